@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cursor.h -- bounded reader and writer of big-endian fields.
+ *
+ * A read past the end gives zero, a write past the end is dropped, and both set
+ * `bad`; a codec reads or writes everything and asks once at the end.
+ */
+#ifndef BASE_CURSOR_H
+#define BASE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct rcursor {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+struct wcursor {
+	uint8_t *start, *p, *end;
+	bool bad;
+};
+
+static inline struct rcursor rcursor_init(const void *buf, size_t len)
+{
+	return (struct rcursor){.p = buf, .end = (const uint8_t *)buf + len};
+}
+
+static inline size_t rcursor_left(const struct rcursor *c)
+{
+	return (size_t)(c->end - c->p);
+}
+
+/* The next n bytes, or NULL (and bad) when there are fewer. */
+static inline const uint8_t *rcursor_bytes(struct rcursor *c, size_t n)
+{
+	const uint8_t *p = c->p;
+
+	if (rcursor_left(c) < n) {
+		c->bad = true;
+		c->p = c->end;
+		return NULL;
+	}
+	c->p += n;
+	return p;
+}
+
+static inline uint8_t rcursor_u8(struct rcursor *c)
+{
+	const uint8_t *p = rcursor_bytes(c, 1);
+
+	return p ? p[0] : 0;
+}
+
+static inline uint16_t rcursor_be16(struct rcursor *c)
+{
+	const uint8_t *p = rcursor_bytes(c, 2);
+
+	return p ? (uint16_t)(p[0] << 8 | p[1]) : 0;
+}
+
+static inline uint32_t rcursor_be32(struct rcursor *c)
+{
+	uint32_t hi = rcursor_be16(c);
+
+	return hi << 16 | rcursor_be16(c);
+}
+
+static inline uint64_t rcursor_be64(struct rcursor *c)
+{
+	uint64_t hi = rcursor_be32(c);
+
+	return hi << 32 | rcursor_be32(c);
+}
+
+static inline struct wcursor wcursor_init(void *buf, size_t len)
+{
+	return (struct wcursor){.start = buf, .p = buf, .end = (uint8_t *)buf + len};
+}
+
+/* Bytes written so far. */
+static inline size_t wcursor_len(const struct wcursor *c)
+{
+	return (size_t)(c->p - c->start);
+}
+
+static inline void wcursor_bytes(struct wcursor *c, const void *src, size_t n)
+{
+	if ((size_t)(c->end - c->p) < n) {
+		c->bad = true;
+		return;
+	}
+	if (n)
+		memcpy(c->p, src, n);
+	c->p += n;
+}
+
+static inline void wcursor_u8(struct wcursor *c, uint8_t v)
+{
+	wcursor_bytes(c, &v, 1);
+}
+
+static inline void wcursor_be16(struct wcursor *c, uint16_t v)
+{
+	uint8_t b[2] = {(uint8_t)(v >> 8), (uint8_t)v};
+
+	wcursor_bytes(c, b, sizeof(b));
+}
+
+static inline void wcursor_be32(struct wcursor *c, uint32_t v)
+{
+	uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
+
+	wcursor_bytes(c, b, sizeof(b));
+}
+
+static inline void wcursor_be64(struct wcursor *c, uint64_t v)
+{
+	wcursor_be32(c, (uint32_t)(v >> 32));
+	wcursor_be32(c, (uint32_t)v);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * log.h -- one line per state change or first error, to whoever asked for it.
+ *
+ * Each shared library has its own copy: a level and a sink. Without a sink
+ * nothing is written. A disabled level costs one load and one branch.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level {
+	LOG_LVL_OFF = -1,
+	LOG_LVL_FATAL,
+	LOG_LVL_ERROR,
+	LOG_LVL_WARNING,
+	LOG_LVL_NOTICE,
+	LOG_LVL_INFO,
+	LOG_LVL_DEBUG,
+};
+
+/* A sink gets the finished text, without a newline at its end. Must be thread-safe. */
+typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
+		      const char *text);
+
+extern enum log_level log_threshold;
+
+void log_set(log_sink *sink, enum log_level threshold);
+/* Write to stderr from the level named in environment variable `var` on ("debug", "info", ...). */
+void log_set_from_env(const char *var);
+void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
+	      ...) __attribute__((format(printf, 5, 6)));
+
+#define LOG_AT(level, ...)                                                                         \
+	do {                                                                                       \
+		if (__builtin_expect((level) <= log_threshold, 0))                                 \
+			log_emit((level), __FILE__, __LINE__, __func__, __VA_ARGS__);              \
+	} while (0)
+#define LOG_ERROR(...)   LOG_AT(LOG_LVL_ERROR, __VA_ARGS__)
+#define LOG_WARNING(...) LOG_AT(LOG_LVL_WARNING, __VA_ARGS__)
+#define LOG_NOTICE(...)  LOG_AT(LOG_LVL_NOTICE, __VA_ARGS__)
+#define LOG_INFO(...)    LOG_AT(LOG_LVL_INFO, __VA_ARGS__)
+#define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * persist.h -- what is behind a piece of memory, and how to get it onto the medium.
+ *
+ * A region is what a registered memory range looks like from here: ranges of one
+ * durability class each, and the files behind them. A write-back of a range either
+ * finishes inline (volatile memory, short DAX ranges) or in the pool's threads.
+ *
+ * A file whose write-back failed once is failed for every region on it until all of
+ * them are deleted: the kernel reports a write-back error once per open file, and the
+ * next msync would claim success for bytes that are lost.
+ *
+ * All functions are thread-safe.
+ */
+#ifndef PERSIST_H
+#define PERSIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+enum persist_class {
+	PERSIST_VOLATILE, /* nothing can persist it */
+	PERSIST_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
+	PERSIST_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
+};
+
+struct persist_region;
+
+/* Classify [addr, addr+len). 0 or -ENOMEM, -EFAULT (part of the range is not mapped). */
+int persist_region_new(void *addr, size_t len, struct persist_region **out);
+/* No job on the region may be pending. Accepts NULL. */
+void persist_region_delete(struct persist_region *region);
+/* The weakest class found in [addr, addr+len). */
+enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
+					size_t len);
+/* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
+void persist_region_why(const struct persist_region *region, char *buf, size_t size);
+
+/* One write-back. The caller owns the job and keeps it (and the region) until it is done. */
+struct persist_job {
+	struct list node;              /* the pool's */
+	struct persist_region *region;
+	void *addr;                    /* inside the region; alignment is the pool's business */
+	size_t len;
+	bool strict;                   /* volatile memory fails with -ENOTSUP instead of passing */
+	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
+};
+
+/*
+ * Start a write-back. Returns true when it is finished already, with *status set
+ * (done() is not called then); false when done() will be called from a pool thread.
+ * status: 0, or -errno of the failed write-back (sticky for the file), -EFAULT (range
+ * past the end of the file, or gone), -ENOTSUP (volatile and strict).
+ */
+bool persist_submit(struct persist_job *job, int *status);
+
+/* After fork(), in the child: forget threads and queued jobs of the parent. */
+void persist_atfork_prepare(void);
+void persist_atfork_parent(void);
+void persist_atfork_child(void);
+
+#endif
