@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mr.h -- memory regions and the STag table.
+ *
+ * Every touch of registered memory goes through mr_hold(): it checks STag, protection
+ * domain, rights and bounds (RFC 5040 s8.1.1) and pins the region until mr_release().
+ * mr_kill() makes the STag unknown at once; mr_wait_idle() returns when nobody holds
+ * the region any more. Thread-safe; the table's mutex is a leaf lock.
+ */
+#ifndef RNIC_MR_H
+#define RNIC_MR_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct mr_table; /* one per device: STag -> mr */
+
+struct mr {
+	struct ibv_mr ibv;   /* addr, length, lkey == rkey == STag */
+	uint64_t iova;       /* TO of the first byte; the address unless zero-based */
+	int access;          /* IBV_ACCESS_* */
+	void *persist;       /* the owner's: what is behind the memory */
+	struct mr_table *table;
+	struct list link;    /* hash chain */
+	unsigned holds;      /* guarded by the table's mutex */
+	bool dead;
+};
+
+enum mr_verdict {
+	MR_OK,
+	MR_BAD_STAG,
+	MR_BAD_PD,
+	MR_BAD_ACCESS,
+	MR_BAD_BOUNDS,
+	MR_TO_WRAP,
+};
+
+int mr_table_new(struct mr_table **out);
+void mr_table_delete(struct mr_table *table);
+/* Around fork(): keep the table consistent in the child. */
+void mr_table_atfork_prepare(struct mr_table *table);
+void mr_table_atfork_parent(struct mr_table *table);
+void mr_table_atfork_child(struct mr_table *table); /* also forgets the holds of vanished threads */
+
+/* Register [addr, addr+len) under an unpredictable STag. `persist` is stored, not interpreted. */
+int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access,
+	   void *persist, struct mr **out);
+/* From here on no lookup finds it. */
+void mr_kill(struct mr *mr);
+/* Wait until the last hold is gone. Only after mr_kill(). */
+void mr_wait_idle(struct mr *mr);
+/* Free a killed, idle region. */
+void mr_delete(struct mr *mr);
+
+/*
+ * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access`
+ * (0: local source, anything goes) and covers [to, to+len). On MR_OK the region is held
+ * and *ptr is the address of `to`. len may be 0: then only STag, PD and rights are checked.
+ */
+enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
+			uint64_t len, int access, struct mr **out, void **ptr);
+/* Like mr_hold, but grants when at least one bit of `any_access` is there. */
+enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
+			    uint64_t len, int any_access, struct mr **out, void **ptr);
+void mr_get(struct mr *mr); /* one more hold on a held region */
+void mr_release(struct mr *mr);
+/* Send with Invalidate (RFC 5040 s5.3): the region must be of pd and remotely accessible. */
+enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * qp.h -- a reliable connected queue pair on one byte stream.
+ *
+ * No I/O, no clock, no lock inside: every function below is called with the lock of
+ * the stream that owns the QP. The owner moves bytes and work:
+ *
+ *   receive:     n = qp_rx_want(qp, iov)   where the next bytes go; 0 = do not read now
+ *                qp_rx_got(qp, len)        they are there  (qp_rx_fault(qp): memory was gone)
+ *   send:        n = qp_tx_gather(qp, iov) what to send now; 0 = nothing
+ *                qp_tx_sent(qp, len)       the LLP took that many bytes
+ *   write-back:  qp_next_writeback(qp, &wb), later qp_on_writeback(qp, status)
+ *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
+ *
+ * Files: qp.c (state, create, destroy, terminate), qp_sq.c (posting, retiring), qp_tx.c
+ * (FPDUs out), qp_rx.c (FPDUs in), qp_recv.c (untagged QN 0, parking), qp_irq.c (inbound
+ * requests: read, flush), place.c (the one place that writes registered memory).
+ */
+#ifndef RNIC_QP_H
+#define RNIC_QP_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "softrnic/proto/mpa.h"
+#include "softrnic/proto/terminate.h"
+#include "softrnic/rnic/cq.h"
+#include "softrnic/rnic/mr.h"
+#include "softrnic/rnic/srq.h"
+
+#define QP_RX_IOV    2
+#define QP_TX_IOV    128          /* entries qp_tx_gather may return */
+#define QP_RXBUF     (128u << 10) /* receive buffers the owner lends */
+#define QP_TXBUF     (256u << 10) /* send buffers the owner lends */
+
+/* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
+enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
+
+/* What the start-up agreed; given to qp_start(). */
+struct qp_stream {
+	bool crc;             /* CRC32C generated and checked */
+	bool markers;         /* the peer wants markers in what we send */
+	bool consent;         /* the peer agreed to our extensions and to big FPDUs */
+	bool peer_flushes;    /* the peer's user issues native flushes */
+	bool hold_tx;         /* responder without consent: no FPDU before the initiator's first */
+	enum qp_rtr rtr_out;  /* initiator: send this as the very first FPDU */
+	enum qp_rtr rtr_in;   /* responder: the first FPDU is this, and is not for the user */
+	uint16_t ird, ord;
+	uint32_t mss;         /* EMSS of the LLP, for the FPDU size towards others */
+};
+
+struct qp_writeback {
+	struct mr *mr; /* held until qp_on_writeback() */
+	void *addr;
+	uint64_t len;
+	bool strict;
+};
+
+/* Counters of one QP, from one list. */
+#define QP_COUNTERS(X)                                                                             \
+	X(tx_bytes) X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
+	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
+	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(parked_sends) X(stalls)               \
+	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)
+struct qp_counters {
+#define X(name) uint64_t name;
+	QP_COUNTERS(X)
+#undef X
+};
+
+struct qp_config {
+	struct mr_table *mrs;
+	struct ibv_pd *pd;
+	struct cq *send_cq, *recv_cq;
+	struct srq *srq; /* NULL: own receive queue */
+	uint32_t qp_num;
+	struct ibv_qp_cap cap; /* already checked against the device's limits */
+	bool sq_sig_all;
+	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
+	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done. */
+	void (*kick)(void *owner);
+	void (*get)(void *owner);
+	void (*async)(void *owner, enum ibv_event_type event);
+	void *owner;
+};
+
+struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_qp */
+
+int qp_new(const struct qp_config *cfg, struct qp **out);
+/* Stops everything, releases what it holds, drops its completions. No write-back may be pending. */
+void qp_delete(struct qp *qp);
+struct ibv_qp *qp_ibv(struct qp *qp);
+struct qp *qp_of(struct ibv_qp *ibv);
+void *qp_owner(const struct qp *qp);
+const struct qp_counters *qp_counters(const struct qp *qp);
+
+/* INIT -> RTS: the stream is in full operation. */
+int qp_start(struct qp *qp, const struct qp_stream *stream);
+/* -> SQD: accept no new work requests; what was posted still goes out. */
+void qp_drain(struct qp *qp);
+/* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
+void qp_fail(struct qp *qp, enum ibv_wc_status status);
+/* The stream ended. Inside an FPDU that is an error, on a boundary it is the peer's disconnect. */
+void qp_on_eof(struct qp *qp);
+enum ibv_qp_state qp_state(const struct qp *qp);
+bool qp_is_failed(const struct qp *qp);
+/* Nothing posted is unsent and no request of ours is unanswered. */
+bool qp_is_idle(const struct qp *qp);
+/* Failed, and the Terminate that says so (if any) is out: the LLP can be closed. */
+bool qp_tx_is_done(const struct qp *qp);
+/* The peer's first FPDU has arrived. */
+bool qp_has_received(const struct qp *qp);
+/* The first Terminate sent or received, or NULL. */
+const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
+bool qp_has_flush(const struct qp *qp);
+
+/* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
+int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey, uint64_t raddr,
+		  uint64_t len, bool persistent, bool strict);
+
+/* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one. */
+bool qp_rx_needs_buf(const struct qp *qp);
+void qp_rx_lend(struct qp *qp, void *buf);  /* QP_RXBUF bytes */
+void *qp_rx_reclaim(struct qp *qp);         /* NULL while an FPDU is incomplete in it */
+bool qp_tx_needs_buf(const struct qp *qp);  /* something could be sent, and there is no buffer */
+void qp_tx_lend(struct qp *qp, void *buf);  /* QP_TXBUF bytes */
+void *qp_tx_reclaim(struct qp *qp);         /* NULL while unsent bytes are in it */
+
+/* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
+void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
+int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
+void qp_rx_got(struct qp *qp, size_t len);
+void qp_rx_fault(struct qp *qp);
+/* Go on with bytes already buffered: a receive was posted, a stall may be over. */
+void qp_rx_resume(struct qp *qp);
+
+int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
+void qp_tx_sent(struct qp *qp, size_t len);
+void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
+/* A region is going away: copy what half-sent FPDUs still need of it, and let go. */
+void qp_detach_mr(struct qp *qp, struct mr *mr);
+
+bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb);
+void qp_on_writeback(struct qp *qp, int status);
+
+#endif
