@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softrnic.h -- a software RNIC in this process, in the words of verbs and rdma_cm.
+ *
+ * Each softrnic_X has the signature, the return convention and the meaning of ibv_X or
+ * rdma_X of rdma-core. The objects handed out are genuine: their data-path calls
+ * (post_send, post_recv, post_srq_recv, poll_cq, req_notify_cq) work through
+ * ibv_context.ops. All functions are thread-safe unless rdma_cm's are not.
+ */
+#ifndef SOFTRNIC_H
+#define SOFTRNIC_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The device. There is one per process, and it owns every address. */
+#define SOFTRNIC_VENDOR_ID 0x50524d41u /* the mark that tells our devices from all others */
+struct ibv_context *softrnic_context(void); /* NULL + errno */
+bool softrnic_owns_context(const struct ibv_context *context);
+const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
+
+/* rdma_cm: event channels and ids. */
+struct rdma_event_channel *softrnic_create_event_channel(void);
+void softrnic_destroy_event_channel(struct rdma_event_channel *channel);
+int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int softrnic_ack_cm_event(struct rdma_cm_event *event);
+const char *softrnic_event_str(enum rdma_cm_event_type event);
+int softrnic_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		       enum rdma_port_space ps);
+int softrnic_destroy_id(struct rdma_cm_id *id);
+int softrnic_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel);
+
+/* rdma_cm: addresses. */
+int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+			 struct rdma_addrinfo **res);
+void softrnic_freeaddrinfo(struct rdma_addrinfo *res);
+int softrnic_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
+int softrnic_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
+			  int timeout_ms);
+int softrnic_resolve_route(struct rdma_cm_id *id, int timeout_ms);
+
+/* rdma_cm: connections. */
+int softrnic_listen(struct rdma_cm_id *id, int backlog);
+int softrnic_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
+int softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_param *param);
+int softrnic_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len);
+int softrnic_disconnect(struct rdma_cm_id *id);
+int softrnic_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
+int softrnic_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+void softrnic_destroy_qp(struct rdma_cm_id *id);
+
+/* verbs. */
+int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+int softrnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in,
+			     struct ibv_device_attr_ex *attr);
+int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context);
+int softrnic_dealloc_pd(struct ibv_pd *pd);
+struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access);
+struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+				     unsigned int access);
+int softrnic_dereg_mr(struct ibv_mr *mr);
+int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		       struct ibv_sge *sges, uint32_t num_sge);
+struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context);
+int softrnic_destroy_comp_channel(struct ibv_comp_channel *channel);
+struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				  struct ibv_comp_channel *channel, int comp_vector);
+int softrnic_destroy_cq(struct ibv_cq *cq);
+int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
+void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
+struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int softrnic_destroy_srq(struct ibv_srq *srq);
+int softrnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		      struct ibv_qp_init_attr *init_attr);
+int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
+void softrnic_ack_async_event(struct ibv_async_event *event);
+
+/* Beyond verbs of rdma-core 44. */
+enum softrnic_flush_type { SOFTRNIC_FLUSH_VISIBLE = 1, SOFTRNIC_FLUSH_PERSISTENT = 2 };
+/* Has the peer agreed to native flushes? Known from ESTABLISHED on. */
+bool softrnic_qp_has_flush(struct ibv_qp *qp);
+/*
+ * Everything this connection placed in [remote_addr, +len) before is visible, or on the
+ * medium, when the completion (opcode 8) arrives. 0 or an errno value.
+ */
+int softrnic_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
+			uint64_t remote_addr, uint64_t len, enum softrnic_flush_type type);
+
+/* Counters of a connection: names in `names` (static), values in `values`; returns how many. */
+int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
+/* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
+void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
