@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * librpma.h -- one-sided access to another machine's memory, and flushes that make it durable.
+ *
+ * The order of things: a device context -> rpma_peer -> memory regions; then either
+ * rpma_ep_listen() -> rpma_ep_next_conn_req() or rpma_conn_req_new(); then
+ * rpma_conn_req_connect() -> rpma_conn, on which reads, writes, flushes and messages are
+ * posted. Their outcome arrives in the connection's completion queue.
+ *
+ * What holds for every call unless it says otherwise:
+ * - The result is 0 or one of the negative RPMA_E_* values. On failure no output is written.
+ * - A NULL where an object or an output is required gives RPMA_E_INVAL.
+ * - Functions named _delete, _dereg and _shutdown take the address of the caller's pointer. It is
+ *   NULL afterwards and the object gone, also when a step failed (the first failure is returned).
+ *   A pointer that is already NULL is no error.
+ * - Objects must be released in the reverse order of their making: a peer outlives what was made
+ *   from it, a memory region outlives the operations that use it.
+ * - Calls on different objects may run in parallel. Data-path calls, completion queues and config
+ *   objects may be shared between threads; making, connecting and deleting one object may not.
+ *
+ * There is a manual page for each function, and librpma(7) for the whole.
+ */
+#ifndef LIBRPMA_H
+#define LIBRPMA_H 1
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Results */
+
+#define RPMA_E_UNKNOWN	       (-100000) /* nobody said why */
+#define RPMA_E_NOSUPP	       (-100001) /* not supported, by this end or by the other */
+#define RPMA_E_PROVIDER	       (-100002) /* the RDMA provider failed; the log says which call */
+#define RPMA_E_NOMEM	       (-100003) /* out of memory */
+#define RPMA_E_INVAL	       (-100004) /* an argument is wrong */
+#define RPMA_E_NO_COMPLETION   (-100005) /* the completion queue is empty */
+#define RPMA_E_NO_EVENT	       (-100006) /* no event is pending */
+#define RPMA_E_AGAIN	       (-100007) /* try again */
+#define RPMA_E_SHARED_CHANNEL  (-100008) /* this queue's channel is shared: rpma_conn_wait() */
+#define RPMA_E_NOT_SHARED_CHNL (-100009) /* there is no shared channel: rpma_cq_wait() */
+
+/* A static text for a result; "Unknown error" for values that are none. */
+const char *rpma_err_2str(int ret);
+
+/* Devices */
+
+enum rpma_util_ibv_context_type {
+	RPMA_UTIL_IBV_CONTEXT_LOCAL, /* addr is one of this machine's */
+	RPMA_UTIL_IBV_CONTEXT_REMOTE /* addr is reached through the device */
+};
+
+/*
+ * The device that owns (LOCAL) or reaches (REMOTE) an address: an RDMA device where there is one,
+ * the software RNIC otherwise; the environment variable RPMA_PROVIDER (auto, verbs, softrnic)
+ * decides differently. The context stays open and is not the caller's to close.
+ * RPMA_E_PROVIDER: no such device. Not thread-safe by contract.
+ */
+int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type type,
+			       struct ibv_context **ibv_ctx_ptr);
+
+/* 1 when the device registers file mappings on demand for reads and writes over RC, else 0. */
+int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx, int *is_odp_capable);
+
+/* Peer configuration: what one end tells the other about itself */
+
+struct rpma_peer_cfg;
+
+int rpma_peer_cfg_new(struct rpma_peer_cfg **pcfg_ptr);
+int rpma_peer_cfg_delete(struct rpma_peer_cfg **pcfg_ptr);
+
+/* Does a write that became visible at this end also reach its persistent memory? Default: false. */
+int rpma_peer_cfg_set_direct_write_to_pmem(struct rpma_peer_cfg *pcfg, bool supported);
+int rpma_peer_cfg_get_direct_write_to_pmem(const struct rpma_peer_cfg *pcfg, bool *supported);
+
+/* The descriptor, to be sent to the other end: desc has room for the size told by the second. */
+int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg *pcfg, void *desc);
+int rpma_peer_cfg_get_descriptor_size(const struct rpma_peer_cfg *pcfg, size_t *desc_size);
+int rpma_peer_cfg_from_descriptor(const void *desc, size_t desc_size,
+				  struct rpma_peer_cfg **pcfg_ptr);
+
+/* Peer: a protection domain on a device; regions and connections belong to it */
+
+struct rpma_peer;
+
+/* RPMA_E_NOMEM, RPMA_E_PROVIDER, RPMA_E_UNKNOWN. Thread-safe. */
+int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr);
+int rpma_peer_delete(struct rpma_peer **peer_ptr);
+
+/* Memory regions */
+
+struct rpma_mr_local;  /* memory of this process, registered */
+struct rpma_mr_remote; /* what the other end said about one of its regions */
+
+#define RPMA_MR_USAGE_READ_SRC		    (1 << 0)
+#define RPMA_MR_USAGE_READ_DST		    (1 << 1)
+#define RPMA_MR_USAGE_WRITE_SRC		    (1 << 2)
+#define RPMA_MR_USAGE_WRITE_DST		    (1 << 3)
+#define RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY (1 << 4)
+#define RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT (1 << 5)
+#define RPMA_MR_USAGE_SEND		    (1 << 6)
+#define RPMA_MR_USAGE_RECV		    (1 << 7)
+
+/*
+ * Register size bytes at ptr for the uses in `usage` (an OR of RPMA_MR_USAGE_*, not 0). The memory
+ * stays the caller's and must stay mapped until rpma_mr_dereg(), after which no peer reaches it.
+ * RPMA_E_NOMEM, RPMA_E_PROVIDER. Neither is thread-safe by contract.
+ */
+int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
+		struct rpma_mr_local **mr_ptr);
+int rpma_mr_dereg(struct rpma_mr_local **mr_ptr);
+
+int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr);
+int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size);
+
+/*
+ * The descriptor lets the other end address this region. It is a capability: give it to nobody
+ * who must not use the region. desc has room for the size told by the second function.
+ */
+int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc);
+int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_size);
+
+/*
+ * A hint about length bytes at an offset of the region; advice and flags as for ibv_advise_mr(3).
+ * RPMA_E_NOSUPP: the device takes no such hint. RPMA_E_INVAL: or the range is bad. Thread-safe.
+ */
+int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advice, uint32_t flags);
+
+/* Bytes behind the descriptor are ignored. RPMA_E_INVAL: too short, or it names no usage. */
+int rpma_mr_remote_from_descriptor(const void *desc, size_t desc_size,
+				   struct rpma_mr_remote **mr_ptr);
+int rpma_mr_remote_delete(struct rpma_mr_remote **mr_ptr);
+int rpma_mr_remote_get_size(const struct rpma_mr_remote *mr, size_t *size);
+/* The RPMA_MR_USAGE_FLUSH_TYPE_* bits with which the other end registered the region. */
+int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote *mr, int *flush_type);
+
+/* Shared receive queue: receives that several connections draw from */
+
+struct rpma_srq_cfg;
+struct rpma_srq;
+struct rpma_cq;
+
+/* Defaults: 20 receives, a completion queue of its own with 20 entries (size 0: none of its own).
+ */
+int rpma_srq_cfg_new(struct rpma_srq_cfg **cfg_ptr);
+int rpma_srq_cfg_delete(struct rpma_srq_cfg **cfg_ptr);
+int rpma_srq_cfg_set_rq_size(struct rpma_srq_cfg *cfg, uint32_t rq_size);
+int rpma_srq_cfg_get_rq_size(const struct rpma_srq_cfg *cfg, uint32_t *rq_size);
+int rpma_srq_cfg_set_rcq_size(struct rpma_srq_cfg *cfg, uint32_t rcq_size);
+int rpma_srq_cfg_get_rcq_size(const struct rpma_srq_cfg *cfg, uint32_t *rcq_size);
+
+/* cfg NULL: the defaults. RPMA_E_NOMEM, RPMA_E_PROVIDER. Neither is thread-safe by contract. */
+int rpma_srq_new(struct rpma_peer *peer, struct rpma_srq_cfg *cfg, struct rpma_srq **srq_ptr);
+int rpma_srq_delete(struct rpma_srq **srq_ptr);
+
+/* Post a receive; see rpma_recv(). */
+int rpma_srq_recv(struct rpma_srq *srq, struct rpma_mr_local *dst, size_t offset, size_t len,
+		  const void *op_context);
+/* The queue for its completions, or NULL when it has none of its own. Belongs to the SRQ. */
+int rpma_srq_get_rcq(const struct rpma_srq *srq, struct rpma_cq **rcq_ptr);
+
+/* Connection configuration; thread-safe on a shared object */
+
+struct rpma_conn_cfg;
+
+#define RPMA_DEFAULT_TIMEOUT_MS 1000
+
+int rpma_conn_cfg_new(struct rpma_conn_cfg **cfg_ptr);
+int rpma_conn_cfg_delete(struct rpma_conn_cfg **cfg_ptr);
+
+/* Limit for each of the two steps of finding the way to the other end; negative: RPMA_E_INVAL. */
+int rpma_conn_cfg_set_timeout(struct rpma_conn_cfg *cfg, int timeout_ms);
+int rpma_conn_cfg_get_timeout(const struct rpma_conn_cfg *cfg, int *timeout_ms);
+
+/* Entries of the main completion queue (10), and of one for receives alone (0: none). */
+int rpma_conn_cfg_set_cq_size(struct rpma_conn_cfg *cfg, uint32_t cq_size);
+int rpma_conn_cfg_get_cq_size(const struct rpma_conn_cfg *cfg, uint32_t *cq_size);
+int rpma_conn_cfg_set_rcq_size(struct rpma_conn_cfg *cfg, uint32_t rcq_size);
+int rpma_conn_cfg_get_rcq_size(const struct rpma_conn_cfg *cfg, uint32_t *rcq_size);
+
+/* Work requests that may be outstanding in the send (10) and the receive queue (10). */
+int rpma_conn_cfg_set_sq_size(struct rpma_conn_cfg *cfg, uint32_t sq_size);
+int rpma_conn_cfg_get_sq_size(const struct rpma_conn_cfg *cfg, uint32_t *sq_size);
+int rpma_conn_cfg_set_rq_size(struct rpma_conn_cfg *cfg, uint32_t rq_size);
+int rpma_conn_cfg_get_rq_size(const struct rpma_conn_cfg *cfg, uint32_t *rq_size);
+
+/* One channel for both completion queues, waited for by rpma_conn_wait(). Default: false. */
+int rpma_conn_cfg_set_compl_channel(struct rpma_conn_cfg *cfg, bool shared);
+int rpma_conn_cfg_get_compl_channel(const struct rpma_conn_cfg *cfg, bool *shared);
+
+/* Receive from this SRQ, which must outlive the connection. It cannot be taken back. */
+int rpma_conn_cfg_set_srq(struct rpma_conn_cfg *cfg, struct rpma_srq *srq);
+int rpma_conn_cfg_get_srq(const struct rpma_conn_cfg *cfg, struct rpma_srq **srq_ptr);
+
+/* Connections: events and life */
+
+struct rpma_conn;
+
+struct rpma_conn_private_data {
+	void *ptr;
+	uint8_t len;
+};
+
+enum rpma_conn_event {
+	RPMA_CONN_UNDEFINED = -1,
+	RPMA_CONN_ESTABLISHED, /* operations may be posted */
+	RPMA_CONN_CLOSED,      /* ended in good order */
+	RPMA_CONN_LOST,	       /* broken */
+	RPMA_CONN_REJECTED,    /* the other end said no, or nobody listens there */
+	RPMA_CONN_UNREACHABLE  /* no answer in time */
+};
+
+const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
+
+/* Readable while an event is pending; may be made non-blocking. It is the library's: do not close.
+ */
+int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd);
+
+/*
+ * The next event; waits for it unless the fd is non-blocking, then RPMA_E_NO_EVENT.
+ * RPMA_E_UNKNOWN: an event that has no name here. RPMA_E_PROVIDER, RPMA_E_NOMEM.
+ */
+int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event);
+
+/*
+ * The bytes that the other end sent while connecting; {NULL, 0} when none. Valid until
+ * rpma_conn_delete(). Some fabrics pad them with zeros: do not rely on an exact length.
+ */
+int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
+
+/* Apply what the other end said about itself; matters for later rpma_flush() calls. */
+int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg);
+
+int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
+/* The completion queues; they belong to the connection. The second is NULL when there is none. */
+int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr);
+int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
+
+/* Begin to close; RPMA_CONN_CLOSED follows as an event. What was posted before still goes out. */
+int rpma_conn_disconnect(struct rpma_conn *conn);
+/* Release everything; without a disconnect before, the other end sees the connection go. */
+int rpma_conn_delete(struct rpma_conn **conn_ptr);
+
+/* The shared completion channel (RPMA_E_NOT_SHARED_CHNL without one): its fd, and a wait for it. */
+int rpma_conn_get_compl_fd(const struct rpma_conn *conn, int *fd);
+/*
+ * Wait for a completion in either queue and say in which: *cq, and *is_rcq if is_rcq is given.
+ * Collect it with rpma_cq_get_wc(). flags is reserved. RPMA_E_NO_COMPLETION: the wait ended
+ * without one. RPMA_E_UNKNOWN: an event of a queue that is not this connection's.
+ */
+int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq);
+
+/* Connection requests: ours to another machine, or another's to our endpoint */
+
+struct rpma_conn_req;
+
+/*
+ * Find the way to addr:port and make the queues; cfg NULL: the defaults. Nothing is sent to the
+ * other end's application yet. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL also for an SRQ with a
+ * completion queue of its own together with a shared channel.
+ */
+int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
+		      const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
+/* A request that came to our endpoint is thereby rejected. */
+int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
+
+/*
+ * Connect, or accept, with up to 255 bytes of private data (pdata NULL: none). The request is
+ * consumed: *req_ptr is NULL afterwards, whatever the result. The outcome is an event of the new
+ * connection.
+ */
+int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
+			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
+
+/* Post a receive before the connection exists, so that a first message finds one. */
+int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, size_t offset,
+		       size_t len, const void *op_context);
+
+/* What the requesting end sent along; {NULL, 0} when nothing. Valid as long as the request. */
+int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
+				   struct rpma_conn_private_data *pdata);
+
+/* Endpoint: listens at an address */
+
+struct rpma_ep;
+
+int rpma_ep_listen(struct rpma_peer *peer, const char *addr, const char *port,
+		   struct rpma_ep **ep_ptr);
+/* Stop listening. Connections made through it live on. */
+int rpma_ep_shutdown(struct rpma_ep **ep_ptr);
+/* Readable while a request is pending; may be made non-blocking. It is the library's. */
+int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd);
+/*
+ * The next incoming request, with queues made after cfg (NULL: the defaults). Waits unless the fd
+ * is non-blocking, then RPMA_E_NO_EVENT. RPMA_E_INVAL also for an event that is no request.
+ */
+int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+			  struct rpma_conn_req **req_ptr);
+
+/*
+ * Operations. They are queued in order and return at once; memory that they use must stay as it is
+ * until the completion. flags says whether a success gives a completion too; a failure always
+ * does. The completion's wr_id is op_context. Thread-safe. RPMA_E_PROVIDER: not queued, for
+ * instance because the queue is full.
+ */
+
+#define RPMA_F_COMPLETION_ON_ERROR (1 << 0)
+#define RPMA_F_COMPLETION_ALWAYS   (1 << 1 | RPMA_F_COMPLETION_ON_ERROR)
+
+/* Both regions NULL with offsets and len 0: an operation of no bytes. */
+int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offset,
+	      const struct rpma_mr_remote *src, size_t src_offset, size_t len, int flags,
+	      const void *op_context);
+int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
+	       const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
+	       const void *op_context);
+/* And consume a receive at the other end, whose completion carries imm in network byte order. */
+int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
+			const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
+			uint32_t imm, const void *op_context);
+
+#define RPMA_ATOMIC_WRITE_ALIGNMENT 8
+
+/* Eight bytes, taken from src at once, seen at the other end all or not; dst_offset % 8 == 0. */
+int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
+		      const char src[8], int flags, const void *op_context);
+
+enum rpma_flush_type {
+	RPMA_FLUSH_TYPE_PERSISTENT, /* on the medium: survives a crash of the other machine */
+	RPMA_FLUSH_TYPE_VISIBILITY  /* seen by every reader there */
+};
+
+/*
+ * Completes when what was written into the range before has reached the state that `type` names.
+ * RPMA_E_NOSUPP: the region was not registered for this type; or persistence is asked of a peer
+ * which neither flushes natively nor was declared, through rpma_conn_apply_remote_peer_cfg(), to
+ * write directly to persistent memory.
+ */
+int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+	       enum rpma_flush_type type, int flags, const void *op_context);
+
+/* A message; src NULL with offset and len 0: of no bytes. */
+int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset, size_t len,
+	      int flags, const void *op_context);
+int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset,
+		       size_t len, int flags, uint32_t imm, const void *op_context);
+/* Room for one message; dst NULL with offset and len 0: for one of no bytes. Always completes. */
+int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, size_t len,
+	      const void *op_context);
+
+/* Completion queues; thread-safe */
+
+/* Readable while a completion may be waiting; may be made non-blocking. It is the library's. */
+int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
+/* Wait for a completion. RPMA_E_NO_COMPLETION: the wait ended without; RPMA_E_SHARED_CHANNEL. */
+int rpma_cq_wait(struct rpma_cq *cq);
+/*
+ * Take up to num_entries completions. num_entries_got may be NULL when one is asked for.
+ * Of a failed one only wr_id, status, qp_num and vendor_err are valid. RPMA_E_NO_COMPLETION: none.
+ */
+int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got);
+
+/* Log; thread-safe */
+
+enum rpma_log_level {
+	RPMA_LOG_DISABLED = -1,
+	RPMA_LOG_LEVEL_FATAL,
+	RPMA_LOG_LEVEL_ERROR,
+	RPMA_LOG_LEVEL_WARNING,
+	RPMA_LOG_LEVEL_NOTICE,
+	RPMA_LOG_LEVEL_INFO,
+	RPMA_LOG_LEVEL_DEBUG
+};
+
+enum rpma_log_threshold {
+	RPMA_LOG_THRESHOLD,	/* what is logged at all; default: WARNING */
+	RPMA_LOG_THRESHOLD_AUX, /* what the default function writes to stderr too; default: none */
+	RPMA_LOG_THRESHOLD_MAX
+};
+
+int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_level level);
+int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level *level);
+
+/* Gets each message that passes the threshold; from any thread, at any time. */
+typedef void rpma_log_function(enum rpma_log_level level, const char *file_name, const int line_no,
+			       const char *function_name, const char *message_format, ...);
+
+#define RPMA_LOG_USE_DEFAULT_FUNCTION (NULL)
+
+/* The default function writes to syslog, and to stderr from the AUX threshold on. */
+int rpma_log_set_function(rpma_log_function *log_function);
+
+/* Kept for source compatibility; no function takes it. */
+#define RPMA_W_WAIT_FOR_COMPLETION (1 << 0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
