@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* addr.c -- the steps from an address to an id on a device, the same for every provider. */
+#include "provider/provider.h"
+
+#include <errno.h>
+
+static const int PROBE_TIMEOUT_MS = 1000;
+
+/* errno of a failed call; never 0, so that a failure cannot look like success. */
+static int failed(const char **call, const char *name)
+{
+	*call = name;
+	return errno ? errno : EIO;
+}
+
+int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
+			const char *port, enum provider_role role, int timeout_ms,
+			const char **call)
+{
+	const struct rdma_addrinfo hints = {.ai_flags = role == PROVIDER_PASSIVE ? RAI_PASSIVE : 0,
+					    .ai_qp_type = IBV_QPT_RC,
+					    .ai_port_space = RDMA_PS_TCP};
+	struct rdma_addrinfo *info = NULL;
+	int err = 0;
+
+	errno = 0;
+	if (prov->getaddrinfo(addr, port, &hints, &info))
+		return failed(call, "rdma_getaddrinfo");
+	if (role == PROVIDER_PASSIVE) {
+		if (prov->bind_addr(id, info->ai_src_addr))
+			err = failed(call, "rdma_bind_addr");
+	} else if (prov->resolve_addr(id, info->ai_src_addr, info->ai_dst_addr, timeout_ms)) {
+		err = failed(call, "rdma_resolve_addr");
+	}
+	prov->freeaddrinfo(info);
+	return err;
+}
+
+int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
+			  struct ibv_context **ctx, const char **call)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	errno = 0;
+	if (prov->create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return failed(call, "rdma_create_id");
+	err = provider_address_id(prov, id, addr, NULL, role, PROBE_TIMEOUT_MS, call);
+	if (!err && !id->verbs) {
+		/* A wildcard address belongs to every device and so names none. */
+		*call = "rdma_bind_addr";
+		err = ENODEV;
+	}
+	if (!err)
+		*ctx = id->verbs;
+	if (prov->destroy_id(id) && !err)
+		err = failed(call, "rdma_destroy_id");
+	return err;
+}

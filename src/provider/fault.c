@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fault.c -- the decorator of fault.h: every call of the table, and the ops of its contexts. */
+#include "provider/fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "softrnic/softrnic.h"
+
+enum { NAME_MAX_LEN = 32, CONTEXTS_MAX = 8 };
+
+static const struct provider *_Atomic inner = &provider_stubs;
+
+static struct {
+	pthread_mutex_t lock;
+	char call[NAME_MAX_LEN];
+	unsigned int nth, seen;
+	int err;
+	bool fired;
+} plan = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static atomic_uint delay_ms;
+
+/* Contexts whose ops point here, with what they pointed to before. */
+static struct {
+	pthread_mutex_t lock;
+	int count;
+	struct {
+		struct ibv_context *ctx;
+		struct ibv_context_ops ops;
+	} of[CONTEXTS_MAX];
+} patched = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The errno with which this call must fail, or 0. */
+static int fault_due(const char *call)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&plan.lock);
+	if (plan.call[0] == '*' || !strcmp(plan.call, call)) {
+		plan.seen++;
+		if (plan.seen == plan.nth) {
+			plan.fired = true;
+			err = plan.err;
+		}
+	}
+	pthread_mutex_unlock(&plan.lock);
+	return err;
+}
+
+static const struct ibv_context_ops *ops_before(const struct ibv_context *ctx)
+{
+	const struct ibv_context_ops *ops = &ctx->ops;
+
+	pthread_mutex_lock(&patched.lock);
+	for (int i = 0; i < patched.count; i++)
+		if (patched.of[i].ctx == ctx)
+			ops = &patched.of[i].ops;
+	pthread_mutex_unlock(&patched.lock);
+	return ops;
+}
+
+static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int err = fault_due("post_send");
+
+	return err ? err : ops_before(qp->context)->post_send(qp, wr, bad);
+}
+
+static int fault_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int err = fault_due("post_recv");
+
+	return err ? err : ops_before(qp->context)->post_recv(qp, wr, bad);
+}
+
+static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			       struct ibv_recv_wr **bad)
+{
+	int err = fault_due("post_srq_recv");
+
+	return err ? err : ops_before(srq->context)->post_srq_recv(srq, wr, bad);
+}
+
+static int fault_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	unsigned int ms = atomic_load(&delay_ms);
+	int err = fault_due("poll_cq");
+	int got;
+
+	if (err)
+		return -err;
+	got = ops_before(cq->context)->poll_cq(cq, num_entries, wc);
+	if (got > 0 && ms) {
+		struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+		nanosleep(&pause, NULL);
+	}
+	return got;
+}
+
+static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	int err = fault_due("req_notify_cq");
+
+	return err ? err : ops_before(cq->context)->req_notify_cq(cq, solicited_only);
+}
+
+void fault_decorate_context(struct ibv_context *ctx)
+{
+	pthread_mutex_lock(&patched.lock);
+	for (int i = 0; i < patched.count; i++)
+		if (patched.of[i].ctx == ctx)
+			goto out;
+	if (patched.count == CONTEXTS_MAX)
+		goto out;
+	patched.of[patched.count].ctx = ctx;
+	patched.of[patched.count++].ops = ctx->ops;
+	ctx->ops.post_send = fault_post_send;
+	ctx->ops.post_recv = fault_post_recv;
+	ctx->ops.post_srq_recv = fault_post_srq_recv;
+	ctx->ops.poll_cq = fault_poll_cq;
+	ctx->ops.req_notify_cq = fault_req_notify_cq;
+out:
+	pthread_mutex_unlock(&patched.lock);
+}
+
+static void restore_ops(void)
+{
+	pthread_mutex_lock(&patched.lock);
+	while (patched.count) {
+		patched.count--;
+		patched.of[patched.count].ctx->ops = patched.of[patched.count].ops;
+	}
+	pthread_mutex_unlock(&patched.lock);
+}
+
+/* One decorated call per kind of failure. */
+#define FAULT_NUL(name, args)                                                                      \
+	{                                                                                          \
+		int err = fault_due(#name);                                                        \
+		if (err) {                                                                         \
+			errno = err;                                                               \
+			return NULL;                                                               \
+		}                                                                                  \
+		return inner->name args;                                                           \
+	}
+#define FAULT_NEG(name, args)                                                                      \
+	{                                                                                          \
+		int err = fault_due(#name);                                                        \
+		if (err) {                                                                         \
+			errno = err;                                                               \
+			return -1;                                                                 \
+		}                                                                                  \
+		return inner->name args;                                                           \
+	}
+#define FAULT_NEG_REL(name, args)                                                                  \
+	{                                                                                          \
+		int err = fault_due(#name);                                                        \
+		int ret = inner->name args;                                                        \
+		if (err) {                                                                         \
+			errno = err;                                                               \
+			return -1;                                                                 \
+		}                                                                                  \
+		return ret;                                                                        \
+	}
+#define FAULT_ERR(name, args)                                                                      \
+	{                                                                                          \
+		int err = fault_due(#name);                                                        \
+		return err ? err : inner->name args;                                               \
+	}
+#define FAULT_ERR_REL(name, args)                                                                  \
+	{                                                                                          \
+		int err = fault_due(#name);                                                        \
+		int ret = inner->name args;                                                        \
+		return err ? err : ret;                                                            \
+	}
+#define FAULT_VOID(name, args)                                                                     \
+	{                                                                                          \
+		inner->name args;                                                                  \
+	}
+#define DECORATE(ret, name, params, args, kind)                                                    \
+	static ret fault_##name params FAULT_##kind(name, args)
+PROVIDER_CALLS(DECORATE)
+
+static bool fault_owns_context(const struct ibv_context *ctx)
+{
+	return inner->owns_context(ctx);
+}
+
+static bool fault_serves(const char *addr, enum provider_role role, char *why, size_t why_len)
+{
+	return inner->serves(addr, role, why, why_len);
+}
+
+static const char *fault_event_str(enum rdma_cm_event_type event)
+{
+	return inner->event_str(event);
+}
+
+static bool fault_qp_has_flush(struct ibv_qp *qp)
+{
+	return inner->qp_has_flush(qp);
+}
+
+#define ROW(ret, name, params, args, kind) .name = fault_##name,
+static const struct provider decorator = {.name = "fault",
+					  .owns_context = fault_owns_context,
+					  .serves = fault_serves,
+					  .event_str = fault_event_str,
+					  .qp_has_flush = fault_qp_has_flush,
+					  PROVIDER_CALLS(ROW)};
+
+static void arm_from_env(void)
+{
+	const char *spec = getenv("RPMA_FAULT");
+	char call[NAME_MAX_LEN];
+	unsigned int nth;
+	int err;
+
+	if (!spec)
+		return;
+	if (sscanf(spec, "%31[^:]:%u:%d", call, &nth, &err) == 3)
+		fault_arm(call, nth, err);
+	else
+		LOG_ERROR("RPMA_FAULT=%s is not of the form call:nth:errno", spec);
+}
+
+const struct provider *provider_fault_around(const struct provider *of)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, arm_from_env);
+	atomic_store(&inner, of);
+	return &decorator;
+}
+
+void fault_arm(const char *call, unsigned int nth, int err)
+{
+	pthread_mutex_lock(&plan.lock);
+	snprintf(plan.call, sizeof(plan.call), "%s", call);
+	plan.nth = nth;
+	plan.err = err;
+	plan.seen = 0;
+	plan.fired = false;
+	pthread_mutex_unlock(&plan.lock);
+}
+
+void fault_delay_completions(unsigned int ms)
+{
+	atomic_store(&delay_ms, ms);
+}
+
+int fault_cut_after(struct ibv_qp *qp, uint64_t bytes)
+{
+	if (!softrnic_owns_context(qp->context))
+		return -1;
+	softrnic_fault_cut_after(qp, bytes);
+	return 0;
+}
+
+void fault_disarm(void)
+{
+	fault_arm("", 0, 0);
+	fault_delay_completions(0);
+	restore_ops();
+}
+
+unsigned int fault_seen(void)
+{
+	unsigned int seen;
+
+	pthread_mutex_lock(&plan.lock);
+	seen = plan.seen;
+	pthread_mutex_unlock(&plan.lock);
+	return seen;
+}
+
+bool fault_fired(void)
+{
+	bool fired;
+
+	pthread_mutex_lock(&plan.lock);
+	fired = plan.fired;
+	pthread_mutex_unlock(&plan.lock);
+	return fired;
+}

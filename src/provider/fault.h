@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fault.h -- make a provider fail on purpose. For tests only.
+ *
+ * RPMA_PROVIDER=fault puts a decorator around the provider that would have been chosen (or that
+ * RPMA_FAULT_INNER names). Until something is armed it changes nothing. Calls are named as the
+ * members of struct provider, and post_send, post_recv, post_srq_recv, poll_cq, req_notify_cq for
+ * the data path of its contexts. A program that cannot include this header arms through the
+ * environment: RPMA_FAULT="call:nth:errno", read when the decorator is first used.
+ *
+ * Calls that release something do it and then report the failure, so that nothing leaks by it.
+ */
+#ifndef PROVIDER_FAULT_H
+#define PROVIDER_FAULT_H
+
+#include "provider/provider.h"
+
+/* The decorator, around `inner`. There is one in a process; the last inner counts. */
+const struct provider *provider_fault_around(const struct provider *inner);
+
+/* Let the ops of a context fail as well; provider_of_context() does this. */
+void fault_decorate_context(struct ibv_context *ctx);
+
+/* From now on the nth call (1: the next) of that name, or of any name for "*", fails with err. */
+void fault_arm(const char *call, unsigned int nth, int err);
+/* Hold every completion back for so long before the poller gets it. */
+void fault_delay_completions(unsigned int delay_ms);
+/* Break the connection after so many more bytes were sent. -1 where its provider cannot. */
+int fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
+/* Change nothing any more, and take the decoration off the contexts' ops. */
+void fault_disarm(void);
+
+/* Since the last fault_arm(): calls of that name seen, and whether one of them was failed. */
+unsigned int fault_seen(void);
+bool fault_fired(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * provider.h -- the seam between librpma and whatever moves the bytes.
+ *
+ * A provider is one const table in the words of verbs and rdma_cm: each member has the
+ * signature, the return convention and the meaning of rdma-core's call of that name. librpma
+ * takes a table once, per peer, and never asks which one it is. The data path needs no table:
+ * a context's own ops dispatch it.
+ */
+#ifndef PROVIDER_PROVIDER_H
+#define PROVIDER_PROVIDER_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * X(return type, name, parameters, arguments, kind). The kind says how failure is told, and
+ * whether the call gives something back, which a decorator must not prevent:
+ *   NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value    VOID: it cannot fail
+ *   NEG_REL, ERR_REL: the same, of calls that release or acknowledge
+ */
+#define PROVIDER_CM_CALLS(X)                                                                       \
+	X(struct rdma_event_channel *, create_event_channel, (void), (), NUL)                      \
+	X(void, destroy_event_channel, (struct rdma_event_channel * ch), (ch), VOID)               \
+	X(int, get_cm_event, (struct rdma_event_channel * ch, struct rdma_cm_event * *ev),         \
+	  (ch, ev), NEG)                                                                           \
+	X(int, ack_cm_event, (struct rdma_cm_event * ev), (ev), NEG_REL)                           \
+	X(int, create_id,                                                                          \
+	  (struct rdma_event_channel * ch, struct rdma_cm_id * *id, void *context,                 \
+	   enum rdma_port_space ps),                                                               \
+	  (ch, id, context, ps), NEG)                                                              \
+	X(int, destroy_id, (struct rdma_cm_id * id), (id), NEG_REL)                                \
+	X(int, migrate_id, (struct rdma_cm_id * id, struct rdma_event_channel * ch), (id, ch),     \
+	  NEG)                                                                                     \
+	X(int, getaddrinfo,                                                                        \
+	  (const char *node, const char *service, const struct rdma_addrinfo *hints,               \
+	   struct rdma_addrinfo **res),                                                            \
+	  (node, service, hints, res), NEG)                                                        \
+	X(void, freeaddrinfo, (struct rdma_addrinfo * res), (res), VOID)                           \
+	X(int, bind_addr, (struct rdma_cm_id * id, struct sockaddr * addr), (id, addr), NEG)       \
+	X(int, resolve_addr,                                                                       \
+	  (struct rdma_cm_id * id, struct sockaddr * src, struct sockaddr * dst, int timeout_ms),  \
+	  (id, src, dst, timeout_ms), NEG)                                                         \
+	X(int, resolve_route, (struct rdma_cm_id * id, int timeout_ms), (id, timeout_ms), NEG)     \
+	X(int, listen, (struct rdma_cm_id * id, int backlog), (id, backlog), NEG)                  \
+	X(int, connect, (struct rdma_cm_id * id, struct rdma_conn_param * param), (id, param),     \
+	  NEG)                                                                                     \
+	X(int, accept, (struct rdma_cm_id * id, struct rdma_conn_param * param), (id, param), NEG) \
+	X(int, reject, (struct rdma_cm_id * id, const void *pdata, uint8_t len), (id, pdata, len), \
+	  NEG_REL)                                                                                 \
+	X(int, disconnect, (struct rdma_cm_id * id), (id), NEG_REL)                                \
+	X(int, create_qp_ex, (struct rdma_cm_id * id, struct ibv_qp_init_attr_ex * attr),          \
+	  (id, attr), NEG)                                                                         \
+	X(void, destroy_qp, (struct rdma_cm_id * id), (id), VOID)
+
+#define PROVIDER_VERBS_CALLS(X)                                                                    \
+	X(int, query_device_ex,                                                                    \
+	  (struct ibv_context * ctx, const struct ibv_query_device_ex_input *in,                   \
+	   struct ibv_device_attr_ex *attr),                                                       \
+	  (ctx, in, attr), ERR)                                                                    \
+	X(struct ibv_pd *, alloc_pd, (struct ibv_context * ctx), (ctx), NUL)                       \
+	X(int, dealloc_pd, (struct ibv_pd * pd), (pd), ERR_REL)                                    \
+	X(struct ibv_mr *, reg_mr, (struct ibv_pd * pd, void *addr, size_t len, int access),       \
+	  (pd, addr, len, access), NUL)                                                            \
+	X(int, dereg_mr, (struct ibv_mr * mr), (mr), ERR_REL)                                      \
+	X(int, advise_mr,                                                                          \
+	  (struct ibv_pd * pd, enum ibv_advise_mr_advice advice, uint32_t flags,                   \
+	   struct ibv_sge * sges, uint32_t num_sge),                                               \
+	  (pd, advice, flags, sges, num_sge), ERR)                                                 \
+	X(struct ibv_comp_channel *, create_comp_channel, (struct ibv_context * ctx), (ctx), NUL)  \
+	X(int, destroy_comp_channel, (struct ibv_comp_channel * ch), (ch), ERR_REL)                \
+	X(struct ibv_cq *, create_cq,                                                              \
+	  (struct ibv_context * ctx, int cqe, void *cq_context, struct ibv_comp_channel *ch,       \
+	   int comp_vector),                                                                       \
+	  (ctx, cqe, cq_context, ch, comp_vector), NUL)                                            \
+	X(int, destroy_cq, (struct ibv_cq * cq), (cq), ERR_REL)                                    \
+	X(int, get_cq_event,                                                                       \
+	  (struct ibv_comp_channel * ch, struct ibv_cq * *cq, void **cq_context),                  \
+	  (ch, cq, cq_context), NEG)                                                               \
+	X(void, ack_cq_events, (struct ibv_cq * cq, unsigned int nevents), (cq, nevents), VOID)    \
+	X(struct ibv_srq *, create_srq, (struct ibv_pd * pd, struct ibv_srq_init_attr * attr),     \
+	  (pd, attr), NUL)                                                                         \
+	X(int, destroy_srq, (struct ibv_srq * srq), (srq), ERR_REL)                                \
+	X(int, get_async_event, (struct ibv_context * ctx, struct ibv_async_event * ev),           \
+	  (ctx, ev), NEG)                                                                          \
+	X(void, ack_async_event, (struct ibv_async_event * ev), (ev), VOID)
+
+enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT = 2 };
+
+/* Beyond verbs: one operation that flushes at the target, once the peer has agreed to it. */
+#define PROVIDER_EXT_CALLS(X)                                                                      \
+	X(int, post_flush,                                                                         \
+	  (struct ibv_qp * qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,             \
+	   uint64_t remote_addr, uint64_t len, enum provider_flush_type type),                     \
+	  (qp, wr_id, send_flags, rkey, remote_addr, len, type), ERR)
+
+#define PROVIDER_CALLS(X)                                                                          \
+	PROVIDER_CM_CALLS(X)                                                                       \
+	PROVIDER_VERBS_CALLS(X)                                                                    \
+	PROVIDER_EXT_CALLS(X)
+
+/* Completion opcode of post_flush. rdma-core names it (IBV_WC_FLUSH) from release 45 on. */
+#define PROVIDER_WC_FLUSH 8
+
+/* Which end of a connection an address is meant for. */
+enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
+
+struct provider {
+	const char *name;
+	bool (*owns_context)(const struct ibv_context *ctx);
+	/* Can it serve this address? `why` gets one clause that explains the answer. */
+	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
+	const char *(*event_str)(enum rdma_cm_event_type event);
+	/* May post_flush be used? Known from ESTABLISHED on. */
+	bool (*qp_has_flush)(struct ibv_qp *qp);
+#define PROVIDER_MEMBER(ret, name, params, args, kind) ret(*name) params;
+	PROVIDER_CALLS(PROVIDER_MEMBER)
+#undef PROVIDER_MEMBER
+};
+
+extern const struct provider provider_stubs;	/* every call: not supported */
+extern const struct provider provider_verbs;	/* rdma-core: hardware, siw, rxe */
+extern const struct provider provider_softrnic; /* the software RNIC in this process */
+
+/*
+ * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) decides. NULL: none
+ * serves it; the log says why.
+ */
+const struct provider *provider_for_addr(const char *addr, enum provider_role role);
+/* The provider that made a context; rdma-core for every context that is not ours. */
+const struct provider *provider_of_context(struct ibv_context *ctx);
+
+/*
+ * Give an id its address: bind it (PASSIVE), or find the device and the way to it (ACTIVE).
+ * port NULL: none. 0 or an errno value, then *call names the rdma-core call that failed.
+ */
+int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
+			const char *port, enum provider_role role, int timeout_ms,
+			const char **call);
+/* The device behind an address; it stays open. 0 or an errno value, *call as above. */
+int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
+			  struct ibv_context **ctx, const char **call);
+
+/* The data path. 0 or an errno value, as ibv_post_send and its kind. */
+static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	return qp->context->ops.post_send(qp, wr, &bad);
+}
+
+static inline int provider_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	return qp->context->ops.post_recv(qp, wr, &bad);
+}
+
+static inline int provider_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	return srq->context->ops.post_srq_recv(srq, wr, &bad);
+}
+
+/* How many completions were taken, negative on failure. */
+static inline int provider_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	return cq->context->ops.poll_cq(cq, num_entries, wc);
+}
+
+static inline int provider_req_notify_cq(struct ibv_cq *cq)
+{
+	return cq->context->ops.req_notify_cq(cq, 0);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* select.c -- which provider serves an address, and which one made a context. */
+#include "provider/provider.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "provider/fault.h"
+
+enum { WHY_LEN = 256 };
+
+static const char *const ROLE_TEXT[] = {[PROVIDER_PASSIVE] = "local", [PROVIDER_ACTIVE] = "remote"};
+
+static const char *env_choice(const char *var)
+{
+	const char *value = getenv(var);
+
+	return value && *value ? value : "auto";
+}
+
+static const struct provider *choose_verbs(const char *addr, enum provider_role role)
+{
+	char why[WHY_LEN] = "";
+
+	if (provider_verbs.serves(addr, role, why, sizeof(why)))
+		return &provider_verbs;
+	LOG_ERROR("RPMA_PROVIDER=verbs cannot serve the %s address %s: %s; "
+		  "unset RPMA_PROVIDER, or set it to softrnic, to go without hardware",
+		  ROLE_TEXT[role], addr, why);
+	return NULL;
+}
+
+static const struct provider *choose_auto(const char *addr, enum provider_role role)
+{
+	char why[WHY_LEN] = "", why_soft[WHY_LEN] = "";
+
+	if (provider_verbs.serves(addr, role, why, sizeof(why))) {
+		LOG_NOTICE("provider verbs for the %s address %s: %s", ROLE_TEXT[role], addr, why);
+		return &provider_verbs;
+	}
+	if (provider_softrnic.serves(addr, role, why_soft, sizeof(why_soft))) {
+		LOG_NOTICE("provider softrnic for the %s address %s: %s; %s", ROLE_TEXT[role], addr,
+			   why, why_soft);
+		return &provider_softrnic;
+	}
+	LOG_ERROR("no provider for the %s address %s: %s; %s", ROLE_TEXT[role], addr, why,
+		  why_soft);
+	return NULL;
+}
+
+static const struct provider *choose(const char *choice, const char *var, const char *addr,
+				     enum provider_role role)
+{
+	if (!strcmp(choice, "auto"))
+		return choose_auto(addr, role);
+	if (!strcmp(choice, "verbs"))
+		return choose_verbs(addr, role);
+	if (!strcmp(choice, "softrnic"))
+		return &provider_softrnic;
+	LOG_ERROR("%s=%s: no such provider; there are auto, verbs and softrnic", var, choice);
+	return NULL;
+}
+
+static bool faults_wanted(void)
+{
+	return !strcmp(env_choice("RPMA_PROVIDER"), "fault");
+}
+
+const struct provider *provider_for_addr(const char *addr, enum provider_role role)
+{
+	const struct provider *inner;
+
+	if (!faults_wanted())
+		return choose(env_choice("RPMA_PROVIDER"), "RPMA_PROVIDER", addr, role);
+	inner = choose(env_choice("RPMA_FAULT_INNER"), "RPMA_FAULT_INNER", addr, role);
+	return inner ? provider_fault_around(inner) : NULL;
+}
+
+const struct provider *provider_of_context(struct ibv_context *ctx)
+{
+	const struct provider *prov =
+		provider_softrnic.owns_context(ctx) ? &provider_softrnic : &provider_verbs;
+
+	if (!faults_wanted())
+		return prov;
+	fault_decorate_context(ctx);
+	return provider_fault_around(prov);
+}

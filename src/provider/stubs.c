@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stubs.c -- a complete table that supports nothing, so that no caller ever tests for NULL. */
+#include "provider/provider.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define STUB_NUL     (errno = EOPNOTSUPP, NULL)
+#define STUB_NEG     (errno = EOPNOTSUPP, -1)
+#define STUB_NEG_REL STUB_NEG
+#define STUB_ERR     EOPNOTSUPP
+#define STUB_ERR_REL EOPNOTSUPP
+#define STUB_VOID
+
+#define STUB(ret, name, params, args, kind)                                                        \
+	static ret stub_##name params                                                              \
+	{                                                                                          \
+		return STUB_##kind;                                                                \
+	}
+PROVIDER_CALLS(STUB)
+
+static bool stub_owns_context(const struct ibv_context *ctx)
+{
+	return false;
+}
+
+static bool stub_serves(const char *addr, enum provider_role role, char *why, size_t why_len)
+{
+	snprintf(why, why_len, "there is no provider behind it");
+	return false;
+}
+
+static const char *stub_event_str(enum rdma_cm_event_type event)
+{
+	return "unknown event";
+}
+
+static bool stub_qp_has_flush(struct ibv_qp *qp)
+{
+	return false;
+}
+
+#define ROW(ret, name, params, args, kind) .name = stub_##name,
+const struct provider provider_stubs = {.name = "stubs",
+					.owns_context = stub_owns_context,
+					.serves = stub_serves,
+					.event_str = stub_event_str,
+					.qp_has_flush = stub_qp_has_flush,
+					PROVIDER_CALLS(ROW)};
