@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ddp.h -- DDP segment headers and segmentation (RFC 5041 s4, s5). */
+#ifndef PROTO_DDP_H
+#define PROTO_DDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+#define DDP_VERSION	 1
+#define DDP_TAGGED_HDR	 14
+#define DDP_UNTAGGED_HDR 18
+#define DDP_HDR_MAX	 18
+#define DDP_FIRST_MSN	 1u /* on every queue; wraps (RFC 5041 s4.3) */
+
+/* Queue numbers. 0..2: RFC 5040 s5.1, 3: RFC 7306 s7; DDP_QN_ENGINE is ours, between consenting
+ * peers. Each has its own MSN space in each direction. */
+enum ddp_qn { DDP_QN_SEND, DDP_QN_REQUEST, DDP_QN_TERMINATE, DDP_QN_RESPONSE, DDP_QN_ENGINE };
+#define DDP_QN_COUNT 5
+
+/* stag and to are a tagged segment's; ulp_word, qn, msn and mo an untagged one's. */
+struct ddp_hdr {
+	bool tagged;
+	bool last;
+	uint8_t version;
+	uint8_t ulp;	   /* RDMAP control byte */
+	uint32_t ulp_word; /* STag to invalidate, or 0 */
+	uint32_t stag;
+	uint64_t to;
+	uint32_t qn, msn, mo;
+};
+
+static inline unsigned ddp_hdr_len(bool tagged)
+{
+	return tagged ? DDP_TAGGED_HDR : DDP_UNTAGGED_HDR;
+}
+
+/* Length written, or -ENOSPC. */
+int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr);
+/* The header's length, or -EBADMSG when len is shorter. Any version is accepted and reported:
+ * which error a wrong one is depends on the buffer model (RFC 5041 s8). */
+int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr);
+
+/* The same in the middle of a message. */
+void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr);
+void ddp_get(struct rcursor *c, struct ddp_hdr *hdr);
+
+/* Payload that fits one segment. */
+static inline uint32_t ddp_payload_max(uint32_t mulpdu, bool tagged)
+{
+	return mulpdu - ddp_hdr_len(tagged);
+}
+
+/*
+ * Length of the next segment, of at most max bytes, of a message of which `left` bytes remain and
+ * which continues at target offset `at`. A message is cut only where the target offset is a
+ * multiple of 8, so that no aligned word is split between two segments. max is at least 8.
+ */
+uint32_t ddp_segment(uint32_t max, uint64_t at, uint32_t left);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rdmap.h -- RDMAP messages: opcodes, their one table, and their headers (RFC 5040 s4,
+ * RFC 7306 s5 to s7). The Flush and engine messages are ours; doc/wire.md describes them.
+ */
+#ifndef PROTO_RDMAP_H
+#define PROTO_RDMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/term_code.h"
+
+#define RDMAP_VERSION 1
+
+enum rdmap_opcode {
+	RDMAP_WRITE = 0x0,
+	RDMAP_READ_REQ = 0x1,
+	RDMAP_READ_RESP = 0x2,
+	RDMAP_SEND = 0x3,
+	RDMAP_SEND_INV = 0x4,
+	RDMAP_SEND_SE = 0x5,
+	RDMAP_SEND_SE_INV = 0x6,
+	RDMAP_TERMINATE = 0x7,
+	RDMAP_IMM = 0x8,
+	RDMAP_IMM_SE = 0x9,
+	RDMAP_ATOMIC_REQ = 0xa,
+	RDMAP_ATOMIC_RESP = 0xb,
+	RDMAP_FLUSH_REQ = 0xc,
+	RDMAP_FLUSH_RESP = 0xd,
+	RDMAP_ENGINE = 0xf,
+};
+#define RDMAP_OPCODES 16
+
+/* Which peers may be sent an opcode, and from which it is expected. */
+enum rdmap_level {
+	RDMAP_LEVEL_BASE, /* RFC 5040: everybody */
+	RDMAP_LEVEL_7306, /* immediate data and atomics: consenting or declared capable */
+	RDMAP_LEVEL_OURS, /* consenting only */
+};
+
+/* One row an opcode. hdr_len: the RDMAP header behind the DDP header. min, max: bytes of the whole
+ * message behind the DDP header, hdr_len included. */
+struct rdmap_op {
+	const char *name; /* NULL: no such opcode */
+	enum rdmap_level level;
+	bool tagged;
+	bool solicited;	 /* a Solicited Event variant */
+	bool invalidate; /* ulp_word is an STag to invalidate */
+	uint8_t qn;	 /* untagged only */
+	uint8_t hdr_len;
+	uint32_t min, max;
+};
+#define RDMAP_ANY_LEN UINT32_MAX
+
+extern const struct rdmap_op rdmap_ops[RDMAP_OPCODES];
+
+static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
+{
+	return (uint8_t)(RDMAP_VERSION << 6 | op);
+}
+
+static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
+{
+	return (enum rdmap_opcode)(ctrl & 0xf);
+}
+
+static inline uint8_t rdmap_ctrl_version(uint8_t ctrl)
+{
+	return ctrl >> 6;
+}
+
+/*
+ * Is this segment, with len bytes behind its DDP header, one that a peer of this level may send?
+ * Checks versions, the opcode, its T bit, its QN, and the length as far as one segment tells.
+ * 0, or the Terminate to answer with (enum term_error; never 0, as no check here yields
+ * TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
+ */
+unsigned rdmap_check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level);
+
+/* RDMA Read Request header (RFC 5040 s4.4). */
+#define RDMAP_READ_REQ_LEN 28
+struct rdmap_read_req {
+	uint32_t sink_stag;
+	uint64_t sink_to;
+	uint32_t size;
+	uint32_t src_stag;
+	uint64_t src_to;
+};
+
+/* Immediate Data header (RFC 7306 s6.1). */
+#define RDMAP_IMM_LEN 8
+struct rdmap_imm {
+	uint64_t data;
+};
+
+/* Atomic Request and Response headers (RFC 7306 s5.2). */
+#define RDMAP_ATOMIC_REQ_LEN  52
+#define RDMAP_ATOMIC_RESP_LEN 12
+enum rdmap_atomic_op { RDMAP_FETCH_ADD = 0, RDMAP_CMP_SWAP = 2 };
+struct rdmap_atomic_req {
+	uint8_t op; /* 4 bits */
+	uint32_t id;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t data, data_mask; /* added or swapped in */
+	uint64_t compare, compare_mask;
+};
+struct rdmap_atomic_resp {
+	uint32_t id;
+	uint64_t original;
+};
+
+/* Flush: everything this stream placed into the range before it. */
+#define RDMAP_FLUSH_REQ_LEN  24
+#define RDMAP_FLUSH_RESP_LEN 8
+#define RDMAP_FLUSH_PERSIST  0x1u
+#define RDMAP_FLUSH_VISIBLE  0x2u
+#define RDMAP_FLUSH_STRICT   0x4u /* refuse memory that cannot persist */
+struct rdmap_flush_req {
+	uint32_t flags;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t len;
+};
+enum rdmap_flush_status {
+	RDMAP_FLUSH_OK,
+	RDMAP_FLUSH_FAILED,   /* write-back failed */
+	RDMAP_FLUSH_VOLATILE, /* strict, and the memory cannot persist */
+	RDMAP_FLUSH_GONE,     /* the range is gone or past the end of its file */
+};
+struct rdmap_flush_resp {
+	uint32_t status;
+	uint32_t detail; /* Linux errno at the target */
+};
+
+/* Engine to engine, not for the user. Unknown kinds are ignored; later ones may be longer. */
+#define RDMAP_ENGINE_LEN 16
+#define RDMAP_ENGINE_MAX 256
+enum rdmap_engine_kind { RDMAP_ENGINE_PING = 1, RDMAP_ENGINE_PONG = 2 };
+struct rdmap_engine {
+	uint32_t kind;
+	uint64_t token; /* a PONG returns its PING's */
+};
+
+/*
+ * rdmap_<x>_encode(buf, size, msg): length written or -ENOSPC; rdmap_<x>_decode(buf, len, msg):
+ * length read or -EBADMSG. _put and _get do the same in the middle of a message.
+ */
+#define RDMAP_HEADERS(X)                                                                           \
+	X(read_req) X(imm) X(atomic_req) X(atomic_resp) X(flush_req) X(flush_resp) X(engine)
+#define X(name)                                                                                    \
+	void rdmap_##name##_put(struct wcursor *c, const struct rdmap_##name *msg);                \
+	void rdmap_##name##_get(struct rcursor *c, struct rdmap_##name *msg);                      \
+	int rdmap_##name##_encode(void *buf, size_t size, const struct rdmap_##name *msg);         \
+	int rdmap_##name##_decode(const void *buf, size_t len, struct rdmap_##name *msg);
+RDMAP_HEADERS(X)
+#undef X
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* terminate.h -- the Terminate message (RFC 5040 s4.8), in the RFC's layout and in siw's. */
+#ifndef PROTO_TERMINATE_H
+#define PROTO_TERMINATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/proto/term_code.h"
+
+#define TERM_CTRL_LEN 4
+#define TERM_MAX_LEN  (TERM_CTRL_LEN + 2 + DDP_HDR_MAX + RDMAP_READ_REQ_LEN)
+
+/* Always sent as the whole of an untagged message on DDP_QN_TERMINATE, MSN 1, MO 0. */
+struct terminate {
+	uint8_t layer; /* enum term_layer; 4 bits */
+	uint8_t etype; /* 4 bits */
+	uint8_t code;
+	/* Linux siw on little-endian hosts has layer and etype swapped, and M, D, R in the low
+	 * bits. */
+	bool siw_layout;
+	bool has_segment_len;
+	uint16_t segment_len; /* length of the offending DDP segment */
+	bool has_ddp;
+	struct ddp_hdr ddp; /* its header */
+	bool has_read_req;
+	struct rdmap_read_req read_req;
+};
+
+/* A Terminate that carries this error and nothing else. */
+struct terminate terminate_of(unsigned error);
+
+static inline unsigned terminate_error(const struct terminate *t)
+{
+	return TERM_CODE((unsigned)t->layer, (unsigned)t->etype, (unsigned)t->code);
+}
+
+/* Echo the offender, as far as RFC 5040 s4.8 wants it for this error: the DDP header for RDMAP
+ * remote and DDP errors, the read request for remote protection errors of a read. Both may be
+ * NULL. */
+void terminate_echo(struct terminate *t, const struct ddp_hdr *ddp, uint16_t segment_len,
+		    const struct rdmap_read_req *read_req);
+
+/* Length written (behind the DDP header), or -ENOSPC. */
+int terminate_encode(void *buf, size_t size, const struct terminate *t);
+/* 0, or -EBADMSG when there is no control word. An echo that is cut short is left out: why the
+ * peer gave up is worth more than its form. */
+int terminate_decode(const void *buf, size_t len, struct terminate *t);
+
+#endif
