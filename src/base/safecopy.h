@@ -5,8 +5,14 @@
  * A load or store to a page of a truncated file, of a sparse file on a full
  * file system or of a mapping that is gone raises SIGBUS or SIGSEGV and would
  * kill the process (a peer could do that to us). These functions return -EFAULT
- * instead; bytes up to the fault may have been copied. No system call is made
- * on the way.
+ * instead; bytes up to the fault may have been copied.
+ *
+ * On x86-64 no system call is made on the way, except in a thread that blocks
+ * SIGBUS or SIGSEGV (the kernel kills a process for a fault whose signal is
+ * blocked): there they are unblocked for the time of the copy. A thread's mask is
+ * looked at when it copies for the first time after a safecopy_setup(), so threads
+ * of our own should leave both signals unblocked. On other processors every copy is
+ * a system call.
  */
 #ifndef BASE_SAFECOPY_H
 #define BASE_SAFECOPY_H
@@ -14,7 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Make sure that faults inside the copies below reach us; cheap when already so. 0 or -errno. */
+/*
+ * Make sure that faults inside the copies below reach us; cheap when already so.
+ * To be called before the first copy and at each registration of memory, because
+ * the application may have installed handlers of its own since. 0 or -errno.
+ */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
 /* One 8-byte store; dst is 8-byte aligned. Never torn. */
@@ -23,5 +33,10 @@ int safecopy_store64(uint64_t *dst, uint64_t value);
 int safecopy_load64(uint64_t *value, const uint64_t *src);
 /* Is the byte at p readable? 0 or -EFAULT. */
 int safecopy_probe(const void *p);
+/*
+ * Call fn(addr, len); when it faults on an address in that range it is abandoned
+ * there and -EFAULT is returned, so it must hold nothing at that time. Else 0.
+ */
+int safecopy_guard(const void *addr, size_t len, void (*fn)(const void *addr, size_t len));
 
 #endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/safecopy.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/sigfault.h"
+
+#if defined(__x86_64__) && defined(__LP64__) && !defined(SAFECOPY_GENERIC)
+#define HAVE_FIXUP 1
+#else
+#define HAVE_FIXUP 0
+#endif
+
+/* Read by the handler: initial-exec, so that an access never allocates. */
+#define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
+
+struct guard {
+	uintptr_t start, len;
+	struct guard *outer;
+	sigjmp_buf env;
+};
+
+TLS_FOR_HANDLER struct guard *guard;
+
+static atomic_uint setups; /* counts safecopy_setup(), so that threads look at their mask again */
+TLS_FOR_HANDLER unsigned mask_seen;
+TLS_FOR_HANDLER bool mask_blocks;
+
+static void fault_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGBUS);
+	sigaddset(set, SIGSEGV);
+}
+
+/* Let faults through in this thread. True: *before is the mask to go back to. */
+static bool mask_open(sigset_t *before)
+{
+	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
+	sigset_t set;
+
+	if (__builtin_expect(mask_seen != now, 0)) {
+		pthread_sigmask(SIG_BLOCK, NULL, &set);
+		mask_blocks = sigismember(&set, SIGBUS) || sigismember(&set, SIGSEGV);
+		mask_seen = now;
+	}
+	if (__builtin_expect(!mask_blocks, 1))
+		return false;
+	fault_signals(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, before);
+	return true;
+}
+
+#define FAULTS_OPEN(call)                                                                          \
+	({                                                                                         \
+		sigset_t before;                                                                   \
+		bool opened = mask_open(&before);                                                  \
+		int result = (call);                                                               \
+                                                                                                   \
+		if (opened)                                                                        \
+			pthread_sigmask(SIG_SETMASK, &before, NULL);                               \
+		result;                                                                            \
+	})
+
+#if HAVE_FIXUP
+/*
+ * Leaf routines that never move the stack pointer: wherever between text_begin and
+ * text_end the fault is, continuing at text_fixup returns -EFAULT to the caller.
+ * Below 1 KiB the start-up of `rep movsb` costs more than it gains.
+ */
+int safecopy_text_copy(void *dst, const void *src, size_t len)
+	__attribute__((visibility("hidden")));
+int safecopy_text_store64(uint64_t *dst, uint64_t value) __attribute__((visibility("hidden")));
+int safecopy_text_load64(uint64_t *value, const uint64_t *src)
+	__attribute__((visibility("hidden")));
+int safecopy_text_probe(const void *p) __attribute__((visibility("hidden")));
+extern const char safecopy_text_begin[] __attribute__((visibility("hidden")));
+extern const char safecopy_text_end[] __attribute__((visibility("hidden")));
+extern const char safecopy_text_fixup[] __attribute__((visibility("hidden")));
+
+#define ASM_LABEL(name) ".globl " #name "\n.hidden " #name "\n" #name ":\n"
+#define ASM_FUNC(name)	".p2align 4\n.type " #name ", @function\n" ASM_LABEL(name) ".cfi_startproc\n"
+#define ASM_END(name)	".cfi_endproc\n.size " #name ", . - " #name "\n"
+
+/* clang-format off */
+__asm__(".pushsection .text, \"ax\", @progbits\n"
+	ASM_LABEL(safecopy_text_begin)
+	ASM_FUNC(safecopy_text_copy)
+	"	xorl %eax, %eax\n"
+	"	cmpq $16, %rdx\n"
+	"	jb 2f\n"
+	"	cmpq $1024, %rdx\n"
+	"	ja 6f\n"
+	/* the last 16 bytes overlap what the loop has copied */
+	"	movdqu -16(%rsi,%rdx), %xmm1\n"
+	"	leaq -16(%rdi,%rdx), %r8\n"
+	"1:	movdqu (%rsi), %xmm0\n"
+	"	movdqu %xmm0, (%rdi)\n"
+	"	addq $16, %rsi\n"
+	"	addq $16, %rdi\n"
+	"	cmpq %r8, %rdi\n"
+	"	jb 1b\n"
+	"	movdqu %xmm1, (%r8)\n"
+	"	ret\n"
+	/* below 16 bytes: head and tail, which overlap */
+	"2:	cmpl $8, %edx\n"
+	"	jb 3f\n"
+	"	movq (%rsi), %r8\n"
+	"	movq -8(%rsi,%rdx), %r9\n"
+	"	movq %r8, (%rdi)\n"
+	"	movq %r9, -8(%rdi,%rdx)\n"
+	"	ret\n"
+	"3:	cmpl $4, %edx\n"
+	"	jb 4f\n"
+	"	movl (%rsi), %r8d\n"
+	"	movl -4(%rsi,%rdx), %r9d\n"
+	"	movl %r8d, (%rdi)\n"
+	"	movl %r9d, -4(%rdi,%rdx)\n"
+	"	ret\n"
+	"4:	testl %edx, %edx\n"
+	"	jz 5f\n"
+	"	movl %edx, %ecx\n"
+	"	shrl $1, %ecx\n"
+	"	movb (%rsi), %r8b\n"
+	"	movb (%rsi,%rcx), %r9b\n"
+	"	movb -1(%rsi,%rdx), %r10b\n"
+	"	movb %r8b, (%rdi)\n"
+	"	movb %r9b, (%rdi,%rcx)\n"
+	"	movb %r10b, -1(%rdi,%rdx)\n"
+	"5:	ret\n"
+	"6:	movq %rdx, %rcx\n"
+	"	rep movsb\n"
+	"	ret\n"
+	ASM_END(safecopy_text_copy)
+	ASM_FUNC(safecopy_text_store64)
+	"	xorl %eax, %eax\n"
+	"	movq %rsi, (%rdi)\n"
+	"	ret\n"
+	ASM_END(safecopy_text_store64)
+	ASM_FUNC(safecopy_text_load64)
+	"	movq (%rsi), %rdx\n"
+	"	xorl %eax, %eax\n"
+	"	movq %rdx, (%rdi)\n"
+	"	ret\n"
+	ASM_END(safecopy_text_load64)
+	ASM_FUNC(safecopy_text_probe)
+	"	movb (%rdi), %dl\n"
+	"	xorl %eax, %eax\n"
+	"	ret\n"
+	ASM_END(safecopy_text_probe)
+	ASM_LABEL(safecopy_text_end)
+	ASM_FUNC(safecopy_text_fixup)
+	"	movl $-14, %eax\n"
+	"	ret\n"
+	ASM_END(safecopy_text_fixup)
+	".popsection\n");
+/* clang-format on */
+_Static_assert(EFAULT == 14, "the fix-up returns -EFAULT");
+
+static bool resume_at_fixup(void *uctx)
+{
+	greg_t *pc = &((ucontext_t *)uctx)->uc_mcontext.gregs[REG_RIP];
+
+	if ((uintptr_t)*pc < (uintptr_t)safecopy_text_begin ||
+	    (uintptr_t)*pc >= (uintptr_t)safecopy_text_end)
+		return false;
+	*pc = (greg_t)(uintptr_t)safecopy_text_fixup;
+	return true;
+}
+
+int safecopy(void *dst, const void *src, size_t len)
+{
+	return FAULTS_OPEN(safecopy_text_copy(dst, src, len));
+}
+
+int safecopy_store64(uint64_t *dst, uint64_t value)
+{
+	return FAULTS_OPEN(safecopy_text_store64(dst, value));
+}
+
+int safecopy_load64(uint64_t *value, const uint64_t *src)
+{
+	return FAULTS_OPEN(safecopy_text_load64(value, src));
+}
+
+int safecopy_probe(const void *p)
+{
+	return FAULTS_OPEN(safecopy_text_probe(p));
+}
+
+#else
+/* The kernel reports at most 2 GiB a call. */
+#define COPY_MAX ((size_t)1 << 30)
+
+static bool resume_at_fixup(void *uctx)
+{
+	return false;
+}
+
+int safecopy(void *dst, const void *src, size_t len)
+{
+	while (len) {
+		struct iovec from = {(void *)src, len < COPY_MAX ? len : COPY_MAX};
+		struct iovec to = {dst, from.iov_len};
+		ssize_t n = process_vm_writev(getpid(), &from, 1, &to, 1, 0);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EFAULT;
+		dst = (char *)dst + n;
+		src = (const char *)src + n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Not torn as far as the kernel copies an aligned word by one load and one store; it does. */
+int safecopy_store64(uint64_t *dst, uint64_t value)
+{
+	return safecopy(dst, &value, sizeof(value));
+}
+
+int safecopy_load64(uint64_t *value, const uint64_t *src)
+{
+	struct iovec to = {value, sizeof(*value)}, from = {(void *)src, sizeof(*src)};
+	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+
+	return n == sizeof(*value) ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+int safecopy_probe(const void *p)
+{
+	char c;
+	struct iovec to = {&c, 1}, from = {(void *)p, 1};
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 ? 0 : -errno;
+}
+#endif
+
+static bool on_fault(const siginfo_t *info, void *uctx)
+{
+	struct guard *g = guard;
+
+	if (resume_at_fixup(uctx))
+		return true;
+	/* Another address: a fault of the application, whose handler interrupted us. */
+	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
+		return false;
+	/* Whatever the mask is in here (ThreadSanitizer adds to it), leave with the thread's. */
+	pthread_sigmask(SIG_SETMASK, &((ucontext_t *)uctx)->uc_sigmask, NULL);
+	siglongjmp(g->env, 1);
+}
+
+typedef void guarded_fn(const void *addr, size_t len);
+
+static __attribute__((noinline)) int run_guarded(const void *addr, size_t len, guarded_fn *fn)
+{
+	struct guard g = {.start = (uintptr_t)addr, .len = len, .outer = guard};
+	int r = -EFAULT;
+
+	if (!sigsetjmp(g.env, 0)) {
+		guard = &g;
+		atomic_signal_fence(memory_order_seq_cst);
+		fn(addr, len);
+		atomic_signal_fence(memory_order_seq_cst);
+		r = 0;
+	}
+	guard = g.outer;
+	return r;
+}
+
+int safecopy_guard(const void *addr, size_t len, guarded_fn *fn)
+{
+	return FAULTS_OPEN(run_guarded(addr, len, fn));
+}
+
+int safecopy_setup(void)
+{
+	int r = sigfault_setup(on_fault);
+
+	atomic_fetch_add(&setups, 1);
+	/* A sandbox may forbid the generic copies: say so here rather than at the first of them. */
+	return r ? r : safecopy_probe(&r);
+}

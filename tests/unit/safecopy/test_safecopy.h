@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SAFECOPY_H
+#define TEST_SAFECOPY_H
+
+#include <stddef.h>
+
+/* Map `pages` pages of a file, of which only the first `backed` are inside the file. */
+unsigned char *map_truncated(size_t pages, size_t backed);
+
+int run_chain_tests(void);
+
+#endif
