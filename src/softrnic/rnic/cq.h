@@ -10,17 +10,19 @@
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct cq {
 	struct ibv_cq ibv;
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
-	void (*notify)(struct cq *cq);   /* armed, and a completion was added */
-	void (*overrun)(struct cq *cq);  /* full: a completion was lost; called once */
+	void (*notify)(struct cq *cq);	/* armed, and a completion was added */
+	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
 	pthread_mutex_t lock;
 	struct ibv_wc *ring;
-	uint32_t size, head, count;
+	uint32_t size, head;
+	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without */
 	enum { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED } armed;
 	bool overrun_seen;
 };

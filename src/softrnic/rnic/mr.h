@@ -21,13 +21,13 @@
 struct mr_table; /* one per device: STag -> mr */
 
 struct mr {
-	struct ibv_mr ibv;   /* addr, length, lkey == rkey == STag */
-	uint64_t iova;       /* TO of the first byte; the address unless zero-based */
-	int access;          /* IBV_ACCESS_* */
-	void *persist;       /* the owner's: what is behind the memory */
+	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
+	uint64_t iova;	   /* TO of the first byte; the address unless zero-based */
+	int access;	   /* IBV_ACCESS_* */
+	void *persist;	   /* the owner's: what is behind the memory */
 	struct mr_table *table;
-	struct list link;    /* hash chain */
-	unsigned holds;      /* guarded by the table's mutex */
+	struct list link; /* hash chain */
+	unsigned holds;	  /* guarded by the table's mutex */
 	bool dead;
 };
 
@@ -48,8 +48,8 @@ void mr_table_atfork_parent(struct mr_table *table);
 void mr_table_atfork_child(struct mr_table *table); /* also forgets the holds of vanished threads */
 
 /* Register [addr, addr+len) under an unpredictable STag. `persist` is stored, not interpreted. */
-int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access,
-	   void *persist, struct mr **out);
+int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+	   int access, void *persist, struct mr **out);
 /* From here on no lookup finds it. */
 void mr_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */
@@ -65,8 +65,8 @@ void mr_delete(struct mr *mr);
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr);
 /* Like mr_hold, but grants when at least one bit of `any_access` is there. */
-enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
-			    uint64_t len, int any_access, struct mr **out, void **ptr);
+enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
+			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
 void mr_get(struct mr *mr); /* one more hold on a held region */
 void mr_release(struct mr *mr);
 /* Send with Invalidate (RFC 5040 s5.3): the region must be of pd and remotely accessible. */

@@ -23,21 +23,22 @@ struct rq_wr {
 };
 
 struct rq {
-	uint8_t *slots;  /* depth entries of `stride` bytes: wr_id, num_sge, sge[max_sge] */
+	uint8_t *slots; /* depth entries of `stride` bytes: wr_id, num_sge, sge[max_sge] */
 	size_t stride;
 	uint32_t depth, max_sge, head, count;
 };
 
 int rq_init(struct rq *rq, uint32_t depth, uint32_t max_sge);
 void rq_fini(struct rq *rq);
-int rq_post(struct rq *rq, const struct ibv_recv_wr *wr); /* 0, EINVAL (too many SGEs), ENOMEM (full) */
+int rq_post(struct rq *rq,
+	    const struct ibv_recv_wr *wr); /* 0, EINVAL (too many SGEs), ENOMEM (full) */
 bool rq_take(struct rq *rq, struct rq_wr *out);
 
-/* A QP's place in the list of those that wait for a receive. */
+/* A QP's place in the list of those that wait for a receive; `link` is list_init()ed by the QP. */
 struct srq_waiter {
 	struct list link;
 	void (*kick)(struct srq_waiter *waiter); /* called without the SRQ's mutex... */
-	void (*get)(struct srq_waiter *waiter);  /* ...after get() (with it) kept the owner alive */
+	void (*get)(struct srq_waiter *waiter);	 /* ...after get() (with it) kept the owner alive */
 };
 
 struct srq {
@@ -45,16 +46,19 @@ struct srq {
 	void (*limit_reached)(struct srq *srq); /* the owner's; called without the mutex */
 	pthread_mutex_t lock;
 	struct rq rq;
-	uint32_t limit;      /* armed SRQ limit, 0 = not armed */
+	uint32_t limit; /* armed SRQ limit, 0 = not armed */
 	struct list waiters;
 };
 
 int srq_init(struct srq *srq, uint32_t depth, uint32_t max_sge);
 void srq_fini(struct srq *srq);
-int srq_post(struct srq *srq, const struct ibv_recv_wr *wr, struct ibv_recv_wr const **bad);
+/* Like the verbs call: 0 or a positive errno, *bad is the first refused request. */
+int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Take a receive, or else (false) queue the waiter; both under one lock, so no post is missed. */
 bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter);
+/* No kick will follow, except one whose get() was called already. */
 void srq_cancel(struct srq *srq, struct srq_waiter *waiter);
+/* One event when a take leaves fewer than `limit` receives; 0 disarms. */
 void srq_arm_limit(struct srq *srq, uint32_t limit);
 
 #endif

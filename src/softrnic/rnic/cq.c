@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/rnic/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int cq_init(struct cq *cq, uint32_t size)
+{
+	struct ibv_wc *ring;
+
+	if (size == 0)
+		return -EINVAL;
+	ring = calloc(size, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	pthread_mutex_init(&cq->lock, NULL);
+	cq->ring = ring;
+	cq->size = size;
+	cq->head = 0;
+	atomic_init(&cq->count, 0);
+	cq->armed = CQ_UNARMED;
+	cq->overrun_seen = false;
+	return 0;
+}
+
+void cq_fini(struct cq *cq)
+{
+	if (!cq->ring)
+		return;
+	free(cq->ring);
+	cq->ring = NULL;
+	pthread_mutex_destroy(&cq->lock);
+}
+
+static uint32_t count_locked(struct cq *cq)
+{
+	return atomic_load_explicit(&cq->count, memory_order_relaxed);
+}
+
+static void set_count_locked(struct cq *cq, uint32_t count)
+{
+	atomic_store_explicit(&cq->count, count, memory_order_release);
+}
+
+static struct ibv_wc *slot(struct cq *cq, uint32_t i)
+{
+	return &cq->ring[((uint64_t)cq->head + i) % cq->size];
+}
+
+/* A completion in error raises an event whatever was asked for (ibv_req_notify_cq(3)). */
+static bool raises_event(const struct cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	return cq->armed == CQ_ARMED ||
+	       (cq->armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
+}
+
+static void add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	uint32_t count = count_locked(cq);
+
+	*slot(cq, count) = *wc;
+	set_count_locked(cq, count + 1);
+	if (!raises_event(cq, wc, solicited))
+		return;
+	cq->armed = CQ_UNARMED;
+	if (cq->notify)
+		cq->notify(cq);
+}
+
+/* After a loss nothing is added any more: a gap in the order must not go unseen. */
+static void lose_locked(struct cq *cq)
+{
+	if (!cq->overrun_seen && cq->overrun)
+		cq->overrun(cq);
+	cq->overrun_seen = true;
+}
+
+int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited)
+{
+	bool lost;
+
+	pthread_mutex_lock(&cq->lock);
+	lost = cq->overrun_seen || count_locked(cq) == cq->size;
+	if (lost)
+		lose_locked(cq);
+	else
+		add_locked(cq, wc, solicited);
+	pthread_mutex_unlock(&cq->lock);
+	return lost ? -EOVERFLOW : 0;
+}
+
+int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
+{
+	uint32_t count, n;
+
+	if (max <= 0)
+		return 0;
+	pthread_mutex_lock(&cq->lock);
+	count = count_locked(cq);
+	n = count < (uint32_t)max ? count : (uint32_t)max;
+	for (uint32_t i = 0; i < n; i++)
+		wc[i] = *slot(cq, i);
+	cq->head = (uint32_t)(((uint64_t)cq->head + n) % cq->size);
+	set_count_locked(cq, count - n);
+	pthread_mutex_unlock(&cq->lock);
+	return (int)n;
+}
+
+bool cq_is_empty(struct cq *cq)
+{
+	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
+}
+
+void cq_arm(struct cq *cq, bool solicited_only)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (!solicited_only)
+		cq->armed = CQ_ARMED;
+	else if (cq->armed == CQ_UNARMED)
+		cq->armed = CQ_ARMED_SOLICITED;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void cq_purge(struct cq *cq, uint32_t qp_num)
+{
+	uint32_t kept = 0, count;
+
+	pthread_mutex_lock(&cq->lock);
+	count = count_locked(cq);
+	for (uint32_t i = 0; i < count; i++) {
+		if (slot(cq, i)->qp_num == qp_num)
+			continue;
+		if (kept != i)
+			*slot(cq, kept) = *slot(cq, i);
+		kept++;
+	}
+	set_count_locked(cq, kept);
+	pthread_mutex_unlock(&cq->lock);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A hash table with chains, keyed by STag. A killed region stays in its chain until
+ * mr_delete(), so that its STag cannot be given to another region while something
+ * may still refer to it, and so that the child of a fork() finds every region.
+ */
+#include "softrnic/rnic/mr.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/rand.h"
+#include "softrnic/rnic/rnic.h"
+
+#define INITIAL_BUCKETS 64 /* a power of two, as every later size */
+#define REMOTE_ACCESS                                                                              \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT)
+
+struct mr_table {
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* a dead region's last hold is gone */
+	struct list *buckets;
+	size_t num_buckets, count;
+	bool forked; /* holds taken before the fork() no longer count */
+};
+
+static struct list *buckets_new(size_t n)
+{
+	struct list *buckets = malloc(n * sizeof(*buckets));
+
+	for (size_t i = 0; buckets && i < n; i++)
+		list_init(&buckets[i]);
+	return buckets;
+}
+
+/* STags are random, so their low bits are a hash already. */
+static struct list *bucket_of(const struct mr_table *table, uint32_t stag)
+{
+	return &table->buckets[stag & (table->num_buckets - 1)];
+}
+
+static struct mr *find_locked(const struct mr_table *table, uint32_t stag)
+{
+	struct list *head = bucket_of(table, stag), *it;
+
+	list_for_each (it, head) {
+		struct mr *mr = container_of(it, struct mr, link);
+
+		if (mr->ibv.rkey == stag)
+			return mr;
+	}
+	return NULL;
+}
+
+/* Longer chains are only slower: a failed allocation is not an error. */
+static void grow_locked(struct mr_table *table)
+{
+	struct list *old = table->buckets, *n;
+	size_t old_size = table->num_buckets;
+	struct list *buckets = buckets_new(old_size * 2);
+
+	if (!buckets)
+		return;
+	table->buckets = buckets;
+	table->num_buckets = old_size * 2;
+	for (size_t i = 0; i < old_size; i++) {
+		while ((n = list_pop(&old[i]))) {
+			struct mr *mr = container_of(n, struct mr, link);
+
+			list_add_tail(bucket_of(table, mr->ibv.rkey), n);
+		}
+	}
+	free(old);
+}
+
+int mr_table_new(struct mr_table **out)
+{
+	struct mr_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->num_buckets = INITIAL_BUCKETS;
+	table->buckets = buckets_new(table->num_buckets);
+	if (!table->buckets) {
+		free(table);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&table->lock, NULL);
+	pthread_cond_init(&table->idle, NULL);
+	*out = table;
+	return 0;
+}
+
+void mr_table_delete(struct mr_table *table)
+{
+	if (!table)
+		return;
+	assert(table->count == 0);
+	pthread_cond_destroy(&table->idle);
+	pthread_mutex_destroy(&table->lock);
+	free(table->buckets);
+	free(table);
+}
+
+void mr_table_atfork_prepare(struct mr_table *table)
+{
+	pthread_mutex_lock(&table->lock);
+}
+
+void mr_table_atfork_parent(struct mr_table *table)
+{
+	pthread_mutex_unlock(&table->lock);
+}
+
+void mr_table_atfork_child(struct mr_table *table)
+{
+	struct list *it;
+
+	table->forked = true;
+	for (size_t i = 0; i < table->num_buckets; i++) {
+		list_for_each (it, &table->buckets[i])
+			container_of(it, struct mr, link)->holds = 0;
+	}
+	/* Threads that waited on it do not exist here. */
+	pthread_cond_init(&table->idle, NULL);
+	pthread_mutex_unlock(&table->lock);
+}
+
+static bool wraps(uint64_t start, uint64_t len)
+{
+	return len > 0 && len - 1 > UINT64_MAX - start;
+}
+
+/* Whoever may write from afar must be able to write here (ibv_reg_mr(3)). */
+static bool access_is_valid(int access)
+{
+	bool writes = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+
+	return !writes || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+static void publish_locked(struct mr_table *table, struct mr *mr)
+{
+	uint32_t stag;
+
+	do {
+		stag = rand_u32();
+	} while (stag == 0 || find_locked(table, stag));
+	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = stag;
+	if (++table->count > table->num_buckets)
+		grow_locked(table);
+	list_add_tail(bucket_of(table, stag), &mr->link);
+}
+
+int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+	   int access, void *persist, struct mr **out)
+{
+	struct mr *mr;
+
+	if (len == 0 || wraps((uintptr_t)addr, len) || wraps(iova, len) || !access_is_valid(access))
+		return -EINVAL;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	mr->ibv = (struct ibv_mr){
+		.context = pd->context,
+		.pd = pd,
+		.addr = addr,
+		.length = len,
+	};
+	mr->iova = iova;
+	mr->access = access;
+	mr->persist = persist;
+	mr->table = table;
+	pthread_mutex_lock(&table->lock);
+	publish_locked(table, mr);
+	pthread_mutex_unlock(&table->lock);
+	*out = mr;
+	return 0;
+}
+
+void mr_kill(struct mr *mr)
+{
+	pthread_mutex_lock(&mr->table->lock);
+	mr->dead = true;
+	pthread_mutex_unlock(&mr->table->lock);
+}
+
+void mr_wait_idle(struct mr *mr)
+{
+	struct mr_table *table = mr->table;
+
+	pthread_mutex_lock(&table->lock);
+	assert(mr->dead);
+	while (mr->holds > 0)
+		pthread_cond_wait(&table->idle, &table->lock);
+	pthread_mutex_unlock(&table->lock);
+}
+
+void mr_delete(struct mr *mr)
+{
+	struct mr_table *table;
+
+	if (!mr)
+		return;
+	table = mr->table;
+	pthread_mutex_lock(&table->lock);
+	assert(mr->dead && mr->holds == 0);
+	list_del(&mr->link);
+	table->count--;
+	pthread_mutex_unlock(&table->lock);
+	free(mr);
+}
+
+static enum mr_verdict check_range(const struct mr *mr, uint64_t to, uint64_t len)
+{
+	if (len == 0)
+		return MR_OK;
+	if (wraps(to, len))
+		return MR_TO_WRAP;
+	if (to < mr->iova || len > mr->ibv.length || to - mr->iova > mr->ibv.length - len)
+		return MR_BAD_BOUNDS;
+	return MR_OK;
+}
+
+static enum mr_verdict hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
+			    uint64_t to, uint64_t len, int all, int any, struct mr **out,
+			    void **ptr)
+{
+	enum mr_verdict verdict;
+	struct mr *mr;
+
+	pthread_mutex_lock(&table->lock);
+	mr = find_locked(table, stag);
+	if (!mr || mr->dead)
+		verdict = MR_BAD_STAG;
+	else if (mr->ibv.pd != pd)
+		verdict = MR_BAD_PD;
+	else if ((mr->access & all) != all || (any && !(mr->access & any)))
+		verdict = MR_BAD_ACCESS;
+	else
+		verdict = check_range(mr, to, len);
+	if (verdict == MR_OK) {
+		mr->holds++;
+		*out = mr;
+		*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(to - mr->iova));
+	}
+	pthread_mutex_unlock(&table->lock);
+	return verdict;
+}
+
+enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
+			uint64_t len, int access, struct mr **out, void **ptr)
+{
+	return hold(table, pd, stag, to, len, access, 0, out, ptr);
+}
+
+enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
+			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr)
+{
+	return hold(table, pd, stag, to, len, 0, any_access, out, ptr);
+}
+
+void mr_get(struct mr *mr)
+{
+	pthread_mutex_lock(&mr->table->lock);
+	assert(mr->holds > 0 || mr->table->forked);
+	mr->holds++;
+	pthread_mutex_unlock(&mr->table->lock);
+}
+
+void mr_release(struct mr *mr)
+{
+	struct mr_table *table = mr->table;
+
+	pthread_mutex_lock(&table->lock);
+	assert(mr->holds > 0 || table->forked);
+	if (mr->holds > 0 && --mr->holds == 0 && mr->dead)
+		pthread_cond_broadcast(&table->idle);
+	pthread_mutex_unlock(&table->lock);
+}
+
+enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag)
+{
+	enum mr_verdict verdict = MR_OK;
+	struct mr *mr;
+
+	pthread_mutex_lock(&table->lock);
+	mr = find_locked(table, stag);
+	if (!mr || mr->dead)
+		verdict = MR_BAD_STAG;
+	else if (mr->ibv.pd != pd)
+		verdict = MR_BAD_PD;
+	else if (!(mr->access & REMOTE_ACCESS))
+		verdict = MR_BAD_ACCESS;
+	else
+		mr->dead = true;
+	pthread_mutex_unlock(&table->lock);
+	return verdict;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "softrnic/rnic/cq.h"
+
+static struct cq cq;
+static unsigned notified, overruns;
+
+static void count_notify(struct cq *c)
+{
+	notified++;
+}
+
+static void count_overrun(struct cq *c)
+{
+	overruns++;
+}
+
+static void start(uint32_t size)
+{
+	memset(&cq, 0, sizeof(cq));
+	cq.notify = count_notify;
+	cq.overrun = count_overrun;
+	notified = overruns = 0;
+	assert_int_equal(cq_init(&cq, size), 0);
+}
+
+static struct ibv_wc wc_of(uint64_t wr_id, uint32_t qp_num, enum ibv_wc_status status)
+{
+	return (struct ibv_wc){.wr_id = wr_id, .qp_num = qp_num, .status = status};
+}
+
+static int push(uint64_t wr_id)
+{
+	struct ibv_wc wc = wc_of(wr_id, 1, IBV_WC_SUCCESS);
+
+	return cq_push(&cq, &wc, false);
+}
+
+static void push_special(enum ibv_wc_status status, bool solicited)
+{
+	struct ibv_wc wc = wc_of(0, 1, status);
+
+	assert_int_equal(cq_push(&cq, &wc, solicited), 0);
+}
+
+static void completions_come_out_in_order_across_the_wrap(void **state)
+{
+	struct ibv_wc wc[4];
+	uint64_t in = 0, out = 0;
+
+	start(7);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 5; i++)
+			assert_int_equal(push(in++), 0);
+		for (int left = 5; left > 0;) {
+			int n = cq_poll(&cq, 4, wc);
+
+			assert_int_equal(n, left > 4 ? 4 : left);
+			for (int i = 0; i < n; i++)
+				assert_int_equal(wc[i].wr_id, out++);
+			left -= n;
+		}
+	}
+	cq_fini(&cq);
+}
+
+static void empty_is_seen_without_polling(void **state)
+{
+	struct ibv_wc wc;
+
+	start(2);
+	assert_true(cq_is_empty(&cq));
+	assert_int_equal(cq_poll(&cq, 1, &wc), 0);
+	assert_int_equal(push(1), 0);
+	assert_false(cq_is_empty(&cq));
+	assert_int_equal(cq_poll(&cq, 0, &wc), 0);
+	assert_int_equal(cq_poll(&cq, 1, &wc), 1);
+	assert_true(cq_is_empty(&cq));
+	cq_fini(&cq);
+}
+
+static void arming_sees_only_what_comes_later_and_only_once(void **state)
+{
+	start(8);
+	push(1);
+	cq_arm(&cq, false);
+	assert_int_equal(notified, 0);
+	push(2);
+	push(3);
+	assert_int_equal(notified, 1);
+	cq_arm(&cq, false);
+	push(4);
+	assert_int_equal(notified, 2);
+	cq_fini(&cq);
+}
+
+static void solicited_arming_skips_ordinary_completions(void **state)
+{
+	start(8);
+	cq_arm(&cq, true);
+	push(1);
+	assert_int_equal(notified, 0);
+	push_special(IBV_WC_SUCCESS, true);
+	assert_int_equal(notified, 1);
+	cq_arm(&cq, true);
+	push_special(IBV_WC_WR_FLUSH_ERR, false);
+	assert_int_equal(notified, 2);
+	cq_fini(&cq);
+}
+
+static void arming_for_solicited_does_not_take_back_arming_for_all(void **state)
+{
+	start(8);
+	cq_arm(&cq, false);
+	cq_arm(&cq, true);
+	push(1);
+	assert_int_equal(notified, 1);
+	cq_fini(&cq);
+}
+
+static void overrun_is_reported_once_and_stays(void **state)
+{
+	struct ibv_wc wc[4];
+
+	start(2);
+	assert_int_equal(push(1), 0);
+	assert_int_equal(push(2), 0);
+	assert_int_equal(overruns, 0);
+	assert_int_equal(push(3), -EOVERFLOW);
+	assert_int_equal(push(4), -EOVERFLOW);
+	assert_int_equal(overruns, 1);
+	assert_int_equal(cq_poll(&cq, 4, wc), 2);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(push(5), -EOVERFLOW);
+	assert_int_equal(overruns, 1);
+	assert_true(cq_is_empty(&cq));
+	cq_fini(&cq);
+}
+
+static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
+{
+	struct ibv_wc wc[8];
+
+	start(6);
+	for (int i = 0; i < 4; i++)
+		push((unsigned)i);
+	assert_int_equal(cq_poll(&cq, 4, wc), 4);
+	for (unsigned i = 0; i < 6; i++) { /* wraps around the end of the ring */
+		struct ibv_wc one = wc_of(i, i % 2 ? 7 : 9, IBV_WC_SUCCESS);
+
+		assert_int_equal(cq_push(&cq, &one, false), 0);
+	}
+	cq_purge(&cq, 7);
+	assert_int_equal(cq_poll(&cq, 8, wc), 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(wc[i].wr_id, 2 * i);
+	cq_fini(&cq);
+}
+
+static void no_size_and_no_queue_are_handled(void **state)
+{
+	struct cq zero = {0};
+
+	assert_int_equal(cq_init(&zero, 0), -EINVAL);
+	cq_fini(&zero);
+}
+
+enum { PRODUCERS = 3, EACH = 20000 };
+
+static void *produce(void *arg)
+{
+	uint32_t qp_num = (uint32_t)(uintptr_t)arg;
+
+	for (uint64_t i = 0; i < EACH;) {
+		struct ibv_wc wc = wc_of(i, qp_num, IBV_WC_SUCCESS);
+
+		/* Like a QP with a bounded send queue: never more than its share of the ring. */
+		if (atomic_load(&cq.count) + PRODUCERS < cq.size && cq_push(&cq, &wc, false) == 0)
+			i++;
+	}
+	return NULL;
+}
+
+static void many_producers_keep_their_own_order(void **state)
+{
+	uint64_t next[PRODUCERS] = {0}, total = 0;
+	pthread_t threads[PRODUCERS];
+	struct ibv_wc wc[16];
+
+	start(64);
+	for (uintptr_t i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, produce, (void *)i), 0);
+	while (total < (uint64_t)PRODUCERS * EACH) {
+		int n = cq_is_empty(&cq) ? 0 : cq_poll(&cq, 16, wc);
+
+		for (int i = 0; i < n; i++)
+			assert_int_equal(wc[i].wr_id, next[wc[i].qp_num]++);
+		total += (unsigned)n;
+		if (total % 8 == 0)
+			cq_arm(&cq, false);
+	}
+	for (int i = 0; i < PRODUCERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(overruns, 0);
+	assert_true(notified > 0);
+	cq_fini(&cq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(completions_come_out_in_order_across_the_wrap),
+		cmocka_unit_test(empty_is_seen_without_polling),
+		cmocka_unit_test(arming_sees_only_what_comes_later_and_only_once),
+		cmocka_unit_test(solicited_arming_skips_ordinary_completions),
+		cmocka_unit_test(arming_for_solicited_does_not_take_back_arming_for_all),
+		cmocka_unit_test(overrun_is_reported_once_and_stays),
+		cmocka_unit_test(purge_drops_one_qp_and_keeps_the_order_of_the_rest),
+		cmocka_unit_test(no_size_and_no_queue_are_handled),
+		cmocka_unit_test(many_producers_keep_their_own_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

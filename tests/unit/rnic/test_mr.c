@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "softrnic/rnic/mr.h"
+
+#define RW (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static struct mr_table *table;
+static struct ibv_pd pd, other_pd;
+static char memory[4096];
+
+static int setup(void **state)
+{
+	return mr_table_new(&table);
+}
+
+static int teardown(void **state)
+{
+	mr_table_delete(table);
+	return 0;
+}
+
+static struct mr *region(void *addr, size_t len, uint64_t iova, int access)
+{
+	struct mr *mr = NULL;
+
+	assert_int_equal(mr_new(table, &pd, addr, len, iova, access, NULL, &mr), 0);
+	return mr;
+}
+
+static struct mr *whole(int access)
+{
+	return region(memory, sizeof(memory), (uintptr_t)memory, access);
+}
+
+static void drop(struct mr *mr)
+{
+	mr_kill(mr);
+	mr_wait_idle(mr);
+	mr_delete(mr);
+}
+
+/* A lookup that gives the region back at once; says what the verdict was. */
+static enum mr_verdict look(const struct ibv_pd *in, uint32_t stag, uint64_t to, uint64_t len,
+			    int access)
+{
+	struct mr *mr;
+	void *ptr;
+	enum mr_verdict verdict = mr_hold(table, in, stag, to, len, access, &mr, &ptr);
+
+	if (verdict == MR_OK)
+		mr_release(mr);
+	return verdict;
+}
+
+static void registration_describes_the_region(void **state)
+{
+	struct mr *mr = whole(RW);
+
+	assert_ptr_equal(mr->ibv.addr, memory);
+	assert_int_equal(mr->ibv.length, sizeof(memory));
+	assert_ptr_equal(mr->ibv.pd, &pd);
+	assert_int_equal(mr->ibv.lkey, mr->ibv.rkey);
+	assert_int_not_equal(mr->ibv.rkey, 0);
+	drop(mr);
+}
+
+static void registration_refuses_what_verbs_refuses(void **state)
+{
+	uint64_t at = (uintptr_t)memory;
+	struct mr *mr;
+
+	assert_int_equal(mr_new(table, &pd, memory, 0, at, RW, NULL, &mr), -EINVAL);
+	assert_int_equal(mr_new(table, &pd, memory, SIZE_MAX, at, RW, NULL, &mr), -EINVAL);
+	assert_int_equal(mr_new(table, &pd, memory, 16, UINT64_MAX - 14, RW, NULL, &mr), -EINVAL);
+	assert_int_equal(mr_new(table, &pd, memory, 16, at, IBV_ACCESS_REMOTE_WRITE, NULL, &mr),
+			 -EINVAL);
+	assert_int_equal(mr_new(table, &pd, memory, 16, at, IBV_ACCESS_REMOTE_ATOMIC, NULL, &mr),
+			 -EINVAL);
+}
+
+static void stags_are_unique_while_the_table_grows(void **state)
+{
+	enum { N = 3000 };
+	static struct mr *mrs[N];
+
+	for (int i = 0; i < N; i++)
+		mrs[i] = region(memory + i, 1, (uintptr_t)memory + (unsigned)i, RW);
+	for (int i = 0; i < N; i++) {
+		struct mr *mr;
+		void *ptr;
+
+		assert_int_equal(mr_hold(table, &pd, mrs[i]->ibv.rkey,
+					 (uintptr_t)memory + (unsigned)i, 1, 0, &mr, &ptr),
+				 MR_OK);
+		assert_ptr_equal(mr, mrs[i]);
+		assert_ptr_equal(ptr, memory + i);
+		mr_release(mr);
+	}
+	for (int i = 0; i < N; i++)
+		drop(mrs[i]);
+}
+
+static void lookup_checks_stag_pd_and_rights(void **state)
+{
+	struct mr *mr = whole(IBV_ACCESS_REMOTE_READ);
+	uint32_t stag = mr->ibv.rkey;
+	uint64_t to = (uintptr_t)memory;
+
+	assert_int_equal(look(&pd, stag, to, 8, IBV_ACCESS_REMOTE_READ), MR_OK);
+	assert_int_equal(look(&pd, stag, to, 8, 0), MR_OK);
+	assert_int_equal(look(&pd, stag + 1, to, 8, 0), MR_BAD_STAG);
+	assert_int_equal(look(&other_pd, stag, to, 8, 0), MR_BAD_PD);
+	assert_int_equal(look(&pd, stag, to, 8, IBV_ACCESS_REMOTE_WRITE), MR_BAD_ACCESS);
+	assert_int_equal(look(&pd, stag, to, 8, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
+			 MR_BAD_ACCESS);
+	drop(mr);
+}
+
+static void any_of_several_rights_is_enough_for_hold_any(void **state)
+{
+	struct mr *mr = whole(IBV_ACCESS_LOCAL_WRITE), *held;
+	int wanted = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	uint64_t to = (uintptr_t)memory;
+	void *ptr;
+
+	assert_int_equal(mr_hold_any(table, &pd, mr->ibv.rkey, to, 8, wanted, &held, &ptr), MR_OK);
+	mr_release(held);
+	assert_int_equal(
+		mr_hold_any(table, &pd, mr->ibv.rkey, to, 8, IBV_ACCESS_REMOTE_READ, &held, &ptr),
+		MR_BAD_ACCESS);
+	drop(mr);
+}
+
+static void bounds_hold_at_both_ends_and_do_not_overflow(void **state)
+{
+	struct mr *mr = region(memory + 64, 128, 1000, RW);
+	uint32_t stag = mr->ibv.rkey;
+
+	assert_int_equal(look(&pd, stag, 1000, 128, 0), MR_OK);
+	assert_int_equal(look(&pd, stag, 1127, 1, 0), MR_OK);
+	assert_int_equal(look(&pd, stag, 999, 1, 0), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, 1127, 2, 0), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, 1128, 1, 0), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, 1000, 129, 0), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, 1000, UINT64_MAX - 1000, 0), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, 1000, UINT64_MAX, 0), MR_TO_WRAP);
+	assert_int_equal(look(&pd, stag, UINT64_MAX, 2, 0), MR_TO_WRAP);
+	assert_int_equal(look(&pd, stag, UINT64_MAX, 1, 0), MR_BAD_BOUNDS);
+	drop(mr);
+}
+
+static void a_region_may_end_at_the_last_offset(void **state)
+{
+	struct mr *mr = region(memory, 16, UINT64_MAX - 15, RW);
+
+	assert_int_equal(look(&pd, mr->ibv.rkey, UINT64_MAX - 15, 16, 0), MR_OK);
+	assert_int_equal(look(&pd, mr->ibv.rkey, UINT64_MAX - 15, 17, 0), MR_TO_WRAP);
+	drop(mr);
+}
+
+static void zero_length_checks_no_bounds(void **state)
+{
+	struct mr *mr = whole(RW);
+
+	assert_int_equal(look(&pd, mr->ibv.rkey, 0, 0, IBV_ACCESS_REMOTE_WRITE), MR_OK);
+	assert_int_equal(look(&pd, mr->ibv.rkey, UINT64_MAX, 0, 0), MR_OK);
+	assert_int_equal(look(&other_pd, mr->ibv.rkey, 0, 0, 0), MR_BAD_PD);
+	drop(mr);
+}
+
+static void offsets_are_relative_to_iova(void **state)
+{
+	struct mr *mr = region(memory, sizeof(memory), 0, RW), *held;
+	void *ptr;
+
+	assert_int_equal(mr_hold(table, &pd, mr->ibv.rkey, 100, 8, 0, &held, &ptr), MR_OK);
+	assert_ptr_equal(ptr, memory + 100);
+	mr_release(held);
+	drop(mr);
+}
+
+static void a_killed_region_is_unknown_even_while_held(void **state)
+{
+	struct mr *mr = whole(RW), *held;
+	void *ptr;
+
+	assert_int_equal(mr_hold(table, &pd, mr->ibv.rkey, (uintptr_t)memory, 8, 0, &held, &ptr),
+			 MR_OK);
+	mr_get(held);
+	mr_kill(mr);
+	assert_int_equal(look(&pd, mr->ibv.rkey, (uintptr_t)memory, 8, 0), MR_BAD_STAG);
+	mr_release(held);
+	mr_release(held);
+	drop(mr);
+}
+
+static void invalidation_needs_pd_and_a_remote_right(void **state)
+{
+	struct mr *local = whole(IBV_ACCESS_LOCAL_WRITE), *remote = whole(RW);
+	uint32_t stag = remote->ibv.rkey;
+
+	assert_int_equal(mr_invalidate(table, &pd, local->ibv.rkey), MR_BAD_ACCESS);
+	assert_int_equal(mr_invalidate(table, &other_pd, stag), MR_BAD_PD);
+	assert_int_equal(look(&pd, stag, (uintptr_t)memory, 8, 0), MR_OK);
+	assert_int_equal(mr_invalidate(table, &pd, stag), MR_OK);
+	assert_int_equal(look(&pd, stag, (uintptr_t)memory, 8, 0), MR_BAD_STAG);
+	assert_int_equal(mr_invalidate(table, &pd, stag), MR_BAD_STAG);
+	drop(local);
+	drop(remote);
+}
+
+static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
+{
+	struct mr *mr = whole(RW), *held;
+	int status = -1;
+	void *ptr;
+	pid_t pid;
+
+	assert_int_equal(mr_hold(table, &pd, mr->ibv.rkey, (uintptr_t)memory, 8, 0, &held, &ptr),
+			 MR_OK);
+	mr_table_atfork_prepare(table);
+	pid = fork();
+	if (pid == 0) {
+		mr_table_atfork_child(table);
+		alarm(10);
+		drop(mr); /* would wait for ever for the parent's hold */
+		_exit(0);
+	}
+	mr_table_atfork_parent(table);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	mr_release(held);
+	drop(mr);
+}
+
+/* Stress: one thread registers, publishes and deregisters; others use what they find. */
+enum { USERS = 3, ROUNDS = 1500 };
+static _Atomic uint32_t published;
+static _Atomic unsigned long good_uses;
+static atomic_bool over;
+
+static void *use_published(void *arg)
+{
+	while (!atomic_load(&over)) {
+		struct mr *mr;
+		void *ptr;
+
+		if (mr_hold(table, &pd, atomic_load(&published), 0, 64, IBV_ACCESS_REMOTE_WRITE,
+			    &mr, &ptr))
+			continue;
+		mr_get(mr);
+		__atomic_add_fetch((long *)ptr, 1, __ATOMIC_RELAXED);
+		mr_release(mr);
+		mr_release(mr);
+		atomic_fetch_add(&good_uses, 1);
+	}
+	return NULL;
+}
+
+static void deregistration_waits_for_every_user(void **state)
+{
+	pthread_t users[USERS];
+
+	for (int i = 0; i < USERS; i++)
+		assert_int_equal(pthread_create(&users[i], NULL, use_published, NULL), 0);
+	for (int i = 0; i < ROUNDS || atomic_load(&good_uses) == 0; i++) {
+		void *buf = aligned_alloc(64, 64);
+		struct mr *mr;
+
+		memset(buf, 0, 64);
+		mr = region(buf, 64, 0, RW);
+		atomic_store(&published, mr->ibv.rkey);
+		if (i % 8 == 0)
+			usleep(50);
+		drop(mr);
+		free(buf); /* a late user is a use after free: the sanitizers see it */
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < USERS; i++)
+		pthread_join(users[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(registration_describes_the_region, setup, teardown),
+		cmocka_unit_test_setup_teardown(registration_refuses_what_verbs_refuses, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(stags_are_unique_while_the_table_grows, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(lookup_checks_stag_pd_and_rights, setup, teardown),
+		cmocka_unit_test_setup_teardown(any_of_several_rights_is_enough_for_hold_any, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(bounds_hold_at_both_ends_and_do_not_overflow, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_region_may_end_at_the_last_offset, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(zero_length_checks_no_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(offsets_are_relative_to_iova, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_killed_region_is_unknown_even_while_held, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(invalidation_needs_pd_and_a_remote_right, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_forked_child_forgets_the_holds_of_its_parent,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(deregistration_waits_for_every_user, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/safecopy.h"
+#include "softrnic/rnic/place.h"
+
+static void every_length_and_alignment_lands_exactly(void **state)
+{
+	uint8_t src[64], dst[96], want[96];
+
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(i + 1);
+	for (size_t at = 0; at < 16; at++) {
+		for (size_t len = 0; len <= sizeof(src); len++) {
+			memset(dst, 0xee, sizeof(dst));
+			memcpy(want, dst, sizeof(want));
+			memcpy(want + at, src, len);
+			assert_int_equal(place(dst + at, src, len), 0);
+			assert_memory_equal(dst, want, sizeof(want));
+		}
+	}
+}
+
+/* A shared file mapping whose file was truncated: a plain store would be a SIGBUS. */
+static void memory_that_vanished_is_an_error(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("place", MFD_CLOEXEC);
+	uint64_t words[4] = {1, 2, 3, 4};
+	char *map;
+
+	/* cmocka puts its own handlers in place before every test */
+	assert_int_equal(safecopy_setup(), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)(2 * page)), 0);
+	map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(ftruncate(fd, (off_t)page), 0);
+	assert_int_equal(place(map, words, sizeof(words)), 0);
+	assert_int_equal(place(map + page, words, 8), -EFAULT);
+	assert_int_equal(place(map + page + 8, words, sizeof(words)), -EFAULT);
+	assert_int_equal(place(map + page - 16, words, sizeof(words)), -EFAULT);
+	munmap(map, 2 * page);
+	close(fd);
+}
+
+static _Alignas(64) uint64_t word;
+static atomic_bool over;
+
+static void *look_for_torn_words(void *arg)
+{
+	bool *torn = arg;
+
+	while (!atomic_load(&over)) {
+		uint64_t v = __atomic_load_n(&word, __ATOMIC_RELAXED);
+
+		if (v != 0 && v != UINT64_MAX)
+			*torn = true;
+	}
+	return NULL;
+}
+
+static void an_aligned_word_is_never_seen_torn(void **state)
+{
+	uint8_t src[9];
+	bool torn = false;
+	pthread_t reader;
+
+	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &torn), 0);
+	for (int i = 0; i < 200000; i++) {
+		memset(src, i % 2 ? 0xff : 0, sizeof(src));
+		assert_int_equal(place(&word, src + 1, sizeof(word)), 0);
+	}
+	atomic_store(&over, true);
+	pthread_join(reader, NULL);
+	assert_false(torn);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_length_and_alignment_lands_exactly),
+		cmocka_unit_test(memory_that_vanished_is_an_error),
+		cmocka_unit_test(an_aligned_word_is_never_seen_torn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
