@@ -26,7 +26,7 @@ struct terminate {
 	uint16_t segment_len; /* length of the offending DDP segment */
 	bool has_ddp;
 	struct ddp_hdr ddp; /* its header */
-	bool has_read_req;
+	bool has_read_req;  /* only with has_ddp */
 	struct rdmap_read_req read_req;
 };
 

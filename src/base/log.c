@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define LOG_TEXT_MAX 1024
+
+enum log_level log_threshold = LOG_LVL_OFF;
+static log_sink *sink_now;
+
+static const char *const level_names[] = {"fatal", "error", "warning", "notice", "info", "debug"};
+
+void log_set(log_sink *sink, enum log_level threshold)
+{
+	/* Between the two stores a reader may see the new sink with the old threshold, which is
+	 * harmless; the other order could call a sink that is being replaced by NULL. */
+	__atomic_store_n(&sink_now, sink, __ATOMIC_RELEASE);
+	__atomic_store_n(&log_threshold, sink ? threshold : LOG_LVL_OFF, __ATOMIC_RELEASE);
+}
+
+/* One write(2), so that lines of several threads and processes do not mix. */
+static void stderr_sink(enum log_level level, const char *file, int line, const char *func,
+			const char *text)
+{
+	char out[LOG_TEXT_MAX + 128];
+	const char *slash = strrchr(file, '/');
+	int n = snprintf(out, sizeof(out), "%s %s:%d %s: %s\n", level_names[level],
+			 slash ? slash + 1 : file, line, func, text);
+
+	if (n >= (int)sizeof(out)) {
+		n = sizeof(out) - 1;
+		out[n - 1] = '\n';
+	}
+	if (write(STDERR_FILENO, out, (size_t)n) < 0)
+		return; /* nowhere left to say so */
+}
+
+void log_set_from_env(const char *var)
+{
+	const char *want = getenv(var);
+
+	if (!want)
+		return;
+	for (unsigned i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
+		if (strcasecmp(want, level_names[i]) == 0)
+			log_set(stderr_sink, (enum log_level)i);
+}
+
+void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
+	      ...)
+{
+	log_sink *sink = __atomic_load_n(&sink_now, __ATOMIC_ACQUIRE);
+	char text[LOG_TEXT_MAX];
+	va_list ap;
+
+	if (!sink)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sink(level, file, line, func, text);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/proto/mpa.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/cursor.h"
+#include "softrnic/proto/mpa_marker.h"
+
+#define KEY_LEN	  16
+#define PD_AT	  18 /* offset of PD_Length */
+#define FLAG_M	  0x80
+#define FLAG_C	  0x40
+#define FLAG_R	  0x20
+#define FLAG_S	  0x10
+#define BLOCK_HI  0x8000 /* A beside the IRD, C beside the ORD */
+#define BLOCK_LO  0x4000 /* B beside the IRD, D beside the ORD */
+#define BLOCK_NUM 0x3fff
+
+/* 16 characters each, no NUL on the wire. */
+static const char request_key[] = "MPA ID Req Frame";
+static const char reply_key[] = "MPA ID Rep Frame";
+
+static uint8_t start_flags(const struct mpa_start *s)
+{
+	return (uint8_t)((s->markers ? FLAG_M : 0) | (s->crc ? FLAG_C : 0) |
+			 (s->reply && s->reject ? FLAG_R : 0) | (s->enhanced ? FLAG_S : 0));
+}
+
+static void put_block(struct wcursor *c, const struct mpa_start *s)
+{
+	wcursor_be16(c,
+		     (uint16_t)((s->p2p ? BLOCK_HI : 0) | (s->rtr_send ? BLOCK_LO : 0) | s->ird));
+	wcursor_be16(c, (uint16_t)((s->rtr_write ? BLOCK_HI : 0) | (s->rtr_read ? BLOCK_LO : 0) |
+				   s->ord));
+}
+
+static void get_block(struct rcursor *c, struct mpa_start *s)
+{
+	uint16_t hi = rcursor_be16(c), lo = rcursor_be16(c);
+
+	s->p2p = hi & BLOCK_HI;
+	s->rtr_send = hi & BLOCK_LO;
+	s->ird = hi & BLOCK_NUM;
+	s->rtr_write = lo & BLOCK_HI;
+	s->rtr_read = lo & BLOCK_LO;
+	s->ord = lo & BLOCK_NUM;
+}
+
+int mpa_start_encode(void *buf, size_t size, const struct mpa_start *start, const void *pdata)
+{
+	struct wcursor c = wcursor_init(buf, size);
+	unsigned block = start->enhanced ? MPA_ENHANCED_LEN : 0;
+
+	if (start->pd_len + block > MPA_PD_MAX)
+		return -EINVAL;
+	if (block &&
+	    (start->revision < MPA_REVISION_2 || start->ird > BLOCK_NUM || start->ord > BLOCK_NUM))
+		return -EINVAL;
+	wcursor_bytes(&c, start->reply ? reply_key : request_key, KEY_LEN);
+	wcursor_u8(&c, start_flags(start));
+	wcursor_u8(&c, start->revision);
+	wcursor_be16(&c, (uint16_t)(start->pd_len + block));
+	if (block)
+		put_block(&c, start);
+	wcursor_bytes(&c, pdata, start->pd_len);
+	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
+}
+
+static bool is_key(const uint8_t *p, const char *key)
+{
+	return memcmp(p, key, KEY_LEN) == 0;
+}
+
+/* S means something from revision 2 on; in an older frame that bit is reserved, hence ignored. */
+static bool is_enhanced(uint8_t flags, uint8_t revision)
+{
+	return revision >= MPA_REVISION_2 && flags & FLAG_S;
+}
+
+int mpa_start_decode_header(const void *hdr)
+{
+	const uint8_t *p = hdr;
+	unsigned pd_len = (unsigned)(p[PD_AT] << 8 | p[PD_AT + 1]);
+
+	if (!is_key(p, request_key) && !is_key(p, reply_key))
+		return -EBADMSG;
+	if (pd_len > MPA_PD_MAX)
+		return -EMSGSIZE;
+	if (is_enhanced(p[KEY_LEN], p[KEY_LEN + 1]) && pd_len < MPA_ENHANCED_LEN)
+		return -EPROTO;
+	return (int)(MPA_START_HDR + pd_len);
+}
+
+int mpa_start_decode(const void *buf, size_t len, struct mpa_start *start, const uint8_t **pdata)
+{
+	struct rcursor c = rcursor_init(buf, len);
+	const uint8_t *key;
+	uint8_t flags;
+	int total;
+
+	if (len < MPA_START_HDR)
+		return -EAGAIN;
+	total = mpa_start_decode_header(buf);
+	if (total < 0)
+		return total;
+	if (len < (size_t)total)
+		return -EAGAIN;
+	key = rcursor_bytes(&c, KEY_LEN);
+	flags = rcursor_u8(&c);
+	*start = (struct mpa_start){
+		.reply = is_key(key, reply_key),
+		.markers = flags & FLAG_M,
+		.crc = flags & FLAG_C,
+	};
+	start->reject = start->reply && flags & FLAG_R;
+	start->revision = rcursor_u8(&c);
+	start->enhanced = is_enhanced(flags, start->revision);
+	start->pd_len = rcursor_be16(&c);
+	if (start->enhanced) {
+		get_block(&c, start);
+		start->pd_len = (uint16_t)(start->pd_len - MPA_ENHANCED_LEN);
+	}
+	*pdata = rcursor_bytes(&c, start->pd_len);
+	return total;
+}
+
+uint32_t mpa_mulpdu(uint32_t emss, bool markers)
+{
+	uint32_t overhead = MPA_LENGTH_LEN + MPA_CRC_LEN + emss % 4;
+
+	if (markers)
+		overhead += MPA_MARKER_LEN * ((emss + MPA_MARKER_PERIOD - 1) / MPA_MARKER_PERIOD);
+	if (emss < overhead + MPA_MULPDU_MIN)
+		return MPA_MULPDU_MIN;
+	return emss - overhead < MPA_ULPDU_MAX ? emss - overhead : MPA_ULPDU_MAX;
+}
+
+uint32_t mpa_crc(const struct iovec *iov, int n, size_t len)
+{
+	uint32_t crc = CRC32C_INIT;
+
+	for (int i = 0; i < n && len; i++) {
+		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
+
+		crc = crc32c_update(crc, iov[i].iov_base, part);
+		len -= part;
+	}
+	return crc32c_final(crc);
+}
+
+/* The one little-endian field: iSCSI's bit order, kept by RFC 5044 s4.4. */
+void mpa_crc_encode(uint8_t field[MPA_CRC_LEN], uint32_t crc)
+{
+	for (int i = 0; i < MPA_CRC_LEN; i++)
+		field[i] = (uint8_t)(crc >> (8 * i));
+}
+
+uint32_t mpa_crc_decode(const uint8_t field[MPA_CRC_LEN])
+{
+	return field[0] | (uint32_t)field[1] << 8 | (uint32_t)field[2] << 16 |
+	       (uint32_t)field[3] << 24;
+}
+
+bool mpa_fpdu_is_intact(const void *fpdu, size_t fpdu_len)
+{
+	size_t covered = fpdu_len - MPA_CRC_LEN;
+
+	return crc32c_final(crc32c_update(CRC32C_INIT, fpdu, covered)) ==
+	       mpa_crc_decode((const uint8_t *)fpdu + covered);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/proto/rdmap.h"
+
+#include <errno.h>
+
+#define TERM_MIN 4
+#define TERM_MAX 128 /* the largest known echo, of an atomic request, makes 76 */
+
+#define SEND_ROW(text, se, inv)                                                                    \
+	{                                                                                          \
+		.name = text, .qn = DDP_QN_SEND, .solicited = se, .invalidate = inv,               \
+		.max = RDMAP_ANY_LEN                                                               \
+	}
+#define TAGGED_ROW(text)                                                                           \
+	{                                                                                          \
+		.name = text, .tagged = true, .max = RDMAP_ANY_LEN                                 \
+	}
+#define FIXED_ROW(text, lvl, queue, len)                                                           \
+	{                                                                                          \
+		.name = text, .level = lvl, .qn = queue, .hdr_len = len, .min = len, .max = len    \
+	}
+
+/* clang-format off */
+const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
+	[RDMAP_WRITE] = TAGGED_ROW("Write"),
+	[RDMAP_READ_REQ] = FIXED_ROW("Read Request", RDMAP_LEVEL_BASE, DDP_QN_REQUEST,
+				     RDMAP_READ_REQ_LEN),
+	[RDMAP_READ_RESP] = TAGGED_ROW("Read Response"),
+	[RDMAP_SEND] = SEND_ROW("Send", false, false),
+	[RDMAP_SEND_INV] = SEND_ROW("Send with Invalidate", false, true),
+	[RDMAP_SEND_SE] = SEND_ROW("Send with SE", true, false),
+	[RDMAP_SEND_SE_INV] = SEND_ROW("Send with SE and Invalidate", true, true),
+	[RDMAP_TERMINATE] = {.name = "Terminate", .qn = DDP_QN_TERMINATE, .hdr_len = TERM_MIN,
+			     .min = TERM_MIN, .max = TERM_MAX},
+	[RDMAP_IMM] = FIXED_ROW("Immediate", RDMAP_LEVEL_7306, DDP_QN_SEND, RDMAP_IMM_LEN),
+	[RDMAP_IMM_SE] = {.name = "Immediate with SE", .level = RDMAP_LEVEL_7306,
+			  .qn = DDP_QN_SEND, .solicited = true, .hdr_len = RDMAP_IMM_LEN,
+			  .min = RDMAP_IMM_LEN, .max = RDMAP_IMM_LEN},
+	[RDMAP_ATOMIC_REQ] = FIXED_ROW("Atomic Request", RDMAP_LEVEL_7306, DDP_QN_REQUEST,
+				       RDMAP_ATOMIC_REQ_LEN),
+	[RDMAP_ATOMIC_RESP] = FIXED_ROW("Atomic Response", RDMAP_LEVEL_7306, DDP_QN_RESPONSE,
+					RDMAP_ATOMIC_RESP_LEN),
+	[RDMAP_FLUSH_REQ] = FIXED_ROW("Flush Request", RDMAP_LEVEL_OURS, DDP_QN_REQUEST,
+				      RDMAP_FLUSH_REQ_LEN),
+	[RDMAP_FLUSH_RESP] = FIXED_ROW("Flush Response", RDMAP_LEVEL_OURS, DDP_QN_RESPONSE,
+				       RDMAP_FLUSH_RESP_LEN),
+	[RDMAP_ENGINE] = {.name = "Engine", .level = RDMAP_LEVEL_OURS, .qn = DDP_QN_ENGINE,
+			  .hdr_len = RDMAP_ENGINE_LEN, .min = RDMAP_ENGINE_LEN,
+			  .max = RDMAP_ENGINE_MAX},
+};
+/* clang-format on */
+
+static unsigned check_tagged(const struct ddp_hdr *hdr)
+{
+	return hdr->version == DDP_VERSION ? 0 : TERM_DDP_TAGGED_BAD_VERSION;
+}
+
+static unsigned check_untagged(const struct ddp_hdr *hdr, enum rdmap_level level)
+{
+	uint32_t queues = level == RDMAP_LEVEL_OURS   ? DDP_QN_COUNT
+			  : level == RDMAP_LEVEL_7306 ? DDP_QN_RESPONSE + 1
+						      : DDP_QN_TERMINATE + 1;
+
+	if (hdr->version != DDP_VERSION)
+		return TERM_DDP_UNTAGGED_BAD_VERSION;
+	return hdr->qn < queues ? 0 : TERM_DDP_BAD_QN;
+}
+
+/* A message of one segment must have its exact size there; of a longer one, what a first or
+ * middle segment already exceeds. */
+static unsigned check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
+{
+	uint64_t end = op->tagged ? len : (uint64_t)hdr->mo + len;
+
+	if (end > op->max)
+		return TERM_DDP_TOO_LONG;
+	/* Every message with a header of its own is one segment (RFC 5040 s4.4, s4.8). */
+	if (op->hdr_len && hdr->mo)
+		return TERM_DDP_BAD_MO;
+	if (op->hdr_len && (!hdr->last || len < op->min))
+		return TERM_RDMAP_STREAM_CATASTROPHIC;
+	return 0;
+}
+
+unsigned rdmap_check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)
+{
+	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
+	unsigned error = hdr->tagged ? check_tagged(hdr) : check_untagged(hdr, level);
+
+	if (error)
+		return error;
+	if (rdmap_ctrl_version(hdr->ulp) != RDMAP_VERSION)
+		return TERM_RDMAP_BAD_VERSION;
+	if (!op->name || op->level > level || op->tagged != hdr->tagged)
+		return TERM_RDMAP_UNEXPECTED_OPCODE;
+	if (!op->tagged && op->qn != hdr->qn)
+		return TERM_RDMAP_UNEXPECTED_OPCODE;
+	return check_length(op, hdr, len);
+}
+
+void rdmap_read_req_put(struct wcursor *c, const struct rdmap_read_req *msg)
+{
+	wcursor_be32(c, msg->sink_stag);
+	wcursor_be64(c, msg->sink_to);
+	wcursor_be32(c, msg->size);
+	wcursor_be32(c, msg->src_stag);
+	wcursor_be64(c, msg->src_to);
+}
+
+void rdmap_read_req_get(struct rcursor *c, struct rdmap_read_req *msg)
+{
+	msg->sink_stag = rcursor_be32(c);
+	msg->sink_to = rcursor_be64(c);
+	msg->size = rcursor_be32(c);
+	msg->src_stag = rcursor_be32(c);
+	msg->src_to = rcursor_be64(c);
+}
+
+void rdmap_imm_put(struct wcursor *c, const struct rdmap_imm *msg)
+{
+	wcursor_be64(c, msg->data);
+}
+
+void rdmap_imm_get(struct rcursor *c, struct rdmap_imm *msg)
+{
+	msg->data = rcursor_be64(c);
+}
+
+void rdmap_atomic_req_put(struct wcursor *c, const struct rdmap_atomic_req *msg)
+{
+	wcursor_be32(c, msg->op & 0xf);
+	wcursor_be32(c, msg->id);
+	wcursor_be32(c, msg->stag);
+	wcursor_be64(c, msg->to);
+	wcursor_be64(c, msg->data);
+	wcursor_be64(c, msg->data_mask);
+	wcursor_be64(c, msg->compare);
+	wcursor_be64(c, msg->compare_mask);
+}
+
+void rdmap_atomic_req_get(struct rcursor *c, struct rdmap_atomic_req *msg)
+{
+	msg->op = rcursor_be32(c) & 0xf;
+	msg->id = rcursor_be32(c);
+	msg->stag = rcursor_be32(c);
+	msg->to = rcursor_be64(c);
+	msg->data = rcursor_be64(c);
+	msg->data_mask = rcursor_be64(c);
+	msg->compare = rcursor_be64(c);
+	msg->compare_mask = rcursor_be64(c);
+}
+
+void rdmap_atomic_resp_put(struct wcursor *c, const struct rdmap_atomic_resp *msg)
+{
+	wcursor_be32(c, msg->id);
+	wcursor_be64(c, msg->original);
+}
+
+void rdmap_atomic_resp_get(struct rcursor *c, struct rdmap_atomic_resp *msg)
+{
+	msg->id = rcursor_be32(c);
+	msg->original = rcursor_be64(c);
+}
+
+void rdmap_flush_req_put(struct wcursor *c, const struct rdmap_flush_req *msg)
+{
+	wcursor_be32(c, msg->flags);
+	wcursor_be32(c, msg->stag);
+	wcursor_be64(c, msg->to);
+	wcursor_be64(c, msg->len);
+}
+
+void rdmap_flush_req_get(struct rcursor *c, struct rdmap_flush_req *msg)
+{
+	msg->flags = rcursor_be32(c);
+	msg->stag = rcursor_be32(c);
+	msg->to = rcursor_be64(c);
+	msg->len = rcursor_be64(c);
+}
+
+void rdmap_flush_resp_put(struct wcursor *c, const struct rdmap_flush_resp *msg)
+{
+	wcursor_be32(c, msg->status);
+	wcursor_be32(c, msg->detail);
+}
+
+void rdmap_flush_resp_get(struct rcursor *c, struct rdmap_flush_resp *msg)
+{
+	msg->status = rcursor_be32(c);
+	msg->detail = rcursor_be32(c);
+}
+
+void rdmap_engine_put(struct wcursor *c, const struct rdmap_engine *msg)
+{
+	wcursor_be32(c, msg->kind);
+	wcursor_be32(c, 0);
+	wcursor_be64(c, msg->token);
+}
+
+void rdmap_engine_get(struct rcursor *c, struct rdmap_engine *msg)
+{
+	msg->kind = rcursor_be32(c);
+	rcursor_be32(c);
+	msg->token = rcursor_be64(c);
+}
+
+#define X(name)                                                                                    \
+	int rdmap_##name##_encode(void *buf, size_t size, const struct rdmap_##name *msg)          \
+	{                                                                                          \
+		struct wcursor c = wcursor_init(buf, size);                                        \
+                                                                                                   \
+		rdmap_##name##_put(&c, msg);                                                       \
+		return c.bad ? -ENOSPC : (int)wcursor_len(&c);                                     \
+	}                                                                                          \
+                                                                                                   \
+	int rdmap_##name##_decode(const void *buf, size_t len, struct rdmap_##name *msg)           \
+	{                                                                                          \
+		struct rcursor c = rcursor_init(buf, len);                                         \
+                                                                                                   \
+		rdmap_##name##_get(&c, msg);                                                       \
+		return c.bad ? -EBADMSG : (int)(len - rcursor_left(&c));                           \
+	}
+RDMAP_HEADERS(X)
+#undef X
