@@ -1,1 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` puts where. The package files stand where upstream's stand.
+include(CMakePackageConfigHelpers)
+
+set(RPMA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/librpma/cmake)
+
+# Found from wherever the tree is installed, so that a prefix in a home directory just works.
+if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool)
+	return()
+endif()
+set_target_properties(rpma PROPERTIES INSTALL_RPATH "$ORIGIN")
+set_target_properties(rpma_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+install(TARGETS rpma softrnic LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS rpma_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES include/librpma.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+foreach(section 1 3 7)
+	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
+		FILES_MATCHING PATTERN "*.${section}")
+endforeach()
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Relative to itself, so that `cmake --install --prefix` may move the tree.
+file(RELATIVE_PATH RPMA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" RPMA_PC_TO_PREFIX "${RPMA_PC_TO_PREFIX}")
+configure_file(cmake/librpma.pc.in librpma.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/librpma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+configure_package_config_file(cmake/librpma-config.cmake.in librpma-config.cmake
+	INSTALL_DESTINATION ${RPMA_PACKAGE_DIR}
+	PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(librpma-config-version.cmake COMPATIBILITY AnyNewerVersion)
+install(FILES ${CMAKE_BINARY_DIR}/librpma-config.cmake
+	${CMAKE_BINARY_DIR}/librpma-config-version.cmake DESTINATION ${RPMA_PACKAGE_DIR})

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Who may include whom. One row a room: its folder, what it may include of ours, and which
+# system headers it must not see. A file of its own folder may always be included.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+net='(sys/(socket|epoll|eventfd|select)|netdb|poll)\.h'
+threads='(pthread|threads)\.h'
+rdma='(infiniband|rdma)/.*'
+none='-'
+
+rooms="
+src/base               | base/.*                                              | $rdma
+src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/rnic      | (base|softrnic/(proto|rnic))/.*                      | $net|rdma/.*
+src/softrnic/cm        | (base|softrnic/(proto|rnic|cm))/.*                   | $net|$threads
+src/softrnic/persist   | (base|softrnic/persist)/.*                           | $net|$rdma
+src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|engine))/.*|softrnic/softrnic\.h | $none
+src/provider           | (base|provider)/.*|softrnic/softrnic\.h              | $none
+src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $net
+src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
+src/rpmemd             | (base|poolset|rpmem|rpmemd)/.*|librpma\.h            | $rdma
+src/poolset            | (base|poolset)/.*                                    | $rdma
+src/interposer         | interposer/.*|softrnic/softrnic\.h                   | $none
+tools                  | librpm(a|em)\.h                                      | rdma/.*
+examples               | librpm(a|em)\.h                                      | $none
+bench                  | librpm(a|em)\.h                                      | $none
+"
+
+bad=0
+complain() {
+	printf '%s: %s\n' "$1" "$2" >&2
+	bad=1
+}
+
+# lines "file:line:<header>" or "file:line:"header"" for every include below a folder
+includes_of() {
+	find "$1" -name '*.[ch]' -exec \
+		grep -HnoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]' {} + |
+		sed -E 's/#[[:space:]]*include[[:space:]]*//; s/:[[:space:]]+/:/g'
+}
+
+check_room() {
+	local room=$1 ours=$2 never=$3 file line header name
+	while IFS=: read -r file line header; do
+		name=${header:1:-1}
+		if [[ $header == \"* ]]; then
+			[ -e "$(dirname "$file")/$name" ] || [[ $name =~ ^($ours)$ ]] ||
+				complain "$file:$line" "room $room must not include \"$name\""
+		elif [[ $name =~ ^librpm(a|em)\.h$ ]]; then
+			[[ $name =~ ^($ours)$ ]] || complain "$file:$line" "room $room must not include <$name>"
+		elif [[ $name =~ ^($never)$ ]]; then
+			complain "$file:$line" "room $room must not include <$name>"
+		fi
+	done < <(includes_of "$room")
+}
+
+while IFS='|' read -r room rest; do
+	room=${room//[[:space:]]/}
+	if [ -z "$room" ] || [ ! -d "$room" ]; then
+		continue
+	fi
+	ours=$(sed -E 's/ \| .*//; s/[[:space:]]//g' <<<"$rest")
+	never=$(sed -E 's/.* \| //; s/[[:space:]]//g' <<<"$rest")
+	check_room "$room" "$ours" "$never"
+done <<<"$rooms"
+
+# Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
+makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
+	grep -vE '^src/(softrnic/(engine|persist)|rpmemd)/' || :)
+[ -z "$makers" ] || complain "$makers" "only softrnic/engine and softrnic/persist start threads"
+
+# The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.
+if [ -d src/rpma ]; then
+	inlined='ibv_(post_send|post_recv|post_srq_recv|poll_cq|req_notify_cq)'
+	direct=$(grep -nEr --include='*.c' '(^|[^>._[:alnum:]])(ibv|rdma)_[a-z_0-9]+\(' src/rpma |
+		grep -vE "[^_]$inlined\(|:[[:space:]]*(\*|/\*|//)|\"[^\"]*(ibv|rdma)_" || :)
+	[ -z "$direct" ] || complain "$direct" "room src/rpma calls verbs past the provider seam"
+fi
+exit "$bad"

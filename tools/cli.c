@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const char *cli_name = "rpma";
+
+void cli_begin(const char *name)
+{
+	cli_name = name;
+}
+
+static void cli_line(const char *fmt, va_list ap, const char *tail)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "%s: %s%s\n", cli_name, text, tail);
+}
+
+int cli_fail(enum cli_exit code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	cli_line(fmt, ap, "");
+	va_end(ap);
+	return code;
+}
+
+void cli_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	cli_line(fmt, ap, "");
+	va_end(ap);
+}
+
+int cli_usage(const char *fmt, ...)
+{
+	char tail[64];
+	va_list ap;
+
+	snprintf(tail, sizeof(tail), "; see '%s --help'", cli_name);
+	va_start(ap, fmt);
+	cli_line(fmt, ap, tail);
+	va_end(ap);
+	return CLI_USAGE;
+}
+
+bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	char *end;
+	uint64_t value;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return false;
+	*out = value;
+	return true;
+}
+
+static bool unit_shift(const char *unit, unsigned *shift)
+{
+	static const char letters[] = "KMGT";
+	const char *letter;
+
+	*shift = 0;
+	if (!*unit || !strcasecmp(unit, "B"))
+		return true;
+	letter = strchr(letters, toupper((unsigned char)unit[0]));
+	if (!letter)
+		return false;
+	*shift = 10 * (unsigned)(letter - letters + 1);
+	return !unit[1] || !strcasecmp(unit + 1, "B") || !strcasecmp(unit + 1, "iB");
+}
+
+bool cli_parse_size(const char *text, uint64_t *out)
+{
+	unsigned shift;
+	char *unit;
+	uint64_t value;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	value = strtoull(text, &unit, 10);
+	if (errno || !unit_shift(unit, &shift) || value > (uint64_t)INT64_MAX >> shift)
+		return false;
+	*out = value << shift;
+	return true;
+}
+
+struct cli_size cli_show_size(uint64_t bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	unsigned unit = 0;
+	struct cli_size shown;
+
+	while (unit < 4 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(shown.text, sizeof(shown.text), "%" PRIu64 " %s", bytes, units[unit]);
+	return shown;
+}
+
+void cli_json_string(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c < 0x20)
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}

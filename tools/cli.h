@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cli.h -- what every subcommand shares: exit codes, the one error line, numbers with units.
+ */
+#ifndef TOOL_CLI_H
+#define TOOL_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Documented in rpma(1); scripts rely on them. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_TRANSFER = 1, /* the connection or a flush failed on the way */
+	CLI_USAGE = 2,	  /* the command line is wrong */
+	CLI_FILE = 3,	  /* a local file, disk or address cannot be used */
+	CLI_REACH = 4,	  /* the server cannot be reached */
+	CLI_REFUSED = 5,  /* the server, or the size of its region, does not permit it */
+};
+
+#define CLI_DEFAULT_PORT "7204"
+
+/* The name in front of every error line, e.g. "rpma put". */
+void cli_begin(const char *name);
+/* Print "<name>: <text>" on stderr and return code. */
+int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same line for something that is no failure. */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
+int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "4096", "64K", "16M", "2G", "1T" (powers of 1024; "KiB" and "kb" are understood too). */
+bool cli_parse_size(const char *text, uint64_t *out);
+bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+/* "64 MiB" where it is exact, else bytes. */
+struct cli_size {
+	char text[32];
+};
+struct cli_size cli_show_size(uint64_t bytes);
+
+/* A JSON string with its quotes, to stdout. */
+void cli_json_string(const char *text);
+
+#endif

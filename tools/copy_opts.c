@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command lines of put and get. */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "copy.h"
+
+static const char put_help[] =
+	"usage: rpma put [options] FILE HOST[:PORT]\n"
+	"Copy FILE into the region that 'rpma serve' exports at HOST, and flush it to persistence.\n"
+	"\n"
+	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -o, --offset N         where in the region to begin (default 0)\n"
+	"  -f, --flush-every N    flush to persistence every N bytes, not only at the end\n"
+	"      --allow-volatile   accept memory that cannot be persisted (flushes to visibility)\n"
+	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+	"  -v, --verbose          print 'flushed up to offset X' lines and the library's log\n"
+	"  -j, --json             print the summary as JSON\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
+
+static const char get_help[] =
+	"usage: rpma get [options] HOST[:PORT] FILE\n"
+	"Copy a region that 'rpma serve' exports at HOST into FILE, which appears when complete.\n"
+	"\n"
+	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -o, --offset N         where in the region to begin (default 0)\n"
+	"  -l, --length N         how much to copy (default: up to the region's end)\n"
+	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+	"  -v, --verbose          print the library's log\n"
+	"  -j, --json             print the summary as JSON\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
+
+enum { OPT_ALLOW_VOLATILE = 256 };
+
+static const struct option put_options[] = {
+	{"region", required_argument, NULL, 'r'},
+	{"offset", required_argument, NULL, 'o'},
+	{"flush-every", required_argument, NULL, 'f'},
+	{"allow-volatile", no_argument, NULL, OPT_ALLOW_VOLATILE},
+	{"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static const struct option get_options[] = {
+	{"region", required_argument, NULL, 'r'}, {"offset", required_argument, NULL, 'o'},
+	{"length", required_argument, NULL, 'l'}, {"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},	  {"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},	  {0},
+};
+
+static int take_size(const char *option, uint64_t *out)
+{
+	if (cli_parse_size(optarg, out))
+		return CLI_OK;
+	return cli_usage("%s: '%s' is not a size such as 4096, 64K or 2G", option, optarg);
+}
+
+static int take_option(int opt, struct copy_opts *opts)
+{
+	switch (opt) {
+	case 'o':
+		return take_size("--offset", &opts->offset);
+	case 'l':
+		return take_size("--length", &opts->length);
+	case 'f':
+		return take_size("--flush-every", &opts->flush_every);
+	case OPT_ALLOW_VOLATILE:
+		opts->allow_volatile = true;
+		return CLI_OK;
+	case 'j':
+		opts->json = true;
+		return CLI_OK;
+	default:
+		return session_take_option(opt, &opts->wish, &opts->verbose);
+	}
+}
+
+static int take_operands(char **argv, int count, bool is_put, struct copy_opts *opts)
+{
+	const char *why, *server;
+
+	if (count != 2)
+		return cli_usage("%s operands: expected %s", count < 2 ? "missing" : "too many",
+				 is_put ? "FILE HOST[:PORT]" : "HOST[:PORT] FILE");
+	opts->file = argv[is_put ? 0 : 1];
+	server = argv[is_put ? 1 : 0];
+	if (!address_parse(server, &opts->wish.server, &why))
+		return cli_usage("'%s': %s", server, why);
+	return CLI_OK;
+}
+
+int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
+{
+	int opt, rc;
+
+	*opts = (struct copy_opts){.length = UINT64_MAX};
+	opts->wish = (struct session_wish){.region = "",
+					   .access = is_put ? HELLO_WRITE : HELLO_READ,
+					   .depth = COPY_DEPTH + COPY_FLUSHES,
+					   .timeout_ms = 60000};
+	while ((opt = getopt_long(argc, argv, is_put ? "r:o:f:t:vjh" : "r:o:l:t:vjh",
+				  is_put ? put_options : get_options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(is_put ? put_help : get_help, stdout);
+			return -1;
+		}
+		rc = take_option(opt, opts);
+		if (rc)
+			return rc;
+	}
+	return take_operands(argv + optind, argc - optind, is_put, opts);
+}

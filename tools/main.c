@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+
+static const char help[] =
+	"usage: rpma COMMAND [options] ...\n"
+	"Remote persistent memory from the command line, with or without RDMA hardware.\n"
+	"\n"
+	"  rpma serve FILE             export a file as remote memory\n"
+	"  rpma put FILE HOST[:PORT]   copy a file into remote memory and flush it to persistence\n"
+	"  rpma get HOST[:PORT] FILE   copy remote memory into a file\n"
+	"  rpma ping HOST[:PORT]       measure the latency of writes, flushes and reads\n"
+	"\n"
+	"'rpma COMMAND --help' tells more, and so do the manual pages: rpma(1), rpma-serve(1) ...\n";
+
+static const struct {
+	const char *name, *full_name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"serve", "rpma serve", cmd_serve},
+	{"put", "rpma put", cmd_put},
+	{"get", "rpma get", cmd_get},
+	{"ping", "rpma ping", cmd_ping},
+};
+
+static int run_command(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[0], commands[i].name))
+			continue;
+		cli_begin(commands[i].full_name);
+		/* getopt prints "<argv[0]>: unrecognized option ..." itself */
+		argv[0] = (char *)commands[i].full_name;
+		return commands[i].run(argc, argv);
+	}
+	return cli_usage("there is no command '%s'", argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	int rc;
+
+	if (argc < 2) {
+		fputs(help, stderr);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		fputs(help, stdout);
+		return CLI_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("rpma " RPMA_TOOL_VERSION);
+		return CLI_OK;
+	}
+	rc = run_command(argc - 1, argv + 1);
+	if (fflush(stdout) && !rc)
+		return cli_fail(CLI_FILE, "cannot write the output: %s", strerror(errno));
+	return rc;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpma ping: how long a write, a write with a flush, and a read take. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "latency.h"
+#include "liblog.h"
+#include "session.h"
+
+#define WARM_UP	      10
+#define DEFAULT_COUNT 1000
+/* Without --count a slow disk shortens the run instead of making it long. */
+#define DEFAULT_LIMIT_NS 2000000000ull
+#define SPIN_US		 200
+
+struct ping_opts {
+	struct session_wish wish;
+	uint64_t count; /* 0: the default, within the time limit */
+	uint64_t size;
+	bool json, verbose;
+};
+
+struct ping {
+	const struct ping_opts *opts;
+	struct session s;
+	struct rpma_mr_local *mr;
+	void *buf;
+};
+
+static const char help[] =
+	"usage: rpma ping [options] HOST[:PORT]\n"
+	"Measure the latency of writes, flushes and reads. The region's data is not touched:\n"
+	"the server keeps a scratch page for this beside the file.\n"
+	"\n"
+	"  -c, --count N          operations of each kind (default 1000, or fewer in 2 s)\n"
+	"  -s, --size N           bytes per operation (default 8)\n"
+	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+	"  -v, --verbose          print the library's log\n"
+	"  -j, --json             print the result as JSON\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
+
+static int wait_one(struct ping *p)
+{
+	uint64_t context;
+
+	return session_reap(&p->s, SPIN_US, &context);
+}
+
+static int do_write(struct ping *p)
+{
+	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
+			    RPMA_F_COMPLETION_ALWAYS, NULL);
+
+	return rc ? session_post_failed(&p->s, "write to", rc) : wait_one(p);
+}
+
+static int write_and_flush(struct ping *p, enum rpma_flush_type type)
+{
+	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
+			    RPMA_F_COMPLETION_ON_ERROR, NULL);
+
+	if (rc)
+		return session_post_failed(&p->s, "write to", rc);
+	rc = rpma_flush(p->s.conn, p->s.remote, 0, p->opts->size, type, RPMA_F_COMPLETION_ALWAYS,
+			NULL);
+	return rc ? session_post_failed(&p->s, "flush at", rc) : wait_one(p);
+}
+
+static int do_flush_visible(struct ping *p)
+{
+	return write_and_flush(p, RPMA_FLUSH_TYPE_VISIBILITY);
+}
+
+static int do_flush_persistent(struct ping *p)
+{
+	return write_and_flush(p, RPMA_FLUSH_TYPE_PERSISTENT);
+}
+
+static int do_read(struct ping *p)
+{
+	int rc = rpma_read(p->s.conn, p->mr, 0, p->s.remote, 0, p->opts->size,
+			   RPMA_F_COMPLETION_ALWAYS, NULL);
+
+	return rc ? session_post_failed(&p->s, "read from", rc) : wait_one(p);
+}
+
+static const struct kind {
+	const char *name, *json_name;
+	int (*run)(struct ping *p);
+	int needs; /* a usage bit of the remote region */
+} kinds[] = {
+	{"write", "write", do_write, 0},
+	{"write + flush visible", "write_flush_visible", do_flush_visible,
+	 RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY},
+	{"write + flush persistent", "write_flush_persistent", do_flush_persistent,
+	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT},
+	{"read", "read", do_read, 0},
+};
+
+static bool is_possible(const struct ping *p, const struct kind *kind)
+{
+	int usage = 0;
+
+	rpma_mr_remote_get_flush_type(p->s.remote, &usage);
+	return (usage & kind->needs) == kind->needs;
+}
+
+static int warm_up(struct ping *p, const struct kind *kind)
+{
+	int rc = CLI_OK;
+
+	for (int i = 0; i < WARM_UP && !rc; i++)
+		rc = kind->run(p);
+	return rc;
+}
+
+static int measure(struct ping *p, const struct kind *kind, struct latency *samples)
+{
+	uint64_t limit = p->opts->count ? UINT64_MAX : DEFAULT_LIMIT_NS;
+	uint64_t begun, before, after;
+	int rc = warm_up(p, kind);
+
+	begun = after = latency_now_ns();
+	while (!rc && samples->count < samples->room && after - begun < limit) {
+		before = latency_now_ns();
+		rc = kind->run(p);
+		after = latency_now_ns();
+		if (!rc)
+			latency_add(samples, after - before);
+	}
+	return rc;
+}
+
+static void print_head(const struct ping *p)
+{
+	const struct hello_reply *region = &p->s.region;
+
+	if (p->opts->json) {
+		printf("{\"server\":");
+		cli_json_string(p->s.server);
+		printf(",\"region\":");
+		cli_json_string(region->region);
+		printf(",\"durability\":\"%s\",\"size\":%" PRIu64,
+		       hello_class_name(region->durability), p->opts->size);
+		return;
+	}
+	printf("ping %s, region '%s', durability %s, %" PRIu64 " bytes; microseconds\n",
+	       p->s.server, region->region, hello_class_name(region->durability), p->opts->size);
+	printf("%-26s %8s %10s %10s %10s %10s\n", "", "count", "min", "median", "p99", "max");
+}
+
+static void print_kind(const struct ping *p, const struct kind *kind, struct latency *samples)
+{
+	struct latency_summary sum;
+
+	if (samples->count == 0) {
+		if (!p->opts->json)
+			printf("%-26s not possible: the server cannot persist this memory\n",
+			       kind->name);
+		return;
+	}
+	sum = latency_summarise(samples);
+	printf(p->opts->json ? ",\"%s\":{\"count\":%zu,\"min_us\":%.1f,\"median_us\":%.1f,"
+			       "\"p99_us\":%.1f,\"max_us\":%.1f}"
+			     : "%-26s %8zu %10.1f %10.1f %10.1f %10.1f\n",
+	       p->opts->json ? kind->json_name : kind->name, sum.count, sum.min_us, sum.median_us,
+	       sum.p99_us, sum.max_us);
+}
+
+static int run_kind(struct ping *p, const struct kind *kind)
+{
+	struct latency samples;
+	int rc = CLI_OK;
+
+	if (latency_init(&samples, p->opts->count ? p->opts->count : DEFAULT_COUNT))
+		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " samples",
+				p->opts->count);
+	if (is_possible(p, kind))
+		rc = measure(p, kind, &samples);
+	if (!rc)
+		print_kind(p, kind, &samples);
+	latency_fini(&samples);
+	return rc;
+}
+
+static int run_all(struct ping *p)
+{
+	int rc = CLI_OK;
+
+	print_head(p);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
+		rc = run_kind(p, &kinds[i]);
+	if (p->opts->json && !rc)
+		puts("}");
+	return rc;
+}
+
+static int connect_and_run(struct ping *p)
+{
+	int rc = session_open(&p->s, &p->opts->wish);
+
+	if (rc)
+		return rc;
+	if (p->opts->size > p->s.region.size)
+		rc = cli_fail(CLI_REFUSED,
+			      "--size %" PRIu64 " is larger than the server's scratch "
+			      "page of %s",
+			      p->opts->size, cli_show_size(p->s.region.size).text);
+	if (!rc)
+		rc = session_register(&p->s, p->buf, p->opts->size, &p->mr);
+	if (!rc)
+		rc = run_all(p);
+	rpma_mr_dereg(&p->mr);
+	session_close(&p->s);
+	return rc;
+}
+
+static const struct option options[] = {
+	{"count", required_argument, NULL, 'c'},  {"size", required_argument, NULL, 's'},
+	{"region", required_argument, NULL, 'r'}, {"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},	  {"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},	  {0},
+};
+
+static int take_option(int opt, struct ping_opts *opts)
+{
+	switch (opt) {
+	case 'c':
+		if (!cli_parse_number(optarg, 1, 10000000, &opts->count))
+			return cli_usage("--count: '%s' is not a number from 1 to 10000000",
+					 optarg);
+		return CLI_OK;
+	case 's':
+		if (!cli_parse_size(optarg, &opts->size) || opts->size == 0)
+			return cli_usage("--size: '%s' is not a size such as 8 or 4K", optarg);
+		return CLI_OK;
+	case 'j':
+		opts->json = true;
+		return CLI_OK;
+	default:
+		return session_take_option(opt, &opts->wish, &opts->verbose);
+	}
+}
+
+static int parse(int argc, char **argv, struct ping_opts *opts)
+{
+	const char *why;
+	int opt, rc;
+
+	*opts = (struct ping_opts){.size = 8};
+	opts->wish = (struct session_wish){
+		.region = "", .access = HELLO_SCRATCH, .depth = 4, .timeout_ms = 60000};
+	while ((opt = getopt_long(argc, argv, "c:s:r:t:vjh", options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		rc = take_option(opt, opts);
+		if (rc)
+			return rc;
+	}
+	if (argc - optind != 1)
+		return cli_usage("expected one operand, HOST[:PORT]");
+	if (!address_parse(argv[optind], &opts->wish.server, &why))
+		return cli_usage("'%s': %s", argv[optind], why);
+	return CLI_OK;
+}
+
+int cmd_ping(int argc, char **argv)
+{
+	struct ping_opts opts;
+	struct ping ping = {.opts = &opts};
+	int rc = parse(argc, argv, &opts);
+
+	if (rc)
+		return rc < 0 ? CLI_OK : rc;
+	liblog_init(opts.verbose);
+	ping.buf = aligned_alloc(4096, (opts.size + 4095) / 4096 * 4096);
+	if (!ping.buf)
+		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", opts.size);
+	memset(ping.buf, 0x5a, opts.size);
+	rc = connect_and_run(&ping);
+	free(ping.buf);
+	return rc;
+}

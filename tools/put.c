@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpma put: a local file into a remote region. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "copy.h"
+
+struct put {
+	struct copy c;
+	int fd;
+	uint64_t flush_from; /* everything before is flushed, or its flush is on the way */
+	enum rpma_flush_type flush_type;
+};
+
+static int open_source(const char *path, int *fd, uint64_t *size)
+{
+	struct stat st;
+
+	/* O_NONBLOCK: a pipe shall be named as what it is, not waited for */
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*fd < 0 || fstat(*fd, &st))
+		return cli_fail(CLI_FILE, "cannot open %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return cli_fail(CLI_FILE, "%s is not a regular file", path);
+	*size = (uint64_t)st.st_size;
+	return CLI_OK;
+}
+
+static int check_room(const struct put *p)
+{
+	const struct copy_opts *opts = p->c.opts;
+	const struct hello_reply *region = &p->c.s.region;
+
+	if (opts->offset > region->size)
+		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
+				opts->offset, region->region, cli_show_size(region->size).text);
+	if (p->c.total > region->size - opts->offset)
+		return cli_fail(CLI_REFUSED,
+				"%s has %" PRIu64 " bytes, but from offset %" PRIu64
+				" region '%s' has only %" PRIu64 "; serve a larger file",
+				opts->file, p->c.total, opts->offset, region->region,
+				region->size - opts->offset);
+	return CLI_OK;
+}
+
+static int choose_flush(struct put *p)
+{
+	int type = 0;
+
+	rpma_mr_remote_get_flush_type(p->c.s.remote, &type);
+	p->flush_type = RPMA_FLUSH_TYPE_PERSISTENT;
+	if (type & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
+		return CLI_OK;
+	p->flush_type = RPMA_FLUSH_TYPE_VISIBILITY;
+	if (p->c.opts->allow_volatile)
+		return CLI_OK;
+	return cli_fail(CLI_REFUSED,
+			"region '%s' of %s is %s memory that its server cannot persist; "
+			"--allow-volatile accepts that",
+			p->c.s.region.region, p->c.s.server,
+			hello_class_name(p->c.s.region.durability));
+}
+
+/* The file may shrink while it is read; the rest of the range would be undefined. */
+static int read_source(struct put *p, uint8_t *dst, const struct copy_op *op)
+{
+	uint32_t got = 0;
+
+	while (got < op->len) {
+		ssize_t n = pread(p->fd, dst + got, op->len - got, (off_t)(op->at + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return cli_fail(CLI_FILE, "cannot read %s at offset %" PRIu64 ": %s",
+					p->c.opts->file, op->at + got,
+					n ? strerror(errno) : "the file became shorter");
+		got += (uint32_t)n;
+	}
+	return CLI_OK;
+}
+
+static int post_write(struct put *p)
+{
+	struct copy_op op;
+	uint32_t buffer = copy_next(&p->c, &op);
+	int rc = read_source(p, p->c.staging + buffer, &op);
+
+	if (rc)
+		return rc;
+	rc = rpma_write(p->c.s.conn, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
+			op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
+	if (rc)
+		return session_post_failed(&p->c.s, "write to", rc);
+	copy_posted(&p->c, &op);
+	return CLI_OK;
+}
+
+static bool flush_is_due(const struct put *p)
+{
+	uint64_t unflushed = p->c.begun - p->flush_from;
+
+	if (unflushed == 0 || p->c.flushes - p->c.flushed == COPY_FLUSHES)
+		return false;
+	return p->c.begun == p->c.total ||
+	       (p->c.opts->flush_every && unflushed >= p->c.opts->flush_every);
+}
+
+static int post_flush(struct put *p)
+{
+	struct copy_op op = {.is_flush = true, .at = p->c.begun};
+	int rc = rpma_flush(p->c.s.conn, p->c.s.remote, p->c.opts->offset + p->flush_from,
+			    p->c.begun - p->flush_from, p->flush_type, RPMA_F_COMPLETION_ALWAYS,
+			    NULL);
+
+	if (rc)
+		return session_post_failed(&p->c.s, "flush at", rc);
+	copy_posted(&p->c, &op);
+	p->flush_from = op.at;
+	return CLI_OK;
+}
+
+static int finish_one(struct put *p)
+{
+	struct copy_op op;
+	uint32_t buffer;
+	int rc = copy_finish_oldest(&p->c, &op, &buffer);
+
+	if (!rc && op.is_flush && p->c.opts->verbose)
+		printf("flushed up to offset %" PRIu64 "\n", p->c.opts->offset + op.at);
+	return rc;
+}
+
+static int run(struct put *p)
+{
+	int rc = CLI_OK;
+
+	progress_begin(&p->c.progress, "put", p->c.total);
+	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted)) {
+		if (flush_is_due(p))
+			rc = post_flush(p);
+		else if (copy_has_room(&p->c))
+			rc = post_write(p);
+		else
+			rc = finish_one(p);
+	}
+	progress_end(&p->c.progress);
+	return rc;
+}
+
+static int put_file(const struct copy_opts *opts, struct put *p, uint64_t size)
+{
+	int rc = copy_open(&p->c, opts);
+
+	if (rc)
+		return rc;
+	p->c.total = size;
+	rc = check_room(p);
+	if (!rc)
+		rc = choose_flush(p);
+	if (!rc)
+		rc = run(p);
+	if (!rc)
+		copy_summary(&p->c, "put", p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
+	copy_close(&p->c);
+	return rc;
+}
+
+int cmd_put(int argc, char **argv)
+{
+	struct copy_opts opts;
+	struct put put = {.fd = -1};
+	uint64_t size = 0;
+	int rc = copy_parse(argc, argv, true, &opts);
+
+	if (rc)
+		return rc < 0 ? CLI_OK : rc;
+	setvbuf(stdout, NULL, _IOLBF, 0); /* scripts read the lines as they are acknowledged */
+	rc = open_source(opts.file, &put.fd, &size);
+	if (!rc)
+		rc = put_file(&opts, &put, size);
+	if (put.fd >= 0)
+		close(put.fd);
+	return rc;
+}
