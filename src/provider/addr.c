@@ -24,8 +24,12 @@ int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, cons
 	int err = 0;
 
 	errno = 0;
-	if (prov->getaddrinfo(addr, port, &hints, &info))
+	if (prov->getaddrinfo(addr, port, &hints, &info)) {
+		/* For a name that nobody knows it leaves errno alone. */
+		if (!errno)
+			errno = ENXIO;
 		return failed(call, "rdma_getaddrinfo");
+	}
 	if (role == PROVIDER_PASSIVE) {
 		if (prov->bind_addr(id, info->ai_src_addr))
 			err = failed(call, "rdma_bind_addr");
@@ -39,6 +43,7 @@ int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, cons
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call)
 {
+	struct ibv_context *found;
 	struct rdma_cm_id *id;
 	int err;
 
@@ -46,14 +51,15 @@ int provider_find_context(const struct provider *prov, const char *addr, enum pr
 	if (prov->create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		return failed(call, "rdma_create_id");
 	err = provider_address_id(prov, id, addr, NULL, role, PROBE_TIMEOUT_MS, call);
-	if (!err && !id->verbs) {
+	found = id->verbs;
+	if (!err && !found) {
 		/* A wildcard address belongs to every device and so names none. */
 		*call = "rdma_bind_addr";
 		err = ENODEV;
 	}
-	if (!err)
-		*ctx = id->verbs;
 	if (prov->destroy_id(id) && !err)
 		err = failed(call, "rdma_destroy_id");
+	if (!err)
+		*ctx = found;
 	return err;
 }

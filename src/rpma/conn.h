@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn.h -- a connection: its id on a channel of its own, its queues, its flush buffer. */
+#ifndef RPMA_CONN_H
+#define RPMA_CONN_H
+
+#include "rpma/flush.h"
+#include "rpma/queues.h"
+
+struct rpma_conn {
+	const struct provider *prov;
+	struct rdma_cm_id *id;
+	struct rdma_event_channel *evch;
+	struct queues queues;
+	struct flush_sink flush_sink;
+	struct rpma_conn_private_data pdata;
+	_Atomic bool direct_write_to_pmem; /* as the other end said about itself */
+};
+
+/*
+ * Move id to a channel of its own and take over queues and pdata (the sources are zeroed). On
+ * failure everything is still the caller's.
+ */
+int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
+	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
+
+/* Post with the completion that `flags` asks for. 0 or RPMA_E_PROVIDER. */
+int conn_post(struct rpma_conn *conn, struct ibv_send_wr *wr, int flags, const void *op_context);
+
+/* The verbs flag for RPMA_F_COMPLETION_*. */
+static inline unsigned int send_flags(int flags)
+{
+	return flags & (RPMA_F_COMPLETION_ALWAYS & ~RPMA_F_COMPLETION_ON_ERROR) ? IBV_SEND_SIGNALED
+										: 0;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_cfg.h -- how a connection is to be made. */
+#ifndef RPMA_CONN_CFG_H
+#define RPMA_CONN_CFG_H
+
+#include "rpma/cfg_access.h"
+
+#define CONN_CFG_FIELDS(X)                                                                         \
+	X(conn_cfg, int, timeout, value >= 0)                                                      \
+	X(conn_cfg, uint32_t, cq_size, true)                                                       \
+	X(conn_cfg, uint32_t, rcq_size, true)                                                      \
+	X(conn_cfg, uint32_t, sq_size, true)                                                       \
+	X(conn_cfg, uint32_t, rq_size, true)                                                       \
+	X(conn_cfg, bool, compl_channel, true)                                                     \
+	X(conn_cfg, struct rpma_srq *, srq, value != NULL)
+
+struct rpma_conn_cfg {
+	CONN_CFG_FIELDS(CFG_MEMBER)
+};
+
+extern const struct rpma_conn_cfg conn_cfg_default;
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_event.c -- what a connection waits for: its events, and completions on a shared channel. */
+#include "rpma/conn.h"
+#include "rpma/err.h"
+#include "rpma/private_data.h"
+
+int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd)
+{
+	if (!conn || !fd)
+		return RPMA_E_INVAL;
+	*fd = conn->evch->fd;
+	return 0;
+}
+
+static enum rpma_conn_event event_of_cm(enum rdma_cm_event_type type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return RPMA_CONN_ESTABLISHED;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return RPMA_CONN_LOST;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return RPMA_CONN_CLOSED;
+	case RDMA_CM_EVENT_REJECTED:
+		return RPMA_CONN_REJECTED;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return RPMA_CONN_UNREACHABLE;
+	default:
+		return RPMA_CONN_UNDEFINED;
+	}
+}
+
+int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
+{
+	struct rdma_cm_event *cm_event;
+	enum rdma_cm_event_type type;
+	enum rpma_conn_event result;
+	int ret = 0;
+
+	if (!conn || !event)
+		return RPMA_E_INVAL;
+	if (conn->prov->get_cm_event(conn->evch, &cm_event))
+		return is_no_event(errno) ? RPMA_E_NO_EVENT
+					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
+	type = cm_event->event;
+	result = event_of_cm(type);
+	/* What a passive side got with the request stays. */
+	if (result == RPMA_CONN_ESTABLISHED && !conn->pdata.ptr)
+		ret = private_data_copy(&conn->pdata, cm_event);
+	if (conn->prov->ack_cm_event(cm_event)) {
+		private_data_fini(&conn->pdata);
+		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
+	}
+	if (ret)
+		return ret;
+	if (result == RPMA_CONN_UNDEFINED) {
+		LOG_WARNING("unexpected event of the connection: %s", conn->prov->event_str(type));
+		return RPMA_E_UNKNOWN;
+	}
+	LOG_NOTICE("%s", rpma_utils_conn_event_2str(result));
+	*event = result;
+	return 0;
+}
+
+/* Which of the connection's queues is it? NULL: none. */
+static struct rpma_cq *queue_of(const struct queues *q, const struct ibv_cq *ibv)
+{
+	if (ibv == q->cq->ibv)
+		return q->cq;
+	return q->rcq && ibv == q->rcq->ibv ? q->rcq : NULL;
+}
+
+int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq)
+{
+	struct ibv_cq *announced;
+	struct rpma_cq *queue;
+	void *context;
+	int ret;
+
+	if (!conn || !cq)
+		return RPMA_E_INVAL;
+	if (!conn->queues.shared_channel)
+		return RPMA_E_NOT_SHARED_CHNL;
+	if (conn->prov->get_cq_event(conn->queues.shared_channel, &announced, &context))
+		return RPMA_E_NO_COMPLETION;
+	conn->prov->ack_cq_events(announced, 1);
+	queue = queue_of(&conn->queues, announced);
+	if (!queue) {
+		LOG_ERROR("a completion of a queue that is not the connection's was announced");
+		return RPMA_E_UNKNOWN;
+	}
+	ret = cq_arm(queue);
+	*cq = ret ? NULL : queue;
+	if (!ret && is_rcq)
+		*is_rcq = queue == conn->queues.rcq;
+	return ret;
+}

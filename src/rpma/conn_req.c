@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_req.c -- connection requests of both sides, until they are connected or given up. */
+#include "rpma/conn_req.h"
+
+#include <stdlib.h>
+
+#include "rpma/conn.h"
+#include "rpma/err.h"
+#include "rpma/mr.h"
+#include "rpma/private_data.h"
+
+struct rpma_conn_req {
+	struct rpma_peer *peer;
+	struct rdma_cm_id *id;
+	bool is_passive;
+	struct queues queues;
+	struct rpma_conn_private_data pdata; /* what came with a passive request */
+};
+
+static int id_destroy(const struct provider *prov, struct rdma_cm_id *id)
+{
+	return prov->destroy_id(id) ? PROVIDER_FAILED(errno, "%s", "rdma_destroy_id()") : 0;
+}
+
+/* Say no, and forget the id; all of its events are acknowledged by now. */
+static int id_reject(const struct provider *prov, struct rdma_cm_id *id)
+{
+	int ret = 0;
+
+	if (prov->reject(id, NULL, 0))
+		ret = PROVIDER_FAILED(errno, "%s", "rdma_reject()");
+	return first_error(ret, id_destroy(prov, id));
+}
+
+static int req_discard(struct rpma_conn_req *req)
+{
+	const struct provider *prov = req->peer->prov;
+	int ret = queues_fini(&req->queues, prov, req->id);
+
+	ret = first_error(ret,
+			  req->is_passive ? id_reject(prov, req->id) : id_destroy(prov, req->id));
+	private_data_fini(&req->pdata);
+	free(req);
+	return ret;
+}
+
+/* Takes over id and pdata, also when it fails. */
+static int req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
+		   const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
+		   struct rpma_conn_req **req_ptr)
+{
+	struct rpma_conn_req *req = malloc(sizeof(*req));
+	int ret;
+
+	if (!req) {
+		private_data_fini(&pdata);
+		if (is_passive)
+			id_reject(peer->prov, id);
+		else
+			id_destroy(peer->prov, id);
+		return RPMA_E_NOMEM;
+	}
+	*req = (struct rpma_conn_req){
+		.peer = peer, .id = id, .is_passive = is_passive, .pdata = pdata};
+	ret = queues_init(&req->queues, peer, id, cfg ? cfg : &conn_cfg_default);
+	if (ret)
+		req_discard(req);
+	else
+		*req_ptr = req;
+	return ret;
+}
+
+int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
+			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr)
+{
+	struct rdma_cm_id *id = event->id;
+	struct rpma_conn_private_data pdata;
+	int ret = private_data_copy(&pdata, event);
+
+	/* Now, because an id with an unacknowledged event cannot be destroyed. */
+	if (peer->prov->ack_cm_event(event))
+		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
+	if (ret) {
+		private_data_fini(&pdata);
+		id_reject(peer->prov, id);
+		return ret;
+	}
+	return req_new(peer, id, true, cfg, pdata, req_ptr);
+}
+
+/* An id that knows its device and the way to addr:port. */
+static int id_resolve(const struct provider *prov, const char *addr, const char *port,
+		      int timeout_ms, struct rdma_cm_id **id_ptr)
+{
+	const char *call = "";
+	struct rdma_cm_id *id;
+	int err;
+
+	if (prov->create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return PROVIDER_FAILED(errno, "%s", "rdma_create_id()");
+	err = provider_address_id(prov, id, addr, port, PROVIDER_ACTIVE, timeout_ms, &call);
+	if (!err && prov->resolve_route(id, timeout_ms)) {
+		err = errno;
+		call = "rdma_resolve_route";
+	}
+	if (!err) {
+		*id_ptr = id;
+		return 0;
+	}
+	prov->destroy_id(id);
+	return PROVIDER_FAILED(err, "%s(addr=%s, port=%s, timeout_ms=%d)", call, addr, port,
+			       timeout_ms);
+}
+
+int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
+		      const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr)
+{
+	const struct rpma_conn_private_data none = {0};
+	struct rdma_cm_id *id;
+	int timeout_ms;
+	int ret;
+
+	if (!peer || !addr || !port || !req_ptr)
+		return RPMA_E_INVAL;
+	timeout_ms = atomic_load(&(cfg ? cfg : &conn_cfg_default)->timeout);
+	ret = id_resolve(peer->prov, addr, port, timeout_ms, &id);
+	if (!ret)
+		ret = req_new(peer, id, false, cfg, none, req_ptr);
+	if (!ret)
+		LOG_NOTICE("Requesting a connection to %s:%s", addr, port);
+	return ret;
+}
+
+int rpma_conn_req_delete(struct rpma_conn_req **req_ptr)
+{
+	int ret;
+
+	if (!req_ptr)
+		return RPMA_E_INVAL;
+	if (!*req_ptr)
+		return 0;
+	ret = req_discard(*req_ptr);
+	*req_ptr = NULL;
+	return ret;
+}
+
+static int id_connect(const struct provider *prov, struct rdma_cm_id *id, bool is_passive,
+		      const struct rpma_conn_private_data *pdata)
+{
+	struct rdma_conn_param param = {
+		.private_data = pdata ? pdata->ptr : NULL,
+		.private_data_len = pdata ? pdata->len : 0,
+		.responder_resources = RDMA_MAX_RESP_RES,
+		.initiator_depth = RDMA_MAX_INIT_DEPTH,
+		.flow_control = 1,
+		.retry_count = 7,     /* the most that fits its three bits */
+		.rnr_retry_count = 7, /* for ever */
+	};
+
+	if (is_passive)
+		return prov->accept(id, &param) ? PROVIDER_FAILED(errno, "%s", "rdma_accept()") : 0;
+	return prov->connect(id, &param) ? PROVIDER_FAILED(errno, "%s", "rdma_connect()") : 0;
+}
+
+int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
+			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr)
+{
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	int ret;
+
+	if (!req_ptr || !*req_ptr)
+		return RPMA_E_INVAL;
+	req = *req_ptr;
+	*req_ptr = NULL;
+	if (!conn_ptr || (pdata && (!pdata->ptr || !pdata->len))) {
+		req_discard(req);
+		return RPMA_E_INVAL;
+	}
+	/* The id moves to the connection's own channel first: so no event ends up elsewhere. */
+	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
+	if (ret) {
+		req_discard(req);
+		return ret;
+	}
+	ret = id_connect(req->peer->prov, req->id, req->is_passive, pdata);
+	free(req);
+	if (ret)
+		rpma_conn_delete(&conn);
+	else
+		*conn_ptr = conn;
+	return ret;
+}
+
+int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, size_t offset,
+		       size_t len, const void *op_context)
+{
+	struct ibv_recv_wr wr;
+	struct ibv_sge sge;
+	int err;
+
+	if (!req || !dst)
+		return RPMA_E_INVAL;
+	mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	err = provider_post_recv(req->id->qp, &wr);
+	return err ? PROVIDER_FAILED(err, "ibv_post_recv(length=%zu)", len) : 0;
+}
+
+int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
+				   struct rpma_conn_private_data *pdata)
+{
+	if (!req || !pdata)
+		return RPMA_E_INVAL;
+	*pdata = req->pdata;
+	return 0;
+}

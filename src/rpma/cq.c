@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cq.c -- completion queues. */
+#include "rpma/cq.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "rpma/err.h"
+
+static int channel_open(struct rpma_cq *cq, struct ibv_context *ctx,
+			struct ibv_comp_channel *shared)
+{
+	cq->channel_is_shared = shared != NULL;
+	cq->channel = shared ? shared : cq->prov->create_comp_channel(ctx);
+	return cq->channel ? 0 : PROVIDER_FAILED(errno, "%s", "ibv_create_comp_channel()");
+}
+
+static int channel_close(struct rpma_cq *cq)
+{
+	int err;
+
+	if (cq->channel_is_shared || !cq->channel)
+		return 0;
+	err = cq->prov->destroy_comp_channel(cq->channel);
+	return err ? PROVIDER_FAILED(err, "%s", "ibv_destroy_comp_channel()") : 0;
+}
+
+static int queue_open(struct rpma_cq *cq, struct ibv_context *ctx, uint32_t size)
+{
+	int cqe = size > INT_MAX ? INT_MAX : (int)size;
+
+	cq->ibv = cq->prov->create_cq(ctx, cqe, NULL, cq->channel, 0);
+	if (!cq->ibv)
+		return PROVIDER_FAILED(errno, "ibv_create_cq(cqe=%d)", cqe);
+	return cq_arm(cq);
+}
+
+int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
+	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr)
+{
+	struct rpma_cq *cq = calloc(1, sizeof(*cq));
+	int ret;
+
+	if (!cq)
+		return RPMA_E_NOMEM;
+	cq->prov = prov;
+	ret = channel_open(cq, ctx, shared);
+	if (!ret)
+		ret = queue_open(cq, ctx, size);
+	if (ret)
+		cq_delete(&cq);
+	else
+		*cq_ptr = cq;
+	return ret;
+}
+
+int cq_delete(struct rpma_cq **cq_ptr)
+{
+	struct rpma_cq *cq = *cq_ptr;
+	int ret = 0;
+	int err;
+
+	if (!cq)
+		return 0;
+	err = cq->ibv ? cq->prov->destroy_cq(cq->ibv) : 0;
+	if (err)
+		ret = PROVIDER_FAILED(err, "%s", "ibv_destroy_cq()");
+	ret = first_error(ret, channel_close(cq));
+	free(cq);
+	*cq_ptr = NULL;
+	return ret;
+}
+
+int cq_arm(struct rpma_cq *cq)
+{
+	int err = provider_req_notify_cq(cq->ibv);
+
+	return err ? PROVIDER_FAILED(err, "%s", "ibv_req_notify_cq()") : 0;
+}
+
+int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd)
+{
+	if (!cq || !fd)
+		return RPMA_E_INVAL;
+	*fd = cq->channel->fd;
+	return 0;
+}
+
+int rpma_cq_wait(struct rpma_cq *cq)
+{
+	struct ibv_cq *announced;
+	void *context;
+
+	if (!cq)
+		return RPMA_E_INVAL;
+	if (cq->channel_is_shared)
+		return RPMA_E_SHARED_CHANNEL;
+	if (cq->prov->get_cq_event(cq->channel, &announced, &context))
+		return RPMA_E_NO_COMPLETION;
+	cq->prov->ack_cq_events(announced, 1);
+	/* Before the caller polls, so that a completion in between is announced again, not lost. */
+	return cq_arm(cq);
+}
+
+int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got)
+{
+	int got;
+
+	if (!cq || !wc || num_entries < 1 || (num_entries > 1 && !num_entries_got))
+		return RPMA_E_INVAL;
+	got = provider_poll_cq(cq->ibv, num_entries, wc);
+	if (!got) {
+		LOG_DEBUG("no completion in the queue");
+		return RPMA_E_NO_COMPLETION;
+	}
+	if (got < 0) {
+		LOG_ERROR("ibv_poll_cq() failed: it returned %d", got);
+		return RPMA_E_PROVIDER;
+	}
+	if (got > num_entries) {
+		LOG_ERROR("ibv_poll_cq() returned %d completions, asked for %d", got, num_entries);
+		return RPMA_E_UNKNOWN;
+	}
+	if (num_entries_got)
+		*num_entries_got = got;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cq.h -- a completion queue and the channel that announces its completions. */
+#ifndef RPMA_CQ_H
+#define RPMA_CQ_H
+
+#include "librpma.h"
+#include "provider/provider.h"
+
+struct rpma_cq {
+	const struct provider *prov;
+	struct ibv_cq *ibv;
+	struct ibv_comp_channel *channel;
+	bool channel_is_shared; /* and so not ours to destroy, nor to wait on */
+};
+
+/* Armed when it returns. shared NULL: with a channel of its own. */
+int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
+	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr);
+int cq_delete(struct rpma_cq **cq_ptr);
+
+/* Announce the next completion again. 0 or RPMA_E_PROVIDER. */
+int cq_arm(struct rpma_cq *cq);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * flush.c -- a flush is one operation where the peer agreed to it, otherwise a small read.
+ *
+ * A read that follows writes on the same connection is answered only when these are placed. That
+ * makes them visible; and persistent, where the peer declared that its writes go directly to
+ * persistent memory.
+ */
+#include "rpma/flush.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rpma/conn.h"
+#include "rpma/err.h"
+#include "rpma/mr.h"
+
+enum { READ_LEN = 8 };
+
+int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
+{
+	long page_size = sysconf(_SC_PAGESIZE);
+	int ret;
+
+	if (page_size < 0) {
+		LOG_AT(LOG_LVL_FATAL, "sysconf(_SC_PAGESIZE) failed: %s", strerror(errno));
+		return RPMA_E_PROVIDER;
+	}
+	/* Shared, so that a fork does not leave the device with the child's copy. */
+	sink->page_size = (size_t)page_size;
+	sink->page = mmap(NULL, sink->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+	if (sink->page == MAP_FAILED)
+		return RPMA_E_NOMEM;
+	ret = rpma_mr_reg(peer, sink->page, READ_LEN, RPMA_MR_USAGE_READ_DST, &sink->mr);
+	if (ret)
+		munmap(sink->page, sink->page_size);
+	return ret;
+}
+
+int flush_sink_fini(struct flush_sink *sink)
+{
+	int ret = rpma_mr_dereg(&sink->mr);
+
+	if (munmap(sink->page, sink->page_size))
+		ret = first_error(ret, RPMA_E_INVAL);
+	return ret;
+}
+
+/*
+ * Which bytes to read for the range: at its start, but never past the region's end, where the
+ * peer would refuse. A range that is not inside the region is left to be refused.
+ */
+static void choose_read(const struct rpma_mr_remote *dst, size_t offset, size_t len,
+			uint64_t *read_offset, uint32_t *read_len)
+{
+	*read_offset = offset;
+	*read_len = READ_LEN;
+	if (offset > dst->size || len > dst->size - offset || dst->size - offset >= READ_LEN)
+		return;
+	if (dst->size < READ_LEN)
+		*read_len = (uint32_t)dst->size;
+	*read_offset = dst->size - *read_len;
+}
+
+static int post_emulated(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
+			 size_t len, int flags, const void *op_context)
+{
+	struct ibv_sge sge = mr_sge(conn->flush_sink.mr, 0, READ_LEN);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1};
+	uint64_t read_offset;
+
+	choose_read(dst, offset, len, &read_offset, &sge.length);
+	wr.wr.rdma.remote_addr = dst->raddr + read_offset;
+	wr.wr.rdma.rkey = dst->rkey;
+	return conn_post(conn, &wr, flags, op_context);
+}
+
+static int post_native(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
+		       size_t len, enum rpma_flush_type type, int flags, const void *op_context)
+{
+	int err = conn->prov->post_flush(conn->id->qp, (uint64_t)(uintptr_t)op_context,
+					 send_flags(flags), dst->rkey, dst->raddr + offset, len,
+					 type == RPMA_FLUSH_TYPE_PERSISTENT
+						 ? PROVIDER_FLUSH_PERSISTENT
+						 : PROVIDER_FLUSH_VISIBLE);
+
+	return err ? PROVIDER_FAILED(err, "post_flush(offset=%zu, length=%zu)", offset, len) : 0;
+}
+
+/* May this connection make this region's bytes reach what `type` names? */
+static int check_supported(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			   enum rpma_flush_type type, bool native)
+{
+	int needed = 0;
+
+	if (type == RPMA_FLUSH_TYPE_PERSISTENT)
+		needed = RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+	else if (type == RPMA_FLUSH_TYPE_VISIBILITY)
+		needed = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
+	if (type == RPMA_FLUSH_TYPE_PERSISTENT && !native &&
+	    !atomic_load(&conn->direct_write_to_pmem)) {
+		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
+			  "nor writes directly to persistent memory "
+			  "(see rpma_conn_apply_remote_peer_cfg)");
+		return RPMA_E_NOSUPP;
+	}
+	if ((dst->usage & needed) != needed) {
+		LOG_ERROR("the remote region was not registered for this type of flush");
+		return RPMA_E_NOSUPP;
+	}
+	return 0;
+}
+
+int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+	       enum rpma_flush_type type, int flags, const void *op_context)
+{
+	bool native;
+	int ret;
+
+	if (!conn || !dst || !flags)
+		return RPMA_E_INVAL;
+	/* Asked each time: the peer's answer comes with the connection, after this was made. */
+	native = conn->prov->qp_has_flush(conn->id->qp);
+	ret = check_supported(conn, dst, type, native);
+	if (ret)
+		return ret;
+	if (native)
+		return post_native(conn, dst, dst_offset, len, type, flags, op_context);
+	return post_emulated(conn, dst, dst_offset, len, flags, op_context);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log_default.h -- the log function that is used until another one is set. */
+#ifndef RPMA_LOG_DEFAULT_H
+#define RPMA_LOG_DEFAULT_H
+
+#include <time.h>
+
+#include "librpma.h"
+
+/* syslog always, stderr from the AUX threshold on. */
+rpma_log_function rpma_log_default_function;
+
+/* English, whatever the program's locale. */
+extern const char *const log_month[12];
+
+/* One message to syslog as "rpma[pid]", facility local7. A newline at its end is dropped. */
+void log_syslog(enum rpma_log_level level, const char *text);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mr.c -- memory of this process, registered. */
+#include "rpma/mr.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "rpma/err.h"
+#include "rpma/peer.h"
+
+static int access_of_usage(const struct rpma_peer *peer, int usage)
+{
+	const struct ibv_device *device = peer->pd->context->device;
+	int access = 0;
+
+	/* Without a native flush one is a read of the region. */
+	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
+		access |= IBV_ACCESS_REMOTE_READ;
+	if (usage & (RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST |
+		     RPMA_MR_USAGE_RECV))
+		access |= IBV_ACCESS_LOCAL_WRITE;
+	if (usage & RPMA_MR_USAGE_WRITE_DST)
+		access |= IBV_ACCESS_REMOTE_WRITE;
+	/* RFC 5040 s5.2: the sink of a Read is addressed by the responder through its STag. */
+	if (usage & RPMA_MR_USAGE_READ_DST && device->transport_type == IBV_TRANSPORT_IWARP)
+		access |= IBV_ACCESS_REMOTE_WRITE;
+	return access;
+}
+
+/* Mappings of a file on DAX cannot be pinned by some devices, but be paged on demand. */
+static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t size, int access)
+{
+	struct ibv_mr *ibv = peer->prov->reg_mr(peer->pd, ptr, size, access);
+
+	if (!ibv && errno == EOPNOTSUPP && peer->odp_capable)
+		ibv = peer->prov->reg_mr(peer->pd, ptr, size, access | IBV_ACCESS_ON_DEMAND);
+	return ibv;
+}
+
+int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
+		struct rpma_mr_local **mr_ptr)
+{
+	struct rpma_mr_local *mr;
+
+	if (!peer || !ptr || !size || !usage || usage & ~MR_USAGE_ALL || !mr_ptr)
+		return RPMA_E_INVAL;
+	mr = malloc(sizeof(*mr));
+	if (!mr)
+		return RPMA_E_NOMEM;
+	mr->prov = peer->prov;
+	mr->usage = usage;
+	mr->ibv = reg_mr(peer, ptr, size, access_of_usage(peer, usage));
+	if (!mr->ibv) {
+		int err = errno;
+
+		free(mr);
+		return PROVIDER_FAILED(err, "ibv_reg_mr(addr=%p, length=%zu, usage=0x%x)", ptr,
+				       size, (unsigned int)usage);
+	}
+	*mr_ptr = mr;
+	return 0;
+}
+
+int rpma_mr_dereg(struct rpma_mr_local **mr_ptr)
+{
+	struct rpma_mr_local *mr;
+	int err;
+
+	if (!mr_ptr)
+		return RPMA_E_INVAL;
+	mr = *mr_ptr;
+	if (!mr)
+		return 0;
+	err = mr->prov->dereg_mr(mr->ibv);
+	free(mr);
+	*mr_ptr = NULL;
+	return err ? PROVIDER_FAILED(err, "%s", "ibv_dereg_mr()") : 0;
+}
+
+int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc)
+{
+	uint64_t addr, size;
+	uint32_t rkey;
+	uint8_t *out = desc;
+
+	if (!mr || !desc)
+		return RPMA_E_INVAL;
+	addr = htole64((uint64_t)(uintptr_t)mr->ibv->addr);
+	size = htole64((uint64_t)mr->ibv->length);
+	rkey = htole32(mr->ibv->rkey);
+	memcpy(out, &addr, sizeof(addr));
+	memcpy(out + 8, &size, sizeof(size));
+	memcpy(out + 16, &rkey, sizeof(rkey));
+	out[20] = (uint8_t)mr->usage;
+	return 0;
+}
+
+int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_size)
+{
+	if (!mr || !desc_size)
+		return RPMA_E_INVAL;
+	*desc_size = MR_DESC_SIZE;
+	return 0;
+}
+
+int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr)
+{
+	if (!mr || !ptr)
+		return RPMA_E_INVAL;
+	*ptr = mr->ibv->addr;
+	return 0;
+}
+
+int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size)
+{
+	if (!mr || !size)
+		return RPMA_E_INVAL;
+	*size = mr->ibv->length;
+	return 0;
+}
+
+int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advice, uint32_t flags)
+{
+	struct ibv_sge sge;
+	int err;
+
+	if (!mr)
+		return RPMA_E_INVAL;
+	sge = mr_sge(mr, offset, len);
+	err = mr->prov->advise_mr(mr->ibv->pd, (enum ibv_advise_mr_advice)advice, flags, &sge, 1);
+	if (!err)
+		return 0;
+	PROVIDER_FAILED(err, "ibv_advise_mr(addr=0x%" PRIx64 ", length=%u, advice=%d, flags=0x%x)",
+			sge.addr, sge.length, advice, flags);
+	if (err == EOPNOTSUPP || err == ENOTSUP)
+		return RPMA_E_NOSUPP;
+	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_PROVIDER;
+}
+
+struct ibv_sge mr_sge(const struct rpma_mr_local *mr, size_t offset, size_t len)
+{
+	return (struct ibv_sge){.addr = (uint64_t)(uintptr_t)mr->ibv->addr + offset,
+				.length = (uint32_t)len,
+				.lkey = mr->ibv->lkey};
+}
+
+void mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge, const struct rpma_mr_local *dst,
+		size_t offset, size_t len, const void *op_context)
+{
+	*wr = (struct ibv_recv_wr){.wr_id = (uint64_t)(uintptr_t)op_context};
+	if (!dst)
+		return;
+	*sge = mr_sge(dst, offset, len);
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peer.c -- make and release a peer. */
+#include "rpma/peer.h"
+
+#include <stdlib.h>
+
+#include "rpma/err.h"
+#include "rpma/utils.h"
+
+static int alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct ibv_pd **pd)
+{
+	errno = 0;
+	*pd = prov->alloc_pd(ctx);
+	if (*pd)
+		return 0;
+	if (errno == ENOMEM)
+		return RPMA_E_NOMEM;
+	if (!errno)
+		return RPMA_E_UNKNOWN;
+	return PROVIDER_FAILED(errno, "%s", "ibv_alloc_pd()");
+}
+
+int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
+{
+	const struct provider *prov;
+	struct rpma_peer *peer;
+	struct ibv_pd *pd;
+	bool odp_capable;
+	int ret;
+
+	if (!ibv_ctx || !peer_ptr)
+		return RPMA_E_INVAL;
+	prov = provider_of_context(ibv_ctx);
+	ret = utils_query_odp(prov, ibv_ctx, &odp_capable);
+	if (ret)
+		return ret;
+	ret = alloc_pd(prov, ibv_ctx, &pd);
+	if (ret)
+		return ret;
+	peer = malloc(sizeof(*peer));
+	if (!peer) {
+		prov->dealloc_pd(pd);
+		return RPMA_E_NOMEM;
+	}
+	LOG_INFO("provider %s: %son-demand paging", prov->name, odp_capable ? "" : "no ");
+	*peer = (struct rpma_peer){.prov = prov, .pd = pd, .odp_capable = odp_capable};
+	*peer_ptr = peer;
+	return 0;
+}
+
+int rpma_peer_delete(struct rpma_peer **peer_ptr)
+{
+	struct rpma_peer *peer;
+	int err;
+
+	if (!peer_ptr)
+		return RPMA_E_INVAL;
+	peer = *peer_ptr;
+	if (!peer)
+		return 0;
+	err = peer->prov->dealloc_pd(peer->pd);
+	free(peer);
+	*peer_ptr = NULL;
+	return err ? PROVIDER_FAILED(err, "%s", "ibv_dealloc_pd()") : 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peer_cfg.h -- what one end tells the other about itself. */
+#ifndef RPMA_PEER_CFG_H
+#define RPMA_PEER_CFG_H
+
+#include "rpma/cfg_access.h"
+
+#define PEER_CFG_FIELDS(X) X(peer_cfg, bool, direct_write_to_pmem, true)
+
+struct rpma_peer_cfg {
+	PEER_CFG_FIELDS(CFG_MEMBER)
+};
+
+#endif

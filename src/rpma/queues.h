@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queues.h -- what a connection request makes and its connection inherits: CQs and the QP. */
+#ifndef RPMA_QUEUES_H
+#define RPMA_QUEUES_H
+
+#include "rpma/conn_cfg.h"
+#include "rpma/cq.h"
+#include "rpma/peer.h"
+
+struct queues {
+	struct ibv_comp_channel *shared_channel; /* NULL: each CQ has its own */
+	struct rpma_cq *cq;
+	struct rpma_cq *rcq; /* NULL: receives complete in cq, or in the SRQ's queue */
+};
+
+/* On an id that has its device. On failure nothing is left behind. */
+int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
+		const struct rpma_conn_cfg *cfg);
+/* All of zeroed queues is a no-op. The first failure is told. */
+int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id *id);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* srq.h -- a receive queue that connections share. */
+#ifndef RPMA_SRQ_H
+#define RPMA_SRQ_H
+
+#include "rpma/cq.h"
+
+struct rpma_srq {
+	const struct provider *prov;
+	struct ibv_srq *ibv;
+	struct rpma_cq *rcq; /* NULL: completions go to the connections' queues */
+};
+
+#endif
