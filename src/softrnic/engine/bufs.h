@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bufs.h -- a pool of receive and send buffers, shared by all connections that need one just now.
+ */
+#ifndef ENGINE_BUFS_H
+#define ENGINE_BUFS_H
+
+enum buf_kind { BUF_RX, BUF_TX, BUF_KINDS };
+
+void *buf_get(enum buf_kind kind);	     /* NULL: out of memory */
+void buf_put(enum buf_kind kind, void *buf); /* accepts NULL */
+void bufs_atfork_prepare(void);
+void bufs_atfork_release(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* config.h -- the environment variables of softrnic(7), read once. */
+#ifndef ENGINE_CONFIG_H
+#define ENGINE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
+
+struct config {
+	enum config_crc crc; /* SOFTRNIC_CRC */
+	uint64_t spin_ns;    /* SOFTRNIC_SPIN_US */
+	uint64_t connect_ns; /* SOFTRNIC_CONNECT_MS: dial and start-up */
+	uint64_t request_ns; /* SOFTRNIC_REQUEST_MS: inbound request */
+	uint64_t drain_ns;   /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
+	bool extensions;     /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
+	bool strict_persist; /* RPMA_STRICT_PERSIST */
+};
+
+const struct config *config_get(void);
+
+#endif

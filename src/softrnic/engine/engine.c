@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/engine/engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/engine/bufs.h"
+#include "softrnic/engine/config.h"
+#include "softrnic/engine/conn.h"
+#include "softrnic/engine/device.h"
+#include "softrnic/engine/evq.h"
+#include "softrnic/engine/id.h"
+#include "softrnic/engine/timers.h"
+#include "softrnic/persist/persist.h"
+
+#define ENG_BATCH 64
+
+static struct {
+	pthread_mutex_t lock;
+	int epfd, wakefd;
+	bool running;
+	pthread_t thread;
+	struct list sources, graves, tasks;
+	struct timers timers;
+	uint64_t sleeping_until; /* what the thread's epoll_wait() was given; 0: awake */
+	atomic_uint generation;
+} eng = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.epfd = -1,
+	.wakefd = -1,
+	.sources = LIST_INIT(eng.sources),
+	.graves = LIST_INIT(eng.graves),
+	.tasks = LIST_INIT(eng.tasks),
+};
+
+unsigned engine_generation(void)
+{
+	return atomic_load_explicit(&eng.generation, memory_order_relaxed);
+}
+
+/* With eng.lock. */
+static void engine_wake(void)
+{
+	uint64_t one = 1;
+
+	if (eng.wakefd >= 0 && write(eng.wakefd, &one, sizeof(one)) < 0)
+		LOG_DEBUG("wake-up is pending already");
+}
+
+static void engine_unwake(void)
+{
+	uint64_t n;
+
+	while (read(eng.wakefd, &n, sizeof(n)) > 0)
+		;
+}
+
+static void run_timers(void)
+{
+	uint64_t now = clock_now_ns();
+	struct eng_timer *timer;
+
+	for (;;) {
+		pthread_mutex_lock(&eng.lock);
+		timer = timers_expired(&eng.timers, now);
+		pthread_mutex_unlock(&eng.lock);
+		if (!timer)
+			return;
+		timer->fire(timer);
+	}
+}
+
+/* Each task that was queued when we started runs once; what it queues again waits its turn. */
+static void run_tasks(void)
+{
+	struct list mine, *it;
+
+	list_init(&mine);
+	pthread_mutex_lock(&eng.lock);
+	while ((it = list_pop(&eng.tasks)))
+		list_add_tail(&mine, it);
+	for (;;) {
+		it = list_pop(&mine);
+		if (!it)
+			break;
+		pthread_mutex_unlock(&eng.lock);
+		struct eng_task *task = container_of(it, struct eng_task, link);
+		task->run(task);
+		pthread_mutex_lock(&eng.lock);
+	}
+	pthread_mutex_unlock(&eng.lock);
+}
+
+static void run_burials(void)
+{
+	struct list *it;
+
+	for (;;) {
+		pthread_mutex_lock(&eng.lock);
+		it = list_pop(&eng.graves);
+		pthread_mutex_unlock(&eng.lock);
+		if (!it)
+			return;
+		struct eng_source *src = container_of(it, struct eng_source, grave);
+		src->bury(src);
+	}
+}
+
+static uint64_t sleep_until(void)
+{
+	uint64_t at;
+
+	pthread_mutex_lock(&eng.lock);
+	at = list_empty(&eng.tasks) && list_empty(&eng.graves) ? timers_next(&eng.timers) : 0;
+	eng.sleeping_until = at;
+	pthread_mutex_unlock(&eng.lock);
+	return at;
+}
+
+static int epoll_timeout_ms(uint64_t until, uint64_t now)
+{
+	uint64_t ms;
+
+	if (until == CLOCK_NEVER)
+		return -1;
+	if (until <= now)
+		return 0;
+	ms = (until - now + NSEC_PER_MS - 1) / NSEC_PER_MS;
+	return ms > 60000 ? 60000 : (int)ms;
+}
+
+/* Wait for events; for a short, bounded time without giving up the CPU. */
+static int engine_wait(struct epoll_event *evs)
+{
+	uint64_t now = clock_now_ns(), until = sleep_until();
+	uint64_t spin_end = now + config_get()->spin_ns;
+	int n;
+
+	while (config_get()->spin_ns && until > now && now < spin_end) {
+		n = epoll_wait(eng.epfd, evs, ENG_BATCH, 0);
+		if (n != 0)
+			return n;
+		now = clock_now_ns();
+	}
+	return epoll_wait(eng.epfd, evs, ENG_BATCH, epoll_timeout_ms(until, now));
+}
+
+static void *engine_main(void *arg)
+{
+	struct epoll_event evs[ENG_BATCH];
+
+	for (;;) {
+		int n = engine_wait(evs);
+
+		for (int i = 0; i < n; i++) {
+			struct eng_source *src = evs[i].data.ptr;
+
+			if (src)
+				src->ready(src, evs[i].events);
+			else
+				engine_unwake();
+		}
+		run_timers();
+		run_tasks();
+		run_burials();
+	}
+	return arg;
+}
+
+static void atfork_prepare(void)
+{
+	ids_atfork_prepare();
+	conns_atfork_prepare();
+	device_atfork_prepare();
+	persist_atfork_prepare();
+	pthread_mutex_lock(&eng.lock);
+	evq_atfork_prepare();
+	bufs_atfork_prepare();
+}
+
+static void atfork_parent(void)
+{
+	bufs_atfork_release();
+	evq_atfork_parent();
+	pthread_mutex_unlock(&eng.lock);
+	persist_atfork_parent();
+	device_atfork_parent();
+	conns_atfork_release();
+	ids_atfork_release();
+}
+
+/* What was inherited is closed without a word to the peer or to the parent's epoll set. */
+static void atfork_child(void)
+{
+	struct list *it, *tmp;
+
+	atomic_fetch_add(&eng.generation, 1);
+	bufs_atfork_release();
+	evq_atfork_child();
+	if (eng.epfd >= 0)
+		close(eng.epfd);
+	if (eng.wakefd >= 0)
+		close(eng.wakefd);
+	eng.epfd = eng.wakefd = -1;
+	eng.running = false;
+	timers_clear(&eng.timers);
+	list_for_each_safe (it, tmp, &eng.sources) {
+		struct eng_source *src = container_of(it, struct eng_source, all);
+
+		list_del(it);
+		src->forked(src);
+	}
+	list_init(&eng.graves);
+	list_init(&eng.tasks);
+	pthread_mutex_init(&eng.lock, NULL);
+	persist_atfork_child();
+	device_atfork_child();
+	conns_atfork_release();
+	ids_atfork_child();
+}
+
+static int hook_result;
+
+static void hook_fork(void)
+{
+	hook_result = -pthread_atfork(atfork_prepare, atfork_parent, atfork_child);
+}
+
+int engine_hook_fork(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, hook_fork);
+	return hook_result;
+}
+
+static int engine_open(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = NULL};
+
+	eng.epfd = epoll_create1(EPOLL_CLOEXEC);
+	eng.wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (eng.epfd < 0 || eng.wakefd < 0 || epoll_ctl(eng.epfd, EPOLL_CTL_ADD, eng.wakefd, &ev))
+		return -errno;
+	return 0;
+}
+
+static void engine_close(void)
+{
+	if (eng.epfd >= 0)
+		close(eng.epfd);
+	if (eng.wakefd >= 0)
+		close(eng.wakefd);
+	eng.epfd = eng.wakefd = -1;
+}
+
+/* With eng.lock. The application's signal handlers must never run in our thread. */
+static int engine_start(void)
+{
+	sigset_t all, old;
+	int ret;
+
+	if (eng.running)
+		return 0;
+	ret = engine_open();
+	if (!ret) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		ret = -pthread_create(&eng.thread, NULL, engine_main, NULL);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	if (ret) {
+		engine_close();
+		return ret;
+	}
+	pthread_setname_np(eng.thread, "softrnic");
+	pthread_detach(eng.thread);
+	eng.running = true;
+	return 0;
+}
+
+int engine_add(struct eng_source *src, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				 .data.ptr = src};
+	int ret;
+
+	pthread_mutex_lock(&eng.lock);
+	ret = engine_start();
+	if (!ret) {
+		list_add_tail(&eng.sources, &src->all);
+		if (epoll_ctl(eng.epfd, EPOLL_CTL_ADD, fd, &ev)) {
+			ret = -errno;
+			list_del(&src->all);
+		}
+	}
+	pthread_mutex_unlock(&eng.lock);
+	return ret;
+}
+
+void engine_remove(struct eng_source *src, int fd)
+{
+	pthread_mutex_lock(&eng.lock);
+	list_del(&src->all);
+	epoll_ctl(eng.epfd, EPOLL_CTL_DEL, fd, NULL);
+	pthread_mutex_unlock(&eng.lock);
+}
+
+void engine_bury(struct eng_source *src)
+{
+	pthread_mutex_lock(&eng.lock);
+	if (eng.running) {
+		list_add_tail(&eng.graves, &src->grave);
+		engine_wake();
+		pthread_mutex_unlock(&eng.lock);
+		return;
+	}
+	pthread_mutex_unlock(&eng.lock);
+	src->bury(src);
+}
+
+int engine_set_timer(struct eng_timer *timer, uint64_t at)
+{
+	int ret;
+
+	pthread_mutex_lock(&eng.lock);
+	ret = timers_set(&eng.timers, timer, at);
+	if (at < eng.sleeping_until)
+		engine_wake();
+	pthread_mutex_unlock(&eng.lock);
+	return ret;
+}
+
+bool engine_defer(struct eng_task *task)
+{
+	bool queued;
+
+	pthread_mutex_lock(&eng.lock);
+	queued = list_empty(&task->link);
+	if (queued) {
+		list_add_tail(&eng.tasks, &task->link);
+		engine_wake();
+	}
+	pthread_mutex_unlock(&eng.lock);
+	return queued;
+}

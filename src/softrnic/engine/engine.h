@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.h -- the progress thread, its epoll set and its timers. One per process,
+ * started when the first socket is registered.
+ *
+ * Locks, outer to inner: a connection's lock, an id's lock, then the leaf locks: the
+ * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. Nobody waits for a
+ * connection's lock while holding another's or a leaf lock.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+/* Something with a descriptor in the epoll set. `ready` runs in the progress thread. */
+struct eng_source {
+	void (*ready)(struct eng_source *src, uint32_t epoll_events);
+	/* Called by the progress thread when nobody else refers to the source any more. */
+	void (*bury)(struct eng_source *src);
+	struct list grave;
+	struct list all;			/* every registered source, for fork() */
+	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
+};
+
+/* A deadline of an object; fires once, in the progress thread. */
+struct eng_timer {
+	uint64_t at;   /* CLOCK_NEVER: not set */
+	unsigned slot; /* place in the heap, 1-based; 0: not in it */
+	void (*fire)(struct eng_timer *timer);
+};
+
+/* Work that goes on in the progress thread because somebody's budget ran out. */
+struct eng_task {
+	struct list link;
+	void (*run)(struct eng_task *task);
+};
+
+/* Edge-triggered for input and output; 0 or -errno. Starts the thread. */
+int engine_add(struct eng_source *src, int fd);
+void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
+/* src->bury() will be called once no event of src can be under way. */
+void engine_bury(struct eng_source *src);
+int engine_set_timer(struct eng_timer *timer, uint64_t at); /* 0 or -ENOMEM */
+/* Queue the task unless it is queued already; returns true if it was not. */
+bool engine_defer(struct eng_task *task);
+
+/* Before the first descriptor or lock that a child must not share. 0 or -errno. */
+int engine_hook_fork(void);
+/* Changes in every forked child: objects of another generation are "removed". */
+unsigned engine_generation(void);
+
+#endif

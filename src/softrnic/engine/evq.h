@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * evq.h -- a queue of events behind a file descriptor that users may poll.
+ *
+ * The descriptor is readable exactly while an event is queued, and evq_pop() obeys an
+ * O_NONBLOCK that the user set on it at any time. The queue's mutex is a leaf lock.
+ */
+#ifndef ENGINE_EVQ_H
+#define ENGINE_EVQ_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+
+/* One kind of event of one object; pushed while still queued, it only counts up. */
+struct evq_node {
+	struct list link;
+	unsigned count;
+};
+
+struct evq {
+	pthread_mutex_t lock;
+	struct list nodes;
+	struct list link; /* in the list of all queues, for fork() */
+	int fd;
+	bool signalled;
+};
+
+int evq_init(struct evq *q);
+void evq_fini(struct evq *q);
+static inline void evq_node_init(struct evq_node *n)
+{
+	list_init(&n->link);
+	n->count = 0;
+}
+void evq_push(struct evq *q, struct evq_node *n);
+/* Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. */
+int evq_pop(struct evq *q, struct evq_node **n);
+/* Take back every event of n that was not popped; returns how many. */
+unsigned evq_cancel(struct evq *q, struct evq_node *n);
+/* Move the nodes for which match() holds to another queue, in order. */
+void evq_move(struct evq *from, struct evq *to, bool (*match)(struct evq_node *n, void *arg),
+	      void *arg);
+/* Take the first node for which match() holds, or NULL. */
+struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *n, void *arg), void *arg);
+
+/* Around fork(): in the child every descriptor number gets a fresh, empty queue behind it. */
+void evq_atfork_prepare(void);
+void evq_atfork_parent(void);
+void evq_atfork_child(void);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs_qp.c -- work requests: the data path's entry. qp_make.c makes and ends queue pairs. */
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/engine/config.h"
+#include "softrnic/engine/conn.h"
+#include "softrnic/engine/device.h"
+#include "softrnic/softrnic.h"
+
+static struct conn *conn_of(struct ibv_qp *ibv)
+{
+	return qp_owner(qp_of(ibv));
+}
+
+int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct conn *c = conn_of(ibv);
+	int ret;
+
+	if (conn_is_removed(c)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	conn_enter(c);
+	ret = qp_post_send(qp_of(ibv), wr, bad);
+	conn_pump(c);
+	conn_leave(c);
+	return ret;
+}
+
+int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct conn *c = conn_of(ibv);
+	int ret;
+
+	if (conn_is_removed(c)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	conn_enter(c);
+	ret = qp_post_recv(qp_of(ibv), wr, bad);
+	conn_resume(c);
+	conn_leave(c);
+	return ret;
+}
+
+bool softrnic_qp_has_flush(struct ibv_qp *ibv)
+{
+	struct conn *c = conn_of(ibv);
+	bool has;
+
+	if (conn_is_removed(c))
+		return false;
+	conn_enter(c);
+	has = qp_has_flush(qp_of(ibv));
+	conn_leave(c);
+	return has;
+}
+
+int softrnic_post_flush(struct ibv_qp *ibv, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
+			uint64_t remote_addr, uint64_t len, enum softrnic_flush_type type)
+{
+	struct conn *c = conn_of(ibv);
+	int ret;
+
+	if (conn_is_removed(c))
+		return ENODEV;
+	conn_enter(c);
+	ret = qp_post_flush(qp_of(ibv), wr_id, send_flags, rkey, remote_addr, len,
+			    type == SOFTRNIC_FLUSH_PERSISTENT, config_get()->strict_persist);
+	conn_pump(c);
+	conn_leave(c);
+	return ret;
+}
+
+int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		      struct ibv_qp_init_attr *init_attr)
+{
+	struct conn *c = conn_of(ibv);
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init_attr, 0, sizeof(*init_attr));
+	if (conn_is_removed(c))
+		return ENODEV;
+	conn_enter(c);
+	*init_attr = c->qp_init;
+	attr->qp_state = attr->cur_qp_state = qp_state(c->qp);
+	attr->cap = c->qp_init.cap;
+	if (cm_stream_state(c->stream) >= CM_LIVE) {
+		attr->max_rd_atomic = (uint8_t)cm_stream_agreed(c->stream)->ord;
+		attr->max_dest_rd_atomic = (uint8_t)cm_stream_agreed(c->stream)->ird;
+	}
+	conn_leave(c);
+	return 0;
+}
+
+int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t *values, int max)
+{
+	static const char *const counter_names[] = {
+#define X(name) #name,
+		QP_COUNTERS(X)
+#undef X
+	};
+	struct conn *c = conn_of(ibv);
+	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
+
+	if (max < n)
+		n = max;
+	*names = counter_names;
+	conn_enter(c);
+	memcpy(values, qp_counters(qp_of(ibv)), (size_t)n * sizeof(*values));
+	conn_leave(c);
+	return n;
+}
+
+void softrnic_fault_cut_after(struct ibv_qp *ibv, uint64_t bytes)
+{
+	struct conn *c = conn_of(ibv);
+
+	conn_enter(c);
+	c->cut_armed = true;
+	c->cut_left = bytes;
+	conn_leave(c);
+}
