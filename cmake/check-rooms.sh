@@ -18,7 +18,7 @@ src/softrnic/cm        | (base|softrnic/(proto|rnic|cm))/.*                   | 
 src/softrnic/persist   | (base|softrnic/persist)/.*                           | $net|$rdma
 src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|engine))/.*|softrnic/softrnic\.h | $none
 src/provider           | (base|provider)/.*|softrnic/softrnic\.h              | $none
-src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $net
+src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
 src/rpmemd             | (base|poolset|rpmem|rpmemd)/.*|librpma\.h            | $rdma
 src/poolset            | (base|poolset)/.*                                    | $rdma

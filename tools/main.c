@@ -40,23 +40,23 @@ static int run_command(int argc, char **argv)
 	return cli_usage("there is no command '%s'", argv[0]);
 }
 
+static int run(int argc, char **argv)
+{
+	if (argc < 2)
+		return cli_usage("a command is missing");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		fputs(help, stdout);
+	else if (!strcmp(argv[1], "--version"))
+		puts("rpma " RPMA_TOOL_VERSION);
+	else
+		return run_command(argc - 1, argv + 1);
+	return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
-	int rc;
+	int rc = run(argc, argv);
 
-	if (argc < 2) {
-		fputs(help, stderr);
-		return CLI_USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		fputs(help, stdout);
-		return CLI_OK;
-	}
-	if (!strcmp(argv[1], "--version")) {
-		puts("rpma " RPMA_TOOL_VERSION);
-		return CLI_OK;
-	}
-	rc = run_command(argc - 1, argv + 1);
 	if (fflush(stdout) && !rc)
 		return cli_fail(CLI_FILE, "cannot write the output: %s", strerror(errno));
 	return rc;

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Command lines, help texts, manual pages, and ping.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_wrong_command_lines_exit_with_2() {
+	local command
+	expect 2 "there is no command 'fetch'" "$rpma" fetch
+	for command in serve put get ping; do
+		expect 2 '' "$rpma" "$command"
+		expect 2 "unrecognized option '--bogus'" "$rpma" "$command" --bogus
+	done
+	expect 2 'too many operands' "$rpma" put a b c
+	expect 2 "'host:0': the port is not a number" "$rpma" put a host:0
+	expect 2 "'host:65536': the port is not a number" "$rpma" put a host:65536
+	expect 2 "':7204': the host name is empty" "$rpma" put a :7204
+	expect 2 'an IPv6 address in brackets' "$rpma" put a '[::1'
+	expect 2 'an IPv6 address in brackets' "$rpma" get '[host]:1' a
+	expect 2 "offset: '5X' is not a size" "$rpma" put -o 5X a host
+	expect 2 "offset: '-1' is not a size" "$rpma" put -o -1 a host
+	expect 2 "offset: '9223372036854775808' is not a size" "$rpma" put -o 9223372036854775808 a host
+	expect 2 "length: '8388608T' is not a size" "$rpma" get -l 8388608T host a
+	expect 2 "timeout: '0' is not" "$rpma" put -t 0 a host
+	expect 2 'longer than 44 characters' "$rpma" put -r "$(printf 'x%.0s' {1..45})" a host
+	expect 2 "count: '0' is not" "$rpma" ping -c 0 host
+	expect 2 "size: '0' is not" "$rpma" ping -s 0 host
+	expect 2 'create needs --size' "$rpma" serve --create file
+	expect 2 "port: '70000' is not" "$rpma" serve --port 70000 file
+}
+
+test_help_goes_to_stdout_and_matches_the_manual() {
+	local command option
+	expect_ok "$rpma" --help
+	expect_ok "$rpma" --version
+	for command in serve put get ping; do
+		expect_ok "$rpma" "$command" --help
+		grep -q "^usage: rpma $command" out || fail "no usage line"
+		# "--help" is written "Fl -help" in the source of a manual page
+		while read -r option; do
+			grep -qE -- "Fl $option( |\$)" "$RPMA_SOURCE/doc/man/1/rpma-$command.1" ||
+				fail "rpma-$command(1) does not tell about -$option"
+		done < <(grep -oE -- '--[a-z-]+' out | sort -u | sed 's/^-//')
+	done
+}
+
+test_output_that_cannot_be_written_is_an_error() {
+	"$rpma" put --help >/dev/full 2>err && fail "does not notice a full device"
+	grep -q 'cannot write the output' err || fail "says: $(cat err)"
+}
+
+test_ping_measures_all_four_kinds() {
+	serve region --create --size 1M
+	expect_ok "$rpma" ping --count 50 --size 64 "$where"
+	head -n 1 out | grep -qE "^ping 127.0.0.1:[0-9]+, region 'region', durability (file|dax), 64 bytes" ||
+		fail "unexpected head: $(cat out)"
+	local kind
+	for kind in 'write' 'write \+ flush visible' 'write \+ flush persistent' 'read'; do
+		grep -qE "^$kind +50( +[0-9]+\.[0-9]){4}\$" out || fail "no line for '$kind': $(cat out)"
+	done
+	# each line: min <= median <= p99 <= max
+	awk '$(NF-4) == 50 && !($(NF-3) <= $(NF-2) && $(NF-2) <= $(NF-1) && $(NF-1) <= $NF) { exit 1 }' out ||
+		fail "the columns are not in order: $(cat out)"
+}
+
+test_ping_in_json_and_in_any_size() {
+	serve region --create --size 4096
+	expect_ok "$rpma" ping --json --count 5 --size 1M "$where"
+	grep -qE '^\{"server":"127.0.0.1:[0-9]+","region":"region","durability":"(file|dax)","size":1048576,"write":\{"count":5,"min_us":[0-9.]+,"median_us":[0-9.]+,"p99_us":[0-9.]+,"max_us":[0-9.]+\},"write_flush_visible":\{.*\},"write_flush_persistent":\{.*\},"read":\{.*\}\}$' out ||
+		fail "unexpected output: $(cat out)"
+	expect 5 "larger than the server's scratch page of 1 MiB" "$rpma" ping --size 1048577 "$where"
+}
+
+test_ping_leaves_the_region_alone() {
+	random_file region 64K
+	cp region before
+	serve region
+	expect_ok "$rpma" ping --count 20 --size 4096 "$where"
+	cmp before region || fail "the region changed"
+	[ "$(find . -name '*region*' | wc -l)" = 1 ] || fail "something is left beside the file"
+}
+
+"test_$1"

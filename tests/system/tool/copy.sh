@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# put and get: what arrives, and what is said when it cannot.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_files_of_every_size_come_back_as_they_went() {
+	local size
+	serve region --create --size 12M
+	for size in 0 1 7 8 4095 4096 262144 262145 3000001 11534336; do
+		random_file sent "$size"
+		expect_ok "$rpma" put --offset 5 sent "$where"
+		cmp -i 0:5 -n "$size" sent region || fail "the region differs from a file of $size bytes"
+		expect_ok "$rpma" get --offset 5 --length "$size" "$where" back
+		cmp sent back || fail "a file of $size bytes comes back different"
+	done
+}
+
+test_what_was_put_survives_a_killed_server() {
+	serve region --create --size 4M
+	random_file sent 4M
+	expect_ok "$rpma" put sent "$where"
+	kill -9 "$server"
+	cmp sent region || fail "the file lost bytes"
+	serve region
+	expect_ok "$rpma" get "$where" back
+	cmp sent back || fail "the region lost bytes"
+}
+
+test_the_rest_of_the_region_stays_as_it_is() {
+	random_file region 1M
+	cp region before
+	serve region
+	random_file sent 1000
+	expect_ok "$rpma" put --offset 3000 sent "$where"
+	cmp -n 3000 before region || fail "bytes before the offset changed"
+	cmp -i 4000 before region || fail "bytes behind the file changed"
+}
+
+test_acknowledgements_grow_up_to_the_end() {
+	serve region --create --size 8M
+	random_file sent 5000000
+	expect_ok "$rpma" put --offset 4096 --flush-every 1M --verbose sent "$where"
+	grep -o '^flushed up to offset [0-9]*$' out | awk '{ print $5 }' >offsets
+	[ "$(wc -l <offsets)" -ge 4 ] || fail "too few acknowledgements: $(cat out)"
+	sort -nu offsets | cmp - offsets || fail "the offsets do not grow: $(cat offsets)"
+	[ "$(tail -n 1 offsets)" = $((4096 + 5000000)) ] || fail "the last one is not the end"
+}
+
+test_summaries_in_json_tell_the_truth() {
+	serve region --create --size 1M --region pool
+	random_file sent 70000
+	expect_ok "$rpma" put --json --offset 10 sent "$where"
+	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"seconds":[0-9.]+,"mib_per_s":[0-9.]+,"flushed":true\}$' out ||
+		fail "unexpected summary: $(cat out)"
+	expect_ok "$rpma" get --json --length 5 "$where" back
+	grep -qE '^\{"operation":"get","file":"back",.*"bytes":5,' out || fail "unexpected summary: $(cat out)"
+}
+
+test_a_region_is_found_by_its_name_only() {
+	serve region --create --size 1M --region right
+	random_file sent 100
+	expect 5 "does not serve a region 'wrong'; it serves 'right'" "$rpma" put --region wrong sent "$where"
+	wait_until 5 grep -q 'refused client .*unknown region: wrong' serve.err ||
+		fail "the server does not log the refusal"
+	expect_ok "$rpma" put --region right sent "$where"
+}
+
+test_what_does_not_fit_is_refused_before_anything_is_written() {
+	random_file region 8192
+	cp region before
+	serve region
+	random_file sent 8193
+	expect 5 'sent has 8193 bytes, but .* only 8192; serve a larger file' "$rpma" put sent "$where"
+	expect 5 'sent has 8193 bytes, but from offset 8192 .* only 0' "$rpma" put -o 8192 sent "$where"
+	expect 5 'offset 8193 is outside region' "$rpma" put -o 8193 sent "$where"
+	expect 5 'offset 8193 is outside region' "$rpma" get -o 8193 "$where" back
+	expect 5 '2 bytes from offset 8191 reach past the end' "$rpma" get -o 8191 -l 2 "$where" back
+	cmp before region || fail "the region changed"
+	[ ! -e back ] || fail "a file was left"
+}
+
+test_the_source_must_be_a_readable_regular_file() {
+	mkdir folder
+	mkfifo pipe
+	expect 3 'cannot open nope: No such file' "$rpma" put nope localhost
+	expect 3 'folder is not a regular file' "$rpma" put folder localhost
+	expect 3 'pipe is not a regular file' "$rpma" put pipe localhost
+}
+
+test_the_target_must_be_a_file_that_can_be_written() {
+	serve region --create --size 1M
+	mkdir folder
+	expect 3 'folder exists and is not a regular file' "$rpma" get "$where" folder
+	expect 3 'cannot create nowhere/back: No such file' "$rpma" get "$where" nowhere/back
+}
+
+test_nobody_there_is_told_apart() {
+	local port
+	serve region --create --size 1M
+	port=${where##*:}
+	stop_server
+	random_file sent 100
+	expect 4 "127.0.0.1:$port refused the connection: is 'rpma serve' running" "$rpma" put sent "127.0.0.1:$port"
+	expect 4 "no such host 'nobody.invalid'" "$rpma" put sent nobody.invalid
+}
+
+test_a_server_that_is_none_is_not_waited_for_forever() {
+	perl -MIO::Socket::INET -e '
+		my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1") or die;
+		$| = 1; print $s->sockport, "\n";
+		while (my $c = $s->accept) { print $c "220 hello\r\n" x 20; close $c }' >port &
+	started+=("$!")
+	wait_until 10 test -s port
+	random_file sent 100
+	expect 4 '127.0.0.1:[0-9]+ refused|does not answer|was lost' "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
+}
+
+test_ipv6_and_names_work() {
+	serve region --create --size 1M --addr ::1
+	[[ $where == "[::1]:"* ]] || fail "unexpected address $where"
+	random_file sent 5000
+	expect_ok "$rpma" put sent "$where"
+	cmp -n 5000 sent region || fail "the region differs"
+	serve second --create --size 1M
+	expect_ok "$rpma" put sent "localhost:${where##*:}"
+	cmp -n 5000 sent second || fail "the region differs"
+}
+
+test_a_server_killed_midway_ends_the_put() {
+	serve region --create --size 64M
+	random_file sent 64M
+	"$rpma" put --verbose --flush-every 256K sent "$where" >acks 2>err &
+	started+=("$!")
+	wait_until 20 grep -q flushed acks
+	kill -9 "$server"
+	local rc=0
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 1 ] || fail "put exits with $rc: $(cat err)"
+	grep -v '^librpma: ' err >lines || :
+	[ "$(wc -l <lines)" = 1 ] || fail "not one line: $(cat lines)"
+	local acked
+	acked=$(awk 'END { print $5 }' acks)
+	cmp -n "$acked" sent region || fail "acknowledged bytes are missing"
+}
+
+test_a_failed_get_leaves_what_was_there() {
+	serve region --create --size 64M
+	echo precious >back
+	kill -STOP "$server"
+	expect 4 'does not answer' "$rpma" get --timeout 1 "$where" back
+	kill -CONT "$server"
+	[ "$(cat back)" = precious ] || fail "the old file is gone"
+	[ "$(find . -name 'back*' | wc -l)" = 1 ] || fail "a temporary file is left"
+}
+
+test_a_stopped_server_is_given_up() {
+	serve region --create --size 64M
+	random_file sent 64M
+	"$rpma" put --timeout 2 --verbose --flush-every 256K sent "$where" >acks 2>err &
+	started+=("$!")
+	wait_until 20 grep -q flushed acks
+	kill -STOP "$server"
+	local rc=0
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 1 ] || fail "put exits with $rc: $(cat err)"
+}
+
+test_several_clients_write_side_by_side() {
+	local i pids=()
+	serve region --create --size 16M
+	for i in 0 1 2 3 4 5 6 7; do
+		random_file "sent$i" 2M
+		"$rpma" put --offset "$((i * 2))M" "sent$i" "$where" >"out$i" 2>&1 &
+		pids+=("$!")
+		started+=("$!")
+	done
+	for i in 0 1 2 3 4 5 6 7; do
+		wait "${pids[i]}" || fail "client $i: $(cat "out$i")"
+		cmp -i "0:$((i * 2 << 20))" -n $((2 << 20)) "sent$i" region || fail "part $i differs"
+	done
+}
+
+test_the_bar_appears_on_a_terminal_only() {
+	serve region --create --size 64M
+	random_file sent 64M
+	expect_ok "$rpma" put sent "$where"
+	[ ! -s err ] || fail "something was printed to a file: $(cat err)"
+	script -qec "'$rpma' put sent $where" /dev/null </dev/null >terminal
+	grep -q 'MiB/s' terminal || fail "nothing on the terminal"
+	grep -q 'put \[' terminal || fail "no bar on the terminal: $(cat terminal)"
+}
+
+"test_$1"

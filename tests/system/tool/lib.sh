@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Helpers for the tests of the rpma program. Every test runs in a folder of its own, on the
+# build tree's file system, and ends the processes it started, by their id.
+set -euo pipefail
+export LC_ALL=C
+
+# shellcheck disable=SC2153 # set by CMakeLists.txt
+rpma=$RPMA_TOOL
+work=$(mktemp -d "$RPMA_TEST_DIR/tool.XXXXXX")
+started=()
+server='' where=''
+
+cleanup() {
+	local pid
+	for pid in "${started[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || :
+		kill -9 "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work"
+
+fail() {
+	printf 'FAILED: %s\n' "$*" >&2
+	[ ! -s serve.err ] || sed 's/^/  server: /' serve.err >&2
+	exit 1
+}
+
+# expect CODE PATTERN COMMAND...: the exit code, and one single line on stderr that matches.
+expect() {
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$@" >out 2>err </dev/null || got=$?
+	[ "$got" = "$want" ] || fail "'$*' exits with $got instead of $want: $(cat err)"
+	[ "$(wc -l <err)" = 1 ] || fail "'$*' prints not one line on stderr: $(cat err)"
+	grep -qE "^rpma( [a-z]+)?: .*$pattern" err || fail "'$*' does not say '$pattern': $(cat err)"
+}
+
+expect_ok() {
+	"$@" >out 2>err </dev/null || fail "'$*' exits with $?: $(cat err)"
+}
+
+wait_until() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.02
+	done
+}
+
+# serve FILE [OPTIONS]: on a free port; $server is its id, $where its address.
+serve() {
+	local file=$1
+	shift
+	: >serve.out
+	"$rpma" serve --port 0 "$@" "$file" >serve.out 2>serve.err </dev/null &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+	where=$(sed -n 's/.* at \([^ ]*:[0-9]*\): .*/\1/p' serve.out)
+	[ -n "$where" ] || fail "the server announced nothing"
+}
+
+server_is_up_or_gone() { [ -s serve.out ] || ! kill -0 "$server" 2>/dev/null; }
+
+stop_server() {
+	kill -TERM "$server"
+	wait "$server" || fail "the server ends with $? after SIGTERM"
+}
+
+random_file() { # NAME BYTES
+	head -c "$2" /dev/urandom >"$1"
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What can go wrong before a server serves, and how it behaves while it does.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_a_file_is_created_reserved_and_announced() {
+	serve made --create --size 3M --region pool
+	grep -qxE "serving region 'pool' at 127.0.0.1:[0-9]+: 3 MiB of made, durability (file|dax)" serve.out ||
+		fail "unexpected announcement: $(cat serve.out)"
+	[ "$(stat -c %s made)" = $((3 << 20)) ] || fail "the file has the wrong size"
+	[ "$(stat -c %b made)" -ge $((3 << 20 >> 9)) ] ||
+		fail "the file's blocks are not reserved"
+}
+
+test_the_announcement_can_be_json() {
+	"$rpma" serve --port 0 --json --create --size 1M 'a"b' >serve.out 2>serve.err </dev/null &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+	grep -qxE '\{"addr":"127.0.0.1","port":[0-9]+,"region":"a\\"b","file":"a\\"b","size":1048576,"durability":"(file|dax)"\}' serve.out ||
+		fail "unexpected announcement: $(cat serve.out)"
+}
+
+test_a_missing_file_is_named() {
+	expect 3 'nope does not exist; use --create' "$rpma" serve --port 0 nope
+}
+
+test_an_existing_file_is_not_created_again() {
+	echo precious >file
+	expect 3 'file exists already' "$rpma" serve --port 0 --create --size 1M file
+	[ "$(cat file)" = precious ] || fail "the file was changed"
+}
+
+test_only_regular_files_are_served() {
+	mkdir folder
+	mkfifo pipe
+	expect 3 'folder is not a regular file' "$rpma" serve --port 0 folder
+	expect 3 'pipe is not a regular file' "$rpma" serve --port 0 pipe
+	expect 3 '/dev/null is not a regular file' "$rpma" serve --port 0 /dev/null
+}
+
+test_a_file_that_is_empty_or_too_small_is_refused() {
+	: >empty
+	head -c 4096 /dev/zero >small
+	expect 3 'empty is empty' "$rpma" serve --port 0 empty
+	expect 3 'small is too small: it has 4 KiB, --size asks for 1 MiB' \
+		"$rpma" serve --port 0 --size 1M small
+}
+
+test_a_full_disk_leaves_nothing_half_made() {
+	expect 3 'not enough disk for 8 TiB' "$rpma" serve --port 0 --create --size 8T huge
+	[ ! -e huge ] || fail "a half-made file is left"
+	[ -z "$(find . -name 'huge*')" ] || fail "a temporary file is left"
+}
+
+test_a_folder_that_does_not_exist_is_named() {
+	expect 3 'cannot create nowhere/file: No such file' \
+		"$rpma" serve --port 0 --create --size 1M nowhere/file
+}
+
+test_an_address_that_is_not_ours_is_refused() {
+	head -c 4096 /dev/zero >file
+	expect 3 'cannot listen on 192.0.2.1:7204: .*choose another' "$rpma" serve --addr 192.0.2.1 file
+	expect 3 "no such address 'bogus.invalid'" "$rpma" serve --addr bogus.invalid file
+}
+
+test_a_port_in_use_is_refused_and_nothing_is_created() {
+	serve first --create --size 1M
+	expect 3 'Address already in use; choose another' \
+		"$rpma" serve --port "${where##*:}" --create --size 1M second
+	[ ! -e second ] || fail "a file is left"
+}
+
+test_a_file_is_served_once_at_a_time() {
+	serve file --create --size 1M
+	expect 3 'file is being served by another process' "$rpma" serve --port 0 file
+	stop_server
+	serve file
+}
+
+test_volatile_memory_is_refused_unless_allowed() {
+	local name=/dev/shm/rpma-test-$$
+	[ "$(stat -f -c %T /dev/shm)" = tmpfs ] || fail "/dev/shm is no tmpfs here"
+	expect 3 'in volatile memory.*--allow-volatile' "$rpma" serve --port 0 --create --size 1M "$name"
+	[ ! -e "$name" ] || fail "a file is left in /dev/shm"
+	head -c 1M /dev/zero >"$name"
+	serve "$name" --allow-volatile
+	rm "$name"
+	grep -q 'durability volatile$' serve.out || fail "not announced as volatile"
+	random_file data 5000
+	expect 5 'volatile memory that its server cannot persist' "$rpma" put data "$where"
+	expect_ok "$rpma" put --allow-volatile data "$where"
+	grep -q 'flushed to persistence: no' out || fail "claims to have flushed: $(cat out)"
+	expect_ok "$rpma" ping --count 10 "$where"
+	grep -q 'write + flush persistent .*not possible' out || fail "ping claims to persist: $(cat out)"
+}
+
+test_signals_end_the_server_with_success_though_clients_are_connected() {
+	local signal
+	for signal in INT TERM; do
+		serve "file$signal" --create --size 1M
+		"$rpma" ping --count 1000000 "$where" >/dev/null 2>&1 &
+		started+=("$!")
+		sleep 0.3
+		kill "-$signal" "$server"
+		wait "$server" || fail "the server ends with $? after SIG$signal"
+	done
+}
+
+test_more_clients_than_allowed_are_told_so() {
+	serve file --create --size 1M --max-clients 1
+	"$rpma" ping --count 1000000 "$where" >/dev/null 2>&1 &
+	started+=("$!")
+	sleep 0.3
+	random_file data 100
+	expect 5 'serves as many clients as it may' "$rpma" put data "$where"
+	grep -q 'refused client .*--max-clients' serve.err || fail "the server does not log the refusal"
+	kill -9 "${started[-1]}"
+	wait_until 20 "$rpma" put data "$where" >out 2>&1 || fail "the place is never free again: $(cat out)"
+}
+
+test_clients_come_and_go_in_the_verbose_log() {
+	serve file --create --size 1M --verbose
+	random_file data 100
+	expect_ok "$rpma" put data "$where"
+	wait_until 10 grep -q 'client 1: Connection closed' serve.err || fail "no trace of the client"
+	grep -q 'client 1 connected' serve.err || fail "no trace of the client's coming"
+}
+
+"test_$1"

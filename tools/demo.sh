@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The main job, before your eyes: a real file goes into remote memory on a real disk, the server
+# is killed with SIGKILL during a second transfer, and everything acknowledged is still there.
+# usage: tools/demo.sh BUILD_DIR
+set -euo pipefail
+export LC_ALL=C
+
+build=$(realpath "${1:?usage: demo.sh BUILD_DIR}")
+rpma=$build/tools/rpma
+[ -x "$rpma" ] || {
+	echo "demo: $rpma is not built" >&2
+	exit 1
+}
+
+size=$((80 << 20))
+flush_every=$((1 << 20))
+kill_after=12 # acknowledgements
+
+step=0
+server='' putter='' dir=''
+
+say() {
+	step=$((step + 1))
+	printf '\n\033[1m%d. %s\033[0m\n' "$step" "$*"
+}
+tell() { printf '   %s\n' "$*"; }
+fail() {
+	printf '\ndemo: FAILED: %s\n' "$*" >&2
+	exit 1
+}
+
+# Only what was started here is ended, by its process id.
+cleanup() {
+	local pid
+	for pid in $putter $server; do
+		kill -9 "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+	[ -z "$dir" ] || rm -rf "$dir"
+}
+trap cleanup EXIT
+
+dir=$(mktemp -d "$build/demo.XXXXXX")
+fs=$(stat -f -c %T "$dir")
+case "$fs" in
+tmpfs | ramfs) fail "$dir is on $fs, which is memory; the demo needs a build tree on a real disk" ;;
+esac
+file=$dir/region
+
+# Concatenated system libraries, and a second file that shares no byte with the first at the
+# same place.
+make_files() {
+	{ find /usr/lib /usr/bin /usr/share -type f -size +16k 2>/dev/null || :; } | sort |
+		{ xargs -d '\n' cat 2>/dev/null || :; } | head -c "$size" >"$dir/first"
+	[ "$(stat -c %s "$dir/first")" -ge $((64 << 20)) ] ||
+		fail "the system's libraries do not add up to 64 MiB"
+	size=$(stat -c %s "$dir/first")
+	tr '\000-\377' '\001-\377\000' <"$dir/first" >"$dir/second"
+}
+
+start_server() {
+	local i
+	"$rpma" serve --port 0 --region demo "$@" "$file" >"$dir/announcement" 2>"$dir/serve.log" &
+	server=$!
+	for ((i = 0; i < 300; i++)); do
+		[ ! -s "$dir/announcement" ] || break
+		kill -0 "$server" 2>/dev/null || fail "the server ended: $(cat "$dir/serve.log")"
+		sleep 0.05
+	done
+	[ -s "$dir/announcement" ] || fail "the server did not start within 15 s"
+	tell "$(cat "$dir/announcement")"
+	where=$(sed -n "s/.* at \([^ ]*:[0-9]*\): .*/\1/p" "$dir/announcement")
+	grep -q 'durability \(file\|dax\)$' "$dir/announcement" ||
+		fail "the server does not call this memory persistent"
+}
+
+# Reads the acknowledgements as they come and kills the server after some of them.
+put_and_kill() {
+	local line acknowledgements=0
+	mkfifo "$dir/acks"
+	"$rpma" put --offset "$size" --flush-every "$flush_every" --verbose \
+		"$dir/second" "$where" >"$dir/acks" 2>"$dir/put.log" &
+	putter=$!
+	acked=$size
+	while read -r line; do
+		case "$line" in
+		"flushed up to offset "*)
+			acked=${line##* }
+			acknowledgements=$((acknowledgements + 1))
+			[ "$acknowledgements" -ne "$kill_after" ] || kill -9 "$server"
+			;;
+		esac
+	done <"$dir/acks"
+	rm "$dir/acks"
+	if wait "$putter"; then
+		fail "the second put ended well although its server was killed"
+	fi
+	putter=''
+	wait "$server" 2>/dev/null || :
+	server=''
+	[ "$acknowledgements" -ge "$kill_after" ] ||
+		fail "the second put ended after $acknowledgements acknowledgements: $(cat "$dir/put.log")"
+	tell "the client says: $(tail -n 1 "$dir/put.log")"
+	tell "$acknowledgements flushes were acknowledged: $((acked - size)) of $size bytes"
+}
+
+first_difference() { # second file against its place in the region; counts from 0
+	local found
+	found=$({ cmp -i "0:$size" "$dir/second" "$file" || :; } 2>/dev/null |
+		sed -n 's/.* byte \([0-9]*\),.*/\1/p')
+	echo "$((${found:-$((size + 1))} - 1))"
+}
+
+compare() {
+	local reached
+	cmp -n "$size" "$dir/first" "$file" || fail "the first file is damaged"
+	tell "the first file, acknowledged as a whole:   intact ($size bytes)"
+	cmp -i "0:$size" -n "$((acked - size))" "$dir/second" "$file" ||
+		fail "bytes of the second file are missing although their flush was acknowledged"
+	tell "the second file, acknowledged part:        intact ($((acked - size)) bytes)"
+	reached=$(first_difference)
+	[ "$reached" -lt "$size" ] || fail "the second put was complete; nothing was interrupted"
+	tell "the second file, never acknowledged:       stops at byte $reached of $size"
+}
+
+printf '\033[1mA durable remote write without RDMA hardware\033[0m (%s on %s)\n' "$dir" "$fs"
+
+say "A server exports a new file as remote memory"
+make_files
+start_server --create --size "$((2 * size))"
+
+say "A client puts $((size >> 20)) MiB of system libraries into it and flushes them to the disk"
+"$rpma" put "$dir/first" "$where" | sed 's/^/   /'
+
+say "During a second put, behind the first, the server is killed with SIGKILL"
+put_and_kill
+
+say "What the dead server's file holds"
+compare
+
+say "The server is started again, the first file is read back"
+start_server
+"$rpma" get --length "$size" "$where" "$dir/back" | sed 's/^/   /'
+sent=$(sha256sum <"$dir/first")
+back=$(sha256sum <"$dir/back")
+tell "sha256 sent:     ${sent%% *}"
+tell "sha256 got back: ${back%% *}"
+[ "$sent" = "$back" ] || fail "the digests differ"
+
+say "How long it takes"
+"$rpma" ping "$where" | sed 's/^/   /'
+
+kill -TERM "$server"
+wait "$server" || fail "the server did not end cleanly: $(cat "$dir/serve.log")"
+server=''
+printf '\n\033[1mEverything that was acknowledged survived.\033[0m (%d s)\n' "$SECONDS"
