@@ -131,7 +131,8 @@ uint32_t mpa_mulpdu(uint32_t emss, bool markers)
 	uint32_t overhead = MPA_LENGTH_LEN + MPA_CRC_LEN + emss % 4;
 
 	if (markers)
-		overhead += MPA_MARKER_LEN * ((emss + MPA_MARKER_PERIOD - 1) / MPA_MARKER_PERIOD);
+		overhead += MPA_MARKER_LEN *
+			    (emss / MPA_MARKER_PERIOD + (emss % MPA_MARKER_PERIOD != 0));
 	if (emss < overhead + MPA_MULPDU_MIN)
 		return MPA_MULPDU_MIN;
 	return emss - overhead < MPA_ULPDU_MAX ? emss - overhead : MPA_ULPDU_MAX;

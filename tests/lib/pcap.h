@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pcap.h -- TCP byte streams out of a capture (classic pcap, Ethernet, IPv4).
+ *
+ * Reassembles by sequence number; of a stream with a hole only what is before it is kept.
+ */
+#ifndef TESTLIB_PCAP_H
+#define TESTLIB_PCAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PCAP_CONNS_MAX 8
+
+struct pcap_endpoint {
+	uint32_t addr;
+	uint16_t port;
+};
+
+struct pcap_stream {
+	struct pcap_endpoint from;
+	bool fin; /* the sender closed it */
+	uint8_t *data;
+	size_t len;
+	/* Private to the reader. */
+	uint32_t isn;
+	bool *seen;
+	size_t size;
+};
+
+/* stream[0] comes from the side that sent the first SYN. */
+struct pcap_conn {
+	struct pcap_stream stream[2];
+};
+
+struct pcap {
+	struct pcap_conn conn[PCAP_CONNS_MAX];
+	unsigned n;
+};
+
+/* 0 or -errno (-EPROTO: not such a capture). */
+int pcap_load(struct pcap *pcap, const char *path);
+void pcap_fini(struct pcap *pcap);
+/* The connection to this port, or NULL. */
+const struct pcap_conn *pcap_find(const struct pcap *pcap, uint16_t port);
+
+#endif

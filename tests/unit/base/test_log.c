@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static unsigned lines;
+static enum log_level last_level;
+static char last_text[2048];
+
+static void remember(enum log_level level, const char *file, int line, const char *func,
+		     const char *text)
+{
+	lines++;
+	last_level = level;
+	snprintf(last_text, sizeof(last_text), "%s", text);
+	assert_non_null(strstr(file, "test_log.c"));
+	assert_true(line > 0);
+	assert_non_null(func);
+}
+
+static int reset(void **state)
+{
+	log_set(NULL, LOG_LVL_OFF);
+	unsetenv("TEST_LOG");
+	lines = 0;
+	return 0;
+}
+
+static void without_a_sink_nothing_is_written(void **state)
+{
+	LOG_ERROR("nobody %s", "listens");
+	log_set(NULL, LOG_LVL_DEBUG);
+	LOG_ERROR("nobody %s", "listens");
+	assert_int_equal(lines, 0);
+	assert_int_equal(log_threshold, LOG_LVL_OFF);
+}
+
+static void the_threshold_decides(void **state)
+{
+	log_set(remember, LOG_LVL_WARNING);
+	LOG_NOTICE("not this");
+	assert_int_equal(lines, 0);
+	LOG_WARNING("this %d", 42);
+	assert_int_equal(lines, 1);
+	assert_int_equal(last_level, LOG_LVL_WARNING);
+	assert_string_equal(last_text, "this 42");
+}
+
+static int side_effects;
+
+static int count(void)
+{
+	return ++side_effects;
+}
+
+static void a_disabled_level_does_not_evaluate_its_arguments(void **state)
+{
+	log_set(remember, LOG_LVL_ERROR);
+	LOG_DEBUG("%d", count());
+	assert_int_equal(side_effects, 0);
+	LOG_ERROR("%d", count());
+	assert_int_equal(side_effects, 1);
+}
+
+static void a_long_line_is_cut(void **state)
+{
+	char text[5000];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	log_set(remember, LOG_LVL_ERROR);
+	LOG_ERROR("%s", text);
+	assert_true(strlen(last_text) > 500);
+	assert_true(strlen(last_text) < sizeof(text));
+}
+
+static size_t capture_stderr(char *out, size_t size, const char *text)
+{
+	int fds[2], saved = dup(STDERR_FILENO);
+	ssize_t n;
+
+	assert_int_equal(pipe(fds), 0);
+	dup2(fds[1], STDERR_FILENO);
+	LOG_INFO("%s", text);
+	LOG_DEBUG("below the level");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fds[1]);
+	n = read(fds[0], out, size - 1);
+	close(fds[0]);
+	out[n > 0 ? n : 0] = 0;
+	return strlen(out);
+}
+
+static void the_environment_sends_lines_to_stderr(void **state)
+{
+	char out[4096], text[3000];
+
+	setenv("TEST_LOG", "Info", 1);
+	log_set_from_env("TEST_LOG");
+	capture_stderr(out, sizeof(out), "hello");
+	assert_non_null(strstr(out, "info test_log.c:"));
+	assert_non_null(strstr(out, "capture_stderr: hello\n"));
+	assert_null(strstr(out, "below"));
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	assert_int_equal(out[capture_stderr(out, sizeof(out), text) - 1], '\n');
+}
+
+static void an_unknown_word_in_the_environment_changes_nothing(void **state)
+{
+	setenv("TEST_LOG", "chatty", 1);
+	log_set_from_env("TEST_LOG");
+	log_set_from_env("TEST_LOG_THAT_IS_NOT_SET");
+	assert_int_equal(log_threshold, LOG_LVL_OFF);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(without_a_sink_nothing_is_written, reset),
+		cmocka_unit_test_setup(the_threshold_decides, reset),
+		cmocka_unit_test_setup(a_disabled_level_does_not_evaluate_its_arguments, reset),
+		cmocka_unit_test_setup(a_long_line_is_cut, reset),
+		cmocka_unit_test_setup(the_environment_sends_lines_to_stderr, reset),
+		cmocka_unit_test_setup(an_unknown_word_in_the_environment_changes_nothing, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
