@@ -3,6 +3,7 @@
 # Installs a build tree into an empty folder and uses it as a stranger would: a program built
 # with pkg-config, one built with find_package, the rpma tool, a manual page.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(realpath "${1:?usage: check-install.sh BUILD_DIR}")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -50,6 +51,10 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 read -r -a flags < <(pkg-config --cflags --libs librpma)
 cc -Wall -Werror "$root/app/app.c" -o "$root/app/with-pkg-config" "${flags[@]}"
 expect_ours "$root/app/with-pkg-config"
+
+# The program of the README compiles as it stands there.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$root/app/readme.c"
+cc -Wall -Wextra -Wno-unused-parameter -Werror "$root/app/readme.c" -o "$root/app/readme" "${flags[@]}"
 
 cmake -S "$root/app" -B "$root/app/build" -DCMAKE_PREFIX_PATH="$root/usr" >/dev/null
 cmake --build "$root/app/build" >/dev/null
