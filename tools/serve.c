@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -170,6 +171,8 @@ int cmd_serve(int argc, char **argv)
 	if (signal_fd < 0)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
 	liblog_init(opts.verbose);
+	/* A flush to persistence that cannot be one must fail and not pass. */
+	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	rc = serve_file(&serve, signal_fd);
 	close(signal_fd);
 	return rc;
