@@ -94,7 +94,9 @@ void cm_on_dialed(struct cm_stream *s, uint32_t mss, uint64_t now); /* TCP is up
 void cm_on_dial_failed(struct cm_stream *s, int err, uint64_t now); /* positive errno */
 void cm_on_incoming(struct cm_stream *s, uint64_t now);             /* responder: accepted socket */
 
-bool cm_rx_needs_buf(const struct cm_stream *s); /* lend with qp_rx_lend/qp_tx_lend on the QP */
+/* Lend with qp_rx_lend/qp_tx_lend on the QP; it may already receive in REP_SENT. */
+bool cm_rx_needs_buf(const struct cm_stream *s);
+bool cm_tx_needs_buf(const struct cm_stream *s);
 int cm_rx_want(struct cm_stream *s, struct iovec iov[QP_RX_IOV]);
 void cm_rx_got(struct cm_stream *s, size_t len, uint64_t now);
 void cm_rx_fault(struct cm_stream *s, uint64_t now);
@@ -103,6 +105,7 @@ void cm_rx_error(struct cm_stream *s, int err, uint64_t now); /* ECONNRESET, ETI
 int cm_tx_gather(struct cm_stream *s, struct iovec iov[QP_TX_IOV]);
 void cm_tx_sent(struct cm_stream *s, size_t len, uint64_t now);
 void cm_tx_error(struct cm_stream *s, int err, uint64_t now);
+void cm_tx_fault(struct cm_stream *s, uint64_t now); /* EFAULT: a source's memory is gone */
 /* After posts, write-backs, kicks: let the state machine look at the QP. */
 void cm_stream_poke(struct cm_stream *s, uint64_t now);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.c -- states, events and what they have in common. */
+#include "softrnic/cm/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/cm/stream_impl.h"
+
+#define BIT(name) (1u << CM_##name)
+
+static const unsigned cm_successors[] = {
+	[CM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
+	[CM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
+	[CM_REQ_SENT] = BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
+	[CM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
+	[CM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
+	[CM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[CM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[CM_DRAINING] = BIT(CLOSING) | BIT(CLOSED),
+	[CM_CLOSING] = BIT(CLOSED),
+	[CM_CLOSED] = 0,
+};
+
+const char *cm_state_str(enum cm_state state)
+{
+	static const char *const names[] = {
+#define X(name) [CM_##name] = #name,
+		CM_STATES(X)
+#undef X
+	};
+
+	return names[state];
+}
+
+static void cm_free_buffers(struct cm_stream *s)
+{
+	cm_frames_delete(s);
+	free(s->discard);
+	s->discard = NULL;
+}
+
+void cm_set_state(struct cm_stream *s, enum cm_state to, const char *why)
+{
+	assert(cm_successors[s->state] & 1u << to);
+	LOG_INFO("stream %p: %s -> %s (%s)", (void *)s, cm_state_str(s->state), cm_state_str(to),
+		 why);
+	s->state = to;
+	if (to == CM_LIVE || to == CM_CLOSED) {
+		s->deadline = CLOCK_NEVER;
+		cm_free_buffers(s);
+	}
+	if (to != CM_LIVE)
+		s->hold_notice = CLOCK_NEVER;
+}
+
+void cm_end(struct cm_stream *s, enum cm_stream_event event, int status)
+{
+	if (s->ended)
+		return;
+	s->ended = true;
+	s->cfg.event(s->cfg.owner, event, status);
+}
+
+enum cm_stream_event cm_event_of(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case EPIPE:
+		return CM_EV_REJECTED;
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return CM_EV_UNREACHABLE;
+	default:
+		return CM_EV_CONNECT_ERROR;
+	}
+}
+
+uint64_t cm_after(uint64_t now, uint64_t ns)
+{
+	return ns < CLOCK_NEVER - now ? now + ns : CLOCK_NEVER;
+}
+
+bool cm_qp_is_failed(const struct cm_stream *s)
+{
+	return s->started && s->qp && qp_is_failed(s->qp);
+}
+
+bool cm_qp_receives(const struct cm_stream *s)
+{
+	switch (s->state) {
+	case CM_REP_SENT:
+	case CM_LIVE:
+	case CM_DRAINING:
+	case CM_CLOSING:
+		return s->started && s->qp && !s->fin_in && !qp_is_failed(s->qp);
+	case CM_IDLE:
+	case CM_DIALING:
+	case CM_REQ_SENT:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+	case CM_CLOSED:
+		return false;
+	}
+	return false;
+}
+
+int cm_stream_new(const struct cm_config *cfg, struct cm_stream **out)
+{
+	struct cm_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->cfg = *cfg;
+	s->state = CM_IDLE;
+	s->deadline = CLOCK_NEVER;
+	s->hold_notice = CLOCK_NEVER;
+	if (cfg->revision == MPA_REVISION_1)
+		s->attempt = CM_ATTEMPT_REV1;
+	else if (cfg->p2p)
+		s->attempt = CM_ATTEMPT_P2P;
+	*out = s;
+	return 0;
+}
+
+void cm_stream_delete(struct cm_stream *s)
+{
+	if (!s)
+		return;
+	cm_free_buffers(s);
+	free(s);
+}
+
+enum cm_state cm_stream_state(const struct cm_stream *s)
+{
+	return s->state;
+}
+
+/* Without its QP the stream cannot go on, and may have stopped inside an FPDU. */
+static void cm_on_detached(struct cm_stream *s)
+{
+	switch (s->state) {
+	case CM_REP_SENT:
+		cm_startup_failed(s, CM_EV_CONNECT_ERROR, ECONNABORTED, "QP detached");
+		break;
+	case CM_LIVE:
+		cm_set_state(s, CM_CLOSED, "QP detached");
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+		break;
+	case CM_DRAINING:
+		cm_set_state(s, CM_CLOSING, "QP detached");
+		break;
+	case CM_IDLE:
+	case CM_DIALING:
+	case CM_REQ_SENT:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+	case CM_CLOSING:
+	case CM_CLOSED:
+		break;
+	}
+}
+
+void cm_stream_set_qp(struct cm_stream *s, struct qp *qp)
+{
+	bool had = s->qp != NULL;
+
+	s->qp = qp;
+	s->rx_into = CM_RX_NOTHING;
+	s->tx_of_qp = false;
+	if (had && !qp)
+		cm_on_detached(s);
+}
+
+const struct cm_params *cm_stream_remote(const struct cm_stream *s)
+{
+	return &s->remote;
+}
+
+const struct qp_stream *cm_stream_agreed(const struct cm_stream *s)
+{
+	return &s->agreed;
+}
+
+uint64_t cm_deadline(const struct cm_stream *s)
+{
+	return s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
+}

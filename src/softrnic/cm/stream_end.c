@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream_end.c -- from full operation to the last byte.
+ *
+ * Orderly: what was posted goes out and is answered, then our FIN, then the peer's. A
+ * failed QP sends its Terminate first; a broken LLP ends it all at once. Whoever posted
+ * gets his completions before he is told that the connection is gone.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/cm/stream_impl.h"
+
+#define HOLD_NOTICE_NS NSEC_PER_SEC
+
+static void cm_fail_qp(struct cm_stream *s)
+{
+	if (s->started && s->qp && !qp_is_failed(s->qp))
+		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+int cm_stream_disconnect(struct cm_stream *s, uint64_t now)
+{
+	switch (s->state) {
+	case CM_REP_SENT:
+	case CM_LIVE:
+		if (s->started && s->qp)
+			qp_drain(s->qp);
+		s->deadline = cm_after(now, s->cfg.drain_ns);
+		cm_set_state(s, CM_DRAINING, "disconnect");
+		return 0;
+	case CM_DRAINING:
+	case CM_CLOSING:
+	case CM_CLOSED:
+		return 0;
+	case CM_IDLE:
+	case CM_DIALING:
+	case CM_REQ_SENT:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+		break;
+	}
+	return -EINVAL;
+}
+
+void cm_stream_abort(struct cm_stream *s)
+{
+	if (s->state == CM_CLOSED)
+		return;
+	s->ended = true;
+	cm_fail_qp(s);
+	cm_set_state(s, CM_CLOSED, "abort");
+}
+
+/*
+ * Draining, and the QP has nothing to send at the moment. The peer's FIN was left alone so
+ * far, because what needs no answer could still go out.
+ */
+void cm_on_tx_empty(struct cm_stream *s)
+{
+	if (s->fin_in) {
+		if (s->started && s->qp)
+			qp_on_eof(s->qp);
+		cm_set_state(s, CM_CLOSING, "peer's FIN");
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+	} else if (!s->started || !s->qp || (qp_is_idle(s->qp) && !qp_tx_needs_buf(s->qp))) {
+		cm_set_state(s, CM_CLOSING, "drained");
+	}
+}
+
+static bool cm_tx_is_done(const struct cm_stream *s)
+{
+	if (s->fin_out)
+		return true;
+	return cm_frame_is_sent(s) && (!cm_qp_is_failed(s) || qp_tx_is_done(s->qp));
+}
+
+static void cm_settle_closing(struct cm_stream *s)
+{
+	/* After our FIN a broken QP has nobody to tell. */
+	if (cm_qp_is_failed(s))
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+	if (s->fin_in && s->fin_out)
+		cm_set_state(s, CM_CLOSED, "both FINs");
+}
+
+/* A server that speaks first to a peer that must not be spoken to first: explain the silence. */
+static void cm_watch_hold(struct cm_stream *s, uint64_t now)
+{
+	bool held = s->agreed.hold_tx && !s->hold_explained && s->qp && !qp_has_received(s->qp) &&
+		    !qp_is_idle(s->qp);
+
+	if (!held)
+		s->hold_notice = CLOCK_NEVER;
+	else if (s->hold_notice == CLOCK_NEVER)
+		s->hold_notice = cm_after(now, HOLD_NOTICE_NS);
+}
+
+static void cm_settle_live(struct cm_stream *s, uint64_t now)
+{
+	if (!cm_qp_is_failed(s)) {
+		cm_watch_hold(s, now);
+		return;
+	}
+	s->deadline = cm_after(now, s->cfg.drain_ns);
+	cm_set_state(s, CM_CLOSING, "QP failed");
+	cm_end(s, CM_EV_DISCONNECTED, 0);
+}
+
+void cm_settle(struct cm_stream *s, uint64_t now)
+{
+	switch (s->state) {
+	case CM_REP_SENT:
+		cm_responder_settle(s, now);
+		break;
+	case CM_LIVE:
+	case CM_DRAINING:
+		cm_settle_live(s, now);
+		break;
+	case CM_CLOSING:
+		cm_settle_closing(s);
+		break;
+	case CM_IDLE:
+	case CM_DIALING:
+	case CM_REQ_SENT:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+	case CM_CLOSED:
+		break;
+	}
+}
+
+void cm_stream_poke(struct cm_stream *s, uint64_t now)
+{
+	cm_settle(s, now);
+}
+
+void cm_rx_eof(struct cm_stream *s, uint64_t now)
+{
+	s->fin_in = true;
+	switch (s->state) {
+	case CM_REQ_SENT:
+		cm_initiator_on_hangup(s);
+		break;
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+		cm_startup_failed(s, CM_EV_DEAD, ECONNRESET, "peer hung up");
+		break;
+	case CM_LIVE:
+		if (s->started && s->qp)
+			qp_on_eof(s->qp);
+		s->deadline = cm_after(now, s->cfg.drain_ns);
+		cm_set_state(s, CM_CLOSING, "peer's FIN");
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+		break;
+	case CM_CLOSING:
+		cm_fail_qp(s);
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+		cm_settle_closing(s);
+		break;
+	case CM_DRAINING: /* cm_on_tx_empty() looks at it */
+	case CM_IDLE:
+	case CM_DIALING:
+	case CM_CLOSED:
+		break;
+	}
+}
+
+/* The LLP broke. */
+static void cm_on_lost(struct cm_stream *s, int err)
+{
+	switch (s->state) {
+	case CM_REQ_SENT:
+		if (err == ECONNRESET || err == EPIPE)
+			cm_initiator_on_hangup(s);
+		else
+			cm_startup_failed(s, cm_event_of(err), err, "LLP broke");
+		break;
+	case CM_DIALING:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+		cm_startup_failed(s, cm_event_of(err), err, "LLP broke");
+		break;
+	case CM_LIVE:
+	case CM_DRAINING:
+	case CM_CLOSING:
+		LOG_INFO("stream %p: LLP broke: error %d", (void *)s, err);
+		cm_fail_qp(s);
+		cm_set_state(s, CM_CLOSED, "LLP broke");
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+		break;
+	case CM_IDLE:
+	case CM_CLOSED:
+		break;
+	}
+}
+
+void cm_rx_error(struct cm_stream *s, int err, uint64_t now)
+{
+	cm_on_lost(s, err);
+}
+
+void cm_tx_error(struct cm_stream *s, int err, uint64_t now)
+{
+	cm_on_lost(s, err);
+}
+
+static void cm_on_deadline(struct cm_stream *s)
+{
+	switch (s->state) {
+	case CM_DIALING:
+	case CM_REQ_SENT:
+		cm_startup_failed(s, CM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
+		break;
+	case CM_REQ_WAIT:
+	case CM_REP_SENT:
+		cm_startup_failed(s, CM_EV_CONNECT_ERROR, ETIMEDOUT, "time limit");
+		break;
+	case CM_DRAINING:
+	case CM_CLOSING:
+		cm_fail_qp(s);
+		cm_set_state(s, CM_CLOSED, "time limit");
+		cm_end(s, CM_EV_DISCONNECTED, 0);
+		break;
+	case CM_IDLE:
+	case CM_REQ_RCVD:
+	case CM_LIVE:
+	case CM_CLOSED:
+		break;
+	}
+}
+
+void cm_on_time(struct cm_stream *s, uint64_t now)
+{
+	if (s->deadline <= now)
+		cm_on_deadline(s);
+	if (s->hold_notice > now)
+		return;
+	cm_watch_hold(s, now);
+	if (s->hold_notice <= now) {
+		LOG_NOTICE(
+			"stream %p: work is held back since a second: the peer is not of our kind, and "
+			"MPA (RFC 5044 s7.1.2) forbids the accepting side to send before the "
+			"connecting side has; let the connecting side send first",
+			(void *)s);
+		s->hold_explained = true;
+		s->hold_notice = CLOCK_NEVER;
+	}
+}
+
+bool cm_wants_fin(const struct cm_stream *s)
+{
+	return s->state == CM_CLOSING && !s->fin_out && cm_tx_is_done(s);
+}
+
+void cm_fin_done(struct cm_stream *s, uint64_t now)
+{
+	s->fin_out = true;
+	cm_settle(s, now);
+}
+
+bool cm_wants_close(const struct cm_stream *s)
+{
+	return s->state == CM_CLOSED;
+}
