@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "duo.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define USAGE_ALL                                                                                  \
+	(RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |               \
+	 RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |                           \
+	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT | RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV)
+
+static const struct duo_opts no_opts;
+
+static const char *opts_addr(const struct duo_opts *opts)
+{
+	return opts->addr ? opts->addr : "127.0.0.1";
+}
+
+void duo_free_port(char port[8])
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
+	snprintf(port, 8, "%u", (unsigned)ntohs(sin.sin_port));
+	close(fd);
+}
+
+void duo_listen(struct duo *d, const struct duo_opts *opts)
+{
+	struct ibv_context *ctx;
+	int ret = RPMA_E_PROVIDER;
+
+	if (!opts)
+		opts = &no_opts;
+	OK(rpma_utils_get_ibv_context(opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_peer_new(ctx, &d->peer));
+	for (int i = 0; ret && i < 10;
+	     i++) { /* the port may be taken between choosing and using it */
+		duo_free_port(d->port);
+		ret = rpma_ep_listen(d->peer, opts_addr(opts), d->port, &d->ep);
+	}
+	OK(ret);
+}
+
+void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+
+	OK(rpma_conn_next_event(conn, &ev));
+	if (ev != want)
+		fail_msg("expected \"%s\", got \"%s\"", rpma_utils_conn_event_2str(want),
+			 rpma_utils_conn_event_2str(ev));
+}
+
+void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **cli,
+		 struct rpma_conn **srv)
+{
+	struct rpma_conn_req *req;
+
+	if (!opts)
+		opts = &no_opts;
+	OK(rpma_conn_req_new(d->peer, opts_addr(opts), d->port, opts->cli_cfg, &req));
+	if (opts->before_connect)
+		opts->before_connect(d, req, 0);
+	OK(rpma_conn_req_connect(&req, opts->cli_pdata, cli));
+	OK(rpma_ep_next_conn_req(d->ep, opts->srv_cfg, &req));
+	if (opts->before_connect)
+		opts->before_connect(d, req, 1);
+	OK(rpma_conn_req_connect(&req, opts->srv_pdata, srv));
+	duo_expect_event(*cli, RPMA_CONN_ESTABLISHED);
+	duo_expect_event(*srv, RPMA_CONN_ESTABLISHED);
+}
+
+static uint8_t *buf_new(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr)
+{
+	struct rpma_mr_remote *remote;
+	uint8_t desc[64];
+	size_t size;
+
+	OK(rpma_mr_get_descriptor_size(mr, &size));
+	assert_true(size <= sizeof(desc));
+	OK(rpma_mr_get_descriptor(mr, desc));
+	OK(rpma_mr_remote_from_descriptor(desc, size, &remote));
+	return remote;
+}
+
+void duo_open(struct duo *d, const struct duo_opts *opts)
+{
+	size_t size = opts && opts->buf_size ? opts->buf_size : DUO_BUF;
+
+	memset(d, 0, sizeof(*d));
+	duo_listen(d, opts);
+	d->cli_buf = buf_new(size);
+	d->srv_buf = buf_new(size);
+	OK(rpma_mr_reg(d->peer, d->cli_buf, size, USAGE_ALL, &d->cli_mr));
+	OK(rpma_mr_reg(d->peer, d->srv_buf, size, USAGE_ALL, &d->srv_mr));
+	d->at_srv = duo_remote(d->srv_mr);
+	d->at_cli = duo_remote(d->cli_mr);
+	duo_connect(d, opts, &d->cli, &d->srv);
+}
+
+void duo_close(struct duo *d)
+{
+	size_t size = 0;
+
+	if (d->cli)
+		OK(rpma_conn_disconnect(d->cli));
+	OK(rpma_conn_delete(&d->cli));
+	OK(rpma_conn_delete(&d->srv));
+	OK(rpma_mr_remote_delete(&d->at_srv));
+	OK(rpma_mr_remote_delete(&d->at_cli));
+	if (d->cli_mr)
+		OK(rpma_mr_get_size(d->cli_mr, &size));
+	OK(rpma_mr_dereg(&d->cli_mr));
+	OK(rpma_mr_dereg(&d->srv_mr));
+	OK(rpma_ep_shutdown(&d->ep));
+	OK(rpma_peer_delete(&d->peer));
+	if (size) {
+		munmap(d->cli_buf, size);
+		munmap(d->srv_buf, size);
+	}
+}
+
+void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc)
+{
+	struct rpma_cq *cq;
+	int ret;
+
+	OK(rpma_conn_get_cq(conn, &cq));
+	while ((ret = rpma_cq_get_wc(cq, 1, wc, NULL)) == RPMA_E_NO_COMPLETION)
+		OK(rpma_cq_wait(cq));
+	OK(ret);
+}
+
+void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context)
+{
+	struct ibv_wc wc = {0};
+
+	duo_wait_wc(conn, &wc);
+	if (wc.status != IBV_WC_SUCCESS)
+		fail_msg("completion failed: %s", ibv_wc_status_str(wc.status));
+	assert_int_equal(wc.opcode, opcode);
+	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * duo.h -- two connected ends in one thread, through librpma's public API alone; the
+ * programs that use it compile against any librpma.h, ours or Debian's.
+ */
+#ifndef CONTRACT_DUO_H
+#define CONTRACT_DUO_H
+
+#include <librpma.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DUO_BUF 65536
+
+/* The call must succeed; the message names it. */
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		int ok_ret_ = (call);                                                              \
+		if (ok_ret_)                                                                       \
+			fail_msg("%s: %s", #call, rpma_err_2str(ok_ret_));                         \
+	} while (0)
+
+struct duo {
+	struct rpma_peer *peer;
+	struct rpma_ep *ep;
+	char port[8];
+	struct rpma_conn *cli, *srv;
+	/* Each end's memory, registered for everything, and what the other end knows of it. */
+	uint8_t *cli_buf, *srv_buf;
+	struct rpma_mr_local *cli_mr, *srv_mr;
+	struct rpma_mr_remote *at_srv, *at_cli;
+};
+
+struct duo_opts {
+	const char *addr; /* NULL: 127.0.0.1 */
+	struct rpma_conn_cfg *cli_cfg, *srv_cfg;
+	const struct rpma_conn_private_data *cli_pdata, *srv_pdata;
+	/* Called on each request before it is connected: post receives here. */
+	void (*before_connect)(struct duo *d, struct rpma_conn_req *req, int is_server);
+	size_t buf_size; /* 0: DUO_BUF */
+};
+
+/* A port nobody listens on. */
+void duo_free_port(char port[8]);
+/* The device's peer and listening endpoint, no connection yet. */
+void duo_listen(struct duo *d, const struct duo_opts *opts);
+/* One more connection between the two ends. */
+void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **cli,
+		 struct rpma_conn **srv);
+/* All of it: listen, connect, register and exchange both buffers. */
+void duo_open(struct duo *d, const struct duo_opts *opts);
+void duo_close(struct duo *d);
+/* Wait for the next connection event, and check which it is. */
+void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want);
+/* Wait for the next completion of the connection's main CQ. */
+void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc);
+/* ... and check that it is a success with this opcode and context. */
+void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context);
+struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr);
+
+#endif
