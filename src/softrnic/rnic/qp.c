@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- state -------------------------------------------------------------------------------- */
+
+static const char *state_str(enum ibv_qp_state state)
+{
+	static const char *const names[] = {
+		[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR",
+		[IBV_QPS_RTS] = "RTS",     [IBV_QPS_SQD] = "SQD",   [IBV_QPS_SQE] = "SQE",
+		[IBV_QPS_ERR] = "ERR",
+	};
+
+	return names[state];
+}
+
+void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why)
+{
+	LOG_DEBUG("qp %u: %s -> %s (%s)", qp->cfg.qp_num, state_str(qp->ibv.state),
+		  state_str(state), why);
+	qp->ibv.state = state;
+}
+
+enum ibv_qp_state qp_state(const struct qp *qp)
+{
+	return qp->ibv.state;
+}
+
+bool qp_is_failed(const struct qp *qp)
+{
+	return qp->ibv.state == IBV_QPS_ERR;
+}
+
+void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why)
+{
+	if (qp_is_failed(qp))
+		return;
+	if (qp->ibv.state == IBV_QPS_INIT || qp->tx.held)
+		qp->tx.term_due = false; /* no FPDU may go, not even this one */
+	qp_set_state(qp, IBV_QPS_ERR, why);
+	qp_rx_stop(qp);
+	qp_tx_stop(qp);
+	qp_irq_stop(qp);
+	qp_sq_flush(qp, first, vendor_err);
+	qp_recv_flush(qp);
+}
+
+static enum ibv_event_type event_of(unsigned error)
+{
+	switch (error >> 8) {
+	case TERM_RDMAP << 4 | TERM_RDMAP_PROTECTION:
+	case TERM_DDP << 4 | TERM_DDP_TAGGED:
+		return IBV_EVENT_QP_ACCESS_ERR;
+	case TERM_RDMAP << 4 | TERM_RDMAP_OPERATION:
+	case TERM_DDP << 4 | TERM_DDP_UNTAGGED:
+		return IBV_EVENT_QP_REQ_ERR;
+	default:
+		return IBV_EVENT_QP_FATAL;
+	}
+}
+
+void qp_async(struct qp *qp, enum ibv_event_type event)
+{
+	if (qp->cfg.async)
+		qp->cfg.async(qp->cfg.owner, event);
+}
+
+void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
+	       const struct rdmap_read_req *read)
+{
+	if (qp_is_failed(qp))
+		return;
+	if (!qp->has_term) {
+		qp->term = terminate_of(error);
+		terminate_echo(&qp->term, ddp, (uint16_t)segment_len, read);
+		qp->has_term = qp->term_sent_by_us = qp->tx.term_due = true;
+	}
+	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
+	qp_async(qp, event_of(error));
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, term_str(error));
+}
+
+void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
+{
+	qp_refuse(qp, error, &seg->hdr, seg->ulpdu, NULL);
+}
+
+void qp_fail(struct qp *qp, enum ibv_wc_status status)
+{
+	qp_die(qp, status, 0, "failed by its owner");
+	qp_tx_shut(qp);
+}
+
+void qp_drain(struct qp *qp)
+{
+	if (qp->ibv.state == IBV_QPS_RTS)
+		qp_set_state(qp, IBV_QPS_SQD, "drain");
+}
+
+void qp_on_eof(struct qp *qp)
+{
+	bool inside = qp->rx.seg.active || qp->rx.head != qp->rx.tail;
+
+	qp->rx.eof = true;
+	if (!qp_is_failed(qp) && inside)
+		qp_async(qp, IBV_EVENT_QP_FATAL);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0,
+	       inside ? "end of stream inside an FPDU" : "end of stream");
+	qp_tx_shut(qp);
+}
+
+int qp_start(struct qp *qp, const struct qp_stream *stream)
+{
+	uint32_t depth = stream->ird < RNIC_MAX_RD_ATOM ? stream->ird : RNIC_MAX_RD_ATOM;
+
+	if (qp->ibv.state != IBV_QPS_INIT)
+		return -EINVAL;
+	qp->irq.ring = depth ? calloc(depth, sizeof(*qp->irq.ring)) : NULL;
+	if (depth && !qp->irq.ring)
+		return -ENOMEM;
+	qp->irq.depth = depth;
+	qp->stream = *stream;
+	qp->orq.ord = stream->ord < RNIC_MAX_RD_ATOM ? stream->ord : RNIC_MAX_RD_ATOM;
+	qp->tx.mulpdu = stream->consent ? MPA_ULPDU_MAX : mpa_mulpdu(stream->mss, stream->markers);
+	qp->tx.held = stream->hold_tx;
+	qp->tx.rtr_due = stream->rtr_out != QP_RTR_NONE;
+	qp->rtr_in = stream->rtr_in;
+	qp_set_state(qp, IBV_QPS_RTS, "start");
+	qp_rx_resume(qp); /* bytes may be here already */
+	return 0;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static void init_ibv(struct qp *qp)
+{
+	qp->ibv = (struct ibv_qp){
+		.context = qp->cfg.pd->context,
+		.pd = qp->cfg.pd,
+		.send_cq = &qp->cfg.send_cq->ibv,
+		.recv_cq = &qp->cfg.recv_cq->ibv,
+		.srq = qp->cfg.srq ? &qp->cfg.srq->ibv : NULL,
+		.handle = qp->cfg.qp_num,
+		.qp_num = qp->cfg.qp_num,
+		.state = IBV_QPS_INIT,
+		.qp_type = IBV_QPT_RC,
+	};
+}
+
+int qp_new(const struct qp_config *cfg, struct qp **out)
+{
+	struct qp *qp = calloc(1, sizeof(*qp));
+	int err;
+
+	if (!qp)
+		return -ENOMEM;
+	qp->cfg = *cfg;
+	init_ibv(qp);
+	for (int q = 0; q < DDP_QN_COUNT; q++)
+		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
+	list_init(&qp->recv.parked);
+	err = qp_sq_init(qp);
+	if (!err)
+		err = qp_recv_init(qp);
+	if (err) {
+		qp_delete(qp);
+		return err;
+	}
+	*out = qp;
+	return 0;
+}
+
+void qp_delete(struct qp *qp)
+{
+	if (!qp)
+		return;
+	assert(qp->irq.state != IRQ_RUNNING);
+	qp_rx_fini(qp);
+	qp_tx_shut(qp);
+	qp_irq_stop(qp);
+	qp_recv_fini(qp);
+	free(qp->irq.ring);
+	free(qp->sq.slots);
+	qp_dirty_fini(qp);
+	cq_purge(qp->cfg.send_cq, qp->cfg.qp_num);
+	cq_purge(qp->cfg.recv_cq, qp->cfg.qp_num);
+	free(qp);
+}
+
+/* --- small answers ------------------------------------------------------------------------ */
+
+struct ibv_qp *qp_ibv(struct qp *qp)
+{
+	return &qp->ibv;
+}
+
+struct qp *qp_of(struct ibv_qp *ibv)
+{
+	return container_of(ibv, struct qp, ibv);
+}
+
+void *qp_owner(const struct qp *qp)
+{
+	return qp->cfg.owner;
+}
+
+const struct qp_counters *qp_counters(const struct qp *qp)
+{
+	return &qp->counters;
+}
+
+bool qp_has_received(const struct qp *qp)
+{
+	return qp->rx.any;
+}
+
+const struct terminate *qp_terminate(const struct qp *qp, bool *sent)
+{
+	if (sent)
+		*sent = qp->has_term && qp->term_sent_by_us;
+	return qp->has_term ? &qp->term : NULL;
+}
+
+bool qp_has_flush(const struct qp *qp)
+{
+	return qp->stream.consent && qp->orq.ord > 0;
+}
+
+/* --- completions and error codes ---------------------------------------------------------- */
+
+void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited)
+{
+	wc->qp_num = qp->cfg.qp_num;
+	if (cq_push(cq, wc, solicited) == 0 || qp_is_failed(qp))
+		return;
+	qp_async(qp, IBV_EVENT_QP_FATAL);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "completion queue overrun");
+}
+
+unsigned qp_rdmap_error(enum mr_verdict verdict)
+{
+	static const unsigned errors[] = {
+		[MR_BAD_STAG] = TERM_RDMAP_INVALID_STAG,
+		[MR_BAD_PD] = TERM_RDMAP_STAG_NOT_ASSOCIATED,
+		[MR_BAD_ACCESS] = TERM_RDMAP_ACCESS,
+		[MR_BAD_BOUNDS] = TERM_RDMAP_BASE_BOUNDS,
+		[MR_TO_WRAP] = TERM_RDMAP_TO_WRAP,
+	};
+
+	return errors[verdict];
+}
+
+/* DDP has no code for missing rights; that check is RDMAP's (RFC 5040 s7.2). */
+unsigned qp_ddp_error(enum mr_verdict verdict)
+{
+	static const unsigned errors[] = {
+		[MR_BAD_STAG] = TERM_DDP_INVALID_STAG, [MR_BAD_PD] = TERM_DDP_STAG_NOT_ASSOCIATED,
+		[MR_BAD_ACCESS] = TERM_RDMAP_ACCESS,   [MR_BAD_BOUNDS] = TERM_DDP_BASE_BOUNDS,
+		[MR_TO_WRAP] = TERM_DDP_TO_WRAP,
+	};
+
+	return errors[verdict];
+}

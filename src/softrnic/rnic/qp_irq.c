@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The peer's requests, executed strictly in order: Reads and Flushes. Only the head is ever
+ * looked at; its state says whether it waits, needs a write-back or may be answered.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+struct irq_entry *qp_irq_head(struct qp *qp)
+{
+	return &qp->irq.ring[qp->irq.head];
+}
+
+bool qp_irq_is_ready(const struct qp *qp)
+{
+	return qp->irq.state == IRQ_READY;
+}
+
+/* --- arrival ------------------------------------------------------------------------------ */
+
+static enum rx_verdict accept_request(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_rx_is_next(qp, seg))
+		return RX_DEAD;
+	if (qp->irq.count < qp->irq.depth)
+		return RX_DONE;
+	/* More than the agreed IRD: to DDP a queue without a buffer (RFC 5041 s7.1). */
+	qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
+	return RX_DEAD;
+}
+
+static struct irq_entry *add(struct qp *qp, const struct rx_seg *seg)
+{
+	struct irq_entry *e = &qp->irq.ring[(qp->irq.head + qp->irq.count++) % qp->irq.depth];
+
+	*e = (struct irq_entry){.ddp = seg->hdr, .after_sends = qp->recv.seen_sends};
+	qp->rx.msn[DDP_QN_REQUEST]++;
+	return e;
+}
+
+static void finish_read_req(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct irq_entry *e = add(qp, seg);
+
+	rdmap_read_req_decode(bytes, seg->payload, &e->read);
+	qp->counters.reads_in++;
+	qp_irq_run(qp);
+}
+
+static void finish_flush_req(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct irq_entry *e = add(qp, seg);
+
+	e->is_flush = true;
+	rdmap_flush_req_decode(bytes, seg->payload, &e->flush);
+	qp->counters.flushes_in++;
+	qp_irq_run(qp);
+}
+
+const struct rx_op qp_rx_read_req = {accept_request, NULL, finish_read_req};
+const struct rx_op qp_rx_flush_req = {accept_request, NULL, finish_flush_req};
+
+/* --- execution ---------------------------------------------------------------------------- */
+
+void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off)
+{
+	const struct irq_entry *e = qp_irq_head(qp);
+	struct rdmap_read_req read = e->read;
+	uint32_t len = DDP_UNTAGGED_HDR + (e->is_flush ? RDMAP_FLUSH_REQ_LEN : RDMAP_READ_REQ_LEN);
+
+	read.sink_to += off;
+	read.src_to += off;
+	read.size -= off;
+	qp_refuse(qp, error, &e->ddp, len, e->is_flush ? NULL : &read);
+}
+
+static void want_writeback(struct qp *qp, struct mr *mr, void *addr, uint64_t len, bool strict)
+{
+	qp->irq.wb = (struct qp_writeback){.mr = mr, .addr = addr, .len = len, .strict = strict};
+	qp->irq.state = IRQ_WRITEBACK;
+}
+
+/*
+ * A peer whose user knows no flush uses a Read for it: what this stream placed in the region
+ * and did not write back yet goes to the medium first.
+ */
+static bool read_flushes(struct qp *qp, struct mr *mr)
+{
+	uint64_t lo, hi;
+
+	if (!qp_dirty_take(qp, mr->ibv.rkey, &lo, &hi))
+		return false;
+	want_writeback(qp, mr, (uint8_t *)mr->ibv.addr + (lo - mr->iova), hi - lo, false);
+	return true;
+}
+
+static void begin_read(struct qp *qp, const struct irq_entry *e)
+{
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+
+	if (e->read.size == 0) { /* the source must not be checked (RFC 5040 s4.4) */
+		qp->irq.state = IRQ_READY;
+		return;
+	}
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, e->read.src_stag, e->read.src_to, e->read.size,
+			  IBV_ACCESS_REMOTE_READ, &mr, &ptr);
+	if (verdict != MR_OK) {
+		qp_irq_refuse(qp, qp_rdmap_error(verdict), 0);
+		return;
+	}
+	if (read_flushes(qp, mr))
+		return;
+	mr_release(mr);
+	qp->irq.state = IRQ_READY;
+}
+
+static void begin_flush(struct qp *qp, const struct irq_entry *e)
+{
+	bool persist = e->flush.flags & RDMAP_FLUSH_PERSIST;
+	int any = IBV_ACCESS_REMOTE_READ |
+		  (persist ? RNIC_ACCESS_FLUSH_PERSISTENT : RNIC_ACCESS_FLUSH_GLOBAL);
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+
+	qp->irq.state = IRQ_READY;
+	if (e->flush.len == 0)
+		return;
+	verdict = mr_hold_any(qp->cfg.mrs, qp->cfg.pd, e->flush.stag, e->flush.to, e->flush.len,
+			      any, &mr, &ptr);
+	if (verdict != MR_OK) {
+		qp->irq.state = IRQ_WAITING;
+		qp_irq_refuse(qp, qp_rdmap_error(verdict), 0);
+		return;
+	}
+	if (persist)
+		want_writeback(qp, mr, ptr, e->flush.len, e->flush.flags & RDMAP_FLUSH_STRICT);
+	else
+		mr_release(mr); /* placed is visible */
+}
+
+void qp_irq_run(struct qp *qp)
+{
+	const struct irq_entry *e;
+
+	if (qp_is_failed(qp) || qp->irq.count == 0 || qp->irq.state != IRQ_WAITING)
+		return;
+	e = qp_irq_head(qp);
+	/* Not before the Sends ahead of it are delivered (RFC 5040 s5.5, rule 12). */
+	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
+		return;
+	if (e->is_flush)
+		begin_flush(qp, e);
+	else
+		begin_read(qp, e);
+}
+
+void qp_irq_answered(struct qp *qp)
+{
+	struct qp_irq *irq = &qp->irq;
+
+	irq->head = (irq->head + 1) % irq->depth;
+	irq->count--;
+	irq->state = IRQ_WAITING;
+	qp_irq_run(qp);
+}
+
+/* --- write-back --------------------------------------------------------------------------- */
+
+bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb)
+{
+	if (qp->irq.state != IRQ_WRITEBACK)
+		return false;
+	qp->irq.state = IRQ_RUNNING;
+	qp->counters.writebacks++;
+	*wb = qp->irq.wb;
+	return true;
+}
+
+static struct rdmap_flush_resp answer_of(int status)
+{
+	struct rdmap_flush_resp r = {.status = RDMAP_FLUSH_FAILED, .detail = (uint32_t)-status};
+
+	if (status == 0)
+		r.status = RDMAP_FLUSH_OK;
+	else if (status == -ENOTSUP)
+		r.status = RDMAP_FLUSH_VOLATILE;
+	else if (status == -EFAULT)
+		r.status = RDMAP_FLUSH_GONE;
+	return r;
+}
+
+void qp_on_writeback(struct qp *qp, int status)
+{
+	struct irq_entry *e;
+
+	mr_release(qp->irq.wb.mr);
+	qp->irq.wb.mr = NULL;
+	qp->irq.state = IRQ_WAITING;
+	if (status)
+		qp->counters.writeback_failures++;
+	if (qp_is_failed(qp))
+		return;
+	e = qp_irq_head(qp);
+	if (!e->is_flush && status) {
+		/* Data would claim that the peer's earlier Writes are safe. */
+		qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
+		return;
+	}
+	if (e->is_flush)
+		e->answer = answer_of(status);
+	qp->irq.state = IRQ_READY;
+}
+
+void qp_irq_stop(struct qp *qp)
+{
+	struct qp_irq *irq = &qp->irq;
+
+	irq->count = 0;
+	if (irq->state == IRQ_RUNNING)
+		return;
+	if (irq->state == IRQ_WRITEBACK)
+		mr_release(irq->wb.mr);
+	irq->state = IRQ_WAITING;
+}

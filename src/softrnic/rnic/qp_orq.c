@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Our requests that the peer has to answer: Reads and Flushes. */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+void qp_orq_push(struct qp *qp, uint64_t index)
+{
+	qp->orq.wr[(qp->orq.head + qp->orq.count++) % RNIC_MAX_RD_ATOM] = index;
+}
+
+/* The work request that the next response answers; NULL: none, or the RTR. */
+static struct sq_wr *head_wr(struct qp *qp, enum sq_op op)
+{
+	struct qp_orq *orq = &qp->orq;
+	struct sq_wr *wr;
+
+	if (orq->count == 0 || orq->wr[orq->head] == ORQ_RTR)
+		return NULL;
+	wr = qp_sq_at(qp, orq->wr[orq->head]);
+	return wr->op == op ? wr : NULL;
+}
+
+static bool head_is_rtr(const struct qp *qp)
+{
+	return qp->orq.count > 0 && qp->orq.wr[qp->orq.head] == ORQ_RTR;
+}
+
+static void pop(struct qp *qp)
+{
+	qp->orq.head = (qp->orq.head + 1) % RNIC_MAX_RD_ATOM;
+	qp->orq.count--;
+	qp->orq.received = 0;
+}
+
+/* --- Read Response ------------------------------------------------------------------------ */
+
+static const struct ibv_sge *sink_of(const struct sq_wr *wr)
+{
+	static const struct ibv_sge none;
+
+	return wr->num_sge ? &wr->sge[0] : &none;
+}
+
+/* Does the segment continue the response to this Read? 0 or the error. */
+static unsigned check_read_resp(const struct qp *qp, const struct sq_wr *wr,
+				const struct rx_seg *seg)
+{
+	uint64_t length = wr ? wr->length : 0, received = qp->orq.received;
+	uint64_t end = received + seg->payload;
+
+	if (seg->payload > 0 && wr && seg->hdr.stag != sink_of(wr)->lkey)
+		return TERM_DDP_INVALID_STAG;
+	if (end > length || (seg->hdr.last && end != length))
+		return TERM_DDP_BASE_BOUNDS;
+	if (seg->payload > 0 && seg->hdr.to != sink_of(wr)->addr + received)
+		return TERM_DDP_BASE_BOUNDS;
+	return 0;
+}
+
+static enum rx_verdict accept_read_resp(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	struct sq_wr *wr = head_wr(qp, SQ_READ);
+	unsigned error = TERM_RDMAP_UNEXPECTED_OPCODE;
+
+	if (wr || head_is_rtr(qp))
+		error = check_read_resp(qp, wr, seg);
+	if (!error)
+		return RX_DONE;
+	qp_refuse_seg(qp, error, seg);
+	return RX_DEAD;
+}
+
+static uint32_t read_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
+			    void **ptr)
+{
+	struct sq_wr *wr = head_wr(qp, SQ_READ);
+	const struct ibv_sge *sink = sink_of(wr);
+	enum mr_verdict verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, sink->lkey,
+					  sink->addr + qp->orq.received + seg->done, max,
+					  IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+
+	if (verdict == MR_OK)
+		return max;
+	wr->status = IBV_WC_LOC_PROT_ERR;
+	qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
+	return 0;
+}
+
+static void finish_read_resp(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = head_wr(qp, SQ_READ);
+
+	qp->orq.received += seg->payload;
+	if (!seg->hdr.last)
+		return;
+	if (wr)
+		wr->answered = true;
+	pop(qp);
+	qp_sq_retire(qp);
+}
+
+const struct rx_op qp_rx_read_resp = {accept_read_resp, read_target, finish_read_resp};
+
+void qp_orq_fault(struct qp *qp)
+{
+	struct sq_wr *wr = head_wr(qp, SQ_READ);
+
+	if (wr)
+		wr->status = IBV_WC_LOC_PROT_ERR;
+}
+
+/* --- Flush Response ----------------------------------------------------------------------- */
+
+static enum rx_verdict accept_flush_resp(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_rx_is_next(qp, seg))
+		return RX_DEAD;
+	if (head_wr(qp, SQ_FLUSH))
+		return RX_DONE;
+	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	return RX_DEAD;
+}
+
+/* What vendor_err says of a flush that failed at the target: an errno value, never 0. */
+static uint32_t reason_of(const struct rdmap_flush_resp *resp)
+{
+	if (resp->detail)
+		return resp->detail;
+	switch (resp->status) {
+	case RDMAP_FLUSH_VOLATILE:
+		return ENOTSUP;
+	case RDMAP_FLUSH_GONE:
+		return EFAULT;
+	default:
+		return EIO;
+	}
+}
+
+static void finish_flush_resp(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = head_wr(qp, SQ_FLUSH);
+	struct rdmap_flush_resp resp;
+
+	rdmap_flush_resp_decode(bytes, seg->payload, &resp);
+	qp->rx.msn[DDP_QN_RESPONSE]++;
+	pop(qp);
+	if (resp.status == RDMAP_FLUSH_OK) {
+		wr->answered = true;
+		qp_sq_retire(qp);
+		return;
+	}
+	wr->status = IBV_WC_REM_OP_ERR;
+	wr->vendor_err = reason_of(&resp);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "the peer could not flush");
+}
+
+const struct rx_op qp_rx_flush_resp = {accept_flush_resp, NULL, finish_flush_resp};

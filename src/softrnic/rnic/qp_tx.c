@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending: whose turn it is, and what the LLP took. The FPDUs themselves: qp_tx_msg.c. */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+bool qp_tx_has_work(struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+
+	if (tx->shut || tx->held || qp->ibv.state == IBV_QPS_INIT)
+		return false;
+	if (qp_is_failed(qp))
+		return tx->term_due;
+	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) || qp_irq_is_ready(qp);
+}
+
+bool qp_tx_needs_buf(const struct qp *qp)
+{
+	return !qp->tx.batch && qp_tx_has_work((struct qp *)qp);
+}
+
+void qp_tx_lend(struct qp *qp, void *buf)
+{
+	qp->tx.batch = tx_batch_init(buf);
+}
+
+void *qp_tx_reclaim(struct qp *qp)
+{
+	struct tx_batch *b = qp->tx.batch;
+
+	if (!b || !tx_batch_is_sent(b))
+		return NULL;
+	qp->tx.batch = NULL;
+	return b;
+}
+
+int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
+{
+	struct tx_batch *b = qp->tx.batch;
+
+	if (!b)
+		return 0;
+	if (tx_batch_is_sent(b)) {
+		tx_batch_init(b);
+		while (qp_tx_has_work(qp) && qp_tx_build(qp))
+			;
+		if (qp->tx.term_due) /* building the first message failed */
+			qp_tx_build(qp);
+		if (b->len > 0)
+			qp->counters.tx_gathers++;
+	}
+	return tx_batch_emit(b, iov);
+}
+
+void qp_tx_sent(struct qp *qp, size_t len)
+{
+	if (len == 0)
+		return;
+	tx_batch_sent(qp->tx.batch, len);
+	qp->tx.sent += len;
+	qp->counters.tx_bytes += len;
+	qp_sq_retire(qp);
+}
+
+void qp_tx_stop(struct qp *qp)
+{
+	qp->tx.source = TX_NONE;
+	qp->tx.rtr_due = false;
+	if (!qp->tx.batch)
+		return;
+	tx_batch_cut(qp->tx.batch);
+	/* The application may reuse its buffers as soon as it sees the flushed completions. */
+	if (tx_batch_own(qp->tx.batch, NULL))
+		qp_tx_shut(qp);
+}
+
+void qp_tx_shut(struct qp *qp)
+{
+	qp->tx.shut = true;
+	qp->tx.source = TX_NONE;
+	qp->tx.term_due = false;
+	if (qp->tx.batch)
+		tx_batch_drop(qp->tx.batch);
+}
+
+bool qp_tx_is_done(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+
+	if (!qp_is_failed(qp))
+		return false;
+	return tx->shut || (!tx->term_due && (!tx->batch || tx_batch_is_sent(tx->batch)));
+}
+
+bool qp_is_idle(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+
+	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
+	       !tx->rtr_due && !tx->term_due && !qp_irq_is_ready(qp) &&
+	       (!tx->batch || tx_batch_is_sent(tx->batch));
+}
+
+/* The work request to which the first unsent byte belongs. */
+static struct sq_wr *unsent_wr(struct qp *qp)
+{
+	for (uint64_t i = qp->sq.head; i < qp->sq.tail; i++) {
+		struct sq_wr *wr = qp_sq_at(qp, i);
+
+		if (i == qp->sq.next || wr->end_pos > qp->tx.sent)
+			return wr;
+	}
+	return NULL;
+}
+
+void qp_tx_fault(struct qp *qp)
+{
+	struct tx_batch *b = qp->tx.batch;
+	struct sq_wr *wr = NULL;
+	bool boundary;
+
+	if (!b || tx_batch_is_sent(b) || qp_is_failed(qp)) {
+		qp_tx_shut(qp);
+		return;
+	}
+	if (!b->piece[b->first].is_response)
+		wr = unsent_wr(qp);
+	if (wr)
+		wr->status = IBV_WC_LOC_PROT_ERR;
+	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
+	 * left to end. */
+	boundary = tx_batch_is_at_boundary(b);
+	if (!boundary)
+		qp_tx_shut(qp);
+	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+	if (!boundary)
+		qp_tx_shut(qp);
+}
+
+void qp_detach_mr(struct qp *qp, struct mr *mr)
+{
+	qp_dirty_forget(qp, mr->ibv.rkey);
+	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
+		return;
+	qp_async(qp, IBV_EVENT_QP_FATAL);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "the source of a half-sent message is gone");
+	qp_tx_shut(qp);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each message looks like as FPDUs: our work requests, our answers, RTR and Terminate. */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* RFC 5041 s5.2 has the STag of an empty message unchecked; some hardware refuses zero. */
+#define DUMMY_STAG 1
+
+static struct tx_fpdu fpdu_of(struct qp *qp)
+{
+	return (struct tx_fpdu){
+		.b = qp->tx.batch,
+		.pos = qp->tx.built,
+		.crc = qp->stream.crc,
+		.markers = qp->stream.markers,
+		.is_response = qp->tx.source == TX_FROM_IRQ,
+	};
+}
+
+static void fpdu_done(struct qp *qp, struct tx_fpdu *f)
+{
+	qp->tx.built += tx_fpdu_close(f);
+	qp->counters.tx_copied_bytes += f->copied;
+	qp->counters.tx_fpdus++;
+}
+
+static struct ddp_hdr untagged(struct qp *qp, enum rdmap_opcode code)
+{
+	uint8_t qn = rdmap_ops[code].qn;
+
+	return (struct ddp_hdr){
+		.version = DDP_VERSION,
+		.last = true,
+		.ulp = rdmap_ctrl(code),
+		.qn = qn,
+		.msn = qp->tx.msn[qn],
+	};
+}
+
+static struct ddp_hdr tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to)
+{
+	return (struct ddp_hdr){
+		.tagged = true,
+		.version = DDP_VERSION,
+		.last = true,
+		.ulp = rdmap_ctrl(code),
+		.stag = stag,
+		.to = to,
+	};
+}
+
+/* A whole message of one FPDU whose payload is `len` bytes of our own. */
+static bool build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len)
+{
+	struct tx_fpdu f = fpdu_of(qp);
+
+	if (len < 0 || !tx_fpdu_open(&f, hdr, (uint32_t)len, 1))
+		return false;
+	(void)tx_fpdu_copy(&f, bytes, (size_t)len); /* our own memory does not vanish */
+	fpdu_done(qp, &f);
+	if (!hdr->tagged)
+		qp->tx.msn[hdr->qn]++;
+	return true;
+}
+
+static uint32_t segment_of(struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left)
+{
+	uint32_t len = ddp_segment(ddp_payload_max(qp->tx.mulpdu, hdr->tagged), at, left);
+
+	hdr->last = len == left;
+	return len;
+}
+
+/* --- work requests ------------------------------------------------------------------------ */
+
+/* Our memory cannot be read. What was built before it goes out first, so that it completes. */
+static bool source_failed(struct qp *qp, struct sq_wr *wr)
+{
+	if (qp->tx.batch->len > 0)
+		return false;
+	wr->status = IBV_WC_LOC_PROT_ERR;
+	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+	return false;
+}
+
+static void wr_begun(struct qp *qp, struct sq_wr *wr)
+{
+	wr->end_pos = qp->tx.built;
+	qp->sq.next++;
+	qp->tx.source = TX_NONE;
+	qp->tx.off = 0;
+}
+
+static int add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, uint64_t off,
+		    uint64_t len)
+{
+	for (uint32_t i = 0; i < wr->num_sge && len > 0; i++) {
+		const struct ibv_sge *sge = &wr->sge[i];
+		uint64_t part = sge->length - off;
+		struct mr *mr;
+		void *ptr;
+
+		if (off >= sge->length) {
+			off -= sge->length;
+			continue;
+		}
+		part = part < len ? part : len;
+		if (mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, sge->addr + off, part, 0, &mr,
+			    &ptr))
+			return -EACCES;
+		if (tx_fpdu_add(f, ptr, part, mr))
+			return -EFAULT;
+		len -= part;
+		off = 0;
+	}
+	return 0;
+}
+
+static bool build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at)
+{
+	uint32_t left = (uint32_t)wr->length - qp->tx.off;
+	uint32_t len = segment_of(qp, hdr, at, left);
+	struct tx_fpdu f = fpdu_of(qp);
+	int err;
+
+	if (!tx_fpdu_open(&f, hdr, len, wr->is_inline ? 1 : wr->num_sge))
+		return false;
+	if (wr->is_inline)
+		err = tx_fpdu_copy(&f, qp_sq_inline(wr) + qp->tx.off, len);
+	else
+		err = add_sges(qp, &f, wr, qp->tx.off, len);
+	if (err) {
+		tx_fpdu_abort(&f);
+		return source_failed(qp, wr);
+	}
+	fpdu_done(qp, &f);
+	qp->tx.off += len;
+	if (!hdr->last)
+		return true;
+	if (!hdr->tagged)
+		qp->tx.msn[hdr->qn]++;
+	wr_begun(qp, wr);
+	return true;
+}
+
+static bool build_write(struct qp *qp, struct sq_wr *wr)
+{
+	uint64_t at = wr->raddr + qp->tx.off;
+	struct ddp_hdr hdr = tagged(RDMAP_WRITE, wr->rkey ? wr->rkey : DUMMY_STAG, at);
+
+	return build_data(qp, wr, &hdr, at);
+}
+
+static bool build_send(struct qp *qp, struct sq_wr *wr)
+{
+	static const enum rdmap_opcode codes[2][2] = {{RDMAP_SEND, RDMAP_SEND_SE},
+						      {RDMAP_SEND_INV, RDMAP_SEND_SE_INV}};
+	struct ddp_hdr hdr = untagged(qp, codes[wr->op == SQ_SEND_INV][wr->solicited]);
+
+	hdr.ulp_word = wr->op == SQ_SEND_INV ? wr->rkey : 0;
+	hdr.mo = qp->tx.off;
+	return build_data(qp, wr, &hdr, hdr.mo);
+}
+
+static bool build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code,
+			  const void *bytes, int len)
+{
+	struct ddp_hdr hdr = untagged(qp, code);
+
+	if (!build_small(qp, &hdr, bytes, len))
+		return false;
+	qp_orq_push(qp, qp->sq.next);
+	wr_begun(qp, wr);
+	return true;
+}
+
+static bool build_read(struct qp *qp, struct sq_wr *wr)
+{
+	struct rdmap_read_req req = {
+		.sink_stag = wr->num_sge ? wr->sge[0].lkey : DUMMY_STAG,
+		.sink_to = wr->num_sge ? wr->sge[0].addr : 0,
+		.size = (uint32_t)wr->length,
+		.src_stag = wr->rkey,
+		.src_to = wr->raddr,
+	};
+	uint8_t bytes[RDMAP_READ_REQ_LEN];
+	struct mr *mr;
+	void *ptr;
+
+	if (req.size > 0) {
+		if (mr_hold(qp->cfg.mrs, qp->cfg.pd, req.sink_stag, req.sink_to, req.size,
+			    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr))
+			return source_failed(qp, wr);
+		mr_release(mr);
+	}
+	return build_request(qp, wr, RDMAP_READ_REQ, bytes,
+			     rdmap_read_req_encode(bytes, sizeof(bytes), &req));
+}
+
+static bool build_flush(struct qp *qp, struct sq_wr *wr)
+{
+	struct rdmap_flush_req req = {
+		.flags = wr->flush_flags,
+		.stag = wr->rkey,
+		.to = wr->raddr,
+		.len = wr->length,
+	};
+	uint8_t bytes[RDMAP_FLUSH_REQ_LEN];
+
+	return build_request(qp, wr, RDMAP_FLUSH_REQ, bytes,
+			     rdmap_flush_req_encode(bytes, sizeof(bytes), &req));
+}
+
+static bool build_wr(struct qp *qp)
+{
+	static bool (*const build[])(struct qp *, struct sq_wr *) = {
+		[SQ_WRITE] = build_write, [SQ_SEND] = build_send,   [SQ_SEND_INV] = build_send,
+		[SQ_READ] = build_read,   [SQ_FLUSH] = build_flush,
+	};
+	struct sq_wr *wr = qp_sq_at(qp, qp->sq.next);
+
+	return build[wr->op](qp, wr);
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static void answered(struct qp *qp)
+{
+	qp->tx.source = TX_NONE;
+	qp->tx.off = 0;
+	qp_irq_answered(qp);
+}
+
+static bool response_failed(struct qp *qp, unsigned error)
+{
+	if (qp->tx.batch->len == 0)
+		qp_irq_refuse(qp, error, qp->tx.off);
+	return false;
+}
+
+static bool build_read_resp(struct qp *qp, const struct irq_entry *e)
+{
+	const struct rdmap_read_req *req = &e->read;
+	uint64_t at = req->sink_to + qp->tx.off;
+	struct ddp_hdr hdr = tagged(RDMAP_READ_RESP, req->sink_stag, at);
+	uint32_t len = segment_of(qp, &hdr, at, req->size - qp->tx.off);
+	struct tx_fpdu f = fpdu_of(qp);
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+
+	if (!tx_fpdu_open(&f, &hdr, len, 1))
+		return false;
+	if (len > 0) {
+		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to + qp->tx.off,
+				  len, IBV_ACCESS_REMOTE_READ, &mr, &ptr);
+		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, mr)) {
+			tx_fpdu_abort(&f);
+			return response_failed(qp, verdict != MR_OK ? qp_rdmap_error(verdict)
+								    : TERM_RDMAP_BASE_BOUNDS);
+		}
+	}
+	fpdu_done(qp, &f);
+	qp->tx.off += len;
+	if (hdr.last)
+		answered(qp);
+	return true;
+}
+
+static bool build_flush_resp(struct qp *qp, const struct irq_entry *e)
+{
+	struct ddp_hdr hdr = untagged(qp, RDMAP_FLUSH_RESP);
+	uint8_t bytes[RDMAP_FLUSH_RESP_LEN];
+
+	if (!build_small(qp, &hdr, bytes,
+			 rdmap_flush_resp_encode(bytes, sizeof(bytes), &e->answer)))
+		return false;
+	answered(qp);
+	return true;
+}
+
+static bool build_answer(struct qp *qp)
+{
+	const struct irq_entry *e = qp_irq_head(qp);
+
+	return e->is_flush ? build_flush_resp(qp, e) : build_read_resp(qp, e);
+}
+
+/* --- first and last ----------------------------------------------------------------------- */
+
+/* The agreed ready-to-receive FPDU goes before anything of the user's (RFC 6581 s9). */
+static bool build_rtr(struct qp *qp)
+{
+	struct rdmap_read_req req = {.sink_stag = DUMMY_STAG, .src_stag = DUMMY_STAG};
+	uint8_t bytes[RDMAP_READ_REQ_LEN];
+	struct ddp_hdr hdr;
+	int len = 0;
+
+	switch (qp->stream.rtr_out) {
+	case QP_RTR_SEND:
+		hdr = untagged(qp, RDMAP_SEND);
+		break;
+	case QP_RTR_READ:
+		hdr = untagged(qp, RDMAP_READ_REQ);
+		len = rdmap_read_req_encode(bytes, sizeof(bytes), &req);
+		break;
+	default:
+		hdr = tagged(RDMAP_WRITE, DUMMY_STAG, 0);
+		break;
+	}
+	if (!build_small(qp, &hdr, bytes, len))
+		return false;
+	if (qp->stream.rtr_out == QP_RTR_READ)
+		qp_orq_push(qp, ORQ_RTR);
+	qp->tx.rtr_due = false;
+	return true;
+}
+
+static bool build_terminate(struct qp *qp)
+{
+	struct ddp_hdr hdr = untagged(qp, RDMAP_TERMINATE);
+	uint8_t bytes[TERM_MAX_LEN];
+
+	if (!build_small(qp, &hdr, bytes, terminate_encode(bytes, sizeof(bytes), &qp->term)))
+		return false;
+	qp->tx.term_due = false;
+	qp->counters.terminates_out++;
+	return true;
+}
+
+/* Messages do not interleave; between two of them, answers and requests take turns. */
+static void pick_source(struct qp *qp)
+{
+	bool sq = qp_sq_is_ready(qp), irq = qp_irq_is_ready(qp);
+
+	if (sq && irq)
+		qp->tx.source = qp->tx.last == TX_FROM_SQ ? TX_FROM_IRQ : TX_FROM_SQ;
+	else
+		qp->tx.source = sq ? TX_FROM_SQ : irq ? TX_FROM_IRQ : TX_NONE;
+	qp->tx.last = qp->tx.source;
+}
+
+bool qp_tx_build(struct qp *qp)
+{
+	if (qp->tx.term_due)
+		return build_terminate(qp);
+	if (qp->tx.rtr_due)
+		return build_rtr(qp);
+	if (qp->tx.source == TX_NONE)
+		pick_source(qp);
+	switch (qp->tx.source) {
+	case TX_FROM_SQ:
+		return build_wr(qp);
+	case TX_FROM_IRQ:
+		return build_answer(qp);
+	case TX_NONE:
+		break;
+	}
+	return false;
+}
