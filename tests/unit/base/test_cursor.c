@@ -59,14 +59,18 @@ static void a_write_past_the_end_is_dropped(void **state)
 
 static void nothing_can_be_read_from_nothing(void **state)
 {
-	struct rcursor r = rcursor_init(NULL, 0);
-	struct wcursor w = wcursor_init(NULL, 0);
+	uint8_t byte = 0xff;
+	struct rcursor r = rcursor_init(&byte, 0);
+	struct wcursor w = wcursor_init(&byte, 0);
 
 	assert_int_equal(rcursor_left(&r), 0);
 	assert_int_equal(rcursor_be32(&r), 0);
 	assert_true(r.bad);
 	wcursor_bytes(&w, NULL, 0);
 	assert_false(w.bad);
+	wcursor_u8(&w, 1);
+	assert_true(w.bad);
+	assert_int_equal(byte, 0xff);
 }
 
 int main(void)

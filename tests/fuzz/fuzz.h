@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fuzz.h -- one input in; a broken expectation is a crash. */
+#ifndef TEST_FUZZ_H
+#define TEST_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			__builtin_trap();                                                          \
+	} while (0)
+
+#endif

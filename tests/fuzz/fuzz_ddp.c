@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any ULPDU: its header comes back as it was, but for the reserved bits; any message is cut into
+ * segments that fit and end at aligned offsets. */
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "softrnic/proto/ddp.h"
+
+static void cut(const struct ddp_hdr *hdr)
+{
+	uint32_t max = 8 + (hdr->msn ^ hdr->stag) % 2000, left = hdr->qn % 100000;
+	uint64_t at = hdr->to + hdr->mo;
+
+	while (left) {
+		uint32_t n = ddp_segment(max, at, left);
+
+		EXPECT(n > 0 && n <= max && n <= left);
+		at += n;
+		left -= n;
+		EXPECT(!left || at % 8 == 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	uint8_t out[DDP_HDR_MAX];
+	struct ddp_hdr hdr;
+	int n = ddp_decode(data, len, &hdr);
+
+	if (n < 0)
+		return 0;
+	EXPECT((size_t)n <= len && (unsigned)n == ddp_hdr_len(hdr.tagged));
+	EXPECT(ddp_encode(out, sizeof(out), &hdr) == n);
+	EXPECT(out[0] == (data[0] & 0xc3));
+	EXPECT(memcmp(out + 1, data + 1, (size_t)n - 1) == 0);
+	cut(&hdr);
+	return 0;
+}
