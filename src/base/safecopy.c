@@ -87,8 +87,8 @@ extern const char safecopy_text_end[] __attribute__((visibility("hidden")));
 extern const char safecopy_text_fixup[] __attribute__((visibility("hidden")));
 
 #define ASM_LABEL(name) ".globl " #name "\n.hidden " #name "\n" #name ":\n"
-#define ASM_FUNC(name)	".p2align 4\n.type " #name ", @function\n" ASM_LABEL(name) ".cfi_startproc\n"
-#define ASM_END(name)	".cfi_endproc\n.size " #name ", . - " #name "\n"
+#define ASM_FUNC(name)  ".p2align 4\n.type " #name ", @function\n" ASM_LABEL(name) ".cfi_startproc\n"
+#define ASM_END(name)   ".cfi_endproc\n.size " #name ", . - " #name "\n"
 
 /* clang-format off */
 __asm__(".pushsection .text, \"ax\", @progbits\n"

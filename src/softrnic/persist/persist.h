@@ -29,7 +29,10 @@ enum persist_class {
 
 struct persist_region;
 
-/* Classify [addr, addr+len). 0 or -ENOMEM, -EFAULT (part of the range is not mapped). */
+/*
+ * Classify [addr, addr+len). 0 or -ENOMEM, -EFAULT (part of the range is not mapped), or
+ * -errno when the kernel does not tell about our mappings (no /proc, no descriptor left).
+ */
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
 /* No job on the region may be pending. Accepts NULL. */
 void persist_region_delete(struct persist_region *region);
@@ -41,19 +44,22 @@ void persist_region_why(const struct persist_region *region, char *buf, size_t s
 
 /* One write-back. The caller owns the job and keeps it (and the region) until it is done. */
 struct persist_job {
-	struct list node;              /* the pool's */
+	struct list node; /* the pool's */
 	struct persist_region *region;
-	void *addr;                    /* inside the region; alignment is the pool's business */
+	void *addr; /* inside the region; alignment is the pool's business */
 	size_t len;
-	bool strict;                   /* volatile memory fails with -ENOTSUP instead of passing */
+	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
+	size_t progress;                                   /* the pool's */
+	int status;                                        /* the pool's */
 };
 
 /*
  * Start a write-back. Returns true when it is finished already, with *status set
  * (done() is not called then); false when done() will be called from a pool thread.
- * status: 0, or -errno of the failed write-back (sticky for the file), -EFAULT (range
- * past the end of the file, or gone), -ENOTSUP (volatile and strict).
+ * status: 0, or -errno of the failed write-back (sticky for the file; -ENOMEM where the
+ * memory is not mapped any more), -EFAULT (range past the end of the file, or outside of
+ * the region), -ENOTSUP (volatile and strict), -EAGAIN (no thread can be started).
  */
 bool persist_submit(struct persist_job *job, int *status);
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.h -- the files behind the regions, one entry for each (device, inode).
+ *
+ * An entry lives as long as a region is on the file. Whatever fails for one mapping
+ * of the file is remembered here, because it fails them all.
+ */
+#ifndef PERSIST_FILE_H
+#define PERSIST_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "softrnic/persist/persist.h"
+#include "softrnic/persist/vma.h"
+
+/* How many write-backs of one file run at once: a slow file must leave threads to the others. */
+#define FILE_SLOTS 2
+
+/* A running slice, and the jobs whose success is not known before it has ended (pool.c). */
+struct file_slot {
+	bool busy;
+	struct list held;
+};
+
+struct file {
+	struct list node; /* the table's */
+	dev_t dev;
+	ino_t ino;
+	unsigned refs;
+	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
+	bool may_dax;
+	bool sized;
+	int fd;      /* O_PATH; -1: unreachable, or nothing to ask its size */
+	char fs[32]; /* see medium.h */
+
+	atomic_int error; /* -errno of the first write-back that failed; written by the pool */
+
+	/* Under the pool's lock. */
+	struct list ready;
+	struct list queue;
+	struct file_slot slot[FILE_SLOTS];
+};
+
+/*
+ * The counted entry of the file behind a shared mapping. *out is NULL where nothing can
+ * be persisted; fs then says why. 0 or -ENOMEM.
+ */
+int file_get(const struct vma *vma, struct file **out, char fs[32]);
+void file_put(struct file *file); /* accepts NULL */
+
+/*
+ * Is `end`, an offset, still inside the file? last_byte is where its last byte is mapped.
+ * 0, -EFAULT, or -errno when the file system fails to tell.
+ */
+int file_check_end(const struct file *file, uint64_t end, const void *last_byte);
+
+void files_atfork_prepare(void);
+void files_atfork_parent(void);
+/* In the child: every queue empty, every slot free. */
+void files_atfork_child(void);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/medium.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static const struct {
+	unsigned long magic;
+	const char *name;
+	bool is_volatile;
+} fs_types[] = {
+	{TMPFS_MAGIC, "tmpfs", true},
+	{RAMFS_MAGIC, "ramfs", true},
+	{HUGETLBFS_MAGIC, "hugetlbfs", true},
+	{SYSFS_MAGIC, "sysfs", true},
+	{PROC_SUPER_MAGIC, "proc", true},
+	{DEBUGFS_MAGIC, "debugfs", true},
+	{TRACEFS_MAGIC, "tracefs", true},
+	{EXT4_SUPER_MAGIC, "ext4", false},
+	{XFS_SUPER_MAGIC, "xfs", false},
+	{BTRFS_SUPER_MAGIC, "btrfs", false},
+	{F2FS_SUPER_MAGIC, "f2fs", false},
+	{NFS_SUPER_MAGIC, "nfs", false},
+	{OVERLAYFS_SUPER_MAGIC, "overlay", false},
+	{FUSE_SUPER_MAGIC, "fuse", false},
+	{V9FS_MAGIC, "9p", false},
+	{SMB2_SUPER_MAGIC, "cifs", false},
+};
+#define N_FS_TYPES (sizeof(fs_types) / sizeof(fs_types[0]))
+
+static void be_volatile(struct medium *m, const char *what)
+{
+	m->cls = PERSIST_VOLATILE;
+	snprintf(m->fs, sizeof(m->fs), "%s", what);
+}
+
+static void judge_by_magic(unsigned long magic, struct medium *m)
+{
+	for (size_t i = 0; i < N_FS_TYPES; i++) {
+		if (fs_types[i].magic != magic)
+			continue;
+		m->cls = fs_types[i].is_volatile ? PERSIST_VOLATILE : PERSIST_FILE;
+		snprintf(m->fs, sizeof(m->fs), "%s", fs_types[i].name);
+		return;
+	}
+	m->cls = PERSIST_FILE;
+	snprintf(m->fs, sizeof(m->fs), "file system 0x%lx", magic);
+}
+
+static void judge_by_name(const char *name, struct medium *m)
+{
+	m->cls = strcmp(name, "devtmpfs") && strcmp(name, "rootfs") ? PERSIST_FILE
+								    : PERSIST_VOLATILE;
+	for (size_t i = 0; i < N_FS_TYPES; i++)
+		if (fs_types[i].is_volatile && !strcmp(name, fs_types[i].name))
+			m->cls = PERSIST_VOLATILE;
+	snprintf(m->fs, sizeof(m->fs), "%s", name);
+}
+
+static bool sysfs_says_one(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	bool one = f && fgetc(f) == '1';
+
+	if (f)
+		fclose(f);
+	return one;
+}
+
+/* A partition has no queue of its own; its parent directory is the disk. */
+static bool block_device_has_dax(dev_t dev)
+{
+	char path[96];
+
+	if (major(dev) == 0)
+		return false;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/queue/dax", major(dev), minor(dev));
+	if (sysfs_says_one(path))
+		return true;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../queue/dax", major(dev), minor(dev));
+	return sysfs_says_one(path);
+}
+
+static bool is_device_dax(dev_t dev)
+{
+	char path[96], target[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/subsystem", major(dev), minor(dev));
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	return n >= 4 && !strcmp(target + n - 4, "/dax");
+}
+
+static void judge_regular(const struct vma *vma, unsigned long magic, struct medium *m)
+{
+	judge_by_magic(magic, m);
+	m->sized = true;
+	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+}
+
+static void judge_device(const struct stat *st, struct medium *m)
+{
+	if (S_ISBLK(st->st_mode)) {
+		m->cls = PERSIST_FILE;
+		snprintf(m->fs, sizeof(m->fs), "block device");
+	} else if (S_ISCHR(st->st_mode) && is_device_dax(st->st_rdev)) {
+		m->cls = PERSIST_DAX;
+		snprintf(m->fs, sizeof(m->fs), "device DAX");
+	} else {
+		be_volatile(m, "character device");
+	}
+}
+
+/* btrfs shows a device of its own for each subvolume, and so does overlayfs in some set-ups. */
+static bool is_same_file(const struct vma *vma, const struct stat *st, unsigned long magic)
+{
+	if (st->st_ino != vma->ino)
+		return false;
+	return st->st_dev == vma->dev || magic == BTRFS_SUPER_MAGIC ||
+	       magic == OVERLAYFS_SUPER_MAGIC;
+}
+
+/*
+ * O_PATH needs no permission on the file, and unlike any other descriptor its closing
+ * does not drop the POSIX locks that the application holds on the file.
+ */
+static bool judge_by_path(const struct vma *vma, struct medium *m)
+{
+	int fd = vma->path[0] == '/' ? open(vma->path, O_PATH | O_CLOEXEC) : -1;
+	struct statfs fs;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0 ||
+	    !is_same_file(vma, &st, (unsigned long)fs.f_type)) {
+		close(fd);
+		return false;
+	}
+	if (S_ISREG(st.st_mode))
+		judge_regular(vma, (unsigned long)fs.f_type, m);
+	else
+		judge_device(&st, m);
+	if (m->sized && m->cls != PERSIST_VOLATILE)
+		m->fd = fd;
+	else
+		close(fd);
+	return true;
+}
+
+/* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
+static bool mountinfo_line_is(const char *line, dev_t dev, char name[32])
+{
+	unsigned major_nr, minor_nr;
+	const char *dash = strstr(line, " - ");
+
+	return dash && sscanf(line, "%*u %*u %u:%u", &major_nr, &minor_nr) == 2 &&
+	       makedev(major_nr, minor_nr) == dev && sscanf(dash, " - %31s", name) == 1;
+}
+
+static bool mounted_fs_name(dev_t dev, char name[32])
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	bool found = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!mounts)
+		return false;
+	while (!found && getline(&line, &size, mounts) > 0)
+		found = mountinfo_line_is(line, dev, name);
+	free(line);
+	fclose(mounts);
+	return found;
+}
+
+/* Unlinked, renamed over, or seen from another mount namespace: only its device is known. */
+static void judge_by_device(const struct vma *vma, struct medium *m)
+{
+	char name[32];
+
+	m->sized = true;
+	if (mounted_fs_name(vma->dev, name)) {
+		judge_by_name(name, m);
+	} else if (major(vma->dev)) {
+		m->cls = PERSIST_FILE;
+		snprintf(m->fs, sizeof(m->fs), "block device %u:%u", major(vma->dev),
+			 minor(vma->dev));
+	} else {
+		/* memfd, SysV, /dev/zero, shared anonymous memory: the kernel's own, unmounted */
+		be_volatile(m, "no mounted file system");
+	}
+	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+}
+
+void medium_find(const struct vma *vma, struct medium *m)
+{
+	*m = (struct medium){.cls = PERSIST_VOLATILE, .fd = -1};
+	if (!judge_by_path(vma, m))
+		judge_by_device(vma, m);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* medium.h -- what kind of medium the file of a shared mapping lies on. */
+#ifndef PERSIST_MEDIUM_H
+#define PERSIST_MEDIUM_H
+
+#include <stdbool.h>
+
+#include "softrnic/persist/persist.h"
+#include "softrnic/persist/vma.h"
+
+struct medium {
+	/* DAX here means device DAX; whether a mapping of a file is, is a property of the mapping.
+	 */
+	enum persist_class cls;
+	bool may_dax; /* the file system's block device is capable of DAX */
+	bool sized;   /* a regular file, which has an end */
+	int fd;       /* O_PATH of a sized file, owned by the caller; -1: it has no path any more */
+	char fs[32];  /* the file system's name, or a word for what there is instead of one */
+};
+
+/*
+ * vma: a shared mapping of a file. When in doubt the answer is the weakest class. Never
+ * fails: without a descriptor or memory to spare it knows less.
+ */
+void medium_find(const struct vma *vma, struct medium *m);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/region.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/safecopy.h"
+#include "softrnic/persist/vma.h"
+
+struct survey {
+	struct persist_region *region;
+	uintptr_t next; /* how far the mappings seen so far reach */
+	enum persist_class weakest;
+	unsigned kinds; /* bit set of classes found */
+};
+
+/* The first System V segment has the inode number 0. */
+static bool has_file(const struct vma *vma)
+{
+	return vma->ino || vma->path[0] == '/';
+}
+
+static void explain(struct persist_region *region, const struct vma *vma, const struct range *r,
+		    const char *fs)
+{
+	char *why = region->why;
+	size_t size = sizeof(region->why);
+
+	if (!has_file(vma))
+		snprintf(why, size, "volatile: anonymous memory");
+	else if (!vma->shared)
+		snprintf(why, size, "volatile: private mapping of %s", vma->path);
+	else if (r->cls == PERSIST_VOLATILE)
+		snprintf(why, size, "volatile: shared mapping of %s (%s)", vma->path, fs);
+	else if (r->cls == PERSIST_DAX)
+		snprintf(why, size, "dax: %s mapping of %s (%s)",
+			 r->file->cls == PERSIST_DAX ? "shared" : "MAP_SYNC", vma->path, fs);
+	else
+		snprintf(why, size, "file: shared mapping of %s (%s)", vma->path, fs);
+}
+
+static bool continues(const struct range *a, const struct range *b)
+{
+	return a->cls == b->cls && a->file == b->file &&
+	       (!a->file || a->offset + (a->end - a->start) == b->offset);
+}
+
+/* Takes over the range's count of its file. */
+static int append(struct persist_region *region, const struct range *r)
+{
+	struct range *last = region->count ? &region->ranges[region->count - 1] : NULL;
+
+	if (last && continues(last, r)) {
+		last->end = r->end;
+		file_put(r->file);
+		return 0;
+	}
+	if (region->count == region->room) {
+		size_t room = region->room ? 2 * region->room : 1;
+		struct range *grown = reallocarray(region->ranges, room, sizeof(*grown));
+
+		if (!grown) {
+			file_put(r->file);
+			return -ENOMEM;
+		}
+		region->ranges = grown;
+		region->room = room;
+	}
+	region->ranges[region->count++] = *r;
+	return 0;
+}
+
+static int survey_vma(void *arg, const struct vma *vma)
+{
+	struct survey *s = arg;
+	struct persist_region *region = s->region;
+	struct range r = {.start = s->next, .cls = PERSIST_VOLATILE};
+	char fs[32] = "";
+	int err;
+
+	if (vma->start > s->next)
+		return -EFAULT;
+	r.end = vma->end < region->end ? vma->end : region->end;
+	if (vma->shared && has_file(vma)) {
+		err = file_get(vma, &r.file, fs);
+		if (err)
+			return err;
+	}
+	if (r.file) {
+		r.offset = vma->offset + (r.start - vma->start);
+		r.cls = r.file->may_dax && vma_is_sync(vma->start) ? PERSIST_DAX : r.file->cls;
+	}
+	if (!region->count || r.cls < s->weakest) {
+		s->weakest = r.cls;
+		explain(region, vma, &r, fs);
+	}
+	s->kinds |= 1u << r.cls;
+	s->next = r.end;
+	return append(region, &r);
+}
+
+int persist_region_new(void *addr, size_t len, struct persist_region **out)
+{
+	struct persist_region *region = calloc(1, sizeof(*region));
+	struct survey s = {.region = region, .next = (uintptr_t)addr};
+	int r;
+
+	if (!region)
+		return -ENOMEM;
+	region->start = (uintptr_t)addr;
+	region->end = region->start + len;
+	r = region->end < region->start ? -EFAULT : 0;
+	if (!r && len)
+		r = vma_for_each(region->start, region->end, survey_vma, &s);
+	if (!r && s.next < region->end)
+		r = -EFAULT;
+	if (!r)
+		r = safecopy_setup();
+	if (r) {
+		persist_region_delete(region);
+		return r;
+	}
+	LOG_INFO("region %p+%zu: %s%s", addr, len, region->why,
+		 s.kinds & (s.kinds - 1) ? ", and other memory" : "");
+	*out = region;
+	return 0;
+}
+
+void persist_region_delete(struct persist_region *region)
+{
+	if (!region)
+		return;
+	for (size_t i = 0; i < region->count; i++)
+		file_put(region->ranges[i].file);
+	free(region->ranges);
+	free(region);
+}
+
+const struct range *region_range_at(const struct persist_region *region, uintptr_t addr)
+{
+	size_t low = 0, high = region->count;
+
+	assert(addr >= region->start && addr < region->end);
+	while (high - low > 1) {
+		size_t mid = low + (high - low) / 2;
+
+		if (region->ranges[mid].start <= addr)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &region->ranges[low];
+}
+
+enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
+					size_t len)
+{
+	uintptr_t pos = (uintptr_t)addr, end = pos + len;
+	enum persist_class weakest = PERSIST_DAX;
+
+	if (end <= pos || pos < region->start || end > region->end)
+		return PERSIST_VOLATILE;
+	while (pos < end && weakest != PERSIST_VOLATILE) {
+		const struct range *r = region_range_at(region, pos);
+
+		if (r->cls < weakest)
+			weakest = r->cls;
+		pos = r->end;
+	}
+	return weakest;
+}
+
+void persist_region_why(const struct persist_region *region, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", region->why);
+}

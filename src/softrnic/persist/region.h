@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* region.h -- a region's inside: ranges of one class each, for the write-back. */
+#ifndef PERSIST_REGION_H
+#define PERSIST_REGION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softrnic/persist/file.h"
+#include "softrnic/persist/persist.h"
+
+struct range {
+	uintptr_t start, end;
+	enum persist_class cls;
+	struct file *file; /* NULL: volatile */
+	uint64_t offset;   /* in the file, of start */
+};
+
+/* Ascending, without gaps, covering [start, end); immutable once made. */
+struct persist_region {
+	uintptr_t start, end;
+	size_t count, room;
+	struct range *ranges;
+	char why[192];
+};
+
+/* The range that contains addr, which is inside the region. */
+const struct range *region_range_at(const struct persist_region *region, uintptr_t addr);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/vma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* A path of the greatest length, each byte of it written as \ooo, and the numbers before it. */
+#define LINE_SIZE (4 * PATH_MAX + 128)
+
+/* Linux 6.11's PROCMAP_QUERY, which the system's headers may be too old to know. */
+struct procmap_query_v1 {
+	__u64 size;
+	__u64 query_flags;
+	__u64 query_addr;
+	__u64 vma_start;
+	__u64 vma_end;
+	__u64 vma_flags;
+	__u64 vma_page_size;
+	__u64 vma_offset;
+	__u64 inode;
+	__u32 dev_major;
+	__u32 dev_minor;
+	__u32 vma_name_size;
+	__u32 build_id_size;
+	__u64 vma_name_addr;
+	__u64 build_id_addr;
+};
+#define PROCMAP_QUERY_V1     _IOWR('f', 17, struct procmap_query_v1)
+#define QUERY_SHARED         0x08
+#define QUERY_COVERS_OR_NEXT 0x10
+
+static int query(int fd, uintptr_t addr, char *path, size_t size, struct procmap_query_v1 *q)
+{
+	*q = (struct procmap_query_v1){
+		.size = sizeof(*q),
+		.query_flags = QUERY_COVERS_OR_NEXT,
+		.query_addr = addr,
+		.vma_name_size = (__u32)size,
+		.vma_name_addr = size ? (uintptr_t)path : 0,
+	};
+	return ioctl(fd, PROCMAP_QUERY_V1, q) < 0 ? -errno : 0;
+}
+
+/* -ENOTTY, before any call of fn, on a kernel that has no such query. */
+static int query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *path)
+{
+	struct procmap_query_v1 q;
+	int r = 0;
+
+	while (!r && start < end) {
+		r = query(fd, start, path, LINE_SIZE, &q);
+		if (r == -ENAMETOOLONG)
+			r = query(fd, start, path, 0, &q);
+		if (r)
+			return r == -ENOENT ? 0 : r;
+		if (q.vma_start >= end)
+			break;
+		r = fn(arg, &(struct vma){
+				    .start = (uintptr_t)q.vma_start,
+				    .end = (uintptr_t)q.vma_end,
+				    .shared = q.vma_flags & QUERY_SHARED,
+				    .dev = makedev(q.dev_major, q.dev_minor),
+				    .ino = (ino_t)q.inode,
+				    .offset = q.vma_offset,
+				    .path = q.vma_name_size ? path : "",
+			    });
+		start = (uintptr_t)q.vma_end;
+	}
+	return r;
+}
+
+/* In the text form a newline in a path is written \012. */
+static void unescape(char *path)
+{
+	for (char *from; (from = strstr(path, "\\012")); path = from + 1) {
+		*from = '\n';
+		memmove(from + 1, from + 4, strlen(from + 4) + 1);
+	}
+}
+
+static bool line_parse(char *line, struct vma *vma)
+{
+	unsigned long start, end, offset, ino;
+	unsigned major_nr, minor_nr;
+	char perms[8];
+	int path = 0;
+
+	if (sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %n", &start, &end, perms, &offset, &major_nr,
+		   &minor_nr, &ino, &path) < 7)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	unescape(line + path);
+	*vma = (struct vma){
+		.start = start,
+		.end = end,
+		.shared = perms[3] == 's',
+		.dev = makedev(major_nr, minor_nr),
+		.ino = ino,
+		.offset = offset,
+		.path = line + path,
+	};
+	return true;
+}
+
+/* Only the two addresses of a line that does not overlap are looked at. */
+static int line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, bool *past)
+{
+	char *dash;
+	uintptr_t line_start = strtoul(line, &dash, 16);
+	struct vma vma;
+
+	*past = line_start >= end;
+	if (*past || *dash != '-' || strtoul(dash + 1, NULL, 16) <= start)
+		return 0;
+	return line_parse(line, &vma) ? fn(arg, &vma) : -EIO;
+}
+
+static int text_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf)
+{
+	size_t have = 0;
+	bool past = false;
+	int r = 0;
+
+	while (!r && !past) {
+		ssize_t n = read(fd, buf + have, LINE_SIZE - 1 - have);
+		char *line = buf, *newline;
+
+		if (n <= 0)
+			return n < 0 ? -errno : have ? -EIO : 0;
+		have += (size_t)n;
+		buf[have] = '\0';
+		while (!r && !past && (newline = strchr(line, '\n'))) {
+			char *next = newline + 1;
+
+			*newline = '\0';
+			r = line_visit(line, start, end, fn, arg, &past);
+			line = next;
+		}
+		have -= (size_t)(line - buf);
+		memmove(buf, line, have);
+	}
+	return r;
+}
+
+typedef int walk_fn(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf);
+
+static int walk_maps(walk_fn *walk, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
+{
+	char *buf = malloc(LINE_SIZE);
+	int fd, r;
+
+	if (!buf)
+		return -ENOMEM;
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	r = fd < 0 ? -errno : walk(fd, start, end, fn, arg, buf);
+	if (fd >= 0)
+		close(fd);
+	free(buf);
+	return r;
+}
+
+int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
+{
+	return walk_maps(text_each, start, end, fn, arg);
+}
+
+int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
+{
+	int r = walk_maps(query_each, start, end, fn, arg);
+
+	return r == -ENOTTY ? vma_for_each_text(start, end, fn, arg) : r;
+}
+
+/* "VmFlags: rd wr sh mr mw me ms sf" */
+static bool flags_have_sync(const char *line)
+{
+	return strstr(line, " sf") != NULL;
+}
+
+bool vma_is_sync(uintptr_t start)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	bool inside = false, sync = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!smaps)
+		return false;
+	while (getline(&line, &size, smaps) > 0) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			inside = from == start;
+		if (inside && !strncmp(line, "VmFlags:", 8)) {
+			sync = flags_have_sync(line);
+			break;
+		}
+	}
+	free(line);
+	fclose(smaps);
+	return sync;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* writeback.h -- one bounded write-back, made by the calling thread. */
+#ifndef PERSIST_WRITEBACK_H
+#define PERSIST_WRITEBACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "softrnic/persist/region.h"
+
+/*
+ * Put [start, end) of a range that is not volatile onto its medium. Blocks as long as the
+ * file system does. 0 or -errno; *failed tells that the file's write-back itself failed,
+ * so that nothing written to it before can be trusted any more.
+ */
+int writeback(const struct range *r, uintptr_t start, uintptr_t end, bool *failed);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "disk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static char top[] = "persist-disk-XXXXXX";
+static char mounted[8][64];
+static size_t n_mounted;
+
+static int run(const char *const argv[])
+{
+	int status;
+	pid_t pid;
+
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ))
+		return -1;
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return status;
+}
+
+static void leave_out(const char *what)
+{
+	printf("skipped: %s: %s\n", what, strerror(errno));
+	exit(77);
+}
+
+void disk_begin(void)
+{
+	if (geteuid() != 0) {
+		errno = EPERM;
+		leave_out("mounting file systems");
+	}
+	if (access("/dev/loop-control", R_OK | W_OK))
+		leave_out("/dev/loop-control");
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		leave_out("a mount namespace of our own");
+	/* mke2fs is not in everybody's path */
+	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(chdir(top), 0);
+}
+
+void disk_end(void)
+{
+	while (n_mounted > 0) {
+		const char *dir = mounted[--n_mounted];
+
+		umount2(dir, MNT_DETACH);
+		rmdir(dir);
+	}
+	assert_int_equal(chdir(".."), 0);
+	run((const char *[]){"rm", "-rf", top, NULL});
+}
+
+static void remember_mount(const char *dir)
+{
+	assert_true(n_mounted < sizeof(mounted) / sizeof(mounted[0]));
+	snprintf(mounted[n_mounted++], sizeof(mounted[0]), "%s", dir);
+}
+
+void disk_mount_tmpfs(const char *dir, size_t size)
+{
+	char options[64];
+
+	snprintf(options, sizeof(options), "size=%zu", size);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mount("none", dir, "tmpfs", 0, options), 0);
+	remember_mount(dir);
+}
+
+void disk_mount_image(const char *fs, const char *image, size_t size, const char *dir)
+{
+	int fd = open(image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	close(fd);
+	assert_int_equal(run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(run((const char *[]){"mount", "-o", "loop", image, dir, NULL}), 0);
+	remember_mount(dir);
+}
+
+/* A process of its own thaws, so that a test that fails or dies leaves nothing frozen. */
+static pid_t thawer;
+static int thaw_pipe[2];
+
+static void thaw_when_told(int dir_fd)
+{
+	struct pollfd p = {.fd = thaw_pipe[0], .events = POLLIN};
+
+	close(thaw_pipe[1]);
+	poll(&p, 1, 30000);
+	_exit(ioctl(dir_fd, FITHAW, 0) ? 1 : 0);
+}
+
+void disk_freeze(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pipe2(thaw_pipe, O_CLOEXEC), 0);
+	assert_int_equal(ioctl(fd, FIFREEZE, 0), 0);
+	thawer = fork();
+	if (thawer == 0)
+		thaw_when_told(fd);
+	if (thawer < 0)
+		ioctl(fd, FITHAW, 0);
+	assert_true(thawer > 0);
+	close(thaw_pipe[0]);
+	close(fd);
+}
+
+void disk_thaw(void)
+{
+	int status;
+
+	if (!thawer)
+		return;
+	close(thaw_pipe[1]);
+	assert_int_equal(waitpid(thawer, &status, 0), thawer);
+	thawer = 0;
+	assert_int_equal(status, 0);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* disk.h -- small file systems on loop devices, in a mount namespace that dies with the test. */
+#ifndef PERSIST_DISK_H
+#define PERSIST_DISK_H
+
+#include <stddef.h>
+
+/*
+ * Enter a mount namespace of our own, in a directory of our own below the current one.
+ * When that is not allowed here, says why and exits with 77.
+ */
+void disk_begin(void);
+/* Unmount and remove everything. */
+void disk_end(void);
+void disk_mount_tmpfs(const char *dir, size_t size);
+/* A sparse image with that file system, mounted at dir. */
+void disk_mount_image(const char *fs, const char *image, size_t size, const char *dir);
+/* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
+void disk_freeze(const char *dir);
+/* Harmless when nothing is frozen. */
+void disk_thaw(void);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "helpers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+int file_create(const char *name, size_t size)
+{
+	char made[] = "persist-test-XXXXXX";
+	int fd = name ? open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+		      : mkostemp(made, O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	if (!name)
+		assert_int_equal(unlink(made), 0);
+	return fd;
+}
+
+unsigned char *map_file(int fd, size_t size)
+{
+	unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+bool here_is_persistent(void)
+{
+	struct statfs fs;
+
+	assert_int_equal(statfs(".", &fs), 0);
+	return fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC;
+}
+
+struct persist_region *region_of(void *addr, size_t len)
+{
+	struct persist_region *region = NULL;
+
+	assert_int_equal(persist_region_new(addr, len, &region), 0);
+	assert_non_null(region);
+	return region;
+}
+
+static void on_done(struct persist_job *job, int status)
+{
+	struct flush *f = container_of(job, struct flush, job);
+
+	f->status = status;
+	sem_post(&f->ended);
+}
+
+void flush_start(struct flush *f, struct persist_region *region, void *addr, size_t len)
+{
+	int status;
+
+	f->job = (struct persist_job){.region = region, .addr = addr, .len = len, .done = on_done};
+	sem_init(&f->ended, 0, 0);
+	if (persist_submit(&f->job, &status))
+		on_done(&f->job, status);
+}
+
+int flush_wait(struct flush *f, int timeout_ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	until.tv_sec += timeout_ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (sem_timedwait(&f->ended, &until) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return f->status;
+}
+
+int flush(struct persist_region *region, void *addr, size_t len)
+{
+	struct flush f;
+
+	flush_start(&f, region, addr, len);
+	return flush_wait(&f, 20000);
+}
+
+long dirty_kib(const void *addr)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	long shared_kib, private_kib, sum = 0;
+	bool inside = false;
+	char line[512];
+
+	assert_non_null(smaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			inside = from == (uintptr_t)addr;
+		if (inside && sscanf(line, "Shared_Dirty: %ld", &shared_kib) == 1)
+			sum += shared_kib;
+		if (inside && sscanf(line, "Private_Dirty: %ld", &private_kib) == 1)
+			sum += private_kib;
+	}
+	fclose(smaps);
+	return sum;
+}
+
+int threads_named(const char *name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	int n = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		char path[300], comm[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f) && !strncmp(comm, name, strlen(name)))
+			n++;
+		fclose(f);
+	}
+	closedir(tasks);
+	return n;
+}

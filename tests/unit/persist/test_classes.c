@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "helpers.h"
+#include "softrnic/persist/region.h"
+#include "softrnic/persist/vma.h"
+
+static void *map_anonymous(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+/* The class of the whole, and that the explanation names both class and medium. */
+static void assert_class(void *addr, size_t len, enum persist_class cls, const char *word)
+{
+	static const char *const names[] = {"volatile: ", "file: ", "dax: "};
+	struct persist_region *region = region_of(addr, len);
+	char why[256];
+
+	assert_int_equal(persist_region_class(region, addr, len), cls);
+	persist_region_why(region, why, sizeof(why));
+	if (!strstr(why, names[cls]) || !strstr(why, word))
+		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
+	persist_region_delete(region);
+}
+
+static void anonymous_memory_is_volatile(void **state)
+{
+	void *p = map_anonymous(4 * PAGE);
+	int on_stack;
+
+	assert_class(p, 4 * PAGE, PERSIST_VOLATILE, "anonymous");
+	assert_class(&on_stack, sizeof(on_stack), PERSIST_VOLATILE, "anonymous");
+	munmap(p, 4 * PAGE);
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_class(p, PAGE, PERSIST_VOLATILE, "/dev/zero");
+	munmap(p, PAGE);
+}
+
+static void a_private_mapping_is_volatile_whatever_its_file(void **state)
+{
+	int fd = file_create(NULL, PAGE);
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	assert_class(p, PAGE, PERSIST_VOLATILE, "private mapping");
+	munmap(p, PAGE);
+	close(fd);
+}
+
+static void assert_volatile_fd(int fd, size_t size, int flags, const char *word)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_class(p, size, PERSIST_VOLATILE, word);
+	munmap(p, size);
+	close(fd);
+}
+
+static void shared_memory_of_the_kernel_is_volatile(void **state)
+{
+	int id = shmget(IPC_PRIVATE, PAGE, 0600);
+	int memfd = memfd_create("x", MFD_CLOEXEC);
+	void *p;
+
+	assert_int_equal(ftruncate(memfd, (off_t)PAGE), 0);
+	assert_volatile_fd(memfd, PAGE, 0, "memfd:x");
+	assert_volatile_fd(open("/dev/zero", O_RDWR | O_CLOEXEC), PAGE, 0, "/dev/zero");
+	assert_true(id >= 0);
+	p = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	assert_class(p, PAGE, PERSIST_VOLATILE, "SYSV");
+	shmdt(p);
+}
+
+static void files_in_dev_shm_are_volatile_even_when_unlinked(void **state)
+{
+	char name[] = "/dev/shm/persist-test-XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	if (fd < 0)
+		skip();
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	assert_volatile_fd(dup(fd), PAGE, 0, "tmpfs");
+	unlink(name);
+	assert_volatile_fd(fd, PAGE, 0, "tmpfs");
+}
+
+static void huge_pages_are_volatile(void **state)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+
+	if (fd < 0)
+		skip();
+	/* Never touched: there may be no huge page in this machine. */
+	assert_volatile_fd(fd, 2 * MIB, MAP_NORESERVE, "huge");
+}
+
+static void a_file_on_a_disk_is_of_class_file(void **state)
+{
+	int fd = file_create("on-disk", 10 * PAGE);
+	unsigned char *p = map_file(fd, 10 * PAGE);
+
+	if (!here_is_persistent())
+		skip();
+	assert_class(p, 10 * PAGE, PERSIST_FILE, "on-disk");
+	assert_class(p + 5000, 1, PERSIST_FILE, "on-disk");
+	unlink("on-disk");
+	assert_class(p, 10 * PAGE, PERSIST_FILE, "(deleted)");
+	munmap(p, 10 * PAGE);
+	close(fd);
+}
+
+static void a_strange_file_name_is_no_obstacle(void **state)
+{
+	static const char name[] = "a \n\\012b (deleted)";
+	int fd = file_create(name, 100);
+	unsigned char *p = map_file(fd, PAGE);
+	struct persist_region *region;
+
+	if (!here_is_persistent())
+		skip();
+	region = region_of(p, PAGE);
+	assert_true(region->ranges[0].file->fd >= 0);
+	persist_region_delete(region);
+	unlink(name);
+	munmap(p, PAGE);
+	close(fd);
+}
+
+static void a_mixed_range_has_the_weakest_class(void **state)
+{
+	int fd = file_create(NULL, 8 * PAGE);
+	unsigned char *p = map_anonymous(6 * PAGE);
+	struct persist_region *region;
+
+	if (!here_is_persistent())
+		skip();
+	/* volatile | two pages of the file that belong together | two that do not */
+	mmap(p + PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	mmap(p + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)PAGE);
+	mmap(p + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)(4 * PAGE));
+	region = region_of(p + 100, 6 * PAGE - 200);
+	assert_int_equal(region->count, 4);
+	assert_int_equal(persist_region_class(region, p + 100, 6 * PAGE - 200), PERSIST_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + PAGE, 4 * PAGE), PERSIST_FILE);
+	assert_int_equal(persist_region_class(region, p + PAGE - 1, 2), PERSIST_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1), PERSIST_VOLATILE);
+	assert_int_equal(region->ranges[2].offset, 4 * PAGE);
+	assert_int_equal(region->ranges[2].file->refs, 2);
+	persist_region_delete(region);
+	munmap(p, 6 * PAGE);
+	close(fd);
+}
+
+static void a_range_with_a_gap_is_refused(void **state)
+{
+	unsigned char *p = map_anonymous(3 * PAGE);
+	struct persist_region *region = NULL;
+
+	munmap(p + PAGE, PAGE);
+	assert_int_equal(persist_region_new(p, 3 * PAGE, &region), -EFAULT);
+	assert_int_equal(persist_region_new(p + PAGE, PAGE, &region), -EFAULT);
+	assert_int_equal(persist_region_new(p + PAGE, 2 * PAGE, &region), -EFAULT);
+	assert_int_equal(persist_region_new(p, PAGE + 1, &region), -EFAULT);
+	assert_int_equal(persist_region_new(p, SIZE_MAX, &region), -EFAULT);
+	assert_null(region);
+	munmap(p, PAGE);
+	munmap(p + 2 * PAGE, PAGE);
+}
+
+struct seen {
+	size_t n;
+	struct vma vma[16];
+	char path[16][128];
+};
+
+static int note(void *arg, const struct vma *vma)
+{
+	struct seen *s = arg;
+
+	s->vma[s->n] = *vma;
+	snprintf(s->path[s->n++], sizeof(s->path[0]), "%s", vma->path);
+	return s->n == 16 ? -E2BIG : 0;
+}
+
+static void both_ways_to_ask_the_kernel_agree(void **state)
+{
+	int fd = file_create("two\nlines", 8 * PAGE);
+	unsigned char *p = map_anonymous(8 * PAGE);
+	struct seen a = {0}, b = {0};
+
+	mmap(p + PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)PAGE);
+	mmap(p + 4 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	munmap(p + 6 * PAGE, PAGE);
+	unlink("two\nlines");
+	assert_int_equal(vma_for_each((uintptr_t)p, (uintptr_t)p + 8 * PAGE, note, &a), 0);
+	assert_int_equal(vma_for_each_text((uintptr_t)p, (uintptr_t)p + 8 * PAGE, note, &b), 0);
+	assert_int_equal(a.n, 6);
+	assert_int_equal(b.n, 6);
+	for (size_t i = 0; i < a.n; i++) {
+		assert_int_equal(a.vma[i].start, b.vma[i].start);
+		assert_int_equal(a.vma[i].end, b.vma[i].end);
+		assert_int_equal(a.vma[i].shared, b.vma[i].shared);
+		assert_int_equal(a.vma[i].dev, b.vma[i].dev);
+		assert_int_equal(a.vma[i].ino, b.vma[i].ino);
+		assert_int_equal(a.vma[i].offset, b.vma[i].offset);
+		assert_string_equal(a.path[i], b.path[i]);
+	}
+	assert_non_null(strstr(a.path[1], "two\nlines (deleted)"));
+	munmap(p, 8 * PAGE);
+	close(fd);
+}
+
+static uint64_t best_of_20(void (*fn)(void *, size_t), void *addr, size_t len)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t start = clock_now_ns(), took;
+
+		fn(addr, len);
+		took = clock_now_ns() - start;
+		best = took < best ? took : best;
+	}
+	return best;
+}
+
+static void map_once(void *fd, size_t len)
+{
+	munmap(mmap(NULL, len, PROT_READ, MAP_SHARED, (int)(intptr_t)fd, 0), len);
+}
+
+static void register_once(void *addr, size_t len)
+{
+	persist_region_delete(region_of(addr, len));
+}
+
+static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
+{
+	size_t gib = 1024 * MIB;
+	int fd = file_create("gibibyte", gib);
+	unsigned char *p = map_file(fd, gib);
+	struct persist_region *first;
+	uint64_t mmap_ns, page_ns, gib_ns, again_ns;
+
+	memset(p, 1, 16 * MIB);
+	mmap_ns = best_of_20(map_once, (void *)(intptr_t)fd, gib);
+	page_ns = best_of_20(register_once, p, PAGE);
+	gib_ns = best_of_20(register_once, p, gib);
+	first = region_of(p, PAGE);
+	again_ns = best_of_20(register_once, p, gib);
+	print_message("mmap+munmap %lu ns; region of 4 KiB %lu ns, of 1 GiB %lu ns (%.1f x mmap), "
+		      "of a known file %lu ns\n",
+		      mmap_ns, page_ns, gib_ns, (double)gib_ns / (double)mmap_ns, again_ns);
+	assert_true(gib_ns < 1000000);
+	persist_region_delete(first);
+	munmap(p, gib);
+	unlink("gibibyte");
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(anonymous_memory_is_volatile),
+		cmocka_unit_test(a_private_mapping_is_volatile_whatever_its_file),
+		cmocka_unit_test(shared_memory_of_the_kernel_is_volatile),
+		cmocka_unit_test(files_in_dev_shm_are_volatile_even_when_unlinked),
+		cmocka_unit_test(huge_pages_are_volatile),
+		cmocka_unit_test(a_file_on_a_disk_is_of_class_file),
+		cmocka_unit_test(a_strange_file_name_is_no_obstacle),
+		cmocka_unit_test(a_mixed_range_has_the_weakest_class),
+		cmocka_unit_test(a_range_with_a_gap_is_refused),
+		cmocka_unit_test(both_ways_to_ask_the_kernel_agree),
+		cmocka_unit_test(a_gibibyte_is_classified_as_fast_as_a_page),
+	};
+
+	return cmocka_run_group_tests_name("persist-classes", tests, NULL, NULL);
+}

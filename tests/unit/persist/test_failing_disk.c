@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file system whose disk has no room for what was promised to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/safecopy.h"
+#include "disk.h"
+#include "helpers.h"
+
+#define SIZE (1 * MIB)
+
+static void fill(const char *name)
+{
+	static char zeros[65536];
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t chunk = sizeof(zeros); chunk >= 512; chunk /= 2)
+		while (write(fd, zeros, chunk) > 0)
+			;
+	close(fd);
+}
+
+/* ext2 has given the file its blocks; the image has no room for them. */
+static int allocated_file(const char *name)
+{
+	int fd = file_create(name, SIZE);
+
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)SIZE), 0);
+	return fd;
+}
+
+static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void **state)
+{
+	unsigned char *p, *q;
+	struct persist_region *a, *b;
+	int fd, failed;
+
+	disk_mount_tmpfs("full", 4 * MIB);
+	disk_mount_image("ext2", "full/image", 64 * MIB, "small");
+	fill("full/filler");
+	fd = allocated_file("small/file");
+	p = map_file(fd, SIZE);
+	q = map_file(fd, SIZE);
+	a = region_of(p, SIZE);
+	b = region_of(q, SIZE);
+	assert_int_equal(persist_region_class(a, p, SIZE), PERSIST_FILE);
+	memset(p, 1, SIZE);
+	failed = flush(a, p, SIZE / 2);
+	assert_true(failed == -ENOSPC || failed == -EIO);
+	assert_int_equal(flush(b, q + SIZE - PAGE, PAGE), failed);
+	assert_int_equal(flush(a, p, 1), failed);
+
+	/* One region left is enough to remember, also for regions made later. */
+	persist_region_delete(a);
+	a = region_of(p, SIZE);
+	assert_int_equal(flush(a, p, 1), failed);
+	persist_region_delete(a);
+	assert_int_equal(flush(b, q, 1), failed);
+	persist_region_delete(b);
+	munmap(p, SIZE);
+	munmap(q, SIZE);
+	close(fd);
+
+	assert_int_equal(unlink("full/filler"), 0);
+	fd = open("small/file", O_RDWR | O_CLOEXEC);
+	p = map_file(fd, SIZE);
+	a = region_of(p, SIZE);
+	memset(p, 2, SIZE);
+	assert_int_equal(flush(a, p, SIZE), 0);
+	assert_int_equal(dirty_kib(p), 0);
+	persist_region_delete(a);
+	munmap(p, SIZE);
+	close(fd);
+}
+
+/*
+ * The kernel tells the losses of a file once, and not necessarily to the msync() whose
+ * bytes they were. Frozen, so that both write-backs are under way when both fail.
+ */
+static void of_jobs_that_run_together_none_claims_success(void **state)
+{
+	disk_mount_image("ext4", "outer.image", 16 * MIB, "outer");
+	disk_mount_image("ext2", "outer/image", 64 * MIB, "inner");
+	fill("outer/filler");
+	for (int round = 0; round < 10; round++) {
+		int fd = allocated_file("inner/file");
+		unsigned char *p = map_file(fd, SIZE);
+		struct persist_region *region = region_of(p, SIZE);
+		struct flush jobs[2];
+
+		memset(p, 1, SIZE);
+		disk_freeze("outer");
+		flush_start(&jobs[0], region, p, PAGE);
+		flush_start(&jobs[1], region, p + SIZE / 2, PAGE);
+		assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);
+		disk_thaw();
+		assert_true(flush_wait(&jobs[0], 20000) < 0);
+		assert_true(flush_wait(&jobs[1], 20000) < 0);
+		persist_region_delete(region);
+		munmap(p, SIZE);
+		close(fd);
+		unlink("inner/file");
+	}
+}
+
+static int thaw(void **state)
+{
+	disk_thaw();
+	return 0;
+}
+
+static void another_file_of_the_same_disk_is_not_blamed(void **state)
+{
+	unsigned char *p, *q;
+	struct persist_region *a, *b;
+	int fds[2];
+
+	disk_mount_tmpfs("full2", 4 * MIB);
+	disk_mount_image("ext2", "full2/image", 64 * MIB, "small2");
+	/* This one's blocks reach the image while there is room. */
+	fds[1] = allocated_file("small2/good");
+	assert_int_equal(fsync(fds[1]), 0);
+	fill("full2/filler");
+	fds[0] = allocated_file("small2/bad");
+	p = map_file(fds[0], SIZE);
+	q = map_file(fds[1], SIZE);
+	a = region_of(p, SIZE);
+	b = region_of(q, SIZE);
+	memset(p, 1, SIZE);
+	q[0] = 1;
+	assert_true(flush(a, p, SIZE) < 0);
+	assert_int_equal(flush(b, q, PAGE), 0);
+	persist_region_delete(a);
+	persist_region_delete(b);
+	munmap(p, SIZE);
+	munmap(q, SIZE);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void a_store_to_a_hole_of_a_full_disk_is_an_error(void **state)
+{
+	static const unsigned char src[PAGE];
+	unsigned char *p;
+	int fd;
+
+	disk_mount_tmpfs("full3", MIB);
+	fd = file_create("full3/sparse", SIZE);
+	fill("full3/filler");
+	p = map_file(fd, SIZE);
+	assert_int_equal(safecopy_setup(), 0);
+	assert_int_equal(safecopy(p, src, sizeof(src)), -EFAULT);
+	assert_int_equal(safecopy_store64((uint64_t *)p, 1), -EFAULT);
+	assert_int_equal(unlink("full3/filler"), 0);
+	assert_int_equal(safecopy(p, src, sizeof(src)), 0);
+	munmap(p, SIZE);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failed_write_back_fails_the_file_until_all_regions_are_gone),
+		cmocka_unit_test_teardown(of_jobs_that_run_together_none_claims_success, thaw),
+		cmocka_unit_test(another_file_of_the_same_disk_is_not_blamed),
+		cmocka_unit_test(a_store_to_a_hole_of_a_full_disk_is_an_error),
+	};
+	int failed;
+
+	disk_begin();
+	failed = cmocka_run_group_tests_name("persist-failing-disk", tests, NULL, NULL);
+	disk_end();
+	return failed;
+}

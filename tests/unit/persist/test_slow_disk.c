@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A disk that does not answer for a while: an image on a frozen file system. The file
+ * system inside of the image is not frozen, so that stores go on and only write-backs wait.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "disk.h"
+#include "helpers.h"
+
+#define SIZE (1 * MIB)
+
+struct mapped {
+	int fd;
+	unsigned char *p;
+	struct persist_region *region;
+};
+
+static void mapped_init(struct mapped *m, const char *name)
+{
+	m->fd = file_create(name, SIZE);
+	m->p = map_file(m->fd, SIZE);
+	m->region = region_of(m->p, SIZE);
+	memset(m->p, 1, SIZE);
+	assert_int_equal(flush(m->region, m->p, SIZE), 0);
+}
+
+static void mapped_fini(struct mapped *m)
+{
+	persist_region_delete(m->region);
+	munmap(m->p, SIZE);
+	close(m->fd);
+}
+
+static void a_slow_file_does_not_hold_up_another(void **state)
+{
+	enum { JOBS = 20 };
+	struct mapped slow, fast;
+	struct flush jobs[JOBS];
+
+	mapped_init(&slow, "inner/slow");
+	mapped_init(&fast, "fast");
+	disk_freeze("outer");
+	for (size_t i = 0; i < JOBS; i++) {
+		slow.p[i * PAGE] = 2;
+		flush_start(&jobs[i], slow.region, slow.p + i * PAGE, PAGE);
+	}
+	for (int i = 0; i < 20; i++) {
+		fast.p[0] = (unsigned char)i;
+		assert_int_equal(flush(fast.region, fast.p, PAGE), 0);
+	}
+	for (int i = 0; i < JOBS; i++)
+		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
+	/* Two are stuck in the slow file, the others are for the rest of the world. */
+	assert_true(threads_named("rpma-persist") <= 4);
+	disk_thaw();
+	for (int i = 0; i < JOBS; i++)
+		assert_int_equal(flush_wait(&jobs[i], 20000), 0);
+	mapped_fini(&slow);
+	mapped_fini(&fast);
+	unlink("fast");
+}
+
+static void memory_unmapped_while_its_job_waits_is_an_error(void **state)
+{
+	struct mapped first, second;
+	struct flush jobs[3];
+
+	mapped_init(&first, "inner/file");
+	second.fd = dup(first.fd);
+	second.p = map_file(second.fd, SIZE);
+	second.region = region_of(second.p, SIZE);
+	disk_freeze("outer");
+	/* Both slots of the file are taken when the third job comes. */
+	for (size_t i = 0; i < 2; i++) {
+		first.p[i * PAGE] = 3;
+		flush_start(&jobs[i], first.region, first.p + i * PAGE, PAGE);
+	}
+	usleep(100000);
+	flush_start(&jobs[2], second.region, second.p, PAGE);
+	munmap(second.p, SIZE);
+	assert_int_equal(flush_wait(&jobs[2], 100), -ETIMEDOUT);
+	disk_thaw();
+	assert_int_equal(flush_wait(&jobs[2], 20000), -ENOMEM);
+	flush_wait(&jobs[0], 20000);
+	flush_wait(&jobs[1], 20000);
+	persist_region_delete(second.region);
+	close(second.fd);
+	mapped_fini(&first);
+}
+
+static void *cut_last_page(void *arg)
+{
+	struct mapped *m = arg;
+
+	return (void *)(intptr_t)ftruncate(m->fd, (off_t)(SIZE - PAGE));
+}
+
+static void wait_until_size_is(int fd, size_t size)
+{
+	struct stat st = {0};
+
+	for (int i = 0; i < 1000 && (size_t)st.st_size != size; i++) {
+		usleep(5000);
+		assert_int_equal(fstat(fd, &st), 0);
+	}
+	assert_int_equal(st.st_size, size);
+}
+
+static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
+{
+	struct mapped m;
+	struct flush job;
+	pthread_t cutter;
+	void *cut;
+
+	mapped_init(&m, "inner/cut");
+	m.p[SIZE - 1] = 4;
+	disk_freeze("outer");
+	flush_start(&job, m.region, m.p, SIZE);
+	assert_int_equal(flush_wait(&job, 200), -ETIMEDOUT);
+	/* Changes the size, then waits for the page that is being written. */
+	assert_int_equal(pthread_create(&cutter, NULL, cut_last_page, &m), 0);
+	wait_until_size_is(m.fd, SIZE - PAGE);
+	disk_thaw();
+	assert_int_equal(flush_wait(&job, 20000), -EFAULT);
+	pthread_join(cutter, &cut);
+	assert_null(cut);
+	mapped_fini(&m);
+}
+
+/* A test that failed before it could must not stop those after it. */
+static int thaw(void **state)
+{
+	disk_thaw();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_slow_file_does_not_hold_up_another, thaw),
+		cmocka_unit_test_teardown(memory_unmapped_while_its_job_waits_is_an_error, thaw),
+		cmocka_unit_test_teardown(a_file_truncated_while_its_job_runs_is_an_error, thaw),
+	};
+	int failed;
+
+	disk_begin();
+	disk_mount_image("ext4", "outer.image", 96 * MIB, "outer");
+	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");
+	failed = cmocka_run_group_tests_name("persist-slow-disk", tests, NULL, NULL);
+	disk_end();
+	return failed;
+}

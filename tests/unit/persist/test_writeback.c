@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/safecopy.h"
+#include "helpers.h"
+#include "softrnic/persist/region.h"
+
+static void *map_anonymous(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static bool submit_strictly(struct persist_region *region, void *addr, size_t len, bool strict,
+			    int *status)
+{
+	struct persist_job job = {.region = region, .addr = addr, .len = len, .strict = strict};
+
+	return persist_submit(&job, status);
+}
+
+static void volatile_memory_passes_at_once_unless_strict(void **state)
+{
+	unsigned char *p = map_anonymous(4 * PAGE);
+	struct persist_region *region = region_of(p, 4 * PAGE);
+	int status = 1;
+
+	assert_true(submit_strictly(region, p + 1, 2 * PAGE, false, &status));
+	assert_int_equal(status, 0);
+	assert_true(submit_strictly(region, p + 1, 2 * PAGE, true, &status));
+	assert_int_equal(status, -ENOTSUP);
+	persist_region_delete(region);
+	munmap(p, 4 * PAGE);
+}
+
+static void a_job_outside_of_its_region_is_refused(void **state)
+{
+	unsigned char *p = map_anonymous(4 * PAGE);
+	struct persist_region *region = region_of(p + PAGE, PAGE);
+
+	assert_int_equal(flush(region, p + PAGE, PAGE + 1), -EFAULT);
+	assert_int_equal(flush(region, p + PAGE - 1, 1), -EFAULT);
+	assert_int_equal(flush(region, p + PAGE, SIZE_MAX), -EFAULT);
+	assert_int_equal(flush(region, p + 2 * PAGE, 0), 0);
+	persist_region_delete(region);
+	munmap(p, 4 * PAGE);
+}
+
+static void what_is_flushed_is_clean(void **state)
+{
+	size_t size = 200 * MIB;
+	int fd = file_create(NULL, size);
+	unsigned char *p = map_file(fd, size);
+	struct persist_region *region = region_of(p, size);
+
+	if (!here_is_persistent())
+		skip();
+	/* Longer than a slice, in all of which there is something. */
+	for (size_t i = 0; i < size; i += MIB)
+		p[i] = 1;
+	assert_true(dirty_kib(p) > 0);
+	assert_int_equal(flush(region, p + 1, size - 2), 0);
+	assert_int_equal(dirty_kib(p), 0);
+	/* An unaligned byte takes its page along. */
+	p[7 * PAGE + 5] = 1;
+	assert_true(dirty_kib(p) > 0);
+	assert_int_equal(flush(region, p + 7 * PAGE + 5, 1), 0);
+	assert_int_equal(dirty_kib(p), 0);
+	persist_region_delete(region);
+	munmap(p, size);
+	close(fd);
+}
+
+static void a_mixed_range_is_flushed_part_by_part(void **state)
+{
+	int fds[2] = {file_create(NULL, 2 * PAGE), file_create(NULL, 2 * PAGE)};
+	unsigned char *p = map_anonymous(6 * PAGE);
+	struct persist_region *region;
+	int status;
+
+	if (!here_is_persistent())
+		skip();
+	for (size_t i = 0; i < 2; i++)
+		assert_ptr_not_equal(mmap(p + (1 + 2 * i) * PAGE, PAGE, PROT_READ | PROT_WRITE,
+					  MAP_SHARED | MAP_FIXED, fds[i], 0),
+				     MAP_FAILED);
+	region = region_of(p, 6 * PAGE);
+	memset(p, 1, 6 * PAGE);
+	assert_int_equal(flush(region, p, 6 * PAGE), 0);
+	assert_int_equal(dirty_kib(p + PAGE), 0);
+	assert_int_equal(dirty_kib(p + 3 * PAGE), 0);
+	assert_true(submit_strictly(region, p, 6 * PAGE, true, &status));
+	assert_int_equal(status, -ENOTSUP);
+	persist_region_delete(region);
+	munmap(p, 6 * PAGE);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void a_range_past_the_end_of_the_file_fails(void **state)
+{
+	int fd = file_create("short", PAGE + 100);
+	unsigned char *p = map_file(fd, 4 * PAGE);
+	struct persist_region *region = region_of(p, 4 * PAGE);
+
+	if (!here_is_persistent())
+		skip();
+	assert_int_equal(flush(region, p, PAGE + 100), 0);
+	assert_int_equal(flush(region, p, PAGE + 101), -EFAULT);
+	assert_int_equal(flush(region, p + PAGE + 100, 1), -EFAULT);
+	assert_int_equal(flush(region, p + 3 * PAGE, 1), -EFAULT);
+	/* It is not the file that failed. */
+	assert_int_equal(flush(region, p, PAGE), 0);
+	assert_int_equal(ftruncate(fd, (off_t)(4 * PAGE)), 0);
+	assert_int_equal(flush(region, p, 4 * PAGE), 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(flush(region, p, 1), -EFAULT);
+	persist_region_delete(region);
+	munmap(p, 4 * PAGE);
+	unlink("short");
+	close(fd);
+}
+
+static void the_end_of_an_unlinked_file_is_found_by_page(void **state)
+{
+	int fd = file_create(NULL, 2 * PAGE);
+	unsigned char *p = map_file(fd, 4 * PAGE);
+	struct persist_region *region = region_of(p, 4 * PAGE);
+
+	if (!here_is_persistent())
+		skip();
+	assert_int_equal(region->ranges[0].file->fd, -1);
+	assert_int_equal(flush(region, p, 2 * PAGE), 0);
+	assert_int_equal(flush(region, p, 2 * PAGE + 1), -EFAULT);
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	assert_int_equal(flush(region, p, 2 * PAGE), -EFAULT);
+	persist_region_delete(region);
+	munmap(p, 4 * PAGE);
+	close(fd);
+}
+
+static void unmapped_memory_is_an_error_that_sticks(void **state)
+{
+	int fd = file_create("unmapped", 4 * PAGE);
+	unsigned char *p = map_file(fd, 2 * PAGE), *q = map_file(fd, 2 * PAGE);
+	struct persist_region *gone = region_of(p, 2 * PAGE), *other = region_of(q, 2 * PAGE);
+
+	if (!here_is_persistent())
+		skip();
+	munmap(p, 2 * PAGE);
+	assert_int_equal(flush(gone, p, PAGE), -ENOMEM);
+	assert_int_equal(flush(other, q, PAGE), -ENOMEM);
+	persist_region_delete(gone);
+	assert_int_equal(flush(other, q, PAGE), -ENOMEM);
+	persist_region_delete(other);
+	other = region_of(q, 2 * PAGE);
+	assert_int_equal(flush(other, q, PAGE), 0);
+	persist_region_delete(other);
+	munmap(q, 2 * PAGE);
+	unlink("unmapped");
+	close(fd);
+}
+
+/*
+ * No DAX in this machine: ordinary memory in a region that says DAX. The write-back of
+ * cache lines is the real one, only the medium is not.
+ */
+struct fake_dax {
+	struct file file;
+	struct range range;
+	struct persist_region region;
+};
+
+static void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
+{
+	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
+	list_init(&d->file.ready);
+	list_init(&d->file.queue);
+	for (int i = 0; i < FILE_SLOTS; i++)
+		list_init(&d->file.slot[i].held);
+	d->range = (struct range){(uintptr_t)addr, (uintptr_t)addr + len, PERSIST_DAX, &d->file, 0};
+	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
+	d->region.count = 1;
+	d->region.ranges = &d->range;
+}
+
+static void short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool(void **state)
+{
+	unsigned char *p = map_anonymous(MIB);
+	struct fake_dax d;
+	struct flush f;
+	int status = 1;
+
+	fake_dax_init(&d, p, MIB);
+	memset(p, 1, MIB);
+	assert_true(submit_strictly(&d.region, p + 3, 64 << 10, true, &status));
+	assert_int_equal(status, 0);
+	flush_start(&f, &d.region, p, MIB);
+	assert_int_equal(flush_wait(&f, 20000), 0);
+	assert_int_equal(f.job.progress, MIB);
+	munmap(p, MIB);
+}
+
+static void dax_memory_that_vanished_is_an_error(void **state)
+{
+	int fd = memfd_create("dax", MFD_CLOEXEC);
+	struct fake_dax d;
+	unsigned char *p;
+
+	assert_int_equal(safecopy_setup(), 0);
+	assert_int_equal(ftruncate(fd, (off_t)MIB), 0);
+	p = map_file(fd, MIB);
+	fake_dax_init(&d, p, MIB);
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	assert_int_equal(flush(&d.region, p, 2 * PAGE), -EFAULT);
+	assert_int_equal(flush(&d.region, p, MIB), -EFAULT);
+	assert_int_equal(flush(&d.region, p, PAGE), 0);
+	munmap(p, MIB);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(volatile_memory_passes_at_once_unless_strict),
+		cmocka_unit_test(a_job_outside_of_its_region_is_refused),
+		cmocka_unit_test(what_is_flushed_is_clean),
+		cmocka_unit_test(a_mixed_range_is_flushed_part_by_part),
+		cmocka_unit_test(a_range_past_the_end_of_the_file_fails),
+		cmocka_unit_test(the_end_of_an_unlinked_file_is_found_by_page),
+		cmocka_unit_test(unmapped_memory_is_an_error_that_sticks),
+		cmocka_unit_test(short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool),
+		cmocka_unit_test(dax_memory_that_vanished_is_an_error),
+	};
+
+	return cmocka_run_group_tests_name("persist-writeback", tests, NULL, NULL);
+}
