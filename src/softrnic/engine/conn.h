@@ -25,8 +25,8 @@ enum {
 	CONN_READABLE = 1,   /* the socket may have bytes */
 	CONN_WRITABLE = 2,   /* the socket may take bytes */
 	CONN_HANGUP = 4,     /* read until the end: no shortcut */
-	CONN_TIME = 8,	     /* the deadline has passed */
-	CONN_KICK = 16,	     /* the QP may go on: its SRQ has receives again */
+	CONN_TIME = 8,       /* the deadline has passed */
+	CONN_KICK = 16,      /* the QP may go on: its SRQ has receives again */
 	CONN_WRITEBACK = 32, /* the write-back is done */
 	CONN_DOOM = 128,     /* end it: too many handshakes */
 	CONN_AGAIN = 64,     /* a budget ran out; there is more to do */
@@ -45,7 +45,7 @@ struct conn {
 	atomic_uint want;
 	atomic_uint refs;
 	unsigned generation;
-	int fd;		 /* -1: none */
+	int fd;          /* -1: none */
 	bool registered; /* with the engine */
 	bool dialing, readable, writable, hangup;
 	bool redial; /* close and dial again (a stricter peer) */
@@ -102,9 +102,9 @@ void conn_wait_change(struct conn *c, uint64_t deadline);
 
 /* With the lock. */
 int conn_dial(struct conn *c,
-	      int bound_fd);		/* bound_fd: -1, or a bound socket that is taken over */
+	      int bound_fd);            /* bound_fd: -1, or a bound socket that is taken over */
 int conn_adopt(struct conn *c, int fd); /* an accepted socket */
-void conn_close(struct conn *c);	/* the socket, at once */
+void conn_close(struct conn *c);        /* the socket, at once */
 uint32_t conn_mss(const struct conn *c);
 bool conn_is_removed(const struct conn *c); /* inherited through fork() */
 

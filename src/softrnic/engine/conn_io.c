@@ -38,11 +38,6 @@ static void conn_again(struct conn *c)
 		conn_put(c);
 }
 
-static bool conn_is_qp_live(const struct conn *c)
-{
-	return c->qp && cm_stream_state(c->stream) >= CM_LIVE;
-}
-
 static size_t iov_total(const struct iovec *iov, int n)
 {
 	size_t total = 0;
@@ -56,7 +51,7 @@ static bool conn_lend_rx(struct conn *c)
 {
 	void *buf;
 
-	if (!conn_is_qp_live(c) || !qp_rx_needs_buf(c->qp))
+	if (!cm_rx_needs_buf(c->stream))
 		return true;
 	buf = buf_get(BUF_RX);
 	if (buf)
@@ -155,7 +150,7 @@ static size_t conn_tx_once(struct conn *c)
 	ssize_t sent;
 	int n;
 
-	if (conn_is_qp_live(c) && qp_tx_needs_buf(c->qp)) {
+	if (cm_tx_needs_buf(c->stream)) {
 		void *buf = buf_get(BUF_TX);
 
 		if (!buf) {
@@ -178,8 +173,8 @@ static size_t conn_tx_once(struct conn *c)
 	}
 	if (errno == EAGAIN)
 		c->writable = false;
-	else if (errno == EFAULT && c->qp)
-		qp_tx_fault(c->qp);
+	else if (errno == EFAULT)
+		cm_tx_fault(c->stream, now);
 	else if (errno != EINTR)
 		cm_tx_error(c->stream, errno, now);
 	return errno == EINTR;

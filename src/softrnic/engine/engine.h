@@ -21,7 +21,7 @@ struct eng_source {
 	/* Called by the progress thread when nobody else refers to the source any more. */
 	void (*bury)(struct eng_source *src);
 	struct list grave;
-	struct list all;			/* every registered source, for fork() */
+	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
 };
 

@@ -28,11 +28,11 @@ struct cmid {
 	pthread_cond_t acked_cv;
 	struct list link; /* in the list of all ids */
 	unsigned generation;
-	bool sync;	       /* made without a channel: calls wait for their event */
-	bool passive;	       /* made for an inbound request */
+	bool sync;             /* made without a channel: calls wait for their event */
+	bool passive;          /* made for an inbound request */
 	struct chan *own_chan; /* a synchronous id's channel */
 	unsigned delivered, acked;
-	int fd;		   /* bound, not yet listening or connecting; -1: none */
+	int fd;            /* bound, not yet listening or connecting; -1: none */
 	struct conn *conn; /* NULL until a QP or a connection is asked for */
 	struct listener *listener;
 	bool request_pending; /* an inbound request that nobody accepted or rejected yet */

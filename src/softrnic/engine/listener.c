@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define EMBRYOS_MAX	1024 /* handshakes under way; above it the oldest, slowest one is dropped */
+#define EMBRYOS_MAX     1024 /* handshakes under way; above it the oldest, slowest one is dropped */
 #define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
-#define RETRY_NS	(100 * NSEC_PER_MS)
+#define RETRY_NS        (100 * NSEC_PER_MS)
 
 struct listener {
 	struct eng_source source;
