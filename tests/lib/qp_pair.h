@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * qp_pair.h -- two queue pairs in one thread; a test moves the bytes between them, as many
+ * and in as small pieces as it likes. Everything is checked with cmocka's assertions.
+ */
+#ifndef TESTLIB_QP_PAIR_H
+#define TESTLIB_QP_PAIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/rnic/qp.h"
+
+struct qp_end {
+	struct qp_end *peer;
+	struct ibv_context context;
+	struct ibv_pd pd;
+	struct mr_table *mrs;
+	struct cq scq, rcq;
+	struct srq srq; /* in use if the options say so */
+	struct qp *qp;
+	void *rxbuf, *txbuf;
+	uint8_t *wire; /* sent, and not yet taken by the peer */
+	size_t wire_len, wire_room;
+	int asyncs;
+	enum ibv_event_type async; /* the last one */
+	int kicks, gets;
+	int wb_status; /* how write-backs end */
+	bool wb_hold;  /* do not end them yet */
+	bool wb_running;
+	int wb_count;
+	struct qp_writeback wb; /* the last one */
+};
+
+struct qp_pair {
+	struct qp_end a, b;
+};
+
+struct pair_options {
+	struct qp_stream stream; /* of both ends; A is the initiator */
+	uint32_t depth, max_sge, max_inline, cq_size;
+	bool sq_sig_all, srq;
+	enum qp_rtr rtr;
+	bool hold_b; /* B may not send before A */
+};
+
+/* Depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
+struct pair_options pair_defaults(void);
+void pair_open(struct qp_pair *p, const struct pair_options *o);
+void pair_close(struct qp_pair *p);
+
+/* A full circle until nothing moves any more. */
+void pair_run(struct qp_pair *p);
+/* The same, at most `chunk` bytes at a time in each direction. */
+void pair_run_chunked(struct qp_pair *p, size_t chunk);
+
+/* Gather once and take at most max bytes of it; returns how many, *n_iov of them pieces. */
+size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
+/* Everything that e has to send, onto its wire. */
+void end_send_all(struct qp_end *e);
+/* Give e at most max bytes of what its peer sent; returns how many it took. */
+size_t end_take(struct qp_end *e, size_t max);
+/* Bytes of the test's own, as if the peer had sent them. All must be taken. */
+void end_inject(struct qp_end *e, const void *bytes, size_t len);
+void end_run_writebacks(struct qp_end *e);
+void end_finish_writeback(struct qp_end *e, int status);
+
+struct mr *end_reg(struct qp_end *e, void *buf, size_t len, int access);
+void end_dereg(struct mr *mr);
+#define REMOTE_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* Posting; signalled unless flags say otherwise (NOSIG). Zero or the errno value. */
+#define NOSIG (1u << 30)
+struct remote {
+	struct mr *mr;
+	uint64_t off;
+};
+int end_post(struct qp_end *e, enum ibv_wr_opcode op, uint64_t wr_id, const struct mr *local,
+	     size_t off, size_t len, struct mr *remote, size_t remote_off, unsigned flags);
+int end_write(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t off, size_t len,
+	      struct mr *remote, size_t remote_off);
+int end_read(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t off, size_t len,
+	     struct mr *remote, size_t remote_off);
+int end_send(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t off, size_t len);
+int end_recv(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t off, size_t len);
+int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, size_t len,
+	      bool persistent);
+
+/* The next completion must be this one. */
+void expect_wc(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status);
+struct ibv_wc next_wc(struct cq *cq);
+void expect_no_wc(struct cq *cq);
+/* e failed, and the stream ended with this error, sent by e or received. */
+void expect_terminated(struct qp_end *e, bool sent, unsigned error);
+
+/* A raw FPDU; returns its length. */
+size_t fpdu_make(uint8_t *to, const struct ddp_hdr *hdr, const void *payload, size_t len, bool crc);
+struct ddp_hdr hdr_tagged(unsigned opcode, uint32_t stag, uint64_t to, bool last);
+struct ddp_hdr hdr_untagged(unsigned opcode, uint32_t qn, uint32_t msn, uint32_t mo, bool last);
+void end_inject_fpdu(struct qp_end *e, const struct ddp_hdr *hdr, const void *payload, size_t len);
+
+#endif
