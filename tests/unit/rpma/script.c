@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "script.h"
+
+/* The rules that this provider insists on are part of the tests, in every build. */
+#undef NDEBUG
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_MAX = 8, CHANNEL_FD = 41 };
+
+struct script script;
+
+static struct ibv_device device;
+static struct ibv_context context;
+static struct ibv_pd pd;
+static struct rdma_cm_event *queued[EVENTS_MAX];
+static int event_count;
+
+/* Neither malloc nor calloc: these are made to fail, for the library and not for us. */
+static void *object_new(size_t size)
+{
+	void *object;
+
+	assert(!posix_memalign(&object, _Alignof(max_align_t), size));
+	script.live++;
+	return memset(object, 0, size);
+}
+
+static void object_free(void *object)
+{
+	assert(object);
+	script.live--;
+	free(object);
+}
+
+static struct rdma_event_channel *s_create_event_channel(void)
+{
+	struct rdma_event_channel *ch = object_new(sizeof(*ch));
+
+	ch->fd = CHANNEL_FD;
+	return ch;
+}
+
+static void s_destroy_event_channel(struct rdma_event_channel *ch)
+{
+	object_free(ch);
+}
+
+static int s_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *ctx,
+		       enum rdma_port_space ps)
+{
+	*id = object_new(sizeof(**id));
+	(*id)->channel = ch;
+	(*id)->verbs = &context;
+	script.last_id = *id;
+	return 0;
+}
+
+static int s_destroy_id(struct rdma_cm_id *id)
+{
+	assert(!id->qp && !id->event);
+	for (int i = 0; i < event_count; i++) {
+		struct rdma_cm_event *ev = queued[i];
+
+		if (ev->id != id && ev->listen_id != id)
+			continue;
+		/* A request that nobody took goes with its listener. */
+		if (ev->listen_id == id)
+			object_free(ev->id);
+		object_free(ev);
+		queued[i--] = queued[--event_count];
+	}
+	object_free(id);
+	return 0;
+}
+
+static int s_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
+{
+	assert(!id->event);
+	id->channel = ch;
+	return 0;
+}
+
+void script_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void *pdata,
+		  uint8_t len)
+{
+	struct rdma_cm_event *ev = object_new(sizeof(*ev));
+
+	assert(event_count < EVENTS_MAX);
+	ev->event = type;
+	ev->id = id;
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		ev->listen_id = id;
+		s_create_id(id->channel, &ev->id, NULL, RDMA_PS_TCP);
+	}
+	ev->param.conn.private_data = pdata;
+	ev->param.conn.private_data_len = len;
+	queued[event_count++] = ev;
+}
+
+static int s_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **ev)
+{
+	for (int i = 0; i < event_count; i++) {
+		if (queued[i]->id->channel != ch)
+			continue;
+		*ev = queued[i];
+		queued[i] = queued[--event_count];
+		(*ev)->id->event = *ev;
+		return 0;
+	}
+	errno = script.get_event_errno;
+	return -1;
+}
+
+static int s_ack_cm_event(struct rdma_cm_event *ev)
+{
+	assert(ev->id->event == ev);
+	ev->id->event = NULL;
+	object_free(ev);
+	return 0;
+}
+
+static int s_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+			 struct rdma_addrinfo **res)
+{
+	*res = object_new(sizeof(**res));
+	return 0;
+}
+
+static void s_freeaddrinfo(struct rdma_addrinfo *res)
+{
+	object_free(res);
+}
+
+static int s_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	return 0;
+}
+
+static int s_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
+			  int timeout_ms)
+{
+	return 0;
+}
+
+static int s_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+{
+	return 0;
+}
+
+static int s_listen(struct rdma_cm_id *id, int backlog)
+{
+	return 0;
+}
+
+static int s_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	script.connects++;
+	script.param = *param;
+	return 0;
+}
+
+static int s_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	script.accepts++;
+	script.param = *param;
+	return 0;
+}
+
+static int s_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
+{
+	assert(!id->event);
+	script.rejects++;
+	return 0;
+}
+
+static int s_disconnect(struct rdma_cm_id *id)
+{
+	return 0;
+}
+
+static int s_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	script.qp_attr = *attr;
+	id->qp = object_new(sizeof(*id->qp));
+	id->qp->context = &context;
+	id->qp->qp_num = 7;
+	return 0;
+}
+
+static void s_destroy_qp(struct rdma_cm_id *id)
+{
+	object_free(id->qp);
+	id->qp = NULL;
+}
+
+static int s_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+			     struct ibv_device_attr_ex *attr)
+{
+	return 0;
+}
+
+static struct ibv_pd *s_alloc_pd(struct ibv_context *ctx)
+{
+	struct ibv_pd *one = object_new(sizeof(*one));
+
+	one->context = ctx;
+	return one;
+}
+
+static int s_dealloc_pd(struct ibv_pd *one)
+{
+	object_free(one);
+	return 0;
+}
+
+static struct ibv_mr *s_reg_mr(struct ibv_pd *of, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr;
+
+	script.access = access;
+	if (script.reg_mr_err_unless_odp && !(access & IBV_ACCESS_ON_DEMAND)) {
+		errno = script.reg_mr_err_unless_odp;
+		return NULL;
+	}
+	mr = object_new(sizeof(*mr));
+	*mr = (struct ibv_mr){.context = &context,
+			      .pd = of,
+			      .addr = addr,
+			      .length = len,
+			      .lkey = 0x51525354,
+			      .rkey = 0x61626364};
+	return mr;
+}
+
+static int s_dereg_mr(struct ibv_mr *mr)
+{
+	object_free(mr);
+	return 0;
+}
+
+static int s_advise_mr(struct ibv_pd *of, enum ibv_advise_mr_advice advice, uint32_t flags,
+		       struct ibv_sge *sges, uint32_t num_sge)
+{
+	script.sge = sges[0];
+	return script.advise_err;
+}
+
+static struct ibv_comp_channel *s_create_comp_channel(struct ibv_context *ctx)
+{
+	struct ibv_comp_channel *ch = object_new(sizeof(*ch));
+
+	ch->fd = CHANNEL_FD + script.live;
+	return ch;
+}
+
+static int s_destroy_comp_channel(struct ibv_comp_channel *ch)
+{
+	assert(!ch->refcnt);
+	object_free(ch);
+	return 0;
+}
+
+static struct ibv_cq *s_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
+				  struct ibv_comp_channel *ch, int comp_vector)
+{
+	struct ibv_cq *cq = object_new(sizeof(*cq));
+
+	script.cqe = cqe;
+	cq->context = ctx;
+	cq->channel = ch;
+	ch->refcnt++;
+	return cq;
+}
+
+static int s_destroy_cq(struct ibv_cq *cq)
+{
+	assert(!cq->comp_events_completed);
+	cq->channel->refcnt--;
+	object_free(cq);
+	return 0;
+}
+
+/* comp_events_completed counts what is not acknowledged, the other way round than rdma-core. */
+static int s_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
+{
+	if (!script.announce) {
+		errno = EAGAIN;
+		return -1;
+	}
+	*cq = script.announce;
+	(*cq)->comp_events_completed++;
+	return 0;
+}
+
+static void s_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	cq->comp_events_completed -= nevents;
+}
+
+static struct ibv_srq *s_create_srq(struct ibv_pd *of, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq *srq = object_new(sizeof(*srq));
+
+	script.srq_attr = *attr;
+	srq->context = &context;
+	return srq;
+}
+
+static int s_destroy_srq(struct ibv_srq *srq)
+{
+	object_free(srq);
+	return 0;
+}
+
+static int s_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
+{
+	errno = EAGAIN;
+	return -1;
+}
+
+static void s_ack_async_event(struct ibv_async_event *ev)
+{
+}
+
+static int s_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
+			uint64_t remote_addr, uint64_t len, enum provider_flush_type type)
+{
+	script.flushes++;
+	script.flush.wr_id = wr_id;
+	script.flush.send_flags = send_flags;
+	script.flush.rkey = rkey;
+	script.flush.addr = remote_addr;
+	script.flush.len = len;
+	script.flush.type = type;
+	return script.post_err;
+}
+
+static int s_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	script.send = *wr;
+	if (wr->num_sge)
+		script.sge = wr->sg_list[0];
+	return script.post_err;
+}
+
+static int s_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	script.recv = *wr;
+	if (wr->num_sge)
+		script.sge = wr->sg_list[0];
+	return script.post_err;
+}
+
+static int s_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return s_post_recv(NULL, wr, bad);
+}
+
+static int s_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	for (int i = 0; i < script.polled && i < num_entries; i++)
+		wc[i] = (struct ibv_wc){.wr_id = (uint64_t)i};
+	return script.polled;
+}
+
+static int s_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return 0;
+}
+
+static bool s_owns_context(const struct ibv_context *ctx)
+{
+	return ctx == &context;
+}
+
+static bool s_serves(const char *addr, enum provider_role role, char *why, size_t why_len)
+{
+	return true;
+}
+
+static const char *s_event_str(enum rdma_cm_event_type event)
+{
+	return "scripted event";
+}
+
+static bool s_qp_has_flush(struct ibv_qp *qp)
+{
+	return script.peer_has_flush;
+}
+
+void script_reset(void)
+{
+	script = (struct script){.transport = IBV_TRANSPORT_IWARP, .get_event_errno = EAGAIN};
+	event_count = 0;
+	device.transport_type = IBV_TRANSPORT_IWARP;
+	context = (struct ibv_context){.device = &device};
+	context.ops.post_send = s_post_send;
+	context.ops.post_recv = s_post_recv;
+	context.ops.post_srq_recv = s_post_srq_recv;
+	context.ops.poll_cq = s_poll_cq;
+	context.ops.req_notify_cq = s_req_notify_cq;
+	pd.context = &context;
+}
+
+struct rpma_peer script_peer(const struct provider *prov)
+{
+	device.transport_type = script.transport;
+	return (struct rpma_peer){.prov = prov, .pd = &pd};
+}
+
+#define ROW(ret, name, params, args, kind) .name = s_##name,
+const struct provider provider_script = {.name = "script",
+					 .owns_context = s_owns_context,
+					 .serves = s_serves,
+					 .event_str = s_event_str,
+					 .qp_has_flush = s_qp_has_flush,
+					 PROVIDER_CALLS(ROW)};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * script.h -- a provider that does what the test tells it and remembers what it was asked.
+ *
+ * It moves no bytes. Its objects are counted, and it insists on the rules of rdma_cm and verbs: an
+ * event is acknowledged once, an id goes only after its QP and its events.
+ */
+#ifndef TEST_SCRIPT_H
+#define TEST_SCRIPT_H
+
+#include "librpma.h"
+#include "provider/provider.h"
+#include "rpma/peer.h"
+
+extern const struct provider provider_script;
+
+struct script {
+	/* What the test decides. */
+	enum ibv_transport_type transport;
+	bool peer_has_flush;
+	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
+	int advise_err, post_err;
+	int polled;          /* what poll_cq returns; so many completions are written */
+	int get_event_errno; /* of an empty event channel */
+
+	/* What was seen. */
+	int live; /* objects not released, events not acknowledged */
+	int rejects, accepts, connects, flushes;
+	int access;
+	struct ibv_srq_init_attr srq_attr;
+	struct ibv_qp_init_attr_ex qp_attr;
+	struct rdma_conn_param param;
+	struct ibv_send_wr send;
+	struct ibv_recv_wr recv;
+	struct ibv_sge sge;
+	struct {
+		uint64_t wr_id, addr, len;
+		unsigned int send_flags;
+		uint32_t rkey;
+		enum provider_flush_type type;
+	} flush;
+	struct rdma_cm_id *last_id;
+	struct ibv_cq *announce; /* the queue that get_cq_event tells of; NULL: it fails */
+	int cqe;
+};
+extern struct script script;
+
+/* Everything as on a fresh iWARP device. */
+void script_reset(void);
+/* A peer on the scripted device, not counted. */
+struct rpma_peer script_peer(const struct provider *prov);
+/* Queue an event for an id; of a CONNECT_REQUEST `id` is the listener and a new id is made. */
+void script_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void *pdata,
+		  uint8_t len);
+
+#endif
