@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qp_bench.h -- a pair with one region of remote memory at each end. */
+#ifndef TESTLIB_QP_BENCH_H
+#define TESTLIB_QP_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/qp_pair.h"
+
+struct bench {
+	struct qp_pair p;
+	struct qp_end *a, *b; /* of p */
+	size_t len;
+	uint8_t *ma, *mb; /* page-aligned memory, filled differently */
+	struct mr *mra, *mrb;
+};
+
+void bench_open(struct bench *t, const struct pair_options *o, size_t len);
+void bench_close(struct bench *t);
+/* Deregister as the engine does: dead, detached from the QP, idle, gone. */
+void bench_dereg(struct qp_end *e, struct mr **mr);
+
+#endif
