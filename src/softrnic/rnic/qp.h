@@ -78,6 +78,7 @@ struct qp_config {
 	uint32_t qp_num;
 	struct ibv_qp_cap cap; /* already checked against the device's limits */
 	bool sq_sig_all;
+	bool strict_persist; /* a peer's persistent Flush of memory that cannot persist fails */
 	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
 	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done. */
 	void (*kick)(void *owner);

@@ -138,7 +138,8 @@ static void begin_flush(struct qp *qp, const struct irq_entry *e)
 		return;
 	}
 	if (persist)
-		want_writeback(qp, mr, ptr, e->flush.len, e->flush.flags & RDMAP_FLUSH_STRICT);
+		want_writeback(qp, mr, ptr, e->flush.len,
+			       qp->cfg.strict_persist || (e->flush.flags & RDMAP_FLUSH_STRICT));
 	else
 		mr_release(mr); /* placed is visible */
 }
