@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Whom we displaced. Entries are immutable once counted, for the handler reads them unlocked. */
 #define PREV_MAX 16
@@ -26,14 +27,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(sigfault_fn *) resolve;
 
 /*
- * A displaced handler may itself call the one that it displaced: us. The same
- * ucontext coming in again means that, and then an older one is next. Initial-exec,
+ * A displaced handler may itself call the one that it displaced: us. That is when the
+ * same ucontext comes in again from a frame further down the stack, and then an older
+ * handler is next. A fresh fault may have its ucontext at the same place as well, if the
+ * last handler left by longjmp(), but it does not come in further down. Initial-exec,
  * because lazily allocated thread-local storage must not be touched in a handler.
  */
-static __thread struct {
+struct walk {
 	const void *uctx;
+	uintptr_t frame;
 	unsigned depth;
-} walk __attribute__((tls_model("initial-exec")));
+};
+static __thread struct walk walk __attribute__((tls_model("initial-exec")));
 
 static struct chain *chain_of(int sig)
 {
@@ -87,9 +92,10 @@ static void call_prev(struct prev *p, siginfo_t *info, void *uctx)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void pass_on(siginfo_t *info, void *uctx)
+static void pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 {
-	unsigned depth = walk.uctx == uctx ? walk.depth : 0;
+	struct walk outer = walk;
+	unsigned depth = outer.uctx == uctx && frame < outer.frame ? outer.depth + 1 : 0;
 	struct prev *p = chain_pick(chain_of(info->si_signo), depth);
 	sighandler_t plain = p && !atomic_load(&p->spent) ? p->sa.sa_handler : SIG_DFL;
 
@@ -100,10 +106,9 @@ static void pass_on(siginfo_t *info, void *uctx)
 		die_as_without_us(info);
 		return;
 	}
-	walk.uctx = uctx;
-	walk.depth = depth + 1;
+	walk = (struct walk){uctx, frame, depth};
 	call_prev(p, info, uctx);
-	walk.uctx = NULL;
+	walk = outer;
 }
 
 static void on_fault(int sig, siginfo_t *info, void *uctx)
@@ -111,7 +116,7 @@ static void on_fault(int sig, siginfo_t *info, void *uctx)
 	int saved_errno = errno;
 
 	if (!is_synchronous(info) || !atomic_load(&resolve)(info, uctx))
-		pass_on(info, uctx);
+		pass_on(info, uctx, (uintptr_t)__builtin_frame_address(0));
 	errno = saved_errno;
 }
 

@@ -203,6 +203,47 @@ static void fault_with_resethand(void)
 	(void)*hole;
 }
 
+static sigjmp_buf retry;
+
+static void jump_out(int sig, siginfo_t *info, void *uctx)
+{
+	siglongjmp(retry, 1);
+}
+
+/* Programs probe memory that way, over and over at the same depth of the stack. */
+static void jump_out_of_five_faults(int flags)
+{
+	volatile int faults = 0;
+
+	install(SIGBUS, jump_out, flags, 0);
+	protect();
+	while (faults < 5)
+		if (sigsetjmp(retry, 1))
+			faults = faults + 1;
+		else
+			(void)*hole;
+}
+
+static void leave_by_longjmp(void)
+{
+	jump_out_of_five_faults(0);
+}
+
+static void leave_alternate_stack_by_longjmp(void)
+{
+	stack_t alt = {.ss_size = 1 << 18};
+
+	alt.ss_sp = malloc(alt.ss_size);
+	need(sigaltstack(&alt, NULL) == 0);
+	jump_out_of_five_faults(SA_ONSTACK);
+}
+
+static void handlers_may_leave_by_longjmp(void **state)
+{
+	assert_exits(leave_by_longjmp, SURVIVED);
+	assert_exits(leave_alternate_stack_by_longjmp, SURVIVED);
+}
+
 static void handlers_may_repair_and_reset(void **state)
 {
 	assert_exits(repair_and_resume, SURVIVED);
@@ -312,6 +353,7 @@ int run_chain_tests(void)
 		cmocka_unit_test(without_handlers_the_process_dies_as_before),
 		cmocka_unit_test(earlier_handlers_get_their_faults),
 		cmocka_unit_test(handlers_may_repair_and_reset),
+		cmocka_unit_test(handlers_may_leave_by_longjmp),
 		cmocka_unit_test(a_replaced_handler_is_put_back_on_top),
 		cmocka_unit_test(alternate_stacks_are_kept),
 		cmocka_unit_test(a_guard_takes_only_faults_of_its_range),
