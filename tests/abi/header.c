@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* header.c -- the header needs no other before it, in no dialect; twice is once. */
+#include <librpma.h>
+#include <librpma.h>
+
+int main(void)
+{
+	struct rpma_conn_private_data pdata = {NULL, 0};
+	rpma_log_function *function = RPMA_LOG_USE_DEFAULT_FUNCTION;
+
+	return pdata.len || function;
+}

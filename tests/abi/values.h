@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * values.h -- every number that the header promises: X(expression, its value).
+ *
+ * Compiled once with our header and once with the distribution's.
+ */
+#ifndef TEST_ABI_VALUES_H
+#define TEST_ABI_VALUES_H
+
+#define ABI_VALUES(X)                                                                              \
+	X(RPMA_W_WAIT_FOR_COMPLETION, 1)                                                           \
+	X(RPMA_DEFAULT_TIMEOUT_MS, 1000)                                                           \
+	X(RPMA_ATOMIC_WRITE_ALIGNMENT, 8)                                                          \
+	X(RPMA_F_COMPLETION_ON_ERROR, 1)                                                           \
+	X(RPMA_F_COMPLETION_ALWAYS, 3)                                                             \
+	X(RPMA_MR_USAGE_READ_SRC, 1)                                                               \
+	X(RPMA_MR_USAGE_READ_DST, 2)                                                               \
+	X(RPMA_MR_USAGE_WRITE_SRC, 4)                                                              \
+	X(RPMA_MR_USAGE_WRITE_DST, 8)                                                              \
+	X(RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY, 16)                                                 \
+	X(RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, 32)                                                 \
+	X(RPMA_MR_USAGE_SEND, 64)                                                                  \
+	X(RPMA_MR_USAGE_RECV, 128)                                                                 \
+	X(RPMA_E_UNKNOWN, -100000)                                                                 \
+	X(RPMA_E_NOSUPP, -100001)                                                                  \
+	X(RPMA_E_PROVIDER, -100002)                                                                \
+	X(RPMA_E_NOMEM, -100003)                                                                   \
+	X(RPMA_E_INVAL, -100004)                                                                   \
+	X(RPMA_E_NO_COMPLETION, -100005)                                                           \
+	X(RPMA_E_NO_EVENT, -100006)                                                                \
+	X(RPMA_E_AGAIN, -100007)                                                                   \
+	X(RPMA_E_SHARED_CHANNEL, -100008)                                                          \
+	X(RPMA_E_NOT_SHARED_CHNL, -100009)                                                         \
+	X(RPMA_UTIL_IBV_CONTEXT_LOCAL, 0)                                                          \
+	X(RPMA_UTIL_IBV_CONTEXT_REMOTE, 1)                                                         \
+	X(RPMA_CONN_UNDEFINED, -1)                                                                 \
+	X(RPMA_CONN_ESTABLISHED, 0)                                                                \
+	X(RPMA_CONN_CLOSED, 1)                                                                     \
+	X(RPMA_CONN_LOST, 2)                                                                       \
+	X(RPMA_CONN_REJECTED, 3)                                                                   \
+	X(RPMA_CONN_UNREACHABLE, 4)                                                                \
+	X(RPMA_FLUSH_TYPE_PERSISTENT, 0)                                                           \
+	X(RPMA_FLUSH_TYPE_VISIBILITY, 1)                                                           \
+	X(RPMA_LOG_DISABLED, -1)                                                                   \
+	X(RPMA_LOG_LEVEL_FATAL, 0)                                                                 \
+	X(RPMA_LOG_LEVEL_ERROR, 1)                                                                 \
+	X(RPMA_LOG_LEVEL_WARNING, 2)                                                               \
+	X(RPMA_LOG_LEVEL_NOTICE, 3)                                                                \
+	X(RPMA_LOG_LEVEL_INFO, 4)                                                                  \
+	X(RPMA_LOG_LEVEL_DEBUG, 5)                                                                 \
+	X(RPMA_LOG_THRESHOLD, 0)                                                                   \
+	X(RPMA_LOG_THRESHOLD_AUX, 1)                                                               \
+	X(RPMA_LOG_THRESHOLD_MAX, 2)                                                               \
+	X((RPMA_LOG_USE_DEFAULT_FUNCTION) != NULL, 0)                                              \
+	X(sizeof(enum rpma_util_ibv_context_type), 4)                                              \
+	X(sizeof(enum rpma_conn_event), 4)                                                         \
+	X(sizeof(enum rpma_flush_type), 4)                                                         \
+	X(sizeof(enum rpma_log_level), 4)                                                          \
+	X(sizeof(enum rpma_log_threshold), 4)                                                      \
+	X(sizeof(struct rpma_conn_private_data), 16)                                               \
+	X(offsetof(struct rpma_conn_private_data, ptr), 0)                                         \
+	X(offsetof(struct rpma_conn_private_data, len), 8)                                         \
+	X(sizeof(((struct rpma_conn_private_data *)0)->len), 1)                                    \
+	X(sizeof(struct ibv_wc), 48)
+
+struct abi_value {
+	const char *name;
+	long value, expected;
+};
+
+#endif
