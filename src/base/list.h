@@ -65,6 +65,7 @@ static inline struct list *list_pop(struct list *head)
 #define list_for_each(it, head) for ((it) = (head)->next; (it) != (head); (it) = (it)->next)
 /* Like list_for_each, but `it` may be deleted in the body. */
 #define list_for_each_safe(it, tmp, head)                                                          \
-	for ((it) = (head)->next, (tmp) = (it)->next; (it) != (head); (it) = (tmp), (tmp) = (it)->next)
+	for ((it) = (head)->next, (tmp) = (it)->next; (it) != (head);                              \
+	     (it) = (tmp), (tmp) = (it)->next)
 
 #endif

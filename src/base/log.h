@@ -36,10 +36,10 @@ void log_emit(enum log_level level, const char *file, int line, const char *func
 				     0))                                                           \
 			log_emit((level), __FILE__, __LINE__, __func__, __VA_ARGS__);              \
 	} while (0)
-#define LOG_ERROR(...)	 LOG_AT(LOG_LVL_ERROR, __VA_ARGS__)
+#define LOG_ERROR(...)   LOG_AT(LOG_LVL_ERROR, __VA_ARGS__)
 #define LOG_WARNING(...) LOG_AT(LOG_LVL_WARNING, __VA_ARGS__)
-#define LOG_NOTICE(...)	 LOG_AT(LOG_LVL_NOTICE, __VA_ARGS__)
-#define LOG_INFO(...)	 LOG_AT(LOG_LVL_INFO, __VA_ARGS__)
-#define LOG_DEBUG(...)	 LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
+#define LOG_NOTICE(...)  LOG_AT(LOG_LVL_NOTICE, __VA_ARGS__)
+#define LOG_INFO(...)    LOG_AT(LOG_LVL_INFO, __VA_ARGS__)
+#define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
 
 #endif

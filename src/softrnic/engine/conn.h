@@ -48,8 +48,9 @@ struct conn {
 	int fd;          /* -1: none */
 	bool registered; /* with the engine */
 	bool dialing, readable, writable, hangup;
-	bool redial; /* close and dial again (a stricter peer) */
-	bool doomed; /* nobody wants it any more: end it at the next pump */
+	bool watching; /* the engine tells when the socket takes bytes again */
+	bool redial;   /* close and dial again (a stricter peer) */
+	bool doomed;   /* nobody wants it any more: end it at the next pump */
 	bool same_host;
 	struct cm_stream *stream;
 	struct qp *qp;

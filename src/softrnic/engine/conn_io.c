@@ -141,6 +141,15 @@ static ssize_t conn_sendmsg(struct conn *c, struct msghdr *msg)
 	return sendmsg(c->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void conn_wait_writable(struct conn *c)
+{
+	c->writable = false;
+	if (c->watching)
+		return;
+	c->watching = true;
+	engine_watch_output(&c->source, c->fd, true);
+}
+
 /* One sendmsg. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_tx_once(struct conn *c)
 {
@@ -172,7 +181,7 @@ static size_t conn_tx_once(struct conn *c)
 		return (size_t)sent;
 	}
 	if (errno == EAGAIN)
-		c->writable = false;
+		conn_wait_writable(c);
 	else if (errno == EFAULT)
 		cm_tx_fault(c->stream, now);
 	else if (errno != EINTR)
@@ -333,6 +342,7 @@ static void conn_dial_done(struct conn *c)
 void conn_serve(struct conn *c)
 {
 	unsigned want = atomic_exchange(&c->want, 0);
+	bool idle_output = false;
 
 	if ((want & CONN_DOOM) && c->owner)
 		c->event(c->owner, CM_EV_DEAD, -ECONNABORTED);
@@ -346,6 +356,7 @@ void conn_serve(struct conn *c)
 		c->writable = true;
 		if (c->dialing && c->fd >= 0)
 			conn_dial_done(c);
+		idle_output = c->watching;
 	}
 	if ((want & CONN_KICK) && c->qp)
 		qp_rx_resume(c->qp);
@@ -355,6 +366,11 @@ void conn_serve(struct conn *c)
 		cm_stream_poke(c->stream, clock_now_ns());
 	conn_rx(c);
 	conn_pump(c);
+	/* Nothing filled the socket again, so the next acknowledgements are no news. */
+	if (idle_output && c->writable && c->fd >= 0) {
+		c->watching = false;
+		engine_watch_output(&c->source, c->fd, false);
+	}
 }
 
 static int conn_set_options(int fd)
@@ -371,15 +387,17 @@ static int conn_set_options(int fd)
 	return 0;
 }
 
-static int conn_register(struct conn *c)
+static int conn_register(struct conn *c, bool output)
 {
 	int ret = conn_set_options(c->fd);
 
 	if (!ret)
-		ret = engine_add(&c->source, c->fd);
+		ret = engine_add(&c->source, c->fd, output);
 	if (ret)
 		return ret;
 	c->registered = true;
+	c->watching = output;
+	c->writable = !output;
 	conn_get(c);
 	return 0;
 }
@@ -393,7 +411,7 @@ void conn_close(struct conn *c)
 		engine_remove(&c->source, c->fd);
 	close(c->fd);
 	c->fd = -1;
-	c->readable = c->writable = c->hangup = c->dialing = false;
+	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
 	if (c->registered) {
 		c->registered = false;
 		conn_put(c);
@@ -436,7 +454,7 @@ static int conn_connect_socket(struct conn *c)
 	    errno != EINPROGRESS)
 		return -errno;
 	c->dialing = true;
-	return conn_register(c);
+	return conn_register(c, true);
 }
 
 int conn_dial(struct conn *c, int bound_fd)
@@ -461,7 +479,7 @@ int conn_adopt(struct conn *c, int fd)
 	int ret;
 
 	c->fd = fd;
-	ret = conn_register(c);
+	ret = conn_register(c, false);
 	if (ret) {
 		c->fd = -1;
 		return ret;

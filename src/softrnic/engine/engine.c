@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sigmask.h"
 #include "softrnic/engine/bufs.h"
 #include "softrnic/engine/config.h"
 #include "softrnic/engine/conn.h"
@@ -265,15 +266,15 @@ static void engine_close(void)
 /* With eng.lock. The application's signal handlers must never run in our thread. */
 static int engine_start(void)
 {
-	sigset_t all, old;
+	sigset_t mask, old;
 	int ret;
 
 	if (eng.running)
 		return 0;
 	ret = engine_open();
 	if (!ret) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
+		sigmask_of_library_thread(&mask);
+		pthread_sigmask(SIG_SETMASK, &mask, &old);
 		ret = -pthread_create(&eng.thread, NULL, engine_main, NULL);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
@@ -287,10 +288,17 @@ static int engine_start(void)
 	return 0;
 }
 
-int engine_add(struct eng_source *src, int fd)
+static struct epoll_event engine_event(struct eng_source *src, bool output)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				 .data.ptr = src};
+	return (struct epoll_event){
+		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (output ? EPOLLOUT : 0),
+		.data.ptr = src,
+	};
+}
+
+int engine_add(struct eng_source *src, int fd, bool output)
+{
+	struct epoll_event ev = engine_event(src, output);
 	int ret;
 
 	pthread_mutex_lock(&eng.lock);
@@ -304,6 +312,14 @@ int engine_add(struct eng_source *src, int fd)
 	}
 	pthread_mutex_unlock(&eng.lock);
 	return ret;
+}
+
+void engine_watch_output(struct eng_source *src, int fd, bool output)
+{
+	struct epoll_event ev = engine_event(src, output);
+
+	if (epoll_ctl(eng.epfd, EPOLL_CTL_MOD, fd, &ev))
+		LOG_ERROR("epoll_ctl: %m; a connection may stall");
 }
 
 void engine_remove(struct eng_source *src, int fd)

@@ -38,8 +38,10 @@ struct eng_task {
 	void (*run)(struct eng_task *task);
 };
 
-/* Edge-triggered for input and output; 0 or -errno. Starts the thread. */
-int engine_add(struct eng_source *src, int fd);
+/* Edge-triggered for input and, if asked for, output; 0 or -errno. Starts the thread. */
+int engine_add(struct eng_source *src, int fd, bool output);
+/* Room in the socket is news only to those who ran out of it; reported at once if there is some. */
+void engine_watch_output(struct eng_source *src, int fd, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
 /* src->bury() will be called once no event of src can be under way. */
 void engine_bury(struct eng_source *src);

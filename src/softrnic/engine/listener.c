@@ -292,7 +292,7 @@ int listener_open(struct cmid *id, int backlog)
 		goto fail;
 	}
 	id->listener = l;
-	ret = engine_add(&l->source, l->fd);
+	ret = engine_add(&l->source, l->fd, false);
 	if (ret)
 		goto fail;
 	id->fd = -1;
