@@ -218,10 +218,8 @@ static void conn_writeback_done(struct conn *c, int status)
 {
 	c->job_busy = false;
 	if (status)
-		LOG_ERROR(
-			"write-back of %zu bytes at %p failed: %s; flushes to this file fail until its "
-			"regions are deregistered and it is opened and mapped anew",
-			c->job.len, c->job.addr, strerror(-status));
+		LOG_INFO("flush of %zu bytes at %p refused: %s", c->job.len, c->job.addr,
+			 strerror(-status));
 	if (c->qp)
 		qp_on_writeback(c->qp, status);
 	cm_stream_poke(c->stream, clock_now_ns());

@@ -12,10 +12,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/log.h"
+#include "base/sigmask.h"
 #include "softrnic/persist/region.h"
 #include "softrnic/persist/writeback.h"
 
@@ -116,16 +116,6 @@ static void slice_ended(struct file *f, struct file_slot *slot, struct persist_j
 
 static void *run_thread(void *arg);
 
-/* All signals are the application's; but a blocked signal of a fault would kill the process. */
-static void thread_mask(sigset_t *mask)
-{
-	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
-
-	sigfillset(mask);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(mask, faults[i]);
-}
-
 static void start_thread(void)
 {
 	sigset_t mask, before;
@@ -137,7 +127,7 @@ static void start_thread(void)
 		return;
 	pthread_attr_setstacksize(&attr, THREAD_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	thread_mask(&mask);
+	sigmask_of_library_thread(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, &before);
 	r = pthread_create(&thread, &attr, run_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
