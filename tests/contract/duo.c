@@ -3,9 +3,9 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #define USAGE_ALL                                                                                  \
 	(RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |               \
@@ -78,14 +78,6 @@ void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **
 	duo_expect_event(*srv, RPMA_CONN_ESTABLISHED);
 }
 
-static uint8_t *buf_new(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
-
 struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr)
 {
 	struct rpma_mr_remote *remote;
@@ -99,16 +91,24 @@ struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr)
 	return remote;
 }
 
+struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size)
+{
+	struct rpma_mr_local *mr;
+
+	OK(rpma_mr_reg(d->peer, ptr, size, USAGE_ALL, &mr));
+	return mr;
+}
+
 void duo_open(struct duo *d, const struct duo_opts *opts)
 {
 	size_t size = opts && opts->buf_size ? opts->buf_size : DUO_BUF;
 
 	memset(d, 0, sizeof(*d));
 	duo_listen(d, opts);
-	d->cli_buf = buf_new(size);
-	d->srv_buf = buf_new(size);
-	OK(rpma_mr_reg(d->peer, d->cli_buf, size, USAGE_ALL, &d->cli_mr));
-	OK(rpma_mr_reg(d->peer, d->srv_buf, size, USAGE_ALL, &d->srv_mr));
+	d->cli_buf = duo_map(size);
+	d->srv_buf = duo_map(size);
+	d->cli_mr = duo_reg(d, d->cli_buf, size);
+	d->srv_mr = duo_reg(d, d->srv_buf, size);
 	d->at_srv = duo_remote(d->srv_mr);
 	d->at_cli = duo_remote(d->cli_mr);
 	duo_connect(d, opts, &d->cli, &d->srv);
@@ -136,15 +136,21 @@ void duo_close(struct duo *d)
 	}
 }
 
-void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc)
+void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc)
 {
-	struct rpma_cq *cq;
 	int ret;
 
-	OK(rpma_conn_get_cq(conn, &cq));
 	while ((ret = rpma_cq_get_wc(cq, 1, wc, NULL)) == RPMA_E_NO_COMPLETION)
 		OK(rpma_cq_wait(cq));
 	OK(ret);
+}
+
+void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc)
+{
+	struct rpma_cq *cq;
+
+	OK(rpma_conn_get_cq(conn, &cq));
+	duo_cq_wait_wc(cq, wc);
 }
 
 void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context)
@@ -156,4 +162,21 @@ void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void
 		fail_msg("completion failed: %s", ibv_wc_status_str(wc.status));
 	assert_int_equal(wc.opcode, opcode);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
+}
+
+void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len)
+{
+	OK(rpma_flush(conn, dst, offset, len, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
+		      dst));
+	duo_expect_wc(conn, duo_flush_opcode(), dst);
+}
+
+enum ibv_wc_status duo_wait_failure(struct rpma_conn *conn)
+{
+	struct ibv_wc wc = {0};
+
+	do
+		duo_wait_wc(conn, &wc);
+	while (wc.status == IBV_WC_SUCCESS);
+	return wc.status;
 }

@@ -12,10 +12,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DUO_BUF 65536
+#define DUO_BUF      65536
+#define DUO_WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
 
 /* The call must succeed; the message names it. */
 #define OK(call)                                                                                   \
@@ -61,6 +63,31 @@ void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want);
 void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc);
 /* ... and check that it is a success with this opcode and context. */
 void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context);
+/* Wait for it on another queue. */
+void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
+/* Write back nothing, only be sure that what went before is placed. */
+void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
+/* Consume successes until a completion fails; its status. */
+enum ibv_wc_status duo_wait_failure(struct rpma_conn *conn);
+/* Is there an event within the time? */
+bool duo_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);
+bool duo_readable(int fd, int ms);
+void duo_set_nonblock(int fd);
+
 struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr);
+struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size); /* for everything */
+/* A configuration with queue sizes; 0: the default. */
+struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
+
+/* Has the environment turned off everything beyond the standards? Then a flush is a read. */
+bool duo_is_plain(void);
+enum ibv_wc_opcode duo_flush_opcode(void);
+uint8_t *duo_map(size_t size); /* anonymous, shared, zero */
+/* Bytes that differ from place to place and from seed to seed. */
+void duo_fill(uint8_t *p, size_t len, unsigned seed);
+bool duo_is_filled(const uint8_t *p, size_t len, unsigned seed);
+bool duo_is_zero(const uint8_t *p, size_t len);
+int duo_count_fds(void);
+void duo_sleep_ms(int ms);
 
 #endif

@@ -2,8 +2,6 @@
 /* test_basics.c -- the smallest things that must work between two ends. */
 #include "duo.h"
 
-#define WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
-
 static void write_arrives_after_flush(void **state)
 {
 	struct duo d;
@@ -13,7 +11,7 @@ static void write_arrives_after_flush(void **state)
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d.cli, d.at_srv, 0, 4096, RPMA_FLUSH_TYPE_VISIBILITY,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, WC_FLUSH, &d);
+	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
 	assert_memory_equal(d.srv_buf, d.cli_buf, 4096);
 	assert_int_equal(d.srv_buf[4096], 0);
 	duo_close(&d);

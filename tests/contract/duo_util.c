@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* duo_util.c -- what tests need beside two ends: memory, patterns, descriptors, waiting. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "duo.h"
+
+struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq)
+{
+	struct rpma_conn_cfg *cfg;
+
+	OK(rpma_conn_cfg_new(&cfg));
+	if (cq)
+		OK(rpma_conn_cfg_set_cq_size(cfg, cq));
+	if (rcq)
+		OK(rpma_conn_cfg_set_rcq_size(cfg, rcq));
+	if (sq)
+		OK(rpma_conn_cfg_set_sq_size(cfg, sq));
+	if (rq)
+		OK(rpma_conn_cfg_set_rq_size(cfg, rq));
+	return cfg;
+}
+
+bool duo_is_plain(void)
+{
+	const char *s = getenv("SOFTRNIC_EXTENSIONS");
+
+	return s && !strcmp(s, "0");
+}
+
+enum ibv_wc_opcode duo_flush_opcode(void)
+{
+	return duo_is_plain() ? IBV_WC_RDMA_READ : DUO_WC_FLUSH;
+}
+
+uint8_t *duo_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static uint8_t pattern(size_t i, unsigned seed)
+{
+	return (uint8_t)(i + (i >> 8) * 7 + (i >> 16) * 13 + seed * 101 + 1);
+}
+
+void duo_fill(uint8_t *p, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = pattern(i, seed);
+}
+
+bool duo_is_filled(const uint8_t *p, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != pattern(i, seed))
+			return false;
+	return true;
+}
+
+bool duo_is_zero(const uint8_t *p, size_t len)
+{
+	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
+}
+
+int duo_count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+void duo_sleep_ms(int ms)
+{
+	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L};
+
+	nanosleep(&ts, NULL);
+}
+
+bool duo_readable(int fd, int ms)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, ms) == 1;
+}
+
+void duo_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	assert_true(flags >= 0);
+	assert_int_equal(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+}
+
+bool duo_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev)
+{
+	int fd;
+
+	OK(rpma_conn_get_event_fd(conn, &fd));
+	if (!duo_readable(fd, ms))
+		return false;
+	OK(rpma_conn_next_event(conn, ev));
+	return true;
+}

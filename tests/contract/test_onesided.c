@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_onesided.c -- reads and writes of every size and alignment, and the atomic write. */
+#include <sys/mman.h>
+
+#include "duo.h"
+
+#define MIB     (1u << 20)
+#define BIGGEST (16 * MIB)
+#define MARGIN  8192 /* around each transfer, where nothing may change */
+
+static const size_t sizes[] = {0, 1, 7, 8, 9, 4096, MIB, BIGGEST};
+/* Where in their regions the two ends begin. */
+static const size_t begins[][2] = {{0, 0}, {1, 4095}, {4093, 3}, {8, 8}};
+
+#define N_SIZES  (sizeof(sizes) / sizeof(sizes[0]))
+#define N_BEGINS (sizeof(begins) / sizeof(begins[0]))
+
+typedef void transfer_fn(struct duo *d, size_t cli_at, size_t srv_at, size_t len);
+
+/* Exactly [to, to + len) of dst has what src has, the margins are untouched. */
+static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned seed)
+{
+	assert_true(duo_is_filled(dst + at, len, seed));
+	assert_true(duo_is_zero(dst, at));
+	assert_true(duo_is_zero(dst + at + len, MARGIN));
+}
+
+static void for_all_sizes(transfer_fn *transfer)
+{
+	struct duo_opts opts = {.buf_size = BIGGEST + 2 * MARGIN};
+	struct duo d;
+
+	duo_open(&d, &opts);
+	for (size_t s = 0; s < N_SIZES; s++)
+		for (size_t b = 0; b < N_BEGINS; b++)
+			transfer(&d, begins[b][0], begins[b][1], sizes[s]);
+	duo_close(&d);
+}
+
+static void write_and_check(struct duo *d, size_t cli_at, size_t srv_at, size_t len)
+{
+	memset(d->srv_buf, 0, srv_at + len + MARGIN);
+	duo_fill(d->cli_buf + cli_at, len, (unsigned)srv_at);
+	OK(rpma_write(d->cli, d->at_srv, srv_at, d->cli_mr, cli_at, len, RPMA_F_COMPLETION_ALWAYS,
+		      d));
+	duo_expect_wc(d->cli, IBV_WC_RDMA_WRITE, d);
+	duo_flush(d->cli, d->at_srv, srv_at, len);
+	expect_copied(d->srv_buf, srv_at, len, (unsigned)srv_at);
+}
+
+static void writes_place_exactly_their_bytes(void **state)
+{
+	for_all_sizes(write_and_check);
+}
+
+static void read_and_check(struct duo *d, size_t cli_at, size_t srv_at, size_t len)
+{
+	memset(d->cli_buf, 0, cli_at + len + MARGIN);
+	duo_fill(d->srv_buf + srv_at, len, (unsigned)cli_at);
+	OK(rpma_read(d->cli, d->cli_mr, cli_at, d->at_srv, srv_at, len, RPMA_F_COMPLETION_ALWAYS,
+		     d));
+	duo_expect_wc(d->cli, IBV_WC_RDMA_READ, d);
+	expect_copied(d->cli_buf, cli_at, len, (unsigned)cli_at);
+}
+
+static void reads_fetch_exactly_their_bytes(void **state)
+{
+	for_all_sizes(read_and_check);
+}
+
+static void either_end_may_write_and_read(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	if (duo_is_plain()) /* the initiator has to send first */
+		duo_flush(d.cli, d.at_srv, 0, 8);
+	duo_fill(d.srv_buf, 1000, 1);
+	OK(rpma_write(d.srv, d.at_cli, 500, d.srv_mr, 0, 1000, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_flush(d.srv, d.at_cli, 500, 1000);
+	assert_true(duo_is_filled(d.cli_buf + 500, 1000, 1));
+	OK(rpma_read(d.srv, d.srv_mr, 4000, d.at_cli, 500, 1000, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.srv, IBV_WC_RDMA_READ, &d);
+	assert_true(duo_is_filled(d.srv_buf + 4000, 1000, 1));
+	duo_close(&d);
+}
+
+static void operations_without_memory_complete(void **state)
+{
+	struct ibv_wc wc = {0};
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_write(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, &wc));
+	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &wc);
+	OK(rpma_read(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+	OK(rpma_recv(d.srv, NULL, 0, 0, &d));
+	OK(rpma_send(d.cli, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, &wc));
+	duo_expect_wc(d.cli, IBV_WC_SEND, &wc);
+	duo_wait_wc(d.srv, &wc);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.byte_len, 0);
+	duo_close(&d);
+}
+
+static void operations_with_half_their_memory_are_invalid(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	assert_int_equal(rpma_write(d.cli, d.at_srv, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL),
+			 RPMA_E_INVAL);
+	assert_int_equal(rpma_read(d.cli, NULL, 0, d.at_srv, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL),
+			 RPMA_E_INVAL);
+	assert_int_equal(rpma_write(d.cli, NULL, 0, NULL, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL),
+			 RPMA_E_INVAL);
+	assert_int_equal(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, 0, NULL), RPMA_E_INVAL);
+	duo_close(&d);
+}
+
+static void atomic_write_places_eight_bytes(void **state)
+{
+	char word[8] = {1, 2, 3, 4, 5, 6, 7, 8}, want[8];
+	struct duo d;
+
+	duo_open(&d, NULL);
+	memcpy(want, word, 8);
+	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
+	memset(word, 0xee, sizeof(word)); /* the source is free at once */
+	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
+	duo_flush(d.cli, d.at_srv, 4088, 8);
+	assert_memory_equal(d.srv_buf + 4088, want, 8);
+	assert_true(duo_is_zero(d.srv_buf, 4088));
+	assert_true(duo_is_zero(d.srv_buf + 4096, 4096));
+	duo_close(&d);
+}
+
+static void atomic_write_refuses_an_unaligned_target(void **state)
+{
+	const char word[8] = {0};
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (size_t at = 1; at < 8; at++)
+		assert_int_equal(rpma_atomic_write(d.cli, d.at_srv, at, word,
+						   RPMA_F_COMPLETION_ALWAYS, NULL),
+				 RPMA_E_INVAL);
+	duo_close(&d);
+}
+
+/* Data, flush, then the word that says they are there, all posted without waiting. */
+static void atomic_write_follows_a_flush(void **state)
+{
+	const char flag[8] = "written";
+	struct duo d;
+
+	duo_open(&d, NULL);
+	duo_fill(d.cli_buf, 8192, 3);
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8192, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_flush(d.cli, d.at_srv, 0, 8192, RPMA_FLUSH_TYPE_VISIBILITY,
+		      RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_atomic_write(d.cli, d.at_srv, 8192, flag, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
+	while (__atomic_load_n((uint64_t *)(d.srv_buf + 8192), __ATOMIC_ACQUIRE) == 0)
+		;
+	assert_memory_equal(d.srv_buf + 8192, flag, 8);
+	assert_true(duo_is_filled(d.srv_buf, 8192, 3));
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_place_exactly_their_bytes),
+		cmocka_unit_test(reads_fetch_exactly_their_bytes),
+		cmocka_unit_test(either_end_may_write_and_read),
+		cmocka_unit_test(operations_without_memory_complete),
+		cmocka_unit_test(operations_with_half_their_memory_are_invalid),
+		cmocka_unit_test(atomic_write_places_eight_bytes),
+		cmocka_unit_test(atomic_write_refuses_an_unaligned_target),
+		cmocka_unit_test(atomic_write_follows_a_flush),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
