@@ -78,11 +78,12 @@ static bool cm_tx_is_done(const struct cm_stream *s)
 
 static void cm_settle_closing(struct cm_stream *s)
 {
-	/* After our FIN a broken QP has nobody to tell. */
 	if (cm_qp_is_failed(s))
 		cm_end(s, CM_EV_DISCONNECTED, 0);
-	if (s->fin_in && s->fin_out)
-		cm_set_state(s, CM_CLOSED, "both FINs");
+	if (!s->fin_in || !s->fin_out)
+		return;
+	cm_set_state(s, CM_CLOSED, "both FINs");
+	cm_end(s, CM_EV_DISCONNECTED, 0);
 }
 
 /* A server that speaks first to a peer that must not be spoken to first: explain the silence. */

@@ -14,7 +14,7 @@
 /* How an initiator introduces itself: each row is tried after a peer hung up on the one before. */
 enum cm_attempt {
 	CM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if we may */
-	CM_ATTEMPT_P2P,	  /* revision 2, peer-to-peer model, no extensions */
+	CM_ATTEMPT_P2P,   /* revision 2, peer-to-peer model, no extensions */
 	CM_ATTEMPT_REV1,
 };
 

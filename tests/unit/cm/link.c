@@ -39,8 +39,6 @@ static void side_init(struct side *side, const struct cm_config *cfg, struct sid
 		      uint64_t *now)
 {
 	*side = (struct side){.peer = peer, .now = now, .chunk = PIPE_SIZE};
-	side->in.bytes = malloc(PIPE_SIZE);
-	assert_non_null(side->in.bytes);
 	if (cfg) {
 		struct cm_config own = *cfg;
 
@@ -75,6 +73,9 @@ void link_fini(struct link *l)
 
 static void pipe_put(struct pipe *p, const void *bytes, size_t len)
 {
+	if (!p->bytes)
+		p->bytes = malloc(PIPE_SIZE);
+	assert_non_null(p->bytes);
 	assert_true(p->tail + len <= PIPE_SIZE);
 	memcpy(p->bytes + p->tail, bytes, len);
 	p->tail += len;
@@ -96,7 +97,8 @@ size_t side_take(struct side *from, void *buf, size_t max)
 	size_t n = p->tail - p->head;
 
 	n = n < max ? n : max;
-	memcpy(buf, p->bytes + p->head, n);
+	if (n)
+		memcpy(buf, p->bytes + p->head, n);
 	p->head += n;
 	return n;
 }
@@ -157,17 +159,17 @@ static bool side_rx(struct side *side)
 
 static bool side_finish(struct side *side)
 {
-	if (side->closed)
-		return false;
-	if (cm_wants_fin(side->s)) {
+	bool fin = !side->closed && cm_wants_fin(side->s);
+
+	if (fin) {
 		side->peer->in.fin = true;
 		cm_fin_done(side->s, *side->now);
 	}
-	if (cm_wants_close(side->s)) {
-		side->peer->in.fin = true;
-		side->closed = true;
-	}
-	return side->closed;
+	if (side->closed || !cm_wants_close(side->s))
+		return fin;
+	side->peer->in.fin = true;
+	side->closed = true;
+	return true;
 }
 
 static bool side_run(struct side *side)

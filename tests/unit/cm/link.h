@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "softrnic/cm/stream.h"
 
-#define PIPE_SIZE   (1u << 20)
+#define PIPE_SIZE   (1u << 17)
 #define LINK_MSS    1448
 #define EVENT_KINDS (CM_EV_DEAD + 1)
 

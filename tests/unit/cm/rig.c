@@ -29,9 +29,6 @@ static void rig_new(struct rig **out)
 
 	assert_non_null(rig);
 	rig->pd.context = &rig->context;
-	rig->rx_buf = malloc(QP_RXBUF);
-	rig->tx_buf = malloc(QP_TXBUF);
-	assert_true(rig->rx_buf && rig->tx_buf);
 	assert_int_equal(mr_table_new(&rig->mrs), 0);
 	assert_int_equal(mr_new(rig->mrs, &rig->pd, rig->memory, sizeof(rig->memory),
 				(uint64_t)(uintptr_t)rig->memory,
@@ -83,10 +80,16 @@ struct qp *rig_qp(struct rig *rig)
 void rig_lend(struct rig *rig, bool rx, bool tx)
 {
 	if (rx && !rig->rx_lent) {
+		if (!rig->rx_buf)
+			rig->rx_buf = malloc(QP_RXBUF);
+		assert_non_null(rig->rx_buf);
 		qp_rx_lend(rig->qp, rig->rx_buf);
 		rig->rx_lent = true;
 	}
 	if (tx && !rig->tx_lent) {
+		if (!rig->tx_buf)
+			rig->tx_buf = malloc(QP_TXBUF);
+		assert_non_null(rig->tx_buf);
 		qp_tx_lend(rig->qp, rig->tx_buf);
 		rig->tx_lent = true;
 	}
