@@ -15,10 +15,12 @@ static struct rpma_peer peer;
 /* Counts down to the allocation that fails; the linker sends malloc and calloc through here. */
 static int allocations_left = -1;
 
+#pragma GCC visibility push(default)
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+#pragma GCC visibility pop
 
 static bool allocation_fails(void)
 {
