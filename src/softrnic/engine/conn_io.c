@@ -14,7 +14,7 @@
 #include "softrnic/engine/config.h"
 
 /* One turn moves at most so much, then others get theirs. */
-#define CONN_BUDGET (4u << 20)
+#define CONN_BUDGET (1u << 20)
 #define MSS_DEFAULT 1448
 
 unsigned conn_io_bits(uint32_t ev)
@@ -278,11 +278,22 @@ static void conn_finish(struct conn *c)
 		conn_close(c);
 }
 
+/* Nobody wants the connection any more. A peer that waits for an answer to its request gets one. */
+static void conn_give_up(struct conn *c)
+{
+	uint64_t now = clock_now_ns();
+
+	if (cm_stream_state(c->stream) == CM_REQ_RCVD)
+		cm_stream_reject(c->stream, NULL, 0, now);
+	else if (cm_stream_disconnect(c->stream, now))
+		cm_stream_abort(c->stream);
+}
+
 void conn_pump(struct conn *c)
 {
 	if (c->doomed) {
-		cm_stream_abort(c->stream);
-		conn_close(c);
+		c->doomed = false;
+		conn_give_up(c);
 	}
 	if (c->qp && qp_is_failed(c->qp) && cm_stream_state(c->stream) == CM_LIVE)
 		cm_stream_poke(c->stream, clock_now_ns());

@@ -205,6 +205,7 @@ static void atfork_child(void)
 
 	atomic_fetch_add(&eng.generation, 1);
 	bufs_atfork_release();
+	conns_atfork_release();
 	evq_atfork_child();
 	if (eng.epfd >= 0)
 		close(eng.epfd);
@@ -224,7 +225,6 @@ static void atfork_child(void)
 	pthread_mutex_init(&eng.lock, NULL);
 	persist_atfork_child();
 	device_atfork_child();
-	conns_atfork_release();
 	ids_atfork_child();
 }
 

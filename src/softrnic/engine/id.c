@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/softrnic.h"
 
@@ -117,8 +116,7 @@ static void id_release_conn(struct cmid *id)
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
 		c->owner = NULL;
-		if (c->fd >= 0 && cm_stream_disconnect(c->stream, clock_now_ns()))
-			cm_stream_abort(c->stream);
+		c->doomed = true;
 		conn_pump(c);
 		conn_leave(c);
 	}
@@ -150,14 +148,17 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 	return 0;
 }
 
+/* The locks are released by the thread that took them, which is the one that forked. */
 void ids_atfork_prepare(void)
 {
+	listener_atfork_prepare();
 	pthread_mutex_lock(&all_lock);
 }
 
 void ids_atfork_release(void)
 {
 	pthread_mutex_unlock(&all_lock);
+	listener_atfork_release();
 }
 
 /* In the child every inherited id is "removed", and says so through its channel. */
@@ -165,7 +166,7 @@ void ids_atfork_child(void)
 {
 	struct list *it;
 
-	pthread_mutex_init(&all_lock, NULL);
+	ids_atfork_release();
 	list_for_each (it, &all) {
 		struct cmid *id = container_of(it, struct cmid, link);
 

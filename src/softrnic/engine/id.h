@@ -92,6 +92,8 @@ void id_set_local(struct cmid *id, int fd);
 void listener_close(struct cmid *id);
 /* The user took (accepted or rejected) a request, or it vanished. */
 void listener_request_done(struct cmid *child);
+void listener_atfork_prepare(void);
+void listener_atfork_release(void);
 
 /* qp_make.c */
 void id_destroy_qp(struct cmid *id);

@@ -40,7 +40,7 @@ struct embryo {
 
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* With the connection's lock. The connection ends at its next pump. */
+/* With the connection's lock. The connection ends at its next pump; a request is rejected. */
 static void embryo_kill(struct conn *c)
 {
 	c->owner = NULL;
@@ -350,4 +350,14 @@ void listener_close(struct cmid *id)
 	listener_orphan_children(l);
 	id->listener = NULL;
 	engine_bury(&l->source);
+}
+
+void listener_atfork_prepare(void)
+{
+	pthread_mutex_lock(&pending_lock);
+}
+
+void listener_atfork_release(void)
+{
+	pthread_mutex_unlock(&pending_lock);
 }
