@@ -5,6 +5,8 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
+_Static_assert(sizeof(struct qp) < 8192, "an idle QP is small; its rings come on top");
+
 /* --- state -------------------------------------------------------------------------------- */
 
 static const char *state_str(enum ibv_qp_state state)

@@ -30,25 +30,25 @@
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
 
-#define QP_RX_IOV    2
-#define QP_TX_IOV    128          /* entries qp_tx_gather may return */
-#define QP_RXBUF     (128u << 10) /* receive buffers the owner lends */
-#define QP_TXBUF     (256u << 10) /* send buffers the owner lends */
+#define QP_RX_IOV 2
+#define QP_TX_IOV 128          /* entries qp_tx_gather may return */
+#define QP_RXBUF  (128u << 10) /* receive buffers the owner lends */
+#define QP_TXBUF  (256u << 10) /* send buffers the owner lends */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
 enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
 
 /* What the start-up agreed; given to qp_start(). */
 struct qp_stream {
-	bool crc;             /* CRC32C generated and checked */
-	bool markers;         /* the peer wants markers in what we send */
-	bool consent;         /* the peer agreed to our extensions and to big FPDUs */
-	bool peer_flushes;    /* the peer's user issues native flushes */
-	bool hold_tx;         /* responder without consent: no FPDU before the initiator's first */
-	enum qp_rtr rtr_out;  /* initiator: send this as the very first FPDU */
-	enum qp_rtr rtr_in;   /* responder: the first FPDU is this, and is not for the user */
+	bool crc;            /* CRC32C generated and checked */
+	bool markers;        /* the peer wants markers in what we send */
+	bool consent;        /* the peer agreed to our extensions and to big FPDUs */
+	bool peer_flushes;   /* the peer's user issues native flushes */
+	bool hold_tx;        /* responder without consent: no FPDU before the initiator's first */
+	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
+	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
-	uint32_t mss;         /* EMSS of the LLP, for the FPDU size towards others */
+	uint32_t mss; /* EMSS of the LLP, for the FPDU size towards others */
 };
 
 struct qp_writeback {
@@ -60,10 +60,12 @@ struct qp_writeback {
 
 /* Counters of one QP, from one list. */
 #define QP_COUNTERS(X)                                                                             \
-	X(tx_bytes) X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
-	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
-	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(parked_sends) X(stalls)               \
-	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)
+	X(tx_bytes)                                                                                \
+	X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads) X(tx_copied_bytes)           \
+		X(rx_copied_bytes) X(rx_direct_bytes) X(writes_in) X(sends_in) X(reads_in)         \
+			X(flushes_in) X(parked_sends) X(stalls) X(writebacks)                      \
+				X(writeback_failures) X(crc_errors) X(terminates_in)               \
+					X(terminates_out)
 struct qp_counters {
 #define X(name) uint64_t name;
 	QP_COUNTERS(X)
@@ -123,13 +125,14 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey, uint64_t raddr,
 		  uint64_t len, bool persistent, bool strict);
 
-/* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one. */
+/* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one.
+ */
 bool qp_rx_needs_buf(const struct qp *qp);
-void qp_rx_lend(struct qp *qp, void *buf);  /* QP_RXBUF bytes */
-void *qp_rx_reclaim(struct qp *qp);         /* NULL while an FPDU is incomplete in it */
-bool qp_tx_needs_buf(const struct qp *qp);  /* something could be sent, and there is no buffer */
-void qp_tx_lend(struct qp *qp, void *buf);  /* QP_TXBUF bytes */
-void *qp_tx_reclaim(struct qp *qp);         /* NULL while unsent bytes are in it */
+void qp_rx_lend(struct qp *qp, void *buf); /* QP_RXBUF bytes */
+void *qp_rx_reclaim(struct qp *qp);        /* NULL while an FPDU is incomplete in it */
+bool qp_tx_needs_buf(const struct qp *qp); /* something could be sent, and there is no buffer */
+void qp_tx_lend(struct qp *qp, void *buf); /* QP_TXBUF bytes */
+void *qp_tx_reclaim(struct qp *qp);        /* NULL while unsent bytes are in it */
 
 /* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
 void qp_rx_push(struct qp *qp, const void *bytes, size_t len);

@@ -237,6 +237,7 @@ struct irq_entry *qp_irq_head(struct qp *qp);
 void qp_irq_answered(struct qp *qp);
 /* Source failed: Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
 void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off);
+void qp_irq_detach(struct qp *qp, const struct mr *mr);
 void qp_irq_stop(struct qp *qp); /* forget requests; one write-back may still be under way */
 extern const struct rx_op qp_rx_read_req, qp_rx_flush_req;
 

@@ -217,6 +217,16 @@ void qp_on_writeback(struct qp *qp, int status)
 	qp->irq.state = IRQ_READY;
 }
 
+/* A write-back that nobody fetched yet must not keep the region from going away. */
+void qp_irq_detach(struct qp *qp, const struct mr *mr)
+{
+	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr)
+		return;
+	mr_release(qp->irq.wb.mr);
+	qp->irq.state = IRQ_WAITING;
+	qp_irq_run(qp); /* finds the STag invalid */
+}
+
 void qp_irq_stop(struct qp *qp)
 {
 	struct qp_irq *irq = &qp->irq;

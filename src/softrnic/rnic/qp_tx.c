@@ -141,6 +141,7 @@ void qp_tx_fault(struct qp *qp)
 void qp_detach_mr(struct qp *qp, struct mr *mr)
 {
 	qp_dirty_forget(qp, mr->ibv.rkey);
+	qp_irq_detach(qp, mr);
 	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
 		return;
 	qp_async(qp, IBV_EVENT_QP_FATAL);
