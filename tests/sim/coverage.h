@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coverage.h -- what all runs together have seen: a simulation that never gets there proves
+ * nothing. */
+#ifndef SIM_COVERAGE_H
+#define SIM_COVERAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sim.h"
+
+/* Each must be more than 0 after some thousand runs. */
+#define COVERAGE(X)                                                                                \
+	X(established)                                                                             \
+	X(rejected)                                                                                \
+	X(redialled)                                                                               \
+	X(crc) X(no_crc) X(consent) X(no_consent) X(peer_to_peer) X(revision_1) X(operations)      \
+		X(reads) X(flushes) X(reads_as_flush) X(sends) X(parked_sends) X(stalls)           \
+			X(direct_bytes) X(crc_errors) X(terminates) X(writebacks)                  \
+				X(writeback_failures) X(errors) X(bytes)
+struct coverage {
+	unsigned long long runs, events;
+	unsigned long long fault_hit[FAULT_COUNT];
+#define X(name) unsigned long long name;
+	COVERAGE(X)
+#undef X
+};
+
+/* After a run, before its ends are stopped. */
+void coverage_add(struct coverage *c, const struct sim *sim);
+void coverage_print(const struct coverage *c, FILE *to);
+/* Has everything happened at least once? Prints what has not. */
+bool coverage_is_complete(const struct coverage *c, FILE *to);
+
+#endif

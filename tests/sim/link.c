@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define ARRIVAL_OF_END UINT64_MAX
+
+static void pipe_open(struct pipe *p, size_t window)
+{
+	uint8_t *ring = p->ring;
+	size_t room = p->room;
+
+	if (window > room) {
+		room = window;
+		ring = realloc(ring, room);
+		if (!ring)
+			abort();
+	}
+	*p = (struct pipe){.ring = ring,
+			   .room = room,
+			   .window = window,
+			   .end = PIPE_NEVER,
+			   .cut_at = PIPE_NEVER,
+			   .flip_at = PIPE_NEVER};
+}
+
+void link_open(struct link *l, size_t window)
+{
+	for (int i = 0; i < 2; i++) {
+		pipe_open(&l->pipe[i], window);
+		l->closed[i] = false;
+		l->error[i] = 0;
+	}
+	l->up = true;
+}
+
+void link_fini(struct link *l)
+{
+	free(l->pipe[0].ring);
+	free(l->pipe[1].ring);
+	*l = (struct link){0};
+}
+
+size_t link_readable(const struct link *l, int node)
+{
+	const struct pipe *p = &l->pipe[1 - node];
+
+	return l->up && !l->closed[node] ? p->arrived - p->taken : 0;
+}
+
+size_t link_writable(const struct link *l, int node)
+{
+	const struct pipe *p = &l->pipe[node];
+
+	return l->up && !l->closed[node] ? p->window - (p->written - p->taken) : 0;
+}
+
+bool link_at_end(const struct link *l, int node)
+{
+	const struct pipe *p = &l->pipe[1 - node];
+
+	return l->up && !l->closed[node] && p->end_arrived && p->taken == p->end;
+}
+
+static uint64_t arrival_time(struct sim *sim, struct pipe *p)
+{
+	uint64_t at = sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1);
+
+	if (at < p->last_arrival_ns)
+		at = p->last_arrival_ns;
+	p->last_arrival_ns = at;
+	return at;
+}
+
+void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len)
+{
+	struct pipe *p = &l->pipe[1 - node];
+
+	for (int i = 0; i < n && len > 0; i++) {
+		uint8_t *to = iov[i].iov_base;
+		size_t left = iov[i].iov_len < len ? iov[i].iov_len : len;
+
+		len -= left;
+		while (left > 0) {
+			size_t at = p->taken % p->room;
+			size_t part = left < p->room - at ? left : p->room - at;
+
+			memcpy(to, p->ring + at, part);
+			to += part;
+			p->taken += part;
+			left -= part;
+		}
+	}
+}
+
+static void pipe_append(struct pipe *p, const uint8_t *from, size_t len)
+{
+	while (len > 0) {
+		size_t at = p->written % p->room;
+		size_t part = len < p->room - at ? len : p->room - at;
+
+		memcpy(p->ring + at, from, part);
+		from += part;
+		p->written += part;
+		len -= part;
+	}
+}
+
+static void flip(struct sim *sim, struct pipe *p, uint64_t from)
+{
+	if (p->flip_at < from || p->flip_at >= p->written)
+		return;
+	p->ring[p->flip_at % p->room] ^= p->flip_mask;
+	sim->fault_hit = true;
+}
+
+/* The bytes behind the cut are lost; the writer learns it by a RST, later. */
+static void cut(struct sim *sim, int node)
+{
+	struct pipe *p = &sim->link.pipe[node];
+
+	if (p->written < p->cut_at || p->end != PIPE_NEVER)
+		return;
+	sim->fault_hit = true;
+	if (p->cut_is_reset) {
+		link_reset(sim);
+		return;
+	}
+	p->written = p->cut_at;
+	link_shutdown(sim, node);
+	sched_add(&sim->sched, arrival_time(sim, p), EV_RESET, node, EPIPE);
+}
+
+void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len)
+{
+	struct pipe *p = &sim->link.pipe[node];
+	uint64_t from = p->written;
+
+	if (p->end != PIPE_NEVER) /* after a cut: nobody listens */
+		return;
+	for (int i = 0; i < n && len > 0; i++) {
+		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
+
+		pipe_append(p, iov[i].iov_base, part);
+		len -= part;
+	}
+	flip(sim, p, from);
+	cut(sim, node);
+	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])
+		sched_add(&sim->sched, arrival_time(sim, p), EV_RESET, node, EPIPE);
+	if (p->written > from)
+		sched_add(&sim->sched, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
+}
+
+void link_shutdown(struct sim *sim, int node)
+{
+	struct pipe *p = &sim->link.pipe[node];
+
+	if (p->end != PIPE_NEVER)
+		return;
+	p->end = p->written;
+	sched_add(&sim->sched, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
+}
+
+/* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
+void link_close(struct sim *sim, int node)
+{
+	struct link *l = &sim->link;
+
+	if (l->closed[node])
+		return;
+	if (link_readable(l, node) > 0) {
+		sched_add(&sim->sched, sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1),
+			  EV_RESET, 1 - node, ECONNRESET);
+	} else {
+		link_shutdown(sim, node);
+	}
+	l->closed[node] = true;
+}
+
+void link_reset(struct sim *sim)
+{
+	for (int i = 0; i < 2; i++)
+		sched_add(&sim->sched, sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1),
+			  EV_RESET, i, ECONNRESET);
+}
+
+void link_on_arrival(struct link *l, int node, uint64_t pos)
+{
+	struct pipe *p = &l->pipe[1 - node];
+
+	if (pos == ARRIVAL_OF_END)
+		p->end_arrived = true;
+	else if (pos > p->arrived)
+		p->arrived = pos < p->end ? pos : p->end;
+}

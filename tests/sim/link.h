@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in
+ * pieces of any size, with a bounded window; until a FIN, a RST or a flipped bit.
+ */
+#ifndef SIM_LINK_H
+#define SIM_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct sim;
+
+#define PIPE_NEVER UINT64_MAX
+
+struct pipe { /* from one end to the other; positions count bytes since the start */
+	uint8_t *ring;
+	size_t room, window;
+	uint64_t written, arrived, taken;
+	uint64_t last_arrival_ns;
+	uint64_t end; /* the FIN's position, or PIPE_NEVER */
+	bool end_arrived;
+	uint64_t cut_at; /* the scenario's FIN or RST position */
+	bool cut_is_reset;
+	uint64_t flip_at;
+	uint8_t flip_mask;
+};
+
+struct link {
+	struct pipe pipe[2]; /* [i]: written by node i */
+	bool up;
+	bool closed[2]; /* node i closed its socket */
+	int error[2];   /* errno that node i gets next, or 0 */
+};
+
+void link_open(struct link *l, size_t window);
+void link_fini(struct link *l);
+/* Bytes that node may read now, or may write now. */
+size_t link_readable(const struct link *l, int node);
+size_t link_writable(const struct link *l, int node);
+bool link_at_end(const struct link *l, int node);
+void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len);
+void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);
+void link_shutdown(struct sim *sim, int node);
+void link_close(struct sim *sim, int node);
+void link_reset(struct sim *sim); /* a RST to both */
+/* Bytes up to `pos`, or the FIN, have crossed to `node`. */
+void link_on_arrival(struct link *l, int node, uint64_t pos);
+
+#endif

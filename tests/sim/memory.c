@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "softrnic/rnic/rnic.h"
+
+#define GUARD_MIN 64
+#define BURIED    0xdb
+
+const uint8_t *memory_pool(void)
+{
+	static uint8_t *pool;
+	struct prng rng = {.state = 1};
+
+	if (pool)
+		return pool;
+	pool = malloc(POOL_LEN);
+	if (!pool)
+		abort();
+	for (size_t i = 0; i < POOL_LEN; i += sizeof(uint64_t)) {
+		uint64_t v = prng_next(&rng);
+
+		memcpy(pool + i, &v, sizeof(v));
+	}
+	return pool;
+}
+
+static uint8_t *layer_new(uint8_t *old, uint64_t room)
+{
+	uint8_t *layer = aligned_alloc(64, room);
+
+	free(old);
+	if (!layer)
+		abort();
+	return layer;
+}
+
+static void layers_resize(struct memory *m, uint64_t size)
+{
+	if (size > m->room) {
+		m->room = (size + 65535) / 65536 * 65536;
+		m->cache = layer_new(m->cache, m->room);
+		m->medium = layer_new(m->medium, m->room);
+	}
+	m->size = size;
+}
+
+/* Rights as an application grants them; some leave the flush rights to the RNIC's goodwill. */
+static int area_access(enum area_kind kind, struct prng *rng)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE;
+
+	if (kind == AREA_RECV)
+		return access;
+	access |= IBV_ACCESS_REMOTE_WRITE;
+	if (kind == AREA_SINK)
+		return access;
+	access |= IBV_ACCESS_REMOTE_READ;
+	if (prng_chance(rng, 70))
+		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
+	return access;
+}
+
+static void area_register(struct memory *m, struct prng *rng, enum area_kind kind,
+			  struct mr_table *mrs, struct ibv_pd *pd)
+{
+	struct area *a = &m->area[kind];
+	uint8_t *addr = m->cache + a->off;
+
+	a->gone = false;
+	a->mr = NULL;
+	a->iova = prng_chance(rng, 30) ? prng_below(rng, 1u << 20) & ~7ull : (uintptr_t)addr;
+	/* An aligned TO names an aligned address, as every registration by page does. */
+	a->iova = (a->iova & ~7ull) | (a->off & 7);
+	if (mr_new(mrs, pd, addr, a->len, a->iova, area_access(kind, rng), m, &a->mr))
+		abort();
+	a->stag = a->mr->ibv.rkey;
+}
+
+void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
+		 struct mr_table *mrs, struct ibv_pd *pd)
+{
+	uint64_t at = 0;
+
+	for (int i = 0; i < AREA_COUNT; i++) {
+		at += GUARD_MIN + prng_below(rng, 64);
+		m->area[i] = (struct area){.off = at, .len = len[i] ? len[i] : 1};
+		at += m->area[i].len;
+	}
+	layers_resize(m, at + GUARD_MIN);
+	m->initial = memory_pool() + prng_below(rng, POOL_LEN - m->size);
+	memcpy(m->cache, m->initial, m->size);
+	memcpy(m->medium, m->initial, m->size);
+	for (int i = 0; i < AREA_COUNT; i++)
+		area_register(m, rng, (enum area_kind)i, mrs, pd);
+	if (mr_new(mrs, pd, (void *)(uintptr_t)memory_pool(), POOL_LEN, (uintptr_t)memory_pool(), 0,
+		   NULL, &m->pool_mr))
+		abort();
+	m->pool_stag = m->pool_mr->ibv.lkey;
+}
+
+static bool drop(struct mr *mr)
+{
+	if (!mr)
+		return true;
+	mr_kill(mr);
+	if (mr->holds > 0)
+		return false;
+	mr_delete(mr);
+	return true;
+}
+
+bool memory_fini(struct memory *m)
+{
+	bool idle = drop(m->pool_mr);
+
+	m->pool_mr = NULL;
+	for (int i = 0; i < AREA_COUNT; i++) {
+		idle &= drop(m->area[i].mr);
+		m->area[i].mr = NULL;
+	}
+	return idle;
+}
+
+void memory_free(struct memory *m)
+{
+	free(m->cache);
+	free(m->medium);
+	*m = (struct memory){0};
+}
+
+struct area *memory_area_at(struct memory *m, uint64_t off)
+{
+	for (int i = 0; i < AREA_COUNT; i++) {
+		if (off >= m->area[i].off && off - m->area[i].off < m->area[i].len)
+			return &m->area[i];
+	}
+	return NULL;
+}
+
+uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off)
+{
+	return m->area[kind].iova + (off - m->area[kind].off);
+}
+
+void memory_bury(struct memory *m, enum area_kind kind)
+{
+	struct area *a = &m->area[kind];
+
+	a->gone = true;
+	a->mr = NULL;
+	memset(m->cache + a->off, BURIED, a->len);
+}
+
+static int64_t find_other(const uint8_t *have, const uint8_t *want, uint64_t from, uint64_t to)
+{
+	if (memcmp(have + from, want + from, to - from) == 0)
+		return -1;
+	while (have[from] == want[from])
+		from++;
+	return (int64_t)from;
+}
+
+static int64_t find_unburied(const struct memory *m, const struct area *a)
+{
+	for (uint64_t i = a->off; i < a->off + a->len; i++) {
+		if (m->cache[i] != BURIED)
+			return (int64_t)i;
+	}
+	return -1;
+}
+
+int64_t memory_find_damage(const struct memory *m)
+{
+	uint64_t at = 0;
+
+	for (int i = 0; i <= AREA_COUNT; i++) {
+		const struct area *a = i < AREA_COUNT ? &m->area[i] : NULL;
+		uint64_t end = a ? a->off : m->size;
+		int64_t bad = find_other(m->cache, m->initial, at, end);
+
+		if (bad < 0)
+			bad = find_other(m->medium, m->initial, at, end);
+		if (bad < 0 && a && a->gone)
+			bad = find_unburied(m, a);
+		if (bad >= 0)
+			return bad;
+		at = a ? a->off + a->len : end;
+	}
+	return -1;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.h -- the memory of one end in two layers: the cache, which is what the RNIC
+ * sees, and the medium, which survives a power cut and gets bytes only by write-backs.
+ *
+ * Registered areas lie between guard zones that nothing may ever change.
+ */
+#ifndef SIM_MEMORY_H
+#define SIM_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prng.h"
+#include "softrnic/rnic/mr.h"
+
+#define POOL_LEN   (2u << 20) /* random bytes that operations take their data from */
+#define OP_LEN_MAX (256u << 10)
+
+enum area_kind {
+	AREA_TARGET0, /* the peer writes and reads here */
+	AREA_TARGET1,
+	AREA_SINK, /* our reads end here */
+	AREA_RECV, /* our receives */
+	AREA_COUNT
+};
+
+struct area {
+	uint64_t off, len; /* in the arena */
+	uint64_t iova;
+	uint32_t stag; /* stays when the region goes */
+	struct mr *mr;
+	bool gone; /* deregistered: from then on nothing may change */
+};
+
+struct memory {
+	uint8_t *cache, *medium;
+	uint64_t room, size;
+	const uint8_t *initial; /* what both layers held at first */
+	struct area area[AREA_COUNT];
+	struct mr *pool_mr;
+	uint32_t pool_stag;
+};
+
+/* The same in every run; read-only. */
+const uint8_t *memory_pool(void);
+
+/* Lay out areas of these lengths, register them, fill both layers. */
+void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
+		 struct mr_table *mrs, struct ibv_pd *pd);
+/* Deregister what is left; returns false if somebody still holds a region. */
+bool memory_fini(struct memory *m);
+void memory_free(struct memory *m);
+/* The area that the arena offset belongs to, or NULL. */
+struct area *memory_area_at(struct memory *m, uint64_t off);
+uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */
+/* The region is deregistered: from here on its bytes belong to somebody else. */
+void memory_bury(struct memory *m, enum area_kind kind);
+/* The offset of a changed byte outside of all live areas, or -1. */
+int64_t memory_find_damage(const struct memory *m);
+
+#endif

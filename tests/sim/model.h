@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.h -- what one end asked of the other, and what the other's memory may therefore hold.
+ *
+ * The stream is in order, so the peer's targets are always the state after some prefix of
+ * the operations, plus a part of the next one. A completed Read, a completed Flush or a
+ * received Send says how long that prefix is at least; a completed Flush to persistence
+ * says for each byte how old it may be on the medium.
+ */
+#ifndef SIM_MODEL_H
+#define SIM_MODEL_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory.h"
+
+#define MODEL_OPS 64
+
+enum op_kind { OP_WRITE, OP_READ, OP_SEND, OP_FLUSH };
+
+struct op {
+	enum op_kind kind;
+	enum area_kind area; /* the peer's */
+	uint64_t off;        /* in the peer's arena */
+	uint32_t len;
+	const uint8_t *data; /* WRITE, SEND: from the pool */
+	uint64_t sink;       /* READ: in our own arena */
+	unsigned phase;      /* an operation waits until all of earlier phases are complete */
+	bool signalled, fence, is_inline, persistent;
+	bool forbidden;   /* the peer must refuse it */
+	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
+	bool done;
+};
+
+struct model {
+	struct op op[MODEL_OPS];
+	unsigned planned;
+	unsigned posted;
+	unsigned completed; /* every operation before this one is complete */
+	unsigned applied;   /* every write before this one is in the peer's cache */
+	unsigned received;  /* the peer has received the Sends before this one */
+	bool failed;        /* a completion had an error */
+	unsigned first_failed;
+	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
+	uint16_t *durable; /* per byte of the peer's arena: 1 + the operation whose bytes, or later
+			      ones, must be on the medium; 0: none */
+	uint16_t *floor;   /* scratch */
+	uint8_t *state;    /* scratch */
+	uint64_t room;
+};
+
+/* A new run, with nothing planned. */
+void model_init(struct model *m);
+/* The peer's memory has this size. */
+void model_set_peer(struct model *m, uint64_t size);
+void model_free(struct model *m);
+/* The peer deregistered the area: what it holds from now on is not our business. */
+void model_forget(struct model *m, const struct area *a);
+
+/*
+ * The checks return NULL, or what is wrong.
+ *
+ * One completion of the send queue: the order, the count, and what it proves about the
+ * peer's memory, unless contents cannot be trusted.
+ */
+const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
+				const struct memory *peer, bool trusted);
+/* The peer received a Send: `bytes` (NULL: they are lost) must be the next one. */
+const char *model_on_received(struct model *m, const uint8_t *bytes, uint64_t len);
+/* The peer's cache is the state after a prefix; whole_words: parts end at word boundaries. */
+const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
+/* What was acknowledged as persistent is on the peer's medium. */
+const char *model_check_medium(const struct model *m, const struct memory *peer);
+/* The same for one area, before it goes away. */
+const char *model_check_medium_area(const struct model *m, const struct memory *peer,
+				    const struct area *a);
+/* The queue pair is gone: every signalled operation has completed. */
+const char *model_check_complete(const struct model *m);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node.c -- life of an end, and the bytes in and out. node_events.c has the rest. */
+#include "node.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "workload.h"
+
+static void on_stream_event(void *owner, enum cm_stream_event event, int status)
+{
+	struct node *n = owner;
+
+	if (event == CM_EV_REDIAL)
+		n->redial = true;
+	else if (!n->stopping)
+		workload_on_event(n, event, status);
+}
+
+/* The SRQ has receives again: any thread may say so, without the QP's lock. */
+static void on_kick(void *owner)
+{
+	struct node *n = owner;
+
+	n->kicked = true;
+	node_pump_soon(n);
+}
+
+static void on_get(void *owner)
+{
+}
+
+static void on_async(void *owner, enum ibv_event_type event)
+{
+}
+
+static void make_queues(struct node *n, const struct scenario *sc)
+{
+	uint32_t send = sc->send_depth[n->index], recv = sc->recv_depth[n->index];
+
+	memset(&n->send_cq, 0, sizeof(n->send_cq));
+	memset(&n->recv_cq, 0, sizeof(n->recv_cq));
+	memset(&n->srq, 0, sizeof(n->srq));
+	if (cq_init(&n->send_cq, 2 * MODEL_OPS + send + recv) ||
+	    cq_init(&n->recv_cq, 2 * recv + 64) || srq_init(&n->srq, recv, sc->recv_sge))
+		abort();
+}
+
+static void make_qp(struct node *n, const struct scenario *sc)
+{
+	struct qp_config cfg = {
+		.mrs = n->mrs,
+		.pd = &n->pd,
+		.send_cq = &n->send_cq,
+		.recv_cq = sc->one_cq[n->index] ? &n->send_cq : &n->recv_cq,
+		.srq = sc->use_srq[n->index] ? &n->srq : NULL,
+		.qp_num = (uint32_t)n->index + 1,
+		.cap = {.max_send_wr = sc->send_depth[n->index],
+			.max_recv_wr = sc->recv_depth[n->index],
+			.max_send_sge = sc->send_sge,
+			.max_recv_sge = sc->recv_sge,
+			.max_inline_data = sc->inline_max},
+		.kick = on_kick,
+		.get = on_get,
+		.async = on_async,
+		.owner = n,
+	};
+
+	if (qp_new(&cfg, &n->qp))
+		abort();
+}
+
+void node_open_stream(struct node *n)
+{
+	const struct scenario *sc = &n->sim->sc;
+	struct cm_config cfg = {
+		.role = n->index == 0 ? CM_INITIATOR : CM_RESPONDER,
+		.crc = sc->wish_crc[n->index],
+		.offer_consent = sc->offer_consent[n->index],
+		.user_flushes = sc->user_flushes[n->index],
+		.p2p = sc->p2p,
+		.revision = sc->revision,
+		.connect_ns = SIM_CONNECT_NS,
+		.request_ns = SIM_CONNECT_NS,
+		.drain_ns = SIM_DRAIN_NS,
+		.event = on_stream_event,
+		.owner = n,
+	};
+
+	cm_stream_delete(n->stream);
+	if (cm_stream_new(&cfg, &n->stream))
+		abort();
+	cm_stream_set_qp(n->stream, n->qp);
+	n->deadline = CLOCK_NEVER;
+}
+
+/* Everything but the memory, which is laid out by the plan, and what outlives a run. */
+void node_start(struct node *n, struct sim *sim, int index)
+{
+	struct node old = *n;
+
+	memset(n, 0, sizeof(*n));
+	n->sim = sim;
+	n->index = index;
+	n->peer = &sim->node[1 - index];
+	n->mem = old.mem;
+	n->model = old.model;
+	n->rx_buf = old.rx_buf ? old.rx_buf : malloc(QP_RXBUF);
+	n->tx_buf = old.tx_buf ? old.tx_buf : malloc(QP_TXBUF);
+	n->wb_bytes = old.wb_bytes;
+	n->wb_room = old.wb_room;
+	if (!n->rx_buf || !n->tx_buf || mr_table_new(&n->mrs))
+		abort();
+	make_queues(n, &sim->sc);
+	make_qp(n, &sim->sc);
+	node_open_stream(n);
+}
+
+void node_stop(struct node *n)
+{
+	n->stopping = true;
+	if (n->wb_running)
+		qp_on_writeback(n->qp, 0);
+	cm_stream_set_qp(n->stream, NULL);
+	cm_stream_delete(n->stream);
+	qp_delete(n->qp);
+	if (memory_fini(&n->mem)) {
+		mr_table_delete(n->mrs);
+	} else {
+		sim_violate(n->sim, "node %d: a region is still held when the QP is gone",
+			    n->index);
+	}
+	srq_fini(&n->srq);
+	cq_fini(&n->send_cq);
+	cq_fini(&n->recv_cq);
+}
+
+void node_free(struct node *n)
+{
+	free(n->rx_buf);
+	free(n->tx_buf);
+	free(n->wb_bytes);
+	memory_free(&n->mem);
+	model_free(&n->model);
+}
+
+/* --- bytes -------------------------------------------------------------------------------- */
+
+static size_t iov_total(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* As much as the LLP feels like. */
+static size_t some_of(struct sim *sim, size_t max)
+{
+	return (size_t)prng_between(&sim->rng, 1, least(max, sim->sc.chunk_max));
+}
+
+static void lend_rx(struct node *n)
+{
+	if (n->rx_lent || !cm_rx_needs_buf(n->stream))
+		return;
+	qp_rx_lend(n->qp, n->rx_buf);
+	n->rx_lent = true;
+}
+
+static void reclaim(struct node *n)
+{
+	if (n->rx_lent && qp_rx_reclaim(n->qp))
+		n->rx_lent = false;
+	if (n->tx_lent && qp_tx_reclaim(n->qp))
+		n->tx_lent = false;
+}
+
+static bool is_within(const void *p, const void *start, size_t len)
+{
+	return (uintptr_t)p - (uintptr_t)start < len;
+}
+
+/* Is the memory behind a region gone? That is what recvmsg() and sendmsg() say then. */
+static bool vanishes(struct node *n, const struct iovec *iov, int count)
+{
+	struct sim *sim = n->sim;
+	bool ours = false;
+
+	if (sim->sc.fault != FAULT_VANISH || sim->sc.fault_node != n->index ||
+	    sim->now < sim->sc.fault_ns || sim->fault_hit)
+		return false;
+	for (int i = 0; i < count; i++)
+		ours |= is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
+			is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
+	sim->fault_hit = ours;
+	return ours;
+}
+
+/* One recvmsg(). Returns false when there is nothing more to do now. */
+static bool rx_once(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct iovec iov[QP_RX_IOV];
+	size_t avail = link_readable(&sim->link, n->index), len;
+	int count;
+
+	if (!sim->link.up || sim->link.closed[n->index])
+		return false;
+	lend_rx(n);
+	count = cm_rx_want(n->stream, iov);
+	if (count == 0)
+		return false;
+	if (avail > 0 && vanishes(n, iov, count)) {
+		cm_rx_fault(n->stream, sim->now);
+		return true;
+	}
+	len = least(avail, iov_total(iov, count));
+	if (len > 0 && !prng_chance(&sim->rng, 3)) {
+		len = some_of(sim, len);
+		link_read(&sim->link, n->index, iov, count, len);
+		cm_rx_got(n->stream, len, sim->now);
+		return true;
+	}
+	cm_rx_got(n->stream, 0, sim->now); /* EAGAIN, or EINTR */
+	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
+		n->eof_seen = true;
+		cm_rx_eof(n->stream, sim->now);
+		return true;
+	}
+	if (len > 0)
+		node_pump_soon(n);
+	return false;
+}
+
+static bool tx_once(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct iovec iov[QP_TX_IOV];
+	size_t room = link_writable(&sim->link, n->index), len;
+	int count;
+
+	if (room == 0)
+		return false;
+	if (!n->tx_lent && cm_tx_needs_buf(n->stream)) {
+		qp_tx_lend(n->qp, n->tx_buf);
+		n->tx_lent = true;
+	}
+	count = cm_tx_gather(n->stream, iov);
+	if (count == 0)
+		return false;
+	if (vanishes(n, iov, count)) {
+		cm_tx_fault(n->stream, sim->now);
+		return true;
+	}
+	len = some_of(sim, least(room, iov_total(iov, count)));
+	link_write(sim, n->index, iov, count, len);
+	cm_tx_sent(n->stream, len, sim->now);
+	return true;
+}
+
+/* --- what is due -------------------------------------------------------------------------- */
+
+/* The medium may take the bytes at any moment between the start of a write-back and its end. */
+static bool begin_writeback(struct node *n)
+{
+	struct sim *sim = n->sim;
+	uint64_t delay;
+
+	if (n->wb_running || n->wb_copying || !qp_next_writeback(n->qp, &n->wb))
+		return false;
+	n->wb_running = true;
+	n->wb_copying = sim->sc.mode == SIM_EARLY_ACK;
+	n->wb_snapshot = prng_chance(&sim->rng, 50);
+	if (n->wb.len > n->wb_room) {
+		n->wb_room = n->wb.len;
+		n->wb_bytes = realloc(n->wb_bytes, n->wb_room);
+	}
+	memcpy(n->wb_bytes, n->wb.addr, n->wb.len);
+	delay = prng_below(&sim->rng, sim->sc.writeback_ns + 1);
+	if (sim->sc.mode == SIM_EARLY_ACK) {
+		sched_add(&sim->sched, sim->now + 1 + delay, EV_COPY, n->index, 0);
+		delay = 0;
+	}
+	sched_add(&sim->sched, sim->now + delay, EV_WRITEBACK, n->index, 0);
+	return true;
+}
+
+static void finish(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (sim->link.up && !sim->link.closed[n->index] && cm_wants_fin(n->stream)) {
+		link_shutdown(sim, n->index);
+		cm_fin_done(n->stream, sim->now);
+	}
+	if (!cm_wants_close(n->stream) || n->redial)
+		return;
+	if (sim->link.up)
+		link_close(sim, n->index);
+	n->ended = true;
+}
+
+static void watch_deadline(struct node *n)
+{
+	uint64_t at = cm_deadline(n->stream);
+
+	if (at == n->deadline)
+		return;
+	n->deadline = at;
+	if (at != CLOCK_NEVER)
+		sched_add(&n->sim->sched, at, EV_TIME, n->index, at);
+}
+
+/* A stricter peer (D3): the same questions on a new connection, and a new responder. */
+static void dial_again(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	n->redial = false;
+	link_close(sim, 0);
+	sim->redials++;
+	sched_add(&sim->sched, sim->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
+}
+
+void node_pump(struct node *n)
+{
+	struct sim *sim = n->sim;
+	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
+	unsigned budget = (unsigned)prng_between(&sim->rng, 1, 40);
+
+	if (n->kicked) {
+		n->kicked = false;
+		qp_rx_resume(n->qp);
+		cm_stream_poke(n->stream, sim->now);
+	}
+	while (budget > 0 && rx_once(n))
+		budget--;
+	if (qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
+		cm_stream_poke(n->stream, sim->now);
+	while (budget > 0 && tx_once(n))
+		budget--;
+	if (budget == 0)
+		node_pump_soon(n);
+	if (begin_writeback(n))
+		node_pump_soon(n);
+	finish(n);
+	if (n->redial)
+		dial_again(n);
+	reclaim(n);
+	watch_deadline(n);
+	if (link_writable(&sim->link, n->peer->index) > peer_had)
+		node_pump_soon(n->peer);
+}
+
+void node_pump_soon(struct node *n)
+{
+	if (n->pump_due)
+		return;
+	n->pump_due = true;
+	sched_add(&n->sim->sched, n->sim->now + prng_below(&n->sim->rng, 2000), EV_PUMP, n->index,
+		  0);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scenario.h"
+
+const char *scenario_fault_str(enum sim_fault fault)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		SIM_FAULTS(X)
+#undef X
+	};
+
+	return names[fault];
+}
+
+static void make_end(struct scenario *sc, struct prng *rng, int i)
+{
+	sc->ird[i] = (uint16_t)prng_between(rng, 1, prng_chance(rng, 50) ? 2 : 16);
+	sc->ord[i] = (uint16_t)prng_between(rng, 1, prng_chance(rng, 50) ? 2 : 16);
+	sc->use_srq[i] = prng_chance(rng, 25);
+	sc->one_cq[i] = prng_chance(rng, 30);
+	sc->send_depth[i] = (uint32_t)prng_between(rng, 1, prng_chance(rng, 30) ? 3 : 32);
+	sc->recv_depth[i] = (uint32_t)prng_between(rng, 1, 8);
+	sc->pdata_len[i] = (uint8_t)(prng_chance(rng, 50) ? 0 : prng_below(rng, 256));
+	sc->user_flushes[i] = prng_chance(rng, 75);
+}
+
+static void make_agreement(struct scenario *sc, struct prng *rng)
+{
+	bool crc = prng_chance(rng, 65), consent = prng_chance(rng, 70);
+
+	sc->wish_crc[0] = crc && prng_chance(rng, 70);
+	sc->wish_crc[1] = crc && (!sc->wish_crc[0] || prng_chance(rng, 50));
+	sc->offer_consent[0] = consent || prng_chance(rng, 50);
+	sc->offer_consent[1] = consent || !sc->offer_consent[0];
+	sc->revision = prng_chance(rng, 92) ? 2 : 1;
+	sc->p2p = sc->revision == 2 && !consent && prng_chance(rng, 50);
+}
+
+/* Three sizes of runs: many small operations, some of one or few FPDUs, a few of many FPDUs. */
+static void make_work(struct scenario *sc, struct prng *rng)
+{
+	unsigned dice = (unsigned)prng_below(rng, 100);
+
+	if (dice < 65) {
+		sc->op_max = (uint32_t)prng_between(rng, 16, 600);
+		sc->chunk_max = (uint32_t)(prng_chance(rng, 30) ? 1 : prng_between(rng, 2, 700));
+		sc->window = (uint32_t)prng_between(rng, 64, 20000);
+		sc->ops[0] = (uint32_t)prng_between(rng, 1, 40);
+		sc->ops[1] = (uint32_t)prng_between(rng, 0, 40);
+	} else if (dice < 93) {
+		sc->op_max = (uint32_t)prng_between(rng, 2000, 20000);
+		sc->chunk_max = (uint32_t)prng_between(rng, 100, 20000);
+		sc->window = (uint32_t)prng_between(rng, 3000, 100000);
+		sc->ops[0] = (uint32_t)prng_between(rng, 1, 16);
+		sc->ops[1] = (uint32_t)prng_between(rng, 0, 16);
+	} else {
+		sc->op_max = (uint32_t)prng_between(rng, 70000, 200000);
+		sc->chunk_max = (uint32_t)prng_between(rng, 2000, 200000);
+		sc->window = (uint32_t)prng_between(rng, 20000, 400000);
+		sc->ops[0] = (uint32_t)prng_between(rng, 1, 6);
+		sc->ops[1] = (uint32_t)prng_between(rng, 0, 6);
+	}
+	sc->target_len = sc->op_max + (uint32_t)prng_below(rng, sc->op_max);
+	sc->send_max = sc->op_max < 70000 ? sc->op_max : 70000;
+	sc->mss = (uint32_t)prng_between(rng, 536, prng_chance(rng, 50) ? 1460 : 65483);
+	sc->latency_ns = prng_between(rng, 1, prng_chance(rng, 50) ? 1000 : 100000);
+	sc->writeback_ns = prng_between(rng, 1, prng_chance(rng, 50) ? 10000 : 2000000);
+	sc->tick_ns = prng_between(rng, 1000, 50000);
+	sc->send_sge = (uint32_t)prng_between(rng, 1, 4);
+	sc->recv_sge = (uint32_t)prng_between(rng, 1, 4);
+	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
+}
+
+/* Positions are chosen inside what the run will probably send, from the first byte on. */
+static void make_fault(struct scenario *sc, struct prng *rng)
+{
+	uint64_t volume;
+
+	sc->fault = FAULT_NONE;
+	if (prng_chance(rng, 65))
+		sc->fault = (enum sim_fault)prng_between(rng, FAULT_NONE + 1, FAULT_LEAVE);
+	sc->fault_node = (int)prng_below(rng, 2);
+	volume = (uint64_t)(sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60);
+	sc->fault_pos = prng_below(rng, volume);
+	sc->fault_bit = (unsigned)prng_below(rng, 8);
+	sc->fault_ns = prng_between(rng, 1, 1 + (sc->ops[0] + sc->ops[1]) * 2ull * sc->tick_ns);
+	switch (sc->fault) {
+	case FAULT_FLIP: /* nothing protects the start-up frames (RFC 5044 s7.1, RFC 6581 s7) */
+		sc->fault_pos +=
+			20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[sc->fault_node];
+		break;
+	case FAULT_ACCESS:
+	case FAULT_WRITEBACK:
+		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
+		break;
+	case FAULT_RST:
+	case FAULT_FIN: /* some before the connection is up */
+		if (prng_chance(rng, 20))
+			sc->fault_pos = prng_below(rng, prng_chance(rng, 50) ? 1 : 80);
+		break;
+	default:
+		break;
+	}
+}
+
+void scenario_make(struct scenario *sc, struct prng *rng)
+{
+	*sc = (struct scenario){0};
+	make_agreement(sc, rng);
+	make_end(sc, rng, 0);
+	make_end(sc, rng, 1);
+	/* Revision 1 negotiates no depths: the users must know (RFC 5044 s7.1). */
+	for (int i = 0; i < 2 && sc->revision == 1; i++)
+		sc->ord[i] = sc->ird[1 - i];
+	make_work(sc, rng);
+	make_fault(sc, rng);
+	sc->late_receives = prng_chance(rng, 30);
+	sc->talkative = prng_chance(rng, 8);
+	if (sc->talkative) {
+		sc->late_receives = false;
+		sc->ops[0] += 6;
+		sc->ops[1] += 6;
+	}
+}
+
+void scenario_print(const struct scenario *sc, FILE *to)
+{
+	fprintf(to,
+		"crc %d/%d consent %d/%d flushes %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
+		"sq %u/%u rq %u/%u\n",
+		sc->wish_crc[0], sc->wish_crc[1], sc->offer_consent[0], sc->offer_consent[1],
+		sc->user_flushes[0], sc->user_flushes[1], sc->p2p, sc->revision, sc->ird[0],
+		sc->ird[1], sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1],
+		sc->send_depth[0], sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1]);
+	fprintf(to,
+		"ops %u/%u of at most %u bytes, mss %u, chunks of at most %u, window %u, late "
+		"receives %d\n",
+		sc->ops[0], sc->ops[1], sc->op_max, sc->mss, sc->chunk_max, sc->window,
+		sc->late_receives);
+	fprintf(to, "fault %s at node %d, position %llu, time %llu ns, bit %u\n",
+		scenario_fault_str(sc->fault), sc->fault_node, (unsigned long long)sc->fault_pos,
+		(unsigned long long)sc->fault_ns, sc->fault_bit);
+}

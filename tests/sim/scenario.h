@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scenario.h -- what a seed means: the two ends, the link, the sizes, and what goes wrong. */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "prng.h"
+
+#define SIM_FAULTS(X)                                                                              \
+	X(NONE)      /* everything must succeed */                                                 \
+	X(RST)       /* the connection is reset at a byte */                                       \
+	X(FIN)       /* one direction ends at a byte */                                            \
+	X(FLIP)      /* one bit changes on the way */                                              \
+	X(POWER)     /* both ends lose power: only the medium survives */                          \
+	X(DEREG)     /* one end deregisters a region in full flight */                             \
+	X(ACCESS)    /* one end asks for what it may not touch */                                  \
+	X(WRITEBACK) /* the medium fails */                                                        \
+	X(VANISH)    /* memory behind a region is gone (EFAULT) */                                 \
+	X(REJECT)    /* the responder does not want the connection */                              \
+	X(LEAVE)     /* one end disconnects in the middle */
+enum sim_fault {
+#define X(name) FAULT_##name,
+	SIM_FAULTS(X)
+#undef X
+		FAULT_COUNT
+};
+
+/* The last two are broken on purpose, to see that the invariants notice. */
+enum sim_mode {
+	SIM_HONEST,
+	SIM_EARLY_ACK, /* the write-back is acknowledged before it is made */
+	SIM_BLIND,     /* bits flip, nothing is summed, and yet contents are trusted */
+};
+
+struct scenario {
+	enum sim_mode mode;
+	/* The ends, [0] is the initiator. */
+	bool wish_crc[2], offer_consent[2], user_flushes[2];
+	bool p2p;
+	uint8_t revision;
+	uint16_t ird[2], ord[2];
+	uint8_t pdata_len[2];
+	bool use_srq[2], one_cq[2];
+	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
+	bool late_receives; /* "flush, wait, then post the next receive" */
+	bool talkative;     /* mostly Sends, and receives are rare */
+	/* The link and the medium. */
+	uint32_t mss, chunk_max, window;
+	uint64_t latency_ns, writeback_ns, tick_ns;
+	/* The work. */
+	uint32_t ops[2], op_max, send_max, target_len;
+	/* What goes wrong. */
+	enum sim_fault fault;
+	int fault_node;     /* where, or (FLIP, FIN) who sends the bytes */
+	uint64_t fault_pos; /* stream position, or how many operations before */
+	uint64_t fault_ns;
+	unsigned fault_bit;
+};
+
+void scenario_make(struct scenario *sc, struct prng *rng);
+static inline bool scenario_has_crc(const struct scenario *sc)
+{
+	return sc->wish_crc[0] || sc->wish_crc[1];
+}
+/* RFC 6581's A bit and revision 1 leave no room for consent. */
+static inline bool scenario_has_consent(const struct scenario *sc)
+{
+	return sc->offer_consent[0] && sc->offer_consent[1] && sc->revision == 2 && !sc->p2p;
+}
+/* May the contents of memory and messages be trusted? Bounds must hold in any case. */
+static inline bool scenario_is_trusted(const struct scenario *sc)
+{
+	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP || scenario_has_crc(sc);
+}
+const char *scenario_fault_str(enum sim_fault fault);
+void scenario_print(const struct scenario *sc, FILE *to);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sched.h -- what happens when, in virtual time: a heap, first in first out at equal times. */
+#ifndef SIM_SCHED_H
+#define SIM_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_kind {
+	EV_DIALED,    /* TCP is up */
+	EV_ARRIVE,    /* bytes up to stream position `arg` have crossed the link to `node` */
+	EV_RESET,     /* a RST reaches `node` */
+	EV_PUMP,      /* `node` gets the CPU */
+	EV_TIME,      /* a deadline of `node` */
+	EV_APP,       /* the application of `node` gets the CPU */
+	EV_WRITEBACK, /* the write-back of `node` ends */
+	EV_COPY,      /* broken medium: the bytes arrive after the acknowledgement */
+	EV_DEREG,     /* `node` deregisters a region, or looks whether it is idle */
+	EV_CUT,       /* the scenario's fault at a time */
+	EV_IMPATIENT, /* too long: disconnect */
+	EV_GIVE_UP,   /* far too long: this is a hang */
+};
+
+struct event {
+	uint64_t at, order;
+	enum event_kind kind;
+	int node;
+	uint64_t arg;
+};
+
+struct sched {
+	struct event *heap;
+	size_t count, room;
+	uint64_t order;
+};
+
+void sched_fini(struct sched *s);
+void sched_clear(struct sched *s);
+void sched_add(struct sched *s, uint64_t at, enum event_kind kind, int node, uint64_t arg);
+/* Forget all events of a kind. */
+void sched_drop(struct sched *s, enum event_kind kind);
+bool sched_pop(struct sched *s, struct event *out);
+
+#endif

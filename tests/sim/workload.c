@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- events ------------------------------------------------------------------------------- */
+
+/* Private data of an end: bytes that the other can check. */
+static const uint8_t *pdata_of(const struct node *n)
+{
+	return memory_pool() + 1000 * (unsigned)(n->index + 1);
+}
+
+struct cm_params workload_params(const struct node *n)
+{
+	const struct scenario *sc = &n->sim->sc;
+	struct cm_params p = {
+		.ird = sc->ird[n->index],
+		.ord = sc->ord[n->index],
+		.pdata_len = sc->pdata_len[n->index],
+	};
+
+	memcpy(p.pdata, pdata_of(n), p.pdata_len);
+	return p;
+}
+
+static void check_pdata(struct node *n)
+{
+	const struct cm_params *p = cm_stream_remote(n->stream);
+
+	if (p->pdata_len != n->sim->sc.pdata_len[n->peer->index] ||
+	    memcmp(p->pdata, pdata_of(n->peer), p->pdata_len) != 0)
+		sim_violate(n->sim, "node %d: private data of %u bytes is not what was sent",
+			    n->index, p->pdata_len);
+}
+
+static void on_established(struct node *n)
+{
+	if (n->established)
+		sim_violate(n->sim, "node %d: established twice", n->index);
+	n->established = true;
+	if (n->index == 0)
+		check_pdata(n);
+}
+
+static void on_disconnected(struct node *n)
+{
+	if (n->disconnected || !n->established)
+		sim_violate(n->sim, "node %d: an unexpected disconnect event", n->index);
+	n->disconnected = true;
+}
+
+static void on_no_connection(struct node *n, enum cm_stream_event event)
+{
+	struct sim *sim = n->sim;
+
+	if (n->established)
+		sim_violate(sim, "node %d: event %d after established", n->index, event);
+	if (sim_is_clean(sim))
+		sim_violate(sim, "node %d: event %d instead of a connection", n->index, event);
+	if (sim->sc.fault == FAULT_REJECT && event == CM_EV_REJECTED)
+		check_pdata(n);
+}
+
+void workload_on_event(struct node *n, enum cm_stream_event event, int status)
+{
+	switch (event) {
+	case CM_EV_CONNECT_REQUEST:
+		n->requested = true;
+		check_pdata(n);
+		break;
+	case CM_EV_ESTABLISHED:
+		on_established(n);
+		break;
+	case CM_EV_DISCONNECTED:
+		on_disconnected(n);
+		break;
+	case CM_EV_REJECTED:
+	case CM_EV_UNREACHABLE:
+	case CM_EV_CONNECT_ERROR:
+	case CM_EV_DEAD:
+		on_no_connection(n, event);
+		break;
+	case CM_EV_REDIAL:
+		break;
+	}
+}
+
+/* --- completions -------------------------------------------------------------------------- */
+
+static void check_received(struct node *n, const struct recv_slot *slot, const struct ibv_wc *wc)
+{
+	static uint8_t whole[OP_LEN_MAX];
+	const uint8_t *cache = n->mem.cache;
+	bool known = !n->mem.area[AREA_RECV].gone && scenario_is_trusted(&n->sim->sc);
+	const char *bad;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < slot->pieces; i++) {
+		memcpy(whole + at, cache + slot->piece[i].off, slot->piece[i].len);
+		at += slot->piece[i].len;
+	}
+	bad = wc->opcode != IBV_WC_RECV
+		      ? "not a receive's opcode"
+		      : model_on_received(&n->peer->model, known ? whole : NULL, wc->byte_len);
+	if (bad && scenario_is_trusted(&n->sim->sc))
+		sim_violate(n->sim, "node %d: %s", n->index, bad);
+}
+
+/* The buffer looks like new, so that a later write to it is noticed. */
+static void renew_slot(struct node *n, const struct recv_slot *slot)
+{
+	if (n->mem.area[AREA_RECV].gone)
+		return;
+	for (unsigned i = 0; i < slot->pieces; i++)
+		memcpy(n->mem.cache + slot->piece[i].off, n->mem.initial + slot->piece[i].off,
+		       slot->piece[i].len);
+}
+
+static void on_recv_completion(struct node *n, const struct ibv_wc *wc)
+{
+	unsigned index = (unsigned)(wc->wr_id - RECV_ID);
+
+	if (n->recv_completed == n->recv_posted || index != n->recv_completed % NODE_SLOTS) {
+		sim_violate(n->sim, "node %d: receive %u completed, %u was next", n->index, index,
+			    n->recv_completed % NODE_SLOTS);
+		return;
+	}
+	n->recv_completed++;
+	if (wc->status == IBV_WC_SUCCESS && n->recv_failed)
+		sim_violate(n->sim, "node %d: a receive succeeded after an error", n->index);
+	if (wc->status == IBV_WC_SUCCESS)
+		check_received(n, &n->slot[index], wc);
+	else
+		n->recv_failed = true;
+	renew_slot(n, &n->slot[index]);
+}
+
+static void on_completion(struct node *n, const struct ibv_wc *wc)
+{
+	const char *bad;
+
+	if (wc->qp_num != (uint32_t)n->index + 1)
+		sim_violate(n->sim, "node %d: a completion of QP %u", n->index, wc->qp_num);
+	if (wc->wr_id >= RECV_ID) {
+		on_recv_completion(n, wc);
+		return;
+	}
+	if (wc->status != IBV_WC_SUCCESS && sim_is_clean(n->sim) && !n->sim->leaving)
+		sim_violate(n->sim, "node %d: operation %llu: status %d without a reason", n->index,
+			    (unsigned long long)wc->wr_id, wc->status);
+	bad = model_on_completion(&n->model, wc, &n->mem, &n->peer->mem,
+				  scenario_is_trusted(&n->sim->sc));
+	if (bad)
+		sim_violate(n->sim, "node %d: %s", n->index, bad);
+}
+
+void workload_poll(struct node *n, int max)
+{
+	struct ibv_wc wc[8];
+
+	for (int q = 0; q < 2; q++) {
+		struct cq *cq = q ? &n->recv_cq : &n->send_cq;
+		int got = cq_poll(cq, max < 8 ? max : 8, wc);
+
+		for (int i = 0; i < got; i++)
+			on_completion(n, &wc[i]);
+	}
+}
+
+/* --- decisions ---------------------------------------------------------------------------- */
+
+static void answer(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct cm_params params = workload_params(n);
+	int err;
+
+	n->answered = true;
+	if (sim->sc.fault == FAULT_REJECT) {
+		sim->fault_hit = true;
+		err = cm_stream_reject(n->stream, params.pdata, params.pdata_len, sim->now);
+	} else {
+		err = cm_stream_accept(n->stream, &params, sim->sc.mss, sim->now);
+	}
+	if (err && sim_is_clean(sim))
+		sim_violate(sim, "node %d: answering failed: %d", n->index, err);
+}
+
+void workload_leave(struct node *n)
+{
+	int err;
+
+	if (n->left || !n->established)
+		return;
+	n->left = true;
+	n->left_posted = n->model.posted;
+	err = cm_stream_disconnect(n->stream, n->sim->now);
+	if (err)
+		sim_violate(n->sim, "node %d: disconnect: error %d", n->index, err);
+}
+
+bool workload_is_done(const struct node *n)
+{
+	const struct model *m = &n->peer->model;
+
+	for (unsigned i = m->received; i < m->planned; i++) {
+		if (m->op[i].kind == OP_SEND)
+			return false;
+	}
+	return n->model.completed == n->model.planned;
+}
+
+static void post(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (prng_chance(&sim->rng, sim->sc.talkative ? 3 : 60))
+		workload_post_recvs(n);
+	if (!n->established)
+		return;
+	/* On a dead connection an application goes on for a while. */
+	if ((n->left || n->disconnected || n->model.failed) && !prng_chance(&sim->rng, 10))
+		return;
+	if (prng_chance(&sim->rng, 70))
+		workload_post_ops(n);
+}
+
+static void maybe_leave(struct node *n)
+{
+	struct sim *sim = n->sim;
+	bool done = workload_is_done(n) && workload_is_done(n->peer);
+
+	if ((!done && !n->disconnected) || !prng_chance(&sim->rng, 30))
+		return;
+	sim->leaving |= done;
+	workload_leave(n);
+}
+
+static bool is_finished(struct node *n)
+{
+	return n->ended && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
+}
+
+void workload_tick(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (n->requested && !n->answered && prng_chance(&sim->rng, 50))
+		answer(n);
+	if (prng_chance(&sim->rng, 80))
+		workload_poll(n, (int)prng_between(&sim->rng, 1, 8));
+	post(n);
+	maybe_leave(n);
+	node_pump(n);
+	if (!is_finished(n))
+		sched_add(&sim->sched, sim->now + 1 + prng_below(&sim->rng, sim->sc.tick_ns),
+			  EV_APP, n->index, 0);
+}
+
+/* --- at the end --------------------------------------------------------------------------- */
+
+static void allow(struct node *n, uint8_t *want, uint64_t off, uint64_t len)
+{
+	memcpy(want + off, n->mem.cache + off, len);
+}
+
+/* Our own reads and receives changed what they were told to, and nothing beside it. */
+void workload_check_areas(struct node *n)
+{
+	const struct area *sink = &n->mem.area[AREA_SINK], *recv = &n->mem.area[AREA_RECV];
+	uint8_t *want = malloc(n->mem.size);
+
+	if (!want)
+		abort();
+	memcpy(want, n->mem.initial, n->mem.size);
+	for (unsigned i = 0; i < n->model.posted; i++) {
+		const struct op *op = &n->model.op[i];
+
+		if (op->kind == OP_READ)
+			allow(n, want, op->sink, op->len);
+	}
+	for (unsigned i = n->recv_completed; i < n->recv_posted; i++) {
+		const struct recv_slot *slot = &n->slot[i % NODE_SLOTS];
+
+		for (unsigned k = 0; k < slot->pieces; k++)
+			allow(n, want, slot->piece[k].off, slot->piece[k].len);
+	}
+	if (!sink->gone && memcmp(want + sink->off, n->mem.cache + sink->off, sink->len) != 0)
+		sim_violate(n->sim, "node %d: a Read wrote beside its sink", n->index);
+	if (!recv->gone && memcmp(want + recv->off, n->mem.cache + recv->off, recv->len) != 0)
+		sim_violate(n->sim, "node %d: a Send wrote beside its receive", n->index);
+	free(want);
+}
