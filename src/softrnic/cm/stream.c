@@ -45,7 +45,11 @@ static void cm_free_buffers(struct cm_stream *s)
 
 void cm_set_state(struct cm_stream *s, enum cm_state to, const char *why)
 {
-	assert(cm_successors[s->state] & 1u << to);
+	if (!(cm_successors[s->state] & 1u << to)) {
+		LOG_ERROR("stream %p: %s must not follow %s", (void *)s, cm_state_str(to),
+			  cm_state_str(s->state));
+		assert(!"illegal transition");
+	}
 	LOG_INFO("stream %p: %s -> %s (%s)", (void *)s, cm_state_str(s->state), cm_state_str(to),
 		 why);
 	s->state = to;

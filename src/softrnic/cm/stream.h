@@ -41,10 +41,10 @@ enum cm_state {
 enum cm_stream_event {
 	CM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	CM_EV_ESTABLISHED,
-	CM_EV_REJECTED,        /* by the peer, or refused by its host; status: -ECONNREFUSED */
+	CM_EV_REJECTED,        /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up: -ECONNRESET */
 	CM_EV_UNREACHABLE,     /* no answer in time; status: -ETIMEDOUT */
 	CM_EV_CONNECT_ERROR,   /* anything else before ESTABLISHED; status: -errno */
-	CM_EV_DISCONNECTED,    /* once, after ESTABLISHED */
+	CM_EV_DISCONNECTED,    /* once, after ESTABLISHED; or, disconnected right after accept, without it */
 	CM_EV_REDIAL,          /* initiator: close the LLP, dial again; a stricter peer (D3) */
 	CM_EV_DEAD,            /* responder: gone before the user saw a request */
 };
@@ -75,14 +75,19 @@ int cm_stream_new(const struct cm_config *cfg, struct cm_stream **out);
 void cm_stream_delete(struct cm_stream *s); /* the QP is not touched; detach it first */
 enum cm_state cm_stream_state(const struct cm_stream *s);
 const char *cm_state_str(enum cm_state state);
-/* The QP that gets the stream; set before connect or accept, NULL to detach. */
+/* The QP that gets the stream; set before connect or accept. NULL detaches it, which ends a stream
+ * in operation (DISCONNECTED, if that was not said yet). */
 void cm_stream_set_qp(struct cm_stream *s, struct qp *qp);
 /* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view. */
 const struct cm_params *cm_stream_remote(const struct cm_stream *s);
 /* What was agreed; valid from LIVE on. */
 const struct qp_stream *cm_stream_agreed(const struct cm_stream *s);
 
-/* User's wishes. 0 or -errno (-EINVAL: not in this state or a value out of range). */
+/*
+ * User's wishes. 0 or -errno (-EINVAL: not in this state or a value out of range). When the
+ * peer went away before its request was answered, accept gives -ECONNRESET and reject 0.
+ * Whoever drops a request must reject it: a peer that is hung up on instead dials again.
+ */
 int cm_stream_connect(struct cm_stream *s, const struct cm_params *params, uint64_t now); /* -> DIALING */
 int cm_stream_accept(struct cm_stream *s, const struct cm_params *params, uint32_t mss, uint64_t now);
 int cm_stream_reject(struct cm_stream *s, const void *pdata, uint8_t len, uint64_t now);

@@ -13,6 +13,7 @@
 #include "softrnic/cm/stream_impl.h"
 
 #define HOLD_NOTICE_NS NSEC_PER_SEC
+#define HOLD_BEGUN     0 /* a moment that has passed: cm_on_time() will know which it was */
 
 static void cm_fail_qp(struct cm_stream *s)
 {
@@ -53,11 +54,8 @@ void cm_stream_abort(struct cm_stream *s)
 	cm_set_state(s, CM_CLOSED, "abort");
 }
 
-/*
- * Draining, and the QP has nothing to send at the moment. The peer's FIN was left alone so
- * far, because what needs no answer could still go out.
- */
-void cm_on_tx_empty(struct cm_stream *s)
+/* The peer's FIN was left alone so far, because what needs no answer could still go out. */
+static void cm_on_drained(struct cm_stream *s)
 {
 	if (s->fin_in) {
 		if (s->started && s->qp)
@@ -86,16 +84,27 @@ static void cm_settle_closing(struct cm_stream *s)
 	cm_end(s, CM_EV_DISCONNECTED, 0);
 }
 
+static bool cm_is_held(const struct cm_stream *s)
+{
+	return s->agreed.hold_tx && !s->hold_explained && s->qp && !qp_has_received(s->qp) &&
+	       !qp_is_idle(s->qp);
+}
+
 /* A server that speaks first to a peer that must not be spoken to first: explain the silence. */
 static void cm_watch_hold(struct cm_stream *s, uint64_t now)
 {
-	bool held = s->agreed.hold_tx && !s->hold_explained && s->qp && !qp_has_received(s->qp) &&
-		    !qp_is_idle(s->qp);
-
-	if (!held)
+	if (!cm_is_held(s))
 		s->hold_notice = CLOCK_NEVER;
-	else if (s->hold_notice == CLOCK_NEVER)
+	else if (s->hold_notice == CLOCK_NEVER || s->hold_notice == HOLD_BEGUN)
 		s->hold_notice = cm_after(now, HOLD_NOTICE_NS);
+}
+
+void cm_on_tx_empty(struct cm_stream *s)
+{
+	if (s->state == CM_DRAINING)
+		cm_on_drained(s);
+	else if (s->state == CM_LIVE && s->hold_notice == CLOCK_NEVER && cm_is_held(s))
+		s->hold_notice = HOLD_BEGUN;
 }
 
 static void cm_settle_live(struct cm_stream *s, uint64_t now)

@@ -96,7 +96,7 @@ void cm_responder_settle(struct cm_stream *s, uint64_t now);
 /* stream_end.c */
 /* Look at the QP and at what is out and in: is it time for the next state? */
 void cm_settle(struct cm_stream *s, uint64_t now);
-/* DRAINING, and the QP has nothing to send at the moment. */
+/* There is nothing to send at the moment. */
 void cm_on_tx_empty(struct cm_stream *s);
 
 #endif

@@ -151,7 +151,7 @@ int cm_tx_gather(struct cm_stream *s, struct iovec iov[QP_TX_IOV])
 	if (cm_qp_sends(s))
 		n = qp_tx_gather(s->qp, iov);
 	s->tx_of_qp = n > 0;
-	if (n == 0 && s->state == CM_DRAINING)
+	if (n == 0)
 		cm_on_tx_empty(s);
 	return n;
 }
