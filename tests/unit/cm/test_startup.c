@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
+
 static struct link l;
 static struct cm_config a, b;
 
@@ -98,6 +100,46 @@ static void private_data_of_every_length_arrive(void **state)
 		assert_memory_equal(got->pdata, answer.pdata, got->pdata_len);
 		link_fini(&l);
 	}
+}
+
+static unsigned warnings;
+
+static void count_warnings(enum log_level level, const char *file, int line, const char *func,
+			   const char *text)
+{
+	warnings += level == LOG_LVL_WARNING;
+}
+
+/* A request goes to a peer that is not known yet; a reply is warned of only if it is not ours. */
+static void private_data_that_others_refuse_are_warned_of(void **state)
+{
+	static const struct {
+		uint8_t request, reply;
+		bool consent;
+		unsigned warnings;
+	} cases[] = {
+		{251, 251, false, 0},
+		{252, 0, true, 1},
+		{0, 252, true, 0},
+		{0, 252, false, 1},
+	};
+
+	log_set(count_warnings, LOG_LVL_WARNING);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct cm_params ask = params_with(cases[i].request, 1);
+		struct cm_params answer = params_with(cases[i].reply, 2);
+
+		warnings = 0;
+		a.offer_consent = cases[i].consent;
+		link_init(&l, &a, &b);
+		link_dial(&l, &ask);
+		assert_int_equal(cm_stream_accept(l.b.s, &answer, LINK_MSS, l.now), 0);
+		link_run(&l);
+		assert_state(&l.a, LIVE);
+		assert_int_equal(warnings, cases[i].warnings);
+		link_fini(&l);
+	}
+	log_set(NULL, LOG_LVL_OFF);
 }
 
 static void reject_carries_private_data_and_closes(void **state)
@@ -261,6 +303,7 @@ int main(void)
 		cmocka_unit_test_setup(consent_needs_both, reset),
 		cmocka_unit_test_setup(crc_is_used_when_either_side_wishes, reset),
 		cmocka_unit_test_setup(private_data_of_every_length_arrive, reset),
+		cmocka_unit_test_setup(private_data_that_others_refuse_are_warned_of, reset),
 		cmocka_unit_test_setup(reject_carries_private_data_and_closes, reset),
 		cmocka_unit_test_setup(reject_is_understood_by_every_kind_of_initiator, reset),
 		cmocka_unit_test_setup(a_rejecting_responder_does_not_wait_for_ever, reset),
