@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recorder_main.c -- the recorder as a program: PORT FIRST. After every acknowledgement it puts
+ * the count of acknowledged records on its standard output, 8 bytes each, before it goes on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "recorder.h"
+#include "system/lib/proc.h"
+
+int main(int argc, char *argv[])
+{
+	static struct recorder r;
+	int ret;
+
+	proc_die_with_parent();
+	if (argc != 3)
+		return 2;
+	ret = recorder_open(&r, strtoull(argv[2], NULL, 10));
+	if (!ret)
+		ret = client_connect(&r.client, argv[1], NULL);
+	while (!ret) {
+		ret = recorder_step(&r);
+		if (!ret && write(STDOUT_FILENO, &r.acked, sizeof(r.acked)) != sizeof(r.acked))
+			break;
+	}
+	fprintf(stderr, "recorder: %d (%s) after %llu records\n", ret, rpma_err_2str(ret),
+		(unsigned long long)r.acked);
+	return 1;
+}

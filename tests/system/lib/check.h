@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check.h -- what every system test wants from cmocka, and how it says that it cannot run. */
+#ifndef SYSTEM_CHECK_H
+#define SYSTEM_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <librpma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIB          (1ul << 20)
+
+/* ctest's SKIP_RETURN_CODE of these tests */
+#define SKIPPED 77
+
+/* A sanitizer's build: slower by an order of magnitude, and with a memory use of its own. */
+#ifndef SYSTEM_SANITIZED
+#define SYSTEM_SANITIZED 0
+#endif
+
+/* The call must succeed; the message names it. */
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		int ok_ret_ = (call);                                                              \
+		if (ok_ret_)                                                                       \
+			fail_msg("%s: %d (%s)", #call, ok_ret_, rpma_err_2str(ok_ret_));           \
+	} while (0)
+
+static inline void need_root(const char *what)
+{
+	if (geteuid() == 0)
+		return;
+	printf("skipped: %s needs root\n", what);
+	exit(SKIPPED);
+}
+
+/* A number from the environment, so that a soak can ask for more of the same. */
+static inline unsigned env_or(const char *name, unsigned dflt)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? (unsigned)strtoul(s, NULL, 10) : dflt;
+}
+
+#endif

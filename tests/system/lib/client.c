@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+
+#define DESC_SIZE 21
+#define ADDR      "127.0.0.1"
+#define USAGE_ALL 0xff
+
+int client_open(struct client *c, size_t size)
+{
+	struct ibv_context *ctx;
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	c->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (c->buf == MAP_FAILED)
+		return RPMA_E_NOMEM;
+	c->size = size;
+	ret = rpma_utils_get_ibv_context(ADDR, RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx);
+	if (!ret)
+		ret = rpma_peer_new(ctx, &c->peer);
+	if (!ret)
+		ret = rpma_conn_cfg_new(&c->cfg);
+	if (!ret)
+		ret = rpma_mr_reg(c->peer, c->buf, size, USAGE_ALL, &c->mr);
+	return ret;
+}
+
+void client_close(struct client *c)
+{
+	client_disconnect(c);
+	rpma_mr_dereg(&c->mr);
+	rpma_conn_cfg_delete(&c->cfg);
+	rpma_peer_delete(&c->peer);
+	if (c->size)
+		munmap(c->buf, c->size);
+	c->size = 0;
+}
+
+static int fd_wait(int fd, uint64_t end)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	uint64_t now = clock_now_ns();
+
+	if (now >= end)
+		return CLIENT_TIMEOUT;
+	return poll(&pfd, 1, (int)((end - now) / NSEC_PER_MS) + 1) > 0 ? 0 : CLIENT_TIMEOUT;
+}
+
+int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
+	int fd, ret = rpma_conn_get_event_fd(conn, &fd);
+
+	if (!ret)
+		ret = fd_wait(fd, end);
+	return ret ? ret : rpma_conn_next_event(conn, event);
+}
+
+int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
+	int fd, ret;
+
+	while ((ret = rpma_cq_get_wc(cq, 1, wc, NULL)) == RPMA_E_NO_COMPLETION) {
+		ret = rpma_cq_get_fd(cq, &fd);
+		if (!ret)
+			ret = fd_wait(fd, end);
+		if (!ret)
+			ret = rpma_cq_wait(cq);
+		if (ret)
+			return ret;
+	}
+	return ret;
+}
+
+static int take_descriptors(struct client *c)
+{
+	struct rpma_conn_private_data pdata;
+	int ret = rpma_conn_get_private_data(c->conn, &pdata);
+
+	for (c->n_at = 0; !ret && (c->n_at + 1) * DESC_SIZE <= pdata.len; c->n_at++) {
+		ret = rpma_mr_remote_from_descriptor((char *)pdata.ptr + c->n_at * DESC_SIZE,
+						     DESC_SIZE, &c->at[c->n_at]);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
+		      enum rpma_conn_event *event)
+{
+	int ret = rpma_conn_req_connect(req, NULL, &c->conn);
+
+	if (!ret)
+		ret = client_wait_event(c->conn, event, 2 * CLIENT_WAIT_MS);
+	if (!ret && *event != RPMA_CONN_ESTABLISHED)
+		ret = RPMA_E_PROVIDER;
+	if (!ret)
+		ret = rpma_conn_get_cq(c->conn, &c->cq);
+	if (!ret)
+		ret = take_descriptors(c);
+	if (ret)
+		client_drop(c);
+	return ret;
+}
+
+int client_connect(struct client *c, const char *port, enum rpma_conn_event *event)
+{
+	enum rpma_conn_event ignored = RPMA_CONN_UNDEFINED;
+	struct rpma_conn_req *req;
+	int ret = rpma_conn_req_new(c->peer, ADDR, port, c->cfg, &req);
+
+	return ret ? ret : client_connect_as(c, port, &req, event ? event : &ignored);
+}
+
+void client_drop(struct client *c)
+{
+	rpma_conn_delete(&c->conn);
+	while (c->n_at > 0)
+		rpma_mr_remote_delete(&c->at[--c->n_at]);
+	c->cq = NULL;
+}
+
+void client_disconnect(struct client *c)
+{
+	enum rpma_conn_event event;
+
+	if (c->conn && !rpma_conn_disconnect(c->conn))
+		client_wait_event(c->conn, &event, CLIENT_WAIT_MS);
+	client_drop(c);
+}
+
+static int outcome(struct client *c, int ret, struct ibv_wc *wc)
+{
+	struct ibv_wc own;
+
+	if (!wc)
+		wc = &own;
+	if (!ret)
+		ret = client_wait_wc(c->cq, wc, CLIENT_WAIT_MS);
+	return !ret && wc->status != IBV_WC_SUCCESS ? RPMA_E_UNKNOWN : ret;
+}
+
+int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
+{
+	return outcome(c,
+		       rpma_write(c->conn, c->at[region], at, c->mr, 0, len,
+				  RPMA_F_COMPLETION_ALWAYS, NULL),
+		       wc);
+}
+
+int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
+{
+	return outcome(c,
+		       rpma_read(c->conn, c->mr, 0, c->at[region], at, len,
+				 RPMA_F_COMPLETION_ALWAYS, NULL),
+		       wc);
+}
+
+int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
+		 struct ibv_wc *wc)
+{
+	return outcome(
+		c,
+		rpma_flush(c->conn, c->at[region], at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL),
+		wc);
+}
+
+int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
+{
+	int ret = rpma_write(c->conn, c->at[region], at, c->mr, 0, len, RPMA_F_COMPLETION_ON_ERROR,
+			     NULL);
+
+	return ret ? ret : client_flush(c, region, at, len, RPMA_FLUSH_TYPE_PERSISTENT, wc);
+}
+
+int client_echo(struct client *c, size_t len)
+{
+	size_t half = c->size / 2;
+	struct ibv_wc wc;
+	int ret = rpma_recv(c->conn, c->mr, half, len, NULL);
+
+	memset(c->buf + half, 0, len);
+	if (!ret)
+		ret = rpma_send(c->conn, c->mr, 0, len, RPMA_F_COMPLETION_ALWAYS, NULL);
+	for (int i = 0; !ret && i < 2; i++)
+		ret = outcome(c, 0, &wc);
+	if (!ret && memcmp(c->buf, c->buf + half, len) != 0)
+		ret = RPMA_E_UNKNOWN;
+	return ret;
+}

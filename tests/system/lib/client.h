@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.h -- an initiator on the public API, with a time limit on everything it waits for.
+ *
+ * Functions return 0, a librpma error, or CLIENT_TIMEOUT; they never assert, as some callers are
+ * no test programs.
+ */
+#ifndef SYSTEM_CLIENT_H
+#define SYSTEM_CLIENT_H
+
+#include <librpma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLIENT_TIMEOUT     1
+#define CLIENT_WAIT_MS     10000
+#define CLIENT_REGIONS_MAX 12 /* descriptors that fit a reply's private data */
+
+#define WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
+
+struct client {
+	struct rpma_peer *peer;
+	struct rpma_conn_cfg *cfg;
+	uint8_t *buf; /* own memory, registered for everything */
+	size_t size;
+	struct rpma_mr_local *mr;
+
+	struct rpma_conn *conn; /* NULL: not connected */
+	struct rpma_cq *cq;
+	struct rpma_mr_remote *at[CLIENT_REGIONS_MAX]; /* the target's regions */
+	int n_at;
+};
+
+/* The device, and a buffer of that size. */
+int client_open(struct client *c, size_t size);
+void client_close(struct client *c);
+
+/* The first: RPMA_E_PROVIDER when the outcome is not ESTABLISHED (which it was is in *event). */
+int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
+void client_disconnect(struct client *c); /* in good order; also after a loss */
+void client_drop(struct client *c);       /* without a word */
+
+/* One more connection of the same client's peer, queues after cfg; for those who hold many. */
+int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
+		      enum rpma_conn_event *event);
+
+int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms);
+int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms);
+
+/*
+ * One operation, and its completion: 0 when it succeeded, RPMA_E_UNKNOWN when it did not and
+ * *wc says why. wc may be NULL.
+ */
+int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
+int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
+int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
+		 struct ibv_wc *wc);
+/* A write that completes silently, and a flush to persistence behind it. */
+int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
+/* Send the first len bytes of the buffer, and get the echo into the buffer's second half. */
+int client_echo(struct client *c, size_t len);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * proc.h -- other processes of a test: started from a program, spoken to in lines, ended by
+ * their id. They are told to die with the test, so that a failed one leaves nothing behind.
+ */
+#ifndef SYSTEM_PROC_H
+#define SYSTEM_PROC_H
+
+#include <sys/types.h>
+
+struct proc {
+	pid_t pid; /* 0: none */
+	int in;    /* its standard input */
+	int out;   /* its standard output */
+	char line[1024];
+	size_t have; /* bytes behind the line that was given out last */
+	char more[1024];
+};
+
+/* envs: "NAME=value" strings for it alone, or NULL. 0 or -errno. */
+int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
+
+/* Its next line, without the newline; NULL when none comes in time, or it has gone. */
+const char *proc_line(struct proc *p, int timeout_ms);
+
+/* Send a line, and get the answer. */
+const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void proc_signal(struct proc *p, int sig);
+
+/* Wait for its end: its wait status, or -ETIMEDOUT. */
+int proc_wait(struct proc *p, int timeout_ms);
+
+/* SIGKILL, and reap. */
+void proc_kill(struct proc *p);
+
+/* Close its standard input, after which it ends by itself: its wait status. Killed when late. */
+int proc_finish(struct proc *p);
+
+/* For the started program: die with the one that started us. */
+void proc_die_with_parent(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* remote.h -- the target as a process of its own, and writers that keep it busy. */
+#ifndef SYSTEM_REMOTE_H
+#define SYSTEM_REMOTE_H
+
+#include "system/lib/proc.h"
+
+struct remote {
+	struct proc proc;
+	char port[8];
+};
+
+/* Start the target with these regions (see target_main.c), and wait until it listens. */
+int remote_start(struct remote *r, const char *program, const char *const regions[],
+		 const char *const envs[]);
+/* How many connections it has now; -1: it does not answer. */
+int remote_conns(struct remote *r);
+/* Until it has that many; 0, or -ETIMEDOUT. */
+int remote_wait_conns(struct remote *r, int n, int timeout_ms);
+
+/*
+ * Start a process that writes to the target's regions until it is stopped, over that many
+ * connections, and connects again whenever one ends.
+ */
+int writer_start(struct proc *p, const char *program, const char *port, int conns,
+		 const char *const envs[]);
+
+/* What a writer has done so far. */
+struct writer_stat {
+	unsigned long writes, flushes, failures, connects;
+};
+int writer_ask(struct proc *p, struct writer_stat *stat);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * traffic.h -- writes of all sizes, one after the other, over a client's connection, several
+ * under way; with a flush now and then. Deterministic from its seed.
+ */
+#ifndef SYSTEM_TRAFFIC_H
+#define SYSTEM_TRAFFIC_H
+
+#include "system/lib/client.h"
+
+struct traffic {
+	struct client client;
+	const char *port;
+	uint64_t seed;
+	int under_way; /* writes without their completion */
+	bool broken;   /* connect anew */
+	uint64_t retry_at;
+	unsigned long writes, flushes, failures, connects;
+};
+
+int traffic_open(struct traffic *t, const char *port, uint64_t seed);
+void traffic_close(struct traffic *t);
+/* Post what fits, and collect what is done, without waiting. */
+void traffic_step(struct traffic *t);
+/* The descriptor that becomes readable with the next completion, or -1. */
+int traffic_fd(const struct traffic *t);
+
+#endif
