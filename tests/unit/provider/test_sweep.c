@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_sweep.c -- a whole life of librpma over the software RNIC, both sides in this thread, again
+ * and again; each time one more of the provider's calls fails. Nothing hangs, nothing stays behind.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/unit.h"
+#include "librpma.h"
+#include "provider/fault.h"
+
+#define ADDR       "127.0.0.1"
+#define THEN(call) ret = ret ? ret : (call)
+
+enum { SIZE = 4096, CALLS_MAX = 300 };
+
+struct life {
+	struct rpma_peer *peer;
+	struct rpma_mr_local *mr;
+	struct rpma_mr_remote *remote;
+	struct rpma_srq *srq;
+	struct rpma_ep *ep;
+	struct rpma_conn_cfg *cfg;
+	struct rpma_conn_req *out, *in;
+	struct rpma_conn *active, *passive;
+};
+
+static char memory[SIZE];
+static char port[8];
+
+static int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The engine closes sockets a moment later, from its own thread. */
+static int open_fds_when_settled(int wanted)
+{
+	int n = open_fds();
+
+	for (int ms = 0; ms < 5000 && n > wanted; ms++) {
+		usleep(1000);
+		n = open_fds();
+	}
+	return n;
+}
+
+static int expect_event(struct rpma_conn *conn, enum rpma_conn_event wanted)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	int ret = rpma_conn_next_event(conn, &event);
+
+	return ret ? ret : event == wanted ? 0 : RPMA_E_UNKNOWN;
+}
+
+static int make_objects(struct life *l)
+{
+	struct ibv_context *ctx = NULL;
+	int ret = 0, odp;
+
+	THEN(rpma_utils_get_ibv_context(ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	THEN(rpma_utils_ibv_context_is_odp_capable(ctx, &odp));
+	THEN(rpma_peer_new(ctx, &l->peer));
+	THEN(rpma_mr_reg(l->peer, memory, SIZE, 0xff, &l->mr));
+	THEN(rpma_mr_advise(l->mr, 0, SIZE, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0));
+	THEN(rpma_srq_new(l->peer, NULL, &l->srq));
+	THEN(rpma_srq_recv(l->srq, l->mr, 0, 8, NULL));
+	THEN(rpma_conn_cfg_new(&l->cfg));
+	THEN(rpma_conn_cfg_set_rcq_size(l->cfg, 4));
+	THEN(rpma_conn_cfg_set_compl_channel(l->cfg, true));
+	return ret;
+}
+
+static int connect_both(struct life *l)
+{
+	struct rpma_conn_private_data pdata;
+	unsigned char desc[21];
+	int ret = 0;
+
+	THEN(rpma_mr_get_descriptor(l->mr, desc));
+	pdata = (struct rpma_conn_private_data){desc, sizeof(desc)};
+	THEN(rpma_mr_remote_from_descriptor(desc, sizeof(desc), &l->remote));
+	THEN(rpma_ep_listen(l->peer, ADDR, port, &l->ep));
+	THEN(rpma_conn_req_new(l->peer, ADDR, port, l->cfg, &l->out));
+	THEN(rpma_conn_req_recv(l->out, l->mr, 0, 8, NULL));
+	THEN(rpma_conn_req_connect(&l->out, NULL, &l->active));
+	THEN(rpma_ep_next_conn_req(l->ep, NULL, &l->in));
+	THEN(rpma_conn_req_connect(&l->in, &pdata, &l->passive));
+	THEN(expect_event(l->active, RPMA_CONN_ESTABLISHED));
+	THEN(expect_event(l->passive, RPMA_CONN_ESTABLISHED));
+	return ret;
+}
+
+static int transfer(struct life *l)
+{
+	struct rpma_cq *cq = NULL;
+	struct ibv_wc wc;
+	bool is_rcq;
+	int ret = 0;
+
+	THEN(rpma_recv(l->active, l->mr, 0, 8, NULL));
+	THEN(rpma_write(l->active, l->remote, 64, l->mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	THEN(rpma_flush(l->active, l->remote, 64, 64, RPMA_FLUSH_TYPE_VISIBILITY,
+			RPMA_F_COMPLETION_ALWAYS, NULL));
+	THEN(rpma_conn_wait(l->active, 0, &cq, &is_rcq));
+	THEN(rpma_cq_get_wc(cq, 1, &wc, NULL));
+	THEN(rpma_conn_disconnect(l->active));
+	THEN(expect_event(l->active, RPMA_CONN_CLOSED));
+	return ret;
+}
+
+/* Every pointer is NULL afterwards, whatever failed. */
+static int release(struct life *l)
+{
+	int ret = rpma_conn_req_delete(&l->out);
+
+	ret |= rpma_conn_req_delete(&l->in);
+	ret |= rpma_conn_delete(&l->active);
+	ret |= rpma_conn_delete(&l->passive);
+	ret |= rpma_ep_shutdown(&l->ep);
+	ret |= rpma_conn_cfg_delete(&l->cfg);
+	ret |= rpma_srq_delete(&l->srq);
+	ret |= rpma_mr_remote_delete(&l->remote);
+	ret |= rpma_mr_dereg(&l->mr);
+	ret |= rpma_peer_delete(&l->peer);
+	assert_true(!l->out && !l->in && !l->active && !l->passive && !l->ep && !l->srq && !l->mr &&
+		    !l->peer);
+	return ret;
+}
+
+static int live_once(void)
+{
+	struct life l = {0};
+	int ret = 0;
+
+	THEN(make_objects(&l));
+	THEN(connect_both(&l));
+	THEN(transfer(&l));
+	/* Not THEN: it must be done in any case. */
+	return release(&l) | ret;
+}
+
+/* A port that is free now; each life listens on it again. */
+static void find_port(void)
+{
+	int ret = -1;
+
+	for (int i = 0; i < 50 && ret; i++) {
+		snprintf(port, sizeof(port), "%d", 15000 + (getpid() + i * 11) % 15000);
+		ret = live_once();
+	}
+	assert_int_equal(ret, 0);
+}
+
+/* Fails the nth call; false when a life has no more so many. */
+static bool fail_call(unsigned int nth, int fds)
+{
+	bool fired;
+	int ret;
+
+	fault_arm("*", nth, EIO);
+	ret = live_once();
+	fired = fault_fired();
+	fault_disarm();
+	if (fired && !ret)
+		fail_msg("call %u failed and nobody said so", nth);
+	if (!fired && ret)
+		fail_msg("no call failed at %u, but a life did", nth);
+	if (open_fds_when_settled(fds) > fds)
+		fail_msg("failing call %u left %d descriptors open", nth, open_fds() - fds);
+	return fired;
+}
+
+static void whatever_call_fails_nothing_hangs_or_stays_behind(void **state)
+{
+	unsigned int nth = 0;
+	int fds;
+
+	find_port();
+	usleep(200000);
+	fds = open_fds();
+	while (fail_call(++nth, fds))
+		assert_in_range(nth, 1, CALLS_MAX);
+	/* A life is some dozens of calls; fewer would mean that it stopped early. */
+	assert_in_range(nth, 50, CALLS_MAX);
+	assert_int_equal(live_once(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whatever_call_fails_nothing_hangs_or_stays_behind),
+	};
+
+	setenv("RPMA_PROVIDER", "fault", 1);
+	setenv("RPMA_FAULT_INNER", "softrnic", 1);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
+	return cmocka_run_group_tests_name("faults over the software RNIC", tests, NULL, NULL);
+}
