@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_srq.c -- receives shared by several connections. */
+#include "duo.h"
+
+#define CONNS 4
+#define SLOT  128
+
+/* Four clients, whose server ends take their receives from one queue. */
+struct star {
+	struct duo d;
+	struct rpma_srq *srq;
+	struct rpma_conn_cfg *cfg;
+	struct rpma_conn *cli[CONNS], *srv[CONNS];
+	uint32_t qp_num[CONNS];
+};
+
+static void star_open(struct star *s, uint32_t srq_rcq_size, uint32_t conn_rcq_size)
+{
+	struct rpma_srq_cfg *srq_cfg;
+	struct duo_opts opts = {0};
+
+	memset(s, 0, sizeof(*s));
+	duo_listen(&s->d, NULL);
+	s->d.cli_buf = duo_map(DUO_BUF);
+	s->d.srv_buf = duo_map(DUO_BUF);
+	s->d.cli_mr = duo_reg(&s->d, s->d.cli_buf, DUO_BUF);
+	s->d.srv_mr = duo_reg(&s->d, s->d.srv_buf, DUO_BUF);
+	OK(rpma_srq_cfg_new(&srq_cfg));
+	OK(rpma_srq_cfg_set_rcq_size(srq_cfg, srq_rcq_size));
+	OK(rpma_srq_new(s->d.peer, srq_cfg, &s->srq));
+	OK(rpma_srq_cfg_delete(&srq_cfg));
+	s->cfg = duo_cfg(0, conn_rcq_size, 0, 0);
+	OK(rpma_conn_cfg_set_srq(s->cfg, s->srq));
+	opts.srv_cfg = s->cfg;
+	for (int i = 0; i < CONNS; i++) {
+		duo_connect(&s->d, &opts, &s->cli[i], &s->srv[i]);
+		OK(rpma_conn_get_qp_num(s->srv[i], &s->qp_num[i]));
+	}
+}
+
+static void star_close(struct star *s)
+{
+	for (int i = 0; i < CONNS; i++) {
+		OK(rpma_conn_disconnect(s->cli[i]));
+		duo_expect_event(s->srv[i], RPMA_CONN_CLOSED);
+		OK(rpma_conn_delete(&s->srv[i]));
+		OK(rpma_conn_delete(&s->cli[i]));
+	}
+	OK(rpma_conn_cfg_delete(&s->cfg));
+	OK(rpma_srq_delete(&s->srq));
+	duo_close(&s->d);
+}
+
+static void star_send(struct star *s, int i)
+{
+	uint8_t *src = s->d.cli_buf + i * SLOT;
+
+	memset(src, 'A' + i, SLOT);
+	OK(rpma_send(s->cli[i], s->d.cli_mr, (size_t)i * SLOT, SLOT, RPMA_F_COMPLETION_ON_ERROR,
+		     NULL));
+}
+
+/* A receive completion names its buffer and the connection it came from. */
+static void star_check(struct star *s, const struct ibv_wc *wc, int *from)
+{
+	const uint8_t *slot = (const uint8_t *)(uintptr_t)wc->wr_id;
+	int i;
+
+	assert_int_equal(wc->status, IBV_WC_SUCCESS);
+	assert_int_equal(wc->opcode, IBV_WC_RECV);
+	assert_int_equal(wc->byte_len, SLOT);
+	for (i = 0; i < CONNS && s->qp_num[i] != wc->qp_num; i++)
+		;
+	assert_in_range(i, 0, CONNS - 1);
+	assert_int_equal(slot[0], 'A' + i);
+	assert_int_equal(slot[SLOT - 1], 'A' + i);
+	from[i]++;
+}
+
+static void post_shared(struct star *s, size_t slot)
+{
+	OK(rpma_srq_recv(s->srq, s->d.srv_mr, slot * SLOT, SLOT, s->d.srv_buf + slot * SLOT));
+}
+
+static void four_connections_share_receives_and_their_queue(void **state)
+{
+	int from[CONNS] = {0};
+	struct rpma_cq *rcq;
+	struct ibv_wc wc;
+	struct star s;
+
+	star_open(&s, 20, 0);
+	OK(rpma_srq_get_rcq(s.srq, &rcq));
+	assert_non_null(rcq);
+	for (size_t i = 0; i < 3 * CONNS; i++)
+		post_shared(&s, i);
+	for (int i = 0; i < 3 * CONNS; i++)
+		star_send(&s, i % CONNS);
+	for (int i = 0; i < 3 * CONNS; i++) {
+		duo_cq_wait_wc(rcq, &wc);
+		star_check(&s, &wc, from);
+	}
+	for (int i = 0; i < CONNS; i++)
+		assert_int_equal(from[i], 3);
+	star_close(&s);
+}
+
+/* Without a receive at hand every connection waits, and goes on when one is posted. */
+static void posted_receives_wake_waiting_connections(void **state)
+{
+	int from[CONNS] = {0};
+	struct rpma_cq *rcq;
+	struct ibv_wc wc;
+	struct star s;
+
+	star_open(&s, 20, 0);
+	OK(rpma_srq_get_rcq(s.srq, &rcq));
+	for (int i = 0; i < CONNS; i++)
+		star_send(&s, i);
+	duo_sleep_ms(20);
+	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	for (size_t i = 0; i < CONNS; i++) {
+		post_shared(&s, i);
+		duo_cq_wait_wc(rcq, &wc);
+		star_check(&s, &wc, from);
+	}
+	for (int i = 0; i < CONNS; i++)
+		assert_int_equal(from[i], 1);
+	star_close(&s);
+}
+
+/* A shared receive queue without a completion queue: the connection's own are used. */
+static void completions_go_to_the_connections_when_the_srq_has_no_queue(void **state)
+{
+	for (uint32_t rcq_size = 0; rcq_size <= 10; rcq_size += 10) {
+		int from[CONNS] = {0};
+		struct rpma_cq *cq;
+		struct ibv_wc wc;
+		struct star s;
+
+		star_open(&s, 0, rcq_size);
+		OK(rpma_srq_get_rcq(s.srq, &cq));
+		assert_null(cq);
+		for (int i = 0; i < CONNS; i++) {
+			post_shared(&s, (size_t)i);
+			star_send(&s, i);
+			if (rcq_size)
+				OK(rpma_conn_get_rcq(s.srv[i], &cq));
+			else
+				OK(rpma_conn_get_cq(s.srv[i], &cq));
+			duo_cq_wait_wc(cq, &wc);
+			star_check(&s, &wc, from);
+			assert_int_equal(from[i], 1);
+		}
+		star_close(&s);
+	}
+}
+
+static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
+{
+	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_req *req = NULL;
+	struct rpma_srq *srq;
+	struct duo d = {0};
+
+	duo_listen(&d, NULL);
+	OK(rpma_srq_new(d.peer, NULL, &srq)); /* has its own by default */
+	OK(rpma_conn_cfg_set_srq(cfg, srq));
+	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
+	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req), RPMA_E_INVAL);
+	assert_null(req);
+	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
+	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
+	duo_expect_event(d.cli, RPMA_CONN_REJECTED); /* it is not left hanging */
+	OK(rpma_conn_delete(&d.cli));
+	OK(rpma_conn_cfg_delete(&cfg));
+	OK(rpma_srq_delete(&srq));
+	duo_close(&d);
+}
+
+static void full_srq_is_an_error_that_passes(void **state)
+{
+	int from[CONNS] = {0}, ret = 0;
+	struct rpma_cq *rcq;
+	struct ibv_wc wc;
+	struct star s;
+	size_t n = 0;
+
+	star_open(&s, 20, 0);
+	OK(rpma_srq_get_rcq(s.srq, &rcq));
+	while (n < 100) {
+		ret = rpma_srq_recv(s.srq, s.d.srv_mr, n * SLOT, SLOT, s.d.srv_buf + n * SLOT);
+		if (ret)
+			break;
+		n++;
+	}
+	assert_int_equal(ret, RPMA_E_PROVIDER);
+	assert_in_range(n, 20, 99);
+	star_send(&s, 0);
+	duo_cq_wait_wc(rcq, &wc);
+	star_check(&s, &wc, from);
+	post_shared(&s, n);
+	star_close(&s);
+}
+
+static void one_connection_in_error_leaves_the_others_alone(void **state)
+{
+	int from[CONNS] = {0};
+	struct rpma_cq *rcq;
+	struct ibv_wc wc;
+	struct star s;
+
+	star_open(&s, 20, 0);
+	OK(rpma_srq_get_rcq(s.srq, &rcq));
+	post_shared(&s, 0);
+	post_shared(&s, 1);
+	OK(rpma_conn_delete(&s.cli[0]));
+	duo_expect_event(s.srv[0], RPMA_CONN_CLOSED);
+	/* The receives are the queue's, not the connection's: they are not flushed. */
+	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	for (int i = 1; i < 3; i++) {
+		star_send(&s, i);
+		duo_cq_wait_wc(rcq, &wc);
+		star_check(&s, &wc, from);
+	}
+	OK(rpma_conn_delete(&s.srv[0]));
+	duo_connect(&s.d, NULL, &s.cli[0], &s.srv[0]);
+	star_close(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(four_connections_share_receives_and_their_queue),
+		cmocka_unit_test(posted_receives_wake_waiting_connections),
+		cmocka_unit_test(completions_go_to_the_connections_when_the_srq_has_no_queue),
+		cmocka_unit_test(srq_with_queue_and_shared_channel_exclude_each_other),
+		cmocka_unit_test(full_srq_is_an_error_that_passes),
+		cmocka_unit_test(one_connection_in_error_leaves_the_others_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
