@@ -103,6 +103,26 @@ size_t side_take(struct side *from, void *buf, size_t max)
 	return n;
 }
 
+struct mpa_start side_next_frame(struct side *from)
+{
+	uint8_t frame[MPA_START_MAX];
+	size_t len = side_take(from, frame, sizeof(frame));
+	struct mpa_start start;
+	const uint8_t *pdata;
+
+	assert_int_equal(mpa_start_decode(frame, len, &start, &pdata), (int)len);
+	return start;
+}
+
+void side_feed_frame(struct side *to, const struct mpa_start *start)
+{
+	uint8_t frame[MPA_START_MAX], zeros[MPA_PD_MAX] = {0};
+	int len = mpa_start_encode(frame, sizeof(frame), start, zeros);
+
+	assert_true(len > 0);
+	side_feed(to, frame, (size_t)len);
+}
+
 static bool side_tx(struct side *side)
 {
 	struct iovec iov[QP_TX_IOV];

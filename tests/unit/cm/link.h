@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "softrnic/cm/stream.h"
+#include "softrnic/proto/mpa.h"
 
 #define PIPE_SIZE   (1u << 17)
 #define LINK_MSS    1448
@@ -62,6 +63,10 @@ void side_feed(struct side *to, const void *bytes, size_t len);
 void side_feed_fin(struct side *to);
 /* All that `from` has sent so far, at most max. */
 size_t side_take(struct side *from, void *buf, size_t max);
+
+/* A whole start-up frame that `from` has sent; one for `to`, its private data being zeros. */
+struct mpa_start side_next_frame(struct side *from);
+void side_feed_frame(struct side *to, const struct mpa_start *start);
 
 /* Queue pairs. Call before link_run(). */
 void side_add_qp(struct side *side);
