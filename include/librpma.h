@@ -36,14 +36,14 @@ extern "C" {
 
 /* Results */
 
-#define RPMA_E_UNKNOWN	       (-100000) /* nobody said why */
-#define RPMA_E_NOSUPP	       (-100001) /* not supported, by this end or by the other */
-#define RPMA_E_PROVIDER	       (-100002) /* the RDMA provider failed; the log says which call */
-#define RPMA_E_NOMEM	       (-100003) /* out of memory */
-#define RPMA_E_INVAL	       (-100004) /* an argument is wrong */
+#define RPMA_E_UNKNOWN         (-100000) /* nobody said why */
+#define RPMA_E_NOSUPP          (-100001) /* not supported, by this end or by the other */
+#define RPMA_E_PROVIDER        (-100002) /* the RDMA provider failed; the log says which call */
+#define RPMA_E_NOMEM           (-100003) /* out of memory */
+#define RPMA_E_INVAL           (-100004) /* an argument is wrong */
 #define RPMA_E_NO_COMPLETION   (-100005) /* the completion queue is empty */
-#define RPMA_E_NO_EVENT	       (-100006) /* no event is pending */
-#define RPMA_E_AGAIN	       (-100007) /* try again */
+#define RPMA_E_NO_EVENT        (-100006) /* no event is pending */
+#define RPMA_E_AGAIN           (-100007) /* try again */
 #define RPMA_E_SHARED_CHANNEL  (-100008) /* this queue's channel is shared: rpma_conn_wait() */
 #define RPMA_E_NOT_SHARED_CHNL (-100009) /* there is no shared channel: rpma_cq_wait() */
 
@@ -99,14 +99,14 @@ int rpma_peer_delete(struct rpma_peer **peer_ptr);
 struct rpma_mr_local;  /* memory of this process, registered */
 struct rpma_mr_remote; /* what the other end said about one of its regions */
 
-#define RPMA_MR_USAGE_READ_SRC		    (1 << 0)
-#define RPMA_MR_USAGE_READ_DST		    (1 << 1)
-#define RPMA_MR_USAGE_WRITE_SRC		    (1 << 2)
-#define RPMA_MR_USAGE_WRITE_DST		    (1 << 3)
+#define RPMA_MR_USAGE_READ_SRC              (1 << 0)
+#define RPMA_MR_USAGE_READ_DST              (1 << 1)
+#define RPMA_MR_USAGE_WRITE_SRC             (1 << 2)
+#define RPMA_MR_USAGE_WRITE_DST             (1 << 3)
 #define RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY (1 << 4)
 #define RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT (1 << 5)
-#define RPMA_MR_USAGE_SEND		    (1 << 6)
-#define RPMA_MR_USAGE_RECV		    (1 << 7)
+#define RPMA_MR_USAGE_SEND                  (1 << 6)
+#define RPMA_MR_USAGE_RECV                  (1 << 7)
 
 /*
  * Register size bytes at ptr for the uses in `usage` (an OR of RPMA_MR_USAGE_*, not 0). The memory
@@ -212,7 +212,7 @@ enum rpma_conn_event {
 	RPMA_CONN_UNDEFINED = -1,
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended in good order */
-	RPMA_CONN_LOST,	       /* broken */
+	RPMA_CONN_LOST,        /* broken */
 	RPMA_CONN_REJECTED,    /* the other end said no, or nobody listens there */
 	RPMA_CONN_UNREACHABLE  /* no answer in time */
 };
@@ -380,7 +380,7 @@ enum rpma_log_level {
 };
 
 enum rpma_log_threshold {
-	RPMA_LOG_THRESHOLD,	/* what is logged at all; default: WARNING */
+	RPMA_LOG_THRESHOLD,     /* what is logged at all; default: WARNING */
 	RPMA_LOG_THRESHOLD_AUX, /* what the default function writes to stderr too; default: none */
 	RPMA_LOG_THRESHOLD_MAX
 };

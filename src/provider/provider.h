@@ -22,78 +22,79 @@
  *   NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value    VOID: it cannot fail
  *   NEG_REL, ERR_REL: the same, of calls that release or acknowledge
  */
+/* clang-format off */
 #define PROVIDER_CM_CALLS(X)                                                                       \
 	X(struct rdma_event_channel *, create_event_channel, (void), (), NUL)                      \
-	X(void, destroy_event_channel, (struct rdma_event_channel * ch), (ch), VOID)               \
-	X(int, get_cm_event, (struct rdma_event_channel * ch, struct rdma_cm_event * *ev),         \
+	X(void, destroy_event_channel, (struct rdma_event_channel *ch), (ch), VOID)                \
+	X(int, get_cm_event, (struct rdma_event_channel *ch, struct rdma_cm_event **ev),           \
 	  (ch, ev), NEG)                                                                           \
-	X(int, ack_cm_event, (struct rdma_cm_event * ev), (ev), NEG_REL)                           \
+	X(int, ack_cm_event, (struct rdma_cm_event *ev), (ev), NEG_REL)                            \
 	X(int, create_id,                                                                          \
-	  (struct rdma_event_channel * ch, struct rdma_cm_id * *id, void *context,                 \
+	  (struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,                   \
 	   enum rdma_port_space ps),                                                               \
 	  (ch, id, context, ps), NEG)                                                              \
-	X(int, destroy_id, (struct rdma_cm_id * id), (id), NEG_REL)                                \
-	X(int, migrate_id, (struct rdma_cm_id * id, struct rdma_event_channel * ch), (id, ch),     \
+	X(int, destroy_id, (struct rdma_cm_id *id), (id), NEG_REL)                                 \
+	X(int, migrate_id, (struct rdma_cm_id *id, struct rdma_event_channel *ch), (id, ch),       \
 	  NEG)                                                                                     \
 	X(int, getaddrinfo,                                                                        \
 	  (const char *node, const char *service, const struct rdma_addrinfo *hints,               \
 	   struct rdma_addrinfo **res),                                                            \
 	  (node, service, hints, res), NEG)                                                        \
-	X(void, freeaddrinfo, (struct rdma_addrinfo * res), (res), VOID)                           \
-	X(int, bind_addr, (struct rdma_cm_id * id, struct sockaddr * addr), (id, addr), NEG)       \
+	X(void, freeaddrinfo, (struct rdma_addrinfo *res), (res), VOID)                            \
+	X(int, bind_addr, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG)         \
 	X(int, resolve_addr,                                                                       \
-	  (struct rdma_cm_id * id, struct sockaddr * src, struct sockaddr * dst, int timeout_ms),  \
+	  (struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms),     \
 	  (id, src, dst, timeout_ms), NEG)                                                         \
-	X(int, resolve_route, (struct rdma_cm_id * id, int timeout_ms), (id, timeout_ms), NEG)     \
-	X(int, listen, (struct rdma_cm_id * id, int backlog), (id, backlog), NEG)                  \
-	X(int, connect, (struct rdma_cm_id * id, struct rdma_conn_param * param), (id, param),     \
+	X(int, resolve_route, (struct rdma_cm_id *id, int timeout_ms), (id, timeout_ms), NEG)      \
+	X(int, listen, (struct rdma_cm_id *id, int backlog), (id, backlog), NEG)                   \
+	X(int, connect, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param),       \
 	  NEG)                                                                                     \
-	X(int, accept, (struct rdma_cm_id * id, struct rdma_conn_param * param), (id, param), NEG) \
-	X(int, reject, (struct rdma_cm_id * id, const void *pdata, uint8_t len), (id, pdata, len), \
+	X(int, accept, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param), NEG)   \
+	X(int, reject, (struct rdma_cm_id *id, const void *pdata, uint8_t len), (id, pdata, len),  \
 	  NEG_REL)                                                                                 \
-	X(int, disconnect, (struct rdma_cm_id * id), (id), NEG_REL)                                \
-	X(int, create_qp_ex, (struct rdma_cm_id * id, struct ibv_qp_init_attr_ex * attr),          \
+	X(int, disconnect, (struct rdma_cm_id *id), (id), NEG_REL)                                 \
+	X(int, create_qp_ex, (struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr),            \
 	  (id, attr), NEG)                                                                         \
-	X(void, destroy_qp, (struct rdma_cm_id * id), (id), VOID)
+	X(void, destroy_qp, (struct rdma_cm_id *id), (id), VOID)
 
 #define PROVIDER_VERBS_CALLS(X)                                                                    \
 	X(int, query_device_ex,                                                                    \
-	  (struct ibv_context * ctx, const struct ibv_query_device_ex_input *in,                   \
+	  (struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,                    \
 	   struct ibv_device_attr_ex *attr),                                                       \
 	  (ctx, in, attr), ERR)                                                                    \
-	X(struct ibv_pd *, alloc_pd, (struct ibv_context * ctx), (ctx), NUL)                       \
-	X(int, dealloc_pd, (struct ibv_pd * pd), (pd), ERR_REL)                                    \
-	X(struct ibv_mr *, reg_mr, (struct ibv_pd * pd, void *addr, size_t len, int access),       \
+	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL)                        \
+	X(int, dealloc_pd, (struct ibv_pd *pd), (pd), ERR_REL)                                     \
+	X(struct ibv_mr *, reg_mr, (struct ibv_pd *pd, void *addr, size_t len, int access),        \
 	  (pd, addr, len, access), NUL)                                                            \
-	X(int, dereg_mr, (struct ibv_mr * mr), (mr), ERR_REL)                                      \
+	X(int, dereg_mr, (struct ibv_mr *mr), (mr), ERR_REL)                                       \
 	X(int, advise_mr,                                                                          \
-	  (struct ibv_pd * pd, enum ibv_advise_mr_advice advice, uint32_t flags,                   \
-	   struct ibv_sge * sges, uint32_t num_sge),                                               \
+	  (struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,                    \
+	   struct ibv_sge *sges, uint32_t num_sge),                                                \
 	  (pd, advice, flags, sges, num_sge), ERR)                                                 \
-	X(struct ibv_comp_channel *, create_comp_channel, (struct ibv_context * ctx), (ctx), NUL)  \
-	X(int, destroy_comp_channel, (struct ibv_comp_channel * ch), (ch), ERR_REL)                \
+	X(struct ibv_comp_channel *, create_comp_channel, (struct ibv_context *ctx), (ctx), NUL)   \
+	X(int, destroy_comp_channel, (struct ibv_comp_channel *ch), (ch), ERR_REL)                 \
 	X(struct ibv_cq *, create_cq,                                                              \
-	  (struct ibv_context * ctx, int cqe, void *cq_context, struct ibv_comp_channel *ch,       \
+	  (struct ibv_context *ctx, int cqe, void *cq_context, struct ibv_comp_channel *ch,        \
 	   int comp_vector),                                                                       \
 	  (ctx, cqe, cq_context, ch, comp_vector), NUL)                                            \
-	X(int, destroy_cq, (struct ibv_cq * cq), (cq), ERR_REL)                                    \
+	X(int, destroy_cq, (struct ibv_cq *cq), (cq), ERR_REL)                                     \
 	X(int, get_cq_event,                                                                       \
-	  (struct ibv_comp_channel * ch, struct ibv_cq * *cq, void **cq_context),                  \
+	  (struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context),                    \
 	  (ch, cq, cq_context), NEG)                                                               \
-	X(void, ack_cq_events, (struct ibv_cq * cq, unsigned int nevents), (cq, nevents), VOID)    \
-	X(struct ibv_srq *, create_srq, (struct ibv_pd * pd, struct ibv_srq_init_attr * attr),     \
+	X(void, ack_cq_events, (struct ibv_cq *cq, unsigned int nevents), (cq, nevents), VOID)     \
+	X(struct ibv_srq *, create_srq, (struct ibv_pd *pd, struct ibv_srq_init_attr *attr),       \
 	  (pd, attr), NUL)                                                                         \
-	X(int, destroy_srq, (struct ibv_srq * srq), (srq), ERR_REL)                                \
-	X(int, get_async_event, (struct ibv_context * ctx, struct ibv_async_event * ev),           \
+	X(int, destroy_srq, (struct ibv_srq *srq), (srq), ERR_REL)                                 \
+	X(int, get_async_event, (struct ibv_context *ctx, struct ibv_async_event *ev),             \
 	  (ctx, ev), NEG)                                                                          \
-	X(void, ack_async_event, (struct ibv_async_event * ev), (ev), VOID)
+	X(void, ack_async_event, (struct ibv_async_event *ev), (ev), VOID)
 
 enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT = 2 };
 
 /* Beyond verbs: one operation that flushes at the target, once the peer has agreed to it. */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_flush,                                                                         \
-	  (struct ibv_qp * qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,             \
+	  (struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,              \
 	   uint64_t remote_addr, uint64_t len, enum provider_flush_type type),                     \
 	  (qp, wr_id, send_flags, rkey, remote_addr, len, type), ERR)
 
@@ -101,6 +102,7 @@ enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT
 	PROVIDER_CM_CALLS(X)                                                                       \
 	PROVIDER_VERBS_CALLS(X)                                                                    \
 	PROVIDER_EXT_CALLS(X)
+/* clang-format on */
 
 /* Completion opcode of post_flush. rdma-core names it (IBV_WC_FLUSH) from release 45 on. */
 #define PROVIDER_WC_FLUSH 8
@@ -121,8 +123,8 @@ struct provider {
 #undef PROVIDER_MEMBER
 };
 
-extern const struct provider provider_stubs;	/* every call: not supported */
-extern const struct provider provider_verbs;	/* rdma-core: hardware, siw, rxe */
+extern const struct provider provider_stubs;    /* every call: not supported */
+extern const struct provider provider_verbs;    /* rdma-core: hardware, siw, rxe */
 extern const struct provider provider_softrnic; /* the software RNIC in this process */
 
 /*

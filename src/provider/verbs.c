@@ -53,7 +53,7 @@ static int verbs_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send
 	return provider_stubs.post_flush(qp, wr_id, send_flags, rkey, remote_addr, len, type);
 }
 
-#define CM_ROW(ret, name, params, args, kind)	 .name = rdma_##name,
+#define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
 const struct provider provider_verbs = {.name = "verbs",
 					.owns_context = verbs_owns_context,

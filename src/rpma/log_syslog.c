@@ -17,9 +17,9 @@
 enum { DATAGRAM_MAX = 1536 };
 
 static const int SEVERITY[] = {
-	[RPMA_LOG_LEVEL_FATAL] = LOG_CRIT,	[RPMA_LOG_LEVEL_ERROR] = LOG_ERR,
+	[RPMA_LOG_LEVEL_FATAL] = LOG_CRIT,      [RPMA_LOG_LEVEL_ERROR] = LOG_ERR,
 	[RPMA_LOG_LEVEL_WARNING] = LOG_WARNING, [RPMA_LOG_LEVEL_NOTICE] = LOG_NOTICE,
-	[RPMA_LOG_LEVEL_INFO] = LOG_INFO,	[RPMA_LOG_LEVEL_DEBUG] = LOG_DEBUG,
+	[RPMA_LOG_LEVEL_INFO] = LOG_INFO,       [RPMA_LOG_LEVEL_DEBUG] = LOG_DEBUG,
 };
 
 /* A socket a message: no descriptor to leak into a fork or to lose to closefrom(2). */
