@@ -26,7 +26,8 @@ void bench_dereg(struct qp_end *e, struct mr **mr)
 	if (!*mr)
 		return;
 	mr_kill(*mr);
-	qp_detach_mr(e->qp, *mr);
+	if (e->qp)
+		qp_detach_mr(e->qp, *mr);
 	mr_wait_idle(*mr);
 	mr_delete(*mr);
 	*mr = NULL;

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sends and receives: parking, stalls, SRQ, lengths, invalidation, solicited events. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+#include "softrnic/rnic/rnic.h"
+
+#define LEN (1u << 20)
+
+static void take_all(struct qp_end *e)
+{
+	while (end_take(e, SIZE_MAX) > 0)
+		;
+}
+
+/* --- parking ------------------------------------------------------------------------------ */
+
+static void sends_without_a_receive_are_parked_in_order(bool crc, size_t chunk)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.stream.crc = crc;
+	bench_open(&t, &o, LEN);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(end_send(t.a, i, t.mra, 5000 * i, 1000 * i), 0);
+	pair_run_chunked(&t.p, chunk);
+	assert_true(qp_is_idle(t.a->qp)); /* the LLP took them */
+	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 5);
+	assert_int_equal(qp_counters(t.b->qp)->stalls, 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		assert_int_equal(end_recv(t.b, 10 + i, t.mrb, 5000 * i, 5000), 0);
+		expect_wc(&t.b->rcq, 10 + i, IBV_WC_SUCCESS);
+		assert_memory_equal(t.mb + 5000 * i, t.ma + 5000 * i, 1000 * i);
+	}
+	assert_int_equal(qp_counters(t.b->qp)->sends_in, 5);
+	bench_close(&t);
+}
+
+static void sends_are_parked(void **state)
+{
+	sends_without_a_receive_are_parked_in_order(false, SIZE_MAX);
+	sends_without_a_receive_are_parked_in_order(false, 100);
+	sends_without_a_receive_are_parked_in_order(true, SIZE_MAX);
+}
+
+static void writes_and_answers_pass_a_parked_send(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_read(t.b, 1, t.mrb, 500, 100, t.mra, 500), 0);
+	assert_int_equal(end_flush(t.b, 2, t.mra, 0, 100, true), 0);
+	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
+	assert_int_equal(end_write(t.a, 4, t.mra, 200, 100, t.mrb, 200), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.b->scq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(t.mb + 200, t.ma + 200, 100);
+	assert_memory_equal(t.mb + 500, t.ma + 500, 100);
+	expect_no_wc(&t.b->rcq);
+	bench_close(&t);
+}
+
+static void a_flush_behind_a_parked_send_waits_for_it(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
+	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 100, true), 0);
+	assert_int_equal(end_read(t.a, 3, t.mra, 200, 8, t.mrb, 0), 0);
+	assert_int_equal(end_write(t.a, 4, t.mra, 400, 100, t.mrb, 400), 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 0);
+	assert_memory_equal(t.mb + 400, t.ma + 400, 100);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_no_wc(&t.a->scq);
+	assert_int_equal(end_recv(t.b, 9, t.mrb, 0, 100), 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 1);
+	for (uint64_t id = 2; id <= 4; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	assert_memory_equal(t.ma + 200, t.ma, 8); /* the Read saw what the Send had brought */
+	bench_close(&t);
+}
+
+static void both_sides_may_park_with_flushes_outstanding(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(end_send(t.a, 2 * i, t.mra, 0, 100), 0);
+		assert_int_equal(end_send(t.b, 2 * i, t.mrb, 0, 100), 0);
+		assert_int_equal(end_flush(t.a, 2 * i + 1, t.mrb, 0, 100, true), 0);
+		assert_int_equal(end_flush(t.b, 2 * i + 1, t.mra, 0, 100, true), 0);
+	}
+	pair_run(&t.p);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(end_recv(t.a, i, t.mra, 1000, 100), 0);
+		pair_run(&t.p);
+	}
+	for (uint64_t id = 2; id <= 7; id++) /* B is done although its own receives are missing */
+		expect_wc(&t.b->scq, id, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+	expect_no_wc(&t.a->scq);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(end_recv(t.b, i, t.mrb, 1000, 100), 0);
+	pair_run(&t.p);
+	assert_true(qp_is_idle(t.a->qp) && qp_is_idle(t.b->qp));
+	bench_close(&t);
+}
+
+static void a_full_parking_space_stalls_the_stream_until_a_receive(bool crc)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	struct iovec iov[QP_RX_IOV];
+	uint64_t n = 12, len = 40000;
+
+	o.stream.crc = crc;
+	bench_open(&t, &o, LEN);
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(end_send(t.a, i, t.mra, len * i, len), 0);
+	assert_int_equal(end_flush(t.a, n, t.mrb, 0, 8, false), 0);
+	pair_run(&t.p);
+	assert_int_equal(qp_rx_want(t.b->qp, iov), 0);
+	assert_int_equal(qp_counters(t.b->qp)->stalls, 1);
+	assert_true(qp_counters(t.b->qp)->parked_sends * len <= RNIC_PARK_BYTES);
+	assert_true(t.a->wire_len > 0);
+	for (uint64_t i = 0; i < n; i++) {
+		assert_int_equal(end_recv(t.b, i, t.mrb, len * i, len), 0);
+		pair_run(&t.p);
+		expect_wc(&t.b->rcq, i, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);
+	}
+	expect_wc(&t.a->scq, n, IBV_WC_SUCCESS);
+	assert_memory_equal(t.mb, t.ma, n * len);
+	bench_close(&t);
+}
+
+static void a_full_parking_space_stalls_the_stream(void **state)
+{
+	a_full_parking_space_stalls_the_stream_until_a_receive(false);
+	a_full_parking_space_stalls_the_stream_until_a_receive(true);
+}
+
+static void empty_sends_cannot_be_parked_without_end(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	uint64_t n = 0;
+
+	o.depth = 512;
+	o.cq_size = 1024;
+	bench_open(&t, &o, LEN);
+	for (uint64_t i = 0; i < 400; i++)
+		assert_int_equal(end_post(t.a, IBV_WR_SEND, i, NULL, 0, 0, NULL, 0, NOSIG), 0);
+	pair_run(&t.p);
+	assert_int_equal(qp_counters(t.b->qp)->parked_sends, RNIC_PARK_MSGS);
+	for (uint64_t i = 0; i < 400; i++)
+		assert_int_equal(end_recv(t.b, i, NULL, 0, 0), 0);
+	pair_run(&t.p);
+	while (!cq_is_empty(&t.b->rcq))
+		expect_wc(&t.b->rcq, n++, IBV_WC_SUCCESS);
+	assert_int_equal(n, 400);
+	bench_close(&t);
+}
+
+static void a_message_larger_than_the_parking_space_gets_through(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, LEN), 0);
+	pair_run(&t.p);
+	expect_no_wc(&t.b->rcq);
+	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, LEN), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->rcq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(t.mb, t.ma, LEN);
+	bench_close(&t);
+}
+
+static void requests_above_ird_are_refused_even_behind_a_parked_send(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 8), 0);
+	end_send_all(t.a);
+	take_all(t.b);
+	for (uint32_t msn = 1; msn <= 5; msn++) {
+		struct ddp_hdr hdr = hdr_untagged(RDMAP_READ_REQ, 1, msn, 0, true);
+		static const uint8_t req[28];
+
+		assert_false(qp_is_failed(t.b->qp));
+		end_inject_fpdu(t.b, &hdr, req, sizeof(req));
+	}
+	expect_terminated(t.b, true, TERM_DDP_NO_BUFFER);
+	bench_close(&t);
+}
+
+/* --- shared receive queue ----------------------------------------------------------------- */
+
+static void a_post_to_the_srq_kicks_who_waits(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.srq = true;
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, 100, 100), 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->kicks, 0);
+	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
+	assert_int_equal(t.b->kicks, 1);
+	assert_int_equal(t.b->gets, 1);
+	expect_no_wc(&t.b->rcq); /* the kick came without the QP's lock */
+	qp_rx_resume(t.b->qp);
+	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
+	assert_int_equal(end_recv(t.b, 12, t.mrb, 100, 100), 0);
+	assert_int_equal(t.b->kicks, 2);
+	qp_rx_resume(t.b->qp);
+	expect_wc(&t.b->rcq, 12, IBV_WC_SUCCESS);
+	assert_memory_equal(t.mb, t.ma, 200);
+	assert_int_equal(end_recv(t.b, 13, t.mrb, 0, 100), 0);
+	assert_int_equal(t.b->kicks, 2);
+	bench_close(&t);
+}
+
+static void a_failed_qp_leaves_the_srq_to_others(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct ibv_recv_wr wr = {0}, *bad;
+	struct rq_wr left;
+	struct bench t;
+
+	o.srq = true;
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 100), 0);
+	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 100), 0);
+	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
+	end_gather(t.a, SIZE_MAX, NULL);
+	t.a->wire[2] &= 0xbf; /* not the last segment */
+	take_all(t.b);
+	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* it was taken already */
+	expect_no_wc(&t.b->rcq);
+	assert_true(rq_take(&t.b->srq.rq, &left));
+	assert_int_equal(left.wr_id, 2);
+	assert_int_equal(qp_post_recv(t.b->qp, &wr, &bad), EINVAL);
+	bench_close(&t);
+}
+
+/* --- the receive itself ------------------------------------------------------------------- */
+
+static void a_send_longer_than_its_receive_ends_both(bool parked)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	uint8_t before[100];
+
+	bench_open(&t, &o, LEN);
+	memcpy(before, t.mb, sizeof(before));
+	if (!parked)
+		assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 99), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, 0, 100), 0);
+	assert_int_equal(end_read(t.a, 3, t.mra, 0, 8, t.mrb, 0), 0);
+	pair_run(&t.p);
+	if (parked)
+		assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 99), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->rcq, 1, IBV_WC_LOC_LEN_ERR);
+	expect_terminated(t.b, true, TERM_DDP_TOO_LONG);
+	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 3, IBV_WC_REM_INV_REQ_ERR);
+	assert_memory_equal(t.mb, before, sizeof(before));
+	bench_close(&t);
+}
+
+static void a_send_must_fit_its_receive(void **state)
+{
+	a_send_longer_than_its_receive_ends_both(false);
+	a_send_longer_than_its_receive_ends_both(true);
+}
+
+static void a_receive_into_nowhere_ends_with_a_protection_error(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 100), 0);
+	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 100), 0);
+	bench_dereg(t.b, &t.mrb);
+	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->rcq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(&t.b->rcq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_terminated(t.b, true, TERM_DDP_LOCAL_CATASTROPHIC);
+	bench_close(&t);
+}
+
+static void a_send_can_invalidate_a_region(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_INV}, *bad;
+	struct bench t;
+	struct mr *mr;
+	struct ibv_wc wc;
+	uint32_t rkey;
+
+	bench_open(&t, &o, LEN);
+	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+	rkey = mr->ibv.rkey;
+	wr.invalidate_rkey = rkey;
+	for (uint64_t i = 1; i <= 2; i++)
+		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 0), 0);
+	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0);
+	pair_run(&t.p);
+	wc = next_wc(&t.b->rcq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, rkey);
+	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0); /* it is invalid now */
+	pair_run(&t.p);
+	expect_terminated(t.b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
+	bench_dereg(t.b, &mr);
+	bench_close(&t);
+}
+
+static int notified;
+
+static void on_notify(struct cq *cq)
+{
+	notified++;
+}
+
+static void only_a_solicited_send_wakes_who_waits_for_one(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	notified = 0;
+	t.b->rcq.notify = on_notify;
+	cq_arm(&t.b->rcq, true);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(end_recv(t.b, i, NULL, 0, 0), 0);
+	assert_int_equal(end_send(t.a, 1, NULL, 0, 0), 0);
+	pair_run(&t.p);
+	assert_int_equal(notified, 0);
+	assert_int_equal(end_post(t.a, IBV_WR_SEND, 2, NULL, 0, 0, NULL, 0, IBV_SEND_SOLICITED), 0);
+	pair_run(&t.p);
+	assert_int_equal(notified, 1);
+	bench_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sends_are_parked),
+		cmocka_unit_test(writes_and_answers_pass_a_parked_send),
+		cmocka_unit_test(a_flush_behind_a_parked_send_waits_for_it),
+		cmocka_unit_test(both_sides_may_park_with_flushes_outstanding),
+		cmocka_unit_test(a_full_parking_space_stalls_the_stream),
+		cmocka_unit_test(empty_sends_cannot_be_parked_without_end),
+		cmocka_unit_test(a_message_larger_than_the_parking_space_gets_through),
+		cmocka_unit_test(requests_above_ird_are_refused_even_behind_a_parked_send),
+		cmocka_unit_test(a_post_to_the_srq_kicks_who_waits),
+		cmocka_unit_test(a_failed_qp_leaves_the_srq_to_others),
+		cmocka_unit_test(a_send_must_fit_its_receive),
+		cmocka_unit_test(a_receive_into_nowhere_ends_with_a_protection_error),
+		cmocka_unit_test(a_send_can_invalidate_a_region),
+		cmocka_unit_test(only_a_solicited_send_wakes_who_waits_for_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
