@@ -31,6 +31,7 @@ struct life {
 
 static char memory[SIZE];
 static char port[8];
+static int idle_fds; /* what the engine keeps open between two lives */
 
 static int open_fds(void)
 {
@@ -44,16 +45,16 @@ static int open_fds(void)
 	return n;
 }
 
-/* The engine closes sockets a moment later, from its own thread. */
-static int open_fds_when_settled(int wanted)
+/* The engine closes sockets, also a listening one, a moment later from its own thread. */
+static int fds_left_open(void)
 {
 	int n = open_fds();
 
-	for (int ms = 0; ms < 5000 && n > wanted; ms++) {
+	for (int ms = 0; ms < 5000 && n > idle_fds; ms++) {
 		usleep(1000);
 		n = open_fds();
 	}
-	return n;
+	return n - idle_fds;
 }
 
 static int expect_event(struct rpma_conn *conn, enum rpma_conn_event wanted)
@@ -151,8 +152,8 @@ static int live_once(void)
 	return release(&l) | ret;
 }
 
-/* A port that is free now; each life listens on it again. */
-static void find_port(void)
+/* A port that is free now, on which each life listens again; and the engine is started. */
+static int setup(void **state)
 {
 	int ret = -1;
 
@@ -160,14 +161,16 @@ static void find_port(void)
 		snprintf(port, sizeof(port), "%d", 15000 + (getpid() + i * 11) % 15000);
 		ret = live_once();
 	}
-	assert_int_equal(ret, 0);
+	usleep(200000);
+	idle_fds = open_fds();
+	return ret;
 }
 
 /* Fails the nth call; false when a life has no more so many. */
-static bool fail_call(unsigned int nth, int fds)
+static bool fail_call(unsigned int nth)
 {
 	bool fired;
-	int ret;
+	int ret, left;
 
 	fault_arm("*", nth, EIO);
 	ret = live_once();
@@ -177,34 +180,51 @@ static bool fail_call(unsigned int nth, int fds)
 		fail_msg("call %u failed and nobody said so", nth);
 	if (!fired && ret)
 		fail_msg("no call failed at %u, but a life did", nth);
-	if (open_fds_when_settled(fds) > fds)
-		fail_msg("failing call %u left %d descriptors open", nth, open_fds() - fds);
+	left = fds_left_open();
+	if (left > 0)
+		fail_msg("failing call %u left %d descriptors open", nth, left);
 	return fired;
 }
 
 static void whatever_call_fails_nothing_hangs_or_stays_behind(void **state)
 {
 	unsigned int nth = 0;
-	int fds;
 
-	find_port();
-	usleep(200000);
-	fds = open_fds();
-	while (fail_call(++nth, fds))
+	while (fail_call(++nth))
 		assert_in_range(nth, 1, CALLS_MAX);
 	/* A life is some dozens of calls; fewer would mean that it stopped early. */
 	assert_in_range(nth, 50, CALLS_MAX);
 	assert_int_equal(live_once(), 0);
+	assert_int_equal(fds_left_open(), 0);
+}
+
+static void a_failed_accept_reaches_the_other_end(void **state)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct life l = {0};
+	int ret = 0;
+
+	THEN(make_objects(&l));
+	fault_arm("accept", 1, EIO);
+	THEN(connect_both(&l));
+	assert_true(fault_fired());
+	fault_disarm();
+	assert_int_equal(ret, RPMA_E_PROVIDER);
+	assert_null(l.passive);
+	assert_int_equal(rpma_conn_next_event(l.active, &event), 0);
+	assert_int_equal(event, RPMA_CONN_REJECTED);
+	assert_int_equal(release(&l), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_call_fails_nothing_hangs_or_stays_behind),
+		cmocka_unit_test(a_failed_accept_reaches_the_other_end),
 	};
 
 	setenv("RPMA_PROVIDER", "fault", 1);
 	setenv("RPMA_FAULT_INNER", "softrnic", 1);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
-	return cmocka_run_group_tests_name("faults over the software RNIC", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("faults over the software RNIC", tests, setup, NULL);
 }
