@@ -11,11 +11,18 @@
 #include "address.h"
 #include "cli.h"
 
+/* With or without a scope, as in fe80::1%eth0. */
 static bool is_ipv6(const char *text)
 {
+	char literal[INET6_ADDRSTRLEN];
+	size_t len = strcspn(text, "%");
 	struct in6_addr in6;
 
-	return inet_pton(AF_INET6, text, &in6) == 1;
+	if (len >= sizeof(literal))
+		return false;
+	memcpy(literal, text, len);
+	literal[len] = '\0';
+	return inet_pton(AF_INET6, literal, &in6) == 1;
 }
 
 static bool set_port(struct address *out, const char *text, const char **why)

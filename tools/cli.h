@@ -12,9 +12,9 @@
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_TRANSFER = 1, /* the connection or a flush failed on the way */
-	CLI_USAGE = 2,	  /* the command line is wrong */
-	CLI_FILE = 3,	  /* a local file, disk or address cannot be used */
-	CLI_REACH = 4,	  /* the server cannot be reached */
+	CLI_USAGE = 2,    /* the command line is wrong */
+	CLI_FILE = 3,     /* a local file, disk or address cannot be used */
+	CLI_REACH = 4,    /* the server cannot be reached */
 	CLI_REFUSED = 5,  /* the server, or the size of its region, does not permit it */
 };
 

@@ -41,7 +41,7 @@ struct copy {
 	uint8_t *staging; /* COPY_DEPTH buffers of COPY_CHUNK */
 	struct copy_op ops[COPY_DEPTH + COPY_FLUSHES];
 	unsigned posted, finished; /* operations, ever */
-	unsigned moves, moved;	   /* of these, writes or reads */
+	unsigned moves, moved;     /* of these, writes or reads */
 	unsigned flushes, flushed; /* and flushes */
 	uint64_t total, begun, done;
 	struct progress progress;

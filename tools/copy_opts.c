@@ -52,8 +52,8 @@ static const struct option put_options[] = {
 static const struct option get_options[] = {
 	{"region", required_argument, NULL, 'r'}, {"offset", required_argument, NULL, 'o'},
 	{"length", required_argument, NULL, 'l'}, {"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},	  {"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},	  {0},
+	{"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},         {0},
 };
 
 static int take_size(const char *option, uint64_t *out)

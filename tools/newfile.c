@@ -53,6 +53,7 @@ int newfile_reserve(int fd, const char *path, uint64_t size)
 static int open_named(struct newfile *nf)
 {
 	int len = snprintf(nf->temp, sizeof(nf->temp), "%s.XXXXXX", nf->path);
+	mode_t mask;
 
 	if (len < 0 || (size_t)len >= sizeof(nf->temp)) {
 		errno = ENAMETOOLONG;
@@ -60,11 +61,13 @@ static int open_named(struct newfile *nf)
 		return -1;
 	}
 	nf->fd = mkostemp(nf->temp, O_CLOEXEC);
-	if (nf->fd < 0)
+	if (nf->fd < 0) {
 		nf->temp[0] = '\0';
-	else
-		fchmod(nf->fd, 0666 & ~umask(umask(0)));
-	return nf->fd;
+		return -1;
+	}
+	mask = umask(0);
+	umask(mask);
+	return fchmod(nf->fd, 0666 & ~mask);
 }
 
 int newfile_open(struct newfile *nf, const char *path, uint64_t size)

@@ -12,11 +12,11 @@
 #include "liblog.h"
 #include "session.h"
 
-#define WARM_UP	      10
+#define WARM_UP       10
 #define DEFAULT_COUNT 1000
 /* Without --count a slow disk shortens the run instead of making it long. */
 #define DEFAULT_LIMIT_NS 2000000000ull
-#define SPIN_US		 200
+#define SPIN_US          200
 
 struct ping_opts {
 	struct session_wish wish;
@@ -226,8 +226,8 @@ static int connect_and_run(struct ping *p)
 static const struct option options[] = {
 	{"count", required_argument, NULL, 'c'},  {"size", required_argument, NULL, 's'},
 	{"region", required_argument, NULL, 'r'}, {"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},	  {"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},	  {0},
+	{"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},         {0},
 };
 
 static int take_option(int opt, struct ping_opts *opts)

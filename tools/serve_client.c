@@ -45,10 +45,11 @@ static size_t make_reply(const struct serve *s, enum hello_status status,
 	struct hello_reply reply = {.version = HELLO_VERSION,
 				    .status = (uint8_t)status,
 				    .durability = (uint8_t)s->data.durability};
-	const struct serve_export *e = &s->exports[req->access];
 
 	memcpy(reply.region, s->opts->region, sizeof(reply.region));
 	if (status == HELLO_OK) {
+		const struct serve_export *e = &s->exports[req->access];
+
 		reply.size = e->size;
 		reply.mr_len = e->desc_len;
 		memcpy(reply.mr, e->desc, e->desc_len);

@@ -128,4 +128,30 @@ test_clients_come_and_go_in_the_verbose_log() {
 	grep -q 'client 1 connected' serve.err || fail "no trace of the client's coming"
 }
 
+expect_status() { # STATUS GREETING-IN-HEX: what the server answers before it hangs up
+	local got
+	got=$("$RPMA_STRANGER" 127.0.0.1 "${where##*:}" "$2") || fail "no answer to '$2'"
+	[ "$got" = "$1" ] || fail "the answer to '$2' is $got instead of $1"
+}
+
+test_strange_greetings_are_answered_and_hurt_nobody() {
+	local magic=52504d41 version=1 region=2 bad=4
+	serve file --create --size 1M
+	expect_status $bad ''
+	expect_status $bad 00
+	expect_status $bad ${magic}
+	expect_status $bad ffffffff010100
+	expect_status $version ${magic}02
+	expect_status $bad ${magic}0100
+	expect_status $bad ${magic}010000
+	expect_status $bad ${magic}010400
+	expect_status $bad ${magic}01ff00
+	expect_status $bad ${magic}010105
+	expect_status $bad ${magic}0101ff"$(printf '61%.0s' {1..200})"
+	expect_status $region ${magic}01010161
+	[ "$(grep -c 'refused client' serve.err)" = 12 ] || fail "not every refusal is logged"
+	random_file data 100
+	expect_ok "$rpma" put data "$where"
+}
+
 "test_$1"

@@ -146,12 +146,14 @@ static void addresses_are_taken_apart(void **state)
 	check_address("::1", "::1", "7204");
 	check_address("2001:db8::7", "2001:db8::7", "7204");
 	check_address("[::1]", "::1", "7204");
+	check_address("fe80::1%eth0", "fe80::1%eth0", "7204");
+	check_address("[fe80::1%eth0]:9", "fe80::1%eth0", "9");
 	check_address("[::1]:99", "::1", "99");
 }
 
 static void bad_addresses_are_explained(void **state)
 {
-	static const char *const bad[] = {"",	  ":1", "host:",  "host:0", "host:x", "host:65536",
+	static const char *const bad[] = {"",     ":1", "host:",  "host:0", "host:x", "host:65536",
 					  "[::1", "[]", "[host]", "[::1]x", "[::1]:"};
 	struct address addr;
 
@@ -168,9 +170,9 @@ static void sizes_have_units(void **state)
 	static const struct {
 		const char *text;
 		uint64_t want;
-	} good[] = {{"0", 0},	      {"1", 1},		{"4096B", 4096},    {"64k", 65536},
+	} good[] = {{"0", 0},         {"1", 1},         {"4096B", 4096},    {"64k", 65536},
 		    {"64KiB", 65536}, {"1Mb", 1 << 20}, {"2G", 2ull << 30}, {"1T", 1ull << 40}};
-	static const char *const bad[] = {"",	   "k",	   "-1",       "1x",
+	static const char *const bad[] = {"",      "k",    "-1",       "1x",
 					  "1KiBx", "1.5G", "8388608T", "99999999999999999999"};
 	uint64_t got;
 
