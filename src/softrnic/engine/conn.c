@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c -- who may drive a connection, and when it goes away. conn_io.c moves the bytes. */
+/* conn.c -- who may drive a connection, and when it goes away. conn_run.c does the work. */
 #include "softrnic/engine/conn.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/engine/config.h"
-#include "softrnic/engine/conn_io.h"
+#include "softrnic/engine/conn_parts.h"
 #include "softrnic/engine/device.h"
 
 static void conn_ready(struct eng_source *src, uint32_t ev);

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "softrnic/engine/async.h"
 #include "softrnic/engine/config.h"
-#include "softrnic/engine/engine.h"
+#include "softrnic/engine/fork.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
@@ -78,7 +78,7 @@ static void device_fill(void)
 static void device_make(void)
 {
 	config_get();
-	dev.error = -engine_hook_fork();
+	dev.error = -fork_hook();
 	if (!dev.error)
 		dev.error = -mr_table_new(&dev.mrs);
 	if (!dev.error)

@@ -47,7 +47,7 @@ struct mr_table *device_mrs(void);
 /* Queue an asynchronous event; `element` must outlive it or be cancelled. */
 void device_async(enum ibv_event_type type, void *element);
 void device_async_cancel(void *element);
-/* Drop to the fresh device of a forked child; see engine.c for the order. */
+/* Drop to the fresh device of a forked child; see fork.c. */
 void device_atfork_prepare(void);
 void device_atfork_parent(void);
 void device_atfork_child(void);

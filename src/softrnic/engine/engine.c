@@ -13,14 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sigmask.h"
-#include "softrnic/engine/bufs.h"
 #include "softrnic/engine/config.h"
-#include "softrnic/engine/conn.h"
-#include "softrnic/engine/device.h"
-#include "softrnic/engine/evq.h"
-#include "softrnic/engine/id.h"
 #include "softrnic/engine/timers.h"
-#include "softrnic/persist/persist.h"
 
 #define ENG_BATCH 64
 
@@ -176,42 +170,32 @@ static void *engine_main(void *arg)
 	return arg;
 }
 
-static void atfork_prepare(void)
+static void engine_close(void)
 {
-	ids_atfork_prepare();
-	conns_atfork_prepare();
-	device_atfork_prepare();
-	persist_atfork_prepare();
-	pthread_mutex_lock(&eng.lock);
-	evq_atfork_prepare();
-	bufs_atfork_prepare();
-}
-
-static void atfork_parent(void)
-{
-	bufs_atfork_release();
-	evq_atfork_parent();
-	pthread_mutex_unlock(&eng.lock);
-	persist_atfork_parent();
-	device_atfork_parent();
-	conns_atfork_release();
-	ids_atfork_release();
-}
-
-/* What was inherited is closed without a word to the peer or to the parent's epoll set. */
-static void atfork_child(void)
-{
-	struct list *it, *tmp;
-
-	atomic_fetch_add(&eng.generation, 1);
-	bufs_atfork_release();
-	conns_atfork_release();
-	evq_atfork_child();
 	if (eng.epfd >= 0)
 		close(eng.epfd);
 	if (eng.wakefd >= 0)
 		close(eng.wakefd);
 	eng.epfd = eng.wakefd = -1;
+}
+
+void engine_atfork_prepare(void)
+{
+	pthread_mutex_lock(&eng.lock);
+}
+
+void engine_atfork_parent(void)
+{
+	pthread_mutex_unlock(&eng.lock);
+}
+
+/* Nothing is told to the peers, nor to the epoll set, which the parent goes on using. */
+void engine_atfork_child(void)
+{
+	struct list *it, *tmp;
+
+	atomic_fetch_add(&eng.generation, 1);
+	engine_close();
 	eng.running = false;
 	timers_clear(&eng.timers);
 	list_for_each_safe (it, tmp, &eng.sources) {
@@ -222,25 +206,7 @@ static void atfork_child(void)
 	}
 	list_init(&eng.graves);
 	list_init(&eng.tasks);
-	pthread_mutex_init(&eng.lock, NULL);
-	persist_atfork_child();
-	device_atfork_child();
-	ids_atfork_child();
-}
-
-static int hook_result;
-
-static void hook_fork(void)
-{
-	hook_result = -pthread_atfork(atfork_prepare, atfork_parent, atfork_child);
-}
-
-int engine_hook_fork(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, hook_fork);
-	return hook_result;
+	pthread_mutex_unlock(&eng.lock);
 }
 
 static int engine_open(void)
@@ -252,15 +218,6 @@ static int engine_open(void)
 	if (eng.epfd < 0 || eng.wakefd < 0 || epoll_ctl(eng.epfd, EPOLL_CTL_ADD, eng.wakefd, &ev))
 		return -errno;
 	return 0;
-}
-
-static void engine_close(void)
-{
-	if (eng.epfd >= 0)
-		close(eng.epfd);
-	if (eng.wakefd >= 0)
-		close(eng.wakefd);
-	eng.epfd = eng.wakefd = -1;
 }
 
 /* With eng.lock. The application's signal handlers must never run in our thread. */

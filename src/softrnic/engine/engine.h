@@ -49,9 +49,10 @@ int engine_set_timer(struct eng_timer *timer, uint64_t at); /* 0 or -ENOMEM */
 /* Queue the task unless it is queued already; returns true if it was not. */
 bool engine_defer(struct eng_task *task);
 
-/* Before the first descriptor or lock that a child must not share. 0 or -errno. */
-int engine_hook_fork(void);
 /* Changes in every forked child: objects of another generation are "removed". */
 unsigned engine_generation(void);
+void engine_atfork_prepare(void);
+void engine_atfork_parent(void);
+void engine_atfork_child(void);
 
 #endif

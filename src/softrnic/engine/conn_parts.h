@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_parts.h -- what the conn*.c files share and nobody else uses. All with the lock. */
+#ifndef ENGINE_CONN_PARTS_H
+#define ENGINE_CONN_PARTS_H
+
+#include "softrnic/engine/conn.h"
+
+/* conn_run.c */
+unsigned conn_io_bits(uint32_t epoll_events); /* epoll's bits in ours */
+void conn_serve(struct conn *c);              /* take conn.want and do what it asks for */
+
+/* conn_io.c */
+void conn_rx(struct conn *c);
+void conn_tx(struct conn *c);
+void conn_reclaim(struct conn *c); /* buffers that nothing is left in go back to the pool */
+
+/* conn_persist.c */
+bool conn_writeback(struct conn *c); /* start one if due; true: it finished at once */
+void conn_writeback_done(struct conn *c, int status);
+
+/* conn_socket.c */
+void conn_dial_done(struct conn *c);
+void conn_update_timer(struct conn *c);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_socket.c -- the socket of a connection: dialed or accepted, registered, closed. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/engine/conn_parts.h"
+
+/* Ethernet's, less the headers with time stamps: when the kernel does not tell. */
+#define MSS_DEFAULT 1448
+
+uint32_t conn_mss(const struct conn *c)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) || mss <= 0)
+		return MSS_DEFAULT;
+	return (uint32_t)mss;
+}
+
+void conn_update_timer(struct conn *c)
+{
+	uint64_t at = c->fd >= 0 ? cm_deadline(c->stream) : CLOCK_NEVER;
+
+	if (at != c->timer.at && engine_set_timer(&c->timer, at))
+		LOG_ERROR("out of memory: a time limit of connection %p is not watched", (void *)c);
+}
+
+void conn_dial_done(struct conn *c)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	c->dialing = false;
+	if (err)
+		cm_on_dial_failed(c->stream, err, clock_now_ns());
+	else
+		cm_on_dialed(c->stream, conn_mss(c), clock_now_ns());
+}
+
+static int conn_set_options(int fd)
+{
+	int one = 1, idle_s = 10, interval_s = 5, count = 3;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+		return -errno;
+	/* A vanished peer that does not speak our heartbeat is noticed all the same. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	return 0;
+}
+
+static int conn_register(struct conn *c, bool output)
+{
+	int ret = conn_set_options(c->fd);
+
+	if (!ret)
+		ret = engine_add(&c->source, c->fd, output);
+	if (ret)
+		return ret;
+	c->registered = true;
+	c->watching = output;
+	c->writable = !output;
+	conn_get(c);
+	return 0;
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->fd < 0)
+		return;
+	engine_set_timer(&c->timer, CLOCK_NEVER);
+	if (c->registered)
+		engine_remove(&c->source, c->fd);
+	close(c->fd);
+	c->fd = -1;
+	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
+	if (c->registered) {
+		c->registered = false;
+		conn_put(c);
+	}
+}
+
+static socklen_t sockaddr_len(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* A socket of the right family, bound to the asked source address if there is one. */
+static int conn_socket(struct conn *c)
+{
+	int fd = socket(c->dst.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_storage src = c->src;
+
+	if (fd < 0)
+		return -errno;
+	if (src.ss_family == 0)
+		return fd;
+	/* Port and all of the first dial may be in TIME_WAIT: only the address matters now. */
+	if (src.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&src)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&src)->sin_port = 0;
+	if (bind(fd, (struct sockaddr *)&src, sockaddr_len(&src))) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* Registered only after connect(): before it, the socket would report a hang-up. */
+static int conn_connect_socket(struct conn *c)
+{
+	if (connect(c->fd, (struct sockaddr *)&c->dst, sockaddr_len(&c->dst)) &&
+	    errno != EINPROGRESS)
+		return -errno;
+	c->dialing = true;
+	return conn_register(c, true);
+}
+
+int conn_dial(struct conn *c, int bound_fd)
+{
+	int ret = bound_fd >= 0 ? bound_fd : conn_socket(c);
+
+	if (ret >= 0) {
+		c->fd = ret;
+		ret = conn_connect_socket(c);
+	}
+	if (ret < 0) {
+		conn_close(c);
+		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		return ret;
+	}
+	conn_update_timer(c);
+	return 0;
+}
+
+int conn_adopt(struct conn *c, int fd)
+{
+	int ret;
+
+	c->fd = fd;
+	ret = conn_register(c, false);
+	if (ret) {
+		c->fd = -1;
+		return ret;
+	}
+	cm_on_incoming(c->stream, clock_now_ns());
+	conn_update_timer(c);
+	return 0;
+}

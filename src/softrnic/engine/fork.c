@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork.c -- keep what parent and child share consistent, and the child's hands off the rest.
+ *
+ * The forking thread takes the locks of everything that outlives a call, outer before
+ * inner, so that the child's copies are in order; both sides release them again.
+ */
+#include "softrnic/engine/fork.h"
+
+#include <pthread.h>
+
+#include "softrnic/engine/bufs.h"
+#include "softrnic/engine/conn.h"
+#include "softrnic/engine/device.h"
+#include "softrnic/engine/engine.h"
+#include "softrnic/engine/evq.h"
+#include "softrnic/engine/id.h"
+#include "softrnic/persist/persist.h"
+
+static void prepare(void)
+{
+	ids_atfork_prepare();
+	conns_atfork_prepare();
+	device_atfork_prepare();
+	persist_atfork_prepare();
+	engine_atfork_prepare();
+	evq_atfork_prepare();
+	bufs_atfork_prepare();
+}
+
+static void parent(void)
+{
+	bufs_atfork_release();
+	evq_atfork_parent();
+	engine_atfork_parent();
+	persist_atfork_parent();
+	device_atfork_parent();
+	conns_atfork_release();
+	ids_atfork_release();
+}
+
+/* The list of connections first: closing a socket may be the end of its connection. */
+static void child(void)
+{
+	conns_atfork_release();
+	bufs_atfork_release();
+	evq_atfork_child();
+	engine_atfork_child();
+	persist_atfork_child();
+	device_atfork_child();
+	ids_atfork_child();
+}
+
+static int result;
+
+static void hook(void)
+{
+	result = -pthread_atfork(prepare, parent, child);
+}
+
+int fork_hook(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, hook);
+	return result;
+}
