@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define ADDR       "127.0.0.1"
-#define DESC_SIZE  21
 #define SLOTS      2048
 #define PORT_TRIES 20
 
@@ -105,13 +104,12 @@ static void conn_on_completion(struct target_watch *w)
 		conn_on_wc(c, &wc);
 }
 
-static uint8_t descriptors(struct target *t, uint8_t *desc)
+static uint8_t descriptors(const struct target *t, uint8_t *desc)
 {
 	uint8_t len = 0;
 
-	for (int i = 0; i < t->n_regions; i++, len = (uint8_t)(len + DESC_SIZE))
-		if (!t->region[i].mr || rpma_mr_get_descriptor(t->region[i].mr, desc + len))
-			break;
+	for (int i = 0; i < t->n_regions; i++, len = (uint8_t)(len + TARGET_DESC_SIZE))
+		memcpy(desc + len, t->region[i].desc, TARGET_DESC_SIZE);
 	return len;
 }
 
@@ -150,7 +148,7 @@ static struct target_conn *conn_new(struct target *t)
 
 static void accept_request(struct target *t, struct rpma_conn_req *req)
 {
-	uint8_t desc[TARGET_REGIONS_MAX * DESC_SIZE];
+	uint8_t desc[TARGET_REGIONS_MAX * TARGET_DESC_SIZE];
 	struct rpma_conn_private_data pdata = {.ptr = desc, .len = descriptors(t, desc)};
 	struct target_conn *c = conn_new(t);
 
@@ -201,6 +199,8 @@ int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange
 	if (t->n_regions == TARGET_REGIONS_MAX)
 		return RPMA_E_INVAL;
 	ret = rpma_mr_reg(strange ? t->stranger : t->peer, ptr, size, usage, &r->mr);
+	if (!ret)
+		ret = rpma_mr_get_descriptor(r->mr, r->desc);
 	if (ret)
 		return ret;
 	r->ptr = ptr;

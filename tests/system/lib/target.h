@@ -17,6 +17,7 @@
 
 #define TARGET_REGIONS_MAX 12
 #define TARGET_MSG_SIZE    64
+#define TARGET_DESC_SIZE   21
 
 struct target;
 
@@ -28,7 +29,8 @@ struct target_watch {
 struct target_region {
 	uint8_t *ptr; /* NULL: unmapped */
 	size_t size;
-	struct rpma_mr_local *mr; /* NULL: deregistered */
+	struct rpma_mr_local *mr;       /* NULL: deregistered */
+	uint8_t desc[TARGET_DESC_SIZE]; /* given out even then: peers may try */
 };
 
 struct target {

@@ -58,11 +58,11 @@ static void reconnect(struct traffic *t)
 	/* Nothing to write to: ask again. */
 	if (t->client.n_at == 0)
 		return;
-	fd = traffic_fd(t);
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	t->connects++;
 	t->under_way = 0;
 	t->broken = false;
+	fd = traffic_fd(t);
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 /* Words, lines, pages, and what takes several FPDUs. */

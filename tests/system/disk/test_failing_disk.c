@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_failing_disk.c -- disks that promised room and have none, behind a real target. */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "system/lib/client.h"
+#include "system/lib/remote.h"
+#include "unit/persist/disk.h"
+
+#define SIZE (1 * MIB)
+
+static void fill_disk(const char *name)
+{
+	static char zeros[65536];
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t chunk = sizeof(zeros); chunk >= 512; chunk /= 2)
+		while (write(fd, zeros, chunk) > 0)
+			;
+	close(fd);
+}
+
+static void make_file(const char *name, bool allocate)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	if (allocate)
+		assert_int_equal(posix_fallocate(fd, 0, SIZE), 0);
+	else
+		assert_int_equal(ftruncate(fd, SIZE), 0);
+	close(fd);
+}
+
+static void connect_to(struct client *c, const struct remote *target)
+{
+	OK(client_open(c, SIZE));
+	OK(client_connect(c, target->port, NULL));
+}
+
+static void expect_flush_to_fail(const struct remote *target, int region, size_t at)
+{
+	struct client c;
+	struct ibv_wc wc = {0};
+
+	connect_to(&c, target);
+	assert_int_equal(client_put(&c, region, at, 4096, &wc), RPMA_E_UNKNOWN);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	if (wc.vendor_err != ENOSPC && wc.vendor_err != EIO)
+		fail_msg("vendor_err is %u", wc.vendor_err);
+	client_close(&c);
+}
+
+static void expect_flush_to_succeed(const struct remote *target, int region)
+{
+	struct client c;
+
+	connect_to(&c, target);
+	memset(c.buf, 0x77, 4096);
+	OK(client_put(&c, region, 0, 4096, NULL));
+	client_close(&c);
+}
+
+/* ext2 has given the file its blocks; the image on the full tmpfs has no room for them. */
+static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
+{
+	struct remote target;
+	struct client c;
+	struct ibv_wc wc = {0};
+
+	disk_mount_tmpfs("full", 4 * MIB);
+	disk_mount_image("ext2", "full/image", 64 * MIB, "small");
+	make_file("small/file", true);
+	make_file("good", true);
+	fill_disk("full/filler");
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
+				      (const char *[]){"file:1048576:0xff:small/file",
+						       "file:1048576:0xff:small/file",
+						       "file:1048576:0xff:good", NULL},
+				      NULL),
+			 0);
+	/* Much at once, as a page or two may still find room. */
+	connect_to(&c, &target);
+	memset(c.buf, 0x33, SIZE);
+	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_true(wc.vendor_err == ENOSPC || wc.vendor_err == EIO);
+	client_close(&c);
+	/* The kernel reports a loss once; the target must remember it. */
+	for (int i = 0; i < 3; i++) {
+		expect_flush_to_fail(&target, 1, SIZE - 4096);
+		expect_flush_to_fail(&target, 0, 0);
+	}
+	expect_flush_to_succeed(&target, 2);
+	assert_int_equal(proc_finish(&target.proc), 0);
+
+	/* Opened and mapped anew, with room on the disk, the file is as good as any. */
+	assert_int_equal(unlink("full/filler"), 0);
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
+				      (const char *[]){"file:1048576:0xff:small/file", NULL}, NULL),
+			 0);
+	expect_flush_to_succeed(&target, 0);
+	assert_int_equal(proc_finish(&target.proc), 0);
+	unlink("good");
+}
+
+static void one_write(const struct remote *target, size_t at, size_t len, struct ibv_wc *wc)
+{
+	struct client c;
+	int ret;
+
+	connect_to(&c, target);
+	ret = rpma_write(c.conn, c.at[0], at, c.mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL);
+	assert_int_equal(ret, 0);
+	ret = client_flush(&c, 0, at, len, RPMA_FLUSH_TYPE_VISIBILITY, wc);
+	assert_int_equal(ret, RPMA_E_UNKNOWN);
+	client_close(&c);
+}
+
+/*
+ * The write itself is done for the initiator as soon as it is sent, so the reason for the end is
+ * told to the flush, if that was posted when the Terminate came.
+ */
+static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
+{
+	struct ibv_wc wc = {0};
+
+	for (int i = 0; i < 50 && wc.status != IBV_WC_REM_ACCESS_ERR; i++) {
+		if (i > 0)
+			assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		one_write(target, at, len, &wc);
+	}
+	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc.vendor_err, 0x0101); /* RDMAP remote protection: base or bounds */
+}
+
+/* Nothing was allocated: the first store to a page finds that out. */
+static void holes_without_room_break_the_connection_and_not_the_target(void **state)
+{
+	static const char *const crc[] = {"SOFTRNIC_CRC=on", "SOFTRNIC_CRC=off"};
+	static const size_t lengths[] = {8, 100, 4096, 70000, 300000};
+
+	disk_mount_tmpfs("tiny", 1 * MIB);
+	make_file("tiny/file", false);
+	fill_disk("tiny/filler");
+	for (size_t i = 0; i < ARRAY_LEN(crc); i++) {
+		struct remote target;
+
+		assert_int_equal(remote_start(&target, SYSTEM_TARGET,
+					      (const char *[]){"file:1048576:0xff:tiny/file",
+							       "anon:1048576:0xff", NULL},
+					      (const char *[]){crc[i], NULL}),
+				 0);
+		for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+			expect_write_to_break(&target, k * 8192, lengths[k]);
+			expect_flush_to_succeed(&target, 1);
+		}
+		assert_int_equal(proc_finish(&target.proc), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lost_write_back_fails_every_flush_of_that_file),
+		cmocka_unit_test(holes_without_room_break_the_connection_and_not_the_target),
+	};
+	int failed;
+
+	need_root("mounting file systems");
+	/* The initiator's end of CRC: the target asks for it or not. */
+	setenv("SOFTRNIC_CRC", "off", 1);
+	disk_begin();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	disk_end();
+	return failed;
+}

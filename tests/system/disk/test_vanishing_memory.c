@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_vanishing_memory.c -- registered memory that goes away while peers write to it: a file
+ * cut by another process, a mapping removed by the target itself. The target must live.
+ */
+#include "system/lib/check.h"
+
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "system/lib/client.h"
+#include "system/lib/remote.h"
+
+#define SIZE    (4 * MIB)
+#define WRITERS 2
+#define CONNS   3
+
+static const char path[] = "vanishing.file";
+
+struct scene {
+	struct remote target;
+	struct proc writer[WRITERS];
+};
+
+static void new_file(void)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, SIZE), 0);
+	close(fd);
+}
+
+static void sum_up(struct scene *s, struct writer_stat *sum)
+{
+	struct writer_stat one;
+
+	memset(sum, 0, sizeof(*sum));
+	for (int i = 0; i < WRITERS; i++) {
+		assert_int_equal(writer_ask(&s->writer[i], &one), 0);
+		sum->writes += one.writes;
+		sum->flushes += one.flushes;
+		sum->failures += one.failures;
+		sum->connects += one.connects;
+	}
+}
+
+static void wait_until_writing(struct scene *s, unsigned long more)
+{
+	uint64_t end = clock_now_ns() + 20 * NSEC_PER_SEC;
+	struct writer_stat first, now;
+
+	sum_up(s, &first);
+	do {
+		assert_true(clock_now_ns() < end);
+		usleep(5000);
+		sum_up(s, &now);
+	} while (now.writes < first.writes + more);
+}
+
+static void begin(struct scene *s, const char *crc)
+{
+	const char *const envs[] = {crc, NULL};
+	char region[64];
+
+	new_file();
+	snprintf(region, sizeof(region), "file:%lu:0xff:%s", SIZE, path);
+	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
+				      (const char *[]){region, "anon:1048576:0xff", NULL}, envs),
+			 0);
+	for (int i = 0; i < WRITERS; i++)
+		assert_int_equal(
+			writer_start(&s->writer[i], SYSTEM_WRITER, s->target.port, CONNS, envs), 0);
+	wait_until_writing(s, 500);
+}
+
+/* The good region is served as before, and every process ends in good order. */
+static void end(struct scene *s)
+{
+	struct client c;
+
+	OK(client_open(&c, 65536));
+	OK(client_connect(&c, s->target.port, NULL));
+	memset(c.buf, 0x11, 65536);
+	OK(client_write(&c, 1, 0, 65536, NULL));
+	memset(c.buf, 0, 65536);
+	OK(client_read(&c, 1, 65535, 1, NULL));
+	OK(client_echo(&c, 64));
+	client_close(&c);
+	for (int i = 0; i < WRITERS; i++)
+		assert_int_equal(proc_finish(&s->writer[i]), 0);
+	assert_int_equal(remote_wait_conns(&s->target, 0, 10000), 0);
+	assert_int_equal(proc_finish(&s->target.proc), 0);
+	unlink(path);
+}
+
+static void expect_failures(struct scene *s)
+{
+	struct writer_stat before, after;
+
+	sum_up(s, &before);
+	wait_until_writing(s, 200);
+	sum_up(s, &after);
+	assert_true(after.failures > before.failures);
+}
+
+static void cut_file(struct scene *s)
+{
+	assert_int_equal(truncate(path, 0), 0);
+	expect_failures(s);
+	/* And grown again: new pages, no more faults. */
+	assert_int_equal(truncate(path, SIZE), 0);
+	wait_until_writing(s, 200);
+}
+
+static void unmap_region(struct scene *s)
+{
+	assert_string_equal(proc_ask(&s->target.proc, "unmap 0"), "ok");
+	expect_failures(s);
+	/* Even the deregistration of what is not there. */
+	assert_string_equal(proc_ask(&s->target.proc, "dereg 0"), "ok");
+}
+
+static void with_crc_on_and_off(void (*vanish)(struct scene *s))
+{
+	static const char *const crc[] = {"SOFTRNIC_CRC=on", "SOFTRNIC_CRC=off"};
+	struct scene s;
+
+	for (size_t i = 0; i < ROUNDS * ARRAY_LEN(crc); i++) {
+		begin(&s, crc[i % ARRAY_LEN(crc)]);
+		vanish(&s);
+		end(&s);
+	}
+}
+
+static void a_target_survives_the_truncation_of_its_file(void **state)
+{
+	with_crc_on_and_off(cut_file);
+}
+
+static void a_target_survives_the_unmapping_of_its_region(void **state)
+{
+	with_crc_on_and_off(unmap_region);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_target_survives_the_truncation_of_its_file),
+		cmocka_unit_test(a_target_survives_the_unmapping_of_its_region),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
