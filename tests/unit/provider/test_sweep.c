@@ -12,6 +12,7 @@
 #include "lib/unit.h"
 #include "librpma.h"
 #include "provider/fault.h"
+#include "rpma/conn.h"
 
 #define ADDR       "127.0.0.1"
 #define THEN(call) ret = ret ? ret : (call)
@@ -214,6 +215,33 @@ static void a_failed_accept_reaches_the_other_end(void **state)
 	assert_int_equal(rpma_conn_next_event(l.active, &event), 0);
 	assert_int_equal(event, RPMA_CONN_REJECTED);
 	assert_int_equal(release(&l), 0);
+	assert_int_equal(fds_left_open(), 0);
+}
+
+static void a_cut_link_fails_what_is_under_way(void **state)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct rpma_cq *cq = NULL;
+	struct life l = {0};
+	struct ibv_wc wc;
+	int ret = 0;
+
+	THEN(make_objects(&l));
+	THEN(connect_both(&l));
+	assert_int_equal(ret, 0);
+	assert_int_equal(fault_cut_after(l.active->id->qp, 100), 0);
+	THEN(rpma_write(l.active, l.remote, 0, l.mr, 0, SIZE, RPMA_F_COMPLETION_ALWAYS, memory));
+	THEN(rpma_flush(l.active, l.remote, 0, SIZE, RPMA_FLUSH_TYPE_VISIBILITY,
+			RPMA_F_COMPLETION_ALWAYS, NULL));
+	THEN(rpma_conn_get_cq(l.active, &cq));
+	assert_int_equal(ret, 0);
+	do
+		ret = rpma_cq_get_wc(cq, 1, &wc, NULL);
+	while (ret == RPMA_E_NO_COMPLETION || (!ret && wc.status == IBV_WC_SUCCESS));
+	assert_int_equal(ret, 0);
+	assert_int_equal(rpma_conn_next_event(l.passive, &event), 0);
+	assert_true(event == RPMA_CONN_LOST || event == RPMA_CONN_CLOSED);
+	assert_int_equal(release(&l), 0);
 }
 
 int main(void)
@@ -221,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_call_fails_nothing_hangs_or_stays_behind),
 		cmocka_unit_test(a_failed_accept_reaches_the_other_end),
+		cmocka_unit_test(a_cut_link_fails_what_is_under_way),
 	};
 
 	setenv("RPMA_PROVIDER", "fault", 1);
