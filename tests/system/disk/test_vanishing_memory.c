@@ -14,6 +14,7 @@
 #define SIZE    (4 * MIB)
 #define WRITERS 2
 #define CONNS   3
+#define ROUNDS  (SYSTEM_SANITIZED ? 1 : 4)
 
 static const char path[] = "vanishing.file";
 
