@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * relay.h -- a TCP relay between the two ends of one connection, which keeps what it saw.
+ * It knows of the protocol only how long a frame is.
+ */
+#ifndef CONTRACT_RELAY_H
+#define CONTRACT_RELAY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum relay_way { RELAY_TO_SERVER, RELAY_TO_CLIENT, RELAY_WAYS };
+
+struct relay_count {
+	size_t bytes;    /* of the whole stream */
+	unsigned pieces; /* as they came out of the socket */
+	unsigned fpdus;  /* complete ones */
+};
+
+struct relay {
+	char port[8]; /* connect here */
+	int listener, to_server, to_client;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	struct relay_way_state {
+		uint8_t *seen;
+		size_t len, room;
+		unsigned pieces;
+	} way[RELAY_WAYS];
+};
+
+/* Waits for one client, then connects it to the server's port. */
+void relay_start(struct relay *r, const char *server_port);
+/* Once both sides have closed. */
+void relay_join(struct relay *r);
+/* What has passed so far; waits until nothing has for a while. */
+void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);
+/* Do bytes of this content occur in what has passed? */
+bool relay_saw(struct relay *r, enum relay_way way, const void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_bounds.c -- what a peer may not reach: beside a region, without its rights, after its end.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "duo.h"
+
+#define PAGE  4096u
+#define INNER (4 * PAGE) /* registered; a page before and one behind it are not */
+
+/* A region in the middle of memory whose every other byte is known. */
+struct fenced {
+	struct duo d;
+	uint8_t *all;
+	struct rpma_mr_local *mr;
+	struct rpma_mr_remote *remote;
+};
+
+static void fenced_open(struct fenced *f, int usage)
+{
+	duo_open(&f->d, NULL);
+	f->all = duo_map(INNER + 2 * PAGE);
+	memset(f->all, 0x11, INNER + 2 * PAGE);
+	OK(rpma_mr_reg(f->d.peer, f->all + PAGE, INNER, usage, &f->mr));
+	f->remote = duo_remote(f->mr);
+	memset(f->d.cli_buf, 0x22, DUO_BUF);
+}
+
+static void fenced_close(struct fenced *f)
+{
+	OK(rpma_mr_remote_delete(&f->remote));
+	OK(rpma_mr_dereg(&f->mr));
+	duo_close(&f->d);
+	munmap(f->all, INNER + 2 * PAGE);
+}
+
+static void expect_untouched(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != 0x11)
+			fail_msg("byte %zu was overwritten", i);
+}
+
+static void expect_both_lose_the_connection(struct duo *d)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+
+	assert_true(duo_event_within(d->srv, 5000, &ev));
+	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+	assert_true(duo_event_within(d->cli, 5000, &ev));
+	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+}
+
+/* A write that must not succeed: the flush behind it fails, and both ends are told. */
+static void refused_write(struct fenced *f, size_t at, size_t len)
+{
+	struct duo *d = &f->d;
+
+	OK(rpma_write(d->cli, f->remote, at, d->cli_mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	if (!rpma_flush(d->cli, d->at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+			RPMA_F_COMPLETION_ALWAYS, d))
+		assert_int_not_equal(duo_wait_failure(d->cli), IBV_WC_SUCCESS);
+	expect_both_lose_the_connection(d);
+}
+
+static void write_behind_the_end_touches_nothing(void **state)
+{
+	static const size_t lens[] = {1, 8, 100, 3 * PAGE};
+	struct fenced f;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+		refused_write(&f, INNER, lens[i]);
+		expect_untouched(f.all, INNER + 2 * PAGE);
+		fenced_close(&f);
+	}
+}
+
+static void write_across_the_end_touches_nothing_behind_it(void **state)
+{
+	static const size_t lens[] = {2, 9, 100, 2 * PAGE, 4 * PAGE};
+	struct fenced f;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+		refused_write(&f, INNER - lens[i] + 1, lens[i]);
+		expect_untouched(f.all, PAGE);
+		expect_untouched(f.all + PAGE + INNER, PAGE);
+		fenced_close(&f);
+	}
+}
+
+static void write_before_the_begin_touches_nothing(void **state)
+{
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+	refused_write(&f, (size_t)-64, 128);
+	expect_untouched(f.all, INNER + 2 * PAGE);
+	fenced_close(&f);
+}
+
+static void write_without_the_right_touches_nothing(void **state)
+{
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_READ_SRC);
+	refused_write(&f, 0, 64);
+	expect_untouched(f.all, INNER + 2 * PAGE);
+	fenced_close(&f);
+}
+
+static void read_without_the_right_fails(void **state)
+{
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, 0, 64, RPMA_F_COMPLETION_ALWAYS, NULL));
+	assert_int_not_equal(duo_wait_failure(f.d.cli), IBV_WC_SUCCESS);
+	expect_both_lose_the_connection(&f.d);
+	assert_int_equal(f.d.cli_buf[0], 0x22);
+	fenced_close(&f);
+}
+
+static void read_across_the_end_fails(void **state)
+{
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_READ_SRC);
+	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, INNER - 8, 64, RPMA_F_COMPLETION_ALWAYS,
+		     NULL));
+	assert_int_not_equal(duo_wait_failure(f.d.cli), IBV_WC_SUCCESS);
+	expect_both_lose_the_connection(&f.d);
+	fenced_close(&f);
+}
+
+static void region_of_another_peer_object_is_out_of_reach(void **state)
+{
+	struct ibv_context *ctx;
+	struct rpma_peer *other;
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_peer_new(ctx, &other));
+	OK(rpma_mr_remote_delete(&f.remote));
+	OK(rpma_mr_dereg(&f.mr));
+	OK(rpma_mr_reg(other, f.all + PAGE, INNER, RPMA_MR_USAGE_WRITE_DST, &f.mr));
+	f.remote = duo_remote(f.mr);
+	refused_write(&f, 0, 64);
+	expect_untouched(f.all, INNER + 2 * PAGE);
+	fenced_close(&f);
+	OK(rpma_peer_delete(&other));
+}
+
+static void deregistered_region_is_out_of_reach(void **state)
+{
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+	OK(rpma_mr_dereg(&f.mr));
+	refused_write(&f, 0, 64);
+	expect_untouched(f.all, INNER + 2 * PAGE);
+	fenced_close(&f);
+}
+
+static void refusal_hurts_only_its_own_connection(void **state)
+{
+	struct rpma_conn *cli, *srv;
+	struct fenced f;
+
+	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
+	duo_connect(&f.d, NULL, &cli, &srv);
+	refused_write(&f, INNER, 64);
+	OK(rpma_write(cli, f.d.at_srv, 0, f.d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_flush(cli, f.d.at_srv, 0, 64);
+	assert_int_equal(f.d.srv_buf[63], 0x22);
+	OK(rpma_conn_delete(&cli));
+	OK(rpma_conn_delete(&srv));
+	fenced_close(&f);
+}
+
+struct writer {
+	struct duo *d;
+	struct rpma_mr_remote *target;
+	size_t len;
+	atomic_uint rounds;
+	atomic_bool stop;
+};
+
+/* Keep on overwriting the target until it is taken away or we are stopped. */
+static void *write_on(void *arg)
+{
+	struct writer *w = arg;
+	struct ibv_wc wc = {0};
+
+	while (!atomic_load(&w->stop)) {
+		memset(w->d->cli_buf, (int)atomic_fetch_add(&w->rounds, 1), w->len);
+		if (rpma_write(w->d->cli, w->target, 0, w->d->cli_mr, 0, w->len,
+			       RPMA_F_COMPLETION_ALWAYS, NULL))
+			break;
+		duo_wait_wc(w->d->cli, &wc);
+		if (wc.status != IBV_WC_SUCCESS)
+			break;
+	}
+	return NULL;
+}
+
+static void no_write_lands_after_deregistration(void **state)
+{
+	size_t len = 8u << 20;
+	struct duo_opts opts = {.buf_size = len};
+	uint8_t *copy = malloc(len);
+
+	assert_non_null(copy);
+	for (int i = 0; i < 5; i++) {
+		struct duo d;
+		struct writer w = {.d = &d, .len = len};
+		pthread_t thread;
+
+		duo_open(&d, &opts);
+		w.target = d.at_srv;
+		assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
+		while (atomic_load(&w.rounds) < 3)
+			duo_sleep_ms(1);
+		OK(rpma_mr_dereg(&d.srv_mr));
+		memcpy(copy, d.srv_buf, len);
+		duo_sleep_ms(20);
+		assert_memory_equal(copy, d.srv_buf, len);
+		atomic_store(&w.stop, true);
+		pthread_join(thread, NULL);
+		duo_close(&d);
+	}
+	free(copy);
+}
+
+/* The memory may even be unmapped: nobody touches it any more. */
+static void memory_may_go_after_deregistration(void **state)
+{
+	size_t len = 4u << 20;
+	struct duo_opts opts = {.buf_size = len};
+	struct writer w = {.len = len};
+	struct rpma_mr_local *mr;
+	pthread_t thread;
+	struct duo d;
+	uint8_t *mem;
+
+	duo_open(&d, &opts);
+	mem = duo_map(len);
+	mr = duo_reg(&d, mem, len);
+	w.d = &d;
+	w.target = duo_remote(mr);
+	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
+	while (atomic_load(&w.rounds) < 3)
+		duo_sleep_ms(1);
+	OK(rpma_mr_dereg(&mr));
+	munmap(mem, len);
+	duo_sleep_ms(20);
+	atomic_store(&w.stop, true);
+	pthread_join(thread, NULL);
+	OK(rpma_mr_remote_delete(&w.target));
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(write_behind_the_end_touches_nothing),
+		cmocka_unit_test(write_across_the_end_touches_nothing_behind_it),
+		cmocka_unit_test(write_before_the_begin_touches_nothing),
+		cmocka_unit_test(write_without_the_right_touches_nothing),
+		cmocka_unit_test(read_without_the_right_fails),
+		cmocka_unit_test(read_across_the_end_fails),
+		cmocka_unit_test(region_of_another_peer_object_is_out_of_reach),
+		cmocka_unit_test(deregistered_region_is_out_of_reach),
+		cmocka_unit_test(refusal_hurts_only_its_own_connection),
+		cmocka_unit_test(no_write_lands_after_deregistration),
+		cmocka_unit_test(memory_may_go_after_deregistration),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

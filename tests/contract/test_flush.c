@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_flush.c -- the two types of flush, who may ask for which, and bytes in a real file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "duo.h"
+
+#define FILE_SIZE  (1u << 20)
+#define USAGE_BOTH (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
+
+/* A file of this program's own in the current directory, mapped. */
+struct backing {
+	char name[64];
+	int fd;
+	uint8_t *map;
+};
+
+static void backing_open(struct backing *b)
+{
+	snprintf(b->name, sizeof(b->name), "contract_flush.%ld", (long)getpid());
+	b->fd = open(b->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(b->fd >= 0);
+	assert_int_equal(posix_fallocate(b->fd, 0, FILE_SIZE), 0);
+	b->map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+	assert_ptr_not_equal(b->map, MAP_FAILED);
+}
+
+static void backing_close(struct backing *b)
+{
+	munmap(b->map, FILE_SIZE);
+	close(b->fd);
+	unlink(b->name);
+}
+
+/* Read past the page cache where the file system can, so that only the medium counts. */
+static void backing_read(const struct backing *b, void *dst, size_t len, off_t at)
+{
+	int fd = open(b->name, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	ssize_t n = -1;
+
+	if (fd >= 0)
+		n = pread(fd, dst, len, at);
+	if (n != (ssize_t)len)
+		n = pread(b->fd, dst, len, at);
+	assert_int_equal(n, len);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Towards a peer without our flush a persistent one has to be permitted. */
+static void permit_persistent(struct duo *d)
+{
+	struct rpma_peer_cfg *pcfg;
+
+	if (!duo_is_plain())
+		return;
+	OK(rpma_peer_cfg_new(&pcfg));
+	OK(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true));
+	OK(rpma_conn_apply_remote_peer_cfg(d->cli, pcfg));
+	OK(rpma_peer_cfg_delete(&pcfg));
+}
+
+static void persistent_flush_puts_the_bytes_into_the_file(void **state)
+{
+	struct rpma_mr_remote *remote;
+	struct rpma_mr_local *mr;
+	struct backing b;
+	struct duo d;
+	void *copy = NULL;
+
+	duo_open(&d, NULL);
+	permit_persistent(&d);
+	backing_open(&b);
+	mr = duo_reg(&d, b.map, FILE_SIZE);
+	remote = duo_remote(mr);
+	assert_int_equal(posix_memalign(&copy, 4096, 4096), 0);
+	for (unsigned i = 0; i < 16; i++) {
+		size_t at = i * 40960u;
+
+		duo_fill(d.cli_buf, 4096, i);
+		OK(rpma_write(d.cli, remote, at, d.cli_mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
+			      NULL));
+		OK(rpma_flush(d.cli, remote, at, 4096, RPMA_FLUSH_TYPE_PERSISTENT,
+			      RPMA_F_COMPLETION_ALWAYS, &d));
+		duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+		backing_read(&b, copy, 4096, (off_t)at);
+		assert_true(duo_is_filled(copy, 4096, i));
+	}
+	free(copy);
+	OK(rpma_mr_remote_delete(&remote));
+	OK(rpma_mr_dereg(&mr));
+	backing_close(&b);
+	duo_close(&d);
+}
+
+static void flush_covers_what_was_written_before_it(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (unsigned i = 0; i < 100; i++) {
+		duo_fill(d.cli_buf, 20000, i);
+		for (size_t at = 0; at < 20000; at += 4000)
+			OK(rpma_write(d.cli, d.at_srv, at, d.cli_mr, at, 4000,
+				      RPMA_F_COMPLETION_ON_ERROR, NULL));
+		duo_flush(d.cli, d.at_srv, 0, 20000);
+		assert_true(duo_is_filled(d.srv_buf, 20000, i));
+	}
+	duo_close(&d);
+}
+
+static void flush_of_the_last_byte_succeeds(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (size_t n = 1; n <= 8; n++)
+		duo_flush(d.cli, d.at_srv, DUO_BUF - n, n);
+	duo_close(&d);
+}
+
+static struct rpma_mr_remote *remote_with_usage(struct duo *d, int usage, struct rpma_mr_local **mr)
+{
+	OK(rpma_mr_reg(d->peer, d->srv_buf, DUO_BUF, usage | RPMA_MR_USAGE_WRITE_DST, mr));
+	return duo_remote(*mr);
+}
+
+static void flush_needs_the_usage_it_was_registered_for(void **state)
+{
+	static const int usages[] = {0, RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,
+				     RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, USAGE_BOTH};
+	struct rpma_mr_remote *remote;
+	struct rpma_mr_local *mr;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	permit_persistent(&d);
+	for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+		bool visible = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
+		bool persistent = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+		int type;
+
+		remote = remote_with_usage(&d, usages[i], &mr);
+		OK(rpma_mr_remote_get_flush_type(remote, &type));
+		assert_int_equal(type, usages[i]);
+		assert_int_equal(rpma_flush(d.cli, remote, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+					    RPMA_F_COMPLETION_ALWAYS, &d),
+				 visible ? 0 : RPMA_E_NOSUPP);
+		if (visible)
+			duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+		assert_int_equal(rpma_flush(d.cli, remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT,
+					    RPMA_F_COMPLETION_ALWAYS, &d),
+				 persistent ? 0 : RPMA_E_NOSUPP);
+		if (persistent)
+			duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+		OK(rpma_mr_remote_delete(&remote));
+		OK(rpma_mr_dereg(&mr));
+	}
+	duo_close(&d);
+}
+
+/* Our targets make it true themselves; others must have been declared to write directly. */
+static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	assert_int_equal(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT,
+				    RPMA_F_COMPLETION_ALWAYS, &d),
+			 duo_is_plain() ? RPMA_E_NOSUPP : 0);
+	if (!duo_is_plain())
+		duo_expect_wc(d.cli, DUO_WC_FLUSH, &d);
+	permit_persistent(&d);
+	OK(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
+		      &d));
+	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	duo_close(&d);
+}
+
+static void flush_without_its_arguments_is_invalid(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	assert_int_equal(rpma_flush(NULL, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+				    RPMA_F_COMPLETION_ALWAYS, NULL),
+			 RPMA_E_INVAL);
+	assert_int_equal(rpma_flush(d.cli, NULL, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+				    RPMA_F_COMPLETION_ALWAYS, NULL),
+			 RPMA_E_INVAL);
+	assert_int_equal(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY, 0, NULL),
+			 RPMA_E_INVAL);
+	duo_close(&d);
+}
+
+static void flush_outside_the_region_fails(void **state)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_flush(d.cli, d.at_srv, DUO_BUF + 64, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+		      RPMA_F_COMPLETION_ALWAYS, &d));
+	assert_int_not_equal(duo_wait_failure(d.cli), IBV_WC_SUCCESS);
+	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_true(duo_event_within(d.srv, 5000, &ev));
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(persistent_flush_puts_the_bytes_into_the_file),
+		cmocka_unit_test(flush_covers_what_was_written_before_it),
+		cmocka_unit_test(flush_of_the_last_byte_succeeds),
+		cmocka_unit_test(flush_needs_the_usage_it_was_registered_for),
+		cmocka_unit_test(persistent_flush_needs_a_declaration_only_towards_others),
+		cmocka_unit_test(flush_without_its_arguments_is_invalid),
+		cmocka_unit_test(flush_outside_the_region_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_large.c -- half a GiB in one operation, without checksums: straight into the region. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "duo.h"
+
+#define SIZE  ((size_t)512 << 20)
+#define SLACK ((size_t)8 << 20)
+#define STEP  (1u << 20)
+
+/* Resident anonymous memory of this process, without shared mappings such as the regions. */
+static size_t private_resident(void)
+{
+	char line[128];
+	size_t kb = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "RssAnon: %zu", &kb) == 1)
+			break;
+	fclose(f);
+	return kb * 1024;
+}
+
+static void large_write_needs_no_memory_but_the_regions(void **state)
+{
+	struct duo_opts opts = {.buf_size = SIZE};
+	size_t before;
+	struct duo d;
+
+	duo_open(&d, &opts);
+	for (size_t at = 0; at < SIZE; at += STEP)
+		duo_fill(d.cli_buf + at, STEP, (unsigned)(at / STEP));
+	before = private_resident();
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_flush(d.cli, d.at_srv, 0, SIZE);
+	assert_true(private_resident() < before + SLACK);
+	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE);
+	duo_close(&d);
+}
+
+static void large_read_needs_no_memory_but_the_regions(void **state)
+{
+	struct duo_opts opts = {.buf_size = SIZE / 2};
+	size_t before;
+	struct duo d;
+
+	duo_open(&d, &opts);
+	for (size_t at = 0; at < SIZE / 2; at += STEP)
+		duo_fill(d.srv_buf + at, STEP, (unsigned)(at / STEP));
+	before = private_resident();
+	OK(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, SIZE / 2, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+	assert_true(private_resident() < before + SLACK);
+	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE / 2);
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_write_needs_no_memory_but_the_regions),
+		cmocka_unit_test(large_read_needs_no_memory_but_the_regions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
