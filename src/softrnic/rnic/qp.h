@@ -59,13 +59,13 @@ struct qp_writeback {
 };
 
 /* Counters of one QP, from one list. */
+/* clang-format off */
 #define QP_COUNTERS(X)                                                                             \
-	X(tx_bytes)                                                                                \
-	X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads) X(tx_copied_bytes)           \
-		X(rx_copied_bytes) X(rx_direct_bytes) X(writes_in) X(sends_in) X(reads_in)         \
-			X(flushes_in) X(parked_sends) X(stalls) X(writebacks)                      \
-				X(writeback_failures) X(crc_errors) X(terminates_in)               \
-					X(terminates_out)
+	X(tx_bytes) X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
+	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
+	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(parked_sends) X(stalls)               \
+	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)
+/* clang-format on */
 struct qp_counters {
 #define X(name) uint64_t name;
 	QP_COUNTERS(X)

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A started queue pair and a peer that sends anything. The first byte chooses the stream;
+ * then either the bytes come as they are, or each record becomes a well-formed FPDU with
+ * real STags and the expected MSN unless the record says otherwise, which gets deeper.
+ * Whatever comes: memory outside the regions, and a region without rights, stay as they were.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/safecopy.h"
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/rnic/qp.h"
+#include "softrnic/rnic/rnic.h"
+
+#define REGION 16384u
+#define GUARD  4096u
+#define FILL   0xa5
+
+enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
+
+struct input {
+	const uint8_t *p;
+	size_t left;
+};
+
+struct side {
+	struct ibv_context context;
+	struct ibv_pd pd, other_pd;
+	struct mr_table *mrs;
+	struct cq scq, rcq;
+	struct qp *qp;
+	uint8_t *mem; /* GUARD | REGION | GUARD | REGION without rights | GUARD */
+	struct mr *mr, *readonly, *foreign;
+	uint32_t msn[8];
+	uint8_t last_read; /* where its sink is and, times 16, how long */
+	void *rxbuf, *txbuf;
+	bool wb_running;
+	bool crc;
+};
+
+static uint8_t *region(struct side *s, unsigned i)
+{
+	return s->mem + GUARD + i * (REGION + GUARD);
+}
+
+static bool is_untouched(const uint8_t *p, size_t len)
+{
+	return p[0] == FILL && memcmp(p, p + 1, len - 1) == 0;
+}
+
+static void check_guards(struct side *s)
+{
+	EXPECT(is_untouched(s->mem, GUARD));
+	EXPECT(is_untouched(region(s, 0) + REGION, GUARD + REGION + GUARD));
+}
+
+static uint8_t next_u8(struct input *in)
+{
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->p++;
+}
+
+static uint32_t next_u16(struct input *in)
+{
+	uint32_t hi = next_u8(in);
+
+	return hi << 8 | next_u8(in);
+}
+
+/* --- the owner ---------------------------------------------------------------------------- */
+
+static void ignore_event(void *owner, enum ibv_event_type event)
+{
+}
+
+static void open_side(struct side *s, uint8_t flags)
+{
+	struct qp_stream stream = {
+		.crc = flags & F_CRC,
+		.consent = flags & F_CONSENT,
+		.peer_flushes = flags & F_PEER_FLUSHES,
+		.hold_tx = flags & F_HOLD,
+		.rtr_in = flags & F_RTR ? (enum qp_rtr)(flags >> 6) : QP_RTR_NONE,
+		.ird = 4,
+		.ord = 4,
+		.mss = 1448,
+	};
+	struct qp_config cfg = {.qp_num = 1, .async = ignore_event, .pd = &s->pd};
+	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+	s->crc = flags & F_CRC;
+	s->pd.context = &s->context;
+	s->mem = malloc(3 * GUARD + 2 * REGION);
+	memset(s->mem, FILL, 3 * GUARD + 2 * REGION);
+	EXPECT(safecopy_setup() == 0 && mr_table_new(&s->mrs) == 0);
+	EXPECT(cq_init(&s->scq, 64) == 0 && cq_init(&s->rcq, 64) == 0);
+	cfg.mrs = s->mrs;
+	cfg.send_cq = &s->scq;
+	cfg.recv_cq = &s->rcq;
+	cfg.cap = (struct ibv_qp_cap){16, 16, 2, 2, 64};
+	EXPECT(qp_new(&cfg, &s->qp) == 0 && qp_start(s->qp, &stream) == 0);
+	EXPECT(mr_new(s->mrs, &s->pd, region(s, 0), REGION, 0, all, s, &s->mr) == 0);
+	EXPECT(mr_new(s->mrs, &s->pd, region(s, 1), REGION, 0, IBV_ACCESS_REMOTE_READ, s,
+		      &s->readonly) == 0);
+	EXPECT(mr_new(s->mrs, &s->other_pd, region(s, 1), REGION, 0, all, s, &s->foreign) == 0);
+	s->rxbuf = aligned_alloc(64, QP_RXBUF);
+	s->txbuf = aligned_alloc(64, QP_TXBUF);
+	for (int q = 0; q < 8; q++)
+		s->msn[q] = 1;
+}
+
+static void drop_mr(struct side *s, struct mr *mr)
+{
+	mr_kill(mr);
+	qp_detach_mr(s->qp, mr);
+	mr_wait_idle(mr);
+	mr_delete(mr);
+}
+
+static void close_side(struct side *s)
+{
+	if (s->wb_running)
+		qp_on_writeback(s->qp, 0);
+	if (!s->rxbuf)
+		s->rxbuf = qp_rx_reclaim(s->qp);
+	if (!s->txbuf)
+		s->txbuf = qp_tx_reclaim(s->qp);
+	EXPECT(s->rxbuf && s->txbuf); /* a failed QP holds no buffer */
+	drop_mr(s, s->mr);
+	drop_mr(s, s->readonly);
+	drop_mr(s, s->foreign);
+	qp_delete(s->qp);
+	cq_fini(&s->scq);
+	cq_fini(&s->rcq);
+	mr_table_delete(s->mrs);
+	free(s->rxbuf);
+	free(s->txbuf);
+	free(s->mem);
+}
+
+static void feed(struct side *s, const uint8_t *bytes, size_t len)
+{
+	struct iovec iov[QP_RX_IOV];
+
+	while (len > 0) {
+		size_t got = 0;
+		int n;
+
+		if (qp_rx_needs_buf(s->qp)) {
+			qp_rx_lend(s->qp, s->rxbuf);
+			s->rxbuf = NULL;
+		}
+		n = qp_rx_want(s->qp, iov);
+		for (int i = 0; i < n && got < len; i++) {
+			size_t part = iov[i].iov_len < len - got ? iov[i].iov_len : len - got;
+
+			memcpy(iov[i].iov_base, bytes + got, part);
+			got += part;
+		}
+		if (n > 0)
+			qp_rx_got(s->qp, got);
+		if (!s->rxbuf)
+			s->rxbuf = qp_rx_reclaim(s->qp);
+		if (got == 0)
+			return; /* stalled */
+		bytes += got;
+		len -= got;
+	}
+}
+
+/* Send what there is, into the void, in one go or in part. */
+static void drain(struct side *s, size_t max)
+{
+	struct iovec iov[QP_TX_IOV];
+	size_t total = 0;
+	int n;
+
+	if (qp_tx_needs_buf(s->qp)) {
+		qp_tx_lend(s->qp, s->txbuf);
+		s->txbuf = NULL;
+	}
+	n = qp_tx_gather(s->qp, iov);
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	qp_tx_sent(s->qp, total < max ? total : max);
+	if (!s->txbuf)
+		s->txbuf = qp_tx_reclaim(s->qp);
+}
+
+static void post(struct side *s, uint8_t what)
+{
+	struct ibv_sge sge = {.addr = what, .length = what * 16u, .lkey = s->mr->ibv.lkey};
+	struct ibv_send_wr swr = {.sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = what & 1 ? IBV_WR_RDMA_READ : IBV_WR_SEND,
+				  .send_flags = what & 2 ? IBV_SEND_SIGNALED : 0},
+			   *sbad;
+	struct ibv_recv_wr rwr = {.sg_list = &sge, .num_sge = what & 1}, *rbad;
+
+	if (!(what & 12) && what & 1)
+		s->last_read = what;
+	if (what & 4)
+		(void)qp_post_recv(s->qp, &rwr, &rbad);
+	else if (what & 8)
+		(void)qp_post_flush(s->qp, 1, 0, 1, what, what, what & 1, what & 2);
+	else
+		(void)qp_post_send(s->qp, &swr, &sbad);
+}
+
+static void write_back(struct side *s, uint8_t what)
+{
+	static const int statuses[4] = {0, 0, -5, -14};
+	struct qp_writeback wb;
+
+	if (s->wb_running) {
+		s->wb_running = false;
+		qp_on_writeback(s->qp, statuses[what & 3]);
+	} else {
+		s->wb_running = qp_next_writeback(s->qp, &wb);
+	}
+}
+
+/* --- the peer ----------------------------------------------------------------------------- */
+
+static uint32_t stag_of(const struct side *s, uint8_t which)
+{
+	switch (which & 7) {
+	case 0:
+		return s->readonly->ibv.rkey;
+	case 1:
+		return s->foreign->ibv.rkey;
+	case 2:
+		return which;
+	default:
+		return s->mr->ibv.rkey;
+	}
+}
+
+static struct ddp_hdr hdr_of(struct side *s, struct input *in)
+{
+	uint8_t op = next_u8(in), how = next_u8(in);
+	const struct rdmap_op *row = &rdmap_ops[op & 0xf];
+	struct ddp_hdr hdr = {
+		.tagged = row->tagged != ((how & 0x70) == 0x70),
+		.last = op & 0x80,
+		.version = (how & 0x0f) == 0x0f ? 2 : 1,
+		.ulp = (uint8_t)(0x40 | (op & 0xf)),
+		.ulp_word = stag_of(s, how),
+		.stag = stag_of(s, how),
+		.to = next_u16(in),
+		.qn = op & 0x40 ? how : row->qn,
+	};
+
+	hdr.msn = s->msn[hdr.qn & 7];
+	hdr.mo = op & 0x20 ? (uint32_t)hdr.to : 0;
+	if (!hdr.tagged && hdr.last)
+		s->msn[hdr.qn & 7]++;
+	if (op & 0x10)
+		hdr.to |= (uint64_t)next_u8(in) << 56;
+	return hdr;
+}
+
+/* RDMAP headers name the region by what only the target knows. */
+static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payload, size_t len)
+{
+	uint8_t op = hdr->ulp & 0xf;
+	size_t at = op == RDMAP_READ_REQ ? 16 : 4;
+
+	if (hdr->tagged || (op != RDMAP_READ_REQ && op != RDMAP_FLUSH_REQ) || len < at + 4)
+		return;
+	for (int i = 0; i < 4; i++)
+		payload[at + (size_t)i] = (uint8_t)(stag_of(s, payload[at]) >> (24 - 8 * i));
+	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
+}
+
+/* Mostly the right one, where only one is right. */
+static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
+{
+	const struct rdmap_op *row = &rdmap_ops[hdr->ulp & 0xf];
+
+	if (row->hdr_len && byte < 0xe0)
+		return row->hdr_len;
+	if ((hdr->ulp & 0xf) == RDMAP_READ_RESP && byte < 0x80) {
+		hdr->to = s->last_read;
+		return s->last_read * 16u;
+	}
+	return byte < 0xf0 ? byte : (byte & 0xf) * 4096;
+}
+
+static void fpdu(struct side *s, struct input *in)
+{
+	static uint8_t buf[70000];
+	struct ddp_hdr hdr = hdr_of(s, in);
+	size_t hdr_len = ddp_hdr_len(hdr.tagged), len = next_u8(in), ulpdu, whole;
+	uint8_t *payload = buf + MPA_LENGTH_LEN + hdr_len;
+	struct iovec all = {.iov_base = buf};
+	uint8_t split = next_u8(in);
+
+	len = length_of(s, &hdr, len);
+	memset(payload, 0, len);
+	for (size_t i = 0; i < len && in->left > 0 && i < 64; i++)
+		payload[i] = next_u8(in);
+	put_stags(s, &hdr, payload, len);
+	ulpdu = hdr_len + len;
+	whole = mpa_fpdu_len(ulpdu);
+	memset(payload + len, 0, 8);
+	buf[0] = (uint8_t)(ulpdu >> 8);
+	buf[1] = (uint8_t)ulpdu;
+	ddp_encode(buf + MPA_LENGTH_LEN, DDP_HDR_MAX, &hdr);
+	if (s->crc)
+		mpa_crc_encode(buf + whole - MPA_CRC_LEN, mpa_crc(&all, 1, whole - MPA_CRC_LEN));
+	if (split && split < whole) {
+		feed(s, buf, split);
+		feed(s, buf + split, whole - split);
+	} else {
+		feed(s, buf, whole);
+	}
+}
+
+static void raw(struct side *s, struct input *in)
+{
+	while (in->left > 0) {
+		size_t n = next_u8(in) + 1u;
+
+		n = n < in->left ? n : in->left;
+		feed(s, in->p, n);
+		in->p += n;
+		in->left -= n;
+		drain(s, SIZE_MAX);
+	}
+}
+
+static void records(struct side *s, struct input *in)
+{
+	while (in->left > 0) {
+		uint8_t what = next_u8(in);
+
+		if (what < 0xa0)
+			fpdu(s, in);
+		else if (what < 0xc0)
+			post(s, next_u8(in));
+		else if (what < 0xe0)
+			drain(s, what & 1 ? SIZE_MAX : next_u8(in));
+		else
+			write_back(s, what);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct input in = {data, len};
+	struct side s = {0};
+	uint8_t flags = next_u8(&in);
+
+	open_side(&s, flags);
+	if (flags & F_RAW)
+		raw(&s, &in);
+	else
+		records(&s, &in);
+	drain(&s, SIZE_MAX);
+	qp_on_eof(s.qp);
+	check_guards(&s);
+	EXPECT(qp_is_failed(s.qp));
+	close_side(&s);
+	return 0;
+}
