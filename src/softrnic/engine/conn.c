@@ -123,6 +123,19 @@ void conn_get(struct conn *c)
 	atomic_fetch_add(&c->refs, 1);
 }
 
+/*
+ * For the progress thread, which may hold an event of a connection that everybody has let go of
+ * since: it is still there, as burials come after events, but must not be buried twice.
+ */
+static bool conn_get_unless_dead(struct conn *c)
+{
+	unsigned refs = atomic_load(&c->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&c->refs, &refs, refs + 1))
+		;
+	return refs != 0;
+}
+
 void conn_put(struct conn *c)
 {
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
@@ -172,7 +185,8 @@ static void conn_ready(struct eng_source *src, uint32_t ev)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
-	conn_get(c);
+	if (!conn_get_unless_dead(c))
+		return;
 	conn_want(c, conn_io_bits(ev));
 	conn_put(c);
 }
@@ -181,7 +195,8 @@ static void conn_fire(struct eng_timer *timer)
 {
 	struct conn *c = container_of(timer, struct conn, timer);
 
-	conn_get(c);
+	if (!conn_get_unless_dead(c))
+		return;
 	conn_want(c, CONN_TIME);
 	conn_put(c);
 }
