@@ -65,6 +65,7 @@ struct conn {
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
 	struct eng_timer timer;
+	uint64_t timer_at; /* what it was set to; its own fields are the engine's */
 	struct eng_task task;
 
 	struct persist_job job;

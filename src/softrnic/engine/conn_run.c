@@ -108,8 +108,10 @@ void conn_serve(struct conn *c)
 	}
 	if ((want & CONN_KICK) && c->qp)
 		qp_rx_resume(c->qp);
-	if (want & CONN_TIME)
+	if (want & CONN_TIME) {
+		c->timer_at = CLOCK_NEVER;
 		cm_on_time(c->stream, clock_now_ns());
+	}
 	if (want & CONN_KICK)
 		cm_stream_poke(c->stream, clock_now_ns());
 	conn_rx(c);

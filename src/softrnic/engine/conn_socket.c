@@ -26,7 +26,10 @@ void conn_update_timer(struct conn *c)
 {
 	uint64_t at = c->fd >= 0 ? cm_deadline(c->stream) : CLOCK_NEVER;
 
-	if (at != c->timer.at && engine_set_timer(&c->timer, at))
+	if (at == c->timer_at)
+		return;
+	c->timer_at = at;
+	if (engine_set_timer(&c->timer, at))
 		LOG_ERROR("out of memory: a time limit of connection %p is not watched", (void *)c);
 }
 
@@ -77,6 +80,7 @@ void conn_close(struct conn *c)
 {
 	if (c->fd < 0)
 		return;
+	c->timer_at = CLOCK_NEVER;
 	engine_set_timer(&c->timer, CLOCK_NEVER);
 	if (c->registered)
 		engine_remove(&c->source, c->fd);

@@ -67,7 +67,7 @@ static int gai_errno(int gai)
 	case EAI_FAMILY:
 		return EAFNOSUPPORT;
 	default:
-		return EADDRNOTAVAIL; /* the name has no address */
+		return ENXIO; /* no such name, or it has no address */
 	}
 }
 

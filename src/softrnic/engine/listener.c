@@ -346,6 +346,8 @@ void listener_close(struct cmid *id)
 	pthread_mutex_unlock(&l->lock);
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_remove(&l->source, l->fd);
+	shutdown(l->fd,
+		 SHUT_RDWR); /* the port is free now; the number only when no thread uses it */
 	embryos_end(l);
 	listener_orphan_children(l);
 	id->listener = NULL;
