@@ -10,6 +10,7 @@ static void add_node(struct coverage *c, const struct node *n)
 		const struct op *op = &m->op[i];
 
 		c->operations++;
+		c->restless += op->restless;
 		c->reads += op->done && op->kind == OP_READ;
 		c->flushes += op->done && op->kind == OP_FLUSH;
 		c->reads_as_flush += op->done && op->kind == OP_READ && op->reads_flush;

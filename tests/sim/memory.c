@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,10 +53,10 @@ static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
 
-	if (kind == AREA_RECV)
+	if (kind == AREA_RECV || kind == AREA_SOURCE)
 		return access;
 	access |= IBV_ACCESS_REMOTE_WRITE;
-	if (kind == AREA_SINK)
+	if (kind == AREA_SINK || kind == AREA_SCRATCH)
 		return access;
 	access |= IBV_ACCESS_REMOTE_READ;
 	if (prng_chance(rng, 70))
@@ -90,6 +91,7 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 		at += m->area[i].len;
 	}
 	layers_resize(m, at + GUARD_MIN);
+	assert(m->size < POOL_LEN);
 	m->initial = memory_pool() + prng_below(rng, POOL_LEN - m->size);
 	memcpy(m->cache, m->initial, m->size);
 	memcpy(m->medium, m->initial, m->size);

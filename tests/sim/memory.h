@@ -14,14 +14,16 @@
 #include "prng.h"
 #include "softrnic/rnic/mr.h"
 
-#define POOL_LEN   (2u << 20) /* random bytes that operations take their data from */
+#define POOL_LEN   (4u << 20) /* random bytes that operations take their data from */
 #define OP_LEN_MAX (256u << 10)
 
 enum area_kind {
 	AREA_TARGET0, /* the peer writes and reads here */
 	AREA_TARGET1,
-	AREA_SINK, /* our reads end here */
-	AREA_RECV, /* our receives */
+	AREA_SINK,    /* our reads end here */
+	AREA_RECV,    /* our receives */
+	AREA_SCRATCH, /* the peer writes here too, and nobody cares what */
+	AREA_SOURCE,  /* we change it even while it is being sent */
 	AREA_COUNT
 };
 

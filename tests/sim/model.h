@@ -30,6 +30,7 @@ struct op {
 	unsigned phase;      /* an operation waits until all of earlier phases are complete */
 	bool signalled, fence, is_inline, persistent;
 	bool forbidden;   /* the peer must refuse it */
+	bool restless;    /* WRITE from the source that changes, to where nobody cares */
 	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
 	bool done;
 };

@@ -37,15 +37,27 @@ static void on_async(void *owner, enum ibv_event_type event)
 {
 }
 
+static void on_overrun(struct cq *cq)
+{
+	struct node *n = cq->ibv.cq_context;
+
+	n->overrun = n->sim->fault_hit = true;
+}
+
 static void make_queues(struct node *n, const struct scenario *sc)
 {
 	uint32_t send = sc->send_depth[n->index], recv = sc->recv_depth[n->index];
+	uint32_t room = 2 * MODEL_OPS + send + recv;
 
 	memset(&n->send_cq, 0, sizeof(n->send_cq));
 	memset(&n->recv_cq, 0, sizeof(n->recv_cq));
 	memset(&n->srq, 0, sizeof(n->srq));
-	if (cq_init(&n->send_cq, 2 * MODEL_OPS + send + recv) ||
-	    cq_init(&n->recv_cq, 2 * recv + 64) || srq_init(&n->srq, recv, sc->recv_sge))
+	n->send_cq.ibv.cq_context = n;
+	n->send_cq.overrun = on_overrun;
+	if (sc->fault == FAULT_OVERRUN && sc->fault_node == n->index)
+		room = 1 + (uint32_t)prng_below(&n->sim->rng, 4);
+	if (cq_init(&n->send_cq, room) || cq_init(&n->recv_cq, 2 * recv + 64) ||
+	    srq_init(&n->srq, recv, sc->recv_sge))
 		abort();
 }
 
@@ -338,6 +350,8 @@ void node_pump(struct node *n)
 	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
 	unsigned budget = (unsigned)prng_between(&sim->rng, 1, 40);
 
+	if (n->killed)
+		return;
 	if (n->kicked) {
 		n->kicked = false;
 		qp_rx_resume(n->qp);
@@ -360,6 +374,14 @@ void node_pump(struct node *n)
 	watch_deadline(n);
 	if (link_writable(&sim->link, n->peer->index) > peer_had)
 		node_pump_soon(n->peer);
+}
+
+/* kill -9: the kernel closes the socket, the memory of files stays as it is. */
+void node_kill(struct node *n)
+{
+	link_close(n->sim, n->index);
+	n->killed = n->ended = true;
+	node_pump_soon(n->peer);
 }
 
 void node_pump_soon(struct node *n)

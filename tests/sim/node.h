@@ -44,8 +44,10 @@ struct node {
 	uint64_t deadline; /* the one that is scheduled */
 	/* What the user was told. */
 	bool requested, answered, established, disconnected;
-	bool ended; /* no connection, and none comes */
-	bool left;  /* the user disconnected */
+	bool ended;   /* no connection, and none comes */
+	bool killed;  /* nothing of it runs any more */
+	bool overrun; /* a completion was lost */
+	bool left;    /* the user disconnected */
 	/* The write-back under way. */
 	struct qp_writeback wb;
 	bool wb_running, wb_copying, wb_snapshot;
@@ -73,6 +75,7 @@ void node_free(struct node *n);
 void node_open_stream(struct node *n);
 /* Do whatever is due: read, send, write back, end. */
 void node_pump(struct node *n);
+void node_kill(struct node *n);
 void node_pump_soon(struct node *n);
 /* node_events.c */
 void node_on_writeback(struct node *n);

@@ -39,6 +39,9 @@ void node_on_writeback(struct node *n)
 {
 	int status = medium_fails(n) ? -EIO : 0;
 
+	if (n->killed)
+		return;
+
 	if (status == 0 && n->sim->sc.mode != SIM_EARLY_ACK)
 		copy_to_medium(n, n->wb_snapshot ? n->wb_bytes : n->wb.addr);
 	n->wb_running = false;
@@ -58,7 +61,7 @@ void node_on_reset(struct node *n, int err)
 {
 	struct sim *sim = n->sim;
 
-	if (!sim->link.up || sim->link.closed[n->index])
+	if (n->killed || !sim->link.up || sim->link.closed[n->index])
 		return;
 	if (err == EPIPE)
 		cm_tx_error(n->stream, err, sim->now);
@@ -69,6 +72,8 @@ void node_on_reset(struct node *n, int err)
 
 void node_on_time(struct node *n)
 {
+	if (n->killed)
+		return;
 	if (n->sim->now >= cm_deadline(n->stream))
 		cm_on_time(n->stream, n->sim->now);
 	n->deadline = CLOCK_NEVER;

@@ -43,7 +43,7 @@ static void make_work(struct scenario *sc, struct prng *rng)
 
 	if (dice < 65) {
 		sc->op_max = (uint32_t)prng_between(rng, 16, 600);
-		sc->chunk_max = (uint32_t)(prng_chance(rng, 30) ? 1 : prng_between(rng, 2, 700));
+		sc->chunk_max = (uint32_t)(prng_chance(rng, 20) ? 1 : prng_between(rng, 2, 700));
 		sc->window = (uint32_t)prng_between(rng, 64, 20000);
 		sc->ops[0] = (uint32_t)prng_between(rng, 1, 40);
 		sc->ops[1] = (uint32_t)prng_between(rng, 0, 40);
@@ -86,12 +86,21 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	sc->fault_ns = prng_between(rng, 1, 1 + (sc->ops[0] + sc->ops[1]) * 2ull * sc->tick_ns);
 	switch (sc->fault) {
 	case FAULT_FLIP: /* nothing protects the start-up frames (RFC 5044 s7.1, RFC 6581 s7) */
-		sc->fault_pos +=
-			20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[sc->fault_node];
+		sc->early_flip = prng_chance(rng, 10);
+		if (sc->early_flip)
+			sc->fault_pos = prng_below(rng, 24);
+		else
+			sc->fault_pos +=
+				20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[sc->fault_node];
 		break;
 	case FAULT_ACCESS:
-	case FAULT_WRITEBACK:
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
+		break;
+	case FAULT_WRITEBACK:
+		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
+		break;
+	case FAULT_VANISH: /* only memory that is referenced can vanish: large, and no CRC */
+		sc->wish_crc[0] = sc->wish_crc[1] = sc->wish_crc[0] && prng_chance(rng, 30);
 		break;
 	case FAULT_RST:
 	case FAULT_FIN: /* some before the connection is up */
@@ -115,6 +124,7 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	make_work(sc, rng);
 	make_fault(sc, rng);
 	sc->late_receives = prng_chance(rng, 30);
+	sc->restless = prng_chance(rng, 20);
 	sc->talkative = prng_chance(rng, 8);
 	if (sc->talkative) {
 		sc->late_receives = false;

@@ -19,6 +19,8 @@
 	X(ACCESS)    /* one end asks for what it may not touch */                                  \
 	X(WRITEBACK) /* the medium fails */                                                        \
 	X(VANISH)    /* memory behind a region is gone (EFAULT) */                                 \
+	X(KILL)      /* one end is no more; its memory stays */                                    \
+	X(OVERRUN)   /* one end's completion queue is too small */                                 \
 	X(REJECT)    /* the responder does not want the connection */                              \
 	X(LEAVE)     /* one end disconnects in the middle */
 enum sim_fault {
@@ -46,6 +48,7 @@ struct scenario {
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
 	bool late_receives; /* "flush, wait, then post the next receive" */
+	bool restless;      /* some sources change while they are being sent */
 	bool talkative;     /* mostly Sends, and receives are rare */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
@@ -58,6 +61,7 @@ struct scenario {
 	uint64_t fault_pos; /* stream position, or how many operations before */
 	uint64_t fault_ns;
 	unsigned fault_bit;
+	bool early_flip; /* in the start-up frame */
 };
 
 void scenario_make(struct scenario *sc, struct prng *rng);
@@ -73,7 +77,8 @@ static inline bool scenario_has_consent(const struct scenario *sc)
 /* May the contents of memory and messages be trusted? Bounds must hold in any case. */
 static inline bool scenario_is_trusted(const struct scenario *sc)
 {
-	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP || scenario_has_crc(sc);
+	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP ||
+	       (scenario_has_crc(sc) && !sc->early_flip);
 }
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);

@@ -83,6 +83,12 @@ static void on_cut(struct sim *sim)
 	case FAULT_DEREG:
 		node_on_dereg(n);
 		break;
+	case FAULT_KILL:
+		if (!sim->link.up)
+			return;
+		sim->fault_hit = true;
+		node_kill(n);
+		break;
 	case FAULT_LEAVE:
 		if (!n->established || sim->leaving)
 			return;
@@ -107,7 +113,8 @@ static void on_impatient(struct sim *sim)
 			sim_violate(sim, "node %d: what must not be done did not end the stream",
 				    i);
 		sim->leaving = true;
-		workload_leave(&sim->node[i]);
+		if (!sim->node[i].killed)
+			workload_leave(&sim->node[i]);
 		node_pump(&sim->node[i]);
 	}
 }
@@ -168,6 +175,8 @@ static bool is_over(struct sim *sim)
 		struct node *n = &sim->node[i];
 		bool idle = cm_stream_state(n->stream) == CM_IDLE && sim->node[0].ended;
 
+		if (n->killed)
+			continue;
 		if (!(n->ended || idle) || !cq_is_empty(&n->send_cq) || !cq_is_empty(&n->recv_cq) ||
 		    n->wb_running || (n->dereg_since && *node_dereg_mr(n)))
 			return false;
@@ -183,10 +192,14 @@ static void check_queues(struct sim *sim, struct node *n)
 	bool whole = n->left && sim->sc.fault == FAULT_LEAVE && n->index == sim->sc.fault_node &&
 		     !n->peer->left;
 
-	if (bad)
-		sim_violate(sim, "node %d: %s", n->index, bad);
+	if (n->killed)
+		return;
 	if (n->established && !n->disconnected)
 		sim_violate(sim, "node %d: no disconnect event", n->index);
+	if (n->overrun)
+		return;
+	if (bad)
+		sim_violate(sim, "node %d: %s", n->index, bad);
 	if (n->established && !sim->sc.use_srq[n->index] && n->recv_completed != n->recv_posted)
 		sim_violate(sim, "node %d: %u receives never completed", n->index,
 			    n->recv_posted - n->recv_completed);

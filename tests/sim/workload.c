@@ -29,6 +29,8 @@ static void check_pdata(struct node *n)
 {
 	const struct cm_params *p = cm_stream_remote(n->stream);
 
+	if (!scenario_is_trusted(&n->sim->sc))
+		return;
 	if (p->pdata_len != n->sim->sc.pdata_len[n->peer->index] ||
 	    memcmp(p->pdata, pdata_of(n->peer), p->pdata_len) != 0)
 		sim_violate(n->sim, "node %d: private data of %u bytes is not what was sent",
@@ -137,6 +139,22 @@ static void on_recv_completion(struct node *n, const struct ibv_wc *wc)
 	renew_slot(n, &n->slot[index]);
 }
 
+/* A request is executed when all Sends before it are delivered (RFC 5040 s5.5). */
+static void check_order(struct node *n, unsigned id)
+{
+	const struct model *m = &n->model;
+	const struct node *peer = n->peer;
+	unsigned sent = 0;
+
+	if (m->op[id].kind != OP_READ && m->op[id].kind != OP_FLUSH)
+		return;
+	for (unsigned i = 0; i < id; i++)
+		sent += m->op[i].kind == OP_SEND;
+	if (!n->sim->sc.one_cq[peer->index] &&
+	    sent > peer->recv_completed + atomic_load(&peer->recv_cq.count))
+		sim_violate(n->sim, "node %d: operation %u overtook a Send", n->index, id);
+}
+
 static void on_completion(struct node *n, const struct ibv_wc *wc)
 {
 	const char *bad;
@@ -154,6 +172,8 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 				  scenario_is_trusted(&n->sim->sc));
 	if (bad)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
+	else if (wc->status == IBV_WC_SUCCESS && scenario_is_trusted(&n->sim->sc))
+		check_order(n, (unsigned)wc->wr_id);
 }
 
 void workload_poll(struct node *n, int max)
@@ -227,6 +247,15 @@ static void post(struct node *n)
 		workload_post_ops(n);
 }
 
+static void fidget(struct node *n)
+{
+	const struct area *a = &n->mem.area[AREA_SOURCE];
+
+	if (!a->gone)
+		memset(n->mem.cache + a->off, (int)prng_below(&n->sim->rng, 256),
+		       prng_between(&n->sim->rng, 1, a->len));
+}
+
 static void maybe_leave(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -246,6 +275,11 @@ static bool is_finished(struct node *n)
 void workload_tick(struct node *n)
 {
 	struct sim *sim = n->sim;
+
+	if (n->killed)
+		return;
+	if (sim->sc.restless)
+		fidget(n);
 
 	if (n->requested && !n->answered && prng_chance(&sim->rng, 50))
 		answer(n);

@@ -66,6 +66,10 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 	op->is_inline = (op->kind == OP_SEND || op->kind == OP_WRITE) &&
 			op->len <= sc->inline_max && prng_chance(&sim->rng, 50);
 	plan_data(sim, op);
+	if (op->kind == OP_WRITE && !op->is_inline && sc->restless && prng_chance(&sim->rng, 40)) {
+		op->restless = true;
+		op->area = AREA_SCRATCH;
+	}
 	if (op->kind == OP_SEND) {
 		need->send_bytes += op->len;
 		need->send_max = op->len > need->send_max ? op->len : need->send_max;
@@ -165,9 +169,9 @@ static void plan_memory(struct node *n, const struct sizes *own, const struct si
 {
 	const struct scenario *sc = &n->sim->sc;
 	uint64_t len[AREA_COUNT] = {
-		[AREA_TARGET0] = sc->target_len,
-		[AREA_TARGET1] = sc->op_max + 8,
-		[AREA_SINK] = own->sink,
+		[AREA_TARGET0] = sc->target_len, [AREA_TARGET1] = sc->op_max + 8,
+		[AREA_SINK] = own->sink,         [AREA_SCRATCH] = sc->op_max,
+		[AREA_SOURCE] = sc->op_max,
 	};
 
 	n->slot_len = peer->send_max;
@@ -184,8 +188,10 @@ static void place_op(struct node *n, struct op *op)
 	uint64_t slack = a->len - op->len;
 
 	op->sink += n->mem.area[AREA_SINK].off;
+	if (op->restless)
+		op->data = n->mem.cache + n->mem.area[AREA_SOURCE].off;
 	op->off = a->off + prng_below(&sim->rng, slack + 1);
-	if (op->len == 8 && slack >= 8 && prng_chance(&sim->rng, 80))
+	if (op->len == 8 && !op->restless && slack >= 8 && prng_chance(&sim->rng, 80))
 		op->off = (a->off + 7 + prng_below(&sim->rng, slack - 7)) & ~7ull;
 }
 
@@ -199,6 +205,7 @@ static void forbid(struct node *n)
 	if (sim->sc.fault_pos >= n->model.planned)
 		return;
 	op->forbidden = true;
+	op->restless = false;
 	op->is_inline = false;
 	if (op->kind == OP_SEND) {
 		op->len = n->peer->slot_len + 1 + (uint32_t)prng_below(&sim->rng, 100);

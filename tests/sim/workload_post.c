@@ -47,6 +47,10 @@ static void add_source(struct node *n, struct post *p, struct ibv_send_wr *wr, c
 	uint64_t addr = (uintptr_t)op->data;
 	uint32_t lkey = n->mem.pool_stag;
 
+	if (op->restless) {
+		addr = memory_to(&n->mem, AREA_SOURCE, n->mem.area[AREA_SOURCE].off);
+		lkey = n->mem.area[AREA_SOURCE].stag;
+	}
 	if (op->is_inline) { /* from memory that is not registered and gone after the call */
 		memcpy(p->inline_bytes[p->count], op->data, op->len);
 		addr = (uintptr_t)p->inline_bytes[p->count];

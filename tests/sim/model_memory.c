@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_memory.c -- may memory look like this? */
+#include <string.h>
+
+#include "model_impl.h"
+
+bool model_writes(const struct op *op)
+{
+	return op->kind == OP_WRITE && !op->forbidden && !op->restless && op->len > 0;
+}
+
+/* --- versions ------------------------------------------------------------------------------ */
+
+/* For each byte of [off, off+len): 1 + the last write to it before operation `end`. */
+void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len)
+{
+	memset(m->floor + off, 0, len * sizeof(*m->floor));
+	for (unsigned i = 0; i < end; i++) {
+		const struct op *op = &m->op[i];
+		uint64_t lo = op->off > off ? op->off : off;
+		uint64_t hi = op->off + op->len < off + len ? op->off + op->len : off + len;
+
+		for (uint64_t b = lo; model_writes(op) && b < hi; b++)
+			m->floor[b] = (uint16_t)(i + 1);
+	}
+}
+
+static bool is_from(const struct op *op, uint64_t b, uint8_t value)
+{
+	return model_writes(op) && b >= op->off && b - op->off < op->len &&
+	       op->data[b - op->off] == value;
+}
+
+/* Is this value one that the byte had at version `floor` or later, but before operation `end`? */
+static bool is_valid(const struct model *m, const struct memory *peer, uint64_t b, uint8_t value,
+		     unsigned floor, unsigned end)
+{
+	if (floor == 0 && value == peer->initial[b])
+		return true;
+	for (unsigned i = floor ? floor - 1 : 0; i < end; i++) {
+		if (is_from(&m->op[i], b, value))
+			return true;
+	}
+	return false;
+}
+
+const char *model_check_view(const struct model *m, const struct memory *peer,
+			     const struct model_view *v)
+{
+	for (uint64_t i = 0; i < v->len; i++) {
+		uint64_t b = v->off + i;
+
+		if (!is_valid(m, peer, b, v->bytes[i], v->floor[b], v->end))
+			return model_say("%s at offset %llu: 0x%02x is not from operation %d to %d",
+					 v->name, (unsigned long long)b, v->bytes[i],
+					 v->floor[b] - 1, (int)v->end - 1);
+	}
+	return NULL;
+}
+
+const char *model_check_medium_area(const struct model *m, const struct memory *peer,
+				    const struct area *a)
+{
+	return model_check_view(m, peer,
+				&(struct model_view){.name = "medium",
+						     .bytes = peer->medium + a->off,
+						     .off = a->off,
+						     .len = a->len,
+						     .floor = m->durable,
+						     .end = m->posted});
+}
+
+const char *model_check_medium(const struct model *m, const struct memory *peer)
+{
+	const char *bad = NULL;
+
+	for (int i = AREA_TARGET0; i <= AREA_TARGET1 && !bad; i++) {
+		if (!peer->area[i].gone)
+			bad = model_check_medium_area(m, peer, &peer->area[i]);
+	}
+	return bad;
+}
+
+/* --- prefixes ------------------------------------------------------------------------------ */
+
+static uint64_t count_other(const uint8_t *a, const uint8_t *b, uint64_t len)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < len; i++)
+		n += a[i] != b[i];
+	return n;
+}
+
+/* Is the cache the state plus the first part of this write? */
+static bool is_part(const struct model *m, const struct op *op, const uint8_t *cache,
+		    bool whole_words)
+{
+	const uint8_t *have = cache + op->off, *before = m->state + op->off;
+	bool is_word = op->len == 8 && (uintptr_t)have % 8 == 0;
+	uint64_t part = 0;
+
+	while (part < op->len && have[part] == op->data[part])
+		part++;
+	if (part == op->len)
+		return true;
+	if (is_word)
+		part = 0;
+	else if (whole_words) /* bytes that happen to be equal do not count */
+		part -= part < ((uintptr_t)have + part) % 8 ? part : ((uintptr_t)have + part) % 8;
+	return memcmp(have + part, before + part, op->len - part) == 0;
+}
+
+const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words)
+{
+	uint64_t other = 0;
+
+	for (int i = AREA_TARGET0; i <= AREA_TARGET1; i++) {
+		const struct area *a = &peer->area[i];
+
+		memcpy(m->state + a->off, peer->initial + a->off, a->len);
+		if (!a->gone)
+			other += count_other(m->state + a->off, peer->cache + a->off, a->len);
+	}
+	for (unsigned k = 0;; k++) {
+		const struct op *op = &m->op[k];
+		uint64_t here;
+
+		if (other == 0 && k >= m->applied)
+			return NULL;
+		if (k == m->posted)
+			break;
+		if (!model_writes(op) || peer->area[op->area].gone)
+			continue;
+		here = count_other(m->state + op->off, peer->cache + op->off, op->len);
+		if (here == other && k >= m->applied && is_part(m, op, peer->cache, whole_words))
+			return NULL;
+		memcpy(m->state + op->off, op->data, op->len);
+		other += count_other(m->state + op->off, peer->cache + op->off, op->len);
+		other -= here;
+	}
+	return model_say("the targets are not the state after at least %u of %u operations",
+			 m->applied, m->posted);
+}
