@@ -17,12 +17,19 @@ static void connect_and_part(struct duo *d)
 	OK(rpma_conn_delete(&srv));
 }
 
-/* Sockets are closed by whoever drives them last: wait a little. */
-static void expect_fds(int want)
+/* Sockets are closed by whoever drives them last: wait until none is any more. */
+static int settled_fds(void)
 {
-	for (int i = 0; i < 200 && duo_count_fds() > want; i++)
-		duo_sleep_ms(10);
-	assert_int_equal(duo_count_fds(), want);
+	int n = duo_count_fds();
+
+	for (int quiet = 0; quiet < 10; quiet++) {
+		duo_sleep_ms(5);
+		if (duo_count_fds() != n) {
+			n = duo_count_fds();
+			quiet = 0;
+		}
+	}
+	return n;
 }
 
 static void cycles_leave_no_descriptor_behind(void **state)
@@ -31,10 +38,10 @@ static void cycles_leave_no_descriptor_behind(void **state)
 	int before;
 
 	duo_listen(&d, NULL);
-	before = duo_count_fds();
+	before = settled_fds();
 	for (int i = 0; i < CYCLES; i++)
 		connect_and_part(&d);
-	expect_fds(before);
+	assert_int_equal(settled_fds(), before);
 	duo_close(&d);
 }
 
@@ -46,7 +53,7 @@ static void rejects_leave_no_descriptor_behind(void **state)
 	int before;
 
 	duo_listen(&d, NULL);
-	before = duo_count_fds();
+	before = settled_fds();
 	for (int i = 0; i < 50; i++) {
 		OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
 		OK(rpma_conn_req_connect(&req, NULL, &cli));
@@ -55,7 +62,7 @@ static void rejects_leave_no_descriptor_behind(void **state)
 		duo_expect_event(cli, RPMA_CONN_REJECTED);
 		OK(rpma_conn_delete(&cli));
 	}
-	expect_fds(before);
+	assert_int_equal(settled_fds(), before);
 	duo_close(&d);
 }
 
@@ -66,10 +73,10 @@ static void everything_closed_leaves_no_descriptor_behind(void **state)
 
 	duo_open(&d, NULL); /* the device itself keeps a few */
 	duo_close(&d);
-	before = duo_count_fds();
+	before = settled_fds();
 	duo_open(&d, NULL);
 	duo_close(&d);
-	expect_fds(before);
+	assert_int_equal(settled_fds(), before);
 }
 
 static void deletion_without_disconnect_closes_the_peer(void **state)

@@ -10,6 +10,13 @@
 #define SLACK ((size_t)8 << 20)
 #define STEP  (1u << 20)
 
+/* Its shadow of the regions would be counted, too. */
+#ifdef __SANITIZE_THREAD__
+#define HAS_SHADOW 1
+#else
+#define HAS_SHADOW 0
+#endif
+
 /* Resident anonymous memory of this process, without shared mappings such as the regions. */
 static size_t private_resident(void)
 {
@@ -25,6 +32,15 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
+/* No step is like another, and it takes no longer than it must. */
+static void fill_steps(uint8_t *p, size_t size)
+{
+	for (size_t at = 0; at < size; at += STEP) {
+		memset(p + at, (int)(at / STEP), STEP);
+		memcpy(p + at, &at, sizeof(at));
+	}
+}
+
 static void large_write_needs_no_memory_but_the_regions(void **state)
 {
 	struct duo_opts opts = {.buf_size = SIZE};
@@ -32,12 +48,11 @@ static void large_write_needs_no_memory_but_the_regions(void **state)
 	struct duo d;
 
 	duo_open(&d, &opts);
-	for (size_t at = 0; at < SIZE; at += STEP)
-		duo_fill(d.cli_buf + at, STEP, (unsigned)(at / STEP));
+	fill_steps(d.cli_buf, SIZE);
 	before = private_resident();
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	duo_flush(d.cli, d.at_srv, 0, SIZE);
-	assert_true(private_resident() < before + SLACK);
+	assert_true(HAS_SHADOW || private_resident() < before + SLACK);
 	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE);
 	duo_close(&d);
 }
@@ -49,12 +64,11 @@ static void large_read_needs_no_memory_but_the_regions(void **state)
 	struct duo d;
 
 	duo_open(&d, &opts);
-	for (size_t at = 0; at < SIZE / 2; at += STEP)
-		duo_fill(d.srv_buf + at, STEP, (unsigned)(at / STEP));
+	fill_steps(d.srv_buf, SIZE / 2);
 	before = private_resident();
 	OK(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, SIZE / 2, RPMA_F_COMPLETION_ALWAYS, &d));
 	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
-	assert_true(private_resident() < before + SLACK);
+	assert_true(HAS_SHADOW || private_resident() < before + SLACK);
 	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE / 2);
 	duo_close(&d);
 }
