@@ -72,8 +72,8 @@ static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_op
 	cfg.recv_cq = &e->rcq;
 	cfg.srq = o->srq ? &e->srq : NULL;
 	assert_int_equal(qp_new(&cfg, &e->qp), 0);
-	assert_non_null(e->rxbuf = aligned_alloc(64, QP_RXBUF));
-	assert_non_null(e->txbuf = aligned_alloc(64, QP_TXBUF));
+	assert_non_null(e->rxbuf = e->rxmem = aligned_alloc(64, QP_RXBUF));
+	assert_non_null(e->txbuf = e->txmem = aligned_alloc(64, QP_TXBUF));
 }
 
 static void end_close(struct qp_end *e)
@@ -85,8 +85,8 @@ static void end_close(struct qp_end *e)
 	cq_fini(&e->scq);
 	cq_fini(&e->rcq);
 	mr_table_delete(e->mrs);
-	free(e->rxbuf);
-	free(e->txbuf);
+	free(e->rxmem);
+	free(e->txmem);
 	free(e->wire);
 }
 

@@ -21,8 +21,9 @@ struct qp_end {
 	struct cq scq, rcq;
 	struct srq srq; /* in use if the options say so */
 	struct qp *qp;
-	void *rxbuf, *txbuf;
-	uint8_t *wire; /* sent, and not yet taken by the peer */
+	void *rxmem, *txmem;
+	void *rxbuf, *txbuf; /* the same; NULL while lent */
+	uint8_t *wire;       /* sent, and not yet taken by the peer */
 	size_t wire_len, wire_room;
 	int asyncs;
 	enum ibv_event_type async; /* the last one */

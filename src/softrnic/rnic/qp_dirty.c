@@ -37,21 +37,22 @@ static struct dirty_range *add(struct qp_dirty *d)
 	return &d->range[d->count++];
 }
 
-void qp_dirty_note(struct qp *qp, const struct mr *mr, uint64_t to, uint64_t len)
+void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len)
 {
+	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr, hi = lo + len;
 	struct dirty_range *r;
 
 	if (qp->stream.peer_flushes || !mr->persist || !(mr->access & IBV_ACCESS_REMOTE_READ))
 		return;
 	r = find(&qp->dirty, mr->ibv.rkey);
 	if (r) {
-		r->lo = to < r->lo ? to : r->lo;
-		r->hi = to + len > r->hi ? to + len : r->hi;
+		r->lo = lo < r->lo ? lo : r->lo;
+		r->hi = hi > r->hi ? hi : r->hi;
 		return;
 	}
 	r = add(&qp->dirty);
 	if (r)
-		*r = (struct dirty_range){.stag = mr->ibv.rkey, .lo = to, .hi = to + len};
+		*r = (struct dirty_range){.stag = mr->ibv.rkey, .lo = lo, .hi = hi};
 	else
 		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 }

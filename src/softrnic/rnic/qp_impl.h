@@ -80,7 +80,7 @@ struct qp_irq {
 struct qp_dirty {
 	struct dirty_range {
 		uint32_t stag;
-		uint64_t lo, hi; /* TOs */
+		uint64_t lo, hi; /* counted from the region's first byte */
 	} * range;
 	uint32_t count, room;
 };
@@ -218,11 +218,11 @@ unsigned qp_ddp_error(enum mr_verdict verdict);
 
 /* qp_sq.c */
 int qp_sq_init(struct qp *qp);
-struct sq_wr *qp_sq_at(struct qp *qp, uint64_t index);
+struct sq_wr *qp_sq_at(const struct qp *qp, uint64_t index);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err);
 /* May the next one be begun (ORD, fence)? */
-bool qp_sq_is_ready(struct qp *qp);
+bool qp_sq_is_ready(const struct qp *qp);
 uint8_t *qp_sq_inline(struct sq_wr *wr);
 
 /* qp_orq.c */
@@ -242,12 +242,20 @@ void qp_irq_stop(struct qp *qp); /* forget requests; one write-back may still be
 extern const struct rx_op qp_rx_read_req, qp_rx_flush_req;
 
 /* qp_dirty.c */
-void qp_dirty_note(struct qp *qp, const struct mr *mr, uint64_t to, uint64_t len);
+void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
 bool qp_dirty_take(struct qp *qp, uint32_t stag, uint64_t *lo, uint64_t *hi);
 void qp_dirty_forget(struct qp *qp, uint32_t stag);
 void qp_dirty_fini(struct qp *qp);
 
-/* qp_rx.c */
+/* qp_rx.c, qp_rx_io.c */
+#define RX_TAGGED_FRAME   (MPA_LENGTH_LEN + DDP_TAGGED_HDR)
+#define RX_UNTAGGED_FRAME (MPA_LENGTH_LEN + DDP_UNTAGGED_HDR)
+static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
+{
+	return rx->tail - rx->head;
+}
+void qp_rx_parse(struct qp *qp);
+void qp_rx_free_own_buf(struct qp_rx *rx);
 void qp_rx_stop(struct qp *qp);
 void qp_rx_fini(struct qp *qp);
 /* Is this the MSN that a one-segment message on its queue must have? Terminates if not. */
@@ -269,8 +277,8 @@ void qp_park_clear(struct qp *qp);
 extern const struct rx_op qp_rx_send;
 
 /* qp_tx.c, qp_tx_msg.c */
-bool qp_tx_has_work(struct qp *qp);
-void qp_tx_stop(struct qp *qp);  /* finish the FPDU that is half out, drop the others */
+bool qp_tx_has_work(const struct qp *qp);
+void qp_tx_stop(struct qp *qp);  /* gather nothing but a Terminate; let go of all memory */
 void qp_tx_shut(struct qp *qp);  /* drop everything */
 bool qp_tx_build(struct qp *qp); /* one more FPDU into the batch; false: nothing, or no room */
 

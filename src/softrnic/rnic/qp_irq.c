@@ -92,7 +92,7 @@ static bool read_flushes(struct qp *qp, struct mr *mr)
 
 	if (!qp_dirty_take(qp, mr->ibv.rkey, &lo, &hi))
 		return false;
-	want_writeback(qp, mr, (uint8_t *)mr->ibv.addr + (lo - mr->iova), hi - lo, false);
+	want_writeback(qp, mr, (uint8_t *)mr->ibv.addr + lo, hi - lo, false);
 	return true;
 }
 

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- waiting on a SRQ --------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ int qp_sq_init(struct qp *qp)
 	return qp->sq.slots ? 0 : -ENOMEM;
 }
 
-struct sq_wr *qp_sq_at(struct qp *qp, uint64_t index)
+struct sq_wr *qp_sq_at(const struct qp *qp, uint64_t index)
 {
 	return (struct sq_wr *)(qp->sq.slots + index % qp->sq.depth * qp->sq.stride);
 }
@@ -97,7 +97,7 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err)
 	sq->next = sq->tail;
 }
 
-bool qp_sq_is_ready(struct qp *qp)
+bool qp_sq_is_ready(const struct qp *qp)
 {
 	const struct sq_wr *wr;
 

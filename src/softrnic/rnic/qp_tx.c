@@ -4,7 +4,7 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_tx_has_work(struct qp *qp)
+bool qp_tx_has_work(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
@@ -17,7 +17,7 @@ bool qp_tx_has_work(struct qp *qp)
 
 bool qp_tx_needs_buf(const struct qp *qp)
 {
-	return !qp->tx.batch && qp_tx_has_work((struct qp *)qp);
+	return !qp->tx.batch && qp_tx_has_work(qp);
 }
 
 void qp_tx_lend(struct qp *qp, void *buf)
@@ -69,8 +69,12 @@ void qp_tx_stop(struct qp *qp)
 	qp->tx.rtr_due = false;
 	if (!qp->tx.batch)
 		return;
+	/* The application may reuse its buffers as soon as it sees the flushed completions, so
+	 * nothing may refer to them any more. What was gathered goes before a Terminate, or the
+	 * peer would take the error for that of a request whose answer was ready. */
+	if (qp->tx.term_due && tx_batch_own(qp->tx.batch, NULL) == 0)
+		return;
 	tx_batch_cut(qp->tx.batch);
-	/* The application may reuse its buffers as soon as it sees the flushed completions. */
 	if (tx_batch_own(qp->tx.batch, NULL))
 		qp_tx_shut(qp);
 }
@@ -103,7 +107,7 @@ bool qp_is_idle(const struct qp *qp)
 }
 
 /* The work request to which the first unsent byte belongs. */
-static struct sq_wr *unsent_wr(struct qp *qp)
+static struct sq_wr *unsent_wr(const struct qp *qp)
 {
 	for (uint64_t i = qp->sq.head; i < qp->sq.tail; i++) {
 		struct sq_wr *wr = qp_sq_at(qp, i);
@@ -131,7 +135,9 @@ void qp_tx_fault(struct qp *qp)
 	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
 	 * left to end. */
 	boundary = tx_batch_is_at_boundary(b);
-	if (!boundary)
+	if (boundary)
+		tx_batch_cut(b);
+	else
 		qp_tx_shut(qp);
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 	if (!boundary)

@@ -64,6 +64,23 @@ static void a_read_is_checked(void **state)
 	read_fails(foreign, 0, TERM_RDMAP_STAG_NOT_ASSOCIATED);
 }
 
+static void a_bad_read_does_not_spoil_the_one_before_it(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_read(t.a, 1, t.mra, 0, 60000, t.mrb, 0), 0);
+	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, LEN), 0);
+	assert_int_equal(end_read(t.a, 3, t.mra, 0, 8, t.mrb, 0), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	assert_memory_equal(t.ma, t.mb, 60000);
+	bench_close(&t);
+}
+
 static void a_read_sees_what_was_written_before_it(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -362,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_is_checked),
+		cmocka_unit_test(a_bad_read_does_not_spoil_the_one_before_it),
 		cmocka_unit_test(a_read_sees_what_was_written_before_it),
 		cmocka_unit_test(more_requests_than_ird_are_refused),
 		cmocka_unit_test(a_flush_asks_for_exactly_its_range),

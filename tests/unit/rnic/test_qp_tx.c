@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending: what goes into one gather, partial sends, sources that change, vanish or go away. */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -237,7 +238,7 @@ static void a_fault_of_the_llp_inside_an_fpdu_ends_the_stream(void **state)
 	bench_close(&t);
 }
 
-static void a_failed_qp_sends_nothing_of_a_buffer_it_has_given_back(void **state)
+static void a_failed_qp_needs_the_buffers_of_flushed_requests_no_more(void **state)
 {
 	struct pair_options o = pair_defaults();
 	struct bench t;
@@ -249,14 +250,41 @@ static void a_failed_qp_sends_nothing_of_a_buffer_it_has_given_back(void **state
 	bad = hdr_untagged(RDMAP_READ_REQ, DDP_QN_SEND, 1, 0, true);
 	end_inject_fpdu(t.a, &bad, "", 0);
 	expect_wc(&t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
-	bench_dereg(t.a, &t.mra); /* would hang if the QP still held it */
+	mr_kill(t.mra);
+	mr_wait_idle(t.mra); /* would hang if the QP still held it */
+	mr_delete(t.mra);
+	t.mra = NULL;
 	memset(t.ma, 0xee, 300000);
 	end_send_all(t.a);
 	assert_true(qp_tx_is_done(t.a->qp));
-	assert_true(t.a->wire_len < 70000); /* the FPDU that was begun, and the Terminate */
 	take_all(t.b);
 	expect_terminated(t.b, false, TERM_RDMAP_UNEXPECTED_OPCODE);
-	assert_int_equal(t.mb[60000], (uint8_t)(60000 * 7 + 60000 / 251 + 1));
+	assert_int_equal(t.mb[299999], (uint8_t)(299999 * 7 + 299999 / 251 + 1));
+	bench_close(&t);
+}
+
+static void a_qp_given_up_leaves_only_the_fpdu_that_was_begun(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	t.b->wb_status = -EIO;
+	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, true), 0);
+	end_send_all(t.a);
+	take_all(t.b);
+	assert_int_equal(end_write(t.a, 2, t.mra, 0, 300000, t.mrb, 0), 0);
+	assert_int_equal(end_gather(t.a, 1000, NULL), 1000);
+	end_run_writebacks(t.b);
+	end_send_all(t.b);
+	take_all(t.a);
+	expect_wc(&t.a->scq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_false(qp_tx_is_done(t.a->qp));
+	end_send_all(t.a);
+	assert_true(qp_tx_is_done(t.a->qp));
+	take_all(t.b);
+	assert_int_equal(qp_counters(t.b->qp)->rx_fpdus, 2); /* no FPDU is cut in two */
 	bench_close(&t);
 }
 
@@ -338,7 +366,8 @@ int main(void)
 		cmocka_unit_test(a_vanished_read_source_is_answered_by_terminate),
 		cmocka_unit_test(a_fault_of_the_llp_between_fpdus_is_terminated),
 		cmocka_unit_test(a_fault_of_the_llp_inside_an_fpdu_ends_the_stream),
-		cmocka_unit_test(a_failed_qp_sends_nothing_of_a_buffer_it_has_given_back),
+		cmocka_unit_test(a_failed_qp_needs_the_buffers_of_flushed_requests_no_more),
+		cmocka_unit_test(a_qp_given_up_leaves_only_the_fpdu_that_was_begun),
 		cmocka_unit_test(markers_stand_where_the_peer_wants_them),
 		cmocka_unit_test(the_first_fpdu_with_marker_is_that_of_rfc_5044),
 		cmocka_unit_test(an_idle_end_needs_no_buffers),

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the owner puts the bytes it reads. Without CRC the rest of a large payload goes
+ * straight to the registered memory, and then no more is read than the trailer and the
+ * next header, so that the payload behind that can go the same way.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+#define MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
+
+/* --- what to read next -------------------------------------------------------------------- */
+
+void qp_rx_free_own_buf(struct qp_rx *rx)
+{
+	if (!rx->own_buf || qp_rx_buffered(rx) > 0)
+		return;
+	free(rx->buf);
+	rx->buf = NULL;
+	rx->own_buf = false;
+	rx->head = rx->tail = 0;
+}
+
+static void take_lent_back(struct qp_rx *rx)
+{
+	if (rx->lent_mr)
+		mr_release(rx->lent_mr);
+	rx->lent_mr = NULL;
+	rx->lent_len = 0;
+}
+
+static int want_buf(struct qp_rx *rx, uint32_t max, struct iovec *iov)
+{
+	uint32_t room = QP_RXBUF - rx->tail;
+
+	*iov = (struct iovec){.iov_base = rx->buf + rx->tail, .iov_len = room < max ? room : max};
+	return 1;
+}
+
+static void make_room(struct qp_rx *rx)
+{
+	uint32_t have = qp_rx_buffered(rx);
+	const uint8_t *p = rx->buf + rx->head;
+	size_t whole =
+		have < MPA_LENGTH_LEN ? RX_UNTAGGED_FRAME : mpa_fpdu_len((size_t)p[0] << 8 | p[1]);
+
+	if (have > MOVE_CHEAP && rx->head + whole <= QP_RXBUF)
+		return;
+	memmove(rx->buf, p, have);
+	rx->head = 0;
+	rx->tail = have;
+}
+
+/* The rest of a payload goes where it belongs, and behind it only as much as no payload follows. */
+static int want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
+{
+	struct qp_rx *rx = &qp->rx;
+	struct rx_seg *seg = &rx->seg;
+	uint32_t left = seg->payload - seg->done, n;
+	struct mr *mr;
+	void *ptr;
+
+	n = seg->op->target(qp, seg, left, &mr, &ptr);
+	if (n == 0)
+		return 0;
+	rx->lent_mr = mr;
+	rx->lent_ptr = ptr;
+	rx->lent_len = n;
+	iov[0] = (struct iovec){.iov_base = ptr, .iov_len = n};
+	if (n < left)
+		return 1;
+	return 1 + want_buf(rx, seg->trailer + RX_TAGGED_FRAME, &iov[1]);
+}
+
+/* How much to read into the buffer. */
+static uint32_t buf_share(const struct qp *qp)
+{
+	const struct qp_rx *rx = &qp->rx;
+	const uint8_t *p = rx->buf + rx->head;
+	uint32_t have = qp_rx_buffered(rx);
+
+	if (rx->seg.active)
+		return rx->seg.trailer - have + RX_TAGGED_FRAME;
+	/* The header of a large Send is 4 bytes longer than what comes with a trailer. */
+	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
+	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
+		return RX_UNTAGGED_FRAME - have;
+	return QP_RXBUF;
+}
+
+int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
+{
+	struct qp_rx *rx = &qp->rx;
+	int n;
+
+	take_lent_back(rx);
+	if (!rx->buf || rx->eof || rx->stalled || qp->ibv.state == IBV_QPS_INIT)
+		return 0;
+	make_room(rx);
+	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
+		n = want_direct(qp, iov);
+		if (!qp_is_failed(qp))
+			return n;
+		make_room(rx);
+	}
+	/* After a failure: what still comes is drained, so that the LLP can close cleanly. */
+	return want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : buf_share(qp), iov);
+}
+
+void qp_rx_got(struct qp *qp, size_t len)
+{
+	struct qp_rx *rx = &qp->rx;
+	uint32_t direct = len < rx->lent_len ? (uint32_t)len : rx->lent_len;
+
+	qp->counters.rx_reads++;
+	qp->counters.rx_bytes += len;
+	if (qp_is_failed(qp)) {
+		take_lent_back(rx);
+		return;
+	}
+	if (direct > 0) {
+		qp->counters.rx_direct_bytes += direct;
+		rx->seg.done += direct;
+		qp_dirty_note(qp, rx->lent_mr, rx->lent_ptr, direct);
+	}
+	take_lent_back(rx);
+	rx->tail += (uint32_t)len - direct;
+	assert(rx->tail <= QP_RXBUF);
+	qp_rx_parse(qp);
+}
+
+void qp_rx_fault(struct qp *qp)
+{
+	take_lent_back(&qp->rx);
+	if (!qp_is_failed(qp))
+		qp_rx_fault_at(qp, &qp->rx.seg);
+}
+
+/* --- the buffer --------------------------------------------------------------------------- */
+
+bool qp_rx_needs_buf(const struct qp *qp)
+{
+	return !qp->rx.buf && !qp->rx.eof && qp->ibv.state != IBV_QPS_INIT;
+}
+
+void qp_rx_lend(struct qp *qp, void *buf)
+{
+	assert(!qp->rx.buf);
+	qp->rx.buf = buf;
+	qp->rx.head = qp->rx.tail = 0;
+}
+
+void *qp_rx_reclaim(struct qp *qp)
+{
+	void *buf = qp->rx.buf;
+
+	if (qp->rx.own_buf || qp_rx_buffered(&qp->rx) > 0)
+		return NULL;
+	take_lent_back(&qp->rx);
+	qp->rx.buf = NULL;
+	return buf;
+}
+
+void qp_rx_push(struct qp *qp, const void *bytes, size_t len)
+{
+	struct qp_rx *rx = &qp->rx;
+
+	if (qp_is_failed(qp) || len == 0)
+		return;
+	if (!rx->buf) {
+		rx->buf = malloc(QP_RXBUF);
+		rx->own_buf = rx->buf;
+		rx->head = rx->tail = 0;
+	}
+	if (!rx->buf || len > QP_RXBUF - rx->tail) {
+		qp_refuse(qp, TERM_MPA_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+		return;
+	}
+	memcpy(rx->buf + rx->tail, bytes, len);
+	rx->tail += (uint32_t)len;
+	qp->counters.rx_bytes += len;
+	qp_rx_parse(qp);
+}
+
+void qp_rx_resume(struct qp *qp)
+{
+	if (qp_is_failed(qp))
+		return;
+	qp_recv_deliver(qp);
+	qp_rx_parse(qp);
+}
+
+void qp_rx_stop(struct qp *qp)
+{
+	struct qp_rx *rx = &qp->rx;
+
+	take_lent_back(rx);
+	rx->seg.active = false;
+	rx->stalled = false;
+	rx->head = rx->tail; /* a parser further up the stack may still look at the bytes */
+}
+
+void qp_rx_fini(struct qp *qp)
+{
+	qp_rx_stop(qp);
+	qp_rx_free_own_buf(&qp->rx);
+}
