@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * life.h -- a whole life of librpma, both sides in one thread, in which one thing may fail.
+ *
+ * It calls every public function that reaches the provider or allocates. A judge looks at each
+ * return. When a failure ends the life early, everything is released all the same. No wait is
+ * without a limit.
+ */
+#ifndef FAULT_LIFE_H
+#define FAULT_LIFE_H
+
+#include <stdbool.h>
+
+#include "librpma.h"
+
+enum life_verdict {
+	LIFE_GO_ON,
+	LIFE_AGAIN, /* make the same call once more */
+	LIFE_OVER,  /* it cannot go on: release everything */
+};
+
+struct life_judge {
+	/* A public function returned. */
+	enum life_verdict (*returned)(const char *function, int ret);
+	/* A completion or an event says that the connection broke: may it? If so the life is over.
+	 */
+	void (*broke)(const char *what);
+};
+
+/* Before the first life: memory of a file, a port. After the last: give them back. */
+void life_setup(void);
+void life_teardown(void);
+/* True: it was lived to its end. */
+bool life_run(const struct life_judge *judge);
+
+/* Does a failed call leave things as they were, so that it can be made again? */
+bool life_can_repeat(const char *function);
+
+#endif

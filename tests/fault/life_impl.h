@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* life_impl.h -- what the two halves of a life share: its objects, and how a call is made. */
+#ifndef FAULT_LIFE_IMPL_H
+#define FAULT_LIFE_IMPL_H
+
+#include <stdint.h>
+
+#include "fault/life.h"
+#include "lib/unit.h"
+
+#define LIFE_ADDR      "127.0.0.1"
+#define LIFE_UNTOUCHED 0xa5
+
+enum { LIFE_MEMORY = 16384, LIFE_MSG = 64, LIFE_DESC = 21 };
+
+struct life {
+	const struct life_judge *judge;
+	bool over;
+	int ret; /* of the last call */
+
+	struct ibv_context *ctx;
+	struct rpma_peer *peer;
+	struct rpma_mr_local *mr;
+	struct rpma_mr_remote *remote;
+	uint8_t desc[LIFE_DESC];
+	struct rpma_peer_cfg *pcfg;
+	struct rpma_srq_cfg *srq_cfg;
+	struct rpma_srq *srq;
+	struct rpma_conn_cfg *active_cfg, *passive_cfg, *refused_cfg;
+	struct rpma_ep *ep;
+	struct rpma_conn_req *out, *in;
+	struct rpma_conn *active, *passive;
+};
+
+/* A call, unless the life is over; again if the judge wants it so. */
+#define STEP(l, fn, ...)                                                                           \
+	do {                                                                                       \
+	} while (!(l)->over && life_judged(l, #fn, fn(__VA_ARGS__)))
+
+/* A call whose last argument is an output: a failure leaves it untouched. */
+#define MAKE(l, out, fn, ...)                                                                      \
+	do {                                                                                       \
+	} while (life_expects(l, out, sizeof(*(out))) &&                                           \
+		 life_got(l, #fn, fn(__VA_ARGS__, out), out, sizeof(*(out))))
+
+/* Also when the life is over. */
+#define RELEASE(l, fn, ptr)                                                                        \
+	do {                                                                                       \
+		life_judged(l, #fn, fn(ptr));                                                      \
+		assert_null(*(ptr));                                                               \
+	} while (0)
+
+/* True: make the call again. */
+bool life_judged(struct life *l, const char *function, int ret);
+bool life_got(struct life *l, const char *function, int ret, void *out, size_t len);
+/* Marks the output; false: the life is over. */
+bool life_expects(const struct life *l, void *out, size_t len);
+
+/* Fails the test where it would hang. */
+void life_await(int fd, const char *what);
+void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
+void life_transfer(struct life *l);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* life_use.c -- events, completions, and one of each operation. */
+#include <poll.h>
+
+#include "fault/life_impl.h"
+
+enum { LIMIT_MS = 20000 };
+
+void life_await(int fd, const char *what)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	if (poll(&pfd, 1, LIMIT_MS) != 1)
+		fail_msg("waited in vain for %s", what);
+}
+
+static void broke(struct life *l, const char *what)
+{
+	l->judge->broke(what);
+	l->over = true;
+}
+
+void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted)
+{
+	enum rpma_conn_event event;
+	int fd;
+
+	if (l->over)
+		return;
+	rpma_conn_get_event_fd(conn, &fd);
+	life_await(fd, rpma_utils_conn_event_2str(wanted));
+	MAKE(l, &event, rpma_conn_next_event, conn);
+	if (!l->over && event != wanted)
+		broke(l, rpma_utils_conn_event_2str(event));
+}
+
+/* Each completion here comes when its queue is armed and so is announced. */
+static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared)
+{
+	struct rpma_cq *announced;
+	bool is_rcq;
+	int fd;
+
+	rpma_cq_get_fd(cq, &fd);
+	life_await(fd, "a completion");
+	if (shared)
+		STEP(l, rpma_conn_wait, conn, 0, &announced, &is_rcq);
+	else
+		STEP(l, rpma_cq_wait, cq);
+}
+
+static void await_completion(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
+			     bool shared)
+{
+	struct ibv_wc wc;
+
+	do {
+		await_queue(l, conn, cq, shared);
+		STEP(l, rpma_cq_get_wc, cq, 1, &wc, NULL);
+	} while (!l->over && l->ret);
+	if (!l->over && wc.status != IBV_WC_SUCCESS)
+		broke(l, ibv_wc_status_str(wc.status));
+}
+
+/* The active side's queues share a channel, the passive side's have their own. */
+static void await_active(struct life *l, bool received)
+{
+	struct rpma_cq *cq;
+
+	if (l->over)
+		return;
+	if (received)
+		rpma_conn_get_rcq(l->active, &cq);
+	else
+		rpma_conn_get_cq(l->active, &cq);
+	await_completion(l, l->active, cq, true);
+}
+
+static void await_passive(struct life *l, bool received)
+{
+	struct rpma_cq *cq;
+
+	if (l->over)
+		return;
+	if (received)
+		rpma_srq_get_rcq(l->srq, &cq);
+	else
+		rpma_conn_get_cq(l->passive, &cq);
+	await_completion(l, l->passive, cq, false);
+}
+
+static void one_sided(struct life *l)
+{
+	const int always = RPMA_F_COMPLETION_ALWAYS;
+
+	STEP(l, rpma_write, l->active, l->remote, 8192, l->mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
+	     NULL);
+	STEP(l, rpma_flush, l->active, l->remote, 8192, 4096, RPMA_FLUSH_TYPE_PERSISTENT, always,
+	     NULL);
+	await_active(l, false);
+	STEP(l, rpma_flush, l->active, l->remote, 8192, 64, RPMA_FLUSH_TYPE_VISIBILITY, always,
+	     NULL);
+	await_active(l, false);
+	STEP(l, rpma_atomic_write, l->active, l->remote, 8192, "01234567", always, NULL);
+	await_active(l, false);
+	STEP(l, rpma_read, l->active, l->mr, 4096, l->remote, 8192, 64, always, NULL);
+	await_active(l, false);
+}
+
+/* The first message finds no receive and has to be kept by the other side for a while. */
+static void messages(struct life *l)
+{
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+
+	STEP(l, rpma_send, l->active, l->mr, 0, LIFE_MSG, RPMA_F_COMPLETION_ALWAYS, NULL);
+	if (l->over)
+		return;
+	rpma_conn_get_cq(l->passive, &cq);
+	STEP(l, rpma_cq_get_wc, cq, 1, &wc, NULL);
+	STEP(l, rpma_srq_recv, l->srq, l->mr, 0, LIFE_MSG, NULL);
+	await_active(l, false);
+	await_passive(l, true);
+	STEP(l, rpma_recv, l->active, l->mr, 0, LIFE_MSG, NULL);
+	for (int i = 0; i < 2; i++) {
+		STEP(l, rpma_send, l->passive, l->mr, 0, LIFE_MSG, RPMA_F_COMPLETION_ALWAYS, NULL);
+		await_passive(l, false);
+		await_active(l, true);
+	}
+}
+
+/* Last, because a provider may refuse them; nobody waits for what they did. */
+static void immediates(struct life *l)
+{
+	for (int i = 0; i < 2; i++)
+		STEP(l, rpma_srq_recv, l->srq, l->mr, 0, LIFE_MSG, NULL);
+	STEP(l, rpma_write_with_imm, l->active, l->remote, 8192, l->mr, 0, 64,
+	     RPMA_F_COMPLETION_ON_ERROR, 1, NULL);
+	STEP(l, rpma_send_with_imm, l->active, l->mr, 0, LIFE_MSG, RPMA_F_COMPLETION_ON_ERROR, 1,
+	     NULL);
+}
+
+void life_transfer(struct life *l)
+{
+	one_sided(l);
+	messages(l);
+	immediates(l);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_provider.c -- each call of the provider fails once in each place where librpma makes it,
+ * with several errnos. The function that made it says what the manual promises, leaves its outputs
+ * alone, and can be called again where it took nothing; everything is released and nothing stays.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault/life.h"
+#include "lib/unit.h"
+#include "provider/fault.h"
+
+enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
+
+/* What a function says of a failed call; everything that is not listed is a PROVIDER error. */
+static const struct rule {
+	const char *function; /* NULL: any */
+	const char *call;
+	int err; /* 0: any */
+	int ret;
+} rules[] = {
+	{"rpma_peer_new", "alloc_pd", ENOMEM, RPMA_E_NOMEM},
+	{"rpma_mr_advise", "advise_mr", EOPNOTSUPP, RPMA_E_NOSUPP},
+	{"rpma_mr_advise", "advise_mr", EFAULT, RPMA_E_INVAL},
+	{"rpma_mr_advise", "advise_mr", EINVAL, RPMA_E_INVAL},
+	{NULL, "get_cm_event", EAGAIN, RPMA_E_NO_EVENT},
+	{NULL, "get_cm_event", ENODATA, RPMA_E_NO_EVENT},
+	{NULL, "get_cq_event", 0, RPMA_E_NO_COMPLETION},
+};
+
+/* Beside EIO and ENOMEM, with which every call fails. */
+static const struct {
+	const char *call;
+	int err;
+} special[] = {
+	{"reg_mr", EOPNOTSUPP},   {"advise_mr", EOPNOTSUPP}, {"advise_mr", EFAULT},
+	{"advise_mr", EINVAL},    {"get_cm_event", EAGAIN},  {"get_cm_event", ENODATA},
+	{"get_cq_event", EAGAIN}, {"connect", EINVAL},       {"accept", ECONNRESET},
+};
+
+/* Functions that reach the provider: each must have been hit. */
+static struct {
+	const char *function;
+	unsigned int hits;
+} reach[] = {
+	{"rpma_utils_get_ibv_context", 0},
+	{"rpma_utils_ibv_context_is_odp_capable", 0},
+	{"rpma_peer_new", 0},
+	{"rpma_peer_delete", 0},
+	{"rpma_mr_reg", 0},
+	{"rpma_mr_dereg", 0},
+	{"rpma_mr_advise", 0},
+	{"rpma_srq_new", 0},
+	{"rpma_srq_delete", 0},
+	{"rpma_srq_recv", 0},
+	{"rpma_ep_listen", 0},
+	{"rpma_ep_shutdown", 0},
+	{"rpma_ep_next_conn_req", 0},
+	{"rpma_conn_req_new", 0},
+	{"rpma_conn_req_delete", 0},
+	{"rpma_conn_req_recv", 0},
+	{"rpma_conn_req_connect", 0},
+	{"rpma_conn_next_event", 0},
+	{"rpma_conn_wait", 0},
+	{"rpma_conn_disconnect", 0},
+	{"rpma_conn_delete", 0},
+	{"rpma_read", 0},
+	{"rpma_write", 0},
+	{"rpma_write_with_imm", 0},
+	{"rpma_atomic_write", 0},
+	{"rpma_flush", 0},
+	{"rpma_send", 0},
+	{"rpma_send_with_imm", 0},
+	{"rpma_recv", 0},
+	{"rpma_cq_wait", 0},
+	{"rpma_cq_get_wc", 0},
+};
+
+static struct {
+	const char *call;
+	int err;
+	unsigned int nth;
+	bool struck; /* the armed failure has been seen by a function */
+} now;
+
+static int promised(const char *function)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		const struct rule *r = &rules[i];
+
+		if (!strcmp(r->call, now.call) && (!r->err || r->err == now.err) &&
+		    (!r->function || !strcmp(r->function, function)))
+			return r->ret;
+	}
+	return RPMA_E_PROVIDER;
+}
+
+static void count_hit(const char *function)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reach); i++)
+		if (!strcmp(reach[i].function, function)) {
+			reach[i].hits++;
+			return;
+		}
+	fail_msg("%s is not known to reach the provider", function);
+}
+
+static enum life_verdict struck(const char *function, int ret)
+{
+	bool event_is_there =
+		!strcmp(now.call, "get_cm_event") || !strcmp(now.call, "get_cq_event");
+
+	now.struck = true;
+	count_hit(function);
+	if (ret != promised(function))
+		fail_msg("%s told \"%s\" of a failed %s (%s), not \"%s\"", function,
+			 rpma_err_2str(ret), now.call, strerror(now.err),
+			 rpma_err_2str(promised(function)));
+	return event_is_there || life_can_repeat(function) ? LIFE_AGAIN : LIFE_OVER;
+}
+
+static enum life_verdict returned(const char *function, int ret)
+{
+	/* A provider may have neither. */
+	bool may_refuse =
+		!strcmp(function, "rpma_write_with_imm") || !strcmp(function, "rpma_send_with_imm");
+
+	if (!now.struck && fault_fired())
+		return struck(function, ret);
+	if (ret == RPMA_E_NO_COMPLETION && !strcmp(function, "rpma_cq_get_wc"))
+		return LIFE_GO_ON;
+	if (ret && !(may_refuse && ret == RPMA_E_PROVIDER))
+		fail_msg("%s: %s (%s of call %u of %s)", function, rpma_err_2str(ret),
+			 now.struck ? "after" : "before", now.nth, now.call);
+	return LIFE_GO_ON;
+}
+
+static void broke(const char *what)
+{
+	fail_msg("%s, but no call of the data path failed", what);
+}
+
+static const struct life_judge judge = {.returned = returned, .broke = broke};
+
+static unsigned int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static unsigned int idle_fds; /* what the engine keeps between two lives */
+
+/* The engine closes sockets a moment later, from its own thread. */
+static void expect_idle_fds(void)
+{
+	unsigned int n = open_fds();
+
+	for (int ms = 0; ms < 10000 && n > idle_fds; ms++) {
+		usleep(1000);
+		n = open_fds();
+	}
+	if (n > idle_fds)
+		fail_msg("%u descriptors stay open", n - idle_fds);
+}
+
+static void live(void)
+{
+	bool complete;
+
+	alarm(LIFE_LIMIT_S);
+	complete = life_run(&judge);
+	alarm(0);
+	assert_true(complete || now.struck);
+	expect_idle_fds();
+}
+
+/* Returns in how many places the call is made. */
+static unsigned int fail_in_each_place(const char *call, int err)
+{
+	for (now.nth = 1; now.nth < PLACES_MAX; now.nth++) {
+		now.call = call;
+		now.err = err;
+		now.struck = false;
+		fault_arm(call, now.nth, err);
+		live();
+		fault_disarm();
+		if (!now.struck)
+			return now.nth - 1;
+	}
+	fail_msg("%s is made in too many places", call);
+	return 0;
+}
+
+static bool can_fail(const char *kind)
+{
+	return strcmp(kind, "VOID") != 0;
+}
+
+/* librpma never asks for asynchronous events. Only one peer in two flushes natively. */
+static bool must_be_reached(const char *call)
+{
+	const char *plain = getenv("SOFTRNIC_EXTENSIONS");
+
+	return strcmp(call, "get_async_event") != 0 &&
+	       (strcmp(call, "post_flush") != 0 || !plain || strcmp(plain, "0") != 0);
+}
+
+static void every_call_fails_in_every_place(void **state)
+{
+#define NAME(ret, name, params, args, kind) {#name, #kind},
+	static const struct {
+		const char *name, *kind;
+	} calls[] = {PROVIDER_CALLS(NAME){"post_send", "ERR"},
+		     {"post_recv", "ERR"},
+		     {"post_srq_recv", "ERR"},
+		     {"poll_cq", "ERR"},
+		     {"req_notify_cq", "ERR"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		unsigned int places;
+
+		if (!can_fail(calls[i].kind))
+			continue;
+		places = fail_in_each_place(calls[i].name, EIO);
+		fail_in_each_place(calls[i].name, ENOMEM);
+		if (!places && must_be_reached(calls[i].name))
+			fail_msg("a life never calls %s", calls[i].name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(reach); i++)
+		if (!reach[i].hits)
+			fail_msg("%s was never hit", reach[i].function);
+}
+
+static void errnos_with_a_meaning_keep_it(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(special); i++)
+		assert_true(fail_in_each_place(special[i].call, special[i].err) > 0);
+}
+
+static void hung(int sig)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "hung: call %u of %s\n", now.nth, now.call);
+
+	if (write(STDERR_FILENO, text, (size_t)n) == n)
+		_exit(1);
+	_exit(2);
+}
+
+/* A life without failure starts what the engine keeps. */
+static int setup(void **state)
+{
+	signal(SIGALRM, hung);
+	life_setup();
+	idle_fds = 1000;
+	now.call = "nothing";
+	live();
+	usleep(200000);
+	idle_fds = open_fds();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	life_teardown();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_call_fails_in_every_place),
+		cmocka_unit_test(errnos_with_a_meaning_keep_it),
+	};
+
+	setenv("RPMA_PROVIDER", "fault", 1);
+	setenv("RPMA_FAULT_INNER", "softrnic", 1);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
+	return cmocka_run_group_tests_name("faults of the provider", tests, setup, teardown);
+}
