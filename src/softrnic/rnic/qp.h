@@ -12,9 +12,11 @@
  *   write-back:  qp_next_writeback(qp, &wb), later qp_on_writeback(qp, status)
  *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
  *
- * Files: qp.c (state, create, destroy, terminate), qp_sq.c (posting, retiring), qp_tx.c
- * (FPDUs out), qp_rx.c (FPDUs in), qp_recv.c (untagged QN 0, parking), qp_irq.c (inbound
- * requests: read, flush), place.c (the one place that writes registered memory).
+ * Files: qp.c (state, create, destroy, terminate), qp_sq.c (posting, retiring), qp_tx.c and
+ * qp_tx_msg.c (whose turn it is, messages as FPDUs), qp_tx_batch.c (FPDUs in the lent buffer),
+ * qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs), qp_rx_ops.c (the table of opcodes),
+ * qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c (inbound requests), qp_orq.c (the
+ * answers to ours), qp_dirty.c (Reads that flush), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -82,7 +84,8 @@ struct qp_config {
 	bool sq_sig_all;
 	bool strict_persist; /* a peer's persistent Flush of memory that cannot persist fails */
 	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
-	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done. */
+	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done; the QP
+	 * itself may be deleted meanwhile. */
 	void (*kick)(void *owner);
 	void (*get)(void *owner);
 	void (*async)(void *owner, enum ibv_event_type event);
@@ -136,6 +139,8 @@ void *qp_tx_reclaim(struct qp *qp);        /* NULL while unsent bytes are in it 
 
 /* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
 void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
+/* Registered memory in the list is held until qp_rx_got() (0 if nothing came) or qp_rx_fault(),
+ * one of which follows. After a failure it is a place to drain the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
