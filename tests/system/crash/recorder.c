@@ -19,7 +19,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 }
 
 /* A record's place in the buffer is free again once it is acknowledged. */
-static int post(struct recorder *r)
+int recorder_post(struct recorder *r)
 {
 	struct client *c = &r->client;
 	size_t from = r->next % RECORD_DEPTH * RECORD_SIZE, to = r->next * RECORD_SIZE;
@@ -51,7 +51,7 @@ static int take(struct recorder *r, int timeout_ms)
 int recorder_step(struct recorder *r)
 {
 	while (r->next - r->acked < RECORD_DEPTH) {
-		int ret = post(r);
+		int ret = recorder_post(r);
 
 		if (ret)
 			return ret;

@@ -21,6 +21,8 @@ struct recorder {
 void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 
 int recorder_open(struct recorder *r, uint64_t first);
+/* Post the next; there must be room for it. */
+int recorder_post(struct recorder *r);
 /* Post what fits, and wait for one acknowledgement. 0, or how it ended. */
 int recorder_step(struct recorder *r);
 /* Collect the acknowledgements that came before the end. */
