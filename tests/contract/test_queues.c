@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_queues.c -- completion queues: waiting, separate ones, shared channels, overrun. */
+#include <time.h>
+
 #include "duo.h"
 
 static void each_wait_announces_one_completion(void **state)
@@ -208,6 +210,28 @@ static void full_send_queue_is_an_error_that_passes(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
+static long cpu_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void idle_connections_use_no_cpu(void **state)
+{
+	struct duo d;
+	long before;
+
+	duo_open(&d, NULL);
+	duo_flush(d.cli, d.at_srv, 0, 8);
+	duo_sleep_ms(20);
+	before = cpu_ms();
+	duo_sleep_ms(300);
+	assert_in_range(cpu_ms() - before, 0, 10);
+	duo_close(&d);
+}
+
 static void connection_with_impossible_queues_is_refused(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, UINT32_MAX, 0);
@@ -233,6 +257,7 @@ int main(void)
 		cmocka_unit_test(connection_without_shared_channel_says_so),
 		cmocka_unit_test(overrun_is_an_error_not_a_hang),
 		cmocka_unit_test(full_send_queue_is_an_error_that_passes),
+		cmocka_unit_test(idle_connections_use_no_cpu),
 		cmocka_unit_test(connection_with_impossible_queues_is_refused),
 	};
 

@@ -65,8 +65,15 @@ static void persistent_flush_is_one_request_and_one_answer(void **state)
 
 	wired_open(&w, NULL);
 	for (int i = 0; i < 3; i++) {
+		struct relay_count before[RELAY_WAYS];
+
+		memcpy(before, w.base, sizeof(before));
 		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, DUO_BUF);
 		expect_fpdus(&w, 1, 1);
+		for (int way = 0; way < RELAY_WAYS; way++) { /* and each in one segment */
+			assert_int_equal(w.base[way].pieces, before[way].pieces + 1);
+			assert_in_range(w.base[way].bytes - before[way].bytes, 1, 64);
+		}
 	}
 	wired_close(&w);
 }
