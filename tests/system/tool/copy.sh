@@ -154,6 +154,39 @@ test_a_failed_get_leaves_what_was_there() {
 	[ "$(find . -name 'back*' | wc -l)" = 1 ] || fail "a temporary file is left"
 }
 
+test_a_get_without_room_for_the_file_says_so() {
+	local rc=0
+	serve region --create --size 4M
+	on_small_disk 1M bash -c '"$1" get "$2" disk/back; echo "exit $?"; ls disk' \
+		test "$rpma" "$where" >out 2>err || rc=$?
+	[ "$rc" = 0 ] || exit "$rc"
+	grep -q 'rpma get: disk/back: not enough disk for 4 MiB' err || fail "says: $(cat err)"
+	[ "$(cat out)" = "exit 3" ] || fail "unexpected result: $(cat out)"
+}
+
+# The moment of the kill varies, until it has hit a transfer under way.
+test_a_server_killed_midway_ends_the_get_and_spares_the_old_file() {
+	local delay rc hit=0
+	random_file region 64M
+	for delay in 0.01 0.02 0.03 0.05 0.08 0.12 0.2 0.3 0.5; do
+		serve region
+		echo precious >back
+		"$rpma" get "$where" back >out 2>err &
+		started+=("$!")
+		sleep "$delay"
+		kill -9 "$server"
+		rc=0
+		wait "${started[-1]}" || rc=$?
+		case "$rc" in
+		0) cmp region back || fail "a complete file that differs" ;;
+		*) [ "$(cat back)" = precious ] || fail "the old file is gone" ;;
+		esac
+		[ "$rc" != 1 ] || hit=1
+		[ "$(find . -name '*back*' | wc -l)" = 1 ] || fail "a temporary file is left"
+	done
+	[ "$hit" = 1 ] || fail "no kill hit a transfer"
+}
+
 test_a_stopped_server_is_given_up() {
 	serve region --create --size 64M
 	random_file sent 64M

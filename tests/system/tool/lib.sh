@@ -75,3 +75,16 @@ stop_server() {
 random_file() { # NAME BYTES
 	head -c "$2" /dev/urandom >"$1"
 }
+
+# A small file system of its own, seen by one command only: on_small_disk SIZE COMMAND...; it is
+# mounted at ./disk. Where the kernel forbids it, the test is skipped and says so.
+on_small_disk() {
+	local size=$1
+	shift
+	mkdir -p disk
+	unshare -rm true 2>/dev/null || {
+		echo "SKIPPED: this user may not mount anything"
+		exit 77
+	}
+	unshare -rm bash -c "mount -t tmpfs -o size=$size tmpfs disk && \"\$@\"" on_small_disk "$@"
+}

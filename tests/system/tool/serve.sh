@@ -54,6 +54,21 @@ test_a_full_disk_leaves_nothing_half_made() {
 	[ -z "$(find . -name 'huge*')" ] || fail "a temporary file is left"
 }
 
+test_a_disk_that_is_really_full_leaves_nothing_half_made() {
+	local rc=0
+	on_small_disk 1M bash -c '
+		"$1" serve --port 0 --create --size 2M disk/new; echo "exit $?"
+		truncate -s 2M disk/sparse
+		"$1" serve --port 0 disk/sparse; echo "exit $?"
+		ls -s disk' test "$rpma" >out 2>err || rc=$?
+	[ "$rc" = 0 ] || exit "$rc"
+	[ "$(grep -c '^exit 3$' out)" = 2 ] || fail "unexpected exit codes: $(cat out err)"
+	grep -q 'disk/new: not enough disk for 2 MiB: .* 1 MiB left' err || fail "says: $(cat err)"
+	grep -q 'disk/sparse: not enough disk for 2 MiB' err || fail "says: $(cat err)"
+	grep -qx 'total 0' out || fail "disk is in use: $(cat out)"
+	! grep -q new out || fail "a half-made file is left: $(cat out)"
+}
+
 test_a_folder_that_does_not_exist_is_named() {
 	expect 3 'cannot create nowhere/file: No such file' \
 		"$rpma" serve --port 0 --create --size 1M nowhere/file
