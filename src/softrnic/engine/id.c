@@ -52,6 +52,7 @@ static void id_free(struct cmid *id)
 	pthread_mutex_lock(&all_lock);
 	list_del(&id->link);
 	pthread_mutex_unlock(&all_lock);
+	id_free_reserve(id);
 	pthread_cond_destroy(&id->acked_cv);
 	pthread_mutex_destroy(&id->lock);
 	free(id);
@@ -89,6 +90,10 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn)
 
 	if (!id)
 		return NULL;
+	if (id_reserve_events(id)) {
+		id_free(id);
+		return NULL;
+	}
 	id->passive = true;
 	id->pub.channel = listener->pub.channel;
 	id->pub.pd = listener->pub.pd;
@@ -102,6 +107,8 @@ int id_need_conn(struct cmid *id)
 
 	if (id->conn)
 		return 0;
+	if (id_reserve_events(id))
+		return -ENOMEM;
 	return conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
 }
 

@@ -22,6 +22,9 @@ struct chan {
 	struct evq q;
 };
 
+/* What a connection has to say: that it stands, or why not; and its end. */
+#define ID_EVENTS 2
+
 struct cmid {
 	struct rdma_cm_id pub;
 	pthread_mutex_t lock; /* channel, counts */
@@ -38,6 +41,7 @@ struct cmid {
 	bool request_pending; /* an inbound request that nobody accepted or rejected yet */
 	struct list pending;  /* in the listener's list of those */
 	struct cmid *parent;  /* that listener; guarded by its listener's lock */
+	struct cmev *spare[ID_EVENTS];
 };
 
 struct cmev {
@@ -70,6 +74,12 @@ int id_need_conn(struct cmid *id);
 /* Stream events of a connection, translated; conn_event_fn of both sides. */
 void id_on_stream_event(void *owner, enum cm_stream_event event, int status);
 
+/*
+ * Make room for all that its connection will have to say, so that no such event is ever lost for
+ * want of memory. 0 or -ENOMEM.
+ */
+int id_reserve_events(struct cmid *id);
+void id_free_reserve(struct cmid *id);
 /* Queue an event for the user. params may be NULL. */
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct cm_params *params);

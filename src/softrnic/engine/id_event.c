@@ -61,16 +61,40 @@ void softrnic_destroy_event_channel(struct rdma_event_channel *pub)
 	free(ch);
 }
 
-static struct cmev *event_new(struct cmid *id, enum rdma_cm_event_type type, int status,
-			      const struct cm_params *params)
+int id_reserve_events(struct cmid *id)
 {
-	struct cmev *e = calloc(1, sizeof(*e));
-
-	if (!e) {
-		LOG_ERROR("out of memory: event %s of id %p is lost", softrnic_event_str(type),
-			  (void *)id);
-		return NULL;
+	for (int i = 0; i < ID_EVENTS; i++) {
+		if (!id->spare[i])
+			id->spare[i] = malloc(sizeof(*id->spare[i]));
+		if (!id->spare[i])
+			return -ENOMEM;
 	}
+	return 0;
+}
+
+void id_free_reserve(struct cmid *id)
+{
+	for (int i = 0; i < ID_EVENTS; i++)
+		free(id->spare[i]);
+}
+
+/* From the connection, with its lock: its events come one after the other. */
+static struct cmev *event_from_reserve(struct cmid *id)
+{
+	for (int i = 0; i < ID_EVENTS; i++) {
+		struct cmev *e = id->spare[i];
+
+		id->spare[i] = NULL;
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+static struct cmev *event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,
+			       int status, const struct cm_params *params)
+{
+	memset(e, 0, sizeof(*e));
 	evq_node_init(&e->node);
 	e->counted = id;
 	e->pub.id = &id->pub;
@@ -96,19 +120,25 @@ static void event_push(struct cmid *id, struct cmev *e)
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct cm_params *params)
 {
-	struct cmev *e = event_new(id, type, status, params);
+	struct cmev *e = event_from_reserve(id);
 
 	LOG_DEBUG("id %p: %s, status %d", (void *)id, softrnic_event_str(type), status);
+	if (!e)
+		e = malloc(sizeof(*e));
 	if (e)
-		event_push(id, e);
+		event_push(id, event_fill(e, id, type, status, params));
+	else
+		LOG_ERROR("out of memory: event %s of id %p is lost", softrnic_event_str(type),
+			  (void *)id);
 }
 
 int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_params *params)
 {
-	struct cmev *e = event_new(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
+	struct cmev *e = malloc(sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
+	event_fill(e, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
 	e->pub.id = &child->pub;
 	e->pub.listen_id = &listener->pub;
 	event_push(listener, e);
@@ -204,9 +234,14 @@ int softrnic_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *chann
 
 int id_result(struct cmid *id, enum rdma_cm_event_type type, int err)
 {
+	struct cmev *e;
+
 	if (id->sync)
 		return id_errno(err);
-	id_post(id, type, -err, NULL);
+	e = malloc(sizeof(*e));
+	if (!e)
+		return id_errno(ENOMEM);
+	event_push(id, event_fill(e, id, type, -err, NULL));
 	return 0;
 }
 
