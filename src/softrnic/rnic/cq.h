@@ -17,7 +17,7 @@
 struct cq {
 	struct ibv_cq ibv;
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
-	void (*notify)(struct cq *cq);	/* armed, and a completion was added */
+	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
 	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
 	pthread_mutex_t lock;
 	struct ibv_wc *ring;

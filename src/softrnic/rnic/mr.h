@@ -22,12 +22,12 @@ struct mr_table; /* one per device: STag -> mr */
 
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
-	uint64_t iova;	   /* TO of the first byte; the address unless zero-based */
-	int access;	   /* IBV_ACCESS_* */
-	void *persist;	   /* the owner's: what is behind the memory */
+	uint64_t iova;     /* TO of the first byte; the address unless zero-based */
+	int access;        /* IBV_ACCESS_* */
+	void *persist;     /* the owner's: what is behind the memory */
 	struct mr_table *table;
 	struct list link; /* hash chain */
-	unsigned holds;	  /* guarded by the table's mutex */
+	unsigned holds;   /* guarded by the table's mutex */
 	bool dead;
 };
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rnic.h -- what this software RNIC can do: the numbers behind ibv_query_device and every bound check. */
+/* rnic.h -- what this software RNIC can do: the numbers behind ibv_query_device and every bound
+ * check. */
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
 
-#define RNIC_MAX_QP          65536
-#define RNIC_MAX_QP_WR       32768
-#define RNIC_MAX_SGE         16
-#define RNIC_MAX_SGE_RD      1 /* a read response names one sink STag (RFC 5040 s4.4) */
-#define RNIC_MAX_INLINE      1024
-#define RNIC_MAX_CQE         1048576
-#define RNIC_MAX_SRQ_WR      32768
-#define RNIC_MAX_RD_ATOM     128 /* IRD and ORD; the siw limit too */
-#define RNIC_MAX_MSG         0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
-#define RNIC_PARK_BYTES      (256u << 10) /* per QP: Sends that arrived before their receive */
-#define RNIC_PARK_MSGS       256
+#define RNIC_MAX_QP      65536
+#define RNIC_MAX_QP_WR   32768
+#define RNIC_MAX_SGE     16
+#define RNIC_MAX_SGE_RD  1 /* a read response names one sink STag (RFC 5040 s4.4) */
+#define RNIC_MAX_INLINE  1024
+#define RNIC_MAX_CQE     1048576
+#define RNIC_MAX_SRQ_WR  32768
+#define RNIC_MAX_RD_ATOM 128           /* IRD and ORD; the siw limit too */
+#define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
+#define RNIC_PARK_BYTES  (256u << 10)  /* per QP: Sends that arrived before their receive */
+#define RNIC_PARK_MSGS   256
 
 /* Access bits that rdma-core 44 has no names for; values of rdma-core 45. */
 #define RNIC_ACCESS_FLUSH_GLOBAL     (1 << 8)

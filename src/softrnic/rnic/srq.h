@@ -38,7 +38,7 @@ bool rq_take(struct rq *rq, struct rq_wr *out);
 struct srq_waiter {
 	struct list link;
 	void (*kick)(struct srq_waiter *waiter); /* called without the SRQ's mutex... */
-	void (*get)(struct srq_waiter *waiter);	 /* ...after get() (with it) kept the owner alive */
+	void (*get)(struct srq_waiter *waiter);  /* ...after get() (with it) kept the owner alive */
 };
 
 struct srq {
