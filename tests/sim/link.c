@@ -148,6 +148,9 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 		pipe_append(p, iov[i].iov_base, part);
 		len -= part;
 	}
+	if (sim->sc.fault == FAULT_DEREG && sim->sc.fault_node == node &&
+	    from < sim->sc.fault_pos && p->written >= sim->sc.fault_pos)
+		sched_add(&sim->sched, sim->now, EV_DEREG, node, 0);
 	flip(sim, p, from);
 	cut(sim, node);
 	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])

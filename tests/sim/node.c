@@ -10,6 +10,8 @@
 #include "sim.h"
 #include "workload.h"
 
+#define FPDU_MIN 20 /* an empty Write: length, 14 bytes of header, CRC */
+
 static void on_stream_event(void *owner, enum cm_stream_event event, int status)
 {
 	struct node *n = owner;
@@ -254,6 +256,20 @@ static bool rx_once(struct node *n)
 	return false;
 }
 
+/* Without consent a responder must not send before it has seen an FPDU (RFC 5044 s7.1.2). */
+static void check_first_word(struct node *n)
+{
+	const struct sim *sim = n->sim;
+	uint64_t seen = sim->link.pipe[0].taken, said = sim->link.pipe[1].written;
+
+	if (n->index == 0 || sim->redials > 0 || !scenario_is_trusted(&sim->sc) ||
+	    cm_stream_agreed(n->stream)->consent)
+		return;
+	if (said > scenario_frame_len(&sim->sc, 1) &&
+	    seen < scenario_frame_len(&sim->sc, 0) + FPDU_MIN)
+		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
+}
+
 static bool tx_once(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -276,6 +292,7 @@ static bool tx_once(struct node *n)
 	}
 	len = some_of(sim, least(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
+	check_first_word(n);
 	cm_tx_sent(n->stream, len, sim->now);
 	return true;
 }
@@ -288,7 +305,11 @@ static bool begin_writeback(struct node *n)
 	struct sim *sim = n->sim;
 	uint64_t delay;
 
-	if (n->wb_running || n->wb_copying || !qp_next_writeback(n->qp, &n->wb))
+	if (n->wb_running || n->wb_copying)
+		return false;
+	if (prng_chance(&sim->rng, 5)) /* everybody is busy: soon */
+		return true;
+	if (!qp_next_writeback(n->qp, &n->wb))
 		return false;
 	n->wb_running = true;
 	n->wb_copying = sim->sc.mode == SIM_EARLY_ACK;

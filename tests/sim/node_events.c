@@ -90,14 +90,19 @@ struct mr **node_dereg_mr(struct node *n)
 static void dereg_begin(struct node *n)
 {
 	struct sim *sim = n->sim;
-	unsigned dice = (unsigned)prng_below(&sim->rng, AREA_COUNT + 1);
+	unsigned dice = (unsigned)prng_below(&sim->rng, 2 * AREA_COUNT), running;
 
-	n->dereg_pool = dice == AREA_COUNT;
-	n->dereg_area = (enum area_kind)dice;
+	n->dereg_pool = dice > AREA_COUNT + 1;
+	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* mostly a target */
 	n->dereg_since = sim->now;
 	sim->fault_hit = true;
 	mr_kill(*node_dereg_mr(n));
 	qp_detach_mr(n->qp, *node_dereg_mr(n));
+	/* A peer that reads slowly, or not at all, must not delay it. */
+	running = n->wb_running && n->wb.mr == *node_dereg_mr(n);
+	if ((*node_dereg_mr(n))->holds > running)
+		sim_violate(sim, "node %d: a deregistered region is held, and not by a write-back",
+			    n->index);
 }
 
 /* The region is idle: its owner may do with the memory what he wants, and does. */

@@ -90,8 +90,7 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 		if (sc->early_flip)
 			sc->fault_pos = prng_below(rng, 24);
 		else
-			sc->fault_pos +=
-				20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[sc->fault_node];
+			sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
 		break;
 	case FAULT_ACCESS:
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
@@ -99,7 +98,11 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	case FAULT_WRITEBACK:
 		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
 		break;
-	case FAULT_VANISH: /* only memory that is referenced can vanish: large, and no CRC */
+	case FAULT_DEREG: /* while something is half sent */
+		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
+		sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
+		/* fall through */
+	case FAULT_VANISH: /* with CRC hardly any memory is referenced for long */
 		sc->wish_crc[0] = sc->wish_crc[1] = sc->wish_crc[0] && prng_chance(rng, 30);
 		break;
 	case FAULT_RST:

@@ -64,6 +64,12 @@ struct scenario {
 	bool early_flip; /* in the start-up frame */
 };
 
+/* Length of the start-up frame of an end (RFC 5044 s7.1), on the first dial. */
+static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
+{
+	return 20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[i];
+}
+
 void scenario_make(struct scenario *sc, struct prng *rng);
 static inline bool scenario_has_crc(const struct scenario *sc)
 {

@@ -80,9 +80,7 @@ static void on_cut(struct sim *sim)
 	case FAULT_POWER:
 		sim->dark = true;
 		break;
-	case FAULT_DEREG:
-		node_on_dereg(n);
-		break;
+
 	case FAULT_KILL:
 		if (!sim->link.up)
 			return;
