@@ -136,12 +136,14 @@ static void make_configs(struct life *l)
 
 static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
 {
-	int fd;
+	int fd, failed;
 
 	if (l->over)
 		return;
 	rpma_ep_get_fd(l->ep, &fd);
-	life_await(fd, "a connection request");
+	rpma_conn_get_event_fd(l->active, &failed);
+	if (!life_await_either(l, fd, failed, "connection request"))
+		return;
 	MAKE(l, &l->in, rpma_ep_next_conn_req, l->ep, cfg);
 }
 

@@ -25,6 +25,8 @@ struct life_judge {
 	/* A completion or an event says that the connection broke: may it? If so the life is over.
 	 */
 	void (*broke)(const char *what);
+	/* Something did not come in any reasonable time. */
+	void (*hung)(const char *what);
 };
 
 /* Before the first life: memory of a file, a port. After the last: give them back. */

@@ -56,8 +56,10 @@ bool life_got(struct life *l, const char *function, int ret, void *out, size_t l
 /* Marks the output; false: the life is over. */
 bool life_expects(const struct life *l, void *out, size_t len);
 
-/* Fails the test where it would hang. */
-void life_await(int fd, const char *what);
+/* Until it is readable. */
+void life_await(struct life *l, int fd, const char *what);
+/* False: it is the other one, which says that the life is over. */
+bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
 void life_transfer(struct life *l);
 

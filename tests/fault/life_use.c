@@ -6,18 +6,26 @@
 
 enum { LIMIT_MS = 20000 };
 
-void life_await(int fd, const char *what)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-
-	if (poll(&pfd, 1, LIMIT_MS) != 1)
-		fail_msg("waited in vain for %s", what);
-}
-
 static void broke(struct life *l, const char *what)
 {
 	l->judge->broke(what);
 	l->over = true;
+}
+
+bool life_await_either(struct life *l, int fd, int failed, const char *what)
+{
+	struct pollfd pfd[] = {{.fd = fd, .events = POLLIN}, {.fd = failed, .events = POLLIN}};
+
+	if (poll(pfd, 2, LIMIT_MS) < 1)
+		l->judge->hung(what);
+	if (!pfd[0].revents)
+		broke(l, what);
+	return !l->over;
+}
+
+void life_await(struct life *l, int fd, const char *what)
+{
+	life_await_either(l, fd, -1, what);
 }
 
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted)
@@ -28,21 +36,26 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 	if (l->over)
 		return;
 	rpma_conn_get_event_fd(conn, &fd);
-	life_await(fd, rpma_utils_conn_event_2str(wanted));
+	life_await(l, fd, rpma_utils_conn_event_2str(wanted));
 	MAKE(l, &event, rpma_conn_next_event, conn);
 	if (!l->over && event != wanted)
 		broke(l, rpma_utils_conn_event_2str(event));
 }
 
-/* Each completion here comes when its queue is armed and so is announced. */
+/*
+ * Each completion here comes when its queue is armed and so is announced. A connection's end does
+ * not complete the receives of a shared queue: only its event tells.
+ */
 static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared)
 {
 	struct rpma_cq *announced;
 	bool is_rcq;
-	int fd;
+	int fd, failed;
 
 	rpma_cq_get_fd(cq, &fd);
-	life_await(fd, "a completion");
+	rpma_conn_get_event_fd(conn, &failed);
+	if (!life_await_either(l, fd, failed, "completion"))
+		return;
 	if (shared)
 		STEP(l, rpma_conn_wait, conn, 0, &announced, &is_rcq);
 	else

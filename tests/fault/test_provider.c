@@ -146,7 +146,12 @@ static void broke(const char *what)
 	fail_msg("%s, but no call of the data path failed", what);
 }
 
-static const struct life_judge judge = {.returned = returned, .broke = broke};
+static void hung(const char *what)
+{
+	fail_msg("no %s: call %u of %s failed", what, now.nth, now.call);
+}
+
+static const struct life_judge judge = {.returned = returned, .broke = broke, .hung = hung};
 
 static unsigned int open_fds(void)
 {
@@ -249,7 +254,7 @@ static void errnos_with_a_meaning_keep_it(void **state)
 		assert_true(fail_in_each_place(special[i].call, special[i].err) > 0);
 }
 
-static void hung(int sig)
+static void too_long(int sig)
 {
 	char text[128];
 	int n = snprintf(text, sizeof(text), "hung: call %u of %s\n", now.nth, now.call);
@@ -262,7 +267,7 @@ static void hung(int sig)
 /* A life without failure starts what the engine keeps. */
 static int setup(void **state)
 {
-	signal(SIGALRM, hung);
+	signal(SIGALRM, too_long);
 	life_setup();
 	idle_fds = 1000;
 	now.call = "nothing";

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * allocs.h -- every allocation of our code, counted, known while it lives, and failed on demand.
+ *
+ * The linker sends calls of malloc and its kind through here, from librpma's rooms and from the
+ * software RNIC, in whatever thread; what libc and cmocka allocate for themselves is left alone.
+ */
+#ifndef FAULT_ALLOCS_H
+#define FAULT_ALLOCS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The nth allocation from now on (1: the next) fails; with for_good also all that follow. */
+void allocs_arm(unsigned int nth, bool for_good);
+void allocs_disarm(void);
+/* Has one failed since it was armed? */
+bool allocs_failed(void);
+/* Where: a file and an offset for addr2line. */
+const char *allocs_failed_at(void);
+
+/* Blocks that live, of one size (0: of any). */
+unsigned int allocs_live(size_t size);
+/* To stderr: those that were made after a call of allocs_mark(). */
+void allocs_mark(void);
+void allocs_print_since_mark(void);
+
+#endif

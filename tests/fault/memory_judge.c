@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory_judge.c -- see memory_judge.h. */
+#include "fault/memory_judge.h"
+
+#include <string.h>
+
+#include "fault/allocs.h"
+#include "lib/unit.h"
+
+static struct {
+	unsigned int nth;
+	bool for_good;
+	const char *failed; /* the function that was just made again */
+} now;
+
+void memory_judge_start(unsigned int nth, bool for_good)
+{
+	now.nth = nth;
+	now.for_good = for_good;
+	now.failed = NULL;
+	allocs_arm(nth, for_good);
+}
+
+/* The others may fail again because the connection broke. */
+static bool needs_no_connection(const char *function)
+{
+	static const char *const alone[] = {
+		"rpma_utils_",    "rpma_peer_",     "rpma_mr_",          "rpma_srq_",
+		"rpma_conn_cfg_", "rpma_ep_listen", "rpma_conn_req_new",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(alone); i++)
+		if (!strncmp(function, alone[i], strlen(alone[i])))
+			return true;
+	return false;
+}
+
+static bool is_normal(const char *function, int ret)
+{
+	if (!ret)
+		return true;
+	if (ret == RPMA_E_NO_COMPLETION)
+		return !strcmp(function, "rpma_cq_get_wc");
+	/* A provider may have neither. */
+	return ret == RPMA_E_PROVIDER && (!strcmp(function, "rpma_write_with_imm") ||
+					  !strcmp(function, "rpma_send_with_imm"));
+}
+
+static enum life_verdict returned(const char *function, int ret)
+{
+	const char *failed_before = now.failed;
+
+	now.failed = NULL;
+	if (is_normal(function, ret))
+		return LIFE_GO_ON;
+	if (!allocs_failed())
+		fail_msg("%s: %s, and no allocation had failed", function, rpma_err_2str(ret));
+	if (ret != RPMA_E_NOMEM && ret != RPMA_E_PROVIDER)
+		fail_msg("%s: %s, of failed allocation %u, %s", function, rpma_err_2str(ret),
+			 now.nth, allocs_failed_at());
+	if (now.for_good || !life_can_repeat(function))
+		return LIFE_OVER;
+	if (!failed_before) {
+		now.failed = function;
+		return LIFE_AGAIN;
+	}
+	if (needs_no_connection(function))
+		fail_msg("%s failed again after allocation %u, %s", function, now.nth,
+			 allocs_failed_at());
+	return LIFE_OVER;
+}
+
+static void broke(const char *what)
+{
+	if (!allocs_failed())
+		fail_msg("%s, and no allocation had failed", what);
+}
+
+static void hung(const char *what)
+{
+	fail_msg("no %s: allocation %u failed, %s", what, now.nth, allocs_failed_at());
+}
+
+const struct life_judge memory_judge = {.returned = returned, .broke = broke, .hung = hung};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_alloc.c -- each allocation that a life of librpma over the software RNIC makes fails once,
+ * then each and all that follow, in whatever thread. A function succeeds or says NOMEM or PROVIDER,
+ * nobody waits for ever, nothing stays behind, and the next life is as if nothing had been.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault/allocs.h"
+#include "fault/life.h"
+#include "fault/memory_judge.h"
+#include "lib/unit.h"
+#include "softrnic/rnic/qp.h"
+
+enum { ALLOCS_MAX = 1000, BUFFERS_KEPT = 8, LIFE_LIMIT_S = 60 };
+
+static unsigned int idle_fds, idle_blocks;
+
+static unsigned int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static unsigned int buffers(void)
+{
+	return allocs_live(QP_RXBUF) + allocs_live(QP_TXBUF);
+}
+
+static bool is_idle(void)
+{
+	return open_fds() <= idle_fds && allocs_live(0) - buffers() <= idle_blocks;
+}
+
+/* The engine closes sockets and buries connections a moment later, from its own thread. */
+static void expect_idle(unsigned int nth)
+{
+	for (int ms = 0; ms < 10000 && !is_idle(); ms++)
+		usleep(1000);
+	if (is_idle() && buffers() <= BUFFERS_KEPT)
+		return;
+	allocs_print_since_mark();
+	fail_msg("allocation %u, %s: afterwards %d descriptors, %d blocks more and %u buffers", nth,
+		 allocs_failed_at(), (int)(open_fds() - idle_fds),
+		 (int)(allocs_live(0) - buffers() - idle_blocks), buffers());
+}
+
+static bool live(void)
+{
+	bool complete;
+
+	alarm(LIFE_LIMIT_S);
+	complete = life_run(&memory_judge);
+	alarm(0);
+	return complete;
+}
+
+static void fail_each(bool for_good)
+{
+	bool failed = true;
+
+	for (unsigned int nth = 1; failed; nth++) {
+		bool complete;
+
+		assert_in_range(nth, 1, ALLOCS_MAX);
+		memory_judge_start(nth, for_good);
+		complete = live();
+		failed = allocs_failed();
+		allocs_disarm();
+		assert_true(complete || failed);
+		expect_idle(nth);
+		memory_judge_start(0, false);
+		assert_true(live());
+		expect_idle(nth);
+	}
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	fail_each(false);
+}
+
+static void memory_may_run_out_at_any_time(void **state)
+{
+	fail_each(true);
+}
+
+static void too_long(int sig)
+{
+	static const char text[] = "hung\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0)
+		fprintf(stderr, "%s\n", allocs_failed_at());
+	_exit(1);
+}
+
+/* Lives without failure start what the engine keeps. */
+static int setup(void **state)
+{
+	signal(SIGALRM, too_long);
+	life_setup();
+	memory_judge_start(0, false);
+	for (int i = 0; i < 3; i++) {
+		live();
+		usleep(50000);
+	}
+	usleep(200000);
+	idle_fds = open_fds();
+	idle_blocks = allocs_live(0) - buffers();
+	allocs_mark();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	life_teardown();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_allocation_may_fail),
+		cmocka_unit_test(memory_may_run_out_at_any_time),
+	};
+
+	setenv("RPMA_PROVIDER", "softrnic", 1);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
+	return cmocka_run_group_tests_name("failing allocations", tests, setup, teardown);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_first.c -- in processes that never used librpma before, each allocation of the first life
+ * fails, also of what is made once in a process. The second life is as if nothing had been.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault/allocs.h"
+#include "fault/life.h"
+#include "fault/memory_judge.h"
+
+enum { ALLOCS_MAX = 1000, LIFE_LIMIT_S = 60, ALL_FINE = 0, NONE_FAILED = 3 };
+
+static _Noreturn void too_long(int sig)
+{
+	static const char text[] = "hung\n";
+
+	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0);
+}
+
+static int live_twice(unsigned int nth, bool for_good)
+{
+	bool complete, failed;
+
+	signal(SIGALRM, too_long);
+	alarm(LIFE_LIMIT_S);
+	memory_judge_start(nth, for_good);
+	complete = life_run(&memory_judge);
+	failed = allocs_failed();
+	if (!failed)
+		return complete ? NONE_FAILED : 1;
+	memory_judge_start(0, false);
+	if (life_run(&memory_judge))
+		return ALL_FINE;
+	fprintf(stderr, "the second life failed\n");
+	return 1;
+}
+
+/* The exit status of a process that lives twice. */
+static int live_twice_elsewhere(unsigned int nth, bool for_good)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		exit(live_twice(nth, for_good));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+		perror("fork");
+		return 1;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static bool fail_each(bool for_good)
+{
+	for (unsigned int nth = 1; nth < ALLOCS_MAX; nth++) {
+		int status = live_twice_elsewhere(nth, for_good);
+
+		if (status == NONE_FAILED)
+			return nth > 1;
+		if (status != ALL_FINE) {
+			fprintf(stderr, "status %d when allocation %u%s failed\n", status, nth,
+				for_good ? " and all that follow" : "");
+			return false;
+		}
+	}
+	return false;
+}
+
+int main(void)
+{
+	bool fine;
+
+	setenv("RPMA_PROVIDER", "softrnic", 1);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
+	life_setup();
+	fine = fail_each(false) && fail_each(true);
+	life_teardown();
+	return !fine;
+}
