@@ -24,7 +24,8 @@
 	X(reads)                                                                                   \
 	X(flushes)                                                                                 \
 	X(reads_as_flush)                                                                          \
-	X(restless) X(sends) X(parked_sends) X(stalls) X(direct_bytes) X(crc_errors) X(terminates) \
+	X(restless)                                                                                \
+	X(sends) X(parked_sends) X(stalls) X(direct_bytes) X(crc_errors) X(terminates)             \
 		X(writebacks) X(writeback_failures) X(errors) X(bytes)
 struct coverage {
 	unsigned long long runs, events;

@@ -73,7 +73,7 @@ void node_stop(struct node *n);
 void node_free(struct node *n);
 /* A new stream for the (next) connection. */
 void node_open_stream(struct node *n);
-/* Do whatever is due: read, send, write back, end. */
+/* node_io.c: do whatever is due: read, send, write back, end. */
 void node_pump(struct node *n);
 void node_kill(struct node *n);
 void node_pump_soon(struct node *n);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_io.c -- driving an end as the engine does: read, send, write back, end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define FPDU_MIN 20 /* an empty Write: length, 14 bytes of header, CRC */
+
+static size_t iov_total(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* As much as the LLP feels like. */
+static size_t some_of(struct sim *sim, size_t max)
+{
+	return (size_t)prng_between(&sim->rng, 1, least(max, sim->sc.chunk_max));
+}
+
+static void lend_rx(struct node *n)
+{
+	if (n->rx_lent || !cm_rx_needs_buf(n->stream))
+		return;
+	qp_rx_lend(n->qp, n->rx_buf);
+	n->rx_lent = true;
+}
+
+static void reclaim(struct node *n)
+{
+	if (n->rx_lent && qp_rx_reclaim(n->qp))
+		n->rx_lent = false;
+	if (n->tx_lent && qp_tx_reclaim(n->qp))
+		n->tx_lent = false;
+}
+
+static bool is_within(const void *p, const void *start, size_t len)
+{
+	return (uintptr_t)p - (uintptr_t)start < len;
+}
+
+/* Is the memory behind a region gone? That is what recvmsg() and sendmsg() say then. */
+static bool vanishes(struct node *n, const struct iovec *iov, int count)
+{
+	struct sim *sim = n->sim;
+	bool ours = false;
+
+	if (sim->sc.fault != FAULT_VANISH || sim->sc.fault_node != n->index ||
+	    sim->now < sim->sc.fault_ns || sim->fault_hit)
+		return false;
+	for (int i = 0; i < count; i++)
+		ours |= is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
+			is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
+	sim->fault_hit = ours;
+	return ours;
+}
+
+/* One recvmsg(). Returns false when there is nothing more to do now. */
+static bool rx_once(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct iovec iov[QP_RX_IOV];
+	size_t avail = link_readable(&sim->link, n->index), len;
+	int count;
+
+	if (!sim->link.up || sim->link.closed[n->index])
+		return false;
+	lend_rx(n);
+	count = cm_rx_want(n->stream, iov);
+	if (count == 0)
+		return false;
+	if (avail > 0 && vanishes(n, iov, count)) {
+		cm_rx_fault(n->stream, sim->now);
+		return true;
+	}
+	len = least(avail, iov_total(iov, count));
+	if (len > 0 && !prng_chance(&sim->rng, 3)) {
+		len = some_of(sim, len);
+		link_read(&sim->link, n->index, iov, count, len);
+		cm_rx_got(n->stream, len, sim->now);
+		return true;
+	}
+	cm_rx_got(n->stream, 0, sim->now); /* EAGAIN, or EINTR */
+	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
+		n->eof_seen = true;
+		cm_rx_eof(n->stream, sim->now);
+		return true;
+	}
+	if (len > 0)
+		node_pump_soon(n);
+	return false;
+}
+
+/* Without consent a responder must not send before it has seen an FPDU (RFC 5044 s7.1.2). */
+static void check_first_word(struct node *n)
+{
+	const struct sim *sim = n->sim;
+	uint64_t seen = sim->link.pipe[0].taken, said = sim->link.pipe[1].written;
+
+	if (n->index == 0 || sim->redials > 0 || !scenario_is_trusted(&sim->sc) ||
+	    cm_stream_agreed(n->stream)->consent)
+		return;
+	if (said > scenario_frame_len(&sim->sc, 1) &&
+	    seen < scenario_frame_len(&sim->sc, 0) + FPDU_MIN)
+		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
+}
+
+static bool tx_once(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct iovec iov[QP_TX_IOV];
+	size_t room = link_writable(&sim->link, n->index), len;
+	int count;
+
+	if (room == 0)
+		return false;
+	if (!n->tx_lent && cm_tx_needs_buf(n->stream)) {
+		qp_tx_lend(n->qp, n->tx_buf);
+		n->tx_lent = true;
+	}
+	count = cm_tx_gather(n->stream, iov);
+	if (count == 0)
+		return false;
+	if (vanishes(n, iov, count)) {
+		cm_tx_fault(n->stream, sim->now);
+		return true;
+	}
+	len = some_of(sim, least(room, iov_total(iov, count)));
+	link_write(sim, n->index, iov, count, len);
+	check_first_word(n);
+	cm_tx_sent(n->stream, len, sim->now);
+	return true;
+}
+
+/* --- what is due -------------------------------------------------------------------------- */
+
+/* The medium may take the bytes at any moment between the start of a write-back and its end. */
+static bool begin_writeback(struct node *n)
+{
+	struct sim *sim = n->sim;
+	uint64_t delay;
+
+	if (n->wb_running || n->wb_copying)
+		return false;
+	if (prng_chance(&sim->rng, 5)) /* everybody is busy: soon */
+		return true;
+	if (!qp_next_writeback(n->qp, &n->wb))
+		return false;
+	n->wb_running = true;
+	n->wb_copying = sim->sc.mode == SIM_EARLY_ACK;
+	n->wb_snapshot = prng_chance(&sim->rng, 50);
+	if (n->wb.len > n->wb_room) {
+		n->wb_room = n->wb.len;
+		n->wb_bytes = realloc(n->wb_bytes, n->wb_room);
+	}
+	memcpy(n->wb_bytes, n->wb.addr, n->wb.len);
+	delay = prng_below(&sim->rng, sim->sc.writeback_ns + 1);
+	if (sim->sc.mode == SIM_EARLY_ACK) {
+		sched_add(&sim->sched, sim->now + 1 + delay, EV_COPY, n->index, 0);
+		delay = 0;
+	}
+	sched_add(&sim->sched, sim->now + delay, EV_WRITEBACK, n->index, 0);
+	return true;
+}
+
+static void finish(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (sim->link.up && !sim->link.closed[n->index] && cm_wants_fin(n->stream)) {
+		link_shutdown(sim, n->index);
+		cm_fin_done(n->stream, sim->now);
+	}
+	if (!cm_wants_close(n->stream) || n->redial)
+		return;
+	if (sim->link.up)
+		link_close(sim, n->index);
+	n->ended = true;
+}
+
+static void watch_deadline(struct node *n)
+{
+	uint64_t at = cm_deadline(n->stream);
+
+	if (at == n->deadline)
+		return;
+	n->deadline = at;
+	if (at != CLOCK_NEVER)
+		sched_add(&n->sim->sched, at, EV_TIME, n->index, at);
+}
+
+/* A stricter peer (D3): the same questions on a new connection, and a new responder. */
+static void dial_again(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	n->redial = false;
+	link_close(sim, 0);
+	sim->redials++;
+	sched_add(&sim->sched, sim->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
+}
+
+void node_pump(struct node *n)
+{
+	struct sim *sim = n->sim;
+	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
+	unsigned budget = (unsigned)prng_between(&sim->rng, 1, 40);
+
+	if (n->killed)
+		return;
+	if (n->kicked) {
+		n->kicked = false;
+		qp_rx_resume(n->qp);
+		cm_stream_poke(n->stream, sim->now);
+	}
+	while (budget > 0 && rx_once(n))
+		budget--;
+	if (qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
+		cm_stream_poke(n->stream, sim->now);
+	while (budget > 0 && tx_once(n))
+		budget--;
+	if (budget == 0)
+		node_pump_soon(n);
+	if (begin_writeback(n))
+		node_pump_soon(n);
+	finish(n);
+	if (n->redial)
+		dial_again(n);
+	reclaim(n);
+	watch_deadline(n);
+	if (link_writable(&sim->link, n->peer->index) > peer_had)
+		node_pump_soon(n->peer);
+}
+
+/* kill -9: the kernel closes the socket, the memory of files stays as it is. */
+void node_kill(struct node *n)
+{
+	link_close(n->sim, n->index);
+	n->killed = n->ended = true;
+	node_pump_soon(n->peer);
+}
+
+void node_pump_soon(struct node *n)
+{
+	if (n->pump_due)
+		return;
+	n->pump_due = true;
+	sched_add(&n->sim->sched, n->sim->now + prng_below(&n->sim->rng, 2000), EV_PUMP, n->index,
+		  0);
+}
