@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/rand.h"
 #include "softrnic/engine/bufs.h"
 #include "softrnic/engine/conn.h"
 #include "softrnic/engine/device.h"
@@ -19,8 +20,8 @@
 
 static void prepare(void)
 {
-	ids_atfork_prepare();
 	conns_atfork_prepare();
+	ids_atfork_prepare();
 	device_atfork_prepare();
 	persist_atfork_prepare();
 	engine_atfork_prepare();
@@ -35,8 +36,8 @@ static void parent(void)
 	engine_atfork_parent();
 	persist_atfork_parent();
 	device_atfork_parent();
-	conns_atfork_release();
 	ids_atfork_release();
+	conns_atfork_release();
 }
 
 /* The list of connections first: closing a socket may be the end of its connection. */
@@ -53,8 +54,13 @@ static void child(void)
 
 static int result;
 
+/*
+ * The random numbers' lock is inner to ours (an STag is drawn under the MR table's), and what is
+ * registered first is prepared last: so draw one before.
+ */
 static void hook(void)
 {
+	rand_u32();
 	result = -pthread_atfork(prepare, parent, child);
 }
 
