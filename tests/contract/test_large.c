@@ -6,14 +6,15 @@
 
 #include "duo.h"
 
-#define SIZE  ((size_t)512 << 20)
 #define SLACK ((size_t)8 << 20)
 #define STEP  (1u << 20)
 
-/* Its shadow of the regions would be counted, too. */
+/* The thread sanitizer is slow with memory, and its shadow of the regions would be counted. */
 #ifdef __SANITIZE_THREAD__
+#define SIZE       ((size_t)64 << 20)
 #define HAS_SHADOW 1
 #else
+#define SIZE       ((size_t)512 << 20)
 #define HAS_SHADOW 0
 #endif
 

@@ -210,6 +210,7 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	client_open(&d, &s);
 	write_and_persist(&d, 1);
 	assert_int_equal(kill(s.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(s.pid, &status, WUNTRACED), s.pid);
 	OK(rpma_flush(d.cli, d.at_srv, 0, SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
 	assert_int_equal(kill(s.pid, SIGKILL), 0);
