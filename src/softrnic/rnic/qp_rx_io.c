@@ -110,12 +110,17 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	return want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : buf_share(qp), iov);
 }
 
+size_t qp_rx_direct(const struct qp *qp)
+{
+	return qp->rx.lent_len;
+}
+
 void qp_rx_got(struct qp *qp, size_t len)
 {
 	struct qp_rx *rx = &qp->rx;
 	uint32_t direct = len < rx->lent_len ? (uint32_t)len : rx->lent_len;
 
-	qp->counters.rx_reads++;
+	qp->counters.rx_reads += len > 0;
 	qp->counters.rx_bytes += len;
 	if (qp_is_failed(qp)) {
 		take_lent_back(rx);

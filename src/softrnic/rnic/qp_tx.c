@@ -47,9 +47,9 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 			;
 		if (qp->tx.term_due) /* building the first message failed */
 			qp_tx_build(qp);
-		if (b->len > 0)
-			qp->counters.tx_gathers++;
 	}
+	if (!tx_batch_is_sent(b))
+		qp->counters.tx_gathers++;
 	return tx_batch_emit(b, iov);
 }
 
