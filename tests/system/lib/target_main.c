@@ -55,6 +55,13 @@ static void cmd_peek(int i, size_t at, size_t len)
 	printf("\n");
 }
 
+static void cmd_desc(int i)
+{
+	for (int k = 0; k < TARGET_DESC_SIZE; k++)
+		printf("%02x", target.region[i].desc[k]);
+	printf("\n");
+}
+
 static void cmd_fill(int i, int byte)
 {
 	memset(target.region[i].ptr, byte, target.region[i].size);
@@ -77,6 +84,8 @@ static void command(const char *line)
 		cmd_peek(i, at, len);
 	else if (sscanf(line, "fill %d %i", &i, &byte) == 2)
 		cmd_fill(i, byte);
+	else if (sscanf(line, "desc %d", &i) == 1)
+		cmd_desc(i);
 	else if (sscanf(line, "unmap %d", &i) == 1)
 		cmd_unmap(i);
 	else if (sscanf(line, "dereg %d", &i) == 1)

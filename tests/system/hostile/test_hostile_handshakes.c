@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostile_handshakes.c -- peers that never get as far as a connection: slow, silent, many,
+ * or without sense. Those who mean it connect as if the others were not there.
+ */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "system/lib/client.h"
+#include "system/lib/gauge.h"
+#include "system/lib/rawpeer.h"
+#include "system/lib/remote.h"
+
+#define SLOW          200
+#define CROWD         1100 /* more than an endpoint's handshakes under way */
+#define HONEST_MAX_MS (SYSTEM_SANITIZED ? 5000 : 1000)
+#define PROMPT_MS     (SYSTEM_SANITIZED ? 2000 : 400)
+#define REQUEST_MS    1500
+
+static struct remote target;
+static struct client honest;
+static struct raw peer;
+static const char key[16] = "MPA ID Req Frame";
+
+static uint64_t now_ms(void)
+{
+	return clock_now_ns() / NSEC_PER_MS;
+}
+
+static int start(void **state)
+{
+	gauge_raise_nofile();
+	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:65536:0xff", NULL},
+			    (const char *[]){"SOFTRNIC_REQUEST_MS=1500", NULL}) ||
+	       client_open(&honest, 4096);
+}
+
+static int stop(void **state)
+{
+	client_close(&honest);
+	return proc_finish(&target.proc);
+}
+
+static void connect_honestly(void)
+{
+	uint64_t begin = now_ms();
+
+	OK(client_connect(&honest, target.port, NULL));
+	OK(client_echo(&honest, 32));
+	client_disconnect(&honest);
+	if (now_ms() - begin > HONEST_MAX_MS)
+		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
+}
+
+/* A socket of ours that sends what it is told to and else nothing. */
+static int dial(void)
+{
+	assert_int_equal(raw_dial(&peer, target.port), 0);
+	return peer.fd;
+}
+
+static bool has_ended(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+static void a_byte_a_second_holds_up_nobody(void **state)
+{
+	uint64_t begin = now_ms();
+	int fd[SLOW], connects = 0, sent = 0;
+
+	for (int i = 0; i < SLOW; i++)
+		fd[i] = dial();
+	while (now_ms() - begin < 2 * REQUEST_MS) {
+		if (now_ms() - begin >= (uint64_t)sent * 1000) {
+			for (int i = 0; i < SLOW; i++)
+				send(fd[i], key + sent, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			sent++;
+		}
+		connect_honestly();
+		connects++;
+	}
+	/* Their bytes do not buy them more time. */
+	for (int i = 0; i < SLOW; i++) {
+		assert_true(has_ended(fd[i]));
+		close(fd[i]);
+	}
+	print_message("%d honest connections among %d slow ones\n", connects, SLOW);
+	assert_true(connects > 5);
+}
+
+static void silence_is_cut_after_the_limit(void **state)
+{
+	uint64_t begin;
+
+	for (size_t len = 0; len <= 20; len += 10) {
+		dial();
+		begin = now_ms();
+		assert_int_equal(raw_send(&peer, "MPA ID Req Frame\x40\x02\x00\x04", len), 0);
+		assert_int_equal(raw_expect_end(&peer, RAW_WAIT_MS), 0);
+		assert_true(now_ms() - begin >= REQUEST_MS - 100);
+		assert_true(now_ms() - begin <= REQUEST_MS + HONEST_MAX_MS);
+		raw_close(&peer);
+	}
+	connect_honestly();
+}
+
+struct nonsense {
+	const char *what;
+	const char *bytes;
+	size_t len;
+};
+
+#define NONSENSE(what, bytes)                                                                      \
+	{                                                                                          \
+		what, bytes, sizeof(bytes) - 1                                                     \
+	}
+
+static const struct nonsense nonsense[] = {
+	NONSENSE("a web browser", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+	NONSENSE("zeros", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+	NONSENSE("a key that is nearly right", "MPA ID Req Fram3\x40\x02\x00\x04\x00\x00\x00\x00"),
+	NONSENSE("a reply", "MPA ID Rep Frame\x50\x02\x00\x04\x00\x01\x00\x01"),
+	NONSENSE("513 bytes of private data", "MPA ID Req Frame\x50\x02\x02\x01\x00\x01\x00\x01"),
+	NONSENSE("65535 bytes of private data", "MPA ID Req Frame\x50\x02\xff\xff\x00\x01\x00\x01"),
+	NONSENSE("no room for its own IRD", "MPA ID Req Frame\x50\x02\x00\x03\x00\x01\x00"),
+	NONSENSE("revision 0", "MPA ID Req Frame\x40\x00\x00\x00"),
+	NONSENSE("revision 3", "MPA ID Req Frame\x40\x03\x00\x00"),
+};
+
+static void nonsense_is_hung_up_on_at_once(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
+		uint64_t begin;
+
+		dial();
+		begin = now_ms();
+		assert_int_equal(raw_send(&peer, nonsense[i].bytes, nonsense[i].len), 0);
+		if (raw_expect_end(&peer, RAW_WAIT_MS) || now_ms() - begin > PROMPT_MS)
+			fail_msg("%s: not hung up on within %d ms", nonsense[i].what, PROMPT_MS);
+		raw_close(&peer);
+	}
+	connect_honestly();
+}
+
+/* More than rdma_cm can hand over, though MPA permits it: refused, not cut short. */
+static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
+{
+	uint8_t frame[MPA_START_MAX];
+	static const uint8_t pdata[MPA_PD_MAX];
+
+	for (unsigned len = 255; len <= MPA_PD_MAX - MPA_ENHANCED_LEN; len += 253) {
+		struct mpa_start request;
+		int n;
+
+		raw_request(&request, RAW_PLAIN);
+		request.pd_len = (uint16_t)len;
+		n = mpa_start_encode(frame, sizeof(frame), &request, pdata);
+		assert_true(n > 0);
+		dial();
+		assert_int_equal(raw_send(&peer, frame, (size_t)n), 0);
+		assert_int_equal(raw_take_reply(&peer), len == 255 ? 0 : -ECONNREFUSED);
+		raw_close(&peer);
+	}
+	connect_honestly();
+}
+
+static void those_who_only_knock_are_no_trouble(void **state)
+{
+	for (int i = 0; i < 500; i++) {
+		struct linger reset = {.l_onoff = i & 1};
+
+		dial();
+		if (i & 2)
+			assert_int_equal(raw_send(&peer, key, sizeof(key)), 0);
+		setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		raw_close(&peer);
+	}
+	connect_honestly();
+	assert_int_equal(remote_wait_conns(&target, 0, 5000), 0);
+}
+
+/* Above the cap the oldest handshake goes, not the newest, who may be honest. */
+static void a_crowd_does_not_close_the_door(void **state)
+{
+	static int fd[CROWD];
+
+	if (gauge_raise_nofile() < CROWD + 50) {
+		print_message("not tried: ulimit -Hn is too low for %d sockets\n", CROWD);
+		return;
+	}
+	for (int i = 0; i < CROWD; i++)
+		fd[i] = dial();
+	connect_honestly();
+	connect_honestly();
+	for (int i = 0; i < CROWD; i++)
+		close(fd[i]);
+	connect_honestly();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_byte_a_second_holds_up_nobody),
+		cmocka_unit_test(silence_is_cut_after_the_limit),
+		cmocka_unit_test(nonsense_is_hung_up_on_at_once),
+		cmocka_unit_test(private_data_that_the_interface_cannot_carry_is_rejected),
+		cmocka_unit_test(those_who_only_knock_are_no_trouble),
+		cmocka_unit_test(a_crowd_does_not_close_the_door),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostile_streams.c -- peers that are connected and then misbehave: garbage, floods,
+ * silence. It costs them their connection, and the target a bounded amount of memory.
+ */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "system/lib/client.h"
+#include "system/lib/gauge.h"
+#include "system/lib/rawpeer.h"
+#include "system/lib/remote.h"
+
+#define SIZE     (4 * MIB)
+#define CROWD    40
+#define GARBAGES 100
+#define FLOODS   4
+/* Parked messages (256 KiB), a receive buffer, and what the allocator rounds up. */
+#define PEER_KIB 512
+
+static struct remote target;
+static struct client bystander;
+static struct raw peer, crowd[CROWD];
+static uint64_t seed;
+
+static int start(void **state)
+{
+	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:4194304:0xff", NULL},
+			    NULL) ||
+	       strcmp(proc_ask(&target.proc, "fill 0 0"), "ok") != 0 ||
+	       client_open(&bystander, 4096) || client_connect(&bystander, target.port, NULL);
+}
+
+static int stop(void **state)
+{
+	client_close(&bystander);
+	return proc_finish(&target.proc);
+}
+
+static uint64_t next_random(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * 0x2545f4914f6cdd1dull;
+}
+
+static void bystander_goes_on(void)
+{
+	OK(client_write(&bystander, 0, 0, 64, NULL));
+	OK(client_read(&bystander, 0, 0, 64, NULL));
+	OK(client_echo(&bystander, 32));
+}
+
+static long target_kib(void)
+{
+	return gauge_rss_anon_kib(target.proc.pid);
+}
+
+/* Its peers are gone; what it still holds for them must be next to nothing. */
+static void expect_target_to_recover(long before_kib)
+{
+	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
+	bystander_goes_on();
+	if (!SYSTEM_SANITIZED)
+		assert_true(target_kib() <= before_kib + CROWD * PEER_KIB);
+}
+
+static void send_garbage(unsigned wishes)
+{
+	uint8_t bytes[4096];
+
+	assert_int_equal(raw_connect(&peer, target.port, wishes), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)next_random();
+	/* Often a length that is soon complete. */
+	if (seed & 1)
+		bytes[0] = 0;
+	size_t len = 1 + next_random() % sizeof(bytes);
+	raw_send(&peer, bytes, len);
+	/* What has a beginning and an end is looked at; else more may be waited for. */
+	if (bytes[0] == 0 && len > 300)
+		assert_int_not_equal(raw_expect_terminate(&peer, NULL), -ETIMEDOUT);
+	raw_close(&peer);
+}
+
+static void garbage_is_not_placed_and_not_survived(void **state)
+{
+	for (unsigned i = 0; i < GARBAGES; i++)
+		send_garbage(i % 4);
+	bystander_goes_on();
+	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
+	for (size_t at = 64; at < SIZE; at += SIZE / 16)
+		assert_string_equal(proc_ask(&target.proc, "peek 0 %zu 16", at),
+				    "00000000000000000000000000000000");
+}
+
+static void a_reset_in_the_middle_of_an_fpdu_is_no_trouble(void **state)
+{
+	struct linger reset = {.l_onoff = 1};
+	uint8_t begin[300] = {0xfc, 0x00, 0xc1, 0x40}; /* a Write of 64 KB */
+	long before = target_kib();
+
+	for (unsigned i = 0; i < GARBAGES; i++) {
+		assert_int_equal(raw_connect(&peer, target.port, i % 4), 0);
+		raw_send(&peer, begin, 1 + next_random() % sizeof(begin));
+		setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		raw_close(&peer);
+	}
+	expect_target_to_recover(before);
+}
+
+static void limit_sending(struct raw *r)
+{
+	struct timeval patience = {.tv_usec = 50000};
+
+	setsockopt(r->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* Half an FPDU each, and then nothing. */
+static void unfinished_fpdus_hold_little(void **state)
+{
+	static uint8_t half[30000] = {0xfc, 0x00, 0x41, 0x43, [21] = 1}; /* a Send of 64 KB */
+	long before = target_kib(), during;
+
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(raw_connect(&crowd[i], target.port, RAW_CRC), 0);
+		assert_int_equal(raw_send(&crowd[i], half, sizeof(half)), 0);
+	}
+	bystander_goes_on();
+	usleep(50000);
+	during = target_kib();
+	print_message("%ld KiB for each of %d unfinished FPDUs\n", (during - before) / CROWD,
+		      CROWD);
+	if (!SYSTEM_SANITIZED)
+		assert_true(during - before <= (long)CROWD * PEER_KIB);
+	for (int i = 0; i < CROWD; i++)
+		raw_close(&crowd[i]);
+	expect_target_to_recover(before);
+}
+
+/* The target echoes; who never takes an echo is soon out of receives, then of parking space. */
+static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
+{
+	static const uint8_t message[64];
+	long before = target_kib(), during;
+	int sent = 0;
+
+	for (int i = 0; i < FLOODS; i++) {
+		assert_int_equal(raw_connect(&crowd[i], target.port, RAW_PLAIN), 0);
+		limit_sending(&crowd[i]);
+		while (sent < 200000 && !raw_message(&crowd[i], message, sizeof(message)))
+			sent++;
+		sent = 0;
+	}
+	bystander_goes_on();
+	during = target_kib();
+	print_message("%ld KiB for each of %d floods\n", (during - before) / (FLOODS), FLOODS);
+	if (!SYSTEM_SANITIZED)
+		assert_true(during - before <= (long)FLOODS * PEER_KIB);
+	for (int i = 0; i < FLOODS; i++)
+		raw_close(&crowd[i]);
+	expect_target_to_recover(before);
+}
+
+/* Within its rights as to their number, but the answers are never taken. */
+static void reads_whose_answers_nobody_takes_hold_little(void **state)
+{
+	long before = target_kib(), during;
+
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(raw_connect(&crowd[i], target.port, RAW_PLAIN), 0);
+		for (int k = 0; k < crowd[i].reply.ird && k < 16; k++)
+			assert_int_equal(raw_read(&crowd[i], crowd[i].region[0].stag,
+						  crowd[i].region[0].addr, SIZE),
+					 0);
+	}
+	bystander_goes_on();
+	usleep(50000);
+	during = target_kib();
+	print_message("%ld KiB for each of %d readers that do not read\n",
+		      (during - before) / CROWD, CROWD);
+	if (!SYSTEM_SANITIZED)
+		assert_true(during - before <= (long)CROWD * PEER_KIB);
+	for (int i = 0; i < CROWD; i++)
+		raw_close(&crowd[i]);
+	expect_target_to_recover(before);
+}
+
+static void more_reads_than_agreed_are_refused(void **state)
+{
+	int error;
+
+	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
+	/* Some are answered, as far as the socket buffers take it; the rest is too much. */
+	for (int i = 0; i <= 2 * peer.reply.ird; i++)
+		if (raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE / 4))
+			break;
+	error = raw_expect_terminate(&peer, NULL);
+	if (error != TERM_DDP_NO_BUFFER)
+		fail_msg("%#x instead of %#x", (unsigned)error, TERM_DDP_NO_BUFFER);
+	raw_close(&peer);
+	bystander_goes_on();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(garbage_is_not_placed_and_not_survived),
+		cmocka_unit_test(a_reset_in_the_middle_of_an_fpdu_is_no_trouble),
+		cmocka_unit_test(unfinished_fpdus_hold_little),
+		cmocka_unit_test(a_flood_of_messages_is_parked_and_then_not_read),
+		cmocka_unit_test(reads_whose_answers_nobody_takes_hold_little),
+		cmocka_unit_test(more_reads_than_agreed_are_refused),
+	};
+
+	seed = env_or("SYSTEM_SEED", (unsigned)time(NULL));
+	printf("SYSTEM_SEED=%llu\n", (unsigned long long)seed);
+	seed = (seed + 1) * 0x9e3779b97f4a7c15ull;
+	return cmocka_run_group_tests(tests, start, stop);
+}

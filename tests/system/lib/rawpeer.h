@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rawpeer.h -- a peer that is nothing but a TCP socket: it speaks MPA, DDP and RDMAP by hand, as
+ * far as it wants to, and so may say what no device would.
+ *
+ * Functions return 0 (or a length) or -errno; -ETIMEDOUT when an answer does not come in time,
+ * -ESHUTDOWN when the other end closed or reset the connection instead.
+ */
+#ifndef SYSTEM_RAWPEER_H
+#define SYSTEM_RAWPEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/proto/terminate.h"
+
+#define RAW_REGIONS_MAX 12
+#define RAW_WAIT_MS     10000
+
+/* A region of the target, from the descriptor in its private data. */
+struct raw_region {
+	uint64_t addr, len;
+	uint32_t stag;
+	uint8_t usage;
+};
+
+struct raw {
+	int fd;
+	bool crc; /* agreed */
+	struct mpa_start reply;
+	struct raw_region region[RAW_REGIONS_MAX];
+	int n_regions;
+	uint32_t msn[DDP_QN_COUNT]; /* of the next message we send */
+	uint8_t in[256 << 10];
+	size_t at, have; /* what has come and is not used up */
+	size_t taken;    /* of that, the FPDU that the caller may still look at */
+};
+
+/* What is sent as request unless a test has something else in mind. */
+enum raw_wish { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
+
+int raw_dial(struct raw *r, const char *port);
+void raw_close(struct raw *r);
+int raw_send(struct raw *r, const void *bytes, size_t len);
+/* Whatever comes next, at most len bytes; 0 at an orderly end. */
+int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
+/* Nothing more comes but the end of the connection; -EPROTO when something does. */
+int raw_expect_end(struct raw *r, int timeout_ms);
+
+void raw_request(struct mpa_start *request, unsigned wishes);
+/* Dial, send the request, take the reply and the regions in it. */
+int raw_connect(struct raw *r, const char *port, unsigned wishes);
+/* The reply to what was sent by hand. */
+int raw_take_reply(struct raw *r);
+
+/* One FPDU around these bytes; bad_crc: as if a bit had flipped on the way. */
+int raw_fpdu(struct raw *r, const void *ulpdu, size_t len, bool bad_crc);
+/* One DDP segment; an untagged one with MSN 0 takes the next of its queue. */
+int raw_segment(struct raw *r, const struct ddp_hdr *hdr, const void *payload, size_t len);
+int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size_t len);
+int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len);
+int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags);
+int raw_message(struct raw *r, const void *bytes, size_t len);
+
+/* The next FPDU's ULPDU, which stays in r->in until the next call: its length. */
+int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms);
+/* The next segment with this opcode; others are dropped. Length of its payload. */
+int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload);
+/* Its error, as TERM_CODE(); *t may be NULL. */
+int raw_expect_terminate(struct raw *r, struct terminate *t);
+
+#endif
