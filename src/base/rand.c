@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,6 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint8_t pool[POOL_LEN];
 static size_t pool_left; /* unused bytes, at the pool's end */
+static bool use_pool;    /* only where a child is kept from what its parent uses */
 
 /* The lock is held across fork(), so a child finds it free and the pool consistent; what the
  * parent may hand out from the pool is not the child's to use. */
@@ -34,8 +36,7 @@ static void after_fork_child(void)
 
 static void setup(void)
 {
-	if (pthread_atfork(before_fork, after_fork_parent, after_fork_child))
-		abort();
+	use_pool = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
 }
 
 /* There is no safe way to go on with guessable STags, hence abort(). */
@@ -55,11 +56,11 @@ static void fill(uint8_t *p, size_t len)
 
 void rand_bytes(void *buf, size_t len)
 {
-	if (len > POOL_LEN / 4) {
+	pthread_once(&once, setup);
+	if (len > POOL_LEN / 4 || !use_pool) {
 		fill(buf, len);
 		return;
 	}
-	pthread_once(&once, setup);
 	pthread_mutex_lock(&lock);
 	if (pool_left < len) {
 		fill(pool, sizeof(pool));
