@@ -23,10 +23,9 @@ static struct {
 	struct ibv_device device;
 	struct verbs_context vctx;
 	struct mr_table *mrs;
-	int error;
-} dev;
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_mutex_t lock; /* of those who make it */
+	atomic_bool made;
+} dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int vctx_query_device_ex(struct ibv_context *context,
 				const struct ibv_query_device_ex_input *in,
@@ -75,23 +74,36 @@ static void device_fill(void)
 	pthread_mutex_init(&ctx->mutex, NULL);
 }
 
-static void device_make(void)
+/* With the lock. What is there already when a later step fails is used by the next attempt. */
+static int device_make(void)
 {
+	int ret;
+
 	config_get();
-	dev.error = -fork_hook();
-	if (!dev.error)
-		dev.error = -mr_table_new(&dev.mrs);
-	if (!dev.error)
-		dev.error = -async_init(&dev.vctx.context.async_fd);
-	if (!dev.error)
+	ret = fork_hook();
+	if (!ret && !dev.mrs)
+		ret = mr_table_new(&dev.mrs);
+	if (!ret)
+		ret = async_init(&dev.vctx.context.async_fd);
+	if (!ret)
 		device_fill();
+	return ret;
 }
 
 struct ibv_context *softrnic_context(void)
 {
-	pthread_once(&once, device_make);
-	if (dev.error) {
-		errno = dev.error;
+	int ret = 0;
+
+	if (atomic_load_explicit(&dev.made, memory_order_acquire))
+		return &dev.vctx.context;
+	pthread_mutex_lock(&dev.lock);
+	if (!atomic_load(&dev.made)) {
+		ret = device_make();
+		atomic_store(&dev.made, !ret);
+	}
+	pthread_mutex_unlock(&dev.lock);
+	if (ret) {
+		errno = -ret;
 		return NULL;
 	}
 	return &dev.vctx.context;
@@ -176,6 +188,7 @@ int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_po
 
 void device_atfork_prepare(void)
 {
+	pthread_mutex_lock(&dev.lock);
 	if (dev.mrs)
 		mr_table_atfork_prepare(dev.mrs);
 }
@@ -184,10 +197,12 @@ void device_atfork_parent(void)
 {
 	if (dev.mrs)
 		mr_table_atfork_parent(dev.mrs);
+	pthread_mutex_unlock(&dev.lock);
 }
 
 void device_atfork_child(void)
 {
 	if (dev.mrs)
 		mr_table_atfork_child(dev.mrs);
+	pthread_mutex_unlock(&dev.lock);
 }
