@@ -164,6 +164,18 @@ void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
 }
 
+void duo_expect_received(struct rpma_conn *conn, size_t len, const void *op_context)
+{
+	struct ibv_wc wc = {0};
+
+	duo_wait_wc(conn, &wc);
+	if (wc.status != IBV_WC_SUCCESS)
+		fail_msg("receive failed: %s", ibv_wc_status_str(wc.status));
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.byte_len, len);
+	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
+}
+
 void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len)
 {
 	OK(rpma_flush(conn, dst, offset, len, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,

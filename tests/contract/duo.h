@@ -63,6 +63,8 @@ void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want);
 void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc);
 /* ... and check that it is a success with this opcode and context. */
 void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context);
+/* ... and that it is a receive of this length with this context. */
+void duo_expect_received(struct rpma_conn *conn, size_t len, const void *op_context);
 /* Wait for it on another queue. */
 void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 /* Write back nothing, only be sure that what went before is placed. */

@@ -211,6 +211,45 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	duo_close(&d);
 }
 
+/* Then more is flushed than the completion queue holds. */
+static void end_with_more_work_than_completions_is_harmless(void **state)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (int i = 0; i < 10; i++) {
+		OK(rpma_recv(d.cli, d.cli_mr, 0, 64, NULL));
+		OK(rpma_send(d.cli, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	}
+	for (int i = 0; i < 10; i++)
+		if (rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, 64, RPMA_F_COMPLETION_ON_ERROR,
+			      NULL))
+			break;
+	OK(rpma_conn_delete(&d.srv));
+	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_int_equal(ev, RPMA_CONN_CLOSED);
+	assert_int_equal(duo_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
+	duo_close(&d);
+}
+
+static void requests_left_behind_by_an_endpoint_are_rejected(void **state)
+{
+	struct rpma_conn_req *req;
+	struct duo d = {0};
+	int fd;
+
+	duo_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
+	OK(rpma_ep_get_fd(d.ep, &fd));
+	assert_true(duo_readable(fd, 5000));
+	OK(rpma_ep_shutdown(&d.ep));
+	duo_expect_event(d.cli, RPMA_CONN_REJECTED);
+	OK(rpma_conn_delete(&d.cli));
+	duo_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +264,8 @@ int main(void)
 		cmocka_unit_test(last_message_arrives_before_closed),
 		cmocka_unit_test(last_write_arrives_before_deletion),
 		cmocka_unit_test(receives_are_flushed_when_the_peer_closes),
+		cmocka_unit_test(end_with_more_work_than_completions_is_harmless),
+		cmocka_unit_test(requests_left_behind_by_an_endpoint_are_rejected),
 		cmocka_unit_test(posting_after_closed_fails_at_once_or_completes_with_an_error),
 	};
 

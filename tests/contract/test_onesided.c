@@ -85,6 +85,62 @@ static void either_end_may_write_and_read(void **state)
 	duo_close(&d);
 }
 
+/* Far more than either socket takes, both ways, by one thread. */
+static void both_ends_write_at_once(void **state)
+{
+	struct duo_opts opts = {.buf_size = 2 * BIGGEST};
+	struct duo d;
+
+	duo_open(&d, &opts);
+	duo_fill(d.cli_buf, BIGGEST, 1);
+	duo_fill(d.srv_buf, BIGGEST, 2);
+	OK(rpma_write(d.cli, d.at_srv, BIGGEST, d.cli_mr, 0, BIGGEST, RPMA_F_COMPLETION_ON_ERROR,
+		      NULL));
+	OK(rpma_write(d.srv, d.at_cli, BIGGEST, d.srv_mr, 0, BIGGEST, RPMA_F_COMPLETION_ON_ERROR,
+		      NULL));
+	duo_flush(d.cli, d.at_srv, BIGGEST, BIGGEST);
+	duo_flush(d.srv, d.at_cli, BIGGEST, BIGGEST);
+	assert_true(duo_is_filled(d.srv_buf + BIGGEST, BIGGEST, 1));
+	assert_true(duo_is_filled(d.cli_buf + BIGGEST, BIGGEST, 2));
+	duo_close(&d);
+}
+
+/* More than may be under way at once, in order. */
+static void many_reads_wait_their_turn(void **state)
+{
+	struct rpma_conn_cfg *cfg = duo_cfg(400, 0, 400, 0);
+	struct duo_opts opts = {.cli_cfg = cfg};
+	struct duo d;
+
+	duo_open(&d, &opts);
+	duo_fill(d.srv_buf, 400 * 100, 1);
+	for (size_t i = 0; i < 400; i++)
+		OK(rpma_read(d.cli, d.cli_mr, i * 100, d.at_srv, i * 100, 100,
+			     RPMA_F_COMPLETION_ALWAYS, (void *)i));
+	for (size_t i = 0; i < 400; i++)
+		duo_expect_wc(d.cli, IBV_WC_RDMA_READ, (void *)i);
+	assert_true(duo_is_filled(d.cli_buf, 400 * 100, 1));
+	duo_close(&d);
+	OK(rpma_conn_cfg_delete(&cfg));
+}
+
+static void read_sees_the_write_before_it(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (unsigned i = 0; i < 200; i++) {
+		duo_fill(d.cli_buf, 3000, i);
+		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 3000, RPMA_F_COMPLETION_ON_ERROR,
+			      NULL));
+		OK(rpma_read(d.cli, d.cli_mr, 8192, d.at_srv, 0, 3000, RPMA_F_COMPLETION_ALWAYS,
+			     &d));
+		duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+		assert_true(duo_is_filled(d.cli_buf + 8192, 3000, i));
+	}
+	duo_close(&d);
+}
+
 static void operations_without_memory_complete(void **state)
 {
 	struct ibv_wc wc = {0};
@@ -176,6 +232,9 @@ int main(void)
 		cmocka_unit_test(writes_place_exactly_their_bytes),
 		cmocka_unit_test(reads_fetch_exactly_their_bytes),
 		cmocka_unit_test(either_end_may_write_and_read),
+		cmocka_unit_test(both_ends_write_at_once),
+		cmocka_unit_test(many_reads_wait_their_turn),
+		cmocka_unit_test(read_sees_the_write_before_it),
 		cmocka_unit_test(operations_without_memory_complete),
 		cmocka_unit_test(operations_with_half_their_memory_are_invalid),
 		cmocka_unit_test(atomic_write_places_eight_bytes),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "duo.h"
@@ -31,7 +32,7 @@ struct server {
 static int hello_fill(struct hello *h, const struct rpma_mr_local *mr)
 {
 	struct rpma_peer_cfg *pcfg = NULL;
-	size_t mr_size, pcfg_size;
+	size_t mr_size = 0, pcfg_size = 0;
 	int ret;
 
 	memset(h, 0, sizeof(*h));
@@ -220,6 +221,30 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	duo_close(&d);
 }
 
+/* Work under way gets its time (SOFTRNIC_DRAIN_MS), and no more. */
+static void deletion_does_not_wait_for_a_stopped_server(void **state)
+{
+	struct timespec begin, end;
+	struct server s;
+	struct duo d;
+	int status;
+
+	server_start(&s, SERVE_FOR_EVER);
+	client_open(&d, &s);
+	assert_int_equal(kill(s.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(s.pid, &status, WUNTRACED), s.pid);
+	OK(rpma_flush(d.cli, d.at_srv, 0, SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
+		      RPMA_F_COMPLETION_ALWAYS, &d));
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	OK(rpma_conn_delete(&d.cli));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_in_range(end.tv_sec - begin.tv_sec, 0, 3);
+	assert_int_equal(kill(s.pid, SIGKILL), 0);
+	assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+	munmap(s.mem, SIZE);
+	duo_close(&d);
+}
+
 /* A child that inherited a connection neither disturbs it nor keeps it alive. */
 static void forking_does_not_disturb_connections(void **state)
 {
@@ -251,6 +276,7 @@ int main(void)
 		cmocka_unit_test(client_writes_into_the_servers_memory),
 		cmocka_unit_test(client_is_told_when_the_server_is_killed),
 		cmocka_unit_test(operations_under_way_fail_when_the_server_is_killed),
+		cmocka_unit_test(deletion_does_not_wait_for_a_stopped_server),
 		cmocka_unit_test(forking_does_not_disturb_connections),
 	};
 

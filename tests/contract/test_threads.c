@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_threads.c -- one peer used by several threads at once. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "duo.h"
@@ -217,6 +218,45 @@ static void posting_wakes_a_thread_that_waits(void **state)
 	duo_close(&d);
 }
 
+struct scribbler {
+	uint8_t *mem;
+	size_t len;
+	atomic_bool stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+
+	for (int c = 0; !atomic_load(&s->stop); c++)
+		duo_fill(s->mem, s->len, (unsigned)c);
+	return NULL;
+}
+
+/* What arrives is anybody's guess, but it arrives, and the connection lives. */
+static void changing_source_does_not_break_the_stream(void **state)
+{
+	struct duo_opts opts = {.buf_size = 1 << 20};
+	struct scribbler s = {.len = 1 << 20};
+	pthread_t thread;
+	struct duo d;
+
+	duo_open(&d, &opts);
+	s.mem = d.cli_buf;
+	assert_int_equal(pthread_create(&thread, NULL, scribble, &s), 0);
+	for (int i = 0; i < 50; i++) {
+		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, s.len, RPMA_F_COMPLETION_ON_ERROR,
+			      NULL));
+		duo_flush(d.cli, d.at_srv, 0, s.len);
+	}
+	atomic_store(&s.stop, true);
+	pthread_join(thread, NULL);
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, s.len, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_flush(d.cli, d.at_srv, 0, s.len);
+	assert_memory_equal(d.srv_buf, d.cli_buf, s.len);
+	duo_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +264,7 @@ int main(void)
 		cmocka_unit_test(threads_register_memory_while_others_transfer),
 		cmocka_unit_test(threads_connect_and_accept_at_the_same_time),
 		cmocka_unit_test(posting_wakes_a_thread_that_waits),
+		cmocka_unit_test(changing_source_does_not_break_the_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_waiting.c -- sends that are there long before their receive, and what passes them. */
+#include <time.h>
+
+#include "duo.h"
+
+#define MSG 1024
+
+static void send_waits_for_its_receive(void **state)
+{
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	duo_fill(d.cli_buf, MSG, 1);
+	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_sleep_ms(20);
+	OK(rpma_conn_get_cq(d.srv, &cq));
+	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	OK(rpma_recv(d.srv, d.srv_mr, 0, MSG, &d));
+	duo_expect_received(d.srv, MSG, &d);
+	assert_true(duo_is_filled(d.srv_buf, MSG, 1));
+	duo_close(&d);
+}
+
+static void waiting_sends_keep_their_order(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	for (size_t i = 0; i < 8; i++) {
+		duo_fill(d.cli_buf + i * MSG, MSG, (unsigned)i);
+		OK(rpma_send(d.cli, d.cli_mr, i * MSG, MSG - i, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	}
+	for (size_t i = 0; i < 8; i++) {
+		OK(rpma_recv(d.srv, d.srv_mr, i * MSG, MSG, &d.srv_buf[i]));
+		duo_expect_received(d.srv, MSG - i, &d.srv_buf[i]);
+		assert_true(duo_is_filled(d.srv_buf + i * MSG, MSG - i, (unsigned)i));
+	}
+	duo_close(&d);
+}
+
+static void post_flush(struct duo *d, int from_server)
+{
+	OK(rpma_flush(from_server ? d->srv : d->cli, from_server ? d->at_cli : d->at_srv, 8192, MSG,
+		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
+}
+
+/* "Flush, wait, then post the next receive" on both sides at once must never hang. */
+static void flushes_complete_while_sends_wait_on_both_sides(void **state)
+{
+	struct duo d;
+
+	duo_open(&d, NULL);
+	duo_fill(d.cli_buf, MSG, 1);
+	duo_fill(d.srv_buf, MSG, 2);
+	OK(rpma_write(d.cli, d.at_srv, 8192, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	post_flush(&d, 0);
+	post_flush(&d, 1);
+	for (size_t i = 0; i < 4; i++) {
+		OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+		OK(rpma_send(d.srv, d.srv_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	}
+	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	duo_expect_wc(d.srv, duo_flush_opcode(), &d);
+	assert_true(duo_is_filled(d.srv_buf + 8192, MSG, 1));
+	for (size_t i = 0; i < 4; i++) {
+		OK(rpma_recv(d.cli, d.cli_mr, 4096, MSG, NULL));
+		duo_expect_received(d.cli, MSG, NULL);
+		OK(rpma_recv(d.srv, d.srv_mr, 4096, MSG, NULL));
+		duo_expect_received(d.srv, MSG, NULL);
+	}
+	assert_true(duo_is_filled(d.cli_buf + 4096, MSG, 2));
+	assert_true(duo_is_filled(d.srv_buf + 4096, MSG, 1));
+	duo_close(&d);
+}
+
+/* RFC 5040 s5.5: a request is not executed before what was sent ahead of it is delivered. */
+static void flush_behind_a_waiting_send_waits_with_it(void **state)
+{
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_conn_get_cq(d.cli, &cq));
+	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_write(d.cli, d.at_srv, 8192, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	post_flush(&d, 0);
+	duo_sleep_ms(20);
+	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	OK(rpma_recv(d.srv, d.srv_mr, 0, MSG, NULL));
+	duo_expect_received(d.srv, MSG, NULL);
+	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	duo_close(&d);
+}
+
+/* More than is kept aside: the sender has to wait, nothing is lost. */
+static void flood_without_receives_is_held_back(void **state)
+{
+	struct rpma_conn_cfg *cfg = duo_cfg(600, 0, 600, 600);
+	struct duo_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
+	struct duo d;
+
+	duo_open(&d, &opts);
+	for (unsigned i = 0; i < 500; i++) {
+		memcpy(d.cli_buf + i * 64, &i, sizeof(i));
+		OK(rpma_send(d.cli, d.cli_mr, i * 64, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	}
+	for (unsigned i = 0; i < 500; i++) {
+		OK(rpma_recv(d.srv, d.srv_mr, 0, 64, NULL));
+		duo_expect_received(d.srv, 64, NULL);
+		assert_memory_equal(d.srv_buf, &i, sizeof(i));
+	}
+	duo_close(&d);
+	OK(rpma_conn_cfg_delete(&cfg));
+}
+
+/* Larger than all that can be kept aside. */
+static void large_message_waits_for_its_receive(void **state)
+{
+	size_t len = 4u << 20;
+	struct duo_opts opts = {.buf_size = len};
+	struct duo d;
+
+	duo_open(&d, &opts);
+	duo_fill(d.cli_buf, len, 1);
+	OK(rpma_send(d.cli, d.cli_mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_sleep_ms(20);
+	assert_true(duo_is_zero(d.srv_buf, len));
+	OK(rpma_recv(d.srv, d.srv_mr, 0, len, &d));
+	duo_expect_received(d.srv, len, &d);
+	assert_true(duo_is_filled(d.srv_buf, len, 1));
+	duo_close(&d);
+}
+
+/* The sender has disconnected in good order; its message is still there for the receive. */
+static void message_waits_even_if_its_sender_is_gone(void **state)
+{
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+	struct duo d;
+	int ret;
+
+	duo_open(&d, NULL);
+	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_conn_disconnect(d.cli));
+	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	/* Whether it can still be had is not promised; a receive is never left unanswered. */
+	OK(rpma_conn_get_cq(d.srv, &cq));
+	ret = rpma_recv(d.srv, d.srv_mr, 0, MSG, &d);
+	if (!ret) {
+		duo_cq_wait_wc(cq, &wc);
+		assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
+	}
+	duo_close(&d);
+}
+
+/* Work that cannot be done gets its time (SOFTRNIC_DRAIN_MS), and no more. */
+static void deletion_does_not_wait_for_ever(void **state)
+{
+	struct timespec begin, end;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	post_flush(&d, 0);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	OK(rpma_conn_delete(&d.cli));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_in_range(end.tv_sec - begin.tv_sec, 0, 3);
+	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(send_waits_for_its_receive),
+		cmocka_unit_test(waiting_sends_keep_their_order),
+		cmocka_unit_test(flushes_complete_while_sends_wait_on_both_sides),
+		cmocka_unit_test(flush_behind_a_waiting_send_waits_with_it),
+		cmocka_unit_test(flood_without_receives_is_held_back),
+		cmocka_unit_test(large_message_waits_for_its_receive),
+		cmocka_unit_test(message_waits_even_if_its_sender_is_gone),
+		cmocka_unit_test(deletion_does_not_wait_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
