@@ -47,10 +47,14 @@ void conn_reclaim(struct conn *c)
 	buf_put(BUF_TX, qp_tx_reclaim(c->qp));
 }
 
-/* What recvmsg said instead of bytes. The memory that was offered must be let go in any case. */
+/*
+ * What recvmsg said instead of bytes. The memory that was offered must be let go in any case.
+ * After a fault the rest is read all the same: a close with bytes unread is a reset, which may
+ * overtake our Terminate.
+ */
 static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
 {
-	c->readable = err == EINTR;
+	c->readable = err == EINTR || err == EFAULT;
 	if (err == EFAULT) {
 		cm_rx_fault(c->stream, now);
 		return;
@@ -62,12 +66,33 @@ static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
 		cm_rx_error(c->stream, err, now);
 }
 
+/* While nothing can be taken a reset would go unseen, because nobody reads up to it. */
+static void conn_rx_stalled(struct conn *c, uint64_t now)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (c->hangup && !getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err)
+		cm_rx_error(c->stream, err, now);
+}
+
+/*
+ * Fewer bytes than there was room for: the socket is empty, and the next byte a new edge. But not
+ * if they end in registered memory: the kernel stops there as well when the memory has vanished,
+ * and says so only to the next call.
+ */
+static bool conn_rx_is_empty(const struct conn *c, size_t got, size_t room, size_t direct)
+{
+	return got < room && got >= direct && !c->hangup;
+}
+
 /* One recvmsg. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_rx_once(struct conn *c)
 {
 	struct iovec iov[QP_RX_IOV];
 	struct msghdr msg = {.msg_iov = iov};
 	uint64_t now = clock_now_ns();
+	size_t direct;
 	ssize_t got;
 	int n;
 
@@ -76,19 +101,21 @@ static size_t conn_rx_once(struct conn *c)
 		return 0;
 	}
 	n = cm_rx_want(c->stream, iov);
-	if (n == 0)
+	if (n == 0) {
+		conn_rx_stalled(c, now);
 		return 0;
+	}
 	msg.msg_iovlen = (size_t)n;
+	direct = c->qp ? qp_rx_direct(c->qp) : 0;
 	got = recvmsg(c->fd, &msg, MSG_DONTWAIT);
 	if (got > 0) {
-		if ((size_t)got < iov_total(iov, n) && !c->hangup)
-			c->readable =
-				false; /* short: the socket is empty, the next byte is a new edge */
+		if (conn_rx_is_empty(c, (size_t)got, iov_total(iov, n), direct))
+			c->readable = false;
 		cm_rx_got(c->stream, (size_t)got, now);
 		return (size_t)got;
 	}
 	conn_rx_nothing(c, got == 0 ? 0 : errno, now);
-	return 0;
+	return c->readable; /* as if it were one byte */
 }
 
 void conn_rx(struct conn *c)

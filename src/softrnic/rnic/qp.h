@@ -142,6 +142,8 @@ void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
 /* Registered memory in the list is held until qp_rx_got() (0 if nothing came) or qp_rx_fault(),
  * one of which follows. After a failure it is a place to drain the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
+/* How much of what it returned is registered memory, which may vanish: the first entry, or 0. */
+size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
 /* Go on with bytes already buffered: a receive was posted, a stall may be over. */
