@@ -255,8 +255,11 @@ void conns_detach_mr(struct mr *mr)
 		if (conn_is_removed(c))
 			continue;
 		conn_enter(c);
-		if (c->qp)
+		if (c->qp) {
 			qp_detach_mr(c->qp, mr);
+			if (qp_is_failed(c->qp)) /* nothing else may come that would say so */
+				conn_pump(c);
+		}
 		conn_leave(c);
 	}
 	pthread_mutex_unlock(&registry_lock);

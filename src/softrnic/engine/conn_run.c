@@ -58,11 +58,12 @@ void conn_pump(struct conn *c)
 		c->doomed = false;
 		conn_give_up(c);
 	}
-	if (c->qp && qp_is_failed(c->qp))
-		cm_stream_poke(c->stream, clock_now_ns());
 	do {
 		conn_tx(c);
 	} while (conn_writeback(c));
+	/* Also when it failed just now and the socket takes nothing: its time limit begins. */
+	if (c->qp && qp_is_failed(c->qp))
+		cm_stream_poke(c->stream, clock_now_ns());
 	conn_finish(c);
 	if (c->redial) {
 		c->redial = false;
