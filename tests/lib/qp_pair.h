@@ -74,10 +74,6 @@ void end_dereg(struct mr *mr);
 
 /* Posting; signalled unless flags say otherwise (NOSIG). Zero or the errno value. */
 #define NOSIG (1u << 30)
-struct remote {
-	struct mr *mr;
-	uint64_t off;
-};
 int end_post(struct qp_end *e, enum ibv_wr_opcode op, uint64_t wr_id, const struct mr *local,
 	     size_t off, size_t len, struct mr *remote, size_t remote_off, unsigned flags);
 int end_write(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t off, size_t len,
