@@ -177,10 +177,10 @@ struct qp_tx {
 	enum tx_source source;      /* message begun and not all built; never interleaved */
 	enum tx_source last;        /* who had the turn before */
 	uint32_t off;               /* bytes of its payload that are built */
-	bool rtr_due;  /* the RTR FPDU has to go first */
-	bool term_due; /* a Terminate has to go, and then nothing */
-	bool held;     /* nothing before the peer's first FPDU */
-	bool shut;     /* the rest of the stream is given up */
+	bool rtr_due;               /* the RTR FPDU has to go first */
+	bool term_due;              /* a Terminate has to go, and then nothing */
+	bool held;                  /* nothing before the peer's first FPDU */
+	bool shut;                  /* the rest of the stream is given up */
 };
 
 struct qp {
