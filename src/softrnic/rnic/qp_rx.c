@@ -122,6 +122,9 @@ static enum rx_verdict begin_fpdu(struct qp *qp)
 		qp->counters.crc_errors++;
 		return refuse(qp, TERM_MPA_CRC, &seg);
 	}
+	/* A valid FPDU of MPA's, be its contents refused: from now on we may send (RFC 5044
+	 * s7.1.2). */
+	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
 		return refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
@@ -143,7 +146,6 @@ static void end_fpdu(struct qp *qp, const uint8_t *bytes)
 	qp->rx.seg.active = false;
 	qp->rx.head += seg.trailer;
 	qp->rx.any = true;
-	qp->tx.held = false;
 	qp->rtr_in = QP_RTR_NONE;
 	qp->counters.rx_fpdus++;
 	seg.op->finish(qp, &seg, bytes);

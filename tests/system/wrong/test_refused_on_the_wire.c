@@ -274,22 +274,38 @@ static void malformed_segments_are_refused(void **state)
 	bystander_goes_on();
 }
 
-static void a_wrong_crc_is_refused_and_nothing_is_placed(void **state)
+static void send_write_with_wrong_crc(void)
 {
 	uint8_t ulpdu[DDP_TAGGED_HDR + 16];
 	struct ddp_hdr hdr = {
 		.tagged = true, .last = true, .version = 1, .ulp = rdmap_ctrl(RDMAP_WRITE)};
 
-	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);
-	assert_true(peer.crc);
 	hdr.stag = peer.region[ALL].stag;
 	hdr.to = peer.region[ALL].addr + 512;
 	memset(ulpdu, 0x99, sizeof(ulpdu));
 	ddp_encode(ulpdu, sizeof(ulpdu), &hdr);
 	assert_int_equal(raw_fpdu(&peer, ulpdu, sizeof(ulpdu), true), 0);
+}
+
+static void a_wrong_crc_is_refused_and_nothing_is_placed(void **state)
+{
+	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);
+	assert_true(peer.crc);
+	assert_int_equal(raw_write(&peer, 1, 0, NULL, 0), 0);
+	send_write_with_wrong_crc();
 	assert_int_equal(raw_expect_terminate(&peer, NULL), 0x2002);
 	raw_close(&peer);
 	assert_string_equal(proc_ask(&target.proc, "peek 0 512 4"), "00000000");
+	bystander_goes_on();
+}
+
+/* RFC 5044 s7.1.2: a responder sends nothing before a valid FPDU of the initiator's. */
+static void a_first_fpdu_with_wrong_crc_ends_in_silence(void **state)
+{
+	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);
+	send_write_with_wrong_crc();
+	assert_int_equal(raw_expect_end(&peer, RAW_WAIT_MS), 0);
+	raw_close(&peer);
 	bystander_goes_on();
 }
 
@@ -301,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_write_behind_a_refused_one_is_not_placed),
 		cmocka_unit_test(malformed_segments_are_refused),
 		cmocka_unit_test(a_wrong_crc_is_refused_and_nothing_is_placed),
+		cmocka_unit_test(a_first_fpdu_with_wrong_crc_ends_in_silence),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -112,7 +112,7 @@ static void a_held_responder_is_silent_until_the_peer_spoke(void **state)
 	bench_close(&t);
 }
 
-static void a_held_responder_that_fails_stays_silent(void **state)
+static void a_held_responder_may_say_why_it_refuses(void **state)
 {
 	struct pair_options o = pair_defaults();
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_SEND, 0, 5, 0, true);
@@ -120,9 +120,10 @@ static void a_held_responder_that_fails_stays_silent(void **state)
 
 	o.hold_b = true;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &hdr, NULL, 0); /* not valid, so nothing may be sent yet */
-	assert_true(qp_is_failed(t.b->qp) && qp_tx_is_done(t.b->qp));
-	assert_int_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
+	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA, and only that matters here */
+	assert_true(qp_is_failed(t.b->qp) && !qp_tx_is_done(t.b->qp));
+	assert_int_not_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
+	assert_int_equal(qp_counters(t.b->qp)->tx_fpdus, 1);
 	bench_close(&t);
 }
 
@@ -294,7 +295,7 @@ int main(void)
 		cmocka_unit_test(an_rtr_read_counts_against_ord),
 		cmocka_unit_test(another_first_fpdu_than_agreed_is_refused),
 		cmocka_unit_test(a_held_responder_is_silent_until_the_peer_spoke),
-		cmocka_unit_test(a_held_responder_that_fails_stays_silent),
+		cmocka_unit_test(a_held_responder_may_say_why_it_refuses),
 		cmocka_unit_test(terminate_is_the_last_fpdu_and_the_only_one),
 		cmocka_unit_test(a_received_terminate_names_the_cause),
 		cmocka_unit_test(terminate_is_taken_behind_a_parked_send),
