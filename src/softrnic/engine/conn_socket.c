@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "softrnic/engine/conn_parts.h"
 
 /* Ethernet's, less the headers with time stamps: when the kernel does not tell. */
@@ -29,8 +28,7 @@ void conn_update_timer(struct conn *c)
 	if (at == c->timer_at)
 		return;
 	c->timer_at = at;
-	if (engine_set_timer(&c->timer, at))
-		LOG_ERROR("out of memory: a time limit of connection %p is not watched", (void *)c);
+	engine_set_timer(&c->timer, at);
 }
 
 void conn_dial_done(struct conn *c)

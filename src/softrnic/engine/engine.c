@@ -197,7 +197,7 @@ void engine_atfork_child(void)
 	atomic_fetch_add(&eng.generation, 1);
 	engine_close();
 	eng.running = false;
-	timers_clear(&eng.timers);
+	eng.timers = (struct timers){0};
 	list_for_each_safe (it, tmp, &eng.sources) {
 		struct eng_source *src = container_of(it, struct eng_source, all);
 
@@ -300,16 +300,13 @@ void engine_bury(struct eng_source *src)
 	src->bury(src);
 }
 
-int engine_set_timer(struct eng_timer *timer, uint64_t at)
+void engine_set_timer(struct eng_timer *timer, uint64_t at)
 {
-	int ret;
-
 	pthread_mutex_lock(&eng.lock);
-	ret = timers_set(&eng.timers, timer, at);
+	timers_set(&eng.timers, timer, at);
 	if (at < eng.sleeping_until)
 		engine_wake();
 	pthread_mutex_unlock(&eng.lock);
-	return ret;
 }
 
 bool engine_defer(struct eng_task *task)

@@ -27,9 +27,10 @@ struct eng_source {
 
 /* A deadline of an object; fires once, in the progress thread. */
 struct eng_timer {
-	uint64_t at;   /* CLOCK_NEVER: not set */
-	unsigned slot; /* place in the heap, 1-based; 0: not in it */
+	uint64_t at; /* CLOCK_NEVER: not set */
 	void (*fire)(struct eng_timer *timer);
+	/* Of timers.c; ref is what points to it, NULL: it is not set. */
+	struct eng_timer *child, *next, **ref;
 };
 
 /* Work that goes on in the progress thread because somebody's budget ran out. */
@@ -45,7 +46,7 @@ void engine_watch_output(struct eng_source *src, int fd, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
 /* src->bury() will be called once no event of src can be under way. */
 void engine_bury(struct eng_source *src);
-int engine_set_timer(struct eng_timer *timer, uint64_t at); /* 0 or -ENOMEM */
+void engine_set_timer(struct eng_timer *timer, uint64_t at);
 /* Queue the task unless it is queued already; returns true if it was not. */
 bool engine_defer(struct eng_task *task);
 

@@ -1,100 +1,93 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timers.c -- a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): each timer is at least as
+ * late as its parent. Setting is constant time, taking out logarithmic on average.
+ */
 #include "softrnic/engine/timers.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 
-static void timers_put(struct timers *t, unsigned slot, struct eng_timer *timer)
+static void link_to(struct eng_timer **ref, struct eng_timer *timer)
 {
-	t->heap[slot] = timer;
-	timer->slot = slot;
+	*ref = timer;
+	if (timer)
+		timer->ref = ref;
 }
 
-static void timers_up(struct timers *t, unsigned slot, struct eng_timer *timer)
+/* Of two heaps without siblings. */
+static struct eng_timer *merge(struct eng_timer *a, struct eng_timer *b)
 {
-	while (slot > 1 && t->heap[slot / 2]->at > timer->at) {
-		timers_put(t, slot, t->heap[slot / 2]);
-		slot /= 2;
+	struct eng_timer *first = a, *second = b;
+
+	if (!a || !b)
+		return a ? a : b;
+	if (b->at < a->at) {
+		first = b;
+		second = a;
 	}
-	timers_put(t, slot, timer);
+	link_to(&second->next, first->child);
+	link_to(&first->child, second);
+	return first;
 }
 
-static void timers_down(struct timers *t, unsigned slot, struct eng_timer *timer)
+/* One heap of a list of siblings: neighbours first, then the pairs from the last to the first. */
+static struct eng_timer *merge_all(struct eng_timer *list)
 {
-	for (;;) {
-		unsigned child = 2 * slot;
+	struct eng_timer *pairs = NULL, *heap = NULL;
 
-		if (child < t->count && t->heap[child + 1]->at < t->heap[child]->at)
-			child++;
-		if (child > t->count || t->heap[child]->at >= timer->at)
-			break;
-		timers_put(t, slot, t->heap[child]);
-		slot = child;
+	while (list) {
+		struct eng_timer *a = list, *b = a->next, *pair;
+
+		list = b ? b->next : NULL;
+		a->next = NULL;
+		if (b)
+			b->next = NULL;
+		pair = merge(a, b);
+		pair->next = pairs;
+		pairs = pair;
 	}
-	timers_put(t, slot, timer);
-}
+	while (pairs) {
+		struct eng_timer *pair = pairs;
 
-static int timers_grow(struct timers *t)
-{
-	unsigned room = t->room ? 2 * t->room : 64;
-	struct eng_timer **heap = realloc(t->heap, (room + 1) * sizeof(*heap));
-
-	if (!heap)
-		return -ENOMEM;
-	t->heap = heap;
-	t->room = room;
-	return 0;
+		pairs = pair->next;
+		pair->next = NULL;
+		heap = merge(heap, pair);
+	}
+	return heap;
 }
 
 static void timers_remove(struct timers *t, struct eng_timer *timer)
 {
-	unsigned slot = timer->slot;
-	struct eng_timer *last = t->heap[t->count--];
-
-	timer->slot = 0;
-	if (last == timer)
-		return;
-	if (slot > 1 && t->heap[slot / 2]->at > last->at)
-		timers_up(t, slot, last);
-	else
-		timers_down(t, slot, last);
+	link_to(timer->ref, timer->next);
+	timer->next = NULL;
+	timer->ref = NULL;
+	link_to(&t->first, merge(t->first, merge_all(timer->child)));
+	timer->child = NULL;
 }
 
-int timers_set(struct timers *t, struct eng_timer *timer, uint64_t at)
+void timers_set(struct timers *t, struct eng_timer *timer, uint64_t at)
 {
-	if (timer->slot)
+	if (timer->ref)
 		timers_remove(t, timer);
 	timer->at = at;
-	if (at == CLOCK_NEVER)
-		return 0;
-	if (t->count == t->room && timers_grow(t))
-		return -ENOMEM;
-	t->count++;
-	timers_up(t, t->count, timer);
-	return 0;
+	if (at != CLOCK_NEVER)
+		link_to(&t->first, merge(t->first, timer));
 }
 
 uint64_t timers_next(const struct timers *t)
 {
-	return t->count ? t->heap[1]->at : CLOCK_NEVER;
+	return t->first ? t->first->at : CLOCK_NEVER;
 }
 
 struct eng_timer *timers_expired(struct timers *t, uint64_t now)
 {
-	struct eng_timer *timer;
+	struct eng_timer *timer = t->first;
 
 	if (timers_next(t) > now)
 		return NULL;
-	timer = t->heap[1];
 	timers_remove(t, timer);
 	timer->at = CLOCK_NEVER;
 	return timer;
-}
-
-void timers_clear(struct timers *t)
-{
-	free(t->heap);
-	*t = (struct timers){0};
 }
