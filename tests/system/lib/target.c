@@ -191,6 +191,14 @@ void target_step(struct target *t, int timeout_ms)
 	}
 }
 
+static int region_reg(struct target_region *r, struct rpma_peer *peer, void *ptr, size_t size,
+		      int usage)
+{
+	int ret = rpma_mr_reg(peer, ptr, size, usage, &r->mr);
+
+	return ret ? ret : rpma_mr_get_descriptor(r->mr, r->desc);
+}
+
 int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange)
 {
 	struct target_region *r = &t->region[t->n_regions];
@@ -198,15 +206,18 @@ int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange
 
 	if (t->n_regions == TARGET_REGIONS_MAX)
 		return RPMA_E_INVAL;
-	ret = rpma_mr_reg(strange ? t->stranger : t->peer, ptr, size, usage, &r->mr);
-	if (!ret)
-		ret = rpma_mr_get_descriptor(r->mr, r->desc);
+	ret = region_reg(r, strange ? t->stranger : t->peer, ptr, size, usage);
 	if (ret)
 		return ret;
 	r->ptr = ptr;
 	r->size = size;
 	t->n_regions++;
 	return 0;
+}
+
+int target_replace(struct target *t, int i, void *ptr, size_t size, int usage)
+{
+	return region_reg(&t->region[i], t->peer, ptr, size, usage);
 }
 
 int target_add_anon(struct target *t, size_t size, int usage, bool strange)

@@ -58,6 +58,8 @@ int target_add_anon(struct target *t, size_t size, int usage, bool strange);
 int target_add_file(struct target *t, const char *path, size_t size, int usage);
 
 int target_dereg(struct target *t, int i);
+/* Another region in its place; its memory stays the caller's. */
+int target_replace(struct target *t, int i, void *ptr, size_t size, int usage);
 
 /* Serve what comes within that time; any other descriptor may be watched as well. */
 void target_step(struct target *t, int timeout_ms);
