@@ -26,8 +26,15 @@
 	X(reads_as_flush)                                                                          \
 	X(restless)                                                                                \
 	X(sends)                                                                                   \
-	X(parked_sends) X(stalls) X(direct_bytes) X(crc_errors) X(terminates) X(writebacks)        \
-		X(writeback_failures) X(errors) X(bytes)
+	X(parked_sends)                                                                            \
+	X(stalls)                                                                                  \
+	X(direct_bytes)                                                                            \
+	X(crc_errors)                                                                              \
+	X(terminates)                                                                              \
+	X(writebacks)                                                                              \
+	X(writeback_failures)                                                                      \
+	X(errors)                                                                                  \
+	X(bytes)
 struct coverage {
 	unsigned long long runs, events;
 	unsigned long long fault_hit[FAULT_COUNT];
