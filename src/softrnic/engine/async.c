@@ -80,7 +80,7 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 {
 	struct evq_node *n;
 
-	if (evq_pop(&queue, &n))
+	if (evq_pop(&queue, &n, NULL))
 		return -1;
 	atomic_fetch_sub(&queued, 1);
 	*event = async_of(n)->ev;

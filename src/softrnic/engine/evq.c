@@ -66,13 +66,15 @@ static struct evq_node *evq_take(struct evq *q)
 	return n;
 }
 
-int evq_pop(struct evq *q, struct evq_node **n)
+int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
 {
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
 
 	for (;;) {
 		pthread_mutex_lock(&q->lock);
 		*n = evq_take(q);
+		if (*n && taken)
+			taken(*n);
 		evq_signal(q);
 		pthread_mutex_unlock(&q->lock);
 		if (*n)

@@ -35,8 +35,12 @@ static inline void evq_node_init(struct evq_node *n)
 	n->count = 0;
 }
 void evq_push(struct evq *q, struct evq_node *n);
-/* Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. */
-int evq_pop(struct evq *q, struct evq_node **n);
+/*
+ * Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. `taken` (or NULL) is called
+ * before the queue's mutex is left: whoever destroys the event's object finds it either in the
+ * queue or counted.
+ */
+int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 /* Take back every event of n that was not popped; returns how many. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);
 /* Move the nodes for which match() holds to another queue, in order. */

@@ -117,16 +117,16 @@ static void id_release_conn(struct cmid *id)
 {
 	struct conn *c = id->conn;
 
-	id->conn = NULL;
 	if (!c)
 		return;
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
-		c->owner = NULL;
+		c->owner = NULL; /* from now on no event of it looks at the id */
 		c->doomed = true;
 		conn_pump(c);
 		conn_leave(c);
 	}
+	id->conn = NULL;
 	conn_put(c);
 }
 

@@ -34,7 +34,8 @@ struct cmid {
 	bool sync;             /* made without a channel: calls wait for their event */
 	bool passive;          /* made for an inbound request */
 	struct chan *own_chan; /* a synchronous id's channel */
-	unsigned delivered, acked;
+	atomic_uint delivered; /* counted under the event queue's mutex */
+	unsigned acked;
 	int fd;            /* bound, not yet listening or connecting; -1: none */
 	struct conn *conn; /* NULL until a QP or a connection is asked for */
 	struct listener *listener;

@@ -145,18 +145,18 @@ int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_p
 	return 0;
 }
 
+static void event_taken(struct evq_node *n)
+{
+	atomic_fetch_add(&container_of(n, struct cmev, node)->counted->delivered, 1);
+}
+
 int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct evq_node *n;
-	struct cmev *e;
 
-	if (evq_pop(&chan_of(channel)->q, &n))
+	if (evq_pop(&chan_of(channel)->q, &n, event_taken))
 		return -1;
-	e = container_of(n, struct cmev, node);
-	pthread_mutex_lock(&e->counted->lock);
-	e->counted->delivered++;
-	pthread_mutex_unlock(&e->counted->lock);
-	*event = &e->pub;
+	*event = &container_of(n, struct cmev, node)->pub;
 	return 0;
 }
 

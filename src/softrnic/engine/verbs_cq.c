@@ -131,16 +131,20 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
+static void vcq_taken(struct evq_node *n)
+{
+	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
+}
+
 int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **cq_context)
 {
 	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
 	struct evq_node *n;
 	struct vcq *cq;
 
-	if (evq_pop(&ch->q, &n))
+	if (evq_pop(&ch->q, &n, vcq_taken))
 		return -1;
 	cq = container_of(n, struct vcq, node);
-	atomic_fetch_add(&cq->delivered, 1);
 	*ibv = &cq->cq.ibv;
 	*cq_context = cq->cq.ibv.cq_context;
 	return 0;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_race.c -- ids that go at the very moment at which something happens to them. */
+#include "system/lib/check.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#include "softrnic/softrnic.h"
+#include "system/lib/remote.h"
+
+#define ROUNDS (SYSTEM_SANITIZED ? 400 : 2000)
+
+static struct sockaddr_in loopback(int port)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* --- an event is taken out while its id is destroyed ------------------------------------------ */
+
+struct reader {
+	struct rdma_event_channel *channel;
+	atomic_bool stop;
+	unsigned long taken;
+};
+
+static void *take_events(void *arg)
+{
+	struct reader *r = arg;
+	struct rdma_cm_event *event;
+
+	while (!softrnic_get_cm_event(r->channel, &event)) {
+		r->taken++;
+		if (softrnic_ack_cm_event(event))
+			break;
+		if (atomic_load(&r->stop))
+			break;
+	}
+	return NULL;
+}
+
+static void one_short_life(struct reader *r, struct sockaddr_in *dst)
+{
+	struct rdma_cm_id *id;
+
+	assert_int_equal(softrnic_create_id(r->channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(softrnic_resolve_addr(id, NULL, (struct sockaddr *)dst, 1000), 0);
+	softrnic_destroy_id(id);
+}
+
+static void an_id_goes_while_its_event_is_taken(void **state)
+{
+	struct sockaddr_in dst = loopback(1);
+	struct reader r = {.channel = softrnic_create_event_channel()};
+	struct rdma_cm_id *last;
+	pthread_t thread;
+
+	assert_non_null(r.channel);
+	assert_int_equal(pthread_create(&thread, NULL, take_events, &r), 0);
+	for (int i = 0; i < 20 * ROUNDS; i++)
+		one_short_life(&r, &dst);
+	atomic_store(&r.stop, true);
+	assert_int_equal(softrnic_create_id(r.channel, &last, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(softrnic_resolve_addr(last, NULL, (struct sockaddr *)&dst, 1000), 0);
+	pthread_join(thread, NULL);
+	softrnic_destroy_id(last);
+	softrnic_destroy_event_channel(r.channel);
+}
+
+/* --- a connection comes about while its id is destroyed --------------------------------------- */
+
+static void a_connection_is_given_up_while_it_comes_about(void **state)
+{
+	static const char *const regions[] = {"anon:4096:0xff", NULL};
+	struct rpma_peer *peer;
+	struct ibv_context *ctx;
+	struct remote target;
+
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
+	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+	OK(rpma_peer_new(ctx, &peer));
+	for (unsigned i = 0; i < ROUNDS / 4; i++) {
+		struct rpma_conn_req *req;
+		struct rpma_conn *conn;
+
+		OK(rpma_conn_req_new(peer, "127.0.0.1", target.port, NULL, &req));
+		OK(rpma_conn_req_connect(&req, NULL, &conn));
+		usleep(i * 7 % 400);
+		OK(rpma_conn_delete(&conn));
+	}
+	OK(rpma_peer_delete(&peer));
+	assert_int_equal(proc_finish(&target.proc), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_id_goes_while_its_event_is_taken),
+		cmocka_unit_test(a_connection_is_given_up_while_it_comes_about),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
