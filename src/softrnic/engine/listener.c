@@ -18,10 +18,11 @@
 #define EMBRYOS_MAX     1024 /* handshakes under way; above it the oldest, slowest one is dropped */
 #define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
 #define RETRY_NS        (100 * NSEC_PER_MS)
+#define ACCEPTS_MAX     64 /* in one turn, then the connections get theirs */
 
 struct listener {
 	struct eng_source source;
-	struct eng_timer retry; /* descriptors ran out */
+	struct eng_timer retry; /* descriptors ran out, or the turn was over */
 	pthread_mutex_t lock;
 	int fd;
 	bool closed;
@@ -147,6 +148,23 @@ static void embryo_evict(struct listener *l)
 	}
 }
 
+/* False: the listener is being closed, and ends its embryos itself. */
+static bool embryo_take_back(struct embryo *e)
+{
+	struct listener *l = e->listener;
+	bool closed;
+
+	pthread_mutex_lock(&l->lock);
+	closed = l->closed;
+	if (!closed) {
+		list_del(&e->link);
+		l->n_embryos--;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return !closed;
+}
+
+/* 0: it is the listener's, or its end is; else the caller keeps all of it. */
 static int embryo_start(struct embryo *e, int fd)
 {
 	struct listener *l = e->listener;
@@ -163,14 +181,9 @@ static int embryo_start(struct embryo *e, int fd)
 	}
 	pthread_mutex_unlock(&l->lock);
 	ret = closed ? -ESHUTDOWN : conn_adopt(c, fd);
-	if (ret && !closed) {
-		pthread_mutex_lock(&l->lock);
-		closed = l->closed;
-		if (!closed) {
-			list_del(&e->link);
-			l->n_embryos--;
-		}
-		pthread_mutex_unlock(&l->lock);
+	if (ret && !closed && !embryo_take_back(e)) {
+		close(fd); /* the rest is done by listener_close(), which has found it */
+		ret = 0;
 	}
 	conn_leave(c);
 	return ret;
@@ -203,10 +216,10 @@ static void listener_take(struct listener *l, int fd)
 	}
 }
 
-/* Edge-triggered: take everything. Without a free descriptor, try again soon. */
+/* Edge-triggered: take everything, in turns. Without a free descriptor, try again soon. */
 static void listener_accept(struct listener *l)
 {
-	for (;;) {
+	for (int n = 0; n < ACCEPTS_MAX; n++) {
 		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
@@ -223,6 +236,7 @@ static void listener_accept(struct listener *l)
 		if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
 			return;
 	}
+	engine_set_timer(&l->retry, clock_now_ns());
 }
 
 static void listener_ready(struct eng_source *src, uint32_t ev)
@@ -245,6 +259,8 @@ static void listener_bury(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
+	/* The progress thread may have set it while the listener was being closed. */
+	engine_set_timer(&l->retry, CLOCK_NEVER);
 	if (l->fd >= 0)
 		close(l->fd);
 	pthread_mutex_destroy(&l->lock);
@@ -337,8 +353,9 @@ void listener_close(struct cmid *id)
 
 	if (!l)
 		return;
-	if (id_is_removed(id)) {
-		id->listener = NULL; /* its locks may be held by threads that are not here */
+	if (id_is_removed(id)) { /* its own lock may be held by a thread that is not here */
+		listener_orphan_children(l);
+		id->listener = NULL;
 		return;
 	}
 	pthread_mutex_lock(&l->lock);
