@@ -193,7 +193,7 @@ void id_destroy_qp(struct cmid *id)
 {
 	struct conn *c = id->conn;
 	struct qp *qp = c->qp;
-	struct ibv_qp *ibv = qp_ibv(qp);
+	struct ibv_qp *ibv = qp_ibv(qp), used = *ibv;
 
 	if (id_is_removed(id)) { /* locks inside may be held by threads that are not here */
 		qp_count_users(ibv, -1);
@@ -212,8 +212,8 @@ void id_destroy_qp(struct cmid *id)
 	conn_pump(c);
 	conn_leave(c);
 	device_async_cancel(ibv);
-	qp_count_users(ibv, -1);
 	qp_delete(qp);
+	qp_count_users(&used, -1); /* its queues may be destroyed now */
 	id->pub.qp = NULL;
 }
 
