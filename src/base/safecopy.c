@@ -81,6 +81,8 @@ int safecopy_text_copy(void *dst, const void *src, size_t len)
 int safecopy_text_store64(uint64_t *dst, uint64_t value) __attribute__((visibility("hidden")));
 int safecopy_text_load64(uint64_t *value, const uint64_t *src)
 	__attribute__((visibility("hidden")));
+int safecopy_text_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired)
+	__attribute__((visibility("hidden")));
 int safecopy_text_probe(const void *p) __attribute__((visibility("hidden")));
 extern const char safecopy_text_begin[] __attribute__((visibility("hidden")));
 extern const char safecopy_text_end[] __attribute__((visibility("hidden")));
@@ -151,6 +153,13 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
 	"	movq %rdx, (%rdi)\n"
 	"	ret\n"
 	ASM_END(safecopy_text_load64)
+	ASM_FUNC(safecopy_text_cmpxchg64)
+	"	movq (%rsi), %rax\n"
+	"	lock cmpxchgq %rdx, (%rdi)\n"
+	"	movq %rax, (%rsi)\n"
+	"	xorl %eax, %eax\n"
+	"	ret\n"
+	ASM_END(safecopy_text_cmpxchg64)
 	ASM_FUNC(safecopy_text_probe)
 	"	movb (%rdi), %dl\n"
 	"	xorl %eax, %eax\n"
@@ -189,6 +198,11 @@ int safecopy_store64(uint64_t *dst, uint64_t value)
 int safecopy_load64(uint64_t *value, const uint64_t *src)
 {
 	return FAULTS_OPEN(safecopy_text_load64(value, src));
+}
+
+int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired)
+{
+	return FAULTS_OPEN(safecopy_text_cmpxchg64(p, expected, desired));
 }
 
 int safecopy_probe(const void *p)
@@ -233,6 +247,28 @@ int safecopy_load64(uint64_t *value, const uint64_t *src)
 	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 
 	return n == sizeof(*value) ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+/* No system call does it, so the CPU must: safecopy_guard() hands down nothing but the address. */
+TLS_FOR_HANDLER struct {
+	uint64_t expected, desired;
+} cmpxchg;
+
+static void cmpxchg_here(const void *addr, size_t len)
+{
+	__atomic_compare_exchange_n((uint64_t *)addr, &cmpxchg.expected, cmpxchg.desired, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired)
+{
+	int r;
+
+	cmpxchg.expected = *expected;
+	cmpxchg.desired = desired;
+	r = safecopy_guard(p, sizeof(*p), cmpxchg_here);
+	*expected = cmpxchg.expected;
+	return r;
 }
 
 int safecopy_probe(const void *p)

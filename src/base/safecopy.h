@@ -31,6 +31,12 @@ int safecopy(void *dst, const void *src, size_t len);
 int safecopy_store64(uint64_t *dst, uint64_t value);
 /* One 8-byte load; src is 8-byte aligned. Never torn. */
 int safecopy_load64(uint64_t *value, const uint64_t *src);
+/*
+ * One atomic compare-and-swap of the aligned word at p: if it is *expected it becomes `desired`.
+ * *expected is then what was there before, swapped or not. Atomic with all other CPUs' accesses on
+ * every processor; where there is no fix-up, the fault is caught by safecopy_guard().
+ */
+int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired);
 /* Is the byte at p readable? 0 or -EFAULT. */
 int safecopy_probe(const void *p);
 /*

@@ -208,12 +208,18 @@ static bool fault_qp_has_flush(struct ibv_qp *qp)
 	return inner->qp_has_flush(qp);
 }
 
+static bool fault_qp_has_atomic_write(struct ibv_qp *qp)
+{
+	return inner->qp_has_atomic_write(qp);
+}
+
 #define ROW(ret, name, params, args, kind) .name = fault_##name,
 static const struct provider decorator = {.name = "fault",
 					  .owns_context = fault_owns_context,
 					  .serves = fault_serves,
 					  .event_str = fault_event_str,
 					  .qp_has_flush = fault_qp_has_flush,
+					  .qp_has_atomic_write = fault_qp_has_atomic_write,
 					  PROVIDER_CALLS(ROW)};
 
 static void arm_from_env(void)

@@ -91,12 +91,16 @@
 
 enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT = 2 };
 
-/* Beyond verbs: one operation that flushes at the target, once the peer has agreed to it. */
+/* Beyond verbs, once the peer has agreed: a flush at the target, an atomic write behind it. */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_flush,                                                                         \
 	  (struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,              \
 	   uint64_t remote_addr, uint64_t len, enum provider_flush_type type),                     \
-	  (qp, wr_id, send_flags, rkey, remote_addr, len, type), ERR)
+	  (qp, wr_id, send_flags, rkey, remote_addr, len, type), ERR)                              \
+	X(int, post_atomic_write,                                                                  \
+	  (struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,              \
+	   uint64_t remote_addr, const void *bytes),                                               \
+	  (qp, wr_id, send_flags, rkey, remote_addr, bytes), ERR)
 
 #define PROVIDER_CALLS(X)                                                                          \
 	PROVIDER_CM_CALLS(X)                                                                       \
@@ -104,8 +108,9 @@ enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
-/* Completion opcode of post_flush. rdma-core names it (IBV_WC_FLUSH) from release 45 on. */
-#define PROVIDER_WC_FLUSH 8
+/* Completion opcodes. rdma-core names them (IBV_WC_FLUSH and so on) from release 45 on. */
+#define PROVIDER_WC_FLUSH        8
+#define PROVIDER_WC_ATOMIC_WRITE 9
 
 /* Which end of a connection an address is meant for. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
@@ -118,6 +123,7 @@ struct provider {
 	const char *(*event_str)(enum rdma_cm_event_type event);
 	/* May post_flush be used? Known from ESTABLISHED on. */
 	bool (*qp_has_flush)(struct ibv_qp *qp);
+	bool (*qp_has_atomic_write)(struct ibv_qp *qp); /* likewise post_atomic_write */
 #define PROVIDER_MEMBER(ret, name, params, args, kind) ret(*name) params;
 	PROVIDER_CALLS(PROVIDER_MEMBER)
 #undef PROVIDER_MEMBER

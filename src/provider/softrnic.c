@@ -31,4 +31,6 @@ const struct provider provider_softrnic = {.name = "softrnic",
 					   .event_str = softrnic_event_str,
 					   .qp_has_flush = softrnic_qp_has_flush,
 					   .post_flush = soft_post_flush,
+					   .qp_has_atomic_write = softrnic_qp_has_atomic_write,
+					   .post_atomic_write = softrnic_post_atomic_write,
 					   PROVIDER_CM_CALLS(ROW) PROVIDER_VERBS_CALLS(ROW)};

@@ -40,10 +40,16 @@ static bool stub_qp_has_flush(struct ibv_qp *qp)
 	return false;
 }
 
+static bool stub_qp_has_atomic_write(struct ibv_qp *qp)
+{
+	return false;
+}
+
 #define ROW(ret, name, params, args, kind) .name = stub_##name,
 const struct provider provider_stubs = {.name = "stubs",
 					.owns_context = stub_owns_context,
 					.serves = stub_serves,
 					.event_str = stub_event_str,
 					.qp_has_flush = stub_qp_has_flush,
+					.qp_has_atomic_write = stub_qp_has_atomic_write,
 					PROVIDER_CALLS(ROW)};

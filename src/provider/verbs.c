@@ -53,6 +53,18 @@ static int verbs_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send
 	return provider_stubs.post_flush(qp, wr_id, send_flags, rkey, remote_addr, len, type);
 }
 
+/* rdma-core 44 has one, but cannot tell whether the device and the peer do. */
+static bool verbs_qp_has_atomic_write(struct ibv_qp *qp)
+{
+	return provider_stubs.qp_has_atomic_write(qp);
+}
+
+static int verbs_post_atomic_write(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
+				   uint32_t rkey, uint64_t remote_addr, const void *bytes)
+{
+	return provider_stubs.post_atomic_write(qp, wr_id, send_flags, rkey, remote_addr, bytes);
+}
+
 #define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
 const struct provider provider_verbs = {.name = "verbs",
@@ -61,4 +73,6 @@ const struct provider provider_verbs = {.name = "verbs",
 					.event_str = rdma_event_str,
 					.qp_has_flush = verbs_qp_has_flush,
 					.post_flush = verbs_post_flush,
+					.qp_has_atomic_write = verbs_qp_has_atomic_write,
+					.post_atomic_write = verbs_post_atomic_write,
 					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)};

@@ -62,6 +62,16 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 			 len, flags, op_context);
 }
 
+static int post_native_atomic(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			      size_t offset, const char src[8], int flags, const void *op_context)
+{
+	int err = conn->prov->post_atomic_write(conn->id->qp, (uint64_t)(uintptr_t)op_context,
+						send_flags(flags), dst->rkey, dst->raddr + offset,
+						src);
+
+	return err ? PROVIDER_FAILED(err, "post_atomic_write(offset=%zu)", offset) : 0;
+}
+
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 		      const char src[8], int flags, const void *op_context)
 {
@@ -75,6 +85,8 @@ int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t
 
 	if (!conn || !dst || !src || !flags || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
 		return RPMA_E_INVAL;
+	if (conn->prov->qp_has_atomic_write(conn->id->qp))
+		return post_native_atomic(conn, dst, dst_offset, src, flags, op_context);
 	wr.wr.rdma.remote_addr = dst->raddr + dst_offset;
 	wr.wr.rdma.rkey = dst->rkey;
 	return conn_post(conn, &wr, flags, op_context);

@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DUO_BUF      65536
-#define DUO_WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
+#define DUO_BUF 65536
+/* rdma-core 44 has no names for these. */
+#define DUO_WC_FLUSH        ((enum ibv_wc_opcode)8)
+#define DUO_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
 /* The call must succeed; the message names it. */
 #define OK(call)                                                                                   \
@@ -84,6 +86,7 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 /* Has the environment turned off everything beyond the standards? Then a flush is a read. */
 bool duo_is_plain(void);
 enum ibv_wc_opcode duo_flush_opcode(void);
+enum ibv_wc_opcode duo_atomic_write_opcode(void);
 uint8_t *duo_map(size_t size); /* anonymous, shared, zero */
 /* Bytes that differ from place to place and from seed to seed. */
 void duo_fill(uint8_t *p, size_t len, unsigned seed);

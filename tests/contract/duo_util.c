@@ -36,6 +36,11 @@ enum ibv_wc_opcode duo_flush_opcode(void)
 	return duo_is_plain() ? IBV_WC_RDMA_READ : DUO_WC_FLUSH;
 }
 
+enum ibv_wc_opcode duo_atomic_write_opcode(void)
+{
+	return duo_is_plain() ? IBV_WC_RDMA_WRITE : DUO_WC_ATOMIC_WRITE;
+}
+
 uint8_t *duo_map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

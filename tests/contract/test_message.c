@@ -118,26 +118,6 @@ static void unsignalled_sends_never_fill_the_queue(void **state)
 	duo_close(&d);
 }
 
-static void immediate_data_fail_cleanly(void **state)
-{
-	struct duo d;
-
-	duo_open(&d, NULL);
-	assert_int_equal(
-		rpma_send_with_imm(d.cli, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, 42, NULL),
-		RPMA_E_PROVIDER);
-	assert_int_equal(rpma_write_with_imm(d.cli, d.at_srv, 0, d.cli_mr, 0, 8,
-					     RPMA_F_COMPLETION_ALWAYS, 42, NULL),
-			 RPMA_E_PROVIDER);
-	/* Nothing of it was sent, and the connection is as good as before. */
-	duo_fill(d.cli_buf, 8, 1);
-	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d));
-	OK(rpma_send(d.cli, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, IBV_WC_SEND, &d);
-	duo_expect_received(d.srv, 8, &d);
-	duo_close(&d);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,7 +126,6 @@ int main(void)
 		cmocka_unit_test(receives_may_be_posted_before_connecting),
 		cmocka_unit_test(passive_side_speaks_first),
 		cmocka_unit_test(unsignalled_sends_never_fill_the_queue),
-		cmocka_unit_test(immediate_data_fail_cleanly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,56 +176,6 @@ static void operations_with_half_their_memory_are_invalid(void **state)
 	duo_close(&d);
 }
 
-static void atomic_write_places_eight_bytes(void **state)
-{
-	char word[8] = {1, 2, 3, 4, 5, 6, 7, 8}, want[8];
-	struct duo d;
-
-	duo_open(&d, NULL);
-	memcpy(want, word, 8);
-	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(word, 0xee, sizeof(word)); /* the source is free at once */
-	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
-	duo_flush(d.cli, d.at_srv, 4088, 8);
-	assert_memory_equal(d.srv_buf + 4088, want, 8);
-	assert_true(duo_is_zero(d.srv_buf, 4088));
-	assert_true(duo_is_zero(d.srv_buf + 4096, 4096));
-	duo_close(&d);
-}
-
-static void atomic_write_refuses_an_unaligned_target(void **state)
-{
-	const char word[8] = {0};
-	struct duo d;
-
-	duo_open(&d, NULL);
-	for (size_t at = 1; at < 8; at++)
-		assert_int_equal(rpma_atomic_write(d.cli, d.at_srv, at, word,
-						   RPMA_F_COMPLETION_ALWAYS, NULL),
-				 RPMA_E_INVAL);
-	duo_close(&d);
-}
-
-/* Data, flush, then the word that says they are there, all posted without waiting. */
-static void atomic_write_follows_a_flush(void **state)
-{
-	const char flag[8] = "written";
-	struct duo d;
-
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, 8192, 3);
-	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8192, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	OK(rpma_flush(d.cli, d.at_srv, 0, 8192, RPMA_FLUSH_TYPE_VISIBILITY,
-		      RPMA_F_COMPLETION_ON_ERROR, NULL));
-	OK(rpma_atomic_write(d.cli, d.at_srv, 8192, flag, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
-	while (__atomic_load_n((uint64_t *)(d.srv_buf + 8192), __ATOMIC_ACQUIRE) == 0)
-		;
-	assert_memory_equal(d.srv_buf + 8192, flag, 8);
-	assert_true(duo_is_filled(d.srv_buf, 8192, 3));
-	duo_close(&d);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,9 +187,6 @@ int main(void)
 		cmocka_unit_test(read_sees_the_write_before_it),
 		cmocka_unit_test(operations_without_memory_complete),
 		cmocka_unit_test(operations_with_half_their_memory_are_invalid),
-		cmocka_unit_test(atomic_write_places_eight_bytes),
-		cmocka_unit_test(atomic_write_refuses_an_unaligned_target),
-		cmocka_unit_test(atomic_write_follows_a_flush),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

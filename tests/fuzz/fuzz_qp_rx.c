@@ -92,7 +92,8 @@ static void open_side(struct side *s, uint8_t flags)
 		.mss = 1448,
 	};
 	struct qp_config cfg = {.qp_num = 1, .async = ignore_event, .pd = &s->pd};
-	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		  IBV_ACCESS_REMOTE_ATOMIC;
 
 	s->crc = flags & F_CRC;
 	s->pd.context = &s->context;
@@ -193,6 +194,21 @@ static void drain(struct side *s, size_t max)
 		s->txbuf = qp_tx_reclaim(s->qp);
 }
 
+static void post_atomic(struct side *s, uint8_t what)
+{
+	struct ibv_sge sge = {.addr = what, .length = 8, .lkey = s->mr->ibv.lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = what & 1 ? IBV_WR_ATOMIC_FETCH_AND_ADD
+						    : IBV_WR_ATOMIC_CMP_AND_SWP},
+			   *bad;
+
+	if (what & 2)
+		(void)qp_post_atomic_write(s->qp, 1, IBV_SEND_SIGNALED, 1, what & ~7u, "12345678");
+	else
+		(void)qp_post_send(s->qp, &wr, &bad);
+}
+
 static void post(struct side *s, uint8_t what)
 {
 	struct ibv_sge sge = {.addr = what, .length = what * 16u, .lkey = s->mr->ibv.lkey};
@@ -207,6 +223,8 @@ static void post(struct side *s, uint8_t what)
 		s->last_read = what;
 	if (what & 4)
 		(void)qp_post_recv(s->qp, &rwr, &rbad);
+	else if ((what & 0x48) == 0x48)
+		post_atomic(s, what);
 	else if (what & 8)
 		(void)qp_post_flush(s->qp, 1, 0, 1, what, what, what & 1, what & 2);
 	else
@@ -270,9 +288,10 @@ static struct ddp_hdr hdr_of(struct side *s, struct input *in)
 static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payload, size_t len)
 {
 	uint8_t op = hdr->ulp & 0xf;
-	size_t at = op == RDMAP_READ_REQ ? 16 : 4;
+	size_t at = op == RDMAP_READ_REQ ? 16 : op == RDMAP_ATOMIC_REQ ? 8 : 4;
+	bool has = op == RDMAP_READ_REQ || op == RDMAP_FLUSH_REQ || op == RDMAP_ATOMIC_REQ;
 
-	if (hdr->tagged || (op != RDMAP_READ_REQ && op != RDMAP_FLUSH_REQ) || len < at + 4)
+	if (hdr->tagged || !has || len < at + 4)
 		return;
 	for (int i = 0; i < 4; i++)
 		payload[at + (size_t)i] = (uint8_t)(stag_of(s, payload[at]) >> (24 - 8 * i));

@@ -33,6 +33,7 @@ static size_t recode(enum rdmap_opcode op, const uint8_t *data, size_t len, uint
 	case RDMAP_SEND_INV:
 	case RDMAP_SEND_SE:
 	case RDMAP_SEND_SE_INV:
+	case RDMAP_SEND_IMM:
 	case RDMAP_TERMINATE:
 		return 0;
 	}

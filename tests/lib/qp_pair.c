@@ -51,6 +51,7 @@ static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_op
 			.max_recv_sge = o->max_sge,
 			.max_inline_data = o->max_inline},
 		.sq_sig_all = o->sq_sig_all,
+		.peer_rfc7306 = o->peer_rfc7306,
 		.async = on_async,
 		.kick = on_kick,
 		.get = on_get,

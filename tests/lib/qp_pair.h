@@ -42,7 +42,7 @@ struct qp_pair {
 struct pair_options {
 	struct qp_stream stream; /* of both ends; A is the initiator */
 	uint32_t depth, max_sge, max_inline, cq_size;
-	bool sq_sig_all, srq;
+	bool sq_sig_all, srq, peer_rfc7306;
 	enum qp_rtr rtr;
 	bool hold_b; /* B may not send before A */
 };

@@ -15,6 +15,7 @@ struct config {
 	uint64_t request_ns; /* SOFTRNIC_REQUEST_MS: inbound request */
 	uint64_t drain_ns;   /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
 	bool extensions;     /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
+	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 };
 

@@ -145,7 +145,7 @@ int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *a
 		.max_qp_rd_atom = RNIC_MAX_RD_ATOM,
 		.max_res_rd_atom = RNIC_MAX_RD_ATOM * RNIC_MAX_QP,
 		.max_qp_init_rd_atom = RNIC_MAX_RD_ATOM,
-		.atomic_cap = IBV_ATOMIC_NONE,
+		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_srq = RNIC_MAX_QP,
 		.max_srq_wr = RNIC_MAX_SRQ_WR,
 		.max_srq_sge = RNIC_MAX_SGE,

@@ -77,6 +77,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.qp_num = next_qp_num(),
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all,
+		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
 		.kick = owner_kick,
 		.get = owner_get,

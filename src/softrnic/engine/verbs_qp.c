@@ -74,6 +74,34 @@ int softrnic_post_flush(struct ibv_qp *ibv, uint64_t wr_id, unsigned int send_fl
 	return ret;
 }
 
+bool softrnic_qp_has_atomic_write(struct ibv_qp *ibv)
+{
+	struct conn *c = conn_of(ibv);
+	bool has;
+
+	if (conn_is_removed(c))
+		return false;
+	conn_enter(c);
+	has = qp_has_atomic_write(qp_of(ibv));
+	conn_leave(c);
+	return has;
+}
+
+int softrnic_post_atomic_write(struct ibv_qp *ibv, uint64_t wr_id, unsigned int send_flags,
+			       uint32_t rkey, uint64_t remote_addr, const void *bytes)
+{
+	struct conn *c = conn_of(ibv);
+	int ret;
+
+	if (conn_is_removed(c))
+		return ENODEV;
+	conn_enter(c);
+	ret = qp_post_atomic_write(qp_of(ibv), wr_id, send_flags, rkey, remote_addr, bytes);
+	conn_pump(c);
+	conn_leave(c);
+	return ret;
+}
+
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr)
 {

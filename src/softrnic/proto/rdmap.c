@@ -44,6 +44,8 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 				      RDMAP_FLUSH_REQ_LEN),
 	[RDMAP_FLUSH_RESP] = FIXED_ROW("Flush Response", RDMAP_LEVEL_OURS, DDP_QN_RESPONSE,
 				       RDMAP_FLUSH_RESP_LEN),
+	[RDMAP_SEND_IMM] = {.name = "Send with Immediate", .level = RDMAP_LEVEL_OURS,
+			    .qn = DDP_QN_SEND, .immediate = true, .max = RDMAP_ANY_LEN},
 	[RDMAP_ENGINE] = {.name = "Engine", .level = RDMAP_LEVEL_OURS, .qn = DDP_QN_ENGINE,
 			  .hdr_len = RDMAP_ENGINE_LEN, .min = RDMAP_ENGINE_LEN,
 			  .max = RDMAP_ENGINE_MAX},

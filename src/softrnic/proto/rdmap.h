@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rdmap.h -- RDMAP messages: opcodes, their one table, and their headers (RFC 5040 s4,
- * RFC 7306 s5 to s7). The Flush and engine messages are ours; doc/wire.md describes them.
+ * RFC 7306 s5 to s7). Send with Immediate, the Flush and engine messages and the Atomic Write are
+ * ours; doc/wire.md describes them.
  */
 #ifndef PROTO_RDMAP_H
 #define PROTO_RDMAP_H
@@ -31,6 +32,7 @@ enum rdmap_opcode {
 	RDMAP_ATOMIC_RESP = 0xb,
 	RDMAP_FLUSH_REQ = 0xc,
 	RDMAP_FLUSH_RESP = 0xd,
+	RDMAP_SEND_IMM = 0xe,
 	RDMAP_ENGINE = 0xf,
 };
 #define RDMAP_OPCODES 16
@@ -48,9 +50,10 @@ struct rdmap_op {
 	const char *name; /* NULL: no such opcode */
 	enum rdmap_level level;
 	bool tagged;
-	bool solicited;	 /* a Solicited Event variant */
+	bool solicited;  /* a Solicited Event variant */
 	bool invalidate; /* ulp_word is an STag to invalidate */
-	uint8_t qn;	 /* untagged only */
+	bool immediate;  /* ulp_word is immediate data */
+	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
 	uint32_t min, max;
 };
@@ -63,6 +66,9 @@ static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 	return (uint8_t)(RDMAP_VERSION << 6 | op);
 }
 
+/* The one spare opcode serves Sends with and without Solicited Event; a reserved bit tells. */
+#define RDMAP_CTRL_SEND_IMM_SE 0x10
+
 static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
 {
 	return (enum rdmap_opcode)(ctrl & 0xf);
@@ -71,6 +77,13 @@ static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
 static inline uint8_t rdmap_ctrl_version(uint8_t ctrl)
 {
 	return ctrl >> 6;
+}
+
+static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
+{
+	enum rdmap_opcode op = rdmap_ctrl_opcode(ctrl);
+
+	return rdmap_ops[op].solicited || (op == RDMAP_SEND_IMM && ctrl & RDMAP_CTRL_SEND_IMM_SE);
 }
 
 /*
@@ -91,7 +104,7 @@ struct rdmap_read_req {
 	uint64_t src_to;
 };
 
-/* Immediate Data header (RFC 7306 s6.1). */
+/* Immediate Data header (RFC 7306 s6.1). Of verbs' 32 bits: in the high half, on the wire first. */
 #define RDMAP_IMM_LEN 8
 struct rdmap_imm {
 	uint64_t data;
@@ -100,7 +113,11 @@ struct rdmap_imm {
 /* Atomic Request and Response headers (RFC 7306 s5.2). */
 #define RDMAP_ATOMIC_REQ_LEN  52
 #define RDMAP_ATOMIC_RESP_LEN 12
-enum rdmap_atomic_op { RDMAP_FETCH_ADD = 0, RDMAP_CMP_SWAP = 2 };
+enum rdmap_atomic_op {
+	RDMAP_FETCH_ADD = 0,
+	RDMAP_CMP_SWAP = 2,
+	RDMAP_ATOMIC_WRITE = 0xf, /* ours: data is the 8 bytes in their order; original is 0 */
+};
 struct rdmap_atomic_req {
 	uint8_t op; /* 4 bits */
 	uint32_t id;

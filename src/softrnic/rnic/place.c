@@ -15,3 +15,20 @@ int place(void *dst, const void *src, size_t len)
 	memcpy(&word, src, sizeof(word));
 	return safecopy_store64(dst, word);
 }
+
+int place_atomic(uint64_t *dst, place_modify_fn *modify, const void *arg, uint64_t *old)
+{
+	uint64_t seen, now, new_value;
+	int err = safecopy_load64(&seen, dst);
+
+	/* Each time round somebody else's change went through. */
+	while (!err && modify(arg, seen, &new_value)) {
+		now = seen;
+		err = safecopy_cmpxchg64(dst, &now, new_value);
+		if (now == seen)
+			break;
+		seen = now;
+	}
+	*old = seen;
+	return err;
+}

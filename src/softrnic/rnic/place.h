@@ -3,7 +3,9 @@
 #ifndef RNIC_PLACE_H
 #define RNIC_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Copy len bytes into held memory. Eight bytes to an 8-byte aligned address become one
@@ -11,5 +13,15 @@
  * dst is gone (truncated file, full file system); part of it may have been written.
  */
 int place(void *dst, const void *src, size_t len);
+
+/*
+ * What an atomic operation leaves where `old` was; false: it changes nothing.
+ */
+typedef bool place_modify_fn(const void *arg, uint64_t old, uint64_t *new_value);
+/*
+ * Change the held, aligned word at dst in one indivisible step, also with regard to the CPU's
+ * own atomics; *old is what was there. 0 or -EFAULT.
+ */
+int place_atomic(uint64_t *dst, place_modify_fn *modify, const void *arg, uint64_t *old);
 
 #endif

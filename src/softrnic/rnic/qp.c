@@ -232,6 +232,18 @@ bool qp_has_flush(const struct qp *qp)
 	return qp->stream.consent && qp->orq.ord > 0;
 }
 
+bool qp_has_atomic_write(const struct qp *qp)
+{
+	return qp->stream.consent && qp->orq.ord > 0;
+}
+
+enum rdmap_level qp_level(const struct qp *qp)
+{
+	if (qp->stream.consent)
+		return RDMAP_LEVEL_OURS;
+	return qp->cfg.peer_rfc7306 ? RDMAP_LEVEL_7306 : RDMAP_LEVEL_BASE;
+}
+
 /* --- completions and error codes ---------------------------------------------------------- */
 
 void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited)

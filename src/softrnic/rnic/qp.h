@@ -15,8 +15,9 @@
  * Files: qp.c (state, create, destroy, terminate), qp_sq.c (posting, retiring), qp_tx.c and
  * qp_tx_msg.c (whose turn it is, messages as FPDUs), qp_tx_batch.c (FPDUs in the lent buffer),
  * qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs), qp_rx_ops.c (the table of opcodes),
- * qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c (inbound requests), qp_orq.c (the
- * answers to ours), qp_dirty.c (Reads that flush), place.c (the CPU's writes to memory).
+ * qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c (inbound requests), qp_atomic.c
+ * (atomic ones), qp_orq.c (the answers to ours), qp_dirty.c (Reads that flush), place.c (the CPU's
+ * writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -65,7 +66,8 @@ struct qp_writeback {
 #define QP_COUNTERS(X)                                                                             \
 	X(tx_bytes) X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
-	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(parked_sends) X(stalls)               \
+	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
+	X(parked_sends) X(stalls)                                                                  \
 	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)
 /* clang-format on */
 struct qp_counters {
@@ -82,6 +84,7 @@ struct qp_config {
 	uint32_t qp_num;
 	struct ibv_qp_cap cap; /* already checked against the device's limits */
 	bool sq_sig_all;
+	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
 	bool strict_persist; /* a peer's persistent Flush of memory that cannot persist fails */
 	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
 	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done; the QP
@@ -121,12 +124,16 @@ bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
 bool qp_has_flush(const struct qp *qp);
+bool qp_has_atomic_write(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
 int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey, uint64_t raddr,
 		  uint64_t len, bool persistent, bool strict);
+/* Eight bytes to an aligned address, by one store, in its turn among Reads and Flushes. */
+int qp_post_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
+			 uint64_t raddr, const void *bytes);
 
 /* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one.
  */

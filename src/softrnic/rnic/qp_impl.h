@@ -17,7 +17,18 @@
 
 /* --- send queue --------------------------------------------------------------------------- */
 
-enum sq_op { SQ_WRITE, SQ_SEND, SQ_SEND_INV, SQ_READ, SQ_FLUSH };
+enum sq_op {
+	SQ_WRITE,
+	SQ_WRITE_IMM,
+	SQ_SEND,
+	SQ_SEND_INV,
+	SQ_SEND_IMM,
+	SQ_READ,
+	SQ_FETCH_ADD,
+	SQ_CMP_SWAP,
+	SQ_FLUSH,
+	SQ_ATOMIC_WRITE,
+};
 
 struct sq_wr {
 	uint64_t wr_id;
@@ -27,10 +38,12 @@ struct sq_wr {
 	uint32_t rkey;    /* or the STag that a Send invalidates at the peer */
 	uint32_t vendor_err;
 	uint32_t flush_flags;
+	uint32_t imm;
+	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
 	enum ibv_wc_status status;
 	uint8_t op;
 	bool signaled, fence, solicited, is_inline;
-	bool answered; /* READ, FLUSH: the response is complete */
+	bool answered; /* requests: the response is complete */
 	uint32_t num_sge;
 	struct ibv_sge sge[]; /* or the inline bytes */
 };
@@ -62,17 +75,24 @@ enum irq_state {
 
 struct irq_entry {
 	struct ddp_hdr ddp; /* as received, for a Terminate */
-	struct rdmap_read_req read;
-	struct rdmap_flush_req flush;
-	struct rdmap_flush_resp answer;
+	enum rdmap_opcode code;
+	union {
+		struct rdmap_read_req read;
+		struct rdmap_flush_req flush;
+		struct rdmap_atomic_req atomic;
+	};
+	union {
+		struct rdmap_flush_resp flushed;
+		struct rdmap_atomic_resp was; /* an atomic that is executed, in state READY */
+	};
 	uint32_t after_sends; /* Sends that were complete when it came: they go first */
-	bool is_flush;
 };
 
 struct qp_irq {
 	struct irq_entry *ring;
 	uint32_t depth, head, count;
 	enum irq_state state; /* of the head; all others wait */
+	bool flush_failed;    /* nothing may be published any more that a Flush was to precede */
 	struct qp_writeback wb;
 };
 
@@ -99,6 +119,7 @@ struct rx_seg {
 	uint32_t ulpdu;         /* length of the DDP segment */
 	uint32_t payload, done; /* bytes behind the DDP header, bytes of them placed */
 	uint32_t trailer;       /* pad and CRC */
+	uint32_t written;       /* Immediate: bytes of the Write that it follows */
 };
 
 enum rx_verdict {
@@ -134,6 +155,7 @@ struct qp_rx {
 	bool write_open;            /* an unfinished tagged Write, and where it goes on */
 	uint32_t write_stag;
 	uint64_t write_to;
+	uint32_t written; /* bytes of the last Write, until a message of QN 0 follows it */
 };
 
 /* The Send being received, or the first parked one being delivered. */
@@ -147,7 +169,7 @@ struct recv_msg {
 struct park_seg {
 	struct list link;
 	struct ddp_hdr hdr;
-	uint32_t len;
+	uint32_t len, written;
 	uint8_t bytes[];
 };
 
@@ -177,6 +199,7 @@ struct qp_tx {
 	enum tx_source source;      /* message begun and not all built; never interleaved */
 	enum tx_source last;        /* who had the turn before */
 	uint32_t off;               /* bytes of its payload that are built */
+	bool imm_due;               /* its Write is built, its Immediate is not */
 	bool rtr_due;               /* the RTR FPDU has to go first */
 	bool term_due;              /* a Terminate has to go, and then nothing */
 	bool held;                  /* nothing before the peer's first FPDU */
@@ -212,6 +235,8 @@ void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
 void qp_async(struct qp *qp, enum ibv_event_type event);
 /* Push a completion; a CQ overrun fails the QP. */
 void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited);
+/* What may be sent to this peer, and is taken from it. */
+enum rdmap_level qp_level(const struct qp *qp);
 unsigned qp_rdmap_error(enum mr_verdict verdict);
 unsigned qp_ddp_error(enum mr_verdict verdict);
 
@@ -227,7 +252,7 @@ uint8_t *qp_sq_inline(struct sq_wr *wr);
 /* qp_orq.c */
 void qp_orq_push(struct qp *qp, uint64_t index);
 void qp_orq_fault(struct qp *qp); /* the sink of the Read being answered is gone */
-extern const struct rx_op qp_rx_read_resp, qp_rx_flush_resp;
+extern const struct rx_op qp_rx_read_resp, qp_rx_flush_resp, qp_rx_atomic_resp;
 
 /* qp_irq.c */
 bool qp_irq_is_ready(const struct qp *qp);
@@ -238,7 +263,10 @@ void qp_irq_answered(struct qp *qp);
 void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off);
 void qp_irq_detach(struct qp *qp, const struct mr *mr);
 void qp_irq_stop(struct qp *qp); /* forget requests; one write-back may still be under way */
-extern const struct rx_op qp_rx_read_req, qp_rx_flush_req;
+extern const struct rx_op qp_rx_read_req, qp_rx_flush_req, qp_rx_atomic_req;
+
+/* qp_atomic.c: execute the request at the head of the IRQ. */
+void qp_atomic_begin(struct qp *qp, struct irq_entry *e);
 
 /* qp_dirty.c */
 void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
@@ -273,7 +301,7 @@ bool qp_park_has_room(const struct qp *qp, uint32_t len);
 int qp_park_add(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 void qp_park_drop(struct qp *qp, struct park_seg *p);
 void qp_park_clear(struct qp *qp);
-extern const struct rx_op qp_rx_send;
+extern const struct rx_op qp_rx_send, qp_rx_imm;
 
 /* qp_tx.c, qp_tx_msg.c */
 bool qp_tx_has_work(const struct qp *qp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peer's requests, executed strictly in order: Reads and Flushes. Only the head is ever
- * looked at; its state says whether it waits, needs a write-back or may be answered.
+ * The peer's requests, executed strictly in order: Reads, Flushes and atomics. Only the head is
+ * ever looked at; its state says whether it waits, needs a write-back or may be answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,11 @@ static struct irq_entry *add(struct qp *qp, const struct rx_seg *seg)
 {
 	struct irq_entry *e = &qp->irq.ring[(qp->irq.head + qp->irq.count++) % qp->irq.depth];
 
-	*e = (struct irq_entry){.ddp = seg->hdr, .after_sends = qp->recv.seen_sends};
+	*e = (struct irq_entry){
+		.ddp = seg->hdr,
+		.code = rdmap_ctrl_opcode(seg->hdr.ulp),
+		.after_sends = qp->recv.seen_sends,
+	};
 	qp->rx.msn[DDP_QN_REQUEST]++;
 	return e;
 }
@@ -53,14 +57,23 @@ static void finish_flush_req(struct qp *qp, const struct rx_seg *seg, const uint
 {
 	struct irq_entry *e = add(qp, seg);
 
-	e->is_flush = true;
 	rdmap_flush_req_decode(bytes, seg->payload, &e->flush);
 	qp->counters.flushes_in++;
 	qp_irq_run(qp);
 }
 
+static void finish_atomic_req(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct irq_entry *e = add(qp, seg);
+
+	rdmap_atomic_req_decode(bytes, seg->payload, &e->atomic);
+	qp->counters.atomics_in++;
+	qp_irq_run(qp);
+}
+
 const struct rx_op qp_rx_read_req = {accept_request, NULL, finish_read_req};
 const struct rx_op qp_rx_flush_req = {accept_request, NULL, finish_flush_req};
+const struct rx_op qp_rx_atomic_req = {accept_request, NULL, finish_atomic_req};
 
 /* --- execution ---------------------------------------------------------------------------- */
 
@@ -68,12 +81,12 @@ void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off)
 {
 	const struct irq_entry *e = qp_irq_head(qp);
 	struct rdmap_read_req read = e->read;
-	uint32_t len = DDP_UNTAGGED_HDR + (e->is_flush ? RDMAP_FLUSH_REQ_LEN : RDMAP_READ_REQ_LEN);
+	uint32_t len = DDP_UNTAGGED_HDR + rdmap_ops[e->code].hdr_len;
 
 	read.sink_to += off;
 	read.src_to += off;
 	read.size -= off;
-	qp_refuse(qp, error, &e->ddp, len, e->is_flush ? NULL : &read);
+	qp_refuse(qp, error, &e->ddp, len, e->code == RDMAP_READ_REQ ? &read : NULL);
 }
 
 static void want_writeback(struct qp *qp, struct mr *mr, void *addr, uint64_t len, bool strict)
@@ -146,7 +159,7 @@ static void begin_flush(struct qp *qp, const struct irq_entry *e)
 
 void qp_irq_run(struct qp *qp)
 {
-	const struct irq_entry *e;
+	struct irq_entry *e;
 
 	if (qp_is_failed(qp) || qp->irq.count == 0 || qp->irq.state != IRQ_WAITING)
 		return;
@@ -154,8 +167,10 @@ void qp_irq_run(struct qp *qp)
 	/* Not before the Sends ahead of it are delivered (RFC 5040 s5.5, rule 12). */
 	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
 		return;
-	if (e->is_flush)
+	if (e->code == RDMAP_FLUSH_REQ)
 		begin_flush(qp, e);
+	else if (e->code == RDMAP_ATOMIC_REQ)
+		qp_atomic_begin(qp, e);
 	else
 		begin_read(qp, e);
 }
@@ -207,13 +222,14 @@ void qp_on_writeback(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = qp_irq_head(qp);
-	if (!e->is_flush && status) {
+	qp->irq.flush_failed |= status != 0;
+	if (e->code == RDMAP_READ_REQ && status) {
 		/* Data would claim that the peer's earlier Writes are safe. */
 		qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
 		return;
 	}
-	if (e->is_flush)
-		e->answer = answer_of(status);
+	if (e->code == RDMAP_FLUSH_REQ)
+		e->flushed = answer_of(status);
 	qp->irq.state = IRQ_READY;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our requests that the peer has to answer: Reads and Flushes. */
+/* Our requests that the peer has to answer: Reads, Flushes and atomics. */
 #include <errno.h>
 
+#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 void qp_orq_push(struct qp *qp, uint64_t index)
@@ -156,3 +157,70 @@ static void finish_flush_resp(struct qp *qp, const struct rx_seg *seg, const uin
 }
 
 const struct rx_op qp_rx_flush_resp = {accept_flush_resp, NULL, finish_flush_resp};
+
+/* --- Atomic Response ---------------------------------------------------------------------- */
+
+static struct sq_wr *head_atomic(struct qp *qp)
+{
+	static const enum sq_op ops[] = {SQ_FETCH_ADD, SQ_CMP_SWAP, SQ_ATOMIC_WRITE};
+	struct sq_wr *wr = NULL;
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !wr; i++)
+		wr = head_wr(qp, ops[i]);
+	return wr;
+}
+
+static enum rx_verdict accept_atomic_resp(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_rx_is_next(qp, seg))
+		return RX_DEAD;
+	if (head_atomic(qp))
+		return RX_DONE;
+	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	return RX_DEAD;
+}
+
+/* The original value becomes the user's number, whatever its byte order on the wire. */
+static int put_original(struct qp *qp, const struct sq_wr *wr, uint64_t original)
+{
+	const struct ibv_sge *sink = sink_of(wr);
+	struct mr *mr;
+	void *ptr;
+	int err;
+
+	if (wr->op == SQ_ATOMIC_WRITE)
+		return 0;
+	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, sink->lkey, sink->addr, sizeof(original),
+		    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr) != MR_OK)
+		return -EACCES;
+	err = place(ptr, &original, sizeof(original));
+	if (!err)
+		qp_dirty_note(qp, mr, ptr, sizeof(original));
+	mr_release(mr);
+	return err;
+}
+
+static void finish_atomic_resp(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = head_atomic(qp);
+	struct rdmap_atomic_resp resp;
+
+	rdmap_atomic_resp_decode(bytes, seg->payload, &resp);
+	qp->rx.msn[DDP_QN_RESPONSE]++;
+	if (resp.id != (uint32_t)qp->orq.wr[qp->orq.head]) {
+		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+		return;
+	}
+	if (put_original(qp, wr, resp.original)) {
+		wr->status = IBV_WC_LOC_PROT_ERR;
+		qp_refuse_seg(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, seg);
+		return;
+	}
+	if (qp_is_failed(qp))
+		return;
+	wr->answered = true;
+	pop(qp);
+	qp_sq_retire(qp);
+}
+
+const struct rx_op qp_rx_atomic_resp = {accept_atomic_resp, NULL, finish_atomic_resp};

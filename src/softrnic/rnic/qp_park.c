@@ -26,6 +26,7 @@ int qp_park_add(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 		return -ENOMEM;
 	p->hdr = seg->hdr;
 	p->len = seg->payload;
+	p->written = seg->written;
 	if (p->len > 0)
 		memcpy(p->bytes, bytes, p->len);
 	list_add_tail(&qp->recv.parked, &p->link);

@@ -4,9 +4,11 @@
  * every Send after it queues behind it; Writes, responses and Terminate pass by, requests
  * wait in the IRQ (D8). Only when the room for parking is used up does the stream stall.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "softrnic/rnic/qp_impl.h"
 
@@ -109,14 +111,13 @@ static bool take(struct qp *qp)
 static void complete(struct qp *qp, struct ibv_wc *wc, bool solicited)
 {
 	wc->wr_id = qp->recv.msg.wr.wr_id;
-	wc->opcode = IBV_WC_RECV;
 	qp->recv.msg.has_wr = false;
 	qp_complete(qp, qp->cfg.recv_cq, wc, solicited);
 }
 
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status)
 {
-	struct ibv_wc wc = {.status = status};
+	struct ibv_wc wc = {.status = status, .opcode = IBV_WC_RECV};
 
 	if (qp->recv.msg.has_wr)
 		complete(qp, &wc, false);
@@ -228,11 +229,19 @@ static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t ma
 	return 0;
 }
 
+static void complete_message(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc)
+{
+	qp->recv.delivered_sends++;
+	qp->counters.sends_in++;
+	complete(qp, wc, rdmap_ctrl_is_solicited(seg->hdr.ulp));
+	qp_irq_run(qp);
+}
+
 /* The last segment is in its receive: the user may see it. */
 static void delivered(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)];
-	struct ibv_wc wc = {.byte_len = qp->recv.msg.received};
+	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = qp->recv.msg.received};
 
 	if (op->invalidate) {
 		if (mr_invalidate(qp->cfg.mrs, qp->cfg.pd, seg->hdr.ulp_word) != MR_OK) {
@@ -241,11 +250,11 @@ static void delivered(struct qp *qp, const struct rx_seg *seg)
 		}
 		wc.wc_flags = IBV_WC_WITH_INV;
 		wc.invalidated_rkey = seg->hdr.ulp_word;
+	} else if (op->immediate) {
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = htobe32(seg->hdr.ulp_word);
 	}
-	qp->recv.delivered_sends++;
-	qp->counters.sends_in++;
-	complete(qp, &wc, op->solicited);
-	qp_irq_run(qp);
+	complete_message(qp, seg, &wc);
 }
 
 static void finish_send(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
@@ -259,6 +268,7 @@ static void finish_send(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 		qp->rx.msn[DDP_QN_SEND]++;
 	if (seg->rtr_send)
 		return;
+	qp->rx.written = 0;
 	r->seen_sends += seg->hdr.last;
 	if (seg->keep) {
 		if (qp_park_add(qp, seg, bytes))
@@ -272,17 +282,69 @@ static void finish_send(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 
 const struct rx_op qp_rx_send = {accept_send, send_target, finish_send};
 
+/* --- Immediate Data (RFC 7306 s6) --------------------------------------------------------- */
+
+/* Its receive's memory stays as it is; behind a Write it tells how long that was. */
+static void delivered_imm(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct ibv_wc wc = {
+		.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = seg->written,
+		.wc_flags = IBV_WC_WITH_IMM,
+	};
+	struct rdmap_imm imm;
+
+	rdmap_imm_decode(bytes, seg->payload, &imm);
+	wc.imm_data = htobe32((uint32_t)(imm.data >> 32));
+	complete_message(qp, seg, &wc);
+}
+
+static enum rx_verdict accept_imm(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (check_order(qp, seg) != RX_DONE)
+		return RX_DEAD;
+	if (list_empty(&qp->recv.parked) && take(qp))
+		return RX_DONE;
+	seg->keep = true;
+	return qp_park_has_room(qp, seg->payload) ? RX_DONE : RX_STALL;
+}
+
+static void finish_imm(struct qp *qp, const struct rx_seg *received, const uint8_t *bytes)
+{
+	struct rx_seg seg = *received;
+
+	seg.written = qp->rx.written;
+	qp->rx.written = 0;
+	qp->rx.msn[DDP_QN_SEND]++;
+	qp->recv.seen_sends++;
+	if (!seg.keep)
+		delivered_imm(qp, &seg, bytes);
+	else if (qp_park_add(qp, &seg, bytes))
+		qp_refuse_seg(qp, TERM_DDP_LOCAL_CATASTROPHIC, &seg);
+}
+
+const struct rx_op qp_rx_imm = {accept_imm, NULL, finish_imm};
+
 /* --- parked Sends ------------------------------------------------------------------------- */
 
 static bool deliver_one(struct qp *qp, struct park_seg *p)
 {
 	struct rx_seg seg = {
-		.op = &qp_rx_send,
+		.op = qp_rx_ops[rdmap_ctrl_opcode(p->hdr.ulp)],
 		.hdr = p->hdr,
 		.ulpdu = DDP_UNTAGGED_HDR + p->len,
 		.payload = p->len,
+		.written = p->written,
 	};
 
+	if (seg.op == &qp_rx_imm) {
+		uint8_t bytes[RDMAP_IMM_LEN];
+
+		memcpy(bytes, p->bytes, sizeof(bytes));
+		qp_park_drop(qp, p);
+		delivered_imm(qp, &seg, bytes);
+		return !qp_is_failed(qp);
+	}
 	if (!fits(qp, &seg) || qp_rx_place(qp, &seg, p->bytes, p->len))
 		return false; /* the QP failed, and p is gone */
 	qp_park_drop(qp, p);

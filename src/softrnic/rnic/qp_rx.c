@@ -77,8 +77,7 @@ static bool is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 
 static enum rx_verdict dispatch(struct qp *qp, struct rx_seg *seg, bool whole)
 {
-	enum rdmap_level level = qp->stream.consent ? RDMAP_LEVEL_OURS : RDMAP_LEVEL_BASE;
-	unsigned error = rdmap_check(&seg->hdr, seg->payload, level);
+	unsigned error = rdmap_check(&seg->hdr, seg->payload, qp_level(qp));
 
 	if (error)
 		return refuse(qp, error, seg);

@@ -50,6 +50,9 @@ static void finish_write(struct qp *qp, const struct rx_seg *seg, const uint8_t 
 {
 	struct qp_rx *rx = &qp->rx;
 
+	if (!rx->write_open)
+		rx->written = 0;
+	rx->written += seg->payload;
 	if (seg->payload > 0 || seg->hdr.last)
 		rx->write_open = !seg->hdr.last;
 	if (seg->payload > 0) {
@@ -119,7 +122,12 @@ const struct rx_op *const qp_rx_ops[RDMAP_OPCODES] = {
 	[RDMAP_SEND_SE] = &qp_rx_send,
 	[RDMAP_SEND_SE_INV] = &qp_rx_send,
 	[RDMAP_TERMINATE] = &rx_terminate,
+	[RDMAP_IMM] = &qp_rx_imm,
+	[RDMAP_IMM_SE] = &qp_rx_imm,
+	[RDMAP_ATOMIC_REQ] = &qp_rx_atomic_req,
+	[RDMAP_ATOMIC_RESP] = &qp_rx_atomic_resp,
 	[RDMAP_FLUSH_REQ] = &qp_rx_flush_req,
 	[RDMAP_FLUSH_RESP] = &qp_rx_flush_resp,
+	[RDMAP_SEND_IMM] = &qp_rx_send,
 	[RDMAP_ENGINE] = &rx_engine,
 };

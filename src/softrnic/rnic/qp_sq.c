@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,20 +36,43 @@ uint8_t *qp_sq_inline(struct sq_wr *wr)
 	return (uint8_t *)wr->sge;
 }
 
+/* --- the operations ----------------------------------------------------------------------- */
+
+static const struct sq_row {
+	int wr, wc; /* verbs' opcodes; wr -1: posted by a call of its own */
+	enum rdmap_level level;
+	bool request; /* answered by the peer */
+} rows[] = {
+	[SQ_WRITE] = {IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, RDMAP_LEVEL_BASE, false},
+	[SQ_WRITE_IMM] = {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, RDMAP_LEVEL_7306, false},
+	[SQ_SEND] = {IBV_WR_SEND, IBV_WC_SEND, RDMAP_LEVEL_BASE, false},
+	[SQ_SEND_INV] = {IBV_WR_SEND_WITH_INV, IBV_WC_SEND, RDMAP_LEVEL_BASE, false},
+	[SQ_SEND_IMM] = {IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, RDMAP_LEVEL_OURS, false},
+	[SQ_READ] = {IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, RDMAP_LEVEL_BASE, true},
+	[SQ_FETCH_ADD] = {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, RDMAP_LEVEL_7306, true},
+	[SQ_CMP_SWAP] = {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, RDMAP_LEVEL_7306, true},
+	[SQ_FLUSH] = {-1, RNIC_WC_FLUSH, RDMAP_LEVEL_OURS, true},
+	[SQ_ATOMIC_WRITE] = {-1, RNIC_WC_ATOMIC_WRITE, RDMAP_LEVEL_OURS, true},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static int sq_op_of(enum ibv_wr_opcode opcode)
+{
+	for (size_t op = 0; op < N_ROWS; op++)
+		if (rows[op].wr == (int)opcode)
+			return (int)op;
+	return -1;
+}
+
 /* --- completing --------------------------------------------------------------------------- */
 
 static void complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,
 		     uint32_t vendor_err)
 {
-	static const int opcodes[] = {
-		[SQ_WRITE] = IBV_WC_RDMA_WRITE, [SQ_SEND] = IBV_WC_SEND,
-		[SQ_SEND_INV] = IBV_WC_SEND,    [SQ_READ] = IBV_WC_RDMA_READ,
-		[SQ_FLUSH] = RNIC_WC_FLUSH,
-	};
 	struct ibv_wc wc = {
 		.wr_id = wr->wr_id,
 		.status = status,
-		.opcode = (enum ibv_wc_opcode)opcodes[wr->op],
+		.opcode = (enum ibv_wc_opcode)rows[wr->op].wc,
 		.vendor_err = vendor_err,
 		.byte_len = (uint32_t)wr->length,
 	};
@@ -58,10 +82,10 @@ static void complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status s
 
 static bool is_request(const struct sq_wr *wr)
 {
-	return wr->op == SQ_READ || wr->op == SQ_FLUSH;
+	return rows[wr->op].request;
 }
 
-/* Write and Send: the LLP has all of it (RFC 5041 s5.3). Read and Flush: the answer is here. */
+/* Write and Send: the LLP has all of it (RFC 5041 s5.3). Requests: the answer is here. */
 static bool is_finished(const struct qp *qp, const struct sq_wr *wr)
 {
 	return is_request(wr) ? wr->answered : wr->end_pos <= qp->tx.sent;
@@ -122,22 +146,6 @@ static int check_state(const struct qp *qp)
 	}
 }
 
-static int sq_op_of(enum ibv_wr_opcode opcode)
-{
-	switch ((int)opcode) {
-	case IBV_WR_RDMA_WRITE:
-		return SQ_WRITE;
-	case IBV_WR_SEND:
-		return SQ_SEND;
-	case IBV_WR_SEND_WITH_INV:
-		return SQ_SEND_INV;
-	case IBV_WR_RDMA_READ:
-		return SQ_READ;
-	default:
-		return -1;
-	}
-}
-
 static uint64_t total_length(const struct ibv_send_wr *wr)
 {
 	uint64_t sum = 0;
@@ -145,6 +153,19 @@ static uint64_t total_length(const struct ibv_send_wr *wr)
 	for (int i = 0; i < wr->num_sge; i++)
 		sum += wr->sg_list[i].length;
 	return sum;
+}
+
+static bool is_atomic(int op)
+{
+	return op == SQ_FETCH_ADD || op == SQ_CMP_SWAP;
+}
+
+/* What the peer cannot be asked; known as long as there is one. */
+static bool is_beyond_peer(const struct qp *qp, int op)
+{
+	if (qp->ibv.state != IBV_QPS_RTS)
+		return false;
+	return rows[op].level > qp_level(qp) || (rows[op].request && qp->orq.ord == 0);
 }
 
 static int check_wr(const struct qp *qp, const struct ibv_send_wr *wr)
@@ -158,11 +179,14 @@ static int check_wr(const struct qp *qp, const struct ibv_send_wr *wr)
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > cap->max_send_sge)
 		return EINVAL;
-	/* A Read Response names one sink; without ORD it could never be sent. */
-	if (op == SQ_READ && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD ||
-			      (qp->ibv.state == IBV_QPS_RTS && qp->orq.ord == 0)))
+	if (is_beyond_peer(qp, op))
+		return EINVAL;
+	/* A Read Response names one sink. */
+	if (rows[op].request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
 		return EINVAL;
 	length = total_length(wr);
+	if (is_atomic(op) && length != sizeof(uint64_t))
+		return EINVAL;
 	return length > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;
 }
 
@@ -195,9 +219,16 @@ static void fill(struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr
 		.solicited = wr->send_flags & IBV_SEND_SOLICITED,
 		.is_inline = wr->send_flags & IBV_SEND_INLINE,
 	};
-	if (op == SQ_WRITE || op == SQ_READ) {
+	if (op == SQ_WRITE_IMM || op == SQ_SEND_IMM)
+		slot->imm = be32toh(wr->imm_data);
+	if (op == SQ_WRITE || op == SQ_WRITE_IMM || op == SQ_READ) {
 		slot->raddr = wr->wr.rdma.remote_addr;
 		slot->rkey = wr->wr.rdma.rkey;
+	} else if (is_atomic(op)) {
+		slot->raddr = wr->wr.atomic.remote_addr;
+		slot->rkey = wr->wr.atomic.rkey;
+		slot->operand = op == SQ_FETCH_ADD ? wr->wr.atomic.compare_add : wr->wr.atomic.swap;
+		slot->compare = op == SQ_FETCH_ADD ? 0 : wr->wr.atomic.compare_add;
 	} else if (op == SQ_SEND_INV) {
 		slot->rkey = wr->invalidate_rkey;
 	}
@@ -239,6 +270,23 @@ int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 	return 0;
 }
 
+/* A request beyond verbs; it names no memory of ours. */
+static int post_own(struct qp *qp, const struct sq_wr *wr, unsigned send_flags)
+{
+	if (check_state(qp) || send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED))
+		return EINVAL;
+	if (qp_is_failed(qp)) {
+		complete(qp, wr, IBV_WC_WR_FLUSH_ERR, 0);
+		return 0;
+	}
+	if (is_beyond_peer(qp, wr->op))
+		return EINVAL;
+	if (qp->sq.tail - qp->sq.head == qp->sq.depth)
+		return ENOMEM;
+	*qp_sq_at(qp, qp->sq.tail++) = *wr;
+	return 0;
+}
+
 int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey, uint64_t raddr,
 		  uint64_t len, bool persistent, bool strict)
 {
@@ -254,16 +302,27 @@ int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t r
 			       (strict ? RDMAP_FLUSH_STRICT : 0),
 	};
 
-	if (check_state(qp) || send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED))
+	return post_own(qp, &wr, send_flags);
+}
+
+int qp_post_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
+			 uint64_t raddr, const void *bytes)
+{
+	struct sq_wr wr = {
+		.wr_id = wr_id,
+		.op = SQ_ATOMIC_WRITE,
+		.raddr = raddr,
+		.rkey = rkey,
+		.length = sizeof(uint64_t),
+		.signaled = qp->cfg.sq_sig_all || send_flags & IBV_SEND_SIGNALED,
+		.fence = send_flags & IBV_SEND_FENCE,
+	};
+	uint64_t word;
+
+	if (raddr % sizeof(word) != 0)
 		return EINVAL;
-	if (qp_is_failed(qp)) {
-		complete(qp, &wr, IBV_WC_WR_FLUSH_ERR, 0);
-		return 0;
-	}
-	if (!qp_has_flush(qp))
-		return EINVAL;
-	if (qp->sq.tail - qp->sq.head == qp->sq.depth)
-		return ENOMEM;
-	*qp_sq_at(qp, qp->sq.tail++) = wr;
-	return 0;
+	/* Bytes, not a number: they arrive in their order whatever the CPUs' is. */
+	memcpy(&word, bytes, sizeof(word));
+	wr.operand = be64toh(word);
+	return post_own(qp, &wr, send_flags);
 }

@@ -116,6 +116,17 @@ void tx_batch_cut(struct tx_batch *b)
 		tx_batch_drop(b);
 }
 
+bool tx_batch_refers_to(const struct tx_batch *b, const void *p)
+{
+	for (unsigned i = b->first; i < b->n; i++) {
+		const struct iovec *iov = &b->piece[i].iov;
+
+		if (b->piece[i].mr && (uintptr_t)p - (uintptr_t)iov->iov_base < iov->iov_len)
+			return true;
+	}
+	return false;
+}
+
 static bool is_of(const struct tx_piece *p, const struct mr *mr)
 {
 	return p->mr && (!mr || p->mr == mr);

@@ -89,6 +89,7 @@ static void wr_begun(struct qp *qp, struct sq_wr *wr)
 	wr->end_pos = qp->tx.built;
 	qp->sq.next++;
 	qp->tx.source = TX_NONE;
+	qp->tx.imm_due = false;
 	qp->tx.off = 0;
 }
 
@@ -140,7 +141,9 @@ static bool build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uin
 		return true;
 	if (!hdr->tagged)
 		qp->tx.msn[hdr->qn]++;
-	wr_begun(qp, wr);
+	qp->tx.imm_due = wr->op == SQ_WRITE_IMM;
+	if (!qp->tx.imm_due)
+		wr_begun(qp, wr);
 	return true;
 }
 
@@ -152,13 +155,33 @@ static bool build_write(struct qp *qp, struct sq_wr *wr)
 	return build_data(qp, wr, &hdr, at);
 }
 
+/* RFC 7306 s6: a Write and then Immediate Data; nothing comes between them. */
+static bool build_write_imm(struct qp *qp, struct sq_wr *wr)
+{
+	struct ddp_hdr hdr = untagged(qp, wr->solicited ? RDMAP_IMM_SE : RDMAP_IMM);
+	struct rdmap_imm imm = {.data = (uint64_t)wr->imm << 32};
+	uint8_t bytes[RDMAP_IMM_LEN];
+
+	if (!qp->tx.imm_due)
+		return build_write(qp, wr);
+	if (!build_small(qp, &hdr, bytes, rdmap_imm_encode(bytes, sizeof(bytes), &imm)))
+		return false;
+	wr_begun(qp, wr);
+	return true;
+}
+
 static bool build_send(struct qp *qp, struct sq_wr *wr)
 {
-	static const enum rdmap_opcode codes[2][2] = {{RDMAP_SEND, RDMAP_SEND_SE},
-						      {RDMAP_SEND_INV, RDMAP_SEND_SE_INV}};
-	struct ddp_hdr hdr = untagged(qp, codes[wr->op == SQ_SEND_INV][wr->solicited]);
+	static const enum rdmap_opcode codes[][2] = {
+		[SQ_SEND] = {RDMAP_SEND, RDMAP_SEND_SE},
+		[SQ_SEND_INV] = {RDMAP_SEND_INV, RDMAP_SEND_SE_INV},
+		[SQ_SEND_IMM] = {RDMAP_SEND_IMM, RDMAP_SEND_IMM},
+	};
+	struct ddp_hdr hdr = untagged(qp, codes[wr->op][wr->solicited]);
 
-	hdr.ulp_word = wr->op == SQ_SEND_INV ? wr->rkey : 0;
+	if (wr->op == SQ_SEND_IMM && wr->solicited)
+		hdr.ulp |= RDMAP_CTRL_SEND_IMM_SE;
+	hdr.ulp_word = wr->op == SQ_SEND_INV ? wr->rkey : wr->op == SQ_SEND_IMM ? wr->imm : 0;
 	hdr.mo = qp->tx.off;
 	return build_data(qp, wr, &hdr, hdr.mo);
 }
@@ -175,6 +198,21 @@ static bool build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode cod
 	return true;
 }
 
+/* May the answer be written where the work request says? */
+static bool sink_is_valid(struct qp *qp, const struct sq_wr *wr)
+{
+	struct mr *mr;
+	void *ptr;
+
+	if (wr->length == 0)
+		return true;
+	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, wr->length,
+		    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr))
+		return false;
+	mr_release(mr);
+	return true;
+}
+
 static bool build_read(struct qp *qp, struct sq_wr *wr)
 {
 	struct rdmap_read_req req = {
@@ -185,15 +223,9 @@ static bool build_read(struct qp *qp, struct sq_wr *wr)
 		.src_to = wr->raddr,
 	};
 	uint8_t bytes[RDMAP_READ_REQ_LEN];
-	struct mr *mr;
-	void *ptr;
 
-	if (req.size > 0) {
-		if (mr_hold(qp->cfg.mrs, qp->cfg.pd, req.sink_stag, req.sink_to, req.size,
-			    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr))
-			return source_failed(qp, wr);
-		mr_release(mr);
-	}
+	if (!sink_is_valid(qp, wr))
+		return source_failed(qp, wr);
 	return build_request(qp, wr, RDMAP_READ_REQ, bytes,
 			     rdmap_read_req_encode(bytes, sizeof(bytes), &req));
 }
@@ -212,11 +244,40 @@ static bool build_flush(struct qp *qp, struct sq_wr *wr)
 			     rdmap_flush_req_encode(bytes, sizeof(bytes), &req));
 }
 
+/* RFC 7306 s5.2: unused data is 0, an unused mask all ones; a mask of 0 adds 64 bits as one. */
+static bool build_atomic(struct qp *qp, struct sq_wr *wr)
+{
+	static const uint8_t ops[] = {
+		[SQ_FETCH_ADD] = RDMAP_FETCH_ADD,
+		[SQ_CMP_SWAP] = RDMAP_CMP_SWAP,
+		[SQ_ATOMIC_WRITE] = RDMAP_ATOMIC_WRITE,
+	};
+	struct rdmap_atomic_req req = {
+		.op = ops[wr->op],
+		.id = (uint32_t)qp->sq.next,
+		.stag = wr->rkey,
+		.to = wr->raddr,
+		.data = wr->operand,
+		.data_mask = wr->op == SQ_FETCH_ADD ? 0 : UINT64_MAX,
+		.compare = wr->compare,
+		.compare_mask = UINT64_MAX,
+	};
+	uint8_t bytes[RDMAP_ATOMIC_REQ_LEN];
+
+	if (wr->op != SQ_ATOMIC_WRITE && !sink_is_valid(qp, wr))
+		return source_failed(qp, wr);
+	return build_request(qp, wr, RDMAP_ATOMIC_REQ, bytes,
+			     rdmap_atomic_req_encode(bytes, sizeof(bytes), &req));
+}
+
 static bool build_wr(struct qp *qp)
 {
 	static bool (*const build[])(struct qp *, struct sq_wr *) = {
-		[SQ_WRITE] = build_write, [SQ_SEND] = build_send,   [SQ_SEND_INV] = build_send,
-		[SQ_READ] = build_read,   [SQ_FLUSH] = build_flush,
+		[SQ_WRITE] = build_write,      [SQ_WRITE_IMM] = build_write_imm,
+		[SQ_SEND] = build_send,        [SQ_SEND_INV] = build_send,
+		[SQ_SEND_IMM] = build_send,    [SQ_READ] = build_read,
+		[SQ_FETCH_ADD] = build_atomic, [SQ_CMP_SWAP] = build_atomic,
+		[SQ_FLUSH] = build_flush,      [SQ_ATOMIC_WRITE] = build_atomic,
 	};
 	struct sq_wr *wr = qp_sq_at(qp, qp->sq.next);
 
@@ -274,7 +335,18 @@ static bool build_flush_resp(struct qp *qp, const struct irq_entry *e)
 	uint8_t bytes[RDMAP_FLUSH_RESP_LEN];
 
 	if (!build_small(qp, &hdr, bytes,
-			 rdmap_flush_resp_encode(bytes, sizeof(bytes), &e->answer)))
+			 rdmap_flush_resp_encode(bytes, sizeof(bytes), &e->flushed)))
+		return false;
+	answered(qp);
+	return true;
+}
+
+static bool build_atomic_resp(struct qp *qp, const struct irq_entry *e)
+{
+	struct ddp_hdr hdr = untagged(qp, RDMAP_ATOMIC_RESP);
+	uint8_t bytes[RDMAP_ATOMIC_RESP_LEN];
+
+	if (!build_small(qp, &hdr, bytes, rdmap_atomic_resp_encode(bytes, sizeof(bytes), &e->was)))
 		return false;
 	answered(qp);
 	return true;
@@ -284,7 +356,14 @@ static bool build_answer(struct qp *qp)
 {
 	const struct irq_entry *e = qp_irq_head(qp);
 
-	return e->is_flush ? build_flush_resp(qp, e) : build_read_resp(qp, e);
+	switch (e->code) {
+	case RDMAP_FLUSH_REQ:
+		return build_flush_resp(qp, e);
+	case RDMAP_ATOMIC_REQ:
+		return build_atomic_resp(qp, e);
+	default:
+		return build_read_resp(qp, e);
+	}
 }
 
 /* --- first and last ----------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ static void expect_complete(const struct provider *prov)
 	assert_non_null(prov->serves);
 	assert_non_null(prov->event_str);
 	assert_non_null(prov->qp_has_flush);
+	assert_non_null(prov->qp_has_atomic_write);
 #define MEMBER(ret, name, params, args, kind) assert_non_null(prov->name);
 	PROVIDER_CALLS(MEMBER)
 #undef MEMBER
@@ -41,12 +42,15 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 			 EOPNOTSUPP);
 	provider_stubs.freeaddrinfo(NULL);
 	assert_false(provider_stubs.qp_has_flush(NULL));
+	assert_false(provider_stubs.qp_has_atomic_write(NULL));
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
-static void rdma_core_44_has_no_flush(void **state)
+static void rdma_core_is_asked_for_no_extension(void **state)
 {
 	assert_false(provider_verbs.qp_has_flush(NULL));
+	assert_false(provider_verbs.qp_has_atomic_write(NULL));
+	assert_int_equal(provider_verbs.post_atomic_write(NULL, 0, 0, 0, 0, NULL), EOPNOTSUPP);
 	assert_int_equal(provider_verbs.post_flush(NULL, 0, 0, 0, 0, 0, PROVIDER_FLUSH_VISIBLE),
 			 EOPNOTSUPP);
 }
@@ -56,7 +60,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_table_has_a_hole),
 		cmocka_unit_test(what_is_not_supported_says_so_in_its_own_convention),
-		cmocka_unit_test(rdma_core_44_has_no_flush),
+		cmocka_unit_test(rdma_core_is_asked_for_no_extension),
 	};
 
 	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);

@@ -43,7 +43,8 @@ static const struct offence offences[] = {
 	{"Flush without consent", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0xc, 1, 1, 0), .len = 24},
 	{"Immediate without consent", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(8, 0, 1, 0), .len = 8},
 	{"Atomic without consent", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0xa, 1, 1, 0), .len = 52},
-	{"unassigned opcode", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0xe, 0, 1, 0), .len = 8},
+	{"Send with Immediate without consent", TERM_RDMAP_UNEXPECTED_OPCODE,
+	 UNTAGGED(0xe, 0, 1, 0), .len = 8},
 	{"Send, MSN 0", TERM_DDP_BAD_MSN, UNTAGGED(3, 0, 0, 0), .len = 8},
 	{"Send, MSN 2", TERM_DDP_BAD_MSN, UNTAGGED(3, 0, 2, 0), .len = 8},
 	{"Read, MSN 2", TERM_DDP_BAD_MSN, UNTAGGED(1, 1, 2, 0), .len = 28},
@@ -55,7 +56,12 @@ static const struct offence offences[] = {
 	{"longer than its receive", TERM_DDP_TOO_LONG, UNTAGGED(3, 0, 1, 0), .len = 9},
 	{"Flush answer to nothing", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0xd, 3, 1, 0), .len = 8,
 	 .consent = true},
-	{"Immediate, not known yet", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(8, 0, 1, 0), .len = 8,
+	{"Atomic answer to nothing", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0xb, 3, 1, 0),
+	 .len = 12, .consent = true},
+	{"short Immediate", TERM_RDMAP_STREAM_CATASTROPHIC, UNTAGGED(8, 0, 1, 0), .len = 4,
+	 .consent = true},
+	{"Immediate, MSN 2", TERM_DDP_BAD_MSN, UNTAGGED(8, 0, 2, 0), .len = 8, .consent = true},
+	{"short Atomic", TERM_RDMAP_STREAM_CATASTROPHIC, UNTAGGED(0xa, 1, 1, 0), .len = 44,
 	 .consent = true},
 };
 

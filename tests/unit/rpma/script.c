@@ -339,6 +339,17 @@ static int s_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_fla
 	return script.post_err;
 }
 
+static int s_post_atomic_write(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
+			       uint32_t rkey, uint64_t remote_addr, const void *bytes)
+{
+	script.atomic.wr_id = wr_id;
+	script.atomic.send_flags = send_flags;
+	script.atomic.rkey = rkey;
+	script.atomic.addr = remote_addr;
+	memcpy(script.atomic.bytes, bytes, sizeof(script.atomic.bytes));
+	return script.post_err;
+}
+
 static int s_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	script.send = *wr;
@@ -392,6 +403,11 @@ static bool s_qp_has_flush(struct ibv_qp *qp)
 	return script.peer_has_flush;
 }
 
+static bool s_qp_has_atomic_write(struct ibv_qp *qp)
+{
+	return script.peer_has_atomic_write;
+}
+
 void script_reset(void)
 {
 	script = (struct script){.transport = IBV_TRANSPORT_IWARP, .get_event_errno = EAGAIN};
@@ -418,4 +434,5 @@ const struct provider provider_script = {.name = "script",
 					 .serves = s_serves,
 					 .event_str = s_event_str,
 					 .qp_has_flush = s_qp_has_flush,
+					 .qp_has_atomic_write = s_qp_has_atomic_write,
 					 PROVIDER_CALLS(ROW)};

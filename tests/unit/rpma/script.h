@@ -17,7 +17,7 @@ extern const struct provider provider_script;
 struct script {
 	/* What the test decides. */
 	enum ibv_transport_type transport;
-	bool peer_has_flush;
+	bool peer_has_flush, peer_has_atomic_write;
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err;
 	int polled;          /* what poll_cq returns; so many completions are written */
@@ -39,6 +39,12 @@ struct script {
 		uint32_t rkey;
 		enum provider_flush_type type;
 	} flush;
+	struct {
+		uint64_t wr_id, addr;
+		unsigned int send_flags;
+		uint32_t rkey;
+		char bytes[8];
+	} atomic;
 	struct rdma_cm_id *last_id;
 	struct ibv_cq *announce; /* the queue that get_cq_event tells of; NULL: it fails */
 	int cqe;

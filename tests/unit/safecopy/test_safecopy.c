@@ -194,6 +194,48 @@ static void *store_words(void *arg)
 	return NULL;
 }
 
+static void a_swap_happens_only_where_the_word_is_the_expected_one(void **state)
+{
+	unsigned char *p = map_truncated(2, 1);
+	uint64_t word = 5, expected = 5;
+
+	protect();
+	assert_int_equal(safecopy_cmpxchg64(&word, &expected, UINT64_MAX - 1), 0);
+	assert_true(word == UINT64_MAX - 1 && expected == 5);
+	assert_int_equal(safecopy_cmpxchg64(&word, &expected, 7), 0);
+	assert_true(word == UINT64_MAX - 1 && expected == UINT64_MAX - 1);
+	assert_int_equal(safecopy_cmpxchg64((uint64_t *)(p + PAGE), &expected, 7), -EFAULT);
+	munmap(p, 2 * PAGE);
+}
+
+static void *add_words(void *arg)
+{
+	uint64_t *word = arg;
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED), now;
+
+		do {
+			now = seen;
+			safecopy_cmpxchg64(word, &seen, now + 1);
+		} while (seen != now);
+	}
+	return NULL;
+}
+
+static void swaps_lose_nothing_to_the_cpus_own_atomics(void **state)
+{
+	uint64_t word = 0;
+	pthread_t thread;
+
+	protect();
+	assert_int_equal(pthread_create(&thread, NULL, add_words, &word), 0);
+	for (int i = 0; i < 20000; i++)
+		__atomic_fetch_add(&word, 1ull << 32, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_true(word == 20000 * ((1ull << 32) + 1));
+}
+
 static void words_are_never_torn(void **state)
 {
 	struct tearing t = {0};
@@ -220,6 +262,8 @@ int main(void)
 		cmocka_unit_test(words_and_probes_report_faults),
 		cmocka_unit_test(guarded_function_is_abandoned_at_a_fault),
 		cmocka_unit_test(threads_that_block_signals_survive_too),
+		cmocka_unit_test(a_swap_happens_only_where_the_word_is_the_expected_one),
+		cmocka_unit_test(swaps_lose_nothing_to_the_cpus_own_atomics),
 		cmocka_unit_test(words_are_never_torn),
 	};
 	int failed = cmocka_run_group_tests_name("safecopy", tests, NULL, NULL);
