@@ -75,7 +75,7 @@ static unsigned apply(struct qp *qp, struct irq_entry *e, struct mr *mr, void *w
 
 	if ((uintptr_t)word % sizeof(original) != 0)
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word) &&
+	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word, sizeof(original)) &&
 	    tx_batch_own(qp->tx.batch, NULL))
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
 	if (execute(word, &e->atomic, &original))

@@ -116,12 +116,15 @@ void tx_batch_cut(struct tx_batch *b)
 		tx_batch_drop(b);
 }
 
-bool tx_batch_refers_to(const struct tx_batch *b, const void *p)
+bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len)
 {
+	uintptr_t at = (uintptr_t)p;
+
 	for (unsigned i = b->first; i < b->n; i++) {
 		const struct iovec *iov = &b->piece[i].iov;
+		uintptr_t start = (uintptr_t)iov->iov_base;
 
-		if (b->piece[i].mr && (uintptr_t)p - (uintptr_t)iov->iov_base < iov->iov_len)
+		if (b->piece[i].mr && at < start + iov->iov_len && start < at + len)
 			return true;
 	}
 	return false;

@@ -55,8 +55,8 @@ int tx_batch_emit(const struct tx_batch *b, struct iovec iov[QP_TX_IOV]);
 void tx_batch_sent(struct tx_batch *b, size_t len);
 bool tx_batch_is_at_boundary(const struct tx_batch *b); /* no FPDU is half sent */
 void tx_batch_cut(struct tx_batch *b); /* drop all FPDUs of which nothing is sent */
-/* Is the byte at p, of registered memory, among what is unsent? */
-bool tx_batch_refers_to(const struct tx_batch *b, const void *p);
+/* Is any byte of [p, +len), of registered memory, among what is unsent? */
+bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len);
 /* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
 int tx_batch_own(struct tx_batch *b, const struct mr *mr);
 
