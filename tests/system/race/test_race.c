@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
 #include "softrnic/softrnic.h"
 #include "system/lib/remote.h"
@@ -95,11 +96,55 @@ static void a_connection_is_given_up_while_it_comes_about(void **state)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
+/* --- the parts of a listener, dropped by a forked child --------------------------------------- */
+
+static void listen_somewhere(struct rpma_peer *peer, struct rpma_ep **ep, char *port, size_t size)
+{
+	for (int i = 20000 + getpid() % 20000;; i++) {
+		snprintf(port, size, "%d", i);
+		if (!rpma_ep_listen(peer, "127.0.0.1", port, ep))
+			return;
+	}
+}
+
+static void a_forked_child_drops_a_listener_before_its_request(void **state)
+{
+	struct rpma_conn_req *out, *in;
+	struct rpma_conn *conn;
+	struct rpma_peer *peer;
+	struct ibv_context *ctx;
+	struct rpma_ep *ep;
+	char port[16];
+	int status;
+	pid_t pid;
+
+	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_peer_new(ctx, &peer));
+	listen_somewhere(peer, &ep, port, sizeof(port));
+	OK(rpma_conn_req_new(peer, "127.0.0.1", port, NULL, &out));
+	OK(rpma_conn_req_connect(&out, NULL, &conn));
+	OK(rpma_ep_next_conn_req(ep, NULL, &in));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		rpma_ep_shutdown(&ep);
+		rpma_conn_req_delete(&in);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	OK(rpma_conn_req_delete(&in));
+	OK(rpma_conn_delete(&conn));
+	OK(rpma_ep_shutdown(&ep));
+	OK(rpma_peer_delete(&peer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_id_goes_while_its_event_is_taken),
 		cmocka_unit_test(a_connection_is_given_up_while_it_comes_about),
+		cmocka_unit_test(a_forked_child_drops_a_listener_before_its_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
