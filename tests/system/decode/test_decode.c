@@ -17,7 +17,7 @@
 #define SIZE        65536
 #define PACKETS_MAX 200
 
-static const char file[] = "decode.pcap";
+static char file[32]; /* both variants may run at the same time */
 static struct remote target;
 static struct relay relay;
 static bool extended;
@@ -118,6 +118,7 @@ static int start(void **state)
 	const char *env = getenv("SOFTRNIC_EXTENSIONS");
 
 	extended = !env || strcmp(env, "0") != 0;
+	snprintf(file, sizeof(file), "decode-%d.pcap", extended);
 	if (system("command -v tshark >/dev/null")) {
 		printf("skipped: tshark is not installed\n");
 		exit(SKIPPED);
