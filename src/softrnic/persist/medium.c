@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/persist/medium.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "softrnic/persist/reopen.h"
 
 static const struct {
 	unsigned long magic;
@@ -121,32 +122,14 @@ static void judge_device(const struct stat *st, struct medium *m)
 	}
 }
 
-/* btrfs shows a device of its own for each subvolume, and so does overlayfs in some set-ups. */
-static bool is_same_file(const struct vma *vma, const struct stat *st, unsigned long magic)
-{
-	if (st->st_ino != vma->ino)
-		return false;
-	return st->st_dev == vma->dev || magic == BTRFS_SUPER_MAGIC ||
-	       magic == OVERLAYFS_SUPER_MAGIC;
-}
-
-/*
- * O_PATH needs no permission on the file, and unlike any other descriptor its closing
- * does not drop the POSIX locks that the application holds on the file.
- */
 static bool judge_by_path(const struct vma *vma, struct medium *m)
 {
-	int fd = vma->path[0] == '/' ? open(vma->path, O_PATH | O_CLOEXEC) : -1;
 	struct statfs fs;
 	struct stat st;
+	int fd = reopen_by_path(vma, &st, &fs);
 
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0 ||
-	    !is_same_file(vma, &st, (unsigned long)fs.f_type)) {
-		close(fd);
-		return false;
-	}
 	if (S_ISREG(st.st_mode))
 		judge_regular(vma, (unsigned long)fs.f_type, m);
 	else
@@ -201,6 +184,8 @@ static void judge_by_device(const struct vma *vma, struct medium *m)
 		be_volatile(m, "no mounted file system");
 	}
 	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+	if (m->cls == PERSIST_FILE)
+		m->fd = reopen_without_path(vma);
 }
 
 void medium_find(const struct vma *vma, struct medium *m)
