@@ -48,9 +48,9 @@ struct rdmap_op {
 	const char *name; /* NULL: no such opcode */
 	enum rdmap_level level;
 	bool tagged;
-	bool solicited;	 /* a Solicited Event variant */
+	bool solicited;  /* a Solicited Event variant */
 	bool invalidate; /* ulp_word is an STag to invalidate */
-	uint8_t qn;	 /* untagged only */
+	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
 	uint32_t min, max;
 };

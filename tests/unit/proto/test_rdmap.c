@@ -149,10 +149,10 @@ static void an_atomic_request_is_laid_out_as_the_rfc_says(void **state)
 						    .compare = 2,
 						    .compare_mask = UINT64_MAX};
 	static const uint8_t
-		wire[RDMAP_ATOMIC_REQ_LEN] = {0,    0,	  0,	2,    1,	2,    3,    4,
-					      5,    6,	  7,	8,    0,	0,    0,    0,
-					      0,    0,	  0x10, 0,    0,	0,    0,    0,
-					      0,    0,	  0,	1,    0xff,	0xff, 0xff, 0xff,
+		wire[RDMAP_ATOMIC_REQ_LEN] = {0,    0,    0,    2,    1,        2,    3,    4,
+					      5,    6,    7,    8,    0,        0,    0,    0,
+					      0,    0,    0x10, 0,    0,        0,    0,    0,
+					      0,    0,    0,    1,    0xff,     0xff, 0xff, 0xff,
 					      0xff, 0xff, 0xff, 0xff, [43] = 2, 0xff, 0xff, 0xff,
 					      0xff, 0xff, 0xff, 0xff, 0xff};
 	uint8_t buf[RDMAP_ATOMIC_REQ_LEN];
@@ -168,7 +168,7 @@ static void a_flush_is_laid_out_as_documented(void **state)
 						   .stag = 0x01020304,
 						   .to = 0x1112131415161718,
 						   .len = 0x2122232425262728};
-	static const uint8_t wire[] = {0,    0,	   0,	 5,    1,    2,	   3,	 4,
+	static const uint8_t wire[] = {0,    0,    0,    5,    1,    2,    3,    4,
 				       0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
 				       0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
 	static const struct rdmap_flush_resp resp = {RDMAP_FLUSH_FAILED, ENOSPC};
