@@ -15,16 +15,17 @@
 #include "system/lib/target.h"
 
 #define SIZE       (1 * MIB)
-#define WRITERS    2
-#define CONNS      3
 #define ROUNDS     (SYSTEM_SANITIZED ? 40 : 200)
 #define OTHER_BYTE 0x6b
 #define HIT_MAX_MS 200
 
+/* Two processes, three connections each. */
+static const char *const shares[] = {"0:3:6", "3:3:6"};
+
 static const char path[] = "dereg.file";
 
 static struct target target;
-static struct proc writer[WRITERS];
+static struct proc writer[ARRAY_LEN(shares)];
 
 static uint8_t *map(int fd)
 {
@@ -92,8 +93,8 @@ static int start(void **state)
 
 	if (!ret)
 		ret = target_add_anon(&target, SIZE, 0xff, false);
-	for (int i = 0; !ret && i < WRITERS; i++)
-		ret = writer_start(&writer[i], SYSTEM_WRITER, target.port, CONNS, NULL);
+	for (size_t i = 0; !ret && i < ARRAY_LEN(shares); i++)
+		ret = writer_start(&writer[i], SYSTEM_WRITER, target.port, shares[i], NULL);
 	if (ret)
 		return ret;
 	munmap(target.region[0].ptr, SIZE);
@@ -105,14 +106,14 @@ static int stop(void **state)
 {
 	int status = 0;
 
-	for (int i = 0; i < WRITERS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		/* It disconnects in good order, and we are the other end. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}
 	for (int k = 0; k < 1000 && target.n_conns > 0; k++)
 		serve_for(5000);
-	for (int i = 0; i < WRITERS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		int one = proc_wait(&writer[i], 10000);
 
 		if (one == -ETIMEDOUT)
