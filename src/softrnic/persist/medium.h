@@ -19,9 +19,10 @@ struct medium {
 };
 
 /*
- * vma: a shared mapping of a file. When in doubt the answer is the weakest class. Never
- * fails: without a descriptor or memory to spare it knows less.
+ * vma: a shared mapping of a file. When in doubt the answer is the weakest class; but a shortage
+ * of descriptors or memory is no such doubt, for a volatile region does not keep what it is told
+ * to: -EMFILE, -ENFILE or -ENOMEM.
  */
-void medium_find(const struct vma *vma, struct medium *m);
+int medium_find(const struct vma *vma, struct medium *m);
 
 #endif

@@ -2,6 +2,7 @@
 #include "softrnic/persist/reopen.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -22,18 +23,18 @@ static int open_if_same(const char *path, const struct vma *vma, struct stat *st
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
-		return -1;
+		return -errno;
 	if (fstat(fd, st) < 0 || fstatfs(fd, fs) < 0 ||
 	    !is_same_file(vma, st, (unsigned long)fs->f_type)) {
 		close(fd);
-		return -1;
+		return -ENOENT;
 	}
 	return fd;
 }
 
 int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
-	return vma->path[0] == '/' ? open_if_same(vma->path, vma, st, fs) : -1;
+	return vma->path[0] == '/' ? open_if_same(vma->path, vma, st, fs) : -ENOENT;
 }
 
 static int open_regular(const char *path, const struct vma *vma)
@@ -44,7 +45,7 @@ static int open_regular(const char *path, const struct vma *vma)
 
 	if (fd >= 0 && !S_ISREG(st.st_mode)) {
 		close(fd);
-		fd = -1;
+		fd = -ENOENT;
 	}
 	return fd;
 }
@@ -57,7 +58,7 @@ static int open_entry(const char *name, const struct vma *vma)
 	struct stat st;
 
 	if (end == name || *end || fstat((int)number, &st) < 0 || st.st_ino != vma->ino)
-		return -1;
+		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%lu", number);
 	return open_regular(path, vma);
 }
@@ -66,10 +67,10 @@ static int open_through_descriptors(const struct vma *vma)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
-	int fd = -1;
+	int fd = -ENOENT;
 
 	if (!dir)
-		return -1;
+		return -errno;
 	while (fd < 0 && (entry = readdir(dir)))
 		fd = open_entry(entry->d_name, vma);
 	closedir(dir);

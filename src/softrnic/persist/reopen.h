@@ -11,7 +11,7 @@
 /*
  * O_PATH descriptors: they need no permission on the file, and unlike any other descriptor
  * their closing does not drop the POSIX locks that the application holds on it. The caller
- * owns them; -1: there is no way to the file.
+ * owns them; -errno: there is no way to the file.
  */
 
 /* By the path that the mapping has; *st and *fs describe the file. */
