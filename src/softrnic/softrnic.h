@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* The device. There is one per process, and it owns every address. */
-#define SOFTRNIC_VENDOR_ID 0x50524d41u /* the mark that tells our devices from all others */
+#define SOFTRNIC_VENDOR_ID 0x50524d41u      /* the mark that tells our devices from all others */
 struct ibv_context *softrnic_context(void); /* NULL + errno */
 bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
@@ -57,7 +57,8 @@ void softrnic_destroy_qp(struct rdma_cm_id *id);
 
 /* verbs. */
 int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
-int softrnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in,
+int softrnic_query_device_ex(struct ibv_context *context,
+			     const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr);
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context);
