@@ -101,12 +101,13 @@ static void dissect(void)
 	char command[512], line[1024];
 	FILE *p;
 
-	snprintf(command, sizeof(command),
-		 "tshark -2 -r %s -E separator='|' -T fields -e tcp.len -e iwarp_mpa.req "
-		 "-e iwarp_mpa.rep -e iwarp_rdma.opcode -e _ws.malformed -e _ws.expert.severity "
-		 "-e tcp.reassembled_in 2>/dev/null",
-		 file);
-	p = popen(command, "re");
+	snprintf(
+		command, sizeof(command),
+		"HOME=/nonexistent tshark -2 -r %s -E separator='|' -T fields -e tcp.len -e iwarp_mpa.req "
+		"-e iwarp_mpa.rep -e iwarp_rdma.opcode -e _ws.malformed -e _ws.expert.severity "
+		"-e tcp.reassembled_in 2>/dev/null",
+		file);
+	p = popen(command, "re"); /* without anybody's preferences */
 	assert_non_null(p);
 	while (n_packets < PACKETS_MAX && fgets(line, sizeof(line), p))
 		take_packet(line);
@@ -196,7 +197,8 @@ static void every_crc_is_right(void **state)
 	int good = 0, bad = 0;
 	FILE *p;
 
-	snprintf(command, sizeof(command), "tshark -2 -r %s -V 2>/dev/null", file);
+	snprintf(command, sizeof(command), "HOME=/nonexistent tshark -2 -r %s -V 2>/dev/null",
+		 file);
 	p = popen(command, "re");
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {
