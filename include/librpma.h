@@ -8,7 +8,8 @@
  * posted. Their outcome arrives in the connection's completion queue.
  *
  * What holds for every call unless it says otherwise:
- * - The result is 0 or one of the negative RPMA_E_* values. On failure no output is written.
+ * - The result is 0 or one of the negative RPMA_E_* values. On failure no output is written, but
+ *   rpma_conn_cfg_new() and rpma_srq_cfg_new() give NULL when there is no memory.
  * - A NULL where an object or an output is required gives RPMA_E_INVAL.
  * - Functions named _delete, _dereg and _shutdown take the address of the caller's pointer. It is
  *   NULL afterwards and the object gone, also when a step failed (the first failure is returned).
@@ -254,6 +255,7 @@ int rpma_conn_get_compl_fd(const struct rpma_conn *conn, int *fd);
  * Wait for a completion in either queue and say in which: *cq, and *is_rcq if is_rcq is given.
  * Collect it with rpma_cq_get_wc(). flags is reserved. RPMA_E_NO_COMPLETION: the wait ended
  * without one. RPMA_E_UNKNOWN: an event of a queue that is not this connection's.
+ * RPMA_E_PROVIDER: the next wait could not be prepared; *cq is NULL.
  */
 int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq);
 

@@ -25,5 +25,5 @@ bool class_device_persists(const struct ibv_context *context, enum hello_class d
 {
 	bool software = !strncmp(context->device->name, "softrnic", 8);
 
-	return durability == HELLO_DAX || (durability == HELLO_FILE && software);
+	return durability != HELLO_VOLATILE && software;
 }

@@ -12,8 +12,10 @@
 
 /* dax: the file could be mapped with MAP_SYNC. */
 enum hello_class class_of_file(int fd, bool dax);
-/* Hardware writes past the CPU and persists DAX memory at best; the software RNIC calls
- * msync() and can persist any file. */
+/*
+ * The software RNIC writes back what it was asked to flush. What hardware wrote may rest in
+ * the CPU's caches (DDIO), on DAX as well: that nobody promises here.
+ */
 bool class_device_persists(const struct ibv_context *context, enum hello_class durability);
 
 #endif

@@ -16,11 +16,19 @@ void cli_begin(const char *name)
 	cli_name = name;
 }
 
+void cli_make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 static void cli_line(const char *fmt, va_list ap, const char *tail)
 {
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	cli_make_printable(text);
 	fprintf(stderr, "%s: %s%s\n", cli_name, text, tail);
 }
 

@@ -29,6 +29,9 @@ void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Names come from peers, and a terminal obeys control characters: each becomes a '?'. */
+void cli_make_printable(char *text);
+
 /* "4096", "64K", "16M", "2G", "1T" (powers of 1024; "KiB" and "kb" are understood too). */
 bool cli_parse_size(const char *text, uint64_t *out);
 bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);

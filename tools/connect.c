@@ -164,6 +164,7 @@ static int read_reply(struct session *s, const struct session_wish *wish)
 	if (rc || !hello_reply_decode(&pdata, &s->region))
 		return cli_fail(CLI_REFUSED, "%s is not an 'rpma serve': its greeting is unknown",
 				s->server);
+	cli_make_printable(s->region.region);
 	if (s->region.version != HELLO_VERSION || s->region.status != HELLO_OK)
 		return say_refused(s, wish);
 	return CLI_OK;

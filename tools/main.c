@@ -56,8 +56,12 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	int rc = run(argc, argv);
+	const char *why = fflush(stdout) ? strerror(errno) : NULL;
 
-	if (fflush(stdout) && !rc)
-		return cli_fail(CLI_FILE, "cannot write the output: %s", strerror(errno));
+	/* A line that was lost earlier is not seen by this fflush(). */
+	if (!why && ferror(stdout))
+		why = "a part of it is lost";
+	if (why && !rc)
+		return cli_fail(CLI_FILE, "cannot write the output: %s", why);
 	return rc;
 }

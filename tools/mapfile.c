@@ -38,6 +38,7 @@ static int create_file(struct mapfile *map, const struct mapfile_wish *wish)
 static int check_existing(struct mapfile *map, const struct mapfile_wish *wish)
 {
 	struct stat st;
+	int rc;
 
 	if (fstat(map->fd, &st))
 		return cli_fail(CLI_FILE, "%s: %s", wish->path, strerror(errno));
@@ -53,7 +54,9 @@ static int check_existing(struct mapfile *map, const struct mapfile_wish *wish)
 				cli_show_size(wish->size).text);
 	map->size = wish->size ? wish->size : (uint64_t)st.st_size;
 	/* A hole would be filled by a remote write, when it is too late to say "disk full". */
-	return newfile_reserve(map->fd, wish->path, map->size);
+	rc = newfile_reserve(map->fd, wish->path, map->size);
+	/* Flushed bytes are worth nothing in a file whose name or size a crash takes away. */
+	return rc ? rc : newfile_settle(map->fd, wish->path);
 }
 
 static int open_existing(struct mapfile *map, const struct mapfile_wish *wish)

@@ -135,6 +135,14 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
+int newfile_settle(int fd, const char *path)
+{
+	/* A folder that may be passed through but not read cannot be synced; its owner did. */
+	if (fsync(fd) || (sync_folder(path) && errno != EACCES))
+		return cli_fail(CLI_FILE, "cannot put %s on the disk: %s", path, strerror(errno));
+	return CLI_OK;
+}
+
 int newfile_commit(struct newfile *nf, bool replace)
 {
 	if (fsync(nf->fd) || give_name(nf, replace) || sync_folder(nf->path))

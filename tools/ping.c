@@ -203,6 +203,16 @@ static int run_all(struct ping *p)
 	return rc;
 }
 
+/* Once the server has said how large an operation may be. */
+static int make_buffer(struct ping *p)
+{
+	p->buf = aligned_alloc(4096, (p->opts->size + 4095) / 4096 * 4096);
+	if (!p->buf)
+		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", p->opts->size);
+	memset(p->buf, 0x5a, p->opts->size);
+	return session_register(&p->s, p->buf, p->opts->size, &p->mr);
+}
+
 static int connect_and_run(struct ping *p)
 {
 	int rc = session_open(&p->s, &p->opts->wish);
@@ -215,11 +225,12 @@ static int connect_and_run(struct ping *p)
 			      "page of %s",
 			      p->opts->size, cli_show_size(p->s.region.size).text);
 	if (!rc)
-		rc = session_register(&p->s, p->buf, p->opts->size, &p->mr);
+		rc = make_buffer(p);
 	if (!rc)
 		rc = run_all(p);
 	rpma_mr_dereg(&p->mr);
 	session_close(&p->s);
+	free(p->buf);
 	return rc;
 }
 
@@ -283,11 +294,5 @@ int cmd_ping(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
 	liblog_init(opts.verbose);
-	ping.buf = aligned_alloc(4096, (opts.size + 4095) / 4096 * 4096);
-	if (!ping.buf)
-		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", opts.size);
-	memset(ping.buf, 0x5a, opts.size);
-	rc = connect_and_run(&ping);
-	free(ping.buf);
-	return rc;
+	return connect_and_run(&ping);
 }

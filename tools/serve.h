@@ -14,6 +14,8 @@
 #include "mapfile.h"
 
 #define SERVE_SCRATCH (1u << 20)
+/* Refused clients that are being told why; those beyond are rejected without a word. */
+#define SERVE_REFUSED_MAX 64
 
 struct serve_opts {
 	struct mapfile_wish file;
@@ -41,7 +43,7 @@ struct serve {
 	uint8_t pcfg[HELLO_DESC_MAX];
 	uint8_t pcfg_len;
 	int epoll_fd;
-	unsigned clients;
+	unsigned clients, refused; /* served; being told why not */
 	uint64_t next_id;
 	struct serve_client *first;
 };

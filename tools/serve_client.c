@@ -59,6 +59,12 @@ static size_t make_reply(const struct serve *s, enum hello_status status,
 	return hello_reply_encode(&reply, buf);
 }
 
+/* A refused client takes no place away from those that are served. */
+static unsigned *count_of(struct serve *s, bool refused)
+{
+	return refused ? &s->refused : &s->clients;
+}
+
 static void forget(struct serve *s, struct serve_client *client)
 {
 	struct serve_client **at = &s->first;
@@ -66,7 +72,7 @@ static void forget(struct serve *s, struct serve_client *client)
 	while (*at != client)
 		at = &(*at)->next;
 	*at = client->next;
-	s->clients--;
+	(*count_of(s, client->refused))--;
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, client->event_fd, NULL);
 	rpma_conn_disconnect(client->conn);
 	rpma_conn_delete(&client->conn);
@@ -93,7 +99,7 @@ static void adopt(struct serve *s, struct rpma_conn *conn, bool refused)
 	*client = (struct serve_client){
 		.next = s->first, .conn = conn, .id = s->next_id, .refused = refused};
 	s->first = client;
-	s->clients++;
+	(*count_of(s, refused))++;
 	if (watch(s, client))
 		forget(s, client);
 }
@@ -112,6 +118,10 @@ static void accept_request(struct serve *s, struct rpma_conn_req *req)
 	status = judge(s, &theirs, &hello);
 	if (status != HELLO_OK)
 		log_refusal(status, s->next_id, &hello);
+	if (status != HELLO_OK && s->refused >= SERVE_REFUSED_MAX) {
+		rpma_conn_req_delete(&req);
+		return;
+	}
 	ours.len = (uint8_t)make_reply(s, status, &hello, buf);
 	rc = rpma_conn_req_connect(&req, &ours, &conn);
 	if (rc)

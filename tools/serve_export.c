@@ -27,7 +27,8 @@ static int export_one(struct serve *s, enum hello_access access, const struct ma
 	return CLI_OK;
 }
 
-/* Tells clients whose library flushes by reading back that this is enough here. */
+/* Tells clients whose library flushes by reading back that this is enough here: the software
+ * RNIC writes back before it answers a read. */
 static int describe_peer(struct serve *s, bool persists)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -55,11 +56,10 @@ static int check_durability(const struct serve *s, bool persists)
 				"%s is on a file system in volatile memory, nothing there survives "
 				"a restart; --allow-volatile serves it nevertheless",
 				s->opts->file.path);
-	return cli_fail(
-		CLI_FILE,
-		"this RDMA device can persist memory on a DAX file system only, and %s is "
-		"an ordinary file; RPMA_PROVIDER=softrnic can, --allow-volatile does without",
-		s->opts->file.path);
+	return cli_fail(CLI_FILE,
+			"nobody writes back what this RDMA device puts into %s; "
+			"RPMA_PROVIDER=softrnic does, --allow-volatile serves it nevertheless",
+			s->opts->file.path);
 }
 
 int serve_export_all(struct serve *s, struct ibv_context *context)

@@ -44,11 +44,17 @@ void log_set_from_env(const char *var)
 {
 	const char *want = getenv(var);
 
-	if (!want)
+	if (!want || !*want)
 		return;
 	for (unsigned i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
-		if (strcasecmp(want, level_names[i]) == 0)
+		if (strcasecmp(want, level_names[i]) == 0) {
 			log_set(stderr_sink, (enum log_level)i);
+			return;
+		}
+	/* Whoever sets it wants to read something; silence would hide the misspelling. */
+	log_set(stderr_sink, LOG_LVL_WARNING);
+	LOG_WARNING("%s=%s: no such level; there are error, warning, notice, info and debug", var,
+		    want);
 }
 
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,

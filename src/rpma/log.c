@@ -27,9 +27,15 @@ static void sink(enum log_level level, const char *file, int line, const char *f
 	function((enum rpma_log_level)level, file, line, func, "%s\n", text);
 }
 
+/* Again if another thread set it meanwhile, which may have been overtaken by this one. */
 static void apply_main_threshold(void)
 {
-	log_set(sink, (enum log_level)atomic_load(&thresholds[RPMA_LOG_THRESHOLD]));
+	enum rpma_log_level level;
+
+	do {
+		level = atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
+		log_set(sink, (enum log_level)level);
+	} while (level != atomic_load(&thresholds[RPMA_LOG_THRESHOLD]));
 }
 
 __attribute__((constructor)) static void log_start(void)

@@ -149,10 +149,23 @@ static void garbage_instead_of_a_request_is_no_request(void **state)
 	duo_close(&d);
 }
 
+static void impossible_port_is_refused(void **state)
+{
+	struct duo d = {0};
+	struct rpma_conn_req *req = NULL;
+
+	duo_listen(&d, NULL);
+	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", "65536", NULL, &req),
+			 RPMA_E_PROVIDER);
+	assert_null(req);
+	duo_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closed_port_rejects),
+		cmocka_unit_test(impossible_port_is_refused),
 		cmocka_unit_test(silent_listener_is_unreachable),
 		cmocka_unit_test(endpoint_that_takes_no_request_is_unreachable),
 		cmocka_unit_test(accepting_a_client_that_gave_up_fails_or_closes),

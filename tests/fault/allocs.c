@@ -25,6 +25,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct block block[BLOCKS_MAX];
 	unsigned int count, made, mark;
+	enum alloc_kind kind;
 	unsigned int left; /* 0: none fails */
 	bool for_good, failed;
 	const void *failed_at;
@@ -46,12 +47,12 @@ int __real_munmap(void *addr, size_t len);
 int __wrap_munmap(void *addr, size_t len);
 #pragma GCC visibility pop
 
-static bool must_fail(const void *caller)
+bool alloc_must_fail(enum alloc_kind kind, const void *caller)
 {
 	bool fails = false;
 
 	pthread_mutex_lock(&all.lock);
-	if (all.left) {
+	if (all.left && all.kind == kind) {
 		fails = --all.left == 0;
 		if (fails && all.for_good)
 			all.left = 1;
@@ -61,6 +62,13 @@ static bool must_fail(const void *caller)
 		all.failed_at = caller;
 	}
 	pthread_mutex_unlock(&all.lock);
+	return fails;
+}
+
+static bool must_fail(const void *caller)
+{
+	bool fails = alloc_must_fail(ALLOC_MEMORY, caller);
+
 	if (fails)
 		errno = ENOMEM;
 	return fails;
@@ -141,9 +149,10 @@ int __wrap_munmap(void *addr, size_t len)
 	return __real_munmap(addr, len);
 }
 
-void allocs_arm(unsigned int nth, bool for_good)
+void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	pthread_mutex_lock(&all.lock);
+	all.kind = kind;
 	all.left = nth;
 	all.for_good = for_good;
 	all.failed = false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocs.h -- every allocation of our code, counted, known while it lives, and failed on demand.
+ * allocs.h -- what our code gets from the system, failed on demand: memory, which is also counted
+ * and known while it lives; descriptors and threads.
  *
- * The linker sends calls of malloc and its kind through here, from librpma's rooms and from the
- * software RNIC, in whatever thread; what libc and cmocka allocate for themselves is left alone.
+ * The linker sends calls of malloc, socket and their kind through here, from librpma's rooms and
+ * from the software RNIC, in whatever thread; what libc and cmocka do for themselves is left alone.
  */
 #ifndef FAULT_ALLOCS_H
 #define FAULT_ALLOCS_H
@@ -11,8 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The nth allocation from now on (1: the next) fails; with for_good also all that follow. */
-void allocs_arm(unsigned int nth, bool for_good);
+enum alloc_kind { ALLOC_MEMORY, ALLOC_DESCRIPTOR };
+
+/* The nth of that kind from now on (1: the next) fails; with for_good also all that follow. */
+void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good);
 void allocs_disarm(void);
 /* Has one failed since it was armed? */
 bool allocs_failed(void);
@@ -24,5 +27,8 @@ unsigned int allocs_live(size_t size);
 /* To stderr: those that were made after a call of allocs_mark(). */
 void allocs_mark(void);
 void allocs_print_since_mark(void);
+
+/* For those that stand between: counts it, and tells if this one must fail. */
+bool alloc_must_fail(enum alloc_kind kind, const void *caller);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "fault/allocs.h"
 #include "lib/unit.h"
 
 static struct {
@@ -13,12 +12,12 @@ static struct {
 	const char *failed; /* the function that was just made again */
 } now;
 
-void memory_judge_start(unsigned int nth, bool for_good)
+void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	now.nth = nth;
 	now.for_good = for_good;
 	now.failed = NULL;
-	allocs_arm(nth, for_good);
+	allocs_arm(kind, nth, for_good);
 }
 
 /* The others may fail again because the connection broke. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory_judge.h -- what librpma may say when memory is short. */
+/* memory_judge.h -- what librpma may say when memory or descriptors are short. */
 #ifndef FAULT_MEMORY_JUDGE_H
 #define FAULT_MEMORY_JUDGE_H
 
+#include "fault/allocs.h"
 #include "fault/life.h"
 
 extern const struct life_judge memory_judge;
 
-/* The nth allocation will fail (0: none), and all that follow if for_good. */
-void memory_judge_start(unsigned int nth, bool for_good);
+/* The nth of that kind will fail (0: none), and all that follow if for_good. */
+void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good);
 
 #endif

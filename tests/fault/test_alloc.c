@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_alloc.c -- each allocation that a life of librpma over the software RNIC makes fails once,
- * then each and all that follow, in whatever thread. A function succeeds or says NOMEM or PROVIDER,
- * nobody waits for ever, nothing stays behind, and the next life is as if nothing had been.
+ * then each and all that follow, in whatever thread; and so with descriptors. A function succeeds
+ * or says NOMEM or PROVIDER, nobody waits for ever, nothing stays behind, and the next life is as
+ * if nothing had been.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -17,7 +18,13 @@
 #include "lib/unit.h"
 #include "softrnic/rnic/qp.h"
 
-enum { ALLOCS_MAX = 1000, BUFFERS_KEPT = 8, LIFE_LIMIT_S = 60 };
+enum {
+	ALLOCS_MAX = 1000,
+	ALLOCS_MIN = 120,
+	DESCRIPTORS_MIN = 30,
+	BUFFERS_KEPT = 8,
+	LIFE_LIMIT_S = 60
+};
 
 static unsigned int idle_fds, idle_blocks;
 
@@ -66,34 +73,47 @@ static bool live(void)
 	return complete;
 }
 
-static void fail_each(bool for_good)
+/* Fewer than at_least would mean that a life stopped early. */
+static void fail_each(enum alloc_kind kind, bool for_good, unsigned int at_least)
 {
 	bool failed = true;
+	unsigned int nth;
 
-	for (unsigned int nth = 1; failed; nth++) {
+	for (nth = 1; failed; nth++) {
 		bool complete;
 
 		assert_in_range(nth, 1, ALLOCS_MAX);
-		memory_judge_start(nth, for_good);
+		memory_judge_start(kind, nth, for_good);
 		complete = live();
 		failed = allocs_failed();
 		allocs_disarm();
 		assert_true(complete || failed);
 		expect_idle(nth);
-		memory_judge_start(0, false);
+		memory_judge_start(ALLOC_MEMORY, 0, false);
 		assert_true(live());
 		expect_idle(nth);
 	}
+	assert_in_range(nth, at_least, ALLOCS_MAX);
 }
 
 static void each_allocation_may_fail(void **state)
 {
-	fail_each(false);
+	fail_each(ALLOC_MEMORY, false, ALLOCS_MIN);
 }
 
 static void memory_may_run_out_at_any_time(void **state)
 {
-	fail_each(true);
+	fail_each(ALLOC_MEMORY, true, ALLOCS_MIN);
+}
+
+static void each_descriptor_may_be_refused(void **state)
+{
+	fail_each(ALLOC_DESCRIPTOR, false, DESCRIPTORS_MIN);
+}
+
+static void descriptors_may_run_out_at_any_time(void **state)
+{
+	fail_each(ALLOC_DESCRIPTOR, true, DESCRIPTORS_MIN);
 }
 
 static void too_long(int sig)
@@ -110,7 +130,7 @@ static int setup(void **state)
 {
 	signal(SIGALRM, too_long);
 	life_setup();
-	memory_judge_start(0, false);
+	memory_judge_start(ALLOC_MEMORY, 0, false);
 	for (int i = 0; i < 3; i++) {
 		live();
 		usleep(50000);
@@ -133,6 +153,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_allocation_may_fail),
 		cmocka_unit_test(memory_may_run_out_at_any_time),
+		cmocka_unit_test(each_descriptor_may_be_refused),
+		cmocka_unit_test(descriptors_may_run_out_at_any_time),
 	};
 
 	setenv("RPMA_PROVIDER", "softrnic", 1);

@@ -9,11 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fault/allocs.h"
 #include "fault/life.h"
 #include "fault/memory_judge.h"
 
 enum { ALLOCS_MAX = 1000, LIFE_LIMIT_S = 60, ALL_FINE = 0, NONE_FAILED = 3 };
+
+/* By default TSan makes each process wait a second before it ends; here are hundreds. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "atexit_sleep_ms=0";
+}
 
 static _Noreturn void too_long(int sig)
 {
@@ -22,18 +28,18 @@ static _Noreturn void too_long(int sig)
 	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0);
 }
 
-static int live_twice(unsigned int nth, bool for_good)
+static int live_twice(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	bool complete, failed;
 
 	signal(SIGALRM, too_long);
 	alarm(LIFE_LIMIT_S);
-	memory_judge_start(nth, for_good);
+	memory_judge_start(kind, nth, for_good);
 	complete = life_run(&memory_judge);
 	failed = allocs_failed();
 	if (!failed)
 		return complete ? NONE_FAILED : 1;
-	memory_judge_start(0, false);
+	memory_judge_start(kind, 0, false);
 	if (life_run(&memory_judge))
 		return ALL_FINE;
 	fprintf(stderr, "the second life failed\n");
@@ -41,13 +47,13 @@ static int live_twice(unsigned int nth, bool for_good)
 }
 
 /* The exit status of a process that lives twice. */
-static int live_twice_elsewhere(unsigned int nth, bool for_good)
+static int live_twice_elsewhere(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0)
-		exit(live_twice(nth, for_good));
+		exit(live_twice(kind, nth, for_good));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
 		perror("fork");
 		return 1;
@@ -55,15 +61,16 @@ static int live_twice_elsewhere(unsigned int nth, bool for_good)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static bool fail_each(bool for_good)
+static bool fail_each(enum alloc_kind kind, bool for_good)
 {
 	for (unsigned int nth = 1; nth < ALLOCS_MAX; nth++) {
-		int status = live_twice_elsewhere(nth, for_good);
+		int status = live_twice_elsewhere(kind, nth, for_good);
 
 		if (status == NONE_FAILED)
 			return nth > 1;
 		if (status != ALL_FINE) {
-			fprintf(stderr, "status %d when allocation %u%s failed\n", status, nth,
+			fprintf(stderr, "status %d when %s %u%s failed\n", status,
+				kind == ALLOC_MEMORY ? "allocation" : "descriptor", nth,
 				for_good ? " and all that follow" : "");
 			return false;
 		}
@@ -78,7 +85,8 @@ int main(void)
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 	life_setup();
-	fine = fail_each(false) && fail_each(true);
+	fine = fail_each(ALLOC_MEMORY, false) && fail_each(ALLOC_MEMORY, true) &&
+	       fail_each(ALLOC_DESCRIPTOR, false) && fail_each(ALLOC_DESCRIPTOR, true);
 	life_teardown();
 	return !fine;
 }

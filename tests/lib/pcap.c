@@ -12,11 +12,11 @@
 #define ETHERNET   1u
 #define FILE_HDR   24
 #define RECORD_HDR 16
-#define IPV4	   0x0800
-#define TCP	   6
-#define TCP_FIN	   0x01
-#define TCP_SYN	   0x02
-#define TCP_ACK	   0x10
+#define IPV4       0x0800
+#define TCP        6
+#define TCP_FIN    0x01
+#define TCP_SYN    0x02
+#define TCP_ACK    0x10
 #define STREAM_MAX (16u << 20)
 
 struct segment {

@@ -22,16 +22,17 @@ enum cm_role { CM_INITIATOR, CM_RESPONDER };
 
 /* States and what they wait for; cm_state_str() names them. */
 #define CM_STATES(X)                                                                               \
-	X(IDLE)       /* no LLP yet */                                                             \
-	X(DIALING)    /* initiator: TCP is connecting */                                           \
-	X(REQ_SENT)   /* initiator: waiting for the MPA reply */                                   \
-	X(REQ_WAIT)   /* responder: waiting for the MPA request */                                 \
-	X(REQ_RCVD)   /* responder: the user has to accept or reject */                            \
-	X(REP_SENT)   /* responder: the reply is on its way out, or a RTR is awaited */            \
-	X(LIVE)       /* full operation */                                                         \
-	X(DRAINING)   /* disconnect: posted work still goes out */                                 \
-	X(CLOSING)    /* our FIN is out (or a reject/Terminate is being sent); waiting for the peer's */ \
-	X(CLOSED)     /* nothing more will come */
+	X(IDLE)     /* no LLP yet */                                                               \
+	X(DIALING)  /* initiator: TCP is connecting */                                             \
+	X(REQ_SENT) /* initiator: waiting for the MPA reply */                                     \
+	X(REQ_WAIT) /* responder: waiting for the MPA request */                                   \
+	X(REQ_RCVD) /* responder: the user has to accept or reject */                              \
+	X(REP_SENT) /* responder: the reply is on its way out, or a RTR is awaited */              \
+	X(LIVE)     /* full operation */                                                           \
+	X(DRAINING) /* disconnect: posted work still goes out */                                   \
+	X(CLOSING) /* our FIN is out (or a reject/Terminate is being sent); waiting for the peer's \
+		    */                                                                             \
+	X(CLOSED)  /* nothing more will come */
 enum cm_state {
 #define X(name) CM_##name,
 	CM_STATES(X)
@@ -41,30 +42,32 @@ enum cm_state {
 enum cm_stream_event {
 	CM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	CM_EV_ESTABLISHED,
-	CM_EV_REJECTED,        /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up: -ECONNRESET */
-	CM_EV_UNREACHABLE,     /* no answer in time; status: -ETIMEDOUT */
-	CM_EV_CONNECT_ERROR,   /* anything else before ESTABLISHED; status: -errno */
-	CM_EV_DISCONNECTED,    /* once, after ESTABLISHED; or, disconnected right after accept, without it */
-	CM_EV_REDIAL,          /* initiator: close the LLP, dial again; a stricter peer (D3) */
-	CM_EV_DEAD,            /* responder: gone before the user saw a request */
+	CM_EV_REJECTED,      /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up:
+				-ECONNRESET */
+	CM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
+	CM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
+	CM_EV_DISCONNECTED, /* once, after ESTABLISHED; or, disconnected right after accept, without
+			       it */
+	CM_EV_REDIAL,       /* initiator: close the LLP, dial again; a stricter peer (D3) */
+	CM_EV_DEAD,         /* responder: gone before the user saw a request */
 };
 
 struct cm_params {
-	uint16_t ird, ord;      /* responder_resources, initiator_depth */
+	uint16_t ird, ord; /* responder_resources, initiator_depth */
 	uint8_t pdata_len;
 	uint8_t pdata[CM_PDATA_MAX];
 };
 
 struct cm_config {
 	enum cm_role role;
-	bool crc;               /* we wish CRC */
-	bool offer_consent;     /* offer and accept our extensions */
-	bool user_flushes;      /* our user issues native flushes */
-	bool p2p;               /* initiator: ask for the peer-to-peer model at once */
-	uint8_t revision;       /* initiator: first revision to try, 2 or 1 */
-	uint64_t connect_ns;    /* initiator: dial plus start-up, in all */
-	uint64_t request_ns;    /* responder: until the request is complete */
-	uint64_t drain_ns;      /* disconnect: until the LLP is cut */
+	bool crc;            /* we wish CRC */
+	bool offer_consent;  /* offer and accept our extensions */
+	bool user_flushes;   /* our user issues native flushes */
+	bool p2p;            /* initiator: ask for the peer-to-peer model at once */
+	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
+	uint64_t connect_ns; /* initiator: dial plus start-up, in all */
+	uint64_t request_ns; /* responder: until the request is complete */
+	uint64_t drain_ns;   /* disconnect: until the LLP is cut */
 	void (*event)(void *owner, enum cm_stream_event event, int status);
 	void *owner;
 };
@@ -78,7 +81,8 @@ const char *cm_state_str(enum cm_state state);
 /* The QP that gets the stream; set before connect or accept. NULL detaches it, which ends a stream
  * in operation (DISCONNECTED, if that was not said yet). */
 void cm_stream_set_qp(struct cm_stream *s, struct qp *qp);
-/* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view. */
+/* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view.
+ */
 const struct cm_params *cm_stream_remote(const struct cm_stream *s);
 /* What was agreed; valid from LIVE on. */
 const struct qp_stream *cm_stream_agreed(const struct cm_stream *s);
@@ -88,8 +92,10 @@ const struct qp_stream *cm_stream_agreed(const struct cm_stream *s);
  * peer went away before its request was answered, accept gives -ECONNRESET and reject 0.
  * Whoever drops a request must reject it: a peer that is hung up on instead dials again.
  */
-int cm_stream_connect(struct cm_stream *s, const struct cm_params *params, uint64_t now); /* -> DIALING */
-int cm_stream_accept(struct cm_stream *s, const struct cm_params *params, uint32_t mss, uint64_t now);
+int cm_stream_connect(struct cm_stream *s, const struct cm_params *params,
+		      uint64_t now); /* -> DIALING */
+int cm_stream_accept(struct cm_stream *s, const struct cm_params *params, uint32_t mss,
+		     uint64_t now);
 int cm_stream_reject(struct cm_stream *s, const void *pdata, uint8_t len, uint64_t now);
 int cm_stream_disconnect(struct cm_stream *s, uint64_t now);
 void cm_stream_abort(struct cm_stream *s); /* at once; no event */
@@ -119,7 +125,7 @@ uint64_t cm_deadline(const struct cm_stream *s); /* CLOCK_NEVER if none */
 void cm_on_time(struct cm_stream *s, uint64_t now);
 
 /* What the owner of the socket must do when nothing is left to send. */
-bool cm_wants_fin(const struct cm_stream *s);   /* shutdown(SHUT_WR) once */
+bool cm_wants_fin(const struct cm_stream *s); /* shutdown(SHUT_WR) once */
 void cm_fin_done(struct cm_stream *s, uint64_t now);
 bool cm_wants_close(const struct cm_stream *s); /* close the socket now */
 

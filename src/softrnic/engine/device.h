@@ -39,6 +39,7 @@ struct vcq {
 
 struct vsrq {
 	struct srq srq;
+	unsigned generation;
 	atomic_uint users; /* QPs on it */
 };
 

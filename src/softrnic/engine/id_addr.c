@@ -105,6 +105,15 @@ static int rai_hint_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo
 	return 0;
 }
 
+/* getaddrinfo(3) takes the lower 16 bits of any number. */
+static bool port_is_impossible(const char *service)
+{
+	char *end;
+	long port = strtol(service, &end, 10);
+
+	return end != service && !*end && (port < 0 || port > UINT16_MAX);
+}
+
 int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 			 struct rdma_addrinfo **res)
 {
@@ -112,7 +121,7 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
 	struct rdma_addrinfo *rai;
 
-	if (!node && !service)
+	if ((!node && !service) || (service && port_is_impossible(service)))
 		return id_errno(EINVAL);
 	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
 		       (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);

@@ -194,7 +194,11 @@ void id_destroy_qp(struct cmid *id)
 {
 	struct conn *c = id->conn;
 	struct qp *qp = c->qp;
-	struct ibv_qp *ibv = qp_ibv(qp), used = *ibv;
+	struct ibv_qp *ibv = qp_ibv(qp);
+	struct ibv_qp used = {.pd = ibv->pd,
+			      .send_cq = ibv->send_cq,
+			      .recv_cq = ibv->recv_cq,
+			      .srq = ibv->srq}; /* outlives it */
 
 	if (id_is_removed(id)) { /* locks inside may be held by threads that are not here */
 		qp_count_users(ibv, -1);

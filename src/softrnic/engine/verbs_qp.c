@@ -136,6 +136,8 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	if (max < n)
 		n = max;
 	*names = counter_names;
+	if (conn_is_removed(c))
+		return 0;
 	conn_enter(c);
 	memcpy(values, qp_counters(qp_of(ibv)), (size_t)n * sizeof(*values));
 	conn_leave(c);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "softrnic/engine/device.h"
+#include "softrnic/engine/engine.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
@@ -40,6 +41,7 @@ struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr 
 	v->srq.ibv.pd = pd;
 	v->srq.ibv.srq_context = init->srq_context;
 	v->srq.limit_reached = vsrq_limit;
+	v->generation = engine_generation();
 	atomic_fetch_add(&container_of(pd, struct vpd, ibv)->users, 1);
 	return &v->srq.ibv;
 }
@@ -85,5 +87,11 @@ int softrnic_destroy_srq(struct ibv_srq *ibv)
 
 int verbs_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	return srq_post(&vsrq_of(ibv)->srq, wr, bad);
+	struct vsrq *v = vsrq_of(ibv);
+
+	if (v->generation != engine_generation()) {
+		*bad = wr;
+		return ENODEV;
+	}
+	return srq_post(&v->srq, wr, bad);
 }

@@ -86,7 +86,10 @@ int file_get(const struct vma *vma, struct file **out, char fs[32])
 	pthread_mutex_unlock(&lock);
 	if (!f) {
 		/* Outside of the lock: a network file system may take its time. */
-		medium_find(vma, &m);
+		int ret = medium_find(vma, &m);
+
+		if (ret)
+			return ret;
 		if (m.cls == PERSIST_VOLATILE) {
 			memcpy(fs, m.fs, sizeof(m.fs));
 			*out = NULL;

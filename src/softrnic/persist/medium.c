@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/persist/medium.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "softrnic/persist/reopen.h"
 
 static const struct {
 	unsigned long magic;
@@ -121,32 +123,20 @@ static void judge_device(const struct stat *st, struct medium *m)
 	}
 }
 
-/* btrfs shows a device of its own for each subvolume, and so does overlayfs in some set-ups. */
-static bool is_same_file(const struct vma *vma, const struct stat *st, unsigned long magic)
+/* Is it only now that we cannot know? */
+static bool is_shortage(int err)
 {
-	if (st->st_ino != vma->ino)
-		return false;
-	return st->st_dev == vma->dev || magic == BTRFS_SUPER_MAGIC ||
-	       magic == OVERLAYFS_SUPER_MAGIC;
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-/*
- * O_PATH needs no permission on the file, and unlike any other descriptor its closing
- * does not drop the POSIX locks that the application holds on the file.
- */
-static bool judge_by_path(const struct vma *vma, struct medium *m)
+static int judge_by_path(const struct vma *vma, struct medium *m)
 {
-	int fd = vma->path[0] == '/' ? open(vma->path, O_PATH | O_CLOEXEC) : -1;
 	struct statfs fs;
 	struct stat st;
+	int fd = reopen_by_path(vma, &st, &fs);
 
 	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0 ||
-	    !is_same_file(vma, &st, (unsigned long)fs.f_type)) {
-		close(fd);
-		return false;
-	}
+		return fd;
 	if (S_ISREG(st.st_mode))
 		judge_regular(vma, (unsigned long)fs.f_type, m);
 	else
@@ -155,7 +145,7 @@ static bool judge_by_path(const struct vma *vma, struct medium *m)
 		m->fd = fd;
 	else
 		close(fd);
-	return true;
+	return 0;
 }
 
 /* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
@@ -168,29 +158,36 @@ static bool mountinfo_line_is(const char *line, dev_t dev, char name[32])
 	       makedev(major_nr, minor_nr) == dev && sscanf(dash, " - %31s", name) == 1;
 }
 
-static bool mounted_fs_name(dev_t dev, char name[32])
+/* 0 or -errno; -ENOENT: nothing that is mounted has that device. */
+static int mounted_fs_name(dev_t dev, char name[32])
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	bool found = false;
 	char *line = NULL;
 	size_t size = 0;
+	int ret = -ENOENT;
 
 	if (!mounts)
-		return false;
-	while (!found && getline(&line, &size, mounts) > 0)
-		found = mountinfo_line_is(line, dev, name);
+		return -errno;
+	while (ret && getline(&line, &size, mounts) > 0)
+		if (mountinfo_line_is(line, dev, name))
+			ret = 0;
+	if (ret && !feof(mounts))
+		ret = -errno;
 	free(line);
 	fclose(mounts);
-	return found;
+	return ret;
 }
 
 /* Unlinked, renamed over, or seen from another mount namespace: only its device is known. */
-static void judge_by_device(const struct vma *vma, struct medium *m)
+static int judge_by_device(const struct vma *vma, struct medium *m)
 {
 	char name[32];
+	int ret = mounted_fs_name(vma->dev, name);
 
+	if (is_shortage(ret))
+		return ret;
 	m->sized = true;
-	if (mounted_fs_name(vma->dev, name)) {
+	if (!ret) {
 		judge_by_name(name, m);
 	} else if (major(vma->dev)) {
 		m->cls = PERSIST_FILE;
@@ -201,11 +198,16 @@ static void judge_by_device(const struct vma *vma, struct medium *m)
 		be_volatile(m, "no mounted file system");
 	}
 	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+	if (m->cls == PERSIST_FILE)
+		m->fd = reopen_without_path(vma);
+	return 0;
 }
 
-void medium_find(const struct vma *vma, struct medium *m)
+int medium_find(const struct vma *vma, struct medium *m)
 {
+	int ret;
+
 	*m = (struct medium){.cls = PERSIST_VOLATILE, .fd = -1};
-	if (!judge_by_path(vma, m))
-		judge_by_device(vma, m);
+	ret = judge_by_path(vma, m);
+	return !ret || is_shortage(ret) ? ret : judge_by_device(vma, m);
 }

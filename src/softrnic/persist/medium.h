@@ -14,14 +14,15 @@ struct medium {
 	enum persist_class cls;
 	bool may_dax; /* the file system's block device is capable of DAX */
 	bool sized;   /* a regular file, which has an end */
-	int fd;       /* O_PATH of a sized file, owned by the caller; -1: it has no path any more */
-	char fs[32];  /* the file system's name, or a word for what there is instead of one */
+	int fd; /* O_PATH of a sized file, owned by the caller; -1: nothing leads to it any more */
+	char fs[32]; /* the file system's name, or a word for what there is instead of one */
 };
 
 /*
- * vma: a shared mapping of a file. When in doubt the answer is the weakest class. Never
- * fails: without a descriptor or memory to spare it knows less.
+ * vma: a shared mapping of a file. When in doubt the answer is the weakest class; but a shortage
+ * of descriptors or memory is no such doubt, for a volatile region does not keep what it is told
+ * to: -EMFILE, -ENFILE or -ENOMEM.
  */
-void medium_find(const struct vma *vma, struct medium *m);
+int medium_find(const struct vma *vma, struct medium *m);
 
 #endif

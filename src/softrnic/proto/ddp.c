@@ -6,7 +6,7 @@
 #define CTRL_TAGGED  0x80
 #define CTRL_LAST    0x40
 #define CTRL_VERSION 0x03
-#define CUT	     8u /* the word that must not be split */
+#define CUT          8u /* the word that must not be split */
 
 void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
 {

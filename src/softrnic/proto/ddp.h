@@ -9,11 +9,11 @@
 
 #include "base/cursor.h"
 
-#define DDP_VERSION	 1
-#define DDP_TAGGED_HDR	 14
+#define DDP_VERSION      1
+#define DDP_TAGGED_HDR   14
 #define DDP_UNTAGGED_HDR 18
-#define DDP_HDR_MAX	 18
-#define DDP_FIRST_MSN	 1u /* on every queue; wraps (RFC 5041 s4.3) */
+#define DDP_HDR_MAX      18
+#define DDP_FIRST_MSN    1u /* on every queue; wraps (RFC 5041 s4.3) */
 
 /* Queue numbers. 0..2: RFC 5040 s5.1, 3: RFC 7306 s7; DDP_QN_ENGINE is ours, between consenting
  * peers. Each has its own MSN space in each direction. */
@@ -25,7 +25,7 @@ struct ddp_hdr {
 	bool tagged;
 	bool last;
 	uint8_t version;
-	uint8_t ulp;	   /* RDMAP control byte */
+	uint8_t ulp;       /* RDMAP control byte */
 	uint32_t ulp_word; /* STag to invalidate, or 0 */
 	uint32_t stag;
 	uint64_t to;

@@ -8,12 +8,12 @@
 #include "base/cursor.h"
 #include "softrnic/proto/mpa_marker.h"
 
-#define KEY_LEN	  16
-#define PD_AT	  18 /* offset of PD_Length */
-#define FLAG_M	  0x80
-#define FLAG_C	  0x40
-#define FLAG_R	  0x20
-#define FLAG_S	  0x10
+#define KEY_LEN   16
+#define PD_AT     18 /* offset of PD_Length */
+#define FLAG_M    0x80
+#define FLAG_C    0x40
+#define FLAG_R    0x20
+#define FLAG_S    0x10
 #define BLOCK_HI  0x8000 /* A beside the IRD, C beside the ORD */
 #define BLOCK_LO  0x4000 /* B beside the IRD, D beside the ORD */
 #define BLOCK_NUM 0x3fff

@@ -14,14 +14,14 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define MPA_START_HDR	 20  /* key, flags, revision, PD_Length */
+#define MPA_START_HDR    20  /* key, flags, revision, PD_Length */
 #define MPA_ENHANCED_LEN 4   /* IRD/ORD block at the start of the private data (RFC 6581 s7) */
-#define MPA_PD_MAX	 512 /* PD_Length's limit; the enhanced block counts */
-#define MPA_START_MAX	 (MPA_START_HDR + MPA_PD_MAX)
-#define MPA_REVISION_1	 1
-#define MPA_REVISION_2	 2
-#define MPA_DEPTH_MAX	 0x3ffe
-#define MPA_DEPTH_ULP	 0x3fff /* IRD or ORD is left to the ULP (RFC 6581 s7) */
+#define MPA_PD_MAX       512 /* PD_Length's limit; the enhanced block counts */
+#define MPA_START_MAX    (MPA_START_HDR + MPA_PD_MAX)
+#define MPA_REVISION_1   1
+#define MPA_REVISION_2   2
+#define MPA_DEPTH_MAX    0x3ffe
+#define MPA_DEPTH_ULP    0x3fff /* IRD or ORD is left to the ULP (RFC 6581 s7) */
 
 #define MPA_LENGTH_LEN 2 /* the ULPDU_Length field */
 #define MPA_CRC_LEN    4
@@ -41,10 +41,10 @@ struct mpa_start {
 	bool enhanced; /* S; revision 2 on */
 	uint8_t revision;
 	uint16_t pd_len;   /* the ULP's private data, without the enhanced block */
-	bool p2p;	   /* A */
-	bool rtr_send;	   /* B */
-	bool rtr_write;	   /* C */
-	bool rtr_read;	   /* D */
+	bool p2p;          /* A */
+	bool rtr_send;     /* B */
+	bool rtr_write;    /* C */
+	bool rtr_read;     /* D */
 	uint16_t ird, ord; /* 14 bits each, from the sender's view */
 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define MPA_MARKER_LEN	  4
+#define MPA_MARKER_LEN    4
 #define MPA_MARKER_PERIOD 512
 
 /* Markers in and directly before an FPDU of fpdu_len bytes (without them) that starts at stream

@@ -24,7 +24,7 @@ static const struct {
 /* For two error types any code is legal: RDMAP's local one has none, DDP's LLP one is the LLP's. */
 #define ERROR_TYPE(error) ((error) >> 8)
 #define TYPE_RDMAP_LOCAL  ERROR_TYPE(TERM_RDMAP_LOCAL_CATASTROPHIC)
-#define TYPE_DDP_LLP	  ERROR_TYPE(TERM_CODE(TERM_DDP, TERM_DDP_LLP, 0))
+#define TYPE_DDP_LLP      ERROR_TYPE(TERM_CODE(TERM_DDP, TERM_DDP_LLP, 0))
 
 static const char *find(unsigned error)
 {

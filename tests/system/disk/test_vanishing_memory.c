@@ -11,16 +11,17 @@
 #include "system/lib/client.h"
 #include "system/lib/remote.h"
 
-#define SIZE    (4 * MIB)
-#define WRITERS 2
-#define CONNS   3
-#define ROUNDS  (SYSTEM_SANITIZED ? 1 : 4)
+#define SIZE   (4 * MIB)
+#define ROUNDS (SYSTEM_SANITIZED ? 1 : 4)
+
+/* Two processes, three connections each. */
+static const char *const shares[] = {"0:3:6", "3:3:6"};
 
 static const char path[] = "vanishing.file";
 
 struct scene {
 	struct remote target;
-	struct proc writer[WRITERS];
+	struct proc writer[ARRAY_LEN(shares)];
 };
 
 static void new_file(void)
@@ -37,7 +38,7 @@ static void sum_up(struct scene *s, struct writer_stat *sum)
 	struct writer_stat one;
 
 	memset(sum, 0, sizeof(*sum));
-	for (int i = 0; i < WRITERS; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		assert_int_equal(writer_ask(&s->writer[i], &one), 0);
 		sum->writes += one.writes;
 		sum->flushes += one.flushes;
@@ -69,9 +70,10 @@ static void begin(struct scene *s, const char *crc)
 	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
 				      (const char *[]){region, "anon:1048576:0xff", NULL}, envs),
 			 0);
-	for (int i = 0; i < WRITERS; i++)
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++)
 		assert_int_equal(
-			writer_start(&s->writer[i], SYSTEM_WRITER, s->target.port, CONNS, envs), 0);
+			writer_start(&s->writer[i], SYSTEM_WRITER, s->target.port, shares[i], envs),
+			0);
 	wait_until_writing(s, 500);
 }
 
@@ -88,7 +90,7 @@ static void end(struct scene *s)
 	OK(client_read(&c, 1, 65535, 1, NULL));
 	OK(client_echo(&c, 64));
 	client_close(&c);
-	for (int i = 0; i < WRITERS; i++)
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++)
 		assert_int_equal(proc_finish(&s->writer[i]), 0);
 	assert_int_equal(remote_wait_conns(&s->target, 0, 10000), 0);
 	assert_int_equal(proc_finish(&s->target.proc), 0);

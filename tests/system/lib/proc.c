@@ -34,7 +34,8 @@ static char **env_with(const char *const envs[])
 	if (!all)
 		return NULL;
 	/* The first of two settings counts. */
-	memcpy(all, envs, extra * sizeof(*all));
+	if (extra)
+		memcpy(all, envs, extra * sizeof(*all));
 	memcpy(all + extra, environ, n * sizeof(*all));
 	return all;
 }

@@ -290,7 +290,7 @@ int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms)
 
 int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload)
 {
-	const uint8_t *ulpdu;
+	const uint8_t *ulpdu = NULL; /* gcc -O3 does not see that len < 0 leaves */
 
 	for (;;) {
 		int len = raw_take_fpdu(r, &ulpdu, RAW_WAIT_MS), at;

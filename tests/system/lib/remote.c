@@ -48,14 +48,10 @@ int remote_wait_conns(struct remote *r, int n, int timeout_ms)
 	return 0;
 }
 
-int writer_start(struct proc *p, const char *program, const char *port, int conns,
+int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[])
 {
-	char n[16];
-	const char *argv[] = {program, port, n, NULL};
-
-	snprintf(n, sizeof(n), "%d", conns);
-	return proc_start(p, argv, envs);
+	return proc_start(p, (const char *[]){program, port, share, NULL}, envs);
 }
 
 int writer_ask(struct proc *p, struct writer_stat *stat)

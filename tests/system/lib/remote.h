@@ -19,10 +19,11 @@ int remote_conns(struct remote *r);
 int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*
- * Start a process that writes to the target's regions until it is stopped, over that many
- * connections, and connects again whenever one ends.
+ * Start a process that writes to the target's regions until it is stopped, and connects again
+ * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": with so many connections, which
+ * have the slices from FIRST on, of ALL that the regions are divided into.
  */
-int writer_start(struct proc *p, const char *program, const char *port, int conns,
+int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[]);
 
 /* What a writer has done so far. */

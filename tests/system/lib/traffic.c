@@ -19,17 +19,19 @@ static uint64_t next(uint64_t *s)
 	return *s * 0x2545f4914f6cdd1dull;
 }
 
-int traffic_open(struct traffic *t, const char *port, uint64_t seed)
+int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices)
 {
 	int ret;
 
 	memset(t, 0, sizeof(*t));
 	t->port = port;
-	t->seed = seed * 0x9e3779b97f4a7c15ull + 1;
+	t->seed = (slice + 1) * 0x9e3779b97f4a7c15ull;
+	t->slice = slice;
+	t->slices = slices;
 	t->broken = true;
 	ret = client_open(&t->client, BUF_SIZE);
 	if (!ret)
-		memset(t->client.buf, (int)(seed & 0xff), BUF_SIZE);
+		memset(t->client.buf, (int)slice + 1, BUF_SIZE);
 	return ret;
 }
 
@@ -82,8 +84,9 @@ static int post(struct traffic *t)
 	size_t size, len, at;
 
 	rpma_mr_remote_get_size(c->at[region], &size);
+	size /= t->slices;
 	len = some_size(r >> 8, size < BUF_SIZE ? size : BUF_SIZE);
-	at = size > len ? (r >> 16) % (size - len) : 0;
+	at = t->slice * size + (size > len ? (r >> 16) % (size - len) : 0);
 	if ((r >> 40) % FLUSH_EVERY == 0) {
 		t->flushes++;
 		return rpma_flush(c->conn, c->at[region], at, len, RPMA_FLUSH_TYPE_PERSISTENT,

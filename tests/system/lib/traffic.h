@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * traffic.h -- writes of all sizes, one after the other, over a client's connection, several
- * under way; with a flush now and then. Deterministic from its seed.
+ * under way; with a flush now and then. Each writer has its own slice of every region, as two
+ * that write the same bytes at the same time would be a race, and ThreadSanitizer would say so.
  */
 #ifndef SYSTEM_TRAFFIC_H
 #define SYSTEM_TRAFFIC_H
@@ -12,13 +13,15 @@ struct traffic {
 	struct client client;
 	const char *port;
 	uint64_t seed;
+	unsigned slice, slices;
 	int under_way; /* writes without their completion */
 	bool broken;   /* connect anew */
 	uint64_t retry_at;
 	unsigned long writes, flushes, failures, connects;
 };
 
-int traffic_open(struct traffic *t, const char *port, uint64_t seed);
+/* Writer number `slice` of `slices`. */
+int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices);
 void traffic_close(struct traffic *t);
 /* Post what fits, and collect what is done, without waiting. */
 void traffic_step(struct traffic *t);

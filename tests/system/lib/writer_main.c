@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer_main.c -- traffic as a program: PORT CONNECTIONS. It answers "stat", until its input
- * ends.
+ * writer_main.c -- traffic as a program: PORT FIRST:CONNECTIONS:ALL (see remote.h). It answers
+ * "stat", until its input ends.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 
 static struct traffic traffic[CONNS_MAX];
 
-static void print_stat(int n)
+static void print_stat(unsigned n)
 {
 	unsigned long writes = 0, flushes = 0, failures = 0, connects = 0;
 
-	for (int i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		writes += traffic[i].writes;
 		flushes += traffic[i].flushes;
 		failures += traffic[i].failures;
@@ -31,7 +31,7 @@ static void print_stat(int n)
 }
 
 /* False at the end of the input. */
-static bool serve_input(const struct pollfd *input, int n)
+static bool serve_input(const struct pollfd *input, unsigned n)
 {
 	char text[256];
 	ssize_t len;
@@ -48,23 +48,23 @@ static bool serve_input(const struct pollfd *input, int n)
 int main(int argc, char *argv[])
 {
 	struct pollfd fds[CONNS_MAX + 1] = {{.fd = STDIN_FILENO, .events = POLLIN}};
-	int n = argc == 3 ? atoi(argv[2]) : 0;
+	unsigned first, n, all;
 
 	proc_die_with_parent();
-	if (n < 1 || n > CONNS_MAX)
+	if (argc != 3 || sscanf(argv[2], "%u:%u:%u", &first, &n, &all) != 3 || n > CONNS_MAX)
 		return 2;
-	for (int i = 0; i < n; i++)
-		if (traffic_open(&traffic[i], argv[1], (uint64_t)getpid() + (uint64_t)i))
+	for (unsigned i = 0; i < n; i++)
+		if (traffic_open(&traffic[i], argv[1], first + i, all))
 			return 1;
 	do {
-		for (int i = 0; i < n; i++) {
+		for (unsigned i = 0; i < n; i++) {
 			traffic_step(&traffic[i]);
 			fds[i + 1] =
 				(struct pollfd){.fd = traffic_fd(&traffic[i]), .events = POLLIN};
 		}
 		poll(fds, (nfds_t)n + 1, IDLE_MS);
 	} while (serve_input(&fds[0], n));
-	for (int i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		traffic_close(&traffic[i]);
 	return 0;
 }

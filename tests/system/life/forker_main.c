@@ -66,6 +66,7 @@ static void cmd_fork(bool keep)
 		return;
 	pid = fork();
 	if (pid == 0) {
+		alarm(CHILD_MS / 1000 + 10); /* whatever becomes of our parent */
 		line = forker_child(&forker);
 		if (write(result[1], &line, sizeof(line)) != sizeof(line))
 			_exit(1);
@@ -106,7 +107,7 @@ int main(int argc, char *argv[])
 	on_input.ready = on_line;
 	if (target_open(&forker.target) || target_add_anon(&forker.target, 1 << 20, 0xff, false) ||
 	    target_watch(&forker.target, STDIN_FILENO, &on_input) ||
-	    traffic_open(&forker.traffic, argv[1], 1))
+	    traffic_open(&forker.traffic, argv[1], 0, 1))
 		return 1;
 	printf("port %s\n", forker.target.port);
 	fflush(stdout);

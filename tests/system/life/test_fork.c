@@ -30,7 +30,7 @@ static void begin(struct scene *s)
 	assert_int_equal(remote_start(&s->forker, SYSTEM_FORKER,
 				      (const char *[]){s->target.port, NULL}, NULL),
 			 0);
-	assert_int_equal(writer_start(&s->writer, SYSTEM_WRITER, s->forker.port, 2, NULL), 0);
+	assert_int_equal(writer_start(&s->writer, SYSTEM_WRITER, s->forker.port, "0:2:2", NULL), 0);
 }
 
 struct counts {

@@ -35,8 +35,8 @@ static void begin(struct scene *s)
 	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
 				      (const char *[]){"anon:4194304:0xff", NULL}, NULL),
 			 0);
-	for (int i = 0; i < CONNS; i++)
-		OK(traffic_open(&s->traffic[i], s->target.port, (uint64_t)i + 1));
+	for (unsigned i = 0; i < CONNS; i++)
+		OK(traffic_open(&s->traffic[i], s->target.port, i, CONNS));
 }
 
 static void write_for(struct scene *s, int ms)

@@ -18,16 +18,24 @@
 
 struct watch {
 	pthread_t thread;
-	atomic_bool stop;
+	atomic_bool started, stop;
 	pid_t pid[2];
 	long before[2], most[2];
 };
 
-/* What was needed only for a moment counts as well. */
+static void watch_begin(struct watch *w)
+{
+	for (int i = 0; i < 2; i++)
+		w->before[i] = w->most[i] = gauge_rss_anon_kib(w->pid[i]);
+	atomic_store(&w->started, true);
+}
+
+/* What was needed only for a moment counts as well; this thread's own stack does not. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;
 
+	watch_begin(w);
 	while (!atomic_load(&w->stop)) {
 		for (int i = 0; i < 2; i++) {
 			long now = gauge_rss_anon_kib(w->pid[i]);
@@ -45,9 +53,8 @@ static void watch_start(struct watch *w, pid_t target)
 	w->pid[0] = getpid();
 	w->pid[1] = target;
 	assert_int_equal(pthread_create(&w->thread, NULL, watch_main, w), 0);
-	usleep(20000); /* the thread's own stack is not the transfer's */
-	for (int i = 0; i < 2; i++)
-		w->before[i] = w->most[i] = gauge_rss_anon_kib(w->pid[i]);
+	while (!atomic_load(&w->started))
+		usleep(1000);
 }
 
 static void watch_end(struct watch *w)

@@ -80,15 +80,15 @@ static void a_long_line_is_cut(void **state)
 	assert_true(strlen(last_text) < sizeof(text));
 }
 
-static size_t capture_stderr(char *out, size_t size, const char *text)
+/* What fn(text) writes to stderr. */
+static size_t capture_stderr(char *out, size_t size, void (*fn)(const char *text), const char *text)
 {
 	int fds[2], saved = dup(STDERR_FILENO);
 	ssize_t n;
 
 	assert_int_equal(pipe(fds), 0);
 	dup2(fds[1], STDERR_FILENO);
-	LOG_INFO("%s", text);
-	LOG_DEBUG("below the level");
+	fn(text);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(fds[1]);
@@ -98,28 +98,40 @@ static size_t capture_stderr(char *out, size_t size, const char *text)
 	return strlen(out);
 }
 
+static void say_both(const char *text)
+{
+	LOG_INFO("%s", text);
+	LOG_DEBUG("below the level");
+}
+
 static void the_environment_sends_lines_to_stderr(void **state)
 {
 	char out[4096], text[3000];
 
 	setenv("TEST_LOG", "Info", 1);
 	log_set_from_env("TEST_LOG");
-	capture_stderr(out, sizeof(out), "hello");
+	capture_stderr(out, sizeof(out), say_both, "hello");
 	assert_non_null(strstr(out, "info test_log.c:"));
-	assert_non_null(strstr(out, "capture_stderr: hello\n"));
+	assert_non_null(strstr(out, "say_both: hello\n"));
 	assert_null(strstr(out, "below"));
 
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
-	assert_int_equal(out[capture_stderr(out, sizeof(out), text) - 1], '\n');
+	assert_int_equal(out[capture_stderr(out, sizeof(out), say_both, text) - 1], '\n');
 }
 
-static void an_unknown_word_in_the_environment_changes_nothing(void **state)
+static void an_unknown_word_in_the_environment_is_complained_about(void **state)
 {
-	setenv("TEST_LOG", "chatty", 1);
+	char got[256] = "";
+
+	setenv("TEST_LOG", "", 1);
 	log_set_from_env("TEST_LOG");
 	log_set_from_env("TEST_LOG_THAT_IS_NOT_SET");
 	assert_int_equal(log_threshold, LOG_LVL_OFF);
+	setenv("TEST_LOG", "chatty", 1);
+	capture_stderr(got, sizeof(got), log_set_from_env, "TEST_LOG");
+	assert_int_equal(log_threshold, LOG_LVL_WARNING);
+	assert_non_null(strstr(got, "TEST_LOG=chatty: no such level"));
 }
 
 int main(void)
@@ -130,7 +142,8 @@ int main(void)
 		cmocka_unit_test_setup(a_disabled_level_does_not_evaluate_its_arguments, reset),
 		cmocka_unit_test_setup(a_long_line_is_cut, reset),
 		cmocka_unit_test_setup(the_environment_sends_lines_to_stderr, reset),
-		cmocka_unit_test_setup(an_unknown_word_in_the_environment_changes_nothing, reset),
+		cmocka_unit_test_setup(an_unknown_word_in_the_environment_is_complained_about,
+				       reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <unistd.h>
 
@@ -124,6 +125,37 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	unlink("on-disk");
 	assert_class(p, 10 * PAGE, PERSIST_FILE, "(deleted)");
 	munmap(p, 10 * PAGE);
+	close(fd);
+}
+
+/* As volatile memory the region would promise what nobody does. */
+static void without_a_spare_descriptor_no_class_is_guessed(void **state)
+{
+	int fd = file_create(NULL, PAGE), lowest = dup(fd);
+	unsigned char *p = map_file(fd, PAGE);
+	struct rlimit limit, tight;
+
+	if (!here_is_persistent())
+		skip();
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (rlim_t spare = 0; spare < 4; spare++) {
+		struct persist_region *region = NULL;
+		int r;
+
+		tight = (struct rlimit){(rlim_t)lowest + spare, limit.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+		r = persist_region_new(p, PAGE, &region);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		if (r)
+			assert_int_equal(r, -EMFILE);
+		else
+			assert_int_equal(persist_region_class(region, p, PAGE), PERSIST_FILE);
+		/* One is for the list of mappings. */
+		assert_int_equal(!r, spare > 1);
+		persist_region_delete(region);
+	}
+	munmap(p, PAGE);
 	close(fd);
 }
 
@@ -285,6 +317,7 @@ int main(void)
 		cmocka_unit_test(files_in_dev_shm_are_volatile_even_when_unlinked),
 		cmocka_unit_test(huge_pages_are_volatile),
 		cmocka_unit_test(a_file_on_a_disk_is_of_class_file),
+		cmocka_unit_test(without_a_spare_descriptor_no_class_is_guessed),
 		cmocka_unit_test(a_strange_file_name_is_no_obstacle),
 		cmocka_unit_test(a_mixed_range_has_the_weakest_class),
 		cmocka_unit_test(a_range_with_a_gap_is_refused),

@@ -128,22 +128,40 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	close(fd);
 }
 
-static void the_end_of_an_unlinked_file_is_found_by_page(void **state)
+/* O_TMPFILE and unlink(): the mapping's path leads nowhere, the open descriptor does. */
+static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 {
-	int fd = file_create(NULL, 2 * PAGE);
+	int fd = file_create(NULL, PAGE + 100);
 	unsigned char *p = map_file(fd, 4 * PAGE);
 	struct persist_region *region = region_of(p, 4 * PAGE);
 
 	if (!here_is_persistent())
 		skip();
-	assert_int_equal(region->ranges[0].file->fd, -1);
-	assert_int_equal(flush(region, p, 2 * PAGE), 0);
-	assert_int_equal(flush(region, p, 2 * PAGE + 1), -EFAULT);
-	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
-	assert_int_equal(flush(region, p, 2 * PAGE), -EFAULT);
+	assert_int_equal(flush(region, p, PAGE + 100), 0);
+	assert_int_equal(flush(region, p, PAGE + 101), -EFAULT);
+	assert_int_equal(ftruncate(fd, 100), 0);
+	assert_int_equal(flush(region, p, 101), -EFAULT);
+	assert_int_equal(flush(region, p, 100), 0);
 	persist_region_delete(region);
 	munmap(p, 4 * PAGE);
 	close(fd);
+}
+
+static void the_end_of_a_file_that_nothing_leads_to_is_found_by_page(void **state)
+{
+	int fd = file_create(NULL, 2 * PAGE);
+	unsigned char *p = map_file(fd, 4 * PAGE);
+	struct persist_region *region;
+
+	if (!here_is_persistent())
+		skip();
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	close(fd);
+	region = region_of(p, 4 * PAGE);
+	assert_int_equal(flush(region, p, PAGE), 0);
+	assert_int_equal(flush(region, p, PAGE + 1), -EFAULT);
+	persist_region_delete(region);
+	munmap(p, 4 * PAGE);
 }
 
 static void unmapped_memory_is_an_error_that_sticks(void **state)
@@ -234,7 +252,8 @@ int main(void)
 		cmocka_unit_test(what_is_flushed_is_clean),
 		cmocka_unit_test(a_mixed_range_is_flushed_part_by_part),
 		cmocka_unit_test(a_range_past_the_end_of_the_file_fails),
-		cmocka_unit_test(the_end_of_an_unlinked_file_is_found_by_page),
+		cmocka_unit_test(the_end_of_a_file_without_a_path_counts_to_the_byte),
+		cmocka_unit_test(the_end_of_a_file_that_nothing_leads_to_is_found_by_page),
 		cmocka_unit_test(unmapped_memory_is_an_error_that_sticks),
 		cmocka_unit_test(short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool),
 		cmocka_unit_test(dax_memory_that_vanished_is_an_error),

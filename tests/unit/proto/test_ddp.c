@@ -46,7 +46,7 @@ static void an_untagged_header_is_laid_out_as_the_rfc_says(void **state)
 					   .qn = 2,
 					   .msn = 0xffffffff,
 					   .mo = 0x01020304};
-	static const uint8_t wire[] = {0x01, 0x44, 0xa1, 0xa2, 0xa3, 0xa4, 0,	 0,    0,
+	static const uint8_t wire[] = {0x01, 0x44, 0xa1, 0xa2, 0xa3, 0xa4, 0,    0,    0,
 				       2,    0xff, 0xff, 0xff, 0xff, 0x01, 0x02, 0x03, 0x04};
 	uint8_t buf[DDP_HDR_MAX];
 	struct ddp_hdr back;

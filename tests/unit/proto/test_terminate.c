@@ -53,7 +53,7 @@ static void a_crc_error_is_four_bytes(void **state)
 static void a_tagged_error_echoes_the_ddp_header(void **state)
 {
 	static const uint8_t wire[] = {0x11, 0x01, 0xc0, 0x00, 0x00, 0x16, 0xc1, 0x40, 0x00, 0x00,
-				       0xab, 0xcd, 0,	 0,    0,    0,	   0,	 0,    0x10, 0x00};
+				       0xab, 0xcd, 0,    0,    0,    0,    0,    0,    0x10, 0x00};
 	struct terminate t = terminate_of(TERM_DDP_BASE_BOUNDS);
 	uint8_t buf[TERM_MAX_LEN];
 

@@ -3,10 +3,12 @@
  * test_log.c -- thresholds, the caller's function, and the layout of the default one. Public
  * interface only. A descriptor that is too short is what makes the library say something.
  */
+#include <pthread.h>
 #include <regex.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +122,31 @@ static void what_is_above_the_threshold_is_not_heard(void **state)
 }
 
 /* What the library writes to stderr meanwhile. */
+static void *set_level(void *level)
+{
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)(intptr_t)level);
+	return NULL;
+}
+
+static void of_two_threads_that_set_it_one_wins_completely(void **state)
+{
+	rpma_log_set_function(listen_to);
+	for (int i = 0; i < 300; i++) {
+		enum rpma_log_level level;
+		pthread_t other;
+
+		assert_int_equal(pthread_create(&other, NULL, set_level,
+						(void *)(intptr_t)RPMA_LOG_DISABLED),
+				 0);
+		set_level((void *)(intptr_t)RPMA_LOG_LEVEL_ERROR);
+		pthread_join(other, NULL);
+		rpma_log_get_threshold(RPMA_LOG_THRESHOLD, &level);
+		heard.calls = 0;
+		provoke_an_error();
+		assert_int_equal(heard.calls, level == RPMA_LOG_LEVEL_ERROR);
+	}
+}
+
 static void capture_stderr(void (*provoke)(void), char *buf, size_t len)
 {
 	FILE *file = tmpfile();
@@ -177,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup(thresholds_are_kept, reset),
 		cmocka_unit_test_setup(the_callers_function_gets_a_message_with_its_origin, reset),
 		cmocka_unit_test_setup(what_is_above_the_threshold_is_not_heard, reset),
+		cmocka_unit_test_setup(of_two_threads_that_set_it_one_wins_completely, reset),
 		cmocka_unit_test_setup(the_default_function_keeps_the_known_layout_on_stderr,
 				       reset),
 		cmocka_unit_test_setup(stderr_gets_only_what_passes_both_thresholds, reset),

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int usage(const char *prog, const struct role *roles)
+{
+	for (; roles->name; roles++)
+		fprintf(stderr, "usage: %s %s %s\n", prog, roles->name, roles->usage);
+	return EXIT_FAILURE;
+}
+
+/* How many of the words of a usage are not in brackets. */
+static int words_needed(const char *words)
+{
+	int n = 0;
+
+	for (; *words && *words != '['; words += strspn(words, " ")) {
+		words += strcspn(words, " ");
+		n++;
+	}
+	return n;
+}
+
+int play(int argc, char **argv, const struct role *roles)
+{
+	/* Line by line also into a pipe, so that whoever waits for a line gets it. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* Results are short; the log has the details, and belongs where one sees it. */
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
+	for (const struct role *r = roles; argc > 1 && r->name; r++) {
+		if (strcmp(argv[1], r->name) != 0)
+			continue;
+		if (argc - 2 < words_needed(r->usage))
+			break;
+		r->run(argv + 2);
+		return EXIT_SUCCESS;
+	}
+	return usage(program_invocation_short_name, roles);
+}
+
+void must(int ret, const char *what)
+{
+	if (ret)
+		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_2str(ret));
+}
+
+unsigned number(const char *arg, unsigned otherwise, unsigned max)
+{
+	char *end;
+	unsigned long n;
+
+	if (!arg)
+		return otherwise;
+	n = strtoul(arg, &end, 10);
+	if (*end || n < 1 || n > max)
+		errx(EXIT_FAILURE, "'%s' is not a number from 1 to %u", arg, max);
+	return (unsigned)n;
+}
+
+void *map_file(const char *path, size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *ptr;
+	int rc;
+
+	if (fd < 0)
+		err(EXIT_FAILURE, "%s", path);
+	/* Blocks that are reserved now cannot be missing when a flush wants to write them. */
+	rc = posix_fallocate(fd, 0, (off_t)size);
+	if (rc)
+		errx(EXIT_FAILURE, "%s: %s", path, strerror(rc));
+	/* Shared, since nothing that is written to a private mapping ever reaches the file. */
+	ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ptr == MAP_FAILED)
+		err(EXIT_FAILURE, "map %s", path);
+	close(fd); /* the mapping keeps the file */
+	return ptr;
+}
+
+struct rpma_peer *open_peer(const char *addr, enum rpma_util_ibv_context_type type)
+{
+	struct ibv_context *device;
+	struct rpma_peer *peer;
+
+	must(rpma_utils_get_ibv_context(addr, type, &device), addr);
+	must(rpma_peer_new(device, &peer), "make a peer");
+	return peer;
+}
+
+struct rpma_ep *listen_at(struct rpma_peer *peer, const char *addr, const char *port)
+{
+	struct rpma_ep *ep;
+
+	must(rpma_ep_listen(peer, addr, port, &ep), "listen");
+	printf("listening at %s port %s\n", addr, port);
+	return ep;
+}
+
+struct rpma_conn *accept_request(struct rpma_conn_req **req, const struct rpma_mr_local *offered)
+{
+	char desc[UINT8_MAX];
+	struct rpma_conn_private_data pdata = {.ptr = desc};
+	enum rpma_conn_event event;
+	struct rpma_conn *conn;
+	size_t size = 0;
+
+	if (offered) {
+		must(rpma_mr_get_descriptor_size(offered, &size), "descriptor");
+		if (size > sizeof(desc))
+			errx(EXIT_FAILURE, "a descriptor of %zu bytes is too long", size);
+		must(rpma_mr_get_descriptor(offered, desc), "descriptor");
+		pdata.len = (uint8_t)size;
+	}
+	must(rpma_conn_req_connect(req, offered ? &pdata : NULL, &conn), "accept");
+	must(rpma_conn_next_event(conn, &event), "wait for the connection");
+	if (event != RPMA_CONN_ESTABLISHED) {
+		warnx("a client did not connect: %s", rpma_utils_conn_event_2str(event));
+		rpma_conn_delete(&conn);
+	}
+	return conn;
+}
+
+void see_off(struct rpma_conn **conn)
+{
+	enum rpma_conn_event event;
+
+	must(rpma_conn_next_event(*conn, &event), "wait for the client to leave");
+	printf("the client is gone: %s\n", rpma_utils_conn_event_2str(event));
+	rpma_conn_disconnect(*conn); /* our half of the closing */
+	must(rpma_conn_delete(conn), "delete the connection");
+}
+
+void offer_region(char **where, void *ptr, size_t size, int usage_flags, int clients)
+{
+	struct rpma_peer *peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	struct rpma_mr_local *mr;
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	struct rpma_ep *ep;
+
+	must(rpma_mr_reg(peer, ptr, size, usage_flags, &mr), "register memory");
+	ep = listen_at(peer, where[0], where[1]);
+	while (clients) {
+		must(rpma_ep_next_conn_req(ep, NULL, &req), "wait for a client");
+		conn = accept_request(&req, mr);
+		if (!conn)
+			continue;
+		see_off(&conn);
+		if (clients != FOREVER)
+			clients--;
+	}
+	must(rpma_ep_shutdown(&ep), "stop listening");
+	must(rpma_mr_dereg(&mr), "deregister memory");
+	must(rpma_peer_delete(&peer), "delete the peer");
+}
+
+enum rpma_conn_event session_connect(struct session *s, char **where,
+				     const struct rpma_conn_cfg *cfg)
+{
+	enum rpma_conn_event event;
+	struct rpma_conn_req *req;
+
+	s->region = NULL;
+	must(rpma_conn_req_new(s->peer, where[0], where[1], cfg, &req), where[0]);
+	must(rpma_conn_req_connect(&req, NULL, &s->conn), "connect");
+	must(rpma_conn_next_event(s->conn, &event), "wait for the connection");
+	if (event != RPMA_CONN_ESTABLISHED) {
+		rpma_conn_delete(&s->conn);
+		return event;
+	}
+	must(rpma_conn_get_cq(s->conn, &s->cq), "completion queue");
+	return event;
+}
+
+void session_open(struct session *s, char **where, const struct rpma_conn_cfg *cfg)
+{
+	enum rpma_conn_event event;
+
+	s->peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
+	event = session_connect(s, where, cfg);
+	if (event != RPMA_CONN_ESTABLISHED)
+		errx(EXIT_FAILURE, "connect to %s port %s: %s", where[0], where[1],
+		     rpma_utils_conn_event_2str(event));
+}
+
+void session_take_offer(struct session *s, size_t size)
+{
+	struct rpma_conn_private_data pdata;
+	size_t offered;
+
+	must(rpma_conn_get_private_data(s->conn, &pdata), "private data");
+	if (!pdata.len)
+		errx(EXIT_FAILURE, "the server offers no region");
+	must(rpma_mr_remote_from_descriptor(pdata.ptr, pdata.len, &s->region), "descriptor");
+	must(rpma_mr_remote_get_size(s->region, &offered), "size of the region");
+	if (offered < size)
+		errx(EXIT_FAILURE, "%zu bytes do not fit into the %zu offered", size, offered);
+}
+
+void session_disconnect(struct session *s)
+{
+	enum rpma_conn_event event;
+
+	must(rpma_mr_remote_delete(&s->region), "forget the region");
+	must(rpma_conn_disconnect(s->conn), "disconnect");
+	must(rpma_conn_next_event(s->conn, &event), "wait for the end");
+	must(rpma_conn_delete(&s->conn), "delete the connection");
+}
+
+void session_close(struct session *s, struct rpma_mr_local **mr)
+{
+	session_disconnect(s);
+	must(mr ? rpma_mr_dereg(mr) : 0, "deregister memory");
+	must(rpma_peer_delete(&s->peer), "delete the peer");
+}
+
+struct ibv_wc next_completion(struct rpma_cq *cq)
+{
+	struct ibv_wc wc = {0};
+	int ret;
+
+	/* Look first: what came while nobody waited is not always announced again. */
+	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
+		ret = rpma_cq_wait(cq);
+		if (ret != RPMA_E_NO_COMPLETION) /* that is only a signal */
+			must(ret, "wait for a completion");
+	}
+	must(ret, "take a completion");
+	return wc;
+}
+
+struct ibv_wc await(struct rpma_cq *cq, const char *what)
+{
+	struct ibv_wc wc = next_completion(cq);
+
+	if (wc.status != IBV_WC_SUCCESS)
+		errx(EXIT_FAILURE, "%s: %s", what, ibv_wc_status_str(wc.status));
+	return wc;
+}

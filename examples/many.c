@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * many -- one thread serves many connections, with epoll.
+ *
+ * Whatever librpma can wait for has a file descriptor: requests at the endpoint, events of a
+ * connection, completions in a queue. With O_NONBLOCK set on them no call waits any more, and
+ * epoll says which of them are worth a call.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "common.h"
+
+#define CONNS_DEFAULT 50
+#define CONNS_MAX     200
+
+struct client {
+	struct rpma_conn *conn; /* NULL: not there (any more) */
+	struct rpma_cq *cq;
+};
+
+/* The messages are numbers; each connection has a place to receive one and one to send from. */
+static uint32_t numbers[2 * CONNS_MAX];
+#define IN(i)  ((size_t)(i)*2 * sizeof(uint32_t))
+#define OUT(i) (IN(i) + sizeof(uint32_t))
+
+static struct client clients[CONNS_MAX];
+static unsigned came, gone, most;
+static int epoll_fd;
+
+/* What epoll reports back: the kind of descriptor, and whose it is. */
+enum kind { REQUESTS, EVENTS, COMPLETIONS };
+
+static void watch(int fd, enum kind kind, uint32_t i)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)kind << 32 | i};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ||
+	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		err(EXIT_FAILURE, "watch a descriptor");
+}
+
+static void on_requests(struct rpma_ep *ep, struct rpma_mr_local *mr, unsigned expected)
+{
+	struct rpma_conn_req *req;
+	int ret, fd;
+
+	while ((ret = rpma_ep_next_conn_req(ep, NULL, &req)) == 0) {
+		struct client *c = &clients[came];
+
+		if (came == expected) { /* that is one too many: deleting a request rejects it */
+			rpma_conn_req_delete(&req);
+			continue;
+		}
+		must(rpma_conn_req_recv(req, mr, IN(came), sizeof(uint32_t), NULL), "receive");
+		must(rpma_conn_req_connect(&req, NULL, &c->conn), "accept");
+		must(rpma_conn_get_event_fd(c->conn, &fd), "descriptor of events");
+		watch(fd, EVENTS, came);
+		must(rpma_conn_get_cq(c->conn, &c->cq), "completion queue");
+		must(rpma_cq_get_fd(c->cq, &fd), "descriptor of completions");
+		watch(fd, COMPLETIONS, came);
+		came++;
+	}
+	if (ret != RPMA_E_NO_EVENT)
+		must(ret, "next request");
+}
+
+static void on_events(struct client *c)
+{
+	enum rpma_conn_event event;
+
+	while (c->conn && rpma_conn_next_event(c->conn, &event) == 0) {
+		if (event == RPMA_CONN_ESTABLISHED) {
+			if (came - gone > most)
+				most = came - gone;
+			continue;
+		}
+		rpma_conn_disconnect(c->conn);
+		/* Its descriptors are closed thereby, and so leave the epoll set. */
+		must(rpma_conn_delete(&c->conn), "delete a connection");
+		gone++;
+	}
+}
+
+static void on_completions(struct client *c, uint32_t i, struct rpma_mr_local *mr)
+{
+	struct ibv_wc wc;
+	int ret;
+
+	ret = rpma_cq_wait(c->cq); /* takes the announcement; does not wait */
+
+	if (ret != RPMA_E_NO_COMPLETION)
+		must(ret, "completions");
+	while (rpma_cq_get_wc(c->cq, 1, &wc, NULL) == 0) {
+		/* Of a connection that ends, the event tells. Sent answers need no care. */
+		if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
+			continue;
+		numbers[2 * i + 1] = numbers[2 * i];
+		must(rpma_send(c->conn, mr, OUT(i), wc.byte_len, RPMA_F_COMPLETION_ALWAYS, NULL),
+		     "send");
+	}
+}
+
+static struct rpma_mr_local *register_numbers(struct rpma_peer *peer)
+{
+	struct rpma_mr_local *mr;
+
+	must(rpma_mr_reg(peer, numbers, sizeof(numbers), RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV,
+			 &mr),
+	     "register");
+	return mr;
+}
+
+static void server(char **args)
+{
+	unsigned expected = number(args[2], CONNS_DEFAULT, CONNS_MAX);
+	struct rpma_peer *peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	struct rpma_mr_local *mr = register_numbers(peer);
+	struct rpma_ep *ep = listen_at(peer, args[0], args[1]);
+	struct epoll_event ev;
+	int fd;
+
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	must(rpma_ep_get_fd(ep, &fd), "descriptor of requests");
+	watch(fd, REQUESTS, 0);
+	while (gone < expected) {
+		uint32_t i;
+
+		if (epoll_wait(epoll_fd, &ev, 1, -1) != 1)
+			err(EXIT_FAILURE, "epoll_wait");
+		i = (uint32_t)ev.data.u64;
+		switch ((enum kind)(ev.data.u64 >> 32)) {
+		case REQUESTS:
+			on_requests(ep, mr, expected);
+			break;
+		case EVENTS:
+			on_events(&clients[i]);
+			break;
+		case COMPLETIONS:
+			on_completions(&clients[i], i, mr);
+			break;
+		}
+	}
+	printf("%u connections came and went, %u at one time\n", gone, most);
+	must(rpma_ep_shutdown(&ep), "stop listening");
+	must(rpma_mr_dereg(&mr), "deregister");
+	must(rpma_peer_delete(&peer), "delete the peer");
+}
+
+/* Nothing special at this end: it connects so many times, and then talks on all. */
+static void client(char **args)
+{
+	static struct session s[CONNS_MAX];
+	unsigned n = number(args[2], CONNS_DEFAULT, CONNS_MAX);
+	struct rpma_peer *peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
+	struct rpma_mr_local *mr = register_numbers(peer);
+
+	for (unsigned i = 0; i < n; i++) {
+		s[i].peer = peer;
+		if (session_connect(&s[i], args, NULL) != RPMA_CONN_ESTABLISHED)
+			errx(EXIT_FAILURE, "connection %u was refused", i);
+		must(rpma_recv(s[i].conn, mr, IN(i), sizeof(uint32_t), NULL), "receive");
+	}
+	for (unsigned i = 0; i < n; i++) {
+		numbers[2 * i + 1] = i;
+		must(rpma_send(s[i].conn, mr, OUT(i), sizeof(uint32_t), RPMA_F_COMPLETION_ON_ERROR,
+			       NULL),
+		     "send");
+	}
+	for (unsigned i = 0; i < n; i++) {
+		await(s[i].cq, "answer");
+		if (numbers[2 * i] != i)
+			errx(EXIT_FAILURE, "connection %u got the answer %u", i, numbers[2 * i]);
+		session_disconnect(&s[i]);
+	}
+	printf("%u connections, each with its own answer\n", n);
+	must(rpma_mr_dereg(&mr), "deregister");
+	must(rpma_peer_delete(&peer), "delete the peer");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct role roles[] = {{"server", "ADDRESS PORT [COUNT]", server},
+					    {"client", "ADDRESS PORT [COUNT]", client},
+					    {0}};
+
+	return play(argc, argv, roles);
+}

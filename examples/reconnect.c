@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reconnect -- a client that writes records and survives that the server is restarted.
+ *
+ * It counts what was acknowledged: record n is, once the flush behind it has completed. When the
+ * connection breaks, nothing is known about the records that were under way; some may have
+ * arrived, some not. They are sent again over the next connection. That is right because a record
+ * always goes to the same place: writing it twice does no harm.
+ */
+#include <endian.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define RECORDS       10000
+#define WINDOW        8  /* records under way at one time */
+#define PATIENCE_S    20 /* how long the server may be away */
+#define REPORT_EVERY  50
+#define RETRY_WAIT_US 100000
+
+struct record {
+	uint64_t number; /* from 1, little-endian */
+	char text[56];
+};
+
+/* The records live here until the end: what is not acknowledged may have to be sent again. */
+static struct record records[RECORDS];
+
+static void server(char **args)
+{
+	void *file = map_file(args[2], sizeof(records));
+
+	offer_region(args, file, sizeof(records),
+		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
+}
+
+/* A connect to a server that is not up is rejected at once, hence the sleep. */
+static void connect_again(struct session *s, char **args, const struct rpma_conn_cfg *cfg)
+{
+	time_t give_up = time(NULL) + PATIENCE_S;
+	enum rpma_conn_event event;
+
+	while ((event = session_connect(s, args, cfg)) != RPMA_CONN_ESTABLISHED) {
+		if (time(NULL) >= give_up)
+			errx(EXIT_FAILURE, "the server does not come back: %s",
+			     rpma_utils_conn_event_2str(event));
+		usleep(RETRY_WAIT_US);
+	}
+	/* The restarted server has registered anew: the old descriptor is worth nothing. */
+	session_take_offer(s, sizeof(records));
+}
+
+/* Not must(): what cannot be posted any more is as good as lost, and is posted again later. */
+static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
+{
+	size_t at = n * sizeof(struct record);
+	const void *done = (const void *)(n + 1); /* so many are durable when this completes */
+
+	return !rpma_write(s->conn, s->region, at, mr, at, sizeof(struct record),
+			   RPMA_F_COMPLETION_ON_ERROR, done) &&
+	       !rpma_flush(s->conn, s->region, at, sizeof(struct record),
+			   RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, done);
+}
+
+/* Send the records from acked to total; the result is how many are acknowledged now. */
+static size_t send_records(struct session *s, const struct rpma_mr_local *mr, size_t acked,
+			   size_t total, useconds_t pause_us)
+{
+	size_t posted = acked;
+
+	while (acked < total) {
+		struct ibv_wc wc;
+
+		while (posted < total && posted - acked < WINDOW) {
+			if (!post(s, mr, posted))
+				return acked;
+			posted++;
+		}
+		wc = next_completion(s->cq);
+		if (wc.status != IBV_WC_SUCCESS)
+			return acked;
+		acked = wc.wr_id;
+		if (acked % REPORT_EVERY == 0)
+			printf("acknowledged %zu\n", acked);
+		usleep(pause_us); /* so that there is time to restart the server */
+	}
+	return acked;
+}
+
+static struct rpma_conn_cfg *room_for_window(void)
+{
+	struct rpma_conn_cfg *cfg;
+
+	must(rpma_conn_cfg_new(&cfg), "configure");
+	/* A write and a flush for each record; when it breaks, both complete, with errors. */
+	must(rpma_conn_cfg_set_sq_size(cfg, 2 * WINDOW), "configure");
+	must(rpma_conn_cfg_set_cq_size(cfg, 2 * WINDOW), "configure");
+	return cfg;
+}
+
+static void client(char **args)
+{
+	size_t total = number(args[2], 1000, RECORDS), acked = 0;
+	useconds_t pause_us = number(args[3], 10, 1000) * 1000;
+	struct rpma_conn_cfg *cfg = room_for_window();
+	struct rpma_mr_local *mr;
+	struct session s;
+
+	for (size_t i = 0; i < total; i++) {
+		records[i].number = htole64(i + 1);
+		snprintf(records[i].text, sizeof(records[i].text), "record %zu\n", i + 1);
+	}
+	s.peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
+	/* Registered once: memory belongs to the peer and not to a connection. */
+	must(rpma_mr_reg(s.peer, records, sizeof(records), RPMA_MR_USAGE_WRITE_SRC, &mr),
+	     "register");
+	while (acked < total) {
+		connect_again(&s, args, cfg);
+		printf("connected, sending from record %zu\n", acked + 1);
+		acked = send_records(&s, mr, acked, total, pause_us);
+		if (acked < total)
+			printf("lost the connection, %zu are acknowledged\n", acked);
+		session_disconnect(&s);
+	}
+	printf("all %zu records are durable\n", total);
+	rpma_conn_cfg_delete(&cfg);
+	must(rpma_mr_dereg(&mr), "deregister");
+	must(rpma_peer_delete(&s.peer), "delete the peer");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct role roles[] = {{"server", "ADDRESS PORT FILE", server},
+					    {"client", "ADDRESS PORT [COUNT] [PAUSE-MS]", client},
+					    {0}};
+
+	return play(argc, argv, roles);
+}

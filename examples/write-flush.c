@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write-flush -- a client writes into a file of the server and knows when it is on the disk.
+ *
+ * That a write completed says only that its source may be used again. The flush behind it says
+ * more: once it has completed, the bytes survive a crash of the server's machine. Both are posted
+ * at once, so that the two together take one round trip.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common.h"
+
+#define REGION_SIZE 4096
+
+/* Maps the file and sleeps. Nothing here calls msync(2): the client's flush does it. */
+static void server(char **args)
+{
+	void *page = map_file(args[2], REGION_SIZE);
+
+	offer_region(args, page, REGION_SIZE,
+		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, 1);
+	munmap(page, REGION_SIZE);
+}
+
+/* A server that forgot to ask for the flush would be found out only by the failing flush. */
+static void check_flush_type(const struct session *s)
+{
+	int types = 0;
+
+	must(rpma_mr_remote_get_flush_type(s->region, &types), "flush types of the region");
+	if (!(types & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT))
+		errx(EXIT_FAILURE, "the server does not offer persistence");
+}
+
+static void client(char **args)
+{
+	static char page[REGION_SIZE];
+	size_t len = strlen(args[2]) + 1;
+	struct rpma_mr_local *src;
+	struct session s;
+	struct ibv_wc wc;
+
+	if (len > sizeof(page))
+		errx(EXIT_FAILURE, "the text is longer than %d bytes", REGION_SIZE - 1);
+	memcpy(page, args[2], len);
+	session_open(&s, args, NULL);
+	session_take_offer(&s, len);
+	check_flush_type(&s);
+	must(rpma_mr_reg(s.peer, page, sizeof(page), RPMA_MR_USAGE_WRITE_SRC, &src), "register");
+
+	/* Completions come in the order of posting: that of the flush covers the write. */
+	must(rpma_write(s.conn, s.region, 0, src, 0, len, RPMA_F_COMPLETION_ON_ERROR, "write"),
+	     "write");
+	must(rpma_flush(s.conn, s.region, 0, len, RPMA_FLUSH_TYPE_PERSISTENT,
+			RPMA_F_COMPLETION_ALWAYS, "flush"),
+	     "flush");
+	wc = next_completion(s.cq);
+	if (wc.status != IBV_WC_SUCCESS) /* wr_id is what we gave as op_context */
+		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id,
+		     ibv_wc_status_str(wc.status));
+	printf("durable: %s\n", page);
+	session_close(&s, &src);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct role roles[] = {{"server", "ADDRESS PORT FILE", server},
+					    {"client", "ADDRESS PORT TEXT", client},
+					    {0}};
+
+	return play(argc, argv, roles);
+}
