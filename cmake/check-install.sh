@@ -39,7 +39,8 @@ CMAKE
 
 expect_ours() {
 	local prog=$1
-	LD_LIBRARY_PATH=$libdir ldd "$prog" | grep -q "librpma.so.0 => $libdir/" ||
+	# Not `ldd | grep -q`: grep leaves early, and the broken pipe would be taken for a failure.
+	grep -q "librpma.so.0 => $libdir/" <<<"$(LD_LIBRARY_PATH=$libdir ldd "$prog")" ||
 		{
 			echo "check-install: $prog does not load the installed librpma" >&2
 			exit 1
