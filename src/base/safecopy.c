@@ -255,10 +255,7 @@ TLS_FOR_HANDLER struct {
 } cmpxchg;
 
 /* A fault jumps out of here; out of ThreadSanitizer's function it would leave a lock taken. */
-__attribute__((no_sanitize("thread"))) /* Not through ThreadSanitizer's runtime, which would leave a
-					  lock of its own behind at a fault. */
-				       __attribute__((no_sanitize("thread"))) static void
-				       cmpxchg_here(const void *addr, size_t len)
+__attribute__((no_sanitize("thread"))) static void cmpxchg_here(const void *addr, size_t len)
 {
 	__atomic_compare_exchange_n((uint64_t *)addr, &cmpxchg.expected, cmpxchg.desired, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
