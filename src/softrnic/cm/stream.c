@@ -41,6 +41,9 @@ static void cm_free_buffers(struct cm_stream *s)
 	cm_frames_delete(s);
 	free(s->discard);
 	s->discard = NULL;
+	free(s->rest);
+	s->rest = NULL;
+	s->rest_len = s->rest_sent = 0;
 }
 
 void cm_set_state(struct cm_stream *s, enum cm_state to, const char *why)
@@ -145,6 +148,13 @@ enum cm_state cm_stream_state(const struct cm_stream *s)
 	return s->state;
 }
 
+/* The user may destroy a failed QP as soon as he hears of it; the peer is told why all the same. */
+static void cm_keep_rest(struct cm_stream *s)
+{
+	if (s->state == CM_CLOSING && cm_qp_is_failed(s) && !s->fin_out && cm_frame_is_sent(s))
+		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
+}
+
 /* Without its QP the stream cannot go on, and may have stopped inside an FPDU. */
 static void cm_on_detached(struct cm_stream *s)
 {
@@ -174,6 +184,8 @@ void cm_stream_set_qp(struct cm_stream *s, struct qp *qp)
 {
 	bool had = s->qp != NULL;
 
+	if (had && !qp)
+		cm_keep_rest(s);
 	s->qp = qp;
 	s->rx_into = CM_RX_NOTHING;
 	s->tx_of_qp = false;

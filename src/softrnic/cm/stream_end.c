@@ -71,7 +71,8 @@ static bool cm_tx_is_done(const struct cm_stream *s)
 {
 	if (s->fin_out)
 		return true;
-	return cm_frame_is_sent(s) && (!cm_qp_is_failed(s) || qp_tx_is_done(s->qp));
+	return cm_frame_is_sent(s) && s->rest_sent == s->rest_len &&
+	       (!cm_qp_is_failed(s) || qp_tx_is_done(s->qp));
 }
 
 static void cm_settle_closing(struct cm_stream *s)

@@ -50,6 +50,8 @@ struct cm_stream {
 	struct qp_stream agreed;
 	struct cm_frames *frames;
 	uint8_t *discard;
+	uint8_t *rest; /* what a failed QP that is gone by now still had to say */
+	size_t rest_len, rest_sent;
 };
 
 /* stream.c */

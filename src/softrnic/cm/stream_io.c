@@ -119,6 +119,13 @@ static int cm_gather_frame(struct cm_stream *s, struct iovec *iov)
 	return 1;
 }
 
+static int cm_gather_rest(struct cm_stream *s, struct iovec *iov)
+{
+	*iov = (struct iovec){.iov_base = s->rest + s->rest_sent,
+			      .iov_len = s->rest_len - s->rest_sent};
+	return 1;
+}
+
 bool cm_qp_sends(const struct cm_stream *s)
 {
 	if (!s->started || !s->qp)
@@ -148,6 +155,8 @@ int cm_tx_gather(struct cm_stream *s, struct iovec iov[QP_TX_IOV])
 	s->tx_of_qp = false;
 	if (!cm_frame_is_sent(s))
 		return cm_gather_frame(s, iov);
+	if (s->rest_sent < s->rest_len)
+		return cm_gather_rest(s, iov);
 	if (cm_qp_sends(s))
 		n = qp_tx_gather(s->qp, iov);
 	s->tx_of_qp = n > 0;
@@ -160,6 +169,8 @@ void cm_tx_sent(struct cm_stream *s, size_t len, uint64_t now)
 {
 	if (s->tx_of_qp)
 		qp_tx_sent(s->qp, len);
+	else if (s->rest)
+		s->rest_sent += len;
 	else if (s->frames)
 		s->frames->out_sent += len;
 	cm_settle(s, now);

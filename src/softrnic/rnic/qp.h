@@ -159,6 +159,11 @@ void qp_rx_resume(struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
+/*
+ * What a failed QP still has to say: the FPDUs begun and the Terminate. *bytes is the caller's to
+ * free; NULL and 0 when there is nothing, or no memory. The QP has nothing left to send then.
+ */
+size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
 /* A region is going away: copy what half-sent FPDUs still need of it, and let go. */
 void qp_detach_mr(struct qp *qp, struct mr *mr);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending: whose turn it is, and what the LLP took. The FPDUs themselves: qp_tx_msg.c. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "softrnic/rnic/qp_impl.h"
 
@@ -142,6 +144,52 @@ void qp_tx_fault(struct qp *qp)
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 	if (!boundary)
 		qp_tx_shut(qp);
+}
+
+/* Its memory is its own by now: see qp_tx_stop(). */
+static size_t append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
+{
+	struct iovec iov[QP_TX_IOV];
+	int n = qp_tx_gather(qp, iov);
+	size_t more = 0;
+	uint8_t *all;
+
+	for (int i = 0; i < n; i++)
+		more += iov[i].iov_len;
+	all = more ? realloc(*bytes, len + more) : NULL;
+	if (!all)
+		return 0;
+	*bytes = all;
+	for (int i = 0; i < n; i++) {
+		memcpy(all + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	qp_tx_sent(qp, more);
+	return more;
+}
+
+size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
+{
+	void *own = NULL;
+	size_t len = 0, more;
+
+	*bytes = NULL;
+	if (!qp_is_failed(qp))
+		return 0;
+	if (qp_tx_needs_buf(qp)) {
+		own = malloc(QP_TXBUF);
+		if (!own)
+			return 0;
+		qp_tx_lend(qp, own);
+	}
+	while ((more = append_unsent(qp, bytes, len)) > 0)
+		len += more;
+	if (own) {
+		qp_tx_shut(qp);
+		qp->tx.batch = NULL;
+		free(own);
+	}
+	return len;
 }
 
 void qp_detach_mr(struct qp *qp, struct mr *mr)

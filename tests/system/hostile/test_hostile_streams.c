@@ -206,6 +206,23 @@ static void more_reads_than_agreed_are_refused(void **state)
 	bystander_goes_on();
 }
 
+/* The target's program destroys the connection at once; what the peer has to be told still goes. */
+static void a_slow_reader_learns_why_although_the_connection_is_destroyed(void **state)
+{
+	int error;
+
+	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
+	for (int i = 0; i < 2 * peer.reply.ird; i++)
+		assert_int_equal(raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE),
+				 0);
+	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
+	error = raw_expect_terminate(&peer, NULL);
+	if (error != TERM_DDP_NO_BUFFER)
+		fail_msg("%#x instead of %#x", (unsigned)error, TERM_DDP_NO_BUFFER);
+	raw_close(&peer);
+	bystander_goes_on();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_flood_of_messages_is_parked_and_then_not_read),
 		cmocka_unit_test(reads_whose_answers_nobody_takes_hold_little),
 		cmocka_unit_test(more_reads_than_agreed_are_refused),
+		cmocka_unit_test(a_slow_reader_learns_why_although_the_connection_is_destroyed),
 	};
 
 	seed = env_or("SYSTEM_SEED", (unsigned)time(NULL));

@@ -196,6 +196,33 @@ static void a_protocol_error_is_answered_by_a_terminate(void **state)
 	link_fini(&l);
 }
 
+/* The user destroys the failed QP when he hears of it, before the Terminate is out. */
+static void a_terminate_outlives_its_qp(void **state)
+{
+	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
+	const struct terminate *term;
+	bool sent = true;
+
+	live();
+	l.a.muted = true;
+	side_feed(&l.a, nonsense, sizeof(nonsense));
+	link_run(&l);
+	assert_state(&l.a, CLOSING);
+	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	cm_stream_set_qp(l.a.s, NULL);
+	link_run(&l);
+	assert_state(&l.a, CLOSING);
+	l.a.muted = false;
+	l.a.chunk = 7;
+	link_run(&l);
+	assert_gone(&l.a);
+	assert_gone(&l.b);
+	term = qp_terminate(rig_qp(l.b.rig), &sent);
+	assert_non_null(term);
+	assert_false(sent);
+	link_fini(&l);
+}
+
 static void after_an_error_input_is_discarded_until_the_fin(void **state)
 {
 	static uint8_t nonsense[100000] = {0, 18, 0x41, 0x4d};
@@ -336,6 +363,7 @@ int main(void)
 		cmocka_unit_test_setup(a_peer_that_takes_nothing_does_not_hold_up_the_drain, reset),
 		cmocka_unit_test_setup(a_reset_ends_it_at_once, reset),
 		cmocka_unit_test_setup(a_protocol_error_is_answered_by_a_terminate, reset),
+		cmocka_unit_test_setup(a_terminate_outlives_its_qp, reset),
 		cmocka_unit_test_setup(after_an_error_input_is_discarded_until_the_fin, reset),
 		cmocka_unit_test_setup(a_qp_that_its_user_fails_closes_the_stream, reset),
 		cmocka_unit_test_setup(a_destroyed_qp_closes_the_stream, reset),
