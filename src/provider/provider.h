@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "softrnic/wr.h"
+
 /*
  * X(return type, name, parameters, arguments, kind). The kind says how failure is told, and
  * whether the call gives something back, which a decorator must not prevent:
@@ -89,22 +91,19 @@
 	  (ctx, ev), NEG)                                                                          \
 	X(void, ack_async_event, (struct ibv_async_event *ev), (ev), VOID)
 
-enum provider_flush_type { PROVIDER_FLUSH_VISIBLE = 1, PROVIDER_FLUSH_PERSISTENT = 2 };
-
-/* Beyond verbs, once the peer has agreed: a flush at the target, an atomic write behind it. */
+/*
+ * Beyond verbs. post_list: several work requests at once, in the order of the list; *posted, which
+ * the caller sets to 0, says how many were taken.
+ */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
-	X(int, post_flush,                                                                         \
-	  (struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,              \
-	   uint64_t remote_addr, uint64_t len, enum provider_flush_type type),                     \
-	  (qp, wr_id, send_flags, rkey, remote_addr, len, type), ERR)                              \
-	X(int, post_atomic_write,                                                                  \
-	  (struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,              \
-	   uint64_t remote_addr, const void *bytes),                                               \
-	  (qp, wr_id, send_flags, rkey, remote_addr, bytes), ERR)
+	X(int, post_list,                                                                          \
+	  (struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted),                  \
+	  (qp, wrs, n, posted), ERR)
 
 #define PROVIDER_CALLS(X)                                                                          \
 	PROVIDER_CM_CALLS(X)                                                                       \
 	PROVIDER_VERBS_CALLS(X)                                                                    \
+	PROVIDER_LIFE_CALLS(X)                                                                     \
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
@@ -121,9 +120,11 @@ struct provider {
 	/* Can it serve this address? `why` gets one clause that explains the answer. */
 	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
 	const char *(*event_str)(enum rdma_cm_event_type event);
-	/* May post_flush be used? Known from ESTABLISHED on. */
-	bool (*qp_has_flush)(struct ibv_qp *qp);
-	bool (*qp_has_atomic_write)(struct ibv_qp *qp); /* likewise post_atomic_write */
+	/* SOFTRNIC_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
+	uint32_t (*qp_caps)(struct ibv_qp *qp);
+	/* How many counters a connection has, of which `max` are written; -1: this provider has
+	 * none. */
+	int (*qp_counters)(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 #define PROVIDER_MEMBER(ret, name, params, args, kind) ret(*name) params;
 	PROVIDER_CALLS(PROVIDER_MEMBER)
 #undef PROVIDER_MEMBER

@@ -7,10 +7,14 @@
  */
 #include "provider/provider.h"
 
+#include <errno.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "softrnic/softrnic.h"
+
+enum { CHAIN_MAX = 16 };
 
 static bool verbs_owns_context(const struct ibv_context *ctx)
 {
@@ -40,29 +44,46 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 	return true;
 }
 
-/* rdma-core 44 has no call that posts a flush. */
-static bool verbs_qp_has_flush(struct ibv_qp *qp)
+/* rdma-core 44 posts no flush, and cannot tell what else the device and the peer know. */
+static uint32_t verbs_qp_caps(struct ibv_qp *qp)
 {
-	return provider_stubs.qp_has_flush(qp);
+	return provider_stubs.qp_caps(qp);
 }
 
-static int verbs_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
-			    uint32_t rkey, uint64_t remote_addr, uint64_t len,
-			    enum provider_flush_type type)
+static int verbs_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values,
+			     int max)
 {
-	return provider_stubs.post_flush(qp, wr_id, send_flags, rkey, remote_addr, len, type);
+	return provider_stubs.qp_counters(qp, names, values, max);
 }
 
-/* rdma-core 44 has one, but cannot tell whether the device and the peer do. */
-static bool verbs_qp_has_atomic_write(struct ibv_qp *qp)
+/* Chained, so that the device is told once. */
+static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
 {
-	return provider_stubs.qp_has_atomic_write(qp);
+	struct ibv_send_wr chain[CHAIN_MAX], *bad;
+	int err;
+
+	for (int i = 0; i < n; i++) {
+		chain[i] = wrs[i].wr;
+		chain[i].next = i + 1 < n ? &chain[i + 1] : NULL;
+	}
+	err = ibv_post_send(qp, chain, &bad);
+	*posted += err ? (int)(bad - chain) : n;
+	return err;
 }
 
-static int verbs_post_atomic_write(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
-				   uint32_t rkey, uint64_t remote_addr, const void *bytes)
+static int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
 {
-	return provider_stubs.post_atomic_write(qp, wr_id, send_flags, rkey, remote_addr, bytes);
+	int err = 0;
+
+	for (int i = 0; i < n; i++)
+		if (wrs[i].op != SOFTRNIC_OP_VERBS)
+			return EOPNOTSUPP;
+	while (!err && *posted < n) {
+		int left = n - *posted;
+
+		err = post_chain(qp, wrs + *posted, left < CHAIN_MAX ? left : CHAIN_MAX, posted);
+	}
+	return err;
 }
 
 #define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
@@ -71,8 +92,7 @@ const struct provider provider_verbs = {.name = "verbs",
 					.owns_context = verbs_owns_context,
 					.serves = verbs_serves,
 					.event_str = rdma_event_str,
-					.qp_has_flush = verbs_qp_has_flush,
-					.post_flush = verbs_post_flush,
-					.qp_has_atomic_write = verbs_qp_has_atomic_write,
-					.post_atomic_write = verbs_post_atomic_write,
+					.qp_caps = verbs_qp_caps,
+					.qp_counters = verbs_qp_counters,
+					.post_list = verbs_post_list,
 					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)};

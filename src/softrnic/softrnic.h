@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "softrnic/wr.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -54,6 +56,12 @@ int softrnic_disconnect(struct rdma_cm_id *id);
 int softrnic_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
 int softrnic_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void softrnic_destroy_qp(struct rdma_cm_id *id);
+/*
+ * Before connect or accept: the time limit of all of the connecting, and the time after which a
+ * peer is lost from which nothing came. 0: SOFTRNIC_CONNECT_MS, SOFTRNIC_LIVENESS_MS; liveness_ms
+ * -1: never. 0 or an errno value.
+ */
+int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 
 /* verbs. */
 int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
@@ -86,26 +94,16 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 void softrnic_ack_async_event(struct ibv_async_event *event);
 
 /* Beyond verbs of rdma-core 44. */
-enum softrnic_flush_type { SOFTRNIC_FLUSH_VISIBLE = 1, SOFTRNIC_FLUSH_PERSISTENT = 2 };
-/* Has the peer agreed to native flushes? Known from ESTABLISHED on. */
-bool softrnic_qp_has_flush(struct ibv_qp *qp);
 /*
- * Everything this connection placed in [remote_addr, +len) before is visible, or on the
- * medium, when the completion (opcode 8) arrives. 0 or an errno value.
+ * Post a list, all of it or nothing: *posted is n or 0. Under one lock, and sent by one system
+ * call if it fits. 0 or an errno value. The completions' opcodes: softrnic/rnic/rnic.h.
  */
-int softrnic_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
-			uint64_t remote_addr, uint64_t len, enum softrnic_flush_type type);
+int softrnic_post(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
+/* SOFTRNIC_CAP_*: what the peer can be asked for. 0 before the connection is established. */
+uint32_t softrnic_qp_caps(struct ibv_qp *qp);
 
-/* Has the peer agreed to atomic writes? Known from ESTABLISHED on. */
-bool softrnic_qp_has_atomic_write(struct ibv_qp *qp);
-/*
- * Eight bytes to an 8-byte aligned address by one store, after the reads, flushes and atomics
- * posted before (completion opcode 9). The region must grant remote writes. 0 or an errno value.
- */
-int softrnic_post_atomic_write(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
-			       uint32_t rkey, uint64_t remote_addr, const void *bytes);
-
-/* Counters of a connection: names in `names` (static), values in `values`; returns how many. */
+/* Counters of a connection: *names (static), and at most `max` of the values; returns how many there
+ * are. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 /* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
 void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);

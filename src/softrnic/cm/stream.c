@@ -193,6 +193,16 @@ void cm_stream_set_qp(struct cm_stream *s, struct qp *qp)
 		cm_on_detached(s);
 }
 
+/* A peer that has gone while its request waited changes nothing for the user. */
+int cm_stream_set_limits(struct cm_stream *s, uint64_t connect_ns, uint64_t liveness_ns)
+{
+	if (s->state != CM_IDLE && s->state != CM_REQ_RCVD && !s->gone)
+		return -EINVAL;
+	s->cfg.connect_ns = connect_ns;
+	s->cfg.liveness_ns = liveness_ns;
+	return 0;
+}
+
 const struct cm_params *cm_stream_remote(const struct cm_stream *s)
 {
 	return &s->remote;

@@ -60,14 +60,15 @@ struct cm_params {
 
 struct cm_config {
 	enum cm_role role;
-	bool crc;            /* we wish CRC */
-	bool offer_consent;  /* offer and accept our extensions */
-	bool user_flushes;   /* our user issues native flushes */
-	bool p2p;            /* initiator: ask for the peer-to-peer model at once */
-	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
-	uint64_t connect_ns; /* initiator: dial plus start-up, in all */
-	uint64_t request_ns; /* responder: until the request is complete */
-	uint64_t drain_ns;   /* disconnect: until the LLP is cut */
+	bool crc;             /* we wish CRC */
+	bool offer_consent;   /* offer and accept our extensions */
+	bool user_flushes;    /* our user issues native flushes */
+	bool p2p;             /* initiator: ask for the peer-to-peer model at once */
+	uint8_t revision;     /* initiator: first revision to try, 2 or 1 */
+	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
+	uint64_t request_ns;  /* responder: until the request is complete */
+	uint64_t drain_ns;    /* disconnect: until the LLP is cut */
+	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
 	void (*event)(void *owner, enum cm_stream_event event, int status);
 	void *owner;
 };
@@ -86,6 +87,9 @@ void cm_stream_set_qp(struct cm_stream *s, struct qp *qp);
 const struct cm_params *cm_stream_remote(const struct cm_stream *s);
 /* What was agreed; valid from LIVE on. */
 const struct qp_stream *cm_stream_agreed(const struct cm_stream *s);
+
+/* Other limits than the configuration's; before connect or accept. 0, or -EINVAL. */
+int cm_stream_set_limits(struct cm_stream *s, uint64_t connect_ns, uint64_t liveness_ns);
 
 /*
  * User's wishes. 0 or -errno (-EINVAL: not in this state or a value out of range). When the

@@ -30,6 +30,8 @@ static void conn_stream_event(void *owner, enum cm_stream_event event, int statu
 		c->redial = true;
 		return;
 	}
+	if (event == CM_EV_ESTABLISHED && c->qp)
+		atomic_store(&c->caps, SOFTRNIC_CAP_KNOWN | qp_caps(c->qp));
 	if (c->owner)
 		c->event(c->owner, event, status);
 }
@@ -53,6 +55,7 @@ static int conn_new_stream(struct conn *c, enum cm_role role)
 		.connect_ns = conf->connect_ns,
 		.request_ns = conf->request_ns,
 		.drain_ns = conf->drain_ns,
+		.liveness_ns = conf->liveness_ns,
 		.event = conn_stream_event,
 		.owner = c,
 	};

@@ -104,12 +104,14 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn)
 int id_need_conn(struct cmid *id)
 {
 	bool same = sockaddr_same_host(&id->pub.route.addr.src_addr, &id->pub.route.addr.dst_addr);
+	int ret;
 
 	if (id->conn)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	return conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	ret = conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	return ret ? ret : id_apply_limits(id);
 }
 
 /* The id goes; the connection ends in good order on its own, within its time limits. */

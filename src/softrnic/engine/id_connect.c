@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "softrnic/engine/config.h"
 #include "softrnic/engine/listener.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -59,6 +60,41 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 	if (id->fd < 0 || id->listener || id->conn)
 		return id_errno(EINVAL);
 	return id_errno(-listener_open(id, backlog));
+}
+
+static uint64_t limit_ns(int ms, uint64_t dflt_ns)
+{
+	if (ms < 0)
+		return 0;
+	return ms ? (uint64_t)ms * NSEC_PER_MS : dflt_ns;
+}
+
+int id_apply_limits(struct cmid *id)
+{
+	const struct config *conf = config_get();
+	uint64_t connect_ns = limit_ns(id->limits.connect_ms, conf->connect_ns);
+	uint64_t liveness_ns = limit_ns(id->limits.liveness_ms, conf->liveness_ns);
+	struct conn *c = id->conn;
+	int ret;
+
+	if (!c)
+		return 0;
+	conn_enter(c);
+	ret = cm_stream_set_limits(c->stream, connect_ns, liveness_ns);
+	conn_leave(c);
+	return ret;
+}
+
+int softrnic_set_limits(struct rdma_cm_id *pub, int connect_ms, int liveness_ms)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (id->listener || connect_ms < 0 || liveness_ms < -1)
+		return EINVAL;
+	id->limits = (struct id_limits){connect_ms, liveness_ms};
+	return -id_apply_limits(id);
 }
 
 static int connect_start(struct cmid *id, const struct cm_params *params)

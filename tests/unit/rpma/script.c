@@ -197,6 +197,13 @@ static void s_destroy_qp(struct rdma_cm_id *id)
 	id->qp = NULL;
 }
 
+static int s_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
+{
+	script.connect_ms = connect_ms;
+	script.liveness_ms = liveness_ms;
+	return 0;
+}
+
 static int s_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr)
 {

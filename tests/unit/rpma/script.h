@@ -26,7 +26,7 @@ struct script {
 	/* What was seen. */
 	int live; /* objects not released, events not acknowledged */
 	int rejects, accepts, connects, flushes;
-	int access;
+	int access, connect_ms, liveness_ms;
 	struct ibv_srq_init_attr srq_attr;
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct rdma_conn_param param;
