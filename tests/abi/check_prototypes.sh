@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check_prototypes.sh GCC OURS THEIRS LIST: two headers declare the same functions in the same way.
-# gcc writes declarations in a form of its own, without names of parameters.
+# check_prototypes.sh GCC OURS THEIRS LIST: two headers declare the functions of the list in the same
+# way. gcc writes declarations in a form of its own, without names of parameters.
 set -eu
 gcc=$1 ours=$2 theirs=$3 list=$4
 dir=$(mktemp -d)
@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 declared() {
 	echo "#include \"$1/librpma.h\"" >"$dir/one.c"
 	"$gcc" -std=c11 -fsyntax-only -aux-info "$dir/info" "$dir/one.c"
-	grep -o 'extern [a-z ]*[ *]rpma_.*' "$dir/info" | sort
+	grep -o 'extern [a-z ]*[ *]rpma_.*' "$dir/info" | grep -wFf "$list" | sort
 }
 declared "$ours" >"$dir/ours"
 declared "$theirs" >"$dir/theirs"
