@@ -13,6 +13,13 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list files = LIST_INIT(files);
+static struct file memory = {
+	.fd = -1,
+	.ready = LIST_INIT(memory.ready),
+	.queue = LIST_INIT(memory.queue),
+	.slot = {{.held = LIST_INIT(memory.slot[0].held)},
+		 {.held = LIST_INIT(memory.slot[1].held)}},
+};
 
 /* Under the lock. */
 static struct file *find_and_count(const struct vma *vma)
@@ -52,6 +59,7 @@ static struct file *file_new(const struct vma *vma, const struct medium *m)
 	f->cls = m->cls;
 	f->may_dax = m->may_dax;
 	f->sized = m->sized;
+	f->served = m->served;
 	f->fd = m->fd;
 	memcpy(f->fs, m->fs, sizeof(f->fs));
 	reset_queues(f);
@@ -126,6 +134,11 @@ void file_put(struct file *f)
 	free(f);
 }
 
+struct file *file_of_memory(void)
+{
+	return &memory;
+}
+
 int file_check_end(const struct file *f, uint64_t end, const void *last_byte)
 {
 	struct stat st;
@@ -155,5 +168,6 @@ void files_atfork_child(void)
 
 	list_for_each (it, &files)
 		reset_queues(container_of(it, struct file, node));
+	reset_queues(&memory);
 	pthread_mutex_unlock(&lock);
 }

@@ -23,6 +23,7 @@
 /* A running slice, and the jobs whose success is not known before it has ended (pool.c). */
 struct file_slot {
 	bool busy;
+	bool writing; /* not reading back */
 	struct list held;
 };
 
@@ -34,7 +35,8 @@ struct file {
 	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
 	bool may_dax;
 	bool sized;
-	int fd;      /* O_PATH; -1: unreachable, or nothing to ask its size */
+	bool served; /* see medium.h */
+	int fd;      /* O_PATH; -1: unreachable, or nothing to ask of it */
 	char fs[32]; /* see medium.h */
 
 	atomic_int error; /* -errno of the first write-back that failed; written by the pool */
@@ -51,6 +53,9 @@ struct file {
  */
 int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */
+
+/* Where volatile memory is queued when it is to be summed. */
+struct file *file_of_memory(void);
 
 /*
  * Is `end`, an offset, still inside the file? last_byte is where its last byte is mapped.

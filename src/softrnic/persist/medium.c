@@ -17,6 +17,7 @@ static const struct {
 	unsigned long magic;
 	const char *name;
 	bool is_volatile;
+	bool served;
 } fs_types[] = {
 	{TMPFS_MAGIC, "tmpfs", true},
 	{RAMFS_MAGIC, "ramfs", true},
@@ -29,11 +30,11 @@ static const struct {
 	{XFS_SUPER_MAGIC, "xfs", false},
 	{BTRFS_SUPER_MAGIC, "btrfs", false},
 	{F2FS_SUPER_MAGIC, "f2fs", false},
-	{NFS_SUPER_MAGIC, "nfs", false},
+	{NFS_SUPER_MAGIC, "nfs", false, true},
 	{OVERLAYFS_SUPER_MAGIC, "overlay", false},
-	{FUSE_SUPER_MAGIC, "fuse", false},
-	{V9FS_MAGIC, "9p", false},
-	{SMB2_SUPER_MAGIC, "cifs", false},
+	{FUSE_SUPER_MAGIC, "fuse", false, true},
+	{V9FS_MAGIC, "9p", false, true},
+	{SMB2_SUPER_MAGIC, "cifs", false, true},
 };
 #define N_FS_TYPES (sizeof(fs_types) / sizeof(fs_types[0]))
 
@@ -49,6 +50,7 @@ static void judge_by_magic(unsigned long magic, struct medium *m)
 		if (fs_types[i].magic != magic)
 			continue;
 		m->cls = fs_types[i].is_volatile ? PERSIST_VOLATILE : PERSIST_FILE;
+		m->served = fs_types[i].served;
 		snprintf(m->fs, sizeof(m->fs), "%s", fs_types[i].name);
 		return;
 	}
@@ -60,9 +62,14 @@ static void judge_by_name(const char *name, struct medium *m)
 {
 	m->cls = strcmp(name, "devtmpfs") && strcmp(name, "rootfs") ? PERSIST_FILE
 								    : PERSIST_VOLATILE;
-	for (size_t i = 0; i < N_FS_TYPES; i++)
+	for (size_t i = 0; i < N_FS_TYPES; i++) {
+		/* "nfs4" and "fuse.sshfs" too */
+		if (fs_types[i].served &&
+		    !strncmp(name, fs_types[i].name, strlen(fs_types[i].name)))
+			m->served = true;
 		if (fs_types[i].is_volatile && !strcmp(name, fs_types[i].name))
 			m->cls = PERSIST_VOLATILE;
+	}
 	snprintf(m->fs, sizeof(m->fs), "%s", name);
 }
 
@@ -141,7 +148,7 @@ static int judge_by_path(const struct vma *vma, struct medium *m)
 		judge_regular(vma, (unsigned long)fs.f_type, m);
 	else
 		judge_device(&st, m);
-	if (m->sized && m->cls != PERSIST_VOLATILE)
+	if (m->cls == PERSIST_FILE)
 		m->fd = fd;
 	else
 		close(fd);

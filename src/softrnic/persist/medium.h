@@ -14,7 +14,8 @@ struct medium {
 	enum persist_class cls;
 	bool may_dax; /* the file system's block device is capable of DAX */
 	bool sized;   /* a regular file, which has an end */
-	int fd; /* O_PATH of a sized file, owned by the caller; -1: nothing leads to it any more */
+	bool served;  /* by somebody whose cache may answer a direct read */
+	int fd; /* O_PATH of what has a page cache, owned by the caller; -1: nothing leads to it */
 	char fs[32]; /* the file system's name, or a word for what there is instead of one */
 };
 

@@ -42,26 +42,77 @@ enum persist_class persist_region_class(const struct persist_region *region, con
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
 
-/* One write-back. The caller owns the job and keeps it (and the region) until it is done. */
+/* The class as others number it, who have 0 for "unknown". */
+static inline uint32_t persist_durability(enum persist_class cls)
+{
+	return (uint32_t)cls + 1;
+}
+
+enum persist_want {
+	PERSIST_WRITE_BACK,
+	PERSIST_DIGEST, /* write back, then tell the digest of what is read back */
+};
+
+/* Where bytes were read back from, the least telling first; librpma's numbers. */
+enum persist_source {
+	PERSIST_FROM_MEMORY, /* volatile: there is nothing behind it */
+	PERSIST_FROM_CACHE,  /* the kernel's, or that of whoever serves the file */
+	PERSIST_FROM_MEDIUM, /* by a direct read */
+	PERSIST_FROM_DAX,    /* by loads */
+};
+
+struct persist_digest {
+	uint32_t alg;        /* enum digest_alg, never AUTO */
+	uint32_t source;     /* the least telling in the range */
+	uint32_t durability; /* the weakest in the range */
+	uint32_t len;
+	uint8_t bytes[32];
+};
+
+/*
+ * One write-back, or one digest. The caller owns the job and keeps it (and the region) until
+ * it is done. Those members that are not set are zero.
+ */
 struct persist_job {
-	struct list node; /* the pool's */
 	struct persist_region *region;
 	void *addr; /* inside the region; alignment is the pool's business */
 	size_t len;
 	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
+	enum persist_want want;
+	uint32_t alg;                  /* DIGEST: enum digest_alg */
+	struct persist_digest *digest; /* DIGEST: set when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
-	size_t progress;                                   /* the pool's */
-	int status;                                        /* the pool's */
+
+	/* The pool's. */
+	struct list node;
+	struct file *waits_for; /* in whose queue it is */
+	struct readback *readback;
+	bool reading; /* all is written back */
+	bool cancelled;
+	size_t progress;
+	int status;
 };
 
 /*
- * Start a write-back. Returns true when it is finished already, with *status set
- * (done() is not called then); false when done() will be called from a pool thread.
+ * Start a job. Returns true when it is finished already, with *status set (done() is not
+ * called then); false when done() will be called from a pool thread.
  * status: 0, or -errno of the failed write-back (sticky for the file; -ENOMEM where the
  * memory is not mapped any more), -EFAULT (range past the end of the file, or outside of
- * the region), -ENOTSUP (volatile and strict), -EAGAIN (no thread can be started).
+ * the region), -ENOTSUP (volatile and strict), -EAGAIN (no thread can be started),
+ * -ECANCELED; of a digest also -EINVAL (unknown algorithm, or more than 4 GiB), -ENOMEM, or
+ * -errno of the failed read.
+ *
+ * A failed read is not sticky. The kernel reports it again whenever it is tried again, so
+ * nobody can take lost bytes for good ones; and writing, flushing and verifying once more is
+ * how a bad block is mended.
  */
 bool persist_submit(struct persist_job *job, int *status);
+/*
+ * Have a submitted job end soon: nothing more is begun for it, and if it is not complete by
+ * then its status is -ECANCELED. done() is called as without; the job must not go away
+ * meanwhile, but it may be done already.
+ */
+void persist_cancel(struct persist_job *job);
 
 /* After fork(), in the child: forget threads and queued jobs of the parent. */
 void persist_atfork_prepare(void);

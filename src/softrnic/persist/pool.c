@@ -5,8 +5,8 @@
  *
  * The kernel reports a write-back error once per open file, so that of two slices that
  * run at the same time either may get the error of the other. Hence the success of a job
- * is told only when the slice beside its last one has ended well too: until then it is
- * held by that slice's slot.
+ * is told, or what it wrote is read back, only when the slice beside its last one has ended
+ * well too: until then it is held by that slice's slot.
  */
 #include "softrnic/persist/pool.h"
 
@@ -16,6 +16,8 @@
 
 #include "base/log.h"
 #include "base/sigmask.h"
+#include "softrnic/persist/readback.h"
+#include "softrnic/persist/reader.h"
 #include "softrnic/persist/region.h"
 #include "softrnic/persist/writeback.h"
 
@@ -48,10 +50,10 @@ static struct file_slot *free_slot(struct file *f)
 	return NULL;
 }
 
-static struct file_slot *busy_slot(struct file *f)
+static struct file_slot *writing_slot(struct file *f)
 {
 	for (int i = 0; i < FILE_SLOTS; i++)
-		if (f->slot[i].busy)
+		if (f->slot[i].busy && f->slot[i].writing)
 			return &f->slot[i];
 	return NULL;
 }
@@ -70,20 +72,38 @@ static uintptr_t job_pos(const struct persist_job *job)
 	return (uintptr_t)job->addr + job->progress;
 }
 
+static void enqueue(struct file *f, struct persist_job *job)
+{
+	list_add_tail(&f->queue, &job->node);
+	job->waits_for = f;
+	update_ready(f);
+}
+
+static struct persist_job *dequeue(struct file *f)
+{
+	struct persist_job *job = container_of(list_pop(&f->queue), struct persist_job, node);
+
+	job->waits_for = NULL;
+	return job;
+}
+
 /* Skip what needs no write-back, then queue the job at the next range's file. False: all done. */
 static bool enqueue_next(struct persist_job *job)
 {
 	while (job->progress < job->len) {
 		const struct range *r = region_range_at(job->region, job_pos(job));
 
-		if (r->cls != PERSIST_VOLATILE) {
-			list_add_tail(&r->file->queue, &job->node);
-			update_ready(r->file);
+		if (r->file || job->reading) {
+			enqueue(r->file ? r->file : file_of_memory(), job);
 			return true;
 		}
 		job->progress = r->end - (uintptr_t)job->addr;
 	}
-	return false;
+	if (!job->readback || job->reading)
+		return false;
+	job->reading = true;
+	job->progress = 0;
+	return enqueue_next(job);
 }
 
 /* The job has nothing more to do on this file: on to the next one, or to the finished. */
@@ -104,9 +124,9 @@ static void slice_ended(struct file *f, struct file_slot *slot, struct persist_j
 	slot->busy = false;
 	while ((held = list_pop(&slot->held)))
 		settle(f, container_of(held, struct persist_job, node), finished);
-	beside = busy_slot(f);
+	beside = job->reading ? NULL : writing_slot(f);
 	if (!job->status && more)
-		list_add_tail(&f->queue, &job->node);
+		enqueue(f, job);
 	else if (!job->status && beside)
 		list_add_tail(&beside->held, &job->node);
 	else
@@ -155,23 +175,26 @@ static void call_thread_if_ready(void)
 }
 
 /* Called and returns with the lock held. */
-static void run_slice(struct file *f, struct list *finished)
+static void run_slice(struct file *f, struct reader **reader, struct list *finished)
 {
-	struct persist_job *job = container_of(list_pop(&f->queue), struct persist_job, node);
+	struct persist_job *job = dequeue(f);
 	struct file_slot *slot = free_slot(f);
 	uintptr_t pos = job_pos(job), job_end = (uintptr_t)job->addr + job->len;
 	const struct range *r = region_range_at(job->region, pos);
 	uintptr_t range_end = r->end < job_end ? r->end : job_end;
-	uintptr_t end = range_end - pos > SLICE ? pos + SLICE : range_end;
+	size_t slice = job->reading ? READER_BYTES : SLICE;
+	uintptr_t end = range_end - pos > slice ? pos + slice : range_end;
 	bool failed = false;
 
 	slot->busy = true;
+	slot->writing = !job->reading;
 	update_ready(f);
 	call_thread_if_ready();
-	job->status = f->error;
+	job->status = job->cancelled ? -ECANCELED : f->error;
 	if (!job->status) {
 		pthread_mutex_unlock(&pool.lock);
-		job->status = writeback(r, pos, end, &failed);
+		job->status = job->reading ? readback_slice(job->readback, r, pos, end, reader)
+					   : writeback(r, pos, end, &failed);
 		pthread_mutex_lock(&pool.lock);
 	}
 	if (failed && !f->error)
@@ -192,6 +215,7 @@ static void tell_finished(struct list *finished)
 	while ((it = list_pop(finished))) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
 
+		readback_end(job, job->status);
 		job->done(job, job->status);
 	}
 	pthread_mutex_lock(&pool.lock);
@@ -218,18 +242,20 @@ static bool wait_for_work(void)
 static void *run_thread(void *arg)
 {
 	struct list finished = LIST_INIT(finished), *turn;
+	struct reader *reader = NULL;
 
 	pthread_setname_np(pthread_self(), "rpma-persist");
 	pthread_mutex_lock(&pool.lock);
 	pool.started--;
 	do {
 		while ((turn = list_pop(&pool.ready))) {
-			run_slice(container_of(turn, struct file, ready), &finished);
+			run_slice(container_of(turn, struct file, ready), &reader, &finished);
 			tell_finished(&finished);
 		}
 	} while (wait_for_work());
 	pool.threads--;
 	pthread_mutex_unlock(&pool.lock);
+	reader_delete(reader);
 	return NULL;
 }
 
@@ -237,18 +263,31 @@ bool pool_start(struct persist_job *job)
 {
 	bool started;
 
+	pthread_mutex_lock(&pool.lock);
 	job->progress = 0;
 	job->status = 0;
-	pthread_mutex_lock(&pool.lock);
+	job->reading = job->cancelled = false;
 	enqueue_next(job);
 	call_thread_if_ready();
 	started = pool.threads > 0;
 	if (!started) {
 		list_del(&job->node);
-		update_ready(region_range_at(job->region, job_pos(job))->file);
+		update_ready(job->waits_for);
 	}
 	pthread_mutex_unlock(&pool.lock);
 	return started;
+}
+
+/* Next in its queue, so that its turn comes with the first slice there that ends. */
+void persist_cancel(struct persist_job *job)
+{
+	pthread_mutex_lock(&pool.lock);
+	job->cancelled = true;
+	if (job->waits_for) {
+		list_del(&job->node);
+		list_add_head(&job->waits_for->queue, &job->node);
+	}
+	pthread_mutex_unlock(&pool.lock);
 }
 
 void persist_atfork_prepare(void)

@@ -18,9 +18,10 @@ static bool is_same_file(const struct vma *vma, const struct stat *st, unsigned 
 	       magic == OVERLAYFS_SUPER_MAGIC;
 }
 
-static int open_if_same(const char *path, const struct vma *vma, struct stat *st, struct statfs *fs)
+static int open_if_same(const char *path, int flags, const struct vma *vma, struct stat *st,
+			struct statfs *fs)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC);
+	int fd = open(path, flags | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -34,14 +35,14 @@ static int open_if_same(const char *path, const struct vma *vma, struct stat *st
 
 int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
-	return vma->path[0] == '/' ? open_if_same(vma->path, vma, st, fs) : -ENOENT;
+	return vma->path[0] == '/' ? open_if_same(vma->path, O_PATH, vma, st, fs) : -ENOENT;
 }
 
 static int open_regular(const char *path, const struct vma *vma)
 {
 	struct statfs fs;
 	struct stat st;
-	int fd = open_if_same(path, vma, &st, &fs);
+	int fd = open_if_same(path, O_PATH, vma, &st, &fs);
 
 	if (fd >= 0 && !S_ISREG(st.st_mode)) {
 		close(fd);
@@ -86,4 +87,16 @@ int reopen_without_path(const struct vma *vma)
 		 (unsigned long)vma->end);
 	fd = open_regular(path, vma);
 	return fd >= 0 ? fd : open_through_descriptors(vma);
+}
+
+/* /proc/self is the process whatever the thread. Non-blocking: a lease is not worth a wait. */
+int reopen_to_read(int path_fd, dev_t dev, ino_t ino)
+{
+	struct vma mapped = {.dev = dev, .ino = ino};
+	struct statfs fs;
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	return open_if_same(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, &mapped, &st, &fs);
 }

@@ -23,4 +23,11 @@ int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs *fs);
  */
 int reopen_without_path(const struct vma *vma);
 
+/*
+ * The file of an O_PATH descriptor of this process, for reading, from a thread with a descriptor
+ * table of its own (reader.h); dev and ino are its mapping's. -errno: we may not read it, or the
+ * descriptor leads elsewhere by now.
+ */
+int reopen_to_read(int path_fd, dev_t dev, ino_t ino);
+
 #endif

@@ -4,10 +4,12 @@
 #include <errno.h>
 
 #include "softrnic/persist/pool.h"
+#include "softrnic/persist/readback.h"
 #include "softrnic/persist/region.h"
 #include "softrnic/persist/writeback.h"
 
-#define DAX_INLINE_BYTES ((size_t)64 << 10)
+#define DAX_INLINE_BYTES    ((size_t)64 << 10)
+#define DIGEST_INLINE_BYTES ((size_t)16 << 10)
 
 /* What a job is made of, found before anything is started. */
 struct plan {
@@ -62,6 +64,19 @@ static bool is_inside(const struct persist_job *job)
 	       job->len <= region->end - start_addr;
 }
 
+static bool needs_pool(const struct persist_job *job, const struct plan *plan)
+{
+	return plan->has_file || plan->dax_bytes > DAX_INLINE_BYTES ||
+	       (job->readback && job->len > DIGEST_INLINE_BYTES);
+}
+
+static int do_inline(struct persist_job *job, const struct plan *plan)
+{
+	int status = plan->dax_bytes ? dax_inline(job) : 0;
+
+	return status || !job->readback ? status : readback_inline(job);
+}
+
 bool persist_submit(struct persist_job *job, int *status)
 {
 	struct plan plan;
@@ -73,12 +88,16 @@ bool persist_submit(struct persist_job *job, int *status)
 	*status = plan.has_volatile && job->strict ? -ENOTSUP : plan.error;
 	if (*status)
 		return true;
-	if (plan.has_file || plan.dax_bytes > DAX_INLINE_BYTES) {
-		if (pool_start(job))
-			return false;
+	job->readback = NULL;
+	*status = job->want == PERSIST_DIGEST ? readback_begin(job) : 0;
+	if (*status)
+		return true;
+	if (!needs_pool(job, &plan))
+		*status = do_inline(job, &plan);
+	else if (pool_start(job))
+		return false;
+	else
 		*status = -EAGAIN;
-	} else if (plan.dax_bytes) {
-		*status = dax_inline(job);
-	}
+	readback_end(job, *status);
 	return true;
 }

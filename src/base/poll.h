@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* poll.h -- wait until a descriptor is readable, with a deadline that signals do not move. */
+#ifndef BASE_POLL_H
+#define BASE_POLL_H
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+
+#include "base/clock.h"
+
+/* The deadline in so many milliseconds; negative: never. */
+static inline uint64_t poll_deadline(int timeout_ms)
+{
+	return timeout_ms < 0 ? CLOCK_NEVER : clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
+}
+
+/* What poll(2) is to be given so that it does not end before the deadline. */
+static inline int poll_ms_left(uint64_t deadline)
+{
+	uint64_t now, ms;
+
+	if (deadline == CLOCK_NEVER)
+		return -1;
+	now = clock_now_ns();
+	if (deadline <= now)
+		return 0;
+	ms = (deadline - now + NSEC_PER_MS - 1) / NSEC_PER_MS;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* 0: readable; -ETIMEDOUT, or what else poll(2) said. A descriptor that is none: -EBADF. */
+static inline int poll_readable(int fd, uint64_t deadline)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	for (;;) {
+		int ms = poll_ms_left(deadline);
+		int n = poll(&pfd, 1, ms);
+
+		if (n > 0)
+			return pfd.revents & POLLNVAL ? -EBADF : 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && ms >= 0 && poll_ms_left(deadline) == 0)
+			return -ETIMEDOUT;
+	}
+}
+
+#endif

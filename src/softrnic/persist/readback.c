@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/readback.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/safecopy.h"
+#include "softrnic/persist/reader.h"
+
+struct readback {
+	struct digest sum;
+	enum persist_source source; /* the least telling so far */
+};
+
+int readback_begin(struct persist_job *job)
+{
+	struct readback *rb;
+	int ret;
+
+	if (job->len > UINT32_MAX)
+		return -EINVAL;
+	rb = aligned_alloc(_Alignof(struct readback), sizeof(*rb));
+	if (!rb)
+		return -ENOMEM;
+	rb->source = PERSIST_FROM_DAX;
+	ret = digest_init(&rb->sum, digest_pick(job->alg, job->len));
+	if (ret)
+		free(rb);
+	else
+		job->readback = rb;
+	return ret;
+}
+
+static void take(struct readback *rb, const void *bytes, size_t len, enum persist_source source)
+{
+	digest_update(&rb->sum, bytes, len);
+	if (source < rb->source)
+		rb->source = source;
+}
+
+static int check_end(const struct range *r, uintptr_t end)
+{
+	if (!r->file)
+		return 0;
+	return file_check_end(r->file, r->offset + (end - r->start), (const void *)(end - 1));
+}
+
+/* Through the mapping, where a page that is gone or cannot be read is a fault. */
+static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end)
+{
+	int ret = safecopy(buf, (const void *)start, end - start);
+	int cut = check_end(r, end);
+
+	if (cut)
+		return cut;
+	return ret && r->cls == PERSIST_FILE ? -EIO : ret;
+}
+
+static enum persist_source source_of_copy(const struct range *r)
+{
+	static const enum persist_source source[] = {
+		[PERSIST_VOLATILE] = PERSIST_FROM_MEMORY,
+		[PERSIST_FILE] = PERSIST_FROM_CACHE,
+		[PERSIST_DAX] = PERSIST_FROM_DAX,
+	};
+
+	return source[r->cls];
+}
+
+int readback_slice(struct readback *rb, const struct range *r, uintptr_t start, uintptr_t end,
+		   struct reader **reader)
+{
+	enum persist_source source = source_of_copy(r);
+	const void *bytes;
+	int ret = READER_NO_WAY;
+
+	if (!*reader)
+		*reader = reader_new();
+	if (!*reader)
+		return -ENOMEM;
+	bytes = reader_buffer(*reader);
+	if (r->cls == PERSIST_FILE)
+		ret = reader_read(*reader, r->file, r->offset + (start - r->start), end - start,
+				  &bytes, &source);
+	if (ret == READER_NO_WAY)
+		ret = copy(reader_buffer(*reader), r, start, end);
+	if (!ret)
+		take(rb, bytes, end - start, source);
+	return ret;
+}
+
+int readback_inline(struct persist_job *job)
+{
+	uintptr_t pos = (uintptr_t)job->addr, end = pos + job->len;
+	unsigned char buf[4096];
+	int ret = 0;
+
+	while (!ret && pos < end) {
+		const struct range *r = region_range_at(job->region, pos);
+		uintptr_t next = r->end < end ? r->end : end;
+
+		if (next - pos > sizeof(buf))
+			next = pos + sizeof(buf);
+		ret = copy(buf, r, pos, next);
+		if (!ret)
+			take(job->readback, buf, next - pos, source_of_copy(r));
+		pos = next;
+	}
+	return ret;
+}
+
+void readback_end(struct persist_job *job, int status)
+{
+	struct readback *rb = job->readback;
+	struct persist_digest *digest = job->digest;
+	enum persist_class cls;
+
+	if (!rb)
+		return;
+	if (!status) {
+		cls = persist_region_class(job->region, job->addr, job->len);
+		digest->alg = rb->sum.alg;
+		digest->source = job->len ? rb->source : PERSIST_FROM_MEMORY;
+		digest->durability = persist_durability(cls);
+		digest->len = (uint32_t)job->len;
+		digest_final(&rb->sum, digest->bytes);
+	}
+	job->readback = NULL;
+	free(rb);
+}

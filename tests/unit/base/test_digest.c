@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/digest.h"
+
+static void digest_of(uint32_t alg, const void *buf, size_t len, uint8_t bytes[DIGEST_BYTES])
+{
+	struct digest d;
+
+	assert_int_equal(digest_init(&d, alg), 0);
+	digest_update(&d, buf, len);
+	digest_final(&d, bytes);
+}
+
+static void crc32c_is_four_bytes_the_highest_first(void **state)
+{
+	static const uint8_t want[DIGEST_BYTES] = {0xe3, 0x06, 0x92, 0x83};
+	uint8_t bytes[DIGEST_BYTES];
+
+	memset(bytes, 0xff, sizeof(bytes));
+	digest_of(DIGEST_CRC32C, "123456789", 9, bytes);
+	assert_memory_equal(bytes, want, sizeof(want));
+}
+
+/* What `printf abc | b2sum -l 256` prints. */
+static void blake2b_has_256_bits_and_no_key(void **state)
+{
+	static const uint8_t abc[DIGEST_BYTES] = {
+		0xbd, 0xdd, 0x81, 0x3c, 0x63, 0x42, 0x39, 0x72, 0x31, 0x71, 0xef,
+		0x3f, 0xee, 0x98, 0x57, 0x9b, 0x94, 0x96, 0x4e, 0x3b, 0xb1, 0xcb,
+		0x3e, 0x42, 0x72, 0x62, 0xc8, 0xc0, 0x68, 0xd5, 0x23, 0x19,
+	};
+	uint8_t bytes[DIGEST_BYTES];
+
+	digest_of(DIGEST_BLAKE2B, "abc", 3, bytes);
+	assert_memory_equal(bytes, abc, sizeof(abc));
+}
+
+static void pieces_give_what_the_whole_gives(void **state)
+{
+	uint8_t buf[1000], whole[DIGEST_BYTES], pieces[DIGEST_BYTES];
+	uint64_t seed = 1;
+
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = (uint8_t)test_random(&seed);
+	for (uint32_t alg = DIGEST_CRC32C; alg <= DIGEST_BLAKE2B; alg++)
+		for (size_t cut = 0; cut <= sizeof(buf); cut += 1 + cut / 4) {
+			struct digest d;
+
+			digest_of(alg, buf, sizeof(buf), whole);
+			assert_int_equal(digest_init(&d, alg), 0);
+			digest_update(&d, buf, cut);
+			digest_update(&d, buf + cut, sizeof(buf) - cut);
+			digest_final(&d, pieces);
+			assert_memory_equal(pieces, whole, sizeof(whole));
+		}
+}
+
+static void the_length_picks_the_algorithm_where_nobody_else_does(void **state)
+{
+	assert_int_equal(digest_pick(DIGEST_AUTO, 0), DIGEST_CRC32C);
+	assert_int_equal(digest_pick(DIGEST_AUTO, 4096), DIGEST_CRC32C);
+	assert_int_equal(digest_pick(DIGEST_AUTO, 4097), DIGEST_BLAKE2B);
+	assert_int_equal(digest_pick(DIGEST_CRC32C, 4097), DIGEST_CRC32C);
+	assert_int_equal(digest_pick(DIGEST_BLAKE2B, 1), DIGEST_BLAKE2B);
+	assert_int_equal(digest_pick(7, 1), 7);
+}
+
+static void unknown_algorithms_are_refused(void **state)
+{
+	struct digest d;
+
+	assert_int_equal(digest_init(&d, DIGEST_AUTO), -EINVAL);
+	assert_int_equal(digest_init(&d, DIGEST_BLAKE2B + 1), -EINVAL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc32c_is_four_bytes_the_highest_first),
+		cmocka_unit_test(blake2b_has_256_bits_and_no_key),
+		cmocka_unit_test(pieces_give_what_the_whole_gives),
+		cmocka_unit_test(the_length_picks_the_algorithm_where_nobody_else_does),
+		cmocka_unit_test(unknown_algorithms_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
