@@ -13,11 +13,11 @@ none='-'
 rooms="
 src/base               | base/.*                                              | $rdma
 src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/rnic      | (base|softrnic/(proto|rnic))/.*                      | $net|rdma/.*
+src/softrnic/rnic      | (base|softrnic/(proto|rnic))/.*|softrnic/wr\.h        | $net|rdma/.*
 src/softrnic/cm        | (base|softrnic/(proto|rnic|cm))/.*                   | $net|$threads
 src/softrnic/persist   | (base|softrnic/persist)/.*                           | $net|$rdma
-src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|engine))/.*|softrnic/softrnic\.h | $none
-src/provider           | (base|provider)/.*|softrnic/softrnic\.h              | $none
+src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|engine))/.*|softrnic/(softrnic|wr)\.h | $none
+src/provider           | (base|provider)/.*|softrnic/(softrnic|wr)\.h         | $none
 src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
 src/rpmemd             | (base|poolset|rpmem|rpmemd)/.*|librpma\.h            | $rdma

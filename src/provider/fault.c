@@ -203,14 +203,15 @@ static const char *fault_event_str(enum rdma_cm_event_type event)
 	return inner->event_str(event);
 }
 
-static bool fault_qp_has_flush(struct ibv_qp *qp)
+static uint32_t fault_qp_caps(struct ibv_qp *qp)
 {
-	return inner->qp_has_flush(qp);
+	return inner->qp_caps(qp);
 }
 
-static bool fault_qp_has_atomic_write(struct ibv_qp *qp)
+static int fault_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values,
+			     int max)
 {
-	return inner->qp_has_atomic_write(qp);
+	return inner->qp_counters(qp, names, values, max);
 }
 
 #define ROW(ret, name, params, args, kind) .name = fault_##name,
@@ -218,8 +219,8 @@ static const struct provider decorator = {.name = "fault",
 					  .owns_context = fault_owns_context,
 					  .serves = fault_serves,
 					  .event_str = fault_event_str,
-					  .qp_has_flush = fault_qp_has_flush,
-					  .qp_has_atomic_write = fault_qp_has_atomic_write,
+					  .qp_caps = fault_qp_caps,
+					  .qp_counters = fault_qp_counters,
 					  PROVIDER_CALLS(ROW)};
 
 static void arm_from_env(void)

@@ -92,6 +92,14 @@
 	X(void, ack_async_event, (struct ibv_async_event *ev), (ev), VOID)
 
 /*
+ * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), silence after which a peer
+ * is lost (0: default, -1: never); before connect or accept.
+ */
+#define PROVIDER_LIFE_CALLS(X)                                                                     \
+	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
+	  (id, connect_ms, liveness_ms), ERR)
+
+/*
  * Beyond verbs. post_list: several work requests at once, in the order of the list; *posted, which
  * the caller sets to 0, says how many were taken.
  */
@@ -139,6 +147,9 @@ extern const struct provider provider_softrnic; /* the software RNIC in this pro
  * serves it; the log says why.
  */
 const struct provider *provider_for_addr(const char *addr, enum provider_role role);
+/* The provider of that name, or NULL: only provider_names() are known. */
+const struct provider *provider_named(const char *name);
+const char *provider_names(void);
 /* The provider that made a context; rdma-core for every context that is not ours. */
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
@@ -152,6 +163,21 @@ int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, cons
 /* The device behind an address; it stays open. 0 or an errno value, *call as above. */
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call);
+
+/* What could be used, and why or why not: a row a device, or a provider that has none. */
+struct provider_row {
+	const char *provider;
+	char device[64]; /* "": none */
+	bool usable;
+	char why[256];
+};
+struct provider_rows {
+	size_t count;
+	struct provider_row *row;
+};
+/* For an address, or in general (NULL). 0 or an errno value. */
+int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
+void provider_rows_fini(struct provider_rows *rows);
 
 /* The data path. 0 or an errno value, as ibv_post_send and its kind. */
 static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)

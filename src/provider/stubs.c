@@ -35,14 +35,14 @@ static const char *stub_event_str(enum rdma_cm_event_type event)
 	return "unknown event";
 }
 
-static bool stub_qp_has_flush(struct ibv_qp *qp)
+static uint32_t stub_qp_caps(struct ibv_qp *qp)
 {
-	return false;
+	return SOFTRNIC_CAP_KNOWN;
 }
 
-static bool stub_qp_has_atomic_write(struct ibv_qp *qp)
+static int stub_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)
 {
-	return false;
+	return -1;
 }
 
 #define ROW(ret, name, params, args, kind) .name = stub_##name,
@@ -50,6 +50,6 @@ const struct provider provider_stubs = {.name = "stubs",
 					.owns_context = stub_owns_context,
 					.serves = stub_serves,
 					.event_str = stub_event_str,
-					.qp_has_flush = stub_qp_has_flush,
-					.qp_has_atomic_write = stub_qp_has_atomic_write,
+					.qp_caps = stub_qp_caps,
+					.qp_counters = stub_qp_counters,
 					PROVIDER_CALLS(ROW)};

@@ -75,6 +75,7 @@ static int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int
 {
 	int err = 0;
 
+	*posted = 0;
 	for (int i = 0; i < n; i++)
 		if (wrs[i].op != SOFTRNIC_OP_VERBS)
 			return EOPNOTSUPP;
@@ -86,6 +87,12 @@ static int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int
 	return err;
 }
 
+/* rdma_cm's limits are the kernel's own. */
+static int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
+{
+	return connect_ms || liveness_ms ? EOPNOTSUPP : 0;
+}
+
 #define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
 const struct provider provider_verbs = {.name = "verbs",
@@ -95,4 +102,5 @@ const struct provider provider_verbs = {.name = "verbs",
 					.qp_caps = verbs_qp_caps,
 					.qp_counters = verbs_qp_counters,
 					.post_list = verbs_post_list,
+					.set_limits = verbs_set_limits,
 					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)};

@@ -79,13 +79,16 @@ static int post_emulated(struct rpma_conn *conn, const struct rpma_mr_remote *ds
 static int post_native(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
 		       size_t len, enum rpma_flush_type type, int flags, const void *op_context)
 {
-	int err = conn->prov->post_flush(conn->id->qp, (uint64_t)(uintptr_t)op_context,
-					 send_flags(flags), dst->rkey, dst->raddr + offset, len,
-					 type == RPMA_FLUSH_TYPE_PERSISTENT
-						 ? PROVIDER_FLUSH_PERSISTENT
-						 : PROVIDER_FLUSH_VISIBLE);
+	struct softrnic_wr wr = {
+		.op = SOFTRNIC_OP_FLUSH,
+		.len = len,
+		.type = type == RPMA_FLUSH_TYPE_PERSISTENT ? SOFTRNIC_FLUSH_PERSISTENT
+							   : SOFTRNIC_FLUSH_VISIBLE,
+	};
 
-	return err ? PROVIDER_FAILED(err, "post_flush(offset=%zu, length=%zu)", offset, len) : 0;
+	wr.wr.wr.rdma.remote_addr = dst->raddr + offset;
+	wr.wr.wr.rdma.rkey = dst->rkey;
+	return conn_post_own(conn, &wr, flags, op_context);
 }
 
 /* May this connection make this region's bytes reach what `type` names? */
@@ -121,7 +124,7 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	if (!conn || !dst || !flags)
 		return RPMA_E_INVAL;
 	/* Asked each time: the peer's answer comes with the connection, after this was made. */
-	native = conn->prov->qp_has_flush(conn->id->qp);
+	native = conn_has(conn, SOFTRNIC_CAP_FLUSH);
 	ret = check_supported(conn, dst, type, native);
 	if (ret)
 		return ret;

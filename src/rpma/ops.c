@@ -16,6 +16,18 @@ int conn_post(struct rpma_conn *conn, struct ibv_send_wr *wr, int flags, const v
 	return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)", (int)wr->opcode) : 0;
 }
 
+int conn_post_own(struct rpma_conn *conn, struct softrnic_wr *wr, int flags,
+		  const void *op_context)
+{
+	int posted = 0;
+	int err;
+
+	wr->wr.wr_id = (uint64_t)(uintptr_t)op_context;
+	wr->wr.send_flags |= send_flags(flags);
+	err = conn->prov->post_list(conn->id->qp, wr, 1, &posted);
+	return err ? PROVIDER_FAILED(err, "post_list(op=%d)", (int)wr->op) : 0;
+}
+
 /* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
 static int post_rdma(struct rpma_conn *conn, enum ibv_wr_opcode opcode, uint32_t imm,
 		     const struct rpma_mr_local *local, size_t local_offset,
@@ -65,11 +77,12 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 static int post_native_atomic(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
 			      size_t offset, const char src[8], int flags, const void *op_context)
 {
-	int err = conn->prov->post_atomic_write(conn->id->qp, (uint64_t)(uintptr_t)op_context,
-						send_flags(flags), dst->rkey, dst->raddr + offset,
-						src);
+	struct softrnic_wr wr = {.op = SOFTRNIC_OP_ATOMIC_WRITE};
 
-	return err ? PROVIDER_FAILED(err, "post_atomic_write(offset=%zu)", offset) : 0;
+	wr.wr.wr.rdma.remote_addr = dst->raddr + offset;
+	wr.wr.wr.rdma.rkey = dst->rkey;
+	memcpy(wr.bytes, src, sizeof(wr.bytes));
+	return conn_post_own(conn, &wr, flags, op_context);
 }
 
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
@@ -85,7 +98,7 @@ int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t
 
 	if (!conn || !dst || !src || !flags || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
 		return RPMA_E_INVAL;
-	if (conn->prov->qp_has_atomic_write(conn->id->qp))
+	if (conn_has(conn, SOFTRNIC_CAP_ATOMIC_WRITE))
 		return post_native_atomic(conn, dst, dst_offset, src, flags, op_context);
 	wr.wr.rdma.remote_addr = dst->raddr + dst_offset;
 	wr.wr.rdma.rkey = dst->rkey;

@@ -219,7 +219,7 @@ static bool must_be_reached(const char *call)
 {
 	const char *plain = getenv("SOFTRNIC_EXTENSIONS");
 
-	bool native = !strcmp(call, "post_flush") || !strcmp(call, "post_atomic_write");
+	bool native = !strcmp(call, "post_list");
 
 	return strcmp(call, "get_async_event") != 0 && strcmp(call, "set_limits") != 0 &&
 	       (!native || !plain || strcmp(plain, "0") != 0);

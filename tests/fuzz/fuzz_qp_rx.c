@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/safecopy.h"
+#include "lib/post.h"
 #include "softrnic/proto/ddp.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/rnic/qp.h"
@@ -204,7 +205,7 @@ static void post_atomic(struct side *s, uint8_t what)
 			   *bad;
 
 	if (what & 2)
-		(void)qp_post_atomic_write(s->qp, 1, IBV_SEND_SIGNALED, 1, what & ~7u, "12345678");
+		(void)qp_atomic_write(s->qp, 1, IBV_SEND_SIGNALED, 1, what & ~7u, "12345678");
 	else
 		(void)qp_post_send(s->qp, &wr, &bad);
 }
@@ -226,7 +227,7 @@ static void post(struct side *s, uint8_t what)
 	else if ((what & 0x48) == 0x48)
 		post_atomic(s, what);
 	else if (what & 8)
-		(void)qp_post_flush(s->qp, 1, 0, 1, what, what, what & 1, what & 2);
+		(void)qp_flush(s->qp, 1, 0, 1, what, what, (what & 3) ? what & 3 : 1);
 	else
 		(void)qp_post_send(s->qp, &swr, &sbad);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/safecopy.h"
+#include "lib/post.h"
 #include "lib/unit.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/rdmap.h"
@@ -314,8 +315,8 @@ int end_recv(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t of
 int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, size_t len,
 	      bool persistent)
 {
-	return qp_post_flush(e->qp, wr_id, IBV_SEND_SIGNALED, remote->ibv.rkey, remote->iova + off,
-			     len, persistent, false);
+	return qp_flush(e->qp, wr_id, IBV_SEND_SIGNALED, remote->ibv.rkey, remote->iova + off, len,
+			persistent ? SOFTRNIC_FLUSH_PERSISTENT : SOFTRNIC_FLUSH_VISIBLE);
 }
 
 /* --- expectations ------------------------------------------------------------------------- */

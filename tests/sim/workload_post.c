@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/post.h"
 #include "workload.h"
 
 #define CHAIN 3
@@ -133,9 +134,10 @@ static bool post_flush(struct node *n)
 	struct op *op = &m->op[m->posted];
 	int err;
 
-	if (!qp_has_flush(n->qp) && !qp_is_failed(n->qp)) {
+	if (!(qp_caps(n->qp) & SOFTRNIC_CAP_FLUSH) && !qp_is_failed(n->qp)) {
 		/* The peer did not agree after all (it was dialled again); do without. */
-		if (qp_post_flush(n->qp, m->posted, op_flags(op), 1, 0, 0, true, false) == 0)
+		if (qp_flush(n->qp, m->posted, op_flags(op), 1, 0, 0,
+			     SOFTRNIC_FLUSH_PERSISTENT) == 0)
 			sim_violate(n->sim, "node %d: a flush without consent", n->index);
 		*op = (struct op){.kind = OP_WRITE,
 				  .phase = op->phase,
@@ -145,8 +147,9 @@ static bool post_flush(struct node *n)
 				  .signalled = op->signalled};
 		return true;
 	}
-	err = qp_post_flush(n->qp, m->posted, op_flags(op), n->peer->mem.area[op->area].stag,
-			    op_to(n, op), op->len, op->persistent, false);
+	err = qp_flush(n->qp, m->posted, op_flags(op), n->peer->mem.area[op->area].stag,
+		       op_to(n, op), op->len,
+		       op->persistent ? SOFTRNIC_FLUSH_PERSISTENT : SOFTRNIC_FLUSH_VISIBLE);
 	if (err)
 		check_refusal(n, err);
 	else

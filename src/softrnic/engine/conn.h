@@ -54,6 +54,7 @@ struct conn {
 	bool same_host;
 	struct cm_stream *stream;
 	struct qp *qp;
+	atomic_uint caps; /* SOFTRNIC_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
 

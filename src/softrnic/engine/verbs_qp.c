@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "softrnic/engine/config.h"
 #include "softrnic/engine/conn.h"
 #include "softrnic/engine/device.h"
 #include "softrnic/softrnic.h"
@@ -45,61 +44,26 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 	return ret;
 }
 
-bool softrnic_qp_has_flush(struct ibv_qp *ibv)
-{
-	struct conn *c = conn_of(ibv);
-	bool has;
-
-	if (conn_is_removed(c))
-		return false;
-	conn_enter(c);
-	has = qp_has_flush(qp_of(ibv));
-	conn_leave(c);
-	return has;
-}
-
-int softrnic_post_flush(struct ibv_qp *ibv, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
-			uint64_t remote_addr, uint64_t len, enum softrnic_flush_type type)
+int softrnic_post(struct ibv_qp *ibv, const struct softrnic_wr *wrs, int n, int *posted)
 {
 	struct conn *c = conn_of(ibv);
 	int ret;
 
+	*posted = 0;
 	if (conn_is_removed(c))
 		return ENODEV;
 	conn_enter(c);
-	ret = qp_post_flush(qp_of(ibv), wr_id, send_flags, rkey, remote_addr, len,
-			    type == SOFTRNIC_FLUSH_PERSISTENT, config_get()->strict_persist);
+	ret = qp_post_list(qp_of(ibv), wrs, n, posted);
 	conn_pump(c);
 	conn_leave(c);
 	return ret;
 }
 
-bool softrnic_qp_has_atomic_write(struct ibv_qp *ibv)
+uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 {
 	struct conn *c = conn_of(ibv);
-	bool has;
 
-	if (conn_is_removed(c))
-		return false;
-	conn_enter(c);
-	has = qp_has_atomic_write(qp_of(ibv));
-	conn_leave(c);
-	return has;
-}
-
-int softrnic_post_atomic_write(struct ibv_qp *ibv, uint64_t wr_id, unsigned int send_flags,
-			       uint32_t rkey, uint64_t remote_addr, const void *bytes)
-{
-	struct conn *c = conn_of(ibv);
-	int ret;
-
-	if (conn_is_removed(c))
-		return ENODEV;
-	conn_enter(c);
-	ret = qp_post_atomic_write(qp_of(ibv), wr_id, send_flags, rkey, remote_addr, bytes);
-	conn_pump(c);
-	conn_leave(c);
-	return ret;
+	return conn_is_removed(c) ? 0 : atomic_load_explicit(&c->caps, memory_order_relaxed);
 }
 
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
@@ -133,13 +97,16 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	struct conn *c = conn_of(ibv);
 	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
 
-	if (max < n)
-		n = max;
+	size_t room = (size_t)(max < 0 ? 0 : max < n ? max : n) * sizeof(*values);
+
 	*names = counter_names;
+	if (room == 0)
+		return n;
+	memset(values, 0, room);
 	if (conn_is_removed(c))
-		return 0;
+		return n;
 	conn_enter(c);
-	memcpy(values, qp_counters(qp_of(ibv)), (size_t)n * sizeof(*values));
+	memcpy(values, qp_counters(qp_of(ibv)), room);
 	conn_leave(c);
 	return n;
 }

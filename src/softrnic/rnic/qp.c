@@ -227,21 +227,25 @@ const struct terminate *qp_terminate(const struct qp *qp, bool *sent)
 	return qp->has_term ? &qp->term : NULL;
 }
 
-bool qp_has_flush(const struct qp *qp)
-{
-	return qp->stream.consent && qp->orq.ord > 0;
-}
-
-bool qp_has_atomic_write(const struct qp *qp)
-{
-	return qp->stream.consent && qp->orq.ord > 0;
-}
-
 enum rdmap_level qp_level(const struct qp *qp)
 {
 	if (qp->stream.consent)
 		return RDMAP_LEVEL_OURS;
 	return qp->cfg.peer_rfc7306 ? RDMAP_LEVEL_7306 : RDMAP_LEVEL_BASE;
+}
+
+uint32_t qp_caps(const struct qp *qp)
+{
+	bool asks = qp->orq.ord > 0;
+	uint32_t caps = 0;
+
+	if (qp->stream.consent)
+		caps |= SOFTRNIC_CAP_SOFTRNIC;
+	if (qp->stream.consent && asks)
+		caps |= SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_ATOMIC_WRITE;
+	if (qp_level(qp) >= RDMAP_LEVEL_7306)
+		caps |= SOFTRNIC_CAP_IMM | (asks ? SOFTRNIC_CAP_ATOMICS : 0);
+	return caps;
 }
 
 /* --- completions and error codes ---------------------------------------------------------- */

@@ -12,12 +12,12 @@
  *   write-back:  qp_next_writeback(qp, &wb), later qp_on_writeback(qp, status)
  *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
  *
- * Files: qp.c (state, create, destroy, terminate), qp_sq.c (posting, retiring), qp_tx.c and
- * qp_tx_msg.c (whose turn it is, messages as FPDUs), qp_tx_batch.c (FPDUs in the lent buffer),
- * qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs), qp_rx_ops.c (the table of opcodes),
- * qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c (inbound requests), qp_atomic.c
- * (atomic ones), qp_orq.c (the answers to ours), qp_dirty.c (Reads that flush), place.c (the CPU's
- * writes to memory).
+ * Files: qp.c (state, create, destroy, terminate), qp_post.c and qp_sq.c (posting, retiring),
+ * qp_tx.c and qp_tx_msg.c (whose turn it is, messages as FPDUs),
+ * qp_tx_batch.c (FPDUs in the lent buffer), qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs),
+ * qp_rx_ops.c (the table of opcodes), qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c
+ * (inbound requests), qp_atomic.c (atomic ones), qp_orq.c (the answers to ours), qp_dirty.c (Reads
+ * that flush), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -32,6 +32,7 @@
 #include "softrnic/rnic/cq.h"
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
+#include "softrnic/wr.h"
 
 #define QP_RX_IOV 2
 #define QP_TX_IOV 128          /* entries qp_tx_gather may return */
@@ -85,7 +86,7 @@ struct qp_config {
 	struct ibv_qp_cap cap; /* already checked against the device's limits */
 	bool sq_sig_all;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
-	bool strict_persist; /* a peer's persistent Flush of memory that cannot persist fails */
+	bool strict_persist; /* persistent Flushes, of either end, of memory that cannot be fail */
 	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
 	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done; the QP
 	 * itself may be deleted meanwhile. */
@@ -123,17 +124,14 @@ bool qp_tx_is_done(const struct qp *qp);
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
-bool qp_has_flush(const struct qp *qp);
-bool qp_has_atomic_write(const struct qp *qp);
+/* SOFTRNIC_CAP_*: what the peer can be asked for; known once started. */
+uint32_t qp_caps(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
 int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-int qp_post_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey, uint64_t raddr,
-		  uint64_t len, bool persistent, bool strict);
-/* Eight bytes to an aligned address, by one store, in its turn among Reads and Flushes. */
-int qp_post_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
-			 uint64_t raddr, const void *bytes);
+/* Several, verbs' and others: all of them (*posted n), or none (0). */
+int qp_post_list(struct qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
 
 /* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one.
  */

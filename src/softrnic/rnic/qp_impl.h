@@ -28,7 +28,15 @@ enum sq_op {
 	SQ_CMP_SWAP,
 	SQ_FLUSH,
 	SQ_ATOMIC_WRITE,
+	SQ_OPS
 };
+
+struct sq_row {
+	int wr, wc; /* verbs' opcodes; wr -1: not verbs' */
+	enum rdmap_level level;
+	bool request; /* answered by the peer */
+};
+extern const struct sq_row qp_sq_rows[SQ_OPS];
 
 struct sq_wr {
 	uint64_t wr_id;
@@ -243,6 +251,8 @@ unsigned qp_ddp_error(enum mr_verdict verdict);
 /* qp_sq.c */
 int qp_sq_init(struct qp *qp);
 struct sq_wr *qp_sq_at(const struct qp *qp, uint64_t index);
+void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,
+		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err);
 /* May the next one be begun (ORD, fence)? */

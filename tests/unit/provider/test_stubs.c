@@ -12,8 +12,8 @@ static void expect_complete(const struct provider *prov)
 	assert_non_null(prov->owns_context);
 	assert_non_null(prov->serves);
 	assert_non_null(prov->event_str);
-	assert_non_null(prov->qp_has_flush);
-	assert_non_null(prov->qp_has_atomic_write);
+	assert_non_null(prov->qp_caps);
+	assert_non_null(prov->qp_counters);
 #define MEMBER(ret, name, params, args, kind) assert_non_null(prov->name);
 	PROVIDER_CALLS(MEMBER)
 #undef MEMBER
@@ -38,11 +38,10 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_int_equal(provider_stubs.create_id(NULL, &id, NULL, RDMA_PS_TCP), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(provider_stubs.dereg_mr(NULL), EOPNOTSUPP);
-	assert_int_equal(provider_stubs.post_flush(NULL, 0, 0, 0, 0, 0, PROVIDER_FLUSH_VISIBLE),
-			 EOPNOTSUPP);
+	assert_int_equal(provider_stubs.post_list(NULL, NULL, 0, NULL), EOPNOTSUPP);
 	provider_stubs.freeaddrinfo(NULL);
-	assert_false(provider_stubs.qp_has_flush(NULL));
-	assert_false(provider_stubs.qp_has_atomic_write(NULL));
+	assert_int_equal(provider_stubs.qp_caps(NULL), SOFTRNIC_CAP_KNOWN);
+	assert_int_equal(provider_stubs.qp_counters(NULL, NULL, NULL, 0), -1);
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
@@ -55,11 +54,12 @@ static void rdma_core_has_limits_of_its_own(void **state)
 
 static void rdma_core_is_asked_for_no_extension(void **state)
 {
-	assert_false(provider_verbs.qp_has_flush(NULL));
-	assert_false(provider_verbs.qp_has_atomic_write(NULL));
-	assert_int_equal(provider_verbs.post_atomic_write(NULL, 0, 0, 0, 0, NULL), EOPNOTSUPP);
-	assert_int_equal(provider_verbs.post_flush(NULL, 0, 0, 0, 0, 0, PROVIDER_FLUSH_VISIBLE),
-			 EOPNOTSUPP);
+	struct softrnic_wr wr = {.op = SOFTRNIC_OP_FLUSH};
+	int posted = 0;
+
+	assert_int_equal(provider_verbs.qp_caps(NULL), SOFTRNIC_CAP_KNOWN);
+	assert_int_equal(provider_verbs.post_list(NULL, &wr, 1, &posted), EOPNOTSUPP);
+	assert_int_equal(posted, 0);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/post.h"
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 #include "softrnic/rnic/rnic.h"
@@ -147,8 +148,8 @@ static void strictness_travels_with_the_request(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	assert_int_equal(qp_post_flush(t.a->qp, 1, 0, t.mrb->ibv.rkey, t.mrb->iova, 8, true, true),
-			 0);
+	assert_int_equal(
+		qp_flush(t.a->qp, 1, 0, t.mrb->ibv.rkey, t.mrb->iova, 8, SOFTRNIC_FLUSH_STRICT), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb.strict);
 	bench_close(&t);

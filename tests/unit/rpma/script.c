@@ -333,27 +333,35 @@ static void s_ack_async_event(struct ibv_async_event *ev)
 {
 }
 
-static int s_post_flush(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags, uint32_t rkey,
-			uint64_t remote_addr, uint64_t len, enum provider_flush_type type)
+static void see_flush(const struct softrnic_wr *w)
 {
 	script.flushes++;
-	script.flush.wr_id = wr_id;
-	script.flush.send_flags = send_flags;
-	script.flush.rkey = rkey;
-	script.flush.addr = remote_addr;
-	script.flush.len = len;
-	script.flush.type = type;
-	return script.post_err;
+	script.flush.wr_id = w->wr.wr_id;
+	script.flush.send_flags = w->wr.send_flags;
+	script.flush.rkey = w->wr.wr.rdma.rkey;
+	script.flush.addr = w->wr.wr.rdma.remote_addr;
+	script.flush.len = w->len;
+	script.flush.type = w->type;
 }
 
-static int s_post_atomic_write(struct ibv_qp *qp, uint64_t wr_id, unsigned int send_flags,
-			       uint32_t rkey, uint64_t remote_addr, const void *bytes)
+static void see_atomic_write(const struct softrnic_wr *w)
 {
-	script.atomic.wr_id = wr_id;
-	script.atomic.send_flags = send_flags;
-	script.atomic.rkey = rkey;
-	script.atomic.addr = remote_addr;
-	memcpy(script.atomic.bytes, bytes, sizeof(script.atomic.bytes));
+	script.atomic.wr_id = w->wr.wr_id;
+	script.atomic.send_flags = w->wr.send_flags;
+	script.atomic.rkey = w->wr.wr.rdma.rkey;
+	script.atomic.addr = w->wr.wr.rdma.remote_addr;
+	memcpy(script.atomic.bytes, w->bytes, sizeof(script.atomic.bytes));
+}
+
+static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+{
+	for (int i = 0; i < n; i++) {
+		if (wrs[i].op == SOFTRNIC_OP_FLUSH)
+			see_flush(&wrs[i]);
+		else if (wrs[i].op == SOFTRNIC_OP_ATOMIC_WRITE)
+			see_atomic_write(&wrs[i]);
+	}
+	*posted = script.post_err ? 0 : n;
 	return script.post_err;
 }
 
@@ -405,14 +413,14 @@ static const char *s_event_str(enum rdma_cm_event_type event)
 	return "scripted event";
 }
 
-static bool s_qp_has_flush(struct ibv_qp *qp)
+static uint32_t s_qp_caps(struct ibv_qp *qp)
 {
-	return script.peer_has_flush;
+	return script.caps;
 }
 
-static bool s_qp_has_atomic_write(struct ibv_qp *qp)
+static int s_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)
 {
-	return script.peer_has_atomic_write;
+	return -1;
 }
 
 void script_reset(void)
@@ -440,6 +448,6 @@ const struct provider provider_script = {.name = "script",
 					 .owns_context = s_owns_context,
 					 .serves = s_serves,
 					 .event_str = s_event_str,
-					 .qp_has_flush = s_qp_has_flush,
-					 .qp_has_atomic_write = s_qp_has_atomic_write,
+					 .qp_caps = s_qp_caps,
+					 .qp_counters = s_qp_counters,
 					 PROVIDER_CALLS(ROW)};

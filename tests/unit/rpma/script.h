@@ -17,7 +17,7 @@ extern const struct provider provider_script;
 struct script {
 	/* What the test decides. */
 	enum ibv_transport_type transport;
-	bool peer_has_flush, peer_has_atomic_write;
+	uint32_t caps;             /* of the peer: SOFTRNIC_CAP_* */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err;
 	int polled;          /* what poll_cq returns; so many completions are written */
@@ -37,7 +37,7 @@ struct script {
 		uint64_t wr_id, addr, len;
 		unsigned int send_flags;
 		uint32_t rkey;
-		enum provider_flush_type type;
+		enum softrnic_flush_type type;
 	} flush;
 	struct {
 		uint64_t wr_id, addr;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* post.h -- work requests beyond verbs, posted one at a time. 0 or the errno value. */
+#ifndef TESTLIB_POST_H
+#define TESTLIB_POST_H
+
+#include <string.h>
+
+#include "softrnic/rnic/qp.h"
+
+static inline struct softrnic_wr own_wr(enum softrnic_op op, uint64_t wr_id, unsigned send_flags,
+					uint32_t rkey, uint64_t raddr)
+{
+	struct softrnic_wr w = {.op = op, .wr = {.wr_id = wr_id, .send_flags = send_flags}};
+
+	w.wr.wr.rdma.rkey = rkey;
+	w.wr.wr.rdma.remote_addr = raddr;
+	return w;
+}
+
+static inline int post_one_own(struct qp *qp, const struct softrnic_wr *w)
+{
+	int posted;
+
+	return qp_post_list(qp, w, 1, &posted);
+}
+
+static inline int qp_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
+			   uint64_t raddr, uint64_t len, enum softrnic_flush_type type)
+{
+	struct softrnic_wr w = own_wr(SOFTRNIC_OP_FLUSH, wr_id, send_flags, rkey, raddr);
+
+	w.len = len;
+	w.type = type;
+	return post_one_own(qp, &w);
+}
+
+static inline int qp_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
+				  uint64_t raddr, const void *bytes)
+{
+	struct softrnic_wr w = own_wr(SOFTRNIC_OP_ATOMIC_WRITE, wr_id, send_flags, rkey, raddr);
+
+	memcpy(w.bytes, bytes, sizeof(w.bytes));
+	return post_one_own(qp, &w);
+}
+
+#endif
