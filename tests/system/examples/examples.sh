@@ -83,6 +83,16 @@ test_message_answers_every_word() {
 		"there -> THERE" "and back -> AND BACK")" ] || fail "wrong answers"
 }
 
+test_immediate_rings_for_every_slot() {
+	serve immediate
+	client 0 immediate "the first" second third
+	server_ends 0
+	says server "slot 0: the first"
+	says server "slot 1: second"
+	says server "slot 2: third"
+	says client "3 slots filled"
+}
+
 test_srq_takes_the_messages_of_two_clients() {
 	local other
 	serve srq
