@@ -42,6 +42,7 @@ static void on_event(void *owner, enum cm_stream_event event, int status)
 		f->out_len = 0;
 		break;
 	case CM_EV_DISCONNECTED:
+	case CM_EV_LOST:
 	case CM_EV_REJECTED:
 	case CM_EV_UNREACHABLE:
 	case CM_EV_CONNECT_ERROR:

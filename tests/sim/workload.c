@@ -76,6 +76,7 @@ void workload_on_event(struct node *n, enum cm_stream_event event, int status)
 		on_established(n);
 		break;
 	case CM_EV_DISCONNECTED:
+	case CM_EV_LOST:
 		on_disconnected(n);
 		break;
 	case CM_EV_REJECTED:

@@ -167,7 +167,7 @@ static void cm_refuse_reply(struct cm_stream *s, unsigned error, bool markers, u
 	cm_end(s, CM_EV_CONNECT_ERROR, -EPROTO);
 }
 
-static void cm_go_live(struct cm_stream *s)
+static void cm_go_live(struct cm_stream *s, uint64_t now)
 {
 	int ret;
 
@@ -179,6 +179,7 @@ static void cm_go_live(struct cm_stream *s)
 		return;
 	}
 	cm_set_state(s, CM_LIVE, s->agreed.consent ? "reply, with consent" : "reply");
+	cm_liveness_begin(s, now);
 	s->cfg.event(s->cfg.owner, CM_EV_ESTABLISHED, 0);
 }
 
@@ -203,5 +204,5 @@ void cm_initiator_on_reply(struct cm_stream *s, const struct mpa_start *rep, con
 	if (error)
 		cm_refuse_reply(s, error, rep->markers, now);
 	else
-		cm_go_live(s);
+		cm_go_live(s, now);
 }

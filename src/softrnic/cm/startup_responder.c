@@ -192,5 +192,6 @@ void cm_responder_settle(struct cm_stream *s, uint64_t now)
 	if (s->agreed.rtr_in != QP_RTR_NONE && s->qp && !qp_has_received(s->qp))
 		return;
 	cm_set_state(s, CM_LIVE, s->agreed.rtr_in == QP_RTR_NONE ? "reply is out" : "RTR is in");
+	cm_liveness_begin(s, now);
 	s->cfg.event(s->cfg.owner, CM_EV_ESTABLISHED, 0);
 }

@@ -60,8 +60,10 @@ void cm_set_state(struct cm_stream *s, enum cm_state to, const char *why)
 		s->deadline = CLOCK_NEVER;
 		cm_free_buffers(s);
 	}
-	if (to != CM_LIVE)
+	if (to != CM_LIVE) {
 		s->hold_notice = CLOCK_NEVER;
+		liveness_off(&s->liveness);
+	}
 }
 
 void cm_end(struct cm_stream *s, enum cm_stream_event event, int status)
@@ -127,6 +129,7 @@ int cm_stream_new(const struct cm_config *cfg, struct cm_stream **out)
 	s->state = CM_IDLE;
 	s->deadline = CLOCK_NEVER;
 	s->hold_notice = CLOCK_NEVER;
+	liveness_off(&s->liveness);
 	if (cfg->revision == MPA_REVISION_1)
 		s->attempt = CM_ATTEMPT_REV1;
 	else if (cfg->p2p)
@@ -215,5 +218,7 @@ const struct qp_stream *cm_stream_agreed(const struct cm_stream *s)
 
 uint64_t cm_deadline(const struct cm_stream *s)
 {
-	return s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
+	uint64_t at = s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
+
+	return at < s->liveness.at ? at : s->liveness.at;
 }

@@ -48,6 +48,7 @@ enum cm_stream_event {
 	CM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	CM_EV_DISCONNECTED, /* once, after ESTABLISHED; or, disconnected right after accept, without
 			       it */
+	CM_EV_LOST,         /* instead: the peer, or the way to it, vanished; status: -errno */
 	CM_EV_REDIAL,       /* initiator: close the LLP, dial again; a stricter peer (D3) */
 	CM_EV_DEAD,         /* responder: gone before the user saw a request */
 };

@@ -179,6 +179,14 @@ void cm_rx_eof(struct cm_stream *s, uint64_t now)
 	}
 }
 
+static void cm_cut(struct cm_stream *s, int err, enum cm_stream_event event, int status)
+{
+	LOG_INFO("stream %p: LLP broke: error %d", (void *)s, err);
+	cm_fail_qp(s);
+	cm_set_state(s, CM_CLOSED, "LLP broke");
+	cm_end(s, event, status);
+}
+
 /* The LLP broke. */
 static void cm_on_lost(struct cm_stream *s, int err)
 {
@@ -196,12 +204,15 @@ static void cm_on_lost(struct cm_stream *s, int err)
 		cm_startup_failed(s, cm_event_of(err), err, "LLP broke");
 		break;
 	case CM_LIVE:
+		/* A peer that was reset has told us so; of one out of reach nobody knows. */
+		if (cm_event_of(err) == CM_EV_UNREACHABLE)
+			cm_cut(s, err, CM_EV_LOST, -err);
+		else
+			cm_cut(s, err, CM_EV_DISCONNECTED, 0);
+		break;
 	case CM_DRAINING:
 	case CM_CLOSING:
-		LOG_INFO("stream %p: LLP broke: error %d", (void *)s, err);
-		cm_fail_qp(s);
-		cm_set_state(s, CM_CLOSED, "LLP broke");
-		cm_end(s, CM_EV_DISCONNECTED, 0);
+		cm_cut(s, err, CM_EV_DISCONNECTED, 0);
 		break;
 	case CM_IDLE:
 	case CM_CLOSED:
@@ -248,6 +259,11 @@ void cm_on_time(struct cm_stream *s, uint64_t now)
 {
 	if (s->deadline <= now)
 		cm_on_deadline(s);
+	if (!cm_liveness_on_time(s, now)) {
+		LOG_NOTICE("stream %p: the peer is lost: it was silent for %llu ms", (void *)s,
+			   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
+		cm_on_lost(s, ETIMEDOUT);
+	}
 	if (s->hold_notice > now)
 		return;
 	cm_watch_hold(s, now);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "softrnic/cm/liveness.h"
 #include "softrnic/cm/stream.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/term_code.h"
@@ -45,6 +46,7 @@ struct cm_stream {
 	uint64_t deadline;    /* of the state */
 	uint64_t hold_notice; /* when to explain that FPDUs are held back */
 	bool hold_explained;
+	struct liveness liveness;
 	struct cm_params local, remote;
 	struct mpa_start request; /* sent or received */
 	struct qp_stream agreed;
@@ -100,5 +102,9 @@ void cm_responder_settle(struct cm_stream *s, uint64_t now);
 void cm_settle(struct cm_stream *s, uint64_t now);
 /* There is nothing to send at the moment. */
 void cm_on_tx_empty(struct cm_stream *s);
+
+/* liveness.c: in full operation only. False: the peer is lost. */
+void cm_liveness_begin(struct cm_stream *s, uint64_t now);
+bool cm_liveness_on_time(struct cm_stream *s, uint64_t now);
 
 #endif

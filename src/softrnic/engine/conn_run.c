@@ -111,6 +111,7 @@ void conn_serve(struct conn *c)
 		qp_rx_resume(c->qp);
 	if (want & CONN_TIME) {
 		c->timer_at = CLOCK_NEVER;
+		conn_rx(c); /* what has come counts, before its sender is judged */
 		cm_on_time(c->stream, clock_now_ns());
 	}
 	if (want & CONN_KICK)

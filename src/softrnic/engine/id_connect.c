@@ -31,6 +31,7 @@ static const enum rdma_cm_event_type cm_event_of[] = {
 	[CM_EV_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
 	[CM_EV_CONNECT_ERROR] = RDMA_CM_EVENT_CONNECT_ERROR,
 	[CM_EV_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
+	[CM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
 /* A disconnect or a failed start is no error of the operation that is told: rdma_cm's status rules.
@@ -65,7 +66,7 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 static uint64_t limit_ns(int ms, uint64_t dflt_ns)
 {
 	if (ms < 0)
-		return 0;
+		return CLOCK_NEVER;
 	return ms ? (uint64_t)ms * NSEC_PER_MS : dflt_ns;
 }
 

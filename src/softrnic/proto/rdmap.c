@@ -195,14 +195,14 @@ void rdmap_flush_resp_get(struct rcursor *c, struct rdmap_flush_resp *msg)
 void rdmap_engine_put(struct wcursor *c, const struct rdmap_engine *msg)
 {
 	wcursor_be32(c, msg->kind);
-	wcursor_be32(c, 0);
+	wcursor_be32(c, msg->limit_ms);
 	wcursor_be64(c, msg->token);
 }
 
 void rdmap_engine_get(struct rcursor *c, struct rdmap_engine *msg)
 {
 	msg->kind = rcursor_be32(c);
-	rcursor_be32(c);
+	msg->limit_ms = rcursor_be32(c);
 	msg->token = rcursor_be64(c);
 }
 

@@ -160,7 +160,8 @@ struct rdmap_flush_resp {
 enum rdmap_engine_kind { RDMAP_ENGINE_PING = 1, RDMAP_ENGINE_PONG = 2 };
 struct rdmap_engine {
 	uint32_t kind;
-	uint64_t token; /* a PONG returns its PING's */
+	uint32_t limit_ms; /* of a PING: a silence that long ends the connection; 0: not told */
+	uint64_t token;    /* a PONG returns its PING's; 0: nobody asked */
 };
 
 /*

@@ -69,7 +69,8 @@ struct qp_writeback {
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
 	X(parked_sends) X(stalls)                                                                  \
-	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)
+	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)       \
+	X(pings_in) X(pings_out) X(pongs_in) X(pongs_out)
 /* clang-format on */
 struct qp_counters {
 #define X(name) uint64_t name;
@@ -151,6 +152,8 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
+/* It takes no more bytes until a receive is posted. */
+bool qp_rx_is_stalled(const struct qp *qp);
 /* Go on with bytes already buffered: a receive was posted, a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 
@@ -162,6 +165,11 @@ void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
  * free; NULL and 0 when there is nothing, or no memory. The QP has nothing left to send then.
  */
 size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
+/* The heartbeat, of a peer that consents: ask it for a sign of life, and tell it our limit; or give
+ * one unasked. What the peer asks for is answered by itself. */
+void qp_ping(struct qp *qp, uint32_t limit_ms);
+void qp_pong(struct qp *qp);
+uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: it has not told */
 /* A region is going away: copy what half-sent FPDUs still need of it, and let go. */
 void qp_detach_mr(struct qp *qp, struct mr *mr);
 

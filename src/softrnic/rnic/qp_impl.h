@@ -214,6 +214,12 @@ struct qp_tx {
 	bool shut;                  /* the rest of the stream is given up */
 };
 
+struct qp_engine {
+	bool ping_due, pong_due;
+	uint32_t limit_ms, peer_limit_ms;
+	uint64_t pong_token;
+};
+
 struct qp {
 	struct ibv_qp ibv;
 	struct qp_config cfg;
@@ -229,6 +235,7 @@ struct qp {
 	struct qp_rx rx;
 	struct qp_recv recv;
 	struct qp_tx tx;
+	struct qp_engine engine;
 };
 
 /* qp.c: the only writers of ibv.state. */
@@ -312,6 +319,12 @@ int qp_park_add(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 void qp_park_drop(struct qp *qp, struct park_seg *p);
 void qp_park_clear(struct qp *qp);
 extern const struct rx_op qp_rx_send, qp_rx_imm;
+
+/* qp_engine.c */
+bool qp_engine_is_due(const struct qp *qp);
+struct rdmap_engine qp_engine_next(const struct qp *qp);
+void qp_engine_sent(struct qp *qp);
+extern const struct rx_op qp_rx_engine;
 
 /* qp_tx.c, qp_tx_msg.c */
 bool qp_tx_has_work(const struct qp *qp);

@@ -190,6 +190,11 @@ void qp_rx_push(struct qp *qp, const void *bytes, size_t len)
 	qp_rx_parse(qp);
 }
 
+bool qp_rx_is_stalled(const struct qp *qp)
+{
+	return qp->rx.stalled;
+}
+
 void qp_rx_resume(struct qp *qp)
 {
 	if (qp_is_failed(qp))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to do for each opcode that may arrive; Write, Terminate and engine messages are here. */
+/* What to do for each opcode that may arrive; Write and Terminate are here. */
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- RDMA Write --------------------------------------------------------------------------- */
@@ -102,16 +102,6 @@ static void finish_terminate(struct qp *qp, const struct rx_seg *seg, const uint
 
 static const struct rx_op rx_terminate = {accept_control, NULL, finish_terminate};
 
-/* --- engine ------------------------------------------------------------------------------- */
-
-/* Nothing is asked for yet; unknown kinds are to be ignored (doc/wire.md). */
-static void finish_engine(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
-{
-	qp->rx.msn[DDP_QN_ENGINE]++;
-}
-
-static const struct rx_op rx_engine = {accept_control, NULL, finish_engine};
-
 /* Opcodes without an entry are not accepted: Terminate 0/2/06. */
 const struct rx_op *const qp_rx_ops[RDMAP_OPCODES] = {
 	[RDMAP_WRITE] = &rx_write,
@@ -129,5 +119,5 @@ const struct rx_op *const qp_rx_ops[RDMAP_OPCODES] = {
 	[RDMAP_FLUSH_REQ] = &qp_rx_flush_req,
 	[RDMAP_FLUSH_RESP] = &qp_rx_flush_resp,
 	[RDMAP_SEND_IMM] = &qp_rx_send,
-	[RDMAP_ENGINE] = &rx_engine,
+	[RDMAP_ENGINE] = &qp_rx_engine,
 };

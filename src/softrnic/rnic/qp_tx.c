@@ -14,7 +14,8 @@ bool qp_tx_has_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) || qp_irq_is_ready(qp);
+	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) || qp_irq_is_ready(qp) ||
+	       qp_engine_is_due(qp);
 }
 
 bool qp_tx_needs_buf(const struct qp *qp)

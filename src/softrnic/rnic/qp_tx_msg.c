@@ -408,6 +408,18 @@ static bool build_terminate(struct qp *qp)
 	return true;
 }
 
+static bool build_engine(struct qp *qp)
+{
+	struct ddp_hdr hdr = untagged(qp, RDMAP_ENGINE);
+	struct rdmap_engine msg = qp_engine_next(qp);
+	uint8_t bytes[RDMAP_ENGINE_LEN];
+
+	if (!build_small(qp, &hdr, bytes, rdmap_engine_encode(bytes, sizeof(bytes), &msg)))
+		return false;
+	qp_engine_sent(qp);
+	return true;
+}
+
 /* Messages do not interleave; between two of them, answers and requests take turns. */
 static void pick_source(struct qp *qp)
 {
@@ -426,8 +438,11 @@ bool qp_tx_build(struct qp *qp)
 		return build_terminate(qp);
 	if (qp->tx.rtr_due)
 		return build_rtr(qp);
-	if (qp->tx.source == TX_NONE)
+	if (qp->tx.source == TX_NONE) {
+		if (qp_engine_is_due(qp))
+			return build_engine(qp);
 		pick_source(qp);
+	}
 	switch (qp->tx.source) {
 	case TX_FROM_SQ:
 		return build_wr(qp);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * liveness.h -- is the peer still there? The timing of the heartbeat (doc/wire.md s6).
+ *
+ * Nothing is told about single messages: the owner looks from time to time, and compares how many
+ * bytes went each way. So an idle connection costs a few timers a limit, and a busy one no more.
+ */
+#ifndef CM_LIVENESS_H
+#define CM_LIVENESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define LIVENESS_MIN_NS     (300 * NSEC_PER_MS) /* of both ends' limits: what can be kept */
+#define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC) /* the limit of a peer that has not told its own   \
+						 */
+
+struct liveness {
+	uint64_t limit_ns; /* CLOCK_NEVER: this end does not judge, but answers */
+	uint64_t peer_ns;  /* the peer's limit */
+	uint64_t at;       /* when to look; CLOCK_NEVER: off */
+	uint64_t heard;    /* not silent at that time, or nobody listened */
+	uint64_t rx, tx;   /* bytes, at the last look */
+};
+
+/* What there is to see. */
+struct liveness_view {
+	uint64_t rx, tx;  /* bytes of the stream so far */
+	bool deaf;        /* this end does not read, for want of receives */
+	uint32_t peer_ms; /* what the peer told of its limit; 0: nothing */
+};
+
+enum liveness_act {
+	LIVENESS_NOTHING,
+	LIVENESS_PING, /* the peer has been silent */
+	LIVENESS_PONG, /* the peer was not, but has heard nothing from us */
+	LIVENESS_LOST, /* it was silent for the limit; nothing more to look at */
+};
+
+void liveness_off(struct liveness *l);
+/* True: the peer has to be told a limit that is shorter than it assumes. */
+bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
+		    uint64_t now);
+/* To be called at l->at. */
+enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now);
+
+#endif
