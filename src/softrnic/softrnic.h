@@ -102,6 +102,12 @@ int softrnic_post(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *
 /* SOFTRNIC_CAP_*: what the peer can be asked for. 0 before the connection is established. */
 uint32_t softrnic_qp_caps(struct ibv_qp *qp);
 
+/*
+ * What is behind [addr, +len) of this process, registered or not: *cls is the weakest class in it
+ * (1 volatile, 2 file, 3 dax), `why` one line that explains it. 0 or an errno value.
+ */
+int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
+
 /* Counters of a connection: *names (static), and at most `max` of the values; returns how many there
  * are. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);

@@ -13,28 +13,29 @@
 
 #include "softrnic/persist/reopen.h"
 
+enum fs_kind { FS_VOLATILE, FS_LOCAL, FS_SERVED };
+
 static const struct {
 	unsigned long magic;
 	const char *name;
-	bool is_volatile;
-	bool served;
+	enum fs_kind kind;
 } fs_types[] = {
-	{TMPFS_MAGIC, "tmpfs", true},
-	{RAMFS_MAGIC, "ramfs", true},
-	{HUGETLBFS_MAGIC, "hugetlbfs", true},
-	{SYSFS_MAGIC, "sysfs", true},
-	{PROC_SUPER_MAGIC, "proc", true},
-	{DEBUGFS_MAGIC, "debugfs", true},
-	{TRACEFS_MAGIC, "tracefs", true},
-	{EXT4_SUPER_MAGIC, "ext4", false},
-	{XFS_SUPER_MAGIC, "xfs", false},
-	{BTRFS_SUPER_MAGIC, "btrfs", false},
-	{F2FS_SUPER_MAGIC, "f2fs", false},
-	{NFS_SUPER_MAGIC, "nfs", false, true},
-	{OVERLAYFS_SUPER_MAGIC, "overlay", false},
-	{FUSE_SUPER_MAGIC, "fuse", false, true},
-	{V9FS_MAGIC, "9p", false, true},
-	{SMB2_SUPER_MAGIC, "cifs", false, true},
+	{TMPFS_MAGIC, "tmpfs", FS_VOLATILE},
+	{RAMFS_MAGIC, "ramfs", FS_VOLATILE},
+	{HUGETLBFS_MAGIC, "hugetlbfs", FS_VOLATILE},
+	{SYSFS_MAGIC, "sysfs", FS_VOLATILE},
+	{PROC_SUPER_MAGIC, "proc", FS_VOLATILE},
+	{DEBUGFS_MAGIC, "debugfs", FS_VOLATILE},
+	{TRACEFS_MAGIC, "tracefs", FS_VOLATILE},
+	{EXT4_SUPER_MAGIC, "ext4", FS_LOCAL},
+	{XFS_SUPER_MAGIC, "xfs", FS_LOCAL},
+	{BTRFS_SUPER_MAGIC, "btrfs", FS_LOCAL},
+	{F2FS_SUPER_MAGIC, "f2fs", FS_LOCAL},
+	{NFS_SUPER_MAGIC, "nfs", FS_SERVED},
+	{OVERLAYFS_SUPER_MAGIC, "overlay", FS_LOCAL},
+	{FUSE_SUPER_MAGIC, "fuse", FS_SERVED},
+	{V9FS_MAGIC, "9p", FS_SERVED},
+	{SMB2_SUPER_MAGIC, "cifs", FS_SERVED},
 };
 #define N_FS_TYPES (sizeof(fs_types) / sizeof(fs_types[0]))
 
@@ -49,8 +50,8 @@ static void judge_by_magic(unsigned long magic, struct medium *m)
 	for (size_t i = 0; i < N_FS_TYPES; i++) {
 		if (fs_types[i].magic != magic)
 			continue;
-		m->cls = fs_types[i].is_volatile ? PERSIST_VOLATILE : PERSIST_FILE;
-		m->served = fs_types[i].served;
+		m->cls = fs_types[i].kind == FS_VOLATILE ? PERSIST_VOLATILE : PERSIST_FILE;
+		m->served = fs_types[i].kind == FS_SERVED;
 		snprintf(m->fs, sizeof(m->fs), "%s", fs_types[i].name);
 		return;
 	}
@@ -63,12 +64,13 @@ static void judge_by_name(const char *name, struct medium *m)
 	m->cls = strcmp(name, "devtmpfs") && strcmp(name, "rootfs") ? PERSIST_FILE
 								    : PERSIST_VOLATILE;
 	for (size_t i = 0; i < N_FS_TYPES; i++) {
-		/* "nfs4" and "fuse.sshfs" too */
-		if (fs_types[i].served &&
-		    !strncmp(name, fs_types[i].name, strlen(fs_types[i].name)))
-			m->served = true;
-		if (fs_types[i].is_volatile && !strcmp(name, fs_types[i].name))
+		const char *known = fs_types[i].name;
+
+		if (fs_types[i].kind == FS_VOLATILE && !strcmp(name, known))
 			m->cls = PERSIST_VOLATILE;
+		/* "nfs4" and "fuse.sshfs" too */
+		if (fs_types[i].kind == FS_SERVED && !strncmp(name, known, strlen(known)))
+			m->served = true;
 	}
 	snprintf(m->fs, sizeof(m->fs), "%s", name);
 }

@@ -41,6 +41,8 @@ enum persist_class persist_region_class(const struct persist_region *region, con
 					size_t len);
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
+/* Both for memory that is no region. Fails like persist_region_new(). */
+int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size);
 
 /* The class as others number it, who have 0 for "unknown". */
 static inline uint32_t persist_durability(enum persist_class cls)

@@ -102,21 +102,30 @@ static int survey_vma(void *arg, const struct vma *vma)
 	return append(region, &r);
 }
 
+static int make_survey(struct survey *s)
+{
+	struct persist_region *region = s->region;
+	int r = region->end < region->start ? -EFAULT : 0;
+
+	s->next = region->start;
+	if (!r && region->start < region->end)
+		r = vma_for_each(region->start, region->end, survey_vma, s);
+	if (!r && s->next < region->end)
+		r = -EFAULT;
+	return r;
+}
+
 int persist_region_new(void *addr, size_t len, struct persist_region **out)
 {
 	struct persist_region *region = calloc(1, sizeof(*region));
-	struct survey s = {.region = region, .next = (uintptr_t)addr};
+	struct survey s = {.region = region};
 	int r;
 
 	if (!region)
 		return -ENOMEM;
 	region->start = (uintptr_t)addr;
 	region->end = region->start + len;
-	r = region->end < region->start ? -EFAULT : 0;
-	if (!r && len)
-		r = vma_for_each(region->start, region->end, survey_vma, &s);
-	if (!r && s.next < region->end)
-		r = -EFAULT;
+	r = make_survey(&s);
 	if (!r)
 		r = safecopy_setup();
 	if (r) {
@@ -129,13 +138,18 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out)
 	return 0;
 }
 
+static void drop_ranges(struct persist_region *region)
+{
+	for (size_t i = 0; i < region->count; i++)
+		file_put(region->ranges[i].file);
+	free(region->ranges);
+}
+
 void persist_region_delete(struct persist_region *region)
 {
 	if (!region)
 		return;
-	for (size_t i = 0; i < region->count; i++)
-		file_put(region->ranges[i].file);
-	free(region->ranges);
+	drop_ranges(region);
 	free(region);
 }
 
@@ -171,6 +185,20 @@ enum persist_class persist_region_class(const struct persist_region *region, con
 		pos = r->end;
 	}
 	return weakest;
+}
+
+int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size)
+{
+	struct persist_region region = {.start = (uintptr_t)addr, .end = (uintptr_t)addr + len};
+	struct survey s = {.region = &region};
+	int r = make_survey(&s);
+
+	if (!r) {
+		*cls = persist_region_class(&region, addr, len);
+		persist_region_why(&region, why, size);
+	}
+	drop_ranges(&region);
+	return r;
 }
 
 void persist_region_why(const struct persist_region *region, char *buf, size_t size)

@@ -92,6 +92,12 @@ void disk_mount_tmpfs(const char *dir, size_t size)
 
 void disk_mount_image(const char *fs, const char *image, size_t size, const char *dir)
 {
+	disk_mount_image_with(fs, image, size, dir, "loop");
+}
+
+void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
+			   const char *options)
+{
 	int fd = open(image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
@@ -99,7 +105,7 @@ void disk_mount_image(const char *fs, const char *image, size_t size, const char
 	close(fd);
 	assert_int_equal(run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
 	assert_int_equal(mkdir(dir, 0700), 0);
-	assert_int_equal(run((const char *[]){"mount", "-o", "loop", image, dir, NULL}), 0);
+	assert_int_equal(run((const char *[]){"mount", "-o", options, image, dir, NULL}), 0);
 	remember_mount(dir);
 }
 

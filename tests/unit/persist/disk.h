@@ -15,6 +15,9 @@ void disk_end(void);
 void disk_mount_tmpfs(const char *dir, size_t size);
 /* A sparse image with that file system, mounted at dir. */
 void disk_mount_image(const char *fs, const char *image, size_t size, const char *dir);
+/* The same with mount options, of which "loop" must be one. */
+void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
+			   const char *options);
 /* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
 void disk_freeze(const char *dir);
 /* Harmless when nothing is frozen. */

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/digest.h"
+
 int file_create(const char *name, size_t size)
 {
 	char made[] = "persist-test-XXXXXX";
@@ -34,6 +36,15 @@ int file_create(const char *name, size_t size)
 unsigned char *map_file(int fd, size_t size)
 {
 	unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+unsigned char *map_anonymous(size_t size)
+{
+	unsigned char *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
 	return p;
@@ -96,6 +107,48 @@ int flush(struct persist_region *region, void *addr, size_t len)
 	return flush_wait(&f, 20000);
 }
 
+void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
+		  uint32_t alg, struct persist_digest *d)
+{
+	int status;
+
+	f->job = (struct persist_job){.region = region,
+				      .addr = addr,
+				      .len = len,
+				      .want = PERSIST_DIGEST,
+				      .alg = alg,
+				      .digest = d,
+				      .done = on_done};
+	sem_init(&f->ended, 0, 0);
+	if (persist_submit(&f->job, &status))
+		on_done(&f->job, status);
+}
+
+int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
+	   struct persist_digest *d)
+{
+	struct flush f;
+
+	memset(d, 0xff, sizeof(*d));
+	digest_start(&f, region, addr, len, alg, d);
+	return flush_wait(&f, 20000);
+}
+
+void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
+		   const void *bytes, size_t len)
+{
+	uint8_t want[DIGEST_BYTES];
+	struct digest sum;
+
+	assert_int_equal(digest_init(&sum, alg), 0);
+	digest_update(&sum, bytes, len);
+	digest_final(&sum, want);
+	assert_int_equal(d->alg, alg);
+	assert_int_equal(d->len, len);
+	assert_int_equal(d->source, source);
+	assert_memory_equal(d->bytes, want, sizeof(want));
+}
+
 long dirty_kib(const void *addr)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
@@ -139,4 +192,17 @@ int threads_named(const char *name)
 	}
 	closedir(tasks);
 	return n;
+}
+
+void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
+{
+	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
+	list_init(&d->file.ready);
+	list_init(&d->file.queue);
+	for (int i = 0; i < FILE_SLOTS; i++)
+		list_init(&d->file.slot[i].held);
+	d->range = (struct range){(uintptr_t)addr, (uintptr_t)addr + len, PERSIST_DAX, &d->file, 0};
+	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
+	d->region.count = 1;
+	d->region.ranges = &d->range;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "softrnic/persist/persist.h"
+#include "softrnic/persist/region.h"
 
 #define PAGE ((size_t)4096)
 #define MIB  ((size_t)1 << 20)
@@ -17,6 +18,8 @@ int file_create(const char *name, size_t size);
 unsigned char *map_file(int fd, size_t size);
 /* Is the current directory on a file system that can persist anything? */
 bool here_is_persistent(void);
+
+unsigned char *map_anonymous(size_t size);
 
 struct persist_region *region_of(void *addr, size_t len);
 
@@ -32,9 +35,29 @@ void flush_start(struct flush *f, struct persist_region *region, void *addr, siz
 int flush_wait(struct flush *f, int timeout_ms);
 /* Start and wait, for at most 20 seconds. */
 int flush(struct persist_region *region, void *addr, size_t len);
+/* The same for a digest, which is told at d. */
+void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
+		  uint32_t alg, struct persist_digest *d);
+int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
+	   struct persist_digest *d);
+/* Is it the digest of these bytes, and was it made by that algorithm of that source? */
+void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
+		   const void *bytes, size_t len);
 /* How much of the mapping that begins at addr is dirty, in KiB. */
 long dirty_kib(const void *addr);
 /* Threads of this process that have that name. */
 int threads_named(const char *name);
+
+/*
+ * No DAX in this machine: ordinary memory in a region that says DAX. The write-back of
+ * cache lines is the real one, only the medium is not.
+ */
+struct fake_dax {
+	struct file file;
+	struct range range;
+	struct persist_region region;
+};
+
+void fake_dax_init(struct fake_dax *d, void *addr, size_t len);
 
 #endif

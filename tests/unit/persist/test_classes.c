@@ -19,19 +19,12 @@
 #include "softrnic/persist/region.h"
 #include "softrnic/persist/vma.h"
 
-static void *map_anonymous(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
-
 /* The class of the whole, and that the explanation names both class and medium. */
 static void assert_class(void *addr, size_t len, enum persist_class cls, const char *word)
 {
 	static const char *const names[] = {"volatile: ", "file: ", "dax: "};
 	struct persist_region *region = region_of(addr, len);
+	enum persist_class found;
 	char why[256];
 
 	assert_int_equal(persist_region_class(region, addr, len), cls);
@@ -39,6 +32,10 @@ static void assert_class(void *addr, size_t len, enum persist_class cls, const c
 	if (!strstr(why, names[cls]) || !strstr(why, word))
 		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
 	persist_region_delete(region);
+	memset(why, 0, sizeof(why));
+	assert_int_equal(persist_classify(addr, len, &found, why, sizeof(why)), 0);
+	assert_int_equal(found, cls);
+	assert_non_null(strstr(why, word));
 }
 
 static void anonymous_memory_is_volatile(void **state)

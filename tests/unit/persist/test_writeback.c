@@ -11,12 +11,6 @@
 
 #include "base/safecopy.h"
 #include "helpers.h"
-#include "softrnic/persist/region.h"
-
-static void *map_anonymous(size_t size)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
 
 static bool submit_strictly(struct persist_region *region, void *addr, size_t len, bool strict,
 			    int *status)
@@ -184,29 +178,6 @@ static void unmapped_memory_is_an_error_that_sticks(void **state)
 	munmap(q, 2 * PAGE);
 	unlink("unmapped");
 	close(fd);
-}
-
-/*
- * No DAX in this machine: ordinary memory in a region that says DAX. The write-back of
- * cache lines is the real one, only the medium is not.
- */
-struct fake_dax {
-	struct file file;
-	struct range range;
-	struct persist_region region;
-};
-
-static void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
-{
-	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
-	list_init(&d->file.ready);
-	list_init(&d->file.queue);
-	for (int i = 0; i < FILE_SLOTS; i++)
-		list_init(&d->file.slot[i].held);
-	d->range = (struct range){(uintptr_t)addr, (uintptr_t)addr + len, PERSIST_DAX, &d->file, 0};
-	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
-	d->region.count = 1;
-	d->region.ranges = &d->range;
 }
 
 static void short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool(void **state)

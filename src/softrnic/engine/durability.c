@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* durability.c -- what is behind memory that need not be registered. */
+#include <errno.h>
+
+#include "softrnic/persist/persist.h"
+#include "softrnic/softrnic.h"
+
+int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size)
+{
+	enum persist_class found;
+	int ret = len ? persist_classify(addr, len, &found, why, why_size) : -EINVAL;
+
+	if (!ret)
+		*cls = persist_durability(found);
+	return -ret;
+}

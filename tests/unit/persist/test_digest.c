@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "helpers.h"
+
+struct mapped {
+	int fd;
+	unsigned char *p;
+	size_t size;
+	struct persist_region *region;
+};
+
+static void mapped_init(struct mapped *m, const char *name, size_t size)
+{
+	m->fd = file_create(name, size);
+	m->size = size;
+	m->p = map_file(m->fd, size);
+	m->region = region_of(m->p, size);
+	for (size_t i = 0; i < size; i += 61)
+		m->p[i] = (unsigned char)(i * 7 + 1);
+}
+
+static void mapped_fini(struct mapped *m)
+{
+	persist_region_delete(m->region);
+	munmap(m->p, m->size);
+	close(m->fd);
+}
+
+/* What a digest of this directory's files comes from: whether it reads directly, only it knows. */
+static enum persist_source source_here(void)
+{
+	struct mapped m;
+	struct persist_digest d;
+
+	mapped_init(&m, NULL, PAGE);
+	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
+	mapped_fini(&m);
+	assert_true(d.source == PERSIST_FROM_MEDIUM || d.source == PERSIST_FROM_CACHE);
+	return (enum persist_source)d.source;
+}
+
+/* The first of the tests: the pipe is there before the reading thread is. */
+static void what_the_application_closes_is_closed(void **state)
+{
+	struct mapped m;
+	struct persist_digest d;
+	int fds[2];
+	char c;
+
+	if (!here_is_persistent())
+		skip();
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	mapped_init(&m, NULL, PAGE);
+	assert_int_equal(threads_named("rpma-read"), 0);
+	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(threads_named("rpma-read"), 1);
+	assert_int_equal(read(fds[0], &c, 1), -1);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 0);
+	close(fds[0]);
+	mapped_fini(&m);
+}
+
+static bool is_locked_for_others(const char *name)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = open(name, O_RDWR | O_CLOEXEC);
+
+		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) < 0 ? 2 : lock.l_type != F_UNLCK);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status);
+}
+
+static void a_lock_of_the_application_survives(void **state)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct persist_digest d;
+	struct mapped m;
+
+	mapped_init(&m, "locked", 3 * MIB);
+	assert_int_equal(fcntl(m.fd, F_SETLK, &lock), 0);
+	assert_true(is_locked_for_others("locked"));
+	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_BLAKE2B, &d), 0);
+	assert_true(is_locked_for_others("locked"));
+	persist_region_delete(m.region);
+	assert_true(is_locked_for_others("locked"));
+	/* And that is how it would look. */
+	close(open("locked", O_RDONLY | O_CLOEXEC));
+	assert_false(is_locked_for_others("locked"));
+	m.region = NULL;
+	mapped_fini(&m);
+	unlink("locked");
+}
+
+static void any_range_of_a_file_has_its_digest(void **state)
+{
+	static const struct {
+		size_t at, len;
+	} ranges[] = {
+		{0, 1},
+		{5, 1},
+		{PAGE - 1, 2},
+		{0, PAGE},
+		{100, 3 * PAGE},
+		{0, MIB},
+		{1, MIB},
+		{PAGE + 3, 2 * MIB + 11},
+		{0, 3 * MIB + 100},
+		{3 * MIB + 99, 1},
+	};
+	struct persist_digest d;
+	struct mapped m;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&m, NULL, 3 * MIB + 100);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		for (uint32_t alg = DIGEST_CRC32C; alg <= DIGEST_BLAKE2B; alg++) {
+			unsigned char *p = m.p + ranges[i].at;
+
+			p[0]++;
+			assert_int_equal(digest(m.region, p, ranges[i].len, alg, &d), 0);
+			assert_digest(&d, alg, source_here(), p, ranges[i].len);
+			assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
+		}
+	assert_int_equal(dirty_kib(m.p), 0);
+	mapped_fini(&m);
+}
+
+static void the_length_picks_the_algorithm(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+
+	mapped_init(&m, NULL, 2 * PAGE);
+	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL, DIGEST_AUTO, &d), 0);
+	assert_int_equal(d.alg, DIGEST_CRC32C);
+	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL + 1, DIGEST_AUTO, &d), 0);
+	assert_int_equal(d.alg, DIGEST_BLAKE2B);
+	assert_int_equal(digest(m.region, m.p, 1, DIGEST_BLAKE2B + 1, &d), -EINVAL);
+	assert_int_equal(digest(m.region, m.p, 0, DIGEST_AUTO, &d), 0);
+	assert_int_equal(d.len, 0);
+	assert_int_equal(d.source, PERSIST_FROM_MEMORY);
+	mapped_fini(&m);
+}
+
+static void a_digest_past_the_end_of_the_file_fails(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&m, NULL, 2 * PAGE);
+	assert_int_equal(ftruncate(m.fd, 100), 0);
+	assert_int_equal(digest(m.region, m.p, 100, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, 101, DIGEST_CRC32C, &d), -EFAULT);
+	assert_int_equal(digest(m.region, m.p + PAGE, 1, DIGEST_CRC32C, &d), -EFAULT);
+	mapped_fini(&m);
+}
+
+static void volatile_memory_has_a_digest_unless_strict(void **state)
+{
+	unsigned char *p = map_anonymous(4 * MIB);
+	struct persist_region *region = region_of(p, 4 * MIB);
+	struct persist_digest d;
+	struct persist_job job = {.region = region,
+				  .addr = p,
+				  .len = 8,
+				  .strict = true,
+				  .want = PERSIST_DIGEST,
+				  .digest = &d};
+	int status;
+
+	memset(p, 0x5a, 4 * MIB);
+	assert_int_equal(digest(region, p + 1, 5000, DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEMORY, p + 1, 5000);
+	assert_int_equal(d.durability, persist_durability(PERSIST_VOLATILE));
+	assert_int_equal(digest(region, p + 1, 4 * MIB - 1, DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p + 1, 4 * MIB - 1);
+	assert_true(persist_submit(&job, &status));
+	assert_int_equal(status, -ENOTSUP);
+	munmap(p + 2 * MIB, PAGE);
+	assert_int_equal(digest(region, p, 4 * MIB, DIGEST_CRC32C, &d), -EFAULT);
+	persist_region_delete(region);
+	munmap(p, 4 * MIB);
+}
+
+static void dax_memory_is_read_by_loads(void **state)
+{
+	static const size_t lengths[] = {1, 16 << 10, 100 << 10, 2 * MIB + 5};
+	unsigned char *p = map_anonymous(4 * MIB);
+	struct persist_digest d;
+	struct fake_dax dax;
+
+	fake_dax_init(&dax, p, 4 * MIB);
+	memset(p, 3, 4 * MIB);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		assert_int_equal(digest(&dax.region, p + 7, lengths[i], DIGEST_BLAKE2B, &d), 0);
+		assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_DAX, p + 7, lengths[i]);
+		assert_int_equal(d.durability, persist_durability(PERSIST_DAX));
+	}
+	munmap(p, 4 * MIB);
+}
+
+static void the_weakest_source_and_class_are_told(void **state)
+{
+	unsigned char *p = map_anonymous(6 * PAGE);
+	struct persist_region *region;
+	struct persist_digest d;
+	int fd = file_create(NULL, 2 * PAGE);
+
+	assert_ptr_not_equal(
+		mmap(p + 2 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		MAP_FAILED);
+	region = region_of(p, 6 * PAGE);
+	for (size_t i = 0; i < 6 * PAGE; i++)
+		p[i] = (unsigned char)(i / 100);
+	assert_int_equal(digest(region, p + 1, 6 * PAGE - 2, DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p + 1, 6 * PAGE - 2);
+	assert_int_equal(d.durability, persist_durability(PERSIST_VOLATILE));
+	if (here_is_persistent()) {
+		assert_int_equal(digest(region, p + 2 * PAGE, PAGE, DIGEST_CRC32C, &d), 0);
+		assert_digest(&d, DIGEST_CRC32C, source_here(), p + 2 * PAGE, PAGE);
+		assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
+	}
+	persist_region_delete(region);
+	munmap(p, 6 * PAGE);
+	close(fd);
+}
+
+static void be_nobody(bool nobody)
+{
+	if (geteuid() == 0 || !nobody)
+		assert_int_equal(seteuid(nobody ? 65534 : getuid()), 0);
+}
+
+static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+	int status;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&m, "secret", 2 * MIB);
+	assert_int_equal(fchmod(m.fd, 0), 0);
+	be_nobody(true);
+	status = digest(m.region, m.p + 1, MIB + PAGE, DIGEST_CRC32C, &d);
+	be_nobody(false);
+	assert_int_equal(status, 0);
+	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p + 1, MIB + PAGE);
+	mapped_fini(&m);
+	unlink("secret");
+}
+
+static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+	int status;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&m, NULL, 2 * PAGE);
+	persist_region_delete(m.region);
+	close(m.fd);
+	be_nobody(true);
+	m.region = region_of(m.p, m.size);
+	status = digest(m.region, m.p, m.size, DIGEST_CRC32C, &d);
+	be_nobody(false);
+	assert_int_equal(status, 0);
+	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, m.size);
+	persist_region_delete(m.region);
+	munmap(m.p, m.size);
+}
+
+/* Somebody closed what was not his, and another file has the number now. */
+static void the_bytes_of_another_file_are_never_summed(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+	int others = file_create(NULL, PAGE), ours;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&m, NULL, PAGE);
+	ours = m.region->ranges[0].file->fd;
+	assert_int_equal(dup2(others, ours), ours);
+	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
+	mapped_fini(&m);
+	close(others);
+}
+
+static bool has_ended(struct flush *f)
+{
+	int value;
+
+	assert_int_equal(sem_getvalue(&f->ended, &value), 0);
+	return value > 0;
+}
+
+static void long_digests_leave_turns_to_others(void **state)
+{
+	enum { FILES = 10 };
+	struct persist_digest d[2 * FILES];
+	struct flush digests[2 * FILES];
+	struct mapped longs[FILES], other;
+	int running = 0;
+
+	if (!here_is_persistent())
+		skip();
+	mapped_init(&other, NULL, PAGE);
+	for (int i = 0; i < FILES; i++) {
+		longs[i].fd = file_create(NULL, 64 * MIB);
+		longs[i].size = 64 * MIB;
+		longs[i].p = map_file(longs[i].fd, 64 * MIB);
+		longs[i].region = region_of(longs[i].p, 64 * MIB);
+	}
+	for (int i = 0; i < 2 * FILES; i++)
+		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, 64 * MIB,
+			     DIGEST_BLAKE2B, &d[i]);
+	other.p[0]++;
+	assert_int_equal(flush(other.region, other.p, PAGE), 0);
+	for (int i = 0; i < 2 * FILES; i++)
+		running += !has_ended(&digests[i]);
+	assert_int_equal(running, 2 * FILES);
+	for (int i = 0; i < 2 * FILES; i++)
+		persist_cancel(&digests[i].job);
+	for (int i = 0; i < 2 * FILES; i++)
+		assert_int_equal(flush_wait(&digests[i], 20000), -ECANCELED);
+	for (int i = 0; i < FILES; i++)
+		mapped_fini(&longs[i]);
+	mapped_fini(&other);
+}
+
+static pid_t fork_as_the_engine_does(void)
+{
+	pid_t pid;
+
+	persist_atfork_prepare();
+	pid = fork();
+	if (pid == 0)
+		persist_atfork_child();
+	else
+		persist_atfork_parent();
+	return pid;
+}
+
+static void digest_in_child(struct mapped *m, const struct persist_digest *before)
+{
+	struct persist_digest d;
+
+	alarm(20);
+	if (digest(m->region, m->p, m->size, DIGEST_CRC32C, &d))
+		_exit(2);
+	_exit(memcmp(&d, before, sizeof(d)) ? 3 : 0);
+}
+
+static void a_child_has_readers_of_its_own(void **state)
+{
+	struct persist_digest d;
+	struct mapped m;
+	int status;
+	pid_t pid;
+
+	mapped_init(&m, NULL, 3 * MIB);
+	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	pid = fork_as_the_engine_does();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		digest_in_child(&m, &d);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	mapped_fini(&m);
+}
+
+static void idle_readers_go_away(void **state)
+{
+	for (int i = 0; i < 100 && threads_named("rpma-") > 0; i++)
+		usleep(100000);
+	assert_int_equal(threads_named("rpma-"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_application_closes_is_closed),
+		cmocka_unit_test(a_lock_of_the_application_survives),
+		cmocka_unit_test(any_range_of_a_file_has_its_digest),
+		cmocka_unit_test(the_length_picks_the_algorithm),
+		cmocka_unit_test(a_digest_past_the_end_of_the_file_fails),
+		cmocka_unit_test(volatile_memory_has_a_digest_unless_strict),
+		cmocka_unit_test(dax_memory_is_read_by_loads),
+		cmocka_unit_test(the_weakest_source_and_class_are_told),
+		cmocka_unit_test(a_file_that_may_not_be_read_is_read_through_its_mapping),
+		cmocka_unit_test(a_file_that_nothing_leads_to_is_read_through_its_mapping),
+		cmocka_unit_test(the_bytes_of_another_file_are_never_summed),
+		cmocka_unit_test(long_digests_leave_turns_to_others),
+		cmocka_unit_test(a_child_has_readers_of_its_own),
+		cmocka_unit_test(idle_readers_go_away),
+	};
+
+	return cmocka_run_group_tests_name("persist-digest", tests, NULL, NULL);
+}
