@@ -62,6 +62,7 @@ static void config_read(void)
 	conf.liveness_ns = env_number("SOFTRNIC_LIVENESS_MS", 3600000, 15000) * NSEC_PER_MS;
 	if (!conf.liveness_ns)
 		conf.liveness_ns = CLOCK_NEVER;
+	conf.violations_per_s = env_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
 	conf.extensions = env_number("SOFTRNIC_EXTENSIONS", 1, 1);
 	conf.peer_rfc7306 = env_number("SOFTRNIC_PEER_RFC7306", 1, 0);
 	conf.strict_persist = env_number("RPMA_STRICT_PERSIST", 1, 0);

@@ -9,15 +9,16 @@
 enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
 
 struct config {
-	enum config_crc crc;  /* SOFTRNIC_CRC */
-	uint64_t spin_ns;     /* SOFTRNIC_SPIN_US */
-	uint64_t connect_ns;  /* SOFTRNIC_CONNECT_MS: dial and start-up */
-	uint64_t request_ns;  /* SOFTRNIC_REQUEST_MS: inbound request */
-	uint64_t drain_ns;    /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
-	uint64_t liveness_ns; /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; 0: never */
-	bool extensions;      /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
-	bool peer_rfc7306;    /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
-	bool strict_persist;  /* RPMA_STRICT_PERSIST */
+	enum config_crc crc;       /* SOFTRNIC_CRC */
+	uint64_t spin_ns;          /* SOFTRNIC_SPIN_US */
+	uint64_t connect_ns;       /* SOFTRNIC_CONNECT_MS: dial and start-up */
+	uint64_t request_ns;       /* SOFTRNIC_REQUEST_MS: inbound request */
+	uint64_t drain_ns;         /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
+	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; CLOCK_NEVER */
+	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: any number */
+	bool extensions;           /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
+	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
+	bool strict_persist; /* RPMA_STRICT_PERSIST */
 };
 
 const struct config *config_get(void);

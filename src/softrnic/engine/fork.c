@@ -13,6 +13,7 @@
 #include "softrnic/engine/bufs.h"
 #include "softrnic/engine/conn.h"
 #include "softrnic/engine/device.h"
+#include "softrnic/engine/door.h"
 #include "softrnic/engine/engine.h"
 #include "softrnic/engine/evq.h"
 #include "softrnic/engine/id.h"
@@ -27,10 +28,12 @@ static void prepare(void)
 	engine_atfork_prepare();
 	evq_atfork_prepare();
 	bufs_atfork_prepare();
+	doors_atfork_prepare();
 }
 
 static void parent(void)
 {
+	doors_atfork_release();
 	bufs_atfork_release();
 	evq_atfork_parent();
 	engine_atfork_parent();
@@ -43,6 +46,7 @@ static void parent(void)
 /* The list of connections first: closing a socket may be the end of its connection. */
 static void child(void)
 {
+	doors_atfork_release();
 	conns_atfork_release();
 	bufs_atfork_release();
 	evq_atfork_child();

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "softrnic/engine/door.h"
 
 #define EMBRYOS_MAX     1024 /* handshakes under way; above it the oldest, slowest one is dropped */
 #define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
@@ -23,6 +24,8 @@
 struct listener {
 	struct eng_source source;
 	struct eng_timer retry; /* descriptors ran out, or the turn was over */
+	struct eng_timer admit; /* somebody's time at the door is over */
+	struct door door;
 	pthread_mutex_t lock;
 	int fd;
 	bool closed;
@@ -191,11 +194,13 @@ static int embryo_start(struct embryo *e, int fd)
 
 static void listener_take(struct listener *l, int fd)
 {
-	struct embryo *e = calloc(1, sizeof(*e));
 	struct sockaddr_storage local = {0}, peer = {0};
 	socklen_t llen = sizeof(local), plen = sizeof(peer);
+	struct embryo *e;
 	bool same;
 
+	embryo_evict(l);
+	e = calloc(1, sizeof(*e));
 	getsockname(fd, (struct sockaddr *)&local, &llen);
 	getpeername(fd, (struct sockaddr *)&peer, &plen);
 	same = sockaddr_same_host((struct sockaddr *)&local, (struct sockaddr *)&peer);
@@ -216,6 +221,29 @@ static void listener_take(struct listener *l, int fd)
 	}
 }
 
+/* Take those whose time at the door is over, and come back for the others. */
+static void listener_admit(struct listener *l)
+{
+	uint64_t next;
+	int fd;
+
+	while ((fd = door_next(&l->door, clock_now_ns(), &next)) >= 0)
+		listener_take(l, fd);
+	engine_set_timer(&l->admit, next);
+}
+
+static void listener_greet(struct listener *l, int fd)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t len = sizeof(peer);
+
+	getpeername(fd, (struct sockaddr *)&peer, &len);
+	if (door_hold(&l->door, fd, &peer, clock_now_ns()))
+		listener_admit(l);
+	else
+		listener_take(l, fd);
+}
+
 /* Edge-triggered: take everything, in turns. Without a free descriptor, try again soon. */
 static void listener_accept(struct listener *l)
 {
@@ -223,8 +251,7 @@ static void listener_accept(struct listener *l)
 		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			embryo_evict(l);
-			listener_take(l, fd);
+			listener_greet(l, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -244,23 +271,40 @@ static void listener_ready(struct eng_source *src, uint32_t ev)
 	listener_accept(container_of(src, struct listener, source));
 }
 
+static bool listener_is_closed(struct listener *l)
+{
+	bool closed;
+
+	pthread_mutex_lock(&l->lock);
+	closed = l->closed;
+	pthread_mutex_unlock(&l->lock);
+	return closed;
+}
+
 static void listener_retry(struct eng_timer *timer)
 {
 	struct listener *l = container_of(timer, struct listener, retry);
 
-	pthread_mutex_lock(&l->lock);
-	bool closed = l->closed;
-	pthread_mutex_unlock(&l->lock);
-	if (!closed)
+	if (!listener_is_closed(l))
 		listener_accept(l);
+}
+
+static void listener_admit_due(struct eng_timer *timer)
+{
+	struct listener *l = container_of(timer, struct listener, admit);
+
+	if (!listener_is_closed(l))
+		listener_admit(l);
 }
 
 static void listener_bury(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
-	/* The progress thread may have set it while the listener was being closed. */
+	/* The progress thread may have set them while the listener was being closed. */
 	engine_set_timer(&l->retry, CLOCK_NEVER);
+	engine_set_timer(&l->admit, CLOCK_NEVER);
+	door_fini(&l->door);
 	if (l->fd >= 0)
 		close(l->fd);
 	pthread_mutex_destroy(&l->lock);
@@ -273,6 +317,7 @@ static void listener_forked(struct eng_source *src)
 
 	close(l->fd);
 	l->fd = -1;
+	door_fini(&l->door);
 }
 
 static struct listener *listener_new(struct cmid *id, int backlog)
@@ -287,6 +332,9 @@ static struct listener *listener_new(struct cmid *id, int backlog)
 	l->source.forked = listener_forked;
 	l->retry.at = CLOCK_NEVER;
 	l->retry.fire = listener_retry;
+	l->admit.at = CLOCK_NEVER;
+	l->admit.fire = listener_admit_due;
+	door_init(&l->door);
 	pthread_mutex_init(&l->lock, NULL);
 	l->fd = id->fd;
 	l->id = id;
@@ -362,6 +410,7 @@ void listener_close(struct cmid *id)
 	l->closed = true;
 	pthread_mutex_unlock(&l->lock);
 	engine_set_timer(&l->retry, CLOCK_NEVER);
+	engine_set_timer(&l->admit, CLOCK_NEVER);
 	engine_remove(&l->source, l->fd);
 	shutdown(l->fd,
 		 SHUT_RDWR); /* the port is free now; the number only when no thread uses it */

@@ -7,6 +7,7 @@
 #include "softrnic/engine/bufs.h"
 #include "softrnic/engine/config.h"
 #include "softrnic/engine/device.h"
+#include "softrnic/engine/door.h"
 #include "softrnic/engine/id.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -36,6 +37,8 @@ static void owner_async(void *owner, enum ibv_event_type event)
 {
 	struct conn *c = owner;
 
+	if (event == IBV_EVENT_QP_ACCESS_ERR)
+		door_blame(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(c->qp));
 }
 

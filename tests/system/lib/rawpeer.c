@@ -16,8 +16,9 @@
 
 #define DESC_SIZE 21
 
-int raw_dial(struct raw *r, const char *port)
+int raw_dial_from(struct raw *r, const char *from, const char *port)
 {
+	struct sockaddr_in src = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(from)};
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				  .sin_port = htons((uint16_t)atoi(port))};
@@ -28,10 +29,16 @@ int raw_dial(struct raw *r, const char *port)
 	for (int i = 0; i < DDP_QN_COUNT; i++)
 		r->msn[i] = DDP_FIRST_MSN;
 	r->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (r->fd < 0 || connect(r->fd, (struct sockaddr *)&sin, sizeof(sin)))
+	if (r->fd < 0 || bind(r->fd, (struct sockaddr *)&src, sizeof(src)) ||
+	    connect(r->fd, (struct sockaddr *)&sin, sizeof(sin)))
 		return -errno;
 	setsockopt(r->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return 0;
+}
+
+int raw_dial(struct raw *r, const char *port)
+{
+	return raw_dial_from(r, "0.0.0.0", port);
 }
 
 void raw_close(struct raw *r)
@@ -161,18 +168,23 @@ int raw_take_reply(struct raw *r)
 	return 0;
 }
 
-int raw_connect(struct raw *r, const char *port, unsigned wishes)
+int raw_send_request(struct raw *r, unsigned wishes)
 {
 	uint8_t frame[MPA_START_MAX];
 	struct mpa_start request;
-	int ret = raw_dial(r, port), len;
+	int len;
 
 	raw_request(&request, wishes);
 	len = mpa_start_encode(frame, sizeof(frame), &request, NULL);
-	if (len < 0)
-		return len;
+	return len < 0 ? len : raw_send(r, frame, (size_t)len);
+}
+
+int raw_connect(struct raw *r, const char *port, unsigned wishes)
+{
+	int ret = raw_dial(r, port);
+
 	if (!ret)
-		ret = raw_send(r, frame, (size_t)len);
+		ret = raw_send_request(r, wishes);
 	return ret ? ret : raw_take_reply(r);
 }
 

@@ -44,6 +44,8 @@ struct raw {
 enum raw_wish { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);
+/* From another address of this machine. */
+int raw_dial_from(struct raw *r, const char *from, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
 /* Whatever comes next, at most len bytes; 0 at an orderly end. */
@@ -54,6 +56,8 @@ int raw_expect_end(struct raw *r, int timeout_ms);
 void raw_request(struct mpa_start *request, unsigned wishes);
 /* Dial, send the request, take the reply and the regions in it. */
 int raw_connect(struct raw *r, const char *port, unsigned wishes);
+/* The request alone, on a connection that was dialled. */
+int raw_send_request(struct raw *r, unsigned wishes);
 /* The reply to what was sent by hand. */
 int raw_take_reply(struct raw *r);
 

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: how many
+ * guesses a second it gets, that they find nothing, and that nobody else has to wait.
+ *
+ * The attacker is 127.0.0.2; everybody else is 127.0.0.1.
+ */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "system/lib/client.h"
+#include "system/lib/gauge.h"
+#include "system/lib/rawpeer.h"
+#include "system/lib/remote.h"
+
+#define ATTACKER      "127.0.0.2"
+#define PARALLEL      20
+#define BURST         100 /* PENALTY_BURST */
+#define RATE          10  /* SOFTRNIC_VIOLATIONS_PER_S */
+#define ATTACK_MS     4000
+#define RESERVES      4 /* connections that guess when the burst is used up: so much is owed */
+#define SIZE          65536
+#define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
+
+static struct remote target;
+static struct client honest;
+static struct raw slot[PARALLEL], reserve[RESERVES], settled;
+static bool connected[PARALLEL]; /* its reply has come, and its guess is on its way */
+static int parallel;
+static unsigned long guesses, answers;
+static uint64_t seed;
+
+static uint64_t now_ms(void)
+{
+	return clock_now_ns() / NSEC_PER_MS;
+}
+
+static void start(const char *rate)
+{
+	char env[64];
+
+	snprintf(env, sizeof(env), "SOFTRNIC_VIOLATIONS_PER_S=%s", rate);
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
+				      (const char *[]){"anon:65536:0xff", NULL},
+				      (const char *[]){env, NULL}),
+			 0);
+	OK(client_open(&honest, 4096));
+	guesses = answers = 0;
+}
+
+static void stop(void)
+{
+	client_close(&honest);
+	assert_int_equal(proc_finish(&target.proc), 0);
+}
+
+static uint32_t next_guess(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return (uint32_t)(seed * 0x2545f4914f6cdd1dull >> 32);
+}
+
+static void knock(int i)
+{
+	assert_int_equal(raw_dial_from(&slot[i], ATTACKER, target.port), 0);
+	assert_int_equal(raw_send_request(&slot[i], RAW_PLAIN), 0);
+	connected[i] = false;
+}
+
+/* The address is no secret to this one, and of the STag it knows what it is not. */
+static void guess(struct raw *r)
+{
+	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
+
+	assert_int_equal(raw_write(r, r->region[0].stag ^ (next_guess() | 1), r->region[0].addr,
+				   mark, sizeof(mark)),
+			 0);
+	guesses++;
+}
+
+static void learn(struct raw *r)
+{
+	int error = raw_expect_terminate(r, NULL);
+
+	if (error != TERM_DDP_INVALID_STAG)
+		fail_msg("a guess is answered by %#x", (unsigned)error);
+	raw_close(r);
+	answers++;
+}
+
+/* Whoever has something to say is dealt with; nobody is waited for. */
+static void attack_step(void)
+{
+	struct pollfd p[PARALLEL];
+
+	for (int i = 0; i < parallel; i++)
+		p[i] = (struct pollfd){.fd = slot[i].fd, .events = POLLIN};
+	if (poll(p, (nfds_t)parallel, 10) <= 0)
+		return;
+	for (int i = 0; i < parallel; i++) {
+		if (!p[i].revents)
+			continue;
+		if (connected[i]) {
+			learn(&slot[i]);
+			knock(i);
+		} else {
+			assert_int_equal(raw_take_reply(&slot[i]), 0);
+			guess(&slot[i]);
+			connected[i] = true;
+		}
+	}
+}
+
+static void attack_begin(int n)
+{
+	parallel = n;
+	for (int i = 0; i < n; i++)
+		knock(i);
+}
+
+static void connect_from_there(struct raw *r)
+{
+	assert_int_equal(raw_dial_from(r, ATTACKER, target.port), 0);
+	assert_int_equal(raw_send_request(r, RAW_PLAIN), 0);
+	assert_int_equal(raw_take_reply(r), 0);
+}
+
+/* Until its new connections have to wait, because more than RESERVES guesses are owed. */
+static void attack_until_held(void)
+{
+	for (int i = 0; i < RESERVES; i++)
+		connect_from_there(&reserve[i]);
+	attack_begin(RESERVES);
+	while (answers < BURST)
+		attack_step();
+	for (int i = 0; i < RESERVES; i++) {
+		guess(&reserve[i]);
+		learn(&reserve[i]);
+	}
+}
+
+static void attack_end(void)
+{
+	for (int i = 0; i < parallel; i++)
+		raw_close(&slot[i]);
+}
+
+static void connect_honestly(void)
+{
+	uint64_t begin = now_ms();
+
+	OK(client_connect(&honest, target.port, NULL));
+	OK(client_read(&honest, 0, 0, 64, NULL));
+	client_disconnect(&honest);
+	if (now_ms() - begin > HONEST_MAX_MS)
+		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
+}
+
+/* It was there before the trouble began, and comes from the same address. */
+static void read_from_the_attackers_address(void)
+{
+	uint64_t begin = now_ms();
+	const uint8_t *payload;
+	struct ddp_hdr hdr;
+
+	assert_int_equal(raw_read(&settled, settled.region[0].stag, settled.region[0].addr, 64), 0);
+	assert_int_equal(raw_expect(&settled, RDMAP_READ_RESP, &hdr, &payload), 64);
+	assert_true(now_ms() - begin <= HONEST_MAX_MS);
+}
+
+static void expect_nothing_was_found(void)
+{
+	for (size_t at = 0; at < SIZE; at += 4096)
+		assert_string_equal(proc_ask(&target.proc, "peek 0 %zu 16", at),
+				    "00000000000000000000000000000000");
+}
+
+static void guesses_are_few_and_nobody_else_waits(void **state)
+{
+	uint64_t begin, allowed;
+	int visits = 0;
+
+	start("10");
+	connect_from_there(&settled);
+	begin = now_ms();
+	attack_begin(PARALLEL);
+	while (now_ms() - begin < ATTACK_MS || guesses <= BURST) {
+		attack_step();
+		if (now_ms() - begin < (uint64_t)visits * 50)
+			continue;
+		read_from_the_attackers_address();
+		connect_honestly();
+		visits++;
+	}
+	/* What is under way at once is not touched, and is paid for afterwards. */
+	allowed = BURST + PARALLEL + (now_ms() - begin) * RATE / 1000 + 1;
+	print_message("%lu guesses in %d ms, %d honest visits\n", guesses, (int)(now_ms() - begin),
+		      visits);
+	assert_true(guesses <= allowed);
+	attack_end();
+	expect_nothing_was_found();
+	raw_close(&settled);
+	stop();
+}
+
+/* Later, and not never: a program with a bug comes back after it was mended. */
+static void who_has_to_wait_gets_in_later(void **state)
+{
+	uint8_t byte;
+
+	start("2");
+	attack_until_held();
+	attack_end();
+	assert_int_equal(raw_dial_from(&settled, ATTACKER, target.port), 0);
+	assert_int_equal(raw_send_request(&settled, RAW_PLAIN), 0);
+	assert_int_equal(raw_recv(&settled, &byte, 1, 200), -ETIMEDOUT);
+	connect_honestly();
+	assert_int_equal(raw_take_reply(&settled), 0);
+	read_from_the_attackers_address();
+	raw_close(&settled);
+	stop();
+}
+
+static void expect_nothing_but_the_end_at_last(struct raw *r)
+{
+	uint8_t bytes[512];
+	int n;
+
+	while ((n = raw_recv(r, bytes, sizeof(bytes), RAW_WAIT_MS)) > 0)
+		;
+	assert_true(n == 0 || n == -ESHUTDOWN);
+}
+
+/* With descriptors of those who wait at the door; a leak checker looks at what is left. */
+static void an_endpoint_goes_while_somebody_waits_at_its_door(void **state)
+{
+	start("2");
+	attack_until_held();
+	connect_honestly();
+	stop();
+	for (int i = 0; i < parallel; i++) {
+		expect_nothing_but_the_end_at_last(&slot[i]);
+		raw_close(&slot[i]);
+	}
+}
+
+/* More of them than an endpoint holds back: the oldest is hung up on, and the process is well. */
+static void a_crowd_at_the_door_is_bounded(void **state)
+{
+	enum { CROWD = 300, HELD = 256 };
+	static struct raw crowd[CROWD];
+	int ended = 0;
+
+	start("2");
+	attack_until_held();
+	attack_end();
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(raw_dial_from(&crowd[i], ATTACKER, target.port), 0);
+	connect_honestly();
+	for (int i = 0; i < CROWD - HELD; i++)
+		ended += raw_expect_end(&crowd[i], RAW_WAIT_MS) == 0;
+	assert_int_equal(ended, CROWD - HELD);
+	connect_honestly();
+	for (int i = 0; i < CROWD; i++)
+		raw_close(&crowd[i]);
+	stop();
+}
+
+/* The measure that the others are compared with. */
+static void without_the_limit_guesses_are_many(void **state)
+{
+	uint64_t begin;
+
+	start("0");
+	begin = now_ms();
+	attack_begin(PARALLEL);
+	while (guesses < 5 * BURST)
+		attack_step();
+	print_message("%lu guesses in %d ms without a limit\n", guesses, (int)(now_ms() - begin));
+	assert_true((now_ms() - begin) * RATE / 1000 < guesses - BURST - PARALLEL);
+	attack_end();
+	expect_nothing_was_found();
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guesses_are_few_and_nobody_else_waits),
+		cmocka_unit_test(who_has_to_wait_gets_in_later),
+		cmocka_unit_test(an_endpoint_goes_while_somebody_waits_at_its_door),
+		cmocka_unit_test(a_crowd_at_the_door_is_bounded),
+		cmocka_unit_test(without_the_limit_guesses_are_many),
+	};
+
+	gauge_raise_nofile();
+	seed = env_or("SYSTEM_SEED", (unsigned)time(NULL));
+	printf("SYSTEM_SEED=%llu\n", (unsigned long long)seed);
+	seed = (seed + 1) * 0x9e3779b97f4a7c15ull;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
