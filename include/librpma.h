@@ -244,6 +244,30 @@ int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
 int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr);
 int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 
+#define RPMA_CAP_SOFTRNIC     (1 << 0) /* it is a software RNIC that agreed to our extensions */
+#define RPMA_CAP_FLUSH        (1 << 1) /* rpma_flush() is one operation; persistence is its job */
+#define RPMA_CAP_FLUSH_ALL    (1 << 2) /* rpma_flush_all() */
+#define RPMA_CAP_ATOMIC_WRITE (1 << 3) /* rpma_atomic_write() is one operation */
+#define RPMA_CAP_VERIFY       (1 << 4) /* rpma_verify() */
+#define RPMA_CAP_QUERY        (1 << 5) /* rpma_query_durability() */
+#define RPMA_CAP_IMM          (1 << 6) /* immediate data */
+#define RPMA_CAP_ATOMICS      (1 << 7) /* atomic operations of verbs */
+
+/* What the other end can do, RPMA_CAP_*. RPMA_E_AGAIN: RPMA_CONN_ESTABLISHED is still to come. */
+int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps);
+
+struct rpma_counter {
+	const char *name; /* static */
+	uint64_t value;   /* since the connection was made */
+};
+
+/*
+ * What the connection counted. *count: in, how many fit into counters; out, how many there are.
+ * counters NULL: tell only that. RPMA_E_NOSUPP: its device counts nothing.
+ */
+int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *counters,
+			   size_t *count);
+
 /* Begin to close; RPMA_CONN_CLOSED follows as an event. What was posted before still goes out. */
 int rpma_conn_disconnect(struct rpma_conn *conn);
 /* Release everything; without a disconnect before, the other end sees the connection go. */
@@ -357,6 +381,123 @@ int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src, 
 int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, size_t len,
 	      const void *op_context);
 
+#define RPMA_SEND_SEGMENTS_MAX 4
+
+struct rpma_segment {
+	const struct rpma_mr_local *mr;
+	size_t offset;
+	size_t len;
+};
+
+/* One message, put together from 1 to RPMA_SEND_SEGMENTS_MAX segments; the array may go at once.
+ * RPMA_E_NOSUPP: the device does not gather so many. */
+int rpma_send_gather(struct rpma_conn *conn, const struct rpma_segment *segments, uint32_t count,
+		     int flags, const void *op_context);
+
+/*
+ * A flush of everything that this connection placed before, in whatever region. Fails if a region
+ * went with bytes in it that were not flushed. RPMA_E_NOSUPP without RPMA_CAP_FLUSH_ALL.
+ */
+int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
+		   const void *op_context);
+
+/* Opcodes of completions that enum ibv_wc_opcode of older releases of rdma-core does not name. */
+#define RPMA_WC_FLUSH        8
+#define RPMA_WC_ATOMIC_WRITE 9
+#define RPMA_WC_VERIFY       0x50
+#define RPMA_WC_QUERY        0x51
+
+/* What a persistent flush can do for memory; a range has the weakest class of its parts. */
+enum rpma_durability {
+	RPMA_DURABILITY_UNKNOWN,
+	RPMA_DURABILITY_VOLATILE, /* nothing can persist it */
+	RPMA_DURABILITY_FILE,     /* a file on a file system, persisted by msync */
+	RPMA_DURABILITY_DAX       /* persistent memory, by writing back the processor's caches */
+};
+
+/* "volatile", "file", "dax"; "unknown" for all else. */
+const char *rpma_utils_durability_2str(enum rpma_durability durability);
+
+/* *durability is written before the completion (RPMA_WC_QUERY). RPMA_E_NOSUPP without
+ * RPMA_CAP_QUERY. */
+int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			  size_t dst_offset, size_t len, enum rpma_durability *durability,
+			  int flags, const void *op_context);
+
+#define RPMA_DIGEST_SMALL 4096
+
+enum rpma_digest_alg {
+	RPMA_DIGEST_AUTO, /* CRC32C for up to RPMA_DIGEST_SMALL bytes, else BLAKE2B */
+	RPMA_DIGEST_CRC32C,
+	RPMA_DIGEST_BLAKE2B /* with 32 bytes */
+};
+
+/* Where the bytes came from that a digest was made of. */
+enum rpma_digest_source {
+	RPMA_DIGEST_FROM_MEMORY, /* memory that is no medium */
+	RPMA_DIGEST_FROM_CACHE,  /* the page cache: the file system permits no direct read */
+	RPMA_DIGEST_FROM_MEDIUM, /* the medium, by a direct read */
+	RPMA_DIGEST_FROM_DAX     /* persistent memory, by loads */
+};
+
+struct rpma_digest {
+	enum rpma_digest_alg alg; /* the one that was used, never AUTO */
+	enum rpma_digest_source source;
+	enum rpma_durability durability;
+	uint32_t len;      /* of bytes: 4 (CRC32C, big-endian) or 32 */
+	uint8_t bytes[32]; /* zeros behind len */
+};
+
+/*
+ * Flush the range to persistence and tell the digest of what is read back of it. *digest is
+ * written before the completion (RPMA_WC_VERIFY) and must live until then. RPMA_E_NOSUPP without
+ * RPMA_CAP_VERIFY, or if the region was not registered for persistent flushes.
+ */
+int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
+		size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
+		const void *op_context);
+
+/* The same digest of this process's memory. No device is needed. */
+int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
+			struct rpma_digest *digest);
+/* Same algorithm, same bytes; where they came from does not matter. NULL equals nothing. */
+bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b);
+
+/*
+ * Batches: operations collected, then posted together, where possible with one system call. Each
+ * rpma_batch_X checks like rpma_X and takes its arguments; RPMA_E_AGAIN: the batch is full.
+ * Nothing is allocated but by rpma_batch_new(). Not for use by several threads at a time.
+ */
+
+struct rpma_batch;
+
+/* Room for `size` operations, at most as many as the connection's send queue has. */
+int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **batch_ptr);
+/* What was collected and not posted is dropped. Before the connection's deletion. */
+int rpma_batch_delete(struct rpma_batch **batch_ptr);
+
+int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+		     const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
+		     const void *op_context);
+/* Behind a flush in the batch it takes effect only after that succeeded. */
+int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+			    const char src[8], int flags, const void *op_context);
+int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+		     size_t len, enum rpma_flush_type type, int flags, const void *op_context);
+int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,
+			 const void *op_context);
+int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segments, uint32_t count,
+		    int flags, const void *op_context);
+
+/*
+ * Post what was collected, in order. Success: the batch is empty and may be filled anew. Failure:
+ * it holds what was not posted (with the software RNIC everything) and may be posted again.
+ * RPMA_E_AGAIN: the send queue has no room now; collect completions first.
+ */
+int rpma_batch_post(struct rpma_batch *batch);
+int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count);
+int rpma_batch_clear(struct rpma_batch *batch);
+
 /* Completion queues; thread-safe */
 
 /* Readable while a completion may be waiting; may be made non-blocking. It is the library's. */
@@ -368,6 +509,26 @@ int rpma_cq_wait(struct rpma_cq *cq);
  * Of a failed one only wr_id, status, qp_num and vendor_err are valid. RPMA_E_NO_COMPLETION: none.
  */
 int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got);
+
+/* Why an operation failed; told by completions of a software RNIC */
+
+enum rpma_reason {
+	RPMA_REASON_NONE,          /* it did not fail, or nobody knows why */
+	RPMA_REASON_WRITE_BACK,    /* the target could not write to the medium; code: its errno */
+	RPMA_REASON_VOLATILE,      /* strict, and nothing can persist the range */
+	RPMA_REASON_GONE,          /* the range is past the end of its file, or its region went */
+	RPMA_REASON_TERMINATE_IN,  /* the peer's Terminate; code: 0xLTCC, layer, type, code */
+	RPMA_REASON_TERMINATE_OUT, /* ours */
+	RPMA_REASON_LINK,          /* the connection broke; code: errno */
+	RPMA_REASON_LOCAL,         /* at this end; code: errno */
+	RPMA_REASON_DEVICE         /* another device's own value of vendor_err */
+};
+
+/* code may be NULL. For operations that never ran: the reason of the failure that ended all. */
+enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
+				    uint32_t *code);
+/* One line, cut to size, without a newline: what failed, with which value, what can be done. */
+int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size);
 
 /* Log; thread-safe */
 

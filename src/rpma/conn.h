@@ -23,19 +23,6 @@ struct rpma_conn {
 int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
 	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 
-/* Post with the completion that `flags` asks for. 0 or RPMA_E_PROVIDER. */
-int conn_post(struct rpma_conn *conn, struct ibv_send_wr *wr, int flags, const void *op_context);
-
-/* The same of an operation beyond verbs, which the peer must be capable of. */
-int conn_post_own(struct rpma_conn *conn, struct softrnic_wr *wr, int flags,
-		  const void *op_context);
-
-/* Can the peer be asked for this (SOFTRNIC_CAP_*)? Not before the connection is established. */
-static inline bool conn_has(const struct rpma_conn *conn, uint32_t cap)
-{
-	return conn->prov->qp_caps(conn->id->qp) & cap;
-}
-
 /* The verbs flag for RPMA_F_COMPLETION_*. */
 static inline unsigned int send_flags(int flags)
 {

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rpma/conn.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
+#include "rpma/op.h"
 
 enum { READ_LEN = 8 };
 
@@ -63,32 +63,25 @@ static void choose_read(const struct rpma_mr_remote *dst, size_t offset, size_t 
 	*read_offset = dst->size - *read_len;
 }
 
-static int post_emulated(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-			 size_t len, int flags, const void *op_context)
+static void describe_read(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			  size_t offset, size_t len, int flags, const void *op_context)
 {
-	struct ibv_sge sge = mr_sge(conn->flush_sink.mr, 0, READ_LEN);
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1};
 	uint64_t read_offset;
+	uint32_t read_len;
 
-	choose_read(dst, offset, len, &read_offset, &sge.length);
-	wr.wr.rdma.remote_addr = dst->raddr + read_offset;
-	wr.wr.rdma.rkey = dst->rkey;
-	return conn_post(conn, &wr, flags, op_context);
+	choose_read(dst, offset, len, &read_offset, &read_len);
+	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_target(op, dst, read_offset, read_len);
+	op.wr->wr.opcode = IBV_WR_RDMA_READ;
+	op.segs[0] = mr_sge(conn->flush_sink.mr, 0, read_len);
+	op.wr->wr.num_sge = 1;
+	op_point(op);
 }
 
-static int post_native(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-		       size_t len, enum rpma_flush_type type, int flags, const void *op_context)
+static enum softrnic_flush_type native_type(enum rpma_flush_type type)
 {
-	struct softrnic_wr wr = {
-		.op = SOFTRNIC_OP_FLUSH,
-		.len = len,
-		.type = type == RPMA_FLUSH_TYPE_PERSISTENT ? SOFTRNIC_FLUSH_PERSISTENT
-							   : SOFTRNIC_FLUSH_VISIBLE,
-	};
-
-	wr.wr.wr.rdma.remote_addr = dst->raddr + offset;
-	wr.wr.wr.rdma.rkey = dst->rkey;
-	return conn_post_own(conn, &wr, flags, op_context);
+	return type == RPMA_FLUSH_TYPE_PERSISTENT ? SOFTRNIC_FLUSH_PERSISTENT
+						  : SOFTRNIC_FLUSH_VISIBLE;
 }
 
 /* May this connection make this region's bytes reach what `type` names? */
@@ -115,8 +108,8 @@ static int check_supported(struct rpma_conn *conn, const struct rpma_mr_remote *
 	return 0;
 }
 
-int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
-	       enum rpma_flush_type type, int flags, const void *op_context)
+int op_flush(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
+	     size_t len, enum rpma_flush_type type, int flags, const void *op_context)
 {
 	bool native;
 	int ret;
@@ -124,11 +117,29 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	if (!conn || !dst || !flags)
 		return RPMA_E_INVAL;
 	/* Asked each time: the peer's answer comes with the connection, after this was made. */
-	native = conn_has(conn, SOFTRNIC_CAP_FLUSH);
+	native = conn_has_cap(conn, RPMA_CAP_FLUSH);
 	ret = check_supported(conn, dst, type, native);
 	if (ret)
 		return ret;
-	if (native)
-		return post_native(conn, dst, dst_offset, len, type, flags, op_context);
-	return post_emulated(conn, dst, dst_offset, len, flags, op_context);
+	if (!native) {
+		describe_read(op, conn, dst, offset, len, flags, op_context);
+		return 0;
+	}
+	op_begin(op, SOFTRNIC_OP_FLUSH, flags, op_context);
+	op_target(op, dst, offset, len);
+	op.wr->type = native_type(type);
+	return 0;
+}
+
+int op_flush_all(struct op op, struct rpma_conn *conn, enum rpma_flush_type type, int flags,
+		 const void *op_context)
+{
+	if (!conn || !flags ||
+	    (type != RPMA_FLUSH_TYPE_PERSISTENT && type != RPMA_FLUSH_TYPE_VISIBILITY))
+		return RPMA_E_INVAL;
+	if (!conn_has_cap(conn, RPMA_CAP_FLUSH_ALL))
+		return peer_cannot("flush everything at once");
+	op_begin(op, SOFTRNIC_OP_FLUSH_ALL, flags, op_context);
+	op.wr->type = native_type(type);
+	return 0;
 }

@@ -33,7 +33,7 @@ static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t siz
 {
 	struct ibv_mr *ibv = peer->prov->reg_mr(peer->pd, ptr, size, access);
 
-	if (!ibv && errno == EOPNOTSUPP && peer->odp_capable)
+	if (!ibv && errno == EOPNOTSUPP && peer->can.odp)
 		ibv = peer->prov->reg_mr(peer->pd, ptr, size, access | IBV_ACCESS_ON_DEMAND);
 	return ibv;
 }

@@ -1,137 +1,154 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ops.c -- reads, writes and messages: work requests, checked once and posted. */
-#include <arpa/inet.h>
+/* ops.c -- operations that are posted one by one. */
+#include <inttypes.h>
 
-#include "rpma/conn.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
+#include "rpma/op.h"
 
-int conn_post(struct rpma_conn *conn, struct ibv_send_wr *wr, int flags, const void *op_context)
+int conn_post(struct rpma_conn *conn, struct op op)
 {
-	int err;
+	int posted, err;
 
-	wr->wr_id = (uint64_t)(uintptr_t)op_context;
-	wr->send_flags |= send_flags(flags);
-	err = provider_post_send(conn->id->qp, wr);
-	return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)", (int)wr->opcode) : 0;
-}
-
-int conn_post_own(struct rpma_conn *conn, struct softrnic_wr *wr, int flags,
-		  const void *op_context)
-{
-	int posted = 0;
-	int err;
-
-	wr->wr.wr_id = (uint64_t)(uintptr_t)op_context;
-	wr->wr.send_flags |= send_flags(flags);
-	err = conn->prov->post_list(conn->id->qp, wr, 1, &posted);
-	return err ? PROVIDER_FAILED(err, "post_list(op=%d)", (int)wr->op) : 0;
-}
-
-/* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
-static int post_rdma(struct rpma_conn *conn, enum ibv_wr_opcode opcode, uint32_t imm,
-		     const struct rpma_mr_local *local, size_t local_offset,
-		     const struct rpma_mr_remote *remote, size_t remote_offset, size_t len,
-		     int flags, const void *op_context)
-{
-	struct ibv_send_wr wr = {.opcode = opcode, .imm_data = htonl(imm)};
-	struct ibv_sge sge;
-
-	if (!conn || !flags || !local != !remote ||
-	    (!local && (local_offset || remote_offset || len)))
-		return RPMA_E_INVAL;
-	if (local) {
-		sge = mr_sge(local, local_offset, len);
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
-		wr.wr.rdma.remote_addr = remote->raddr + remote_offset;
-		wr.wr.rdma.rkey = remote->rkey;
+	if (op.wr->op == SOFTRNIC_OP_VERBS) {
+		err = provider_post_send(conn->id->qp, &op.wr->wr);
+		return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)", (int)op.wr->wr.opcode)
+			   : 0;
 	}
-	return conn_post(conn, &wr, flags, op_context);
+	err = conn->prov->post_list(conn->id->qp, op.wr, 1, &posted);
+	return err ? PROVIDER_FAILED(err, "post_list(op=%d, length=%" PRIu64 ")", (int)op.wr->op,
+				     op.wr->len)
+		   : 0;
+}
+
+/* Room on the caller's stack for one operation, made with OP(), and posted if that worked. */
+struct room {
+	struct softrnic_wr wr;
+	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];
+};
+#define OP(room) ((struct op){&(room).wr, (room).segs})
+
+static int post_if(int ret, struct rpma_conn *conn, struct room *room)
+{
+	return ret ? ret : conn_post(conn, OP(*room));
 }
 
 int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offset,
 	      const struct rpma_mr_remote *src, size_t src_offset, size_t len, int flags,
 	      const void *op_context)
 {
-	return post_rdma(conn, IBV_WR_RDMA_READ, 0, dst, dst_offset, src, src_offset, len, flags,
-			 op_context);
+	struct room room;
+
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_rdma(OP(room), IBV_WR_RDMA_READ, 0, dst, dst_offset, src, src_offset, len,
+			       flags, op_context),
+		       conn, &room);
 }
 
 int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 	       const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 	       const void *op_context)
 {
-	return post_rdma(conn, IBV_WR_RDMA_WRITE, 0, src, src_offset, dst, dst_offset, len, flags,
-			 op_context);
+	struct room room;
+
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE, 0, src, src_offset, dst, dst_offset,
+			       len, flags, op_context),
+		       conn, &room);
 }
 
 int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 			const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 			uint32_t imm, const void *op_context)
 {
-	return post_rdma(conn, IBV_WR_RDMA_WRITE_WITH_IMM, imm, src, src_offset, dst, dst_offset,
-			 len, flags, op_context);
-}
+	struct room room;
 
-static int post_native_atomic(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
-			      size_t offset, const char src[8], int flags, const void *op_context)
-{
-	struct softrnic_wr wr = {.op = SOFTRNIC_OP_ATOMIC_WRITE};
-
-	wr.wr.wr.rdma.remote_addr = dst->raddr + offset;
-	wr.wr.wr.rdma.rkey = dst->rkey;
-	memcpy(wr.bytes, src, sizeof(wr.bytes));
-	return conn_post_own(conn, &wr, flags, op_context);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE_WITH_IMM, imm, src, src_offset, dst,
+			       dst_offset, len, flags, op_context),
+		       conn, &room);
 }
 
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 		      const char src[8], int flags, const void *op_context)
 {
-	struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)src,
-			      .length = RPMA_ATOMIC_WRITE_ALIGNMENT};
-	/* Inline: src may change at once. Fenced: behind a flush that is a read. */
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
-				 .send_flags = IBV_SEND_INLINE | IBV_SEND_FENCE,
-				 .sg_list = &sge,
-				 .num_sge = 1};
+	struct room room;
 
-	if (!conn || !dst || !src || !flags || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
-		return RPMA_E_INVAL;
-	if (conn_has(conn, SOFTRNIC_CAP_ATOMIC_WRITE))
-		return post_native_atomic(conn, dst, dst_offset, src, flags, op_context);
-	wr.wr.rdma.remote_addr = dst->raddr + dst_offset;
-	wr.wr.rdma.rkey = dst->rkey;
-	return conn_post(conn, &wr, flags, op_context);
+	return post_if(op_atomic_write(OP(room), conn, dst, dst_offset, src, flags, op_context),
+		       conn, &room);
 }
 
-static int post_message(struct rpma_conn *conn, enum ibv_wr_opcode opcode, uint32_t imm,
-			const struct rpma_mr_local *src, size_t offset, size_t len, int flags,
-			const void *op_context)
+int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+	       enum rpma_flush_type type, int flags, const void *op_context)
 {
-	struct ibv_send_wr wr = {.opcode = opcode, .imm_data = htonl(imm)};
-	struct ibv_sge sge;
+	struct room room;
 
-	if (!conn || !flags || (!src && (offset || len)))
-		return RPMA_E_INVAL;
-	if (src) {
-		sge = mr_sge(src, offset, len);
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
-	}
-	return conn_post(conn, &wr, flags, op_context);
+	return post_if(op_flush(OP(room), conn, dst, dst_offset, len, type, flags, op_context),
+		       conn, &room);
+}
+
+int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
+		   const void *op_context)
+{
+	struct room room;
+
+	return post_if(op_flush_all(OP(room), conn, type, flags, op_context), conn, &room);
+}
+
+int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
+		size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
+		const void *op_context)
+{
+	struct room room;
+
+	return post_if(
+		op_verify(OP(room), conn, dst, dst_offset, len, alg, digest, flags, op_context),
+		conn, &room);
+}
+
+int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			  size_t dst_offset, size_t len, enum rpma_durability *durability,
+			  int flags, const void *op_context)
+{
+	struct room room;
+
+	return post_if(
+		op_query(OP(room), conn, dst, dst_offset, len, durability, flags, op_context), conn,
+		&room);
 }
 
 int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset, size_t len,
 	      int flags, const void *op_context)
 {
-	return post_message(conn, IBV_WR_SEND, 0, src, offset, len, flags, op_context);
+	struct room room;
+
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_message(OP(room), IBV_WR_SEND, 0, src, offset, len, flags, op_context),
+		       conn, &room);
 }
 
 int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset,
 		       size_t len, int flags, uint32_t imm, const void *op_context)
 {
-	return post_message(conn, IBV_WR_SEND_WITH_IMM, imm, src, offset, len, flags, op_context);
+	struct room room;
+
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_message(OP(room), IBV_WR_SEND_WITH_IMM, imm, src, offset, len, flags,
+				  op_context),
+		       conn, &room);
+}
+
+int rpma_send_gather(struct rpma_conn *conn, const struct rpma_segment *segments, uint32_t count,
+		     int flags, const void *op_context)
+{
+	struct room room;
+
+	return post_if(op_gather(OP(room), conn, segments, count, flags, op_context), conn, &room);
 }
 
 int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, size_t len,

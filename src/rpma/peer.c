@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "rpma/err.h"
-#include "rpma/utils.h"
 
 static int alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct ibv_pd **pd)
 {
@@ -25,13 +24,13 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	const struct provider *prov;
 	struct rpma_peer *peer;
 	struct ibv_pd *pd;
-	bool odp_capable;
+	struct abilities can;
 	int ret;
 
 	if (!ibv_ctx || !peer_ptr)
 		return RPMA_E_INVAL;
 	prov = provider_of_context(ibv_ctx);
-	ret = utils_query_odp(prov, ibv_ctx, &odp_capable);
+	ret = utils_query(prov, ibv_ctx, &can);
 	if (ret)
 		return ret;
 	ret = alloc_pd(prov, ibv_ctx, &pd);
@@ -42,8 +41,8 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 		prov->dealloc_pd(pd);
 		return RPMA_E_NOMEM;
 	}
-	LOG_INFO("provider %s: %son-demand paging", prov->name, odp_capable ? "" : "no ");
-	*peer = (struct rpma_peer){.prov = prov, .pd = pd, .odp_capable = odp_capable};
+	LOG_INFO("provider %s: %son-demand paging", prov->name, can.odp ? "" : "no ");
+	*peer = (struct rpma_peer){.prov = prov, .pd = pd, .can = can};
 	*peer_ptr = peer;
 	return 0;
 }

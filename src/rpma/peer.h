@@ -3,12 +3,12 @@
 #ifndef RPMA_PEER_H
 #define RPMA_PEER_H
 
-#include "provider/provider.h"
+#include "rpma/utils.h"
 
 struct rpma_peer {
 	const struct provider *prov;
 	struct ibv_pd *pd;
-	bool odp_capable;
+	struct abilities can;
 };
 
 #endif

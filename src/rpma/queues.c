@@ -33,7 +33,7 @@ static int create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma
 		.recv_cq = q->rcq ? q->rcq->ibv : q->cq->ibv,
 		.cap = {.max_send_wr = atomic_load(&cfg->sq_size),
 			.max_recv_wr = atomic_load(&cfg->rq_size),
-			.max_send_sge = 1,
+			.max_send_sge = peer->can.send_sge,
 			.max_recv_sge = 1,
 			.max_inline_data = MAX_INLINE},
 		.qp_type = IBV_QPT_RC,
@@ -49,6 +49,8 @@ static int create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma
 	if (peer->prov->create_qp_ex(id, &attr))
 		return PROVIDER_FAILED(errno, "rdma_create_qp_ex(max_send_wr=%u, max_recv_wr=%u)",
 				       attr.cap.max_send_wr, attr.cap.max_recv_wr);
+	q->sq_size = attr.cap.max_send_wr;
+	q->max_send_sge = attr.cap.max_send_sge;
 	return 0;
 }
 

@@ -25,7 +25,7 @@ int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type
 	return 0;
 }
 
-int utils_query_odp(const struct provider *prov, struct ibv_context *ctx, bool *capable)
+int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can)
 {
 	const uint32_t needed = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
 	struct ibv_device_attr_ex attr = {0};
@@ -33,22 +33,25 @@ int utils_query_odp(const struct provider *prov, struct ibv_context *ctx, bool *
 
 	if (err)
 		return PROVIDER_FAILED(err, "%s", "ibv_query_device_ex()");
-	*capable = attr.odp_caps.general_caps & IBV_ODP_SUPPORT &&
+	can->odp = attr.odp_caps.general_caps & IBV_ODP_SUPPORT &&
 		   (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
+	can->send_sge = RPMA_SEND_SEGMENTS_MAX;
+	if (attr.orig_attr.max_sge < RPMA_SEND_SEGMENTS_MAX)
+		can->send_sge = attr.orig_attr.max_sge < 1 ? 1 : (uint32_t)attr.orig_attr.max_sge;
 	return 0;
 }
 
 int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx, int *is_odp_capable)
 {
-	bool capable;
+	struct abilities can;
 	int ret;
 
 	if (!ibv_ctx || !is_odp_capable)
 		return RPMA_E_INVAL;
 	*is_odp_capable = 0;
-	ret = utils_query_odp(provider_of_context(ibv_ctx), ibv_ctx, &capable);
+	ret = utils_query(provider_of_context(ibv_ctx), ibv_ctx, &can);
 	if (!ret)
-		*is_odp_capable = capable;
+		*is_odp_capable = can.odp;
 	return ret;
 }
 
@@ -69,4 +72,19 @@ const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event)
 		return "Connection unreachable";
 	}
 	return "Unsupported connection event";
+}
+
+const char *rpma_utils_durability_2str(enum rpma_durability durability)
+{
+	switch (durability) {
+	case RPMA_DURABILITY_VOLATILE:
+		return "volatile";
+	case RPMA_DURABILITY_FILE:
+		return "file";
+	case RPMA_DURABILITY_DAX:
+		return "dax";
+	case RPMA_DURABILITY_UNKNOWN:
+		break;
+	}
+	return "unknown";
 }

@@ -5,7 +5,12 @@
 
 #include "provider/provider.h"
 
-/* Can the device page in what RC reads and writes touch? 0 or RPMA_E_PROVIDER. */
-int utils_query_odp(const struct provider *prov, struct ibv_context *ctx, bool *capable);
+struct abilities {
+	bool odp;          /* it pages in what RC reads and writes touch */
+	uint32_t send_sge; /* segments of a message, as far as they are ever used */
+};
+
+/* What the device can do. 0 or RPMA_E_PROVIDER. */
+int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can);
 
 #endif

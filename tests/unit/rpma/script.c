@@ -355,21 +355,34 @@ static void see_atomic_write(const struct softrnic_wr *w)
 
 static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
 {
+	assert(n <= SCRIPT_LIST_MAX);
+	script.listed = n;
 	for (int i = 0; i < n; i++) {
+		const struct ibv_send_wr *wr = &wrs[i].wr;
+
+		script.list[i] = wrs[i];
+		for (int k = 0; k < wr->num_sge; k++)
+			script.segs[i][k] = wr->sg_list[k];
+		if (wr->send_flags & IBV_SEND_INLINE)
+			memcpy(&script.inlined[i], (void *)(uintptr_t)wr->sg_list[0].addr, 8);
 		if (wrs[i].op == SOFTRNIC_OP_FLUSH)
 			see_flush(&wrs[i]);
 		else if (wrs[i].op == SOFTRNIC_OP_ATOMIC_WRITE)
 			see_atomic_write(&wrs[i]);
 	}
-	*posted = script.post_err ? 0 : n;
+	*posted = script.post_err ? script.post_taken : n;
 	return script.post_err;
 }
 
 static int s_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	script.send = *wr;
+	for (int k = 0; k < wr->num_sge; k++)
+		script.segs[0][k] = wr->sg_list[k];
 	if (wr->num_sge)
 		script.sge = wr->sg_list[0];
+	if (wr->send_flags & IBV_SEND_INLINE)
+		memcpy(&script.inlined[0], (void *)(uintptr_t)wr->sg_list[0].addr, 8);
 	return script.post_err;
 }
 
@@ -420,7 +433,12 @@ static uint32_t s_qp_caps(struct ibv_qp *qp)
 
 static int s_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)
 {
-	return -1;
+	static const char *const ordinals[] = {"first", "second", "third"};
+
+	*names = ordinals;
+	for (int i = 0; i < script.counters && i < max; i++)
+		values[i] = (uint64_t)i + 1;
+	return script.counters;
 }
 
 void script_reset(void)
@@ -440,7 +458,8 @@ void script_reset(void)
 struct rpma_peer script_peer(const struct provider *prov)
 {
 	device.transport_type = script.transport;
-	return (struct rpma_peer){.prov = prov, .pd = &pd};
+	return (struct rpma_peer){
+		.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
 }
 
 #define ROW(ret, name, params, args, kind) .name = s_##name,

@@ -14,12 +14,16 @@
 
 extern const struct provider provider_script;
 
+enum { SCRIPT_LIST_MAX = 8 };
+
 struct script {
 	/* What the test decides. */
 	enum ibv_transport_type transport;
 	uint32_t caps;             /* of the peer: SOFTRNIC_CAP_* */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err;
+	int counters;        /* of a connection, up to 3; negative: no such thing */
+	int post_taken;      /* so many of a list are posted nevertheless */
 	int polled;          /* what poll_cq returns; so many completions are written */
 	int get_event_errno; /* of an empty event channel */
 
@@ -45,6 +49,11 @@ struct script {
 		uint32_t rkey;
 		char bytes[8];
 	} atomic;
+	/* The last list, with its segments; of inline ones their bytes, which are gone later. */
+	int listed;
+	struct softrnic_wr list[SCRIPT_LIST_MAX];
+	struct ibv_sge segs[SCRIPT_LIST_MAX][RPMA_SEND_SEGMENTS_MAX];
+	uint64_t inlined[SCRIPT_LIST_MAX];
 	struct rdma_cm_id *last_id;
 	struct ibv_cq *announce; /* the queue that get_cq_event tells of; NULL: it fails */
 	int cqe;

@@ -69,7 +69,7 @@ static void a_connection_is_asked_for_with_the_documented_parameters(void **stat
 	assert_ptr_equal(script.qp_attr.pd, peer.pd);
 	assert_int_equal(script.qp_attr.cap.max_send_wr, 10);
 	assert_int_equal(script.qp_attr.cap.max_recv_wr, 10);
-	assert_int_equal(script.qp_attr.cap.max_send_sge, 1);
+	assert_int_equal(script.qp_attr.cap.max_send_sge, RPMA_SEND_SEGMENTS_MAX);
 	assert_int_equal(script.qp_attr.cap.max_recv_sge, 1);
 	assert_int_equal(script.qp_attr.cap.max_inline_data, 8);
 	assert_int_equal(script.qp_attr.sq_sig_all, 0);

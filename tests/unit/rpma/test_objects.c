@@ -96,7 +96,7 @@ static void memory_that_cannot_be_pinned_is_paged_on_demand_where_possible(void 
 
 	script.reg_mr_err_unless_odp = EOPNOTSUPP;
 	assert_int_equal(rpma_mr_reg(&peer, buf, 8, RPMA_MR_USAGE_READ_SRC, &mr), RPMA_E_PROVIDER);
-	peer.odp_capable = true;
+	peer.can.odp = true;
 	assert_int_equal(rpma_mr_reg(&peer, buf, 8, RPMA_MR_USAGE_READ_SRC, &mr), 0);
 	assert_int_equal(script.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
 	assert_int_equal(rpma_mr_dereg(&mr), 0);

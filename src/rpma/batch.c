@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * batch.c -- operations collected and posted together.
+ *
+ * Requests and their segments lie in two arrays. Requests point to their segments, and inline ones
+ * to their own bytes, so these are set right once more after requests have moved.
+ */
+#include <stdlib.h>
+
+#include "rpma/err.h"
+#include "rpma/op.h"
+
+struct rpma_batch {
+	struct rpma_conn *conn;
+	uint32_t size, count;
+	struct softrnic_wr *wrs;
+	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
+};
+
+static struct op op_at(struct rpma_batch *batch, uint32_t i)
+{
+	return (struct op){.wr = &batch->wrs[i], .segs = batch->segs[i]};
+}
+
+static void batch_free(struct rpma_batch *batch)
+{
+	free(batch->wrs);
+	free(batch->segs);
+	free(batch);
+}
+
+int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **batch_ptr)
+{
+	struct rpma_batch *batch;
+
+	if (!conn || !size || !batch_ptr)
+		return RPMA_E_INVAL;
+	if (size > conn->queues.sq_size) {
+		LOG_ERROR("a batch of %u operations never fits into the send queue, which takes %u "
+			  "(see rpma_conn_cfg_set_sq_size)",
+			  size, conn->queues.sq_size);
+		return RPMA_E_INVAL;
+	}
+	batch = calloc(1, sizeof(*batch));
+	if (!batch)
+		return RPMA_E_NOMEM;
+	batch->conn = conn;
+	batch->size = size;
+	batch->wrs = calloc(size, sizeof(*batch->wrs));
+	batch->segs = calloc(size, sizeof(*batch->segs));
+	if (!batch->wrs || !batch->segs) {
+		batch_free(batch);
+		return RPMA_E_NOMEM;
+	}
+	*batch_ptr = batch;
+	return 0;
+}
+
+int rpma_batch_delete(struct rpma_batch **batch_ptr)
+{
+	if (!batch_ptr)
+		return RPMA_E_INVAL;
+	if (*batch_ptr)
+		batch_free(*batch_ptr);
+	*batch_ptr = NULL;
+	return 0;
+}
+
+/* What was described counts from now on, if it was. */
+static int added(struct rpma_batch *batch, int ret)
+{
+	if (!ret)
+		batch->count++;
+	return ret;
+}
+
+/* May an operation be described at the end of the batch? */
+static int room_in(const struct rpma_batch *batch)
+{
+	if (!batch)
+		return RPMA_E_INVAL;
+	return batch->count == batch->size ? RPMA_E_AGAIN : 0;
+}
+
+int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+		     const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
+		     const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_rdma(op_at(batch, batch->count), IBV_WR_RDMA_WRITE, 0, src,
+					  src_offset, dst, dst_offset, len, flags, op_context));
+}
+
+int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+			    const char src[8], int flags, const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_atomic_write(op_at(batch, batch->count), batch->conn, dst,
+						  dst_offset, src, flags, op_context));
+}
+
+int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
+		     size_t len, enum rpma_flush_type type, int flags, const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_flush(op_at(batch, batch->count), batch->conn, dst, dst_offset,
+					   len, type, flags, op_context));
+}
+
+int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,
+			 const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_flush_all(op_at(batch, batch->count), batch->conn, type, flags,
+					       op_context));
+}
+
+int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segments, uint32_t count,
+		    int flags, const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_gather(op_at(batch, batch->count), batch->conn, segments,
+					    count, flags, op_context));
+}
+
+static void drop_first(struct rpma_batch *batch, uint32_t n)
+{
+	batch->count -= n;
+	memmove(batch->wrs, batch->wrs + n, batch->count * sizeof(*batch->wrs));
+	memmove(batch->segs, batch->segs + n, batch->count * sizeof(*batch->segs));
+	for (uint32_t i = 0; i < batch->count; i++)
+		op_point(op_at(batch, i));
+}
+
+int rpma_batch_post(struct rpma_batch *batch)
+{
+	const struct rpma_conn *conn;
+	int posted = 0;
+	int err;
+
+	if (!batch)
+		return RPMA_E_INVAL;
+	if (!batch->count)
+		return 0;
+	conn = batch->conn;
+	err = conn->prov->post_list(conn->id->qp, batch->wrs, (int)batch->count, &posted);
+	drop_first(batch, err ? (uint32_t)posted : batch->count);
+	if (err == ENOMEM)
+		return RPMA_E_AGAIN;
+	return err ? PROVIDER_FAILED(err, "post_list(n=%u)", batch->count) : 0;
+}
+
+int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count)
+{
+	if (!batch || !count)
+		return RPMA_E_INVAL;
+	*count = batch->count;
+	return 0;
+}
+
+int rpma_batch_clear(struct rpma_batch *batch)
+{
+	if (!batch)
+		return RPMA_E_INVAL;
+	batch->count = 0;
+	return 0;
+}

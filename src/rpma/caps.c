@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* caps.c -- what the other end can do, and what this one counted. */
+#include "rpma/err.h"
+#include "rpma/op.h"
+
+#define SAME(name) _Static_assert(RPMA_CAP_##name == SOFTRNIC_CAP_##name, "passed through")
+SAME(SOFTRNIC);
+SAME(FLUSH);
+SAME(FLUSH_ALL);
+SAME(ATOMIC_WRITE);
+SAME(VERIFY);
+SAME(QUERY);
+SAME(IMM);
+SAME(ATOMICS);
+
+enum { COUNTERS_MAX = 64 };
+
+bool conn_has_cap(const struct rpma_conn *conn, uint32_t cap)
+{
+	return conn->prov->qp_caps(conn->id->qp) & cap;
+}
+
+int peer_cannot(const char *what)
+{
+	LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)", what);
+	return RPMA_E_NOSUPP;
+}
+
+int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps)
+{
+	uint32_t found;
+
+	if (!conn || !caps)
+		return RPMA_E_INVAL;
+	found = conn->prov->qp_caps(conn->id->qp);
+	if (!(found & SOFTRNIC_CAP_KNOWN))
+		return RPMA_E_AGAIN;
+	*caps = found & ~SOFTRNIC_CAP_KNOWN;
+	return 0;
+}
+
+int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *counters,
+			   size_t *count)
+{
+	const char *const *names;
+	uint64_t values[COUNTERS_MAX];
+	size_t room;
+	int n;
+
+	if (!conn || !count)
+		return RPMA_E_INVAL;
+	n = conn->prov->qp_counters(conn->id->qp, &names, values, COUNTERS_MAX);
+	if (n <= 0)
+		return RPMA_E_NOSUPP;
+	room = counters ? *count : 0;
+	if (room > COUNTERS_MAX)
+		room = COUNTERS_MAX;
+	for (size_t i = 0; i < (size_t)n && i < room; i++)
+		counters[i] = (struct rpma_counter){.name = names[i], .value = values[i]};
+	*count = (size_t)n;
+	return 0;
+}

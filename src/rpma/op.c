@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op.c -- reads, writes and messages as work requests. flush.c and verify.c have the others. */
+#include "rpma/op.h"
+
+#include <arpa/inet.h>
+
+#include "rpma/err.h"
+#include "rpma/mr.h"
+
+void op_begin(struct op op, enum softrnic_op kind, int flags, const void *op_context)
+{
+	*op.wr = (struct softrnic_wr){.op = kind};
+	op.wr->wr.wr_id = (uint64_t)(uintptr_t)op_context;
+	op.wr->wr.send_flags = send_flags(flags);
+}
+
+void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len)
+{
+	op.wr->wr.wr.rdma.remote_addr = dst->raddr + offset;
+	op.wr->wr.wr.rdma.rkey = dst->rkey;
+	op.wr->len = len;
+}
+
+void op_point(struct op op)
+{
+	if (op.wr->wr.num_sge)
+		op.wr->wr.sg_list = op.segs;
+	if (op.wr->wr.send_flags & IBV_SEND_INLINE)
+		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
+}
+
+static void one_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
+{
+	op.segs[0] = mr_sge(mr, offset, len);
+	op.wr->wr.num_sge = 1;
+	op_point(op);
+}
+
+/* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
+int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
+	    const struct rpma_mr_local *local, size_t local_offset,
+	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
+	    const void *op_context)
+{
+	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
+		return RPMA_E_INVAL;
+	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op.wr->wr.opcode = opcode;
+	op.wr->wr.imm_data = htonl(imm);
+	if (!local)
+		return 0;
+	one_segment(op, local, local_offset, len);
+	op.wr->wr.wr.rdma.remote_addr = remote->raddr + remote_offset;
+	op.wr->wr.wr.rdma.rkey = remote->rkey;
+	return 0;
+}
+
+int op_atomic_write(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+		    size_t offset, const char src[8], int flags, const void *op_context)
+{
+	if (!conn || !dst || !src || !flags || offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
+		return RPMA_E_INVAL;
+	if (conn_has_cap(conn, RPMA_CAP_ATOMIC_WRITE)) {
+		op_begin(op, SOFTRNIC_OP_ATOMIC_WRITE, flags, op_context);
+		op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
+		memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
+		return 0;
+	}
+	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
+	memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
+	op.wr->wr.opcode = IBV_WR_RDMA_WRITE;
+	/* Inline: src may change at once. Fenced: behind a flush that is a read. */
+	op.wr->wr.send_flags |= IBV_SEND_INLINE | IBV_SEND_FENCE;
+	op.segs[0] = (struct ibv_sge){.length = RPMA_ATOMIC_WRITE_ALIGNMENT};
+	op.wr->wr.num_sge = 1;
+	op_point(op);
+	return 0;
+}
+
+int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
+	       const struct rpma_mr_local *src, size_t offset, size_t len, int flags,
+	       const void *op_context)
+{
+	if (!flags || (!src && (offset || len)))
+		return RPMA_E_INVAL;
+	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op.wr->wr.opcode = opcode;
+	op.wr->wr.imm_data = htonl(imm);
+	if (src)
+		one_segment(op, src, offset, len);
+	return 0;
+}
+
+int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *segments,
+	      uint32_t count, int flags, const void *op_context)
+{
+	if (!conn || !segments || !count || count > RPMA_SEND_SEGMENTS_MAX || !flags)
+		return RPMA_E_INVAL;
+	for (uint32_t i = 0; i < count; i++)
+		if (!segments[i].mr)
+			return RPMA_E_INVAL;
+	if (count > conn->queues.max_send_sge) {
+		LOG_ERROR("the device gathers at most %u segments", conn->queues.max_send_sge);
+		return RPMA_E_NOSUPP;
+	}
+	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op.wr->wr.opcode = IBV_WR_SEND;
+	for (uint32_t i = 0; i < count; i++)
+		op.segs[i] = mr_sge(segments[i].mr, segments[i].offset, segments[i].len);
+	op.wr->wr.num_sge = (int)count;
+	op_point(op);
+	return 0;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reason.c -- why an operation failed, as a value and as a line of text. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "rpma/conn.h"
+#include "rpma/err.h"
+
+#define SAME(name)                                                                                 \
+	_Static_assert((int)RPMA_REASON_##name == (int)SOFTRNIC_REASON_##name, "the same")
+SAME(NONE);
+SAME(WRITE_BACK);
+SAME(VOLATILE);
+SAME(GONE);
+SAME(TERMINATE_IN);
+SAME(TERMINATE_OUT);
+SAME(LINK);
+SAME(LOCAL);
+
+enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
+				    uint32_t *code)
+{
+	enum rpma_reason reason = RPMA_REASON_NONE;
+	uint32_t value = 0;
+
+	if (conn && wc && wc->status != IBV_WC_SUCCESS) {
+		reason = RPMA_REASON_DEVICE;
+		value = wc->vendor_err;
+	}
+	/* Whatever is between it and us: the words are the software RNIC's. */
+	if (reason && provider_softrnic.owns_context(conn->id->verbs)) {
+		reason = (enum rpma_reason)(value >> 24);
+		value &= 0xffffff;
+	}
+	if (code)
+		*code = value;
+	return reason;
+}
+
+/* A line of a table: what a value means, and what can be done about it. */
+struct meaning {
+	uint32_t value;
+	const char *text, *advice;
+};
+
+static const struct meaning *find(const struct meaning *table, uint32_t value)
+{
+	while (table->text && table->value != value)
+		table++;
+	return table->text ? table : NULL;
+}
+
+#define SEE_LOG "the logs of both ends say more"
+#define LOST    "connect again, and write again what was not flushed"
+
+/* Where there is nothing but the status. */
+static const struct meaning statuses[] = {
+	{IBV_WC_LOC_LEN_ERR, "a message was longer than the memory to receive it",
+	 "receive into larger memory"},
+	{IBV_WC_LOC_QP_OP_ERR, "this end's queue pair could not carry it out", SEE_LOG},
+	{IBV_WC_LOC_PROT_ERR, "it may not use this end's memory so",
+	 "check the range, and the usage with which the region was registered"},
+	{IBV_WC_WR_FLUSH_ERR, "the connection ended before it was carried out", LOST},
+	{IBV_WC_BAD_RESP_ERR, "the other end gave an answer that fits no question", SEE_LOG},
+	{IBV_WC_LOC_ACCESS_ERR, "the other end may not use this end's memory so",
+	 "check the usage with which the region was registered"},
+	{IBV_WC_REM_INV_REQ_ERR, "the other end does not take such a request", SEE_LOG},
+	{IBV_WC_REM_ACCESS_ERR, "the other end permits no such access",
+	 "check the range, and that the region is still registered there for this use"},
+	{IBV_WC_REM_OP_ERR, "the other end could not carry it out", SEE_LOG},
+	{IBV_WC_RETRY_EXC_ERR, "the other end does not answer", LOST},
+	{IBV_WC_RNR_RETRY_EXC_ERR, "the other end had no receive for a message",
+	 "receive there before it is sent"},
+	{0, NULL, NULL}};
+
+/* RFC 5040 s4.8, RFC 5041 s8, RFC 5044 s8: layer << 12 | type << 8 | code. */
+#define NO_REGION "the STag (rkey) names no region"
+#define RANGE     "the range is not inside the region"
+#define RIGHTS    "the region was not registered for this use"
+#define DOMAIN    "the region does not belong to the peer object of this connection"
+#define ANEW      "the region may have been deregistered: get its descriptor anew"
+static const struct meaning terminates[] = {
+	{0x0000, "a failure of its own, such as memory that is gone", SEE_LOG},
+	{0x0100, NO_REGION, ANEW},
+	{0x0101, RANGE, "check offset and length against rpma_mr_remote_get_size()"},
+	{0x0102, RIGHTS, "register it with the RPMA_MR_USAGE_ that the operation needs"},
+	{0x0103, DOMAIN, "register it with the peer object that made the connection"},
+	{0x0104, RANGE ", it wraps around", "check offset and length"},
+	{0x0206, "the operation is not known there", "check rpma_conn_get_remote_caps()"},
+	{0x0207, "a failure of the other end's connection", SEE_LOG},
+	{0x1100, NO_REGION, ANEW},
+	{0x1101, RANGE, "check offset and length against rpma_mr_remote_get_size()"},
+	{0x1102, DOMAIN, "register it with the peer object that made the connection"},
+	{0x1103, RANGE ", it wraps around", "check offset and length"},
+	{0x1202, "a message came for which there was no receive",
+	 "receive before it is sent, and count the receives"},
+	{0x1205, "a message was longer than the memory to receive it",
+	 "receive into larger memory"},
+	{0x2002, "the checksum of what came was wrong",
+	 "look for a faulty network card or switch, then connect again"},
+	{0, NULL, NULL}};
+
+static const struct meaning links[] = {
+	{0, "the connection was ended", LOST},
+	{ETIMEDOUT, "nothing was heard of the other end for too long",
+	 "see whether its machine and the network are up; " LOST},
+	{ECONNRESET, "the other end's process went, or its machine closed the connection",
+	 "see whether it still runs; " LOST},
+	{EPIPE, "the other end closed the connection", LOST},
+	{0, NULL, NULL}};
+
+static const struct meaning locals[] = {
+	{EFAULT, "memory of this process is not there", "its file may have been truncated"},
+	{EACCES, "the local region was not registered for this use",
+	 "register it with the RPMA_MR_USAGE_ that the operation needs"},
+	{EINVAL, "the local range is not inside its region, or that was deregistered",
+	 "check offset, length and the region's life"},
+	{0, NULL, NULL}};
+
+/* "text [value]; advice". */
+static void say_errno(char *text, size_t size, const char *what, uint32_t code, const char *advice)
+{
+	snprintf(text, size, "%s: %s (errno %u); %s", what, strerror((int)code), code, advice);
+}
+
+static void say_known_errno(char *text, size_t size, const struct meaning *table, const char *what,
+			    uint32_t code, const char *advice)
+{
+	const struct meaning *m = find(table, code);
+
+	if (m)
+		say_errno(text, size, m->text, code, m->advice);
+	else
+		say_errno(text, size, what, code, advice);
+}
+
+static void say_terminate(char *text, size_t size, const char *who, uint32_t code)
+{
+	const struct meaning *m = find(terminates, code);
+
+	snprintf(text, size, "%s: %s (Terminate 0x%04x); %s", who,
+		 m ? m->text : "the protocol was violated", code, m ? m->advice : SEE_LOG);
+}
+
+static void say_status(char *text, size_t size, const struct ibv_wc *wc)
+{
+	const struct meaning *m = find(statuses, (uint32_t)wc->status);
+
+	snprintf(text, size, "%s (status %d, vendor_err 0x%x); %s",
+		 m ? m->text : "the device reports an error", (int)wc->status, wc->vendor_err,
+		 m ? m->advice : SEE_LOG);
+}
+
+static void say_reason(char *text, size_t size, const struct ibv_wc *wc, enum rpma_reason reason,
+		       uint32_t code)
+{
+	switch (reason) {
+	case RPMA_REASON_WRITE_BACK:
+		say_errno(text, size, "the target could not write to its medium", code,
+			  "what was written since the last successful flush may be lost; mend "
+			  "that, then open, map and register the file there anew");
+		return;
+	case RPMA_REASON_VOLATILE:
+		snprintf(text, size,
+			 "nothing can persist the range: the target's memory there is volatile, "
+			 "and RPMA_STRICT_PERSIST is set; use a file on a file system that has a "
+			 "medium");
+		return;
+	case RPMA_REASON_GONE:
+		snprintf(text, size,
+			 "the range is gone: it lies past the end of its file, or its region was "
+			 "deregistered before it was flushed; look at the size of the target's "
+			 "file");
+		return;
+	case RPMA_REASON_TERMINATE_IN:
+		say_terminate(text, size, "the other end refused", code);
+		return;
+	case RPMA_REASON_TERMINATE_OUT:
+		say_terminate(text, size, "this end refused what the other did", code);
+		return;
+	case RPMA_REASON_LINK:
+		say_known_errno(text, size, links, "the connection broke", code, LOST);
+		return;
+	case RPMA_REASON_LOCAL:
+		say_known_errno(text, size, locals, "this end failed", code, SEE_LOG);
+		return;
+	case RPMA_REASON_NONE:
+	case RPMA_REASON_DEVICE:
+		break;
+	}
+	say_status(text, size, wc);
+}
+
+int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
+{
+	static const char never_ran[] = "not carried out, because ";
+	enum rpma_reason reason;
+	size_t skip = 0;
+	uint32_t code;
+
+	if (!conn || !wc || !text || !size)
+		return RPMA_E_INVAL;
+	if (wc->status == IBV_WC_SUCCESS) {
+		snprintf(text, size, "success");
+		return 0;
+	}
+	reason = rpma_wc_get_reason(conn, wc, &code);
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && reason != RPMA_REASON_NONE &&
+	    reason != RPMA_REASON_DEVICE) {
+		snprintf(text, size, "%s", never_ran);
+		skip = strlen(text);
+	}
+	say_reason(text + skip, size - skip, wc, reason, code);
+	return 0;
+}
