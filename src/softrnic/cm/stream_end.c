@@ -15,6 +15,13 @@
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 #define HOLD_BEGUN     0 /* a moment that has passed: cm_on_time() will know which it was */
 
+/* vendor_err of what was posted will say so. */
+static void cm_blame(struct cm_stream *s, int err)
+{
+	if (s->started && s->qp)
+		qp_blame_link(s->qp, err);
+}
+
 static void cm_fail_qp(struct cm_stream *s)
 {
 	if (s->started && s->qp && !qp_is_failed(s->qp))
@@ -182,6 +189,7 @@ void cm_rx_eof(struct cm_stream *s, uint64_t now)
 static void cm_cut(struct cm_stream *s, int err, enum cm_stream_event event, int status)
 {
 	LOG_INFO("stream %p: LLP broke: error %d", (void *)s, err);
+	cm_blame(s, err);
 	cm_fail_qp(s);
 	cm_set_state(s, CM_CLOSED, "LLP broke");
 	cm_end(s, event, status);
@@ -243,6 +251,7 @@ static void cm_on_deadline(struct cm_stream *s)
 		break;
 	case CM_DRAINING:
 	case CM_CLOSING:
+		cm_blame(s, ETIMEDOUT);
 		cm_fail_qp(s);
 		cm_set_state(s, CM_CLOSED, "time limit");
 		cm_end(s, CM_EV_DISCONNECTED, 0);

@@ -41,13 +41,15 @@ void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const 
 {
 	if (qp_is_failed(qp))
 		return;
+	if (!qp->cause)
+		qp->cause = vendor_err;
 	if (qp->ibv.state == IBV_QPS_INIT || qp->tx.held)
 		qp->tx.term_due = false; /* no FPDU may go, not even this one */
 	qp_set_state(qp, IBV_QPS_ERR, why);
 	qp_rx_stop(qp);
 	qp_tx_stop(qp);
 	qp_irq_stop(qp);
-	qp_sq_flush(qp, first, vendor_err);
+	qp_sq_flush(qp, first);
 	qp_recv_flush(qp);
 }
 
@@ -83,7 +85,8 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 	}
 	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
 	qp_async(qp, event_of(error));
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, term_str(error));
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, softrnic_vendor_err(SOFTRNIC_REASON_TERMINATE_OUT, error),
+	       term_str(error));
 }
 
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
@@ -91,9 +94,28 @@ void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
 	qp_refuse(qp, error, &seg->hdr, seg->ulpdu, NULL);
 }
 
+void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err)
+{
+	uint32_t vendor_err = softrnic_vendor_err(SOFTRNIC_REASON_LOCAL, (uint32_t)err);
+
+	if (wr) {
+		wr->status = status;
+		wr->vendor_err = vendor_err;
+	}
+	if (!qp->cause)
+		qp->cause = vendor_err;
+}
+
+void qp_blame_link(struct qp *qp, int err)
+{
+	if (!qp->cause)
+		qp->cause = softrnic_vendor_err(SOFTRNIC_REASON_LINK, (uint32_t)err);
+}
+
 void qp_fail(struct qp *qp, enum ibv_wc_status status)
 {
-	qp_die(qp, status, 0, "failed by its owner");
+	qp_blame_link(qp, ECONNABORTED);
+	qp_die(qp, status, qp->cause, "failed by its owner");
 	qp_tx_shut(qp);
 }
 
@@ -110,7 +132,8 @@ void qp_on_eof(struct qp *qp)
 	qp->rx.eof = true;
 	if (!qp_is_failed(qp) && inside)
 		qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0,
+	qp_blame_link(qp, inside ? ECONNRESET : ENOTCONN);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause,
 	       inside ? "end of stream inside an FPDU" : "end of stream");
 	qp_tx_shut(qp);
 }
@@ -256,7 +279,13 @@ void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited
 	if (cq_push(cq, wc, solicited) == 0 || qp_is_failed(qp))
 		return;
 	qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "completion queue overrun");
+	qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "completion queue overrun");
+}
+
+int qp_local_errno(enum mr_verdict verdict)
+{
+	return verdict == MR_BAD_BOUNDS || verdict == MR_TO_WRAP ? ERANGE : EACCES;
 }
 
 unsigned qp_rdmap_error(enum mr_verdict verdict)

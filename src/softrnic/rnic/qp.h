@@ -111,6 +111,9 @@ const struct qp_counters *qp_counters(const struct qp *qp);
 int qp_start(struct qp *qp, const struct qp_stream *stream);
 /* -> SQD: accept no new work requests; what was posted still goes out. */
 void qp_drain(struct qp *qp);
+/* Why the owner will end the stream; vendor_err of all that is unfinished then says so. A later
+ * reason changes nothing. */
+void qp_blame_link(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
 /* The stream ended. Inside an FPDU that is an error, on a boundary it is the peer's disconnect. */

@@ -227,6 +227,7 @@ struct qp {
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;
+	uint32_t cause;     /* vendor_err of what made it fail, and of all that falls with it */
 	enum qp_rtr rtr_in; /* expected as first FPDU; NONE once it came */
 	struct qp_sq sq;
 	struct qp_orq orq;
@@ -240,9 +241,12 @@ struct qp {
 
 /* qp.c: the only writers of ibv.state. */
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
-/* -> ERR. The first unfinished work request without a status of its own gets `first`. FPDUs
- * begun are finished, a Terminate that is due follows. Nothing happens if it failed before. */
+/* -> ERR, for this vendor_err unless somebody was blamed before. The first unfinished work request
+ * without a status of its own gets `first`. FPDUs begun are finished, a Terminate that is due
+ * follows. Nothing happens if it failed before. */
 void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
+/* It is the fault of this end; wr (or NULL) ends with the status. The caller lets the QP fail. */
+void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
 /* The peer broke a rule, or our own memory failed: Terminate, async event, ERR. */
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read);
@@ -261,13 +265,15 @@ struct sq_wr *qp_sq_at(const struct qp *qp, uint64_t index);
 void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
-void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err);
+void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
 /* May the next one be begun (ORD, fence)? */
 bool qp_sq_is_ready(const struct qp *qp);
 uint8_t *qp_sq_inline(struct sq_wr *wr);
 
 /* qp_orq.c */
 void qp_orq_push(struct qp *qp, uint64_t index);
+/* errno for a protection error at this end. */
+int qp_local_errno(enum mr_verdict verdict);
 void qp_orq_fault(struct qp *qp); /* the sink of the Read being answered is gone */
 extern const struct rx_op qp_rx_read_resp, qp_rx_flush_resp, qp_rx_atomic_resp;
 
@@ -311,7 +317,7 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
-void qp_recv_fail(struct qp *qp, enum ibv_wc_status status);
+void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err); /* of this end */
 /* Give parked Sends to receives as far as there are any. */
 void qp_recv_deliver(struct qp *qp);
 bool qp_park_has_room(const struct qp *qp, uint32_t len);

@@ -83,7 +83,7 @@ static uint32_t read_target(struct qp *qp, const struct rx_seg *seg, uint32_t ma
 
 	if (verdict == MR_OK)
 		return max;
-	wr->status = IBV_WC_LOC_PROT_ERR;
+	qp_blame_local(qp, wr, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));
 	qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
 	return 0;
 }
@@ -105,10 +105,7 @@ const struct rx_op qp_rx_read_resp = {accept_read_resp, read_target, finish_read
 
 void qp_orq_fault(struct qp *qp)
 {
-	struct sq_wr *wr = head_wr(qp, SQ_READ);
-
-	if (wr)
-		wr->status = IBV_WC_LOC_PROT_ERR;
+	qp_blame_local(qp, head_wr(qp, SQ_READ), IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
 /* --- Flush Response ----------------------------------------------------------------------- */
@@ -123,18 +120,18 @@ static enum rx_verdict accept_flush_resp(struct qp *qp, struct rx_seg *seg, bool
 	return RX_DEAD;
 }
 
-/* What vendor_err says of a flush that failed at the target: an errno value, never 0. */
+/* What vendor_err says of a flush that failed at the target; the code is never 0. */
 static uint32_t reason_of(const struct rdmap_flush_resp *resp)
 {
-	if (resp->detail)
-		return resp->detail;
+	uint32_t detail = resp->detail;
+
 	switch (resp->status) {
 	case RDMAP_FLUSH_VOLATILE:
-		return ENOTSUP;
+		return softrnic_vendor_err(SOFTRNIC_REASON_VOLATILE, detail ? detail : ENOTSUP);
 	case RDMAP_FLUSH_GONE:
-		return EFAULT;
+		return softrnic_vendor_err(SOFTRNIC_REASON_GONE, detail ? detail : EFAULT);
 	default:
-		return EIO;
+		return softrnic_vendor_err(SOFTRNIC_REASON_WRITE_BACK, detail ? detail : EIO);
 	}
 }
 
@@ -153,7 +150,7 @@ static void finish_flush_resp(struct qp *qp, const struct rx_seg *seg, const uin
 	}
 	wr->status = IBV_WC_REM_OP_ERR;
 	wr->vendor_err = reason_of(&resp);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "the peer could not flush");
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, wr->vendor_err, "the peer could not flush");
 }
 
 const struct rx_op qp_rx_flush_resp = {accept_flush_resp, NULL, finish_flush_resp};
@@ -204,6 +201,7 @@ static void finish_atomic_resp(struct qp *qp, const struct rx_seg *seg, const ui
 {
 	struct sq_wr *wr = head_atomic(qp);
 	struct rdmap_atomic_resp resp;
+	int err;
 
 	rdmap_atomic_resp_decode(bytes, seg->payload, &resp);
 	qp->rx.msn[DDP_QN_RESPONSE]++;
@@ -211,8 +209,9 @@ static void finish_atomic_resp(struct qp *qp, const struct rx_seg *seg, const ui
 		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 		return;
 	}
-	if (put_original(qp, wr, resp.original)) {
-		wr->status = IBV_WC_LOC_PROT_ERR;
+	err = put_original(qp, wr, resp.original);
+	if (err) {
+		qp_blame_local(qp, wr, IBV_WC_LOC_PROT_ERR, -err);
 		qp_refuse_seg(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, seg);
 		return;
 	}

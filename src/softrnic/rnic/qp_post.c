@@ -198,7 +198,7 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 		struct sq_wr gone;
 
 		fill(qp, &gone, wr);
-		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, 0);
+		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, qp->cause);
 		return 0;
 	}
 	if (sq_room(qp) == 0)
@@ -228,7 +228,7 @@ static void post_own(struct qp *qp, const struct softrnic_wr *w)
 		struct sq_wr gone;
 
 		fill_own(qp, &gone, w);
-		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, 0);
+		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, qp->cause);
 		return;
 	}
 	fill_own(qp, qp_sq_at(qp, qp->sq.tail), w);

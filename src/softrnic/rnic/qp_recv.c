@@ -115,29 +115,37 @@ static void complete(struct qp *qp, struct ibv_wc *wc, bool solicited)
 	qp_complete(qp, qp->cfg.recv_cq, wc, solicited);
 }
 
-void qp_recv_fail(struct qp *qp, enum ibv_wc_status status)
+static void flush_one(struct qp *qp, enum ibv_wc_status status)
 {
-	struct ibv_wc wc = {.status = status, .opcode = IBV_WC_RECV};
+	struct ibv_wc wc = {.status = status, .opcode = IBV_WC_RECV, .vendor_err = qp->cause};
 
 	if (qp->recv.msg.has_wr)
 		complete(qp, &wc, false);
+}
+
+void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err)
+{
+	qp_blame_local(qp, NULL, status, err);
+	flush_one(qp, status);
 }
 
 void qp_recv_flush(struct qp *qp)
 {
 	stop_waiting(qp);
 	qp_park_clear(qp);
-	qp_recv_fail(qp, IBV_WC_WR_FLUSH_ERR);
+	flush_one(qp, IBV_WC_WR_FLUSH_ERR);
 	while (rq_take(&qp->recv.rq, &qp->recv.msg.wr)) {
 		qp->recv.msg.has_wr = true;
-		qp_recv_fail(qp, IBV_WC_WR_FLUSH_ERR);
+		flush_one(qp, IBV_WC_WR_FLUSH_ERR);
 	}
 }
 
 static int post_one(struct qp *qp, const struct ibv_recv_wr *wr)
 {
-	struct ibv_wc wc = {
-		.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
+	struct ibv_wc wc = {.wr_id = wr->wr_id,
+			    .status = IBV_WC_WR_FLUSH_ERR,
+			    .opcode = IBV_WC_RECV,
+			    .vendor_err = qp->cause};
 
 	if (qp->cfg.srq)
 		return EINVAL;
@@ -190,7 +198,7 @@ static bool fits(struct qp *qp, const struct rx_seg *seg)
 
 	if (msg->received + (uint64_t)seg->payload <= msg->room)
 		return true;
-	qp_recv_fail(qp, IBV_WC_LOC_LEN_ERR);
+	qp_recv_fail(qp, IBV_WC_LOC_LEN_ERR, EMSGSIZE);
 	qp_refuse_seg(qp, TERM_DDP_TOO_LONG, seg);
 	return false;
 }
@@ -215,16 +223,18 @@ static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t ma
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
 	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
+	enum mr_verdict verdict;
 	uint32_t i = 0, n;
 
 	while (off >= wr->sge[i].length) /* fits() has seen that there is room */
 		off -= wr->sge[i++].length;
 	n = wr->sge[i].length - (uint32_t)off;
 	n = n < max ? n : max;
-	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[i].lkey, wr->sge[i].addr + off, n,
-		    IBV_ACCESS_LOCAL_WRITE, mr, ptr) == MR_OK)
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[i].lkey, wr->sge[i].addr + off, n,
+			  IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+	if (verdict == MR_OK)
 		return n;
-	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR);
+	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));
 	qp_refuse_seg(qp, TERM_DDP_LOCAL_CATASTROPHIC, seg);
 	return 0;
 }

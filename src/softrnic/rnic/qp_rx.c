@@ -13,7 +13,7 @@
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 {
 	if (seg->op == &qp_rx_send)
-		qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR);
+		qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 	else if (seg->op == &qp_rx_read_resp)
 		qp_orq_fault(qp);
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);

@@ -86,7 +86,7 @@ void qp_sq_retire(struct qp *qp)
 	}
 }
 
-void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err)
+void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 {
 	struct qp_sq *sq = &qp->sq;
 
@@ -97,9 +97,8 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err)
 			qp_sq_complete(qp, wr, wr->status, wr->vendor_err);
 			continue;
 		}
-		qp_sq_complete(qp, wr, first, vendor_err);
+		qp_sq_complete(qp, wr, first, qp->cause);
 		first = IBV_WC_WR_FLUSH_ERR;
-		vendor_err = 0;
 	}
 	sq->next = sq->tail;
 }

@@ -109,13 +109,13 @@ bool qp_is_idle(const struct qp *qp)
 	       (!tx->batch || tx_batch_is_sent(tx->batch));
 }
 
-/* The work request to which the first unsent byte belongs. */
-static struct sq_wr *unsent_wr(const struct qp *qp)
+/* The work request to which the byte at this position of the stream belongs. */
+static struct sq_wr *wr_at(const struct qp *qp, uint64_t pos)
 {
 	for (uint64_t i = qp->sq.head; i < qp->sq.tail; i++) {
 		struct sq_wr *wr = qp_sq_at(qp, i);
 
-		if (i == qp->sq.next || wr->end_pos > qp->tx.sent)
+		if (i == qp->sq.next || wr->end_pos > pos)
 			return wr;
 	}
 	return NULL;
@@ -124,17 +124,16 @@ static struct sq_wr *unsent_wr(const struct qp *qp)
 void qp_tx_fault(struct qp *qp)
 {
 	struct tx_batch *b = qp->tx.batch;
-	struct sq_wr *wr = NULL;
-	bool boundary;
+	bool boundary, is_response;
+	size_t at;
 
 	if (!b || tx_batch_is_sent(b) || qp_is_failed(qp)) {
 		qp_tx_shut(qp);
 		return;
 	}
-	if (!b->piece[b->first].is_response)
-		wr = unsent_wr(qp);
-	if (wr)
-		wr->status = IBV_WC_LOC_PROT_ERR;
+	at = tx_batch_find_fault(b, &is_response);
+	if (!is_response)
+		qp_blame_local(qp, wr_at(qp, qp->tx.sent + at), IBV_WC_LOC_PROT_ERR, EFAULT);
 	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
 	 * left to end. */
 	boundary = tx_batch_is_at_boundary(b);
@@ -142,7 +141,8 @@ void qp_tx_fault(struct qp *qp)
 		tx_batch_cut(b);
 	else
 		qp_tx_shut(qp);
-	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+	qp_refuse(qp, is_response ? TERM_RDMAP_BASE_BOUNDS : TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0,
+		  NULL);
 	if (!boundary)
 		qp_tx_shut(qp);
 }
@@ -200,6 +200,7 @@ void qp_detach_mr(struct qp *qp, struct mr *mr)
 	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
 		return;
 	qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, 0, "the source of a half-sent message is gone");
+	qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EFAULT);
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "the source of a half-sent message is gone");
 	qp_tx_shut(qp);
 }

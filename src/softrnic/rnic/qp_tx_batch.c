@@ -8,7 +8,8 @@
 
 #include "base/safecopy.h"
 
-#define DATA_ROOM (QP_TXBUF - sizeof(struct tx_batch))
+#define PROBE_STEP 4096u /* the smallest page */
+#define DATA_ROOM  (QP_TXBUF - sizeof(struct tx_batch))
 
 struct tx_side {
 	struct tx_side *next;
@@ -128,6 +129,35 @@ bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len)
 			return true;
 	}
 	return false;
+}
+
+static bool is_readable(const struct iovec *iov)
+{
+	const uint8_t *p = iov->iov_base, *end = p + iov->iov_len;
+
+	while (p < end) {
+		if (safecopy_probe(p))
+			return false;
+		p = (const uint8_t *)(((uintptr_t)p | (PROBE_STEP - 1)) + 1);
+	}
+	return true;
+}
+
+size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
+{
+	size_t before = 0;
+
+	for (unsigned i = b->first; i < b->n; i++) {
+		const struct tx_piece *p = &b->piece[i];
+
+		if (p->mr && !is_readable(&p->iov)) {
+			*is_response = p->is_response;
+			return before;
+		}
+		before += p->iov.iov_len;
+	}
+	*is_response = b->piece[b->first].is_response; /* it is back again */
+	return 0;
 }
 
 static bool is_of(const struct tx_piece *p, const struct mr *mr)

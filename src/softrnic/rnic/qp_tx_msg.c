@@ -75,11 +75,11 @@ static uint32_t segment_of(struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint
 /* --- work requests ------------------------------------------------------------------------ */
 
 /* Our memory cannot be read. What was built before it goes out first, so that it completes. */
-static bool source_failed(struct qp *qp, struct sq_wr *wr)
+static bool source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {
 	if (qp->tx.batch->len > 0)
 		return false;
-	wr->status = IBV_WC_LOC_PROT_ERR;
+	qp_blame_local(qp, wr, IBV_WC_LOC_PROT_ERR, err);
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 	return false;
 }
@@ -99,6 +99,7 @@ static int add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, ui
 	for (uint32_t i = 0; i < wr->num_sge && len > 0; i++) {
 		const struct ibv_sge *sge = &wr->sge[i];
 		uint64_t part = sge->length - off;
+		enum mr_verdict verdict;
 		struct mr *mr;
 		void *ptr;
 
@@ -107,9 +108,10 @@ static int add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, ui
 			continue;
 		}
 		part = part < len ? part : len;
-		if (mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, sge->addr + off, part, 0, &mr,
-			    &ptr))
-			return -EACCES;
+		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, sge->addr + off, part, 0, &mr,
+				  &ptr);
+		if (verdict != MR_OK)
+			return -qp_local_errno(verdict);
 		if (tx_fpdu_add(f, ptr, part, mr))
 			return -EFAULT;
 		len -= part;
@@ -133,7 +135,7 @@ static bool build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uin
 		err = add_sges(qp, &f, wr, qp->tx.off, len);
 	if (err) {
 		tx_fpdu_abort(&f);
-		return source_failed(qp, wr);
+		return source_failed(qp, wr, -err);
 	}
 	fpdu_done(qp, &f);
 	qp->tx.off += len;
@@ -198,19 +200,21 @@ static bool build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode cod
 	return true;
 }
 
-/* May the answer be written where the work request says? */
-static bool sink_is_valid(struct qp *qp, const struct sq_wr *wr)
+/* May the answer be written where the work request says? 0, or an errno value. */
+static int check_sink(struct qp *qp, const struct sq_wr *wr)
 {
+	enum mr_verdict verdict;
 	struct mr *mr;
 	void *ptr;
 
 	if (wr->length == 0)
-		return true;
-	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, wr->length,
-		    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr))
-		return false;
+		return 0;
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, wr->length,
+			  IBV_ACCESS_LOCAL_WRITE, &mr, &ptr);
+	if (verdict != MR_OK)
+		return qp_local_errno(verdict);
 	mr_release(mr);
-	return true;
+	return 0;
 }
 
 static bool build_read(struct qp *qp, struct sq_wr *wr)
@@ -223,9 +227,10 @@ static bool build_read(struct qp *qp, struct sq_wr *wr)
 		.src_to = wr->raddr,
 	};
 	uint8_t bytes[RDMAP_READ_REQ_LEN];
+	int err = check_sink(qp, wr);
 
-	if (!sink_is_valid(qp, wr))
-		return source_failed(qp, wr);
+	if (err)
+		return source_failed(qp, wr, err);
 	return build_request(qp, wr, RDMAP_READ_REQ, bytes,
 			     rdmap_read_req_encode(bytes, sizeof(bytes), &req));
 }
@@ -263,9 +268,10 @@ static bool build_atomic(struct qp *qp, struct sq_wr *wr)
 		.compare_mask = UINT64_MAX,
 	};
 	uint8_t bytes[RDMAP_ATOMIC_REQ_LEN];
+	int err = wr->op == SQ_ATOMIC_WRITE ? 0 : check_sink(qp, wr);
 
-	if (wr->op != SQ_ATOMIC_WRITE && !sink_is_valid(qp, wr))
-		return source_failed(qp, wr);
+	if (err)
+		return source_failed(qp, wr, err);
 	return build_request(qp, wr, RDMAP_ATOMIC_REQ, bytes,
 			     rdmap_atomic_req_encode(bytes, sizeof(bytes), &req));
 }

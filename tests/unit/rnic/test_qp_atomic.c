@@ -362,7 +362,9 @@ static void nothing_is_published_behind_a_flush_that_failed(void **state)
 		assert_true(*word_of(&a) == 0);
 		wc = next_wc(&a.t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-		assert_int_equal(wc.vendor_err, EIO); /* the cause, not the Terminate behind it */
+		/* The cause, not the Terminate behind it. */
+		assert_int_equal(wc.vendor_err,
+				 softrnic_vendor_err(SOFTRNIC_REASON_WRITE_BACK, EIO));
 		expect_wc(&a.t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		close_all(&a);
 	}

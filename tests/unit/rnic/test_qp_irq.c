@@ -179,8 +179,11 @@ static void a_failed_flush_tells_why(void **state)
 {
 	static const struct {
 		int status;
-		uint32_t reason;
-	} cases[] = {{-EIO, EIO}, {-ENOSPC, ENOSPC}, {-ENOTSUP, ENOTSUP}, {-EFAULT, EFAULT}};
+		enum softrnic_reason reason;
+	} cases[] = {{-EIO, SOFTRNIC_REASON_WRITE_BACK},
+		     {-ENOSPC, SOFTRNIC_REASON_WRITE_BACK},
+		     {-ENOTSUP, SOFTRNIC_REASON_VOLATILE},
+		     {-EFAULT, SOFTRNIC_REASON_GONE}};
 	struct pair_options o = pair_defaults();
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -194,7 +197,8 @@ static void a_failed_flush_tells_why(void **state)
 		pair_run(&t.p);
 		wc = next_wc(&t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-		assert_int_equal(wc.vendor_err, cases[i].reason);
+		assert_int_equal(wc.vendor_err,
+				 softrnic_vendor_err(cases[i].reason, (uint32_t)-cases[i].status));
 		assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
 		expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		assert_true(qp_is_failed(t.a->qp));
