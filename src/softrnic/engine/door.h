@@ -13,8 +13,8 @@
 
 #include "base/list.h"
 
-#define DOOR_MAX 256 /* held back at one listener; above it the one that waits longest is closed   \
-		      */
+/* Held back at one listener; above it the one that waits longest is closed. */
+#define DOOR_MAX 256
 
 struct door {
 	struct list held;

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 
 #define PENALTY_BURST 100
-#define PENALTY_HOSTS 1024 /* remembered; beyond that the one with the least to wait is forgotten  \
-			    */
+/* Remembered; beyond that the one with the least to wait is forgotten. */
+#define PENALTY_HOSTS 1024
 
 struct penalty {
 	uint64_t interval_ns; /* between two violations at the sustained rate; 0: nobody waits */

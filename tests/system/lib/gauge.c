@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "gauge.h"
 
+#include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,22 @@ struct gauge gauge_self(void)
 		.cpu_ticks = gauge_cpu_ticks(me),
 		.allocated_kib = (long)((heap.uordblks + heap.hblkhd) / 1024),
 	};
+}
+
+int gauge_fds(pid_t pid)
+{
+	char path[64];
+	int n = -2; /* "." and ".." */
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return -1;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }
 
 size_t gauge_raise_nofile(void)

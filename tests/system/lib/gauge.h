@@ -17,6 +17,7 @@ struct gauge {
 struct gauge gauge_self(void);
 long gauge_rss_anon_kib(pid_t pid); /* -1: gone */
 long gauge_cpu_ticks(pid_t pid);
+int gauge_fds(pid_t pid); /* open descriptors; -1: gone */
 
 /* As many descriptors as the system allows; how many that is. */
 size_t gauge_raise_nofile(void);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostile_crowd.c -- hundreds of hostile peers of every kind at once, and an honest client
+ * among them: what it writes and flushes is there when it reads it back, it is served in bounded
+ * time, and afterwards the target has nothing left of them.
+ */
+#include "system/lib/check.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "crowd.h"
+#include "system/lib/client.h"
+#include "system/lib/gauge.h"
+#include "system/lib/remote.h"
+
+#define SIZE     MIB
+#define CHUNK    8192
+#define SAMPLES  100000
+#define CALM_MS  1000
+#define STORM_MS (SYSTEM_SANITIZED ? 6000 : 4000)
+/* Parked messages (256 KiB), a receive buffer (128 KiB), and what the allocator rounds up. */
+#define PEER_KIB 512
+/* The crowd's own thread takes half of a small machine; these are for one that is loaded, too. */
+#define RATIO_MAX 200
+#define MEDIAN_MAX                                                                                 \
+	(500 * NSEC_PER_MS) /* or this, where an undisturbed one takes next to nothing             \
+			     */
+
+static struct remote target;
+static struct client honest, newcomer;
+static struct raw known;
+static uint64_t latency[SAMPLES];
+
+static int start(void **state)
+{
+	gauge_raise_nofile();
+	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:1048576:0xff", NULL},
+			    NULL) ||
+	       client_open(&honest, 2 * CHUNK) || client_open(&newcomer, 4096) ||
+	       client_connect(&honest, target.port, NULL);
+}
+
+static int stop(void **state)
+{
+	client_close(&newcomer);
+	client_close(&honest);
+	return proc_finish(&target.proc);
+}
+
+/* In the lower half of the region, which is nobody else's. */
+static void work_once(unsigned round)
+{
+	size_t at = round * CHUNK % (SIZE / 2);
+	uint8_t *back = honest.buf + CHUNK;
+
+	memset(honest.buf, (int)(round % 251) + 1, CHUNK);
+	memset(back, 0, CHUNK);
+	OK(client_put(&honest, 0, at, CHUNK, NULL));
+	OK(rpma_read(honest.conn, honest.mr, CHUNK, honest.at[0], at, CHUNK,
+		     RPMA_F_COMPLETION_ALWAYS, NULL));
+	struct ibv_wc wc;
+	OK(client_wait_wc(honest.cq, &wc, CLIENT_WAIT_MS));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_memory_equal(honest.buf, back, CHUNK);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Work for so long: the median, and *n and *worst. */
+static uint64_t work_for(int ms, size_t *n, uint64_t *worst)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)ms * NSEC_PER_MS, begin;
+
+	for (*n = 0; (begin = clock_now_ns()) < end && *n < SAMPLES; ++*n) {
+		work_once((unsigned)*n);
+		latency[*n] = clock_now_ns() - begin;
+	}
+	qsort(latency, *n, sizeof(latency[0]), compare);
+	*worst = latency[*n - 1];
+	return latency[*n / 2];
+}
+
+static void expect_every_role_was_played(void)
+{
+	int n;
+	const struct crowd_count *count = crowd_stop(&n);
+
+	for (int i = 0; i < n; i++) {
+		print_message("%-18s %5lu lives %7lu deeds %5lu ended\n", count[i].name,
+			      count[i].lives, count[i].deeds, count[i].ended);
+		assert_true(count[i].lives > 0);
+		assert_true(!count[i].is_short || count[i].ended > 0);
+	}
+}
+
+static void expect_descriptors_to_return(int before)
+{
+	uint64_t end = clock_now_ns() + 20 * NSEC_PER_SEC;
+
+	while (gauge_fds(target.proc.pid) > before && clock_now_ns() < end)
+		usleep(20000);
+	assert_int_equal(gauge_fds(target.proc.pid), before);
+}
+
+static void honest_work_goes_on_in_a_hostile_crowd(void **state)
+{
+	long kib = gauge_rss_anon_kib(target.proc.pid), most;
+	int fds = gauge_fds(target.proc.pid);
+	uint64_t calm, storm, calm_worst, storm_worst;
+	size_t calm_n, storm_n;
+
+	calm = work_for(CALM_MS, &calm_n, &calm_worst);
+	assert_int_equal(raw_connect(&known, target.port, RAW_PLAIN), 0);
+	raw_close(&known);
+	crowd_start(target.port, &known);
+	storm = work_for(STORM_MS, &storm_n, &storm_worst);
+	/* Who comes in the middle of it is let in, too. */
+	OK(client_connect(&newcomer, target.port, NULL));
+	OK(client_echo(&newcomer, 32));
+	client_disconnect(&newcomer);
+	most = gauge_rss_anon_kib(target.proc.pid);
+	expect_every_role_was_played();
+	print_message(
+		"median %d us before (of %zu), %d us in the crowd (of %zu); worst %d and %d us; "
+		"%ld KiB more\n",
+		(int)(calm / 1000), calm_n, (int)(storm / 1000), storm_n, (int)(calm_worst / 1000),
+		(int)(storm_worst / 1000), most - kib);
+	assert_true(storm <= RATIO_MAX * calm || storm <= MEDIAN_MAX);
+	if (!SYSTEM_SANITIZED)
+		assert_true(most - kib <= (long)CROWD_SIZE * PEER_KIB);
+	assert_int_equal(remote_wait_conns(&target, 1, 20000), 0);
+	expect_descriptors_to_return(fds);
+	work_for(100, &calm_n, &calm_worst);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(honest_work_goes_on_in_a_hostile_crowd),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
