@@ -14,6 +14,8 @@
 /* RFC 5044 s4: length, ULPDU, padding to 4 bytes, CRC field. */
 #define FPDU_LEN(ulpdu) (((size_t)(ulpdu) + 2 + 3) / 4 * 4 + 4)
 
+#define SLOW_PIECE 8192
+
 static struct sockaddr_in loopback(uint16_t port)
 {
 	return (struct sockaddr_in){.sin_family = AF_INET,
@@ -51,13 +53,16 @@ static bool pass(struct relay *r, enum relay_way way)
 {
 	int from = way == RELAY_TO_SERVER ? r->to_client : r->to_server;
 	int to = way == RELAY_TO_SERVER ? r->to_server : r->to_client;
+	size_t slow = way == RELAY_TO_SERVER ? r->slow : 0;
 	uint8_t buf[65536];
-	ssize_t n = recv(from, buf, sizeof(buf), 0);
+	ssize_t n = recv(from, buf, slow ? SLOW_PIECE : sizeof(buf), 0);
 
 	if (n <= 0) {
 		shutdown(to, SHUT_WR);
 		return false;
 	}
+	if (slow)
+		usleep((useconds_t)((size_t)n * 1000000 / slow));
 	keep(r, way, buf, (size_t)n);
 	for (ssize_t sent = 0, one; sent < n; sent += one) {
 		one = send(to, buf + sent, (size_t)(n - sent), MSG_NOSIGNAL);
@@ -87,14 +92,18 @@ static void *relay_main(void *arg)
 	return NULL;
 }
 
-void relay_start(struct relay *r, const char *server_port)
+void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s)
 {
 	struct sockaddr_in sin = loopback(0), srv = loopback((uint16_t)atoi(server_port));
 	socklen_t len = sizeof(sin);
+	int small = SLOW_PIECE;
 
 	memset(r, 0, sizeof(*r));
+	r->slow = bytes_per_s;
 	pthread_mutex_init(&r->lock, NULL);
 	r->listener = tcp_socket();
+	if (bytes_per_s) /* the accepted socket's as well */
+		setsockopt(r->listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	assert_int_equal(bind(r->listener, (struct sockaddr *)&sin, len), 0);
 	assert_int_equal(listen(r->listener, 1), 0);
 	assert_int_equal(getsockname(r->listener, (struct sockaddr *)&sin, &len), 0);
@@ -102,6 +111,11 @@ void relay_start(struct relay *r, const char *server_port)
 	r->to_server = tcp_socket();
 	assert_int_equal(connect(r->to_server, (struct sockaddr *)&srv, sizeof(srv)), 0);
 	assert_int_equal(pthread_create(&r->thread, NULL, relay_main, r), 0);
+}
+
+void relay_start(struct relay *r, const char *server_port)
+{
+	relay_start_slow(r, server_port, 0);
 }
 
 void relay_join(struct relay *r)

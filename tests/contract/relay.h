@@ -22,6 +22,7 @@ struct relay_count {
 struct relay {
 	char port[8]; /* connect here */
 	int listener, to_server, to_client;
+	size_t slow; /* bytes a second to the server; 0: as fast as it can */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct relay_way_state {
@@ -33,6 +34,8 @@ struct relay {
 
 /* Waits for one client, then connects it to the server's port. */
 void relay_start(struct relay *r, const char *server_port);
+/* The same as a slow way to the server, which holds little on its way. */
+void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
 /* Once both sides have closed. */
 void relay_join(struct relay *r);
 /* What has passed so far; waits until nothing has for a while. */
