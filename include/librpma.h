@@ -67,6 +67,36 @@ enum rpma_util_ibv_context_type {
 int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type type,
 			       struct ibv_context **ibv_ctx_ptr);
 
+/* As above, but from this provider ("verbs" or "softrnic") and no other, whatever the environment
+ * says. RPMA_E_INVAL also for a name that is none (the log lists those that are); RPMA_E_PROVIDER:
+ * it cannot serve addr; the log says why. */
+int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
+				    enum rpma_util_ibv_context_type type,
+				    struct ibv_context **ibv_ctx_ptr);
+
+/* What could be used, and why or why not: one row a device, or a provider that has none. */
+
+struct rpma_provider_list;
+
+struct rpma_provider_info {
+	const char *provider;
+	const char *device; /* NULL: it has none */
+	bool usable;
+	const char *why; /* one line, in either case */
+};
+
+/*
+ * For an address, or in general (addr NULL; type must be valid all the same). RPMA_E_NOMEM. A
+ * device is opened and closed for it, and a name may be looked up: it can take a while.
+ * Thread-safe.
+ */
+int rpma_provider_list_new(const char *addr, enum rpma_util_ibv_context_type type,
+			   struct rpma_provider_list **list_ptr);
+int rpma_provider_list_delete(struct rpma_provider_list **list_ptr);
+/* Rows count from 0; RPMA_E_INVAL: there are no more. The texts live as long as the list. */
+int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
+			   struct rpma_provider_info *info);
+
 /* 1 when the device registers file mappings on demand for reads and writes over RC, else 0. */
 int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx, int *is_odp_capable);
 
@@ -200,6 +230,28 @@ int rpma_conn_cfg_get_compl_channel(const struct rpma_conn_cfg *cfg, bool *share
 int rpma_conn_cfg_set_srq(struct rpma_conn_cfg *cfg, struct rpma_srq *srq);
 int rpma_conn_cfg_get_srq(const struct rpma_conn_cfg *cfg, struct rpma_srq **srq_ptr);
 
+/*
+ * Complete the connections' operations in this queue, of rpma_cq_new(), in place of a queue of each
+ * one's own (cq_size is then unused). It must be of the same device and outlive the connections and
+ * their requests; NULL (default): none. Not together with a shared channel.
+ */
+int rpma_conn_cfg_set_cq(struct rpma_conn_cfg *cfg, struct rpma_cq *cq);
+int rpma_conn_cfg_get_cq(const struct rpma_conn_cfg *cfg, struct rpma_cq **cq_ptr);
+
+/*
+ * Limit for rpma_conn_req_connect() as a whole, at the end that asks: RPMA_CONN_UNREACHABLE follows
+ * when it is over. 0 (default): as long as the device does it, the software RNIC 10 s.
+ */
+int rpma_conn_cfg_set_connect_timeout(struct rpma_conn_cfg *cfg, int timeout_ms);
+int rpma_conn_cfg_get_connect_timeout(const struct rpma_conn_cfg *cfg, int *timeout_ms);
+
+/*
+ * A peer from which nothing at all came for so long, not even a sign of life, is lost:
+ * RPMA_CONN_LOST. 0 (default): as the device does it, the software RNIC 15 s; -1: never.
+ */
+int rpma_conn_cfg_set_liveness(struct rpma_conn_cfg *cfg, int limit_ms);
+int rpma_conn_cfg_get_liveness(const struct rpma_conn_cfg *cfg, int *limit_ms);
+
 /* Connections: events and life */
 
 struct rpma_conn;
@@ -229,10 +281,18 @@ int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd);
  * RPMA_E_UNKNOWN: an event that has no name here. RPMA_E_PROVIDER, RPMA_E_NOMEM.
  */
 int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event);
+/*
+ * The same with a limit of its own, whether or not the fd is non-blocking. -1: for ever. Signals
+ * neither end nor shorten it. RPMA_E_NO_EVENT: nothing came in time. Thread-safe: an event goes to
+ * one of several threads, the others go on waiting.
+ */
+int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
+				 enum rpma_conn_event *event);
 
 /*
- * The bytes that the other end sent while connecting; {NULL, 0} when none. Valid until
- * rpma_conn_delete(). Some fabrics pad them with zeros: do not rely on an exact length.
+ * The bytes that the other end sent while connecting, be it with a rejection; {NULL, 0} when none.
+ * Known from the event on, valid until rpma_conn_delete(). Some fabrics pad them with zeros: do not
+ * rely on an exact length.
  */
 int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
 
@@ -268,6 +328,21 @@ struct rpma_counter {
 int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *counters,
 			   size_t *count);
 
+/*
+ * Where the other end is: a numeric address without the port, an IPv4 one in its own form also if
+ * it came through IPv6. RPMA_ADDR_MAX bytes are enough; RPMA_E_INVAL: size is not. RPMA_E_UNKNOWN:
+ * the device does not tell.
+ */
+#define RPMA_ADDR_MAX 64
+int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t size);
+
+/*
+ * Give up connecting: RPMA_CONN_UNREACHABLE follows, unless the outcome was there before. Then it
+ * does nothing. Thread-safe, also while another thread waits for the event. RPMA_E_NOSUPP: the
+ * device cannot; rpma_conn_delete() can.
+ */
+int rpma_conn_cancel(struct rpma_conn *conn);
+
 /* Begin to close; RPMA_CONN_CLOSED follows as an event. What was posted before still goes out. */
 int rpma_conn_disconnect(struct rpma_conn *conn);
 /* Release everything; without a disconnect before, the other end sees the connection go. */
@@ -282,6 +357,9 @@ int rpma_conn_get_compl_fd(const struct rpma_conn *conn, int *fd);
  * RPMA_E_PROVIDER: the next wait could not be prepared; *cq is NULL.
  */
 int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq);
+/* The same with a limit of its own; see rpma_cq_wait_timeout(). */
+int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_cq **cq,
+			   bool *is_rcq);
 
 /* Connection requests: ours to another machine, or another's to our endpoint */
 
@@ -313,12 +391,25 @@ int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, siz
 int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
 				   struct rpma_conn_private_data *pdata);
 
+/*
+ * Say no, with up to 255 bytes that the other end gets with RPMA_CONN_REJECTED (pdata NULL: none).
+ * The request is consumed, whatever the result. RPMA_E_INVAL also for a request of our own, which
+ * is deleted, and for empty pdata; the other end gets a rejection without data then.
+ */
+int rpma_conn_req_reject(struct rpma_conn_req **req_ptr,
+			 const struct rpma_conn_private_data *pdata);
+
+/* Who asks, or who is asked; as rpma_conn_get_remote_addr(). */
+int rpma_conn_req_get_remote_addr(const struct rpma_conn_req *req, char *addr, size_t size);
+
 /* Endpoint: listens at an address */
 
 struct rpma_ep;
 
+/* Port "0": any that is free; rpma_ep_get_port() tells which. */
 int rpma_ep_listen(struct rpma_peer *peer, const char *addr, const char *port,
 		   struct rpma_ep **ep_ptr);
+int rpma_ep_get_port(const struct rpma_ep *ep, uint16_t *port);
 /* Stop listening. Connections made through it live on. */
 int rpma_ep_shutdown(struct rpma_ep **ep_ptr);
 /* Readable while a request is pending; may be made non-blocking. It is the library's. */
@@ -329,6 +420,9 @@ int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd);
  */
 int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 			  struct rpma_conn_req **req_ptr);
+/* The same with a limit of its own; see rpma_conn_next_event_timeout(). */
+int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+				  int timeout_ms, struct rpma_conn_req **req_ptr);
 
 /*
  * Operations. They are queued in order and return at once; memory that they use must stay as it is
@@ -418,6 +512,14 @@ enum rpma_durability {
 /* "volatile", "file", "dax"; "unknown" for all else. */
 const char *rpma_utils_durability_2str(enum rpma_durability durability);
 
+/*
+ * The weakest class in a range of this process's memory, registered or not, and why it is so: path,
+ * file system, kind of mapping, cut to why_size (why NULL: not wanted). RPMA_E_INVAL also if some
+ * of it is not mapped. RPMA_E_NOMEM; RPMA_E_UNKNOWN: /proc cannot be read. Thread-safe.
+ */
+int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability *durability,
+			      char *why, size_t why_size);
+
 /* *durability is written before the completion (RPMA_WC_QUERY). RPMA_E_NOSUPP without
  * RPMA_CAP_QUERY. */
 int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
@@ -498,12 +600,32 @@ int rpma_batch_post(struct rpma_batch *batch);
 int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count);
 int rpma_batch_clear(struct rpma_batch *batch);
 
-/* Completion queues; thread-safe */
+/* Completion queues; thread-safe but for making and deleting */
+
+/*
+ * A queue for several connections; see rpma_conn_cfg_set_cq(). wc.qp_num tells whose a completion
+ * is (rpma_conn_get_qp_num()). size: room for all that may complete between two polls; a queue that
+ * overflows breaks its connections. What a connection leaves in it uncollected may still be told
+ * after its deletion, or not. RPMA_E_NOMEM, RPMA_E_PROVIDER.
+ */
+int rpma_cq_new(struct rpma_peer *peer, uint32_t size, struct rpma_cq **cq_ptr);
+/*
+ * RPMA_E_AGAIN: a connection or a request still uses it; nothing is deleted, *cq_ptr stays. Queues
+ * that belong to a connection or an SRQ are refused with RPMA_E_INVAL.
+ */
+int rpma_cq_delete(struct rpma_cq **cq_ptr);
 
 /* Readable while a completion may be waiting; may be made non-blocking. It is the library's. */
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
 /* Wait for a completion. RPMA_E_NO_COMPLETION: the wait ended without; RPMA_E_SHARED_CHANNEL. */
 int rpma_cq_wait(struct rpma_cq *cq);
+/*
+ * The same with a limit of its own, whether or not the fd is non-blocking. -1: for ever. Signals
+ * neither end nor shorten it. RPMA_E_NO_COMPLETION: nothing was announced in time; what comes later
+ * is announced to the next wait. RPMA_E_PROVIDER. Of several threads that wait one is woken, the
+ * others go on waiting.
+ */
+int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms);
 /*
  * Take up to num_entries completions. num_entries_got may be NULL when one is asked for.
  * Of a failed one only wr_id, status, qp_num and vendor_err are valid. RPMA_E_NO_COMPLETION: none.

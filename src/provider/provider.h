@@ -93,11 +93,20 @@
 
 /*
  * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), silence after which a peer
- * is lost (0: default, -1: never); before connect or accept.
+ * is lost (0: default, -1: never); before connect or accept. cancel_connect: from any thread; an
+ * UNREACHABLE event follows unless the outcome was there before. wait_X: as get_X, but at most so
+ * long (-1: for ever), whether or not the descriptor is non-blocking; then errno is ETIMEDOUT.
  */
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
-	  (id, connect_ms, liveness_ms), ERR)
+	  (id, connect_ms, liveness_ms), ERR)                                                      \
+	X(int, cancel_connect, (struct rdma_cm_id *id), (id), ERR)                                 \
+	X(int, wait_cm_event,                                                                      \
+	  (struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev),              \
+	  (ch, timeout_ms, ev), NEG)                                                               \
+	X(int, wait_cq_event,                                                                      \
+	  (struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq, void **cq_context),    \
+	  (ch, timeout_ms, cq, cq_context), NEG)
 
 /*
  * Beyond verbs. post_list: several work requests at once, in the order of the list; *posted, which
@@ -178,6 +187,9 @@ struct provider_rows {
 /* For an address, or in general (NULL). 0 or an errno value. */
 int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
 void provider_rows_fini(struct provider_rows *rows);
+
+/* As softrnic_durability(); the same for every provider. */
+int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
 /* The data path. 0 or an errno value, as ibv_post_send and its kind. */
 static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)

@@ -67,6 +67,21 @@ static bool faults_wanted(void)
 	return !strcmp(env_choice("RPMA_PROVIDER"), "fault");
 }
 
+const struct provider *provider_named(const char *name)
+{
+	static const struct provider *const known[] = {&provider_verbs, &provider_softrnic};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(name, known[i]->name))
+			return faults_wanted() ? provider_fault_around(known[i]) : known[i];
+	return NULL;
+}
+
+const char *provider_names(void)
+{
+	return "verbs, softrnic";
+}
+
 const struct provider *provider_for_addr(const char *addr, enum provider_role role)
 {
 	const struct provider *inner;

@@ -22,3 +22,8 @@ const struct provider provider_softrnic = {.name = "softrnic",
 					   .post_list = softrnic_post,
 					   PROVIDER_CM_CALLS(ROW) PROVIDER_VERBS_CALLS(ROW)
 						   PROVIDER_LIFE_CALLS(ROW)};
+
+int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size)
+{
+	return softrnic_durability(addr, len, cls, why, why_size);
+}

@@ -8,10 +8,10 @@
 #include "provider/provider.h"
 
 #include <errno.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "provider/wait.h"
 #include "softrnic/softrnic.h"
 
 enum { CHAIN_MAX = 16 };
@@ -93,8 +93,15 @@ static int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_
 	return connect_ms || liveness_ms ? EOPNOTSUPP : 0;
 }
 
+/* Only rdma_destroy_id() ends what rdma_connect() began. */
+static int verbs_cancel_connect(struct rdma_cm_id *id)
+{
+	return provider_stubs.cancel_connect(id);
+}
+
 #define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
+#define LIFE_ROW(ret, name, params, args, kind)  .name = verbs_##name,
 const struct provider provider_verbs = {.name = "verbs",
 					.owns_context = verbs_owns_context,
 					.serves = verbs_serves,
@@ -102,5 +109,5 @@ const struct provider provider_verbs = {.name = "verbs",
 					.qp_caps = verbs_qp_caps,
 					.qp_counters = verbs_qp_counters,
 					.post_list = verbs_post_list,
-					.set_limits = verbs_set_limits,
-					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)};
+					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)
+						PROVIDER_LIFE_CALLS(LIFE_ROW)};

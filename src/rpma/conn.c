@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "rpma/addr.h"
 #include "rpma/err.h"
 #include "rpma/peer_cfg.h"
 #include "rpma/private_data.h"
@@ -87,12 +88,33 @@ int rpma_conn_disconnect(struct rpma_conn *conn)
 	return 0;
 }
 
+int rpma_conn_cancel(struct rpma_conn *conn)
+{
+	int err;
+
+	if (!conn)
+		return RPMA_E_INVAL;
+	err = conn->prov->cancel_connect(conn->id);
+	if (err == EOPNOTSUPP) {
+		LOG_ERROR("the device cannot give up connecting; delete the connection instead");
+		return RPMA_E_NOSUPP;
+	}
+	return err ? PROVIDER_FAILED(err, "%s", "cancel_connect()") : 0;
+}
+
 int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata)
 {
 	if (!conn || !pdata)
 		return RPMA_E_INVAL;
 	*pdata = conn->pdata;
 	return 0;
+}
+
+int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t size)
+{
+	if (!conn || !addr || !size)
+		return RPMA_E_INVAL;
+	return addr_text(&conn->id->route.addr.dst_addr, addr, size);
 }
 
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg)

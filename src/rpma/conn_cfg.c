@@ -10,6 +10,9 @@ const struct rpma_conn_cfg conn_cfg_default = {
 	.rq_size = 10,
 	.compl_channel = false,
 	.srq = NULL,
+	.cq = NULL,
+	.connect_timeout = 0,
+	.liveness = 0,
 };
 
 CONN_CFG_FIELDS(CFG_SETTER_AND_GETTER)

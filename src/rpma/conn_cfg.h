@@ -12,7 +12,10 @@
 	X(conn_cfg, uint32_t, sq_size, true)                                                       \
 	X(conn_cfg, uint32_t, rq_size, true)                                                       \
 	X(conn_cfg, bool, compl_channel, true)                                                     \
-	X(conn_cfg, struct rpma_srq *, srq, value != NULL)
+	X(conn_cfg, struct rpma_srq *, srq, value != NULL)                                         \
+	X(conn_cfg, struct rpma_cq *, cq, true)                                                    \
+	X(conn_cfg, int, connect_timeout, value >= 0)                                              \
+	X(conn_cfg, int, liveness, value >= -1)
 
 struct rpma_conn_cfg {
 	CONN_CFG_FIELDS(CFG_MEMBER)

@@ -2,6 +2,7 @@
 /* conn_event.c -- what a connection waits for: its events, and completions on a shared channel. */
 #include "rpma/conn.h"
 #include "rpma/err.h"
+#include "rpma/event.h"
 #include "rpma/private_data.h"
 
 int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd)
@@ -32,22 +33,16 @@ static enum rpma_conn_event event_of_cm(enum rdma_cm_event_type type)
 	}
 }
 
-int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
+static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
+		      enum rpma_conn_event *event)
 {
-	struct rdma_cm_event *cm_event;
-	enum rdma_cm_event_type type;
-	enum rpma_conn_event result;
+	enum rdma_cm_event_type type = cm_event->event;
+	enum rpma_conn_event result = event_of_cm(type);
+	bool has_answer = result == RPMA_CONN_ESTABLISHED || result == RPMA_CONN_REJECTED;
 	int ret = 0;
 
-	if (!conn || !event)
-		return RPMA_E_INVAL;
-	if (conn->prov->get_cm_event(conn->evch, &cm_event))
-		return is_no_event(errno) ? RPMA_E_NO_EVENT
-					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
-	type = cm_event->event;
-	result = event_of_cm(type);
 	/* What a passive side got with the request stays. */
-	if (result == RPMA_CONN_ESTABLISHED && !conn->pdata.ptr)
+	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
 	if (conn->prov->ack_cm_event(cm_event)) {
 		private_data_fini(&conn->pdata);
@@ -64,6 +59,30 @@ int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
 	return 0;
 }
 
+int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
+{
+	struct rdma_cm_event *cm_event;
+
+	if (!conn || !event)
+		return RPMA_E_INVAL;
+	if (conn->prov->get_cm_event(conn->evch, &cm_event))
+		return is_no_event(errno) ? RPMA_E_NO_EVENT
+					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
+	return take_event(conn, cm_event, event);
+}
+
+int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
+				 enum rpma_conn_event *event)
+{
+	struct rdma_cm_event *cm_event;
+	int ret;
+
+	if (!conn || !event || timeout_ms < -1)
+		return RPMA_E_INVAL;
+	ret = event_wait(conn->prov, conn->evch, timeout_ms, &cm_event);
+	return ret ? ret : take_event(conn, cm_event, event);
+}
+
 /* Which of the connection's queues is it? NULL: none. */
 static struct rpma_cq *queue_of(const struct queues *q, const struct ibv_cq *ibv)
 {
@@ -72,19 +91,12 @@ static struct rpma_cq *queue_of(const struct queues *q, const struct ibv_cq *ibv
 	return q->rcq && ibv == q->rcq->ibv ? q->rcq : NULL;
 }
 
-int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq)
+static int take_announcement(struct rpma_conn *conn, struct ibv_cq *announced, struct rpma_cq **cq,
+			     bool *is_rcq)
 {
-	struct ibv_cq *announced;
 	struct rpma_cq *queue;
-	void *context;
 	int ret;
 
-	if (!conn || !cq)
-		return RPMA_E_INVAL;
-	if (!conn->queues.shared_channel)
-		return RPMA_E_NOT_SHARED_CHNL;
-	if (conn->prov->get_cq_event(conn->queues.shared_channel, &announced, &context))
-		return RPMA_E_NO_COMPLETION;
 	conn->prov->ack_cq_events(announced, 1);
 	queue = queue_of(&conn->queues, announced);
 	if (!queue) {
@@ -96,4 +108,32 @@ int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool 
 	if (!ret && is_rcq)
 		*is_rcq = queue == conn->queues.rcq;
 	return ret;
+}
+
+int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool *is_rcq)
+{
+	struct ibv_cq *announced;
+	void *context;
+
+	if (!conn || !cq)
+		return RPMA_E_INVAL;
+	if (!conn->queues.shared_channel)
+		return RPMA_E_NOT_SHARED_CHNL;
+	if (conn->prov->get_cq_event(conn->queues.shared_channel, &announced, &context))
+		return RPMA_E_NO_COMPLETION;
+	return take_announcement(conn, announced, cq, is_rcq);
+}
+
+int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_cq **cq,
+			   bool *is_rcq)
+{
+	struct ibv_cq *announced;
+	int ret;
+
+	if (!conn || !cq || timeout_ms < -1)
+		return RPMA_E_INVAL;
+	if (!conn->queues.shared_channel)
+		return RPMA_E_NOT_SHARED_CHNL;
+	ret = cq_wait_channel(conn->prov, conn->queues.shared_channel, timeout_ms, &announced);
+	return ret ? ret : take_announcement(conn, announced, cq, is_rcq);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "rpma/addr.h"
 #include "rpma/conn.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
@@ -23,25 +24,48 @@ static int id_destroy(const struct provider *prov, struct rdma_cm_id *id)
 }
 
 /* Say no, and forget the id; all of its events are acknowledged by now. */
-static int id_reject(const struct provider *prov, struct rdma_cm_id *id)
+static int id_reject(const struct provider *prov, struct rdma_cm_id *id,
+		     const struct rpma_conn_private_data *pdata)
 {
 	int ret = 0;
 
-	if (prov->reject(id, NULL, 0))
+	if (prov->reject(id, pdata ? pdata->ptr : NULL, pdata ? pdata->len : 0))
 		ret = PROVIDER_FAILED(errno, "%s", "rdma_reject()");
 	return first_error(ret, id_destroy(prov, id));
 }
 
-static int req_discard(struct rpma_conn_req *req)
+/* pdata: an answer to a passive request, or NULL. */
+static int req_discard(struct rpma_conn_req *req, const struct rpma_conn_private_data *pdata)
 {
 	const struct provider *prov = req->peer->prov;
 	int ret = queues_fini(&req->queues, prov, req->id);
 
-	ret = first_error(ret,
-			  req->is_passive ? id_reject(prov, req->id) : id_destroy(prov, req->id));
+	ret = first_error(ret, req->is_passive ? id_reject(prov, req->id, pdata)
+					       : id_destroy(prov, req->id));
 	private_data_fini(&req->pdata);
 	free(req);
 	return ret;
+}
+
+/* Only what differs from the default, so that other providers need not know of it. */
+static int set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
+{
+	int connect_ms = req->is_passive ? 0 : atomic_load(&cfg->connect_timeout);
+	int liveness_ms = atomic_load(&cfg->liveness);
+	int err;
+
+	if (!connect_ms && !liveness_ms)
+		return 0;
+	err = req->peer->prov->set_limits(req->id, connect_ms, liveness_ms);
+	if (err == EOPNOTSUPP) {
+		LOG_ERROR("the device has time limits of its own: connect_timeout=%d and "
+			  "liveness=%d cannot be set",
+			  connect_ms, liveness_ms);
+		return RPMA_E_NOSUPP;
+	}
+	return err ? PROVIDER_FAILED(err, "set_limits(connect_ms=%d, liveness_ms=%d)", connect_ms,
+				     liveness_ms)
+		   : 0;
 }
 
 /* Takes over id and pdata, also when it fails. */
@@ -55,16 +79,20 @@ static int req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passiv
 	if (!req) {
 		private_data_fini(&pdata);
 		if (is_passive)
-			id_reject(peer->prov, id);
+			id_reject(peer->prov, id, NULL);
 		else
 			id_destroy(peer->prov, id);
 		return RPMA_E_NOMEM;
 	}
 	*req = (struct rpma_conn_req){
 		.peer = peer, .id = id, .is_passive = is_passive, .pdata = pdata};
-	ret = queues_init(&req->queues, peer, id, cfg ? cfg : &conn_cfg_default);
+	if (!cfg)
+		cfg = &conn_cfg_default;
+	ret = set_limits(req, cfg);
+	if (!ret)
+		ret = queues_init(&req->queues, peer, id, cfg);
 	if (ret)
-		req_discard(req);
+		req_discard(req, NULL);
 	else
 		*req_ptr = req;
 	return ret;
@@ -82,7 +110,7 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
 	if (ret) {
 		private_data_fini(&pdata);
-		id_reject(peer->prov, id);
+		id_reject(peer->prov, id, NULL);
 		return ret;
 	}
 	return req_new(peer, id, true, cfg, pdata, req_ptr);
@@ -139,9 +167,28 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr)
 		return RPMA_E_INVAL;
 	if (!*req_ptr)
 		return 0;
-	ret = req_discard(*req_ptr);
+	ret = req_discard(*req_ptr, NULL);
 	*req_ptr = NULL;
 	return ret;
+}
+
+static bool is_pdata(const struct rpma_conn_private_data *pdata)
+{
+	return !pdata || (pdata->ptr && pdata->len);
+}
+
+int rpma_conn_req_reject(struct rpma_conn_req **req_ptr, const struct rpma_conn_private_data *pdata)
+{
+	struct rpma_conn_req *req;
+
+	if (!req_ptr || !*req_ptr)
+		return RPMA_E_INVAL;
+	req = *req_ptr;
+	*req_ptr = NULL;
+	if (req->is_passive && is_pdata(pdata))
+		return req_discard(req, pdata);
+	req_discard(req, NULL);
+	return RPMA_E_INVAL;
 }
 
 static int id_connect(const struct provider *prov, struct rdma_cm_id *id, bool is_passive,
@@ -173,14 +220,14 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 		return RPMA_E_INVAL;
 	req = *req_ptr;
 	*req_ptr = NULL;
-	if (!conn_ptr || (pdata && (!pdata->ptr || !pdata->len))) {
-		req_discard(req);
+	if (!conn_ptr || !is_pdata(pdata)) {
+		req_discard(req, NULL);
 		return RPMA_E_INVAL;
 	}
 	/* The id moves to the connection's own channel first: so no event ends up elsewhere. */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
 	if (ret) {
-		req_discard(req);
+		req_discard(req, NULL);
 		return ret;
 	}
 	ret = id_connect(req->peer->prov, req->id, req->is_passive, pdata);
@@ -213,4 +260,11 @@ int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
 		return RPMA_E_INVAL;
 	*pdata = req->pdata;
 	return 0;
+}
+
+int rpma_conn_req_get_remote_addr(const struct rpma_conn_req *req, char *addr, size_t size)
+{
+	if (!req || !addr || !size)
+		return RPMA_E_INVAL;
+	return addr_text(&req->id->route.addr.dst_addr, addr, size);
 }

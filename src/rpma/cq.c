@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "rpma/err.h"
+#include "rpma/peer.h"
 
 static int channel_open(struct rpma_cq *cq, struct ibv_context *ctx,
 			struct ibv_comp_channel *shared)
@@ -78,12 +79,54 @@ int cq_arm(struct rpma_cq *cq)
 	return err ? PROVIDER_FAILED(err, "%s", "ibv_req_notify_cq()") : 0;
 }
 
+int rpma_cq_new(struct rpma_peer *peer, uint32_t size, struct rpma_cq **cq_ptr)
+{
+	struct rpma_cq *cq;
+	int ret;
+
+	if (!peer || !size || !cq_ptr)
+		return RPMA_E_INVAL;
+	ret = cq_new(peer->prov, peer->pd->context, size, NULL, &cq);
+	if (ret)
+		return ret;
+	cq->is_common = true;
+	*cq_ptr = cq;
+	return 0;
+}
+
+int rpma_cq_delete(struct rpma_cq **cq_ptr)
+{
+	unsigned int users;
+
+	if (!cq_ptr)
+		return RPMA_E_INVAL;
+	if (!*cq_ptr)
+		return 0;
+	if (!(*cq_ptr)->is_common) {
+		LOG_ERROR("the completion queue belongs to a connection or a shared receive queue");
+		return RPMA_E_INVAL;
+	}
+	users = atomic_load(&(*cq_ptr)->users);
+	if (users) {
+		LOG_ERROR("%u connections or requests still complete in this queue", users);
+		return RPMA_E_AGAIN;
+	}
+	return cq_delete(cq_ptr);
+}
+
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd)
 {
 	if (!cq || !fd)
 		return RPMA_E_INVAL;
 	*fd = cq->channel->fd;
 	return 0;
+}
+
+/* Before the caller polls, so that a completion in between is announced again, not lost. */
+static int take_announcement(struct rpma_cq *cq, struct ibv_cq *announced)
+{
+	cq->prov->ack_cq_events(announced, 1);
+	return cq_arm(cq);
 }
 
 int rpma_cq_wait(struct rpma_cq *cq)
@@ -97,9 +140,32 @@ int rpma_cq_wait(struct rpma_cq *cq)
 		return RPMA_E_SHARED_CHANNEL;
 	if (cq->prov->get_cq_event(cq->channel, &announced, &context))
 		return RPMA_E_NO_COMPLETION;
-	cq->prov->ack_cq_events(announced, 1);
-	/* Before the caller polls, so that a completion in between is announced again, not lost. */
-	return cq_arm(cq);
+	return take_announcement(cq, announced);
+}
+
+int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
+		    struct ibv_cq **announced)
+{
+	void *context;
+
+	if (!prov->wait_cq_event(channel, timeout_ms, announced, &context))
+		return 0;
+	if (errno == ETIMEDOUT || errno == EAGAIN)
+		return RPMA_E_NO_COMPLETION;
+	return PROVIDER_FAILED(errno, "ibv_get_cq_event(timeout_ms=%d)", timeout_ms);
+}
+
+int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms)
+{
+	struct ibv_cq *announced;
+	int ret;
+
+	if (!cq || timeout_ms < -1)
+		return RPMA_E_INVAL;
+	if (cq->channel_is_shared)
+		return RPMA_E_SHARED_CHANNEL;
+	ret = cq_wait_channel(cq->prov, cq->channel, timeout_ms, &announced);
+	return ret ? ret : take_announcement(cq, announced);
 }
 
 int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got)

@@ -3,6 +3,8 @@
 #ifndef RPMA_CQ_H
 #define RPMA_CQ_H
 
+#include <stdatomic.h>
+
 #include "librpma.h"
 #include "provider/provider.h"
 
@@ -11,12 +13,18 @@ struct rpma_cq {
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
 	bool channel_is_shared; /* and so not ours to destroy, nor to wait on */
+	bool is_common;         /* made by rpma_cq_new() */
+	atomic_uint users;      /* a common one's connections and requests */
 };
 
 /* Armed when it returns. shared NULL: with a channel of its own. */
 int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr);
 int cq_delete(struct rpma_cq **cq_ptr);
+
+/* Wait for an event of the channel, which has to be acknowledged. RPMA_E_NO_COMPLETION: in vain. */
+int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
+		    struct ibv_cq **announced);
 
 /* Announce the next completion again. 0 or RPMA_E_PROVIDER. */
 int cq_arm(struct rpma_cq *cq);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ep.c -- a listening endpoint. */
+#include <netinet/in.h>
 #include <stdlib.h>
 
 #include "rpma/conn_req.h"
 #include "rpma/err.h"
+#include "rpma/event.h"
 #include "rpma/peer.h"
 
 struct rpma_ep {
@@ -82,18 +84,23 @@ int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd)
 	return 0;
 }
 
-int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
-			  struct rpma_conn_req **req_ptr)
+int rpma_ep_get_port(const struct rpma_ep *ep, uint16_t *port)
 {
-	const struct provider *prov;
-	struct rdma_cm_event *event;
+	const struct rdma_addr *addr;
 
-	if (!ep || !req_ptr)
+	if (!ep || !port)
 		return RPMA_E_INVAL;
-	prov = ep->peer->prov;
-	if (prov->get_cm_event(ep->evch, &event))
-		return is_no_event(errno) ? RPMA_E_NO_EVENT
-					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
+	addr = &ep->id->route.addr;
+	*port = ntohs(addr->src_addr.sa_family == AF_INET6 ? addr->src_sin6.sin6_port
+							   : addr->src_sin.sin_port);
+	return 0;
+}
+
+static int take_request(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+			struct rdma_cm_event *event, struct rpma_conn_req **req_ptr)
+{
+	const struct provider *prov = ep->peer->prov;
+
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
 		LOG_ERROR("an event that is no connection request came to the endpoint: %s",
 			  prov->event_str(event->event));
@@ -101,4 +108,29 @@ int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 		return RPMA_E_INVAL;
 	}
 	return conn_req_from_event(ep->peer, event, cfg, req_ptr);
+}
+
+int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+			  struct rpma_conn_req **req_ptr)
+{
+	struct rdma_cm_event *event;
+
+	if (!ep || !req_ptr)
+		return RPMA_E_INVAL;
+	if (ep->peer->prov->get_cm_event(ep->evch, &event))
+		return is_no_event(errno) ? RPMA_E_NO_EVENT
+					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
+	return take_request(ep, cfg, event, req_ptr);
+}
+
+int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+				  int timeout_ms, struct rpma_conn_req **req_ptr)
+{
+	struct rdma_cm_event *event;
+	int ret;
+
+	if (!ep || !req_ptr || timeout_ms < -1)
+		return RPMA_E_INVAL;
+	ret = event_wait(ep->peer->prov, ep->evch, timeout_ms, &event);
+	return ret ? ret : take_request(ep, cfg, event, req_ptr);
 }

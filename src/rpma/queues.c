@@ -12,6 +12,7 @@ static int create_cqs(struct queues *q, const struct provider *prov, struct ibv_
 		      const struct rpma_conn_cfg *cfg, bool own_rcq)
 {
 	uint32_t rcq_size = atomic_load(&cfg->rcq_size);
+	struct rpma_cq *common = atomic_load(&cfg->cq);
 	int ret;
 
 	if (atomic_load(&cfg->compl_channel)) {
@@ -19,7 +20,13 @@ static int create_cqs(struct queues *q, const struct provider *prov, struct ibv_
 		if (!q->shared_channel)
 			return PROVIDER_FAILED(errno, "%s", "ibv_create_comp_channel()");
 	}
-	ret = cq_new(prov, ctx, atomic_load(&cfg->cq_size), q->shared_channel, &q->cq);
+	if (common) {
+		atomic_fetch_add(&common->users, 1);
+		q->cq = common;
+		ret = 0;
+	} else {
+		ret = cq_new(prov, ctx, atomic_load(&cfg->cq_size), q->shared_channel, &q->cq);
+	}
 	if (!ret && rcq_size && own_rcq)
 		ret = cq_new(prov, ctx, rcq_size, q->shared_channel, &q->rcq);
 	return ret;
@@ -54,25 +61,57 @@ static int create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma
 	return 0;
 }
 
+/* What cannot be had together. */
+static int check(const struct rpma_conn_cfg *cfg, bool srq_has_rcq, const struct ibv_context *ctx)
+{
+	const struct rpma_cq *common = atomic_load(&cfg->cq);
+	bool channel = atomic_load(&cfg->compl_channel);
+
+	if (srq_has_rcq && channel) {
+		LOG_ERROR("a shared receive queue with a completion queue of its own cannot take "
+			  "part in a shared completion channel");
+		return RPMA_E_INVAL;
+	}
+	if (common && channel) {
+		LOG_ERROR("a completion queue of several connections has a channel of its own and "
+			  "cannot take part in a shared one");
+		return RPMA_E_INVAL;
+	}
+	if (common && common->ibv->context != ctx) {
+		LOG_ERROR("the completion queue is on another device than the connection");
+		return RPMA_E_INVAL;
+	}
+	return 0;
+}
+
 int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
 		const struct rpma_conn_cfg *cfg)
 {
 	const struct rpma_srq *srq = atomic_load(&cfg->srq);
 	bool srq_has_rcq = srq && srq->rcq;
-	int ret;
+	int ret = check(cfg, srq_has_rcq, id->verbs);
 
 	*q = (struct queues){0};
-	if (srq_has_rcq && atomic_load(&cfg->compl_channel)) {
-		LOG_ERROR("a shared receive queue with a completion queue of its own cannot take "
-			  "part in a shared completion channel");
-		return RPMA_E_INVAL;
-	}
+	if (ret)
+		return ret;
 	ret = create_cqs(q, peer->prov, id->verbs, cfg, !srq_has_rcq);
 	if (!ret)
 		ret = create_qp(q, peer, id, cfg, srq);
 	if (ret)
 		queues_fini(q, peer->prov, id);
 	return ret;
+}
+
+/* A common queue lives on, and may keep completions of this connection. */
+static int release_cq(struct rpma_cq **cq_ptr)
+{
+	struct rpma_cq *cq = *cq_ptr;
+
+	if (!cq || !cq->is_common)
+		return cq_delete(cq_ptr);
+	atomic_fetch_sub(&cq->users, 1);
+	*cq_ptr = NULL;
+	return 0;
 }
 
 int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id *id)
@@ -82,7 +121,7 @@ int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id
 	if (id->qp)
 		prov->destroy_qp(id);
 	ret = cq_delete(&q->rcq);
-	ret = first_error(ret, cq_delete(&q->cq));
+	ret = first_error(ret, release_cq(&q->cq));
 	if (!q->shared_channel)
 		return ret;
 	err = prov->destroy_comp_channel(q->shared_channel);

@@ -9,8 +9,8 @@
 
 struct queues {
 	struct ibv_comp_channel *shared_channel; /* NULL: each CQ has its own */
-	struct rpma_cq *cq;
-	struct rpma_cq *rcq; /* NULL: receives complete in cq, or in the SRQ's queue */
+	struct rpma_cq *cq;             /* the connection's own, or one of several connections */
+	struct rpma_cq *rcq;            /* NULL: receives complete in cq, or in the SRQ's queue */
 	uint32_t sq_size, max_send_sge; /* of the QP, as it was made */
 };
 

@@ -4,25 +4,47 @@
 
 #include "rpma/err.h"
 
+static int find_context(const struct provider *prov, const char *addr, enum provider_role role,
+			struct ibv_context **ibv_ctx_ptr)
+{
+	const char *call = "";
+	int err = provider_find_context(prov, addr, role, ibv_ctx_ptr, &call);
+
+	return err ? PROVIDER_FAILED(err, "%s(addr=%s)", call, addr) : 0;
+}
+
 int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type type,
 			       struct ibv_context **ibv_ctx_ptr)
 {
-	enum provider_role role;
+	enum provider_role role = utils_role(type);
 	const struct provider *prov;
-	const char *call = "";
-	int err;
 
-	if (!addr || !ibv_ctx_ptr ||
-	    (type != RPMA_UTIL_IBV_CONTEXT_LOCAL && type != RPMA_UTIL_IBV_CONTEXT_REMOTE))
+	if (!addr || !ibv_ctx_ptr || !utils_is_context_type(type))
 		return RPMA_E_INVAL;
-	role = type == RPMA_UTIL_IBV_CONTEXT_LOCAL ? PROVIDER_PASSIVE : PROVIDER_ACTIVE;
 	prov = provider_for_addr(addr, role);
-	if (!prov)
+	return prov ? find_context(prov, addr, role, ibv_ctx_ptr) : RPMA_E_PROVIDER;
+}
+
+int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
+				    enum rpma_util_ibv_context_type type,
+				    struct ibv_context **ibv_ctx_ptr)
+{
+	enum provider_role role = utils_role(type);
+	const struct provider *prov;
+	char why[UTILS_WHY_LEN];
+
+	if (!provider || !addr || !ibv_ctx_ptr || !utils_is_context_type(type))
+		return RPMA_E_INVAL;
+	prov = provider_named(provider);
+	if (!prov) {
+		LOG_ERROR("%s: no such provider; there are %s", provider, provider_names());
+		return RPMA_E_INVAL;
+	}
+	if (!prov->serves(addr, role, why, sizeof(why))) {
+		LOG_ERROR("provider %s cannot serve the address %s: %s", provider, addr, why);
 		return RPMA_E_PROVIDER;
-	err = provider_find_context(prov, addr, role, ibv_ctx_ptr, &call);
-	if (err)
-		return PROVIDER_FAILED(err, "%s(addr=%s)", call, addr);
-	return 0;
+	}
+	return find_context(prov, addr, role, ibv_ctx_ptr);
 }
 
 int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can)

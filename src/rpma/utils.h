@@ -3,7 +3,20 @@
 #ifndef RPMA_UTILS_H
 #define RPMA_UTILS_H
 
+#include "librpma.h"
 #include "provider/provider.h"
+
+enum { UTILS_WHY_LEN = 256 };
+
+static inline bool utils_is_context_type(enum rpma_util_ibv_context_type type)
+{
+	return type == RPMA_UTIL_IBV_CONTEXT_LOCAL || type == RPMA_UTIL_IBV_CONTEXT_REMOTE;
+}
+
+static inline enum provider_role utils_role(enum rpma_util_ibv_context_type type)
+{
+	return type == RPMA_UTIL_IBV_CONTEXT_LOCAL ? PROVIDER_PASSIVE : PROVIDER_ACTIVE;
+}
 
 struct abilities {
 	bool odp;          /* it pages in what RC reads and writes touch */

@@ -62,6 +62,17 @@ void softrnic_destroy_qp(struct rdma_cm_id *id);
  * -1: never. 0 or an errno value.
  */
 int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
+/*
+ * From any thread: give up what connect or accept began. UNREACHABLE with -ECANCELED follows unless
+ * the outcome was there before. 0, also when there is nothing to give up any more, or an errno
+ * value.
+ */
+int softrnic_cancel_connect(struct rdma_cm_id *id);
+/* As the calls without a limit (-1: for ever), whatever O_NONBLOCK and signals say; ETIMEDOUT. */
+int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
+			   struct rdma_cm_event **event);
+int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **cq,
+			   void **cq_context);
 
 /* verbs. */
 int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
@@ -108,8 +119,8 @@ uint32_t softrnic_qp_caps(struct ibv_qp *qp);
  */
 int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
-/* Counters of a connection: *names (static), and at most `max` of the values; returns how many there
- * are. */
+/* Counters of a connection: *names (static), and at most `max` of the values; returns how many
+ * there are. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 /* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
 void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);

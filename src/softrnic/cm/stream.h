@@ -103,6 +103,8 @@ int cm_stream_accept(struct cm_stream *s, const struct cm_params *params, uint32
 		     uint64_t now);
 int cm_stream_reject(struct cm_stream *s, const void *pdata, uint8_t len, uint64_t now);
 int cm_stream_disconnect(struct cm_stream *s, uint64_t now);
+/* The user does not want to wait any longer: UNREACHABLE, if there was no outcome before. */
+int cm_stream_cancel(struct cm_stream *s);
 void cm_stream_abort(struct cm_stream *s); /* at once; no event */
 
 /* The LLP. */

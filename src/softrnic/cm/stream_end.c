@@ -61,6 +61,29 @@ void cm_stream_abort(struct cm_stream *s)
 	cm_set_state(s, CM_CLOSED, "abort");
 }
 
+int cm_stream_cancel(struct cm_stream *s)
+{
+	switch (s->state) {
+	case CM_DIALING:
+	case CM_REQ_SENT:
+	case CM_REP_SENT:
+		cm_fail_qp(s);
+		cm_set_state(s, CM_CLOSED, "cancelled");
+		cm_end(s, CM_EV_UNREACHABLE, -ECANCELED);
+		return 0;
+	case CM_LIVE:
+	case CM_DRAINING:
+	case CM_CLOSING:
+	case CM_CLOSED:
+		return 0;
+	case CM_IDLE:
+	case CM_REQ_WAIT:
+	case CM_REQ_RCVD:
+		break;
+	}
+	return -EINVAL;
+}
+
 /* The peer's FIN was left alone so far, because what needs no answer could still go out. */
 static void cm_on_drained(struct cm_stream *s)
 {

@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/poll.h"
+
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list all = LIST_INIT(all);
 
@@ -66,19 +68,22 @@ static struct evq_node *evq_take(struct evq *q)
 	return n;
 }
 
+static bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+{
+	pthread_mutex_lock(&q->lock);
+	*n = evq_take(q);
+	if (*n && taken)
+		taken(*n);
+	evq_signal(q);
+	pthread_mutex_unlock(&q->lock);
+	return *n != NULL;
+}
+
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
 {
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
 
-	for (;;) {
-		pthread_mutex_lock(&q->lock);
-		*n = evq_take(q);
-		if (*n && taken)
-			taken(*n);
-		evq_signal(q);
-		pthread_mutex_unlock(&q->lock);
-		if (*n)
-			return 0;
+	while (!evq_try(q, n, taken)) {
 		if (fcntl(q->fd, F_GETFL) & O_NONBLOCK) {
 			errno = EAGAIN;
 			return -1;
@@ -86,6 +91,22 @@ int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n
 		if (poll(&pfd, 1, -1) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
+		  void (*taken)(struct evq_node *n))
+{
+	int ret;
+
+	while (!evq_try(q, n, taken)) {
+		ret = poll_readable(q->fd, deadline);
+		if (ret) {
+			errno = -ret;
+			return -1;
+		}
+	}
+	return 0;
 }
 
 unsigned evq_cancel(struct evq *q, struct evq_node *n)

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 
@@ -41,6 +42,9 @@ void evq_push(struct evq *q, struct evq_node *n);
  * queue or counted.
  */
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
+/* The same until a deadline, whatever O_NONBLOCK and signals say; then -1 and ETIMEDOUT. */
+int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
+		  void (*taken)(struct evq_node *n));
 /* Take back every event of n that was not popped; returns how many. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);
 /* Move the nodes for which match() holds to another queue, in order. */

@@ -139,6 +139,23 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	return id->sync ? id_wait(id) : 0;
 }
 
+int softrnic_cancel_connect(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+	struct conn *c = id->conn;
+	int ret;
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (!c)
+		return EINVAL;
+	conn_enter(c);
+	ret = cm_stream_cancel(c->stream);
+	conn_pump(c);
+	conn_leave(c);
+	return -ret;
+}
+
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/poll.h"
 #include "softrnic/engine/id.h"
 #include "softrnic/softrnic.h"
 
@@ -155,6 +156,17 @@ int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_eve
 	struct evq_node *n;
 
 	if (evq_pop(&chan_of(channel)->q, &n, event_taken))
+		return -1;
+	*event = &container_of(n, struct cmev, node)->pub;
+	return 0;
+}
+
+int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
+			   struct rdma_cm_event **event)
+{
+	struct evq_node *n;
+
+	if (evq_pop_until(&chan_of(channel)->q, poll_deadline(timeout_ms), &n, event_taken))
 		return -1;
 	*event = &container_of(n, struct cmev, node)->pub;
 	return 0;

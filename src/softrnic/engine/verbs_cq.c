@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/poll.h"
 #include "softrnic/engine/conn.h"
 #include "softrnic/engine/device.h"
 #include "softrnic/rnic/rnic.h"
@@ -147,6 +148,19 @@ int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv,
 	cq = container_of(n, struct vcq, node);
 	*ibv = &cq->cq.ibv;
 	*cq_context = cq->cq.ibv.cq_context;
+	return 0;
+}
+
+int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **ibv,
+			   void **cq_context)
+{
+	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
+	struct evq_node *n;
+
+	if (evq_pop_until(&ch->q, poll_deadline(timeout_ms), &n, vcq_taken))
+		return -1;
+	*ibv = &container_of(n, struct vcq, node)->cq.ibv;
+	*cq_context = (*ibv)->cq_context;
 	return 0;
 }
 

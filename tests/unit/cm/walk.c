@@ -32,6 +32,18 @@ static void ev_disconnect(void)
 	assert_int_equal(ret, before < CM_REP_SENT ? -EINVAL : 0);
 }
 
+static void ev_cancel(void)
+{
+	enum cm_state before = cm_stream_state(walk.me->s);
+	int events = walk.me->seen[CM_EV_UNREACHABLE];
+	int ret = cm_stream_cancel(walk.me->s);
+	bool connecting = before == CM_DIALING || before == CM_REQ_SENT || before == CM_REP_SENT;
+
+	assert_int_equal(ret, connecting || before >= CM_LIVE ? 0 : -EINVAL);
+	assert_int_equal(cm_stream_state(walk.me->s), connecting ? CM_CLOSED : before);
+	assert_int_equal(walk.me->seen[CM_EV_UNREACHABLE], events + connecting);
+}
+
 static void ev_abort(void)
 {
 	cm_stream_abort(walk.me->s);
@@ -211,12 +223,13 @@ void ev_late(void)
 }
 
 void (*const walk_events[])(void) = {
-	ev_connect,    ev_accept,      ev_reject,       ev_disconnect, ev_abort,
-	ev_dialed,     ev_dial_failed, ev_incoming,     ev_rx_request, ev_rx_p2p_request,
-	ev_rx_reply,   ev_rx_reject,   ev_rx_bad_reply, ev_rx_byte,    ev_rx_garbage,
-	ev_rx_nothing, ev_rx_fault,    ev_rx_eof,       ev_rx_reset,   ev_rx_timeout,
-	ev_tx_all,     ev_tx_byte,     ev_tx_error,     ev_tx_fault,   ev_post,
-	ev_qp_fails,   ev_detach,      ev_fin,          ev_early,      ev_late,
+	ev_connect,        ev_accept,     ev_reject,      ev_disconnect,   ev_abort,
+	ev_cancel,         ev_dialed,     ev_dial_failed, ev_incoming,     ev_rx_request,
+	ev_rx_p2p_request, ev_rx_reply,   ev_rx_reject,   ev_rx_bad_reply, ev_rx_byte,
+	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,    ev_rx_eof,       ev_rx_reset,
+	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,     ev_tx_error,     ev_tx_fault,
+	ev_post,           ev_qp_fails,   ev_detach,      ev_fin,          ev_early,
+	ev_late,
 };
 const size_t walk_n_events = ARRAY_LEN(walk_events);
 

@@ -174,6 +174,7 @@ static int s_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
 {
 	assert(!id->event);
 	script.rejects++;
+	script.reject_len = pdata ? len : 0;
 	return 0;
 }
 
@@ -201,7 +202,23 @@ static int s_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	script.connect_ms = connect_ms;
 	script.liveness_ms = liveness_ms;
-	return 0;
+	return script.limits_err;
+}
+
+static int s_cancel_connect(struct rdma_cm_id *id)
+{
+	script.cancels++;
+	return script.cancel_err;
+}
+
+static int s_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev)
+{
+	int ret = s_get_cm_event(ch, ev);
+
+	script.timeout_ms = timeout_ms;
+	if (ret && errno == EAGAIN)
+		errno = ETIMEDOUT;
+	return ret;
 }
 
 static int s_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
@@ -301,6 +318,17 @@ static int s_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void 
 	*cq = script.announce;
 	(*cq)->comp_events_completed++;
 	return 0;
+}
+
+static int s_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq,
+			   void **cq_context)
+{
+	script.timeout_ms = timeout_ms;
+	if (!script.announce) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	return s_get_cq_event(ch, cq, cq_context);
 }
 
 static void s_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)

@@ -21,7 +21,7 @@ struct script {
 	enum ibv_transport_type transport;
 	uint32_t caps;             /* of the peer: SOFTRNIC_CAP_* */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
-	int advise_err, post_err;
+	int advise_err, post_err, limits_err, cancel_err;
 	int counters;        /* of a connection, up to 3; negative: no such thing */
 	int post_taken;      /* so many of a list are posted nevertheless */
 	int polled;          /* what poll_cq returns; so many completions are written */
@@ -29,8 +29,9 @@ struct script {
 
 	/* What was seen. */
 	int live; /* objects not released, events not acknowledged */
-	int rejects, accepts, connects, flushes;
-	int access, connect_ms, liveness_ms;
+	int rejects, accepts, connects, flushes, cancels;
+	int access, connect_ms, liveness_ms, timeout_ms;
+	uint8_t reject_len; /* of the private data */
 	struct ibv_srq_init_attr srq_attr;
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct rdma_conn_param param;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.h -- waits with a limit where the provider has none: poll the descriptor, then take.
+ *
+ * An event that another thread takes in between, a signal and whatever else wakes poll() without
+ * need only lead to the next poll, with what is left of the time. Only when the descriptor blocks
+ * and two threads wait on it can the one that comes too late be held in rdma-core beyond its limit.
+ */
+#ifndef PROVIDER_WAIT_H
+#define PROVIDER_WAIT_H
+
+#include "provider/provider.h"
+
+int verbs_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev);
+int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq,
+			void **cq_context);
+
+#endif

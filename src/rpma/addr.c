@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpma/addr.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <string.h>
+
+#include "librpma.h"
+
+/* An IPv4 client of a listener at :: is the same client as at 0.0.0.0 (RFC 4291 s2.5.5.2). */
+static bool mapped_v4(const struct sockaddr *sa, struct sockaddr_in *v4)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)sa;
+
+	if (sa->sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+		return false;
+	*v4 = (struct sockaddr_in){.sin_family = AF_INET};
+	memcpy(&v4->sin_addr, &v6->sin6_addr.s6_addr[12], sizeof(v4->sin_addr));
+	return true;
+}
+
+int addr_text(const struct sockaddr *sa, char *addr, size_t size)
+{
+	struct sockaddr_in v4;
+	char text[RPMA_ADDR_MAX];
+	socklen_t len = sizeof(struct sockaddr_in6);
+
+	if (mapped_v4(sa, &v4))
+		sa = (const struct sockaddr *)&v4;
+	if (sa->sa_family == AF_INET)
+		len = sizeof(v4);
+	/* Unlike inet_ntop() it names the scope of a link-local address. */
+	if (getnameinfo(sa, len, text, sizeof(text), NULL, 0, NI_NUMERICHOST))
+		return RPMA_E_UNKNOWN;
+	if (strlen(text) >= size)
+		return RPMA_E_INVAL;
+	strcpy(addr, text);
+	return 0;
+}

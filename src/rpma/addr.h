@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* addr.h -- addresses as text. */
+#ifndef RPMA_ADDR_H
+#define RPMA_ADDR_H
+
+#include <stddef.h>
+#include <sys/socket.h>
+
+/*
+ * Numeric, without the port. RPMA_E_INVAL: it does not fit; RPMA_E_UNKNOWN: it is none of IP. On
+ * failure addr is left alone.
+ */
+int addr_text(const struct sockaddr *sa, char *addr, size_t size);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* durability.c -- what is behind memory of this process. */
+#include "rpma/err.h"
+#include "rpma/utils.h"
+
+_Static_assert((int)RPMA_DURABILITY_VOLATILE == SOFTRNIC_DURABILITY_VOLATILE &&
+		       (int)RPMA_DURABILITY_FILE == SOFTRNIC_DURABILITY_FILE &&
+		       (int)RPMA_DURABILITY_DAX == SOFTRNIC_DURABILITY_DAX,
+	       "classes are passed through");
+
+int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability *durability,
+			      char *why, size_t why_size)
+{
+	char unread[UTILS_WHY_LEN];
+	uint32_t cls;
+	int err;
+
+	if (!ptr || !len || (uintptr_t)ptr + len < (uintptr_t)ptr || !durability ||
+	    (why && !why_size))
+		return RPMA_E_INVAL;
+	err = provider_durability(ptr, len, &cls, why ? why : unread,
+				  why ? why_size : sizeof(unread));
+	if (!err) {
+		*durability = (enum rpma_durability)cls;
+		return 0;
+	}
+	LOG_ERROR("the durability of %zu bytes at %p cannot be told: %s", len, ptr, strerror(err));
+	if (err == ENOMEM)
+		return RPMA_E_NOMEM;
+	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_UNKNOWN;
+}

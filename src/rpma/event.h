@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* event.h -- waiting for an event of rdma_cm with a limit. */
+#ifndef RPMA_EVENT_H
+#define RPMA_EVENT_H
+
+#include "provider/provider.h"
+#include "rpma/err.h"
+
+/* The event has to be acknowledged. RPMA_E_NO_EVENT: in vain; RPMA_E_PROVIDER. */
+static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,
+			     int timeout_ms, struct rdma_cm_event **event)
+{
+	if (!prov->wait_cm_event(evch, timeout_ms, event))
+		return 0;
+	if (errno == ETIMEDOUT || is_no_event(errno))
+		return RPMA_E_NO_EVENT;
+	return PROVIDER_FAILED(errno, "rdma_get_cm_event(timeout_ms=%d)", timeout_ms);
+}
+
+#endif

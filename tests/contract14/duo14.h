@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* duo14.h -- duo.h, and what the tests of librpma 1.4's operations need beside it. */
+#ifndef CONTRACT14_DUO14_H
+#define CONTRACT14_DUO14_H
+
+#include "duo.h"
+
+/* A counter of the connection by its name; it must be there. */
+static inline uint64_t duo_counter(const struct rpma_conn *conn, const char *name)
+{
+	struct rpma_counter counters[64];
+	size_t n = 64;
+
+	OK(rpma_conn_get_counters(conn, counters, &n));
+	for (size_t i = 0; i < n && i < 64; i++)
+		if (!strcmp(counters[i].name, name))
+			return counters[i].value;
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+static inline bool duo_has_cap(const struct rpma_conn *conn, uint32_t cap)
+{
+	uint32_t caps;
+
+	OK(rpma_conn_get_remote_caps(conn, &caps));
+	return (caps & cap) == cap;
+}
+
+#endif
