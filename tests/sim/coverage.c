@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coverage.h"
 
-static void add_node(struct coverage *c, const struct node *n)
+static void add_op(struct coverage *c, const struct op *op)
 {
-	const struct qp_counters *q = qp_counters(n->qp);
-	const struct model *m = &n->model;
+	c->operations++;
+	c->restless += op->restless;
+	if (!op->done)
+		return;
+	c->reads += op->kind == OP_READ;
+	c->reads_as_flush += op->kind == OP_READ && op->reads_flush;
+	c->flushes += op->kind == OP_FLUSH;
+	c->strict_flushes += op->kind == OP_FLUSH && op->strict;
+	c->write_imms += op->kind == OP_WRITE_IMM;
+	c->send_imms += op->kind == OP_SEND_IMM;
+	c->fetch_adds += op->kind == OP_FETCH_ADD;
+	c->cmp_swaps += op->kind == OP_CMP_SWAP;
+	c->atomic_writes += op->kind == OP_ATOMIC_WRITE;
+}
 
-	for (unsigned i = 0; i < m->posted; i++) {
-		const struct op *op = &m->op[i];
-
-		c->operations++;
-		c->restless += op->restless;
-		c->reads += op->done && op->kind == OP_READ;
-		c->flushes += op->done && op->kind == OP_FLUSH;
-		c->reads_as_flush += op->done && op->kind == OP_READ && op->reads_flush;
-	}
+static void add_queue(struct coverage *c, const struct qp_counters *q)
+{
 	c->sends += q->sends_in;
 	c->parked_sends += q->parked_sends;
 	c->stalls += q->stalls;
@@ -24,18 +29,33 @@ static void add_node(struct coverage *c, const struct node *n)
 	c->writebacks += q->writebacks;
 	c->writeback_failures += q->writeback_failures;
 	c->bytes += q->rx_bytes;
-	c->errors += m->failed;
 }
 
-void coverage_add(struct coverage *c, const struct sim *sim)
+static void add_node(struct coverage *c, const struct node *n)
+{
+	for (unsigned i = 0; i < n->model.posted; i++)
+		add_op(c, &n->model.op[i]);
+	if (n->qp)
+		add_queue(c, qp_counters(n->qp));
+	c->errors += n->model.failed;
+	c->atomics_seen_early += n->model.observed;
+	c->invalidates += n->lease_ended;
+	c->lists += n->lists;
+	c->refused_lists += n->refused_lists;
+	c->solicited_events += n->events;
+	c->evictions += n->evictions;
+	c->dax += n->sim->sc.dax[n->index];
+	c->shared_srqs += n->own_box.shared;
+}
+
+static void add_conn(struct coverage *c, const struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;
 	const struct qp_stream *agreed = cm_stream_agreed(sim->node[0].stream);
 	bool up = sim->node[0].established;
 
-	c->runs++;
-	c->events += sim->events;
-	c->fault_hit[sc->fault] += sim->fault_hit || sim->dark;
+	c->connections++;
+	c->fault_hit[sc->fault] += sim->fault_hit || sim->world->dark;
 	c->established += up;
 	c->rejected += sc->fault == FAULT_REJECT && !up;
 	c->redialled += sim->redials > 0 && up;
@@ -47,6 +67,15 @@ void coverage_add(struct coverage *c, const struct sim *sim)
 	c->revision_1 += up && sc->revision == 1;
 	add_node(c, &sim->node[0]);
 	add_node(c, &sim->node[1]);
+}
+
+void coverage_add(struct coverage *c, const struct world *w)
+{
+	c->runs++;
+	c->events += w->events;
+	c->power_cuts += w->cuts;
+	for (unsigned i = 0; i < w->conns; i++)
+		add_conn(c, &w->conn[i]);
 }
 
 void coverage_print(const struct coverage *c, FILE *to)
@@ -61,17 +90,27 @@ void coverage_print(const struct coverage *c, FILE *to)
 	fprintf(to, "\n");
 }
 
-bool coverage_is_complete(const struct coverage *c, FILE *to)
+/* Without faults nothing fails. */
+static bool faults_happened(const struct coverage *c, FILE *to)
 {
-	bool complete = true;
+	bool all = true;
 
 	for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++) {
-		if (c->fault_hit[i] == 0) {
-			fprintf(to, "fault %s never happened\n",
-				scenario_fault_str((enum sim_fault)i));
-			complete = false;
-		}
+		if (c->fault_hit[i] > 0)
+			continue;
+		fprintf(to, "fault %s never happened\n", scenario_fault_str((enum sim_fault)i));
+		all = false;
 	}
+	return all;
+}
+
+bool coverage_is_complete(const struct coverage *c, const struct sim_options *opt, FILE *to)
+{
+	bool complete;
+
+	if (opt->cut_often)
+		return c->power_cuts > c->runs && c->atomics_seen_early > 0;
+	complete = faults_happened(c, to);
 #define X(name)                                                                                    \
 	if (c->name == 0) {                                                                        \
 		fprintf(to, "never seen: " #name "\n");                                            \

@@ -9,7 +9,7 @@
 
 #include "sim.h"
 
-/* Each must be more than 0 after some thousand runs. */
+/* Each must be more than 0 after some thousand runs with faults. */
 #define COVERAGE(X)                                                                                \
 	X(established)                                                                             \
 	X(rejected)                                                                                \
@@ -34,6 +34,22 @@
 	X(writebacks)                                                                              \
 	X(writeback_failures)                                                                      \
 	X(errors)                                                                                  \
+	X(write_imms)                                                                              \
+	X(send_imms)                                                                               \
+	X(invalidates)                                                                             \
+	X(fetch_adds)                                                                              \
+	X(cmp_swaps)                                                                               \
+	X(atomic_writes)                                                                           \
+	X(atomics_seen_early)                                                                      \
+	X(strict_flushes)                                                                          \
+	X(lists)                                                                                   \
+	X(refused_lists)                                                                           \
+	X(solicited_events)                                                                        \
+	X(shared_srqs)                                                                             \
+	X(connections)                                                                             \
+	X(dax)                                                                                     \
+	X(evictions)                                                                               \
+	X(power_cuts)                                                                              \
 	X(bytes)
 struct coverage {
 	unsigned long long runs, events;
@@ -44,9 +60,9 @@ struct coverage {
 };
 
 /* After a run, before its ends are stopped. */
-void coverage_add(struct coverage *c, const struct sim *sim);
+void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
-/* Has everything happened at least once? Prints what has not. */
-bool coverage_is_complete(const struct coverage *c, FILE *to);
+/* Has everything happened at least once that can? Prints what has not. */
+bool coverage_is_complete(const struct coverage *c, const struct sim_options *opt, FILE *to);
 
 #endif

@@ -68,7 +68,7 @@ bool link_at_end(const struct link *l, int node)
 
 static uint64_t arrival_time(struct sim *sim, struct pipe *p)
 {
-	uint64_t at = sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1);
+	uint64_t at = sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1);
 
 	if (at < p->last_arrival_ns)
 		at = p->last_arrival_ns;
@@ -132,7 +132,7 @@ static void cut(struct sim *sim, int node)
 	}
 	p->written = p->cut_at;
 	link_shutdown(sim, node);
-	sched_add(&sim->sched, arrival_time(sim, p), EV_RESET, node, EPIPE);
+	sim_at(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
 }
 
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len)
@@ -150,13 +150,13 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	}
 	if (sim->sc.fault == FAULT_DEREG && sim->sc.fault_node == node &&
 	    from < sim->sc.fault_pos && p->written >= sim->sc.fault_pos)
-		sched_add(&sim->sched, sim->now, EV_DEREG, node, 0);
+		sim_at(sim, sim->world->now, EV_DEREG, node, 0);
 	flip(sim, p, from);
 	cut(sim, node);
 	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])
-		sched_add(&sim->sched, arrival_time(sim, p), EV_RESET, node, EPIPE);
+		sim_at(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
 	if (p->written > from)
-		sched_add(&sim->sched, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
+		sim_at(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
 }
 
 void link_shutdown(struct sim *sim, int node)
@@ -166,7 +166,7 @@ void link_shutdown(struct sim *sim, int node)
 	if (p->end != PIPE_NEVER)
 		return;
 	p->end = p->written;
-	sched_add(&sim->sched, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
+	sim_at(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
 /* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
@@ -177,8 +177,8 @@ void link_close(struct sim *sim, int node)
 	if (l->closed[node])
 		return;
 	if (link_readable(l, node) > 0) {
-		sched_add(&sim->sched, sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1),
-			  EV_RESET, 1 - node, ECONNRESET);
+		sim_at(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+		       EV_RESET, 1 - node, ECONNRESET);
 	} else {
 		link_shutdown(sim, node);
 	}
@@ -188,8 +188,8 @@ void link_close(struct sim *sim, int node)
 void link_reset(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++)
-		sched_add(&sim->sched, sim->now + prng_below(&sim->rng, sim->sc.latency_ns + 1),
-			  EV_RESET, i, ECONNRESET);
+		sim_at(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+		       EV_RESET, i, ECONNRESET);
 }
 
 void link_on_arrival(struct link *l, int node, uint64_t pos)

@@ -59,6 +59,8 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	if (kind == AREA_SINK || kind == AREA_SCRATCH)
 		return access;
 	access |= IBV_ACCESS_REMOTE_READ;
+	if (kind == AREA_WORDS)
+		access |= IBV_ACCESS_REMOTE_ATOMIC;
 	if (prng_chance(rng, 70))
 		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
 	return access;
@@ -70,8 +72,6 @@ static void area_register(struct memory *m, struct prng *rng, enum area_kind kin
 	struct area *a = &m->area[kind];
 	uint8_t *addr = m->cache + a->off;
 
-	a->gone = false;
-	a->mr = NULL;
 	a->iova = prng_chance(rng, 30) ? prng_below(rng, 1u << 20) & ~7ull : (uintptr_t)addr;
 	/* An aligned TO names an aligned address, as every registration by page does. */
 	a->iova = (a->iova & ~7ull) | (a->off & 7);
@@ -87,6 +87,7 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 
 	for (int i = 0; i < AREA_COUNT; i++) {
 		at += GUARD_MIN + prng_below(rng, 64);
+		at = i == AREA_WORDS ? (at + 7) & ~7ull : at;
 		m->area[i] = (struct area){.off = at, .len = len[i] ? len[i] : 1};
 		at += m->area[i].len;
 	}

@@ -20,6 +20,8 @@
 enum area_kind {
 	AREA_TARGET0, /* the peer writes and reads here */
 	AREA_TARGET1,
+	AREA_LEASE,   /* the peer writes here until it invalidates the STag */
+	AREA_WORDS,   /* the peer's atomics; its reads and flushes, too */
 	AREA_SINK,    /* our reads end here */
 	AREA_RECV,    /* our receives */
 	AREA_SCRATCH, /* the peer writes here too, and nobody cares what */
@@ -32,7 +34,8 @@ struct area {
 	uint64_t iova;
 	uint32_t stag; /* stays when the region goes */
 	struct mr *mr;
-	bool gone; /* deregistered: from then on nothing may change */
+	bool gone;        /* deregistered: from then on nothing may change */
+	bool is_volatile; /* there is no medium behind it */
 };
 
 struct memory {

@@ -5,7 +5,40 @@
 #include <string.h>
 
 #include "model_impl.h"
+#include "softrnic/wr.h"
 #include "softrnic/rnic/rnic.h"
+
+const struct op_traits op_traits[OP_KINDS] = {
+	[OP_WRITE] = {.wc = IBV_WC_RDMA_WRITE, .writes = true, .has_data = true},
+	[OP_READ] = {.wc = IBV_WC_RDMA_READ, .request = true},
+	[OP_SEND] = {.wc = IBV_WC_SEND, .message = true, .has_data = true},
+	[OP_FLUSH] = {.wc = RNIC_WC_FLUSH, .caps = SOFTRNIC_CAP_FLUSH, .request = true},
+	[OP_WRITE_IMM] = {.wc = IBV_WC_RDMA_WRITE,
+			  .caps = SOFTRNIC_CAP_IMM,
+			  .message = true,
+			  .writes = true,
+			  .has_data = true},
+	[OP_SEND_IMM] = {.wc = IBV_WC_SEND,
+			 .caps = SOFTRNIC_CAP_IMM | SOFTRNIC_CAP_SOFTRNIC,
+			 .message = true,
+			 .has_data = true},
+	[OP_SEND_INV] = {.wc = IBV_WC_SEND, .message = true, .has_data = true},
+	[OP_FETCH_ADD] = {.wc = IBV_WC_FETCH_ADD,
+			  .caps = SOFTRNIC_CAP_ATOMICS,
+			  .request = true,
+			  .writes = true,
+			  .is_atomic = true},
+	[OP_CMP_SWAP] = {.wc = IBV_WC_COMP_SWAP,
+			 .caps = SOFTRNIC_CAP_ATOMICS,
+			 .request = true,
+			 .writes = true,
+			 .is_atomic = true},
+	[OP_ATOMIC_WRITE] = {.wc = RNIC_WC_ATOMIC_WRITE,
+			     .caps = SOFTRNIC_CAP_ATOMIC_WRITE,
+			     .request = true,
+			     .writes = true,
+			     .is_atomic = true},
+};
 
 const char *model_say(const char *fmt, ...)
 {
@@ -60,21 +93,6 @@ void model_forget(struct model *m, const struct area *a)
 
 /* --- completions --------------------------------------------------------------------------- */
 
-static enum ibv_wc_opcode wc_opcode(const struct op *op)
-{
-	switch (op->kind) {
-	case OP_WRITE:
-		return IBV_WC_RDMA_WRITE;
-	case OP_READ:
-		return IBV_WC_RDMA_READ;
-	case OP_SEND:
-		return IBV_WC_SEND;
-	case OP_FLUSH:
-		return (enum ibv_wc_opcode)RNIC_WC_FLUSH;
-	}
-	return IBV_WC_SEND;
-}
-
 /* A fenced operation waits for the answers to all requests before it (ibv_post_send(3)). */
 static unsigned first_fenced(const struct model *m, unsigned id)
 {
@@ -94,7 +112,7 @@ static const char *on_read(struct model *m, const struct op *op, unsigned id,
 		.off = op->off,
 		.len = op->len,
 		.floor = m->floor,
-		.end = first_fenced(m, id),
+		.end = op->area == AREA_WORDS ? id : first_fenced(m, id),
 	};
 
 	if (peer->area[op->area].gone || own->area[AREA_SINK].gone)
@@ -103,9 +121,8 @@ static const char *on_read(struct model *m, const struct op *op, unsigned id,
 	return model_check_view(m, peer, &v);
 }
 
-/* From now on everything that was written here before operation `id` must survive. */
-static const char *on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
-			      const struct memory *peer)
+const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
+			     const struct memory *peer, const struct area *a)
 {
 	struct model_view v = {
 		.name = "flushed medium",
@@ -116,6 +133,8 @@ static const char *on_durable(struct model *m, unsigned id, uint64_t off, uint64
 		.end = m->posted,
 	};
 
+	if (a->is_volatile || a->gone)
+		return NULL;
 	model_floor(m, id, off, len);
 	for (uint64_t b = off; b < off + len; b++) {
 		if (m->floor[b] > m->durable[b])
@@ -135,15 +154,29 @@ static const char *on_flush(struct model *m, const struct op *op, unsigned id,
 		.floor = m->floor,
 		.end = m->posted,
 	};
+	const struct area *a = &peer->area[op->area];
 	const char *bad;
 
-	if (peer->area[op->area].gone)
+	if (op->strict && a->is_volatile && op->len > 0)
+		return model_say("operation %u made volatile memory persistent", id);
+	if (a->gone)
 		return NULL;
 	model_floor(m, id, op->off, op->len);
 	bad = model_check_view(m, peer, &v);
 	if (bad || !op->persistent)
 		return bad;
-	return on_durable(m, id, op->off, op->len, peer);
+	return model_on_durable(m, id, op->off, op->len, peer, a);
+}
+
+/* What the peer said was there is what was there. */
+static const char *on_atomic(const struct op *op, unsigned id, const struct memory *own)
+{
+	uint64_t got;
+
+	if (op->kind == OP_ATOMIC_WRITE || own->area[AREA_SINK].gone)
+		return NULL;
+	memcpy(&got, own->cache + op->sink, sizeof(got));
+	return got == op->original ? NULL : model_say("atomic %u returned another value", id);
 }
 
 static const char *on_success(struct model *m, const struct op *op, unsigned id,
@@ -153,18 +186,22 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 	const struct area *a = &peer->area[op->area];
 	const char *bad = NULL;
 
-	if (op->forbidden && (op->kind == OP_READ || op->kind == OP_FLUSH))
+	if (op->forbidden && op_is_request(op))
 		return model_say("operation %u was allowed to do what it must not", id);
-	if (wc->opcode != wc_opcode(op))
+	if ((int)wc->opcode != op_traits[op->kind].wc)
 		return model_say("operation %u completed with opcode %d", id, wc->opcode);
-	if ((op->kind == OP_READ || op->kind == OP_FLUSH) && id > m->applied)
+	if (op_is_request(op) && id > m->applied)
 		m->applied = id;
+	if (op_is_request(op) && id >= m->executed)
+		m->executed = id + 1;
 	if (op->kind == OP_READ)
 		bad = on_read(m, op, id, own, peer);
 	if (op->kind == OP_FLUSH)
 		bad = on_flush(m, op, id, peer);
+	if (op_is_atomic(op))
+		bad = on_atomic(op, id, own);
 	if (!bad && op->kind == OP_READ && op->reads_flush && !a->gone && op->len > 0)
-		bad = on_durable(m, id, a->off, a->len, peer);
+		bad = model_on_durable(m, id, a->off, a->len, peer, a);
 	return bad;
 }
 
@@ -202,25 +239,6 @@ const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const 
 	if (!trusted)
 		return NULL;
 	return on_success(m, &m->op[id], id, wc, own, peer);
-}
-
-const char *model_on_received(struct model *m, const uint8_t *bytes, uint64_t len)
-{
-	while (m->received < m->posted && m->op[m->received].kind != OP_SEND)
-		m->received++;
-	if (m->received == m->posted)
-		return model_say("a Send was received that nobody sent");
-	if (len != m->op[m->received].len)
-		return model_say("a Send of %u bytes was received as %llu", m->op[m->received].len,
-				 (unsigned long long)len);
-	if (m->op[m->received].forbidden)
-		return model_say("Send %u was received, but is too long", m->received);
-	if (bytes && len > 0 && memcmp(bytes, m->op[m->received].data, len) != 0)
-		return model_say("Send %u arrived with other bytes", m->received);
-	if (m->received > m->applied)
-		m->applied = m->received;
-	m->received++;
-	return NULL;
 }
 
 const char *model_check_complete(const struct model *m)

@@ -16,33 +16,79 @@
 
 #include "memory.h"
 
-#define MODEL_OPS 64
+#define MODEL_OPS   64
+#define MODEL_WORDS 8 /* in AREA_WORDS */
 
-enum op_kind { OP_WRITE, OP_READ, OP_SEND, OP_FLUSH };
+enum op_kind {
+	OP_WRITE,
+	OP_READ,
+	OP_SEND,
+	OP_FLUSH,
+	OP_WRITE_IMM,
+	OP_SEND_IMM,
+	OP_SEND_INV,
+	OP_FETCH_ADD,
+	OP_CMP_SWAP,
+	OP_ATOMIC_WRITE,
+	OP_KINDS
+};
+
+/* What an operation is, from one table. */
+struct op_traits {
+	int wc;         /* opcode of its completion */
+	uint32_t caps;  /* SOFTRNIC_CAP_* that the peer must have */
+	bool request;   /* the peer answers it, in its turn */
+	bool message;   /* it takes a receive of the peer's */
+	bool writes;    /* it changes the peer's memory */
+	bool is_atomic; /* of one word, and in its turn */
+	bool has_data;  /* it sends bytes of ours */
+};
+extern const struct op_traits op_traits[OP_KINDS];
 
 struct op {
 	enum op_kind kind;
 	enum area_kind area; /* the peer's */
 	uint64_t off;        /* in the peer's arena */
 	uint32_t len;
-	const uint8_t *data; /* WRITE, SEND: from the pool */
-	uint64_t sink;       /* READ: in our own arena */
+	const uint8_t *data; /* what it sends or writes; for an atomic `after`, once it is posted */
+	uint64_t sink;       /* READ, atomics: in our own arena */
 	unsigned phase;      /* an operation waits until all of earlier phases are complete */
-	bool signalled, fence, is_inline, persistent;
+	bool signalled, fence, is_inline, persistent, strict, solicited;
 	bool forbidden;   /* the peer must refuse it */
 	bool restless;    /* WRITE from the source that changes, to where nobody cares */
 	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
 	bool done;
+	uint32_t imm;
+	bool matches;      /* CMP_SWAP: it compares with what is there */
+	uint64_t operand;  /* added, swapped in, written */
+	uint8_t after[8];  /* the word when it is executed */
+	uint64_t original; /* and what was there */
 };
+
+static inline bool op_is_message(const struct op *op)
+{
+	return op_traits[op->kind].message;
+}
+static inline bool op_is_request(const struct op *op)
+{
+	return op_traits[op->kind].request;
+}
+static inline bool op_is_atomic(const struct op *op)
+{
+	return op_traits[op->kind].is_atomic;
+}
 
 struct model {
 	struct op op[MODEL_OPS];
 	unsigned planned;
 	unsigned posted;
-	unsigned completed; /* every operation before this one is complete */
-	unsigned applied;   /* every write before this one is in the peer's cache */
-	unsigned received;  /* the peer has received the Sends before this one */
-	bool failed;        /* a completion had an error */
+	unsigned completed;         /* every operation before this one is complete */
+	unsigned applied;           /* every write before this one is in the peer's cache */
+	unsigned executed;          /* and every request before this one is executed */
+	uint64_t word[MODEL_WORDS]; /* the peer's, when all that is posted is executed */
+	unsigned observed;          /* atomics that were seen before their answer was */
+	unsigned received;          /* the peer has received the Sends before this one */
+	bool failed;                /* a completion had an error */
 	unsigned first_failed;
 	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
 	uint16_t *durable; /* per byte of the peer's arena: 1 + the operation whose bytes, or later
@@ -68,9 +114,21 @@ void model_forget(struct model *m, const struct area *a);
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* The peer received a Send: `bytes` (NULL: they are lost) must be the next one. */
-const char *model_on_received(struct model *m, const uint8_t *bytes, uint64_t len);
-/* The peer's cache is the state after a prefix; whole_words: parts end at word boundaries. */
+/* The peer's receive `wc` must be the next message; `bytes` (NULL: they are lost) its contents. */
+const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
+			      const struct memory *peer);
+/* The message that was received last. */
+const struct op *model_last_received(const struct model *m);
+/* The words in the peer's memory as they are at first. */
+void model_set_words(struct model *m, const struct memory *peer);
+/* What the word will be once the operation is executed, when *word is what it was before. */
+void model_execute(struct op *op, uint64_t *word);
+uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
+/* Atomics seen in the peer's memory say as much as their answers do: what was to be flushed before
+ * them is on the medium. */
+const char *model_on_observed(struct model *m, const struct memory *peer);
+/* The peer's cache is the state after a prefix of the writes, and one of the atomics; whole_words:
+ * parts end at word boundaries. */
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
 /* What was acknowledged as persistent is on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);

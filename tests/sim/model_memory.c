@@ -6,7 +6,7 @@
 
 bool model_writes(const struct op *op)
 {
-	return op->kind == OP_WRITE && !op->forbidden && !op->restless && op->len > 0;
+	return op_traits[op->kind].writes && !op->forbidden && !op->restless && op->len > 0;
 }
 
 /* --- versions ------------------------------------------------------------------------------ */
@@ -74,7 +74,7 @@ const char *model_check_medium(const struct model *m, const struct memory *peer)
 {
 	const char *bad = NULL;
 
-	for (int i = AREA_TARGET0; i <= AREA_TARGET1 && !bad; i++) {
+	for (int i = AREA_TARGET0; i <= AREA_WORDS && !bad; i++) {
 		if (!peer->area[i].gone)
 			bad = model_check_medium_area(m, peer, &peer->area[i]);
 	}
@@ -111,34 +111,65 @@ static bool is_part(const struct model *m, const struct op *op, const uint8_t *c
 	return memcmp(have + part, before + part, op->len - part) == 0;
 }
 
-const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words)
+/* Writes and atomics overtake each other, so each have a history and areas of their own. */
+struct history {
+	enum area_kind first, last;
+	unsigned least; /* operations that must be a part of it */
+	bool whole_words;
+};
+
+static uint64_t start_of_history(struct model *m, const struct memory *peer,
+				 const struct history *h)
 {
 	uint64_t other = 0;
 
-	for (int i = AREA_TARGET0; i <= AREA_TARGET1; i++) {
+	for (int i = (int)h->first; i <= (int)h->last; i++) {
 		const struct area *a = &peer->area[i];
 
 		memcpy(m->state + a->off, peer->initial + a->off, a->len);
 		if (!a->gone)
 			other += count_other(m->state + a->off, peer->cache + a->off, a->len);
 	}
+	return other;
+}
+
+static bool is_of_history(const struct op *op, const struct memory *peer, const struct history *h)
+{
+	return model_writes(op) && op->area >= h->first && op->area <= h->last &&
+	       !peer->area[op->area].gone;
+}
+
+static const char *check_history(struct model *m, const struct memory *peer,
+				 const struct history *h)
+{
+	uint64_t other = start_of_history(m, peer, h);
+
 	for (unsigned k = 0;; k++) {
 		const struct op *op = &m->op[k];
 		uint64_t here;
 
-		if (other == 0 && k >= m->applied)
+		if (other == 0 && k >= h->least)
 			return NULL;
 		if (k == m->posted)
 			break;
-		if (!model_writes(op) || peer->area[op->area].gone)
+		if (!is_of_history(op, peer, h))
 			continue;
 		here = count_other(m->state + op->off, peer->cache + op->off, op->len);
-		if (here == other && k >= m->applied && is_part(m, op, peer->cache, whole_words))
+		if (here == other && k >= h->least && is_part(m, op, peer->cache, h->whole_words))
 			return NULL;
 		memcpy(m->state + op->off, op->data, op->len);
 		other += count_other(m->state + op->off, peer->cache + op->off, op->len);
 		other -= here;
 	}
-	return model_say("the targets are not the state after at least %u of %u operations",
-			 m->applied, m->posted);
+	return model_say("memory is not the state after at least %u of %u operations", h->least,
+			 m->posted);
+}
+
+const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words)
+{
+	const struct history writes = {AREA_TARGET0, AREA_LEASE, m->applied, whole_words};
+	const struct history atomics = {AREA_WORDS, AREA_WORDS, m->executed, true};
+	const char *bad = check_history(m, peer, &writes);
+
+	return bad ? bad : check_history(m, peer, &atomics);
 }

@@ -42,37 +42,50 @@ static void on_overrun(struct cq *cq)
 	n->overrun = n->sim->fault_hit = true;
 }
 
+static void on_notify(struct cq *cq)
+{
+	struct node *n = cq->ibv.cq_context;
+
+	n->notified = true;
+}
+
+struct cq *node_recv_cq(struct node *n)
+{
+	return n->sim->sc.one_cq[n->index] ? &n->send_cq : &n->recv_cq;
+}
+
 static void make_queues(struct node *n, const struct scenario *sc)
 {
-	uint32_t send = sc->send_depth[n->index], recv = sc->recv_depth[n->index];
-	uint32_t room = 2 * MODEL_OPS + send + recv;
+	uint32_t send = sc->send_depth[n->index];
+	uint32_t room = 2 * MODEL_OPS + send + n->box->depth;
 
 	memset(&n->send_cq, 0, sizeof(n->send_cq));
 	memset(&n->recv_cq, 0, sizeof(n->recv_cq));
-	memset(&n->srq, 0, sizeof(n->srq));
-	n->send_cq.ibv.cq_context = n;
+	n->send_cq.ibv.cq_context = n->recv_cq.ibv.cq_context = n;
 	n->send_cq.overrun = on_overrun;
+	node_recv_cq(n)->notify = on_notify;
 	if (sc->fault == FAULT_OVERRUN && sc->fault_node == n->index)
-		room = 1 + (uint32_t)prng_below(&n->sim->rng, 4);
-	if (cq_init(&n->send_cq, room) || cq_init(&n->recv_cq, 2 * recv + 64) ||
-	    srq_init(&n->srq, recv, sc->recv_sge))
+		room = 1 + (uint32_t)prng_below(&n->sim->world->rng, 4);
+	if (cq_init(&n->send_cq, room) || cq_init(&n->recv_cq, 2 * n->box->depth + 64))
 		abort();
 }
 
 static void make_qp(struct node *n, const struct scenario *sc)
 {
 	struct qp_config cfg = {
-		.mrs = n->mrs,
-		.pd = &n->pd,
+		.mrs = n->host->mrs,
+		.pd = &n->host->pd,
 		.send_cq = &n->send_cq,
-		.recv_cq = sc->one_cq[n->index] ? &n->send_cq : &n->recv_cq,
-		.srq = sc->use_srq[n->index] ? &n->srq : NULL,
-		.qp_num = (uint32_t)n->index + 1,
+		.recv_cq = node_recv_cq(n),
+		.srq = n->box->has_srq ? &n->box->srq : NULL,
+		.qp_num = 2 * n->sim->index + (uint32_t)n->index + 1,
 		.cap = {.max_send_wr = sc->send_depth[n->index],
 			.max_recv_wr = sc->recv_depth[n->index],
 			.max_send_sge = sc->send_sge,
 			.max_recv_sge = sc->recv_sge,
 			.max_inline_data = sc->inline_max},
+		.peer_rfc7306 = sc->knows_7306,
+		.strict_persist = sc->strict[n->index],
 		.kick = on_kick,
 		.get = on_get,
 		.async = on_async,
@@ -116,34 +129,69 @@ void node_start(struct node *n, struct sim *sim, int index)
 	n->sim = sim;
 	n->index = index;
 	n->peer = &sim->node[1 - index];
+	n->host = &sim->world->host[index];
 	n->mem = old.mem;
 	n->model = old.model;
 	n->rx_buf = old.rx_buf ? old.rx_buf : malloc(QP_RXBUF);
 	n->tx_buf = old.tx_buf ? old.tx_buf : malloc(QP_TXBUF);
-	n->wb_bytes = old.wb_bytes;
-	n->wb_room = old.wb_room;
-	if (!n->rx_buf || !n->tx_buf || mr_table_new(&n->mrs))
+	n->job.bytes = old.job.bytes;
+	n->job.room = old.job.room;
+	if (!n->rx_buf || !n->tx_buf)
 		abort();
-	make_queues(n, &sim->sc);
-	make_qp(n, &sim->sc);
+	inbox_init(&n->own_box, n);
+	n->box = &n->own_box;
+}
+
+void node_open(struct node *n)
+{
+	make_queues(n, &n->sim->sc);
+	make_qp(n, &n->sim->sc);
 	node_open_stream(n);
+}
+
+/* Whoever destroys a queue pair may use the memory at once. */
+static void check_let_go(struct node *n)
+{
+	for (int i = 0; i < AREA_COUNT; i++) {
+		const struct mr *mr = n->mem.area[i].mr;
+
+		if (mr && mr->holds > 0 && !(i == AREA_RECV && n->own_box.shared))
+			sim_violate(n->sim, "node %d: a region is held by a destroyed queue pair",
+				    n->index);
+	}
+}
+
+void node_destroy_qp(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (n->job.running) {
+		sim_at(sim, sim->world->now + 1000, EV_CUT, n->index, 0);
+		return;
+	}
+	sim->fault_hit = n->destroyed = true;
+	cm_stream_set_qp(n->stream, NULL);
+	qp_fail(n->qp, IBV_WC_WR_FLUSH_ERR);
+	n->rx_lent = n->tx_lent = false;
+	n->box->lost += n->box->has_srq ? n->box->posted - n->box->completed : INBOX_SLOTS;
+	qp_delete(n->qp);
+	n->qp = NULL;
+	check_let_go(n);
+	memset(n->rx_buf, 0xdd, QP_RXBUF);
+	memset(n->tx_buf, 0xdd, QP_TXBUF);
+	node_pump(n);
 }
 
 void node_stop(struct node *n)
 {
 	n->stopping = true;
-	if (n->wb_running)
+	if (n->job.running)
 		qp_on_writeback(n->qp, 0);
 	cm_stream_set_qp(n->stream, NULL);
 	cm_stream_delete(n->stream);
+	n->stream = NULL;
 	qp_delete(n->qp);
-	if (memory_fini(&n->mem)) {
-		mr_table_delete(n->mrs);
-	} else {
-		sim_violate(n->sim, "node %d: a region is still held when the QP is gone",
-			    n->index);
-	}
-	srq_fini(&n->srq);
+	n->qp = NULL;
 	cq_fini(&n->send_cq);
 	cq_fini(&n->recv_cq);
 }
@@ -152,7 +200,7 @@ void node_free(struct node *n)
 {
 	free(n->rx_buf);
 	free(n->tx_buf);
-	free(n->wb_bytes);
+	free(n->job.bytes);
 	memory_free(&n->mem);
 	model_free(&n->model);
 }

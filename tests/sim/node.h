@@ -9,33 +9,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inbox.h"
 #include "memory.h"
 #include "model.h"
 #include "softrnic/cm/stream.h"
 
 struct sim;
 
-#define NODE_SLOTS  16 /* receives that may be posted at a time */
-#define NODE_PIECES 4  /* of one receive */
+/* What the ends on one host have in common. */
+struct host {
+	struct ibv_pd pd;
+	struct mr_table *mrs;
+};
 
-struct recv_slot {
-	unsigned pieces;
-	struct {
-		uint64_t off; /* in the arena */
-		uint32_t len;
-	} piece[NODE_PIECES];
+/* The write-back under way. */
+struct node_writeback {
+	struct qp_writeback wb;
+	bool running;
+	bool late; /* broken on purpose: acknowledged, and not made yet */
+	bool snapshot;
+	uint64_t salt; /* which pieces come first */
+	uint8_t *bytes;
+	uint64_t room;
+	unsigned count;
 };
 
 struct node {
 	struct sim *sim;
 	struct node *peer;
+	struct host *host;
 	int index;
 	struct cm_stream *stream;
-	struct qp *qp;
-	struct ibv_pd pd;
-	struct mr_table *mrs;
+	struct qp *qp; /* NULL: destroyed */
 	struct cq send_cq, recv_cq;
-	struct srq srq;
+	struct inbox own_box, *box;
 	struct memory mem;
 	struct model model; /* of what we ask of the peer */
 	void *rx_buf, *tx_buf;
@@ -44,45 +51,58 @@ struct node {
 	uint64_t deadline; /* the one that is scheduled */
 	/* What the user was told. */
 	bool requested, answered, established, disconnected;
-	bool ended;   /* no connection, and none comes */
-	bool killed;  /* nothing of it runs any more */
-	bool overrun; /* a completion was lost */
-	bool left;    /* the user disconnected */
-	/* The write-back under way. */
-	struct qp_writeback wb;
-	bool wb_running, wb_copying, wb_snapshot;
-	uint8_t *wb_bytes;
-	uint64_t wb_room;
-	unsigned wb_count;
-	/* The user's receives: a ring of buffers. */
-	struct recv_slot slot[NODE_SLOTS];
-	unsigned recv_posted, recv_completed;
-	uint32_t slot_len;
+	bool ended;     /* no connection, and none comes */
+	bool killed;    /* nothing of it runs any more */
+	bool destroyed; /* the user destroyed the queue pair */
+	bool overrun;   /* a completion was lost */
+	bool left;      /* the user disconnected */
+	/* Events of the CQ for receives. */
+	bool armed, notified, expected;
+	struct node_writeback job;
+	unsigned recv_completed;
 	bool recv_failed;
 	unsigned phase;       /* of the operations that may be posted */
 	unsigned left_posted; /* operations that were posted when the user disconnected */
+	bool lease_ended;     /* the peer invalidated it */
 	/* The deregistration under way. */
 	uint64_t dereg_since;
 	enum area_kind dereg_area;
 	bool dereg_pool;
+	/* What happened, for the coverage. */
+	unsigned evictions, lists, refused_lists, events;
 };
 
 void node_start(struct node *n, struct sim *sim, int index);
+/* The queues and the queue pair; the inboxes are settled. */
+void node_open(struct node *n);
 /* Delete everything; says what is wrong when something is left behind. */
 void node_stop(struct node *n);
 void node_free(struct node *n);
 /* A new stream for the (next) connection. */
 void node_open_stream(struct node *n);
+/* The user destroys the queue pair in full flight; later, while a write-back is under way. */
+void node_destroy_qp(struct node *n);
+struct cq *node_recv_cq(struct node *n); /* where its receives complete */
 /* node_io.c: do whatever is due: read, send, write back, end. */
 void node_pump(struct node *n);
 void node_kill(struct node *n);
 void node_pump_soon(struct node *n);
-/* node_events.c */
+/* writeback.c */
+bool node_begin_writeback(struct node *n);
 void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
+/* Bytes reach the medium without having been asked to: a cache evicts, a kernel writes back. */
+void node_evict(struct node *n);
+/* The power fails now: is on the medium what must be? */
+void node_check_power(struct node *n);
+/* node_events.c */
 void node_on_reset(struct node *n, int err);
 void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
 struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL when it is gone */
+/* The user deregisters what the peer invalidated. */
+void node_end_lease(struct node *n);
+/* broken.c: an atomic write that does not wait for the Flush before it. */
+void node_hurry_atomics(struct node *n);
 
 #endif

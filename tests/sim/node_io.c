@@ -24,12 +24,12 @@ static size_t least(size_t a, size_t b)
 /* As much as the LLP feels like. */
 static size_t some_of(struct sim *sim, size_t max)
 {
-	return (size_t)prng_between(&sim->rng, 1, least(max, sim->sc.chunk_max));
+	return (size_t)prng_between(&sim->world->rng, 1, least(max, sim->sc.chunk_max));
 }
 
 static void lend_rx(struct node *n)
 {
-	if (n->rx_lent || !cm_rx_needs_buf(n->stream))
+	if (!n->qp || n->rx_lent || !cm_rx_needs_buf(n->stream))
 		return;
 	qp_rx_lend(n->qp, n->rx_buf);
 	n->rx_lent = true;
@@ -37,6 +37,8 @@ static void lend_rx(struct node *n)
 
 static void reclaim(struct node *n)
 {
+	if (!n->qp)
+		return;
 	if (n->rx_lent && qp_rx_reclaim(n->qp))
 		n->rx_lent = false;
 	if (n->tx_lent && qp_tx_reclaim(n->qp))
@@ -55,7 +57,7 @@ static bool vanishes(struct node *n, const struct iovec *iov, int count)
 	bool ours = false;
 
 	if (sim->sc.fault != FAULT_VANISH || sim->sc.fault_node != n->index ||
-	    sim->now < sim->sc.fault_ns || sim->fault_hit)
+	    sim->world->now < sim->sc.fault_ns || sim->fault_hit)
 		return false;
 	for (int i = 0; i < count; i++)
 		ours |= is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
@@ -79,20 +81,20 @@ static bool rx_once(struct node *n)
 	if (count == 0)
 		return false;
 	if (avail > 0 && vanishes(n, iov, count)) {
-		cm_rx_fault(n->stream, sim->now);
+		cm_rx_fault(n->stream, sim->world->now);
 		return true;
 	}
 	len = least(avail, iov_total(iov, count));
-	if (len > 0 && !prng_chance(&sim->rng, 3)) {
+	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
 		len = some_of(sim, len);
 		link_read(&sim->link, n->index, iov, count, len);
-		cm_rx_got(n->stream, len, sim->now);
+		cm_rx_got(n->stream, len, sim->world->now);
 		return true;
 	}
-	cm_rx_got(n->stream, 0, sim->now); /* EAGAIN, or EINTR */
+	cm_rx_got(n->stream, 0, sim->world->now); /* EAGAIN, or EINTR */
 	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
 		n->eof_seen = true;
-		cm_rx_eof(n->stream, sim->now);
+		cm_rx_eof(n->stream, sim->world->now);
 		return true;
 	}
 	if (len > 0)
@@ -123,7 +125,7 @@ static bool tx_once(struct node *n)
 
 	if (room == 0)
 		return false;
-	if (!n->tx_lent && cm_tx_needs_buf(n->stream)) {
+	if (n->qp && !n->tx_lent && cm_tx_needs_buf(n->stream)) {
 		qp_tx_lend(n->qp, n->tx_buf);
 		n->tx_lent = true;
 	}
@@ -131,46 +133,17 @@ static bool tx_once(struct node *n)
 	if (count == 0)
 		return false;
 	if (vanishes(n, iov, count)) {
-		cm_tx_fault(n->stream, sim->now);
+		cm_tx_fault(n->stream, sim->world->now);
 		return true;
 	}
 	len = some_of(sim, least(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
-	cm_tx_sent(n->stream, len, sim->now);
+	cm_tx_sent(n->stream, len, sim->world->now);
 	return true;
 }
 
 /* --- what is due -------------------------------------------------------------------------- */
-
-/* The medium may take the bytes at any moment between the start of a write-back and its end. */
-static bool begin_writeback(struct node *n)
-{
-	struct sim *sim = n->sim;
-	uint64_t delay;
-
-	if (n->wb_running || n->wb_copying)
-		return false;
-	if (prng_chance(&sim->rng, 5)) /* everybody is busy: soon */
-		return true;
-	if (!qp_next_writeback(n->qp, &n->wb))
-		return false;
-	n->wb_running = true;
-	n->wb_copying = sim->sc.mode == SIM_EARLY_ACK;
-	n->wb_snapshot = prng_chance(&sim->rng, 50);
-	if (n->wb.len > n->wb_room) {
-		n->wb_room = n->wb.len;
-		n->wb_bytes = realloc(n->wb_bytes, n->wb_room);
-	}
-	memcpy(n->wb_bytes, n->wb.addr, n->wb.len);
-	delay = prng_below(&sim->rng, sim->sc.writeback_ns + 1);
-	if (sim->sc.mode == SIM_EARLY_ACK) {
-		sched_add(&sim->sched, sim->now + 1 + delay, EV_COPY, n->index, 0);
-		delay = 0;
-	}
-	sched_add(&sim->sched, sim->now + delay, EV_WRITEBACK, n->index, 0);
-	return true;
-}
 
 static void finish(struct node *n)
 {
@@ -178,7 +151,7 @@ static void finish(struct node *n)
 
 	if (sim->link.up && !sim->link.closed[n->index] && cm_wants_fin(n->stream)) {
 		link_shutdown(sim, n->index);
-		cm_fin_done(n->stream, sim->now);
+		cm_fin_done(n->stream, sim->world->now);
 	}
 	if (!cm_wants_close(n->stream) || n->redial)
 		return;
@@ -195,7 +168,7 @@ static void watch_deadline(struct node *n)
 		return;
 	n->deadline = at;
 	if (at != CLOCK_NEVER)
-		sched_add(&n->sim->sched, at, EV_TIME, n->index, at);
+		sim_at(n->sim, at, EV_TIME, n->index, at);
 }
 
 /* A stricter peer (D3): the same questions on a new connection, and a new responder. */
@@ -206,31 +179,33 @@ static void dial_again(struct node *n)
 	n->redial = false;
 	link_close(sim, 0);
 	sim->redials++;
-	sched_add(&sim->sched, sim->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
+	sim_at(sim, sim->world->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
 }
 
 void node_pump(struct node *n)
 {
 	struct sim *sim = n->sim;
 	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
-	unsigned budget = (unsigned)prng_between(&sim->rng, 1, 40);
+	unsigned budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 
 	if (n->killed)
 		return;
 	if (n->kicked) {
 		n->kicked = false;
-		qp_rx_resume(n->qp);
-		cm_stream_poke(n->stream, sim->now);
+		if (n->qp)
+			qp_rx_resume(n->qp);
+		cm_stream_poke(n->stream, sim->world->now);
 	}
 	while (budget > 0 && rx_once(n))
 		budget--;
-	if (qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
-		cm_stream_poke(n->stream, sim->now);
+	node_hurry_atomics(n);
+	if (n->qp && qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
+		cm_stream_poke(n->stream, sim->world->now);
 	while (budget > 0 && tx_once(n))
 		budget--;
 	if (budget == 0)
 		node_pump_soon(n);
-	if (begin_writeback(n))
+	if (node_begin_writeback(n))
 		node_pump_soon(n);
 	finish(n);
 	if (n->redial)
@@ -254,6 +229,6 @@ void node_pump_soon(struct node *n)
 	if (n->pump_due)
 		return;
 	n->pump_due = true;
-	sched_add(&n->sim->sched, n->sim->now + prng_below(&n->sim->rng, 2000), EV_PUMP, n->index,
-		  0);
+	sim_at(n->sim, n->sim->world->now + prng_below(&n->sim->world->rng, 2000), EV_PUMP,
+	       n->index, 0);
 }

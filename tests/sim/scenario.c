@@ -34,6 +34,7 @@ static void make_agreement(struct scenario *sc, struct prng *rng)
 	sc->offer_consent[1] = consent || !sc->offer_consent[0];
 	sc->revision = prng_chance(rng, 92) ? 2 : 1;
 	sc->p2p = sc->revision == 2 && !consent && prng_chance(rng, 50);
+	sc->knows_7306 = prng_chance(rng, 40);
 }
 
 /* Three sizes of runs: many small operations, some of one or few FPDUs, a few of many FPDUs. */
@@ -78,7 +79,7 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 
 	sc->fault = FAULT_NONE;
 	if (prng_chance(rng, 65))
-		sc->fault = (enum sim_fault)prng_between(rng, FAULT_NONE + 1, FAULT_LEAVE);
+		sc->fault = (enum sim_fault)prng_between(rng, FAULT_NONE + 1, FAULT_COUNT - 1);
 	sc->fault_node = (int)prng_below(rng, 2);
 	volume = (uint64_t)(sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60);
 	sc->fault_pos = prng_below(rng, volume);
@@ -94,6 +95,10 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 		break;
 	case FAULT_ACCESS:
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
+		break;
+	case FAULT_STRICT: /* the one who asks */
+		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
+		sc->half_volatile[1 - sc->fault_node] = true;
 		break;
 	case FAULT_WRITEBACK:
 		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
@@ -115,7 +120,33 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	}
 }
 
-void scenario_make(struct scenario *sc, struct prng *rng)
+static void make_medium(struct scenario *sc, struct prng *rng)
+{
+	bool all_persist = prng_chance(rng, 70);
+
+	/* Who is strict makes the other's memory count, too. */
+	for (int i = 0; i < 2; i++) {
+		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
+		sc->strict[i] = all_persist && prng_chance(rng, 25);
+		sc->dax[i] = prng_chance(rng, 40);
+	}
+	sc->evicts = prng_chance(rng, 30);
+}
+
+static void make_habits(struct scenario *sc, struct prng *rng)
+{
+	sc->late_receives = prng_chance(rng, 30);
+	sc->restless = prng_chance(rng, 20);
+	sc->talkative = prng_chance(rng, 8);
+	sc->committing = !sc->talkative && prng_chance(rng, 15);
+	if (sc->talkative) {
+		sc->late_receives = false;
+		sc->ops[0] += 6;
+		sc->ops[1] += 6;
+	}
+}
+
+static void make_all(struct scenario *sc, struct prng *rng)
 {
 	*sc = (struct scenario){0};
 	make_agreement(sc, rng);
@@ -125,15 +156,37 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	for (int i = 0; i < 2 && sc->revision == 1; i++)
 		sc->ord[i] = sc->ird[1 - i];
 	make_work(sc, rng);
+	make_medium(sc, rng);
+}
+
+void scenario_make(struct scenario *sc, struct prng *rng)
+{
+	make_all(sc, rng);
 	make_fault(sc, rng);
-	sc->late_receives = prng_chance(rng, 30);
-	sc->restless = prng_chance(rng, 20);
-	sc->talkative = prng_chance(rng, 8);
-	if (sc->talkative) {
-		sc->late_receives = false;
-		sc->ops[0] += 6;
-		sc->ops[1] += 6;
+	make_habits(sc, rng);
+}
+
+void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first)
+{
+	make_all(sc, rng);
+	make_habits(sc, rng);
+	sc->mode = first->mode;
+	for (int i = 0; i < 2; i++) {
+		sc->dax[i] = first->dax[i];
+		sc->ops[i] = (sc->ops[i] + 1) / 2;
 	}
+}
+
+void scenario_make_cut(struct scenario *sc, struct prng *rng)
+{
+	do
+		scenario_make(sc, rng);
+	while (sc->op_max > 600 || sc->fault == FAULT_STRICT);
+	sc->fault = prng_chance(rng, 25) ? FAULT_WRITEBACK : FAULT_NONE;
+	sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
+	sc->talkative = sc->restless = false;
+	sc->committing = prng_chance(rng, 60);
+	sc->evicts = prng_chance(rng, 60);
 }
 
 void scenario_print(const struct scenario *sc, FILE *to)
@@ -150,6 +203,12 @@ void scenario_print(const struct scenario *sc, FILE *to)
 		"receives %d\n",
 		sc->ops[0], sc->ops[1], sc->op_max, sc->mss, sc->chunk_max, sc->window,
 		sc->late_receives);
+	fprintf(to,
+		"dax %d/%d half volatile %d/%d strict %d/%d evicts %d committing %d restless %d "
+		"talkative %d rfc7306 %d\n",
+		sc->dax[0], sc->dax[1], sc->half_volatile[0], sc->half_volatile[1], sc->strict[0],
+		sc->strict[1], sc->evicts, sc->committing, sc->restless, sc->talkative,
+		sc->knows_7306);
 	fprintf(to, "fault %s at node %d, position %llu, time %llu ns, bit %u\n",
 		scenario_fault_str(sc->fault), sc->fault_node, (unsigned long long)sc->fault_pos,
 		(unsigned long long)sc->fault_ns, sc->fault_bit);

@@ -22,7 +22,9 @@
 	X(KILL)      /* one end is no more; its memory stays */                                    \
 	X(OVERRUN)   /* one end's completion queue is too small */                                 \
 	X(REJECT)    /* the responder does not want the connection */                              \
-	X(LEAVE)     /* one end disconnects in the middle */
+	X(LEAVE)     /* one end disconnects in the middle */                                       \
+	X(STRICT)    /* a strict flush of memory that cannot persist */                            \
+	X(DESTROY)   /* one end destroys its queue pair in full flight */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
@@ -30,11 +32,13 @@ enum sim_fault {
 		FAULT_COUNT
 };
 
-/* The last two are broken on purpose, to see that the invariants notice. */
+/* All but the first are broken on purpose, to see that the invariants notice. */
 enum sim_mode {
 	SIM_HONEST,
-	SIM_EARLY_ACK, /* the write-back is acknowledged before it is made */
-	SIM_BLIND,     /* bits flip, nothing is summed, and yet contents are trusted */
+	SIM_EARLY_ACK,    /* the write-back is acknowledged before it is made */
+	SIM_NO_WRITEBACK, /* the write-back is acknowledged and never made */
+	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
+	SIM_BLIND,        /* bits flip, nothing is summed, and yet contents are trusted */
 };
 
 struct scenario {
@@ -47,9 +51,15 @@ struct scenario {
 	uint8_t pdata_len[2];
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
-	bool late_receives; /* "flush, wait, then post the next receive" */
-	bool restless;      /* some sources change while they are being sent */
-	bool talkative;     /* mostly Sends, and receives are rare */
+	bool late_receives;    /* "flush, wait, then post the next receive" */
+	bool restless;         /* some sources change while they are being sent */
+	bool talkative;        /* mostly Sends, and receives are rare */
+	bool committing;       /* mostly data, flush, commit flag */
+	bool knows_7306;       /* both know RFC 7306 without having agreed to it */
+	bool strict[2];        /* a persistent flush is strict even if it does not say so */
+	bool half_volatile[2]; /* one of the targets has no medium */
+	bool dax[2];           /* cache lines are written back, not files */
+	bool evicts;           /* and sometimes without having been asked to */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
 	uint64_t latency_ns, writeback_ns, tick_ns;
@@ -86,6 +96,15 @@ static inline bool scenario_is_trusted(const struct scenario *sc)
 	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP ||
 	       (scenario_has_crc(sc) && !sc->early_flip);
 }
+/* Immediate data and atomics. */
+static inline bool scenario_has_7306(const struct scenario *sc)
+{
+	return scenario_has_consent(sc) || sc->knows_7306;
+}
+/* One of several connections between two hosts that share receives; nothing goes wrong here. */
+void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
+/* Small, and about durability: the power is going to fail often. */
+void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);
 

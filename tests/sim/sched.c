@@ -44,7 +44,7 @@ void sched_add(struct sched *s, uint64_t at, enum event_kind kind, int node, uin
 		swap(&s->heap[i], &s->heap[(i - 1) / 2]);
 }
 
-void sched_drop(struct sched *s, enum event_kind kind)
+void sched_drop(struct sched *s, enum event_kind kind, unsigned conn)
 {
 	struct event *old = s->heap;
 	size_t count = s->count;
@@ -52,7 +52,7 @@ void sched_drop(struct sched *s, enum event_kind kind)
 	s->heap = NULL;
 	s->count = s->room = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (old[i].kind != kind)
+		if (old[i].kind != kind || (unsigned)old[i].node / 2 != conn)
 			sched_add(s, old[i].at, old[i].kind, old[i].node, old[i].arg);
 	}
 	free(old);

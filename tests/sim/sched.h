@@ -9,13 +9,13 @@
 
 enum event_kind {
 	EV_DIALED,    /* TCP is up */
-	EV_ARRIVE,    /* bytes up to stream position `arg` have crossed the link to `node` */
+	EV_ARRIVE,    /* bytes up to stream position `arg` have crossed the link */
 	EV_RESET,     /* a RST reaches `node` */
 	EV_PUMP,      /* `node` gets the CPU */
 	EV_TIME,      /* a deadline of `node` */
 	EV_APP,       /* the application of `node` gets the CPU */
 	EV_WRITEBACK, /* the write-back of `node` ends */
-	EV_COPY,      /* broken medium: the bytes arrive after the acknowledgement */
+	EV_COPY,      /* the medium takes some of what is written back */
 	EV_DEREG,     /* `node` deregisters a region, or looks whether it is idle */
 	EV_CUT,       /* the scenario's fault at a time */
 	EV_IMPATIENT, /* too long: disconnect */
@@ -25,7 +25,7 @@ enum event_kind {
 struct event {
 	uint64_t at, order;
 	enum event_kind kind;
-	int node;
+	int node; /* twice the connection's number, and which end of it */
 	uint64_t arg;
 };
 
@@ -38,8 +38,8 @@ struct sched {
 void sched_fini(struct sched *s);
 void sched_clear(struct sched *s);
 void sched_add(struct sched *s, uint64_t at, enum event_kind kind, int node, uint64_t arg);
-/* Forget all events of a kind. */
-void sched_drop(struct sched *s, enum event_kind kind);
+/* Forget all events of a kind at both ends of a connection. */
+void sched_drop(struct sched *s, enum event_kind kind, unsigned conn);
 bool sched_pop(struct sched *s, struct event *out);
 
 #endif

@@ -2,7 +2,10 @@
 /*
  * sim: two software RNICs on a virtual link, thousands of times, each from a seed.
  *
- *   sim [-m honest|early-ack|blind] [-t seconds] [first seed [count]]
+ *   sim [-m mode] [-p] [-t seconds] [first seed [count]]
+ *
+ *   -m honest|early-ack|no-writeback|eager-atomic|blind
+ *   -p   the power may fail at every boundary of every write-back
  *
  * The broken modes succeed when a violation is found.
  */
@@ -18,7 +21,7 @@
 
 #define COVERED_RUNS 2000 /* after so many everything must have happened */
 
-static struct sim sim;
+static struct world world;
 static struct coverage coverage;
 
 /* STags and whatever else must be unpredictable is predictable here: --wrap=rand_bytes. */
@@ -28,41 +31,53 @@ void __wrap_rand_bytes(void *buf, size_t len)
 	uint8_t *p = buf;
 
 	while (len-- > 0)
-		*p++ = (uint8_t)prng_next(&sim.rng);
+		*p++ = (uint8_t)prng_next(&world.rng);
 }
+
+static const char *const modes[] = {
+	[SIM_HONEST] = "honest",
+	[SIM_EARLY_ACK] = "early-ack",
+	[SIM_NO_WRITEBACK] = "no-writeback",
+	[SIM_EAGER_ATOMIC] = "eager-atomic",
+	[SIM_BLIND] = "blind",
+};
+#define N_MODES (sizeof(modes) / sizeof(modes[0]))
 
 static void usage(void)
 {
-	fprintf(stderr,
-		"usage: sim [-m honest|early-ack|blind] [-t seconds] [first seed [count]]\n");
+	fprintf(stderr, "usage: sim [-m mode] [-p] [-t seconds] [first seed [count]]\nmodes:");
+	for (size_t i = 0; i < N_MODES; i++)
+		fprintf(stderr, " %s", modes[i]);
+	fprintf(stderr, "\n");
 	exit(2);
 }
 
 static enum sim_mode mode_of(const char *name)
 {
-	if (strcmp(name, "honest") == 0)
-		return SIM_HONEST;
-	if (strcmp(name, "early-ack") == 0)
-		return SIM_EARLY_ACK;
-	if (strcmp(name, "blind") == 0)
-		return SIM_BLIND;
+	for (size_t i = 0; i < N_MODES; i++) {
+		if (strcmp(name, modes[i]) == 0)
+			return (enum sim_mode)i;
+	}
 	usage();
 	return SIM_HONEST;
 }
 
 static void report(void)
 {
-	printf("seed %llu: %s\n", (unsigned long long)sim.seed, sim.violation);
-	printf("at %llu ns, after %llu events\n", (unsigned long long)sim.now,
-	       (unsigned long long)sim.events);
-	scenario_print(&sim.sc, stdout);
+	printf("seed %llu: %s\n", (unsigned long long)world.seed, world.violation);
+	printf("at %llu ns, after %llu events\n", (unsigned long long)world.now,
+	       (unsigned long long)world.events);
+	for (unsigned i = 0; i < world.conns; i++) {
+		printf("connection %u of %u:\n", i, world.conns);
+		scenario_print(&world.conn[i].sc, stdout);
+	}
 }
 
 /* Until the first violation, or until time is up. */
-static void run(uint64_t first, uint64_t count, enum sim_mode mode, uint64_t until)
+static void run(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		if (!sim_run(&sim, first + i, mode, &coverage))
+		if (!world_run(&world, first + i, opt, &coverage))
 			return;
 		if (until && clock_now_ns() > until)
 			return;
@@ -70,24 +85,26 @@ static void run(uint64_t first, uint64_t count, enum sim_mode mode, uint64_t unt
 }
 
 /* The broken modes must be noticed; the honest one must be clean, and must have seen it all. */
-static int verdict(enum sim_mode mode)
+static int verdict(const struct sim_options *opt)
 {
-	if (mode != SIM_HONEST)
-		return !sim.violated;
-	if (sim.violated)
+	if (opt->mode != SIM_HONEST)
+		return !world.violated;
+	if (world.violated)
 		return 1;
-	return coverage.runs >= COVERED_RUNS && !coverage_is_complete(&coverage, stdout);
+	return coverage.runs >= COVERED_RUNS && !coverage_is_complete(&coverage, opt, stdout);
 }
 
 int main(int argc, char **argv)
 {
-	enum sim_mode mode = SIM_HONEST;
+	struct sim_options options = {SIM_HONEST, false};
 	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:t:")) != -1) {
+	while ((opt = getopt(argc, argv, "m:pt:")) != -1) {
 		if (opt == 'm')
-			mode = mode_of(optarg);
+			options.mode = mode_of(optarg);
+		else if (opt == 'p')
+			options.cut_often = true;
 		else if (opt == 't')
 			until = began + strtoull(optarg, NULL, 0) * NSEC_PER_SEC;
 		else
@@ -98,11 +115,11 @@ int main(int argc, char **argv)
 	if (optind + 1 < argc)
 		count = strtoull(argv[optind + 1], NULL, 0);
 	log_set_from_env("SIM_LOG");
-	run(first, count, mode, until);
-	if (sim.violated)
+	run(first, count, &options, until);
+	if (world.violated)
 		report();
 	coverage_print(&coverage, stdout);
 	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
-	sim_fini(&sim);
-	return verdict(mode);
+	world_fini(&world);
+	return verdict(&options);
 }

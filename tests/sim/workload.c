@@ -92,52 +92,14 @@ void workload_on_event(struct node *n, enum cm_stream_event event, int status)
 
 /* --- completions -------------------------------------------------------------------------- */
 
-static void check_received(struct node *n, const struct recv_slot *slot, const struct ibv_wc *wc)
+void workload_on_message(struct node *n, const struct ibv_wc *wc)
 {
-	static uint8_t whole[OP_LEN_MAX];
-	const uint8_t *cache = n->mem.cache;
-	bool known = !n->mem.area[AREA_RECV].gone && scenario_is_trusted(&n->sim->sc);
-	const char *bad;
-	size_t at = 0;
+	const struct op *op = model_last_received(&n->peer->model);
 
-	for (unsigned i = 0; i < slot->pieces; i++) {
-		memcpy(whole + at, cache + slot->piece[i].off, slot->piece[i].len);
-		at += slot->piece[i].len;
-	}
-	bad = wc->opcode != IBV_WC_RECV
-		      ? "not a receive's opcode"
-		      : model_on_received(&n->peer->model, known ? whole : NULL, wc->byte_len);
-	if (bad && scenario_is_trusted(&n->sim->sc))
-		sim_violate(n->sim, "node %d: %s", n->index, bad);
-}
-
-/* The buffer looks like new, so that a later write to it is noticed. */
-static void renew_slot(struct node *n, const struct recv_slot *slot)
-{
-	if (n->mem.area[AREA_RECV].gone)
-		return;
-	for (unsigned i = 0; i < slot->pieces; i++)
-		memcpy(n->mem.cache + slot->piece[i].off, n->mem.initial + slot->piece[i].off,
-		       slot->piece[i].len);
-}
-
-static void on_recv_completion(struct node *n, const struct ibv_wc *wc)
-{
-	unsigned index = (unsigned)(wc->wr_id - RECV_ID);
-
-	if (n->recv_completed == n->recv_posted || index != n->recv_completed % NODE_SLOTS) {
-		sim_violate(n->sim, "node %d: receive %u completed, %u was next", n->index, index,
-			    n->recv_completed % NODE_SLOTS);
-		return;
-	}
-	n->recv_completed++;
-	if (wc->status == IBV_WC_SUCCESS && n->recv_failed)
-		sim_violate(n->sim, "node %d: a receive succeeded after an error", n->index);
-	if (wc->status == IBV_WC_SUCCESS)
-		check_received(n, &n->slot[index], wc);
-	else
-		n->recv_failed = true;
-	renew_slot(n, &n->slot[index]);
+	n->expected |= op->solicited;
+	if (op->kind == OP_SEND_INV && n->qp && wc->wc_flags & IBV_WC_WITH_INV &&
+	    wc->invalidated_rkey == n->mem.area[AREA_LEASE].stag)
+		node_end_lease(n);
 }
 
 /* A request is executed when all Sends before it are delivered (RFC 5040 s5.5). */
@@ -147,25 +109,27 @@ static void check_order(struct node *n, unsigned id)
 	const struct node *peer = n->peer;
 	unsigned sent = 0;
 
-	if (m->op[id].kind != OP_READ && m->op[id].kind != OP_FLUSH)
+	if (!op_is_request(&m->op[id]))
 		return;
 	for (unsigned i = 0; i < id; i++)
-		sent += m->op[i].kind == OP_SEND;
-	if (!n->sim->sc.one_cq[peer->index] &&
+		sent += op_is_message(&m->op[i]);
+	if (!n->sim->sc.one_cq[peer->index] && !peer->destroyed &&
 	    sent > peer->recv_completed + atomic_load(&peer->recv_cq.count))
-		sim_violate(n->sim, "node %d: operation %u overtook a Send", n->index, id);
+		sim_violate(n->sim, "node %d: operation %u overtook a message", n->index, id);
 }
 
 static void on_completion(struct node *n, const struct ibv_wc *wc)
 {
 	const char *bad;
 
-	if (wc->qp_num != (uint32_t)n->index + 1)
+	if (wc->qp_num != 2 * n->sim->index + (uint32_t)n->index + 1)
 		sim_violate(n->sim, "node %d: a completion of QP %u", n->index, wc->qp_num);
 	if (wc->wr_id >= RECV_ID) {
-		on_recv_completion(n, wc);
+		n->expected |= wc->status != IBV_WC_SUCCESS;
+		inbox_on_completion(n->box, n, wc);
 		return;
 	}
+	n->expected |= wc->status != IBV_WC_SUCCESS && n->sim->sc.one_cq[n->index];
 	if (wc->status != IBV_WC_SUCCESS && sim_is_clean(n->sim) && !n->sim->leaving)
 		sim_violate(n->sim, "node %d: operation %llu: status %d without a reason", n->index,
 			    (unsigned long long)wc->wr_id, wc->status);
@@ -175,6 +139,24 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
 	else if (wc->status == IBV_WC_SUCCESS && scenario_is_trusted(&n->sim->sc))
 		check_order(n, (unsigned)wc->wr_id);
+}
+
+/* Armed for solicited completions, the CQ raises an event for those and for errors only. */
+static void check_events(struct node *n)
+{
+	struct cq *cq = node_recv_cq(n);
+
+	if (!cq_is_empty(cq) || n->overrun)
+		return;
+	if (n->armed && n->notified != n->expected && scenario_is_trusted(&n->sim->sc) &&
+	    !n->destroyed)
+		sim_violate(n->sim, "node %d: %s event of a CQ armed for solicited completions",
+			    n->index, n->notified ? "an" : "no");
+	n->events += n->armed && n->notified;
+	n->armed = prng_chance(&n->sim->world->rng, 80);
+	n->notified = n->expected = false;
+	if (n->armed)
+		cq_arm(cq, true);
 }
 
 void workload_poll(struct node *n, int max)
@@ -188,6 +170,7 @@ void workload_poll(struct node *n, int max)
 		for (int i = 0; i < got; i++)
 			on_completion(n, &wc[i]);
 	}
+	check_events(n);
 }
 
 /* --- decisions ---------------------------------------------------------------------------- */
@@ -201,9 +184,9 @@ static void answer(struct node *n)
 	n->answered = true;
 	if (sim->sc.fault == FAULT_REJECT) {
 		sim->fault_hit = true;
-		err = cm_stream_reject(n->stream, params.pdata, params.pdata_len, sim->now);
+		err = cm_stream_reject(n->stream, params.pdata, params.pdata_len, sim->world->now);
 	} else {
-		err = cm_stream_accept(n->stream, &params, sim->sc.mss, sim->now);
+		err = cm_stream_accept(n->stream, &params, sim->sc.mss, sim->world->now);
 	}
 	if (err && sim_is_clean(sim))
 		sim_violate(sim, "node %d: answering failed: %d", n->index, err);
@@ -217,7 +200,7 @@ void workload_leave(struct node *n)
 		return;
 	n->left = true;
 	n->left_posted = n->model.posted;
-	err = cm_stream_disconnect(n->stream, n->sim->now);
+	err = cm_stream_disconnect(n->stream, n->sim->world->now);
 	if (err)
 		sim_violate(n->sim, "node %d: disconnect: error %d", n->index, err);
 }
@@ -227,7 +210,7 @@ bool workload_is_done(const struct node *n)
 	const struct model *m = &n->peer->model;
 
 	for (unsigned i = m->received; i < m->planned; i++) {
-		if (m->op[i].kind == OP_SEND)
+		if (op_is_message(&m->op[i]))
 			return false;
 	}
 	return n->model.completed == n->model.planned;
@@ -237,14 +220,16 @@ static void post(struct node *n)
 {
 	struct sim *sim = n->sim;
 
-	if (prng_chance(&sim->rng, sim->sc.talkative ? 3 : 60))
+	if (!n->qp)
+		return;
+	if (prng_chance(&sim->world->rng, sim->sc.talkative ? 3 : 60))
 		workload_post_recvs(n);
 	if (!n->established)
 		return;
 	/* On a dead connection an application goes on for a while. */
-	if ((n->left || n->disconnected || n->model.failed) && !prng_chance(&sim->rng, 10))
+	if ((n->left || n->disconnected || n->model.failed) && !prng_chance(&sim->world->rng, 10))
 		return;
-	if (prng_chance(&sim->rng, 70))
+	if (prng_chance(&sim->world->rng, 70))
 		workload_post_ops(n);
 }
 
@@ -253,8 +238,8 @@ static void fidget(struct node *n)
 	const struct area *a = &n->mem.area[AREA_SOURCE];
 
 	if (!a->gone)
-		memset(n->mem.cache + a->off, (int)prng_below(&n->sim->rng, 256),
-		       prng_between(&n->sim->rng, 1, a->len));
+		memset(n->mem.cache + a->off, (int)prng_below(&n->sim->world->rng, 256),
+		       prng_between(&n->sim->world->rng, 1, a->len));
 }
 
 static void maybe_leave(struct node *n)
@@ -262,7 +247,7 @@ static void maybe_leave(struct node *n)
 	struct sim *sim = n->sim;
 	bool done = workload_is_done(n) && workload_is_done(n->peer);
 
-	if ((!done && !n->disconnected) || !prng_chance(&sim->rng, 30))
+	if ((!done && !n->disconnected) || !prng_chance(&sim->world->rng, 30))
 		return;
 	sim->leaving |= done;
 	workload_leave(n);
@@ -281,17 +266,19 @@ void workload_tick(struct node *n)
 		return;
 	if (sim->sc.restless)
 		fidget(n);
+	if (sim->sc.evicts && prng_chance(&sim->world->rng, 20))
+		node_evict(n);
 
-	if (n->requested && !n->answered && prng_chance(&sim->rng, 50))
+	if (n->requested && !n->answered && prng_chance(&sim->world->rng, 50))
 		answer(n);
-	if (prng_chance(&sim->rng, 80))
-		workload_poll(n, (int)prng_between(&sim->rng, 1, 8));
+	if (prng_chance(&sim->world->rng, 80))
+		workload_poll(n, (int)prng_between(&sim->world->rng, 1, 8));
 	post(n);
 	maybe_leave(n);
 	node_pump(n);
 	if (!is_finished(n))
-		sched_add(&sim->sched, sim->now + 1 + prng_below(&sim->rng, sim->sc.tick_ns),
-			  EV_APP, n->index, 0);
+		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, sim->sc.tick_ns),
+		       EV_APP, n->index, 0);
 }
 
 /* --- at the end --------------------------------------------------------------------------- */
@@ -313,15 +300,10 @@ void workload_check_areas(struct node *n)
 	for (unsigned i = 0; i < n->model.posted; i++) {
 		const struct op *op = &n->model.op[i];
 
-		if (op->kind == OP_READ)
+		if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP)
 			allow(n, want, op->sink, op->len);
 	}
-	for (unsigned i = n->recv_completed; i < n->recv_posted; i++) {
-		const struct recv_slot *slot = &n->slot[i % NODE_SLOTS];
-
-		for (unsigned k = 0; k < slot->pieces; k++)
-			allow(n, want, slot->piece[k].off, slot->piece[k].len);
-	}
+	inbox_allow(&n->own_box, want);
 	if (!sink->gone && memcmp(want + sink->off, n->mem.cache + sink->off, sink->len) != 0)
 		sim_violate(n->sim, "node %d: a Read wrote beside its sink", n->index);
 	if (!recv->gone && memcmp(want + recv->off, n->mem.cache + recv->off, recv->len) != 0)

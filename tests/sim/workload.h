@@ -5,16 +5,16 @@
 
 #include "sim.h"
 
-#define RECV_ID (1u << 20) /* wr_id of the first receive buffer; operations have smaller ones */
-
-/* Plan all operations of both ends, and lay out their memory for it. */
-void workload_plan(struct sim *sim);
+/* Plan all operations of all ends, and lay out their memory for it. */
+void workload_plan(struct world *w);
 /* The application of this end gets the CPU. */
 void workload_tick(struct node *n);
 bool workload_is_done(const struct node *n); /* all posted and complete, all received */
 void workload_poll(struct node *n, int max);
 void workload_post_ops(struct node *n);
 void workload_post_recvs(struct node *n);
+/* A message was received and found to be right. */
+void workload_on_message(struct node *n, const struct ibv_wc *wc);
 /* The user disconnects. */
 void workload_leave(struct node *n);
 struct cm_params workload_params(const struct node *n);

@@ -13,11 +13,12 @@
 struct sizes { /* what one end's plan needs */
 	uint64_t sink, send_bytes;
 	uint32_t send_max;
+	bool invalidated;
 };
 
 static uint32_t choose_len(struct sim *sim, uint32_t max)
 {
-	unsigned dice = (unsigned)prng_below(&sim->rng, 100);
+	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
 	if (sim->sc.talkative && dice < 60)
 		return max;
@@ -27,57 +28,126 @@ static uint32_t choose_len(struct sim *sim, uint32_t max)
 		return 1;
 	if (dice < 35)
 		return 8;
-	return (uint32_t)prng_between(&sim->rng, 1, dice < 70 && max > 256 ? 256 : max);
+	return (uint32_t)prng_between(&sim->world->rng, 1, dice < 70 && max > 256 ? 256 : max);
+}
+
+static enum op_kind choose_message(struct sim *sim)
+{
+	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
+
+	if (dice < 25 && scenario_has_consent(&sim->sc))
+		return OP_SEND_IMM;
+	if (dice < 50 && scenario_has_7306(&sim->sc))
+		return OP_WRITE_IMM;
+	return dice < 60 ? OP_SEND_INV : OP_SEND;
+}
+
+static enum op_kind choose_atomic(struct sim *sim)
+{
+	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
+
+	if (dice < 40 && scenario_has_consent(&sim->sc))
+		return OP_ATOMIC_WRITE;
+	if (!scenario_has_7306(&sim->sc))
+		return OP_READ;
+	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
 static enum op_kind choose_kind(struct sim *sim)
 {
-	unsigned dice = (unsigned)prng_below(&sim->rng, 100);
+	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
+	bool consent = scenario_has_consent(&sim->sc);
 
-	if (sim->sc.talkative && prng_chance(&sim->rng, 80))
-		return OP_SEND;
-	if (dice < 45)
+	if (sim->sc.talkative && prng_chance(&sim->world->rng, 80))
+		return choose_message(sim);
+	if (sim->sc.committing && consent && dice < 70)
+		return dice < 25 ? OP_WRITE : dice < 50 ? OP_FLUSH : OP_ATOMIC_WRITE;
+	if (dice < 40)
 		return OP_WRITE;
-	if (dice < 60)
+	if (dice < 53)
 		return OP_READ;
-	if (dice < 80)
-		return OP_SEND;
-	return scenario_has_consent(&sim->sc) ? OP_FLUSH : OP_READ;
+	if (dice < 73)
+		return choose_message(sim);
+	if (dice < 84)
+		return choose_atomic(sim);
+	return consent ? OP_FLUSH : OP_READ;
 }
 
-static void plan_data(struct sim *sim, struct op *op)
+static enum area_kind choose_area(struct node *n, const struct op *op, bool leased)
 {
-	op->data = memory_pool() + prng_below(&sim->rng, POOL_LEN - OP_LEN_MAX);
+	unsigned dice = (unsigned)prng_below(&n->sim->world->rng, 100);
+
+	if (op_is_atomic(op))
+		return AREA_WORDS;
+	if (op_is_request(op) && dice < 12)
+		return AREA_WORDS;
+	if (op_traits[op->kind].writes && leased && dice < 12)
+		return AREA_LEASE;
+	return dice < 70 ? AREA_TARGET0 : AREA_TARGET1;
+}
+
+static uint32_t len_in(const struct node *n, const struct op *op, uint32_t len)
+{
+	uint32_t words = MODEL_WORDS * sizeof(uint64_t);
+
+	if (op_is_atomic(op))
+		return sizeof(uint64_t);
+	return op->area == AREA_WORDS && len > words ? words : len;
+}
+
+static void plan_flags(struct sim *sim, struct op *op)
+{
+	op->signalled = prng_chance(&sim->world->rng, 60);
+	op->fence = prng_chance(&sim->world->rng, 15);
+	op->persistent = prng_chance(&sim->world->rng, 75);
+	op->strict = op->persistent &&
+		     !(op->area == AREA_TARGET1 &&
+		       (sim->sc.half_volatile[0] || sim->sc.half_volatile[1])) &&
+		     prng_chance(&sim->world->rng, 40);
+	op->solicited = op_is_message(op) && prng_chance(&sim->world->rng, 40);
+	op->is_inline = op_traits[op->kind].has_data && op->len <= sim->sc.inline_max &&
+			prng_chance(&sim->world->rng, 50);
+	op->imm = (uint32_t)prng_next(&sim->world->rng);
+	op->operand = prng_next(&sim->world->rng);
+	op->matches = prng_chance(&sim->world->rng, 60);
+	op->data = memory_pool() + prng_below(&sim->world->rng, POOL_LEN - OP_LEN_MAX);
+}
+
+/* Enough room for what comes back and for what waits for a receive. */
+static void note_needs(struct op *op, struct sizes *need)
+{
+	if (op_is_message(op) && op->kind != OP_WRITE_IMM) {
+		need->send_bytes += op->len;
+		need->send_max = op->len > need->send_max ? op->len : need->send_max;
+	}
+	need->invalidated |= op->kind == OP_SEND_INV;
+	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
+		op->sink = need->sink; /* in the area, for now */
+		need->sink += op->len + GAP;
+	}
 }
 
 static void plan_op(struct node *n, struct op *op, struct sizes *need)
 {
 	struct sim *sim = n->sim;
 	const struct scenario *sc = &sim->sc;
+	uint32_t len;
 
 	*op = (struct op){.kind = choose_kind(sim)};
-	op->area = prng_chance(&sim->rng, 70) ? AREA_TARGET0 : AREA_TARGET1;
-	op->len = choose_len(sim, op->kind == OP_SEND ? sc->send_max : sc->op_max);
-	op->signalled = prng_chance(&sim->rng, 60);
-	op->fence = prng_chance(&sim->rng, 15);
-	op->persistent = prng_chance(&sim->rng, 75);
-	if (op->kind == OP_SEND && sc->late_receives && need->send_bytes + op->len > LATE_SEND)
+	len = choose_len(sim, op_is_message(op) ? sc->send_max : sc->op_max);
+	if (op_is_message(op) && sc->late_receives && need->send_bytes + len > LATE_SEND)
 		op->kind = OP_WRITE;
-	op->is_inline = (op->kind == OP_SEND || op->kind == OP_WRITE) &&
-			op->len <= sc->inline_max && prng_chance(&sim->rng, 50);
-	plan_data(sim, op);
-	if (op->kind == OP_WRITE && !op->is_inline && sc->restless && prng_chance(&sim->rng, 40)) {
+	if (op->kind == OP_SEND_INV && need->invalidated)
+		op->kind = OP_SEND;
+	op->area = choose_area(n, op, !need->invalidated);
+	op->len = len_in(n, op, len);
+	plan_flags(sim, op);
+	if (op->kind == OP_WRITE && !op->is_inline && sc->restless &&
+	    prng_chance(&sim->world->rng, 40)) {
 		op->restless = true;
 		op->area = AREA_SCRATCH;
 	}
-	if (op->kind == OP_SEND) {
-		need->send_bytes += op->len;
-		need->send_max = op->len > need->send_max ? op->len : need->send_max;
-	}
-	if (op->kind == OP_READ) {
-		op->sink = need->sink; /* in the area, for now */
-		need->sink += op->len + GAP;
-	}
+	note_needs(op, need);
 }
 
 /* In a phase requests come before Sends: a Flush behind a Send that waits for a receive, which
@@ -89,13 +159,13 @@ static void plan_phases(struct node *n)
 	unsigned at = 0, phase = 0;
 
 	while (at < m->planned) {
-		unsigned end = at + (unsigned)prng_between(&n->sim->rng, 1, 12);
+		unsigned end = at + (unsigned)prng_between(&n->sim->world->rng, 1, 12);
 		unsigned kept = at, moved = 0;
 
 		end = end < m->planned ? end : m->planned;
 		for (unsigned i = at; i < end; i++) {
 			m->op[i].phase = phase;
-			if (m->op[i].kind == OP_SEND)
+			if (op_is_message(&m->op[i]))
 				sends[moved++] = m->op[i];
 			else
 				m->op[kept++] = m->op[i];
@@ -137,47 +207,19 @@ static void plan_node(struct node *n, struct sizes *need)
 
 /* --- memory ------------------------------------------------------------------------------- */
 
-static uint64_t slot_room(const struct node *n)
-{
-	return n->slot_len + NODE_PIECES * GAP;
-}
-
-static void plan_slots(struct node *n)
-{
-	struct sim *sim = n->sim;
-	uint64_t at = n->mem.area[AREA_RECV].off;
-
-	for (unsigned i = 0; i < NODE_SLOTS; i++, at += slot_room(n)) {
-		struct recv_slot *slot = &n->slot[i];
-		uint64_t off = at;
-		uint32_t left = n->slot_len;
-
-		slot->pieces = (unsigned)prng_between(&sim->rng, 1, sim->sc.recv_sge);
-		for (unsigned k = 0; k < slot->pieces; k++) {
-			bool last = k + 1 == slot->pieces;
-
-			slot->piece[k].off = off;
-			slot->piece[k].len =
-				last ? left : (uint32_t)prng_below(&sim->rng, left + 1);
-			left -= slot->piece[k].len;
-			off += slot->piece[k].len + GAP;
-		}
-	}
-}
-
-static void plan_memory(struct node *n, const struct sizes *own, const struct sizes *peer)
+static void plan_memory(struct node *n, const struct sizes *own)
 {
 	const struct scenario *sc = &n->sim->sc;
 	uint64_t len[AREA_COUNT] = {
 		[AREA_TARGET0] = sc->target_len, [AREA_TARGET1] = sc->op_max + 8,
-		[AREA_SINK] = own->sink,         [AREA_SCRATCH] = sc->op_max,
-		[AREA_SOURCE] = sc->op_max,
+		[AREA_LEASE] = sc->op_max,       [AREA_WORDS] = MODEL_WORDS * sizeof(uint64_t),
+		[AREA_SINK] = own->sink,         [AREA_RECV] = inbox_room(&n->own_box),
+		[AREA_SCRATCH] = sc->op_max,     [AREA_SOURCE] = sc->op_max,
 	};
 
-	n->slot_len = peer->send_max;
-	len[AREA_RECV] = NODE_SLOTS * slot_room(n);
-	memory_init(&n->mem, &n->sim->rng, len, n->mrs, &n->pd);
-	plan_slots(n);
+	memory_init(&n->mem, &n->sim->world->rng, len, n->host->mrs, &n->host->pd);
+	n->mem.area[AREA_TARGET1].is_volatile = sc->half_volatile[n->index];
+	inbox_plan(&n->own_box);
 }
 
 /* Where in the peer's target, now that it has a place. Words are mostly aligned. */
@@ -190,55 +232,124 @@ static void place_op(struct node *n, struct op *op)
 	op->sink += n->mem.area[AREA_SINK].off;
 	if (op->restless)
 		op->data = n->mem.cache + n->mem.area[AREA_SOURCE].off;
-	op->off = a->off + prng_below(&sim->rng, slack + 1);
-	if (op->len == 8 && !op->restless && slack >= 8 && prng_chance(&sim->rng, 80))
-		op->off = (a->off + 7 + prng_below(&sim->rng, slack - 7)) & ~7ull;
+	op->off = a->off + prng_below(&sim->world->rng, slack + 1);
+	if (op_is_atomic(op))
+		op->off = a->off + 8 * prng_below(&sim->world->rng, MODEL_WORDS);
+	else if (op->len == 8 && !op->restless && slack >= 8 && prng_chance(&sim->world->rng, 80))
+		op->off = (a->off + 7 + prng_below(&sim->world->rng, slack - 7)) & ~7ull;
+}
+
+/* A message that the peer has no room for, or one that invalidates what must stay. */
+static void forbid_message(struct node *n, struct op *op)
+{
+	struct sim *sim = n->sim;
+
+	if (op->kind == OP_SEND_INV && prng_chance(&sim->world->rng, 50))
+		op->area = AREA_RECV; /* not for the peer */
+	else
+		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(&sim->world->rng, 100);
+}
+
+/* Without rights, or (where that can be asked for) not aligned. */
+static void forbid_atomic(struct node *n, struct op *op)
+{
+	if (op->kind != OP_ATOMIC_WRITE && prng_chance(&n->sim->world->rng, 50)) {
+		op->off += 4;
+		return;
+	}
+	op->area = AREA_RECV;
+	op->off = (n->peer->mem.area[AREA_RECV].off + 7) & ~7ull;
+}
+
+/* One FPDU, or the peer would rightly place those before the one it refuses. */
+static void forbid_access(struct node *n, struct op *op)
+{
+	struct sim *sim = n->sim;
+	const struct area *a = &n->peer->mem.area[op->area];
+
+	op->len = op->len == 0 ? 1 : op->len > FORBIDDEN_MAX ? FORBIDDEN_MAX : op->len;
+	if (prng_chance(&sim->world->rng, 50)) {
+		op->area = AREA_RECV; /* no rights for a peer */
+		op->off = n->peer->mem.area[AREA_RECV].off;
+	} else {
+		op->off = a->off + a->len - op->len + 1 + prng_below(&sim->world->rng, op->len);
+	}
 }
 
 /* One operation that the peer must refuse. Zero bytes may go anywhere (RFC 5041 s5.1). */
 static void forbid(struct node *n)
 {
-	struct sim *sim = n->sim;
-	struct op *op = &n->model.op[sim->sc.fault_pos];
-	const struct area *a;
+	struct op *op = &n->model.op[n->sim->sc.fault_pos];
 
-	if (sim->sc.fault_pos >= n->model.planned)
+	if (n->sim->sc.fault_pos >= n->model.planned)
 		return;
 	op->forbidden = true;
 	op->restless = false;
 	op->is_inline = false;
-	if (op->kind == OP_SEND) {
-		op->len = n->peer->slot_len + 1 + (uint32_t)prng_below(&sim->rng, 100);
-		return;
-	}
-	/* One FPDU, or the peer would rightly place those before the one it refuses. */
-	op->len = op->len == 0 ? 1 : op->len > FORBIDDEN_MAX ? FORBIDDEN_MAX : op->len;
-	a = &n->peer->mem.area[op->area];
-	if (prng_chance(&sim->rng, 50))
-		op->area = AREA_RECV; /* no rights for a peer */
+	if (op_is_atomic(op))
+		forbid_atomic(n, op);
+	else if (op_is_message(op) && op->kind != OP_WRITE_IMM)
+		forbid_message(n, op);
 	else
-		op->off = a->off + a->len - op->len + 1 + prng_below(&sim->rng, op->len);
-	if (op->area == AREA_RECV)
-		op->off = n->peer->mem.area[AREA_RECV].off;
+		forbid_access(n, op);
 }
 
-void workload_plan(struct sim *sim)
+/* One flush insists on a medium where there is none. */
+static void insist(struct node *n)
 {
-	struct sizes need[2] = {{0}, {0}};
+	struct op *op = &n->model.op[n->sim->sc.fault_pos];
+	const struct area *a = &n->peer->mem.area[AREA_TARGET1];
 
-	for (int i = 0; i < 2; i++) {
-		model_init(&sim->node[i].model);
-		plan_node(&sim->node[i], &need[i]);
-	}
-	for (int i = 0; i < 2; i++)
-		plan_memory(&sim->node[i], &need[i], &need[1 - i]);
-	for (int i = 0; i < 2; i++) {
-		struct node *n = &sim->node[i];
+	if (n->sim->sc.fault_pos >= n->model.planned || !scenario_has_consent(&n->sim->sc))
+		return;
+	*op = (struct op){.kind = OP_FLUSH,
+			  .phase = op->phase,
+			  .area = AREA_TARGET1,
+			  .off = a->off,
+			  .len = (uint32_t)a->len,
+			  .signalled = op->signalled,
+			  .persistent = true,
+			  .strict = true};
+}
 
-		model_set_peer(&n->model, n->peer->mem.size);
-		for (unsigned k = 0; k < n->model.planned; k++)
-			place_op(n, &n->model.op[k]);
-	}
+static void place_ops(struct node *n)
+{
+	model_set_peer(&n->model, n->peer->mem.size);
+	model_set_words(&n->model, &n->peer->mem);
+	for (unsigned k = 0; k < n->model.planned; k++)
+		place_op(n, &n->model.op[k]);
+}
+
+static void plan_fault(struct sim *sim)
+{
+	struct node *n = &sim->node[sim->sc.fault_node];
+
 	if (sim->sc.fault == FAULT_ACCESS)
-		forbid(&sim->node[sim->sc.fault_node]);
+		forbid(n);
+	if (sim->sc.fault == FAULT_STRICT)
+		insist(n);
+}
+
+void workload_plan(struct world *w)
+{
+	struct sizes need[SIM_CONNS][2] = {{{0}}};
+
+	for (unsigned c = 0; c < w->conns; c++) {
+		for (int i = 0; i < 2; i++) {
+			struct node *n = &w->conn[c].node[i];
+			struct inbox *b = n->peer->box;
+
+			model_init(&n->model);
+			plan_node(n, &need[c][i]);
+			if (need[c][i].send_max > b->slot_len)
+				b->slot_len = need[c][i].send_max;
+		}
+	}
+	for (unsigned c = 0; c < w->conns; c++) {
+		for (int i = 0; i < 2; i++)
+			plan_memory(&w->conn[c].node[i], &need[c][i]);
+		for (int i = 0; i < 2; i++)
+			place_ops(&w->conn[c].node[i]);
+		plan_fault(&w->conn[c]);
+	}
 }

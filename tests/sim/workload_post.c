@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* workload_post.c -- from planned operations and buffers to work requests. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "lib/post.h"
 #include "workload.h"
 
-#define CHAIN 3
+#define CHAIN 5
 #define SGES  4
 
 struct post { /* work requests under construction */
-	struct ibv_send_wr wr[CHAIN];
+	struct softrnic_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][SGES];
 	uint8_t inline_bytes[CHAIN][512];
+	uint64_t word[MODEL_WORDS]; /* when all of them are executed */
 	unsigned count;
+	bool overfull; /* more than the queue promises to hold */
 };
 
 static uint64_t op_to(const struct node *n, const struct op *op)
@@ -24,17 +26,17 @@ static uint64_t op_to(const struct node *n, const struct op *op)
 static unsigned op_flags(const struct op *op)
 {
 	return (op->signalled ? IBV_SEND_SIGNALED : 0u) | (op->fence ? IBV_SEND_FENCE : 0u) |
-	       (op->is_inline ? IBV_SEND_INLINE : 0u);
+	       (op->is_inline ? IBV_SEND_INLINE : 0u) | (op->solicited ? IBV_SEND_SOLICITED : 0u);
 }
 
 /* Cut the data into segments anywhere, empty ones included. */
 static int cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
 		    uint32_t lkey)
 {
-	int n = (int)prng_between(&sim->rng, 1, sim->sc.send_sge);
+	int n = (int)prng_between(&sim->world->rng, 1, sim->sc.send_sge);
 
 	for (int i = 0; i < n; i++) {
-		uint32_t part = i + 1 == n ? len : (uint32_t)prng_below(&sim->rng, len + 1);
+		uint32_t part = i + 1 == n ? len : (uint32_t)prng_below(&sim->world->rng, len + 1);
 
 		sge[i] = (struct ibv_sge){.addr = addr, .length = part, .lkey = lkey};
 		addr += part;
@@ -43,7 +45,9 @@ static int cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_
 	return n;
 }
 
-static void add_source(struct node *n, struct post *p, struct ibv_send_wr *wr, const struct op *op)
+/* --- one operation ------------------------------------------------------------------------ */
+
+static void set_source(struct node *n, struct post *p, struct ibv_send_wr *wr, const struct op *op)
 {
 	uint64_t addr = (uintptr_t)op->data;
 	uint32_t lkey = n->mem.pool_stag;
@@ -60,39 +64,140 @@ static void add_source(struct node *n, struct post *p, struct ibv_send_wr *wr, c
 	wr->num_sge = cut_sges(n->sim, wr->sg_list, addr, op->len, lkey);
 }
 
-static void add_wr(struct node *n, struct post *p, const struct op *op, unsigned id)
+static void set_sink(struct node *n, struct ibv_send_wr *wr, const struct op *op)
 {
-	struct ibv_send_wr *wr = &p->wr[p->count];
+	wr->num_sge = 1;
+	wr->sg_list[0] = (struct ibv_sge){
+		.addr = memory_to(&n->mem, AREA_SINK, op->sink),
+		.length = op->len,
+		.lkey = n->mem.area[AREA_SINK].stag,
+	};
+}
 
-	*wr = (struct ibv_send_wr){
-		.wr_id = id, .sg_list = p->sge[p->count], .send_flags = op_flags(op)};
-	if (op->kind == OP_SEND) {
-		wr->opcode = IBV_WR_SEND;
-		add_source(n, p, wr, op);
-	} else {
-		wr->opcode = op->kind == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-		wr->wr.rdma.remote_addr = op_to(n, op);
-		wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
-		if (op->kind == OP_WRITE)
-			add_source(n, p, wr, op);
+static void set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *op)
+{
+	set_sink(n, wr, op);
+	wr->wr.atomic.remote_addr = op_to(n, op);
+	wr->wr.atomic.rkey = n->peer->mem.area[op->area].stag;
+	wr->wr.atomic.swap = op->operand;
+	wr->wr.atomic.compare_add = op->operand;
+	if (op->kind == OP_CMP_SWAP)
+		wr->wr.atomic.compare_add = op->matches ? op->original : ~op->original;
+}
+
+static uint32_t invalidated_stag(const struct node *n, const struct op *op)
+{
+	bool wrong = op->forbidden && op->area == AREA_RECV;
+
+	return n->peer->mem.area[wrong ? AREA_RECV : AREA_LEASE].stag;
+}
+
+static void set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *op)
+{
+	wr->wr.rdma.remote_addr = op_to(n, op);
+	wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
+}
+
+static void set_own(struct node *n, struct softrnic_wr *w, const struct op *op)
+{
+	set_remote(n, &w->wr, op);
+	w->op = op->kind == OP_FLUSH ? SOFTRNIC_OP_FLUSH : SOFTRNIC_OP_ATOMIC_WRITE;
+	w->len = op->len;
+	w->type = op->strict       ? SOFTRNIC_FLUSH_STRICT
+		  : op->persistent ? SOFTRNIC_FLUSH_PERSISTENT
+				   : SOFTRNIC_FLUSH_VISIBLE;
+	memcpy(w->bytes, &op->operand, sizeof(w->bytes));
+}
+
+static void set_verbs(struct node *n, struct post *p, struct ibv_send_wr *wr, const struct op *op)
+{
+	static const enum ibv_wr_opcode opcodes[OP_KINDS] = {
+		[OP_WRITE] = IBV_WR_RDMA_WRITE,
+		[OP_READ] = IBV_WR_RDMA_READ,
+		[OP_SEND] = IBV_WR_SEND,
+		[OP_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+		[OP_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+		[OP_SEND_INV] = IBV_WR_SEND_WITH_INV,
+		[OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		[OP_CMP_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	};
+
+	wr->opcode = opcodes[op->kind];
+	if (op->kind == OP_SEND_INV)
+		wr->invalidate_rkey = invalidated_stag(n, op);
+	else
+		wr->imm_data = htonl(op->imm);
+	if (op_is_atomic(op))
+		set_atomic(n, wr, op);
+	else
+		set_remote(n, wr, op);
+	if (op->kind == OP_READ)
+		set_sink(n, wr, op);
+	else if (op_traits[op->kind].has_data)
+		set_source(n, p, wr, op);
+}
+
+static void add_op(struct node *n, struct post *p, struct op *op, unsigned id)
+{
+	struct softrnic_wr *w = &p->wr[p->count];
+
+	*w = (struct softrnic_wr){
+		.wr = {.wr_id = id, .sg_list = p->sge[p->count], .send_flags = op_flags(op)}};
+	if (op_is_atomic(op)) {
+		uint64_t *now = model_word(&n->model, &n->peer->mem, op);
+
+		model_execute(op, &p->word[now - n->model.word]);
 	}
-	if (op->kind == OP_READ) {
-		wr->num_sge = 1;
-		p->sge[p->count][0] = (struct ibv_sge){
-			.addr = memory_to(&n->mem, AREA_SINK, op->sink),
-			.length = op->len,
-			.lkey = n->mem.area[AREA_SINK].stag,
-		};
-	}
-	if (p->count > 0)
-		p->wr[p->count - 1].next = wr;
+	if (op->kind == OP_FLUSH || op->kind == OP_ATOMIC_WRITE)
+		set_own(n, w, op);
+	else
+		set_verbs(n, p, &w->wr, op);
 	p->count++;
 }
 
+/* --- asking for what the peer did not agree to -------------------------------------------- */
+
+static bool is_possible(const struct node *n, const struct op *op)
+{
+	uint32_t caps = op_traits[op->kind].caps;
+
+	return qp_state(n->qp) != IBV_QPS_RTS || (qp_caps(n->qp) & caps) == caps;
+}
+
+/* It must be refused at once. What was planned for a peer that agreed (before it was dialled again)
+ * becomes something plainer. */
+static void make_do(struct node *n, struct op *op)
+{
+	struct post p = {.count = 0};
+	int posted;
+
+	add_op(n, &p, op, n->model.posted);
+	if (qp_post_list(n->qp, p.wr, 1, &posted) != EINVAL || posted != 0)
+		sim_violate(n->sim, "node %d: an operation of kind %d, not agreed to, was posted",
+			    n->index, (int)op->kind);
+	if (op->kind == OP_SEND_IMM) {
+		op->kind = OP_SEND;
+		return;
+	}
+	if (op_is_request(op)) {
+		op->area = AREA_TARGET0;
+		op->off = n->peer->mem.area[AREA_TARGET0].off;
+		op->len = 0;
+	}
+	op->kind = OP_WRITE;
+	op->solicited = false;
+	op->forbidden = op->forbidden && op->len > 0;
+}
+
+/* --- posting ------------------------------------------------------------------------------ */
+
 /* Only a queue pair that was told to stop may refuse; or one that a flipped bit told it has no ORD.
  */
-static void check_refusal(struct node *n, int err)
+static void check_refusal(struct node *n, const struct post *p, int err)
 {
+	n->refused_lists++;
+	if (p->overfull && err == ENOMEM)
+		return;
 	if (qp_state(n->qp) == IBV_QPS_RTS && scenario_is_trusted(&n->sim->sc))
 		sim_violate(n->sim, "node %d: posting operation %u of %u (%u complete): error %d",
 			    n->index, n->model.posted, n->model.planned, n->model.completed, err);
@@ -107,63 +212,83 @@ static void accepted(struct node *n, unsigned count)
 		struct op *op = &m->op[m->posted++];
 
 		op->reads_flush = !told;
+		if (op_is_atomic(op)) {
+			op->data = op->after;
+			memcpy(model_word(m, &n->peer->mem, op), op->after, sizeof(op->after));
+		}
 		if (op->forbidden)
 			n->sim->fault_hit = true;
 	}
 }
 
-static bool post_chain(struct node *n, struct post *p)
+static bool are_verbs(const struct post *p)
 {
-	struct ibv_send_wr *bad = NULL;
+	for (unsigned i = 0; i < p->count; i++) {
+		if (p->wr[i].op != SOFTRNIC_OP_VERBS)
+			return false;
+	}
+	return true;
+}
+
+/* The verbs' call takes what fits, ours takes all or nothing. */
+static int post_chain(struct node *n, struct post *p, unsigned *count)
+{
+	struct ibv_send_wr wr[CHAIN], *bad = NULL;
+	int err;
+
+	for (unsigned i = 0; i < p->count; i++) {
+		wr[i] = p->wr[i].wr;
+		wr[i].next = i + 1 < p->count ? &wr[i + 1] : NULL;
+	}
+	err = qp_post_send(n->qp, wr, &bad);
+	*count = err ? (unsigned)(bad - wr) : p->count;
+	return err;
+}
+
+static int post_list(struct node *n, struct post *p, unsigned *count)
+{
+	int posted = -1, err = qp_post_list(n->qp, p->wr, (int)p->count, &posted);
+
+	if (posted != (err ? 0 : (int)p->count))
+		sim_violate(n->sim, "node %d: %d of a list of %u were posted, error %d", n->index,
+			    posted, p->count, err);
+	*count = (unsigned)posted;
+	n->lists += p->count > 1;
+	return err;
+}
+
+static void post_all(struct node *n, struct post *p)
+{
+	unsigned count;
 	int err;
 
 	if (p->count == 0)
-		return true;
-	err = qp_post_send(n->qp, p->wr, &bad);
-	memset(p->inline_bytes, 0xaa, sizeof(p->inline_bytes));
-	accepted(n, err ? (unsigned)(bad - p->wr) : p->count);
-	if (err)
-		check_refusal(n, err);
-	p->count = 0;
-	return err == 0;
-}
-
-static bool post_flush(struct node *n)
-{
-	struct model *m = &n->model;
-	struct op *op = &m->op[m->posted];
-	int err;
-
-	if (!(qp_caps(n->qp) & SOFTRNIC_CAP_FLUSH) && !qp_is_failed(n->qp)) {
-		/* The peer did not agree after all (it was dialled again); do without. */
-		if (qp_flush(n->qp, m->posted, op_flags(op), 1, 0, 0,
-			     SOFTRNIC_FLUSH_PERSISTENT) == 0)
-			sim_violate(n->sim, "node %d: a flush without consent", n->index);
-		*op = (struct op){.kind = OP_WRITE,
-				  .phase = op->phase,
-				  .area = op->area,
-				  .off = op->off,
-				  .data = op->data,
-				  .signalled = op->signalled};
-		return true;
-	}
-	err = qp_flush(n->qp, m->posted, op_flags(op), n->peer->mem.area[op->area].stag,
-		       op_to(n, op), op->len,
-		       op->persistent ? SOFTRNIC_FLUSH_PERSISTENT : SOFTRNIC_FLUSH_VISIBLE);
-	if (err)
-		check_refusal(n, err);
+		return;
+	if (are_verbs(p) && prng_chance(&n->sim->world->rng, 50))
+		err = post_chain(n, p, &count);
 	else
-		accepted(n, 1);
-	return err == 0;
+		err = post_list(n, p, &count);
+	memset(p->inline_bytes, 0xaa, sizeof(p->inline_bytes));
+	accepted(n, count);
+	if (err)
+		check_refusal(n, p, err);
 }
 
 /* The operations of one phase go out when all of the phases before are complete. */
-static bool may_post(struct node *n, unsigned id)
+static bool may_post(struct node *n, struct post *p)
 {
 	struct model *m = &n->model;
+	unsigned id = m->posted + p->count;
 
-	if (id == m->planned || id - m->completed >= n->sim->sc.send_depth[n->index])
+	if (id == m->planned)
 		return false;
+	if (id - m->completed >= n->sim->sc.send_depth[n->index]) {
+		if (!p->overfull && p->count == 0)
+			return false;
+		if (!p->overfull && !prng_chance(&n->sim->world->rng, 10))
+			return false;
+		p->overfull = true;
+	}
 	if (m->op[id].phase > n->phase && m->completed == id)
 		n->phase = m->op[id].phase;
 	return m->op[id].phase <= n->phase;
@@ -172,18 +297,18 @@ static bool may_post(struct node *n, unsigned id)
 void workload_post_ops(struct node *n)
 {
 	struct model *m = &n->model;
-	unsigned chain = (unsigned)prng_between(&n->sim->rng, 1, CHAIN);
+	unsigned chain = (unsigned)prng_between(&n->sim->world->rng, 1, CHAIN);
 	struct post p = {.count = 0};
 
-	while (p.count < chain && may_post(n, m->posted + p.count)) {
-		const struct op *op = &m->op[m->posted + p.count];
+	memcpy(p.word, m->word, sizeof(p.word));
+	while (p.count < chain && may_post(n, &p)) {
+		struct op *op = &m->op[m->posted + p.count];
 
-		if (op->kind == OP_FLUSH)
-			break;
-		add_wr(n, &p, op, m->posted + p.count);
+		if (!is_possible(n, op))
+			make_do(n, op);
+		add_op(n, &p, op, m->posted + p.count);
 	}
-	if (post_chain(n, &p) && may_post(n, m->posted) && m->op[m->posted].kind == OP_FLUSH)
-		post_flush(n);
+	post_all(n, &p);
 }
 
 /* --- receives ----------------------------------------------------------------------------- */
@@ -195,46 +320,21 @@ static unsigned recvs_wanted(const struct node *n)
 	unsigned wanted = 0;
 
 	if (!n->sim->sc.late_receives)
-		return n->recv_completed + NODE_SLOTS;
+		return n->box->completed + INBOX_SLOTS;
 	for (unsigned i = 0; i < m->planned; i++)
-		wanted += m->op[i].kind == OP_SEND &&
+		wanted += op_is_message(&m->op[i]) &&
 			  (m->op[i].phase < n->phase || n->model.completed == n->model.planned);
 	return wanted;
 }
 
-static int post_recv(struct node *n, unsigned index)
-{
-	const struct recv_slot *slot = &n->slot[index];
-	struct ibv_sge sge[NODE_PIECES];
-	struct ibv_recv_wr wr = {.wr_id = RECV_ID + index, .sg_list = sge}, *bad = NULL;
-
-	for (unsigned i = 0; i < slot->pieces; i++)
-		sge[i] = (struct ibv_sge){
-			.addr = memory_to(&n->mem, AREA_RECV, slot->piece[i].off),
-			.length = slot->piece[i].len,
-			.lkey = n->mem.area[AREA_RECV].stag,
-		};
-	wr.num_sge = (int)slot->pieces;
-	return n->sim->sc.use_srq[n->index] ? srq_post(&n->srq, &wr, &bad)
-					    : qp_post_recv(n->qp, &wr, &bad);
-}
-
 void workload_post_recvs(struct node *n)
 {
-	unsigned most = (unsigned)prng_between(&n->sim->rng, 1, 4);
+	unsigned most = (unsigned)prng_between(&n->sim->world->rng, 1, 4);
+	struct inbox *b = n->box;
 
-	while (most-- > 0 && n->recv_posted < recvs_wanted(n) &&
-	       n->recv_posted - n->recv_completed < NODE_SLOTS) {
-		int err = post_recv(n, n->recv_posted % NODE_SLOTS);
-
-		if (err) {
-			/* With an SRQ a receive that was taken makes room before it completes. */
-			if (n->recv_posted - n->recv_completed < n->sim->sc.recv_depth[n->index] &&
-			    qp_state(n->qp) == IBV_QPS_RTS)
-				sim_violate(n->sim, "node %d: posting a receive: error %d",
-					    n->index, err);
+	while (most-- > 0 && b->posted < recvs_wanted(n) &&
+	       b->posted - b->completed < INBOX_SLOTS) {
+		if (!inbox_post(b, n))
 			return;
-		}
-		n->recv_posted++;
 	}
 }

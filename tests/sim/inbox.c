@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "inbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "workload.h"
+
+#define GAP 8 /* between two pieces */
+
+void inbox_init(struct inbox *b, struct node *home)
+{
+	const struct scenario *sc = &home->sim->sc;
+
+	*b = (struct inbox){
+		.home = home,
+		.depth = sc->recv_depth[home->index],
+		.has_srq = sc->use_srq[home->index],
+	};
+	if (b->has_srq && srq_init(&b->srq, b->depth, INBOX_PIECES))
+		abort();
+}
+
+void inbox_fini(struct inbox *b)
+{
+	if (b->has_srq)
+		srq_fini(&b->srq);
+	b->has_srq = false;
+}
+
+/* --- buffers ------------------------------------------------------------------------------ */
+
+static uint64_t slot_room(const struct inbox *b)
+{
+	return b->slot_len + INBOX_PIECES * GAP;
+}
+
+uint64_t inbox_room(const struct inbox *b)
+{
+	return INBOX_SLOTS * slot_room(b);
+}
+
+static void plan_slot(struct inbox *b, struct inbox_slot *slot, uint64_t off)
+{
+	struct sim *sim = b->home->sim;
+	uint32_t left = b->slot_len;
+
+	slot->pieces = (unsigned)prng_between(&sim->world->rng, 1, sim->sc.recv_sge);
+	for (unsigned k = 0; k < slot->pieces; k++) {
+		bool last = k + 1 == slot->pieces;
+
+		slot->piece[k].off = off;
+		slot->piece[k].len = last ? left : (uint32_t)prng_below(&sim->world->rng, left + 1);
+		left -= slot->piece[k].len;
+		off += slot->piece[k].len + GAP;
+	}
+}
+
+void inbox_plan(struct inbox *b)
+{
+	uint64_t at = b->home->mem.area[AREA_RECV].off;
+
+	for (unsigned i = 0; i < INBOX_SLOTS; i++, at += slot_room(b))
+		plan_slot(b, &b->slot[i], at);
+}
+
+/* The buffer looks like new, so that a later write to it is noticed. */
+static void renew(struct inbox *b, struct inbox_slot *slot)
+{
+	struct memory *m = &b->home->mem;
+
+	slot->busy = false;
+	for (unsigned i = 0; i < slot->pieces && !m->area[AREA_RECV].gone; i++)
+		memcpy(m->cache + slot->piece[i].off, m->initial + slot->piece[i].off,
+		       slot->piece[i].len);
+}
+
+/* --- posting ------------------------------------------------------------------------------ */
+
+/* Without a SRQ the buffers are used in a ring; with one they come back in any order. */
+static struct inbox_slot *next_slot(struct inbox *b)
+{
+	struct inbox_slot *slot = &b->slot[b->posted % INBOX_SLOTS];
+
+	for (unsigned i = 0; b->shared && slot->busy && i < INBOX_SLOTS; i++)
+		slot = &b->slot[i];
+	return slot->busy ? NULL : slot;
+}
+
+bool inbox_post(struct inbox *b, struct node *n)
+{
+	struct memory *m = &b->home->mem;
+	struct inbox_slot *slot = next_slot(b);
+	struct ibv_sge sge[INBOX_PIECES];
+	struct ibv_recv_wr wr = {.sg_list = sge}, *bad = NULL;
+	int err;
+
+	if (!slot)
+		return false;
+	for (unsigned i = 0; i < slot->pieces; i++)
+		sge[i] = (struct ibv_sge){
+			.addr = memory_to(m, AREA_RECV, slot->piece[i].off),
+			.length = slot->piece[i].len,
+			.lkey = m->area[AREA_RECV].stag,
+		};
+	wr.wr_id = RECV_ID + (unsigned)(slot - b->slot);
+	wr.num_sge = (int)slot->pieces;
+	slot->busy = true;
+	err = b->has_srq ? srq_post(&b->srq, &wr, &bad) : qp_post_recv(n->qp, &wr, &bad);
+	if (!err) {
+		b->posted++;
+		return true;
+	}
+	slot->busy = false;
+	/* With an SRQ a receive that was taken makes room before it completes. */
+	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
+		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);
+	return false;
+}
+
+/* --- coming back -------------------------------------------------------------------------- */
+
+static void check_message(struct inbox *b, struct node *n, const struct inbox_slot *slot,
+			  const struct ibv_wc *wc)
+{
+	static uint8_t whole[OP_LEN_MAX];
+	const struct memory *m = &b->home->mem;
+	bool known = !m->area[AREA_RECV].gone;
+	const char *bad;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < slot->pieces; i++) {
+		memcpy(whole + at, m->cache + slot->piece[i].off, slot->piece[i].len);
+		at += slot->piece[i].len;
+	}
+	if (known && scenario_is_trusted(&n->sim->sc) && wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		for (unsigned i = 0; i < slot->pieces; i++)
+			if (memcmp(m->cache + slot->piece[i].off, m->initial + slot->piece[i].off,
+				   slot->piece[i].len) != 0)
+				sim_violate(n->sim, "node %d: an Immediate wrote to its receive",
+					    n->index);
+	known &= scenario_is_trusted(&n->sim->sc);
+	bad = model_on_received(&n->peer->model, wc, known ? whole : NULL, &n->mem);
+	if (!bad)
+		workload_on_message(n, wc);
+	else if (scenario_is_trusted(&n->sim->sc))
+		sim_violate(n->sim, "node %d: %s", n->index, bad);
+}
+
+void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc)
+{
+	unsigned index = (unsigned)(wc->wr_id - RECV_ID);
+
+	if (index >= INBOX_SLOTS || !b->slot[index].busy ||
+	    (!b->shared && index != b->completed % INBOX_SLOTS)) {
+		sim_violate(n->sim, "node %d: receive %u completed, and it was not its turn",
+			    n->index, index);
+		return;
+	}
+	b->completed++;
+	n->recv_completed++;
+	if (wc->status == IBV_WC_SUCCESS && n->recv_failed)
+		sim_violate(n->sim, "node %d: a receive succeeded after an error", n->index);
+	n->recv_failed |= wc->status != IBV_WC_SUCCESS;
+	if (wc->status == IBV_WC_SUCCESS)
+		check_message(b, n, &b->slot[index], wc);
+	renew(b, &b->slot[index]);
+}
+
+void inbox_check(const struct inbox *b)
+{
+	unsigned left = b->has_srq ? b->srq.rq.count : 0;
+	unsigned missing = b->posted - b->completed - left;
+
+	if (missing > b->lost)
+		sim_violate(b->home->sim, "node %d: %u receives never completed", b->home->index,
+			    missing);
+}
+
+void inbox_allow(const struct inbox *b, uint8_t *want)
+{
+	for (unsigned i = 0; i < INBOX_SLOTS; i++) {
+		const struct inbox_slot *slot = &b->slot[i];
+
+		for (unsigned k = 0; slot->busy && k < slot->pieces; k++)
+			memcpy(want + slot->piece[k].off, b->home->mem.cache + slot->piece[k].off,
+			       slot->piece[k].len);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inbox.h -- the user's receives: buffers of one end, or of all ends of a host that share a SRQ.
+ * They are posted in turn, and each must come back once.
+ */
+#ifndef SIM_INBOX_H
+#define SIM_INBOX_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "softrnic/rnic/srq.h"
+
+#define INBOX_SLOTS  16         /* receives that may be posted at a time */
+#define INBOX_PIECES 4          /* of one receive */
+#define RECV_ID      (1u << 20) /* wr_id of the first buffer; operations have smaller ones */
+
+struct node;
+
+struct inbox_slot {
+	unsigned pieces;
+	struct {
+		uint64_t off; /* in the arena of `home` */
+		uint32_t len;
+	} piece[INBOX_PIECES];
+	bool busy; /* posted, and not complete */
+};
+
+struct inbox {
+	struct node *home; /* in whose memory the buffers lie */
+	struct inbox_slot slot[INBOX_SLOTS];
+	uint32_t slot_len, depth;
+	unsigned posted, completed;
+	unsigned lost; /* taken by a queue pair that was destroyed, at most */
+	bool has_srq, shared;
+	struct srq srq;
+};
+
+void inbox_init(struct inbox *b, struct node *home);
+void inbox_fini(struct inbox *b);
+/* Lay out the buffers in the area for receives, which has room for inbox_room(). */
+void inbox_plan(struct inbox *b);
+uint64_t inbox_room(const struct inbox *b);
+/* One more receive, if there is a free buffer. */
+bool inbox_post(struct inbox *b, struct node *n);
+/* A completion of a receive at node n. */
+void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
+/* At the end: every receive came back or is still in the SRQ. */
+void inbox_check(const struct inbox *b);
+/* `want`, an arena's expected bytes, takes over what buffers hold that are still posted. */
+void inbox_allow(const struct inbox *b, uint8_t *want);
+
+#endif

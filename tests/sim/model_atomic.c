@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model_atomic.c -- what atomics leave, return, and say about what comes before them. */
+#include <string.h>
+
+#include "model_impl.h"
+
+uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op)
+{
+	const struct area *a = &peer->area[AREA_WORDS];
+
+	/* One that is forbidden may name anything. */
+	if (op->area != AREA_WORDS || op->off >= a->off + a->len)
+		return &m->word[0];
+	return &m->word[(op->off - a->off) / sizeof(uint64_t)];
+}
+
+void model_set_words(struct model *m, const struct memory *peer)
+{
+	memcpy(m->word, peer->initial + peer->area[AREA_WORDS].off, sizeof(m->word));
+}
+
+void model_execute(struct op *op, uint64_t *word)
+{
+	op->original = *word;
+	if (op->kind == OP_FETCH_ADD)
+		*word += op->operand;
+	else if (op->kind == OP_ATOMIC_WRITE || op->matches)
+		*word = op->operand;
+	memcpy(op->after, word, sizeof(op->after));
+}
+
+/* The last atomic that changed a word which still shows it; MODEL_OPS: none. */
+static unsigned last_visible(const struct model *m, const struct memory *peer)
+{
+	unsigned last = MODEL_OPS;
+
+	for (unsigned id = m->executed; id < m->posted; id++) {
+		const struct op *op = &m->op[id];
+
+		if (op_is_atomic(op) && model_writes(op) &&
+		    memcmp(op->after, &op->original, sizeof(op->after)) != 0 &&
+		    memcmp(op->after, peer->cache + op->off, sizeof(op->after)) == 0)
+			last = id;
+	}
+	return last;
+}
+
+const char *model_on_observed(struct model *m, const struct memory *peer)
+{
+	unsigned last = peer->area[AREA_WORDS].gone ? MODEL_OPS : last_visible(m, peer);
+	const char *bad = NULL;
+
+	if (last == MODEL_OPS)
+		return NULL;
+	for (unsigned id = m->executed; id < last && !bad; id++) {
+		const struct op *op = &m->op[id];
+
+		if (op->kind == OP_FLUSH && op->persistent && !op->forbidden)
+			bad = model_on_durable(m, id, op->off, op->len, peer,
+					       &peer->area[op->area]);
+	}
+	m->applied = last > m->applied ? last : m->applied;
+	m->executed = last + 1;
+	m->observed++;
+	return bad;
+}

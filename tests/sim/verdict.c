@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict.c -- when everything is over: is everything as it must be? */
+#include "sim.h"
+#include "workload.h"
+
+static void check_queues(struct sim *sim, struct node *n)
+{
+	const char *bad = model_check_complete(&n->model);
+	bool whole = n->left && sim->sc.fault == FAULT_LEAVE && n->index == sim->sc.fault_node &&
+		     !n->peer->left;
+
+	if (n->killed || n->destroyed)
+		return;
+	if (n->established && !n->disconnected)
+		sim_violate(sim, "node %d: no disconnect event", n->index);
+	if (n->overrun)
+		return;
+	if (bad)
+		sim_violate(sim, "node %d: %s", n->index, bad);
+	if (sim_is_clean(sim) && n->model.completed != n->model.planned)
+		sim_violate(sim, "node %d: %u of %u operations complete", n->index,
+			    n->model.completed, n->model.planned);
+	if (whole && n->model.failed && n->model.first_failed < n->left_posted)
+		sim_violate(sim, "node %d: an operation posted before the disconnect failed",
+			    n->index);
+	if (sim_is_clean(sim) && !n->model.failed)
+		n->model.applied = n->model.executed = n->model.posted;
+}
+
+/* What an end that was killed or overrun got is not known. */
+static void check_inbox(struct node *n)
+{
+	const struct world *w = n->sim->world;
+	bool known = n->own_box.has_srq || n->established;
+
+	for (unsigned i = 0; i < w->conns; i++) {
+		const struct node *user = &w->conn[i].node[n->index];
+
+		known &= user->box != &n->own_box || !(user->killed || user->overrun);
+	}
+	if (known)
+		inbox_check(&n->own_box);
+}
+
+static void check_contents(struct sim *sim, struct node *n)
+{
+	const struct scenario *sc = &sim->sc;
+	bool words = scenario_has_crc(sc) && sc->fault != FAULT_VANISH;
+	const char *bad = model_check_cache(&n->peer->model, &n->mem, words);
+
+	if (!bad)
+		bad = model_check_medium(&n->peer->model, &n->mem);
+	if (!bad && sc->fault != FAULT_VANISH)
+		bad = model_on_observed(&n->peer->model, &n->mem);
+	if (bad)
+		sim_violate(sim, "node %d: %s", n->index, bad);
+	workload_check_areas(n);
+}
+
+void sim_verdict(struct sim *sim)
+{
+	for (int i = 0; i < 2 && !sim->world->dark; i++)
+		check_queues(sim, &sim->node[i]);
+	for (int i = 0; i < 2 && !sim->world->dark; i++)
+		check_inbox(&sim->node[i]);
+	for (int i = 0; i < 2; i++) {
+		struct node *n = &sim->node[i];
+		int64_t damage = memory_find_damage(&n->mem);
+
+		if (damage >= 0)
+			sim_violate(sim,
+				    "node %d: the byte at offset %lld is nobody's, and changed", i,
+				    (long long)damage);
+		if (scenario_is_trusted(&sim->sc))
+			check_contents(sim, n);
+	}
+}

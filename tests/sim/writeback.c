@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a
+ * cache line of DAX), in any order, at any moment between the beginning of a write-back and its
+ * end; so a power cut finds some of them there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define CUTS_IN_COPY 6
+
+/* What a power cut leaves is what lies on the medium, and whatever the peer was told until now. */
+void node_check_power(struct node *n)
+{
+	const struct scenario *sc = &n->sim->sc;
+	const char *bad = NULL;
+
+	if (!scenario_is_trusted(sc) || sc->fault == FAULT_VANISH)
+		return;
+	n->sim->world->cuts++;
+	bad = model_on_observed(&n->peer->model, &n->mem);
+	if (!bad)
+		bad = model_check_medium(&n->peer->model, &n->mem);
+	if (bad)
+		sim_violate(n->sim, "node %d, without power: %s", n->index, bad);
+}
+
+static void check_boundary(struct node *n)
+{
+	if (n->sim->world->cut_often || prng_chance(&n->sim->world->rng, 1))
+		node_check_power(n);
+}
+
+/* --- pieces ------------------------------------------------------------------------------- */
+
+static uint64_t piece_len(const struct node *n)
+{
+	return n->sim->sc.dax[n->index] ? 64 : 512;
+}
+
+static uint64_t job_off(const struct node *n)
+{
+	return (uint64_t)((uint8_t *)n->job.wb.addr - n->mem.cache);
+}
+
+static bool is_first_half(const struct node *n, uint64_t piece)
+{
+	struct prng r = {.state = n->job.salt + piece};
+
+	return prng_next(&r) & 1;
+}
+
+/* The pieces of one half; now and then somebody looks at what there is. */
+static void copy_half(struct node *n, bool first)
+{
+	uint64_t off = job_off(n), end = off + n->job.wb.len, unit = piece_len(n);
+	const uint8_t *from = n->job.snapshot ? n->job.bytes - off : n->mem.cache;
+	uint64_t looked = 0;
+
+	for (uint64_t piece = off / unit; piece * unit < end; piece++) {
+		uint64_t lo = piece * unit > off ? piece * unit : off;
+		uint64_t hi = (piece + 1) * unit < end ? (piece + 1) * unit : end;
+
+		if (is_first_half(n, piece) != first)
+			continue;
+		memcpy(n->mem.medium + lo, from + lo, hi - lo);
+		if (looked++ < CUTS_IN_COPY)
+			check_boundary(n);
+	}
+}
+
+static bool is_sane(struct node *n)
+{
+	uint64_t off = job_off(n);
+	const struct area *a = memory_area_at(&n->mem, off);
+
+	if (a && n->job.wb.len <= a->off + a->len - off)
+		return true;
+	sim_violate(n->sim, "node %d: write-back of %llu bytes at offset %llu: outside", n->index,
+		    (unsigned long long)n->job.wb.len, (unsigned long long)off);
+	return false;
+}
+
+static bool is_volatile(struct node *n)
+{
+	const struct area *a = memory_area_at(&n->mem, job_off(n));
+
+	return a && a->is_volatile;
+}
+
+/* --- the job ------------------------------------------------------------------------------ */
+
+static void keep_bytes(struct node_writeback *job)
+{
+	if (job->wb.len > job->room) {
+		job->room = job->wb.len;
+		job->bytes = realloc(job->bytes, job->room);
+		if (!job->bytes)
+			abort();
+	}
+	memcpy(job->bytes, job->wb.addr, job->wb.len);
+}
+
+bool node_begin_writeback(struct node *n)
+{
+	struct sim *sim = n->sim;
+	struct node_writeback *job = &n->job;
+	uint64_t now = sim->world->now, delay;
+
+	if (!n->qp || job->running || job->late)
+		return false;
+	if (prng_chance(&sim->world->rng, 5)) /* everybody is busy: soon */
+		return true;
+	if (!qp_next_writeback(n->qp, &job->wb))
+		return false;
+	job->running = true;
+	job->late = sim->sc.mode == SIM_EARLY_ACK;
+	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
+	job->salt = prng_next(&sim->world->rng);
+	if (!is_sane(n))
+		return false;
+	keep_bytes(job);
+	check_boundary(n);
+	delay = prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
+	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);
+	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
+	return true;
+}
+
+static bool makes_any(const struct node *n)
+{
+	return n->sim->sc.mode != SIM_NO_WRITEBACK && !n->killed;
+}
+
+void node_on_copy(struct node *n)
+{
+	if (!makes_any(n) || is_volatile(n))
+		return;
+	copy_half(n, true);
+	if (!n->job.late)
+		return;
+	copy_half(n, false);
+	n->job.late = false;
+	node_pump(n);
+}
+
+static int outcome(struct node *n)
+{
+	struct sim *sim = n->sim;
+	bool fails = sim->sc.fault == FAULT_WRITEBACK && sim->sc.fault_node == n->index &&
+		     n->job.count++ >= sim->sc.fault_pos;
+
+	if (fails)
+		sim->fault_hit = true;
+	if (fails)
+		return -EIO;
+	if (!is_volatile(n) || !n->job.wb.strict)
+		return 0;
+	sim->fault_hit = true;
+	return -ENOTSUP;
+}
+
+void node_on_writeback(struct node *n)
+{
+	int status;
+
+	if (n->killed)
+		return;
+	status = outcome(n);
+	if (status == 0 && makes_any(n) && !n->job.late && !is_volatile(n))
+		copy_half(n, false);
+	check_boundary(n);
+	n->job.running = false;
+	qp_on_writeback(n->qp, status);
+	check_boundary(n);
+	cm_stream_poke(n->stream, n->sim->world->now);
+	node_pump(n);
+	check_boundary(n);
+}
+
+void node_evict(struct node *n)
+{
+	struct prng *rng = &n->sim->world->rng;
+	const struct area *a = &n->mem.area[prng_below(rng, AREA_WORDS + 1)];
+	uint64_t unit = piece_len(n), at, lo, hi;
+
+	if (a->gone || a->is_volatile)
+		return;
+	at = a->off + prng_below(rng, a->len);
+	lo = at / unit * unit > a->off ? at / unit * unit : a->off;
+	hi = (at / unit + 1) * unit < a->off + a->len ? (at / unit + 1) * unit : a->off + a->len;
+	memcpy(n->mem.medium + lo, n->mem.cache + lo, hi - lo);
+	n->evictions++;
+	check_boundary(n);
+}
