@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_qp_terminates.c -- the Terminates that no rule of DDP or RDMAP is behind: FPDUs that are
+ * none, and memory that is not to be had. doc/security.md has all of them.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+
+#define LEN 4096
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+static bool exhausted;
+
+void *__wrap_malloc(size_t size)
+{
+	return exhausted ? NULL : __real_malloc(size);
+}
+
+static void expect_told(struct bench *t, unsigned error)
+{
+	expect_terminated(t->b, true, error);
+	pair_run(&t->p);
+	expect_terminated(t->a, false, error);
+	bench_close(t);
+}
+
+/* A ULPDU of no use: shorter than the header that its first bit announces. */
+static void an_fpdu_shorter_than_its_header_is_refused(void **state)
+{
+	uint8_t fpdu[64];
+
+	for (uint8_t len = 0; len < DDP_UNTAGGED_HDR; len++) {
+		struct pair_options o = pair_defaults();
+		struct bench t;
+
+		bench_open(&t, &o, LEN);
+		memset(fpdu, 0, sizeof(fpdu));
+		fpdu[1] = len;
+		fpdu[2] = len < DDP_TAGGED_HDR ? 0xc1 : 0x41;
+		end_inject(t.b, fpdu, mpa_fpdu_len(len));
+		expect_told(&t, TERM_MPA_MARKER);
+	}
+}
+
+static void more_early_bytes_than_a_buffer_holds_are_refused(void **state)
+{
+	static const uint8_t bytes[QP_RXBUF + 1];
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	qp_rx_push(t.b->qp, bytes, sizeof(bytes));
+	expect_told(&t, TERM_MPA_LOCAL_CATASTROPHIC);
+}
+
+static void without_memory_early_bytes_are_refused(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	exhausted = true;
+	qp_rx_push(t.b->qp, "x", 1);
+	exhausted = false;
+	expect_told(&t, TERM_MPA_LOCAL_CATASTROPHIC);
+}
+
+/* There is no receive for it, and no place to keep it until there is one. */
+static void without_memory_a_message_cannot_be_parked(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 64), 0);
+	end_send_all(t.a);
+	exhausted = true;
+	end_take(t.b, SIZE_MAX);
+	exhausted = false;
+	expect_told(&t, TERM_DDP_LOCAL_CATASTROPHIC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_fpdu_shorter_than_its_header_is_refused),
+		cmocka_unit_test(more_early_bytes_than_a_buffer_holds_are_refused),
+		cmocka_unit_test(without_memory_early_bytes_are_refused),
+		cmocka_unit_test(without_memory_a_message_cannot_be_parked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
