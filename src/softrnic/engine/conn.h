@@ -70,7 +70,8 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct mr *job_mr;
+	struct persist_digest job_digest;
+	struct softrnic_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_busy;
 	atomic_int job_status;
 
@@ -102,6 +103,8 @@ void conn_poll(struct conn *c);
 void conn_resume(struct conn *c);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
+/* With the lock: let no more be written back, or read, than is under way; region NULL: of any. */
+void conn_cancel_writeback(struct conn *c, const struct persist_region *region);
 
 /* With the lock. */
 int conn_dial(struct conn *c,

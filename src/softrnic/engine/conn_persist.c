@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_persist.c -- write-backs that the queue pair asks for, done by the pool. */
+/* conn_persist.c -- write-backs and digests that the queue pair asks for, done by the pool. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,15 +17,62 @@ static void conn_job_done(struct persist_job *job, int status)
 	conn_put(c);
 }
 
+static void pass_digest(const struct persist_digest *from, struct softrnic_digest *to)
+{
+	_Static_assert(sizeof(to->bytes) == sizeof(from->bytes), "one size of digests");
+	to->alg = from->alg;
+	to->source = from->source;
+	to->durability = from->durability;
+	to->len = from->len;
+	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
+}
+
 void conn_writeback_done(struct conn *c, int status)
 {
 	c->job_busy = false;
+	if (status == -ECANCELED) /* the range is as gone as that of a file cut short */
+		status = -EFAULT;
 	if (status)
 		LOG_INFO("flush of %zu bytes at %p refused: %s", c->job.len, c->job.addr,
 			 strerror(-status));
-	if (c->qp)
+	if (c->qp) {
+		if (c->job_answer && !status)
+			pass_digest(&c->job_digest, c->job_answer);
 		qp_on_writeback(c->qp, status);
+	}
 	cm_stream_poke(c->stream, clock_now_ns());
+}
+
+void conn_cancel_writeback(struct conn *c, const struct persist_region *region)
+{
+	if (c->job_busy && (!region || c->job.region == region))
+		persist_cancel(&c->job);
+}
+
+static void conn_classify(struct conn *c, const struct qp_writeback *wb)
+{
+	enum persist_class cls = persist_region_class(wb->mr->persist, wb->addr, wb->len);
+
+	wb->answer->durability = persist_durability(cls);
+	qp_on_writeback(c->qp, 0);
+}
+
+static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
+{
+	c->job = (struct persist_job){
+		.region = wb->mr->persist,
+		.addr = wb->addr,
+		.len = wb->len,
+		.strict = wb->strict,
+		.done = conn_job_done,
+	};
+	c->job_answer = NULL;
+	if (wb->want != QP_DIGEST)
+		return;
+	c->job_answer = wb->answer;
+	c->job.want = PERSIST_DIGEST;
+	c->job.alg = wb->alg;
+	c->job.digest = &c->job_digest;
 }
 
 /* At most one at a time: a stream's requests are executed in order. True: one finished inline. */
@@ -35,13 +83,11 @@ bool conn_writeback(struct conn *c)
 
 	if (c->job_busy || !c->qp || !qp_next_writeback(c->qp, &wb))
 		return false;
-	c->job = (struct persist_job){
-		.region = wb.mr->persist,
-		.addr = wb.addr,
-		.len = wb.len,
-		.strict = wb.strict,
-		.done = conn_job_done,
-	};
+	if (wb.want == QP_CLASS) {
+		conn_classify(c, &wb);
+		return true;
+	}
+	conn_fill_job(c, &wb);
 	c->job_busy = true;
 	conn_get(c);
 	if (!persist_submit(&c->job, &status))

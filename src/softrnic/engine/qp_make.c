@@ -179,7 +179,10 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 	return id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
 }
 
-/* What was posted still goes out, within the drain limit; a write-back under way is awaited. */
+/*
+ * What was posted still goes out, and a write-back that is under way ends, within the drain limit;
+ * then only the part of it that nobody can stop is awaited.
+ */
 static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
@@ -189,8 +192,11 @@ static void conn_drain(struct conn *c)
 	conn_pump(c);
 	while (c->fd >= 0 && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
-	while (c->job_busy)
+	while (c->job_busy) {
+		if (clock_now_ns() >= end)
+			conn_cancel_writeback(c, NULL);
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
+	}
 }
 
 void id_destroy_qp(struct cmid *id)

@@ -39,6 +39,8 @@ void persist_region_delete(struct persist_region *region);
 /* The weakest class found in [addr, addr+len). */
 enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
 					size_t len);
+/* Nothing in all of the region can be made persistent. */
+bool persist_region_is_volatile(const struct persist_region *region);
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
 /* Both for memory that is no region. Fails like persist_region_new(). */
@@ -87,7 +89,7 @@ struct persist_job {
 
 	/* The pool's. */
 	struct list node;
-	struct file *waits_for; /* in whose queue it is */
+	struct file *waits_for; /* it has no slice under way */
 	struct readback *readback;
 	bool reading; /* all is written back */
 	bool cancelled;
@@ -110,8 +112,8 @@ struct persist_job {
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
- * Have a submitted job end soon: nothing more is begun for it, and if it is not complete by
- * then its status is -ECANCELED. done() is called as without; the job must not go away
+ * Have a submitted job end with the slice that is under way, or at once (then done() is called
+ * from here) when there is none: with -ECANCELED, unless it has failed. The job must not go away
  * meanwhile, but it may be done already.
  */
 void persist_cancel(struct persist_job *job);

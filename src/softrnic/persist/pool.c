@@ -87,6 +87,14 @@ static struct persist_job *dequeue(struct file *f)
 	return job;
 }
 
+/* Of a job that waits for one of the file's slices. */
+static void stop_waiting(struct persist_job *job)
+{
+	list_del(&job->node);
+	update_ready(job->waits_for);
+	job->waits_for = NULL;
+}
+
 /* Skip what needs no write-back, then queue the job at the next range's file. False: all done. */
 static bool enqueue_next(struct persist_job *job)
 {
@@ -115,20 +123,30 @@ static void settle(struct file *f, struct persist_job *job, struct list *finishe
 		list_add_tail(finished, &job->node);
 }
 
+static void hold(struct file *f, struct file_slot *slot, struct persist_job *job)
+{
+	list_add_tail(&slot->held, &job->node);
+	job->waits_for = f;
+}
+
 static void slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job, bool more,
 			struct list *finished)
 {
 	struct file_slot *beside;
-	struct list *held;
+	struct list *it;
 
 	slot->busy = false;
-	while ((held = list_pop(&slot->held)))
-		settle(f, container_of(held, struct persist_job, node), finished);
+	while ((it = list_pop(&slot->held))) {
+		struct persist_job *held = container_of(it, struct persist_job, node);
+
+		held->waits_for = NULL;
+		settle(f, held, finished);
+	}
 	beside = job->reading ? NULL : writing_slot(f);
 	if (!job->status && more)
 		enqueue(f, job);
 	else if (!job->status && beside)
-		list_add_tail(&beside->held, &job->node);
+		hold(f, beside, job);
 	else
 		settle(f, job, finished);
 	update_ready(f);
@@ -190,7 +208,7 @@ static void run_slice(struct file *f, struct reader **reader, struct list *finis
 	slot->writing = !job->reading;
 	update_ready(f);
 	call_thread_if_ready();
-	job->status = job->cancelled ? -ECANCELED : f->error;
+	job->status = f->error;
 	if (!job->status) {
 		pthread_mutex_unlock(&pool.lock);
 		job->status = job->reading ? readback_slice(job->readback, r, pos, end, reader)
@@ -199,6 +217,8 @@ static void run_slice(struct file *f, struct reader **reader, struct list *finis
 	}
 	if (failed && !f->error)
 		f->error = job->status;
+	if (job->cancelled && !job->status)
+		job->status = -ECANCELED;
 	job->progress += end - pos;
 	slice_ended(f, slot, job, end < range_end, finished);
 }
@@ -270,24 +290,26 @@ bool pool_start(struct persist_job *job)
 	enqueue_next(job);
 	call_thread_if_ready();
 	started = pool.threads > 0;
-	if (!started) {
-		list_del(&job->node);
-		update_ready(job->waits_for);
-	}
+	if (!started)
+		stop_waiting(job);
 	pthread_mutex_unlock(&pool.lock);
 	return started;
 }
 
-/* Next in its queue, so that its turn comes with the first slice there that ends. */
 void persist_cancel(struct persist_job *job)
 {
+	bool waited;
+
 	pthread_mutex_lock(&pool.lock);
 	job->cancelled = true;
-	if (job->waits_for) {
-		list_del(&job->node);
-		list_add_head(&job->waits_for->queue, &job->node);
-	}
+	waited = job->waits_for != NULL;
+	if (waited)
+		stop_waiting(job);
 	pthread_mutex_unlock(&pool.lock);
+	if (waited) {
+		readback_end(job, -ECANCELED);
+		job->done(job, -ECANCELED);
+	}
 }
 
 void persist_atfork_prepare(void)

@@ -169,6 +169,14 @@ const struct range *region_range_at(const struct persist_region *region, uintptr
 	return &region->ranges[low];
 }
 
+bool persist_region_is_volatile(const struct persist_region *region)
+{
+	for (size_t i = 0; i < region->count; i++)
+		if (region->ranges[i].cls != PERSIST_VOLATILE)
+			return false;
+	return true;
+}
+
 enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
 					size_t len)
 {

@@ -160,10 +160,10 @@ static void a_block_device_is_read_directly(void **state)
 	mapped_fini(&m);
 }
 
-static void a_cancelled_job_ends_with_the_first_slice_before_it(void **state)
+static void a_cancelled_job_waits_for_nothing_but_its_own_slice(void **state)
 {
-	struct flush jobs[4];
 	struct persist_digest d;
+	struct flush jobs[4];
 	struct mapped m;
 
 	mapped_init(&m, "inner/file");
@@ -175,12 +175,16 @@ static void a_cancelled_job_ends_with_the_first_slice_before_it(void **state)
 		usleep(50000);
 	}
 	digest_start(&jobs[3], m.region, m.p, SIZE, DIGEST_CRC32C, &d);
-	persist_cancel(&jobs[3].job);
-	assert_int_equal(flush_wait(&jobs[3], 50), -ETIMEDOUT);
+	for (int i = 1; i < 4; i++)
+		persist_cancel(&jobs[i].job);
+	assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);
+	assert_int_equal(flush_wait(&jobs[2], 0), -ECANCELED);
+	assert_int_equal(flush_wait(&jobs[3], 0), -ECANCELED);
+	persist_cancel(&jobs[2].job);
 	disk_thaw();
-	assert_int_equal(flush_wait(&jobs[3], 20000), -ECANCELED);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(flush_wait(&jobs[i], 20000), 0);
+	assert_int_equal(flush_wait(&jobs[0], 20000), 0);
+	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
+	assert_int_equal(flush(m.region, m.p, SIZE), 0);
 	mapped_fini(&m);
 }
 
@@ -196,7 +200,7 @@ int main(void)
 		cmocka_unit_test(a_byte_that_rotted_on_the_medium_is_seen),
 		cmocka_unit_test(a_direct_read_that_is_none_is_not_claimed),
 		cmocka_unit_test(a_block_device_is_read_directly),
-		cmocka_unit_test_teardown(a_cancelled_job_ends_with_the_first_slice_before_it,
+		cmocka_unit_test_teardown(a_cancelled_job_waits_for_nothing_but_its_own_slice,
 					  thaw),
 		cmocka_unit_test(a_read_that_failed_may_be_tried_again),
 	};

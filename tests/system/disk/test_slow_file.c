@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_slow_file.c -- a file on a disk that does not answer, and what that is to everybody else.
+ * The disk is an image on a frozen file system: stores go on, only write-backs wait.
+ */
+#include "system/lib/check.h"
+
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "system/lib/client.h"
+#include "system/lib/remote.h"
+#include "unit/persist/disk.h"
+
+#define SIZE      (1 * MIB)
+#define SLOW_ONES 4 /* more than the file may have of the target's threads */
+#define ROUNDS    8
+#define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* in each half of a round */
+#define TRIES     5
+#define RATIO_MAX 1.2
+
+enum { SLOW, SLOW_TOO, QUICK };
+static const char *const regions[] = {"file:1048576:0xff:inner/slow",
+				      "file:1048576:0xff:inner/slow",
+				      "file:1048576:0xff:quick/file", NULL};
+
+static struct remote target;
+
+struct samples {
+	size_t n;
+	uint64_t ns[ROUNDS * 100];
+};
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint64_t median(struct samples *s)
+{
+	qsort(s->ns, s->n, sizeof(s->ns[0]), compare);
+	return s->ns[s->n / 2];
+}
+
+static void take_samples(struct client *c, struct samples *s)
+{
+	for (int i = 0; i < SAMPLES; i++) {
+		uint64_t start = clock_now_ns();
+
+		OK(client_put(c, QUICK, 0, 4096, NULL));
+		s->ns[s->n++] = clock_now_ns() - start;
+	}
+}
+
+static void post_slow(struct client *c, int region, size_t at)
+{
+	OK(rpma_write(c->conn, c->at[region], at, c->mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
+		      NULL));
+	OK(rpma_flush(c->conn, c->at[region], at, 4096, RPMA_FLUSH_TYPE_PERSISTENT,
+		      RPMA_F_COMPLETION_ALWAYS, NULL));
+}
+
+static void expect_slow(struct client *c)
+{
+	struct ibv_wc wc;
+
+	OK(client_wait_wc(c->cq, &wc, 2 * CLIENT_WAIT_MS));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+/* In turns, so that whatever else the machine does is the same to both. */
+static double ratio_of(struct client *quick, struct client slow[SLOW_ONES])
+{
+	static struct samples alone, beside;
+	double ratio;
+
+	alone.n = beside.n = 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		take_samples(quick, &alone);
+		disk_freeze("outer");
+		for (size_t i = 0; i < SLOW_ONES; i++)
+			post_slow(&slow[i], SLOW, i * 4096);
+		take_samples(quick, &beside);
+		for (size_t i = 0; i < SLOW_ONES; i++) {
+			struct ibv_wc wc;
+
+			assert_int_equal(rpma_cq_get_wc(slow[i].cq, 1, &wc, NULL),
+					 RPMA_E_NO_COMPLETION);
+		}
+		disk_thaw();
+		for (size_t i = 0; i < SLOW_ONES; i++)
+			expect_slow(&slow[i]);
+	}
+	ratio = (double)median(&beside) / (double)median(&alone);
+	printf("medians: %.1f us alone, %.1f us beside the slow file: %.2f\n",
+	       (double)median(&alone) / 1e3, (double)median(&beside) / 1e3, ratio);
+	return ratio;
+}
+
+static void a_slow_file_delays_no_other(void **state)
+{
+	struct client quick, slow[SLOW_ONES];
+	double best = ROUNDS;
+
+	OK(client_open(&quick, SIZE));
+	OK(client_connect(&quick, target.port, NULL));
+	for (int i = 0; i < SLOW_ONES; i++) {
+		OK(client_open(&slow[i], SIZE));
+		OK(client_connect(&slow[i], target.port, NULL));
+	}
+	for (int i = 0; i < TRIES && best > RATIO_MAX; i++) {
+		double ratio = ratio_of(&quick, slow);
+
+		best = ratio < best ? ratio : best;
+	}
+	assert_true(best <= RATIO_MAX);
+	for (int i = 0; i < SLOW_ONES; i++)
+		client_close(&slow[i]);
+	client_close(&quick);
+}
+
+/* Its turn has not come, and will not. */
+static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
+{
+	struct client slow[3];
+	struct ibv_wc wc;
+	const char *line;
+
+	for (int i = 0; i < 3; i++) {
+		OK(client_open(&slow[i], SIZE));
+		OK(client_connect(&slow[i], target.port, NULL));
+	}
+	disk_freeze("outer");
+	for (size_t i = 0; i < 3; i++) {
+		post_slow(&slow[i], i < 2 ? SLOW : SLOW_TOO, i * 4096);
+		usleep(100000);
+	}
+	line = proc_ask(&target.proc, "dereg %d", SLOW_TOO);
+	assert_non_null(line);
+	assert_string_equal(line, "ok");
+	OK(client_wait_wc(slow[2].cq, &wc, CLIENT_WAIT_MS));
+	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(rpma_cq_get_wc(slow[0].cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	disk_thaw();
+	expect_slow(&slow[0]);
+	expect_slow(&slow[1]);
+	for (int i = 0; i < 3; i++)
+		client_close(&slow[i]);
+}
+
+static int thaw(void **state)
+{
+	disk_thaw();
+	return 0;
+}
+
+static void make_file(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, SIZE), 0);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_slow_file_delays_no_other, thaw),
+		cmocka_unit_test_teardown(a_region_whose_flush_waits_for_the_file_can_go, thaw),
+	};
+	int failed;
+
+	need_root("mounting file systems");
+	disk_begin();
+	/* In memory: what the machine's real disk is busy with must not be measured. */
+	disk_mount_tmpfs("ram", 256 * MIB);
+	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
+	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");
+	disk_mount_image("ext4", "ram/quick.image", 32 * MIB, "quick");
+	make_file("inner/slow");
+	make_file("quick/file");
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed += proc_finish(&target.proc) != 0;
+	disk_end();
+	return failed;
+}
