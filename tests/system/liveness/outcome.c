@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "system/lib/check.h"
+
+#include "outcome.h"
+
+#include "base/clock.h"
+
+void post_read(struct client *c)
+{
+	OK(rpma_read(c->conn, c->mr, 0, c->at[0], 0, 64, RPMA_F_COMPLETION_ALWAYS, c));
+}
+
+void expect_lost(struct client *c, uint64_t begun)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct ibv_wc wc = {0};
+	uint64_t ms;
+
+	OK(client_wait_wc(c->cq, &wc, AT_MOST_MS + CLIENT_WAIT_MS));
+	ms = (clock_now_ns() - begun) / NSEC_PER_MS;
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	OK(client_wait_event(c->conn, &event, CLIENT_WAIT_MS));
+	assert_int_equal(event, RPMA_CONN_LOST);
+	/* Its last byte may be somewhat older than `begun`. */
+	assert_in_range(ms, LIMIT_MS / 2, AT_MOST_MS);
+}
+
+void expect_target_lost(struct remote *target, int n)
+{
+	int conns, accepted, lost;
+	const char *line;
+
+	assert_int_equal(remote_wait_conns(target, 0, AT_MOST_MS), 0);
+	line = proc_ask(&target->proc, "count");
+	assert_non_null(line);
+	assert_int_equal(sscanf(line, "%d %d %d", &conns, &accepted, &lost), 3);
+	assert_int_equal(lost, n);
+}

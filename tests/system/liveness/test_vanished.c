@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_vanished.c -- the way to the peer is gone, and nobody says so: no end of the connection, no
+ * reset, no answer. Both processes are in a network of their own, whose only interface goes down.
+ */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "outcome.h"
+
+static const char *const regions[] = {"anon:65536:0xff", NULL};
+
+static void leave_out(const char *what)
+{
+	printf("skipped: %s: %s\n", what, strerror(errno));
+	exit(SKIPPED);
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		leave_out(path);
+	close(fd);
+}
+
+static void set_way(bool up)
+{
+	struct ifreq req = {.ifr_name = "lo"};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (up)
+		req.ifr_flags = IFF_UP;
+	assert_true(fd >= 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &req), 0);
+	close(fd);
+}
+
+/* Nothing remains of it when the test and its target have ended. Needs no privileges where users
+ * may have namespaces. */
+static void enter_network(void)
+{
+	char map[64];
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	if (uid == 0) {
+		if (unshare(CLONE_NEWNET))
+			leave_out("a network of our own");
+		return;
+	}
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		leave_out("a user and network namespace of our own");
+	put("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", (unsigned)uid);
+	put("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "0 %u 1", (unsigned)gid);
+	put("/proc/self/gid_map", map);
+}
+
+static struct remote target;
+static struct client client;
+
+static int start(void **state)
+{
+	set_way(true);
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
+	OK(client_open(&client, 65536));
+	OK(client_connect(&client, target.port, NULL));
+	return 0;
+}
+
+static int stop(void **state)
+{
+	client_drop(&client);
+	client_close(&client);
+	set_way(true);
+	return proc_finish(&target.proc);
+}
+
+static void both_ends_of_an_idle_connection_lose_it(void **state)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+
+	set_way(false);
+	OK(client_wait_event(client.conn, &event, AT_MOST_MS));
+	assert_int_equal(event, RPMA_CONN_LOST);
+	expect_target_lost(&target, 1);
+}
+
+static void what_is_posted_fails(void **state)
+{
+	uint64_t begun;
+
+	OK(client_write(&client, 0, 0, 4096, NULL));
+	begun = clock_now_ns();
+	set_way(false);
+	post_read(&client);
+	expect_lost(&client, begun);
+	expect_target_lost(&target, 1);
+}
+
+static void a_way_that_comes_back_in_time_is_not_noticed(void **state)
+{
+	struct ibv_wc wc;
+
+	set_way(false);
+	post_read(&client);
+	usleep(LIMIT_MS / 4 * 1000);
+	set_way(true);
+	OK(client_wait_wc(client.cq, &wc, CLIENT_WAIT_MS));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(both_ends_of_an_idle_connection_lose_it, start,
+						stop),
+		cmocka_unit_test_setup_teardown(what_is_posted_fails, start, stop),
+		cmocka_unit_test_setup_teardown(a_way_that_comes_back_in_time_is_not_noticed, start,
+						stop),
+	};
+
+	enter_network();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
