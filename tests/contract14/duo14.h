@@ -27,4 +27,16 @@ static inline bool duo_has_cap(const struct rpma_conn *conn, uint32_t cap)
 	return (caps & cap) == cap;
 }
 
+/* A file in the current directory, mapped and registered at the server. */
+struct duo_file {
+	char name[64];
+	int fd;
+	size_t size;
+	uint8_t *map;
+	struct rpma_mr_local *mr;
+	struct rpma_mr_remote *remote;
+};
+void duo_file_open(struct duo_file *f, struct duo *d, size_t size);
+void duo_file_close(struct duo_file *f);
+
 #endif

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# one_sendmsg.sh PROGRAM: as the kernel sees it, PROGRAM's batch leaves in one sendmsg and no other
+# system call that sends.
+set -eu
+program=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# A file for each thread, so that no line is cut in two by another's.
+strace -ff -s 0 -e trace=getppid,sendmsg,sendmmsg,sendto,write,writev,pwritev -o "$dir/trace" \
+	"$program"
+poster=$(grep -l '^getppid(' "$dir"/trace.*)
+marks=$(grep -c '^getppid(' "$poster")
+[ "$marks" -eq 2 ] || { echo "$marks marks instead of 2"; exit 1; }
+awk '/^getppid\(/ { marks++; next } marks == 1' "$poster" >"$dir/posted"
+[ "$(wc -l <"$dir/posted")" -eq 1 ] && grep -q '^sendmsg(.* = 16[0-9][0-9][0-9]$' "$dir/posted" || {
+	echo "not one sendmsg of 16 KiB and some headers, but:"
+	cut -c 1-200 "$dir/posted"
+	exit 1
+}

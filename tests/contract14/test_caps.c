@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_caps.c -- what the other end can do, and what a connection counts. */
+#include "duo14.h"
+
+#define OURS                                                                                       \
+	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_IMM |               \
+	 RPMA_CAP_ATOMICS)
+
+static void both_ends_know_what_the_other_can(void **state)
+{
+	uint32_t cli = 77, srv = 77;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_conn_get_remote_caps(d.cli, &cli));
+	OK(rpma_conn_get_remote_caps(d.srv, &srv));
+	if (duo_is_plain())
+		assert_int_equal(cli, 0);
+	else
+		assert_int_equal(cli & OURS, OURS);
+	assert_int_equal(cli, srv);
+	duo_close(&d);
+}
+
+static void nothing_is_known_before_the_connection_stands(void **state)
+{
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	uint32_t caps = 77;
+	struct duo d = {0};
+
+	duo_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
+	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), RPMA_E_AGAIN);
+	assert_int_equal(caps, 77);
+	OK(rpma_conn_delete(&conn));
+	duo_close(&d);
+}
+
+static void what_was_known_stays_known_after_the_end(void **state)
+{
+	uint32_t before, after;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_conn_get_remote_caps(d.srv, &before));
+	OK(rpma_conn_disconnect(d.cli));
+	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
+	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	OK(rpma_conn_get_remote_caps(d.srv, &after));
+	assert_int_equal(before, after);
+	duo_close(&d);
+}
+
+static void counters_count(void **state)
+{
+	uint64_t tx, rx;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	tx = duo_counter(d.cli, "tx_bytes");
+	rx = duo_counter(d.srv, "rx_bytes");
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 10000, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_flush(d.cli, d.at_srv, 0, 10000);
+	assert_true(duo_counter(d.cli, "tx_bytes") - tx > 10000);
+	assert_true(duo_counter(d.srv, "rx_bytes") - rx > 10000);
+	assert_int_equal(duo_counter(d.srv, "flushes_in"), duo_is_plain() ? 0 : 1);
+	assert_int_equal(duo_counter(d.srv, "reads_in"), duo_is_plain() ? 1 : 0);
+	duo_close(&d);
+}
+
+static void counters_tell_how_many_they_are(void **state)
+{
+	struct rpma_counter one = {NULL, 0};
+	size_t all = 0, n = 1;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_conn_get_counters(d.cli, NULL, &all));
+	assert_true(all > 1);
+	OK(rpma_conn_get_counters(d.cli, &one, &n));
+	assert_int_equal(n, all);
+	assert_non_null(one.name);
+	duo_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_know_what_the_other_can),
+		cmocka_unit_test(nothing_is_known_before_the_connection_stands),
+		cmocka_unit_test(what_was_known_stays_known_after_the_end),
+		cmocka_unit_test(counters_count),
+		cmocka_unit_test(counters_tell_how_many_they_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
