@@ -101,23 +101,25 @@ static const struct meaning terminates[] = {
 	{0, NULL, NULL}};
 
 static const struct meaning links[] = {
-	{0, "the connection was ended", LOST},
+	{ENOTCONN, "the other end closed the connection, or its process ended",
+	 "see whether it still runs; " LOST},
+	{ECONNABORTED, "this end closed the connection", LOST},
+	{ECONNRESET, "the other end broke off in the middle", "see whether it still runs; " LOST},
 	{ETIMEDOUT, "nothing was heard of the other end for too long",
 	 "see whether its machine and the network are up; " LOST},
-	{ECONNRESET, "the other end's process went, or its machine closed the connection",
-	 "see whether it still runs; " LOST},
-	{EPIPE, "the other end closed the connection", LOST},
 	{0, NULL, NULL}};
 
 static const struct meaning locals[] = {
 	{EFAULT, "memory of this process is not there", "its file may have been truncated"},
-	{EACCES, "the local region was not registered for this use",
-	 "register it with the RPMA_MR_USAGE_ that the operation needs"},
-	{EINVAL, "the local range is not inside its region, or that was deregistered",
-	 "check offset, length and the region's life"},
+	{EACCES, "the local region is not registered, or not for this use",
+	 "register it with the RPMA_MR_USAGE_ that the operation needs, and for as long"},
+	{ERANGE, "the local range is not inside its region", "check offset and length"},
+	{EOVERFLOW, "the completion queue overflowed",
+	 "make it larger with rpma_conn_cfg_set_cq_size(), or collect sooner"},
+	{EMSGSIZE, "a message was longer than the memory to receive it",
+	 "receive into larger memory"},
 	{0, NULL, NULL}};
 
-/* "text [value]; advice". */
 static void say_errno(char *text, size_t size, const char *what, uint32_t code, const char *advice)
 {
 	snprintf(text, size, "%s: %s (errno %u); %s", what, strerror((int)code), code, advice);
@@ -134,12 +136,13 @@ static void say_known_errno(char *text, size_t size, const struct meaning *table
 		say_errno(text, size, what, code, advice);
 }
 
-static void say_terminate(char *text, size_t size, const char *who, uint32_t code)
+static void say_terminate(char *text, size_t size, const char *who, uint32_t code,
+			  const char *where)
 {
 	const struct meaning *m = find(terminates, code);
 
-	snprintf(text, size, "%s: %s (Terminate 0x%04x); %s", who,
-		 m ? m->text : "the protocol was violated", code, m ? m->advice : SEE_LOG);
+	snprintf(text, size, "%s: %s (Terminate 0x%04x); %s%s", who,
+		 m ? m->text : "the protocol was violated", code, where, m ? m->advice : SEE_LOG);
 }
 
 static void say_status(char *text, size_t size, const struct ibv_wc *wc)
@@ -173,10 +176,11 @@ static void say_reason(char *text, size_t size, const struct ibv_wc *wc, enum rp
 			 "file");
 		return;
 	case RPMA_REASON_TERMINATE_IN:
-		say_terminate(text, size, "the other end refused", code);
+		say_terminate(text, size, "the other end refused", code, "");
 		return;
 	case RPMA_REASON_TERMINATE_OUT:
-		say_terminate(text, size, "this end refused what the other did", code);
+		say_terminate(text, size, "this end refused what the other did", code,
+			      "at the other end: ");
 		return;
 	case RPMA_REASON_LINK:
 		say_known_errno(text, size, links, "the connection broke", code, LOST);

@@ -192,7 +192,6 @@ static void what_this_end_refused(void **state)
 static void local_memory_that_may_not_be_used(void **state)
 {
 	struct rpma_mr_local *mr;
-	uint32_t code = 0;
 	struct ibv_wc wc;
 	struct duo d;
 
@@ -201,9 +200,7 @@ static void local_memory_that_may_not_be_used(void **state)
 	OK(rpma_write(d.cli, d.at_srv, 0, mr, 4000, 200, RPMA_F_COMPLETION_ALWAYS, &d));
 	wait_failure(d.cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
-	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_LOCAL);
-	assert_int_not_equal(code, 0);
-	expect_reason(d.cli, &wc, RPMA_REASON_LOCAL, code, "; ");
+	expect_reason(d.cli, &wc, RPMA_REASON_LOCAL, ERANGE, "local range is not inside");
 	OK(rpma_mr_dereg(&mr));
 	duo_close(&d);
 }
@@ -218,7 +215,7 @@ static void a_connection_that_was_closed(void **state)
 	OK(rpma_conn_disconnect(d.cli));
 	wait_failure(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(rpma_wc_get_reason(d.srv, &wc, NULL), RPMA_REASON_LINK);
+	expect_reason(d.srv, &wc, RPMA_REASON_LINK, ENOTCONN, "the other end closed");
 	duo_close(&d);
 }
 
@@ -284,7 +281,9 @@ static void a_peer_that_was_killed(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	wait_failure(d.cli, &wc);
 	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_LINK);
-	expect_reason(d.cli, &wc, RPMA_REASON_LINK, code, "connect again");
+	if (code != ENOTCONN && code != ECONNRESET)
+		fail_msg("the code is %u", code);
+	expect_reason(d.cli, &wc, RPMA_REASON_LINK, code, "see whether it still runs");
 	duo_close(&d);
 }
 
