@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "lib/unit.h"
 #include "provider/provider.h"
+#include "softrnic/softrnic.h"
 
 static const char *const ADDR = "127.0.0.1";
 
@@ -104,6 +105,49 @@ static void faults_go_around_the_provider_that_would_serve(void **state)
 	expect_said(LOG_LVL_ERROR, "RPMA_FAULT_INNER=nothing");
 }
 
+static void a_provider_is_found_by_its_name_whatever_the_environment_says(void **state)
+{
+	setenv("RPMA_PROVIDER", "softrnic", 1);
+	assert_ptr_equal(provider_named("verbs"), &provider_verbs);
+	assert_ptr_equal(provider_named("softrnic"), &provider_softrnic);
+	assert_null(provider_named("auto"));
+	assert_null(provider_named(""));
+	assert_non_null(strstr(provider_names(), "verbs"));
+	assert_non_null(strstr(provider_names(), "softrnic"));
+	setenv("RPMA_PROVIDER", "fault", 1);
+	assert_string_equal(provider_named("softrnic")->name, "fault");
+}
+
+static struct provider_row row_of(const char *provider, const char *addr, enum provider_role role)
+{
+	struct provider_row found = {0};
+	struct provider_rows rows;
+
+	assert_int_equal(provider_rows_init(&rows, addr, role), 0);
+	for (size_t i = 0; i < rows.count; i++)
+		if (!strcmp(rows.row[i].provider, provider))
+			found = rows.row[i];
+	provider_rows_fini(&rows);
+	assert_non_null(found.provider);
+	return found;
+}
+
+static void rows_say_why_a_device_would_do_or_not(void **state)
+{
+	struct provider_row row = row_of("softrnic", NULL, PROVIDER_PASSIVE);
+
+	assert_true(row.usable);
+	assert_string_equal(row.why, softrnic_why());
+	assert_string_equal(row.device, softrnic_context()->device->name);
+	row = row_of("softrnic", "192.0.2.1", PROVIDER_PASSIVE); /* nobody's (RFC 5737) */
+	assert_false(row.usable);
+	assert_non_null(strstr(row.why, "rdma_bind_addr"));
+	need_no_device();
+	row = row_of("verbs", ADDR, PROVIDER_PASSIVE);
+	assert_false(row.usable);
+	assert_true(strlen(row.why) > 0);
+}
+
 static void a_context_that_is_not_ours_is_rdma_cores(void **state)
 {
 	struct ibv_context foreign = {0};
@@ -123,6 +167,9 @@ int main(void)
 		cmocka_unit_test_setup(the_software_is_taken_without_a_word_when_asked_for, setup),
 		cmocka_unit_test_setup(an_unknown_name_is_refused_with_the_known_ones, setup),
 		cmocka_unit_test_setup(faults_go_around_the_provider_that_would_serve, setup),
+		cmocka_unit_test_setup(
+			a_provider_is_found_by_its_name_whatever_the_environment_says, setup),
+		cmocka_unit_test_setup(rows_say_why_a_device_would_do_or_not, setup),
 		cmocka_unit_test_setup(a_context_that_is_not_ours_is_rdma_cores, setup),
 	};
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_wait.c -- waits with a limit on descriptors of rdma-core, of which none is ever ready. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/poll.h"
+#include "lib/unit.h"
+#include "provider/provider.h"
+
+static struct ibv_comp_channel comp;
+static struct rdma_event_channel ev;
+
+static int setup(void **state)
+{
+	comp.fd = ev.fd = eventfd(0, EFD_CLOEXEC);
+	return comp.fd < 0;
+}
+
+static int teardown(void **state)
+{
+	return close(comp.fd);
+}
+
+static int wait_cq(int ms)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	return provider_verbs.wait_cq_event(&comp, ms, &cq, &context);
+}
+
+static int wait_cm(int ms)
+{
+	struct rdma_cm_event *event;
+
+	return provider_verbs.wait_cm_event(&ev, ms, &event);
+}
+
+static void expect_timeout(int (*wait)(int ms), int ms)
+{
+	uint64_t begin = clock_now_ns();
+
+	errno = 0;
+	assert_int_equal(wait(ms), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_true(clock_now_ns() - begin >= (uint64_t)ms * NSEC_PER_MS);
+}
+
+static void a_wait_in_vain_takes_its_time_and_says_so(void **state)
+{
+	expect_timeout(wait_cq, 0);
+	expect_timeout(wait_cq, 30);
+	expect_timeout(wait_cm, 0);
+	expect_timeout(wait_cm, 30);
+}
+
+static void ignore(int sig)
+{
+}
+
+static void signals_do_not_shorten_it(void **state)
+{
+	const struct sigaction act = {.sa_handler = ignore};
+	const struct itimerval every = {{0, 4000}, {0, 4000}}, never = {0};
+
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+	expect_timeout(wait_cq, 60);
+	expect_timeout(wait_cm, 60);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+}
+
+static void a_descriptor_that_is_none_is_an_error_and_no_timeout(void **state)
+{
+	struct ibv_comp_channel gone = {.fd = 1 << 20};
+	struct rdma_event_channel lost = {.fd = 1 << 20};
+	struct rdma_cm_event *event;
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(provider_verbs.wait_cq_event(&gone, -1, &cq, &context), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(provider_verbs.wait_cm_event(&lost, -1, &event), -1);
+	assert_int_equal(errno, EBADF);
+}
+
+static void milliseconds_are_rounded_up_and_fit(void **state)
+{
+	assert_int_equal(poll_ms_left(CLOCK_NEVER), -1);
+	assert_int_equal(poll_ms_left(0), 0);
+	assert_int_equal(poll_ms_left(clock_now_ns()), 0);
+	assert_in_range(poll_ms_left(clock_now_ns() + 3600 * NSEC_PER_SEC), 3000000, 3600000);
+	assert_in_range(poll_ms_left(clock_now_ns() + 3600 * NSEC_PER_SEC * 1000), INT_MAX,
+			INT_MAX);
+	assert_int_equal(poll_ms_left(CLOCK_NEVER - 1), INT_MAX);
+	assert_true(poll_deadline(-1) == CLOCK_NEVER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wait_in_vain_takes_its_time_and_says_so),
+		cmocka_unit_test(signals_do_not_shorten_it),
+		cmocka_unit_test(a_descriptor_that_is_none_is_an_error_and_no_timeout),
+		cmocka_unit_test(milliseconds_are_rounded_up_and_fit),
+	};
+
+	return cmocka_run_group_tests_name("waits with a limit", tests, setup, teardown);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_args_life.c -- wrong arguments of what librpma 1.4 adds to the life of connections give
+ * RPMA_E_INVAL before anything else happens, and no output is written; and its settings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <librpma.h>
+
+/* Stands for objects that must not be touched: a use would find poison or change it. */
+static unsigned char poison[4096];
+
+#define FAKE(type) ((struct type *)(void *)poison)
+
+static void expect_inval(const char *call, int ret)
+{
+	if (ret != RPMA_E_INVAL)
+		fail_msg("%s returned %d", call, ret);
+}
+#define INVAL(call) expect_inval(#call, call)
+
+static int poison_set(void **state)
+{
+	memset(poison, 0xa5, sizeof(poison));
+	return 0;
+}
+
+static int poison_check(void **state)
+{
+	for (size_t i = 0; i < sizeof(poison); i++)
+		if (poison[i] != 0xa5)
+			return -1;
+	return 0;
+}
+
+static void devices(void **state)
+{
+	const enum rpma_util_ibv_context_type local = RPMA_UTIL_IBV_CONTEXT_LOCAL;
+	const enum rpma_util_ibv_context_type bad = (enum rpma_util_ibv_context_type)2;
+	struct ibv_context *ctx = FAKE(ibv_context);
+	struct rpma_provider_list *list = NULL;
+	struct rpma_provider_info info = {.provider = "untouched"};
+
+	INVAL(rpma_utils_get_ibv_context_from(NULL, "127.0.0.1", local, &ctx));
+	INVAL(rpma_utils_get_ibv_context_from("softrnic", NULL, local, &ctx));
+	INVAL(rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1", bad, &ctx));
+	INVAL(rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1", local, NULL));
+	INVAL(rpma_utils_get_ibv_context_from("", "127.0.0.1", local, &ctx));
+	INVAL(rpma_utils_get_ibv_context_from("auto", "127.0.0.1", local, &ctx));
+	INVAL(rpma_provider_list_new("127.0.0.1", bad, &list));
+	INVAL(rpma_provider_list_new(NULL, bad, &list));
+	INVAL(rpma_provider_list_new(NULL, local, NULL));
+	INVAL(rpma_provider_list_delete(NULL));
+	INVAL(rpma_provider_list_get(NULL, 0, &info));
+	INVAL(rpma_provider_list_get(FAKE(rpma_provider_list), 0, NULL));
+	assert_ptr_equal(ctx, poison);
+	assert_null(list);
+	assert_string_equal(info.provider, "untouched");
+}
+
+static void durability(void **state)
+{
+	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;
+	char why[8] = "old";
+
+	INVAL(rpma_utils_get_durability(NULL, 1, &cls, why, sizeof(why)));
+	INVAL(rpma_utils_get_durability(poison, 0, &cls, why, sizeof(why)));
+	INVAL(rpma_utils_get_durability(poison, 1, NULL, why, sizeof(why)));
+	INVAL(rpma_utils_get_durability(poison, 1, &cls, why, 0));
+	INVAL(rpma_utils_get_durability(poison, SIZE_MAX, &cls, why, sizeof(why)));
+	assert_int_equal(cls, RPMA_DURABILITY_UNKNOWN);
+	assert_string_equal(why, "old");
+}
+
+static void queues_and_waits(void **state)
+{
+	struct rpma_cq *cq = NULL;
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct rpma_conn_req *req = NULL;
+	bool is_rcq;
+
+	INVAL(rpma_cq_new(NULL, 1, &cq));
+	INVAL(rpma_cq_new(FAKE(rpma_peer), 0, &cq));
+	INVAL(rpma_cq_new(FAKE(rpma_peer), 1, NULL));
+	INVAL(rpma_cq_delete(NULL));
+	INVAL(rpma_cq_wait_timeout(NULL, 1));
+	INVAL(rpma_cq_wait_timeout(FAKE(rpma_cq), -2));
+	INVAL(rpma_conn_wait_timeout(NULL, 1, &cq, &is_rcq));
+	INVAL(rpma_conn_wait_timeout(FAKE(rpma_conn), 1, NULL, &is_rcq));
+	INVAL(rpma_conn_wait_timeout(FAKE(rpma_conn), -2, &cq, &is_rcq));
+	INVAL(rpma_conn_next_event_timeout(NULL, 1, &event));
+	INVAL(rpma_conn_next_event_timeout(FAKE(rpma_conn), 1, NULL));
+	INVAL(rpma_conn_next_event_timeout(FAKE(rpma_conn), -2, &event));
+	INVAL(rpma_ep_next_conn_req_timeout(NULL, NULL, 1, &req));
+	INVAL(rpma_ep_next_conn_req_timeout(FAKE(rpma_ep), NULL, 1, NULL));
+	INVAL(rpma_ep_next_conn_req_timeout(FAKE(rpma_ep), NULL, -2, &req));
+	assert_null(cq);
+	assert_null(req);
+	assert_int_equal(event, RPMA_CONN_UNDEFINED);
+}
+
+static void connections(void **state)
+{
+	struct rpma_conn_req *req = NULL;
+	uint16_t port = 77;
+	char addr[8] = "old";
+
+	INVAL(rpma_conn_cancel(NULL));
+	INVAL(rpma_conn_req_reject(NULL, NULL));
+	INVAL(rpma_conn_req_reject(&req, NULL));
+	INVAL(rpma_ep_get_port(NULL, &port));
+	INVAL(rpma_ep_get_port(FAKE(rpma_ep), NULL));
+	INVAL(rpma_conn_get_remote_addr(NULL, addr, sizeof(addr)));
+	INVAL(rpma_conn_get_remote_addr(FAKE(rpma_conn), NULL, sizeof(addr)));
+	INVAL(rpma_conn_get_remote_addr(FAKE(rpma_conn), addr, 0));
+	INVAL(rpma_conn_req_get_remote_addr(NULL, addr, sizeof(addr)));
+	INVAL(rpma_conn_req_get_remote_addr(FAKE(rpma_conn_req), NULL, sizeof(addr)));
+	INVAL(rpma_conn_req_get_remote_addr(FAKE(rpma_conn_req), addr, 0));
+	assert_int_equal(port, 77);
+	assert_string_equal(addr, "old");
+}
+
+static void configurations(void **state)
+{
+	struct rpma_conn_cfg *cfg = FAKE(rpma_conn_cfg);
+	struct rpma_cq *cq = NULL;
+	int ms = 77;
+
+	INVAL(rpma_conn_cfg_set_cq(NULL, FAKE(rpma_cq)));
+	INVAL(rpma_conn_cfg_get_cq(NULL, &cq));
+	INVAL(rpma_conn_cfg_get_cq(cfg, NULL));
+	INVAL(rpma_conn_cfg_set_connect_timeout(NULL, 1));
+	INVAL(rpma_conn_cfg_set_connect_timeout(cfg, -1));
+	INVAL(rpma_conn_cfg_get_connect_timeout(NULL, &ms));
+	INVAL(rpma_conn_cfg_get_connect_timeout(cfg, NULL));
+	INVAL(rpma_conn_cfg_set_liveness(NULL, 1));
+	INVAL(rpma_conn_cfg_set_liveness(cfg, -2));
+	INVAL(rpma_conn_cfg_get_liveness(NULL, &ms));
+	INVAL(rpma_conn_cfg_get_liveness(cfg, NULL));
+	assert_null(cq);
+	assert_int_equal(ms, 77);
+}
+
+static void deleting_nothing_is_no_error(void **state)
+{
+	struct rpma_cq *cq = NULL;
+	struct rpma_provider_list *list = NULL;
+
+	assert_int_equal(rpma_cq_delete(&cq), 0);
+	assert_int_equal(rpma_provider_list_delete(&list), 0);
+}
+
+static void settings_have_defaults_and_are_kept(void **state)
+{
+	struct rpma_conn_cfg *cfg = NULL;
+	struct rpma_cq *cq = FAKE(rpma_cq);
+	int ms = 77;
+
+	assert_int_equal(rpma_conn_cfg_new(&cfg), 0);
+	assert_int_equal(rpma_conn_cfg_get_cq(cfg, &cq), 0);
+	assert_null(cq);
+	assert_int_equal(rpma_conn_cfg_get_connect_timeout(cfg, &ms), 0);
+	assert_int_equal(ms, 0);
+	assert_int_equal(rpma_conn_cfg_get_liveness(cfg, &ms), 0);
+	assert_int_equal(ms, 0);
+
+	assert_int_equal(rpma_conn_cfg_set_cq(cfg, FAKE(rpma_cq)), 0);
+	assert_int_equal(rpma_conn_cfg_set_connect_timeout(cfg, 1234), 0);
+	assert_int_equal(rpma_conn_cfg_set_liveness(cfg, -1), 0);
+	assert_int_equal(rpma_conn_cfg_get_cq(cfg, &cq), 0);
+	assert_ptr_equal(cq, poison);
+	assert_int_equal(rpma_conn_cfg_get_connect_timeout(cfg, &ms), 0);
+	assert_int_equal(ms, 1234);
+	assert_int_equal(rpma_conn_cfg_get_liveness(cfg, &ms), 0);
+	assert_int_equal(ms, -1);
+
+	assert_int_equal(rpma_conn_cfg_set_cq(cfg, NULL), 0);
+	assert_int_equal(rpma_conn_cfg_get_cq(cfg, &cq), 0);
+	assert_null(cq);
+	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);
+}
+
+#define POISONED(test) cmocka_unit_test_setup_teardown(test, poison_set, poison_check)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POISONED(devices),
+		POISONED(durability),
+		POISONED(queues_and_waits),
+		POISONED(connections),
+		POISONED(configurations),
+		POISONED(settings_have_defaults_and_are_kept),
+		cmocka_unit_test(deleting_nothing_is_no_error),
+	};
+
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
+	return cmocka_run_group_tests_name("wrong arguments of a life", tests, NULL, NULL);
+}
