@@ -107,6 +107,11 @@ void cm_liveness_begin(struct cm_stream *s, uint64_t now)
 		ping(s);
 }
 
+bool cm_is_deaf(const struct cm_stream *s)
+{
+	return s->liveness.at != CLOCK_NEVER && qp_rx_is_stalled(s->qp);
+}
+
 bool cm_liveness_on_time(struct cm_stream *s, uint64_t now)
 {
 	struct liveness_view view;

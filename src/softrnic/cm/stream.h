@@ -127,6 +127,14 @@ void cm_tx_fault(struct cm_stream *s, uint64_t now); /* EFAULT: a source's memor
 /* After posts, write-backs, kicks: let the state machine look at the QP. */
 void cm_stream_poke(struct cm_stream *s, uint64_t now);
 
+/*
+ * Who does not read cannot hear the peer, but may ask the LLP. While cm_is_deaf(), tell before
+ * cm_on_time() for how long nothing of what was sent has been acknowledged (0: it is, or nothing
+ * was sent).
+ */
+bool cm_is_deaf(const struct cm_stream *s);
+void cm_on_unacknowledged(struct cm_stream *s, uint64_t since_ns, uint64_t now);
+
 /* Time. */
 uint64_t cm_deadline(const struct cm_stream *s); /* CLOCK_NEVER if none */
 void cm_on_time(struct cm_stream *s, uint64_t now);

@@ -261,6 +261,14 @@ void cm_tx_error(struct cm_stream *s, int err, uint64_t now)
 	cm_on_lost(s, err);
 }
 
+void cm_on_unacknowledged(struct cm_stream *s, uint64_t since_ns, uint64_t now)
+{
+	if (!cm_is_deaf(s) || since_ns < s->liveness.limit_ns)
+		return;
+	LOG_NOTICE("stream %p: the peer is lost: its host does not answer", (void *)s);
+	cm_on_lost(s, ETIMEDOUT);
+}
+
 static void cm_on_deadline(struct cm_stream *s)
 {
 	switch (s->state) {

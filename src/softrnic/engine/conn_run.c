@@ -88,6 +88,16 @@ void conn_resume(struct conn *c)
 	conn_pump(c);
 }
 
+/* What has come counts, before its sender is judged. */
+static void conn_on_time(struct conn *c)
+{
+	c->timer_at = CLOCK_NEVER;
+	conn_rx(c);
+	if (c->fd >= 0 && cm_is_deaf(c->stream))
+		cm_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
+	cm_on_time(c->stream, clock_now_ns());
+}
+
 void conn_serve(struct conn *c)
 {
 	unsigned want = atomic_exchange(&c->want, 0);
@@ -109,11 +119,8 @@ void conn_serve(struct conn *c)
 	}
 	if ((want & CONN_KICK) && c->qp)
 		qp_rx_resume(c->qp);
-	if (want & CONN_TIME) {
-		c->timer_at = CLOCK_NEVER;
-		conn_rx(c); /* what has come counts, before its sender is judged */
-		cm_on_time(c->stream, clock_now_ns());
-	}
+	if (want & CONN_TIME)
+		conn_on_time(c);
 	if (want & CONN_KICK)
 		cm_stream_poke(c->stream, clock_now_ns());
 	conn_rx(c);

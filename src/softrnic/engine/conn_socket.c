@@ -31,6 +31,22 @@ void conn_update_timer(struct conn *c)
 	engine_set_timer(&c->timer, at);
 }
 
+/*
+ * A peer that takes nothing for a while acknowledges probes all the same, at long intervals; so one
+ * of them may be on its way, but not two.
+ */
+uint64_t conn_unacknowledged_ns(const struct conn *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	if (info.tcpi_retransmits == 0 && info.tcpi_probes < 2)
+		return 0;
+	return info.tcpi_last_ack_recv * NSEC_PER_MS;
+}
+
 void conn_dial_done(struct conn *c)
 {
 	int err = 0;

@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "outcome.h"
 
+#define ECHOES 400 /* more than are parked */
+
 static const char *const regions[] = {"anon:65536:0xff", NULL};
 
 static void leave_out(const char *what)
@@ -108,6 +110,24 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
+/* Its own device reads no more, as nobody takes the echoes, and so cannot hear the peer. */
+static void who_does_not_read_loses_it_as_well(void **state)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < ECHOES; i++) {
+		OK(rpma_send(client.conn, client.mr, 0, 64, RPMA_F_COMPLETION_ALWAYS, NULL));
+		OK(client_wait_wc(client.cq, &wc, CLIENT_WAIT_MS));
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(client_wait_event(client.conn, &event, 2 * LIMIT_MS), CLIENT_TIMEOUT);
+	set_way(false);
+	OK(client_wait_event(client.conn, &event, AT_MOST_MS));
+	assert_int_equal(event, RPMA_CONN_LOST);
+	expect_target_lost(&target, 1);
+}
+
 static void a_way_that_comes_back_in_time_is_not_noticed(void **state)
 {
 	struct ibv_wc wc;
@@ -126,6 +146,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(both_ends_of_an_idle_connection_lose_it, start,
 						stop),
 		cmocka_unit_test_setup_teardown(what_is_posted_fails, start, stop),
+		cmocka_unit_test_setup_teardown(who_does_not_read_loses_it_as_well, start, stop),
 		cmocka_unit_test_setup_teardown(a_way_that_comes_back_in_time_is_not_noticed, start,
 						stop),
 	};

@@ -58,6 +58,7 @@ static void begin(const struct place *place)
 {
 	struct cm_config cfg = link_config(place->role);
 
+	cfg.liveness_ns = 15 * NSEC_PER_SEC;
 	walk.aborted = walk.connected = false;
 	logged = CM_IDLE;
 	if (place->role == CM_INITIATOR)
@@ -154,6 +155,24 @@ static void long_walks(void **state)
 	}
 }
 
+static void silence_ends_only_what_may_be_judged(void **state)
+{
+	unsigned lost = 0, live = 0;
+
+	for (size_t p = 0; p < walk_n_places; p++) {
+		begin(&walk_places[p]);
+		step(ev_silence);
+		if (walk.me->seen[CM_EV_LOST]) {
+			assert_int_equal(walk_places[p].state, CM_LIVE);
+			assert_true(cm_stream_agreed(walk.me->s)->consent);
+			lost++;
+		}
+		live += cm_stream_state(walk.me->s) == CM_LIVE;
+		end();
+	}
+	assert_true(lost > 0 && live > 0); /* both kinds of peer were there */
+}
+
 static int listen_to_the_log(void **state)
 {
 	log_set(watch, LOG_LVL_INFO);
@@ -172,6 +191,7 @@ int main(void)
 		cmocka_unit_test(every_event_in_every_state),
 		cmocka_unit_test(every_pair_of_events_in_every_state),
 		cmocka_unit_test(long_walks),
+		cmocka_unit_test(silence_ends_only_what_may_be_judged),
 	};
 
 	return cmocka_run_group_tests(tests, listen_to_the_log, stop_listening);

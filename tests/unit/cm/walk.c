@@ -222,14 +222,29 @@ void ev_late(void)
 	cm_on_time(walk.me->s, walk.link.now);
 }
 
+/* Long enough for every limit, and looked at in time. */
+void ev_silence(void)
+{
+	for (int i = 0; i < 8 && cm_deadline(walk.me->s) != CLOCK_NEVER; i++) {
+		if (walk.link.now < cm_deadline(walk.me->s))
+			walk.link.now = cm_deadline(walk.me->s);
+		cm_on_time(walk.me->s, walk.link.now);
+	}
+}
+
+static void ev_unacknowledged(void)
+{
+	cm_on_unacknowledged(walk.me->s, CLOCK_NEVER, walk.link.now);
+}
+
 void (*const walk_events[])(void) = {
-	ev_connect,        ev_accept,     ev_reject,      ev_disconnect,   ev_abort,
-	ev_cancel,         ev_dialed,     ev_dial_failed, ev_incoming,     ev_rx_request,
-	ev_rx_p2p_request, ev_rx_reply,   ev_rx_reject,   ev_rx_bad_reply, ev_rx_byte,
-	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,    ev_rx_eof,       ev_rx_reset,
-	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,     ev_tx_error,     ev_tx_fault,
-	ev_post,           ev_qp_fails,   ev_detach,      ev_fin,          ev_early,
-	ev_late,
+	ev_connect,        ev_accept,     ev_reject,         ev_disconnect,   ev_abort,
+	ev_cancel,         ev_dialed,     ev_dial_failed,    ev_incoming,     ev_rx_request,
+	ev_rx_p2p_request, ev_rx_reply,   ev_rx_reject,      ev_rx_bad_reply, ev_rx_byte,
+	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,       ev_rx_eof,       ev_rx_reset,
+	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,        ev_tx_error,     ev_tx_fault,
+	ev_post,           ev_qp_fails,   ev_detach,         ev_fin,          ev_early,
+	ev_late,           ev_silence,    ev_unacknowledged,
 };
 const size_t walk_n_events = ARRAY_LEN(walk_events);
 

@@ -24,5 +24,7 @@ extern const struct place walk_places[];
 extern const size_t walk_n_places;
 /* An hour passes: one of the events. */
 void ev_late(void);
+/* The peer says nothing for longer than any limit: another. */
+void ev_silence(void);
 
 #endif
