@@ -324,6 +324,7 @@ static bool has_ended(struct flush *f)
 static void long_digests_leave_turns_to_others(void **state)
 {
 	enum { FILES = 10 };
+	const size_t size = 1024 * MIB;
 	struct persist_digest d[2 * FILES];
 	struct flush digests[2 * FILES];
 	struct mapped longs[FILES], other;
@@ -333,14 +334,17 @@ static void long_digests_leave_turns_to_others(void **state)
 		skip();
 	mapped_init(&other, NULL, PAGE);
 	for (int i = 0; i < FILES; i++) {
-		longs[i].fd = file_create(NULL, 64 * MIB);
-		longs[i].size = 64 * MIB;
-		longs[i].p = map_file(longs[i].fd, 64 * MIB);
-		longs[i].region = region_of(longs[i].p, 64 * MIB);
+		longs[i].fd = file_create(NULL, size);
+		longs[i].size = size;
+		longs[i].p = map_file(longs[i].fd, size);
+		longs[i].region = region_of(longs[i].p, size);
 	}
 	for (int i = 0; i < 2 * FILES; i++)
-		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, 64 * MIB,
-			     DIGEST_BLAKE2B, &d[i]);
+		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size, DIGEST_BLAKE2B,
+			     &d[i]);
+	for (int i = 0; i < 1000 && threads_named("rpma-persist") < 16; i++)
+		usleep(10000);
+	assert_int_equal(threads_named("rpma-persist"), 16);
 	other.p[0]++;
 	assert_int_equal(flush(other.region, other.p, PAGE), 0);
 	for (int i = 0; i < 2 * FILES; i++)
