@@ -47,8 +47,6 @@ static void clear_reserved(enum rdmap_opcode op, uint8_t *header)
 	if (op == RDMAP_ATOMIC_REQ) {
 		memset(header, 0, 3);
 		header[3] &= 0xf;
-	} else if (op == RDMAP_ENGINE) {
-		memset(header + 4, 0, 4);
 	}
 }
 

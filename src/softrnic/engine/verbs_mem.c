@@ -46,6 +46,7 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 	}
 	atomic_fetch_add(&pd->users, 1);
 	mr->ibv.context = pd->ibv.context;
+	mr->durable = !persist_region_is_volatile(region);
 	return &mr->ibv;
 }
 

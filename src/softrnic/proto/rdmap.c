@@ -2,6 +2,7 @@
 #include "softrnic/proto/rdmap.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define TERM_MIN 4
 #define TERM_MAX 128 /* the largest known echo, of an atomic request, makes 76 */
@@ -42,8 +43,10 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 					RDMAP_ATOMIC_RESP_LEN),
 	[RDMAP_FLUSH_REQ] = FIXED_ROW("Flush Request", RDMAP_LEVEL_OURS, DDP_QN_REQUEST,
 				      RDMAP_FLUSH_REQ_LEN),
-	[RDMAP_FLUSH_RESP] = FIXED_ROW("Flush Response", RDMAP_LEVEL_OURS, DDP_QN_RESPONSE,
-				       RDMAP_FLUSH_RESP_LEN),
+	[RDMAP_FLUSH_RESP] = {.name = "Flush Response", .level = RDMAP_LEVEL_OURS,
+			      .qn = DDP_QN_RESPONSE, .hdr_len = RDMAP_FLUSH_RESP_LEN,
+			      .min = RDMAP_FLUSH_RESP_LEN, .min_or_max = true,
+			      .max = RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN},
 	[RDMAP_SEND_IMM] = {.name = "Send with Immediate", .level = RDMAP_LEVEL_OURS,
 			    .qn = DDP_QN_SEND, .immediate = true, .max = RDMAP_ANY_LEN},
 	[RDMAP_ENGINE] = {.name = "Engine", .level = RDMAP_LEVEL_OURS, .qn = DDP_QN_ENGINE,
@@ -80,6 +83,8 @@ static unsigned check_length(const struct rdmap_op *op, const struct ddp_hdr *hd
 	if (op->hdr_len && hdr->mo)
 		return TERM_DDP_BAD_MO;
 	if (op->hdr_len && (!hdr->last || len < op->min))
+		return TERM_RDMAP_STREAM_CATASTROPHIC;
+	if (op->min_or_max && len != op->min && len != op->max)
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
 	return 0;
 }
@@ -190,6 +195,66 @@ void rdmap_flush_resp_get(struct rcursor *c, struct rdmap_flush_resp *msg)
 {
 	msg->status = rcursor_be32(c);
 	msg->detail = rcursor_be32(c);
+}
+
+void rdmap_flush_digest_put(struct wcursor *c, const struct rdmap_flush_digest *msg)
+{
+	wcursor_be32(c, msg->source);
+	wcursor_be32(c, msg->durability);
+	wcursor_be32(c, msg->alg);
+	wcursor_be32(c, msg->len);
+	wcursor_bytes(c, msg->bytes, sizeof(msg->bytes));
+}
+
+void rdmap_flush_digest_get(struct rcursor *c, struct rdmap_flush_digest *msg)
+{
+	const uint8_t *bytes;
+
+	*msg = (struct rdmap_flush_digest){.source = rcursor_be32(c)};
+	msg->durability = rcursor_be32(c);
+	msg->alg = rcursor_be32(c);
+	msg->len = rcursor_be32(c);
+	bytes = rcursor_bytes(c, sizeof(msg->bytes));
+	if (bytes)
+		memcpy(msg->bytes, bytes, sizeof(msg->bytes));
+}
+
+/* How to flush: visible, persistent or both, and strict only if persistent. */
+static bool is_way(uint32_t flags)
+{
+	bool persist = flags & RDMAP_FLUSH_PERSIST;
+
+	return (persist || flags & RDMAP_FLUSH_VISIBLE) &&
+	       (persist || !(flags & RDMAP_FLUSH_STRICT)) &&
+	       !(flags & ~(RDMAP_FLUSH_PERSIST | RDMAP_FLUSH_VISIBLE | RDMAP_FLUSH_STRICT));
+}
+
+/* The answer has 32 bits for the length; of no bytes there is nothing to tell. */
+static bool is_digest(const struct rdmap_flush_req *req)
+{
+	uint32_t alg = rdmap_flush_alg(req);
+	uint32_t rest = req->flags & ~(RDMAP_FLUSH_DIGEST | RDMAP_FLUSH_ALG(alg));
+
+	return (alg == RDMAP_DIGEST_CRC32C || alg == RDMAP_DIGEST_BLAKE2B) && is_way(rest) &&
+	       rest & RDMAP_FLUSH_PERSIST && req->len > 0 && req->len <= UINT32_MAX;
+}
+
+enum rdmap_flush_kind rdmap_flush_kind(const struct rdmap_flush_req *req)
+{
+	bool good = is_way(req->flags);
+	enum rdmap_flush_kind kind = RDMAP_FLUSH_KIND_RANGE;
+
+	if (req->flags & RDMAP_FLUSH_QUERY) {
+		kind = RDMAP_FLUSH_KIND_QUERY;
+		good = req->flags == RDMAP_FLUSH_QUERY && req->len > 0;
+	} else if (req->flags & RDMAP_FLUSH_DIGEST) {
+		kind = RDMAP_FLUSH_KIND_DIGEST;
+		good = is_digest(req);
+	} else if (req->flags & RDMAP_FLUSH_ALL) {
+		kind = RDMAP_FLUSH_KIND_ALL;
+		good = is_way(req->flags & ~RDMAP_FLUSH_ALL) && !req->stag && !req->to && !req->len;
+	}
+	return good ? kind : RDMAP_FLUSH_KIND_BAD;
 }
 
 void rdmap_engine_put(struct wcursor *c, const struct rdmap_engine *msg)

@@ -56,6 +56,7 @@ struct rdmap_op {
 	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
 	uint32_t min, max;
+	bool min_or_max; /* nothing between */
 };
 #define RDMAP_ANY_LEN UINT32_MAX
 
@@ -136,7 +137,11 @@ struct rdmap_atomic_resp {
 #define RDMAP_FLUSH_RESP_LEN 8
 #define RDMAP_FLUSH_PERSIST  0x1u
 #define RDMAP_FLUSH_VISIBLE  0x2u
-#define RDMAP_FLUSH_STRICT   0x4u /* refuse memory that cannot persist */
+#define RDMAP_FLUSH_STRICT   0x4u  /* refuse memory that cannot persist */
+#define RDMAP_FLUSH_QUERY    0x8u  /* nothing is flushed: which durability class has the range? */
+#define RDMAP_FLUSH_DIGEST   0x10u /* persist, then tell the digest of the range as read back */
+#define RDMAP_FLUSH_ALL      0x20u /* whatever this stream placed anywhere; no range is named */
+#define RDMAP_FLUSH_ALG(alg) ((uint32_t)(alg) << 8) /* of DIGEST: bits 8 to 15 */
 struct rdmap_flush_req {
 	uint32_t flags;
 	uint32_t stag;
@@ -151,8 +156,38 @@ enum rdmap_flush_status {
 };
 struct rdmap_flush_resp {
 	uint32_t status;
-	uint32_t detail; /* Linux errno at the target */
+	uint32_t detail; /* Linux errno at the target; the answer to a QUERY */
 };
+enum rdmap_digest_alg { RDMAP_DIGEST_CRC32C = 1, RDMAP_DIGEST_BLAKE2B = 2 };
+enum rdmap_durability {
+	RDMAP_DURABILITY_VOLATILE = 1,
+	RDMAP_DURABILITY_FILE = 2,
+	RDMAP_DURABILITY_DAX = 3,
+};
+/* Behind the response to a DIGEST that succeeded. */
+#define RDMAP_FLUSH_DIGEST_LEN 48
+#define RDMAP_DIGEST_BYTES     32
+struct rdmap_flush_digest {
+	uint32_t source;     /* read from: 0 memory, 1 page cache, 2 medium, 3 DAX */
+	uint32_t durability; /* enum rdmap_durability: the weakest in the range */
+	uint32_t alg;        /* as asked for */
+	uint32_t len;        /* as asked for */
+	uint8_t bytes[RDMAP_DIGEST_BYTES];
+};
+
+/* What a Flush Request asks for: one of these, or it is malformed. */
+enum rdmap_flush_kind {
+	RDMAP_FLUSH_KIND_BAD,
+	RDMAP_FLUSH_KIND_RANGE,
+	RDMAP_FLUSH_KIND_ALL,
+	RDMAP_FLUSH_KIND_DIGEST,
+	RDMAP_FLUSH_KIND_QUERY,
+};
+enum rdmap_flush_kind rdmap_flush_kind(const struct rdmap_flush_req *req);
+static inline uint32_t rdmap_flush_alg(const struct rdmap_flush_req *req)
+{
+	return req->flags >> 8 & 0xff;
+}
 
 /* Engine to engine, not for the user. Unknown kinds are ignored; later ones may be longer. */
 #define RDMAP_ENGINE_LEN 16
@@ -169,7 +204,8 @@ struct rdmap_engine {
  * length read or -EBADMSG. _put and _get do the same in the middle of a message.
  */
 #define RDMAP_HEADERS(X)                                                                           \
-	X(read_req) X(imm) X(atomic_req) X(atomic_resp) X(flush_req) X(flush_resp) X(engine)
+	X(read_req)                                                                                \
+	X(imm) X(atomic_req) X(atomic_resp) X(flush_req) X(flush_resp) X(flush_digest) X(engine)
 #define X(name)                                                                                    \
 	void rdmap_##name##_put(struct wcursor *c, const struct rdmap_##name *msg);                \
 	void rdmap_##name##_get(struct rcursor *c, struct rdmap_##name *msg);                      \

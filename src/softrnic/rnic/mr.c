@@ -14,9 +14,6 @@
 #include "softrnic/rnic/rnic.h"
 
 #define INITIAL_BUCKETS 64 /* a power of two, as every later size */
-#define REMOTE_ACCESS                                                                              \
-	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
-	 RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT)
 
 struct mr_table {
 	pthread_mutex_t lock;
@@ -293,7 +290,7 @@ enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, u
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
 		verdict = MR_BAD_PD;
-	else if (!(mr->access & REMOTE_ACCESS))
+	else if (!(mr->access & RNIC_REMOTE_ACCESS))
 		verdict = MR_BAD_ACCESS;
 	else
 		mr->dead = true;

@@ -25,6 +25,7 @@ struct mr {
 	uint64_t iova;     /* TO of the first byte; the address unless zero-based */
 	int access;        /* IBV_ACCESS_* */
 	void *persist;     /* the owner's: what is behind the memory */
+	bool durable;      /* the owner's: some of it can be made persistent */
 	struct mr_table *table;
 	struct list link; /* hash chain */
 	unsigned holds;   /* guarded by the table's mutex */

@@ -210,7 +210,8 @@ void qp_delete(struct qp *qp)
 	qp_recv_fini(qp);
 	free(qp->irq.ring);
 	free(qp->sq.slots);
-	qp_dirty_fini(qp);
+	qp_dirty_fini(&qp->dirty);
+	qp_dirty_fini(&qp->irq.all);
 	cq_purge(qp->cfg.send_cq, qp->cfg.qp_num);
 	cq_purge(qp->cfg.recv_cq, qp->cfg.qp_num);
 	free(qp);
@@ -265,7 +266,8 @@ uint32_t qp_caps(const struct qp *qp)
 	if (qp->stream.consent)
 		caps |= SOFTRNIC_CAP_SOFTRNIC;
 	if (qp->stream.consent && asks)
-		caps |= SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_ATOMIC_WRITE;
+		caps |= SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_FLUSH_ALL | SOFTRNIC_CAP_ATOMIC_WRITE |
+			SOFTRNIC_CAP_VERIFY | SOFTRNIC_CAP_QUERY;
 	if (qp_level(qp) >= RDMAP_LEVEL_7306)
 		caps |= SOFTRNIC_CAP_IMM | (asks ? SOFTRNIC_CAP_ATOMICS : 0);
 	return caps;

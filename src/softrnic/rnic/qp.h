@@ -16,8 +16,8 @@
  * qp_tx.c and qp_tx_msg.c (whose turn it is, messages as FPDUs),
  * qp_tx_batch.c (FPDUs in the lent buffer), qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs),
  * qp_rx_ops.c (the table of opcodes), qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c
- * (inbound requests), qp_atomic.c (atomic ones), qp_orq.c (the answers to ours), qp_dirty.c (Reads
- * that flush), place.c (the CPU's writes to memory).
+ * (inbound requests), qp_flush.c (flushing ones), qp_atomic.c (atomic ones), qp_orq.c (the answers
+ * to ours), qp_dirty.c (Reads that flush), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -55,11 +55,17 @@ struct qp_stream {
 	uint32_t mss; /* EMSS of the LLP, for the FPDU size towards others */
 };
 
+enum qp_want { QP_WRITE_BACK, QP_DIGEST, QP_CLASS };
 struct qp_writeback {
 	struct mr *mr; /* held until qp_on_writeback() */
 	void *addr;
 	uint64_t len;
 	bool strict;
+	enum qp_want want;
+	uint32_t alg; /* of a digest: enum softrnic_digest_alg */
+	/* A digest, which follows a write-back: all of it. A class: `durability`. The owner fills
+	 * it in just before qp_on_writeback(qp, 0). */
+	struct softrnic_digest *answer;
 };
 
 /* Counters of one QP, from one list. */

@@ -37,7 +37,7 @@ static int access_of(uint8_t op)
  */
 static unsigned check(const struct qp *qp, const struct rdmap_atomic_req *r)
 {
-	if (qp->irq.flush_failed)
+	if (qp->irq.failed.status)
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
 	switch (r->op) {
 	case RDMAP_ATOMIC_WRITE:

@@ -27,6 +27,8 @@ enum sq_op {
 	SQ_FETCH_ADD,
 	SQ_CMP_SWAP,
 	SQ_FLUSH,
+	SQ_VERIFY,
+	SQ_QUERY,
 	SQ_ATOMIC_WRITE,
 	SQ_OPS
 };
@@ -47,6 +49,7 @@ struct sq_wr {
 	uint32_t vendor_err;
 	uint32_t flush_flags;
 	uint32_t imm;
+	void *result;              /* of a VERIFY or QUERY: the user's */
 	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
 	enum ibv_wc_status status;
 	uint8_t op;
@@ -76,7 +79,7 @@ struct qp_orq {
 
 enum irq_state {
 	IRQ_WAITING,   /* behind others, or behind a parked Send */
-	IRQ_WRITEBACK, /* the owner has to fetch the write-back */
+	IRQ_WRITEBACK, /* the owner has to fetch the write-back, or what else it is asked */
 	IRQ_RUNNING,   /* write-back under way */
 	IRQ_READY,     /* may be answered */
 };
@@ -96,21 +99,31 @@ struct irq_entry {
 	uint32_t after_sends; /* Sends that were complete when it came: they go first */
 };
 
+/* What this stream placed and nobody wrote back: see qp_dirty.c. */
+#define DIRTY_RANGES 4
+struct dirty_range {
+	uint64_t lo, hi; /* counted from the region's first byte */
+};
+struct dirty_region {
+	uint32_t stag, count;
+	struct dirty_range range[DIRTY_RANGES];
+};
+struct qp_dirty {
+	struct dirty_region *region;
+	uint32_t count, room;
+	bool lost; /* some of it is in no region any more */
+};
+
 struct qp_irq {
 	struct irq_entry *ring;
 	uint32_t depth, head, count;
 	enum irq_state state; /* of the head; all others wait */
-	bool flush_failed;    /* nothing may be published any more that a Flush was to precede */
+	/* The first Flush that failed: nothing may be published any more that it was to precede,
+	 * and a Flush of everything fails likewise. Status 0: none. */
+	struct rdmap_flush_resp failed;
 	struct qp_writeback wb;
-};
-
-/* What this stream placed in a region and nobody wrote back: see qp_dirty.c. */
-struct qp_dirty {
-	struct dirty_range {
-		uint32_t stag;
-		uint64_t lo, hi; /* counted from the region's first byte */
-	} * range;
-	uint32_t count, room;
+	struct softrnic_digest digest; /* the head's, or `durability`: its class */
+	struct qp_dirty all; /* what the Flush of everything at the head has still to do */
 };
 
 /* --- receive ------------------------------------------------------------------------------ */
@@ -281,6 +294,7 @@ extern const struct rx_op qp_rx_read_resp, qp_rx_flush_resp, qp_rx_atomic_resp;
 bool qp_irq_is_ready(const struct qp *qp);
 void qp_irq_run(struct qp *qp); /* begin the head, if it may be begun */
 struct irq_entry *qp_irq_head(struct qp *qp);
+void qp_irq_want(struct qp *qp, const struct qp_writeback *wb); /* the head's, of the owner */
 void qp_irq_answered(struct qp *qp);
 /* Source failed: Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
 void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off);
@@ -291,11 +305,23 @@ extern const struct rx_op qp_rx_read_req, qp_rx_flush_req, qp_rx_atomic_req;
 /* qp_atomic.c: execute the request at the head of the IRQ. */
 void qp_atomic_begin(struct qp *qp, struct irq_entry *e);
 
+/* qp_flush.c: the Flush at the head of the IRQ. */
+void qp_flush_begin(struct qp *qp, struct irq_entry *e);
+/* The owner has done what it was asked: the head may be answered now, or there is more to do. */
+void qp_flush_on_writeback(struct qp *qp, struct irq_entry *e, int status);
+/* The region of the write-back that is due goes away. False: begin the Flush again. */
+bool qp_flush_detached(struct qp *qp, struct irq_entry *e);
+
 /* qp_dirty.c */
 void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
-bool qp_dirty_take(struct qp *qp, uint32_t stag, uint64_t *lo, uint64_t *hi);
-void qp_dirty_forget(struct qp *qp, uint32_t stag);
-void qp_dirty_fini(struct qp *qp);
+/* It is about to be written back; whoever fails in that has to remember the failure. */
+void qp_dirty_clean(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
+/* One range around all that is dirty in a region, which is clean then. */
+bool qp_dirty_take(struct qp *qp, uint32_t stag, struct dirty_range *all);
+bool qp_dirty_next(struct qp_dirty *d, uint32_t *stag, struct dirty_range *range);
+void qp_dirty_move(struct qp_dirty *to, struct qp_dirty *from); /* to: empty */
+void qp_dirty_forget(struct qp_dirty *d, uint32_t stag);        /* the region goes away */
+void qp_dirty_fini(struct qp_dirty *d);
 
 /* qp_rx.c, qp_rx_io.c */
 #define RX_TAGGED_FRAME   (MPA_LENGTH_LEN + DDP_TAGGED_HDR)

@@ -89,9 +89,9 @@ void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off)
 	qp_refuse(qp, error, &e->ddp, len, e->code == RDMAP_READ_REQ ? &read : NULL);
 }
 
-static void want_writeback(struct qp *qp, struct mr *mr, void *addr, uint64_t len, bool strict)
+void qp_irq_want(struct qp *qp, const struct qp_writeback *wb)
 {
-	qp->irq.wb = (struct qp_writeback){.mr = mr, .addr = addr, .len = len, .strict = strict};
+	qp->irq.wb = *wb;
 	qp->irq.state = IRQ_WRITEBACK;
 }
 
@@ -101,11 +101,14 @@ static void want_writeback(struct qp *qp, struct mr *mr, void *addr, uint64_t le
  */
 static bool read_flushes(struct qp *qp, struct mr *mr)
 {
-	uint64_t lo, hi;
+	struct qp_writeback wb = {.mr = mr};
+	struct dirty_range dirty;
 
-	if (!qp_dirty_take(qp, mr->ibv.rkey, &lo, &hi))
+	if (qp->stream.peer_flushes || !qp_dirty_take(qp, mr->ibv.rkey, &dirty))
 		return false;
-	want_writeback(qp, mr, (uint8_t *)mr->ibv.addr + lo, hi - lo, false);
+	wb.addr = (uint8_t *)mr->ibv.addr + dirty.lo;
+	wb.len = dirty.hi - dirty.lo;
+	qp_irq_want(qp, &wb);
 	return true;
 }
 
@@ -131,32 +134,6 @@ static void begin_read(struct qp *qp, const struct irq_entry *e)
 	qp->irq.state = IRQ_READY;
 }
 
-static void begin_flush(struct qp *qp, const struct irq_entry *e)
-{
-	bool persist = e->flush.flags & RDMAP_FLUSH_PERSIST;
-	int any = IBV_ACCESS_REMOTE_READ |
-		  (persist ? RNIC_ACCESS_FLUSH_PERSISTENT : RNIC_ACCESS_FLUSH_GLOBAL);
-	enum mr_verdict verdict;
-	struct mr *mr;
-	void *ptr;
-
-	qp->irq.state = IRQ_READY;
-	if (e->flush.len == 0)
-		return;
-	verdict = mr_hold_any(qp->cfg.mrs, qp->cfg.pd, e->flush.stag, e->flush.to, e->flush.len,
-			      any, &mr, &ptr);
-	if (verdict != MR_OK) {
-		qp->irq.state = IRQ_WAITING;
-		qp_irq_refuse(qp, qp_rdmap_error(verdict), 0);
-		return;
-	}
-	if (persist)
-		want_writeback(qp, mr, ptr, e->flush.len,
-			       qp->cfg.strict_persist || (e->flush.flags & RDMAP_FLUSH_STRICT));
-	else
-		mr_release(mr); /* placed is visible */
-}
-
 void qp_irq_run(struct qp *qp)
 {
 	struct irq_entry *e;
@@ -168,7 +145,7 @@ void qp_irq_run(struct qp *qp)
 	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
 		return;
 	if (e->code == RDMAP_FLUSH_REQ)
-		begin_flush(qp, e);
+		qp_flush_begin(qp, e);
 	else if (e->code == RDMAP_ATOMIC_REQ)
 		qp_atomic_begin(qp, e);
 	else
@@ -192,22 +169,18 @@ bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb)
 	if (qp->irq.state != IRQ_WRITEBACK)
 		return false;
 	qp->irq.state = IRQ_RUNNING;
-	qp->counters.writebacks++;
+	qp->counters.writebacks += qp->irq.wb.want != QP_CLASS;
 	*wb = qp->irq.wb;
 	return true;
 }
 
-static struct rdmap_flush_resp answer_of(int status)
+/* Data would claim that the peer's earlier Writes are safe. */
+static void read_on_writeback(struct qp *qp, int status)
 {
-	struct rdmap_flush_resp r = {.status = RDMAP_FLUSH_FAILED, .detail = (uint32_t)-status};
-
-	if (status == 0)
-		r.status = RDMAP_FLUSH_OK;
-	else if (status == -ENOTSUP)
-		r.status = RDMAP_FLUSH_VOLATILE;
-	else if (status == -EFAULT)
-		r.status = RDMAP_FLUSH_GONE;
-	return r;
+	if (status)
+		qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
+	else
+		qp->irq.state = IRQ_READY;
 }
 
 void qp_on_writeback(struct qp *qp, int status)
@@ -217,29 +190,28 @@ void qp_on_writeback(struct qp *qp, int status)
 	mr_release(qp->irq.wb.mr);
 	qp->irq.wb.mr = NULL;
 	qp->irq.state = IRQ_WAITING;
-	if (status)
+	if (status && qp->irq.wb.want != QP_CLASS)
 		qp->counters.writeback_failures++;
 	if (qp_is_failed(qp))
 		return;
 	e = qp_irq_head(qp);
-	qp->irq.flush_failed |= status != 0;
-	if (e->code == RDMAP_READ_REQ && status) {
-		/* Data would claim that the peer's earlier Writes are safe. */
-		qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
-		return;
-	}
 	if (e->code == RDMAP_FLUSH_REQ)
-		e->flushed = answer_of(status);
-	qp->irq.state = IRQ_READY;
+		qp_flush_on_writeback(qp, e, status);
+	else
+		read_on_writeback(qp, status);
 }
 
 /* A write-back that nobody fetched yet must not keep the region from going away. */
 void qp_irq_detach(struct qp *qp, const struct mr *mr)
 {
+	struct irq_entry *e = qp_irq_head(qp);
+
 	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr)
 		return;
 	mr_release(qp->irq.wb.mr);
 	qp->irq.state = IRQ_WAITING;
+	if (e->code == RDMAP_FLUSH_REQ && qp_flush_detached(qp, e))
+		return;
 	qp_irq_run(qp); /* finds the STag invalid */
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Our requests that the peer has to answer: Reads, Flushes and atomics. */
 #include <errno.h>
+#include <string.h>
 
 #include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
@@ -110,13 +111,32 @@ void qp_orq_fault(struct qp *qp)
 
 /* --- Flush Response ----------------------------------------------------------------------- */
 
+static struct sq_wr *head_of(struct qp *qp, const enum sq_op *ops, size_t n)
+{
+	struct sq_wr *wr = NULL;
+
+	for (size_t i = 0; i < n && !wr; i++)
+		wr = head_wr(qp, ops[i]);
+	return wr;
+}
+
+static struct sq_wr *head_flush(struct qp *qp)
+{
+	static const enum sq_op ops[] = {SQ_FLUSH, SQ_VERIFY, SQ_QUERY};
+
+	return head_of(qp, ops, sizeof(ops) / sizeof(ops[0]));
+}
+
 static enum rx_verdict accept_flush_resp(struct qp *qp, struct rx_seg *seg, bool whole)
 {
+	const struct sq_wr *wr;
+
 	if (!qp_rx_is_next(qp, seg))
 		return RX_DEAD;
-	if (head_wr(qp, SQ_FLUSH))
+	wr = head_flush(qp);
+	if (wr && (wr->op == SQ_VERIFY || seg->payload == RDMAP_FLUSH_RESP_LEN))
 		return RX_DONE;
-	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	qp_refuse_seg(qp, wr ? TERM_DDP_TOO_LONG : TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	return RX_DEAD;
 }
 
@@ -135,13 +155,55 @@ static uint32_t reason_of(const struct rdmap_flush_resp *resp)
 	}
 }
 
+static bool is_durability(uint32_t durability)
+{
+	return durability >= RDMAP_DURABILITY_VOLATILE && durability <= RDMAP_DURABILITY_DAX;
+}
+
+/* False: it is not the digest that was asked for. */
+static bool put_digest(const struct sq_wr *wr, struct rcursor *c)
+{
+	struct rdmap_flush_digest msg;
+	struct softrnic_digest *to = wr->result;
+
+	rdmap_flush_digest_get(c, &msg);
+	if (c->bad || msg.alg != wr->flush_flags >> 8 || msg.len != wr->length ||
+	    !is_durability(msg.durability) || msg.source > SOFTRNIC_DIGEST_FROM_DAX)
+		return false;
+	*to = (struct softrnic_digest){
+		.alg = msg.alg, .source = msg.source, .durability = msg.durability, .len = msg.len};
+	memcpy(to->bytes, msg.bytes, sizeof(to->bytes));
+	return true;
+}
+
+/* The answer to a question that was answered with success; the rest of a message at c. */
+static bool put_answer(const struct sq_wr *wr, const struct rdmap_flush_resp *resp,
+		       struct rcursor *c)
+{
+	if (wr->op == SQ_VERIFY)
+		return put_digest(wr, c);
+	if (wr->op == SQ_QUERY) {
+		if (!is_durability(resp->detail))
+			return false;
+		*(uint32_t *)wr->result = resp->detail;
+	}
+	return true;
+}
+
 static void finish_flush_resp(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
-	struct sq_wr *wr = head_wr(qp, SQ_FLUSH);
+	struct rcursor c = rcursor_init(bytes, seg->payload);
+	struct sq_wr *wr = head_flush(qp);
 	struct rdmap_flush_resp resp;
+	bool good;
 
-	rdmap_flush_resp_decode(bytes, seg->payload, &resp);
+	rdmap_flush_resp_get(&c, &resp);
 	qp->rx.msn[DDP_QN_RESPONSE]++;
+	good = resp.status ? rcursor_left(&c) == 0 : put_answer(wr, &resp, &c);
+	if (!good) {
+		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+		return;
+	}
 	pop(qp);
 	if (resp.status == RDMAP_FLUSH_OK) {
 		wr->answered = true;
@@ -160,11 +222,8 @@ const struct rx_op qp_rx_flush_resp = {accept_flush_resp, NULL, finish_flush_res
 static struct sq_wr *head_atomic(struct qp *qp)
 {
 	static const enum sq_op ops[] = {SQ_FETCH_ADD, SQ_CMP_SWAP, SQ_ATOMIC_WRITE};
-	struct sq_wr *wr = NULL;
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !wr; i++)
-		wr = head_wr(qp, ops[i]);
-	return wr;
+	return head_of(qp, ops, sizeof(ops) / sizeof(ops[0]));
 }
 
 static enum rx_verdict accept_atomic_resp(struct qp *qp, struct rx_seg *seg, bool whole)
@@ -191,8 +250,6 @@ static int put_original(struct qp *qp, const struct sq_wr *wr, uint64_t original
 		    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr) != MR_OK)
 		return -EACCES;
 	err = place(ptr, &original, sizeof(original));
-	if (!err)
-		qp_dirty_note(qp, mr, ptr, sizeof(original));
 	mr_release(mr);
 	return err;
 }

@@ -122,12 +122,18 @@ static int own_op_of(enum softrnic_op op)
 {
 	switch (op) {
 	case SOFTRNIC_OP_FLUSH:
+	case SOFTRNIC_OP_FLUSH_ALL:
 		return SQ_FLUSH;
+	case SOFTRNIC_OP_VERIFY:
+		return SQ_VERIFY;
+	case SOFTRNIC_OP_QUERY:
+		return SQ_QUERY;
 	case SOFTRNIC_OP_ATOMIC_WRITE:
 		return SQ_ATOMIC_WRITE;
-	default:
-		return -1;
+	case SOFTRNIC_OP_VERBS:
+		break;
 	}
+	return -1;
 }
 
 static bool is_flush_type(enum softrnic_flush_type type)
@@ -135,23 +141,62 @@ static bool is_flush_type(enum softrnic_flush_type type)
 	return type >= SOFTRNIC_FLUSH_VISIBLE && type <= SOFTRNIC_FLUSH_STRICT;
 }
 
+/* The answer has 32 bits for the length of what was digested. */
+static bool is_verify(const struct softrnic_wr *w)
+{
+	return w->result && w->len > 0 && w->len <= UINT32_MAX &&
+	       (w->alg == SOFTRNIC_DIGEST_CRC32C || w->alg == SOFTRNIC_DIGEST_BLAKE2B);
+}
+
+static bool is_complete(int op, const struct softrnic_wr *w)
+{
+	switch (op) {
+	case SQ_FLUSH:
+		return is_flush_type(w->type);
+	case SQ_VERIFY:
+		return is_verify(w);
+	case SQ_QUERY:
+		return w->result && w->len > 0;
+	default:
+		return w->wr.wr.rdma.remote_addr % sizeof(w->bytes) == 0;
+	}
+}
+
 static int check_own(const struct qp *qp, const struct softrnic_wr *w)
 {
 	int op = own_op_of(w->op);
 
-	if (op < 0 || w->wr.send_flags & ~(unsigned)OWN_FLAGS || is_beyond_peer(qp, op))
-		return EINVAL;
-	if (op == SQ_FLUSH)
-		return is_flush_type(w->type) ? 0 : EINVAL;
-	return w->wr.wr.rdma.remote_addr % sizeof(w->bytes) ? EINVAL : 0;
+	return op >= 0 && !(w->wr.send_flags & ~(unsigned)OWN_FLAGS) && !is_beyond_peer(qp, op) &&
+			       is_complete(op, w)
+		       ? 0
+		       : EINVAL;
 }
 
-static uint32_t flush_flags(const struct qp *qp, enum softrnic_flush_type type)
+static uint32_t way_flags(const struct qp *qp, enum softrnic_flush_type type)
 {
 	if (type == SOFTRNIC_FLUSH_VISIBLE)
 		return RDMAP_FLUSH_VISIBLE;
 	return RDMAP_FLUSH_PERSIST |
 	       (type == SOFTRNIC_FLUSH_STRICT || qp->cfg.strict_persist ? RDMAP_FLUSH_STRICT : 0);
+}
+
+static uint32_t flush_flags(const struct qp *qp, const struct softrnic_wr *w)
+{
+	switch (w->op) {
+	case SOFTRNIC_OP_FLUSH:
+		return way_flags(qp, w->type);
+	case SOFTRNIC_OP_FLUSH_ALL:
+		return way_flags(qp, w->type) | RDMAP_FLUSH_ALL;
+	case SOFTRNIC_OP_VERIFY:
+		return way_flags(qp, SOFTRNIC_FLUSH_PERSISTENT) | RDMAP_FLUSH_DIGEST |
+		       RDMAP_FLUSH_ALG(w->alg);
+	case SOFTRNIC_OP_QUERY:
+		return RDMAP_FLUSH_QUERY;
+	case SOFTRNIC_OP_VERBS:
+	case SOFTRNIC_OP_ATOMIC_WRITE:
+		break;
+	}
+	return 0;
 }
 
 /* They name no memory of ours. */
@@ -166,11 +211,13 @@ static void fill_own(struct qp *qp, struct sq_wr *slot, const struct softrnic_wr
 		.raddr = w->wr.wr.rdma.remote_addr,
 		.rkey = w->wr.wr.rdma.rkey,
 		.length = w->len,
+		.flush_flags = flush_flags(qp, w),
+		.result = w->result,
 		.signaled = qp->cfg.sq_sig_all || w->wr.send_flags & IBV_SEND_SIGNALED,
 		.fence = w->wr.send_flags & IBV_SEND_FENCE,
 	};
-	if (op == SQ_FLUSH)
-		slot->flush_flags = flush_flags(qp, w->type);
+	if (w->op == SOFTRNIC_OP_FLUSH_ALL)
+		slot->raddr = slot->rkey = slot->length = 0;
 	if (op == SQ_ATOMIC_WRITE) {
 		/* Bytes, not a number: they arrive in their order whatever the CPUs' is. */
 		memcpy(&word, w->bytes, sizeof(word));

@@ -129,7 +129,8 @@ void qp_rx_got(struct qp *qp, size_t len)
 	if (direct > 0) {
 		qp->counters.rx_direct_bytes += direct;
 		rx->seg.done += direct;
-		qp_dirty_note(qp, rx->lent_mr, rx->lent_ptr, direct);
+		if (rx->seg.op != &qp_rx_read_resp)
+			qp_dirty_note(qp, rx->lent_mr, rx->lent_ptr, direct);
 	}
 	take_lent_back(rx);
 	rx->tail += (uint32_t)len - direct;

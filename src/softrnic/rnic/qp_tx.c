@@ -195,7 +195,8 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
 
 void qp_detach_mr(struct qp *qp, struct mr *mr)
 {
-	qp_dirty_forget(qp, mr->ibv.rkey);
+	qp_dirty_forget(&qp->dirty, mr->ibv.rkey);
+	qp_dirty_forget(&qp->irq.all, mr->ibv.rkey);
 	qp_irq_detach(qp, mr);
 	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each message looks like as FPDUs: our work requests, our answers, RTR and Terminate. */
 #include <errno.h>
+#include <string.h>
 
 #include "softrnic/rnic/qp_impl.h"
 
@@ -283,7 +284,8 @@ static bool build_wr(struct qp *qp)
 		[SQ_SEND] = build_send,        [SQ_SEND_INV] = build_send,
 		[SQ_SEND_IMM] = build_send,    [SQ_READ] = build_read,
 		[SQ_FETCH_ADD] = build_atomic, [SQ_CMP_SWAP] = build_atomic,
-		[SQ_FLUSH] = build_flush,      [SQ_ATOMIC_WRITE] = build_atomic,
+		[SQ_FLUSH] = build_flush,      [SQ_VERIFY] = build_flush,
+		[SQ_QUERY] = build_flush,      [SQ_ATOMIC_WRITE] = build_atomic,
 	};
 	struct sq_wr *wr = qp_sq_at(qp, qp->sq.next);
 
@@ -335,13 +337,29 @@ static bool build_read_resp(struct qp *qp, const struct irq_entry *e)
 	return true;
 }
 
+static void put_digest(struct wcursor *c, const struct softrnic_digest *digest)
+{
+	struct rdmap_flush_digest msg = {
+		.source = digest->source,
+		.durability = digest->durability,
+		.alg = digest->alg,
+		.len = digest->len,
+	};
+
+	memcpy(msg.bytes, digest->bytes, sizeof(msg.bytes));
+	rdmap_flush_digest_put(c, &msg);
+}
+
 static bool build_flush_resp(struct qp *qp, const struct irq_entry *e)
 {
 	struct ddp_hdr hdr = untagged(qp, RDMAP_FLUSH_RESP);
-	uint8_t bytes[RDMAP_FLUSH_RESP_LEN];
+	uint8_t bytes[RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN];
+	struct wcursor c = wcursor_init(bytes, sizeof(bytes));
 
-	if (!build_small(qp, &hdr, bytes,
-			 rdmap_flush_resp_encode(bytes, sizeof(bytes), &e->flushed)))
+	rdmap_flush_resp_put(&c, &e->flushed);
+	if (!e->flushed.status && rdmap_flush_kind(&e->flush) == RDMAP_FLUSH_KIND_DIGEST)
+		put_digest(&c, &qp->irq.digest);
+	if (!build_small(qp, &hdr, bytes, (int)wcursor_len(&c)))
 		return false;
 	answered(qp);
 	return true;

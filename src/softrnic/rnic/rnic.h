@@ -20,8 +20,16 @@
 #define RNIC_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define RNIC_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
+/* A region with any of these can be reached by a peer. */
+#define RNIC_REMOTE_ACCESS                                                                         \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT)
+
 /* Work completion opcodes that rdma-core 44 has no names for; values of rdma-core 45. */
 #define RNIC_WC_FLUSH        8
 #define RNIC_WC_ATOMIC_WRITE 9
+/* Ours; no release of rdma-core has a use for them. */
+#define RNIC_WC_VERIFY 0x50
+#define RNIC_WC_QUERY  0x51
 
 #endif
