@@ -3,6 +3,8 @@
 
 #include "outcome.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 
 void post_read(struct client *c)
@@ -14,11 +16,14 @@ void expect_lost(struct client *c, uint64_t begun)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
 	struct ibv_wc wc = {0};
+	uint32_t code = 0;
 	uint64_t ms;
 
 	OK(client_wait_wc(c->cq, &wc, AT_MOST_MS + CLIENT_WAIT_MS));
 	ms = (clock_now_ns() - begun) / NSEC_PER_MS;
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(rpma_wc_get_reason(c->conn, &wc, &code), RPMA_REASON_LINK);
+	assert_int_equal(code, ETIMEDOUT);
 	OK(client_wait_event(c->conn, &event, CLIENT_WAIT_MS));
 	assert_int_equal(event, RPMA_CONN_LOST);
 	/* Its last byte may be somewhat older than `begun`. */

@@ -87,6 +87,24 @@ static void a_stopped_initiator_is_lost(void **state)
 	proc_kill(&writer);
 }
 
+static void a_connection_may_wait_for_ever(void **state)
+{
+	enum rpma_conn_event event;
+	struct ibv_wc wc;
+
+	OK(rpma_conn_cfg_set_liveness(client.cfg, -1));
+	OK(client_connect(&client, target.port, NULL));
+	OK(rpma_conn_cfg_set_liveness(client.cfg, 0));
+	stop_process(&target.proc);
+	post_read(&client);
+	assert_int_equal(client_wait_event(client.conn, &event, 2 * LIMIT_MS), CLIENT_TIMEOUT);
+	proc_signal(&target.proc, SIGCONT);
+	OK(client_wait_wc(client.cq, &wc, CLIENT_WAIT_MS));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	client_disconnect(&client);
+	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
+}
+
 /* Without consent nobody may be asked; TCP's own keepalive finds nothing wrong either. */
 static void a_stopped_peer_of_another_kind_is_waited_for(void **state)
 {
@@ -114,6 +132,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_target_is_lost),
 		cmocka_unit_test(a_target_that_stops_under_load_is_lost),
 		cmocka_unit_test(a_stopped_initiator_is_lost),
+		cmocka_unit_test(a_connection_may_wait_for_ever),
 		cmocka_unit_test(a_stopped_peer_of_another_kind_is_waited_for),
 	};
 
