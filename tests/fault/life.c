@@ -57,8 +57,11 @@ bool life_can_repeat(const char *function)
 {
 	/* These take something that cannot be given back: a request, an event. */
 	static const char *const consuming[] = {
-		"rpma_conn_req_connect", "rpma_ep_next_conn_req", "rpma_conn_next_event",
-		"rpma_conn_wait",        "rpma_cq_wait",
+		"rpma_conn_req_connect", "rpma_conn_req_reject",
+		"rpma_ep_next_conn_req", "rpma_ep_next_conn_req_timeout",
+		"rpma_conn_next_event",  "rpma_conn_next_event_timeout",
+		"rpma_conn_wait",        "rpma_conn_wait_timeout",
+		"rpma_cq_wait",          "rpma_cq_wait_timeout",
 	};
 
 	for (size_t i = 0; i < sizeof(consuming) / sizeof(consuming[0]); i++)
@@ -134,15 +137,20 @@ static void make_configs(struct life *l)
 	rpma_conn_cfg_set_rcq_size(l->refused_cfg, RCQ_SIZE);
 }
 
-static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
+bool life_await_request(struct life *l)
 {
 	int fd, failed;
 
 	if (l->over)
-		return;
+		return false;
 	rpma_ep_get_fd(l->ep, &fd);
 	rpma_conn_get_event_fd(l->active, &failed);
-	if (!life_await_either(l, fd, failed, "connection request"))
+	return life_await_either(l, fd, failed, "connection request");
+}
+
+static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
+{
+	if (!life_await_request(l))
 		return;
 	MAKE(l, &l->in, rpma_ep_next_conn_req, l->ep, cfg);
 }
@@ -194,6 +202,8 @@ static void release(struct life *l)
 	RELEASE(l, rpma_conn_cfg_delete, &l->active_cfg);
 	RELEASE(l, rpma_conn_cfg_delete, &l->passive_cfg);
 	RELEASE(l, rpma_conn_cfg_delete, &l->refused_cfg);
+	RELEASE(l, rpma_conn_cfg_delete, &l->limited_cfg);
+	RELEASE(l, rpma_cq_delete, &l->common);
 	RELEASE(l, rpma_srq_delete, &l->srq);
 	RELEASE(l, rpma_srq_cfg_delete, &l->srq_cfg);
 	RELEASE(l, rpma_peer_cfg_delete, &l->pcfg);
@@ -208,11 +218,16 @@ bool life_run(const struct life_judge *judge)
 
 	make_memory(&l);
 	make_configs(&l);
+	life_look_around(&l);
+	life_make_common_queue(&l);
 	MAKE(&l, &l.ep, rpma_ep_listen, l.peer, LIFE_ADDR, port);
 	refuse(&l);
+	life_refuse_with_a_word(&l, port);
 	connect_both(&l);
 	life_transfer(&l);
 	part(&l);
+	STEP(&l, rpma_conn_delete, &l.active);
+	life_give_up(&l, port);
 	release(&l);
 	return !l.over;
 }

@@ -26,7 +26,8 @@ struct life {
 	struct rpma_peer_cfg *pcfg;
 	struct rpma_srq_cfg *srq_cfg;
 	struct rpma_srq *srq;
-	struct rpma_conn_cfg *active_cfg, *passive_cfg, *refused_cfg;
+	struct rpma_conn_cfg *active_cfg, *passive_cfg, *refused_cfg, *limited_cfg;
+	struct rpma_cq *common; /* of the passive side and of those with limits */
 	struct rpma_ep *ep;
 	struct rpma_conn_req *out, *in;
 	struct rpma_conn *active, *passive;
@@ -61,6 +62,14 @@ void life_await(struct life *l, int fd, const char *what);
 /* False: it is the other one, which says that the life is over. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
+/* False: it is over. */
+bool life_await_request(struct life *l);
 void life_transfer(struct life *l);
+
+/* life_more.c */
+void life_look_around(struct life *l);
+void life_make_common_queue(struct life *l);
+void life_refuse_with_a_word(struct life *l, const char *port);
+void life_give_up(struct life *l, const char *port);
 
 #endif

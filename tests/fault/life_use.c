@@ -46,7 +46,8 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
  * Each completion here comes when its queue is armed and so is announced. A connection's end does
  * not complete the receives of a shared queue: only its event tells.
  */
-static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared)
+static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared,
+			bool received)
 {
 	struct rpma_cq *announced;
 	bool is_rcq;
@@ -56,19 +57,24 @@ static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *
 	rpma_conn_get_event_fd(conn, &failed);
 	if (!life_await_either(l, fd, failed, "completion"))
 		return;
-	if (shared)
+	/* With and without a limit, as it comes. */
+	if (shared && received)
+		STEP(l, rpma_conn_wait_timeout, conn, LIMIT_MS, &announced, &is_rcq);
+	else if (shared)
 		STEP(l, rpma_conn_wait, conn, 0, &announced, &is_rcq);
-	else
+	else if (received)
 		STEP(l, rpma_cq_wait, cq);
+	else
+		STEP(l, rpma_cq_wait_timeout, cq, LIMIT_MS);
 }
 
 static void await_completion(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
-			     bool shared)
+			     bool shared, bool received)
 {
 	struct ibv_wc wc;
 
 	do {
-		await_queue(l, conn, cq, shared);
+		await_queue(l, conn, cq, shared, received);
 		STEP(l, rpma_cq_get_wc, cq, 1, &wc, NULL);
 	} while (!l->over && l->ret);
 	if (!l->over && wc.status != IBV_WC_SUCCESS)
@@ -86,7 +92,7 @@ static void await_active(struct life *l, bool received)
 		rpma_conn_get_rcq(l->active, &cq);
 	else
 		rpma_conn_get_cq(l->active, &cq);
-	await_completion(l, l->active, cq, true);
+	await_completion(l, l->active, cq, true, received);
 }
 
 static void await_passive(struct life *l, bool received)
@@ -99,7 +105,7 @@ static void await_passive(struct life *l, bool received)
 		rpma_srq_get_rcq(l->srq, &cq);
 	else
 		rpma_conn_get_cq(l->passive, &cq);
-	await_completion(l, l->passive, cq, false);
+	await_completion(l, l->passive, cq, false, received);
 }
 
 static void one_sided(struct life *l)

@@ -24,8 +24,9 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 static bool needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {
-		"rpma_utils_",    "rpma_peer_",     "rpma_mr_",          "rpma_srq_",
-		"rpma_conn_cfg_", "rpma_ep_listen", "rpma_conn_req_new",
+		"rpma_utils_",       "rpma_peer_",          "rpma_mr_",
+		"rpma_srq_",         "rpma_conn_cfg_",      "rpma_ep_listen",
+		"rpma_conn_req_new", "rpma_provider_list_", "rpma_cq_new",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(alone); i++)

@@ -32,6 +32,10 @@ static const struct rule {
 	{NULL, "get_cm_event", EAGAIN, RPMA_E_NO_EVENT},
 	{NULL, "get_cm_event", ENODATA, RPMA_E_NO_EVENT},
 	{NULL, "get_cq_event", 0, RPMA_E_NO_COMPLETION},
+	{NULL, "wait_cm_event", ETIMEDOUT, RPMA_E_NO_EVENT},
+	{NULL, "wait_cq_event", ETIMEDOUT, RPMA_E_NO_COMPLETION},
+	{NULL, "set_limits", EOPNOTSUPP, RPMA_E_NOSUPP},
+	{NULL, "cancel_connect", EOPNOTSUPP, RPMA_E_NOSUPP},
 };
 
 /* Beside EIO and ENOMEM, with which every call fails. */
@@ -39,9 +43,11 @@ static const struct {
 	const char *call;
 	int err;
 } special[] = {
-	{"reg_mr", EOPNOTSUPP},   {"advise_mr", EOPNOTSUPP}, {"advise_mr", EFAULT},
-	{"advise_mr", EINVAL},    {"get_cm_event", EAGAIN},  {"get_cm_event", ENODATA},
-	{"get_cq_event", EAGAIN}, {"connect", EINVAL},       {"accept", ECONNRESET},
+	{"reg_mr", EOPNOTSUPP},         {"advise_mr", EOPNOTSUPP},    {"advise_mr", EFAULT},
+	{"advise_mr", EINVAL},          {"get_cm_event", EAGAIN},     {"get_cm_event", ENODATA},
+	{"get_cq_event", EAGAIN},       {"connect", EINVAL},          {"accept", ECONNRESET},
+	{"wait_cm_event", ETIMEDOUT},   {"wait_cq_event", ETIMEDOUT}, {"set_limits", EOPNOTSUPP},
+	{"cancel_connect", EOPNOTSUPP},
 };
 
 /* Functions that reach the provider: each must have been hit. */
@@ -50,6 +56,7 @@ static struct {
 	unsigned int hits;
 } reach[] = {
 	{"rpma_utils_get_ibv_context", 0},
+	{"rpma_utils_get_ibv_context_from", 0},
 	{"rpma_utils_ibv_context_is_odp_capable", 0},
 	{"rpma_peer_new", 0},
 	{"rpma_peer_delete", 0},
@@ -62,12 +69,17 @@ static struct {
 	{"rpma_ep_listen", 0},
 	{"rpma_ep_shutdown", 0},
 	{"rpma_ep_next_conn_req", 0},
+	{"rpma_ep_next_conn_req_timeout", 0},
 	{"rpma_conn_req_new", 0},
 	{"rpma_conn_req_delete", 0},
+	{"rpma_conn_req_reject", 0},
 	{"rpma_conn_req_recv", 0},
 	{"rpma_conn_req_connect", 0},
 	{"rpma_conn_next_event", 0},
+	{"rpma_conn_next_event_timeout", 0},
 	{"rpma_conn_wait", 0},
+	{"rpma_conn_wait_timeout", 0},
+	{"rpma_conn_cancel", 0},
 	{"rpma_conn_disconnect", 0},
 	{"rpma_conn_delete", 0},
 	{"rpma_read", 0},
@@ -78,7 +90,10 @@ static struct {
 	{"rpma_send", 0},
 	{"rpma_send_with_imm", 0},
 	{"rpma_recv", 0},
+	{"rpma_cq_new", 0},
+	{"rpma_cq_delete", 0},
 	{"rpma_cq_wait", 0},
+	{"rpma_cq_wait_timeout", 0},
 	{"rpma_cq_get_wc", 0},
 };
 
@@ -114,7 +129,8 @@ static void count_hit(const char *function)
 static enum life_verdict struck(const char *function, int ret)
 {
 	bool event_is_there =
-		!strcmp(now.call, "get_cm_event") || !strcmp(now.call, "get_cq_event");
+		!strcmp(now.call, "get_cm_event") || !strcmp(now.call, "get_cq_event") ||
+		!strcmp(now.call, "wait_cm_event") || !strcmp(now.call, "wait_cq_event");
 
 	now.struck = true;
 	count_hit(function);
@@ -213,15 +229,14 @@ static bool can_fail(const char *kind)
 	return strcmp(kind, "VOID") != 0;
 }
 
-/* librpma never asks for asynchronous events, and sets no limits unless told. Only one peer in two
- * has native operations. */
+/* librpma never asks for asynchronous events. Only one peer in two has native operations. */
 static bool must_be_reached(const char *call)
 {
 	const char *plain = getenv("SOFTRNIC_EXTENSIONS");
 
 	bool native = !strcmp(call, "post_list");
 
-	return strcmp(call, "get_async_event") != 0 && strcmp(call, "set_limits") != 0 &&
+	return strcmp(call, "get_async_event") != 0 &&
 	       (!native || !plain || strcmp(plain, "0") != 0);
 }
 

@@ -50,6 +50,7 @@ static void rdma_core_has_limits_of_its_own(void **state)
 	assert_int_equal(provider_verbs.set_limits(NULL, 0, 0), 0);
 	assert_int_equal(provider_verbs.set_limits(NULL, 1000, 0), ENOTSUP);
 	assert_int_equal(provider_verbs.set_limits(NULL, 0, -1), ENOTSUP);
+	assert_int_equal(provider_verbs.cancel_connect(NULL), EOPNOTSUPP);
 }
 
 static void rdma_core_is_asked_for_no_extension(void **state)
