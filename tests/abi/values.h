@@ -63,6 +63,62 @@
 	X(sizeof(((struct rpma_conn_private_data *)0)->len), 1)                                    \
 	X(sizeof(struct ibv_wc), 48)
 
+/* What is beyond librpma 1.3, which no other header has. */
+#define ABI_VALUES_14(X)                                                                           \
+	X(RPMA_CAP_SOFTRNIC, 1)                                                                    \
+	X(RPMA_CAP_FLUSH, 2)                                                                       \
+	X(RPMA_CAP_FLUSH_ALL, 4)                                                                   \
+	X(RPMA_CAP_ATOMIC_WRITE, 8)                                                                \
+	X(RPMA_CAP_VERIFY, 16)                                                                     \
+	X(RPMA_CAP_QUERY, 32)                                                                      \
+	X(RPMA_CAP_IMM, 64)                                                                        \
+	X(RPMA_CAP_ATOMICS, 128)                                                                   \
+	X(RPMA_ADDR_MAX, 64)                                                                       \
+	X(RPMA_SEND_SEGMENTS_MAX, 4)                                                               \
+	X(RPMA_WC_FLUSH, 8)                                                                        \
+	X(RPMA_WC_ATOMIC_WRITE, 9)                                                                 \
+	X(RPMA_WC_VERIFY, 80)                                                                      \
+	X(RPMA_WC_QUERY, 81)                                                                       \
+	X(RPMA_DURABILITY_UNKNOWN, 0)                                                              \
+	X(RPMA_DURABILITY_VOLATILE, 1)                                                             \
+	X(RPMA_DURABILITY_FILE, 2)                                                                 \
+	X(RPMA_DURABILITY_DAX, 3)                                                                  \
+	X(RPMA_DIGEST_SMALL, 4096)                                                                 \
+	X(RPMA_DIGEST_AUTO, 0)                                                                     \
+	X(RPMA_DIGEST_CRC32C, 1)                                                                   \
+	X(RPMA_DIGEST_BLAKE2B, 2)                                                                  \
+	X(RPMA_DIGEST_FROM_MEMORY, 0)                                                              \
+	X(RPMA_DIGEST_FROM_CACHE, 1)                                                               \
+	X(RPMA_DIGEST_FROM_MEDIUM, 2)                                                              \
+	X(RPMA_DIGEST_FROM_DAX, 3)                                                                 \
+	X(RPMA_REASON_NONE, 0)                                                                     \
+	X(RPMA_REASON_WRITE_BACK, 1)                                                               \
+	X(RPMA_REASON_VOLATILE, 2)                                                                 \
+	X(RPMA_REASON_GONE, 3)                                                                     \
+	X(RPMA_REASON_TERMINATE_IN, 4)                                                             \
+	X(RPMA_REASON_TERMINATE_OUT, 5)                                                            \
+	X(RPMA_REASON_LINK, 6)                                                                     \
+	X(RPMA_REASON_LOCAL, 7)                                                                    \
+	X(RPMA_REASON_DEVICE, 8)                                                                   \
+	X(sizeof(enum rpma_durability), 4)                                                         \
+	X(sizeof(enum rpma_digest_alg), 4)                                                         \
+	X(sizeof(enum rpma_digest_source), 4)                                                      \
+	X(sizeof(enum rpma_reason), 4)                                                             \
+	X(sizeof(struct rpma_counter), 16)                                                         \
+	X(offsetof(struct rpma_counter, value), 8)                                                 \
+	X(sizeof(struct rpma_segment), 24)                                                         \
+	X(offsetof(struct rpma_segment, offset), 8)                                                \
+	X(offsetof(struct rpma_segment, len), 16)                                                  \
+	X(sizeof(struct rpma_digest), 48)                                                          \
+	X(offsetof(struct rpma_digest, source), 4)                                                 \
+	X(offsetof(struct rpma_digest, durability), 8)                                             \
+	X(offsetof(struct rpma_digest, len), 12)                                                   \
+	X(offsetof(struct rpma_digest, bytes), 16)                                                 \
+	X(sizeof(struct rpma_provider_info), 32)                                                   \
+	X(offsetof(struct rpma_provider_info, device), 8)                                          \
+	X(offsetof(struct rpma_provider_info, usable), 16)                                         \
+	X(offsetof(struct rpma_provider_info, why), 24)
+
 struct abi_value {
 	const char *name;
 	long value, expected;

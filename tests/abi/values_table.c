@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* values_table.c -- the numbers as one header gives them; TABLE names the result. */
+/* values_table.c -- the numbers of the list VALUES as one header gives them; TABLE names them. */
 #include <librpma.h>
 
 #include "values.h"
@@ -7,4 +7,4 @@
 extern const struct abi_value TABLE[];
 
 #define ROW(expression, expected) {#expression, (long)(expression), expected},
-const struct abi_value TABLE[] = {ABI_VALUES(ROW){NULL, 0, 0}};
+const struct abi_value TABLE[] = {VALUES(ROW){NULL, 0, 0}};

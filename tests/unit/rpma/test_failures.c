@@ -64,6 +64,8 @@ static int live_once(const struct rpma_conn_cfg *cfg)
 	struct rpma_ep *ep = NULL;
 	struct rpma_conn_req *req = NULL;
 	struct rpma_conn *active = NULL, *passive = NULL;
+	struct rpma_batch *batch = NULL;
+	struct rpma_segment part;
 	enum rpma_conn_event event;
 	int ret = 0;
 
@@ -76,6 +78,10 @@ static int live_once(const struct rpma_conn_cfg *cfg)
 	THEN(event_for_last_id(RDMA_CM_EVENT_ESTABLISHED));
 	THEN(rpma_conn_next_event(active, &event));
 	THEN(rpma_send(active, mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL));
+	part = (struct rpma_segment){mr, 0, 8};
+	THEN(rpma_batch_new(active, 2, &batch));
+	THEN(rpma_batch_send(batch, &part, 1, RPMA_F_COMPLETION_ALWAYS, NULL));
+	THEN(rpma_batch_post(batch));
 	THEN(rpma_ep_listen(&peer, "a", "1", &ep));
 	THEN(event_for_last_id(RDMA_CM_EVENT_CONNECT_REQUEST));
 	THEN(rpma_ep_next_conn_req(ep, cfg, &req));
@@ -85,6 +91,7 @@ static int live_once(const struct rpma_conn_cfg *cfg)
 	THEN(rpma_conn_delete(&active));
 	THEN(rpma_srq_delete(&srq));
 
+	rpma_batch_delete(&batch);
 	rpma_conn_req_delete(&req);
 	rpma_conn_delete(&passive);
 	rpma_conn_delete(&active);
