@@ -34,6 +34,35 @@ static inline int qp_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, u
 	return post_one_own(qp, &w);
 }
 
+static inline int qp_flush_all(struct qp *qp, uint64_t wr_id, enum softrnic_flush_type type)
+{
+	struct softrnic_wr w = own_wr(SOFTRNIC_OP_FLUSH_ALL, wr_id, IBV_SEND_SIGNALED, 0, 0);
+
+	w.type = type;
+	return post_one_own(qp, &w);
+}
+
+static inline int qp_verify(struct qp *qp, uint64_t wr_id, uint32_t rkey, uint64_t raddr,
+			    uint64_t len, uint32_t alg, struct softrnic_digest *digest)
+{
+	struct softrnic_wr w = own_wr(SOFTRNIC_OP_VERIFY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
+
+	w.len = len;
+	w.alg = alg;
+	w.result = digest;
+	return post_one_own(qp, &w);
+}
+
+static inline int qp_query_class(struct qp *qp, uint64_t wr_id, uint32_t rkey, uint64_t raddr,
+				 uint64_t len, uint32_t *durability)
+{
+	struct softrnic_wr w = own_wr(SOFTRNIC_OP_QUERY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
+
+	w.len = len;
+	w.result = durability;
+	return post_one_own(qp, &w);
+}
+
 static inline int qp_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
 				  uint64_t raddr, const void *bytes)
 {

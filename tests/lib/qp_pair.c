@@ -205,6 +205,8 @@ void end_finish_writeback(struct qp_end *e, int status)
 {
 	assert_true(e->wb_running);
 	e->wb_running = false;
+	if (e->wb.want != QP_WRITE_BACK)
+		*e->wb.answer = e->wb_answer;
 	qp_on_writeback(e->qp, status);
 }
 
@@ -212,6 +214,8 @@ void end_run_writebacks(struct qp_end *e)
 {
 	while (!e->wb_running && qp_next_writeback(e->qp, &e->wb)) {
 		e->wb_running = true;
+		if (e->wb_count < WB_LOG)
+			e->wb_log[e->wb_count] = e->wb;
 		e->wb_count++;
 		if (!e->wb_hold)
 			end_finish_writeback(e, e->wb_status);

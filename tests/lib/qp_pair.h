@@ -13,6 +13,8 @@
 #include "softrnic/proto/ddp.h"
 #include "softrnic/rnic/qp.h"
 
+#define WB_LOG 16
+
 struct qp_end {
 	struct qp_end *peer;
 	struct ibv_context context;
@@ -32,7 +34,9 @@ struct qp_end {
 	bool wb_hold;  /* do not end them yet */
 	bool wb_running;
 	int wb_count;
-	struct qp_writeback wb; /* the last one */
+	struct qp_writeback wb;             /* the last one */
+	struct qp_writeback wb_log[WB_LOG]; /* the first ones */
+	struct softrnic_digest wb_answer;   /* to those that ask */
 };
 
 struct qp_pair {

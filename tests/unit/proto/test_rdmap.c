@@ -184,6 +184,99 @@ static void a_flush_is_laid_out_as_documented(void **state)
 	assert_memory_equal(buf, answer, sizeof(answer));
 }
 
+static void a_digest_is_laid_out_as_documented(void **state)
+{
+	static const struct rdmap_flush_req req = {.flags = RDMAP_FLUSH_PERSIST |
+							    RDMAP_FLUSH_DIGEST |
+							    RDMAP_FLUSH_ALG(RDMAP_DIGEST_BLAKE2B),
+						   .stag = 1,
+						   .to = 2,
+						   .len = 3};
+	static const uint8_t wire[] = {0, 0, 2, 0x11, 0, 0, 0, 1, 0, 0, 0, 0,
+				       0, 0, 0, 2,    0, 0, 0, 0, 0, 0, 0, 3};
+	static const struct rdmap_flush_digest digest = {
+		.source = 2,
+		.durability = RDMAP_DURABILITY_FILE,
+		.alg = RDMAP_DIGEST_CRC32C,
+		.len = 0x01020304,
+		.bytes = {0xaa, 0xbb, [31] = 0xcc},
+	};
+	static const uint8_t answer[RDMAP_FLUSH_DIGEST_LEN] = {
+		0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 2, 3, 4, 0xaa, 0xbb, [47] = 0xcc};
+	uint8_t buf[RDMAP_FLUSH_DIGEST_LEN];
+
+	assert_int_equal(rdmap_flush_req_encode(buf, sizeof(buf), &req), sizeof(wire));
+	assert_memory_equal(buf, wire, sizeof(wire));
+	assert_int_equal(rdmap_flush_digest_encode(buf, sizeof(buf), &digest), sizeof(answer));
+	assert_memory_equal(buf, answer, sizeof(answer));
+}
+
+#define BLAKE (0x10u | 2u << 8)
+#define CRC   (0x10u | 1u << 8)
+
+static void a_flush_request_asks_for_one_thing(void **state)
+{
+	static const struct {
+		enum rdmap_flush_kind kind;
+		struct rdmap_flush_req req;
+	} cases[] = {
+		{RDMAP_FLUSH_KIND_RANGE, {.flags = 1, .stag = 9, .len = 8}},
+		{RDMAP_FLUSH_KIND_RANGE, {.flags = 2}},
+		{RDMAP_FLUSH_KIND_RANGE, {.flags = 3, .len = UINT64_MAX}},
+		{RDMAP_FLUSH_KIND_RANGE, {.flags = 5, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 0, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 4, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 6, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | 0x40, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | 0x80000000, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | 1 << 8, .len = 8}}, /* no DIGEST */
+		{RDMAP_FLUSH_KIND_QUERY, {.flags = 8, .stag = 9, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 8, .stag = 9, .len = 0}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 9, .stag = 9, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 8 | 0x20}},
+		{RDMAP_FLUSH_KIND_DIGEST, {.flags = 1 | CRC, .len = 8}},
+		{RDMAP_FLUSH_KIND_DIGEST, {.flags = 5 | BLAKE, .len = UINT32_MAX}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | BLAKE, .len = 1ull << 32}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | BLAKE, .len = 0}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 2 | BLAKE, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | 0x10, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | 0x10 | 3 << 8, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | BLAKE | 0x10000, .len = 8}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 1 | BLAKE | 0x20, .len = 8}},
+		{RDMAP_FLUSH_KIND_ALL, {.flags = 0x21}},
+		{RDMAP_FLUSH_KIND_ALL, {.flags = 0x22}},
+		{RDMAP_FLUSH_KIND_ALL, {.flags = 0x25}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 0x20}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 0x21, .stag = 1}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 0x21, .to = 1}},
+		{RDMAP_FLUSH_KIND_BAD, {.flags = 0x21, .len = 1}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (rdmap_flush_kind(&cases[i].req) != cases[i].kind)
+			fail_msg("flags %#x, length %#llx", cases[i].req.flags,
+				 (unsigned long long)cases[i].req.len);
+}
+
+static void a_flush_response_has_one_of_two_lengths(void **state)
+{
+	struct ddp_hdr hdr = {.version = DDP_VERSION,
+			      .last = true,
+			      .ulp = rdmap_ctrl(RDMAP_FLUSH_RESP),
+			      .qn = DDP_QN_RESPONSE,
+			      .msn = 1};
+
+	for (size_t len = 0; len < 70; len++) {
+		unsigned error = rdmap_check(&hdr, len, RDMAP_LEVEL_OURS);
+
+		if (len == 8 || len == 56)
+			assert_int_equal(error, 0);
+		else
+			assert_int_equal(error, len > 56 ? TERM_DDP_TOO_LONG
+							 : TERM_RDMAP_STREAM_CATASTROPHIC);
+	}
+}
+
 static uint8_t noise[64];
 
 /* Random bytes, decoded and encoded, are themselves: nothing is lost and nothing shifts.
@@ -213,6 +306,7 @@ static void every_header_survives_a_round_trip(void **state)
 		ROUND_TRIP(atomic_resp, RDMAP_ATOMIC_RESP_LEN, 0, 0);
 		ROUND_TRIP(flush_req, RDMAP_FLUSH_REQ_LEN, 0, 0);
 		ROUND_TRIP(flush_resp, RDMAP_FLUSH_RESP_LEN, 0, 0);
+		ROUND_TRIP(flush_digest, RDMAP_FLUSH_DIGEST_LEN, 0, 0);
 		noise[3] &= 0xf;
 		ROUND_TRIP(atomic_req, RDMAP_ATOMIC_REQ_LEN, 0, 3);
 		ROUND_TRIP(engine, RDMAP_ENGINE_LEN, 0, 0);
@@ -233,6 +327,9 @@ int main(void)
 		cmocka_unit_test(a_read_request_is_laid_out_as_the_rfc_says),
 		cmocka_unit_test(an_atomic_request_is_laid_out_as_the_rfc_says),
 		cmocka_unit_test(a_flush_is_laid_out_as_documented),
+		cmocka_unit_test(a_digest_is_laid_out_as_documented),
+		cmocka_unit_test(a_flush_request_asks_for_one_thing),
+		cmocka_unit_test(a_flush_response_has_one_of_two_lengths),
 		cmocka_unit_test(every_header_survives_a_round_trip),
 	};
 
