@@ -106,10 +106,8 @@ int address_resolve(const struct address *addr, struct address *found, int max, 
 	return *count ? CLI_OK : cli_fail(CLI_REACH, "host '%s' has no address", addr->host);
 }
 
-static int bind_and_read_port(const struct addrinfo *info, char *port, size_t size)
+static int try_to_bind(const struct addrinfo *info)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
 	int one = 1, err = 0;
 	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -117,30 +115,23 @@ static int bind_and_read_port(const struct addrinfo *info, char *port, size_t si
 		return errno;
 	/* A server that has just been restarted must not fail on its own TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 1) ||
-	    getsockname(fd, (struct sockaddr *)&ss, &len) ||
-	    getnameinfo((struct sockaddr *)&ss, len, NULL, 0, port, (socklen_t)size,
-			NI_NUMERICSERV))
-		err = errno ? errno : EINVAL;
+	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 1))
+		err = errno;
 	close(fd);
 	return err;
 }
 
-int address_probe_listen(struct address *addr)
+int address_probe_listen(const struct address *addr)
 {
 	struct addrinfo *list;
-	char port[sizeof(addr->port)];
 	int rc = lookup(addr, AI_PASSIVE, &list);
 
 	if (rc)
 		return cli_fail(CLI_FILE, "no such address '%s' to listen on: %s", addr->host,
 				gai_strerror(rc));
-	rc = bind_and_read_port(list, port, sizeof(port));
+	rc = try_to_bind(list);
 	freeaddrinfo(list);
-	if (rc)
-		return cli_fail(CLI_FILE,
-				"cannot listen on %s: %s; choose another --addr or --port",
-				address_show(addr), strerror(rc));
-	memcpy(addr->port, port, sizeof(port));
-	return CLI_OK;
+	return rc ? cli_fail(CLI_FILE, "cannot listen on %s: %s; choose another --addr or --port",
+			     address_show(addr), strerror(rc))
+		  : CLI_OK;
 }

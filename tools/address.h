@@ -18,8 +18,7 @@ bool address_parse(const char *text, struct address *out, const char **why);
 const char *address_show(const struct address *addr);
 /* The numeric addresses of a host name, at most max. 0, or CLI_REACH with the line printed. */
 int address_resolve(const struct address *addr, struct address *found, int max, int *count);
-/* Is the address ours and the port free? Port "0" becomes a free one. 0 or CLI_FILE, line printed.
- */
-int address_probe_listen(struct address *addr);
+/* Is the address ours and the port free? 0 or CLI_FILE, line printed. */
+int address_probe_listen(const struct address *addr);
 
 #endif

@@ -9,5 +9,6 @@ int cmd_serve(int argc, char **argv);
 int cmd_put(int argc, char **argv);
 int cmd_get(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
+int cmd_info(int argc, char **argv);
 
 #endif

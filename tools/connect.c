@@ -13,7 +13,7 @@
 
 #define MAX_ADDRESSES 8
 
-int session_take_option(int opt, struct session_wish *wish, bool *verbose)
+int session_take_option(int opt, struct session_wish *wish)
 {
 	uint64_t seconds;
 
@@ -24,6 +24,9 @@ int session_take_option(int opt, struct session_wish *wish, bool *verbose)
 					 HELLO_NAME_MAX);
 		wish->region = optarg;
 		return CLI_OK;
+	case 'S':
+		wish->secret_file = optarg;
+		return CLI_OK;
 	case 't':
 		if (!cli_parse_number(optarg, 1, 86400, &seconds))
 			return cli_usage(
@@ -32,7 +35,7 @@ int session_take_option(int opt, struct session_wish *wish, bool *verbose)
 		wish->timeout_ms = (int)seconds * 1000;
 		return CLI_OK;
 	case 'v':
-		*verbose = true;
+		wish->verbose = true;
 		return CLI_OK;
 	default:
 		return CLI_USAGE; /* getopt has printed the line */
@@ -48,9 +51,14 @@ static int make_request(struct session *s, const struct session_wish *wish,
 	if (rc)
 		return rc;
 	rpma_conn_cfg_set_sq_size(cfg, wish->depth);
-	rpma_conn_cfg_set_cq_size(cfg, wish->depth + 1);
+	rpma_conn_cfg_set_cq_size(cfg, wish->depth + 2); /* a message, too */
 	rc = rpma_conn_req_new(s->peer, to->host, to->port, cfg, req);
 	rpma_conn_cfg_delete(&cfg);
+	if (!rc && (s->has_secret || wish->access == HELLO_LIST)) {
+		rc = session_mail_open(s, *req);
+		if (rc)
+			rpma_conn_req_delete(req);
+	}
 	return rc;
 }
 
@@ -58,7 +66,9 @@ static int send_request(struct session *s, const struct session_wish *wish,
 			struct rpma_conn_req **req)
 {
 	uint8_t buf[HELLO_MAX];
-	struct hello_request hello = {.version = HELLO_VERSION, .access = (uint8_t)wish->access};
+	struct hello_request hello = {.version = HELLO_VERSION,
+				      .access = (uint8_t)wish->access,
+				      .has_secret = s->has_secret};
 	struct rpma_conn_private_data pdata = {.ptr = buf};
 
 	snprintf(hello.region, sizeof(hello.region), "%s", wish->region);
@@ -100,6 +110,7 @@ static int try_address(struct session *s, const struct session_wish *wish, const
 		rc = wait_established(s, event);
 	if (rc || *event != RPMA_CONN_ESTABLISHED) {
 		rpma_conn_delete(&s->conn);
+		rpma_mr_dereg(&s->mail_mr);
 		rpma_peer_delete(&s->peer);
 	}
 	return rc;
@@ -139,14 +150,41 @@ static int connect_to_any(struct session *s, const struct session_wish *wish)
 	return say_unreachable(s, rc, event);
 }
 
+static int say_no_region(const struct session *s, const struct session_wish *wish)
+{
+	if (s->region.region[0])
+		return cli_fail(CLI_REFUSED, "%s does not serve a region '%s'; it serves '%s'",
+				s->server, wish->region, s->region.region);
+	return cli_fail(CLI_REFUSED,
+			"%s does not serve a region '%s'; 'rpma info %s' lists what it serves",
+			s->server, wish->region, s->server);
+}
+
 static int say_refused(const struct session *s, const struct session_wish *wish)
 {
 	switch (s->region.status) {
 	case HELLO_NO_REGION:
-		return cli_fail(CLI_REFUSED, "%s does not serve a region '%s'; it serves '%s'",
-				s->server, wish->region, s->region.region);
+		return say_no_region(s, wish);
+	case HELLO_CHOOSE:
+		return cli_fail(CLI_REFUSED,
+				"%s serves several regions: choose one with --region; "
+				"'rpma info %s' lists them",
+				s->server, s->server);
 	case HELLO_BUSY:
 		return cli_fail(CLI_REFUSED, "%s serves as many clients as it may; try again later",
+				s->server);
+	case HELLO_BUSY_ADDRESS:
+		return cli_fail(CLI_REFUSED,
+				"%s serves as many clients from this address as it may; "
+				"try again later",
+				s->server);
+	case HELLO_SECRET_NEEDED:
+		return cli_fail(CLI_REFUSED, "%s asks for a secret: give its --secret-file",
+				s->server);
+	case HELLO_SECRET_UNUSED:
+		return cli_fail(CLI_REFUSED,
+				"%s serves without a secret and proves none: leave out "
+				"--secret-file, or start it with one",
 				s->server);
 	default:
 		return cli_fail(CLI_REFUSED,
@@ -154,6 +192,18 @@ static int say_refused(const struct session *s, const struct session_wish *wish)
 				"use the same release of rpma on both sides",
 				s->server, HELLO_VERSION);
 	}
+}
+
+/* Only the one answer that leads to a proof will do for a client that has a secret. */
+static int follow_reply(struct session *s, const struct session_wish *wish)
+{
+	if (s->region.version != HELLO_VERSION)
+		return say_refused(s, wish);
+	if (s->has_secret && s->region.status == HELLO_PROVE)
+		return session_prove(s, wish);
+	if (s->has_secret && s->region.status == HELLO_OK)
+		s->region.status = HELLO_SECRET_UNUSED;
+	return CLI_OK;
 }
 
 static int read_reply(struct session *s, const struct session_wish *wish)
@@ -164,10 +214,11 @@ static int read_reply(struct session *s, const struct session_wish *wish)
 	if (rc || !hello_reply_decode(&pdata, &s->region))
 		return cli_fail(CLI_REFUSED, "%s is not an 'rpma serve': its greeting is unknown",
 				s->server);
+	rc = follow_reply(s, wish);
+	if (rc)
+		return rc;
 	cli_make_printable(s->region.region);
-	if (s->region.version != HELLO_VERSION || s->region.status != HELLO_OK)
-		return say_refused(s, wish);
-	return CLI_OK;
+	return s->region.status == HELLO_OK ? CLI_OK : say_refused(s, wish);
 }
 
 static int adopt_descriptors(struct session *s)
@@ -195,6 +246,12 @@ static void use_descriptors(struct session *s)
 	fcntl(s->event_fd, F_SETFL, fcntl(s->event_fd, F_GETFL) | O_NONBLOCK);
 }
 
+static int load_secret(struct session *s, const struct session_wish *wish)
+{
+	s->has_secret = wish->secret_file;
+	return s->has_secret ? secret_load(&s->secret, wish->secret_file) : CLI_OK;
+}
+
 int session_open(struct session *s, const struct session_wish *wish)
 {
 	int rc;
@@ -202,15 +259,18 @@ int session_open(struct session *s, const struct session_wish *wish)
 	memset(s, 0, sizeof(*s));
 	s->timeout_ms = wish->timeout_ms;
 	snprintf(s->server, sizeof(s->server), "%s", address_show(&wish->server));
-	rc = connect_to_any(s, wish);
+	rc = load_secret(s, wish);
 	if (!rc)
+		rc = connect_to_any(s, wish);
+	if (!rc) {
+		use_descriptors(s);
 		rc = read_reply(s, wish);
-	if (!rc)
+	}
+	if (!rc && wish->access != HELLO_LIST)
 		rc = adopt_descriptors(s);
+	secret_forget(&s->secret);
 	if (rc)
 		session_close(s);
-	else
-		use_descriptors(s);
 	return rc;
 }
 
@@ -220,5 +280,6 @@ void session_close(struct session *s)
 		rpma_conn_disconnect(s->conn);
 	rpma_mr_remote_delete(&s->remote);
 	rpma_conn_delete(&s->conn);
+	rpma_mr_dereg(&s->mail_mr);
 	rpma_peer_delete(&s->peer);
 }

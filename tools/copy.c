@@ -15,7 +15,7 @@ int copy_open(struct copy *c, const struct copy_opts *opts)
 
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
-	liblog_init(opts->verbose);
+	liblog_init(opts->wish.verbose);
 	rc = session_open(&c->s, &opts->wish);
 	if (rc)
 		return rc;
@@ -68,8 +68,7 @@ void copy_posted(struct copy *c, const struct copy_op *op)
 
 int copy_finish_oldest(struct copy *c, struct copy_op *op, uint32_t *buffer)
 {
-	uint64_t context;
-	int rc = session_reap(&c->s, 0, &context);
+	int rc = session_reap(&c->s, 0, NULL);
 
 	if (rc) {
 		progress_end(&c->progress);
@@ -86,7 +85,7 @@ int copy_finish_oldest(struct copy *c, struct copy_op *op, uint32_t *buffer)
 	return CLI_OK;
 }
 
-static void summary_json(const struct copy *c, const char *verb, bool flushed, double seconds)
+static void summary_json(const struct copy *c, const char *verb, double seconds, const char *more)
 {
 	printf("{\"operation\":\"%s\",\"file\":", verb);
 	cli_json_string(c->opts->file);
@@ -95,24 +94,21 @@ static void summary_json(const struct copy *c, const char *verb, bool flushed, d
 	printf(",\"region\":");
 	cli_json_string(c->s.region.region);
 	printf(",\"durability\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
-	       ",\"seconds\":%.6f,\"mib_per_s\":%.1f,\"flushed\":%s}\n",
-	       hello_class_name(c->s.region.durability), c->opts->offset, c->total, seconds,
-	       (double)c->total / seconds / (1 << 20), flushed ? "true" : "false");
+	       ",\"seconds\":%.6f,\"mib_per_s\":%.1f%s}\n",
+	       rpma_utils_durability_2str(c->s.region.durability), c->opts->offset, c->total,
+	       seconds, (double)c->total / seconds / (1 << 20), more);
 }
 
-void copy_summary(const struct copy *c, const char *verb, bool flushed)
+void copy_summary(const struct copy *c, const char *verb, const char *more)
 {
 	double seconds = progress_seconds(&c->progress);
 
 	if (c->opts->json) {
-		summary_json(c, verb, flushed, seconds);
+		summary_json(c, verb, seconds, more);
 		return;
 	}
 	printf("%s: %" PRIu64 " bytes %s region '%s' of %s at offset %" PRIu64 " in %.3f s, "
-	       "%.1f MiB/s",
+	       "%.1f MiB/s%s\n",
 	       verb, c->total, strcmp(verb, "put") ? "from" : "to", c->s.region.region, c->s.server,
-	       c->opts->offset, seconds, (double)c->total / seconds / (1 << 20));
-	if (!strcmp(verb, "put"))
-		printf(", flushed to persistence: %s", flushed ? "yes" : "no (volatile memory)");
-	putchar('\n');
+	       c->opts->offset, seconds, (double)c->total / seconds / (1 << 20), more);
 }

@@ -23,8 +23,8 @@ struct copy_opts {
 	uint64_t offset;      /* in the region */
 	uint64_t length;      /* get: UINT64_MAX means to the end of the region */
 	uint64_t flush_every; /* put: 0 means once at the end */
-	bool allow_volatile;
-	bool json, verbose;
+	bool allow_volatile, no_verify;
+	bool json;
 };
 
 /* An operation in flight. Completions of one connection come in the order of posting. */
@@ -61,6 +61,7 @@ void copy_posted(struct copy *c, const struct copy_op *op);
 /* Wait for the oldest operation; *op says which one it was, *buffer where its data is. */
 int copy_finish_oldest(struct copy *c, struct copy_op *op, uint32_t *buffer);
 
-void copy_summary(const struct copy *c, const char *verb, bool flushed);
+/* more: the end of the line, or further members of the JSON object. */
+void copy_summary(const struct copy *c, const char *verb, const char *more);
 
 #endif

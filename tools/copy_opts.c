@@ -8,12 +8,15 @@
 
 static const char put_help[] =
 	"usage: rpma put [options] FILE HOST[:PORT]\n"
-	"Copy FILE into the region that 'rpma serve' exports at HOST, and flush it to persistence.\n"
+	"Copy FILE into the region that 'rpma serve' exports at HOST, flush it to persistence,\n"
+	"and have the server read it back to verify it.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
 	"  -o, --offset N         where in the region to begin (default 0)\n"
 	"  -f, --flush-every N    flush to persistence every N bytes, not only at the end\n"
 	"      --allow-volatile   accept memory that cannot be persisted (flushes to visibility)\n"
+	"      --no-verify        do not have the server read back what it wrote\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 	"  -v, --verbose          print 'flushed up to offset X' lines and the library's log\n"
 	"  -j, --json             print the summary as JSON\n"
@@ -26,6 +29,7 @@ static const char get_help[] =
 	"Copy a region that 'rpma serve' exports at HOST into FILE, which appears when complete.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
 	"  -o, --offset N         where in the region to begin (default 0)\n"
 	"  -l, --length N         how much to copy (default: up to the region's end)\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
@@ -35,13 +39,15 @@ static const char get_help[] =
 	"\n"
 	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
 
-enum { OPT_ALLOW_VOLATILE = 256 };
+enum { OPT_ALLOW_VOLATILE = 256, OPT_NO_VERIFY };
 
 static const struct option put_options[] = {
 	{"region", required_argument, NULL, 'r'},
+	{"secret-file", required_argument, NULL, 'S'},
 	{"offset", required_argument, NULL, 'o'},
 	{"flush-every", required_argument, NULL, 'f'},
 	{"allow-volatile", no_argument, NULL, OPT_ALLOW_VOLATILE},
+	{"no-verify", no_argument, NULL, OPT_NO_VERIFY},
 	{"timeout", required_argument, NULL, 't'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"json", no_argument, NULL, 'j'},
@@ -50,10 +56,15 @@ static const struct option put_options[] = {
 };
 
 static const struct option get_options[] = {
-	{"region", required_argument, NULL, 'r'}, {"offset", required_argument, NULL, 'o'},
-	{"length", required_argument, NULL, 'l'}, {"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},         {0},
+	{"region", required_argument, NULL, 'r'},
+	{"secret-file", required_argument, NULL, 'S'},
+	{"offset", required_argument, NULL, 'o'},
+	{"length", required_argument, NULL, 'l'},
+	{"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
 };
 
 static int take_size(const char *option, uint64_t *out)
@@ -75,11 +86,14 @@ static int take_option(int opt, struct copy_opts *opts)
 	case OPT_ALLOW_VOLATILE:
 		opts->allow_volatile = true;
 		return CLI_OK;
+	case OPT_NO_VERIFY:
+		opts->no_verify = true;
+		return CLI_OK;
 	case 'j':
 		opts->json = true;
 		return CLI_OK;
 	default:
-		return session_take_option(opt, &opts->wish, &opts->verbose);
+		return session_take_option(opt, &opts->wish);
 	}
 }
 
@@ -106,7 +120,7 @@ int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 					   .access = is_put ? HELLO_WRITE : HELLO_READ,
 					   .depth = COPY_DEPTH + COPY_FLUSHES,
 					   .timeout_ms = 60000};
-	while ((opt = getopt_long(argc, argv, is_put ? "r:o:f:t:vjh" : "r:o:l:t:vjh",
+	while ((opt = getopt_long(argc, argv, is_put ? "r:S:o:f:t:vjh" : "r:S:o:l:t:vjh",
 				  is_put ? put_options : get_options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(is_put ? put_help : get_help, stdout);

@@ -129,7 +129,7 @@ int cmd_get(int argc, char **argv)
 		return rc;
 	rc = get_file(&get);
 	if (!rc)
-		copy_summary(&get.c, "get", false);
+		copy_summary(&get.c, "get", "");
 	copy_close(&get.c);
 	return rc;
 }

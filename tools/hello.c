@@ -59,6 +59,13 @@ static void get_bytes(struct walk *w, void *dst, size_t len, size_t max)
 		w->bad = true;
 }
 
+static struct walk walk_over(const void *buf, size_t len)
+{
+	uint8_t *at = (uint8_t *)buf; /* decoders only read */
+
+	return (struct walk){.at = at, .end = at + len, .bad = !buf};
+}
+
 static void put_name(struct walk *w, const char *name)
 {
 	size_t len = strnlen(name, HELLO_NAME_MAX);
@@ -77,71 +84,186 @@ static void get_name(struct walk *w, char *name)
 
 size_t hello_request_encode(const struct hello_request *req, uint8_t *buf)
 {
-	struct walk w = {buf, buf + HELLO_MAX, false};
+	struct walk w = walk_over(buf, HELLO_MAX);
 
 	put_int(&w, HELLO_MAGIC, 4);
 	put_int(&w, req->version, 1);
 	put_int(&w, req->access, 1);
+	put_int(&w, req->has_secret, 1);
 	put_name(&w, req->region);
 	return (size_t)(w.at - buf);
 }
 
 bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hello_request *req)
 {
-	struct walk w = {pdata->ptr, (uint8_t *)pdata->ptr + pdata->len, false};
+	struct walk w = walk_over(pdata->ptr, pdata->len);
 
 	memset(req, 0, sizeof(*req));
-	if (!pdata->ptr || get_int(&w, 4) != HELLO_MAGIC)
+	if (get_int(&w, 4) != HELLO_MAGIC)
 		return false;
 	req->version = (uint8_t)get_int(&w, 1);
 	if (req->version != HELLO_VERSION)
 		return !w.bad;
 	req->access = (uint8_t)get_int(&w, 1);
+	req->has_secret = get_int(&w, 1) & 1;
 	get_name(&w, req->region);
 	return !w.bad;
 }
 
+/* Everything behind the magic number; a grant repeats it. */
+static void put_reply(struct walk *w, const struct hello_reply *reply)
+{
+	put_int(w, reply->version, 1);
+	put_int(w, reply->status, 1);
+	put_int(w, reply->durability, 1);
+	put_int(w, reply->size, 8);
+	put_int(w, reply->pcfg_len, 1);
+	put_bytes(w, reply->pcfg, reply->pcfg_len);
+	put_int(w, reply->mr_len, 1);
+	put_bytes(w, reply->mr, reply->mr_len);
+	put_name(w, reply->region);
+	if (reply->status == HELLO_PROVE)
+		put_bytes(w, reply->nonce, HELLO_NONCE);
+}
+
+static bool get_reply(struct walk *w, struct hello_reply *reply)
+{
+	memset(reply, 0, sizeof(*reply));
+	reply->version = (uint8_t)get_int(w, 1);
+	reply->status = (uint8_t)get_int(w, 1);
+	if (reply->version != HELLO_VERSION)
+		return !w->bad;
+	reply->durability = (uint8_t)get_int(w, 1);
+	reply->size = get_int(w, 8);
+	reply->pcfg_len = (uint8_t)get_int(w, 1);
+	get_bytes(w, reply->pcfg, reply->pcfg_len, HELLO_DESC_MAX);
+	reply->mr_len = (uint8_t)get_int(w, 1);
+	get_bytes(w, reply->mr, reply->mr_len, HELLO_DESC_MAX);
+	get_name(w, reply->region);
+	if (reply->status == HELLO_PROVE)
+		get_bytes(w, reply->nonce, HELLO_NONCE, HELLO_NONCE);
+	return !w->bad;
+}
+
 size_t hello_reply_encode(const struct hello_reply *reply, uint8_t *buf)
 {
-	struct walk w = {buf, buf + HELLO_MAX, false};
+	struct walk w = walk_over(buf, HELLO_MAX);
 
 	put_int(&w, HELLO_MAGIC, 4);
-	put_int(&w, reply->version, 1);
-	put_int(&w, reply->status, 1);
-	put_int(&w, reply->durability, 1);
-	put_int(&w, reply->size, 8);
-	put_int(&w, reply->pcfg_len, 1);
-	put_bytes(&w, reply->pcfg, reply->pcfg_len);
-	put_int(&w, reply->mr_len, 1);
-	put_bytes(&w, reply->mr, reply->mr_len);
-	put_name(&w, reply->region);
+	put_reply(&w, reply);
 	return (size_t)(w.at - buf);
 }
 
 bool hello_reply_decode(const struct rpma_conn_private_data *pdata, struct hello_reply *reply)
 {
-	struct walk w = {pdata->ptr, (uint8_t *)pdata->ptr + pdata->len, false};
+	struct walk w = walk_over(pdata->ptr, pdata->len);
 
 	memset(reply, 0, sizeof(*reply));
-	if (!pdata->ptr || get_int(&w, 4) != HELLO_MAGIC)
-		return false;
-	reply->version = (uint8_t)get_int(&w, 1);
-	reply->status = (uint8_t)get_int(&w, 1);
-	if (reply->version != HELLO_VERSION)
-		return !w.bad;
-	reply->durability = (uint8_t)get_int(&w, 1);
-	reply->size = get_int(&w, 8);
-	reply->pcfg_len = (uint8_t)get_int(&w, 1);
-	get_bytes(&w, reply->pcfg, reply->pcfg_len, HELLO_DESC_MAX);
-	reply->mr_len = (uint8_t)get_int(&w, 1);
-	get_bytes(&w, reply->mr, reply->mr_len, HELLO_DESC_MAX);
-	get_name(&w, reply->region);
-	return !w.bad;
+	return get_int(&w, 4) == HELLO_MAGIC && get_reply(&w, reply);
 }
 
-const char *hello_class_name(uint8_t durability)
+static struct walk message_begin(uint8_t *buf, size_t size, enum hello_type type)
 {
-	static const char *const names[] = {"volatile", "file", "dax"};
+	struct walk w = walk_over(buf, size);
 
-	return durability < 3 ? names[durability] : "unknown";
+	put_int(&w, HELLO_MAGIC, 4);
+	put_int(&w, type, 1);
+	return w;
+}
+
+static struct walk message_open(const uint8_t *buf, size_t len, enum hello_type type)
+{
+	struct walk w = walk_over(buf, len);
+
+	if (get_int(&w, 4) != HELLO_MAGIC || get_int(&w, 1) != type)
+		w.bad = true;
+	return w;
+}
+
+static bool message_is_whole(const struct walk *w)
+{
+	return !w->bad && w->at == w->end;
+}
+
+size_t hello_proof_encode(const struct hello_proof *proof, uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_PROOF);
+
+	put_bytes(&w, proof->nonce, HELLO_NONCE);
+	put_bytes(&w, proof->mac, HELLO_MAC);
+	return (size_t)(w.at - buf);
+}
+
+bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_PROOF);
+
+	memset(proof, 0, sizeof(*proof));
+	get_bytes(&w, proof->nonce, HELLO_NONCE, HELLO_NONCE);
+	get_bytes(&w, proof->mac, HELLO_MAC, HELLO_MAC);
+	return message_is_whole(&w);
+}
+
+size_t hello_grant_encode(const struct hello_grant *grant, uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_FROM_MAX, HELLO_TYPE_GRANT);
+
+	put_reply(&w, &grant->reply);
+	put_bytes(&w, grant->mac, HELLO_MAC);
+	return (size_t)(w.at - buf);
+}
+
+bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_GRANT);
+
+	memset(grant, 0, sizeof(*grant));
+	get_reply(&w, &grant->reply);
+	get_bytes(&w, grant->mac, HELLO_MAC, HELLO_MAC);
+	return message_is_whole(&w);
+}
+
+size_t hello_ask_encode(uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_ASK);
+
+	return (size_t)(w.at - buf);
+}
+
+bool hello_ask_decode(const uint8_t *buf, size_t len)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_ASK);
+
+	return message_is_whole(&w);
+}
+
+size_t hello_list_encode(const struct hello_list *list, uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_FROM_MAX, HELLO_TYPE_LIST);
+
+	put_int(&w, list->count, 1);
+	for (unsigned i = 0; i < list->count; i++) {
+		put_name(&w, list->entries[i].region);
+		put_int(&w, list->entries[i].size, 8);
+		put_int(&w, list->entries[i].durability, 1);
+	}
+	return (size_t)(w.at - buf);
+}
+
+bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_LIST);
+
+	memset(list, 0, sizeof(*list));
+	list->count = (uint8_t)get_int(&w, 1);
+	if (list->count > HELLO_ENTRY_MAX) {
+		list->count = 0;
+		return false;
+	}
+	for (unsigned i = 0; i < list->count; i++) {
+		get_name(&w, list->entries[i].region);
+		list->entries[i].size = get_int(&w, 8);
+		list->entries[i].durability = (uint8_t)get_int(&w, 1);
+	}
+	return message_is_whole(&w);
 }

@@ -10,10 +10,11 @@ static const char help[] =
 	"usage: rpma COMMAND [options] ...\n"
 	"Remote persistent memory from the command line, with or without RDMA hardware.\n"
 	"\n"
-	"  rpma serve FILE             export a file as remote memory\n"
+	"  rpma serve FILE...          export files as remote memory\n"
 	"  rpma put FILE HOST[:PORT]   copy a file into remote memory and flush it to persistence\n"
 	"  rpma get HOST[:PORT] FILE   copy remote memory into a file\n"
 	"  rpma ping HOST[:PORT]       measure the latency of writes, flushes and reads\n"
+	"  rpma info [PATH | HOST]     what this machine, a path or a server can do, and why\n"
 	"\n"
 	"'rpma COMMAND --help' tells more, and so do the manual pages: rpma(1), rpma-serve(1) ...\n";
 
@@ -21,10 +22,9 @@ static const struct {
 	const char *name, *full_name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"serve", "rpma serve", cmd_serve},
-	{"put", "rpma put", cmd_put},
-	{"get", "rpma get", cmd_get},
-	{"ping", "rpma ping", cmd_ping},
+	{"serve", "rpma serve", cmd_serve}, {"put", "rpma put", cmd_put},
+	{"get", "rpma get", cmd_get},       {"ping", "rpma ping", cmd_ping},
+	{"info", "rpma info", cmd_info},
 };
 
 static int run_command(int argc, char **argv)

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "class.h"
 #include "cli.h"
 #include "mapfile.h"
 #include "newfile.h"
@@ -74,23 +73,30 @@ static int open_existing(struct mapfile *map, const struct mapfile_wish *wish)
 	return cli_fail(CLI_FILE, "cannot open %s: %s", wish->path, strerror(errno));
 }
 
-static int map_shared(struct mapfile *map, const char *path)
+static int map_shared(struct mapfile *map, const char *path, int prot)
 {
-	bool dax = true;
-
 	/* MAP_SYNC is refused unless the pages are the medium itself. */
-	map->addr = mmap(NULL, map->size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC,
-			 map->fd, 0);
-	if (map->addr == MAP_FAILED) {
-		dax = false;
-		map->addr = mmap(NULL, map->size, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
-	}
+	map->addr = mmap(NULL, map->size, prot, MAP_SHARED_VALIDATE | MAP_SYNC, map->fd, 0);
+	if (map->addr == MAP_FAILED)
+		map->addr = mmap(NULL, map->size, prot, MAP_SHARED, map->fd, 0);
 	if (map->addr == MAP_FAILED) {
 		map->addr = NULL;
 		return cli_fail(CLI_FILE, "cannot map %s of %s: %s", cli_show_size(map->size).text,
 				path, strerror(errno));
 	}
-	map->durability = class_of_file(map->fd, dax);
+	return CLI_OK;
+}
+
+static int map_for_service(struct mapfile *map, const char *path)
+{
+	int rc = map_shared(map, path, PROT_READ | PROT_WRITE);
+
+	if (rc)
+		return rc;
+	rc = rpma_utils_get_durability(map->addr, map->size, &map->durability, NULL, 0);
+	if (rc)
+		return cli_fail(CLI_FILE, "cannot tell how durable %s is: %s", path,
+				rpma_err_2str(rc));
 	/* Pages are brought in now, not while a client waits. Clean, since msync would
 	 * write-protect them again anyway. Kernels before 5.14 do without. */
 	madvise(map->addr, map->size, MADV_POPULATE_READ);
@@ -105,9 +111,9 @@ int mapfile_open(struct mapfile *map, const struct mapfile_wish *wish)
 	map->fd = -1;
 	rc = wish->create ? create_file(map, wish) : open_existing(map, wish);
 	if (!rc && flock(map->fd, LOCK_EX | LOCK_NB))
-		rc = cli_fail(CLI_FILE, "%s is being served by another process", wish->path);
+		rc = cli_fail(CLI_FILE, "%s is being served already", wish->path);
 	if (!rc)
-		rc = map_shared(map, wish->path);
+		rc = map_for_service(map, wish->path);
 	if (rc)
 		mapfile_discard(map);
 	return rc;
@@ -126,7 +132,24 @@ int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size)
 		unlink(nf.temp);
 	map->fd = nf.fd;
 	map->size = size;
-	rc = map_shared(map, beside);
+	rc = map_for_service(map, beside);
+	if (rc)
+		mapfile_close(map);
+	return rc;
+}
+
+int mapfile_open_readonly(struct mapfile *map, const char *path)
+{
+	struct stat st;
+	int rc;
+
+	*map = (struct mapfile){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (map->fd < 0 || fstat(map->fd, &st)) {
+		rc = cli_fail(CLI_FILE, "cannot open %s: %s", path, strerror(errno));
+	} else {
+		map->size = (uint64_t)st.st_size;
+		rc = map_shared(map, path, PROT_READ);
+	}
 	if (rc)
 		mapfile_close(map);
 	return rc;

@@ -5,16 +5,15 @@
 #ifndef TOOL_MAPFILE_H
 #define TOOL_MAPFILE_H
 
+#include <librpma.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "hello.h"
 
 struct mapfile {
 	int fd;
 	void *addr;
 	uint64_t size;
-	enum hello_class durability;
+	enum rpma_durability durability;
 	const char *made; /* path of a file that mapfile_open() created */
 };
 
@@ -28,6 +27,8 @@ struct mapfile_wish {
 int mapfile_open(struct mapfile *map, const struct mapfile_wish *wish);
 /* A nameless file of its own in the same folder, for traffic that must not touch the region. */
 int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size);
+/* As it is, to look at and not to serve; durability is not set. */
+int mapfile_open_readonly(struct mapfile *map, const char *path);
 void mapfile_close(struct mapfile *map);
 /* As close; a file that was created for this is removed again. */
 void mapfile_discard(struct mapfile *map);

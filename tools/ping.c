@@ -22,7 +22,7 @@ struct ping_opts {
 	struct session_wish wish;
 	uint64_t count; /* 0: the default, within the time limit */
 	uint64_t size;
-	bool json, verbose;
+	bool json;
 };
 
 struct ping {
@@ -40,6 +40,7 @@ static const char help[] =
 	"  -c, --count N          operations of each kind (default 1000, or fewer in 2 s)\n"
 	"  -s, --size N           bytes per operation (default 8)\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
+	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 	"  -v, --verbose          print the library's log\n"
 	"  -j, --json             print the result as JSON\n"
@@ -49,9 +50,7 @@ static const char help[] =
 
 static int wait_one(struct ping *p)
 {
-	uint64_t context;
-
-	return session_reap(&p->s, SPIN_US, &context);
+	return session_reap(&p->s, SPIN_US, NULL);
 }
 
 static int do_write(struct ping *p)
@@ -149,11 +148,12 @@ static void print_head(const struct ping *p)
 		printf(",\"region\":");
 		cli_json_string(region->region);
 		printf(",\"durability\":\"%s\",\"size\":%" PRIu64,
-		       hello_class_name(region->durability), p->opts->size);
+		       rpma_utils_durability_2str(region->durability), p->opts->size);
 		return;
 	}
 	printf("ping %s, region '%s', durability %s, %" PRIu64 " bytes; microseconds\n",
-	       p->s.server, region->region, hello_class_name(region->durability), p->opts->size);
+	       p->s.server, region->region, rpma_utils_durability_2str(region->durability),
+	       p->opts->size);
 	printf("%-26s %8s %10s %10s %10s %10s\n", "", "count", "min", "median", "p99", "max");
 }
 
@@ -235,10 +235,15 @@ static int connect_and_run(struct ping *p)
 }
 
 static const struct option options[] = {
-	{"count", required_argument, NULL, 'c'},  {"size", required_argument, NULL, 's'},
-	{"region", required_argument, NULL, 'r'}, {"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},         {0},
+	{"count", required_argument, NULL, 'c'},
+	{"size", required_argument, NULL, 's'},
+	{"region", required_argument, NULL, 'r'},
+	{"secret-file", required_argument, NULL, 'S'},
+	{"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
 };
 
 static int take_option(int opt, struct ping_opts *opts)
@@ -257,7 +262,7 @@ static int take_option(int opt, struct ping_opts *opts)
 		opts->json = true;
 		return CLI_OK;
 	default:
-		return session_take_option(opt, &opts->wish, &opts->verbose);
+		return session_take_option(opt, &opts->wish);
 	}
 }
 
@@ -269,7 +274,7 @@ static int parse(int argc, char **argv, struct ping_opts *opts)
 	*opts = (struct ping_opts){.size = 8};
 	opts->wish = (struct session_wish){
 		.region = "", .access = HELLO_SCRATCH, .depth = 4, .timeout_ms = 60000};
-	while ((opt = getopt_long(argc, argv, "c:s:r:t:vjh", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "c:s:r:S:t:vjh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return -1;
@@ -293,6 +298,6 @@ int cmd_ping(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	liblog_init(opts.verbose);
+	liblog_init(opts.wish.verbose);
 	return connect_and_run(&ping);
 }

@@ -24,7 +24,9 @@ void progress_begin(struct progress *p, const char *verb, uint64_t total)
 
 double progress_seconds(const struct progress *p)
 {
-	return (double)(now_us() - p->begun_us) / 1e6 + 1e-9;
+	uint64_t until = p->ended_us ? p->ended_us : now_us();
+
+	return (double)(until - p->begun_us) / 1e6 + 1e-9;
 }
 
 void progress_show(struct progress *p, uint64_t done)
@@ -51,4 +53,6 @@ void progress_end(struct progress *p)
 	if (p->drawn)
 		fputs("\r\033[K", stderr);
 	p->drawn = false;
+	if (!p->ended_us)
+		p->ended_us = now_us();
 }

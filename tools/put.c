@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
@@ -17,6 +18,8 @@ struct put {
 	int fd;
 	uint64_t flush_from; /* everything before is flushed, or its flush is on the way */
 	enum rpma_flush_type flush_type;
+	struct rpma_batch *batch; /* a write and a flush leave together */
+	struct check check;
 };
 
 static int open_source(const char *path, int *fd, uint64_t *size)
@@ -65,7 +68,7 @@ static int choose_flush(struct put *p)
 			"region '%s' of %s is %s memory that its server cannot persist; "
 			"--allow-volatile accepts that",
 			p->c.s.region.region, p->c.s.server,
-			hello_class_name(p->c.s.region.durability));
+			rpma_utils_durability_2str(p->c.s.region.durability));
 }
 
 /* The file may shrink while it is read; the rest of the range would be undefined. */
@@ -87,7 +90,7 @@ static int read_source(struct put *p, uint8_t *dst, const struct copy_op *op)
 	return CLI_OK;
 }
 
-static int post_write(struct put *p)
+static int add_write(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&p->c, &op);
@@ -95,8 +98,9 @@ static int post_write(struct put *p)
 
 	if (rc)
 		return rc;
-	rc = rpma_write(p->c.s.conn, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
-			op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
+	check_feed(&p->check, p->c.staging + buffer, op.len);
+	rc = rpma_batch_write(p->batch, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
+			      op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
 	if (rc)
 		return session_post_failed(&p->c.s, "write to", rc);
 	copy_posted(&p->c, &op);
@@ -113,12 +117,12 @@ static bool flush_is_due(const struct put *p)
 	       (p->c.opts->flush_every && unflushed >= p->c.opts->flush_every);
 }
 
-static int post_flush(struct put *p)
+static int add_flush(struct put *p)
 {
 	struct copy_op op = {.is_flush = true, .at = p->c.begun};
-	int rc = rpma_flush(p->c.s.conn, p->c.s.remote, p->c.opts->offset + p->flush_from,
-			    p->c.begun - p->flush_from, p->flush_type, RPMA_F_COMPLETION_ALWAYS,
-			    NULL);
+	int rc = rpma_batch_flush(p->batch, p->c.s.remote, p->c.opts->offset + p->flush_from,
+				  p->c.begun - p->flush_from, p->flush_type,
+				  RPMA_F_COMPLETION_ALWAYS, NULL);
 
 	if (rc)
 		return session_post_failed(&p->c.s, "flush at", rc);
@@ -133,9 +137,28 @@ static int finish_one(struct put *p)
 	uint32_t buffer;
 	int rc = copy_finish_oldest(&p->c, &op, &buffer);
 
-	if (!rc && op.is_flush && p->c.opts->verbose)
+	if (!rc && op.is_flush && p->c.opts->wish.verbose)
 		printf("flushed up to offset %" PRIu64 "\n", p->c.opts->offset + op.at);
 	return rc;
+}
+
+/* Post what can be posted, or else wait for something. */
+static int step(struct put *p)
+{
+	uint32_t count;
+	int rc = CLI_OK;
+
+	if (!flush_is_due(p) && copy_has_room(&p->c))
+		rc = add_write(p);
+	if (!rc && flush_is_due(p))
+		rc = add_flush(p);
+	if (rc)
+		return rc;
+	rpma_batch_get_count(p->batch, &count);
+	if (count == 0)
+		return finish_one(p);
+	rc = rpma_batch_post(p->batch);
+	return rc ? session_post_failed(&p->c.s, "write to", rc) : CLI_OK;
 }
 
 static int run(struct put *p)
@@ -143,16 +166,38 @@ static int run(struct put *p)
 	int rc = CLI_OK;
 
 	progress_begin(&p->c.progress, "put", p->c.total);
-	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted)) {
-		if (flush_is_due(p))
-			rc = post_flush(p);
-		else if (copy_has_room(&p->c))
-			rc = post_write(p);
-		else
-			rc = finish_one(p);
-	}
+	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted))
+		rc = step(p);
 	progress_end(&p->c.progress);
 	return rc;
+}
+
+static int transfer(struct put *p)
+{
+	int rc = check_init(&p->check, &p->c, p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
+
+	if (rc)
+		return rc;
+	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
+	if (rc)
+		return session_post_failed(&p->c.s, "prepare to write to", rc);
+	rc = run(p);
+	return rc ? rc : check_run(&p->check);
+}
+
+static void summarise(const struct put *p)
+{
+	bool json = p->c.opts->json, flushed = p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT;
+	char verified[128], text[256];
+
+	check_describe(&p->check, json, verified, sizeof(verified));
+	if (json)
+		snprintf(text, sizeof(text), ",\"flushed\":%s%s", flushed ? "true" : "false",
+			 verified);
+	else
+		snprintf(text, sizeof(text), ", flushed to persistence: %s%s",
+			 flushed ? "yes" : "no (volatile memory)", verified);
+	copy_summary(&p->c, "put", text);
 }
 
 static int put_file(const struct copy_opts *opts, struct put *p, uint64_t size)
@@ -166,9 +211,11 @@ static int put_file(const struct copy_opts *opts, struct put *p, uint64_t size)
 	if (!rc)
 		rc = choose_flush(p);
 	if (!rc)
-		rc = run(p);
+		rc = transfer(p);
 	if (!rc)
-		copy_summary(&p->c, "put", p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
+		summarise(p);
+	check_fini(&p->check);
+	rpma_batch_delete(&p->batch);
 	copy_close(&p->c);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma serve: a file as remote memory. The data path runs in the library; this loop only
+/* rpma serve: files as remote memory. The data path runs in the library; this loop only
  * greets clients and sees them off. */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,18 +17,6 @@
 #include "liblog.h"
 #include "serve.h"
 
-static int open_memory(struct serve *s)
-{
-	int rc = mapfile_open(&s->data, &s->opts->file);
-
-	if (rc)
-		return rc;
-	rc = mapfile_open_scratch(&s->scratch, s->opts->file.path, SERVE_SCRATCH);
-	if (rc)
-		mapfile_discard(&s->data);
-	return rc;
-}
-
 static int open_device(struct serve *s, const struct address *listen)
 {
 	struct ibv_context *context;
@@ -39,38 +27,62 @@ static int open_device(struct serve *s, const struct address *listen)
 	if (rc)
 		return cli_fail(CLI_FILE, "no RDMA device for address %s: %s", listen->host,
 				liblog_reason(rc));
-	return serve_export_all(s, context);
+	return serve_regions_register(s, context);
 }
 
-static int start_listening(struct serve *s, const struct address *listen)
+/* Port "0" becomes the one that was taken. */
+static int start_listening(struct serve *s, struct address *listen)
 {
 	int fd, rc = rpma_ep_listen(s->peer, listen->host, listen->port, &s->ep);
+	uint16_t port;
 
+	if (!rc)
+		rc = rpma_ep_get_port(s->ep, &port);
 	if (rc)
 		return cli_fail(CLI_FILE, "cannot listen on %s: %s", address_show(listen),
 				liblog_reason(rc));
+	snprintf(listen->port, sizeof(listen->port), "%u", port);
 	rpma_ep_get_fd(s->ep, &fd);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	return CLI_OK;
 }
 
+static void announce_region(const struct serve_region *r, const struct address *listen)
+{
+	printf("serving region '%s' at %s: %s of %s, durability %s\n", r->name,
+	       address_show(listen), cli_show_size(r->data.size).text, r->path,
+	       rpma_utils_durability_2str(r->data.durability));
+}
+
+static void announce_region_json(const struct serve_region *r)
+{
+	printf("{\"region\":");
+	cli_json_string(r->name);
+	printf(",\"file\":");
+	cli_json_string(r->path);
+	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", r->data.size,
+	       rpma_utils_durability_2str(r->data.durability));
+}
+
+static void announce_json(const struct serve *s, const struct address *listen)
+{
+	printf("{\"addr\":");
+	cli_json_string(listen->host);
+	printf(",\"port\":%s,\"secret\":%s,\"regions\":[", listen->port,
+	       s->has_secret ? "true" : "false");
+	for (unsigned i = 0; i < s->region_count; i++) {
+		fputs(i ? "," : "", stdout);
+		announce_region_json(&s->regions[i]);
+	}
+	puts("]}");
+}
+
 static void announce(const struct serve *s, const struct address *listen)
 {
-	const char *durability = hello_class_name(s->data.durability);
-
-	if (s->opts->json) {
-		printf("{\"addr\":");
-		cli_json_string(listen->host);
-		printf(",\"port\":%s,\"region\":", listen->port);
-		cli_json_string(s->opts->region);
-		printf(",\"file\":");
-		cli_json_string(s->opts->file.path);
-		printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}\n", s->data.size, durability);
-	} else {
-		printf("serving region '%s' at %s: %s of %s, durability %s\n", s->opts->region,
-		       address_show(listen), cli_show_size(s->data.size).text, s->opts->file.path,
-		       durability);
-	}
+	if (s->opts->json)
+		announce_json(s, listen);
+	for (unsigned i = 0; i < s->region_count && !s->opts->json; i++)
+		announce_region(&s->regions[i], listen);
 	fflush(stdout);
 }
 
@@ -84,28 +96,41 @@ static int watch(int epoll_fd, int fd, void *tag)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-static int loop(struct serve *s)
+/* True: it is time to end. */
+static bool on_signal(struct serve *s, int signal_fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signal_fd, &info, sizeof(info)) != sizeof(info))
+		return false;
+	if (info.ssi_signo != SIGUSR1)
+		return true;
+	serve_print_counters(s);
+	return false;
+}
+
+static int loop(struct serve *s, int signal_fd)
 {
 	struct epoll_event ev;
 
 	/* One event at a time: handling one may delete the object of another. */
 	for (;;) {
-		int n = epoll_wait(s->epoll_fd, &ev, 1, -1);
+		int n = epoll_wait(s->epoll_fd, &ev, 1, serve_drop_overdue(s));
 
 		if (n < 0 && errno != EINTR)
 			return cli_fail(CLI_FILE, "epoll: %s", strerror(errno));
 		if (n <= 0)
 			continue;
-		if (ev.data.ptr == &tag_signal)
-			return CLI_OK;
 		if (ev.data.ptr == &tag_listener)
 			serve_on_request(s);
-		else
-			serve_on_event(s, ev.data.ptr);
+		else if (ev.data.ptr != &tag_signal)
+			serve_on_watch(s, ev.data.ptr);
+		else if (on_signal(s, signal_fd))
+			return CLI_OK;
 	}
 }
 
-static int run(struct serve *s, int signal_fd, const struct address *listen)
+static int run(struct serve *s, int signal_fd, const struct address *listen, bool *offered)
 {
 	int ep_fd, rc;
 
@@ -115,8 +140,8 @@ static int run(struct serve *s, int signal_fd, const struct address *listen)
 	    watch(s->epoll_fd, ep_fd, &tag_listener))
 		return cli_fail(CLI_FILE, "epoll: %s", strerror(errno));
 	announce(s, listen);
-	s->data.made = NULL; /* it has been offered; from now on it stays */
-	rc = loop(s);
+	*offered = true; /* files that were made for it stay from now on */
+	rc = loop(s, signal_fd);
 	serve_drop_all(s);
 	return rc;
 }
@@ -130,32 +155,41 @@ static int block_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int serve_file(struct serve *s, int signal_fd)
+static int serve_regions(struct serve *s, int signal_fd)
 {
 	struct address listen = s->opts->listen;
+	bool offered = false;
 	int rc = address_probe_listen(&listen);
 
 	if (!rc)
-		rc = open_memory(s);
+		rc = serve_regions_open(s);
 	if (rc)
 		return rc;
 	rc = open_device(s, &listen);
 	if (!rc)
 		rc = start_listening(s, &listen);
 	if (!rc)
-		rc = run(s, signal_fd, &listen);
+		rc = run(s, signal_fd, &listen, &offered);
 	rpma_ep_shutdown(&s->ep);
-	serve_unexport_all(s);
+	serve_regions_unregister(s);
 	rpma_peer_delete(&s->peer);
-	mapfile_close(&s->scratch);
-	mapfile_discard(&s->data);
+	serve_regions_close(s, offered);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	return rc;
+}
+
+static int load_secret(struct serve *s)
+{
+	if (!s->opts->secret_file)
+		return CLI_OK;
+	s->has_secret = true;
+	return secret_load(&s->secret, s->opts->secret_file);
 }
 
 int cmd_serve(int argc, char **argv)
@@ -173,7 +207,10 @@ int cmd_serve(int argc, char **argv)
 	liblog_init(opts.verbose);
 	/* A flush to persistence that cannot be one must fail and not pass. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
-	rc = serve_file(&serve, signal_fd);
+	rc = load_secret(&serve);
+	if (!rc)
+		rc = serve_regions(&serve, signal_fd);
+	secret_forget(&serve.secret);
 	close(signal_fd);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h -- the server: its options, what it exports, and one object a client.
+ * serve.h -- the server: its options, the regions that it exports, and one object a client.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
@@ -12,16 +12,28 @@
 #include "address.h"
 #include "hello.h"
 #include "mapfile.h"
+#include "secret.h"
+#include "tally.h"
 
-#define SERVE_SCRATCH (1u << 20)
+#define SERVE_REGIONS_MAX HELLO_ENTRY_MAX
+#define SERVE_SCRATCH     (1u << 20)
 /* Refused clients that are being told why; those beyond are rejected without a word. */
 #define SERVE_REFUSED_MAX 64
+/* Clients that have proved nothing yet or only ask for the list: so many, so many from one
+ * address, for so long. */
+#define SERVE_GUESTS_MAX         64
+#define SERVE_GUESTS_PER_ADDRESS 16
+#define SERVE_GUEST_MS           5000
 
 struct serve_opts {
-	struct mapfile_wish file;
 	struct address listen;
-	char region[HELLO_NAME_MAX + 1];
-	uint64_t max_clients;
+	const char *files[SERVE_REGIONS_MAX];
+	char names[SERVE_REGIONS_MAX][HELLO_NAME_MAX + 1];
+	unsigned file_count, name_count;
+	uint64_t size;
+	bool create;
+	uint64_t max_clients, max_per_address;
+	const char *secret_file;
 	bool allow_volatile;
 	bool json, verbose;
 };
@@ -34,36 +46,104 @@ struct serve_export {
 	uint8_t desc_len;
 };
 
-struct serve {
-	const struct serve_opts *opts;
+struct serve_region {
+	const char *name, *path;
 	struct mapfile data, scratch;
-	struct rpma_peer *peer;
-	struct rpma_ep *ep;
-	struct serve_export exports[HELLO_SCRATCH + 1]; /* by hello_access */
+	bool persists;
+	struct serve_export shared[HELLO_SCRATCH + 1]; /* by hello_access; without a secret only */
+	/* A failed write-back is remembered as long as the file has a region: always one. */
+	struct rpma_mr_local *anchor;
 	uint8_t pcfg[HELLO_DESC_MAX];
 	uint8_t pcfg_len;
+};
+
+struct serve {
+	const struct serve_opts *opts;
+	bool has_secret;
+	struct secret secret;
+	struct serve_region regions[SERVE_REGIONS_MAX];
+	unsigned region_count;
+	struct rpma_peer *peer;
+	struct rpma_ep *ep;
 	int epoll_fd;
-	unsigned clients, refused; /* served; being told why not */
+	unsigned clients, guests, refused; /* by serve_state */
 	uint64_t next_id;
-	struct serve_client *first;
+	struct serve_client *first; /* the latest one */
+	struct tally gone;          /* what clients counted that are no more */
+	uint64_t gone_count;
+};
+
+enum serve_state {
+	SERVE_REFUSED, /* is being told why */
+	SERVE_PROVING, /* has a nonce of ours */
+	SERVE_LISTING, /* may ask for the list */
+	SERVE_SERVED,
+};
+
+/* An epoll tag: which of a client's descriptors is ready. */
+struct serve_watch {
+	struct serve_client *client;
+	bool is_message;
 };
 
 struct serve_client {
 	struct serve_client *next;
-	struct rpma_conn *conn;
-	int event_fd;
 	uint64_t id;
-	bool refused; /* has been told why; disconnect as soon as it has arrived */
+	char addr[RPMA_ADDR_MAX];
+	enum serve_state state;
+	struct hello_request request;
+	struct serve_region *region; /* NULL: none yet */
+	struct serve_export own;     /* registered for this client alone, after its proof */
+	struct rpma_conn *conn;
+	struct rpma_cq *cq;
+	struct serve_watch on_event, on_message;
+	int event_fd, cq_fd; /* cq_fd: -1 unless messages are expected */
+	uint64_t deadline_ms;
+	uint8_t nonce[HELLO_NONCE];
+	/* The only memory that a client reaches before its proof, as messages. */
+	struct rpma_mr_local *mail_mr;
+	struct serve_mail {
+		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX];
+	} mail;
 };
 
-/* serve_export.c: register the memory, describe it. Print their own error lines. */
-int serve_export_all(struct serve *s, struct ibv_context *context);
-void serve_unexport_all(struct serve *s);
+/* serve_region.c: open and register the memory. Print their own error lines. */
+int serve_regions_open(struct serve *s);
+int serve_regions_register(struct serve *s, struct ibv_context *context);
+void serve_regions_unregister(struct serve *s);
+/* keep: files that --create made stay. */
+void serve_regions_close(struct serve *s, bool keep);
+int serve_export_new(struct serve *s, struct serve_region *r, enum hello_access access,
+		     struct serve_export *e);
 
-/* serve_client.c: take one pending request; act on one event of a client. */
+/* serve_greet.c: what a client gets to hear. */
+enum hello_status serve_judge(const struct serve *s, const struct rpma_conn_private_data *pdata,
+			      struct hello_request *req);
+/* Once it is known to be no stranger: *region is set unless it wants the list. */
+enum hello_status serve_judge_wish(struct serve *s, const struct hello_request *req,
+				   const char *addr, struct serve_region **region);
+void serve_log_refusal(enum hello_status status, uint64_t id, const char *addr,
+		       const struct hello_request *req);
+/* The export may be NULL, and is unless status is HELLO_OK. */
+void serve_make_reply(enum hello_status status, const struct serve_region *region,
+		      const struct serve_export *e, struct hello_reply *reply);
+
+/* serve_client.c: a client's life. */
 void serve_on_request(struct serve *s);
-void serve_on_event(struct serve *s, struct serve_client *client);
+void serve_on_watch(struct serve *s, struct serve_watch *watch);
+void serve_enter(struct serve *s, struct serve_client *client, enum serve_state state);
+void serve_forget(struct serve *s, struct serve_client *client);
 void serve_drop_all(struct serve *s);
+/* Drop the guests whose time is over. Milliseconds until the next one's is, -1: there is none. */
+int serve_drop_overdue(struct serve *s);
+
+/* serve_mail.c: the messages that come before the data. */
+/* 0 or the library's error. */
+int serve_mail_open(struct serve *s, struct serve_client *client, struct rpma_conn_req *req);
+void serve_mail_on_ready(struct serve *s, struct serve_client *client);
+
+/* serve_stats.c: on SIGUSR1. */
+void serve_print_counters(struct serve *s);
 
 /* serve_opts.c: as copy_parse. */
 int serve_parse(int argc, char **argv, struct serve_opts *opts);

@@ -8,31 +8,37 @@
 #include "serve.h"
 
 static const char help[] =
-	"usage: rpma serve [options] FILE\n"
-	"Export FILE as remote memory to any number of clients, until SIGINT or SIGTERM.\n"
+	"usage: rpma serve [options] FILE...\n"
+	"Export each FILE as a region of remote memory to any number of clients, until SIGINT or\n"
+	"SIGTERM. SIGUSR1 prints counters.\n"
 	"\n"
-	"  -a, --addr ADDR        listen here (default 127.0.0.1; there is no authentication)\n"
-	"  -p, --port PORT        and on this port (default 7204; 0 takes a free one)\n"
-	"  -r, --region NAME      name of the region (default: the file's name)\n"
-	"  -s, --size N           serve the first N bytes; with --create the size of the file\n"
-	"  -c, --create           make FILE; it must not exist\n"
-	"  -m, --max-clients N    refuse more clients than that at a time (default 256)\n"
-	"      --allow-volatile   serve memory that cannot be persisted (tmpfs)\n"
-	"  -v, --verbose          print clients as they come and go, and the library's log\n"
-	"  -j, --json             announce the region as JSON\n"
-	"  -h, --help             print this\n"
+	"  -a, --addr ADDR          listen here (default 127.0.0.1)\n"
+	"  -p, --port PORT          and on this port (default 7204; 0 takes a free one)\n"
+	"  -S, --secret-file FILE   serve only clients that prove they know its content\n"
+	"  -r, --region NAME        name of the region (default: the file's name); given again, of\n"
+	"                           the next FILE's\n"
+	"  -s, --size N             serve the first N bytes; with --create the size of a file\n"
+	"  -c, --create             make each FILE; none may exist\n"
+	"  -m, --max-clients N      refuse more clients than that at a time (default 256)\n"
+	"      --max-per-address N  and more than that from one address (default 64)\n"
+	"      --allow-volatile     serve memory that cannot be persisted (tmpfs)\n"
+	"  -v, --verbose            print clients as they come and go, and the library's log\n"
+	"  -j, --json               announce the regions, and print counters, as JSON\n"
+	"  -h, --help               print this\n"
 	"\n"
 	"Sizes take K, M, G, T. Exit codes: rpma(1).\n";
 
-enum { OPT_ALLOW_VOLATILE = 256 };
+enum { OPT_ALLOW_VOLATILE = 256, OPT_MAX_PER_ADDRESS };
 
 static const struct option options[] = {
 	{"addr", required_argument, NULL, 'a'},
 	{"port", required_argument, NULL, 'p'},
+	{"secret-file", required_argument, NULL, 'S'},
 	{"region", required_argument, NULL, 'r'},
 	{"size", required_argument, NULL, 's'},
 	{"create", no_argument, NULL, 'c'},
 	{"max-clients", required_argument, NULL, 'm'},
+	{"max-per-address", required_argument, NULL, OPT_MAX_PER_ADDRESS},
 	{"allow-volatile", no_argument, NULL, OPT_ALLOW_VOLATILE},
 	{"verbose", no_argument, NULL, 'v'},
 	{"json", no_argument, NULL, 'j'},
@@ -65,13 +71,22 @@ static int take_port(const char *text, struct address *listen)
 	return CLI_OK;
 }
 
-static int take_region(const char *text, char *region)
+static int take_region(const char *text, struct serve_opts *opts)
 {
 	if (!text[0] || strlen(text) > HELLO_NAME_MAX)
 		return cli_usage("--region: '%s' is not a name of 1 to %d characters", text,
 				 HELLO_NAME_MAX);
-	strcpy(region, text);
+	if (opts->name_count == SERVE_REGIONS_MAX)
+		return cli_usage("more than %d regions", SERVE_REGIONS_MAX);
+	strcpy(opts->names[opts->name_count++], text);
 	return CLI_OK;
+}
+
+static int take_limit(const char *option, const char *text, uint64_t *limit)
+{
+	if (cli_parse_number(text, 1, 100000, limit))
+		return CLI_OK;
+	return cli_usage("%s: '%s' is not a number from 1 to 100000", option, text);
 }
 
 static int take_option(int opt, struct serve_opts *opts)
@@ -82,19 +97,21 @@ static int take_option(int opt, struct serve_opts *opts)
 	case 'p':
 		return take_port(optarg, &opts->listen);
 	case 'r':
-		return take_region(optarg, opts->region);
+		return take_region(optarg, opts);
+	case 'S':
+		opts->secret_file = optarg;
+		return CLI_OK;
 	case 's':
-		if (!cli_parse_size(optarg, &opts->file.size) || opts->file.size == 0)
+		if (!cli_parse_size(optarg, &opts->size) || opts->size == 0)
 			return cli_usage("--size: '%s' is not a size such as 64M", optarg);
 		return CLI_OK;
 	case 'c':
-		opts->file.create = true;
+		opts->create = true;
 		return CLI_OK;
 	case 'm':
-		if (!cli_parse_number(optarg, 1, 100000, &opts->max_clients))
-			return cli_usage("--max-clients: '%s' is not a number from 1 to 100000",
-					 optarg);
-		return CLI_OK;
+		return take_limit("--max-clients", optarg, &opts->max_clients);
+	case OPT_MAX_PER_ADDRESS:
+		return take_limit("--max-per-address", optarg, &opts->max_per_address);
 	case OPT_ALLOW_VOLATILE:
 		opts->allow_volatile = true;
 		return CLI_OK;
@@ -109,28 +126,57 @@ static int take_option(int opt, struct serve_opts *opts)
 	}
 }
 
-static int default_region(struct serve_opts *opts)
+static int default_name(const char *path, char *name)
 {
 	char copy[4096];
-	const char *name;
+	const char *base;
 
-	if (opts->region[0])
-		return CLI_OK;
-	snprintf(copy, sizeof(copy), "%s", opts->file.path);
-	name = basename(copy);
-	if (strlen(name) > HELLO_NAME_MAX)
-		return cli_usage("the file's name is longer than %d characters: give a --region",
-				 HELLO_NAME_MAX);
-	strcpy(opts->region, name);
+	snprintf(copy, sizeof(copy), "%s", path);
+	base = basename(copy);
+	if (strlen(base) > HELLO_NAME_MAX)
+		return cli_usage("the name of %s is longer than %d characters: give a --region",
+				 path, HELLO_NAME_MAX);
+	strcpy(name, base);
 	return CLI_OK;
+}
+
+static int check_name(const struct serve_opts *opts, unsigned index)
+{
+	for (unsigned i = 0; i < index; i++)
+		if (!strcmp(opts->names[i], opts->names[index]))
+			return cli_usage("two regions are named '%s': give a --region to each",
+					 opts->names[i]);
+	return CLI_OK;
+}
+
+static int take_files(struct serve_opts *opts, char **files, int count)
+{
+	int rc = CLI_OK;
+
+	if (count < 1)
+		return cli_usage("expected at least one operand, FILE");
+	if (count > SERVE_REGIONS_MAX)
+		return cli_usage("more than %d regions", SERVE_REGIONS_MAX);
+	if (opts->name_count > (unsigned)count)
+		return cli_usage("there are more --region options than files");
+	for (unsigned i = 0; i < (unsigned)count && !rc; i++) {
+		opts->files[opts->file_count++] = files[i];
+		if (i >= opts->name_count)
+			rc = default_name(files[i], opts->names[i]);
+		if (!rc)
+			rc = check_name(opts, i);
+	}
+	return rc;
 }
 
 int serve_parse(int argc, char **argv, struct serve_opts *opts)
 {
 	int opt, rc;
 
-	*opts = (struct serve_opts){.listen = {"127.0.0.1", CLI_DEFAULT_PORT}, .max_clients = 256};
-	while ((opt = getopt_long(argc, argv, "a:p:r:s:cm:vjh", options, NULL)) != -1) {
+	*opts = (struct serve_opts){.listen = {"127.0.0.1", CLI_DEFAULT_PORT},
+				    .max_clients = 256,
+				    .max_per_address = 64};
+	while ((opt = getopt_long(argc, argv, "a:p:S:r:s:cm:vjh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return -1;
@@ -139,10 +185,7 @@ int serve_parse(int argc, char **argv, struct serve_opts *opts)
 		if (rc)
 			return rc;
 	}
-	if (argc - optind != 1)
-		return cli_usage("expected one operand, FILE");
-	opts->file.path = argv[optind];
-	if (opts->file.create && opts->file.size == 0)
+	if (opts->create && opts->size == 0)
 		return cli_usage("--create needs --size");
-	return default_region(opts);
+	return take_files(opts, argv + optind, argc - optind);
 }

@@ -25,24 +25,6 @@ int session_post_failed(struct session *s, const char *what, int rc)
 	return cli_fail(CLI_TRANSFER, "cannot %s %s: %s", what, s->server, liblog_reason(rc));
 }
 
-/* The statuses that a user can do something about. */
-static const char *explain_status(enum ibv_wc_status status)
-{
-	switch (status) {
-	case IBV_WC_REM_ACCESS_ERR:
-	case IBV_WC_REM_INV_REQ_ERR:
-		return "the server refused the access";
-	case IBV_WC_REM_OP_ERR:
-		return "the server could not write it back to its disk";
-	case IBV_WC_WR_FLUSH_ERR:
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		return "the connection was lost";
-	default:
-		return "the operation failed";
-	}
-}
-
 static uint64_t now_us(void)
 {
 	struct timespec ts;
@@ -92,13 +74,15 @@ static int sleep_for_news(struct session *s)
 	return CLI_OK;
 }
 
-int session_reap(struct session *s, unsigned spin_us, uint64_t *done)
+int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc)
 {
-	struct ibv_wc wc;
+	struct ibv_wc mine;
 	bool last_look = false;
+	char why[256];
 
+	wc = wc ? wc : &mine;
 	for (;;) {
-		int rc = poll_cq(s, &wc, spin_us);
+		int rc = poll_cq(s, wc, spin_us);
 
 		if (!rc)
 			break;
@@ -111,9 +95,8 @@ int session_reap(struct session *s, unsigned spin_us, uint64_t *done)
 		if (rc)
 			return rc;
 	}
-	if (wc.status != IBV_WC_SUCCESS)
-		return cli_fail(CLI_TRANSFER, "%s: %s (status %d)", s->server,
-				explain_status(wc.status), (int)wc.status);
-	*done = wc.wr_id;
-	return CLI_OK;
+	if (wc->status == IBV_WC_SUCCESS)
+		return CLI_OK;
+	rpma_wc_explain(s->conn, wc, why, sizeof(why));
+	return cli_fail(CLI_TRANSFER, "%s: %s", s->server, why);
 }

@@ -11,6 +11,9 @@ test_wrong_command_lines_exit_with_2() {
 		expect 2 '' "$rpma" "$command"
 		expect 2 "unrecognized option '--bogus'" "$rpma" "$command" --bogus
 	done
+	expect 2 "unrecognized option '--bogus'" "$rpma" info --bogus
+	expect 2 'expected one operand at most' "$rpma" info a b
+	expect 2 "'host:0': the port is not a number" "$rpma" info host:0
 	expect 2 'too many operands' "$rpma" put a b c
 	expect 2 "'host:0': the port is not a number" "$rpma" put a host:0
 	expect 2 "'host:65536': the port is not a number" "$rpma" put a host:65536
@@ -27,20 +30,30 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "size: '0' is not" "$rpma" ping -s 0 host
 	expect 2 'create needs --size' "$rpma" serve --create file
 	expect 2 "port: '70000' is not" "$rpma" serve --port 70000 file
+	expect 2 "max-clients: '0' is not" "$rpma" serve --max-clients 0 file
+	expect 2 "max-per-address: 'many' is not" "$rpma" serve --max-per-address many file
 }
 
+# What --help names and what the manual page does are the same, in both directions.
 test_help_goes_to_stdout_and_matches_the_manual() {
-	local command option
+	local command page
 	expect_ok "$rpma" --help
+	for command in serve put get ping info; do
+		grep -q "^  rpma $command " out || fail "--help does not name $command"
+		grep -q "^\.It Cm $command\$" "$RPMA_SOURCE/doc/man/1/rpma.1" ||
+			fail "rpma(1) does not name $command"
+	done
 	expect_ok "$rpma" --version
-	for command in serve put get ping; do
+	for command in serve put get ping info; do
+		page=$RPMA_SOURCE/doc/man/1/rpma-$command.1
 		expect_ok "$rpma" "$command" --help
 		grep -q "^usage: rpma $command" out || fail "no usage line"
-		# "--help" is written "Fl -help" in the source of a manual page
-		while read -r option; do
-			grep -qE -- "Fl $option( |\$)" "$RPMA_SOURCE/doc/man/1/rpma-$command.1" ||
-				fail "rpma-$command(1) does not tell about -$option"
-		done < <(grep -oE -- '--[a-z-]+' out | sort -u | sed 's/^-//')
+		# a line of --help: "  -x, --long ARG  text"; of the manual: ".It Fl x , Fl -long Ar arg"
+		sed -nE 's/^ +(-(.), )?--([a-z-]+)( ([A-Z]+))? .*/\2 \3 \5/p' out | sort >said
+		sed -nE 's/^\.It Fl ((.) , Fl )?-([a-z-]+)( Ar ([a-z-]+))?$/\2 \3 \5/p' "$page" | sort >written
+		[ "$(wc -l <said)" -ge 5 ] || fail "few options: $(cat said)"
+		diff <(sed -E 's/ [A-Z]+$/ X/' said) <(sed -E 's/ [a-z]+$/ X/' written) ||
+			fail "rpma-$command(1) and --help differ"
 	done
 }
 

@@ -51,7 +51,7 @@ test_summaries_in_json_tell_the_truth() {
 	serve region --create --size 1M --region pool
 	random_file sent 70000
 	expect_ok "$rpma" put --json --offset 10 sent "$where"
-	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"seconds":[0-9.]+,"mib_per_s":[0-9.]+,"flushed":true\}$' out ||
+	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"seconds":[0-9.]+,"mib_per_s":[0-9.]+,"flushed":true,"verified":(false|true,"digest":"blake2b","read_back_from":"(medium|cache|dax)")\}$' out ||
 		fail "unexpected summary: $(cat out)"
 	expect_ok "$rpma" get --json --length 5 "$where" back
 	grep -qE '^\{"operation":"get","file":"back",.*"bytes":5,' out || fail "unexpected summary: $(cat out)"

@@ -52,16 +52,18 @@ wait_until() { # SECONDS COMMAND...
 	done
 }
 
-# serve FILE [OPTIONS]: on a free port; $server is its id, $where its address.
+# serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
+# $where its address.
 serve() {
 	local file=$1
 	shift
 	: >serve.out
-	"$rpma" serve --port 0 "$@" "$file" >serve.out 2>serve.err </dev/null &
+	"$rpma" serve --port 0 "$@" "$file" >>serve.out 2>serve.err </dev/null &
 	server=$!
 	started+=("$server")
 	wait_until 20 server_is_up_or_gone
-	where=$(sed -n 's/.* at \([^ ]*:[0-9]*\): .*/\1/p' serve.out)
+	where=$(sed -nE -e '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' \
+		-e '1s/^\{"addr":"([^"]*)","port":([0-9]+),.*/\1:\2/p' serve.out)
 	[ -n "$where" ] || fail "the server announced nothing"
 }
 

@@ -14,11 +14,8 @@ test_a_file_is_created_reserved_and_announced() {
 }
 
 test_the_announcement_can_be_json() {
-	"$rpma" serve --port 0 --json --create --size 1M 'a"b' >serve.out 2>serve.err </dev/null &
-	server=$!
-	started+=("$server")
-	wait_until 20 server_is_up_or_gone
-	grep -qxE '\{"addr":"127.0.0.1","port":[0-9]+,"region":"a\\"b","file":"a\\"b","size":1048576,"durability":"(file|dax)"\}' serve.out ||
+	serve 'a"b' --json --create --size 1M
+	grep -qxE '\{"addr":"127.0.0.1","port":[0-9]+,"secret":false,"regions":\[\{"region":"a\\"b","file":"a\\"b","size":1048576,"durability":"(file|dax)"\}\]\}' serve.out ||
 		fail "unexpected announcement: $(cat serve.out)"
 }
 
@@ -89,7 +86,7 @@ test_a_port_in_use_is_refused_and_nothing_is_created() {
 
 test_a_file_is_served_once_at_a_time() {
 	serve file --create --size 1M
-	expect 3 'file is being served by another process' "$rpma" serve --port 0 file
+	expect 3 'file is being served already' "$rpma" serve --port 0 file
 	stop_server
 	serve file
 }
@@ -140,7 +137,7 @@ test_clients_come_and_go_in_the_verbose_log() {
 	random_file data 100
 	expect_ok "$rpma" put data "$where"
 	wait_until 10 grep -q 'client 1: Connection closed' serve.err || fail "no trace of the client"
-	grep -q 'client 1 connected' serve.err || fail "no trace of the client's coming"
+	grep -q "client 1 from 127.0.0.1 connected to 'file'" serve.err || fail "no trace of the client's coming"
 }
 
 expect_status() { # STATUS GREETING-IN-HEX: what the server answers before it hangs up
@@ -150,21 +147,23 @@ expect_status() { # STATUS GREETING-IN-HEX: what the server answers before it ha
 }
 
 test_strange_greetings_are_answered_and_hurt_nobody() {
-	local magic=52504d41 version=1 region=2 bad=4
+	local magic=52504d41 version=1 region=2 bad=4 unused=7
 	serve file --create --size 1M
 	expect_status $bad ''
 	expect_status $bad 00
 	expect_status $bad ${magic}
-	expect_status $bad ffffffff010100
-	expect_status $version ${magic}02
-	expect_status $bad ${magic}0100
-	expect_status $bad ${magic}010000
-	expect_status $bad ${magic}010400
-	expect_status $bad ${magic}01ff00
-	expect_status $bad ${magic}010105
-	expect_status $bad ${magic}0101ff"$(printf '61%.0s' {1..200})"
-	expect_status $region ${magic}01010161
-	[ "$(grep -c 'refused client' serve.err)" = 12 ] || fail "not every refusal is logged"
+	expect_status $bad ffffffff02010000
+	expect_status $version ${magic}01
+	expect_status $version ${magic}03
+	expect_status $bad ${magic}0200
+	expect_status $bad ${magic}02000000
+	expect_status $bad ${magic}02050000
+	expect_status $bad ${magic}02ff0000
+	expect_status $bad ${magic}02010005
+	expect_status $bad ${magic}020100ff"$(printf '61%.0s' {1..200})"
+	expect_status $region ${magic}0201000161
+	expect_status $unused ${magic}02010100
+	[ "$(grep -c 'refused client' serve.err)" = 14 ] || fail "not every refusal is logged"
 	random_file data 100
 	expect_ok "$rpma" put data "$where"
 }

@@ -28,7 +28,7 @@ test_bytes_behind_the_end_of_a_served_file_are_not_acknowledged() {
 	serve pool --create --size 64K
 	truncate -s 1000 pool
 	random_file data 3000
-	expect 1 'could not write it back' "$rpma" put data "$where"
+	expect 1 'the range is gone: it lies past the end of its file' "$rpma" put data "$where"
 	head -c 1000 data >less
 	expect_ok "$rpma" put less "$where"
 }

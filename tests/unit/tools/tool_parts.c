@@ -15,13 +15,13 @@
 #include "latency.h"
 
 static const struct hello_request sample_request = {
-	.version = HELLO_VERSION, .access = HELLO_WRITE, .region = "pool"};
+	.version = HELLO_VERSION, .access = HELLO_WRITE, .has_secret = true, .region = "pool"};
 
 static struct hello_reply sample_reply(void)
 {
 	struct hello_reply reply = {.version = HELLO_VERSION,
 				    .status = HELLO_OK,
-				    .durability = HELLO_FILE,
+				    .durability = RPMA_DURABILITY_FILE,
 				    .size = 0x1122334455667788,
 				    .region = "pool",
 				    .pcfg_len = 1,
@@ -43,7 +43,7 @@ static struct rpma_conn_private_data exact(const uint8_t *buf, size_t len)
 
 static void greetings_have_their_documented_bytes(void **state)
 {
-	static const uint8_t want[] = {'R', 'P', 'M', 'A', 1, 2, 4, 'p', 'o', 'o', 'l'};
+	static const uint8_t want[] = {'R', 'P', 'M', 'A', 2, 2, 1, 4, 'p', 'o', 'o', 'l'};
 	uint8_t buf[HELLO_MAX];
 
 	assert_int_equal(hello_request_encode(&sample_request, buf), sizeof(want));
@@ -96,7 +96,7 @@ static void lengths_beyond_their_fields_are_refused(void **state)
 	struct rpma_conn_private_data pdata = {buf, HELLO_MAX};
 
 	hello_request_encode(&sample_request, buf);
-	buf[6] = HELLO_NAME_MAX + 1;
+	buf[7] = HELLO_NAME_MAX + 1;
 	assert_false(hello_request_decode(&pdata, &req));
 
 	hello_reply_encode(&reply, buf);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the rpma program's two ends say to each other: the first byte chooses the decoder; what
+ * decodes must come back the same from its own encoding. */
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "hello.h"
+
+static struct rpma_conn_private_data pdata_of(const uint8_t *data, size_t len)
+{
+	return (struct rpma_conn_private_data){(void *)data, (uint8_t)len};
+}
+
+static void try_request(const uint8_t *data, size_t len)
+{
+	struct rpma_conn_private_data pdata = pdata_of(data, len);
+	struct hello_request req, again;
+	uint8_t buf[HELLO_MAX];
+
+	if (!hello_request_decode(&pdata, &req) || req.version != HELLO_VERSION)
+		return;
+	EXPECT(strlen(req.region) <= HELLO_NAME_MAX);
+	pdata = pdata_of(buf, hello_request_encode(&req, buf));
+	EXPECT(hello_request_decode(&pdata, &again));
+	EXPECT(req.access == again.access && !strcmp(req.region, again.region));
+}
+
+static void try_reply(const uint8_t *data, size_t len)
+{
+	struct rpma_conn_private_data pdata = pdata_of(data, len);
+	struct hello_reply reply, again;
+	uint8_t buf[HELLO_MAX];
+
+	if (!hello_reply_decode(&pdata, &reply) || reply.version != HELLO_VERSION)
+		return;
+	EXPECT(reply.pcfg_len <= HELLO_DESC_MAX && reply.mr_len <= HELLO_DESC_MAX);
+	EXPECT(strlen(reply.region) <= HELLO_NAME_MAX);
+	pdata = pdata_of(buf, hello_reply_encode(&reply, buf));
+	EXPECT(hello_reply_decode(&pdata, &again));
+	EXPECT(reply.size == again.size && reply.mr_len == again.mr_len);
+}
+
+static void try_proof(const uint8_t *data, size_t len)
+{
+	struct hello_proof proof;
+	uint8_t buf[HELLO_TO_MAX];
+
+	if (!hello_proof_decode(data, len, &proof))
+		return;
+	EXPECT(hello_proof_encode(&proof, buf) == len && !memcmp(buf, data, len));
+}
+
+static void try_grant(const uint8_t *data, size_t len)
+{
+	struct hello_grant grant, again;
+	uint8_t buf[HELLO_FROM_MAX];
+
+	if (!hello_grant_decode(data, len, &grant) || grant.reply.version != HELLO_VERSION)
+		return;
+	EXPECT(hello_grant_decode(buf, hello_grant_encode(&grant, buf), &again));
+	EXPECT(!memcmp(grant.mac, again.mac, HELLO_MAC));
+}
+
+static void try_list(const uint8_t *data, size_t len)
+{
+	struct hello_list list, again;
+	uint8_t buf[HELLO_FROM_MAX];
+
+	if (!hello_list_decode(data, len, &list))
+		return;
+	EXPECT(list.count <= HELLO_ENTRY_MAX);
+	EXPECT(hello_list_decode(buf, hello_list_encode(&list, buf), &again));
+	EXPECT(list.count == again.count);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static void (*const tries[])(const uint8_t *, size_t) = {try_request, try_reply, try_proof,
+								 try_grant, try_list};
+	uint8_t which;
+
+	if (len < 1 || len > 2048)
+		return 0;
+	which = data[0] % (sizeof(tries) / sizeof(tries[0]));
+	if (which < 2 && len > 256) /* private data carries its length in a byte */
+		return 0;
+	tries[which](data + 1, len - 1);
+	hello_ask_decode(data + 1, len - 1);
+	return 0;
+}

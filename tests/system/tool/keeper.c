@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects to write,
+ * leaves, waits for a line on standard input, connects to read and then tries to write all the
+ * same, with the descriptor of its reading connection or ("old") with that of its first.
+ * Prints how that went.
+ */
+#include <librpma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "session.h"
+
+static void open_session(struct session *s, char **argv, enum hello_access access)
+{
+	struct session_wish wish = {.region = argv[3],
+				    .access = access,
+				    .depth = 4,
+				    .timeout_ms = 30000,
+				    .secret_file = argv[2]};
+	const char *why;
+
+	if (!address_parse(argv[1], &wish.server, &why) || session_open(s, &wish))
+		exit(2);
+}
+
+/* The write may end with the connection; either way it must not have been carried out. */
+static void try_to_write(struct session *s, const struct hello_reply *region)
+{
+	static char word[8] = "written!";
+	struct rpma_mr_local *mr;
+	struct rpma_mr_remote *dst;
+
+	if (rpma_mr_remote_from_descriptor(region->mr, region->mr_len, &dst) ||
+	    session_register(s, word, sizeof(word), &mr))
+		exit(2);
+	if (rpma_write(s->conn, dst, 0, mr, 0, sizeof(word), RPMA_F_COMPLETION_ALWAYS, NULL))
+		puts("refused at once");
+	else if (!session_reap(s, 0, NULL) &&
+		 !rpma_read(s->conn, mr, 0, s->remote, 0, 1, RPMA_F_COMPLETION_ALWAYS, NULL) &&
+		 !session_reap(s, 0, NULL))
+		puts("written");
+	else
+		puts("failed");
+	rpma_mr_remote_delete(&dst);
+	rpma_mr_dereg(&mr);
+}
+
+int main(int argc, char **argv)
+{
+	struct hello_reply first;
+	struct session s;
+
+	if (argc < 4)
+		return 2;
+	cli_begin("keeper");
+	open_session(&s, argv, HELLO_WRITE);
+	first = s.region;
+	session_close(&s);
+	if (getchar() == EOF)
+		return 2;
+	open_session(&s, argv, HELLO_READ);
+	try_to_write(&s, argc > 4 && !strcmp(argv[4], "old") ? &first : &s.region);
+	session_close(&s);
+	return 0;
+}

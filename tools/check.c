@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cli.h"
+#include "liblog.h"
+
+static enum check_outcome choose(const struct copy *c, bool persistent)
+{
+	uint32_t caps = 0;
+
+	if (c->opts->no_verify)
+		return CHECK_UNWANTED;
+	if (!persistent)
+		return CHECK_VOLATILE;
+	if (rpma_conn_get_remote_caps(c->s.conn, &caps) || !(caps & RPMA_CAP_VERIFY))
+		return CHECK_UNABLE;
+	return CHECK_DONE;
+}
+
+static void begin_piece(struct check *check)
+{
+	crypto_generichash_init(&check->state, NULL, 0, CHECK_DIGEST);
+}
+
+int check_init(struct check *check, struct copy *c, bool persistent)
+{
+	*check = (struct check){
+		.c = c, .outcome = choose(c, persistent), .source = RPMA_DIGEST_FROM_DAX};
+	if (check->outcome != CHECK_DONE)
+		return CLI_OK;
+	check->pieces = calloc(c->total / CHECK_PIECE + 1, sizeof(*check->pieces));
+	if (!check->pieces)
+		return cli_fail(CLI_TRANSFER, "out of memory for the digests");
+	if (sodium_init() < 0)
+		return cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
+	begin_piece(check);
+	return CLI_OK;
+}
+
+void check_fini(struct check *check)
+{
+	free(check->pieces);
+	check->pieces = NULL;
+}
+
+void check_feed(struct check *check, const uint8_t *data, uint32_t len)
+{
+	if (check->outcome != CHECK_DONE)
+		return;
+	crypto_generichash_update(&check->state, data, len);
+	check->fed += len;
+	if (check->fed % CHECK_PIECE && check->fed < check->c->total)
+		return;
+	crypto_generichash_final(&check->state, check->pieces[check->count++], CHECK_DIGEST);
+	begin_piece(check);
+}
+
+static uint64_t piece_len(const struct check *check, uint64_t index)
+{
+	uint64_t left = check->c->total - index * CHECK_PIECE;
+
+	return left < CHECK_PIECE ? left : CHECK_PIECE;
+}
+
+/* The direct reads of one piece are enough to keep the server's disk busy. */
+static int check_piece(struct check *check, uint64_t index)
+{
+	struct copy *c = check->c;
+	uint64_t from = c->opts->offset + index * CHECK_PIECE, len = piece_len(check, index);
+	struct rpma_digest there;
+	int rc = rpma_verify(c->s.conn, c->s.remote, from, len, RPMA_DIGEST_BLAKE2B, &there,
+			     RPMA_F_COMPLETION_ALWAYS, NULL);
+
+	if (rc)
+		return session_post_failed(&c->s, "verify at", rc);
+	rc = session_reap(&c->s, 0, NULL);
+	if (rc)
+		return rc;
+	if (there.source < check->source)
+		check->source = there.source;
+	if (there.alg == RPMA_DIGEST_BLAKE2B &&
+	    !memcmp(there.bytes, check->pieces[index], CHECK_DIGEST))
+		return CLI_OK;
+	return cli_fail(CLI_TRANSFER,
+			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
+			" of region '%s' of %s are not those that were sent; "
+			"its medium is broken, or somebody else wrote there",
+			from, from + len, c->s.region.region, c->s.server);
+}
+
+int check_run(struct check *check)
+{
+	int rc = CLI_OK;
+
+	for (uint64_t i = 0; i < check->count && !rc; i++)
+		rc = check_piece(check, i);
+	return rc;
+}
+
+static const char *source_name(enum rpma_digest_source source, bool json)
+{
+	switch (source) {
+	case RPMA_DIGEST_FROM_MEDIUM:
+		return json ? "medium" : "the medium";
+	case RPMA_DIGEST_FROM_DAX:
+		return json ? "dax" : "persistent memory";
+	case RPMA_DIGEST_FROM_CACHE:
+		return json ? "cache" : "the page cache, behind a flush";
+	default:
+		return json ? "memory" : "memory";
+	}
+}
+
+void check_describe(const struct check *check, bool json, char *text, size_t size)
+{
+	static const char *const reasons[] = {
+		[CHECK_DONE] = "nothing was sent",
+		[CHECK_UNWANTED] = "--no-verify",
+		[CHECK_UNABLE] = "the server cannot",
+		[CHECK_VOLATILE] = "volatile memory",
+	};
+
+	if (check->count)
+		snprintf(
+			text, size,
+			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\""
+			     : ", verified: blake2b, read back from %s",
+			source_name(check->source, json));
+	else if (json)
+		snprintf(text, size, ",\"verified\":false");
+	else
+		snprintf(text, size, ", verified: no (%s)", reasons[check->outcome]);
+}

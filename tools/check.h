@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h -- does the server's medium hold what was sent? Digests of the data as it was read here,
+ * against digests of the region as the server reads it back.
+ */
+#ifndef TOOL_CHECK_H
+#define TOOL_CHECK_H
+
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "copy.h"
+
+/* A piece is digested there in one operation, within --timeout even on a slow disk. A multiple of
+ * COPY_CHUNK. */
+#define CHECK_PIECE  (16u << 20)
+#define CHECK_DIGEST 32 /* BLAKE2b-256 */
+
+enum check_outcome {
+	CHECK_DONE,
+	CHECK_UNWANTED, /* --no-verify */
+	CHECK_UNABLE,   /* the server cannot */
+	CHECK_VOLATILE, /* there is nothing to read back from */
+};
+
+struct check {
+	enum check_outcome outcome;
+	struct copy *c;
+	crypto_generichash_state state;
+	uint8_t (*pieces)[CHECK_DIGEST]; /* the digests of what was read here */
+	uint64_t count, fed;
+	enum rpma_digest_source source; /* the weakest of all pieces */
+};
+
+/* c->total is known; persistent: flushes are to persistence. */
+int check_init(struct check *check, struct copy *c, bool persistent);
+void check_fini(struct check *check);
+/* The next bytes, in order, at most COPY_CHUNK at a time. */
+void check_feed(struct check *check, const uint8_t *data, uint32_t len);
+/* After the last flush. CLI_TRANSFER, with the line printed, when a piece differs. */
+int check_run(struct check *check);
+/* The end of put's summary. */
+void check_describe(const struct check *check, bool json, char *text, size_t size);
+
+#endif

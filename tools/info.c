@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpma info: what is here, what is there, and why. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "info.h"
+#include "liblog.h"
+
+static const char help[] =
+	"usage: rpma info [options] [PATH | HOST[:PORT]]\n"
+	"Without an operand: which RDMA providers and devices this machine has, and why each can be\n"
+	"used or not. With a PATH: what a flush to persistence can do for a file there, and why.\n"
+	"With a HOST: what the 'rpma serve' there can do, and its regions.\n"
+	"\n"
+	"An operand with a slash in it, or the name of something that exists here, is a PATH.\n"
+	"\n"
+	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+	"  -v, --verbose          print the library's log\n"
+	"  -j, --json             print one JSON object\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"The default port is 7204. Exit codes: rpma(1).\n";
+
+static const struct option options[] = {
+	{"secret-file", required_argument, NULL, 'S'},
+	{"timeout", required_argument, NULL, 't'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static void print_row(const struct rpma_provider_info *row)
+{
+	printf("%-10s %-12s %-7s %s\n", row->provider, row->device ? row->device : "-",
+	       row->usable ? "yes" : "no", row->why);
+}
+
+static void print_row_json(const struct rpma_provider_info *row)
+{
+	printf("{\"provider\":");
+	cli_json_string(row->provider);
+	printf(",\"device\":");
+	if (row->device)
+		cli_json_string(row->device);
+	else
+		printf("null");
+	printf(",\"usable\":%s,\"why\":", row->usable ? "true" : "false");
+	cli_json_string(row->why);
+	putchar('}');
+}
+
+static int info_here(bool json)
+{
+	struct rpma_provider_list *list;
+	struct rpma_provider_info row;
+	int rc = rpma_provider_list_new(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &list);
+
+	if (rc)
+		return cli_fail(CLI_FILE, "cannot list the providers: %s", liblog_reason(rc));
+	if (json)
+		printf("{\"version\":\"%s\",\"providers\":[", RPMA_TOOL_VERSION);
+	else
+		printf("%-10s %-12s %-7s %s\n", "provider", "device", "usable", "why");
+	for (size_t i = 0; !rpma_provider_list_get(list, i, &row); i++) {
+		if (json)
+			fputs(i ? "," : "", stdout);
+		(json ? print_row_json : print_row)(&row);
+	}
+	if (json)
+		puts("]}");
+	rpma_provider_list_delete(&list);
+	return CLI_OK;
+}
+
+static int parse(int argc, char **argv, struct session_wish *wish, bool *json)
+{
+	int opt, rc;
+
+	*json = false;
+	*wish = (struct session_wish){
+		.region = "", .access = HELLO_LIST, .depth = 2, .timeout_ms = 60000};
+	while ((opt = getopt_long(argc, argv, "S:t:vjh", options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		if (opt == 'j') {
+			*json = true;
+			continue;
+		}
+		rc = session_take_option(opt, wish);
+		if (rc)
+			return rc;
+	}
+	if (argc - optind > 1)
+		return cli_usage("expected one operand at most, PATH or HOST[:PORT]");
+	return CLI_OK;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct session_wish wish;
+	const char *operand, *why;
+	bool json;
+	int rc = parse(argc, argv, &wish, &json);
+
+	if (rc)
+		return rc < 0 ? CLI_OK : rc;
+	liblog_init(wish.verbose);
+	operand = argv[optind];
+	if (!operand)
+		return info_here(json);
+	if (strchr(operand, '/') || !access(operand, F_OK))
+		return info_path(operand, json);
+	if (!address_parse(operand, &wish.server, &why))
+		return cli_usage("'%s': %s", operand, why);
+	return info_server(&wish, json);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * info.h -- two of the three things that `rpma info` tells about. Each prints text or one JSON
+ * object, or its own error line, and returns a cli_exit code.
+ */
+#ifndef TOOL_INFO_H
+#define TOOL_INFO_H
+
+#include <stdbool.h>
+
+#include "session.h"
+
+/* What a file, or one that would be made in a folder, can promise when it is served. */
+int info_path(const char *path, bool json);
+/* What a server can do, and its regions. */
+int info_server(const struct session_wish *wish, bool json);
+
+#endif

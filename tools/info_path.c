@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "info.h"
+#include "liblog.h"
+#include "mapfile.h"
+
+#define SAMPLE 4096u
+
+static void print(const char *path, const struct stat *st, enum rpma_durability durability,
+		  const char *why, bool json)
+{
+	const char *class = rpma_utils_durability_2str(durability);
+
+	if (!json) {
+		printf("%s: durability %s\n%s\n", path, class, why);
+		return;
+	}
+	printf("{\"path\":");
+	cli_json_string(path);
+	if (S_ISREG(st->st_mode))
+		printf(",\"size\":%" PRIu64, (uint64_t)st->st_size);
+	printf(",\"durability\":\"%s\",\"why\":", class);
+	cli_json_string(why);
+	puts("}");
+}
+
+static int classify(const char *path, const struct stat *st, const struct mapfile *map, bool json)
+{
+	enum rpma_durability durability;
+	char why[512];
+	int rc = rpma_utils_get_durability(map->addr, map->size, &durability, why, sizeof(why));
+
+	if (rc)
+		return cli_fail(CLI_FILE, "%s: %s", path, liblog_reason(rc));
+	print(path, st, durability, why, json);
+	return CLI_OK;
+}
+
+/* What a new file there would be. */
+static int try_folder(const char *path, const struct stat *st, bool json)
+{
+	char inside[4096];
+	struct mapfile map;
+	int rc, len = snprintf(inside, sizeof(inside), "%s/new", path);
+
+	if (len < 0 || (size_t)len >= sizeof(inside))
+		return cli_fail(CLI_FILE, "%s: %s", path, strerror(ENAMETOOLONG));
+	rc = mapfile_open_scratch(&map, inside, SAMPLE);
+	if (rc)
+		return rc;
+	rc = classify(path, st, &map, json);
+	mapfile_close(&map);
+	return rc;
+}
+
+static int try_file(const char *path, const struct stat *st, bool json)
+{
+	struct mapfile map;
+	int rc;
+
+	if (!S_ISREG(st->st_mode))
+		return cli_fail(CLI_FILE, "%s is neither a file nor a folder", path);
+	if (st->st_size == 0)
+		return cli_fail(CLI_FILE, "%s is empty; ask about its folder instead", path);
+	rc = mapfile_open_readonly(&map, path);
+	if (rc)
+		return rc;
+	rc = classify(path, st, &map, json);
+	mapfile_close(&map);
+	return rc;
+}
+
+int info_path(const char *path, bool json)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
+	return S_ISDIR(st.st_mode) ? try_folder(path, &st, json) : try_file(path, &st, json);
+}

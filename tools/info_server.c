@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "info.h"
+#include "liblog.h"
+
+static const struct {
+	uint32_t cap;
+	const char *name;
+} capabilities[] = {
+	{RPMA_CAP_SOFTRNIC, "softrnic"},   {RPMA_CAP_FLUSH, "flush"},
+	{RPMA_CAP_FLUSH_ALL, "flush-all"}, {RPMA_CAP_ATOMIC_WRITE, "atomic-write"},
+	{RPMA_CAP_VERIFY, "verify"},       {RPMA_CAP_QUERY, "query"},
+	{RPMA_CAP_IMM, "immediate-data"},  {RPMA_CAP_ATOMICS, "atomics"},
+};
+
+static void print_capabilities(uint32_t caps, bool json)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
+		if (!(caps & capabilities[i].cap))
+			continue;
+		printf(json ? "%s\"%s\"" : "%s%s", between, capabilities[i].name);
+		between = json ? "," : ", ";
+	}
+	if (!json)
+		puts(caps ? "" : "only what every RDMA device can");
+}
+
+static void print_text(const struct session *s, uint32_t caps, const struct hello_list *list)
+{
+	printf("server %s, %s\ncapabilities: ", s->server,
+	       s->has_secret ? "which has proved to know the secret" : "without a secret");
+	print_capabilities(caps, false);
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct hello_entry *e = &list->entries[i];
+
+		printf("region '%s': %s, durability %s\n", e->region, cli_show_size(e->size).text,
+		       rpma_utils_durability_2str(e->durability));
+	}
+}
+
+static void print_json(const struct session *s, uint32_t caps, const struct hello_list *list)
+{
+	printf("{\"server\":");
+	cli_json_string(s->server);
+	printf(",\"secret\":%s,\"capabilities\":[", s->has_secret ? "true" : "false");
+	print_capabilities(caps, true);
+	printf("],\"regions\":[");
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct hello_entry *e = &list->entries[i];
+
+		printf("%s{\"region\":", i ? "," : "");
+		cli_json_string(e->region);
+		printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", e->size,
+		       rpma_utils_durability_2str(e->durability));
+	}
+	puts("]}");
+}
+
+int info_server(const struct session_wish *wish, bool json)
+{
+	struct hello_list list;
+	struct session s;
+	uint32_t caps = 0;
+	int rc = session_open(&s, wish);
+
+	if (rc)
+		return rc;
+	rc = session_list(&s, &list);
+	if (!rc && rpma_conn_get_remote_caps(s.conn, &caps))
+		rc = cli_fail(CLI_TRANSFER, "%s: its capabilities are unknown", s.server);
+	if (!rc)
+		(json ? print_json : print_text)(&s, caps, &list);
+	session_close(&s);
+	return rc;
+}
