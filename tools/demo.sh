@@ -137,7 +137,7 @@ say "A server exports a new file as remote memory"
 make_files
 start_server --create --size "$((2 * size))"
 
-say "A client puts $((size >> 20)) MiB of system libraries into it and flushes them to the disk"
+say "A client puts $((size >> 20)) MiB of system libraries into it, flushed to the disk and read back from it"
 "$rpma" put "$dir/first" "$where" | sed 's/^/   /'
 
 say "During a second put, behind the first, the server is killed with SIGKILL"
