@@ -39,6 +39,9 @@ struct side {
 	uint32_t msn[8];
 	uint8_t last_read; /* where its sink is and, times 16, how long */
 	void *rxbuf, *txbuf;
+	struct qp_writeback wb;
+	struct softrnic_digest digest; /* what a VERIFY brought, and a QUERY */
+	uint32_t durability;
 	bool wb_running;
 	bool crc;
 };
@@ -210,6 +213,26 @@ static void post_atomic(struct side *s, uint8_t what)
 		(void)qp_post_send(s->qp, &wr, &bad);
 }
 
+static void post_flush(struct side *s, uint8_t what)
+{
+	enum softrnic_flush_type type = (what & 3) ? what & 3 : SOFTRNIC_FLUSH_VISIBLE;
+
+	switch (what & 0x30) {
+	case 0x10:
+		(void)qp_flush_all(s->qp, 1, type);
+		break;
+	case 0x20:
+		(void)qp_verify(s->qp, 1, 1, what, what, what & 1 ? 1 : 2, &s->digest);
+		break;
+	case 0x30:
+		(void)qp_query_class(s->qp, 1, 1, what, what, &s->durability);
+		break;
+	default:
+		(void)qp_flush(s->qp, 1, 0, 1, what, what, type);
+		break;
+	}
+}
+
 static void post(struct side *s, uint8_t what)
 {
 	struct ibv_sge sge = {.addr = what, .length = what * 16u, .lkey = s->mr->ibv.lkey};
@@ -227,7 +250,7 @@ static void post(struct side *s, uint8_t what)
 	else if ((what & 0x48) == 0x48)
 		post_atomic(s, what);
 	else if (what & 8)
-		(void)qp_flush(s->qp, 1, 0, 1, what, what, (what & 3) ? what & 3 : 1);
+		post_flush(s, what);
 	else
 		(void)qp_post_send(s->qp, &swr, &sbad);
 }
@@ -235,13 +258,14 @@ static void post(struct side *s, uint8_t what)
 static void write_back(struct side *s, uint8_t what)
 {
 	static const int statuses[4] = {0, 0, -5, -14};
-	struct qp_writeback wb;
 
 	if (s->wb_running) {
 		s->wb_running = false;
+		if (s->wb.want != QP_WRITE_BACK)
+			*s->wb.answer = (struct softrnic_digest){.durability = 1 + what % 3};
 		qp_on_writeback(s->qp, statuses[what & 3]);
 	} else {
-		s->wb_running = qp_next_writeback(s->qp, &wb);
+		s->wb_running = qp_next_writeback(s->qp, &s->wb);
 	}
 }
 
@@ -294,6 +318,8 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 
 	if (hdr->tagged || !has || len < at + 4)
 		return;
+	if (op == RDMAP_FLUSH_REQ && payload[3] & RDMAP_FLUSH_ALL) /* names none */
+		return;
 	for (int i = 0; i < 4; i++)
 		payload[at + (size_t)i] = (uint8_t)(stag_of(s, payload[at]) >> (24 - 8 * i));
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
@@ -305,7 +331,7 @@ static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 	const struct rdmap_op *row = &rdmap_ops[hdr->ulp & 0xf];
 
 	if (row->hdr_len && byte < 0xe0)
-		return row->hdr_len;
+		return row->min_or_max && byte & 1 ? row->max : row->hdr_len;
 	if ((hdr->ulp & 0xf) == RDMAP_READ_RESP && byte < 0x80) {
 		hdr->to = s->last_read;
 		return s->last_read * 16u;
@@ -386,6 +412,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	drain(&s, SIZE_MAX);
 	qp_on_eof(s.qp);
 	check_guards(&s);
+	EXPECT(s.durability <= SOFTRNIC_DURABILITY_DAX);
+	EXPECT(s.digest.alg <= SOFTRNIC_DIGEST_BLAKE2B && s.digest.len <= UINT8_MAX);
 	EXPECT(qp_is_failed(s.qp));
 	close_side(&s);
 	return 0;
