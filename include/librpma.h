@@ -546,14 +546,15 @@ struct rpma_digest {
 	enum rpma_digest_alg alg; /* the one that was used, never AUTO */
 	enum rpma_digest_source source;
 	enum rpma_durability durability;
-	uint32_t len;      /* of bytes: 4 (CRC32C, big-endian) or 32 */
-	uint8_t bytes[32]; /* zeros behind len */
+	uint32_t len;      /* of the range that it is a digest of */
+	uint8_t bytes[32]; /* CRC32C: 4, big-endian, and zeros */
 };
 
 /*
  * Flush the range to persistence and tell the digest of what is read back of it. *digest is
- * written before the completion (RPMA_WC_VERIFY) and must live until then. RPMA_E_NOSUPP without
- * RPMA_CAP_VERIFY, or if the region was not registered for persistent flushes.
+ * written before the completion (RPMA_WC_VERIFY) and must live until then. len: 1 to 4 GiB - 1.
+ * RPMA_E_NOSUPP without RPMA_CAP_VERIFY, or if the region was not registered for persistent
+ * flushes.
  */
 int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
 		size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
@@ -562,7 +563,8 @@ int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t
 /* The same digest of this process's memory. No device is needed. */
 int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 			struct rpma_digest *digest);
-/* Same algorithm, same bytes; where they came from does not matter. NULL equals nothing. */
+/* Same algorithm, same length of the range, same bytes; where they came from does not matter. NULL
+ * equals nothing. */
 bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b);
 
 /*

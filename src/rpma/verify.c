@@ -43,7 +43,7 @@ int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 {
 	struct digest d;
 
-	if (!digest || (!ptr && len) || !is_alg(alg))
+	if (!digest || (!ptr && len) || len > UINT32_MAX || !is_alg(alg))
 		return RPMA_E_INVAL;
 	alg = (enum rpma_digest_alg)digest_pick(alg, len);
 	digest_init(&d, alg);
@@ -51,22 +51,22 @@ int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 	*digest = (struct rpma_digest){.alg = alg,
 				       .source = RPMA_DIGEST_FROM_MEMORY,
 				       .durability = RPMA_DURABILITY_UNKNOWN,
-				       .len = alg == RPMA_DIGEST_CRC32C ? 4 : DIGEST_BYTES};
+				       .len = (uint32_t)len};
 	digest_final(&d, digest->bytes);
 	return 0;
 }
 
 bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b)
 {
-	return a && b && a->alg == b->alg && a->len == b->len && a->len <= sizeof(a->bytes) &&
-	       !memcmp(a->bytes, b->bytes, a->len);
+	return a && b && a->alg == b->alg && a->len == b->len &&
+	       !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
 int op_verify(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
 	      size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context)
 {
-	if (!conn || !dst || !digest || !flags || !is_alg(alg))
+	if (!conn || !dst || !len || len > UINT32_MAX || !digest || !flags || !is_alg(alg))
 		return RPMA_E_INVAL;
 	if (!conn_has_cap(conn, RPMA_CAP_VERIFY))
 		return peer_cannot("verify");
@@ -85,7 +85,7 @@ int op_verify(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote 
 int op_query(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
 	     size_t len, enum rpma_durability *durability, int flags, const void *op_context)
 {
-	if (!conn || !dst || !durability || !flags)
+	if (!conn || !dst || !len || !durability || !flags)
 		return RPMA_E_INVAL;
 	if (!conn_has_cap(conn, RPMA_CAP_QUERY))
 		return peer_cannot("tell durability classes");

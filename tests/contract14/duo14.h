@@ -38,5 +38,8 @@ struct duo_file {
 };
 void duo_file_open(struct duo_file *f, struct duo *d, size_t size);
 void duo_file_close(struct duo_file *f);
+/* Past the page cache where the file system can, so that only the medium counts. */
+void duo_file_read(const struct duo_file *f, void *dst, size_t len, size_t at);
+bool duo_file_is_direct(const struct duo_file *f);
 
 #endif

@@ -3,8 +3,8 @@
 #include "duo14.h"
 
 #define OURS                                                                                       \
-	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_IMM |               \
-	 RPMA_CAP_ATOMICS)
+	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_FLUSH_ALL | RPMA_CAP_ATOMIC_WRITE |         \
+	 RPMA_CAP_VERIFY | RPMA_CAP_QUERY | RPMA_CAP_IMM | RPMA_CAP_ATOMICS)
 
 static void both_ends_know_what_the_other_can(void **state)
 {

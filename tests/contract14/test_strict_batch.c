@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_strict_batch.c -- with RPMA_STRICT_PERSIST=1, a flush of volatile memory in the middle of a
- * batch fails: what is ordered behind it does not happen, and all of it says why.
+ * batch fails: what is ordered behind it does not happen, and all of it says why. The same for all
+ * else that promises persistence.
  */
 #include "duo14.h"
 
@@ -34,10 +35,48 @@ static void a_commit_behind_a_failed_flush_never_happens(void **state)
 	duo_close(&d);
 }
 
+static void volatile_memory_is_not_verified_but_can_be_asked_about(void **state)
+{
+	enum rpma_durability class = RPMA_DURABILITY_UNKNOWN;
+	struct rpma_digest digest = {.len = 77};
+	struct ibv_wc wc;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_query_durability(d.cli, d.at_srv, 0, 64, &class, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_QUERY, &d);
+	assert_int_equal(class, RPMA_DURABILITY_VOLATILE);
+	OK(rpma_verify(d.cli, d.at_srv, 0, 64, RPMA_DIGEST_AUTO, &digest, RPMA_F_COMPLETION_ALWAYS,
+		       &d));
+	duo_wait_wc(d.cli, &wc);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, NULL), RPMA_REASON_VOLATILE);
+	assert_int_equal(digest.len, 77);
+	duo_close(&d);
+}
+
+static void a_flush_of_everything_fails_for_volatile_bytes(void **state)
+{
+	struct ibv_wc wc;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	OK(rpma_flush_all(d.cli, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_FLUSH, &d); /* there are none yet */
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_flush_all(d.cli, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, &d));
+	duo_wait_wc(d.cli, &wc);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, NULL), RPMA_REASON_VOLATILE);
+	duo_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_behind_a_failed_flush_never_happens),
+		cmocka_unit_test(volatile_memory_is_not_verified_but_can_be_asked_about),
+		cmocka_unit_test(a_flush_of_everything_fails_for_volatile_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

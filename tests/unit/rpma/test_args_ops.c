@@ -97,10 +97,13 @@ static void questions_to_the_target(void **state)
 	INVAL(rpma_flush_all(conn, (enum rpma_flush_type) - 1, ALWAYS, NULL));
 	INVAL(rpma_query_durability(NULL, remote, 0, 1, &durability, ALWAYS, NULL));
 	INVAL(rpma_query_durability(conn, NULL, 0, 1, &durability, ALWAYS, NULL));
+	INVAL(rpma_query_durability(conn, remote, 0, 0, &durability, ALWAYS, NULL));
 	INVAL(rpma_query_durability(conn, remote, 0, 1, NULL, ALWAYS, NULL));
 	INVAL(rpma_query_durability(conn, remote, 0, 1, &durability, 0, NULL));
 	INVAL(rpma_verify(NULL, remote, 0, 1, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL));
 	INVAL(rpma_verify(conn, NULL, 0, 1, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL));
+	INVAL(rpma_verify(conn, remote, 0, 0, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL));
+	INVAL(rpma_verify(conn, remote, 0, 1ul << 32, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL));
 	INVAL(rpma_verify(conn, remote, 0, 1, RPMA_DIGEST_AUTO, NULL, ALWAYS, NULL));
 	INVAL(rpma_verify(conn, remote, 0, 1, RPMA_DIGEST_AUTO, &digest, 0, NULL));
 	INVAL(rpma_verify(conn, remote, 0, 1, (enum rpma_digest_alg)3, &digest, ALWAYS, NULL));
@@ -138,6 +141,7 @@ static void digests(void **state)
 
 	INVAL(rpma_digest_compute(RPMA_DIGEST_CRC32C, "x", 1, NULL));
 	INVAL(rpma_digest_compute(RPMA_DIGEST_CRC32C, NULL, 1, &digest));
+	INVAL(rpma_digest_compute(RPMA_DIGEST_CRC32C, "x", 1ul << 32, &digest));
 	INVAL(rpma_digest_compute((enum rpma_digest_alg)3, "x", 1, &digest));
 	INVAL(rpma_digest_compute((enum rpma_digest_alg) - 1, "x", 1, &digest));
 	assert_int_equal(digest.len, 77);
