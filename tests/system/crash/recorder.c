@@ -14,8 +14,49 @@ void record_make(uint8_t record[RECORD_SIZE], uint64_t n)
 
 int recorder_open(struct recorder *r, uint64_t first)
 {
+	uint32_t wrs = RECORD_DEPTH * RECORD_WRS;
+	int ret = client_open(&r->client, (size_t)RECORD_DEPTH * RECORD_SIZE);
+
 	r->next = r->acked = first;
-	return client_open(&r->client, (size_t)RECORD_DEPTH * RECORD_SIZE);
+	if (!ret)
+		ret = rpma_conn_cfg_set_sq_size(r->client.cfg, wrs);
+	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
+}
+
+static bool is_verified(const struct recorder *r, uint64_t n)
+{
+	uint32_t caps;
+
+	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
+}
+
+/* Persistent once it is done, either way; what comes behind it waits for that. */
+static int post_persist(struct recorder *r, size_t to)
+{
+	struct client *c = &r->client;
+
+	if (is_verified(r, r->next))
+		return rpma_verify(c->conn, c->at[0], to, RECORD_SIZE, RPMA_DIGEST_AUTO,
+				   &r->digest[r->next % RECORD_DEPTH], RPMA_F_COMPLETION_ALWAYS,
+				   (void *)(uintptr_t)r->next);
+	return rpma_flush(c->conn, c->at[0], to, RECORD_SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
+			  RPMA_F_COMPLETION_ON_ERROR, NULL);
+}
+
+static int post_commit(struct recorder *r)
+{
+	struct client *c = &r->client;
+	uint64_t word = r->next + 1;
+	size_t at;
+	int ret = rpma_mr_remote_get_size(c->at[0], &at);
+
+	at -= sizeof(word);
+	if (!ret)
+		ret = rpma_atomic_write(c->conn, c->at[0], at, (const char *)&word,
+					RPMA_F_COMPLETION_ON_ERROR, NULL);
+	return ret ? ret
+		   : rpma_flush(c->conn, c->at[0], at, sizeof(word), RPMA_FLUSH_TYPE_PERSISTENT,
+				RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
 /* A record's place in the buffer is free again once it is acknowledged. */
@@ -29,23 +70,40 @@ int recorder_post(struct recorder *r)
 	ret = rpma_write(c->conn, c->at[0], to, c->mr, from, RECORD_SIZE,
 			 RPMA_F_COMPLETION_ON_ERROR, NULL);
 	if (!ret)
-		ret = rpma_flush(c->conn, c->at[0], to, RECORD_SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
-				 RPMA_F_COMPLETION_ALWAYS, NULL);
+		ret = post_persist(r, to);
+	if (!ret)
+		ret = post_commit(r);
 	r->next += !ret;
 	return ret;
 }
 
+static int check_digest(struct recorder *r, uint64_t n)
+{
+	uint8_t record[RECORD_SIZE];
+	struct rpma_digest want;
+	int ret;
+
+	record_make(record, n);
+	ret = rpma_digest_compute(RPMA_DIGEST_AUTO, record, sizeof(record), &want);
+	r->verified++;
+	return ret || !rpma_digest_equal(&want, &r->digest[n % RECORD_DEPTH]) ? RPMA_E_UNKNOWN : 0;
+}
+
+/* Until the next acknowledgement. */
 static int take(struct recorder *r, int timeout_ms)
 {
 	struct ibv_wc wc;
-	int ret = client_wait_wc(r->client.cq, &wc, timeout_ms);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (wc.status != IBV_WC_SUCCESS)
-		return RPMA_E_UNKNOWN;
-	r->acked++;
-	return 0;
+	do {
+		ret = client_wait_wc(r->client.cq, &wc, timeout_ms);
+		if (!ret && wc.status != IBV_WC_SUCCESS)
+			ret = RPMA_E_UNKNOWN;
+		if (!ret && wc.opcode == (enum ibv_wc_opcode)RPMA_WC_VERIFY)
+			ret = check_digest(r, wc.wr_id);
+	} while (!ret && wc.opcode == (enum ibv_wc_opcode)RPMA_WC_VERIFY);
+	r->acked += !ret;
+	return ret;
 }
 
 int recorder_step(struct recorder *r)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recorder.h -- numbered records, each written and flushed to persistence, several under way.
- * Record n is in slot n of region 0; a record that was acknowledged must never be missing there.
+ * recorder.h -- numbered records, several under way. Record n is in slot n of region 0; behind it
+ * comes a flush to persistence (every other one a verify), behind that an atomic write of n + 1 to
+ * the last word of the region, and a flush of that, whose success is the acknowledgement.
+ *
+ * So the word is never below what was acknowledged, and no record below the word may be missing:
+ * acknowledged or not, the word went after it.
  */
 #ifndef CRASH_RECORDER_H
 #define CRASH_RECORDER_H
@@ -9,12 +13,15 @@
 #include "system/lib/client.h"
 
 #define RECORD_SIZE  128
-#define RECORD_DEPTH 4 /* two work requests each, in queues of 10 */
+#define RECORD_DEPTH 4
+#define RECORD_WRS   4 /* work requests each */
 
 struct recorder {
 	struct client client;
 	uint64_t next;  /* the number of the next record */
 	uint64_t acked; /* all below are acknowledged */
+	struct rpma_digest digest[RECORD_DEPTH];
+	unsigned long verified;
 };
 
 /* What record n looks like; no two are alike, and none is zeros. */
