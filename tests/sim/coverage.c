@@ -11,6 +11,9 @@ static void add_op(struct coverage *c, const struct op *op)
 	c->reads_as_flush += op->kind == OP_READ && op->reads_flush;
 	c->flushes += op->kind == OP_FLUSH;
 	c->strict_flushes += op->kind == OP_FLUSH && op->strict;
+	c->flushes_of_all += op->kind == OP_FLUSH_ALL;
+	c->verifies += op->kind == OP_VERIFY;
+	c->queries += op->kind == OP_QUERY;
 	c->write_imms += op->kind == OP_WRITE_IMM;
 	c->send_imms += op->kind == OP_SEND_IMM;
 	c->fetch_adds += op->kind == OP_FETCH_ADD;

@@ -41,6 +41,9 @@
 	X(cmp_swaps)                                                                               \
 	X(atomic_writes)                                                                           \
 	X(atomics_seen_early)                                                                      \
+	X(flushes_of_all)                                                                          \
+	X(verifies)                                                                                \
+	X(queries)                                                                                 \
 	X(strict_flushes)                                                                          \
 	X(lists)                                                                                   \
 	X(refused_lists)                                                                           \

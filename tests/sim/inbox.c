@@ -88,31 +88,57 @@ static struct inbox_slot *next_slot(struct inbox *b)
 	return slot->busy ? NULL : slot;
 }
 
-bool inbox_post(struct inbox *b, struct node *n)
+struct batch {
+	struct ibv_recv_wr wr[INBOX_BATCH];
+	struct ibv_sge sge[INBOX_BATCH][INBOX_PIECES];
+	struct inbox_slot *slot[INBOX_BATCH];
+	unsigned count;
+};
+
+static void add(struct inbox *b, struct batch *t, struct inbox_slot *slot)
 {
 	struct memory *m = &b->home->mem;
-	struct inbox_slot *slot = next_slot(b);
-	struct ibv_sge sge[INBOX_PIECES];
-	struct ibv_recv_wr wr = {.sg_list = sge}, *bad = NULL;
-	int err;
+	struct ibv_recv_wr *wr = &t->wr[t->count];
+	struct ibv_sge *sge = t->sge[t->count];
 
-	if (!slot)
-		return false;
 	for (unsigned i = 0; i < slot->pieces; i++)
 		sge[i] = (struct ibv_sge){
 			.addr = memory_to(m, AREA_RECV, slot->piece[i].off),
 			.length = slot->piece[i].len,
 			.lkey = m->area[AREA_RECV].stag,
 		};
-	wr.wr_id = RECV_ID + (unsigned)(slot - b->slot);
-	wr.num_sge = (int)slot->pieces;
+	*wr = (struct ibv_recv_wr){.wr_id = RECV_ID + (unsigned)(slot - b->slot),
+				   .sg_list = sge,
+				   .num_sge = (int)slot->pieces};
+	if (t->count > 0)
+		t->wr[t->count - 1].next = wr;
 	slot->busy = true;
-	err = b->has_srq ? srq_post(&b->srq, &wr, &bad) : qp_post_recv(n->qp, &wr, &bad);
-	if (!err) {
-		b->posted++;
+	b->posted++;
+	t->slot[t->count++] = slot;
+}
+
+static void take_back(struct inbox *b, struct batch *t, unsigned from)
+{
+	b->posted -= t->count - from;
+	for (unsigned i = from; i < t->count; i++)
+		t->slot[i]->busy = false;
+}
+
+bool inbox_post(struct inbox *b, struct node *n, unsigned count)
+{
+	struct batch t = {.count = 0};
+	struct ibv_recv_wr *bad = NULL;
+	struct inbox_slot *slot;
+	int err;
+
+	while (t.count < count && t.count < INBOX_BATCH && (slot = next_slot(b)))
+		add(b, &t, slot);
+	if (t.count == 0)
+		return false;
+	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad) : qp_post_recv(n->qp, t.wr, &bad);
+	if (!err)
 		return true;
-	}
-	slot->busy = false;
+	take_back(b, &t, (unsigned)(bad - t.wr));
 	/* With an SRQ a receive that was taken makes room before it completes. */
 	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
 		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);

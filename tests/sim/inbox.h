@@ -12,8 +12,9 @@
 
 #include "softrnic/rnic/srq.h"
 
-#define INBOX_SLOTS  16         /* receives that may be posted at a time */
-#define INBOX_PIECES 4          /* of one receive */
+#define INBOX_SLOTS  16 /* receives that may be posted at a time */
+#define INBOX_PIECES 4  /* of one receive */
+#define INBOX_BATCH  4
 #define RECV_ID      (1u << 20) /* wr_id of the first buffer; operations have smaller ones */
 
 struct node;
@@ -42,8 +43,8 @@ void inbox_fini(struct inbox *b);
 /* Lay out the buffers in the area for receives, which has room for inbox_room(). */
 void inbox_plan(struct inbox *b);
 uint64_t inbox_room(const struct inbox *b);
-/* One more receive, if there is a free buffer. */
-bool inbox_post(struct inbox *b, struct node *n);
+/* So many receives more, by one call, as far as there are free buffers. False: not all of them. */
+bool inbox_post(struct inbox *b, struct node *n, unsigned count);
 /* A completion of a receive at node n. */
 void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
 /* At the end: every receive came back or is still in the SRQ. */

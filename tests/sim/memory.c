@@ -53,7 +53,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
 
-	if (kind == AREA_RECV || kind == AREA_SOURCE)
+	if (kind == AREA_RECV || kind >= AREA_SOURCE)
 		return access;
 	access |= IBV_ACCESS_REMOTE_WRITE;
 	if (kind == AREA_SINK || kind == AREA_SCRATCH)
@@ -92,6 +92,7 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 		at += m->area[i].len;
 	}
 	layers_resize(m, at + GUARD_MIN);
+	list_init(&m->digested);
 	assert(m->size < POOL_LEN);
 	m->initial = memory_pool() + prng_below(rng, POOL_LEN - m->size);
 	memcpy(m->cache, m->initial, m->size);
@@ -103,6 +104,66 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 		abort();
 	m->pool_stag = m->pool_mr->ibv.lkey;
 }
+
+/* --- digests ------------------------------------------------------------------------------ */
+
+uint32_t memory_durability(const struct memory *m, enum area_kind kind)
+{
+	if (m->area[kind].is_volatile)
+		return SOFTRNIC_DURABILITY_VOLATILE;
+	return m->is_dax ? SOFTRNIC_DURABILITY_DAX : SOFTRNIC_DURABILITY_FILE;
+}
+
+/* To the RNIC a digest is any 4 or 32 bytes. */
+static void sum_up(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
+{
+	struct prng r = {.state = len};
+	unsigned used = alg == SOFTRNIC_DIGEST_CRC32C ? 4 : 32;
+
+	for (uint64_t i = 0; i < len; i++)
+		r.state = r.state * 0x100000001b3ull + bytes[i];
+	memset(sum, 0, 32);
+	for (unsigned i = 0; i < used; i++)
+		sum[i] = (uint8_t)prng_next(&r);
+}
+
+void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
+		   struct softrnic_digest *digest)
+{
+	struct digested *d = malloc(sizeof(*d) + len);
+
+	if (!d)
+		abort();
+	d->off = off;
+	d->len = len;
+	memcpy(d->bytes, bytes, len);
+	sum_up(bytes, len, digest->alg, d->sum);
+	memcpy(digest->bytes, d->sum, sizeof(d->sum));
+	list_add_tail(&m->digested, &d->link);
+}
+
+struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum)
+{
+	const struct list *l;
+
+	for (l = m->digested.next; l != &m->digested; l = l->next) {
+		struct digested *d = container_of(l, struct digested, link);
+
+		if (d->len == len && memcmp(d->sum, sum, sizeof(d->sum)) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+static void forget_digests(struct memory *m)
+{
+	struct list *l;
+
+	while (m->digested.next && (l = list_pop(&m->digested)))
+		free(container_of(l, struct digested, link));
+}
+
+/* --- going away --------------------------------------------------------------------------- */
 
 static bool drop(struct mr *mr)
 {
@@ -120,6 +181,7 @@ bool memory_fini(struct memory *m)
 	bool idle = drop(m->pool_mr);
 
 	m->pool_mr = NULL;
+	forget_digests(m);
 	for (int i = 0; i < AREA_COUNT; i++) {
 		idle &= drop(m->area[i].mr);
 		m->area[i].mr = NULL;

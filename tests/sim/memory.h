@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "prng.h"
 #include "softrnic/rnic/mr.h"
+#include "softrnic/wr.h"
 
 #define POOL_LEN   (4u << 20) /* random bytes that operations take their data from */
 #define OP_LEN_MAX (256u << 10)
@@ -26,6 +28,7 @@ enum area_kind {
 	AREA_RECV,    /* our receives */
 	AREA_SCRATCH, /* the peer writes here too, and nobody cares what */
 	AREA_SOURCE,  /* we change it even while it is being sent */
+	AREA_STAGE,   /* sources that we use for something else once they are sent */
 	AREA_COUNT
 };
 
@@ -38,11 +41,21 @@ struct area {
 	bool is_volatile; /* there is no medium behind it */
 };
 
+/* What a digest was made of. */
+struct digested {
+	struct list link;
+	uint8_t sum[32];
+	uint64_t off, len;
+	uint8_t bytes[];
+};
+
 struct memory {
 	uint8_t *cache, *medium;
 	uint64_t room, size;
 	const uint8_t *initial; /* what both layers held at first */
 	struct area area[AREA_COUNT];
+	bool is_dax;
+	struct list digested; /* struct digested, until the next run */
 	struct mr *pool_mr;
 	uint32_t pool_stag;
 };
@@ -56,6 +69,13 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 /* Deregister what is left; returns false if somebody still holds a region. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
+/* SOFTRNIC_DURABILITY_* of an area. */
+uint32_t memory_durability(const struct memory *m, enum area_kind kind);
+/* Fill in a digest of these bytes, which are kept. */
+void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
+		   struct softrnic_digest *digest);
+/* What a digest was made of, or NULL. */
+struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum);
 /* The area that the arena offset belongs to, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);
 uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */

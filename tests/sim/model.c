@@ -12,7 +12,19 @@ const struct op_traits op_traits[OP_KINDS] = {
 	[OP_WRITE] = {.wc = IBV_WC_RDMA_WRITE, .writes = true, .has_data = true},
 	[OP_READ] = {.wc = IBV_WC_RDMA_READ, .request = true},
 	[OP_SEND] = {.wc = IBV_WC_SEND, .message = true, .has_data = true},
-	[OP_FLUSH] = {.wc = RNIC_WC_FLUSH, .caps = SOFTRNIC_CAP_FLUSH, .request = true},
+	[OP_FLUSH] = {.wc = RNIC_WC_FLUSH,
+		      .caps = SOFTRNIC_CAP_FLUSH,
+		      .request = true,
+		      .flushes = true},
+	[OP_FLUSH_ALL] = {.wc = RNIC_WC_FLUSH,
+			  .caps = SOFTRNIC_CAP_FLUSH_ALL,
+			  .request = true,
+			  .flushes = true},
+	[OP_VERIFY] = {.wc = RNIC_WC_VERIFY,
+		       .caps = SOFTRNIC_CAP_VERIFY,
+		       .request = true,
+		       .flushes = true},
+	[OP_QUERY] = {.wc = RNIC_WC_QUERY, .caps = SOFTRNIC_CAP_QUERY, .request = true},
 	[OP_WRITE_IMM] = {.wc = IBV_WC_RDMA_WRITE,
 			  .caps = SOFTRNIC_CAP_IMM,
 			  .message = true,
@@ -60,6 +72,7 @@ void model_init(struct model *m)
 	m->floor = old.floor;
 	m->state = old.state;
 	m->room = old.room;
+	m->lost_at = MODEL_OPS;
 }
 
 void model_set_peer(struct model *m, uint64_t size)
@@ -86,8 +99,23 @@ void model_free(struct model *m)
 	m->room = 0;
 }
 
-void model_forget(struct model *m, const struct area *a)
+/* What was placed, and is not on the medium now, never will be. */
+static bool loses(struct model *m, const struct memory *peer, const struct area *a)
 {
+	if (a->is_volatile)
+		return false;
+	model_floor(m, m->applied, a->off, a->len);
+	for (uint64_t b = a->off; b < a->off + a->len; b++) {
+		if (m->floor[b] > m->durable[b] && peer->medium[b] != peer->cache[b])
+			return true;
+	}
+	return false;
+}
+
+void model_forget(struct model *m, const struct memory *peer, const struct area *a)
+{
+	if (m->lost_at > m->posted && loses(m, peer, a))
+		m->lost_at = m->posted;
 	memset(m->durable + a->off, 0, a->len * sizeof(*m->durable));
 }
 
@@ -168,6 +196,64 @@ static const char *on_flush(struct model *m, const struct op *op, unsigned id,
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
+/* Nothing that was placed before is left out, and nothing that is lost is passed over. */
+static const char *on_flush_all(struct model *m, const struct op *op, unsigned id,
+				const struct memory *peer)
+{
+	const char *bad = NULL;
+
+	if (!op->persistent)
+		return NULL;
+	if (id >= m->lost_at)
+		return model_say("operation %u flushed everything, but something is lost", id);
+	for (int i = AREA_TARGET0; i <= AREA_WORDS && !bad; i++) {
+		const struct area *a = &peer->area[i];
+
+		bad = model_on_durable(m, id, a->off, a->len, peer, a);
+	}
+	return bad;
+}
+
+const char *model_flushed(struct model *m, unsigned id, const struct memory *peer)
+{
+	const struct op *op = &m->op[id];
+
+	if (!op_flushes(op) || !op->persistent || op->forbidden)
+		return NULL;
+	if (op->kind == OP_FLUSH_ALL)
+		return on_flush_all(m, op, id, peer);
+	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
+}
+
+/* The digest is of what was on the medium when everything before it was there. */
+static const char *on_verify(struct model *m, const struct op *op, unsigned id,
+			     const struct memory *peer)
+{
+	const struct area *a = &peer->area[op->area];
+	struct digested *d = memory_digested(peer, op->digest.len, op->digest.bytes);
+	struct model_view v = {.name = "digested bytes", .off = op->off, .len = op->len};
+
+	if (a->gone)
+		return NULL;
+	if (!d || d->off != op->off || d->len != op->len || op->digest.alg != op->alg ||
+	    op->digest.durability != memory_durability(peer, op->area))
+		return model_say("operation %u has another digest than the peer made", id);
+	v.bytes = d->bytes;
+	v.floor = m->floor;
+	v.end = m->posted;
+	model_floor(m, id, op->off, op->len);
+	return model_check_view(m, peer, &v);
+}
+
+static const char *on_query(const struct op *op, unsigned id, const struct memory *peer)
+{
+	uint32_t want = memory_durability(peer, op->area);
+
+	if (op->len == 0 || op->durability == want)
+		return NULL;
+	return model_say("operation %u: durability %u, not %u", id, op->durability, want);
+}
+
 /* What the peer said was there is what was there. */
 static const char *on_atomic(const struct op *op, unsigned id, const struct memory *own)
 {
@@ -196,8 +282,14 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 		m->executed = id + 1;
 	if (op->kind == OP_READ)
 		bad = on_read(m, op, id, own, peer);
-	if (op->kind == OP_FLUSH)
+	if (op->kind == OP_FLUSH || op->kind == OP_VERIFY)
 		bad = on_flush(m, op, id, peer);
+	if (op->kind == OP_FLUSH_ALL)
+		bad = on_flush_all(m, op, id, peer);
+	if (!bad && op->kind == OP_VERIFY)
+		bad = on_verify(m, op, id, peer);
+	if (op->kind == OP_QUERY)
+		bad = on_query(op, id, peer);
 	if (op_is_atomic(op))
 		bad = on_atomic(op, id, own);
 	if (!bad && op->kind == OP_READ && op->reads_flush && !a->gone && op->len > 0)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "memory.h"
+#include "softrnic/wr.h"
 
 #define MODEL_OPS   64
 #define MODEL_WORDS 8 /* in AREA_WORDS */
@@ -30,6 +31,9 @@ enum op_kind {
 	OP_FETCH_ADD,
 	OP_CMP_SWAP,
 	OP_ATOMIC_WRITE,
+	OP_FLUSH_ALL,
+	OP_VERIFY,
+	OP_QUERY,
 	OP_KINDS
 };
 
@@ -40,6 +44,7 @@ struct op_traits {
 	bool request;   /* the peer answers it, in its turn */
 	bool message;   /* it takes a receive of the peer's */
 	bool writes;    /* it changes the peer's memory */
+	bool flushes;   /* it is of a range, or of everything, that was written before */
 	bool is_atomic; /* of one word, and in its turn */
 	bool has_data;  /* it sends bytes of ours */
 };
@@ -58,11 +63,17 @@ struct op {
 	bool restless;    /* WRITE from the source that changes, to where nobody cares */
 	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
 	bool done;
+	bool staged;    /* it sends from our AREA_STAGE... */
+	uint64_t stage; /* ...from here on, until it is complete */
 	uint32_t imm;
-	bool matches;      /* CMP_SWAP: it compares with what is there */
-	uint64_t operand;  /* added, swapped in, written */
-	uint8_t after[8];  /* the word when it is executed */
-	uint64_t original; /* and what was there */
+	uint32_t alg;                  /* VERIFY */
+	bool matches;                  /* CMP_SWAP: it compares with what is there... */
+	uint64_t mismatch;             /* ...or with something that differs in this bit */
+	uint64_t operand;              /* added, swapped in, written */
+	uint8_t after[8];              /* the word when it is executed */
+	uint64_t original;             /* and what was there */
+	struct softrnic_digest digest; /* VERIFY: the answer */
+	uint32_t durability;           /* QUERY: the answer */
 };
 
 static inline bool op_is_message(const struct op *op)
@@ -72,6 +83,10 @@ static inline bool op_is_message(const struct op *op)
 static inline bool op_is_request(const struct op *op)
 {
 	return op_traits[op->kind].request;
+}
+static inline bool op_flushes(const struct op *op)
+{
+	return op_traits[op->kind].flushes;
 }
 static inline bool op_is_atomic(const struct op *op)
 {
@@ -86,9 +101,10 @@ struct model {
 	unsigned applied;           /* every write before this one is in the peer's cache */
 	unsigned executed;          /* and every request before this one is executed */
 	uint64_t word[MODEL_WORDS]; /* the peer's, when all that is posted is executed */
-	unsigned observed;          /* atomics that were seen before their answer was */
-	unsigned received;          /* the peer has received the Sends before this one */
-	bool failed;                /* a completion had an error */
+	unsigned lost_at;  /* bytes went with their region before operations from this one on */
+	unsigned observed; /* atomics that were seen before their answer was */
+	unsigned received; /* the peer has received the Sends before this one */
+	bool failed;       /* a completion had an error */
 	unsigned first_failed;
 	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
 	uint16_t *durable; /* per byte of the peer's arena: 1 + the operation whose bytes, or later
@@ -103,8 +119,8 @@ void model_init(struct model *m);
 /* The peer's memory has this size. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer deregistered the area: what it holds from now on is not our business. */
-void model_forget(struct model *m, const struct area *a);
+/* The peer is about to deregister the area: what it holds from now on is not our business. */
+void model_forget(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
  * The checks return NULL, or what is wrong.

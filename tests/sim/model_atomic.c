@@ -52,13 +52,8 @@ const char *model_on_observed(struct model *m, const struct memory *peer)
 
 	if (last == MODEL_OPS)
 		return NULL;
-	for (unsigned id = m->executed; id < last && !bad; id++) {
-		const struct op *op = &m->op[id];
-
-		if (op->kind == OP_FLUSH && op->persistent && !op->forbidden)
-			bad = model_on_durable(m, id, op->off, op->len, peer,
-					       &peer->area[op->area]);
-	}
+	for (unsigned id = m->executed; id < last && !bad; id++)
+		bad = model_flushed(m, id, peer);
 	m->applied = last > m->applied ? last : m->applied;
 	m->executed = last + 1;
 	m->observed++;

@@ -21,6 +21,8 @@ void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len);
 /* From now on everything that was written here before operation `id` must survive. */
 const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
 			     const struct memory *peer, const struct area *a);
+/* The flush `id` has had its effect. */
+const char *model_flushed(struct model *m, unsigned id, const struct memory *peer);
 const char *model_check_view(const struct model *m, const struct memory *peer,
 			     const struct model_view *view);
 

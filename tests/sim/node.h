@@ -61,6 +61,7 @@ struct node {
 	struct node_writeback job;
 	unsigned recv_completed;
 	bool recv_failed;
+	unsigned reused;      /* operations whose sources serve something else by now */
 	unsigned phase;       /* of the operations that may be posted */
 	unsigned left_posted; /* operations that were posted when the user disconnected */
 	bool lease_ended;     /* the peer invalidated it */
@@ -69,7 +70,7 @@ struct node {
 	enum area_kind dereg_area;
 	bool dereg_pool;
 	/* What happened, for the coverage. */
-	unsigned evictions, lists, refused_lists, events;
+	unsigned looks, evictions, lists, refused_lists, events;
 };
 
 void node_start(struct node *n, struct sim *sim, int index);

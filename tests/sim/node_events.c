@@ -94,8 +94,9 @@ static void bury(struct node *n, enum area_kind kind)
 	if (bad)
 		sim_violate(n->sim, "node %d, at deregistration: %s", n->index, bad);
 	mr_delete(a->mr);
+	if (kind <= AREA_WORDS)
+		model_forget(&n->peer->model, &n->mem, a);
 	memory_bury(&n->mem, kind);
-	model_forget(&n->peer->model, a);
 }
 
 static void dereg_end(struct node *n)

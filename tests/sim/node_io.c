@@ -182,6 +182,15 @@ static void dial_again(struct node *n)
 	sim_at(sim, sim->world->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
 }
 
+/* It comes from another thread, which may just be a bit late. */
+static void resume(struct node *n)
+{
+	n->kicked = false;
+	if (n->qp)
+		qp_rx_resume(n->qp);
+	cm_stream_poke(n->stream, n->sim->world->now);
+}
+
 void node_pump(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -190,12 +199,8 @@ void node_pump(struct node *n)
 
 	if (n->killed)
 		return;
-	if (n->kicked) {
-		n->kicked = false;
-		if (n->qp)
-			qp_rx_resume(n->qp);
-		cm_stream_poke(n->stream, sim->world->now);
-	}
+	if (n->kicked && prng_chance(&sim->world->rng, 70))
+		resume(n);
 	while (budget > 0 && rx_once(n))
 		budget--;
 	node_hurry_atomics(n);
@@ -205,7 +210,7 @@ void node_pump(struct node *n)
 		budget--;
 	if (budget == 0)
 		node_pump_soon(n);
-	if (node_begin_writeback(n))
+	if (node_begin_writeback(n) || n->kicked)
 		node_pump_soon(n);
 	finish(n);
 	if (n->redial)

@@ -62,6 +62,7 @@ static void make_work(struct scenario *sc, struct prng *rng)
 		sc->ops[1] = (uint32_t)prng_between(rng, 0, 6);
 	}
 	sc->target_len = sc->op_max + (uint32_t)prng_below(rng, sc->op_max);
+	sc->words_len = 64 + (uint32_t)prng_below(rng, prng_chance(rng, 50) ? 1 : 4000);
 	sc->send_max = sc->op_max < 70000 ? sc->op_max : 70000;
 	sc->mss = (uint32_t)prng_between(rng, 536, prng_chance(rng, 50) ? 1460 : 65483);
 	sc->latency_ns = prng_between(rng, 1, prng_chance(rng, 50) ? 1000 : 100000);
@@ -70,6 +71,15 @@ static void make_work(struct scenario *sc, struct prng *rng)
 	sc->send_sge = (uint32_t)prng_between(rng, 1, 4);
 	sc->recv_sge = (uint32_t)prng_between(rng, 1, 4);
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
+}
+
+/* Something large is on its way, and the rest of it still in the user's memory. */
+static void make_half_sent(struct scenario *sc, struct prng *rng)
+{
+	if (sc->op_max < 2000 || prng_chance(rng, 40))
+		return;
+	sc->wish_crc[0] = sc->wish_crc[1] = false;
+	sc->window = sc->op_max / 2 + 64;
 }
 
 /* Positions are chosen inside what the run will probably send, from the first byte on. */
@@ -102,6 +112,10 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 		break;
 	case FAULT_WRITEBACK:
 		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
+		make_half_sent(sc, rng);
+		break;
+	case FAULT_OVERRUN:
+		make_half_sent(sc, rng);
 		break;
 	case FAULT_DEREG: /* while something is half sent */
 		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
@@ -131,11 +145,13 @@ static void make_medium(struct scenario *sc, struct prng *rng)
 		sc->dax[i] = prng_chance(rng, 40);
 	}
 	sc->evicts = prng_chance(rng, 30);
+	sc->pool_busy = prng_chance(rng, 70) ? 5 : 80;
 }
 
 static void make_habits(struct scenario *sc, struct prng *rng)
 {
 	sc->late_receives = prng_chance(rng, 30);
+	sc->bulk_receives = !sc->late_receives && prng_chance(rng, 25);
 	sc->restless = prng_chance(rng, 20);
 	sc->talkative = prng_chance(rng, 8);
 	sc->committing = !sc->talkative && prng_chance(rng, 15);

@@ -52,6 +52,7 @@ struct scenario {
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
 	bool late_receives;    /* "flush, wait, then post the next receive" */
+	bool bulk_receives;    /* several at a time, and the next when these are used up */
 	bool restless;         /* some sources change while they are being sent */
 	bool talkative;        /* mostly Sends, and receives are rare */
 	bool committing;       /* mostly data, flush, commit flag */
@@ -62,9 +63,10 @@ struct scenario {
 	bool evicts;           /* and sometimes without having been asked to */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
+	unsigned pool_busy; /* percent: nobody takes a write-back now */
 	uint64_t latency_ns, writeback_ns, tick_ns;
 	/* The work. */
-	uint32_t ops[2], op_max, send_max, target_len;
+	uint32_t ops[2], op_max, send_max, target_len, words_len;
 	/* What goes wrong. */
 	enum sim_fault fault;
 	int fault_node;     /* where, or (FLIP, FIN) who sends the bytes */

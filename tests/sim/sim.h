@@ -22,7 +22,6 @@
 #define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and every other by then */
 #define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
-#define SIM_LIVENESS_NS  (600 * NSEC_PER_MS) /* much more than the link and the medium delay */
 #define SIM_CONNS        4
 
 struct world;
@@ -72,7 +71,9 @@ void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64
 void sim_on_event(struct sim *sim, const struct event *e);
 /* Has everything ended? */
 bool sim_is_over(struct sim *sim);
-/* verdict.c: then this must hold. */
+/* verdict.c: this must hold at any time (the memory of n is a state that its peer made)... */
+void sim_check_memory(struct node *n);
+/* ...and this at the end. */
 void sim_verdict(struct sim *sim);
 /* Must all operations succeed, as far as it has gone? */
 bool sim_is_clean(const struct sim *sim);

@@ -42,19 +42,22 @@ static void check_inbox(struct node *n)
 		inbox_check(&n->own_box);
 }
 
-static void check_contents(struct sim *sim, struct node *n)
+void sim_check_memory(struct node *n)
 {
+	struct sim *sim = n->sim;
 	const struct scenario *sc = &sim->sc;
 	bool words = scenario_has_crc(sc) && sc->fault != FAULT_VANISH;
-	const char *bad = model_check_cache(&n->peer->model, &n->mem, words);
+	const char *bad;
 
+	if (!scenario_is_trusted(sc))
+		return;
+	bad = model_check_cache(&n->peer->model, &n->mem, words);
 	if (!bad)
 		bad = model_check_medium(&n->peer->model, &n->mem);
 	if (!bad && sc->fault != FAULT_VANISH)
 		bad = model_on_observed(&n->peer->model, &n->mem);
 	if (bad)
 		sim_violate(sim, "node %d: %s", n->index, bad);
-	workload_check_areas(n);
 }
 
 void sim_verdict(struct sim *sim)
@@ -71,7 +74,8 @@ void sim_verdict(struct sim *sim)
 			sim_violate(sim,
 				    "node %d: the byte at offset %lld is nobody's, and changed", i,
 				    (long long)damage);
+		sim_check_memory(n);
 		if (scenario_is_trusted(&sim->sc))
-			check_contents(sim, n);
+			workload_check_areas(n);
 	}
 }

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_NS (100 * NSEC_PER_MS)
+#define LOOKS   6 /* at the whole memory, in the middle of a run */
+
 /* --- events ------------------------------------------------------------------------------- */
 
 /* Private data of an end: bytes that the other can check. */
@@ -122,6 +125,8 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 {
 	const char *bad;
 
+	if (n->destroyed)
+		sim_violate(n->sim, "node %d: a completion of a destroyed QP", n->index);
 	if (wc->qp_num != 2 * n->sim->index + (uint32_t)n->index + 1)
 		sim_violate(n->sim, "node %d: a completion of QP %u", n->index, wc->qp_num);
 	if (wc->wr_id >= RECV_ID) {
@@ -139,6 +144,17 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
 	else if (wc->status == IBV_WC_SUCCESS && scenario_is_trusted(&n->sim->sc))
 		check_order(n, (unsigned)wc->wr_id);
+}
+
+/* What is complete needs its source no more, nor does what failed. */
+static void reuse_sources(struct node *n)
+{
+	for (; n->reused < n->model.completed; n->reused++) {
+		const struct op *op = &n->model.op[n->reused];
+
+		if (op->staged && !n->mem.area[AREA_STAGE].gone)
+			memset(n->mem.cache + op->stage, 0x77, op->len);
+	}
 }
 
 /* Armed for solicited completions, the CQ raises an event for those and for errors only. */
@@ -171,6 +187,7 @@ void workload_poll(struct node *n, int max)
 			on_completion(n, &wc[i]);
 	}
 	check_events(n);
+	reuse_sources(n);
 }
 
 /* --- decisions ---------------------------------------------------------------------------- */
@@ -258,6 +275,14 @@ static bool is_finished(struct node *n)
 	return n->ended && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
 }
 
+/* Who waits for a timeout need not look that often. */
+static uint64_t patience_ns(const struct node *n)
+{
+	uint64_t tick = n->sim->sc.tick_ns;
+
+	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
+}
+
 void workload_tick(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -269,6 +294,8 @@ void workload_tick(struct node *n)
 	if (sim->sc.evicts && prng_chance(&sim->world->rng, 20))
 		node_evict(n);
 
+	if (n->looks < LOOKS && prng_chance(&sim->world->rng, 5) && ++n->looks)
+		sim_check_memory(n);
 	if (n->requested && !n->answered && prng_chance(&sim->world->rng, 50))
 		answer(n);
 	if (prng_chance(&sim->world->rng, 80))
@@ -277,7 +304,7 @@ void workload_tick(struct node *n)
 	maybe_leave(n);
 	node_pump(n);
 	if (!is_finished(n))
-		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, sim->sc.tick_ns),
+		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, patience_ns(n)),
 		       EV_APP, n->index, 0);
 }
 

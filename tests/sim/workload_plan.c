@@ -4,6 +4,7 @@
 
 #include "workload.h"
 
+#define STAGE_MAX     (512u << 10)
 #define FORBIDDEN_MAX 400u
 #define GAP           8 /* between pieces of memory that belong to different operations */
 #define LATE_SEND                                                                                  \
@@ -11,9 +12,9 @@
 		     */
 
 struct sizes { /* what one end's plan needs */
-	uint64_t sink, send_bytes;
+	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
-	bool invalidated;
+	bool invalidated, flushes_all;
 };
 
 static uint32_t choose_len(struct sim *sim, uint32_t max)
@@ -53,7 +54,19 @@ static enum op_kind choose_atomic(struct sim *sim)
 	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
-static enum op_kind choose_kind(struct sim *sim)
+/* Bytes that go with the lease would make a Flush of everything fail. */
+static enum op_kind choose_flush(struct sim *sim, const struct sizes *need)
+{
+	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
+
+	if (dice < 20)
+		return OP_VERIFY;
+	if (dice < 28)
+		return OP_QUERY;
+	return dice < 45 && need->flushes_all ? OP_FLUSH_ALL : OP_FLUSH;
+}
+
+static enum op_kind choose_kind(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 	bool consent = scenario_has_consent(&sim->sc);
@@ -61,7 +74,7 @@ static enum op_kind choose_kind(struct sim *sim)
 	if (sim->sc.talkative && prng_chance(&sim->world->rng, 80))
 		return choose_message(sim);
 	if (sim->sc.committing && consent && dice < 70)
-		return dice < 25 ? OP_WRITE : dice < 50 ? OP_FLUSH : OP_ATOMIC_WRITE;
+		return dice < 25 ? OP_WRITE : dice < 50 ? choose_flush(sim, need) : OP_ATOMIC_WRITE;
 	if (dice < 40)
 		return OP_WRITE;
 	if (dice < 53)
@@ -70,7 +83,7 @@ static enum op_kind choose_kind(struct sim *sim)
 		return choose_message(sim);
 	if (dice < 84)
 		return choose_atomic(sim);
-	return consent ? OP_FLUSH : OP_READ;
+	return consent ? choose_flush(sim, need) : OP_READ;
 }
 
 static enum area_kind choose_area(struct node *n, const struct op *op, bool leased)
@@ -88,11 +101,20 @@ static enum area_kind choose_area(struct node *n, const struct op *op, bool leas
 
 static uint32_t len_in(const struct node *n, const struct op *op, uint32_t len)
 {
-	uint32_t words = MODEL_WORDS * sizeof(uint64_t);
+	uint32_t words = n->sim->sc.words_len;
 
 	if (op_is_atomic(op))
 		return sizeof(uint64_t);
+	if ((op->kind == OP_VERIFY || op->kind == OP_QUERY) && len == 0)
+		return 1;
 	return op->area == AREA_WORDS && len > words ? words : len;
+}
+
+static bool can_insist(const struct sim *sim, const struct op *op)
+{
+	bool all_persist = !sim->sc.half_volatile[0] && !sim->sc.half_volatile[1];
+
+	return all_persist || (op->kind != OP_FLUSH_ALL && op->area != AREA_TARGET1);
 }
 
 static void plan_flags(struct sim *sim, struct op *op)
@@ -100,15 +122,17 @@ static void plan_flags(struct sim *sim, struct op *op)
 	op->signalled = prng_chance(&sim->world->rng, 60);
 	op->fence = prng_chance(&sim->world->rng, 15);
 	op->persistent = prng_chance(&sim->world->rng, 75);
-	op->strict = op->persistent &&
-		     !(op->area == AREA_TARGET1 &&
-		       (sim->sc.half_volatile[0] || sim->sc.half_volatile[1])) &&
-		     prng_chance(&sim->world->rng, 40);
+	op->strict = (op->kind == OP_FLUSH || op->kind == OP_FLUSH_ALL) && op->persistent &&
+		     can_insist(sim, op) && prng_chance(&sim->world->rng, 40);
 	op->solicited = op_is_message(op) && prng_chance(&sim->world->rng, 40);
 	op->is_inline = op_traits[op->kind].has_data && op->len <= sim->sc.inline_max &&
 			prng_chance(&sim->world->rng, 50);
+	op->persistent |= op->kind == OP_VERIFY;
+	op->alg = prng_chance(&sim->world->rng, 50) ? SOFTRNIC_DIGEST_CRC32C
+						    : SOFTRNIC_DIGEST_BLAKE2B;
 	op->imm = (uint32_t)prng_next(&sim->world->rng);
 	op->operand = prng_next(&sim->world->rng);
+	op->mismatch = 1ull << prng_below(&sim->world->rng, 64);
 	op->matches = prng_chance(&sim->world->rng, 60);
 	op->data = memory_pool() + prng_below(&sim->world->rng, POOL_LEN - OP_LEN_MAX);
 }
@@ -119,6 +143,10 @@ static void note_needs(struct op *op, struct sizes *need)
 	if (op_is_message(op) && op->kind != OP_WRITE_IMM) {
 		need->send_bytes += op->len;
 		need->send_max = op->len > need->send_max ? op->len : need->send_max;
+	}
+	if (op->staged) {
+		op->stage = need->stage;
+		need->stage += op->len;
 	}
 	need->invalidated |= op->kind == OP_SEND_INV;
 	if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP) {
@@ -133,13 +161,13 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 	const struct scenario *sc = &sim->sc;
 	uint32_t len;
 
-	*op = (struct op){.kind = choose_kind(sim)};
+	*op = (struct op){.kind = choose_kind(sim, need)};
 	len = choose_len(sim, op_is_message(op) ? sc->send_max : sc->op_max);
 	if (op_is_message(op) && sc->late_receives && need->send_bytes + len > LATE_SEND)
 		op->kind = OP_WRITE;
 	if (op->kind == OP_SEND_INV && need->invalidated)
 		op->kind = OP_SEND;
-	op->area = choose_area(n, op, !need->invalidated);
+	op->area = choose_area(n, op, !need->invalidated && !need->flushes_all);
 	op->len = len_in(n, op, len);
 	plan_flags(sim, op);
 	if (op->kind == OP_WRITE && !op->is_inline && sc->restless &&
@@ -147,6 +175,8 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 		op->restless = true;
 		op->area = AREA_SCRATCH;
 	}
+	op->staged = op_traits[op->kind].has_data && !op->is_inline && !op->restless &&
+		     need->stage + op->len < STAGE_MAX && prng_chance(&sim->world->rng, 40);
 	note_needs(op, need);
 }
 
@@ -197,6 +227,7 @@ static void plan_node(struct node *n, struct sizes *need)
 {
 	struct model *m = &n->model;
 
+	need->flushes_all = prng_chance(&n->sim->world->rng, 50);
 	m->planned = n->sim->sc.ops[n->index];
 	for (unsigned i = 0; i < m->planned; i++)
 		plan_op(n, &m->op[i], need);
@@ -212,13 +243,15 @@ static void plan_memory(struct node *n, const struct sizes *own)
 	const struct scenario *sc = &n->sim->sc;
 	uint64_t len[AREA_COUNT] = {
 		[AREA_TARGET0] = sc->target_len, [AREA_TARGET1] = sc->op_max + 8,
-		[AREA_LEASE] = sc->op_max,       [AREA_WORDS] = MODEL_WORDS * sizeof(uint64_t),
+		[AREA_LEASE] = sc->op_max,       [AREA_WORDS] = sc->words_len,
 		[AREA_SINK] = own->sink,         [AREA_RECV] = inbox_room(&n->own_box),
 		[AREA_SCRATCH] = sc->op_max,     [AREA_SOURCE] = sc->op_max,
+		[AREA_STAGE] = own->stage,
 	};
 
 	memory_init(&n->mem, &n->sim->world->rng, len, n->host->mrs, &n->host->pd);
 	n->mem.area[AREA_TARGET1].is_volatile = sc->half_volatile[n->index];
+	n->mem.is_dax = sc->dax[n->index];
 	inbox_plan(&n->own_box);
 }
 
@@ -229,6 +262,7 @@ static void place_op(struct node *n, struct op *op)
 	const struct area *a = &n->peer->mem.area[op->area];
 	uint64_t slack = a->len - op->len;
 
+	op->stage += n->mem.area[AREA_STAGE].off;
 	op->sink += n->mem.area[AREA_SINK].off;
 	if (op->restless)
 		op->data = n->mem.cache + n->mem.area[AREA_SOURCE].off;
@@ -283,9 +317,10 @@ static void forbid(struct node *n)
 
 	if (n->sim->sc.fault_pos >= n->model.planned)
 		return;
+	if (op->kind == OP_FLUSH_ALL)
+		op->kind = OP_FLUSH;
 	op->forbidden = true;
-	op->restless = false;
-	op->is_inline = false;
+	op->restless = op->staged = op->is_inline = false;
 	if (op_is_atomic(op))
 		forbid_atomic(n, op);
 	else if (op_is_message(op) && op->kind != OP_WRITE_IMM)

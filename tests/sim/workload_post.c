@@ -56,6 +56,14 @@ static void set_source(struct node *n, struct post *p, struct ibv_send_wr *wr, c
 		addr = memory_to(&n->mem, AREA_SOURCE, n->mem.area[AREA_SOURCE].off);
 		lkey = n->mem.area[AREA_SOURCE].stag;
 	}
+	if (op->staged) {
+		const struct area *a = &n->mem.area[AREA_STAGE];
+
+		if (!a->gone)
+			memcpy(n->mem.cache + op->stage, op->data, op->len);
+		addr = memory_to(&n->mem, AREA_STAGE, op->stage);
+		lkey = a->stag;
+	}
 	if (op->is_inline) { /* from memory that is not registered and gone after the call */
 		memcpy(p->inline_bytes[p->count], op->data, op->len);
 		addr = (uintptr_t)p->inline_bytes[p->count];
@@ -82,7 +90,7 @@ static void set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *
 	wr->wr.atomic.swap = op->operand;
 	wr->wr.atomic.compare_add = op->operand;
 	if (op->kind == OP_CMP_SWAP)
-		wr->wr.atomic.compare_add = op->matches ? op->original : ~op->original;
+		wr->wr.atomic.compare_add = op->original ^ (op->matches ? 0 : op->mismatch);
 }
 
 static uint32_t invalidated_stag(const struct node *n, const struct op *op)
@@ -98,10 +106,30 @@ static void set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *
 	wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
 }
 
-static void set_own(struct node *n, struct softrnic_wr *w, const struct op *op)
+static enum softrnic_op own_op(const struct op *op)
+{
+	switch (op->kind) {
+	case OP_FLUSH:
+		return SOFTRNIC_OP_FLUSH;
+	case OP_FLUSH_ALL:
+		return SOFTRNIC_OP_FLUSH_ALL;
+	case OP_ATOMIC_WRITE:
+		return SOFTRNIC_OP_ATOMIC_WRITE;
+	case OP_VERIFY:
+		return SOFTRNIC_OP_VERIFY;
+	case OP_QUERY:
+		return SOFTRNIC_OP_QUERY;
+	default:
+		return SOFTRNIC_OP_VERBS;
+	}
+}
+
+static void set_own(struct node *n, struct softrnic_wr *w, struct op *op)
 {
 	set_remote(n, &w->wr, op);
-	w->op = op->kind == OP_FLUSH ? SOFTRNIC_OP_FLUSH : SOFTRNIC_OP_ATOMIC_WRITE;
+	w->op = own_op(op);
+	w->alg = op->alg;
+	w->result = op->kind == OP_VERIFY ? (void *)&op->digest : &op->durability;
 	w->len = op->len;
 	w->type = op->strict       ? SOFTRNIC_FLUSH_STRICT
 		  : op->persistent ? SOFTRNIC_FLUSH_PERSISTENT
@@ -148,7 +176,7 @@ static void add_op(struct node *n, struct post *p, struct op *op, unsigned id)
 
 		model_execute(op, &p->word[now - n->model.word]);
 	}
-	if (op->kind == OP_FLUSH || op->kind == OP_ATOMIC_WRITE)
+	if (own_op(op) != SOFTRNIC_OP_VERBS)
 		set_own(n, w, op);
 	else
 		set_verbs(n, p, &w->wr, op);
@@ -327,14 +355,25 @@ static unsigned recvs_wanted(const struct node *n)
 	return wanted;
 }
 
+/* Nothing more until all are used up: whoever waits must have been woken by then. */
+static void post_bulk(struct node *n)
+{
+	if (n->box->posted == n->box->completed)
+		inbox_post(n->box, n, (unsigned)prng_between(&n->sim->world->rng, 2, INBOX_BATCH));
+}
+
 void workload_post_recvs(struct node *n)
 {
 	unsigned most = (unsigned)prng_between(&n->sim->world->rng, 1, 4);
 	struct inbox *b = n->box;
 
+	if (b->home->sim->sc.bulk_receives) {
+		post_bulk(n);
+		return;
+	}
 	while (most-- > 0 && b->posted < recvs_wanted(n) &&
 	       b->posted - b->completed < INBOX_SLOTS) {
-		if (!inbox_post(b, n))
+		if (!inbox_post(b, n, 1))
 			return;
 	}
 }

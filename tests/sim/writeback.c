@@ -84,6 +84,15 @@ static bool is_sane(struct node *n)
 	return false;
 }
 
+/* The region must not go away before it is written back. */
+static void check_held(struct node *n)
+{
+	const struct area *a = memory_area_at(&n->mem, job_off(n));
+
+	if (a && a->gone)
+		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
+}
+
 static bool is_volatile(struct node *n)
 {
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
@@ -92,6 +101,29 @@ static bool is_volatile(struct node *n)
 }
 
 /* --- the job ------------------------------------------------------------------------------ */
+
+static bool is_question(const struct node *n)
+{
+	return n->job.wb.want == QP_CLASS;
+}
+
+/* From the medium, or where there is none from memory. */
+static void make_answer(struct node *n)
+{
+	struct softrnic_digest *d = n->job.wb.answer;
+	const struct area *a = memory_area_at(&n->mem, job_off(n));
+	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
+
+	if (n->job.wb.want == QP_WRITE_BACK)
+		return;
+	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
+	if (is_question(n))
+		return;
+	d->alg = n->job.wb.alg;
+	d->len = (uint32_t)n->job.wb.len;
+	d->source = a->is_volatile ? SOFTRNIC_DIGEST_FROM_MEMORY : SOFTRNIC_DIGEST_FROM_MEDIUM;
+	memory_digest(&n->mem, job_off(n), from + job_off(n), n->job.wb.len, d);
+}
 
 static void keep_bytes(struct node_writeback *job)
 {
@@ -112,12 +144,12 @@ bool node_begin_writeback(struct node *n)
 
 	if (!n->qp || job->running || job->late)
 		return false;
-	if (prng_chance(&sim->world->rng, 5)) /* everybody is busy: soon */
+	if (prng_chance(&sim->world->rng, sim->sc.pool_busy)) /* soon */
 		return true;
 	if (!qp_next_writeback(n->qp, &job->wb))
 		return false;
 	job->running = true;
-	job->late = sim->sc.mode == SIM_EARLY_ACK;
+	job->late = sim->sc.mode == SIM_EARLY_ACK && !is_question(n);
 	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
 	job->salt = prng_next(&sim->world->rng);
 	if (!is_sane(n))
@@ -135,14 +167,21 @@ static bool makes_any(const struct node *n)
 	return n->sim->sc.mode != SIM_NO_WRITEBACK && !n->killed;
 }
 
+static void take_pieces(struct node *n)
+{
+	if (!makes_any(n) || is_volatile(n) || is_question(n))
+		return;
+	check_held(n);
+	copy_half(n, true);
+	if (n->job.late)
+		copy_half(n, false);
+}
+
 void node_on_copy(struct node *n)
 {
-	if (!makes_any(n) || is_volatile(n))
-		return;
-	copy_half(n, true);
+	take_pieces(n);
 	if (!n->job.late)
 		return;
-	copy_half(n, false);
 	n->job.late = false;
 	node_pump(n);
 }
@@ -150,14 +189,14 @@ void node_on_copy(struct node *n)
 static int outcome(struct node *n)
 {
 	struct sim *sim = n->sim;
-	bool fails = sim->sc.fault == FAULT_WRITEBACK && sim->sc.fault_node == n->index &&
-		     n->job.count++ >= sim->sc.fault_pos;
+	bool fails = sim->sc.fault == FAULT_WRITEBACK && !is_question(n) &&
+		     sim->sc.fault_node == n->index && n->job.count++ >= sim->sc.fault_pos;
 
 	if (fails)
 		sim->fault_hit = true;
 	if (fails)
 		return -EIO;
-	if (!is_volatile(n) || !n->job.wb.strict)
+	if (!is_volatile(n) || !n->job.wb.strict || is_question(n))
 		return 0;
 	sim->fault_hit = true;
 	return -ENOTSUP;
@@ -169,9 +208,12 @@ void node_on_writeback(struct node *n)
 
 	if (n->killed)
 		return;
+	check_held(n);
 	status = outcome(n);
-	if (status == 0 && makes_any(n) && !n->job.late && !is_volatile(n))
+	if (status == 0 && makes_any(n) && !n->job.late && !is_volatile(n) && !is_question(n))
 		copy_half(n, false);
+	if (status == 0)
+		make_answer(n);
 	check_boundary(n);
 	n->job.running = false;
 	qp_on_writeback(n->qp, status);
