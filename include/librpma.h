@@ -13,7 +13,7 @@
  * - A NULL where an object or an output is required gives RPMA_E_INVAL.
  * - Functions named _delete, _dereg and _shutdown take the address of the caller's pointer. It is
  *   NULL afterwards and the object gone, also when a step failed (the first failure is returned).
- *   A pointer that is already NULL is no error.
+ *   A pointer that is already NULL is no error. Only rpma_cq_delete() refuses what is in use.
  * - Objects must be released in the reverse order of their making: a peer outlives what was made
  *   from it, a memory region outlives the operations that use it.
  * - Calls on different objects may run in parallel. Data-path calls, completion queues and config
@@ -67,9 +67,11 @@ enum rpma_util_ibv_context_type {
 int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type type,
 			       struct ibv_context **ibv_ctx_ptr);
 
-/* As above, but from this provider ("verbs" or "softrnic") and no other, whatever the environment
+/*
+ * As above, but from this provider ("verbs" or "softrnic") and no other, whatever the environment
  * says. RPMA_E_INVAL also for a name that is none (the log lists those that are); RPMA_E_PROVIDER:
- * it cannot serve addr; the log says why. */
+ * it cannot serve addr; the log says why.
+ */
 int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
 				    enum rpma_util_ibv_context_type type,
 				    struct ibv_context **ibv_ctx_ptr);
@@ -86,9 +88,9 @@ struct rpma_provider_info {
 };
 
 /*
- * For an address, or in general (addr NULL; type must be valid all the same). RPMA_E_NOMEM. A
- * device is opened and closed for it, and a name may be looked up: it can take a while.
- * Thread-safe.
+ * For an address, or in general (addr NULL; type must be valid all the same). RPMA_E_NOMEM. Devices
+ * are opened and closed for it, and a name may be looked up: it can take a while. Not thread-safe
+ * by contract.
  */
 int rpma_provider_list_new(const char *addr, enum rpma_util_ibv_context_type type,
 			   struct rpma_provider_list **list_ptr);
