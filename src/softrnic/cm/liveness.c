@@ -6,8 +6,6 @@
  */
 #include "softrnic/cm/liveness.h"
 
-#include <errno.h>
-
 #include "softrnic/cm/stream_impl.h"
 
 #define LOOKS   3            /* a limit */

@@ -13,10 +13,9 @@
 
 #include "base/clock.h"
 
-#define LIVENESS_MIN_NS (300 * NSEC_PER_MS) /* of both ends' limits: what can be kept */
-#define LIVENESS_ASSUMED_NS                                                                        \
-	(15 * NSEC_PER_SEC) /* the limit of a peer that has not told its own                       \
-			     */
+/* The least that either end's limit counts for; and a peer's, until it tells. */
+#define LIVENESS_MIN_NS     (300 * NSEC_PER_MS)
+#define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
 struct liveness {
 	uint64_t limit_ns; /* CLOCK_NEVER: this end does not judge, but answers */
