@@ -2,6 +2,7 @@
 /* test_providers.c -- which providers there are, a named one, and what is behind memory. */
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "duo.h"
@@ -191,6 +192,21 @@ static void a_mapped_file_tells_its_path(void **state)
 	unlink(path);
 }
 
+/* Without a descriptor /proc cannot be read, and nothing is guessed. */
+static void a_kernel_that_does_not_tell_is_no_class(void **state)
+{
+	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;
+	struct rlimit old, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(rpma_utils_get_durability(said, 1, &cls, NULL, 0), RPMA_E_UNKNOWN);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(cls, RPMA_DURABILITY_UNKNOWN);
+	expect_said("Too many open files");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup(anonymous_memory_is_volatile_and_says_so, setup),
 		cmocka_unit_test_setup(a_hole_in_the_range_is_an_error, setup),
 		cmocka_unit_test_setup(a_mapped_file_tells_its_path, setup),
+		cmocka_unit_test_setup(a_kernel_that_does_not_tell_is_no_class, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,85 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 	crowd_close(&c);
 }
 
+/* A server's way: whoever sends, the message is announced in one place. */
+static void a_server_receives_from_all_in_one_queue(void **state)
+{
+	struct duo_opts opts = {0};
+	bool seen[CONNS] = {false};
+	struct ibv_wc wc;
+	struct crowd c;
+
+	crowd_open(&c, 0, 4 * CONNS);
+	opts.srv_cfg = c.cfg;
+	for (int i = 0; i < CONNS; i++) {
+		duo_connect(&c.duo, &opts, &c.cli[i], &c.srv[i]);
+		OK(rpma_conn_get_qp_num(c.srv[i], &c.qp_num[i]));
+		OK(rpma_recv(c.srv[i], c.duo.srv_mr, (size_t)i * LEN, LEN, (void *)(uintptr_t)i));
+		duo_fill(c.duo.cli_buf + (size_t)i * LEN, LEN, (unsigned)i);
+	}
+	for (int i = CONNS - 1; i >= 0; i--)
+		OK(rpma_send(c.cli[i], c.duo.cli_mr, (size_t)i * LEN, LEN,
+			     RPMA_F_COMPLETION_ON_ERROR, NULL));
+	for (int i = 0; i < CONNS; i++) {
+		duo_cq_wait_wc(c.cq, &wc);
+		assert_int_equal(wc.opcode, IBV_WC_RECV);
+		assert_int_equal(wc.byte_len, LEN);
+		check_wc(&c, &wc, seen);
+	}
+	crowd_close(&c);
+}
+
+static void a_shared_receive_queue_without_a_queue_completes_there_too(void **state)
+{
+	struct duo_opts opts = {0};
+	struct rpma_srq_cfg *srq_cfg;
+	struct rpma_srq *srq;
+	struct ibv_wc wc;
+	struct crowd c;
+
+	crowd_open(&c, 0, 16);
+	OK(rpma_srq_cfg_new(&srq_cfg));
+	OK(rpma_srq_cfg_set_rcq_size(srq_cfg, 0));
+	OK(rpma_srq_new(c.duo.peer, srq_cfg, &srq));
+	OK(rpma_srq_recv(srq, c.duo.srv_mr, 0, LEN, &c));
+	OK(rpma_conn_cfg_set_srq(c.cfg, srq));
+	opts.srv_cfg = c.cfg;
+	duo_connect(&c.duo, &opts, &c.cli[0], &c.srv[0]);
+	OK(rpma_send(c.cli[0], c.duo.cli_mr, 0, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	duo_cq_wait_wc(c.cq, &wc);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	OK(rpma_conn_delete(&c.srv[0]));
+	OK(rpma_srq_delete(&srq));
+	OK(rpma_srq_cfg_delete(&srq_cfg));
+	crowd_close(&c);
+}
+
+static void a_queue_that_overflows_breaks_connections_and_loses_nothing_silently(void **state)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+	struct crowd c;
+
+	crowd_open(&c, 1, 2);
+	for (int i = 0; i < 6; i++)
+		OK(rpma_write(c.cli[0], c.duo.at_srv, 0, c.duo.cli_mr, 0, 8,
+			      RPMA_F_COMPLETION_ALWAYS, NULL));
+	assert_true(duo_event_within(c.cli[0], 20000, &ev));
+	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+	crowd_close(&c);
+}
+
+static void a_queue_of_impossible_size_is_refused(void **state)
+{
+	struct rpma_cq *cq = NULL;
+	struct crowd c;
+
+	crowd_open(&c, 0, 1);
+	assert_int_equal(rpma_cq_new(c.duo.peer, UINT32_MAX, &cq), RPMA_E_PROVIDER);
+	assert_null(cq);
+	crowd_close(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +339,11 @@ int main(void)
 		cmocka_unit_test(a_deleted_connection_leaves_the_queue_in_order),
 		cmocka_unit_test(a_lost_connection_fails_in_the_common_queue_alone),
 		cmocka_unit_test(a_shared_channel_does_not_go_with_it),
+		cmocka_unit_test(a_server_receives_from_all_in_one_queue),
+		cmocka_unit_test(a_shared_receive_queue_without_a_queue_completes_there_too),
+		cmocka_unit_test(
+			a_queue_that_overflows_breaks_connections_and_loses_nothing_silently),
+		cmocka_unit_test(a_queue_of_impossible_size_is_refused),
 		cmocka_unit_test(taken_back_each_connection_has_its_own_again),
 	};
 
