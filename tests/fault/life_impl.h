@@ -64,7 +64,12 @@ bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
 /* False: it is over. */
 bool life_await_request(struct life *l);
+/* A completion of the active or of the passive side, of a receive or of something else. */
+void life_await_active(struct life *l, bool received);
+void life_await_passive(struct life *l, bool received);
 void life_transfer(struct life *l);
+/* life_ops.c */
+void life_use_more(struct life *l);
 
 /* life_more.c */
 void life_look_around(struct life *l);

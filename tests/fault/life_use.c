@@ -82,7 +82,7 @@ static void await_completion(struct life *l, struct rpma_conn *conn, struct rpma
 }
 
 /* The active side's queues share a channel, the passive side's have their own. */
-static void await_active(struct life *l, bool received)
+void life_await_active(struct life *l, bool received)
 {
 	struct rpma_cq *cq;
 
@@ -95,7 +95,7 @@ static void await_active(struct life *l, bool received)
 	await_completion(l, l->active, cq, true, received);
 }
 
-static void await_passive(struct life *l, bool received)
+void life_await_passive(struct life *l, bool received)
 {
 	struct rpma_cq *cq;
 
@@ -116,14 +116,14 @@ static void one_sided(struct life *l)
 	     NULL);
 	STEP(l, rpma_flush, l->active, l->remote, 8192, 4096, RPMA_FLUSH_TYPE_PERSISTENT, always,
 	     NULL);
-	await_active(l, false);
+	life_await_active(l, false);
 	STEP(l, rpma_flush, l->active, l->remote, 8192, 64, RPMA_FLUSH_TYPE_VISIBILITY, always,
 	     NULL);
-	await_active(l, false);
+	life_await_active(l, false);
 	STEP(l, rpma_atomic_write, l->active, l->remote, 8192, "01234567", always, NULL);
-	await_active(l, false);
+	life_await_active(l, false);
 	STEP(l, rpma_read, l->active, l->mr, 4096, l->remote, 8192, 64, always, NULL);
-	await_active(l, false);
+	life_await_active(l, false);
 }
 
 /* The first message finds no receive and has to be kept by the other side for a while. */
@@ -138,13 +138,13 @@ static void messages(struct life *l)
 	rpma_conn_get_cq(l->passive, &cq);
 	STEP(l, rpma_cq_get_wc, cq, 1, &wc, NULL);
 	STEP(l, rpma_srq_recv, l->srq, l->mr, 0, LIFE_MSG, NULL);
-	await_active(l, false);
-	await_passive(l, true);
+	life_await_active(l, false);
+	life_await_passive(l, true);
 	STEP(l, rpma_recv, l->active, l->mr, 0, LIFE_MSG, NULL);
 	for (int i = 0; i < 2; i++) {
 		STEP(l, rpma_send, l->passive, l->mr, 0, LIFE_MSG, RPMA_F_COMPLETION_ALWAYS, NULL);
-		await_passive(l, false);
-		await_active(l, true);
+		life_await_passive(l, false);
+		life_await_active(l, true);
 	}
 }
 
@@ -163,5 +163,6 @@ void life_transfer(struct life *l)
 {
 	one_sided(l);
 	messages(l);
+	life_use_more(l);
 	immediates(l);
 }
