@@ -15,10 +15,13 @@
 static struct dirty_region *find(struct qp_dirty *d, uint32_t stag)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
-		struct dirty_region found = d->region[i];
+		struct dirty_region found;
 
-		if (found.stag != stag)
+		if (d->region[i].stag != stag)
 			continue;
+		if (i == 0)
+			return &d->region[0];
+		found = d->region[i];
 		d->region[i] = d->region[0];
 		d->region[0] = found;
 		return &d->region[0];

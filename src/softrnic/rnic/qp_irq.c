@@ -204,12 +204,13 @@ void qp_on_writeback(struct qp *qp, int status)
 /* A write-back that nobody fetched yet must not keep the region from going away. */
 void qp_irq_detach(struct qp *qp, const struct mr *mr)
 {
-	struct irq_entry *e = qp_irq_head(qp);
+	struct irq_entry *e;
 
 	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr)
 		return;
 	mr_release(qp->irq.wb.mr);
 	qp->irq.state = IRQ_WAITING;
+	e = qp_irq_head(qp);
 	if (e->code == RDMAP_FLUSH_REQ && qp_flush_detached(qp, e))
 		return;
 	qp_irq_run(qp); /* finds the STag invalid */
