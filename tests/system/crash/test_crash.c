@@ -136,7 +136,7 @@ static void a_killed_target_keeps_what_it_acknowledged(void **state)
 
 		start_target(&target);
 		record_until_the_target_is_killed(&r, &target);
-		assert_true(WIFSIGNALED(proc_wait(&target.proc, 5000)));
+		assert_true(WIFSIGNALED(proc_wait(&target.proc, 20000)));
 		expect_the_end(&r);
 		expect_records(r.acked);
 		total += r.acked - before;
@@ -179,7 +179,7 @@ static uint64_t record_for_a_moment(struct remote *target, uint64_t first)
 	usleep((useconds_t)some_us());
 	proc_signal(&p, SIGKILL);
 	count = last_count(&p, first);
-	assert_true(WIFSIGNALED(proc_wait(&p, 5000)));
+	assert_true(WIFSIGNALED(proc_wait(&p, 20000)));
 	return count;
 }
 
@@ -204,7 +204,7 @@ static void a_killed_initiator_leaves_a_target_that_serves_the_next(void **state
 			acked = 0;
 		}
 	}
-	assert_int_equal(remote_wait_conns(&target, 0, 5000), 0);
+	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 	assert_int_equal(proc_finish(&target.proc), 0);
 	unlink(path);
 	print_message("%u initiators killed, %llu records\n", rounds, (unsigned long long)total);

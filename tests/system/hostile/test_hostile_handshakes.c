@@ -16,9 +16,10 @@
 
 #define SLOW          200
 #define CROWD         1100 /* more than an endpoint's handshakes under way */
-#define HONEST_MAX_MS (SYSTEM_SANITIZED ? 5000 : 1000)
-#define PROMPT_MS     (SYSTEM_SANITIZED ? 2000 : 400)
+#define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    1500
+/* At once, and not because the time was up; where all is slow, only that it ends. */
+#define PROMPT_MS (SYSTEM_SANITIZED ? 5000 : REQUEST_MS - 300)
 
 static struct remote target;
 static struct client honest;
@@ -183,7 +184,7 @@ static void those_who_only_knock_are_no_trouble(void **state)
 		raw_close(&peer);
 	}
 	connect_honestly();
-	assert_int_equal(remote_wait_conns(&target, 0, 5000), 0);
+	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 }
 
 /* Above the cap the oldest handshake goes, not the newest, who may be honest. */

@@ -26,7 +26,7 @@ static int inherited_handles_fail(struct forker *f)
 				 NULL) != 0);
 		CHECK(rpma_flush(c->conn, c->at[0], 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
 				 RPMA_F_COMPLETION_ALWAYS, NULL) != 0);
-		CHECK(client_wait_event(c->conn, &event, 1000) == 0);
+		CHECK(client_wait_event(c->conn, &event, 10000) == 0);
 		CHECK(event == RPMA_CONN_LOST);
 		rpma_conn_disconnect(c->conn);
 		client_drop(c);

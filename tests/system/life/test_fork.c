@@ -81,7 +81,7 @@ static void a_fork_disturbs_nobody_and_its_child_begins_anew(void **state)
 	}
 	assert_int_equal(proc_finish(&s.writer), 0);
 	assert_int_equal(proc_finish(&s.forker.proc), 0);
-	assert_int_equal(remote_wait_conns(&s.target, 0, 5000), 0);
+	assert_int_equal(remote_wait_conns(&s.target, 0, 20000), 0);
 	assert_int_equal(proc_finish(&s.target.proc), 0);
 }
 
@@ -92,7 +92,7 @@ static void expect_the_child_to_end(struct proc *p)
 
 	close(p->in);
 	p->in = -1;
-	assert_int_equal(poll(&out, 1, 5000), 1);
+	assert_int_equal(poll(&out, 1, 20000), 1);
 	assert_true(out.revents & POLLHUP);
 }
 
@@ -114,15 +114,15 @@ static void a_killed_parent_is_gone_although_its_child_lives(void **state)
 	assert_true(child > 0);
 	proc_signal(&s.forker.proc, SIGKILL);
 	/* The one that it had accepted, and the one that it had made. */
-	OK(client_wait_event(c.conn, &event, 1000));
+	OK(client_wait_event(c.conn, &event, 10000));
 	assert_true(event == RPMA_CONN_CLOSED || event == RPMA_CONN_LOST);
-	assert_int_equal(remote_wait_conns(&s.target, 0, 1000), 0);
+	assert_int_equal(remote_wait_conns(&s.target, 0, 10000), 0);
 	assert_int_equal(kill(child, 0), 0);
 	client_drop(&c);
 	client_close(&c);
 	proc_kill(&s.writer);
 	expect_the_child_to_end(&s.forker.proc);
-	assert_true(WIFSIGNALED(proc_wait(&s.forker.proc, 5000)));
+	assert_true(WIFSIGNALED(proc_wait(&s.forker.proc, 20000)));
 	assert_int_equal(proc_finish(&s.target.proc), 0);
 }
 

@@ -87,7 +87,7 @@ static void five_hundred_connections_work_and_are_small(void **state)
 		conn[i] = base;
 		OK(client_connect(&conn[i], target.port, NULL));
 	}
-	assert_int_equal(remote_wait_conns(&target, CONNS, 10000), 0);
+	assert_int_equal(remote_wait_conns(&target, CONNS, 30000), 0);
 	for (int i = 0; i < CONNS; i++)
 		work(&conn[i], i);
 	for (int i = 0; i < CONNS; i++)
@@ -117,7 +117,7 @@ static void all_of_them_can_go(void **state)
 	work(&conn[CONNS - 1], CONNS - 1);
 	for (int i = 0; i < CONNS; i++)
 		client_drop(&conn[i]);
-	assert_int_equal(remote_wait_conns(&target, 0, 10000), 0);
+	assert_int_equal(remote_wait_conns(&target, 0, 30000), 0);
 }
 
 int main(void)

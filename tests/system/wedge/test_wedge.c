@@ -144,7 +144,7 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 	setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	raw_close(&peer);
 	OK(rpma_conn_get_event_fd(q.conn, &p.fd));
-	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(poll(&p, 1, 20000), 1);
 	OK(rpma_conn_next_event(q.conn, &ev));
 	assert_int_equal(ev, RPMA_CONN_CLOSED);
 	OK(rpma_conn_disconnect(q.conn));

@@ -149,7 +149,7 @@ static void refuse_all(unsigned wishes)
 		bystander_goes_on();
 	}
 	expect_untouched();
-	assert_int_equal(remote_wait_conns(&target, 1, 5000), 0);
+	assert_int_equal(remote_wait_conns(&target, 1, 20000), 0);
 }
 
 static void wrong_accesses_are_refused(void **state)
