@@ -74,6 +74,28 @@ test_atomic_flag_reader_finds_a_damaged_record() {
 	complains client "record 0 is counted but damaged"
 }
 
+test_batch_verify_commits_and_verifies_lines() {
+	serve batch-verify lines
+	client 0 batch-verify "the first" second
+	server_ends 0
+	says client "committed: 2 lines"
+	grep -q "^verified: 2 lines, read back from " client.out || fail "nothing was verified"
+	[ "$(od -An -tu8 -N8 lines | tr -d ' ')" = 2 ] || fail "the file counts something else"
+	[ "$(dd if=lines bs=4096 skip=1 count=1 status=none | tr -d '\0')" = "the first" ] ||
+		fail "the first line is not in the file"
+	[ "$(dd if=lines bs=4096 skip=2 count=1 status=none | tr -d '\0')" = second ] ||
+		fail "the second line is not in the file"
+}
+
+test_batch_verify_finds_a_file_with_something_else() {
+	serve batch-verify lines
+	printf stray | dd of=lines bs=4096 seek=5 conv=notrunc status=none
+	client 1 batch-verify line
+	server_ends 0
+	says client "committed: 1 lines"
+	complains client "the file of the server has something else"
+}
+
 test_message_answers_every_word() {
 	local words=(several words go there "and back")
 	serve message
