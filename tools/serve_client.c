@@ -112,17 +112,24 @@ static struct serve_client *oldest_guest(const struct serve *s, const char *addr
 	return oldest;
 }
 
-/* The oldest goes, so that slow ones cannot keep out an honest one, who is done at once. */
-static void make_room_for_guest(struct serve *s, const char *addr)
+static void make_way(struct serve *s, const char *addr, unsigned limit)
 {
 	unsigned count;
 	struct serve_client *oldest = oldest_guest(s, addr, &count);
 
-	if (count >= SERVE_GUESTS_PER_ADDRESS)
-		serve_forget(s, oldest);
-	oldest = oldest_guest(s, NULL, &count);
-	if (count >= SERVE_GUESTS_MAX)
-		serve_forget(s, oldest);
+	if (count < limit)
+		return;
+	if (s->opts->verbose)
+		cli_note("client %" PRIu64 " from %s has proved nothing and makes way", oldest->id,
+			 oldest->addr);
+	serve_forget(s, oldest);
+}
+
+/* The oldest goes, so that slow ones cannot keep out an honest one, who is done at once. */
+static void make_room_for_guest(struct serve *s, const char *addr)
+{
+	make_way(s, addr, SERVE_GUESTS_PER_ADDRESS);
+	make_way(s, NULL, SERVE_GUESTS_MAX);
 }
 
 static enum serve_state state_for(enum hello_status status, enum hello_access access)

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A disk that fails under the server. Needs root and loop devices, or is skipped.
+self=$(realpath "$0")
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# ext2 on an image in a tmpfs that has no room for it: ./fs is the file system, and what was
+# written to it before can be written again only as long as there is room in ./disk.
+mount_promising_disk() {
+	mkdir -p disk fs
+	mount -t tmpfs -o size=4M tmpfs disk &&
+		truncate -s 16M disk/image &&
+		/usr/sbin/mkfs.ext2 -q -b 4096 -m 0 disk/image &&
+		mount -o loop disk/image fs
+}
+
+# The image forgets the blocks of data; what the file system knows about itself is at its beginning.
+take_the_room_away() {
+	sync -f fs
+	fallocate --punch-hole --offset 1M --length 15M disk/image
+	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
+}
+
+# The server's mappings keep its file system busy, and that its image.
+unmount_and_clean_up() {
+	[ -z "$server" ] || kill -9 "$server" 2>/dev/null || :
+	wait
+	umount fs disk
+	cleanup
+}
+
+alone_test_a_failed_write_back_is_remembered_across_connections() {
+	mount_promising_disk || exit 77
+	trap unmount_and_clean_up EXIT
+	echo 'a secret of enough bytes' >secret
+	chmod 600 secret
+	dd if=/dev/zero of=fs/spacer bs=4096 count=256 status=none # the region's blocks lie behind 1M
+	serve fs/region --create --size 1M --secret-file secret
+	random_file data 1M
+	expect_ok "$rpma" put -S secret --no-verify data "$where"
+	take_the_room_away
+	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
+	rm disk/filler
+	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
+	stop_server
+	serve fs/region --secret-file secret
+	expect_ok "$rpma" put -S secret data "$where"
+	stop_server
+}
+
+test_a_failed_write_back_is_remembered_across_connections() {
+	[ "$(id -u)" = 0 ] && [ -w /dev/loop-control ] || exit 77
+	unshare -m true 2>/dev/null || exit 77
+	unshare -m bash "$self" alone
+}
+
+if [ "$1" = alone ]; then
+	alone_test_a_failed_write_back_is_remembered_across_connections
+else
+	"test_$1"
+fi
