@@ -486,8 +486,7 @@ void script_reset(void)
 struct rpma_peer script_peer(const struct provider *prov)
 {
 	device.transport_type = script.transport;
-	return (struct rpma_peer){
-		.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
+	return (struct rpma_peer){.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
 }
 
 #define ROW(ret, name, params, args, kind) .name = s_##name,
