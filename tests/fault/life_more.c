@@ -8,11 +8,13 @@ void life_look_around(struct life *l)
 {
 	struct ibv_context *ctx;
 	struct rpma_provider_list *list = NULL;
+	enum rpma_durability durability;
 
 	MAKE(l, &ctx, rpma_utils_get_ibv_context_from, "softrnic", LIFE_ADDR,
 	     RPMA_UTIL_IBV_CONTEXT_REMOTE);
 	MAKE(l, &list, rpma_provider_list_new, LIFE_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL);
 	RELEASE(l, rpma_provider_list_delete, &list);
+	STEP(l, rpma_utils_get_durability, l->desc, sizeof(l->desc), &durability, NULL, 0);
 }
 
 void life_make_common_queue(struct life *l)
