@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_qp_flush_all.c -- a flush of everything that the stream placed, in whatever region. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/post.h"
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/rnic/rnic.h"
+
+#define LEN  (1u << 20)
+#define FAR  (256u << 10) /* too far for one interval */
+#define REST 100          /* bytes of a Write */
+
+static void write_at(struct bench *t, uint64_t id, struct mr *remote, size_t at)
+{
+	assert_int_equal(end_write(t->a, id, t->mra, 0, REST, remote, at), 0);
+}
+
+static void flush_all(struct bench *t, uint64_t id)
+{
+	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
+}
+
+static void expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
+{
+	struct ibv_wc wc = next_wc(&t->a->scq);
+
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
+}
+
+static void expect_wb(const struct qp_end *e, int i, const void *addr, uint64_t len)
+{
+	assert_true(i < e->wb_count);
+	assert_ptr_equal(e->wb_log[i].addr, addr);
+	assert_int_equal(e->wb_log[i].len, len);
+}
+
+static void everything_is_written_back_one_region_after_the_other(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	struct mr *other;
+
+	bench_open(&t, &o, LEN);
+	other = end_reg(t.b, t.mb + 8192, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	write_at(&t, 1, t.mrb, 0);
+	write_at(&t, 2, other, 50);
+	write_at(&t, 3, t.mrb, FAR);
+	flush_all(&t, 4);
+	t.b->wb_hold = true;
+	pair_run(&t.p);
+	for (uint64_t id = 1; id <= 3; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(t.b->wb_count, i + 1);
+		expect_no_wc(&t.a->scq);
+		end_finish_writeback(t.b, 0);
+		pair_run(&t.p);
+	}
+	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->wb_count, 3);
+	expect_wb(t.b, 0, t.mb + 8192 + 50, REST);
+	expect_wb(t.b, 1, t.mb + FAR, REST);
+	expect_wb(t.b, 2, t.mb, REST);
+	flush_all(&t, 5); /* nothing is left */
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->wb_count, 3);
+	bench_dereg(t.b, &other);
+	bench_close(&t);
+}
+
+static void its_completion_is_that_of_a_flush(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct ibv_wc wc;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	write_at(&t, 1, t.mrb, 0);
+	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_VISIBLE), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t.a->scq);
+	assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
+	assert_int_equal(wc.byte_len, 0);
+	assert_int_equal(t.b->wb_count, 0); /* placed is visible */
+	flush_all(&t, 3);                   /* and is not forgotten */
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->wb_count, 1);
+	bench_close(&t);
+}
+
+static void what_comes_later_is_for_the_next_one(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	t.b->wb_hold = true;
+	write_at(&t, 1, t.mrb, 0);
+	flush_all(&t, 2);
+	write_at(&t, 3, t.mrb, FAR);
+	pair_run(&t.p);
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 1);
+	flush_all(&t, 4);
+	pair_run(&t.p);
+	expect_wb(t.b, 1, t.mb + FAR, REST);
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	for (uint64_t id = 1; id <= 4; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+static void a_flush_of_the_range_takes_it_off_the_list(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	write_at(&t, 1, t.mrb, 0);
+	write_at(&t, 2, t.mrb, FAR);
+	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, 4096, true), 0);
+	assert_int_equal(end_flush(t.a, 4, t.mrb, FAR, 40, true), 0);       /* the beginning */
+	assert_int_equal(end_flush(t.a, 5, t.mrb, FAR + 60, 100, true), 0); /* the end */
+	assert_int_equal(end_flush(t.a, 6, t.mrb, FAR, 100, false), 0);
+	pair_run(&t.p);
+	flush_all(&t, 7);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 4);
+	expect_wb(t.b, 3, t.mb + FAR + 40, 20);
+	for (uint64_t id = 1; id <= 7; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+static void what_is_placed_while_it_is_flushed_stays_on_the_list(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	t.b->wb_hold = true;
+	write_at(&t, 1, t.mrb, 0);
+	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
+	write_at(&t, 3, t.mrb, 8);
+	flush_all(&t, 4);
+	pair_run(&t.p);
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	expect_wb(t.b, 1, t.mb + 8, REST);
+	bench_close(&t);
+}
+
+/* However it was scattered: all of it is in what is written back. */
+static void many_places_become_a_few_intervals(void **state)
+{
+	struct pair_options o = pair_defaults();
+	bool covered[LEN / 1024] = {false};
+	uint64_t seed = 7;
+	struct bench t;
+	size_t at[24];
+
+	o.depth = 64;
+	bench_open(&t, &o, LEN);
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		at[i] = test_random(&seed) % (LEN / 1024);
+		write_at(&t, i, t.mrb, at[i] * 1024);
+	}
+	flush_all(&t, 100);
+	pair_run(&t.p);
+	assert_in_range(t.b->wb_count, 1, 4);
+	for (int i = 0; i < t.b->wb_count; i++) {
+		size_t lo = (size_t)((uint8_t *)t.b->wb_log[i].addr - t.mb);
+
+		for (size_t k = lo / 1024; k * 1024 + REST <= lo + t.b->wb_log[i].len; k++)
+			covered[k] = true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(at); i++)
+		assert_true(covered[at[i]]);
+	bench_close(&t);
+}
+
+static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
+{
+	struct pair_options o = pair_defaults();
+
+	for (int when = 0; when < 3; when++) {
+		struct bench t;
+		struct mr *other;
+
+		bench_open(&t, &o, LEN);
+		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+		write_at(&t, 1, other, 0);
+		write_at(&t, 2, t.mrb, FAR);
+		pair_run(&t.p);
+		expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+		if (when == 0)
+			bench_dereg(t.b, &other);
+		if (when == 1) /* its STag is invalidated */
+			assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, other->ibv.rkey), MR_OK);
+		t.b->wb_hold = when == 2;
+		flush_all(&t, 3);
+		pair_run(&t.p);
+		if (when == 2) { /* while the other one is written back */
+			assert_ptr_equal(t.b->wb.mr, t.mrb);
+			bench_dereg(t.b, &other);
+			end_finish_writeback(t.b, 0);
+			pair_run(&t.p);
+		}
+		expect_failed(&t, 3, SOFTRNIC_REASON_GONE, EFAULT);
+		bench_dereg(t.b, &other);
+		bench_close(&t);
+	}
+}
+
+static void a_region_may_go_before_its_write_back_is_fetched(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	write_at(&t, 1, t.mrb, 0);
+	flush_all(&t, 2);
+	end_send_all(t.a);
+	while (end_take(t.b, SIZE_MAX) > 0)
+		;
+	bench_dereg(t.b, &t.mrb); /* would hang if the request held it */
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_failed(&t, 2, SOFTRNIC_REASON_GONE, EFAULT);
+	assert_int_equal(t.b->wb_count, 0);
+	bench_close(&t);
+}
+
+static void a_clean_region_may_go(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	struct mr *other;
+
+	bench_open(&t, &o, LEN);
+	other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+	write_at(&t, 1, other, 0);
+	assert_int_equal(end_flush(t.a, 2, other, 0, REST, true), 0);
+	pair_run(&t.p);
+	bench_dereg(t.b, &other);
+	flush_all(&t, 3);
+	pair_run(&t.p);
+	for (uint64_t id = 1; id <= 3; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+/* A buffer for messages that nobody can reach otherwise and that cannot persist. */
+static void messages_count_only_where_they_can_persist(void **state)
+{
+	struct pair_options o = pair_defaults();
+
+	for (int durable = 0; durable < 2; durable++) {
+		struct bench t;
+		struct mr *inbox;
+
+		bench_open(&t, &o, LEN);
+		inbox = end_reg(t.b, t.mb, 4096, IBV_ACCESS_LOCAL_WRITE);
+		inbox->durable = durable;
+		assert_int_equal(end_recv(t.b, 9, inbox, 0, 4096), 0);
+		assert_int_equal(end_send(t.a, 1, t.mra, 0, REST), 0);
+		assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
+		pair_run(&t.p);
+		assert_int_equal(t.b->wb_count, durable);
+		if (durable)
+			assert_false(t.b->wb.strict); /* the peer did not choose the memory */
+		expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+		bench_dereg(t.b, &inbox);
+		bench_close(&t);
+	}
+}
+
+static void what_this_end_read_itself_is_not_the_peers(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_read(t.b, 1, t.mrb, 0, 50000, t.mra, 0), 0);
+	pair_run(&t.p);
+	flush_all(&t, 2);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 0);
+	bench_close(&t);
+}
+
+static void its_failure_ends_it_and_whatever_is_behind(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	*(uint64_t *)(void *)(t.mb + 4096) = 0;
+	write_at(&t, 1, t.mrb, 0);
+	write_at(&t, 2, t.mrb, FAR);
+	t.b->wb_status = -EIO;
+	flush_all(&t, 3);
+	assert_int_equal(qp_atomic_write(t.a->qp, 4, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
+					 t.mrb->iova + 4096, "commit!!"),
+			 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 1);
+	assert_int_equal(*(uint64_t *)(void *)(t.mb + 4096), 0);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+	expect_failed(&t, 3, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_close(&t);
+}
+
+/* The bytes of the first one are lost, whatever its file does with those that come later. */
+static void behind_a_flush_that_failed_it_fails_too(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct rdmap_flush_resp resp;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	write_at(&t, 1, t.mrb, 0);
+	t.b->wb_hold = true;
+	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
+	flush_all(&t, 3);
+	pair_run(&t.p);
+	end_finish_writeback(t.b, -ENOSPC);
+	t.b->wb_hold = false;
+	end_run_writebacks(t.b);
+	end_send_all(t.b);
+	/* length, DDP header, 8 bytes, CRC: the second response is as long as the first */
+	assert_int_equal(t.b->wire_len, 2 * 32);
+	assert_true(rdmap_flush_resp_decode(t.b->wire + 32 + 20, 8, &resp) > 0);
+	assert_int_equal(resp.status, RDMAP_FLUSH_FAILED);
+	assert_int_equal(resp.detail, ENOSPC);
+	assert_int_equal(t.b->wb_count, 1);
+	bench_close(&t);
+}
+
+static void strictness_is_for_what_the_peer_chose(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	write_at(&t, 1, t.mrb, 0);
+	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
+	pair_run(&t.p);
+	assert_true(t.b->wb.strict);
+	bench_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_is_written_back_one_region_after_the_other),
+		cmocka_unit_test(its_completion_is_that_of_a_flush),
+		cmocka_unit_test(what_comes_later_is_for_the_next_one),
+		cmocka_unit_test(a_flush_of_the_range_takes_it_off_the_list),
+		cmocka_unit_test(what_is_placed_while_it_is_flushed_stays_on_the_list),
+		cmocka_unit_test(many_places_become_a_few_intervals),
+		cmocka_unit_test(a_region_that_went_with_bytes_in_it_makes_it_fail),
+		cmocka_unit_test(a_region_may_go_before_its_write_back_is_fetched),
+		cmocka_unit_test(a_clean_region_may_go),
+		cmocka_unit_test(messages_count_only_where_they_can_persist),
+		cmocka_unit_test(what_this_end_read_itself_is_not_the_peers),
+		cmocka_unit_test(its_failure_ends_it_and_whatever_is_behind),
+		cmocka_unit_test(behind_a_flush_that_failed_it_fails_too),
+		cmocka_unit_test(strictness_is_for_what_the_peer_chose),
+	};
+
+	return cmocka_run_group_tests_name("flush all", tests, NULL, NULL);
+}

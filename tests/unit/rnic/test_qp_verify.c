@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_qp_verify.c -- digests and durability classes, and what hostile peers make of them. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/post.h"
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/rnic/rnic.h"
+
+#define LEN  65536u
+#define REST 100 /* bytes of a Write */
+
+static const struct softrnic_digest answer = {.alg = SOFTRNIC_DIGEST_BLAKE2B,
+					      .source = SOFTRNIC_DIGEST_FROM_MEDIUM,
+					      .durability = SOFTRNIC_DURABILITY_FILE,
+					      .len = 4096,
+					      .bytes = {1, 2, [31] = 32}};
+
+static void write_at(struct bench *t, uint64_t id, struct mr *remote, size_t at)
+{
+	assert_int_equal(end_write(t->a, id, t->mra, 0, REST, remote, at), 0);
+}
+
+static void flush_all(struct bench *t, uint64_t id)
+{
+	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
+}
+
+static void expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
+{
+	struct ibv_wc wc = next_wc(&t->a->scq);
+
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
+}
+
+static void expect_wb(const struct qp_end *e, int i, const void *addr, uint64_t len)
+{
+	assert_true(i < e->wb_count);
+	assert_ptr_equal(e->wb_log[i].addr, addr);
+	assert_int_equal(e->wb_log[i].len, len);
+}
+
+/* --- verify ------------------------------------------------------------------------------- */
+
+static void a_digest_comes_back_after_the_write_back(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct softrnic_digest got = {.alg = 77};
+	struct ibv_wc wc;
+	struct bench t;
+
+	o.stream.crc = true;
+	bench_open(&t, &o, LEN);
+	t.b->wb_answer = answer;
+	t.b->wb_hold = true;
+	write_at(&t, 1, t.mrb, 0);
+	assert_int_equal(qp_verify(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova, 4096,
+				   SOFTRNIC_DIGEST_BLAKE2B, &got),
+			 0);
+	pair_run(&t.p);
+	assert_int_equal(got.alg, 77); /* not before it is known */
+	assert_int_equal(t.b->wb.want, QP_DIGEST);
+	assert_int_equal(t.b->wb.alg, SOFTRNIC_DIGEST_BLAKE2B);
+	expect_wb(t.b, 0, t.mb, 4096);
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t.a->scq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, RNIC_WC_VERIFY);
+	assert_memory_equal(&got, &answer, sizeof(got));
+	flush_all(&t, 3); /* it was a flush, too */
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->wb_count, 1);
+	bench_close(&t);
+}
+
+static void a_digest_needs_the_right_to_read(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct softrnic_digest got = {.alg = 77};
+	struct bench t;
+	struct mr *mr;
+
+	bench_open(&t, &o, LEN);
+	mr = end_reg(t.b, t.mb, 4096,
+		     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			     RNIC_ACCESS_FLUSH_PERSISTENT);
+	assert_int_equal(end_flush(t.a, 1, mr, 0, 4096, true), 0);
+	assert_int_equal(
+		qp_verify(t.a->qp, 2, mr->ibv.rkey, mr->iova, 4096, SOFTRNIC_DIGEST_CRC32C, &got),
+		0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_terminated(t.b, true, TERM_RDMAP_ACCESS);
+	assert_int_equal(got.alg, 77);
+	bench_dereg(t.b, &mr);
+	bench_close(&t);
+}
+
+static void a_failed_verify_tells_why_and_leaves_the_result_alone(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct softrnic_digest got = {.alg = 77};
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	*(uint64_t *)(void *)(t.mb + 8192) = 0;
+	t.b->wb_status = -EIO;
+	assert_int_equal(qp_verify(t.a->qp, 1, t.mrb->ibv.rkey, t.mrb->iova, 4096,
+				   SOFTRNIC_DIGEST_CRC32C, &got),
+			 0);
+	assert_int_equal(qp_atomic_write(t.a->qp, 2, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
+					 t.mrb->iova + 8192, "commit!!"),
+			 0);
+	pair_run(&t.p);
+	expect_failed(&t, 1, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	assert_int_equal(got.alg, 77);
+	assert_int_equal(*(uint64_t *)(void *)(t.mb + 8192), 0);
+	bench_close(&t);
+}
+
+/* --- query -------------------------------------------------------------------------------- */
+
+static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
+{
+	struct pair_options o = pair_defaults();
+	uint32_t durability = 77;
+	struct ibv_wc wc;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	t.b->wb_answer.durability = SOFTRNIC_DURABILITY_DAX;
+	write_at(&t, 1, t.mrb, 0);
+	assert_int_equal(
+		qp_query_class(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova + 8, 100, &durability), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t.a->scq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, RNIC_WC_QUERY);
+	assert_int_equal(durability, SOFTRNIC_DURABILITY_DAX);
+	assert_int_equal(t.b->wb.want, QP_CLASS);
+	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
+	flush_all(&t, 3);
+	pair_run(&t.p);
+	assert_int_equal(qp_counters(t.b->qp)->writebacks, 1);
+	bench_close(&t);
+}
+
+/* --- hostile peers ------------------------------------------------------------------------ */
+
+static void a_malformed_request_is_refused(void **state)
+{
+	static const struct rdmap_flush_req bad[] = {
+		{.flags = 0x41, .len = 8},  {.flags = 0, .len = 8},
+		{.flags = 0x111, .len = 0}, {.flags = 0x311, .len = 8},
+		{.flags = 0x09, .len = 8},  {.flags = 0x08, .len = 0},
+		{.flags = 0x21, .stag = 1}, {.flags = 0x21, .len = 1},
+		{.flags = 0x21, .to = 1},   {.flags = 0x211, .len = 1ull << 32},
+	};
+	struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_REQ, DDP_QN_REQUEST, 1, 0, true);
+	struct pair_options o = pair_defaults();
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct rdmap_flush_req req = bad[i];
+		uint8_t bytes[RDMAP_FLUSH_REQ_LEN];
+		struct bench t;
+
+		bench_open(&t, &o, LEN);
+		if (!(req.flags & RDMAP_FLUSH_ALL)) {
+			req.stag = t.mrb->ibv.rkey;
+			req.to = t.mrb->iova;
+		}
+		rdmap_flush_req_encode(bytes, sizeof(bytes), &req);
+		end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
+		expect_terminated(t.b, true, TERM_RDMAP_STREAM_CATASTROPHIC);
+		assert_int_equal(t.b->wb_count, 0);
+		bench_close(&t);
+	}
+}
+
+enum asked { ASKED_FLUSH, ASKED_VERIFY, ASKED_QUERY };
+
+struct reply {
+	const char *what;
+	enum asked asked;
+	unsigned error; /* 0: it is taken */
+	bool has_digest;
+	uint32_t status, detail;
+	struct rdmap_flush_digest digest;
+};
+
+#define GOOD .source = 2, .durability = 2, .alg = 1, .len = 64
+
+static const struct reply replies[] = {
+	{"digest", ASKED_VERIFY, 0, true, 0, 0, {GOOD}},
+	{"digest to a plain flush", ASKED_FLUSH, TERM_DDP_TOO_LONG, true, 0, 0, {GOOD}},
+	{"digest to a query", ASKED_QUERY, TERM_DDP_TOO_LONG, true, 0, 2, {GOOD}},
+	{"no digest", ASKED_VERIFY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 0, {0}},
+	{"digest of a failure", ASKED_VERIFY, TERM_RDMAP_STREAM_CATASTROPHIC, true, 1, 5, {GOOD}},
+	{"other algorithm",
+	 ASKED_VERIFY,
+	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 true,
+	 0,
+	 0,
+	 {.source = 2, .durability = 2, .alg = 2, .len = 64}},
+	{"of more than asked",
+	 ASKED_VERIFY,
+	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 true,
+	 0,
+	 0,
+	 {.source = 2, .durability = 2, .alg = 1, .len = 65}},
+	{"unknown source",
+	 ASKED_VERIFY,
+	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 true,
+	 0,
+	 0,
+	 {.source = 4, .durability = 2, .alg = 1, .len = 64}},
+	{"unknown class",
+	 ASKED_VERIFY,
+	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 true,
+	 0,
+	 0,
+	 {.source = 2, .durability = 0, .alg = 1, .len = 64}},
+	{"class", ASKED_QUERY, 0, false, 0, 3, {0}},
+	{"class 0", ASKED_QUERY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 0, {0}},
+	{"class 4", ASKED_QUERY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 4, {0}},
+};
+
+static void ask(struct bench *t, enum asked what, struct softrnic_digest *digest,
+		uint32_t *durability)
+{
+	uint32_t rkey = t->mrb->ibv.rkey;
+	uint64_t at = t->mrb->iova;
+	int err = -1;
+
+	switch (what) {
+	case ASKED_FLUSH:
+		err = end_flush(t->a, 1, t->mrb, 0, 64, true);
+		break;
+	case ASKED_VERIFY:
+		err = qp_verify(t->a->qp, 1, rkey, at, 64, SOFTRNIC_DIGEST_CRC32C, digest);
+		break;
+	case ASKED_QUERY:
+		err = qp_query_class(t->a->qp, 1, rkey, at, 64, durability);
+		break;
+	}
+	assert_int_equal(err, 0);
+	end_send_all(t->a);
+}
+
+static void try_reply(const struct reply *r)
+{
+	struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_RESP, DDP_QN_RESPONSE, 1, 0, true);
+	struct pair_options o = pair_defaults();
+	struct rdmap_flush_resp resp = {r->status, r->detail};
+	struct softrnic_digest digest = {.alg = 77};
+	uint8_t bytes[RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN];
+	struct wcursor c = wcursor_init(bytes, sizeof(bytes));
+	uint32_t durability = 77;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	ask(&t, r->asked, &digest, &durability);
+	rdmap_flush_resp_put(&c, &resp);
+	if (r->has_digest)
+		rdmap_flush_digest_put(&c, &r->digest);
+	end_inject_fpdu(t.a, &hdr, bytes, wcursor_len(&c));
+	if (qp_is_failed(t.a->qp) != (r->error != 0))
+		fail_msg("%s: %s", r->what, r->error ? "taken" : "refused");
+	if (r->error)
+		expect_terminated(t.a, true, r->error);
+	expect_wc(&t.a->scq, 1, r->error ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
+	assert_int_equal(digest.alg, !r->error && r->asked == ASKED_VERIFY ? 1 : 77);
+	assert_int_equal(durability, !r->error && r->asked == ASKED_QUERY ? r->detail : 77);
+	bench_close(&t);
+}
+
+static void a_reply_that_is_none_to_the_question_is_refused(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(replies); i++)
+		try_reply(&replies[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_digest_comes_back_after_the_write_back),
+		cmocka_unit_test(a_digest_needs_the_right_to_read),
+		cmocka_unit_test(a_failed_verify_tells_why_and_leaves_the_result_alone),
+		cmocka_unit_test(the_class_is_asked_for_and_nothing_is_flushed),
+		cmocka_unit_test(a_malformed_request_is_refused),
+		cmocka_unit_test(a_reply_that_is_none_to_the_question_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
+}
