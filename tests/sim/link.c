@@ -36,6 +36,7 @@ void link_open(struct link *l, size_t window)
 		l->error[i] = 0;
 	}
 	l->up = true;
+	l->dark = false;
 }
 
 void link_fini(struct link *l)
@@ -74,6 +75,12 @@ static uint64_t arrival_time(struct sim *sim, struct pipe *p)
 		at = p->last_arrival_ns;
 	p->last_arrival_ns = at;
 	return at;
+}
+
+static void cross(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg)
+{
+	if (!sim->link.dark)
+		sim_at(sim, at, kind, node, arg);
 }
 
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len)
@@ -132,7 +139,7 @@ static void cut(struct sim *sim, int node)
 	}
 	p->written = p->cut_at;
 	link_shutdown(sim, node);
-	sim_at(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
+	cross(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
 }
 
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len)
@@ -154,9 +161,9 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	flip(sim, p, from);
 	cut(sim, node);
 	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])
-		sim_at(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
+		cross(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
 	if (p->written > from)
-		sim_at(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
+		cross(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
 }
 
 void link_shutdown(struct sim *sim, int node)
@@ -166,7 +173,7 @@ void link_shutdown(struct sim *sim, int node)
 	if (p->end != PIPE_NEVER)
 		return;
 	p->end = p->written;
-	sim_at(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
+	cross(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
 /* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
@@ -177,8 +184,8 @@ void link_close(struct sim *sim, int node)
 	if (l->closed[node])
 		return;
 	if (link_readable(l, node) > 0) {
-		sim_at(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
-		       EV_RESET, 1 - node, ECONNRESET);
+		cross(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+		      EV_RESET, 1 - node, ECONNRESET);
 	} else {
 		link_shutdown(sim, node);
 	}
@@ -188,8 +195,8 @@ void link_close(struct sim *sim, int node)
 void link_reset(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++)
-		sim_at(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
-		       EV_RESET, i, ECONNRESET);
+		cross(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+		      EV_RESET, i, ECONNRESET);
 }
 
 void link_on_arrival(struct link *l, int node, uint64_t pos)

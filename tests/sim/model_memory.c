@@ -4,6 +4,8 @@
 
 #include "model_impl.h"
 
+#define BLOCK 64
+
 bool model_writes(const struct op *op)
 {
 	return op_traits[op->kind].writes && !op->forbidden && !op->restless && op->len > 0;
@@ -44,10 +46,21 @@ static bool is_valid(const struct model *m, const struct memory *peer, uint64_t 
 	return false;
 }
 
-const char *model_check_view(const struct model *m, const struct memory *peer,
-			     const struct model_view *v)
+/* Most bytes are as they were at first, and may be. */
+static bool is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
+			 uint64_t len)
 {
-	for (uint64_t i = 0; i < v->len; i++) {
+	static const uint16_t none[BLOCK];
+	uint64_t b = v->off + i;
+
+	return memcmp(v->bytes + i, peer->initial + b, len) == 0 &&
+	       memcmp(v->floor + b, none, len * sizeof(none[0])) == 0;
+}
+
+static const char *check_block(const struct model *m, const struct memory *peer,
+			       const struct model_view *v, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++) {
 		uint64_t b = v->off + i;
 
 		if (!is_valid(m, peer, b, v->bytes[i], v->floor[b], v->end))
@@ -56,6 +69,20 @@ const char *model_check_view(const struct model *m, const struct memory *peer,
 					 v->floor[b] - 1, (int)v->end - 1);
 	}
 	return NULL;
+}
+
+const char *model_check_view(const struct model *m, const struct memory *peer,
+			     const struct model_view *v)
+{
+	const char *bad = NULL;
+
+	for (uint64_t i = 0; i < v->len && !bad; i += BLOCK) {
+		uint64_t len = v->len - i < BLOCK ? v->len - i : BLOCK;
+
+		if (!is_untouched(peer, v, i, len))
+			bad = check_block(m, peer, v, i, i + len);
+	}
+	return bad;
 }
 
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,

@@ -109,6 +109,7 @@ void node_open_stream(struct node *n)
 		.connect_ns = SIM_CONNECT_NS,
 		.request_ns = SIM_CONNECT_NS,
 		.drain_ns = SIM_DRAIN_NS,
+		.liveness_ns = SIM_LIVENESS_NS,
 		.event = on_stream_event,
 		.owner = n,
 	};

@@ -51,8 +51,10 @@ struct node {
 	uint64_t deadline; /* the one that is scheduled */
 	/* What the user was told. */
 	bool requested, answered, established, disconnected;
-	bool ended;     /* no connection, and none comes */
-	bool killed;    /* nothing of it runs any more */
+	bool ended;  /* no connection, and none comes */
+	bool killed; /* nothing of it runs any more */
+	bool lost;   /* it was told that its peer is lost */
+	uint64_t paused_until;
 	bool destroyed; /* the user destroyed the queue pair */
 	bool overrun;   /* a completion was lost */
 	bool left;      /* the user disconnected */
@@ -87,6 +89,8 @@ struct cq *node_recv_cq(struct node *n); /* where its receives complete */
 /* node_io.c: do whatever is due: read, send, write back, end. */
 void node_pump(struct node *n);
 void node_kill(struct node *n);
+/* Read what is there before the time is told. */
+void node_read(struct node *n);
 void node_pump_soon(struct node *n);
 /* writeback.c */
 bool node_begin_writeback(struct node *n);

@@ -22,10 +22,22 @@ void node_on_reset(struct node *n, int err)
 	node_pump(n);
 }
 
+/* A kernel acknowledges what its process does not read. */
+static uint64_t unacknowledged_ns(const struct node *n)
+{
+	const struct sim *sim = n->sim;
+	const struct pipe *p = &sim->link.pipe[n->index];
+
+	return sim->link.dark && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
+}
+
 void node_on_time(struct node *n)
 {
 	if (n->killed)
 		return;
+	node_read(n);
+	if (cm_is_deaf(n->stream))
+		cm_on_unacknowledged(n->stream, unacknowledged_ns(n), n->sim->world->now);
 	if (n->sim->world->now >= cm_deadline(n->stream))
 		cm_on_time(n->stream, n->sim->world->now);
 	n->deadline = CLOCK_NEVER;

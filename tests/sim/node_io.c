@@ -197,9 +197,9 @@ void node_pump(struct node *n)
 	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
 	unsigned budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 
-	if (n->killed)
+	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	if (n->kicked && prng_chance(&sim->world->rng, 70))
+	if (n->kicked && !prng_chance(&sim->world->rng, sim->sc.kick_late))
 		resume(n);
 	while (budget > 0 && rx_once(n))
 		budget--;
@@ -219,6 +219,12 @@ void node_pump(struct node *n)
 	watch_deadline(n);
 	if (link_writable(&sim->link, n->peer->index) > peer_had)
 		node_pump_soon(n->peer);
+}
+
+void node_read(struct node *n)
+{
+	while (rx_once(n))
+		;
 }
 
 /* kill -9: the kernel closes the socket, the memory of files stays as it is. */

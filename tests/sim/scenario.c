@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scenario.h"
 
+#include "base/clock.h"
+
+#define MEDIUM 80 /* size of the work, in percent of all works */
+
 const char *scenario_fault_str(enum sim_fault fault)
 {
 	static const char *const names[] = {
@@ -38,10 +42,8 @@ static void make_agreement(struct scenario *sc, struct prng *rng)
 }
 
 /* Three sizes of runs: many small operations, some of one or few FPDUs, a few of many FPDUs. */
-static void make_work(struct scenario *sc, struct prng *rng)
+static void make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 {
-	unsigned dice = (unsigned)prng_below(rng, 100);
-
 	if (dice < 65) {
 		sc->op_max = (uint32_t)prng_between(rng, 16, 600);
 		sc->chunk_max = (uint32_t)(prng_chance(rng, 20) ? 1 : prng_between(rng, 2, 700));
@@ -76,10 +78,23 @@ static void make_work(struct scenario *sc, struct prng *rng)
 /* Something large is on its way, and the rest of it still in the user's memory. */
 static void make_half_sent(struct scenario *sc, struct prng *rng)
 {
-	if (sc->op_max < 2000 || prng_chance(rng, 40))
+	if (prng_chance(rng, 40))
 		return;
+	make_work(sc, rng, MEDIUM);
+	sc->reuses = 95;
 	sc->wish_crc[0] = sc->wish_crc[1] = false;
 	sc->window = sc->op_max / 2 + 64;
+}
+
+/* Messages of several FPDUs, in the middle of which something ends. */
+static void make_many_fpdus(struct scenario *sc, struct prng *rng)
+{
+	if (prng_chance(rng, 60))
+		return;
+	make_work(sc, rng, MEDIUM);
+	sc->mss = (uint32_t)prng_between(rng, 536, 1460);
+	sc->offer_consent[prng_below(rng, 2)] = false;
+	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
 }
 
 /* Positions are chosen inside what the run will probably send, from the first byte on. */
@@ -95,6 +110,7 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	sc->fault_pos = prng_below(rng, volume);
 	sc->fault_bit = (unsigned)prng_below(rng, 8);
 	sc->fault_ns = prng_between(rng, 1, 1 + (sc->ops[0] + sc->ops[1]) * 2ull * sc->tick_ns);
+	sc->pause_ns = prng_between(rng, 1, 200 * NSEC_PER_MS);
 	switch (sc->fault) {
 	case FAULT_FLIP: /* nothing protects the start-up frames (RFC 5044 s7.1, RFC 6581 s7) */
 		sc->early_flip = prng_chance(rng, 10);
@@ -107,25 +123,34 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		break;
 	case FAULT_STRICT: /* the one who asks */
+		make_half_sent(sc, rng);
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		sc->half_volatile[1 - sc->fault_node] = true;
 		break;
 	case FAULT_WRITEBACK:
-		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
 		make_half_sent(sc, rng);
+		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
 		break;
 	case FAULT_OVERRUN:
 		make_half_sent(sc, rng);
 		break;
-	case FAULT_DEREG: /* while something is half sent */
+	case FAULT_DEREG: /* while something is half sent; some before the connection is up */
 		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
-		sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
+		if (prng_chance(rng, 85))
+			sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
+		else
+			sc->fault_pos = prng_below(rng, 24);
 		/* fall through */
 	case FAULT_VANISH: /* with CRC hardly any memory is referenced for long */
 		sc->wish_crc[0] = sc->wish_crc[1] = sc->wish_crc[0] && prng_chance(rng, 30);
 		break;
+	case FAULT_KILL:
+	case FAULT_LEAVE:
+		make_many_fpdus(sc, rng);
+		break;
 	case FAULT_RST:
 	case FAULT_FIN: /* some before the connection is up */
+		make_many_fpdus(sc, rng);
 		if (prng_chance(rng, 20))
 			sc->fault_pos = prng_below(rng, prng_chance(rng, 50) ? 1 : 80);
 		break;
@@ -144,7 +169,9 @@ static void make_medium(struct scenario *sc, struct prng *rng)
 		sc->strict[i] = all_persist && prng_chance(rng, 25);
 		sc->dax[i] = prng_chance(rng, 40);
 	}
+	sc->reuses = 40;
 	sc->evicts = prng_chance(rng, 30);
+	sc->kick_late = prng_chance(rng, 70) ? 0 : 90;
 	sc->pool_busy = prng_chance(rng, 70) ? 5 : 80;
 }
 
@@ -171,7 +198,7 @@ static void make_all(struct scenario *sc, struct prng *rng)
 	/* Revision 1 negotiates no depths: the users must know (RFC 5044 s7.1). */
 	for (int i = 0; i < 2 && sc->revision == 1; i++)
 		sc->ord[i] = sc->ird[1 - i];
-	make_work(sc, rng);
+	make_work(sc, rng, (unsigned)prng_below(rng, 100));
 	make_medium(sc, rng);
 }
 

@@ -24,7 +24,10 @@
 	X(REJECT)    /* the responder does not want the connection */                              \
 	X(LEAVE)     /* one end disconnects in the middle */                                       \
 	X(STRICT)    /* a strict flush of memory that cannot persist */                            \
-	X(DESTROY)   /* one end destroys its queue pair in full flight */
+	X(DESTROY)   /* one end destroys its queue pair in full flight */                          \
+	X(PAUSE)     /* one end does not run for a while, and everything goes on afterwards */     \
+	X(STOP)      /* one end never runs again; its kernel still takes bytes */                  \
+	X(DARK)      /* nothing crosses the link any more, and nobody says so */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
@@ -63,6 +66,8 @@ struct scenario {
 	bool evicts;           /* and sometimes without having been asked to */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
+	unsigned reuses;    /* percent of sources that serve something else when they are sent */
+	unsigned kick_late; /* percent: it has not been heard yet that a SRQ has receives */
 	unsigned pool_busy; /* percent: nobody takes a write-back now */
 	uint64_t latency_ns, writeback_ns, tick_ns;
 	/* The work. */
@@ -71,7 +76,7 @@ struct scenario {
 	enum sim_fault fault;
 	int fault_node;     /* where, or (FLIP, FIN) who sends the bytes */
 	uint64_t fault_pos; /* stream position, or how many operations before */
-	uint64_t fault_ns;
+	uint64_t fault_ns, pause_ns;
 	unsigned fault_bit;
 	bool early_flip; /* in the start-up frame */
 };

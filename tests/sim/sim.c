@@ -101,6 +101,15 @@ static void on_cut(struct sim *sim)
 		workload_leave(n);
 		node_pump(n);
 		break;
+	case FAULT_PAUSE:
+		n->paused_until = sim->world->now + sim->sc.pause_ns;
+		break;
+	case FAULT_STOP:
+		sim->fault_hit = n->killed = n->ended = true;
+		break;
+	case FAULT_DARK:
+		sim->fault_hit = sim->link.dark = true;
+		break;
 	case FAULT_DESTROY:
 		if (n->qp && n->established && !n->ended)
 			node_destroy_qp(n);
@@ -108,6 +117,17 @@ static void on_cut(struct sim *sim)
 	default:
 		break;
 	}
+}
+
+/* Between consenting ends silence is noticed, and in time. */
+static void check_noticed(struct node *n)
+{
+	const struct sim *sim = n->sim;
+	bool silent = sim->link.dark || (sim->sc.fault == FAULT_STOP && n->peer->killed);
+
+	if (silent && !n->killed && n->established && !n->disconnected && !n->left &&
+	    cm_stream_agreed(n->stream)->consent && !cm_is_deaf(n->stream))
+		sim_violate(n->sim, "node %d did not notice that its peer is gone", n->index);
 }
 
 static void on_impatient(struct sim *sim)
@@ -118,6 +138,7 @@ static void on_impatient(struct sim *sim)
 			    sim->node[1].model.completed, sim->node[1].model.planned,
 			    sim->world->now / NSEC_PER_MS);
 	for (int i = 0; i < 2; i++) {
+		check_noticed(&sim->node[i]);
 		if (sim->sc.fault == FAULT_ACCESS && sim->fault_hit && !sim->node[i].disconnected)
 			sim_violate(sim, "node %d: what must not be done did not end the stream",
 				    i);
@@ -128,10 +149,28 @@ static void on_impatient(struct sim *sim)
 	}
 }
 
+/* A process that does not run does all of it later; bytes cross the link all the same. */
+static bool is_put_off(struct sim *sim, const struct event *e)
+{
+	struct node *n = &sim->node[e->node % 2], *first = &sim->node[0];
+
+	if (e->kind == EV_DIALED && sim->node[1].paused_until > first->paused_until)
+		first = &sim->node[1];
+	n = e->kind == EV_DIALED ? first : n;
+	if (n->paused_until <= sim->world->now || e->kind == EV_ARRIVE || e->kind == EV_CUT ||
+	    e->kind >= EV_IMPATIENT)
+		return false;
+	sim_at(sim, n->paused_until, e->kind, e->node % 2, e->arg);
+	return true;
+}
+
 void sim_on_event(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;
 	struct node *n = &sim->node[index];
+
+	if (is_put_off(sim, e))
+		return;
 
 	switch (e->kind) {
 	case EV_DIALED:

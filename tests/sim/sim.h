@@ -22,6 +22,7 @@
 #define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and every other by then */
 #define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
+#define SIM_LIVENESS_NS  (600 * NSEC_PER_MS) /* much more than the link and the medium delay */
 #define SIM_CONNS        4
 
 struct world;

@@ -52,12 +52,20 @@ void sim_check_memory(struct node *n)
 	if (!scenario_is_trusted(sc))
 		return;
 	bad = model_check_cache(&n->peer->model, &n->mem, words);
-	if (!bad)
-		bad = model_check_medium(&n->peer->model, &n->mem);
 	if (!bad && sc->fault != FAULT_VANISH)
 		bad = model_on_observed(&n->peer->model, &n->mem);
 	if (bad)
 		sim_violate(sim, "node %d: %s", n->index, bad);
+}
+
+static void check_medium(struct node *n)
+{
+	const char *bad = NULL;
+
+	if (scenario_is_trusted(&n->sim->sc))
+		bad = model_check_medium(&n->peer->model, &n->mem);
+	if (bad)
+		sim_violate(n->sim, "node %d: %s", n->index, bad);
 }
 
 void sim_verdict(struct sim *sim)
@@ -75,6 +83,7 @@ void sim_verdict(struct sim *sim)
 				    "node %d: the byte at offset %lld is nobody's, and changed", i,
 				    (long long)damage);
 		sim_check_memory(n);
+		check_medium(n);
 		if (scenario_is_trusted(&sim->sc))
 			workload_check_areas(n);
 	}

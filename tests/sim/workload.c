@@ -56,6 +56,17 @@ static void on_disconnected(struct node *n)
 	n->disconnected = true;
 }
 
+/* Nobody alive is taken for dead. */
+static void on_lost(struct node *n)
+{
+	const struct sim *sim = n->sim;
+	bool dead = sim->link.dark || n->peer->killed || !scenario_is_trusted(&sim->sc);
+
+	n->lost = true;
+	if (!dead)
+		sim_violate(n->sim, "node %d lost a peer that is there", n->index);
+}
+
 static void on_no_connection(struct node *n, enum cm_stream_event event)
 {
 	struct sim *sim = n->sim;
@@ -78,8 +89,11 @@ void workload_on_event(struct node *n, enum cm_stream_event event, int status)
 	case CM_EV_ESTABLISHED:
 		on_established(n);
 		break;
-	case CM_EV_DISCONNECTED:
 	case CM_EV_LOST:
+		on_lost(n);
+		on_disconnected(n);
+		break;
+	case CM_EV_DISCONNECTED:
 		on_disconnected(n);
 		break;
 	case CM_EV_REJECTED:

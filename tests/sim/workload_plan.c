@@ -105,6 +105,8 @@ static uint32_t len_in(const struct node *n, const struct op *op, uint32_t len)
 
 	if (op_is_atomic(op))
 		return sizeof(uint64_t);
+	if (op->kind == OP_READ && op->area == AREA_WORDS && len > 64)
+		return words; /* all of it: too much to be copied at once */
 	if ((op->kind == OP_VERIFY || op->kind == OP_QUERY) && len == 0)
 		return 1;
 	return op->area == AREA_WORDS && len > words ? words : len;
@@ -176,7 +178,8 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 		op->area = AREA_SCRATCH;
 	}
 	op->staged = op_traits[op->kind].has_data && !op->is_inline && !op->restless &&
-		     need->stage + op->len < STAGE_MAX && prng_chance(&sim->world->rng, 40);
+		     need->stage + op->len < STAGE_MAX &&
+		     prng_chance(&sim->world->rng, sim->sc.reuses);
 	note_needs(op, need);
 }
 
