@@ -4,7 +4,8 @@
  *
  * Whatever librpma can wait for has a file descriptor: requests at the endpoint, events of a
  * connection, completions in a queue. With O_NONBLOCK set on them no call waits any more, and
- * epoll says which of them are worth a call.
+ * epoll says which of them are worth a call. All connections complete in one queue, so that there
+ * is one descriptor for what happens most often.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -17,17 +18,12 @@
 #define CONNS_DEFAULT 50
 #define CONNS_MAX     200
 
-struct client {
-	struct rpma_conn *conn; /* NULL: not there (any more) */
-	struct rpma_cq *cq;
-};
-
 /* The messages are numbers; each connection has a place to receive one and one to send from. */
 static uint32_t numbers[2 * CONNS_MAX];
 #define IN(i)  ((size_t)(i)*2 * sizeof(uint32_t))
 #define OUT(i) (IN(i) + sizeof(uint32_t))
 
-static struct client clients[CONNS_MAX];
+static struct rpma_conn *clients[CONNS_MAX]; /* NULL: not there (any more) */
 static unsigned came, gone, most;
 static int epoll_fd;
 
@@ -44,65 +40,75 @@ static void watch(int fd, enum kind kind, uint32_t i)
 		err(EXIT_FAILURE, "watch a descriptor");
 }
 
-static void on_requests(struct rpma_ep *ep, struct rpma_mr_local *mr, unsigned expected)
+static void on_requests(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+			struct rpma_mr_local *mr, unsigned expected)
 {
 	struct rpma_conn_req *req;
 	int ret, fd;
 
-	while ((ret = rpma_ep_next_conn_req(ep, NULL, &req)) == 0) {
-		struct client *c = &clients[came];
+	while ((ret = rpma_ep_next_conn_req(ep, cfg, &req)) == 0) {
+		void *who = (void *)(uintptr_t)came;
 
 		if (came == expected) { /* that is one too many: deleting a request rejects it */
 			rpma_conn_req_delete(&req);
 			continue;
 		}
-		must(rpma_conn_req_recv(req, mr, IN(came), sizeof(uint32_t), NULL), "receive");
-		must(rpma_conn_req_connect(&req, NULL, &c->conn), "accept");
-		must(rpma_conn_get_event_fd(c->conn, &fd), "descriptor of events");
+		must(rpma_conn_req_recv(req, mr, IN(came), sizeof(uint32_t), who), "receive");
+		must(rpma_conn_req_connect(&req, NULL, &clients[came]), "accept");
+		must(rpma_conn_get_event_fd(clients[came], &fd), "descriptor of events");
 		watch(fd, EVENTS, came);
-		must(rpma_conn_get_cq(c->conn, &c->cq), "completion queue");
-		must(rpma_cq_get_fd(c->cq, &fd), "descriptor of completions");
-		watch(fd, COMPLETIONS, came);
 		came++;
 	}
 	if (ret != RPMA_E_NO_EVENT)
 		must(ret, "next request");
 }
 
-static void on_events(struct client *c)
+static void on_events(struct rpma_conn **conn)
 {
 	enum rpma_conn_event event;
 
-	while (c->conn && rpma_conn_next_event(c->conn, &event) == 0) {
+	while (*conn && rpma_conn_next_event(*conn, &event) == 0) {
 		if (event == RPMA_CONN_ESTABLISHED) {
 			if (came - gone > most)
 				most = came - gone;
 			continue;
 		}
-		rpma_conn_disconnect(c->conn);
-		/* Its descriptors are closed thereby, and so leave the epoll set. */
-		must(rpma_conn_delete(&c->conn), "delete a connection");
+		rpma_conn_disconnect(*conn);
+		/* Its descriptor is closed thereby, and so leaves the epoll set. */
+		must(rpma_conn_delete(conn), "delete a connection");
 		gone++;
 	}
 }
 
-static void on_completions(struct client *c, uint32_t i, struct rpma_mr_local *mr)
+static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 {
 	struct ibv_wc wc;
-	int ret;
-
-	ret = rpma_cq_wait(c->cq); /* takes the announcement; does not wait */
+	int ret = rpma_cq_wait(cq); /* takes the announcement; does not wait */
 
 	if (ret != RPMA_E_NO_COMPLETION)
 		must(ret, "completions");
-	while (rpma_cq_get_wc(c->cq, 1, &wc, NULL) == 0) {
+	while (rpma_cq_get_wc(cq, 1, &wc, NULL) == 0) {
+		size_t i = wc.wr_id;
+
 		/* Of a connection that ends, the event tells. Sent answers need no care. */
-		if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
+		if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV || !clients[i])
 			continue;
 		numbers[2 * i + 1] = numbers[2 * i];
-		must(rpma_send(c->conn, mr, OUT(i), wc.byte_len, RPMA_F_COMPLETION_ALWAYS, NULL),
+		must(rpma_send(clients[i], mr, OUT(i), wc.byte_len, RPMA_F_COMPLETION_ALWAYS,
+			       (void *)i),
 		     "send");
 	}
+}
+
+/* A queue for all: each has at most a message to receive and an answer to send under way. */
+static struct rpma_cq *common_queue(struct rpma_peer *peer, struct rpma_conn_cfg **cfg)
+{
+	struct rpma_cq *cq;
+
+	must(rpma_cq_new(peer, 2 * CONNS_MAX, &cq), "completion queue");
+	must(rpma_conn_cfg_new(cfg), "configure");
+	must(rpma_conn_cfg_set_cq(*cfg, cq), "configure");
+	return cq;
 }
 
 static struct rpma_mr_local *register_numbers(struct rpma_peer *peer)
@@ -121,32 +127,35 @@ static void server(char **args)
 	struct rpma_peer *peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
 	struct rpma_mr_local *mr = register_numbers(peer);
 	struct rpma_ep *ep = listen_at(peer, args[0], args[1]);
+	struct rpma_conn_cfg *cfg;
+	struct rpma_cq *cq = common_queue(peer, &cfg);
 	struct epoll_event ev;
 	int fd;
 
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	must(rpma_ep_get_fd(ep, &fd), "descriptor of requests");
 	watch(fd, REQUESTS, 0);
+	must(rpma_cq_get_fd(cq, &fd), "descriptor of completions");
+	watch(fd, COMPLETIONS, 0);
 	while (gone < expected) {
-		uint32_t i;
-
 		if (epoll_wait(epoll_fd, &ev, 1, -1) != 1)
 			err(EXIT_FAILURE, "epoll_wait");
-		i = (uint32_t)ev.data.u64;
 		switch ((enum kind)(ev.data.u64 >> 32)) {
 		case REQUESTS:
-			on_requests(ep, mr, expected);
+			on_requests(ep, cfg, mr, expected);
 			break;
 		case EVENTS:
-			on_events(&clients[i]);
+			on_events(&clients[(uint32_t)ev.data.u64]);
 			break;
 		case COMPLETIONS:
-			on_completions(&clients[i], i, mr);
+			on_completions(cq, mr);
 			break;
 		}
 	}
 	printf("%u connections came and went, %u at one time\n", gone, most);
 	must(rpma_ep_shutdown(&ep), "stop listening");
+	must(rpma_cq_delete(&cq), "delete the queue");
+	must(rpma_conn_cfg_delete(&cfg), "configuration");
 	must(rpma_mr_dereg(&mr), "deregister");
 	must(rpma_peer_delete(&peer), "delete the peer");
 }
