@@ -264,7 +264,11 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	duo_close(&d);
 }
 
-/* What is in use is not released; the object is gone all the same. */
+/* Of the leak sanitizer, where it runs: what is made in between may be lost. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+/* What is in use is not released; the object is gone all the same, and the device's is lost. */
 static void what_is_in_use_says_so_when_it_is_released(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
@@ -273,9 +277,12 @@ static void what_is_in_use_says_so_when_it_is_released(void **state)
 	struct rpma_peer *peer;
 	struct ibv_context *ctx;
 	struct rpma_srq *srq;
-	struct duo d;
+	struct duo d = {0};
+	char buf[64];
 
-	duo_open(&d, NULL);
+	if (__lsan_disable)
+		__lsan_disable();
+	duo_listen(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq));
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
 	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req));
@@ -284,15 +291,16 @@ static void what_is_in_use_says_so_when_it_is_released(void **state)
 	OK(rpma_conn_req_delete(&req));
 	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
-	OK(rpma_mr_reg(peer, d.cli_buf, 4096, RPMA_MR_USAGE_SEND, &mr));
+	OK(rpma_mr_reg(peer, buf, sizeof(buf), RPMA_MR_USAGE_SEND, &mr));
 	assert_int_equal(rpma_peer_delete(&peer), RPMA_E_PROVIDER);
 	assert_null(peer);
 	OK(rpma_mr_dereg(&mr));
 	OK(rpma_conn_cfg_delete(&cfg));
+	OK(rpma_ep_shutdown(&d.ep));
 	/* The shared queue above keeps its protection domain for good. */
-	assert_int_equal(rpma_conn_disconnect(d.cli), 0);
-	OK(rpma_conn_delete(&d.cli));
-	OK(rpma_conn_delete(&d.srv));
+	assert_int_equal(rpma_peer_delete(&d.peer), RPMA_E_PROVIDER);
+	if (__lsan_enable)
+		__lsan_enable();
 }
 
 static void memory_that_is_not_mapped_is_not_registered(void **state)
