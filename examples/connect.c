@@ -4,7 +4,8 @@
  *
  * While a connection is made each end can hand a few bytes, private data, to the program at the
  * other end: the client's come with its request, before the server has to decide, the server's
- * with the acceptance. Nothing else is needed to exchange names, versions or descriptors.
+ * with the acceptance or the rejection. Nothing else is needed to exchange names, versions or
+ * descriptors.
  *
  * Every step is spelled out here; the other examples use the functions of common.h for it.
  */
@@ -59,7 +60,7 @@ static void server(char **args)
 {
 	struct rpma_peer *peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
 	struct rpma_ep *ep = listen_at(peer, args[0], args[1]);
-	struct rpma_conn_private_data hello;
+	struct rpma_conn_private_data hello, why = text((char[]){"tell me your name"});
 	char name[UINT8_MAX + 1];
 	struct rpma_conn_req *req;
 
@@ -71,7 +72,7 @@ static void server(char **args)
 		welcome(req);
 	} else {
 		printf("a client without a name is turned away\n");
-		must(rpma_conn_req_delete(&req), "reject");
+		must(rpma_conn_req_reject(&req, &why), "reject");
 	}
 	must(rpma_ep_shutdown(&ep), "stop listening");
 	must(rpma_peer_delete(&peer), "delete the peer");
@@ -91,11 +92,13 @@ static void client(char **args)
 	/* The call only began it; whether it worked is the first event. */
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
+	must(rpma_conn_get_private_data(conn, &answer), "private data");
+	if (answer.len) {
+		read_name(&answer, name);
+		printf("the server says: %s\n", name);
+	}
 	if (event != RPMA_CONN_ESTABLISHED)
 		exit(EXIT_FAILURE);
-	must(rpma_conn_get_private_data(conn, &answer), "private data");
-	read_name(&answer, name);
-	printf("the server says: %s\n", name);
 
 	must(rpma_conn_disconnect(conn), "disconnect");
 	must(rpma_conn_next_event(conn, &event), "wait for the end");

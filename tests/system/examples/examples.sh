@@ -20,6 +20,7 @@ test_connect_turns_the_nameless_away() {
 	server_ends 0
 	says server "a client without a name is turned away"
 	says client "Connection rejected"
+	says client "the server says: tell me your name"
 }
 
 test_read_shows_the_servers_text() {
