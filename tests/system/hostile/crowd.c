@@ -11,11 +11,16 @@
 #include "base/clock.h"
 #include "crowd.h"
 
-#define LIFE_MS   400
-#define SLOW_MS   4000
-#define BURST     64    /* sends of a flood in one turn */
-#define DEED_MAX  70000 /* bytes */
-#define HELLO_MAX 64
+/*
+ * New connections a second, after the first one of each. More than the target's program accepts
+ * would only show how long its backlog is.
+ */
+#define BIRTHS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
+#define LIFE_MS      400
+#define SLOW_MS      4000
+#define BURST        64    /* sends of a flood in one turn */
+#define DEED_MAX     70000 /* bytes */
+#define HELLO_MAX    64
 
 enum role_id {
 #define X(name, wishes, nature) ROLE_##name,
@@ -254,10 +259,6 @@ static void member_listen(struct member *m)
 
 static void member_step(struct member *m, short events, uint64_t now)
 {
-	if (m->fd < 0) {
-		member_be_born(m, now);
-		return;
-	}
 	if (events & (POLLIN | POLLHUP | POLLERR))
 		member_listen(m);
 	if (m->fd >= 0)
@@ -266,8 +267,18 @@ static void member_step(struct member *m, short events, uint64_t now)
 		member_die(m, roles[role_of(m)].nature & CROWD_DEAF);
 }
 
+static bool birth_is_due(uint64_t begin, uint64_t now)
+{
+	uint64_t allowed = CROWD_SIZE + (now - begin) / NSEC_PER_MS * BIRTHS_PER_S / 1000, born = 0;
+
+	for (int i = 0; i < ROLES; i++)
+		born += counts[i].lives;
+	return born < allowed;
+}
+
 static void *crowd_run(void *arg)
 {
+	uint64_t begin = clock_now_ns();
 	struct pollfd p[CROWD_SIZE];
 
 	while (!atomic_load(&done)) {
@@ -277,7 +288,10 @@ static void *crowd_run(void *arg)
 			p[i] = (struct pollfd){.fd = members[i].fd, .events = POLLIN};
 		poll(p, CROWD_SIZE, 0);
 		for (int i = 0; i < CROWD_SIZE; i++)
-			member_step(&members[i], p[i].revents, now);
+			if (members[i].fd >= 0)
+				member_step(&members[i], p[i].revents, now);
+			else if (birth_is_due(begin, now))
+				member_be_born(&members[i], now);
 		usleep(1000);
 	}
 	for (int i = 0; i < CROWD_SIZE; i++)
