@@ -12,8 +12,8 @@
 
 static const char help[] =
 	"usage: rpma info [options] [PATH | HOST[:PORT]]\n"
-	"Without an operand: which RDMA providers and devices this machine has, and why each can be\n"
-	"used or not. With a PATH: what a flush to persistence can do for a file there, and why.\n"
+	"Without an operand: which RDMA providers and devices this machine has, why each can be used\n"
+	"or not, and what the one that is chosen can do. With a PATH: what a flush to persistence can do for a file there, and why.\n"
 	"With a HOST: what the 'rpma serve' there can do, and its regions.\n"
 	"\n"
 	"An operand with a slash in it, or the name of something that exists here, is a PATH.\n"
@@ -34,49 +34,6 @@ static const struct option options[] = {
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
-
-static void print_row(const struct rpma_provider_info *row)
-{
-	printf("%-10s %-12s %-7s %s\n", row->provider, row->device ? row->device : "-",
-	       row->usable ? "yes" : "no", row->why);
-}
-
-static void print_row_json(const struct rpma_provider_info *row)
-{
-	printf("{\"provider\":");
-	cli_json_string(row->provider);
-	printf(",\"device\":");
-	if (row->device)
-		cli_json_string(row->device);
-	else
-		printf("null");
-	printf(",\"usable\":%s,\"why\":", row->usable ? "true" : "false");
-	cli_json_string(row->why);
-	putchar('}');
-}
-
-static int info_here(bool json)
-{
-	struct rpma_provider_list *list;
-	struct rpma_provider_info row;
-	int rc = rpma_provider_list_new(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &list);
-
-	if (rc)
-		return cli_fail(CLI_FILE, "cannot list the providers: %s", liblog_reason(rc));
-	if (json)
-		printf("{\"version\":\"%s\",\"providers\":[", RPMA_TOOL_VERSION);
-	else
-		printf("%-10s %-12s %-7s %s\n", "provider", "device", "usable", "why");
-	for (size_t i = 0; !rpma_provider_list_get(list, i, &row); i++) {
-		if (json)
-			fputs(i ? "," : "", stdout);
-		(json ? print_row_json : print_row)(&row);
-	}
-	if (json)
-		puts("]}");
-	rpma_provider_list_delete(&list);
-	return CLI_OK;
-}
 
 static int parse(int argc, char **argv, struct session_wish *wish, bool *json)
 {

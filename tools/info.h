@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * info.h -- two of the three things that `rpma info` tells about. Each prints text or one JSON
+ * info.h -- the three things that `rpma info` tells about. Each prints text or one JSON
  * object, or its own error line, and returns a cli_exit code.
  */
 #ifndef TOOL_INFO_H
@@ -10,9 +10,14 @@
 
 #include "session.h"
 
+/* Providers, devices, and capabilities towards another end of the same kind. */
+int info_here(bool json);
 /* What a file, or one that would be made in a folder, can promise when it is served. */
 int info_path(const char *path, bool json);
 /* What a server can do, and its regions. */
 int info_server(const struct session_wish *wish, bool json);
+
+/* Names of RPMA_CAP_* bits: a line, or the members of a JSON list. */
+void info_print_capabilities(uint32_t caps, bool json);
 
 #endif

@@ -16,7 +16,7 @@ static const struct {
 	{RPMA_CAP_IMM, "immediate-data"},  {RPMA_CAP_ATOMICS, "atomics"},
 };
 
-static void print_capabilities(uint32_t caps, bool json)
+void info_print_capabilities(uint32_t caps, bool json)
 {
 	const char *between = "";
 
@@ -34,7 +34,7 @@ static void print_text(const struct session *s, uint32_t caps, const struct hell
 {
 	printf("server %s, %s\ncapabilities: ", s->server,
 	       s->has_secret ? "which has proved to know the secret" : "without a secret");
-	print_capabilities(caps, false);
+	info_print_capabilities(caps, false);
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct hello_entry *e = &list->entries[i];
 
@@ -48,7 +48,7 @@ static void print_json(const struct session *s, uint32_t caps, const struct hell
 	printf("{\"server\":");
 	cli_json_string(s->server);
 	printf(",\"secret\":%s,\"capabilities\":[", s->has_secret ? "true" : "false");
-	print_capabilities(caps, true);
+	info_print_capabilities(caps, true);
 	printf("],\"regions\":[");
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct hello_entry *e = &list->entries[i];

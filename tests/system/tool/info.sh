@@ -8,11 +8,13 @@ test_providers_are_listed_with_reasons() {
 	expect_ok "$rpma" info
 	grep -qE '^softrnic +softrnic0 +yes +[^ ]' out || fail "no softrnic: $(cat out)"
 	grep -qE '^verbs +[^ ]+ +(yes|no) +[^ ]' out || fail "no verbs: $(cat out)"
+	grep -qE '^capabilities: softrnic, flush, .*verify' out || fail "no capabilities: $(cat out)"
 	expect_ok "$rpma" info --json
 	perl -MJSON::PP -e '
 		my $all = decode_json(<>);
 		my ($soft) = grep { $_->{provider} eq "softrnic" } @{$all->{providers}};
-		die "softrnic" unless $soft->{usable} && $soft->{device} && $soft->{why};' out ||
+		die "softrnic" unless $soft->{usable} && $soft->{device} && $soft->{why};
+		die "verify" unless grep { $_ eq "verify" } @{$all->{capabilities}};' out ||
 		fail "unexpected JSON: $(cat out)"
 }
 
@@ -46,7 +48,7 @@ test_what_a_server_can_do_is_told() {
 	serve region --create --size 1M
 	expect_ok "$rpma" info "$where"
 	grep -qx "server $where, without a secret" out || fail "says: $(cat out)"
-	grep -qE '^capabilities: softrnic, flush,' out || fail "says: $(cat out)"
+	grep -qE '^capabilities: softrnic, flush, .*verify' out || fail "says: $(cat out)"
 	grep -qE "^region 'region': 1 MiB, durability (file|dax)$" out || fail "says: $(cat out)"
 	expect_ok "$rpma" info --json "$where"
 	perl -MJSON::PP -e '

@@ -74,6 +74,12 @@ stop_server() {
 	wait "$server" || fail "the server ends with $? after SIGTERM"
 }
 
+# The file is free again when it returns.
+kill_server() {
+	kill -9 "$server"
+	wait "$server" 2>/dev/null || :
+}
+
 random_file() { # NAME BYTES
 	head -c "$2" /dev/urandom >"$1"
 }
