@@ -71,7 +71,7 @@ static int check_piece(struct check *check, uint64_t index)
 {
 	struct copy *c = check->c;
 	uint64_t from = c->opts->offset + index * CHECK_PIECE, len = piece_len(check, index);
-	struct rpma_digest there;
+	struct rpma_digest there, here = {.alg = RPMA_DIGEST_BLAKE2B, .len = (uint32_t)len};
 	int rc = rpma_verify(c->s.conn, c->s.remote, from, len, RPMA_DIGEST_BLAKE2B, &there,
 			     RPMA_F_COMPLETION_ALWAYS, NULL);
 
@@ -82,8 +82,8 @@ static int check_piece(struct check *check, uint64_t index)
 		return rc;
 	if (there.source < check->source)
 		check->source = there.source;
-	if (there.alg == RPMA_DIGEST_BLAKE2B &&
-	    !memcmp(there.bytes, check->pieces[index], CHECK_DIGEST))
+	memcpy(here.bytes, check->pieces[index], CHECK_DIGEST);
+	if (rpma_digest_equal(&there, &here))
 		return CLI_OK;
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
