@@ -194,6 +194,16 @@ void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *w
 	renew(b, &b->slot[index]);
 }
 
+void inbox_lose(struct inbox *b)
+{
+	b->lost += b->posted - b->completed;
+}
+
+bool inbox_is_used_up(const struct inbox *b)
+{
+	return b->posted - b->completed <= b->lost;
+}
+
 void inbox_check(const struct inbox *b)
 {
 	unsigned left = b->has_srq ? b->srq.rq.count : 0;

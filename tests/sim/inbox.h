@@ -33,7 +33,7 @@ struct inbox {
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
-	unsigned lost; /* taken by a queue pair that was destroyed, at most */
+	unsigned lost; /* taken by a queue pair that cannot give them back, at most */
 	bool has_srq, shared;
 	struct srq srq;
 };
@@ -45,6 +45,10 @@ void inbox_plan(struct inbox *b);
 uint64_t inbox_room(const struct inbox *b);
 /* So many receives more, by one call, as far as there are free buffers. False: not all of them. */
 bool inbox_post(struct inbox *b, struct node *n, unsigned count);
+/* Some of what is posted will not come back. */
+void inbox_lose(struct inbox *b);
+/* All that can come back has come back. */
+bool inbox_is_used_up(const struct inbox *b);
 /* A completion of a receive at node n. */
 void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
 /* At the end: every receive came back or is still in the SRQ. */

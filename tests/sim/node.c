@@ -24,7 +24,10 @@ static void on_kick(void *owner)
 	struct node *n = owner;
 
 	n->kicked = true;
-	node_pump_soon(n);
+	n->kicked_at = n->sim->world->now;
+	if (n->sim->sc.kick_late_ns)
+		n->kicked_at += prng_below(&n->sim->world->rng, n->sim->sc.kick_late_ns);
+	sim_at(n->sim, n->kicked_at, EV_PUMP, n->index, 0);
 }
 
 static void on_get(void *owner)
@@ -40,6 +43,7 @@ static void on_overrun(struct cq *cq)
 	struct node *n = cq->ibv.cq_context;
 
 	n->overrun = n->sim->fault_hit = true;
+	inbox_lose(n->box);
 }
 
 static void on_notify(struct cq *cq)
@@ -174,7 +178,7 @@ void node_destroy_qp(struct node *n)
 	cm_stream_set_qp(n->stream, NULL);
 	qp_fail(n->qp, IBV_WC_WR_FLUSH_ERR);
 	n->rx_lent = n->tx_lent = false;
-	n->box->lost += n->box->has_srq ? n->box->posted - n->box->completed : INBOX_SLOTS;
+	inbox_lose(n->box);
 	qp_delete(n->qp);
 	n->qp = NULL;
 	check_let_go(n);

@@ -26,7 +26,8 @@ struct host {
 struct node_writeback {
 	struct qp_writeback wb;
 	bool running;
-	bool late; /* broken on purpose: acknowledged, and not made yet */
+	uint64_t busy_until; /* nobody takes one before */
+	bool late;           /* broken on purpose: acknowledged, and not made yet */
 	bool snapshot;
 	uint64_t salt; /* which pieces come first */
 	uint8_t *bytes;
@@ -55,6 +56,7 @@ struct node {
 	bool killed; /* nothing of it runs any more */
 	bool lost;   /* it was told that its peer is lost */
 	uint64_t paused_until;
+	uint64_t kicked_at;
 	bool destroyed; /* the user destroyed the queue pair */
 	bool overrun;   /* a completion was lost */
 	bool left;      /* the user disconnected */

@@ -80,6 +80,8 @@ static void dereg_begin(struct node *n)
 
 	n->dereg_pool = dice > AREA_COUNT + 2;
 	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* mostly a target */
+	if (prng_chance(&sim->world->rng, 30))
+		n->dereg_area = AREA_LEASE;
 	if (n->mem.area[n->dereg_area].gone)
 		n->dereg_area = AREA_TARGET0;
 	n->dereg_since = sim->world->now;

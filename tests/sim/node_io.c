@@ -199,7 +199,7 @@ void node_pump(struct node *n)
 
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	if (n->kicked && !prng_chance(&sim->world->rng, sim->sc.kick_late))
+	if (n->kicked && n->kicked_at <= sim->world->now)
 		resume(n);
 	while (budget > 0 && rx_once(n))
 		budget--;
@@ -210,7 +210,7 @@ void node_pump(struct node *n)
 		budget--;
 	if (budget == 0)
 		node_pump_soon(n);
-	if (node_begin_writeback(n) || n->kicked)
+	if (node_begin_writeback(n))
 		node_pump_soon(n);
 	finish(n);
 	if (n->redial)

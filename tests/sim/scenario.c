@@ -82,6 +82,7 @@ static void make_half_sent(struct scenario *sc, struct prng *rng)
 		return;
 	make_work(sc, rng, MEDIUM);
 	sc->reuses = 95;
+	sc->bulky = true;
 	sc->wish_crc[0] = sc->wish_crc[1] = false;
 	sc->window = sc->op_max / 2 + 64;
 }
@@ -92,6 +93,7 @@ static void make_many_fpdus(struct scenario *sc, struct prng *rng)
 	if (prng_chance(rng, 60))
 		return;
 	make_work(sc, rng, MEDIUM);
+	sc->bulky = true;
 	sc->mss = (uint32_t)prng_between(rng, 536, 1460);
 	sc->offer_consent[prng_below(rng, 2)] = false;
 	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
@@ -171,8 +173,8 @@ static void make_medium(struct scenario *sc, struct prng *rng)
 	}
 	sc->reuses = 40;
 	sc->evicts = prng_chance(rng, 30);
-	sc->kick_late = prng_chance(rng, 70) ? 0 : 90;
-	sc->pool_busy = prng_chance(rng, 70) ? 5 : 80;
+	sc->kick_late_ns = prng_chance(rng, 70) ? 0 : 300000;
+	sc->pool_busy_ns = prng_chance(rng, 60) ? 0 : prng_between(rng, 1000, 2000000);
 }
 
 static void make_habits(struct scenario *sc, struct prng *rng)
@@ -218,6 +220,13 @@ void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct sc
 		sc->dax[i] = first->dax[i];
 		sc->ops[i] = (sc->ops[i] + 1) / 2;
 	}
+}
+
+void scenario_make_shared(struct scenario *sc, struct prng *rng)
+{
+	sc->use_srq[0] = prng_chance(rng, 60);
+	sc->use_srq[1] = prng_chance(rng, 60);
+	sc->bulk_receives = prng_chance(rng, 60);
 }
 
 void scenario_make_cut(struct scenario *sc, struct prng *rng)

@@ -66,9 +66,10 @@ struct scenario {
 	bool evicts;           /* and sometimes without having been asked to */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
-	unsigned reuses;    /* percent of sources that serve something else when they are sent */
-	unsigned kick_late; /* percent: it has not been heard yet that a SRQ has receives */
-	unsigned pool_busy; /* percent: nobody takes a write-back now */
+	unsigned reuses;       /* percent of sources that serve something else when they are sent */
+	uint64_t kick_late_ns; /* until it is heard that a SRQ has receives */
+	uint64_t pool_busy_ns; /* until somebody takes a write-back */
+	bool bulky;            /* most of it is large */
 	uint64_t latency_ns, writeback_ns, tick_ns;
 	/* The work. */
 	uint32_t ops[2], op_max, send_max, target_len, words_len;
@@ -110,6 +111,8 @@ static inline bool scenario_has_7306(const struct scenario *sc)
 }
 /* One of several connections between two hosts that share receives; nothing goes wrong here. */
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
+/* Both hosts like to share receives between connections. */
+void scenario_make_shared(struct scenario *sc, struct prng *rng);
 /* Small, and about durability: the power is going to fail often. */
 void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);

@@ -15,6 +15,7 @@ struct sizes { /* what one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
 	bool invalidated, flushes_all;
+	bool may_lose; /* the peer is going to deregister what was not flushed */
 };
 
 static uint32_t choose_len(struct sim *sim, uint32_t max)
@@ -23,6 +24,8 @@ static uint32_t choose_len(struct sim *sim, uint32_t max)
 
 	if (sim->sc.talkative && dice < 60)
 		return max;
+	if (sim->sc.bulky && dice < 60)
+		return (uint32_t)prng_between(&sim->world->rng, max / 2, max);
 	if (dice < 8)
 		return 0;
 	if (dice < 14)
@@ -157,6 +160,11 @@ static void note_needs(struct op *op, struct sizes *need)
 	}
 }
 
+static bool may_lease(const struct sizes *need)
+{
+	return !need->invalidated && (!need->flushes_all || need->may_lose);
+}
+
 static void plan_op(struct node *n, struct op *op, struct sizes *need)
 {
 	struct sim *sim = n->sim;
@@ -167,9 +175,9 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 	len = choose_len(sim, op_is_message(op) ? sc->send_max : sc->op_max);
 	if (op_is_message(op) && sc->late_receives && need->send_bytes + len > LATE_SEND)
 		op->kind = OP_WRITE;
-	if (op->kind == OP_SEND_INV && need->invalidated)
+	if (op->kind == OP_SEND_INV && (need->invalidated || need->may_lose))
 		op->kind = OP_SEND;
-	op->area = choose_area(n, op, !need->invalidated && !need->flushes_all);
+	op->area = choose_area(n, op, may_lease(need));
 	op->len = len_in(n, op, len);
 	plan_flags(sim, op);
 	if (op->kind == OP_WRITE && !op->is_inline && sc->restless &&
@@ -230,6 +238,7 @@ static void plan_node(struct node *n, struct sizes *need)
 {
 	struct model *m = &n->model;
 
+	need->may_lose = n->sim->sc.fault == FAULT_DEREG && n->sim->sc.fault_node != n->index;
 	need->flushes_all = prng_chance(&n->sim->world->rng, 50);
 	m->planned = n->sim->sc.ops[n->index];
 	for (unsigned i = 0; i < m->planned; i++)

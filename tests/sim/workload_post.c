@@ -358,7 +358,7 @@ static unsigned recvs_wanted(const struct node *n)
 /* Nothing more until all are used up: whoever waits must have been woken by then. */
 static void post_bulk(struct node *n)
 {
-	if (n->box->posted == n->box->completed)
+	if (inbox_is_used_up(n->box))
 		inbox_post(n->box, n, (unsigned)prng_between(&n->sim->world->rng, 2, INBOX_BATCH));
 }
 

@@ -71,6 +71,8 @@ static void make_conn(struct world *w, unsigned index, const struct sim_options 
 	else
 		scenario_make(&sim->sc, &w->rng);
 	sim->sc.mode = opt->mode;
+	if (index == 0 && w->conns > 1)
+		scenario_make_shared(&sim->sc, &w->rng);
 }
 
 static void prepare(struct world *w, uint64_t seed, const struct sim_options *opt)

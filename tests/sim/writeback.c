@@ -136,6 +136,17 @@ static void keep_bytes(struct node_writeback *job)
 	memcpy(job->bytes, job->wb.addr, job->wb.len);
 }
 
+/* The pool does something else before it takes the next one. */
+static void be_busy(struct node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (!sim->sc.pool_busy_ns)
+		return;
+	n->job.busy_until = sim->world->now + prng_below(&sim->world->rng, sim->sc.pool_busy_ns);
+	sim_at(sim, n->job.busy_until, EV_PUMP, n->index, 0);
+}
+
 bool node_begin_writeback(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -144,8 +155,8 @@ bool node_begin_writeback(struct node *n)
 
 	if (!n->qp || job->running || job->late)
 		return false;
-	if (prng_chance(&sim->world->rng, sim->sc.pool_busy)) /* soon */
-		return true;
+	if (job->busy_until > now)
+		return false;
 	if (!qp_next_writeback(n->qp, &job->wb))
 		return false;
 	job->running = true;
@@ -216,6 +227,7 @@ void node_on_writeback(struct node *n)
 		make_answer(n);
 	check_boundary(n);
 	n->job.running = false;
+	be_busy(n);
 	qp_on_writeback(n->qp, status);
 	check_boundary(n);
 	cm_stream_poke(n->stream, n->sim->world->now);
