@@ -232,6 +232,7 @@ void node_kill(struct node *n)
 {
 	link_close(n->sim, n->index);
 	n->killed = n->ended = true;
+	inbox_lose(n->box);
 	node_pump_soon(n->peer);
 }
 

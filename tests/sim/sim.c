@@ -106,6 +106,7 @@ static void on_cut(struct sim *sim)
 		break;
 	case FAULT_STOP:
 		sim->fault_hit = n->killed = n->ended = true;
+		inbox_lose(n->box);
 		break;
 	case FAULT_DARK:
 		sim->fault_hit = sim->link.dark = true;
