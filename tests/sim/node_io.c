@@ -5,7 +5,7 @@
 
 #include "sim.h"
 
-#define FPDU_MIN 20 /* an empty Write: length, 14 bytes of header, CRC */
+#define FPDU_BEGUN 16 /* length and header of a Write: who sends that is in full operation */
 
 static size_t iov_total(const struct iovec *iov, int n)
 {
@@ -112,7 +112,7 @@ static void check_first_word(struct node *n)
 	    cm_stream_agreed(n->stream)->consent)
 		return;
 	if (said > scenario_frame_len(&sim->sc, 1) &&
-	    seen < scenario_frame_len(&sim->sc, 0) + FPDU_MIN)
+	    seen < scenario_frame_len(&sim->sc, 0) + FPDU_BEGUN)
 		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
 }
 
