@@ -15,8 +15,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list files = LIST_INIT(files);
 static struct file memory = {
 	.fd = -1,
-	.ready = LIST_INIT(memory.ready),
-	.queue = LIST_INIT(memory.queue),
+	.writes = {.jobs = LIST_INIT(memory.writes.jobs), .ready = LIST_INIT(memory.writes.ready)},
+	.reads = {.jobs = LIST_INIT(memory.reads.jobs), .ready = LIST_INIT(memory.reads.ready)},
 	.slot = {{.held = LIST_INIT(memory.slot[0].held)},
 		 {.held = LIST_INIT(memory.slot[1].held)}},
 };
@@ -37,10 +37,17 @@ static struct file *find_and_count(const struct vma *vma)
 	return NULL;
 }
 
-static void reset_queues(struct file *f)
+static void queue_init(struct file_queue *q)
 {
-	list_init(&f->ready);
-	list_init(&f->queue);
+	list_init(&q->jobs);
+	list_init(&q->ready);
+}
+
+void file_reset_queues(struct file *f)
+{
+	queue_init(&f->writes);
+	queue_init(&f->reads);
+	f->readers = 0;
 	for (int i = 0; i < FILE_SLOTS; i++) {
 		f->slot[i].busy = false;
 		list_init(&f->slot[i].held);
@@ -62,7 +69,7 @@ static struct file *file_new(const struct vma *vma, const struct medium *m)
 	f->served = m->served;
 	f->fd = m->fd;
 	memcpy(f->fs, m->fs, sizeof(f->fs));
-	reset_queues(f);
+	file_reset_queues(f);
 	return f;
 }
 
@@ -167,7 +174,7 @@ void files_atfork_child(void)
 	struct list *it;
 
 	list_for_each (it, &files)
-		reset_queues(container_of(it, struct file, node));
-	reset_queues(&memory);
+		file_reset_queues(container_of(it, struct file, node));
+	file_reset_queues(&memory);
 	pthread_mutex_unlock(&lock);
 }

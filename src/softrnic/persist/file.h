@@ -20,11 +20,20 @@
 /* How many write-backs of one file run at once: a slow file must leave threads to the others. */
 #define FILE_SLOTS 2
 
-/* A running slice, and the jobs whose success is not known before it has ended (pool.c). */
+/* And how many are read back at once, besides. */
+#define FILE_READERS 2
+
+/* A running slice of a write-back, and the jobs whose success is not known before it has ended
+ * (pool.c). */
 struct file_slot {
 	bool busy;
-	bool writing; /* not reading back */
 	struct list held;
+};
+
+/* Jobs that wait for a turn at the file, and its own place among the files that may have one. */
+struct file_queue {
+	struct list jobs;
+	struct list ready;
 };
 
 struct file {
@@ -42,9 +51,9 @@ struct file {
 	atomic_int error; /* -errno of the first write-back that failed; written by the pool */
 
 	/* Under the pool's lock. */
-	struct list ready;
-	struct list queue;
+	struct file_queue writes, reads;
 	struct file_slot slot[FILE_SLOTS];
+	unsigned readers; /* slices being read */
 };
 
 /*
@@ -54,6 +63,8 @@ struct file {
 int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */
 
+/* Every queue empty, every slot free. */
+void file_reset_queues(struct file *file);
 /* Where volatile memory is queued when it is to be summed. */
 struct file *file_of_memory(void);
 
@@ -65,7 +76,7 @@ int file_check_end(const struct file *file, uint64_t end, const void *last_byte)
 
 void files_atfork_prepare(void);
 void files_atfork_parent(void);
-/* In the child: every queue empty, every slot free. */
+/* In the child: all queues are reset. */
 void files_atfork_child(void);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The pool. Each file has a queue of jobs and FILE_SLOTS slots; files that have both a
- * job and a free slot take turns, and so do the jobs of one file, slice by slice.
+ * job and a free slot take turns, and so do the jobs of one file, slice by slice. Jobs that read
+ * back have queues of their own and at most READERS_MAX of the threads, because whoever may read
+ * the memory may ask for as many digests as he has connections, and others want to flush.
  *
  * The kernel reports a write-back error once per open file, so that of two slices that
  * run at the same time either may get the error of the other. Hence the success of a job
@@ -22,6 +24,7 @@
 #include "softrnic/persist/writeback.h"
 
 #define THREADS_MAX  16
+#define READERS_MAX  4
 #define THREAD_STACK ((size_t)512 << 10)
 #define IDLE_SEC     5
 #define SLICE        ((size_t)64 << 20)
@@ -31,7 +34,8 @@ _Static_assert(FILE_SLOTS == 2, "there is at most one slice beside a slice");
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct list ready; /* files */
+	struct list writes, reads; /* files, by their queues' `ready` */
+	unsigned readers;          /* slices being read */
 	unsigned threads;
 	unsigned idle;    /* of them, asleep and not called for */
 	unsigned called;  /* of them, but not awake yet */
@@ -39,7 +43,8 @@ static struct {
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
-	.ready = LIST_INIT(pool.ready),
+	.writes = LIST_INIT(pool.writes),
+	.reads = LIST_INIT(pool.reads),
 };
 
 static struct file_slot *free_slot(struct file *f)
@@ -50,21 +55,27 @@ static struct file_slot *free_slot(struct file *f)
 	return NULL;
 }
 
-static struct file_slot *writing_slot(struct file *f)
+static struct file_slot *busy_slot(struct file *f)
 {
 	for (int i = 0; i < FILE_SLOTS; i++)
-		if (f->slot[i].busy && f->slot[i].writing)
+		if (f->slot[i].busy)
 			return &f->slot[i];
 	return NULL;
 }
 
 /* A file's turn comes after those of all others that wait already. */
+static void update_queue(struct file_queue *q, bool has_room, struct list *all)
+{
+	if (list_empty(&q->jobs) || !has_room)
+		list_del(&q->ready);
+	else if (list_empty(&q->ready))
+		list_add_tail(all, &q->ready);
+}
+
 static void update_ready(struct file *f)
 {
-	if (list_empty(&f->queue) || !free_slot(f))
-		list_del(&f->ready);
-	else if (list_empty(&f->ready))
-		list_add_tail(&pool.ready, &f->ready);
+	update_queue(&f->writes, free_slot(f) != NULL, &pool.writes);
+	update_queue(&f->reads, f->readers < FILE_READERS, &pool.reads);
 }
 
 static uintptr_t job_pos(const struct persist_job *job)
@@ -74,14 +85,14 @@ static uintptr_t job_pos(const struct persist_job *job)
 
 static void enqueue(struct file *f, struct persist_job *job)
 {
-	list_add_tail(&f->queue, &job->node);
+	list_add_tail(job->reading ? &f->reads.jobs : &f->writes.jobs, &job->node);
 	job->waits_for = f;
 	update_ready(f);
 }
 
-static struct persist_job *dequeue(struct file *f)
+static struct persist_job *dequeue(struct list *jobs)
 {
-	struct persist_job *job = container_of(list_pop(&f->queue), struct persist_job, node);
+	struct persist_job *job = container_of(list_pop(jobs), struct persist_job, node);
 
 	job->waits_for = NULL;
 	return job;
@@ -129,10 +140,8 @@ static void hold(struct file *f, struct file_slot *slot, struct persist_job *job
 	job->waits_for = f;
 }
 
-static void slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job, bool more,
-			struct list *finished)
+static void slot_free(struct file *f, struct file_slot *slot, struct list *finished)
 {
-	struct file_slot *beside;
 	struct list *it;
 
 	slot->busy = false;
@@ -142,7 +151,25 @@ static void slice_ended(struct file *f, struct file_slot *slot, struct persist_j
 		held->waits_for = NULL;
 		settle(f, held, finished);
 	}
-	beside = job->reading ? NULL : writing_slot(f);
+}
+
+static void reader_ended(struct file *f)
+{
+	f->readers--;
+	pool.readers--;
+}
+
+/* slot: NULL after a read. */
+static void slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job, bool more,
+			struct list *finished)
+{
+	struct file_slot *beside;
+
+	if (slot)
+		slot_free(f, slot, finished);
+	else
+		reader_ended(f);
+	beside = slot ? busy_slot(f) : NULL;
 	if (!job->status && more)
 		enqueue(f, job);
 	else if (!job->status && beside)
@@ -178,10 +205,15 @@ static void start_thread(void)
 	}
 }
 
+static bool may_read(void)
+{
+	return !list_empty(&pool.reads) && pool.readers < READERS_MAX;
+}
+
 /* A thread that is on its way already will call the next one, if there is more than it can do. */
 static void call_thread_if_ready(void)
 {
-	if (list_empty(&pool.ready) || pool.called || pool.started)
+	if ((list_empty(&pool.writes) && !may_read()) || pool.called || pool.started)
 		return;
 	if (pool.idle) {
 		pool.idle--;
@@ -192,27 +224,40 @@ static void call_thread_if_ready(void)
 	}
 }
 
-/* Called and returns with the lock held. */
-static void run_slice(struct file *f, struct reader **reader, struct list *finished)
+/* A job of a file, and what its slice takes up there; the slot is NULL for a read. */
+static struct persist_job *begin_slice(struct file *f, bool reading, struct file_slot **slot)
 {
-	struct persist_job *job = dequeue(f);
-	struct file_slot *slot = free_slot(f);
+	struct persist_job *job = dequeue(reading ? &f->reads.jobs : &f->writes.jobs);
+
+	*slot = reading ? NULL : free_slot(f);
+	if (reading) {
+		f->readers++;
+		pool.readers++;
+	} else {
+		(*slot)->busy = true;
+	}
+	update_ready(f);
+	call_thread_if_ready();
+	return job;
+}
+
+/* Called and returns with the lock held. */
+static void run_slice(struct file *f, bool reading, struct reader **reader, struct list *finished)
+{
+	struct file_slot *slot;
+	struct persist_job *job = begin_slice(f, reading, &slot);
 	uintptr_t pos = job_pos(job), job_end = (uintptr_t)job->addr + job->len;
 	const struct range *r = region_range_at(job->region, pos);
 	uintptr_t range_end = r->end < job_end ? r->end : job_end;
-	size_t slice = job->reading ? READER_BYTES : SLICE;
+	size_t slice = reading ? READER_BYTES : SLICE;
 	uintptr_t end = range_end - pos > slice ? pos + slice : range_end;
 	bool failed = false;
 
-	slot->busy = true;
-	slot->writing = !job->reading;
-	update_ready(f);
-	call_thread_if_ready();
 	job->status = f->error;
 	if (!job->status) {
 		pthread_mutex_unlock(&pool.lock);
-		job->status = job->reading ? readback_slice(job->readback, r, pos, end, reader)
-					   : writeback(r, pos, end, &failed);
+		job->status = reading ? readback_slice(job->readback, r, pos, end, reader)
+				      : writeback(r, pos, end, &failed);
 		pthread_mutex_lock(&pool.lock);
 	}
 	if (failed && !f->error)
@@ -221,6 +266,20 @@ static void run_slice(struct file *f, struct reader **reader, struct list *finis
 		job->status = -ECANCELED;
 	job->progress += end - pos;
 	slice_ended(f, slot, job, end < range_end, finished);
+}
+
+/* The file whose turn it is, or NULL. A thread that can do both reads after it has written, and
+ * the other way round, so that neither waits for ever where only one thread can be started. */
+static struct file *take_turn(bool *reading)
+{
+	struct list *turn;
+
+	*reading = may_read() && (!*reading || list_empty(&pool.writes));
+	turn = list_pop(*reading ? &pool.reads : &pool.writes);
+	if (!turn)
+		return NULL;
+	return *reading ? container_of(turn, struct file, reads.ready)
+			: container_of(turn, struct file, writes.ready);
 }
 
 /* Called and returns with the lock held. After done() neither job nor file may be touched. */
@@ -261,15 +320,17 @@ static bool wait_for_work(void)
 
 static void *run_thread(void *arg)
 {
-	struct list finished = LIST_INIT(finished), *turn;
+	struct list finished = LIST_INIT(finished);
 	struct reader *reader = NULL;
+	bool reading = false;
+	struct file *f;
 
 	pthread_setname_np(pthread_self(), "rpma-persist");
 	pthread_mutex_lock(&pool.lock);
 	pool.started--;
 	do {
-		while ((turn = list_pop(&pool.ready))) {
-			run_slice(container_of(turn, struct file, ready), &reader, &finished);
+		while ((f = take_turn(&reading))) {
+			run_slice(f, reading, &reader, &finished);
 			tell_finished(&finished);
 		}
 	} while (wait_for_work());
@@ -327,7 +388,9 @@ void persist_atfork_parent(void)
 void persist_atfork_child(void)
 {
 	pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	list_init(&pool.ready);
+	list_init(&pool.writes);
+	list_init(&pool.reads);
+	pool.readers = 0;
 	pool.threads = pool.idle = pool.called = pool.started = 0;
 	pthread_mutex_unlock(&pool.lock);
 	files_atfork_child();

@@ -197,10 +197,7 @@ int threads_named(const char *name)
 void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
 {
 	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
-	list_init(&d->file.ready);
-	list_init(&d->file.queue);
-	for (int i = 0; i < FILE_SLOTS; i++)
-		list_init(&d->file.slot[i].held);
+	file_reset_queues(&d->file);
 	d->range = (struct range){(uintptr_t)addr, (uintptr_t)addr + len, PERSIST_DAX, &d->file, 0};
 	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
 	d->region.count = 1;
