@@ -27,7 +27,7 @@ int session_mail_open(struct session *s, struct rpma_conn_req *req)
 /* Send what is in mail.out; *len is the answer's in mail.in. */
 static int exchange(struct session *s, size_t out_len, size_t *len)
 {
-	struct ibv_wc wc;
+	struct ibv_wc wc = {0};
 	int rc = rpma_send(s->conn, s->mail_mr, offsetof(struct session_mail, out), out_len,
 			   RPMA_F_COMPLETION_ON_ERROR, NULL);
 
@@ -68,7 +68,7 @@ int session_prove(struct session *s, const struct session_wish *wish)
 					       .access = (uint8_t)wish->access,
 					       .has_secret = true}};
 	struct hello_proof proof;
-	size_t len;
+	size_t len = 0;
 	int rc;
 
 	snprintf(talk.request.region, sizeof(talk.request.region), "%s", wish->region);
@@ -82,7 +82,7 @@ int session_prove(struct session *s, const struct session_wish *wish)
 
 int session_list(struct session *s, struct hello_list *list)
 {
-	size_t len;
+	size_t len = 0;
 	int rc = 0;
 
 	if (s->has_secret)

@@ -121,8 +121,8 @@ static enum rx_verdict begin_fpdu(struct qp *qp)
 		qp->counters.crc_errors++;
 		return refuse(qp, TERM_MPA_CRC, &seg);
 	}
-	/* A valid FPDU of MPA's, be its contents refused: from now on we may send (RFC 5044
-	 * s7.1.2). */
+	/* Whoever has begun an FPDU, be its contents refused, is in full operation and listens:
+	 * that is what we had to wait for (RFC 5044 s7.1.2). */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
