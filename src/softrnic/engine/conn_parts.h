@@ -17,6 +17,8 @@ void conn_reclaim(struct conn *c); /* buffers that nothing is left in go back to
 /* conn_persist.c */
 bool conn_writeback(struct conn *c); /* start one if due; true: it finished at once */
 void conn_writeback_done(struct conn *c, int status);
+/* Nobody can be told any more. A write-back goes on: the bytes may be worth it all the same. */
+void conn_cancel_digest(struct conn *c);
 
 /* conn_socket.c */
 void conn_dial_done(struct conn *c);

@@ -49,6 +49,12 @@ void conn_cancel_writeback(struct conn *c, const struct persist_region *region)
 		persist_cancel(&c->job);
 }
 
+void conn_cancel_digest(struct conn *c)
+{
+	if (c->job_busy && c->job.want == PERSIST_DIGEST)
+		persist_cancel(&c->job);
+}
+
 static void conn_classify(struct conn *c, const struct qp_writeback *wb)
 {
 	enum persist_class cls = persist_region_class(wb->mr->persist, wb->addr, wb->len);

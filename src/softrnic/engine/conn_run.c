@@ -62,8 +62,10 @@ void conn_pump(struct conn *c)
 		conn_tx(c);
 	} while (conn_writeback(c));
 	/* Also when it failed just now and the socket takes nothing: its time limit begins. */
-	if (c->qp && qp_is_failed(c->qp))
+	if (c->qp && qp_is_failed(c->qp)) {
 		cm_stream_poke(c->stream, clock_now_ns());
+		conn_cancel_digest(c);
+	}
 	conn_finish(c);
 	if (c->redial) {
 		c->redial = false;

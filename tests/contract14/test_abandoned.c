@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_abandoned.c -- who asks for a long digest and goes away. */
+#include <sys/mman.h>
+
+#include "duo14.h"
+
+#define HUGE_LEN (UINT32_MAX - 4095u) /* the longest there is, in pages */
+
+/* Never stored to, so that all of it is one page of zeros. */
+static uint8_t *map_zeros(void)
+{
+	void *p = mmap(NULL, HUGE_LEN, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static void wait_for_counter(const struct rpma_conn *conn, const char *name)
+{
+	for (int i = 0; i < 20000 && !duo_counter(conn, name); i++)
+		duo_sleep_ms(1);
+	assert_int_equal(duo_counter(conn, name), 1);
+}
+
+/* It counts as a write-back, and as one that failed when it was given up. */
+static void nobodys_digest_is_given_up(void **state)
+{
+	uint8_t *zeros = map_zeros();
+	struct rpma_mr_remote *remote;
+	struct rpma_digest digest;
+	struct rpma_mr_local *mr;
+	struct duo d;
+
+	duo_open(&d, NULL);
+	mr = duo_reg(&d, zeros, HUGE_LEN);
+	remote = duo_remote(mr);
+	OK(rpma_verify(d.cli, remote, 0, HUGE_LEN, RPMA_DIGEST_BLAKE2B, &digest,
+		       RPMA_F_COMPLETION_ON_ERROR, NULL));
+	wait_for_counter(d.srv, "writebacks");
+	rpma_conn_delete(&d.cli);
+	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	wait_for_counter(d.srv, "writeback_failures");
+	OK(rpma_mr_remote_delete(&remote));
+	OK(rpma_mr_dereg(&mr));
+	duo_close(&d);
+	munmap(zeros, HUGE_LEN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobodys_digest_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
