@@ -430,7 +430,8 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
  * Operations. They are queued in order and return at once; memory that they use must stay as it is
  * until the completion. flags says whether a success gives a completion too; a failure always
  * does. The completion's wr_id is op_context. Thread-safe. RPMA_E_PROVIDER: not queued, for
- * instance because the queue is full.
+ * instance because the queue is full. Never have more posted and not collected than the
+ * completion queue takes: not every device refuses the one too many.
  */
 
 #define RPMA_F_COMPLETION_ON_ERROR (1 << 0)
@@ -621,7 +622,10 @@ int rpma_cq_delete(struct rpma_cq **cq_ptr);
 
 /* Readable while a completion may be waiting; may be made non-blocking. It is the library's. */
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
-/* Wait for a completion. RPMA_E_NO_COMPLETION: the wait ended without; RPMA_E_SHARED_CHANNEL. */
+/*
+ * Wait for the announcement of completions; then take all that are there, as several may share one.
+ * RPMA_E_NO_COMPLETION: the wait ended without; RPMA_E_SHARED_CHANNEL.
+ */
 int rpma_cq_wait(struct rpma_cq *cq);
 /*
  * The same with a limit of its own, whether or not the fd is non-blocking. -1: for ever. Signals
