@@ -43,6 +43,7 @@ static void client(char **args)
 	struct rpma_mr_local *src;
 	struct session s;
 	struct ibv_wc wc;
+	char why[256];
 
 	if (len > sizeof(page))
 		errx(EXIT_FAILURE, "the text is longer than %d bytes", REGION_SIZE - 1);
@@ -59,9 +60,10 @@ static void client(char **args)
 			RPMA_F_COMPLETION_ALWAYS, "flush"),
 	     "flush");
 	wc = next_completion(s.cq);
-	if (wc.status != IBV_WC_SUCCESS) /* wr_id is what we gave as op_context */
-		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id,
-		     ibv_wc_status_str(wc.status));
+	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is what we gave as op_context */
+		must(rpma_wc_explain(s.conn, &wc, why, sizeof(why)), "explain");
+		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id, why);
+	}
 	printf("durable: %s\n", page);
 	session_close(&s, &src);
 }

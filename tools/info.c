@@ -13,8 +13,8 @@
 static const char help[] =
 	"usage: rpma info [options] [PATH | HOST[:PORT]]\n"
 	"Without an operand: which RDMA providers and devices this machine has, why each can be used\n"
-	"or not, and what the one that is chosen can do. With a PATH: what a flush to persistence can do for a file there, and why.\n"
-	"With a HOST: what the 'rpma serve' there can do, and its regions.\n"
+	"or not, and what the one that is chosen can do. With a PATH: what a flush to persistence can\n"
+	"do for a file there, and why. With a HOST: what the 'rpma serve' there can do, and its regions.\n"
 	"\n"
 	"An operand with a slash in it, or the name of something that exists here, is a PATH.\n"
 	"\n"
