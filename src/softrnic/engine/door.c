@@ -77,11 +77,13 @@ void door_fini(struct door *d)
 		close(waiter_take(d, container_of(first, struct waiter, link)));
 }
 
-bool door_hold(struct door *d, int fd, const struct sockaddr_storage *peer, uint64_t now)
+bool door_hold(struct door *d, int fd, const struct sockaddr_storage *peer, uint64_t now,
+	       uint64_t *until)
 {
 	struct waiter *w;
 
-	if (record_until(peer, now) <= now)
+	*until = record_until(peer, now);
+	if (*until <= now)
 		return false;
 	w = malloc(sizeof(*w));
 	if (!w) {

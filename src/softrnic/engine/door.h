@@ -25,8 +25,9 @@ void door_init(struct door *d);
 /* Close whatever waits. */
 void door_fini(struct door *d);
 
-/* True: it has to wait, and the descriptor is the door's now. */
-bool door_hold(struct door *d, int fd, const struct sockaddr_storage *peer, uint64_t now);
+/* True: it has to wait until then, and the descriptor is the door's now. */
+bool door_hold(struct door *d, int fd, const struct sockaddr_storage *peer, uint64_t now,
+	       uint64_t *until);
 /* One whose time has come, or -1; then *next is when to ask again (CLOCK_NEVER: nobody waits). */
 int door_next(struct door *d, uint64_t now, uint64_t *next);
 

@@ -26,6 +26,7 @@ struct listener {
 	struct eng_timer retry; /* descriptors ran out, or the turn was over */
 	struct eng_timer admit; /* somebody's time at the door is over */
 	struct door door;
+	uint64_t admit_at; /* what it was set to */
 	pthread_mutex_t lock;
 	int fd;
 	bool closed;
@@ -221,6 +222,12 @@ static void listener_take(struct listener *l, int fd)
 	}
 }
 
+static void listener_admit_at(struct listener *l, uint64_t at)
+{
+	l->admit_at = at;
+	engine_set_timer(&l->admit, at);
+}
+
 /* Take those whose time at the door is over, and come back for the others. */
 static void listener_admit(struct listener *l)
 {
@@ -229,19 +236,21 @@ static void listener_admit(struct listener *l)
 
 	while ((fd = door_next(&l->door, clock_now_ns(), &next)) >= 0)
 		listener_take(l, fd);
-	engine_set_timer(&l->admit, next);
+	listener_admit_at(l, next);
 }
 
+/* Who is held back costs little: the others at the door are not asked. */
 static void listener_greet(struct listener *l, int fd)
 {
 	struct sockaddr_storage peer = {0};
 	socklen_t len = sizeof(peer);
+	uint64_t until;
 
 	getpeername(fd, (struct sockaddr *)&peer, &len);
-	if (door_hold(&l->door, fd, &peer, clock_now_ns()))
-		listener_admit(l);
-	else
+	if (!door_hold(&l->door, fd, &peer, clock_now_ns(), &until))
 		listener_take(l, fd);
+	else if (until < l->admit_at)
+		listener_admit_at(l, until);
 }
 
 /* Edge-triggered: take everything, in turns. Without a free descriptor, try again soon. */
@@ -332,7 +341,7 @@ static struct listener *listener_new(struct cmid *id, int backlog)
 	l->source.forked = listener_forked;
 	l->retry.at = CLOCK_NEVER;
 	l->retry.fire = listener_retry;
-	l->admit.at = CLOCK_NEVER;
+	l->admit.at = l->admit_at = CLOCK_NEVER;
 	l->admit.fire = listener_admit_due;
 	door_init(&l->door);
 	pthread_mutex_init(&l->lock, NULL);
