@@ -148,10 +148,11 @@ struct reader *reader_new(void)
 	size_t size = BUFFER_BYTES + sizeof(struct reader);
 	unsigned char *p =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct reader *rd = (struct reader *)(p + BUFFER_BYTES);
+	struct reader *rd;
 
 	if (p == MAP_FAILED)
 		return NULL;
+	rd = (struct reader *)(p + BUFFER_BYTES);
 	madvise(p, size, MADV_DONTFORK);
 	rd->buffer = p;
 	sem_init(&rd->asked, 0, 0);
