@@ -122,7 +122,7 @@ test_srq_takes_the_messages_of_two_clients() {
 	"$RPMA_EXAMPLES/srq" client 127.0.0.1 "$port" a1 a2 a3 >other.out 2>&1 </dev/null &
 	other=$!
 	started+=("$other")
-	wait_until grep -q "client 0 is here" server.out || fail "the first client does not come"
+	wait_until 20 grep -q "client 0 is here" server.out || fail "the first client does not come"
 	client 0 srq b1 b2 b3 b4 b5 b6 b7
 	wait "$other" || fail "the first client fails: $(cat other.out)"
 	server_ends 0
@@ -153,9 +153,9 @@ test_reconnect_loses_nothing_in_a_restart() {
 	"$RPMA_EXAMPLES/reconnect" client 127.0.0.1 "$port" 300 4 >client.out 2>client.err </dev/null &
 	pid=$!
 	started+=("$pid")
-	wait_until grep -qx "acknowledged 100" client.out || fail "the client does not get on"
+	wait_until 20 grep -qx "acknowledged 100" client.out || fail "the client does not get on"
 	kill -9 "$server"
-	wait_until grep -q "^lost the connection" client.out || fail "the client does not notice"
+	wait_until 20 grep -q "^lost the connection" client.out || fail "the client does not notice"
 	launch reconnect records || fail "the server cannot be started again"
 	wait "$pid" || fail "the client fails"
 	kill -9 "$server"

@@ -1,42 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Helpers for the tests of the examples. Every test runs in a folder of its own and ends the
-# processes it started, by their id.
-set -euo pipefail
-export LC_ALL=C
+# Helpers for the tests of the examples.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/processes.sh"
 
-work=$(mktemp -d "$RPMA_TEST_DIR/example.XXXXXX")
-started=()
+logs=(server.out server.err client.out client.err)
 server='' port=''
 
-cleanup() {
-	local pid
-	for pid in "${started[@]}"; do
-		kill -9 "$pid" 2>/dev/null || :
-		wait "$pid" 2>/dev/null || :
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work"
-
-fail() {
-	printf 'FAILED: %s\n' "$*" >&2
-	for file in server.out server.err client.out client.err; do
-		[ ! -s $file ] || sed "s/^/  $file: /" $file >&2
-	done
-	exit 1
-}
-
-wait_until() { # COMMAND...
-	local end=$((SECONDS + 20))
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.02
-	done
-}
-
-is_gone() { ! kill -0 "$1" 2>/dev/null; }
 is_up_or_gone() { grep -q '^listening' server.out || is_gone "$server"; }
 
 launch() { # EXAMPLE ARGS...: its server on $port; $server is its id
@@ -46,7 +16,7 @@ launch() { # EXAMPLE ARGS...: its server on $port; $server is its id
 	"$RPMA_EXAMPLES/$name" server 127.0.0.1 "$port" "$@" >server.out 2>server.err </dev/null &
 	server=$!
 	started+=("$server")
-	wait_until is_up_or_gone || fail "the server does not come up"
+	wait_until 20 is_up_or_gone || fail "the server does not come up"
 	grep -q '^listening' server.out
 }
 
@@ -73,7 +43,7 @@ client() {
 
 server_ends() { # CODE
 	local got=0
-	wait_until is_gone "$server" || fail "the server does not end"
+	wait_until 20 is_gone "$server" || fail "the server does not end"
 	wait "$server" || got=$?
 	[ "$got" = "$1" ] || fail "the server exits with $got instead of $1"
 	[ "$1" != 0 ] || [ ! -s server.err ] || fail "the server complains"

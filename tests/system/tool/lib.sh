@@ -1,33 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Helpers for the tests of the rpma program. Every test runs in a folder of its own, on the
-# build tree's file system, and ends the processes it started, by their id.
-set -euo pipefail
-export LC_ALL=C
+# Helpers for the tests of the rpma program.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/processes.sh"
 
 # shellcheck disable=SC2153 # set by CMakeLists.txt
 rpma=$RPMA_TOOL
-work=$(mktemp -d "$RPMA_TEST_DIR/tool.XXXXXX")
-started=()
+logs=(serve.err)
 server='' where=''
-
-cleanup() {
-	local pid
-	for pid in "${started[@]}"; do
-		kill -CONT "$pid" 2>/dev/null || :
-		kill -9 "$pid" 2>/dev/null || :
-		wait "$pid" 2>/dev/null || :
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-cd "$work"
-
-fail() {
-	printf 'FAILED: %s\n' "$*" >&2
-	[ ! -s serve.err ] || sed 's/^/  server: /' serve.err >&2
-	exit 1
-}
 
 # expect CODE PATTERN COMMAND...: the exit code, and one single line on stderr that matches.
 expect() {
@@ -41,15 +21,6 @@ expect() {
 
 expect_ok() {
 	"$@" >out 2>err </dev/null || fail "'$*' exits with $?: $(cat err)"
-}
-
-wait_until() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.02
-	done
 }
 
 # serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
@@ -67,7 +38,7 @@ serve() {
 	[ -n "$where" ] || fail "the server announced nothing"
 }
 
-server_is_up_or_gone() { [ -s serve.out ] || ! kill -0 "$server" 2>/dev/null; }
+server_is_up_or_gone() { [ -s serve.out ] || is_gone "$server"; }
 
 stop_server() {
 	kill -TERM "$server"
