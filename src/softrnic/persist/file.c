@@ -67,6 +67,7 @@ static struct file *file_new(const struct vma *vma, const struct medium *m)
 	f->may_dax = m->may_dax;
 	f->sized = m->sized;
 	f->served = m->served;
+	f->direct = m->direct;
 	f->fd = m->fd;
 	memcpy(f->fs, m->fs, sizeof(f->fs));
 	file_reset_queues(f);

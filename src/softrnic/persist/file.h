@@ -44,9 +44,9 @@ struct file {
 	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
 	bool may_dax;
 	bool sized;
-	bool served; /* see medium.h */
-	int fd;      /* O_PATH; -1: unreachable, or nothing to ask of it */
-	char fs[32]; /* see medium.h */
+	bool served, direct; /* see medium.h */
+	int fd;              /* O_PATH; -1: unreachable, or nothing to ask of it */
+	char fs[32];         /* see medium.h */
 
 	atomic_int error; /* -errno of the first write-back that failed; written by the pool */
 

@@ -13,7 +13,9 @@
 
 #include "softrnic/persist/reopen.h"
 
-enum fs_kind { FS_VOLATILE, FS_LOCAL, FS_SERVED };
+/* FS_DIRECT: what is read with O_DIRECT there comes from the device, also on kernels that do not
+ * tell. Others take the flag and may answer from a cache all the same. */
+enum fs_kind { FS_VOLATILE, FS_LOCAL, FS_DIRECT, FS_SERVED };
 
 static const struct {
 	unsigned long magic;
@@ -27,8 +29,8 @@ static const struct {
 	{PROC_SUPER_MAGIC, "proc", FS_VOLATILE},
 	{DEBUGFS_MAGIC, "debugfs", FS_VOLATILE},
 	{TRACEFS_MAGIC, "tracefs", FS_VOLATILE},
-	{EXT4_SUPER_MAGIC, "ext4", FS_LOCAL},
-	{XFS_SUPER_MAGIC, "xfs", FS_LOCAL},
+	{EXT4_SUPER_MAGIC, "ext4", FS_DIRECT},
+	{XFS_SUPER_MAGIC, "xfs", FS_DIRECT},
 	{BTRFS_SUPER_MAGIC, "btrfs", FS_LOCAL},
 	{F2FS_SUPER_MAGIC, "f2fs", FS_LOCAL},
 	{NFS_SUPER_MAGIC, "nfs", FS_SERVED},
@@ -52,6 +54,7 @@ static void judge_by_magic(unsigned long magic, struct medium *m)
 			continue;
 		m->cls = fs_types[i].kind == FS_VOLATILE ? PERSIST_VOLATILE : PERSIST_FILE;
 		m->served = fs_types[i].kind == FS_SERVED;
+		m->direct = fs_types[i].kind == FS_DIRECT;
 		snprintf(m->fs, sizeof(m->fs), "%s", fs_types[i].name);
 		return;
 	}
@@ -68,6 +71,8 @@ static void judge_by_name(const char *name, struct medium *m)
 
 		if (fs_types[i].kind == FS_VOLATILE && !strcmp(name, known))
 			m->cls = PERSIST_VOLATILE;
+		if (fs_types[i].kind == FS_DIRECT && !strcmp(name, known))
+			m->direct = true;
 		/* "nfs4" and "fuse.sshfs" too */
 		if (fs_types[i].kind == FS_SERVED && !strncmp(name, known, strlen(known)))
 			m->served = true;
@@ -123,6 +128,7 @@ static void judge_device(const struct stat *st, struct medium *m)
 {
 	if (S_ISBLK(st->st_mode)) {
 		m->cls = PERSIST_FILE;
+		m->direct = true;
 		snprintf(m->fs, sizeof(m->fs), "block device");
 	} else if (S_ISCHR(st->st_mode) && is_device_dax(st->st_rdev)) {
 		m->cls = PERSIST_DAX;

@@ -15,6 +15,7 @@ struct medium {
 	bool may_dax; /* the file system's block device is capable of DAX */
 	bool sized;   /* a regular file, which has an end */
 	bool served;  /* by somebody whose cache may answer a direct read */
+	bool direct;  /* a direct read is one, though the kernel may be too old to say so */
 	int fd; /* O_PATH of what has a page cache, owned by the caller; -1: nothing leads to it */
 	char fs[32]; /* the file system's name, or a word for what there is instead of one */
 };

@@ -31,12 +31,15 @@ struct reader {
 	int result;
 };
 
-/* Of length and offset; 0: this file is not read directly, whatever open() says to O_DIRECT. */
-static size_t direct_align(int fd)
+/* Of length and offset; 0: this file is not read directly, whatever open() says to O_DIRECT.
+ * *told: the file system knows STATX_DIOALIGN. */
+static size_t direct_align(int fd, bool *told)
 {
 	struct statx st = {0};
 
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) && (st.stx_mask & STATX_DIOALIGN))
+	*told = !statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) &&
+		(st.stx_mask & STATX_DIOALIGN);
+	if (*told)
 		return st.stx_dio_offset_align > st.stx_dio_mem_align ? st.stx_dio_offset_align
 								      : st.stx_dio_mem_align;
 	return (size_t)sysconf(_SC_PAGESIZE);
@@ -72,13 +75,21 @@ static int read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
+/* Where nobody tells, O_DIRECT may be no more than a hint: ZFS had its own cache answer, and btrfs
+ * reads what it compressed through the page cache. */
+static enum persist_source source_of_direct(const struct file *f, bool told)
+{
+	return !f->served && (told || f->direct) ? PERSIST_FROM_MEDIUM : PERSIST_FROM_CACHE;
+}
+
 static int read_directly(struct reader *rd, int fd)
 {
-	size_t align = direct_align(fd);
+	bool told;
+	size_t align = direct_align(fd, &told);
 
 	if (!align || align > ALIGN_MAX || fcntl(fd, F_SETFL, O_DIRECT) < 0)
 		return -EINVAL;
-	rd->source = rd->file->served ? PERSIST_FROM_CACHE : PERSIST_FROM_MEDIUM;
+	rd->source = source_of_direct(rd->file, told);
 	return read_aligned(rd, fd, align);
 }
 
