@@ -37,7 +37,7 @@ static void owner_async(void *owner, enum ibv_event_type event)
 {
 	struct conn *c = owner;
 
-	if (event == IBV_EVENT_QP_ACCESS_ERR)
+	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_blames_itself(c->qp))
 		door_blame(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(c->qp));
 }

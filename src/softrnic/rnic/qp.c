@@ -106,6 +106,11 @@ void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, 
 		qp->cause = vendor_err;
 }
 
+bool qp_blames_itself(const struct qp *qp)
+{
+	return qp->cause >> 24 == SOFTRNIC_REASON_LOCAL;
+}
+
 void qp_blame_link(struct qp *qp, int err)
 {
 	if (!qp->cause)

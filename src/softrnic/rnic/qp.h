@@ -130,6 +130,8 @@ bool qp_is_failed(const struct qp *qp);
 bool qp_is_idle(const struct qp *qp);
 /* Failed, and the Terminate that says so (if any) is out: the LLP can be closed. */
 bool qp_tx_is_done(const struct qp *qp);
+/* What went wrong first was this end's: its memory, or its queues. */
+bool qp_blames_itself(const struct qp *qp);
 /* The peer's first FPDU has arrived. */
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */

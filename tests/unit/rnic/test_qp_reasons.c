@@ -149,6 +149,31 @@ static void our_own_memory_is_the_reason(void **state)
 	bench_close(&t);
 }
 
+/* Both are protection errors, but only one of them is to be held against the peer. */
+static void the_peer_is_not_blamed_for_a_sink_that_went(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	struct mr *mr;
+
+	bench_open(&t, &o, LEN);
+	mr = end_reg(t.a, t.ma, 64, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(end_read(t.a, 1, mr, 0, 8, t.mrb, 0), 0);
+	end_send_all(t.a);
+	bench_dereg(t.a, &mr);
+	pair_run(&t.p);
+	expect_why(&t.a->scq, 1, IBV_WC_LOC_PROT_ERR, WHY(LOCAL, EACCES));
+	assert_int_equal(t.a->async, IBV_EVENT_QP_ACCESS_ERR);
+	assert_true(qp_blames_itself(t.a->qp));
+	bench_close(&t);
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, LEN), 0);
+	pair_run(&t.p);
+	assert_int_equal(t.b->async, IBV_EVENT_QP_ACCESS_ERR);
+	assert_false(qp_blames_itself(t.b->qp));
+	bench_close(&t);
+}
+
 static void a_receive_that_is_too_short_says_so(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -253,6 +278,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_stream_is_an_error_only_inside_an_fpdu),
 		cmocka_unit_test(a_failed_write_back_is_the_reason_of_all_behind_it),
 		cmocka_unit_test(our_own_memory_is_the_reason),
+		cmocka_unit_test(the_peer_is_not_blamed_for_a_sink_that_went),
 		cmocka_unit_test(a_receive_that_is_too_short_says_so),
 		cmocka_unit_test(a_full_completion_queue_is_the_reason),
 		cmocka_unit_test(of_several_sources_the_one_that_vanished_is_blamed),
