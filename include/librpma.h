@@ -19,7 +19,8 @@
  * - Calls on different objects may run in parallel. Data-path calls, completion queues and config
  *   objects may be shared between threads; making, connecting and deleting one object may not.
  *
- * There is a manual page for each function, and librpma(7) for the whole.
+ * There is a manual page for each function, and librpma(7) for the whole. 84 functions are those of
+ * librpma 1.3; the pages of the others, which came with version 1.4, say so.
  */
 #ifndef LIBRPMA_H
 #define LIBRPMA_H 1
