@@ -9,7 +9,7 @@
 #include "softrnic/persist/writeback.h"
 
 #define DAX_INLINE_BYTES    ((size_t)64 << 10)
-#define DIGEST_INLINE_BYTES ((size_t)16 << 10)
+#define DIGEST_INLINE_BYTES ((size_t)4 << 10) /* a peer may ask for an IRD of them in one turn */
 
 /* What a job is made of, found before anything is started. */
 struct plan {

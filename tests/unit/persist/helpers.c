@@ -67,6 +67,23 @@ struct persist_region *region_of(void *addr, size_t len)
 	return region;
 }
 
+void backed_init(struct backed *m, const char *name, size_t size)
+{
+	m->fd = file_create(name, size);
+	m->size = size;
+	m->p = map_file(m->fd, size);
+	m->region = region_of(m->p, size);
+	for (size_t i = 0; i < size; i += 61)
+		m->p[i] = (unsigned char)(i * 7 + 1);
+}
+
+void backed_fini(struct backed *m)
+{
+	persist_region_delete(m->region);
+	munmap(m->p, m->size);
+	close(m->fd);
+}
+
 static void on_done(struct persist_job *job, int status)
 {
 	struct flush *f = container_of(job, struct flush, job);

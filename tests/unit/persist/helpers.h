@@ -23,6 +23,17 @@ unsigned char *map_anonymous(size_t size);
 
 struct persist_region *region_of(void *addr, size_t len);
 
+/* A file with something in it, mapped and registered. */
+struct backed {
+	int fd;
+	unsigned char *p;
+	size_t size;
+	struct persist_region *region;
+};
+
+void backed_init(struct backed *m, const char *name, size_t size);
+void backed_fini(struct backed *m);
+
 /* A job whose end can be waited for. */
 struct flush {
 	struct persist_job job;

@@ -31,39 +31,15 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	return ret;
 }
 
-struct mapped {
-	int fd;
-	unsigned char *p;
-	size_t size;
-	struct persist_region *region;
-};
-
-static void mapped_init(struct mapped *m, const char *name, size_t size)
-{
-	m->fd = file_create(name, size);
-	m->size = size;
-	m->p = map_file(m->fd, size);
-	m->region = region_of(m->p, size);
-	for (size_t i = 0; i < size; i += 61)
-		m->p[i] = (unsigned char)(i * 7 + 1);
-}
-
-static void mapped_fini(struct mapped *m)
-{
-	persist_region_delete(m->region);
-	munmap(m->p, m->size);
-	close(m->fd);
-}
-
 /* What a digest of this directory's files comes from: whether it reads directly, only it knows. */
 static enum persist_source source_here(void)
 {
-	struct mapped m;
+	struct backed m;
 	struct persist_digest d;
 
-	mapped_init(&m, NULL, PAGE);
+	backed_init(&m, NULL, PAGE);
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
-	mapped_fini(&m);
+	backed_fini(&m);
 	assert_true(d.source == PERSIST_FROM_MEDIUM || d.source == PERSIST_FROM_CACHE);
 	return (enum persist_source)d.source;
 }
@@ -71,7 +47,7 @@ static enum persist_source source_here(void)
 /* The first of the tests: the pipe is there before the reading thread is. */
 static void what_the_application_closes_is_closed(void **state)
 {
-	struct mapped m;
+	struct backed m;
 	struct persist_digest d;
 	int fds[2];
 	char c;
@@ -79,7 +55,7 @@ static void what_the_application_closes_is_closed(void **state)
 	if (!here_is_persistent())
 		skip();
 	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-	mapped_init(&m, NULL, PAGE);
+	backed_init(&m, NULL, PAGE);
 	assert_int_equal(threads_named("rpma-read"), 0);
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_int_equal(threads_named("rpma-read"), 1);
@@ -87,7 +63,7 @@ static void what_the_application_closes_is_closed(void **state)
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	close(fds[0]);
-	mapped_fini(&m);
+	backed_fini(&m);
 }
 
 static bool is_locked_for_others(const char *name)
@@ -110,9 +86,9 @@ static void a_lock_of_the_application_survives(void **state)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 
-	mapped_init(&m, "locked", 3 * MIB);
+	backed_init(&m, "locked", 3 * MIB);
 	assert_int_equal(fcntl(m.fd, F_SETLK, &lock), 0);
 	assert_true(is_locked_for_others("locked"));
 	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_BLAKE2B, &d), 0);
@@ -123,7 +99,7 @@ static void a_lock_of_the_application_survives(void **state)
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
-	mapped_fini(&m);
+	backed_fini(&m);
 	unlink("locked");
 }
 
@@ -144,11 +120,11 @@ static void any_range_of_a_file_has_its_digest(void **state)
 		{3 * MIB + 99, 1},
 	};
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, NULL, 3 * MIB + 100);
+	backed_init(&m, NULL, 3 * MIB + 100);
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
 		for (uint32_t alg = DIGEST_CRC32C; alg <= DIGEST_BLAKE2B; alg++) {
 			unsigned char *p = m.p + ranges[i].at;
@@ -159,15 +135,15 @@ static void any_range_of_a_file_has_its_digest(void **state)
 			assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
 		}
 	assert_int_equal(dirty_kib(m.p), 0);
-	mapped_fini(&m);
+	backed_fini(&m);
 }
 
 static void the_length_picks_the_algorithm(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 
-	mapped_init(&m, NULL, 2 * PAGE);
+	backed_init(&m, NULL, 2 * PAGE);
 	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL, DIGEST_AUTO, &d), 0);
 	assert_int_equal(d.alg, DIGEST_CRC32C);
 	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL + 1, DIGEST_AUTO, &d), 0);
@@ -176,22 +152,22 @@ static void the_length_picks_the_algorithm(void **state)
 	assert_int_equal(digest(m.region, m.p, 0, DIGEST_AUTO, &d), 0);
 	assert_int_equal(d.len, 0);
 	assert_int_equal(d.source, PERSIST_FROM_MEMORY);
-	mapped_fini(&m);
+	backed_fini(&m);
 }
 
 static void a_digest_past_the_end_of_the_file_fails(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, NULL, 2 * PAGE);
+	backed_init(&m, NULL, 2 * PAGE);
 	assert_int_equal(ftruncate(m.fd, 100), 0);
 	assert_int_equal(digest(m.region, m.p, 100, DIGEST_CRC32C, &d), 0);
 	assert_int_equal(digest(m.region, m.p, 101, DIGEST_CRC32C, &d), -EFAULT);
 	assert_int_equal(digest(m.region, m.p + PAGE, 1, DIGEST_CRC32C, &d), -EFAULT);
-	mapped_fini(&m);
+	backed_fini(&m);
 }
 
 static void volatile_memory_has_a_digest_unless_strict(void **state)
@@ -273,31 +249,31 @@ static void be_nobody(bool nobody)
 static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 	int status;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, "secret", 2 * MIB);
+	backed_init(&m, "secret", 2 * MIB);
 	assert_int_equal(fchmod(m.fd, 0), 0);
 	be_nobody(true);
 	status = digest(m.region, m.p + 1, MIB + PAGE, DIGEST_CRC32C, &d);
 	be_nobody(false);
 	assert_int_equal(status, 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p + 1, MIB + PAGE);
-	mapped_fini(&m);
+	backed_fini(&m);
 	unlink("secret");
 }
 
 static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 	int status;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, NULL, 2 * PAGE);
+	backed_init(&m, NULL, 2 * PAGE);
 	persist_region_delete(m.region);
 	close(m.fd);
 	be_nobody(true);
@@ -315,12 +291,12 @@ static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **stat
 static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 	struct file *file;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, NULL, PAGE);
+	backed_init(&m, NULL, PAGE);
 	file = m.region->ranges[0].file;
 	if (!file->direct) /* neither ext4 nor xfs */
 		skip();
@@ -331,149 +307,24 @@ static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
 	atomic_store(&statx_is_old, false);
-	mapped_fini(&m);
+	backed_fini(&m);
 }
 
 static void the_bytes_of_another_file_are_never_summed(void **state)
 {
 	struct persist_digest d;
-	struct mapped m;
+	struct backed m;
 	int others = file_create(NULL, PAGE), ours;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, NULL, PAGE);
+	backed_init(&m, NULL, PAGE);
 	ours = m.region->ranges[0].file->fd;
 	assert_int_equal(dup2(others, ours), ours);
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
-	mapped_fini(&m);
+	backed_fini(&m);
 	close(others);
-}
-
-static bool has_ended(struct flush *f)
-{
-	int value;
-
-	assert_int_equal(sem_getvalue(&f->ended, &value), 0);
-	return value > 0;
-}
-
-/* How many slices of these files are being read. The lock is the pool's. */
-static unsigned readers_of(const struct mapped *m, int n)
-{
-	unsigned readers = 0;
-
-	persist_atfork_prepare();
-	for (int i = 0; i < n; i++)
-		readers += m[i].region->ranges[0].file->readers;
-	persist_atfork_parent();
-	return readers;
-}
-
-/* Never more than four, and that many soon. */
-static void watch_readers(const struct mapped *m, int n)
-{
-	unsigned most = 0;
-
-	for (int i = 0; i < 5000 && most < 4; i++) {
-		unsigned now = readers_of(m, n);
-
-		most = now > most ? now : most;
-		usleep(1000);
-	}
-	for (int i = 0; i < 200; i++) {
-		unsigned now = readers_of(m, n);
-
-		most = now > most ? now : most;
-		usleep(500);
-	}
-	assert_int_equal(most, 4);
-}
-
-static void long_digests_leave_threads_to_others(void **state)
-{
-	enum { FILES = 10 };
-	const size_t size = 1024 * MIB;
-	static struct persist_digest d[2 * FILES];
-	static struct flush digests[2 * FILES]; /* they outlive a failed assertion */
-	struct mapped longs[FILES], other;
-	int running = 0;
-
-	if (!here_is_persistent())
-		skip();
-	mapped_init(&other, NULL, PAGE);
-	for (int i = 0; i < FILES; i++) {
-		longs[i].fd = file_create(NULL, size);
-		longs[i].size = size;
-		longs[i].p = map_file(longs[i].fd, size);
-		longs[i].region = region_of(longs[i].p, size);
-	}
-	for (int i = 0; i < 2 * FILES; i++)
-		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size, DIGEST_BLAKE2B,
-			     &d[i]);
-	watch_readers(longs, FILES);
-	other.p[0]++;
-	assert_int_equal(flush(other.region, other.p, PAGE), 0);
-	for (int i = 0; i < 2 * FILES; i++)
-		running += !has_ended(&digests[i]);
-	assert_int_equal(running, 2 * FILES);
-	for (int i = 0; i < 2 * FILES; i++)
-		persist_cancel(&digests[i].job);
-	for (int i = 0; i < 2 * FILES; i++)
-		assert_int_equal(flush_wait(&digests[i], 20000), -ECANCELED);
-	for (int i = 0; i < FILES; i++)
-		mapped_fini(&longs[i]);
-	mapped_fini(&other);
-}
-
-static pid_t fork_as_the_engine_does(void)
-{
-	pid_t pid;
-
-	persist_atfork_prepare();
-	pid = fork();
-	if (pid == 0)
-		persist_atfork_child();
-	else
-		persist_atfork_parent();
-	return pid;
-}
-
-static void digest_in_child(struct mapped *m, const struct persist_digest *before)
-{
-	struct persist_digest d;
-
-	alarm(20);
-	if (digest(m->region, m->p, m->size, DIGEST_CRC32C, &d))
-		_exit(2);
-	_exit(memcmp(&d, before, sizeof(d)) ? 3 : 0);
-}
-
-static void a_child_has_readers_of_its_own(void **state)
-{
-	struct persist_digest d;
-	struct mapped m;
-	int status;
-	pid_t pid;
-
-	mapped_init(&m, NULL, 3 * MIB);
-	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
-	pid = fork_as_the_engine_does();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		digest_in_child(&m, &d);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
-	mapped_fini(&m);
-}
-
-static void idle_readers_go_away(void **state)
-{
-	for (int i = 0; i < 100 && threads_named("rpma-") > 0; i++)
-		usleep(100000);
-	assert_int_equal(threads_named("rpma-"), 0);
 }
 
 int main(void)
@@ -491,9 +342,6 @@ int main(void)
 		cmocka_unit_test(a_file_that_nothing_leads_to_is_read_through_its_mapping),
 		cmocka_unit_test(an_untold_direct_read_counts_only_where_it_is_known),
 		cmocka_unit_test(the_bytes_of_another_file_are_never_summed),
-		cmocka_unit_test(long_digests_leave_threads_to_others),
-		cmocka_unit_test(a_child_has_readers_of_its_own),
-		cmocka_unit_test(idle_readers_go_away),
 	};
 
 	return cmocka_run_group_tests_name("persist-digest", tests, NULL, NULL);

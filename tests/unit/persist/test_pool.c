@@ -15,34 +15,16 @@
 
 #include "helpers.h"
 
-struct mapped {
-	int fd;
-	unsigned char *p;
-	struct persist_region *region;
-};
-
-static void mapped_init(struct mapped *m, size_t size)
-{
-	m->fd = file_create(NULL, size);
-	m->p = map_file(m->fd, size);
-	m->region = region_of(m->p, size);
-}
-
-static void mapped_fini(struct mapped *m, size_t size)
-{
-	persist_region_delete(m->region);
-	munmap(m->p, size);
-	close(m->fd);
-}
-
 static void sixty_four_jobs_at_once_all_succeed(void **state)
 {
 	enum { FILES = 4, JOBS = 64 };
-	struct mapped m[FILES];
+	struct backed m[FILES];
 	struct flush jobs[JOBS];
 
-	for (int i = 0; i < FILES; i++)
-		mapped_init(&m[i], JOBS * PAGE);
+	for (int i = 0; i < FILES; i++) {
+		backed_init(&m[i], NULL, JOBS * PAGE);
+		assert_int_equal(flush(m[i].region, m[i].p, JOBS * PAGE), 0);
+	}
 	for (size_t i = 0; i < JOBS; i++) {
 		unsigned char *p = m[i % FILES].p + i * PAGE;
 
@@ -55,7 +37,7 @@ static void sixty_four_jobs_at_once_all_succeed(void **state)
 	for (int i = 0; i < FILES; i++) {
 		if (here_is_persistent())
 			assert_int_equal(dirty_kib(m[i].p), 0);
-		mapped_fini(&m[i], JOBS * PAGE);
+		backed_fini(&m[i]);
 	}
 }
 
@@ -78,11 +60,11 @@ static void start_the_next(struct persist_job *job, int status)
 
 static void done_may_submit_again(void **state)
 {
-	struct mapped m;
+	struct backed m;
 	struct again a = {.left = 5};
 	int status = 0;
 
-	mapped_init(&m, PAGE);
+	backed_init(&m, NULL, PAGE);
 	a.job = (struct persist_job){
 		.region = m.region, .addr = m.p, .len = PAGE, .done = start_the_next};
 	sem_init(&a.ended, 0, 0);
@@ -91,7 +73,7 @@ static void done_may_submit_again(void **state)
 	while (sem_wait(&a.ended) < 0)
 		;
 	assert_int_equal(atomic_load(&a.left), 0);
-	mapped_fini(&m, PAGE);
+	backed_fini(&m);
 }
 
 static void *register_and_flush(void *arg)
@@ -140,20 +122,20 @@ static pid_t fork_as_the_engine_does(void)
 	return pid;
 }
 
-static void flush_in_child(struct mapped *inherited)
+static void flush_in_child(struct backed *inherited)
 {
-	struct mapped m;
+	struct backed m;
 
 	alarm(20);
 	if (threads_named("rpma-persist") != 0)
 		_exit(2);
-	mapped_init(&m, 4 * PAGE);
+	backed_init(&m, NULL, 4 * PAGE);
 	memset(m.p, 1, 4 * PAGE);
 	if (flush(m.region, m.p, 4 * PAGE) != 0)
 		_exit(3);
 	if (flush(inherited->region, inherited->p, PAGE) != 0)
 		_exit(4);
-	mapped_fini(&m, 4 * PAGE);
+	backed_fini(&m);
 	persist_region_delete(inherited->region);
 	_exit(0);
 }
@@ -161,12 +143,12 @@ static void flush_in_child(struct mapped *inherited)
 static void a_child_starts_anew_and_leaves_the_parent_alone(void **state)
 {
 	enum { JOBS = 16 };
-	struct mapped m;
+	struct backed m;
 	struct flush jobs[JOBS];
 	int status;
 	pid_t pid;
 
-	mapped_init(&m, JOBS * PAGE);
+	backed_init(&m, NULL, JOBS * PAGE);
 	for (size_t i = 0; i < JOBS; i++) {
 		m.p[i * PAGE] = 1;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
@@ -181,7 +163,7 @@ static void a_child_starts_anew_and_leaves_the_parent_alone(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_int_equal(flush(m.region, m.p, JOBS * PAGE), 0);
-	mapped_fini(&m, JOBS * PAGE);
+	backed_fini(&m);
 }
 
 static void look_at_mask(struct persist_job *job, int status)
@@ -197,13 +179,13 @@ static void look_at_mask(struct persist_job *job, int status)
 
 static void pool_threads_take_no_signals_but_faults(void **state)
 {
-	struct mapped m;
+	struct backed m;
 	struct again a = {.left = 0};
 	int status;
 
 	if (!here_is_persistent())
 		skip();
-	mapped_init(&m, PAGE);
+	backed_init(&m, NULL, PAGE);
 	a.job = (struct persist_job){
 		.region = m.region, .addr = m.p, .len = PAGE, .done = look_at_mask};
 	sem_init(&a.ended, 0, 0);
@@ -211,20 +193,20 @@ static void pool_threads_take_no_signals_but_faults(void **state)
 	while (sem_wait(&a.ended) < 0)
 		;
 	assert_int_equal(atomic_load(&a.left), 1);
-	mapped_fini(&m, PAGE);
+	backed_fini(&m);
 }
 
 static void idle_threads_go_away(void **state)
 {
-	struct mapped m;
+	struct backed m;
 
-	mapped_init(&m, PAGE);
+	backed_init(&m, NULL, PAGE);
 	assert_int_equal(flush(m.region, m.p, PAGE), 0);
 	for (int i = 0; i < 100 && threads_named("rpma-persist") > 0; i++)
 		usleep(100000);
 	assert_int_equal(threads_named("rpma-persist"), 0);
 	assert_int_equal(flush(m.region, m.p, PAGE), 0);
-	mapped_fini(&m, PAGE);
+	backed_fini(&m);
 }
 
 int main(void)

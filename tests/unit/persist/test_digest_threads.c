@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_digest_threads.c -- who makes digests, how many at once, and when those threads go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "helpers.h"
+
+static sem_t told;
+
+static void tell(struct persist_job *job, int status)
+{
+	sem_post(&told);
+}
+
+/* The caller may be the one thread that serves all connections. */
+static void only_short_digests_are_made_by_the_caller(void **state)
+{
+	unsigned char *p = map_anonymous(2 * PAGE);
+	struct persist_region *region = region_of(p, 2 * PAGE);
+	struct persist_digest d;
+	struct persist_job job = {.region = region,
+				  .addr = p,
+				  .len = PAGE,
+				  .want = PERSIST_DIGEST,
+				  .alg = DIGEST_BLAKE2B,
+				  .digest = &d,
+				  .done = tell};
+	int status = 1;
+
+	sem_init(&told, 0, 0);
+	assert_true(persist_submit(&job, &status));
+	assert_int_equal(status, 0);
+	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p, PAGE);
+	job.len = PAGE + 1;
+	assert_false(persist_submit(&job, &status));
+	while (sem_wait(&told) < 0)
+		;
+	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p, PAGE + 1);
+	persist_region_delete(region);
+	munmap(p, 2 * PAGE);
+}
+
+static bool has_ended(struct flush *f)
+{
+	int value;
+
+	assert_int_equal(sem_getvalue(&f->ended, &value), 0);
+	return value > 0;
+}
+
+/* How many slices of these files are being read. The lock is the pool's. */
+static unsigned readers_of(const struct backed *m, int n)
+{
+	unsigned readers = 0;
+
+	persist_atfork_prepare();
+	for (int i = 0; i < n; i++)
+		readers += m[i].region->ranges[0].file->readers;
+	persist_atfork_parent();
+	return readers;
+}
+
+/* Never more than four, and that many soon. */
+static void watch_readers(const struct backed *m, int n)
+{
+	unsigned most = 0;
+
+	for (int i = 0; i < 5000 && most < 4; i++) {
+		unsigned now = readers_of(m, n);
+
+		most = now > most ? now : most;
+		usleep(1000);
+	}
+	for (int i = 0; i < 200; i++) {
+		unsigned now = readers_of(m, n);
+
+		most = now > most ? now : most;
+		usleep(500);
+	}
+	assert_int_equal(most, 4);
+}
+
+static void long_digests_leave_threads_to_others(void **state)
+{
+	enum { FILES = 10 };
+	const size_t size = 1024 * MIB;
+	static struct persist_digest d[2 * FILES];
+	static struct flush digests[2 * FILES]; /* they outlive a failed assertion */
+	struct backed longs[FILES], other;
+	int running = 0;
+
+	if (!here_is_persistent())
+		skip();
+	backed_init(&other, NULL, PAGE);
+	for (int i = 0; i < FILES; i++) {
+		longs[i].fd = file_create(NULL, size);
+		longs[i].size = size;
+		longs[i].p = map_file(longs[i].fd, size);
+		longs[i].region = region_of(longs[i].p, size);
+	}
+	for (int i = 0; i < 2 * FILES; i++)
+		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size, DIGEST_BLAKE2B,
+			     &d[i]);
+	watch_readers(longs, FILES);
+	other.p[0]++;
+	assert_int_equal(flush(other.region, other.p, PAGE), 0);
+	for (int i = 0; i < 2 * FILES; i++)
+		running += !has_ended(&digests[i]);
+	assert_int_equal(running, 2 * FILES);
+	for (int i = 0; i < 2 * FILES; i++)
+		persist_cancel(&digests[i].job);
+	for (int i = 0; i < 2 * FILES; i++)
+		assert_int_equal(flush_wait(&digests[i], 20000), -ECANCELED);
+	for (int i = 0; i < FILES; i++)
+		backed_fini(&longs[i]);
+	backed_fini(&other);
+}
+
+static pid_t fork_as_the_engine_does(void)
+{
+	pid_t pid;
+
+	persist_atfork_prepare();
+	pid = fork();
+	if (pid == 0)
+		persist_atfork_child();
+	else
+		persist_atfork_parent();
+	return pid;
+}
+
+static void digest_in_child(struct backed *m, const struct persist_digest *before)
+{
+	struct persist_digest d;
+
+	alarm(20);
+	if (digest(m->region, m->p, m->size, DIGEST_CRC32C, &d))
+		_exit(2);
+	_exit(memcmp(&d, before, sizeof(d)) ? 3 : 0);
+}
+
+static void a_child_has_readers_of_its_own(void **state)
+{
+	struct persist_digest d;
+	struct backed m;
+	int status;
+	pid_t pid;
+
+	backed_init(&m, NULL, 3 * MIB);
+	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	pid = fork_as_the_engine_does();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		digest_in_child(&m, &d);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	backed_fini(&m);
+}
+
+static void idle_readers_go_away(void **state)
+{
+	for (int i = 0; i < 100 && threads_named("rpma-") > 0; i++)
+		usleep(100000);
+	assert_int_equal(threads_named("rpma-"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_short_digests_are_made_by_the_caller),
+		cmocka_unit_test(long_digests_leave_threads_to_others),
+		cmocka_unit_test(a_child_has_readers_of_its_own),
+		cmocka_unit_test(idle_readers_go_away),
+	};
+
+	return cmocka_run_group_tests_name("persist-digest-threads", tests, NULL, NULL);
+}
