@@ -6,7 +6,7 @@
 
 int cq_init(struct cq *cq, uint32_t size)
 {
-	struct ibv_wc *ring;
+	struct cqe *ring;
 
 	if (size == 0)
 		return -EINVAL;
@@ -42,7 +42,7 @@ static void set_count_locked(struct cq *cq, uint32_t count)
 	atomic_store_explicit(&cq->count, count, memory_order_release);
 }
 
-static struct ibv_wc *slot(struct cq *cq, uint32_t i)
+static struct cqe *slot(struct cq *cq, uint32_t i)
 {
 	return &cq->ring[((uint64_t)cq->head + i) % cq->size];
 }
@@ -54,11 +54,14 @@ static bool raises_event(const struct cq *cq, const struct ibv_wc *wc, bool soli
 	       (cq->armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
 }
 
-static void add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited)
+static void add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited,
+		       atomic_uint *uncollected)
 {
 	uint32_t count = count_locked(cq);
 
-	*slot(cq, count) = *wc;
+	*slot(cq, count) = (struct cqe){.wc = *wc, .uncollected = uncollected};
+	if (uncollected)
+		atomic_fetch_add_explicit(uncollected, 1, memory_order_relaxed);
 	set_count_locked(cq, count + 1);
 	if (!raises_event(cq, wc, solicited))
 		return;
@@ -75,7 +78,7 @@ static void lose_locked(struct cq *cq)
 	cq->overrun_seen = true;
 }
 
-int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited)
+int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected)
 {
 	bool lost;
 
@@ -84,9 +87,16 @@ int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited)
 	if (lost)
 		lose_locked(cq);
 	else
-		add_locked(cq, wc, solicited);
+		add_locked(cq, wc, solicited, uncollected);
 	pthread_mutex_unlock(&cq->lock);
 	return lost ? -EOVERFLOW : 0;
+}
+
+static void collect_locked(const struct cqe *e, struct ibv_wc *wc)
+{
+	*wc = e->wc;
+	if (e->uncollected)
+		atomic_fetch_sub_explicit(e->uncollected, 1, memory_order_relaxed);
 }
 
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
@@ -99,7 +109,7 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 	count = count_locked(cq);
 	n = count < (uint32_t)max ? count : (uint32_t)max;
 	for (uint32_t i = 0; i < n; i++)
-		wc[i] = *slot(cq, i);
+		collect_locked(slot(cq, i), &wc[i]);
 	cq->head = (uint32_t)(((uint64_t)cq->head + n) % cq->size);
 	set_count_locked(cq, count - n);
 	pthread_mutex_unlock(&cq->lock);
@@ -128,7 +138,7 @@ void cq_purge(struct cq *cq, uint32_t qp_num)
 	pthread_mutex_lock(&cq->lock);
 	count = count_locked(cq);
 	for (uint32_t i = 0; i < count; i++) {
-		if (slot(cq, i)->qp_num == qp_num)
+		if (slot(cq, i)->wc.qp_num == qp_num)
 			continue;
 		if (kept != i)
 			*slot(cq, kept) = *slot(cq, i);

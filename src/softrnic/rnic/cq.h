@@ -14,13 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cqe {
+	struct ibv_wc wc;
+	atomic_uint *uncollected; /* counts it until it is polled; NULL: nobody counts */
+};
+
 struct cq {
 	struct ibv_cq ibv;
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
 	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
 	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
 	pthread_mutex_t lock;
-	struct ibv_wc *ring;
+	struct cqe *ring;
 	uint32_t size, head;
 	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without */
 	enum { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED } armed;
@@ -29,8 +34,11 @@ struct cq {
 
 int cq_init(struct cq *cq, uint32_t size);
 void cq_fini(struct cq *cq);
-/* Returns 0, or -EOVERFLOW when the queue is or was full: the QP must go into error. */
-int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited);
+/*
+ * Returns 0, or -EOVERFLOW when the queue is or was full: the QP must go into error. *uncollected
+ * (may be NULL) is one more until the completion is polled, and must live until cq_purge().
+ */
+int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected);
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc);
 bool cq_is_empty(struct cq *cq); /* a hint: lock-free */
 void cq_arm(struct cq *cq, bool solicited_only);

@@ -280,10 +280,11 @@ uint32_t qp_caps(const struct qp *qp)
 
 /* --- completions and error codes ---------------------------------------------------------- */
 
-void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited)
+void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
+		 atomic_uint *uncollected)
 {
 	wc->qp_num = qp->cfg.qp_num;
-	if (cq_push(cq, wc, solicited) == 0 || qp_is_failed(qp))
+	if (cq_push(cq, wc, solicited, uncollected) == 0 || qp_is_failed(qp))
 		return;
 	qp_async(qp, IBV_EVENT_QP_FATAL);
 	qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);

@@ -3,6 +3,7 @@
 #ifndef RNIC_QP_IMPL_H
 #define RNIC_QP_IMPL_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/list.h"
@@ -64,6 +65,7 @@ struct qp_sq {
 	uint8_t *slots;
 	size_t stride;
 	uint32_t depth;
+	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
 };
 
@@ -266,7 +268,8 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
 void qp_async(struct qp *qp, enum ibv_event_type event);
 /* Push a completion; a CQ overrun fails the QP. */
-void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited);
+void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
+		 atomic_uint *uncollected);
 /* What may be sent to this peer, and is taken from it. */
 enum rdmap_level qp_level(const struct qp *qp);
 unsigned qp_rdmap_error(enum mr_verdict verdict);

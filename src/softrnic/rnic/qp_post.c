@@ -228,9 +228,14 @@ static void fill_own(struct qp *qp, struct sq_wr *slot, const struct softrnic_wr
 
 /* --- taking them in ----------------------------------------------------------------------- */
 
+/* As with a card, a slot is free again when its completion was collected, not when it came: whoever
+ * posts until there is no room cannot make the completion queue overrun. */
 static uint32_t sq_room(const struct qp *qp)
 {
-	return qp->sq.depth - (uint32_t)(qp->sq.tail - qp->sq.head);
+	uint64_t taken = qp->sq.tail - qp->sq.head +
+			 atomic_load_explicit(&qp->sq.uncollected, memory_order_relaxed);
+
+	return taken < qp->sq.depth ? (uint32_t)(qp->sq.depth - taken) : 0;
 }
 
 static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
@@ -239,6 +244,8 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 
 	if (!err)
 		err = check_wr(qp, wr);
+	if (!err && sq_room(qp) == 0)
+		err = ENOMEM;
 	if (err)
 		return err;
 	if (qp_is_failed(qp)) {
@@ -248,8 +255,6 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, qp->cause);
 		return 0;
 	}
-	if (sq_room(qp) == 0)
-		return ENOMEM;
 	fill(qp, qp_sq_at(qp, qp->sq.tail), wr);
 	copy_payload(qp_sq_at(qp, qp->sq.tail), wr);
 	qp->sq.tail++;
@@ -289,7 +294,7 @@ static int check_list(const struct qp *qp, const struct softrnic_wr *wrs, int n)
 	for (int i = 0; i < n && !err; i++)
 		err = wrs[i].op == SOFTRNIC_OP_VERBS ? check_wr(qp, &wrs[i].wr)
 						     : check_own(qp, &wrs[i]);
-	if (!err && !qp_is_failed(qp) && (uint32_t)n > sq_room(qp))
+	if (!err && (uint32_t)n > sq_room(qp))
 		err = ENOMEM;
 	return err;
 }

@@ -112,7 +112,7 @@ static void complete(struct qp *qp, struct ibv_wc *wc, bool solicited)
 {
 	wc->wr_id = qp->recv.msg.wr.wr_id;
 	qp->recv.msg.has_wr = false;
-	qp_complete(qp, qp->cfg.recv_cq, wc, solicited);
+	qp_complete(qp, qp->cfg.recv_cq, wc, solicited, NULL);
 }
 
 static void flush_one(struct qp *qp, enum ibv_wc_status status)
@@ -153,7 +153,7 @@ static int post_one(struct qp *qp, const struct ibv_recv_wr *wr)
 		return rq_post(&qp->recv.rq, wr);
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cfg.cap.max_recv_sge)
 		return EINVAL;
-	qp_complete(qp, qp->cfg.recv_cq, &wc, false);
+	qp_complete(qp, qp->cfg.recv_cq, &wc, false, NULL);
 	return 0;
 }
 

@@ -62,7 +62,7 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		.byte_len = (uint32_t)wr->length,
 	};
 
-	qp_complete(qp, qp->cfg.send_cq, &wc, false);
+	qp_complete(qp, qp->cfg.send_cq, &wc, false, &qp->sq.uncollected);
 }
 
 static bool is_request(const struct sq_wr *wr)

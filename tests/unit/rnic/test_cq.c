@@ -40,14 +40,14 @@ static int push(uint64_t wr_id)
 {
 	struct ibv_wc wc = wc_of(wr_id, 1, IBV_WC_SUCCESS);
 
-	return cq_push(&cq, &wc, false);
+	return cq_push(&cq, &wc, false, NULL);
 }
 
 static void push_special(enum ibv_wc_status status, bool solicited)
 {
 	struct ibv_wc wc = wc_of(0, 1, status);
 
-	assert_int_equal(cq_push(&cq, &wc, solicited), 0);
+	assert_int_equal(cq_push(&cq, &wc, solicited, NULL), 0);
 }
 
 static void completions_come_out_in_order_across_the_wrap(void **state)
@@ -155,7 +155,7 @@ static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 	for (unsigned i = 0; i < 6; i++) { /* wraps around the end of the ring */
 		struct ibv_wc one = wc_of(i, i % 2 ? 7 : 9, IBV_WC_SUCCESS);
 
-		assert_int_equal(cq_push(&cq, &one, false), 0);
+		assert_int_equal(cq_push(&cq, &one, false, NULL), 0);
 	}
 	cq_purge(&cq, 7);
 	assert_int_equal(cq_poll(&cq, 8, wc), 3);
@@ -182,7 +182,8 @@ static void *produce(void *arg)
 		struct ibv_wc wc = wc_of(i, qp_num, IBV_WC_SUCCESS);
 
 		/* Like a QP with a bounded send queue: never more than its share of the ring. */
-		if (atomic_load(&cq.count) + PRODUCERS < cq.size && cq_push(&cq, &wc, false) == 0)
+		if (atomic_load(&cq.count) + PRODUCERS < cq.size &&
+		    cq_push(&cq, &wc, false, NULL) == 0)
 			i++;
 	}
 	return NULL;

@@ -368,10 +368,12 @@ static void each_region_has_its_own_write_back(void **state)
 		mr[i] = end_reg(t.b, t.mb + 4096 * i, 4096, REMOTE_ALL);
 		assert_int_equal(end_write(t.a, i, t.mra, 0, 8, mr[i], i), 0);
 		pair_run(&t.p);
+		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);
 	}
 	for (size_t i = ARRAY_LEN(mr); i-- > 0;) {
 		assert_int_equal(end_read(t.a, i, t.mra, 0, 8, mr[i], 0), 0);
 		pair_run(&t.p);
+		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);
 		assert_ptr_equal(t.b->wb.addr, t.mb + 4097 * i);
 	}
 	assert_int_equal(t.b->wb_count, ARRAY_LEN(mr));
