@@ -90,10 +90,12 @@ static void enqueue(struct file *f, struct persist_job *job)
 	update_ready(f);
 }
 
+/* The list has one. */
 static struct persist_job *dequeue(struct list *jobs)
 {
-	struct persist_job *job = container_of(list_pop(jobs), struct persist_job, node);
+	struct persist_job *job = container_of(jobs->next, struct persist_job, node);
 
+	list_del(&job->node);
 	job->waits_for = NULL;
 	return job;
 }
