@@ -9,6 +9,7 @@
 #ifndef FAULT_ALLOCS_H
 #define FAULT_ALLOCS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,6 +28,10 @@ unsigned int allocs_live(size_t size);
 /* To stderr: those that were made after a call of allocs_mark(). */
 void allocs_mark(void);
 void allocs_print_since_mark(void);
+
+/* pthread_create(3), for the library under test; see threads.c. */
+__attribute__((visibility("default"))) int
+fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
 /* For those that stand between: counts it, and tells if this one must fail. */
 bool alloc_must_fail(enum alloc_kind kind, const void *caller);

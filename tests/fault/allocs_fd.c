@@ -26,8 +26,6 @@ FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-			  void *arg);
 #pragma GCC visibility pop
 
 #define CALLER __builtin_return_address(0)
@@ -79,8 +77,8 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return none_left(CALLER) ? NULL : __real_fopen(path, mode);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
-			  void *arg)
+int fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			 void *arg)
 {
 	return none_left(CALLER) ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
 }
