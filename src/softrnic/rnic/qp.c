@@ -76,8 +76,10 @@ void qp_async(struct qp *qp, enum ibv_event_type event)
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read)
 {
-	if (qp_is_failed(qp))
+	if (qp_is_failed(qp)) {
+		qp_recv_keep_no_more(qp);
 		return;
+	}
 	if (!qp->has_term) {
 		qp->term = terminate_of(error);
 		terminate_echo(&qp->term, ddp, (uint16_t)segment_len, read);
@@ -120,6 +122,7 @@ void qp_blame_link(struct qp *qp, int err)
 void qp_fail(struct qp *qp, enum ibv_wc_status status)
 {
 	qp_blame_link(qp, ECONNABORTED);
+	qp_recv_keep_no_more(qp);
 	qp_die(qp, status, qp->cause, "failed by its owner");
 	qp_tx_shut(qp);
 }
@@ -138,6 +141,8 @@ void qp_on_eof(struct qp *qp)
 	if (!qp_is_failed(qp) && inside)
 		qp_async(qp, IBV_EVENT_QP_FATAL);
 	qp_blame_link(qp, inside ? ECONNRESET : ENOTCONN);
+	if (!inside)
+		qp_recv_keep(qp);
 	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause,
 	       inside ? "end of stream inside an FPDU" : "end of stream");
 	qp_tx_shut(qp);

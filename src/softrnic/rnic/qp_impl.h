@@ -208,6 +208,7 @@ struct qp_recv {
 	uint32_t seen_sends, delivered_sends;
 	struct list parked; /* park_seg */
 	uint32_t park_bytes, park_msgs;
+	bool last_words; /* parked ones are delivered although the QP failed: qp_recv_keep() */
 };
 
 /* --- transmit ----------------------------------------------------------------------------- */
@@ -346,6 +347,11 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
+/* The stream ends in good order: keep what is parked for receives to come when the QP fails. */
+void qp_recv_keep(struct qp *qp);
+void qp_recv_keep_no_more(struct qp *qp);
+/* May a Send still go to a receive? Also of a failed QP: see qp_recv_keep(). */
+bool qp_recv_is_open(const struct qp *qp);
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err); /* of this end */
 /* Give parked Sends to receives as far as there are any. */
 void qp_recv_deliver(struct qp *qp);

@@ -129,8 +129,15 @@ void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err)
 	flush_one(qp, status);
 }
 
+bool qp_recv_is_open(const struct qp *qp)
+{
+	return !qp_is_failed(qp) || qp->recv.last_words;
+}
+
 void qp_recv_flush(struct qp *qp)
 {
+	if (qp->recv.last_words)
+		return;
 	stop_waiting(qp);
 	qp_park_clear(qp);
 	flush_one(qp, IBV_WC_WR_FLUSH_ERR);
@@ -138,6 +145,24 @@ void qp_recv_flush(struct qp *qp)
 		qp->recv.msg.has_wr = true;
 		flush_one(qp, IBV_WC_WR_FLUSH_ERR);
 	}
+}
+
+/*
+ * The peer's Sends were complete for it when they were here, and then it said good-bye. Losing them
+ * would be telling it a lie. Of receives there are none posted, or they would not be parked.
+ */
+void qp_recv_keep(struct qp *qp)
+{
+	if (!qp_is_failed(qp))
+		qp->recv.last_words = !list_empty(&qp->recv.parked);
+}
+
+void qp_recv_keep_no_more(struct qp *qp)
+{
+	if (!qp->recv.last_words)
+		return;
+	qp->recv.last_words = false;
+	qp_recv_flush(qp);
 }
 
 static int post_one(struct qp *qp, const struct ibv_recv_wr *wr)
@@ -149,7 +174,7 @@ static int post_one(struct qp *qp, const struct ibv_recv_wr *wr)
 
 	if (qp->cfg.srq)
 		return EINVAL;
-	if (!qp_is_failed(qp))
+	if (qp_recv_is_open(qp))
 		return rq_post(&qp->recv.rq, wr);
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cfg.cap.max_recv_sge)
 		return EINVAL;
@@ -353,7 +378,7 @@ static bool deliver_one(struct qp *qp, struct park_seg *p)
 		memcpy(bytes, p->bytes, sizeof(bytes));
 		qp_park_drop(qp, p);
 		delivered_imm(qp, &seg, bytes);
-		return !qp_is_failed(qp);
+		return qp_recv_is_open(qp);
 	}
 	if (!fits(qp, &seg) || qp_rx_place(qp, &seg, p->bytes, p->len))
 		return false; /* the QP failed, and p is gone */
@@ -361,7 +386,7 @@ static bool deliver_one(struct qp *qp, struct park_seg *p)
 	qp->recv.msg.received += seg.payload;
 	if (seg.hdr.last)
 		delivered(qp, &seg);
-	return !qp_is_failed(qp);
+	return qp_recv_is_open(qp);
 }
 
 void qp_recv_deliver(struct qp *qp)
@@ -372,4 +397,6 @@ void qp_recv_deliver(struct qp *qp)
 		if (!deliver_one(qp, container_of(node, struct park_seg, link)))
 			return;
 	}
+	if (!node)
+		qp_recv_keep_no_more(qp);
 }

@@ -35,7 +35,7 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 		mr_release(mr);
 		if (err)
 			qp_rx_fault_at(qp, seg);
-		if (qp_is_failed(qp))
+		if (!qp_recv_is_open(qp))
 			return -ECONNABORTED; /* src may be gone */
 		qp->counters.rx_copied_bytes += n;
 		seg->done += n;

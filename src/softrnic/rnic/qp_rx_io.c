@@ -198,10 +198,11 @@ bool qp_rx_is_stalled(const struct qp *qp)
 
 void qp_rx_resume(struct qp *qp)
 {
-	if (qp_is_failed(qp))
+	if (!qp_recv_is_open(qp))
 		return;
 	qp_recv_deliver(qp);
-	qp_rx_parse(qp);
+	if (!qp_is_failed(qp))
+		qp_rx_parse(qp);
 }
 
 void qp_rx_stop(struct qp *qp)

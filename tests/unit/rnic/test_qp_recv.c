@@ -46,6 +46,81 @@ static void sends_are_parked(void **state)
 	sends_without_a_receive_are_parked_in_order(true, SIZE_MAX);
 }
 
+/* --- what was parked when the peer closed --------------------------------------------------- */
+
+/* A has sent n messages that found no receive, and then closed in good order. */
+static void part_from(struct bench *t, uint64_t n, uint32_t len)
+{
+	struct pair_options o = pair_defaults();
+
+	bench_open(t, &o, LEN);
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(end_send(t->a, i, t->mra, 5000 * i, len), 0);
+	pair_run(&t->p);
+	for (uint64_t i = 0; i < n; i++)
+		expect_wc(&t->a->scq, i, IBV_WC_SUCCESS);
+	assert_int_equal(end_send(t->b, 90, t->mrb, 0, 8), 0);
+	qp_on_eof(t->b->qp);
+	assert_true(qp_is_failed(t->b->qp));
+	expect_wc(&t->b->scq, 90, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void sends_of_a_peer_that_closed_are_still_received(void **state)
+{
+	struct bench t;
+
+	part_from(&t, 3, 4000);
+	for (uint64_t i = 0; i < 3; i++) {
+		expect_no_wc(&t.b->rcq);
+		assert_int_equal(end_recv(t.b, 10 + i, t.mrb, 5000 * i, 5000), 0);
+		expect_wc(&t.b->rcq, 10 + i, IBV_WC_SUCCESS);
+		assert_memory_equal(t.mb + 5000 * i, t.ma + 5000 * i, 4000);
+	}
+	assert_int_equal(end_recv(t.b, 20, t.mrb, 0, 5000), 0);
+	expect_wc(&t.b->rcq, 20, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
+static void a_short_receive_ends_what_is_left_of_a_closed_peer(void **state)
+{
+	struct bench t;
+
+	part_from(&t, 3, 4000);
+	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 3999), 0);
+	expect_wc(&t.b->rcq, 10, IBV_WC_LOC_LEN_ERR);
+	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 5000), 0);
+	expect_wc(&t.b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
+static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **state)
+{
+	struct bench t;
+
+	part_from(&t, 3, 4000);
+	qp_fail(t.b->qp, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 5000), 0);
+	expect_wc(&t.b->rcq, 10, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
+static void what_was_cut_off_is_not_delivered(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
+	pair_run(&t.p);
+	assert_int_equal(end_send(t.a, 2, t.mra, 0, 100), 0);
+	end_send_all(t.a);
+	end_take(t.b, 30);
+	qp_on_eof(t.b->qp);
+	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 5000), 0);
+	expect_wc(&t.b->rcq, 10, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
 static void writes_and_answers_pass_a_parked_send(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -238,6 +313,26 @@ static void a_post_to_the_srq_kicks_who_waits(void **state)
 	bench_close(&t);
 }
 
+static void sends_of_a_peer_that_closed_wait_for_the_srq(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.srq = true;
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
+	pair_run(&t.p);
+	qp_on_eof(t.b->qp);
+	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
+	assert_int_equal(t.b->kicks, 1);
+	qp_rx_resume(t.b->qp);
+	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
+	assert_int_equal(end_recv(t.b, 12, t.mrb, 0, 100), 0);
+	qp_rx_resume(t.b->qp);
+	expect_no_wc(&t.b->rcq); /* it is for others */
+	bench_close(&t);
+}
+
 static void a_failed_qp_leaves_the_srq_to_others(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -370,6 +465,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_are_parked),
+		cmocka_unit_test(sends_of_a_peer_that_closed_are_still_received),
+		cmocka_unit_test(a_short_receive_ends_what_is_left_of_a_closed_peer),
+		cmocka_unit_test(whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer),
+		cmocka_unit_test(what_was_cut_off_is_not_delivered),
 		cmocka_unit_test(writes_and_answers_pass_a_parked_send),
 		cmocka_unit_test(a_flush_behind_a_parked_send_waits_for_it),
 		cmocka_unit_test(both_sides_may_park_with_flushes_outstanding),
@@ -378,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_message_larger_than_the_parking_space_gets_through),
 		cmocka_unit_test(requests_above_ird_are_refused_even_behind_a_parked_send),
 		cmocka_unit_test(a_post_to_the_srq_kicks_who_waits),
+		cmocka_unit_test(sends_of_a_peer_that_closed_wait_for_the_srq),
 		cmocka_unit_test(a_failed_qp_leaves_the_srq_to_others),
 		cmocka_unit_test(a_send_must_fit_its_receive),
 		cmocka_unit_test(a_receive_into_nowhere_ends_with_a_protection_error),
