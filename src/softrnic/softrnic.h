@@ -99,6 +99,11 @@ struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr 
 int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int softrnic_destroy_srq(struct ibv_srq *srq);
+/*
+ * rdma_cm moves a queue pair through its states; what is left to the user is IBV_QPS_ERR, which
+ * ends the connection at once, and naming the state it is in.
+ */
+int softrnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int softrnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr);
 int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event);

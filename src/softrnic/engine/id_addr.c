@@ -233,7 +233,7 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 		return id_errno(EAFNOSUPPORT);
 	if (id->conn || id->listener)
 		return id_errno(EINVAL);
-	if (src && softrnic_bind_addr(pub, src))
+	if (src && id->fd < 0 && softrnic_bind_addr(pub, src)) /* what is bound stays so */
 		return -1;
 	sockaddr_copy(&addr->dst_storage, dst);
 	if (id->fd < 0)

@@ -12,6 +12,8 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
+enum { MIN_INLINE = 64 };
+
 static struct vcq *vcq_of(struct ibv_cq *ibv)
 {
 	return ibv ? container_of(ibv, struct vcq, cq.ibv) : NULL;
@@ -136,11 +138,21 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	id->pub.srq = ibv->srq;
 }
 
-static int id_create_qp(struct cmid *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+/* Devices grant some inline data to whoever asks for none, and programs have come to rely on it. */
+static void cap_grant(struct ibv_qp_cap *cap)
+{
+	if (cap->max_inline_data < MIN_INLINE)
+		cap->max_inline_data = MIN_INLINE;
+}
+
+/* What is granted may be more than what was asked for; attr->cap says so afterwards. */
+static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct qp *qp;
 	int err = qp_attr_check(id, attr, pd);
 
+	if (!err)
+		cap_grant(&attr->cap);
 	if (!err)
 		err = -id_need_conn(id);
 	if (!err)
@@ -174,9 +186,13 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 		.sq_sig_all = ex->sq_sig_all,
 	};
 
+	int ret;
+
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	return id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
+	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
+	ex->cap = attr.cap;
+	return ret;
 }
 
 /*

@@ -66,6 +66,26 @@ uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 	return conn_is_removed(c) ? 0 : atomic_load_explicit(&c->caps, memory_order_relaxed);
 }
 
+int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct conn *c = conn_of(ibv);
+	int ret = 0;
+
+	if (conn_is_removed(c))
+		return ENODEV;
+	if (!(mask & IBV_QP_STATE))
+		return 0;
+	conn_enter(c);
+	if (attr->qp_state == IBV_QPS_ERR) {
+		qp_fail(c->qp, IBV_WC_WR_FLUSH_ERR);
+		conn_pump(c);
+	} else if (attr->qp_state != qp_state(c->qp)) {
+		ret = EINVAL;
+	}
+	conn_leave(c);
+	return ret;
+}
+
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr)
 {

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* face.c -- faces come and go; and which device stands behind one. */
+#include "interposer/face.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "softrnic/softrnic.h"
+
+/* As long as rdma_cm's own look-ups on a local network take at most. */
+enum { PROBE_TIMEOUT_MS = 1000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct face *all;
+
+static void face_enlist(struct face *f)
+{
+	pthread_mutex_lock(&lock);
+	f->next = all;
+	all = f;
+	pthread_mutex_unlock(&lock);
+}
+
+static void face_delist(struct face *f)
+{
+	struct face **at = &all;
+
+	pthread_mutex_lock(&lock);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	pthread_mutex_unlock(&lock);
+}
+
+/* What every id has that no program made a domain for. It lives as long as the process. */
+static struct ibv_pd *default_pd(void)
+{
+	static struct ibv_pd *pd;
+
+	pthread_mutex_lock(&lock);
+	if (!pd)
+		pd = softrnic_alloc_pd(softrnic_context());
+	pthread_mutex_unlock(&lock);
+	return pd;
+}
+
+/* The queues, their channels and the shared receive queue are the face's own business. */
+void face_sync(struct face *f)
+{
+	const struct rdma_cm_id *inner = f->inner;
+
+	f->pub.verbs = inner->verbs;
+	f->pub.route = inner->route;
+	f->pub.port_num = inner->port_num;
+	f->pub.qp = inner->qp;
+	if (inner->verbs && !f->pub.pd)
+		f->pub.pd = f->words->hard ? inner->pd : default_pd();
+}
+
+static struct face *face_new(struct face_chan *ch, void *context, enum rdma_port_space ps)
+{
+	struct face *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->words = &soft_words;
+	f->pub.channel = &ch->pub;
+	f->pub.context = context;
+	f->pub.ps = ps;
+	f->pub.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
+	face_enlist(f);
+	return f;
+}
+
+void face_free(struct face *f)
+{
+	face_delist(f);
+	if (f->own_chan)
+		rdma_destroy_event_channel(&f->own_chan->pub);
+	free(f->ep_attr);
+	free(f);
+}
+
+/*
+ * Datagram port spaces exist, as on any iWARP device, up to the moment when a datagram queue pair
+ * is asked for.
+ */
+static int ps_check(enum rdma_port_space ps)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return 0;
+	default:
+		return REFUSE_NEG(EPROTONOSUPPORT);
+	}
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	struct rdma_event_channel *ch = channel ? channel : rdma_create_event_channel();
+	struct face *f = NULL;
+
+	if (ch && !ps_check(ps))
+		f = face_new(face_chan_of(ch), context, ps);
+	if (f)
+		f->own_chan = channel ? NULL : face_chan_of(ch);
+	if (f && !softrnic_create_id(face_chan_of(ch)->soft, &f->inner, f, RDMA_PS_TCP)) {
+		*id = &f->pub;
+		return 0;
+	}
+	if (f)
+		face_free(f);
+	else if (ch && !channel)
+		rdma_destroy_event_channel(ch);
+	return -1;
+}
+
+struct face *face_new_passive(struct face *listener, struct rdma_cm_id *inner)
+{
+	struct face *f = face_new(face_chan_of(listener->pub.channel), listener->pub.context,
+				  listener->pub.ps);
+
+	if (!f)
+		return NULL;
+	f->words = listener->words;
+	f->inner = inner;
+	f->pub.pd = listener->pub.pd;
+	inner->context = f;
+	face_sync(f);
+	return f;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	struct face *f = face_of(id);
+	WORDS_SCOPE w = f->words;
+	int ret;
+
+	if (id->event) {
+		rdma_ack_cm_event(id->event);
+		id->event = NULL;
+	}
+	if (id->qp)
+		rdma_destroy_qp(id);
+	ret = w->cm.destroy_id(f->inner);
+	if (!ret)
+		face_free(f);
+	return ret;
+}
+
+void face_drop_qp(struct ibv_qp *qp)
+{
+	struct face *f;
+
+	pthread_mutex_lock(&lock);
+	for (f = all; f && f->pub.qp != qp; f = f->next)
+		;
+	pthread_mutex_unlock(&lock);
+	if (f)
+		rdma_destroy_qp(&f->pub);
+}
+
+static bool addr_is_any(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)sa)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return sa->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)sa)->sin6_addr);
+}
+
+static bool hard_resolves(const struct words *hard, struct rdma_event_channel *ch,
+			  struct rdma_cm_id *id, struct sockaddr *local, struct sockaddr *remote)
+{
+	struct pollfd readable = {.fd = ch->fd, .events = POLLIN};
+	struct rdma_cm_event *ev;
+	bool yes;
+
+	if (hard->cm.resolve_addr(id, local, remote, PROBE_TIMEOUT_MS) ||
+	    poll(&readable, 1, 2 * PROBE_TIMEOUT_MS) != 1 || hard->cm.get_cm_event(ch, &ev))
+		return false;
+	yes = ev->event == RDMA_CM_EVENT_ADDR_RESOLVED && id->verbs;
+	hard->cm.ack_cm_event(ev);
+	return yes;
+}
+
+/* Asked with an id of its own, because an id keeps what it was bound to. */
+static bool hard_serves(const struct words *hard, struct sockaddr *local, struct sockaddr *remote)
+{
+	struct rdma_event_channel *ch = hard->cm.create_event_channel();
+	struct rdma_cm_id *id = NULL;
+	bool yes = false;
+
+	if (ch && !hard->cm.create_id(ch, &id, NULL, RDMA_PS_TCP))
+		yes = remote ? hard_resolves(hard, ch, id, local, remote)
+			     : !hard->cm.bind_addr(id, local) && id->verbs;
+	if (id)
+		hard->cm.destroy_id(id);
+	if (ch)
+		hard->cm.destroy_event_channel(ch);
+	return yes;
+}
+
+/* A wildcard address belongs to every device and so chooses none. */
+void face_choose(struct face *f, struct sockaddr *local, struct sockaddr *remote)
+{
+	const struct words *hard = hard_words();
+	struct face_chan *ch = face_chan_of(f->pub.channel);
+	struct rdma_cm_id *inner;
+
+	if (!hard || f->words == hard || f->inner->verbs || !ch->hard)
+		return;
+	if ((!remote && addr_is_any(local)) || !hard_serves(hard, local, remote))
+		return;
+	if (hard->cm.create_id(ch->hard, &inner, f, f->pub.ps))
+		return;
+	softrnic_destroy_id(f->inner);
+	f->inner = inner;
+	f->words = hard;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * face.h -- the rdma_cm objects that programs see.
+ *
+ * An id is made before its address is known, and only the address tells which device serves it.
+ * So a program holds a face, and behind it stands an id of the software RNIC or, once a real
+ * device turns out to own the address, one of rdma-core. The id behind has its face as context.
+ */
+#ifndef INTERPOSER_FACE_H
+#define INTERPOSER_FACE_H
+
+#include <pthread.h>
+
+#include "interposer/words.h"
+
+struct face_chan {
+	struct rdma_event_channel pub; /* fd: soft's, or an epoll descriptor of both */
+	struct rdma_event_channel *soft, *hard;
+};
+
+struct face {
+	struct rdma_cm_id pub;
+	const struct words *words;
+	struct rdma_cm_id *inner;
+	struct face_chan *own_chan; /* of a synchronous id: its calls wait for their event */
+	bool ended;                 /* DISCONNECTED was delivered */
+	bool own_send_cq, own_recv_cq;
+	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
+	struct face *next;                /* in the list of all */
+};
+
+struct face_event {
+	struct rdma_cm_event pub;
+	struct rdma_cm_event *inner;
+	const struct words *words;
+};
+
+static inline struct face *face_of(struct rdma_cm_id *id)
+{
+	return (struct face *)id;
+}
+
+static inline struct face_chan *face_chan_of(struct rdma_event_channel *ch)
+{
+	return (struct face_chan *)ch;
+}
+
+/* A face for an id that rdma_cm made: an inbound request. NULL and errno. */
+struct face *face_new_passive(struct face *listener, struct rdma_cm_id *inner);
+void face_free(struct face *f);
+/* Show what a call or an event changed behind the face. */
+void face_sync(struct face *f);
+/* If a real device owns this local or reaches this remote address, let it serve the id. */
+void face_choose(struct face *f, struct sockaddr *local, struct sockaddr *remote);
+/* A synchronous id waits for the event of the call that returned `ret`; others return it. */
+int face_complete(struct face *f, int ret);
+/* ibv_destroy_qp() of an id's queue pair. */
+void face_drop_qp(struct ibv_qp *qp);
+/* The queues that rdma_create_qp() made because the program gave none. */
+int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr);
+void face_drop_cqs(struct face *f);
+
+#endif

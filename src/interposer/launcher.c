@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* launcher.c -- softrnic run PROGRAM: a verbs program on the software RNIC. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INTERPOSER "libsoftrnic-verbs.so"
+
+enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static void usage(FILE *to)
+{
+	fputs("usage: softrnic run [-p | -d] [--] PROGRAM [ARGUMENT ...]\n"
+	      "       softrnic --help | --version\n"
+	      "\n"
+	      "Run a program that uses libibverbs and librdmacm on a software RNIC.\n"
+	      "  -p  only preload the library, for programs linked with them\n"
+	      "  -d  only put it in their place, for programs that load them by name\n"
+	      "See softrnic(1) and softrnic-verbs(7).\n",
+	      to);
+}
+
+static int fail(const char *what, const char *name)
+{
+	fprintf(stderr, "softrnic: %s: %s: %s\n", what, name, strerror(errno));
+	return EXIT_CANNOT_RUN;
+}
+
+/* `name` in `dir`, if it is there. */
+static char *path_in(const char *dir, const char *name)
+{
+	char *path, *real;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return NULL;
+	real = realpath(path, NULL);
+	free(path);
+	return real;
+}
+
+/* Beside this program as it was installed or built. */
+static char *lib_dir(void)
+{
+	static const char *const places[] = {SOFTRNIC_LIBDIR, "."};
+	char self[PATH_MAX], *dir = NULL;
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len < 0)
+		return NULL;
+	self[len] = '\0';
+	dirname(self);
+	for (size_t i = 0; !dir && i < sizeof(places) / sizeof(places[0]); i++) {
+		char *place = path_in(self, places[i]);
+		char *lib = place ? path_in(place, INTERPOSER) : NULL;
+
+		if (lib)
+			dir = place;
+		else
+			free(place);
+		free(lib);
+	}
+	return dir;
+}
+
+/* Put `value` before what the variable has. */
+static int prepend(const char *variable, const char *value)
+{
+	const char *old = getenv(variable);
+	char *both;
+	int ret;
+
+	if (!old || !*old)
+		return setenv(variable, value, 1);
+	if (asprintf(&both, "%s:%s", value, old) < 0)
+		return -1;
+	ret = setenv(variable, both, 1);
+	free(both);
+	return ret;
+}
+
+static int set_environment(int preload, int dropin)
+{
+	char *dir = lib_dir();
+	char *lib = dir ? path_in(dir, INTERPOSER) : NULL;
+	char *names = dir ? path_in(dir, "softrnic-dropin") : NULL;
+	int ret = 0;
+
+	if (!names && dir)
+		names = path_in(dir, "dropin");
+	if (!lib || !names) {
+		errno = ENOENT;
+		ret = -1;
+	}
+	if (!ret && preload)
+		ret = prepend("LD_PRELOAD", lib);
+	if (!ret && dropin)
+		ret = prepend("LD_LIBRARY_PATH", names);
+	free(names);
+	free(lib);
+	free(dir);
+	return ret;
+}
+
+static int run(int argc, char **argv)
+{
+	int preload = 1, dropin = 1, opt;
+
+	while ((opt = getopt(argc, argv, "+pd")) != -1) {
+		if (opt == '?') {
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+		preload = opt == 'p';
+		dropin = opt == 'd';
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (set_environment(preload, dropin))
+		return fail("cannot find or set up", INTERPOSER);
+	execvp(argv[optind], argv + optind);
+	opt = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	fail("cannot run", argv[optind]);
+	return opt;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "run"))
+		return run(argc - 1, argv + 1);
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("softrnic " SOFTRNIC_VERSION);
+		return 0;
+	}
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		usage(stdout);
+		return 0;
+	}
+	usage(stderr);
+	return EXIT_USAGE;
+}

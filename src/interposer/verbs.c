@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs.c -- libibverbs' calls on objects: each goes to whoever made the object. */
+#include <errno.h>
+#include <string.h>
+
+#include "interposer/words.h"
+#include "softrnic/softrnic.h"
+
+/* What an event is about; device and port events need no acknowledgement. */
+static const struct ibv_context *event_context(const struct ibv_async_event *ev)
+{
+	switch (ev->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return ev->element.cq->context;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return ev->element.qp->context;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return ev->element.srq->context;
+	case IBV_EVENT_WQ_FATAL:
+		return ev->element.wq->context;
+	default:
+		return NULL;
+	}
+}
+
+#define DISPATCH(ret, name, params, args, ctx)                                                     \
+	ret ibv_##name params                                                                      \
+	{                                                                                          \
+		WORDS_SCOPE w = words_of(ctx);                                                     \
+                                                                                                   \
+		return w->verbs.name args;                                                         \
+	}
+WORDS_VERBS(DISPATCH)
+
+int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	WORDS_SCOPE w = words_of(ctx);
+	struct ibv_gid_entry full = {.gid_index = index, .port_num = port};
+	__typeof__(_ibv_query_gid_ex) *hard;
+
+	if (w->hard) {
+		hard = (__typeof__(hard))hard_symbol("_ibv_query_gid_ex");
+		return hard ? hard(ctx, port, index, entry, flags, size) : EOPNOTSUPP;
+	}
+	if (flags || port != 1)
+		return EINVAL;
+	if (w->verbs.query_gid(ctx, 1, (int)index, &full.gid))
+		return ENODATA;
+	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries, size_t max,
+			     uint32_t flags, size_t size)
+{
+	WORDS_SCOPE w = words_of(ctx);
+	__typeof__(_ibv_query_gid_table) *hard;
+	int err;
+
+	if (w->hard) {
+		hard = (__typeof__(hard))hard_symbol("_ibv_query_gid_table");
+		return hard ? hard(ctx, entries, max, flags, size) : -EOPNOTSUPP;
+	}
+	if (max < 1)
+		return -EINVAL;
+	err = _ibv_query_gid_ex(ctx, 1, 0, entries, flags, size);
+	return err ? -err : 1;
+}
+
+/* Between libibverbs and its own programs: of what kind a GID is, as a file of the kernel has it.
+ */
+enum ibv_gid_type_sysfs { GID_TYPE_IB_OR_ROCE_V1 };
+int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned int index,
+		       enum ibv_gid_type_sysfs *type);
+int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned int index,
+		       enum ibv_gid_type_sysfs *type)
+{
+	WORDS_SCOPE w = words_of(ctx);
+	__typeof__(ibv_query_gid_type) *hard;
+
+	if (w->hard) {
+		hard = (__typeof__(hard))hard_symbol("ibv_query_gid_type");
+		return hard ? hard(ctx, port, index, type) : REFUSE_NEG(EOPNOTSUPP);
+	}
+	*type = GID_TYPE_IB_OR_ROCE_V1;
+	return port == 1 && index == 0 ? 0 : REFUSE_NEG(EINVAL);
+}
