@@ -161,8 +161,34 @@ void face_drop_qp(struct ibv_qp *qp)
 	for (f = all; f && f->pub.qp != qp; f = f->next)
 		;
 	pthread_mutex_unlock(&lock);
-	if (f)
+	if (f && f->hidden)
+		rdma_destroy_id(&f->pub);
+	else if (f)
 		rdma_destroy_qp(&f->pub);
+}
+
+/* An id has a device once it is bound, to whatever address. */
+struct ibv_qp *face_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct rdma_cm_id *id;
+	struct face *f;
+	int err;
+
+	if (!attr->send_cq || !attr->recv_cq)
+		return REFUSE_NUL(EINVAL);
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return NULL;
+	f = face_of(id);
+	f->hidden = true;
+	if (!softrnic_bind_addr(f->inner, (struct sockaddr *)&any)) {
+		face_sync(f);
+		if (!rdma_create_qp(id, pd, attr))
+			return id->qp;
+	}
+	err = errno;
+	rdma_destroy_id(id);
+	return REFUSE_NUL(err);
 }
 
 static bool addr_is_any(const struct sockaddr *sa)

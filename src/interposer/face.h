@@ -25,6 +25,7 @@ struct face {
 	struct face_chan *own_chan; /* of a synchronous id: its calls wait for their event */
 	bool ended;                 /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
+	bool hidden; /* it exists for its queue pair */
 	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
 	struct face *next;                /* in the list of all */
 };
@@ -54,7 +55,9 @@ void face_sync(struct face *f);
 void face_choose(struct face *f, struct sockaddr *local, struct sockaddr *remote);
 /* A synchronous id waits for the event of the call that returned `ret`; others return it. */
 int face_complete(struct face *f, int ret);
-/* ibv_destroy_qp() of an id's queue pair. */
+/* ibv_create_qp(): a queue pair on an id that no program sees. NULL and errno. */
+struct ibv_qp *face_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+/* ibv_destroy_qp() of such a queue pair or an id's. */
 void face_drop_qp(struct ibv_qp *qp);
 /* The queues that rdma_create_qp() made because the program gave none. */
 int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr);

@@ -106,10 +106,13 @@ static int soft_resize_cq(struct ibv_cq *cq, int cqe)
 	return EOPNOTSUPP;
 }
 
-/* iWARP queue pairs are connected by rdma_cm; nothing could ever connect this one. */
+/*
+ * iWARP queue pairs are connected by rdma_cm alone. Such a one can be made and asked for what it was
+ * granted, as on any iWARP device, but never leaves its first state.
+ */
 static struct ibv_qp *soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return REFUSE_NUL(EOPNOTSUPP);
+	return face_make_qp(pd, attr);
 }
 
 static int soft_destroy_qp(struct ibv_qp *qp)

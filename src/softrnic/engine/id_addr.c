@@ -71,38 +71,45 @@ static int gai_errno(int gai)
 	}
 }
 
+static int addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr, socklen_t len)
+{
+	*to = malloc(len);
+	if (!*to)
+		return ENOMEM;
+	memcpy(*to, addr, len);
+	*to_len = len;
+	return 0;
+}
+
+/* `ai`: what the names mean, or NULL when the hints have the addresses. */
 static int rai_fill(struct rdma_addrinfo *rai, const struct addrinfo *ai,
 		    const struct rdma_addrinfo *hints)
 {
-	struct sockaddr *copy = malloc(ai->ai_addrlen);
-
-	if (!copy)
-		return ENOMEM;
-	memcpy(copy, ai->ai_addr, ai->ai_addrlen);
 	rai->ai_flags = hints ? hints->ai_flags : 0;
-	rai->ai_family = ai->ai_family;
 	rai->ai_qp_type = IBV_QPT_RC;
 	rai->ai_port_space = RDMA_PS_TCP;
-	if (rai->ai_flags & RAI_PASSIVE) {
-		rai->ai_src_addr = copy;
-		rai->ai_src_len = ai->ai_addrlen;
-	} else {
-		rai->ai_dst_addr = copy;
-		rai->ai_dst_len = ai->ai_addrlen;
+	if (!ai) {
+		rai->ai_family = hints->ai_family;
+		return hints->ai_dst_len ? addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len,
+						    hints->ai_dst_addr, hints->ai_dst_len)
+					 : 0;
 	}
-	return 0;
+	rai->ai_family = ai->ai_family;
+	if (rai->ai_flags & RAI_PASSIVE)
+		return addr_dup(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr, ai->ai_addrlen);
+	return addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
 }
 
 static int rai_hint_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
 	if (!hints || !hints->ai_src_len || rai->ai_src_addr)
 		return 0;
-	rai->ai_src_addr = malloc(hints->ai_src_len);
-	if (!rai->ai_src_addr)
-		return ENOMEM;
-	memcpy(rai->ai_src_addr, hints->ai_src_addr, hints->ai_src_len);
-	rai->ai_src_len = hints->ai_src_len;
-	return 0;
+	return addr_dup(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+}
+
+static bool hints_have_address(const struct rdma_addrinfo *hints)
+{
+	return hints && (hints->ai_src_len || hints->ai_dst_len);
 }
 
 /* getaddrinfo(3) takes the lower 16 bits of any number. */
@@ -114,14 +121,31 @@ static bool port_is_impossible(const char *service)
 	return end != service && !*end && (port < 0 || port > UINT16_MAX);
 }
 
+static int rai_new(const struct addrinfo *ai, const struct rdma_addrinfo *hints,
+		   struct rdma_addrinfo **res)
+{
+	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
+	int err = rai ? rai_fill(rai, ai, hints) : ENOMEM;
+
+	if (!err)
+		err = rai_hint_source(rai, hints);
+	if (err) {
+		softrnic_freeaddrinfo(rai);
+		return err;
+	}
+	*res = rai;
+	return 0;
+}
+
 int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 			 struct rdma_addrinfo **res)
 {
 	int flags = hints ? hints->ai_flags : 0, gai, err;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
-	struct rdma_addrinfo *rai;
 
-	if ((!node && !service) || (service && port_is_impossible(service)))
+	if (!node && !service)
+		return id_errno(hints_have_address(hints) ? rai_new(NULL, hints, res) : EINVAL);
+	if (service && port_is_impossible(service))
 		return id_errno(EINVAL);
 	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
 		       (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
@@ -132,17 +156,9 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 			 gai_strerror(gai));
 		return id_errno(gai_errno(gai));
 	}
-	rai = calloc(1, sizeof(*rai));
-	err = rai ? rai_fill(rai, ai, hints) : ENOMEM;
+	err = rai_new(ai, hints, res);
 	freeaddrinfo(ai);
-	if (!err)
-		err = rai_hint_source(rai, hints);
-	if (err) {
-		softrnic_freeaddrinfo(rai);
-		return id_errno(err);
-	}
-	*res = rai;
-	return 0;
+	return id_errno(err);
 }
 
 void softrnic_freeaddrinfo(struct rdma_addrinfo *res)

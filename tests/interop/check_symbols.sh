@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Whatever the interposer has, rdma-core has under the same version; and of the families that are
+# replaced nothing is left out, because half a family would mix two kinds of objects.
+set -euo pipefail
+interposer=$1 libdir=$2
+
+symbols() {
+	nm -D --defined-only --with-symbol-versions "$@" |
+		awk '$2 == "T" || $2 == "W" || $2 == "i" { print $3 }' | sed 's/@@*/@/' | sort -u
+}
+
+ours=$(symbols "$interposer")
+theirs=$(symbols "$libdir/libibverbs.so.1" "$libdir/librdmacm.so.1")
+
+strange=$(comm -23 <(echo "$ours") <(echo "$theirs"))
+[ -z "$strange" ] || {
+	echo "not in rdma-core under this version: $strange" >&2
+	exit 1
+}
+
+# Text, numbers, the kernel's own formats and protection around fork: they need no object.
+plain='rdma_event_str|ibv_(register_driver|copy|.*_str$|fork_init|is_fork|do(nt)?fork|get_sysfs|read_sysfs|rate_to|cmd_|read_ibdev)|mbps_|mult_'
+missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
+	<(sed -n 's/@\(IBVERBS_1\|RDMACM\).*//p' <<<"$theirs" | grep -E '^(rdma_|_?ibv_)' | grep -vE "^($plain)" | sort -u))
+[ -z "$missing" ] || {
+	echo "not replaced: $missing" >&2
+	exit 1
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Foreign verbs programs on the software RNIC, each with its own verification; one ctest for each
+# test_ function and each setting of the checksums.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+test_devices() {
+	need ibv_devices ibv_devinfo
+	client devices ibv_devices
+	said devices 'softrnic0'
+	client devinfo ibv_devinfo -v -d softrnic0
+	said devinfo 'transport:.*iWARP'
+	said devinfo 'state:.*PORT_ACTIVE'
+	said devinfo 'link_layer:.*Ethernet'
+}
+
+test_rping() {
+	need rping
+	local port size
+	for size in 64 4000 65536; do
+		port=$(free_port)
+		serve server $port rping -s -a 127.0.0.1 -p $port -V -C 10 -S $size
+		client client rping -c -a 127.0.0.1 -p $port -V -C 10 -S $size
+		served
+		silent_about client 'failed|mismatch'
+	done
+}
+
+test_rping_serves_many() {
+	need rping
+	local port clients=() i
+	port=$(free_port)
+	serve server $port rping -s -P -a 127.0.0.1 -p $port -S 20000
+	for i in 1 2 3 4; do
+		client client$i rping -c -a 127.0.0.1 -p $port -V -C 5 -S 20000 &
+		clients+=($!)
+	done
+	for i in "${clients[@]}"; do
+		wait "$i" || fail "a client failed"
+	done
+	stop_server
+}
+
+test_rping_over_ipv6() {
+	need rping
+	[ -e /proc/net/if_inet6 ] || exit 77
+	local port
+	port=$(free_port)
+	serve server $port rping -s -a ::1 -p $port -V -C 3
+	client client rping -c -a ::1 -p $port -V -C 3
+	served
+}
+
+test_endpoints() {
+	need rdma_server rdma_client
+	local port
+	port=$(free_port)
+	serve server $port rdma_server -p $port
+	client client rdma_client -s 127.0.0.1 -p $port
+	served
+	said client 'end 0'
+}
+
+test_endpoints_without_inline() {
+	need rdma_xserver rdma_xclient
+	local port
+	port=$(free_port)
+	serve server $port rdma_xserver -p $port
+	client client rdma_xclient -s 127.0.0.1 -p $port
+	served
+	said client 'end 0'
+}
+
+test_ucmatose() {
+	need ucmatose
+	local port
+	port=$(free_port)
+	serve server $port ucmatose -p $port -c 20 -C 10 -S 3000
+	client client ucmatose -s 127.0.0.1 -p $port -c 20 -C 10 -S 3000
+	served
+	said client 'return status 0'
+	said server 'return status 0'
+}
+
+# Its server never ends.
+test_cmtime() {
+	need cmtime
+	local port
+	port=$(free_port)
+	serve server $port cmtime -p $port -c 20
+	client client cmtime -s 127.0.0.1 -p $port -c 20
+	said client 'connect'
+	stop_server
+}
+
+# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it.
+perftest() {
+	local port
+	need "$1"
+	port=$(free_port)
+	serve server $port "$@" -R -p $port
+	client client "$@" -R -p $port 127.0.0.1
+	served
+}
+
+test_ib_write_lat() { perftest ib_write_lat -n 20 -s 64; }
+test_ib_read_lat() { perftest ib_read_lat -n 20 -s 4096; }
+test_ib_send_lat() { perftest ib_send_lat -n 20 -s 64; }
+test_ib_atomic_lat() { perftest ib_atomic_lat -n 20; }
+test_ib_write_bw() { perftest ib_write_bw -n 20 -s 65536 -q 3; }
+test_ib_read_bw() { perftest ib_read_bw -n 20 -s 65536 -q 3 -e; }
+test_ib_send_bw() { perftest ib_send_bw -n 20 -s 65536 -q 3 -e; }
+test_ib_send_bw_both_ways() { perftest ib_send_bw -n 20 -s 1000 -b; }
+test_ib_atomic_bw() { perftest ib_atomic_bw -n 20 -q 2 -A CMP_AND_SWAP; }
+
+# qperf tells its port before it listens there, and a client may be faster; then it asks again.
+qperf_measure() {
+	local port=$1 test=$2
+	for _ in {1..20}; do
+		if soft qperf 127.0.0.1 -lp "$port" -cm1 -n 20 -m 4096 "$test" >"$scratch/$test.log" 2>&1; then
+			return 0
+		fi
+		grep -q 'Event rejected' "$scratch/$test.log" || break
+	done
+	fail "$test"
+}
+
+test_qperf() {
+	need qperf
+	local port test
+	port=$(free_port)
+	serve server $port qperf -lp $port
+	for test in rc_lat rc_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat rc_rdma_write_bw \
+		ver_rc_compare_swap ver_rc_fetch_add; do
+		qperf_measure $port $test
+		silent_about $test 'mismatch|errors'
+	done
+	stop_server
+}
+
+# fio_pair VERB: its engine has no verification of what the other side placed.
+fio_pair() {
+	need fio
+	local port common=(--ioengine=rdma --bs=64k --size=1m --iodepth=4 --thread=1)
+	fio --enghelp=rdma >/dev/null 2>&1 || exit 77
+	port=$(free_port)
+	serve server $port fio --name=server --port=$port --rw=read "${common[@]}"
+	client client fio --name=client --hostname=127.0.0.1 --port=$port --verb="$1" --rw="$2" "${common[@]}"
+	served
+	said client 'err= 0'
+}
+
+test_fio_write() { fio_pair write write; }
+test_fio_read() { fio_pair read read; }
+test_fio_send() { fio_pair send write; }
+
+# -c compares the data. Its own channel, for what must be known before, has the next port.
+fi_pair() {
+	local port
+	need fi_pingpong fi_info
+	soft fi_info -p verbs >/dev/null 2>&1 || exit 77 # the machine has no address but loopback
+	port=$(free_port)
+	serve server $port fi_pingpong -p "$1" -e "$2" -c -I 20 -S 4096 -B $port
+	client client fi_pingpong -p "$1" -e "$2" -c -I 20 -S 4096 -P $port 127.0.0.1
+	served
+	said client '4k'
+}
+
+test_libfabric_messages() { fi_pair verbs msg; }
+test_libfabric_datagrams() { fi_pair 'verbs;ofi_rxm' rdm; }
+
+run_test "$1"

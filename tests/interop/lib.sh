@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced: how a foreign server and its clients are run on the software RNIC.
+set -euo pipefail
+
+: "${SOFTRNIC:?the launcher}"
+scratch=$(mktemp -d)
+started=()
+
+clean_up() {
+	for pid in "${started[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || :
+	done
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+fail() {
+	printf 'FAILED: %s\n' "$*" >&2
+	for log in "$scratch"/*.log; do
+		[ ! -s "$log" ] || { printf -- '-- %s\n' "${log##*/}" && tail -n 20 "$log"; } >&2
+	done
+	exit 1
+}
+
+# Without the program there is nothing to test.
+need() {
+	local program
+	for program; do
+		command -v "$program" >/dev/null || {
+			echo "$program is not installed" >&2
+			exit 77
+		}
+	done
+}
+
+# Is somebody listening on the TCP port?
+is_listening() {
+	local hex
+	hex=$(printf ':%04X' "$1")
+	awk -v port="$hex" '$4 == "0A" && index($2, port) == length($2) - 4 { found = 1 }
+		END { exit !found }' /proc/net/tcp /proc/net/tcp6
+}
+
+# A port, and the next two, that nobody uses; below those that the kernel gives out.
+free_port() {
+	local port
+	for _ in {1..100}; do
+		port=$((12000 + RANDOM % 18000))
+		is_listening $port || is_listening $((port + 1)) || is_listening $((port + 2)) || {
+			echo $port
+			return
+		}
+	done
+	fail "no free port"
+}
+
+soft() { timeout 40 "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
+
+# serve NAME PORT PROGRAM ...: in the background, until it listens. Its process is $server.
+serve() {
+	local name=$1 port=$2
+	shift 2
+	soft "$@" >"$scratch/$name.log" 2>&1 &
+	server=$!
+	started+=("$server")
+	for _ in {1..200}; do
+		! is_listening "$port" || return 0
+		kill -0 "$server" 2>/dev/null || fail "$name ended before it listened"
+		sleep 0.05
+	done
+	fail "$name does not listen on port $port"
+}
+
+# client NAME PROGRAM ...: must succeed.
+client() {
+	local name=$1
+	shift
+	soft "$@" >"$scratch/$name.log" 2>&1 || fail "$name: status $?"
+}
+
+served() { wait "$server" || fail "the server ended with status $?"; }
+
+# A server that serves for ever: it must still be there, and obey.
+stop_server() {
+	kill -INT "$server" || fail "the server is gone"
+	wait "$server" || :
+}
+
+# said NAME TEXT: a line of that output.
+said() { grep -qE -- "$2" "$scratch/$1.log" || fail "$1 did not say: $2"; }
+silent_about() { ! grep -qE -- "$2" "$scratch/$1.log" || fail "$1 said: $2"; }
+
+# refused NAME TEXT PROGRAM ...: fails with these words, and is not killed by a signal.
+refused() {
+	local name=$1 text=$2 status=0
+	shift 2
+	soft "$@" >"$scratch/$name.log" 2>&1 || status=$?
+	[ "$status" -ne 0 ] || fail "$name succeeded"
+	{ [ "$status" -lt 124 ] || [ "$status" -gt 192 ]; } || fail "$name: status $status"
+	said "$name" "$text"
+}
+
+run_test() {
+	"test_$1"
+	echo "passed: $1"
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the software RNIC is not: each such program ends with an error of its own.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Their queue pairs are made, as on any iWARP device, and cannot be connected by hand.
+pingpong() {
+	need "$1"
+	local port
+	port=$(free_port)
+	serve server $port "$1" -p $port
+	status=0
+	soft "$1" -p $port 127.0.0.1 >"$scratch/client.log" 2>&1 || status=$?
+	[ $status -eq 1 ] || fail "client: status $status"
+	status=0
+	wait "$server" || status=$?
+	[ $status -eq 1 ] || fail "server: status $status"
+	said server 'Failed to modify QP(\[0\])? to RTR'
+}
+
+test_pingpong_without_rdma_cm() { pingpong ibv_rc_pingpong; }
+test_srq_pingpong_without_rdma_cm() { pingpong ibv_srq_pingpong; }
+
+test_datagrams() {
+	need ibv_ud_pingpong ibv_uc_pingpong udaddy mckey
+	refused ud "Couldn't create QP" ibv_ud_pingpong
+	refused uc "Couldn't create QP" ibv_uc_pingpong
+	refused mckey 'unable to create QP: Operation not supported' mckey -m 239.1.1.1 -b 127.0.0.1 -s
+}
+
+test_xrc() {
+	need ibv_xsrq_pingpong rdma_xserver
+	refused xrc "Couldn't Open the XRC Domain 95" ibv_xsrq_pingpong
+	refused xserver 'rdma_create_ep: Protocol not supported' rdma_xserver -c x
+}
+
+test_rsockets() {
+	need rstream
+	# It ends with status 0 whatever happens.
+	soft rstream -s 127.0.0.1 >"$scratch/rstream.log" 2>&1 || [ $? -lt 124 ] || fail "rstream: status $?"
+	said rstream 'rsocket.*: Protocol not supported'
+}
+
+run_test "$1"

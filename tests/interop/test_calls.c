@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_calls.c -- a program that knows only libibverbs and librdmacm, run on the interposer: what
+ * foreign clients rely on beyond the obvious, and the errors of what there is not.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define MARK 0x50524d41u
+
+static struct ibv_qp_init_attr qp_attr(void)
+{
+	return (struct ibv_qp_init_attr){
+		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+}
+
+static struct rdma_addrinfo *address(int flags, __be16 port)
+{
+	struct rdma_addrinfo hints = {.ai_flags = flags | RAI_NUMERICHOST,
+				      .ai_port_space = RDMA_PS_TCP,
+				      .ai_qp_type = IBV_QPT_RC};
+	struct rdma_addrinfo *res;
+	char service[8];
+
+	snprintf(service, sizeof(service), "%u", ntohs(port));
+	assert_int_equal(rdma_getaddrinfo("127.0.0.1", service, &hints, &res), 0);
+	return res;
+}
+
+static struct rdma_cm_id *endpoint(int flags, __be16 port)
+{
+	struct rdma_addrinfo *res = address(flags, port);
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
+struct duo {
+	struct rdma_cm_id *listener, *server, *client;
+	pthread_t thread;
+};
+
+static void *connect_client(void *arg)
+{
+	struct duo *d = arg;
+
+	assert_int_equal(rdma_connect(d->client, NULL), 0);
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	static struct duo d;
+
+	d.listener = endpoint(RAI_PASSIVE, 0);
+	assert_int_equal(rdma_listen(d.listener, 1), 0);
+	d.client = endpoint(0, rdma_get_src_port(d.listener));
+	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
+	assert_int_equal(rdma_get_request(d.listener, &d.server), 0);
+	assert_int_equal(rdma_accept(d.server, NULL), 0);
+	pthread_join(d.thread, NULL);
+	*state = &d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct duo *d = *state;
+
+	rdma_destroy_ep(d->client);
+	rdma_destroy_ep(d->server);
+	rdma_destroy_ep(d->listener);
+	return 0;
+}
+
+static void synchronous_endpoints_exchange_a_message(void **state)
+{
+	struct duo *d = *state;
+	char out[] = "hello", in[16] = "";
+	struct ibv_mr *mr = rdma_reg_msgs(d->server, in, sizeof(in));
+	struct ibv_wc wc;
+
+	assert_non_null(mr);
+	assert_int_equal(rdma_post_recv(d->server, in, in, sizeof(in), mr), 0);
+	/* Nobody asked for inline data, yet a little is granted. */
+	assert_int_equal(rdma_post_send(d->client, NULL, out, sizeof(out), NULL, IBV_SEND_INLINE),
+			 0);
+	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(rdma_get_recv_comp(d->server, &wc), 1);
+	assert_ptr_equal(wc.wr_id, in);
+	assert_string_equal(in, "hello");
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+}
+
+static void disconnecting_waits_for_the_end(void **state)
+{
+	struct duo *d = *state;
+
+	assert_int_equal(rdma_disconnect(d->client), 0);
+	assert_int_equal(d->client->event->event, RDMA_CM_EVENT_DISCONNECTED);
+	assert_int_equal(rdma_disconnect(d->server), 0);
+	assert_int_equal(rdma_disconnect(d->server), 0); /* again: nothing to wait for */
+}
+
+/* tgtd, and many others, end a connection in this way. */
+static void moving_a_queue_pair_to_error_flushes_it(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_init_attr init;
+	struct ibv_wc wc;
+	char in[16];
+	struct ibv_mr *mr = rdma_reg_msgs(d->client, in, sizeof(in));
+
+	assert_int_equal(rdma_post_recv(d->client, in, in, sizeof(in), mr), 0);
+	assert_int_equal(ibv_modify_qp(d->client->qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(rdma_get_recv_comp(d->client, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_query_qp(d->client->qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(ibv_modify_qp(d->client->qp, &attr, IBV_QP_STATE), EINVAL);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+}
+
+static void the_device_has_the_mark(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr attr;
+	struct ibv_context *ctx = NULL;
+	union ibv_gid gid;
+	__be16 pkey;
+
+	assert_non_null(list);
+	for (int i = 0; list[i] && !ctx; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), "softrnic0"))
+			ctx = ibv_open_device(list[i]);
+	assert_non_null(ctx);
+	assert_int_equal(ibv_query_device(ctx, &attr), 0);
+	assert_int_equal(attr.vendor_id, MARK);
+	assert_int_equal(ibv_get_device_guid(ctx->device), attr.node_guid);
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &gid), 0);
+	assert_int_equal(ibv_query_gid(ctx, 1, 1, &gid), -1);
+	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	ibv_free_device_list(list);
+}
+
+/* A device, and nothing on it that could be connected by hand. */
+static void what_the_device_lacks_is_refused(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_context *ctx = d->client->verbs;
+	struct ibv_xrcd_init_attr xrcd = {0};
+	struct ibv_ah_attr ah = {0};
+	struct sockaddr_in group = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010101)};
+
+	errno = 0;
+	assert_null(ibv_alloc_mw(d->client->pd, IBV_MW_TYPE_1));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(ibv_open_xrcd(ctx, &xrcd));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(ibv_create_ah(d->client->pd, &ah));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_resize_cq(d->client->send_cq, 100), EOPNOTSUPP);
+	assert_int_equal(rdma_join_multicast(d->client, (struct sockaddr *)&group, NULL), -1);
+	assert_int_equal(errno, ENOSYS);
+}
+
+static struct rdma_cm_id *unbound(enum rdma_port_space ps)
+{
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(NULL, &id, NULL, ps), 0);
+	return id;
+}
+
+static struct sockaddr_in loopback(void)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				    .sin_port = htons(9)};
+}
+
+static void datagram_queue_pairs_are_refused(void **state)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rdma_cm_id *id = unbound(RDMA_PS_UDP);
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
+	attr.qp_type = IBV_QPT_UD;
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(id->send_cq);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void a_bound_id_keeps_its_address_when_resolved_with_a_source(void **state)
+{
+	struct sockaddr_in dst = loopback(), src = loopback();
+	struct rdma_cm_id *id = unbound(RDMA_PS_TCP);
+	__be16 port;
+
+	src.sin_port = 0;
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&src), 0);
+	port = rdma_get_src_port(id);
+	assert_int_equal(
+		rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst, 1000), 0);
+	assert_int_equal(rdma_get_src_port(id), port);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void hints_alone_may_have_the_address(void **state)
+{
+	struct sockaddr_in dst = loopback();
+	struct rdma_addrinfo hints = {.ai_family = AF_INET,
+				      .ai_port_space = RDMA_PS_TCP,
+				      .ai_dst_addr = (struct sockaddr *)&dst,
+				      .ai_dst_len = sizeof(dst)};
+	struct rdma_addrinfo *res;
+
+	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), 0);
+	assert_int_equal(res->ai_dst_len, sizeof(dst));
+	assert_memory_equal(res->ai_dst_addr, &dst, sizeof(dst));
+	rdma_freeaddrinfo(res);
+	hints.ai_dst_len = 0;
+	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), -1);
+	assert_int_equal(errno, EINVAL);
+}
+
+/* libfabric looks at what it is granted; it never connects it. */
+static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_cq *cq = ibv_create_cq(d->client->verbs, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR};
+	struct ibv_qp *qp;
+
+	attr.send_cq = attr.recv_cq = cq;
+	qp = ibv_create_qp(d->client->pd, &attr);
+	assert_non_null(qp);
+	assert_true(attr.cap.max_inline_data > 0);
+	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(synchronous_endpoints_exchange_a_message, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(disconnecting_waits_for_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(moving_a_queue_pair_to_error_flushes_it, setup,
+						teardown),
+		cmocka_unit_test(the_device_has_the_mark),
+		cmocka_unit_test_setup_teardown(what_the_device_lacks_is_refused, setup, teardown),
+		cmocka_unit_test(datagram_queue_pairs_are_refused),
+		cmocka_unit_test(a_bound_id_keeps_its_address_when_resolved_with_a_source),
+		cmocka_unit_test(hints_alone_may_have_the_address),
+		cmocka_unit_test_setup_teardown(
+			a_queue_pair_without_an_id_can_be_asked_but_not_connected, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
