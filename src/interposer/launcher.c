@@ -95,6 +95,9 @@ static int set_environment(int preload, int dropin)
 		errno = ENOENT;
 		ret = -1;
 	}
+	/* Foreign programs were written for devices that take their time; softrnic-verbs(7). */
+	if (!ret)
+		ret = setenv("SOFTRNIC_REFUSED_MS", "1000", 0);
 	if (!ret && preload)
 		ret = prepend("LD_PRELOAD", lib);
 	if (!ret && dropin)

@@ -55,10 +55,13 @@ test_read() {
 	every_way read said client 'it reads: water level 4.20 m'
 }
 
+# Their client flushes to persistence only towards a server that declares itself, which the examples
+# leave to the library; so here it serves.
 holds_text() { [ "$(head -c 10 "$scratch/page")" = 'to be kept' ]; }
 test_write_and_flush() {
 	server_args=("$scratch/page") client_args=('to be kept')
-	every_way write-flush holds_text
+	pair theirs ours write-flush
+	holds_text || fail "the file has something else"
 }
 
 test_messages() {
@@ -71,10 +74,9 @@ test_immediate() {
 	every_way immediate said server 'slot 2: third'
 }
 
-new_log() { rm -f "$scratch/log"; }
 test_atomic_write() {
 	server_args=("$scratch/log") client_args=(counted)
-	every_way atomic-flag new_log
+	pair theirs ours atomic-flag
 }
 
 run_test "$1"

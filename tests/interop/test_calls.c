@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define MARK 0x50524d41u
@@ -183,6 +184,35 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, ENOSYS);
 }
 
+/* perftest and qperf tell their port before they listen there. */
+static void a_connect_may_be_a_little_too_early(void **state)
+{
+	struct duo d = {.listener = endpoint(RAI_PASSIVE, 0)};
+
+	d.client = endpoint(0, rdma_get_src_port(d.listener));
+	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
+	usleep(100000);
+	assert_int_equal(rdma_listen(d.listener, 1), 0);
+	assert_int_equal(rdma_get_request(d.listener, &d.server), 0);
+	assert_int_equal(rdma_accept(d.server, NULL), 0);
+	pthread_join(d.thread, NULL);
+	rdma_destroy_ep(d.client);
+	rdma_destroy_ep(d.server);
+	rdma_destroy_ep(d.listener);
+}
+
+static void a_connect_to_nobody_is_refused_in_the_end(void **state)
+{
+	struct rdma_cm_id *nobody = endpoint(RAI_PASSIVE, 0);
+	struct rdma_cm_id *client = endpoint(0, rdma_get_src_port(nobody));
+
+	assert_int_equal(rdma_connect(client, NULL), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	assert_int_equal(client->event->event, RDMA_CM_EVENT_REJECTED);
+	rdma_destroy_ep(client);
+	rdma_destroy_ep(nobody);
+}
+
 static struct rdma_cm_id *unbound(enum rdma_port_space ps)
 {
 	struct rdma_cm_id *id;
@@ -273,6 +303,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test(the_device_has_the_mark),
 		cmocka_unit_test_setup_teardown(what_the_device_lacks_is_refused, setup, teardown),
+		cmocka_unit_test(a_connect_may_be_a_little_too_early),
+		cmocka_unit_test(a_connect_to_nobody_is_refused_in_the_end),
 		cmocka_unit_test(datagram_queue_pairs_are_refused),
 		cmocka_unit_test(a_bound_id_keeps_its_address_when_resolved_with_a_source),
 		cmocka_unit_test(hints_alone_may_have_the_address),

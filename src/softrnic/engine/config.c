@@ -57,6 +57,7 @@ static void config_read(void)
 	conf.crc = env_crc();
 	conf.spin_ns = env_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
 	conf.connect_ns = env_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
+	conf.refused_ns = env_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
 	conf.request_ns = env_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;
 	conf.drain_ns = env_number("SOFTRNIC_DRAIN_MS", 3600000, 2000) * NSEC_PER_MS;
 	conf.liveness_ns = env_number("SOFTRNIC_LIVENESS_MS", 3600000, 15000) * NSEC_PER_MS;

@@ -96,7 +96,7 @@ int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owne
 	c->source.ready = conn_ready;
 	c->source.bury = conn_bury;
 	c->source.forked = conn_forked;
-	c->timer.at = c->timer_at = CLOCK_NEVER;
+	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
 	list_init(&c->task.link);
 	c->task.run = conn_run_task;

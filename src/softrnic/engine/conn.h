@@ -52,6 +52,8 @@ struct conn {
 	bool redial;   /* close and dial again (a stricter peer) */
 	bool doomed;   /* nobody wants it any more: end it at the next pump */
 	bool same_host;
+	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
+	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct cm_stream *stream;
 	struct qp *qp;
 	atomic_uint caps; /* SOFTRNIC_CAP_*, once established; read without the lock */

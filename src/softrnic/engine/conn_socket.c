@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "softrnic/engine/config.h"
 #include "softrnic/engine/conn_parts.h"
 
 /* Ethernet's, less the headers with time stamps: when the kernel does not tell. */
 #define MSS_DEFAULT 1448
+#define REDIAL_NS   (20 * NSEC_PER_MS)
 
 uint32_t conn_mss(const struct conn *c)
 {
@@ -25,6 +27,8 @@ void conn_update_timer(struct conn *c)
 {
 	uint64_t at = c->fd >= 0 ? cm_deadline(c->stream) : CLOCK_NEVER;
 
+	if (c->redial_at < at)
+		at = c->redial_at;
 	if (at == c->timer_at)
 		return;
 	c->timer_at = at;
@@ -47,13 +51,31 @@ uint64_t conn_unacknowledged_ns(const struct conn *c)
 	return info.tcpi_last_ack_recv * NSEC_PER_MS;
 }
 
+/*
+ * Some programs tell their peer a port before they listen there, and rdma_cm on hardware is slow
+ * enough to hide it. The dead socket stays until then, as the timer lives with it.
+ */
+static bool conn_redials_later(struct conn *c, int err)
+{
+	uint64_t now = clock_now_ns();
+
+	if (err != ECONNREFUSED || now >= c->patient_until)
+		return false;
+	c->redial_at = now + REDIAL_NS;
+	return true;
+}
+
 void conn_dial_done(struct conn *c)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
 
+	if (c->redial_at != CLOCK_NEVER)
+		return;
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
+	if (conn_redials_later(c, err))
+		return;
 	c->dialing = false;
 	if (err)
 		cm_on_dial_failed(c->stream, err, clock_now_ns());
@@ -94,7 +116,7 @@ void conn_close(struct conn *c)
 {
 	if (c->fd < 0)
 		return;
-	c->timer_at = CLOCK_NEVER;
+	c->timer_at = c->redial_at = CLOCK_NEVER;
 	engine_set_timer(&c->timer, CLOCK_NEVER);
 	if (c->registered)
 		engine_remove(&c->source, c->fd);
@@ -139,9 +161,10 @@ static int conn_socket(struct conn *c)
 /* Registered only after connect(): before it, the socket would report a hang-up. */
 static int conn_connect_socket(struct conn *c)
 {
-	if (connect(c->fd, (struct sockaddr *)&c->dst, sockaddr_len(&c->dst)) &&
-	    errno != EINPROGRESS)
-		return -errno;
+	int err = connect(c->fd, (struct sockaddr *)&c->dst, sockaddr_len(&c->dst)) ? errno : 0;
+
+	if (err && err != EINPROGRESS && !conn_redials_later(c, err))
+		return -err;
 	c->dialing = true;
 	return conn_register(c, true);
 }
@@ -150,6 +173,8 @@ int conn_dial(struct conn *c, int bound_fd)
 {
 	int ret = bound_fd >= 0 ? bound_fd : conn_socket(c);
 
+	if (!c->patient_until)
+		c->patient_until = clock_now_ns() + config_get()->refused_ns;
 	if (ret >= 0) {
 		c->fd = ret;
 		ret = conn_connect_socket(c);
