@@ -62,7 +62,12 @@ cmake --build "$root/app/build" >/dev/null
 expect_ours "$root/app/build/app"
 
 env -u LD_LIBRARY_PATH "$root/usr/bin/rpma" --version >/dev/null
-for page in man1/rpma.1 man3/rpma_write.3 man7/librpma.7; do
+if command -v ibv_devices >/dev/null; then
+	for way in -p -d; do
+		grep -q softrnic0 <<<"$(env -u LD_LIBRARY_PATH "$root/usr/bin/softrnic" run $way ibv_devices)"
+	done
+fi
+for page in man1/rpma.1 man3/rpma_write.3 man7/librpma.7 man1/softrnic.1 man7/softrnic-verbs.7; do
 	mandoc -Tutf8 "$root/usr/share/man/$page" >/dev/null
 done
 if grep -rlF "$build" "$root/usr" | grep . >&2; then

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(RPMA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/librpma/cmake)
 
 # Found from wherever the tree is installed, so that a prefix in a home directory just works.
-if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool)
+if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool OR NOT TARGET softrnic_run)
 	return()
 endif()
 set_target_properties(rpma PROPERTIES INSTALL_RPATH "$ORIGIN")
@@ -14,6 +14,11 @@ set_target_properties(rpma_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INS
 install(TARGETS rpma softrnic LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS rpma_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/librpma.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+install(TARGETS softrnic_verbs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS dropin_ibverbs dropin_rdmacm
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin NAMELINK_SKIP)
+install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 foreach(section 1 3 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}

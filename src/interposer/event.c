@@ -55,16 +55,22 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return NULL;
 }
 
+/*
+ * rping, and others of its descent, destroy a channel while a thread of theirs waits there, or is
+ * about to. So the channel itself is never freed, and what it holds only if nobody is inside.
+ */
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	struct face_chan *ch = face_chan_of(channel);
 
+	atomic_store(&ch->dead, true);
+	if (atomic_load(&ch->users))
+		return;
 	if (ch->hard) {
 		hard_words()->cm.destroy_event_channel(ch->hard);
 		close(ch->pub.fd);
 	}
 	softrnic_destroy_event_channel(ch->soft);
-	free(ch);
 }
 
 /* The next event of either source, as the descriptor's O_NONBLOCK says. */
@@ -134,13 +140,26 @@ static void request_refuse(const struct words *w, struct rdma_cm_event *ev)
 		w->cm.destroy_id(id);
 }
 
+static int chan_use(struct face_chan *ch, const struct words **w, struct rdma_cm_event **ev)
+{
+	int ret = -1;
+
+	atomic_fetch_add(&ch->users, 1);
+	if (atomic_load(&ch->dead))
+		errno = EBADF;
+	else
+		ret = chan_next(ch, w, ev);
+	atomic_fetch_sub(&ch->users, 1);
+	return ret;
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct face_event *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -1;
-	if (chan_next(face_chan_of(channel), &e->words, &e->inner)) {
+	if (chan_use(face_chan_of(channel), &e->words, &e->inner)) {
 		free(e);
 		return -1;
 	}

@@ -10,12 +10,15 @@
 #define INTERPOSER_FACE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "interposer/words.h"
 
 struct face_chan {
 	struct rdma_event_channel pub; /* fd: soft's, or an epoll descriptor of both */
 	struct rdma_event_channel *soft, *hard;
+	atomic_uint users; /* threads in rdma_get_cm_event() */
+	atomic_bool dead;
 };
 
 struct face {
@@ -25,7 +28,7 @@ struct face {
 	struct face_chan *own_chan; /* of a synchronous id: its calls wait for their event */
 	bool ended;                 /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
-	bool hidden; /* it exists for its queue pair */
+	bool hidden;                      /* it exists for its queue pair */
 	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
 	struct face *next;                /* in the list of all */
 };

@@ -107,8 +107,8 @@ static int soft_resize_cq(struct ibv_cq *cq, int cqe)
 }
 
 /*
- * iWARP queue pairs are connected by rdma_cm alone. Such a one can be made and asked for what it was
- * granted, as on any iWARP device, but never leaves its first state.
+ * iWARP queue pairs are connected by rdma_cm alone. Such a one can be made and asked for what it
+ * was granted, as on any iWARP device, but never leaves its first state.
  */
 static struct ibv_qp *soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {

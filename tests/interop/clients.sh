@@ -14,15 +14,25 @@ test_devices() {
 	said devinfo 'link_layer:.*Ethernet'
 }
 
+# ping NAME ARGUMENT ...: at its end one of its threads may find the channel destroyed by another, and
+# then ends it all with this complaint and a status, in spite of success.
+ping_client() {
+	local name=$1
+	shift
+	soft rping -c -V "$@" >"$scratch/$name.log" 2>&1 ||
+		[ "$(cat "$scratch/$name.log")" = 'rdma_get_cm_event: Bad file descriptor' ] ||
+		fail "$name: status $?"
+	silent_about "$name" 'completion failed|mismatch'
+}
+
 test_rping() {
 	need rping
 	local port size
 	for size in 64 4000 60000; do
 		port=$(free_port)
 		serve server $port rping -s -a 127.0.0.1 -p $port -V -C 10 -S $size
-		client client rping -c -a 127.0.0.1 -p $port -V -C 10 -S $size
+		ping_client client -a 127.0.0.1 -p $port -C 10 -S $size
 		served
-		silent_about client 'failed|mismatch'
 	done
 }
 
@@ -33,7 +43,7 @@ test_rping_serves_many() {
 	port=$(free_port)
 	serve server $port rping -s -P -a 127.0.0.1 -p $port -S 20000
 	for i in 1 2 3 4; do
-		client client$i rping -c -a 127.0.0.1 -p $port -V -C 20 -S 20000 &
+		ping_client client$i -a 127.0.0.1 -p $port -C 20 -S 20000 &
 		clients+=($!)
 		sleep 0.3
 	done
@@ -49,7 +59,7 @@ test_rping_over_ipv6() {
 	local port
 	port=$(free_port)
 	serve server $port rping -s -a ::1 -p $port -V -C 3
-	client client rping -c -a ::1 -p $port -V -C 3
+	ping_client client -a ::1 -p $port -C 3
 	served
 }
 
@@ -115,16 +125,9 @@ test_ib_send_bw() { perftest ib_send_bw -n 20 -s 65536 -q 3 -e; }
 test_ib_send_bw_both_ways() { perftest ib_send_bw -n 20 -s 1000 -b; }
 test_ib_atomic_bw() { perftest ib_atomic_bw -n 20 -q 2 -A CMP_AND_SWAP; }
 
-# qperf tells its port before it listens there, and a client may be faster; then it asks again.
 qperf_measure() {
-	local port=$1 test=$2
-	for _ in {1..20}; do
-		if soft qperf 127.0.0.1 -lp "$port" -cm1 -n 20 -m 4096 "$test" >"$scratch/$test.log" 2>&1; then
-			return 0
-		fi
-		grep -q 'Event rejected' "$scratch/$test.log" || break
-	done
-	fail "$test"
+	client "$2" qperf 127.0.0.1 -lp "$1" -cm1 -t 1 -m 4096 "$2"
+	silent_about "$2" 'mismatch|errors'
 }
 
 test_qperf() {
@@ -132,10 +135,8 @@ test_qperf() {
 	local port test
 	port=$(free_port)
 	serve server $port qperf -lp $port
-	for test in rc_lat rc_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat rc_rdma_write_bw \
-		ver_rc_compare_swap ver_rc_fetch_add; do
+	for test in rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_lat ver_rc_compare_swap ver_rc_fetch_add; do
 		qperf_measure $port $test
-		silent_about $test 'mismatch|errors'
 	done
 	stop_server
 }
@@ -143,18 +144,18 @@ test_qperf() {
 # fio_pair VERB: its engine has no verification of what the other side placed.
 fio_pair() {
 	need fio
-	local port common=(--bs=64k --size=1m --iodepth=4 --thread=1)
+	local port common=(--bs=64k --size=2m --iodepth=8 --thread=1)
 	fio --enghelp=rdma >/dev/null 2>&1 || exit 77
 	port=$(free_port)
 	serve server $port fio --name=server --ioengine=rdma --port=$port --rw=read "${common[@]}"
-	client client fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port=$port --verb="$1" --rw="$2" "${common[@]}"
+	client client fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port=$port --verb="$1" --rw=write "${common[@]}"
 	served
 	said client 'err= 0'
 }
 
-test_fio_write() { fio_pair write write; }
-test_fio_read() { fio_pair read read; }
-test_fio_send() { fio_pair send write; }
+test_fio_write() { fio_pair write; }
+test_fio_read() { fio_pair read; }
+test_fio_send() { fio_pair send; }
 
 # -c compares the data. Its own channel, for what must be known before, has the next port.
 fi_pair() {

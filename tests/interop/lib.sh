@@ -8,7 +8,7 @@ started=()
 
 clean_up() {
 	for pid in "${started[@]}"; do
-		kill -KILL "$pid" 2>/dev/null || :
+		kill -TERM "$pid" 2>/dev/null || : # timeout(1), which hands it on
 	done
 	rm -rf "$scratch"
 }
@@ -60,7 +60,8 @@ soft() { timeout 40 "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 serve() {
 	local name=$1 port=$2
 	shift 2
-	soft "$@" >"$scratch/$name.log" 2>&1 &
+	# shellcheck disable=SC2086 # any number of flags
+	timeout -k 1 40 "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
 	server=$!
 	started+=("$server")
 	for _ in {1..200}; do
@@ -82,7 +83,7 @@ served() { wait "$server" || fail "the server ended with status $?"; }
 
 # A server that serves for ever: it must still be there, and obey.
 stop_server() {
-	kill -INT "$server" || fail "the server is gone"
+	kill -TERM "$server" || fail "the server is gone"
 	wait "$server" || :
 }
 
