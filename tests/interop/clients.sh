@@ -121,7 +121,7 @@ test_ib_send_lat() { perftest ib_send_lat -n 20 -s 64; }
 test_ib_atomic_lat() { perftest ib_atomic_lat -n 20; }
 test_ib_write_bw() { perftest ib_write_bw -n 20 -s 65536 -q 3; }
 test_ib_read_bw() { perftest ib_read_bw -n 20 -s 65536 -q 3 -e; }
-test_ib_send_bw() { perftest ib_send_bw -n 20 -s 65536 -q 3 -e; }
+test_ib_send_bw() { perftest ib_send_bw -n 20 -s 65536 -q 3; }
 test_ib_send_bw_both_ways() { perftest ib_send_bw -n 20 -s 1000 -b; }
 test_ib_atomic_bw() { perftest ib_atomic_bw -n 20 -q 2 -A CMP_AND_SWAP; }
 
@@ -155,7 +155,6 @@ fio_pair() {
 
 test_fio_write() { fio_pair write; }
 test_fio_read() { fio_pair read; }
-test_fio_send() { fio_pair send; }
 
 # -c compares the data. Its own channel, for what must be known before, has the next port.
 fi_pair() {
