@@ -155,6 +155,7 @@ fio_pair() {
 
 test_fio_write() { fio_pair write; }
 test_fio_read() { fio_pair read; }
+test_fio_send() { fio_pair send; }
 
 # -c compares the data. Its own channel, for what must be known before, has the next port.
 fi_pair() {
