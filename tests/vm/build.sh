@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the guest is made of: Debian's kernel, siw built for it, and an initramfs of this machine's
+# own programs. Everything is kept in $vm_cache and made anew only when something it is made of changed.
+
+vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc make
+	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
+	tshark tcpdump e2fsprogs kmod)
+
+vm_setup() {
+	local missing=() p
+	for p in "${vm_packages[@]}"; do
+		dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	[ "$(id -u)" = 0 ] || die "the guest needs packages that only root can install: ${missing[*]}"
+	say "installing: ${missing[*]}"
+	DEBIAN_FRONTEND=noninteractive apt-get -q update
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "${missing[@]}"
+}
+
+vm_build() {
+	vm_setup
+	vm_build_kernel
+	vm_build_initramfs
+}

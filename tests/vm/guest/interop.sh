@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# softrnic and siw, each as the one who connects and as the one who listens. VM_ARGS: which pairs, as
+# SERVER-CLIENT[-crc|-p2p], separated by commas; the default is all of them. An end is
+#   soft    our librpma on softrnic, at the far end of the wire
+#   siw     our librpma on siw
+#   debian  Debian's librpma on siw
+. "$VM_TREE/tests/vm/guest/lib.sh"
+
+pairs=${VM_ARGS:-soft-siw,siw-soft,soft-debian,debian-soft,soft-siw-crc,siw-soft-crc,soft-debian-crc,debian-soft-crc,soft-siw-p2p,siw-soft-p2p}
+programs=$VM_BUILD/tests/vm/pair
+port=7300
+
+# address END
+address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
+
+# end END PROGRAM ARG...: in the environment of that end.
+end() {
+	local kind=$1
+	shift
+	case $kind in
+	soft) in_far env RPMA_PROVIDER=softrnic SOFTRNIC_CRC="$crc" "$@" ;;
+	siw) env RPMA_PROVIDER=verbs "$@" ;;
+	debian) env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu "$@" ;;
+	esac
+}
+
+one_pair() {
+	local pair=$1 server client how rest result=0
+	server=${pair%%-*} rest=${pair#*-}
+	client=${rest%%-*} how=${rest#"$client"}
+	crc=off
+	[ "$how" != -crc ] || crc=on
+	siw_set mpa_crc_required $([ "$how" = -crc ] && echo 1 || echo 0)
+	siw_set peer_to_peer $([ "$how" = -p2p ] && echo 1 || echo 0)
+	port=$((port + 1))
+	echo "--- $pair"
+	capture_start "$pair" "tcp port $port"
+	end "$server" "$programs/pair_server" "$(address "$server")" $port 13 >"$VM_OUT/$pair.server" 2>&1 &
+	local pid=$!
+	wait_line "$VM_OUT/$pair.server" listening 20 || result=1
+	end "$client" timeout 120 "$programs/pair_client" "$(address "$server")" $port >"$VM_OUT/$pair.client" 2>&1 ||
+		result=1
+	[ $result = 0 ] || kill $pid 2>/dev/null
+	wait $pid || result=1
+	capture_stop
+	if [ $result != 0 ]; then
+		echo "FAILED: $pair"
+		tail -n 8 "$VM_OUT/$pair.server" "$VM_OUT/$pair.client"
+		failures=$((failures + 1))
+	fi
+}
+
+siw_up
+failures=0
+for pair in ${pairs//,/ }; do
+	one_pair "$pair"
+done
+[ $failures = 0 ]

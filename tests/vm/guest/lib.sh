@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the jobs in the guest share.
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+# siw at 10.9.0.1 in this network namespace; at the other end of a wire, in the namespace "far", 10.9.0.2
+# is a plain network interface, for softrnic.
+siw_up() {
+	modprobe -a veth siw ib_uverbs rdma_ucm
+	ip netns add far 2>/dev/null || { mkdir -p /run/netns && ip netns add far; }
+	ip link add near type veth peer name far netns far
+	ip addr add 10.9.0.1/24 dev near
+	ip -n far addr add 10.9.0.2/24 dev far
+	ip link set near up
+	ip -n far link set lo up
+	ip -n far link set far up
+	rdma link add siw0 type siw netdev near
+}
+
+in_far() { ip netns exec far "$@"; }
+
+# siw_set NAME VALUE: one of its switches.
+siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
+
+# Mounted at /pmem. Formatted when it is new.
+nvdimm_up() {
+	modprobe -a nfit nd_pmem ext4
+	for _ in $(seq 50); do
+		[ -e /dev/pmem0 ] || [ -e /sys/bus/nd/devices/namespace0.0 ] && break
+		sleep 0.1
+	done
+	if ! ndctl list -N | grep -q '"mode":"fsdax"'; then
+		ndctl create-namespace -f -e namespace0.0 -m fsdax -M mem >/dev/null
+	fi
+	for _ in $(seq 50); do
+		[ -e /dev/pmem0 ] && break
+		sleep 0.1
+	done
+	mkdir -p /pmem
+	mount -t ext4 -o dax=always /dev/pmem0 /pmem 2>/dev/null && return 0
+	mkfs.ext4 -q -b 4096 /dev/pmem0
+	mount -t ext4 -o dax=always /dev/pmem0 /pmem
+}
+
+# An ordinary disk at /disk.
+disk_up() {
+	modprobe -a virtio_blk ext4
+	mkdir -p /disk
+	mount -t ext4 /dev/vda /disk 2>/dev/null && return 0
+	mkfs.ext4 -q /dev/vda
+	mount -t ext4 /dev/vda /disk
+}
+
+# wait_line FILE TEXT SECONDS
+wait_line() {
+	for _ in $(seq $(($3 * 10))); do
+		grep -qsF "$2" "$1" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# What goes over the wire, into $VM_OUT/NAME.pcap.
+capture_start() {
+	local name=$1
+	shift
+	capture_file=/tmp/$name.pcap
+	tcpdump -Z root --immediate-mode -B 65536 -U -i near -s 0 -w "$capture_file" "$@" 2>/tmp/tcpdump.log &
+	capture_pid=$!
+	wait_line /tmp/tcpdump.log "listening on" 10
+}
+
+capture_stop() {
+	sleep 0.3
+	kill -INT "$capture_pid"
+	wait "$capture_pid"
+	cp "$capture_file" "$VM_OUT/"
+	rm "$capture_file"
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the job inside the guest, and leaves its output and result where the outside finds it.
+cd /tmp || exit 1
+modprobe -a crc32c_generic crc32c_intel
+ip link set lo up
+bash "$VM_TREE/tests/vm/guest/$VM_JOB.sh" >"$VM_OUT/$VM_JOB.log" 2>&1
+result=$?
+dmesg >"$VM_OUT/$VM_JOB.dmesg"
+# Nothing the kernel complains about is fine, whatever the programs say.
+if grep -qE 'BUG:|Oops|general protection|WARNING:|refcount_t' "$VM_OUT/$VM_JOB.dmesg"; then
+	echo "the kernel complains, see $VM_JOB.dmesg" >>"$VM_OUT/$VM_JOB.log"
+	result=99
+fi
+echo "$result" >"$VM_OUT/$VM_JOB.result"

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pair.h -- two programs that try everything two different implementations can do with each other,
+ * of which neither knows which implementation the other has. Only what librpma 1.2 had, so that
+ * they run on Debian's librpma, too.
+ *
+ * The client asks for everything by messages; the server does what it is asked and answers.
+ */
+#ifndef VM_PAIR_H
+#define VM_PAIR_H
+
+#include <librpma.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAIR_REGION  (2u << 20)
+#define PAIR_MSG_MAX 40000
+#define PAIR_DESC    32 /* at least a descriptor's size */
+
+enum ask {
+	ASK_CHECK = 1,   /* is [at, at + len) of your region filled with seed? */
+	ASK_FILL,        /* fill it */
+	ASK_WRITE,       /* write that much into my region, and flush */
+	ASK_READ,        /* read it from my region and check it */
+	ASK_ECHO,        /* send this message back; what follows the header is filled */
+	ASK_ERROR,       /* make the mistake `at` */
+	ASK_EXPECT_LOSS, /* I am going to make one */
+	ASK_LEAVE,       /* disconnect */
+	ASK_DONE,        /* the answer to all others: it was right */
+};
+
+enum mistake {
+	MISTAKE_BOUNDS, /* write beyond the region */
+	MISTAKE_KEY,    /* write with a key that nobody gave out */
+	MISTAKE_RIGHT,  /* write to what may only be read; siw lets one read anything */
+	MISTAKE_LENGTH, /* send more than the receive takes */
+	MISTAKES
+};
+
+struct ask_msg {
+	uint32_t what, seed;
+	uint64_t at, len;
+	uint8_t region[PAIR_DESC], read_only[PAIR_DESC];
+};
+
+/* One end, server or client: memory of its own, a connection, what it knows of the other's memory.
+ */
+struct end {
+	struct rpma_peer *peer;
+	struct rpma_conn_cfg *cfg;
+	struct rpma_conn *conn;
+	struct rpma_cq *cq;
+	uint8_t *region, *sink, *msg_in, *msg_out;
+	struct rpma_mr_local *mr, *read_only_mr, *sink_mr, *in_mr, *out_mr;
+	struct ask_msg self; /* the descriptors of this end */
+	size_t desc_size;
+	const char *addr, *port;
+};
+
+/* All of these end the program with a message when something is not as it must be. */
+void must(int ret, const char *what);
+void end_open(struct end *e, const char *addr, const char *port, int is_server);
+void end_close(struct end *e);
+void end_connected(struct end *e);
+/* ESTABLISHED, or the end of the program. */
+void end_expect(struct end *e, enum rpma_conn_event event);
+/* The next completion must be this one. */
+void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len);
+void end_next_wc(struct end *e, struct ibv_wc *wc);
+void end_receive(struct end *e); /* posts the receive of the next message */
+void end_send(struct end *e, const struct ask_msg *m, size_t len);
+
+void fill(uint8_t *p, size_t len, uint32_t seed);
+int is_filled(const uint8_t *p, size_t len, uint32_t seed);
+
+/* Towards the region of the other end. */
+void do_write(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
+void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
+void make_mistake(struct end *e, const struct ask_msg *other, enum mistake m);
+/* The other one makes a mistake, or dies of its own accord. */
+void expect_loss(struct end *e);
+
+#endif
