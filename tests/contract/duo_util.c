@@ -26,9 +26,9 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 
 bool duo_is_plain(void)
 {
-	const char *s = getenv("SOFTRNIC_EXTENSIONS");
+	const char *s = getenv("SOFTRNIC_EXTENSIONS"), *provider = getenv("RPMA_PROVIDER");
 
-	return s && !strcmp(s, "0");
+	return (s && !strcmp(s, "0")) || (provider && !strcmp(provider, "verbs"));
 }
 
 enum ibv_wc_opcode duo_flush_opcode(void)

@@ -6,14 +6,14 @@ vm_qemu_pid=
 vm_log=
 
 # vm_boot JOB [ARGS]: starts a guest in the background. Two disks outlive it: $vm_disks/nvdimm, which the guest
-# sees as persistent memory, and $vm_disks/disk. vm_forward=PORT is a port of ours that leads to port 7000
-# of the guest.
+# sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of ours that lead to
+# the guest's 7000 and 7001.
 vm_boot() {
 	local job=$1 args=${2:-} net=user,id=net0,restrict=on
 	mkdir -p "$vm_out" "$vm_disks"
 	[ -e "$vm_disks/nvdimm" ] || truncate -s 256M "$vm_disks/nvdimm"
 	[ -e "$vm_disks/disk" ] || truncate -s 256M "$vm_disks/disk"
-	[ -z "${vm_forward:-}" ] || net+=,hostfwd=tcp:127.0.0.1:$vm_forward-:7000
+	[ -z "${vm_forward:-}" ] || net+=,hostfwd=tcp:127.0.0.1:$vm_forward-:7000,hostfwd=tcp:127.0.0.1:$vm_forward2-:7001
 	vm_log=$vm_out/$job.console
 	: >"$vm_log"
 	rm -f "$vm_out/$job.result"

@@ -14,18 +14,42 @@ die() {
 	printf 'vm: %s\n' "$*" >&2
 	exit 1
 }
-# shellcheck source=tests/vm/build.sh
-. "$vm_dir/build.sh"
-# shellcheck source=tests/vm/kernel.sh
-. "$vm_dir/kernel.sh"
-# shellcheck source=tests/vm/initramfs.sh
-. "$vm_dir/initramfs.sh"
-# shellcheck source=tests/vm/boot.sh
-. "$vm_dir/boot.sh"
+for part in build kernel initramfs boot interop cut; do
+	# shellcheck source=/dev/null
+	. "$vm_dir/$part.sh"
+done
 trap vm_kill EXIT
 
-vm_kernel_packages
-case ${1:-help} in
-build) vm_build ;;
-*) vm_build; vm_job "$1" 600 "${2:-}"; cat "$vm_out/$1.log" ;;
+pairs_short="soft-siw siw-soft-crc soft-debian-crc debian-soft"
+pairs_all="soft-siw siw-soft soft-debian debian-soft soft-siw-crc siw-soft-crc soft-debian-crc
+	debian-soft-crc soft-siw-p2p siw-soft-p2p"
+
+vm_word() {
+	case $1 in
+	build) ;;
+	hello) vm_job hello 120 ;;
+	persistence) vm_job persistence 180 ;;
+	network) vm_job network 400 ;;
+	device) vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
+	interop) vm_interop "$(echo $pairs_all)" ;;
+	interop-short) vm_interop "$pairs_short" ;;
+	powercut) vm_cut "${RPMA_VM_CUTS:-5}" "${RPMA_VM_SEED:-}" ;;
+	powercut-short) vm_cut 1 "${RPMA_VM_SEED:-}" ;;
+	*) die "unknown scenario '$1' (there are: hello interop interop-short persistence powercut powercut-short network device)" ;;
+	esac
+}
+
+words=("$@")
+case "${1:-}" in
+'') die "which scenario? build, short, all, or some of: hello interop persistence powercut network device" ;;
+short) words=(interop-short powercut-short) ;;
+all) words=(hello interop persistence powercut network device) ;;
 esac
+vm_build
+mkdir -p "$vm_out"
+for word in "${words[@]}"; do
+	begin=$SECONDS
+	say "$word"
+	vm_word "$word"
+	say "$word: passed in $((SECONDS - begin)) s"
+done

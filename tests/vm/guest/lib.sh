@@ -51,7 +51,7 @@ disk_up() {
 	modprobe -a virtio_blk ext4
 	mkdir -p /disk
 	mount -t ext4 /dev/vda /disk 2>/dev/null && return 0
-	mkfs.ext4 -q /dev/vda
+	mkfs.ext4 -q -b 4096 /dev/vda
 	mount -t ext4 /dev/vda /disk
 }
 

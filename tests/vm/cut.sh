@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Power cut: the guest is killed at random moments while we write; what was acknowledged must be there when it
+# is up again. QEMU models no CPU cache: what this finds missing are write-backs of the page cache.
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+recorder_pids=()
+
+# The journal is out here, so it has what the guest's clients knew when the power went.
+record_start() {
+	"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
+	recorder_pids+=($!)
+}
+
+journal_count() {
+	local n
+	n=$(tail -c 8 "$vm_out/$1.journal" | od -An -t u8 | tr -d ' ')
+	echo "${n:-0}"
+}
+
+# Cuts the power somewhere in the three seconds after the first acknowledgement.
+cut_when_busy() {
+	local end=$((SECONDS + 60)) name pid
+	for name in dax disk; do
+		until [ -s "$vm_out/$name.journal" ]; do
+			[ "$SECONDS" -lt "$end" ] || die "no acknowledgement from $name: $(cat "$vm_out/$name.recorder")"
+			sleep 0.05
+		done
+	done
+	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
+	vm_kill
+	for pid in "${recorder_pids[@]}"; do
+		wait "$pid" || :
+	done
+	recorder_pids=()
+}
+
+# cut_boot CHECK SERVE: looks after the cut before, and is up for the next.
+cut_boot() {
+	vm_forward="$(free_port)" vm_forward2="$(free_port)"
+	rm -f "$vm_out/cut.ready"
+	if [ "$2" = no ]; then
+		vm_job cut 120 "$1,$acked_dax,$acked_disk,$2"
+		return
+	fi
+	vm_boot cut "$1,$acked_dax,$acked_disk,$2"
+	vm_wait_line "$vm_out/cut.ready" ready 120 || {
+		cat "$vm_out/cut.log" >&2
+		die "the guest does not serve"
+	}
+}
+
+cut_round() {
+	record_start dax "$vm_forward"
+	record_start disk "$vm_forward2"
+	cut_when_busy
+	acked_dax=$(journal_count dax) acked_disk=$(journal_count disk)
+	say "power cut: $acked_dax records acknowledged on DAX, $acked_disk on the disk"
+}
+
+expect_after_cut() {
+	grep -qx "dax kept" "$vm_out/cut.log" || die "DAX lost acknowledged records: $(cat "$vm_out/cut.log")"
+	grep -qx "disk $1" "$vm_out/cut.log" || die "after the cut the disk has not $1 them: $(cat "$vm_out/cut.log")"
+	grep acknowledged "$vm_out/cut.log" >&2
+}
+
+# vm_cut ROUNDS [SEED]; the last round is one with a target that does not write back, which must be found out.
+vm_cut() {
+	local round seed=${2:-$(($(date +%s) % 30000))}
+	RANDOM=$seed
+	say "power cuts, seed $seed"
+	rm -rf "$vm_disks"
+	acked_dax=0 acked_disk=0
+	cut_boot no yes
+	for ((round = 1; round <= $1; round++)); do
+		cut_round
+		cut_boot yes "$([ "$round" = "$1" ] && echo broken || echo yes)"
+		expect_after_cut kept
+	done
+	cut_round
+	cut_boot yes no
+	expect_after_cut lost
+	say "the target without write-back was found out"
+}

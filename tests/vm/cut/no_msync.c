@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* no_msync.c -- preloaded into a target, it acknowledges before anything was written back. */
+#include <stdio.h>
+#include <sys/mman.h>
+
+__attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
+{
+	return 0;
+}
+
+__attribute__((constructor)) static void announce(void)
+{
+	fprintf(stderr, "without write-back\n");
+}

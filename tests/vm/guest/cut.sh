@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# VM_ARGS=CHECK,DAX,DISK,SERVE: whether to look for what was acknowledged before the power went, how many
+# records on each medium, and whether to serve anew until it goes again (yes, no, or broken: without write-back).
+. "$VM_TREE/tests/vm/guest/lib.sh"
+IFS=, read -r check dax disk serve <<<"$VM_ARGS"
+programs=$VM_BUILD/tests/vm/cut
+export RPMA_PROVIDER=softrnic
+
+# look NAME FILE ACKNOWLEDGED
+look() {
+	"$programs/cut_check" "$2" "$3"
+	local result=$?
+	# 2 means that there was nothing to look at, which no missing write-back explains.
+	[ $result -lt 2 ] || fail "$2 cannot be checked"
+	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
+}
+
+# serve_file FILE PORT LOG
+serve_file() {
+	rm -f "$1"
+	fallocate -l 32M "$1" || fail "no room for $1"
+	sync
+	[ "$serve" != broken ] || export LD_PRELOAD=$programs/libcut_no_msync.so
+	"$programs/cut_server" 10.0.2.15 "$2" "$1" >"$VM_OUT/$3" 2>&1 &
+	unset LD_PRELOAD
+}
+
+nvdimm_up
+disk_up
+if [ "$check" = yes ]; then
+	look dax /pmem/file "$dax"
+	look disk /disk/file "$disk"
+fi
+[ "$serve" != no ] || exit 0
+modprobe virtio_net
+ip addr add 10.0.2.15/24 dev eth0
+ip link set eth0 up
+serve_file /pmem/file 7000 cut.dax
+serve_file /disk/file 7001 cut.disk
+wait_line "$VM_OUT/cut.dax" listening 20 || fail "no server on DAX"
+wait_line "$VM_OUT/cut.disk" listening 20 || fail "no server on the disk"
+grep -q "durability dax" "$VM_OUT/cut.dax" || fail "the NVDIMM's file is not of class dax"
+grep -q "durability file" "$VM_OUT/cut.disk" || fail "the disk's file is not of class file"
+[ "$serve" != broken ] || grep -q "without write-back" "$VM_OUT/cut.disk" || fail "it writes back"
+echo ready >"$VM_OUT/cut.ready"
+wait

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Interop with kernel siw: the guest runs the pairs, here their logs and captures are judged.
+
+# Messages that carry anything may look like another protocol to a guesser.
+capture_fields() {
+	tshark -r "$1" --disable-protocol iser --disable-protocol rpcordma --disable-protocol smb_direct \
+		--disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}" 2>/dev/null
+}
+
+check_decodes() {
+	local bad
+	bad=$(capture_fields "$1" '_ws.malformed || _ws.expert.severity == 8388608 || iwarp_mpa.bad_length' -e frame.number)
+	[ -z "$bad" ] || die "$1: tshark objects to frames $(echo "$bad" | tr '\n' ' ')"
+}
+
+# Nothing but RFC 5040: Write to Terminate.
+check_opcodes() {
+	local seen op
+	seen=$(capture_fields "$1" iwarp_rdma.opcode -e iwarp_rdma.opcode | tr ',' '\n' | sort -u | tr '\n' ' ')
+	for op in 0x00 0x01 0x02 0x03 0x07; do
+		[[ " $seen" == *" $op "* ]] || die "$1: no message $op, only $seen"
+	done
+	for op in $seen; do
+		((op <= 7)) || die "$1: opcode $op towards siw"
+	done
+}
+
+# RFC 6581's B, C and D while A is 0: softrnic's question may have them, no answer.
+check_consent() {
+	local payload word
+	capture_fields "$1" iwarp_mpa.rep -e tcp.payload >"$vm_out/replies"
+	[ -s "$vm_out/replies" ] || die "$1: no MPA reply"
+	while read -r payload; do
+		word=$((16#${payload:40:8}))
+		((word & 0x80000000)) || ((!(word & 0x4000c000))) ||
+			die "$1: an answer with consent: ${payload:32:16}"
+	done <"$vm_out/replies"
+}
+
+# Four mistakes each: what siw objected to came as Terminate (0x04......), what softrnic objected to left
+# here (0x05......), or was a receive too small (0x07......).
+check_terminates() {
+	local pair=$1 log
+	log=$vm_out/$pair.server
+	[[ $pair == soft-* ]] || log=$vm_out/$pair.client
+	[ "$(grep -c 'vendor_err 0x400' "$log")" -ge 4 ] || die "$log: siw's Terminates were not understood"
+	[ "$(grep -c 'vendor_err 0x[57]00' "$log")" -ge 4 ] || die "$log: siw's mistakes were not found"
+}
+
+# vm_interop PAIRS
+vm_interop() {
+	local pair
+	rm -f "$vm_out"/*.pcap
+	vm_job interop $((60 + 90 * $(echo "$1" | wc -w))) "${1// /,}" || return 1
+	for pair in $1; do
+		check_decodes "$vm_out/$pair.pcap"
+		check_opcodes "$vm_out/$pair.pcap"
+		check_consent "$vm_out/$pair.pcap"
+		check_terminates "$pair"
+		say "$pair: right"
+	done
+}
