@@ -8,13 +8,13 @@ limit_ms=3000
 export SOFTRNIC_LIVENESS_MS=$limit_ms
 
 far_serve() {
-	in_far env RPMA_PROVIDER=softrnic "$rpma" serve --addr 10.9.0.2 --port 7204 --verbose /disk/region >serve 2>&1 &
+	# A function in the background would be a shell of its own, and not the server.
+	RPMA_PROVIDER=softrnic ip netns exec far "$rpma" serve --addr 10.9.0.2 --port 7204 --verbose /disk/region >serve 2>&1 &
 	wait_line serve region 20 || fail "no server: $(cat serve)"
-	# ip netns exec becomes the program itself.
 	server=$!
 }
 
-near() { RPMA_PROVIDER=softrnic "$rpma" "$@"; }
+near() { RPMA_PROVIDER=softrnic timeout 60 "$rpma" "$@"; }
 
 netem() {
 	echo "--- $*"
