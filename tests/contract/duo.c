@@ -14,12 +14,16 @@
 
 static const struct duo_opts no_opts;
 
-/* In the guest lab a kernel's device is behind another address. */
-static const char *opts_addr(const struct duo_opts *opts)
+const char *duo_addr(void)
 {
 	const char *env = getenv("DUO_ADDR");
 
-	return opts->addr ? opts->addr : env ? env : "127.0.0.1";
+	return env ? env : "127.0.0.1";
+}
+
+static const char *opts_addr(const struct duo_opts *opts)
+{
+	return opts->addr ? opts->addr : duo_addr();
 }
 
 void duo_free_port(char port[8])

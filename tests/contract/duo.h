@@ -41,7 +41,7 @@ struct duo {
 };
 
 struct duo_opts {
-	const char *addr; /* NULL: $DUO_ADDR, or 127.0.0.1 */
+	const char *addr; /* NULL: duo_addr() */
 	struct rpma_conn_cfg *cli_cfg, *srv_cfg;
 	const struct rpma_conn_private_data *cli_pdata, *srv_pdata;
 	/* Called on each request before it is connected: post receives here. */
@@ -49,6 +49,9 @@ struct duo_opts {
 	size_t buf_size; /* 0: DUO_BUF */
 };
 
+/* Where both ends are: $DUO_ADDR, as the kernel's devices in the guest lab are not behind
+ * 127.0.0.1. */
+const char *duo_addr(void);
 /* A port nobody listens on. */
 void duo_free_port(char port[8]);
 /* The device's peer and listening endpoint, no connection yet. */
@@ -83,8 +86,10 @@ struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size); /* for eve
 /* A configuration with queue sizes; 0: the default. */
 struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Has the environment turned off everything beyond the standards, or chosen rdma-core, which knows
- * nothing of it? Then a flush is a read. */
+/* Was a device of the kernel's chosen? Then the limits are the device's. */
+bool duo_is_kernels(void);
+/* That, or has the environment turned off everything beyond the standards? Then a flush is a read.
+ */
 bool duo_is_plain(void);
 enum ibv_wc_opcode duo_flush_opcode(void);
 enum ibv_wc_opcode duo_atomic_write_opcode(void);

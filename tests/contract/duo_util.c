@@ -24,11 +24,21 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 	return cfg;
 }
 
+static bool env_is(const char *var, const char *value)
+{
+	const char *s = getenv(var);
+
+	return s && !strcmp(s, value);
+}
+
+bool duo_is_kernels(void)
+{
+	return env_is("RPMA_PROVIDER", "verbs");
+}
+
 bool duo_is_plain(void)
 {
-	const char *s = getenv("SOFTRNIC_EXTENSIONS"), *provider = getenv("RPMA_PROVIDER");
-
-	return (s && !strcmp(s, "0")) || (provider && !strcmp(provider, "verbs"));
+	return env_is("SOFTRNIC_EXTENSIONS", "0") || duo_is_kernels();
 }
 
 enum ibv_wc_opcode duo_flush_opcode(void)

@@ -76,13 +76,15 @@ static void passive_side_speaks_first(void **state)
 	struct rpma_cq *cq;
 	int fd;
 
+	if (duo_is_kernels()) /* siw breaks the connection when bytes follow the reply */
+		skip();
 	duo_listen(&d, NULL);
 	d.cli_buf = duo_map(DUO_BUF);
 	d.srv_buf = duo_map(DUO_BUF);
 	d.cli_mr = duo_reg(&d, d.cli_buf, DUO_BUF);
 	d.srv_mr = duo_reg(&d, d.srv_buf, DUO_BUF);
 	duo_fill(d.srv_buf, MSG, 5);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_recv(req, d.cli_mr, 0, MSG, &d));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));

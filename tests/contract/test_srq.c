@@ -167,9 +167,9 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	OK(rpma_srq_new(d.peer, NULL, &srq)); /* has its own by default */
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
-	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req), RPMA_E_INVAL);
+	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req), RPMA_E_INVAL);
 	assert_null(req);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
 	duo_expect_event(d.cli, RPMA_CONN_REJECTED); /* it is not left hanging */

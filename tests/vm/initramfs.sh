@@ -3,7 +3,7 @@
 # What the guest boots into: programs of this machine with their libraries, and the kernel's modules.
 
 # The order does not matter; modprobe brings what they need.
-vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32c_generic crc32c_intel
+vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32_generic crc32c_generic crc32c_intel
 	9p 9pnet_virtio virtio_pci virtio_net virtio_blk veth dummy sch_netem)
 vm_programs=(bash timeout fallocate env sleep cat cp mv rm mkdir ls ln stat sed grep awk head tail cut tr sort wc
 	cmp dd od seq date id ps sync truncate dirname basename mktemp tee chmod sha256sum sysctl

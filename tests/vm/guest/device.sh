@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # Our librpma on the kernel's devices, siw and rxe, through rdma-core, each speaking to itself.
 . "$VM_TREE/tests/vm/guest/lib.sh"
+# The kernel pins what is registered.
+ulimit -l unlimited
 export RPMA_PROVIDER=verbs DUO_ADDR=10.9.1.1
 pair=$VM_BUILD/tests/vm/pair
 contract=$VM_BUILD/tests/contract
@@ -42,8 +44,9 @@ contract_tests() {
 }
 
 device_up siw siw1 siw
-speak_to_itself
-contract_tests ${VM_ARGS:-basics onesided message srq}
+# Mistakes are made against softrnic (interop.sh): what siw makes of its own says nothing about us.
+speak_to_itself ib
+contract_tests ${VM_ARGS:-basics onesided message}
 rdma link delete siw1
 device_up rdma_rxe rxe1 rxe
 speak_to_itself ib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the job inside the guest, and leaves its output and result where the outside finds it.
 cd /tmp || exit 1
-modprobe -a crc32c_generic crc32c_intel
+modprobe -a crc32_generic crc32c_generic crc32c_intel
 ip link set lo up
 bash "$VM_TREE/tests/vm/guest/$VM_JOB.sh" >"$VM_OUT/$VM_JOB.log" 2>&1
 result=$?
