@@ -126,6 +126,10 @@ static void try_many(struct end *e)
 
 static void leave(struct end *e)
 {
+	struct ask_msg m = {.what = ASK_STAY};
+
+	end_send(e, &m, sizeof(m));
+	end_expect_wc(e, IBV_WC_SEND, 0);
 	must(rpma_conn_disconnect(e->conn), "disconnect");
 	end_expect(e, RPMA_CONN_CLOSED);
 	must(rpma_conn_delete(&e->conn), "delete the connection");

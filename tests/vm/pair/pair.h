@@ -26,6 +26,7 @@ enum ask {
 	ASK_ERROR,       /* make the mistake `at` */
 	ASK_EXPECT_LOSS, /* I am going to make one */
 	ASK_LEAVE,       /* disconnect */
+	ASK_STAY,        /* I disconnect: wait for that and not for messages */
 	ASK_DONE,        /* the answer to all others: it was right */
 };
 

@@ -86,6 +86,8 @@ static int serve_one(struct end *e)
 		return 0; /* the client left */
 	if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
 		errx(1, "receive: %s", ibv_wc_status_str(wc.status));
+	if (m->what == ASK_STAY)
+		return 0;
 	if (m->what == ASK_LEAVE) {
 		must(rpma_conn_disconnect(e->conn), "disconnect");
 		return 0;
