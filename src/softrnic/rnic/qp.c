@@ -39,8 +39,10 @@ bool qp_is_failed(const struct qp *qp)
 
 void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why)
 {
-	if (qp_is_failed(qp))
+	if (qp_is_failed(qp)) { /* after an orderly end; see qp_recv_keep() */
+		qp_recv_keep_no_more(qp);
 		return;
+	}
 	if (!qp->cause)
 		qp->cause = vendor_err;
 	if (qp->ibv.state == IBV_QPS_INIT || qp->tx.held)
@@ -122,7 +124,6 @@ void qp_blame_link(struct qp *qp, int err)
 void qp_fail(struct qp *qp, enum ibv_wc_status status)
 {
 	qp_blame_link(qp, ECONNABORTED);
-	qp_recv_keep_no_more(qp);
 	qp_die(qp, status, qp->cause, "failed by its owner");
 	qp_tx_shut(qp);
 }
@@ -289,10 +290,12 @@ void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited
 		 atomic_uint *uncollected)
 {
 	wc->qp_num = qp->cfg.qp_num;
-	if (cq_push(cq, wc, solicited, uncollected) == 0 || qp_is_failed(qp))
+	if (cq_push(cq, wc, solicited, uncollected) == 0)
 		return;
-	qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);
+	if (!qp_is_failed(qp)) {
+		qp_async(qp, IBV_EVENT_QP_FATAL);
+		qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);
+	}
 	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "completion queue overrun");
 }
 

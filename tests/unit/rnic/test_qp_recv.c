@@ -104,6 +104,29 @@ static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **s
 	bench_close(&t);
 }
 
+/* What is in a queue that lost something is not collected: nothing more may be taken for it. */
+static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.srq = true;
+	o.cq_size = 1;
+	bench_open(&t, &o, LEN);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(end_send(t.a, i, t.mra, 0, 100), 0);
+		pair_run(&t.p);
+		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);
+	}
+	qp_on_eof(t.b->qp);
+	for (uint64_t i = 10; i < 13; i++)
+		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 100), 0);
+	qp_rx_resume(t.b->qp);
+	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->srq.rq.count, 1); /* 11 was lost, 12 is for others */
+	bench_close(&t);
+}
+
 static void what_was_cut_off_is_not_delivered(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -468,6 +491,7 @@ int main(void)
 		cmocka_unit_test(sends_of_a_peer_that_closed_are_still_received),
 		cmocka_unit_test(a_short_receive_ends_what_is_left_of_a_closed_peer),
 		cmocka_unit_test(whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer),
+		cmocka_unit_test(an_overrun_ends_what_is_left_of_a_closed_peer),
 		cmocka_unit_test(what_was_cut_off_is_not_delivered),
 		cmocka_unit_test(writes_and_answers_pass_a_parked_send),
 		cmocka_unit_test(a_flush_behind_a_parked_send_waits_for_it),
