@@ -284,11 +284,10 @@ static void maybe_leave(struct node *n)
 	workload_leave(n);
 }
 
-/* From a shared receive queue a parked Send may still take a receive; whoever shares it looks on.
- */
+/* From a shared receive queue a parked Send may still take a receive, so its user looks on. */
 static bool is_finished(struct node *n)
 {
-	return n->ended && !n->box->shared && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
+	return n->ended && !n->box->has_srq && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
 }
 
 /* Who waits for a timeout need not look that often. */
