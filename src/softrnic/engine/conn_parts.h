@@ -22,6 +22,7 @@ void conn_cancel_digest(struct conn *c);
 
 /* conn_socket.c */
 void conn_dial_done(struct conn *c);
+void conn_dial_again(struct conn *c); /* after a refusal */
 void conn_update_timer(struct conn *c);
 /* For how long the peer's host has left unacknowledged what was sent to it. */
 uint64_t conn_unacknowledged_ns(const struct conn *c);

@@ -98,10 +98,8 @@ static void conn_on_time(struct conn *c)
 	if (c->fd >= 0 && cm_is_deaf(c->stream))
 		cm_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
 	cm_on_time(c->stream, clock_now_ns());
-	if (c->redial_at <= clock_now_ns()) {
-		c->redial_at = CLOCK_NEVER;
-		c->redial = cm_stream_state(c->stream) == CM_DIALING;
-	}
+	if (c->redial_at <= clock_now_ns() && cm_stream_state(c->stream) == CM_DIALING)
+		conn_dial_again(c);
 }
 
 void conn_serve(struct conn *c)

@@ -53,16 +53,27 @@ uint64_t conn_unacknowledged_ns(const struct conn *c)
 
 /*
  * Some programs tell their peer a port before they listen there, and rdma_cm on hardware is slow
- * enough to hide it. The dead socket stays until then, as the timer lives with it.
+ * enough to hide it. If the time to connect is over before the next try, the refusal is the answer.
  */
 static bool conn_redials_later(struct conn *c, int err)
 {
 	uint64_t now = clock_now_ns();
 
-	if (err != ECONNREFUSED || now >= c->patient_until)
+	if (err != ECONNREFUSED || now >= c->patient_until ||
+	    now + REDIAL_NS >= cm_deadline(c->stream))
 		return false;
 	c->redial_at = now + REDIAL_NS;
 	return true;
+}
+
+/* An event of the dial before, or of another socket before, may come when this one is under way. */
+static bool conn_is_connecting(const struct conn *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_SYN_SENT;
 }
 
 void conn_dial_done(struct conn *c)
@@ -70,7 +81,7 @@ void conn_dial_done(struct conn *c)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (c->redial_at != CLOCK_NEVER)
+	if (c->redial_at != CLOCK_NEVER || conn_is_connecting(c))
 		return;
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
@@ -158,7 +169,7 @@ static int conn_socket(struct conn *c)
 	return fd;
 }
 
-/* Registered only after connect(): before it, the socket would report a hang-up. */
+/* 0: it is under way, or will be repeated. */
 static int conn_connect_socket(struct conn *c)
 {
 	int err = connect(c->fd, (struct sockaddr *)&c->dst, sockaddr_len(&c->dst)) ? errno : 0;
@@ -166,9 +177,10 @@ static int conn_connect_socket(struct conn *c)
 	if (err && err != EINPROGRESS && !conn_redials_later(c, err))
 		return -err;
 	c->dialing = true;
-	return conn_register(c, true);
+	return 0;
 }
 
+/* Registered only after connect(): before it, the socket would report a hang-up. */
 int conn_dial(struct conn *c, int bound_fd)
 {
 	int ret = bound_fd >= 0 ? bound_fd : conn_socket(c);
@@ -179,6 +191,8 @@ int conn_dial(struct conn *c, int bound_fd)
 		c->fd = ret;
 		ret = conn_connect_socket(c);
 	}
+	if (ret == 0)
+		ret = conn_register(c, true);
 	if (ret < 0) {
 		conn_close(c);
 		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
@@ -186,6 +200,24 @@ int conn_dial(struct conn *c, int bound_fd)
 	}
 	conn_update_timer(c);
 	return 0;
+}
+
+/* On the same socket, which remains bound to the port that the user chose. */
+void conn_dial_again(struct conn *c)
+{
+	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC}; /* connect(2): dissolve */
+	int ret;
+
+	c->redial_at = CLOCK_NEVER;
+	c->writable = c->hangup = false;
+	connect(c->fd, &nowhere, sizeof(nowhere));
+	ret = conn_connect_socket(c);
+	if (ret) {
+		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		return;
+	}
+	c->watching = true;
+	engine_watch_output(&c->source, c->fd, true);
 }
 
 int conn_adopt(struct conn *c, int fd)

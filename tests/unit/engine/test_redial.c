@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting to where nobody listens yet, with the patience of SOFTRNIC_REFUSED_MS: perftest and
+ * qperf tell their port before they listen there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ends.h"
+
+#define PATIENCE_MS 2000
+
+/* The client has been refused already, for certain, but its patience is not at its end. */
+static void begin(struct ends *e)
+{
+	ends_open(e);
+	assert_int_equal(softrnic_connect(e->client.id, NULL), 0);
+	usleep(100000);
+}
+
+static void a_listener_that_comes_a_little_late_is_reached(void **state)
+{
+	struct ends e;
+
+	begin(&e);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	ends_establish(&e);
+	ends_close(&e);
+}
+
+static void the_port_that_the_user_chose_is_kept(void **state)
+{
+	struct sockaddr_in src = end_loopback(0);
+	struct ends e;
+	uint16_t port, chosen;
+
+	end_open(&e.listener);
+	end_open(&e.client);
+	chosen = end_bind(&e.listener); /* it was free a moment ago */
+	end_close(&e.listener);
+	end_open(&e.listener);
+	port = end_bind(&e.listener);
+	src.sin_port = htons(chosen);
+	assert_int_equal(softrnic_bind_addr(e.client.id, (struct sockaddr *)&src), 0);
+	end_aim(&e.client, port);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	usleep(100000);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	ends_establish(&e);
+	assert_int_equal(e.server.id->route.addr.dst_sin.sin_port, src.sin_port);
+	assert_int_equal(e.client.id->route.addr.src_sin.sin_port, src.sin_port);
+	ends_close(&e);
+}
+
+static uint64_t cpu_us(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+static void in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing(void **state)
+{
+	uint64_t begun = clock_now_ns(), cpu = cpu_us();
+	struct ends e;
+
+	begin(&e);
+	assert_int_equal(end_expect(&e.client, RDMA_CM_EVENT_REJECTED), -ECONNREFUSED);
+	assert_true(clock_now_ns() - begun >= PATIENCE_MS * NSEC_PER_MS);
+	assert_true(cpu_us() - cpu < PATIENCE_MS * 1000 / 4);
+	ends_close(&e);
+}
+
+/* "Unreachable" would be wrong: the host has answered. */
+static void the_time_to_connect_ends_with_the_refusal_too(void **state)
+{
+	struct ends e;
+
+	ends_open(&e);
+	assert_int_equal(softrnic_set_limits(e.client.id, 300, 0), 0);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	assert_int_equal(end_expect(&e.client, RDMA_CM_EVENT_REJECTED), -ECONNREFUSED);
+	ends_close(&e);
+}
+
+static void nobody_dials_after_a_cancel(void **state)
+{
+	struct ends e;
+
+	begin(&e);
+	assert_int_equal(softrnic_cancel_connect(e.client.id), 0);
+	assert_int_equal(end_expect(&e.client, RDMA_CM_EVENT_UNREACHABLE), -ECANCELED);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	assert_false(end_hears_within(&e.listener, 200));
+	assert_false(end_hears_within(&e.client, 0));
+	ends_close(&e);
+}
+
+static void nobody_dials_for_an_id_that_is_gone(void **state)
+{
+	struct ends e;
+
+	begin(&e);
+	softrnic_destroy_qp(e.client.id);
+	end_close(&e.client);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	assert_false(end_hears_within(&e.listener, 200));
+	ends_close(&e);
+}
+
+static void a_child_neither_dials_nor_disturbs(void **state)
+{
+	struct ends e;
+	int status;
+	pid_t pid;
+
+	begin(&e);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		usleep(100000);
+		_exit(softrnic_cancel_connect(e.client.id) == ENODEV ? 0 : 1);
+	}
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	ends_establish(&e);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(end_hears_within(&e.listener, 0));
+	ends_close(&e);
+}
+
+static int be_patient(void **state)
+{
+	return setenv("SOFTRNIC_REFUSED_MS", "2000", 1); /* PATIENCE_MS */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_listener_that_comes_a_little_late_is_reached),
+		cmocka_unit_test(the_port_that_the_user_chose_is_kept),
+		cmocka_unit_test(in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing),
+		cmocka_unit_test(the_time_to_connect_ends_with_the_refusal_too),
+		cmocka_unit_test(nobody_dials_after_a_cancel),
+		cmocka_unit_test(nobody_dials_for_an_id_that_is_gone),
+		cmocka_unit_test(a_child_neither_dials_nor_disturbs),
+	};
+
+	return cmocka_run_group_tests(tests, be_patient, NULL);
+}
