@@ -152,9 +152,10 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 	ask.ai_family = hints && (flags & RAI_FAMILY) ? hints->ai_family : AF_UNSPEC;
 	gai = getaddrinfo(node, service, &ask, &ai);
 	if (gai) {
+		err = gai_errno(gai); /* before the log has another errno */
 		LOG_INFO("%s:%s: %s", node ? node : "*", service ? service : "0",
 			 gai_strerror(gai));
-		return id_errno(gai_errno(gai));
+		return id_errno(err);
 	}
 	err = rai_new(ai, hints, res);
 	freeaddrinfo(ai);
@@ -248,6 +249,8 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 	if (!addr_len(dst))
 		return id_errno(EAFNOSUPPORT);
 	if (id->conn || id->listener)
+		return id_errno(EINVAL);
+	if (id->fd >= 0 && addr->src_addr.sa_family != dst->sa_family)
 		return id_errno(EINVAL);
 	if (src && id->fd < 0 && softrnic_bind_addr(pub, src)) /* what is bound stays so */
 		return -1;

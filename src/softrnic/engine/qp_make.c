@@ -145,21 +145,22 @@ static void cap_grant(struct ibv_qp_cap *cap)
 		cap->max_inline_data = MIN_INLINE;
 }
 
-/* What is granted may be more than what was asked for; attr->cap says so afterwards. */
-static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* What is granted may be more than what was asked for; asked->cap says so afterwards. */
+static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
 {
+	struct ibv_qp_init_attr attr = *asked;
 	struct qp *qp;
-	int err = qp_attr_check(id, attr, pd);
+	int err = qp_attr_check(id, &attr, pd);
 
-	if (!err)
-		cap_grant(&attr->cap);
+	cap_grant(&attr.cap);
 	if (!err)
 		err = -id_need_conn(id);
 	if (!err)
-		err = -qp_build(id->conn, pd, attr, &qp);
+		err = -qp_build(id->conn, pd, &attr, &qp);
 	if (err)
 		return id_errno(err);
-	qp_attach(id, qp, attr);
+	qp_attach(id, qp, &attr);
+	asked->cap = attr.cap;
 	return 0;
 }
 
@@ -185,11 +186,12 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 		.qp_type = ex->qp_type,
 		.sq_sig_all = ex->sq_sig_all,
 	};
-
 	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
+	if (ex->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
+		return id_errno(EOPNOTSUPP);
 	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
 	ex->cap = attr.cap;
 	return ret;

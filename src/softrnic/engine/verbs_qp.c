@@ -135,6 +135,8 @@ void softrnic_fault_cut_after(struct ibv_qp *ibv, uint64_t bytes)
 {
 	struct conn *c = conn_of(ibv);
 
+	if (conn_is_removed(c))
+		return;
 	conn_enter(c);
 	c->cut_armed = true;
 	c->cut_left = bytes;
