@@ -176,6 +176,7 @@ void cm_startup_failed(struct cm_stream *s, enum cm_stream_event event, int err,
 	case CM_LIVE:
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		assert(!"not in start-up");
 		break;

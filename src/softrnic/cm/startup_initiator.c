@@ -72,6 +72,7 @@ void cm_on_dialed(struct cm_stream *s, uint32_t mss, uint64_t now)
 	case CM_LIVE:
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED: /* given up meanwhile */
 		break;
 	}
@@ -91,6 +92,7 @@ void cm_on_dial_failed(struct cm_stream *s, int err, uint64_t now)
 	case CM_LIVE:
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		break;
 	}

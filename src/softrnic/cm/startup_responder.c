@@ -32,6 +32,7 @@ void cm_on_incoming(struct cm_stream *s, uint64_t now)
 	case CM_LIVE:
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		break;
 	}

@@ -20,8 +20,9 @@ static const unsigned cm_successors[] = {
 	[CM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
 	[CM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
 	[CM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_DRAINING] = BIT(CLOSING) | BIT(CLOSED),
-	[CM_CLOSING] = BIT(CLOSED),
+	[CM_DRAINING] = BIT(CLOSING) | BIT(LINGERING) | BIT(CLOSED),
+	[CM_CLOSING] = BIT(LINGERING) | BIT(CLOSED),
+	[CM_LINGERING] = BIT(CLOSED),
 	[CM_CLOSED] = 0,
 };
 
@@ -113,6 +114,7 @@ bool cm_qp_receives(const struct cm_stream *s)
 	case CM_REQ_SENT:
 	case CM_REQ_WAIT:
 	case CM_REQ_RCVD:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		return false;
 	}
@@ -178,6 +180,7 @@ static void cm_on_detached(struct cm_stream *s)
 	case CM_REQ_WAIT:
 	case CM_REQ_RCVD:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		break;
 	}

@@ -32,7 +32,9 @@ enum cm_role { CM_INITIATOR, CM_RESPONDER };
 	X(DRAINING) /* disconnect: posted work still goes out */                                   \
 	X(CLOSING) /* our FIN is out (or a reject/Terminate is being sent); waiting for the peer's \
 		    */                                                                             \
-	X(CLOSED)  /* nothing more will come */
+	X(LINGERING) /* the user was told of the end; the peer may not have read all that was sent \
+		      */                                                                           \
+	X(CLOSED)    /* nothing more will come */
 enum cm_state {
 #define X(name) CM_##name,
 	CM_STATES(X)
@@ -68,7 +70,7 @@ struct cm_config {
 	uint8_t revision;     /* initiator: first revision to try, 2 or 1 */
 	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
 	uint64_t request_ns;  /* responder: until the request is complete */
-	uint64_t drain_ns;    /* disconnect: until the LLP is cut */
+	uint64_t drain_ns;    /* disconnect: until the user is told, whatever the peer does */
 	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
 	void (*event)(void *owner, enum cm_stream_event event, int status);
 	void *owner;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "softrnic/cm/stream_impl.h"
 
+#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP gives a socket that nobody has any more */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 #define HOLD_BEGUN     0 /* a moment that has passed: cm_on_time() will know which it was */
 
@@ -40,6 +41,7 @@ int cm_stream_disconnect(struct cm_stream *s, uint64_t now)
 		return 0;
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		return 0;
 	case CM_IDLE:
@@ -74,6 +76,7 @@ int cm_stream_cancel(struct cm_stream *s)
 	case CM_LIVE:
 	case CM_DRAINING:
 	case CM_CLOSING:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		return 0;
 	case CM_IDLE:
@@ -103,6 +106,35 @@ static bool cm_tx_is_done(const struct cm_stream *s)
 		return true;
 	return cm_frame_is_sent(s) && s->rest_sent == s->rest_len &&
 	       (!cm_qp_is_failed(s) || qp_tx_is_done(s->qp));
+}
+
+/*
+ * The user was given his time and is told now. But to close would destroy what is on its way: bytes
+ * of the peer that find no socket are answered by a reset, and that discards all that the peer's
+ * system has not taken yet, with Sends in it that have completed here. So the FIN is sent, and what
+ * comes is dropped until the peer's, for as long as a silent peer is believed to live.
+ */
+static void cm_linger(struct cm_stream *s, uint64_t now)
+{
+	uint64_t limit = s->cfg.liveness_ns;
+
+	if (limit == 0 || limit > LINGER_NS)
+		limit = LINGER_NS;
+	cm_blame(s, ETIMEDOUT);
+	cm_fail_qp(s);
+	if (s->started) {
+		cm_set_state(s, CM_LINGERING, "time limit");
+		s->deadline = cm_after(now, limit);
+	} else { /* a stranger's */
+		cm_set_state(s, CM_CLOSED, "time limit");
+	}
+	cm_end(s, CM_EV_DISCONNECTED, 0);
+}
+
+static void cm_settle_lingering(struct cm_stream *s)
+{
+	if (s->fin_in && s->fin_out)
+		cm_set_state(s, CM_CLOSED, "both FINs");
 }
 
 static void cm_settle_closing(struct cm_stream *s)
@@ -162,6 +194,9 @@ void cm_settle(struct cm_stream *s, uint64_t now)
 	case CM_CLOSING:
 		cm_settle_closing(s);
 		break;
+	case CM_LINGERING:
+		cm_settle_lingering(s);
+		break;
 	case CM_IDLE:
 	case CM_DIALING:
 	case CM_REQ_SENT:
@@ -200,6 +235,9 @@ void cm_rx_eof(struct cm_stream *s, uint64_t now)
 		cm_fail_qp(s);
 		cm_end(s, CM_EV_DISCONNECTED, 0);
 		cm_settle_closing(s);
+		break;
+	case CM_LINGERING:
+		cm_settle_lingering(s);
 		break;
 	case CM_DRAINING: /* cm_on_tx_empty() looks at it */
 	case CM_IDLE:
@@ -245,6 +283,9 @@ static void cm_on_lost(struct cm_stream *s, int err)
 	case CM_CLOSING:
 		cm_cut(s, err, CM_EV_DISCONNECTED, 0);
 		break;
+	case CM_LINGERING:
+		cm_set_state(s, CM_CLOSED, "LLP broke");
+		break;
 	case CM_IDLE:
 	case CM_CLOSED:
 		break;
@@ -269,7 +310,7 @@ void cm_on_unacknowledged(struct cm_stream *s, uint64_t since_ns, uint64_t now)
 	cm_on_lost(s, ETIMEDOUT);
 }
 
-static void cm_on_deadline(struct cm_stream *s)
+static void cm_on_deadline(struct cm_stream *s, uint64_t now)
 {
 	switch (s->state) {
 	case CM_DIALING:
@@ -282,10 +323,10 @@ static void cm_on_deadline(struct cm_stream *s)
 		break;
 	case CM_DRAINING:
 	case CM_CLOSING:
-		cm_blame(s, ETIMEDOUT);
-		cm_fail_qp(s);
+		cm_linger(s, now);
+		break;
+	case CM_LINGERING:
 		cm_set_state(s, CM_CLOSED, "time limit");
-		cm_end(s, CM_EV_DISCONNECTED, 0);
 		break;
 	case CM_IDLE:
 	case CM_REQ_RCVD:
@@ -298,7 +339,7 @@ static void cm_on_deadline(struct cm_stream *s)
 void cm_on_time(struct cm_stream *s, uint64_t now)
 {
 	if (s->deadline <= now)
-		cm_on_deadline(s);
+		cm_on_deadline(s, now);
 	if (!cm_liveness_on_time(s, now)) {
 		LOG_NOTICE("stream %p: the peer is lost: it was silent for %llu ms", (void *)s,
 			   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
@@ -320,7 +361,9 @@ void cm_on_time(struct cm_stream *s, uint64_t now)
 
 bool cm_wants_fin(const struct cm_stream *s)
 {
-	return s->state == CM_CLOSING && !s->fin_out && cm_tx_is_done(s);
+	if (s->fin_out)
+		return false;
+	return s->state == CM_LINGERING || (s->state == CM_CLOSING && cm_tx_is_done(s));
 }
 
 void cm_fin_done(struct cm_stream *s, uint64_t now)

@@ -50,6 +50,8 @@ static enum cm_rx_into cm_rx_target(const struct cm_stream *s)
 		return cm_qp_receives(s) ? CM_RX_QP : CM_RX_NOTHING;
 	case CM_CLOSING:
 		return cm_qp_receives(s) ? CM_RX_QP : CM_RX_DISCARD;
+	case CM_LINGERING:
+		return CM_RX_DISCARD;
 	case CM_IDLE:
 	case CM_DIALING:
 	case CM_CLOSED:
@@ -142,6 +144,7 @@ bool cm_qp_sends(const struct cm_stream *s)
 	case CM_REQ_WAIT:
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
+	case CM_LINGERING:
 	case CM_CLOSED:
 		return false;
 	}
@@ -153,6 +156,8 @@ int cm_tx_gather(struct cm_stream *s, struct iovec iov[QP_TX_IOV])
 	int n = 0;
 
 	s->tx_of_qp = false;
+	if (s->state == CM_LINGERING)
+		return 0;
 	if (!cm_frame_is_sent(s))
 		return cm_gather_frame(s, iov);
 	if (s->rest_sent < s->rest_len)

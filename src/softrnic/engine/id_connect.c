@@ -213,7 +213,7 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 	if (!c)
 		return id_errno(EINVAL);
 	conn_enter(c);
-	ended = cm_stream_state(c->stream) == CM_CLOSED;
+	ended = cm_stream_state(c->stream) >= CM_LINGERING;
 	ret = cm_stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);

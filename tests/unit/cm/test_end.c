@@ -144,7 +144,8 @@ static void a_peer_that_never_closes_is_not_waited_for(void **state)
 	assert_state(&l.a, CLOSING);
 	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 0);
 	link_pass(&l, a.drain_ns);
-	assert_gone(&l.a);
+	assert_state(&l.a, LINGERING);
+	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
 	l.b.s = silent;
 	link_fini(&l);
@@ -160,9 +161,92 @@ static void a_peer_that_takes_nothing_does_not_hold_up_the_drain(void **state)
 	assert_state(&l.a, DRAINING);
 	l.now += a.drain_ns;
 	cm_on_time(l.a.s, l.now);
-	assert_state(&l.a, CLOSED);
+	assert_state(&l.a, LINGERING);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	assert_true(cm_wants_fin(l.a.s));
+	link_fini(&l);
+}
+
+static struct cm_stream *stopped;
+
+/* The time limit passed: the user was told, but the peer has not read all. */
+static void linger(void)
+{
+	live();
+	stopped = l.b.s;
+	l.b.s = NULL;
+	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	link_run(&l);
+	assert_state(&l.a, CLOSING);
+	link_pass(&l, a.drain_ns);
+	assert_state(&l.a, LINGERING);
+	assert_int_equal(l.a.finals, 1);
+}
+
+static void forget(void)
+{
+	l.b.s = stopped;
+	link_fini(&l);
+}
+
+/* A close with bytes unread, or before they come, is a reset: it would overtake what was sent. */
+static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
+{
+	static const uint8_t late[1000];
+
+	linger();
+	side_feed(&l.a, late, sizeof(late));
+	link_run(&l);
+	assert_int_equal(l.a.in.head, l.a.in.tail);
+	assert_state(&l.a, LINGERING);
+	side_feed_fin(&l.a);
+	link_run(&l);
+	assert_gone(&l.a);
+	forget();
+}
+
+static void after_the_time_limit_a_reset_is_no_news(void **state)
+{
+	linger();
+	cm_rx_error(l.a.s, ECONNRESET, l.now);
+	link_run(&l);
+	assert_gone(&l.a);
+	forget();
+}
+
+/* As long as a silent peer would be believed to live; without such a limit, a minute. */
+static void lingering_ends(void **state)
+{
+	static const uint64_t limits[][2] = {{0, 60 * NSEC_PER_SEC},
+					     {CLOCK_NEVER, 60 * NSEC_PER_SEC},
+					     {7 * NSEC_PER_SEC, 7 * NSEC_PER_SEC}};
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		a.liveness_ns = limits[i][0];
+		linger();
+		assert_int_equal(cm_deadline(l.a.s), l.now + limits[i][1]);
+		l.now += limits[i][1];
+		cm_on_time(l.a.s, l.now);
+		link_run(&l);
+		assert_gone(&l.a);
+		forget();
+	}
+}
+
+/* Who never came to full operation has nothing on its way that was promised. */
+static void nobody_lingers_for_a_stranger(void **state)
+{
+	link_init(&l, NULL, &b);
+	cm_on_incoming(l.b.s, l.now);
+	side_feed_frame(&l.b, &(struct mpa_start){.revision = MPA_REVISION_1, .crc = true});
+	link_run(&l);
+	assert_state(&l.b, REQ_RCVD);
+	assert_int_equal(cm_stream_reject(l.b.s, NULL, 0, l.now), 0);
+	link_run(&l);
+	assert_state(&l.b, CLOSING);
+	link_pass(&l, b.drain_ns);
+	assert_true(l.b.closed);
 	link_fini(&l);
 }
 
@@ -361,6 +445,10 @@ int main(void)
 		cmocka_unit_test_setup(receives_are_flushed_before_the_event, reset),
 		cmocka_unit_test_setup(a_peer_that_never_closes_is_not_waited_for, reset),
 		cmocka_unit_test_setup(a_peer_that_takes_nothing_does_not_hold_up_the_drain, reset),
+		cmocka_unit_test_setup(after_the_time_limit_input_is_dropped_until_the_fin, reset),
+		cmocka_unit_test_setup(after_the_time_limit_a_reset_is_no_news, reset),
+		cmocka_unit_test_setup(lingering_ends, reset),
+		cmocka_unit_test_setup(nobody_lingers_for_a_stranger, reset),
 		cmocka_unit_test_setup(a_reset_ends_it_at_once, reset),
 		cmocka_unit_test_setup(a_protocol_error_is_answered_by_a_terminate, reset),
 		cmocka_unit_test_setup(a_terminate_outlives_its_qp, reset),

@@ -106,7 +106,7 @@ static void an_initiators_queue_pair_without_memory_fails_the_connection(void **
 	link_fini(&l);
 }
 
-/* Nothing to discard into: then the time limit ends it. */
+/* Nothing to discard into: then the time limits end it. */
 static void a_failed_stream_without_memory_still_ends(void **state)
 {
 	static const uint8_t nonsense[64] = {0, 18, 0x41, 0x4d};
@@ -126,6 +126,8 @@ static void a_failed_stream_without_memory_still_ends(void **state)
 	countdown = 0;
 	assert_int_equal(cm_rx_want(l.a.s, iov), 0);
 	link_pass(&l, a.drain_ns);
+	assert_state(&l.a, LINGERING);
+	link_pass(&l, 60 * NSEC_PER_SEC);
 	assert_true(l.a.closed);
 	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
 	l.b.s = silent;

@@ -366,6 +366,18 @@ static void closing_behind_own_fin(void)
 	ev_fin();
 }
 
+static void lingering(void)
+{
+	draining();
+	ev_late();
+}
+
+static void lingering_behind_own_fin(void)
+{
+	closing_behind_own_fin();
+	ev_late();
+}
+
 static void closing_failed(void)
 {
 	live_responder();
@@ -396,6 +408,8 @@ const struct place walk_places[] = {
 	{CM_INITIATOR, CM_CLOSING, closing},
 	{CM_INITIATOR, CM_CLOSING, closing_behind_own_fin},
 	{CM_INITIATOR, CM_CLOSING, terminating},
+	{CM_INITIATOR, CM_LINGERING, lingering},
+	{CM_INITIATOR, CM_LINGERING, lingering_behind_own_fin},
 	{CM_INITIATOR, CM_CLOSED, rejected},
 	{CM_RESPONDER, CM_IDLE, none},
 	{CM_RESPONDER, CM_REQ_WAIT, req_wait},

@@ -19,7 +19,7 @@ static void end_equip(struct end *e)
 	struct ibv_context *ctx = softrnic_context();
 
 	e->pd = softrnic_alloc_pd(ctx);
-	e->cq = softrnic_create_cq(ctx, 16, NULL, NULL, 0);
+	e->cq = softrnic_create_cq(ctx, 4 * END_DEPTH, NULL, NULL, 0);
 	assert_non_null(e->pd);
 	assert_non_null(e->cq);
 	e->mr = softrnic_reg_mr(e->pd, e->buf, sizeof(e->buf), IBV_ACCESS_LOCAL_WRITE);
@@ -63,7 +63,10 @@ struct ibv_qp_init_attr end_qp_attr(struct end *e)
 	return (struct ibv_qp_init_attr){
 		.send_cq = e->cq,
 		.recv_cq = e->cq,
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+		.cap = {.max_send_wr = END_DEPTH,
+			.max_recv_wr = END_DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
@@ -156,6 +159,19 @@ int end_post_recv(struct end *e, uint64_t wr_id)
 	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	return ibv_post_recv(e->id->qp, &wr, &bad);
+}
+
+int end_post_send(struct end *e, uint64_t wr_id, uint32_t len)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = len, .lkey = e->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	return ibv_post_send(e->id->qp, &wr, &bad);
 }
 
 struct ibv_wc end_wait_wc(struct end *e)

@@ -7,7 +7,8 @@
 
 #include "softrnic/softrnic.h"
 
-#define END_BUF 4096
+#define END_BUF   4096
+#define END_DEPTH 128 /* of each queue */
 
 struct end {
 	struct rdma_event_channel *channel;
@@ -45,6 +46,7 @@ void ends_close(struct ends *e);
 void ends_establish(struct ends *e); /* the client was told to connect before */
 
 int end_post_recv(struct end *e, uint64_t wr_id);
+int end_post_send(struct end *e, uint64_t wr_id, uint32_t len);
 /* The next completion, waited for. */
 struct ibv_wc end_wait_wc(struct end *e);
 
