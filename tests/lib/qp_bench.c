@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/post.h"
 #include "lib/unit.h"
 
 void bench_open(struct bench *t, const struct pair_options *o, size_t len)
@@ -44,4 +45,30 @@ void bench_close(struct bench *t)
 	pair_close(&t->p);
 	free(t->ma);
 	free(t->mb);
+}
+
+void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at)
+{
+	assert_int_equal(end_write(t->a, id, t->mra, 0, BENCH_REST, remote, at), 0);
+}
+
+void bench_flush_all(struct bench *t, uint64_t id)
+{
+	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
+}
+
+void bench_expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
+{
+	struct ibv_wc wc = next_wc(&t->a->scq);
+
+	assert_int_equal(wc.wr_id, id);
+	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
+}
+
+void bench_expect_wb(const struct qp_end *e, int n, const void *addr, uint64_t len)
+{
+	assert_true(n < e->wb_count);
+	assert_ptr_equal(e->wb_log[n].addr, addr);
+	assert_int_equal(e->wb_log[n].len, len);
 }

@@ -9,35 +9,8 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/rnic.h"
 
-#define LEN  (1u << 20)
-#define FAR  (256u << 10) /* too far for one interval */
-#define REST 100          /* bytes of a Write */
-
-static void write_at(struct bench *t, uint64_t id, struct mr *remote, size_t at)
-{
-	assert_int_equal(end_write(t->a, id, t->mra, 0, REST, remote, at), 0);
-}
-
-static void flush_all(struct bench *t, uint64_t id)
-{
-	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
-}
-
-static void expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
-{
-	struct ibv_wc wc = next_wc(&t->a->scq);
-
-	assert_int_equal(wc.wr_id, id);
-	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
-}
-
-static void expect_wb(const struct qp_end *e, int i, const void *addr, uint64_t len)
-{
-	assert_true(i < e->wb_count);
-	assert_ptr_equal(e->wb_log[i].addr, addr);
-	assert_int_equal(e->wb_log[i].len, len);
-}
+#define LEN (1u << 20)
+#define FAR (256u << 10) /* too far for one interval */
 
 static void everything_is_written_back_one_region_after_the_other(void **state)
 {
@@ -47,10 +20,10 @@ static void everything_is_written_back_one_region_after_the_other(void **state)
 
 	bench_open(&t, &o, LEN);
 	other = end_reg(t.b, t.mb + 8192, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	write_at(&t, 1, t.mrb, 0);
-	write_at(&t, 2, other, 50);
-	write_at(&t, 3, t.mrb, FAR);
-	flush_all(&t, 4);
+	bench_write(&t, 1, t.mrb, 0);
+	bench_write(&t, 2, other, 50);
+	bench_write(&t, 3, t.mrb, FAR);
+	bench_flush_all(&t, 4);
 	t.b->wb_hold = true;
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 3; id++)
@@ -63,10 +36,10 @@ static void everything_is_written_back_one_region_after_the_other(void **state)
 	}
 	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 3);
-	expect_wb(t.b, 0, t.mb + 8192 + 50, REST);
-	expect_wb(t.b, 1, t.mb + FAR, REST);
-	expect_wb(t.b, 2, t.mb, REST);
-	flush_all(&t, 5); /* nothing is left */
+	bench_expect_wb(t.b, 0, t.mb + 8192 + 50, BENCH_REST);
+	bench_expect_wb(t.b, 1, t.mb + FAR, BENCH_REST);
+	bench_expect_wb(t.b, 2, t.mb, BENCH_REST);
+	bench_flush_all(&t, 5); /* nothing is left */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 3);
@@ -81,7 +54,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_VISIBLE), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
@@ -89,7 +62,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 	assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
 	assert_int_equal(t.b->wb_count, 0); /* placed is visible */
-	flush_all(&t, 3);                   /* and is not forgotten */
+	bench_flush_all(&t, 3);             /* and is not forgotten */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 1);
@@ -103,16 +76,16 @@ static void what_comes_later_is_for_the_next_one(void **state)
 
 	bench_open(&t, &o, LEN);
 	t.b->wb_hold = true;
-	write_at(&t, 1, t.mrb, 0);
-	flush_all(&t, 2);
-	write_at(&t, 3, t.mrb, FAR);
+	bench_write(&t, 1, t.mrb, 0);
+	bench_flush_all(&t, 2);
+	bench_write(&t, 3, t.mrb, FAR);
 	pair_run(&t.p);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
 	assert_int_equal(t.b->wb_count, 1);
-	flush_all(&t, 4);
+	bench_flush_all(&t, 4);
 	pair_run(&t.p);
-	expect_wb(t.b, 1, t.mb + FAR, REST);
+	bench_expect_wb(t.b, 1, t.mb + FAR, BENCH_REST);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 4; id++)
@@ -126,17 +99,17 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	write_at(&t, 1, t.mrb, 0);
-	write_at(&t, 2, t.mrb, FAR);
+	bench_write(&t, 1, t.mrb, 0);
+	bench_write(&t, 2, t.mrb, FAR);
 	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, 4096, true), 0);
 	assert_int_equal(end_flush(t.a, 4, t.mrb, FAR, 40, true), 0);       /* the beginning */
 	assert_int_equal(end_flush(t.a, 5, t.mrb, FAR + 60, 100, true), 0); /* the end */
 	assert_int_equal(end_flush(t.a, 6, t.mrb, FAR, 100, false), 0);
 	pair_run(&t.p);
-	flush_all(&t, 7);
+	bench_flush_all(&t, 7);
 	pair_run(&t.p);
 	assert_int_equal(t.b->wb_count, 4);
-	expect_wb(t.b, 3, t.mb + FAR + 40, 20);
+	bench_expect_wb(t.b, 3, t.mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
 	bench_close(&t);
@@ -149,14 +122,14 @@ static void what_is_placed_while_it_is_flushed_stays_on_the_list(void **state)
 
 	bench_open(&t, &o, LEN);
 	t.b->wb_hold = true;
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
-	write_at(&t, 3, t.mrb, 8);
-	flush_all(&t, 4);
+	bench_write(&t, 3, t.mrb, 8);
+	bench_flush_all(&t, 4);
 	pair_run(&t.p);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
-	expect_wb(t.b, 1, t.mb + 8, REST);
+	bench_expect_wb(t.b, 1, t.mb + 8, BENCH_REST);
 	bench_close(&t);
 }
 
@@ -173,15 +146,15 @@ static void many_places_become_a_few_intervals(void **state)
 	bench_open(&t, &o, LEN);
 	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
 		at[i] = test_random(&seed) % (LEN / 1024);
-		write_at(&t, i, t.mrb, at[i] * 1024);
+		bench_write(&t, i, t.mrb, at[i] * 1024);
 	}
-	flush_all(&t, 100);
+	bench_flush_all(&t, 100);
 	pair_run(&t.p);
 	assert_in_range(t.b->wb_count, 1, 4);
 	for (int i = 0; i < t.b->wb_count; i++) {
 		size_t lo = (size_t)((uint8_t *)t.b->wb_log[i].addr - t.mb);
 
-		for (size_t k = lo / 1024; k * 1024 + REST <= lo + t.b->wb_log[i].len; k++)
+		for (size_t k = lo / 1024; k * 1024 + BENCH_REST <= lo + t.b->wb_log[i].len; k++)
 			covered[k] = true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(at); i++)
@@ -199,8 +172,8 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 
 		bench_open(&t, &o, LEN);
 		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
-		write_at(&t, 1, other, 0);
-		write_at(&t, 2, t.mrb, FAR);
+		bench_write(&t, 1, other, 0);
+		bench_write(&t, 2, t.mrb, FAR);
 		pair_run(&t.p);
 		expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
@@ -209,7 +182,7 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 		if (when == 1) /* its STag is invalidated */
 			assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, other->ibv.rkey), MR_OK);
 		t.b->wb_hold = when == 2;
-		flush_all(&t, 3);
+		bench_flush_all(&t, 3);
 		pair_run(&t.p);
 		if (when == 2) { /* while the other one is written back */
 			assert_ptr_equal(t.b->wb.mr, t.mrb);
@@ -217,7 +190,7 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 			end_finish_writeback(t.b, 0);
 			pair_run(&t.p);
 		}
-		expect_failed(&t, 3, SOFTRNIC_REASON_GONE, EFAULT);
+		bench_expect_failed(&t, 3, SOFTRNIC_REASON_GONE, EFAULT);
 		bench_dereg(t.b, &other);
 		bench_close(&t);
 	}
@@ -229,15 +202,15 @@ static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	write_at(&t, 1, t.mrb, 0);
-	flush_all(&t, 2);
+	bench_write(&t, 1, t.mrb, 0);
+	bench_flush_all(&t, 2);
 	end_send_all(t.a);
 	while (end_take(t.b, SIZE_MAX) > 0)
 		;
 	bench_dereg(t.b, &t.mrb); /* would hang if the request held it */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_failed(&t, 2, SOFTRNIC_REASON_GONE, EFAULT);
+	bench_expect_failed(&t, 2, SOFTRNIC_REASON_GONE, EFAULT);
 	assert_int_equal(t.b->wb_count, 0);
 	bench_close(&t);
 }
@@ -250,11 +223,11 @@ static void a_clean_region_may_go(void **state)
 
 	bench_open(&t, &o, LEN);
 	other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
-	write_at(&t, 1, other, 0);
-	assert_int_equal(end_flush(t.a, 2, other, 0, REST, true), 0);
+	bench_write(&t, 1, other, 0);
+	assert_int_equal(end_flush(t.a, 2, other, 0, BENCH_REST, true), 0);
 	pair_run(&t.p);
 	bench_dereg(t.b, &other);
-	flush_all(&t, 3);
+	bench_flush_all(&t, 3);
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
@@ -274,7 +247,7 @@ static void messages_count_only_where_they_can_persist(void **state)
 		inbox = end_reg(t.b, t.mb, 4096, IBV_ACCESS_LOCAL_WRITE);
 		inbox->durable = durable;
 		assert_int_equal(end_recv(t.b, 9, inbox, 0, 4096), 0);
-		assert_int_equal(end_send(t.a, 1, t.mra, 0, REST), 0);
+		assert_int_equal(end_send(t.a, 1, t.mra, 0, BENCH_REST), 0);
 		assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
 		pair_run(&t.p);
 		assert_int_equal(t.b->wb_count, durable);
@@ -295,7 +268,7 @@ static void what_this_end_read_itself_is_not_the_peers(void **state)
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_read(t.b, 1, t.mrb, 0, 50000, t.mra, 0), 0);
 	pair_run(&t.p);
-	flush_all(&t, 2);
+	bench_flush_all(&t, 2);
 	pair_run(&t.p);
 	assert_int_equal(t.b->wb_count, 0);
 	bench_close(&t);
@@ -308,10 +281,10 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 
 	bench_open(&t, &o, LEN);
 	*(uint64_t *)(void *)(t.mb + 4096) = 0;
-	write_at(&t, 1, t.mrb, 0);
-	write_at(&t, 2, t.mrb, FAR);
+	bench_write(&t, 1, t.mrb, 0);
+	bench_write(&t, 2, t.mrb, FAR);
 	t.b->wb_status = -EIO;
-	flush_all(&t, 3);
+	bench_flush_all(&t, 3);
 	assert_int_equal(qp_atomic_write(t.a->qp, 4, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
 					 t.mrb->iova + 4096, "commit!!"),
 			 0);
@@ -320,7 +293,7 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 	assert_int_equal(*(uint64_t *)(void *)(t.mb + 4096), 0);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
-	expect_failed(&t, 3, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_expect_failed(&t, 3, SOFTRNIC_REASON_WRITE_BACK, EIO);
 	bench_close(&t);
 }
 
@@ -332,10 +305,10 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	t.b->wb_hold = true;
 	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
-	flush_all(&t, 3);
+	bench_flush_all(&t, 3);
 	pair_run(&t.p);
 	end_finish_writeback(t.b, -ENOSPC);
 	t.b->wb_hold = false;
@@ -356,7 +329,7 @@ static void strictness_is_for_what_the_peer_chose(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb.strict);

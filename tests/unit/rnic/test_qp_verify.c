@@ -9,40 +9,13 @@
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/rnic.h"
 
-#define LEN  65536u
-#define REST 100 /* bytes of a Write */
+#define LEN 65536u
 
 static const struct softrnic_digest answer = {.alg = SOFTRNIC_DIGEST_BLAKE2B,
 					      .source = SOFTRNIC_DIGEST_FROM_MEDIUM,
 					      .durability = SOFTRNIC_DURABILITY_FILE,
 					      .len = 4096,
 					      .bytes = {1, 2, [31] = 32}};
-
-static void write_at(struct bench *t, uint64_t id, struct mr *remote, size_t at)
-{
-	assert_int_equal(end_write(t->a, id, t->mra, 0, REST, remote, at), 0);
-}
-
-static void flush_all(struct bench *t, uint64_t id)
-{
-	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
-}
-
-static void expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
-{
-	struct ibv_wc wc = next_wc(&t->a->scq);
-
-	assert_int_equal(wc.wr_id, id);
-	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
-}
-
-static void expect_wb(const struct qp_end *e, int i, const void *addr, uint64_t len)
-{
-	assert_true(i < e->wb_count);
-	assert_ptr_equal(e->wb_log[i].addr, addr);
-	assert_int_equal(e->wb_log[i].len, len);
-}
 
 /* --- verify ------------------------------------------------------------------------------- */
 
@@ -57,7 +30,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	bench_open(&t, &o, LEN);
 	t.b->wb_answer = answer;
 	t.b->wb_hold = true;
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(qp_verify(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova, 4096,
 				   SOFTRNIC_DIGEST_BLAKE2B, &got),
 			 0);
@@ -65,7 +38,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	assert_int_equal(got.alg, 77); /* not before it is known */
 	assert_int_equal(t.b->wb.want, QP_DIGEST);
 	assert_int_equal(t.b->wb.alg, SOFTRNIC_DIGEST_BLAKE2B);
-	expect_wb(t.b, 0, t.mb, 4096);
+	bench_expect_wb(t.b, 0, t.mb, 4096);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
@@ -73,7 +46,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, RNIC_WC_VERIFY);
 	assert_memory_equal(&got, &answer, sizeof(got));
-	flush_all(&t, 3); /* it was a flush, too */
+	bench_flush_all(&t, 3); /* it was a flush, too */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 1);
@@ -120,7 +93,7 @@ static void a_failed_verify_tells_why_and_leaves_the_result_alone(void **state)
 					 t.mrb->iova + 8192, "commit!!"),
 			 0);
 	pair_run(&t.p);
-	expect_failed(&t, 1, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_expect_failed(&t, 1, SOFTRNIC_REASON_WRITE_BACK, EIO);
 	assert_int_equal(got.alg, 77);
 	assert_int_equal(*(uint64_t *)(void *)(t.mb + 8192), 0);
 	bench_close(&t);
@@ -137,7 +110,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 
 	bench_open(&t, &o, LEN);
 	t.b->wb_answer.durability = SOFTRNIC_DURABILITY_DAX;
-	write_at(&t, 1, t.mrb, 0);
+	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(
 		qp_query_class(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova + 8, 100, &durability), 0);
 	pair_run(&t.p);
@@ -148,7 +121,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 	assert_int_equal(durability, SOFTRNIC_DURABILITY_DAX);
 	assert_int_equal(t.b->wb.want, QP_CLASS);
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
-	flush_all(&t, 3);
+	bench_flush_all(&t, 3);
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 1);
 	bench_close(&t);

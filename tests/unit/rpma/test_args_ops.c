@@ -1,43 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_args_ops.c -- wrong arguments of the operations that came after librpma 1.3 give
- * RPMA_E_INVAL before anything else happens. Public interface only.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <librpma.h>
-
-/* Stands for objects that must not be touched: a use would find poison or change it. */
-static unsigned char poison[4096];
-
-#define FAKE(type) ((struct type *)(void *)poison)
-#define ALWAYS     RPMA_F_COMPLETION_ALWAYS
-#define PERSISTENT RPMA_FLUSH_TYPE_PERSISTENT
-
-static void expect_inval(const char *call, int ret)
-{
-	if (ret != RPMA_E_INVAL)
-		fail_msg("%s returned %d", call, ret);
-}
-#define INVAL(call) expect_inval(#call, call)
-
-static int poison_set(void **state)
-{
-	memset(poison, 0xa5, sizeof(poison));
-	return 0;
-}
-
-static int poison_check(void **state)
-{
-	for (size_t i = 0; i < sizeof(poison); i++)
-		if (poison[i] != 0xa5)
-			return -1;
-	return 0;
-}
+/* test_args_ops.c -- wrong arguments of the operations that librpma 1.4 adds. */
+#include "args.h"
 
 static void batches(void **state)
 {
