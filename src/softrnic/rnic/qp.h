@@ -13,7 +13,7 @@
  *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
  *
  * Files: qp.c (state, create, destroy, terminate), qp_post.c and qp_sq.c (posting, retiring),
- * qp_tx.c and qp_tx_msg.c (whose turn it is, messages as FPDUs),
+ * qp_tx.c and qp_tx_msg.c (whose turn it is), qp_tx_wr.c and qp_tx_answer.c (messages as FPDUs),
  * qp_tx_batch.c (FPDUs in the lent buffer), qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs),
  * qp_rx_ops.c (the table of opcodes), qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c
  * (inbound requests), qp_flush.c (flushing ones), qp_atomic.c (atomic ones), qp_orq.c (the answers
