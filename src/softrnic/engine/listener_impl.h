@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener_impl.h -- what listener.c and embryo.c share and nobody else uses.
+ *
+ * A listener's lock is inner to the connections' locks.
+ */
+#ifndef ENGINE_LISTENER_IMPL_H
+#define ENGINE_LISTENER_IMPL_H
+
+#include "softrnic/engine/door.h"
+#include "softrnic/engine/listener.h"
+
+struct listener {
+	struct eng_source source;
+	struct eng_timer retry; /* descriptors ran out, or the turn was over */
+	struct eng_timer admit; /* somebody's time at the door is over */
+	struct door door;
+	uint64_t admit_at; /* what it was set to */
+	pthread_mutex_t lock;
+	int fd;
+	bool closed;
+	struct cmid *id;
+	struct list embryos;
+	unsigned n_embryos;
+	unsigned backlog, n_pending;
+	struct list pending; /* children; guarded by pending_lock, as child->parent is */
+};
+
+/* listener.c: one more request that waits for the user; false: the backlog is full. */
+bool listener_add_request(struct listener *l, struct cmid *child);
+
+/* embryo.c */
+/* A handshake on an accepted socket, which is taken over in any case. */
+void embryo_begin(struct listener *l, int fd);
+/* All that are under way; the listener is marked as closed. */
+void embryos_end(struct listener *l);
+
+#endif
