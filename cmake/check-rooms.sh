@@ -16,7 +16,8 @@ src/softrnic/proto     | (base|softrnic/proto)/.*                             | 
 src/softrnic/rnic      | (base|softrnic/(proto|rnic))/.*|softrnic/wr\.h        | $net|rdma/.*
 src/softrnic/cm        | (base|softrnic/(proto|rnic|cm))/.*                   | $net|$threads
 src/softrnic/persist   | (base|softrnic/persist)/.*                           | $net|$rdma
-src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|engine))/.*|softrnic/(softrnic|wr)\.h | $none
+src/softrnic/trace     | (base|softrnic/trace)/.*                              | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|trace|engine))/.*|softrnic/(softrnic|wr)\.h | $none
 src/provider           | (base|provider)/.*|softrnic/(softrnic|wr)\.h         | $none
 src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
