@@ -40,6 +40,11 @@ static void stderr_sink(enum log_level level, const char *file, int line, const 
 		return; /* nowhere left to say so */
 }
 
+void log_to_stderr(enum log_level threshold)
+{
+	log_set(stderr_sink, threshold);
+}
+
 void log_set_from_env(const char *var)
 {
 	const char *want = getenv(var);
@@ -48,11 +53,11 @@ void log_set_from_env(const char *var)
 		return;
 	for (unsigned i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
 		if (strcasecmp(want, level_names[i]) == 0) {
-			log_set(stderr_sink, (enum log_level)i);
+			log_to_stderr((enum log_level)i);
 			return;
 		}
 	/* Whoever sets it wants to read something; silence would hide the misspelling. */
-	log_set(stderr_sink, LOG_LVL_WARNING);
+	log_to_stderr(LOG_LVL_WARNING);
 	LOG_WARNING("%s=%s: no such level; there are error, warning, notice, info and debug", var,
 		    want);
 }

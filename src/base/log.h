@@ -28,6 +28,7 @@ void log_set(log_sink *sink, enum log_level threshold);
 /* Write to stderr from the level named in environment variable `var` on ("debug", "info", ...);
  * a name that is none counts as "warning" and is complained about. Unset or empty: nothing. */
 void log_set_from_env(const char *var);
+void log_to_stderr(enum log_level threshold);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
 

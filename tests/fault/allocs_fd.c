@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -66,10 +67,16 @@ int __wrap_epoll_create1(int flags)
 	return none_left(CALLER) ? -1 : __real_epoll_create1(flags);
 }
 
-/* Ours only read. */
 int __wrap_open(const char *path, int flags, ...)
 {
-	return none_left(CALLER) ? -1 : __real_open(path, flags);
+	mode_t mode = 0;
+	va_list ap;
+
+	va_start(ap, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(ap, mode_t);
+	va_end(ap);
+	return none_left(CALLER) ? -1 : __real_open(path, flags, mode);
 }
 
 FILE *__wrap_fopen(const char *path, const char *mode)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,12 +49,42 @@ static enum config_crc env_crc(void)
 	return CONFIG_CRC_AUTO;
 }
 
+/* The connections of a set-user-ID program are not for the eyes of who calls it. */
+static const char *env_trace(void)
+{
+	const char *s = secure_getenv("SOFTRNIC_TRACE");
+	char *cwd, *path = NULL;
+
+	if (!s && getenv("SOFTRNIC_TRACE"))
+		LOG_WARNING("SOFTRNIC_TRACE ignored: this program has more rights than its user");
+	if (!s || !*s)
+		return NULL;
+	if (*s == '/')
+		return strdup(s);
+	cwd = get_current_dir_name(); /* now, and not when a daemon is somewhere else */
+	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
+		path = NULL;
+	free(cwd);
+	return path;
+}
+
+/* Who wants a trace wants to know why there is none. */
+static void config_read_trace(void)
+{
+	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
+		log_to_stderr(LOG_LVL_WARNING);
+	conf.trace = env_trace();
+	conf.trace_snaplen = env_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
+	conf.trace_bytes = env_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
+}
+
 static void config_read(void)
 {
 	/* Spinning on a small machine takes the CPU away from the very peer we wait for. */
 	uint64_t spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SPIN_US : 0;
 
 	log_set_from_env("SOFTRNIC_LOG");
+	config_read_trace();
 	conf.crc = env_crc();
 	conf.spin_ns = env_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
 	conf.connect_ns = env_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;

@@ -18,8 +18,11 @@ struct config {
 	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; CLOCK_NEVER */
 	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: any number */
 	bool extensions;           /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
-	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
-	bool strict_persist; /* RPMA_STRICT_PERSIST */
+	bool peer_rfc7306;      /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
+	bool strict_persist;    /* RPMA_STRICT_PERSIST */
+	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: nothing is traced */
+	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: of each packet; 0: all of it */
+	uint64_t trace_bytes;   /* SOFTRNIC_TRACE_BYTES: of all packets; 0: any number */
 };
 
 const struct config *config_get(void);

@@ -114,6 +114,7 @@ static void conn_bury(struct eng_source *src)
 	pthread_mutex_lock(&registry_lock);
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
+	trace_forget(c->trace);
 	cm_stream_delete(c->stream);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);

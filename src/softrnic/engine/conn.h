@@ -18,6 +18,7 @@
 
 #include "softrnic/cm/stream.h"
 #include "softrnic/engine/engine.h"
+#include "softrnic/engine/trace.h"
 #include "softrnic/persist/persist.h"
 
 /* Bits of conn.want. */
@@ -56,7 +57,8 @@ struct conn {
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct cm_stream *stream;
 	struct qp *qp;
-	atomic_uint caps; /* SOFTRNIC_CAP_*, once established; read without the lock */
+	struct trace *trace; /* NULL: not traced */
+	atomic_uint caps;    /* SOFTRNIC_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
 

@@ -72,8 +72,10 @@ static void conn_rx_stalled(struct conn *c, uint64_t now)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (c->hangup && !getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err)
+	if (c->hangup && !getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err) {
+		trace_error(c->trace, err);
 		cm_rx_error(c->stream, err, now);
+	}
 }
 
 /*
@@ -84,6 +86,14 @@ static void conn_rx_stalled(struct conn *c, uint64_t now)
 static bool conn_rx_is_empty(const struct conn *c, size_t got, size_t room, size_t direct)
 {
 	return got < room && got >= direct && !c->hangup;
+}
+
+/* Afterwards msg is as long as what was asked for. */
+static ssize_t conn_recvmsg(struct conn *c, struct msghdr *msg)
+{
+	if (__builtin_expect(c->trace != NULL, 0))
+		return trace_recvmsg(c->trace, c->fd, msg);
+	return recvmsg(c->fd, msg, MSG_DONTWAIT);
 }
 
 /* One recvmsg. Returns bytes taken; 0: nothing more to do now. */
@@ -107,7 +117,7 @@ static size_t conn_rx_once(struct conn *c)
 	}
 	msg.msg_iovlen = (size_t)n;
 	direct = c->qp ? qp_rx_direct(c->qp) : 0;
-	got = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+	got = conn_recvmsg(c, &msg);
 	if (got > 0) {
 		if (conn_rx_is_empty(c, (size_t)got, iov_total(iov, n), direct))
 			c->readable = false;
@@ -145,6 +155,8 @@ static ssize_t conn_sendmsg(struct conn *c, struct msghdr *msg)
 		if (msg->msg_iov[0].iov_len > c->cut_left)
 			msg->msg_iov[0].iov_len = c->cut_left;
 	}
+	if (__builtin_expect(c->trace != NULL, 0))
+		return trace_sendmsg(c->trace, c->fd, msg);
 	return sendmsg(c->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

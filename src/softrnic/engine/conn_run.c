@@ -35,6 +35,7 @@ static void conn_finish(struct conn *c)
 {
 	if (c->fd >= 0 && cm_wants_fin(c->stream)) {
 		shutdown(c->fd, SHUT_WR);
+		trace_shutdown(c->trace);
 		cm_fin_done(c->stream, clock_now_ns());
 	}
 	if (c->fd >= 0 && cm_wants_close(c->stream) && !c->redial)

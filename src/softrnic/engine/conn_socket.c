@@ -88,10 +88,12 @@ void conn_dial_done(struct conn *c)
 	if (conn_redials_later(c, err))
 		return;
 	c->dialing = false;
-	if (err)
+	if (err) {
 		cm_on_dial_failed(c->stream, err, clock_now_ns());
-	else
-		cm_on_dialed(c->stream, conn_mss(c), clock_now_ns());
+		return;
+	}
+	c->trace = trace_new(c->fd, true);
+	cm_on_dialed(c->stream, conn_mss(c), clock_now_ns());
 }
 
 static int conn_set_options(int fd)
@@ -131,6 +133,8 @@ void conn_close(struct conn *c)
 	engine_set_timer(&c->timer, CLOCK_NEVER);
 	if (c->registered)
 		engine_remove(&c->source, c->fd);
+	trace_delete(c->trace, c->fd);
+	c->trace = NULL;
 	close(c->fd);
 	c->fd = -1;
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
@@ -230,6 +234,7 @@ int conn_adopt(struct conn *c, int fd)
 		c->fd = -1;
 		return ret;
 	}
+	c->trace = trace_new(fd, false);
 	cm_on_incoming(c->stream, clock_now_ns());
 	conn_update_timer(c);
 	return 0;

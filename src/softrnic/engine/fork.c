@@ -17,6 +17,7 @@
 #include "softrnic/engine/engine.h"
 #include "softrnic/engine/evq.h"
 #include "softrnic/engine/id.h"
+#include "softrnic/engine/trace.h"
 #include "softrnic/persist/persist.h"
 
 static void prepare(void)
@@ -29,10 +30,12 @@ static void prepare(void)
 	evq_atfork_prepare();
 	bufs_atfork_prepare();
 	doors_atfork_prepare();
+	trace_atfork_prepare();
 }
 
 static void parent(void)
 {
+	trace_atfork_parent();
 	doors_atfork_release();
 	bufs_atfork_release();
 	evq_atfork_parent();
@@ -46,6 +49,7 @@ static void parent(void)
 /* The list of connections first: closing a socket may be the end of its connection. */
 static void child(void)
 {
+	trace_atfork_child();
 	doors_atfork_release();
 	conns_atfork_release();
 	bufs_atfork_release();
