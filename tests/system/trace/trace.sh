@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SOFTRNIC_TRACE with programs as they are used.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/../tool/lib.sh"
+export RPMA_PROVIDER=softrnic
+unset SOFTRNIC_TRACE
+logs+=(err fields)
+
+command -v tshark >/dev/null || {
+	echo "tshark is not installed"
+	exit 77
+}
+
+# Without anybody's preferences, and with all checksums checked.
+shark() { HOME=/nonexistent tshark -2 -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE "$@" 2>/dev/null; }
+
+# expect_clean FILE CONNECTIONS: each is complete, and nothing looks wrong. (Of MPA, Wireshark 4.0
+# knows revision 1 only, and says so when it shows the details of a frame.)
+expect_clean() {
+	local file=$1 got
+	shark -r "$file" -T fields -E separator='|' -e _ws.expert.message -e iwarp_mpa.req -e iwarp_mpa.rep \
+		-e tcp.flags -e iwarp_rdma.opcode >fields || fail "tshark cannot read $file"
+	grep -iE 'malformed|retransm|out-of-order|previous segment|unseen|window|checksum|reused|duplicate' fields &&
+		fail "tshark objects to something in $file"
+	got=$(awk -F'|' '{ req += $2 != ""; rep += $3 != ""; syn += $4 ~ /0*2$/ && $4 !~ /12$/; rdmap += $5 != "" }
+		END { print req, rep, syn, (rdmap > '"$2"') }' fields)
+	[ "$got" = "$2 $2 $2 1" ] ||
+		fail "$file has requests, replies, SYNs, and RDMAP: $got instead of $2 connections"
+}
+
+put_and_get() { # WHERE
+	random_file in 700000
+	expect_ok "$rpma" put in "$1"
+	expect_ok "$rpma" get "$1" back
+	cmp -n 700000 in back || fail "what came back is not what went"
+}
+
+test_processes_share_a_file_in_which_each_connection_is_once() {
+	export SOFTRNIC_TRACE=t.pcapng
+	serve pool --create --size 1M
+	put_and_get "$where"
+	stop_server
+	expect_clean t.pcapng 2
+	[ "$(stat -c %a t.pcapng)" = 600 ] || fail "others may read the trace"
+}
+
+test_processes_may_have_files_of_their_own() {
+	export SOFTRNIC_TRACE=t-%p.pcapng
+	serve pool --create --size 1M
+	put_and_get "$where"
+	stop_server
+	[ "$(echo t-*.pcapng | wc -w)" = 3 ] || fail "there are $(ls)"
+	expect_clean "t-$server.pcapng" 2
+	rm "t-$server.pcapng"
+	for file in t-*.pcapng; do expect_clean "$file" 1; done
+}
+
+test_ipv6_is_understood() {
+	local crc
+	[ "$(cat /proc/sys/net/ipv6/conf/lo/disable_ipv6)" = 0 ] || {
+		echo "SKIPPED: no IPv6 here"
+		exit 77
+	}
+	for crc in on off; do
+		export SOFTRNIC_CRC=$crc SOFTRNIC_TRACE=$crc.pcapng
+		serve "$crc" --create --size 1M --addr ::1
+		put_and_get "$where"
+		stop_server
+		expect_clean $crc.pcapng 2
+		[ "$(shark -r $crc.pcapng -Y 'ipv6.src==::1' | wc -l)" -gt 10 ] || fail "no IPv6 in it"
+	done
+}
+
+# All that the initiator said, and all that it was told, put together as a receiver does: the kernel
+# may have sent something twice.
+both_ways() { # FILE
+	shark -r "$1" -q -z follow,tcp,raw,0 >followed
+	grep -E '^[0-9a-f]+$' followed | tr -d '\n'
+	echo
+	grep -E '^[[:space:]][0-9a-f]+$' followed | tr -d '\t\n'
+}
+
+# Compared with what the kernel saw, byte by byte.
+test_the_trace_has_the_bytes_that_a_capture_has() {
+	local file tcpdump
+	serve pool --create --size 1M
+	tcpdump -i lo -B 65536 -U -w kernel.pcap "tcp port ${where##*:}" 2>dump.err &
+	tcpdump=$!
+	started+=("$tcpdump")
+	wait_until 10 grep -q '^tcpdump: listening' dump.err || {
+		echo "SKIPPED: this user may not capture"
+		exit 77
+	}
+	random_file in 300000
+	SOFTRNIC_TRACE=t.pcapng expect_ok "$rpma" put in "$where"
+	sleep 1 # the capture's buffer has a timeout of its own
+	kill -INT "$tcpdump"
+	wait "$tcpdump" || fail "tcpdump: $(cat dump.err)"
+	stop_server
+	for file in t.pcapng kernel.pcap; do
+		both_ways "$file" >"$file.bytes"
+		[ "$(wc -c <"$file.bytes")" -gt 600000 ] || fail "$file has no bytes"
+	done
+	cmp t.pcapng.bytes kernel.pcap.bytes || fail "the trace has other bytes"
+}
+
+test_no_privilege_is_needed() {
+	[ "$(id -u)" = 0 ] || exit 0 # all other tests have shown it
+	chmod 777 .
+	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
+		test -x "$rpma" -a -w . || {
+		echo "SKIPPED: nobody else may come here"
+		exit 77
+	}
+	serve pool --create --size 1M
+	random_file in 5000
+	chmod 644 in
+	SOFTRNIC_TRACE=t.pcapng expect_ok setpriv --reuid 65534 --regid 65534 --clear-groups \
+		--bounding-set -all --inh-caps -all "$rpma" put in "$where"
+	stop_server
+	[ "$(stat -c %u t.pcapng)" = 65534 ] || fail "it is somebody else's"
+	expect_clean t.pcapng 1
+}
+
+test_a_full_disk_ends_the_trace_and_not_the_program() {
+	serve pool --create --size 1M
+	random_file in 700000
+	expect_ok on_small_disk 300k bash -c "SOFTRNIC_TRACE=disk/t.pcapng '$rpma' put in $where && cp disk/t.pcapng ."
+	stop_server
+	[ "$(grep -c 'tracing stops' err)" = 1 ] || fail "not one word about it"
+	grep -q 'writing to .*disk/t.pcapng: No space left' err || fail "not the reason"
+	cmp -n 700000 in pool || fail "the data suffered"
+	shark -r t.pcapng >packets || fail "the trace is damaged: $(cat packets)"
+	[ "$(wc -l <packets)" -gt 4 ] || fail "the trace is empty"
+}
+
+test_a_bad_path_is_told_and_the_program_goes_on() {
+	serve pool --create --size 1M
+	random_file in 5000
+	SOFTRNIC_TRACE=no/where.pcapng expect_ok "$rpma" put in "$where"
+	[ "$(wc -l <err)" = 1 ] || fail "not one line"
+	grep -q 'no connection is traced: SOFTRNIC_TRACE=.*no/where.pcapng: No such file' err ||
+		fail "does not say why"
+	stop_server
+}
+
+# Whoever calls such a program must not see what it sends, nor write with its rights.
+test_programs_with_more_rights_than_their_user_are_not_traced() {
+	[ "$(id -u)" = 0 ] || {
+		echo "SKIPPED: needs root"
+		exit 77
+	}
+	cp "$rpma" suid
+	chown 65534 suid
+	chmod 4755 suid
+	chmod 777 .
+	serve pool --create --size 1M
+	SOFTRNIC_TRACE=$PWD/t.pcapng ./suid info "$where" >out 2>err || {
+		echo "SKIPPED: set-user-ID programs do not run here: $(cat err)"
+		exit 77
+	}
+	[ ! -e t.pcapng ] || fail "it was traced"
+	cp "$rpma" plain
+	SOFTRNIC_TRACE=$PWD/t.pcapng expect_ok ./plain info "$where"
+	[ -s t.pcapng ] || fail "the others are not either"
+	stop_server
+}
+
+"test_$1"
