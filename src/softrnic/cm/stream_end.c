@@ -41,8 +41,11 @@ int cm_stream_disconnect(struct cm_stream *s, uint64_t now)
 		return 0;
 	case CM_DRAINING:
 	case CM_CLOSING:
+		return 0;
 	case CM_LINGERING:
-	case CM_CLOSED:
+	case CM_CLOSED: /* the peer was first: who answers that wants no more of its Sends */
+		if (s->started && s->qp)
+			qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 		return 0;
 	case CM_IDLE:
 	case CM_DIALING:

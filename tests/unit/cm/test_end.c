@@ -73,6 +73,27 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 	link_fini(&l);
 }
 
+/* What came before its receive may be received after the peer's good-bye, and not after one's own.
+ */
+static void parked_messages_wait_until_this_end_disconnects_too(void **state)
+{
+	live();
+	assert_int_equal(rig_post_send(l.a.rig, 1), 0);
+	assert_int_equal(rig_post_send(l.a.rig, 2), 0);
+	link_run(&l);
+	assert_completion(&l.a, 1, IBV_WC_SUCCESS);
+	assert_completion(&l.a, 2, IBV_WC_SUCCESS);
+	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	link_run(&l);
+	assert_state(&l.b, CLOSED);
+	assert_int_equal(rig_post_recv(l.b.rig, 3), 0);
+	assert_completion(&l.b, 3, IBV_WC_SUCCESS);
+	assert_int_equal(cm_stream_disconnect(l.b.s, l.now), 0);
+	assert_int_equal(rig_post_recv(l.b.rig, 4), 0);
+	assert_completion(&l.b, 4, IBV_WC_WR_FLUSH_ERR);
+	link_fini(&l);
+}
+
 static void messages_cross_when_both_disconnect(void **state)
 {
 	live();
@@ -440,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(either_side_can_disconnect, reset),
 		cmocka_unit_test_setup(a_message_right_before_the_disconnect_arrives, reset),
+		cmocka_unit_test_setup(parked_messages_wait_until_this_end_disconnects_too, reset),
 		cmocka_unit_test_setup(messages_cross_when_both_disconnect, reset),
 		cmocka_unit_test_setup(draining_goes_on_behind_the_peers_fin, reset),
 		cmocka_unit_test_setup(receives_are_flushed_before_the_event, reset),
