@@ -135,33 +135,73 @@ struct face *face_new_passive(struct face *listener, struct rdma_cm_id *inner)
 	return f;
 }
 
+/*
+ * rdma-core leaves an id's queue pair to ibv_destroy_qp(), and rping calls that after the id is
+ * gone. Ours ends with its id; what is left of the face remembers that.
+ */
+static void face_bury(struct face *f, struct ibv_qp *qp)
+{
+	if (f->own_chan)
+		rdma_destroy_event_channel(&f->own_chan->pub);
+	f->own_chan = NULL;
+	f->pub.qp = qp;
+	f->gone = true;
+}
+
+static struct face *face_of_qp(const struct ibv_qp *qp)
+{
+	struct face *f;
+
+	pthread_mutex_lock(&lock);
+	for (f = all; f && (f->pub.qp != qp || f->words->hard); f = f->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return f;
+}
+
+bool face_qp_is_gone(const struct ibv_qp *qp)
+{
+	const struct face *f = face_of_qp(qp);
+
+	return f && f->gone;
+}
+
+void face_forget_gone(const struct ibv_qp *qp)
+{
+	struct face *f = face_of_qp(qp);
+
+	if (f && f->gone)
+		face_free(f);
+}
+
 int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	struct face *f = face_of(id);
 	WORDS_SCOPE w = f->words;
+	struct ibv_qp *qp = w->hard ? NULL : id->qp;
 	int ret;
 
 	if (id->event) {
 		rdma_ack_cm_event(id->event);
 		id->event = NULL;
 	}
-	if (id->qp)
+	if (qp)
 		rdma_destroy_qp(id);
 	ret = w->cm.destroy_id(f->inner);
-	if (!ret)
+	if (!ret && qp && !f->hidden)
+		face_bury(f, qp);
+	else if (!ret)
 		face_free(f);
 	return ret;
 }
 
 void face_drop_qp(struct ibv_qp *qp)
 {
-	struct face *f;
+	struct face *f = face_of_qp(qp);
 
-	pthread_mutex_lock(&lock);
-	for (f = all; f && f->pub.qp != qp; f = f->next)
-		;
-	pthread_mutex_unlock(&lock);
-	if (f && f->hidden)
+	if (f && f->gone)
+		face_free(f);
+	else if (f && f->hidden)
 		rdma_destroy_id(&f->pub);
 	else if (f)
 		rdma_destroy_qp(&f->pub);

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,15 @@ static bool libs_open(void)
 
 static void hard_load(void)
 {
-	bool whole = hard_is_wanted() && kernel_has_device() && libs_open();
+	bool whole = true;
 
-	if (!whole)
+	if (!hard_is_wanted() || !kernel_has_device())
 		return;
+	if (!libs_open()) {
+		/* Nobody would understand why the device is not there. */
+		fprintf(stderr, "softrnic: RDMA devices cannot be used: %s\n", dlerror());
+		return;
+	}
 #define LOAD(group, lib, sym, name)                                                                \
 	table.group.name = (__typeof__(table.group.name))dlsym(lib, sym);                          \
 	whole = whole && table.group.name;

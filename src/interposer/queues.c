@@ -88,6 +88,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;
+	face_forget_gone(f->inner->qp);
 	face_sync(f);
 	return 0;
 }

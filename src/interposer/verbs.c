@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "interposer/words.h"
+#include "interposer/face.h"
 #include "softrnic/softrnic.h"
 
 /* What an event is about; device and port events need no acknowledgement. */
@@ -29,6 +29,11 @@ static const struct ibv_context *event_context(const struct ibv_async_event *ev)
 	default:
 		return NULL;
 	}
+}
+
+static const struct ibv_context *qp_context(const struct ibv_qp *qp)
+{
+	return face_qp_is_gone(qp) ? softrnic_context() : qp->context;
 }
 
 #define DISPATCH(ret, name, params, args, ctx)                                                     \

@@ -119,7 +119,7 @@
 			  struct ibv_qp_init_attr *init), (qp, attr, mask, init), qp->context)     \
 	X(int, query_qp_data_in_order, (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), \
 	  (qp, op, flags), qp->context)                                                            \
-	X(int, destroy_qp, (struct ibv_qp *qp), (qp), qp->context)                                 \
+	X(int, destroy_qp, (struct ibv_qp *qp), (qp), qp_context(qp))                                 \
 	X(int, query_ece, (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece), qp->context)        \
 	X(int, set_ece, (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece), qp->context)          \
 	X(int, attach_mcast, (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid),          \

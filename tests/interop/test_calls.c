@@ -293,6 +293,28 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+/* rping does that. To rdma-core an id and its queue pair are two things. */
+static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
+{
+	struct sockaddr_in addr = loopback();
+	struct rdma_cm_id *id = unbound(RDMA_PS_TCP), *other = unbound(RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_qp *qp;
+
+	addr.sin_port = 0;
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	qp = id->qp;
+	assert_int_equal(rdma_destroy_id(id), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	/* Another one, perhaps at the same place in memory, is as good as any. */
+	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
+	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
+	assert_int_equal(ibv_destroy_qp(other->qp), 0);
+	assert_null(other->qp);
+	assert_int_equal(rdma_destroy_id(other), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +332,7 @@ int main(void)
 		cmocka_unit_test(hints_alone_may_have_the_address),
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_without_an_id_can_be_asked_but_not_connected, setup, teardown),
+		cmocka_unit_test(a_queue_pair_may_be_destroyed_after_its_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
