@@ -8,8 +8,9 @@ vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32_generic crc3
 vm_programs=(bash timeout fallocate env sleep cat cp mv rm mkdir ls ln stat sed grep awk head tail cut tr sort wc
 	cmp dd od seq date id ps sync truncate dirname basename mktemp tee chmod sha256sum sysctl
 	mount umount mountpoint ip tc rdma tcpdump ndctl mkfs.ext4 e2fsck modprobe dmesg
-	rping ibv_devices ibv_devinfo ib_write_bw ib_read_bw ib_send_bw ib_write_lat)
-vm_libraries=(/usr/lib/x86_64-linux-gnu/libibverbs/lib{siw,rxe}-rdmav34.so
+	rping ibv_devices ibv_devinfo find ib_write_bw ib_read_bw ib_send_bw ib_write_lat ib_read_lat ib_send_lat)
+# The linker itself, too, where libraries look for it that are loaded into a name space of their own.
+vm_libraries=(/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /usr/lib/x86_64-linux-gnu/libibverbs/lib{siw,rxe}-rdmav34.so
 	/usr/lib/x86_64-linux-gnu/librpma.so.0 /lib/x86_64-linux-gnu/libgcc_s.so.1
 	/usr/lib/x86_64-linux-gnu/lib{cmocka,isal,pmem,sodium}.so.[0-9]*)
 

@@ -14,11 +14,11 @@ check_decodes() {
 	[ -z "$bad" ] || die "$1: tshark objects to frames $(echo "$bad" | tr '\n' ' ')"
 }
 
-# Nothing but RFC 5040: Write to Terminate.
+# check_opcodes CAPTURE OPCODE...: all of these, and nothing but RFC 5040: Write to Terminate.
 check_opcodes() {
 	local seen op
 	seen=$(capture_fields "$1" iwarp_rdma.opcode -e iwarp_rdma.opcode | tr ',' '\n' | sort -u | tr '\n' ' ')
-	for op in 0x00 0x01 0x02 0x03 0x07; do
+	for op in "${@:2}"; do
 		[[ " $seen" == *" $op "* ]] || die "$1: no message $op, only $seen"
 	done
 	for op in $seen; do
@@ -55,9 +55,22 @@ vm_interop() {
 	vm_job interop $((60 + 90 * $(echo "$1" | wc -w))) "${1// /,}" || return 1
 	for pair in $1; do
 		check_decodes "$vm_out/$pair.pcap"
-		check_opcodes "$vm_out/$pair.pcap"
+		check_opcodes "$vm_out/$pair.pcap" 0x00 0x01 0x02 0x03 0x07
 		check_consent "$vm_out/$pair.pcap"
 		check_terminates "$pair"
 		say "$pair: right"
+	done
+}
+
+# vm_clients PAIRS: programs of others, and Send with Invalidate, plain and solicited.
+vm_clients() {
+	local pair
+	rm -f "$vm_out"/clients-*.pcap
+	vm_job clients $((60 + 150 * $(echo "$1" | wc -w))) "${1// /,}" || return 1
+	for pair in $1; do
+		check_decodes "$vm_out/clients-$pair.pcap"
+		check_opcodes "$vm_out/clients-$pair.pcap" 0x00 0x01 0x02 0x04 0x06 0x07
+		check_consent "$vm_out/clients-$pair.pcap"
+		say "clients-$pair: right"
 	done
 }

@@ -23,6 +23,7 @@ trap vm_kill EXIT
 pairs_short="soft-siw siw-soft-crc soft-debian-crc debian-soft"
 pairs_all="soft-siw siw-soft soft-debian debian-soft soft-siw-crc siw-soft-crc soft-debian-crc
 	debian-soft-crc soft-siw-p2p siw-soft-p2p"
+pairs_clients="soft-siw siw-soft soft-siw-crc siw-soft-crc soft-siw-p2p siw-soft-p2p"
 
 vm_word() {
 	case $1 in
@@ -32,6 +33,8 @@ vm_word() {
 	network) vm_job network 400 ;;
 	device) vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
 	interop) vm_interop "$(echo $pairs_all)" ;;
+	clients) vm_clients "$pairs_clients" ;;
+	interposer) vm_job interposer 200 ;;
 	interop-short) vm_interop "$pairs_short" ;;
 	powercut) vm_cut "${RPMA_VM_CUTS:-5}" "${RPMA_VM_SEED:-}" ;;
 	powercut-short) vm_cut 1 "${RPMA_VM_SEED:-}" ;;

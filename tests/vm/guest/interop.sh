@@ -11,9 +11,6 @@ pairs=${VM_ARGS:-soft-siw,siw-soft,soft-debian,debian-soft,soft-siw-crc,siw-soft
 programs=$VM_BUILD/tests/vm/pair
 port=7300
 
-# address END
-address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
-
 # end END PROGRAM ARG...: in the environment of that end.
 end() {
 	local kind=$1
@@ -26,13 +23,8 @@ end() {
 }
 
 one_pair() {
-	local pair=$1 server client how rest result=0
-	server=${pair%%-*} rest=${pair#*-}
-	client=${rest%%-*} how=${rest#"$client"}
-	crc=off
-	[ "$how" != -crc ] || crc=on
-	siw_set mpa_crc_required $([ "$how" = -crc ] && echo 1 || echo 0)
-	siw_set peer_to_peer $([ "$how" = -p2p ] && echo 1 || echo 0)
+	local pair=$1 server client crc result=0
+	pair_setup "$pair"
 	port=$((port + 1))
 	echo "--- $pair"
 	capture_start "$pair" "tcp port $port"

@@ -26,6 +26,33 @@ in_far() { ip netns exec far "$@"; }
 # siw_set NAME VALUE: one of its switches.
 siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
 
+# pair_setup SERVER-CLIENT[-crc|-p2p]: who is who in $server and $client, and siw as that wants it. An end
+# is `soft`, at the far end of the wire, or on siw, whatever it is called.
+pair_setup() {
+	local rest=${1#*-} how
+	server=${1%%-*} client=${rest%%-*}
+	how=${rest#"$client"}
+	crc=$([ "$how" = -crc ] && echo on || echo off)
+	siw_set mpa_crc_required $([ "$how" = -crc ] && echo 1 || echo 0)
+	siw_set peer_to_peer $([ "$how" = -p2p ] && echo 1 || echo 0)
+}
+
+# address END
+address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
+
+# The interposer's launcher.
+softrnic=$VM_BUILD/src/interposer/softrnic
+
+# wait_listening PORT [COMMAND...]: until somebody listens there, where COMMAND (in_far) runs. siw's
+# listeners are sockets of the kernel, and in its table as well.
+wait_listening() {
+	for _ in $(seq 150); do
+		! "${@:2}" cat /proc/net/tcp | grep -qi "$(printf ':%04X 0*:0000 0A' "$1")" || return 0
+		sleep 0.2
+	done
+	return 1
+}
+
 # Mounted at /pmem. Formatted when it is new.
 nvdimm_up() {
 	modprobe -a nfit nd_pmem ext4
