@@ -53,6 +53,16 @@ bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness
 	return l->limit_ns < LIVENESS_ASSUMED_NS;
 }
 
+void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now)
+{
+	uint64_t ns = at_least(peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
+
+	if (!peer_ms || l->at == CLOCK_NEVER || ns == l->peer_ns)
+		return;
+	l->peer_ns = ns;
+	l->at = earlier(l->at, cm_after(now, period_ns(l, false)));
+}
+
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
 	/* So late that this process did not run itself: its peer's answers may not be read yet. */
@@ -65,8 +75,6 @@ enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *
 		liveness_off(l);
 		return LIVENESS_LOST;
 	}
-	if (view->peer_ms)
-		l->peer_ns = at_least(view->peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
 	l->rx = view->rx;
 	l->tx = view->tx;
 	look_later(l, view->deaf, now);
@@ -83,7 +91,6 @@ static struct liveness_view view_of(const struct cm_stream *s)
 		.rx = qp_counters(s->qp)->rx_bytes,
 		.tx = qp_counters(s->qp)->tx_bytes,
 		.deaf = qp_rx_is_stalled(s->qp),
-		.peer_ms = qp_peer_limit_ms(s->qp),
 	};
 }
 
@@ -103,6 +110,11 @@ void cm_liveness_begin(struct cm_stream *s, uint64_t now)
 	view = view_of(s);
 	if (liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now))
 		ping(s);
+}
+
+void cm_liveness_heard(struct cm_stream *s, uint64_t now)
+{
+	liveness_told(&s->liveness, qp_peer_limit_ms(s->qp), now);
 }
 
 bool cm_is_deaf(const struct cm_stream *s)

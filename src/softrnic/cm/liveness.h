@@ -27,9 +27,8 @@ struct liveness {
 
 /* What there is to see. */
 struct liveness_view {
-	uint64_t rx, tx;  /* bytes of the stream so far */
-	bool deaf;        /* this end does not read, for want of receives */
-	uint32_t peer_ms; /* what the peer told of its limit; 0: nothing */
+	uint64_t rx, tx; /* bytes of the stream so far */
+	bool deaf;       /* this end does not read, for want of receives */
 };
 
 enum liveness_act {
@@ -43,6 +42,8 @@ void liveness_off(struct liveness *l);
 /* True: the peer has to be told a limit that is shorter than it assumes. */
 bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now);
+/* The peer told its limit; then the next look may be due earlier. */
+void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now);
 /* To be called at l->at. */
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now);
 

@@ -105,6 +105,7 @@ void cm_on_tx_empty(struct cm_stream *s);
 
 /* liveness.c: in full operation only. False: the peer is lost. */
 void cm_liveness_begin(struct cm_stream *s, uint64_t now);
+void cm_liveness_heard(struct cm_stream *s, uint64_t now);
 bool cm_liveness_on_time(struct cm_stream *s, uint64_t now);
 
 #endif

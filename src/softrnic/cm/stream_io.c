@@ -94,6 +94,7 @@ void cm_rx_got(struct cm_stream *s, size_t len, uint64_t now)
 		break;
 	case CM_RX_QP:
 		qp_rx_got(s->qp, len);
+		cm_liveness_heard(s, now);
 		break;
 	case CM_RX_NOTHING:
 	case CM_RX_DISCARD:

@@ -131,15 +131,35 @@ static void the_peers_shorter_limit_is_met(void **state)
 	uint64_t now, before;
 
 	begin(15 * SEC);
-	view.peer_ms = 1500;
+	liveness_told(&v, 1500, 0);
 	look(&before);
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	view.peer_ms = 1; /* absurd: it must not cost us the CPU */
+	liveness_told(&v, 1, now); /* absurd: it must not cost us the CPU */
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
+}
+
+/*
+ * Its question may be stuck behind what it sends, for longer than its limit: it must hear from us
+ * before the look that our own limit would have had us wait for.
+ */
+static void a_shorter_limit_counts_as_soon_as_it_is_told(void **state)
+{
+	begin(15 * SEC);
+	liveness_told(&v, 0, SEC); /* a ping that tells none */
+	assert_int_equal(v.at, 5 * SEC);
+	liveness_told(&v, 900, SEC);
+	assert_int_equal(v.at, 1300 * MS);
+	liveness_told(&v, 900, 1200 * MS); /* again: nothing new */
+	assert_int_equal(v.at, 1300 * MS);
+	view.rx++;
+	assert_int_equal(liveness_look(&v, &view, v.at), LIVENESS_PONG);
+	liveness_off(&v);
+	liveness_told(&v, 300, SEC);
+	assert_int_equal(v.at, CLOCK_NEVER);
 }
 
 static void a_limit_shorter_than_assumed_must_be_told(void **state)
@@ -252,6 +272,14 @@ static void each_end_may_have_its_own_limit(void **state)
 	link_fini(&l);
 }
 
+static void the_first_ping_makes_its_receiver_hurry(void **state)
+{
+	a.liveness_ns = 900 * MS;
+	live();
+	assert_true(cm_deadline(l.b.s) <= l.now + 300 * MS);
+	link_fini(&l);
+}
+
 static void limits_can_be_set_until_they_matter(void **state)
 {
 	a.liveness_ns = 0;
@@ -265,7 +293,7 @@ static void limits_can_be_set_until_they_matter(void **state)
 	assert_int_equal(cm_stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
 	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	link_run(&l);
-	assert_int_equal(cm_deadline(l.a.s), l.now + 2 * SEC);
+	assert_int_equal(cm_deadline(l.a.s), l.now + SEC); /* b has told */
 	assert_int_equal(cm_deadline(l.b.s), l.now + SEC);
 	assert_int_equal(cm_stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
 	link_fini(&l);
@@ -291,11 +319,13 @@ int main(void)
 		cmocka_unit_test(who_was_away_begins_anew),
 		cmocka_unit_test(who_never_judges_still_speaks),
 		cmocka_unit_test(the_peers_shorter_limit_is_met),
+		cmocka_unit_test(a_shorter_limit_counts_as_soon_as_it_is_told),
 		cmocka_unit_test(a_limit_shorter_than_assumed_must_be_told),
 		cmocka_unit_test_setup(idle_connections_live, reset),
 		cmocka_unit_test_setup(a_vanished_peer_fails_what_was_posted, reset),
 		cmocka_unit_test_setup(a_disconnect_has_its_own_limit, reset),
 		cmocka_unit_test_setup(each_end_may_have_its_own_limit, reset),
+		cmocka_unit_test_setup(the_first_ping_makes_its_receiver_hurry, reset),
 		cmocka_unit_test_setup(limits_can_be_set_until_they_matter, reset),
 		cmocka_unit_test_setup(others_are_not_judged, reset),
 	};
