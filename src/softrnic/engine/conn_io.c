@@ -7,8 +7,17 @@
 #include "softrnic/engine/bufs.h"
 #include "softrnic/engine/conn_parts.h"
 
-/* One turn moves at most so much, then others get theirs. */
-#define CONN_BUDGET (1u << 20)
+/*
+ * One turn moves at most so much, or takes so long where small messages or a slow machine make
+ * bytes expensive; then others, and the timers, get theirs.
+ */
+#define CONN_BUDGET  (1u << 20)
+#define CONN_TURN_NS (10 * NSEC_PER_MS)
+
+static bool turn_is_over(size_t moved, uint64_t begun)
+{
+	return moved >= CONN_BUDGET || (moved && clock_now_ns() - begun >= CONN_TURN_NS);
+}
 
 /* Go on in the progress thread. The queued task holds a reference. */
 static void conn_again(struct conn *c)
@@ -130,17 +139,20 @@ static size_t conn_rx_once(struct conn *c)
 
 void conn_rx(struct conn *c)
 {
+	uint64_t begun = clock_now_ns();
 	size_t moved = 0;
 
-	while (c->readable && c->fd >= 0 && !c->dialing && moved < CONN_BUDGET) {
+	while (c->readable && c->fd >= 0 && !c->dialing) {
 		size_t n = conn_rx_once(c);
 
 		if (n == 0)
-			break;
+			return;
 		moved += n;
+		if (turn_is_over(moved, begun)) {
+			conn_again(c);
+			return;
+		}
 	}
-	if (moved >= CONN_BUDGET)
-		conn_again(c);
 }
 
 static ssize_t conn_sendmsg(struct conn *c, struct msghdr *msg)
@@ -210,15 +222,18 @@ static size_t conn_tx_once(struct conn *c)
 
 void conn_tx(struct conn *c)
 {
+	uint64_t begun = clock_now_ns();
 	size_t moved = 0;
 
-	while (c->writable && c->fd >= 0 && !c->dialing && moved < CONN_BUDGET) {
+	while (c->writable && c->fd >= 0 && !c->dialing) {
 		size_t n = conn_tx_once(c);
 
 		if (n == 0)
 			return;
 		moved += n;
+		if (turn_is_over(moved, begun)) {
+			conn_again(c);
+			return;
+		}
 	}
-	if (moved >= CONN_BUDGET)
-		conn_again(c);
 }
