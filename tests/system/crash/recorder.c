@@ -23,6 +23,29 @@ int recorder_open(struct recorder *r, uint64_t first)
 	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
 }
 
+/* The target writes back what is read, if it is softrnic: that is no promise of the wire. */
+static int declare_peer(struct recorder *r)
+{
+	struct rpma_peer_cfg *pcfg;
+	int ret = rpma_peer_cfg_new(&pcfg);
+
+	if (ret)
+		return ret;
+	ret = rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true);
+	if (!ret)
+		ret = rpma_conn_apply_remote_peer_cfg(r->client.conn, pcfg);
+	rpma_peer_cfg_delete(&pcfg);
+	return ret;
+}
+
+int recorder_prepare(struct recorder *r, enum record_how how)
+{
+	r->how = how;
+	if (how == RECORD_READ)
+		return declare_peer(r);
+	return how == RECORD_BATCH ? rpma_batch_new(r->client.conn, RECORD_WRS, &r->batch) : 0;
+}
+
 static bool is_verified(const struct recorder *r, uint64_t n)
 {
 	uint32_t caps;
@@ -59,20 +82,50 @@ static int post_commit(struct recorder *r)
 				RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
+/* Write, flush, word, flush: one call and, as a rule, one system call. */
+static int post_batch(struct recorder *r, size_t from, size_t to)
+{
+	struct client *c = &r->client;
+	uint64_t word = r->next + 1;
+	size_t at;
+	int ret = rpma_mr_remote_get_size(c->at[0], &at);
+
+	at -= sizeof(word);
+	if (!ret)
+		ret = rpma_batch_write(r->batch, c->at[0], to, c->mr, from, RECORD_SIZE,
+				       RPMA_F_COMPLETION_ON_ERROR, NULL);
+	if (!ret)
+		ret = rpma_batch_flush(r->batch, c->at[0], to, RECORD_SIZE,
+				       RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ON_ERROR,
+				       NULL);
+	if (!ret)
+		ret = rpma_batch_atomic_write(r->batch, c->at[0], at, (const char *)&word,
+					      RPMA_F_COMPLETION_ON_ERROR, NULL);
+	if (!ret)
+		ret = rpma_batch_flush_all(r->batch, RPMA_FLUSH_TYPE_PERSISTENT,
+					   RPMA_F_COMPLETION_ALWAYS, NULL);
+	return ret ? ret : rpma_batch_post(r->batch);
+}
+
+static int post_calls(struct recorder *r, size_t from, size_t to)
+{
+	struct client *c = &r->client;
+	int ret = rpma_write(c->conn, c->at[0], to, c->mr, from, RECORD_SIZE,
+			     RPMA_F_COMPLETION_ON_ERROR, NULL);
+
+	if (!ret)
+		ret = post_persist(r, to);
+	return ret ? ret : post_commit(r);
+}
+
 /* A record's place in the buffer is free again once it is acknowledged. */
 int recorder_post(struct recorder *r)
 {
-	struct client *c = &r->client;
 	size_t from = r->next % RECORD_DEPTH * RECORD_SIZE, to = r->next * RECORD_SIZE;
 	int ret;
 
-	record_make(c->buf + from, r->next);
-	ret = rpma_write(c->conn, c->at[0], to, c->mr, from, RECORD_SIZE,
-			 RPMA_F_COMPLETION_ON_ERROR, NULL);
-	if (!ret)
-		ret = post_persist(r, to);
-	if (!ret)
-		ret = post_commit(r);
+	record_make(r->client.buf + from, r->next);
+	ret = r->how == RECORD_BATCH ? post_batch(r, from, to) : post_calls(r, from, to);
 	r->next += !ret;
 	return ret;
 }

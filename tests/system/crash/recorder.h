@@ -16,8 +16,13 @@
 #define RECORD_DEPTH 4
 #define RECORD_WRS   4 /* work requests each */
 
+/* How: call by call; in batches; or, towards a target that takes no flush, by writes and reads. */
+enum record_how { RECORD_CALLS, RECORD_BATCH, RECORD_READ };
+
 struct recorder {
 	struct client client;
+	enum record_how how;
+	struct rpma_batch *batch;
 	uint64_t next;  /* the number of the next record */
 	uint64_t acked; /* all below are acknowledged */
 	struct rpma_digest digest[RECORD_DEPTH];
@@ -28,6 +33,8 @@ struct recorder {
 void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 
 int recorder_open(struct recorder *r, uint64_t first);
+/* Once connected, if it is not to be call by call. */
+int recorder_prepare(struct recorder *r, enum record_how how);
 /* Post the next; there must be room for it. */
 int recorder_post(struct recorder *r);
 /* Post what fits, and wait for one acknowledgement. 0, or how it ended. */
