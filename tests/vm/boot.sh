@@ -44,6 +44,12 @@ vm_kill() {
 	vm_qemu_pid=
 }
 
+# Whatever happens, no process of ours is left. A recorder ends with its connection.
+vm_end() {
+	vm_kill
+	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
+}
+
 # vm_wait SECONDS: until the guest has powered off.
 vm_wait() {
 	local end=$((SECONDS + $1))

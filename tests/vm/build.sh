@@ -7,6 +7,9 @@ vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc mak
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
 	tshark tcpdump e2fsprogs kmod python3-minimal)
 
+# Somebody else's apt-get is waited for.
+vm_apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >&2; }
+
 vm_setup() {
 	local missing=() p
 	for p in "${vm_packages[@]}"; do
@@ -15,8 +18,8 @@ vm_setup() {
 	[ ${#missing[@]} -gt 0 ] || return 0
 	[ "$(id -u)" = 0 ] || die "the guest needs packages that only root can install: ${missing[*]}"
 	say "installing: ${missing[*]}"
-	DEBIAN_FRONTEND=noninteractive apt-get -q update
-	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "${missing[@]}"
+	vm_apt -q update && vm_apt -q -y install --no-install-recommends "${missing[@]}" ||
+		die "these packages cannot be installed, so there is no guest (is this Debian 12, and online?): ${missing[*]}"
 }
 
 vm_build() {

@@ -6,7 +6,7 @@
 vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32_generic crc32c_generic crc32c_intel
 	9p 9pnet_virtio virtio_pci virtio_net virtio_blk veth dummy sch_netem)
 vm_programs=(bash timeout fallocate env sleep cat cp mv rm mkdir ls ln stat sed grep awk head tail cut tr sort wc
-	cmp dd od seq date id ps sync truncate dirname basename mktemp tee chmod sha256sum sysctl
+	cmp dd od seq date id ps pidof sync truncate dirname basename mktemp tee chmod sha256sum sysctl
 	mount umount mountpoint ip tc rdma tcpdump ndctl mkfs.ext4 e2fsck modprobe dmesg
 	rping ibv_devices ibv_devinfo find ib_write_bw ib_read_bw ib_send_bw ib_write_lat ib_read_lat ib_send_lat)
 # The linker itself, too, where libraries look for it that are loaded into a name space of their own.

@@ -48,11 +48,18 @@ check_terminates() {
 	[ "$(grep -c 'vendor_err 0x[57]00' "$log")" -ge 4 ] || die "$log: siw's mistakes were not found"
 }
 
+# What two softrnics say to each other goes beyond RFC 5040: who judges that must object.
+check_judges() {
+	! (check_opcodes "$1" 2>/dev/null) || die "$1: no opcode beyond RFC 5040 between two softrnics"
+	! (check_consent "$1" 2>/dev/null) || die "$1: no consent between two softrnics"
+}
+
 # vm_interop PAIRS
 vm_interop() {
 	local pair
 	rm -f "$vm_out"/*.pcap
-	vm_job interop $((60 + 90 * $(echo "$1" | wc -w))) "${1// /,}" || return 1
+	vm_job interop $((150 + 90 * $(echo "$1" | wc -w))) "near-soft,${1// /,}" || return 1
+	check_judges "$vm_out/near-soft.pcap"
 	for pair in $1; do
 		check_decodes "$vm_out/$pair.pcap"
 		check_opcodes "$vm_out/$pair.pcap" 0x00 0x01 0x02 0x03 0x07

@@ -2,11 +2,20 @@
 # shellcheck shell=bash
 # Debian's kernel, and siw built for it; kept until either changes.
 
+vm_kernel_image() {
+	{ apt-cache depends linux-image-amd64 2>/dev/null || :; } |
+		sed -n 's/^ *Depends: \(linux-image-6\.1\..*\)/\1/p' | head -n 1
+}
+
 # One version for all of them: siw must be the source of the very kernel that loads it.
 vm_kernel_packages() {
 	local image version
-	image=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-6\.1\..*\)/\1/p' | head -n 1)
-	[ "$image" ] || die "apt knows no kernel 6.1 (linux-image-amd64 of Debian 12)"
+	image=$(vm_kernel_image)
+	if [ ! "$image" ] && [ "$(id -u)" = 0 ]; then
+		vm_apt -q update || :
+		image=$(vm_kernel_image)
+	fi
+	[ "$image" ] || die "apt knows no kernel 6.1 (linux-image-amd64 of Debian 12): is this Debian 12, and apt-get update done?"
 	version=$(apt-cache show "$image" | sed -n 's/^Version: //p' | head -n 1)
 	vm_release=${image#linux-image-}
 	vm_debs=("$image=$version" "linux-headers-$vm_release=$version" "linux-kbuild-6.1=$version"
@@ -27,7 +36,8 @@ vm_fetch_kernel() {
 	say "fetching the kernel $vm_release"
 	rm -rf "$tmp"
 	mkdir -p "$tmp/debs" "$tmp/root"
-	(cd "$tmp/debs" && apt-get -q download "${vm_debs[@]}" 2>&1) | grep -v '^[WN]:' >&2
+	(cd "$tmp/debs" && apt-get -q download "${vm_debs[@]}") >"$tmp/apt.log" 2>&1 ||
+		die "the kernel's packages cannot be fetched (after a change there: apt-get update): $(grep '^E:' "$tmp/apt.log" | head -n 1)"
 	for deb in "$tmp"/debs/*.deb; do
 		dpkg -x "$deb" "$tmp/root"
 	done

@@ -14,15 +14,16 @@ die() {
 	printf 'vm: %s\n' "$*" >&2
 	exit 1
 }
-for part in build kernel initramfs boot interop cut; do
+for part in build kernel initramfs boot interop cut stop; do
 	# shellcheck source=/dev/null
 	. "$vm_dir/$part.sh"
 done
-trap vm_kill EXIT
+# Debian has some of what is needed where only root looks.
+PATH=$PATH:/usr/sbin:/sbin
+trap vm_end EXIT
 
 pairs_short="soft-siw siw-soft-crc soft-debian-crc debian-soft"
-pairs_all="soft-siw siw-soft soft-debian debian-soft soft-siw-crc siw-soft-crc soft-debian-crc
-	debian-soft-crc soft-siw-p2p siw-soft-p2p"
+pairs_all="soft-siw siw-soft soft-debian debian-soft soft-siw-crc siw-soft-crc soft-debian-crc debian-soft-crc soft-siw-p2p siw-soft-p2p"
 pairs_clients="soft-siw siw-soft soft-siw-crc siw-soft-crc soft-siw-p2p siw-soft-p2p"
 
 vm_word() {
@@ -31,22 +32,23 @@ vm_word() {
 	hello) vm_job hello 120 ;;
 	persistence) vm_job persistence 180 ;;
 	network) vm_job network 400 ;;
+	stopped) vm_stop ;;
 	device) vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
-	interop) vm_interop "$(echo $pairs_all)" ;;
+	interop) vm_interop "$pairs_all" ;;
 	clients) vm_clients "$pairs_clients" ;;
 	interposer) vm_job interposer 200 ;;
 	interop-short) vm_interop "$pairs_short" ;;
-	powercut) vm_cut "${RPMA_VM_CUTS:-5}" "${RPMA_VM_SEED:-}" ;;
-	powercut-short) vm_cut 1 "${RPMA_VM_SEED:-}" ;;
-	*) die "unknown scenario '$1' (there are: hello interop interop-short persistence powercut powercut-short network device)" ;;
+	powercut) vm_cut "${RPMA_VM_CUTS:-15}" "${RPMA_VM_SEED:-}" ;;
+	powercut-short) vm_cut 2 "${RPMA_VM_SEED:-}" ;;
+	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer persistence powercut powercut-short network stopped device)" ;;
 	esac
 }
 
 words=("$@")
 case "${1:-}" in
-'') die "which scenario? build, short, all, or some of: hello interop persistence powercut network device" ;;
+'') die "which scenario? build, short, all, or some of: hello interop clients interposer persistence powercut network stopped device" ;;
 short) words=(interop-short powercut-short) ;;
-all) words=(hello interop persistence powercut network device) ;;
+all) words=(hello interop clients interposer persistence powercut network stopped device) ;;
 esac
 vm_build
 mkdir -p "$vm_out"

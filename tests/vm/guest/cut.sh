@@ -33,9 +33,7 @@ if [ "$check" = yes ]; then
 	look disk /disk/file "$disk"
 fi
 [ "$serve" != no ] || exit 0
-modprobe virtio_net
-ip addr add 10.0.2.15/24 dev eth0
-ip link set eth0 up
+user_net_up
 serve_file /pmem/file 7000 cut.dax
 serve_file /disk/file 7001 cut.disk
 wait_line "$VM_OUT/cut.dax" listening 20 || fail "no server on DAX"

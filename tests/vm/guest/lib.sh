@@ -23,6 +23,13 @@ siw_up() {
 
 in_far() { ip netns exec far "$@"; }
 
+# What leads outside: vm_forward of tests/vm/boot.sh.
+user_net_up() {
+	modprobe virtio_net
+	ip addr add 10.0.2.15/24 dev eth0
+	ip link set eth0 up
+}
+
 # siw_set NAME VALUE: one of its switches.
 siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
 
@@ -32,9 +39,13 @@ pair_setup() {
 	local rest=${1#*-} how
 	server=${1%%-*} client=${rest%%-*}
 	how=${rest#"$client"}
-	crc=$([ "$how" = -crc ] && echo on || echo off)
-	siw_set mpa_crc_required $([ "$how" = -crc ] && echo 1 || echo 0)
-	siw_set peer_to_peer $([ "$how" = -p2p ] && echo 1 || echo 0)
+	crc=off
+	siw_set mpa_crc_required 0
+	siw_set peer_to_peer 0
+	case $how in
+	-crc) crc=on && siw_set mpa_crc_required 1 ;;
+	-p2p) siw_set peer_to_peer 1 ;;
+	esac
 }
 
 # address END
@@ -43,11 +54,13 @@ address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
 # The interposer's launcher.
 softrnic=$VM_BUILD/src/interposer/softrnic
 
-# wait_listening PORT [COMMAND...]: until somebody listens there, where COMMAND (in_far) runs. siw's
-# listeners are sockets of the kernel, and in its table as well.
+# wait_listening PORT [soft]: until somebody listens there, at the far end of the wire if it is softrnic.
+# siw's listeners are sockets of the kernel, and in its table as well.
 wait_listening() {
+	local where=()
+	[ "${2:-}" != soft ] || where=(in_far)
 	for _ in $(seq 150); do
-		! "${@:2}" cat /proc/net/tcp | grep -qi "$(printf ':%04X 0*:0000 0A' "$1")" || return 0
+		! "${where[@]}" cat /proc/net/tcp | grep -qi "$(printf ':%04X 0*:0000 0A' "$1")" || return 0
 		sleep 0.2
 	done
 	return 1

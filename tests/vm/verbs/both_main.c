@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 
 	if (argc != 1 + 2 * PLACES)
 		errx(2, "ADDRESS DEVICE ADDRESS DEVICE");
-	alarm(60);
+	alarm(100);
 	channel = rdma_create_event_channel();
 	if (!channel)
 		err(1, "event channel");

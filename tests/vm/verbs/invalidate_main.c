@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		errx(2, "server|client ADDRESS PORT");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	alarm(60);
+	alarm(100);
 	if (!strcmp(argv[1], "server"))
 		server(&s, argv[2], argv[3]);
 	else

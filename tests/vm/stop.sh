@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The whole guest is stopped (SIGSTOP of QEMU) while we speak to a server in it: its TCP stays as silent as its
+# program, and ours alone must notice.
+
+stop_limit_ms=4000
+stop_client=
+
+stop_rpma() {
+	RPMA_PROVIDER=softrnic SOFTRNIC_LIVENESS_MS=$stop_limit_ms timeout 120 \
+		"$vm_programs_dir/tools/rpma" "$1" "${@:2}"
+}
+
+stop_ping_start() {
+	RPMA_PROVIDER=softrnic SOFTRNIC_LIVENESS_MS=$stop_limit_ms \
+		"$vm_programs_dir/tools/rpma" ping -c 10000000 "127.0.0.1:$vm_forward" >"$vm_out/stop.ping" 2>&1 &
+	stop_client=$!
+	sleep 3
+}
+
+expect_ping_alive() {
+	kill -0 "$stop_client" 2>/dev/null || die "the client ended: $(cat "$vm_out/stop.ping")"
+}
+
+# Within the limit, and a third more for the last heartbeat; three times that for a busy machine.
+expect_ping_lost() {
+	local begin took status=0
+	begin=$(date +%s%N)
+	wait "$stop_client" || status=$?
+	took=$((($(date +%s%N) - begin) / 1000000))
+	stop_client=
+	[ $status != 0 ] || die "the client noticed nothing: $(cat "$vm_out/stop.ping")"
+	tail -n 1 "$vm_out/stop.ping" >&2
+	say "noticed after $took ms, status $status"
+	[ $took -lt $((4 * stop_limit_ms)) ] || die "it took $took ms"
+}
+
+vm_stop() {
+	vm_forward=$(free_port) vm_forward2=$(free_port)
+	rm -rf "$vm_disks" "$vm_out"/serve.{ready,end}
+	vm_boot serve
+	vm_wait_line "$vm_out/serve.ready" ready 180 || die "the guest does not serve: $(cat "$vm_out/serve.log")"
+	head -c 1000000 /dev/urandom >"$vm_out/stop.source"
+	stop_ping_start
+	kill -STOP "$vm_qemu_pid"
+	sleep 1
+	kill -CONT "$vm_qemu_pid"
+	sleep 3
+	expect_ping_alive
+	say "a guest that stops for a second is only slow"
+	kill -STOP "$vm_qemu_pid"
+	expect_ping_lost
+	kill -CONT "$vm_qemu_pid"
+	stop_rpma put "$vm_out/stop.source" "127.0.0.1:$vm_forward" || die "nothing can be put any more"
+	stop_rpma get "127.0.0.1:$vm_forward" "$vm_out/stop.back" || die "nothing can be got any more"
+	cmp -n 1000000 "$vm_out/stop.source" "$vm_out/stop.back" || die "what came back differs"
+	touch "$vm_out/serve.end"
+	vm_wait 120
+	[ "$(cat "$vm_out/serve.result")" = 0 ] || die "the guest's server failed: $(cat "$vm_out/serve.log")"
+	vm_forward='' vm_forward2=''
+}
