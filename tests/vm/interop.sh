@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # Interop with kernel siw: the guest runs the pairs, here their logs and captures are judged.
 
-# Messages that carry anything may look like another protocol to a guesser.
+# Messages that carry anything may look like another protocol to a guesser, and two CPUs may have been captured
+# one behind the other.
 capture_fields() {
-	tshark -r "$1" --disable-protocol iser --disable-protocol rpcordma --disable-protocol smb_direct \
+	tshark -r "$1" -o tcp.reassemble_out_of_order:TRUE --disable-protocol iser --disable-protocol rpcordma --disable-protocol smb_direct \
 		--disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}" 2>/dev/null
 }
 

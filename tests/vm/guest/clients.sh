@@ -25,7 +25,7 @@ both() {
 	done
 	shift
 	port=$((port + 1))
-	local log=/tmp/$name
+	local log=$VM_OUT/clients-$pair.$name
 	end "$server" "${serving[@]//@/$port}" >"$log.server" 2>&1 &
 	pid=$!
 	wait_listening $port "$server" || result=1
