@@ -1,99 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* event.c -- event channels of faces, and their events. */
+/* event.c -- the events of faces. */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
+#include "interposer/chan.h"
 #include "interposer/face.h"
 #include "softrnic/softrnic.h"
-
-static bool epoll_watch(int epfd, int fd)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-
-	return !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
-}
-
-/* With hardware there are two sources of events behind one descriptor. */
-static bool chan_join(struct face_chan *ch, const struct words *hard)
-{
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	ch->hard = hard->cm.create_event_channel();
-	if (epfd >= 0 && ch->hard && epoll_watch(epfd, ch->soft->fd) &&
-	    epoll_watch(epfd, ch->hard->fd)) {
-		fcntl(ch->hard->fd, F_SETFL, O_NONBLOCK);
-		fcntl(ch->soft->fd, F_SETFL, O_NONBLOCK);
-		ch->pub.fd = epfd;
-		return true;
-	}
-	if (ch->hard)
-		hard->cm.destroy_event_channel(ch->hard);
-	ch->hard = NULL;
-	if (epfd >= 0)
-		close(epfd);
-	return false;
-}
-
-struct rdma_event_channel *rdma_create_event_channel(void)
-{
-	struct face_chan *ch = calloc(1, sizeof(*ch));
-
-	if (!ch)
-		return NULL;
-	ch->soft = softrnic_create_event_channel();
-	if (ch->soft) {
-		ch->pub.fd = ch->soft->fd;
-		if (!hard_words() || chan_join(ch, hard_words()))
-			return &ch->pub;
-		softrnic_destroy_event_channel(ch->soft);
-	}
-	free(ch);
-	return NULL;
-}
-
-/*
- * rping, and others of its descent, destroy a channel while a thread of theirs waits there, or is
- * about to. So the channel itself is never freed, and what it holds only if nobody is inside.
- */
-void rdma_destroy_event_channel(struct rdma_event_channel *channel)
-{
-	struct face_chan *ch = face_chan_of(channel);
-
-	atomic_store(&ch->dead, true);
-	if (atomic_load(&ch->users))
-		return;
-	if (ch->hard) {
-		hard_words()->cm.destroy_event_channel(ch->hard);
-		close(ch->pub.fd);
-	}
-	softrnic_destroy_event_channel(ch->soft);
-}
-
-/* The next event of either source, as the descriptor's O_NONBLOCK says. */
-static int chan_next(struct face_chan *ch, const struct words **w, struct rdma_cm_event **ev)
-{
-	struct pollfd readable = {.fd = ch->pub.fd, .events = POLLIN};
-
-	*w = &soft_words;
-	if (!ch->hard)
-		return softrnic_get_cm_event(ch->soft, ev);
-	for (;;) {
-		if (!softrnic_get_cm_event(ch->soft, ev))
-			return 0;
-		if (!hard_words()->cm.get_cm_event(ch->hard, ev)) {
-			*w = hard_words();
-			return 0;
-		}
-		if (fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK)
-			return REFUSE_NEG(EAGAIN);
-		if (poll(&readable, 1, -1) < 0)
-			return -1;
-	}
-}
 
 /* In a synchronous id's life each request has a channel of its own, as rdma_get_request(3) wants.
  */
@@ -140,29 +52,18 @@ static void request_refuse(const struct words *w, struct rdma_cm_event *ev)
 		w->cm.destroy_id(id);
 }
 
-static int chan_use(struct face_chan *ch, const struct words **w, struct rdma_cm_event **ev)
-{
-	int ret = -1;
-
-	atomic_fetch_add(&ch->users, 1);
-	if (atomic_load(&ch->dead))
-		errno = EBADF;
-	else
-		ret = chan_next(ch, w, ev);
-	atomic_fetch_sub(&ch->users, 1);
-	return ret;
-}
-
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct face_event *e = calloc(1, sizeof(*e));
+	int ret;
 
 	if (!e)
 		return -1;
-	if (chan_use(face_chan_of(channel), &e->words, &e->inner)) {
-		free(e);
+	pthread_cleanup_push(free, e); /* programs cancel the thread that waits here */
+	ret = face_chan_next(face_chan_of(channel), &e->words, &e->inner);
+	pthread_cleanup_pop(ret);
+	if (ret)
 		return -1;
-	}
 	if (event_dress(e)) {
 		request_refuse(e->words, e->inner);
 		free(e);

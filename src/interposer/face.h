@@ -10,16 +10,9 @@
 #define INTERPOSER_FACE_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
+#include "interposer/chan.h"
 #include "interposer/words.h"
-
-struct face_chan {
-	struct rdma_event_channel pub; /* fd: soft's, or an epoll descriptor of both */
-	struct rdma_event_channel *soft, *hard;
-	atomic_uint users; /* threads in rdma_get_cm_event() */
-	atomic_bool dead;
-};
 
 struct face {
 	struct rdma_cm_id pub;
@@ -43,11 +36,6 @@ struct face_event {
 static inline struct face *face_of(struct rdma_cm_id *id)
 {
 	return (struct face *)id;
-}
-
-static inline struct face_chan *face_chan_of(struct rdma_event_channel *ch)
-{
-	return (struct face_chan *)ch;
 }
 
 /* A face for an id that rdma_cm made: an inbound request. NULL and errno. */

@@ -174,26 +174,6 @@ static int soft_reject_ece(struct rdma_cm_id *id, const void *pdata, uint8_t len
 	return softrnic_reject(id, pdata, len);
 }
 
-/*
- * SO_REUSEADDR is always set on our sockets, and an address names its family. The type of service
- * and the acknowledgement timeout are wishes, which TCP may leave unfulfilled.
- */
-static int soft_set_option(struct rdma_cm_id *id, int level, int name, void *val, size_t len)
-{
-	if (level != RDMA_OPTION_ID)
-		return REFUSE_NEG(ENOSYS);
-	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		return len == sizeof(uint8_t) ? 0 : REFUSE_NEG(EINVAL);
-	case RDMA_OPTION_ID_REUSEADDR:
-	case RDMA_OPTION_ID_AFONLY:
-		return len == sizeof(int) ? 0 : REFUSE_NEG(EINVAL);
-	default:
-		return REFUSE_NEG(ENOSYS);
-	}
-}
-
 static int soft_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	return 0;
@@ -253,7 +233,7 @@ const struct words soft_words = {
 	       OWN(disconnect),
 	       OWN(create_qp_ex),
 	       OWN(destroy_qp),
-	       HERE(set_option),
+	       OWN(set_option),
 	       HERE(notify),
 	       HERE(establish),
 	       HERE(init_qp_attr),

@@ -37,6 +37,8 @@ int softrnic_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **i
 		       enum rdma_port_space ps);
 int softrnic_destroy_id(struct rdma_cm_id *id);
 int softrnic_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel);
+/* RDMA_OPTION_ID_AFONLY has an effect, before the id is bound; the others are only accepted. */
+int softrnic_set_option(struct rdma_cm_id *id, int level, int name, void *val, size_t len);
 
 /* rdma_cm: addresses. */
 int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced: how a foreign server and its clients are run on the software RNIC.
 set -euo pipefail
+PATH=$PATH:/usr/sbin:/sbin # tgtd, ip
 
 : "${SOFTRNIC:?the launcher}"
 scratch=$(mktemp -d)

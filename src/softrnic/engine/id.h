@@ -36,6 +36,8 @@ struct cmid {
 	struct chan *own_chan; /* a synchronous id's channel */
 	atomic_uint delivered; /* counted under the event queue's mutex */
 	unsigned acked;
+	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
+	enum { FAMILY_DEFAULT, FAMILY_ANY, FAMILY_ONLY } family_only;
 	int fd;            /* bound, not yet listening or connecting; -1: none */
 	struct conn *conn; /* NULL until a QP or a connection is asked for */
 	struct listener *listener;
@@ -99,7 +101,6 @@ int id_wait(struct cmid *id);
 void id_quiesce(struct cmid *id);
 
 /* id_addr.c: descriptors and addresses. */
-int id_socket(const struct sockaddr *addr); /* -errno or a bound socket */
 bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src);
 void id_set_local(struct cmid *id, int fd);

@@ -171,14 +171,17 @@ void softrnic_freeaddrinfo(struct rdma_addrinfo *res)
 	free(res);
 }
 
-int id_socket(const struct sockaddr *addr)
+/* -errno or a bound socket. */
+static int id_socket(const struct cmid *id, const struct sockaddr *addr)
 {
 	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1, ret;
+	int one = 1, v6only = id->family_only == FAMILY_ONLY, ret;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (addr->sa_family == AF_INET6 && id->family_only != FAMILY_DEFAULT)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	if (bind(fd, addr, addr_len(addr)) == 0)
 		return fd;
 	ret = -errno;
@@ -210,7 +213,7 @@ int softrnic_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 		return id_errno(EAFNOSUPPORT);
 	if (id->fd >= 0 || id->conn || id->listener)
 		return id_errno(EINVAL);
-	fd = id_socket(addr);
+	fd = id_socket(id, addr);
 	if (fd < 0)
 		return id_errno(-fd);
 	id->fd = fd;

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Storage over RDMA (iSER), both ends on the software RNIC: tgtd has a file as a disk, and libiscsi,
+# alone and inside of qemu's tools, reads and writes it.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+target=iqn.2026-11.example:disk
+# tgtd wants to know each initiator by its name, and by its address.
+initiators=(iqn.2008-11.org.linux-kvm
+	iqn.2007-10.com.github:sahlberg:libiscsi:iscsi-{inq,readcapacity16,ls})
+
+target_command() { tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
+
+# target_with SIZE: a disk that is $scratch/disk, at $url.
+target_with() {
+	need tgtd tgtadm iscsi-inq iscsi-readcapacity16 qemu-img qemu-io
+	local port name
+	port=$(free_port)
+	truncate -s "$1" "$scratch/disk"
+	export TGT_IPC_SOCKET=$scratch/tgtd
+	serve tgtd $((port + 1)) tgtd -f --iscsi portal=127.0.0.1:$port --iser port=$((port + 1))
+	target_command target --op new --tid 1 -T $target
+	target_command logicalunit --op new --tid 1 --lun 1 -b "$scratch/disk"
+	target_command target --op bind --tid 1 -I ALL
+	for name in "${initiators[@]}"; do
+		target_command target --op bind --tid 1 -Q "$name"
+	done
+	url=iser://127.0.0.1:$((port + 1))/$target/1
+}
+
+# It obeys no signal but SIGKILL; and told to end, it stumbles over its connections: without the event
+# that ends time-wait, which only InfiniBand has, it keeps them for ever.
+target_ends() {
+	local pid
+	pid=$(pgrep -P "$server") || fail "the target is gone"
+	kill -KILL "$pid"
+	wait "$server" || :
+}
+
+test_disk_is_found() {
+	target_with 8M
+	client inquiry iscsi-inq "$url"
+	said inquiry 'Product:VIRTUAL-DISK'
+	client capacity iscsi-readcapacity16 "$url"
+	said capacity 'Total size:8388608'
+	target_ends
+}
+
+# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and does not look.
+test_disk_keeps_what_was_written() {
+	target_with 8M
+	head -c 8M /dev/urandom >"$scratch/data"
+	client to qemu-img dd -f raw -O raw bs=128k if="$scratch/data" of="$url"
+	cmp "$scratch/data" "$scratch/disk" || fail "the disk has something else"
+	client from qemu-img dd -f raw -O raw bs=96k if="$url" of="$scratch/back"
+	cmp "$scratch/data" "$scratch/back" || fail "something else is read"
+	target_ends
+}
+
+# patterns NAME MIB: writes of several sizes and pieces from there on, each read back and compared.
+patterns() {
+	local name=$1 at=$2 commands=() size
+	for size in 512 4k 64k 200k 256k; do
+		commands+=(-c "write -P $at ${at}M $size" -c "read -P $at ${at}M $size")
+	done
+	commands+=(-c "writev -P 77 ${at}M 4k 512 8k 64k" -c "readv -P 77 ${at}M 512 4k 64k 8k" -c flush
+		-c "read -P $at -s 78336 -l 178k ${at}M 256k")
+	client "$name" qemu-io -f raw "${commands[@]}" "$url"
+	silent_about "$name" 'failed|rror'
+}
+
+test_disk_serves_several_initiators() {
+	target_with 8M
+	local i running=()
+	for i in 1 2 3 4; do
+		patterns initiator$i $i &
+		running+=($!)
+	done
+	for i in "${running[@]}"; do
+		wait "$i" || fail "an initiator failed"
+	done
+	target_ends
+}
+
+# Many commands in flight on one connection.
+test_disk_is_kept_busy() {
+	target_with 8M
+	client writes qemu-img bench -f raw -w --pattern 85 -c 512 -d 32 -s 16k "$url"
+	client reads qemu-img bench -f raw -c 512 -d 32 -s 16k "$url"
+	client check qemu-io -f raw -c 'read -P 85 0 256k' -c 'read -P 85 7936k 256k' "$url"
+	silent_about check 'failed|rror'
+	target_ends
+}
+
+run_test "$1"
