@@ -32,6 +32,21 @@ test_rping() {
 	done
 }
 
+# What the others do without saying so.
+test_rping_without_any_right() {
+	need rping
+	local port status
+	port=$(free_port)
+	ulimit -l 0
+	serve server $port rping -s -P -a 127.0.0.1 -p $port
+	status=$(cat /proc/"$(pgrep -P "$server")"/status)
+	grep -qE '^NoNewPrivs:\s*1' <<<"$status" || fail "it may get rights"
+	! grep -qE '^Uid:\s*0' <<<"$status" || fail "it is root"
+	! grep -qE '^Cap(Prm|Eff|Bnd):.*[1-9a-f]' <<<"$status" || [ "$(id -u)" != 0 ] || fail "it has rights"
+	ping_client client -a 127.0.0.1 -p $port -C 10 -S 60000
+	stop_server
+}
+
 # They begin one after the other: its server has one place for a request that it has not taken yet.
 test_rping_serves_many() {
 	need rping
@@ -79,15 +94,21 @@ test_endpoints_without_inline() {
 	said client 'end 0'
 }
 
-test_ucmatose() {
+# ucmatose_messages CONNECTIONS SIZE
+ucmatose_messages() {
 	need ucmatose
 	local port
 	port=$(free_port)
-	serve server $port ucmatose -p $port -c 20 -C 10 -S 3000
-	client client ucmatose -s 127.0.0.1 -p $port -c 20 -C 10 -S 3000
+	serve server $port ucmatose -p $port -c $1 -C 10 -S $2
+	client client ucmatose -s 127.0.0.1 -p $port -c $1 -C 10 -S $2
 	served
 	said client 'return status 0'
 	said server 'return status 0'
+}
+test_ucmatose() {
+	ucmatose_messages 1 1
+	ucmatose_messages 20 3000
+	ucmatose_messages 3 200000
 }
 
 # Its server never ends.
@@ -95,77 +116,29 @@ test_cmtime() {
 	need cmtime
 	local port
 	port=$(free_port)
-	serve server $port cmtime -p $port -c 20
-	client client cmtime -s 127.0.0.1 -p $port -c 20
+	serve server $port cmtime -p $port -c 100
+	client client cmtime -s 127.0.0.1 -p $port -c 100
 	said client 'connect'
 	stop_server
 }
 
-# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it.
-perftest() {
-	local port
-	need "$1"
-	port=$(free_port)
-	serve server $port "$@" -R -p $port
-	client client "$@" -R -p $port 127.0.0.1
-	served
-}
-
-test_ib_write_lat() { perftest ib_write_lat -n 20 -s 64; }
-test_ib_read_lat() { perftest ib_read_lat -n 20 -s 4096; }
-test_ib_send_lat() { perftest ib_send_lat -n 20 -s 64; }
-test_ib_atomic_lat() { perftest ib_atomic_lat -n 20; }
-test_ib_write_bw() { perftest ib_write_bw -n 20 -s 65536 -q 3; }
-test_ib_read_bw() { perftest ib_read_bw -n 20 -s 65536 -q 3 -e; }
-test_ib_send_bw() { perftest ib_send_bw -n 20 -s 65536 -q 3; }
-test_ib_send_bw_both_ways() { perftest ib_send_bw -n 20 -s 1000 -b; }
-test_ib_atomic_bw() { perftest ib_atomic_bw -n 20 -q 2 -A CMP_AND_SWAP; }
-
-qperf_measure() {
-	client "$2" qperf 127.0.0.1 -lp "$1" -cm1 -t 1 -m 4096 "$2"
-	silent_about "$2" 'mismatch|errors'
-}
-
-test_qperf() {
-	need qperf
-	local port test
-	port=$(free_port)
-	serve server $port qperf -lp $port
-	for test in rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_lat ver_rc_compare_swap ver_rc_fetch_add; do
-		qperf_measure $port $test
-	done
-	stop_server
-}
-
-# fio_pair VERB: its engine has no verification of what the other side placed.
-fio_pair() {
-	need fio
-	local port common=(--bs=64k --size=2m --iodepth=8 --thread=1)
-	fio --enghelp=rdma >/dev/null 2>&1 || exit 77
-	port=$(free_port)
-	serve server $port fio --name=server --ioengine=rdma --port=$port --rw=read "${common[@]}"
-	client client fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port=$port --verb="$1" --rw=write "${common[@]}"
-	served
-	said client 'err= 0'
-}
-
-test_fio_write() { fio_pair write; }
-test_fio_read() { fio_pair read; }
-test_fio_send() { fio_pair send; }
-
-# -c compares the data. Its own channel, for what must be known before, has the next port.
+# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: -c compares the data. Its own channel, for what must be
+# known before, has the next port.
 fi_pair() {
-	local port
 	need fi_pingpong fi_info
-	soft fi_info -p verbs >/dev/null 2>&1 || exit 77 # the machine has no address but loopback
-	port=$(free_port)
-	serve server $port fi_pingpong -p "$1" -e "$2" -c -I 20 -S 4096 -B $port
-	client client fi_pingpong -p "$1" -e "$2" -c -I 20 -S 4096 -P $port 127.0.0.1
-	served
-	said client '4k'
+	own_network
+	local provider=$1 type=$2 port size
+	shift 2
+	for size; do
+		port=$(free_port)
+		serve server $port fi_pingpong -p "$provider" -e $type -c -I 20 -S $size -B $port
+		client client fi_pingpong -p "$provider" -e $type -c -I 20 -S $size -P $port 10.77.0.1
+		served
+		said client 'MB/sec'
+	done
 }
 
-test_libfabric_messages() { fi_pair verbs msg; }
-test_libfabric_datagrams() { fi_pair 'verbs;ofi_rxm' rdm; }
+test_libfabric_messages() { fi_pair verbs msg 1 200000; }
+test_libfabric_datagrams() { fi_pair 'verbs;ofi_rxm' rdm 1 200000; }
 
 run_test "$1"

@@ -9,14 +9,14 @@ target=iqn.2026-11.example:disk
 initiators=(iqn.2008-11.org.linux-kvm
 	iqn.2007-10.com.github:sahlberg:libiscsi:iscsi-{inq,readcapacity16,ls})
 
-target_command() { tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
+target_command() { "${as_user[@]}" tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
 
 # target_with SIZE: a disk that is $scratch/disk, at $url.
 target_with() {
 	need tgtd tgtadm iscsi-inq iscsi-readcapacity16 qemu-img qemu-io
 	local port name
 	port=$(free_port)
-	truncate -s "$1" "$scratch/disk"
+	"${as_user[@]}" truncate -s "$1" "$scratch/disk"
 	export TGT_IPC_SOCKET=$scratch/tgtd
 	serve tgtd $((port + 1)) tgtd -f --iscsi portal=127.0.0.1:$port --iser port=$((port + 1))
 	target_command target --op new --tid 1 -T $target

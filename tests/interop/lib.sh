@@ -23,6 +23,47 @@ fail() {
 	exit 1
 }
 
+# Nobody needs to be anybody for this: root runs all programs as a user without any right, and others
+# without a way to get more.
+as_user=(setpriv --no-new-privs)
+drop_rights() {
+	[ "$(id -u)" = 0 ] && [ -z "${OWN_NETWORK_OF_USER:-}" ] || return 0
+	as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps=-all
+		--bounding-set=-all)
+	chown 65534 "$scratch"
+	"${as_user[@]}" test -x "$SOFTRNIC" || copy_software
+}
+
+# From a build tree in a closed folder to where everybody can read it, as it is installed.
+copy_software() {
+	local from to=$scratch/software
+	from=$(dirname "$SOFTRNIC")
+	mkdir -p "$to/lib/softrnic-dropin"
+	cp "$SOFTRNIC" "$to/softrnic"
+	cp "$from/libsoftrnic-verbs.so" "$(ldd "$from/libsoftrnic-verbs.so" |
+		awk '/libsoftrnic\.so/ { print $3 }')" "$to/lib"
+	cp -L "$from"/dropin/*.so.1 "$to/lib/softrnic-dropin"
+	ln -s softrnic-dropin/../libsoftrnic-verbs.so lib/softrnic-dropin "$to"
+	export LD_LIBRARY_PATH=$to/lib
+	SOFTRNIC=$to/softrnic
+}
+
+# A network of this test's own, with an address besides loopback's, which some programs shun.
+own_network() {
+	local how=-n
+	if [ -z "${OWN_NETWORK:-}" ]; then
+		[ "$(id -u)" = 0 ] && unshare $how true 2>/dev/null || { how=-Urn && export OWN_NETWORK_OF_USER=1; }
+		unshare $how true || exit 77
+		rm -rf "$scratch"
+		OWN_NETWORK=1 exec unshare $how bash "$0" "$test_name"
+	fi
+	ip link set lo up
+	ip link add own0 type veth peer name own1 || ip link add own0 type dummy || exit 77
+	ip address add 10.77.0.1/24 dev own0
+	ip link set own0 up
+	ip link set own1 up 2>/dev/null || :
+}
+
 # Without the program there is nothing to test.
 need() {
 	local program
@@ -55,14 +96,15 @@ free_port() {
 	fail "no free port"
 }
 
-soft() { timeout 40 "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
+# shellcheck disable=SC2086 # any number of flags
+soft() { timeout 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 
 # serve NAME PORT PROGRAM ...: in the background, until it listens. Its process is $server.
 serve() {
 	local name=$1 port=$2
 	shift 2
 	# shellcheck disable=SC2086 # any number of flags
-	timeout -k 1 40 "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
+	timeout -k 1 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
 	server=$!
 	started+=("$server")
 	for _ in {1..200}; do
@@ -103,6 +145,8 @@ refused() {
 }
 
 run_test() {
+	test_name=$1
+	drop_rights
 	"test_$1"
 	echo "passed: $1"
 }

@@ -20,6 +20,19 @@ pingpong() {
 
 test_pingpong_without_rdma_cm() { pingpong ibv_rc_pingpong; }
 
+# Its client does not notice that the server is gone.
+test_srq_pingpong_without_rdma_cm() {
+	need ibv_srq_pingpong
+	local port status=0
+	port=$(free_port)
+	serve server $port ibv_srq_pingpong -p $port
+	soft ibv_srq_pingpong -p $port 127.0.0.1 >"$scratch/client.log" 2>&1 &
+	started+=($!)
+	wait "$server" || status=$?
+	[ $status -eq 1 ] || fail "server: status $status"
+	said server 'Failed to modify QP(\[0\])? to RTR'
+}
+
 test_datagrams() {
 	need ibv_ud_pingpong ibv_uc_pingpong udaddy mckey
 	refused ud "Couldn't create QP" ibv_ud_pingpong

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. What is
+# measured is of no interest here; what arrives is checked by those that can.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. It refuses to report when it cannot
+# find out how fast the processor's counter runs, which on a busy machine happens; then once more.
+perftest() {
+	local port status_server status_client
+	need "$1"
+	for _ in {1..8}; do
+		port=$(free_port) status_client=0 status_server=0
+		serve server "$port" "$@" -R -p "$port"
+		soft "$@" -R -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status_client=$?
+		wait "$server" || status_server=$?
+		[ "$status_client$status_server" != 00 ] || return 0
+		grep -q "Can't produce a report" "$scratch"/{server,client}.log ||
+			fail "$*: server $status_server, client $status_client"
+	done
+	fail "$*: it cannot measure the processor's speed"
+}
+
+# latency PROGRAM: a tiny message, and one of many segments.
+latency() {
+	perftest "$1" -n 20 -s 2
+	perftest "$1" -n 10 -s 300000
+}
+test_ib_write_lat() { latency ib_write_lat; }
+test_ib_read_lat() { latency ib_read_lat; }
+test_ib_send_lat() { latency ib_send_lat; }
+test_ib_atomic_lat() { perftest ib_atomic_lat -n 20 -A CMP_AND_SWAP; }
+
+# bandwidth PROGRAM: a large size, then several connections.
+bandwidth() {
+	perftest "$1" -n 5 -s 8388608
+	perftest "$1" -n 20 -s 10000 -q 5
+}
+test_ib_write_bw() { bandwidth ib_write_bw; }
+test_ib_read_bw() { bandwidth ib_read_bw; }
+test_ib_send_bw() { bandwidth ib_send_bw; }
+test_ib_atomic_bw() { perftest ib_atomic_bw -n 20 -q 3; }
+test_ib_read_bw_by_events() { perftest ib_read_bw -n 20 -s 65536 -e; }
+test_ib_both_ways() {
+	perftest ib_send_bw -n 20 -s 1000 -b
+	perftest ib_write_bw -n 20 -s 100000 -b -q 2
+}
+
+# qperf_tests TEST SIZE ...: one after the other, each for a second, all of one server.
+qperf_tests() {
+	need qperf
+	local port
+	port=$(free_port)
+	serve server "$port" qperf -lp "$port"
+	while [ $# -gt 0 ]; do
+		client $1-$2 qperf 127.0.0.1 -lp "$port" -to 30 -cm1 -t 1 -m $2 $1
+		silent_about $1-$2 'mismatch|errors'
+		shift 2
+	done
+	stop_server
+}
+
+test_qperf_messages() { qperf_tests rc_lat 1 rc_bw 100000 rc_bi_bw 4096; }
+test_qperf_reads() { qperf_tests rc_rdma_read_lat 8 rc_rdma_read_bw 200000; }
+test_qperf_writes() { qperf_tests rc_rdma_write_lat 64 rc_rdma_write_bw 1000000 rc_rdma_write_poll_lat 1; }
+# The last two look at what they get.
+test_qperf_atomics() {
+	qperf_tests rc_compare_swap_mr 8 rc_fetch_add_mr 8 ver_rc_compare_swap 8 ver_rc_fetch_add 8
+}
+
+# fio_pair VERB SIZE CLIENT-ARGUMENT ...: the server takes the same.
+fio_pair() {
+	need fio
+	local verb=$1 size=$2 port server_log common
+	shift 2
+	fio --enghelp=rdma >/dev/null 2>&1 || exit 77
+	common=(--bs="$size" --size=1m --iodepth=8 --thread=1 "$@")
+	port=$(free_port)
+	serve server$size "$port" fio --name=server --ioengine=rdma --port="$port" --rw=read "${common[@]}"
+	client client$size fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$port" --verb="$verb" \
+		--rw=write --do_verify=0 "${common[@]}"
+	served
+	said client$size 'err= 0'
+	said server$size 'err= 0'
+}
+
+# fio_sizes VERB ARGUMENT ...: each with its own server, all at once.
+fio_sizes() {
+	local verb=$1 size running=()
+	shift
+	for size in 512 16k 512k; do
+		fio_pair "$verb" $size "$@" &
+		running+=($!)
+	done
+	for size in "${running[@]}"; do
+		wait "$size" || fail "fio $verb"
+	done
+}
+
+test_fio_write() { fio_sizes write; }
+test_fio_read() { fio_sizes read; }
+# The server receives, and verifies what the client has put its sums into.
+test_fio_send_and_receive() { fio_sizes send --verify=crc32c; }
+
+run_test "$1"
