@@ -99,14 +99,21 @@ free_port() {
 # shellcheck disable=SC2086 # any number of flags
 soft() { timeout 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 
+# behind NAME PROGRAM ...: in the background; its process is $!.
+behind() {
+	local name=$1
+	shift
+	# shellcheck disable=SC2086 # any number of flags
+	timeout -k 1 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
+	started+=($!)
+}
+
 # serve NAME PORT PROGRAM ...: in the background, until it listens. Its process is $server.
 serve() {
 	local name=$1 port=$2
 	shift 2
-	# shellcheck disable=SC2086 # any number of flags
-	timeout -k 1 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
+	behind "$name" "$@"
 	server=$!
-	started+=("$server")
 	for _ in {1..200}; do
 		! is_listening "$port" || return 0
 		kill -0 "$server" 2>/dev/null || fail "$name ended before it listened"

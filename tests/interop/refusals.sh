@@ -26,8 +26,7 @@ test_srq_pingpong_without_rdma_cm() {
 	local port status=0
 	port=$(free_port)
 	serve server $port ibv_srq_pingpong -p $port
-	soft ibv_srq_pingpong -p $port 127.0.0.1 >"$scratch/client.log" 2>&1 &
-	started+=($!)
+	behind client ibv_srq_pingpong -p $port 127.0.0.1
 	wait "$server" || status=$?
 	[ $status -eq 1 ] || fail "server: status $status"
 	said server 'Failed to modify QP(\[0\])? to RTR'
