@@ -27,7 +27,7 @@ fail() {
 # without a way to get more.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
-	[ "$(id -u)" = 0 ] && [ -z "${OWN_NETWORK_OF_USER:-}" ] || return 0
+	[ "$(id -u)" = 0 ] && [ -z "${KEEP_RIGHTS:-}${OWN_NETWORK_OF_USER:-}" ] || return 0
 	as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps=-all
 		--bounding-set=-all)
 	chown 65534 "$scratch"

@@ -1,54 +1,65 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The distribution's librpma, which knows only rdma-core, on the interposer, against ours natively:
-# the examples' servers and clients, each built once, in both roles.
+# a pair of programs with every operation, and those examples that need nothing newer, each built once,
+# in both roles.
+KEEP_RIGHTS=1 # they are in the build tree, which may be closed to others
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-: "${RPMA_EXAMPLES:?the examples}" "${THEIR_LIBDIR:?where their librpma is}"
+: "${RPMA_EXAMPLES:?the examples}" "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
 
 theirs() { LD_LIBRARY_PATH=$THEIR_LIBDIR soft "$@"; }
 
 check_theirs() {
 	local map
-	map=$(LD_LIBRARY_PATH=$THEIR_LIBDIR ldd "$RPMA_EXAMPLES/$1")
+	map=$(LD_LIBRARY_PATH=$THEIR_LIBDIR ldd "$1")
 	grep -q "librpma.so.0 => $THEIR_LIBDIR/" <<<"$map" || fail "$1 would not run on their librpma"
 }
 
 ours() { timeout 40 "$@"; }
 
-# pair SERVER-SIDE CLIENT-SIDE NAME: the example, with $server_args and $client_args
-pair() {
+# together SERVER-SIDE CLIENT-SIDE NAME: $server_words, address, port, $server_args; and so the client.
+together() {
 	local server_side=$1 client_side=$2 name=$3 port
-	check_theirs "$name"
+	check_theirs "${server_words[0]}"
 	port=$(free_port)
-	"$server_side" "$RPMA_EXAMPLES/$name" server 127.0.0.1 $port "${server_args[@]}" \
-		>"$scratch/server.log" 2>&1 &
+	"$server_side" "${server_words[@]}" 127.0.0.1 $port "${server_args[@]}" >"$scratch/server.log" 2>&1 &
 	server=$!
 	started+=($server)
 	for _ in {1..200}; do
 		! is_listening $port || break
 		sleep 0.05
 	done
-	"$client_side" "$RPMA_EXAMPLES/$name" client 127.0.0.1 $port "${client_args[@]}" \
-		>"$scratch/client.log" 2>&1 || fail "$name, $server_side and $client_side: status $?"
+	"$client_side" "${client_words[@]}" 127.0.0.1 $port "${client_args[@]}" >"$scratch/client.log" 2>&1 ||
+		fail "$name, $server_side and $client_side: status $?"
 	served
 	echo "$name: server on $server_side, client on $client_side"
 }
 
-# every_way NAME CHECK ...: each of the two librpmas in each role; then the check must hold.
-every_way() {
+# every_pair NAME CHECK ...: each of the two librpmas in each role; then the check must hold.
+every_pair() {
 	local name=$1 sides
 	shift
 	for sides in 'theirs ours' 'ours theirs' 'theirs theirs'; do
 		# shellcheck disable=SC2086 # two words
-		pair $sides "$name"
+		together $sides "$name"
 		"$@" || fail "$name: $*"
 	done
 }
 
-test_private_data() {
-	server_args=() client_args=(alice)
-	every_way connect said server 'the client says: alice'
+# every_way EXAMPLE CHECK ...
+every_way() {
+	server_words=("$RPMA_EXAMPLES/$1" server) client_words=("$RPMA_EXAMPLES/$1" client)
+	every_pair "$@"
 }
+
+# What their library can do as a client only if the server declares direct write, and all the rest.
+every_operation() {
+	server_words=("$RPMA12/rpma12_server") client_words=("$RPMA12/rpma12_client")
+	server_args=("$scratch/file" "$@") client_args=()
+	every_pair "every operation" said client 'all is well'
+}
+test_every_operation() { every_operation; }
+test_every_operation_with_srq() { every_operation srq; }
 
 test_read() {
 	server_args=('water level 4.20 m') client_args=()
@@ -57,11 +68,9 @@ test_read() {
 
 # Their client flushes to persistence only towards a server that declares itself, which the examples
 # leave to the library; so here it serves.
-holds_text() { [ "$(head -c 10 "$scratch/page")" = 'to be kept' ]; }
-test_write_and_flush() {
-	server_args=("$scratch/page") client_args=('to be kept')
-	pair theirs ours write-flush
-	holds_text || fail "the file has something else"
+their_example_serves() {
+	server_words=("$RPMA_EXAMPLES/$1" server) client_words=("$RPMA_EXAMPLES/$1" client)
+	together theirs ours "$1"
 }
 
 test_messages() {
@@ -76,7 +85,7 @@ test_immediate() {
 
 test_atomic_write() {
 	server_args=("$scratch/log") client_args=(counted)
-	pair theirs ours atomic-flag
+	their_example_serves atomic-flag
 }
 
 run_test "$1"

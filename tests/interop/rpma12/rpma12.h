@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpma12.h -- a server and a client that use every operation librpma 1.2 has, and know only what it
+ * had, so that either may run on the distribution's library. The server declares direct write to
+ * persistent memory: without that the distribution's client does not flush to persistence.
+ */
+#ifndef INTEROP_RPMA12_H
+#define INTEROP_RPMA12_H
+
+#include <librpma.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { REGION = 1 << 20, SLOT = 4096, SLOTS = 4, GREETING = 100 };
+
+/* What the server says when it accepts. */
+struct offer {
+	uint8_t mr_size, pcfg_size;
+	uint8_t mr[40], pcfg[8];
+};
+
+/* Is [at, +len) of your file filled with seed? Other messages are filled with their immediate. */
+enum { ASK_CHECK = 0x43484b21 };
+struct ask {
+	uint32_t what, seed;
+	uint64_t at, len;
+};
+
+/* What came, in the server's eyes, and whether it was right. */
+struct answer {
+	uint32_t opcode, imm, len, right;
+};
+
+struct end {
+	struct rpma_peer *peer;
+	struct rpma_conn_cfg *cfg;
+	struct rpma_conn *conn;
+	struct rpma_cq *cq, *rcq;
+	uint8_t *region, *slots; /* of the slots the last is for sending */
+	struct rpma_mr_local *mr, *slots_mr;
+};
+
+/* All of these end the program with a message when something is not as it must be. */
+void must(int ret, const char *what);
+void end_open(struct end *e, const char *addr, bool is_server, uint8_t *region, int usage);
+void end_close(struct end *e);
+void end_expect(struct end *e, enum rpma_conn_event want);
+void end_wait(struct rpma_cq *cq, struct ibv_wc *wc);
+void fill(uint8_t *p, size_t len, uint32_t seed);
+bool is_filled(const uint8_t *p, size_t len, uint32_t seed);
+
+#endif
