@@ -9,9 +9,10 @@
 
 /* In a synchronous id's life each request has a channel of its own, as rdma_get_request(3) wants.
  */
-static struct face *request_face(struct face *listener, struct rdma_cm_id *inner)
+static struct face *request_face(struct face *listener, struct face_chan *ch,
+				 struct rdma_cm_id *inner)
 {
-	struct face *f = face_new_passive(listener, inner);
+	struct face *f = face_new_passive(listener, ch, inner);
 
 	if (f && listener->own_chan && rdma_migrate_id(&f->pub, NULL)) {
 		face_free(f);
@@ -20,7 +21,18 @@ static struct face *request_face(struct face *listener, struct rdma_cm_id *inner
 	return f;
 }
 
-static int event_dress(struct face_event *e)
+/* What of an id changes behind its face without a call: its device and its addresses. */
+static bool event_changes_id(enum rdma_cm_event_type type)
+{
+	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
+	       type == RDMA_CM_EVENT_CONNECT_RESPONSE || type == RDMA_CM_EVENT_ESTABLISHED;
+}
+
+/*
+ * The listener may have been moved here with requests that were made for another channel, and its
+ * mover may not have told it yet.
+ */
+static int event_dress(struct face_event *e, struct face_chan *ch)
 {
 	struct rdma_cm_event *ev = e->inner;
 	struct face *f;
@@ -29,7 +41,7 @@ static int event_dress(struct face_event *e)
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		struct face *listener = ev->listen_id->context;
 
-		f = request_face(listener, ev->id);
+		f = request_face(listener, ch, ev->id);
 		e->pub.listen_id = &listener->pub;
 	} else {
 		f = ev->id->context;
@@ -37,8 +49,10 @@ static int event_dress(struct face_event *e)
 	if (!f)
 		return -1;
 	e->pub.id = &f->pub;
-	face_sync(f);
-	f->ended = f->ended || ev->event == RDMA_CM_EVENT_DISCONNECTED;
+	if (event_changes_id(ev->event))
+		face_sync(f);
+	if (ev->event == RDMA_CM_EVENT_DISCONNECTED)
+		atomic_store(&f->ended, true);
 	return 0;
 }
 
@@ -64,7 +78,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	pthread_cleanup_pop(ret);
 	if (ret)
 		return -1;
-	if (event_dress(e)) {
+	if (event_dress(e, face_chan_of(channel))) {
 		request_refuse(e->words, e->inner);
 		free(e);
 		return REFUSE_NEG(ENOMEM);

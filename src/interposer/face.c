@@ -15,6 +15,22 @@ enum { PROBE_TIMEOUT_MS = 1000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct face *all;
 
+/* A child must not find the lock held by a thread that is not there. */
+static void lock_all(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_all(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void follow_forks(void)
+{
+	pthread_atfork(lock_all, unlock_all, unlock_all);
+}
+
 static void face_enlist(struct face *f)
 {
 	pthread_mutex_lock(&lock);
@@ -38,15 +54,17 @@ static void face_delist(struct face *f)
 static struct ibv_pd *default_pd(void)
 {
 	static struct ibv_pd *pd;
+	struct ibv_context *ctx =
+		softrnic_context(); /* its locks are outer, when a fork takes all */
 
 	pthread_mutex_lock(&lock);
 	if (!pd)
-		pd = softrnic_alloc_pd(softrnic_context());
+		pd = softrnic_alloc_pd(ctx);
 	pthread_mutex_unlock(&lock);
 	return pd;
 }
 
-/* The queues, their channels and the shared receive queue are the face's own business. */
+/* The queue pair, its queues and their channels are the business of queues.c. */
 void face_sync(struct face *f)
 {
 	const struct rdma_cm_id *inner = f->inner;
@@ -54,7 +72,6 @@ void face_sync(struct face *f)
 	f->pub.verbs = inner->verbs;
 	f->pub.route = inner->route;
 	f->pub.port_num = inner->port_num;
-	f->pub.qp = inner->qp;
 	if (inner->verbs && !f->pub.pd)
 		f->pub.pd = f->words->hard ? inner->pd : default_pd();
 }
@@ -120,10 +137,9 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	return -1;
 }
 
-struct face *face_new_passive(struct face *listener, struct rdma_cm_id *inner)
+struct face *face_new_passive(struct face *listener, struct face_chan *ch, struct rdma_cm_id *inner)
 {
-	struct face *f = face_new(face_chan_of(listener->pub.channel), listener->pub.context,
-				  listener->pub.ps);
+	struct face *f = face_new(ch, listener->pub.context, listener->pub.ps);
 
 	if (!f)
 		return NULL;

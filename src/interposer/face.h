@@ -19,7 +19,7 @@ struct face {
 	const struct words *words;
 	struct rdma_cm_id *inner;
 	struct face_chan *own_chan; /* of a synchronous id: its calls wait for their event */
-	bool ended;                 /* DISCONNECTED was delivered */
+	atomic_bool ended;          /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
 	bool hidden;                      /* it exists for its queue pair */
 	bool gone;                        /* destroyed; its queue pair, too, which nobody knows */
@@ -38,8 +38,10 @@ static inline struct face *face_of(struct rdma_cm_id *id)
 	return (struct face *)id;
 }
 
-/* A face for an id that rdma_cm made: an inbound request. NULL and errno. */
-struct face *face_new_passive(struct face *listener, struct rdma_cm_id *inner);
+/* A face for an id that rdma_cm made: an inbound request that came out of this channel. NULL and
+ * errno. */
+struct face *face_new_passive(struct face *listener, struct face_chan *ch,
+			      struct rdma_cm_id *inner);
 void face_free(struct face *f);
 /* Show what a call or an event changed behind the face. */
 void face_sync(struct face *f);

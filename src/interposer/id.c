@@ -89,10 +89,8 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	{                                                                                          \
 		struct face *f = face_of(id);                                                      \
 		WORDS_SCOPE w = f->words;                                                          \
-		int ret = w->cm.name(f->inner, ##__VA_ARGS__);                                     \
                                                                                                    \
-		face_sync(f);                                                                      \
-		return ret;                                                                        \
+		return w->cm.name(f->inner, ##__VA_ARGS__);                                        \
 	}
 PASS(reject, (struct rdma_cm_id * id, const void *pdata, uint8_t len), pdata, len)
 PASS(reject_ece, (struct rdma_cm_id * id, const void *pdata, uint8_t len), pdata, len)

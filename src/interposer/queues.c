@@ -62,6 +62,17 @@ int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
+/* Behind the protection domain there is only what devices may have. Flags that are 0 ask for
+ * nothing. */
+static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD;
+
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !attr->create_flags)
+		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	return attr->comp_mask & ~known;
+}
+
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct face *f = face_of(id);
@@ -73,8 +84,10 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id->pd;
 	}
-	if (attr->pd->context != id->verbs)
+	if (!attr->pd || attr->pd->context != id->verbs)
 		return REFUSE_NEG(EINVAL);
+	if (f->words == &soft_words && attr_is_beyond_us(attr))
+		return REFUSE_NEG(EOPNOTSUPP);
 	if (!attr->srq)
 		attr->srq = id->srq;
 	if (face_make_cqs(f, attr))
@@ -89,7 +102,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	}
 	id->pd = attr->pd;
 	face_forget_gone(f->inner->qp);
-	face_sync(f);
+	id->qp = f->inner->qp;
 	return 0;
 }
 
@@ -108,8 +121,13 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	};
 	int ret = rdma_create_qp_ex(id, &ex);
 
+	if (ret)
+		return ret;
 	attr->cap = ex.cap;
-	return ret;
+	attr->send_cq = ex.send_cq; /* which may have been made just now */
+	attr->recv_cq = ex.recv_cq;
+	attr->srq = ex.srq;
+	return 0;
 }
 
 void rdma_destroy_qp(struct rdma_cm_id *id)

@@ -16,40 +16,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ends.h"
+
 #define MARK 0x50524d41u
-
-static struct ibv_qp_init_attr qp_attr(void)
-{
-	return (struct ibv_qp_init_attr){
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-	};
-}
-
-static struct rdma_addrinfo *address(int flags, __be16 port)
-{
-	struct rdma_addrinfo hints = {.ai_flags = flags | RAI_NUMERICHOST,
-				      .ai_port_space = RDMA_PS_TCP,
-				      .ai_qp_type = IBV_QPT_RC};
-	struct rdma_addrinfo *res;
-	char service[8];
-
-	snprintf(service, sizeof(service), "%u", ntohs(port));
-	assert_int_equal(rdma_getaddrinfo("127.0.0.1", service, &hints, &res), 0);
-	return res;
-}
-
-static struct rdma_cm_id *endpoint(int flags, __be16 port)
-{
-	struct rdma_addrinfo *res = address(flags, port);
-	struct ibv_qp_init_attr attr = qp_attr();
-	struct rdma_cm_id *id;
-
-	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
-	rdma_freeaddrinfo(res);
-	return id;
-}
 
 struct duo {
 	struct rdma_cm_id *listener, *server, *client;
@@ -68,9 +37,9 @@ static int setup(void **state)
 {
 	static struct duo d;
 
-	d.listener = endpoint(RAI_PASSIVE, 0);
+	d.listener = end_make(RAI_PASSIVE, 0);
 	assert_int_equal(rdma_listen(d.listener, 1), 0);
-	d.client = endpoint(0, rdma_get_src_port(d.listener));
+	d.client = end_make(0, rdma_get_src_port(d.listener));
 	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
 	assert_int_equal(rdma_get_request(d.listener, &d.server), 0);
 	assert_int_equal(rdma_accept(d.server, NULL), 0);
@@ -187,9 +156,9 @@ static void what_the_device_lacks_is_refused(void **state)
 /* perftest and qperf tell their port before they listen there. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
-	struct duo d = {.listener = endpoint(RAI_PASSIVE, 0)};
+	struct duo d = {.listener = end_make(RAI_PASSIVE, 0)};
 
-	d.client = endpoint(0, rdma_get_src_port(d.listener));
+	d.client = end_make(0, rdma_get_src_port(d.listener));
 	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
 	usleep(100000);
 	assert_int_equal(rdma_listen(d.listener, 1), 0);
@@ -203,8 +172,8 @@ static void a_connect_may_be_a_little_too_early(void **state)
 
 static void a_connect_to_nobody_is_refused_in_the_end(void **state)
 {
-	struct rdma_cm_id *nobody = endpoint(RAI_PASSIVE, 0);
-	struct rdma_cm_id *client = endpoint(0, rdma_get_src_port(nobody));
+	struct rdma_cm_id *nobody = end_make(RAI_PASSIVE, 0);
+	struct rdma_cm_id *client = end_make(0, rdma_get_src_port(nobody));
 
 	assert_int_equal(rdma_connect(client, NULL), -1);
 	assert_int_equal(errno, ECONNREFUSED);
@@ -232,7 +201,7 @@ static void datagram_queue_pairs_are_refused(void **state)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct rdma_cm_id *id = unbound(RDMA_PS_UDP);
-	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_qp_init_attr attr = end_qp_attr();
 
 	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
 	attr.qp_type = IBV_QPT_UD;
@@ -280,7 +249,7 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 {
 	struct duo *d = *state;
 	struct ibv_cq *cq = ibv_create_cq(d->client->verbs, 8, NULL, NULL, 0);
-	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR};
 	struct ibv_qp *qp;
 
@@ -298,7 +267,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 {
 	struct sockaddr_in addr = loopback();
 	struct rdma_cm_id *id = unbound(RDMA_PS_TCP), *other = unbound(RDMA_PS_TCP);
-	struct ibv_qp_init_attr attr = qp_attr();
+	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct ibv_qp *qp;
 
 	addr.sin_port = 0;
@@ -308,11 +277,47 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	/* Another one, perhaps at the same place in memory, is as good as any. */
+	attr = end_qp_attr();
 	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
 	assert_int_equal(ibv_destroy_qp(other->qp), 0);
 	assert_null(other->qp);
 	assert_int_equal(rdma_destroy_id(other), 0);
+}
+
+/* As rdma-core: a program may look there for the queues it did not make. */
+static void queues_that_were_made_for_the_program_are_told(void **state)
+{
+	struct ibv_qp_init_attr attr = end_qp_attr();
+	struct rdma_cm_id *id = unbound(RDMA_PS_TCP);
+	struct sockaddr_in addr = loopback();
+
+	addr.sin_port = 0;
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_non_null(attr.send_cq);
+	assert_ptr_equal(attr.send_cq, id->send_cq);
+	assert_ptr_equal(attr.recv_cq, id->qp->recv_cq);
+	rdma_destroy_qp(id);
+	assert_null(id->qp);
+	assert_null(id->send_cq);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void queue_pairs_with_more_than_there_is_are_refused(void **state)
+{
+	struct ibv_qp_init_attr_ex ex = {.cap = end_qp_attr().cap, .qp_type = IBV_QPT_RC};
+	struct rdma_cm_id *id = unbound(RDMA_PS_TCP);
+	struct sockaddr_in addr = loopback();
+
+	addr.sin_port = 0;
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
+	ex.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and none of them set */
+	assert_int_equal(rdma_create_qp_ex(id, &ex), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
 int main(void)
@@ -330,6 +335,8 @@ int main(void)
 		cmocka_unit_test(datagram_queue_pairs_are_refused),
 		cmocka_unit_test(a_bound_id_keeps_its_address_when_resolved_with_a_source),
 		cmocka_unit_test(hints_alone_may_have_the_address),
+		cmocka_unit_test(queues_that_were_made_for_the_program_are_told),
+		cmocka_unit_test(queue_pairs_with_more_than_there_is_are_refused),
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_without_an_id_can_be_asked_but_not_connected, setup, teardown),
 		cmocka_unit_test(a_queue_pair_may_be_destroyed_after_its_id),

@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ends.h"
+
 static struct sockaddr_in loopback(__be16 port)
 {
 	return (struct sockaddr_in){
@@ -183,6 +185,61 @@ static void an_id_takes_its_events_along(void **state)
 	rdma_destroy_event_channel(to);
 }
 
+/* rdma_connect() on an id whose events nobody takes: only its request matters here. */
+static struct rdma_cm_id *connecting(struct rdma_event_channel *ch, __be16 port)
+{
+	struct ibv_qp_init_attr attr = end_qp_attr();
+	struct sockaddr_in to = loopback(port);
+	struct rdma_cm_id *id = id_on(ch);
+
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
+	assert_int_equal(rdma_resolve_route(id, 1000), 0);
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	return id;
+}
+
+static struct rdma_cm_id *next(struct rdma_event_channel *ch, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *ev;
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_get_cm_event(ch, &ev), 0);
+	assert_int_equal(ev->event, type);
+	id = ev->id;
+	assert_int_equal(rdma_ack_cm_event(ev), 0);
+	return id;
+}
+
+/* The request was there before, and its id lives on the listener's new channel. */
+static void a_request_follows_its_listener(void **state)
+{
+	struct rdma_event_channel *from = channel(), *to = channel(), *theirs = channel();
+	struct ibv_qp_init_attr attr = end_qp_attr();
+	struct rdma_cm_id *listener = id_on(from), *client, *server;
+	struct sockaddr_in addr = loopback(0);
+	struct pollfd p = {.fd = from->fd, .events = POLLIN};
+
+	assert_int_equal(rdma_bind_addr(listener, (struct sockaddr *)&addr), 0);
+	assert_int_equal(rdma_listen(listener, 1), 0);
+	client = connecting(theirs, rdma_get_src_port(listener));
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(rdma_migrate_id(listener, to), 0);
+	rdma_destroy_event_channel(from);
+	server = next(to, RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_ptr_equal(server->channel, to);
+	assert_int_equal(rdma_create_qp(server, NULL, &attr), 0);
+	assert_int_equal(rdma_accept(server, NULL), 0);
+	assert_ptr_equal(next(to, RDMA_CM_EVENT_ESTABLISHED), server);
+	rdma_destroy_qp(server);
+	assert_int_equal(rdma_destroy_id(server), 0);
+	rdma_destroy_qp(client);
+	assert_int_equal(rdma_destroy_id(client), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(to);
+	rdma_destroy_event_channel(theirs);
+}
+
 static void events_of_a_destroyed_id_are_gone(void **state)
 {
 	struct rdma_event_channel *ch = channel();
@@ -242,6 +299,7 @@ int main(void)
 		cmocka_unit_test(a_destroyed_channel_that_did_not_block_does_not),
 		cmocka_unit_test(what_is_made_and_destroyed_leaves_no_descriptor),
 		cmocka_unit_test(an_id_takes_its_events_along),
+		cmocka_unit_test(a_request_follows_its_listener),
 		cmocka_unit_test(events_of_a_destroyed_id_are_gone),
 		cmocka_unit_test(one_port_may_serve_both_families_by_two_ids),
 	};

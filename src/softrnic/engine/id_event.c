@@ -151,13 +151,25 @@ static void event_taken(struct evq_node *n)
 	atomic_fetch_add(&container_of(n, struct cmev, node)->counted->delivered, 1);
 }
 
+/*
+ * A request was made for the channel that its listener had then; since, the listener may have been
+ * moved here with it, and the other one destroyed. Nobody knows the new id before this.
+ */
+static void event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
+			  struct rdma_cm_event **event)
+{
+	*event = &container_of(n, struct cmev, node)->pub;
+	if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		(*event)->id->channel = channel;
+}
+
 int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct evq_node *n;
 
 	if (evq_pop(&chan_of(channel)->q, &n, event_taken))
 		return -1;
-	*event = &container_of(n, struct cmev, node)->pub;
+	event_deliver(n, channel, event);
 	return 0;
 }
 
@@ -168,7 +180,7 @@ int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 
 	if (evq_pop_until(&chan_of(channel)->q, poll_deadline(timeout_ms), &n, event_taken))
 		return -1;
-	*event = &container_of(n, struct cmev, node)->pub;
+	event_deliver(n, channel, event);
 	return 0;
 }
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ends.h -- endpoints on loopback, for programs that know only libibverbs and librdmacm. */
+#ifndef INTEROP_ENDS_H
+#define INTEROP_ENDS_H
+
+#include <rdma/rdma_cma.h>
+
+struct ibv_qp_init_attr end_qp_attr(void);
+/* flags: RAI_PASSIVE listens there (0: any port), without it connects there. Or the test fails. */
+struct rdma_cm_id *end_make(int flags, __be16 port);
+
+#endif
