@@ -72,6 +72,22 @@ static void *wait_there(void *arg)
 	return NULL;
 }
 
+/* AddressSanitizer takes the stack that a cancelled thread unwinds for one in use. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CAN_CANCEL = 0 };
+#else
+enum { CAN_CANCEL = 1 };
+#endif
+
+static void waiter_cancel(struct waiter *w)
+{
+	void *ret;
+
+	assert_int_equal(pthread_cancel(w->thread), 0);
+	assert_int_equal(pthread_join(w->thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+}
+
 static void waiter_start(struct waiter *w)
 {
 	assert_int_equal(pthread_create(&w->thread, NULL, wait_there, w), 0);
@@ -80,23 +96,21 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* Still there after a while; and it can be cancelled, as in a kernel's call. */
+/* Still there after a while; and it can be cancelled, as in a kernel's call, or be left there. */
 static void waiter_stays(struct waiter *w)
 {
-	void *ret;
-
 	usleep(200000);
 	assert_false(atomic_load(&w->returned));
-	assert_int_equal(pthread_cancel(w->thread), 0);
-	assert_int_equal(pthread_join(w->thread, &ret), 0);
-	assert_ptr_equal(ret, PTHREAD_CANCELED);
+	if (CAN_CANCEL)
+		waiter_cancel(w);
 }
 
 /* rping at its end: main destroys the channel while its thread is there, or about to be. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
-	struct waiter w = {.ch = channel()};
+	static struct waiter w;
 
+	w.ch = channel();
 	waiter_start(&w);
 	rdma_destroy_event_channel(w.ch);
 	waiter_stays(&w);
@@ -104,8 +118,9 @@ static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 
 static void a_thread_that_comes_too_late_stays_as_well(void **state)
 {
-	struct waiter w = {.ch = channel()};
+	static struct waiter w;
 
+	w.ch = channel();
 	rdma_destroy_event_channel(w.ch);
 	for (int i = 0; i < 8; i++) /* its memory is not another's now */
 		rdma_destroy_event_channel(channel());
@@ -139,10 +154,9 @@ static void what_is_made_and_destroyed_leaves_no_descriptor(void **state)
 		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
 		assert_int_equal(rdma_destroy_id(id), 0);
 		assert_int_equal(rdma_destroy_id(sync), 0);
-		if (i % 20 == 0) { /* a thread that was cancelled is not inside any more */
+		if (CAN_CANCEL && i % 20 == 0) { /* who was cancelled is not inside any more */
 			assert_int_equal(pthread_create(&w.thread, NULL, wait_there, &w), 0);
-			pthread_cancel(w.thread);
-			pthread_join(w.thread, NULL);
+			waiter_cancel(&w);
 		}
 		rdma_destroy_event_channel(w.ch);
 		if (i == 100)
