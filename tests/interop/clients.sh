@@ -37,7 +37,6 @@ test_rping_without_any_right() {
 	need rping
 	local port status
 	port=$(free_port)
-	ulimit -l 0
 	serve server $port rping -s -P -a 127.0.0.1 -p $port
 	status=$(cat /proc/"$(pgrep -P "$server")"/status)
 	grep -qE '^NoNewPrivs:\s*1' <<<"$status" || fail "it may get rights"

@@ -46,7 +46,7 @@ test_disk_is_found() {
 	target_ends
 }
 
-# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and does not look.
+# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and crashes beyond.
 test_disk_keeps_what_was_written() {
 	target_with 8M
 	head -c 8M /dev/urandom >"$scratch/data"

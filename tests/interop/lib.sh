@@ -4,6 +4,7 @@ set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin # tgtd, ip
 
 : "${SOFTRNIC:?the launcher}"
+launcher=$SOFTRNIC
 scratch=$(mktemp -d)
 started=()
 
@@ -24,9 +25,10 @@ fail() {
 }
 
 # Nobody needs to be anybody for this: root runs all programs as a user without any right, and others
-# without a way to get more.
+# without a way to get more. Nothing is locked in memory, either.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
+	ulimit -l 0
 	[ "$(id -u)" = 0 ] && [ -z "${KEEP_RIGHTS:-}${OWN_NETWORK_OF_USER:-}" ] || return 0
 	as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps=-all
 		--bounding-set=-all)
@@ -55,7 +57,7 @@ own_network() {
 		[ "$(id -u)" = 0 ] && unshare $how true 2>/dev/null || { how=-Urn && export OWN_NETWORK_OF_USER=1; }
 		unshare $how true || exit 77
 		rm -rf "$scratch"
-		OWN_NETWORK=1 exec unshare $how bash "$0" "$test_name"
+		SOFTRNIC=$launcher OWN_NETWORK=1 exec env -u LD_LIBRARY_PATH unshare $how bash "$0" "$test_name"
 	fi
 	ip link set lo up
 	ip link add own0 type veth peer name own1 || ip link add own0 type dummy || exit 77
