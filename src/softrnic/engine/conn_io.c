@@ -14,9 +14,21 @@
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
 
-static bool turn_is_over(size_t moved, uint64_t begun)
+struct turn {
+	size_t moved;
+	uint64_t begun; /* of its second piece: most turns have one, and need no clock */
+};
+
+static bool turn_is_over(struct turn *t)
 {
-	return moved >= CONN_BUDGET || (moved && clock_now_ns() - begun >= CONN_TURN_NS);
+	uint64_t now;
+
+	if (t->moved == 0)
+		return false;
+	now = clock_now_ns();
+	if (!t->begun)
+		t->begun = now;
+	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
 /* Go on in the progress thread. The queued task holds a reference. */
@@ -139,19 +151,19 @@ static size_t conn_rx_once(struct conn *c)
 
 void conn_rx(struct conn *c)
 {
-	uint64_t begun = clock_now_ns();
-	size_t moved = 0;
+	struct turn t = {0};
 
 	while (c->readable && c->fd >= 0 && !c->dialing) {
-		size_t n = conn_rx_once(c);
+		size_t n;
 
-		if (n == 0)
-			return;
-		moved += n;
-		if (turn_is_over(moved, begun)) {
+		if (turn_is_over(&t)) {
 			conn_again(c);
 			return;
 		}
+		n = conn_rx_once(c);
+		if (n == 0)
+			return;
+		t.moved += n;
 	}
 }
 
@@ -222,18 +234,18 @@ static size_t conn_tx_once(struct conn *c)
 
 void conn_tx(struct conn *c)
 {
-	uint64_t begun = clock_now_ns();
-	size_t moved = 0;
+	struct turn t = {0};
 
 	while (c->writable && c->fd >= 0 && !c->dialing) {
-		size_t n = conn_tx_once(c);
+		size_t n;
 
-		if (n == 0)
-			return;
-		moved += n;
-		if (turn_is_over(moved, begun)) {
+		if (turn_is_over(&t)) {
 			conn_again(c);
 			return;
 		}
+		n = conn_tx_once(c);
+		if (n == 0)
+			return;
+		t.moved += n;
 	}
 }
