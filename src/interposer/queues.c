@@ -62,17 +62,6 @@ int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* Behind the protection domain there is only what devices may have. Flags that are 0 ask for
- * nothing. */
-static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *attr)
-{
-	uint32_t known = IBV_QP_INIT_ATTR_PD;
-
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !attr->create_flags)
-		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-	return attr->comp_mask & ~known;
-}
-
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct face *f = face_of(id);
@@ -86,8 +75,6 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	}
 	if (!attr->pd || attr->pd->context != id->verbs)
 		return REFUSE_NEG(EINVAL);
-	if (f->words == &soft_words && attr_is_beyond_us(attr))
-		return REFUSE_NEG(EOPNOTSUPP);
 	if (!attr->srq)
 		attr->srq = id->srq;
 	if (face_make_cqs(f, attr))

@@ -173,6 +173,16 @@ int softrnic_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_qp_
 	return id_create_qp(id, pd ? pd : pub->pd, attr);
 }
 
+/* Behind the protection domain there is only what devices may have; flags of 0 ask for nothing. */
+static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *ex)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD;
+
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !ex->create_flags)
+		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	return ex->comp_mask & ~known;
+}
+
 /* Only what comp_mask names is set; the rest may be stack garbage. */
 int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex)
 {
@@ -190,7 +200,7 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (ex->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
+	if (attr_is_beyond_us(ex))
 		return id_errno(EOPNOTSUPP);
 	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
 	ex->cap = attr.cap;
