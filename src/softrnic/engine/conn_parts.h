@@ -22,7 +22,8 @@ void conn_cancel_digest(struct conn *c);
 
 /* conn_socket.c */
 void conn_dial_done(struct conn *c);
-void conn_dial_again(struct conn *c); /* after a refusal */
+/* An answer counts, although its time may have run out before anybody looked; or dial again. */
+void conn_dial_on_time(struct conn *c);
 void conn_update_timer(struct conn *c);
 /* For how long the peer's host has left unacknowledged what was sent to it. */
 uint64_t conn_unacknowledged_ns(const struct conn *c);

@@ -98,9 +98,9 @@ static void conn_on_time(struct conn *c)
 	conn_rx(c);
 	if (c->fd >= 0 && cm_is_deaf(c->stream))
 		cm_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
+	if (cm_stream_state(c->stream) == CM_DIALING && c->dialing)
+		conn_dial_on_time(c);
 	cm_on_time(c->stream, clock_now_ns());
-	if (c->redial_at <= clock_now_ns() && cm_stream_state(c->stream) == CM_DIALING)
-		conn_dial_again(c);
 }
 
 void conn_serve(struct conn *c)

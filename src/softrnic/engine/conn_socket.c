@@ -207,7 +207,7 @@ int conn_dial(struct conn *c, int bound_fd)
 }
 
 /* On the same socket, which remains bound to the port that the user chose. */
-void conn_dial_again(struct conn *c)
+static void conn_dial_again(struct conn *c)
 {
 	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC}; /* connect(2): dissolve */
 	int ret;
@@ -222,6 +222,18 @@ void conn_dial_again(struct conn *c)
 	}
 	c->watching = true;
 	engine_watch_output(&c->source, c->fd, true);
+}
+
+void conn_dial_on_time(struct conn *c)
+{
+	uint64_t now = clock_now_ns();
+
+	if (c->redial_at == CLOCK_NEVER)
+		conn_dial_done(c);
+	else if (now >= cm_deadline(c->stream))
+		cm_on_dial_failed(c->stream, ECONNREFUSED, now);
+	else if (now >= c->redial_at)
+		conn_dial_again(c);
 }
 
 int conn_adopt(struct conn *c, int fd)
