@@ -12,6 +12,8 @@ recorder_pids=()
 # record_start NAME PORT HOW: the journal is out here, so it has what the guest's clients knew when the power
 # went. How: call by call, in batches, or by reading, as one does who knows no flush.
 record_start() {
+	# Here, not by the background's own redirection: the round before has left its journal.
+	: >"$vm_out/$1.journal"
 	SOFTRNIC_EXTENSIONS=$([ "$3" = read ] && echo 0 || echo 1) \
 		"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 "$3" >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
 	recorder_pids+=($!)
