@@ -10,6 +10,7 @@
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
@@ -127,6 +128,13 @@
 /* Completion opcodes. rdma-core names them (IBV_WC_FLUSH and so on) from release 45 on. */
 #define PROVIDER_WC_FLUSH        8
 #define PROVIDER_WC_ATOMIC_WRITE 9
+/* The same of what a device says about itself (device_cap_flags_ex), and of rights to a region. */
+#define PROVIDER_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
+#define PROVIDER_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
+#define PROVIDER_DEVICE_FLUSH            (PROVIDER_DEVICE_FLUSH_GLOBAL | PROVIDER_DEVICE_FLUSH_PERSISTENT)
+#define PROVIDER_DEVICE_ATOMIC_WRITE     (1ULL << 40)
+#define PROVIDER_ACCESS_FLUSH_GLOBAL     (1 << 8)
+#define PROVIDER_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
 /* Which end of a connection an address is meant for. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
@@ -191,26 +199,36 @@ void provider_rows_fini(struct provider_rows *rows);
 /* As softrnic_durability(); the same for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
+/* Some devices' part of rdma-core (siw's, of release 44) returns it negative. */
+static inline int provider_errno(int err)
+{
+	return err < 0 ? -err : err;
+}
+
 /* The data path. 0 or an errno value, as ibv_post_send and its kind. */
 static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
-	return qp->context->ops.post_send(qp, wr, &bad);
+	return provider_errno(qp->context->ops.post_send(qp, wr, &bad));
 }
 
 static inline int provider_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
 {
 	struct ibv_recv_wr *bad;
 
-	return qp->context->ops.post_recv(qp, wr, &bad);
+	/* It has no receives of its own. libsiw does not look, and writes to where they would be.
+	 */
+	if (qp->srq)
+		return EINVAL;
+	return provider_errno(qp->context->ops.post_recv(qp, wr, &bad));
 }
 
 static inline int provider_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr)
 {
 	struct ibv_recv_wr *bad;
 
-	return srq->context->ops.post_srq_recv(srq, wr, &bad);
+	return provider_errno(srq->context->ops.post_srq_recv(srq, wr, &bad));
 }
 
 /* How many completions were taken, negative on failure. */

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "provider/verbs_cm.h"
+#include "provider/verbs_native.h"
 #include "provider/wait.h"
 #include "softrnic/softrnic.h"
-
-enum { CHAIN_MAX = 16 };
 
 static bool verbs_owns_context(const struct ibv_context *ctx)
 {
@@ -44,62 +44,12 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 	return true;
 }
 
-/* rdma-core 44 posts no flush, and cannot tell what else the device and the peer know. */
-static uint32_t verbs_qp_caps(struct ibv_qp *qp)
-{
-	return provider_stubs.qp_caps(qp);
-}
-
 static int verbs_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values,
 			     int max)
 {
 	return provider_stubs.qp_counters(qp, names, values, max);
 }
 
-/* Chained, so that the device is told once. */
-static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
-{
-	struct ibv_send_wr chain[CHAIN_MAX], *bad;
-	int err;
-
-	for (int i = 0; i < n; i++) {
-		chain[i] = wrs[i].wr;
-		chain[i].next = i + 1 < n ? &chain[i + 1] : NULL;
-	}
-	err = ibv_post_send(qp, chain, &bad);
-	*posted += err ? (int)(bad - chain) : n;
-	return err;
-}
-
-static int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
-{
-	int err = 0;
-
-	*posted = 0;
-	for (int i = 0; i < n; i++)
-		if (wrs[i].op != SOFTRNIC_OP_VERBS)
-			return EOPNOTSUPP;
-	while (!err && *posted < n) {
-		int left = n - *posted;
-
-		err = post_chain(qp, wrs + *posted, left < CHAIN_MAX ? left : CHAIN_MAX, posted);
-	}
-	return err;
-}
-
-/* rdma_cm's limits are the kernel's own. */
-static int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
-{
-	return connect_ms || liveness_ms ? EOPNOTSUPP : 0;
-}
-
-/* Only rdma_destroy_id() ends what rdma_connect() began. */
-static int verbs_cancel_connect(struct rdma_cm_id *id)
-{
-	return provider_stubs.cancel_connect(id);
-}
-
-#define CM_ROW(ret, name, params, args, kind)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
 #define LIFE_ROW(ret, name, params, args, kind)  .name = verbs_##name,
 const struct provider provider_verbs = {.name = "verbs",
@@ -109,5 +59,25 @@ const struct provider provider_verbs = {.name = "verbs",
 					.qp_caps = verbs_qp_caps,
 					.qp_counters = verbs_qp_counters,
 					.post_list = verbs_post_list,
-					PROVIDER_CM_CALLS(CM_ROW) PROVIDER_VERBS_CALLS(VERBS_ROW)
+					/* Not rdma-core's own: verbs_cm.h, verbs_native.h. */
+					.create_event_channel = verbs_create_event_channel,
+					.destroy_event_channel = verbs_destroy_event_channel,
+					.get_cm_event = verbs_get_cm_event,
+					.ack_cm_event = verbs_ack_cm_event,
+					.create_id = verbs_create_id,
+					.destroy_id = verbs_destroy_id,
+					.migrate_id = verbs_migrate_id,
+					.connect = verbs_connect,
+					.create_qp_ex = verbs_create_qp_ex,
+					.getaddrinfo = rdma_getaddrinfo,
+					.freeaddrinfo = rdma_freeaddrinfo,
+					.bind_addr = rdma_bind_addr,
+					.resolve_addr = rdma_resolve_addr,
+					.resolve_route = rdma_resolve_route,
+					.listen = rdma_listen,
+					.accept = rdma_accept,
+					.reject = rdma_reject,
+					.disconnect = rdma_disconnect,
+					.destroy_qp = rdma_destroy_qp,
+					PROVIDER_VERBS_CALLS(VERBS_ROW)
 						PROVIDER_LIFE_CALLS(LIFE_ROW)};

@@ -11,24 +11,6 @@ static bool took_nothing(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-int verbs_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev)
-{
-	uint64_t deadline = poll_deadline(timeout_ms);
-
-	for (;;) {
-		int ret = poll_readable(ch->fd, deadline);
-
-		if (ret) {
-			errno = -ret;
-			return -1;
-		}
-		if (!rdma_get_cm_event(ch, ev))
-			return 0;
-		if (!took_nothing())
-			return -1;
-	}
-}
-
 int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq,
 			void **cq_context)
 {

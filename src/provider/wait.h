@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.h -- waits with a limit where the provider has none: poll the descriptor, then take.
+ * wait.h -- a wait for completions with a limit, which rdma-core has not: poll, then take.
  *
  * An event that another thread takes in between, a signal and whatever else wakes poll() without
  * need only lead to the next poll, with what is left of the time. Only when the descriptor blocks
@@ -11,7 +11,6 @@
 
 #include "provider/provider.h"
 
-int verbs_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev);
 int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq,
 			void **cq_context);
 

@@ -9,6 +9,12 @@
 #include "base/log.h"
 #include "librpma.h"
 
+/* Some devices fail without a reason. */
+static inline const char *reason_text(int err)
+{
+	return err ? strerror(err) : "no reason given";
+}
+
 /*
  * Log "<call> failed: <reason>" and yield RPMA_E_PROVIDER. The call is a format and its arguments;
  * err is evaluated first, so that it may be errno.
@@ -16,7 +22,7 @@
 #define PROVIDER_FAILED(err, ...)                                                                  \
 	({                                                                                         \
 		int failed_err_ = (err);                                                           \
-		PROVIDER_FAILED_LOG_(failed_err_, __VA_ARGS__, strerror(failed_err_));             \
+		PROVIDER_FAILED_LOG_(failed_err_, __VA_ARGS__, reason_text(failed_err_));          \
 		RPMA_E_PROVIDER;                                                                   \
 	})
 #define PROVIDER_FAILED_LOG_(err, fmt, ...) LOG_ERROR(fmt " failed: %s", __VA_ARGS__)

@@ -45,31 +45,11 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
-static void rdma_core_has_limits_of_its_own(void **state)
-{
-	assert_int_equal(provider_verbs.set_limits(NULL, 0, 0), 0);
-	assert_int_equal(provider_verbs.set_limits(NULL, 1000, 0), ENOTSUP);
-	assert_int_equal(provider_verbs.set_limits(NULL, 0, -1), ENOTSUP);
-	assert_int_equal(provider_verbs.cancel_connect(NULL), EOPNOTSUPP);
-}
-
-static void rdma_core_is_asked_for_no_extension(void **state)
-{
-	struct softrnic_wr wr = {.op = SOFTRNIC_OP_FLUSH};
-	int posted = 0;
-
-	assert_int_equal(provider_verbs.qp_caps(NULL), SOFTRNIC_CAP_KNOWN);
-	assert_int_equal(provider_verbs.post_list(NULL, &wr, 1, &posted), EOPNOTSUPP);
-	assert_int_equal(posted, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_table_has_a_hole),
 		cmocka_unit_test(what_is_not_supported_says_so_in_its_own_convention),
-		cmocka_unit_test(rdma_core_has_limits_of_its_own),
-		cmocka_unit_test(rdma_core_is_asked_for_no_extension),
 	};
 
 	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wait.c -- waits with a limit on descriptors of rdma-core, of which none is ever ready. */
+/* test_wait.c -- waits with a limit on completion channels of rdma-core, of which none is ever
+ * ready. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -11,11 +12,10 @@
 #include "provider/provider.h"
 
 static struct ibv_comp_channel comp;
-static struct rdma_event_channel ev;
 
 static int setup(void **state)
 {
-	comp.fd = ev.fd = eventfd(0, EFD_CLOEXEC);
+	comp.fd = eventfd(0, EFD_CLOEXEC);
 	return comp.fd < 0;
 }
 
@@ -32,13 +32,6 @@ static int wait_cq(int ms)
 	return provider_verbs.wait_cq_event(&comp, ms, &cq, &context);
 }
 
-static int wait_cm(int ms)
-{
-	struct rdma_cm_event *event;
-
-	return provider_verbs.wait_cm_event(&ev, ms, &event);
-}
-
 static void expect_timeout(int (*wait)(int ms), int ms)
 {
 	uint64_t begin = clock_now_ns();
@@ -53,8 +46,6 @@ static void a_wait_in_vain_takes_its_time_and_says_so(void **state)
 {
 	expect_timeout(wait_cq, 0);
 	expect_timeout(wait_cq, 30);
-	expect_timeout(wait_cm, 0);
-	expect_timeout(wait_cm, 30);
 }
 
 static void ignore(int sig)
@@ -69,21 +60,16 @@ static void signals_do_not_shorten_it(void **state)
 	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
 	expect_timeout(wait_cq, 60);
-	expect_timeout(wait_cm, 60);
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 }
 
 static void a_descriptor_that_is_none_is_an_error_and_no_timeout(void **state)
 {
 	struct ibv_comp_channel gone = {.fd = 1 << 20};
-	struct rdma_event_channel lost = {.fd = 1 << 20};
-	struct rdma_cm_event *event;
 	struct ibv_cq *cq;
 	void *context;
 
 	assert_int_equal(provider_verbs.wait_cq_event(&gone, -1, &cq, &context), -1);
-	assert_int_equal(errno, EBADF);
-	assert_int_equal(provider_verbs.wait_cm_event(&lost, -1, &event), -1);
 	assert_int_equal(errno, EBADF);
 }
 

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "provider/verbs_cm.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/poll.h"
+
+/* Of the one connection of a channel: nobody knows yet, the kernel said it, or we gave up. */
+enum fate { FATE_OPEN, FATE_DECIDED, FATE_GIVEN_UP };
+
+struct channel {
+	struct rdma_event_channel pub; /* fd: the epoll set */
+	struct rdma_event_channel *real;
+	pthread_mutex_t lock; /* of all below */
+	enum fate fate;
+	int timer; /* -1: not needed so far */
+	struct rdma_cm_event unreachable;
+};
+
+/* What an id of the kernel's does not know; made when there is something to know. */
+struct id_state {
+	int connect_ms;
+	struct channel *ch;
+};
+
+static struct channel *channel_of(struct rdma_event_channel *pub)
+{
+	return (struct channel *)pub;
+}
+
+static struct rdma_event_channel *real_of(struct rdma_event_channel *pub)
+{
+	return pub ? channel_of(pub)->real : NULL;
+}
+
+static struct id_state *state_of(struct rdma_cm_id *id)
+{
+	if (!id->context)
+		id->context = calloc(1, sizeof(struct id_state));
+	return id->context;
+}
+
+static int watch(struct channel *c, int fd)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	return epoll_ctl(c->pub.fd, EPOLL_CTL_ADD, fd, &readable);
+}
+
+/* Taking from the real channel must not block: who waits does so at the epoll set. */
+static int set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+static int channel_open(struct channel *c)
+{
+	c->timer = -1;
+	c->real = rdma_create_event_channel();
+	if (!c->real)
+		return -1;
+	c->pub.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->pub.fd < 0)
+		goto real_destroy;
+	if (!set_nonblock(c->real->fd) && !watch(c, c->real->fd)) {
+		pthread_mutex_init(&c->lock, NULL);
+		return 0;
+	}
+	close(c->pub.fd);
+real_destroy:
+	rdma_destroy_event_channel(c->real);
+	return -1;
+}
+
+struct rdma_event_channel *verbs_create_event_channel(void)
+{
+	struct channel *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c || !channel_open(c))
+		return c ? &c->pub : NULL;
+	err = errno;
+	free(c);
+	errno = err;
+	return NULL;
+}
+
+void verbs_destroy_event_channel(struct rdma_event_channel *pub)
+{
+	struct channel *c = channel_of(pub);
+
+	close(c->pub.fd);
+	if (c->timer >= 0)
+		close(c->timer);
+	rdma_destroy_event_channel(c->real);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Ring in so many milliseconds; the lock is held. */
+static int timer_set(struct channel *c, int ms)
+{
+	struct itimerspec at = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
+
+	if (c->timer < 0) {
+		c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (c->timer < 0)
+			return -1;
+		if (watch(c, c->timer)) {
+			close(c->timer);
+			c->timer = -1;
+			return -1;
+		}
+	}
+	if (!ms)
+		at.it_value.tv_nsec = 1; /* at once; zero would mean never */
+	return timerfd_settime(c->timer, 0, &at, NULL);
+}
+
+static void timer_stop(struct channel *c)
+{
+	const struct itimerspec never = {0};
+
+	if (c->timer >= 0)
+		timerfd_settime(c->timer, 0, &never, NULL);
+}
+
+/* The kernel's first word about a connection decides, unless it was given up before. */
+static bool still_counts(struct channel *c)
+{
+	bool counts;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->fate == FATE_OPEN) {
+		c->fate = FATE_DECIDED;
+		timer_stop(c);
+	}
+	counts = c->fate == FATE_DECIDED;
+	pthread_mutex_unlock(&c->lock);
+	return counts;
+}
+
+/* The kernel may still bring the connection about: with such a queue pair it comes to nothing. */
+static void fail_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->qp)
+		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
+}
+
+/* Has the time run out? Only one thread is told. */
+static bool gave_up(struct channel *c)
+{
+	uint64_t rings;
+	bool now;
+
+	pthread_mutex_lock(&c->lock);
+	now = c->fate == FATE_OPEN && c->timer >= 0 &&
+	      read(c->timer, &rings, sizeof(rings)) == (ssize_t)sizeof(rings);
+	if (now)
+		c->fate = FATE_GIVEN_UP;
+	pthread_mutex_unlock(&c->lock);
+	return now;
+}
+
+/* Only nothing to take? */
+static bool took_nothing(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+/* 0: an event; -1 and errno: EAGAIN if there is none. */
+static int take(struct channel *c, struct rdma_cm_event **ev)
+{
+	while (!rdma_get_cm_event(c->real, ev)) {
+		if (still_counts(c))
+			return 0;
+		rdma_ack_cm_event(*ev);
+	}
+	if (!took_nothing())
+		return -1;
+	if (gave_up(c)) {
+		fail_qp(c->unreachable.id);
+		*ev = &c->unreachable;
+		return 0;
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+int verbs_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev)
+{
+	uint64_t deadline = poll_deadline(timeout_ms);
+	int ret;
+
+	while (take(channel_of(ch), ev)) {
+		if (errno != EAGAIN)
+			return -1;
+		ret = poll_readable(ch->fd, deadline);
+		if (ret) {
+			errno = -ret;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int verbs_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **ev)
+{
+	int flags = fcntl(ch->fd, F_GETFL);
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return take(channel_of(ch), ev);
+	return verbs_wait_cm_event(ch, -1, ev);
+}
+
+int verbs_ack_cm_event(struct rdma_cm_event *ev)
+{
+	const struct id_state *state = ev->id ? ev->id->context : NULL;
+
+	if (state && state->ch && ev == &state->ch->unreachable)
+		return 0;
+	return rdma_ack_cm_event(ev);
+}
+
+int verbs_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,
+		    enum rdma_port_space ps)
+{
+	assert(!context);
+	return rdma_create_id(real_of(ch), id, NULL, ps);
+}
+
+int verbs_destroy_id(struct rdma_cm_id *id)
+{
+	struct id_state *state = id->context;
+	int ret = rdma_destroy_id(id);
+
+	free(state);
+	return ret;
+}
+
+int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
+{
+	struct id_state *state = state_of(id);
+	struct channel *c = channel_of(ch);
+
+	if (!state || rdma_migrate_id(id, c->real))
+		return -1;
+	state->ch = c;
+	c->unreachable = (struct rdma_cm_event){
+		.id = id, .event = RDMA_CM_EVENT_UNREACHABLE, .status = -ETIMEDOUT};
+	return 0;
+}
+
+/* A device shows no sign of life that could be asked for: "never" is all it can be told. */
+int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
+{
+	struct id_state *state;
+
+	if (liveness_ms > 0)
+		return EOPNOTSUPP;
+	state = state_of(id);
+	if (!state)
+		return ENOMEM;
+	state->connect_ms = connect_ms;
+	return 0;
+}
+
+/* From now on there is an outcome within so much time. 0 or an errno value. */
+static int limit(struct rdma_cm_id *id, int ms)
+{
+	struct id_state *state = id->context;
+	struct channel *c = state ? state->ch : NULL;
+	int err = 0;
+
+	if (!c)
+		return EINVAL;
+	pthread_mutex_lock(&c->lock);
+	if (c->fate == FATE_OPEN && timer_set(c, ms))
+		err = errno;
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/* The time counts from here, as some devices (siw) return only when TCP is connected. */
+int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	const struct id_state *state = id->context;
+	int err = state && state->connect_ms ? limit(id, state->connect_ms) : 0;
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	return rdma_connect(id, param);
+}
+
+int verbs_cancel_connect(struct rdma_cm_id *id)
+{
+	return limit(id, 0);
+}

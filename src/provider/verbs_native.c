@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "provider/verbs_native.h"
+
+#include <errno.h>
+
+enum { CHAIN_MAX = 16 };
+
+/* What librpma posts through the plain interface; an extended QP wants to be told of it, too. */
+enum {
+	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
+};
+
+static uint64_t native_ops(struct ibv_context *ctx)
+{
+	struct ibv_device_attr_ex attr = {0};
+	uint64_t ops = 0;
+
+	if (ibv_query_device_ex(ctx, NULL, &attr))
+		return 0;
+#ifdef HAVE_WR_ATOMIC_WRITE
+	if (attr.device_cap_flags_ex & PROVIDER_DEVICE_ATOMIC_WRITE)
+		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+#endif
+#ifdef HAVE_WR_FLUSH
+	if ((attr.device_cap_flags_ex & PROVIDER_DEVICE_FLUSH) == PROVIDER_DEVICE_FLUSH)
+		ops |= IBV_QP_EX_WITH_FLUSH;
+#endif
+	return ops;
+}
+
+/* The kernel may know more than this machine's part of rdma-core; then it is done without. */
+int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_qp_init_attr_ex plain = *attr;
+	uint64_t ops = native_ops(id->verbs);
+
+	if (!ops)
+		return rdma_create_qp_ex(id, attr);
+	attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr->send_ops_flags = ops | PLAIN_OPS;
+	if (!rdma_create_qp_ex(id, attr))
+		return 0;
+	*attr = plain;
+	return rdma_create_qp_ex(id, attr);
+}
+
+uint32_t verbs_qp_caps(struct ibv_qp *qp)
+{
+	const struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	uint32_t caps = SOFTRNIC_CAP_KNOWN;
+
+	/* Every RC QP of InfiniBand or RoCE takes it; RFC 5040 has no such message. */
+	if (qp->context->device->transport_type == IBV_TRANSPORT_IB)
+		caps |= SOFTRNIC_CAP_IMM;
+#ifdef HAVE_WR_ATOMIC_WRITE
+	if (ex && ex->wr_atomic_write)
+		caps |= SOFTRNIC_CAP_ATOMIC_WRITE;
+#endif
+#ifdef HAVE_WR_FLUSH
+	if (ex && ex->wr_flush)
+		caps |= SOFTRNIC_CAP_FLUSH;
+#endif
+	return caps;
+}
+
+static bool can_post(uint32_t caps, enum softrnic_op op)
+{
+	switch (op) {
+	case SOFTRNIC_OP_VERBS:
+		return true;
+	case SOFTRNIC_OP_FLUSH:
+		return caps & SOFTRNIC_CAP_FLUSH;
+	case SOFTRNIC_OP_ATOMIC_WRITE:
+		return caps & SOFTRNIC_CAP_ATOMIC_WRITE;
+	case SOFTRNIC_OP_FLUSH_ALL:
+	case SOFTRNIC_OP_VERIFY:
+	case SOFTRNIC_OP_QUERY:
+		break;
+	}
+	return false;
+}
+
+/* Describe one to the device, between wr_start and wr_complete. */
+static void describe(struct ibv_qp_ex *ex, const struct softrnic_wr *w)
+{
+	ex->wr_id = w->wr.wr_id;
+	ex->wr_flags = w->wr.send_flags;
+#ifdef HAVE_WR_FLUSH
+	if (w->op == SOFTRNIC_OP_FLUSH)
+		ibv_wr_flush(ex, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->len,
+			     w->type == SOFTRNIC_FLUSH_VISIBLE ? IBV_FLUSH_GLOBAL
+							       : IBV_FLUSH_PERSISTENT,
+			     IBV_FLUSH_RANGE);
+#endif
+#ifdef HAVE_WR_ATOMIC_WRITE
+	if (w->op == SOFTRNIC_OP_ATOMIC_WRITE)
+		ibv_wr_atomic_write(ex, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->bytes);
+#endif
+}
+
+/* All or none. 0 or an errno value. */
+static int post_native(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	int err;
+
+	ibv_wr_start(ex);
+	for (int i = 0; i < n; i++)
+		describe(ex, &wrs[i]);
+	err = provider_errno(ibv_wr_complete(ex));
+	if (!err)
+		*posted += n;
+	return err;
+}
+
+/* Chained, so that the device is told once. */
+static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+{
+	struct ibv_send_wr chain[CHAIN_MAX], *bad = chain;
+	int err;
+
+	for (int i = 0; i < n; i++) {
+		chain[i] = wrs[i].wr;
+		chain[i].next = i + 1 < n ? &chain[i + 1] : NULL;
+	}
+	err = provider_errno(ibv_post_send(qp, chain, &bad));
+	*posted += err ? (int)(bad - chain) : n;
+	return err;
+}
+
+/* How many of the first are posted by the same interface, at most CHAIN_MAX. */
+static int run_length(const struct softrnic_wr *wrs, int n)
+{
+	int len = 1;
+
+	while (len < n && len < CHAIN_MAX &&
+	       (wrs[len].op == SOFTRNIC_OP_VERBS) == (wrs[0].op == SOFTRNIC_OP_VERBS))
+		len++;
+	return len;
+}
+
+int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+{
+	uint32_t caps = verbs_qp_caps(qp);
+	int err = 0;
+
+	*posted = 0;
+	for (int i = 0; i < n; i++)
+		if (!can_post(caps, wrs[i].op))
+			return EOPNOTSUPP;
+	while (!err && *posted < n) {
+		const struct softrnic_wr *run = wrs + *posted;
+		int len = run_length(run, n - *posted);
+
+		err = run->op == SOFTRNIC_OP_VERBS ? post_chain(qp, run, len, posted)
+						   : post_native(qp, run, len, posted);
+	}
+	return err;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_verbs_native.c -- flush and atomic write on a device that this test plays: what its QP is
+ * asked for, and in which order requests of both interfaces reach it. Where rdma-core posts no
+ * flush, newer_verbs.cmake adds what a later release has.
+ */
+#include <errno.h>
+
+#include "lib/unit.h"
+#include "provider/verbs_native.h"
+
+enum { LOG_MAX = 64, RKEY = 0x77 };
+
+static struct {
+	uint64_t caps;   /* of the device */
+	int create_fail; /* so many times a QP is not made */
+	int post_err, complete_err, plain_taken;
+
+	int creates, starts;
+	uint64_t asked; /* send_ops_flags, 0: none */
+	uint32_t comp_mask;
+	/* What was posted, in its order: 'w' plain, 'a' atomic, 'f' flush, and its wr_id. */
+	char log[LOG_MAX];
+	uint64_t ids[LOG_MAX];
+	int count;
+	unsigned int flags;
+	uint64_t addr, len;
+	uint32_t rkey;
+	uint8_t type, level;
+	char bytes[8];
+} dev;
+
+static struct ibv_device device;
+static struct verbs_context vctx;
+static struct ibv_qp_ex ex;
+static struct rdma_cm_id id;
+static bool is_extended;
+
+struct ibv_qp_ex *__wrap_ibv_qp_to_qp_ex(struct ibv_qp *qp);
+int __wrap_rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr);
+
+struct ibv_qp_ex *__wrap_ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	assert_ptr_equal(qp, &ex.qp_base);
+	return is_extended ? &ex : NULL;
+}
+
+int __wrap_rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr)
+{
+	dev.creates++;
+	dev.comp_mask = attr->comp_mask;
+	dev.asked = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
+	if (dev.create_fail-- > 0) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return 0;
+}
+
+static void note(char what, uint64_t wr_id)
+{
+	assert_true(dev.count < LOG_MAX);
+	dev.ids[dev.count] = wr_id;
+	dev.log[dev.count++] = what;
+}
+
+static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+			   struct ibv_device_attr_ex *attr, size_t size)
+{
+	attr->device_cap_flags_ex = dev.caps;
+	return 0;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	for (; wr; wr = wr->next) {
+		if (dev.post_err && !dev.plain_taken--) {
+			*bad = wr;
+			return dev.post_err;
+		}
+		note('w', wr->wr_id);
+	}
+	return 0;
+}
+
+static void wr_start(struct ibv_qp_ex *qp)
+{
+	dev.starts++;
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	return dev.complete_err;
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *bytes)
+{
+	note('a', qp->wr_id);
+	dev.flags = qp->wr_flags;
+	dev.rkey = rkey;
+	dev.addr = addr;
+	memcpy(dev.bytes, bytes, sizeof(dev.bytes));
+}
+
+static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
+		     uint8_t level)
+{
+	note('f', qp->wr_id);
+	dev.flags = qp->wr_flags;
+	dev.rkey = rkey;
+	dev.addr = addr;
+	dev.len = len;
+	dev.type = type;
+	dev.level = level;
+}
+
+static int setup(void **state)
+{
+	memset(&dev, 0, sizeof(dev));
+	memset(&ex, 0, sizeof(ex));
+	memset(&vctx, 0, sizeof(vctx));
+	device.transport_type = IBV_TRANSPORT_IB;
+	vctx.sz = sizeof(vctx);
+	vctx.query_device_ex = query_device_ex;
+	vctx.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	vctx.context.device = &device;
+	vctx.context.ops.post_send = post_send;
+	ex.qp_base.context = &vctx.context;
+	ex.wr_start = wr_start;
+	ex.wr_complete = wr_complete;
+	ex.wr_atomic_write = wr_atomic_write;
+	ex.wr_flush = wr_flush;
+	id.verbs = &vctx.context;
+	is_extended = true;
+	return 0;
+}
+
+static void a_qp_is_asked_for_what_its_device_has(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
+
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_int_equal(dev.asked, 0);
+	dev.caps = PROVIDER_DEVICE_ATOMIC_WRITE | PROVIDER_DEVICE_FLUSH_GLOBAL;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_true(dev.asked & IBV_QP_EX_WITH_ATOMIC_WRITE);
+	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH); /* only half of it */
+	assert_true(dev.asked & IBV_QP_EX_WITH_RDMA_WRITE);
+	dev.caps |= PROVIDER_DEVICE_FLUSH;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_true(dev.asked & IBV_QP_EX_WITH_FLUSH);
+	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
+}
+
+/* The kernel knows more than the driver in rdma-core. */
+static void a_driver_that_cannot_gets_a_plain_qp(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
+
+	dev.caps = PROVIDER_DEVICE_ATOMIC_WRITE;
+	dev.create_fail = 1;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_int_equal(dev.creates, 2);
+	assert_int_equal(dev.asked, 0);
+	dev.create_fail = 2;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
+static void the_qp_tells_what_can_be_posted(void **state)
+{
+	const uint32_t known = SOFTRNIC_CAP_KNOWN,
+		       native = SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_ATOMIC_WRITE;
+
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | SOFTRNIC_CAP_IMM | native);
+	device.transport_type = IBV_TRANSPORT_IWARP;
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | native);
+	ex.wr_flush = NULL;
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | SOFTRNIC_CAP_ATOMIC_WRITE);
+	is_extended = false;
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known);
+}
+
+static struct softrnic_wr request(enum softrnic_op op, uint64_t wr_id)
+{
+	struct softrnic_wr wr = {.op = op, .len = 4096, .type = SOFTRNIC_FLUSH_VISIBLE};
+
+	wr.wr.wr_id = wr_id;
+	wr.wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	wr.wr.wr.rdma.remote_addr = 0x1000 + wr_id;
+	wr.wr.wr.rdma.rkey = RKEY;
+	memcpy(wr.bytes, "12345678", sizeof(wr.bytes));
+	return wr;
+}
+
+static void expect_target(uint64_t wr_id)
+{
+	assert_int_equal(dev.rkey, RKEY);
+	assert_int_equal(dev.addr, 0x1000 + wr_id);
+	assert_int_equal(dev.flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+}
+
+static void requests_are_described_in_full(void **state)
+{
+	struct softrnic_wr wr = request(SOFTRNIC_OP_FLUSH, 1);
+	int posted = 77;
+
+	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
+	assert_int_equal(posted, 1);
+	expect_target(1);
+	assert_int_equal(dev.len, 4096);
+	assert_int_equal(dev.type, IBV_FLUSH_GLOBAL);
+	assert_int_equal(dev.level, IBV_FLUSH_RANGE);
+	wr.type = SOFTRNIC_FLUSH_PERSISTENT;
+	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
+	assert_int_equal(dev.type, IBV_FLUSH_PERSISTENT);
+	wr = request(SOFTRNIC_OP_ATOMIC_WRITE, 2);
+	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
+	expect_target(2);
+	assert_memory_equal(dev.bytes, "12345678", 8);
+}
+
+static void a_list_of_both_kinds_keeps_its_order(void **state)
+{
+	enum { N = 40 };
+	struct softrnic_wr wrs[N];
+	int posted;
+
+	for (uint64_t i = 0; i < N; i++)
+		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
+	wrs[20].op = SOFTRNIC_OP_FLUSH;
+	wrs[21].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	wrs[39].op = SOFTRNIC_OP_FLUSH;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, N, &posted), 0);
+	assert_int_equal(posted, N);
+	assert_int_equal(dev.count, N);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(dev.ids[i], i);
+	assert_memory_equal(dev.log + 19, "wfaw", 4);
+	assert_int_equal(dev.log[39], 'f');
+	assert_int_equal(dev.starts, 2);
+}
+
+static void what_was_posted_before_a_failure_is_counted(void **state)
+{
+	struct softrnic_wr wrs[4];
+	int posted;
+
+	for (uint64_t i = 0; i < 4; i++)
+		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
+	dev.post_err = -ENOMEM; /* as siw's part of rdma-core says it */
+	dev.plain_taken = 3;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
+	assert_int_equal(posted, 3);
+	dev.post_err = 0;
+	dev.complete_err = ENOMEM;
+	wrs[2].op = wrs[3].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
+	assert_int_equal(posted, 2);
+}
+
+static void what_a_qp_cannot_do_is_refused_before_anything_is_posted(void **state)
+{
+	struct softrnic_wr wrs[2] = {request(SOFTRNIC_OP_VERBS, 0), request(0, 1)};
+	static const enum softrnic_op never[] = {SOFTRNIC_OP_FLUSH_ALL, SOFTRNIC_OP_VERIFY,
+						 SOFTRNIC_OP_QUERY};
+	int posted;
+
+	for (size_t i = 0; i < 3; i++) {
+		wrs[1].op = never[i];
+		assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
+	}
+	is_extended = false;
+	wrs[1].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
+	wrs[1].op = SOFTRNIC_OP_FLUSH;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
+	assert_int_equal(posted, 0);
+	assert_int_equal(dev.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_qp_is_asked_for_what_its_device_has, setup),
+		cmocka_unit_test_setup(a_driver_that_cannot_gets_a_plain_qp, setup),
+		cmocka_unit_test_setup(the_qp_tells_what_can_be_posted, setup),
+		cmocka_unit_test_setup(requests_are_described_in_full, setup),
+		cmocka_unit_test_setup(a_list_of_both_kinds_keeps_its_order, setup),
+		cmocka_unit_test_setup(what_was_posted_before_a_failure_is_counted, setup),
+		cmocka_unit_test_setup(what_a_qp_cannot_do_is_refused_before_anything_is_posted,
+				       setup),
+	};
+
+	return cmocka_run_group_tests_name("native operations", tests, NULL, NULL);
+}
