@@ -14,7 +14,7 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 	const struct ibv_device *device = peer->pd->context->device;
 	int access = 0;
 
-	/* Without a native flush one is a read of the region. */
+	/* A peer whose device or library does not flush reads instead. */
 	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (usage & (RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST |
@@ -25,16 +25,39 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 	/* RFC 5040 s5.2: the sink of a Read is addressed by the responder through its STag. */
 	if (usage & RPMA_MR_USAGE_READ_DST && device->transport_type == IBV_TRANSPORT_IWARP)
 		access |= IBV_ACCESS_REMOTE_WRITE;
+	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
+		access |= PROVIDER_ACCESS_FLUSH_GLOBAL;
+	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
+		access |= PROVIDER_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 
 /* Mappings of a file on DAX cannot be pinned by some devices, but be paged on demand. */
-static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t size, int access)
+static struct ibv_mr *reg_paged(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {
 	struct ibv_mr *ibv = peer->prov->reg_mr(peer->pd, ptr, size, access);
 
 	if (!ibv && errno == EOPNOTSUPP && peer->can.odp)
 		ibv = peer->prov->reg_mr(peer->pd, ptr, size, access | IBV_ACCESS_ON_DEMAND);
+	return ibv;
+}
+
+/*
+ * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL). Peers
+ * may read and write it all the same; only such a flush of it is refused, when one is tried.
+ */
+static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t size, int access)
+{
+	struct ibv_mr *ibv = reg_paged(peer, ptr, size, access);
+
+	if (ibv || errno != EINVAL || !(access & PROVIDER_ACCESS_FLUSH_PERSISTENT))
+		return ibv;
+	access &= ~PROVIDER_ACCESS_FLUSH_PERSISTENT;
+	ibv = reg_paged(peer, ptr, size, access);
+	if (ibv)
+		LOG_NOTICE("the device cannot make this memory persistent (addr=%p, length=%zu): "
+			   "it will refuse a native flush to persistence",
+			   ptr, size);
 	return ibv;
 }
 

@@ -55,6 +55,7 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	return 0;
 }
 
+/* Fenced where a flush is a read, behind which it must not be carried out too early. */
 int op_atomic_write(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst,
 		    size_t offset, const char src[8], int flags, const void *op_context)
 {
@@ -64,13 +65,15 @@ int op_atomic_write(struct op op, struct rpma_conn *conn, const struct rpma_mr_r
 		op_begin(op, SOFTRNIC_OP_ATOMIC_WRITE, flags, op_context);
 		op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
 		memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
+		if (!conn_has_cap(conn, RPMA_CAP_FLUSH))
+			op.wr->wr.send_flags |= IBV_SEND_FENCE;
 		return 0;
 	}
 	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
 	op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	op.wr->wr.opcode = IBV_WR_RDMA_WRITE;
-	/* Inline: src may change at once. Fenced: behind a flush that is a read. */
+	/* Inline: src may change at once. */
 	op.wr->wr.send_flags |= IBV_SEND_INLINE | IBV_SEND_FENCE;
 	op.segs[0] = (struct ibv_sge){.length = RPMA_ATOMIC_WRITE_ALIGNMENT};
 	op.wr->wr.num_sge = 1;
@@ -106,9 +109,11 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 	}
 	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = IBV_WR_SEND;
+	/* Without the empty ones: on one of them that is not the last Linux's siw oopses (6.1). */
 	for (uint32_t i = 0; i < count; i++)
-		op.segs[i] = mr_sge(segments[i].mr, segments[i].offset, segments[i].len);
-	op.wr->wr.num_sge = (int)count;
+		if (segments[i].len)
+			op.segs[op.wr->wr.num_sge++] =
+				mr_sge(segments[i].mr, segments[i].offset, segments[i].len);
 	op_point(op);
 	return 0;
 }

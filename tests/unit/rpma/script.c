@@ -224,6 +224,7 @@ static int s_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct
 static int s_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr)
 {
+	attr->device_cap_flags_ex = script.device_caps;
 	return 0;
 }
 
@@ -246,6 +247,10 @@ static struct ibv_mr *s_reg_mr(struct ibv_pd *of, void *addr, size_t len, int ac
 	struct ibv_mr *mr;
 
 	script.access = access;
+	if (script.reg_mr_err_if_pmem && access & PROVIDER_ACCESS_FLUSH_PERSISTENT) {
+		errno = script.reg_mr_err_if_pmem;
+		return NULL;
+	}
 	if (script.reg_mr_err_unless_odp && !(access & IBV_ACCESS_ON_DEMAND)) {
 		errno = script.reg_mr_err_unless_odp;
 		return NULL;

@@ -19,7 +19,9 @@ enum { SCRIPT_LIST_MAX = 8 };
 struct script {
 	/* What the test decides. */
 	enum ibv_transport_type transport;
-	uint32_t caps;             /* of the peer: SOFTRNIC_CAP_* */
+	uint32_t caps;          /* of the peer: SOFTRNIC_CAP_* */
+	uint64_t device_caps;   /* device_cap_flags_ex */
+	int reg_mr_err_if_pmem; /* errno for registrations with PROVIDER_ACCESS_FLUSH_PERSISTENT */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err, limits_err, cancel_err;
 	int counters;        /* of a connection, up to 3; negative: no such thing */

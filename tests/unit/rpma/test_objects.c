@@ -105,6 +105,56 @@ static void memory_that_cannot_be_pinned_is_paged_on_demand_where_possible(void 
 	assert_null(mr);
 }
 
+static int access_for(int usage)
+{
+	struct rpma_mr_local *mr = NULL;
+	char buf[8];
+	int ret = rpma_mr_reg(&peer, buf, 8, usage, &mr);
+
+	assert_int_equal(rpma_mr_dereg(&mr), 0);
+	return ret ? ret : script.access;
+}
+
+/* Peers whose library cannot ask for a flush read as before. */
+static void a_device_that_flushes_is_given_the_rights_for_it(void **state)
+{
+	const int visible = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,
+		  persistent = RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+
+	assert_int_equal(access_for(visible | persistent), IBV_ACCESS_REMOTE_READ);
+	peer.can.flush = true;
+	assert_int_equal(access_for(visible),
+			 IBV_ACCESS_REMOTE_READ | PROVIDER_ACCESS_FLUSH_GLOBAL);
+	assert_int_equal(access_for(persistent),
+			 IBV_ACCESS_REMOTE_READ | PROVIDER_ACCESS_FLUSH_PERSISTENT);
+	assert_int_equal(access_for(RPMA_MR_USAGE_READ_SRC), IBV_ACCESS_REMOTE_READ);
+}
+
+static void memory_that_is_not_persistent_is_registered_without_that_right(void **state)
+{
+	const int persistent = RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+
+	peer.can.flush = true;
+	script.reg_mr_err_if_pmem = EINVAL;
+	assert_int_equal(access_for(persistent), IBV_ACCESS_REMOTE_READ);
+	script.reg_mr_err_if_pmem = ENOMEM;
+	assert_int_equal(access_for(persistent), RPMA_E_PROVIDER);
+}
+
+static void both_halves_make_a_device_that_flushes(void **state)
+{
+	static const uint64_t caps[] = {0, PROVIDER_DEVICE_FLUSH_GLOBAL,
+					PROVIDER_DEVICE_FLUSH_PERSISTENT, PROVIDER_DEVICE_FLUSH};
+
+	for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
+		struct abilities can;
+
+		script.device_caps = caps[i];
+		assert_int_equal(utils_query(&provider_script, peer.pd->context, &can), 0);
+		assert_int_equal(can.flush, caps[i] == PROVIDER_DEVICE_FLUSH);
+	}
+}
+
 static void advice_tells_unsupported_from_wrong_from_broken(void **state)
 {
 	static const struct {
@@ -224,6 +274,9 @@ int main(void)
 		OVER_SEAM(usages_ask_for_no_more_access_than_they_need),
 		OVER_SEAM(a_region_describes_itself_in_21_little_endian_bytes),
 		OVER_SEAM(memory_that_cannot_be_pinned_is_paged_on_demand_where_possible),
+		OVER_SEAM(a_device_that_flushes_is_given_the_rights_for_it),
+		OVER_SEAM(memory_that_is_not_persistent_is_registered_without_that_right),
+		OVER_SEAM(both_halves_make_a_device_that_flushes),
 		OVER_SEAM(advice_tells_unsupported_from_wrong_from_broken),
 		OVER_SEAM(a_shared_receive_queue_has_a_completion_queue_unless_its_size_is_0),
 		OVER_SEAM(a_shared_receive_takes_a_segment_or_nothing),

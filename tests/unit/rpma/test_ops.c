@@ -130,11 +130,12 @@ static void an_atomic_write_is_eight_inline_bytes_behind_a_fence(void **state)
 	assert_true(script.send.wr.rdma.remote_addr == RADDR + 24);
 }
 
-static void towards_a_consenting_peer_an_atomic_write_is_native_and_not_fenced(void **state)
+static void
+towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(void **state)
 {
 	static const char word[8] = "commit!";
 
-	script.caps = SOFTRNIC_CAP_ATOMIC_WRITE;
+	script.caps = SOFTRNIC_CAP_ATOMIC_WRITE | SOFTRNIC_CAP_FLUSH;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 0); /* no ordinary request */
 	assert_true(script.atomic.wr_id == (uintptr_t)&token);
@@ -145,6 +146,11 @@ static void towards_a_consenting_peer_an_atomic_write_is_native_and_not_fenced(v
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token),
 			 RPMA_E_PROVIDER);
+	/* A device that cannot flush: what stands for it is a read. */
+	script.post_err = 0;
+	script.caps = SOFTRNIC_CAP_ATOMIC_WRITE;
+	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
+	assert_int_equal(script.atomic.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 }
 
 static void a_failed_post_is_a_provider_error(void **state)
@@ -284,7 +290,7 @@ int main(void)
 		ON_CONN(any_flags_but_0_are_taken_and_bit_1_asks_for_a_completion),
 		ON_CONN(messages_carry_their_segment_and_immediate),
 		ON_CONN(an_atomic_write_is_eight_inline_bytes_behind_a_fence),
-		ON_CONN(towards_a_consenting_peer_an_atomic_write_is_native_and_not_fenced),
+		ON_CONN(towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only),
 		ON_CONN(a_failed_post_is_a_provider_error),
 		ON_CONN(an_old_peer_is_flushed_by_a_read_of_eight_bytes),
 		ON_CONN(persistence_of_an_old_peer_needs_its_declaration),
