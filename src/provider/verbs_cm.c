@@ -149,7 +149,7 @@ static bool still_counts(struct channel *c)
 	return counts;
 }
 
-/* The kernel may still bring the connection about: with such a queue pair it comes to nothing. */
+/* What is posted comes back as flushed, and nothing goes on. */
 static void fail_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -190,6 +190,7 @@ static int take(struct channel *c, struct rdma_cm_event **ev)
 	if (!took_nothing())
 		return -1;
 	if (gave_up(c)) {
+		/* The kernel may still bring it about: with this it comes to nothing. */
 		fail_qp(c->unreachable.id);
 		*ev = &c->unreachable;
 		return 0;

@@ -76,6 +76,8 @@ void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
 /* Consume successes until a completion fails; its status. */
 enum ibv_wc_status duo_wait_failure(struct rpma_conn *conn);
+/* After CLOSED: InfiniBand's queue pairs live until this end disconnects as well. */
+void duo_part(struct rpma_conn *conn);
 /* Is there an event within the time? */
 bool duo_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);
 bool duo_readable(int fd, int ms);
@@ -88,6 +90,23 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 
 /* Was a device of the kernel's chosen? Then the limits are the device's. */
 bool duo_is_kernels(void);
+/* Is there TCP below? softrnic and iWARP devices, not InfiniBand and RoCE. */
+bool duo_is_tcp(void);
+/* Does a Send wait for its receive? RFC 5040 s5.3 has it end the connection. */
+bool duo_sends_wait(void);
+/* Does an error end the connection, with an event? InfiniBand's queue pairs fail alone. */
+bool duo_errors_disconnect(void);
+/* Does what is posted to an ended connection complete? libsiw leaves it in its ring for ever. */
+bool duo_late_posts_complete(void);
+/* As many connections, both ends in this process, as the device bears: libsiw maps at most 144
+ * pages of queues. */
+int duo_crowd(int wanted);
+/* Leave out what depends on how softrnic does it. */
+#define SOFTRNIC_ONLY()                                                                            \
+	do {                                                                                       \
+		if (duo_is_kernels())                                                              \
+			skip();                                                                    \
+	} while (0)
 /* That, or has the environment turned off everything beyond the standards? Then a flush is a read.
  */
 bool duo_is_plain(void);

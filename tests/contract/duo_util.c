@@ -24,33 +24,6 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 	return cfg;
 }
 
-static bool env_is(const char *var, const char *value)
-{
-	const char *s = getenv(var);
-
-	return s && !strcmp(s, value);
-}
-
-bool duo_is_kernels(void)
-{
-	return env_is("RPMA_PROVIDER", "verbs");
-}
-
-bool duo_is_plain(void)
-{
-	return env_is("SOFTRNIC_EXTENSIONS", "0") || duo_is_kernels();
-}
-
-enum ibv_wc_opcode duo_flush_opcode(void)
-{
-	return duo_is_plain() ? IBV_WC_RDMA_READ : DUO_WC_FLUSH;
-}
-
-enum ibv_wc_opcode duo_atomic_write_opcode(void)
-{
-	return duo_is_plain() ? IBV_WC_RDMA_WRITE : DUO_WC_ATOMIC_WRITE;
-}
-
 uint8_t *duo_map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -45,6 +45,8 @@ static void expect_both_lose_the_connection(struct duo *d)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 
+	if (!duo_errors_disconnect())
+		return;
 	assert_true(duo_event_within(d->srv, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 	assert_true(duo_event_within(d->cli, 5000, &ev));
@@ -58,7 +60,8 @@ static void refused_write(struct fenced *f, size_t at, size_t len)
 
 	OK(rpma_write(d->cli, f->remote, at, d->cli_mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	if (!rpma_flush(d->cli, d->at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
-			RPMA_F_COMPLETION_ALWAYS, d))
+			RPMA_F_COMPLETION_ALWAYS, d) &&
+	    duo_late_posts_complete())
 		assert_int_not_equal(duo_wait_failure(d->cli), IBV_WC_SUCCESS);
 	expect_both_lose_the_connection(d);
 }
@@ -114,6 +117,8 @@ static void read_without_the_right_fails(void **state)
 {
 	struct fenced f;
 
+	if (duo_is_kernels() && duo_is_tcp())
+		skip(); /* siw does not check this right (doc/wire.md, section 10) */
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
 	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, 0, 64, RPMA_F_COMPLETION_ALWAYS, NULL));
 	assert_int_not_equal(duo_wait_failure(f.d.cli), IBV_WC_SUCCESS);
@@ -141,7 +146,7 @@ static void region_of_another_peer_object_is_out_of_reach(void **state)
 	struct fenced f;
 
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &other));
 	OK(rpma_mr_remote_delete(&f.remote));
 	OK(rpma_mr_dereg(&f.mr));

@@ -55,7 +55,7 @@ static void rejects_leave_no_descriptor_behind(void **state)
 	duo_listen(&d, NULL);
 	before = settled_fds();
 	for (int i = 0; i < 50; i++) {
-		OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+		OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 		OK(rpma_conn_req_connect(&req, NULL, &cli));
 		OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 		OK(rpma_conn_req_delete(&req));
@@ -203,9 +203,12 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 {
 	struct duo d;
 
+	if (!duo_late_posts_complete())
+		skip(); /* there is no telling */
 	duo_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
+	duo_part(d.cli);
 	if (rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL) == 0)
 		assert_int_equal(duo_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
 	duo_close(&d);
@@ -217,6 +220,8 @@ static void end_with_more_work_than_completions_is_harmless(void **state)
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct duo d;
 
+	if (!duo_sends_wait())
+		skip(); /* these end the connection themselves */
 	duo_open(&d, NULL);
 	for (int i = 0; i < 10; i++) {
 		OK(rpma_recv(d.cli, d.cli_mr, 0, 64, NULL));
@@ -229,6 +234,8 @@ static void end_with_more_work_than_completions_is_harmless(void **state)
 	OK(rpma_conn_delete(&d.srv));
 	assert_true(duo_event_within(d.cli, 5000, &ev));
 	assert_int_equal(ev, RPMA_CONN_CLOSED);
+	duo_part(d.cli);
+	duo_part(d.cli);
 	assert_int_equal(duo_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
 	duo_close(&d);
 }
@@ -240,7 +247,7 @@ static void requests_left_behind_by_an_endpoint_are_rejected(void **state)
 	int fd;
 
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_get_fd(d.ep, &fd));
 	assert_true(duo_readable(fd, 5000));

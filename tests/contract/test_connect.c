@@ -9,6 +9,11 @@
 
 static void expect_pdata(const struct rpma_conn_private_data *got, const uint8_t *want, size_t len)
 {
+	if (!duo_is_tcp()) { /* InfiniBand's messages have a fixed field, padded with zeros */
+		assert_true(got->len >= len);
+		assert_memory_equal(got->ptr, want, len);
+		return;
+	}
 	assert_int_equal(got->len, len);
 	if (len)
 		assert_memory_equal(got->ptr, want, len);
@@ -27,7 +32,7 @@ static void exchange_pdata(uint8_t len)
 	duo_fill(ask, len, 1);
 	duo_fill(answer, len, 2);
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, len ? &to_srv : NULL, &d.cli));
 	assert_null(req);
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
@@ -45,10 +50,14 @@ static void exchange_pdata(uint8_t len)
 
 static void private_data_arrive_exactly(void **state)
 {
-	static const uint8_t lens[] = {0, 1, 28, 251, 255};
+	static const uint8_t lens[] = {0, 1, 28, 56, 251, 255};
 
+	/* A request of InfiniBand's has room for 56 bytes, one of siw's for 251. */
 	for (size_t i = 0; i < sizeof(lens); i++)
-		exchange_pdata(lens[i]);
+		if (!duo_is_kernels() || lens[i] <= (duo_is_tcp() ? 251 : 56)) {
+			print_message("%u bytes\n", lens[i]);
+			exchange_pdata(lens[i]);
+		}
 }
 
 static void private_data_of_one_side_only(void **state)
@@ -75,7 +84,7 @@ static void empty_private_data_are_an_error_that_consumes_the_request(void **sta
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	assert_int_equal(rpma_conn_req_connect(&req, &empty, &d.cli), RPMA_E_INVAL);
 	assert_null(req);
 	assert_null(d.cli);
@@ -88,7 +97,7 @@ static void request_given_up_is_rejected_at_the_client(void **state)
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_req_delete(&req));
@@ -106,7 +115,7 @@ static void unconnected_request_can_be_deleted(void **state)
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_delete(&req));
 	assert_null(req);
 	OK(rpma_conn_req_delete(&req));
@@ -132,8 +141,8 @@ static void ipv6_works_as_well(void **state)
 	struct duo_opts opts = {.addr = "::1"};
 	struct duo d;
 
-	if (!has_ipv6_loopback())
-		skip();
+	if (!has_ipv6_loopback() || duo_is_kernels())
+		skip(); /* rdma_cm finds no device behind a loopback address */
 	duo_open(&d, &opts);
 	duo_fill(d.cli_buf, 100, 4);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 100, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -167,7 +176,7 @@ static void port_in_use_is_refused_to_a_second_endpoint(void **state)
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	assert_int_equal(rpma_ep_listen(d.peer, "127.0.0.1", d.port, &second), RPMA_E_PROVIDER);
+	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), d.port, &second), RPMA_E_PROVIDER);
 	assert_null(second);
 	duo_close(&d);
 }
@@ -198,7 +207,7 @@ static void endpoint_without_request_does_not_block_when_asked_not_to(void **sta
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, NULL, &req), RPMA_E_NO_EVENT);
 	assert_null(req);
 	assert_false(duo_readable(fd, 0));
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_true(duo_readable(fd, 5000));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
@@ -250,7 +259,7 @@ static void several_threads_wait_at_one_endpoint(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, take_one_request, &d), 0);
 	duo_sleep_ms(50);
 	for (int i = 0; i < WAITERS; i++) {
-		OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+		OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 		OK(rpma_conn_req_connect(&req, NULL, &cli[i]));
 	}
 	for (int i = 0; i < WAITERS; i++)

@@ -8,12 +8,13 @@ static void addresses_have_a_device(void **state)
 {
 	struct ibv_context *local = NULL, *remote = NULL;
 
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &local));
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_REMOTE, &remote));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &local));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &remote));
 	assert_non_null(local);
 	assert_ptr_equal(local, remote);
-	assert_int_equal(local->device->transport_type, IBV_TRANSPORT_IWARP);
-	assert_int_equal(local->device->node_type, IBV_NODE_RNIC);
+	if (!duo_is_kernels())
+		assert_int_equal(local->device->transport_type, IBV_TRANSPORT_IWARP);
+	assert_int_equal(local->device->node_type, duo_is_tcp() ? IBV_NODE_RNIC : IBV_NODE_CA);
 }
 
 static void nonsense_has_no_device(void **state)
@@ -24,7 +25,7 @@ static void nonsense_has_no_device(void **state)
 		rpma_utils_get_ibv_context("not an address", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
 		RPMA_E_PROVIDER);
 	assert_int_equal(
-		rpma_utils_get_ibv_context("127.0.0.1", (enum rpma_util_ibv_context_type)2, &ctx),
+		rpma_utils_get_ibv_context(duo_addr(), (enum rpma_util_ibv_context_type)2, &ctx),
 		RPMA_E_INVAL);
 	assert_int_equal(rpma_utils_get_ibv_context(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
 			 RPMA_E_INVAL);
@@ -46,9 +47,12 @@ static void on_demand_paging_is_answered(void **state)
 	struct ibv_context *ctx;
 	int capable = 42;
 
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_utils_ibv_context_is_odp_capable(ctx, &capable));
-	assert_int_equal(capable, 0); /* nothing needs it: any mapping can be registered */
+	if (duo_is_kernels())
+		assert_in_range(capable, 0, 1);
+	else
+		assert_int_equal(capable, 0); /* nothing needs it: any mapping can be registered */
 	assert_int_equal(rpma_utils_ibv_context_is_odp_capable(NULL, &capable), RPMA_E_INVAL);
 }
 
@@ -57,6 +61,12 @@ static void advice_is_taken(void **state)
 	struct duo d;
 
 	duo_open(&d, NULL);
+	if (rpma_mr_advise(d.srv_mr, 0, DUO_BUF, IBV_ADVISE_MR_ADVICE_PREFETCH, 0) ==
+		    RPMA_E_NOSUPP &&
+	    duo_is_kernels()) { /* a device that pages nothing in on demand takes none */
+		duo_close(&d);
+		return;
+	}
 	for (int advice = IBV_ADVISE_MR_ADVICE_PREFETCH;
 	     advice <= (int)IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT; advice++) {
 		OK(rpma_mr_advise(d.srv_mr, 0, DUO_BUF, advice, 0));
@@ -94,6 +104,7 @@ static void large_regions_need_no_locked_memory(void **state)
 	struct duo d;
 	void *p;
 
+	SOFTRNIC_ONLY(); /* devices pin what is registered */
 	duo_open(&d, NULL);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		 0);
@@ -111,7 +122,7 @@ static void peer_can_be_deleted_after_its_regions(void **state)
 	struct rpma_peer *peer;
 	uint8_t byte = 0;
 
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
 	OK(rpma_mr_reg(peer, &byte, 1, RPMA_MR_USAGE_READ_SRC, &mr));
 	OK(rpma_mr_dereg(&mr));

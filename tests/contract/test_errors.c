@@ -92,8 +92,9 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	struct rpma_conn *conn;
 	struct duo d;
 
+	SOFTRNIC_ONLY(); /* a device may take it and drop it */
 	duo_open(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
 	expect_all_refused(&d, conn);
 	expect_no_completion(conn);
@@ -142,6 +143,7 @@ static void nothing_is_queued_while_this_end_disconnects(void **state)
 	struct file f;
 	struct duo d;
 
+	SOFTRNIC_ONLY(); /* no device waits for our msync() */
 	duo_open(&d, NULL);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
@@ -161,9 +163,12 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	struct ibv_wc wc;
 	struct duo d;
 
+	if (!duo_late_posts_complete())
+		skip(); /* nor does it complete */
 	duo_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
+	duo_part(d.cli);
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		OK(operations[i].post(&d, d.cli));
 		duo_wait_wc(d.cli, &wc);
@@ -180,6 +185,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	struct file f;
 	struct duo d;
 
+	SOFTRNIC_ONLY(); /* no device waits for our msync() */
 	duo_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
@@ -205,16 +211,20 @@ static void a_full_receive_queue_takes_no_more(void **state)
 	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 2);
 	struct duo_opts opts = {.srv_cfg = cfg};
 	struct rpma_conn_req *req;
+	int ret = 0, more = duo_is_kernels() ? 1000 : 1; /* devices may round up */
 	struct duo d;
 
 	duo_open(&d, &opts);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
 	for (int i = 0; i < 2; i++) {
 		OK(rpma_recv(d.srv, d.srv_mr, 0, 8, NULL));
 		OK(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL));
 	}
-	assert_int_equal(rpma_recv(d.srv, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
-	assert_int_equal(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
+	while (more-- > 0 && !ret)
+		ret = rpma_recv(d.srv, d.srv_mr, 0, 8, NULL);
+	assert_int_equal(ret, RPMA_E_PROVIDER);
+	if (!duo_is_kernels())
+		assert_int_equal(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
 	OK(rpma_conn_req_delete(&req));
 	duo_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
@@ -231,7 +241,7 @@ static void who_draws_from_a_shared_queue_has_no_receives_of_its_own(void **stat
 	duo_open(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq));
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
 	assert_int_equal(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
 	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	assert_int_equal(rpma_recv(conn, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
@@ -285,11 +295,11 @@ static void what_is_in_use_says_so_when_it_is_released(void **state)
 	duo_listen(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq));
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
 	assert_int_equal(rpma_srq_delete(&srq), RPMA_E_PROVIDER);
 	assert_null(srq);
 	OK(rpma_conn_req_delete(&req));
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
 	OK(rpma_mr_reg(peer, buf, sizeof(buf), RPMA_MR_USAGE_SEND, &mr));
 	assert_int_equal(rpma_peer_delete(&peer), RPMA_E_PROVIDER);
@@ -323,6 +333,7 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 {
 	struct duo d;
 
+	SOFTRNIC_ONLY(); /* contract_test_device asks whether a device takes any */
 	duo_open(&d, NULL);
 	assert_int_equal(
 		rpma_mr_advise(d.cli_mr, DUO_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),
@@ -343,10 +354,10 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(rpma_ep_listen(d.peer, "no.such.name.invalid", "7", &ep), RPMA_E_PROVIDER);
 	/* TEST-NET-1 (RFC 5737) is nobody's. */
 	assert_int_equal(rpma_ep_listen(d.peer, "192.0.2.1", "7777", &ep), RPMA_E_PROVIDER);
-	assert_int_equal(rpma_ep_listen(d.peer, "127.0.0.1", "no port", &ep), RPMA_E_PROVIDER);
+	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), "no port", &ep), RPMA_E_PROVIDER);
 	assert_int_equal(rpma_conn_req_new(d.peer, "no.such.name.invalid", "7", NULL, &req),
 			 RPMA_E_PROVIDER);
-	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", "no port", NULL, &req),
+	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), "no port", NULL, &req),
 			 RPMA_E_PROVIDER);
 	assert_null(ep);
 	assert_null(req);

@@ -205,8 +205,10 @@ static void flush_outside_the_region_fails(void **state)
 	OK(rpma_flush(d.cli, d.at_srv, DUO_BUF + 64, 8, RPMA_FLUSH_TYPE_VISIBILITY,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
 	assert_int_not_equal(duo_wait_failure(d.cli), IBV_WC_SUCCESS);
-	assert_true(duo_event_within(d.cli, 5000, &ev));
-	assert_true(duo_event_within(d.srv, 5000, &ev));
+	if (duo_errors_disconnect()) {
+		assert_true(duo_event_within(d.cli, 5000, &ev));
+		assert_true(duo_event_within(d.srv, 5000, &ev));
+	}
 	duo_close(&d);
 }
 

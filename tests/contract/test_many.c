@@ -29,7 +29,7 @@ struct crowd {
 	int epfd;
 	struct end end[2 * CONNS]; /* clients, then servers as they come */
 	struct watch watch[4 * CONNS + 1];
-	int watches, servers, closed;
+	int conns, watches, servers, closed;
 };
 
 static void watch_fd(struct crowd *c, int fd, enum what what, struct end *end)
@@ -65,7 +65,7 @@ static void client_start(struct crowd *c, int i)
 	struct rpma_conn_req *req;
 
 	end->at = (size_t)i * WORD;
-	OK(rpma_conn_req_new(c->d.peer, "127.0.0.1", c->d.port, NULL, &req));
+	OK(rpma_conn_req_new(c->d.peer, duo_addr(), c->d.port, NULL, &req));
 	OK(rpma_conn_req_recv(req, c->d.cli_mr, 4096 + end->at, WORD, end));
 	OK(rpma_conn_req_connect(&req, NULL, &end->conn));
 	end_watch(c, end);
@@ -77,7 +77,7 @@ static void accept_all(struct crowd *c)
 	int ret;
 
 	while ((ret = rpma_ep_next_conn_req(c->d.ep, NULL, &req)) == 0) {
-		struct end *end = &c->end[CONNS + c->servers];
+		struct end *end = &c->end[c->conns + c->servers];
 
 		end->is_server = true;
 		end->at = (size_t)c->servers++ * WORD;
@@ -172,6 +172,7 @@ static void crowd_open(struct crowd *c)
 	memset(c, 0, sizeof(*c));
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);
 	assert_true(c->epfd >= 0);
+	c->conns = duo_crowd(CONNS);
 	duo_listen(&c->d, NULL);
 	c->d.cli_buf = duo_map(DUO_BUF);
 	c->d.srv_buf = duo_map(DUO_BUF);
@@ -186,11 +187,11 @@ static void fifty_connections_are_served_by_one_thread(void **state)
 	static struct crowd c;
 
 	crowd_open(&c);
-	for (int i = 0; i < CONNS; i++)
+	for (int i = 0; i < c.conns; i++)
 		client_start(&c, i);
-	while (c.closed < 2 * CONNS)
+	while (c.closed < 2 * c.conns)
 		crowd_turn(&c);
-	for (int i = 0; i < 2 * CONNS; i++) {
+	for (int i = 0; i < 2 * c.conns; i++) {
 		assert_true(c.end[i].established);
 		assert_true(c.end[i].answered);
 		OK(rpma_conn_delete(&c.end[i].conn));

@@ -36,10 +36,12 @@ static void too_small_a_receive_fails(void **state)
 	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
 	assert_true(duo_is_zero(d.srv_buf + 16, MSG));
-	assert_true(duo_event_within(d.srv, 5000, &ev));
-	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	assert_true(duo_event_within(d.cli, 5000, &ev));
-	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+	if (duo_errors_disconnect()) {
+		assert_true(duo_event_within(d.srv, 5000, &ev));
+		assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+		assert_true(duo_event_within(d.cli, 5000, &ev));
+		assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
+	}
 	duo_close(&d);
 }
 
@@ -76,8 +78,8 @@ static void passive_side_speaks_first(void **state)
 	struct rpma_cq *cq;
 	int fd;
 
-	if (duo_is_kernels()) /* siw breaks the connection when bytes follow the reply */
-		skip();
+	if (duo_is_kernels() && duo_is_tcp())
+		skip(); /* siw breaks the connection when bytes follow the reply */
 	duo_listen(&d, NULL);
 	d.cli_buf = duo_map(DUO_BUF);
 	d.srv_buf = duo_map(DUO_BUF);
@@ -92,7 +94,8 @@ static void passive_side_speaks_first(void **state)
 	OK(rpma_send(d.srv, d.srv_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
 	duo_expect_event(d.srv, RPMA_CONN_ESTABLISHED);
-	if (duo_is_plain()) { /* held until the initiator has sent something (RFC 5044 s7.1.2) */
+	if (duo_is_plain() &&
+	    duo_is_tcp()) { /* held until the initiator has sent something (RFC 5044 s7.1.2) */
 		OK(rpma_conn_get_cq(d.cli, &cq));
 		OK(rpma_cq_get_fd(cq, &fd));
 		assert_false(duo_readable(fd, 50));
@@ -106,10 +109,11 @@ static void passive_side_speaks_first(void **state)
 /* Its slots are taken back although nobody polls for them. */
 static void unsignalled_sends_never_fill_the_queue(void **state)
 {
+	const unsigned n = duo_is_kernels() ? 1000 : 10000; /* the guest is slow */
 	struct duo d;
 
 	duo_open(&d, NULL);
-	for (unsigned i = 0; i < 10000; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		OK(rpma_recv(d.srv, d.srv_mr, 0, 8, NULL));
 		OK(rpma_recv(d.cli, d.cli_mr, 0, 8, NULL));
 		OK(rpma_send(d.cli, d.cli_mr, 64, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));

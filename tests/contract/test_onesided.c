@@ -27,12 +27,15 @@ static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned se
 
 static void for_all_sizes(transfer_fn *transfer)
 {
+	/* The guest is slow. */
+	const size_t large_begins = duo_is_kernels() ? 1 : N_BEGINS;
+	const size_t largest = duo_is_kernels() ? MIB : BIGGEST;
 	struct duo_opts opts = {.buf_size = BIGGEST + 2 * MARGIN};
 	struct duo d;
 
 	duo_open(&d, &opts);
-	for (size_t s = 0; s < N_SIZES; s++)
-		for (size_t b = 0; b < N_BEGINS; b++)
+	for (size_t s = 0; s < N_SIZES && sizes[s] <= largest; s++)
+		for (size_t b = 0; b < (sizes[s] > 4096 ? large_begins : N_BEGINS); b++)
 			transfer(&d, begins[b][0], begins[b][1], sizes[s]);
 	duo_close(&d);
 }
@@ -56,7 +59,7 @@ static void writes_place_exactly_their_bytes(void **state)
 static void read_and_check(struct duo *d, size_t cli_at, size_t srv_at, size_t len)
 {
 	/* siw garbles short answers from over the end of a page (doc/wire.md, section 10). */
-	if (duo_is_kernels() && len <= 32 && srv_at % 4096 + len > 4096)
+	if (duo_is_kernels() && duo_is_tcp() && len <= 32 && srv_at % 4096 + len > 4096)
 		return;
 	memset(d->cli_buf, 0, cli_at + len + MARGIN);
 	duo_fill(d->srv_buf + srv_at, len, (unsigned)cli_at);
@@ -154,7 +157,7 @@ static void operations_without_memory_complete(void **state)
 	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &wc);
 	OK(rpma_read(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, &d));
 	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
-	if (duo_is_kernels()) { /* siw takes no receive without memory */
+	if (duo_is_kernels() && duo_is_tcp()) { /* siw takes no receive without memory */
 		duo_close(&d);
 		return;
 	}

@@ -64,7 +64,7 @@ static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep 
 
 	for (int i = 0; i < 10; i++) {
 		duo_free_port(port);
-		if (!rpma_ep_listen(peer, "127.0.0.1", port, ep))
+		if (!rpma_ep_listen(peer, duo_addr(), port, ep))
 			return write(port_fd, port, sizeof(port)) == sizeof(port) ? 0 : -1;
 	}
 	return -1;
@@ -83,7 +83,7 @@ static int serve(uint8_t *mem, int port_fd, enum how how)
 	struct hello hello;
 	int ret;
 
-	if (rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
+	if (rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
 	    rpma_peer_new(ctx, &peer) ||
 	    rpma_mr_reg(peer, mem, SIZE,
 			RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
@@ -139,9 +139,9 @@ static void client_open(struct duo *d, const struct server *s)
 	struct ibv_context *ctx;
 
 	memset(d, 0, sizeof(*d));
-	OK(rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
-	OK(rpma_conn_req_new(d->peer, "127.0.0.1", s->port, NULL, &req));
+	OK(rpma_conn_req_new(d->peer, duo_addr(), s->port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
 	duo_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_conn_get_private_data(d->cli, &pdata));

@@ -165,6 +165,7 @@ static void overrun_is_an_error_not_a_hang(void **state)
 	struct duo d;
 	int n = 0;
 
+	SOFTRNIC_ONLY(); /* siw loses the completions, and goes on */
 	duo_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < 10; i++)
@@ -239,8 +240,7 @@ static void connection_with_impossible_queues_is_refused(void **state)
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, cfg, &req),
-			 RPMA_E_PROVIDER);
+	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req), RPMA_E_PROVIDER);
 	assert_null(req);
 	duo_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));

@@ -135,7 +135,7 @@ static void *connect_rounds(void *arg)
 		struct rpma_conn_req *req = NULL;
 		struct rpma_conn *conn = NULL;
 
-		if (rpma_conn_req_new(w->d->peer, "127.0.0.1", w->d->port, NULL, &req) ||
+		if (rpma_conn_req_new(w->d->peer, duo_addr(), w->d->port, NULL, &req) ||
 		    rpma_conn_req_connect(&req, NULL, &conn) || rpma_conn_next_event(conn, &ev) ||
 		    ev != RPMA_CONN_ESTABLISHED || rpma_conn_disconnect(conn) ||
 		    rpma_conn_next_event(conn, &ev) || ev != RPMA_CONN_CLOSED)

@@ -48,6 +48,11 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
+static uint64_t gathers(const struct duo *d)
+{
+	return duo_is_kernels() ? 0 : duo_counter(d->cli, "tx_gathers");
+}
+
 static void sixteen_writes_and_a_flush_leave_in_one_sendmsg(void **state)
 {
 	struct rpma_batch *b;
@@ -56,7 +61,7 @@ static void sixteen_writes_and_a_flush_leave_in_one_sendmsg(void **state)
 	open_with_sq(&d, 2 * WRITES);
 	OK(rpma_batch_new(d.cli, WRITES + 1, &b));
 	for (size_t len = 64; len <= EACH; len *= 4) {
-		uint64_t before = duo_counter(d.cli, "tx_gathers");
+		uint64_t before = gathers(&d);
 
 		duo_fill(d.cli_buf, DUO_BUF, (unsigned)len);
 		for (size_t i = 0; i < WRITES; i++)
@@ -64,7 +69,8 @@ static void sixteen_writes_and_a_flush_leave_in_one_sendmsg(void **state)
 		OK(rpma_batch_flush(b, d.at_srv, 0, (size_t)2 * WRITES * EACH, best_type(),
 				    RPMA_F_COMPLETION_ALWAYS, &d));
 		OK(rpma_batch_post(b));
-		assert_int_equal(duo_counter(d.cli, "tx_gathers") - before, 1);
+		if (!duo_is_kernels())
+			assert_int_equal(gathers(&d) - before, 1);
 		duo_expect_wc(d.cli, duo_flush_opcode(), &d);
 		for (size_t i = 0; i < WRITES; i++)
 			assert_memory_equal(d.srv_buf + 2 * i * EACH, d.cli_buf + 2 * i * EACH,
@@ -192,6 +198,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	struct rpma_batch *b;
 	struct duo d;
 
+	SOFTRNIC_ONLY(); /* no device waits for our msync() */
 	open_with_sq(&d, 4);
 	duo_file_open(&file, &d, 4096);
 	OK(rpma_batch_new(d.cli, 4, &b));
@@ -212,6 +219,45 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	assert_true(duo_is_filled(d.srv_buf, 400, 9));
 	OK(rpma_batch_delete(&b));
 	duo_file_close(&file);
+	duo_close(&d);
+}
+
+/* Of batches that come faster than they go, nothing is lost, and nothing goes twice. */
+static void batches_beyond_the_queue_arrive_in_their_order(void **state)
+{
+	struct rpma_batch *b;
+	struct ibv_wc wc;
+	int pending = 0;
+	struct duo d;
+
+	open_with_sq(&d, 4);
+	OK(rpma_batch_new(d.cli, 4, &b));
+	for (size_t i = 0; i < 4000; i++) {
+		uint32_t left;
+		int ret;
+
+		d.cli_buf[i] = (uint8_t)(i % 251 + 1);
+		OK(rpma_batch_write(b, d.at_srv, i, d.cli_mr, i, 1, RPMA_F_COMPLETION_ALWAYS,
+				    NULL));
+		if (count_of(b) < 4)
+			continue;
+		while ((left = count_of(b)) > 0) {
+			ret = rpma_batch_post(b);
+			assert_true(ret == 0 || ret == RPMA_E_AGAIN);
+			pending += (int)(left - count_of(b));
+			/* The queue of completions is twice as long. */
+			while (ret ? pending : pending > 4) {
+				duo_wait_wc(d.cli, &wc);
+				assert_int_equal(wc.status, IBV_WC_SUCCESS);
+				pending--;
+			}
+		}
+	}
+	while (pending--)
+		duo_wait_wc(d.cli, &wc);
+	duo_flush(d.cli, d.at_srv, 0, 8);
+	assert_memory_equal(d.srv_buf, d.cli_buf, 4000);
+	OK(rpma_batch_delete(&b));
 	duo_close(&d);
 }
 
@@ -254,8 +300,9 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	struct rpma_batch *b;
 	struct duo d = {0};
 
+	SOFTRNIC_ONLY(); /* a device may take it and drop it */
 	duo_open(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
 	OK(rpma_batch_new(conn, 1, &b));
 	add_write(b, &d, 0, 8);
@@ -275,6 +322,7 @@ int main(void)
 		cmocka_unit_test(an_atomic_write_behind_a_flush_commits),
 		cmocka_unit_test(a_message_of_a_batch_arrives_behind_its_writes),
 		cmocka_unit_test(a_batch_that_does_not_fit_now_is_posted_later),
+		cmocka_unit_test(batches_beyond_the_queue_arrive_in_their_order),
 		cmocka_unit_test(one_refused_operation_refuses_all),
 		cmocka_unit_test(a_batch_of_a_connection_that_does_not_stand_is_refused),
 	};

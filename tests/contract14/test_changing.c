@@ -105,8 +105,10 @@ static void a_changing_source_breaks_no_connection(void **state)
 	}
 	atomic_store(&done, true);
 	pthread_join(thread, NULL);
-	expect_clean(d.cli);
-	expect_clean(d.srv);
+	if (!duo_is_kernels()) { /* no device has counters */
+		expect_clean(d.cli);
+		expect_clean(d.srv);
+	}
 	print_message("%lu operations; %lu changed on their way\n", operations, mixtures);
 	assert_true(operations > 5000 && mixtures > 0);
 	/* And what does not change arrives as it is. */

@@ -230,12 +230,12 @@ static int serve(int port_fd)
 	char port[8] = "";
 	int ret = -1;
 
-	if (rpma_utils_get_ibv_context("127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
+	if (rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
 	    rpma_peer_new(ctx, &peer))
 		return 1;
 	for (int i = 0; i < 10 && ret; i++) {
 		duo_free_port(port);
-		ret = rpma_ep_listen(peer, "127.0.0.1", port, &ep);
+		ret = rpma_ep_listen(peer, duo_addr(), port, &ep);
 	}
 	if (ret || write(port_fd, port, sizeof(port)) != sizeof(port) ||
 	    rpma_ep_next_conn_req(ep, NULL, &req) || rpma_conn_req_connect(&req, NULL, &conn))
@@ -273,7 +273,7 @@ static void a_peer_that_was_killed(void **state)
 	d.cli_buf = duo_map(DUO_BUF);
 	d.srv_buf = duo_map(DUO_BUF);
 	d.cli_mr = duo_reg(&d, d.cli_buf, DUO_BUF);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_recv(d.cli, d.cli_mr, 0, 64, &d)); /* never filled */

@@ -75,19 +75,20 @@ static void one_descriptor_tells_of_all_and_qp_num_of_whom(void **state)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	int epfd = epoll_create1(EPOLL_CLOEXEC), fd, got, done = 0;
+	const int conns = duo_crowd(CONNS);
 	bool seen[CONNS] = {false};
 	struct ibv_wc wc[16];
 	struct crowd c;
 
-	crowd_open(&c, CONNS, 2 * CONNS);
-	for (unsigned i = 0; i < CONNS; i++)
+	crowd_open(&c, conns, 2 * (uint32_t)conns);
+	for (unsigned i = 0; i < (unsigned)conns; i++)
 		duo_fill(c.duo.cli_buf + i * LEN, LEN, i);
 	OK(rpma_cq_get_fd(c.cq, &fd));
 	duo_set_nonblock(fd);
 	assert_int_equal(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev), 0);
-	for (int i = 0; i < CONNS; i++)
+	for (int i = 0; i < conns; i++)
 		write_and_flush(&c, i, (void *)(uintptr_t)i);
-	while (done < CONNS) {
+	while (done < conns) {
 		assert_int_equal(epoll_wait(epfd, &ev, 1, 20000), 1);
 		OK(rpma_cq_wait(c.cq));
 		while (!rpma_cq_get_wc(c.cq, 16, wc, &got))
@@ -130,7 +131,7 @@ static void receives_can_have_a_queue_of_their_own_beside_it(void **state)
 	OK(rpma_conn_get_rcq(c.cli[0], &rcq));
 	assert_non_null(rcq);
 	OK(rpma_recv(c.cli[0], c.duo.cli_mr, 0, 64, &c));
-	OK(rpma_send(c.cli[0], NULL, 0, 0, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_write(c.cli[0], NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_send(c.srv[0], c.duo.srv_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	duo_cq_wait_wc(rcq, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -153,7 +154,7 @@ static void a_queue_in_use_is_not_deleted_and_goes_on_working(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	OK(rpma_conn_delete(&c.cli[0]));
 	/* A request alone uses it as well. */
-	OK(rpma_conn_req_new(c.duo.peer, "127.0.0.1", c.duo.port, c.cfg, &req));
+	OK(rpma_conn_req_new(c.duo.peer, duo_addr(), c.duo.port, c.cfg, &req));
 	assert_int_equal(rpma_cq_delete(&c.cq), RPMA_E_AGAIN);
 	OK(rpma_conn_req_delete(&req));
 	crowd_close(&c);
@@ -226,7 +227,7 @@ static void a_shared_channel_does_not_go_with_it(void **state)
 
 	crowd_open(&c, 0, 16);
 	OK(rpma_conn_cfg_set_compl_channel(c.cfg, true));
-	assert_int_equal(rpma_conn_req_new(c.duo.peer, "127.0.0.1", c.duo.port, c.cfg, &req),
+	assert_int_equal(rpma_conn_req_new(c.duo.peer, duo_addr(), c.duo.port, c.cfg, &req),
 			 RPMA_E_INVAL);
 	assert_null(req);
 	crowd_close(&c);
@@ -253,22 +254,23 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 static void a_server_receives_from_all_in_one_queue(void **state)
 {
 	struct duo_opts opts = {0};
+	const int conns = duo_crowd(CONNS);
 	bool seen[CONNS] = {false};
 	struct ibv_wc wc;
 	struct crowd c;
 
-	crowd_open(&c, 0, 4 * CONNS);
+	crowd_open(&c, 0, 4 * (uint32_t)conns);
 	opts.srv_cfg = c.cfg;
-	for (int i = 0; i < CONNS; i++) {
+	for (int i = 0; i < conns; i++) {
 		duo_connect(&c.duo, &opts, &c.cli[i], &c.srv[i]);
 		OK(rpma_conn_get_qp_num(c.srv[i], &c.qp_num[i]));
 		OK(rpma_recv(c.srv[i], c.duo.srv_mr, (size_t)i * LEN, LEN, (void *)(uintptr_t)i));
 		duo_fill(c.duo.cli_buf + (size_t)i * LEN, LEN, (unsigned)i);
 	}
-	for (int i = CONNS - 1; i >= 0; i--)
+	for (int i = conns - 1; i >= 0; i--)
 		OK(rpma_send(c.cli[i], c.duo.cli_mr, (size_t)i * LEN, LEN,
 			     RPMA_F_COMPLETION_ON_ERROR, NULL));
-	for (int i = 0; i < CONNS; i++) {
+	for (int i = 0; i < conns; i++) {
 		duo_cq_wait_wc(c.cq, &wc);
 		assert_int_equal(wc.opcode, IBV_WC_RECV);
 		assert_int_equal(wc.byte_len, LEN);
@@ -308,6 +310,7 @@ static void a_queue_that_overflows_breaks_connections_and_loses_nothing_silently
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct crowd c;
 
+	SOFTRNIC_ONLY(); /* siw loses the completions, and goes on */
 	crowd_open(&c, 1, 2);
 	for (int i = 0; i < 6; i++)
 		OK(rpma_write(c.cli[0], c.duo.at_srv, 0, c.duo.cli_mr, 0, 8,

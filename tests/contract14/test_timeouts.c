@@ -125,7 +125,7 @@ static void a_request_in_time_is_taken(void **state)
 	struct duo d = {0};
 
 	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req_timeout(d.ep, NULL, -1, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.srv));

@@ -119,7 +119,7 @@ test_immediate_rings_for_every_slot() {
 test_srq_takes_the_messages_of_two_clients() {
 	local other
 	serve srq
-	"$RPMA_EXAMPLES/srq" client 127.0.0.1 "$port" a1 a2 a3 >other.out 2>&1 </dev/null &
+	"$RPMA_EXAMPLES/srq" client "$addr" "$port" a1 a2 a3 >other.out 2>&1 </dev/null &
 	other=$!
 	started+=("$other")
 	wait_until 20 grep -q "client 0 is here" server.out || fail "the first client does not come"
@@ -150,7 +150,7 @@ test_many_connections_are_served_by_one_thread() {
 test_reconnect_loses_nothing_in_a_restart() {
 	local pid i
 	serve reconnect records
-	"$RPMA_EXAMPLES/reconnect" client 127.0.0.1 "$port" 300 4 >client.out 2>client.err </dev/null &
+	"$RPMA_EXAMPLES/reconnect" client "$addr" "$port" 300 4 >client.out 2>client.err </dev/null &
 	pid=$!
 	started+=("$pid")
 	wait_until 20 grep -qx "acknowledged 100" client.out || fail "the client does not get on"

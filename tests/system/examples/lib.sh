@@ -6,6 +6,8 @@
 
 logs=(server.out server.err client.out client.err)
 server='' port=''
+# The devices of the guest lab are not behind 127.0.0.1.
+addr=${RPMA_EXAMPLES_ADDR:-127.0.0.1}
 
 is_up_or_gone() { grep -q '^listening' server.out || is_gone "$server"; }
 
@@ -13,7 +15,7 @@ launch() { # EXAMPLE ARGS...: its server on $port; $server is its id
 	local name=$1
 	shift
 	: >server.out
-	"$RPMA_EXAMPLES/$name" server 127.0.0.1 "$port" "$@" >server.out 2>server.err </dev/null &
+	"$RPMA_EXAMPLES/$name" server "$addr" "$port" "$@" >server.out 2>server.err </dev/null &
 	server=$!
 	started+=("$server")
 	wait_until 20 is_up_or_gone || fail "the server does not come up"
@@ -35,7 +37,7 @@ serve() { # EXAMPLE ARGS...
 client() {
 	local want=$1 name=$2 got=0
 	shift 2
-	"$RPMA_EXAMPLES/$name" client 127.0.0.1 "$port" "$@" >client.out 2>client.err </dev/null ||
+	"$RPMA_EXAMPLES/$name" client "$addr" "$port" "$@" >client.out 2>client.err </dev/null ||
 		got=$?
 	[ "$got" = "$want" ] || fail "the client exits with $got instead of $want"
 	[ "$want" != 0 ] || [ ! -s client.err ] || fail "the client complains"
