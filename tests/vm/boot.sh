@@ -18,9 +18,9 @@ vm_boot() {
 	: >"$vm_log"
 	rm -f "$vm_out/$job.result"
 	nice qemu-system-x86_64 -machine q35,nvdimm=on,nvdimm-persistence=mem-ctrl \
-		-accel tcg,thread=multi -smp 2 -cpu max -m 2G,slots=2,maxmem=4G \
+		-accel tcg,thread=multi -smp 2 -cpu "$vm_cpu" -m 2G,slots=2,maxmem=4G \
 		-nodefaults -no-user-config -display none -no-reboot -serial "file:$vm_log" \
-		-kernel "$vm_cache/kernel/vmlinux" -initrd "$vm_cache/initramfs.gz" \
+		-kernel "$vm_cache/$vm_kernel/vmlinux" -initrd "$vm_cache/$vm_initramfs.gz" \
 		-append "console=ttyS0 quiet panic=-1 loglevel=4 vm.tree=$vm_top vm.build=$vm_programs_dir vm.out=$vm_out vm.job=$job vm.args=$args" \
 		-object "memory-backend-file,id=pmem,share=on,mem-path=$vm_disks/nvdimm,size=256M,align=2M" \
 		-device nvdimm,id=nvdimm1,memdev=pmem \

@@ -38,7 +38,7 @@ vm_copy_programs() {
 }
 
 vm_copy_modules() {
-	local root=$1 base=$vm_cache/kernel/root file
+	local root=$1 base=$vm_cache/$vm_kernel/root file
 	mkdir -p "$root/lib/modules/$vm_release"
 	cp "$base/lib/modules/$vm_release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$vm_release"
 	# ndctl's rules for modprobe hide what we need: -C.
@@ -52,10 +52,10 @@ vm_copy_modules() {
 
 vm_build_initramfs() {
 	local root=$vm_cache/initramfs stamp
-	stamp="$(cat "$vm_cache/kernel/stamp") $(cat "$vm_dir/initramfs.sh" "$vm_dir/guest/init" | sha256sum)"
-	[ "$(cat "$vm_cache/initramfs.stamp" 2>/dev/null)" != "$stamp" ] || return 0
+	stamp="$(cat "$vm_cache/$vm_kernel/stamp") $(cat "$vm_dir/initramfs.sh" "$vm_dir/guest/init" | sha256sum)"
+	[ "$(cat "$vm_cache/$vm_initramfs.stamp" 2>/dev/null)" != "$stamp" ] || return 0
 	say "packing the initramfs"
-	rm -rf "$root" "$vm_cache/initramfs.stamp"
+	rm -rf "$root" "$vm_cache/$vm_initramfs.stamp"
 	mkdir -p "$root"/{proc,sys,dev,run,tmp,mnt,etc/libibverbs.d,root,var/run,usr/bin,usr/sbin,usr/lib/x86_64-linux-gnu}
 	for dir in bin sbin lib lib64; do
 		mkdir -p "$root/usr/$dir"
@@ -71,7 +71,7 @@ vm_build_initramfs() {
 	echo "root:x:0:" >"$root/etc/group"
 	echo "127.0.0.1 localhost" >"$root/etc/hosts"
 	install -m 755 "$vm_dir/guest/init" "$root/init"
-	(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$vm_cache/initramfs.gz"
+	(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$vm_cache/$vm_initramfs.gz"
 	rm -rf "$root"
-	echo "$stamp" >"$vm_cache/initramfs.stamp"
+	echo "$stamp" >"$vm_cache/$vm_initramfs.stamp"
 }

@@ -8,13 +8,14 @@ vm_cache=${RPMA_VM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rpma-vm}
 vm_programs_dir=${RPMA_VM_BUILD:-$vm_top/build}
 vm_out=${RPMA_VM_OUT:-$vm_top/build-vm}
 vm_disks=$vm_out/disks
+vm_kernel=kernel vm_initramfs=initramfs vm_cpu=max
 
 say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
 die() {
 	printf 'vm: %s\n' "$*" >&2
 	exit 1
 }
-for part in build kernel initramfs boot interop cut stop; do
+for part in build kernel kernel_new initramfs boot interop cut stop; do
 	# shellcheck source=/dev/null
 	. "$vm_dir/$part.sh"
 done
@@ -34,21 +35,22 @@ vm_word() {
 	network) vm_job network 400 ;;
 	stopped) vm_stop ;;
 	device) vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
+	device-6.12) vm_on_new_kernel vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
 	interop) vm_interop "$pairs_all" ;;
 	clients) vm_clients "$pairs_clients" ;;
 	interposer) vm_job interposer 200 ;;
 	interop-short) vm_interop "$pairs_short" ;;
 	powercut) vm_cut "${RPMA_VM_CUTS:-15}" "${RPMA_VM_SEED:-}" ;;
 	powercut-short) vm_cut 2 "${RPMA_VM_SEED:-}" ;;
-	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer persistence powercut powercut-short network stopped device)" ;;
+	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer persistence powercut powercut-short network stopped device device-6.12)" ;;
 	esac
 }
 
 words=("$@")
 case "${1:-}" in
-'') die "which scenario? build, short, all, or some of: hello interop clients interposer persistence powercut network stopped device" ;;
+'') die "which scenario? build, short, all, or some of: hello interop clients interposer persistence powercut network stopped device device-6.12" ;;
 short) words=(interop-short powercut-short) ;;
-all) words=(hello interop clients interposer persistence powercut network stopped device) ;;
+all) words=(hello interop clients interposer persistence powercut network stopped device device-6.12) ;;
 esac
 vm_build
 mkdir -p "$vm_out"
