@@ -58,9 +58,9 @@ static int set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg
 		return 0;
 	err = req->peer->prov->set_limits(req->id, connect_ms, liveness_ms);
 	if (err == EOPNOTSUPP) {
-		LOG_ERROR("the device has time limits of its own: connect_timeout=%d and "
-			  "liveness=%d cannot be set",
-			  connect_ms, liveness_ms);
+		LOG_ERROR("the device cannot be asked for signs of life: liveness=%d cannot be "
+			  "set",
+			  liveness_ms);
 		return RPMA_E_NOSUPP;
 	}
 	return err ? PROVIDER_FAILED(err, "set_limits(connect_ms=%d, liveness_ms=%d)", connect_ms,

@@ -157,6 +157,8 @@ static void last_message_arrives_before_closed(void **state)
 	struct ibv_wc wc = {0};
 	struct duo d;
 
+	if (!duo_is_tcp())
+		skip(); /* InfiniBand's end drops what is under way */
 	duo_open(&d, NULL);
 	strcpy((char *)d.cli_buf, "bye");
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, NULL));
@@ -175,6 +177,8 @@ static void last_write_arrives_before_deletion(void **state)
 {
 	struct duo d;
 
+	if (!duo_is_tcp())
+		skip(); /* InfiniBand's end drops what is under way */
 	duo_open(&d, NULL);
 	duo_fill(d.cli_buf, 60000, 9);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 60000, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -193,6 +197,7 @@ static void receives_are_flushed_when_the_peer_closes(void **state)
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d));
 	OK(rpma_conn_disconnect(d.cli));
 	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	duo_part(d.srv);
 	duo_wait_wc(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
@@ -234,7 +239,6 @@ static void end_with_more_work_than_completions_is_harmless(void **state)
 	OK(rpma_conn_delete(&d.srv));
 	assert_true(duo_event_within(d.cli, 5000, &ev));
 	assert_int_equal(ev, RPMA_CONN_CLOSED);
-	duo_part(d.cli);
 	duo_part(d.cli);
 	assert_int_equal(duo_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
 	duo_close(&d);

@@ -207,6 +207,7 @@ static void a_lost_connection_fails_in_the_common_queue_alone(void **state)
 	crowd_open(&c, 2, 16);
 	OK(rpma_recv(c.cli[0], c.duo.cli_mr, 0, 8, (void *)(uintptr_t)9));
 	OK(rpma_conn_delete(&c.srv[0]));
+	duo_part(c.cli[0]);
 	while (!failed) {
 		duo_cq_wait_wc(c.cq, &wc);
 		assert_int_equal(wc.qp_num, c.qp_num[0]);
