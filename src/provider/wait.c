@@ -2,6 +2,7 @@
 #include "provider/wait.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/poll.h"
 
@@ -9,6 +10,24 @@
 static bool took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+/*
+ * Of several threads that see the descriptor readable only one gets the event, and rdma-core would
+ * hold the others. So they look once more, one after the other.
+ */
+static int take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
+{
+	static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+	int ret = -1;
+
+	pthread_mutex_lock(&taking);
+	if (poll_readable(ch->fd, 0))
+		errno = EAGAIN;
+	else
+		ret = ibv_get_cq_event(ch, cq, cq_context);
+	pthread_mutex_unlock(&taking);
+	return ret;
 }
 
 int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq,
@@ -23,7 +42,7 @@ int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_
 			errno = -ret;
 			return -1;
 		}
-		if (!ibv_get_cq_event(ch, cq, cq_context))
+		if (!take(ch, cq, cq_context))
 			return 0;
 		if (!took_nothing())
 			return -1;

@@ -3,8 +3,8 @@
  * wait.h -- a wait for completions with a limit, which rdma-core has not: poll, then take.
  *
  * An event that another thread takes in between, a signal and whatever else wakes poll() without
- * need only lead to the next poll, with what is left of the time. Only when the descriptor blocks
- * and two threads wait on it can the one that comes too late be held in rdma-core beyond its limit.
+ * need only lead to the next poll, with what is left of the time. Only beside a thread that blocks
+ * in rdma-core itself can one be held there beyond its limit.
  */
 #ifndef PROVIDER_WAIT_H
 #define PROVIDER_WAIT_H

@@ -34,8 +34,8 @@ vm_word() {
 	persistence) vm_job persistence 180 ;;
 	network) vm_job network 400 ;;
 	stopped) vm_stop ;;
-	device) vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
-	device-6.12) vm_on_new_kernel vm_job device 600 "${RPMA_VM_ARGS:-}" ;;
+	device) vm_job device 1200 "${RPMA_VM_ARGS:-}" ;;
+	device-6.12) vm_on_new_kernel vm_job device 1200 "${RPMA_VM_ARGS:-}" ;;
 	interop) vm_interop "$pairs_all" ;;
 	clients) vm_clients "$pairs_clients" ;;
 	interposer) vm_job interposer 200 ;;

@@ -2,6 +2,7 @@
 /* test_wait.c -- waits with a limit on completion channels of rdma-core, of which none is ever
  * ready. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -22,6 +23,16 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	return close(comp.fd);
+}
+
+int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context);
+
+/* Blocks as rdma-core's does when there is nothing. */
+int __wrap_ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
+{
+	uint64_t n;
+
+	return read(ch->fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? 0 : -1;
 }
 
 static int wait_cq(int ms)
@@ -73,6 +84,32 @@ static void a_descriptor_that_is_none_is_an_error_and_no_timeout(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
+static void *wait_in_thread(void *arg)
+{
+	return (void *)(intptr_t)wait_cq(200);
+}
+
+static void of_several_waiters_one_is_woken_and_the_others_time_out(void **state)
+{
+	const uint64_t one = 1;
+	pthread_t thread[8];
+	int woken = 0;
+
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(pthread_create(&thread[i], NULL, wait_in_thread, NULL), 0);
+		usleep(20000);
+		assert_int_equal(write(comp.fd, &one, sizeof(one)), sizeof(one));
+		for (int i = 0; i < 8; i++) {
+			void *ret;
+
+			assert_int_equal(pthread_join(thread[i], &ret), 0);
+			woken += ret == NULL;
+		}
+		assert_int_equal(woken, round + 1);
+	}
+}
+
 static void milliseconds_are_rounded_up_and_fit(void **state)
 {
 	assert_int_equal(poll_ms_left(CLOCK_NEVER), -1);
@@ -91,6 +128,7 @@ int main(void)
 		cmocka_unit_test(a_wait_in_vain_takes_its_time_and_says_so),
 		cmocka_unit_test(signals_do_not_shorten_it),
 		cmocka_unit_test(a_descriptor_that_is_none_is_an_error_and_no_timeout),
+		cmocka_unit_test(of_several_waiters_one_is_woken_and_the_others_time_out),
 		cmocka_unit_test(milliseconds_are_rounded_up_and_fit),
 	};
 

@@ -42,14 +42,14 @@ speak_to_itself() {
 
 # one_program DEVICE PROGRAM: of the contract suite.
 one_program() {
-	local name=${2##*_test_} out
-	name=${name##*/}
-	out=$VM_OUT/$1.$name
-	if timeout 100 "$2" >"/tmp/$name.out" 2>&1; then
+	local name=${2##*/} out result=0
+	name=${name#contract_test_} out=$VM_OUT/$1.$name
+	timeout 100 "$2" >"/tmp/$name.out" 2>&1 || result=$?
+	if [ $result = 0 ]; then
 		echo "$1 $name: $(grep -c '^ok' "/tmp/$name.out") right, $(grep -c '# SKIP' "/tmp/$name.out") left out"
 		return
 	fi
-	echo "$1 $name: FAILED ($?), see $out"
+	echo "$1 $name: FAILED ($result), see $out"
 	grep -vE '^not ok .*# SKIP' "/tmp/$name.out" | grep -aE '^not ok|^# ' | head -n 12
 	cp "/tmp/$name.out" "$out"
 	failures=$((failures + 1))
