@@ -22,8 +22,22 @@ vm_setup() {
 		die "these packages cannot be installed, so there is no guest (is this Debian 12, and online?): ${missing[*]}"
 }
 
-vm_build() {
-	vm_setup
+# Two builds of one cache would be in each other's way.
+vm_locked() {
+	local lock
+	mkdir -p "$vm_cache"
+	exec {lock}>"$vm_cache/lock"
+	flock "$lock"
+	"$@"
+	exec {lock}>&-
+}
+
+vm_build_guest() {
 	vm_build_kernel
 	vm_build_initramfs
+}
+
+vm_build() {
+	vm_setup
+	vm_locked vm_build_guest
 }

@@ -40,11 +40,11 @@ vm_on_new_kernel() {
 	local vm_release vm_kernel=kernel-new vm_initramfs=initramfs-new modules=()
 	# QEMU 7.2 emulates cmpxchg16b wrongly as this kernel uses it: it spoils the flags.
 	local vm_cpu=max,cx16=off
-	vm_build_new_kernel
+	vm_locked vm_build_new_kernel
 	for name in "${vm_modules[@]}"; do
 		[ "$name" = siw ] || modules+=("$name")
 	done
 	local vm_modules=("${modules[@]}")
-	vm_build_initramfs
+	vm_locked vm_build_initramfs
 	"$@"
 }
