@@ -65,6 +65,7 @@ int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr)
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct face *f = face_of(id);
+	struct ibv_qp_init_attr_ex asked;
 	int ret;
 
 	if (!id->verbs || id->qp)
@@ -77,6 +78,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return REFUSE_NEG(EINVAL);
 	if (!attr->srq)
 		attr->srq = id->srq;
+	asked = *attr;
 	if (face_make_cqs(f, attr))
 		return -1;
 	WORDS_SCOPE w = f->words;
@@ -85,6 +87,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		words_errno(&w);
 		ret = errno;
 		face_drop_cqs(f);
+		*attr = asked; /* nothing of what is gone */
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;
