@@ -145,6 +145,8 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	struct duo d;
 	int ret;
 
+	if (!duo_is_tcp())
+		skip(); /* InfiniBand drops the Send; its receive waits for this end's disconnect */
 	duo_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
