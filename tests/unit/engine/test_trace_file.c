@@ -99,8 +99,8 @@ static void trace_in_parent_and_child(void)
 	}
 	close(other.us); /* our copies would keep it open */
 	close(other.peer);
-	rig_exchange(&r, 3);
 	expect_success(pid);
+	rig_exchange(&r, 3);
 	rig_end(&r);
 	rig_expect(&r, FILE_NAME, TCP_ACK);
 	MUST(!packets_load(&p, FILE_NAME));
@@ -113,25 +113,40 @@ static void a_forked_child_appends_connections_of_its_own(void **state)
 	in_child(trace_in_parent_and_child, FILE_NAME);
 }
 
-/* Whoever looks finds whole blocks, although others are writing. */
+/* Looks at the file when all are done: a block that is being written may be seen in part. */
+static _Noreturn void trace_among_others(int i, int done, const int go[2])
+{
+	struct rig r;
+	char c = 0;
+
+	rig_connect(&r, i % 2 ? RIG_IPV6 : RIG_IPV4, i / 2);
+	rig_trace(&r);
+	rig_exchange(&r, 20);
+	rig_end(&r);
+	close(go[1]);
+	MUST(write(done, &c, 1) == 1);
+	MUST(read(go[0], &c, 1) == 0);
+	rig_expect(&r, FILE_NAME, TCP_ACK);
+	_exit(0);
+}
+
 static void trace_in_many_processes(void)
 {
+	int done[2], go[2];
 	struct packets p;
 	pid_t pid[4];
+	char c;
 
+	MUST(!pipe(done) && !pipe(go));
 	for (int i = 0; i < 4; i++) {
 		pid[i] = fork();
-		if (pid[i] == 0) {
-			struct rig r;
-
-			rig_connect(&r, i % 2 ? RIG_IPV6 : RIG_IPV4, i / 2);
-			rig_trace(&r);
-			rig_exchange(&r, 20);
-			rig_end(&r);
-			rig_expect(&r, FILE_NAME, TCP_ACK);
-			_exit(0);
-		}
+		if (pid[i] == 0)
+			trace_among_others(i, done[1], go);
 	}
+	close(done[1]); /* one that fails must not be waited for */
+	for (int i = 0; i < 4; i++)
+		MUST(read(done[0], &c, 1) == 1);
+	close(go[1]);
 	for (int i = 0; i < 4; i++)
 		expect_success(pid[i]);
 	MUST(!packets_load(&p, FILE_NAME));
