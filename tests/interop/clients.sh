@@ -137,8 +137,8 @@ fi_pair() {
 	done
 }
 
-# Both sides have compared what came. With ofi_rxm the server now and then waits on: it seems to look for the end
-# of a connection before it takes the last message that came on it.
+# Both sides have compared what came. With ofi_rxm the server now and then waits on for the last message: on a
+# disconnect event it destroys the queue pair and what is in the completion queue since it looked there before.
 fi_server_reports() {
 	for _ in {1..200}; do
 		! grep -q 'MB/sec' "$scratch/server.log" || break

@@ -247,6 +247,42 @@ static void inline_data_that_nobody_asked_for_can_be_sent(void **state)
 	assert_int_equal(e->server.buf[sizeof(out) - 1], 'i');
 }
 
+/* --- the end and what came before it --------------------------------------------------------- */
+
+static void client_says_one_thing_and_leaves(struct ends *e)
+{
+	assert_int_equal(end_post_recv(&e->server, 1), 0);
+	assert_int_equal(end_post_recv(&e->server, 2), 0);
+	assert_int_equal(end_post_send(&e->client, 3, 16), 0);
+	assert_int_equal(softrnic_disconnect(e->client.id), 0);
+	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
+}
+
+/* Who is told of the end and then looks into the queue has not missed anything. */
+static void what_came_before_the_end_is_there_with_its_event(void **state)
+{
+	struct ends *e = *state;
+	struct ibv_wc wc[3];
+
+	client_says_one_thing_and_leaves(e);
+	assert_int_equal(ibv_poll_cq(e->server.cq, 3, wc), 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+}
+
+/* As with many cards. What their wr_id stands for may be freed. */
+static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
+{
+	struct ends *e = *state;
+	struct ibv_wc wc;
+
+	client_says_one_thing_and_leaves(e);
+	softrnic_destroy_qp(e->server.id);
+	assert_int_equal(ibv_poll_cq(e->server.cq, 1, &wc), 0);
+}
+
 /* --- moving a queue pair --------------------------------------------------------------------- */
 
 static int move(struct end *e, enum ibv_qp_state to)
@@ -366,6 +402,10 @@ int main(void)
 		cmocka_unit_test(what_is_refused_is_not_granted),
 		cmocka_unit_test(extended_attributes_that_the_device_lacks_are_refused),
 		cmocka_unit_test_setup_teardown(inline_data_that_nobody_asked_for_can_be_sent,
+						connected, disconnected),
+		cmocka_unit_test_setup_teardown(what_came_before_the_end_is_there_with_its_event,
+						connected, disconnected),
+		cmocka_unit_test_setup_teardown(a_destroyed_queue_pair_takes_its_completions_along,
 						connected, disconnected),
 		cmocka_unit_test_setup_teardown(moving_to_error_flushes_and_ends_the_connection,
 						connected, disconnected),
