@@ -151,43 +151,66 @@ struct face *face_new_passive(struct face *listener, struct face_chan *ch, struc
 	return f;
 }
 
-/*
- * rdma-core leaves an id's queue pair to ibv_destroy_qp(), and rping calls that after the id is
- * gone. Ours ends with its id; what is left of the face remembers that.
- */
-static void face_bury(struct face *f, struct ibv_qp *qp)
-{
-	if (f->own_chan)
-		rdma_destroy_event_channel(&f->own_chan->pub);
-	f->own_chan = NULL;
-	f->pub.qp = qp;
-	f->gone = true;
-}
-
+/* Its context: of an id that nobody sees, or of one whose program knows verbs' own call. */
 static struct face *face_of_qp(const struct ibv_qp *qp)
 {
 	struct face *f;
 
 	pthread_mutex_lock(&lock);
-	for (f = all; f && (f->pub.qp != qp || f->words->hard); f = f->next)
+	for (f = all; f && f->soft_qp != qp; f = f->next)
 		;
 	pthread_mutex_unlock(&lock);
 	return f;
 }
 
-bool face_qp_is_gone(const struct ibv_qp *qp)
+void face_set_qp(struct face *f, struct ibv_qp *qp)
 {
-	const struct face *f = face_of_qp(qp);
-
-	return f && f->gone;
+	pthread_mutex_lock(&lock);
+	f->soft_qp = f->words->hard ? NULL : qp;
+	pthread_mutex_unlock(&lock);
+	if (qp && !f->words->hard)
+		face_qp_take_gone(qp); /* of another, which was where this one is */
+	f->pub.qp = qp;
 }
 
-void face_forget_gone(const struct ibv_qp *qp)
-{
-	struct face *f = face_of_qp(qp);
+/*
+ * rdma-core leaves an id's queue pair to ibv_destroy_qp(), and rping calls that after the id is
+ * gone. Ours ends with its id, and its place is remembered: before it is free, as another thread's
+ * queue pair may be there next.
+ */
+struct gone_qp {
+	const struct ibv_qp *qp;
+	struct gone_qp *next;
+};
+static struct gone_qp *gone;
 
-	if (f && f->gone)
-		face_free(f);
+static int remember_gone(const struct ibv_qp *qp)
+{
+	struct gone_qp *g = malloc(sizeof(*g));
+
+	if (!g)
+		return REFUSE_NEG(ENOMEM);
+	g->qp = qp;
+	pthread_mutex_lock(&lock);
+	g->next = gone;
+	gone = g;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+bool face_qp_take_gone(const struct ibv_qp *qp)
+{
+	struct gone_qp **at = &gone, *g;
+
+	pthread_mutex_lock(&lock);
+	while (*at && (*at)->qp != qp)
+		at = &(*at)->next;
+	g = *at;
+	if (g)
+		*at = g->next;
+	pthread_mutex_unlock(&lock);
+	free(g);
+	return g;
 }
 
 int rdma_destroy_id(struct rdma_cm_id *id)
@@ -197,6 +220,8 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	struct ibv_qp *qp = w->hard ? NULL : id->qp;
 	int ret;
 
+	if (qp && !f->hidden && remember_gone(qp))
+		return -1;
 	if (id->event) {
 		rdma_ack_cm_event(id->event);
 		id->event = NULL;
@@ -204,9 +229,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	if (qp)
 		rdma_destroy_qp(id);
 	ret = w->cm.destroy_id(f->inner);
-	if (!ret && qp && !f->hidden)
-		face_bury(f, qp);
-	else if (!ret)
+	if (!ret)
 		face_free(f);
 	return ret;
 }
@@ -215,9 +238,7 @@ void face_drop_qp(struct ibv_qp *qp)
 {
 	struct face *f = face_of_qp(qp);
 
-	if (f && f->gone)
-		face_free(f);
-	else if (f && f->hidden)
+	if (f && f->hidden)
 		rdma_destroy_id(&f->pub);
 	else if (f)
 		rdma_destroy_qp(&f->pub);

@@ -21,8 +21,8 @@ struct face {
 	struct face_chan *own_chan; /* of a synchronous id: its calls wait for their event */
 	atomic_bool ended;          /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
-	bool hidden;                      /* it exists for its queue pair */
-	bool gone;                        /* destroyed; its queue pair, too, which nobody knows */
+	bool hidden;            /* it exists for its queue pair */
+	struct ibv_qp *soft_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
 	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
 	struct face *next;                /* in the list of all */
 };
@@ -53,10 +53,10 @@ int face_complete(struct face *f, int ret);
 struct ibv_qp *face_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* ibv_destroy_qp() of such a queue pair or an id's. */
 void face_drop_qp(struct ibv_qp *qp);
-/* Did it end with its id? Then nothing of it may be looked at. */
-bool face_qp_is_gone(const struct ibv_qp *qp);
-/* A new queue pair is where that was. */
-void face_forget_gone(const struct ibv_qp *qp);
+/* Did it end with its id? Then nothing of it may be looked at. The answer is given once. */
+bool face_qp_take_gone(const struct ibv_qp *qp);
+/* The id has this queue pair from now on, or none. */
+void face_set_qp(struct face *f, struct ibv_qp *qp);
 /* The queues that rdma_create_qp() made because the program gave none. */
 int face_make_cqs(struct face *f, struct ibv_qp_init_attr_ex *attr);
 void face_drop_cqs(struct face *f);

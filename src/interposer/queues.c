@@ -91,8 +91,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;
-	face_forget_gone(f->inner->qp);
-	id->qp = f->inner->qp;
+	face_set_qp(f, f->inner->qp);
 	return 0;
 }
 
@@ -123,10 +122,11 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	struct face *f = face_of(id);
+	bool had = id->qp;
 
-	if (id->qp)
+	face_set_qp(f, NULL);
+	if (had)
 		f->words->cm.destroy_qp(f->inner);
-	id->qp = NULL;
 	face_drop_cqs(f);
 }
 

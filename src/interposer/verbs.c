@@ -33,7 +33,7 @@ static const struct ibv_context *event_context(const struct ibv_async_event *ev)
 
 static const struct ibv_context *qp_context(const struct ibv_qp *qp)
 {
-	return face_qp_is_gone(qp) ? softrnic_context() : qp->context;
+	return face_qp_take_gone(qp) ? softrnic_context() : qp->context;
 }
 
 #define DISPATCH(ret, name, params, args, ctx)                                                     \
