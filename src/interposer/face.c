@@ -151,7 +151,7 @@ struct face *face_new_passive(struct face *listener, struct face_chan *ch, struc
 	return f;
 }
 
-/* Its context: of an id that nobody sees, or of one whose program knows verbs' own call. */
+/* Whose queue pair verbs' own call is about: an id that nobody sees, or one of the program's. */
 static struct face *face_of_qp(const struct ibv_qp *qp)
 {
 	struct face *f;
