@@ -30,7 +30,7 @@ pairs_clients="soft-siw siw-soft soft-siw-crc siw-soft-crc soft-siw-p2p siw-soft
 vm_word() {
 	case $1 in
 	build) ;;
-	hello) vm_job hello 120 ;;
+	hello) vm_job hello 240 ;;
 	persistence) vm_job persistence 180 ;;
 	network) vm_job network 400 ;;
 	stopped) vm_stop ;;
