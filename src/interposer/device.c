@@ -13,9 +13,18 @@ struct device_list {
 	void *entry[];
 };
 
-static struct device_list *list_of(void *entries)
+/* Accepts NULL. What is left to give back is rdma-core's own list, or NULL. */
+static void *list_free(void *entries)
 {
-	return (struct device_list *)((char *)entries - offsetof(struct device_list, entry));
+	struct device_list *list;
+	void *hard;
+
+	if (!entries)
+		return NULL;
+	list = (struct device_list *)((char *)entries - offsetof(struct device_list, entry));
+	hard = list->hard;
+	free(list);
+	return hard;
 }
 
 /* rdma-core's n entries, then ours, then NULL. Takes over `hard` only on success. */
@@ -61,14 +70,10 @@ struct ibv_device **ibv_get_device_list(int *num)
 
 void ibv_free_device_list(struct ibv_device **entries)
 {
-	struct device_list *list;
+	void *hard = list_free(entries);
 
-	if (!entries)
-		return;
-	list = list_of(entries);
-	if (list->hard)
-		HARD(ibv_free_device_list)(list->hard);
-	free(list);
+	if (hard)
+		HARD(ibv_free_device_list)(hard);
 }
 
 const char *ibv_get_device_name(struct ibv_device *device)
@@ -124,12 +129,8 @@ struct ibv_context **rdma_get_devices(int *num)
 
 void rdma_free_devices(struct ibv_context **entries)
 {
-	struct device_list *list;
+	void *hard = list_free(entries);
 
-	if (!entries)
-		return;
-	list = list_of(entries);
-	if (list->hard)
-		HARD(rdma_free_devices)(list->hard);
-	free(list);
+	if (hard)
+		HARD(rdma_free_devices)(hard);
 }

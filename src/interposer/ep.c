@@ -90,10 +90,7 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 
 	if (!f->own_chan)
 		return REFUSE_NEG(EINVAL);
-	if (listen->event) {
-		rdma_ack_cm_event(listen->event);
-		listen->event = NULL;
-	}
+	face_ack_event(listen);
 	if (rdma_get_cm_event(listen->channel, &ev))
 		return -1;
 	if (request_take(f, ev)) {

@@ -99,6 +99,13 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	return ret;
 }
 
+void face_ack_event(struct rdma_cm_id *id)
+{
+	if (id->event)
+		rdma_ack_cm_event(id->event);
+	id->event = NULL;
+}
+
 int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	struct face *f = face_of(id);
@@ -108,10 +115,8 @@ int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 
 	if (!ch)
 		return -1;
-	if (f->own_chan && id->event) {
-		rdma_ack_cm_event(id->event);
-		id->event = NULL;
-	}
+	if (f->own_chan)
+		face_ack_event(id);
 	if (w->cm.migrate_id(f->inner, w->hard ? ch->hard : ch->soft)) {
 		if (!channel)
 			rdma_destroy_event_channel(to);
@@ -131,10 +136,7 @@ int face_complete(struct face *f, int ret)
 
 	if (ret || !f->own_chan)
 		return ret;
-	if (id->event) {
-		rdma_ack_cm_event(id->event);
-		id->event = NULL;
-	}
+	face_ack_event(id);
 	if (rdma_get_cm_event(id->channel, &id->event))
 		return -1;
 	status = id->event->status;

@@ -54,8 +54,8 @@ static void face_delist(struct face *f)
 static struct ibv_pd *default_pd(void)
 {
 	static struct ibv_pd *pd;
-	struct ibv_context *ctx =
-		softrnic_context(); /* its locks are outer, when a fork takes all */
+	/* Its locks are outer, when a fork takes all. */
+	struct ibv_context *ctx = softrnic_context();
 
 	pthread_mutex_lock(&lock);
 	if (!pd)
@@ -222,10 +222,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 
 	if (qp && !f->hidden && remember_gone(qp))
 		return -1;
-	if (id->event) {
-		rdma_ack_cm_event(id->event);
-		id->event = NULL;
-	}
+	face_ack_event(id);
 	if (qp)
 		rdma_destroy_qp(id);
 	ret = w->cm.destroy_id(f->inner);

@@ -47,6 +47,8 @@ void face_free(struct face *f);
 void face_sync(struct face *f);
 /* If a real device owns this local or reaches this remote address, let it serve the id. */
 void face_choose(struct face *f, struct sockaddr *local, struct sockaddr *remote);
+/* The event that a synchronous id's last call left with it is not needed any more. */
+void face_ack_event(struct rdma_cm_id *id);
 /* A synchronous id waits for the event of the call that returned `ret`; others return it. */
 int face_complete(struct face *f, int ret);
 /* ibv_create_qp(): a queue pair on an id that no program sees. NULL and errno. */
