@@ -4,7 +4,6 @@
  * destroyed too early, moved, waited on by a thread that is cancelled, made again and again.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -41,18 +40,6 @@ static struct rdma_cm_id *id_on(struct rdma_event_channel *ch)
 
 	assert_int_equal(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP), 0);
 	return id;
-}
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 struct waiter {
@@ -160,9 +147,9 @@ static void what_is_made_and_destroyed_leaves_no_descriptor(void **state)
 		}
 		rdma_destroy_event_channel(w.ch);
 		if (i == 100)
-			before = open_descriptors();
+			before = end_open_descriptors();
 	}
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(end_open_descriptors(), before);
 }
 
 static void resolve(struct rdma_cm_id *id)

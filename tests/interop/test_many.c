@@ -2,7 +2,6 @@
 /*
  * test_many.c -- the calls of libibverbs and librdmacm by several threads, again and again.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>
@@ -15,18 +14,6 @@
 #include "ends.h"
 
 enum { THREADS = 4, ROUNDS = 20 };
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* The server's side; it ends when the other one leaves. */
 static void *serve_one(void *arg)
@@ -82,15 +69,15 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	int before;
 
 	one_connection(); /* what the process has once is there from now on */
-	before = open_descriptors();
+	before = end_open_descriptors();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	/* Connections end in good order behind their ids, so a little later. */
-	for (int i = 0; i < 200 && open_descriptors() > before; i++)
+	for (int i = 0; i < 200 && end_open_descriptors() > before; i++)
 		usleep(50000);
-	assert_true(open_descriptors() <= before);
+	assert_true(end_open_descriptors() <= before);
 }
 
 int main(void)
