@@ -97,7 +97,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 	}
 }
 
-/* One attempt on a connection of its own, which must be CLOSED or LOST afterwards. */
+/* On a connection of its own, which must be CLOSED or LOST afterwards. */
 static void attempt(const struct wrong *w, struct ibv_wc *wc)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
@@ -106,40 +106,37 @@ static void attempt(const struct wrong *w, struct ibv_wc *wc)
 	OK(client_connect(&client, target.port, NULL));
 	assert_int_equal(client.n_at, REGIONS);
 	pretend_flushable(&own, w->region);
-	/* The Terminate may be faster than our second request, which is refused at once then. */
-	if (!post(w, client.at[w->region], own))
-		OK(client_wait_wc(client.cq, wc, CLIENT_WAIT_MS));
+	OK(post(w, client.at[w->region], own));
+	OK(client_wait_wc(client.cq, wc, CLIENT_WAIT_MS));
 	OK(client_wait_event(client.conn, &event, CLIENT_WAIT_MS));
 	assert_true(event == RPMA_CONN_CLOSED || event == RPMA_CONN_LOST);
 	OK(rpma_mr_remote_delete(&own));
 	client_drop(&client);
 }
 
+/*
+ * A read or a flush is unfinished when its refusal comes. The flush behind a write may be posted
+ * too late to fail itself, and is flushed then; why is told in both.
+ */
+static bool is_expected(const struct wrong *w, const struct ibv_wc *wc)
+{
+	bool is_late = w->op == WRITE && wc->status == IBV_WC_WR_FLUSH_ERR;
+
+	return (is_late || wc->status == IBV_WC_REM_ACCESS_ERR) &&
+	       wc->vendor_err == (BY_TERMINATE | w->vendor_err);
+}
+
 static void the_completion_says_why(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wrongs); i++) {
 		const struct wrong *w = &wrongs[i];
-		struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
-
-		for (int k = 0; k < 100 && wc.status == IBV_WC_WR_FLUSH_ERR; k++)
-			attempt(w, &wc);
-		if (wc.status != IBV_WC_REM_ACCESS_ERR ||
-		    wc.vendor_err != (BY_TERMINATE | w->vendor_err))
-			fail_msg("%s: %s, vendor_err %#x instead of %#x", w->what,
-				 ibv_wc_status_str(wc.status), wc.vendor_err, w->vendor_err);
-	}
-}
-
-/* A read or a flush is unfinished when its refusal comes, so there is nothing to be lucky with. */
-static void a_refused_read_is_told_the_first_time(void **state)
-{
-	for (size_t i = 0; i < ARRAY_LEN(wrongs); i++) {
 		struct ibv_wc wc = {0};
 
-		if (wrongs[i].op == WRITE)
-			continue;
-		attempt(&wrongs[i], &wc);
-		assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+		attempt(w, &wc);
+		if (!is_expected(w, &wc))
+			fail_msg("%s: %s, vendor_err %#x instead of %#x", w->what,
+				 ibv_wc_status_str(wc.status), wc.vendor_err,
+				 BY_TERMINATE | w->vendor_err);
 	}
 }
 
@@ -158,7 +155,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_completion_says_why),
-		cmocka_unit_test(a_refused_read_is_told_the_first_time),
 		cmocka_unit_test(the_target_serves_the_next),
 	};
 
