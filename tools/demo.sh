@@ -105,9 +105,9 @@ put_and_kill() {
 		esac
 	done <"$dir/acks"
 	rm "$dir/acks"
-	collect_the_dead
 	[ "$acknowledgements" -ge "$kill_after" ] ||
 		fail "the second put ended after $acknowledgements acknowledgements: $(cat "$dir/put.log")"
+	collect_the_dead
 	tell "the client says: $(grep '^rpma put' "$dir/put.log")"
 	tell "$acknowledgements flushes were acknowledged: $((acked - size)) of $size bytes"
 }

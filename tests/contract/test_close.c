@@ -22,7 +22,7 @@ static int settled_fds(void)
 {
 	int n = duo_count_fds();
 
-	for (int quiet = 0; quiet < 10; quiet++) {
+	for (int quiet = 0; quiet < 40; quiet++) {
 		duo_sleep_ms(5);
 		if (duo_count_fds() != n) {
 			n = duo_count_fds();
@@ -30,6 +30,13 @@ static int settled_fds(void)
 		}
 	}
 	return n;
+}
+
+static void expect_fds(int n)
+{
+	for (int ms = 0; ms < 20000 && duo_count_fds() != n; ms += 5)
+		duo_sleep_ms(5);
+	assert_int_equal(duo_count_fds(), n);
 }
 
 static void cycles_leave_no_descriptor_behind(void **state)
@@ -41,7 +48,7 @@ static void cycles_leave_no_descriptor_behind(void **state)
 	before = settled_fds();
 	for (int i = 0; i < CYCLES; i++)
 		connect_and_part(&d);
-	assert_int_equal(settled_fds(), before);
+	expect_fds(before);
 	duo_close(&d);
 }
 
@@ -62,7 +69,7 @@ static void rejects_leave_no_descriptor_behind(void **state)
 		duo_expect_event(cli, RPMA_CONN_REJECTED);
 		OK(rpma_conn_delete(&cli));
 	}
-	assert_int_equal(settled_fds(), before);
+	expect_fds(before);
 	duo_close(&d);
 }
 
@@ -76,7 +83,7 @@ static void everything_closed_leaves_no_descriptor_behind(void **state)
 	before = settled_fds();
 	duo_open(&d, NULL);
 	duo_close(&d);
-	assert_int_equal(settled_fds(), before);
+	expect_fds(before);
 }
 
 static void deletion_without_disconnect_closes_the_peer(void **state)

@@ -172,7 +172,7 @@ static void signals_neither_end_nor_shorten_a_wait(void **state)
 	duo_close(&d);
 }
 
-enum { WAITERS = 4, WAITER_MS = 1000 };
+enum { WAITERS = 4, WAITER_MS = 3000 };
 
 struct waiter {
 	struct rpma_cq *cq;

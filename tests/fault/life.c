@@ -13,6 +13,7 @@ enum { USAGE_ALL = 0xff, CQ_SIZE = 8, RCQ_SIZE = 4 };
 
 static void *memory;
 static char port[8];
+static int port_fd;
 
 /* A file where there can be one, so that a flush has something to write back. */
 static void *map_file(void)
@@ -30,16 +31,18 @@ static void *map_file(void)
 	return p;
 }
 
+/* A socket that never listens keeps it for those who bind to it by name. */
 static void choose_port(void)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(sin);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
 
-	assert_int_equal(bind(fd, (struct sockaddr *)&sin, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
+	port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(setsockopt(port_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(port_fd, (struct sockaddr *)&sin, len), 0);
+	assert_int_equal(getsockname(port_fd, (struct sockaddr *)&sin, &len), 0);
 	snprintf(port, sizeof(port), "%u", (unsigned)ntohs(sin.sin_port));
-	close(fd);
 }
 
 void life_setup(void)
@@ -51,6 +54,7 @@ void life_setup(void)
 void life_teardown(void)
 {
 	munmap(memory, LIFE_MEMORY);
+	close(port_fd);
 }
 
 bool life_can_repeat(const char *function)

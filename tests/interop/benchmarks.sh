@@ -68,14 +68,13 @@ test_qperf_atomics() {
 	qperf_tests rc_compare_swap_mr 8 rc_fetch_add_mr 8 ver_rc_compare_swap 8 ver_rc_fetch_add 8
 }
 
-# fio_pair VERB SIZE CLIENT-ARGUMENT ...: the server takes the same.
+# fio_pair VERB SIZE PORT CLIENT-ARGUMENT ...: the server takes the same.
 fio_pair() {
 	need fio
-	local verb=$1 size=$2 port server_log common
-	shift 2
+	local verb=$1 size=$2 port=$3 common
+	shift 3
 	fio --enghelp=rdma >/dev/null 2>&1 || exit 77
 	common=(--bs="$size" --size=1m --iodepth=8 --thread=1 "$@")
-	port=$(free_port)
 	serve server$size "$port" fio --name=server --ioengine=rdma --port="$port" --rw=read "${common[@]}"
 	client client$size fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$port" --verb="$verb" \
 		--rw=write --do_verify=0 "${common[@]}"
@@ -86,11 +85,13 @@ fio_pair() {
 
 # fio_sizes VERB ARGUMENT ...: each with its own server, all at once.
 fio_sizes() {
-	local verb=$1 size running=()
+	local verb=$1 port size running=()
 	shift
+	port=$(free_port)
 	for size in 512 16k 512k; do
-		fio_pair "$verb" $size "$@" &
+		fio_pair "$verb" $size $port "$@" &
 		running+=($!)
+		port=$((port + 1))
 	done
 	for size in "${running[@]}"; do
 		wait "$size" || fail "fio $verb"

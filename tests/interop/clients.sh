@@ -47,18 +47,22 @@ test_rping_without_any_right() {
 }
 
 # They begin one after the other: its server has one place for a request that it has not taken yet.
+# stdbuf, as each is seen to be served by its output.
 test_rping_serves_many() {
 	need rping
 	local port clients=() i
 	port=$(free_port)
 	serve server $port rping -s -P -a 127.0.0.1 -p $port -S 20000
 	for i in 1 2 3 4; do
-		ping_client client$i -a 127.0.0.1 -p $port -C 20 -S 20000 &
+		client client$i stdbuf -oL rping -c -V -v -a 127.0.0.1 -p $port -C 2000 -S 20000 &
 		clients+=($!)
-		sleep 0.3
+		wait_until_said client$i 'ping data'
 	done
 	for i in "${clients[@]}"; do
 		wait "$i" || fail "a client failed"
+	done
+	for i in 1 2 3 4; do
+		silent_about client$i 'completion failed|mismatch'
 	done
 	stop_server
 }

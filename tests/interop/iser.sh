@@ -11,6 +11,15 @@ initiators=(iqn.2008-11.org.linux-kvm
 
 target_command() { "${as_user[@]}" tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
 
+# It listens before it can be told anything.
+wait_until_it_obeys() {
+	for _ in {1..200}; do
+		! "${as_user[@]}" tgtadm --lld iser --mode sys --op show >/dev/null 2>&1 || return 0
+		sleep 0.05
+	done
+	fail "tgtd takes no commands"
+}
+
 # target_with SIZE: a disk that is $scratch/disk, at $url.
 target_with() {
 	need tgtd tgtadm iscsi-inq iscsi-readcapacity16 qemu-img qemu-io
@@ -19,6 +28,7 @@ target_with() {
 	"${as_user[@]}" truncate -s "$1" "$scratch/disk"
 	export TGT_IPC_SOCKET=$scratch/tgtd
 	serve tgtd $((port + 1)) tgtd -f --iscsi portal=127.0.0.1:$port --iser port=$((port + 1))
+	wait_until_it_obeys
 	target_command target --op new --tid 1 -T $target
 	target_command logicalunit --op new --tid 1 --lun 1 -b "$scratch/disk"
 	target_command target --op bind --tid 1 -I ALL

@@ -85,11 +85,11 @@ is_listening() {
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6
 }
 
-# A port, and the next two, that nobody uses; below those that the kernel gives out.
+# A port, and the next two, that nobody uses. Each test has some for itself.
 free_port() {
 	local port
 	for _ in {1..100}; do
-		port=$((12000 + RANDOM % 18000))
+		port=$((INTEROP_PORTS + RANDOM % 98))
 		is_listening $port || is_listening $((port + 1)) || is_listening $((port + 2)) || {
 			echo $port
 			return
@@ -141,6 +141,14 @@ stop_server() {
 
 # said NAME TEXT: a line of that output.
 said() { grep -qE -- "$2" "$scratch/$1.log" || fail "$1 did not say: $2"; }
+# ... yet.
+wait_until_said() {
+	for _ in {1..400}; do
+		! grep -qE -- "$2" "$scratch/$1.log" || return 0
+		sleep 0.05
+	done
+	fail "$1 did not say in 20 s: $2"
+}
 silent_about() { ! grep -qE -- "$2" "$scratch/$1.log" || fail "$1 said: $2"; }
 
 # refused NAME TEXT PROGRAM ...: fails with these words, and is not killed by a signal.

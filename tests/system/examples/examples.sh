@@ -150,7 +150,7 @@ test_many_connections_are_served_by_one_thread() {
 test_reconnect_loses_nothing_in_a_restart() {
 	local pid i
 	serve reconnect records
-	"$RPMA_EXAMPLES/reconnect" client "$addr" "$port" 300 4 >client.out 2>client.err </dev/null &
+	"$RPMA_EXAMPLES/reconnect" client "$addr" "$port" 3000 1 >client.out 2>client.err </dev/null &
 	pid=$!
 	started+=("$pid")
 	wait_until 20 grep -qx "acknowledged 100" client.out || fail "the client does not get on"
@@ -159,11 +159,11 @@ test_reconnect_loses_nothing_in_a_restart() {
 	launch reconnect records || fail "the server cannot be started again"
 	wait "$pid" || fail "the client fails"
 	kill -9 "$server"
-	says client "all 300 records are durable"
+	says client "all 3000 records are durable"
 	[ "$(grep -c '^connected, sending from record' client.out)" = 2 ] || fail "not two connections"
 	[ "$(grep '^connected' client.out | tail -n 1 | tr -dc 0-9)" -gt 100 ] ||
 		fail "what was acknowledged was sent again"
-	for ((i = 1; i <= 300; i++)); do
+	for ((i = 1; i <= 3000; i++)); do
 		echo "record $i"
 	done >wanted
 	grep -aoE 'record [0-9]+' records | cmp - wanted || fail "the file has other records"

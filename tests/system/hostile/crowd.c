@@ -18,6 +18,7 @@
 #define BIRTHS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
 #define LIFE_MS      400
 #define SLOW_MS      4000
+#define LAST_MS      20000 /* how long the target may take to end one of each */
 #define BURST        64    /* sends of a flood in one turn */
 #define DEED_MAX     70000 /* bytes */
 #define HELLO_MAX    64
@@ -52,6 +53,7 @@ static struct member {
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
+static uint64_t last_at; /* when done */
 static atomic_bool done;
 
 static enum role_id role_of(const struct member *m)
@@ -202,6 +204,8 @@ static void member_be_born(struct member *m, uint64_t now)
 	m->answered = false;
 	m->hello_sent = m->deed_sent = 0;
 	m->dies_at = now + (nature & CROWD_SLOW ? SLOW_MS : LIFE_MS) * NSEC_PER_MS;
+	if (!nature) /* the target is to end it */
+		m->dies_at = CLOCK_NEVER;
 	counts[role_of(m)].lives++;
 }
 
@@ -276,14 +280,25 @@ static bool birth_is_due(uint64_t begin, uint64_t now)
 	return born < allowed;
 }
 
+static bool all_short_ones_were_ended(void)
+{
+	for (int i = 0; i < ROLES; i++)
+		if (counts[i].is_short && !counts[i].ended)
+			return false;
+	return true;
+}
+
+static bool crowd_is_done(uint64_t now)
+{
+	return atomic_load(&done) && (now >= last_at || all_short_ones_were_ended());
+}
+
 static void *crowd_run(void *arg)
 {
-	uint64_t begin = clock_now_ns();
+	uint64_t begin = clock_now_ns(), now;
 	struct pollfd p[CROWD_SIZE];
 
-	while (!atomic_load(&done)) {
-		uint64_t now = clock_now_ns();
-
+	while (now = clock_now_ns(), !crowd_is_done(now)) {
 		for (int i = 0; i < CROWD_SIZE; i++)
 			p[i] = (struct pollfd){.fd = members[i].fd, .events = POLLIN};
 		poll(p, CROWD_SIZE, 0);
@@ -318,6 +333,7 @@ void crowd_start(const char *port, const struct raw *known)
 
 const struct crowd_count *crowd_stop(int *n)
 {
+	last_at = clock_now_ns() + LAST_MS * NSEC_PER_MS;
 	atomic_store(&done, true);
 	pthread_join(thread, NULL);
 	*n = ROLES;

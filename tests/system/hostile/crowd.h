@@ -53,7 +53,8 @@ struct crowd_count {
 /* Start: the target's port, and a connection that has its regions; of the first one they take the
  * upper half as theirs. */
 void crowd_start(const char *port, const struct raw *known);
-/* All of them hang up. How each role did; *n roles. */
+/* All of them hang up, once the target had time to end one of each short role. How each role did;
+ * *n roles. */
 const struct crowd_count *crowd_stop(int *n);
 
 #endif

@@ -212,16 +212,16 @@ static void guesses_are_few_and_nobody_else_waits(void **state)
 /* Later, and not never: a program with a bug comes back after it was mended. */
 static void who_has_to_wait_gets_in_later(void **state)
 {
-	uint8_t byte;
+	uint64_t begin = now_ms();
 
 	start("2");
 	attack_until_held();
 	attack_end();
 	assert_int_equal(raw_dial_from(&settled, ATTACKER, target.port), 0);
 	assert_int_equal(raw_send_request(&settled, RAW_PLAIN), 0);
-	assert_int_equal(raw_recv(&settled, &byte, 1, 200), -ETIMEDOUT);
 	connect_honestly();
 	assert_int_equal(raw_take_reply(&settled), 0);
+	assert_true(now_ms() - begin >= RESERVES * 1000 / 2);
 	read_from_the_attackers_address();
 	raw_close(&settled);
 	stop();

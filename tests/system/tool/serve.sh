@@ -121,10 +121,10 @@ test_signals_end_the_server_with_success_though_clients_are_connected() {
 }
 
 test_more_clients_than_allowed_are_told_so() {
-	serve file --create --size 1M --max-clients 1
+	serve file --create --size 1M --max-clients 1 --verbose
 	"$rpma" ping --count 1000000 "$where" >/dev/null 2>&1 &
 	started+=("$!")
-	sleep 0.3
+	wait_until 20 grep -q 'client 1 from .* connected' serve.err || fail "the first is not let in"
 	random_file data 100
 	expect 5 'serves as many clients as it may' "$rpma" put data "$where"
 	grep -q 'refused client .*--max-clients' serve.err || fail "the server does not log the refusal"

@@ -49,6 +49,7 @@ static void print_status(struct rpma_conn *conn)
 		exit(2);
 	}
 	printf("%u\n", ((const uint8_t *)answer.ptr)[STATUS_AT]);
+	fflush(stdout); /* somebody waits for it */
 }
 
 int main(int argc, char **argv)

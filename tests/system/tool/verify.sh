@@ -29,6 +29,7 @@ test_what_is_not_as_it_was_sent_fails_the_put() {
 	perl -e 'open(F, "+<", "region") or die;
 		while (1) { seek(F, 30000000, 0); syswrite(F, "x") }' &
 	started+=("$!")
+	wait_until 20 grep -q x region
 	expect 1 "verification failed: the bytes from 16777216 to 33554432 of region 'region' of $where are not" \
 		"$rpma" put sent "$where"
 	expect_ok "$rpma" put --no-verify sent "$where"

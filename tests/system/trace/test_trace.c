@@ -40,7 +40,7 @@ static void use_extensions(struct client *c)
 	expect_success(c);
 	expect_success(c);
 	/* In silence both ends ask each other whether they live. */
-	usleep(1000000);
+	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
 

@@ -81,11 +81,15 @@ both_ways() { # FILE
 	grep -E '^[[:space:]][0-9a-f]+$' followed | tr -d '\t\n'
 }
 
+kernel_saw_the_end() { # of both directions
+	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
+}
+
 # Compared with what the kernel saw, byte by byte.
 test_the_trace_has_the_bytes_that_a_capture_has() {
 	local file tcpdump
 	serve pool --create --size 1M
-	tcpdump -i lo -B 65536 -U -w kernel.pcap "tcp port ${where##*:}" 2>dump.err &
+	tcpdump -i lo -B 65536 -U --immediate-mode -w kernel.pcap "tcp port ${where##*:}" 2>dump.err &
 	tcpdump=$!
 	started+=("$tcpdump")
 	wait_until 10 grep -q '^tcpdump: listening' dump.err || {
@@ -94,7 +98,7 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 	}
 	random_file in 300000
 	SOFTRNIC_TRACE=t.pcapng expect_ok "$rpma" put in "$where"
-	sleep 1 # the capture's buffer has a timeout of its own
+	wait_until 20 kernel_saw_the_end || fail "the capture has no end"
 	kill -INT "$tcpdump"
 	wait "$tcpdump" || fail "tcpdump: $(cat dump.err)"
 	stop_server

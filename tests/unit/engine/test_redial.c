@@ -39,11 +39,11 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	uint16_t port, chosen;
 
 	end_open(&e.listener);
-	end_open(&e.client);
-	chosen = end_bind(&e.listener); /* it was free a moment ago */
-	end_close(&e.listener);
-	end_open(&e.listener);
 	port = end_bind(&e.listener);
+	end_open(&e.client);
+	chosen = end_bind(&e.client); /* it was free a moment ago */
+	end_close(&e.client);
+	end_open(&e.client);
 	src.sin_port = htons(chosen);
 	assert_int_equal(softrnic_bind_addr(e.client.id, (struct sockaddr *)&src), 0);
 	end_aim(&e.client, port);

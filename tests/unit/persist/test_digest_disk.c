@@ -160,6 +160,18 @@ static void a_block_device_is_read_directly(void **state)
 	mapped_fini(&m);
 }
 
+/* Of this region's only file. The lock is the pool's. */
+static bool slots_are_taken(const struct mapped *m)
+{
+	bool taken = true;
+
+	persist_atfork_prepare();
+	for (int i = 0; i < FILE_SLOTS; i++)
+		taken &= m->region->ranges[0].file->slot[i].busy;
+	persist_atfork_parent();
+	return taken;
+}
+
 static void a_cancelled_job_waits_for_nothing_but_its_own_slice(void **state)
 {
 	struct persist_digest d;
@@ -168,12 +180,13 @@ static void a_cancelled_job_waits_for_nothing_but_its_own_slice(void **state)
 
 	mapped_init(&m, "inner/file");
 	disk_freeze("outer");
-	/* Both slots of the file are taken when the others come. */
 	for (size_t i = 0; i < 3; i++) {
 		m.p[i * PAGE]++;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
-		usleep(50000);
+		for (int ms = 0; i == 1 && ms < 20000 && !slots_are_taken(&m); ms++)
+			usleep(1000);
 	}
+	assert_true(slots_are_taken(&m));
 	digest_start(&jobs[3], m.region, m.p, SIZE, DIGEST_CRC32C, &d);
 	for (int i = 1; i < 4; i++)
 		persist_cancel(&jobs[i].job);
