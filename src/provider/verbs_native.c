@@ -114,7 +114,11 @@ static int post_native(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, 
 	return err;
 }
 
-/* Chained, so that the device is told once. */
+/*
+ * Chained, so that the device is told once. libsiw names the first that had no room, but forgets
+ * the error when it can begin with the others; and names none when all are queued and it cannot
+ * begin.
+ */
 static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
 {
 	struct ibv_send_wr chain[CHAIN_MAX], *bad = chain;
@@ -125,7 +129,9 @@ static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, i
 		chain[i].next = i + 1 < n ? &chain[i + 1] : NULL;
 	}
 	err = provider_errno(ibv_post_send(qp, chain, &bad));
-	*posted += err ? (int)(bad - chain) : n;
+	if (!err && bad && bad != chain)
+		err = ENOMEM;
+	*posted += err && bad ? (int)(bad - chain) : n;
 	return err;
 }
 

@@ -15,6 +15,7 @@ static struct {
 	uint64_t caps;   /* of the device */
 	int create_fail; /* so many times a QP is not made */
 	int post_err, complete_err, plain_taken;
+	bool forgets, is_deaf; /* as libsiw: the error, once the others began; its doorbell fails */
 
 	int creates, starts;
 	uint64_t asked; /* send_ops_flags, 0: none */
@@ -76,11 +77,12 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	for (; wr; wr = wr->next) {
 		if (dev.post_err && !dev.plain_taken--) {
 			*bad = wr;
-			return dev.post_err;
+			return dev.forgets ? 0 : dev.post_err;
 		}
 		note('w', wr->wr_id);
 	}
-	return 0;
+	*bad = wr;
+	return dev.is_deaf ? dev.post_err : 0;
 }
 
 static void wr_start(struct ibv_qp_ex *qp)
@@ -259,6 +261,25 @@ static void what_was_posted_before_a_failure_is_counted(void **state)
 	assert_int_equal(posted, 2);
 }
 
+static void a_full_queue_is_noticed_although_libsiw_forgets_the_error(void **state)
+{
+	struct softrnic_wr wrs[4];
+	int posted;
+
+	for (uint64_t i = 0; i < 4; i++)
+		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
+	dev.post_err = -ENOMEM;
+	dev.plain_taken = 2;
+	dev.forgets = true;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
+	assert_int_equal(posted, 2);
+	dev.plain_taken = 4;
+	dev.forgets = false;
+	dev.is_deaf = true;
+	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
+	assert_int_equal(posted, 4);
+}
+
 static void what_a_qp_cannot_do_is_refused_before_anything_is_posted(void **state)
 {
 	struct softrnic_wr wrs[2] = {request(SOFTRNIC_OP_VERBS, 0), request(0, 1)};
@@ -288,6 +309,8 @@ int main(void)
 		cmocka_unit_test_setup(requests_are_described_in_full, setup),
 		cmocka_unit_test_setup(a_list_of_both_kinds_keeps_its_order, setup),
 		cmocka_unit_test_setup(what_was_posted_before_a_failure_is_counted, setup),
+		cmocka_unit_test_setup(a_full_queue_is_noticed_although_libsiw_forgets_the_error,
+				       setup),
 		cmocka_unit_test_setup(what_a_qp_cannot_do_is_refused_before_anything_is_posted,
 				       setup),
 	};
