@@ -295,10 +295,10 @@ static bool crowd_is_done(uint64_t now)
 
 static void *crowd_run(void *arg)
 {
-	uint64_t begin = clock_now_ns(), now;
+	uint64_t begin = clock_now_ns();
 	struct pollfd p[CROWD_SIZE];
 
-	while (now = clock_now_ns(), !crowd_is_done(now)) {
+	for (uint64_t now = begin; !crowd_is_done(now); now = clock_now_ns()) {
 		for (int i = 0; i < CROWD_SIZE; i++)
 			p[i] = (struct pollfd){.fd = members[i].fd, .events = POLLIN};
 		poll(p, CROWD_SIZE, 0);
