@@ -117,7 +117,6 @@ uint8_t *duo_map(size_t size); /* anonymous, shared, zero */
 void duo_fill(uint8_t *p, size_t len, unsigned seed);
 bool duo_is_filled(const uint8_t *p, size_t len, unsigned seed);
 bool duo_is_zero(const uint8_t *p, size_t len);
-int duo_count_fds(void);
 void duo_sleep_ms(int ms);
 
 #endif

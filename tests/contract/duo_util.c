@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo_util.c -- what tests need beside two ends: memory, patterns, descriptors, waiting. */
-#include <dirent.h>
+/* duo_util.c -- what tests need beside two ends: memory, patterns, waiting. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -63,18 +62,6 @@ PEER_MEMORY bool duo_is_zero(const uint8_t *p, size_t len)
 		if (p[i])
 			return false;
 	return true;
-}
-
-int duo_count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 void duo_sleep_ms(int ms)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_close.c -- how connections end, and that nothing of them is left. */
 #include "duo.h"
+#include "lib/fds.h"
 
 #define CYCLES 200
 
@@ -20,12 +21,12 @@ static void connect_and_part(struct duo *d)
 /* Sockets are closed by whoever drives them last: wait until none is any more. */
 static int settled_fds(void)
 {
-	int n = duo_count_fds();
+	int n = open_fds();
 
 	for (int quiet = 0; quiet < 40; quiet++) {
 		duo_sleep_ms(5);
-		if (duo_count_fds() != n) {
-			n = duo_count_fds();
+		if (open_fds() != n) {
+			n = open_fds();
 			quiet = 0;
 		}
 	}
@@ -34,9 +35,9 @@ static int settled_fds(void)
 
 static void expect_fds(int n)
 {
-	for (int ms = 0; ms < 20000 && duo_count_fds() != n; ms += 5)
+	for (int ms = 0; ms < 20000 && open_fds() != n; ms += 5)
 		duo_sleep_ms(5);
-	assert_int_equal(duo_count_fds(), n);
+	assert_int_equal(open_fds(), n);
 }
 
 static void cycles_leave_no_descriptor_behind(void **state)

@@ -5,7 +5,6 @@
  * or says NOMEM or PROVIDER, nobody waits for ever, nothing stays behind, and the next life is as
  * if nothing had been.
  */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "fault/allocs.h"
 #include "fault/life.h"
 #include "fault/memory_judge.h"
+#include "lib/fds.h"
 #include "lib/unit.h"
 #include "softrnic/rnic/qp.h"
 
@@ -26,19 +26,8 @@ enum {
 	LIFE_LIMIT_S = 60
 };
 
-static unsigned int idle_fds, idle_blocks;
-
-static unsigned int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
+static int idle_fds;
+static unsigned int idle_blocks;
 
 static unsigned int buffers(void)
 {
@@ -59,7 +48,7 @@ static void expect_idle(unsigned int nth)
 		return;
 	allocs_print_since_mark();
 	fail_msg("allocation %u, %s: afterwards %d descriptors, %d blocks more and %u buffers", nth,
-		 allocs_failed_at(), (int)(open_fds() - idle_fds),
+		 allocs_failed_at(), open_fds() - idle_fds,
 		 (int)(allocs_live(0) - buffers() - idle_blocks), buffers());
 }
 

@@ -4,7 +4,6 @@
  * with several errnos. The function that made it says what the manual promises, leaves its outputs
  * alone, and can be called again where it took nothing; everything is released and nothing stays.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "fault/life.h"
+#include "lib/fds.h"
 #include "lib/unit.h"
 #include "provider/fault.h"
 
@@ -176,31 +176,19 @@ static void hung(const char *what)
 
 static const struct life_judge judge = {.returned = returned, .broke = broke, .hung = hung};
 
-static unsigned int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-static unsigned int idle_fds; /* what the engine keeps between two lives */
+static int idle_fds; /* what the engine keeps between two lives */
 
 /* The engine closes sockets a moment later, from its own thread. */
 static void expect_idle_fds(void)
 {
-	unsigned int n = open_fds();
+	int n = open_fds();
 
 	for (int ms = 0; ms < 10000 && n > idle_fds; ms++) {
 		usleep(1000);
 		n = open_fds();
 	}
 	if (n > idle_fds)
-		fail_msg("%u descriptors stay open", n - idle_fds);
+		fail_msg("%d descriptors stay open", n - idle_fds);
 }
 
 static void live(void)

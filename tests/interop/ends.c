@@ -2,7 +2,6 @@
 #include "ends.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,16 +39,4 @@ struct rdma_cm_id *end_make(int flags, __be16 port)
 	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
 	rdma_freeaddrinfo(res);
 	return id;
-}
-
-int end_open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }

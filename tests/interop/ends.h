@@ -8,7 +8,5 @@
 struct ibv_qp_init_attr end_qp_attr(void);
 /* flags: RAI_PASSIVE listens there (0: any port), without it connects there. Or the test fails. */
 struct rdma_cm_id *end_make(int flags, __be16 port);
-/* How many this process has; to be compared. */
-int end_open_descriptors(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "ends.h"
+#include "lib/fds.h"
 
 static struct sockaddr_in loopback(__be16 port)
 {
@@ -147,9 +148,9 @@ static void what_is_made_and_destroyed_leaves_no_descriptor(void **state)
 		}
 		rdma_destroy_event_channel(w.ch);
 		if (i == 100)
-			before = end_open_descriptors();
+			before = open_fds();
 	}
-	assert_int_equal(end_open_descriptors(), before);
+	assert_int_equal(open_fds(), before);
 }
 
 static void resolve(struct rdma_cm_id *id)

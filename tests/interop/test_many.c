@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "ends.h"
+#include "lib/fds.h"
 
 enum { THREADS = 4, ROUNDS = 20 };
 
@@ -69,15 +70,15 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	int before;
 
 	one_connection(); /* what the process has once is there from now on */
-	before = end_open_descriptors();
+	before = open_fds();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	/* Connections end in good order behind their ids, so a little later. */
-	for (int i = 0; i < 200 && end_open_descriptors() > before; i++)
+	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
-	assert_true(end_open_descriptors() <= before);
+	assert_true(open_fds() <= before);
 }
 
 int main(void)

@@ -3,12 +3,12 @@
  * test_sweep.c -- a whole life of librpma over the software RNIC, both sides in this thread, again
  * and again; each time one more of the provider's calls fails. Nothing hangs, nothing stays behind.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/fds.h"
 #include "lib/unit.h"
 #include "librpma.h"
 #include "provider/fault.h"
@@ -32,18 +32,6 @@ struct life {
 
 static char memory[SIZE];
 static int idle_fds; /* what the engine keeps open between two lives */
-
-static int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* The engine closes sockets, also a listening one, a moment later from its own thread. */
 static int fds_left_open(void)
