@@ -182,6 +182,23 @@ int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_w
 	return ret ? ret : client_flush(c, region, at, len, RPMA_FLUSH_TYPE_PERSISTENT, wc);
 }
 
+int client_post_write_and_flush(struct client *c, struct rpma_mr_remote *to, size_t at, size_t len)
+{
+	struct rpma_batch *batch;
+	int ret = rpma_batch_new(c->conn, 2, &batch);
+
+	if (ret)
+		return ret;
+	ret = rpma_batch_write(batch, to, at, c->mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL);
+	if (!ret)
+		ret = rpma_batch_flush(batch, c->at[0], 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+				       RPMA_F_COMPLETION_ALWAYS, NULL);
+	if (!ret)
+		ret = rpma_batch_post(batch);
+	rpma_batch_delete(&batch);
+	return ret;
+}
+
 int client_echo(struct client *c, size_t len)
 {
 	size_t half = c->size / 2;

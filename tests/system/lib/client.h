@@ -57,6 +57,11 @@ int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_
 		 struct ibv_wc *wc);
 /* A write that completes silently, and a flush to persistence behind it. */
 int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
+/*
+ * A silent write to anywhere and a flush of the first region behind it, posted at once: when the
+ * write is refused, the flush is under way for certain.
+ */
+int client_post_write_and_flush(struct client *c, struct rpma_mr_remote *to, size_t at, size_t len);
 /* Send the first len bytes of the buffer, and get the echo into the buffer's second half. */
 int client_echo(struct client *c, size_t len);
 

@@ -86,7 +86,7 @@ static void a_descriptor_that_is_none_is_an_error_and_no_timeout(void **state)
 
 static void *wait_in_thread(void *arg)
 {
-	return (void *)(intptr_t)wait_cq(1000);
+	return (void *)(intptr_t)wait_cq(500);
 }
 
 static void of_several_waiters_one_is_woken_and_the_others_time_out(void **state)
@@ -95,7 +95,7 @@ static void of_several_waiters_one_is_woken_and_the_others_time_out(void **state
 	pthread_t thread[8];
 	int woken = 0;
 
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < 8; i++)
 			assert_int_equal(pthread_create(&thread[i], NULL, wait_in_thread, NULL), 0);
 		usleep(20000);
