@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What an unmodified program says can be looked at. The rest about traces is in tests/system/trace.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/lib/tshark.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
 # Its verification is tested elsewhere, and so is the status with which it ends.
 test_a_foreign_program_is_traced() {
@@ -12,9 +14,8 @@ test_a_foreign_program_is_traced() {
 	serve server "$port" rping -s -a 127.0.0.1 -p "$port" -C 5 -S 4000
 	soft rping -c -a 127.0.0.1 -p "$port" -C 5 -S 4000 >"$scratch/client.log" 2>&1 || :
 	wait "$server" || :
-	HOME=/nonexistent tshark -2 --disable-protocol rpcordma -r "$SOFTRNIC_TRACE" -T fields \
-		-e iwarp_mpa.key.req -e iwarp_rdma.opcode -e _ws.expert.message \
-		>"$scratch/tshark.log" 2>/dev/null || fail "tshark cannot read the trace"
+	dissector -r "$SOFTRNIC_TRACE" -T fields \
+		-e iwarp_mpa.key.req -e iwarp_rdma.opcode -e _ws.expert.message >"$scratch/tshark.log" || fail "tshark cannot read the trace"
 	[ "$(grep -c '^4d5041' "$scratch/tshark.log")" = 1 ] || fail "not one request"
 	for opcode in 0x00 0x01 0x02 0x03; do # Write, Read Request and Response, Send
 		[ "$(grep -o $opcode "$scratch/tshark.log" | wc -l)" -ge 5 ] || fail "not 5 times $opcode"

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Interop with kernel siw: the guest runs the pairs, here their logs and captures are judged.
+# shellcheck source=tests/lib/tshark.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
 # Messages that carry anything may look like another protocol to a guesser, and two CPUs may have been captured
 # one behind the other.
 capture_fields() {
-	tshark -r "$1" -o tcp.reassemble_out_of_order:TRUE --disable-protocol iser --disable-protocol rpcordma --disable-protocol smb_direct \
-		--disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}" 2>/dev/null
+	dissector -r "$1" -o tcp.reassemble_out_of_order:TRUE --disable-protocol iser --disable-protocol smb_direct \
+		--disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
 }
 
 check_decodes() {

@@ -19,15 +19,30 @@
 #include "softrnic/engine/config.h"
 #include "softrnic/engine/trace_ends.h"
 #include "softrnic/engine/trace_file.h"
+#include "softrnic/proto/mpa_scan.h"
 #include "softrnic/trace/pcapng.h"
 
-/* Where a packet is put together: headers grow towards the front, so that payload never moves. */
-#define FRONT (PCAPNG_HEAD + TCPIP_HEADERS_MAX)
+/*
+ * Where a packet is put together: headers, and what was kept of earlier bytes, grow towards the
+ * front, so that payload never moves.
+ */
+#define FRONT     (PCAPNG_HEAD + TCPIP_HEADERS_MAX + MPA_SCAN_HEAD_MAX)
+#define PIECE_MAX (TCPIP_PAYLOAD_MAX - MPA_SCAN_HEAD_MAX)
+
+/* One direction. Readers lose track where a packet ends within a frame's head, so those bytes are
+ * kept for the next packet. */
+struct half {
+	struct mpa_scan scan;
+	uint8_t kept[MPA_SCAN_HEAD_MAX];
+	size_t n_kept;
+};
 
 struct trace {
 	struct list link; /* in tracer.all */
 	struct flow flow;
-	uint64_t key; /* the same at both ends */
+	struct half half[2]; /* by enum flow_side */
+	uint8_t *bytes;      /* of the next packet, in packet_buf */
+	uint64_t key;        /* the same at both ends */
 	bool initiator;
 };
 
@@ -36,7 +51,7 @@ static struct {
 	struct list all;
 } tracer = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = LIST_INIT(tracer.all)};
 
-static uint8_t packet_buf[FRONT + TCPIP_PAYLOAD_MAX + PCAPNG_TAIL_MAX]; /* with the lock */
+static uint8_t packet_buf[FRONT + PIECE_MAX + PCAPNG_TAIL_MAX]; /* with the lock */
 static uint8_t *const payload = packet_buf + FRONT;
 
 static uint64_t realtime_ns(void)
@@ -54,12 +69,12 @@ static uint32_t captured(size_t original)
 	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
 }
 
-/* The payload is in place. Its end may be overwritten by the block's: nobody needs it any more. */
+/* The bytes are in place. What is behind them may be overwritten by the block's end. */
 static void emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
 {
 	struct trace *t = arg;
 	size_t headers = tcpip_headers_len(seg), tail;
-	uint8_t *ip = payload - headers, *block = ip - PCAPNG_HEAD;
+	uint8_t *ip = t->bytes - headers, *block = ip - PCAPNG_HEAD;
 	char comment[PCAPNG_COMMENT_MAX];
 	struct pcapng_packet packet = {
 		.time_ns = realtime_ns(),
@@ -74,10 +89,54 @@ static void emit(void *arg, const struct tcpip_segment *seg, enum flow_side from
 			 program_invocation_short_name);
 		packet.comment = comment;
 	}
-	tcpip_encode(ip, seg, payload, len);
+	tcpip_encode(ip, seg, t->bytes, len);
 	pcapng_encode_head(block, &packet);
 	tail = pcapng_encode_tail(ip + packet.captured, &packet);
 	trace_file_append(block, PCAPNG_HEAD + packet.captured + tail, config_get()->trace_bytes);
+}
+
+static void say(struct trace *t, enum flow_side from, uint8_t *bytes, size_t len)
+{
+	t->bytes = bytes;
+	if (len)
+		flow_data(&t->flow, from, len, emit, t);
+}
+
+/* The next n bytes are at `payload`. */
+static void say_payload(struct trace *t, enum flow_side from, size_t n)
+{
+	struct half *h = &t->half[from];
+	uint8_t *bytes = payload - h->n_kept;
+	size_t len = h->n_kept + n, now;
+
+	memcpy(bytes, h->kept, h->n_kept);
+	now = mpa_scan(&h->scan, bytes, len);
+	h->n_kept = len - now;
+	memcpy(h->kept, bytes + now, h->n_kept);
+	t->half[!from].scan.markers = h->scan.wants_markers;
+	say(t, from, bytes, now);
+}
+
+/* Nothing can follow that they would wait for. */
+static void say_kept(struct trace *t, enum flow_side from)
+{
+	struct half *h = &t->half[from];
+
+	memcpy(payload, h->kept, h->n_kept);
+	say(t, from, payload, h->n_kept);
+	h->n_kept = 0;
+}
+
+static void say_fin(struct trace *t, enum flow_side from)
+{
+	say_kept(t, from);
+	flow_fin(&t->flow, from, emit, t);
+}
+
+static void say_all_kept(struct trace *t)
+{
+	say_kept(t, FLOW_US);
+	say_kept(t, FLOW_PEER);
 }
 
 /* --- which connection it is --------------------------------------------------------------- */
@@ -126,6 +185,7 @@ struct trace *trace_new(int fd, bool initiator)
 	}
 	list_init(&t->link);
 	t->initiator = initiator;
+	t->bytes = payload;
 	flow_init(&t->flow, realtime_ns());
 	if (!trace_ends(&t->flow, fd)) {
 		pthread_mutex_lock(&tracer.lock);
@@ -156,6 +216,7 @@ void trace_delete(struct trace *t, int fd)
 	if (!t)
 		return;
 	pthread_mutex_lock(&tracer.lock);
+	say_all_kept(t);
 	if (!ioctl(fd, SIOCINQ, &unread) && unread > 0)
 		flow_reset(&t->flow, FLOW_US, emit, t);
 	else
@@ -192,6 +253,7 @@ static void note_error(struct trace *t, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == EFAULT || err == ENOMEM)
 		return;
+	say_all_kept(t);
 	if (err == ECONNRESET || err == EPIPE)
 		flow_reset(&t->flow, FLOW_PEER, emit, t);
 	t->flow.over = true;
@@ -200,17 +262,16 @@ static void note_error(struct trace *t, int err)
 static ssize_t recv_noting(struct trace *t, int fd, struct msghdr *msg)
 {
 	size_t room = total(msg);
-	ssize_t n = recv(fd, payload, room < TCPIP_PAYLOAD_MAX ? room : TCPIP_PAYLOAD_MAX,
-			 MSG_DONTWAIT | MSG_PEEK);
+	ssize_t n = recv(fd, payload, room < PIECE_MAX ? room : PIECE_MAX, MSG_DONTWAIT | MSG_PEEK);
 
 	if (n > 0) {
 		shorten(msg, (size_t)n);
 		n = recvmsg(fd, msg, MSG_DONTWAIT);
 	}
 	if (n > 0)
-		flow_data(&t->flow, FLOW_PEER, (size_t)n, emit, t);
+		say_payload(t, FLOW_PEER, (size_t)n);
 	else if (n == 0)
-		flow_fin(&t->flow, FLOW_PEER, emit, t);
+		say_fin(t, FLOW_PEER);
 	return n;
 }
 
@@ -219,9 +280,9 @@ static ssize_t gather(const struct msghdr *msg)
 {
 	size_t len = 0;
 
-	for (size_t i = 0; i < msg->msg_iovlen && len < TCPIP_PAYLOAD_MAX; i++) {
+	for (size_t i = 0; i < msg->msg_iovlen && len < PIECE_MAX; i++) {
 		const struct iovec *iov = &msg->msg_iov[i];
-		size_t room = TCPIP_PAYLOAD_MAX - len;
+		size_t room = PIECE_MAX - len;
 		size_t n = iov->iov_len < room ? iov->iov_len : room;
 
 		if (safecopy(payload + len, iov->iov_base, n)) {
@@ -242,7 +303,7 @@ static ssize_t send_noting(struct trace *t, int fd, struct msghdr *msg)
 		n = send(fd, payload, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	if (n > 0)
-		flow_data(&t->flow, FLOW_US, (size_t)n, emit, t);
+		say_payload(t, FLOW_US, (size_t)n);
 	return n;
 }
 
@@ -292,7 +353,7 @@ void trace_shutdown(struct trace *t)
 	if (!t)
 		return;
 	pthread_mutex_lock(&tracer.lock);
-	flow_fin(&t->flow, FLOW_US, emit, t);
+	say_fin(t, FLOW_US);
 	pthread_mutex_unlock(&tracer.lock);
 }
 

@@ -93,6 +93,11 @@ int mpa_start_decode_header(const void *hdr)
 	return (int)(MPA_START_HDR + pd_len);
 }
 
+bool mpa_start_wants_markers(const void *hdr)
+{
+	return ((const uint8_t *)hdr)[KEY_LEN] & FLAG_M;
+}
+
 int mpa_start_decode(const void *buf, size_t len, struct mpa_start *start, const uint8_t **pdata)
 {
 	struct rcursor c = rcursor_init(buf, len);
@@ -111,7 +116,7 @@ int mpa_start_decode(const void *buf, size_t len, struct mpa_start *start, const
 	flags = rcursor_u8(&c);
 	*start = (struct mpa_start){
 		.reply = is_key(key, reply_key),
-		.markers = flags & FLAG_M,
+		.markers = mpa_start_wants_markers(buf),
 		.crc = flags & FLAG_C,
 	};
 	start->reject = start->reply && flags & FLAG_R;

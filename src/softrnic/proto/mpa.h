@@ -56,6 +56,7 @@ int mpa_start_encode(void *buf, size_t size, const struct mpa_start *start, cons
  * key), -EMSGSIZE (PD_Length above the limit), -EPROTO (enhanced, without room for the block).
  */
 int mpa_start_decode_header(const void *hdr);
+bool mpa_start_wants_markers(const void *hdr); /* struct mpa_start's `markers` */
 
 /*
  * A whole frame: its length, with *pdata pointing at start->pd_len bytes in buf; or

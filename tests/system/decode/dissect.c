@@ -4,6 +4,8 @@
 #include "dissect.h"
 
 #define WARNING 0x600000 /* of Wireshark's severities */
+#define TSHARK           /* as in tests/lib/tshark.sh */                                           \
+	"HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "
 
 void need_tshark(void)
 {
@@ -48,12 +50,12 @@ void dissect(struct dissection *d, const char *file)
 	FILE *p;
 
 	d->n = 0;
-	snprintf(
-		command, sizeof(command),
-		"HOME=/nonexistent tshark -2 -r %s -E separator='|' -T fields -e tcp.len -e iwarp_mpa.req "
-		"-e iwarp_mpa.rep -e iwarp_rdma.opcode -e _ws.malformed -e _ws.expert.severity "
-		"-e tcp.reassembled_in 2>/dev/null",
-		file);
+	snprintf(command, sizeof(command),
+		 TSHARK
+		 "-r %s -E separator='|' -T fields -e tcp.len -e iwarp_mpa.req "
+		 "-e iwarp_mpa.rep -e iwarp_rdma.opcode -e _ws.malformed -e _ws.expert.severity "
+		 "-e tcp.reassembled_in 2>/dev/null",
+		 file);
 	p = popen(command, "re");
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {
@@ -96,8 +98,7 @@ int dissection_crcs(const char *file, int *bad)
 	FILE *p;
 
 	*bad = 0;
-	snprintf(command, sizeof(command), "HOME=/nonexistent tshark -2 -r %s -V 2>/dev/null",
-		 file);
+	snprintf(command, sizeof(command), TSHARK "-r %s -V 2>/dev/null", file);
 	p = popen(command, "re");
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {

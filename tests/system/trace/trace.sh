@@ -12,8 +12,9 @@ command -v tshark >/dev/null || {
 	exit 77
 }
 
-# Without anybody's preferences, and with all checksums checked.
-shark() { HOME=/nonexistent tshark -2 -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE "$@" 2>/dev/null; }
+# shellcheck source=tests/lib/tshark.sh
+. "$(dirname "$0")/../../lib/tshark.sh"
+shark() { dissector -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE "$@"; }
 
 # expect_clean FILE CONNECTIONS: each is complete, and nothing looks wrong. (Of MPA, Wireshark 4.0
 # knows revision 1 only, and says so when it shows the details of a frame.)
@@ -54,6 +55,20 @@ test_processes_may_have_files_of_their_own() {
 	expect_clean "t-$server.pcapng" 2
 	rm "t-$server.pcapng"
 	for file in t-*.pcapng; do expect_clean "$file" 1; done
+}
+
+# What a dissector believes that knows it by its port: here it belongs to one of PCP, IRC and others.
+test_a_port_of_another_protocol_does_not_matter() {
+	local port
+	for port in 44321 44322 48049 48898 57000; do
+		[ -n "$(ss -Hant "( sport = :$port )")" ] || break
+	done
+	export SOFTRNIC_TRACE=t.pcapng
+	serve pool --create --size 1M --port "$port"
+	[ "${where##*:}" = "$port" ] || fail "it listens at $where"
+	put_and_get "$where"
+	stop_server
+	expect_clean t.pcapng 2
 }
 
 test_ipv6_is_understood() {

@@ -14,6 +14,8 @@
 #include <time.h>
 
 #include "base/safecopy.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/proto/mpa_scan.h"
 #include "softrnic/trace/tcpip.h"
 #include "trace_rig.h"
 
@@ -179,22 +181,27 @@ static void close_with_unread_bytes(void)
 	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
 }
 
-static void reset_by_peer(void)
+static void peer_resets(struct rig *r)
 {
 	struct linger at_once = {1, 0};
-	struct pollfd p = {.events = POLLIN};
-	struct packets all;
+	struct pollfd p = {r->us, POLLIN, 0};
 	char byte;
+
+	MUST(!setsockopt(r->peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	close(r->peer);
+	MUST(poll(&p, 1, 10000) == 1);
+	MUST(call(trace_recvmsg, r, &byte, 1, NULL, 0) == -1 && errno == ECONNRESET);
+}
+
+static void reset_by_peer(void)
+{
+	struct packets all;
 	struct rig r;
 
 	rig_connect(&r, RIG_IPV4, true);
 	rig_trace(&r);
 	rig_exchange(&r, 1);
-	MUST(!setsockopt(r.peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
-	close(r.peer);
-	p.fd = r.us;
-	MUST(poll(&p, 1, 10000) == 1);
-	MUST(call(trace_recvmsg, &r, &byte, 1, NULL, 0) == -1 && errno == ECONNRESET);
+	peer_resets(&r);
 	trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
 	MUST(!packets_load(&all, FILE_NAME));
@@ -218,6 +225,117 @@ static void the_end_is_the_one_that_the_kernel_makes(void **state)
 	in_child(close_with_unread_bytes, FILE_NAME);
 	in_child(reset_by_peer, FILE_NAME);
 	in_child(close_in_the_middle, FILE_NAME);
+}
+
+#define FRAMES 30
+
+/* A start-up frame and FPDUs, the last without its end. */
+static size_t make_frames(uint8_t *stream, size_t begin[FRAMES], size_t of_last)
+{
+	struct mpa_start start = {.revision = 1, .pd_len = 3};
+	size_t len = (size_t)mpa_start_encode(stream, MPA_START_MAX, &start, "abc");
+
+	begin[0] = 0;
+	for (unsigned i = 1; i < FRAMES; i++) {
+		begin[i] = len;
+		stream[len + 1] = (uint8_t)i;
+		len += mpa_fpdu_len(i);
+	}
+	return begin[FRAMES - 1] + of_last;
+}
+
+static bool within_a_head(const size_t begin[FRAMES], size_t at)
+{
+	unsigned i = FRAMES - 1;
+
+	while (begin[i] > at)
+		i--;
+	return at > begin[i] && at - begin[i] < (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX);
+}
+
+/* But for the end of all, where no more will come. */
+static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_t begin[FRAMES])
+{
+	size_t said[2] = {0};
+	struct packets p;
+
+	MUST(!packets_load(&p, FILE_NAME));
+	for (unsigned i = 0; i < p.n; i++) {
+		int side = p.all[i].sport == r->port[1];
+
+		said[side] += p.all[i].len;
+		MUST(said[side] == r->len[side] || !within_a_head(begin, said[side]));
+	}
+	packets_fini(&p);
+}
+
+static void drip(struct rig *r, size_t of_last)
+{
+	static uint8_t stream[FRAMES * 64 + MPA_START_MAX];
+	size_t begin[FRAMES], len = make_frames(stream, begin, of_last);
+
+	rig_connect(r, RIG_IPV4, true);
+	rig_trace(r);
+	for (size_t i = 0; i < len; i++) {
+		rig_send(r, stream + i, 1);
+		rig_receive(r, stream + i, 1);
+	}
+	rig_end(r);
+	rig_expect(r, FILE_NAME, TCP_ACK);
+	expect_no_packet_ends_within_a_head(r, begin);
+}
+
+static void drip_and_close(void)
+{
+	struct rig r;
+
+	drip(&r, 30);
+}
+
+static void drip_and_stop_within_a_head(void)
+{
+	struct rig r;
+
+	drip(&r, 5);
+}
+
+/* A dissector that is given such a packet loses track of the stream. */
+static void no_packet_ends_where_a_frame_has_hardly_begun(void **state)
+{
+	in_child(drip_and_close, FILE_NAME);
+	in_child(drip_and_stop_within_a_head, FILE_NAME);
+}
+
+static void drip_and_reset(void)
+{
+	uint8_t byte = 'M';
+	struct rig r;
+
+	rig_connect(&r, RIG_IPV4, true);
+	rig_trace(&r);
+	rig_send(&r, &byte, 1);
+	rig_receive(&r, &byte, 1);
+	peer_resets(&r);
+	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
+}
+
+static void drip_and_fail(void)
+{
+	uint8_t byte = 'M';
+	struct rig r;
+
+	rig_connect(&r, RIG_IPV4, true);
+	rig_trace(&r);
+	rig_send(&r, &byte, 1);
+	rig_receive(&r, &byte, 1);
+	trace_error(r.trace, ETIMEDOUT);
+	rig_expect(&r, FILE_NAME, TCP_PSH | TCP_ACK);
+}
+
+static void whatever_the_end_is_no_byte_is_missing(void **state)
+{
+	in_child(drip_and_reset, FILE_NAME);
+	in_child(drip_and_fail, FILE_NAME);
 }
 
 static void exchange_untraced(void)
@@ -246,6 +364,8 @@ int main(void)
 		cmocka_unit_test(memory_that_changes_meanwhile_is_traced_as_it_was_on_the_wire),
 		cmocka_unit_test(memory_that_vanished_is_an_error_as_without_a_trace),
 		cmocka_unit_test(the_end_is_the_one_that_the_kernel_makes),
+		cmocka_unit_test(no_packet_ends_where_a_frame_has_hardly_begun),
+		cmocka_unit_test(whatever_the_end_is_no_byte_is_missing),
 		cmocka_unit_test(without_the_variable_nothing_is_traced),
 	};
 
