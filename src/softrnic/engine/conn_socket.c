@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -76,6 +77,20 @@ static bool conn_is_connecting(const struct conn *c)
 	       info.tcpi_state == TCP_SYN_SENT;
 }
 
+/*
+ * Where nobody listens on this host, the kernel may give the dialing socket that very port, and
+ * TCP connects it to itself (simultaneous open, RFC 9293 s3.5).
+ */
+static bool conn_has_met_itself(const struct conn *c)
+{
+	struct sockaddr_storage us = {0}, peer = {0};
+	socklen_t us_len = sizeof(us), peer_len = sizeof(peer);
+
+	return !getsockname(c->fd, (struct sockaddr *)&us, &us_len) &&
+	       !getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) && us_len == peer_len &&
+	       !memcmp(&us, &peer, us_len);
+}
+
 void conn_dial_done(struct conn *c)
 {
 	int err = 0;
@@ -85,6 +100,8 @@ void conn_dial_done(struct conn *c)
 		return;
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
+	if (!err && conn_has_met_itself(c))
+		err = ECONNREFUSED;
 	if (conn_redials_later(c, err))
 		return;
 	c->dialing = false;

@@ -56,6 +56,21 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	ends_close(&e);
 }
 
+/* TCP would: at a port which nobody listens to, and which is the dialer's own. */
+static void nobody_reaches_itself(void **state)
+{
+	struct end e;
+	uint16_t port;
+
+	end_open(&e);
+	port = end_bind(&e);
+	end_aim(&e, port);
+	assert_int_equal(softrnic_connect(e.id, NULL), 0);
+	assert_int_equal(end_expect(&e, RDMA_CM_EVENT_REJECTED), -ECONNREFUSED);
+	softrnic_destroy_qp(e.id);
+	end_close(&e);
+}
+
 static uint64_t cpu_us(void)
 {
 	struct rusage use;
@@ -145,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_that_comes_a_little_late_is_reached),
 		cmocka_unit_test(the_port_that_the_user_chose_is_kept),
+		cmocka_unit_test(nobody_reaches_itself),
 		cmocka_unit_test(in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing),
 		cmocka_unit_test(the_time_to_connect_ends_with_the_refusal_too),
 		cmocka_unit_test(nobody_dials_after_a_cancel),
