@@ -69,7 +69,7 @@ static void silent_listener_is_unreachable(void **state)
 
 	dial(&d, port);
 	duo_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
-	assert_in_range(now_ms() - begin, 1500, 4200);
+	assert_in_range(now_ms() - begin, 3000, 9500); /* without the limit 10 s */
 	hang_up(&d);
 	close(fd);
 }

@@ -173,7 +173,7 @@ static void deletion_does_not_wait_for_ever(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	OK(rpma_conn_delete(&d.cli));
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	assert_in_range(end.tv_sec - begin.tv_sec, 0, 3);
+	assert_in_range(end.tv_sec - begin.tv_sec, 0, 20);
 	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
 	duo_close(&d);
 }

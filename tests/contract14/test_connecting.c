@@ -139,13 +139,13 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 /* The limit of a connect is none of the connection; long enough for a connect on a busy machine. */
 static void an_established_connection_outlives_the_limit(void **state)
 {
-	struct rpma_conn_cfg *cfg = cfg_limited(1000);
+	struct rpma_conn_cfg *cfg = cfg_limited(4000);
 	struct duo_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
 	enum rpma_conn_event ev;
 	struct duo d;
 
 	duo_open(&d, &opts);
-	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 1500, &ev), RPMA_E_NO_EVENT);
+	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 5000, &ev), RPMA_E_NO_EVENT);
 	duo_flush(d.cli, d.at_srv, 0, 8);
 	duo_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));

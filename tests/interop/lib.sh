@@ -3,7 +3,7 @@
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin # tgtd, ip
 
-: "${SOFTRNIC:?the launcher}" "${INTEROP_PORTS:=12000}"
+: "${SOFTRNIC:?the launcher}" "${INTEROP_PORTS:=11000}"
 launcher=$SOFTRNIC
 scratch=$(mktemp -d)
 started=()

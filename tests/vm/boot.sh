@@ -5,6 +5,21 @@
 vm_qemu_pid=
 vm_log=
 
+# Two free ports, below those that the kernel gives out, for vm_boot.
+choose_forwards() {
+	read -r vm_forward vm_forward2 < <(python3 -c '
+import random, socket
+bound = []
+while len(bound) < 2:
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", random.randrange(24000, 32000)))
+        bound.append(s)
+    except OSError:
+        s.close()
+print(*(s.getsockname()[1] for s in bound))')
+}
+
 # vm_boot JOB [ARGS]: starts a guest in the background. Two disks outlive it: $vm_disks/nvdimm, which the guest
 # sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of ours that lead to
 # the guest's 7000 and 7001.

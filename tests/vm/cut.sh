@@ -3,9 +3,6 @@
 # Power cut: the guest is killed at random moments while we write; what was acknowledged must be there when it
 # is up again. QEMU models no CPU cache: what this finds missing are write-backs of the page cache.
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 
 recorder_pids=()
 
@@ -44,7 +41,7 @@ cut_when_busy() {
 
 # cut_boot CHECK SERVE: looks after the cut before, and is up for the next.
 cut_boot() {
-	vm_forward="$(free_port)" vm_forward2="$(free_port)"
+	choose_forwards
 	rm -f "$vm_out/cut.ready"
 	if [ "$2" = no ]; then
 		vm_job cut 300 "$1,$acked_dax,$acked_disk,$2"

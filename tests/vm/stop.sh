@@ -40,7 +40,7 @@ expect_ping_lost() {
 }
 
 vm_stop() {
-	vm_forward=$(free_port) vm_forward2=$(free_port)
+	choose_forwards
 	rm -rf "$vm_disks" "$vm_out"/serve.{ready,end}
 	vm_boot serve
 	vm_wait_line "$vm_out/serve.ready" ready 180 || die "the guest does not serve: $(cat "$vm_out/serve.log")"

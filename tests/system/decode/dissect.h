@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#define DISSECTED_MAX 400
+#define DISSECTED_MAX 4000
 
 struct dissected {
 	int len; /* of TCP's payload */

@@ -17,7 +17,7 @@
 #define SIZE       (1 * MIB)
 #define ROUNDS     (SYSTEM_SANITIZED ? 40 : 200)
 #define OTHER_BYTE 0x6b
-#define HIT_MAX_MS 200
+#define HIT_MAX_MS 20000 /* each other end may have 2 s to take its leave */
 
 /* Two processes, three connections each. */
 static const char *const shares[] = {"0:3:6", "3:3:6"};
@@ -68,8 +68,8 @@ static void expect_nobody_writes(uint8_t *p)
 	assert_true(all_are(p, OTHER_BYTE));
 }
 
-/* Returns whether there were writes to be cut off. */
-static bool round_of(int fd, unsigned serve_us, bool reuse)
+/* With writes that are cut off. */
+static void round_of(int fd, unsigned serve_us, bool reuse)
 {
 	uint64_t end = clock_now_ns() + HIT_MAX_MS * NSEC_PER_MS;
 	uint8_t *p = map(fd);
@@ -80,11 +80,11 @@ static bool round_of(int fd, unsigned serve_us, bool reuse)
 	do
 		serve_for(serve_us);
 	while (!(hit = !all_are(p, 0)) && clock_now_ns() < end);
+	assert_true(hit);
 	OK(target_dereg(&target, 0));
 	if (reuse)
 		expect_nobody_writes(p);
 	assert_int_equal(munmap(p, SIZE), 0);
-	return hit;
 }
 
 static int start(void **state)
@@ -126,12 +126,10 @@ static int stop(void **state)
 
 static void rounds(int fd)
 {
-	unsigned n = env_or("SYSTEM_ROUNDS", ROUNDS), hits = 0;
+	unsigned n = env_or("SYSTEM_ROUNDS", ROUNDS);
 
 	for (unsigned i = 0; i < n; i++)
-		hits += round_of(fd, 500 + i * 997 % 4000, i & 1);
-	print_message("%u of %u regions were being written to\n", hits, n);
-	assert_true(hits > n / 2);
+		round_of(fd, 500 + i * 997 % 4000, i & 1);
 }
 
 static void nothing_is_written_after_a_deregistration(void **state)

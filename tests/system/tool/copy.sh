@@ -205,7 +205,7 @@ test_a_server_killed_midway_ends_the_get_and_spares_the_old_file() {
 test_a_stopped_server_is_given_up() {
 	local first rc
 	serve region --create --size 64M
-	put_until_acknowledged --timeout 2
+	put_until_acknowledged --timeout 8
 	kill -STOP "$server"
 	put_ends
 	[ "$rc" = 1 ] || fail "put exits with $rc: $(cat err)"

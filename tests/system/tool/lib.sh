@@ -25,7 +25,7 @@ expect_ok() {
 
 # serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
 # $where its address.
-serve() {
+try_serve() {
 	local file=$1
 	shift
 	: >serve.out
@@ -35,8 +35,9 @@ serve() {
 	wait_until 20 server_is_up_or_gone
 	where=$(sed -nE -e '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' \
 		-e '1s/^\{"addr":"([^"]*)","port":([0-9]+),.*/\1:\2/p' serve.out)
-	[ -n "$where" ] || fail "the server announced nothing"
+	[ -n "$where" ]
 }
+serve() { try_serve "$@" || fail "the server announced nothing"; }
 
 server_is_up_or_gone() { [ -s serve.out ] || is_gone "$server"; }
 

@@ -22,13 +22,16 @@ test_what_was_put_is_read_back_and_verified() {
 	grep -q 'verified: no (nothing was sent)$' out || fail "claims to have verified: $(cat out)"
 }
 
-# Somebody keeps overwriting one byte of the served file.
+# Somebody keeps overwriting bytes of the served file.
 test_what_is_not_as_it_was_sent_fails_the_put() {
+	local at
 	serve region --create --size 40M
 	head -c 40M /dev/zero >sent
-	perl -e 'open(F, "+<", "region") or die;
-		while (1) { seek(F, 30000000, 0); syswrite(F, "x") }' &
-	started+=("$!")
+	for at in 20000000 25000000 30000000; do
+		perl -e 'open(F, "+<", "region") or die;
+			while (1) { seek(F, $ARGV[0], 0); syswrite(F, "x") }' $at &
+		started+=("$!")
+	done
 	wait_until 20 grep -q x region
 	expect 1 "verification failed: the bytes from 16777216 to 33554432 of region 'region' of $where are not" \
 		"$rpma" put sent "$where"

@@ -60,11 +60,11 @@ test_processes_may_have_files_of_their_own() {
 # What a dissector believes that knows it by its port: here it belongs to one of PCP, IRC and others.
 test_a_port_of_another_protocol_does_not_matter() {
 	local port
-	for port in 44321 44322 48049 48898 57000; do
-		[ -n "$(ss -Hant "( sport = :$port )")" ] || break
-	done
 	export SOFTRNIC_TRACE=t.pcapng
-	serve pool --create --size 1M --port "$port"
+	for port in 44321 44322 48049 48898 57000; do
+		try_serve pool --create --size 1M --port "$port" && break
+		grep -q 'in use' serve.err || fail "the server says $(cat serve.err)"
+	done
 	[ "${where##*:}" = "$port" ] || fail "it listens at $where"
 	put_and_get "$where"
 	stop_server

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "ends.h"
 
-#define PATIENCE_MS 2000
+#define PATIENCE_MS 5000
 
 /* The client has been refused already, for certain, but its patience is not at its end. */
 static void begin(struct ends *e)
@@ -152,7 +152,7 @@ static void a_child_neither_dials_nor_disturbs(void **state)
 
 static int be_patient(void **state)
 {
-	return setenv("SOFTRNIC_REFUSED_MS", "2000", 1); /* PATIENCE_MS */
+	return setenv("SOFTRNIC_REFUSED_MS", "5000", 1); /* PATIENCE_MS */
 }
 
 int main(void)

@@ -109,15 +109,16 @@ capture_start() {
 	local name=$1
 	shift
 	capture_file=/tmp/$name.pcap
-	tcpdump -Z root --immediate-mode -B 65536 -U -i near -s 0 -w "$capture_file" "$@" 2>/tmp/tcpdump.log &
+	tcpdump -Z root -B 65536 -U -i near -s 0 -w "$capture_file" "$@" 2>/tmp/tcpdump.log &
 	capture_pid=$!
-	wait_line /tmp/tcpdump.log "listening on" 10
+	wait_line /tmp/tcpdump.log "listening on" 30 || fail "tcpdump does not begin: $(cat /tmp/tcpdump.log)"
 }
 
 capture_stop() {
-	sleep 0.3
+	sleep 2 # it has what it gets in blocks, after a second at the latest
 	kill -INT "$capture_pid"
 	wait "$capture_pid"
+	grep -q '^0 packets dropped by kernel' /tmp/tcpdump.log || fail "packets are missing: $(cat /tmp/tcpdump.log)"
 	cp "$capture_file" "$VM_OUT/"
 	rm "$capture_file"
 }
