@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PCAP_CONNS_MAX 8
+#define PCAP_CONNS_MAX 64
 
 struct pcap_endpoint {
 	uint32_t addr;

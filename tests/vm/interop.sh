@@ -4,11 +4,14 @@
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
-# Messages that carry anything may look like another protocol to a guesser, and two CPUs may have been captured
-# one behind the other.
+# What was captured, with a packet for each frame: $vm_out/NAME.pcapng.
+recut() {
+	"$vm_programs_dir/tests/system/decode/system_recut" "$vm_out/$1.pcap" "$vm_out/$1.pcapng" || die "$1 was not captured well"
+}
+
+# Messages that carry anything may look like another protocol to a guesser.
 capture_fields() {
-	dissector -r "$1" -o tcp.reassemble_out_of_order:TRUE --disable-protocol iser --disable-protocol smb_direct \
-		--disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
+	dissector -r "$1" --disable-protocol iser --disable-protocol smb_direct --disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
 }
 
 check_decodes() {
@@ -60,13 +63,15 @@ check_judges() {
 # vm_interop PAIRS
 vm_interop() {
 	local pair
-	rm -f "$vm_out"/*.pcap
+	rm -f "$vm_out"/*.pcap "$vm_out"/*.pcapng
 	vm_job interop $((150 + 90 * $(echo "$1" | wc -w))) "near-soft,${1// /,}" || return 1
-	check_judges "$vm_out/near-soft.pcap"
+	recut near-soft
+	check_judges "$vm_out/near-soft.pcapng"
 	for pair in $1; do
-		check_decodes "$vm_out/$pair.pcap"
-		check_opcodes "$vm_out/$pair.pcap" 0x00 0x01 0x02 0x03 0x07
-		check_consent "$vm_out/$pair.pcap"
+		recut "$pair"
+		check_decodes "$vm_out/$pair.pcapng"
+		check_opcodes "$vm_out/$pair.pcapng" 0x00 0x01 0x02 0x03 0x07
+		check_consent "$vm_out/$pair.pcapng"
 		check_terminates "$pair"
 		say "$pair: right"
 	done
@@ -75,12 +80,13 @@ vm_interop() {
 # vm_clients PAIRS: programs of others, and Send with Invalidate, plain and solicited.
 vm_clients() {
 	local pair
-	rm -f "$vm_out"/clients-*.pcap
+	rm -f "$vm_out"/clients-*.pcap "$vm_out"/clients-*.pcapng
 	vm_job clients $((60 + 150 * $(echo "$1" | wc -w))) "${1// /,}" || return 1
 	for pair in $1; do
-		check_decodes "$vm_out/clients-$pair.pcap"
-		check_opcodes "$vm_out/clients-$pair.pcap" 0x00 0x01 0x02 0x04 0x06 0x07
-		check_consent "$vm_out/clients-$pair.pcap"
+		recut "clients-$pair"
+		check_decodes "$vm_out/clients-$pair.pcapng"
+		check_opcodes "$vm_out/clients-$pair.pcapng" 0x00 0x01 0x02 0x04 0x06 0x07
+		check_consent "$vm_out/clients-$pair.pcapng"
 		say "clients-$pair: right"
 	done
 }
