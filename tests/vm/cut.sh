@@ -3,7 +3,6 @@
 # Power cut: the guest is killed at random moments while we write; what was acknowledged must be there when it
 # is up again. QEMU models no CPU cache: what this finds missing are write-backs of the page cache.
 
-
 recorder_pids=()
 
 # record_start NAME PORT HOW: the journal is out here, so it has what the guest's clients knew when the power

@@ -24,7 +24,7 @@ expect_ok() {
 }
 
 # serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
-# $where its address.
+# $where its address. try_serve: false if it does not serve, and serve.err says why.
 try_serve() {
 	local file=$1
 	shift

@@ -269,34 +269,37 @@ static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_
 	packets_fini(&p);
 }
 
-static void drip(struct rig *r, size_t of_last)
+/* Connected and traced; the same bytes both ways, one by one. */
+static void drip(struct rig *r, const uint8_t *bytes, size_t len)
 {
-	static uint8_t stream[FRAMES * 64 + MPA_START_MAX];
-	size_t begin[FRAMES], len = make_frames(stream, begin, of_last);
-
 	rig_connect(r, RIG_IPV4, true);
 	rig_trace(r);
 	for (size_t i = 0; i < len; i++) {
-		rig_send(r, stream + i, 1);
-		rig_receive(r, stream + i, 1);
+		rig_send(r, bytes + i, 1);
+		rig_receive(r, bytes + i, 1);
 	}
-	rig_end(r);
-	rig_expect(r, FILE_NAME, TCP_ACK);
-	expect_no_packet_ends_within_a_head(r, begin);
+}
+
+static void drip_frames(size_t of_last)
+{
+	static uint8_t stream[FRAMES * 64 + MPA_START_MAX];
+	size_t begin[FRAMES], len = make_frames(stream, begin, of_last);
+	struct rig r;
+
+	drip(&r, stream, len);
+	rig_end(&r);
+	rig_expect(&r, FILE_NAME, TCP_ACK);
+	expect_no_packet_ends_within_a_head(&r, begin);
 }
 
 static void drip_and_close(void)
 {
-	struct rig r;
-
-	drip(&r, 30);
+	drip_frames(30);
 }
 
 static void drip_and_stop_within_a_head(void)
 {
-	struct rig r;
-
-	drip(&r, 5);
+	drip_frames(5);
 }
 
 /* A dissector that is given such a packet loses track of the stream. */
@@ -308,26 +311,18 @@ static void no_packet_ends_where_a_frame_has_hardly_begun(void **state)
 
 static void drip_and_reset(void)
 {
-	uint8_t byte = 'M';
 	struct rig r;
 
-	rig_connect(&r, RIG_IPV4, true);
-	rig_trace(&r);
-	rig_send(&r, &byte, 1);
-	rig_receive(&r, &byte, 1);
+	drip(&r, (const uint8_t *)"M", 1);
 	peer_resets(&r);
 	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
 }
 
 static void drip_and_fail(void)
 {
-	uint8_t byte = 'M';
 	struct rig r;
 
-	rig_connect(&r, RIG_IPV4, true);
-	rig_trace(&r);
-	rig_send(&r, &byte, 1);
-	rig_receive(&r, &byte, 1);
+	drip(&r, (const uint8_t *)"M", 1);
 	trace_error(r.trace, ETIMEDOUT);
 	rig_expect(&r, FILE_NAME, TCP_PSH | TCP_ACK);
 }
