@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash
+# shellcheck shell=dash
 # Wireshark's dissector without anybody's preferences, and with softrnic(7)'s: a connection whose
 # port is another protocol's is iWARP nevertheless, and a short Send is not RPC.
 dissector() {
 	HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "$@" 2>/dev/null
+}
+
+# both_ways N -r FILE [OPTIONS]: the bytes of its Nth connection, from 0, as a receiver puts them together: a line of
+# hexadecimal digits for what the initiator said, and one for what it was told.
+both_ways() {
+	local n=$1
+	shift
+	dissector -q -z "follow,tcp,raw,$n" "$@" |
+		awk '/^[0-9a-f]+$/ { printf "%s", $0 } /^\t[0-9a-f]+$/ { told[n++] = $1 }
+			END { print ""; for (i = 0; i < n; i++) printf "%s", told[i]; print "" }'
 }

@@ -8,7 +8,7 @@
 
 static_assert(MPA_SCAN_HEAD_MAX == MPA_START_HDR, "a start-up frame's length is in its header");
 
-static size_t head_len(const struct mpa_scan *s)
+size_t mpa_scan_head(const struct mpa_scan *s)
 {
 	return s->operational ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX;
 }
@@ -43,7 +43,7 @@ size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len)
 	size_t at = s->left < len ? s->left : len;
 
 	s->left -= at;
-	while (!s->foreign && len - at >= head_len(s)) {
+	while (!s->foreign && len - at >= mpa_scan_head(s)) {
 		size_t frame = s->operational ? fpdu_len(s, p + at) : start_len(s, p + at);
 		size_t here = frame < len - at ? frame : len - at;
 

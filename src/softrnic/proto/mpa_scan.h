@@ -28,5 +28,7 @@ struct mpa_scan {
  * less than MPA_SCAN_HEAD_MAX, must come again, with more behind them.
  */
 size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len);
+/* How long the next frame's head is. */
+size_t mpa_scan_head(const struct mpa_scan *s);
 
 #endif

@@ -3,9 +3,8 @@
 
 #include "dissect.h"
 
-#define WARNING 0x600000 /* of Wireshark's severities */
-#define TSHARK           /* as in tests/lib/tshark.sh */                                           \
-	"HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "
+#define WARNING   0x600000 /* of Wireshark's severities */
+#define DISSECTOR ". '" TSHARK_SH "'; dissector "
 
 void need_tshark(void)
 {
@@ -46,15 +45,15 @@ static void take_packet(struct dissection *d, char *line)
 
 void dissect(struct dissection *d, const char *file)
 {
-	char command[512], line[1024];
+	char command[1024], line[1024];
 	FILE *p;
 
 	d->n = 0;
 	snprintf(command, sizeof(command),
-		 TSHARK
+		 DISSECTOR
 		 "-r %s -E separator='|' -T fields -e tcp.len -e iwarp_mpa.req "
 		 "-e iwarp_mpa.rep -e iwarp_rdma.opcode -e _ws.malformed -e _ws.expert.severity "
-		 "-e tcp.reassembled_in 2>/dev/null",
+		 "-e tcp.reassembled_in",
 		 file);
 	p = popen(command, "re");
 	assert_non_null(p);
@@ -93,12 +92,12 @@ void dissection_expect_no_trouble(const struct dissection *d)
 
 int dissection_crcs(const char *file, int *bad)
 {
-	char command[256], line[1024];
+	char command[1024], line[1024];
 	int good = 0;
 	FILE *p;
 
 	*bad = 0;
-	snprintf(command, sizeof(command), TSHARK "-r %s -V 2>/dev/null", file);
+	snprintf(command, sizeof(command), DISSECTOR "-r %s -V", file);
 	p = popen(command, "re");
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {

@@ -18,13 +18,7 @@ connections() { dissector -r "$1" -Y 'tcp.flags.syn==1 && tcp.flags.ack==0' | wc
 bytes() { # FILE: of each connection, each direction
 	local i n
 	n=$(connections "$1")
-	for ((i = 0; i < n; i++)); do
-		dissector -r "$1" -q -z "follow,tcp,raw,$i" >"$tmp/followed"
-		sed -nE '/^[0-9a-f]+$/p' "$tmp/followed" | tr -d '\n'
-		echo
-		sed -nE 's/^\t([0-9a-f]+)$/\1/p' "$tmp/followed" | tr -d '\n'
-		echo
-	done
+	for ((i = 0; i < n; i++)); do both_ways "$i" -r "$1"; done
 }
 
 for capture; do

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay that records what passes through it as a capture (pcap, raw IPv4), so
- * that no privilege is needed to capture. What one recv() returned becomes one segment.
+ * relay.h -- a TCP relay that records what passes through it. What one recv() returned becomes one
+ * segment.
  */
 #ifndef DECODE_RELAY_H
 #define DECODE_RELAY_H
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "capture.h"
 
 struct relay {
 	char port[8];
 	uint16_t to_port;
 	int listen_fd;
-	FILE *file;
+	struct capture capture;
 	pthread_t thread;
 };
 
 /* Listen on a port of its own, for one connection after the other. 0 or -errno. */
 int relay_start(struct relay *r, const char *to_port, const char *file);
-/* The file is complete afterwards. */
-void relay_stop(struct relay *r);
+/* The file is complete afterwards. 0 or -errno. */
+int relay_stop(struct relay *r);
 
 #endif

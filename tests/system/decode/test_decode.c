@@ -58,14 +58,15 @@ static int start(void **state)
 	const char *env = getenv("SOFTRNIC_EXTENSIONS");
 
 	extended = !env || strcmp(env, "0") != 0;
-	snprintf(file, sizeof(file), "decode-%d.pcap", extended);
+	snprintf(file, sizeof(file), "decode-%d.pcapng", extended);
 	need_tshark();
 	if (remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:65536:0xff", NULL}, NULL) ||
 	    relay_start(&relay, target.port, file))
 		return -1;
 	exchange();
 	exchange_refused();
-	relay_stop(&relay);
+	if (relay_stop(&relay))
+		return -1;
 	dissect(&found, file);
 	return proc_finish(&target.proc);
 }

@@ -14,7 +14,8 @@ command -v tshark >/dev/null || {
 
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "$0")/../../lib/tshark.sh"
-shark() { dissector -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE "$@"; }
+checks=(-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE)
+shark() { dissector "${checks[@]}" "$@"; }
 
 # expect_clean FILE CONNECTIONS: each is complete, and nothing looks wrong. (Of MPA, Wireshark 4.0
 # knows revision 1 only, and says so when it shows the details of a frame.)
@@ -87,20 +88,11 @@ test_ipv6_is_understood() {
 	done
 }
 
-# All that the initiator said, and all that it was told, put together as a receiver does: the kernel
-# may have sent something twice.
-both_ways() { # FILE
-	shark -r "$1" -q -z follow,tcp,raw,0 >followed
-	grep -E '^[0-9a-f]+$' followed | tr -d '\n'
-	echo
-	grep -E '^[[:space:]][0-9a-f]+$' followed | tr -d '\t\n'
-}
-
 kernel_saw_the_end() { # of both directions
 	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
 }
 
-# Compared with what the kernel saw, byte by byte.
+# Compared with what the kernel saw, byte by byte, and that may have sent something twice.
 test_the_trace_has_the_bytes_that_a_capture_has() {
 	local file tcpdump
 	serve pool --create --size 1M
@@ -118,7 +110,7 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 	wait "$tcpdump" || fail "tcpdump: $(cat dump.err)"
 	stop_server
 	for file in t.pcapng kernel.pcap; do
-		both_ways "$file" >"$file.bytes"
+		both_ways 0 -r "$file" "${checks[@]}" >"$file.bytes"
 		[ "$(wc -c <"$file.bytes")" -gt 600000 ] || fail "$file has no bytes"
 	done
 	cmp t.pcapng.bytes kernel.pcap.bytes || fail "the trace has other bytes"
