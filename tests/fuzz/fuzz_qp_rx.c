@@ -96,6 +96,8 @@ static void open_side(struct side *s, uint8_t flags)
 		.mss = 1448,
 	};
 	struct qp_config cfg = {.qp_num = 1, .async = ignore_event, .pd = &s->pd};
+	/* Without F_RTR the upper bits are free. */
+	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		  IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -110,10 +112,11 @@ static void open_side(struct side *s, uint8_t flags)
 	cfg.recv_cq = &s->rcq;
 	cfg.cap = (struct ibv_qp_cap){16, 16, 2, 2, 64};
 	EXPECT(qp_new(&cfg, &s->qp) == 0 && qp_start(s->qp, &stream) == 0);
-	EXPECT(mr_new(s->mrs, &s->pd, region(s, 0), REGION, 0, all, s, &s->mr) == 0);
-	EXPECT(mr_new(s->mrs, &s->pd, region(s, 1), REGION, 0, IBV_ACCESS_REMOTE_READ, s,
+	EXPECT(mr_new(s->mrs, &s->pd, region(s, 0), REGION, 0, all, &backing, &s->mr) == 0);
+	EXPECT(mr_new(s->mrs, &s->pd, region(s, 1), REGION, 0, IBV_ACCESS_REMOTE_READ, &backing,
 		      &s->readonly) == 0);
-	EXPECT(mr_new(s->mrs, &s->other_pd, region(s, 1), REGION, 0, all, s, &s->foreign) == 0);
+	EXPECT(mr_new(s->mrs, &s->other_pd, region(s, 1), REGION, 0, all, &backing, &s->foreign) ==
+	       0);
 	s->rxbuf = aligned_alloc(64, QP_RXBUF);
 	s->txbuf = aligned_alloc(64, QP_TXBUF);
 	for (int q = 0; q < 8; q++)
@@ -123,7 +126,7 @@ static void open_side(struct side *s, uint8_t flags)
 static void drop_mr(struct side *s, struct mr *mr)
 {
 	mr_kill(mr);
-	qp_detach_mr(s->qp, mr);
+	qp_detach_mr(s->qp, mr, !mr->backing.lasting);
 	mr_wait_idle(mr);
 	mr_delete(mr);
 }

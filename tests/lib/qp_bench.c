@@ -28,7 +28,7 @@ void bench_dereg(struct qp_end *e, struct mr **mr)
 		return;
 	mr_kill(*mr);
 	if (e->qp)
-		qp_detach_mr(e->qp, *mr);
+		qp_detach_mr(e->qp, *mr, !(*mr)->backing.lasting);
 	mr_wait_idle(*mr);
 	mr_delete(*mr);
 	*mr = NULL;

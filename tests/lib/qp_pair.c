@@ -250,9 +250,11 @@ void pair_run(struct qp_pair *p)
 
 struct mr *end_reg(struct qp_end *e, void *buf, size_t len, int access)
 {
+	struct mr_backing backing = {.persist = &e->wb, .durable = true};
 	struct mr *mr;
 
-	assert_int_equal(mr_new(e->mrs, &e->pd, buf, len, (uintptr_t)buf, access, &e->wb, &mr), 0);
+	assert_int_equal(mr_new(e->mrs, &e->pd, buf, len, (uintptr_t)buf, access, &backing, &mr),
+			 0);
 	return mr;
 }
 

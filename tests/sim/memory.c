@@ -66,18 +66,31 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
+/* What an invalidation loses would end the streams of users who flush by reading. */
+static bool is_lasting(enum area_kind kind, struct prng *rng)
+{
+	return kind == AREA_LEASE || prng_chance(rng, 70);
+}
+
 static void area_register(struct memory *m, struct prng *rng, enum area_kind kind,
 			  struct mr_table *mrs, struct ibv_pd *pd)
 {
 	struct area *a = &m->area[kind];
+	int access = area_access(kind, rng);
+	struct mr_backing backing = {
+		.persist = m,
+		.durable = access & RNIC_REMOTE_ACCESS,
+		.lasting = is_lasting(kind, rng),
+	};
 	uint8_t *addr = m->cache + a->off;
 
 	a->iova = prng_chance(rng, 30) ? prng_below(rng, 1u << 20) & ~7ull : (uintptr_t)addr;
 	/* An aligned TO names an aligned address, as every registration by page does. */
 	a->iova = (a->iova & ~7ull) | (a->off & 7);
-	if (mr_new(mrs, pd, addr, a->len, a->iova, area_access(kind, rng), m, &a->mr))
+	if (mr_new(mrs, pd, addr, a->len, a->iova, access, &backing, &a->mr))
 		abort();
 	a->stag = a->mr->ibv.rkey;
+	a->lasting = backing.lasting;
 }
 
 void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
@@ -185,6 +198,8 @@ bool memory_fini(struct memory *m)
 	for (int i = 0; i < AREA_COUNT; i++) {
 		idle &= drop(m->area[i].mr);
 		m->area[i].mr = NULL;
+		free(m->area[i].pages);
+		m->area[i].pages = NULL;
 	}
 	return idle;
 }
@@ -216,7 +231,20 @@ void memory_bury(struct memory *m, enum area_kind kind)
 
 	a->gone = true;
 	a->mr = NULL;
+	if (a->lasting) {
+		a->pages = malloc(a->len);
+		if (!a->pages)
+			abort();
+		memcpy(a->pages, m->cache + a->off, a->len);
+	}
 	memset(m->cache + a->off, BURIED, a->len);
+}
+
+const uint8_t *memory_pages(struct memory *m, uint64_t off)
+{
+	const struct area *a = memory_area_at(m, off);
+
+	return a && a->pages ? a->pages + (off - a->off) : m->cache + off;
 }
 
 static int64_t find_other(const uint8_t *have, const uint8_t *want, uint64_t from, uint64_t to)

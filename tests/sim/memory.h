@@ -39,6 +39,8 @@ struct area {
 	struct mr *mr;
 	bool gone;        /* deregistered: from then on nothing may change */
 	bool is_volatile; /* there is no medium behind it */
+	bool lasting;     /* its write-backs need no registration */
+	uint8_t *pages;   /* of a lasting one that is gone: what the host's page cache has of it */
 };
 
 /* What a digest was made of. */
@@ -76,6 +78,8 @@ void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_
 		   struct softrnic_digest *digest);
 /* What a digest was made of, or NULL. */
 struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum);
+/* What is written back of the arena's bytes from off on, which are of one area. */
+const uint8_t *memory_pages(struct memory *m, uint64_t off);
 /* The area that the arena offset belongs to, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);
 uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */

@@ -161,7 +161,7 @@ const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_
 		.end = m->posted,
 	};
 
-	if (a->is_volatile || a->gone)
+	if (a->is_volatile || (a->gone && !a->lasting))
 		return NULL;
 	model_floor(m, id, off, len);
 	for (uint64_t b = off; b < off + len; b++) {
@@ -196,22 +196,28 @@ static const char *on_flush(struct model *m, const struct op *op, unsigned id,
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
-/* Nothing that was placed before is left out, and nothing that is lost is passed over. */
-static const char *on_flush_all(struct model *m, const struct op *op, unsigned id,
-				const struct memory *peer)
+/* Nothing that was placed before is left out. */
+static const char *all_is_durable(struct model *m, unsigned id, const struct memory *peer)
 {
 	const char *bad = NULL;
 
-	if (!op->persistent)
-		return NULL;
-	if (id >= m->lost_at)
-		return model_say("operation %u flushed everything, but something is lost", id);
 	for (int i = AREA_TARGET0; i <= AREA_WORDS && !bad; i++) {
 		const struct area *a = &peer->area[i];
 
 		bad = model_on_durable(m, id, a->off, a->len, peer, a);
 	}
 	return bad;
+}
+
+/* And nothing that is lost is passed over. */
+static const char *on_flush_all(struct model *m, const struct op *op, unsigned id,
+				const struct memory *peer)
+{
+	if (!op->persistent)
+		return NULL;
+	if (id >= m->lost_at)
+		return model_say("operation %u flushed everything, but something is lost", id);
+	return all_is_durable(m, id, peer);
 }
 
 const char *model_flushed(struct model *m, unsigned id, const struct memory *peer)
@@ -269,7 +275,6 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 			      const struct ibv_wc *wc, const struct memory *own,
 			      const struct memory *peer)
 {
-	const struct area *a = &peer->area[op->area];
 	const char *bad = NULL;
 
 	if (op->forbidden && op_is_request(op))
@@ -292,8 +297,8 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 		bad = on_query(op, id, peer);
 	if (op_is_atomic(op))
 		bad = on_atomic(op, id, own);
-	if (!bad && op->kind == OP_READ && op->reads_flush && !a->gone && op->len > 0)
-		bad = model_on_durable(m, id, a->off, a->len, peer, a);
+	if (!bad && op->kind == OP_READ && op->reads_flush && op->len > 0)
+		bad = all_is_durable(m, id, peer);
 	return bad;
 }
 

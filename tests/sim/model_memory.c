@@ -102,7 +102,7 @@ const char *model_check_medium(const struct model *m, const struct memory *peer)
 	const char *bad = NULL;
 
 	for (int i = AREA_TARGET0; i <= AREA_WORDS && !bad; i++) {
-		if (!peer->area[i].gone)
+		if (!peer->area[i].gone || peer->area[i].lasting)
 			bad = model_check_medium_area(m, peer, &peer->area[i]);
 	}
 	return bad;

@@ -60,7 +60,7 @@ static void detach_everywhere(struct node *n, struct mr *mr)
 		struct qp *qp = w->conn[i].node[n->index].qp;
 
 		if (qp)
-			qp_detach_mr(qp, mr);
+			qp_detach_mr(qp, mr, !mr->backing.lasting && prng_chance(&w->rng, 50));
 	}
 }
 
@@ -108,7 +108,7 @@ static void bury(struct node *n, enum area_kind kind)
 	if (bad)
 		sim_violate(n->sim, "node %d, at deregistration: %s", n->index, bad);
 	mr_delete(a->mr);
-	if (kind <= AREA_WORDS)
+	if (kind <= AREA_WORDS && !a->lasting)
 		model_forget(&n->peer->model, &n->mem, a);
 	memory_bury(&n->mem, kind);
 }

@@ -263,6 +263,7 @@ static void plan_memory(struct node *n, const struct sizes *own)
 
 	memory_init(&n->mem, &n->sim->world->rng, len, n->host->mrs, &n->host->pd);
 	n->mem.area[AREA_TARGET1].is_volatile = sc->half_volatile[n->index];
+	n->mem.area[AREA_TARGET1].mr->backing.durable = !sc->half_volatile[n->index];
 	n->mem.is_dax = sc->dax[n->index];
 	inbox_plan(&n->own_box);
 }

@@ -57,7 +57,7 @@ static bool is_first_half(const struct node *n, uint64_t piece)
 static void copy_half(struct node *n, bool first)
 {
 	uint64_t off = job_off(n), end = off + n->job.wb.len, unit = piece_len(n);
-	const uint8_t *from = n->job.snapshot ? n->job.bytes - off : n->mem.cache;
+	const uint8_t *from = n->job.snapshot ? n->job.bytes : memory_pages(&n->mem, off);
 	uint64_t looked = 0;
 
 	for (uint64_t piece = off / unit; piece * unit < end; piece++) {
@@ -66,7 +66,7 @@ static void copy_half(struct node *n, bool first)
 
 		if (is_first_half(n, piece) != first)
 			continue;
-		memcpy(n->mem.medium + lo, from + lo, hi - lo);
+		memcpy(n->mem.medium + lo, from + (lo - off), hi - lo);
 		if (looked++ < CUTS_IN_COPY)
 			check_boundary(n);
 	}
@@ -89,7 +89,7 @@ static void check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 
-	if (a && a->gone)
+	if (a && a->gone && !(a->lasting && n->job.wb.want == QP_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
 }
 
@@ -125,15 +125,17 @@ static void make_answer(struct node *n)
 	memory_digest(&n->mem, job_off(n), from + job_off(n), n->job.wb.len, d);
 }
 
-static void keep_bytes(struct node_writeback *job)
+static void keep_bytes(struct node *n)
 {
+	struct node_writeback *job = &n->job;
+
 	if (job->wb.len > job->room) {
 		job->room = job->wb.len;
 		job->bytes = realloc(job->bytes, job->room);
 		if (!job->bytes)
 			abort();
 	}
-	memcpy(job->bytes, job->wb.addr, job->wb.len);
+	memcpy(job->bytes, memory_pages(&n->mem, job_off(n)), job->wb.len);
 }
 
 /* The pool does something else before it takes the next one. */
@@ -165,7 +167,7 @@ bool node_begin_writeback(struct node *n)
 	job->salt = prng_next(&sim->world->rng);
 	if (!is_sane(n))
 		return false;
-	keep_bytes(job);
+	keep_bytes(n);
 	check_boundary(n);
 	delay = prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
 	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);

@@ -259,9 +259,9 @@ void conns_detach_mr(struct mr *mr)
 		if (conn_is_removed(c))
 			continue;
 		conn_enter(c);
-		conn_cancel_writeback(c, mr->persist);
+		conn_cancel_writeback(c, mr->backing.persist);
 		if (c->qp) {
-			qp_detach_mr(c->qp, mr);
+			qp_detach_mr(c->qp, mr, true);
 			if (qp_is_failed(c->qp)) /* nothing else may come that would say so */
 				conn_pump(c);
 		}

@@ -57,7 +57,7 @@ void conn_cancel_digest(struct conn *c)
 
 static void conn_classify(struct conn *c, const struct qp_writeback *wb)
 {
-	enum persist_class cls = persist_region_class(wb->mr->persist, wb->addr, wb->len);
+	enum persist_class cls = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
 
 	wb->answer->durability = persist_durability(cls);
 	qp_on_writeback(c->qp, 0);
@@ -66,7 +66,7 @@ static void conn_classify(struct conn *c, const struct qp_writeback *wb)
 static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 {
 	c->job = (struct persist_job){
-		.region = wb->mr->persist,
+		.region = wb->mr->backing.persist,
 		.addr = wb->addr,
 		.len = wb->len,
 		.strict = wb->strict,

@@ -29,24 +29,39 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
+static void drop_region(void *region)
+{
+	persist_region_delete(region);
+}
+
+static struct mr_backing backing_of(struct persist_region *region)
+{
+	return (struct mr_backing){
+		.persist = region,
+		.durable = !persist_region_is_volatile(region),
+		.drop = drop_region,
+	};
+}
+
 static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
 {
 	struct persist_region *region = NULL;
+	struct mr_backing backing;
 	struct mr *mr = NULL;
 	int ret = safecopy_setup();
 
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
-	if (!ret)
-		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, region, &mr);
+	if (!ret) {
+		backing = backing_of(region);
+		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
+	}
 	if (ret) {
 		persist_region_delete(region);
 		errno = -ret;
 		return NULL;
 	}
 	atomic_fetch_add(&pd->users, 1);
-	mr->ibv.context = pd->ibv.context;
-	mr->durable = !persist_region_is_volatile(region);
 	return &mr->ibv;
 }
 
@@ -76,7 +91,6 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 	mr_kill(mr);
 	conns_detach_mr(mr);
 	mr_wait_idle(mr);
-	persist_region_delete(mr->persist);
 	mr_delete(mr);
 	atomic_fetch_sub(&pd->users, 1);
 	return 0;

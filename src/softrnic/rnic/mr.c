@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, keyed by STag. A killed region stays in its chain until
- * mr_delete(), so that its STag cannot be given to another region while something
- * may still refer to it, and so that the child of a fork() finds every region.
+ * A hash table with chains, keyed by STag. A killed region stays in its chain until nobody
+ * refers to it, so that its STag is not given to another region meanwhile, and so that the
+ * child of a fork() finds every region.
  */
 #include "softrnic/rnic/mr.h"
 
@@ -152,7 +152,7 @@ static void publish_locked(struct mr_table *table, struct mr *mr)
 }
 
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
-	   int access, void *persist, struct mr **out)
+	   int access, const struct mr_backing *backing, struct mr **out)
 {
 	struct mr *mr;
 
@@ -169,8 +169,10 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 	};
 	mr->iova = iova;
 	mr->access = access;
-	mr->persist = persist;
+	if (backing)
+		mr->backing = *backing;
 	mr->table = table;
+	atomic_init(&mr->refs, 1);
 	pthread_mutex_lock(&table->lock);
 	publish_locked(table, mr);
 	pthread_mutex_unlock(&table->lock);
@@ -196,19 +198,41 @@ void mr_wait_idle(struct mr *mr)
 	pthread_mutex_unlock(&table->lock);
 }
 
-void mr_delete(struct mr *mr)
+void mr_ref(struct mr *mr)
 {
-	struct mr_table *table;
+	atomic_fetch_add(&mr->refs, 1);
+}
 
-	if (!mr)
+void mr_unref(struct mr *mr)
+{
+	struct mr_table *table = mr->table;
+
+	if (atomic_fetch_sub(&mr->refs, 1) != 1)
 		return;
-	table = mr->table;
 	pthread_mutex_lock(&table->lock);
 	assert(mr->dead && mr->holds == 0);
 	list_del(&mr->link);
 	table->count--;
 	pthread_mutex_unlock(&table->lock);
+	if (mr->backing.drop)
+		mr->backing.drop(mr->backing.persist);
 	free(mr);
+}
+
+void mr_delete(struct mr *mr)
+{
+	if (mr)
+		mr_unref(mr);
+}
+
+bool mr_is_dead(struct mr *mr)
+{
+	bool dead;
+
+	pthread_mutex_lock(&mr->table->lock);
+	dead = mr->dead;
+	pthread_mutex_unlock(&mr->table->lock);
+	return dead;
 }
 
 static enum mr_verdict check_range(const struct mr *mr, uint64_t to, uint64_t len)

@@ -6,6 +6,9 @@
  * domain, rights and bounds (RFC 5040 s8.1.1) and pins the region until mr_release().
  * mr_kill() makes the STag unknown at once; mr_wait_idle() returns when nobody holds
  * the region any more. Thread-safe; the table's mutex is a leaf lock.
+ *
+ * A hold is for the memory, a reference for the description: who has placed bytes in a region
+ * refers to it until they are written back, also when it is deregistered before that.
  */
 #ifndef RNIC_MR_H
 #define RNIC_MR_H
@@ -20,16 +23,24 @@
 
 struct mr_table; /* one per device: STag -> mr */
 
+/* What is behind the memory: the owner's, not interpreted here. */
+struct mr_backing {
+	void *persist;               /* NULL: nothing that a Flush could concern */
+	bool durable;                /* some of it can be made persistent */
+	bool lasting;                /* its write-backs need no hold, not even a registration */
+	void (*drop)(void *persist); /* nobody refers to it any more; or NULL */
+};
+
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
 	uint64_t iova;     /* TO of the first byte; the address unless zero-based */
 	int access;        /* IBV_ACCESS_* */
-	void *persist;     /* the owner's: what is behind the memory */
-	bool durable;      /* the owner's: some of it can be made persistent */
+	struct mr_backing backing;
 	struct mr_table *table;
 	struct list link; /* hash chain */
 	unsigned holds;   /* guarded by the table's mutex */
-	bool dead;
+	bool dead;        /* likewise */
+	atomic_uint refs; /* the registration's, and mr_ref() */
 };
 
 enum mr_verdict {
@@ -48,15 +59,21 @@ void mr_table_atfork_prepare(struct mr_table *table);
 void mr_table_atfork_parent(struct mr_table *table);
 void mr_table_atfork_child(struct mr_table *table); /* also forgets the holds of vanished threads */
 
-/* Register [addr, addr+len) under an unpredictable STag. `persist` is stored, not interpreted. */
+/*
+ * Register [addr, addr+len) under an unpredictable STag. backing may be NULL: nothing is behind it.
+ * Nothing of what a lookup may find is changed afterwards.
+ */
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
-	   int access, void *persist, struct mr **out);
+	   int access, const struct mr_backing *backing, struct mr **out);
 /* From here on no lookup finds it. */
 void mr_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */
 void mr_wait_idle(struct mr *mr);
-/* Free a killed, idle region. */
+/* Give up the registration of a killed, idle region. It is freed with the last reference. */
 void mr_delete(struct mr *mr);
+void mr_ref(struct mr *mr); /* of a region that is held or referred to */
+void mr_unref(struct mr *mr);
+bool mr_is_dead(struct mr *mr);
 
 /*
  * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access`

@@ -57,7 +57,7 @@ struct qp_stream {
 
 enum qp_want { QP_WRITE_BACK, QP_DIGEST, QP_CLASS };
 struct qp_writeback {
-	struct mr *mr; /* held until qp_on_writeback() */
+	struct mr *mr; /* held until qp_on_writeback(); only referred to if it is lasting */
 	void *addr;
 	uint64_t len;
 	bool strict;
@@ -181,8 +181,11 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
 void qp_ping(struct qp *qp, uint32_t limit_ms);
 void qp_pong(struct qp *qp);
 uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: it has not told */
-/* A region is going away: copy what half-sent FPDUs still need of it, and let go. */
-void qp_detach_mr(struct qp *qp, struct mr *mr);
+/*
+ * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was
+ * placed there cannot be written back any more, lasting or not.
+ */
+void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget);
 
 bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb);
 void qp_on_writeback(struct qp *qp, int status);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What this stream placed and has not written back: a few intervals for each region. It is what a
- * Flush of everything has to write back, and, of a peer whose user knows no flush, a Read. The
- * number of regions is up to the local user, so it bounds the list. Neighbours become one
- * interval, as writing back what is clean costs little.
+ * Flush of everything has to write back, and, of a peer whose user knows no flush, any Read: the
+ * same bytes may be reached through several registrations. Neighbours become one interval, as
+ * writing back what is clean costs little.
+ *
+ * A region stays in the list when it is deregistered, for its bytes may be written back all the
+ * same. How many regions there are is up to the local user, so it bounds the list; so that
+ * deregistered ones do so too, they are given up when they become many.
  */
 #include <stdlib.h>
 
 #include "softrnic/rnic/qp_impl.h"
 
 #define NEAR 65536u /* a gap not worth an interval of its own */
+#define MANY 1024u
 
 /* The entry moves to the front: a stream mostly writes where it wrote last. */
-static struct dirty_region *find(struct qp_dirty *d, uint32_t stag)
+static struct dirty_region *find(struct qp_dirty *d, const struct mr *mr)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
 		struct dirty_region found;
 
-		if (d->region[i].stag != stag)
+		if (d->region[i].mr != mr)
 			continue;
 		if (i == 0)
 			return &d->region[0];
@@ -29,8 +34,30 @@ static struct dirty_region *find(struct qp_dirty *d, uint32_t stag)
 	return NULL;
 }
 
-static struct dirty_region *add(struct qp_dirty *d, uint32_t stag)
+static void drop(struct qp_dirty *d, struct dirty_region *r)
 {
+	mr_unref(r->mr);
+	*r = d->region[--d->count];
+}
+
+static void lose(struct qp_dirty *d, struct dirty_region *r)
+{
+	d->lost = true;
+	d->lost_durable |= r->mr->backing.durable;
+	drop(d, r);
+}
+
+static void lose_deregistered(struct qp_dirty *d)
+{
+	for (uint32_t i = d->count; i-- > 0;)
+		if (mr_is_dead(d->region[i].mr))
+			lose(d, &d->region[i]);
+}
+
+static struct dirty_region *append(struct qp_dirty *d)
+{
+	if (d->count == d->room && d->room >= MANY)
+		lose_deregistered(d);
 	if (d->count == d->room) {
 		uint32_t room = d->room ? 2 * d->room : 4;
 		struct dirty_region *more = realloc(d->region, room * sizeof(*more));
@@ -40,13 +67,25 @@ static struct dirty_region *add(struct qp_dirty *d, uint32_t stag)
 		d->region = more;
 		d->room = room;
 	}
-	d->region[d->count] = (struct dirty_region){.stag = stag};
 	return &d->region[d->count++];
 }
 
-static void drop(struct qp_dirty *d, struct dirty_region *r)
+static struct dirty_region *add(struct qp_dirty *d, struct mr *mr)
 {
-	*r = d->region[--d->count];
+	struct dirty_region *r = append(d);
+
+	if (!r)
+		return NULL;
+	*r = (struct dirty_region){.mr = mr};
+	mr_ref(mr);
+	return r;
+}
+
+static void clear(struct qp_dirty *d)
+{
+	while (d->count > 0)
+		drop(d, &d->region[d->count - 1]);
+	d->lost = d->lost_durable = false;
 }
 
 /* --- intervals of one region -------------------------------------------------------------- */
@@ -133,28 +172,35 @@ static void unmark(struct dirty_region *r, const struct dirty_range *what)
 
 /*
  * A receive buffer that nobody can reach from afar and that cannot persist is no concern of a
- * Flush; everything else is, also memory that cannot persist, which a strict Flush refuses.
+ * Flush; everything else is, also memory that cannot persist, which a strict Flush refuses. To a
+ * Read only what can persist matters.
  */
 static bool matters(const struct qp *qp, const struct mr *mr)
 {
-	if (!mr->persist)
+	if (!mr->backing.persist)
 		return false;
-	if (qp->stream.consent && (mr->durable || mr->access & RNIC_REMOTE_ACCESS))
-		return true;
-	return !qp->stream.peer_flushes && mr->access & IBV_ACCESS_REMOTE_READ;
+	if (mr->backing.durable)
+		return qp->stream.consent || !qp->stream.peer_flushes;
+	return qp->stream.consent && mr->access & RNIC_REMOTE_ACCESS;
 }
 
-void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len)
+static struct dirty_range range_of(const struct mr *mr, const void *at, uint64_t len)
 {
 	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr;
-	struct dirty_range what = {.lo = lo, .hi = lo + len};
+
+	return (struct dirty_range){.lo = lo, .hi = lo + len};
+}
+
+void qp_dirty_note(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
+{
+	struct dirty_range what = range_of(mr, at, len);
 	struct dirty_region *r;
 
 	if (!matters(qp, mr))
 		return;
-	r = find(&qp->dirty, mr->ibv.rkey);
+	r = find(&qp->dirty, mr);
 	if (!r)
-		r = add(&qp->dirty, mr->ibv.rkey);
+		r = add(&qp->dirty, mr);
 	if (r)
 		mark(r, &what);
 	else if (qp->stream.peer_flushes)
@@ -165,9 +211,8 @@ void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t 
 
 void qp_dirty_clean(struct qp *qp, const struct mr *mr, const void *at, uint64_t len)
 {
-	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr;
-	struct dirty_range what = {.lo = lo, .hi = lo + len};
-	struct dirty_region *r = find(&qp->dirty, mr->ibv.rkey);
+	struct dirty_range what = range_of(mr, at, len);
+	struct dirty_region *r = find(&qp->dirty, mr);
 
 	if (!r)
 		return;
@@ -176,55 +221,69 @@ void qp_dirty_clean(struct qp *qp, const struct mr *mr, const void *at, uint64_t
 		drop(&qp->dirty, r);
 }
 
-bool qp_dirty_take(struct qp *qp, uint32_t stag, struct dirty_range *all)
-{
-	struct dirty_region *r = find(&qp->dirty, stag);
-
-	if (!r)
-		return false;
-	*all = r->range[0];
-	for (uint32_t i = 1; i < r->count; i++)
-		*all = hull(all, &r->range[i]);
-	drop(&qp->dirty, r);
-	return true;
-}
-
-bool qp_dirty_next(struct qp_dirty *d, uint32_t *stag, struct dirty_range *range)
+struct mr *qp_dirty_next(struct qp_dirty *d, struct dirty_range *range)
 {
 	struct dirty_region *r;
+	struct mr *mr;
 
 	if (d->count == 0)
-		return false;
+		return NULL;
 	r = &d->region[d->count - 1];
-	*stag = r->stag;
+	mr = r->mr;
 	*range = r->range[--r->count];
 	if (r->count == 0)
-		d->count--;
-	return true;
+		d->count--; /* its reference is the caller's now */
+	else
+		mr_ref(mr);
+	return mr;
 }
 
 void qp_dirty_move(struct qp_dirty *to, struct qp_dirty *from)
 {
-	struct qp_dirty empty = *to;
+	struct qp_dirty empty;
 
-	empty.count = 0;
-	empty.lost = false;
+	clear(to);
+	empty = *to;
 	*to = *from;
 	*from = empty;
 }
 
-void qp_dirty_forget(struct qp_dirty *d, uint32_t stag)
+/* All intervals of a region as one: a Read has no use for finer ones. */
+static void unite(struct dirty_region *r)
 {
-	struct dirty_region *r = find(d, stag);
+	while (r->count > 1)
+		merge(r, 0, r->count - 1);
+}
 
-	if (!r)
-		return;
-	drop(d, r);
-	d->lost = true;
+bool qp_dirty_move_durable(struct qp_dirty *to, struct qp_dirty *from)
+{
+	clear(to);
+	for (uint32_t i = from->count; i-- > 0;) {
+		struct dirty_region *r = &from->region[i], *moved;
+
+		if (!r->mr->backing.durable)
+			continue;
+		moved = append(to);
+		if (!moved)
+			return false;
+		*moved = *r;
+		unite(moved);
+		*r = from->region[--from->count];
+	}
+	return true;
+}
+
+void qp_dirty_forget(struct qp_dirty *d, const struct mr *mr)
+{
+	struct dirty_region *r = find(d, mr);
+
+	if (r)
+		lose(d, r);
 }
 
 void qp_dirty_fini(struct qp_dirty *d)
 {
+	clear(d);
 	free(d->region);
 	*d = (struct qp_dirty){.region = NULL};
 }

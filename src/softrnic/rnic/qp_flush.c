@@ -82,35 +82,15 @@ static void begin_range(struct qp *qp, struct irq_entry *e, enum rdmap_flush_kin
 
 /* --- of everything ------------------------------------------------------------------------ */
 
-/* Memory that the peer cannot name, such as a receive's, it did not choose either. */
-static bool all_is_strict(const struct qp *qp, const struct irq_entry *e, const struct mr *mr)
-{
-	return mr->access & RNIC_REMOTE_ACCESS && is_strict(qp, e);
-}
-
-/* One write-back after the other; a region that is gone took bytes with it. */
+/* One write-back after the other; a region that is gone may have taken bytes with it. */
 static void next_of_all(struct qp *qp, struct irq_entry *e)
 {
-	struct qp_writeback wb = {.mr = NULL};
-	struct dirty_range range;
-	uint32_t stag;
+	int more = qp_irq_want_next(qp, is_strict(qp, e));
 
-	if (qp->irq.all.lost) {
+	if (more < 0)
 		ready(qp, e, RDMAP_FLUSH_GONE, EFAULT);
-		return;
-	}
-	if (!qp_dirty_next(&qp->irq.all, &stag, &range)) {
+	else if (more == 0)
 		ready(qp, e, RDMAP_FLUSH_OK, 0);
-		return;
-	}
-	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, stag, 0, 0, 0, &wb.mr, &wb.addr) != MR_OK) {
-		ready(qp, e, RDMAP_FLUSH_GONE, EFAULT);
-		return;
-	}
-	wb.addr = (uint8_t *)wb.mr->ibv.addr + range.lo;
-	wb.len = range.hi - range.lo;
-	wb.strict = all_is_strict(qp, e, wb.mr);
-	qp_irq_want(qp, &wb);
 }
 
 static void begin_all(struct qp *qp, struct irq_entry *e)

@@ -107,13 +107,15 @@ struct dirty_range {
 	uint64_t lo, hi; /* counted from the region's first byte */
 };
 struct dirty_region {
-	uint32_t stag, count;
+	struct mr *mr; /* referred to */
+	uint32_t count;
 	struct dirty_range range[DIRTY_RANGES];
 };
 struct qp_dirty {
 	struct dirty_region *region;
 	uint32_t count, room;
-	bool lost; /* some of it is in no region any more */
+	bool lost;         /* some of it cannot be written back: its region was deregistered */
+	bool lost_durable; /* and should have been on a medium */
 };
 
 struct qp_irq {
@@ -125,7 +127,8 @@ struct qp_irq {
 	struct rdmap_flush_resp failed;
 	struct qp_writeback wb;
 	struct softrnic_digest digest; /* the head's, or `durability`: its class */
-	struct qp_dirty all; /* what the Flush of everything at the head has still to do */
+	struct qp_dirty all; /* what the Flush of everything, or the Read, at the head has still
+			      * to do */
 };
 
 /* --- receive ------------------------------------------------------------------------------ */
@@ -298,7 +301,10 @@ extern const struct rx_op qp_rx_read_resp, qp_rx_flush_resp, qp_rx_atomic_resp;
 bool qp_irq_is_ready(const struct qp *qp);
 void qp_irq_run(struct qp *qp); /* begin the head, if it may be begun */
 struct irq_entry *qp_irq_head(struct qp *qp);
-void qp_irq_want(struct qp *qp, const struct qp_writeback *wb); /* the head's, of the owner */
+/* Ask the owner, for the head; the hold on wb->mr goes over. */
+void qp_irq_want(struct qp *qp, struct qp_writeback *wb);
+/* Ask it for the next range of irq.all. 0: there is none; -EFAULT: it cannot be written back. */
+int qp_irq_want_next(struct qp *qp, bool strict);
 void qp_irq_answered(struct qp *qp);
 /* Source failed: Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
 void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off);
@@ -317,14 +323,16 @@ void qp_flush_on_writeback(struct qp *qp, struct irq_entry *e, int status);
 bool qp_flush_detached(struct qp *qp, struct irq_entry *e);
 
 /* qp_dirty.c */
-void qp_dirty_note(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
+void qp_dirty_note(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 /* It is about to be written back; whoever fails in that has to remember the failure. */
 void qp_dirty_clean(struct qp *qp, const struct mr *mr, const void *at, uint64_t len);
-/* One range around all that is dirty in a region, which is clean then. */
-bool qp_dirty_take(struct qp *qp, uint32_t stag, struct dirty_range *all);
-bool qp_dirty_next(struct qp_dirty *d, uint32_t *stag, struct dirty_range *range);
-void qp_dirty_move(struct qp_dirty *to, struct qp_dirty *from); /* to: empty */
-void qp_dirty_forget(struct qp_dirty *d, uint32_t stag);        /* the region goes away */
+/* Take one interval out; NULL: there is none. The reference on its region is the caller's. */
+struct mr *qp_dirty_next(struct qp_dirty *d, struct dirty_range *range);
+void qp_dirty_move(struct qp_dirty *to, struct qp_dirty *from);
+/* The same of what can persist, one interval a region. False: no memory. */
+bool qp_dirty_move_durable(struct qp_dirty *to, struct qp_dirty *from);
+/* It was deregistered, and cannot be written back any more. */
+void qp_dirty_forget(struct qp_dirty *d, const struct mr *mr);
 void qp_dirty_fini(struct qp_dirty *d);
 
 /* qp_rx.c, qp_rx_io.c */

@@ -89,27 +89,103 @@ void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off)
 	qp_refuse(qp, error, &e->ddp, len, e->code == RDMAP_READ_REQ ? &read : NULL);
 }
 
-void qp_irq_want(struct qp *qp, const struct qp_writeback *wb)
+/* Deregistration does not wait for a write-back that is possible without the registration. */
+static bool is_lasting(const struct qp_writeback *wb)
+{
+	return wb->mr->backing.lasting && wb->want == QP_WRITE_BACK;
+}
+
+static void ask(struct qp *qp, const struct qp_writeback *wb)
 {
 	qp->irq.wb = *wb;
 	qp->irq.state = IRQ_WRITEBACK;
 }
 
-/*
- * A peer whose user knows no flush uses a Read for it: what this stream placed in the region
- * and did not write back yet goes to the medium first.
- */
-static bool read_flushes(struct qp *qp, struct mr *mr)
+static void let_go(struct qp_writeback *wb)
 {
-	struct qp_writeback wb = {.mr = mr};
-	struct dirty_range dirty;
+	if (is_lasting(wb))
+		mr_unref(wb->mr);
+	else
+		mr_release(wb->mr);
+	wb->mr = NULL;
+}
 
-	if (qp->stream.peer_flushes || !qp_dirty_take(qp, mr->ibv.rkey, &dirty))
-		return false;
-	wb.addr = (uint8_t *)mr->ibv.addr + dirty.lo;
-	wb.len = dirty.hi - dirty.lo;
-	qp_irq_want(qp, &wb);
-	return true;
+void qp_irq_want(struct qp *qp, struct qp_writeback *wb)
+{
+	if (is_lasting(wb)) {
+		mr_ref(wb->mr);
+		mr_release(wb->mr);
+	}
+	ask(qp, wb);
+}
+
+/* Memory that the peer cannot name, such as a receive's, it did not choose either. */
+static bool all_is_strict(const struct mr *mr, bool strict)
+{
+	return strict && mr->access & RNIC_REMOTE_ACCESS;
+}
+
+/* Of a region in a list the reference was taken over; where that is not enough, hold it. */
+static bool hold_again(struct qp *qp, struct mr *mr)
+{
+	struct mr *held;
+	void *ptr;
+	bool ok = mr_hold(qp->cfg.mrs, qp->cfg.pd, mr->ibv.rkey, 0, 0, 0, &held, &ptr) == MR_OK;
+
+	mr_unref(mr);
+	return ok;
+}
+
+int qp_irq_want_next(struct qp *qp, bool strict)
+{
+	struct qp_writeback wb = {.want = QP_WRITE_BACK};
+	struct dirty_range range;
+
+	if (qp->irq.all.lost)
+		return -EFAULT;
+	wb.mr = qp_dirty_next(&qp->irq.all, &range);
+	if (!wb.mr)
+		return 0;
+	wb.addr = (uint8_t *)wb.mr->ibv.addr + range.lo;
+	wb.len = range.hi - range.lo;
+	wb.strict = all_is_strict(wb.mr, strict);
+	if (!is_lasting(&wb) && !hold_again(qp, wb.mr))
+		return -EFAULT;
+	ask(qp, &wb);
+	return 1;
+}
+
+/* Data would claim that the peer's earlier Writes are safe. */
+static void refuse_unsafe(struct qp *qp)
+{
+	qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
+}
+
+static void go_on_reading(struct qp *qp)
+{
+	int more = qp_irq_want_next(qp, false);
+
+	if (more < 0)
+		refuse_unsafe(qp);
+	else if (more == 0)
+		qp->irq.state = IRQ_READY;
+}
+
+/*
+ * A peer whose user knows no flush uses a Read for it: what this stream placed and did not write
+ * back yet goes to the medium first. All of it, since the region that is read may show the same
+ * bytes as another, or may have been registered anew since.
+ */
+static void read_begins(struct qp *qp, bool durable)
+{
+	if (qp->stream.peer_flushes)
+		qp->irq.state = IRQ_READY;
+	else if (durable && (qp->irq.failed.status || qp->dirty.lost_durable))
+		refuse_unsafe(qp);
+	else if (!qp_dirty_move_durable(&qp->irq.all, &qp->dirty))
+		refuse_unsafe(qp);
+	else
+		go_on_reading(qp);
 }
 
 static void begin_read(struct qp *qp, const struct irq_entry *e)
@@ -117,6 +193,7 @@ static void begin_read(struct qp *qp, const struct irq_entry *e)
 	enum mr_verdict verdict;
 	struct mr *mr;
 	void *ptr;
+	bool durable;
 
 	if (e->read.size == 0) { /* the source must not be checked (RFC 5040 s4.4) */
 		qp->irq.state = IRQ_READY;
@@ -128,10 +205,9 @@ static void begin_read(struct qp *qp, const struct irq_entry *e)
 		qp_irq_refuse(qp, qp_rdmap_error(verdict), 0);
 		return;
 	}
-	if (read_flushes(qp, mr))
-		return;
+	durable = mr->backing.durable;
 	mr_release(mr);
-	qp->irq.state = IRQ_READY;
+	read_begins(qp, durable);
 }
 
 void qp_irq_run(struct qp *qp)
@@ -174,21 +250,19 @@ bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb)
 	return true;
 }
 
-/* Data would claim that the peer's earlier Writes are safe. */
 static void read_on_writeback(struct qp *qp, int status)
 {
 	if (status)
-		qp_irq_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
+		refuse_unsafe(qp);
 	else
-		qp->irq.state = IRQ_READY;
+		go_on_reading(qp);
 }
 
 void qp_on_writeback(struct qp *qp, int status)
 {
 	struct irq_entry *e;
 
-	mr_release(qp->irq.wb.mr);
-	qp->irq.wb.mr = NULL;
+	let_go(&qp->irq.wb);
 	qp->irq.state = IRQ_WAITING;
 	if (status && qp->irq.wb.want != QP_CLASS)
 		qp->counters.writeback_failures++;
@@ -206,14 +280,15 @@ void qp_irq_detach(struct qp *qp, const struct mr *mr)
 {
 	struct irq_entry *e;
 
-	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr)
+	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr || is_lasting(&qp->irq.wb))
 		return;
-	mr_release(qp->irq.wb.mr);
+	let_go(&qp->irq.wb);
 	qp->irq.state = IRQ_WAITING;
 	e = qp_irq_head(qp);
-	if (e->code == RDMAP_FLUSH_REQ && qp_flush_detached(qp, e))
-		return;
-	qp_irq_run(qp); /* finds the STag invalid */
+	if (e->code != RDMAP_FLUSH_REQ)
+		refuse_unsafe(qp);
+	else if (!qp_flush_detached(qp, e))
+		qp_irq_run(qp); /* finds the STag invalid */
 }
 
 void qp_irq_stop(struct qp *qp)
@@ -221,9 +296,11 @@ void qp_irq_stop(struct qp *qp)
 	struct qp_irq *irq = &qp->irq;
 
 	irq->count = 0;
+	qp_dirty_fini(&qp->dirty);
+	qp_dirty_fini(&irq->all);
 	if (irq->state == IRQ_RUNNING)
 		return;
 	if (irq->state == IRQ_WRITEBACK)
-		mr_release(irq->wb.mr);
+		let_go(&irq->wb);
 	irq->state = IRQ_WAITING;
 }

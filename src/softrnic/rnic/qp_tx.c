@@ -193,10 +193,12 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
 	return len;
 }
 
-void qp_detach_mr(struct qp *qp, struct mr *mr)
+void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget)
 {
-	qp_dirty_forget(&qp->dirty, mr->ibv.rkey);
-	qp_dirty_forget(&qp->irq.all, mr->ibv.rkey);
+	if (forget) {
+		qp_dirty_forget(&qp->dirty, mr);
+		qp_dirty_forget(&qp->irq.all, mr);
+	}
 	qp_irq_detach(qp, mr);
 	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
 		return;

@@ -278,7 +278,7 @@ static void an_unused_qp_can_be_deleted_at_any_time(void **state)
 	assert_int_equal(qp_new(&cfg, &qp), 0);
 	assert_false(qp_is_failed(qp));
 	assert_ptr_equal(qp_of(qp_ibv(qp)), qp);
-	qp_detach_mr(qp, t.mra);
+	qp_detach_mr(qp, t.mra, true);
 	qp_drain(qp); /* nothing to drain */
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	qp_fail(qp, IBV_WC_GENERAL_ERR);

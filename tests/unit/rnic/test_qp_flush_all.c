@@ -245,7 +245,7 @@ static void messages_count_only_where_they_can_persist(void **state)
 
 		bench_open(&t, &o, LEN);
 		inbox = end_reg(t.b, t.mb, 4096, IBV_ACCESS_LOCAL_WRITE);
-		inbox->durable = durable;
+		inbox->backing.durable = durable;
 		assert_int_equal(end_recv(t.b, 9, inbox, 0, 4096), 0);
 		assert_int_equal(end_send(t.a, 1, t.mra, 0, BENCH_REST), 0);
 		assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
