@@ -31,7 +31,7 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 
 static void drop_region(void *region)
 {
-	persist_region_delete(region);
+	persist_region_put(region);
 }
 
 static struct mr_backing backing_of(struct persist_region *region)
@@ -57,7 +57,7 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
 	}
 	if (ret) {
-		persist_region_delete(region);
+		persist_region_put(region);
 		errno = -ret;
 		return NULL;
 	}

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/safecopy.h"
 #include "softrnic/persist/medium.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -147,14 +146,14 @@ struct file *file_of_memory(void)
 	return &memory;
 }
 
-int file_check_end(const struct file *f, uint64_t end, const void *last_byte)
+int file_check_end(const struct file *f, uint64_t end)
 {
 	struct stat st;
 
 	if (!f->sized)
 		return 0;
 	if (f->fd < 0)
-		return safecopy_probe(last_byte);
+		return FILE_END_UNKNOWN;
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
 	return (uint64_t)st.st_size < end ? -EFAULT : 0;

@@ -69,10 +69,11 @@ void file_reset_queues(struct file *file);
 struct file *file_of_memory(void);
 
 /*
- * Is `end`, an offset, still inside the file? last_byte is where its last byte is mapped.
- * 0, -EFAULT, or -errno when the file system fails to tell.
+ * Is `end`, an offset, still inside the file? 0, -EFAULT, -errno when the file system fails to
+ * say, or FILE_END_UNKNOWN: there is no descriptor to ask, only the memory itself.
  */
-int file_check_end(const struct file *file, uint64_t end, const void *last_byte);
+int file_check_end(const struct file *file, uint64_t end);
+#define FILE_END_UNKNOWN 1
 
 void files_atfork_prepare(void);
 void files_atfork_parent(void);

@@ -34,13 +34,29 @@ struct persist_region;
  * -errno when the kernel does not tell about our mappings (no /proc, no descriptor left).
  */
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
-/* No job on the region may be pending. Accepts NULL. */
-void persist_region_delete(struct persist_region *region);
+/*
+ * A region is counted, and made with a count of one. It may outlive the memory that it describes:
+ * its files' entries, and with them a failure that is remembered, live as long as it does. A
+ * pending job needs a count of its region. Both accept NULL.
+ */
+struct persist_region *persist_region_get(struct persist_region *region);
+void persist_region_put(struct persist_region *region);
 /* The weakest class found in [addr, addr+len). */
 enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
 					size_t len);
 /* Nothing in all of the region can be made persistent. */
 bool persist_region_is_volatile(const struct persist_region *region);
+/*
+ * May a load or a store to some of the memory have to wait for a file system? True of every
+ * mapping of a file, shared or private, writable or not, that is not made of memory alone.
+ */
+bool persist_region_can_stall(const struct persist_region *region);
+/*
+ * Can all of [addr, addr+len) be written back without the application's mapping of it? Then a
+ * write-back may be submitted although the memory is not registered, or not mapped, any more.
+ */
+bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
+				  size_t len);
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
 /* Both for memory that is no region. Fails like persist_region_new(). */
@@ -93,6 +109,8 @@ struct persist_job {
 	struct readback *readback;
 	bool reading; /* all is written back */
 	bool cancelled;
+	bool abandoned;
+	bool touching; /* the slice under way uses the memory by its address */
 	size_t progress;
 	int status;
 };
@@ -117,6 +135,17 @@ bool persist_submit(struct persist_job *job, int *status);
  * meanwhile, but it may be done already.
  */
 void persist_cancel(struct persist_job *job);
+/*
+ * Cancel a job whose memory is about to go. True: from now on the job neither loads from nor
+ * stores to the memory. done() may come much later all the same, and until then the job must not
+ * go away and its region must stay counted. False: a slice uses the memory by its address (lines of
+ * DAX written back, or a digest by loads), so the memory must stay until done().
+ *
+ * What becomes of the slice under way is remembered for the file as always. An msync() of the
+ * application's own mapping is not waited for: it looks at the kernel's list of mappings only. It
+ * may write back what was mapped there since, which hurts nobody.
+ */
+bool persist_abandon(struct persist_job *job);
 
 /* After fork(), in the child: forget threads and queued jobs of the parent. */
 void persist_atfork_prepare(void);

@@ -258,8 +258,8 @@ static void run_slice(struct file *f, bool reading, struct reader **reader, stru
 	job->status = f->error;
 	if (!job->status) {
 		pthread_mutex_unlock(&pool.lock);
-		job->status = reading ? readback_slice(job->readback, r, pos, end, reader)
-				      : writeback(r, pos, end, &failed);
+		job->status = reading ? readback_slice(job, r, pos, end, reader)
+				      : writeback(r, pos, end, job, &failed);
 		pthread_mutex_lock(&pool.lock);
 	}
 	if (failed && !f->error)
@@ -349,7 +349,7 @@ bool pool_start(struct persist_job *job)
 	pthread_mutex_lock(&pool.lock);
 	job->progress = 0;
 	job->status = 0;
-	job->reading = job->cancelled = false;
+	job->reading = job->cancelled = job->abandoned = job->touching = false;
 	enqueue_next(job);
 	call_thread_if_ready();
 	started = pool.threads > 0;
@@ -359,20 +359,81 @@ bool pool_start(struct persist_job *job)
 	return started;
 }
 
+/* Of a job that waited until now; it may be gone afterwards. */
+static void cancel_waiting(struct persist_job *job)
+{
+	readback_end(job, -ECANCELED);
+	job->done(job, -ECANCELED);
+}
+
+/* Under the lock. True: it waited. */
+static bool mark_cancelled(struct persist_job *job)
+{
+	bool waited = job->waits_for != NULL;
+
+	job->cancelled = true;
+	if (waited)
+		stop_waiting(job);
+	return waited;
+}
+
 void persist_cancel(struct persist_job *job)
 {
 	bool waited;
 
 	pthread_mutex_lock(&pool.lock);
-	job->cancelled = true;
-	waited = job->waits_for != NULL;
-	if (waited)
-		stop_waiting(job);
+	waited = mark_cancelled(job);
 	pthread_mutex_unlock(&pool.lock);
-	if (waited) {
-		readback_end(job, -ECANCELED);
-		job->done(job, -ECANCELED);
-	}
+	if (waited)
+		cancel_waiting(job);
+}
+
+bool persist_abandon(struct persist_job *job)
+{
+	bool waited, touching;
+
+	pthread_mutex_lock(&pool.lock);
+	waited = mark_cancelled(job);
+	job->abandoned = true;
+	touching = job->touching;
+	pthread_mutex_unlock(&pool.lock);
+	if (waited)
+		cancel_waiting(job);
+	return !touching;
+}
+
+bool pool_touch_begin(struct persist_job *job)
+{
+	bool may;
+
+	if (!job)
+		return true;
+	pthread_mutex_lock(&pool.lock);
+	may = !job->abandoned;
+	job->touching = may;
+	pthread_mutex_unlock(&pool.lock);
+	return may;
+}
+
+void pool_touch_end(struct persist_job *job)
+{
+	if (!job)
+		return;
+	pthread_mutex_lock(&pool.lock);
+	job->touching = false;
+	pthread_mutex_unlock(&pool.lock);
+}
+
+bool pool_is_abandoned(struct persist_job *job)
+{
+	bool is;
+
+	if (!job)
+		return false;
+	pthread_mutex_lock(&pool.lock);
+	is = job->abandoned;
+	pthread_mutex_unlock(&pool.lock);
+	return is;
 }
 
 void persist_atfork_prepare(void)

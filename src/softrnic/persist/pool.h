@@ -13,4 +13,13 @@
  */
 bool pool_start(struct persist_job *job);
 
+/*
+ * Around what a slice does with the memory by its address. False: the job was abandoned, and the
+ * memory may be gone. NULL stands for a job that nobody can abandon, because it runs inline.
+ */
+bool pool_touch_begin(struct persist_job *job);
+void pool_touch_end(struct persist_job *job);
+/* The memory may be gone meanwhile. */
+bool pool_is_abandoned(struct persist_job *job);
+
 #endif

@@ -7,7 +7,9 @@
 
 #include "base/digest.h"
 #include "base/safecopy.h"
+#include "softrnic/persist/pool.h"
 #include "softrnic/persist/reader.h"
+#include "softrnic/persist/writeback.h"
 
 struct readback {
 	struct digest sum;
@@ -40,19 +42,17 @@ static void take(struct readback *rb, const void *bytes, size_t len, enum persis
 		rb->source = source;
 }
 
-static int check_end(const struct range *r, uintptr_t end)
-{
-	if (!r->file)
-		return 0;
-	return file_check_end(r->file, r->offset + (end - r->start), (const void *)(end - 1));
-}
-
 /* Through the mapping, where a page that is gone or cannot be read is a fault. */
-static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end)
+static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
+		struct persist_job *job)
 {
-	int ret = safecopy(buf, (const void *)start, end - start);
-	int cut = check_end(r, end);
+	int ret, cut;
 
+	if (!pool_touch_begin(job))
+		return -ECANCELED;
+	ret = safecopy(buf, (const void *)start, end - start);
+	pool_touch_end(job);
+	cut = writeback_check_end(r, end, job);
 	if (cut)
 		return cut;
 	return ret && r->cls == PERSIST_FILE ? -EIO : ret;
@@ -69,7 +69,7 @@ static enum persist_source source_of_copy(const struct range *r)
 	return source[r->cls];
 }
 
-int readback_slice(struct readback *rb, const struct range *r, uintptr_t start, uintptr_t end,
+int readback_slice(struct persist_job *job, const struct range *r, uintptr_t start, uintptr_t end,
 		   struct reader **reader)
 {
 	enum persist_source source = source_of_copy(r);
@@ -85,9 +85,9 @@ int readback_slice(struct readback *rb, const struct range *r, uintptr_t start, 
 		ret = reader_read(*reader, r->file, r->offset + (start - r->start), end - start,
 				  &bytes, &source);
 	if (ret == READER_NO_WAY)
-		ret = copy(reader_buffer(*reader), r, start, end);
+		ret = copy(reader_buffer(*reader), r, start, end, job);
 	if (!ret)
-		take(rb, bytes, end - start, source);
+		take(job->readback, bytes, end - start, source);
 	return ret;
 }
 
@@ -103,7 +103,7 @@ int readback_inline(struct persist_job *job)
 
 		if (next - pos > sizeof(buf))
 			next = pos + sizeof(buf);
-		ret = copy(buf, r, pos, next);
+		ret = copy(buf, r, pos, next, NULL);
 		if (!ret)
 			take(job->readback, buf, next - pos, source_of_copy(r));
 		pos = next;

@@ -13,10 +13,10 @@ struct reader;
 /* Sets job->readback: 0, -EINVAL or -ENOMEM. */
 int readback_begin(struct persist_job *job);
 /*
- * Sum [start, end), a part of r and at most a READER_BYTES long. *reader is the calling thread's
- * own; NULL: it has none yet. 0 or -errno.
+ * Sum [start, end) of a job, a part of r and at most a READER_BYTES long. *reader is the calling
+ * thread's own; NULL: it has none yet. 0 or -errno.
  */
-int readback_slice(struct readback *rb, const struct range *r, uintptr_t start, uintptr_t end,
+int readback_slice(struct persist_job *job, const struct range *r, uintptr_t start, uintptr_t end,
 		   struct reader **reader);
 /* Sum all of a job that has no bytes of files in it, in the calling thread. 0 or -errno. */
 int readback_inline(struct persist_job *job);

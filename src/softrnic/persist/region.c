@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/safecopy.h"
+#include "softrnic/persist/medium.h"
 #include "softrnic/persist/vma.h"
 
 struct survey {
@@ -73,6 +75,22 @@ static int append(struct persist_region *region, const struct range *r)
 	return 0;
 }
 
+/* When in doubt, true: who must not wait will not touch it. */
+static bool vma_can_stall(const struct vma *vma, const struct file *file)
+{
+	struct medium m;
+
+	if (!has_file(vma))
+		return false;
+	if (vma->shared)
+		return file && file->cls != PERSIST_DAX;
+	if (medium_find(vma, &m))
+		return true;
+	if (m.fd >= 0)
+		close(m.fd);
+	return m.cls == PERSIST_FILE;
+}
+
 static int survey_vma(void *arg, const struct vma *vma)
 {
 	struct survey *s = arg;
@@ -98,6 +116,7 @@ static int survey_vma(void *arg, const struct vma *vma)
 		explain(region, vma, &r, fs);
 	}
 	s->kinds |= 1u << r.cls;
+	region->can_stall = region->can_stall || vma_can_stall(vma, r.file);
 	s->next = r.end;
 	return append(region, &r);
 }
@@ -123,13 +142,14 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out)
 
 	if (!region)
 		return -ENOMEM;
+	atomic_init(&region->refs, 1);
 	region->start = (uintptr_t)addr;
 	region->end = region->start + len;
 	r = make_survey(&s);
 	if (!r)
 		r = safecopy_setup();
 	if (r) {
-		persist_region_delete(region);
+		persist_region_put(region);
 		return r;
 	}
 	LOG_INFO("region %p+%zu: %s%s", addr, len, region->why,
@@ -145,9 +165,16 @@ static void drop_ranges(struct persist_region *region)
 	free(region->ranges);
 }
 
-void persist_region_delete(struct persist_region *region)
+struct persist_region *persist_region_get(struct persist_region *region)
 {
-	if (!region)
+	if (region)
+		atomic_fetch_add(&region->refs, 1);
+	return region;
+}
+
+void persist_region_put(struct persist_region *region)
+{
+	if (!region || atomic_fetch_sub(&region->refs, 1) > 1)
 		return;
 	drop_ranges(region);
 	free(region);
@@ -193,6 +220,27 @@ enum persist_class persist_region_class(const struct persist_region *region, con
 		pos = r->end;
 	}
 	return weakest;
+}
+
+bool persist_region_can_stall(const struct persist_region *region)
+{
+	return region->can_stall;
+}
+
+bool persist_region_is_detachable(const struct persist_region *region, const void *addr, size_t len)
+{
+	uintptr_t pos = (uintptr_t)addr, end = pos + len;
+
+	if (end < pos || pos < region->start || end > region->end)
+		return false;
+	while (pos < end) {
+		const struct range *r = region_range_at(region, pos);
+
+		if (r->cls != PERSIST_VOLATILE)
+			return false;
+		pos = r->end;
+	}
+	return true;
 }
 
 int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size)

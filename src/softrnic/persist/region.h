@@ -3,6 +3,8 @@
 #ifndef PERSIST_REGION_H
 #define PERSIST_REGION_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,8 +18,10 @@ struct range {
 	uint64_t offset;   /* in the file, of start */
 };
 
-/* Ascending, without gaps, covering [start, end); immutable once made. */
+/* Ranges ascend, without gaps, and cover [start, end). Only the count changes once it is made. */
 struct persist_region {
+	atomic_uint refs;
+	bool can_stall;
 	uintptr_t start, end;
 	size_t count, room;
 	struct range *ranges;

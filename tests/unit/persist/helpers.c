@@ -79,7 +79,7 @@ void backed_init(struct backed *m, const char *name, size_t size)
 
 void backed_fini(struct backed *m)
 {
-	persist_region_delete(m->region);
+	persist_region_put(m->region);
 	munmap(m->p, m->size);
 	close(m->fd);
 }

@@ -31,7 +31,7 @@ static void assert_class(void *addr, size_t len, enum persist_class cls, const c
 	persist_region_why(region, why, sizeof(why));
 	if (!strstr(why, names[cls]) || !strstr(why, word))
 		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
-	persist_region_delete(region);
+	persist_region_put(region);
 	memset(why, 0, sizeof(why));
 	assert_int_equal(persist_classify(addr, len, &found, why, sizeof(why)), 0);
 	assert_int_equal(found, cls);
@@ -154,7 +154,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 			assert_int_equal(persist_region_class(region, p, PAGE), PERSIST_FILE);
 		/* One is for the list of mappings. */
 		assert_int_equal(!r, spare > 1);
-		persist_region_delete(region);
+		persist_region_put(region);
 	}
 	munmap(p, PAGE);
 	close(fd);
@@ -171,8 +171,79 @@ static void a_strange_file_name_is_no_obstacle(void **state)
 		skip();
 	region = region_of(p, PAGE);
 	assert_true(region->ranges[0].file->fd >= 0);
-	persist_region_delete(region);
+	persist_region_put(region);
 	unlink(name);
+	munmap(p, PAGE);
+	close(fd);
+}
+
+static bool can_stall(void *addr, size_t len)
+{
+	struct persist_region *region = region_of(addr, len);
+	bool stalls = persist_region_can_stall(region);
+
+	persist_region_put(region);
+	return stalls;
+}
+
+static bool fd_can_stall(int fd, int prot, int flags)
+{
+	void *p = mmap(NULL, 2 * MIB, prot, flags, fd, 0);
+	bool stalls;
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	stalls = can_stall(p, 2 * MIB);
+	munmap(p, 2 * MIB);
+	return stalls;
+}
+
+static void memory_of_a_file_can_stall_however_it_is_mapped(void **state)
+{
+	int fd = file_create(NULL, 2 * MIB);
+	unsigned char *p = map_anonymous(4 * PAGE);
+
+	if (!here_is_persistent())
+		skip();
+	assert_true(fd_can_stall(fd, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_true(fd_can_stall(fd, PROT_READ, MAP_SHARED));
+	assert_true(fd_can_stall(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+	assert_false(can_stall(p, 4 * PAGE));
+	mmap(p + 2 * PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	assert_true(can_stall(p, 4 * PAGE));
+	munmap(p, 4 * PAGE);
+	close(fd);
+}
+
+static void memory_alone_cannot_stall(void **state)
+{
+	int memfd = memfd_create("x", MFD_CLOEXEC), zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(ftruncate(memfd, (off_t)(2 * MIB)), 0);
+	for (int shared = 0; shared < 2; shared++) {
+		int flags = shared ? MAP_SHARED : MAP_PRIVATE;
+
+		assert_false(fd_can_stall(-1, PROT_READ, flags | MAP_ANONYMOUS));
+		assert_false(fd_can_stall(memfd, PROT_READ, flags));
+		assert_false(fd_can_stall(zero, PROT_READ, flags));
+	}
+	close(memfd);
+	close(zero);
+}
+
+static void a_counted_region_keeps_its_file(void **state)
+{
+	int fd = file_create(NULL, PAGE);
+	unsigned char *p = map_file(fd, PAGE);
+	struct persist_region *region = region_of(p, PAGE), *other;
+
+	if (!here_is_persistent())
+		skip();
+	assert_ptr_equal(persist_region_get(region), region);
+	persist_region_put(region);
+	other = region_of(p, PAGE);
+	assert_ptr_equal(other->ranges[0].file, region->ranges[0].file);
+	persist_region_put(other);
+	persist_region_put(region);
 	munmap(p, PAGE);
 	close(fd);
 }
@@ -197,7 +268,7 @@ static void a_mixed_range_has_the_weakest_class(void **state)
 	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1), PERSIST_VOLATILE);
 	assert_int_equal(region->ranges[2].offset, 4 * PAGE);
 	assert_int_equal(region->ranges[2].file->refs, 2);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 6 * PAGE);
 	close(fd);
 }
@@ -282,7 +353,7 @@ static void map_once(void *fd, size_t len)
 
 static void register_once(void *addr, size_t len)
 {
-	persist_region_delete(region_of(addr, len));
+	persist_region_put(region_of(addr, len));
 }
 
 static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
@@ -303,7 +374,7 @@ static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
 		      "of a known file %lu ns\n",
 		      mmap_ns, page_ns, gib_ns, (double)gib_ns / (double)mmap_ns, again_ns);
 	assert_true(gib_ns < 1000000);
-	persist_region_delete(first);
+	persist_region_put(first);
 	munmap(p, gib);
 	unlink("gibibyte");
 	close(fd);
@@ -320,6 +391,9 @@ int main(void)
 		cmocka_unit_test(a_file_on_a_disk_is_of_class_file),
 		cmocka_unit_test(without_a_spare_descriptor_no_class_is_guessed),
 		cmocka_unit_test(a_strange_file_name_is_no_obstacle),
+		cmocka_unit_test(memory_of_a_file_can_stall_however_it_is_mapped),
+		cmocka_unit_test(memory_alone_cannot_stall),
+		cmocka_unit_test(a_counted_region_keeps_its_file),
 		cmocka_unit_test(a_mixed_range_has_the_weakest_class),
 		cmocka_unit_test(a_range_with_a_gap_is_refused),
 		cmocka_unit_test(both_ways_to_ask_the_kernel_agree),

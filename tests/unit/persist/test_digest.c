@@ -93,7 +93,7 @@ static void a_lock_of_the_application_survives(void **state)
 	assert_true(is_locked_for_others("locked"));
 	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_BLAKE2B, &d), 0);
 	assert_true(is_locked_for_others("locked"));
-	persist_region_delete(m.region);
+	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
 	/* And that is how it would look. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
@@ -193,7 +193,7 @@ static void volatile_memory_has_a_digest_unless_strict(void **state)
 	assert_int_equal(status, -ENOTSUP);
 	munmap(p + 2 * MIB, PAGE);
 	assert_int_equal(digest(region, p, 4 * MIB, DIGEST_CRC32C, &d), -EFAULT);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * MIB);
 }
 
@@ -235,7 +235,7 @@ static void the_weakest_source_and_class_are_told(void **state)
 		assert_digest(&d, DIGEST_CRC32C, source_here(), p + 2 * PAGE, PAGE);
 		assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
 	}
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 6 * PAGE);
 	close(fd);
 }
@@ -274,7 +274,7 @@ static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **stat
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, 2 * PAGE);
-	persist_region_delete(m.region);
+	persist_region_put(m.region);
 	close(m.fd);
 	be_nobody(true);
 	m.region = region_of(m.p, m.size);
@@ -282,7 +282,7 @@ static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **stat
 	be_nobody(false);
 	assert_int_equal(status, 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, m.size);
-	persist_region_delete(m.region);
+	persist_region_put(m.region);
 	munmap(m.p, m.size);
 }
 

@@ -41,7 +41,7 @@ static void mapped_init(struct mapped *m, const char *name)
 
 static void mapped_fini(struct mapped *m)
 {
-	persist_region_delete(m->region);
+	persist_region_put(m->region);
 	munmap(m->p, SIZE);
 	close(m->fd);
 }

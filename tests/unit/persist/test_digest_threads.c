@@ -45,7 +45,7 @@ static void only_short_digests_are_made_by_the_caller(void **state)
 	while (sem_wait(&told) < 0)
 		;
 	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p, PAGE + 1);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 2 * PAGE);
 }
 

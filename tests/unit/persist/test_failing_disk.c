@@ -63,12 +63,12 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	assert_int_equal(digest(b, q, PAGE, DIGEST_CRC32C, &d), failed);
 
 	/* One region left is enough to remember, also for regions made later. */
-	persist_region_delete(a);
+	persist_region_put(a);
 	a = region_of(p, SIZE);
 	assert_int_equal(flush(a, p, 1), failed);
-	persist_region_delete(a);
+	persist_region_put(a);
 	assert_int_equal(flush(b, q, 1), failed);
-	persist_region_delete(b);
+	persist_region_put(b);
 	munmap(p, SIZE);
 	munmap(q, SIZE);
 	close(fd);
@@ -80,7 +80,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	memset(p, 2, SIZE);
 	assert_int_equal(flush(a, p, SIZE), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	persist_region_delete(a);
+	persist_region_put(a);
 	munmap(p, SIZE);
 	close(fd);
 }
@@ -114,7 +114,7 @@ static void of_jobs_that_run_together_none_claims_success(void **state)
 		assert_true(flush_wait(&jobs[0], 20000) < 0);
 		assert_true(flush_wait(&jobs[1], 20000) < 0);
 		assert_int_equal(d.len, 77);
-		persist_region_delete(region);
+		persist_region_put(region);
 		munmap(p, SIZE);
 		close(fd);
 		unlink("inner/file");
@@ -148,8 +148,8 @@ static void another_file_of_the_same_disk_is_not_blamed(void **state)
 	q[0] = 1;
 	assert_true(flush(a, p, SIZE) < 0);
 	assert_int_equal(flush(b, q, PAGE), 0);
-	persist_region_delete(a);
-	persist_region_delete(b);
+	persist_region_put(a);
+	persist_region_put(b);
 	munmap(p, SIZE);
 	munmap(q, SIZE);
 	close(fds[0]);

@@ -87,7 +87,7 @@ static void *register_and_flush(void *arg)
 
 		p[PAGE * (size_t)(i % 8)] = 1;
 		bad |= flush(region, p, 8 * PAGE) != 0;
-		persist_region_delete(region);
+		persist_region_put(region);
 		munmap(p, 8 * PAGE);
 	}
 	return (void *)bad;
@@ -136,7 +136,7 @@ static void flush_in_child(struct backed *inherited)
 	if (flush(inherited->region, inherited->p, PAGE) != 0)
 		_exit(4);
 	backed_fini(&m);
-	persist_region_delete(inherited->region);
+	persist_region_put(inherited->region);
 	_exit(0);
 }
 

@@ -37,7 +37,7 @@ static void mapped_init(struct mapped *m, const char *name)
 
 static void mapped_fini(struct mapped *m)
 {
-	persist_region_delete(m->region);
+	persist_region_put(m->region);
 	munmap(m->p, SIZE);
 	close(m->fd);
 }
@@ -94,9 +94,42 @@ static void memory_unmapped_while_its_job_waits_is_an_error(void **state)
 	assert_int_equal(flush_wait(&jobs[2], 20000), -ENOMEM);
 	flush_wait(&jobs[0], 20000);
 	flush_wait(&jobs[1], 20000);
-	persist_region_delete(second.region);
+	persist_region_put(second.region);
 	close(second.fd);
 	mapped_fini(&first);
+}
+
+/* What is under way when the connection goes: the memory goes at once, the job when it can. */
+static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
+{
+	struct mapped m;
+	struct flush jobs[4];
+
+	mapped_init(&m, "inner/gone");
+	disk_freeze("outer");
+	for (size_t i = 0; i < 4; i++) {
+		m.p[i * PAGE] = 5;
+		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
+	}
+	assert_int_equal(flush_wait(&jobs[0], 200), -ETIMEDOUT);
+	for (int i = 0; i < 4; i++)
+		assert_true(persist_abandon(&jobs[i].job));
+	/* Two slots: the other jobs had not begun. */
+	assert_int_equal(flush_wait(&jobs[2], 0), -ECANCELED);
+	assert_int_equal(flush_wait(&jobs[3], 0), -ECANCELED);
+	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
+	munmap(m.p, SIZE);
+	disk_thaw();
+	assert_int_equal(flush_wait(&jobs[0], 20000), -ECANCELED);
+	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
+	/* Nothing was lost: the file is as good as before for everybody else. */
+	m.p = map_file(m.fd, SIZE);
+	persist_region_put(m.region);
+	m.region = region_of(m.p, SIZE);
+	m.p[0] = 6;
+	assert_int_equal(flush(m.region, m.p, SIZE), 0);
+	assert_int_equal(dirty_kib(m.p), 0);
+	mapped_fini(&m);
 }
 
 static void *cut_last_page(void *arg)
@@ -151,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_slow_file_does_not_hold_up_another, thaw),
 		cmocka_unit_test_teardown(memory_unmapped_while_its_job_waits_is_an_error, thaw),
+		cmocka_unit_test_teardown(an_abandoned_job_lets_go_of_its_memory_at_once, thaw),
 		cmocka_unit_test_teardown(a_file_truncated_while_its_job_runs_is_an_error, thaw),
 	};
 	int failed;

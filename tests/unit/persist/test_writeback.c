@@ -30,7 +30,7 @@ static void volatile_memory_passes_at_once_unless_strict(void **state)
 	assert_int_equal(status, 0);
 	assert_true(submit_strictly(region, p + 1, 2 * PAGE, true, &status));
 	assert_int_equal(status, -ENOTSUP);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * PAGE);
 }
 
@@ -43,7 +43,7 @@ static void a_job_outside_of_its_region_is_refused(void **state)
 	assert_int_equal(flush(region, p + PAGE - 1, 1), -EFAULT);
 	assert_int_equal(flush(region, p + PAGE, SIZE_MAX), -EFAULT);
 	assert_int_equal(flush(region, p + 2 * PAGE, 0), 0);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * PAGE);
 }
 
@@ -67,7 +67,7 @@ static void what_is_flushed_is_clean(void **state)
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 7 * PAGE + 5, 1), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, size);
 	close(fd);
 }
@@ -92,7 +92,7 @@ static void a_mixed_range_is_flushed_part_by_part(void **state)
 	assert_int_equal(dirty_kib(p + 3 * PAGE), 0);
 	assert_true(submit_strictly(region, p, 6 * PAGE, true, &status));
 	assert_int_equal(status, -ENOTSUP);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 6 * PAGE);
 	close(fds[0]);
 	close(fds[1]);
@@ -116,7 +116,7 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	assert_int_equal(flush(region, p, 4 * PAGE), 0);
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(flush(region, p, 1), -EFAULT);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * PAGE);
 	unlink("short");
 	close(fd);
@@ -136,7 +136,7 @@ static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 	assert_int_equal(ftruncate(fd, 100), 0);
 	assert_int_equal(flush(region, p, 101), -EFAULT);
 	assert_int_equal(flush(region, p, 100), 0);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * PAGE);
 	close(fd);
 }
@@ -154,7 +154,7 @@ static void the_end_of_a_file_that_nothing_leads_to_is_found_by_page(void **stat
 	region = region_of(p, 4 * PAGE);
 	assert_int_equal(flush(region, p, PAGE), 0);
 	assert_int_equal(flush(region, p, PAGE + 1), -EFAULT);
-	persist_region_delete(region);
+	persist_region_put(region);
 	munmap(p, 4 * PAGE);
 }
 
@@ -169,12 +169,12 @@ static void unmapped_memory_is_an_error_that_sticks(void **state)
 	munmap(p, 2 * PAGE);
 	assert_int_equal(flush(gone, p, PAGE), -ENOMEM);
 	assert_int_equal(flush(other, q, PAGE), -ENOMEM);
-	persist_region_delete(gone);
+	persist_region_put(gone);
 	assert_int_equal(flush(other, q, PAGE), -ENOMEM);
-	persist_region_delete(other);
+	persist_region_put(other);
 	other = region_of(q, 2 * PAGE);
 	assert_int_equal(flush(other, q, PAGE), 0);
-	persist_region_delete(other);
+	persist_region_put(other);
 	munmap(q, 2 * PAGE);
 	unlink("unmapped");
 	close(fd);
