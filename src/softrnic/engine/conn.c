@@ -165,6 +165,19 @@ bool conn_try_enter(struct conn *c)
 	return pthread_mutex_trylock(&c->lock) == 0;
 }
 
+bool conn_enter_until(struct conn *c, unsigned ms)
+{
+	struct timespec until;
+
+	if (ms == 0)
+		return conn_try_enter(c);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(ms % 1000 * NSEC_PER_MS);
+	until.tv_sec += ms / 1000 + until.tv_nsec / (long)NSEC_PER_SEC;
+	until.tv_nsec %= (long)NSEC_PER_SEC;
+	return pthread_mutex_timedlock(&c->lock, &until) == 0;
+}
+
 /*
  * A bit set while we held the lock was left to us, because its setter's trylock failed.
  * Setting comes before trying and unlocking before looking, so no bit is overlooked.
@@ -248,26 +261,23 @@ static void conn_forked(struct eng_source *src)
 	conn_put(c);
 }
 
-void conns_detach_mr(struct mr *mr)
+struct conn *conns_next(struct conn *before)
 {
+	struct conn *found = NULL;
 	struct list *it;
 
 	pthread_mutex_lock(&registry_lock);
-	list_for_each (it, &registry) {
+	it = before ? before->everyone.next : registry.next;
+	for (; it != &registry && !found; it = it->next) {
 		struct conn *c = container_of(it, struct conn, everyone);
 
-		if (conn_is_removed(c))
-			continue;
-		conn_enter(c);
-		conn_cancel_writeback(c, mr->backing.persist);
-		if (c->qp) {
-			qp_detach_mr(c->qp, mr, true);
-			if (qp_is_failed(c->qp)) /* nothing else may come that would say so */
-				conn_pump(c);
-		}
-		conn_leave(c);
+		if (!conn_is_removed(c) && conn_get_unless_dead(c))
+			found = c;
 	}
 	pthread_mutex_unlock(&registry_lock);
+	if (before)
+		conn_put(before);
+	return found;
 }
 
 void conns_atfork_prepare(void)

@@ -76,7 +76,8 @@ struct conn {
 	struct persist_job job;
 	struct persist_digest job_digest;
 	struct softrnic_digest *job_answer; /* where the queue pair wants it; NULL: none */
-	bool job_busy;
+	bool job_busy, job_abandoned;       /* abandoned: nobody is told of its end */
+	bool job_lasting;                   /* it needs no registration of its region */
 	atomic_int job_status;
 
 	pthread_mutex_t wait_lock; /* for those who wait for the connection to change */
@@ -97,6 +98,7 @@ void conn_put(struct conn *c);
 void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
+bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held for that long */
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /* With the lock: send, write back, close, set the timer: whatever is due. */
@@ -107,8 +109,15 @@ void conn_poll(struct conn *c);
 void conn_resume(struct conn *c);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
-/* With the lock: let no more be written back, or read, than is under way; region NULL: of any. */
-void conn_cancel_writeback(struct conn *c, const struct persist_region *region);
+/* With the lock: the queue pair waits for a write-back or a digest. */
+bool conn_awaits_writeback(const struct conn *c);
+/*
+ * With the lock: the queue pair waits for it no more, nor do others for the region's memory; what
+ * becomes of it is remembered for the file. False: it uses the memory, its end must be awaited.
+ */
+bool conn_abandon_writeback(struct conn *c);
+/* With the lock, likewise, if it is of this region, which goes away. */
+void conn_detach_writeback(struct conn *c, const struct persist_region *region);
 
 /* With the lock. */
 int conn_dial(struct conn *c,
@@ -118,6 +127,9 @@ void conn_close(struct conn *c);        /* the socket, at once */
 uint32_t conn_mss(const struct conn *c);
 bool conn_is_removed(const struct conn *c); /* inherited through fork() */
 
+/* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
+ * passes from the one to the other. */
+struct conn *conns_next(struct conn *before);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 

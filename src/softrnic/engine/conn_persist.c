@@ -27,9 +27,9 @@ static void pass_digest(const struct persist_digest *from, struct softrnic_diges
 	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
 }
 
-void conn_writeback_done(struct conn *c, int status)
+/* The queue pair learns what became of what it asked for. */
+static void conn_answer_job(struct conn *c, int status)
 {
-	c->job_busy = false;
 	if (status == -ECANCELED) /* the range is as gone as that of a file cut short */
 		status = -EFAULT;
 	if (status)
@@ -43,10 +43,37 @@ void conn_writeback_done(struct conn *c, int status)
 	cm_stream_poke(c->stream, clock_now_ns());
 }
 
-void conn_cancel_writeback(struct conn *c, const struct persist_region *region)
+void conn_writeback_done(struct conn *c, int status)
 {
-	if (c->job_busy && (!region || c->job.region == region))
-		persist_cancel(&c->job);
+	bool abandoned = c->job_abandoned;
+
+	c->job_busy = c->job_abandoned = false;
+	persist_region_put(c->job.region);
+	if (!abandoned)
+		conn_answer_job(c, status);
+}
+
+bool conn_awaits_writeback(const struct conn *c)
+{
+	return c->job_busy && !c->job_abandoned;
+}
+
+bool conn_abandon_writeback(struct conn *c)
+{
+	if (!conn_awaits_writeback(c))
+		return true;
+	if (!persist_abandon(&c->job))
+		return false;
+	c->job_abandoned = true;
+	conn_answer_job(c, -ECANCELED);
+	return true;
+}
+
+void conn_detach_writeback(struct conn *c, const struct persist_region *region)
+{
+	/* What asks for no hold of its region goes on without it. */
+	if (conn_awaits_writeback(c) && c->job.region == region && !c->job_lasting)
+		conn_abandon_writeback(c);
 }
 
 void conn_cancel_digest(struct conn *c)
@@ -65,8 +92,9 @@ static void conn_classify(struct conn *c, const struct qp_writeback *wb)
 
 static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 {
+	c->job_lasting = wb->mr->backing.lasting && wb->want == QP_WRITE_BACK;
 	c->job = (struct persist_job){
-		.region = wb->mr->backing.persist,
+		.region = persist_region_get(wb->mr->backing.persist),
 		.addr = wb->addr,
 		.len = wb->len,
 		.strict = wb->strict,

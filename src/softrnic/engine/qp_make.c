@@ -207,9 +207,15 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 	return ret;
 }
 
+/* Somebody at the other end may still be waiting for the write-back. */
+static bool conn_may_answer(const struct conn *c, uint64_t end)
+{
+	return c->fd >= 0 && !qp_is_failed(c->qp) && clock_now_ns() < end;
+}
+
 /*
  * What was posted still goes out, and a write-back that is under way ends, within the drain limit;
- * then only the part of it that nobody can stop is awaited.
+ * then it is left to itself, unless it uses the application's memory.
  */
 static void conn_drain(struct conn *c)
 {
@@ -220,11 +226,10 @@ static void conn_drain(struct conn *c)
 	conn_pump(c);
 	while (c->fd >= 0 && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
-	while (c->job_busy) {
-		if (clock_now_ns() >= end)
-			conn_cancel_writeback(c, NULL);
+	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
+		conn_wait_change(c, end);
+	while (!conn_abandon_writeback(c))
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
-	}
 }
 
 void id_destroy_qp(struct cmid *id)

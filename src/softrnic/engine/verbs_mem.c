@@ -34,11 +34,12 @@ static void drop_region(void *region)
 	persist_region_put(region);
 }
 
-static struct mr_backing backing_of(struct persist_region *region)
+static struct mr_backing backing_of(struct persist_region *region, void *addr, size_t len)
 {
 	return (struct mr_backing){
 		.persist = region,
 		.durable = !persist_region_is_volatile(region),
+		.lasting = persist_region_is_detachable(region, addr, len),
 		.drop = drop_region,
 	};
 }
@@ -53,7 +54,7 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
 	if (!ret) {
-		backing = backing_of(region);
+		backing = backing_of(region, addr, len);
 		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
 	}
 	if (ret) {
@@ -90,7 +91,6 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 
 	mr_kill(mr);
 	conns_detach_mr(mr);
-	mr_wait_idle(mr);
 	mr_delete(mr);
 	atomic_fetch_sub(&pd->users, 1);
 	return 0;

@@ -47,8 +47,9 @@ enum persist_class persist_region_class(const struct persist_region *region, con
 /* Nothing in all of the region can be made persistent. */
 bool persist_region_is_volatile(const struct persist_region *region);
 /*
- * May a load or a store to some of the memory have to wait for a file system? True of every
- * mapping of a file, shared or private, writable or not, that is not made of memory alone.
+ * May a load or a store to some of the memory have to wait for a file system? True of every shared
+ * mapping of a file that is not made of memory alone. Of a private one, which is what a program's
+ * own data are, only the first loads are meant to wait.
  */
 bool persist_region_can_stall(const struct persist_region *region);
 /*
@@ -57,6 +58,8 @@ bool persist_region_can_stall(const struct persist_region *region);
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
 				  size_t len);
+/* A write-back to one of its files has failed. */
+bool persist_region_has_failed(const struct persist_region *region);
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
 /* Both for memory that is no region. Fails like persist_region_new(). */

@@ -75,20 +75,10 @@ static int append(struct persist_region *region, const struct range *r)
 	return 0;
 }
 
-/* When in doubt, true: who must not wait will not touch it. */
+/* Private mappings are not meant: a program's own data are of that kind. */
 static bool vma_can_stall(const struct vma *vma, const struct file *file)
 {
-	struct medium m;
-
-	if (!has_file(vma))
-		return false;
-	if (vma->shared)
-		return file && file->cls != PERSIST_DAX;
-	if (medium_find(vma, &m))
-		return true;
-	if (m.fd >= 0)
-		close(m.fd);
-	return m.cls == PERSIST_FILE;
+	return vma->shared && has_file(vma) && file && file->cls != PERSIST_DAX;
 }
 
 static int survey_vma(void *arg, const struct vma *vma)
@@ -241,6 +231,17 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 		pos = r->end;
 	}
 	return true;
+}
+
+bool persist_region_has_failed(const struct persist_region *region)
+{
+	for (size_t i = 0; i < region->count; i++) {
+		const struct file *f = region->ranges[i].file;
+
+		if (f && atomic_load(&f->error))
+			return true;
+	}
+	return false;
 }
 
 int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size)

@@ -198,6 +198,16 @@ void mr_wait_idle(struct mr *mr)
 	pthread_mutex_unlock(&table->lock);
 }
 
+bool mr_is_idle(struct mr *mr)
+{
+	bool idle;
+
+	pthread_mutex_lock(&mr->table->lock);
+	idle = mr->holds == 0;
+	pthread_mutex_unlock(&mr->table->lock);
+	return idle;
+}
+
 void mr_ref(struct mr *mr)
 {
 	atomic_fetch_add(&mr->refs, 1);

@@ -69,6 +69,7 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 void mr_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */
 void mr_wait_idle(struct mr *mr);
+bool mr_is_idle(struct mr *mr);
 /* Give up the registration of a killed, idle region. It is freed with the last reference. */
 void mr_delete(struct mr *mr);
 void mr_ref(struct mr *mr); /* of a region that is held or referred to */
