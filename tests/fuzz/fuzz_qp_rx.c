@@ -248,9 +248,11 @@ static void post(struct side *s, uint8_t what)
 
 	if (!(what & 12) && what & 1)
 		s->last_read = what;
-	if (what & 4)
+	if (what & 4) {
 		(void)qp_post_recv(s->qp, &rwr, &rbad);
-	else if ((what & 0x48) == 0x48)
+		if (qp_rx_waits_for_receive(s->qp))
+			qp_rx_resume(s->qp);
+	} else if ((what & 0x48) == 0x48)
 		post_atomic(s, what);
 	else if (what & 8)
 		post_flush(s, what);

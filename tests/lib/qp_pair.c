@@ -315,7 +315,14 @@ int end_recv(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t of
 	};
 	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = local != NULL};
 
-	return e->srq.waiters.next ? srq_post(&e->srq, &wr, &bad) : qp_post_recv(e->qp, &wr, &bad);
+	int err;
+
+	if (e->srq.waiters.next)
+		return srq_post(&e->srq, &wr, &bad);
+	err = qp_post_recv(e->qp, &wr, &bad);
+	if (qp_rx_waits_for_receive(e->qp))
+		qp_rx_resume(e->qp);
+	return err;
 }
 
 int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, size_t len,

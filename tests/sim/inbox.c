@@ -136,6 +136,8 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	if (t.count == 0)
 		return false;
 	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad) : qp_post_recv(n->qp, t.wr, &bad);
+	if (!b->has_srq && qp_rx_waits_for_receive(n->qp))
+		qp_rx_resume(n->qp);
 	if (!err)
 		return true;
 	take_back(b, &t, (unsigned)(bad - t.wr));

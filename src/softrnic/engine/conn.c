@@ -36,6 +36,13 @@ static void conn_stream_event(void *owner, enum cm_stream_event event, int statu
 		c->event(c->owner, event, status);
 }
 
+static bool conn_can_stall(struct conn *c)
+{
+	struct pd_stall *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+
+	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
+}
+
 static bool conn_wishes_crc(const struct conn *c)
 {
 	const struct config *conf = config_get();
@@ -98,6 +105,7 @@ int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owne
 	c->source.forked = conn_forked;
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
+	c->timer.source = &c->source;
 	list_init(&c->task.link);
 	c->task.run = conn_run_task;
 	pthread_mutex_lock(&registry_lock);
@@ -116,6 +124,7 @@ static void conn_bury(struct eng_source *src)
 	pthread_mutex_unlock(&registry_lock);
 	trace_forget(c->trace);
 	cm_stream_delete(c->stream);
+	pd_stall_put(atomic_load(&c->stall));
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
 	pthread_mutex_destroy(&c->lock);
@@ -128,8 +137,8 @@ void conn_get(struct conn *c)
 }
 
 /*
- * For the progress thread, which may hold an event of a connection that everybody has let go of
- * since: it is still there, as burials come after events, but must not be buried twice.
+ * For callbacks of a connection that everybody has let go of since: it is still there, as it is not
+ * buried while a callback runs, but must not be buried twice.
  */
 static bool conn_get_unless_dead(struct conn *c)
 {
@@ -178,17 +187,34 @@ bool conn_enter_until(struct conn *c, unsigned ms)
 	return pthread_mutex_timedlock(&c->lock, &until) == 0;
 }
 
+int conn_enter_caller(struct conn *c)
+{
+	if (conn_can_stall(c))
+		return conn_enter_until(c, CONN_CALLER_MS) ? 0 : ETIMEDOUT;
+	conn_enter(c);
+	return 0;
+}
+
+bool conn_may_touch(struct conn *c)
+{
+	return !conn_can_stall(c) || engine_may_stall();
+}
+
 /*
  * A bit set while we held the lock was left to us, because its setter's trylock failed.
  * Setting comes before trying and unlocking before looking, so no bit is overlooked.
  */
 void conn_leave(struct conn *c)
 {
+	bool served = true;
+
 	do {
 		if (atomic_load(&c->want))
-			conn_serve(c);
+			served = conn_serve(c);
 		pthread_mutex_unlock(&c->lock);
-	} while (atomic_load(&c->want) && conn_try_enter(c));
+	} while (served && atomic_load(&c->want) && conn_try_enter(c));
+	if (!served) /* not before the lock is free: the other thread only tries it */
+		conn_again(c);
 }
 
 void conn_want(struct conn *c, unsigned bits)
@@ -223,8 +249,18 @@ static void conn_run_task(struct eng_task *task)
 {
 	struct conn *c = container_of(task, struct conn, task);
 
+	/* False may mean that it was queued once more meanwhile, with a reference of its own. */
+	if (!conn_may_touch(c) && engine_hand_over(task))
+		return;
 	conn_want(c, CONN_AGAIN);
 	conn_put(c);
+}
+
+void conn_again(struct conn *c)
+{
+	conn_get(c);
+	if (!engine_defer(&c->task))
+		conn_put(c);
 }
 
 void conn_wait_change(struct conn *c, uint64_t deadline)

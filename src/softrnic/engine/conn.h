@@ -29,8 +29,9 @@ enum {
 	CONN_TIME = 8,       /* the deadline has passed */
 	CONN_KICK = 16,      /* the QP may go on: its SRQ has receives again */
 	CONN_WRITEBACK = 32, /* the write-back is done */
-	CONN_DOOM = 128,     /* end it: too many handshakes */
 	CONN_AGAIN = 64,     /* a budget ran out; there is more to do */
+	CONN_DOOM = 128,     /* end it: too many handshakes */
+	CONN_BYE = 256,      /* disconnect */
 };
 
 /* How the connection talks to the id it belongs to. Called with the connection's lock. */
@@ -61,6 +62,7 @@ struct conn {
 	atomic_uint caps;    /* SOFTRNIC_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
+	_Atomic(struct pd_stall *) stall; /* of the QP's protection domain; NULL: no QP yet */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
@@ -98,7 +100,19 @@ void conn_put(struct conn *c);
 void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
+/*
+ * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
+ * system, and somebody does so with the lock, only for CONN_CALLER_MS. 0 or ETIMEDOUT.
+ */
+#define CONN_CALLER_MS 1000u
+int conn_enter_caller(struct conn *c);
 bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held for that long */
+/*
+ * May the calling thread load from and store to the memory of this connection? A thread of the
+ * application may not where that may wait for a file system, nor any thread while others wait; the
+ * engine has threads for that.
+ */
+bool conn_may_touch(struct conn *c);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /* With the lock: send, write back, close, set the timer: whatever is due. */

@@ -31,14 +31,6 @@ static bool turn_is_over(struct turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-/* Go on in the progress thread. The queued task holds a reference. */
-static void conn_again(struct conn *c)
-{
-	conn_get(c);
-	if (!engine_defer(&c->task))
-		conn_put(c);
-}
-
 static size_t iov_total(const struct iovec *iov, int n)
 {
 	size_t total = 0;
@@ -156,7 +148,7 @@ void conn_rx(struct conn *c)
 	while (c->readable && c->fd >= 0 && !c->dialing) {
 		size_t n;
 
-		if (turn_is_over(&t)) {
+		if (!conn_may_touch(c) || turn_is_over(&t)) {
 			conn_again(c);
 			return;
 		}
@@ -232,6 +224,12 @@ static size_t conn_tx_once(struct conn *c)
 	return errno == EINTR;
 }
 
+/* To build and send what is due may take loads from memory that waits for a file system. */
+static bool conn_tx_must_wait(struct conn *c)
+{
+	return c->qp && !conn_may_touch(c) && qp_tx_can_stall(c->qp);
+}
+
 void conn_tx(struct conn *c)
 {
 	struct turn t = {0};
@@ -239,7 +237,7 @@ void conn_tx(struct conn *c)
 	while (c->writable && c->fd >= 0 && !c->dialing) {
 		size_t n;
 
-		if (turn_is_over(&t)) {
+		if (conn_tx_must_wait(c) || turn_is_over(&t)) {
 			conn_again(c);
 			return;
 		}

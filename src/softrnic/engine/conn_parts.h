@@ -7,11 +7,14 @@
 
 /* conn_run.c */
 unsigned conn_io_bits(uint32_t epoll_events); /* epoll's bits in ours */
-void conn_serve(struct conn *c);              /* take conn.want and do what it asks for */
+/* Take conn.want and do what it asks for; false: another thread must. */
+bool conn_serve(struct conn *c);
 
 /* conn_io.c */
 void conn_rx(struct conn *c);
 void conn_tx(struct conn *c);
+/* Go on in a thread of the engine that may touch memory. */
+void conn_again(struct conn *c);
 void conn_reclaim(struct conn *c); /* buffers that nothing is left in go back to the pool */
 
 /* conn_persist.c */

@@ -87,6 +87,14 @@ void conn_poll(struct conn *c)
 
 void conn_resume(struct conn *c)
 {
+	if (qp_rx_waits_for_receive(c->qp)) {
+		if (conn_may_touch(c)) {
+			qp_rx_resume(c->qp);
+		} else {
+			atomic_fetch_or(&c->want, CONN_KICK);
+			conn_again(c);
+		}
+	}
 	conn_rx(c);
 	conn_pump(c);
 }
@@ -103,15 +111,30 @@ static void conn_on_time(struct conn *c)
 	cm_on_time(c->stream, clock_now_ns());
 }
 
-void conn_serve(struct conn *c)
+/* An answer to a flush with nothing behind it takes no look at memory. */
+static bool conn_is_for_others(struct conn *c)
 {
-	unsigned want = atomic_exchange(&c->want, 0);
-	bool idle_output = false;
+	unsigned want = atomic_load(&c->want);
 
+	if (conn_may_touch(c))
+		return false;
+	return want != CONN_WRITEBACK || !c->qp || qp_requests(c->qp) > 1;
+}
+
+bool conn_serve(struct conn *c)
+{
+	bool idle_output = false;
+	unsigned want;
+
+	if (conn_is_for_others(c))
+		return false;
+	want = atomic_exchange(&c->want, 0);
 	if ((want & CONN_DOOM) && c->owner)
 		c->event(c->owner, CM_EV_DEAD, -ECONNABORTED);
 	if (want & CONN_WRITEBACK)
 		conn_writeback_done(c, atomic_load(&c->job_status));
+	if (want & CONN_BYE)
+		cm_stream_disconnect(c->stream, clock_now_ns());
 	if (want & CONN_READABLE)
 		c->readable = true;
 	if (want & CONN_HANGUP)
@@ -135,4 +158,5 @@ void conn_serve(struct conn *c)
 		c->watching = false;
 		engine_watch_output(&c->source, c->fd, false);
 	}
+	return true;
 }

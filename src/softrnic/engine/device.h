@@ -15,9 +15,18 @@
 struct conn;
 struct conn_link;
 
+/* How much memory of a protection domain may have to wait for a file system. Counted: connections
+ * look at it without a lock, also when the domain is gone. */
+struct pd_stall {
+	atomic_uint refs;
+	atomic_uint regions;
+};
+void pd_stall_put(struct pd_stall *stall); /* accepts NULL */
+
 struct vpd {
 	struct ibv_pd ibv;
 	atomic_uint users; /* MRs, SRQs and QPs on it */
+	struct pd_stall *stall;
 };
 
 struct vchannel {

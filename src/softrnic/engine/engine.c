@@ -2,11 +2,9 @@
 #include "softrnic/engine/engine.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -14,27 +12,23 @@
 #include "base/log.h"
 #include "base/sigmask.h"
 #include "softrnic/engine/config.h"
-#include "softrnic/engine/timers.h"
+#include "softrnic/engine/engine_impl.h"
 
-#define ENG_BATCH 64
+#define WAKE_UP UINT64_MAX /* an event's data */
 
-static struct {
-	pthread_mutex_t lock;
-	int epfd, wakefd;
-	bool running;
-	pthread_t thread;
-	struct list sources, graves, tasks;
-	struct timers timers;
-	uint64_t sleeping_until; /* what the thread's epoll_wait() was given; 0: awake */
-	atomic_uint generation;
-} eng = {
+struct eng eng = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.epfd = -1,
 	.wakefd = -1,
 	.sources = LIST_INIT(eng.sources),
 	.graves = LIST_INIT(eng.graves),
 	.tasks = LIST_INIT(eng.tasks),
+	.runners = LIST_INIT(eng.runners),
+	.work = PTHREAD_COND_INITIALIZER,
+	.handed = LIST_INIT(eng.handed),
 };
+
+__thread struct eng_runner *engine_here;
 
 unsigned engine_generation(void)
 {
@@ -58,40 +52,190 @@ static void engine_unwake(void)
 		;
 }
 
-static void run_timers(void)
+/* --- what descriptors stand for ----------------------------------------------------------- */
+
+/* All of them with eng.lock. An event may be taken out of the kernel long before it is looked at,
+ * and mean a descriptor that has been closed since: hence the generation. */
+static int slot_take(struct eng_source *src, int fd, uint64_t *data)
+{
+	size_t n = eng.num_slots ? eng.num_slots : 64;
+	struct eng_slot *more;
+
+	while (n <= (size_t)fd)
+		n *= 2;
+	if (n > eng.num_slots) {
+		more = reallocarray(eng.slots, n, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		memset(more + eng.num_slots, 0, (n - eng.num_slots) * sizeof(*more));
+		eng.slots = more;
+		eng.num_slots = n;
+	}
+	eng.slots[fd] = (struct eng_slot){.src = src, .generation = ++eng.slot_generation};
+	*data = (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
+	return 0;
+}
+
+static uint64_t slot_data(int fd)
+{
+	return (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
+}
+
+static struct eng_source *slot_find(uint64_t data)
+{
+	uint32_t fd = (uint32_t)data;
+
+	if (fd >= eng.num_slots || eng.slots[fd].generation != data >> 32)
+		return NULL;
+	return eng.slots[fd].src;
+}
+
+/* --- callbacks ---------------------------------------------------------------------------- */
+
+void runner_begin(struct eng_runner *r, struct eng_source *src)
+{
+	r->turn++;
+	r->source = src;
+	if (src)
+		src->running++;
+	guard_notify();
+}
+
+void runner_end(struct eng_runner *r)
+{
+	struct eng_source *src = r->source;
+
+	r->turn++;
+	r->source = NULL;
+	if (src && --src->running == 0 && src->dying)
+		list_add_tail(&eng.graves, &src->grave);
+}
+
+/* After a callback, without eng.lock: events that came meanwhile, if the source was left alone. */
+static void finish(struct eng_runner *me)
+{
+	struct eng_source *src = me->source;
+	uint32_t missed;
+
+	pthread_mutex_lock(&eng.lock);
+	while (src && (missed = src->missed)) {
+		src->missed = 0;
+		pthread_mutex_unlock(&eng.lock);
+		src->ready(src, missed);
+		pthread_mutex_lock(&eng.lock);
+	}
+	runner_end(me);
+	pthread_mutex_unlock(&eng.lock);
+}
+
+static bool is_occupied(const struct eng_source *src)
+{
+	return src && src->alone && src->running > 0;
+}
+
+/* The next event's source, whose callback begins; NULL: no more, or another thread leads. */
+static struct eng_source *next_event(struct eng_runner *me, uint32_t *events)
+{
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&eng.lock);
+	while (!src && me->leads && me->next < me->n) {
+		const struct epoll_event *ev = &me->evs[me->next++];
+
+		if (ev->data.u64 == WAKE_UP) {
+			engine_unwake();
+			continue;
+		}
+		src = slot_find(ev->data.u64);
+		*events = ev->events;
+		if (!is_occupied(src))
+			continue;
+		src->missed |= ev->events;
+		src = NULL;
+	}
+	if (src)
+		runner_begin(me, src);
+	pthread_mutex_unlock(&eng.lock);
+	return src;
+}
+
+static void run_events(struct eng_runner *me)
+{
+	struct eng_source *src;
+	uint32_t events;
+
+	while ((src = next_event(me, &events))) {
+		src->ready(src, events);
+		finish(me);
+	}
+}
+
+#define OCCUPIED_NS (2 * NSEC_PER_MS)
+
+static struct eng_timer *next_timer(struct eng_runner *me, uint64_t now)
+{
+	struct eng_timer *timer = NULL;
+
+	pthread_mutex_lock(&eng.lock);
+	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
+		if (!is_occupied(timer->source))
+			break;
+		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
+	}
+	if (timer)
+		runner_begin(me, timer->source);
+	pthread_mutex_unlock(&eng.lock);
+	return timer;
+}
+
+static void run_timers(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns();
 	struct eng_timer *timer;
 
-	for (;;) {
-		pthread_mutex_lock(&eng.lock);
-		timer = timers_expired(&eng.timers, now);
-		pthread_mutex_unlock(&eng.lock);
-		if (!timer)
-			return;
+	while ((timer = next_timer(me, now))) {
 		timer->fire(timer);
+		finish(me);
 	}
 }
 
-/* Each task that was queued when we started runs once; what it queues again waits its turn. */
-static void run_tasks(void)
+static struct eng_task *next_task(struct eng_runner *me, unsigned *left)
 {
-	struct list mine, *it;
+	struct list *it = NULL;
 
-	list_init(&mine);
 	pthread_mutex_lock(&eng.lock);
-	while ((it = list_pop(&eng.tasks)))
-		list_add_tail(&mine, it);
-	for (;;) {
-		it = list_pop(&mine);
-		if (!it)
-			break;
-		pthread_mutex_unlock(&eng.lock);
-		struct eng_task *task = container_of(it, struct eng_task, link);
-		task->run(task);
-		pthread_mutex_lock(&eng.lock);
+	if (me->leads && *left > 0)
+		it = list_pop(&eng.tasks);
+	if (it) {
+		--*left;
+		runner_begin(me, NULL);
 	}
 	pthread_mutex_unlock(&eng.lock);
+	return it ? container_of(it, struct eng_task, link) : NULL;
+}
+
+static unsigned count_tasks(void)
+{
+	struct list *it;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&eng.lock);
+	list_for_each (it, &eng.tasks)
+		n++;
+	pthread_mutex_unlock(&eng.lock);
+	return n;
+}
+
+/* Each task that was queued when we started runs once; what it queues again waits its turn. */
+static void run_tasks(struct eng_runner *me)
+{
+	unsigned left = count_tasks();
+	struct eng_task *task;
+
+	while ((task = next_task(me, &left))) {
+		task->run(task);
+		finish(me);
+	}
 }
 
 static void run_burials(void)
@@ -108,6 +252,8 @@ static void run_burials(void)
 		src->bury(src);
 	}
 }
+
+/* --- waiting ------------------------------------------------------------------------------ */
 
 static uint64_t sleep_until(void)
 {
@@ -148,27 +294,40 @@ static int engine_wait(struct epoll_event *evs)
 	return epoll_wait(eng.epfd, evs, ENG_BATCH, epoll_timeout_ms(until, now));
 }
 
-static void *engine_main(void *arg)
+static bool leads(struct eng_runner *me)
 {
-	struct epoll_event evs[ENG_BATCH];
+	bool does;
 
-	for (;;) {
-		int n = engine_wait(evs);
-
-		for (int i = 0; i < n; i++) {
-			struct eng_source *src = evs[i].data.ptr;
-
-			if (src)
-				src->ready(src, evs[i].events);
-			else
-				engine_unwake();
-		}
-		run_timers();
-		run_tasks();
-		run_burials();
-	}
-	return arg;
+	pthread_mutex_lock(&eng.lock);
+	does = me->leads;
+	if (!does)
+		list_del(&me->link);
+	pthread_mutex_unlock(&eng.lock);
+	return does;
 }
+
+/* A thread that took over finds events of the one before it. */
+static void *engine_lead(void *runner)
+{
+	struct eng_runner *me = runner;
+
+	engine_here = me;
+	do {
+		run_events(me);
+		run_timers(me);
+		run_tasks(me);
+		run_burials();
+		if (!leads(me))
+			break;
+		me->next = 0;
+		me->n = engine_wait(me->evs);
+	} while (true);
+	engine_here = NULL;
+	free(me);
+	return NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
 
 static void engine_close(void)
 {
@@ -189,6 +348,15 @@ void engine_atfork_parent(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
+static void forget_runners(void)
+{
+	struct list *it;
+
+	while ((it = list_pop(&eng.runners)))
+		free(container_of(it, struct eng_runner, link));
+	eng.leader = NULL;
+}
+
 /* Nothing is told to the peers, nor to the epoll set, which the parent goes on using. */
 void engine_atfork_child(void)
 {
@@ -198,6 +366,11 @@ void engine_atfork_child(void)
 	engine_close();
 	eng.running = false;
 	eng.timers = (struct timers){0};
+	free(eng.slots);
+	eng.slots = NULL;
+	eng.num_slots = 0;
+	forget_runners();
+	stall_atfork_child();
 	list_for_each_safe (it, tmp, &eng.sources) {
 		struct eng_source *src = container_of(it, struct eng_source, all);
 
@@ -211,7 +384,7 @@ void engine_atfork_child(void)
 
 static int engine_open(void)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = NULL};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKE_UP};
 
 	eng.epfd = epoll_create1(EPOLL_CLOEXEC);
 	eng.wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -220,61 +393,105 @@ static int engine_open(void)
 	return 0;
 }
 
-/* With eng.lock. The application's signal handlers must never run in our thread. */
-static int engine_start(void)
+/* The application's signal handlers must never run in a thread of ours. */
+int engine_thread(void *(*fn)(void *), void *arg, const char *name)
 {
 	sigset_t mask, old;
+	pthread_t thread;
+	int ret;
+
+	sigmask_of_library_thread(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &old);
+	ret = -pthread_create(&thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return ret;
+	pthread_setname_np(thread, name);
+	pthread_detach(thread);
+	return 0;
+}
+
+int leader_start(struct eng_runner *r)
+{
+	int ret;
+
+	r->leads = true;
+	ret = engine_thread(engine_lead, r, "softrnic");
+	if (ret)
+		return ret;
+	list_add_tail(&eng.runners, &r->link);
+	eng.leader = r;
+	return 0;
+}
+
+/* With eng.lock. */
+static int engine_start(void)
+{
+	struct eng_runner *r;
 	int ret;
 
 	if (eng.running)
 		return 0;
-	ret = engine_open();
-	if (!ret) {
-		sigmask_of_library_thread(&mask);
-		pthread_sigmask(SIG_SETMASK, &mask, &old);
-		ret = -pthread_create(&eng.thread, NULL, engine_main, NULL);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
-	}
+	r = calloc(1, sizeof(*r));
+	ret = r ? engine_open() : -ENOMEM;
+	if (!ret)
+		ret = guard_start();
+	if (!ret)
+		ret = leader_start(r);
 	if (ret) {
 		engine_close();
+		free(r);
 		return ret;
 	}
-	pthread_setname_np(eng.thread, "softrnic");
-	pthread_detach(eng.thread);
 	eng.running = true;
 	return 0;
 }
 
-static struct epoll_event engine_event(struct eng_source *src, bool output)
+static struct epoll_event engine_event(uint64_t data, bool output)
 {
 	return (struct epoll_event){
 		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (output ? EPOLLOUT : 0),
-		.data.ptr = src,
+		.data.u64 = data,
 	};
+}
+
+/* With eng.lock. */
+static int source_register(struct eng_source *src, int fd, bool output)
+{
+	struct epoll_event ev;
+	uint64_t data;
+	int ret = slot_take(src, fd, &data);
+
+	if (ret)
+		return ret;
+	ev = engine_event(data, output);
+	if (epoll_ctl(eng.epfd, EPOLL_CTL_ADD, fd, &ev)) {
+		eng.slots[fd].src = NULL;
+		return -errno;
+	}
+	list_add_tail(&eng.sources, &src->all);
+	return 0;
 }
 
 int engine_add(struct eng_source *src, int fd, bool output)
 {
-	struct epoll_event ev = engine_event(src, output);
 	int ret;
 
 	pthread_mutex_lock(&eng.lock);
 	ret = engine_start();
-	if (!ret) {
-		list_add_tail(&eng.sources, &src->all);
-		if (epoll_ctl(eng.epfd, EPOLL_CTL_ADD, fd, &ev)) {
-			ret = -errno;
-			list_del(&src->all);
-		}
-	}
+	if (!ret)
+		ret = source_register(src, fd, output);
 	pthread_mutex_unlock(&eng.lock);
 	return ret;
 }
 
 void engine_watch_output(struct eng_source *src, int fd, bool output)
 {
-	struct epoll_event ev = engine_event(src, output);
+	struct epoll_event ev;
 
+	pthread_mutex_lock(&eng.lock);
+	ev = engine_event(slot_data(fd), output);
+	pthread_mutex_unlock(&eng.lock);
 	if (epoll_ctl(eng.epfd, EPOLL_CTL_MOD, fd, &ev))
 		LOG_ERROR("epoll_ctl: %m; a connection may stall");
 }
@@ -283,6 +500,8 @@ void engine_remove(struct eng_source *src, int fd)
 {
 	pthread_mutex_lock(&eng.lock);
 	list_del(&src->all);
+	eng.slots[fd].src = NULL;
+	src->missed = 0;
 	epoll_ctl(eng.epfd, EPOLL_CTL_DEL, fd, NULL);
 	pthread_mutex_unlock(&eng.lock);
 }
@@ -291,8 +510,12 @@ void engine_bury(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
-		list_add_tail(&eng.graves, &src->grave);
-		engine_wake();
+		if (src->running > 0) {
+			src->dying = true;
+		} else {
+			list_add_tail(&eng.graves, &src->grave);
+			engine_wake();
+		}
 		pthread_mutex_unlock(&eng.lock);
 		return;
 	}

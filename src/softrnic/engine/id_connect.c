@@ -212,7 +212,10 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 		return id_errno(ENODEV);
 	if (!c)
 		return id_errno(EINVAL);
-	conn_enter(c);
+	if (conn_enter_caller(c)) { /* who has the lock now will see to it */
+		conn_want(c, CONN_BYE);
+		return 0;
+	}
 	ended = cm_stream_state(c->stream) >= CM_LINGERING;
 	ret = cm_stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);

@@ -158,11 +158,13 @@ static struct listener *listener_new(struct cmid *id, int backlog)
 	if (!l)
 		return NULL;
 	list_init(&l->source.all);
+	l->source.alone = true;
 	l->source.ready = listener_ready;
 	l->source.bury = listener_bury;
 	l->source.forked = listener_forked;
 	l->retry.at = CLOCK_NEVER;
 	l->retry.fire = listener_retry;
+	l->retry.source = l->admit.source = &l->source;
 	l->admit.at = l->admit_at = CLOCK_NEVER;
 	l->admit.fire = listener_admit_due;
 	door_init(&l->door);

@@ -119,10 +119,13 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 {
 	struct conn *c = id->conn;
 	struct ibv_qp *ibv = qp_ibv(qp);
+	struct vpd *pd = container_of(ibv->pd, struct vpd, ibv);
 
 	qp_count_users(ibv, 1);
 	conn_enter(c);
 	c->qp = qp;
+	atomic_fetch_add(&pd->stall->refs, 1);
+	pd_stall_put(atomic_exchange(&c->stall, pd->stall));
 	c->qp_init = *attr;
 	cm_stream_set_qp(c->stream, qp);
 	conn_leave(c);

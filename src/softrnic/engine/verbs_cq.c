@@ -188,7 +188,8 @@ void vcq_detach(struct vcq *cq, struct conn_link *link)
 
 /*
  * Take what the sockets behind the queue have. Busy locks are passed by: whoever holds
- * them is doing the same. The list turns, so that many connections all get their share.
+ * them is doing the same; and so is memory that may wait for a file system, which is left to
+ * the engine. The list turns, so that many connections all get their share.
  */
 static void vcq_drive(struct vcq *cq)
 {
@@ -200,7 +201,7 @@ static void vcq_drive(struct vcq *cq)
 	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
 		struct conn *c = container_of(l, struct conn_link, link)->conn;
 
-		if (conn_try_enter(c)) {
+		if (conn_may_touch(c) && conn_try_enter(c)) {
 			conn_poll(c);
 			conn_leave(c);
 		}

@@ -9,12 +9,24 @@
 #include "softrnic/persist/persist.h"
 #include "softrnic/softrnic.h"
 
+void pd_stall_put(struct pd_stall *stall)
+{
+	if (stall && atomic_fetch_sub(&stall->refs, 1) == 1)
+		free(stall);
+}
+
 struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context)
 {
 	struct vpd *pd = calloc(1, sizeof(*pd));
+	struct pd_stall *stall = calloc(1, sizeof(*stall));
 
-	if (!pd)
+	if (!pd || !stall) {
+		free(pd);
+		free(stall);
 		return NULL;
+	}
+	atomic_init(&stall->refs, 1);
+	pd->stall = stall;
 	pd->ibv.context = context;
 	return &pd->ibv;
 }
@@ -25,6 +37,7 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 
 	if (atomic_load(&pd->users))
 		return EBUSY;
+	pd_stall_put(pd->stall);
 	free(pd);
 	return 0;
 }
@@ -40,6 +53,7 @@ static struct mr_backing backing_of(struct persist_region *region, void *addr, s
 		.persist = region,
 		.durable = !persist_region_is_volatile(region),
 		.lasting = persist_region_is_detachable(region, addr, len),
+		.can_stall = persist_region_can_stall(region),
 		.drop = drop_region,
 	};
 }
@@ -54,10 +68,14 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
 	if (!ret) {
+		/* Before a peer can reach it. */
+		atomic_fetch_add(&pd->stall->regions, persist_region_can_stall(region));
 		backing = backing_of(region, addr, len);
 		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
 	}
 	if (ret) {
+		if (region)
+			atomic_fetch_sub(&pd->stall->regions, persist_region_can_stall(region));
 		persist_region_put(region);
 		errno = -ret;
 		return NULL;
@@ -91,6 +109,7 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 
 	mr_kill(mr);
 	conns_detach_mr(mr);
+	atomic_fetch_sub(&pd->stall->regions, persist_region_can_stall(mr->backing.persist));
 	mr_delete(mr);
 	atomic_fetch_sub(&pd->users, 1);
 	return 0;

@@ -21,7 +21,11 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		*bad = wr;
 		return ENODEV;
 	}
-	conn_enter(c);
+	ret = conn_enter_caller(c);
+	if (ret) {
+		*bad = wr;
+		return ret;
+	}
 	ret = qp_post_send(qp_of(ibv), wr, bad);
 	conn_pump(c);
 	conn_leave(c);
@@ -37,7 +41,11 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 		*bad = wr;
 		return ENODEV;
 	}
-	conn_enter(c);
+	ret = conn_enter_caller(c);
+	if (ret) {
+		*bad = wr;
+		return ret;
+	}
 	ret = qp_post_recv(qp_of(ibv), wr, bad);
 	conn_resume(c);
 	conn_leave(c);
@@ -52,7 +60,9 @@ int softrnic_post(struct ibv_qp *ibv, const struct softrnic_wr *wrs, int n, int 
 	*posted = 0;
 	if (conn_is_removed(c))
 		return ENODEV;
-	conn_enter(c);
+	ret = conn_enter_caller(c);
+	if (ret)
+		return ret;
 	ret = qp_post_list(qp_of(ibv), wrs, n, posted);
 	conn_pump(c);
 	conn_leave(c);
@@ -90,12 +100,15 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr)
 {
 	struct conn *c = conn_of(ibv);
+	int ret;
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init_attr, 0, sizeof(*init_attr));
 	if (conn_is_removed(c))
 		return ENODEV;
-	conn_enter(c);
+	ret = conn_enter_caller(c);
+	if (ret)
+		return ret;
 	*init_attr = c->qp_init;
 	attr->qp_state = attr->cur_qp_state = qp_state(c->qp);
 	attr->cap = c->qp_init.cap;
@@ -125,7 +138,8 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	memset(values, 0, room);
 	if (conn_is_removed(c))
 		return n;
-	conn_enter(c);
+	if (conn_enter_caller(c))
+		return -ETIMEDOUT;
 	memcpy(values, qp_counters(qp_of(ibv)), room);
 	conn_leave(c);
 	return n;

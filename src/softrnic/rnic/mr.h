@@ -28,6 +28,7 @@ struct mr_backing {
 	void *persist;               /* NULL: nothing that a Flush could concern */
 	bool durable;                /* some of it can be made persistent */
 	bool lasting;                /* its write-backs need no hold, not even a registration */
+	bool can_stall;              /* a load or store may take as long as a file system does */
 	void (*drop)(void *persist); /* nobody refers to it any more; or NULL */
 };
 

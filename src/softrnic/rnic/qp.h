@@ -141,6 +141,7 @@ uint32_t qp_caps(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
 int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+/* If qp_rx_waits_for_receive(), qp_rx_resume() is to follow. */
 int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Several, verbs' and others: all of them (*posted n), or none (0). */
 int qp_post_list(struct qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
@@ -165,6 +166,13 @@ void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
+/* Bytes that are here already go to receives as soon as there are some. */
+bool qp_rx_waits_for_receive(const struct qp *qp);
+/* How many of the peer's requests are here and not answered. */
+uint32_t qp_requests(const struct qp *qp);
+/* Would the next qp_tx_gather(), or the send of what it returns, load from memory whose `can_stall`
+ * is set, or qp_tx_sent() have a request executed that does? When in doubt, true. */
+bool qp_tx_can_stall(struct qp *qp);
 /* Go on with bytes already buffered: a receive was posted, a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 

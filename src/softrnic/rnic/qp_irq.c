@@ -18,6 +18,11 @@ bool qp_irq_is_ready(const struct qp *qp)
 	return qp->irq.state == IRQ_READY;
 }
 
+uint32_t qp_requests(const struct qp *qp)
+{
+	return qp->irq.count;
+}
+
 /* --- arrival ------------------------------------------------------------------------------ */
 
 static enum rx_verdict accept_request(struct qp *qp, struct rx_seg *seg, bool whole)

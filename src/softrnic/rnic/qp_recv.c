@@ -193,9 +193,12 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 			break;
 		}
 	}
-	if (!list_empty(&qp->recv.parked) || qp->rx.stalled)
-		qp_rx_resume(qp);
 	return err;
+}
+
+bool qp_rx_waits_for_receive(const struct qp *qp)
+{
+	return !list_empty(&qp->recv.parked) || qp->rx.stalled;
 }
 
 /* --- Sends -------------------------------------------------------------------------------- */

@@ -132,7 +132,11 @@ int rig_post_recv(struct rig *rig, uint64_t wr_id)
 	struct ibv_sge sge = rig_sge(rig);
 	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
 
-	return qp_post_recv(rig->qp, &wr, &bad);
+	int err = qp_post_recv(rig->qp, &wr, &bad);
+
+	if (qp_rx_waits_for_receive(rig->qp))
+		qp_rx_resume(rig->qp);
+	return err;
 }
 
 int64_t rig_poll(struct rig *rig, enum ibv_wc_status *status)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_stall.c -- what happens when a callback has to wait for a file system.
+ *
+ * The guard looks at all runners, some times a second while callbacks run and not at all while
+ * none does. A leader that is still in the callback in which it was at the look before is replaced.
+ * From then on, until no runner waits, callbacks that may wait as well are handed to workers, each
+ * of which has nothing else to do.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/engine/engine_impl.h"
+
+#define LOOK_NS      (20 * NSEC_PER_MS)
+#define QUIET_LOOKS  2 /* after so many that saw no callback the guard sleeps */
+#define WORKERS_MAX  256u
+#define WORKER_IDLE  5 /* s */
+
+static struct timespec in_ns(uint64_t ns)
+{
+	uint64_t at = clock_now_ns() + ns;
+
+	return (struct timespec){.tv_sec = (time_t)(at / NSEC_PER_SEC),
+				 .tv_nsec = (long)(at % NSEC_PER_SEC)};
+}
+
+/* --- workers ------------------------------------------------------------------------------ */
+
+static bool wait_for_work(void)
+{
+	struct timespec until;
+	bool timed_out = false;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WORKER_IDLE;
+	eng.idle_workers++;
+	while (list_empty(&eng.handed) && !timed_out)
+		timed_out = pthread_cond_timedwait(&eng.work, &eng.lock, &until);
+	eng.idle_workers--;
+	return !list_empty(&eng.handed);
+}
+
+static void run_handed(struct eng_runner *me)
+{
+	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
+
+	runner_begin(me, NULL);
+	pthread_mutex_unlock(&eng.lock);
+	task->run(task);
+	pthread_mutex_lock(&eng.lock);
+	runner_end(me);
+}
+
+static void *work(void *runner)
+{
+	struct eng_runner *me = runner;
+
+	engine_here = me;
+	pthread_mutex_lock(&eng.lock);
+	while (wait_for_work())
+		run_handed(me);
+	list_del(&me->link);
+	eng.workers--;
+	pthread_mutex_unlock(&eng.lock);
+	engine_here = NULL;
+	free(me);
+	return NULL;
+}
+
+static void start_worker(void)
+{
+	struct eng_runner *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return;
+	r->works = true;
+	if (engine_thread(work, r, "softrnic-stall")) {
+		free(r);
+		return;
+	}
+	list_add_tail(&eng.runners, &r->link);
+	eng.workers++;
+}
+
+static size_t count_handed(void)
+{
+	struct list *it;
+	size_t n = 0;
+
+	list_for_each (it, &eng.handed)
+		n++;
+	return n;
+}
+
+bool engine_hand_over(struct eng_task *task)
+{
+	bool queued = false;
+
+	pthread_mutex_lock(&eng.lock);
+	if (!list_empty(&task->link))
+		goto out;
+	if (count_handed() >= eng.idle_workers && eng.workers < WORKERS_MAX)
+		start_worker();
+	if (eng.workers > 0) {
+		list_add_tail(&eng.handed, &task->link);
+		pthread_cond_signal(&eng.work);
+		queued = true;
+	}
+out:
+	pthread_mutex_unlock(&eng.lock);
+	return queued;
+}
+
+bool engine_may_stall(void)
+{
+	if (!engine_here)
+		return false;
+	return engine_here->works || !atomic_load_explicit(&eng.stalled, memory_order_relaxed);
+}
+
+/* --- the guard ---------------------------------------------------------------------------- */
+
+/* The events that it did not get to are its successor's. */
+static void replace_leader(void)
+{
+	struct eng_runner *old = eng.leader, *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return;
+	r->n = old->n > old->next ? old->n - old->next : 0;
+	memcpy(r->evs, old->evs + old->next, (size_t)r->n * sizeof(*r->evs));
+	if (leader_start(r)) {
+		free(r);
+		return;
+	}
+	old->n = old->next;
+	old->leads = false;
+	LOG_INFO("the progress thread waits in a callback: another one takes over");
+}
+
+/* Returns whether a callback runs, or has run since the last look. */
+static bool look(void)
+{
+	bool active = false, stalled = false, replace = false;
+	struct list *it;
+
+	list_for_each (it, &eng.runners) {
+		struct eng_runner *r = container_of(it, struct eng_runner, link);
+		bool waits = r->turn % 2 && r->turn == r->seen;
+
+		active |= r->turn % 2 || r->turn != r->seen;
+		stalled |= waits;
+		replace |= waits && r == eng.leader;
+		r->seen = r->turn;
+	}
+	atomic_store(&eng.stalled, stalled);
+	if (replace)
+		replace_leader();
+	return active;
+}
+
+static void *guard(void *arg)
+{
+	unsigned quiet = 0;
+
+	pthread_mutex_lock(&eng.lock);
+	for (;;) {
+		struct timespec until = in_ns(LOOK_NS);
+
+		quiet = look() ? 0 : quiet + 1;
+		eng.guard_sleeps = quiet >= QUIET_LOOKS;
+		if (eng.guard_sleeps)
+			pthread_cond_wait(&eng.guard_wake, &eng.lock);
+		else
+			pthread_cond_timedwait(&eng.guard_wake, &eng.lock, &until);
+	}
+	return arg;
+}
+
+void guard_notify(void)
+{
+	if (!eng.guard_sleeps)
+		return;
+	eng.guard_sleeps = false;
+	pthread_cond_signal(&eng.guard_wake);
+}
+
+int guard_start(void)
+{
+	pthread_condattr_t attr;
+
+	if (eng.guarded)
+		return 0;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&eng.guard_wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (engine_thread(guard, NULL, "softrnic-guard"))
+		return -EAGAIN;
+	eng.guarded = true;
+	return 0;
+}
+
+/* Its threads are not here. */
+void stall_atfork_child(void)
+{
+	eng.guarded = eng.guard_sleeps = false;
+	atomic_store(&eng.stalled, false);
+	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	list_init(&eng.handed);
+	eng.workers = eng.idle_workers = 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qp_tx_stall.c -- may what is to be sent now take loads from memory that can stall? */
+#include "softrnic/rnic/qp_impl.h"
+
+#define LOOK_MAX 64u /* work requests; behind more of them the answer is yes */
+
+static bool sge_can_stall(const struct qp *qp, const struct ibv_sge *sge)
+{
+	struct mr *mr;
+	void *ptr;
+	bool can;
+
+	if (sge->length == 0 ||
+	    mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, 0, 0, 0, &mr, &ptr) != MR_OK)
+		return false;
+	can = mr->backing.can_stall;
+	mr_release(mr);
+	return can;
+}
+
+static bool wr_can_stall(const struct qp *qp, const struct sq_wr *wr)
+{
+	if (wr->is_inline || qp_sq_rows[wr->op].request) /* the sink of a request is not loaded */
+		return false;
+	for (uint32_t i = 0; i < wr->num_sge; i++)
+		if (sge_can_stall(qp, &wr->sge[i]))
+			return true;
+	return false;
+}
+
+/* Also the one before `next`, which may be half built. */
+static bool sq_can_stall(const struct qp *qp)
+{
+	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;
+
+	if (qp->sq.tail - from > LOOK_MAX)
+		return true;
+	for (uint64_t i = from; i < qp->sq.tail; i++)
+		if (wr_can_stall(qp, qp_sq_at(qp, i)))
+			return true;
+	return false;
+}
+
+/* Behind an answer that is sent the next request is executed. */
+static bool irq_can_stall(struct qp *qp)
+{
+	if (!qp_irq_is_ready(qp))
+		return false;
+	return qp->irq.count > 1 || qp_irq_head(qp)->code != RDMAP_FLUSH_REQ;
+}
+
+static bool batch_can_stall(const struct tx_batch *b)
+{
+	for (unsigned i = b->first; i < b->n; i++)
+		if (b->piece[i].mr && b->piece[i].mr->backing.can_stall)
+			return true;
+	return false;
+}
+
+bool qp_tx_can_stall(struct qp *qp)
+{
+	if (qp->tx.batch && !tx_batch_is_sent(qp->tx.batch))
+		return batch_can_stall(qp->tx.batch) || qp->irq.count > 0;
+	return qp_tx_has_work(qp) && (irq_can_stall(qp) || sq_can_stall(qp));
+}
