@@ -127,9 +127,9 @@ static void do_one(struct duo *d, struct ibv_send_wr wr, uint32_t len)
 static void do_rdma(struct duo *d, enum ibv_wr_opcode opcode, size_t at, uint32_t len)
 {
 	do_one(d,
-	       (struct ibv_send_wr){.opcode = opcode,
-				    .wr.rdma = {.remote_addr = (uintptr_t)d->map + at,
-						.rkey = d->file->rkey}},
+	       (struct ibv_send_wr){
+		       .opcode = opcode,
+		       .wr.rdma = {.remote_addr = (uintptr_t)d->map + at, .rkey = d->file->rkey}},
 	       len);
 }
 

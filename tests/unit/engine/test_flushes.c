@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who announced native flushes reads without a write-back, who did not flushes by reading; either may
- * ask for native flushes. Seen in a file's pages and in the counters of the end that has it.
+ * Who announced native flushes reads without a write-back, who did not flushes by reading; either
+ * may ask for native flushes. Seen in a file's pages and in the counters of the end that has it.
  */
 #include <errno.h>
 #include <fcntl.h>
