@@ -217,12 +217,15 @@ static const char *on_flush_all(struct model *m, const struct op *op, unsigned i
 const char *model_flushed(struct model *m, unsigned id, const struct memory *peer)
 {
 	const struct op *op = &m->op[id];
+	const struct area *a = &peer->area[op->area];
 
+	if (op_is_read_flush(op) && !op->forbidden)
+		return model_on_durable(m, id, a->off, a->len, peer, a);
 	if (!op_flushes(op) || !op->persistent || op->forbidden)
 		return NULL;
 	if (op->kind == OP_FLUSH_ALL)
 		return on_flush_all(m, op, id, peer);
-	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
+	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
 /* The digest is of what was on the medium when everything before it was there. */
@@ -292,7 +295,7 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 		bad = on_query(op, id, peer);
 	if (op_is_atomic(op))
 		bad = on_atomic(op, id, own);
-	if (!bad && op->kind == OP_READ && op->reads_flush && !a->gone && op->len > 0)
+	if (!bad && op_is_read_flush(op))
 		bad = model_on_durable(m, id, a->off, a->len, peer, a);
 	return bad;
 }
