@@ -58,8 +58,8 @@ static void a_flush_of_the_passive_side(void **state)
 	struct rpma_mr_remote *remote = duo_remote(file.mr);
 
 	OK(rpma_write(d.srv, remote, AT, d.srv_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	OK(rpma_flush(d.srv, remote, AT, PART, RPMA_FLUSH_TYPE_PERSISTENT,
-		      RPMA_F_COMPLETION_ALWAYS, &d));
+	OK(rpma_flush(d.srv, remote, AT, PART, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
+		      &d));
 	duo_expect_wc(d.srv, duo_flush_opcode(), &d);
 	expect_clean(AT, PART);
 	OK(rpma_mr_remote_delete(&remote));

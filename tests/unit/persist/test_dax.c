@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What no machine without persistent memory can show: each cache line of a DAX range is written back,
- * and the fence comes after them, before the write-back is said to be done. libpmem's two calls are
- * ours here.
+ * What no machine without persistent memory can show: each cache line of a DAX range is written
+ * back, and the fence comes after them, before the write-back is said to be done. libpmem's two
+ * calls are ours here.
  */
 #include "helpers.h"
 
