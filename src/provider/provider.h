@@ -50,15 +50,18 @@
 	  (id, src, dst, timeout_ms), NEG)                                                         \
 	X(int, resolve_route, (struct rdma_cm_id *id, int timeout_ms), (id, timeout_ms), NEG)      \
 	X(int, listen, (struct rdma_cm_id *id, int backlog), (id, backlog), NEG)                   \
-	X(int, connect, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param),       \
-	  NEG)                                                                                     \
-	X(int, accept, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param), NEG)   \
 	X(int, reject, (struct rdma_cm_id *id, const void *pdata, uint8_t len), (id, pdata, len),  \
 	  NEG_REL)                                                                                 \
 	X(int, disconnect, (struct rdma_cm_id *id), (id), NEG_REL)                                 \
 	X(int, create_qp_ex, (struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr),            \
 	  (id, attr), NEG)                                                                         \
 	X(void, destroy_qp, (struct rdma_cm_id *id), (id), VOID)
+
+/* What begins a connection: here a provider may say what it knows about its only user, librpma. */
+#define PROVIDER_START_CALLS(X)                                                                    \
+	X(int, connect, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param),       \
+	  NEG)                                                                                     \
+	X(int, accept, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param), NEG)
 
 #define PROVIDER_VERBS_CALLS(X)                                                                    \
 	X(int, query_device_ex,                                                                    \
@@ -120,6 +123,7 @@
 
 #define PROVIDER_CALLS(X)                                                                          \
 	PROVIDER_CM_CALLS(X)                                                                       \
+	PROVIDER_START_CALLS(X)                                                                    \
 	PROVIDER_VERBS_CALLS(X)                                                                    \
 	PROVIDER_LIFE_CALLS(X)                                                                     \
 	PROVIDER_EXT_CALLS(X)

@@ -12,6 +12,26 @@ static bool soft_serves(const char *addr, enum provider_role role, char *why, si
 	return true;
 }
 
+/*
+ * librpma's flush is a native one wherever the peer consented, so its Reads are never meant as
+ * flushes there, and the peer may answer them at once. Towards others nothing is announced.
+ */
+static bool soft_announces(struct rdma_cm_id *id)
+{
+	errno = softrnic_announce_flushes(id);
+	return errno == 0;
+}
+
+static int soft_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	return soft_announces(id) ? softrnic_connect(id, param) : -1;
+}
+
+static int soft_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	return soft_announces(id) ? softrnic_accept(id, param) : -1;
+}
+
 #define ROW(ret, name, params, args, kind) .name = softrnic_##name,
 const struct provider provider_softrnic = {.name = "softrnic",
 					   .owns_context = softrnic_owns_context,
@@ -20,6 +40,8 @@ const struct provider provider_softrnic = {.name = "softrnic",
 					   .qp_caps = softrnic_qp_caps,
 					   .qp_counters = softrnic_qp_counters,
 					   .post_list = softrnic_post,
+					   .connect = soft_connect,
+					   .accept = soft_accept,
 					   PROVIDER_CM_CALLS(ROW) PROVIDER_VERBS_CALLS(ROW)
 						   PROVIDER_LIFE_CALLS(ROW)};
 

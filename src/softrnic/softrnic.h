@@ -65,6 +65,12 @@ void softrnic_destroy_qp(struct rdma_cm_id *id);
  */
 int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 /*
+ * Before connect or accept: the user of this connection asks for persistence by SOFTRNIC_OP_FLUSH
+ * and its kin only, so the peer need not write back before it answers a Read. Who does not say so,
+ * as a program that knows only verbs, may flush by reading behind its Writes. 0 or an errno value.
+ */
+int softrnic_announce_flushes(struct rdma_cm_id *id);
+/*
  * From any thread: give up what connect or accept began. UNREACHABLE with -ECANCELED follows unless
  * the outcome was there before. 0, also when there is nothing to give up any more, or an errno
  * value.

@@ -107,9 +107,14 @@ int duo_crowd(int wanted);
 		if (duo_is_kernels())                                                              \
 			skip();                                                                    \
 	} while (0)
-/* That, or has the environment turned off everything beyond the standards? Then a flush is a read.
- */
+/* That, or has the environment turned off everything beyond the standards? */
 bool duo_is_plain(void);
+/* Is it not ours but the distribution's? That one knows only what rdma-core 44 has. */
+bool duo_is_older_librpma(void);
+/* The flush of such a one is a read and its atomic write a write, as ours are where it is plain. */
+bool duo_flushes_by_reading(void);
+/* Towards a peer without our flush a persistent one has to be permitted. */
+void duo_permit_persistent(struct rpma_conn *conn);
 enum ibv_wc_opcode duo_flush_opcode(void);
 enum ibv_wc_opcode duo_atomic_write_opcode(void);
 uint8_t *duo_map(size_t size); /* anonymous, shared, zero */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* duo_device.c -- what can be expected of the device, by what it says about itself. */
+#include <dlfcn.h>
+
 #include "duo.h"
 
 /* rdma-core 44 has no names for these bits of device_cap_flags_ex. */
@@ -21,6 +23,16 @@ bool duo_is_kernels(void)
 bool duo_is_plain(void)
 {
 	return env_is("SOFTRNIC_EXTENSIONS", "0") || duo_is_kernels();
+}
+
+bool duo_is_older_librpma(void)
+{
+	return !dlsym(RTLD_DEFAULT, "rpma_conn_get_remote_caps");
+}
+
+bool duo_flushes_by_reading(void)
+{
+	return duo_is_plain() || duo_is_older_librpma();
 }
 
 static struct ibv_context *device(void)
@@ -79,14 +91,14 @@ static bool device_flushes(void)
 
 enum ibv_wc_opcode duo_flush_opcode(void)
 {
-	bool native = duo_is_kernels() ? device_flushes() : !duo_is_plain();
+	bool native = duo_is_kernels() ? device_flushes() : !duo_flushes_by_reading();
 
 	return native ? DUO_WC_FLUSH : IBV_WC_RDMA_READ;
 }
 
 enum ibv_wc_opcode duo_atomic_write_opcode(void)
 {
-	bool native = duo_is_kernels() ? device_can(CAP_ATOMIC_WRITE) : !duo_is_plain();
+	bool native = duo_is_kernels() ? device_can(CAP_ATOMIC_WRITE) : !duo_flushes_by_reading();
 
 	return native ? DUO_WC_ATOMIC_WRITE : IBV_WC_RDMA_WRITE;
 }

@@ -96,3 +96,15 @@ bool duo_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev)
 	OK(rpma_conn_next_event(conn, ev));
 	return true;
 }
+
+void duo_permit_persistent(struct rpma_conn *conn)
+{
+	struct rpma_peer_cfg *pcfg;
+
+	if (!duo_flushes_by_reading())
+		return;
+	OK(rpma_peer_cfg_new(&pcfg));
+	OK(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true));
+	OK(rpma_conn_apply_remote_peer_cfg(conn, pcfg));
+	OK(rpma_peer_cfg_delete(&pcfg));
+}

@@ -60,7 +60,7 @@ static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
 	enum rpma_flush_type type =
-		duo_is_plain() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
+		duo_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 	const volatile uint64_t *counter;
 	struct duo d;
 
@@ -149,7 +149,7 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
 		/* Of a plain write over TCP only the end of the connection is to be seen. */
-		if (!duo_is_plain() || !duo_is_tcp())
+		if (!duo_flushes_by_reading() || !duo_is_tcp())
 			assert_int_equal(duo_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else
 			duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);

@@ -134,7 +134,7 @@ static void file_close(struct file *f)
 /* As strict as this peer can be flushed without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
-	return duo_is_plain() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
+	return duo_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 }
 
 /* A flush waits for the disk, and so does the end of the connection. */

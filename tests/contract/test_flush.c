@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush.c -- the two types of flush, who may ask for which, and bytes in a real file. */
+/* test_flush.c -- the two types of flush, who may ask for which, and what it leaves of a file
+ * dirty. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "duo.h"
+#include "lib/medium.h"
 
 #define FILE_SIZE  (1u << 20)
 #define USAGE_BOTH (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
@@ -35,56 +37,29 @@ static void backing_close(struct backing *b)
 	unlink(b->name);
 }
 
-/* Read past the page cache where the file system can, so that only the medium counts. */
-static void backing_read(const struct backing *b, void *dst, size_t len, off_t at)
-{
-	int fd = open(b->name, O_RDONLY | O_DIRECT | O_CLOEXEC);
-	ssize_t n = -1;
-
-	if (fd >= 0)
-		n = pread(fd, dst, len, at);
-	if (n != (ssize_t)len)
-		n = pread(b->fd, dst, len, at);
-	assert_int_equal(n, len);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Towards a peer without our flush a persistent one has to be permitted. */
-static void permit_persistent(struct duo *d)
-{
-	struct rpma_peer_cfg *pcfg;
-
-	if (!duo_is_plain())
-		return;
-	OK(rpma_peer_cfg_new(&pcfg));
-	OK(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true));
-	OK(rpma_conn_apply_remote_peer_cfg(d->cli, pcfg));
-	OK(rpma_peer_cfg_delete(&pcfg));
-}
-
 /* A device that flushes refuses to persist what is not persistent, as this memory. */
 static bool refuses_volatile_memory(void)
 {
 	return duo_is_kernels() && duo_flush_opcode() == DUO_WC_FLUSH;
 }
 
-static void persistent_flush_puts_the_bytes_into_the_file(void **state)
+static void persistent_flush_leaves_no_page_dirty(void **state)
 {
 	struct rpma_mr_remote *remote;
 	struct rpma_mr_local *mr;
 	struct backing b;
 	struct duo d;
-	void *copy = NULL;
+	bool behind;
 
 	if (refuses_volatile_memory())
 		skip();
 	duo_open(&d, NULL);
-	permit_persistent(&d);
+	duo_permit_persistent(d.cli);
 	backing_open(&b);
 	mr = duo_reg(&d, b.map, FILE_SIZE);
 	remote = duo_remote(mr);
-	assert_int_equal(posix_memalign(&copy, 4096, 4096), 0);
+	/* No device calls our msync(). */
+	behind = !duo_is_kernels() && medium_is_behind(b.fd);
 	for (unsigned i = 0; i < 16; i++) {
 		size_t at = i * 40960u;
 
@@ -94,10 +69,10 @@ static void persistent_flush_puts_the_bytes_into_the_file(void **state)
 		OK(rpma_flush(d.cli, remote, at, 4096, RPMA_FLUSH_TYPE_PERSISTENT,
 			      RPMA_F_COMPLETION_ALWAYS, &d));
 		duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-		backing_read(&b, copy, 4096, (off_t)at);
-		assert_true(duo_is_filled(copy, 4096, i));
+		assert_true(duo_is_filled(b.map + at, 4096, i));
+		if (behind)
+			assert_int_equal(medium_dirty(b.fd, (off_t)at, 4096), 0);
 	}
-	free(copy);
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
 	backing_close(&b);
@@ -124,6 +99,8 @@ static void flush_of_the_last_byte_succeeds(void **state)
 {
 	struct duo d;
 
+	if (duo_is_older_librpma())
+		skip(); /* it reads past the end */
 	duo_open(&d, NULL);
 	for (size_t n = 1; n <= 8; n++)
 		duo_flush(d.cli, d.at_srv, DUO_BUF - n, n);
@@ -147,7 +124,7 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 	if (refuses_volatile_memory())
 		skip();
 	duo_open(&d, NULL);
-	permit_persistent(&d);
+	duo_permit_persistent(d.cli);
 	for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
 		bool visible = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 		bool persistent = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
@@ -182,10 +159,10 @@ static void persistent_flush_needs_a_declaration_only_towards_others(void **stat
 	duo_open(&d, NULL);
 	assert_int_equal(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT,
 				    RPMA_F_COMPLETION_ALWAYS, &d),
-			 duo_is_plain() ? RPMA_E_NOSUPP : 0);
-	if (!duo_is_plain())
+			 duo_flushes_by_reading() ? RPMA_E_NOSUPP : 0);
+	if (!duo_flushes_by_reading())
 		duo_expect_wc(d.cli, DUO_WC_FLUSH, &d);
-	permit_persistent(&d);
+	duo_permit_persistent(d.cli);
 	OK(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 		      &d));
 	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
@@ -227,7 +204,7 @@ static void flush_outside_the_region_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(persistent_flush_puts_the_bytes_into_the_file),
+		cmocka_unit_test(persistent_flush_leaves_no_page_dirty),
 		cmocka_unit_test(flush_covers_what_was_written_before_it),
 		cmocka_unit_test(flush_of_the_last_byte_succeeds),
 		cmocka_unit_test(flush_needs_the_usage_it_was_registered_for),

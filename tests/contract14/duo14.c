@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/medium.h"
+
 void duo_file_open(struct duo_file *f, struct duo *d, size_t size)
 {
 	static int number;
@@ -15,39 +17,33 @@ void duo_file_open(struct duo_file *f, struct duo *d, size_t size)
 	f->fd = open(f->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(f->fd >= 0);
 	assert_int_equal(posix_fallocate(f->fd, 0, (off_t)size), 0);
+	f->is_on_medium = medium_is_behind(f->fd);
 	f->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	assert_ptr_not_equal(f->map, MAP_FAILED);
 	f->mr = duo_reg(d, f->map, size);
 	f->remote = duo_remote(f->mr);
 }
 
-static int open_direct(const struct duo_file *f)
-{
-	return open(f->name, O_RDONLY | O_DIRECT | O_CLOEXEC);
-}
-
 bool duo_file_is_direct(const struct duo_file *f)
 {
-	int fd = open_direct(f);
+	int fd = open(f->name, O_RDONLY | O_DIRECT | O_CLOEXEC);
 
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
-void duo_file_read(const struct duo_file *f, void *dst, size_t len, size_t at)
+/* Not by a direct read, which has the kernel write the pages back first. */
+void duo_file_expect(const struct duo_file *f, const void *bytes, size_t len, size_t at)
 {
-	size_t begin = at & ~(size_t)4095, end = (at + len + 4095) & ~(size_t)4095;
-	int fd = open_direct(f);
-	void *copy = NULL;
+	uint8_t *copy = malloc(len);
 
-	assert_int_equal(posix_memalign(&copy, 4096, end - begin), 0);
-	assert_true(pread(fd >= 0 ? fd : f->fd, copy, end - begin, (off_t)begin) >=
-		    (ssize_t)(at + len - begin));
-	memcpy(dst, (uint8_t *)copy + (at - begin), len);
+	assert_non_null(copy);
+	if (f->is_on_medium)
+		assert_int_equal(medium_dirty(f->fd, (off_t)at, len), 0);
+	assert_int_equal(pread(f->fd, copy, len, (off_t)at), len);
+	assert_memory_equal(copy, bytes, len);
 	free(copy);
-	if (fd >= 0)
-		close(fd);
 }
 
 void duo_file_close(struct duo_file *f)

@@ -32,14 +32,15 @@ struct duo_file {
 	char name[64];
 	int fd;
 	size_t size;
+	bool is_on_medium; /* of a file system that writes back */
 	uint8_t *map;
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
 void duo_file_open(struct duo_file *f, struct duo *d, size_t size);
 void duo_file_close(struct duo_file *f);
-/* Past the page cache where the file system can, so that only the medium counts. */
-void duo_file_read(const struct duo_file *f, void *dst, size_t len, size_t at);
+/* These bytes, on the medium where there is one; else they are in the file. */
+void duo_file_expect(const struct duo_file *f, const void *bytes, size_t len, size_t at);
 bool duo_file_is_direct(const struct duo_file *f);
 
 #endif

@@ -34,8 +34,8 @@ static void expect_on_medium(const struct duo_file *f, size_t at, unsigned seed)
 {
 	uint8_t copy[PART];
 
-	duo_file_read(f, copy, PART, at);
-	assert_true(duo_is_filled(copy, PART, seed));
+	duo_fill(copy, PART, seed);
+	duo_file_expect(f, copy, PART, at);
 }
 
 static void one_flush_covers_several_regions(void **state)

@@ -85,8 +85,8 @@ static void verify_makes_the_range_durable(void **state)
 		      RPMA_F_COMPLETION_ON_ERROR, NULL));
 	verify(&d, file.remote, 3000, sizeof(copy), RPMA_DIGEST_AUTO, &theirs);
 	assert_int_not_equal(duo_counter(d.srv, "writebacks"), 0);
-	duo_file_read(&file, copy, sizeof(copy), 3000);
-	assert_true(duo_is_filled(copy, sizeof(copy), 4));
+	duo_fill(copy, sizeof(copy), 4);
+	duo_file_expect(&file, copy, sizeof(copy), 3000);
 	duo_file_close(&file);
 	duo_close(&d);
 }

@@ -5,7 +5,7 @@ PATH=$PATH:/usr/sbin:/sbin # tgtd, ip
 
 : "${SOFTRNIC:?the launcher}" "${INTEROP_PORTS:=11000}"
 launcher=$SOFTRNIC
-scratch=$(mktemp -d)
+scratch=$(mktemp -d ${SCRATCH_IN:+-p "$SCRATCH_IN"})
 started=()
 
 clean_up() {

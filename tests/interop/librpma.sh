@@ -3,9 +3,11 @@
 # The distribution's librpma, which knows only rdma-core, on the interposer, against ours natively:
 # a pair of programs with every operation, and those examples that need nothing newer, each built once,
 # in both roles.
-KEEP_RIGHTS=1 # they are in the build tree, which may be closed to others
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${RPMA_EXAMPLES:?the examples}" "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
+: "${NO_MSYNC:?what takes a process its msync}"
+KEEP_RIGHTS=1 # they are in the build tree, which may be closed to others
+SCRATCH_IN=$RPMA12 # a disk, where /tmp may be memory
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 theirs() { LD_LIBRARY_PATH=$THEIR_LIBDIR soft "$@"; }
 
@@ -17,20 +19,27 @@ check_theirs() {
 
 ours() { timeout 40 "$@"; }
 
-# together SERVER-SIDE CLIENT-SIDE NAME: $server_words, address, port, $server_args; and so the client.
-together() {
-	local server_side=$1 client_side=$2 name=$3 port
+# begin_server SIDE: $server_words, address, $port, $server_args.
+begin_server() {
 	check_theirs "${server_words[0]}"
 	port=$(free_port)
-	"$server_side" "${server_words[@]}" 127.0.0.1 $port "${server_args[@]}" >"$scratch/server.log" 2>&1 &
+	"$1" "${server_words[@]}" 127.0.0.1 $port "${server_args[@]}" >"$scratch/server.log" 2>&1 &
 	server=$!
 	started+=($server)
 	for _ in {1..200}; do
 		! is_listening $port || break
 		sleep 0.05
 	done
-	"$client_side" "${client_words[@]}" 127.0.0.1 $port "${client_args[@]}" >"$scratch/client.log" 2>&1 ||
-		fail "$name, $server_side and $client_side: status $?"
+}
+
+# run_client SIDE: $client_words, and so on.
+run_client() { "$1" "${client_words[@]}" 127.0.0.1 $port "${client_args[@]}" >"$scratch/client.log" 2>&1; }
+
+# together SERVER-SIDE CLIENT-SIDE NAME
+together() {
+	local server_side=$1 client_side=$2 name=$3 port
+	begin_server "$server_side"
+	run_client "$client_side" || fail "$name, $server_side and $client_side: status $?"
 	served
 	echo "$name: server on $server_side, client on $client_side"
 }
@@ -52,14 +61,44 @@ every_way() {
 	every_pair "$@"
 }
 
-# What their library can do as a client only if the server declares direct write, and all the rest.
-every_operation() {
+# What their library can do as a client only if the server declares direct write, and all the rest. The
+# server looks at its file's pages when a persistent flush is complete.
+rpma12_programs() {
+	case $(stat -f -c %T "$scratch") in tmpfs | ramfs)
+		echo "the build tree is in memory" >&2
+		exit 77
+		;;
+	esac
 	server_words=("$RPMA12/rpma12_server") client_words=("$RPMA12/rpma12_client")
 	server_args=("$scratch/file" "$@") client_args=()
+}
+
+every_operation() {
+	rpma12_programs "$@"
 	every_pair "every operation" said client 'all is well'
+	together ours ours "every operation"
+	said client 'all is well'
 }
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
+
+# If the target did not write back, would it be seen? theirs flushes by reading, ours natively.
+without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
+theirs_without_msync() { without_msync theirs "$@"; }
+ours_without_msync() { without_msync ours "$@"; }
+test_a_missing_write_back_is_seen() {
+	local target initiator port
+	rpma12_programs
+	for target in theirs ours; do
+		for initiator in theirs ours; do
+			rm -f "$scratch/file"
+			begin_server "${target}_without_msync"
+			! run_client "$initiator" || fail "a $target target need not write back for $initiator"
+			wait "$server" || :
+			said server 'bytes of .* are dirty behind a persistent flush'
+		done
+	done
+}
 
 test_read() {
 	server_args=('water level 4.20 m') client_args=()

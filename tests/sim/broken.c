@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * broken.c -- a target as it must not be: an atomic write takes effect when it comes, and not
- * when the Flush before it is done. It looks inside of the queue pair; nothing else here does.
+ * broken.c -- targets as they must not be: an atomic write takes effect when it comes, and not
+ * when the Flush before it is done; or a Read is no flush. They look inside of the queue pair;
+ * nothing else here does.
  */
 #include <endian.h>
 #include <string.h>
@@ -36,4 +37,11 @@ void node_hurry_atomics(struct node *n)
 		if (e->code == RDMAP_ATOMIC_REQ)
 			execute(n, &e->atomic);
 	}
+}
+
+/* As if every peer that consented had announced native flushes. */
+void node_ignore_read_flushes(struct node *n)
+{
+	if (n->sim->sc.mode == SIM_PLAIN_READS && n->qp && n->qp->stream.consent)
+		n->qp->stream.peer_flushes = true;
 }

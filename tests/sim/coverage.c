@@ -51,6 +51,15 @@ static void add_node(struct coverage *c, const struct node *n)
 	c->shared_srqs += n->own_box.shared;
 }
 
+static unsigned count_read_flushes(const struct model *m)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < m->posted; i++)
+		count += m->op[i].done && op_is_read_flush(&m->op[i]);
+	return count;
+}
+
 static void add_conn(struct coverage *c, const struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;
@@ -67,6 +76,8 @@ static void add_conn(struct coverage *c, const struct sim *sim)
 	c->no_crc += up && !agreed->crc;
 	c->consent += up && agreed->consent;
 	c->no_consent += up && !agreed->consent;
+	for (int i = 0; i < 2 && agreed->consent; i++)
+		c->consented_read_flushes += count_read_flushes(&sim->node[i].model);
 	c->peer_to_peer += up && agreed->rtr_out != QP_RTR_NONE;
 	c->revision_1 += up && sc->revision == 1;
 	add_node(c, &sim->node[0]);

@@ -24,6 +24,7 @@
 	X(reads)                                                                                   \
 	X(flushes)                                                                                 \
 	X(reads_as_flush)                                                                          \
+	X(consented_read_flushes)                                                                  \
 	X(restless)                                                                                \
 	X(sends)                                                                                   \
 	X(parked_sends)                                                                            \

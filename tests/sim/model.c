@@ -224,6 +224,8 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 {
 	const struct op *op = &m->op[id];
 
+	if (op_is_read_flush(op) && !op->forbidden)
+		return all_is_durable(m, id, peer);
 	if (!op_flushes(op) || !op->persistent || op->forbidden)
 		return NULL;
 	if (op->kind == OP_FLUSH_ALL)
@@ -297,7 +299,7 @@ static const char *on_success(struct model *m, const struct op *op, unsigned id,
 		bad = on_query(op, id, peer);
 	if (op_is_atomic(op))
 		bad = on_atomic(op, id, own);
-	if (!bad && op->kind == OP_READ && op->reads_flush && op->len > 0)
+	if (!bad && op_is_read_flush(op))
 		bad = all_is_durable(m, id, peer);
 	return bad;
 }

@@ -88,6 +88,11 @@ static inline bool op_flushes(const struct op *op)
 {
 	return op_traits[op->kind].flushes;
 }
+/* A read of no bytes names no region. */
+static inline bool op_is_read_flush(const struct op *op)
+{
+	return op->kind == OP_READ && op->reads_flush;
+}
 static inline bool op_is_atomic(const struct op *op)
 {
 	return op_traits[op->kind].is_atomic;

@@ -100,26 +100,34 @@ static void make_qp(struct node *n, const struct scenario *sc)
 		abort();
 }
 
+/*
+ * As the engine makes it, from the same place, or the simulation would be of another product. Only
+ * the requests that it makes second and third, when a peer has hung up, are made at once here.
+ */
+static struct cm_config make_config(struct node *n, const struct scenario *sc)
+{
+	enum cm_role role = n->index == 0 ? CM_INITIATOR : CM_RESPONDER;
+	struct cm_config cfg =
+		cm_config_of(role, sc->wish_crc[n->index], sc->offer_consent[n->index]);
+
+	cfg.p2p = sc->p2p;
+	cfg.revision = sc->revision;
+	cfg.connect_ns = cfg.request_ns = SIM_CONNECT_NS;
+	cfg.drain_ns = SIM_DRAIN_NS;
+	cfg.liveness_ns = SIM_LIVENESS_NS;
+	cfg.event = on_stream_event;
+	cfg.owner = n;
+	return cfg;
+}
+
 void node_open_stream(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
-	struct cm_config cfg = {
-		.role = n->index == 0 ? CM_INITIATOR : CM_RESPONDER,
-		.crc = sc->wish_crc[n->index],
-		.offer_consent = sc->offer_consent[n->index],
-		.user_flushes = sc->user_flushes[n->index],
-		.p2p = sc->p2p,
-		.revision = sc->revision,
-		.connect_ns = SIM_CONNECT_NS,
-		.request_ns = SIM_CONNECT_NS,
-		.drain_ns = SIM_DRAIN_NS,
-		.liveness_ns = SIM_LIVENESS_NS,
-		.event = on_stream_event,
-		.owner = n,
-	};
+	struct cm_config cfg = make_config(n, sc);
 
 	cm_stream_delete(n->stream);
-	if (cm_stream_new(&cfg, &n->stream))
+	if (cm_stream_new(&cfg, &n->stream) ||
+	    (sc->announces[n->index] && cm_stream_set_user_flushes(n->stream, true)))
 		abort();
 	cm_stream_set_qp(n->stream, n->qp);
 	n->deadline = CLOCK_NEVER;

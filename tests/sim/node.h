@@ -111,5 +111,6 @@ struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL when it
 void node_end_lease(struct node *n);
 /* broken.c: an atomic write that does not wait for the Flush before it. */
 void node_hurry_atomics(struct node *n);
+void node_ignore_read_flushes(struct node *n);
 
 #endif

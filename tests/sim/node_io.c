@@ -204,6 +204,7 @@ void node_pump(struct node *n)
 	while (budget > 0 && rx_once(n))
 		budget--;
 	node_hurry_atomics(n);
+	node_ignore_read_flushes(n);
 	if (n->qp && qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
 		cm_stream_poke(n->stream, sim->world->now);
 	while (budget > 0 && tx_once(n))

@@ -25,7 +25,7 @@ static void make_end(struct scenario *sc, struct prng *rng, int i)
 	sc->send_depth[i] = (uint32_t)prng_between(rng, 1, prng_chance(rng, 30) ? 3 : 32);
 	sc->recv_depth[i] = (uint32_t)prng_between(rng, 1, 8);
 	sc->pdata_len[i] = (uint8_t)(prng_chance(rng, 50) ? 0 : prng_below(rng, 256));
-	sc->user_flushes[i] = prng_chance(rng, 75);
+	sc->announces[i] = prng_chance(rng, 50);
 }
 
 static void make_agreement(struct scenario *sc, struct prng *rng)
@@ -244,12 +244,12 @@ void scenario_make_cut(struct scenario *sc, struct prng *rng)
 void scenario_print(const struct scenario *sc, FILE *to)
 {
 	fprintf(to,
-		"crc %d/%d consent %d/%d flushes %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
+		"crc %d/%d consent %d/%d announces %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
 		"sq %u/%u rq %u/%u\n",
 		sc->wish_crc[0], sc->wish_crc[1], sc->offer_consent[0], sc->offer_consent[1],
-		sc->user_flushes[0], sc->user_flushes[1], sc->p2p, sc->revision, sc->ird[0],
-		sc->ird[1], sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1],
-		sc->send_depth[0], sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1]);
+		sc->announces[0], sc->announces[1], sc->p2p, sc->revision, sc->ird[0], sc->ird[1],
+		sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1], sc->send_depth[0],
+		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1]);
 	fprintf(to,
 		"ops %u/%u of at most %u bytes, mss %u, chunks of at most %u, window %u, late "
 		"receives %d\n",

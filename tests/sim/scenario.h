@@ -40,6 +40,7 @@ enum sim_mode {
 	SIM_HONEST,
 	SIM_EARLY_ACK,    /* the write-back is acknowledged before it is made */
 	SIM_NO_WRITEBACK, /* the write-back is acknowledged and never made */
+	SIM_PLAIN_READS,  /* no Read of a consenting peer is a flush */
 	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
 	SIM_BLIND,        /* bits flip, nothing is summed, and yet contents are trusted */
 };
@@ -47,7 +48,8 @@ enum sim_mode {
 struct scenario {
 	enum sim_mode mode;
 	/* The ends, [0] is the initiator. */
-	bool wish_crc[2], offer_consent[2], user_flushes[2];
+	bool wish_crc[2], offer_consent[2];
+	bool announces[2]; /* native flushes, as librpma; if not, it also flushes by reading */
 	bool p2p;
 	uint8_t revision;
 	uint16_t ird[2], ord[2];

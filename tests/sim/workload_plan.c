@@ -14,7 +14,7 @@
 struct sizes { /* what one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
-	bool invalidated, flushes_all;
+	bool invalidated, flushes_all, by_reading;
 	bool may_lose; /* the peer is going to deregister what was not flushed */
 };
 
@@ -57,11 +57,14 @@ static enum op_kind choose_atomic(struct sim *sim)
 	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
-/* Bytes that go with the lease would make a Flush of everything fail. */
+/* Who announced native flushes never reads for one. Bytes that go with the lease would make a Flush
+ * of everything fail. */
 static enum op_kind choose_flush(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
+	if (need->by_reading && prng_chance(&sim->world->rng, 50))
+		return OP_READ;
 	if (dice < 20)
 		return OP_VERIFY;
 	if (dice < 28)
@@ -239,6 +242,7 @@ static void plan_node(struct node *n, struct sizes *need)
 	struct model *m = &n->model;
 
 	need->may_lose = n->sim->sc.fault == FAULT_DEREG && n->sim->sc.fault_node != n->index;
+	need->by_reading = !n->sim->sc.announces[n->index];
 	need->flushes_all = prng_chance(&n->sim->world->rng, 50);
 	m->planned = n->sim->sc.ops[n->index];
 	for (unsigned i = 0; i < m->planned; i++)

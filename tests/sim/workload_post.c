@@ -234,12 +234,13 @@ static void check_refusal(struct node *n, const struct post *p, int err)
 static void accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
-	bool told = cm_stream_agreed(n->stream)->consent && n->sim->sc.user_flushes[n->index];
+	/* The peer knows that these are not meant as flushes only if it could be announced. */
+	bool mere_reads = cm_stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
 		struct op *op = &m->op[m->posted++];
 
-		op->reads_flush = !told;
+		op->reads_flush = !mere_reads;
 		if (op_is_atomic(op)) {
 			op->data = op->after;
 			memcpy(model_word(m, &n->peer->mem, op), op->after, sizeof(op->after));

@@ -121,6 +121,12 @@ bool cm_qp_receives(const struct cm_stream *s)
 	return false;
 }
 
+struct cm_config cm_config_of(enum cm_role role, bool crc, bool extensions)
+{
+	return (struct cm_config){
+		.role = role, .crc = crc, .offer_consent = extensions, .revision = MPA_REVISION_2};
+}
+
 int cm_stream_new(const struct cm_config *cfg, struct cm_stream **out)
 {
 	struct cm_stream *s = calloc(1, sizeof(*s));
@@ -200,12 +206,25 @@ void cm_stream_set_qp(struct cm_stream *s, struct qp *qp)
 }
 
 /* A peer that has gone while its request waited changes nothing for the user. */
+static bool cm_is_before_startup(const struct cm_stream *s)
+{
+	return s->state == CM_IDLE || s->state == CM_REQ_RCVD || s->gone;
+}
+
 int cm_stream_set_limits(struct cm_stream *s, uint64_t connect_ns, uint64_t liveness_ns)
 {
-	if (s->state != CM_IDLE && s->state != CM_REQ_RCVD && !s->gone)
+	if (!cm_is_before_startup(s))
 		return -EINVAL;
 	s->cfg.connect_ns = connect_ns;
 	s->cfg.liveness_ns = liveness_ns;
+	return 0;
+}
+
+int cm_stream_set_user_flushes(struct cm_stream *s, bool user_flushes)
+{
+	if (!cm_is_before_startup(s))
+		return -EINVAL;
+	s->cfg.user_flushes = user_flushes;
 	return 0;
 }
 

@@ -65,7 +65,7 @@ struct cm_config {
 	enum cm_role role;
 	bool crc;             /* we wish CRC */
 	bool offer_consent;   /* offer and accept our extensions */
-	bool user_flushes;    /* our user issues native flushes */
+	bool user_flushes;    /* our user issues native flushes; if not, its Reads are flushes */
 	bool p2p;             /* initiator: ask for the peer-to-peer model at once */
 	uint8_t revision;     /* initiator: first revision to try, 2 or 1 */
 	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
@@ -75,6 +75,12 @@ struct cm_config {
 	void (*event)(void *owner, enum cm_stream_event event, int status);
 	void *owner;
 };
+
+/*
+ * The one way in which this software begins a connection: the most that both ends may agree on, and
+ * no word about the user's flushes, which is the user's to say. Limits and `event` are left to set.
+ */
+struct cm_config cm_config_of(enum cm_role role, bool crc, bool extensions);
 
 struct cm_stream; /* in stream_impl.h for this room; allocated by cm_stream_new() */
 
@@ -91,8 +97,10 @@ const struct cm_params *cm_stream_remote(const struct cm_stream *s);
 /* What was agreed; valid from LIVE on. */
 const struct qp_stream *cm_stream_agreed(const struct cm_stream *s);
 
-/* Other limits than the configuration's; before connect or accept. 0, or -EINVAL. */
+/* Both before connect or accept. 0, or -EINVAL. Other limits than the configuration's. */
 int cm_stream_set_limits(struct cm_stream *s, uint64_t connect_ns, uint64_t liveness_ns);
+/* Our user issues native flushes, or else flushes by reading: doc/wire.md s3. */
+int cm_stream_set_user_flushes(struct cm_stream *s, bool user_flushes);
 
 /*
  * User's wishes. 0 or -errno (-EINVAL: not in this state or a value out of range). When the

@@ -53,20 +53,14 @@ static bool conn_wishes_crc(const struct conn *c)
 static int conn_new_stream(struct conn *c, enum cm_role role)
 {
 	const struct config *conf = config_get();
-	struct cm_config cfg = {
-		.role = role,
-		.crc = conn_wishes_crc(c),
-		.offer_consent = conf->extensions,
-		.user_flushes = true,
-		.revision = 2,
-		.connect_ns = conf->connect_ns,
-		.request_ns = conf->request_ns,
-		.drain_ns = conf->drain_ns,
-		.liveness_ns = conf->liveness_ns,
-		.event = conn_stream_event,
-		.owner = c,
-	};
+	struct cm_config cfg = cm_config_of(role, conn_wishes_crc(c), conf->extensions);
 
+	cfg.connect_ns = conf->connect_ns;
+	cfg.request_ns = conf->request_ns;
+	cfg.drain_ns = conf->drain_ns;
+	cfg.liveness_ns = conf->liveness_ns;
+	cfg.event = conn_stream_event;
+	cfg.owner = c;
 	return cm_stream_new(&cfg, &c->stream);
 }
 

@@ -23,9 +23,9 @@
 struct eng_runner {
 	struct list link; /* eng.runners */
 	bool leads;
-	bool works; /* never changes */
-	unsigned turn; /* odd while a callback runs */
-	unsigned seen; /* the guard's: the turn at its last look */
+	bool works;                /* never changes */
+	unsigned turn;             /* odd while a callback runs */
+	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
 	struct epoll_event evs[ENG_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
@@ -70,7 +70,7 @@ int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
 
 /* engine_stall.c: with eng.lock. */
-int guard_start(void); /* 0 or -errno */
+int guard_start(void);   /* 0 or -errno */
 void guard_notify(void); /* a callback begins */
 void stall_atfork_child(void);
 

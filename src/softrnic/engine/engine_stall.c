@@ -15,10 +15,10 @@
 #include "base/log.h"
 #include "softrnic/engine/engine_impl.h"
 
-#define LOOK_NS      (20 * NSEC_PER_MS)
-#define QUIET_LOOKS  2 /* after so many that saw no callback the guard sleeps */
-#define WORKERS_MAX  256u
-#define WORKER_IDLE  5 /* s */
+#define LOOK_NS     (20 * NSEC_PER_MS)
+#define QUIET_LOOKS 2 /* after so many that saw no callback the guard sleeps */
+#define WORKERS_MAX 256u
+#define WORKER_IDLE 5 /* s */
 
 static struct timespec in_ns(uint64_t ns)
 {

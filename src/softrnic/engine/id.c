@@ -111,7 +111,7 @@ int id_need_conn(struct cmid *id)
 	if (id_reserve_events(id))
 		return -ENOMEM;
 	ret = conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
-	return ret ? ret : id_apply_limits(id);
+	return ret ? ret : id_apply_settings(id);
 }
 
 /* The id goes; the connection ends in good order on its own, within its time limits. */

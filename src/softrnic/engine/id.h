@@ -46,7 +46,8 @@ struct cmid {
 	struct cmid *parent;  /* that listener; guarded by its listener's lock */
 	struct id_limits {
 		int connect_ms, liveness_ms;
-	} limits; /* as softrnic_set_limits() was given them */
+	} limits;               /* as softrnic_set_limits() was given them */
+	bool announces_flushes; /* softrnic_announce_flushes() */
 	struct cmev *spare[ID_EVENTS];
 };
 
@@ -77,8 +78,8 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn);
 void id_drop(struct cmid *id);
 /* The connection of an id, made on first need. 0 or -errno. */
 int id_need_conn(struct cmid *id);
-/* Tell the connection, if there is one, what the user set. 0, or -EINVAL: it is too late. */
-int id_apply_limits(struct cmid *id);
+/* Hand what the user set to the connection, if there is one. 0, or -EINVAL: it is too late. */
+int id_apply_settings(struct cmid *id);
 /* Stream events of a connection, translated; conn_event_fn of both sides. */
 void id_on_stream_event(void *owner, enum cm_stream_event event, int status);
 

@@ -70,7 +70,7 @@ static uint64_t limit_ns(int ms, uint64_t dflt_ns)
 	return ms ? (uint64_t)ms * NSEC_PER_MS : dflt_ns;
 }
 
-int id_apply_limits(struct cmid *id)
+int id_apply_settings(struct cmid *id)
 {
 	const struct config *conf = config_get();
 	uint64_t connect_ns = limit_ns(id->limits.connect_ms, conf->connect_ns);
@@ -82,6 +82,8 @@ int id_apply_limits(struct cmid *id)
 		return 0;
 	conn_enter(c);
 	ret = cm_stream_set_limits(c->stream, connect_ns, liveness_ns);
+	if (!ret)
+		ret = cm_stream_set_user_flushes(c->stream, id->announces_flushes);
 	conn_leave(c);
 	return ret;
 }
@@ -95,7 +97,19 @@ int softrnic_set_limits(struct rdma_cm_id *pub, int connect_ms, int liveness_ms)
 	if (id->listener || connect_ms < 0 || liveness_ms < -1)
 		return EINVAL;
 	id->limits = (struct id_limits){connect_ms, liveness_ms};
-	return -id_apply_limits(id);
+	return -id_apply_settings(id);
+}
+
+int softrnic_announce_flushes(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (id->listener)
+		return EINVAL;
+	id->announces_flushes = true;
+	return -id_apply_settings(id);
 }
 
 static int connect_start(struct cmid *id, const struct cm_params *params)

@@ -201,7 +201,7 @@ static void begin_read(struct qp *qp, const struct irq_entry *e)
 	bool durable;
 
 	if (e->read.size == 0) { /* the source must not be checked (RFC 5040 s4.4) */
-		qp->irq.state = IRQ_READY;
+		read_begins(qp, true);
 		return;
 	}
 	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, e->read.src_stag, e->read.src_to, e->read.size,

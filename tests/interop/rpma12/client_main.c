@@ -88,9 +88,9 @@ static uint8_t *sending(struct end *e)
 	return e->slots + (SLOTS - 1) * SLOT;
 }
 
-static void server_has(struct end *e, uint64_t at, uint64_t len, uint32_t seed)
+static void server_has(struct end *e, uint32_t what, uint64_t at, uint64_t len, uint32_t seed)
 {
-	struct ask ask = {.what = ASK_CHECK, .seed = seed, .at = at, .len = len};
+	struct ask ask = {.what = what, .seed = seed, .at = at, .len = len};
 
 	memcpy(sending(e), &ask, sizeof(ask));
 	must(rpma_send(e->conn, e->slots_mr, (SLOTS - 1) * SLOT, sizeof(ask),
@@ -108,7 +108,7 @@ static void write_and_flush(struct end *e, enum rpma_flush_type type, size_t at,
 	     "write");
 	must(rpma_flush(e->conn, remote, at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL), "flush");
 	completes(e, ANY, "flush");
-	server_has(e, at, len, seed);
+	server_has(e, type == RPMA_FLUSH_TYPE_PERSISTENT ? ASK_DURABLE : ASK_CHECK, at, len, seed);
 }
 
 static void read_back(struct end *e, size_t at, size_t len, uint32_t seed)
@@ -132,7 +132,7 @@ static void write_atomically(struct end *e, size_t at, uint32_t seed)
 			RPMA_F_COMPLETION_ALWAYS, NULL),
 	     "flush");
 	completes(e, ANY, "flush");
-	server_has(e, at, sizeof(word), seed);
+	server_has(e, ASK_DURABLE, at, sizeof(word), seed);
 }
 
 static void send_messages(struct end *e, size_t len, uint32_t imm)
@@ -159,7 +159,7 @@ static void write_with_immediate(struct end *e, size_t at, size_t len, uint32_t 
 	     "write with immediate");
 	completes(e, IBV_WC_RDMA_WRITE, "write with immediate");
 	answered(e, IBV_WC_RECV_RDMA_WITH_IMM, imm, (uint32_t)len, "write with immediate");
-	server_has(e, at, len, imm);
+	server_has(e, ASK_CHECK, at, len, imm);
 }
 
 /* A message of one byte is the last. */

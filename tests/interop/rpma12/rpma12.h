@@ -20,8 +20,11 @@ struct offer {
 	uint8_t mr[40], pcfg[8];
 };
 
-/* Is [at, +len) of your file filled with seed? Other messages are filled with their immediate. */
-enum { ASK_CHECK = 0x43484b21 };
+/*
+ * Is [at, +len) of your file filled with seed, and, if it must be durable, none of its pages dirty?
+ * Other messages are filled with their immediate.
+ */
+enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
 	uint32_t what, seed;
 	uint64_t at, len;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/medium.h"
 #include "rpma12.h"
 
 static int file;
@@ -87,11 +88,23 @@ static void accept_client(struct end *e, struct rpma_ep *ep)
 	     "receive CQ");
 }
 
+static bool is_durable(const struct ask *ask)
+{
+	long dirty = medium_dirty(file, (off_t)ask->at, ask->len);
+
+	if (dirty)
+		warnx("%ld bytes of %llu at %llu are dirty behind a persistent flush", dirty,
+		      (unsigned long long)ask->len, (unsigned long long)ask->at);
+	return dirty == 0;
+}
+
 /* In memory, and in the file as everybody else sees it. */
 static bool check(const struct end *e, const struct ask *ask)
 {
 	static uint8_t copy[REGION];
 
+	if (ask->what == ASK_DURABLE && !is_durable(ask))
+		return false;
 	return is_filled(e->region + ask->at, ask->len, ask->seed) &&
 	       pread(file, copy, ask->len, (off_t)ask->at) == (ssize_t)ask->len &&
 	       is_filled(copy, ask->len, ask->seed);
@@ -107,7 +120,8 @@ static void answer_one(struct end *e, const struct ibv_wc *wc)
 	memcpy(&ask, came, sizeof(ask));
 	if (wc->wc_flags & IBV_WC_WITH_IMM)
 		answer.imm = ntohl(wc->imm_data);
-	if (wc->opcode == IBV_WC_RECV && wc->byte_len == sizeof(ask) && ask.what == ASK_CHECK)
+	if (wc->opcode == IBV_WC_RECV && wc->byte_len == sizeof(ask) &&
+	    (ask.what == ASK_CHECK || ask.what == ASK_DURABLE))
 		answer.right = check(e, &ask);
 	else if (wc->opcode == IBV_WC_RECV)
 		answer.right = is_filled(came, wc->byte_len, answer.imm);

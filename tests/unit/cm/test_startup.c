@@ -22,6 +22,32 @@ static const struct qp_stream *agreed(const struct side *side)
 	return cm_stream_agreed(side->s);
 }
 
+static void who_says_nothing_flushes_by_reading(void **state)
+{
+	struct cm_config cfg = cm_config_of(CM_INITIATOR, true, true);
+
+	assert_false(cfg.user_flushes);
+	assert_true(cfg.offer_consent);
+}
+
+/* The user of each end says so, or does not, until its start-up begins. */
+static void each_end_announces_for_itself(void **state)
+{
+	a.user_flushes = b.user_flushes = false;
+	for (unsigned announce = 0; announce < 4; announce++) {
+		link_init(&l, &a, &b);
+		assert_int_equal(cm_stream_set_user_flushes(l.a.s, announce & 1), 0);
+		assert_int_equal(cm_stream_set_user_flushes(l.b.s, announce & 2), 0);
+		link_establish(&l);
+		assert_true(agreed(&l.a)->consent && agreed(&l.b)->consent);
+		assert_int_equal(agreed(&l.b)->peer_flushes, !!(announce & 1));
+		assert_int_equal(agreed(&l.a)->peer_flushes, !!(announce & 2));
+		assert_int_equal(cm_stream_set_user_flushes(l.a.s, true), -EINVAL);
+		assert_int_equal(cm_stream_set_user_flushes(l.b.s, true), -EINVAL);
+		link_fini(&l);
+	}
+}
+
 static void two_of_us_consent(void **state)
 {
 	b.user_flushes = false;
@@ -299,6 +325,8 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(who_says_nothing_flushes_by_reading, reset),
+		cmocka_unit_test_setup(each_end_announces_for_itself, reset),
 		cmocka_unit_test_setup(two_of_us_consent, reset),
 		cmocka_unit_test_setup(consent_needs_both, reset),
 		cmocka_unit_test_setup(crc_is_used_when_either_side_wishes, reset),

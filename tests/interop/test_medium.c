@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_medium.c -- a program that knows only libibverbs and librdmacm puts bytes into a file at the
+ * other end and then reads there, which is the only flush that it has. When the read completes, no
+ * page of them may be dirty. The counter is the software RNIC's, asked by name.
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_verbs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "ends.h"
+#include "lib/medium.h"
+
+enum { FILE_SIZE = 1 << 16, BUF = 1 << 16 };
+
+struct duo {
+	struct rdma_cm_id *listener, *server, *client;
+	struct ibv_mr *mr; /* the client's, of buf */
+	uint8_t *buf;
+	char name[64]; /* the server's file */
+	int fd;
+	uint8_t *map;
+	struct ibv_mr *file;
+};
+
+static void *connect_client(void *arg)
+{
+	struct duo *d = arg;
+
+	assert_int_equal(rdma_connect(d->client, NULL), 0);
+	return NULL;
+}
+
+static void make_file(struct duo *d)
+{
+	snprintf(d->name, sizeof(d->name), "interop_medium.%ld", (long)getpid());
+	d->fd = open(d->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(d->fd >= 0);
+	assert_int_equal(posix_fallocate(d->fd, 0, FILE_SIZE), 0);
+	assert_int_equal(fsync(d->fd), 0);
+	d->map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, 0);
+	assert_ptr_not_equal(d->map, MAP_FAILED);
+	d->file = ibv_reg_mr(d->server->pd, d->map, FILE_SIZE,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_non_null(d->file);
+}
+
+static int setup(void **state)
+{
+	static struct duo d;
+	pthread_t thread;
+
+	d.listener = end_make(RAI_PASSIVE, 0);
+	assert_int_equal(rdma_listen(d.listener, 1), 0);
+	d.client = end_make(0, rdma_get_src_port(d.listener));
+	assert_int_equal(pthread_create(&thread, NULL, connect_client, &d), 0);
+	assert_int_equal(rdma_get_request(d.listener, &d.server), 0);
+	assert_int_equal(rdma_accept(d.server, NULL), 0);
+	pthread_join(thread, NULL);
+	make_file(&d);
+	d.buf = calloc(1, BUF);
+	d.mr = rdma_reg_msgs(d.client, d.buf, BUF);
+	assert_non_null(d.mr);
+	*state = &d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct duo *d = *state;
+
+	rdma_dereg_mr(d->mr);
+	rdma_dereg_mr(d->file);
+	rdma_destroy_ep(d->client);
+	rdma_destroy_ep(d->server);
+	rdma_destroy_ep(d->listener);
+	munmap(d->map, FILE_SIZE);
+	close(d->fd);
+	unlink(d->name);
+	free(d->buf);
+	return 0;
+}
+
+static uint64_t writebacks(const struct duo *d)
+{
+	typedef int counters_fn(struct ibv_qp *, const char *const **, uint64_t *, int);
+	counters_fn *counters = (counters_fn *)dlsym(RTLD_DEFAULT, "softrnic_qp_counters");
+	const char *const *names;
+	uint64_t values[64];
+	int n;
+
+	assert_non_null(counters);
+	n = counters(d->server->qp, &names, values, 64);
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], "writebacks"))
+			return values[i];
+	fail_msg("no such counter");
+	return 0;
+}
+
+static void do_one(struct duo *d, struct ibv_send_wr wr, uint32_t len)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)d->buf, .length = len, .lkey = d->mr->lkey};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	wr.sg_list = &sge;
+	wr.num_sge = len > 0;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	assert_int_equal(ibv_post_send(d->client->qp, &wr, &bad), 0);
+	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static void do_rdma(struct duo *d, enum ibv_wr_opcode opcode, size_t at, uint32_t len)
+{
+	do_one(d,
+	       (struct ibv_send_wr){
+		       .opcode = opcode,
+		       .wr.rdma = {.remote_addr = (uintptr_t)d->map + at, .rkey = d->file->rkey}},
+	       len);
+}
+
+static void read_as_flush(struct duo *d, size_t at)
+{
+	do_rdma(d, IBV_WR_RDMA_READ, at, 8);
+}
+
+static void expect_written_back(const struct duo *d, uint64_t times)
+{
+	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0);
+	assert_int_equal(writebacks(d), times);
+}
+
+static void a_read_behind_a_write_is_a_flush(void **state)
+{
+	struct duo *d = *state;
+
+	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
+	read_as_flush(d, 5000);
+	expect_written_back(d, 1);
+	read_as_flush(d, 5000);
+	expect_written_back(d, 1); /* there is nothing to write back any more */
+}
+
+static void it_covers_all_of_the_region(void **state)
+{
+	struct duo *d = *state;
+
+	do_rdma(d, IBV_WR_RDMA_WRITE, 0, 100);
+	do_rdma(d, IBV_WR_RDMA_WRITE, FILE_SIZE - 100, 100);
+	read_as_flush(d, 30000);
+	expect_written_back(d, 1);
+}
+
+static void it_covers_atomics(void **state)
+{
+	struct duo *d = *state;
+
+	do_one(d,
+	       (struct ibv_send_wr){.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				    .wr.atomic = {.remote_addr = (uintptr_t)d->map + 64,
+						  .rkey = d->file->rkey,
+						  .compare_add = 1}},
+	       8);
+	read_as_flush(d, 64);
+	expect_written_back(d, 1);
+}
+
+static void post_receive(struct duo *d)
+{
+	assert_int_equal(rdma_post_recv(d->server, d, d->map, 4096, d->file), 0);
+}
+
+static void take_receive(struct duo *d)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(rdma_get_recv_comp(d->server, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static void it_covers_messages_received_into_the_file(void **state)
+{
+	struct duo *d = *state;
+
+	post_receive(d);
+	do_one(d, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4000);
+	take_receive(d);
+	read_as_flush(d, 8192);
+	expect_written_back(d, 1);
+}
+
+static void it_covers_a_write_with_immediate(void **state)
+{
+	struct duo *d = *state;
+
+	post_receive(d);
+	do_rdma(d, IBV_WR_RDMA_WRITE_WITH_IMM, 12288, 4096);
+	take_receive(d);
+	read_as_flush(d, 0);
+	expect_written_back(d, 1);
+}
+
+/* What this test looks at changes with a write-back, and without one it does not. */
+static void a_write_alone_leaves_dirty_pages(void **state)
+{
+	struct duo *d = *state;
+
+	do_rdma(d, IBV_WR_RDMA_WRITE, 4096, 4096);
+	while (medium_dirty(d->fd, 0, FILE_SIZE) == 0)
+		usleep(1000);
+	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 4096);
+	assert_int_equal(writebacks(d), 0);
+}
+
+static bool is_on_a_medium(void)
+{
+	char name[] = "interop_medium.XXXXXX";
+	int fd = mkstemp(name);
+	bool yes = fd >= 0 && write(fd, name, sizeof(name)) > 0 && medium_is_behind(fd);
+
+	close(fd);
+	unlink(name);
+	return yes;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_read_behind_a_write_is_a_flush, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_covers_all_of_the_region, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_covers_atomics, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_covers_messages_received_into_the_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(it_covers_a_write_with_immediate, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_write_alone_leaves_dirty_pages, setup, teardown),
+	};
+
+	if (!is_on_a_medium()) {
+		printf("the current directory is on no file system that writes back\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
