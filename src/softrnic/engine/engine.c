@@ -307,23 +307,26 @@ static bool leads(struct eng_runner *me)
 }
 
 /* A thread that took over finds events of the one before it. */
-static void *engine_lead(void *runner)
+void leader_run(struct eng_runner *me)
 {
-	struct eng_runner *me = runner;
-
-	engine_here = me;
-	do {
+	for (;;) {
 		run_events(me);
 		run_timers(me);
 		run_tasks(me);
 		run_burials();
 		if (!leads(me))
-			break;
+			return;
 		me->next = 0;
 		me->n = engine_wait(me->evs);
-	} while (true);
+	}
+}
+
+static void *lead(void *runner)
+{
+	engine_here = runner;
+	leader_run(runner);
 	engine_here = NULL;
-	free(me);
+	free(runner);
 	return NULL;
 }
 
@@ -416,7 +419,7 @@ int leader_start(struct eng_runner *r)
 	int ret;
 
 	r->leads = true;
-	ret = engine_thread(engine_lead, r, "softrnic");
+	ret = engine_thread(lead, r, "softrnic");
 	if (ret)
 		return ret;
 	list_add_tail(&eng.runners, &r->link);
@@ -444,6 +447,7 @@ static int engine_start(void)
 		return ret;
 	}
 	eng.running = true;
+	spares_start();
 	return 0;
 }
 

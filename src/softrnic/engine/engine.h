@@ -60,6 +60,9 @@ bool engine_defer(struct eng_task *task);
  * the engine's waits already, only those may that have nothing else to do.
  */
 bool engine_may_stall(void);
+/* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
+ * to start any. */
+void engine_expect_stalls(void);
 /* Queue the task for such a thread. False: it is queued already, or there is none; never both. */
 bool engine_hand_over(struct eng_task *task);
 

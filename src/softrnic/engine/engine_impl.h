@@ -23,7 +23,7 @@
 struct eng_runner {
 	struct list link; /* eng.runners */
 	bool leads;
-	bool works;                /* never changes */
+	bool works;
 	unsigned turn;             /* odd while a callback runs */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
@@ -58,6 +58,10 @@ struct eng {
 	pthread_cond_t work;
 	struct list handed; /* tasks for workers */
 	unsigned workers, idle_workers;
+	unsigned spares; /* so many workers stay although they have nothing to do */
+	bool vacant;     /* a worker is to lead, and handle these events first */
+	struct epoll_event left[ENG_BATCH];
+	int n_left;
 };
 extern struct eng eng;
 
@@ -66,11 +70,13 @@ void runner_begin(struct eng_runner *r, struct eng_source *src);
 void runner_end(struct eng_runner *r);
 /* 0 or -errno; the leader's runner is its thread's then. */
 int leader_start(struct eng_runner *r);
+void leader_run(struct eng_runner *me); /* without eng.lock, until another thread leads */
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
 
 /* engine_stall.c: with eng.lock. */
-int guard_start(void);   /* 0 or -errno */
+int guard_start(void); /* 0 or -errno */
+void spares_start(void);
 void guard_notify(void); /* a callback begins */
 void stall_atfork_child(void);
 

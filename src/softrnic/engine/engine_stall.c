@@ -19,6 +19,7 @@
 #define QUIET_LOOKS 2 /* after so many that saw no callback the guard sleeps */
 #define WORKERS_MAX 256u
 #define WORKER_IDLE 5 /* s */
+#define SPARES      4u
 
 static struct timespec in_ns(uint64_t ns)
 {
@@ -30,6 +31,12 @@ static struct timespec in_ns(uint64_t ns)
 
 /* --- workers ------------------------------------------------------------------------------ */
 
+static bool is_idle(void)
+{
+	return list_empty(&eng.handed) && !eng.vacant;
+}
+
+/* False: there was nothing to do for a long time, and others are left to do what comes. */
 static bool wait_for_work(void)
 {
 	struct timespec until;
@@ -38,10 +45,14 @@ static bool wait_for_work(void)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += WORKER_IDLE;
 	eng.idle_workers++;
-	while (list_empty(&eng.handed) && !timed_out)
-		timed_out = pthread_cond_timedwait(&eng.work, &eng.lock, &until);
+	while (is_idle() && !(timed_out && eng.workers > eng.spares)) {
+		if (eng.workers > eng.spares)
+			timed_out = pthread_cond_timedwait(&eng.work, &eng.lock, &until);
+		else
+			pthread_cond_wait(&eng.work, &eng.lock);
+	}
 	eng.idle_workers--;
-	return !list_empty(&eng.handed);
+	return !is_idle();
 }
 
 static void run_handed(struct eng_runner *me)
@@ -55,35 +66,73 @@ static void run_handed(struct eng_runner *me)
 	runner_end(me);
 }
 
+/* Until it is replaced in turn; then its runner is in no list any more. */
+static void take_the_lead(struct eng_runner *me)
+{
+	eng.vacant = false;
+	eng.workers--;
+	eng.leader = me;
+	me->works = false;
+	me->leads = true;
+	me->next = 0;
+	me->n = eng.n_left;
+	memcpy(me->evs, eng.left, (size_t)me->n * sizeof(*me->evs));
+	pthread_mutex_unlock(&eng.lock);
+	pthread_setname_np(pthread_self(), "softrnic");
+	leader_run(me);
+	pthread_mutex_lock(&eng.lock);
+}
+
 static void *work(void *runner)
 {
 	struct eng_runner *me = runner;
 
 	engine_here = me;
 	pthread_mutex_lock(&eng.lock);
-	while (wait_for_work())
-		run_handed(me);
-	list_del(&me->link);
-	eng.workers--;
+	while (me->works && wait_for_work()) {
+		if (eng.vacant)
+			take_the_lead(me);
+		else
+			run_handed(me);
+	}
+	if (me->works) {
+		list_del(&me->link);
+		eng.workers--;
+	}
 	pthread_mutex_unlock(&eng.lock);
 	engine_here = NULL;
 	free(me);
 	return NULL;
 }
 
-static void start_worker(void)
+static bool start_worker(void)
 {
 	struct eng_runner *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return;
+		return false;
 	r->works = true;
 	if (engine_thread(work, r, "softrnic-stall")) {
 		free(r);
-		return;
+		return false;
 	}
 	list_add_tail(&eng.runners, &r->link);
 	eng.workers++;
+	return true;
+}
+
+void spares_start(void)
+{
+	while (eng.running && eng.workers < eng.spares && start_worker())
+		;
+}
+
+void engine_expect_stalls(void)
+{
+	pthread_mutex_lock(&eng.lock);
+	eng.spares = SPARES;
+	spares_start();
+	pthread_mutex_unlock(&eng.lock);
 }
 
 static size_t count_handed(void)
@@ -104,7 +153,7 @@ bool engine_hand_over(struct eng_task *task)
 	if (!list_empty(&task->link))
 		goto out;
 	if (count_handed() >= eng.idle_workers && eng.workers < WORKERS_MAX)
-		start_worker();
+		(void)start_worker();
 	if (eng.workers > 0) {
 		list_add_tail(&eng.handed, &task->link);
 		pthread_cond_signal(&eng.work);
@@ -124,21 +173,21 @@ bool engine_may_stall(void)
 
 /* --- the guard ---------------------------------------------------------------------------- */
 
-/* The events that it did not get to are its successor's. */
+/* The events that it did not get to are its successor's, which is an idle worker or a new one. */
 static void replace_leader(void)
 {
-	struct eng_runner *old = eng.leader, *r = calloc(1, sizeof(*r));
+	struct eng_runner *old = eng.leader;
 
-	if (!r)
+	if (eng.idle_workers == 0 && !start_worker())
 		return;
-	r->n = old->n > old->next ? old->n - old->next : 0;
-	memcpy(r->evs, old->evs + old->next, (size_t)r->n * sizeof(*r->evs));
-	if (leader_start(r)) {
-		free(r);
-		return;
-	}
+	eng.n_left = old->n > old->next ? old->n - old->next : 0;
+	memcpy(eng.left, old->evs + old->next, (size_t)eng.n_left * sizeof(*eng.left));
 	old->n = old->next;
 	old->leads = false;
+	eng.leader = NULL;
+	eng.vacant = true;
+	pthread_cond_broadcast(&eng.work);
+	spares_start();
 	LOG_INFO("the progress thread waits in a callback: another one takes over");
 }
 
@@ -213,4 +262,5 @@ void stall_atfork_child(void)
 	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	list_init(&eng.handed);
 	eng.workers = eng.idle_workers = 0;
+	eng.vacant = false;
 }

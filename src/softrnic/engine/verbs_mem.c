@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/safecopy.h"
 #include "softrnic/engine/device.h"
+#include "softrnic/engine/engine.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/softrnic.h"
 
@@ -69,7 +70,10 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 		ret = persist_region_new(addr, len, &region);
 	if (!ret) {
 		/* Before a peer can reach it. */
-		atomic_fetch_add(&pd->stall->regions, persist_region_can_stall(region));
+		if (persist_region_can_stall(region)) {
+			atomic_fetch_add(&pd->stall->regions, 1);
+			engine_expect_stalls();
+		}
 		backing = backing_of(region, addr, len);
 		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
 	}

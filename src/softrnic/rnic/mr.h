@@ -25,10 +25,11 @@ struct mr_table; /* one per device: STag -> mr */
 
 /* What is behind the memory: the owner's, not interpreted here. */
 struct mr_backing {
-	void *persist;               /* NULL: nothing that a Flush could concern */
-	bool durable;                /* some of it can be made persistent */
-	bool lasting;                /* its write-backs need no hold, not even a registration */
-	bool can_stall;              /* a load or store may take as long as a file system does */
+	void *persist; /* NULL: nothing that a Flush could concern */
+	bool durable;  /* some of it can be made persistent */
+	bool lasting;  /* its write-backs need no hold, not even a registration */
+	/* A load or store may take as long as a file system does; the kernel is given no stores. */
+	bool can_stall;
 	void (*drop)(void *persist); /* nobody refers to it any more; or NULL */
 };
 

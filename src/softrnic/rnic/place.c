@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/safecopy.h"
 
@@ -14,6 +15,17 @@ int place(void *dst, const void *src, size_t len)
 		return safecopy(dst, src, len);
 	memcpy(&word, src, sizeof(word));
 	return safecopy_store64(dst, word);
+}
+
+int place_prepare(const void *dst, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)dst, end = at + len;
+	int err = 0;
+
+	for (; !err && at < end; at = (at + page) & ~(page - 1))
+		err = safecopy_probe((const void *)at);
+	return err;
 }
 
 int place_atomic(uint64_t *dst, place_modify_fn *modify, const void *arg, uint64_t *old)

@@ -29,7 +29,9 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 
 		if (n == 0)
 			return -EFAULT;
-		err = place(ptr, src, n);
+		err = mr->backing.can_stall ? place_prepare(ptr, n) : 0;
+		if (!err)
+			err = place(ptr, src, n);
 		if (!err && seg->op != &qp_rx_read_resp) /* that was our user's wish */
 			qp_dirty_note(qp, mr, ptr, n);
 		mr_release(mr);

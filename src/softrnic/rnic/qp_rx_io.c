@@ -3,6 +3,10 @@
  * Where the owner puts the bytes it reads. Without CRC the rest of a large payload goes
  * straight to the registered memory, and then no more is read than the trailer and the
  * next header, so that the payload behind that can go the same way.
+ *
+ * Not to memory that can stall: a system call that faults there keeps the kernel's lock of all
+ * mappings of the process while it waits, and mmap() waits behind it, whoever calls it. The CPU's
+ * own store takes no such lock.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -66,6 +70,10 @@ static int want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	n = seg->op->target(qp, seg, left, &mr, &ptr);
 	if (n == 0)
 		return 0;
+	if (mr->backing.can_stall) {
+		mr_release(mr);
+		return want_buf(rx, QP_RXBUF, iov);
+	}
 	rx->lent_mr = mr;
 	rx->lent_ptr = ptr;
 	rx->lent_len = n;
