@@ -21,9 +21,11 @@
 #include "softrnic/persist/readback.h"
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/region.h"
+#include "softrnic/persist/slices.h"
 #include "softrnic/persist/writeback.h"
 
-#define THREADS_MAX  16
+#define THREADS_MAX  16  /* that are not stuck (slices.h) */
+#define THREADS_CAP  256 /* in all */
 #define READERS_MAX  4
 #define THREAD_STACK ((size_t)512 << 10)
 #define IDLE_SEC     5
@@ -35,11 +37,11 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct list writes, reads; /* files, by their queues' `ready` */
-	unsigned readers;          /* slices being read */
 	unsigned threads;
 	unsigned idle;    /* of them, asleep and not called for */
 	unsigned called;  /* of them, but not awake yet */
 	unsigned started; /* of them, but not running yet */
+	bool watching;    /* one of the idle takes the work when a running slice is stuck */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
@@ -155,12 +157,6 @@ static void slot_free(struct file *f, struct file_slot *slot, struct list *finis
 	}
 }
 
-static void reader_ended(struct file *f)
-{
-	f->readers--;
-	pool.readers--;
-}
-
 /* slot: NULL after a read. */
 static void slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job, bool more,
 			struct list *finished)
@@ -170,7 +166,7 @@ static void slice_ended(struct file *f, struct file_slot *slot, struct persist_j
 	if (slot)
 		slot_free(f, slot, finished);
 	else
-		reader_ended(f);
+		f->readers--;
 	beside = slot ? busy_slot(f) : NULL;
 	if (!job->status && more)
 		enqueue(f, job);
@@ -207,37 +203,54 @@ static void start_thread(void)
 	}
 }
 
-static bool may_read(void)
+static bool has_work(void)
 {
-	return !list_empty(&pool.reads) && pool.readers < READERS_MAX;
+	return !list_empty(&pool.writes) || !list_empty(&pool.reads);
 }
 
-/* A thread that is on its way already will call the next one, if there is more than it can do. */
+static bool may_write(void)
+{
+	return !list_empty(&pool.writes) && slices_below(THREADS_MAX, false);
+}
+
+static bool may_read(void)
+{
+	return !list_empty(&pool.reads) && slices_below(THREADS_MAX, false) &&
+	       slices_below(READERS_MAX, true);
+}
+
+/*
+ * A thread that is on its way already will call the next one, if there is more than it can do. For
+ * work that has to wait for a place there is one thread that watches: the slices which run now may
+ * all turn out to be stuck, and then nothing else happens that would give the work a thread.
+ */
 static void call_thread_if_ready(void)
 {
-	if ((list_empty(&pool.writes) && !may_read()) || pool.called || pool.started)
+	if (!has_work() || pool.called || pool.started)
+		return;
+	if (pool.watching && !may_write() && !may_read())
 		return;
 	if (pool.idle) {
 		pool.idle--;
 		pool.called++;
 		pthread_cond_signal(&pool.work);
-	} else if (pool.threads < THREADS_MAX) {
+	} else if (pool.threads < THREADS_CAP) {
 		start_thread();
 	}
 }
 
 /* A job of a file, and what its slice takes up there; the slot is NULL for a read. */
-static struct persist_job *begin_slice(struct file *f, bool reading, struct file_slot **slot)
+static struct persist_job *begin_slice(struct file *f, bool reading, struct slice *slice,
+				       struct file_slot **slot)
 {
 	struct persist_job *job = dequeue(reading ? &f->reads.jobs : &f->writes.jobs);
 
 	*slot = reading ? NULL : free_slot(f);
-	if (reading) {
+	if (reading)
 		f->readers++;
-		pool.readers++;
-	} else {
+	else
 		(*slot)->busy = true;
-	}
+	slices_begin(slice, reading);
 	update_ready(f);
 	call_thread_if_ready();
 	return job;
@@ -247,7 +260,8 @@ static struct persist_job *begin_slice(struct file *f, bool reading, struct file
 static void run_slice(struct file *f, bool reading, struct reader **reader, struct list *finished)
 {
 	struct file_slot *slot;
-	struct persist_job *job = begin_slice(f, reading, &slot);
+	struct slice running;
+	struct persist_job *job = begin_slice(f, reading, &running, &slot);
 	uintptr_t pos = job_pos(job), job_end = (uintptr_t)job->addr + job->len;
 	const struct range *r = region_range_at(job->region, pos);
 	uintptr_t range_end = r->end < job_end ? r->end : job_end;
@@ -267,6 +281,7 @@ static void run_slice(struct file *f, bool reading, struct reader **reader, stru
 	if (job->cancelled && !job->status)
 		job->status = -ECANCELED;
 	job->progress += end - pos;
+	slices_end(&running);
 	slice_ended(f, slot, job, end < range_end, finished);
 }
 
@@ -274,12 +289,13 @@ static void run_slice(struct file *f, bool reading, struct reader **reader, stru
  * the other way round, so that neither waits for ever where only one thread can be started. */
 static struct file *take_turn(bool *reading)
 {
+	bool may = may_write();
 	struct list *turn;
 
-	*reading = may_read() && (!*reading || list_empty(&pool.writes));
-	turn = list_pop(*reading ? &pool.reads : &pool.writes);
-	if (!turn)
+	*reading = may_read() && (!*reading || !may);
+	if (!may && !*reading)
 		return NULL;
+	turn = list_pop(*reading ? &pool.reads : &pool.writes);
 	return *reading ? container_of(turn, struct file, reads.ready)
 			: container_of(turn, struct file, writes.ready);
 }
@@ -302,21 +318,34 @@ static void tell_finished(struct list *finished)
 	pthread_mutex_lock(&pool.lock);
 }
 
-/* Sleep until called for; false: not called for a long time. */
+/* True: called for. False: not before that time. */
+static bool wait_for_call(uint64_t until_ns)
+{
+	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				 .tv_nsec = (long)(until_ns % NSEC_PER_SEC)};
+	int r = 0;
+
+	pool.idle++;
+	while (!pool.called && r != ETIMEDOUT)
+		r = pthread_cond_clockwait(&pool.work, &pool.lock, CLOCK_MONOTONIC, &until);
+	if (!pool.called) {
+		pool.idle--;
+		return false;
+	}
+	pool.called--;
+	return true;
+}
+
+/* Sleep until there may be something to do; false: there was nothing for a long time. */
 static bool wait_for_work(void)
 {
-	struct timespec until;
+	bool watch = has_work() && !pool.watching;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += IDLE_SEC;
-	pool.idle++;
-	while (!pool.called)
-		if (pthread_cond_timedwait(&pool.work, &pool.lock, &until) == ETIMEDOUT &&
-		    !pool.called) {
-			pool.idle--;
-			return false;
-		}
-	pool.called--;
+	if (!watch)
+		return wait_for_call(clock_now_ns() + IDLE_SEC * NSEC_PER_SEC);
+	pool.watching = true;
+	wait_for_call(slices_next_stuck());
+	pool.watching = false;
 	return true;
 }
 
@@ -453,7 +482,8 @@ void persist_atfork_child(void)
 	pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	list_init(&pool.writes);
 	list_init(&pool.reads);
-	pool.readers = 0;
+	slices_forget();
+	pool.watching = false;
 	pool.threads = pool.idle = pool.called = pool.started = 0;
 	pthread_mutex_unlock(&pool.lock);
 	files_atfork_child();

@@ -10,11 +10,13 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
@@ -67,6 +69,55 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 20000), 0);
 	mapped_fini(&slow);
+	mapped_fini(&fast);
+	unlink("fast");
+}
+
+/* More write-backs that hang than the pool has threads: their files' slots alone do not bound them.
+ */
+static void many_slow_files_do_not_hold_up_another(void **state)
+{
+	enum { FILES = 20, JOBS = 2 * FILES };
+	struct mapped slow[FILES], fast;
+	struct flush jobs[JOBS];
+	struct persist_digest d;
+
+	for (int i = 0; i < FILES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "inner/slow%d", i);
+		mapped_init(&slow[i], name);
+	}
+	mapped_init(&fast, "fast");
+	disk_freeze("outer");
+	for (size_t i = 0; i < JOBS; i++) {
+		struct mapped *m = &slow[i / 2];
+
+		m->p[i % 2 * PAGE] = 2;
+		flush_start(&jobs[i], m->region, m->p + i % 2 * PAGE, PAGE);
+		/* The first that finds all threads busy, and none of them stuck yet. */
+		if (i == 15) {
+			struct flush next;
+
+			flush_start(&next, fast.region, fast.p, PAGE);
+			assert_int_equal(flush_wait(&next, 1000), 0);
+		}
+	}
+	for (int i = 0; i < 20; i++) {
+		struct flush next;
+
+		fast.p[0] = (unsigned char)i;
+		flush_start(&next, fast.region, fast.p, PAGE);
+		assert_int_equal(flush_wait(&next, 1000), 0);
+	}
+	assert_int_equal(digest(fast.region, fast.p, PAGE, DIGEST_CRC32C, &d), 0);
+	for (int i = 0; i < JOBS; i++)
+		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
+	disk_thaw();
+	for (int i = 0; i < JOBS; i++)
+		assert_int_equal(flush_wait(&jobs[i], 20000), 0);
+	for (int i = 0; i < FILES; i++)
+		mapped_fini(&slow[i]);
 	mapped_fini(&fast);
 	unlink("fast");
 }
@@ -183,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_slow_file_does_not_hold_up_another, thaw),
+		cmocka_unit_test_teardown(many_slow_files_do_not_hold_up_another, thaw),
 		cmocka_unit_test_teardown(memory_unmapped_while_its_job_waits_is_an_error, thaw),
 		cmocka_unit_test_teardown(an_abandoned_job_lets_go_of_its_memory_at_once, thaw),
 		cmocka_unit_test_teardown(a_file_truncated_while_its_job_runs_is_an_error, thaw),
