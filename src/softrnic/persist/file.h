@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.h -- the files behind the regions, one entry for each (device, inode).
+ * file.h -- the files behind the regions, one entry for each.
  *
  * An entry lives as long as a region is on the file. Whatever fails for one mapping
  * of the file is remembered here, because it fails them all.
@@ -8,12 +8,14 @@
 #ifndef PERSIST_FILE_H
 #define PERSIST_FILE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "softrnic/persist/ownmap.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/persist/vma.h"
 
@@ -38,8 +40,11 @@ struct file_queue {
 
 struct file {
 	struct list node; /* the table's */
-	dev_t dev;
+	dev_t dev;        /* as mappings show them */
 	ino_t ino;
+	dev_t st_dev; /* as fstat() shows them, of fd */
+	ino_t st_ino;
+	bool unique, copies_up; /* see medium.h */
 	unsigned refs;
 	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
 	bool may_dax;
@@ -48,7 +53,11 @@ struct file {
 	int fd;              /* O_PATH; -1: unreachable, or nothing to ask of it */
 	char fs[32];         /* see medium.h */
 
-	atomic_int error; /* -errno of the first write-back that failed; written by the pool */
+	/* The newest, which covers what the older ones do; NULL: none. Set under the lock. */
+	_Atomic(struct ownmap *) own;
+	pthread_mutex_t own_lock; /* inner to none; held while the file is opened */
+
+	atomic_int error; /* -errno of the first write-back that failed */
 
 	/* Under the pool's lock. */
 	struct file_queue writes, reads;
@@ -62,6 +71,17 @@ struct file {
  */
 int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */
+
+/*
+ * See to it that the file is covered up to `end` by a mapping of ours (ownmap.h), for the sake of a
+ * mapping of the application's that is writable or not. 0; -ENOMEM; another -errno: there is none.
+ */
+int file_own(struct file *file, uint64_t end, bool writable);
+/* Where [offset, end) of the file is in our mapping; NULL: nowhere. */
+void *file_own_at(const struct file *file, uint64_t offset, uint64_t end);
+
+/* A write-back has failed. Not under the pool's lock. */
+void file_fail(struct file *file, int error);
 
 /* Every queue empty, every slot free. */
 void file_reset_queues(struct file *file);

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "softrnic/persist/mounts.h"
 #include "softrnic/persist/reopen.h"
 
 /* FS_DIRECT: what is read with O_DIRECT there comes from the device, also on kernels that do not
@@ -40,6 +41,17 @@ static const struct {
 	{SMB2_SUPER_MAGIC, "cifs", FS_SERVED},
 };
 #define N_FS_TYPES (sizeof(fs_types) / sizeof(fs_types[0]))
+
+/* Does a superblock's device and an inode number name one file there? Where nobody knows, not. */
+static bool numbers_are_unique(const char *fs)
+{
+	static const char *const names[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "nfs", "nfs4"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(fs, names[i]))
+			return true;
+	return false;
+}
 
 static void be_volatile(struct medium *m, const char *what)
 {
@@ -121,6 +133,8 @@ static void judge_regular(const struct vma *vma, unsigned long magic, struct med
 {
 	judge_by_magic(magic, m);
 	m->sized = true;
+	m->unique = numbers_are_unique(m->fs);
+	m->copies_up = magic == OVERLAYFS_SUPER_MAGIC;
 	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
 }
 
@@ -128,6 +142,7 @@ static void judge_device(const struct stat *st, struct medium *m)
 {
 	if (S_ISBLK(st->st_mode)) {
 		m->cls = PERSIST_FILE;
+		m->unique = true;
 		m->direct = true;
 		snprintf(m->fs, sizeof(m->fs), "block device");
 	} else if (S_ISCHR(st->st_mode) && is_device_dax(st->st_rdev)) {
@@ -144,14 +159,16 @@ static bool is_shortage(int err)
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-static int judge_by_path(const struct vma *vma, struct medium *m)
+static int judge_by_file(const struct vma *vma, struct medium *m)
 {
 	struct statfs fs;
 	struct stat st;
-	int fd = reopen_by_path(vma, &st, &fs);
+	int fd = reopen_mapped(vma, &st, &fs);
 
 	if (fd < 0)
 		return fd;
+	m->st_dev = st.st_dev;
+	m->st_ino = st.st_ino;
 	if (S_ISREG(st.st_mode))
 		judge_regular(vma, (unsigned long)fs.f_type, m);
 	else
@@ -163,47 +180,18 @@ static int judge_by_path(const struct vma *vma, struct medium *m)
 	return 0;
 }
 
-/* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
-static bool mountinfo_line_is(const char *line, dev_t dev, char name[32])
-{
-	unsigned major_nr, minor_nr;
-	const char *dash = strstr(line, " - ");
-
-	return dash && sscanf(line, "%*u %*u %u:%u", &major_nr, &minor_nr) == 2 &&
-	       makedev(major_nr, minor_nr) == dev && sscanf(dash, " - %31s", name) == 1;
-}
-
-/* 0 or -errno; -ENOENT: nothing that is mounted has that device. */
-static int mounted_fs_name(dev_t dev, char name[32])
-{
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	int ret = -ENOENT;
-
-	if (!mounts)
-		return -errno;
-	while (ret && getline(&line, &size, mounts) > 0)
-		if (mountinfo_line_is(line, dev, name))
-			ret = 0;
-	if (ret && !feof(mounts))
-		ret = -errno;
-	free(line);
-	fclose(mounts);
-	return ret;
-}
-
-/* Unlinked, renamed over, or seen from another mount namespace: only its device is known. */
+/* No way leads to the file: only its device is known. */
 static int judge_by_device(const struct vma *vma, struct medium *m)
 {
 	char name[32];
-	int ret = mounted_fs_name(vma->dev, name);
+	int ret = mounts_fs_name(vma->dev, name);
 
 	if (is_shortage(ret))
 		return ret;
 	m->sized = true;
 	if (!ret) {
 		judge_by_name(name, m);
+		m->unique = numbers_are_unique(m->fs);
 	} else if (major(vma->dev)) {
 		m->cls = PERSIST_FILE;
 		snprintf(m->fs, sizeof(m->fs), "block device %u:%u", major(vma->dev),
@@ -213,8 +201,6 @@ static int judge_by_device(const struct vma *vma, struct medium *m)
 		be_volatile(m, "no mounted file system");
 	}
 	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
-	if (m->cls == PERSIST_FILE)
-		m->fd = reopen_without_path(vma);
 	return 0;
 }
 
@@ -223,6 +209,6 @@ int medium_find(const struct vma *vma, struct medium *m)
 	int ret;
 
 	*m = (struct medium){.cls = PERSIST_VOLATILE, .fd = -1};
-	ret = judge_by_path(vma, m);
+	ret = judge_by_file(vma, m);
 	return !ret || is_shortage(ret) ? ret : judge_by_device(vma, m);
 }

@@ -12,10 +12,14 @@ struct medium {
 	/* DAX here means device DAX; whether a mapping of a file is, is a property of the mapping.
 	 */
 	enum persist_class cls;
-	bool may_dax; /* the file system's block device is capable of DAX */
-	bool sized;   /* a regular file, which has an end */
-	bool served;  /* by somebody whose cache may answer a direct read */
-	bool direct;  /* a direct read is one, though the kernel may be too old to say so */
+	bool may_dax;   /* the file system's block device is capable of DAX */
+	bool sized;     /* a regular file, which has an end */
+	bool served;    /* by somebody whose cache may answer a direct read */
+	bool direct;    /* a direct read is one, though the kernel may be too old to say so */
+	bool unique;    /* what a mapping shows, device and inode, is enough to tell files apart */
+	bool copies_up; /* a file is another one as soon as it is opened for writing */
+	dev_t st_dev;   /* of fd */
+	ino_t st_ino;
 	int fd; /* O_PATH of what has a page cache, owned by the caller; -1: nothing leads to it */
 	char fs[32]; /* the file system's name, or a word for what there is instead of one */
 };

@@ -273,11 +273,11 @@ static void run_slice(struct file *f, bool reading, struct reader **reader, stru
 	if (!job->status) {
 		pthread_mutex_unlock(&pool.lock);
 		job->status = reading ? readback_slice(job, r, pos, end, reader)
-				      : writeback(r, pos, end, job, &failed);
+				      : writeback(r, pos, end, job, reader, &failed);
+		if (failed)
+			file_fail(f, job->status);
 		pthread_mutex_lock(&pool.lock);
 	}
-	if (failed && !f->error)
-		f->error = job->status;
 	if (job->cancelled && !job->status)
 		job->status = -ECANCELED;
 	job->progress += end - pos;

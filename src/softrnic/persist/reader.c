@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softrnic/persist/apart.h"
 #include "softrnic/persist/reopen.h"
 
-#define THREAD_STACK ((size_t)256 << 10)
 #define ALIGN_MAX    ((size_t)64 << 10)
 #define BUFFER_BYTES (READER_BYTES + 2 * ALIGN_MAX) /* a range widened at both ends */
 
@@ -24,6 +24,7 @@ struct reader {
 	bool stop;
 
 	const struct file *file;
+	bool sync; /* and do not read */
 	uint64_t offset;
 	size_t len;
 	const void *bytes;
@@ -107,11 +108,16 @@ static int read_open_file(struct reader *rd, int fd)
 
 static int answer(struct reader *rd)
 {
-	int fd = reopen_to_read(rd->file->fd, rd->file->dev, rd->file->ino), ret;
+	struct stat st;
+	int fd = reopen_again(rd->file->fd, O_RDONLY, rd->file->st_dev, rd->file->st_ino, &st);
+	int ret;
 
 	if (fd < 0)
 		return READER_NO_WAY;
-	ret = read_open_file(rd, fd);
+	if (rd->sync)
+		ret = fdatasync(fd) ? -errno : 0;
+	else
+		ret = read_open_file(rd, fd);
 	close(fd);
 	return ret;
 }
@@ -125,10 +131,8 @@ static void wait_for(sem_t *sem)
 static void *run_thread(void *arg)
 {
 	struct reader *rd = arg;
-	/* Never holds what was open before: the kernel leaves the whole range out of the copy. */
-	bool apart = !close_range(0, ~0u, CLOSE_RANGE_UNSHARE);
+	bool apart = apart_enter("rpma-read");
 
-	pthread_setname_np(pthread_self(), "rpma-read");
 	for (;;) {
 		wait_for(&rd->asked);
 		if (rd->stop)
@@ -138,18 +142,10 @@ static void *run_thread(void *arg)
 	}
 }
 
-/* From a thread of the pool, whose signal mask is as it should be. */
 static bool start_thread(struct reader *rd)
 {
-	pthread_attr_t attr;
-
-	if (rd->has_thread)
-		return true;
-	if (pthread_attr_init(&attr))
-		return false;
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	rd->has_thread = !pthread_create(&rd->thread, &attr, run_thread, rd);
-	pthread_attr_destroy(&attr);
+	if (!rd->has_thread)
+		rd->has_thread = !apart_start(&rd->thread, run_thread, rd);
 	return rd->has_thread;
 }
 
@@ -190,19 +186,33 @@ void *reader_buffer(struct reader *rd)
 	return rd->buffer;
 }
 
-int reader_read(struct reader *rd, const struct file *file, uint64_t offset, size_t len,
-		const void **bytes, enum persist_source *source)
+static int ask(struct reader *rd, const struct file *file, bool sync)
 {
 	if (file->fd < 0 || !start_thread(rd))
 		return READER_NO_WAY;
 	rd->file = file;
-	rd->offset = offset;
-	rd->len = len;
+	rd->sync = sync;
 	sem_post(&rd->asked);
 	wait_for(&rd->answered);
-	if (rd->result == READER_NO_WAY)
+	return rd->result;
+}
+
+int reader_sync(struct reader *rd, const struct file *file)
+{
+	return ask(rd, file, true);
+}
+
+int reader_read(struct reader *rd, const struct file *file, uint64_t offset, size_t len,
+		const void **bytes, enum persist_source *source)
+{
+	int ret;
+
+	rd->offset = offset;
+	rd->len = len;
+	ret = ask(rd, file, false);
+	if (ret == READER_NO_WAY)
 		return READER_NO_WAY;
 	*bytes = rd->bytes;
 	*source = rd->source;
-	return rd->result;
+	return ret;
 }

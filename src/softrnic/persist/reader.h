@@ -2,10 +2,8 @@
 /*
  * reader.h -- reads of files, past the page cache where that is possible.
  *
- * To read needs a descriptor, and to close any descriptor of a file drops the POSIX locks
- * that the process holds on it: fcntl(2) locks belong to a descriptor table. Hence a reader
- * opens and closes in a thread which has a table of its own. That table is empty between two
- * reads, so it keeps nothing open that the application closes.
+ * A reader opens and closes the file in a thread of its own (apart.h), which has nothing open
+ * between two reads.
  *
  * A reader belongs to one thread. It is gone in the child of a fork().
  */
@@ -35,5 +33,11 @@ void *reader_buffer(struct reader *reader);
  */
 int reader_read(struct reader *reader, const struct file *file, uint64_t offset, size_t len,
 		const void **bytes, enum persist_source *source);
+
+/*
+ * Write back all of the file through a descriptor that is opened for reading only, for a mapping
+ * whose msync() does nothing. 0, -errno or READER_NO_WAY.
+ */
+int reader_sync(struct reader *reader, const struct file *file);
 
 #endif

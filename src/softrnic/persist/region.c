@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -14,9 +15,9 @@
 
 struct survey {
 	struct persist_region *region;
-	uintptr_t next; /* how far the mappings seen so far reach */
-	enum persist_class weakest;
-	unsigned kinds; /* bit set of classes found */
+	uintptr_t next;   /* how far the mappings seen so far reach */
+	unsigned weakest; /* range_rank() */
+	unsigned kinds;   /* bit set of classes found */
 };
 
 /* The first System V segment has the inode number 0. */
@@ -25,8 +26,15 @@ static bool has_file(const struct vma *vma)
 	return vma->ino || vma->path[0] == '/';
 }
 
+/* Classes, and among those of one class the range that has no description of ours is the weaker. */
+static unsigned range_rank(const struct range *r, int own)
+{
+	return 2 * (unsigned)r->cls + !own;
+}
+
+/* own: 0, or why the file has no description of ours. */
 static void explain(struct persist_region *region, const struct vma *vma, const struct range *r,
-		    const char *fs)
+		    const char *fs, int own)
 {
 	char *why = region->why;
 	size_t size = sizeof(region->why);
@@ -40,13 +48,18 @@ static void explain(struct persist_region *region, const struct vma *vma, const 
 	else if (r->cls == PERSIST_DAX)
 		snprintf(why, size, "dax: %s mapping of %s (%s)",
 			 r->file->cls == PERSIST_DAX ? "shared" : "MAP_SYNC", vma->path, fs);
+	else if (own)
+		snprintf(why, size,
+			 "file, errors shared: shared mapping of %s (%s); a failed write-back is "
+			 "reported once, to whoever asks first: %s opening it for writing",
+			 vma->path, fs, strerror(-own));
 	else
 		snprintf(why, size, "file: shared mapping of %s (%s)", vma->path, fs);
 }
 
 static bool continues(const struct range *a, const struct range *b)
 {
-	return a->cls == b->cls && a->file == b->file &&
+	return a->cls == b->cls && a->file == b->file && a->syncs == b->syncs &&
 	       (!a->file || a->offset + (a->end - a->start) == b->offset);
 }
 
@@ -87,7 +100,7 @@ static int survey_vma(void *arg, const struct vma *vma)
 	struct persist_region *region = s->region;
 	struct range r = {.start = s->next, .cls = PERSIST_VOLATILE};
 	char fs[32] = "";
-	int err;
+	int err, own = 0;
 
 	if (vma->start > s->next)
 		return -EFAULT;
@@ -100,10 +113,17 @@ static int survey_vma(void *arg, const struct vma *vma)
 	if (r.file) {
 		r.offset = vma->offset + (r.start - vma->start);
 		r.cls = r.file->may_dax && vma_is_sync(vma->start) ? PERSIST_DAX : r.file->cls;
+		r.syncs = vma_syncs(vma);
 	}
-	if (!region->count || r.cls < s->weakest) {
-		s->weakest = r.cls;
-		explain(region, vma, &r, fs);
+	if (r.cls == PERSIST_FILE)
+		own = file_own(r.file, r.offset + (r.end - r.start), vma->writable);
+	if (own == -ENOMEM) {
+		file_put(r.file);
+		return own;
+	}
+	if (!region->count || range_rank(&r, own) < s->weakest) {
+		s->weakest = range_rank(&r, own);
+		explain(region, vma, &r, fs, own);
 	}
 	s->kinds |= 1u << r.cls;
 	region->can_stall = region->can_stall || vma_can_stall(vma, r.file);
@@ -217,6 +237,16 @@ bool persist_region_can_stall(const struct persist_region *region)
 	return region->can_stall;
 }
 
+bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
+{
+	const struct file *f = r->file;
+
+	if (r->cls == PERSIST_VOLATILE)
+		return true;
+	return r->cls == PERSIST_FILE && (f->fd >= 0 || !f->sized) &&
+	       file_own_at(f, r->offset + (start - r->start), r->offset + (end - r->start));
+}
+
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr, size_t len)
 {
 	uintptr_t pos = (uintptr_t)addr, end = pos + len;
@@ -226,7 +256,7 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 	while (pos < end) {
 		const struct range *r = region_range_at(region, pos);
 
-		if (r->cls != PERSIST_VOLATILE)
+		if (!range_is_detachable(r, pos, r->end < end ? r->end : end))
 			return false;
 		pos = r->end;
 	}

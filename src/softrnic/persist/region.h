@@ -16,7 +16,11 @@ struct range {
 	enum persist_class cls;
 	struct file *file; /* NULL: volatile */
 	uint64_t offset;   /* in the file, of start */
+	bool syncs;        /* msync() of the application's mapping does something */
 };
+
+/* Can [start, end) of a range be written back without the application's mapping? */
+bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end);
 
 /* Ranges ascend, without gaps, and cover [start, end). Only the count changes once it is made. */
 struct persist_region {
@@ -25,7 +29,7 @@ struct persist_region {
 	uintptr_t start, end;
 	size_t count, room;
 	struct range *ranges;
-	char why[192];
+	char why[320];
 };
 
 /* The range that contains addr, which is inside the region. */

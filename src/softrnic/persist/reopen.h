@@ -9,25 +9,26 @@
 #include "softrnic/persist/vma.h"
 
 /*
- * O_PATH descriptors: they need no permission on the file, and unlike any other descriptor
- * their closing does not drop the POSIX locks that the application holds on it. The caller
- * owns them; -errno: there is no way to the file.
+ * An O_PATH descriptor: it needs no permission on the file, and unlike any other descriptor its
+ * closing does not drop the POSIX locks that the application holds on the file. The caller owns
+ * it; *st and *fs describe the file. -errno: there is no way to the file, or it is not sure which
+ * file the mapping is of.
+ *
+ * The mapping itself leads to its file, but only the privileged may go that way. Others go by the
+ * path that the mapping has, or, if the file has none any more, by a descriptor that the
+ * application has open. There device and inode are compared. On btrfs they are not enough: each
+ * subvolume counts its inodes from the same number, and mappings show one device for all. So a
+ * descriptor must bear the path of the mapping as well, and one that does must not contradict the
+ * path. What is left: a file that the application has closed, at a path that was hidden since by a
+ * mount of another subvolume which has the same inode number there.
  */
+int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs);
 
-/* By the path that the mapping has; *st and *fs describe the file. */
-int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs *fs);
 /*
- * A regular file without a path (unlinked, made with O_TMPFILE, in another mount namespace):
- * through the mapping itself, which the kernel permits to the privileged, or through a
- * descriptor that the application has open.
+ * The file of an O_PATH descriptor of this process, opened with O_RDONLY or O_RDWR by a thread with
+ * a descriptor table of its own (apart.h). -errno: we may not; -ESTALE: the descriptor leads to
+ * another file than the one with these numbers by now.
  */
-int reopen_without_path(const struct vma *vma);
-
-/*
- * The file of an O_PATH descriptor of this process, for reading, from a thread with a descriptor
- * table of its own (reader.h); dev and ino are its mapping's. -errno: we may not read it, or the
- * descriptor leads elsewhere by now.
- */
-int reopen_to_read(int path_fd, dev_t dev, ino_t ino);
+int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st);
 
 #endif

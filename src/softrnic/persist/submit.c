@@ -49,7 +49,7 @@ static int dax_inline(const struct persist_job *job)
 		bool failed;
 
 		if (r->cls == PERSIST_DAX)
-			status = writeback(r, pos, next, NULL, &failed);
+			status = writeback(r, pos, next, NULL, NULL, &failed);
 		pos = next;
 	}
 	return status;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ struct procmap_query_v1 {
 	__u64 build_id_addr;
 };
 #define PROCMAP_QUERY_V1     _IOWR('f', 17, struct procmap_query_v1)
+#define QUERY_WRITABLE       0x02
 #define QUERY_SHARED         0x08
 #define QUERY_COVERS_OR_NEXT 0x10
 
@@ -68,6 +70,7 @@ static int query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *
 				    .start = (uintptr_t)q.vma_start,
 				    .end = (uintptr_t)q.vma_end,
 				    .shared = q.vma_flags & QUERY_SHARED,
+				    .writable = q.vma_flags & QUERY_WRITABLE,
 				    .dev = makedev(q.dev_major, q.dev_minor),
 				    .ino = (ino_t)q.inode,
 				    .offset = q.vma_offset,
@@ -103,6 +106,7 @@ static bool line_parse(char *line, struct vma *vma)
 		.start = start,
 		.end = end,
 		.shared = perms[3] == 's',
+		.writable = perms[1] == 'w',
 		.dev = makedev(major_nr, minor_nr),
 		.ino = ino,
 		.offset = offset,
@@ -178,6 +182,20 @@ int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 	int r = walk_maps(query_each, start, end, fn, arg);
 
 	return r == -ENOTTY ? vma_for_each_text(start, end, fn, arg) : r;
+}
+
+/* The link's mode says how the file was opened; unlike the link it may be looked at by everybody.
+ */
+bool vma_syncs(const struct vma *vma)
+{
+	char path[96];
+	struct stat st;
+
+	if (vma->writable)
+		return true;
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)vma->start,
+		 (unsigned long)vma->end);
+	return !lstat(path, &st) && (st.st_mode & S_IWUSR);
 }
 
 /* "VmFlags: rd wr sh mr mw me ms sf" */

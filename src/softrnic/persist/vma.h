@@ -10,7 +10,8 @@
 struct vma {
 	uintptr_t start, end;
 	bool shared;
-	dev_t dev; /* of the superblock; on btrfs stat() shows another one */
+	bool writable; /* by stores, now */
+	dev_t dev;     /* of the superblock; on btrfs stat() shows another one */
 	ino_t ino;
 	uint64_t offset;
 	const char
@@ -27,6 +28,10 @@ typedef int vma_fn(void *arg, const struct vma *vma);
 int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
 /* The same from the text of /proc/self/maps, for kernels before 6.11; reads all mappings below. */
 int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
+
+/* Was the file of a shared mapping opened for writing? If not, msync() of the mapping does nothing.
+ */
+bool vma_syncs(const struct vma *vma);
 
 /*
  * Was the mapping that begins at `start` made with MAP_SYNC? Slow: the kernel walks the

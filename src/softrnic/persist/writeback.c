@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <libpmem.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/safecopy.h"
 #include "softrnic/persist/pool.h"
+#include "softrnic/persist/reader.h"
 
 #define CACHE_LINE ((uintptr_t)64)
 
@@ -27,22 +29,54 @@ static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job
 	return r;
 }
 
-/* Memory that was unmapped after its job was abandoned is no loss of the file's. */
-static int writeback_file(uintptr_t start, uintptr_t end, const struct file *file,
-			  struct persist_job *job, bool *failed)
+static int sync_mapping(uintptr_t start, size_t len)
 {
 	uintptr_t from = start & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 
-	int status = msync((void *)from, end - from, MS_SYNC) ? -errno : 0;
+	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
+}
 
-	if (!status)
-		return 0;
-	if (status == -ENOMEM && pool_is_abandoned(job))
+/* *failed: the file is not to blame when there is no way to it. */
+static int sync_file(const struct file *file, struct reader **reader, bool *failed)
+{
+	int ret;
+
+	if (!*reader)
+		*reader = reader_new();
+	ret = *reader ? reader_sync(*reader, file) : -ENOMEM;
+	*failed = ret < 0 && *reader;
+	return ret == READER_NO_WAY ? -ENOTSUP : ret;
+}
+
+/* Memory that was unmapped after its job was abandoned is no loss of the file's. */
+static int sync_part(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
+		     struct reader **reader, bool *failed)
+{
+	uint64_t offset = r->offset + (start - r->start);
+	void *own = file_own_at(r->file, offset, offset + (end - start));
+	int status;
+
+	if (!own && !r->syncs)
+		return sync_file(r->file, reader, failed);
+	status = sync_mapping(own ? (uintptr_t)own : start, end - start);
+	if (status == -ENOMEM && !own && pool_is_abandoned(job))
 		return -ECANCELED;
-	*failed = true;
+	*failed = status != 0;
+	return status;
+}
+
+static int writeback_file(const struct range *r, uintptr_t start, uintptr_t end,
+			  struct persist_job *job, struct reader **reader, bool *failed)
+{
+	int status = sync_part(r, start, end, job, reader, failed);
+
+	if (!*failed)
+		return status;
 	LOG_ERROR(
-		"msync(%p, %zu) of a file on %s failed: %m; flushes to this file fail from now on",
-		(void *)from, (size_t)(end - from), file->fs);
+		"write-back of %zu bytes at offset %llu of a file on %s failed: %s; flushes to this "
+		"file fail from now on",
+		(size_t)(end - start), (unsigned long long)(r->offset + (start - r->start)),
+		r->file->fs, strerror(-status));
 	return status;
 }
 
@@ -60,7 +94,7 @@ int writeback_check_end(const struct range *r, uintptr_t end, struct persist_job
 }
 
 int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
-	      bool *failed)
+	      struct reader **reader, bool *failed)
 {
 	int status = writeback_check_end(r, end, job);
 
@@ -70,7 +104,7 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 	if (r->cls == PERSIST_DAX)
 		status = writeback_dax(start, end, job);
 	else
-		status = writeback_file(start, end, r->file, job, failed);
+		status = writeback_file(r, start, end, job, reader, failed);
 	/* Once more, because what was cut off meanwhile has not been written back. */
 	return status ? status : writeback_check_end(r, end, job);
 }

@@ -25,7 +25,7 @@
 extern char **environ;
 
 static char top[] = "persist-disk-XXXXXX";
-static char mounted[8][64];
+static char mounted[16][64];
 static size_t n_mounted;
 
 static int run(const char *const argv[])

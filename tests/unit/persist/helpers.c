@@ -9,12 +9,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -164,6 +167,50 @@ void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_so
 	assert_int_equal(d->len, len);
 	assert_int_equal(d->source, source);
 	assert_memory_equal(d->bytes, want, sizeof(want));
+}
+
+pid_t persist_fork(void)
+{
+	pid_t pid;
+
+	persist_atfork_prepare();
+	pid = fork();
+	if (pid == 0)
+		persist_atfork_child();
+	else
+		persist_atfork_parent();
+	return pid;
+}
+
+static int run_in_child(int (*fn)(void *arg), void *arg, bool privileged)
+{
+	alarm(30);
+	if (!privileged && geteuid() == 0 &&
+	    (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+	     setresuid(65534, 65534, 65534) || prctl(PR_SET_DUMPABLE, 1)))
+		return __LINE__;
+	return fn(arg);
+}
+
+/* A line may be more than an exit status can be: through a pipe. */
+int in_child(int (*fn)(void *arg), void *arg, bool privileged)
+{
+	int result = -1, ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = persist_fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		result = run_in_child(fn, arg, privileged);
+		_exit(write(ends[1], &result, sizeof(result)) < 0);
+	}
+	close(ends[1]);
+	if (read(ends[0], &result, sizeof(result)) < 0)
+		result = -1;
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return result;
 }
 
 long dirty_kib(const void *addr)

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "softrnic/persist/persist.h"
 #include "softrnic/persist/region.h"
@@ -54,6 +55,19 @@ int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 /* Is it the digest of these bytes, and was it made by that algorithm of that source? */
 void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
 		   const void *bytes, size_t len);
+/* fork() as the engine does it. */
+pid_t persist_fork(void);
+/*
+ * Run fn in a child, with or without privileges: 0, or what it returned, which may be a line. Where
+ * this process has no privileges there is no difference.
+ */
+int in_child(int (*fn)(void *arg), void *arg, bool privileged);
+/* In such a function. */
+#define CHECK(x)                                                                                   \
+	do {                                                                                       \
+		if (!(x))                                                                          \
+			return __LINE__;                                                           \
+	} while (0)
 /* How much of the mapping that begins at addr is dirty, in KiB. */
 long dirty_kib(const void *addr);
 /* Threads of this process that have that name. */

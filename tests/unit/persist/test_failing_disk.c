@@ -85,6 +85,98 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	close(fd);
 }
 
+/* One that takes the kernel's report of the loss before the flush asks for it. */
+typedef int taker_fn(int fd, void *p);
+
+static int take_by_fsync(int fd, void *p)
+{
+	return fsync(fd);
+}
+
+static int take_by_msync(int fd, void *p)
+{
+	return msync(p, SIZE, MS_SYNC);
+}
+
+struct taker {
+	taker_fn *take;
+	int fd;
+	void *p;
+};
+
+static int take_in_child(void *arg)
+{
+	struct taker *t = arg;
+
+	CHECK(t->take(t->fd, t->p) < 0);
+	return 0;
+}
+
+static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
+{
+	int fd = allocated_file("consumed/file");
+	struct taker taker = {take, fd, map_file(fd, SIZE)};
+	struct persist_region *region = region_of(taker.p, SIZE);
+	struct persist_digest d;
+	int failed;
+
+	memset(taker.p, 1, SIZE);
+	if (elsewhere)
+		assert_int_equal(in_child(take_in_child, &taker, true), 0);
+	else
+		assert_true(take(fd, taker.p) < 0);
+	/* The report is taken: whoever asks there again is told nothing. */
+	assert_int_equal(take(fd, taker.p), 0);
+	failed = flush(region, taker.p, SIZE);
+	assert_true(failed == -ENOSPC || failed == -EIO);
+	assert_int_equal(digest(region, taker.p, PAGE, DIGEST_CRC32C, &d), failed);
+	persist_region_put(region);
+	munmap(taker.p, SIZE);
+	close(fd);
+	unlink("consumed/file");
+}
+
+static void a_loss_that_somebody_else_was_told_of_fails_the_flush(void **state)
+{
+	disk_mount_tmpfs("full4", 4 * MIB);
+	disk_mount_image("ext2", "full4/image", 64 * MIB, "consumed");
+	fill("full4/filler");
+	expect_flush_to_fail_after(take_by_fsync, false);
+	expect_flush_to_fail_after(take_by_msync, false);
+	expect_flush_to_fail_after(take_by_fsync, true);
+	expect_flush_to_fail_after(take_by_msync, true);
+}
+
+static int flush_in_child(void *arg)
+{
+	struct taker *t = arg;
+	struct persist_region *region = region_of(t->p, SIZE);
+
+	CHECK(flush(region, t->p, SIZE) < 0);
+	return 0;
+}
+
+/* The child's engine is one more that must be told. */
+static void a_loss_is_told_to_parent_and_child(void **state)
+{
+	int fd;
+	struct taker taker;
+	struct persist_region *region;
+
+	disk_mount_tmpfs("full5", 4 * MIB);
+	disk_mount_image("ext2", "full5/image", 64 * MIB, "both");
+	fill("full5/filler");
+	fd = allocated_file("both/file");
+	taker.p = map_file(fd, SIZE);
+	region = region_of(taker.p, SIZE);
+	memset(taker.p, 1, SIZE);
+	assert_int_equal(in_child(flush_in_child, &taker, true), 0);
+	assert_true(flush(region, taker.p, SIZE) < 0);
+	persist_region_put(region);
+	munmap(taker.p, SIZE);
+	close(fd);
+}
+
 /*
  * The kernel tells the losses of a file once, and not necessarily to the msync() whose
  * bytes they were. Frozen, so that both write-backs are under way when both fail. A digest is
@@ -180,6 +272,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_write_back_fails_the_file_until_all_regions_are_gone),
 		cmocka_unit_test_teardown(of_jobs_that_run_together_none_claims_success, thaw),
+		cmocka_unit_test(a_loss_that_somebody_else_was_told_of_fails_the_flush),
+		cmocka_unit_test(a_loss_is_told_to_parent_and_child),
 		cmocka_unit_test(another_file_of_the_same_disk_is_not_blamed),
 		cmocka_unit_test(a_store_to_a_hole_of_a_full_disk_is_an_error),
 	};

@@ -109,19 +109,6 @@ static void threads_share_files(void **state)
 	close(fd);
 }
 
-static pid_t fork_as_the_engine_does(void)
-{
-	pid_t pid;
-
-	persist_atfork_prepare();
-	pid = fork();
-	if (pid == 0)
-		persist_atfork_child();
-	else
-		persist_atfork_parent();
-	return pid;
-}
-
 static void flush_in_child(struct backed *inherited)
 {
 	struct backed m;
@@ -153,7 +140,7 @@ static void a_child_starts_anew_and_leaves_the_parent_alone(void **state)
 		m.p[i * PAGE] = 1;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
 	}
-	pid = fork_as_the_engine_does();
+	pid = persist_fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		flush_in_child(&m);

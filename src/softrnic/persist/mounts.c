@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+struct mount {
+	unsigned long long id;
+	dev_t dev;
+	char name[32];
+};
+
+/* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
+static bool parse_line(const char *line, struct mount *m)
+{
+	unsigned major_nr, minor_nr;
+	const char *dash = strstr(line, " - ");
+
+	if (!dash || sscanf(line, "%llu %*u %u:%u", &m->id, &major_nr, &minor_nr) != 3 ||
+	    sscanf(dash, " - %31s", m->name) != 1)
+		return false;
+	m->dev = makedev(major_nr, minor_nr);
+	return true;
+}
+
+static bool has_dev(const struct mount *m, const struct mount *wanted)
+{
+	return m->dev == wanted->dev;
+}
+
+static bool has_id(const struct mount *m, const struct mount *wanted)
+{
+	return m->id == wanted->id;
+}
+
+/* *m is what is wanted, and then what was found. */
+static int find(bool (*fits)(const struct mount *, const struct mount *), struct mount *m)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	struct mount seen;
+	char *line = NULL;
+	size_t size = 0;
+	int ret = -ENOENT;
+
+	if (!mounts)
+		return -errno;
+	while (ret && getline(&line, &size, mounts) > 0)
+		if (parse_line(line, &seen) && fits(&seen, m))
+			ret = 0;
+	if (ret && !feof(mounts))
+		ret = -errno;
+	if (!ret)
+		*m = seen;
+	free(line);
+	fclose(mounts);
+	return ret;
+}
+
+int mounts_fs_name(dev_t dev, char name[32])
+{
+	struct mount m = {.dev = dev};
+	int ret = find(has_dev, &m);
+
+	if (!ret)
+		memcpy(name, m.name, sizeof(m.name));
+	return ret;
+}
+
+int mounts_device_of(int fd, dev_t *dev)
+{
+	struct statx st;
+	struct mount m;
+	int ret;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+		return -errno;
+	if (!(st.stx_mask & STATX_MNT_ID))
+		return -ENOTSUP;
+	m = (struct mount){.id = st.stx_mnt_id};
+	ret = find(has_id, &m);
+	if (!ret)
+		*dev = m.dev;
+	return ret;
+}
