@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,50 @@ void disk_mount_image(const char *fs, const char *image, size_t size, const char
 	disk_mount_image_with(fs, image, size, dir, "loop");
 }
 
+static void make_fs(const char *fs, const char *image)
+{
+	if (!strcmp(fs, "btrfs"))
+		assert_int_equal(run((const char *[]){"mkfs.btrfs", "-q", "-f", image, NULL}), 0);
+	else
+		assert_int_equal(run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}),
+				 0);
+}
+
+/* In a mount namespace that dies with the test, so that nobody else sees what is there. */
+void disk_bind(const char *what, const char *where)
+{
+	assert_int_equal(mount(what, where, NULL, MS_BIND, NULL), 0);
+}
+
+static bool kernel_has(const char *fs)
+{
+	FILE *list = fopen("/proc/filesystems", "re");
+	char line[64], *name;
+	bool has = false;
+
+	assert_non_null(list);
+	while (!has && fgets(line, sizeof(line), list)) {
+		line[strcspn(line, "\n")] = '\0';
+		name = strrchr(line, '\t');
+		has = name && !strcmp(name + 1, fs);
+	}
+	fclose(list);
+	return has;
+}
+
+void disk_need(const char *fs, const char *maker)
+{
+	char tool[64];
+
+	snprintf(tool, sizeof(tool), "/usr/sbin/%s", maker);
+	errno = EPROTONOSUPPORT;
+	if (!kernel_has(fs) &&
+	    (run((const char *[]){"modprobe", "-q", fs, NULL}) || !kernel_has(fs)))
+		leave_out(fs);
+	if (access(tool, X_OK))
+		leave_out(tool);
+}
+
 void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
 			   const char *options)
 {
@@ -103,7 +148,7 @@ void disk_mount_image_with(const char *fs, const char *image, size_t size, const
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	close(fd);
-	assert_int_equal(run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
+	make_fs(fs, image);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(run((const char *[]){"mount", "-o", options, image, dir, NULL}), 0);
 	remember_mount(dir);

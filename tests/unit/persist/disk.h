@@ -10,6 +10,11 @@
  * When that is not allowed here, says why and exits with 77.
  */
 void disk_begin(void);
+/* Before disk_begin(). Where the kernel has no such file system or /usr/sbin no such program, says
+ * so and exits with 77. */
+void disk_need(const char *fs, const char *maker);
+/* A folder that is seen at another place, too, until the test ends. */
+void disk_bind(const char *what, const char *where);
 /* Unmount and remove everything. */
 void disk_end(void);
 void disk_mount_tmpfs(const char *dir, size_t size);
