@@ -115,6 +115,52 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	unlink("good");
 }
 
+static void put_visibly(struct client *c, size_t len)
+{
+	struct ibv_wc wc;
+
+	memset(c->buf, 0x44, len);
+	OK(rpma_write(c->conn, c->at[0], 0, c->mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_flush(c->conn, c->at[0], 0, len, RPMA_FLUSH_TYPE_VISIBILITY,
+		      RPMA_F_COMPLETION_ALWAYS, NULL));
+	OK(client_wait_wc(c->cq, &wc, CLIENT_WAIT_MS));
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static bool target_syncs(struct remote *target)
+{
+	const char *line = proc_ask(&target->proc, "sync 0");
+
+	assert_non_null(line);
+	return !strcmp(line, "ok");
+}
+
+/* Once to each open file description, and the application's asked first. */
+static void a_loss_that_the_application_was_told_of_fails_the_flush(void **state)
+{
+	struct remote target;
+	struct client c;
+
+	disk_mount_tmpfs("full-too", 4 * MIB);
+	disk_mount_image("ext2", "full-too/image", 64 * MIB, "small-too");
+	make_file("small-too/file", true);
+	fill_disk("full-too/filler");
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
+				      (const char *[]){"file:1048576:0xff:small-too/file", NULL},
+				      NULL),
+			 0);
+	connect_to(&c, &target);
+	put_visibly(&c, SIZE);
+	assert_false(target_syncs(&target));
+	/* Data and metadata may be reported apart. */
+	for (int i = 0; i < 10 && !target_syncs(&target); i++)
+		;
+	assert_true(target_syncs(&target));
+	expect_flush_to_fail(&target, 0, 0);
+	client_close(&c);
+	assert_int_equal(proc_finish(&target.proc), 0);
+}
+
 /* The write itself is done for the initiator as soon as it is sent; the flush is told of the end.
  */
 static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
@@ -160,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_write_back_fails_every_flush_of_that_file),
+		cmocka_unit_test(a_loss_that_the_application_was_told_of_fails_the_flush),
 		cmocka_unit_test(holes_without_room_break_the_connection_and_not_the_target),
 	};
 	int failed;

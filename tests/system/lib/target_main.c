@@ -43,6 +43,14 @@ static void cmd_unmap(int i)
 	printf("ok\n");
 }
 
+/* The application's own write-back. */
+static void cmd_sync(int i)
+{
+	bool failed = msync(target.region[i].ptr, target.region[i].size, MS_SYNC);
+
+	printf("%s\n", failed ? "failed" : "ok");
+}
+
 static void cmd_dereg(int i)
 {
 	printf("%s\n", target_dereg(&target, i) ? "failed" : "ok");
@@ -87,6 +95,8 @@ static void command(const char *line)
 		cmd_fill(i, byte);
 	else if (sscanf(line, "desc %d", &i) == 1)
 		cmd_desc(i);
+	else if (sscanf(line, "sync %d", &i) == 1)
+		cmd_sync(i);
 	else if (sscanf(line, "unmap %d", &i) == 1)
 		cmd_unmap(i);
 	else if (sscanf(line, "dereg %d", &i) == 1)
