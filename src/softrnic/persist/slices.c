@@ -20,6 +20,11 @@ void slices_end(struct slice *slice)
 	readers -= slice->reading;
 }
 
+static uint64_t stuck_at(const struct slice *s, bool reading)
+{
+	return s->start_ns + (reading ? READER_STUCK_NS : STUCK_NS);
+}
+
 bool slices_below(unsigned max, bool reading)
 {
 	unsigned n = reading ? readers : all;
@@ -32,7 +37,7 @@ bool slices_below(unsigned max, bool reading)
 	list_for_each (it, &running) {
 		const struct slice *s = container_of(it, struct slice, node);
 
-		if (s->start_ns + STUCK_NS > now_ns)
+		if (stuck_at(s, reading) > now_ns)
 			break;
 		n -= !reading || s->reading;
 	}
@@ -41,16 +46,20 @@ bool slices_below(unsigned max, bool reading)
 
 uint64_t slices_next_stuck(void)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_now_ns(), next_ns = CLOCK_NEVER;
 	struct list *it;
 
 	list_for_each (it, &running) {
 		const struct slice *s = container_of(it, struct slice, node);
 
-		if (s->start_ns + STUCK_NS > now_ns)
-			return s->start_ns + STUCK_NS;
+		for (int reading = 0; reading <= s->reading; reading++) {
+			uint64_t at_ns = stuck_at(s, reading);
+
+			if (at_ns > now_ns && at_ns < next_ns)
+				next_ns = at_ns;
+		}
 	}
-	return 0;
+	return next_ns == CLOCK_NEVER ? 0 : next_ns;
 }
 
 void slices_forget(void)

@@ -4,7 +4,8 @@
  *
  * A slice that has run for STUCK_NS waits for a file system that does not answer. It costs a
  * stack and no CPU, so it leaves its place to others: else a few such files would take all places,
- * and hold up the write-backs of every other file.
+ * and hold up the write-backs of every other file. Of those that read back more patience is needed
+ * among themselves: they compute, and on a busy machine that alone may take longer.
  *
  * All functions are called under the pool's lock.
  */
@@ -17,7 +18,8 @@
 #include "base/clock.h"
 #include "base/list.h"
 
-#define STUCK_NS (100 * NSEC_PER_MS)
+#define STUCK_NS        (100 * NSEC_PER_MS)
+#define READER_STUCK_NS NSEC_PER_SEC
 
 struct slice {
 	struct list node;

@@ -169,6 +169,17 @@ void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_so
 	assert_memory_equal(d->bytes, want, sizeof(want));
 }
 
+void need_threads_after_fork(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	skip();
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+	skip();
+#endif
+#endif
+}
+
 pid_t persist_fork(void)
 {
 	pid_t pid;
@@ -198,6 +209,7 @@ int in_child(int (*fn)(void *arg), void *arg, bool privileged)
 	int result = -1, ends[2];
 	pid_t pid;
 
+	need_threads_after_fork();
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = persist_fork();
 	assert_true(pid >= 0);
@@ -262,7 +274,10 @@ void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
 {
 	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
 	file_reset_queues(&d->file);
-	d->range = (struct range){(uintptr_t)addr, (uintptr_t)addr + len, PERSIST_DAX, &d->file, 0};
+	d->range = (struct range){.start = (uintptr_t)addr,
+				  .end = (uintptr_t)addr + len,
+				  .cls = PERSIST_DAX,
+				  .file = &d->file};
 	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
 	d->region.count = 1;
 	d->region.ranges = &d->range;

@@ -55,6 +55,11 @@ int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 /* Is it the digest of these bytes, and was it made by that algorithm of that source? */
 void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
 		   const void *bytes, size_t len);
+/*
+ * Skips the test under ThreadSanitizer, which takes a thread of the child for one of the parent's
+ * whose stack it got.
+ */
+void need_threads_after_fork(void);
 /* fork() as the engine does it. */
 pid_t persist_fork(void);
 /*

@@ -135,6 +135,7 @@ static void a_child_starts_anew_and_leaves_the_parent_alone(void **state)
 	int status;
 	pid_t pid;
 
+	need_threads_after_fork();
 	backed_init(&m, NULL, JOBS * PAGE);
 	for (size_t i = 0; i < JOBS; i++) {
 		m.p[i * PAGE] = 1;
