@@ -154,6 +154,26 @@ void disk_mount_image_with(const char *fs, const char *image, size_t size, const
 	remember_mount(dir);
 }
 
+void disk_mount_overlay(const char *dir, const char *where)
+{
+	static const char *const layers[] = {"lower", "upper", "work"};
+	char options[256], path[64];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, layers[i]);
+		assert_true(!mkdir(path, 0755) || errno == EEXIST);
+	}
+	snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work",
+		 dir, dir, dir);
+	assert_int_equal(mkdir(where, 0700), 0);
+	if (mount("none", where, "overlay", 0, options)) {
+		assert_int_equal(errno, ENODEV);
+		printf("skipped: overlay: %s\n", strerror(errno));
+		skip();
+	}
+	remember_mount(where);
+}
+
 /* A process of its own thaws, so that a test that fails or dies leaves nothing frozen. */
 static pid_t thawer;
 static int thaw_pipe[2];

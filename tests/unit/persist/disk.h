@@ -23,6 +23,9 @@ void disk_mount_image(const char *fs, const char *image, size_t size, const char
 /* The same with mount options, of which "loop" must be one. */
 void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
 			   const char *options);
+/* An overlay of DIR/lower, DIR/upper and DIR/work, which are made if they are not there; skips the
+ * test where the kernel has no such file system. */
+void disk_mount_overlay(const char *dir, const char *where);
 /* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
 void disk_freeze(const char *dir);
 /* Harmless when nothing is frozen. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -224,6 +225,38 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
+/* To open it for writing would make another file of it, of which the mapping knows nothing. */
+static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
+{
+	struct persist_region *region;
+	void *p;
+	int fd;
+
+	assert_int_equal(mkdir("outer/lower", 0755), 0);
+	close(file_create("outer/lower/file", SIZE));
+	disk_mount_overlay("outer", "merged");
+	fd = open("merged/file", O_RDONLY | O_CLOEXEC);
+	p = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	region = region_of(p, SIZE);
+	assert_false(persist_region_is_detachable(region, p, SIZE));
+	assert_int_equal(flush(region, p, SIZE), 0);
+	assert_int_not_equal(access("outer/upper/file", F_OK), 0);
+	persist_region_put(region);
+	munmap(p, SIZE);
+	close(fd);
+	/* One that is written has been copied already. */
+	fd = open("merged/file", O_RDWR | O_CLOEXEC);
+	p = map_file(fd, SIZE);
+	region = region_of(p, SIZE);
+	assert_true(persist_region_is_detachable(region, p, SIZE));
+	memset(p, 1, SIZE);
+	assert_int_equal(flush(region, p, SIZE), 0);
+	assert_int_equal(dirty_kib(p), 0);
+	persist_region_put(region);
+	munmap(p, SIZE);
+	close(fd);
+}
+
 /* A test that failed before it could must not stop those after it. */
 static int thaw(void **state)
 {
@@ -239,6 +272,7 @@ int main(void)
 		cmocka_unit_test_teardown(memory_unmapped_while_its_job_waits_is_written_back,
 					  thaw),
 		cmocka_unit_test_teardown(an_abandoned_job_lets_go_of_its_memory_at_once, thaw),
+		cmocka_unit_test(a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read),
 		cmocka_unit_test_teardown(a_file_truncated_while_its_job_runs_is_an_error, thaw),
 	};
 	int failed;
