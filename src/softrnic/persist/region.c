@@ -50,8 +50,8 @@ static void explain(struct persist_region *region, const struct vma *vma, const 
 			 r->file->cls == PERSIST_DAX ? "shared" : "MAP_SYNC", vma->path, fs);
 	else if (own)
 		snprintf(why, size,
-			 "file, errors shared: shared mapping of %s (%s); a failed write-back is "
-			 "reported once, to whoever asks first: %s opening it for writing",
+			 "file, errors shared: shared mapping of %s (%s), which cannot be opened "
+			 "for writing: %s",
 			 vma->path, fs, strerror(-own));
 	else
 		snprintf(why, size, "file: shared mapping of %s (%s)", vma->path, fs);

@@ -29,7 +29,7 @@ struct persist_region {
 	uintptr_t start, end;
 	size_t count, room;
 	struct range *ranges;
-	char why[320];
+	char why[192];
 };
 
 /* The range that contains addr, which is inside the region. */
