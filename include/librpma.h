@@ -574,6 +574,7 @@ bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b)
 /*
  * Batches: operations collected, then posted together, where possible with one system call. Each
  * rpma_batch_X checks like rpma_X and takes its arguments; RPMA_E_AGAIN: the batch is full.
+ * What the other end can do decides when the batch is posted; so it may be filled earlier.
  * Nothing is allocated but by rpma_batch_new(). Not for use by several threads at a time.
  */
 
@@ -600,7 +601,8 @@ int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segment
 /*
  * Post what was collected, in order. Success: the batch is empty and may be filled anew. Failure:
  * it holds what was not posted (with the software RNIC everything) and may be posted again.
- * RPMA_E_AGAIN: the send queue has no room now; collect completions first.
+ * RPMA_E_NOSUPP: the other end turned out to lack something. RPMA_E_AGAIN: the send queue has no
+ * room now; collect completions first.
  */
 int rpma_batch_post(struct rpma_batch *batch);
 int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count);

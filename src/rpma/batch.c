@@ -2,30 +2,36 @@
 /*
  * batch.c -- operations collected and posted together.
  *
- * Requests and their segments lie in two arrays. Requests point to their segments, and inline ones
- * to their own bytes, so these are set right once more after requests have moved.
+ * They stay as they were described until they are posted: only then is it certain what the other
+ * end can do, and what was not posted can be posted once more.
  */
 #include <stdlib.h>
 
 #include "rpma/err.h"
+#include "rpma/mr.h"
 #include "rpma/op.h"
 
 struct rpma_batch {
 	struct rpma_conn *conn;
 	uint32_t size, count;
-	struct softrnic_wr *wrs;
+	struct softrnic_wr *wrs;   /* as described */
+	struct softrnic_wr *ready; /* as posted; only within rpma_batch_post() */
 	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
+	struct rpma_mr_remote *regions;
 };
 
 static struct op op_at(struct rpma_batch *batch, uint32_t i)
 {
-	return (struct op){.wr = &batch->wrs[i], .segs = batch->segs[i]};
+	return (struct op){
+		.wr = &batch->wrs[i], .segs = batch->segs[i], .region = &batch->regions[i]};
 }
 
 static void batch_free(struct rpma_batch *batch)
 {
 	free(batch->wrs);
+	free(batch->ready);
 	free(batch->segs);
+	free(batch->regions);
 	free(batch);
 }
 
@@ -47,8 +53,10 @@ int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **ba
 	batch->conn = conn;
 	batch->size = size;
 	batch->wrs = calloc(size, sizeof(*batch->wrs));
+	batch->ready = calloc(size, sizeof(*batch->ready));
 	batch->segs = calloc(size, sizeof(*batch->segs));
-	if (!batch->wrs || !batch->segs) {
+	batch->regions = calloc(size, sizeof(*batch->regions));
+	if (!batch->wrs || !batch->ready || !batch->segs || !batch->regions) {
 		batch_free(batch);
 		return RPMA_E_NOMEM;
 	}
@@ -66,9 +74,11 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr)
 	return 0;
 }
 
-/* What was described counts from now on, if it was. */
+/* What was described counts from now on, if it was and the other end is not known to lack it. */
 static int added(struct rpma_batch *batch, int ret)
 {
+	if (!ret)
+		ret = op_check(op_at(batch, batch->count), batch->conn);
 	if (!ret)
 		batch->count++;
 	return ret;
@@ -99,8 +109,8 @@ int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst
 	int ret = room_in(batch);
 
 	return ret ? ret
-		   : added(batch, op_atomic_write(op_at(batch, batch->count), batch->conn, dst,
-						  dst_offset, src, flags, op_context));
+		   : added(batch, op_atomic_write(op_at(batch, batch->count), dst, dst_offset, src,
+						  flags, op_context));
 }
 
 int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
@@ -109,8 +119,8 @@ int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_
 	int ret = room_in(batch);
 
 	return ret ? ret
-		   : added(batch, op_flush(op_at(batch, batch->count), batch->conn, dst, dst_offset,
-					   len, type, flags, op_context));
+		   : added(batch, op_flush(op_at(batch, batch->count), dst, dst_offset, len, type,
+					   flags, op_context));
 }
 
 int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,
@@ -119,8 +129,8 @@ int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, in
 	int ret = room_in(batch);
 
 	return ret ? ret
-		   : added(batch, op_flush_all(op_at(batch, batch->count), batch->conn, type, flags,
-					       op_context));
+		   : added(batch,
+			   op_flush_all(op_at(batch, batch->count), type, flags, op_context));
 }
 
 int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segments, uint32_t count,
@@ -138,26 +148,42 @@ static void drop_first(struct rpma_batch *batch, uint32_t n)
 	batch->count -= n;
 	memmove(batch->wrs, batch->wrs + n, batch->count * sizeof(*batch->wrs));
 	memmove(batch->segs, batch->segs + n, batch->count * sizeof(*batch->segs));
-	for (uint32_t i = 0; i < batch->count; i++)
-		op_point(op_at(batch, i));
+	memmove(batch->regions, batch->regions + n, batch->count * sizeof(*batch->regions));
+}
+
+static int settle_all(struct rpma_batch *batch)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < batch->count && !ret; i++) {
+		struct op op = op_at(batch, i);
+
+		batch->ready[i] = batch->wrs[i];
+		op.wr = &batch->ready[i];
+		ret = op_settle(op, batch->conn);
+	}
+	return ret;
 }
 
 int rpma_batch_post(struct rpma_batch *batch)
 {
 	const struct rpma_conn *conn;
 	int posted = 0;
-	int err;
+	int ret, err;
 
 	if (!batch)
 		return RPMA_E_INVAL;
 	if (!batch->count)
 		return 0;
+	ret = settle_all(batch);
+	if (ret)
+		return ret;
 	conn = batch->conn;
-	err = conn->prov->post_list(conn->id->qp, batch->wrs, (int)batch->count, &posted);
+	err = conn->prov->post_list(conn->id->qp, batch->ready, (int)batch->count, &posted);
 	drop_first(batch, err ? (uint32_t)posted : batch->count);
 	if (err == ENOMEM)
 		return RPMA_E_AGAIN;
-	return err ? PROVIDER_FAILED(err, "post_list(n=%u)", batch->count) : 0;
+	return err ? PROVIDER_FAILED(err, "post_list(n=%u)%s", batch->count, conn_phase(conn)) : 0;
 }
 
 int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count)

@@ -15,15 +15,11 @@ SAME(ATOMICS);
 
 enum { COUNTERS_MAX = 64 };
 
-bool conn_has_cap(const struct rpma_conn *conn, uint32_t cap)
+const char *conn_phase(const struct rpma_conn *conn)
 {
-	return conn->prov->qp_caps(conn->id->qp) & cap;
-}
-
-int peer_cannot(const char *what)
-{
-	LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)", what);
-	return RPMA_E_NOSUPP;
+	return conn->prov->qp_caps(conn->id->qp) & SOFTRNIC_CAP_KNOWN
+		       ? ""
+		       : ", before the connection is established";
 }
 
 int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps)

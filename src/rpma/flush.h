@@ -5,6 +5,8 @@
 
 #include "librpma.h"
 
+enum { FLUSH_READ_LEN = 8 };
+
 struct flush_sink {
 	void *page;
 	size_t page_size;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op.c -- reads, writes and messages as work requests. flush.c and verify.c have the others. */
+/*
+ * op.c -- reads, writes and messages as work requests. flush.c and verify.c have the others, and
+ * settle.c what becomes of them.
+ */
 #include "rpma/op.h"
 
 #include <arpa/inet.h>
@@ -21,19 +24,10 @@ void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, si
 	op.wr->len = len;
 }
 
-void op_point(struct op op)
-{
-	if (op.wr->wr.num_sge)
-		op.wr->wr.sg_list = op.segs;
-	if (op.wr->wr.send_flags & IBV_SEND_INLINE)
-		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
-}
-
 static void one_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
 {
 	op.segs[0] = mr_sge(mr, offset, len);
 	op.wr->wr.num_sge = 1;
-	op_point(op);
 }
 
 /* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
@@ -55,29 +49,15 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	return 0;
 }
 
-/* Fenced where a flush is a read, behind which it must not be carried out too early. */
-int op_atomic_write(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst,
-		    size_t offset, const char src[8], int flags, const void *op_context)
+/* The bytes travel in the request: src may change at once. */
+int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
+		    const char src[8], int flags, const void *op_context)
 {
-	if (!conn || !dst || !src || !flags || offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
+	if (!dst || !src || !flags || offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
 		return RPMA_E_INVAL;
-	if (conn_has_cap(conn, RPMA_CAP_ATOMIC_WRITE)) {
-		op_begin(op, SOFTRNIC_OP_ATOMIC_WRITE, flags, op_context);
-		op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
-		memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
-		if (!conn_has_cap(conn, RPMA_CAP_FLUSH))
-			op.wr->wr.send_flags |= IBV_SEND_FENCE;
-		return 0;
-	}
-	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_begin(op, SOFTRNIC_OP_ATOMIC_WRITE, flags, op_context);
 	op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
-	op.wr->wr.opcode = IBV_WR_RDMA_WRITE;
-	/* Inline: src may change at once. */
-	op.wr->wr.send_flags |= IBV_SEND_INLINE | IBV_SEND_FENCE;
-	op.segs[0] = (struct ibv_sge){.length = RPMA_ATOMIC_WRITE_ALIGNMENT};
-	op.wr->wr.num_sge = 1;
-	op_point(op);
 	return 0;
 }
 
@@ -114,6 +94,5 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 		if (segments[i].len)
 			op.segs[op.wr->wr.num_sge++] =
 				mr_sge(segments[i].mr, segments[i].offset, segments[i].len);
-	op_point(op);
 	return 0;
 }

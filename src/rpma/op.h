@@ -2,8 +2,10 @@
 /*
  * op.h -- an operation: its arguments checked and described, to be posted now or in a batch.
  *
- * Each op_X fills one request and its segments. 0, or what the public call returns: RPMA_E_INVAL
- * before anything else is looked at, RPMA_E_NOSUPP when the other end cannot do it.
+ * Each op_X fills one request and its segments, as a peer that can do everything would get it: what
+ * the other end can do is known from ESTABLISHED on, and a description may be older. op_settle()
+ * makes of it what the other end can do, when it is posted. 0, or what the public call returns:
+ * RPMA_E_INVAL before anything else is looked at, RPMA_E_NOSUPP when it cannot be done.
  */
 #ifndef RPMA_OP_H
 #define RPMA_OP_H
@@ -14,41 +16,46 @@
 struct op {
 	struct softrnic_wr *wr;
 	struct ibv_sge *segs;
+	struct rpma_mr_remote *region; /* a copy, of flushes: a read in their place stays inside */
 };
 
 int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	    const struct rpma_mr_local *local, size_t local_offset,
 	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
 	    const void *op_context);
-int op_atomic_write(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst,
-		    size_t offset, const char src[8], int flags, const void *op_context);
+int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
+		    const char src[8], int flags, const void *op_context);
 int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	       const struct rpma_mr_local *src, size_t offset, size_t len, int flags,
 	       const void *op_context);
 int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *segments,
 	      uint32_t count, int flags, const void *op_context);
-int op_flush(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-	     size_t len, enum rpma_flush_type type, int flags, const void *op_context);
-int op_flush_all(struct op op, struct rpma_conn *conn, enum rpma_flush_type type, int flags,
-		 const void *op_context);
-int op_verify(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-	      size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
+int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
+	     enum rpma_flush_type type, int flags, const void *op_context);
+int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context);
+int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
+	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context);
-int op_query(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-	     size_t len, enum rpma_durability *durability, int flags, const void *op_context);
+int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
+	     enum rpma_durability *durability, int flags, const void *op_context);
 
 /* What all operations have in common; the rest is zeroed. */
 void op_begin(struct op op, enum softrnic_op kind, int flags, const void *op_context);
 /* Name the target of an operation beyond verbs. */
 void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len);
-/* An inline request carries its bytes itself; said again whenever the request was moved. */
-void op_point(struct op op);
 
-/* Can the other end do what this RPMA_CAP_* says? Known from ESTABLISHED on. */
-bool conn_has_cap(const struct rpma_conn *conn, uint32_t cap);
-/* Log that it cannot: RPMA_E_NOSUPP. */
-int peer_cannot(const char *what);
-/* Post one. 0 or RPMA_E_PROVIDER. */
+/* Could the other end do it? RPMA_E_NOSUPP if it is known that it cannot. */
+int op_check(struct op op, const struct rpma_conn *conn);
+/*
+ * Make of what was described what the other end can do, and let it point to its segments and inline
+ * bytes; it must not be moved any more. 0 or RPMA_E_NOSUPP. Before ESTABLISHED it stays as it was
+ * described: so the provider refuses it, and a flush never becomes a read towards a peer that
+ * counts on flushes.
+ */
+int op_settle(struct op op, const struct rpma_conn *conn);
+/* Settle and post one. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
 int conn_post(struct rpma_conn *conn, struct op op);
+/* For the message of a failed post: the reason that users meet most. */
+const char *conn_phase(const struct rpma_conn *conn);
 
 #endif

@@ -8,16 +8,20 @@
 
 int conn_post(struct rpma_conn *conn, struct op op)
 {
+	int ret = op_settle(op, conn);
 	int posted, err;
 
+	if (ret)
+		return ret;
 	if (op.wr->op == SOFTRNIC_OP_VERBS) {
 		err = provider_post_send(conn->id->qp, &op.wr->wr);
-		return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)", (int)op.wr->wr.opcode)
+		return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)%s",
+					     (int)op.wr->wr.opcode, conn_phase(conn))
 			   : 0;
 	}
 	err = conn->prov->post_list(conn->id->qp, op.wr, 1, &posted);
-	return err ? PROVIDER_FAILED(err, "post_list(op=%d, length=%" PRIu64 ")", (int)op.wr->op,
-				     op.wr->len)
+	return err ? PROVIDER_FAILED(err, "post_list(op=%d, length=%" PRIu64 ")%s", (int)op.wr->op,
+				     op.wr->len, conn_phase(conn))
 		   : 0;
 }
 
@@ -25,8 +29,9 @@ int conn_post(struct rpma_conn *conn, struct op op)
 struct room {
 	struct softrnic_wr wr;
 	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];
+	struct rpma_mr_remote region;
 };
-#define OP(room) ((struct op){&(room).wr, (room).segs})
+#define OP(room) ((struct op){&(room).wr, (room).segs, &(room).region})
 
 static int post_if(int ret, struct rpma_conn *conn, struct room *room)
 {
@@ -77,8 +82,10 @@ int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t
 {
 	struct room room;
 
-	return post_if(op_atomic_write(OP(room), conn, dst, dst_offset, src, flags, op_context),
-		       conn, &room);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_atomic_write(OP(room), dst, dst_offset, src, flags, op_context), conn,
+		       &room);
 }
 
 int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
@@ -86,8 +93,10 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 {
 	struct room room;
 
-	return post_if(op_flush(OP(room), conn, dst, dst_offset, len, type, flags, op_context),
-		       conn, &room);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_flush(OP(room), dst, dst_offset, len, type, flags, op_context), conn,
+		       &room);
 }
 
 int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
@@ -95,7 +104,9 @@ int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 {
 	struct room room;
 
-	return post_if(op_flush_all(OP(room), conn, type, flags, op_context), conn, &room);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_flush_all(OP(room), type, flags, op_context), conn, &room);
 }
 
 int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
@@ -104,9 +115,10 @@ int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t
 {
 	struct room room;
 
-	return post_if(
-		op_verify(OP(room), conn, dst, dst_offset, len, alg, digest, flags, op_context),
-		conn, &room);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_verify(OP(room), dst, dst_offset, len, alg, digest, flags, op_context),
+		       conn, &room);
 }
 
 int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
@@ -115,9 +127,10 @@ int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *d
 {
 	struct room room;
 
-	return post_if(
-		op_query(OP(room), conn, dst, dst_offset, len, durability, flags, op_context), conn,
-		&room);
+	if (!conn)
+		return RPMA_E_INVAL;
+	return post_if(op_query(OP(room), dst, dst_offset, len, durability, flags, op_context),
+		       conn, &room);
 }
 
 int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset, size_t len,

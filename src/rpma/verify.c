@@ -62,14 +62,12 @@ bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b)
 	       !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
-int op_verify(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-	      size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
+int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
+	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context)
 {
-	if (!conn || !dst || !len || len > UINT32_MAX || !digest || !flags || !is_alg(alg))
+	if (!dst || !len || len > UINT32_MAX || !digest || !flags || !is_alg(alg))
 		return RPMA_E_INVAL;
-	if (!conn_has_cap(conn, RPMA_CAP_VERIFY))
-		return peer_cannot("verify");
 	if (!(dst->usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)) {
 		LOG_ERROR("the remote region was not registered for persistent flushes");
 		return RPMA_E_NOSUPP;
@@ -82,13 +80,11 @@ int op_verify(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote 
 	return 0;
 }
 
-int op_query(struct op op, struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t offset,
-	     size_t len, enum rpma_durability *durability, int flags, const void *op_context)
+int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
+	     enum rpma_durability *durability, int flags, const void *op_context)
 {
-	if (!conn || !dst || !len || !durability || !flags)
+	if (!dst || !len || !durability || !flags)
 		return RPMA_E_INVAL;
-	if (!conn_has_cap(conn, RPMA_CAP_QUERY))
-		return peer_cannot("tell durability classes");
 	op_begin(op, SOFTRNIC_OP_QUERY, flags, op_context);
 	op_target(op, dst, offset, len);
 	op.wr->result = durability;

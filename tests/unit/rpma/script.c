@@ -461,7 +461,7 @@ static const char *s_event_str(enum rdma_cm_event_type event)
 
 static uint32_t s_qp_caps(struct ibv_qp *qp)
 {
-	return script.caps;
+	return script.caps_unknown ? 0 : script.caps | SOFTRNIC_CAP_KNOWN;
 }
 
 static int s_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)

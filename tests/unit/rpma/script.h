@@ -20,6 +20,7 @@ struct script {
 	/* What the test decides. */
 	enum ibv_transport_type transport;
 	uint32_t caps;          /* of the peer: SOFTRNIC_CAP_* */
+	bool caps_unknown;      /* as before the connection is established */
 	uint64_t device_caps;   /* device_cap_flags_ex */
 	int reg_mr_err_if_pmem; /* errno for registrations with PROVIDER_ACCESS_FLUSH_PERSISTENT */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */

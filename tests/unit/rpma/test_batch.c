@@ -118,6 +118,83 @@ static void what_the_peer_cannot_do_is_not_added(void **state)
 	expect_count(0);
 }
 
+static void describe_before_the_peer_is_known(void)
+{
+	static const char word[8] = "commit!";
+
+	script.caps_unknown = true;
+	assert_int_equal(add_write(8), 0);
+	assert_int_equal(rpma_batch_flush(batch, remote, 8, 16, PERSISTENT, ON_ERROR, NULL), 0);
+	assert_int_equal(rpma_batch_atomic_write(batch, remote, 24, word, ALWAYS, NULL), 0);
+	expect_count(3);
+}
+
+static void a_batch_is_chosen_for_the_peer_when_it_is_posted(void **state)
+{
+	describe_before_the_peer_is_known();
+	assert_int_equal(rpma_batch_flush_all(batch, PERSISTENT, ALWAYS, NULL), 0);
+	script.caps_unknown = false;
+	script.caps = NATIVE;
+	assert_int_equal(rpma_batch_post(batch), 0);
+	assert_int_equal(script.listed, 4);
+	assert_int_equal(script.list[1].op, SOFTRNIC_OP_FLUSH);
+	assert_int_equal(script.list[1].type, SOFTRNIC_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[2].op, SOFTRNIC_OP_ATOMIC_WRITE);
+	assert_int_equal(script.list[2].wr.send_flags, IBV_SEND_SIGNALED);
+	assert_int_equal(script.list[3].op, SOFTRNIC_OP_FLUSH_ALL);
+}
+
+static void apply_direct_write(bool direct)
+{
+	struct rpma_peer_cfg *pcfg = NULL;
+
+	assert_int_equal(rpma_peer_cfg_new(&pcfg), 0);
+	assert_int_equal(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, direct), 0);
+	assert_int_equal(rpma_conn_apply_remote_peer_cfg(conn, pcfg), 0);
+	assert_int_equal(rpma_peer_cfg_delete(&pcfg), 0);
+}
+
+/* Also the region may be gone by then, and the declaration be made, or taken back. */
+static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
+{
+	describe_before_the_peer_is_known();
+	assert_int_equal(rpma_mr_remote_delete(&remote), 0);
+	script.caps_unknown = false;
+	assert_int_equal(rpma_batch_post(batch), RPMA_E_NOSUPP);
+	assert_int_equal(script.listed, 0);
+	expect_count(3);
+	apply_direct_write(true);
+	script.post_err = ENOMEM;
+	assert_int_equal(rpma_batch_post(batch), RPMA_E_AGAIN);
+	apply_direct_write(false);
+	assert_int_equal(rpma_batch_post(batch), RPMA_E_NOSUPP);
+	apply_direct_write(true);
+	script.post_err = 0;
+	assert_int_equal(rpma_batch_post(batch), 0);
+	assert_int_equal(script.list[1].wr.opcode, IBV_WR_RDMA_READ);
+	assert_true(script.list[1].wr.wr.rdma.remote_addr == RADDR + 8);
+	assert_int_equal(script.segs[1][0].length, 8);
+	assert_int_equal(script.list[2].wr.opcode, IBV_WR_RDMA_WRITE);
+	assert_memory_equal(&script.inlined[2], "commit!", 8);
+}
+
+/* The provider refuses what comes too early; what it was tried as does not stick. */
+static void a_batch_posted_too_early_can_be_posted_again(void **state)
+{
+	describe_before_the_peer_is_known();
+	script.post_err = EINVAL;
+	assert_int_equal(rpma_batch_post(batch), RPMA_E_PROVIDER);
+	assert_int_equal(script.list[1].op, SOFTRNIC_OP_FLUSH);
+	assert_int_equal(script.list[2].op, SOFTRNIC_OP_ATOMIC_WRITE);
+	expect_count(3);
+	script.caps_unknown = false;
+	script.post_err = 0;
+	apply_direct_write(true);
+	assert_int_equal(rpma_batch_post(batch), 0);
+	assert_int_equal(script.list[1].wr.opcode, IBV_WR_RDMA_READ);
+	assert_int_equal(script.list[2].wr.opcode, IBV_WR_RDMA_WRITE);
+}
+
 static void a_wrong_operation_is_not_added(void **state)
 {
 	struct rpma_segment segment = {local, 0, 1};
@@ -268,6 +345,9 @@ int main(void)
 		ON_CONN(a_batch_goes_out_as_one_list_in_its_order),
 		ON_CONN(towards_others_flush_and_atomic_write_are_what_they_are_alone),
 		ON_CONN(what_the_peer_cannot_do_is_not_added),
+		ON_CONN(a_batch_is_chosen_for_the_peer_when_it_is_posted),
+		ON_CONN(what_a_peer_turns_out_to_lack_is_not_posted),
+		ON_CONN(a_batch_posted_too_early_can_be_posted_again),
 		ON_CONN(a_wrong_operation_is_not_added),
 		ON_CONN(a_full_batch_takes_nothing_more_until_it_is_posted_or_cleared),
 		ON_CONN(no_room_in_the_send_queue_keeps_the_batch),

@@ -255,6 +255,43 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 	assert_int_equal(script.flush.send_flags, 0);
 }
 
+/* The peer may have been told that flushes come as flushes, and then writes nothing back for reads.
+ */
+static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void **state)
+{
+	static const char word[8] = "commit!";
+	enum rpma_durability class;
+	struct rpma_digest digest;
+
+	script.caps_unknown = true;
+	script.post_err = EINVAL; /* as the software RNIC before the connection is established */
+	script.send.opcode = IBV_WR_SEND;
+	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY), RPMA_E_PROVIDER);
+	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_PROVIDER);
+	assert_int_equal(script.flushes, 2);
+	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, NULL), RPMA_E_PROVIDER);
+	assert_memory_equal(script.atomic.bytes, word, 8);
+	assert_int_equal(script.send.opcode, IBV_WR_SEND); /* no ordinary request */
+	/* That it cannot do the others is not known either. */
+	assert_int_equal(rpma_flush_all(conn, RPMA_FLUSH_TYPE_PERSISTENT, ALWAYS, NULL),
+			 RPMA_E_PROVIDER);
+	assert_int_equal(rpma_verify(conn, remote, 0, 8, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL),
+			 RPMA_E_PROVIDER);
+	assert_int_equal(rpma_query_durability(conn, remote, 0, 8, &class, ALWAYS, NULL),
+			 RPMA_E_PROVIDER);
+}
+
+static void a_flush_of_no_known_type_is_invalid(void **state)
+{
+	script.caps = SOFTRNIC_CAP_FLUSH;
+	assert_int_equal(flush(remote, 0, 8, (enum rpma_flush_type)2), RPMA_E_INVAL);
+	/* A usage is no type, though it reads like one. */
+	assert_int_equal(
+		flush(remote, 0, 8, (enum rpma_flush_type)RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT),
+		RPMA_E_INVAL);
+	assert_int_equal(script.flushes, 0);
+}
+
 static void a_region_is_flushed_only_as_it_was_registered(void **state)
 {
 	static const struct {
@@ -296,6 +333,8 @@ int main(void)
 		ON_CONN(persistence_of_an_old_peer_needs_its_declaration),
 		ON_CONN(the_read_of_a_flush_stays_inside_the_region),
 		ON_CONN(a_consenting_peer_is_flushed_natively_and_needs_no_declaration),
+		ON_CONN(before_the_peer_is_known_nothing_becomes_what_it_is_for_others),
+		ON_CONN(a_flush_of_no_known_type_is_invalid),
 		ON_CONN(a_region_is_flushed_only_as_it_was_registered),
 	};
 

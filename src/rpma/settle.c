@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settle.c -- what an operation becomes when it is posted, by what the other end can do.
+ *
+ * A flush is one operation where the peer agreed to it, otherwise a small read: one that follows
+ * writes on the same connection is answered only when these are placed. That makes them visible;
+ * and persistent, where the peer declared that its writes go directly to persistent memory. A peer
+ * that agreed does not write back for reads, so this is the only place that chooses.
+ */
+#include "rpma/err.h"
+#include "rpma/mr.h"
+#include "rpma/op.h"
+
+static const struct {
+	uint32_t cap; /* 0: there is another way to do it */
+	const char *what;
+} needs[SOFTRNIC_OP_QUERY + 1] = {
+	[SOFTRNIC_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
+	[SOFTRNIC_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
+	[SOFTRNIC_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
+};
+
+/* What is not known is not ruled out. */
+static uint32_t caps_of(const struct rpma_conn *conn)
+{
+	uint32_t caps = conn->prov->qp_caps(conn->id->qp);
+
+	return caps & SOFTRNIC_CAP_KNOWN ? caps : UINT32_MAX;
+}
+
+static int check(const struct softrnic_wr *wr, const struct rpma_conn *conn, uint32_t caps)
+{
+	uint32_t cap = needs[wr->op].cap;
+
+	if (cap & ~caps) {
+		LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)",
+			  needs[wr->op].what);
+		return RPMA_E_NOSUPP;
+	}
+	if (wr->op == SOFTRNIC_OP_FLUSH && wr->type == SOFTRNIC_FLUSH_PERSISTENT &&
+	    !(caps & RPMA_CAP_FLUSH) && !atomic_load(&conn->direct_write_to_pmem)) {
+		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
+			  "nor writes directly to persistent memory "
+			  "(see rpma_conn_apply_remote_peer_cfg)");
+		return RPMA_E_NOSUPP;
+	}
+	return 0;
+}
+
+/*
+ * Which bytes to read for the range: at its start, but never past the region's end, where the
+ * peer would refuse. A range that is not inside the region is left to be refused.
+ */
+static void choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
+			uint64_t *read_offset, uint32_t *read_len)
+{
+	*read_offset = offset;
+	*read_len = FLUSH_READ_LEN;
+	if (offset > region->size || len > region->size - offset ||
+	    region->size - offset >= FLUSH_READ_LEN)
+		return;
+	if (region->size < FLUSH_READ_LEN)
+		*read_len = (uint32_t)region->size;
+	*read_offset = region->size - *read_len;
+}
+
+static void settle_as_read(struct op op, const struct rpma_conn *conn)
+{
+	uint64_t offset = op.wr->wr.wr.rdma.remote_addr - op.region->raddr;
+	uint64_t read_offset;
+	uint32_t read_len;
+
+	choose_read(op.region, offset, op.wr->len, &read_offset, &read_len);
+	op.wr->op = SOFTRNIC_OP_VERBS;
+	op.wr->wr.opcode = IBV_WR_RDMA_READ;
+	op.wr->wr.wr.rdma.remote_addr = op.region->raddr + read_offset;
+	op.segs[0] = mr_sge(conn->flush_sink.mr, 0, read_len);
+	op.wr->wr.num_sge = 1;
+}
+
+/* Fenced where a flush is a read, behind which it must not be carried out too early. */
+static void settle_atomic_write(struct op op, uint32_t caps)
+{
+	if (!(caps & RPMA_CAP_FLUSH) || !(caps & RPMA_CAP_ATOMIC_WRITE))
+		op.wr->wr.send_flags |= IBV_SEND_FENCE;
+	if (caps & RPMA_CAP_ATOMIC_WRITE)
+		return;
+	op.wr->op = SOFTRNIC_OP_VERBS;
+	op.wr->wr.opcode = IBV_WR_RDMA_WRITE;
+	op.wr->wr.send_flags |= IBV_SEND_INLINE;
+	op.segs[0] = (struct ibv_sge){.length = RPMA_ATOMIC_WRITE_ALIGNMENT};
+	op.wr->wr.num_sge = 1;
+}
+
+static void point(struct op op)
+{
+	if (op.wr->wr.num_sge)
+		op.wr->wr.sg_list = op.segs;
+	if (op.wr->wr.send_flags & IBV_SEND_INLINE)
+		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
+}
+
+int op_check(struct op op, const struct rpma_conn *conn)
+{
+	return op.wr->op == SOFTRNIC_OP_VERBS ? 0 : check(op.wr, conn, caps_of(conn));
+}
+
+int op_settle(struct op op, const struct rpma_conn *conn)
+{
+	if (op.wr->op != SOFTRNIC_OP_VERBS) {
+		uint32_t caps = caps_of(conn);
+		int ret = check(op.wr, conn, caps);
+
+		if (ret)
+			return ret;
+		if (op.wr->op == SOFTRNIC_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
+			settle_as_read(op, conn);
+		else if (op.wr->op == SOFTRNIC_OP_ATOMIC_WRITE)
+			settle_atomic_write(op, caps);
+	}
+	point(op);
+	return 0;
+}
