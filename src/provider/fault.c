@@ -203,6 +203,11 @@ static const char *fault_event_str(enum rdma_cm_event_type event)
 	return inner->event_str(event);
 }
 
+static int fault_read_sink_access(const struct ibv_context *ctx)
+{
+	return inner->read_sink_access(ctx);
+}
+
 static uint32_t fault_qp_caps(struct ibv_qp *qp)
 {
 	return inner->qp_caps(qp);
@@ -219,6 +224,7 @@ static const struct provider decorator = {.name = "fault",
 					  .owns_context = fault_owns_context,
 					  .serves = fault_serves,
 					  .event_str = fault_event_str,
+					  .read_sink_access = fault_read_sink_access,
 					  .qp_caps = fault_qp_caps,
 					  .qp_counters = fault_qp_counters,
 					  PROVIDER_CALLS(ROW)};

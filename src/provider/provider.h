@@ -149,6 +149,8 @@ struct provider {
 	/* Can it serve this address? `why` gets one clause that explains the answer. */
 	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
 	const char *(*event_str)(enum rdma_cm_event_type event);
+	/* The rights, beyond a local write, that memory needs to be the sink of a Read. */
+	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* SOFTRNIC_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/* How many counters a connection has, of which `max` are written; -1: this provider has

@@ -32,11 +32,18 @@ static int soft_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	return soft_announces(id) ? softrnic_accept(id, param) : -1;
 }
 
+/* The answer to a Read is checked against the Read, whoever the peer is: its sink is no target. */
+static int soft_read_sink_access(const struct ibv_context *ctx)
+{
+	return 0;
+}
+
 #define ROW(ret, name, params, args, kind) .name = softrnic_##name,
 const struct provider provider_softrnic = {.name = "softrnic",
 					   .owns_context = softrnic_owns_context,
 					   .serves = soft_serves,
 					   .event_str = softrnic_event_str,
+					   .read_sink_access = soft_read_sink_access,
 					   .qp_caps = softrnic_qp_caps,
 					   .qp_counters = softrnic_qp_counters,
 					   .post_list = softrnic_post,

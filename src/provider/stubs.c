@@ -35,6 +35,11 @@ static const char *stub_event_str(enum rdma_cm_event_type event)
 	return "unknown event";
 }
 
+static int stub_read_sink_access(const struct ibv_context *ctx)
+{
+	return 0;
+}
+
 static uint32_t stub_qp_caps(struct ibv_qp *qp)
 {
 	return SOFTRNIC_CAP_KNOWN;
@@ -50,6 +55,7 @@ const struct provider provider_stubs = {.name = "stubs",
 					.owns_context = stub_owns_context,
 					.serves = stub_serves,
 					.event_str = stub_event_str,
+					.read_sink_access = stub_read_sink_access,
 					.qp_caps = stub_qp_caps,
 					.qp_counters = stub_qp_counters,
 					PROVIDER_CALLS(ROW)};

@@ -44,6 +44,13 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 	return true;
 }
 
+/* RFC 5040 s5.2: the responder addresses the sink through its STag, and cards check that as a
+ * Write. */
+static int verbs_read_sink_access(const struct ibv_context *ctx)
+{
+	return ctx->device->transport_type == IBV_TRANSPORT_IWARP ? IBV_ACCESS_REMOTE_WRITE : 0;
+}
+
 static int verbs_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values,
 			     int max)
 {
@@ -56,6 +63,7 @@ const struct provider provider_verbs = {.name = "verbs",
 					.owns_context = verbs_owns_context,
 					.serves = verbs_serves,
 					.event_str = rdma_event_str,
+					.read_sink_access = verbs_read_sink_access,
 					.qp_caps = verbs_qp_caps,
 					.qp_counters = verbs_qp_counters,
 					.post_list = verbs_post_list,

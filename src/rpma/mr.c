@@ -11,7 +11,6 @@
 
 static int access_of_usage(const struct rpma_peer *peer, int usage)
 {
-	const struct ibv_device *device = peer->pd->context->device;
 	int access = 0;
 
 	/* A peer whose device or library does not flush reads instead. */
@@ -22,9 +21,8 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 		access |= IBV_ACCESS_LOCAL_WRITE;
 	if (usage & RPMA_MR_USAGE_WRITE_DST)
 		access |= IBV_ACCESS_REMOTE_WRITE;
-	/* RFC 5040 s5.2: the sink of a Read is addressed by the responder through its STag. */
-	if (usage & RPMA_MR_USAGE_READ_DST && device->transport_type == IBV_TRANSPORT_IWARP)
-		access |= IBV_ACCESS_REMOTE_WRITE;
+	if (usage & RPMA_MR_USAGE_READ_DST)
+		access |= peer->prov->read_sink_access(peer->pd->context);
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
 		access |= PROVIDER_ACCESS_FLUSH_GLOBAL;
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)

@@ -127,6 +127,34 @@ static void read_without_the_right_fails(void **state)
 	fenced_close(&f);
 }
 
+/* The peer knows the STag from the Read itself, and where its answer goes. */
+static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
+{
+	struct fenced f;
+	struct duo *d = &f.d;
+	struct ibv_wc wc;
+
+	if (duo_is_kernels() && duo_is_tcp())
+		skip(); /* cards of iWARP need that right to read at all */
+	fenced_open(&f, RPMA_MR_USAGE_READ_DST);
+	memset(d->srv_buf, 0x33, DUO_BUF);
+	OK(rpma_read(d->cli, f.mr, 0, d->at_srv, 0, 64, RPMA_F_COMPLETION_ALWAYS, &f));
+	duo_expect_wc(d->cli, IBV_WC_RDMA_READ, &f);
+	assert_memory_equal(f.all + PAGE, d->srv_buf, 64);
+	memset(d->srv_buf, 0x44, DUO_BUF);
+	OK(rpma_write(d->srv, f.remote, 0, d->srv_mr, 0, 128, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	if (!rpma_flush(d->srv, d->at_cli, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+			RPMA_F_COMPLETION_ALWAYS, d)) {
+		duo_wait_wc(d->srv, &wc);
+		assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	expect_both_lose_the_connection(d);
+	for (size_t i = 0; i < 64; i++)
+		assert_int_equal(f.all[PAGE + i], 0x33);
+	expect_untouched(f.all + PAGE + 64, INNER + PAGE - 64);
+	fenced_close(&f);
+}
+
 static void read_across_the_end_fails(void **state)
 {
 	struct fenced f;
@@ -193,6 +221,7 @@ int main(void)
 		cmocka_unit_test(write_before_the_begin_touches_nothing),
 		cmocka_unit_test(write_without_the_right_touches_nothing),
 		cmocka_unit_test(read_without_the_right_fails),
+		cmocka_unit_test(the_sink_of_a_read_cannot_be_written_by_its_peer),
 		cmocka_unit_test(read_across_the_end_fails),
 		cmocka_unit_test(region_of_another_peer_object_is_out_of_reach),
 		cmocka_unit_test(deregistered_region_is_out_of_reach),

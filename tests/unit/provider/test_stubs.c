@@ -12,6 +12,7 @@ static void expect_complete(const struct provider *prov)
 	assert_non_null(prov->owns_context);
 	assert_non_null(prov->serves);
 	assert_non_null(prov->event_str);
+	assert_non_null(prov->read_sink_access);
 	assert_non_null(prov->qp_caps);
 	assert_non_null(prov->qp_counters);
 #define MEMBER(ret, name, params, args, kind) assert_non_null(prov->name);
@@ -45,11 +46,25 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_false(provider_stubs.owns_context(NULL));
 }
 
+/* What a card needs for Reads lets the peer write the sink at any time. */
+static void only_iwarp_cards_need_remote_write_to_read(void **state)
+{
+	struct ibv_device device = {.transport_type = IBV_TRANSPORT_IWARP};
+	struct ibv_context ctx = {.device = &device};
+
+	assert_int_equal(provider_verbs.read_sink_access(&ctx), IBV_ACCESS_REMOTE_WRITE);
+	assert_int_equal(provider_softrnic.read_sink_access(&ctx), 0);
+	assert_int_equal(provider_fault_around(&provider_softrnic)->read_sink_access(&ctx), 0);
+	device.transport_type = IBV_TRANSPORT_IB;
+	assert_int_equal(provider_verbs.read_sink_access(&ctx), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_table_has_a_hole),
 		cmocka_unit_test(what_is_not_supported_says_so_in_its_own_convention),
+		cmocka_unit_test(only_iwarp_cards_need_remote_write_to_read),
 	};
 
 	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);

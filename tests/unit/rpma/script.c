@@ -459,6 +459,11 @@ static const char *s_event_str(enum rdma_cm_event_type event)
 	return "scripted event";
 }
 
+static int s_read_sink_access(const struct ibv_context *ctx)
+{
+	return script.read_sink_access;
+}
+
 static uint32_t s_qp_caps(struct ibv_qp *qp)
 {
 	return script.caps_unknown ? 0 : script.caps | SOFTRNIC_CAP_KNOWN;
@@ -476,7 +481,7 @@ static int s_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t 
 
 void script_reset(void)
 {
-	script = (struct script){.transport = IBV_TRANSPORT_IWARP, .get_event_errno = EAGAIN};
+	script = (struct script){.get_event_errno = EAGAIN};
 	event_count = 0;
 	device.transport_type = IBV_TRANSPORT_IWARP;
 	context = (struct ibv_context){.device = &device};
@@ -490,7 +495,6 @@ void script_reset(void)
 
 struct rpma_peer script_peer(const struct provider *prov)
 {
-	device.transport_type = script.transport;
 	return (struct rpma_peer){.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
 }
 
@@ -499,6 +503,7 @@ const struct provider provider_script = {.name = "script",
 					 .owns_context = s_owns_context,
 					 .serves = s_serves,
 					 .event_str = s_event_str,
+					 .read_sink_access = s_read_sink_access,
 					 .qp_caps = s_qp_caps,
 					 .qp_counters = s_qp_counters,
 					 PROVIDER_CALLS(ROW)};

@@ -18,7 +18,7 @@ enum { SCRIPT_LIST_MAX = 8 };
 
 struct script {
 	/* What the test decides. */
-	enum ibv_transport_type transport;
+	int read_sink_access;
 	uint32_t caps;          /* of the peer: SOFTRNIC_CAP_* */
 	bool caps_unknown;      /* as before the connection is established */
 	uint64_t device_caps;   /* device_cap_flags_ex */
@@ -64,7 +64,7 @@ struct script {
 };
 extern struct script script;
 
-/* Everything as on a fresh iWARP device. */
+/* Everything as on a fresh device. */
 void script_reset(void);
 /* A peer on the scripted device, not counted. */
 struct rpma_peer script_peer(const struct provider *prov);
