@@ -433,6 +433,7 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
  * does. The completion's wr_id is op_context. Thread-safe. RPMA_E_PROVIDER: not queued, for
  * instance because the queue is full. Never have more posted and not collected than the
  * completion queue takes: not every device refuses the one too many.
+ * Only a flush and a query may be of 4 GiB or more; all else is RPMA_E_INVAL then.
  */
 
 #define RPMA_F_COMPLETION_ON_ERROR (1 << 0)
@@ -463,6 +464,7 @@ enum rpma_flush_type {
 
 /*
  * Completes when what was written into the range before has reached the state that `type` names.
+ * len 0: the whole region.
  * RPMA_E_NOSUPP: the region was not registered for this type; or persistence is asked of a peer
  * which neither flushes natively nor was declared, through rpma_conn_apply_remote_peer_cfg(), to
  * write directly to persistent memory.

@@ -81,7 +81,10 @@ static bool can_post(uint32_t caps, enum softrnic_op op)
 	return false;
 }
 
-/* Describe one to the device, between wr_start and wr_complete. */
+/*
+ * Describe one to the device, between wr_start and wr_complete. A flush has 32 bits for its length,
+ * here and on the wire, and drivers cut it to these: a longer one is of the whole region.
+ */
 static void describe(struct ibv_qp_ex *ex, const struct softrnic_wr *w)
 {
 	ex->wr_id = w->wr.wr_id;
@@ -91,7 +94,7 @@ static void describe(struct ibv_qp_ex *ex, const struct softrnic_wr *w)
 		ibv_wr_flush(ex, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->len,
 			     w->type == SOFTRNIC_FLUSH_VISIBLE ? IBV_FLUSH_GLOBAL
 							       : IBV_FLUSH_PERSISTENT,
-			     IBV_FLUSH_RANGE);
+			     w->len > UINT32_MAX ? IBV_FLUSH_MR : IBV_FLUSH_RANGE);
 #endif
 #ifdef HAVE_WR_ATOMIC_WRITE
 	if (w->op == SOFTRNIC_OP_ATOMIC_WRITE)

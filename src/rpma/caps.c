@@ -19,7 +19,7 @@ const char *conn_phase(const struct rpma_conn *conn)
 {
 	return conn->prov->qp_caps(conn->id->qp) & SOFTRNIC_CAP_KNOWN
 		       ? ""
-		       : ", before the connection is established";
+		       : " on a connection that is not established";
 }
 
 int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps)

@@ -244,11 +244,13 @@ int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, siz
 {
 	struct ibv_recv_wr wr;
 	struct ibv_sge sge;
-	int err;
+	int ret, err;
 
 	if (!req || !dst)
 		return RPMA_E_INVAL;
-	mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	if (ret)
+		return ret;
 	err = provider_post_recv(req->id->qp, &wr);
 	return err ? PROVIDER_FAILED(err, "ibv_post_recv(length=%zu)", len) : 0;
 }

@@ -56,15 +56,27 @@ static int usage_of(enum rpma_flush_type type)
 						  : RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 }
 
+/* No bytes are named: all of the region is meant, as with the read in its place. */
+static void whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
+{
+	*len = 1; /* behind its end: left to be refused */
+	if (*offset > dst->size)
+		return;
+	*offset = 0;
+	*len = dst->size;
+}
+
 int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_flush_type type, int flags, const void *op_context)
 {
-	if (!dst || !is_type(type) || !flags)
+	if (!dst || !is_type(type) || !flags || mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	if (!(dst->usage & usage_of(type))) {
 		LOG_ERROR("the remote region was not registered for this type of flush");
 		return RPMA_E_NOSUPP;
 	}
+	if (!len)
+		whole_region(dst, &offset, &len);
 	op_begin(op, SOFTRNIC_OP_FLUSH, flags, op_context);
 	op_target(op, dst, offset, len);
 	op.wr->type = native_type(type);

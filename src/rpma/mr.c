@@ -144,11 +144,13 @@ int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size)
 int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advice, uint32_t flags)
 {
 	struct ibv_sge sge;
-	int err;
+	int ret, err;
 
 	if (!mr)
 		return RPMA_E_INVAL;
-	sge = mr_sge(mr, offset, len);
+	ret = mr_sge(&sge, mr, offset, len);
+	if (ret)
+		return ret;
 	err = mr->prov->advise_mr(mr->ibv->pd, (enum ibv_advise_mr_advice)advice, flags, &sge, 1);
 	if (!err)
 		return 0;
@@ -159,20 +161,46 @@ int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advi
 	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_PROVIDER;
 }
 
-struct ibv_sge mr_sge(const struct rpma_mr_local *mr, size_t offset, size_t len)
+int mr_check_len(uint64_t len)
 {
-	return (struct ibv_sge){.addr = (uint64_t)(uintptr_t)mr->ibv->addr + offset,
-				.length = (uint32_t)len,
-				.lkey = mr->ibv->lkey};
+	if (len <= UINT32_MAX)
+		return 0;
+	LOG_ERROR("a length of %" PRIu64 " bytes is more than the %" PRIu32
+		  " that one operation can have: split the transfer",
+		  len, UINT32_MAX);
+	return RPMA_E_INVAL;
 }
 
-void mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge, const struct rpma_mr_local *dst,
-		size_t offset, size_t len, const void *op_context)
+int mr_check_range(size_t offset, size_t len)
+{
+	if (len <= SIZE_MAX - offset)
+		return 0;
+	LOG_ERROR("a range of %zu bytes at the offset %zu ends behind the last address", len,
+		  offset);
+	return RPMA_E_INVAL;
+}
+
+int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr, size_t offset, size_t len)
+{
+	int ret = mr_check_len(len);
+
+	if (!ret)
+		ret = mr_check_range(offset, len);
+	if (ret)
+		return ret;
+	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)mr->ibv->addr + offset,
+				.length = (uint32_t)len,
+				.lkey = mr->ibv->lkey};
+	return 0;
+}
+
+int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge, const struct rpma_mr_local *dst,
+	       size_t offset, size_t len, const void *op_context)
 {
 	*wr = (struct ibv_recv_wr){.wr_id = (uint64_t)(uintptr_t)op_context};
 	if (!dst)
-		return;
-	*sge = mr_sge(dst, offset, len);
+		return 0;
 	wr->sg_list = sge;
 	wr->num_sge = 1;
+	return mr_sge(sge, dst, offset, len);
 }

@@ -25,13 +25,25 @@ struct rpma_mr_remote {
 	int usage;
 };
 
-/* A segment of a region; verbs has 32 bits for the length, and the interface always cut it so. */
-struct ibv_sge mr_sge(const struct rpma_mr_local *mr, size_t offset, size_t len);
+/*
+ * Ranges that are none are refused, whatever region they are meant for: RPMA_E_INVAL and a line in
+ * the log. mr_check_len: verbs has 32 bits for a length. mr_check_range: it must not end behind the
+ * last address.
+ */
+#define MR_MUST_CHECK __attribute__((warn_unused_result))
+MR_MUST_CHECK int mr_check_len(uint64_t len);
+MR_MUST_CHECK int mr_check_range(size_t offset, size_t len);
+
+/* A segment of a region. RPMA_E_INVAL as above. */
+MR_MUST_CHECK int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr, size_t offset,
+			 size_t len);
 
 /*
- * Prepare a receive; dst NULL: of no bytes. wr points to sge, both are the caller's.
+ * Prepare a receive; dst NULL: of no bytes. wr points to sge, both are the caller's. RPMA_E_INVAL
+ * as above.
  */
-void mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge, const struct rpma_mr_local *dst,
-		size_t offset, size_t len, const void *op_context);
+MR_MUST_CHECK int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge,
+			     const struct rpma_mr_local *dst, size_t offset, size_t len,
+			     const void *op_context);
 
 #endif

@@ -24,10 +24,10 @@ void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, si
 	op.wr->len = len;
 }
 
-static void one_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
+static int one_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
 {
-	op.segs[0] = mr_sge(mr, offset, len);
 	op.wr->wr.num_sge = 1;
+	return mr_sge(&op.segs[0], mr, offset, len);
 }
 
 /* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
@@ -36,6 +36,8 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
 	    const void *op_context)
 {
+	int ret;
+
 	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
 		return RPMA_E_INVAL;
 	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
@@ -43,10 +45,10 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	op.wr->wr.imm_data = htonl(imm);
 	if (!local)
 		return 0;
-	one_segment(op, local, local_offset, len);
 	op.wr->wr.wr.rdma.remote_addr = remote->raddr + remote_offset;
 	op.wr->wr.wr.rdma.rkey = remote->rkey;
-	return 0;
+	ret = one_segment(op, local, local_offset, len);
+	return ret ? ret : mr_check_range(remote_offset, len);
 }
 
 /* The bytes travel in the request: src may change at once. */
@@ -70,9 +72,23 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
-	if (src)
-		one_segment(op, src, offset, len);
-	return 0;
+	return src ? one_segment(op, src, offset, len) : 0;
+}
+
+/* Without the empty ones: on one of them that is not the last Linux's siw oopses (6.1). */
+static int gather(struct op op, const struct rpma_segment *segments, uint32_t count)
+{
+	uint64_t total = 0;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < count && !ret; i++) {
+		if (!segments[i].len)
+			continue;
+		ret = mr_sge(&op.segs[op.wr->wr.num_sge++], segments[i].mr, segments[i].offset,
+			     segments[i].len);
+		total += segments[i].len;
+	}
+	return ret ? ret : mr_check_len(total);
 }
 
 int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *segments,
@@ -89,10 +105,5 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 	}
 	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = IBV_WR_SEND;
-	/* Without the empty ones: on one of them that is not the last Linux's siw oopses (6.1). */
-	for (uint32_t i = 0; i < count; i++)
-		if (segments[i].len)
-			op.segs[op.wr->wr.num_sge++] =
-				mr_sge(segments[i].mr, segments[i].offset, segments[i].len);
-	return 0;
+	return gather(op, segments, count);
 }

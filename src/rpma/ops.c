@@ -169,11 +169,13 @@ int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, 
 {
 	struct ibv_recv_wr wr;
 	struct ibv_sge sge;
-	int err;
+	int ret, err;
 
 	if (!conn || (!dst && (offset || len)))
 		return RPMA_E_INVAL;
-	mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	if (ret)
+		return ret;
 	err = provider_post_recv(conn->id->qp, &wr);
 	return err ? PROVIDER_FAILED(err, "ibv_post_recv(length=%zu)", len) : 0;
 }

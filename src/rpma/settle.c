@@ -47,24 +47,33 @@ static int check(const struct softrnic_wr *wr, const struct rpma_conn *conn, uin
 	return 0;
 }
 
+static bool is_inside(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len)
+{
+	return offset <= region->size && len <= region->size - offset;
+}
+
 /*
  * Which bytes to read for the range: at its start, but never past the region's end, where the
- * peer would refuse. A range that is not inside the region is left to be refused.
+ * peer would refuse. A range that is not inside the region is left to be refused, by its end.
  */
 static void choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
 			uint64_t *read_offset, uint32_t *read_len)
 {
 	*read_offset = offset;
 	*read_len = FLUSH_READ_LEN;
-	if (offset > region->size || len > region->size - offset ||
-	    region->size - offset >= FLUSH_READ_LEN)
+	if (!is_inside(region, offset, len)) {
+		if (len > FLUSH_READ_LEN)
+			*read_offset += len - FLUSH_READ_LEN;
+		return;
+	}
+	if (region->size - offset >= FLUSH_READ_LEN)
 		return;
 	if (region->size < FLUSH_READ_LEN)
 		*read_len = (uint32_t)region->size;
 	*read_offset = region->size - *read_len;
 }
 
-static void settle_as_read(struct op op, const struct rpma_conn *conn)
+static int settle_as_read(struct op op, const struct rpma_conn *conn)
 {
 	uint64_t offset = op.wr->wr.wr.rdma.remote_addr - op.region->raddr;
 	uint64_t read_offset;
@@ -74,8 +83,8 @@ static void settle_as_read(struct op op, const struct rpma_conn *conn)
 	op.wr->op = SOFTRNIC_OP_VERBS;
 	op.wr->wr.opcode = IBV_WR_RDMA_READ;
 	op.wr->wr.wr.rdma.remote_addr = op.region->raddr + read_offset;
-	op.segs[0] = mr_sge(conn->flush_sink.mr, 0, read_len);
 	op.wr->wr.num_sge = 1;
+	return mr_sge(&op.segs[0], conn->flush_sink.mr, 0, read_len);
 }
 
 /* Fenced where a flush is a read, behind which it must not be carried out too early. */
@@ -111,12 +120,12 @@ int op_settle(struct op op, const struct rpma_conn *conn)
 		uint32_t caps = caps_of(conn);
 		int ret = check(op.wr, conn, caps);
 
+		if (!ret && op.wr->op == SOFTRNIC_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
+			ret = settle_as_read(op, conn);
+		else if (!ret && op.wr->op == SOFTRNIC_OP_ATOMIC_WRITE)
+			settle_atomic_write(op, caps);
 		if (ret)
 			return ret;
-		if (op.wr->op == SOFTRNIC_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
-			settle_as_read(op, conn);
-		else if (op.wr->op == SOFTRNIC_OP_ATOMIC_WRITE)
-			settle_atomic_write(op, caps);
 	}
 	point(op);
 	return 0;

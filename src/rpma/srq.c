@@ -64,11 +64,13 @@ int rpma_srq_recv(struct rpma_srq *srq, struct rpma_mr_local *dst, size_t offset
 {
 	struct ibv_recv_wr wr;
 	struct ibv_sge sge;
-	int err;
+	int ret, err;
 
 	if (!srq || (!dst && (offset || len)))
 		return RPMA_E_INVAL;
-	mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
+	if (ret)
+		return ret;
 	err = provider_post_srq_recv(srq->ibv, &wr);
 	return err ? PROVIDER_FAILED(err, "ibv_post_srq_recv(length=%zu)", len) : 0;
 }

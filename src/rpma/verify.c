@@ -43,7 +43,7 @@ int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 {
 	struct digest d;
 
-	if (!digest || (!ptr && len) || len > UINT32_MAX || !is_alg(alg))
+	if (!digest || (!ptr && len) || !is_alg(alg) || mr_check_len(len))
 		return RPMA_E_INVAL;
 	alg = (enum rpma_digest_alg)digest_pick(alg, len);
 	digest_init(&d, alg);
@@ -66,7 +66,8 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context)
 {
-	if (!dst || !len || len > UINT32_MAX || !digest || !flags || !is_alg(alg))
+	if (!dst || !len || !digest || !flags || !is_alg(alg) || mr_check_len(len) ||
+	    mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	if (!(dst->usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)) {
 		LOG_ERROR("the remote region was not registered for persistent flushes");
@@ -83,7 +84,7 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_durability *durability, int flags, const void *op_context)
 {
-	if (!dst || !len || !durability || !flags)
+	if (!dst || !len || !durability || !flags || mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	op_begin(op, SOFTRNIC_OP_QUERY, flags, op_context);
 	op_target(op, dst, offset, len);

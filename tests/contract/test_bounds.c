@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_bounds.c -- what a peer may not reach: beside a region, without its rights, after its end.
  */
+#include <endian.h>
 #include <sys/mman.h>
 
 #include "duo.h"
@@ -93,12 +94,31 @@ static void write_across_the_end_touches_nothing_behind_it(void **state)
 	}
 }
 
+/* As a client may that believes no descriptor: the region, but from `before` bytes before it. */
+static struct rpma_mr_remote *remote_from_before(const struct rpma_mr_local *mr, uint64_t before)
+{
+	struct rpma_mr_remote *remote;
+	uint8_t desc[64];
+	uint64_t addr;
+	size_t size;
+
+	OK(rpma_mr_get_descriptor_size(mr, &size));
+	OK(rpma_mr_get_descriptor(mr, desc));
+	memcpy(&addr, desc, sizeof(addr));
+	addr = htole64(le64toh(addr) - before);
+	memcpy(desc, &addr, sizeof(addr));
+	OK(rpma_mr_remote_from_descriptor(desc, size, &remote));
+	return remote;
+}
+
 static void write_before_the_begin_touches_nothing(void **state)
 {
 	struct fenced f;
 
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
-	refused_write(&f, (size_t)-64, 128);
+	OK(rpma_mr_remote_delete(&f.remote));
+	f.remote = remote_from_before(f.mr, 64);
+	refused_write(&f, 0, 128);
 	expect_untouched(f.all, INNER + 2 * PAGE);
 	fenced_close(&f);
 }

@@ -185,20 +185,35 @@ static void flush_without_its_arguments_is_invalid(void **state)
 	duo_close(&d);
 }
 
-static void flush_outside_the_region_fails(void **state)
+static void flush_fails(size_t offset, size_t len)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct duo d;
+	struct ibv_wc wc;
 
 	duo_open(&d, NULL);
-	OK(rpma_flush(d.cli, d.at_srv, DUO_BUF + 64, 8, RPMA_FLUSH_TYPE_VISIBILITY,
+	OK(rpma_flush(d.cli, d.at_srv, offset, len, RPMA_FLUSH_TYPE_VISIBILITY,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	assert_int_not_equal(duo_wait_failure(d.cli), IBV_WC_SUCCESS);
+	duo_wait_wc(d.cli, &wc);
+	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
 	if (duo_errors_disconnect()) {
 		assert_true(duo_event_within(d.cli, 5000, &ev));
 		assert_true(duo_event_within(d.srv, 5000, &ev));
 	}
 	duo_close(&d);
+}
+
+static void flush_outside_the_region_fails(void **state)
+{
+	flush_fails(DUO_BUF + 64, 8);
+	flush_fails(DUO_BUF + 64, 0);
+}
+
+static void flush_past_the_end_fails_although_its_start_is_inside(void **state)
+{
+	flush_fails(0, DUO_BUF + 1);
+	flush_fails(DUO_BUF - 16, 17);
+	flush_fails(0, (size_t)1 << 40);
 }
 
 int main(void)
@@ -211,6 +226,7 @@ int main(void)
 		cmocka_unit_test(persistent_flush_needs_a_declaration_only_towards_others),
 		cmocka_unit_test(flush_without_its_arguments_is_invalid),
 		cmocka_unit_test(flush_outside_the_region_fails),
+		cmocka_unit_test(flush_past_the_end_fails_although_its_start_is_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,14 @@ static void by_flush(struct scene *s)
 		      RPMA_F_COMPLETION_ALWAYS, s));
 }
 
+/* The write is inside what no bytes stand for. */
+static void by_empty_flush(struct scene *s)
+{
+	post_write(s);
+	OK(rpma_flush(s->writer, s->file.remote, 2 * LEN, 0, RPMA_FLUSH_TYPE_PERSISTENT,
+		      RPMA_F_COMPLETION_ALWAYS, s));
+}
+
 static void by_flush_all(struct scene *s)
 {
 	post_write(s);
@@ -157,6 +165,7 @@ static const struct way ways[] = {
 	{"flush", NULL, by_flush, NATIVE},
 	{"flush of the passive side", NULL, by_flush, NATIVE | BY_SERVER},
 	{"flush, completions in a common queue", NULL, by_flush, NATIVE | COMMON_CQ},
+	{"flush of no bytes, which is of the region", NULL, by_empty_flush, NATIVE},
 	{"flush_all", NULL, by_flush_all, NATIVE},
 	{"verify", NULL, by_verify, NATIVE},
 	{"batch", NULL, by_batch, NATIVE},

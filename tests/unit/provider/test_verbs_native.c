@@ -222,6 +222,20 @@ static void requests_are_described_in_full(void **state)
 	assert_memory_equal(dev.bytes, "12345678", 8);
 }
 
+/* rxe and its wire have 32 bits, and of 4 GiB nothing would be left. */
+static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
+{
+	struct softrnic_wr wr = request(SOFTRNIC_OP_FLUSH, 1);
+	int posted;
+
+	wr.len = UINT32_MAX;
+	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
+	assert_int_equal(dev.level, IBV_FLUSH_RANGE);
+	wr.len++;
+	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
+	assert_int_equal(dev.level, IBV_FLUSH_MR);
+}
+
 static void a_list_of_both_kinds_keeps_its_order(void **state)
 {
 	enum { N = 40 };
@@ -307,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_that_cannot_gets_a_plain_qp, setup),
 		cmocka_unit_test_setup(the_qp_tells_what_can_be_posted, setup),
 		cmocka_unit_test_setup(requests_are_described_in_full, setup),
+		cmocka_unit_test_setup(a_flush_too_long_for_a_device_is_of_the_whole_region, setup),
 		cmocka_unit_test_setup(a_list_of_both_kinds_keeps_its_order, setup),
 		cmocka_unit_test_setup(what_was_posted_before_a_failure_is_counted, setup),
 		cmocka_unit_test_setup(a_full_queue_is_noticed_although_libsiw_forgets_the_error,

@@ -274,6 +274,7 @@ static int s_dereg_mr(struct ibv_mr *mr)
 static int s_advise_mr(struct ibv_pd *of, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge)
 {
+	script.posts++;
 	script.sge = sges[0];
 	return script.advise_err;
 }
@@ -389,6 +390,7 @@ static void see_atomic_write(const struct softrnic_wr *w)
 static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
 {
 	assert(n <= SCRIPT_LIST_MAX);
+	script.posts++;
 	script.listed = n;
 	for (int i = 0; i < n; i++) {
 		const struct ibv_send_wr *wr = &wrs[i].wr;
@@ -409,6 +411,7 @@ static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, 
 
 static int s_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	script.posts++;
 	script.send = *wr;
 	for (int k = 0; k < wr->num_sge; k++)
 		script.segs[0][k] = wr->sg_list[k];
@@ -421,6 +424,7 @@ static int s_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_sen
 
 static int s_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+	script.posts++;
 	script.recv = *wr;
 	if (wr->num_sge)
 		script.sge = wr->sg_list[0];

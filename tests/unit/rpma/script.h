@@ -33,6 +33,7 @@ struct script {
 	/* What was seen. */
 	int live; /* objects not released, events not acknowledged */
 	int rejects, accepts, connects, flushes, cancels;
+	int posts; /* and advice */
 	int access, connect_ms, liveness_ms, timeout_ms;
 	uint8_t reject_len; /* of the private data */
 	struct ibv_srq_init_attr srq_attr;
