@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wr.h -- work requests of the software RNIC: those of verbs, and those beyond. Types only.
+ * wr.h -- work requests of the software RNIC, those of verbs and those beyond, and access rights.
+ * Types and values only.
  */
 #ifndef SOFTRNIC_WR_H
 #define SOFTRNIC_WR_H
@@ -57,6 +58,13 @@ struct softrnic_wr {
 	void *result; /* VERIFY: struct softrnic_digest, QUERY: uint32_t; written before a
 		       * successful completion, and never once the QP is destroyed */
 };
+
+/*
+ * A right of memory regions beside verbs' own, for softrnic_reg_mr() and, through the interposer,
+ * ibv_reg_mr(): every connection of the protection domain may invalidate the region by a Send with
+ * Invalidate. Outside of the bits that rdma-core takes for optional, so other devices refuse it.
+ */
+#define SOFTRNIC_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
 /* What the peer of a connection can be asked for. */
 #define SOFTRNIC_CAP_SOFTRNIC     (1u << 0) /* of our kind: it agreed to the extensions */

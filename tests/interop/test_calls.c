@@ -18,7 +18,8 @@
 
 #include "ends.h"
 
-#define MARK 0x50524d41u
+#define MARK              0x50524d41u
+#define REMOTE_INVALIDATE (1 << 30) /* softrnic-verbs(7) */
 
 struct duo {
 	struct rdma_cm_id *listener, *server, *client;
@@ -33,28 +34,36 @@ static void *connect_client(void *arg)
 	return NULL;
 }
 
+static void duo_open(struct duo *d)
+{
+	d->listener = end_make(RAI_PASSIVE, 0);
+	assert_int_equal(rdma_listen(d->listener, 1), 0);
+	d->client = end_make(0, rdma_get_src_port(d->listener));
+	assert_int_equal(pthread_create(&d->thread, NULL, connect_client, d), 0);
+	assert_int_equal(rdma_get_request(d->listener, &d->server), 0);
+	assert_int_equal(rdma_accept(d->server, NULL), 0);
+	pthread_join(d->thread, NULL);
+}
+
+static void duo_close(struct duo *d)
+{
+	rdma_destroy_ep(d->client);
+	rdma_destroy_ep(d->server);
+	rdma_destroy_ep(d->listener);
+}
+
 static int setup(void **state)
 {
 	static struct duo d;
 
-	d.listener = end_make(RAI_PASSIVE, 0);
-	assert_int_equal(rdma_listen(d.listener, 1), 0);
-	d.client = end_make(0, rdma_get_src_port(d.listener));
-	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
-	assert_int_equal(rdma_get_request(d.listener, &d.server), 0);
-	assert_int_equal(rdma_accept(d.server, NULL), 0);
-	pthread_join(d.thread, NULL);
+	duo_open(&d);
 	*state = &d;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct duo *d = *state;
-
-	rdma_destroy_ep(d->client);
-	rdma_destroy_ep(d->server);
-	rdma_destroy_ep(d->listener);
+	duo_close(*state);
 	return 0;
 }
 
@@ -320,6 +329,73 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+/* --- Send with Invalidate ------------------------------------------------------------------- */
+
+/* What the server's receive ends with. */
+static struct ibv_wc invalidate(struct duo *d, uint32_t rkey)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};
+	struct ibv_recv_wr *bad_recv, empty = {0};
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_post_recv(d->server->qp, &empty, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(d->client->qp, &wr, &bad), 0);
+	assert_int_equal(rdma_get_recv_comp(d->server, &wc), 1);
+	return wc;
+}
+
+static enum ibv_wc_status read_from(struct duo *d, struct ibv_mr *mr)
+{
+	char in[16];
+	struct ibv_mr *sink = ibv_reg_mr(d->client->pd, in, sizeof(in),
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_wc wc = {0};
+
+	assert_non_null(sink);
+	if (!rdma_post_read(d->client, NULL, in, sizeof(in), sink, 0, (uintptr_t)mr->addr,
+			    mr->rkey)) {
+		do {
+			assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
+		} while (wc.opcode != IBV_WC_RDMA_READ && wc.status == IBV_WC_SUCCESS);
+	}
+	assert_int_equal(rdma_dereg_mr(sink), 0);
+	return wc.status;
+}
+
+static void what_was_registered_for_it_is_invalidated_by_the_peer(void **state)
+{
+	struct duo *d = *state;
+	char lent[16] = "";
+	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, lent, sizeof(lent),
+				       IBV_ACCESS_REMOTE_READ | REMOTE_INVALIDATE);
+	struct ibv_wc wc;
+
+	assert_non_null(mr);
+	assert_int_equal(read_from(d, mr), IBV_WC_SUCCESS);
+	wc = invalidate(d, mr->rkey);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, mr->rkey);
+	assert_int_not_equal(read_from(d, mr), IBV_WC_SUCCESS);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+}
+
+static void what_was_not_stays_for_other_connections(void **state)
+{
+	struct duo *d = *state, other;
+	char shared[16] = "";
+	struct ibv_mr *mr =
+		ibv_reg_mr(d->server->pd, shared, sizeof(shared), IBV_ACCESS_REMOTE_READ);
+
+	assert_non_null(mr);
+	assert_int_equal(invalidate(d, mr->rkey).status, IBV_WC_WR_FLUSH_ERR);
+	duo_open(&other);
+	assert_ptr_equal(other.server->pd, d->server->pd);
+	assert_int_equal(read_from(&other, mr), IBV_WC_SUCCESS);
+	duo_close(&other);
+	assert_int_equal(rdma_dereg_mr(mr), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +416,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_without_an_id_can_be_asked_but_not_connected, setup, teardown),
 		cmocka_unit_test(a_queue_pair_may_be_destroyed_after_its_id),
+		cmocka_unit_test_setup_teardown(
+			what_was_registered_for_it_is_invalidated_by_the_peer, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_not_stays_for_other_connections, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

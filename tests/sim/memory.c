@@ -61,6 +61,8 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	access |= IBV_ACCESS_REMOTE_READ;
 	if (kind == AREA_WORDS)
 		access |= IBV_ACCESS_REMOTE_ATOMIC;
+	if (kind == AREA_LEASE)
+		access |= SOFTRNIC_ACCESS_REMOTE_INVALIDATE;
 	if (prng_chance(rng, 70))
 		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
 	return access;

@@ -293,12 +293,16 @@ static void place_op(struct node *n, struct op *op)
 /* A message that the peer has no room for, or one that invalidates what must stay. */
 static void forbid_message(struct node *n, struct op *op)
 {
-	struct sim *sim = n->sim;
+	struct prng *rng = &n->sim->world->rng;
 
-	if (op->kind == OP_SEND_INV && prng_chance(&sim->world->rng, 50))
-		op->area = AREA_RECV; /* not for the peer */
-	else
-		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(&sim->world->rng, 100);
+	if (prng_chance(rng, 50)) {
+		op->kind = OP_SEND_INV;
+		op->len = op->len ? op->len : 1;
+		/* Not for the peer at all, or for it to write and read alone. */
+		op->area = prng_chance(rng, 50) ? AREA_RECV : AREA_TARGET0;
+	} else {
+		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(rng, 100);
+	}
 }
 
 /* Without rights, or (where that can be asked for) not aligned. */

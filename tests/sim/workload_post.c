@@ -95,9 +95,7 @@ static void set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *
 
 static uint32_t invalidated_stag(const struct node *n, const struct op *op)
 {
-	bool wrong = op->forbidden && op->area == AREA_RECV;
-
-	return n->peer->mem.area[wrong ? AREA_RECV : AREA_LEASE].stag;
+	return n->peer->mem.area[op->forbidden ? op->area : AREA_LEASE].stag;
 }
 
 static void set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *op)

@@ -90,7 +90,11 @@ enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uin
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
 void mr_get(struct mr *mr); /* one more hold on a held region */
 void mr_release(struct mr *mr);
-/* Send with Invalidate (RFC 5040 s5.3): the region must be of pd and remotely accessible. */
+/*
+ * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too
+ * (RFC 5042 s6.4.5), so it must also have been registered for that:
+ * SOFTRNIC_ACCESS_REMOTE_INVALIDATE.
+ */
 enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag);
 
 #endif

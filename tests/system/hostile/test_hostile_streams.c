@@ -167,6 +167,24 @@ static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 	expect_target_to_recover(before);
 }
 
+/* The region is everybody's, and nobody may take it from the others (RFC 5042 s6.4.5). */
+static void who_invalidates_a_region_hurts_nobody_else(void **state)
+{
+	int error;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(raw_connect(&peer, target.port, i ? RAW_PLAIN : RAW_EXTENSIONS),
+				 0);
+		assert_int_equal(raw_invalidate(&peer, peer.region[0].stag), 0);
+		error = raw_expect_terminate(&peer, NULL);
+		if (error != TERM_RDMAP_STAG_NOT_INVALIDATED)
+			fail_msg("%#x instead of %#x", (unsigned)error,
+				 TERM_RDMAP_STAG_NOT_INVALIDATED);
+		raw_close(&peer);
+		bystander_goes_on();
+	}
+}
+
 /* Within its rights as to their number, but the answers are never taken. */
 static void reads_whose_answers_nobody_takes_hold_little(void **state)
 {
@@ -231,6 +249,7 @@ int main(void)
 		cmocka_unit_test(a_reset_in_the_middle_of_an_fpdu_is_no_trouble),
 		cmocka_unit_test(unfinished_fpdus_hold_little),
 		cmocka_unit_test(a_flood_of_messages_is_parked_and_then_not_read),
+		cmocka_unit_test(who_invalidates_a_region_hurts_nobody_else),
 		cmocka_unit_test(reads_whose_answers_nobody_takes_hold_little),
 		cmocka_unit_test(more_reads_than_agreed_are_refused),
 		cmocka_unit_test(a_slow_reader_learns_why_although_the_connection_is_destroyed),

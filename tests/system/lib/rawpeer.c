@@ -125,8 +125,10 @@ void raw_request(struct mpa_start *request, unsigned wishes)
 	};
 }
 
-static void take_regions(struct raw *r, const uint8_t *pdata)
+static void take_regions(struct raw *r)
 {
+	const uint8_t *pdata = r->pdata;
+
 	for (size_t at = 0; at + DESC_SIZE <= r->reply.pd_len; at += DESC_SIZE) {
 		struct raw_region *region = &r->region[r->n_regions];
 
@@ -142,7 +144,7 @@ static void take_regions(struct raw *r, const uint8_t *pdata)
 	}
 }
 
-int raw_take_reply(struct raw *r)
+static int take_start(struct raw *r)
 {
 	const uint8_t *pdata;
 	int ret = fill_to(r, MPA_START_HDR, RAW_WAIT_MS), len;
@@ -163,20 +165,44 @@ int raw_take_reply(struct raw *r)
 	if (r->reply.reject)
 		return -ECONNREFUSED;
 	r->crc = r->reply.crc;
-	take_regions(r, pdata);
+	memcpy(r->pdata, pdata, r->reply.pd_len);
 	drop(r, (size_t)len);
 	return 0;
 }
 
-int raw_send_request(struct raw *r, unsigned wishes)
+int raw_take_reply(struct raw *r)
+{
+	int ret = take_start(r);
+
+	if (!ret)
+		take_regions(r);
+	return ret;
+}
+
+static int send_start(struct raw *r, unsigned wishes, const void *pdata, size_t pd_len)
 {
 	uint8_t frame[MPA_START_MAX];
 	struct mpa_start request;
 	int len;
 
 	raw_request(&request, wishes);
-	len = mpa_start_encode(frame, sizeof(frame), &request, NULL);
+	request.pd_len = (uint16_t)pd_len;
+	len = mpa_start_encode(frame, sizeof(frame), &request, pdata);
 	return len < 0 ? len : raw_send(r, frame, (size_t)len);
+}
+
+int raw_send_request(struct raw *r, unsigned wishes)
+{
+	return send_start(r, wishes, NULL, 0);
+}
+
+int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len)
+{
+	int ret = raw_dial(r, port);
+
+	if (!ret)
+		ret = send_start(r, RAW_PLAIN, pdata, len);
+	return ret ? ret : take_start(r);
 }
 
 int raw_connect(struct raw *r, const char *port, unsigned wishes)
@@ -276,6 +302,17 @@ int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t 
 int raw_message(struct raw *r, const void *bytes, size_t len)
 {
 	return untagged(r, RDMAP_SEND, bytes, len);
+}
+
+int raw_invalidate(struct raw *r, uint32_t stag)
+{
+	struct ddp_hdr hdr = {.last = true,
+			      .version = DDP_VERSION,
+			      .ulp = rdmap_ctrl(RDMAP_SEND_INV),
+			      .ulp_word = stag,
+			      .qn = DDP_QN_SEND};
+
+	return raw_segment(r, &hdr, NULL, 0);
 }
 
 int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms)

@@ -32,6 +32,7 @@ struct raw {
 	int fd;
 	bool crc; /* agreed */
 	struct mpa_start reply;
+	uint8_t pdata[MPA_PD_MAX]; /* of the reply, reply.pd_len bytes */
 	struct raw_region region[RAW_REGIONS_MAX];
 	int n_regions;
 	uint32_t msn[DDP_QN_COUNT]; /* of the next message we send */
@@ -56,6 +57,8 @@ int raw_expect_end(struct raw *r, int timeout_ms);
 void raw_request(struct mpa_start *request, unsigned wishes);
 /* Dial, send the request, take the reply and the regions in it. */
 int raw_connect(struct raw *r, const char *port, unsigned wishes);
+/* The same for what is no target: with private data, and without regions in the reply. */
+int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
 /* The request alone, on a connection that was dialled. */
 int raw_send_request(struct raw *r, unsigned wishes);
 /* The reply to what was sent by hand. */
@@ -69,6 +72,7 @@ int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size
 int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len);
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags);
 int raw_message(struct raw *r, const void *bytes, size_t len);
+int raw_invalidate(struct raw *r, uint32_t stag); /* an empty message with invalidation */
 
 /* The next FPDU's ULPDU, which stays in r->in until the next call: its length. */
 int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms);

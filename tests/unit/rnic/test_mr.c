@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "softrnic/rnic/mr.h"
+#include "softrnic/rnic/rnic.h"
+#include "softrnic/wr.h"
 
 #define RW (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -204,18 +206,24 @@ static void a_killed_region_is_unknown_even_while_held(void **state)
 	drop(mr);
 }
 
-static void invalidation_needs_pd_and_a_remote_right(void **state)
+static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(void **state)
 {
-	struct mr *local = whole(IBV_ACCESS_LOCAL_WRITE), *remote = whole(RW);
+	struct mr *local = whole(IBV_ACCESS_LOCAL_WRITE);
+	struct mr *shared = whole(RW | IBV_ACCESS_REMOTE_ATOMIC | RNIC_ACCESS_FLUSH_GLOBAL |
+				  RNIC_ACCESS_FLUSH_PERSISTENT);
+	struct mr *remote = whole(RW | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
 	uint32_t stag = remote->ibv.rkey;
 
 	assert_int_equal(mr_invalidate(table, &pd, local->ibv.rkey), MR_BAD_ACCESS);
+	assert_int_equal(mr_invalidate(table, &pd, shared->ibv.rkey), MR_BAD_ACCESS);
+	assert_int_equal(look(&pd, shared->ibv.rkey, (uintptr_t)memory, 8, RW), MR_OK);
 	assert_int_equal(mr_invalidate(table, &other_pd, stag), MR_BAD_PD);
 	assert_int_equal(look(&pd, stag, (uintptr_t)memory, 8, 0), MR_OK);
 	assert_int_equal(mr_invalidate(table, &pd, stag), MR_OK);
 	assert_int_equal(look(&pd, stag, (uintptr_t)memory, 8, 0), MR_BAD_STAG);
 	assert_int_equal(mr_invalidate(table, &pd, stag), MR_BAD_STAG);
 	drop(local);
+	drop(shared);
 	drop(remote);
 }
 
@@ -310,8 +318,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offsets_are_relative_to_iova, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_killed_region_is_unknown_even_while_held, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(invalidation_needs_pd_and_a_remote_right, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_forked_child_forgets_the_holds_of_its_parent,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(deregistration_waits_for_every_user, setup,

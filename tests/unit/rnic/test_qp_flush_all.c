@@ -171,7 +171,7 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 		struct mr *other;
 
 		bench_open(&t, &o, LEN);
-		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
 		bench_write(&t, 1, other, 0);
 		bench_write(&t, 2, t.mrb, FAR);
 		pair_run(&t.p);

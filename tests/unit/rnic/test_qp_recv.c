@@ -429,32 +429,65 @@ static void a_receive_into_nowhere_ends_with_a_protection_error(void **state)
 	bench_close(&t);
 }
 
+static int send_inv(struct qp_end *e, uint32_t rkey)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};
+
+	return qp_post_send(e->qp, &wr, &bad);
+}
+
 static void a_send_can_invalidate_a_region(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_INV}, *bad;
 	struct bench t;
 	struct mr *mr;
 	struct ibv_wc wc;
 	uint32_t rkey;
 
 	bench_open(&t, &o, LEN);
-	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
 	rkey = mr->ibv.rkey;
-	wr.invalidate_rkey = rkey;
 	for (uint64_t i = 1; i <= 2; i++)
 		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 0), 0);
-	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0);
+	assert_int_equal(send_inv(t.a, rkey), 0);
 	pair_run(&t.p);
 	wc = next_wc(&t.b->rcq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, rkey);
-	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0); /* it is invalid now */
+	assert_int_equal(send_inv(t.a, rkey), 0); /* it is invalid now */
 	pair_run(&t.p);
 	expect_terminated(t.b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
 	bench_dereg(t.b, &mr);
 	bench_close(&t);
+}
+
+/* Other connections use it too (RFC 5042 s6.4.5). */
+static void a_send_cannot_invalidate_what_was_not_registered_for_that(void **state)
+{
+	static const int rights[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ, REMOTE_ALL,
+				     REMOTE_ALL | IBV_ACCESS_REMOTE_ATOMIC};
+
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		struct pair_options o = pair_defaults();
+		struct bench t;
+		struct mr *mr, *held;
+		void *ptr;
+
+		bench_open(&t, &o, LEN);
+		mr = end_reg(t.b, t.mb, 4096, rights[i]);
+		assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 0), 0);
+		assert_int_equal(send_inv(t.a, mr->ibv.rkey), 0);
+		pair_run(&t.p);
+		expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
+		expect_terminated(t.b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
+		assert_int_equal(mr_hold(t.b->mrs, &t.b->pd, mr->ibv.rkey, (uintptr_t)t.mb, 4096,
+					 rights[i], &held, &ptr),
+				 MR_OK);
+		mr_release(held);
+		bench_dereg(t.b, &mr);
+		bench_close(&t);
+	}
 }
 
 static int notified;
@@ -506,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_send_must_fit_its_receive),
 		cmocka_unit_test(a_receive_into_nowhere_ends_with_a_protection_error),
 		cmocka_unit_test(a_send_can_invalidate_a_region),
+		cmocka_unit_test(a_send_cannot_invalidate_what_was_not_registered_for_that),
 		cmocka_unit_test(only_a_solicited_send_wakes_who_waits_for_one),
 	};
 

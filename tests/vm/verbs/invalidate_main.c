@@ -15,6 +15,10 @@
 #define REGIONS 2
 #define SIZE    4096
 
+/* softrnic(7): its regions have to be registered for that, siw's need not. */
+#define SOFTRNIC_VENDOR_ID                0x50524d41u
+#define SOFTRNIC_ACCESS_REMOTE_INVALIDATE (1 << 30)
+
 /* What the server tells, as private data. Little-endian hosts only, as this one is. */
 struct keys {
 	uint64_t addr[REGIONS];
@@ -130,6 +134,18 @@ static void serve_region(struct side *s, unsigned i)
 	say(s, 'n');
 }
 
+static struct ibv_mr *register_lent(struct side *s, unsigned i)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	struct ibv_device_attr attr;
+
+	if (ibv_query_device(s->id->verbs, &attr))
+		err(1, "query the device");
+	if (attr.vendor_id == SOFTRNIC_VENDOR_ID)
+		access |= SOFTRNIC_ACCESS_REMOTE_INVALIDATE;
+	return ibv_reg_mr(s->id->pd, s->region[i], SIZE, access);
+}
+
 static void accept_with_keys(struct side *s)
 {
 	struct keys keys;
@@ -139,7 +155,7 @@ static void accept_with_keys(struct side *s)
 					.initiator_depth = 1};
 
 	for (unsigned i = 0; i < REGIONS; i++) {
-		s->region_mr[i] = rdma_reg_write(s->id, s->region[i], SIZE);
+		s->region_mr[i] = register_lent(s, i);
 		if (!s->region_mr[i])
 			err(1, "register");
 		keys.addr[i] = (uintptr_t)s->region[i];

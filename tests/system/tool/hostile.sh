@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Clients of `rpma serve` that mean harm to the others.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+test_nobody_takes_a_region_away_from_the_others() {
+	random_file data 100000
+	serve file --create --size 1M
+	expect_ok "$rpma" put data "$where"
+	timeout 60 "$RPMA_REVOKER" "${where##*:}" >answers || fail "the client was not served"
+	[ "$(grep -c 'STag cannot be invalidated' answers)" = 3 ] || fail "answered: $(cat answers)"
+	random_file data 100000
+	expect_ok "$rpma" put data "$where"
+	expect_ok "$rpma" get "$where" back
+	cmp -n 100000 data back || fail "what was put is not what is got"
+	expect_ok "$rpma" ping -c 10 "$where"
+}
+
+"test_$1"
