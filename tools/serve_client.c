@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "liblog.h"
+#include "note_limit.h"
 #include "serve.h"
 
 static uint64_t now_ms(void)
@@ -197,6 +198,7 @@ static enum hello_status judge(struct serve *s, struct serve_client *client,
 
 static void accept_request(struct serve *s, struct rpma_conn_req *req)
 {
+	static struct note_limit limit;
 	struct serve_client *client = calloc(1, sizeof(*client));
 	enum hello_status status;
 	int rc;
@@ -219,8 +221,8 @@ static void accept_request(struct serve *s, struct rpma_conn_req *req)
 		adopt(s, client);
 		return;
 	}
-	cli_note("client %" PRIu64 " from %s could not be accepted: %s", client->id, client->addr,
-		 liblog_reason(rc));
+	note_limited(&limit, "client %" PRIu64 " from %s could not be accepted: %s", client->id,
+		     client->addr, liblog_reason(rc));
 	rpma_conn_req_delete(&req);
 	release(client);
 }

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli.h"
+#include "note_limit.h"
 #include "serve.h"
 
 enum hello_status serve_judge(const struct serve *s, const struct rpma_conn_private_data *pdata,
@@ -77,10 +77,11 @@ void serve_log_refusal(enum hello_status status, uint64_t id, const char *addr,
 		[HELLO_CHOOSE] = "names none of the regions",
 		[HELLO_BUSY_ADDRESS] = "is one more than --max-per-address",
 	};
+	static struct note_limit limits[HELLO_STATUS_COUNT];
 
-	cli_note("refused client %" PRIu64 " from %s: it %s%s%s", id, addr, reasons[status],
-		 status == HELLO_NO_REGION ? ": " : "",
-		 status == HELLO_NO_REGION ? req->region : "");
+	note_limited(&limits[status], "refused client %" PRIu64 " from %s: it %s%s%s", id, addr,
+		     reasons[status], status == HELLO_NO_REGION ? ": " : "",
+		     status == HELLO_NO_REGION ? req->region : "");
 }
 
 void serve_make_reply(enum hello_status status, const struct serve_region *region,

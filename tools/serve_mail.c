@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli.h"
 #include "liblog.h"
+#include "note_limit.h"
 #include "serve.h"
 
 int serve_mail_open(struct serve *s, struct serve_client *client, struct rpma_conn_req *req)
@@ -33,6 +33,7 @@ static int expect_mail(struct serve_client *client)
 /* Now, and not before, its own registration is made, with no more rights than it needs. */
 static int grant(struct serve *s, struct serve_client *client, struct hello_reply *reply)
 {
+	static struct note_limit limit;
 	int rc = 0;
 
 	if (client->request.access == HELLO_LIST) {
@@ -44,8 +45,8 @@ static int grant(struct serve *s, struct serve_client *client, struct hello_repl
 		serve_make_reply(HELLO_OK, client->region, &client->own, reply);
 	}
 	if (rc)
-		cli_note("client %" PRIu64 " from %s could not be served: %s", client->id,
-			 client->addr, liblog_reason(rc));
+		note_limited(&limit, "client %" PRIu64 " from %s could not be served: %s",
+			     client->id, client->addr, liblog_reason(rc));
 	else
 		serve_enter(s, client,
 			    client->request.access == HELLO_LIST ? SERVE_LISTING : SERVE_SERVED);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define LOG_TEXT_MAX 1024
 
@@ -62,17 +65,43 @@ void log_set_from_env(const char *var)
 		    want);
 }
 
-void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
-	      ...)
+static void log_write(enum log_level level, const char *file, int line, const char *func,
+		      uint32_t left_out, const char *fmt, va_list ap)
 {
 	log_sink *sink = __atomic_load_n(&sink_now, __ATOMIC_ACQUIRE);
 	char text[LOG_TEXT_MAX];
-	va_list ap;
+	int n;
 
 	if (!sink)
 		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	if (left_out && n >= 0 && n < (int)sizeof(text))
+		snprintf(text + n, sizeof(text) - (size_t)n, " (and %u more like this before)",
+			 (unsigned)left_out);
 	sink(level, file, line, func, text);
+}
+
+void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
+	      ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_write(level, file, line, func, 0, fmt, ap);
+	va_end(ap);
+}
+
+void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
+		      const char *func, const char *fmt, ...)
+{
+	int err = errno; /* for %m */
+	uint32_t left_out;
+	va_list ap;
+
+	if (!log_limit_admits(limit, clock_now_ns(), &left_out))
+		return;
+	errno = err;
+	va_start(ap, fmt);
+	log_write(level, file, line, func, left_out, fmt, ap);
+	va_end(ap);
 }

@@ -8,6 +8,8 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include "base/log_limit.h"
+
 enum log_level {
 	LOG_LVL_OFF = -1,
 	LOG_LVL_FATAL,
@@ -32,6 +34,10 @@ void log_to_stderr(enum log_level threshold);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
 
+/* The same at most so often; what was left out before is counted at the end of the line. */
+void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
+		      const char *func, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
 #define LOG_AT(level, ...)                                                                         \
 	do {                                                                                       \
 		if (__builtin_expect((level) <= __atomic_load_n(&log_threshold, __ATOMIC_RELAXED), \
@@ -43,5 +49,21 @@ void log_emit(enum log_level level, const char *file, int line, const char *func
 #define LOG_NOTICE(...)  LOG_AT(LOG_LVL_NOTICE, __VA_ARGS__)
 #define LOG_INFO(...)    LOG_AT(LOG_LVL_INFO, __VA_ARGS__)
 #define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
+
+/*
+ * For what somebody else can bring about as often as he likes: a peer that nobody has accepted
+ * yet, or one that was. Each place in the source has its own limit (log_limit.h).
+ */
+#define LOG_LIMITED_AT(level, ...)                                                                 \
+	do {                                                                                       \
+		static struct log_limit log_limit_;                                                \
+		if (__builtin_expect((level) <= __atomic_load_n(&log_threshold, __ATOMIC_RELAXED), \
+				     0))                                                           \
+			log_emit_limited(&log_limit_, (level), __FILE__, __LINE__, __func__,       \
+					 __VA_ARGS__);                                             \
+	} while (0)
+#define LOG_ERROR_LIMITED(...)   LOG_LIMITED_AT(LOG_LVL_ERROR, __VA_ARGS__)
+#define LOG_WARNING_LIMITED(...) LOG_LIMITED_AT(LOG_LVL_WARNING, __VA_ARGS__)
+#define LOG_NOTICE_LIMITED(...)  LOG_LIMITED_AT(LOG_LVL_NOTICE, __VA_ARGS__)
 
 #endif

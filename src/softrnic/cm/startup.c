@@ -134,9 +134,10 @@ int cm_keep_pdata(struct cm_stream *s, const struct mpa_start *start, const uint
 void cm_warn_pdata(const struct cm_stream *s, uint8_t len)
 {
 	if (len > PDATA_OTHERS && !s->agreed.consent)
-		LOG_WARNING("stream %p: %u bytes of private data: peers other than this one's kind "
-			    "refuse more than %d",
-			    (const void *)s, len, PDATA_OTHERS);
+		LOG_WARNING_LIMITED(
+			"stream %p: %u bytes of private data: peers other than this one's kind "
+			"refuse more than %d",
+			(const void *)s, len, PDATA_OTHERS);
 }
 
 int cm_start_qp(struct cm_stream *s)

@@ -85,7 +85,7 @@ static int cm_send_reject(struct cm_stream *s, const void *pdata, uint8_t len, u
 /* Nothing that a user could decide about: answer for him. */
 static void cm_refuse_request(struct cm_stream *s, const char *why, int err, uint64_t now)
 {
-	LOG_NOTICE("stream %p: request refused: %s", (void *)s, why);
+	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);
 	if (cm_send_reject(s, NULL, 0, now))
 		cm_startup_failed(s, CM_EV_DEAD, err, why);
 	else

@@ -309,7 +309,7 @@ void cm_on_unacknowledged(struct cm_stream *s, uint64_t since_ns, uint64_t now)
 {
 	if (!cm_is_deaf(s) || since_ns < s->liveness.limit_ns)
 		return;
-	LOG_NOTICE("stream %p: the peer is lost: its host does not answer", (void *)s);
+	LOG_NOTICE_LIMITED("stream %p: the peer is lost: its host does not answer", (void *)s);
 	cm_on_lost(s, ETIMEDOUT);
 }
 
@@ -344,15 +344,16 @@ void cm_on_time(struct cm_stream *s, uint64_t now)
 	if (s->deadline <= now)
 		cm_on_deadline(s, now);
 	if (!cm_liveness_on_time(s, now)) {
-		LOG_NOTICE("stream %p: the peer is lost: it was silent for %llu ms", (void *)s,
-			   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
+		LOG_NOTICE_LIMITED("stream %p: the peer is lost: it was silent for %llu ms",
+				   (void *)s,
+				   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
 		cm_on_lost(s, ETIMEDOUT);
 	}
 	if (s->hold_notice > now)
 		return;
 	cm_watch_hold(s, now);
 	if (s->hold_notice <= now) {
-		LOG_NOTICE(
+		LOG_NOTICE_LIMITED(
 			"stream %p: work is held back since a second: the peer is not of our kind, and "
 			"MPA (RFC 5044 s7.1.2) forbids the accepting side to send before the "
 			"connecting side has; let the connecting side send first",

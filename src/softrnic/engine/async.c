@@ -59,7 +59,7 @@ void device_async(enum ibv_event_type type, void *element)
 	struct async_event *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		LOG_ERROR("out of memory: asynchronous event %d is lost", type);
+		LOG_ERROR_LIMITED("out of memory: asynchronous event %d is lost", type);
 		return;
 	}
 	if (atomic_fetch_add(&queued, 1) >= ASYNC_KEPT)

@@ -46,9 +46,10 @@ void door_blame(const struct sockaddr_storage *peer, uint64_t now)
 	waits = penalty_until(&record, (const struct sockaddr *)peer, now) > now;
 	pthread_mutex_unlock(&lock);
 	if (waits && !waited)
-		LOG_WARNING("an address has reached for memory that is not its own %d times: its "
-			    "new connections are held back (see SOFTRNIC_VIOLATIONS_PER_S)",
-			    PENALTY_BURST);
+		LOG_WARNING_LIMITED(
+			"an address has reached for memory that is not its own %d times: its "
+			"new connections are held back (see SOFTRNIC_VIOLATIONS_PER_S)",
+			PENALTY_BURST);
 }
 
 void door_init(struct door *d)

@@ -42,10 +42,10 @@ static void embryo_becomes_id(struct embryo *e)
 			return;
 		listener_request_done(child);
 	}
-	LOG_WARNING("connection request dropped: %s",
-		    child ? "the backlog is full; accept or reject faster, or "
-			    "listen with a larger backlog"
-			  : "out of memory");
+	LOG_WARNING_LIMITED("connection request dropped: %s",
+			    child ? "the backlog is full; accept or reject faster, or "
+				    "listen with a larger backlog"
+				  : "out of memory");
 	embryo_kill(c);
 	if (child) {
 		child->conn = NULL;
@@ -91,8 +91,8 @@ static void embryo_evict(struct listener *l)
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (oldest) {
-		LOG_WARNING("more than %d handshakes under way: the oldest is dropped",
-			    EMBRYOS_MAX);
+		LOG_WARNING_LIMITED("more than %d handshakes under way: the oldest is dropped",
+				    EMBRYOS_MAX);
 		conn_want(oldest, CONN_DOOM);
 		conn_put(oldest);
 	}
@@ -152,7 +152,7 @@ void embryo_begin(struct listener *l, int fd)
 	getpeername(fd, (struct sockaddr *)&peer, &plen);
 	same = sockaddr_same_host((struct sockaddr *)&local, (struct sockaddr *)&peer);
 	if (!e || conn_new(CM_RESPONDER, same, embryo_event, e, &e->conn)) {
-		LOG_ERROR("inbound connection dropped: out of memory");
+		LOG_ERROR_LIMITED("inbound connection dropped: out of memory");
 		free(e);
 		close(fd);
 		return;

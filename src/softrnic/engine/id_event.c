@@ -129,8 +129,8 @@ void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	if (e)
 		event_push(id, event_fill(e, id, type, status, params));
 	else
-		LOG_ERROR("out of memory: event %s of id %p is lost", softrnic_event_str(type),
-			  (void *)id);
+		LOG_ERROR_LIMITED("out of memory: event %s of id %p is lost",
+				  softrnic_event_str(type), (void *)id);
 }
 
 int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_params *params)

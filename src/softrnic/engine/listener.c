@@ -86,7 +86,7 @@ static void listener_accept(struct listener *l)
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			LOG_ERROR(
+			LOG_ERROR_LIMITED(
 				"accept: %m; connections wait until a descriptor is free (see ulimit -n)");
 			engine_set_timer(&l->retry, clock_now_ns() + RETRY_NS);
 			return;

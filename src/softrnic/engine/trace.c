@@ -180,7 +180,7 @@ struct trace *trace_new(int fd, bool initiator)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t) {
-		LOG_ERROR("a connection is not traced: out of memory");
+		LOG_ERROR_LIMITED("a connection is not traced: out of memory");
 		return NULL;
 	}
 	list_init(&t->link);

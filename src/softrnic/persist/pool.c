@@ -199,7 +199,7 @@ static void start_thread(void)
 		pool.threads++;
 		pool.started++;
 	} else if (!pool.threads) {
-		LOG_ERROR("cannot start a thread for write-backs: error %d", r);
+		LOG_ERROR_LIMITED("cannot start a thread for write-backs: error %d", r);
 	}
 }
 

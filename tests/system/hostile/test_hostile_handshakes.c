@@ -6,9 +6,11 @@
 #include "system/lib/check.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/log_limit.h"
 #include "system/lib/client.h"
 #include "system/lib/gauge.h"
 #include "system/lib/rawpeer.h"
@@ -24,6 +26,7 @@
 static struct remote target;
 static struct client honest;
 static struct raw peer;
+static int log_fd;
 static const char key[16] = "MPA ID Req Frame";
 
 static uint64_t now_ms(void)
@@ -31,12 +34,43 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
+/* What the target logs is read by a test, and shown when it is over. */
+static int start_logging(const char *limit)
+{
+	int ours = dup(STDERR_FILENO), ret;
+
+	log_fd = memfd_create("log", 0);
+	if (ours < 0 || log_fd < 0 || dup2(log_fd, STDERR_FILENO) < 0)
+		return -1;
+	ret = remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:65536:0xff", NULL},
+			   (const char *[]){limit, "SOFTRNIC_LOG=notice", NULL});
+	dup2(ours, STDERR_FILENO);
+	close(ours);
+	return ret;
+}
+
+static const char *logged(void)
+{
+	static char text[1 << 20];
+	ssize_t n = pread(log_fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+	return text;
+}
+
+static int lines_with(const char *what)
+{
+	int n = 0;
+
+	for (const char *at = logged(); (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
 static int start_with(const char *limit)
 {
 	gauge_raise_nofile();
-	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:65536:0xff", NULL},
-			    (const char *[]){limit, NULL}) ||
-	       client_open(&honest, 4096);
+	return start_logging(limit) || client_open(&honest, 4096);
 }
 
 static int start(void **state)
@@ -51,8 +85,13 @@ static int start_patient(void **state)
 
 static int stop(void **state)
 {
+	int ret;
+
 	client_close(&honest);
-	return proc_finish(&target.proc);
+	ret = proc_finish(&target.proc);
+	fputs(logged(), stderr);
+	close(log_fd);
+	return ret;
 }
 
 static void connect_honestly(void)
@@ -224,6 +263,68 @@ static void a_crowd_does_not_close_the_door(void **state)
 	connect_honestly();
 }
 
+/* --- what they make us log ------------------------------------------------------------------- */
+
+/* Periods that may have begun since then, the first included. */
+static int periods_since(uint64_t begin_ms)
+{
+	return (int)((now_ms() - begin_ms) / LOG_LIMIT_PERIOD_MS) + 2;
+}
+
+static void expect_few_lines(const char *what, int before, uint64_t begin_ms)
+{
+	int n = lines_with(what) - before;
+
+	print_message("%d more lines say \"%s\"\n", n, what);
+	assert_true(before + n > 0);
+	assert_true(n <= periods_since(begin_ms) * LOG_LIMIT_LINES);
+}
+
+/* Complete, and more than a user could be given. */
+static size_t request_too_long(uint8_t frame[MPA_START_MAX])
+{
+	static const uint8_t pdata[MPA_PD_MAX];
+	struct mpa_start request;
+
+	raw_request(&request, RAW_PLAIN);
+	request.pd_len = MPA_PD_MAX - MPA_ENHANCED_LEN;
+	return (size_t)mpa_start_encode(frame, MPA_START_MAX, &request, pdata);
+}
+
+static void refused_requests_fill_no_log(void **state)
+{
+	uint8_t frame[MPA_START_MAX];
+	size_t len = request_too_long(frame);
+	uint64_t begin = now_ms();
+	int before = lines_with("request refused");
+
+	for (int i = 0; i < 200; i++) {
+		dial();
+		assert_int_equal(raw_send(&peer, frame, len), 0);
+		assert_int_equal(raw_take_reply(&peer), -ECONNREFUSED);
+		raw_close(&peer);
+	}
+	expect_few_lines("request refused", before, begin);
+}
+
+static void a_crowd_fills_no_log(void **state)
+{
+	static int fd[CROWD + 200];
+	uint64_t begin = now_ms();
+	int before = lines_with("handshakes under way");
+
+	if (gauge_raise_nofile() < ARRAY_LEN(fd) + 50) {
+		print_message("not tried: ulimit -Hn is too low for %zu sockets\n", ARRAY_LEN(fd));
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		fd[i] = dial();
+	connect_honestly();
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		close(fd[i]);
+	expect_few_lines("handshakes under way", before, begin);
+}
+
 int main(void)
 {
 	const struct CMUnitTest patient[] = {
@@ -235,6 +336,8 @@ int main(void)
 		cmocka_unit_test(private_data_that_the_interface_cannot_carry_is_rejected),
 		cmocka_unit_test(those_who_only_knock_are_no_trouble),
 		cmocka_unit_test(a_crowd_does_not_close_the_door),
+		cmocka_unit_test(refused_requests_fill_no_log),
+		cmocka_unit_test(a_crowd_fills_no_log),
 	};
 
 	return cmocka_run_group_tests(patient, start_patient, stop) |

@@ -17,4 +17,15 @@ test_nobody_takes_a_region_away_from_the_others() {
 	expect_ok "$rpma" ping -c 10 "$where"
 }
 
+test_strangers_fill_no_log() {
+	local begin=$SECONDS lines
+	serve file --create --size 1M
+	for _ in $(seq 60); do
+		"$RPMA_STRANGER" 127.0.0.1 "${where##*:}" 00 >answer || fail "no answer"
+	done
+	lines=$(grep -c 'refused client .* does not greet like a client of rpma' serve.err)
+	[ "$lines" -ge 5 ] && [ "$lines" -le $((5 * ((SECONDS - begin) / 10 + 2))) ] ||
+		fail "$lines lines after $((SECONDS - begin)) s: $(tail -n 3 serve.err)"
+}
+
 "test_$1"

@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "hello.h"
 #include "latency.h"
+#include "note_limit.h"
 
 static const struct hello_request sample_request = {
 	.version = HELLO_VERSION, .access = HELLO_WRITE, .has_secret = true, .region = "pool"};
@@ -204,6 +205,21 @@ static void percentiles_are_nearest_ranks(void **state)
 	latency_fini(&samples);
 }
 
+static void what_a_client_can_repeat_is_noted_a_few_times_in_a_period(void **state)
+{
+	struct note_limit limit = {0};
+	uint64_t left_out, start = 7 * NOTE_LIMIT_PERIOD_S;
+	unsigned lines = 0;
+
+	for (int i = 0; i < 100; i++)
+		lines += note_limit_admits(&limit, start, &left_out);
+	assert_int_equal(lines, NOTE_LIMIT_LINES);
+	assert_true(note_limit_admits(&limit, start + NOTE_LIMIT_PERIOD_S, &left_out));
+	assert_int_equal(left_out, 100 - NOTE_LIMIT_LINES);
+	assert_true(note_limit_admits(&limit, start + NOTE_LIMIT_PERIOD_S, &left_out));
+	assert_int_equal(left_out, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +233,7 @@ int main(void)
 		cmocka_unit_test(bad_addresses_are_explained),
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(percentiles_are_nearest_ranks),
+		cmocka_unit_test(what_a_client_can_repeat_is_noted_a_few_times_in_a_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

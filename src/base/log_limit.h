@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * log_limit.h -- how often one place may log, where the cause is in somebody else's hand: a few
+ * lines in a period, and the first line of a later period says how many were left out.
+ *
+ * Pure: the time goes in. Thread-safe without a lock, so a forked child may go on with it.
+ */
+#ifndef BASE_LOG_LIMIT_H
+#define BASE_LOG_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOG_LIMIT_LINES     5 /* in a period */
+#define LOG_LIMIT_PERIOD_MS 10000
+
+/* Zeroed: nothing was logged yet. */
+struct log_limit {
+	uint64_t state; /* the number of the period, and how many were asked for in it */
+};
+
+/* May a line be written now? Then *left_out is how many were not since the last one. */
+bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out);
+
+#endif
