@@ -129,7 +129,8 @@ bool conn_serve(struct conn *c)
 	if (conn_is_for_others(c))
 		return false;
 	want = atomic_exchange(&c->want, 0);
-	if ((want & CONN_DOOM) && c->owner)
+	/* Whoever has completed its request meanwhile stays. */
+	if ((want & CONN_DOOM) && c->owner && cm_stream_state(c->stream) == CM_REQ_WAIT)
 		c->event(c->owner, CM_EV_DEAD, -ECONNABORTED);
 	if (want & CONN_WRITEBACK)
 		conn_writeback_done(c, atomic_load(&c->job_status));

@@ -16,7 +16,7 @@ struct waiter {
 	int fd;
 };
 
-/* A leaf: guards the record, and the lists so that a forked child finds them whole. */
+/* A leaf: guards the record and the lists of all doors. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct penalty record;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -26,24 +26,26 @@ static void record_start(void)
 	penalty_init(&record, config_get()->violations_per_s);
 }
 
-static uint64_t record_until(const struct sockaddr_storage *peer, uint64_t now)
+static void door_lock(void)
 {
-	uint64_t until;
-
 	pthread_once(&once, record_start);
 	pthread_mutex_lock(&lock);
-	until = penalty_until(&record, (const struct sockaddr *)peer, now);
-	pthread_mutex_unlock(&lock);
-	return until;
+}
+
+/* With the lock. */
+static uint64_t record_until(const struct sockaddr_storage *peer, uint64_t now)
+{
+	return penalty_until(&record, (const struct sockaddr *)peer, now);
 }
 
 void door_blame(const struct sockaddr_storage *peer, uint64_t now)
 {
-	bool waits, waited = record_until(peer, now) > now;
+	bool waits, waited;
 
-	pthread_mutex_lock(&lock);
+	door_lock();
+	waited = record_until(peer, now) > now;
 	penalty_add(&record, (const struct sockaddr *)peer, now);
-	waits = penalty_until(&record, (const struct sockaddr *)peer, now) > now;
+	waits = record_until(peer, now) > now;
 	pthread_mutex_unlock(&lock);
 	if (waits && !waited)
 		LOG_WARNING_LIMITED(
@@ -58,64 +60,91 @@ void door_init(struct door *d)
 	d->n_held = 0;
 }
 
+/* With the lock. */
 static int waiter_take(struct door *d, struct waiter *w)
 {
 	int fd = w->fd;
 
-	pthread_mutex_lock(&lock);
 	list_del(&w->link);
 	d->n_held--;
-	pthread_mutex_unlock(&lock);
 	free(w);
 	return fd;
 }
 
+/* With the lock. -1: nobody waits. */
+static int waiter_take_first(struct door *d)
+{
+	struct list *first = list_first(&d->held);
+
+	return first ? waiter_take(d, container_of(first, struct waiter, link)) : -1;
+}
+
 void door_fini(struct door *d)
 {
-	struct list *first;
+	int fd;
 
-	while ((first = list_first(&d->held)))
-		close(waiter_take(d, container_of(first, struct waiter, link)));
+	do {
+		pthread_mutex_lock(&lock);
+		fd = waiter_take_first(d);
+		pthread_mutex_unlock(&lock);
+		if (fd >= 0)
+			close(fd);
+	} while (fd >= 0);
+}
+
+/* With the lock. The descriptor that is to be closed: one that made room, or the new one; or -1. */
+static int waiter_add(struct door *d, int fd, const struct sockaddr_storage *peer)
+{
+	struct waiter *w = malloc(sizeof(*w));
+	int out = -1;
+
+	if (!w)
+		return fd;
+	*w = (struct waiter){.peer = *peer, .fd = fd};
+	if (d->n_held == DOOR_MAX)
+		out = waiter_take_first(d);
+	list_add_tail(&d->held, &w->link);
+	d->n_held++;
+	return out;
 }
 
 bool door_hold(struct door *d, int fd, const struct sockaddr_storage *peer, uint64_t now,
 	       uint64_t *until)
 {
-	struct waiter *w;
+	int out = -1;
+	bool waits;
 
+	door_lock();
 	*until = record_until(peer, now);
-	if (*until <= now)
-		return false;
-	w = malloc(sizeof(*w));
-	if (!w) {
-		close(fd);
-		return true;
-	}
-	*w = (struct waiter){.peer = *peer, .fd = fd};
-	if (d->n_held == DOOR_MAX)
-		close(waiter_take(d, container_of(list_first(&d->held), struct waiter, link)));
-	pthread_mutex_lock(&lock);
-	list_add_tail(&d->held, &w->link);
-	d->n_held++;
+	waits = *until > now;
+	if (waits)
+		out = waiter_add(d, fd, peer);
 	pthread_mutex_unlock(&lock);
-	return true;
+	if (out >= 0)
+		close(out);
+	return waits;
 }
 
 int door_next(struct door *d, uint64_t now, uint64_t *next)
 {
 	struct list *it;
+	int fd = -1;
 
 	*next = CLOCK_NEVER;
+	door_lock();
 	list_for_each (it, &d->held) {
 		struct waiter *w = container_of(it, struct waiter, link);
 		uint64_t until = record_until(&w->peer, now);
 
-		if (until <= now)
-			return waiter_take(d, w);
+		if (until <= now) {
+			fd = waiter_take(d, w);
+			break;
+		}
 		if (until < *next)
 			*next = until;
 	}
-	return -1;
+	pthread_mutex_unlock(&lock);
+	return fd;
 }
 
 void doors_atfork_prepare(void)

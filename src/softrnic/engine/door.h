@@ -2,7 +2,7 @@
 /*
  * door.h -- who may come in now. Connections from addresses that keep reaching for memory that is
  * not theirs (penalty.h) wait at the door of a listener, accepted but not listened to, until
- * their time has come. All functions but door_blame() are for the progress thread.
+ * their time has come. Thread-safe.
  */
 #ifndef ENGINE_DOOR_H
 #define ENGINE_DOOR_H

@@ -84,7 +84,7 @@ static void embryo_evict(struct listener *l)
 	struct list *first;
 
 	pthread_mutex_lock(&l->lock);
-	first = l->n_embryos >= EMBRYOS_MAX ? list_first(&l->embryos) : NULL;
+	first = l->n_embryos >= EMBRYOS_MAX && !l->closed ? list_first(&l->embryos) : NULL;
 	if (first) {
 		oldest = container_of(first, struct embryo, link)->conn;
 		conn_get(oldest);
@@ -168,14 +168,26 @@ void embryo_begin(struct listener *l, int fd)
 	}
 }
 
-/* No handler of an embryo runs once its connection's lock was ours and its owner is gone. */
-void embryos_end(struct listener *l)
+/* With the lock although the listener is marked as closed: a newcomer may just look whose place it
+ * could take. */
+static struct embryo *embryo_pop(struct listener *l)
 {
 	struct list *it;
 
-	while ((it = list_pop(&l->embryos))) {
-		struct embryo *e = container_of(it, struct embryo, link);
+	pthread_mutex_lock(&l->lock);
+	it = list_pop(&l->embryos);
+	if (it)
+		l->n_embryos--;
+	pthread_mutex_unlock(&l->lock);
+	return it ? container_of(it, struct embryo, link) : NULL;
+}
 
+/* No handler of an embryo runs once its connection's lock was ours and its owner is gone. */
+void embryos_end(struct listener *l)
+{
+	struct embryo *e;
+
+	while ((e = embryo_pop(l))) {
 		conn_enter(e->conn);
 		embryo_kill(e->conn);
 		conn_pump(e->conn);

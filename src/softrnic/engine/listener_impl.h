@@ -16,14 +16,15 @@ struct listener {
 	struct eng_timer admit; /* somebody's time at the door is over */
 	struct door door;
 	uint64_t admit_at; /* what it was set to */
-	pthread_mutex_t lock;
-	int fd;
-	bool closed;
 	struct cmid *id;
+	int fd;
+	pthread_mutex_t lock; /* of these: */
+	bool closed;
 	struct list embryos;
 	unsigned n_embryos;
+	/* With pending_lock, as child->parent. */
+	struct list pending; /* children */
 	unsigned backlog, n_pending;
-	struct list pending; /* children; guarded by pending_lock, as child->parent is */
 };
 
 /* listener.c: one more request that waits for the user; false: the backlog is full. */

@@ -10,9 +10,13 @@
 #include <sys/wait.h>
 
 #include "softrnic/softrnic.h"
+#include "system/lib/gauge.h"
 #include "system/lib/remote.h"
 
-#define ROUNDS (SYSTEM_SANITIZED ? 400 : 2000)
+#define ROUNDS         (SYSTEM_SANITIZED ? 400 : 2000)
+#define HANDSHAKES_MAX 1024 /* under way at an endpoint: softrnic(7) */
+#define FLOOD_MAX      3000
+#define FLOODS         20
 
 static struct sockaddr_in loopback(int port)
 {
@@ -150,11 +154,86 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	softrnic_destroy_event_channel(channel);
 }
 
+/* --- a listener is closed under a flood of handshakes that never end -------------------------- */
+
+struct flood {
+	struct sockaddr_in dst;
+	atomic_uint dialed;
+	atomic_bool stop;
+};
+
+/* Its sockets are reset in the end, or their ports would be used up. */
+static int dial_and_say_nothing(const struct sockaddr_in *dst)
+{
+	static const struct linger reset = {.l_onoff = 1};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (!connect(fd, (const struct sockaddr *)dst, sizeof(*dst)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void *flood(void *arg)
+{
+	struct flood *f = arg;
+	int fd[FLOOD_MAX], n = 0;
+
+	while (n < FLOOD_MAX && !atomic_load(&f->stop)) {
+		fd[n] = dial_and_say_nothing(&f->dst);
+		if (fd[n] < 0)
+			break;
+		atomic_store(&f->dialed, (unsigned)++n);
+	}
+	atomic_store(&f->stop, true);
+	while (n)
+		close(fd[--n]);
+	return NULL;
+}
+
+static void close_under_flood(struct rdma_event_channel *channel)
+{
+	struct flood f = {0};
+	struct rdma_cm_id *listener;
+	pthread_t thread;
+	char port[16];
+
+	listener = listen_somewhere(channel, port, sizeof(port));
+	f.dst = loopback(atoi(port));
+	assert_int_equal(pthread_create(&thread, NULL, flood, &f), 0);
+	/* From then on each newcomer takes the place of the one that came first. */
+	while (atomic_load(&f.dialed) < HANDSHAKES_MAX + 100 && !atomic_load(&f.stop))
+		usleep(100);
+	softrnic_destroy_id(listener);
+	atomic_store(&f.stop, true);
+	pthread_join(thread, NULL);
+	assert_true(atomic_load(&f.dialed) > HANDSHAKES_MAX);
+}
+
+static void a_listener_is_closed_under_a_flood_of_handshakes(void **state)
+{
+	struct rdma_event_channel *channel = softrnic_create_event_channel();
+
+	assert_non_null(channel);
+	if (gauge_raise_nofile() < 2 * FLOOD_MAX) {
+		print_message("not tried: ulimit -Hn is too low for %d sockets\n", 2 * FLOOD_MAX);
+		softrnic_destroy_event_channel(channel);
+		return;
+	}
+	for (int i = 0; i < FLOODS; i++)
+		close_under_flood(channel);
+	softrnic_destroy_event_channel(channel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_id_goes_while_its_event_is_taken),
 		cmocka_unit_test(a_connection_is_given_up_while_it_comes_about),
+		cmocka_unit_test(a_listener_is_closed_under_a_flood_of_handshakes),
 		cmocka_unit_test(a_forked_child_drops_a_listener_before_its_request),
 	};
 
