@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "lib/header_edges.h"
 #include "system/lib/client.h"
 #include "system/lib/gauge.h"
 #include "system/lib/rawpeer.h"
@@ -185,6 +186,53 @@ static void who_invalidates_a_region_hurts_nobody_else(void **state)
 	}
 }
 
+static void send_edge(const struct header_edge *edge, unsigned wishes, bool behind_another)
+{
+	static const uint8_t rest[2048];
+	uint8_t fpdu[EDGE_FPDU_MAX];
+	size_t len = header_edge_fpdu(edge, fpdu);
+
+	assert_int_equal(raw_connect(&peer, target.port, wishes), 0);
+	if (behind_another)
+		assert_int_equal(raw_write(&peer, 0, 0, NULL, 0), 0);
+	assert_int_equal(raw_send(&peer, fpdu, len), 0);
+	if (edge->error)
+		raw_send(&peer, rest, sizeof(rest));
+}
+
+static void expect_judgement(const struct header_edge *edge)
+{
+	const uint8_t *payload;
+	struct ddp_hdr hdr;
+	int got;
+
+	if (!edge->error) { /* whoever reads now is answered */
+		peer.msn[DDP_QN_REQUEST] += rdmap_ctrl_opcode(edge->ulpdu[1]) == RDMAP_READ_REQ;
+		assert_int_equal(
+			raw_read(&peer, peer.region[0].stag, peer.region[0].addr + 4096, 8), 0);
+		do {
+			got = raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload);
+		} while (got == 0); /* the answer to the one that asked for nothing */
+		if (got != 8)
+			fail_msg("%s: the stream does not go on: %d", edge->name, got);
+		return;
+	}
+	got = raw_expect_terminate(&peer, NULL);
+	if (got != (int)edge->error)
+		fail_msg("%s: %#x instead of %#x", edge->name, (unsigned)got, edge->error);
+}
+
+static void fpdus_at_the_edges_of_their_headers_hurt_nobody(void **state)
+{
+	for (size_t i = 0; i < header_edges_count; i++)
+		for (unsigned how = 0; how < 4; how++) {
+			send_edge(&header_edges[i], how & 1 ? RAW_CRC : RAW_PLAIN, how & 2);
+			expect_judgement(&header_edges[i]);
+			raw_close(&peer);
+		}
+	bystander_goes_on();
+}
+
 /* Within its rights as to their number, but the answers are never taken. */
 static void reads_whose_answers_nobody_takes_hold_little(void **state)
 {
@@ -246,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(garbage_is_not_placed_and_not_survived),
+		cmocka_unit_test(fpdus_at_the_edges_of_their_headers_hurt_nobody),
 		cmocka_unit_test(a_reset_in_the_middle_of_an_fpdu_is_no_trouble),
 		cmocka_unit_test(unfinished_fpdus_hold_little),
 		cmocka_unit_test(a_flood_of_messages_is_parked_and_then_not_read),

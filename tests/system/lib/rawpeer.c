@@ -16,11 +16,11 @@
 
 #define DESC_SIZE 21
 
-int raw_dial_from(struct raw *r, const char *from, const char *port)
+int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port)
 {
 	struct sockaddr_in src = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(from)};
 	struct sockaddr_in sin = {.sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				  .sin_addr.s_addr = inet_addr(addr),
 				  .sin_port = htons((uint16_t)atoi(port))};
 	int one = 1;
 
@@ -34,6 +34,11 @@ int raw_dial_from(struct raw *r, const char *from, const char *port)
 		return -errno;
 	setsockopt(r->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return 0;
+}
+
+int raw_dial_from(struct raw *r, const char *from, const char *port)
+{
+	return raw_dial_to(r, from, "127.0.0.1", port);
 }
 
 int raw_dial(struct raw *r, const char *port)

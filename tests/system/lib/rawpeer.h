@@ -47,6 +47,8 @@ enum raw_wish { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 int raw_dial(struct raw *r, const char *port);
 /* From another address of this machine. */
 int raw_dial_from(struct raw *r, const char *from, const char *port);
+/* And to another machine. */
+int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
 /* Whatever comes next, at most len bytes; 0 at an orderly end. */
