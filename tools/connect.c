@@ -51,10 +51,10 @@ static int make_request(struct session *s, const struct session_wish *wish,
 	if (rc)
 		return rc;
 	rpma_conn_cfg_set_sq_size(cfg, wish->depth);
-	rpma_conn_cfg_set_cq_size(cfg, wish->depth + 2); /* a message, too */
+	rpma_conn_cfg_set_cq_size(cfg, wish->depth + 3); /* messages, too */
 	rc = rpma_conn_req_new(s->peer, to->host, to->port, cfg, req);
 	rpma_conn_cfg_delete(&cfg);
-	if (!rc && (s->has_secret || wish->access == HELLO_LIST)) {
+	if (!rc && (s->has_secret || wish->access == HELLO_LIST || wish->access == HELLO_WRITE)) {
 		rc = session_mail_open(s, *req);
 		if (rc)
 			rpma_conn_req_delete(req);
@@ -186,6 +186,11 @@ static int say_refused(const struct session *s, const struct session_wish *wish)
 				"%s serves without a secret and proves none: leave out "
 				"--secret-file, or start it with one",
 				s->server);
+	case HELLO_FILE_REMOVED:
+	case HELLO_FILE_REPLACED:
+	case HELLO_FILE_TRUNCATED:
+	case HELLO_FILE_UNKNOWN:
+		return session_say_lost(s, (enum hello_status)s->region.status);
 	default:
 		return cli_fail(CLI_REFUSED,
 				"%s does not understand this client (version %d); "

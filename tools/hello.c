@@ -237,6 +237,41 @@ bool hello_ask_decode(const uint8_t *buf, size_t len)
 	return message_is_whole(&w);
 }
 
+size_t hello_confirm_encode(uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_CONFIRM);
+
+	return (size_t)(w.at - buf);
+}
+
+bool hello_confirm_decode(const uint8_t *buf, size_t len)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_CONFIRM);
+
+	return message_is_whole(&w);
+}
+
+size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
+{
+	struct walk w = message_begin(buf, HELLO_VERDICT, HELLO_TYPE_VERDICT);
+
+	put_int(&w, status, 1);
+	return (size_t)(w.at - buf);
+}
+
+/* Whatever is no verdict must not be taken for a good one. */
+bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status)
+{
+	struct walk w = message_open(buf, len, HELLO_TYPE_VERDICT);
+	uint64_t value = get_int(&w, 1);
+
+	*status = HELLO_FILE_UNKNOWN;
+	if (!message_is_whole(&w) || value >= HELLO_STATUS_COUNT)
+		return false;
+	*status = (enum hello_status)value;
+	return true;
+}
+
 size_t hello_list_encode(const struct hello_list *list, uint8_t *buf)
 {
 	struct walk w = message_begin(buf, HELLO_FROM_MAX, HELLO_TYPE_LIST);

@@ -10,6 +10,10 @@
  * With a shared secret the reply to an acceptable request is HELLO_PROVE with the server's nonce;
  * then follow two messages: the client's proof and the server's grant, which is the reply that
  * it would have given otherwise, with the server's own proof behind it (secret.h).
+ *
+ * A client that has flushed what it wrote asks whether the region's file is still to be found under
+ * its name; the server's verdict is an answer to that, or comes unasked, and ends the client's work
+ * in either case. There is one for each connection.
  */
 #ifndef TOOL_HELLO_H
 #define TOOL_HELLO_H
@@ -20,7 +24,7 @@
 
 #include <librpma.h>
 
-#define HELLO_VERSION   2
+#define HELLO_VERSION   3
 #define HELLO_NAME_MAX  44
 #define HELLO_DESC_MAX  32
 #define HELLO_NONCE     32
@@ -46,6 +50,11 @@ enum hello_status {
 	HELLO_SECRET_WRONG,
 	HELLO_CHOOSE,       /* no region was named, and there are several */
 	HELLO_BUSY_ADDRESS, /* this address has as many connections as it may */
+	/* The region's file is not, or not whole, what its name leads to. */
+	HELLO_FILE_REMOVED,
+	HELLO_FILE_REPLACED,
+	HELLO_FILE_TRUNCATED,
+	HELLO_FILE_UNKNOWN, /* the server cannot find out at present */
 	HELLO_STATUS_COUNT,
 };
 
@@ -95,11 +104,14 @@ enum hello_type {
 	HELLO_TYPE_GRANT,
 	HELLO_TYPE_ASK,
 	HELLO_TYPE_LIST,
+	HELLO_TYPE_CONFIRM,
+	HELLO_TYPE_VERDICT,
 };
 
 #define HELLO_MAX      160                               /* a request or reply */
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)     /* a message to the server */
 #define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44)) /* and from it */
+#define HELLO_VERDICT  6                                 /* one of these */
 
 /* Bytes written to buf[HELLO_MAX]. */
 size_t hello_request_encode(const struct hello_request *req, uint8_t *buf);
@@ -113,10 +125,15 @@ size_t hello_proof_encode(const struct hello_proof *proof, uint8_t *buf);
 size_t hello_grant_encode(const struct hello_grant *grant, uint8_t *buf);
 size_t hello_ask_encode(uint8_t *buf);
 size_t hello_list_encode(const struct hello_list *list, uint8_t *buf);
+size_t hello_confirm_encode(uint8_t *buf);
+/* To buf[HELLO_VERDICT]. */
+size_t hello_verdict_encode(enum hello_status status, uint8_t *buf);
 /* False: something else. Not a byte may be missing or too many. */
 bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof);
 bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant);
 bool hello_ask_decode(const uint8_t *buf, size_t len);
 bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list);
+bool hello_confirm_decode(const uint8_t *buf, size_t len);
+bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,10 +136,26 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
+int newfile_sync_name(const char *path)
+{
+	char target[PATH_MAX];
+	struct stat st;
+
+	/* A folder that may be passed through but not read cannot be synced; its owner did. */
+	if (sync_folder(path) && errno != EACCES)
+		return -1;
+	if (lstat(path, &st))
+		return -1;
+	if (!S_ISLNK(st.st_mode))
+		return 0;
+	if (!realpath(path, target))
+		return -1;
+	return sync_folder(target) && errno != EACCES ? -1 : 0;
+}
+
 int newfile_settle(int fd, const char *path)
 {
-	/* A folder that may be passed through but not read cannot be synced; its owner did. */
-	if (fsync(fd) || (sync_folder(path) && errno != EACCES))
+	if (fsync(fd) || newfile_sync_name(path))
 		return cli_fail(CLI_FILE, "cannot put %s on the disk: %s", path, strerror(errno));
 	return CLI_OK;
 }

@@ -182,7 +182,10 @@ static int transfer(struct put *p)
 	if (rc)
 		return session_post_failed(&p->c.s, "prepare to write to", rc);
 	rc = run(p);
-	return rc ? rc : check_run(&p->check);
+	if (!rc)
+		rc = check_run(&p->check);
+	/* Last of all: what was flushed and verified must be what the file's name leads to. */
+	return rc ? rc : session_confirm(&p->c.s);
 }
 
 static void summarise(const struct put *p)

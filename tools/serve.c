@@ -86,8 +86,8 @@ static void announce(const struct serve *s, const struct address *listen)
 	fflush(stdout);
 }
 
-/* The two fds that are not clients are told apart by these tags. */
-static char tag_signal, tag_listener;
+/* The fds that are not clients are told apart by these tags. */
+static char tag_signal, tag_listener, tag_names;
 
 static int watch(int epoll_fd, int fd, void *tag)
 {
@@ -109,13 +109,21 @@ static bool on_signal(struct serve *s, int signal_fd)
 	return false;
 }
 
+static int sooner(int a_ms, int b_ms)
+{
+	if (a_ms < 0 || b_ms < 0)
+		return a_ms < 0 ? b_ms : a_ms;
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
 static int loop(struct serve *s, int signal_fd)
 {
 	struct epoll_event ev;
 
 	/* One event at a time: handling one may delete the object of another. */
 	for (;;) {
-		int n = epoll_wait(s->epoll_fd, &ev, 1, serve_drop_overdue(s));
+		int timeout_ms = sooner(serve_drop_overdue(s), serve_names_tick(s));
+		int n = epoll_wait(s->epoll_fd, &ev, 1, timeout_ms);
 
 		if (n < 0 && errno != EINTR)
 			return cli_fail(CLI_FILE, "epoll: %s", strerror(errno));
@@ -123,6 +131,8 @@ static int loop(struct serve *s, int signal_fd)
 			continue;
 		if (ev.data.ptr == &tag_listener)
 			serve_on_request(s);
+		else if (ev.data.ptr == &tag_names)
+			serve_names_on_answer(s);
 		else if (ev.data.ptr != &tag_signal)
 			serve_on_watch(s, ev.data.ptr);
 		else if (on_signal(s, signal_fd))
@@ -137,7 +147,7 @@ static int run(struct serve *s, int signal_fd, const struct address *listen, boo
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rpma_ep_get_fd(s->ep, &ep_fd);
 	if (s->epoll_fd < 0 || watch(s->epoll_fd, signal_fd, &tag_signal) ||
-	    watch(s->epoll_fd, ep_fd, &tag_listener))
+	    watch(s->epoll_fd, ep_fd, &tag_listener) || watch(s->epoll_fd, s->name_fd, &tag_names))
 		return cli_fail(CLI_FILE, "epoll: %s", strerror(errno));
 	announce(s, listen);
 	*offered = true; /* files that were made for it stay from now on */
@@ -170,7 +180,9 @@ static int serve_regions(struct serve *s, int signal_fd)
 		rc = serve_regions_open(s);
 	if (rc)
 		return rc;
-	rc = open_device(s, &listen);
+	rc = serve_names_open(s);
+	if (!rc)
+		rc = open_device(s, &listen);
 	if (!rc)
 		rc = start_listening(s, &listen);
 	if (!rc)
@@ -178,6 +190,7 @@ static int serve_regions(struct serve *s, int signal_fd)
 	rpma_ep_shutdown(&s->ep);
 	serve_regions_unregister(s);
 	rpma_peer_delete(&s->peer);
+	serve_names_close(s);
 	serve_regions_close(s, offered);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -195,7 +208,7 @@ static int load_secret(struct serve *s)
 int cmd_serve(int argc, char **argv)
 {
 	struct serve_opts opts;
-	struct serve serve = {.opts = &opts, .epoll_fd = -1};
+	struct serve serve = {.opts = &opts, .epoll_fd = -1, .name_fd = -1};
 	int rc = serve_parse(argc, argv, &opts);
 	int signal_fd;
 

@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "hello.h"
+#include "lookup.h"
 #include "mapfile.h"
 #include "secret.h"
 #include "tally.h"
@@ -50,6 +51,8 @@ struct serve_region {
 	const char *name, *path;
 	struct mapfile data, scratch;
 	bool persists;
+	struct lookup *lookup;
+	enum hello_status name_status;                 /* what the latest look at the name found */
 	struct serve_export shared[HELLO_SCRATCH + 1]; /* by hello_access; without a secret only */
 	/* A failed write-back is remembered as long as the file has a region: always one. */
 	struct rpma_mr_local *anchor;
@@ -66,6 +69,8 @@ struct serve {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
 	int epoll_fd;
+	int name_fd; /* of the lookups' answers */
+	uint64_t looked_ms;
 	unsigned clients, guests, refused; /* by serve_state */
 	uint64_t next_id;
 	struct serve_client *first; /* the latest one */
@@ -98,12 +103,16 @@ struct serve_client {
 	struct rpma_cq *cq;
 	struct serve_watch on_event, on_message;
 	int event_fd, cq_fd; /* cq_fd: -1 unless messages are expected */
+	bool is_up;          /* the connection is established */
+	uint64_t confirm;    /* the ticket of its question after the name, 0: none */
+	bool is_told;        /* it has its verdict */
 	uint64_t deadline_ms;
 	uint8_t nonce[HELLO_NONCE];
-	/* The only memory that a client reaches before its proof, as messages. */
+	/* The only memory that a client reaches before its proof, as messages. The verdict may
+	 * follow while the grant is still being sent. */
 	struct rpma_mr_local *mail_mr;
 	struct serve_mail {
-		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX];
+		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX], verdict[HELLO_VERDICT];
 	} mail;
 };
 
@@ -128,7 +137,21 @@ void serve_log_refusal(enum hello_status status, uint64_t id, const char *addr,
 void serve_make_reply(enum hello_status status, const struct serve_region *region,
 		      const struct serve_export *e, struct hello_reply *reply);
 
+/* serve_name.c: do the files still have their names? */
+int serve_names_open(struct serve *s);
+void serve_names_close(struct serve *s);
+/* May the region be written, when a client comes for that? Waits a little to know. */
+enum hello_status serve_name_judge(struct serve_region *r);
+/* It has flushed what it wrote and asks whether this will be found; the verdict follows. */
+void serve_name_confirm(struct serve_client *client);
+/* Its verdict, if it is due: questions up to this one are answered. May end the client. */
+void serve_name_tell(struct serve *s, struct serve_client *client, uint64_t answered);
+void serve_names_on_answer(struct serve *s);
+/* Look now and then as long as there are clients. Milliseconds until the next time, -1: none. */
+int serve_names_tick(struct serve *s);
+
 /* serve_client.c: a client's life. */
+uint64_t serve_now_ms(void);
 void serve_on_request(struct serve *s);
 void serve_on_watch(struct serve *s, struct serve_watch *watch);
 void serve_enter(struct serve *s, struct serve_client *client, enum serve_state state);
@@ -141,6 +164,8 @@ int serve_drop_overdue(struct serve *s);
 /* 0 or the library's error. */
 int serve_mail_open(struct serve *s, struct serve_client *client, struct rpma_conn_req *req);
 void serve_mail_on_ready(struct serve *s, struct serve_client *client);
+/* Send its verdict, once. 0 or the library's error. */
+int serve_mail_tell(struct serve_client *client, enum hello_status status);
 
 /* serve_stats.c: on SIGUSR1. */
 void serve_print_counters(struct serve *s);

@@ -11,7 +11,7 @@
 #include "note_limit.h"
 #include "serve.h"
 
-static uint64_t now_ms(void)
+uint64_t serve_now_ms(void)
 {
 	struct timespec ts;
 
@@ -142,11 +142,12 @@ static enum serve_state state_for(enum hello_status status, enum hello_access ac
 	return access == HELLO_LIST ? SERVE_LISTING : SERVE_SERVED;
 }
 
-static int prepare_guest(struct serve *s, struct serve_client *client, struct rpma_conn_req *req)
+static int prepare_mail(struct serve *s, struct serve_client *client, struct rpma_conn_req *req)
 {
-	if (!is_guest(client))
+	if (is_guest(client))
+		make_room_for_guest(s, client->addr);
+	else if (client->state != SERVE_SERVED || client->request.access != HELLO_WRITE)
 		return 0;
-	make_room_for_guest(s, client->addr);
 	return serve_mail_open(s, client, req);
 }
 
@@ -173,7 +174,7 @@ static void adopt(struct serve *s, struct serve_client *client)
 {
 	client->next = s->first;
 	s->first = client;
-	client->deadline_ms = now_ms() + SERVE_GUEST_MS;
+	client->deadline_ms = serve_now_ms() + SERVE_GUEST_MS;
 	(*count_of(s, client))++;
 	if (watch(s, client))
 		serve_forget(s, client);
@@ -214,7 +215,7 @@ static void accept_request(struct serve *s, struct rpma_conn_req *req)
 		release(client);
 		return;
 	}
-	rc = prepare_guest(s, client, req);
+	rc = prepare_mail(s, client, req);
 	if (!rc)
 		rc = answer(s, client, &req, status);
 	if (!rc) {
@@ -245,10 +246,12 @@ static void on_event(struct serve *s, struct serve_client *client)
 	if (rpma_conn_next_event(client->conn, &event))
 		return;
 	if (event == RPMA_CONN_ESTABLISHED) {
+		client->is_up = true;
 		if (client->state == SERVE_REFUSED)
 			rpma_conn_disconnect(client->conn);
 		else if (client->state == SERVE_SERVED && !s->has_secret)
 			note_coming(s, client);
+		serve_name_tell(s, client, 0);
 		return;
 	}
 	if (s->opts->verbose && client->state == SERVE_SERVED)
@@ -267,7 +270,7 @@ void serve_on_watch(struct serve *s, struct serve_watch *watch)
 int serve_drop_overdue(struct serve *s)
 {
 	struct serve_client *client, *next;
-	uint64_t now = now_ms(), nearest = UINT64_MAX;
+	uint64_t now = serve_now_ms(), nearest = UINT64_MAX;
 
 	if (s->guests + s->refused == 0)
 		return -1;

@@ -60,7 +60,9 @@ enum hello_status serve_judge_wish(struct serve *s, const struct hello_request *
 		return status;
 	if (s->clients >= s->opts->max_clients)
 		return HELLO_BUSY;
-	return count_from(s, addr) >= s->opts->max_per_address ? HELLO_BUSY_ADDRESS : HELLO_OK;
+	if (count_from(s, addr) >= s->opts->max_per_address)
+		return HELLO_BUSY_ADDRESS;
+	return req->access == HELLO_WRITE ? serve_name_judge(*region) : HELLO_OK;
 }
 
 void serve_log_refusal(enum hello_status status, uint64_t id, const char *addr,
@@ -76,6 +78,10 @@ void serve_log_refusal(enum hello_status status, uint64_t id, const char *addr,
 		[HELLO_SECRET_WRONG] = "does not know the secret",
 		[HELLO_CHOOSE] = "names none of the regions",
 		[HELLO_BUSY_ADDRESS] = "is one more than --max-per-address",
+		[HELLO_FILE_REMOVED] = "wants to write to a file that was removed or renamed",
+		[HELLO_FILE_REPLACED] = "wants to write to a file that was replaced",
+		[HELLO_FILE_TRUNCATED] = "wants to write to a file that was truncated",
+		[HELLO_FILE_UNKNOWN] = "wants to write to a file that cannot be looked at",
 	};
 	static struct note_limit limits[HELLO_STATUS_COUNT];
 

@@ -24,6 +24,15 @@ static int send_mail(struct serve_client *client, size_t len)
 			 RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
+int serve_mail_tell(struct serve_client *client, enum hello_status status)
+{
+	size_t len = hello_verdict_encode(status, client->mail.verdict);
+
+	client->is_told = true;
+	return rpma_send(client->conn, client->mail_mr, offsetof(struct serve_mail, verdict), len,
+			 RPMA_F_COMPLETION_ALWAYS, NULL);
+}
+
 static int expect_mail(struct serve_client *client)
 {
 	return rpma_recv(client->conn, client->mail_mr, offsetof(struct serve_mail, in),
@@ -40,8 +49,12 @@ static int grant(struct serve *s, struct serve_client *client, struct hello_repl
 		rc = expect_mail(client);
 		serve_make_reply(HELLO_OK, NULL, NULL, reply);
 	} else {
-		rc = serve_export_new(s, client->region, (enum hello_access)client->request.access,
-				      &client->own);
+		if (client->request.access == HELLO_WRITE)
+			rc = expect_mail(client);
+		if (!rc)
+			rc = serve_export_new(s, client->region,
+					      (enum hello_access)client->request.access,
+					      &client->own);
 		serve_make_reply(HELLO_OK, client->region, &client->own, reply);
 	}
 	if (rc)
@@ -105,6 +118,14 @@ static int on_ask(struct serve *s, struct serve_client *client, size_t len)
 	return send_mail(client, hello_list_encode(&list, client->mail.out));
 }
 
+static int on_confirm(struct serve_client *client, size_t len)
+{
+	if (!hello_confirm_decode(client->mail.in, len))
+		return RPMA_E_INVAL;
+	serve_name_confirm(client);
+	return 0;
+}
+
 static int take_mail(struct serve *s, struct serve_client *client, size_t len)
 {
 	switch (client->state) {
@@ -112,6 +133,8 @@ static int take_mail(struct serve *s, struct serve_client *client, size_t len)
 		return on_proof(s, client, len);
 	case SERVE_LISTING:
 		return on_ask(s, client, len);
+	case SERVE_SERVED:
+		return on_confirm(client, len);
 	default:
 		return RPMA_E_INVAL; /* no receive is left for it */
 	}
@@ -124,7 +147,9 @@ void serve_mail_on_ready(struct serve *s, struct serve_client *client)
 
 	rpma_cq_wait(client->cq); /* re-arms; a wake-up without a completion is harmless */
 	while (!(rc = rpma_cq_get_wc(client->cq, 1, &wc, NULL))) {
-		if (wc.status != IBV_WC_SUCCESS)
+		if (wc.status != IBV_WC_SUCCESS && client->state == SERVE_SERVED)
+			continue; /* the connection is ending, its event says how */
+		else if (wc.status != IBV_WC_SUCCESS)
 			rc = RPMA_E_UNKNOWN;
 		else if (wc.opcode & IBV_WC_RECV)
 			rc = take_mail(s, client, wc.byte_len);

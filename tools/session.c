@@ -95,6 +95,8 @@ int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc)
 		if (rc)
 			return rc;
 	}
+	if (wc->status == IBV_WC_SUCCESS && (wc->opcode & IBV_WC_RECV) && !s->expects_mail)
+		return session_take_verdict(s, wc->byte_len);
 	if (wc->status == IBV_WC_SUCCESS)
 		return CLI_OK;
 	rpma_wc_explain(s->conn, wc, why, sizeof(why));

@@ -40,8 +40,10 @@ struct session {
 	/* Messages, where there are some. */
 	struct rpma_mr_local *mail_mr;
 	struct session_mail {
-		uint8_t in[HELLO_FROM_MAX], out[HELLO_TO_MAX];
+		uint8_t in[2][HELLO_FROM_MAX], out[HELLO_TO_MAX];
 	} mail;
+	unsigned mails;    /* received so far; at most as many as there is room for */
+	bool expects_mail; /* else one that comes is a verdict */
 };
 
 /* The options that every client has: --region, --secret-file, --timeout, --verbose; from getopt's
@@ -53,12 +55,18 @@ int session_open(struct session *s, const struct session_wish *wish);
 void session_close(struct session *s);
 
 /* handshake.c: the messages before the data. */
-/* Room for an answer, before the connection is made. 0 or the library's error. */
+/* Room for all that may come, before the connection is made. 0 or the library's error. */
 int session_mail_open(struct session *s, struct rpma_conn_req *req);
 /* The server has asked for a proof: give it, check its own, take what it grants as s->region. */
 int session_prove(struct session *s, const struct session_wish *wish);
 /* With HELLO_LIST: which regions there are. */
 int session_list(struct session *s, struct hello_list *list);
+/* With HELLO_WRITE, at the end: will what was flushed be found under the name of its file? */
+int session_confirm(struct session *s);
+/* A verdict that came unasked. Returns its exit code. */
+int session_take_verdict(struct session *s, size_t len);
+/* The region's file is lost: say why. */
+int session_say_lost(const struct session *s, enum hello_status status);
 
 /* Register a buffer of our own for the session's writes and reads. */
 int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr);

@@ -74,10 +74,23 @@ static void try_list(const uint8_t *data, size_t len)
 	EXPECT(list.count == again.count);
 }
 
+static void try_verdict(const uint8_t *data, size_t len)
+{
+	enum hello_status status;
+	uint8_t buf[HELLO_VERDICT];
+
+	if (!hello_verdict_decode(data, len, &status)) {
+		EXPECT(status == HELLO_FILE_UNKNOWN);
+		return;
+	}
+	EXPECT(status < HELLO_STATUS_COUNT);
+	EXPECT(hello_verdict_encode(status, buf) == len && !memcmp(buf, data, len));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static void (*const tries[])(const uint8_t *, size_t) = {try_request, try_reply, try_proof,
-								 try_grant, try_list};
+	static void (*const tries[])(const uint8_t *, size_t) = {
+		try_request, try_reply, try_proof, try_grant, try_list, try_verdict};
 	uint8_t which;
 
 	if (len < 1 || len > 2048)
@@ -87,5 +100,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	tries[which](data + 1, len - 1);
 	hello_ask_decode(data + 1, len - 1);
+	hello_confirm_decode(data + 1, len - 1);
 	return 0;
 }

@@ -97,8 +97,9 @@ test_volatile_memory_is_refused_unless_allowed() {
 	expect 3 'in volatile memory.*--allow-volatile' "$rpma" serve --port 0 --create --size 1M "$name"
 	[ ! -e "$name" ] || fail "a file is left in /dev/shm"
 	head -c 1M /dev/zero >"$name"
+	# shellcheck disable=SC2064 # the name is known now
+	trap "rm -f $name; cleanup" EXIT
 	serve "$name" --allow-volatile
-	rm "$name"
 	grep -q 'durability volatile$' serve.out || fail "not announced as volatile"
 	random_file data 5000
 	expect 5 'volatile memory that its server cannot persist' "$rpma" put data "$where"
@@ -152,17 +153,17 @@ test_strange_greetings_are_answered_and_hurt_nobody() {
 	expect_status $bad ''
 	expect_status $bad 00
 	expect_status $bad ${magic}
-	expect_status $bad ffffffff02010000
+	expect_status $bad ffffffff03010000
 	expect_status $version ${magic}01
-	expect_status $version ${magic}03
-	expect_status $bad ${magic}0200
-	expect_status $bad ${magic}02000000
-	expect_status $bad ${magic}02050000
-	expect_status $bad ${magic}02ff0000
-	expect_status $bad ${magic}02010005
-	expect_status $bad ${magic}020100ff"$(printf '61%.0s' {1..200})"
-	expect_status $region ${magic}0201000161
-	expect_status $unused ${magic}02010100
+	expect_status $version ${magic}04
+	expect_status $bad ${magic}0300
+	expect_status $bad ${magic}03000000
+	expect_status $bad ${magic}03050000
+	expect_status $bad ${magic}03ff0000
+	expect_status $bad ${magic}03010005
+	expect_status $bad ${magic}030100ff"$(printf '61%.0s' {1..200})"
+	expect_status $region ${magic}0301000161
+	expect_status $unused ${magic}03010100
 	# Five for a reason, until its period is over.
 	[ "$(grep -c 'refused client' serve.err)" -ge 9 ] || fail "refusals are not logged"
 	random_file data 100

@@ -90,6 +90,41 @@ static void the_longest_list_fits_and_a_longer_one_is_refused(void **state)
 	assert_int_equal(back.count, 0);
 }
 
+static void a_question_and_its_verdict_come_back_as_they_went(void **state)
+{
+	uint8_t buf[HELLO_TO_MAX + 1] = {0};
+	enum hello_status back;
+	size_t len = hello_confirm_encode(buf);
+
+	assert_true(hello_confirm_decode(buf, len));
+	assert_false(hello_confirm_decode(buf, len - 1));
+	assert_false(hello_confirm_decode(buf, len + 1));
+	assert_false(hello_ask_decode(buf, len));
+	for (int status = HELLO_OK; status < HELLO_STATUS_COUNT; status++) {
+		len = hello_verdict_encode((enum hello_status)status, buf);
+		assert_int_equal(len, HELLO_VERDICT);
+		assert_true(hello_verdict_decode(buf, len, &back));
+		assert_int_equal(back, status);
+	}
+}
+
+/* Nothing but a whole verdict may end a put with success. */
+static void what_is_no_verdict_is_no_good_one(void **state)
+{
+	uint8_t buf[HELLO_VERDICT + 1] = {0};
+	enum hello_status back;
+	size_t len = hello_verdict_encode(HELLO_OK, buf);
+
+	for (size_t cut = 0; cut <= len + 1; cut++) {
+		back = HELLO_OK;
+		assert_int_equal(hello_verdict_decode(buf, cut, &back), cut == len);
+		assert_int_equal(back, cut == len ? HELLO_OK : HELLO_FILE_UNKNOWN);
+	}
+	buf[HELLO_VERDICT - 1] = HELLO_STATUS_COUNT;
+	assert_false(hello_verdict_decode(buf, len, &back));
+	assert_int_equal(back, HELLO_FILE_UNKNOWN);
+}
+
 static struct secret_talk make_talk(void)
 {
 	struct secret_talk talk = {.request = request};
@@ -165,6 +200,8 @@ int main(void)
 		cmocka_unit_test(a_demand_for_a_proof_carries_the_nonce),
 		cmocka_unit_test(a_message_comes_back_as_it_went),
 		cmocka_unit_test(the_longest_list_fits_and_a_longer_one_is_refused),
+		cmocka_unit_test(a_question_and_its_verdict_come_back_as_they_went),
+		cmocka_unit_test(what_is_no_verdict_is_no_good_one),
 		cmocka_unit_test(a_proof_is_for_one_secret_one_talk_and_one_wish),
 		cmocka_unit_test(a_servers_proof_covers_what_it_grants),
 		cmocka_unit_test(nonces_differ),

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Exit code 0 of put: the bytes are found in another process under the name of the served file.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+removed='was removed or renamed' replaced='was replaced by another file' truncated='was truncated'
+
+lose_file() { # removed|renamed|replaced|truncated|got-onto|moved-with-folder: what becomes of dir/pool
+	case $1 in
+	removed) rm dir/pool ;;
+	renamed) mv dir/pool dir/other ;;
+	replaced) random_file new 1M && mv new dir/pool ;;
+	truncated) truncate -s 1000 dir/pool ;;
+	got-onto) "$rpma" get "$where" dir/pool >got.out 2>&1 || fail "get fails: $(cat got.out)" ;;
+	moved-with-folder) mv dir elsewhere && mkdir dir && cp elsewhere/pool dir/pool ;;
+	esac
+}
+
+# check_refusal DEED PATTERN [PUT OPTION...]: while the server has no client, DEED is done.
+check_refusal() {
+	local deed=$1 pattern=$2
+	shift 2
+	rm -rf dir elsewhere
+	mkdir dir
+	serve dir/pool --create --size 1M "${serve_options[@]}"
+	random_file data 2000
+	expect_ok "$rpma" put "$@" data "$where"
+	cmp -n 2000 data dir/pool || fail "a successful put is not found under the name"
+	lose_file "$deed"
+	expect 5 "the file of region 'pool' of $where $pattern while it was served: .* start 'rpma serve' anew" \
+		"$rpma" put "$@" data "$where"
+	expect 5 "$pattern" "$rpma" put "$@" --no-verify data "$where"
+	[ "$(grep -c "region 'pool': .*/dir/pool $pattern; .*refused until this server is started anew" serve.err)" = 1 ] ||
+		fail "the server does not log this once: $(cat serve.err)"
+	grep -q 'refused client .* wants to write to a file that' serve.err || fail "the refusal is not logged"
+	stop_server
+}
+serve_options=()
+
+test_a_put_into_a_removed_file_fails() { check_refusal removed "$removed"; }
+test_a_put_into_a_renamed_file_fails() { check_refusal renamed "$removed"; }
+test_a_put_into_a_replaced_file_fails() { check_refusal replaced "$replaced"; }
+test_a_put_into_a_truncated_file_fails() { check_refusal truncated "$truncated"; }
+test_a_put_after_a_get_onto_the_served_file_fails() { check_refusal got-onto "$replaced"; }
+test_a_put_into_a_file_whose_folder_moved_fails() { check_refusal moved-with-folder "$replaced"; }
+
+test_with_a_secret_a_put_into_a_lost_file_fails_as_well() {
+	echo 'a secret of enough bytes' >secret
+	chmod 600 secret
+	serve_options=(--secret-file "$PWD/secret")
+	check_refusal removed "$removed" --secret-file secret
+	check_refusal replaced "$replaced" --secret-file secret
+}
+
+test_what_a_lost_file_holds_can_still_be_read() {
+	serve pool --create --size 1M
+	random_file data 1M
+	expect_ok "$rpma" put data "$where"
+	rm pool
+	expect 5 "$removed" "$rpma" put data "$where"
+	expect_ok "$rpma" get "$where" pool
+	cmp data pool || fail "something else came back"
+	expect_ok "$rpma" ping --count 10 "$where"
+}
+
+test_a_name_that_comes_back_is_not_trusted_again() {
+	serve pool --create --size 1M
+	random_file data 1000
+	mv pool away
+	expect 5 "$removed" "$rpma" put data "$where"
+	mv away pool
+	expect 5 "$removed" "$rpma" put data "$where"
+	stop_server
+	serve pool
+	expect_ok "$rpma" put data "$where"
+}
+
+test_one_lost_file_does_not_touch_the_other_regions() {
+	serve one --create --size 1M two
+	random_file data 1000
+	rm one
+	expect 5 "$removed" "$rpma" put --region one data "$where"
+	expect_ok "$rpma" put --region two data "$where"
+	cmp -n 1000 data two || fail "the bytes are not under the name"
+}
+
+test_a_name_that_is_a_symbolic_link_is_followed() {
+	mkdir there
+	head -c 1M /dev/zero >there/pool
+	ln -s there/pool link
+	serve link
+	random_file data 1000
+	expect_ok "$rpma" put data "$where"
+	cmp -n 1000 data there/pool || fail "the bytes are not in the link's target"
+	head -c 1M /dev/zero >other
+	ln -sfn other link
+	expect 5 "$replaced" "$rpma" put data "$where"
+}
+
+# The end of a put has the name put on the disk, too: what a crash leaves is what was seen.
+test_a_successful_put_has_the_folder_synced() {
+	local before
+	head -c 1M /dev/zero >pool
+	serve pool
+	strace -f -e trace=fsync -o trace -p "$server" 2>strace.err &
+	started+=("$!")
+	wait_until 10 grep -q attached strace.err || exit 77 # no strace here, or it may not trace
+	random_file data 1000
+	expect_ok "$rpma" put data "$where"
+	before=$(grep -c 'fsync(' trace) || :
+	[ "$before" -ge 1 ] || fail "no folder was synced: $(cat trace)"
+}
+
+# A look at a file may take as long as its file system likes: each answer that the kernel gives about
+# the first file is held back here.
+test_a_slow_look_at_one_file_delays_no_other() {
+	local slow rc=0
+	serve one --create --size 1M --verbose two
+	random_file data 1000
+	strace -f -P "$PWD/one" -e inject=stat,newfstatat,statx:delay_exit=3s -o trace -p "$server" 2>strace.err &
+	started+=("$!")
+	wait_until 10 grep -q attached strace.err || exit 77 # no strace here, or it may not trace
+	"$rpma" put --region one data "$where" >slow.out 2>slow.err &
+	slow=$!
+	started+=("$slow")
+	wait_until 20 grep -q "client 1 from .* connected" serve.err || fail "the client is not served"
+	expect_ok "$rpma" put --region two data "$where"
+	! is_gone "$slow" || fail "the look at the first file was not slow"
+	wait "$slow" || rc=$?
+	grep -q DELAYED trace || exit 77 # this kernel's or C library's stat is another one
+	[ "$rc" = 0 ] || fail "the slow put exits with $rc: $(cat slow.err)"
+}
+
+"test_$1"
