@@ -41,6 +41,12 @@ int check_init(struct check *check, struct copy *c, bool persistent)
 	return CLI_OK;
 }
 
+static void end_piece(struct check *check)
+{
+	crypto_generichash_final(&check->state, check->pieces[check->count++], CHECK_DIGEST);
+	begin_piece(check);
+}
+
 void check_fini(struct check *check)
 {
 	free(check->pieces);
@@ -53,10 +59,8 @@ void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 		return;
 	crypto_generichash_update(&check->state, data, len);
 	check->fed += len;
-	if (check->fed % CHECK_PIECE && check->fed < check->c->total)
-		return;
-	crypto_generichash_final(&check->state, check->pieces[check->count++], CHECK_DIGEST);
-	begin_piece(check);
+	if (check->fed % CHECK_PIECE == 0)
+		end_piece(check);
 }
 
 static uint64_t piece_len(const struct check *check, uint64_t index)
@@ -96,6 +100,8 @@ int check_run(struct check *check)
 {
 	int rc = CLI_OK;
 
+	if (check->fed % CHECK_PIECE)
+		end_piece(check);
 	for (uint64_t i = 0; i < check->count && !rc; i++)
 		rc = check_piece(check, i);
 	return rc;

@@ -33,12 +33,13 @@ struct check {
 	enum rpma_digest_source source; /* the weakest of all pieces */
 };
 
-/* c->total is known; persistent: flushes are to persistence. */
+/* c->total is known, or is the most that may come; persistent: flushes are to persistence. */
 int check_init(struct check *check, struct copy *c, bool persistent);
 void check_fini(struct check *check);
 /* The next bytes, in order, at most COPY_CHUNK at a time. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);
-/* After the last flush. CLI_TRANSFER, with the line printed, when a piece differs. */
+/* After the last flush, when c->total is known. CLI_TRANSFER, with the line printed, when a piece
+ * differs. */
 int check_run(struct check *check);
 /* The end of put's summary. */
 void check_describe(const struct check *check, bool json, char *text, size_t size);

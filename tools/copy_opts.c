@@ -8,8 +8,8 @@
 
 static const char put_help[] =
 	"usage: rpma put [options] FILE HOST[:PORT]\n"
-	"Copy FILE into the region that 'rpma serve' exports at HOST, flush it to persistence,\n"
-	"and have the server read it back to verify it.\n"
+	"Copy FILE (-: standard input) into the region that 'rpma serve' exports at HOST, flush it\n"
+	"to persistence, and have the server read it back to verify it.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
 	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
@@ -27,6 +27,7 @@ static const char put_help[] =
 static const char get_help[] =
 	"usage: rpma get [options] HOST[:PORT] FILE\n"
 	"Copy a region that 'rpma serve' exports at HOST into FILE, which appears when complete.\n"
+	"FILE may be a device or a pipe, and - is standard output.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
 	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"

@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma get: a remote region into a local file. */
-#include <errno.h>
+/* rpma get: a remote region into a local file, or into a pipe. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
-#include "newfile.h"
+#include "output.h"
 
 struct get {
 	struct copy c;
-	struct newfile out;
+	struct output out;
 };
-
-/* Before the transfer, not after: what is there must be something a file may replace. */
-static int check_target(const char *path)
-{
-	struct stat st;
-
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return cli_fail(CLI_FILE, "%s exists and is not a regular file", path);
-	return CLI_OK;
-}
 
 static int choose_length(struct get *g)
 {
@@ -61,30 +46,14 @@ static int post_read(struct get *g)
 	return CLI_OK;
 }
 
-static int write_out(struct get *g, const uint8_t *src, const struct copy_op *op)
-{
-	uint32_t put = 0;
-
-	while (put < op->len) {
-		ssize_t n = pwrite(g->out.fd, src + put, op->len - put, (off_t)(op->at + put));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return cli_fail(CLI_FILE, "cannot write %s: %s", g->out.path,
-					strerror(errno));
-		put += (uint32_t)n;
-	}
-	return CLI_OK;
-}
-
 static int finish_one(struct get *g)
 {
 	struct copy_op op;
 	uint32_t buffer = 0;
 	int rc = copy_finish_oldest(&g->c, &op, &buffer);
 
-	return rc ? rc : write_out(g, g->c.staging + buffer, &op);
+	/* Completions come in the order of posting, hence of the bytes. */
+	return rc ? rc : output_write(&g->out, g->c.staging + buffer, op.len);
 }
 
 static int run(struct get *g)
@@ -104,13 +73,22 @@ static int get_file(struct get *g)
 
 	if (rc)
 		return rc;
-	rc = newfile_open(&g->out, g->c.opts->file, g->c.total);
+	rc = output_begin(&g->out, g->c.total);
+	if (!rc)
+		rc = run(g);
+	return rc ? rc : output_commit(&g->out);
+}
+
+static int get_from_server(struct get *g, const struct copy_opts *opts)
+{
+	int rc = copy_open(&g->c, opts);
+
 	if (rc)
 		return rc;
-	rc = run(g);
+	rc = get_file(g);
 	if (!rc)
-		rc = newfile_commit(&g->out, true);
-	newfile_abort(&g->out);
+		copy_summary(&g->c, "get", "");
+	copy_close(&g->c);
 	return rc;
 }
 
@@ -122,14 +100,9 @@ int cmd_get(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	rc = check_target(opts.file);
+	rc = output_open(&get.out, opts.file);
 	if (!rc)
-		rc = copy_open(&get.c, &opts);
-	if (rc)
-		return rc;
-	rc = get_file(&get);
-	if (!rc)
-		copy_summary(&get.c, "get", "");
-	copy_close(&get.c);
+		rc = get_from_server(&get, &opts);
+	output_close(&get.out);
 	return rc;
 }

@@ -71,10 +71,9 @@ static int open_named(struct newfile *nf)
 	return fchmod(nf->fd, 0666 & ~mask);
 }
 
-int newfile_open(struct newfile *nf, const char *path, uint64_t size)
+int newfile_try_open(struct newfile *nf, const char *path)
 {
 	char folder[4096];
-	int rc;
 
 	folder_of(path, folder, sizeof(folder));
 	nf->path = path;
@@ -82,7 +81,14 @@ int newfile_open(struct newfile *nf, const char *path, uint64_t size)
 	nf->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
 	if (nf->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
 		open_named(nf);
-	if (nf->fd < 0)
+	return nf->fd < 0 ? -1 : 0;
+}
+
+int newfile_open(struct newfile *nf, const char *path, uint64_t size)
+{
+	int rc;
+
+	if (newfile_try_open(nf, path))
 		return cli_fail(CLI_FILE, "cannot create %s: %s", path, strerror(errno));
 	rc = newfile_reserve(nf->fd, path, size);
 	if (rc)
@@ -160,14 +166,24 @@ int newfile_settle(int fd, const char *path)
 	return CLI_OK;
 }
 
-int newfile_commit(struct newfile *nf, bool replace)
+int newfile_try_commit(struct newfile *nf, bool replace)
 {
-	if (fsync(nf->fd) || give_name(nf, replace) || sync_folder(nf->path))
-		return cli_fail(CLI_FILE, "cannot create %s: %s", nf->path, strerror(errno));
+	if (fsync(nf->fd) || give_name(nf, replace))
+		return -1;
+	/* A folder that may be written but not read is synced with all the rest. */
+	if (sync_folder(nf->path) && (errno != EACCES || syncfs(nf->fd)))
+		return -1;
 	if (nf->temp[0])
 		unlink(nf->temp);
 	nf->temp[0] = '\0';
-	return CLI_OK;
+	return 0;
+}
+
+int newfile_commit(struct newfile *nf, bool replace)
+{
+	return newfile_try_commit(nf, replace)
+		       ? cli_fail(CLI_FILE, "cannot create %s: %s", nf->path, strerror(errno))
+		       : CLI_OK;
 }
 
 void newfile_abort(struct newfile *nf)

@@ -17,10 +17,14 @@ struct newfile {
 	char temp[4096]; /* "" while unnamed */
 };
 
+/* Open. 0, or -1 with errno and nothing printed. */
+int newfile_try_open(struct newfile *nf, const char *path);
 /* Open and reserve size bytes on the disk. 0, or CLI_FILE with the error line printed. */
 int newfile_open(struct newfile *nf, const char *path, uint64_t size);
 /* Make it durable under its name; without replace an existing file is an error. Leaves fd open. */
 int newfile_commit(struct newfile *nf, bool replace);
+/* The same; -1 with errno and nothing printed. */
+int newfile_try_commit(struct newfile *nf, bool replace);
 /* Give up: nothing stays. Closes fd. */
 void newfile_abort(struct newfile *nf);
 /* Put the name of a file on the disk: its folder, and that of a symbolic link to it. 0, or -1 with

@@ -29,21 +29,29 @@ double progress_seconds(const struct progress *p)
 	return (double)(until - p->begun_us) / 1e6 + 1e-9;
 }
 
-void progress_show(struct progress *p, uint64_t done)
+static void draw_bar(const struct progress *p, uint64_t done)
 {
 	static const char bar[] = "##############################";
-	uint64_t now;
-	int filled;
+	int filled = (int)((double)done / (double)p->total * BAR_WIDTH);
 
-	if (!p->on_terminal || p->total == 0)
+	fprintf(stderr, "\r%s [%-*.*s] %3d%%", p->verb, BAR_WIDTH, filled, bar,
+		(int)((double)done / (double)p->total * 100));
+}
+
+void progress_show(struct progress *p, uint64_t done)
+{
+	uint64_t now;
+
+	if (!p->on_terminal)
 		return;
 	now = now_us();
 	if (now - p->shown_us < INTERVAL_US)
 		return;
-	filled = (int)((double)done / (double)p->total * BAR_WIDTH);
-	fprintf(stderr, "\r%s [%-*.*s] %3d%% %8.1f MiB/s", p->verb, BAR_WIDTH, filled, bar,
-		(int)((double)done / (double)p->total * 100),
-		(double)done / progress_seconds(p) / (1 << 20));
+	if (p->total)
+		draw_bar(p, done);
+	else
+		fprintf(stderr, "\r%s %10.1f MiB", p->verb, (double)done / (1 << 20));
+	fprintf(stderr, " %8.1f MiB/s", (double)done / progress_seconds(p) / (1 << 20));
 	p->shown_us = now;
 	p->drawn = true;
 }

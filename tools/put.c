@@ -1,56 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma put: a local file into a remote region. */
-#include <errno.h>
-#include <fcntl.h>
+/* rpma put: a local file, or what comes from a pipe, into a remote region. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
+#include "source.h"
 
 struct put {
 	struct copy c;
-	int fd;
+	struct source source;
 	uint64_t flush_from; /* everything before is flushed, or its flush is on the way */
 	enum rpma_flush_type flush_type;
 	struct rpma_batch *batch; /* a write and a flush leave together */
 	struct check check;
 };
 
-static int open_source(const char *path, int *fd, uint64_t *size)
-{
-	struct stat st;
-
-	/* O_NONBLOCK: a pipe shall be named as what it is, not waited for */
-	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (*fd < 0 || fstat(*fd, &st))
-		return cli_fail(CLI_FILE, "cannot open %s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return cli_fail(CLI_FILE, "%s is not a regular file", path);
-	*size = (uint64_t)st.st_size;
-	return CLI_OK;
-}
-
-static int check_room(const struct put *p)
+/* Without a size the total is what there is room for, until the end has come. */
+static int check_room(struct put *p)
 {
 	const struct copy_opts *opts = p->c.opts;
 	const struct hello_reply *region = &p->c.s.region;
+	uint64_t room = region->size - opts->offset;
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
 				opts->offset, region->region, cli_show_size(region->size).text);
-	if (p->c.total > region->size - opts->offset)
+	p->c.total = p->source.is_sized ? p->source.size : room;
+	if (p->c.total > room)
 		return cli_fail(CLI_REFUSED,
 				"%s has %" PRIu64 " bytes, but from offset %" PRIu64
 				" region '%s' has only %" PRIu64 "; serve a larger file",
-				opts->file, p->c.total, opts->offset, region->region,
-				region->size - opts->offset);
+				p->source.name, p->c.total, opts->offset, region->region, room);
 	return CLI_OK;
+}
+
+/* The room is used up; nothing must be left. */
+static int check_end(struct put *p)
+{
+	bool more = false;
+	int rc = p->source.is_sized ? CLI_OK : source_has_more(&p->source, &more);
+
+	if (rc || !more)
+		return rc;
+	return cli_fail(CLI_REFUSED,
+			"%s has more than the %" PRIu64 " bytes that region '%s' has from offset "
+			"%" PRIu64 "%s; serve a larger file",
+			p->source.name, p->c.total, p->c.s.region.region, p->c.opts->offset,
+			p->c.begun ? ", and its beginning was written already" : "");
 }
 
 static int choose_flush(struct put *p)
@@ -71,32 +70,17 @@ static int choose_flush(struct put *p)
 			rpma_utils_durability_2str(p->c.s.region.durability));
 }
 
-/* The file may shrink while it is read; the rest of the range would be undefined. */
-static int read_source(struct put *p, uint8_t *dst, const struct copy_op *op)
-{
-	uint32_t got = 0;
-
-	while (got < op->len) {
-		ssize_t n = pread(p->fd, dst + got, op->len - got, (off_t)(op->at + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return cli_fail(CLI_FILE, "cannot read %s at offset %" PRIu64 ": %s",
-					p->c.opts->file, op->at + got,
-					n ? strerror(errno) : "the file became shorter");
-		got += (uint32_t)n;
-	}
-	return CLI_OK;
-}
-
 static int add_write(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&p->c, &op);
-	int rc = read_source(p, p->c.staging + buffer, &op);
+	int rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
 
-	if (rc)
+	if (!rc && p->source.ended)
+		p->c.total = op.at + op.len;
+	else if (!rc && op.at + op.len == p->c.total)
+		rc = check_end(p);
+	if (rc || op.len == 0)
 		return rc;
 	check_feed(&p->check, p->c.staging + buffer, op.len);
 	rc = rpma_batch_write(p->batch, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
@@ -156,7 +140,7 @@ static int step(struct put *p)
 		return rc;
 	rpma_batch_get_count(p->batch, &count);
 	if (count == 0)
-		return finish_one(p);
+		return p->c.finished < p->c.posted ? finish_one(p) : CLI_OK;
 	rc = rpma_batch_post(p->batch);
 	return rc ? session_post_failed(&p->c.s, "write to", rc) : CLI_OK;
 }
@@ -165,7 +149,9 @@ static int run(struct put *p)
 {
 	int rc = CLI_OK;
 
-	progress_begin(&p->c.progress, "put", p->c.total);
+	progress_begin(&p->c.progress, "put", p->source.is_sized ? p->c.total : 0);
+	if (p->c.total == 0)
+		rc = check_end(p);
 	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted))
 		rc = step(p);
 	progress_end(&p->c.progress);
@@ -203,13 +189,12 @@ static void summarise(const struct put *p)
 	copy_summary(&p->c, "put", text);
 }
 
-static int put_file(const struct copy_opts *opts, struct put *p, uint64_t size)
+static int put_file(const struct copy_opts *opts, struct put *p)
 {
 	int rc = copy_open(&p->c, opts);
 
 	if (rc)
 		return rc;
-	p->c.total = size;
 	rc = check_room(p);
 	if (!rc)
 		rc = choose_flush(p);
@@ -226,17 +211,15 @@ static int put_file(const struct copy_opts *opts, struct put *p, uint64_t size)
 int cmd_put(int argc, char **argv)
 {
 	struct copy_opts opts;
-	struct put put = {.fd = -1};
-	uint64_t size = 0;
+	struct put put = {0};
 	int rc = copy_parse(argc, argv, true, &opts);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
 	setvbuf(stdout, NULL, _IOLBF, 0); /* scripts read the lines as they are acknowledged */
-	rc = open_source(opts.file, &put.fd, &size);
+	rc = source_open(&put.source, opts.file);
 	if (!rc)
-		rc = put_file(&opts, &put, size);
-	if (put.fd >= 0)
-		close(put.fd);
+		rc = put_file(&opts, &put);
+	source_close(&put.source);
 	return rc;
 }

@@ -80,18 +80,16 @@ test_what_does_not_fit_is_refused_before_anything_is_written() {
 	[ ! -e back ] || fail "a file was left"
 }
 
-test_the_source_must_be_a_readable_regular_file() {
+test_the_source_must_be_readable() {
 	mkdir folder
-	mkfifo pipe
 	expect 3 'cannot open nope: No such file' "$rpma" put nope localhost
-	expect 3 'folder is not a regular file' "$rpma" put folder localhost
-	expect 3 'pipe is not a regular file' "$rpma" put pipe localhost
+	expect 3 'folder is a directory' "$rpma" put folder localhost
 }
 
 test_the_target_must_be_a_file_that_can_be_written() {
 	serve region --create --size 1M
 	mkdir folder
-	expect 3 'folder exists and is not a regular file' "$rpma" get "$where" folder
+	expect 3 'folder is a directory' "$rpma" get "$where" folder
 	expect 3 'cannot create nowhere/back: No such file' "$rpma" get "$where" nowhere/back
 }
 

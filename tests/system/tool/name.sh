@@ -53,6 +53,48 @@ test_with_a_secret_a_put_into_a_lost_file_fails_as_well() {
 	check_refusal replaced "$replaced" --secret-file secret
 }
 
+# The put asks at its end, whatever the server knew before.
+lost_under_a_put() { # DEED PATTERN
+	local deed=$1 pattern=$2 rc=0
+	mkdir dir
+	serve dir/pool --create --size 64M
+	mkfifo pipe
+	"$rpma" put --verbose - "$where" <pipe >out 2>err &
+	started+=("$!")
+	exec 5>pipe
+	head -c 1M /dev/zero >&5
+	lose_file "$deed"
+	exec 5>&-
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 5 ] || fail "put exits with $rc: $(cat out err)"
+	grep -q "^rpma put: the file of region 'pool' of $where $pattern while it was served" err ||
+		fail "put says: $(cat err)"
+	! grep -q 'flushed to persistence' out || fail "put claims success: $(cat out)"
+}
+
+test_a_file_removed_under_a_put_fails_it() { lost_under_a_put removed "$removed"; }
+test_a_file_replaced_under_a_put_fails_it() { lost_under_a_put replaced "$replaced"; }
+
+# Nobody waits for the end of a long put: the server looks by itself, and says so.
+test_a_long_put_ends_soon_after_its_file_is_lost() {
+	local rc=0
+	mkdir dir
+	serve dir/pool --create --size 8M
+	mkfifo pipe
+	"$rpma" put - "$where" <pipe >out 2>err &
+	started+=("$!")
+	exec 5>pipe
+	head -c 1M /dev/zero >&5
+	rm dir/pool
+	wait_until 10 grep -q "$removed" serve.err || fail "the server does not notice by itself"
+	head -c 4M /dev/zero >&5 2>/dev/null || :
+	wait_until 20 is_gone "${started[-1]}" || fail "the put goes on"
+	wait "${started[-1]}" || rc=$?
+	exec 5>&-
+	[ "$rc" = 5 ] || fail "put exits with $rc: $(cat err)"
+	grep -q "$removed" err || fail "put says: $(cat err)"
+}
+
 test_what_a_lost_file_holds_can_still_be_read() {
 	serve pool --create --size 1M
 	random_file data 1M

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "attributes.h"
+#include "cli.h"
+#include "output.h"
+
+static bool output_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int output_fail(const struct output *out, const char *what)
+{
+	return cli_fail(CLI_FILE, "cannot %s %s: %s", what, out->name, strerror(errno));
+}
+
+/* From now on nothing but data goes to where standard output leads. */
+static int output_take_stdout(struct output *out)
+{
+	out->name = "standard output";
+	out->kind = OUTPUT_STREAM;
+	out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (out->fd < 0 || fstat(out->fd, &out->st) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return output_fail(out, "write to");
+	return CLI_OK;
+}
+
+/* /dev/stdout and its like. Of what may be written from two sides at once there is no need to know. */
+static bool output_is_stdout(const char *name)
+{
+	struct stat st, st_stdout;
+
+	if (!strcmp(name, "-"))
+		return true;
+	return !stat(name, &st) && !fstat(STDOUT_FILENO, &st_stdout) &&
+	       output_is_same(&st, &st_stdout) && !S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode);
+}
+
+static int output_open_missing(struct output *out)
+{
+	struct stat st;
+
+	out->kind = OUTPUT_NEW;
+	if (lstat(out->name, &st) || !S_ISLNK(st.st_mode))
+		return CLI_OK;
+	return cli_fail(CLI_FILE, "%s is a symbolic link to something that does not exist",
+			out->name);
+}
+
+int output_open(struct output *out, const char *name)
+{
+	memset(out, 0, sizeof(*out));
+	*out = (struct output){.name = name, .fd = -1, .made.fd = -1};
+	signal(SIGPIPE, SIG_IGN); /* a reader that has left is an error like others */
+	if (output_is_stdout(name))
+		return output_take_stdout(out);
+	out->fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (out->fd < 0 && errno == ENOENT)
+		return output_open_missing(out);
+	if (out->fd < 0 && errno == EISDIR)
+		return cli_fail(CLI_FILE, "%s is a directory", name);
+	if (out->fd < 0 || fstat(out->fd, &out->st))
+		return output_fail(out, "write to");
+	out->kind = S_ISREG(out->st.st_mode) ? OUTPUT_REPLACED : OUTPUT_STREAM;
+	return CLI_OK;
+}
+
+/* Whoever started us with the file open looks for the new content there (/dev/fd/3). */
+static bool output_is_inherited(const struct output *out)
+{
+	struct stat st;
+
+	for (int fd = 0; fd < 256; fd++)
+		if (fd != out->fd && !fstat(fd, &st) && output_is_same(&st, &out->st))
+			return true;
+	return false;
+}
+
+/* False: it is open, but has no name any more. */
+static bool output_find_path(struct output *out)
+{
+	struct stat st;
+
+	if (realpath(out->name, out->path) && !stat(out->path, &st) &&
+	    output_is_same(&st, &out->st))
+		return true;
+	out->path[0] = '\0';
+	return false;
+}
+
+static bool output_can_replace(struct output *out)
+{
+	/* Another name of it would keep the old content. */
+	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
+	    newfile_try_open(&out->made, out->path))
+		return false;
+	if (!attributes_copy(out->fd, &out->st, out->made.fd)) {
+		newfile_abort(&out->made);
+		return false;
+	}
+	return true;
+}
+
+int output_begin(struct output *out, uint64_t total)
+{
+	out->total = total;
+	if (out->kind == OUTPUT_STREAM)
+		return CLI_OK;
+	if (out->kind == OUTPUT_NEW)
+		return newfile_open(&out->made, out->name, total);
+	if (output_can_replace(out))
+		return newfile_reserve(out->made.fd, out->name, total);
+	out->kind = OUTPUT_IN_PLACE;
+	return newfile_reserve(out->fd, out->name, total);
+}
+
+static int output_fd(const struct output *out)
+{
+	return out->made.fd >= 0 ? out->made.fd : out->fd;
+}
+
+int output_write(struct output *out, const uint8_t *src, size_t len)
+{
+	struct pollfd pfd = {.fd = output_fd(out), .events = POLLOUT};
+
+	while (len > 0) {
+		ssize_t n = write(pfd.fd, src, len);
+
+		if (n < 0 && errno == EAGAIN) {
+			poll(&pfd, 1, -1);
+		} else if (n < 0 && errno != EINTR) {
+			return output_fail(out, "write to");
+		} else if (n > 0) {
+			src += n;
+			len -= (size_t)n;
+		}
+	}
+	return CLI_OK;
+}
+
+static int output_settle(struct output *out)
+{
+	if (out->st.st_size > (off_t)out->total && ftruncate(out->fd, (off_t)out->total))
+		return output_fail(out, "truncate");
+	if (fsync(out->fd) || (out->path[0] && newfile_sync_name(out->path)))
+		return output_fail(out, "write to");
+	return CLI_OK;
+}
+
+/* The name cannot be given to another file, e.g. as something is mounted there. */
+static int output_copy_in_place(struct output *out)
+{
+	off_t from = 0;
+
+	if (newfile_reserve(out->fd, out->name, out->total))
+		return CLI_FILE;
+	while (from < (off_t)out->total)
+		if (sendfile(out->fd, out->made.fd, &from, out->total - (uint64_t)from) < 0)
+			return output_fail(out, "write to");
+	return output_settle(out);
+}
+
+static int output_replace(struct output *out)
+{
+	if (!newfile_try_commit(&out->made, true))
+		return CLI_OK;
+	if (errno == EBUSY || errno == EPERM || errno == EACCES || errno == EXDEV)
+		return output_copy_in_place(out);
+	return output_fail(out, "replace");
+}
+
+/* Pipes and terminals cannot be synced and need not be. */
+static int output_finish_stream(struct output *out)
+{
+	if (fsync(out->fd) && errno != EINVAL && errno != EROFS && errno != EOPNOTSUPP)
+		return output_fail(out, "write to");
+	return CLI_OK;
+}
+
+int output_commit(struct output *out)
+{
+	switch (out->kind) {
+	case OUTPUT_NEW:
+		return newfile_commit(&out->made, true);
+	case OUTPUT_REPLACED:
+		return output_replace(out);
+	case OUTPUT_IN_PLACE:
+		return output_settle(out);
+	case OUTPUT_STREAM:
+		break;
+	}
+	return output_finish_stream(out);
+}
+
+void output_close(struct output *out)
+{
+	newfile_abort(&out->made);
+	if (out->fd >= 0)
+		close(out->fd);
+	out->fd = -1;
+}

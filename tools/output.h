@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * output.h -- what get writes to, as cp(1) treats its target.
+ *
+ * A name that does not exist becomes a file when it is complete. An existing regular file, also
+ * behind a symbolic link, is replaced as a whole by one with the same owner, mode and extended
+ * attributes; where that is not possible, or would cut other links off, it is overwritten. What is
+ * no regular file is written to, as is standard output ("-").
+ *
+ * Functions return CLI_OK, or CLI_FILE with the error line printed.
+ */
+#ifndef TOOL_OUTPUT_H
+#define TOOL_OUTPUT_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "newfile.h"
+
+enum output_kind {
+	OUTPUT_NEW,
+	OUTPUT_REPLACED,
+	OUTPUT_IN_PLACE,
+	OUTPUT_STREAM,
+};
+
+struct output {
+	const char *name;
+	enum output_kind kind;
+	int fd;		     /* of what exists; -1: nothing does */
+	struct stat st;	     /* of it */
+	char path[PATH_MAX]; /* without symbolic links; "": none is known */
+	struct newfile made;
+	uint64_t total;
+};
+
+/*
+ * Is name something to write to? Opens it if it exists, and waits for the reader of a FIFO. With
+ * standard output as target, everything else that is printed there goes to standard error.
+ */
+int output_open(struct output *out, const char *name);
+/* Before the first of total bytes. */
+int output_begin(struct output *out, uint64_t total);
+/* The next ones. */
+int output_write(struct output *out, const uint8_t *src, size_t len);
+/* All are written: put them on the disk and under their name. */
+int output_commit(struct output *out);
+/* In any state after output_open(); nothing new stays unless it was committed. */
+void output_close(struct output *out);
+
+#endif
