@@ -68,7 +68,7 @@ int session_prove(struct session *s, const struct session_wish *wish)
 					       .access = (uint8_t)wish->access,
 					       .has_secret = true}};
 	struct hello_proof proof;
-	const uint8_t *in;
+	const uint8_t *in = NULL;
 	size_t len = 0;
 	int rc;
 
@@ -83,7 +83,7 @@ int session_prove(struct session *s, const struct session_wish *wish)
 
 int session_list(struct session *s, struct hello_list *list)
 {
-	const uint8_t *in;
+	const uint8_t *in = NULL;
 	size_t len = 0;
 	int rc = exchange(s, hello_ask_encode(s->mail.out), &in, &len);
 
@@ -138,7 +138,7 @@ int session_take_verdict(struct session *s, size_t len)
 
 int session_confirm(struct session *s)
 {
-	const uint8_t *in;
+	const uint8_t *in = NULL;
 	size_t len = 0;
 	int rc = exchange(s, hello_confirm_encode(s->mail.out), &in, &len);
 

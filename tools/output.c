@@ -35,7 +35,8 @@ static int output_take_stdout(struct output *out)
 	return CLI_OK;
 }
 
-/* /dev/stdout and its like. Of what may be written from two sides at once there is no need to know. */
+/* /dev/stdout and its like. Of what may be written from two sides at once there is no need to know.
+ */
 static bool output_is_stdout(const char *name)
 {
 	struct stat st, st_stdout;

@@ -29,8 +29,8 @@ enum output_kind {
 struct output {
 	const char *name;
 	enum output_kind kind;
-	int fd;		     /* of what exists; -1: nothing does */
-	struct stat st;	     /* of it */
+	int fd;              /* of what exists; -1: nothing does */
+	struct stat st;      /* of it */
 	char path[PATH_MAX]; /* without symbolic links; "": none is known */
 	struct newfile made;
 	uint64_t total;
