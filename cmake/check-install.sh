@@ -8,24 +8,36 @@ build=$(realpath "${1:?usage: check-install.sh BUILD_DIR}")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-cmake --install "$build" --prefix "$root/usr" >/dev/null
-libdir=$(dirname "$(find "$root/usr" -name librpma.so)")
-[ -n "$libdir" ] || {
-	echo "check-install: librpma.so was not installed" >&2
+# No library path of whoever calls this may help.
+unset LD_LIBRARY_PATH
+
+die() {
+	echo "check-install: $*" >&2
 	exit 1
 }
 
+cmake --install "$build" --prefix "$root/usr" >"$root/said"
+libdir=$(dirname "$(find "$root/usr" -name librpma.so)")
+[ -n "$libdir" ] || die "librpma.so was not installed"
+for text in "librpma.so.0 is in $libdir" "LD_LIBRARY_PATH=$libdir" "PKG_CONFIG_PATH=$libdir/pkgconfig"; do
+	grep -qF -- "$text" "$root/said" || die "cmake --install does not say '$text'"
+done
+
 mkdir "$root/app"
 cat >"$root/app/app.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <librpma.h>
 #include <stdio.h>
 
+/* Prints which librpma it runs with, and whether that one is of version 1.4. */
 int main(void)
 {
 	struct rpma_peer_cfg *pcfg;
-	if (rpma_peer_cfg_new(&pcfg))
+	Dl_info info;
+	if (rpma_peer_cfg_new(&pcfg) || !dladdr((void *)(size_t)rpma_peer_cfg_new, &info))
 		return 1;
-	puts(rpma_err_2str(RPMA_E_NOSUPP));
+	printf("%s %s\n", info.dli_fname, dlsym(RTLD_DEFAULT, "rpma_wc_explain") ? "1.4" : "older");
 	return rpma_peer_cfg_delete(&pcfg);
 }
 C
@@ -37,34 +49,63 @@ add_executable(app app.c)
 target_link_libraries(app librpma::rpma)
 CMAKE
 
+# expect_ours PROGRAM LIBDIR: without any help it loads the library that lies there, though another one with the
+# same soname (./dev setup installs Debian's) is known to the loader.
 expect_ours() {
-	local prog=$1
-	# Not `ldd | grep -q`: grep leaves early, and the broken pipe would be taken for a failure.
-	grep -q "librpma.so.0 => $libdir/" <<<"$(LD_LIBRARY_PATH=$libdir ldd "$prog")" ||
-		{
-			echo "check-install: $prog does not load the installed librpma" >&2
-			exit 1
-		}
-	[ "$(LD_LIBRARY_PATH=$libdir "$prog")" = "Not supported" ]
+	local prog=$1 libdir=$2 path version
+	path=$(LD_TRACE_LOADED_OBJECTS=1 "$prog" | sed -n 's/.*librpma\.so\.0 => \(.*\) (.*/\1/p')
+	[ "$(realpath "$path")" = "$(realpath "$libdir/librpma.so.0")" ] || die "$prog would load $path"
+	read -r path version < <("$prog") || die "$prog fails"
+	[ "$(realpath "$path")" = "$(realpath "$libdir/librpma.so.0")" ] && [ "$version" = 1.4 ] ||
+		die "$prog runs with $path, which is $version"
 }
 
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 read -r -a flags < <(pkg-config --cflags --libs librpma)
 cc -Wall -Werror "$root/app/app.c" -o "$root/app/with-pkg-config" "${flags[@]}"
-expect_ours "$root/app/with-pkg-config"
+expect_ours "$root/app/with-pkg-config" "$libdir"
 
-# The program of the README compiles as it stands there.
+# The program of the README compiles as it stands there, runs with our library, and notices that nobody listens.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$root/app/readme.c"
-cc -Wall -Wextra -Wno-unused-parameter -Werror "$root/app/readme.c" -o "$root/app/readme" "${flags[@]}"
+cc -Wall -Wextra -Werror "$root/app/readme.c" -o "$root/app/readme" "${flags[@]}"
+! RPMA_PROVIDER=softrnic timeout 30 "$root/app/readme" 127.0.0.1 9 2>"$root/said" || die "the README's program claims success"
+grep -q "127.0.0.1 port 9: Connection rejected" "$root/said" || die "the README's program says: $(cat "$root/said")"
 
 cmake -S "$root/app" -B "$root/app/build" -DCMAKE_PREFIX_PATH="$root/usr" >/dev/null
 cmake --build "$root/app/build" >/dev/null
-expect_ours "$root/app/build/app"
+expect_ours "$root/app/build/app" "$libdir"
 
-env -u LD_LIBRARY_PATH "$root/usr/bin/rpma" --version >/dev/null
+# A package for /usr must not carry paths: the loader knows its folder.
+DESTDIR=$root/stage cmake --install "$build" --prefix /usr >"$root/said"
+if grep -r rpath "$root/stage" --include=librpma.pc; then die "a package for /usr has an rpath in its librpma.pc"; fi
+! grep -q LD_LIBRARY_PATH "$root/said" || die "a staged installation says how it is found"
+
+# As everybody does it: root, /usr/local, no variable set, ldconfig not run. Of this nothing is seen outside.
+in_usr_local() {
+	local folder
+	for folder in bin lib include share; do
+		mkdir -p "/usr/local/$folder"
+		mount -t tmpfs tmpfs "/usr/local/$folder"
+	done
+	unset PKG_CONFIG_PATH
+	cmake --install "$build" --prefix /usr/local >"$root/said"
+	read -r -a flags < <(pkg-config --cflags --libs librpma)
+	cc -Wall -Werror "$root/app/app.c" -o "$root/app/in-usr-local" "${flags[@]}"
+	expect_ours "$root/app/in-usr-local" "$(dirname "$(find /usr/local/lib -name librpma.so)")"
+	grep -q "run 'ldconfig' as root" "$root/said" || die "cmake --install to /usr/local does not name ldconfig"
+}
+export -f in_usr_local expect_ours die
+export build root
+if [[ $(command -v cmake cc pkg-config) == */usr/local/* ]] || ! unshare -rm true 2>/dev/null; then
+	echo "check-install: /usr/local is not tried: this user may not mount, or cmake is there"
+else
+	unshare -rm bash -euo pipefail -c in_usr_local
+fi
+
+"$root/usr/bin/rpma" --version >/dev/null
 if command -v ibv_devices >/dev/null; then
 	for way in -p -d; do
-		grep -q softrnic0 <<<"$(env -u LD_LIBRARY_PATH "$root/usr/bin/softrnic" run $way ibv_devices)"
+		grep -q softrnic0 <<<"$("$root/usr/bin/softrnic" run $way ibv_devices)"
 	done
 fi
 for page in man1/rpma.1 man3/rpma_write.3 man7/librpma.7 man1/softrnic.1 man7/softrnic-verbs.7; do

@@ -29,8 +29,9 @@ install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
 # Relative to itself, so that `cmake --install --prefix` may move the tree.
 file(RELATIVE_PATH RPMA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RPMA_PC_TO_PREFIX "${RPMA_PC_TO_PREFIX}")
-configure_file(cmake/librpma.pc.in librpma.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/librpma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# When it is installed, as only then the prefix is known.
+configure_file(cmake/install-pc.cmake.in install-pc.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/install-pc.cmake)
 
 configure_package_config_file(cmake/librpma-config.cmake.in librpma-config.cmake
 	INSTALL_DESTINATION ${RPMA_PACKAGE_DIR}
@@ -38,3 +39,7 @@ configure_package_config_file(cmake/librpma-config.cmake.in librpma-config.cmake
 write_basic_package_version_file(librpma-config-version.cmake COMPATIBILITY AnyNewerVersion)
 install(FILES ${CMAKE_BINARY_DIR}/librpma-config.cmake
 	${CMAKE_BINARY_DIR}/librpma-config-version.cmake DESTINATION ${RPMA_PACKAGE_DIR})
+
+# At the end of everything else.
+configure_file(cmake/say-how-found.cmake.in say-how-found.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/say-how-found.cmake)
