@@ -20,7 +20,7 @@ struct lookup {
 	pthread_mutex_t lock;
 	pthread_cond_t asked, answered;
 	uint64_t asked_ticket;
-	bool durable, ending;
+	bool durable, ending, ended;
 	bool overdue; /* somebody has waited in vain; until the next answer */
 	struct lookup_answer latest;
 	uint64_t size;
@@ -101,6 +101,8 @@ static void *lookup_run(void *arg)
 		if (!l->ending)
 			lookup_publish(l, answer);
 	}
+	l->ended = true;
+	pthread_cond_broadcast(&l->answered);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
@@ -154,11 +156,11 @@ struct lookup *lookup_new(const char *path, int fd, uint64_t size, int notify_fd
 	return NULL;
 }
 
-static struct timespec lookup_in(clockid_t clock, unsigned ms)
+static struct timespec lookup_in(unsigned ms)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ts.tv_sec += ms / 1000;
 	ts.tv_nsec += (long)(ms % 1000) * 1000000;
 	if (ts.tv_nsec >= 1000000000) {
@@ -170,18 +172,24 @@ static struct timespec lookup_in(clockid_t clock, unsigned ms)
 
 void lookup_delete(struct lookup *l)
 {
-	struct timespec limit = lookup_in(CLOCK_MONOTONIC, LEAVE_AFTER_MS);
+	struct timespec limit = lookup_in(LEAVE_AFTER_MS);
+	bool ended;
 
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->ending = true;
 	pthread_cond_signal(&l->asked);
+	while (!l->ended && !pthread_cond_timedwait(&l->answered, &l->lock, &limit))
+		;
+	ended = l->ended;
 	pthread_mutex_unlock(&l->lock);
-	if (pthread_clockjoin_np(l->thread, NULL, CLOCK_MONOTONIC, &limit))
+	if (!ended) {
 		pthread_detach(l->thread); /* it still uses *l */
-	else
-		lookup_free(l);
+		return;
+	}
+	pthread_join(l->thread, NULL);
+	lookup_free(l);
 }
 
 const char *lookup_path(const struct lookup *l)
@@ -215,7 +223,7 @@ void lookup_get(struct lookup *l, struct lookup_answer *latest)
 
 bool lookup_wait(struct lookup *l, unsigned ms, struct lookup_answer *latest)
 {
-	struct timespec limit = lookup_in(CLOCK_MONOTONIC, ms);
+	struct timespec limit = lookup_in(ms);
 	bool answered = false;
 	uint64_t ticket;
 

@@ -3,6 +3,8 @@
 # The program of README.md: it ends with 0 exactly if its line is in the server's file.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
+# The program leaves all clean-up to the end of the process.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 ends() { # CODE COMMAND...: within a limit of its own
 	local want=$1 got=0
