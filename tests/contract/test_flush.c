@@ -211,6 +211,8 @@ static void flush_outside_the_region_fails(void **state)
 
 static void flush_past_the_end_fails_although_its_start_is_inside(void **state)
 {
+	if (duo_is_older_librpma())
+		skip(); /* it reads the first bytes only */
 	flush_fails(0, DUO_BUF + 1);
 	flush_fails(DUO_BUF - 16, 17);
 	flush_fails(0, (size_t)1 << 40);

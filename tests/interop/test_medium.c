@@ -214,6 +214,85 @@ static void it_covers_a_write_with_immediate(void **state)
 	expect_written_back(d, 1);
 }
 
+/* Another registration of the server's: the same file again, or something else. */
+static struct ibv_mr *register_at_server(struct duo *d, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, addr, len, access);
+
+	assert_non_null(mr);
+	return mr;
+}
+
+static void do_rdma_at(struct duo *d, enum ibv_wr_opcode opcode, const struct ibv_mr *mr,
+		       uint32_t len)
+{
+	do_one(d,
+	       (struct ibv_send_wr){
+		       .opcode = opcode,
+		       .wr.rdma = {.remote_addr = (uintptr_t)mr->addr, .rkey = mr->rkey}},
+	       len);
+}
+
+static void it_covers_what_was_written_by_another_key(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_mr *write_only = register_at_server(
+		d, d->map, FILE_SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+
+	do_rdma_at(d, IBV_WR_RDMA_WRITE, write_only, 5000);
+	read_as_flush(d, 0);
+	expect_written_back(d, 1);
+	assert_int_equal(ibv_dereg_mr(write_only), 0);
+}
+
+static void it_may_be_of_memory_that_is_no_file(void **state)
+{
+	static uint8_t word[8];
+	struct duo *d = *state;
+	struct ibv_mr *mr = register_at_server(d, word, sizeof(word), IBV_ACCESS_REMOTE_READ);
+
+	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
+	do_rdma_at(d, IBV_WR_RDMA_READ, mr, 8);
+	expect_written_back(d, 1);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void it_may_be_of_no_bytes(void **state)
+{
+	struct duo *d = *state;
+
+	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
+	do_rdma(d, IBV_WR_RDMA_READ, 0, 0);
+	expect_written_back(d, 1);
+}
+
+static void it_covers_messages_received_where_the_peer_has_no_right(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_mr *mr = register_at_server(d, d->map, FILE_SIZE, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_int_equal(rdma_post_recv(d->server, d, d->map, 4096, mr), 0);
+	do_one(d, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4000);
+	take_receive(d);
+	read_as_flush(d, 8192);
+	expect_written_back(d, 1);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void it_covers_what_was_written_before_the_region_was_registered_anew(void **state)
+{
+	struct duo *d = *state;
+	struct ibv_mr *first = register_at_server(d, d->map, FILE_SIZE,
+						  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+
+	do_rdma_at(d, IBV_WR_RDMA_WRITE, first, 5000);
+	while (medium_dirty(d->fd, 0, FILE_SIZE) == 0)
+		usleep(1000);
+	assert_int_equal(ibv_dereg_mr(first), 0);
+	read_as_flush(d, 0);
+	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* or the read fails */
+}
+
 /* What this test looks at changes with a write-back, and without one it does not. */
 static void a_write_alone_leaves_dirty_pages(void **state)
 {
@@ -246,6 +325,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_covers_messages_received_into_the_file, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(it_covers_a_write_with_immediate, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_covers_what_was_written_by_another_key, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(it_may_be_of_memory_that_is_no_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(it_may_be_of_no_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			it_covers_messages_received_where_the_peer_has_no_right, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			it_covers_what_was_written_before_the_region_was_registered_anew, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_write_alone_leaves_dirty_pages, setup, teardown),
 	};
 

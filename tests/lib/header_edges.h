@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * header_edges.h -- FPDUs whose header is wrong, one byte too short, or all there is. Each of them has
- * crashed, or could have crashed, somebody's iWARP (doc/wire.md, section 10). Independent of the
- * peer: no STag in them has to exist.
+ * header_edges.h -- FPDUs whose header is wrong, one byte too short, or all there is. Each of them
+ * has crashed, or could have crashed, somebody's iWARP (doc/wire.md, section 10). Independent of
+ * the peer: no STag in them has to exist.
  */
 #ifndef TEST_HEADER_EDGES_H
 #define TEST_HEADER_EDGES_H

@@ -20,8 +20,9 @@
 #define LATE_NS  (SYSTEM_SANITIZED ? 4 * NSEC_PER_SEC : 1 * NSEC_PER_SEC)
 
 enum { FROZEN, QUICK, MEMORY, SPARE };
-static const char *const regions[] = {"file:1048576:0xff:frozen/file", "file:1048576:0xff:quick/file",
-				      "anon:1048576:0xff", "file:1048576:0xff:quick/spare", NULL};
+static const char *const regions[] = {"file:1048576:0xff:frozen/file",
+				      "file:1048576:0xff:quick/file", "anon:1048576:0xff",
+				      "file:1048576:0xff:quick/spare", NULL};
 
 static struct remote target;
 
