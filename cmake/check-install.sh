@@ -23,6 +23,22 @@ for text in "librpma.so.0 is in $libdir" "LD_LIBRARY_PATH=$libdir" "PKG_CONFIG_P
 	grep -qF -- "$text" "$root/said" || die "cmake --install does not say '$text'"
 done
 
+# The unit names the program that was installed, not that of the prefix which was configured.
+grep -q "^ExecStart=$root/usr/bin/rpma serve" "$root"/usr/lib/systemd/system/rpma-serve@.service ||
+	die "the systemd unit does not start $root/usr/bin/rpma"
+
+# check_links DOCUMENT: every file that it links to was installed.
+check_links() {
+	local link
+	for link in $(grep -oE '\]\([^)#:]+[)#]' "$1" | sed 's/^..//; s/.$//'); do
+		[ -e "$(dirname "$1")/$link" ] || die "$1 links to $link, which was not installed"
+	done
+}
+readme=$(find "$root/usr" -name README.md -path '*/doc/*')
+for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/doc/*.md; do
+	check_links "$document"
+done
+
 mkdir "$root/app"
 cat >"$root/app/app.c" <<'C'
 #define _GNU_SOURCE

@@ -24,7 +24,11 @@ foreach(section 1 3 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Laid out as in the tree, so that the documents find each other.
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PATTERN "*.md"
+	PATTERN man EXCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Relative to itself, so that `cmake --install --prefix` may move the tree.
 file(RELATIVE_PATH RPMA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -32,6 +36,8 @@ string(REGEX REPLACE "/$" "" RPMA_PC_TO_PREFIX "${RPMA_PC_TO_PREFIX}")
 # When it is installed, as only then the prefix is known.
 configure_file(cmake/install-pc.cmake.in install-pc.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-pc.cmake)
+configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/install-unit.cmake)
 
 configure_package_config_file(cmake/librpma-config.cmake.in librpma-config.cmake
 	INSTALL_DESTINATION ${RPMA_PACKAGE_DIR}
