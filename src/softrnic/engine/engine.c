@@ -446,8 +446,7 @@ static int engine_start(void)
 		free(r);
 		return ret;
 	}
-	eng.running = true;
-	spares_start();
+	eng.running = true; /* the guard starts the spare threads, if there are to be any */
 	return 0;
 }
 

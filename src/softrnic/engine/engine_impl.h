@@ -52,7 +52,7 @@ struct eng {
 
 	/* engine_stall.c */
 	bool guarded; /* the guard's thread is there */
-	bool guard_sleeps;
+	bool guard_sleeps, guard_called;
 	pthread_cond_t guard_wake;
 	atomic_bool stalled; /* some runner waits in its callback */
 	pthread_cond_t work;
@@ -75,8 +75,7 @@ int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
 
 /* engine_stall.c: with eng.lock. */
-int guard_start(void); /* 0 or -errno */
-void spares_start(void);
+int guard_start(void);   /* 0 or -errno */
 void guard_notify(void); /* a callback begins */
 void stall_atfork_child(void);
 

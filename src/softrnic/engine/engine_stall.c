@@ -6,6 +6,9 @@
  * none does. A leader that is still in the callback in which it was at the look before is replaced.
  * From then on, until no runner waits, callbacks that may wait as well are handed to workers, each
  * of which has nothing else to do.
+ *
+ * Only the guard starts threads in that state: where the kernel keeps the lock of all mappings
+ * during such a wait, pthread_create() waits as well, for the memory of a stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@
 #define QUIET_LOOKS 2 /* after so many that saw no callback the guard sleeps */
 #define WORKERS_MAX 256u
 #define WORKER_IDLE 5 /* s */
-#define SPARES      4u
+#define SPARES      8u
 
 static struct timespec in_ns(uint64_t ns)
 {
@@ -83,11 +86,20 @@ static void take_the_lead(struct eng_runner *me)
 	pthread_mutex_lock(&eng.lock);
 }
 
+/* The allocator makes room for a thread at its first call, by mmap(): now, not when it waits. */
+static void prepare_allocator(void)
+{
+	void *volatile p = malloc(64);
+
+	free(p);
+}
+
 static void *work(void *runner)
 {
 	struct eng_runner *me = runner;
 
 	engine_here = me;
+	prepare_allocator();
 	pthread_mutex_lock(&eng.lock);
 	while (me->works && wait_for_work()) {
 		if (eng.vacant)
@@ -105,44 +117,58 @@ static void *work(void *runner)
 	return NULL;
 }
 
-static bool start_worker(void)
+static unsigned count_work(void)
 {
-	struct eng_runner *r = calloc(1, sizeof(*r));
+	unsigned n = eng.vacant;
+	struct list *it;
 
-	if (!r)
-		return false;
-	r->works = true;
-	if (engine_thread(work, r, "softrnic-stall")) {
-		free(r);
-		return false;
-	}
-	list_add_tail(&eng.runners, &r->link);
-	eng.workers++;
-	return true;
+	list_for_each (it, &eng.handed)
+		n++;
+	return n;
 }
 
-void spares_start(void)
+static bool needs_worker(void)
 {
-	while (eng.running && eng.workers < eng.spares && start_worker())
-		;
+	return eng.running && (eng.workers < eng.spares ||
+			       (count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
+}
+
+/* Called, and returns, with the lock; others may have it meanwhile. */
+static void start_missing(void)
+{
+	while (needs_worker()) {
+		struct eng_runner *r = calloc(1, sizeof(*r));
+
+		if (!r)
+			return;
+		r->works = true;
+		list_add_tail(&eng.runners, &r->link);
+		eng.workers++;
+		pthread_mutex_unlock(&eng.lock);
+		if (!engine_thread(work, r, "softrnic-stall")) {
+			pthread_mutex_lock(&eng.lock);
+			continue;
+		}
+		pthread_mutex_lock(&eng.lock);
+		list_del(&r->link);
+		eng.workers--;
+		free(r);
+		return;
+	}
 }
 
 void engine_expect_stalls(void)
 {
 	pthread_mutex_lock(&eng.lock);
 	eng.spares = SPARES;
-	spares_start();
+	start_missing();
 	pthread_mutex_unlock(&eng.lock);
 }
 
-static size_t count_handed(void)
+static void guard_call(void)
 {
-	struct list *it;
-	size_t n = 0;
-
-	list_for_each (it, &eng.handed)
-		n++;
-	return n;
+	eng.guard_called = true;
+	pthread_cond_signal(&eng.guard_wake);
 }
 
 bool engine_hand_over(struct eng_task *task)
@@ -152,13 +178,13 @@ bool engine_hand_over(struct eng_task *task)
 	pthread_mutex_lock(&eng.lock);
 	if (!list_empty(&task->link))
 		goto out;
-	if (count_handed() >= eng.idle_workers && eng.workers < WORKERS_MAX)
-		(void)start_worker();
 	if (eng.workers > 0) {
 		list_add_tail(&eng.handed, &task->link);
 		pthread_cond_signal(&eng.work);
 		queued = true;
 	}
+	if (needs_worker())
+		guard_call();
 out:
 	pthread_mutex_unlock(&eng.lock);
 	return queued;
@@ -178,8 +204,6 @@ static void replace_leader(void)
 {
 	struct eng_runner *old = eng.leader;
 
-	if (eng.idle_workers == 0 && !start_worker())
-		return;
 	eng.n_left = old->n > old->next ? old->n - old->next : 0;
 	memcpy(eng.left, old->evs + old->next, (size_t)eng.n_left * sizeof(*eng.left));
 	old->n = old->next;
@@ -187,7 +211,6 @@ static void replace_leader(void)
 	eng.leader = NULL;
 	eng.vacant = true;
 	pthread_cond_broadcast(&eng.work);
-	spares_start();
 	LOG_INFO("the progress thread waits in a callback: another one takes over");
 }
 
@@ -212,30 +235,43 @@ static bool look(void)
 	return active;
 }
 
+/* Until `until`, or it is called: true. */
+static bool guard_wait(const struct timespec *until)
+{
+	int err = 0;
+
+	while (!eng.guard_called && err != ETIMEDOUT)
+		err = until ? pthread_cond_timedwait(&eng.guard_wake, &eng.lock, until)
+			    : pthread_cond_wait(&eng.guard_wake, &eng.lock);
+	return eng.guard_called;
+}
+
 static void *guard(void *arg)
 {
+	struct timespec next = in_ns(LOOK_NS);
+	uint64_t look_at = 0;
 	unsigned quiet = 0;
 
 	pthread_mutex_lock(&eng.lock);
 	for (;;) {
-		struct timespec until = in_ns(LOOK_NS);
-
-		quiet = look() ? 0 : quiet + 1;
+		if (clock_now_ns() >= look_at) {
+			quiet = look() ? 0 : quiet + 1;
+			look_at = clock_now_ns() + LOOK_NS;
+			next = in_ns(LOOK_NS);
+		}
+		start_missing();
 		eng.guard_sleeps = quiet >= QUIET_LOOKS;
-		if (eng.guard_sleeps)
-			pthread_cond_wait(&eng.guard_wake, &eng.lock);
-		else
-			pthread_cond_timedwait(&eng.guard_wake, &eng.lock, &until);
+		if (guard_wait(eng.guard_sleeps ? NULL : &next))
+			quiet = 0;
+		eng.guard_sleeps = eng.guard_called = false;
 	}
 	return arg;
 }
 
 void guard_notify(void)
 {
-	if (!eng.guard_sleeps)
-		return;
-	eng.guard_sleeps = false;
-	pthread_cond_signal(&eng.guard_wake);
+	if (eng.guard_sleeps && !eng.guard_called)
+		guard_call();
 }
 
 int guard_start(void)
@@ -257,7 +293,7 @@ int guard_start(void)
 /* Its threads are not here. */
 void stall_atfork_child(void)
 {
-	eng.guarded = eng.guard_sleeps = false;
+	eng.guarded = eng.guard_sleeps = eng.guard_called = false;
 	atomic_store(&eng.stalled, false);
 	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	list_init(&eng.handed);
