@@ -111,24 +111,26 @@ static void conn_on_time(struct conn *c)
 	cm_on_time(c->stream, clock_now_ns());
 }
 
-/* An answer to a flush with nothing behind it takes no look at memory. */
-static bool conn_is_for_others(struct conn *c)
+/*
+ * What is wanted and may be done by this thread; 0: it is for others. An answer to a flush with
+ * nothing behind it takes no look at memory. What is wanted from now on stays.
+ */
+static unsigned conn_take_wants(struct conn *c)
 {
-	unsigned want = atomic_load(&c->want);
-
 	if (conn_may_touch(c))
-		return false;
-	return want != CONN_WRITEBACK || !c->qp || qp_requests(c->qp) > 1;
+		return atomic_exchange(&c->want, 0);
+	if (atomic_load(&c->want) != CONN_WRITEBACK || !c->qp || qp_requests(c->qp) > 1)
+		return 0;
+	return atomic_fetch_and(&c->want, ~(unsigned)CONN_WRITEBACK) & CONN_WRITEBACK;
 }
 
 bool conn_serve(struct conn *c)
 {
 	bool idle_output = false;
-	unsigned want;
+	unsigned want = conn_take_wants(c);
 
-	if (conn_is_for_others(c))
+	if (!want)
 		return false;
-	want = atomic_exchange(&c->want, 0);
 	/* Whoever has completed its request meanwhile stays. */
 	if ((want & CONN_DOOM) && c->owner && cm_stream_state(c->stream) == CM_REQ_WAIT)
 		c->event(c->owner, CM_EV_DEAD, -ECONNABORTED);

@@ -111,6 +111,11 @@ void runner_end(struct eng_runner *r)
 		list_add_tail(&eng.graves, &src->grave);
 }
 
+static bool is_dying(const struct eng_source *src)
+{
+	return src && src->dying;
+}
+
 /* After a callback, without eng.lock: events that came meanwhile, if the source was left alone. */
 static void finish(struct eng_runner *me)
 {
@@ -178,6 +183,8 @@ static struct eng_timer *next_timer(struct eng_runner *me, uint64_t now)
 
 	pthread_mutex_lock(&eng.lock);
 	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
+		if (is_dying(timer->source)) /* set by a callback that did not know yet */
+			continue;
 		if (!is_occupied(timer->source))
 			break;
 		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
@@ -315,10 +322,11 @@ void leader_run(struct eng_runner *me)
 		run_tasks(me);
 		run_burials();
 		if (!leads(me))
-			return;
+			break;
 		me->next = 0;
 		me->n = engine_wait(me->evs);
 	}
+	LOG_INFO("the progress thread waited in a callback: another one has taken over");
 }
 
 static void *lead(void *runner)
@@ -513,9 +521,8 @@ void engine_bury(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
-		if (src->running > 0) {
-			src->dying = true;
-		} else {
+		src->dying = true;
+		if (src->running == 0) {
 			list_add_tail(&eng.graves, &src->grave);
 			engine_wake();
 		}

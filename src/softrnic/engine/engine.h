@@ -27,7 +27,7 @@ struct eng_source {
 	/* The engine's. */
 	unsigned running; /* callbacks */
 	uint32_t missed;  /* events that came while it was to be left alone */
-	bool dying;       /* bury it when the last of them has ended */
+	bool dying;       /* no callback begins any more; buried when the last one has ended */
 };
 
 /* A deadline of a source; fires once, in a thread of the engine. */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "softrnic/engine/engine_impl.h"
 
 #define LOOK_NS     (20 * NSEC_PER_MS)
@@ -33,6 +32,28 @@ static struct timespec in_ns(uint64_t ns)
 }
 
 /* --- workers ------------------------------------------------------------------------------ */
+
+static unsigned count_work(void)
+{
+	unsigned n = eng.vacant;
+	struct list *it;
+
+	list_for_each (it, &eng.handed)
+		n++;
+	return n;
+}
+
+static bool needs_worker(void)
+{
+	return eng.running && (eng.workers < eng.spares ||
+			       (count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
+}
+
+static void guard_call(void)
+{
+	eng.guard_called = true;
+	pthread_cond_signal(&eng.guard_wake);
+}
 
 static bool is_idle(void)
 {
@@ -80,6 +101,8 @@ static void take_the_lead(struct eng_runner *me)
 	me->next = 0;
 	me->n = eng.n_left;
 	memcpy(me->evs, eng.left, (size_t)me->n * sizeof(*me->evs));
+	if (needs_worker()) /* for a task for which this one may have been woken */
+		guard_call();
 	pthread_mutex_unlock(&eng.lock);
 	pthread_setname_np(pthread_self(), "softrnic");
 	leader_run(me);
@@ -117,22 +140,6 @@ static void *work(void *runner)
 	return NULL;
 }
 
-static unsigned count_work(void)
-{
-	unsigned n = eng.vacant;
-	struct list *it;
-
-	list_for_each (it, &eng.handed)
-		n++;
-	return n;
-}
-
-static bool needs_worker(void)
-{
-	return eng.running && (eng.workers < eng.spares ||
-			       (count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
-}
-
 /* Called, and returns, with the lock; others may have it meanwhile. */
 static void start_missing(void)
 {
@@ -165,12 +172,6 @@ void engine_expect_stalls(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-static void guard_call(void)
-{
-	eng.guard_called = true;
-	pthread_cond_signal(&eng.guard_wake);
-}
-
 bool engine_hand_over(struct eng_task *task)
 {
 	bool queued = false;
@@ -199,7 +200,10 @@ bool engine_may_stall(void)
 
 /* --- the guard ---------------------------------------------------------------------------- */
 
-/* The events that it did not get to are its successor's, which is an idle worker or a new one. */
+/*
+ * The events that it did not get to are its successor's, which is an idle worker or a new one.
+ * Nothing is logged here: that may take the lock, or hang as well.
+ */
 static void replace_leader(void)
 {
 	struct eng_runner *old = eng.leader;
@@ -211,7 +215,6 @@ static void replace_leader(void)
 	eng.leader = NULL;
 	eng.vacant = true;
 	pthread_cond_broadcast(&eng.work);
-	LOG_INFO("the progress thread waits in a callback: another one takes over");
 }
 
 /* Returns whether a callback runs, or has run since the last look. */
