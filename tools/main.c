@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "commands.h"
@@ -53,10 +55,28 @@ static int run(int argc, char **argv)
 	return CLI_OK;
 }
 
+/*
+ * A standard descriptor that is closed would be the number of the next file that is opened, and
+ * messages would go into that file. What takes its place refuses to be read from (input) or to be
+ * written to (output), as a closed one does.
+ */
+static int occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return cli_fail(CLI_FILE, "cannot open /dev/null: %s", strerror(errno));
+	return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
-	int rc = run(argc, argv);
-	const char *why = fflush(stdout) ? strerror(errno) : NULL;
+	int rc = occupy_standard_descriptors();
+	const char *why;
+
+	if (!rc)
+		rc = run(argc, argv);
+	why = fflush(stdout) ? strerror(errno) : NULL;
 
 	/* A line that was lost earlier is not seen by this fflush(). */
 	if (!why && ferror(stdout))

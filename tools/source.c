@@ -28,13 +28,23 @@ static int source_inspect(struct source *src, const char *path)
 	return CLI_OK;
 }
 
+/* Refused before a connection is made, rather than when it is read. */
+static int source_take_stdin(void)
+{
+	int flags = fcntl(STDIN_FILENO, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != O_WRONLY)
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	errno = EBADF;
+	return -1;
+}
+
 int source_open(struct source *src, const char *path)
 {
 	bool is_stdin = !strcmp(path, "-");
 
 	*src = (struct source){.name = is_stdin ? "standard input" : path};
-	src->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-			   : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	src->fd = is_stdin ? source_take_stdin() : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return source_inspect(src, path);
 }
 

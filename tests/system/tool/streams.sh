@@ -152,6 +152,29 @@ test_output_that_cannot_be_written_fails_the_get() {
 	expect_failed_output 'standard output: Bad file descriptor'
 }
 
+# The number of a closed descriptor is that of the next file, where messages must not go.
+test_closed_descriptors_bring_no_message_into_a_file() {
+	local rc=0
+	random_file region 100000
+	cp region copy
+	serve region
+	stop_server
+	"$rpma" serve --port "${where##*:}" region <&- >&- 2>&- &
+	server=$!
+	started+=("$server")
+	wait_until 20 "$rpma" info "$where" >out 2>&1
+	echo precious >target
+	"$rpma" get --region unknown "$where" target <&- >&- 2>&- || rc=$?
+	[ "$rc" = 5 ] || fail "get exits with $rc instead of 5"
+	[ "$(cat target)" = precious ] || fail "the target became: $(head -c 200 target)"
+	rc=0
+	"$rpma" put - "$where" <&- >out 2>err || rc=$?
+	[ "$rc" = 3 ] && grep -q 'standard input: Bad file descriptor' err || fail "put: $rc, $(cat err)"
+	kill -TERM "$server"
+	wait "$server" || [ $? = 3 ] || fail "the server does not say that its output is lost"
+	cmp region copy || fail "the region became: $(head -c 200 region)"
+}
+
 # A descriptor that somebody else made non-blocking, as shells' co-processes do.
 test_a_reader_that_is_slow_is_waited_for() {
 	random_file region 1M
