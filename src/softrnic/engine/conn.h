@@ -4,7 +4,7 @@
  *
  * One lock per connection. Whoever has something for a connection sets a bit in `want`
  * and tries the lock; if somebody else holds it, that one finds the bit when it leaves
- * and does the work. So the progress thread never waits for an application's thread,
+ * and does the work. So the engine never waits for an application's thread,
  * and an application's thread that posts or polls does its own I/O without a switch.
  */
 #ifndef ENGINE_CONN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.h -- the progress thread, its epoll set and its timers. One per process,
- * started when the first socket is registered; another one takes over while it has to wait.
+ * engine.h -- the progress thread, its epoll set and its timers. One leads at a time, from the
+ * first socket on; another one takes over while it has to wait.
  *
  * Locks, outer to inner: a connection's lock, an id's lock, then the leaf locks: the
  * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. Nobody waits for a
