@@ -123,18 +123,47 @@ struct cli_size cli_show_size(uint64_t bytes)
 	return shown;
 }
 
+static bool cli_continues(unsigned char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* The length of the UTF-8 character (RFC 3629) that text begins with; 0: that is none. */
+static size_t cli_utf8_len(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	size_t len = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+	if (c[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if (!cli_continues(c[i]))
+			return 0;
+	/* Written longer than needed, halves of pairs, and what lies beyond Unicode. */
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+/* Names of files are bytes, JSON is UTF-8: what is none becomes U+FFFD. */
 void cli_json_string(const char *text)
 {
+	size_t len;
+
 	putchar('"');
-	for (; *text; text++) {
+	for (; *text; text += len ? len : 1) {
 		unsigned char c = (unsigned char)*text;
 
+		len = cli_utf8_len(text);
 		if (c == '"' || c == '\\')
 			printf("\\%c", c);
 		else if (c < 0x20)
 			printf("\\u%04x", c);
+		else if (len)
+			fwrite(text, 1, len, stdout);
 		else
-			putchar(c);
+			fputs("\\ufffd", stdout);
 	}
 	putchar('"');
 }

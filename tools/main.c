@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 	int rc = occupy_standard_descriptors();
 	const char *why;
 
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
 	if (!rc)
 		rc = run(argc, argv);
 	why = fflush(stdout) ? strerror(errno) : NULL;

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "source.h"
 
-static int source_inspect(struct source *src, const char *path)
+static int source_inspect(struct source *src)
 {
 	struct stat st;
 	off_t from;
@@ -18,7 +18,7 @@ static int source_inspect(struct source *src, const char *path)
 	if (src->fd < 0 || fstat(src->fd, &st))
 		return cli_fail(CLI_FILE, "cannot open %s: %s", src->name, strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return cli_fail(CLI_FILE, "%s is a directory", path);
+		return cli_fail(CLI_FILE, "%s is a directory", src->name);
 	/* Standard input begins where whoever opened it left it. */
 	from = lseek(src->fd, 0, SEEK_CUR);
 	/* Files of /proc say that they are empty. */
@@ -45,7 +45,7 @@ int source_open(struct source *src, const char *path)
 
 	*src = (struct source){.name = is_stdin ? "standard input" : path};
 	src->fd = is_stdin ? source_take_stdin() : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return source_inspect(src, path);
+	return source_inspect(src);
 }
 
 void source_close(struct source *src)

@@ -47,6 +47,31 @@ test_acknowledgements_grow_up_to_the_end() {
 	[ "$(tail -n 1 offsets)" = $((4096 + 5000000)) ] || fail "the last one is not the end"
 }
 
+test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
+	local name
+	serve region --create --size 1M
+	for name in $'\xff\x80' $'\xc0\xaf' $'\xed\xa0\x80' $'\xf4\x90\x80\x80' $'cut\xe2\x82' $'two\nlines' 'gr\"n'; do
+		echo content >"$name"
+		expect_ok "$rpma" put --json "$name" "$where"
+		perl -MJSON::PP -e 'local $/; decode_json(<STDIN>)' <out || fail "no JSON: $(cat -v out)"
+	done
+	echo content >$'\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe'
+	expect_ok "$rpma" put --json $'\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe' "$where"
+	grep -q $'"\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe"' out || fail "the name is not kept: $(cat -v out)"
+}
+
+# A signal would say less, and come in the middle of a file that is overwritten in place.
+test_a_limit_on_file_sizes_is_an_error() {
+	random_file region 1M
+	serve region
+	echo old >target
+	(ulimit -f 100 && expect 3 'target: cannot reserve 1 MiB on the disk: File too large' "$rpma" get "$where" target)
+	[ "$(cat target)" = old ] || fail "the target became something else"
+	(ulimit -f 100 && expect 3 'other: cannot reserve 1 MiB on the disk: File too large' \
+		"$rpma" serve --create --size 1M --port 0 other)
+	[ ! -e other ] || fail "a file is left"
+}
+
 test_summaries_in_json_tell_the_truth() {
 	serve region --create --size 1M --region pool
 	random_file sent 70000
