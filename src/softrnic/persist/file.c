@@ -129,6 +129,7 @@ static struct file *file_new(const struct vma *vma, const struct medium *m)
 	f->unique = m->unique;
 	f->copies_up = m->copies_up;
 	f->fd = m->fd;
+	f->own_epoch = 1;
 	pthread_mutex_init(&f->own_lock, NULL);
 	memcpy(f->fs, m->fs, sizeof(f->fs));
 	file_reset_queues(f);
@@ -288,6 +289,7 @@ void files_atfork_child(void)
 		file_reset_queues(f);
 		pthread_mutex_init(&f->own_lock, NULL);
 		ownmap_forget(atomic_exchange(&f->own, NULL));
+		f->own_epoch++;
 	}
 	file_reset_queues(&memory);
 	pthread_mutex_unlock(&lock);

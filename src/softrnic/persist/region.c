@@ -59,7 +59,7 @@ static void explain(struct persist_region *region, const struct vma *vma, const 
 
 static bool continues(const struct range *a, const struct range *b)
 {
-	return a->cls == b->cls && a->file == b->file && a->syncs == b->syncs &&
+	return a->cls == b->cls && a->file == b->file && a->syncs == b->syncs && a->own == b->own &&
 	       (!a->file || a->offset + (a->end - a->start) == b->offset);
 }
 
@@ -121,6 +121,8 @@ static int survey_vma(void *arg, const struct vma *vma)
 		file_put(r.file);
 		return own;
 	}
+	if (r.cls == PERSIST_FILE && !own)
+		r.own = r.file->own_epoch;
 	if (!region->count || range_rank(&r, own) < s->weakest) {
 		s->weakest = range_rank(&r, own);
 		explain(region, vma, &r, fs, own);
@@ -237,13 +239,18 @@ bool persist_region_can_stall(const struct persist_region *region)
 	return region->can_stall;
 }
 
+bool range_has_own(const struct range *r)
+{
+	return r->own == r->file->own_epoch;
+}
+
 bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
 {
 	const struct file *f = r->file;
 
 	if (r->cls == PERSIST_VOLATILE)
 		return true;
-	return r->cls == PERSIST_FILE && (f->fd >= 0 || !f->sized) &&
+	return r->cls == PERSIST_FILE && (f->fd >= 0 || !f->sized) && range_has_own(r) &&
 	       file_own_at(f, r->offset + (start - r->start), r->offset + (end - r->start));
 }
 

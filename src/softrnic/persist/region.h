@@ -17,7 +17,14 @@ struct range {
 	struct file *file; /* NULL: volatile */
 	uint64_t offset;   /* in the file, of start */
 	bool syncs;        /* msync() of the application's mapping does something */
+	unsigned own;      /* the file's own_epoch if it had a description of ours; else 0 */
 };
+
+/*
+ * Has there been a description of ours since the range was registered? A younger one knows nothing
+ * of losses before it, of which the application's may still be told.
+ */
+bool range_has_own(const struct range *r);
 
 /* Can [start, end) of a range be written back without the application's mapping? */
 bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end);

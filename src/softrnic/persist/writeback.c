@@ -49,20 +49,31 @@ static int sync_file(const struct file *file, struct reader **reader, bool *fail
 }
 
 /* Memory that was unmapped after its job was abandoned is no loss of the file's. */
+static int sync_theirs(uintptr_t start, size_t len, struct persist_job *job, bool *failed)
+{
+	int status = sync_mapping(start, len);
+
+	if (status == -ENOMEM && pool_is_abandoned(job))
+		return -ECANCELED;
+	*failed = status != 0;
+	return status;
+}
+
 static int sync_part(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
 		     struct reader **reader, bool *failed)
 {
 	uint64_t offset = r->offset + (start - r->start);
 	void *own = file_own_at(r->file, offset, offset + (end - start));
-	int status;
+	int status = 0;
 
 	if (!own && !r->syncs)
 		return sync_file(r->file, reader, failed);
-	status = sync_mapping(own ? (uintptr_t)own : start, end - start);
-	if (status == -ENOMEM && !own && pool_is_abandoned(job))
-		return -ECANCELED;
+	if (own)
+		status = sync_mapping((uintptr_t)own, end - start);
 	*failed = status != 0;
-	return status;
+	if (status || !r->syncs || (own && range_has_own(r)))
+		return status;
+	return sync_theirs(start, end - start, job, failed);
 }
 
 static int writeback_file(const struct range *r, uintptr_t start, uintptr_t end,

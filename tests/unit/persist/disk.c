@@ -26,7 +26,7 @@
 extern char **environ;
 
 static char top[] = "persist-disk-XXXXXX";
-static char mounted[16][64];
+static char mounted[32][64];
 static size_t n_mounted;
 
 static int run(const char *const argv[])

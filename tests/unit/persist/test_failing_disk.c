@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -147,6 +149,107 @@ static void a_loss_that_somebody_else_was_told_of_fails_the_flush(void **state)
 	expect_flush_to_fail_after(take_by_msync, true);
 }
 
+/* While a lease is held the file is not opened for us. */
+static struct persist_region *region_without_own(int fd, void *p)
+{
+	struct persist_region *region;
+
+	signal(SIGIO, SIG_IGN);
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	region = region_of(p, SIZE);
+	assert_null(atomic_load(&region->ranges[0].file->own));
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	return region;
+}
+
+/* A description that is opened after the loss, for another region, knows nothing of it. */
+static void a_loss_is_older_than_our_description(void **state)
+{
+	struct persist_region *first, *second;
+	unsigned char *p;
+	int fd, other;
+
+	disk_mount_tmpfs("full6", 4 * MIB);
+	disk_mount_image("ext2", "full6/image", 64 * MIB, "late");
+	fill("full6/filler");
+	fd = allocated_file("late/file");
+	p = map_file(fd, SIZE);
+	first = region_without_own(fd, p);
+	memset(p, 1, SIZE);
+	other = open("late/file", O_RDWR | O_CLOEXEC);
+	assert_true(fsync(other) < 0);
+	second = region_of(p, SIZE);
+	assert_non_null(atomic_load(&second->ranges[0].file->own));
+	assert_false(persist_region_is_detachable(first, p, SIZE));
+	assert_true(persist_region_is_detachable(second, p, SIZE));
+	assert_true(flush(first, p, SIZE) < 0);
+	persist_region_put(first);
+	persist_region_put(second);
+	munmap(p, SIZE);
+	close(other);
+	close(fd);
+}
+
+struct inherited {
+	struct persist_region *region;
+	unsigned char *p;
+};
+
+static int flush_inherited(void *arg)
+{
+	struct inherited *in = arg;
+	struct persist_region *late = region_of(in->p, SIZE);
+
+	CHECK(atomic_load(&late->ranges[0].file->own) != NULL);
+	CHECK(flush(in->region, in->p, SIZE) < 0);
+	return 0;
+}
+
+/* So does one that a child opens, for a region that it has inherited. */
+static void a_loss_is_older_than_the_childs_description(void **state)
+{
+	struct inherited in;
+	int fd, other;
+
+	disk_mount_tmpfs("full7", 4 * MIB);
+	disk_mount_image("ext2", "full7/image", 64 * MIB, "forked");
+	fill("full7/filler");
+	fd = allocated_file("forked/file");
+	in.p = map_file(fd, SIZE);
+	in.region = region_of(in.p, SIZE);
+	memset(in.p, 1, SIZE);
+	other = open("forked/file", O_RDWR | O_CLOEXEC);
+	assert_true(fsync(other) < 0);
+	assert_int_equal(in_child(flush_inherited, &in, true), 0);
+	persist_region_put(in.region);
+	munmap(in.p, SIZE);
+	close(other);
+	close(fd);
+}
+
+/* What happens later is told to both, and one of them is enough. */
+static void a_late_description_is_told_of_later_losses(void **state)
+{
+	struct persist_region *first, *second;
+	unsigned char *p;
+	int fd;
+
+	disk_mount_tmpfs("full8", 4 * MIB);
+	disk_mount_image("ext2", "full8/image", 64 * MIB, "later");
+	fill("full8/filler");
+	fd = allocated_file("later/file");
+	p = map_file(fd, SIZE);
+	first = region_without_own(fd, p);
+	second = region_of(p, SIZE);
+	memset(p, 1, SIZE);
+	assert_true(fsync(fd) < 0);
+	assert_true(flush(first, p, SIZE) < 0);
+	persist_region_put(first);
+	persist_region_put(second);
+	munmap(p, SIZE);
+	close(fd);
+}
+
 static int flush_in_child(void *arg)
 {
 	struct taker *t = arg;
@@ -273,6 +376,9 @@ int main(void)
 		cmocka_unit_test(a_failed_write_back_fails_the_file_until_all_regions_are_gone),
 		cmocka_unit_test_teardown(of_jobs_that_run_together_none_claims_success, thaw),
 		cmocka_unit_test(a_loss_that_somebody_else_was_told_of_fails_the_flush),
+		cmocka_unit_test(a_loss_is_older_than_our_description),
+		cmocka_unit_test(a_late_description_is_told_of_later_losses),
+		cmocka_unit_test(a_loss_is_older_than_the_childs_description),
 		cmocka_unit_test(a_loss_is_told_to_parent_and_child),
 		cmocka_unit_test(another_file_of_the_same_disk_is_not_blamed),
 		cmocka_unit_test(a_store_to_a_hole_of_a_full_disk_is_an_error),
