@@ -111,6 +111,13 @@ void mr_table_atfork_parent(struct mr_table *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
+/* What makes its write-backs last is the parent's alone. */
+static void forget_parent(struct mr *mr)
+{
+	mr->holds = 0;
+	mr->backing.lasting = false;
+}
+
 void mr_table_atfork_child(struct mr_table *table)
 {
 	struct list *it;
@@ -118,7 +125,7 @@ void mr_table_atfork_child(struct mr_table *table)
 	table->forked = true;
 	for (size_t i = 0; i < table->num_buckets; i++) {
 		list_for_each (it, &table->buckets[i])
-			container_of(it, struct mr, link)->holds = 0;
+			forget_parent(container_of(it, struct mr, link));
 	}
 	/* Threads that waited on it do not exist here. */
 	pthread_cond_init(&table->idle, NULL);

@@ -227,6 +227,28 @@ static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(
 	drop(remote);
 }
 
+/* The mappings of ours that make it lasting are not there. */
+static void in_a_forked_child_no_region_is_lasting(void **state)
+{
+	struct mr *mr = whole(RW);
+	int status = -1;
+	pid_t pid;
+
+	mr->backing.lasting = true;
+	mr_table_atfork_prepare(table);
+	pid = fork();
+	if (pid == 0) {
+		mr_table_atfork_child(table);
+		_exit(mr->backing.lasting);
+	}
+	mr_table_atfork_parent(table);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(mr->backing.lasting);
+	drop(mr);
+}
+
 static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
 {
 	struct mr *mr = whole(RW), *held;
@@ -321,6 +343,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(in_a_forked_child_no_region_is_lasting, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_forked_child_forgets_the_holds_of_its_parent,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(deregistration_waits_for_every_user, setup,
