@@ -129,13 +129,34 @@ static bool is_device_dax(dev_t dev)
 	return n >= 4 && !strcmp(target + n - 4, "/dax");
 }
 
-static void judge_regular(const struct vma *vma, unsigned long magic, struct medium *m)
+/* Is it only now that we cannot know? */
+static bool is_shortage(int err)
 {
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
+/* A file of an overlay. One that is mounted volatile cannot even be mounted again after a crash. */
+static int judge_overlay(int fd, struct medium *m)
+{
+	int ret = mounts_is_volatile(fd);
+
+	m->copies_up = true;
+	if (ret > 0)
+		be_volatile(m, "overlay, mounted volatile");
+	return is_shortage(ret) ? ret : 0;
+}
+
+static int judge_regular(const struct vma *vma, int fd, unsigned long magic, struct medium *m)
+{
+	int ret = 0;
+
 	judge_by_magic(magic, m);
 	m->sized = true;
 	m->unique = numbers_are_unique(m->fs);
-	m->copies_up = magic == OVERLAYFS_SUPER_MAGIC;
+	if (magic == OVERLAYFS_SUPER_MAGIC)
+		ret = judge_overlay(fd, m);
 	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+	return ret;
 }
 
 static void judge_device(const struct stat *st, struct medium *m)
@@ -153,31 +174,25 @@ static void judge_device(const struct stat *st, struct medium *m)
 	}
 }
 
-/* Is it only now that we cannot know? */
-static bool is_shortage(int err)
-{
-	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
-}
-
 static int judge_by_file(const struct vma *vma, struct medium *m)
 {
 	struct statfs fs;
 	struct stat st;
-	int fd = reopen_mapped(vma, &st, &fs);
+	int fd = reopen_mapped(vma, &st, &fs), ret = 0;
 
 	if (fd < 0)
 		return fd;
 	m->st_dev = st.st_dev;
 	m->st_ino = st.st_ino;
 	if (S_ISREG(st.st_mode))
-		judge_regular(vma, (unsigned long)fs.f_type, m);
+		ret = judge_regular(vma, fd, (unsigned long)fs.f_type, m);
 	else
 		judge_device(&st, m);
-	if (m->cls == PERSIST_FILE)
+	if (!ret && m->cls == PERSIST_FILE)
 		m->fd = fd;
 	else
 		close(fd);
-	return 0;
+	return ret;
 }
 
 /* No way leads to the file: only its device is known. */

@@ -14,7 +14,20 @@ struct mount {
 	unsigned long long id;
 	dev_t dev;
 	char name[32];
+	bool is_volatile; /* an overlay that is thrown away after a crash */
 };
+
+/* The options of the superblock, "rw,lowerdir=a,volatile"; later kernels say "fsync=volatile". */
+static bool says_volatile(const char *options)
+{
+	for (size_t len; *options && *options != '\n'; options += len + (options[len] == ',')) {
+		len = strcspn(options, ",\n");
+		if ((len == 8 && !memcmp(options, "volatile", 8)) ||
+		    (len == 14 && !memcmp(options, "fsync=volatile", 14)))
+			return true;
+	}
+	return false;
+}
 
 /* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
 static bool parse_line(const char *line, struct mount *m)
@@ -26,6 +39,7 @@ static bool parse_line(const char *line, struct mount *m)
 	    sscanf(dash, " - %31s", m->name) != 1)
 		return false;
 	m->dev = makedev(major_nr, minor_nr);
+	m->is_volatile = !strcmp(m->name, "overlay") && says_volatile(strrchr(dash, ' ') + 1);
 	return true;
 }
 
@@ -72,19 +86,33 @@ int mounts_fs_name(dev_t dev, char name[32])
 	return ret;
 }
 
-int mounts_device_of(int fd, dev_t *dev)
+/* The mount that a descriptor was opened in. */
+static int find_mount_of(int fd, struct mount *m)
 {
 	struct statx st;
-	struct mount m;
-	int ret;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
 		return -errno;
 	if (!(st.stx_mask & STATX_MNT_ID))
 		return -ENOTSUP;
-	m = (struct mount){.id = st.stx_mnt_id};
-	ret = find(has_id, &m);
+	*m = (struct mount){.id = st.stx_mnt_id};
+	return find(has_id, m);
+}
+
+int mounts_device_of(int fd, dev_t *dev)
+{
+	struct mount m;
+	int ret = find_mount_of(fd, &m);
+
 	if (!ret)
 		*dev = m.dev;
 	return ret;
+}
+
+int mounts_is_volatile(int fd)
+{
+	struct mount m;
+	int ret = find_mount_of(fd, &m);
+
+	return ret ? ret : m.is_volatile;
 }

@@ -257,6 +257,29 @@ static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **s
 	close(fd);
 }
 
+static void expect_class_on(const char *name, enum persist_class cls)
+{
+	int fd = file_create(name, SIZE);
+	unsigned char *p = map_file(fd, SIZE);
+	struct persist_region *region = region_of(p, SIZE);
+
+	assert_int_equal(persist_region_class(region, p, SIZE), cls);
+	persist_region_put(region);
+	munmap(p, SIZE);
+	close(fd);
+}
+
+/* It cannot even be mounted again after a crash. */
+static void an_overlay_that_syncs_nothing_is_volatile(void **state)
+{
+	assert_int_equal(mkdir("outer/kept", 0755), 0);
+	assert_int_equal(mkdir("outer/thrown", 0755), 0);
+	disk_mount_overlay("outer/kept", "synced");
+	expect_class_on("synced/file", PERSIST_FILE);
+	disk_mount_overlay_with("outer/thrown", "volatile", "volatile");
+	expect_class_on("volatile/file", PERSIST_VOLATILE);
+}
+
 /* A test that failed before it could must not stop those after it. */
 static int thaw(void **state)
 {
@@ -272,6 +295,7 @@ int main(void)
 		cmocka_unit_test_teardown(memory_unmapped_while_its_job_waits_is_written_back,
 					  thaw),
 		cmocka_unit_test_teardown(an_abandoned_job_lets_go_of_its_memory_at_once, thaw),
+		cmocka_unit_test(an_overlay_that_syncs_nothing_is_volatile),
 		cmocka_unit_test(a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read),
 		cmocka_unit_test_teardown(a_file_truncated_while_its_job_runs_is_an_error, thaw),
 	};
