@@ -47,7 +47,7 @@ static struct lookup_answer lookup_make_answer(const struct lookup *l, bool dura
 {
 	struct lookup_answer answer = {.result = lookup_look(l)};
 
-	if (answer.result == LOOKUP_FOUND && durable && newfile_sync_name(l->path))
+	if (answer.result == LOOKUP_FOUND && durable && newfile_sync_name(l->fd, l->path))
 		answer.result = LOOKUP_FAILED;
 	if (answer.result == LOOKUP_FAILED)
 		answer.error = errno;

@@ -142,13 +142,18 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
-int newfile_sync_name(const char *path)
+/* A folder that may be passed through but not read is synced with all the rest. */
+static int sync_folder_or_all(int fd, const char *path)
+{
+	return sync_folder(path) && (errno != EACCES || syncfs(fd)) ? -1 : 0;
+}
+
+int newfile_sync_name(int fd, const char *path)
 {
 	char target[PATH_MAX];
 	struct stat st;
 
-	/* A folder that may be passed through but not read cannot be synced; its owner did. */
-	if (sync_folder(path) && errno != EACCES)
+	if (sync_folder_or_all(fd, path))
 		return -1;
 	if (lstat(path, &st))
 		return -1;
@@ -156,12 +161,12 @@ int newfile_sync_name(const char *path)
 		return 0;
 	if (!realpath(path, target))
 		return -1;
-	return sync_folder(target) && errno != EACCES ? -1 : 0;
+	return sync_folder_or_all(fd, target);
 }
 
 int newfile_settle(int fd, const char *path)
 {
-	if (fsync(fd) || newfile_sync_name(path))
+	if (fsync(fd) || newfile_sync_name(fd, path))
 		return cli_fail(CLI_FILE, "cannot put %s on the disk: %s", path, strerror(errno));
 	return CLI_OK;
 }
@@ -170,8 +175,7 @@ int newfile_try_commit(struct newfile *nf, bool replace)
 {
 	if (fsync(nf->fd) || give_name(nf, replace))
 		return -1;
-	/* A folder that may be written but not read is synced with all the rest. */
-	if (sync_folder(nf->path) && (errno != EACCES || syncfs(nf->fd)))
+	if (sync_folder_or_all(nf->fd, nf->path))
 		return -1;
 	if (nf->temp[0])
 		unlink(nf->temp);

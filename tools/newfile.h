@@ -29,7 +29,7 @@ int newfile_try_commit(struct newfile *nf, bool replace);
 void newfile_abort(struct newfile *nf);
 /* Put the name of a file on the disk: its folder, and that of a symbolic link to it. 0, or -1 with
  * errno and nothing printed. */
-int newfile_sync_name(const char *path);
+int newfile_sync_name(int fd, const char *path);
 /* Put the file's metadata and its name on the disk, too. 0 or CLI_FILE. */
 int newfile_settle(int fd, const char *path);
 /* fallocate with a clear line when the disk is too small. 0 or CLI_FILE. */

@@ -153,7 +153,7 @@ static int output_settle(struct output *out)
 {
 	if (out->st.st_size > (off_t)out->total && ftruncate(out->fd, (off_t)out->total))
 		return output_fail(out, "truncate");
-	if (fsync(out->fd) || (out->path[0] && newfile_sync_name(out->path)))
+	if (fsync(out->fd) || (out->path[0] && newfile_sync_name(out->fd, out->path)))
 		return output_fail(out, "write to");
 	return CLI_OK;
 }

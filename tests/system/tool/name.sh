@@ -174,4 +174,26 @@ test_a_slow_look_at_one_file_delays_no_other() {
 	[ "$rc" = 0 ] || fail "the slow put exits with $rc: $(cat slow.err)"
 }
 
+# Its folder may be used but not read, hence not be synced: all of the file system is.
+test_a_name_in_a_folder_that_cannot_be_read_is_on_the_disk() {
+	local before after
+	[ "$(id -u)" = 0 ] && strace -o /dev/null true 2>/dev/null || exit 77
+	chmod 755 .
+	mkdir drop
+	random_file drop/region 100000
+	chown -R nobody drop
+	chmod 333 drop
+	random_file data 1000
+	setpriv --reuid=nobody --clear-groups test -x "$rpma" -a -w drop || exit 77
+	strace -f -e trace=syncfs -o trace setpriv --reuid=nobody --clear-groups \
+		"$rpma" serve --port 0 drop/region >serve.out 2>serve.err &
+	wait_until 20 test -s serve.out
+	started+=("$(pgrep -P $!)" "$!") # strace lets go of what it traces when it is killed
+	where=$(sed -nE 's/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
+	before=$(grep -c 'syncfs(.*= 0' trace || :)
+	expect_ok "$rpma" put data "$where"
+	after=$(grep -c 'syncfs(.*= 0' trace || :)
+	[ "$after" -gt "$before" ] || fail "put ends with 0, but nobody synced the name: $(cat trace)"
+}
+
 "test_$1"
