@@ -23,21 +23,14 @@ static const struct {
 	const char *name;
 	enum fs_kind kind;
 } fs_types[] = {
-	{TMPFS_MAGIC, "tmpfs", FS_VOLATILE},
-	{RAMFS_MAGIC, "ramfs", FS_VOLATILE},
-	{HUGETLBFS_MAGIC, "hugetlbfs", FS_VOLATILE},
-	{SYSFS_MAGIC, "sysfs", FS_VOLATILE},
-	{PROC_SUPER_MAGIC, "proc", FS_VOLATILE},
-	{DEBUGFS_MAGIC, "debugfs", FS_VOLATILE},
-	{TRACEFS_MAGIC, "tracefs", FS_VOLATILE},
-	{EXT4_SUPER_MAGIC, "ext4", FS_DIRECT},
-	{XFS_SUPER_MAGIC, "xfs", FS_DIRECT},
-	{BTRFS_SUPER_MAGIC, "btrfs", FS_LOCAL},
-	{F2FS_SUPER_MAGIC, "f2fs", FS_LOCAL},
-	{NFS_SUPER_MAGIC, "nfs", FS_SERVED},
-	{OVERLAYFS_SUPER_MAGIC, "overlay", FS_LOCAL},
-	{FUSE_SUPER_MAGIC, "fuse", FS_SERVED},
-	{V9FS_MAGIC, "9p", FS_SERVED},
+	{TMPFS_MAGIC, "tmpfs", FS_VOLATILE},         {RAMFS_MAGIC, "ramfs", FS_VOLATILE},
+	{HUGETLBFS_MAGIC, "hugetlbfs", FS_VOLATILE}, {SYSFS_MAGIC, "sysfs", FS_VOLATILE},
+	{PROC_SUPER_MAGIC, "proc", FS_VOLATILE},     {DEBUGFS_MAGIC, "debugfs", FS_VOLATILE},
+	{TRACEFS_MAGIC, "tracefs", FS_VOLATILE},     {SECRETMEM_MAGIC, "secretmem", FS_VOLATILE},
+	{EXT4_SUPER_MAGIC, "ext4", FS_DIRECT},       {XFS_SUPER_MAGIC, "xfs", FS_DIRECT},
+	{BTRFS_SUPER_MAGIC, "btrfs", FS_LOCAL},      {F2FS_SUPER_MAGIC, "f2fs", FS_LOCAL},
+	{NFS_SUPER_MAGIC, "nfs", FS_SERVED},         {OVERLAYFS_SUPER_MAGIC, "overlay", FS_LOCAL},
+	{FUSE_SUPER_MAGIC, "fuse", FS_SERVED},       {V9FS_MAGIC, "9p", FS_SERVED},
 	{SMB2_SUPER_MAGIC, "cifs", FS_SERVED},
 };
 #define N_FS_TYPES (sizeof(fs_types) / sizeof(fs_types[0]))

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -108,6 +109,16 @@ static void huge_pages_are_volatile(void **state)
 		skip();
 	/* Never touched: there may be no huge page in this machine. */
 	assert_volatile_fd(fd, 2 * MIB, MAP_NORESERVE, "huge");
+}
+
+static void secret_memory_is_volatile(void **state)
+{
+	int fd = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
+
+	if (fd < 0)
+		skip(); /* the kernel has none, or it is not enabled */
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	assert_volatile_fd(fd, PAGE, 0, "secretmem");
 }
 
 static void a_file_on_a_disk_is_of_class_file(void **state)
@@ -388,6 +399,7 @@ int main(void)
 		cmocka_unit_test(shared_memory_of_the_kernel_is_volatile),
 		cmocka_unit_test(files_in_dev_shm_are_volatile_even_when_unlinked),
 		cmocka_unit_test(huge_pages_are_volatile),
+		cmocka_unit_test(secret_memory_is_volatile),
 		cmocka_unit_test(a_file_on_a_disk_is_of_class_file),
 		cmocka_unit_test(without_a_spare_descriptor_no_class_is_guessed),
 		cmocka_unit_test(a_strange_file_name_is_no_obstacle),
