@@ -55,7 +55,7 @@ struct file {
 
 	/* The newest, which covers what the older ones do; NULL: none. Set under the lock. */
 	_Atomic(struct ownmap *) own;
-	unsigned own_epoch; /* never 0; the next one begins in the child of a fork() */
+	unsigned own_epoch;       /* never 0; the next one begins in the child of a fork() */
 	pthread_mutex_t own_lock; /* inner to none; held while the file is opened */
 
 	atomic_int error; /* -errno of the first write-back that failed */
