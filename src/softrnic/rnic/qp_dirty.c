@@ -56,8 +56,6 @@ static void lose_deregistered(struct qp_dirty *d)
 
 static struct dirty_region *append(struct qp_dirty *d)
 {
-	if (d->count == d->room && d->room >= MANY)
-		lose_deregistered(d);
 	if (d->count == d->room) {
 		uint32_t room = d->room ? 2 * d->room : 4;
 		struct dirty_region *more = realloc(d->region, room * sizeof(*more));
@@ -72,8 +70,11 @@ static struct dirty_region *append(struct qp_dirty *d)
 
 static struct dirty_region *add(struct qp_dirty *d, struct mr *mr)
 {
-	struct dirty_region *r = append(d);
+	struct dirty_region *r;
 
+	if (d->count == d->room && d->room >= MANY)
+		lose_deregistered(d);
+	r = append(d);
 	if (!r)
 		return NULL;
 	*r = (struct dirty_region){.mr = mr};
@@ -85,7 +86,7 @@ static void clear(struct qp_dirty *d)
 {
 	while (d->count > 0)
 		drop(d, &d->region[d->count - 1]);
-	d->lost = d->lost_durable = false;
+	d->lost = d->lost_durable = d->failed = false;
 }
 
 /* --- intervals of one region -------------------------------------------------------------- */
@@ -277,8 +278,18 @@ void qp_dirty_forget(struct qp_dirty *d, const struct mr *mr)
 {
 	struct dirty_region *r = find(d, mr);
 
-	if (r)
-		lose(d, r);
+	if (!r)
+		return;
+	d->failed |= mr->backing.durable;
+	lose(d, r);
+}
+
+bool qp_dirty_has_failed(struct qp_dirty *d)
+{
+	bool failed = d->failed;
+
+	d->failed = false;
+	return failed;
 }
 
 void qp_dirty_fini(struct qp_dirty *d)

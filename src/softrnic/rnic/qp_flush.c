@@ -48,6 +48,12 @@ static void begin_held(struct qp *qp, struct irq_entry *e, enum rdmap_flush_kind
 		ready(qp, e, RDMAP_FLUSH_OK, 0);
 		return;
 	}
+	/* The range may hold them, under another registration. */
+	if (kind != RDMAP_FLUSH_KIND_QUERY && qp_dirty_has_failed(&qp->dirty)) {
+		mr_release(wb->mr);
+		ready(qp, e, RDMAP_FLUSH_FAILED, EIO);
+		return;
+	}
 	if (kind == RDMAP_FLUSH_KIND_QUERY)
 		wb->want = QP_CLASS;
 	else

@@ -116,6 +116,7 @@ struct qp_dirty {
 	uint32_t count, room;
 	bool lost;         /* some of it cannot be written back: its region was deregistered */
 	bool lost_durable; /* and should have been on a medium */
+	bool failed;       /* and its file failed: the stream has not been answered so yet */
 };
 
 struct qp_irq {
@@ -333,6 +334,9 @@ void qp_dirty_move(struct qp_dirty *to, struct qp_dirty *from);
 bool qp_dirty_move_durable(struct qp_dirty *to, struct qp_dirty *from);
 /* It was deregistered, and cannot be written back any more. */
 void qp_dirty_forget(struct qp_dirty *d, const struct mr *mr);
+/* Bytes that are lost with a failed file: reported once. The file may have had a fresh start since.
+ */
+bool qp_dirty_has_failed(struct qp_dirty *d);
 void qp_dirty_fini(struct qp_dirty *d);
 
 /* qp_rx.c, qp_rx_io.c */

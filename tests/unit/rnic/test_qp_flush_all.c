@@ -323,6 +323,29 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
 	bench_close(&t);
 }
 
+/* The file failed for somebody else, and had its fresh start: this stream has not heard of it yet.
+ */
+static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct mr *before, *anew;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	before = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+	bench_write(&t, 1, before, 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	bench_dereg(t.b, &before);
+	anew = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
+	assert_int_equal(end_flush(t.a, 2, anew, 0, 4096, true), 0);
+	pair_run(&t.p);
+	bench_expect_failed(&t, 2, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	assert_int_equal(t.b->wb_count, 0);
+	bench_dereg(t.b, &anew);
+	bench_close(&t);
+}
+
 static void strictness_is_for_what_the_peer_chose(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -352,6 +375,7 @@ int main(void)
 		cmocka_unit_test(what_this_end_read_itself_is_not_the_peers),
 		cmocka_unit_test(its_failure_ends_it_and_whatever_is_behind),
 		cmocka_unit_test(behind_a_flush_that_failed_it_fails_too),
+		cmocka_unit_test(a_flush_of_a_range_reports_bytes_lost_with_another_registration),
 		cmocka_unit_test(strictness_is_for_what_the_peer_chose),
 	};
 
