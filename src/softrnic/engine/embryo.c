@@ -122,6 +122,7 @@ static int embryo_start(struct embryo *e, int fd)
 	bool closed;
 	int ret;
 
+	conn_get(c); /* another thread may take its first bytes, and end it, before we have left */
 	conn_enter(c);
 	pthread_mutex_lock(&l->lock);
 	closed = l->closed;
@@ -136,6 +137,7 @@ static int embryo_start(struct embryo *e, int fd)
 		ret = 0;
 	}
 	conn_leave(c);
+	conn_put(c);
 	return ret;
 }
 
