@@ -15,7 +15,7 @@ static void open_files(struct duo_file files[FILES], struct duo *d)
 static void close_files(struct duo_file files[FILES])
 {
 	for (int i = 0; i < FILES; i++)
-		if (files[i].mr)
+		if (files[i].remote) /* its registration may be gone */
 			duo_file_close(&files[i]);
 }
 
