@@ -46,6 +46,9 @@ int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *co
 	if (!conn || !count)
 		return RPMA_E_INVAL;
 	n = conn->prov->qp_counters(conn->id->qp, &names, values, COUNTERS_MAX);
+	if (n == -ETIMEDOUT)
+		return PROVIDER_FAILED(ETIMEDOUT, "reading the counters of a connection whose "
+						  "memory waits for a file system");
 	if (n <= 0)
 		return RPMA_E_NOSUPP;
 	room = counters ? *count : 0;

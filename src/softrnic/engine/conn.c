@@ -119,6 +119,7 @@ static void conn_bury(struct eng_source *src)
 	trace_forget(c->trace);
 	cm_stream_delete(c->stream);
 	pd_stall_put(atomic_load(&c->stall));
+	pd_stall_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
 	pthread_mutex_destroy(&c->lock);
@@ -181,10 +182,10 @@ bool conn_enter_until(struct conn *c, unsigned ms)
 	return pthread_mutex_timedlock(&c->lock, &until) == 0;
 }
 
-int conn_enter_caller(struct conn *c)
+int conn_enter_caller(struct conn *c, unsigned ms)
 {
 	if (conn_can_stall(c))
-		return conn_enter_until(c, CONN_CALLER_MS) ? 0 : ETIMEDOUT;
+		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
 	conn_enter(c);
 	return 0;
 }

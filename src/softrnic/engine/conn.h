@@ -63,6 +63,7 @@ struct conn {
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
 	_Atomic(struct pd_stall *) stall; /* of the QP's protection domain; NULL: no QP yet */
+	struct pd_stall *stall_before;    /* of the QP before this one */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
@@ -102,10 +103,11 @@ void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
  * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
- * system, and somebody does so with the lock, only for CONN_CALLER_MS. 0 or ETIMEDOUT.
+ * system, and somebody does so with the lock, only for so long. 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
-int conn_enter_caller(struct conn *c);
+#define CONN_LOOK_MS   10u
+int conn_enter_caller(struct conn *c, unsigned ms);
 bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held for that long */
 /*
  * May the calling thread load from and store to the memory of this connection? A thread of the

@@ -79,3 +79,9 @@ int fork_hook(void)
 	pthread_once(&once, hook);
 	return result;
 }
+
+/* While the library is loaded: later a fork() could come when a lock is taken and nobody knows. */
+__attribute__((constructor)) static void hook_early(void)
+{
+	(void)fork_hook();
+}

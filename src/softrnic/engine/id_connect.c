@@ -226,7 +226,7 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 		return id_errno(ENODEV);
 	if (!c)
 		return id_errno(EINVAL);
-	if (conn_enter_caller(c)) { /* who has the lock now will see to it */
+	if (conn_enter_caller(c, CONN_CALLER_MS)) { /* who has the lock now will see to it */
 		conn_want(c, CONN_BYE);
 		return 0;
 	}

@@ -125,7 +125,9 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	conn_enter(c);
 	c->qp = qp;
 	atomic_fetch_add(&pd->stall->refs, 1);
-	pd_stall_put(atomic_exchange(&c->stall, pd->stall));
+	/* Somebody may be looking at the one before. */
+	pd_stall_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, pd->stall);
 	c->qp_init = *attr;
 	cm_stream_set_qp(c->stream, qp);
 	conn_leave(c);

@@ -21,7 +21,7 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		*bad = wr;
 		return ENODEV;
 	}
-	ret = conn_enter_caller(c);
+	ret = conn_enter_caller(c, CONN_CALLER_MS);
 	if (ret) {
 		*bad = wr;
 		return ret;
@@ -41,7 +41,7 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 		*bad = wr;
 		return ENODEV;
 	}
-	ret = conn_enter_caller(c);
+	ret = conn_enter_caller(c, CONN_CALLER_MS);
 	if (ret) {
 		*bad = wr;
 		return ret;
@@ -60,7 +60,7 @@ int softrnic_post(struct ibv_qp *ibv, const struct softrnic_wr *wrs, int n, int 
 	*posted = 0;
 	if (conn_is_removed(c))
 		return ENODEV;
-	ret = conn_enter_caller(c);
+	ret = conn_enter_caller(c, CONN_CALLER_MS);
 	if (ret)
 		return ret;
 	ret = qp_post_list(qp_of(ibv), wrs, n, posted);
@@ -85,7 +85,9 @@ int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		return ENODEV;
 	if (!(mask & IBV_QP_STATE))
 		return 0;
-	conn_enter(c);
+	ret = conn_enter_caller(c, CONN_CALLER_MS);
+	if (ret)
+		return ret;
 	if (attr->qp_state == IBV_QPS_ERR) {
 		qp_fail(c->qp, IBV_WC_WR_FLUSH_ERR);
 		conn_pump(c);
@@ -106,7 +108,7 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	memset(init_attr, 0, sizeof(*init_attr));
 	if (conn_is_removed(c))
 		return ENODEV;
-	ret = conn_enter_caller(c);
+	ret = conn_enter_caller(c, CONN_CALLER_MS);
 	if (ret)
 		return ret;
 	*init_attr = c->qp_init;
@@ -138,7 +140,7 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	memset(values, 0, room);
 	if (conn_is_removed(c))
 		return n;
-	if (conn_enter_caller(c))
+	if (conn_enter_caller(c, CONN_LOOK_MS))
 		return -ETIMEDOUT;
 	memcpy(values, qp_counters(qp_of(ibv)), room);
 	conn_leave(c);
