@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_impl.h -- what engine.c and engine_stall.c share and nobody else uses.
+ * engine_impl.h -- what the engine*.c files share and nobody else uses.
  *
  * Threads of the engine run callbacks. One of them leads: it waits for events and deadlines and
  * runs what is due. A callback may have to wait for a file system (a page of a mapped file), and
@@ -17,7 +17,8 @@
 #include "softrnic/engine/engine.h"
 #include "softrnic/engine/timers.h"
 
-#define ENG_BATCH 64
+#define ENG_BATCH   64
+#define ENG_WAKE_UP UINT64_MAX /* an event's data */
 
 /* A thread that runs callbacks. Guarded by eng.lock. */
 struct eng_runner {
@@ -65,14 +66,17 @@ struct eng {
 };
 extern struct eng eng;
 
-/* engine.c: all with eng.lock. */
-void runner_begin(struct eng_runner *r, struct eng_source *src);
-void runner_end(struct eng_runner *r);
+/* engine.c: with eng.lock. */
 /* 0 or -errno; the leader's runner is its thread's then. */
 int leader_start(struct eng_runner *r);
-void leader_run(struct eng_runner *me); /* without eng.lock, until another thread leads */
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
+
+/* engine_run.c */
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
+void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with eng.lock */
+void runner_end(struct eng_runner *r);
+void leader_run(struct eng_runner *me); /* until another thread leads */
+void *leader_main(void *runner);        /* likewise, as a thread that frees its runner */
 
 /* engine_stall.c: with eng.lock. */
 int guard_start(void);   /* 0 or -errno */
