@@ -176,7 +176,6 @@ void evq_atfork_child(void)
 {
 	struct list *it;
 
-	pthread_mutex_init(&all_lock, NULL);
 	list_for_each (it, &all) {
 		struct evq *q = container_of(it, struct evq, link);
 		int fl = fcntl(q->fd, F_GETFL);
@@ -191,4 +190,5 @@ void evq_atfork_child(void)
 			close(fd);
 		}
 	}
+	pthread_mutex_unlock(&all_lock);
 }
