@@ -92,7 +92,7 @@ static void conn_classify(struct conn *c, const struct qp_writeback *wb)
 
 static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 {
-	c->job_lasting = wb->mr->backing.lasting && wb->want == QP_WRITE_BACK;
+	c->job_lasting = wb->lasting;
 	c->job = (struct persist_job){
 		.region = persist_region_get(wb->mr->backing.persist),
 		.addr = wb->addr,

@@ -57,7 +57,8 @@ struct qp_stream {
 
 enum qp_want { QP_WRITE_BACK, QP_DIGEST, QP_CLASS };
 struct qp_writeback {
-	struct mr *mr; /* held until qp_on_writeback(); only referred to if it is lasting */
+	struct mr *mr; /* until qp_on_writeback() held, or, if lasting, referred to */
+	bool lasting;  /* deregistration does not wait for it */
 	void *addr;
 	uint64_t len;
 	bool strict;

@@ -95,9 +95,9 @@ void qp_irq_refuse(struct qp *qp, unsigned error, uint32_t off)
 }
 
 /* Deregistration does not wait for a write-back that is possible without the registration. */
-static bool is_lasting(const struct qp_writeback *wb)
+static void decide_lasting(struct qp_writeback *wb)
 {
-	return wb->mr->backing.lasting && wb->want == QP_WRITE_BACK;
+	wb->lasting = wb->mr->backing.lasting && wb->want == QP_WRITE_BACK;
 }
 
 static void ask(struct qp *qp, const struct qp_writeback *wb)
@@ -108,7 +108,7 @@ static void ask(struct qp *qp, const struct qp_writeback *wb)
 
 static void let_go(struct qp_writeback *wb)
 {
-	if (is_lasting(wb))
+	if (wb->lasting)
 		mr_unref(wb->mr);
 	else
 		mr_release(wb->mr);
@@ -117,7 +117,8 @@ static void let_go(struct qp_writeback *wb)
 
 void qp_irq_want(struct qp *qp, struct qp_writeback *wb)
 {
-	if (is_lasting(wb)) {
+	decide_lasting(wb);
+	if (wb->lasting) {
 		mr_ref(wb->mr);
 		mr_release(wb->mr);
 	}
@@ -154,7 +155,8 @@ int qp_irq_want_next(struct qp *qp, bool strict)
 	wb.addr = (uint8_t *)wb.mr->ibv.addr + range.lo;
 	wb.len = range.hi - range.lo;
 	wb.strict = all_is_strict(wb.mr, strict);
-	if (!is_lasting(&wb) && !hold_again(qp, wb.mr))
+	decide_lasting(&wb);
+	if (!wb.lasting && !hold_again(qp, wb.mr))
 		return -EFAULT;
 	ask(qp, &wb);
 	return 1;
@@ -285,7 +287,7 @@ void qp_irq_detach(struct qp *qp, const struct mr *mr)
 {
 	struct irq_entry *e;
 
-	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr || is_lasting(&qp->irq.wb))
+	if (qp->irq.state != IRQ_WRITEBACK || qp->irq.wb.mr != mr || qp->irq.wb.lasting)
 		return;
 	let_go(&qp->irq.wb);
 	qp->irq.state = IRQ_WAITING;
