@@ -177,15 +177,6 @@ static int thaw(void **state)
 	return 0;
 }
 
-static void make_file(const char *name)
-{
-	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(posix_fallocate(fd, 0, SIZE), 0);
-	close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,9 +191,9 @@ int main(void)
 	disk_mount_tmpfs("ram", 256 * MIB);
 	disk_mount_image("ext4", "ram/frozen.image", 32 * MIB, "frozen");
 	disk_mount_image("ext4", "ram/quick.image", 32 * MIB, "quick");
-	make_file("frozen/file");
-	make_file("quick/file");
-	make_file("quick/spare");
+	disk_make_file("frozen/file", SIZE);
+	disk_make_file("quick/file", SIZE);
+	disk_make_file("quick/spare", SIZE);
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	failed += proc_finish(&target.proc) != 0;

@@ -184,15 +184,6 @@ static int thaw(void **state)
 	return 0;
 }
 
-static void make_file(const char *name)
-{
-	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(posix_fallocate(fd, 0, SIZE), 0);
-	close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,8 +200,8 @@ int main(void)
 	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
 	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");
 	disk_mount_image("ext4", "ram/quick.image", 32 * MIB, "quick");
-	make_file("inner/slow");
-	make_file("quick/file");
+	disk_make_file("inner/slow", SIZE);
+	disk_make_file("quick/file", SIZE);
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	failed += proc_finish(&target.proc) != 0;

@@ -192,6 +192,15 @@ static void thaw_when_told(int dir_fd)
 	_exit(ioctl(dir_fd, FITHAW, 0) ? 1 : 0);
 }
 
+void disk_make_file(const char *name, size_t size)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
+	close(fd);
+}
+
 void disk_freeze(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

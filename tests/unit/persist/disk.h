@@ -28,6 +28,8 @@ void disk_mount_image_with(const char *fs, const char *image, size_t size, const
 void disk_mount_overlay(const char *dir, const char *where);
 /* The same with a mount option more; skips the test where there is none such, too. */
 void disk_mount_overlay_with(const char *dir, const char *where, const char *option);
+/* A file with all its space. */
+void disk_make_file(const char *name, size_t size);
 /* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
 void disk_freeze(const char *dir);
 /* Harmless when nothing is frozen. */
