@@ -12,18 +12,20 @@ none='-'
 
 rooms="
 src/base               | base/.*                                              | $rdma
+src/verbs_ext          | verbs_ext/.*                                         | $net|$threads
 src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/rnic      | (base|softrnic/(proto|rnic))/.*|softrnic/wr\.h        | $net|rdma/.*
-src/softrnic/cm        | (base|softrnic/(proto|rnic|cm))/.*                   | $net|$threads
-src/softrnic/persist   | (base|softrnic/persist)/.*                           | $net|$rdma
-src/softrnic/trace     | (base|softrnic/trace)/.*                              | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/engine    | (base|softrnic/(proto|rnic|cm|persist|trace|engine))/.*|softrnic/(softrnic|wr)\.h | $none
-src/provider           | (base|provider)/.*|softrnic/(softrnic|wr)\.h         | $none
-src/rpma               | (base|rpma)/.*|provider/provider\.h|librpma\.h       | $none
+src/softrnic/rnic      | (base|verbs_ext|softrnic/(proto|rnic))/.*            | $net|rdma/.*
+src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | $net|$threads
+src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
+src/softrnic/trace     | (base|softrnic/trace)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/io        | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|trace|io|verbs))/.* | $none
+src/softrnic/verbs     | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
+src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
+src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
 src/rpmemd             | (base|poolset|rpmem|rpmemd)/.*|librpma\.h            | $rdma
 src/poolset            | (base|poolset)/.*                                    | $rdma
-src/interposer         | interposer/.*|softrnic/softrnic\.h                   | $none
+src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | librpm(a|em)\.h                                      | rdma/.*
 examples               | librpm(a|em)\.h                                      | $none
 bench                  | librpm(a|em)\.h                                      | $none
@@ -69,8 +71,8 @@ done <<<"$rooms"
 
 # Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
 makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
-	grep -vE '^src/(softrnic/(engine|persist)|rpmemd)/' || :)
-[ -z "$makers" ] || complain "$makers" "only softrnic/engine and softrnic/persist start threads"
+	grep -vE '^src/(softrnic/(io|persist)|rpmemd)/' || :)
+[ -z "$makers" ] || complain "$makers" "only softrnic/io and softrnic/persist start threads"
 
 # The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.
 if [ -d src/rpma ]; then

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 /*
  * X(return type, name, parameters, arguments, kind). The kind says how failure is told, and
@@ -118,7 +118,7 @@
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \
-	  (struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted),                  \
+	  (struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted),                  \
 	  (qp, wrs, n, posted), ERR)
 
 #define PROVIDER_CALLS(X)                                                                          \
@@ -151,7 +151,7 @@ struct provider {
 	const char *(*event_str)(enum rdma_cm_event_type event);
 	/* The rights, beyond a local write, that memory needs to be the sink of a Read. */
 	int (*read_sink_access)(const struct ibv_context *ctx);
-	/* SOFTRNIC_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
+	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/* How many counters a connection has, of which `max` are written; -1: this provider has
 	 * none. */

@@ -42,7 +42,7 @@ static int stub_read_sink_access(const struct ibv_context *ctx)
 
 static uint32_t stub_qp_caps(struct ibv_qp *qp)
 {
-	return SOFTRNIC_CAP_KNOWN;
+	return VEXT_CAP_KNOWN;
 }
 
 static int stub_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)

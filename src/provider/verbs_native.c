@@ -48,34 +48,34 @@ int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 uint32_t verbs_qp_caps(struct ibv_qp *qp)
 {
 	const struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
-	uint32_t caps = SOFTRNIC_CAP_KNOWN;
+	uint32_t caps = VEXT_CAP_KNOWN;
 
 	/* Every RC QP of InfiniBand or RoCE takes it; RFC 5040 has no such message. */
 	if (qp->context->device->transport_type == IBV_TRANSPORT_IB)
-		caps |= SOFTRNIC_CAP_IMM;
+		caps |= VEXT_CAP_IMM;
 #ifdef HAVE_WR_ATOMIC_WRITE
 	if (ex && ex->wr_atomic_write)
-		caps |= SOFTRNIC_CAP_ATOMIC_WRITE;
+		caps |= VEXT_CAP_ATOMIC_WRITE;
 #endif
 #ifdef HAVE_WR_FLUSH
 	if (ex && ex->wr_flush)
-		caps |= SOFTRNIC_CAP_FLUSH;
+		caps |= VEXT_CAP_FLUSH;
 #endif
 	return caps;
 }
 
-static bool can_post(uint32_t caps, enum softrnic_op op)
+static bool can_post(uint32_t caps, enum vext_op op)
 {
 	switch (op) {
-	case SOFTRNIC_OP_VERBS:
+	case VEXT_OP_VERBS:
 		return true;
-	case SOFTRNIC_OP_FLUSH:
-		return caps & SOFTRNIC_CAP_FLUSH;
-	case SOFTRNIC_OP_ATOMIC_WRITE:
-		return caps & SOFTRNIC_CAP_ATOMIC_WRITE;
-	case SOFTRNIC_OP_FLUSH_ALL:
-	case SOFTRNIC_OP_VERIFY:
-	case SOFTRNIC_OP_QUERY:
+	case VEXT_OP_FLUSH:
+		return caps & VEXT_CAP_FLUSH;
+	case VEXT_OP_ATOMIC_WRITE:
+		return caps & VEXT_CAP_ATOMIC_WRITE;
+	case VEXT_OP_FLUSH_ALL:
+	case VEXT_OP_VERIFY:
+	case VEXT_OP_QUERY:
 		break;
 	}
 	return false;
@@ -85,25 +85,25 @@ static bool can_post(uint32_t caps, enum softrnic_op op)
  * Describe one to the device, between wr_start and wr_complete. A flush has 32 bits for its length,
  * here and on the wire, and drivers cut it to these: a longer one is of the whole region.
  */
-static void describe(struct ibv_qp_ex *ex, const struct softrnic_wr *w)
+static void describe(struct ibv_qp_ex *ex, const struct vext_wr *w)
 {
 	ex->wr_id = w->wr.wr_id;
 	ex->wr_flags = w->wr.send_flags;
 #ifdef HAVE_WR_FLUSH
-	if (w->op == SOFTRNIC_OP_FLUSH)
+	if (w->op == VEXT_OP_FLUSH)
 		ibv_wr_flush(ex, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->len,
-			     w->type == SOFTRNIC_FLUSH_VISIBLE ? IBV_FLUSH_GLOBAL
-							       : IBV_FLUSH_PERSISTENT,
+			     w->type == VEXT_FLUSH_VISIBLE ? IBV_FLUSH_GLOBAL
+							   : IBV_FLUSH_PERSISTENT,
 			     w->len > UINT32_MAX ? IBV_FLUSH_MR : IBV_FLUSH_RANGE);
 #endif
 #ifdef HAVE_WR_ATOMIC_WRITE
-	if (w->op == SOFTRNIC_OP_ATOMIC_WRITE)
+	if (w->op == VEXT_OP_ATOMIC_WRITE)
 		ibv_wr_atomic_write(ex, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->bytes);
 #endif
 }
 
 /* All or none. 0 or an errno value. */
-static int post_native(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+static int post_native(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 	int err;
@@ -122,7 +122,7 @@ static int post_native(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, 
  * the error when it can begin with the others; and names none when all are queued and it cannot
  * begin.
  */
-static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+static int post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_send_wr chain[CHAIN_MAX], *bad = chain;
 	int err;
@@ -139,17 +139,17 @@ static int post_chain(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, i
 }
 
 /* How many of the first are posted by the same interface, at most CHAIN_MAX. */
-static int run_length(const struct softrnic_wr *wrs, int n)
+static int run_length(const struct vext_wr *wrs, int n)
 {
 	int len = 1;
 
 	while (len < n && len < CHAIN_MAX &&
-	       (wrs[len].op == SOFTRNIC_OP_VERBS) == (wrs[0].op == SOFTRNIC_OP_VERBS))
+	       (wrs[len].op == VEXT_OP_VERBS) == (wrs[0].op == VEXT_OP_VERBS))
 		len++;
 	return len;
 }
 
-int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+int verbs_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	uint32_t caps = verbs_qp_caps(qp);
 	int err = 0;
@@ -159,11 +159,11 @@ int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int
 		if (!can_post(caps, wrs[i].op))
 			return EOPNOTSUPP;
 	while (!err && *posted < n) {
-		const struct softrnic_wr *run = wrs + *posted;
+		const struct vext_wr *run = wrs + *posted;
 		int len = run_length(run, n - *posted);
 
-		err = run->op == SOFTRNIC_OP_VERBS ? post_chain(qp, run, len, posted)
-						   : post_native(qp, run, len, posted);
+		err = run->op == VEXT_OP_VERBS ? post_chain(qp, run, len, posted)
+					       : post_native(qp, run, len, posted);
 	}
 	return err;
 }

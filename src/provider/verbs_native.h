@@ -12,8 +12,8 @@
 #include "provider/provider.h"
 
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
-/* SOFTRNIC_CAP_*. There is no word of the peer: it is taken to be such a device as this one. */
+/* VEXT_CAP_*. There is no word of the peer: it is taken to be such a device as this one. */
 uint32_t verbs_qp_caps(struct ibv_qp *qp);
-int verbs_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
+int verbs_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
 #endif

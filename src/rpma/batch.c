@@ -14,8 +14,8 @@
 struct rpma_batch {
 	struct rpma_conn *conn;
 	uint32_t size, count;
-	struct softrnic_wr *wrs;   /* as described */
-	struct softrnic_wr *ready; /* as posted; only within rpma_batch_post() */
+	struct vext_wr *wrs;   /* as described */
+	struct vext_wr *ready; /* as posted; only within rpma_batch_post() */
 	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote *regions;
 };

@@ -3,7 +3,7 @@
 #include "rpma/err.h"
 #include "rpma/op.h"
 
-#define SAME(name) _Static_assert(RPMA_CAP_##name == SOFTRNIC_CAP_##name, "passed through")
+#define SAME(name) _Static_assert(RPMA_CAP_##name == VEXT_CAP_##name, "passed through")
 SAME(SOFTRNIC);
 SAME(FLUSH);
 SAME(FLUSH_ALL);
@@ -17,7 +17,7 @@ enum { COUNTERS_MAX = 64 };
 
 const char *conn_phase(const struct rpma_conn *conn)
 {
-	return conn->prov->qp_caps(conn->id->qp) & SOFTRNIC_CAP_KNOWN
+	return conn->prov->qp_caps(conn->id->qp) & VEXT_CAP_KNOWN
 		       ? ""
 		       : " on a connection that is not established";
 }
@@ -29,9 +29,9 @@ int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps)
 	if (!conn || !caps)
 		return RPMA_E_INVAL;
 	found = conn->prov->qp_caps(conn->id->qp);
-	if (!(found & SOFTRNIC_CAP_KNOWN))
+	if (!(found & VEXT_CAP_KNOWN))
 		return RPMA_E_AGAIN;
-	*caps = found & ~SOFTRNIC_CAP_KNOWN;
+	*caps = found & ~VEXT_CAP_KNOWN;
 	return 0;
 }
 

@@ -39,10 +39,9 @@ int flush_sink_fini(struct flush_sink *sink)
 	return ret;
 }
 
-static enum softrnic_flush_type native_type(enum rpma_flush_type type)
+static enum vext_flush_type native_type(enum rpma_flush_type type)
 {
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? SOFTRNIC_FLUSH_PERSISTENT
-						  : SOFTRNIC_FLUSH_VISIBLE;
+	return type == RPMA_FLUSH_TYPE_PERSISTENT ? VEXT_FLUSH_PERSISTENT : VEXT_FLUSH_VISIBLE;
 }
 
 static bool is_type(enum rpma_flush_type type)
@@ -77,7 +76,7 @@ int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 	}
 	if (!len)
 		whole_region(dst, &offset, &len);
-	op_begin(op, SOFTRNIC_OP_FLUSH, flags, op_context);
+	op_begin(op, VEXT_OP_FLUSH, flags, op_context);
 	op_target(op, dst, offset, len);
 	op.wr->type = native_type(type);
 	*op.region = *dst;
@@ -88,7 +87,7 @@ int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void 
 {
 	if (!is_type(type) || !flags)
 		return RPMA_E_INVAL;
-	op_begin(op, SOFTRNIC_OP_FLUSH_ALL, flags, op_context);
+	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
 	op.wr->type = native_type(type);
 	return 0;
 }

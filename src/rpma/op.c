@@ -10,9 +10,9 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-void op_begin(struct op op, enum softrnic_op kind, int flags, const void *op_context)
+void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
-	*op.wr = (struct softrnic_wr){.op = kind};
+	*op.wr = (struct vext_wr){.op = kind};
 	op.wr->wr.wr_id = (uint64_t)(uintptr_t)op_context;
 	op.wr->wr.send_flags = send_flags(flags);
 }
@@ -40,7 +40,7 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 
 	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
 		return RPMA_E_INVAL;
-	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
 	if (!local)
@@ -57,7 +57,7 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 {
 	if (!dst || !src || !flags || offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
 		return RPMA_E_INVAL;
-	op_begin(op, SOFTRNIC_OP_ATOMIC_WRITE, flags, op_context);
+	op_begin(op, VEXT_OP_ATOMIC_WRITE, flags, op_context);
 	op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	return 0;
@@ -69,7 +69,7 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 {
 	if (!flags || (!src && (offset || len)))
 		return RPMA_E_INVAL;
-	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
 	return src ? one_segment(op, src, offset, len) : 0;
@@ -103,7 +103,7 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 		LOG_ERROR("the device gathers at most %u segments", conn->queues.max_send_sge);
 		return RPMA_E_NOSUPP;
 	}
-	op_begin(op, SOFTRNIC_OP_VERBS, flags, op_context);
+	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = IBV_WR_SEND;
 	return gather(op, segments, count);
 }

@@ -14,7 +14,7 @@
 
 /* Where it is to be described; segs has room for RPMA_SEND_SEGMENTS_MAX. */
 struct op {
-	struct softrnic_wr *wr;
+	struct vext_wr *wr;
 	struct ibv_sge *segs;
 	struct rpma_mr_remote *region; /* a copy, of flushes: a read in their place stays inside */
 };
@@ -40,7 +40,7 @@ int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
 /* What all operations have in common; the rest is zeroed. */
-void op_begin(struct op op, enum softrnic_op kind, int flags, const void *op_context);
+void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context);
 /* Name the target of an operation beyond verbs. */
 void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len);
 

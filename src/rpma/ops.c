@@ -13,7 +13,7 @@ int conn_post(struct rpma_conn *conn, struct op op)
 
 	if (ret)
 		return ret;
-	if (op.wr->op == SOFTRNIC_OP_VERBS) {
+	if (op.wr->op == VEXT_OP_VERBS) {
 		err = provider_post_send(conn->id->qp, &op.wr->wr);
 		return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)%s",
 					     (int)op.wr->wr.opcode, conn_phase(conn))
@@ -27,7 +27,7 @@ int conn_post(struct rpma_conn *conn, struct op op)
 
 /* Room on the caller's stack for one operation, made with OP(), and posted if that worked. */
 struct room {
-	struct softrnic_wr wr;
+	struct vext_wr wr;
 	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote region;
 };

@@ -6,8 +6,7 @@
 #include "rpma/conn.h"
 #include "rpma/err.h"
 
-#define SAME(name)                                                                                 \
-	_Static_assert((int)RPMA_REASON_##name == (int)SOFTRNIC_REASON_##name, "the same")
+#define SAME(name) _Static_assert((int)RPMA_REASON_##name == (int)VEXT_REASON_##name, "the same")
 SAME(NONE);
 SAME(WRITE_BACK);
 SAME(VOLATILE);

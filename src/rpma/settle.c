@@ -14,10 +14,10 @@
 static const struct {
 	uint32_t cap; /* 0: there is another way to do it */
 	const char *what;
-} needs[SOFTRNIC_OP_QUERY + 1] = {
-	[SOFTRNIC_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
-	[SOFTRNIC_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
-	[SOFTRNIC_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
+} needs[VEXT_OP_QUERY + 1] = {
+	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
+	[VEXT_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
+	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
 };
 
 /* What is not known is not ruled out. */
@@ -25,10 +25,10 @@ static uint32_t caps_of(const struct rpma_conn *conn)
 {
 	uint32_t caps = conn->prov->qp_caps(conn->id->qp);
 
-	return caps & SOFTRNIC_CAP_KNOWN ? caps : UINT32_MAX;
+	return caps & VEXT_CAP_KNOWN ? caps : UINT32_MAX;
 }
 
-static int check(const struct softrnic_wr *wr, const struct rpma_conn *conn, uint32_t caps)
+static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
 	uint32_t cap = needs[wr->op].cap;
 
@@ -37,7 +37,7 @@ static int check(const struct softrnic_wr *wr, const struct rpma_conn *conn, uin
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
 	}
-	if (wr->op == SOFTRNIC_OP_FLUSH && wr->type == SOFTRNIC_FLUSH_PERSISTENT &&
+	if (wr->op == VEXT_OP_FLUSH && wr->type == VEXT_FLUSH_PERSISTENT &&
 	    !(caps & RPMA_CAP_FLUSH) && !atomic_load(&conn->direct_write_to_pmem)) {
 		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
 			  "nor writes directly to persistent memory "
@@ -80,7 +80,7 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 	uint32_t read_len;
 
 	choose_read(op.region, offset, op.wr->len, &read_offset, &read_len);
-	op.wr->op = SOFTRNIC_OP_VERBS;
+	op.wr->op = VEXT_OP_VERBS;
 	op.wr->wr.opcode = IBV_WR_RDMA_READ;
 	op.wr->wr.wr.rdma.remote_addr = op.region->raddr + read_offset;
 	op.wr->wr.num_sge = 1;
@@ -94,7 +94,7 @@ static void settle_atomic_write(struct op op, uint32_t caps)
 		op.wr->wr.send_flags |= IBV_SEND_FENCE;
 	if (caps & RPMA_CAP_ATOMIC_WRITE)
 		return;
-	op.wr->op = SOFTRNIC_OP_VERBS;
+	op.wr->op = VEXT_OP_VERBS;
 	op.wr->wr.opcode = IBV_WR_RDMA_WRITE;
 	op.wr->wr.send_flags |= IBV_SEND_INLINE;
 	op.segs[0] = (struct ibv_sge){.length = RPMA_ATOMIC_WRITE_ALIGNMENT};
@@ -111,18 +111,18 @@ static void point(struct op op)
 
 int op_check(struct op op, const struct rpma_conn *conn)
 {
-	return op.wr->op == SOFTRNIC_OP_VERBS ? 0 : check(op.wr, conn, caps_of(conn));
+	return op.wr->op == VEXT_OP_VERBS ? 0 : check(op.wr, conn, caps_of(conn));
 }
 
 int op_settle(struct op op, const struct rpma_conn *conn)
 {
-	if (op.wr->op != SOFTRNIC_OP_VERBS) {
+	if (op.wr->op != VEXT_OP_VERBS) {
 		uint32_t caps = caps_of(conn);
 		int ret = check(op.wr, conn, caps);
 
-		if (!ret && op.wr->op == SOFTRNIC_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
+		if (!ret && op.wr->op == VEXT_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
 			ret = settle_as_read(op, conn);
-		else if (!ret && op.wr->op == SOFTRNIC_OP_ATOMIC_WRITE)
+		else if (!ret && op.wr->op == VEXT_OP_ATOMIC_WRITE)
 			settle_atomic_write(op, caps);
 		if (ret)
 			return ret;

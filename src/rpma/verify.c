@@ -8,17 +8,17 @@
 /* The target's answers are written as these, and read by the user as ours. */
 #define SAME_PLACE(member)                                                                         \
 	_Static_assert(offsetof(struct rpma_digest, member) ==                                     \
-			       offsetof(struct softrnic_digest, member),                           \
+			       offsetof(struct vext_digest, member),                               \
 		       "passed through")
 SAME_PLACE(alg);
 SAME_PLACE(source);
 SAME_PLACE(durability);
 SAME_PLACE(len);
 SAME_PLACE(bytes);
-_Static_assert(sizeof(struct rpma_digest) == sizeof(struct softrnic_digest), "passed through");
+_Static_assert(sizeof(struct rpma_digest) == sizeof(struct vext_digest), "passed through");
 _Static_assert(sizeof(enum rpma_durability) == sizeof(uint32_t), "passed through");
 
-#define SAME(name) _Static_assert((int)RPMA_##name == (int)SOFTRNIC_##name, "passed through")
+#define SAME(name) _Static_assert((int)RPMA_##name == (int)VEXT_##name, "passed through")
 SAME(DIGEST_CRC32C);
 SAME(DIGEST_BLAKE2B);
 SAME(DIGEST_FROM_MEMORY);
@@ -73,9 +73,9 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 		LOG_ERROR("the remote region was not registered for persistent flushes");
 		return RPMA_E_NOSUPP;
 	}
-	op_begin(op, SOFTRNIC_OP_VERIFY, flags, op_context);
+	op_begin(op, VEXT_OP_VERIFY, flags, op_context);
 	op_target(op, dst, offset, len);
-	op.wr->type = SOFTRNIC_FLUSH_PERSISTENT;
+	op.wr->type = VEXT_FLUSH_PERSISTENT;
 	op.wr->alg = digest_pick(alg, len);
 	op.wr->result = digest;
 	return 0;
@@ -86,7 +86,7 @@ int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 {
 	if (!dst || !len || !durability || !flags || mr_check_range(offset, len))
 		return RPMA_E_INVAL;
-	op_begin(op, SOFTRNIC_OP_QUERY, flags, op_context);
+	op_begin(op, VEXT_OP_QUERY, flags, op_context);
 	op_target(op, dst, offset, len);
 	op.wr->result = durability;
 	return 0;

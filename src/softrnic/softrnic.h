@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,7 +65,7 @@ void softrnic_destroy_qp(struct rdma_cm_id *id);
  */
 int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 /*
- * Before connect or accept: the user of this connection asks for persistence by SOFTRNIC_OP_FLUSH
+ * Before connect or accept: the user of this connection asks for persistence by VEXT_OP_FLUSH
  * and its kin only, so the peer need not write back before it answers a Read. Who does not say so,
  * as a program that knows only verbs, may flush by reading behind its Writes. 0 or an errno value.
  */
@@ -122,8 +122,8 @@ void softrnic_ack_async_event(struct ibv_async_event *event);
  * Post a list, all of it or nothing: *posted is n or 0. Under one lock, and sent by one system
  * call if it fits. 0 or an errno value. The completions' opcodes: softrnic/rnic/rnic.h.
  */
-int softrnic_post(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
-/* SOFTRNIC_CAP_*: what the peer can be asked for. 0 before the connection is established. */
+int softrnic_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted);
+/* VEXT_CAP_*: what the peer can be asked for. 0 before the connection is established. */
 uint32_t softrnic_qp_caps(struct ibv_qp *qp);
 
 /*

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
-#include "softrnic/cm/stream.h"
+#include "softrnic/stream/stream.h"
 #include "softrnic/proto/mpa.h"
 
 #define MSS 1448

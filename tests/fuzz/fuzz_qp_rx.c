@@ -40,7 +40,7 @@ struct side {
 	uint8_t last_read; /* where its sink is and, times 16, how long */
 	void *rxbuf, *txbuf;
 	struct qp_writeback wb;
-	struct softrnic_digest digest; /* what a VERIFY brought, and a QUERY */
+	struct vext_digest digest; /* what a VERIFY brought, and a QUERY */
 	uint32_t durability;
 	bool wb_running;
 	bool crc;
@@ -218,7 +218,7 @@ static void post_atomic(struct side *s, uint8_t what)
 
 static void post_flush(struct side *s, uint8_t what)
 {
-	enum softrnic_flush_type type = (what & 3) ? what & 3 : SOFTRNIC_FLUSH_VISIBLE;
+	enum vext_flush_type type = (what & 3) ? what & 3 : VEXT_FLUSH_VISIBLE;
 
 	switch (what & 0x30) {
 	case 0x10:
@@ -267,7 +267,7 @@ static void write_back(struct side *s, uint8_t what)
 	if (s->wb_running) {
 		s->wb_running = false;
 		if (s->wb.want != QP_WRITE_BACK)
-			*s->wb.answer = (struct softrnic_digest){.durability = 1 + what % 3};
+			*s->wb.answer = (struct vext_digest){.durability = 1 + what % 3};
 		qp_on_writeback(s->qp, statuses[what & 3]);
 	} else {
 		s->wb_running = qp_next_writeback(s->qp, &s->wb);
@@ -417,8 +417,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	drain(&s, SIZE_MAX);
 	qp_on_eof(s.qp);
 	check_guards(&s);
-	EXPECT(s.durability <= SOFTRNIC_DURABILITY_DAX);
-	EXPECT(s.digest.alg <= SOFTRNIC_DIGEST_BLAKE2B && s.digest.len <= UINT8_MAX);
+	EXPECT(s.durability <= VEXT_DURABILITY_DAX);
+	EXPECT(s.digest.alg <= VEXT_DIGEST_BLAKE2B && s.digest.len <= UINT8_MAX);
 	EXPECT(qp_is_failed(s.qp));
 	close_side(&s);
 	return 0;

@@ -7,17 +7,17 @@
 
 #include "softrnic/rnic/qp.h"
 
-static inline struct softrnic_wr own_wr(enum softrnic_op op, uint64_t wr_id, unsigned send_flags,
-					uint32_t rkey, uint64_t raddr)
+static inline struct vext_wr own_wr(enum vext_op op, uint64_t wr_id, unsigned send_flags,
+				    uint32_t rkey, uint64_t raddr)
 {
-	struct softrnic_wr w = {.op = op, .wr = {.wr_id = wr_id, .send_flags = send_flags}};
+	struct vext_wr w = {.op = op, .wr = {.wr_id = wr_id, .send_flags = send_flags}};
 
 	w.wr.wr.rdma.rkey = rkey;
 	w.wr.wr.rdma.remote_addr = raddr;
 	return w;
 }
 
-static inline int post_one_own(struct qp *qp, const struct softrnic_wr *w)
+static inline int post_one_own(struct qp *qp, const struct vext_wr *w)
 {
 	int posted;
 
@@ -25,27 +25,27 @@ static inline int post_one_own(struct qp *qp, const struct softrnic_wr *w)
 }
 
 static inline int qp_flush(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
-			   uint64_t raddr, uint64_t len, enum softrnic_flush_type type)
+			   uint64_t raddr, uint64_t len, enum vext_flush_type type)
 {
-	struct softrnic_wr w = own_wr(SOFTRNIC_OP_FLUSH, wr_id, send_flags, rkey, raddr);
+	struct vext_wr w = own_wr(VEXT_OP_FLUSH, wr_id, send_flags, rkey, raddr);
 
 	w.len = len;
 	w.type = type;
 	return post_one_own(qp, &w);
 }
 
-static inline int qp_flush_all(struct qp *qp, uint64_t wr_id, enum softrnic_flush_type type)
+static inline int qp_flush_all(struct qp *qp, uint64_t wr_id, enum vext_flush_type type)
 {
-	struct softrnic_wr w = own_wr(SOFTRNIC_OP_FLUSH_ALL, wr_id, IBV_SEND_SIGNALED, 0, 0);
+	struct vext_wr w = own_wr(VEXT_OP_FLUSH_ALL, wr_id, IBV_SEND_SIGNALED, 0, 0);
 
 	w.type = type;
 	return post_one_own(qp, &w);
 }
 
 static inline int qp_verify(struct qp *qp, uint64_t wr_id, uint32_t rkey, uint64_t raddr,
-			    uint64_t len, uint32_t alg, struct softrnic_digest *digest)
+			    uint64_t len, uint32_t alg, struct vext_digest *digest)
 {
-	struct softrnic_wr w = own_wr(SOFTRNIC_OP_VERIFY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
+	struct vext_wr w = own_wr(VEXT_OP_VERIFY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
 
 	w.len = len;
 	w.alg = alg;
@@ -56,7 +56,7 @@ static inline int qp_verify(struct qp *qp, uint64_t wr_id, uint32_t rkey, uint64
 static inline int qp_query_class(struct qp *qp, uint64_t wr_id, uint32_t rkey, uint64_t raddr,
 				 uint64_t len, uint32_t *durability)
 {
-	struct softrnic_wr w = own_wr(SOFTRNIC_OP_QUERY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
+	struct vext_wr w = own_wr(VEXT_OP_QUERY, wr_id, IBV_SEND_SIGNALED, rkey, raddr);
 
 	w.len = len;
 	w.result = durability;
@@ -66,7 +66,7 @@ static inline int qp_query_class(struct qp *qp, uint64_t wr_id, uint32_t rkey, u
 static inline int qp_atomic_write(struct qp *qp, uint64_t wr_id, unsigned send_flags, uint32_t rkey,
 				  uint64_t raddr, const void *bytes)
 {
-	struct softrnic_wr w = own_wr(SOFTRNIC_OP_ATOMIC_WRITE, wr_id, send_flags, rkey, raddr);
+	struct vext_wr w = own_wr(VEXT_OP_ATOMIC_WRITE, wr_id, send_flags, rkey, raddr);
 
 	memcpy(w.bytes, bytes, sizeof(w.bytes));
 	return post_one_own(qp, &w);

@@ -54,16 +54,16 @@ void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at)
 
 void bench_flush_all(struct bench *t, uint64_t id)
 {
-	assert_int_equal(qp_flush_all(t->a->qp, id, SOFTRNIC_FLUSH_PERSISTENT), 0);
+	assert_int_equal(qp_flush_all(t->a->qp, id, VEXT_FLUSH_PERSISTENT), 0);
 }
 
-void bench_expect_failed(struct bench *t, uint64_t id, enum softrnic_reason reason, int err)
+void bench_expect_failed(struct bench *t, uint64_t id, enum vext_reason reason, int err)
 {
 	struct ibv_wc wc = next_wc(&t->a->scq);
 
 	assert_int_equal(wc.wr_id, id);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-	assert_int_equal(wc.vendor_err, softrnic_vendor_err(reason, (uint32_t)err));
+	assert_int_equal(wc.vendor_err, vext_vendor_err(reason, (uint32_t)err));
 }
 
 void bench_expect_wb(const struct qp_end *e, int n, const void *addr, uint64_t len)

@@ -329,7 +329,7 @@ int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, s
 	      bool persistent)
 {
 	return qp_flush(e->qp, wr_id, IBV_SEND_SIGNALED, remote->ibv.rkey, remote->iova + off, len,
-			persistent ? SOFTRNIC_FLUSH_PERSISTENT : SOFTRNIC_FLUSH_VISIBLE);
+			persistent ? VEXT_FLUSH_PERSISTENT : VEXT_FLUSH_VISIBLE);
 }
 
 /* --- expectations ------------------------------------------------------------------------- */

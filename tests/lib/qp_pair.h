@@ -36,7 +36,7 @@ struct qp_end {
 	int wb_count;
 	struct qp_writeback wb;             /* the last one */
 	struct qp_writeback wb_log[WB_LOG]; /* the first ones */
-	struct softrnic_digest wb_answer;   /* to those that ask */
+	struct vext_digest wb_answer;       /* to those that ask */
 };
 
 struct qp_pair {

@@ -62,7 +62,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	if (kind == AREA_WORDS)
 		access |= IBV_ACCESS_REMOTE_ATOMIC;
 	if (kind == AREA_LEASE)
-		access |= SOFTRNIC_ACCESS_REMOTE_INVALIDATE;
+		access |= VEXT_ACCESS_REMOTE_INVALIDATE;
 	if (prng_chance(rng, 70))
 		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
 	return access;
@@ -125,15 +125,15 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 uint32_t memory_durability(const struct memory *m, enum area_kind kind)
 {
 	if (m->area[kind].is_volatile)
-		return SOFTRNIC_DURABILITY_VOLATILE;
-	return m->is_dax ? SOFTRNIC_DURABILITY_DAX : SOFTRNIC_DURABILITY_FILE;
+		return VEXT_DURABILITY_VOLATILE;
+	return m->is_dax ? VEXT_DURABILITY_DAX : VEXT_DURABILITY_FILE;
 }
 
 /* To the RNIC a digest is any 4 or 32 bytes. */
 static void sum_up(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
 {
 	struct prng r = {.state = len};
-	unsigned used = alg == SOFTRNIC_DIGEST_CRC32C ? 4 : 32;
+	unsigned used = alg == VEXT_DIGEST_CRC32C ? 4 : 32;
 
 	for (uint64_t i = 0; i < len; i++)
 		r.state = r.state * 0x100000001b3ull + bytes[i];
@@ -143,7 +143,7 @@ static void sum_up(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum
 }
 
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
-		   struct softrnic_digest *digest)
+		   struct vext_digest *digest)
 {
 	struct digested *d = malloc(sizeof(*d) + len);
 

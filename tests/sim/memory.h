@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "prng.h"
 #include "softrnic/rnic/mr.h"
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #define POOL_LEN   (4u << 20) /* random bytes that operations take their data from */
 #define OP_LEN_MAX (256u << 10)
@@ -71,11 +71,11 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 /* Deregister what is left; returns false if somebody still holds a region. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
-/* SOFTRNIC_DURABILITY_* of an area. */
+/* VEXT_DURABILITY_* of an area. */
 uint32_t memory_durability(const struct memory *m, enum area_kind kind);
 /* Fill in a digest of these bytes, which are kept. */
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
-		   struct softrnic_digest *digest);
+		   struct vext_digest *digest);
 /* What a digest was made of, or NULL. */
 struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum);
 /* What is written back of the arena's bytes from off on, which are of one area. */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "memory.h"
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #define MODEL_OPS   64
 #define MODEL_WORDS 8 /* in AREA_WORDS */
@@ -40,7 +40,7 @@ enum op_kind {
 /* What an operation is, from one table. */
 struct op_traits {
 	int wc;         /* opcode of its completion */
-	uint32_t caps;  /* SOFTRNIC_CAP_* that the peer must have */
+	uint32_t caps;  /* VEXT_CAP_* that the peer must have */
 	bool request;   /* the peer answers it, in its turn */
 	bool message;   /* it takes a receive of the peer's */
 	bool writes;    /* it changes the peer's memory */
@@ -66,14 +66,14 @@ struct op {
 	bool staged;    /* it sends from our AREA_STAGE... */
 	uint64_t stage; /* ...from here on, until it is complete */
 	uint32_t imm;
-	uint32_t alg;                  /* VERIFY */
-	bool matches;                  /* CMP_SWAP: it compares with what is there... */
-	uint64_t mismatch;             /* ...or with something that differs in this bit */
-	uint64_t operand;              /* added, swapped in, written */
-	uint8_t after[8];              /* the word when it is executed */
-	uint64_t original;             /* and what was there */
-	struct softrnic_digest digest; /* VERIFY: the answer */
-	uint32_t durability;           /* QUERY: the answer */
+	uint32_t alg;              /* VERIFY */
+	bool matches;              /* CMP_SWAP: it compares with what is there... */
+	uint64_t mismatch;         /* ...or with something that differs in this bit */
+	uint64_t operand;          /* added, swapped in, written */
+	uint8_t after[8];          /* the word when it is executed */
+	uint64_t original;         /* and what was there */
+	struct vext_digest digest; /* VERIFY: the answer */
+	uint32_t durability;       /* QUERY: the answer */
 };
 
 static inline bool op_is_message(const struct op *op)

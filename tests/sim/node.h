@@ -12,7 +12,7 @@
 #include "inbox.h"
 #include "memory.h"
 #include "model.h"
-#include "softrnic/cm/stream.h"
+#include "softrnic/stream/stream.h"
 
 struct sim;
 

@@ -136,8 +136,7 @@ static void plan_flags(struct sim *sim, struct op *op)
 	op->is_inline = op_traits[op->kind].has_data && op->len <= sim->sc.inline_max &&
 			prng_chance(&sim->world->rng, 50);
 	op->persistent |= op->kind == OP_VERIFY;
-	op->alg = prng_chance(&sim->world->rng, 50) ? SOFTRNIC_DIGEST_CRC32C
-						    : SOFTRNIC_DIGEST_BLAKE2B;
+	op->alg = prng_chance(&sim->world->rng, 50) ? VEXT_DIGEST_CRC32C : VEXT_DIGEST_BLAKE2B;
 	op->imm = (uint32_t)prng_next(&sim->world->rng);
 	op->operand = prng_next(&sim->world->rng);
 	op->mismatch = 1ull << prng_below(&sim->world->rng, 64);

@@ -10,7 +10,7 @@
 #define SGES  4
 
 struct post { /* work requests under construction */
-	struct softrnic_wr wr[CHAIN];
+	struct vext_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][SGES];
 	uint8_t inline_bytes[CHAIN][512];
 	uint64_t word[MODEL_WORDS]; /* when all of them are executed */
@@ -104,34 +104,34 @@ static void set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *
 	wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
 }
 
-static enum softrnic_op own_op(const struct op *op)
+static enum vext_op own_op(const struct op *op)
 {
 	switch (op->kind) {
 	case OP_FLUSH:
-		return SOFTRNIC_OP_FLUSH;
+		return VEXT_OP_FLUSH;
 	case OP_FLUSH_ALL:
-		return SOFTRNIC_OP_FLUSH_ALL;
+		return VEXT_OP_FLUSH_ALL;
 	case OP_ATOMIC_WRITE:
-		return SOFTRNIC_OP_ATOMIC_WRITE;
+		return VEXT_OP_ATOMIC_WRITE;
 	case OP_VERIFY:
-		return SOFTRNIC_OP_VERIFY;
+		return VEXT_OP_VERIFY;
 	case OP_QUERY:
-		return SOFTRNIC_OP_QUERY;
+		return VEXT_OP_QUERY;
 	default:
-		return SOFTRNIC_OP_VERBS;
+		return VEXT_OP_VERBS;
 	}
 }
 
-static void set_own(struct node *n, struct softrnic_wr *w, struct op *op)
+static void set_own(struct node *n, struct vext_wr *w, struct op *op)
 {
 	set_remote(n, &w->wr, op);
 	w->op = own_op(op);
 	w->alg = op->alg;
 	w->result = op->kind == OP_VERIFY ? (void *)&op->digest : &op->durability;
 	w->len = op->len;
-	w->type = op->strict       ? SOFTRNIC_FLUSH_STRICT
-		  : op->persistent ? SOFTRNIC_FLUSH_PERSISTENT
-				   : SOFTRNIC_FLUSH_VISIBLE;
+	w->type = op->strict       ? VEXT_FLUSH_STRICT
+		  : op->persistent ? VEXT_FLUSH_PERSISTENT
+				   : VEXT_FLUSH_VISIBLE;
 	memcpy(w->bytes, &op->operand, sizeof(w->bytes));
 }
 
@@ -165,16 +165,16 @@ static void set_verbs(struct node *n, struct post *p, struct ibv_send_wr *wr, co
 
 static void add_op(struct node *n, struct post *p, struct op *op, unsigned id)
 {
-	struct softrnic_wr *w = &p->wr[p->count];
+	struct vext_wr *w = &p->wr[p->count];
 
-	*w = (struct softrnic_wr){
+	*w = (struct vext_wr){
 		.wr = {.wr_id = id, .sg_list = p->sge[p->count], .send_flags = op_flags(op)}};
 	if (op_is_atomic(op)) {
 		uint64_t *now = model_word(&n->model, &n->peer->mem, op);
 
 		model_execute(op, &p->word[now - n->model.word]);
 	}
-	if (own_op(op) != SOFTRNIC_OP_VERBS)
+	if (own_op(op) != VEXT_OP_VERBS)
 		set_own(n, w, op);
 	else
 		set_verbs(n, p, &w->wr, op);
@@ -251,7 +251,7 @@ static void accepted(struct node *n, unsigned count)
 static bool are_verbs(const struct post *p)
 {
 	for (unsigned i = 0; i < p->count; i++) {
-		if (p->wr[i].op != SOFTRNIC_OP_VERBS)
+		if (p->wr[i].op != VEXT_OP_VERBS)
 			return false;
 	}
 	return true;

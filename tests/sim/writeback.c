@@ -110,7 +110,7 @@ static bool is_question(const struct node *n)
 /* From the medium, or where there is none from memory. */
 static void make_answer(struct node *n)
 {
-	struct softrnic_digest *d = n->job.wb.answer;
+	struct vext_digest *d = n->job.wb.answer;
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
 
@@ -121,7 +121,7 @@ static void make_answer(struct node *n)
 		return;
 	d->alg = n->job.wb.alg;
 	d->len = (uint32_t)n->job.wb.len;
-	d->source = a->is_volatile ? SOFTRNIC_DIGEST_FROM_MEMORY : SOFTRNIC_DIGEST_FROM_MEDIUM;
+	d->source = a->is_volatile ? VEXT_DIGEST_FROM_MEMORY : VEXT_DIGEST_FROM_MEDIUM;
 	memory_digest(&n->mem, job_off(n), from + job_off(n), n->job.wb.len, d);
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/rand.h"
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #define INITIAL_BUCKETS 64 /* a power of two, as every later size */
 
@@ -331,7 +331,7 @@ enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, u
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
 		verdict = MR_BAD_PD;
-	else if (!(mr->access & SOFTRNIC_ACCESS_REMOTE_INVALIDATE))
+	else if (!(mr->access & VEXT_ACCESS_REMOTE_INVALIDATE))
 		verdict = MR_BAD_ACCESS;
 	else
 		mr->dead = true;

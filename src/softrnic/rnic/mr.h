@@ -93,7 +93,7 @@ void mr_release(struct mr *mr);
 /*
  * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too
  * (RFC 5042 s6.4.5), so it must also have been registered for that:
- * SOFTRNIC_ACCESS_REMOTE_INVALIDATE.
+ * VEXT_ACCESS_REMOTE_INVALIDATE.
  */
 enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag);
 

@@ -89,7 +89,7 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 	}
 	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
 	qp_async(qp, event_of(error));
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, softrnic_vendor_err(SOFTRNIC_REASON_TERMINATE_OUT, error),
+	qp_die(qp, IBV_WC_WR_FLUSH_ERR, vext_vendor_err(VEXT_REASON_TERMINATE_OUT, error),
 	       term_str(error));
 }
 
@@ -100,7 +100,7 @@ void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
 
 void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err)
 {
-	uint32_t vendor_err = softrnic_vendor_err(SOFTRNIC_REASON_LOCAL, (uint32_t)err);
+	uint32_t vendor_err = vext_vendor_err(VEXT_REASON_LOCAL, (uint32_t)err);
 
 	if (wr) {
 		wr->status = status;
@@ -112,13 +112,13 @@ void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, 
 
 bool qp_blames_itself(const struct qp *qp)
 {
-	return qp->cause >> 24 == SOFTRNIC_REASON_LOCAL;
+	return qp->cause >> 24 == VEXT_REASON_LOCAL;
 }
 
 void qp_blame_link(struct qp *qp, int err)
 {
 	if (!qp->cause)
-		qp->cause = softrnic_vendor_err(SOFTRNIC_REASON_LINK, (uint32_t)err);
+		qp->cause = vext_vendor_err(VEXT_REASON_LINK, (uint32_t)err);
 }
 
 void qp_fail(struct qp *qp, enum ibv_wc_status status)
@@ -275,12 +275,12 @@ uint32_t qp_caps(const struct qp *qp)
 	uint32_t caps = 0;
 
 	if (qp->stream.consent)
-		caps |= SOFTRNIC_CAP_SOFTRNIC;
+		caps |= VEXT_CAP_SOFTRNIC;
 	if (qp->stream.consent && asks)
-		caps |= SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_FLUSH_ALL | SOFTRNIC_CAP_ATOMIC_WRITE |
-			SOFTRNIC_CAP_VERIFY | SOFTRNIC_CAP_QUERY;
+		caps |= VEXT_CAP_FLUSH | VEXT_CAP_FLUSH_ALL | VEXT_CAP_ATOMIC_WRITE |
+			VEXT_CAP_VERIFY | VEXT_CAP_QUERY;
 	if (qp_level(qp) >= RDMAP_LEVEL_7306)
-		caps |= SOFTRNIC_CAP_IMM | (asks ? SOFTRNIC_CAP_ATOMICS : 0);
+		caps |= VEXT_CAP_IMM | (asks ? VEXT_CAP_ATOMICS : 0);
 	return caps;
 }
 

@@ -32,7 +32,7 @@
 #include "softrnic/rnic/cq.h"
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #define QP_RX_IOV 2
 #define QP_TX_IOV 128          /* entries qp_tx_gather may return */
@@ -63,10 +63,10 @@ struct qp_writeback {
 	uint64_t len;
 	bool strict;
 	enum qp_want want;
-	uint32_t alg; /* of a digest: enum softrnic_digest_alg */
+	uint32_t alg; /* of a digest: enum vext_digest_alg */
 	/* A digest, which follows a write-back: all of it. A class: `durability`. The owner fills
 	 * it in just before qp_on_writeback(qp, 0). */
-	struct softrnic_digest *answer;
+	struct vext_digest *answer;
 };
 
 /* Counters of one QP, from one list. */
@@ -137,7 +137,7 @@ bool qp_blames_itself(const struct qp *qp);
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
-/* SOFTRNIC_CAP_*: what the peer can be asked for; known once started. */
+/* VEXT_CAP_*: what the peer can be asked for; known once started. */
 uint32_t qp_caps(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
@@ -145,7 +145,7 @@ int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 /* If qp_rx_waits_for_receive(), qp_rx_resume() is to follow. */
 int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Several, verbs' and others: all of them (*posted n), or none (0). */
-int qp_post_list(struct qp *qp, const struct softrnic_wr *wrs, int n, int *posted);
+int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
 /* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one.
  */

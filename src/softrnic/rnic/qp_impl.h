@@ -127,7 +127,7 @@ struct qp_irq {
 	 * and a Flush of everything fails likewise. Status 0: none. */
 	struct rdmap_flush_resp failed;
 	struct qp_writeback wb;
-	struct softrnic_digest digest; /* the head's, or `durability`: its class */
+	struct vext_digest digest; /* the head's, or `durability`: its class */
 	struct qp_dirty all; /* what the Flush of everything, or the Read, at the head has still
 			      * to do */
 };

@@ -147,11 +147,11 @@ static uint32_t reason_of(const struct rdmap_flush_resp *resp)
 
 	switch (resp->status) {
 	case RDMAP_FLUSH_VOLATILE:
-		return softrnic_vendor_err(SOFTRNIC_REASON_VOLATILE, detail ? detail : ENOTSUP);
+		return vext_vendor_err(VEXT_REASON_VOLATILE, detail ? detail : ENOTSUP);
 	case RDMAP_FLUSH_GONE:
-		return softrnic_vendor_err(SOFTRNIC_REASON_GONE, detail ? detail : EFAULT);
+		return vext_vendor_err(VEXT_REASON_GONE, detail ? detail : EFAULT);
 	default:
-		return softrnic_vendor_err(SOFTRNIC_REASON_WRITE_BACK, detail ? detail : EIO);
+		return vext_vendor_err(VEXT_REASON_WRITE_BACK, detail ? detail : EIO);
 	}
 }
 
@@ -164,13 +164,13 @@ static bool is_durability(uint32_t durability)
 static bool put_digest(const struct sq_wr *wr, struct rcursor *c)
 {
 	struct rdmap_flush_digest msg;
-	struct softrnic_digest *to = wr->result;
+	struct vext_digest *to = wr->result;
 
 	rdmap_flush_digest_get(c, &msg);
 	if (c->bad || msg.alg != wr->flush_flags >> 8 || msg.len != wr->length ||
-	    !is_durability(msg.durability) || msg.source > SOFTRNIC_DIGEST_FROM_DAX)
+	    !is_durability(msg.durability) || msg.source > VEXT_DIGEST_FROM_DAX)
 		return false;
-	*to = (struct softrnic_digest){
+	*to = (struct vext_digest){
 		.alg = msg.alg, .source = msg.source, .durability = msg.durability, .len = msg.len};
 	memcpy(to->bytes, msg.bytes, sizeof(to->bytes));
 	return true;

@@ -118,37 +118,37 @@ static void fill(struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr
 
 /* --- beyond verbs ------------------------------------------------------------------------- */
 
-static int own_op_of(enum softrnic_op op)
+static int own_op_of(enum vext_op op)
 {
 	switch (op) {
-	case SOFTRNIC_OP_FLUSH:
-	case SOFTRNIC_OP_FLUSH_ALL:
+	case VEXT_OP_FLUSH:
+	case VEXT_OP_FLUSH_ALL:
 		return SQ_FLUSH;
-	case SOFTRNIC_OP_VERIFY:
+	case VEXT_OP_VERIFY:
 		return SQ_VERIFY;
-	case SOFTRNIC_OP_QUERY:
+	case VEXT_OP_QUERY:
 		return SQ_QUERY;
-	case SOFTRNIC_OP_ATOMIC_WRITE:
+	case VEXT_OP_ATOMIC_WRITE:
 		return SQ_ATOMIC_WRITE;
-	case SOFTRNIC_OP_VERBS:
+	case VEXT_OP_VERBS:
 		break;
 	}
 	return -1;
 }
 
-static bool is_flush_type(enum softrnic_flush_type type)
+static bool is_flush_type(enum vext_flush_type type)
 {
-	return type >= SOFTRNIC_FLUSH_VISIBLE && type <= SOFTRNIC_FLUSH_STRICT;
+	return type >= VEXT_FLUSH_VISIBLE && type <= VEXT_FLUSH_STRICT;
 }
 
 /* The answer has 32 bits for the length of what was digested. */
-static bool is_verify(const struct softrnic_wr *w)
+static bool is_verify(const struct vext_wr *w)
 {
 	return w->result && w->len > 0 && w->len <= UINT32_MAX &&
-	       (w->alg == SOFTRNIC_DIGEST_CRC32C || w->alg == SOFTRNIC_DIGEST_BLAKE2B);
+	       (w->alg == VEXT_DIGEST_CRC32C || w->alg == VEXT_DIGEST_BLAKE2B);
 }
 
-static bool is_complete(int op, const struct softrnic_wr *w)
+static bool is_complete(int op, const struct vext_wr *w)
 {
 	switch (op) {
 	case SQ_FLUSH:
@@ -162,7 +162,7 @@ static bool is_complete(int op, const struct softrnic_wr *w)
 	}
 }
 
-static int check_own(const struct qp *qp, const struct softrnic_wr *w)
+static int check_own(const struct qp *qp, const struct vext_wr *w)
 {
 	int op = own_op_of(w->op);
 
@@ -172,35 +172,35 @@ static int check_own(const struct qp *qp, const struct softrnic_wr *w)
 		       : EINVAL;
 }
 
-static uint32_t way_flags(const struct qp *qp, enum softrnic_flush_type type)
+static uint32_t way_flags(const struct qp *qp, enum vext_flush_type type)
 {
-	if (type == SOFTRNIC_FLUSH_VISIBLE)
+	if (type == VEXT_FLUSH_VISIBLE)
 		return RDMAP_FLUSH_VISIBLE;
 	return RDMAP_FLUSH_PERSIST |
-	       (type == SOFTRNIC_FLUSH_STRICT || qp->cfg.strict_persist ? RDMAP_FLUSH_STRICT : 0);
+	       (type == VEXT_FLUSH_STRICT || qp->cfg.strict_persist ? RDMAP_FLUSH_STRICT : 0);
 }
 
-static uint32_t flush_flags(const struct qp *qp, const struct softrnic_wr *w)
+static uint32_t flush_flags(const struct qp *qp, const struct vext_wr *w)
 {
 	switch (w->op) {
-	case SOFTRNIC_OP_FLUSH:
+	case VEXT_OP_FLUSH:
 		return way_flags(qp, w->type);
-	case SOFTRNIC_OP_FLUSH_ALL:
+	case VEXT_OP_FLUSH_ALL:
 		return way_flags(qp, w->type) | RDMAP_FLUSH_ALL;
-	case SOFTRNIC_OP_VERIFY:
-		return way_flags(qp, SOFTRNIC_FLUSH_PERSISTENT) | RDMAP_FLUSH_DIGEST |
+	case VEXT_OP_VERIFY:
+		return way_flags(qp, VEXT_FLUSH_PERSISTENT) | RDMAP_FLUSH_DIGEST |
 		       RDMAP_FLUSH_ALG(w->alg);
-	case SOFTRNIC_OP_QUERY:
+	case VEXT_OP_QUERY:
 		return RDMAP_FLUSH_QUERY;
-	case SOFTRNIC_OP_VERBS:
-	case SOFTRNIC_OP_ATOMIC_WRITE:
+	case VEXT_OP_VERBS:
+	case VEXT_OP_ATOMIC_WRITE:
 		break;
 	}
 	return 0;
 }
 
 /* They name no memory of ours. */
-static void fill_own(struct qp *qp, struct sq_wr *slot, const struct softrnic_wr *w)
+static void fill_own(struct qp *qp, struct sq_wr *slot, const struct vext_wr *w)
 {
 	int op = own_op_of(w->op);
 	uint64_t word;
@@ -216,7 +216,7 @@ static void fill_own(struct qp *qp, struct sq_wr *slot, const struct softrnic_wr
 		.signaled = qp->cfg.sq_sig_all || w->wr.send_flags & IBV_SEND_SIGNALED,
 		.fence = w->wr.send_flags & IBV_SEND_FENCE,
 	};
-	if (w->op == SOFTRNIC_OP_FLUSH_ALL)
+	if (w->op == VEXT_OP_FLUSH_ALL)
 		slot->raddr = slot->rkey = slot->length = 0;
 	if (op == SQ_ATOMIC_WRITE) {
 		/* Bytes, not a number: they arrive in their order whatever the CPUs' is. */
@@ -274,7 +274,7 @@ int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 	return 0;
 }
 
-static void post_own(struct qp *qp, const struct softrnic_wr *w)
+static void post_own(struct qp *qp, const struct vext_wr *w)
 {
 	if (qp_is_failed(qp)) {
 		struct sq_wr gone;
@@ -287,26 +287,26 @@ static void post_own(struct qp *qp, const struct softrnic_wr *w)
 	qp->sq.tail++;
 }
 
-static int check_list(const struct qp *qp, const struct softrnic_wr *wrs, int n)
+static int check_list(const struct qp *qp, const struct vext_wr *wrs, int n)
 {
 	int err = n < 0 ? EINVAL : check_state(qp);
 
 	for (int i = 0; i < n && !err; i++)
-		err = wrs[i].op == SOFTRNIC_OP_VERBS ? check_wr(qp, &wrs[i].wr)
-						     : check_own(qp, &wrs[i]);
+		err = wrs[i].op == VEXT_OP_VERBS ? check_wr(qp, &wrs[i].wr)
+						 : check_own(qp, &wrs[i]);
 	if (!err && (uint32_t)n > sq_room(qp))
 		err = ENOMEM;
 	return err;
 }
 
 /* After the check nothing can be refused any more. */
-int qp_post_list(struct qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	int err = check_list(qp, wrs, n);
 
 	*posted = err ? 0 : n;
 	for (int i = 0; i < *posted; i++) {
-		if (wrs[i].op == SOFTRNIC_OP_VERBS)
+		if (wrs[i].op == VEXT_OP_VERBS)
 			(void)post_one(qp, &wrs[i].wr);
 		else
 			post_own(qp, &wrs[i]);

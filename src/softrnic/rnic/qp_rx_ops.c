@@ -96,8 +96,7 @@ static void finish_terminate(struct qp *qp, const struct rx_seg *seg, const uint
 	qp->has_term = true;
 	LOG_INFO("qp %u: the peer terminated the stream: %s", qp->cfg.qp_num,
 		 term_str(terminate_error(&t)));
-	qp_die(qp, status_of(&t),
-	       softrnic_vendor_err(SOFTRNIC_REASON_TERMINATE_IN, terminate_error(&t)),
+	qp_die(qp, status_of(&t), vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(&t)),
 	       "Terminate received");
 	qp_tx_shut(qp); /* the peer takes nothing more */
 }

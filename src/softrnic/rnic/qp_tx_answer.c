@@ -47,7 +47,7 @@ static bool build_read_resp(struct qp *qp, const struct irq_entry *e)
 	return true;
 }
 
-static void put_digest(struct wcursor *c, const struct softrnic_digest *digest)
+static void put_digest(struct wcursor *c, const struct vext_digest *digest)
 {
 	struct rdmap_flush_digest msg = {
 		.source = digest->source,

@@ -9,7 +9,7 @@
 #include "lib/unit.h"
 
 #include "base/clock.h"
-#include "softrnic/cm/stream.h"
+#include "softrnic/stream/stream.h"
 #include "softrnic/proto/mpa.h"
 
 #define PIPE_SIZE   (1u << 17)

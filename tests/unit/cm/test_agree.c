@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "softrnic/cm/consent.h"
-#include "softrnic/cm/depth.h"
+#include "softrnic/stream/consent.h"
+#include "softrnic/stream/depth.h"
 #include "softrnic/rnic/rnic.h"
 
 static struct mpa_start enhanced(uint16_t ird, uint16_t ord)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "link.h"
-#include "softrnic/cm/liveness.h"
+#include "softrnic/stream/liveness.h"
 
 #define SEC NSEC_PER_SEC
 #define MS  NSEC_PER_MS

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "softrnic/engine/door.h"
-#include "softrnic/engine/penalty.h"
+#include "softrnic/io/door.h"
+#include "softrnic/io/penalty.h"
 
 #define INTERVAL (NSEC_PER_SEC / 10) /* SOFTRNIC_VIOLATIONS_PER_S is 10 by default */
 #define START    (1000 * NSEC_PER_SEC)

@@ -62,7 +62,7 @@ static uint64_t writebacks_at(struct end *e)
 	return 0;
 }
 
-static void do_one(struct end *e, struct softrnic_wr *wr)
+static void do_one(struct end *e, struct vext_wr *wr)
 {
 	int posted = 0;
 
@@ -75,7 +75,7 @@ static void do_verbs(struct end *e, enum ibv_wr_opcode opcode, const struct back
 		     uint32_t len)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = len, .lkey = e->mr->lkey};
-	struct softrnic_wr wr = {
+	struct vext_wr wr = {
 		.wr = {.opcode = opcode,
 		       .sg_list = &sge,
 		       .num_sge = 1,
@@ -86,11 +86,11 @@ static void do_verbs(struct end *e, enum ibv_wr_opcode opcode, const struct back
 
 static void do_flush(struct end *e, const struct backed *to)
 {
-	struct softrnic_wr wr = {
-		.op = SOFTRNIC_OP_FLUSH,
+	struct vext_wr wr = {
+		.op = VEXT_OP_FLUSH,
 		.wr.wr.rdma = {.remote_addr = (uintptr_t)to->map, .rkey = to->mr->rkey},
 		.len = FILE_SIZE,
-		.type = SOFTRNIC_FLUSH_PERSISTENT};
+		.type = VEXT_FLUSH_PERSISTENT};
 
 	do_one(e, &wr);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "softrnic/engine/penalty.h"
+#include "softrnic/io/penalty.h"
 
 #define RATE     10
 #define INTERVAL (NSEC_PER_SEC / RATE)

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "softrnic/engine/device.h"
+#include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
 #define ROUNDS 300

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "lib/unit.h"
-#include "softrnic/engine/conn.h"
+#include "softrnic/io/conn.h"
 
 #define CROWD 16
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lib/unit.h"
-#include "softrnic/engine/engine.h"
+#include "softrnic/io/engine.h"
 
 #define WAIT_NS  (10 * NSEC_PER_SEC)
 #define PAUSE_US 100000

@@ -3,7 +3,7 @@
 #include "lib/unit.h"
 
 #include "base/clock.h"
-#include "softrnic/engine/timers.h"
+#include "softrnic/io/timers.h"
 
 enum { MANY = 200, ROUNDS = 20000, LATEST = 1000 };
 

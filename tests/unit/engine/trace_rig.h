@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/packets.h"
-#include "softrnic/engine/trace.h"
+#include "softrnic/io/trace.h"
 
 #define MUST(condition)                                                                            \
 	do {                                                                                       \

@@ -41,7 +41,7 @@ static void what_is_not_supported_says_so_in_its_own_convention(void **state)
 	assert_int_equal(provider_stubs.dereg_mr(NULL), EOPNOTSUPP);
 	assert_int_equal(provider_stubs.post_list(NULL, NULL, 0, NULL), EOPNOTSUPP);
 	provider_stubs.freeaddrinfo(NULL);
-	assert_int_equal(provider_stubs.qp_caps(NULL), SOFTRNIC_CAP_KNOWN);
+	assert_int_equal(provider_stubs.qp_caps(NULL), VEXT_CAP_KNOWN);
 	assert_int_equal(provider_stubs.qp_counters(NULL, NULL, NULL, 0), -1);
 	assert_false(provider_stubs.owns_context(NULL));
 }

@@ -171,21 +171,20 @@ static void a_driver_that_cannot_gets_a_plain_qp(void **state)
 
 static void the_qp_tells_what_can_be_posted(void **state)
 {
-	const uint32_t known = SOFTRNIC_CAP_KNOWN,
-		       native = SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_ATOMIC_WRITE;
+	const uint32_t known = VEXT_CAP_KNOWN, native = VEXT_CAP_FLUSH | VEXT_CAP_ATOMIC_WRITE;
 
-	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | SOFTRNIC_CAP_IMM | native);
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | VEXT_CAP_IMM | native);
 	device.transport_type = IBV_TRANSPORT_IWARP;
 	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | native);
 	ex.wr_flush = NULL;
-	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | SOFTRNIC_CAP_ATOMIC_WRITE);
+	assert_int_equal(verbs_qp_caps(&ex.qp_base), known | VEXT_CAP_ATOMIC_WRITE);
 	is_extended = false;
 	assert_int_equal(verbs_qp_caps(&ex.qp_base), known);
 }
 
-static struct softrnic_wr request(enum softrnic_op op, uint64_t wr_id)
+static struct vext_wr request(enum vext_op op, uint64_t wr_id)
 {
-	struct softrnic_wr wr = {.op = op, .len = 4096, .type = SOFTRNIC_FLUSH_VISIBLE};
+	struct vext_wr wr = {.op = op, .len = 4096, .type = VEXT_FLUSH_VISIBLE};
 
 	wr.wr.wr_id = wr_id;
 	wr.wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
@@ -204,7 +203,7 @@ static void expect_target(uint64_t wr_id)
 
 static void requests_are_described_in_full(void **state)
 {
-	struct softrnic_wr wr = request(SOFTRNIC_OP_FLUSH, 1);
+	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);
 	int posted = 77;
 
 	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
@@ -213,10 +212,10 @@ static void requests_are_described_in_full(void **state)
 	assert_int_equal(dev.len, 4096);
 	assert_int_equal(dev.type, IBV_FLUSH_GLOBAL);
 	assert_int_equal(dev.level, IBV_FLUSH_RANGE);
-	wr.type = SOFTRNIC_FLUSH_PERSISTENT;
+	wr.type = VEXT_FLUSH_PERSISTENT;
 	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
 	assert_int_equal(dev.type, IBV_FLUSH_PERSISTENT);
-	wr = request(SOFTRNIC_OP_ATOMIC_WRITE, 2);
+	wr = request(VEXT_OP_ATOMIC_WRITE, 2);
 	assert_int_equal(verbs_post_list(&ex.qp_base, &wr, 1, &posted), 0);
 	expect_target(2);
 	assert_memory_equal(dev.bytes, "12345678", 8);
@@ -225,7 +224,7 @@ static void requests_are_described_in_full(void **state)
 /* rxe and its wire have 32 bits, and of 4 GiB nothing would be left. */
 static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 {
-	struct softrnic_wr wr = request(SOFTRNIC_OP_FLUSH, 1);
+	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);
 	int posted;
 
 	wr.len = UINT32_MAX;
@@ -239,14 +238,14 @@ static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 static void a_list_of_both_kinds_keeps_its_order(void **state)
 {
 	enum { N = 40 };
-	struct softrnic_wr wrs[N];
+	struct vext_wr wrs[N];
 	int posted;
 
 	for (uint64_t i = 0; i < N; i++)
-		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
-	wrs[20].op = SOFTRNIC_OP_FLUSH;
-	wrs[21].op = SOFTRNIC_OP_ATOMIC_WRITE;
-	wrs[39].op = SOFTRNIC_OP_FLUSH;
+		wrs[i] = request(VEXT_OP_VERBS, i);
+	wrs[20].op = VEXT_OP_FLUSH;
+	wrs[21].op = VEXT_OP_ATOMIC_WRITE;
+	wrs[39].op = VEXT_OP_FLUSH;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, N, &posted), 0);
 	assert_int_equal(posted, N);
 	assert_int_equal(dev.count, N);
@@ -259,29 +258,29 @@ static void a_list_of_both_kinds_keeps_its_order(void **state)
 
 static void what_was_posted_before_a_failure_is_counted(void **state)
 {
-	struct softrnic_wr wrs[4];
+	struct vext_wr wrs[4];
 	int posted;
 
 	for (uint64_t i = 0; i < 4; i++)
-		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
+		wrs[i] = request(VEXT_OP_VERBS, i);
 	dev.post_err = -ENOMEM; /* as siw's part of rdma-core says it */
 	dev.plain_taken = 3;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 3);
 	dev.post_err = 0;
 	dev.complete_err = ENOMEM;
-	wrs[2].op = wrs[3].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	wrs[2].op = wrs[3].op = VEXT_OP_ATOMIC_WRITE;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 2);
 }
 
 static void a_full_queue_is_noticed_although_libsiw_forgets_the_error(void **state)
 {
-	struct softrnic_wr wrs[4];
+	struct vext_wr wrs[4];
 	int posted;
 
 	for (uint64_t i = 0; i < 4; i++)
-		wrs[i] = request(SOFTRNIC_OP_VERBS, i);
+		wrs[i] = request(VEXT_OP_VERBS, i);
 	dev.post_err = -ENOMEM;
 	dev.plain_taken = 2;
 	dev.forgets = true;
@@ -296,9 +295,8 @@ static void a_full_queue_is_noticed_although_libsiw_forgets_the_error(void **sta
 
 static void what_a_qp_cannot_do_is_refused_before_anything_is_posted(void **state)
 {
-	struct softrnic_wr wrs[2] = {request(SOFTRNIC_OP_VERBS, 0), request(0, 1)};
-	static const enum softrnic_op never[] = {SOFTRNIC_OP_FLUSH_ALL, SOFTRNIC_OP_VERIFY,
-						 SOFTRNIC_OP_QUERY};
+	struct vext_wr wrs[2] = {request(VEXT_OP_VERBS, 0), request(0, 1)};
+	static const enum vext_op never[] = {VEXT_OP_FLUSH_ALL, VEXT_OP_VERIFY, VEXT_OP_QUERY};
 	int posted;
 
 	for (size_t i = 0; i < 3; i++) {
@@ -306,9 +304,9 @@ static void what_a_qp_cannot_do_is_refused_before_anything_is_posted(void **stat
 		assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
 	}
 	is_extended = false;
-	wrs[1].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	wrs[1].op = VEXT_OP_ATOMIC_WRITE;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
-	wrs[1].op = SOFTRNIC_OP_FLUSH;
+	wrs[1].op = VEXT_OP_FLUSH;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 2, &posted), EOPNOTSUPP);
 	assert_int_equal(posted, 0);
 	assert_int_equal(dev.count, 0);

@@ -12,7 +12,7 @@
 
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/rnic.h"
-#include "softrnic/wr.h"
+#include "verbs_ext/verbs_ext.h"
 
 #define RW (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -211,7 +211,7 @@ static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(
 	struct mr *local = whole(IBV_ACCESS_LOCAL_WRITE);
 	struct mr *shared = whole(RW | IBV_ACCESS_REMOTE_ATOMIC | RNIC_ACCESS_FLUSH_GLOBAL |
 				  RNIC_ACCESS_FLUSH_PERSISTENT);
-	struct mr *remote = whole(RW | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
+	struct mr *remote = whole(RW | VEXT_ACCESS_REMOTE_INVALIDATE);
 	uint32_t stag = remote->ibv.rkey;
 
 	assert_int_equal(mr_invalidate(table, &pd, local->ibv.rkey), MR_BAD_ACCESS);

@@ -119,7 +119,7 @@ static void what_cannot_be_asked_is_refused_at_once(void **state)
 	struct atomics a;
 
 	open_with(&a, &o, ALL);
-	assert_true(qp_caps(a.t.a->qp) & SOFTRNIC_CAP_ATOMIC_WRITE);
+	assert_true(qp_caps(a.t.a->qp) & VEXT_CAP_ATOMIC_WRITE);
 	assert_int_equal(qp_post_send(a.t.a->qp, &wr, &bad), EINVAL);
 	wr.num_sge = 1;
 	sge[0].length = 4;
@@ -140,7 +140,7 @@ static void what_cannot_be_asked_is_refused_at_once(void **state)
 		assert_int_equal(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 1, 0),
 				 declared ? 0 : EINVAL);
 		assert_int_equal(qp_caps(a.t.a->qp),
-				 declared ? SOFTRNIC_CAP_IMM | SOFTRNIC_CAP_ATOMICS : 0);
+				 declared ? VEXT_CAP_IMM | VEXT_CAP_ATOMICS : 0);
 		assert_int_equal(atomic_write(&a, 1, 0, "12345678"), EINVAL);
 		close_all(&a);
 	}
@@ -363,8 +363,7 @@ static void nothing_is_published_behind_a_flush_that_failed(void **state)
 		wc = next_wc(&a.t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 		/* The cause, not the Terminate behind it. */
-		assert_int_equal(wc.vendor_err,
-				 softrnic_vendor_err(SOFTRNIC_REASON_WRITE_BACK, EIO));
+		assert_int_equal(wc.vendor_err, vext_vendor_err(VEXT_REASON_WRITE_BACK, EIO));
 		expect_wc(&a.t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		close_all(&a);
 	}

@@ -55,7 +55,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 
 	bench_open(&t, &o, LEN);
 	bench_write(&t, 1, t.mrb, 0);
-	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_VISIBLE), 0);
+	assert_int_equal(qp_flush_all(t.a->qp, 2, VEXT_FLUSH_VISIBLE), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	wc = next_wc(&t.a->scq);
@@ -171,7 +171,7 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 		struct mr *other;
 
 		bench_open(&t, &o, LEN);
-		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
+		other = end_reg(t.b, t.mb, 4096, REMOTE_ALL | VEXT_ACCESS_REMOTE_INVALIDATE);
 		bench_write(&t, 1, other, 0);
 		bench_write(&t, 2, t.mrb, FAR);
 		pair_run(&t.p);
@@ -190,7 +190,7 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 			end_finish_writeback(t.b, 0);
 			pair_run(&t.p);
 		}
-		bench_expect_failed(&t, 3, SOFTRNIC_REASON_GONE, EFAULT);
+		bench_expect_failed(&t, 3, VEXT_REASON_GONE, EFAULT);
 		bench_dereg(t.b, &other);
 		bench_close(&t);
 	}
@@ -210,7 +210,7 @@ static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 	bench_dereg(t.b, &t.mrb); /* would hang if the request held it */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	bench_expect_failed(&t, 2, SOFTRNIC_REASON_GONE, EFAULT);
+	bench_expect_failed(&t, 2, VEXT_REASON_GONE, EFAULT);
 	assert_int_equal(t.b->wb_count, 0);
 	bench_close(&t);
 }
@@ -248,7 +248,7 @@ static void messages_count_only_where_they_can_persist(void **state)
 		inbox->backing.durable = durable;
 		assert_int_equal(end_recv(t.b, 9, inbox, 0, 4096), 0);
 		assert_int_equal(end_send(t.a, 1, t.mra, 0, BENCH_REST), 0);
-		assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
+		assert_int_equal(qp_flush_all(t.a->qp, 2, VEXT_FLUSH_STRICT), 0);
 		pair_run(&t.p);
 		assert_int_equal(t.b->wb_count, durable);
 		if (durable)
@@ -293,7 +293,7 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 	assert_int_equal(*(uint64_t *)(void *)(t.mb + 4096), 0);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
-	bench_expect_failed(&t, 3, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_expect_failed(&t, 3, VEXT_REASON_WRITE_BACK, EIO);
 	bench_close(&t);
 }
 
@@ -340,7 +340,7 @@ static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void
 	anew = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
 	assert_int_equal(end_flush(t.a, 2, anew, 0, 4096, true), 0);
 	pair_run(&t.p);
-	bench_expect_failed(&t, 2, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_expect_failed(&t, 2, VEXT_REASON_WRITE_BACK, EIO);
 	assert_int_equal(t.b->wb_count, 0);
 	bench_dereg(t.b, &anew);
 	bench_close(&t);
@@ -353,7 +353,7 @@ static void strictness_is_for_what_the_peer_chose(void **state)
 
 	bench_open(&t, &o, LEN);
 	bench_write(&t, 1, t.mrb, 0);
-	assert_int_equal(qp_flush_all(t.a->qp, 2, SOFTRNIC_FLUSH_STRICT), 0);
+	assert_int_equal(qp_flush_all(t.a->qp, 2, VEXT_FLUSH_STRICT), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb.strict);
 	bench_close(&t);

@@ -149,7 +149,7 @@ static void strictness_travels_with_the_request(void **state)
 
 	bench_open(&t, &o, LEN);
 	assert_int_equal(
-		qp_flush(t.a->qp, 1, 0, t.mrb->ibv.rkey, t.mrb->iova, 8, SOFTRNIC_FLUSH_STRICT), 0);
+		qp_flush(t.a->qp, 1, 0, t.mrb->ibv.rkey, t.mrb->iova, 8, VEXT_FLUSH_STRICT), 0);
 	pair_run(&t.p);
 	assert_true(t.b->wb.strict);
 	bench_close(&t);
@@ -179,11 +179,11 @@ static void a_failed_flush_tells_why(void **state)
 {
 	static const struct {
 		int status;
-		enum softrnic_reason reason;
-	} cases[] = {{-EIO, SOFTRNIC_REASON_WRITE_BACK},
-		     {-ENOSPC, SOFTRNIC_REASON_WRITE_BACK},
-		     {-ENOTSUP, SOFTRNIC_REASON_VOLATILE},
-		     {-EFAULT, SOFTRNIC_REASON_GONE}};
+		enum vext_reason reason;
+	} cases[] = {{-EIO, VEXT_REASON_WRITE_BACK},
+		     {-ENOSPC, VEXT_REASON_WRITE_BACK},
+		     {-ENOTSUP, VEXT_REASON_VOLATILE},
+		     {-EFAULT, VEXT_REASON_GONE}};
 	struct pair_options o = pair_defaults();
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -198,7 +198,7 @@ static void a_failed_flush_tells_why(void **state)
 		wc = next_wc(&t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 		assert_int_equal(wc.vendor_err,
-				 softrnic_vendor_err(cases[i].reason, (uint32_t)-cases[i].status));
+				 vext_vendor_err(cases[i].reason, (uint32_t)-cases[i].status));
 		assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
 		expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		assert_true(qp_is_failed(t.a->qp));

@@ -15,21 +15,21 @@
 static void a_list_is_taken_as_a_whole_or_not_at_all(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct softrnic_wr list[17];
+	struct vext_wr list[17];
 	struct bench t;
 	int posted = 99;
 
 	bench_open(&t, &o, LEN);
 	for (int i = 0; i < 17; i++)
-		list[i] = own_wr(SOFTRNIC_OP_ATOMIC_WRITE, (uint64_t)i, 0, t.mrb->ibv.rkey,
-				 t.mrb->iova);
+		list[i] =
+			own_wr(VEXT_OP_ATOMIC_WRITE, (uint64_t)i, 0, t.mrb->ibv.rkey, t.mrb->iova);
 	assert_int_equal(qp_post_list(t.a->qp, list, 17, &posted), ENOMEM);
 	assert_int_equal(posted, 0);
 	list[15].wr.wr.rdma.remote_addr++;
 	assert_int_equal(qp_post_list(t.a->qp, list, 16, &posted), EINVAL);
 	assert_int_equal(posted, 0);
-	list[15] = (struct softrnic_wr){.op = SOFTRNIC_OP_VERBS,
-					.wr = {.opcode = IBV_WR_RDMA_WRITE, .num_sge = 99}};
+	list[15] = (struct vext_wr){.op = VEXT_OP_VERBS,
+				    .wr = {.opcode = IBV_WR_RDMA_WRITE, .num_sge = 99}};
 	assert_int_equal(qp_post_list(t.a->qp, list, 16, &posted), EINVAL);
 	assert_true(qp_is_idle(t.a->qp));
 	assert_int_equal(qp_post_list(t.a->qp, list, -1, &posted), EINVAL);
@@ -45,7 +45,7 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 {
 	struct pair_options o = pair_defaults();
 	struct ibv_sge sge = {.length = REST};
-	struct softrnic_wr list[3];
+	struct vext_wr list[3];
 	struct bench t;
 	int posted;
 
@@ -53,15 +53,15 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 	sge.addr = t.mra->iova;
 	sge.lkey = t.mra->ibv.lkey;
 	for (int i = 0; i < 3; i++)
-		list[i] = own_wr(SOFTRNIC_OP_VERBS, (uint64_t)i, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
+		list[i] = own_wr(VEXT_OP_VERBS, (uint64_t)i, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
 				 t.mrb->iova);
 	list[0].wr.opcode = IBV_WR_RDMA_WRITE;
 	list[0].wr.sg_list = &sge;
 	list[0].wr.num_sge = 1;
 	list[0].wr.next = &list[0].wr; /* not looked at */
-	list[1].op = SOFTRNIC_OP_FLUSH_ALL;
-	list[1].type = SOFTRNIC_FLUSH_PERSISTENT;
-	list[2].op = SOFTRNIC_OP_ATOMIC_WRITE;
+	list[1].op = VEXT_OP_FLUSH_ALL;
+	list[1].type = VEXT_FLUSH_PERSISTENT;
+	list[2].op = VEXT_OP_ATOMIC_WRITE;
 	list[2].wr.wr.rdma.remote_addr += 4096;
 	memcpy(list[2].bytes, "commit!!", 8);
 	assert_int_equal(qp_post_list(t.a->qp, list, 3, &posted), 0);
@@ -78,7 +78,7 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 static void incomplete_questions_are_refused_at_once(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct softrnic_digest digest;
+	struct vext_digest digest;
 	uint32_t durability;
 	struct bench t;
 	struct qp *qp;
@@ -92,14 +92,14 @@ static void incomplete_questions_are_refused_at_once(void **state)
 	assert_int_equal(qp_verify(qp, 1, 1, 0, 8, 3, &digest), EINVAL);
 	assert_int_equal(qp_query_class(qp, 1, 1, 0, 8, NULL), EINVAL);
 	assert_int_equal(qp_query_class(qp, 1, 1, 0, 0, &durability), EINVAL);
-	assert_int_equal(qp_flush_all(qp, 1, (enum softrnic_flush_type)0), EINVAL);
-	assert_int_equal(qp_flush_all(qp, 1, (enum softrnic_flush_type)4), EINVAL);
-	assert_int_equal(qp_caps(qp), SOFTRNIC_CAP_ATOMICS * 2 - 1); /* all of them */
+	assert_int_equal(qp_flush_all(qp, 1, (enum vext_flush_type)0), EINVAL);
+	assert_int_equal(qp_flush_all(qp, 1, (enum vext_flush_type)4), EINVAL);
+	assert_int_equal(qp_caps(qp), VEXT_CAP_ATOMICS * 2 - 1); /* all of them */
 	bench_close(&t);
 	o.stream.consent = false;
 	o.peer_rfc7306 = true;
 	bench_open(&t, &o, LEN);
-	assert_int_equal(qp_flush_all(t.a->qp, 1, SOFTRNIC_FLUSH_PERSISTENT), EINVAL);
+	assert_int_equal(qp_flush_all(t.a->qp, 1, VEXT_FLUSH_PERSISTENT), EINVAL);
 	assert_int_equal(qp_verify(t.a->qp, 1, 1, 0, 8, 1, &digest), EINVAL);
 	assert_int_equal(qp_query_class(t.a->qp, 1, 1, 0, 8, &durability), EINVAL);
 	bench_close(&t);

@@ -11,7 +11,7 @@
 
 #define LEN 65536u
 
-#define WHY(reason, code) softrnic_vendor_err(SOFTRNIC_REASON_##reason, code)
+#define WHY(reason, code) vext_vendor_err(VEXT_REASON_##reason, code)
 
 static void expect_why(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status, uint32_t why)
 {

@@ -445,7 +445,7 @@ static void a_send_can_invalidate_a_region(void **state)
 	uint32_t rkey;
 
 	bench_open(&t, &o, LEN);
-	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL | SOFTRNIC_ACCESS_REMOTE_INVALIDATE);
+	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL | VEXT_ACCESS_REMOTE_INVALIDATE);
 	rkey = mr->ibv.rkey;
 	for (uint64_t i = 1; i <= 2; i++)
 		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 0), 0);

@@ -53,8 +53,7 @@ static void impossible_requests_are_refused_at_once(void **state)
 	wr.num_sge = 1;
 	wr.send_flags = 1u << 20;
 	assert_int_equal(post(t.a, &wr), EINVAL);
-	assert_int_equal(qp_flush(t.a->qp, 1, IBV_SEND_INLINE, 0, 0, 0, SOFTRNIC_FLUSH_STRICT),
-			 EINVAL);
+	assert_int_equal(qp_flush(t.a->qp, 1, IBV_SEND_INLINE, 0, 0, 0, VEXT_FLUSH_STRICT), EINVAL);
 	assert_true(qp_is_idle(t.a->qp));
 	bench_close(&t);
 }
@@ -246,7 +245,7 @@ static void without_ord_a_read_is_refused(void **state)
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, 0), EINVAL);
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, false), EINVAL);
-	assert_int_equal(qp_caps(t.a->qp), SOFTRNIC_CAP_SOFTRNIC | SOFTRNIC_CAP_IMM);
+	assert_int_equal(qp_caps(t.a->qp), VEXT_CAP_SOFTRNIC | VEXT_CAP_IMM);
 	bench_close(&t);
 }
 

@@ -11,18 +11,18 @@
 
 #define LEN 65536u
 
-static const struct softrnic_digest answer = {.alg = SOFTRNIC_DIGEST_BLAKE2B,
-					      .source = SOFTRNIC_DIGEST_FROM_MEDIUM,
-					      .durability = SOFTRNIC_DURABILITY_FILE,
-					      .len = 4096,
-					      .bytes = {1, 2, [31] = 32}};
+static const struct vext_digest answer = {.alg = VEXT_DIGEST_BLAKE2B,
+					  .source = VEXT_DIGEST_FROM_MEDIUM,
+					  .durability = VEXT_DURABILITY_FILE,
+					  .len = 4096,
+					  .bytes = {1, 2, [31] = 32}};
 
 /* --- verify ------------------------------------------------------------------------------- */
 
 static void a_digest_comes_back_after_the_write_back(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct softrnic_digest got = {.alg = 77};
+	struct vext_digest got = {.alg = 77};
 	struct ibv_wc wc;
 	struct bench t;
 
@@ -32,12 +32,12 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	t.b->wb_hold = true;
 	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(qp_verify(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova, 4096,
-				   SOFTRNIC_DIGEST_BLAKE2B, &got),
+				   VEXT_DIGEST_BLAKE2B, &got),
 			 0);
 	pair_run(&t.p);
 	assert_int_equal(got.alg, 77); /* not before it is known */
 	assert_int_equal(t.b->wb.want, QP_DIGEST);
-	assert_int_equal(t.b->wb.alg, SOFTRNIC_DIGEST_BLAKE2B);
+	assert_int_equal(t.b->wb.alg, VEXT_DIGEST_BLAKE2B);
 	bench_expect_wb(t.b, 0, t.mb, 4096);
 	end_finish_writeback(t.b, 0);
 	pair_run(&t.p);
@@ -56,7 +56,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 static void a_digest_needs_the_right_to_read(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct softrnic_digest got = {.alg = 77};
+	struct vext_digest got = {.alg = 77};
 	struct bench t;
 	struct mr *mr;
 
@@ -66,8 +66,7 @@ static void a_digest_needs_the_right_to_read(void **state)
 			     RNIC_ACCESS_FLUSH_PERSISTENT);
 	assert_int_equal(end_flush(t.a, 1, mr, 0, 4096, true), 0);
 	assert_int_equal(
-		qp_verify(t.a->qp, 2, mr->ibv.rkey, mr->iova, 4096, SOFTRNIC_DIGEST_CRC32C, &got),
-		0);
+		qp_verify(t.a->qp, 2, mr->ibv.rkey, mr->iova, 4096, VEXT_DIGEST_CRC32C, &got), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
@@ -80,20 +79,20 @@ static void a_digest_needs_the_right_to_read(void **state)
 static void a_failed_verify_tells_why_and_leaves_the_result_alone(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct softrnic_digest got = {.alg = 77};
+	struct vext_digest got = {.alg = 77};
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
 	*(uint64_t *)(void *)(t.mb + 8192) = 0;
 	t.b->wb_status = -EIO;
-	assert_int_equal(qp_verify(t.a->qp, 1, t.mrb->ibv.rkey, t.mrb->iova, 4096,
-				   SOFTRNIC_DIGEST_CRC32C, &got),
-			 0);
+	assert_int_equal(
+		qp_verify(t.a->qp, 1, t.mrb->ibv.rkey, t.mrb->iova, 4096, VEXT_DIGEST_CRC32C, &got),
+		0);
 	assert_int_equal(qp_atomic_write(t.a->qp, 2, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
 					 t.mrb->iova + 8192, "commit!!"),
 			 0);
 	pair_run(&t.p);
-	bench_expect_failed(&t, 1, SOFTRNIC_REASON_WRITE_BACK, EIO);
+	bench_expect_failed(&t, 1, VEXT_REASON_WRITE_BACK, EIO);
 	assert_int_equal(got.alg, 77);
 	assert_int_equal(*(uint64_t *)(void *)(t.mb + 8192), 0);
 	bench_close(&t);
@@ -109,7 +108,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	t.b->wb_answer.durability = SOFTRNIC_DURABILITY_DAX;
+	t.b->wb_answer.durability = VEXT_DURABILITY_DAX;
 	bench_write(&t, 1, t.mrb, 0);
 	assert_int_equal(
 		qp_query_class(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova + 8, 100, &durability), 0);
@@ -118,7 +117,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 	wc = next_wc(&t.a->scq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, RNIC_WC_QUERY);
-	assert_int_equal(durability, SOFTRNIC_DURABILITY_DAX);
+	assert_int_equal(durability, VEXT_DURABILITY_DAX);
 	assert_int_equal(t.b->wb.want, QP_CLASS);
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
 	bench_flush_all(&t, 3);
@@ -211,8 +210,7 @@ static const struct reply replies[] = {
 	{"class 4", ASKED_QUERY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 4, {0}},
 };
 
-static void ask(struct bench *t, enum asked what, struct softrnic_digest *digest,
-		uint32_t *durability)
+static void ask(struct bench *t, enum asked what, struct vext_digest *digest, uint32_t *durability)
 {
 	uint32_t rkey = t->mrb->ibv.rkey;
 	uint64_t at = t->mrb->iova;
@@ -223,7 +221,7 @@ static void ask(struct bench *t, enum asked what, struct softrnic_digest *digest
 		err = end_flush(t->a, 1, t->mrb, 0, 64, true);
 		break;
 	case ASKED_VERIFY:
-		err = qp_verify(t->a->qp, 1, rkey, at, 64, SOFTRNIC_DIGEST_CRC32C, digest);
+		err = qp_verify(t->a->qp, 1, rkey, at, 64, VEXT_DIGEST_CRC32C, digest);
 		break;
 	case ASKED_QUERY:
 		err = qp_query_class(t->a->qp, 1, rkey, at, 64, durability);
@@ -238,7 +236,7 @@ static void try_reply(const struct reply *r)
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_RESP, DDP_QN_RESPONSE, 1, 0, true);
 	struct pair_options o = pair_defaults();
 	struct rdmap_flush_resp resp = {r->status, r->detail};
-	struct softrnic_digest digest = {.alg = 77};
+	struct vext_digest digest = {.alg = 77};
 	uint8_t bytes[RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN];
 	struct wcursor c = wcursor_init(bytes, sizeof(bytes));
 	uint32_t durability = 77;

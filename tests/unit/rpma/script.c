@@ -367,7 +367,7 @@ static void s_ack_async_event(struct ibv_async_event *ev)
 {
 }
 
-static void see_flush(const struct softrnic_wr *w)
+static void see_flush(const struct vext_wr *w)
 {
 	script.flushes++;
 	script.flush.wr_id = w->wr.wr_id;
@@ -378,7 +378,7 @@ static void see_flush(const struct softrnic_wr *w)
 	script.flush.type = w->type;
 }
 
-static void see_atomic_write(const struct softrnic_wr *w)
+static void see_atomic_write(const struct vext_wr *w)
 {
 	script.atomic.wr_id = w->wr.wr_id;
 	script.atomic.send_flags = w->wr.send_flags;
@@ -387,7 +387,7 @@ static void see_atomic_write(const struct softrnic_wr *w)
 	memcpy(script.atomic.bytes, w->bytes, sizeof(script.atomic.bytes));
 }
 
-static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, int *posted)
+static int s_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	assert(n <= SCRIPT_LIST_MAX);
 	script.posts++;
@@ -400,9 +400,9 @@ static int s_post_list(struct ibv_qp *qp, const struct softrnic_wr *wrs, int n, 
 			script.segs[i][k] = wr->sg_list[k];
 		if (wr->send_flags & IBV_SEND_INLINE)
 			memcpy(&script.inlined[i], (void *)(uintptr_t)wr->sg_list[0].addr, 8);
-		if (wrs[i].op == SOFTRNIC_OP_FLUSH)
+		if (wrs[i].op == VEXT_OP_FLUSH)
 			see_flush(&wrs[i]);
-		else if (wrs[i].op == SOFTRNIC_OP_ATOMIC_WRITE)
+		else if (wrs[i].op == VEXT_OP_ATOMIC_WRITE)
 			see_atomic_write(&wrs[i]);
 	}
 	*posted = script.post_err ? script.post_taken : n;
@@ -470,7 +470,7 @@ static int s_read_sink_access(const struct ibv_context *ctx)
 
 static uint32_t s_qp_caps(struct ibv_qp *qp)
 {
-	return script.caps_unknown ? 0 : script.caps | SOFTRNIC_CAP_KNOWN;
+	return script.caps_unknown ? 0 : script.caps | VEXT_CAP_KNOWN;
 }
 
 static int s_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max)

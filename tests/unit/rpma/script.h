@@ -19,7 +19,7 @@ enum { SCRIPT_LIST_MAX = 8 };
 struct script {
 	/* What the test decides. */
 	int read_sink_access;
-	uint32_t caps;          /* of the peer: SOFTRNIC_CAP_* */
+	uint32_t caps;          /* of the peer: VEXT_CAP_* */
 	bool caps_unknown;      /* as before the connection is established */
 	uint64_t device_caps;   /* device_cap_flags_ex */
 	int reg_mr_err_if_pmem; /* errno for registrations with PROVIDER_ACCESS_FLUSH_PERSISTENT */
@@ -46,7 +46,7 @@ struct script {
 		uint64_t wr_id, addr, len;
 		unsigned int send_flags;
 		uint32_t rkey;
-		enum softrnic_flush_type type;
+		enum vext_flush_type type;
 	} flush;
 	struct {
 		uint64_t wr_id, addr;
@@ -56,7 +56,7 @@ struct script {
 	} atomic;
 	/* The last list, with its segments; of inline ones their bytes, which are gone later. */
 	int listed;
-	struct softrnic_wr list[SCRIPT_LIST_MAX];
+	struct vext_wr list[SCRIPT_LIST_MAX];
 	struct ibv_sge segs[SCRIPT_LIST_MAX][RPMA_SEND_SEGMENTS_MAX];
 	uint64_t inlined[SCRIPT_LIST_MAX];
 	struct rdma_cm_id *last_id;

@@ -44,7 +44,7 @@ static int teardown(void **state)
 	return script.live ? -1 : 0;
 }
 
-static void expect_request(enum softrnic_op op, size_t offset, uint64_t len)
+static void expect_request(enum vext_op op, size_t offset, uint64_t len)
 {
 	assert_int_equal(script.listed, 1);
 	assert_int_equal(script.list[0].op, op);
@@ -67,7 +67,7 @@ static void verify_is_for_peers_that_can(void **state)
 	struct rpma_digest digest;
 
 	assert_int_equal(verify(remote, 8, RPMA_DIGEST_AUTO, &digest), RPMA_E_NOSUPP);
-	script.caps = SOFTRNIC_CAP_VERIFY;
+	script.caps = VEXT_CAP_VERIFY;
 	assert_int_equal(verify(visible, 8, RPMA_DIGEST_AUTO, &digest), RPMA_E_NOSUPP);
 	assert_int_equal(script.listed, 0);
 	script.post_err = ENOMEM;
@@ -79,17 +79,17 @@ static void verify_asks_for_one_algorithm(void **state)
 {
 	struct rpma_digest digest;
 
-	script.caps = SOFTRNIC_CAP_VERIFY;
+	script.caps = VEXT_CAP_VERIFY;
 	assert_int_equal(verify(remote, 4096, RPMA_DIGEST_AUTO, &digest), 0);
-	expect_request(SOFTRNIC_OP_VERIFY, 8, 4096);
+	expect_request(VEXT_OP_VERIFY, 8, 4096);
 	assert_ptr_equal(script.list[0].result, &digest);
-	assert_int_equal(script.list[0].alg, SOFTRNIC_DIGEST_CRC32C);
+	assert_int_equal(script.list[0].alg, VEXT_DIGEST_CRC32C);
 	assert_int_equal(verify(remote, 4097, RPMA_DIGEST_AUTO, &digest), 0);
-	assert_int_equal(script.list[0].alg, SOFTRNIC_DIGEST_BLAKE2B);
+	assert_int_equal(script.list[0].alg, VEXT_DIGEST_BLAKE2B);
 	assert_int_equal(verify(remote, 8, RPMA_DIGEST_BLAKE2B, &digest), 0);
-	assert_int_equal(script.list[0].alg, SOFTRNIC_DIGEST_BLAKE2B);
+	assert_int_equal(script.list[0].alg, VEXT_DIGEST_BLAKE2B);
 	assert_int_equal(verify(remote, 8192, RPMA_DIGEST_CRC32C, &digest), 0);
-	assert_int_equal(script.list[0].alg, SOFTRNIC_DIGEST_CRC32C);
+	assert_int_equal(script.list[0].alg, VEXT_DIGEST_CRC32C);
 }
 
 static void the_class_is_asked_of_peers_that_can_tell(void **state)
@@ -98,9 +98,9 @@ static void the_class_is_asked_of_peers_that_can_tell(void **state)
 
 	assert_int_equal(rpma_query_durability(conn, remote, 16, 100, &class, ALWAYS, &token),
 			 RPMA_E_NOSUPP);
-	script.caps = SOFTRNIC_CAP_QUERY;
+	script.caps = VEXT_CAP_QUERY;
 	assert_int_equal(rpma_query_durability(conn, remote, 16, 100, &class, ALWAYS, &token), 0);
-	expect_request(SOFTRNIC_OP_QUERY, 16, 100);
+	expect_request(VEXT_OP_QUERY, 16, 100);
 	assert_ptr_equal(script.list[0].result, &class);
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_query_durability(conn, remote, 16, 100, &class, ALWAYS, &token),
@@ -110,10 +110,10 @@ static void the_class_is_asked_of_peers_that_can_tell(void **state)
 static void a_flush_of_everything_names_no_region(void **state)
 {
 	assert_int_equal(rpma_flush_all(conn, PERSISTENT, ALWAYS, &token), RPMA_E_NOSUPP);
-	script.caps = SOFTRNIC_CAP_FLUSH_ALL;
+	script.caps = VEXT_CAP_FLUSH_ALL;
 	assert_int_equal(rpma_flush_all(conn, PERSISTENT, ALWAYS, &token), 0);
-	assert_int_equal(script.list[0].op, SOFTRNIC_OP_FLUSH_ALL);
-	assert_int_equal(script.list[0].type, SOFTRNIC_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[0].op, VEXT_OP_FLUSH_ALL);
+	assert_int_equal(script.list[0].type, VEXT_FLUSH_PERSISTENT);
 	assert_int_equal(script.list[0].wr.wr.rdma.rkey, 0);
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_flush_all(conn, PERSISTENT, ALWAYS, &token), RPMA_E_PROVIDER);
@@ -129,7 +129,7 @@ static void caps_are_told_once_they_are_known(void **state)
 	script.caps_unknown = false;
 	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), 0);
 	assert_int_equal(caps, 0);
-	script.caps = SOFTRNIC_CAP_SOFTRNIC | SOFTRNIC_CAP_ATOMICS;
+	script.caps = VEXT_CAP_SOFTRNIC | VEXT_CAP_ATOMICS;
 	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), 0);
 	assert_int_equal(caps, RPMA_CAP_SOFTRNIC | RPMA_CAP_ATOMICS);
 }

@@ -10,7 +10,7 @@
 #define ON_ERROR   RPMA_F_COMPLETION_ON_ERROR
 #define PERSISTENT RPMA_FLUSH_TYPE_PERSISTENT
 #define VISIBLE    RPMA_FLUSH_TYPE_VISIBILITY
-#define NATIVE     (SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_FLUSH_ALL | SOFTRNIC_CAP_ATOMIC_WRITE)
+#define NATIVE     (VEXT_CAP_FLUSH | VEXT_CAP_FLUSH_ALL | VEXT_CAP_ATOMIC_WRITE)
 
 enum { RADDR = 0x10000, RKEY = 0x42, SIZE = 4 };
 
@@ -58,7 +58,7 @@ static void expect_count(uint32_t want)
 
 static void expect_write(int i, size_t at)
 {
-	assert_int_equal(script.list[i].op, SOFTRNIC_OP_VERBS);
+	assert_int_equal(script.list[i].op, VEXT_OP_VERBS);
 	assert_int_equal(script.list[i].wr.opcode, IBV_WR_RDMA_WRITE);
 	assert_int_equal(script.list[i].wr.num_sge, 1);
 	assert_true(script.list[i].wr.wr.rdma.remote_addr == RADDR + at);
@@ -81,14 +81,14 @@ static void a_batch_goes_out_as_one_list_in_its_order(void **state)
 	assert_int_equal(script.listed, 4);
 	expect_write(0, 8);
 	assert_int_equal(script.list[0].wr.send_flags, 0);
-	assert_int_equal(script.list[1].op, SOFTRNIC_OP_FLUSH);
-	assert_int_equal(script.list[1].type, SOFTRNIC_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[1].op, VEXT_OP_FLUSH);
+	assert_int_equal(script.list[1].type, VEXT_FLUSH_PERSISTENT);
 	assert_true(script.list[1].wr.wr.rdma.remote_addr == RADDR + 8);
 	assert_true(script.list[1].len == 16);
-	assert_int_equal(script.list[2].op, SOFTRNIC_OP_ATOMIC_WRITE);
+	assert_int_equal(script.list[2].op, VEXT_OP_ATOMIC_WRITE);
 	assert_memory_equal(script.list[2].bytes, word, 8);
-	assert_int_equal(script.list[3].op, SOFTRNIC_OP_FLUSH_ALL);
-	assert_int_equal(script.list[3].type, SOFTRNIC_FLUSH_VISIBLE);
+	assert_int_equal(script.list[3].op, VEXT_OP_FLUSH_ALL);
+	assert_int_equal(script.list[3].type, VEXT_FLUSH_VISIBLE);
 	assert_int_equal(script.list[3].wr.send_flags, IBV_SEND_SIGNALED);
 	assert_true(script.list[3].wr.wr_id == (uintptr_t)&token);
 }
@@ -137,11 +137,11 @@ static void a_batch_is_chosen_for_the_peer_when_it_is_posted(void **state)
 	script.caps = NATIVE;
 	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 4);
-	assert_int_equal(script.list[1].op, SOFTRNIC_OP_FLUSH);
-	assert_int_equal(script.list[1].type, SOFTRNIC_FLUSH_PERSISTENT);
-	assert_int_equal(script.list[2].op, SOFTRNIC_OP_ATOMIC_WRITE);
+	assert_int_equal(script.list[1].op, VEXT_OP_FLUSH);
+	assert_int_equal(script.list[1].type, VEXT_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[2].op, VEXT_OP_ATOMIC_WRITE);
 	assert_int_equal(script.list[2].wr.send_flags, IBV_SEND_SIGNALED);
-	assert_int_equal(script.list[3].op, SOFTRNIC_OP_FLUSH_ALL);
+	assert_int_equal(script.list[3].op, VEXT_OP_FLUSH_ALL);
 }
 
 static void apply_direct_write(bool direct)
@@ -184,8 +184,8 @@ static void a_batch_posted_too_early_can_be_posted_again(void **state)
 	describe_before_the_peer_is_known();
 	script.post_err = EINVAL;
 	assert_int_equal(rpma_batch_post(batch), RPMA_E_PROVIDER);
-	assert_int_equal(script.list[1].op, SOFTRNIC_OP_FLUSH);
-	assert_int_equal(script.list[2].op, SOFTRNIC_OP_ATOMIC_WRITE);
+	assert_int_equal(script.list[1].op, VEXT_OP_FLUSH);
+	assert_int_equal(script.list[2].op, VEXT_OP_ATOMIC_WRITE);
 	expect_count(3);
 	script.caps_unknown = false;
 	script.post_err = 0;

@@ -49,7 +49,7 @@ static int setup(void **state)
 	int ret;
 
 	script_reset();
-	script.caps = SOFTRNIC_CAP_FLUSH | SOFTRNIC_CAP_VERIFY | SOFTRNIC_CAP_QUERY;
+	script.caps = VEXT_CAP_FLUSH | VEXT_CAP_VERIFY | VEXT_CAP_QUERY;
 	peer = script_peer(&provider_script);
 	ret = rpma_mr_remote_from_descriptor(desc, sizeof(desc), &remote) ||
 	      rpma_mr_reg(&peer, buf, sizeof(buf), 0xff, &local) ||

@@ -135,7 +135,7 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(vo
 {
 	static const char word[8] = "commit!";
 
-	script.caps = SOFTRNIC_CAP_ATOMIC_WRITE | SOFTRNIC_CAP_FLUSH;
+	script.caps = VEXT_CAP_ATOMIC_WRITE | VEXT_CAP_FLUSH;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 0); /* no ordinary request */
 	assert_true(script.atomic.wr_id == (uintptr_t)&token);
@@ -148,7 +148,7 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(vo
 			 RPMA_E_PROVIDER);
 	/* A device that cannot flush: what stands for it is a read. */
 	script.post_err = 0;
-	script.caps = SOFTRNIC_CAP_ATOMIC_WRITE;
+	script.caps = VEXT_CAP_ATOMIC_WRITE;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
 	assert_int_equal(script.atomic.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 }
@@ -166,7 +166,7 @@ static void a_failed_post_is_a_provider_error(void **state)
 	assert_int_equal(rpma_recv(conn, local, 0, 1, NULL), RPMA_E_PROVIDER);
 	assert_int_equal(rpma_flush(conn, remote, 0, 1, RPMA_FLUSH_TYPE_VISIBILITY, ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
-	script.caps = SOFTRNIC_CAP_FLUSH;
+	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(rpma_flush(conn, remote, 0, 1, RPMA_FLUSH_TYPE_VISIBILITY, ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 }
@@ -245,10 +245,10 @@ static void the_read_of_a_flush_stays_inside_the_region(void **state)
 
 static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void **state)
 {
-	script.caps = SOFTRNIC_CAP_FLUSH;
+	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 16, 100, RPMA_FLUSH_TYPE_PERSISTENT), 0);
 	assert_int_equal(script.flushes, 1);
-	assert_int_equal(script.flush.type, SOFTRNIC_FLUSH_PERSISTENT);
+	assert_int_equal(script.flush.type, VEXT_FLUSH_PERSISTENT);
 	assert_true(script.flush.addr == RADDR + 16);
 	assert_true(script.flush.len == 100);
 	assert_int_equal(script.flush.rkey, RKEY);
@@ -256,7 +256,7 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 	assert_int_equal(script.flush.send_flags, IBV_SEND_SIGNALED);
 	assert_int_equal(rpma_flush(conn, remote, 0, 1, RPMA_FLUSH_TYPE_VISIBILITY, ON_ERROR, NULL),
 			 0);
-	assert_int_equal(script.flush.type, SOFTRNIC_FLUSH_VISIBLE);
+	assert_int_equal(script.flush.type, VEXT_FLUSH_VISIBLE);
 	assert_int_equal(script.flush.send_flags, 0);
 }
 
@@ -288,7 +288,7 @@ static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void 
 
 static void a_flush_of_no_known_type_is_invalid(void **state)
 {
-	script.caps = SOFTRNIC_CAP_FLUSH;
+	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 0, 8, (enum rpma_flush_type)2), RPMA_E_INVAL);
 	/* A usage is no type, though it reads like one. */
 	assert_int_equal(
@@ -312,7 +312,7 @@ static void a_region_is_flushed_only_as_it_was_registered(void **state)
 		struct rpma_mr_remote *mr = remote_region(RSIZE, table[i].usage);
 
 		for (int native = 0; native <= 1; native++) {
-			script.caps = native ? SOFTRNIC_CAP_FLUSH : 0;
+			script.caps = native ? VEXT_CAP_FLUSH : 0;
 			assert_int_equal(flush(mr, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT),
 					 table[i].persistent);
 			assert_int_equal(flush(mr, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY),

@@ -16,8 +16,8 @@
 #define SIZE    4096
 
 /* softrnic(7): its regions have to be registered for that, siw's need not. */
-#define SOFTRNIC_VENDOR_ID                0x50524d41u
-#define SOFTRNIC_ACCESS_REMOTE_INVALIDATE (1 << 30)
+#define SOFTRNIC_VENDOR_ID            0x50524d41u
+#define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
 /* What the server tells, as private data. Little-endian hosts only, as this one is. */
 struct keys {
@@ -142,7 +142,7 @@ static struct ibv_mr *register_lent(struct side *s, unsigned i)
 	if (ibv_query_device(s->id->verbs, &attr))
 		err(1, "query the device");
 	if (attr.vendor_id == SOFTRNIC_VENDOR_ID)
-		access |= SOFTRNIC_ACCESS_REMOTE_INVALIDATE;
+		access |= VEXT_ACCESS_REMOTE_INVALIDATE;
 	return ibv_reg_mr(s->id->pd, s->region[i], SIZE, access);
 }
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SPIN_US 20 /* long enough to catch the next message of a ping-pong */
+
+static struct config conf;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A number in [0, max] from the environment; anything else is named and ignored. */
+static uint64_t env_number(const char *name, uint64_t max, uint64_t dflt)
+{
+	const char *s = getenv(name);
+	unsigned long long v;
+	char *end;
+
+	if (!s || !*s)
+		return dflt;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (errno || *end || *s == '-' || v > max) {
+		LOG_WARNING("%s=%s ignored: expected a number from 0 to %llu", name, s,
+			    (unsigned long long)max);
+		return dflt;
+	}
+	return v;
+}
+
+static enum config_crc env_crc(void)
+{
+	const char *s = getenv("SOFTRNIC_CRC");
+
+	if (!s || !*s || !strcmp(s, "auto"))
+		return CONFIG_CRC_AUTO;
+	if (!strcmp(s, "on"))
+		return CONFIG_CRC_ON;
+	if (!strcmp(s, "off"))
+		return CONFIG_CRC_OFF;
+	LOG_WARNING("SOFTRNIC_CRC=%s ignored: expected on, off or auto", s);
+	return CONFIG_CRC_AUTO;
+}
+
+/* The connections of a set-user-ID program are not for the eyes of who calls it. */
+static const char *env_trace(void)
+{
+	const char *s = secure_getenv("SOFTRNIC_TRACE");
+	char *cwd, *path = NULL;
+
+	if (!s && getenv("SOFTRNIC_TRACE"))
+		LOG_WARNING("SOFTRNIC_TRACE ignored: this program has more rights than its user");
+	if (!s || !*s)
+		return NULL;
+	if (*s == '/')
+		return strdup(s);
+	cwd = get_current_dir_name(); /* now, and not when a daemon is somewhere else */
+	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
+		path = NULL;
+	free(cwd);
+	return path;
+}
+
+/* Who wants a trace wants to know why there is none. */
+static void config_read_trace(void)
+{
+	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
+		log_to_stderr(LOG_LVL_WARNING);
+	conf.trace = env_trace();
+	conf.trace_snaplen = env_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
+	conf.trace_bytes = env_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
+}
+
+static void config_read(void)
+{
+	/* Spinning on a small machine takes the CPU away from the very peer we wait for. */
+	uint64_t spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SPIN_US : 0;
+
+	log_set_from_env("SOFTRNIC_LOG");
+	config_read_trace();
+	conf.crc = env_crc();
+	conf.spin_ns = env_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
+	conf.connect_ns = env_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
+	conf.refused_ns = env_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
+	conf.request_ns = env_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;
+	conf.drain_ns = env_number("SOFTRNIC_DRAIN_MS", 3600000, 2000) * NSEC_PER_MS;
+	conf.liveness_ns = env_number("SOFTRNIC_LIVENESS_MS", 3600000, 15000) * NSEC_PER_MS;
+	if (!conf.liveness_ns)
+		conf.liveness_ns = CLOCK_NEVER;
+	conf.violations_per_s = env_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
+	conf.extensions = env_number("SOFTRNIC_EXTENSIONS", 1, 1);
+	conf.peer_rfc7306 = env_number("SOFTRNIC_PEER_RFC7306", 1, 0);
+	conf.strict_persist = env_number("RPMA_STRICT_PERSIST", 1, 0);
+}
+
+const struct config *config_get(void)
+{
+	pthread_once(&once, config_read);
+	return &conf;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn.c -- who may drive a connection, and when it goes away. conn_run.c does the work. */
+#include "softrnic/io/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/conn_parts.h"
+#include "softrnic/verbs/device.h"
+
+static void conn_ready(struct eng_source *src, uint32_t ev);
+static void conn_bury(struct eng_source *src);
+static void conn_forked(struct eng_source *src);
+static void conn_fire(struct eng_timer *timer);
+static void conn_run_task(struct eng_task *task);
+
+/* All connections, for those who must visit each. Outer to the connections' locks. */
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list registry = LIST_INIT(registry);
+
+static void conn_stream_event(void *owner, enum cm_stream_event event, int status)
+{
+	struct conn *c = owner;
+
+	if (event == CM_EV_REDIAL) {
+		c->redial = true;
+		return;
+	}
+	if (event == CM_EV_ESTABLISHED && c->qp)
+		atomic_store(&c->caps, VEXT_CAP_KNOWN | qp_caps(c->qp));
+	if (c->owner)
+		c->event(c->owner, event, status);
+}
+
+static bool conn_can_stall(struct conn *c)
+{
+	struct pd_stall *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+
+	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
+}
+
+static bool conn_wishes_crc(const struct conn *c)
+{
+	const struct config *conf = config_get();
+
+	return conf->crc == CONFIG_CRC_ON || (conf->crc == CONFIG_CRC_AUTO && !c->same_host);
+}
+
+static int conn_new_stream(struct conn *c, enum cm_role role)
+{
+	const struct config *conf = config_get();
+	struct cm_config cfg = cm_config_of(role, conn_wishes_crc(c), conf->extensions);
+
+	cfg.connect_ns = conf->connect_ns;
+	cfg.request_ns = conf->request_ns;
+	cfg.drain_ns = conf->drain_ns;
+	cfg.liveness_ns = conf->liveness_ns;
+	cfg.event = conn_stream_event;
+	cfg.owner = c;
+	return cm_stream_new(&cfg, &c->stream);
+}
+
+int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owner,
+	     struct conn **out)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	pthread_condattr_t attr;
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->same_host = same_host;
+	ret = conn_new_stream(c, role);
+	if (ret) {
+		free(c);
+		return ret;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->wait_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	atomic_init(&c->refs, 1);
+	c->generation = engine_generation();
+	c->fd = -1;
+	c->event = event;
+	c->owner = owner;
+	list_init(&c->send_link.link);
+	list_init(&c->recv_link.link);
+	c->send_link.conn = c->recv_link.conn = c;
+	list_init(&c->source.all);
+	c->source.ready = conn_ready;
+	c->source.bury = conn_bury;
+	c->source.forked = conn_forked;
+	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
+	c->timer.fire = conn_fire;
+	c->timer.source = &c->source;
+	list_init(&c->task.link);
+	c->task.run = conn_run_task;
+	pthread_mutex_lock(&registry_lock);
+	list_add_tail(&registry, &c->everyone);
+	pthread_mutex_unlock(&registry_lock);
+	*out = c;
+	return 0;
+}
+
+static void conn_bury(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	pthread_mutex_lock(&registry_lock);
+	list_del(&c->everyone);
+	pthread_mutex_unlock(&registry_lock);
+	trace_forget(c->trace);
+	cm_stream_delete(c->stream);
+	pd_stall_put(atomic_load(&c->stall));
+	pd_stall_put(c->stall_before);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->wait_lock);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+void conn_get(struct conn *c)
+{
+	atomic_fetch_add(&c->refs, 1);
+}
+
+/*
+ * For callbacks of a connection that everybody has let go of since: it is still there, as it is not
+ * buried while a callback runs, but must not be buried twice.
+ */
+static bool conn_get_unless_dead(struct conn *c)
+{
+	unsigned refs = atomic_load(&c->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&c->refs, &refs, refs + 1))
+		;
+	return refs != 0;
+}
+
+void conn_put(struct conn *c)
+{
+	if (atomic_fetch_sub(&c->refs, 1) != 1)
+		return;
+	if (conn_is_removed(c))
+		conn_bury(&c->source);
+	else
+		engine_bury(&c->source);
+}
+
+bool conn_is_removed(const struct conn *c)
+{
+	return c->generation != engine_generation();
+}
+
+void conn_enter(struct conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+}
+
+bool conn_try_enter(struct conn *c)
+{
+	return pthread_mutex_trylock(&c->lock) == 0;
+}
+
+bool conn_enter_until(struct conn *c, unsigned ms)
+{
+	struct timespec until;
+
+	if (ms == 0)
+		return conn_try_enter(c);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(ms % 1000 * NSEC_PER_MS);
+	until.tv_sec += ms / 1000 + until.tv_nsec / (long)NSEC_PER_SEC;
+	until.tv_nsec %= (long)NSEC_PER_SEC;
+	return pthread_mutex_timedlock(&c->lock, &until) == 0;
+}
+
+int conn_enter_caller(struct conn *c, unsigned ms)
+{
+	if (conn_can_stall(c))
+		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
+	conn_enter(c);
+	return 0;
+}
+
+bool conn_may_touch(struct conn *c)
+{
+	return !conn_can_stall(c) || engine_may_stall();
+}
+
+/*
+ * A bit set while we held the lock was left to us, because its setter's trylock failed.
+ * Setting comes before trying and unlocking before looking, so no bit is overlooked.
+ */
+void conn_leave(struct conn *c)
+{
+	bool served = true;
+
+	do {
+		if (atomic_load(&c->want))
+			served = conn_serve(c);
+		pthread_mutex_unlock(&c->lock);
+	} while (served && atomic_load(&c->want) && conn_try_enter(c));
+	if (!served) /* not before the lock is free: the other thread only tries it */
+		conn_again(c);
+}
+
+void conn_want(struct conn *c, unsigned bits)
+{
+	atomic_fetch_or(&c->want, bits);
+	if (conn_try_enter(c))
+		conn_leave(c);
+}
+
+static void conn_ready(struct eng_source *src, uint32_t ev)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	if (!conn_get_unless_dead(c))
+		return;
+	conn_want(c, conn_io_bits(ev));
+	conn_put(c);
+}
+
+static void conn_fire(struct eng_timer *timer)
+{
+	struct conn *c = container_of(timer, struct conn, timer);
+
+	if (!conn_get_unless_dead(c))
+		return;
+	conn_want(c, CONN_TIME);
+	conn_put(c);
+}
+
+/* The queued task owns a reference. */
+static void conn_run_task(struct eng_task *task)
+{
+	struct conn *c = container_of(task, struct conn, task);
+
+	/* False may mean that it was queued once more meanwhile, with a reference of its own. */
+	if (!conn_may_touch(c) && engine_hand_over(task))
+		return;
+	conn_want(c, CONN_AGAIN);
+	conn_put(c);
+}
+
+void conn_again(struct conn *c)
+{
+	conn_get(c);
+	if (!engine_defer(&c->task))
+		conn_put(c);
+}
+
+void conn_wait_change(struct conn *c, uint64_t deadline)
+{
+	struct timespec ts = {.tv_sec = (time_t)(deadline / NSEC_PER_SEC),
+			      .tv_nsec = (long)(deadline % NSEC_PER_SEC)};
+	unsigned seen;
+	int ret = 0;
+
+	pthread_mutex_lock(&c->wait_lock);
+	seen = c->changes;
+	atomic_fetch_add(&c->waiters, 1);
+	pthread_mutex_unlock(&c->wait_lock);
+	conn_leave(c);
+	pthread_mutex_lock(&c->wait_lock);
+	while (c->changes == seen && ret != ETIMEDOUT)
+		ret = pthread_cond_timedwait(&c->changed, &c->wait_lock, &ts);
+	atomic_fetch_sub(&c->waiters, 1);
+	pthread_mutex_unlock(&c->wait_lock);
+	conn_enter(c);
+}
+
+/*
+ * In a forked child: the lock may be held by a thread that is not there, so nothing of
+ * the connection is touched but its descriptor. Closing our copy tells the peer nothing.
+ */
+static void conn_forked(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	close(c->fd);
+	c->fd = -1;
+	c->registered = false;
+	conn_put(c);
+}
+
+struct conn *conns_next(struct conn *before)
+{
+	struct conn *found = NULL;
+	struct list *it;
+
+	pthread_mutex_lock(&registry_lock);
+	it = before ? before->everyone.next : registry.next;
+	for (; it != &registry && !found; it = it->next) {
+		struct conn *c = container_of(it, struct conn, everyone);
+
+		if (!conn_is_removed(c) && conn_get_unless_dead(c))
+			found = c;
+	}
+	pthread_mutex_unlock(&registry_lock);
+	if (before)
+		conn_put(before);
+	return found;
+}
+
+void conns_atfork_prepare(void)
+{
+	pthread_mutex_lock(&registry_lock);
+}
+
+void conns_atfork_release(void)
+{
+	pthread_mutex_unlock(&registry_lock);
+}

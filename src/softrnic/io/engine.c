@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/engine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/sigmask.h"
+#include "softrnic/io/engine_impl.h"
+
+struct eng eng = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.epfd = -1,
+	.wakefd = -1,
+	.sources = LIST_INIT(eng.sources),
+	.graves = LIST_INIT(eng.graves),
+	.tasks = LIST_INIT(eng.tasks),
+	.runners = LIST_INIT(eng.runners),
+	.work = PTHREAD_COND_INITIALIZER,
+	.handed = LIST_INIT(eng.handed),
+};
+
+unsigned engine_generation(void)
+{
+	return atomic_load_explicit(&eng.generation, memory_order_relaxed);
+}
+
+/* With eng.lock. */
+static void engine_wake(void)
+{
+	uint64_t one = 1;
+
+	if (eng.wakefd >= 0 && write(eng.wakefd, &one, sizeof(one)) < 0)
+		LOG_DEBUG("wake-up is pending already");
+}
+
+/* --- what descriptors stand for ----------------------------------------------------------- */
+
+/* All of them with eng.lock. An event may be taken out of the kernel long before it is looked at,
+ * and mean a descriptor that has been closed since: hence the generation. */
+static int slot_take(struct eng_source *src, int fd, uint64_t *data)
+{
+	size_t n = eng.num_slots ? eng.num_slots : 64;
+	struct eng_slot *more;
+
+	while (n <= (size_t)fd)
+		n *= 2;
+	if (n > eng.num_slots) {
+		more = reallocarray(eng.slots, n, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		memset(more + eng.num_slots, 0, (n - eng.num_slots) * sizeof(*more));
+		eng.slots = more;
+		eng.num_slots = n;
+	}
+	eng.slots[fd] = (struct eng_slot){.src = src, .generation = ++eng.slot_generation};
+	*data = (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
+	return 0;
+}
+
+static uint64_t slot_data(int fd)
+{
+	return (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static void engine_close(void)
+{
+	if (eng.epfd >= 0)
+		close(eng.epfd);
+	if (eng.wakefd >= 0)
+		close(eng.wakefd);
+	eng.epfd = eng.wakefd = -1;
+}
+
+void engine_atfork_prepare(void)
+{
+	pthread_mutex_lock(&eng.lock);
+}
+
+void engine_atfork_parent(void)
+{
+	pthread_mutex_unlock(&eng.lock);
+}
+
+static void forget_runners(void)
+{
+	struct list *it;
+
+	while ((it = list_pop(&eng.runners)))
+		free(container_of(it, struct eng_runner, link));
+	eng.leader = NULL;
+}
+
+/* Nothing is told to the peers, nor to the epoll set, which the parent goes on using. */
+void engine_atfork_child(void)
+{
+	struct list *it, *tmp;
+
+	atomic_fetch_add(&eng.generation, 1);
+	engine_close();
+	eng.running = false;
+	eng.timers = (struct timers){0};
+	free(eng.slots);
+	eng.slots = NULL;
+	eng.num_slots = 0;
+	forget_runners();
+	stall_atfork_child();
+	list_for_each_safe (it, tmp, &eng.sources) {
+		struct eng_source *src = container_of(it, struct eng_source, all);
+
+		list_del(it);
+		src->forked(src);
+	}
+	list_init(&eng.graves);
+	list_init(&eng.tasks);
+	pthread_mutex_unlock(&eng.lock);
+}
+
+static int engine_open(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = ENG_WAKE_UP};
+
+	eng.epfd = epoll_create1(EPOLL_CLOEXEC);
+	eng.wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (eng.epfd < 0 || eng.wakefd < 0 || epoll_ctl(eng.epfd, EPOLL_CTL_ADD, eng.wakefd, &ev))
+		return -errno;
+	return 0;
+}
+
+/* The application's signal handlers must never run in a thread of ours. */
+int engine_thread(void *(*fn)(void *), void *arg, const char *name)
+{
+	sigset_t mask, old;
+	pthread_t thread;
+	int ret;
+
+	sigmask_of_library_thread(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &old);
+	ret = -pthread_create(&thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return ret;
+	pthread_setname_np(thread, name);
+	pthread_detach(thread);
+	return 0;
+}
+
+int leader_start(struct eng_runner *r)
+{
+	int ret;
+
+	r->leads = true;
+	ret = engine_thread(leader_main, r, "softrnic");
+	if (ret)
+		return ret;
+	list_add_tail(&eng.runners, &r->link);
+	eng.leader = r;
+	return 0;
+}
+
+/* With eng.lock. */
+static int engine_start(void)
+{
+	struct eng_runner *r;
+	int ret;
+
+	if (eng.running)
+		return 0;
+	r = calloc(1, sizeof(*r));
+	ret = r ? engine_open() : -ENOMEM;
+	if (!ret)
+		ret = guard_start();
+	if (!ret)
+		ret = leader_start(r);
+	if (ret) {
+		engine_close();
+		free(r);
+		return ret;
+	}
+	eng.running = true; /* the guard starts the spare threads, if there are to be any */
+	return 0;
+}
+
+static struct epoll_event engine_event(uint64_t data, bool output)
+{
+	return (struct epoll_event){
+		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (output ? EPOLLOUT : 0),
+		.data.u64 = data,
+	};
+}
+
+/* With eng.lock. */
+static int source_register(struct eng_source *src, int fd, bool output)
+{
+	struct epoll_event ev;
+	uint64_t data;
+	int ret = slot_take(src, fd, &data);
+
+	if (ret)
+		return ret;
+	ev = engine_event(data, output);
+	if (epoll_ctl(eng.epfd, EPOLL_CTL_ADD, fd, &ev)) {
+		eng.slots[fd].src = NULL;
+		return -errno;
+	}
+	list_add_tail(&eng.sources, &src->all);
+	return 0;
+}
+
+int engine_add(struct eng_source *src, int fd, bool output)
+{
+	int ret;
+
+	pthread_mutex_lock(&eng.lock);
+	ret = engine_start();
+	if (!ret)
+		ret = source_register(src, fd, output);
+	pthread_mutex_unlock(&eng.lock);
+	return ret;
+}
+
+void engine_watch_output(struct eng_source *src, int fd, bool output)
+{
+	struct epoll_event ev;
+
+	pthread_mutex_lock(&eng.lock);
+	ev = engine_event(slot_data(fd), output);
+	pthread_mutex_unlock(&eng.lock);
+	if (epoll_ctl(eng.epfd, EPOLL_CTL_MOD, fd, &ev))
+		LOG_ERROR("epoll_ctl: %m; a connection may stall");
+}
+
+void engine_remove(struct eng_source *src, int fd)
+{
+	pthread_mutex_lock(&eng.lock);
+	list_del(&src->all);
+	eng.slots[fd].src = NULL;
+	src->missed = 0;
+	epoll_ctl(eng.epfd, EPOLL_CTL_DEL, fd, NULL);
+	pthread_mutex_unlock(&eng.lock);
+}
+
+void engine_bury(struct eng_source *src)
+{
+	pthread_mutex_lock(&eng.lock);
+	if (eng.running) {
+		src->dying = true;
+		if (src->running == 0) {
+			list_add_tail(&eng.graves, &src->grave);
+			engine_wake();
+		}
+		pthread_mutex_unlock(&eng.lock);
+		return;
+	}
+	pthread_mutex_unlock(&eng.lock);
+	src->bury(src);
+}
+
+void engine_set_timer(struct eng_timer *timer, uint64_t at)
+{
+	pthread_mutex_lock(&eng.lock);
+	timers_set(&eng.timers, timer, at);
+	if (at < eng.sleeping_until)
+		engine_wake();
+	pthread_mutex_unlock(&eng.lock);
+}
+
+bool engine_defer(struct eng_task *task)
+{
+	bool queued;
+
+	pthread_mutex_lock(&eng.lock);
+	queued = list_empty(&task->link);
+	if (queued) {
+		list_add_tail(&eng.tasks, &task->link);
+		engine_wake();
+	}
+	pthread_mutex_unlock(&eng.lock);
+	return queued;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine_run.c -- what a thread of the engine does: callbacks of events, deadlines and tasks. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/engine_impl.h"
+
+__thread struct eng_runner *engine_here;
+
+/* --- callbacks ---------------------------------------------------------------------------- */
+
+void runner_begin(struct eng_runner *r, struct eng_source *src)
+{
+	r->turn++;
+	r->source = src;
+	if (src)
+		src->running++;
+	guard_notify();
+}
+
+void runner_end(struct eng_runner *r)
+{
+	struct eng_source *src = r->source;
+
+	r->turn++;
+	r->source = NULL;
+	if (src && --src->running == 0 && src->dying)
+		list_add_tail(&eng.graves, &src->grave);
+}
+
+static bool is_dying(const struct eng_source *src)
+{
+	return src && src->dying;
+}
+
+/* After a callback, without eng.lock: events that came meanwhile, if the source was left alone. */
+static void finish(struct eng_runner *me)
+{
+	struct eng_source *src = me->source;
+	uint32_t missed;
+
+	pthread_mutex_lock(&eng.lock);
+	while (src && (missed = src->missed)) {
+		src->missed = 0;
+		pthread_mutex_unlock(&eng.lock);
+		src->ready(src, missed);
+		pthread_mutex_lock(&eng.lock);
+	}
+	runner_end(me);
+	pthread_mutex_unlock(&eng.lock);
+}
+
+static bool is_occupied(const struct eng_source *src)
+{
+	return src && src->alone && src->running > 0;
+}
+
+static struct eng_source *slot_find(uint64_t data)
+{
+	uint32_t fd = (uint32_t)data;
+
+	if (fd >= eng.num_slots || eng.slots[fd].generation != data >> 32)
+		return NULL;
+	return eng.slots[fd].src;
+}
+
+static void engine_unwake(void)
+{
+	uint64_t n;
+
+	while (read(eng.wakefd, &n, sizeof(n)) > 0)
+		;
+}
+
+/* The next event's source, whose callback begins; NULL: no more, or another thread leads. */
+static struct eng_source *next_event(struct eng_runner *me, uint32_t *events)
+{
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&eng.lock);
+	while (!src && me->leads && me->next < me->n) {
+		const struct epoll_event *ev = &me->evs[me->next++];
+
+		if (ev->data.u64 == ENG_WAKE_UP) {
+			engine_unwake();
+			continue;
+		}
+		src = slot_find(ev->data.u64);
+		*events = ev->events;
+		if (!is_occupied(src))
+			continue;
+		src->missed |= ev->events;
+		src = NULL;
+	}
+	if (src)
+		runner_begin(me, src);
+	pthread_mutex_unlock(&eng.lock);
+	return src;
+}
+
+static void run_events(struct eng_runner *me)
+{
+	struct eng_source *src;
+	uint32_t events;
+
+	while ((src = next_event(me, &events))) {
+		src->ready(src, events);
+		finish(me);
+	}
+}
+
+#define OCCUPIED_NS (2 * NSEC_PER_MS)
+
+static struct eng_timer *next_timer(struct eng_runner *me, uint64_t now)
+{
+	struct eng_timer *timer = NULL;
+
+	pthread_mutex_lock(&eng.lock);
+	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
+		if (is_dying(timer->source)) /* set by a callback that did not know yet */
+			continue;
+		if (!is_occupied(timer->source))
+			break;
+		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
+	}
+	if (timer)
+		runner_begin(me, timer->source);
+	pthread_mutex_unlock(&eng.lock);
+	return timer;
+}
+
+static void run_timers(struct eng_runner *me)
+{
+	uint64_t now = clock_now_ns();
+	struct eng_timer *timer;
+
+	while ((timer = next_timer(me, now))) {
+		timer->fire(timer);
+		finish(me);
+	}
+}
+
+static struct eng_task *next_task(struct eng_runner *me, unsigned *left)
+{
+	struct list *it = NULL;
+
+	pthread_mutex_lock(&eng.lock);
+	if (me->leads && *left > 0)
+		it = list_pop(&eng.tasks);
+	if (it) {
+		--*left;
+		runner_begin(me, NULL);
+	}
+	pthread_mutex_unlock(&eng.lock);
+	return it ? container_of(it, struct eng_task, link) : NULL;
+}
+
+static unsigned count_tasks(void)
+{
+	struct list *it;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&eng.lock);
+	list_for_each (it, &eng.tasks)
+		n++;
+	pthread_mutex_unlock(&eng.lock);
+	return n;
+}
+
+/* Each task that was queued when we started runs once; what it queues again waits its turn. */
+static void run_tasks(struct eng_runner *me)
+{
+	unsigned left = count_tasks();
+	struct eng_task *task;
+
+	while ((task = next_task(me, &left))) {
+		task->run(task);
+		finish(me);
+	}
+}
+
+static void run_burials(void)
+{
+	struct list *it;
+
+	for (;;) {
+		pthread_mutex_lock(&eng.lock);
+		it = list_pop(&eng.graves);
+		pthread_mutex_unlock(&eng.lock);
+		if (!it)
+			return;
+		struct eng_source *src = container_of(it, struct eng_source, grave);
+		src->bury(src);
+	}
+}
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+static uint64_t sleep_until(void)
+{
+	uint64_t at;
+
+	pthread_mutex_lock(&eng.lock);
+	at = list_empty(&eng.tasks) && list_empty(&eng.graves) ? timers_next(&eng.timers) : 0;
+	eng.sleeping_until = at;
+	pthread_mutex_unlock(&eng.lock);
+	return at;
+}
+
+static int epoll_timeout_ms(uint64_t until, uint64_t now)
+{
+	uint64_t ms;
+
+	if (until == CLOCK_NEVER)
+		return -1;
+	if (until <= now)
+		return 0;
+	ms = (until - now + NSEC_PER_MS - 1) / NSEC_PER_MS;
+	return ms > 60000 ? 60000 : (int)ms;
+}
+
+/* Wait for events; for a short, bounded time without giving up the CPU. */
+static int engine_wait(struct epoll_event *evs)
+{
+	uint64_t now = clock_now_ns(), until = sleep_until();
+	uint64_t spin_end = now + config_get()->spin_ns;
+	int n;
+
+	while (config_get()->spin_ns && until > now && now < spin_end) {
+		n = epoll_wait(eng.epfd, evs, ENG_BATCH, 0);
+		if (n != 0)
+			return n;
+		now = clock_now_ns();
+	}
+	return epoll_wait(eng.epfd, evs, ENG_BATCH, epoll_timeout_ms(until, now));
+}
+
+static bool leads(struct eng_runner *me)
+{
+	bool does;
+
+	pthread_mutex_lock(&eng.lock);
+	does = me->leads;
+	if (!does)
+		list_del(&me->link);
+	pthread_mutex_unlock(&eng.lock);
+	return does;
+}
+
+/* A thread that took over finds events of the one before it. */
+void leader_run(struct eng_runner *me)
+{
+	for (;;) {
+		run_events(me);
+		run_timers(me);
+		run_tasks(me);
+		run_burials();
+		if (!leads(me))
+			break;
+		me->next = 0;
+		me->n = engine_wait(me->evs);
+	}
+	LOG_INFO("the progress thread waited in a callback: another one has taken over");
+}
+
+void *leader_main(void *runner)
+{
+	engine_here = runner;
+	leader_run(runner);
+	engine_here = NULL;
+	free(runner);
+	return NULL;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "softrnic/trace/pcapng.h"
+
+#define INTERFACE_NAME "softrnic0"
+#define WRITER         "softrnic 1.4.0"
+#define FIRST_FD       3 /* below it others write to whatever they find */
+
+static struct {
+	enum { UNTRIED, OPEN, STOPPED } state;
+	int fd;
+	uint64_t written;
+	char path[PATH_MAX];
+} file = {.fd = -1};
+
+/* %p is the process's id. */
+static int expand(const char *name, char *path, size_t size)
+{
+	size_t n = 0;
+
+	for (; *name && n < size; name++) {
+		if (name[0] == '%' && name[1] == 'p') {
+			n += (size_t)snprintf(path + n, size - n, "%d", (int)getpid());
+			name++;
+		} else {
+			path[n++] = *name;
+		}
+	}
+	if (n >= size)
+		return -ENAMETOOLONG;
+	path[n] = '\0';
+	return 0;
+}
+
+/*
+ * What is there already must be a capture of ours to append to: not what somebody else has put
+ * there to read along, and not a file whose name was given by mistake. NULL, or why not.
+ */
+static const char *objection(int fd)
+{
+	uint8_t first[PCAPNG_MAGIC_LEN];
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return strerror(errno);
+	if (!S_ISREG(st.st_mode))
+		return "it is not a regular file";
+	if (st.st_uid != geteuid())
+		return "it belongs to somebody else";
+	if (st.st_size == 0)
+		return NULL;
+	if (pread(fd, first, sizeof(first), 0) == sizeof(first) && pcapng_is_section(first))
+		return NULL;
+	return "it exists and is not a pcapng file";
+}
+
+static int open_above_standard(const char *path)
+{
+	/* Without O_NONBLOCK a FIFO would be waited for. */
+	int fd = open(path,
+		      O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		      S_IRUSR | S_IWUSR);
+	int higher;
+
+	if (fd < 0 || fd >= FIRST_FD)
+		return fd;
+	higher = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+	close(fd);
+	return higher;
+}
+
+static const char *try_open(const char *name)
+{
+	const char *why;
+	int ret = expand(name, file.path, sizeof(file.path)), fd;
+
+	if (ret)
+		return strerror(-ret);
+	fd = open_above_standard(file.path);
+	if (fd < 0)
+		return strerror(errno);
+	why = objection(fd);
+	if (why) {
+		close(fd);
+		return why;
+	}
+	file.fd = fd;
+	return NULL;
+}
+
+static void stop(void)
+{
+	close(file.fd);
+	file.fd = -1;
+	file.state = STOPPED;
+}
+
+/*
+ * Beyond the limit on file sizes the kernel sends SIGXFSZ, which would end a program that never
+ * wrote so much.
+ */
+static ssize_t write_unkilled(const uint8_t *bytes, size_t len)
+{
+	static const struct timespec at_once;
+	sigset_t xfsz, old, pending;
+	ssize_t n;
+	int err;
+
+	sigemptyset(&xfsz);
+	sigaddset(&xfsz, SIGXFSZ);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &xfsz, &old);
+	n = write(file.fd, bytes, len);
+	err = errno;
+	if (n < 0 && err == EFBIG && !sigismember(&pending, SIGXFSZ))
+		sigtimedwait(&xfsz, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = err;
+	return n;
+}
+
+/* A block cut short would hide what others append behind it. If they have already, it stays. */
+static void take_back(size_t written)
+{
+	off_t end = lseek(file.fd, 0, SEEK_CUR);
+	struct stat st;
+
+	if (written && !fstat(file.fd, &st) && st.st_size == end &&
+	    ftruncate(file.fd, end - (off_t)written))
+		LOG_ERROR("%s ends inside a packet: %m", file.path);
+}
+
+/* A short write has no reason; asking for the rest gives it. */
+static int append(const uint8_t *block, size_t len)
+{
+	size_t done = 0;
+	int err;
+
+	while (done < len) {
+		ssize_t n = write_unkilled(block + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n ? errno : EIO;
+			take_back(done);
+			return err;
+		}
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+void trace_file_append(const void *block, size_t len, uint64_t limit)
+{
+	int err;
+
+	if (file.state != OPEN)
+		return;
+	if (limit && file.written + len > limit) {
+		LOG_WARNING("tracing stops: SOFTRNIC_TRACE_BYTES are written to %s", file.path);
+		stop();
+		return;
+	}
+	err = append(block, len);
+	file.written += len;
+	if (!err)
+		return;
+	LOG_ERROR("tracing stops, the connections go on: writing to %s: %s", file.path,
+		  strerror(err));
+	stop();
+}
+
+static void begin_section(void)
+{
+	uint8_t section[PCAPNG_SECTION_MAX];
+	size_t len = pcapng_encode_section(section, sizeof(section), WRITER, INTERFACE_NAME);
+
+	file.state = OPEN;
+	trace_file_append(section, len, 0);
+	if (file.state == OPEN)
+		LOG_NOTICE("connections are traced to %s", file.path);
+}
+
+bool trace_file_open(const char *name)
+{
+	const char *why;
+
+	if (file.state != UNTRIED)
+		return file.state == OPEN;
+	why = try_open(name);
+	if (!why) {
+		begin_section();
+		return file.state == OPEN;
+	}
+	LOG_ERROR("no connection is traced: SOFTRNIC_TRACE=%s: %s", name, why);
+	file.state = STOPPED;
+	return false;
+}
+
+bool trace_file_is_open(void)
+{
+	return file.state == OPEN;
+}
+
+/* A byte far behind the file's end stands for the key. */
+static int lock_key(uint64_t key, short type)
+{
+	struct flock lock = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(key >> 1 | 1ull << 62),
+		.l_len = 1,
+	};
+
+	return fcntl(file.fd, F_OFD_SETLK, &lock) ? errno : 0;
+}
+
+/* Where there are no locks, two views of a connection are better than none. */
+bool trace_file_claim(uint64_t key)
+{
+	int err = lock_key(key, F_WRLCK);
+
+	return err != EAGAIN && err != EACCES;
+}
+
+void trace_file_unclaim(uint64_t key)
+{
+	if (file.state == OPEN)
+		lock_key(key, F_UNLCK);
+}
+
+/* Closing our copy of the descriptor leaves our parent its locks. */
+void trace_file_forked(void)
+{
+	if (file.fd >= 0)
+		close(file.fd);
+	file.fd = -1;
+	file.written = 0;
+	if (file.state == OPEN)
+		file.state = UNTRIED;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/stream/depth.h"
+
+#include <errno.h>
+
+#include "softrnic/rnic/rnic.h"
+
+static uint16_t min16(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+uint16_t cm_depth_clip(uint16_t asked)
+{
+	return min16(asked, RNIC_MAX_RD_ATOM);
+}
+
+/* MPA_DEPTH_ULP sets no limit: the ULP has agreed by itself. */
+static uint16_t limit(uint16_t own, uint16_t peer)
+{
+	return peer == MPA_DEPTH_ULP ? own : min16(own, peer);
+}
+
+void cm_depth_ask(struct mpa_start *req, const struct cm_params *user)
+{
+	req->ird = user->ird ? cm_depth_clip(user->ird) : 1;
+	req->ord = cm_depth_clip(user->ord);
+}
+
+int cm_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
+		    const struct mpa_start *rep)
+{
+	agreed->ird = req->ird;
+	agreed->ord = req->ord;
+	if (!req->enhanced)
+		return 0;
+	agreed->ord = limit(req->ord, rep->ird);
+	if (rep->ord == MPA_DEPTH_ULP || rep->ord <= req->ird)
+		return 0;
+	if (rep->ord > RNIC_MAX_RD_ATOM)
+		return -ENOSPC;
+	agreed->ird = rep->ord;
+	return 0;
+}
+
+void cm_depth_answer(struct qp_stream *agreed, struct mpa_start *rep, const struct mpa_start *req,
+		     const struct cm_params *user)
+{
+	agreed->ird = cm_depth_clip(user->ird);
+	agreed->ord = cm_depth_clip(user->ord);
+	if (!req->enhanced)
+		return;
+	/* A Read as RTR has to be answered, whatever the user wanted (RFC 6581 s9). */
+	if (agreed->rtr_in == QP_RTR_READ && !agreed->ird)
+		agreed->ird = 1;
+	agreed->ord = limit(agreed->ord, req->ird);
+	rep->ird = req->ord == MPA_DEPTH_ULP ? MPA_DEPTH_ULP : agreed->ird;
+	rep->ord = req->ird == MPA_DEPTH_ULP ? MPA_DEPTH_ULP : agreed->ord;
+}
+
+void cm_depth_offered(struct cm_params *remote, const struct mpa_start *req)
+{
+	remote->ird = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ord) : RNIC_MAX_RD_ATOM;
+	remote->ord = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ird) : RNIC_MAX_RD_ATOM;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* startup.c -- start-up frames in and out; what both roles do with them (RFC 5044 s7.1). */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "softrnic/stream/stream_impl.h"
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/mpa_marker.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/proto/terminate.h"
+
+#define PDATA_OTHERS 251 /* siw and cxgb4 keep 4 + length in 8 bits */
+
+int cm_frames_new(struct cm_stream *s)
+{
+	s->frames = calloc(1, sizeof(*s->frames));
+	if (!s->frames)
+		return -ENOMEM;
+	s->frames->in_need = MPA_START_HDR;
+	return 0;
+}
+
+void cm_frames_delete(struct cm_stream *s)
+{
+	free(s->frames);
+	s->frames = NULL;
+	if (s->rx_into != CM_RX_QP)
+		s->rx_into = CM_RX_NOTHING;
+}
+
+int cm_frame_put(struct cm_stream *s, const struct mpa_start *start, const void *pdata)
+{
+	struct cm_frames *f = s->frames;
+	int len = mpa_start_encode(f->out, sizeof(f->out), start, pdata);
+
+	if (len < 0)
+		return len;
+	f->out_len = (size_t)len;
+	f->out_sent = 0;
+	return 0;
+}
+
+void cm_frame_put_terminate(struct cm_stream *s, enum term_error error, bool markers)
+{
+	struct terminate term = terminate_of(error);
+	struct ddp_hdr ddp = {
+		.last = true,
+		.version = DDP_VERSION,
+		.ulp = rdmap_ctrl(RDMAP_TERMINATE),
+		.qn = DDP_QN_TERMINATE,
+		.msn = DDP_FIRST_MSN,
+	};
+	struct cm_frames *f = s->frames;
+	struct wcursor c = wcursor_init(f->out, sizeof(f->out));
+	uint8_t ulpdu[DDP_UNTAGGED_HDR + TERM_MAX_LEN], crc[MPA_CRC_LEN];
+	struct iovec covered = {.iov_base = f->out};
+	int len = ddp_encode(ulpdu, sizeof(ulpdu), &ddp);
+
+	len += terminate_encode(ulpdu + len, sizeof(ulpdu) - (size_t)len, &term);
+	/* The first byte of full operation is a marker's place; it points at itself (RFC 5044
+	 * s4.3). */
+	if (markers)
+		wcursor_be32(&c, 0);
+	wcursor_be16(&c, (uint16_t)len);
+	wcursor_bytes(&c, ulpdu, (size_t)len);
+	wcursor_bytes(&c, "\0\0\0", mpa_pad((size_t)len));
+	covered.iov_len = wcursor_len(&c);
+	mpa_crc_encode(crc, mpa_crc(&covered, 1, covered.iov_len));
+	wcursor_bytes(&c, crc, sizeof(crc));
+	assert(!c.bad);
+	f->out_len = wcursor_len(&c);
+	f->out_sent = 0;
+}
+
+bool cm_frame_is_sent(const struct cm_stream *s)
+{
+	return !s->frames || s->frames->out_sent == s->frames->out_len;
+}
+
+/* Never past the frame's end: what follows is the QP's, and goes straight to where it belongs. */
+int cm_frame_want(struct cm_stream *s, struct iovec *iov)
+{
+	struct cm_frames *f = s->frames;
+
+	*iov = (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
+	return 1;
+}
+
+static void cm_on_frame(struct cm_stream *s, uint64_t now)
+{
+	struct mpa_start start;
+	const uint8_t *pdata;
+	int len = mpa_start_decode(s->frames->in, s->frames->in_len, &start, &pdata);
+	bool initiator = s->cfg.role == CM_INITIATOR;
+
+	if (len < 0)
+		cm_startup_failed(s, CM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
+	else if (start.reply != initiator) /* two initiators or two responders */
+		cm_startup_failed(s, CM_EV_CONNECT_ERROR, EPROTO,
+				  "start-up frame of the other kind");
+	else if (initiator)
+		cm_initiator_on_reply(s, &start, pdata, now);
+	else
+		cm_responder_on_request(s, &start, pdata, now);
+}
+
+void cm_frame_got(struct cm_stream *s, size_t len, uint64_t now)
+{
+	struct cm_frames *f = s->frames;
+	int total;
+
+	f->in_len += len;
+	if (f->in_len < f->in_need)
+		return;
+	total = mpa_start_decode_header(f->in);
+	if (total > (int)f->in_len)
+		f->in_need = (size_t)total;
+	else
+		cm_on_frame(s, now);
+}
+
+int cm_keep_pdata(struct cm_stream *s, const struct mpa_start *start, const uint8_t *pdata)
+{
+	if (start->pd_len > CM_PDATA_MAX)
+		return -EMSGSIZE;
+	s->remote.pdata_len = (uint8_t)start->pd_len;
+	memcpy(s->remote.pdata, pdata, start->pd_len);
+	return 0;
+}
+
+void cm_warn_pdata(const struct cm_stream *s, uint8_t len)
+{
+	if (len > PDATA_OTHERS && !s->agreed.consent)
+		LOG_WARNING_LIMITED(
+			"stream %p: %u bytes of private data: peers other than this one's kind "
+			"refuse more than %d",
+			(const void *)s, len, PDATA_OTHERS);
+}
+
+int cm_start_qp(struct cm_stream *s)
+{
+	int ret = s->qp ? qp_start(s->qp, &s->agreed) : 0;
+
+	if (!ret)
+		s->started = true;
+	return ret;
+}
+
+void cm_startup_failed(struct cm_stream *s, enum cm_stream_event event, int err, const char *why)
+{
+	enum cm_state from = s->state;
+
+	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
+	if (s->started && s->qp) {
+		qp_blame_link(s->qp, err);
+		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	}
+	cm_set_state(s, CM_CLOSED, why);
+	switch (from) {
+	case CM_DIALING:
+	case CM_REQ_SENT:
+		cm_end(s, event, -err);
+		break;
+	case CM_REQ_WAIT:
+		cm_end(s, CM_EV_DEAD, -err);
+		break;
+	case CM_REQ_RCVD: /* the user learns it from accept */
+		s->gone = true;
+		break;
+	case CM_REP_SENT:
+		cm_end(s, CM_EV_CONNECT_ERROR, -err);
+		break;
+	case CM_IDLE:
+	case CM_LIVE:
+	case CM_DRAINING:
+	case CM_CLOSING:
+	case CM_LINGERING:
+	case CM_CLOSED:
+		assert(!"not in start-up");
+		break;
+	}
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs_cq.c -- completion queues and their channels. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/poll.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/verbs/device.h"
+#include "softrnic/rnic/rnic.h"
+#include "softrnic/softrnic.h"
+
+/* A poll of an empty queue drives at most so many connections, in turn. */
+#define POLL_CONNS 8
+
+struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
+{
+	struct vchannel *ch = calloc(1, sizeof(*ch));
+	int ret;
+
+	if (!ch)
+		return NULL;
+	ret = evq_init(&ch->q);
+	if (ret) {
+		free(ch);
+		errno = -ret;
+		return NULL;
+	}
+	ch->ibv.context = context;
+	ch->ibv.fd = ch->q.fd;
+	return &ch->ibv;
+}
+
+int softrnic_destroy_comp_channel(struct ibv_comp_channel *ibv)
+{
+	struct vchannel *ch = container_of(ibv, struct vchannel, ibv);
+
+	if (atomic_load(&ch->users))
+		return EBUSY;
+	evq_fini(&ch->q);
+	free(ch);
+	return 0;
+}
+
+static struct vchannel *vcq_channel(struct vcq *cq)
+{
+	return cq->cq.ibv.channel ? container_of(cq->cq.ibv.channel, struct vchannel, ibv) : NULL;
+}
+
+static void vcq_notify(struct cq *base)
+{
+	struct vcq *cq = container_of(base, struct vcq, cq);
+	struct vchannel *ch = vcq_channel(cq);
+
+	if (ch)
+		evq_push(&ch->q, &cq->node);
+}
+
+static void vcq_overrun(struct cq *base)
+{
+	device_async(IBV_EVENT_CQ_ERR, &base->ibv);
+}
+
+static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void *cq_context,
+		     struct ibv_comp_channel *channel)
+{
+	cq->cq.ibv.context = context;
+	cq->cq.ibv.channel = channel;
+	cq->cq.ibv.cq_context = cq_context;
+	cq->cq.ibv.cqe = cqe;
+	pthread_mutex_init(&cq->cq.ibv.mutex, NULL);
+	pthread_cond_init(&cq->cq.ibv.cond, NULL);
+	cq->cq.notify = vcq_notify;
+	cq->cq.overrun = vcq_overrun;
+	evq_node_init(&cq->node);
+	cq->generation = engine_generation();
+	pthread_mutex_init(&cq->conns_lock, NULL);
+	list_init(&cq->conns);
+}
+
+struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				  struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct vcq *cq;
+	int ret;
+
+	if (cqe < 1 || cqe > RNIC_MAX_CQE || comp_vector != 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	ret = cq_init(&cq->cq, (uint32_t)cqe);
+	if (ret) {
+		free(cq);
+		errno = -ret;
+		return NULL;
+	}
+	vcq_fill(cq, context, cqe, cq_context, channel);
+	if (channel)
+		atomic_fetch_add(&vcq_channel(cq)->users, 1);
+	return &cq->cq.ibv;
+}
+
+static void vcq_wait_acks(struct vcq *cq)
+{
+	struct ibv_cq *ibv = &cq->cq.ibv;
+
+	pthread_mutex_lock(&ibv->mutex);
+	while (ibv->comp_events_completed != atomic_load(&cq->delivered))
+		pthread_cond_wait(&ibv->cond, &ibv->mutex);
+	pthread_mutex_unlock(&ibv->mutex);
+}
+
+int softrnic_destroy_cq(struct ibv_cq *ibv)
+{
+	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
+	struct vchannel *ch = vcq_channel(cq);
+
+	if (atomic_load(&cq->users))
+		return EBUSY;
+	if (ch)
+		evq_cancel(&ch->q, &cq->node);
+	if (cq->generation == engine_generation())
+		vcq_wait_acks(cq);
+	device_async_cancel(ibv);
+	if (ch)
+		atomic_fetch_sub(&ch->users, 1);
+	pthread_mutex_destroy(&cq->conns_lock);
+	cq_fini(&cq->cq);
+	free(cq);
+	return 0;
+}
+
+static void vcq_taken(struct evq_node *n)
+{
+	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
+}
+
+int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **cq_context)
+{
+	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
+	struct evq_node *n;
+	struct vcq *cq;
+
+	if (evq_pop(&ch->q, &n, vcq_taken))
+		return -1;
+	cq = container_of(n, struct vcq, node);
+	*ibv = &cq->cq.ibv;
+	*cq_context = cq->cq.ibv.cq_context;
+	return 0;
+}
+
+int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **ibv,
+			   void **cq_context)
+{
+	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
+	struct evq_node *n;
+
+	if (evq_pop_until(&ch->q, poll_deadline(timeout_ms), &n, vcq_taken))
+		return -1;
+	*ibv = &container_of(n, struct vcq, node)->cq.ibv;
+	*cq_context = (*ibv)->cq_context;
+	return 0;
+}
+
+void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+void vcq_attach(struct vcq *cq, struct conn_link *link)
+{
+	pthread_mutex_lock(&cq->conns_lock);
+	list_add_tail(&cq->conns, &link->link);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+void vcq_detach(struct vcq *cq, struct conn_link *link)
+{
+	pthread_mutex_lock(&cq->conns_lock);
+	list_del(&link->link);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+/*
+ * Take what the sockets behind the queue have. Busy locks are passed by: whoever holds
+ * them is doing the same; and so is memory that may wait for a file system, which is left to
+ * the engine. The list turns, so that many connections all get their share.
+ */
+static void vcq_drive(struct vcq *cq)
+{
+	struct list *first, *l;
+	int n = 0;
+
+	if (pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
+		struct conn *c = container_of(l, struct conn_link, link)->conn;
+
+		if (conn_may_touch(c) && conn_try_enter(c)) {
+			conn_poll(c);
+			conn_leave(c);
+		}
+		list_del(l);
+		list_add_tail(&cq->conns, l);
+		l = list_first(&cq->conns);
+		if (l == first)
+			break;
+	}
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
+	int got;
+
+	if (cq->generation != engine_generation())
+		return -ENODEV;
+	got = cq_poll(&cq->cq, n, wc);
+	if (got != 0)
+		return got;
+	vcq_drive(cq);
+	return cq_poll(&cq->cq, n, wc);
+}
+
+int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
+{
+	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
+
+	if (cq->generation != engine_generation())
+		return ENODEV;
+	cq_arm(&cq->cq, solicited_only);
+	return 0;
+}

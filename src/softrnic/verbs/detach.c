@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * detach.c -- a region goes away: connections let go of it, and whoever touches its memory is
+ * awaited.
+ *
+ * The lock of a connection may be held by a thread that waits for a file system, with another
+ * region under its hands. Deregistration must not wait for that, so it passes such a connection by
+ * as long as it can, and ends when nobody holds the region, wherever it has got to.
+ */
+#include "softrnic/io/conn.h"
+#include "softrnic/verbs/device.h"
+
+#define WAIT_MAX_MS   64u
+#define FORGET_MAX_MS 16u
+
+static void detach(struct conn *c, struct mr *mr, bool forget)
+{
+	conn_detach_writeback(c, mr->backing.persist);
+	if (!c->qp)
+		return;
+	qp_detach_mr(c->qp, mr, forget);
+	if (qp_is_failed(c->qp)) /* nothing else may come that would say so */
+		conn_pump(c);
+}
+
+/* Returns whether all that were asked have let go; each lock is waited for at most so long. */
+static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
+{
+	struct conn *c = NULL;
+	bool all = true;
+
+	while ((forget || !mr_is_idle(mr)) && (c = conns_next(c))) {
+		if (!conn_enter_until(c, wait_ms)) {
+			all = false;
+			continue;
+		}
+		detach(c, mr, forget);
+		conn_leave(c);
+	}
+	if (c)
+		conn_put(c);
+	return all;
+}
+
+/*
+ * What was placed in the region and not flushed is remembered by connections, unless its file has
+ * failed: then it is lost, and nothing must keep the file from a fresh start.
+ */
+void conns_detach_mr(struct mr *mr)
+{
+	bool forget = persist_region_has_failed(mr->backing.persist);
+	unsigned wait_ms = 0;
+
+	while (!detach_from_all(mr, forget, wait_ms) &&
+	       (!mr_is_idle(mr) || (forget && wait_ms < FORGET_MAX_MS)))
+		wait_ms = wait_ms == 0 ? 1 : wait_ms < WAIT_MAX_MS ? 2 * wait_ms : WAIT_MAX_MS;
+	mr_wait_idle(mr);
+}

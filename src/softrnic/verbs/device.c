@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device.c -- the device, its context and what it says of itself. */
+#include "softrnic/verbs/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "softrnic/verbs/async.h"
+#include "softrnic/io/config.h"
+#include "softrnic/verbs/fork.h"
+#include "softrnic/rnic/rnic.h"
+#include "softrnic/softrnic.h"
+
+/* Locally administered EUI-64 whose first bytes spell the mark. */
+#define DEVICE_GUID 0x0250524d41000001ull
+
+static struct {
+	struct ibv_device device;
+	struct verbs_context vctx;
+	struct mr_table *mrs;
+	pthread_mutex_t lock; /* of those who make it */
+	atomic_bool made;
+} dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int vctx_query_device_ex(struct ibv_context *context,
+				const struct ibv_query_device_ex_input *in,
+				struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex full;
+	int ret = softrnic_query_device_ex(context, in, &full);
+
+	if (!ret)
+		memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	return ret;
+}
+
+static int vctx_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+			   size_t size)
+{
+	struct ibv_port_attr full;
+	int ret = softrnic_query_port(context, port, &full);
+
+	if (!ret)
+		memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	return ret;
+}
+
+static void device_fill(void)
+{
+	struct ibv_context *ctx = &dev.vctx.context;
+
+	dev.device.node_type = IBV_NODE_RNIC;
+	dev.device.transport_type = IBV_TRANSPORT_IWARP;
+	strcpy(dev.device.name, "softrnic0");
+	strcpy(dev.device.dev_name, "softrnic0");
+	dev.vctx.query_port = vctx_query_port;
+	dev.vctx.advise_mr = softrnic_advise_mr;
+	dev.vctx.query_device_ex = vctx_query_device_ex;
+	dev.vctx.sz = sizeof(dev.vctx);
+	ctx->device = &dev.device;
+	ctx->ops.poll_cq = verbs_poll_cq;
+	ctx->ops.req_notify_cq = verbs_req_notify_cq;
+	ctx->ops.post_send = verbs_post_send;
+	ctx->ops.post_recv = verbs_post_recv;
+	ctx->ops.post_srq_recv = verbs_post_srq_recv;
+	ctx->cmd_fd = -1;
+	ctx->num_comp_vectors = 1;
+	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* this is a verbs_context */
+	pthread_mutex_init(&ctx->mutex, NULL);
+}
+
+/* With the lock. What is there already when a later step fails is used by the next attempt. */
+static int device_make(void)
+{
+	int ret;
+
+	config_get();
+	ret = fork_hook();
+	if (!ret && !dev.mrs)
+		ret = mr_table_new(&dev.mrs);
+	if (!ret)
+		ret = async_init(&dev.vctx.context.async_fd);
+	if (!ret)
+		device_fill();
+	return ret;
+}
+
+struct ibv_context *softrnic_context(void)
+{
+	int ret = 0;
+
+	if (atomic_load_explicit(&dev.made, memory_order_acquire))
+		return &dev.vctx.context;
+	pthread_mutex_lock(&dev.lock);
+	if (!atomic_load(&dev.made)) {
+		ret = device_make();
+		atomic_store(&dev.made, !ret);
+	}
+	pthread_mutex_unlock(&dev.lock);
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return &dev.vctx.context;
+}
+
+bool softrnic_owns_context(const struct ibv_context *context)
+{
+	return context == &dev.vctx.context;
+}
+
+const char *softrnic_why(void)
+{
+	return "softrnic0, a software RNIC in this process: iWARP over TCP sockets, no RDMA hardware needed";
+}
+
+struct mr_table *device_mrs(void)
+{
+	return softrnic_context() ? dev.mrs : NULL;
+}
+
+int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){
+		.node_guid = htobe64(DEVICE_GUID),
+		.sys_image_guid = htobe64(DEVICE_GUID),
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = (uint64_t)sysconf(_SC_PAGESIZE),
+		.vendor_id = SOFTRNIC_VENDOR_ID,
+		.vendor_part_id = 1,
+		.hw_ver = 1,
+		.max_qp = RNIC_MAX_QP,
+		.max_qp_wr = RNIC_MAX_QP_WR,
+		.max_sge = RNIC_MAX_SGE,
+		.max_sge_rd = RNIC_MAX_SGE_RD,
+		.max_cq = RNIC_MAX_QP,
+		.max_cqe = RNIC_MAX_CQE,
+		.max_mr = 1 << 24,
+		.max_pd = RNIC_MAX_QP,
+		.max_qp_rd_atom = RNIC_MAX_RD_ATOM,
+		.max_res_rd_atom = RNIC_MAX_RD_ATOM * RNIC_MAX_QP,
+		.max_qp_init_rd_atom = RNIC_MAX_RD_ATOM,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_srq = RNIC_MAX_QP,
+		.max_srq_wr = RNIC_MAX_SRQ_WR,
+		.max_srq_sge = RNIC_MAX_SGE,
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+	};
+	strcpy(attr->fw_ver, "1.4.0");
+	return 0;
+}
+
+int softrnic_query_device_ex(struct ibv_context *context,
+			     const struct ibv_query_device_ex_input *in,
+			     struct ibv_device_attr_ex *attr)
+{
+	if (in && in->comp_mask)
+		return EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	return softrnic_query_device(context, &attr->orig_attr);
+}
+
+int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
+{
+	if (port != 1)
+		return EINVAL;
+	*attr = (struct ibv_port_attr){
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = IBV_MTU_4096,
+		.gid_tbl_len = 1,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_REINIT_SUP,
+		.max_msg_sz = UINT32_MAX,
+		.pkey_tbl_len = 1,
+		.active_width = 2,
+		.active_speed = 2,
+		.phys_state = 5, /* link up */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+	return 0;
+}
+
+void device_atfork_prepare(void)
+{
+	pthread_mutex_lock(&dev.lock);
+	if (dev.mrs)
+		mr_table_atfork_prepare(dev.mrs);
+}
+
+void device_atfork_parent(void)
+{
+	if (dev.mrs)
+		mr_table_atfork_parent(dev.mrs);
+	pthread_mutex_unlock(&dev.lock);
+}
+
+void device_atfork_child(void)
+{
+	if (dev.mrs)
+		mr_table_atfork_child(dev.mrs);
+	pthread_mutex_unlock(&dev.lock);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device.h -- the one device of this process and the verbs objects on it. */
+#ifndef ENGINE_DEVICE_H
+#define ENGINE_DEVICE_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "softrnic/verbs/evq.h"
+#include "softrnic/rnic/cq.h"
+#include "softrnic/rnic/mr.h"
+#include "softrnic/rnic/srq.h"
+
+struct conn;
+struct conn_link;
+
+/* How much memory of a protection domain may have to wait for a file system. Counted: connections
+ * look at it without a lock, also when the domain is gone. */
+struct pd_stall {
+	atomic_uint refs;
+	atomic_uint regions;
+};
+void pd_stall_put(struct pd_stall *stall); /* accepts NULL */
+
+struct vpd {
+	struct ibv_pd ibv;
+	atomic_uint users; /* MRs, SRQs and QPs on it */
+	struct pd_stall *stall;
+};
+
+struct vchannel {
+	struct ibv_comp_channel ibv;
+	struct evq q;
+	atomic_uint users; /* CQs on it */
+};
+
+struct vcq {
+	struct cq cq;
+	struct evq_node node; /* completion events, in the channel's queue */
+	unsigned generation;
+	atomic_uint users;     /* QPs on it */
+	atomic_uint delivered; /* events handed out; guarded by ibv.mutex for waiting */
+	pthread_mutex_t
+		conns_lock; /* never waited for while a connection's lock is held by a poller */
+	struct list conns;  /* conn_link: what polling an empty queue drives */
+};
+
+struct vsrq {
+	struct srq srq;
+	unsigned generation;
+	atomic_uint users; /* QPs on it */
+};
+
+/* The device's parts that the rooms below need. NULL and errno when it cannot be made. */
+struct mr_table *device_mrs(void);
+/* Queue an asynchronous event; `element` must outlive it or be cancelled. */
+void device_async(enum ibv_event_type type, void *element);
+void device_async_cancel(void *element);
+/* Drop to the fresh device of a forked child; see fork.c. */
+void device_atfork_prepare(void);
+void device_atfork_parent(void);
+void device_atfork_child(void);
+
+/* The data path, called through ibv_context.ops. */
+int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* A connection's QP uses the queue: polling it empty drives the connection. */
+void vcq_attach(struct vcq *cq, struct conn_link *link);
+void vcq_detach(struct vcq *cq, struct conn_link *link);
+/* Every connection lets go of a killed region; returns when nobody holds it any more. */
+void conns_detach_mr(struct mr *mr);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/verbs/evq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/poll.h"
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list all = LIST_INIT(all);
+
+int evq_init(struct evq *q)
+{
+	q->fd = eventfd(0, EFD_CLOEXEC);
+	if (q->fd < 0)
+		return -errno;
+	pthread_mutex_init(&q->lock, NULL);
+	list_init(&q->nodes);
+	q->signalled = false;
+	pthread_mutex_lock(&all_lock);
+	list_add_tail(&all, &q->link);
+	pthread_mutex_unlock(&all_lock);
+	return 0;
+}
+
+void evq_fini(struct evq *q)
+{
+	pthread_mutex_lock(&all_lock);
+	list_del(&q->link);
+	pthread_mutex_unlock(&all_lock);
+	close(q->fd);
+	pthread_mutex_destroy(&q->lock);
+}
+
+/* Make the descriptor tell the truth. Its counter is 1 or 0, so neither call can block. */
+static void evq_signal(struct evq *q)
+{
+	bool want = !list_empty(&q->nodes);
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (want == q->signalled)
+		return;
+	n = want ? write(q->fd, &one, sizeof(one)) : read(q->fd, &one, sizeof(one));
+	q->signalled = n == sizeof(one) ? want : q->signalled;
+}
+
+void evq_push(struct evq *q, struct evq_node *n)
+{
+	pthread_mutex_lock(&q->lock);
+	if (n->count++ == 0)
+		list_add_tail(&q->nodes, &n->link);
+	evq_signal(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static struct evq_node *evq_take(struct evq *q)
+{
+	struct list *l = list_pop(&q->nodes);
+	struct evq_node *n = l ? container_of(l, struct evq_node, link) : NULL;
+
+	if (n && --n->count > 0)
+		list_add_tail(&q->nodes, &n->link);
+	return n;
+}
+
+static bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+{
+	pthread_mutex_lock(&q->lock);
+	*n = evq_take(q);
+	if (*n && taken)
+		taken(*n);
+	evq_signal(q);
+	pthread_mutex_unlock(&q->lock);
+	return *n != NULL;
+}
+
+int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+{
+	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
+
+	while (!evq_try(q, n, taken)) {
+		if (fcntl(q->fd, F_GETFL) & O_NONBLOCK) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (poll(&pfd, 1, -1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
+		  void (*taken)(struct evq_node *n))
+{
+	int ret;
+
+	while (!evq_try(q, n, taken)) {
+		ret = poll_readable(q->fd, deadline);
+		if (ret) {
+			errno = -ret;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+unsigned evq_cancel(struct evq *q, struct evq_node *n)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&q->lock);
+	count = n->count;
+	n->count = 0;
+	list_del(&n->link);
+	evq_signal(q);
+	pthread_mutex_unlock(&q->lock);
+	return count;
+}
+
+static struct evq_node *evq_find(struct evq *q, bool (*match)(struct evq_node *, void *), void *arg)
+{
+	struct list *it;
+
+	list_for_each (it, &q->nodes) {
+		struct evq_node *n = container_of(it, struct evq_node, link);
+
+		if (match(n, arg))
+			return n;
+	}
+	return NULL;
+}
+
+struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *, void *), void *arg)
+{
+	struct evq_node *n;
+
+	pthread_mutex_lock(&q->lock);
+	n = evq_find(q, match, arg);
+	if (n) {
+		list_del(&n->link);
+		n->count = 0;
+	}
+	evq_signal(q);
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+void evq_move(struct evq *from, struct evq *to, bool (*match)(struct evq_node *, void *), void *arg)
+{
+	struct evq_node *n;
+
+	while ((n = evq_steal(from, match, arg)))
+		evq_push(to, n);
+}
+
+void evq_atfork_prepare(void)
+{
+	pthread_mutex_lock(&all_lock);
+}
+
+void evq_atfork_parent(void)
+{
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * The child shares the eventfd with its parent: reading it would steal the parent's
+ * event. The number must stay valid, because users hold it, so another eventfd takes it.
+ */
+void evq_atfork_child(void)
+{
+	struct list *it;
+
+	list_for_each (it, &all) {
+		struct evq *q = container_of(it, struct evq, link);
+		int fl = fcntl(q->fd, F_GETFL);
+		int fd =
+			eventfd(0, EFD_CLOEXEC | (fl >= 0 && (fl & O_NONBLOCK) ? EFD_NONBLOCK : 0));
+
+		pthread_mutex_init(&q->lock, NULL);
+		list_init(&q->nodes);
+		q->signalled = false;
+		if (fd >= 0) {
+			dup3(fd, q->fd, O_CLOEXEC);
+			close(fd);
+		}
+	}
+	pthread_mutex_unlock(&all_lock);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* id.c -- the life of an id. */
+#include "softrnic/verbs/id.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "softrnic/softrnic.h"
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list all = LIST_INIT(all);
+
+bool id_is_removed(const struct cmid *id)
+{
+	return id->generation != engine_generation();
+}
+
+int id_errno(int err)
+{
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma_port_space ps)
+{
+	struct cmid *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	pthread_mutex_init(&id->lock, NULL);
+	pthread_cond_init(&id->acked_cv, NULL);
+	list_init(&id->pending);
+	id->generation = engine_generation();
+	id->fd = -1;
+	id->pub.context = context;
+	id->pub.ps = ps;
+	id->pub.qp_type = IBV_QPT_RC;
+	id->pub.verbs = verbs;
+	id->pub.port_num = verbs ? 1 : 0;
+	pthread_mutex_lock(&all_lock);
+	list_add_tail(&all, &id->link);
+	pthread_mutex_unlock(&all_lock);
+	return id;
+}
+
+static void id_free(struct cmid *id)
+{
+	pthread_mutex_lock(&all_lock);
+	list_del(&id->link);
+	pthread_mutex_unlock(&all_lock);
+	id_free_reserve(id);
+	pthread_cond_destroy(&id->acked_cv);
+	pthread_mutex_destroy(&id->lock);
+	free(id);
+}
+
+int softrnic_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context,
+		       enum rdma_port_space ps)
+{
+	struct cmid *id;
+
+	if (ps != RDMA_PS_TCP)
+		return id_errno(EPROTONOSUPPORT);
+	if (!softrnic_context())
+		return -1;
+	id = id_alloc(NULL, context, ps);
+	if (!id)
+		return id_errno(ENOMEM);
+	id->sync = !channel;
+	if (!channel) {
+		channel = softrnic_create_event_channel();
+		if (!channel) {
+			id_free(id);
+			return -1;
+		}
+		id->own_chan = chan_of(channel);
+	}
+	id->pub.channel = channel;
+	*out = &id->pub;
+	return 0;
+}
+
+struct cmid *id_new_passive(struct cmid *listener, struct conn *conn)
+{
+	struct cmid *id = id_alloc(softrnic_context(), listener->pub.context, listener->pub.ps);
+
+	if (!id)
+		return NULL;
+	if (id_reserve_events(id)) {
+		id_free(id);
+		return NULL;
+	}
+	id->passive = true;
+	id->pub.channel = listener->pub.channel;
+	id->pub.pd = listener->pub.pd;
+	id->conn = conn;
+	return id;
+}
+
+int id_need_conn(struct cmid *id)
+{
+	bool same = sockaddr_same_host(&id->pub.route.addr.src_addr, &id->pub.route.addr.dst_addr);
+	int ret;
+
+	if (id->conn)
+		return 0;
+	if (id_reserve_events(id))
+		return -ENOMEM;
+	ret = conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	return ret ? ret : id_apply_settings(id);
+}
+
+/* The id goes; the connection ends in good order on its own, within its time limits. */
+static void id_release_conn(struct cmid *id)
+{
+	struct conn *c = id->conn;
+
+	if (!c)
+		return;
+	if (!conn_is_removed(c)) {
+		conn_enter(c);
+		c->owner = NULL; /* from now on no event of it looks at the id */
+		c->doomed = true;
+		conn_pump(c);
+		conn_leave(c);
+	}
+	id->conn = NULL;
+	conn_put(c);
+}
+
+void id_drop(struct cmid *id)
+{
+	listener_request_done(id);
+	id_release_conn(id);
+	id_free(id);
+}
+
+int softrnic_destroy_id(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (pub->qp)
+		id_destroy_qp(id);
+	listener_close(id);
+	listener_request_done(id);
+	id_release_conn(id);
+	id_quiesce(id);
+	if (id->fd >= 0)
+		close(id->fd);
+	if (id->own_chan)
+		softrnic_destroy_event_channel(&id->own_chan->pub);
+	id_free(id);
+	return 0;
+}
+
+/* The locks are released by the thread that took them, which is the one that forked. */
+void ids_atfork_prepare(void)
+{
+	listener_atfork_prepare();
+	pthread_mutex_lock(&all_lock);
+}
+
+void ids_atfork_release(void)
+{
+	pthread_mutex_unlock(&all_lock);
+	listener_atfork_release();
+}
+
+/* In the child every inherited id is "removed", and says so through its channel. */
+void ids_atfork_child(void)
+{
+	struct list *it;
+
+	ids_atfork_release();
+	list_for_each (it, &all) {
+		struct cmid *id = container_of(it, struct cmid, link);
+
+		if (id->fd >= 0)
+			close(id->fd);
+		id->fd = -1;
+		pthread_mutex_init(&id->lock, NULL);
+		pthread_cond_init(&id->acked_cv, NULL);
+		if (id->conn)
+			id_post(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
+	}
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * id.h -- rdma_cm ids, their event channels and their events.
+ *
+ * An id's lock is inner to its connection's lock and outer to the event queues'.
+ */
+#ifndef ENGINE_ID_H
+#define ENGINE_ID_H
+
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/verbs/evq.h"
+
+struct listener;
+
+struct chan {
+	struct rdma_event_channel pub;
+	struct evq q;
+};
+
+/* What a connection has to say: that it stands, or why not; and its end. */
+#define ID_EVENTS 2
+
+struct cmid {
+	struct rdma_cm_id pub;
+	pthread_mutex_t lock; /* channel, counts */
+	pthread_cond_t acked_cv;
+	struct list link; /* in the list of all ids */
+	unsigned generation;
+	bool sync;             /* made without a channel: calls wait for their event */
+	bool passive;          /* made for an inbound request */
+	struct chan *own_chan; /* a synchronous id's channel */
+	atomic_uint delivered; /* counted under the event queue's mutex */
+	unsigned acked;
+	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
+	enum { FAMILY_DEFAULT, FAMILY_ANY, FAMILY_ONLY } family_only;
+	int fd;            /* bound, not yet listening or connecting; -1: none */
+	struct conn *conn; /* NULL until a QP or a connection is asked for */
+	struct listener *listener;
+	bool request_pending; /* an inbound request that nobody accepted or rejected yet */
+	struct list pending;  /* in the listener's list of those */
+	struct cmid *parent;  /* that listener; guarded by its listener's lock */
+	struct id_limits {
+		int connect_ms, liveness_ms;
+	} limits;               /* as softrnic_set_limits() was given them */
+	bool announces_flushes; /* softrnic_announce_flushes() */
+	struct cmev *spare[ID_EVENTS];
+};
+
+struct cmev {
+	struct rdma_cm_event pub;
+	struct evq_node node;
+	struct cmid *counted; /* whose delivered/acked it counts in */
+	uint8_t pdata[CM_PDATA_MAX];
+};
+
+static inline struct cmid *cmid_of(struct rdma_cm_id *id)
+{
+	return container_of(id, struct cmid, pub);
+}
+
+static inline struct chan *chan_of(struct rdma_event_channel *ch)
+{
+	return container_of(ch, struct chan, pub);
+}
+
+bool id_is_removed(const struct cmid *id);
+/* -1 and errno = err; 0 when err is 0. */
+int id_errno(int err);
+
+/* An id for an inbound request: on the listener's channel, with its connection. NULL: no memory. */
+struct cmid *id_new_passive(struct cmid *listener, struct conn *conn);
+/* Free an id that no user has seen. */
+void id_drop(struct cmid *id);
+/* The connection of an id, made on first need. 0 or -errno. */
+int id_need_conn(struct cmid *id);
+/* Hand what the user set to the connection, if there is one. 0, or -EINVAL: it is too late. */
+int id_apply_settings(struct cmid *id);
+/* Stream events of a connection, translated; conn_event_fn of both sides. */
+void id_on_stream_event(void *owner, enum cm_stream_event event, int status);
+
+/*
+ * Make room for all that its connection will have to say, so that no such event is ever lost for
+ * want of memory. 0 or -ENOMEM.
+ */
+int id_reserve_events(struct cmid *id);
+void id_free_reserve(struct cmid *id);
+/* Queue an event for the user. params may be NULL. */
+void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
+	     const struct cm_params *params);
+/* A passive id's CONNECT_REQUEST, which counts in its listener. 0 or -ENOMEM. */
+int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_params *params);
+/* Asynchronous ids: post the event and return 0. Synchronous ones: turn it into a result. */
+int id_result(struct cmid *id, enum rdma_cm_event_type type, int err);
+/* A synchronous id waits here for its next event and keeps it in id->event. */
+int id_wait(struct cmid *id);
+/* Discard what was not delivered, then wait until everything delivered is acknowledged. */
+void id_quiesce(struct cmid *id);
+
+/* id_addr.c: descriptors and addresses. */
+bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src);
+void id_set_local(struct cmid *id, int fd);
+
+/* listener.c */
+void listener_close(struct cmid *id);
+/* The user took (accepted or rejected) a request, or it vanished. */
+void listener_request_done(struct cmid *child);
+void listener_atfork_prepare(void);
+void listener_atfork_release(void);
+
+/* qp_make.c */
+void id_destroy_qp(struct cmid *id);
+
+void ids_atfork_prepare(void);
+void ids_atfork_release(void);
+void ids_atfork_child(void);
+
+#endif

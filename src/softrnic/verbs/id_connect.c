@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* id_connect.c -- listen, connect, accept, reject, disconnect. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/listener.h"
+#include "softrnic/rnic/rnic.h"
+#include "softrnic/softrnic.h"
+
+static void params_from(struct cm_params *params, const struct rdma_conn_param *param)
+{
+	memset(params, 0, sizeof(*params));
+	params->ird = param->responder_resources;
+	params->ord = param->initiator_depth;
+	if (params->ird > RNIC_MAX_RD_ATOM) /* RDMA_MAX_RESP_RES: as much as the device can */
+		params->ird = RNIC_MAX_RD_ATOM;
+	if (params->ord > RNIC_MAX_RD_ATOM)
+		params->ord = RNIC_MAX_RD_ATOM;
+	params->pdata_len = param->private_data ? param->private_data_len : 0;
+	if (params->pdata_len)
+		memcpy(params->pdata, param->private_data, params->pdata_len);
+}
+
+/* What each stream event is in rdma_cm's words. */
+static const enum rdma_cm_event_type cm_event_of[] = {
+	[CM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
+	[CM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
+	[CM_EV_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
+	[CM_EV_CONNECT_ERROR] = RDMA_CM_EVENT_CONNECT_ERROR,
+	[CM_EV_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
+	[CM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
+};
+
+/* A disconnect or a failed start is no error of the operation that is told: rdma_cm's status rules.
+ */
+void id_on_stream_event(void *owner, enum cm_stream_event event, int status)
+{
+	struct cmid *id = owner;
+	const struct cm_params *remote = NULL;
+
+	if (event == CM_EV_DEAD || event == CM_EV_CONNECT_REQUEST || event == CM_EV_REDIAL)
+		return; /* a request that nobody answered vanished: accept will say so */
+	if (event == CM_EV_REJECTED || (event == CM_EV_ESTABLISHED && !id->passive))
+		remote = cm_stream_remote(id->conn->stream);
+	if (event == CM_EV_ESTABLISHED) {
+		id_set_local(id, id->conn->fd);
+		status = 0;
+	}
+	id_post(id, cm_event_of[event], event == CM_EV_DISCONNECTED ? 0 : status, remote);
+}
+
+int softrnic_listen(struct rdma_cm_id *pub, int backlog)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (id->fd < 0 || id->listener || id->conn)
+		return id_errno(EINVAL);
+	return id_errno(-listener_open(id, backlog));
+}
+
+static uint64_t limit_ns(int ms, uint64_t dflt_ns)
+{
+	if (ms < 0)
+		return CLOCK_NEVER;
+	return ms ? (uint64_t)ms * NSEC_PER_MS : dflt_ns;
+}
+
+int id_apply_settings(struct cmid *id)
+{
+	const struct config *conf = config_get();
+	uint64_t connect_ns = limit_ns(id->limits.connect_ms, conf->connect_ns);
+	uint64_t liveness_ns = limit_ns(id->limits.liveness_ms, conf->liveness_ns);
+	struct conn *c = id->conn;
+	int ret;
+
+	if (!c)
+		return 0;
+	conn_enter(c);
+	ret = cm_stream_set_limits(c->stream, connect_ns, liveness_ns);
+	if (!ret)
+		ret = cm_stream_set_user_flushes(c->stream, id->announces_flushes);
+	conn_leave(c);
+	return ret;
+}
+
+int softrnic_set_limits(struct rdma_cm_id *pub, int connect_ms, int liveness_ms)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (id->listener || connect_ms < 0 || liveness_ms < -1)
+		return EINVAL;
+	id->limits = (struct id_limits){connect_ms, liveness_ms};
+	return -id_apply_settings(id);
+}
+
+int softrnic_announce_flushes(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (id->listener)
+		return EINVAL;
+	id->announces_flushes = true;
+	return -id_apply_settings(id);
+}
+
+static int connect_start(struct cmid *id, const struct cm_params *params)
+{
+	struct conn *c = id->conn;
+	int ret;
+
+	conn_enter(c);
+	c->src.ss_family = 0;
+	if (id->fd >= 0)
+		c->src = id->pub.route.addr.src_storage;
+	c->dst = id->pub.route.addr.dst_storage;
+	ret = cm_stream_connect(c->stream, params, clock_now_ns());
+	if (!ret) {
+		conn_dial(c, id->fd); /* a failure comes as an event */
+		id->fd = -1;
+		conn_pump(c);
+	}
+	conn_leave(c);
+	return ret;
+}
+
+int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
+{
+	struct cmid *id = cmid_of(pub);
+	struct rdma_conn_param none = {.responder_resources = RDMA_MAX_RESP_RES,
+				       .initiator_depth = RDMA_MAX_INIT_DEPTH};
+	struct cm_params params;
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (id->passive || id->listener || !pub->route.addr.dst_addr.sa_family || !pub->qp)
+		return id_errno(EINVAL);
+	params_from(&params, param ? param : &none);
+	ret = id_need_conn(id);
+	if (!ret)
+		ret = connect_start(id, &params);
+	if (ret)
+		return id_errno(-ret);
+	return id->sync ? id_wait(id) : 0;
+}
+
+int softrnic_cancel_connect(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+	struct conn *c = id->conn;
+	int ret;
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (!c)
+		return EINVAL;
+	conn_enter(c);
+	ret = cm_stream_cancel(c->stream);
+	conn_pump(c);
+	conn_leave(c);
+	return -ret;
+}
+
+int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
+{
+	struct cmid *id = cmid_of(pub);
+	struct cm_params params = {0};
+	struct conn *c = id->conn;
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (!id->passive || !pub->qp)
+		return id_errno(EINVAL);
+	conn_enter(c);
+	if (param) {
+		params_from(&params, param);
+	} else { /* as much as the request asked for */
+		params.ird = cm_stream_remote(c->stream)->ird;
+		params.ord = cm_stream_remote(c->stream)->ord;
+	}
+	ret = cm_stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns());
+	conn_pump(c);
+	conn_leave(c);
+	listener_request_done(id);
+	if (ret)
+		return id_errno(-ret);
+	return id->sync ? id_wait(id) : 0;
+}
+
+int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
+{
+	struct cmid *id = cmid_of(pub);
+	struct conn *c = id->conn;
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (!id->passive)
+		return id_errno(EINVAL);
+	conn_enter(c);
+	ret = cm_stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns());
+	conn_pump(c);
+	conn_leave(c);
+	listener_request_done(id);
+	return id_errno(-ret);
+}
+
+int softrnic_disconnect(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+	struct conn *c = id->conn;
+	bool ended;
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (!c)
+		return id_errno(EINVAL);
+	if (conn_enter_caller(c, CONN_CALLER_MS)) { /* who has the lock now will see to it */
+		conn_want(c, CONN_BYE);
+		return 0;
+	}
+	ended = cm_stream_state(c->stream) >= CM_LINGERING;
+	ret = cm_stream_disconnect(c->stream, clock_now_ns());
+	conn_pump(c);
+	conn_leave(c);
+	if (ret || ended || !id->sync)
+		return id_errno(-ret);
+	return id_wait(id);
+}

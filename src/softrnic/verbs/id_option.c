@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* id_option.c -- what rdma_set_option() may ask of an id. */
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/verbs/id.h"
+#include "softrnic/softrnic.h"
+
+/* The socket is made when the id is bound, and takes the wish only then. */
+static int option_afonly(struct cmid *id, const void *val)
+{
+	int on;
+
+	if (id->fd >= 0 || id->conn || id->listener)
+		return id_errno(EINVAL);
+	memcpy(&on, val, sizeof(on));
+	id->family_only = on ? FAMILY_ONLY : FAMILY_ANY;
+	return 0;
+}
+
+/*
+ * SO_REUSEADDR is always set on our sockets. The type of service and the acknowledgement timeout
+ * are wishes, which TCP may leave unfulfilled.
+ */
+int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, size_t len)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (level != RDMA_OPTION_ID)
+		return id_errno(ENOSYS);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		return len == sizeof(uint8_t) ? 0 : id_errno(EINVAL);
+	case RDMA_OPTION_ID_REUSEADDR:
+		return len == sizeof(int) ? 0 : id_errno(EINVAL);
+	case RDMA_OPTION_ID_AFONLY:
+		return len == sizeof(int) ? option_afonly(id, val) : id_errno(EINVAL);
+	default:
+		return id_errno(ENOSYS);
+	}
+}

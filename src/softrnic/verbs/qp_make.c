@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qp_make.c -- queue pairs of ids: made, attached to their connection, drained and ended. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "softrnic/io/bufs.h"
+#include "softrnic/io/config.h"
+#include "softrnic/verbs/device.h"
+#include "softrnic/io/door.h"
+#include "softrnic/verbs/id.h"
+#include "softrnic/rnic/rnic.h"
+#include "softrnic/softrnic.h"
+
+enum { MIN_INLINE = 64 };
+
+static struct vcq *vcq_of(struct ibv_cq *ibv)
+{
+	return ibv ? container_of(ibv, struct vcq, cq.ibv) : NULL;
+}
+
+static struct vsrq *vsrq_of(struct ibv_srq *ibv)
+{
+	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
+}
+
+static void owner_kick(void *owner)
+{
+	conn_want(owner, CONN_KICK);
+	conn_put(owner);
+}
+
+static void owner_get(void *owner)
+{
+	conn_get(owner);
+}
+
+static void owner_async(void *owner, enum ibv_event_type event)
+{
+	struct conn *c = owner;
+
+	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_blames_itself(c->qp))
+		door_blame(&c->dst, clock_now_ns());
+	device_async(event, qp_ibv(c->qp));
+}
+
+static uint32_t next_qp_num(void)
+{
+	static atomic_uint last;
+
+	return (atomic_fetch_add(&last, 1) % 0xffffff) + 1; /* 24 bits, never 0 */
+}
+
+static bool cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
+{
+	return cap->max_send_wr <= RNIC_MAX_QP_WR && (srq || cap->max_recv_wr <= RNIC_MAX_QP_WR) &&
+	       cap->max_send_sge <= RNIC_MAX_SGE && (srq || cap->max_recv_sge <= RNIC_MAX_SGE) &&
+	       cap->max_inline_data <= RNIC_MAX_INLINE;
+}
+
+static int qp_attr_check(struct cmid *id, const struct ibv_qp_init_attr *attr,
+			 const struct ibv_pd *pd)
+{
+	if (id->listener || id->pub.qp || !id->pub.verbs || !pd)
+		return EINVAL;
+	if (attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	return cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
+}
+
+static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		    struct qp **out)
+{
+	struct qp_config cfg = {
+		.mrs = device_mrs(),
+		.pd = pd,
+		.send_cq = &vcq_of(attr->send_cq)->cq,
+		.recv_cq = &vcq_of(attr->recv_cq)->cq,
+		.srq = attr->srq ? &vsrq_of(attr->srq)->srq : NULL,
+		.qp_num = next_qp_num(),
+		.cap = attr->cap,
+		.sq_sig_all = attr->sq_sig_all,
+		.peer_rfc7306 = config_get()->peer_rfc7306,
+		.strict_persist = config_get()->strict_persist,
+		.kick = owner_kick,
+		.get = owner_get,
+		.async = owner_async,
+		.owner = c,
+	};
+	int ret = qp_new(&cfg, out);
+
+	if (!ret) {
+		struct ibv_qp *ibv = qp_ibv(*out);
+
+		ibv->context = pd->context;
+		ibv->qp_context = attr->qp_context;
+		ibv->pd = pd;
+		ibv->send_cq = attr->send_cq;
+		ibv->recv_cq = attr->recv_cq;
+		ibv->srq = attr->srq;
+		ibv->qp_num = cfg.qp_num;
+		ibv->qp_type = IBV_QPT_RC;
+	}
+	return ret;
+}
+
+static void qp_count_users(const struct ibv_qp *ibv, int by)
+{
+	atomic_fetch_add(&container_of(ibv->pd, struct vpd, ibv)->users, (unsigned)by);
+	atomic_fetch_add(&vcq_of(ibv->send_cq)->users, (unsigned)by);
+	atomic_fetch_add(&vcq_of(ibv->recv_cq)->users, (unsigned)by);
+	if (ibv->srq)
+		atomic_fetch_add(&vsrq_of(ibv->srq)->users, (unsigned)by);
+}
+
+static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_attr *attr)
+{
+	struct conn *c = id->conn;
+	struct ibv_qp *ibv = qp_ibv(qp);
+	struct vpd *pd = container_of(ibv->pd, struct vpd, ibv);
+
+	qp_count_users(ibv, 1);
+	conn_enter(c);
+	c->qp = qp;
+	atomic_fetch_add(&pd->stall->refs, 1);
+	/* Somebody may be looking at the one before. */
+	pd_stall_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, pd->stall);
+	c->qp_init = *attr;
+	cm_stream_set_qp(c->stream, qp);
+	conn_leave(c);
+	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
+	if (ibv->recv_cq != ibv->send_cq)
+		vcq_attach(vcq_of(ibv->recv_cq), &c->recv_link);
+	id->pub.qp = ibv;
+	id->pub.pd = ibv->pd;
+	id->pub.send_cq = ibv->send_cq;
+	id->pub.recv_cq = ibv->recv_cq;
+	id->pub.send_cq_channel = ibv->send_cq->channel;
+	id->pub.recv_cq_channel = ibv->recv_cq->channel;
+	id->pub.srq = ibv->srq;
+}
+
+/* Devices grant some inline data to whoever asks for none, and programs have come to rely on it. */
+static void cap_grant(struct ibv_qp_cap *cap)
+{
+	if (cap->max_inline_data < MIN_INLINE)
+		cap->max_inline_data = MIN_INLINE;
+}
+
+/* What is granted may be more than what was asked for; asked->cap says so afterwards. */
+static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
+{
+	struct ibv_qp_init_attr attr = *asked;
+	struct qp *qp;
+	int err = qp_attr_check(id, &attr, pd);
+
+	cap_grant(&attr.cap);
+	if (!err)
+		err = -id_need_conn(id);
+	if (!err)
+		err = -qp_build(id->conn, pd, &attr, &qp);
+	if (err)
+		return id_errno(err);
+	qp_attach(id, qp, &attr);
+	asked->cap = attr.cap;
+	return 0;
+}
+
+int softrnic_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	return id_create_qp(id, pd ? pd : pub->pd, attr);
+}
+
+/* Behind the protection domain there is only what devices may have; flags of 0 ask for nothing. */
+static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *ex)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD;
+
+	if (ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !ex->create_flags)
+		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	return ex->comp_mask & ~known;
+}
+
+/* Only what comp_mask names is set; the rest may be stack garbage. */
+int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex)
+{
+	struct cmid *id = cmid_of(pub);
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ex->qp_context,
+		.send_cq = ex->send_cq,
+		.recv_cq = ex->recv_cq,
+		.srq = ex->srq,
+		.cap = ex->cap,
+		.qp_type = ex->qp_type,
+		.sq_sig_all = ex->sq_sig_all,
+	};
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (attr_is_beyond_us(ex))
+		return id_errno(EOPNOTSUPP);
+	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
+	ex->cap = attr.cap;
+	return ret;
+}
+
+/* Somebody at the other end may still be waiting for the write-back. */
+static bool conn_may_answer(const struct conn *c, uint64_t end)
+{
+	return c->fd >= 0 && !qp_is_failed(c->qp) && clock_now_ns() < end;
+}
+
+/*
+ * What was posted still goes out, and a write-back that is under way ends, within the drain limit;
+ * then it is left to itself, unless it uses the application's memory.
+ */
+static void conn_drain(struct conn *c)
+{
+	uint64_t end = clock_now_ns() + config_get()->drain_ns;
+
+	if (cm_stream_state(c->stream) == CM_LIVE)
+		cm_stream_disconnect(c->stream, clock_now_ns());
+	conn_pump(c);
+	while (c->fd >= 0 && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
+		conn_wait_change(c, end);
+	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
+		conn_wait_change(c, end);
+	while (!conn_abandon_writeback(c))
+		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
+}
+
+void id_destroy_qp(struct cmid *id)
+{
+	struct conn *c = id->conn;
+	struct qp *qp = c->qp;
+	struct ibv_qp *ibv = qp_ibv(qp);
+	struct ibv_qp used = {.pd = ibv->pd,
+			      .send_cq = ibv->send_cq,
+			      .recv_cq = ibv->recv_cq,
+			      .srq = ibv->srq}; /* outlives it */
+
+	if (id_is_removed(id)) { /* locks inside may be held by threads that are not here */
+		qp_count_users(ibv, -1);
+		id->pub.qp = NULL;
+		return;
+	}
+	vcq_detach(vcq_of(ibv->send_cq), &c->send_link);
+	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
+	conn_enter(c);
+	conn_drain(c);
+	cm_stream_set_qp(c->stream, NULL);
+	c->qp = NULL;
+	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
+	buf_put(BUF_RX, qp_rx_reclaim(qp));
+	buf_put(BUF_TX, qp_tx_reclaim(qp));
+	conn_pump(c);
+	conn_leave(c);
+	device_async_cancel(ibv);
+	qp_delete(qp);
+	qp_count_users(&used, -1); /* its queues may be destroyed now */
+	id->pub.qp = NULL;
+}
+
+void softrnic_destroy_qp(struct rdma_cm_id *pub)
+{
+	if (pub->qp)
+		id_destroy_qp(cmid_of(pub));
+}
