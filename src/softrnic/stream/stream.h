@@ -126,6 +126,9 @@ void cm_on_incoming(struct cm_stream *s, uint64_t now);             /* responder
 bool cm_rx_needs_buf(const struct cm_stream *s);
 bool cm_tx_needs_buf(const struct cm_stream *s);
 int cm_rx_want(struct cm_stream *s, struct iovec iov[QP_RX_IOV]);
+/* Bytes belong elsewhere now than into what cm_rx_want() returned last, which awaits its
+ * cm_rx_got(): a receive that is still under way is to be ended. */
+bool cm_rx_has_moved(const struct cm_stream *s);
 void cm_rx_got(struct cm_stream *s, size_t len, uint64_t now);
 void cm_rx_fault(struct cm_stream *s, uint64_t now);
 void cm_rx_eof(struct cm_stream *s, uint64_t now);

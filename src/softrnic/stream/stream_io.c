@@ -78,6 +78,11 @@ int cm_rx_want(struct cm_stream *s, struct iovec iov[QP_RX_IOV])
 	return 0;
 }
 
+bool cm_rx_has_moved(const struct cm_stream *s)
+{
+	return s->rx_into != cm_rx_target(s);
+}
+
 void cm_rx_got(struct cm_stream *s, size_t len, uint64_t now)
 {
 	enum cm_rx_into into = s->rx_into;

@@ -212,7 +212,7 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 /* Somebody at the other end may still be waiting for the write-back. */
 static bool conn_may_answer(const struct conn *c, uint64_t end)
 {
-	return c->fd >= 0 && !qp_is_failed(c->qp) && clock_now_ns() < end;
+	return c->link && !qp_is_failed(c->qp) && clock_now_ns() < end;
 }
 
 /*
@@ -226,7 +226,7 @@ static void conn_drain(struct conn *c)
 	if (cm_stream_state(c->stream) == CM_LIVE)
 		cm_stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
-	while (c->fd >= 0 && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
+	while (c->link && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
 		conn_wait_change(c, end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ends.h -- two ends on 127.0.0.1 in softrnic's own words, without librpma and the interposer. */
-#ifndef TEST_ENGINE_ENDS_H
-#define TEST_ENGINE_ENDS_H
+#ifndef UNIT_IO_ENDS_H
+#define UNIT_IO_ENDS_H
 
 #include "lib/unit.h"
 
@@ -23,6 +23,8 @@ struct end {
 void end_open(struct end *e);
 /* All that the end has; the ids first. */
 void end_close(struct end *e);
+/* Where all ends are; 127.0.0.1 unless a test says otherwise. */
+extern uint32_t end_host;
 struct sockaddr_in end_loopback(uint16_t port);
 /* Bind, at a port that the system chooses, which is not listened on; returns the port. */
 uint16_t end_bind(struct end *e);

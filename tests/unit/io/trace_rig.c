@@ -124,7 +124,7 @@ void rig_connect(struct rig *r, enum rig_family family, bool initiator)
 
 void rig_trace(struct rig *r)
 {
-	r->trace = trace_new(r->us, r->initiator);
+	r->trace = link_tcp_trace_new(r->us, r->initiator);
 	MUST(r->trace);
 }
 
@@ -172,7 +172,7 @@ void rig_send(struct rig *r, const void *bytes, size_t len)
 		ssize_t n;
 
 		msg.msg_iovlen = (size_t)cut(p + sent, len - sent, iov, 5);
-		n = sent < len ? trace_sendmsg(r->trace, r->us, &msg) : 0;
+		n = sent < len ? link_tcp_trace_sendmsg(r->trace, r->us, &msg) : 0;
 		MUST(n >= 0 || errno == EAGAIN);
 		sent += n > 0 ? (size_t)n : 0;
 		got += drain_peer(r);
@@ -194,7 +194,7 @@ void rig_receive(struct rig *r, const void *bytes, size_t len)
 
 		MUST(poll(&p, 1, 10000) == 1);
 		msg.msg_iovlen = (size_t)cut(buf + got, sizeof(buf) - got, iov, 2);
-		n = trace_recvmsg(r->trace, r->us, &msg);
+		n = link_tcp_trace_recvmsg(r->trace, r->us, &msg);
 		MUST(n > 0);
 		MUST(!memcmp(buf + got, (const uint8_t *)bytes + got, (size_t)n));
 		got += (size_t)n;
@@ -223,7 +223,7 @@ static void expect_nothing_to_come(struct rig *r)
 	struct pollfd p = {r->us, POLLIN, 0};
 
 	MUST(poll(&p, 1, 10000) == 1);
-	MUST(trace_recvmsg(r->trace, r->us, &msg) == 0);
+	MUST(link_tcp_trace_recvmsg(r->trace, r->us, &msg) == 0);
 }
 
 void rig_end(struct rig *r)
@@ -232,7 +232,7 @@ void rig_end(struct rig *r)
 	expect_nothing_to_come(r);
 	shutdown(r->us, SHUT_WR);
 	trace_shutdown(r->trace);
-	trace_delete(r->trace, r->us);
+	link_tcp_trace_delete(r->trace, r->us);
 	close(r->us);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/io/rate_limit.h"
 
 #define RATE     10
@@ -20,17 +21,19 @@ static int setup(void **state)
 	return 0;
 }
 
-static const struct sockaddr *address(const char *text)
+static const struct link_addr *address(const char *text)
 {
-	static struct sockaddr_in6 in6;
-	static struct sockaddr_in in;
+	static struct link_addr addr;
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in in = {.sin_family = AF_INET};
 
-	in = (struct sockaddr_in){.sin_family = AF_INET};
-	in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
-	if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
-		return (struct sockaddr *)&in;
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1) {
+		addr = link_addr_from((struct sockaddr *)&in);
+		return &addr;
+	}
 	assert_int_equal(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
-	return (struct sockaddr *)&in6;
+	addr = link_addr_from((struct sockaddr *)&in6);
+	return &addr;
 }
 
 static void violate(const char *who, int times, uint64_t now)
@@ -150,7 +153,7 @@ static void no_limit_is_no_limit(void **state)
 
 static void an_unknown_family_is_left_alone(void **state)
 {
-	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct link_addr none = {.family = LINK_NONE};
 
 	for (int i = 0; i < 2 * RATE_LIMIT_BURST; i++)
 		rate_limit_count(&limit, &none, START);

@@ -28,7 +28,7 @@ static void backed_open(struct backed *b, struct end *e)
 {
 	static int number;
 
-	snprintf(b->name, sizeof(b->name), "engine_flushes.%ld.%d", (long)getpid(), number++);
+	snprintf(b->name, sizeof(b->name), "io_flushes.%ld.%d", (long)getpid(), number++);
 	b->fd = open(b->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(b->fd >= 0);
 	assert_int_equal(posix_fallocate(b->fd, 0, FILE_SIZE), 0);
@@ -154,7 +154,7 @@ static void announcing_comes_before_the_connection(void **state)
 
 static bool is_on_a_medium(void)
 {
-	char name[] = "engine_flushes.XXXXXX";
+	char name[] = "io_flushes.XXXXXX";
 	int fd = mkstemp(name);
 	bool yes = fd >= 0 && write(fd, name, sizeof(name)) > 0 && medium_is_behind(fd);
 

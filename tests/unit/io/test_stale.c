@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "lib/unit.h"
 #include "softrnic/io/conn.h"
+#include "softrnic/io/link_sockaddr.h"
+#include "softrnic/io/link_tcp.h"
 
 #define CROWD 16
 
@@ -55,13 +57,13 @@ static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 	int fd = full_listener(&sin, crowd);
 
 	assert_int_equal(conn_new(CM_INITIATOR, true, ignore, &owner, &c), 0);
-	*(struct sockaddr_in *)&c->dst = sin;
+	c->dst = link_addr_from((struct sockaddr *)&sin);
 	conn_enter(c);
 	assert_int_equal(cm_stream_connect(c->stream, &params, clock_now_ns()), 0);
-	assert_int_equal(conn_dial(c, -1), 0);
+	assert_int_equal(conn_dial(c, NULL), 0);
 	conn_leave(c);
-	assert_int_equal(tcp_state(c->fd), TCP_SYN_SENT);
-	conn_want(c, CONN_READABLE | CONN_WRITABLE | CONN_HANGUP);
+	assert_int_equal(tcp_state(link_tcp_of(c->link)->fd), TCP_SYN_SENT);
+	conn_want(c, READY_READ | READY_WRITE | READY_HANGUP);
 	assert_string_equal(cm_state_str(cm_stream_state(c->stream)), "DIALING");
 	conn_enter(c);
 	assert_int_equal(cm_stream_cancel(c->stream), 0);

@@ -55,7 +55,7 @@ static void packets_tell_addresses(void)
 	MUST(!packets_load(&p, FILE_NAME));
 	MUST(!p.all[0].v6 && !memcmp(p.all[0].src, v4, 4) && !memcmp(p.all[0].dst, v4, 4));
 	MUST(p.all[p.n - 1].v6 && !memcmp(p.all[p.n - 1].src, v6, 16));
-	MUST(strstr(p.all[0].comment, "unit_engine") && strstr(p.all[0].comment, "initiator, "));
+	MUST(strstr(p.all[0].comment, "unit_io") && strstr(p.all[0].comment, "initiator, "));
 	MUST((uint64_t)now.tv_sec - p.all[0].time_ns / 1000000000 < 60);
 	packets_fini(&p);
 }
@@ -96,7 +96,7 @@ static void receive_into_changing(struct rig *r, const uint8_t *bytes)
 	while (got < sizeof(changing)) {
 		struct iovec iov = {changing, sizeof(changing) - got};
 		struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-		ssize_t n = trace_recvmsg(r->trace, r->us, &msg);
+		ssize_t n = link_tcp_trace_recvmsg(r->trace, r->us, &msg);
 
 		MUST(n > 0 || errno == EAGAIN);
 		got += n > 0 ? (size_t)n : 0;
@@ -149,12 +149,12 @@ static void exchange_with_vanished(void)
 	MUST(!safecopy_setup());
 	rig_connect(&r, RIG_IPV4, true);
 	rig_trace(&r);
-	MUST(call(trace_sendmsg, &r, good, 10, gone, 4096) == 10);
-	MUST(call(trace_sendmsg, &r, gone, 4096, NULL, 0) == -1 && errno == EFAULT);
+	MUST(call(link_tcp_trace_sendmsg, &r, good, 10, gone, 4096) == 10);
+	MUST(call(link_tcp_trace_sendmsg, &r, gone, 4096, NULL, 0) == -1 && errno == EFAULT);
 	MUST(recv(r.peer, got, 10, MSG_WAITALL) == 10);
 	MUST(send(r.peer, good, 10, 0) == 10);
-	MUST(call(trace_recvmsg, &r, gone, 4096, NULL, 0) == -1 && errno == EFAULT);
-	MUST(call(trace_recvmsg, &r, got, 10, NULL, 0) == 10);
+	MUST(call(link_tcp_trace_recvmsg, &r, gone, 4096, NULL, 0) == -1 && errno == EFAULT);
+	MUST(call(link_tcp_trace_recvmsg, &r, got, 10, NULL, 0) == 10);
 	r.bytes[0] = r.bytes[1] = (uint8_t *)good;
 	r.len[0] = r.len[1] = 10;
 	rig_end(&r);
@@ -177,7 +177,7 @@ static void close_with_unread_bytes(void)
 	MUST(send(r.peer, "unread", 6, 0) == 6);
 	p.fd = r.us;
 	MUST(poll(&p, 1, 10000) == 1);
-	trace_delete(r.trace, r.us);
+	link_tcp_trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
 }
 
@@ -190,7 +190,7 @@ static void peer_resets(struct rig *r)
 	MUST(!setsockopt(r->peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
 	close(r->peer);
 	MUST(poll(&p, 1, 10000) == 1);
-	MUST(call(trace_recvmsg, r, &byte, 1, NULL, 0) == -1 && errno == ECONNRESET);
+	MUST(call(link_tcp_trace_recvmsg, r, &byte, 1, NULL, 0) == -1 && errno == ECONNRESET);
 }
 
 static void reset_by_peer(void)
@@ -202,7 +202,7 @@ static void reset_by_peer(void)
 	rig_trace(&r);
 	rig_exchange(&r, 1);
 	peer_resets(&r);
-	trace_delete(r.trace, r.us);
+	link_tcp_trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_RST | TCP_ACK);
 	MUST(!packets_load(&all, FILE_NAME));
 	MUST(all.all[all.n - 1].sport == r.port[1]);
@@ -216,7 +216,7 @@ static void close_in_the_middle(void)
 	rig_connect(&r, RIG_IPV4, true);
 	rig_trace(&r);
 	rig_exchange(&r, 1);
-	trace_delete(r.trace, r.us);
+	link_tcp_trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_FIN | TCP_ACK);
 }
 
@@ -338,8 +338,8 @@ static void exchange_untraced(void)
 	struct rig r;
 
 	rig_connect(&r, RIG_IPV4, true);
-	MUST(!trace_new(r.us, true));
-	trace_delete(NULL, r.us);
+	MUST(!link_tcp_trace_new(r.us, true));
+	link_tcp_trace_delete(NULL, r.us);
 	trace_shutdown(NULL);
 	trace_forget(NULL);
 	trace_error(NULL, ECONNRESET);

@@ -3,8 +3,8 @@
  * trace_rig.h -- a TCP connection of which one end is traced. The environment is read once a
  * process, so each case runs in a child, in which MUST() is what an assertion is elsewhere.
  */
-#ifndef UNIT_ENGINE_TRACE_RIG_H
-#define UNIT_ENGINE_TRACE_RIG_H
+#ifndef UNIT_IO_TRACE_RIG_H
+#define UNIT_IO_TRACE_RIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/packets.h"
+#include "softrnic/io/link_tcp.h"
 #include "softrnic/io/trace.h"
 
 #define MUST(condition)                                                                            \

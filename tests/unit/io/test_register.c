@@ -75,11 +75,11 @@ static void *find_each_at_once(void *arg)
 
 static void *map_a_file(void)
 {
-	int fd = open("unit_engine_register.file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open("unit_io_register.file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	void *addr;
 
 	assert_true(fd >= 0);
-	unlink("unit_engine_register.file");
+	unlink("unit_io_register.file");
 	assert_int_equal(ftruncate(fd, LEN), 0);
 	addr = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(addr, MAP_FAILED);

@@ -90,7 +90,7 @@ static void trace_in_parent_and_child(void)
 	if (pid == 0) {
 		trace_forget(r.trace);
 		/* Our parent writes this connection: not its other end as well. */
-		MUST(!trace_new(r.peer, false));
+		MUST(!link_tcp_trace_new(r.peer, false));
 		rig_trace(&other);
 		rig_exchange(&other, 3);
 		rig_end(&other);
@@ -166,14 +166,14 @@ static void trace_both_ends(void)
 
 	rig_connect(&r, RIG_IPV4, true);
 	rig_trace(&r);
-	MUST(!trace_new(r.peer, false));
+	MUST(!link_tcp_trace_new(r.peer, false));
 	rig_exchange(&r, 2);
-	trace_delete(r.trace, r.us);
+	link_tcp_trace_delete(r.trace, r.us);
 	rig_expect(&r, FILE_NAME, TCP_FIN | TCP_ACK);
 	/* The ports may be used again. */
-	second = trace_new(r.peer, false);
+	second = link_tcp_trace_new(r.peer, false);
 	MUST(second);
-	trace_delete(second, r.peer);
+	link_tcp_trace_delete(second, r.peer);
 }
 
 static void a_connection_is_written_by_one_end_only(void **state)
@@ -186,8 +186,8 @@ static void expect_refusal(const char *why)
 	struct rig r;
 
 	rig_connect(&r, RIG_IPV4, true);
-	MUST(!trace_new(r.us, true));
-	MUST(!trace_new(r.peer, false));
+	MUST(!link_tcp_trace_new(r.us, true));
+	MUST(!link_tcp_trace_new(r.peer, false));
 	MUST(complaints(why) == 1);
 	MUST(complaints("") == 1); /* once and for all */
 }
@@ -265,7 +265,7 @@ static void beyond_the_limit_of_sizes(void)
 	MUST(complaints(": File too large") == 1);
 	MUST(!sigpending(&pending) && !sigismember(&pending, SIGXFSZ));
 	rig_connect(&r, RIG_IPV4, true);
-	MUST(!trace_new(r.us, true));
+	MUST(!link_tcp_trace_new(r.us, true));
 	MUST(complaints("") == 1);
 }
 

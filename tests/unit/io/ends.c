@@ -7,11 +7,12 @@
 
 #define PATIENCE_MS 20000
 
+uint32_t end_host = INADDR_LOOPBACK;
+
 struct sockaddr_in end_loopback(uint16_t port)
 {
-	return (struct sockaddr_in){.sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				    .sin_port = htons(port)};
+	return (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(end_host), .sin_port = htons(port)};
 }
 
 static void end_equip(struct end *e)
