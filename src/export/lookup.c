@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "export/lookup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lookup.h"
-#include "newfile.h"
+#include "export/newfile.h"
 
 #define LEAVE_AFTER_MS 1000
 
@@ -46,12 +47,14 @@ static enum lookup_result lookup_look(const struct lookup *l)
 static struct lookup_answer lookup_make_answer(const struct lookup *l, bool durable)
 {
 	struct lookup_answer answer = {.result = lookup_look(l)};
+	int rc;
 
-	if (answer.result == LOOKUP_FOUND && durable && newfile_sync_name(l->fd, l->path))
-		answer.result = LOOKUP_FAILED;
 	if (answer.result == LOOKUP_FAILED)
 		answer.error = errno;
-	return answer;
+	if (answer.result != LOOKUP_FOUND || !durable)
+		return answer;
+	rc = newfile_sync_name(l->fd, l->path);
+	return rc ? (struct lookup_answer){.result = LOOKUP_FAILED, .error = -rc} : answer;
 }
 
 static bool lookup_is_final(enum lookup_result result)

@@ -6,8 +6,8 @@
  * frozen one), and the loop that asks has others to serve. What was once removed, replaced or
  * truncated stays so: what was written in the meantime is lost even if the name comes back.
  */
-#ifndef TOOL_LOOKUP_H
-#define TOOL_LOOKUP_H
+#ifndef EXPORT_LOOKUP_H
+#define EXPORT_LOOKUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
