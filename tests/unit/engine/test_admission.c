@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_door.c -- who has to wait at the door of a listener, until when, and how many can. */
+/* test_admission.c -- who has to wait held by a listener, until when, and how many can. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -8,21 +8,21 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "softrnic/io/door.h"
-#include "softrnic/io/penalty.h"
+#include "softrnic/io/admission.h"
+#include "softrnic/io/rate_limit.h"
 
 #define INTERVAL (NSEC_PER_SEC / 10) /* SOFTRNIC_VIOLATIONS_PER_S is 10 by default */
 #define START    (1000 * NSEC_PER_SEC)
 
-static struct door door;
+static struct admission admission;
 
 static struct sockaddr_storage guilty(unsigned char host)
 {
 	struct sockaddr_storage ss = {.ss_family = AF_INET};
 
 	((struct sockaddr_in *)&ss)->sin_addr.s_addr = htonl(0x0a000000u | host);
-	for (int i = 0; i < PENALTY_BURST; i++)
-		door_blame(&ss, START);
+	for (int i = 0; i < RATE_LIMIT_BURST; i++)
+		admission_count_violation(&ss, START);
 	return ss;
 }
 
@@ -41,13 +41,13 @@ static bool is_open(int fd)
 
 static int setup(void **state)
 {
-	door_init(&door);
+	admission_init(&admission);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	door_fini(&door);
+	admission_fini(&admission);
 	return 0;
 }
 
@@ -57,10 +57,10 @@ static void the_innocent_need_not_wait(void **state)
 	uint64_t until;
 	int fd = open_fd();
 
-	assert_false(door_hold(&door, fd, &peer, START, &until));
+	assert_false(admission_hold(&admission, fd, &peer, START, &until));
 	assert_true(is_open(fd));
 	close(fd);
-	assert_int_equal(door_next(&door, START, &until), -1);
+	assert_int_equal(admission_next(&admission, START, &until), -1);
 	assert_true(until == CLOCK_NEVER);
 }
 
@@ -71,18 +71,18 @@ static void each_is_told_when_his_time_has_come(void **state)
 	uint64_t until, until_worse, next;
 	int fd = open_fd(), other = open_fd();
 
-	door_blame(&worse, START);
-	assert_true(door_hold(&door, other, &worse, START, &until_worse));
-	assert_true(door_hold(&door, fd, &peer, START, &until));
+	admission_count_violation(&worse, START);
+	assert_true(admission_hold(&admission, other, &worse, START, &until_worse));
+	assert_true(admission_hold(&admission, fd, &peer, START, &until));
 	assert_true(until > START && until <= START + INTERVAL);
 	assert_true(until_worse == until + INTERVAL);
-	assert_int_equal(door_next(&door, START, &next), -1);
+	assert_int_equal(admission_next(&admission, START, &next), -1);
 	assert_true(next == until);
-	assert_int_equal(door_next(&door, until - 1, &next), -1);
-	assert_int_equal(door_next(&door, until, &next), fd);
-	assert_int_equal(door_next(&door, until, &next), -1);
+	assert_int_equal(admission_next(&admission, until - 1, &next), -1);
+	assert_int_equal(admission_next(&admission, until, &next), fd);
+	assert_int_equal(admission_next(&admission, until, &next), -1);
 	assert_true(next == until_worse);
-	assert_int_equal(door_next(&door, until_worse, &next), other);
+	assert_int_equal(admission_next(&admission, until_worse, &next), other);
 	close(fd);
 	close(other);
 }
@@ -93,18 +93,18 @@ static void the_longest_wait_ends_for_the_newest(void **state)
 	uint64_t until;
 	int first = open_fd(), last;
 
-	assert_true(door_hold(&door, first, &peer, START, &until));
-	for (int i = 1; i < DOOR_MAX; i++)
-		assert_true(door_hold(&door, open_fd(), &peer, START, &until));
+	assert_true(admission_hold(&admission, first, &peer, START, &until));
+	for (int i = 1; i < ADMISSION_MAX; i++)
+		assert_true(admission_hold(&admission, open_fd(), &peer, START, &until));
 	assert_true(is_open(first));
 	last = fcntl(first, F_DUPFD_CLOEXEC, 1000);
 	assert_true(last >= 1000);
-	assert_true(door_hold(&door, last, &peer, START, &until));
+	assert_true(admission_hold(&admission, last, &peer, START, &until));
 	assert_false(is_open(first));
 	assert_true(is_open(last));
-	door_fini(&door);
+	admission_fini(&admission);
 	assert_false(is_open(last));
-	assert_int_equal(door.n_held, 0);
+	assert_int_equal(admission.n_held, 0);
 }
 
 int main(void)
@@ -117,5 +117,5 @@ int main(void)
 						teardown),
 	};
 
-	return cmocka_run_group_tests_name("door", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("admission", tests, NULL, NULL);
 }

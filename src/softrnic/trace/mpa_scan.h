@@ -3,8 +3,8 @@
  * mpa_scan.h -- where the frames of one direction of a connection begin, for who only looks on.
  * Nothing is checked but the start-up frame's key: what follows is as long as it says.
  */
-#ifndef PROTO_MPA_SCAN_H
-#define PROTO_MPA_SCAN_H
+#ifndef TRACE_MPA_SCAN_H
+#define TRACE_MPA_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

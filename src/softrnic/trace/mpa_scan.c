@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 
 #include <assert.h>
 

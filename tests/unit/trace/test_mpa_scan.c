@@ -6,7 +6,7 @@
 
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/mpa_marker.h"
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 
 #define STREAM_MAX 400000
 #define FRAMES_MAX 4000
