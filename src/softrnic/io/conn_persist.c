@@ -40,7 +40,7 @@ static void conn_answer_job(struct conn *c, int status)
 			pass_digest(&c->job_digest, c->job_answer);
 		qp_on_writeback(c->qp, status);
 	}
-	cm_stream_poke(c->stream, clock_now_ns());
+	stream_poke(c->stream, clock_now_ns());
 }
 
 void conn_writeback_done(struct conn *c, int status)

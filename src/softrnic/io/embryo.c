@@ -38,7 +38,7 @@ static void embryo_becomes_id(struct embryo *e)
 		child->pub.route.addr.dst_storage = c->dst;
 		c->event = id_on_stream_event;
 		c->owner = child;
-		if (!id_post_request(l->id, child, cm_stream_remote(c->stream)))
+		if (!id_post_request(l->id, child, stream_remote(c->stream)))
 			return;
 		listener_request_done(child);
 	}
@@ -54,7 +54,7 @@ static void embryo_becomes_id(struct embryo *e)
 	conn_put(c);
 }
 
-static void embryo_event(void *owner, enum cm_stream_event event, int status)
+static void embryo_event(void *owner, enum stream_event event, int status)
 {
 	struct embryo *e = owner;
 	struct listener *l = e->listener;
@@ -66,7 +66,7 @@ static void embryo_event(void *owner, enum cm_stream_event event, int status)
 	}
 	list_del(&e->link);
 	l->n_embryos--;
-	if (event == CM_EV_CONNECT_REQUEST) {
+	if (event == STREAM_EV_CONNECT_REQUEST) {
 		embryo_becomes_id(e);
 	} else {
 		LOG_INFO("handshake ended before a request was complete: status %d", status);
@@ -153,7 +153,7 @@ void embryo_begin(struct listener *l, int fd)
 	getsockname(fd, (struct sockaddr *)&local, &llen);
 	getpeername(fd, (struct sockaddr *)&peer, &plen);
 	same = sockaddr_same_host((struct sockaddr *)&local, (struct sockaddr *)&peer);
-	if (!e || conn_new(CM_RESPONDER, same, embryo_event, e, &e->conn)) {
+	if (!e || conn_new(STREAM_RESPONDER, same, embryo_event, e, &e->conn)) {
 		LOG_ERROR_LIMITED("inbound connection dropped: out of memory");
 		free(e);
 		close(fd);

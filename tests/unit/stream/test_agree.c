@@ -15,7 +15,7 @@ static struct mpa_start enhanced(uint16_t ird, uint16_t ord)
 
 static void consent_survives_the_wire(void **state)
 {
-	static const enum cm_consent both[] = {CM_CONSENT_FLUSHES, CM_CONSENT_READS};
+	static const enum stream_consent both[] = {STREAM_CONSENT_FLUSHES, STREAM_CONSENT_READS};
 
 	for (unsigned i = 0; i < ARRAY_LEN(both); i++) {
 		struct mpa_start start = enhanced(1, 1), back;
@@ -23,11 +23,11 @@ static void consent_survives_the_wire(void **state)
 		const uint8_t *pdata;
 		int len;
 
-		cm_consent_put(&start, both[i]);
+		stream_consent_put(&start, both[i]);
 		len = mpa_start_encode(frame, sizeof(frame), &start, NULL);
 		assert_true(len > 0);
 		assert_int_equal(mpa_start_decode(frame, (size_t)len, &back, &pdata), len);
-		assert_int_equal(cm_consent_get(&back), both[i]);
+		assert_int_equal(stream_consent_get(&back), both[i]);
 	}
 }
 
@@ -36,10 +36,10 @@ static void consent_bits_are_those_of_the_wire_document(void **state)
 	struct mpa_start start = enhanced(1, 1);
 	uint8_t frame[MPA_START_MAX];
 
-	cm_consent_put(&start, CM_CONSENT_FLUSHES);
+	stream_consent_put(&start, STREAM_CONSENT_FLUSHES);
 	mpa_start_encode(frame, sizeof(frame), &start, NULL);
 	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\x80\x01", 4);
-	cm_consent_put(&start, CM_CONSENT_READS);
+	stream_consent_put(&start, STREAM_CONSENT_READS);
 	mpa_start_encode(frame, sizeof(frame), &start, NULL);
 	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\x40\x01", 4);
 }
@@ -48,7 +48,7 @@ static void no_other_pattern_is_consent(void **state)
 {
 	for (unsigned bits = 0; bits < 32; bits++) {
 		struct mpa_start start = enhanced(1, 1);
-		enum cm_consent expected = CM_CONSENT_NONE;
+		enum stream_consent expected = STREAM_CONSENT_NONE;
 
 		start.enhanced = bits & 16;
 		start.p2p = bits & 8;
@@ -56,10 +56,10 @@ static void no_other_pattern_is_consent(void **state)
 		start.rtr_write = bits & 2;
 		start.rtr_read = bits & 1;
 		if (bits == (16 | 4 | 2))
-			expected = CM_CONSENT_FLUSHES;
+			expected = STREAM_CONSENT_FLUSHES;
 		else if (bits == (16 | 4 | 1))
-			expected = CM_CONSENT_READS;
-		assert_int_equal(cm_consent_get(&start), expected);
+			expected = STREAM_CONSENT_READS;
+		assert_int_equal(stream_consent_get(&start), expected);
 	}
 }
 
@@ -68,16 +68,16 @@ static void no_consent_clears_every_bit(void **state)
 	struct mpa_start start = enhanced(1, 1);
 
 	start.p2p = start.rtr_send = start.rtr_write = start.rtr_read = true;
-	cm_consent_put(&start, CM_CONSENT_NONE);
+	stream_consent_put(&start, STREAM_CONSENT_NONE);
 	assert_false(start.p2p || start.rtr_send || start.rtr_write || start.rtr_read);
 }
 
 static void requests_ask_for_at_least_one_inbound_read(void **state)
 {
 	struct mpa_start req = enhanced(0, 0);
-	struct cm_params user = {.ird = 0, .ord = 0};
+	struct stream_params user = {.ird = 0, .ord = 0};
 
-	cm_depth_ask(&req, &user);
+	stream_depth_ask(&req, &user);
 	assert_int_equal(req.ird, 1);
 	assert_int_equal(req.ord, 0);
 }
@@ -85,9 +85,9 @@ static void requests_ask_for_at_least_one_inbound_read(void **state)
 static void what_librpma_asks_is_clipped_to_the_device(void **state)
 {
 	struct mpa_start req = enhanced(0, 0);
-	struct cm_params user = {.ird = 0xff, .ord = 0xff};
+	struct stream_params user = {.ird = 0xff, .ord = 0xff};
 
-	cm_depth_ask(&req, &user);
+	stream_depth_ask(&req, &user);
 	assert_int_equal(req.ird, RNIC_MAX_RD_ATOM);
 	assert_int_equal(req.ord, RNIC_MAX_RD_ATOM);
 }
@@ -99,14 +99,15 @@ static void ord_never_exceeds_the_other_sides_ird(void **state)
 	const unsigned n = ARRAY_LEN(values);
 
 	for (unsigned i = 0; i < n * n * n * n; i++) {
-		struct cm_params a = {.ird = values[i % n], .ord = values[i / n % n]};
-		struct cm_params b = {.ird = values[i / n / n % n], .ord = values[i / n / n / n]};
+		struct stream_params a = {.ird = values[i % n], .ord = values[i / n % n]};
+		struct stream_params b = {.ird = values[i / n / n % n],
+					  .ord = values[i / n / n / n]};
 		struct mpa_start req = enhanced(0, 0), rep = enhanced(0, 0);
 		struct qp_stream at_a = {0}, at_b = {0};
 
-		cm_depth_ask(&req, &a);
-		cm_depth_answer(&at_b, &rep, &req, &b);
-		assert_int_equal(cm_depth_settle(&at_a, &req, &rep), 0);
+		stream_depth_ask(&req, &a);
+		stream_depth_answer(&at_b, &rep, &req, &b);
+		assert_int_equal(stream_depth_settle(&at_a, &req, &rep), 0);
 		assert_true(at_a.ord <= at_b.ird && at_b.ord <= at_a.ird);
 		assert_true(at_a.ird <= RNIC_MAX_RD_ATOM && at_b.ird <= RNIC_MAX_RD_ATOM);
 		assert_true(at_a.ord <= a.ord && at_b.ord <= b.ord);
@@ -116,20 +117,20 @@ static void ord_never_exceeds_the_other_sides_ird(void **state)
 static void depth_left_to_the_ulp_is_mirrored_and_limits_nothing(void **state)
 {
 	struct mpa_start req = enhanced(MPA_DEPTH_ULP, MPA_DEPTH_ULP), rep = enhanced(0, 0);
-	struct cm_params user = {.ird = 7, .ord = 9}, remote;
+	struct stream_params user = {.ird = 7, .ord = 9}, remote;
 	struct qp_stream agreed = {0};
 
-	cm_depth_answer(&agreed, &rep, &req, &user);
+	stream_depth_answer(&agreed, &rep, &req, &user);
 	assert_int_equal(rep.ird, MPA_DEPTH_ULP);
 	assert_int_equal(rep.ord, MPA_DEPTH_ULP);
 	assert_int_equal(agreed.ird, 7);
 	assert_int_equal(agreed.ord, 9);
-	cm_depth_offered(&remote, &req);
+	stream_depth_offered(&remote, &req);
 	assert_int_equal(remote.ird, RNIC_MAX_RD_ATOM);
 	assert_int_equal(remote.ord, RNIC_MAX_RD_ATOM);
 
 	req = enhanced(3, 4);
-	assert_int_equal(cm_depth_settle(&agreed, &req, &rep), 0);
+	assert_int_equal(stream_depth_settle(&agreed, &req, &rep), 0);
 	assert_int_equal(agreed.ird, 3);
 	assert_int_equal(agreed.ord, 4);
 }
@@ -139,20 +140,20 @@ static void initiator_raises_its_ird_to_what_the_responder_needs(void **state)
 	struct mpa_start req = enhanced(1, 4), rep = enhanced(2, 5);
 	struct qp_stream agreed = {0};
 
-	assert_int_equal(cm_depth_settle(&agreed, &req, &rep), 0);
+	assert_int_equal(stream_depth_settle(&agreed, &req, &rep), 0);
 	assert_int_equal(agreed.ird, 5);
 	assert_int_equal(agreed.ord, 2);
 	rep.ord = RNIC_MAX_RD_ATOM + 1;
-	assert_int_equal(cm_depth_settle(&agreed, &req, &rep), -ENOSPC);
+	assert_int_equal(stream_depth_settle(&agreed, &req, &rep), -ENOSPC);
 }
 
 static void responder_raises_its_ird_for_a_read_rtr(void **state)
 {
 	struct mpa_start req = enhanced(1, 1), rep = enhanced(0, 0);
 	struct qp_stream agreed = {.rtr_in = QP_RTR_READ};
-	struct cm_params user = {.ird = 0, .ord = 0};
+	struct stream_params user = {.ird = 0, .ord = 0};
 
-	cm_depth_answer(&agreed, &rep, &req, &user);
+	stream_depth_answer(&agreed, &rep, &req, &user);
 	assert_int_equal(agreed.ird, 1);
 	assert_int_equal(rep.ird, 1);
 }
@@ -160,9 +161,9 @@ static void responder_raises_its_ird_for_a_read_rtr(void **state)
 static void the_user_sees_depths_from_his_side(void **state)
 {
 	struct mpa_start req = enhanced(3, 5);
-	struct cm_params remote;
+	struct stream_params remote;
 
-	cm_depth_offered(&remote, &req);
+	stream_depth_offered(&remote, &req);
 	assert_int_equal(remote.ird, 5); /* they will issue so many, we have to take them */
 	assert_int_equal(remote.ord, 3);
 }
@@ -170,12 +171,12 @@ static void the_user_sees_depths_from_his_side(void **state)
 static void revision_1_uses_what_the_own_user_asked(void **state)
 {
 	struct mpa_start req = {.revision = 1}, rep = {.reply = true, .revision = 1};
-	struct cm_params a = {.ird = 4, .ord = 200}, b = {.ird = 6, .ord = 5};
+	struct stream_params a = {.ird = 4, .ord = 200}, b = {.ird = 6, .ord = 5};
 	struct qp_stream at_a = {0}, at_b = {0};
 
-	cm_depth_ask(&req, &a);
-	cm_depth_answer(&at_b, &rep, &req, &b);
-	assert_int_equal(cm_depth_settle(&at_a, &req, &rep), 0);
+	stream_depth_ask(&req, &a);
+	stream_depth_answer(&at_b, &rep, &req, &b);
+	assert_int_equal(stream_depth_settle(&at_a, &req, &rep), 0);
 	assert_int_equal(at_a.ird, 4);
 	assert_int_equal(at_a.ord, RNIC_MAX_RD_ATOM);
 	assert_int_equal(at_b.ird, 6);

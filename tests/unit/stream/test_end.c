@@ -7,12 +7,12 @@
 #include "base/log.h"
 
 static struct link l;
-static struct cm_config a, b;
+static struct stream_config a, b;
 
 static int reset(void **state)
 {
-	a = link_config(CM_INITIATOR);
-	b = link_config(CM_RESPONDER);
+	a = link_config(STREAM_INITIATOR);
+	b = link_config(STREAM_RESPONDER);
 	return 0;
 }
 
@@ -36,10 +36,10 @@ static void assert_gone(struct side *side)
 {
 	assert_state(side, CLOSED);
 	assert_true(side->closed);
-	assert_int_equal(side->seen[CM_EV_DISCONNECTED], 1);
+	assert_int_equal(side->seen[STREAM_EV_DISCONNECTED], 1);
 	assert_int_equal(side->finals, 1);
-	assert_int_equal(cm_deadline(side->s), CLOCK_NEVER);
-	assert_int_equal(cm_stream_disconnect(side->s, l.now), 0);
+	assert_int_equal(stream_deadline(side->s), CLOCK_NEVER);
+	assert_int_equal(stream_disconnect(side->s, l.now), 0);
 	assert_true(qp_is_failed(rig_qp(side->rig)));
 }
 
@@ -49,7 +49,7 @@ static void either_side_can_disconnect(void **state)
 		struct side *first = i ? &l.b : &l.a;
 
 		live();
-		assert_int_equal(cm_stream_disconnect(first->s, l.now), 0);
+		assert_int_equal(stream_disconnect(first->s, l.now), 0);
 		link_run(&l);
 		assert_gone(&l.a);
 		assert_gone(&l.b);
@@ -62,7 +62,7 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 	live();
 	assert_int_equal(rig_post_recv(l.b.rig, 1), 0);
 	assert_int_equal(rig_post_send(l.a.rig, 2), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	assert_state(&l.a, DRAINING);
 	l.a.chunk = 3;
 	link_run(&l);
@@ -83,12 +83,12 @@ static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 	link_run(&l);
 	assert_completion(&l.a, 1, IBV_WC_SUCCESS);
 	assert_completion(&l.a, 2, IBV_WC_SUCCESS);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSED);
 	assert_int_equal(rig_post_recv(l.b.rig, 3), 0);
 	assert_completion(&l.b, 3, IBV_WC_SUCCESS);
-	assert_int_equal(cm_stream_disconnect(l.b.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.b.s, l.now), 0);
 	assert_int_equal(rig_post_recv(l.b.rig, 4), 0);
 	assert_completion(&l.b, 4, IBV_WC_WR_FLUSH_ERR);
 	link_fini(&l);
@@ -103,8 +103,8 @@ static void messages_cross_when_both_disconnect(void **state)
 	assert_int_equal(rig_post_recv(l.b.rig, 2), 0);
 	assert_int_equal(rig_post_send(l.a.rig, 3), 0);
 	assert_int_equal(rig_post_send(l.b.rig, 4), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
-	assert_int_equal(cm_stream_disconnect(l.b.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.b.s, l.now), 0);
 	link_run(&l);
 	assert_gone(&l.a);
 	assert_gone(&l.b);
@@ -125,8 +125,8 @@ static void draining_goes_on_behind_the_peers_fin(void **state)
 	live();
 	assert_int_equal(rig_post_recv(l.b.rig, 1), 0);
 	assert_int_equal(rig_post_send(l.a.rig, 2), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
-	assert_int_equal(cm_stream_disconnect(l.b.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.b.s, l.now), 0);
 	l.a.muted = true;
 	link_run(&l);
 	assert_state(&l.a, DRAINING);
@@ -146,7 +146,7 @@ static void receives_are_flushed_before_the_event(void **state)
 	live();
 	assert_int_equal(rig_post_recv(l.a.rig, 1), 0);
 	assert_int_equal(rig_post_recv(l.b.rig, 2), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_completion(&l.b, 2, IBV_WC_WR_FLUSH_ERR);
@@ -157,16 +157,16 @@ static void a_peer_that_never_closes_is_not_waited_for(void **state)
 {
 	live();
 	l.b.muted = true;
-	struct cm_stream *silent = l.b.s;
+	struct stream *silent = l.b.s;
 	l.b.s = NULL;
 	assert_int_equal(rig_post_recv(l.a.rig, 1), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 0);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 0);
 	link_pass(&l, a.drain_ns);
 	assert_state(&l.a, LINGERING);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
 	l.b.s = silent;
 	link_fini(&l);
@@ -177,19 +177,19 @@ static void a_peer_that_takes_nothing_does_not_hold_up_the_drain(void **state)
 	live();
 	l.a.muted = true;
 	assert_int_equal(rig_post_send(l.a.rig, 1), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	assert_state(&l.a, DRAINING);
 	l.now += a.drain_ns;
-	cm_on_time(l.a.s, l.now);
+	stream_on_time(l.a.s, l.now);
 	assert_state(&l.a, LINGERING);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
-	assert_true(cm_wants_fin(l.a.s));
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
+	assert_true(stream_wants_fin(l.a.s));
 	link_fini(&l);
 }
 
-static struct cm_stream *stopped;
+static struct stream *stopped;
 
 /* The time limit passed: the user was told, but the peer has not read all. */
 static void linger(void)
@@ -197,7 +197,7 @@ static void linger(void)
 	live();
 	stopped = l.b.s;
 	l.b.s = NULL;
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
 	link_pass(&l, a.drain_ns);
@@ -230,7 +230,7 @@ static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
 static void after_the_time_limit_a_reset_is_no_news(void **state)
 {
 	linger();
-	cm_rx_error(l.a.s, ECONNRESET, l.now);
+	stream_rx_error(l.a.s, ECONNRESET, l.now);
 	link_run(&l);
 	assert_gone(&l.a);
 	forget();
@@ -246,9 +246,9 @@ static void lingering_ends(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		a.liveness_ns = limits[i][0];
 		linger();
-		assert_int_equal(cm_deadline(l.a.s), l.now + limits[i][1]);
+		assert_int_equal(stream_deadline(l.a.s), l.now + limits[i][1]);
 		l.now += limits[i][1];
-		cm_on_time(l.a.s, l.now);
+		stream_on_time(l.a.s, l.now);
 		link_run(&l);
 		assert_gone(&l.a);
 		forget();
@@ -259,11 +259,11 @@ static void lingering_ends(void **state)
 static void nobody_lingers_for_a_stranger(void **state)
 {
 	link_init(&l, NULL, &b);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed_frame(&l.b, &(struct mpa_start){.revision = MPA_REVISION_1, .crc = true});
 	link_run(&l);
 	assert_state(&l.b, REQ_RCVD);
-	assert_int_equal(cm_stream_reject(l.b.s, NULL, 0, l.now), 0);
+	assert_int_equal(stream_reject(l.b.s, NULL, 0, l.now), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSING);
 	link_pass(&l, b.drain_ns);
@@ -275,7 +275,7 @@ static void a_reset_ends_it_at_once(void **state)
 {
 	live();
 	assert_int_equal(rig_post_recv(l.a.rig, 1), 0);
-	cm_rx_error(l.a.s, ECONNRESET, l.now);
+	stream_rx_error(l.a.s, ECONNRESET, l.now);
 	link_run(&l);
 	assert_gone(&l.a);
 	assert_completion(&l.a, 1, IBV_WC_WR_FLUSH_ERR);
@@ -313,8 +313,8 @@ static void a_terminate_outlives_its_qp(void **state)
 	side_feed(&l.a, nonsense, sizeof(nonsense));
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
-	cm_stream_set_qp(l.a.s, NULL);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
+	stream_set_qp(l.a.s, NULL);
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
 	l.a.muted = false;
@@ -334,7 +334,7 @@ static void after_an_error_input_is_discarded_until_the_fin(void **state)
 
 	live();
 	l.b.muted = true;
-	struct cm_stream *silent = l.b.s;
+	struct stream *silent = l.b.s;
 	l.b.s = NULL;
 	side_feed(&l.a, nonsense, sizeof(nonsense));
 	link_run(&l);
@@ -351,7 +351,7 @@ static void a_qp_that_its_user_fails_closes_the_stream(void **state)
 {
 	live();
 	qp_fail(rig_qp(l.a.rig), IBV_WC_WR_FLUSH_ERR);
-	cm_stream_poke(l.a.s, l.now);
+	stream_poke(l.a.s, l.now);
 	link_run(&l);
 	assert_gone(&l.a);
 	assert_gone(&l.b);
@@ -361,10 +361,10 @@ static void a_qp_that_its_user_fails_closes_the_stream(void **state)
 static void a_destroyed_qp_closes_the_stream(void **state)
 {
 	live();
-	cm_stream_set_qp(l.a.s, NULL);
+	stream_set_qp(l.a.s, NULL);
 	link_run(&l);
 	assert_true(l.a.closed);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
 	assert_gone(&l.b);
 	link_fini(&l);
 }
@@ -373,7 +373,7 @@ static void an_abort_is_silent_here_and_seen_there(void **state)
 {
 	live();
 	assert_int_equal(rig_post_recv(l.a.rig, 1), 0);
-	cm_stream_abort(l.a.s);
+	stream_abort(l.a.s);
 	link_run(&l);
 	assert_true(l.a.closed);
 	assert_int_equal(l.a.finals, 0);
@@ -388,10 +388,10 @@ static void a_disconnect_before_the_reply_is_out_still_ends_orderly(void **state
 	side_add_qp(&l.a);
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
-	assert_int_equal(cm_stream_disconnect(l.b.s, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_disconnect(l.b.s, l.now), 0);
 	link_run(&l);
-	assert_int_equal(l.a.seen[CM_EV_ESTABLISHED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_ESTABLISHED], 1);
 	assert_gone(&l.a);
 	assert_gone(&l.b);
 	link_fini(&l);
@@ -415,16 +415,16 @@ static void a_server_that_must_not_speak_first_is_told_why_once(void **state)
 	live();
 	assert_int_equal(rig_post_send(l.b.rig, 1), 0);
 	link_run(&l); /* nobody pokes: trying to send is enough */
-	assert_true(cm_deadline(l.b.s) <= l.now);
+	assert_true(stream_deadline(l.b.s) <= l.now);
 	link_pass(&l, 0);
-	assert_int_equal(cm_deadline(l.b.s), l.now + NSEC_PER_SEC);
+	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);
 	link_pass(&l, NSEC_PER_SEC - 1);
 	assert_int_equal(notices, 0);
 	link_pass(&l, 1);
 	assert_int_equal(notices, 1);
 	link_pass(&l, 10 * NSEC_PER_SEC);
 	assert_int_equal(notices, 1);
-	assert_int_equal(cm_deadline(l.b.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	assert_int_equal(rig_poll(l.b.rig, &status), -1);
 	/* The client speaks: what was held goes out. */
 	assert_int_equal(rig_post_recv(l.a.rig, 2), 0);
@@ -444,12 +444,12 @@ static void nothing_is_said_when_the_client_speaks_in_time(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(rig_post_send(l.b.rig, 1), 0);
-	cm_stream_poke(l.b.s, l.now);
+	stream_poke(l.b.s, l.now);
 	assert_int_equal(rig_post_recv(l.b.rig, 2), 0);
 	assert_int_equal(rig_post_recv(l.a.rig, 3), 0);
 	assert_int_equal(rig_post_send(l.a.rig, 4), 0);
 	link_pass(&l, NSEC_PER_SEC / 2);
-	assert_int_equal(cm_deadline(l.b.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	link_pass(&l, NSEC_PER_SEC);
 	assert_int_equal(notices, 0);
 	log_set(NULL, LOG_LVL_OFF);

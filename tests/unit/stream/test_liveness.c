@@ -172,12 +172,12 @@ static void a_limit_shorter_than_assumed_must_be_told(void **state)
 /* --- streams ------------------------------------------------------------------------------ */
 
 static struct link l;
-static struct cm_config a, b;
+static struct stream_config a, b;
 
 static int reset(void **state)
 {
-	a = link_config(CM_INITIATOR);
-	b = link_config(CM_RESPONDER);
+	a = link_config(STREAM_INITIATOR);
+	b = link_config(STREAM_RESPONDER);
 	a.liveness_ns = b.liveness_ns = 15 * SEC;
 	return 0;
 }
@@ -193,7 +193,7 @@ static void live(void)
 /* To the next deadline of either. */
 static void tick(void)
 {
-	uint64_t at = cm_deadline(l.a.s), other = cm_deadline(l.b.s);
+	uint64_t at = stream_deadline(l.a.s), other = stream_deadline(l.b.s);
 
 	at = at < other ? at : other;
 	assert_true(at != CLOCK_NEVER && at >= l.now);
@@ -232,14 +232,14 @@ static void a_vanished_peer_fails_what_was_posted(void **state)
 	while (l.a.finals == 0)
 		tick();
 	assert_in_range(l.now - begun, 15 * SEC, 20 * SEC);
-	assert_int_equal(l.a.seen[CM_EV_LOST], 1);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 0);
+	assert_int_equal(l.a.seen[STREAM_EV_LOST], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 0);
 	assert_int_equal(l.a.status, -ETIMEDOUT);
 	assert_state(&l.a, CLOSED);
 	assert_true(qp_is_failed(rig_qp(l.a.rig)));
 	assert_int_equal(rig_poll(l.a.rig, &status), 8);
 	assert_int_equal(status, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(cm_deadline(l.a.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.a.s), CLOCK_NEVER);
 	link_fini(&l);
 }
 
@@ -248,11 +248,11 @@ static void a_disconnect_has_its_own_limit(void **state)
 	live();
 	l.b.muted = true;
 	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
-	assert_int_equal(cm_stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
 	link_run(&l);
 	while (l.a.finals == 0)
 		tick();
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
 	link_fini(&l);
 }
 
@@ -276,7 +276,7 @@ static void the_first_ping_makes_its_receiver_hurry(void **state)
 {
 	a.liveness_ns = 900 * MS;
 	live();
-	assert_true(cm_deadline(l.b.s) <= l.now + 300 * MS);
+	assert_true(stream_deadline(l.b.s) <= l.now + 300 * MS);
 	link_fini(&l);
 }
 
@@ -286,16 +286,16 @@ static void limits_can_be_set_until_they_matter(void **state)
 	link_init(&l, &a, &b);
 	side_add_qp(&l.a);
 	side_add_qp(&l.b);
-	assert_int_equal(cm_stream_set_limits(l.a.s, 7 * SEC, 6 * SEC), 0);
+	assert_int_equal(stream_set_limits(l.a.s, 7 * SEC, 6 * SEC), 0);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_deadline(l.a.s), l.now + 7 * SEC);
-	assert_int_equal(cm_stream_set_limits(l.a.s, SEC, SEC), -EINVAL);
-	assert_int_equal(cm_stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_deadline(l.a.s), l.now + 7 * SEC);
+	assert_int_equal(stream_set_limits(l.a.s, SEC, SEC), -EINVAL);
+	assert_int_equal(stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	link_run(&l);
-	assert_int_equal(cm_deadline(l.a.s), l.now + SEC); /* b has told */
-	assert_int_equal(cm_deadline(l.b.s), l.now + SEC);
-	assert_int_equal(cm_stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
+	assert_int_equal(stream_deadline(l.a.s), l.now + SEC); /* b has told */
+	assert_int_equal(stream_deadline(l.b.s), l.now + SEC);
+	assert_int_equal(stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
 	link_fini(&l);
 }
 
@@ -303,8 +303,8 @@ static void others_are_not_judged(void **state)
 {
 	b.offer_consent = false;
 	live();
-	assert_int_equal(cm_deadline(l.a.s), CLOCK_NEVER);
-	assert_int_equal(cm_deadline(l.b.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.a.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	link_fini(&l);
 }
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct cm_params link_params = {.ird = 16, .ord = 16};
+const struct stream_params link_params = {.ird = 16, .ord = 16};
 
-struct cm_config link_config(enum cm_role role)
+struct stream_config link_config(enum stream_role role)
 {
-	return (struct cm_config){
+	return (struct stream_config){
 		.role = role,
 		.crc = true,
 		.offer_consent = true,
@@ -20,13 +20,13 @@ struct cm_config link_config(enum cm_role role)
 	};
 }
 
-static bool is_final(enum cm_stream_event event)
+static bool is_final(enum stream_event event)
 {
-	return event != CM_EV_CONNECT_REQUEST && event != CM_EV_ESTABLISHED &&
-	       event != CM_EV_REDIAL;
+	return event != STREAM_EV_CONNECT_REQUEST && event != STREAM_EV_ESTABLISHED &&
+	       event != STREAM_EV_REDIAL;
 }
 
-static void on_event(void *owner, enum cm_stream_event event, int status)
+static void on_event(void *owner, enum stream_event event, int status)
 {
 	struct side *side = owner;
 
@@ -35,20 +35,20 @@ static void on_event(void *owner, enum cm_stream_event event, int status)
 	side->finals += is_final(event);
 }
 
-static void side_init(struct side *side, const struct cm_config *cfg, struct side *peer,
+static void side_init(struct side *side, const struct stream_config *cfg, struct side *peer,
 		      uint64_t *now)
 {
 	*side = (struct side){.peer = peer, .now = now, .chunk = PIPE_SIZE};
 	if (cfg) {
-		struct cm_config own = *cfg;
+		struct stream_config own = *cfg;
 
 		own.event = on_event;
 		own.owner = side;
-		assert_int_equal(cm_stream_new(&own, &side->s), 0);
+		assert_int_equal(stream_new(&own, &side->s), 0);
 	}
 }
 
-void link_init(struct link *l, const struct cm_config *a, const struct cm_config *b)
+void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b)
 {
 	l->now = 1000;
 	side_init(&l->a, a, &l->b, &l->now);
@@ -58,9 +58,9 @@ void link_init(struct link *l, const struct cm_config *a, const struct cm_config
 static void side_fini(struct side *side)
 {
 	if (side->s)
-		cm_stream_set_qp(side->s, NULL);
+		stream_set_qp(side->s, NULL);
 	rig_delete(side->rig);
-	cm_stream_delete(side->s);
+	stream_delete(side->s);
 	free(side->in.bytes);
 }
 
@@ -132,8 +132,8 @@ static bool side_tx(struct side *side)
 	if (side->closed || side->muted)
 		return false;
 	if (side->rig)
-		rig_lend(side->rig, false, cm_tx_needs_buf(side->s));
-	n = cm_tx_gather(side->s, iov);
+		rig_lend(side->rig, false, stream_tx_needs_buf(side->s));
+	n = stream_tx_gather(side->s, iov);
 	for (int i = 0; i < n && sent < side->chunk; i++) {
 		size_t part = iov[i].iov_len;
 
@@ -143,7 +143,7 @@ static bool side_tx(struct side *side)
 		sent += part;
 	}
 	if (n > 0)
-		cm_tx_sent(side->s, sent, *side->now);
+		stream_tx_sent(side->s, sent, *side->now);
 	return n > 0;
 }
 
@@ -157,8 +157,8 @@ static bool side_rx(struct side *side)
 	if (side->closed || (!left && (!p->fin || p->fin_read)))
 		return false;
 	if (side->rig)
-		rig_lend(side->rig, cm_rx_needs_buf(side->s), false);
-	n = cm_rx_want(side->s, iov);
+		rig_lend(side->rig, stream_rx_needs_buf(side->s), false);
+	n = stream_rx_want(side->s, iov);
 	if (n == 0)
 		return false;
 	left = left < side->chunk ? left : side->chunk;
@@ -169,23 +169,23 @@ static bool side_rx(struct side *side)
 		p->head += part;
 		got += part;
 	}
-	cm_rx_got(side->s, got, *side->now);
+	stream_rx_got(side->s, got, *side->now);
 	if (got == 0) {
 		p->fin_read = true;
-		cm_rx_eof(side->s, *side->now);
+		stream_rx_eof(side->s, *side->now);
 	}
 	return true;
 }
 
 static bool side_finish(struct side *side)
 {
-	bool fin = !side->closed && cm_wants_fin(side->s);
+	bool fin = !side->closed && stream_wants_fin(side->s);
 
 	if (fin) {
 		side->peer->in.fin = true;
-		cm_fin_done(side->s, *side->now);
+		stream_fin_done(side->s, *side->now);
 	}
-	if (side->closed || !cm_wants_close(side->s))
+	if (side->closed || !stream_wants_close(side->s))
 		return fin;
 	side->peer->in.fin = true;
 	side->closed = true;
@@ -216,14 +216,14 @@ void link_run(struct link *l)
 	} while (moved);
 }
 
-void link_dial(struct link *l, const struct cm_params *params)
+void link_dial(struct link *l, const struct stream_params *params)
 {
 	if (l->a.s) {
-		assert_int_equal(cm_stream_connect(l->a.s, params, l->now), 0);
-		cm_on_dialed(l->a.s, LINK_MSS, l->now);
+		assert_int_equal(stream_connect(l->a.s, params, l->now), 0);
+		stream_on_dialed(l->a.s, LINK_MSS, l->now);
 	}
 	if (l->b.s)
-		cm_on_incoming(l->b.s, l->now);
+		stream_on_incoming(l->b.s, l->now);
 	link_run(l);
 }
 
@@ -231,20 +231,20 @@ void link_establish(struct link *l)
 {
 	link_dial(l, &link_params);
 	assert_state(&l->b, REQ_RCVD);
-	assert_int_equal(cm_stream_accept(l->b.s, &link_params, LINK_MSS, l->now), 0);
+	assert_int_equal(stream_accept(l->b.s, &link_params, LINK_MSS, l->now), 0);
 	link_run(l);
 	assert_state(&l->a, LIVE);
 	assert_state(&l->b, LIVE);
-	assert_int_equal(l->a.seen[CM_EV_ESTABLISHED], 1);
-	assert_int_equal(l->b.seen[CM_EV_ESTABLISHED], 1);
+	assert_int_equal(l->a.seen[STREAM_EV_ESTABLISHED], 1);
+	assert_int_equal(l->b.seen[STREAM_EV_ESTABLISHED], 1);
 }
 
 void link_pass(struct link *l, uint64_t ns)
 {
 	l->now += ns;
 	if (l->a.s)
-		cm_on_time(l->a.s, l->now);
+		stream_on_time(l->a.s, l->now);
 	if (l->b.s)
-		cm_on_time(l->b.s, l->now);
+		stream_on_time(l->b.s, l->now);
 	link_run(l);
 }

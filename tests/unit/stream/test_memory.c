@@ -30,57 +30,57 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static void no_stream_without_memory(void **state)
 {
-	struct cm_config cfg = link_config(CM_INITIATOR);
-	struct cm_stream *s = NULL;
+	struct stream_config cfg = link_config(STREAM_INITIATOR);
+	struct stream *s = NULL;
 
 	countdown = 0;
-	assert_int_equal(cm_stream_new(&cfg, &s), -ENOMEM);
+	assert_int_equal(stream_new(&cfg, &s), -ENOMEM);
 	assert_null(s);
 }
 
 static void an_initiator_without_memory_tells_its_user(void **state)
 {
-	struct cm_config cfg = link_config(CM_INITIATOR);
+	struct stream_config cfg = link_config(STREAM_INITIATOR);
 	struct link l;
 
 	link_init(&l, &cfg, NULL);
-	assert_int_equal(cm_stream_connect(l.a.s, &link_params, l.now), 0);
+	assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
 	countdown = 0;
-	cm_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now);
 	assert_state(&l.a, CLOSED);
-	assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -ENOMEM);
 	link_fini(&l);
 }
 
 static void a_responder_without_memory_hangs_up(void **state)
 {
-	struct cm_config cfg = link_config(CM_RESPONDER);
+	struct stream_config cfg = link_config(STREAM_RESPONDER);
 	struct link l;
 
 	link_init(&l, NULL, &cfg);
 	countdown = 0;
-	cm_on_incoming(l.b.s, l.now);
-	assert_true(cm_wants_close(l.b.s));
-	assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
+	stream_on_incoming(l.b.s, l.now);
+	assert_true(stream_wants_close(l.b.s));
+	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
 	link_fini(&l);
 }
 
 /* The queue pair needs memory to start: the user may try again or reject. */
 static void an_accept_without_memory_leaves_the_request_waiting(void **state)
 {
-	struct cm_config a = link_config(CM_INITIATOR), b = link_config(CM_RESPONDER);
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
 	struct link l;
 
 	link_init(&l, &a, &b);
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
 	countdown = 0;
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ENOMEM);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ENOMEM);
 	assert_state(&l.b, REQ_RCVD);
 	link_run(&l);
 	assert_state(&l.a, REQ_SENT);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
@@ -89,19 +89,19 @@ static void an_accept_without_memory_leaves_the_request_waiting(void **state)
 
 static void an_initiators_queue_pair_without_memory_fails_the_connection(void **state)
 {
-	struct cm_config a = link_config(CM_INITIATOR), b = link_config(CM_RESPONDER);
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
 	struct link l;
 
 	link_init(&l, &a, &b);
 	side_add_qp(&l.a);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	side_feed(&l.a, "MPA ID Rep Frame\x50\2\0\4\0\1\0\1", 24);
 	countdown = 0;
 	link_run(&l);
 	countdown = -1;
 	assert_true(l.a.closed);
-	assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -ENOMEM);
 	link_fini(&l);
 }
@@ -110,8 +110,8 @@ static void an_initiators_queue_pair_without_memory_fails_the_connection(void **
 static void a_failed_stream_without_memory_still_ends(void **state)
 {
 	static const uint8_t nonsense[64] = {0, 18, 0x41, 0x4d};
-	struct cm_config a = link_config(CM_INITIATOR), b = link_config(CM_RESPONDER);
-	struct cm_stream *silent;
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
+	struct stream *silent;
 	struct iovec iov[QP_RX_IOV];
 	struct link l;
 
@@ -124,12 +124,12 @@ static void a_failed_stream_without_memory_still_ends(void **state)
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
 	countdown = 0;
-	assert_int_equal(cm_rx_want(l.a.s, iov), 0);
+	assert_int_equal(stream_rx_want(l.a.s, iov), 0);
 	link_pass(&l, a.drain_ns);
 	assert_state(&l.a, LINGERING);
 	link_pass(&l, 60 * NSEC_PER_SEC);
 	assert_true(l.a.closed);
-	assert_int_equal(l.a.seen[CM_EV_DISCONNECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
 	l.b.s = silent;
 	link_fini(&l);
 }

@@ -3,8 +3,8 @@
  * link.h -- two streams back to back, or one against a hand-written peer. Bytes are moved in
  * pieces of `chunk`; time stands still unless the test moves it.
  */
-#ifndef TEST_CM_LINK_H
-#define TEST_CM_LINK_H
+#ifndef TEST_STREAM_LINK_H
+#define TEST_STREAM_LINK_H
 
 #include "lib/unit.h"
 
@@ -14,7 +14,7 @@
 
 #define PIPE_SIZE   (1u << 17)
 #define LINK_MSS    1448
-#define EVENT_KINDS (CM_EV_DEAD + 1)
+#define EVENT_KINDS (STREAM_EV_DEAD + 1)
 
 struct pipe {
 	uint8_t *bytes;
@@ -25,7 +25,7 @@ struct pipe {
 struct rig; /* a queue pair and what it needs; qprig.c */
 
 struct side {
-	struct cm_stream *s;
+	struct stream *s;
 	struct rig *rig; /* NULL: no QP */
 	struct pipe in;
 	struct side *peer;
@@ -43,16 +43,16 @@ struct link {
 	uint64_t now;
 };
 
-struct cm_config link_config(enum cm_role role);
-extern const struct cm_params link_params; /* 16/16, no private data */
+struct stream_config link_config(enum stream_role role);
+extern const struct stream_params link_params; /* 16/16, no private data */
 
 /* NULL: that side does not exist, its pipe is for the test to fill and read. */
-void link_init(struct link *l, const struct cm_config *a, const struct cm_config *b);
+void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b);
 void link_fini(struct link *l);
 /* Until nothing moves any more. */
 void link_run(struct link *l);
 /* The initiator's TCP comes up at both ends. */
-void link_dial(struct link *l, const struct cm_params *params);
+void link_dial(struct link *l, const struct stream_params *params);
 /* Dial, accept with link_params, run until both are LIVE. */
 void link_establish(struct link *l);
 /* Move time, and let both look at it. */
@@ -81,6 +81,6 @@ void rig_lend(struct rig *rig, bool rx, bool tx);
 void rig_reclaim(struct rig *rig);
 
 #define assert_state(side, state)                                                                  \
-	assert_string_equal(cm_state_str(cm_stream_state((side)->s)), #state)
+	assert_string_equal(stream_state_str(stream_state((side)->s)), #state)
 
 #endif

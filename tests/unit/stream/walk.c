@@ -11,58 +11,59 @@ struct walk walk;
 
 static void ev_connect(void)
 {
-	walk.connected |= cm_stream_connect(walk.me->s, &link_params, walk.link.now) == 0;
+	walk.connected |= stream_connect(walk.me->s, &link_params, walk.link.now) == 0;
 }
 
 static void ev_accept(void)
 {
-	cm_stream_accept(walk.me->s, &link_params, LINK_MSS, walk.link.now);
+	stream_accept(walk.me->s, &link_params, LINK_MSS, walk.link.now);
 }
 
 static void ev_reject(void)
 {
-	cm_stream_reject(walk.me->s, "no", 2, walk.link.now);
+	stream_reject(walk.me->s, "no", 2, walk.link.now);
 }
 
 static void ev_disconnect(void)
 {
-	enum cm_state before = cm_stream_state(walk.me->s);
-	int ret = cm_stream_disconnect(walk.me->s, walk.link.now);
+	enum stream_state before = stream_state(walk.me->s);
+	int ret = stream_disconnect(walk.me->s, walk.link.now);
 
-	assert_int_equal(ret, before < CM_REP_SENT ? -EINVAL : 0);
+	assert_int_equal(ret, before < STREAM_REP_SENT ? -EINVAL : 0);
 }
 
 static void ev_cancel(void)
 {
-	enum cm_state before = cm_stream_state(walk.me->s);
-	int events = walk.me->seen[CM_EV_UNREACHABLE];
-	int ret = cm_stream_cancel(walk.me->s);
-	bool connecting = before == CM_DIALING || before == CM_REQ_SENT || before == CM_REP_SENT;
+	enum stream_state before = stream_state(walk.me->s);
+	int events = walk.me->seen[STREAM_EV_UNREACHABLE];
+	int ret = stream_cancel(walk.me->s);
+	bool connecting =
+		before == STREAM_DIALING || before == STREAM_REQ_SENT || before == STREAM_REP_SENT;
 
-	assert_int_equal(ret, connecting || before >= CM_LIVE ? 0 : -EINVAL);
-	assert_int_equal(cm_stream_state(walk.me->s), connecting ? CM_CLOSED : before);
-	assert_int_equal(walk.me->seen[CM_EV_UNREACHABLE], events + connecting);
+	assert_int_equal(ret, connecting || before >= STREAM_LIVE ? 0 : -EINVAL);
+	assert_int_equal(stream_state(walk.me->s), connecting ? STREAM_CLOSED : before);
+	assert_int_equal(walk.me->seen[STREAM_EV_UNREACHABLE], events + connecting);
 }
 
 static void ev_abort(void)
 {
-	cm_stream_abort(walk.me->s);
+	stream_abort(walk.me->s);
 	walk.aborted = true;
 }
 
 static void ev_dialed(void)
 {
-	cm_on_dialed(walk.me->s, LINK_MSS, walk.link.now);
+	stream_on_dialed(walk.me->s, LINK_MSS, walk.link.now);
 }
 
 static void ev_dial_failed(void)
 {
-	cm_on_dial_failed(walk.me->s, ECONNREFUSED, walk.link.now);
+	stream_on_dial_failed(walk.me->s, ECONNREFUSED, walk.link.now);
 }
 
 static void ev_incoming(void)
 {
-	cm_on_incoming(walk.me->s, walk.link.now);
+	stream_on_incoming(walk.me->s, walk.link.now);
 }
 
 /* As many bytes as the stream wants, of the kind that the test wants. */
@@ -70,15 +71,15 @@ static void receive(const void *bytes, size_t len)
 {
 	struct iovec iov[QP_RX_IOV];
 
-	rig_lend(walk.me->rig, cm_rx_needs_buf(walk.me->s), false);
-	while (len > 0 && cm_rx_want(walk.me->s, iov) > 0) {
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	while (len > 0 && stream_rx_want(walk.me->s, iov) > 0) {
 		size_t n = iov[0].iov_len < len ? iov[0].iov_len : len;
 
 		assert_true(n > 0);
 		memcpy(iov[0].iov_base, bytes, n);
 		bytes = (const uint8_t *)bytes + n;
 		len -= n;
-		cm_rx_got(walk.me->s, n, walk.link.now);
+		stream_rx_got(walk.me->s, n, walk.link.now);
 	}
 }
 
@@ -121,33 +122,33 @@ static void ev_rx_nothing(void)
 {
 	struct iovec iov[QP_RX_IOV];
 
-	rig_lend(walk.me->rig, cm_rx_needs_buf(walk.me->s), false);
-	if (cm_rx_want(walk.me->s, iov) > 0)
-		cm_rx_got(walk.me->s, 0, walk.link.now);
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	if (stream_rx_want(walk.me->s, iov) > 0)
+		stream_rx_got(walk.me->s, 0, walk.link.now);
 }
 
 static void ev_rx_fault(void)
 {
 	struct iovec iov[QP_RX_IOV];
 
-	rig_lend(walk.me->rig, cm_rx_needs_buf(walk.me->s), false);
-	if (cm_rx_want(walk.me->s, iov) > 0)
-		cm_rx_fault(walk.me->s, walk.link.now);
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	if (stream_rx_want(walk.me->s, iov) > 0)
+		stream_rx_fault(walk.me->s, walk.link.now);
 }
 
 static void ev_rx_eof(void)
 {
-	cm_rx_eof(walk.me->s, walk.link.now);
+	stream_rx_eof(walk.me->s, walk.link.now);
 }
 
 static void ev_rx_reset(void)
 {
-	cm_rx_error(walk.me->s, ECONNRESET, walk.link.now);
+	stream_rx_error(walk.me->s, ECONNRESET, walk.link.now);
 }
 
 static void ev_rx_timeout(void)
 {
-	cm_rx_error(walk.me->s, ETIMEDOUT, walk.link.now);
+	stream_rx_error(walk.me->s, ETIMEDOUT, walk.link.now);
 }
 
 static size_t gather(void)
@@ -156,8 +157,8 @@ static size_t gather(void)
 	size_t total = 0;
 	int n;
 
-	rig_lend(walk.me->rig, false, cm_tx_needs_buf(walk.me->s));
-	n = cm_tx_gather(walk.me->s, iov);
+	rig_lend(walk.me->rig, false, stream_tx_needs_buf(walk.me->s));
+	n = stream_tx_gather(walk.me->s, iov);
 	for (int i = 0; i < n; i++)
 		total += iov[i].iov_len;
 	return total;
@@ -166,75 +167,75 @@ static size_t gather(void)
 static void ev_tx_all(void)
 {
 	for (size_t n = gather(); n > 0; n = gather())
-		cm_tx_sent(walk.me->s, n, walk.link.now);
+		stream_tx_sent(walk.me->s, n, walk.link.now);
 }
 
 static void ev_tx_byte(void)
 {
 	if (gather() > 0)
-		cm_tx_sent(walk.me->s, 1, walk.link.now);
+		stream_tx_sent(walk.me->s, 1, walk.link.now);
 }
 
 static void ev_tx_error(void)
 {
 	gather();
-	cm_tx_error(walk.me->s, EPIPE, walk.link.now);
+	stream_tx_error(walk.me->s, EPIPE, walk.link.now);
 }
 
 static void ev_tx_fault(void)
 {
 	if (gather() > 0)
-		cm_tx_fault(walk.me->s, walk.link.now);
+		stream_tx_fault(walk.me->s, walk.link.now);
 }
 
 static void ev_post(void)
 {
 	rig_post_recv(walk.me->rig, 1);
 	rig_post_send(walk.me->rig, 2);
-	cm_stream_poke(walk.me->s, walk.link.now);
+	stream_poke(walk.me->s, walk.link.now);
 }
 
 static void ev_qp_fails(void)
 {
 	qp_fail(rig_qp(walk.me->rig), IBV_WC_WR_FLUSH_ERR);
-	cm_stream_poke(walk.me->s, walk.link.now);
+	stream_poke(walk.me->s, walk.link.now);
 }
 
 static void ev_detach(void)
 {
-	cm_stream_set_qp(walk.me->s, NULL);
+	stream_set_qp(walk.me->s, NULL);
 }
 
 static void ev_fin(void)
 {
-	if (cm_wants_fin(walk.me->s))
-		cm_fin_done(walk.me->s, walk.link.now);
+	if (stream_wants_fin(walk.me->s))
+		stream_fin_done(walk.me->s, walk.link.now);
 }
 
 static void ev_early(void)
 {
-	cm_on_time(walk.me->s, walk.link.now);
+	stream_on_time(walk.me->s, walk.link.now);
 }
 
 void ev_late(void)
 {
 	walk.link.now += 3600 * NSEC_PER_SEC;
-	cm_on_time(walk.me->s, walk.link.now);
+	stream_on_time(walk.me->s, walk.link.now);
 }
 
 /* Long enough for every limit, and looked at in time. */
 void ev_silence(void)
 {
-	for (int i = 0; i < 8 && cm_deadline(walk.me->s) != CLOCK_NEVER; i++) {
-		if (walk.link.now < cm_deadline(walk.me->s))
-			walk.link.now = cm_deadline(walk.me->s);
-		cm_on_time(walk.me->s, walk.link.now);
+	for (int i = 0; i < 8 && stream_deadline(walk.me->s) != CLOCK_NEVER; i++) {
+		if (walk.link.now < stream_deadline(walk.me->s))
+			walk.link.now = stream_deadline(walk.me->s);
+		stream_on_time(walk.me->s, walk.link.now);
 	}
 }
 
 static void ev_unacknowledged(void)
 {
-	cm_on_unacknowledged(walk.me->s, CLOCK_NEVER, walk.link.now);
+	stream_on_unacknowledged(walk.me->s, CLOCK_NEVER, walk.link.now);
 }
 
 void (*const walk_events[])(void) = {
@@ -397,30 +398,30 @@ static void left_by_the_peer(void)
 }
 
 const struct place walk_places[] = {
-	{CM_INITIATOR, CM_IDLE, none},
-	{CM_INITIATOR, CM_DIALING, dialing},
-	{CM_INITIATOR, CM_REQ_SENT, req_sent},
-	{CM_INITIATOR, CM_REQ_SENT, req_half_sent},
-	{CM_INITIATOR, CM_DIALING, redialing},
-	{CM_INITIATOR, CM_LIVE, live_initiator},
-	{CM_INITIATOR, CM_DRAINING, draining},
-	{CM_INITIATOR, CM_DRAINING, draining_behind_fin},
-	{CM_INITIATOR, CM_CLOSING, closing},
-	{CM_INITIATOR, CM_CLOSING, closing_behind_own_fin},
-	{CM_INITIATOR, CM_CLOSING, terminating},
-	{CM_INITIATOR, CM_LINGERING, lingering},
-	{CM_INITIATOR, CM_LINGERING, lingering_behind_own_fin},
-	{CM_INITIATOR, CM_CLOSED, rejected},
-	{CM_RESPONDER, CM_IDLE, none},
-	{CM_RESPONDER, CM_REQ_WAIT, req_wait},
-	{CM_RESPONDER, CM_REQ_WAIT, req_half_read},
-	{CM_RESPONDER, CM_REQ_RCVD, req_rcvd},
-	{CM_RESPONDER, CM_REP_SENT, rep_sent},
-	{CM_RESPONDER, CM_REP_SENT, rtr_awaited},
-	{CM_RESPONDER, CM_LIVE, live_responder},
-	{CM_RESPONDER, CM_LIVE, held},
-	{CM_RESPONDER, CM_CLOSING, closing_failed},
-	{CM_RESPONDER, CM_CLOSING, rejecting},
-	{CM_RESPONDER, CM_CLOSED, left_by_the_peer},
+	{STREAM_INITIATOR, STREAM_IDLE, none},
+	{STREAM_INITIATOR, STREAM_DIALING, dialing},
+	{STREAM_INITIATOR, STREAM_REQ_SENT, req_sent},
+	{STREAM_INITIATOR, STREAM_REQ_SENT, req_half_sent},
+	{STREAM_INITIATOR, STREAM_DIALING, redialing},
+	{STREAM_INITIATOR, STREAM_LIVE, live_initiator},
+	{STREAM_INITIATOR, STREAM_DRAINING, draining},
+	{STREAM_INITIATOR, STREAM_DRAINING, draining_behind_fin},
+	{STREAM_INITIATOR, STREAM_CLOSING, closing},
+	{STREAM_INITIATOR, STREAM_CLOSING, closing_behind_own_fin},
+	{STREAM_INITIATOR, STREAM_CLOSING, terminating},
+	{STREAM_INITIATOR, STREAM_LINGERING, lingering},
+	{STREAM_INITIATOR, STREAM_LINGERING, lingering_behind_own_fin},
+	{STREAM_INITIATOR, STREAM_CLOSED, rejected},
+	{STREAM_RESPONDER, STREAM_IDLE, none},
+	{STREAM_RESPONDER, STREAM_REQ_WAIT, req_wait},
+	{STREAM_RESPONDER, STREAM_REQ_WAIT, req_half_read},
+	{STREAM_RESPONDER, STREAM_REQ_RCVD, req_rcvd},
+	{STREAM_RESPONDER, STREAM_REP_SENT, rep_sent},
+	{STREAM_RESPONDER, STREAM_REP_SENT, rtr_awaited},
+	{STREAM_RESPONDER, STREAM_LIVE, live_responder},
+	{STREAM_RESPONDER, STREAM_LIVE, held},
+	{STREAM_RESPONDER, STREAM_CLOSING, closing_failed},
+	{STREAM_RESPONDER, STREAM_CLOSING, rejecting},
+	{STREAM_RESPONDER, STREAM_CLOSED, left_by_the_peer},
 };
 const size_t walk_n_places = ARRAY_LEN(walk_places);

@@ -26,7 +26,7 @@ static const struct golden captures[] = {
 	{"siw-rping-rev1.pcap", 1, false, false},
 };
 
-static const struct cm_params rping = {.ird = 1, .ord = 1};
+static const struct stream_params rping = {.ird = 1, .ord = 1};
 static struct link l;
 static struct pcap capture;
 static struct pcap_stream frame[2]; /* request, reply: the start-up frame alone */
@@ -46,9 +46,9 @@ static void load(const struct golden *g)
 	}
 }
 
-static struct cm_config as_siw(enum cm_role role, const struct golden *g)
+static struct stream_config as_siw(enum stream_role role, const struct golden *g)
 {
-	struct cm_config cfg = link_config(role);
+	struct stream_config cfg = link_config(role);
 
 	cfg.crc = g->crc;
 	cfg.p2p = g->p2p;
@@ -67,7 +67,7 @@ static void assert_sent(struct side *from, const struct pcap_stream *expected)
 
 static void as_initiator(const struct golden *g, size_t chunk)
 {
-	struct cm_config cfg = as_siw(CM_INITIATOR, g);
+	struct stream_config cfg = as_siw(STREAM_INITIATOR, g);
 	const struct qp_stream *agreed;
 
 	link_init(&l, &cfg, NULL);
@@ -76,7 +76,7 @@ static void as_initiator(const struct golden *g, size_t chunk)
 	assert_sent(&l.a, &frame[0]);
 	side_feed(&l.a, frame[1].data, frame[1].len);
 	link_run(&l);
-	agreed = cm_stream_agreed(l.a.s);
+	agreed = stream_agreed(l.a.s);
 	assert_state(&l.a, LIVE);
 	assert_int_equal(agreed->crc, g->crc);
 	assert_int_equal(agreed->rtr_out, g->p2p ? QP_RTR_WRITE : QP_RTR_NONE);
@@ -88,20 +88,20 @@ static void as_initiator(const struct golden *g, size_t chunk)
 
 static void as_responder(const struct golden *g, size_t chunk)
 {
-	struct cm_config cfg = as_siw(CM_RESPONDER, g);
+	struct stream_config cfg = as_siw(STREAM_RESPONDER, g);
 	const struct qp_stream *agreed;
 
 	cfg.crc = false; /* siw's answer to a wish for CRC is the same */
 	link_init(&l, NULL, &cfg);
 	l.b.chunk = chunk;
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed(&l.b, frame[0].data, frame[0].len);
 	link_run(&l);
 	assert_state(&l.b, REQ_RCVD);
-	assert_int_equal(cm_stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
 	link_run(&l);
 	assert_sent(&l.b, &frame[1]);
-	agreed = cm_stream_agreed(l.b.s);
+	agreed = stream_agreed(l.b.s);
 	assert_int_equal(agreed->crc, g->crc);
 	assert_int_equal(agreed->rtr_in, g->p2p ? QP_RTR_WRITE : QP_RTR_NONE);
 	assert_true(agreed->hold_tx);
@@ -125,23 +125,23 @@ static void we_send_what_siw_sends(void **state)
 /* siw's whole side of a peer-to-peer connection: the RTR and what follows reach the QP. */
 static void siws_rtr_establishes_us(void **state)
 {
-	struct cm_config cfg = as_siw(CM_RESPONDER, &captures[2]);
+	struct stream_config cfg = as_siw(STREAM_RESPONDER, &captures[2]);
 	const struct pcap_conn *conn;
 
 	load(&captures[2]);
 	conn = pcap_find(&capture, RPING_PORT);
 	link_init(&l, NULL, &cfg);
 	side_add_qp(&l.b);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed(&l.b, frame[0].data, frame[0].len);
 	link_run(&l);
-	assert_int_equal(cm_stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
 	link_run(&l);
 	assert_state(&l.b, REP_SENT);
 	side_feed(&l.b, conn->stream[0].data + frame[0].len, 20);
 	link_run(&l);
 	assert_state(&l.b, LIVE);
-	assert_int_equal(l.b.seen[CM_EV_ESTABLISHED], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_ESTABLISHED], 1);
 	link_fini(&l);
 	pcap_fini(&capture);
 }
@@ -149,7 +149,7 @@ static void siws_rtr_establishes_us(void **state)
 /* What siw answers to an offer of consent (it ignores the bits) is not consent. */
 static void siw_does_not_consent(void **state)
 {
-	struct cm_config cfg = link_config(CM_INITIATOR);
+	struct stream_config cfg = link_config(STREAM_INITIATOR);
 
 	load(&captures[1]);
 	link_init(&l, &cfg, NULL);
@@ -157,7 +157,7 @@ static void siw_does_not_consent(void **state)
 	side_feed(&l.a, frame[1].data, frame[1].len);
 	link_run(&l);
 	assert_state(&l.a, LIVE);
-	assert_false(cm_stream_agreed(l.a.s)->consent);
+	assert_false(stream_agreed(l.a.s)->consent);
 	link_fini(&l);
 	pcap_fini(&capture);
 }

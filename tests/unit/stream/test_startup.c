@@ -8,23 +8,23 @@
 #include "base/log.h"
 
 static struct link l;
-static struct cm_config a, b;
+static struct stream_config a, b;
 
 static int reset(void **state)
 {
-	a = link_config(CM_INITIATOR);
-	b = link_config(CM_RESPONDER);
+	a = link_config(STREAM_INITIATOR);
+	b = link_config(STREAM_RESPONDER);
 	return 0;
 }
 
 static const struct qp_stream *agreed(const struct side *side)
 {
-	return cm_stream_agreed(side->s);
+	return stream_agreed(side->s);
 }
 
 static void who_says_nothing_flushes_by_reading(void **state)
 {
-	struct cm_config cfg = cm_config_of(CM_INITIATOR, true, true);
+	struct stream_config cfg = stream_config_of(STREAM_INITIATOR, true, true);
 
 	assert_false(cfg.user_flushes);
 	assert_true(cfg.offer_consent);
@@ -36,14 +36,14 @@ static void each_end_announces_for_itself(void **state)
 	a.user_flushes = b.user_flushes = false;
 	for (unsigned announce = 0; announce < 4; announce++) {
 		link_init(&l, &a, &b);
-		assert_int_equal(cm_stream_set_user_flushes(l.a.s, announce & 1), 0);
-		assert_int_equal(cm_stream_set_user_flushes(l.b.s, announce & 2), 0);
+		assert_int_equal(stream_set_user_flushes(l.a.s, announce & 1), 0);
+		assert_int_equal(stream_set_user_flushes(l.b.s, announce & 2), 0);
 		link_establish(&l);
 		assert_true(agreed(&l.a)->consent && agreed(&l.b)->consent);
 		assert_int_equal(agreed(&l.b)->peer_flushes, !!(announce & 1));
 		assert_int_equal(agreed(&l.a)->peer_flushes, !!(announce & 2));
-		assert_int_equal(cm_stream_set_user_flushes(l.a.s, true), -EINVAL);
-		assert_int_equal(cm_stream_set_user_flushes(l.b.s, true), -EINVAL);
+		assert_int_equal(stream_set_user_flushes(l.a.s, true), -EINVAL);
+		assert_int_equal(stream_set_user_flushes(l.b.s, true), -EINVAL);
 		link_fini(&l);
 	}
 }
@@ -60,8 +60,8 @@ static void two_of_us_consent(void **state)
 	assert_false(agreed(&l.a)->markers || agreed(&l.b)->markers);
 	assert_int_equal(agreed(&l.a)->mss, LINK_MSS);
 	assert_int_equal(agreed(&l.b)->mss, LINK_MSS);
-	assert_int_equal(cm_deadline(l.a.s), CLOCK_NEVER);
-	assert_int_equal(cm_deadline(l.b.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.a.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	link_fini(&l);
 }
 
@@ -94,9 +94,9 @@ static void crc_is_used_when_either_side_wishes(void **state)
 	}
 }
 
-static struct cm_params params_with(uint8_t len, uint8_t fill)
+static struct stream_params params_with(uint8_t len, uint8_t fill)
 {
-	struct cm_params p = {.ird = 8, .ord = 4, .pdata_len = len};
+	struct stream_params p = {.ird = 8, .ord = 4, .pdata_len = len};
 
 	memset(p.pdata, fill, len);
 	return p;
@@ -104,25 +104,25 @@ static struct cm_params params_with(uint8_t len, uint8_t fill)
 
 static void private_data_of_every_length_arrive(void **state)
 {
-	for (int len = 0; len <= CM_PDATA_MAX; len++) {
-		struct cm_params ask = params_with((uint8_t)len, 0xa5);
-		struct cm_params answer = params_with((uint8_t)(CM_PDATA_MAX - len), 0x5a);
-		const struct cm_params *got;
+	for (int len = 0; len <= STREAM_PDATA_MAX; len++) {
+		struct stream_params ask = params_with((uint8_t)len, 0xa5);
+		struct stream_params answer = params_with((uint8_t)(STREAM_PDATA_MAX - len), 0x5a);
+		const struct stream_params *got;
 
 		link_init(&l, &a, &b);
 		l.a.chunk = l.b.chunk = (size_t)len % 7 + 1;
 		link_dial(&l, &ask);
-		got = cm_stream_remote(l.b.s);
-		assert_int_equal(l.b.seen[CM_EV_CONNECT_REQUEST], 1);
+		got = stream_remote(l.b.s);
+		assert_int_equal(l.b.seen[STREAM_EV_CONNECT_REQUEST], 1);
 		assert_int_equal(got->pdata_len, len);
 		assert_memory_equal(got->pdata, ask.pdata, (size_t)len);
 		assert_int_equal(got->ird, 4);
 		assert_int_equal(got->ord, 8);
-		assert_int_equal(cm_stream_accept(l.b.s, &answer, LINK_MSS, l.now), 0);
+		assert_int_equal(stream_accept(l.b.s, &answer, LINK_MSS, l.now), 0);
 		link_run(&l);
-		got = cm_stream_remote(l.a.s);
+		got = stream_remote(l.a.s);
 		assert_state(&l.a, LIVE);
-		assert_int_equal(got->pdata_len, CM_PDATA_MAX - len);
+		assert_int_equal(got->pdata_len, STREAM_PDATA_MAX - len);
 		assert_memory_equal(got->pdata, answer.pdata, got->pdata_len);
 		link_fini(&l);
 	}
@@ -152,14 +152,14 @@ static void private_data_that_others_refuse_are_warned_of(void **state)
 
 	log_set(count_warnings, LOG_LVL_WARNING);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct cm_params ask = params_with(cases[i].request, 1);
-		struct cm_params answer = params_with(cases[i].reply, 2);
+		struct stream_params ask = params_with(cases[i].request, 1);
+		struct stream_params answer = params_with(cases[i].reply, 2);
 
 		warnings = 0;
 		a.offer_consent = cases[i].consent;
 		link_init(&l, &a, &b);
 		link_dial(&l, &ask);
-		assert_int_equal(cm_stream_accept(l.b.s, &answer, LINK_MSS, l.now), 0);
+		assert_int_equal(stream_accept(l.b.s, &answer, LINK_MSS, l.now), 0);
 		link_run(&l);
 		assert_state(&l.a, LIVE);
 		assert_int_equal(warnings, cases[i].warnings);
@@ -172,14 +172,14 @@ static void reject_carries_private_data_and_closes(void **state)
 {
 	link_init(&l, &a, &b);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_reject(l.b.s, "no, thanks", 10, l.now), 0);
+	assert_int_equal(stream_reject(l.b.s, "no, thanks", 10, l.now), 0);
 	link_run(&l);
-	assert_int_equal(l.a.seen[CM_EV_REJECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	assert_int_equal(l.a.status, -ECONNREFUSED);
-	assert_int_equal(cm_stream_remote(l.a.s)->pdata_len, 10);
-	assert_memory_equal(cm_stream_remote(l.a.s)->pdata, "no, thanks", 10);
+	assert_int_equal(stream_remote(l.a.s)->pdata_len, 10);
+	assert_memory_equal(stream_remote(l.a.s)->pdata, "no, thanks", 10);
 	assert_true(l.a.closed && l.b.closed);
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 0);
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
 	assert_int_equal(l.b.finals, 0);
 	link_fini(&l);
 }
@@ -192,10 +192,10 @@ static void reject_is_understood_by_every_kind_of_initiator(void **state)
 		a.p2p = i == 2;
 		link_init(&l, &a, &b);
 		link_dial(&l, &link_params);
-		assert_int_equal(cm_stream_reject(l.b.s, NULL, 0, l.now), 0);
+		assert_int_equal(stream_reject(l.b.s, NULL, 0, l.now), 0);
 		link_run(&l);
-		assert_int_equal(l.a.seen[CM_EV_REJECTED], 1);
-		assert_int_equal(l.a.seen[CM_EV_REDIAL], 0);
+		assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
+		assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
 		link_fini(&l);
 	}
 }
@@ -203,10 +203,10 @@ static void reject_is_understood_by_every_kind_of_initiator(void **state)
 static void a_rejecting_responder_does_not_wait_for_ever(void **state)
 {
 	link_init(&l, NULL, &b);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed(&l.b, "MPA ID Req Frame\0\1\0\0", 20);
 	link_run(&l);
-	assert_int_equal(cm_stream_reject(l.b.s, NULL, 0, l.now), 0);
+	assert_int_equal(stream_reject(l.b.s, NULL, 0, l.now), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSING);
 	link_pass(&l, b.drain_ns);
@@ -247,16 +247,16 @@ static void p2p_responder_is_established_only_by_the_rtr(void **state)
 	side_add_qp(&l.a);
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	l.a.muted = true;
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, REP_SENT);
-	assert_int_equal(l.b.seen[CM_EV_ESTABLISHED], 0);
+	assert_int_equal(l.b.seen[STREAM_EV_ESTABLISHED], 0);
 	l.a.muted = false;
 	link_run(&l);
 	assert_state(&l.b, LIVE);
-	assert_int_equal(l.b.seen[CM_EV_ESTABLISHED], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_ESTABLISHED], 1);
 	link_fini(&l);
 }
 
@@ -266,11 +266,11 @@ static void a_missing_rtr_is_not_waited_for_longer_than_a_request(void **state)
 	link_init(&l, &a, &b);
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	link_run(&l);
 	link_pass(&l, b.request_ns);
 	assert_state(&l.b, CLOSED);
-	assert_int_equal(l.b.seen[CM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.b.status, -ETIMEDOUT);
 	assert_true(qp_is_failed(rig_qp(l.b.rig)));
 	link_fini(&l);
@@ -280,8 +280,8 @@ static void the_user_may_take_his_time_to_accept(void **state)
 {
 	link_init(&l, &a, &b);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_deadline(l.b.s), CLOCK_NEVER);
-	cm_on_time(l.b.s, l.now + 3600 * NSEC_PER_SEC);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
+	stream_on_time(l.b.s, l.now + 3600 * NSEC_PER_SEC);
 	assert_state(&l.b, REQ_RCVD);
 	link_fini(&l);
 }
@@ -290,10 +290,10 @@ static void accepting_a_peer_that_left_fails(void **state)
 {
 	link_init(&l, &a, &b);
 	link_dial(&l, &link_params);
-	cm_stream_abort(l.a.s);
+	stream_abort(l.a.s);
 	link_run(&l);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ECONNRESET);
-	assert_int_equal(cm_stream_reject(l.b.s, NULL, 0, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ECONNRESET);
+	assert_int_equal(stream_reject(l.b.s, NULL, 0, l.now), 0);
 	assert_true(l.b.closed);
 	assert_int_equal(l.a.finals + l.b.finals, 0);
 	link_fini(&l);
@@ -308,11 +308,11 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 	side_add_qp(&l.b);
 	assert_int_equal(rig_post_recv(l.a.rig, 7), 0);
 	link_dial(&l, &link_params);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	assert_int_equal(rig_post_send(l.b.rig, 8), 0);
-	cm_stream_poke(l.b.s, l.now);
+	stream_poke(l.b.s, l.now);
 	/* The initiator looks only when all of it is there. */
-	struct cm_stream *initiator = l.a.s;
+	struct stream *initiator = l.a.s;
 	l.a.s = NULL;
 	link_run(&l);
 	l.a.s = initiator;

@@ -10,31 +10,31 @@
 
 #include "base/log.h"
 
-#define BIT(name) (1u << CM_##name)
+#define BIT(name) (1u << STREAM_##name)
 
 static const unsigned allowed[] = {
-	[CM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
-	[CM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
-	[CM_REQ_SENT] = BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_DRAINING] = BIT(CLOSING) | BIT(LINGERING) | BIT(CLOSED),
-	[CM_CLOSING] = BIT(LINGERING) | BIT(CLOSED),
-	[CM_LINGERING] = BIT(CLOSED),
-	[CM_CLOSED] = 0,
+	[STREAM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
+	[STREAM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
+	[STREAM_REQ_SENT] = BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_DRAINING] = BIT(CLOSING) | BIT(LINGERING) | BIT(CLOSED),
+	[STREAM_CLOSING] = BIT(LINGERING) | BIT(CLOSED),
+	[STREAM_LINGERING] = BIT(CLOSED),
+	[STREAM_CLOSED] = 0,
 };
 
-static enum cm_state logged;
+static enum stream_state logged;
 
-static enum cm_state state_named(const char *name)
+static enum stream_state state_named(const char *name)
 {
-	for (enum cm_state state = CM_IDLE; state <= CM_CLOSED; state++)
-		if (!strcmp(name, cm_state_str(state)))
+	for (enum stream_state state = STREAM_IDLE; state <= STREAM_CLOSED; state++)
+		if (!strcmp(name, stream_state_str(state)))
 			return state;
 	fail_msg("no such state: %s", name);
-	return CM_CLOSED;
+	return STREAM_CLOSED;
 }
 
 static void watch(enum log_level level, const char *file, int line, const char *func,
@@ -57,48 +57,49 @@ static void watch(enum log_level level, const char *file, int line, const char *
 
 static void begin(const struct place *place)
 {
-	struct cm_config cfg = link_config(place->role);
+	struct stream_config cfg = link_config(place->role);
 
 	cfg.liveness_ns = 15 * NSEC_PER_SEC;
 	walk.aborted = walk.connected = false;
-	logged = CM_IDLE;
-	if (place->role == CM_INITIATOR)
+	logged = STREAM_IDLE;
+	if (place->role == STREAM_INITIATOR)
 		link_init(&walk.link, &cfg, NULL);
 	else
 		link_init(&walk.link, NULL, &cfg);
-	walk.me = place->role == CM_INITIATOR ? &walk.link.a : &walk.link.b;
+	walk.me = place->role == STREAM_INITIATOR ? &walk.link.a : &walk.link.b;
 	side_add_qp(walk.me);
 	place->reach();
-	assert_int_equal(cm_stream_state(walk.me->s), place->state);
+	assert_int_equal(stream_state(walk.me->s), place->state);
 }
 
 static void check(void)
 {
 	struct iovec iov[QP_TX_IOV];
-	enum cm_state state = cm_stream_state(walk.me->s);
+	enum stream_state state = stream_state(walk.me->s);
 
 	assert_int_equal(state, logged);
 	assert_true(walk.me->finals <= 1);
-	assert_true(walk.me->seen[CM_EV_ESTABLISHED] <= 1);
-	assert_true(walk.me->seen[CM_EV_CONNECT_REQUEST] <= 1);
-	assert_true(walk.me->seen[CM_EV_REDIAL] <= 2);
-	assert_int_equal(cm_wants_close(walk.me->s), state == CM_CLOSED);
-	if (state != CM_CLOSED && state != CM_LINGERING)
+	assert_true(walk.me->seen[STREAM_EV_ESTABLISHED] <= 1);
+	assert_true(walk.me->seen[STREAM_EV_CONNECT_REQUEST] <= 1);
+	assert_true(walk.me->seen[STREAM_EV_REDIAL] <= 2);
+	assert_int_equal(stream_wants_close(walk.me->s), state == STREAM_CLOSED);
+	if (state != STREAM_CLOSED && state != STREAM_LINGERING)
 		return;
-	assert_int_equal(cm_tx_gather(walk.me->s, iov), 0);
-	if (state == CM_CLOSED) {
-		assert_int_equal(cm_deadline(walk.me->s), CLOCK_NEVER);
-		assert_false(cm_wants_fin(walk.me->s));
-		assert_int_equal(cm_rx_want(walk.me->s, iov), 0);
+	assert_int_equal(stream_tx_gather(walk.me->s, iov), 0);
+	if (state == STREAM_CLOSED) {
+		assert_int_equal(stream_deadline(walk.me->s), CLOCK_NEVER);
+		assert_false(stream_wants_fin(walk.me->s));
+		assert_int_equal(stream_rx_want(walk.me->s, iov), 0);
 	}
 	if (walk.aborted)
 		return;
 	if (walk.connected) /* whoever asked for a connection learns its end */
 		assert_int_equal(walk.me->finals, 1);
-	if (walk.me->seen[CM_EV_ESTABLISHED])
-		assert_int_equal(walk.me->seen[CM_EV_DISCONNECTED] + walk.me->seen[CM_EV_LOST], 1);
-	else if (!walk.me->seen[CM_EV_CONNECT_REQUEST])
-		assert_int_equal(walk.me->seen[CM_EV_DISCONNECTED], 0);
+	if (walk.me->seen[STREAM_EV_ESTABLISHED])
+		assert_int_equal(
+			walk.me->seen[STREAM_EV_DISCONNECTED] + walk.me->seen[STREAM_EV_LOST], 1);
+	else if (!walk.me->seen[STREAM_EV_CONNECT_REQUEST])
+		assert_int_equal(walk.me->seen[STREAM_EV_DISCONNECTED], 0);
 }
 
 static void step(void (*event)(void))
@@ -111,15 +112,15 @@ static void step(void (*event)(void))
 /* No state but these may last for ever: nothing in them waits for the peer. */
 static void end(void)
 {
-	enum cm_state state;
+	enum stream_state state;
 
 	for (int i = 0; i < 3; i++) {
 		ev_late();
 		check();
 	}
-	state = cm_stream_state(walk.me->s);
-	assert_true(state == CM_IDLE || state == CM_REQ_RCVD || state == CM_LIVE ||
-		    state == CM_CLOSED);
+	state = stream_state(walk.me->s);
+	assert_true(state == STREAM_IDLE || state == STREAM_REQ_RCVD || state == STREAM_LIVE ||
+		    state == STREAM_CLOSED);
 	link_fini(&walk.link);
 }
 
@@ -165,12 +166,12 @@ static void silence_ends_only_what_may_be_judged(void **state)
 	for (size_t p = 0; p < walk_n_places; p++) {
 		begin(&walk_places[p]);
 		step(ev_silence);
-		if (walk.me->seen[CM_EV_LOST]) {
-			assert_int_equal(walk_places[p].state, CM_LIVE);
-			assert_true(cm_stream_agreed(walk.me->s)->consent);
+		if (walk.me->seen[STREAM_EV_LOST]) {
+			assert_int_equal(walk_places[p].state, STREAM_LIVE);
+			assert_true(stream_agreed(walk.me->s)->consent);
 			lost++;
 		}
-		live += cm_stream_state(walk.me->s) == CM_LIVE;
+		live += stream_state(walk.me->s) == STREAM_LIVE;
 		end();
 	}
 	assert_true(lost > 0 && live > 0); /* both kinds of peer were there */

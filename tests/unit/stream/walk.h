@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* walk.h -- a stream with a queue pair, the events that can befall it, and where it can be. */
-#ifndef TEST_CM_WALK_H
-#define TEST_CM_WALK_H
+#ifndef TEST_STREAM_WALK_H
+#define TEST_STREAM_WALK_H
 
 #include "link.h"
 
@@ -13,8 +13,8 @@ extern struct walk {
 
 /* How to get there from IDLE. */
 struct place {
-	enum cm_role role;
-	enum cm_state state;
+	enum stream_role role;
+	enum stream_state state;
 	void (*reach)(void);
 };
 

@@ -69,7 +69,7 @@ void rig_delete(struct rig *rig)
 void side_add_qp(struct side *side)
 {
 	rig_new(&side->rig);
-	cm_stream_set_qp(side->s, side->rig->qp);
+	stream_set_qp(side->s, side->rig->qp);
 }
 
 struct qp *rig_qp(struct rig *rig)

@@ -18,7 +18,7 @@
 #define MSS 1448
 
 struct fuzz {
-	struct cm_stream *s;
+	struct stream *s;
 	unsigned finals, redials;
 	bool established;
 	uint64_t now;
@@ -26,27 +26,27 @@ struct fuzz {
 	size_t out_len;
 };
 
-static void on_event(void *owner, enum cm_stream_event event, int status)
+static void on_event(void *owner, enum stream_event event, int status)
 {
 	struct fuzz *f = owner;
 
 	switch (event) {
-	case CM_EV_CONNECT_REQUEST:
+	case STREAM_EV_CONNECT_REQUEST:
 		break;
-	case CM_EV_ESTABLISHED:
+	case STREAM_EV_ESTABLISHED:
 		EXPECT(!f->established);
 		f->established = true;
 		break;
-	case CM_EV_REDIAL:
+	case STREAM_EV_REDIAL:
 		EXPECT(++f->redials <= 2);
 		f->out_len = 0;
 		break;
-	case CM_EV_DISCONNECTED:
-	case CM_EV_LOST:
-	case CM_EV_REJECTED:
-	case CM_EV_UNREACHABLE:
-	case CM_EV_CONNECT_ERROR:
-	case CM_EV_DEAD:
+	case STREAM_EV_DISCONNECTED:
+	case STREAM_EV_LOST:
+	case STREAM_EV_REJECTED:
+	case STREAM_EV_UNREACHABLE:
+	case STREAM_EV_CONNECT_ERROR:
+	case STREAM_EV_DEAD:
 		EXPECT(++f->finals == 1);
 		break;
 	}
@@ -54,11 +54,11 @@ static void on_event(void *owner, enum cm_stream_event event, int status)
 
 static void check(const struct fuzz *f)
 {
-	enum cm_state state = cm_stream_state(f->s);
-	const struct qp_stream *agreed = cm_stream_agreed(f->s);
+	enum stream_state state = stream_state(f->s);
+	const struct qp_stream *agreed = stream_agreed(f->s);
 
-	EXPECT(cm_wants_close(f->s) == (state == CM_CLOSED));
-	if (state != CM_LIVE)
+	EXPECT(stream_wants_close(f->s) == (state == STREAM_CLOSED));
+	if (state != STREAM_LIVE)
 		return;
 	EXPECT(f->established);
 	EXPECT(agreed->ird <= 128 && agreed->ord <= 128);
@@ -69,14 +69,14 @@ static void feed(struct fuzz *f, const uint8_t *bytes, size_t len)
 {
 	struct iovec iov[QP_RX_IOV];
 
-	while (len > 0 && cm_rx_want(f->s, iov) > 0) {
+	while (len > 0 && stream_rx_want(f->s, iov) > 0) {
 		size_t n = iov[0].iov_len < len ? iov[0].iov_len : len;
 
 		EXPECT(n > 0);
 		memcpy(iov[0].iov_base, bytes, n);
 		bytes += n;
 		len -= n;
-		cm_rx_got(f->s, n, f->now);
+		stream_rx_got(f->s, n, f->now);
 		check(f);
 	}
 }
@@ -89,22 +89,22 @@ static void send_all(struct fuzz *f)
 	const uint8_t *pdata;
 	int n;
 
-	while ((n = cm_tx_gather(f->s, iov)) > 0) {
+	while ((n = stream_tx_gather(f->s, iov)) > 0) {
 		EXPECT(n == 1 && f->out_len + iov[0].iov_len <= sizeof(f->out));
 		memcpy(f->out + f->out_len, iov[0].iov_base, iov[0].iov_len);
 		f->out_len += iov[0].iov_len;
-		cm_tx_sent(f->s, iov[0].iov_len, f->now);
+		stream_tx_sent(f->s, iov[0].iov_len, f->now);
 	}
 	if (f->out_len)
 		EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
-	if (cm_wants_fin(f->s))
-		cm_fin_done(f->s, f->now);
+	if (stream_wants_fin(f->s))
+		stream_fin_done(f->s, f->now);
 }
 
-static struct cm_config config_of(uint8_t bits, struct fuzz *f)
+static struct stream_config config_of(uint8_t bits, struct fuzz *f)
 {
-	return (struct cm_config){
-		.role = bits & 1 ? CM_RESPONDER : CM_INITIATOR,
+	return (struct stream_config){
+		.role = bits & 1 ? STREAM_RESPONDER : STREAM_INITIATOR,
 		.crc = bits & 2,
 		.offer_consent = bits & 4,
 		.user_flushes = bits & 8,
@@ -120,7 +120,7 @@ static struct cm_config config_of(uint8_t bits, struct fuzz *f)
 
 static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 {
-	struct cm_params params = {.ird = op, .ord = op / 2, .pdata_len = op};
+	struct stream_params params = {.ird = op, .ord = op / 2, .pdata_len = op};
 	size_t len;
 
 	switch (op % 12) {
@@ -130,26 +130,26 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 		feed(f, rcursor_bytes(c, len), len);
 		break;
 	case 4:
-		cm_rx_eof(f->s, f->now);
+		stream_rx_eof(f->s, f->now);
 		break;
 	case 5:
-		cm_rx_error(f->s, op & 64 ? ECONNRESET : ETIMEDOUT, f->now);
+		stream_rx_error(f->s, op & 64 ? ECONNRESET : ETIMEDOUT, f->now);
 		break;
 	case 6:
-		cm_on_dialed(f->s, MSS, f->now);
+		stream_on_dialed(f->s, MSS, f->now);
 		break;
 	case 7:
-		cm_stream_accept(f->s, &params, MSS, f->now);
+		stream_accept(f->s, &params, MSS, f->now);
 		break;
 	case 8:
-		cm_stream_reject(f->s, params.pdata, op, f->now);
+		stream_reject(f->s, params.pdata, op, f->now);
 		break;
 	case 9:
-		cm_stream_disconnect(f->s, f->now);
+		stream_disconnect(f->s, f->now);
 		break;
 	case 10:
 		f->now += NSEC_PER_SEC;
-		cm_on_time(f->s, f->now);
+		stream_on_time(f->s, f->now);
 		break;
 	case 11:
 		send_all(f);
@@ -163,27 +163,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct rcursor c = rcursor_init(data, len);
 	uint8_t bits = rcursor_u8(&c);
 	struct fuzz f = {.now = 1};
-	struct cm_config cfg = config_of(bits, &f);
-	struct cm_params params = {.ird = bits, .ord = bits, .pdata_len = bits};
-	enum cm_state state;
+	struct stream_config cfg = config_of(bits, &f);
+	struct stream_params params = {.ird = bits, .ord = bits, .pdata_len = bits};
+	enum stream_state state;
 
-	EXPECT(cm_stream_new(&cfg, &f.s) == 0);
-	if (cfg.role == CM_INITIATOR) {
-		EXPECT(cm_stream_connect(f.s, &params, f.now) == 0);
-		cm_on_dialed(f.s, MSS, f.now);
+	EXPECT(stream_new(&cfg, &f.s) == 0);
+	if (cfg.role == STREAM_INITIATOR) {
+		EXPECT(stream_connect(f.s, &params, f.now) == 0);
+		stream_on_dialed(f.s, MSS, f.now);
 	} else {
-		cm_on_incoming(f.s, f.now);
+		stream_on_incoming(f.s, f.now);
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
 	/* No step leaves it waiting for the peer for ever. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
-		cm_on_time(f.s, f.now);
+		stream_on_time(f.s, f.now);
 		check(&f);
 	}
-	state = cm_stream_state(f.s);
-	EXPECT(state == CM_REQ_RCVD || state == CM_LIVE || state == CM_CLOSED);
-	cm_stream_delete(f.s);
+	state = stream_state(f.s);
+	EXPECT(state == STREAM_REQ_RCVD || state == STREAM_LIVE || state == STREAM_CLOSED);
+	stream_delete(f.s);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "softrnic/proto/terminate.h"
 
 static struct link l;
-static struct cm_config cfg;
+static struct stream_config cfg;
 
 static const struct mpa_start plain_reply = {
 	.reply = true,
@@ -20,7 +20,7 @@ static const struct mpa_start plain_reply = {
 
 static int as_initiator(void **state)
 {
-	cfg = link_config(CM_INITIATOR);
+	cfg = link_config(STREAM_INITIATOR);
 	return 0;
 }
 
@@ -55,21 +55,21 @@ static void a_peer_that_hangs_up_is_asked_more_plainly_twice(void **state)
 	assert_true(req.revision == 2 && !req.p2p && req.rtr_send);
 	hang_up();
 	assert_state(&l.a, DIALING);
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 1);
-	cm_on_dialed(l.a.s, LINK_MSS, l.now);
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 1);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now);
 	link_run(&l);
 	req = side_next_frame(&l.a);
 	assert_true(req.revision == 2 && req.p2p && !req.rtr_send && req.rtr_write && req.rtr_read);
-	cm_rx_error(l.a.s, ECONNRESET, l.now); /* a reset says the same */
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 2);
-	cm_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_rx_error(l.a.s, ECONNRESET, l.now); /* a reset says the same */
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 2);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now);
 	link_run(&l);
 	req = side_next_frame(&l.a);
 	assert_true(req.revision == 1 && !req.enhanced);
 	hang_up();
 	assert_state(&l.a, CLOSED);
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 2);
-	assert_int_equal(l.a.seen[CM_EV_REJECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 2);
+	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	assert_int_equal(l.a.status, -ECONNRESET);
 	link_fini(&l);
 }
@@ -79,11 +79,11 @@ static void the_time_limit_covers_all_attempts(void **state)
 	dial();
 	l.now += cfg.connect_ns / 2;
 	hang_up();
-	cm_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now);
 	l.now += cfg.connect_ns / 2;
-	cm_on_time(l.a.s, l.now);
+	stream_on_time(l.a.s, l.now);
 	assert_state(&l.a, CLOSED);
-	assert_int_equal(l.a.seen[CM_EV_UNREACHABLE], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
 	assert_int_equal(l.a.status, -ETIMEDOUT);
 	link_fini(&l);
 }
@@ -93,8 +93,8 @@ static void one_byte_of_a_reply_ends_the_retries(void **state)
 	dial();
 	side_feed(&l.a, "M", 1);
 	hang_up();
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 0);
-	assert_int_equal(l.a.seen[CM_EV_REJECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
+	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	link_fini(&l);
 }
 
@@ -107,15 +107,15 @@ static void a_rejected_initiator_does_not_try_again(void **state)
 	answer(rep);
 	side_feed_fin(&l.a);
 	link_run(&l);
-	assert_int_equal(l.a.seen[CM_EV_REDIAL], 0);
-	assert_int_equal(l.a.seen[CM_EV_REJECTED], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
+	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	assert_int_equal(l.a.status, -ECONNREFUSED);
 	link_fini(&l);
 }
 
 static void who_may_not_read_offers_no_read_as_rtr(void **state)
 {
-	struct cm_params none = {0};
+	struct stream_params none = {0};
 	struct mpa_start req;
 
 	cfg.p2p = true;
@@ -137,8 +137,8 @@ static void a_p2p_reply_is_never_consent(void **state)
 	dial();
 	answer(rep);
 	assert_state(&l.a, LIVE);
-	assert_false(cm_stream_agreed(l.a.s)->consent);
-	assert_int_equal(cm_stream_agreed(l.a.s)->rtr_out, QP_RTR_NONE);
+	assert_false(stream_agreed(l.a.s)->consent);
+	assert_int_equal(stream_agreed(l.a.s)->rtr_out, QP_RTR_NONE);
 	link_fini(&l);
 }
 
@@ -165,7 +165,7 @@ static void the_rtr_is_one_that_both_named(void **state)
 		dial();
 		answer(rep);
 		assert_state(&l.a, LIVE);
-		assert_int_equal(cm_stream_agreed(l.a.s)->rtr_out, cases[i].rtr);
+		assert_int_equal(stream_agreed(l.a.s)->rtr_out, cases[i].rtr);
 		link_fini(&l);
 	}
 }
@@ -203,7 +203,7 @@ static void no_common_rtr_is_answered_by_a_terminate(void **state)
 	answer(rep);
 	assert_terminate(TERM_MPA_NO_RTR, false);
 	assert_state(&l.a, CLOSING);
-	assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -EPROTO);
 	side_feed(&l.a, "whatever the peer still says", 28);
 	side_feed_fin(&l.a);
@@ -239,7 +239,7 @@ static void a_responder_that_wants_too_many_reads_gets_a_terminate(void **state)
 		assert_terminate(TERM_MPA_INSUFFICIENT_IRD, markers);
 		link_pass(&l, cfg.drain_ns); /* and is not waited for */
 		assert_true(l.a.closed);
-		assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
+		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 		link_fini(&l);
 	}
 }
@@ -251,7 +251,7 @@ static void markers_are_sent_when_asked_for(void **state)
 	rep.markers = true;
 	dial();
 	answer(rep);
-	assert_true(cm_stream_agreed(l.a.s)->markers);
+	assert_true(stream_agreed(l.a.s)->markers);
 	link_fini(&l);
 }
 
@@ -266,13 +266,13 @@ static void replies_to_another_question_are_errors(void **state)
 	wrong[1].enhanced = false;
 	wrong[2].enhanced = false;
 	wrong[3].revision = 3;
-	wrong[4].pd_len = CM_PDATA_MAX + 1; /* legal, but more than a user can be given */
+	wrong[4].pd_len = STREAM_PDATA_MAX + 1; /* legal, but more than a user can be given */
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		dial();
 		answer(wrong[i]);
 		assert_true(l.a.closed);
-		assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
-		assert_int_equal(l.a.seen[CM_EV_REDIAL], 0);
+		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
+		assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
 		link_fini(&l);
 	}
 }

@@ -5,26 +5,26 @@
 #include <errno.h>
 
 static struct link l;
-static struct cm_config cfg;
+static struct stream_config cfg;
 
 static const struct mpa_start plain_request = {.revision = 2, .enhanced = true, .ird = 1, .ord = 1};
 
 static int as_initiator(void **state)
 {
-	cfg = link_config(CM_INITIATOR);
+	cfg = link_config(STREAM_INITIATOR);
 	return 0;
 }
 
 static int as_responder(void **state)
 {
-	cfg = link_config(CM_RESPONDER);
+	cfg = link_config(STREAM_RESPONDER);
 	return 0;
 }
 
 static void listen_and_feed(struct mpa_start req)
 {
 	link_init(&l, NULL, &cfg);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed_frame(&l.b, &req);
 	link_run(&l);
 }
@@ -51,7 +51,7 @@ static void garbage_closes_an_initiator(void **state)
 		side_feed(&l.a, garbage[i].bytes, garbage[i].len);
 		link_run(&l);
 		assert_true(l.a.closed);
-		assert_int_equal(l.a.seen[CM_EV_CONNECT_ERROR], 1);
+		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 		link_fini(&l);
 	}
 }
@@ -60,12 +60,12 @@ static void garbage_closes_a_responder(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(garbage); i++) {
 		link_init(&l, NULL, &cfg);
-		cm_on_incoming(l.b.s, l.now);
+		stream_on_incoming(l.b.s, l.now);
 		side_feed(&l.b, garbage[i].bytes, garbage[i].len);
 		link_run(&l);
 		assert_true(l.b.closed);
-		assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
-		assert_int_equal(l.b.seen[CM_EV_CONNECT_REQUEST], 0);
+		assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
+		assert_int_equal(l.b.seen[STREAM_EV_CONNECT_REQUEST], 0);
 		assert_int_equal(l.a.in.tail, 0);
 		link_fini(&l);
 	}
@@ -84,7 +84,7 @@ static void unknown_revisions_are_hung_up_on(void **state)
 		req.revision = revisions[i];
 		listen_and_feed(req);
 		assert_true(l.b.closed);
-		assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
+		assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
 		link_fini(&l);
 	}
 }
@@ -95,8 +95,8 @@ static void oversize_private_data_are_rejected(void **state)
 
 	req.pd_len = MPA_PD_MAX - MPA_ENHANCED_LEN;
 	listen_and_feed(req);
-	assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
-	assert_int_equal(l.b.seen[CM_EV_CONNECT_REQUEST], 0);
+	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_CONNECT_REQUEST], 0);
 	rep = side_next_frame(&l.b);
 	assert_true(rep.reply && rep.reject && rep.enhanced);
 	side_feed_fin(&l.b);
@@ -120,16 +120,16 @@ static void one_offered_rtr_is_accepted(void **state)
 		req.rtr_write = bits & 2;
 		req.rtr_read = bits & 1;
 		listen_and_feed(req);
-		assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+		assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 		link_run(&l);
 		rep = side_next_frame(&l.b);
 		assert_true(rep.p2p);
 		assert_int_equal(rep.rtr_send + rep.rtr_write + rep.rtr_read, 1);
-		assert_int_equal(cm_stream_agreed(l.b.s)->rtr_in, expected[bits]);
+		assert_int_equal(stream_agreed(l.b.s)->rtr_in, expected[bits]);
 		assert_int_equal(rep.rtr_send, expected[bits] == QP_RTR_SEND);
 		assert_int_equal(rep.rtr_write, expected[bits] == QP_RTR_WRITE);
 		assert_int_equal(rep.rtr_read, expected[bits] == QP_RTR_READ);
-		assert_true(cm_stream_agreed(l.b.s)->hold_tx);
+		assert_true(stream_agreed(l.b.s)->hold_tx);
 		link_fini(&l);
 	}
 }
@@ -140,7 +140,7 @@ static void p2p_without_any_rtr_is_rejected(void **state)
 
 	req.p2p = true;
 	listen_and_feed(req);
-	assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
 	link_fini(&l);
 }
 
@@ -149,7 +149,7 @@ static void others_get_a_reply_without_our_bits(void **state)
 	struct mpa_start rep;
 
 	listen_and_feed(plain_request);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
 	link_run(&l);
 	rep = side_next_frame(&l.b);
 	assert_false(rep.p2p || rep.rtr_send || rep.rtr_write || rep.rtr_read || rep.markers);
@@ -160,25 +160,25 @@ static void others_get_a_reply_without_our_bits(void **state)
 static void bytes_behind_a_request_are_an_error(void **state)
 {
 	link_init(&l, NULL, &cfg);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed(&l.b, "MPA ID Req Frame\0\1\0\0x", 21);
 	link_run(&l);
 	assert_true(l.b.closed);
-	assert_int_equal(l.b.seen[CM_EV_CONNECT_REQUEST], 1);
-	assert_int_equal(cm_stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ECONNRESET);
+	assert_int_equal(l.b.seen[STREAM_EV_CONNECT_REQUEST], 1);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ECONNRESET);
 	link_fini(&l);
 }
 
 static void a_request_has_to_be_complete_in_time(void **state)
 {
 	link_init(&l, NULL, &cfg);
-	cm_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now);
 	side_feed(&l.b, "MPA ID Req Frame\0\1\0", 19);
 	link_pass(&l, cfg.request_ns - 1);
 	assert_state(&l.b, REQ_WAIT);
 	link_pass(&l, 1);
 	assert_true(l.b.closed);
-	assert_int_equal(l.b.seen[CM_EV_DEAD], 1);
+	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
 	link_fini(&l);
 }
 
@@ -186,22 +186,22 @@ static void a_request_has_to_be_complete_in_time(void **state)
 
 static const struct {
 	int err;
-	enum cm_stream_event event;
+	enum stream_event event;
 } llp_errors[] = {
-	{ECONNREFUSED, CM_EV_REJECTED},       {ETIMEDOUT, CM_EV_UNREACHABLE},
-	{EHOSTUNREACH, CM_EV_UNREACHABLE},    {ENETUNREACH, CM_EV_UNREACHABLE},
-	{EADDRNOTAVAIL, CM_EV_CONNECT_ERROR}, {ENOMEM, CM_EV_CONNECT_ERROR},
+	{ECONNREFUSED, STREAM_EV_REJECTED},       {ETIMEDOUT, STREAM_EV_UNREACHABLE},
+	{EHOSTUNREACH, STREAM_EV_UNREACHABLE},    {ENETUNREACH, STREAM_EV_UNREACHABLE},
+	{EADDRNOTAVAIL, STREAM_EV_CONNECT_ERROR}, {ENOMEM, STREAM_EV_CONNECT_ERROR},
 };
 
 static void failed_dials_become_the_events_of_rdma_cm(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(llp_errors); i++) {
 		link_init(&l, &cfg, NULL);
-		assert_int_equal(cm_stream_connect(l.a.s, &link_params, l.now), 0);
-		cm_on_dial_failed(l.a.s, llp_errors[i].err, l.now);
+		assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
+		stream_on_dial_failed(l.a.s, llp_errors[i].err, l.now);
 		assert_int_equal(l.a.seen[llp_errors[i].event], 1);
 		assert_int_equal(l.a.status, -llp_errors[i].err);
-		assert_true(cm_wants_close(l.a.s));
+		assert_true(stream_wants_close(l.a.s));
 		link_fini(&l);
 	}
 }
@@ -209,11 +209,11 @@ static void failed_dials_become_the_events_of_rdma_cm(void **state)
 static void a_dial_that_takes_too_long_is_unreachable(void **state)
 {
 	link_init(&l, &cfg, NULL);
-	assert_int_equal(cm_stream_connect(l.a.s, &link_params, l.now), 0);
-	assert_int_equal(cm_deadline(l.a.s), l.now + cfg.connect_ns);
+	assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
+	assert_int_equal(stream_deadline(l.a.s), l.now + cfg.connect_ns);
 	link_pass(&l, cfg.connect_ns);
-	assert_int_equal(l.a.seen[CM_EV_UNREACHABLE], 1);
-	cm_on_dialed(l.a.s, LINK_MSS, l.now); /* too late */
+	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now); /* too late */
 	assert_state(&l.a, CLOSED);
 	link_fini(&l);
 }
