@@ -13,7 +13,7 @@ none='-'
 rooms="
 src/base               | base/.*                                              | $rdma
 src/verbs_ext          | verbs_ext/.*                                         | $net|$threads
-src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/proto     | (base|softrnic/proto)/.*|verbs_ext/values\.h         | $net|$threads|$rdma|(sys/)?time\.h
 src/softrnic/rnic      | (base|verbs_ext|softrnic/(proto|rnic))/.*            | $net|rdma/.*
 src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | $net|$threads
 src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
@@ -81,4 +81,12 @@ if [ -d src/rpma ]; then
 		grep -vE "[^_]$inlined\(|:[[:space:]]*(\*|/\*|//)|\"[^\"]*(ibv|rdma)_" || :)
 	[ -z "$direct" ] || complain "$direct" "room src/rpma calls verbs past the provider seam"
 fi
+
+# librpma knows providers by their table only.
+named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
+[ -z "$named" ] || complain "$named" "room src/rpma names a provider"
+
+# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are held against it once.
+copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
+[ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"

@@ -78,7 +78,7 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct persist_digest job_digest;
+	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_busy, job_abandoned;   /* abandoned: nobody is told of its end */
 	bool job_lasting;               /* it needs no registration of its region */
