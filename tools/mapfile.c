@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "mapfile.h"
 #include "newfile.h"
@@ -49,8 +50,8 @@ static int check_existing(struct mapfile *map, const struct mapfile_wish *wish)
 				wish->path);
 	if (wish->size > (uint64_t)st.st_size)
 		return cli_fail(CLI_FILE, "%s is too small: it has %s, --size asks for %s",
-				wish->path, cli_show_size((uint64_t)st.st_size).text,
-				cli_show_size(wish->size).text);
+				wish->path, text_size((uint64_t)st.st_size).text,
+				text_size(wish->size).text);
 	map->size = wish->size ? wish->size : (uint64_t)st.st_size;
 	/* A hole would be filled by a remote write, when it is too late to say "disk full". */
 	rc = newfile_reserve(map->fd, wish->path, map->size);
@@ -81,7 +82,7 @@ static int map_shared(struct mapfile *map, const char *path, int prot)
 		map->addr = mmap(NULL, map->size, prot, MAP_SHARED, map->fd, 0);
 	if (map->addr == MAP_FAILED) {
 		map->addr = NULL;
-		return cli_fail(CLI_FILE, "cannot map %s of %s: %s", cli_show_size(map->size).text,
+		return cli_fail(CLI_FILE, "cannot map %s of %s: %s", text_size(map->size).text,
 				path, strerror(errno));
 	}
 	return CLI_OK;

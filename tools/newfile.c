@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "newfile.h"
 
@@ -24,7 +25,7 @@ static void folder_of(const char *path, char *folder, size_t size)
 static int disk_too_small(const char *path, uint64_t size, uint64_t room)
 {
 	return cli_fail(CLI_FILE, "%s: not enough disk for %s: the file system has %s left", path,
-			cli_show_size(size).text, cli_show_size(room >> 20 << 20).text);
+			text_size(size).text, text_size(room >> 20 << 20).text);
 }
 
 int newfile_reserve(int fd, const char *path, uint64_t size)
@@ -47,7 +48,7 @@ int newfile_reserve(int fd, const char *path, uint64_t size)
 		return disk_too_small(path, size, room);
 	if (rc)
 		return cli_fail(CLI_FILE, "%s: cannot reserve %s on the disk: %s", path,
-				cli_show_size(size).text, strerror(rc));
+				text_size(size).text, strerror(rc));
 	return CLI_OK;
 }
 

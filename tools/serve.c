@@ -12,9 +12,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "commands.h"
 #include "liblog.h"
+#include "listen_probe.h"
 #include "serve.h"
 
 static int open_device(struct serve *s, const struct address *listen)
@@ -33,13 +35,14 @@ static int open_device(struct serve *s, const struct address *listen)
 /* Port "0" becomes the one that was taken. */
 static int start_listening(struct serve *s, struct address *listen)
 {
+	char text[ADDRESS_TEXT];
 	int fd, rc = rpma_ep_listen(s->peer, listen->host, listen->port, &s->ep);
 	uint16_t port;
 
 	if (!rc)
 		rc = rpma_ep_get_port(s->ep, &port);
 	if (rc)
-		return cli_fail(CLI_FILE, "cannot listen on %s: %s", address_show(listen),
+		return cli_fail(CLI_FILE, "cannot listen on %s: %s", address_show(listen, text),
 				liblog_reason(rc));
 	snprintf(listen->port, sizeof(listen->port), "%u", port);
 	rpma_ep_get_fd(s->ep, &fd);
@@ -49,8 +52,10 @@ static int start_listening(struct serve *s, struct address *listen)
 
 static void announce_region(const struct serve_region *r, const struct address *listen)
 {
+	char text[ADDRESS_TEXT];
+
 	printf("serving region '%s' at %s: %s of %s, durability %s\n", r->name,
-	       address_show(listen), cli_show_size(r->data.size).text, r->path,
+	       address_show(listen, text), text_size(r->data.size).text, r->path,
 	       rpma_utils_durability_2str(r->data.durability));
 }
 
@@ -199,10 +204,12 @@ static int serve_regions(struct serve *s, int signal_fd)
 
 static int load_secret(struct serve *s)
 {
+	struct error err;
+
 	if (!s->opts->secret_file)
 		return CLI_OK;
 	s->has_secret = true;
-	return secret_load(&s->secret, s->opts->secret_file);
+	return secret_load(&s->secret, s->opts->secret_file, &err) ? cli_report(&err, "") : CLI_OK;
 }
 
 int cmd_serve(int argc, char **argv)

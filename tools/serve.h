@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
-#include "hello.h"
+#include "session/address.h"
+#include "session/hello.h"
 #include "lookup.h"
 #include "mapfile.h"
-#include "secret.h"
+#include "session/secret.h"
 #include "tally.h"
 
 #define SERVE_REGIONS_MAX HELLO_ENTRY_MAX

@@ -76,7 +76,7 @@ static void refuse(struct serve *s, struct serve_client *client, enum hello_stat
 
 static int on_proof(struct serve *s, struct serve_client *client, size_t len)
 {
-	struct secret_talk talk = {.request = client->request};
+	struct secret_exchange talk = {.request = client->request};
 	struct hello_grant answer = {0};
 	struct hello_proof proof;
 	enum hello_status status = HELLO_SECRET_WRONG;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "liblog.h"
 #include "serve.h"
@@ -126,7 +127,7 @@ static int register_one(struct serve *s, struct serve_region *r)
 	for (int access = HELLO_READ; access <= HELLO_SCRATCH && !rc && !s->has_secret; access++)
 		rc = serve_export_new(s, r, (enum hello_access)access, &r->shared[access]);
 	return rc ? cli_fail(CLI_FILE, "cannot register %s of memory: %s",
-			     cli_show_size(r->data.size).text, liblog_reason(rc))
+			     text_size(r->data.size).text, liblog_reason(rc))
 		  : CLI_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.h -- what client and server say to each other before data moves.
+ * hello.h -- what client and server send to each other before and after data moves: the codec of
+ * the protocol of named regions.
  *
  * Little-endian. Request and reply are private data of the connection: the request stays below
  * the 56 bytes that InfiniBand's connection manager carries, the reply below its 196. A server
@@ -15,8 +16,8 @@
  * its name; the server's verdict is an answer to that, or comes unasked, and ends the client's work
  * in either case. There is one for each connection.
  */
-#ifndef TOOL_HELLO_H
-#define TOOL_HELLO_H
+#ifndef SESSION_HELLO_H
+#define SESSION_HELLO_H
 
 #include <stdbool.h>
 #include <stddef.h>

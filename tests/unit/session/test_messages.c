@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages between client and server of the rpma program, and their proofs. */
+/* The messages between client and server, and their proofs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hello.h"
-#include "secret.h"
+#include "session/secret.h"
 
 static const struct hello_request request = {
 	.version = HELLO_VERSION, .access = HELLO_WRITE, .has_secret = true, .region = "pool"};
@@ -125,63 +124,63 @@ static void what_is_no_verdict_is_no_good_one(void **state)
 	assert_int_equal(back, HELLO_FILE_UNKNOWN);
 }
 
-static struct secret_talk make_talk(void)
+static struct secret_exchange make_exchange(void)
 {
-	struct secret_talk talk = {.request = request};
+	struct secret_exchange exchange = {.request = request};
 
-	memset(talk.client_nonce, 1, HELLO_NONCE);
-	memset(talk.server_nonce, 2, HELLO_NONCE);
-	return talk;
+	memset(exchange.client_nonce, 1, HELLO_NONCE);
+	memset(exchange.server_nonce, 2, HELLO_NONCE);
+	return exchange;
 }
 
 static const struct secret secret = {.key = {7}}, other_secret = {.key = {8}};
 
-static void assert_client_differs(const struct secret *key, const struct secret_talk *changed)
+static void assert_client_differs(const struct secret *key, const struct secret_exchange *changed)
 {
-	struct secret_talk talk = make_talk();
+	struct secret_exchange exchange = make_exchange();
 	uint8_t mac[HELLO_MAC], other[HELLO_MAC];
 
-	secret_prove_client(&secret, &talk, mac);
+	secret_prove_client(&secret, &exchange, mac);
 	secret_prove_client(key, changed, other);
 	assert_false(secret_is_equal(mac, other));
 }
 
-static void a_proof_is_for_one_secret_one_talk_and_one_wish(void **state)
+static void a_proof_is_for_one_secret_one_exchange_and_one_request(void **state)
 {
-	struct secret_talk talk = make_talk();
+	struct secret_exchange exchange = make_exchange();
 	uint8_t mac[HELLO_MAC], again[HELLO_MAC];
 
-	secret_prove_client(&secret, &talk, mac);
-	secret_prove_client(&secret, &talk, again);
+	secret_prove_client(&secret, &exchange, mac);
+	secret_prove_client(&secret, &exchange, again);
 	assert_true(secret_is_equal(mac, again));
-	assert_client_differs(&other_secret, &talk);
-	talk.client_nonce[31]++;
-	assert_client_differs(&secret, &talk);
-	talk = make_talk();
-	talk.server_nonce[31]++;
-	assert_client_differs(&secret, &talk);
-	talk = make_talk();
-	talk.request.access = HELLO_READ;
-	assert_client_differs(&secret, &talk);
-	talk = make_talk();
-	talk.request.region[3] = '2';
-	assert_client_differs(&secret, &talk);
+	assert_client_differs(&other_secret, &exchange);
+	exchange.client_nonce[31]++;
+	assert_client_differs(&secret, &exchange);
+	exchange = make_exchange();
+	exchange.server_nonce[31]++;
+	assert_client_differs(&secret, &exchange);
+	exchange = make_exchange();
+	exchange.request.access = HELLO_READ;
+	assert_client_differs(&secret, &exchange);
+	exchange = make_exchange();
+	exchange.request.region[3] = '2';
+	assert_client_differs(&secret, &exchange);
 }
 
 static void a_servers_proof_covers_what_it_grants(void **state)
 {
-	struct secret_talk talk = make_talk();
+	struct secret_exchange exchange = make_exchange();
 	struct hello_reply reply = make_reply(HELLO_OK);
 	uint8_t client[HELLO_MAC], mac[HELLO_MAC], other[HELLO_MAC];
 
-	secret_prove_client(&secret, &talk, client);
-	secret_prove_server(&secret, &talk, &reply, mac);
+	secret_prove_client(&secret, &exchange, client);
+	secret_prove_server(&secret, &exchange, &reply, mac);
 	assert_false(secret_is_equal(client, mac));
 	reply.mr[24]++;
-	secret_prove_server(&secret, &talk, &reply, other);
+	secret_prove_server(&secret, &exchange, &reply, other);
 	assert_false(secret_is_equal(other, mac));
 	reply = make_reply(HELLO_NO_REGION);
-	secret_prove_server(&secret, &talk, &reply, other);
+	secret_prove_server(&secret, &exchange, &reply, other);
 	assert_false(secret_is_equal(other, mac));
 }
 
@@ -202,7 +201,7 @@ int main(void)
 		cmocka_unit_test(the_longest_list_fits_and_a_longer_one_is_refused),
 		cmocka_unit_test(a_question_and_its_verdict_come_back_as_they_went),
 		cmocka_unit_test(what_is_no_verdict_is_no_good_one),
-		cmocka_unit_test(a_proof_is_for_one_secret_one_talk_and_one_wish),
+		cmocka_unit_test(a_proof_is_for_one_secret_one_exchange_and_one_request),
 		cmocka_unit_test(a_servers_proof_covers_what_it_grants),
 		cmocka_unit_test(nonces_differ),
 	};
