@@ -13,13 +13,13 @@ none='-'
 rooms="
 src/base               | base/.*                                              | $rdma
 src/verbs_ext          | verbs_ext/.*                                         | $net|$threads
-src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/proto     | (base|softrnic/proto)/.*|verbs_ext/values\.h         | $net|$threads|$rdma|(sys/)?time\.h
 src/softrnic/rnic      | (base|verbs_ext|softrnic/(proto|rnic))/.*            | $net|rdma/.*
 src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | $net|$threads
 src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
-src/softrnic/trace     | (base|softrnic/trace)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/io        | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|trace|io|verbs))/.* | $none
-src/softrnic/verbs     | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
+src/softrnic/trace     | (base|softrnic/(proto|trace))/.*                     | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.*  | $none
+src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
 src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
 src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none
 src/session            | (base|session)/.*|librpma\.h                         | rdma/.*
@@ -85,4 +85,12 @@ if [ -d src/rpma ]; then
 		grep -vE "[^_]$inlined\(|:[[:space:]]*(\*|/\*|//)|\"[^\"]*(ibv|rdma)_" || :)
 	[ -z "$direct" ] || complain "$direct" "room src/rpma calls verbs past the provider seam"
 fi
+
+# librpma knows providers by their table only.
+named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
+[ -z "$named" ] || complain "$named" "room src/rpma names a provider"
+
+# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are held against it once.
+copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
+[ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"
