@@ -20,15 +20,15 @@ static void conn_run_task(struct eng_task *task);
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
-static void conn_stream_event(void *owner, enum cm_stream_event event, int status)
+static void conn_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct conn *c = owner;
 
-	if (event == CM_EV_REDIAL) {
+	if (event == STREAM_EV_REDIAL) {
 		c->redial = true;
 		return;
 	}
-	if (event == CM_EV_ESTABLISHED && c->qp)
+	if (event == STREAM_EV_ESTABLISHED && c->qp)
 		atomic_store(&c->caps, VEXT_CAP_KNOWN | qp_caps(c->qp));
 	if (c->owner)
 		c->event(c->owner, event, status);
@@ -48,10 +48,10 @@ static bool conn_wishes_crc(const struct conn *c)
 	return conf->crc == CONFIG_CRC_ON || (conf->crc == CONFIG_CRC_AUTO && !c->same_host);
 }
 
-static int conn_new_stream(struct conn *c, enum cm_role role)
+static int conn_new_stream(struct conn *c, enum stream_role role)
 {
 	const struct config *conf = config_get();
-	struct cm_config cfg = cm_config_of(role, conn_wishes_crc(c), conf->extensions);
+	struct stream_config cfg = stream_config_of(role, conn_wishes_crc(c), conf->extensions);
 
 	cfg.connect_ns = conf->connect_ns;
 	cfg.request_ns = conf->request_ns;
@@ -59,10 +59,10 @@ static int conn_new_stream(struct conn *c, enum cm_role role)
 	cfg.liveness_ns = conf->liveness_ns;
 	cfg.event = conn_stream_event;
 	cfg.owner = c;
-	return cm_stream_new(&cfg, &c->stream);
+	return stream_new(&cfg, &c->stream);
 }
 
-int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owner,
+int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
 	     struct conn **out)
 {
 	struct conn *c = calloc(1, sizeof(*c));
@@ -113,7 +113,7 @@ static void conn_free(struct eng_source *src)
 	pthread_mutex_lock(&registry_lock);
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
-	cm_stream_delete(c->stream);
+	stream_delete(c->stream);
 	stall_count_put(atomic_load(&c->stall));
 	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);

@@ -33,7 +33,7 @@ enum {
 };
 
 /* How the connection talks to the id it belongs to. Called with the connection's lock. */
-typedef void conn_event_fn(void *owner, enum cm_stream_event event, int status);
+typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 
 struct conn_link { /* a place in a CQ's list of connections behind it */
 	struct list link;
@@ -54,7 +54,7 @@ struct conn {
 	bool same_host;
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
-	struct cm_stream *stream;
+	struct stream *stream;
 	struct qp *qp;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
@@ -83,7 +83,7 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct persist_digest job_digest;
+	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_busy, job_abandoned;   /* abandoned: nobody is told of its end */
 	bool job_lasting;               /* it needs no registration of its region */
@@ -98,7 +98,7 @@ struct conn {
 	uint64_t cut_left;
 };
 
-int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owner,
+int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
 	     struct conn **out);
 void conn_get(struct conn *c);
 void conn_put(struct conn *c);

@@ -10,7 +10,7 @@
 
 void conn_update_timer(struct conn *c)
 {
-	uint64_t at = c->link ? cm_deadline(c->stream) : CLOCK_NEVER;
+	uint64_t at = c->link ? stream_deadline(c->stream) : CLOCK_NEVER;
 
 	if (c->redial_at < at)
 		at = c->redial_at;
@@ -41,7 +41,7 @@ static bool conn_redials_later(struct conn *c, int ret)
 	uint64_t now = clock_now_ns();
 
 	if (ret != -ECONNREFUSED || now >= c->patient_until ||
-	    now + REDIAL_NS >= cm_deadline(c->stream))
+	    now + REDIAL_NS >= stream_deadline(c->stream))
 		return false;
 	c->redial_at = now + REDIAL_NS;
 	return true;
@@ -58,9 +58,9 @@ void conn_dial_done(struct conn *c)
 		return;
 	c->dialing = false;
 	if (ret)
-		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
 	else
-		cm_on_dialed(c->stream, conn_segment(c), clock_now_ns());
+		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns());
 }
 
 static int conn_watch(struct conn *c, bool write)
@@ -126,7 +126,7 @@ int conn_dial(struct conn *c, struct link *bound)
 		ret = conn_watch(c, true);
 	if (ret) {
 		conn_close(c);
-		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
 		return ret;
 	}
 	conn_update_timer(c);
@@ -141,7 +141,7 @@ static void conn_dial_again(struct conn *c)
 	c->writable = c->hangup = false;
 	ret = conn_connect(c);
 	if (ret) {
-		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
 		return;
 	}
 	c->watching = true;
@@ -154,8 +154,8 @@ void conn_dial_on_time(struct conn *c)
 
 	if (c->redial_at == CLOCK_NEVER)
 		conn_dial_done(c);
-	else if (now >= cm_deadline(c->stream))
-		cm_on_dial_failed(c->stream, ECONNREFUSED, now);
+	else if (now >= stream_deadline(c->stream))
+		stream_on_dial_failed(c->stream, ECONNREFUSED, now);
 	else if (now >= c->redial_at)
 		conn_dial_again(c);
 }
@@ -170,7 +170,7 @@ int conn_adopt(struct conn *c, struct link *link)
 		c->link = NULL;
 		return ret;
 	}
-	cm_on_incoming(c->stream, clock_now_ns());
+	stream_on_incoming(c->stream, clock_now_ns());
 	conn_update_timer(c);
 	return 0;
 }

@@ -20,7 +20,7 @@ struct handshake {
 	struct conn *conn;
 };
 
-static void handshake_event(void *owner, enum cm_stream_event event, int status)
+static void handshake_event(void *owner, enum stream_event event, int status)
 {
 	struct handshake *h = owner;
 	struct listener *l = h->listener;
@@ -33,7 +33,7 @@ static void handshake_event(void *owner, enum cm_stream_event event, int status)
 	}
 	list_del(&h->link);
 	l->n_handshakes--;
-	if (event == CM_EV_CONNECT_REQUEST)
+	if (event == STREAM_EV_CONNECT_REQUEST)
 		taken = l->request(l->owner, h->conn);
 	else
 		LOG_INFO("handshake ended before a request was complete: status %d", status);
@@ -120,7 +120,7 @@ static struct handshake *handshake_new(struct listener *l, struct link *link)
 	link->ops->local(link, &local);
 	link->ops->remote(link, &peer);
 	same = link->ops->same_host(&local, &peer);
-	if (!h || conn_new(CM_RESPONDER, same, handshake_event, h, &h->conn)) {
+	if (!h || conn_new(STREAM_RESPONDER, same, handshake_event, h, &h->conn)) {
 		free(h);
 		return NULL;
 	}

@@ -112,7 +112,7 @@ int id_need_conn(struct cmid *id)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	ret = conn_new(CM_INITIATOR, ops && ops->same_host(&src, &dst), id_on_stream_event, id,
+	ret = conn_new(STREAM_INITIATOR, ops && ops->same_host(&src, &dst), id_on_stream_event, id,
 		       &id->conn);
 	return ret ? ret : id_apply_settings(id);
 }

@@ -58,7 +58,7 @@ struct cmev {
 	struct rdma_cm_event pub;
 	struct evq_node node;
 	struct cmid *counted; /* whose delivered/acked it counts in */
-	uint8_t pdata[CM_PDATA_MAX];
+	uint8_t pdata[STREAM_PDATA_MAX];
 };
 
 static inline struct cmid *cmid_of(struct rdma_cm_id *id)
@@ -84,7 +84,7 @@ int id_need_conn(struct cmid *id);
 /* Hand what the user set to the connection, if there is one. 0, or -EINVAL: it is too late. */
 int id_apply_settings(struct cmid *id);
 /* Stream events of a connection, translated; conn_event_fn of both sides. */
-void id_on_stream_event(void *owner, enum cm_stream_event event, int status);
+void id_on_stream_event(void *owner, enum stream_event event, int status);
 
 /*
  * Make room for all that its connection will have to say, so that no such event is ever lost for
@@ -94,9 +94,9 @@ int id_reserve_events(struct cmid *id);
 void id_free_reserve(struct cmid *id);
 /* Queue an event for the user. params may be NULL. */
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
-	     const struct cm_params *params);
+	     const struct stream_params *params);
 /* A passive id's CONNECT_REQUEST, which counts in its listener. 0 or -ENOMEM. */
-int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_params *params);
+int id_post_request(struct cmid *listener, struct cmid *child, const struct stream_params *params);
 /* Asynchronous ids: post the event and return 0. Synchronous ones: turn it into a result. */
 int id_result(struct cmid *id, enum rdma_cm_event_type type, int err);
 /* A synchronous id waits here for its next event and keeps it in id->event. */

@@ -59,7 +59,7 @@ static bool request_report(struct cmid *listener, struct cmid *child, struct con
 	id_set_addr(&child->pub.route.addr.dst_storage, &c->dst);
 	c->event = id_on_stream_event;
 	c->owner = child;
-	return !id_post_request(listener, child, cm_stream_remote(c->stream));
+	return !id_post_request(listener, child, stream_remote(c->stream));
 }
 
 /* listener_request_fn: the connection becomes an id and a CONNECT_REQUEST. */

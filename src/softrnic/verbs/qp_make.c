@@ -126,7 +126,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	c->qp = qp;
 	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
-	cm_stream_set_qp(c->stream, qp);
+	stream_set_qp(c->stream, qp);
 	conn_leave(c);
 	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
 	if (ibv->recv_cq != ibv->send_cq)
@@ -223,10 +223,10 @@ static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
 
-	if (cm_stream_state(c->stream) == CM_LIVE)
-		cm_stream_disconnect(c->stream, clock_now_ns());
+	if (stream_state(c->stream) == STREAM_LIVE)
+		stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
-	while (c->link && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
+	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
 		conn_wait_change(c, end);
@@ -253,7 +253,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
-	cm_stream_set_qp(c->stream, NULL);
+	stream_set_qp(c->stream, NULL);
 	c->qp = NULL;
 	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
 	buf_put(BUF_RX, qp_rx_reclaim(qp));
