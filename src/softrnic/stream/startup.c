@@ -155,7 +155,7 @@ void cm_startup_failed(struct cm_stream *s, enum cm_stream_event event, int err,
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
 	if (s->started && s->qp) {
-		qp_blame_link(s->qp, err);
+		qp_set_link_cause(s->qp, err);
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	}
 	cm_set_state(s, CM_CLOSED, why);

@@ -20,7 +20,7 @@
 static void cm_blame(struct cm_stream *s, int err)
 {
 	if (s->started && s->qp)
-		qp_blame_link(s->qp, err);
+		qp_set_link_cause(s->qp, err);
 }
 
 static void cm_fail_qp(struct cm_stream *s)
