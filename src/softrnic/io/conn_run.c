@@ -91,7 +91,7 @@ static void conn_on_time(struct conn *c)
 	conn_rx(c);
 	if (c->link && stream_is_deaf(c->stream))
 		stream_on_unacknowledged(c->stream, c->link->ops->unacknowledged_ns(c->link),
-				     clock_now_ns());
+					 clock_now_ns());
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c);
 	stream_on_time(c->stream, clock_now_ns());

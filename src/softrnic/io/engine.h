@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "softrnic/io/ready.h"
+#include "softrnic/io/poller.h"
 
 /* Something with a descriptor that the engine waits for. Its callbacks run in the engine's threads.
  */
@@ -63,5 +63,11 @@ unsigned engine_generation(void);
 void engine_atfork_prepare(void);
 void engine_atfork_parent(void);
 void engine_atfork_child(void);
+
+/* What fork() does to this room (fork.c): its locks are taken before, and in the child its
+ * descriptors are closed and its objects belong to another generation. */
+void io_atfork_prepare(void);
+void io_atfork_parent(void);
+void io_atfork_child(void);
 
 #endif

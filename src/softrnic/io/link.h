@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 
 #include "softrnic/io/link_addr.h"
-#include "softrnic/io/ready.h"
+#include "softrnic/io/poller.h"
 
 struct eng_source;
 
@@ -76,11 +76,13 @@ struct link_ops {
 	 * follows), -EFAULT when the memory is gone, or the error that ended the link.
 	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED tells when recv_end() has the result,
 	 * and recv_cancel() ends it at once (-ECANCELED, unless bytes had come).
-	 * The list is shortened to what the link asked for: fewer bytes than that are all there are.
+	 * The list is shortened to what the link asked for: fewer bytes than that are all there
+	 * are.
 	 */
 	ssize_t (*recv)(struct link *l, struct iovec *iov, int n);
-	ssize_t (*recv_end)(struct link *l);    /* NULL, both: recv() never goes on by itself */
-	ssize_t (*recv_cancel)(struct link *l); /* returns when the memory is not touched any more */
+	ssize_t (*recv_end)(struct link *l); /* NULL, both: recv() never goes on by itself */
+	ssize_t (*recv_cancel)(
+		struct link *l); /* returns when the memory is not touched any more */
 	/*
 	 * In place: the next bytes where they lie, as many as lie in one piece; 0 and errors as
 	 * with recv(). They stay until consume() gives them up, or the link is closed. NULL, both:

@@ -13,8 +13,8 @@ struct link_tcp {
 	struct link link;
 	int fd;
 	bool accepted;
-	bool dialed;          /* connect() was called */
-	struct link_addr peer; /* of an accepted one, whose peer may be gone before anybody asks */
+	bool dialed;            /* connect() was called */
+	struct link_addr peer;  /* of an accepted one, whose peer may be gone before anybody asks */
 	struct eng_source *src; /* NULL: not watched */
 	struct trace *trace;    /* NULL: not traced */
 };

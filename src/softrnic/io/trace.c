@@ -13,8 +13,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
-#include "softrnic/io/trace_ends.h"
-#include "softrnic/io/trace_file.h"
+#include "softrnic/io/trace_impl.h"
 #include "softrnic/trace/mpa_scan.h"
 #include "softrnic/trace/pcapng.h"
 

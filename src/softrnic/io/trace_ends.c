@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/io/trace_ends.h"
+#include "softrnic/io/trace_impl.h"
 
 #include <string.h>
 

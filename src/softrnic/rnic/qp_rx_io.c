@@ -217,7 +217,6 @@ void qp_rx_stop(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
 
-	rx_take_lent_back(rx);
 	rx->seg.active = false;
 	rx->stalled = false;
 	rx->head = rx->tail; /* a parser further up the stack may still look at the bytes */
@@ -225,6 +224,7 @@ void qp_rx_stop(struct qp *qp)
 
 void qp_rx_fini(struct qp *qp)
 {
+	rx_take_lent_back(&qp->rx);
 	qp_rx_stop(qp);
 	qp_rx_free_own_buf(&qp->rx);
 }

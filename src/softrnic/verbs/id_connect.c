@@ -42,7 +42,8 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	struct cmid *id = owner;
 	const struct stream_params *remote = NULL;
 
-	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST || event == STREAM_EV_REDIAL)
+	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST ||
+	    event == STREAM_EV_REDIAL)
 		return; /* a request that nobody answered vanished: accept will say so */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = stream_remote(id->conn->stream);

@@ -253,6 +253,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
+	conn_cancel_receive(c); /* into the QP's memory */
 	stream_set_qp(c->stream, NULL);
 	c->qp = NULL;
 	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);

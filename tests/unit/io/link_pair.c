@@ -570,8 +570,7 @@ static int pair_make(const struct link_ops *ops, const struct link_addr *us, str
 	return 0;
 }
 
-static int in_place_bind(const struct link_addr *at, enum link_families families,
-			 struct link **out)
+static int in_place_bind(const struct link_addr *at, enum link_families families, struct link **out)
 {
 	return pair_make(&in_place, at, out);
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAIR_IN_PLACE 0xcb007101u /* 203.0.113.1 */
+#define PAIR_IN_PLACE  0xcb007101u /* 203.0.113.1 */
 #define PAIR_BY_ITSELF 0xcb007102u
 
 /* How many more bytes are carried, of all connections together; SIZE_MAX: any number. */

@@ -72,8 +72,7 @@ static void target_write(struct target *t)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)t->source, .length = REGION, .lkey = t->source_mr->lkey};
-	struct vext_wr wr = {
-		.wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1}};
+	struct vext_wr wr = {.wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1}};
 
 	target_post(t, &wr);
 }
@@ -220,7 +219,7 @@ static void a_receive_under_way_does_not_hold_up_the_end(void **state)
 
 #define ON(link, test)                                                                             \
 	{                                                                                          \
-		#link ": " #test, test, link, all_closed, NULL                                     \
+#link ": " #test, test, link, all_closed, NULL                                     \
 	}
 
 int main(void)
