@@ -233,7 +233,7 @@ static void accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
 	/* The peer knows that these are not meant as flushes only if it could be announced. */
-	bool mere_reads = cm_stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
+	bool mere_reads = stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
 		struct op *op = &m->op[m->posted++];

@@ -232,7 +232,7 @@ void node_on_writeback(struct node *n)
 	be_busy(n);
 	qp_on_job(n->qp, status);
 	check_boundary(n);
-	cm_stream_poke(n->stream, n->sim->world->now);
+	stream_poke(n->stream, n->sim->world->now);
 	node_pump(n);
 	check_boundary(n);
 }

@@ -305,7 +305,7 @@ const struct qp_op op_cmp_swap = {
 };
 
 const struct qp_op op_atomic_write = {
-	.wc = RNIC_WC_ATOMIC_WRITE,
+	.wc = VEXT_WC_ATOMIC_WRITE,
 	.level = RDMAP_LEVEL_OURS,
 	.is_request = true,
 	.check = atomic_write_check,

@@ -89,7 +89,7 @@ static uint32_t flush_reason(const struct rdmap_flush_resp *resp)
 
 bool flush_is_durability(uint32_t durability)
 {
-	return durability >= RDMAP_DURABILITY_VOLATILE && durability <= RDMAP_DURABILITY_DAX;
+	return durability >= VEXT_DURABILITY_VOLATILE && durability <= VEXT_DURABILITY_DAX;
 }
 
 static int flush_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
@@ -196,7 +196,7 @@ static void flush_begin(struct qp *qp, struct irq_entry *e)
 {
 	struct qp_job job = {.kind = QP_JOB_WRITE_BACK};
 	int right =
-		flush_is_persistent(e) ? RNIC_ACCESS_FLUSH_PERSISTENT : RNIC_ACCESS_FLUSH_GLOBAL;
+		flush_is_persistent(e) ? VEXT_ACCESS_FLUSH_PERSISTENT : VEXT_ACCESS_FLUSH_GLOBAL;
 
 	if (rdmap_flush_kind(&e->msg.flush) == RDMAP_FLUSH_KIND_BAD) {
 		qp_request_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL);
@@ -254,7 +254,7 @@ bool flush_build_answer(struct qp *qp, const struct irq_entry *e)
 }
 
 const struct qp_op op_flush = {
-	.wc = RNIC_WC_FLUSH,
+	.wc = VEXT_WC_FLUSH,
 	.level = RDMAP_LEVEL_OURS,
 	.is_request = true,
 	.check = flush_check,
@@ -312,7 +312,7 @@ static void flush_all_on_detach(struct qp *qp, struct irq_entry *e)
 }
 
 const struct qp_op op_flush_all = {
-	.wc = RNIC_WC_FLUSH,
+	.wc = VEXT_WC_FLUSH,
 	.level = RDMAP_LEVEL_OURS,
 	.is_request = true,
 	.check = flush_check,

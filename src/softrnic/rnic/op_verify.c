@@ -10,8 +10,7 @@ static bool verify_check(const struct ibv_send_wr *wr)
 {
 	const struct vext_wr *w = op_vext(wr);
 
-	return w->result && w->len > 0 && w->len <= UINT32_MAX &&
-	       (w->alg == VEXT_DIGEST_CRC32C || w->alg == VEXT_DIGEST_BLAKE2B);
+	return w->result && w->len > 0 && w->len <= UINT32_MAX && vext_digest_is_alg(w->alg);
 }
 
 static void verify_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
@@ -77,7 +76,7 @@ static bool verify_build_answer(struct qp *qp, const struct irq_entry *e)
 }
 
 const struct qp_op op_verify = {
-	.wc = RNIC_WC_VERIFY,
+	.wc = VEXT_WC_VERIFY,
 	.level = RDMAP_LEVEL_OURS,
 	.is_request = true,
 	.check = verify_check,
