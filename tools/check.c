@@ -102,8 +102,12 @@ int check_run(struct check *check)
 
 	if (check->fed % CHECK_PIECE)
 		end_piece(check);
-	for (uint64_t i = 0; i < check->count && !rc; i++)
+	progress_begin(&check->progress, "verify", check->c->total);
+	for (uint64_t i = 0; i < check->count && !rc; i++) {
 		rc = check_piece(check, i);
+		progress_show(&check->progress, i * CHECK_PIECE + piece_len(check, i));
+	}
+	progress_end(&check->progress);
 	return rc;
 }
 
@@ -123,6 +127,7 @@ static const char *source_name(enum rpma_digest_source source, bool json)
 
 void check_describe(const struct check *check, bool json, char *text, size_t size)
 {
+	double seconds = progress_seconds(&check->progress);
 	static const char *const reasons[] = {
 		[CHECK_DONE] = "nothing was sent",
 		[CHECK_UNWANTED] = "--no-verify",
@@ -133,9 +138,11 @@ void check_describe(const struct check *check, bool json, char *text, size_t siz
 	if (check->count)
 		snprintf(
 			text, size,
-			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\""
-			     : ", verified: blake2b, read back from %s",
-			source_name(check->source, json));
+			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\","
+			       "\"verify_seconds\":%.6f,\"verify_mib_per_s\":%.1f"
+			     : ", verified: blake2b, read back from %s in %.3f s, %.1f MiB/s",
+			source_name(check->source, json), seconds,
+			(double)check->c->total / seconds / (1 << 20));
 	else if (json)
 		snprintf(text, size, ",\"verified\":false");
 	else

@@ -31,6 +31,7 @@ struct check {
 	uint8_t (*pieces)[CHECK_DIGEST]; /* the digests of what was read here */
 	uint64_t count, fed;
 	enum rpma_digest_source source; /* the weakest of all pieces */
+	struct progress progress;       /* of the server's reading back */
 };
 
 /* c->total is known, or is the most that may come; persistent: flushes are to persistence. */

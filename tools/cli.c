@@ -6,16 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/text.h"
 #include "cli.h"
 #include "liblog.h"
+#include "progress.h"
 
 static const char *cli_name = "rpma";
+static bool cli_log_is_stamped;
 
 void cli_begin(const char *name)
 {
 	cli_name = name;
+}
+
+/* One write, so that lines of several processes do not mix. */
+static void cli_print(const char *when, const char *who, const char *text, const char *tail)
+{
+	progress_pause();
+	fprintf(stderr, "%s%s: %s%s\n", when, who, text, tail);
+	progress_resume();
 }
 
 static void cli_line(const char *fmt, va_list ap, const char *tail)
@@ -24,7 +35,29 @@ static void cli_line(const char *fmt, va_list ap, const char *tail)
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	text_make_printable(text);
-	fprintf(stderr, "%s: %s%s\n", cli_name, text, tail);
+	cli_print("", cli_name, text, tail);
+}
+
+void cli_stamp_log(bool stamped)
+{
+	cli_log_is_stamped = stamped;
+}
+
+void cli_log(const char *who, const char *text)
+{
+	char when[64] = "", printable[1024];
+	struct timespec ts;
+	struct tm tm;
+	size_t len;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (cli_log_is_stamped && localtime_r(&ts.tv_sec, &tm)) {
+		len = strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+		snprintf(when + len, sizeof(when) - len, ".%03ld ", ts.tv_nsec / 1000000);
+	}
+	snprintf(printable, sizeof(printable), "%s", text);
+	text_make_printable(printable);
+	cli_print(when, who, printable, "");
 }
 
 int cli_fail(enum cli_exit code, const char *fmt, ...)
@@ -51,11 +84,13 @@ int cli_report(const struct error *err, const char *hint)
 
 void cli_note(const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
-	cli_line(fmt, ap, "");
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	cli_log(cli_name, text);
 }
 
 int cli_usage(const char *fmt, ...)

@@ -28,8 +28,12 @@ void cli_begin(const char *name);
 int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Print what a room of the libraries reports, with a hint behind it ("": none). The exit code. */
 int cli_report(const struct error *err, const char *hint);
-/* The same line for something that is no failure. */
+/* The same line for something that is no failure; a line of the log. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A line of the log that is somebody else's. */
+void cli_log(const char *who, const char *text);
+/* From now on lines of the log begin with the time. */
+void cli_stamp_log(bool stamped);
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli.h"
 #include "liblog.h"
 
 static bool liblog_verbose;
@@ -22,12 +23,13 @@ static void liblog_line(enum rpma_log_level level, const char *file, const int l
 	if (level <= RPMA_LOG_LEVEL_ERROR)
 		memcpy(liblog_text, text, sizeof(text));
 	if (liblog_verbose)
-		fprintf(stderr, "librpma: %s\n", text);
+		cli_log("librpma", text);
 }
 
 void liblog_init(bool verbose)
 {
 	liblog_verbose = verbose;
+	cli_stamp_log(verbose);
 	rpma_log_set_function(liblog_line);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD,
 			       verbose ? RPMA_LOG_LEVEL_NOTICE : RPMA_LOG_LEVEL_ERROR);

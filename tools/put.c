@@ -116,6 +116,21 @@ static int add_flush(struct put *p)
 	return CLI_OK;
 }
 
+/* Scripts read the line from standard output, unless what they read there is JSON. */
+static void note_flushed(const struct copy_opts *opts, uint64_t offset)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "flushed up to offset %" PRIu64, offset);
+	if (opts->json) {
+		cli_note("%s", text);
+		return;
+	}
+	progress_pause();
+	puts(text);
+	progress_resume();
+}
+
 static int finish_one(struct put *p)
 {
 	struct copy_op op;
@@ -123,7 +138,7 @@ static int finish_one(struct put *p)
 	int rc = copy_finish_oldest(&p->c, &op, &buffer);
 
 	if (!rc && op.is_flush && p->c.opts->client.verbose)
-		printf("flushed up to offset %" PRIu64 "\n", p->c.opts->offset + op.at);
+		note_flushed(p->c.opts, p->c.opts->offset + op.at);
 	return rc;
 }
 

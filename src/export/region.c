@@ -23,7 +23,12 @@ int regions_open(struct server *s, struct error *err)
 	int rc = 0;
 
 	for (unsigned i = 0; i < opts->file_count && !rc; i++) {
-		struct mapfile_opts file = {opts->files[i].path, opts->size, opts->create};
+		struct mapfile_opts file = {.path = opts->files[i].path,
+					    .size = opts->size,
+					    .create = opts->create,
+					    .is_private = opts->secret != NULL,
+					    .scratch = SERVER_SCRATCH,
+					    .watch = opts->watch};
 		struct region *r = &s->regions[i];
 
 		*r = (struct region){.name = opts->files[i].name, .path = opts->files[i].path};

@@ -76,7 +76,7 @@ test_summaries_in_json_tell_the_truth() {
 	serve region --create --size 1M --region pool
 	random_file sent 70000
 	expect_ok "$rpma" put --json --offset 10 sent "$where"
-	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"seconds":[0-9.]+,"mib_per_s":[0-9.]+,"flushed":true,"verified":true,"digest":"blake2b","read_back_from":"(medium|cache|dax)"\}$' out ||
+	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"transfer_seconds":[0-9.]+,"transfer_mib_per_s":[0-9.]+,"flushed":true,"verified":true,"digest":"blake2b","read_back_from":"(medium|cache|dax)","verify_seconds":[0-9.]+,"verify_mib_per_s":[0-9.]+\}$' out ||
 		fail "unexpected summary: $(cat out)"
 	expect_ok "$rpma" get --json --length 5 "$where" back
 	grep -qE '^\{"operation":"get","file":"back",.*"bytes":5,' out || fail "unexpected summary: $(cat out)"
@@ -175,7 +175,7 @@ test_a_server_killed_midway_ends_the_put() {
 	kill_server
 	put_ends
 	[ "$rc" = 1 ] || fail "put exits with $rc: $(cat err)"
-	grep -v '^librpma: ' err >lines || :
+	grep -v ' librpma: ' err >lines || :
 	[ "$(wc -l <lines)" = 1 ] || fail "not one line: $(cat lines)"
 	local acked
 	acked=$(awk 'END { print $5 }' acks)
@@ -257,6 +257,51 @@ test_the_bar_appears_on_a_terminal_only() {
 	script -qec "'$rpma' put sent $where" /dev/null </dev/null >terminal
 	grep -q 'MiB/s' terminal || fail "nothing on the terminal"
 	grep -q 'put \[' terminal || fail "no bar on the terminal: $(cat terminal)"
+	grep -q 'verify \[' terminal || fail "verification is not shown: $(cat terminal)"
+	grep -q 'ETA' terminal || fail "no estimate: $(cat terminal)"
+	grep -qE 'put: 67108864 bytes .*, transferred in [0-9.]+ s, [0-9.]+ MiB/s, .* verified: blake2b, read back from [^,]* in [0-9.]+ s, [0-9.]+ MiB/s' terminal ||
+		fail "the summary does not tell transfer and verification apart: $(cat terminal)"
+}
+
+# What the terminal was given between two carriage returns or line ends, without what erases a line.
+pieces() { tr '\r' '\n' <"$1" | sed 's/\x1b\[K//g'; }
+
+test_the_bar_stays_on_one_line_of_a_narrow_terminal() {
+	local columns
+	serve region --create --size 64M
+	random_file sent 64M
+	for columns in 80 40 20 10; do
+		script -qec "stty cols $columns; '$rpma' put sent $where" /dev/null </dev/null >terminal
+		pieces terminal | grep -E '^(put|verify).*%' >bars || fail "no bar: $(cat terminal)"
+		[ "$(wc -L <bars)" -lt $columns ] || fail "too wide for $columns: $(cat bars)"
+	done
+}
+
+test_lines_do_not_break_the_bar() {
+	serve region --create --size 64M
+	random_file sent 64M
+	script -qec "'$rpma' put --verbose --flush-every 4M sent $where" /dev/null </dev/null >terminal
+	grep -q 'put \[' terminal || fail "no bar: $(cat terminal)"
+	[ "$(pieces terminal | grep -cx 'flushed up to offset [0-9]*')" = 16 ] ||
+		fail "lines and bar are mixed: $(cat -v terminal)"
+	# a bar is erased before a line is written where it was
+	! grep -aE '(MiB/s|ETA [0-9:-]+)(\x1b\[K)?flushed' terminal || fail "mixed: $(cat -v terminal)"
+}
+
+# Only JSON on standard output.
+test_verbose_json_is_json() {
+	serve region --create --size 4M
+	random_file sent 3000000
+	expect_ok "$rpma" put --verbose --json --flush-every 1M sent "$where"
+	perl -MJSON::PP -e 'local $/; decode_json(<STDIN>)' <out || fail "no JSON: $(cat out)"
+	grep -qE '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} rpma put: flushed up to offset 3000000$' err ||
+		fail "no log with times on standard error: $(cat err)"
+	serve other --create --size 1M --verbose --json
+	expect_ok "$rpma" get --verbose --json "$where" back
+	perl -MJSON::PP -e 'local $/; decode_json(<STDIN>)' <out || fail "no JSON: $(cat out)"
+	wait_until 10 grep -qE '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} rpma serve: client 1 from' serve.err ||
+		fail "the server's log has no times: $(cat serve.err)"
+	! grep -v '^{' serve.out || fail "the server writes more than JSON: $(cat serve.out)"
 }
 
 "test_$1"
