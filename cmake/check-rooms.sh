@@ -70,8 +70,8 @@ while IFS='|' read -r room rest; do
 done <<<"$rooms"
 
 # Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
-makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
-	grep -vE '^src/(softrnic/(io|persist)|rpmemd)/' || :)
+makers=$(grep -rlE '(pthread_create|thread_start)\(' src --include='*.c' |
+	grep -vE '^src/(base/thread\.c|(softrnic/(io|persist)|rpmemd)/)' || :)
 [ -z "$makers" ] || complain "$makers" "only softrnic/io and softrnic/persist start threads"
 
 # The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.

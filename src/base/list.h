@@ -34,11 +34,6 @@ static inline void list_add_tail(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-static inline void list_add_head(struct list *head, struct list *n)
-{
-	list_add_tail(head->next, n);
-}
-
 /* Unlink and leave the node pointing at itself, so that a second delete is harmless. */
 static inline void list_del(struct list *n)
 {
