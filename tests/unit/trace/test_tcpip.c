@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 
 static const struct tcpip_end near4 = {{192, 0, 2, 1}, 0x1234}, far4 = {{198, 51, 100, 2}, 7204};
 static const struct tcpip_end near6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, 0x1234},
