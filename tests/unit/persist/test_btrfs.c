@@ -117,9 +117,9 @@ static int expect_reach(void *arg)
 		unsigned char bytes[SIZE];
 		struct persist_digest d;
 
-		CHECK(file_of(t)->fd >= 0);
+		CHECK(file_of(t)->medium.fd >= 0);
 		CHECK(atomic_load(&file_of(t)->own));
-		CHECK(file_of(t)->st_dev == t->dev);
+		CHECK(file_of(t)->medium.st_dev == t->dev);
 		CHECK(digest(t->region, t->p, SIZE, DIGEST_CRC32C, &d) == 0);
 		CHECK(dirty_kib(t->p) == 0);
 		memset(bytes, i ? 0xb : 0xa, SIZE);
@@ -154,9 +154,9 @@ static int close_second_and_register(void *arg)
 
 	close(twins[1].fd);
 	register_twins();
-	CHECK(file_of(&twins[0])->st_dev == twins[0].dev);
+	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
 	/* The other's descriptor is not taken for one of this file. */
-	CHECK(file_of(&twins[1])->fd < 0);
+	CHECK(file_of(&twins[1])->medium.fd < 0);
 	CHECK(digest(twins[1].region, twins[1].p, SIZE, DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, bytes, SIZE);
@@ -179,7 +179,7 @@ static int expect_right_one(void *arg)
 	struct twin *t = &twins[0];
 
 	t->region = region_of(t->p, SIZE);
-	CHECK(file_of(t)->st_dev == t->dev);
+	CHECK(file_of(t)->medium.st_dev == t->dev);
 	persist_region_put(t->region);
 	return 0;
 }
@@ -216,7 +216,7 @@ static int fail_without_descriptors(void *arg)
 {
 	close(twins[1].fd);
 	register_twins();
-	CHECK(file_of(&twins[0])->fd >= 0 && file_of(&twins[1])->fd < 0);
+	CHECK(file_of(&twins[0])->medium.fd >= 0 && file_of(&twins[1])->medium.fd < 0);
 	file_fail(twins[1].region->ranges[0].file, -EIO);
 	CHECK(flush(twins[0].region, twins[0].p, SIZE) == -EIO);
 	CHECK(flush(twins[1].region, twins[1].p, SIZE) == -EIO);

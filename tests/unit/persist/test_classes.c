@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "helpers.h"
+#include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
-#include "softrnic/persist/vma.h"
 
 /* The class of the whole, and that the explanation names both class and medium. */
 static void assert_class(void *addr, size_t len, enum persist_class cls, const char *word)
@@ -26,14 +26,12 @@ static void assert_class(void *addr, size_t len, enum persist_class cls, const c
 	static const char *const names[] = {"volatile: ", "file: ", "dax: "};
 	struct persist_region *region = region_of(addr, len);
 	enum persist_class found;
-	char why[256];
+	char why[256] = "";
 
 	assert_int_equal(persist_region_class(region, addr, len), cls);
-	persist_region_why(region, why, sizeof(why));
-	if (!strstr(why, names[cls]) || !strstr(why, word))
-		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
+	if (!strstr(region->why, names[cls]) || !strstr(region->why, word))
+		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", region->why, names[cls], word);
 	persist_region_put(region);
-	memset(why, 0, sizeof(why));
 	assert_int_equal(persist_classify(addr, len, &found, why, sizeof(why)), 0);
 	assert_int_equal(found, cls);
 	assert_non_null(strstr(why, word));
@@ -181,7 +179,7 @@ static void a_strange_file_name_is_no_obstacle(void **state)
 	if (!here_is_persistent())
 		skip();
 	region = region_of(p, PAGE);
-	assert_true(region->ranges[0].file->fd >= 0);
+	assert_true(region->ranges[0].file->medium.fd >= 0);
 	persist_region_put(region);
 	unlink(name);
 	munmap(p, PAGE);

@@ -298,12 +298,12 @@ static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
 		skip();
 	backed_init(&m, NULL, PAGE);
 	file = m.region->ranges[0].file;
-	if (!file->direct) /* neither ext4 nor xfs */
+	if (!file->medium.direct) /* neither ext4 nor xfs */
 		skip();
 	atomic_store(&statx_is_old, true);
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEDIUM, m.p, PAGE);
-	file->direct = false;
+	file->medium.direct = false;
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
 	atomic_store(&statx_is_old, false);
@@ -319,7 +319,7 @@ static void the_bytes_of_another_file_are_never_summed(void **state)
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, PAGE);
-	ours = m.region->ranges[0].file->fd;
+	ours = m.region->ranges[0].file->medium.fd;
 	assert_int_equal(dup2(others, ours), ours);
 	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);

@@ -167,13 +167,11 @@ static int flush_without_own(void *arg)
 	struct aliases *a = arg;
 	struct persist_region *region = region_of(a->p, 2 * PAGE),
 			      *alias = region_of(a->q, 2 * PAGE);
-	char why[320];
 
 	CHECK(!own_of(region));
 	CHECK(!persist_region_is_detachable(region, a->p, PAGE));
-	persist_region_why(region, why, sizeof(why));
-	CHECK(!strncmp(why, "file, errors shared: ", 21));
-	CHECK(strstr(why, "/guarded (") && strstr(why, "Permission denied"));
+	CHECK(!strncmp(region->why, "file, errors shared: ", 21));
+	CHECK(strstr(region->why, "/guarded (") && strstr(region->why, "Permission denied"));
 	CHECK(persist_region_class(region, a->p, PAGE) == PERSIST_FILE);
 	a->p[0] = 1;
 	CHECK(dirty_kib(a->p) > 0);
@@ -213,7 +211,6 @@ static int register_in_narrow_space(void *arg)
 	struct persist_region *region;
 	struct rlimit limit;
 	unsigned long pages;
-	char why[320];
 	FILE *statm = fopen("/proc/self/statm", "re");
 
 	CHECK(statm && fscanf(statm, "%lu", &pages) == 1);
@@ -222,8 +219,7 @@ static int register_in_narrow_space(void *arg)
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 	region = region_of(arg, PAGE);
 	CHECK(!own_of(region));
-	persist_region_why(region, why, sizeof(why));
-	CHECK(!strncmp(why, "file, errors shared: ", 21));
+	CHECK(!strncmp(region->why, "file, errors shared: ", 21));
 	CHECK(flush(region, arg, PAGE) == 0);
 	persist_region_put(region);
 	return 0;
