@@ -14,8 +14,8 @@ uint32_t digest_pick(uint32_t alg, size_t len)
 	return len <= DIGEST_SMALL ? DIGEST_CRC32C : DIGEST_BLAKE2B;
 }
 
-/* Where it fails, sums are slower and just as right: it only finds out what the CPU can. */
-static void find_fast_code(void)
+/* Selects code for this CPU. Where it fails, digests are slower and no less correct. */
+static void digest_select_code(void)
 {
 	if (sodium_init() < 0)
 		return;
@@ -30,7 +30,7 @@ int digest_init(struct digest *d, uint32_t alg)
 	d->alg = alg;
 	d->crc = CRC32C_INIT;
 	if (alg == DIGEST_BLAKE2B) {
-		pthread_once(&once, find_fast_code);
+		pthread_once(&once, digest_select_code);
 		crypto_generichash_init(&d->blake2b, NULL, 0, DIGEST_BYTES);
 	}
 	return 0;

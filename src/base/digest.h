@@ -28,7 +28,7 @@ struct digest {
 	uint32_t crc;
 };
 
-/* The algorithm that is meant for so many bytes; all but AUTO are themselves. */
+/* What AUTO stands for with so many bytes; any other alg is returned as it is. */
 uint32_t digest_pick(uint32_t alg, size_t len);
 /* 0, or -EINVAL: no such algorithm (AUTO is none). */
 int digest_init(struct digest *d, uint32_t alg);

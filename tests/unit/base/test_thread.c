@@ -106,8 +106,7 @@ int main(void)
 		cmocka_unit_test(a_thread_blocks_all_signals_but_those_of_faults),
 		cmocka_unit_test(the_mask_of_the_creator_stays_as_it_was),
 		cmocka_unit_test(a_thread_without_a_handle_is_detached),
-		cmocka_unit_test(
-			a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone),
+		cmocka_unit_test(a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
