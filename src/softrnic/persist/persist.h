@@ -38,8 +38,7 @@
  *   no thread, descriptor or memory left               -EAGAIN or the errno; never a weaker class
  *   a bad block under a digest                         error of this digest, not sticky
  *   fork()                                             the child has no jobs and no own mappings
- *   the process is killed                              nothing to do: what finished is on the
- * medium
+ *   the process is killed                              none is needed: nothing finished is undone
  *
  * All functions are thread-safe.
  */
