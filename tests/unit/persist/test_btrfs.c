@@ -24,7 +24,7 @@
 #include "disk.h"
 #include "helpers.h"
 
-#define PLACE "/mnt" /* a path that everybody may walk */
+#define PLACE "/mnt" /* a path that every user may walk */
 #define SIZE  (4 * PAGE)
 
 struct twin {
@@ -107,7 +107,7 @@ static void release_twins(void)
 		persist_region_put(twins[i].region);
 }
 
-/* A way leads to each of the files, and it is the right one. */
+/* Each of the files is reached, and not mistaken for the other. */
 static int expect_reach(void *arg)
 {
 	register_twins();
@@ -142,7 +142,7 @@ static int close_and_expect_reach(void *arg)
 	return expect_reach(NULL);
 }
 
-static void files_that_are_closed_are_told_apart_by_their_paths(void **state)
+static void closed_files_are_distinguished_by_their_paths(void **state)
 {
 	assert_int_equal(in_child(close_and_expect_reach, NULL, false), 0);
 }
@@ -170,7 +170,7 @@ static void an_unlinked_file_is_reached_by_its_own_descriptor_only(void **state)
 	assert_int_equal(unlink(PLACE "/b/file"), 0);
 	assert_int_equal(in_child(expect_reach, NULL, false), 0);
 	assert_int_equal(in_child(close_second_and_register, NULL, false), 0);
-	/* The privileged need neither path nor descriptor. */
+	/* A privileged process needs neither path nor descriptor. */
 	assert_int_equal(in_child(close_and_expect_reach, NULL, true), 0);
 }
 
@@ -202,7 +202,7 @@ static void a_file_that_is_cut_short_is_the_only_one(void **state)
 	release_twins();
 }
 
-static void a_failure_of_one_does_not_condemn_the_other(void **state)
+static void a_failure_of_one_does_not_fail_the_other(void **state)
 {
 	register_twins();
 	file_fail(twins[0].region->ranges[0].file, -EIO);
@@ -236,11 +236,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TWINS(each_file_is_read_and_written_back_as_itself),
-		TWINS(files_that_are_closed_are_told_apart_by_their_paths),
+		TWINS(closed_files_are_distinguished_by_their_paths),
 		TWINS(an_unlinked_file_is_reached_by_its_own_descriptor_only),
 		TWINS(a_subvolume_mounted_over_the_path_is_not_mistaken_for_the_file),
 		TWINS(a_file_that_is_cut_short_is_the_only_one),
-		TWINS(a_failure_of_one_does_not_condemn_the_other),
+		TWINS(a_failure_of_one_does_not_fail_the_other),
 		TWINS(a_failure_of_what_may_be_the_same_file_counts),
 	};
 	int failed;

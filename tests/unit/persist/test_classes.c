@@ -134,7 +134,7 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	close(fd);
 }
 
-/* As volatile memory the region would promise what nobody does. */
+/* As volatile memory the region would report flushes that never happen. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -143,7 +143,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* What the test's parent left open would stand between the spare numbers. */
+	/* Descriptors that the test's parent left open would lie between the spare numbers. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	fd = file_create(NULL, PAGE);
 	lowest = fd + 1;

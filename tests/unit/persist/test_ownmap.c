@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our own description of a file, and what holds where it cannot be had. */
+/* The own mapping of a file, and what holds where there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct ownmap *own_of(const struct persist_region *region)
 	return atomic_load(&region->ranges[0].file->own);
 }
 
-/* Could somebody else lock the file? */
+/* Could another process lock the file? */
 static int expect_locked(void *arg)
 {
 	struct flock lock = {.l_type = F_WRLCK};
@@ -225,8 +225,8 @@ static int register_in_narrow_space(void *arg)
 	return 0;
 }
 
-/* Our mapping begins at the beginning of the file. */
-static void without_address_space_for_it_the_region_says_so(void **state)
+/* The own mapping begins at the beginning of the file. */
+static void without_address_space_the_explanation_states_it(void **state)
 {
 	size_t far = 1024 * MIB;
 	int fd = file_create("far", far + PAGE);
@@ -249,7 +249,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_a_description_of_its_own),
 		cmocka_unit_test(a_flush_through_a_mapping_that_is_read_only_reaches_the_medium),
 		cmocka_unit_test(without_a_description_of_our_own_a_flush_still_reaches_the_medium),
-		cmocka_unit_test(without_address_space_for_it_the_region_says_so),
+		cmocka_unit_test(without_address_space_the_explanation_states_it),
 	};
 
 	return cmocka_run_group_tests_name("persist-ownmap", tests, NULL, NULL);
