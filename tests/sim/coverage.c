@@ -63,7 +63,7 @@ static unsigned count_read_flushes(const struct model *m)
 static void add_conn(struct coverage *c, const struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;
-	const struct qp_stream *agreed = cm_stream_agreed(sim->node[0].stream);
+	const struct qp_stream *agreed = stream_agreed(sim->node[0].stream);
 	bool up = sim->node[0].established;
 
 	c->connections++;

@@ -8,11 +8,11 @@
 #include "sim.h"
 #include "workload.h"
 
-static void on_stream_event(void *owner, enum cm_stream_event event, int status)
+static void on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct node *n = owner;
 
-	if (event == CM_EV_REDIAL)
+	if (event == STREAM_EV_REDIAL)
 		n->redial = true;
 	else if (!n->stopping)
 		workload_on_event(n, event, status);
@@ -105,11 +105,11 @@ static void make_qp(struct node *n, const struct scenario *sc)
  * Only the requests that the engine sends second and third, after a peer has hung up, are
  * configured directly.
  */
-static struct cm_config make_config(struct node *n, const struct scenario *sc)
+static struct stream_config make_config(struct node *n, const struct scenario *sc)
 {
-	enum cm_role role = n->index == 0 ? CM_INITIATOR : CM_RESPONDER;
-	struct cm_config cfg =
-		cm_config_of(role, sc->want_crc[n->index], sc->offer_consent[n->index]);
+	enum stream_role role = n->index == 0 ? STREAM_INITIATOR : STREAM_RESPONDER;
+	struct stream_config cfg =
+		stream_config_of(role, sc->want_crc[n->index], sc->offer_consent[n->index]);
 
 	cfg.p2p = sc->p2p;
 	cfg.revision = sc->revision;
@@ -124,13 +124,13 @@ static struct cm_config make_config(struct node *n, const struct scenario *sc)
 void node_open_stream(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
-	struct cm_config cfg = make_config(n, sc);
+	struct stream_config cfg = make_config(n, sc);
 
-	cm_stream_delete(n->stream);
-	if (cm_stream_new(&cfg, &n->stream) ||
-	    (sc->announces[n->index] && cm_stream_set_user_flushes(n->stream, true)))
+	stream_delete(n->stream);
+	if (stream_new(&cfg, &n->stream) ||
+	    (sc->announces[n->index] && stream_set_user_flushes(n->stream, true)))
 		abort();
-	cm_stream_set_qp(n->stream, n->qp);
+	stream_set_qp(n->stream, n->qp);
 	n->deadline = CLOCK_NEVER;
 }
 
@@ -184,7 +184,7 @@ void node_destroy_qp(struct node *n)
 		return;
 	}
 	sim->fault_hit = n->destroyed = true;
-	cm_stream_set_qp(n->stream, NULL);
+	stream_set_qp(n->stream, NULL);
 	qp_fail(n->qp, IBV_WC_WR_FLUSH_ERR);
 	n->rx_lent = n->tx_lent = false;
 	inbox_lose(n->box);
@@ -201,8 +201,8 @@ void node_stop(struct node *n)
 	n->stopping = true;
 	if (n->job.running)
 		qp_on_writeback(n->qp, 0);
-	cm_stream_set_qp(n->stream, NULL);
-	cm_stream_delete(n->stream);
+	stream_set_qp(n->stream, NULL);
+	stream_delete(n->stream);
 	n->stream = NULL;
 	qp_delete(n->qp);
 	n->qp = NULL;

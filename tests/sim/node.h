@@ -40,7 +40,7 @@ struct node {
 	struct node *peer;
 	struct host *host;
 	int index;
-	struct cm_stream *stream;
+	struct stream *stream;
 	struct qp *qp; /* NULL: destroyed */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;

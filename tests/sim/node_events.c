@@ -16,9 +16,9 @@ void node_on_reset(struct node *n, int err)
 	if (n->killed || !sim->link.up || sim->link.closed[n->index])
 		return;
 	if (err == EPIPE)
-		cm_tx_error(n->stream, err, sim->world->now);
+		stream_tx_error(n->stream, err, sim->world->now);
 	else
-		cm_rx_error(n->stream, err, sim->world->now);
+		stream_rx_error(n->stream, err, sim->world->now);
 	node_pump(n);
 }
 
@@ -36,10 +36,10 @@ void node_on_time(struct node *n)
 	if (n->killed)
 		return;
 	node_read(n);
-	if (cm_is_deaf(n->stream))
-		cm_on_unacknowledged(n->stream, node_unacknowledged_ns(n), n->sim->world->now);
-	if (n->sim->world->now >= cm_deadline(n->stream))
-		cm_on_time(n->stream, n->sim->world->now);
+	if (stream_is_deaf(n->stream))
+		stream_on_unacknowledged(n->stream, node_unacknowledged_ns(n), n->sim->world->now);
+	if (n->sim->world->now >= stream_deadline(n->stream))
+		stream_on_time(n->stream, n->sim->world->now);
 	n->deadline = CLOCK_NEVER;
 	node_pump(n);
 }

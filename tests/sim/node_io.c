@@ -30,7 +30,7 @@ static size_t node_part_of(struct sim *sim, size_t max)
 
 static void node_lend_rx(struct node *n)
 {
-	if (!n->qp || n->rx_lent || !cm_rx_needs_buf(n->stream))
+	if (!n->qp || n->rx_lent || !stream_rx_needs_buf(n->stream))
 		return;
 	qp_rx_lend(n->qp, n->rx_buf);
 	n->rx_lent = true;
@@ -78,24 +78,24 @@ static bool rx_once(struct node *n)
 	if (!sim->link.up || sim->link.closed[n->index])
 		return false;
 	node_lend_rx(n);
-	count = cm_rx_want(n->stream, iov);
+	count = stream_rx_want(n->stream, iov);
 	if (count == 0)
 		return false;
 	if (avail > 0 && node_is_unmapped(n, iov, count)) {
-		cm_rx_fault(n->stream, sim->world->now);
+		stream_rx_fault(n->stream, sim->world->now);
 		return true;
 	}
 	len = node_min(avail, iov_total(iov, count));
 	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
 		len = node_part_of(sim, len);
 		link_read(&sim->link, n->index, iov, count, len);
-		cm_rx_got(n->stream, len, sim->world->now);
+		stream_rx_got(n->stream, len, sim->world->now);
 		return true;
 	}
-	cm_rx_got(n->stream, 0, sim->world->now); /* EAGAIN, or EINTR */
+	stream_rx_got(n->stream, 0, sim->world->now); /* EAGAIN, or EINTR */
 	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
 		n->eof_seen = true;
-		cm_rx_eof(n->stream, sim->world->now);
+		stream_rx_eof(n->stream, sim->world->now);
 		return true;
 	}
 	if (len > 0)
@@ -110,7 +110,7 @@ static void check_first_word(struct node *n)
 	uint64_t seen = sim->link.pipe[0].taken, said = sim->link.pipe[1].written;
 
 	if (n->index == 0 || sim->redials > 0 || !scenario_is_trusted(&sim->sc) ||
-	    cm_stream_agreed(n->stream)->consent)
+	    stream_agreed(n->stream)->consent)
 		return;
 	if (said > scenario_frame_len(&sim->sc, 1) &&
 	    seen < scenario_frame_len(&sim->sc, 0) + FPDU_BEGUN)
@@ -126,21 +126,21 @@ static bool tx_once(struct node *n)
 
 	if (room == 0)
 		return false;
-	if (n->qp && !n->tx_lent && cm_tx_needs_buf(n->stream)) {
+	if (n->qp && !n->tx_lent && stream_tx_needs_buf(n->stream)) {
 		qp_tx_lend(n->qp, n->tx_buf);
 		n->tx_lent = true;
 	}
-	count = cm_tx_gather(n->stream, iov);
+	count = stream_tx_gather(n->stream, iov);
 	if (count == 0)
 		return false;
 	if (node_is_unmapped(n, iov, count)) {
-		cm_tx_fault(n->stream, sim->world->now);
+		stream_tx_fault(n->stream, sim->world->now);
 		return true;
 	}
 	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
-	cm_tx_sent(n->stream, len, sim->world->now);
+	stream_tx_sent(n->stream, len, sim->world->now);
 	return true;
 }
 
@@ -150,11 +150,11 @@ static void node_finish(struct node *n)
 {
 	struct sim *sim = n->sim;
 
-	if (sim->link.up && !sim->link.closed[n->index] && cm_wants_fin(n->stream)) {
+	if (sim->link.up && !sim->link.closed[n->index] && stream_wants_fin(n->stream)) {
 		link_shutdown(sim, n->index);
-		cm_fin_done(n->stream, sim->world->now);
+		stream_fin_done(n->stream, sim->world->now);
 	}
-	if (!cm_wants_close(n->stream) || n->redial)
+	if (!stream_wants_close(n->stream) || n->redial)
 		return;
 	if (sim->link.up)
 		link_close(sim, n->index);
@@ -163,7 +163,7 @@ static void node_finish(struct node *n)
 
 static void watch_deadline(struct node *n)
 {
-	uint64_t at = cm_deadline(n->stream);
+	uint64_t at = stream_deadline(n->stream);
 
 	if (at == n->deadline)
 		return;
@@ -189,7 +189,7 @@ static void node_resume(struct node *n)
 	n->kicked = false;
 	if (n->qp)
 		qp_rx_resume(n->qp);
-	cm_stream_poke(n->stream, n->sim->world->now);
+	stream_poke(n->stream, n->sim->world->now);
 }
 
 void node_pump(struct node *n)
@@ -206,8 +206,8 @@ void node_pump(struct node *n)
 		budget--;
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
-	if (n->qp && qp_is_failed(n->qp) && cm_stream_state(n->stream) == CM_LIVE)
-		cm_stream_poke(n->stream, sim->world->now);
+	if (n->qp && qp_is_failed(n->qp) && stream_state(n->stream) == STREAM_LIVE)
+		stream_poke(n->stream, sim->world->now);
 	while (budget > 0 && tx_once(n))
 		budget--;
 	if (budget == 0)

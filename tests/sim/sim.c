@@ -61,7 +61,7 @@ static void sim_on_dialed(struct sim *sim)
 		sched_drop(&sim->world->sched, EV_ARRIVE, sim->index);
 		sched_drop(&sim->world->sched, EV_RESET, sim->index);
 		if (qp_state(b->qp) != IBV_QPS_INIT) {
-			cm_on_dial_failed(a->stream, ECONNREFUSED, sim->world->now);
+			stream_on_dial_failed(a->stream, ECONNREFUSED, sim->world->now);
 			node_pump(a);
 			return;
 		}
@@ -71,8 +71,8 @@ static void sim_on_dialed(struct sim *sim)
 	}
 	link_open(&sim->link, sim->sc.window);
 	sim_arm_link(sim);
-	cm_on_dialed(a->stream, sim->sc.mss, sim->world->now);
-	cm_on_incoming(b->stream, sim->world->now);
+	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now);
+	stream_on_incoming(b->stream, sim->world->now);
 	node_pump(a);
 	node_pump(b);
 }
@@ -127,7 +127,7 @@ static void sim_check_lost(struct node *n)
 	bool silent = sim->link.silent || (sim->sc.fault == FAULT_STOP && n->peer->killed);
 
 	if (silent && !n->killed && n->established && !n->disconnected && !n->disconnecting &&
-	    cm_stream_agreed(n->stream)->consent && !cm_is_deaf(n->stream))
+	    stream_agreed(n->stream)->consent && !stream_is_deaf(n->stream))
 		sim_violate(n->sim, "node %d did not notice that its peer is gone", n->index);
 }
 
@@ -212,8 +212,8 @@ void sim_on_event(struct sim *sim, const struct event *e)
 	case EV_GIVE_UP:
 		sim_violate(sim,
 			    "hang: not everything ended, although both sides disconnected (%s, %s)",
-			    cm_state_str(cm_stream_state(sim->node[0].stream)),
-			    cm_state_str(cm_stream_state(sim->node[1].stream)));
+			    stream_state_str(stream_state(sim->node[0].stream)),
+			    stream_state_str(stream_state(sim->node[1].stream)));
 		break;
 	}
 }
@@ -223,7 +223,7 @@ bool sim_is_over(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++) {
 		struct node *n = &sim->node[i];
-		bool idle = cm_stream_state(n->stream) == CM_IDLE && sim->node[0].ended;
+		bool idle = stream_state(n->stream) == STREAM_IDLE && sim->node[0].ended;
 
 		if (n->killed)
 			continue;

@@ -15,10 +15,10 @@ static const uint8_t *workload_pdata(const struct node *n)
 	return memory_pool() + 1000 * (unsigned)(n->index + 1);
 }
 
-struct cm_params workload_params(const struct node *n)
+struct stream_params workload_params(const struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
-	struct cm_params p = {
+	struct stream_params p = {
 		.ird = sc->ird[n->index],
 		.ord = sc->ord[n->index],
 		.pdata_len = sc->pdata_len[n->index],
@@ -30,7 +30,7 @@ struct cm_params workload_params(const struct node *n)
 
 static void workload_check_pdata(struct node *n)
 {
-	const struct cm_params *p = cm_stream_remote(n->stream);
+	const struct stream_params *p = stream_remote(n->stream);
 
 	if (!scenario_is_trusted(&n->sim->sc))
 		return;
@@ -67,7 +67,7 @@ static void workload_on_lost(struct node *n)
 		sim_violate(n->sim, "node %d lost a peer that is there", n->index);
 }
 
-static void workload_on_no_connection(struct node *n, enum cm_stream_event event)
+static void workload_on_no_connection(struct node *n, enum stream_event event)
 {
 	struct sim *sim = n->sim;
 
@@ -75,34 +75,34 @@ static void workload_on_no_connection(struct node *n, enum cm_stream_event event
 		sim_violate(sim, "node %d: event %d after established", n->index, event);
 	if (sim_is_clean(sim))
 		sim_violate(sim, "node %d: event %d instead of a connection", n->index, event);
-	if (sim->sc.fault == FAULT_REJECT && event == CM_EV_REJECTED)
+	if (sim->sc.fault == FAULT_REJECT && event == STREAM_EV_REJECTED)
 		workload_check_pdata(n);
 }
 
-void workload_on_event(struct node *n, enum cm_stream_event event, int status)
+void workload_on_event(struct node *n, enum stream_event event, int status)
 {
 	switch (event) {
-	case CM_EV_CONNECT_REQUEST:
+	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		workload_check_pdata(n);
 		break;
-	case CM_EV_ESTABLISHED:
+	case STREAM_EV_ESTABLISHED:
 		workload_on_established(n);
 		break;
-	case CM_EV_LOST:
+	case STREAM_EV_LOST:
 		workload_on_lost(n);
 		workload_on_disconnected(n);
 		break;
-	case CM_EV_DISCONNECTED:
+	case STREAM_EV_DISCONNECTED:
 		workload_on_disconnected(n);
 		break;
-	case CM_EV_REJECTED:
-	case CM_EV_UNREACHABLE:
-	case CM_EV_CONNECT_ERROR:
-	case CM_EV_DEAD:
+	case STREAM_EV_REJECTED:
+	case STREAM_EV_UNREACHABLE:
+	case STREAM_EV_CONNECT_ERROR:
+	case STREAM_EV_DEAD:
 		workload_on_no_connection(n, event);
 		break;
-	case CM_EV_REDIAL:
+	case STREAM_EV_REDIAL:
 		break;
 	}
 }
@@ -209,15 +209,15 @@ void workload_poll(struct node *n, int max)
 static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
-	struct cm_params params = workload_params(n);
+	struct stream_params params = workload_params(n);
 	int err;
 
 	n->answered = true;
 	if (sim->sc.fault == FAULT_REJECT) {
 		sim->fault_hit = true;
-		err = cm_stream_reject(n->stream, params.pdata, params.pdata_len, sim->world->now);
+		err = stream_reject(n->stream, params.pdata, params.pdata_len, sim->world->now);
 	} else {
-		err = cm_stream_accept(n->stream, &params, sim->sc.mss, sim->world->now);
+		err = stream_accept(n->stream, &params, sim->sc.mss, sim->world->now);
 	}
 	if (err && sim_is_clean(sim))
 		sim_violate(sim, "node %d: answering failed: %d", n->index, err);
@@ -231,7 +231,7 @@ void workload_disconnect(struct node *n)
 		return;
 	n->disconnecting = true;
 	n->posted_at_disconnect = n->model.posted;
-	err = cm_stream_disconnect(n->stream, n->sim->world->now);
+	err = stream_disconnect(n->stream, n->sim->world->now);
 	if (err)
 		sim_violate(n->sim, "node %d: disconnect: error %d", n->index, err);
 }

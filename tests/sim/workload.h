@@ -17,10 +17,10 @@ void workload_post_recvs(struct node *n);
 void workload_on_message(struct node *n, const struct ibv_wc *wc);
 /* The user disconnects. */
 void workload_disconnect(struct node *n);
-struct cm_params workload_params(const struct node *n);
+struct stream_params workload_params(const struct node *n);
 /* At the end: nothing but sinks and receives changed in the areas of this end. */
 void workload_check_areas(struct node *n);
 /* An event of the stream. */
-void workload_on_event(struct node *n, enum cm_stream_event event, int status);
+void workload_on_event(struct node *n, enum stream_event event, int status);
 
 #endif

@@ -234,7 +234,7 @@ static void post_accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
 	/* The peer treats these as plain reads only if the announcement could be sent. */
-	bool mere_reads = cm_stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
+	bool mere_reads = stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
 		struct op *op = &m->op[m->posted++];

@@ -233,7 +233,7 @@ void node_on_writeback(struct node *n)
 	writeback_delay(n);
 	qp_on_writeback(n->qp, status);
 	writeback_check_boundary(n);
-	cm_stream_poke(n->stream, n->sim->world->now);
+	stream_poke(n->stream, n->sim->world->now);
 	node_pump(n);
 	writeback_check_boundary(n);
 }

@@ -10,10 +10,9 @@
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
-#include "softrnic/verbs/device.h"
 
 static void conn_ready(struct eng_source *src, uint32_t ev);
-static void conn_bury(struct eng_source *src);
+static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
@@ -22,15 +21,15 @@ static void conn_run_task(struct eng_task *task);
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
-static void conn_stream_event(void *owner, enum cm_stream_event event, int status)
+static void conn_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct conn *c = owner;
 
-	if (event == CM_EV_REDIAL) {
+	if (event == STREAM_EV_REDIAL) {
 		c->redial = true;
 		return;
 	}
-	if (event == CM_EV_ESTABLISHED && c->qp)
+	if (event == STREAM_EV_ESTABLISHED && c->qp)
 		atomic_store(&c->caps, VEXT_CAP_KNOWN | qp_caps(c->qp));
 	if (c->owner)
 		c->event(c->owner, event, status);
@@ -38,7 +37,7 @@ static void conn_stream_event(void *owner, enum cm_stream_event event, int statu
 
 static bool conn_can_stall(struct conn *c)
 {
-	struct pd_stall *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
 
 	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
 }
@@ -50,10 +49,10 @@ static bool conn_wishes_crc(const struct conn *c)
 	return conf->crc == CONFIG_CRC_ON || (conf->crc == CONFIG_CRC_AUTO && !c->same_host);
 }
 
-static int conn_new_stream(struct conn *c, enum cm_role role)
+static int conn_new_stream(struct conn *c, enum stream_role role)
 {
 	const struct config *conf = config_get();
-	struct cm_config cfg = cm_config_of(role, conn_wishes_crc(c), conf->extensions);
+	struct stream_config cfg = stream_config_of(role, conn_wishes_crc(c), conf->extensions);
 
 	cfg.connect_ns = conf->connect_ns;
 	cfg.request_ns = conf->request_ns;
@@ -61,10 +60,10 @@ static int conn_new_stream(struct conn *c, enum cm_role role)
 	cfg.liveness_ns = conf->liveness_ns;
 	cfg.event = conn_stream_event;
 	cfg.owner = c;
-	return cm_stream_new(&cfg, &c->stream);
+	return stream_new(&cfg, &c->stream);
 }
 
-int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owner,
+int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
 	     struct conn **out)
 {
 	struct conn *c = calloc(1, sizeof(*c));
@@ -95,7 +94,7 @@ int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owne
 	c->send_link.conn = c->recv_link.conn = c;
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
-	c->source.bury = conn_bury;
+	c->source.free = conn_free;
 	c->source.forked = conn_forked;
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
@@ -109,7 +108,7 @@ int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owne
 	return 0;
 }
 
-static void conn_bury(struct eng_source *src)
+static void conn_free(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
@@ -117,9 +116,9 @@ static void conn_bury(struct eng_source *src)
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
 	trace_forget(c->trace);
-	cm_stream_delete(c->stream);
-	pd_stall_put(atomic_load(&c->stall));
-	pd_stall_put(c->stall_before);
+	stream_delete(c->stream);
+	stall_count_put(atomic_load(&c->stall));
+	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
 	pthread_mutex_destroy(&c->lock);
@@ -149,9 +148,9 @@ void conn_put(struct conn *c)
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
 	if (conn_is_removed(c))
-		conn_bury(&c->source);
+		conn_free(&c->source);
 	else
-		engine_bury(&c->source);
+		engine_free_later(&c->source);
 }
 
 bool conn_is_removed(const struct conn *c)
@@ -188,6 +187,13 @@ int conn_enter_caller(struct conn *c, unsigned ms)
 		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
 	conn_enter(c);
 	return 0;
+}
+
+/* Another thread may be looking at the one before. */
+void conn_set_stall(struct conn *c, struct stall_count *count)
+{
+	stall_count_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
 }
 
 bool conn_may_touch(struct conn *c)

@@ -7,8 +7,8 @@
  * and does the work. So the engine never waits for an application's thread,
  * and an application's thread that posts or polls does its own I/O without a switch.
  */
-#ifndef ENGINE_CONN_H
-#define ENGINE_CONN_H
+#ifndef IO_CONN_H
+#define IO_CONN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +18,7 @@
 
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/io/trace.h"
 #include "softrnic/persist/persist.h"
 
@@ -35,7 +36,7 @@ enum {
 };
 
 /* How the connection talks to the id it belongs to. Called with the connection's lock. */
-typedef void conn_event_fn(void *owner, enum cm_stream_event event, int status);
+typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 
 struct conn_link { /* a place in a CQ's list of connections behind it */
 	struct list link;
@@ -56,14 +57,14 @@ struct conn {
 	bool same_host;
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
-	struct cm_stream *stream;
+	struct stream *stream;
 	struct qp *qp;
 	struct trace *trace;             /* NULL: not traced */
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
-	_Atomic(struct pd_stall *) stall; /* of the QP's protection domain; NULL: no QP yet */
-	struct pd_stall *stall_before;    /* of the QP before this one */
+	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
+	struct stall_count *stall_before;    /* of the QP before this one */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
@@ -77,7 +78,7 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct persist_digest job_digest;
+	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_busy, job_abandoned;   /* abandoned: nobody is told of its end */
 	bool job_lasting;               /* it needs no registration of its region */
@@ -92,7 +93,7 @@ struct conn {
 	uint64_t cut_left;
 };
 
-int conn_new(enum cm_role role, bool same_host, conn_event_fn *event, void *owner,
+int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
 	     struct conn **out);
 void conn_get(struct conn *c);
 void conn_put(struct conn *c);
@@ -115,6 +116,8 @@ bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held 
  * engine has threads for that.
  */
 bool conn_may_touch(struct conn *c);
+/* With the lock: the memory that the connection's QP can reach. */
+void conn_set_stall(struct conn *c, struct stall_count *count);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /* With the lock: send, write back, close, set the timer: whatever is due. */
@@ -140,6 +143,10 @@ int conn_dial(struct conn *c,
 	      int bound_fd);            /* bound_fd: -1, or a bound socket that is taken over */
 int conn_adopt(struct conn *c, int fd); /* an accepted socket */
 void conn_close(struct conn *c);        /* the socket, at once */
+/* Its owner is gone: no event is reported any more. It ends at the next pump, and a request that
+ * nobody has answered is rejected. */
+void conn_abandon(struct conn *c);
+bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 uint32_t conn_mss(const struct conn *c);
 bool conn_is_removed(const struct conn *c); /* inherited through fork() */
 

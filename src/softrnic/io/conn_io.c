@@ -44,7 +44,7 @@ static bool conn_lend_rx(struct conn *c)
 {
 	void *buf;
 
-	if (!cm_rx_needs_buf(c->stream))
+	if (!stream_rx_needs_buf(c->stream))
 		return true;
 	buf = buf_get(BUF_RX);
 	if (buf)
@@ -69,14 +69,14 @@ static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
 {
 	c->readable = err == EINTR || err == EFAULT;
 	if (err == EFAULT) {
-		cm_rx_fault(c->stream, now);
+		stream_rx_fault(c->stream, now);
 		return;
 	}
-	cm_rx_got(c->stream, 0, now);
+	stream_rx_got(c->stream, 0, now);
 	if (err == 0)
-		cm_rx_eof(c->stream, now);
+		stream_rx_eof(c->stream, now);
 	else if (err != EAGAIN && err != EINTR)
-		cm_rx_error(c->stream, err, now);
+		stream_rx_error(c->stream, err, now);
 }
 
 /* While nothing can be taken a reset would go unseen, because nobody reads up to it. */
@@ -87,7 +87,7 @@ static void conn_rx_stalled(struct conn *c, uint64_t now)
 
 	if (c->hangup && !getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err) {
 		trace_error(c->trace, err);
-		cm_rx_error(c->stream, err, now);
+		stream_rx_error(c->stream, err, now);
 	}
 }
 
@@ -120,10 +120,10 @@ static size_t conn_rx_once(struct conn *c)
 	int n;
 
 	if (!conn_lend_rx(c)) {
-		cm_rx_error(c->stream, ENOMEM, now);
+		stream_rx_error(c->stream, ENOMEM, now);
 		return 0;
 	}
-	n = cm_rx_want(c->stream, iov);
+	n = stream_rx_want(c->stream, iov);
 	if (n == 0) {
 		conn_rx_stalled(c, now);
 		return 0;
@@ -134,7 +134,7 @@ static size_t conn_rx_once(struct conn *c)
 	if (got > 0) {
 		if (conn_rx_is_empty(c, (size_t)got, iov_total(iov, n), direct))
 			c->readable = false;
-		cm_rx_got(c->stream, (size_t)got, now);
+		stream_rx_got(c->stream, (size_t)got, now);
 		return (size_t)got;
 	}
 	conn_rx_nothing(c, got == 0 ? 0 : errno, now);
@@ -194,16 +194,16 @@ static size_t conn_tx_once(struct conn *c)
 	ssize_t sent;
 	int n;
 
-	if (cm_tx_needs_buf(c->stream)) {
+	if (stream_tx_needs_buf(c->stream)) {
 		void *buf = buf_get(BUF_TX);
 
 		if (!buf) {
-			cm_tx_error(c->stream, ENOMEM, clock_now_ns());
+			stream_tx_error(c->stream, ENOMEM, clock_now_ns());
 			return 0;
 		}
 		qp_tx_lend(c->qp, buf);
 	}
-	n = cm_tx_gather(c->stream, iov);
+	n = stream_tx_gather(c->stream, iov);
 	if (n == 0)
 		return 0;
 	msg.msg_iovlen = (size_t)n;
@@ -212,15 +212,15 @@ static size_t conn_tx_once(struct conn *c)
 	if (sent > 0) {
 		if (c->cut_armed)
 			c->cut_left -= (size_t)sent;
-		cm_tx_sent(c->stream, (size_t)sent, now);
+		stream_tx_sent(c->stream, (size_t)sent, now);
 		return (size_t)sent;
 	}
 	if (errno == EAGAIN)
 		conn_wait_writable(c);
 	else if (errno == EFAULT)
-		cm_tx_fault(c->stream, now);
+		stream_tx_fault(c->stream, now);
 	else if (errno != EINTR)
-		cm_tx_error(c->stream, errno, now);
+		stream_tx_error(c->stream, errno, now);
 	return errno == EINTR;
 }
 

@@ -33,12 +33,12 @@ static void conn_changed(struct conn *c)
 /* The end of the stream: FIN when everything is out, close when nothing is expected any more. */
 static void conn_finish(struct conn *c)
 {
-	if (c->fd >= 0 && cm_wants_fin(c->stream)) {
+	if (c->fd >= 0 && stream_wants_fin(c->stream)) {
 		shutdown(c->fd, SHUT_WR);
 		trace_shutdown(c->trace);
-		cm_fin_done(c->stream, clock_now_ns());
+		stream_fin_done(c->stream, clock_now_ns());
 	}
-	if (c->fd >= 0 && cm_wants_close(c->stream) && !c->redial)
+	if (c->fd >= 0 && stream_wants_close(c->stream) && !c->redial)
 		conn_close(c);
 }
 
@@ -47,10 +47,10 @@ static void conn_give_up(struct conn *c)
 {
 	uint64_t now = clock_now_ns();
 
-	if (cm_stream_state(c->stream) == CM_REQ_RCVD)
-		cm_stream_reject(c->stream, NULL, 0, now);
-	else if (cm_stream_disconnect(c->stream, now))
-		cm_stream_abort(c->stream);
+	if (stream_state(c->stream) == STREAM_REQ_RCVD)
+		stream_reject(c->stream, NULL, 0, now);
+	else if (stream_disconnect(c->stream, now))
+		stream_abort(c->stream);
 }
 
 void conn_pump(struct conn *c)
@@ -64,7 +64,7 @@ void conn_pump(struct conn *c)
 	} while (conn_writeback(c));
 	/* Also when it failed just now and the socket takes nothing: its time limit begins. */
 	if (c->qp && qp_is_failed(c->qp)) {
-		cm_stream_poke(c->stream, clock_now_ns());
+		stream_poke(c->stream, clock_now_ns());
 		conn_cancel_digest(c);
 	}
 	conn_finish(c);
@@ -104,11 +104,11 @@ static void conn_on_time(struct conn *c)
 {
 	c->timer_at = CLOCK_NEVER;
 	conn_rx(c);
-	if (c->fd >= 0 && cm_is_deaf(c->stream))
-		cm_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
-	if (cm_stream_state(c->stream) == CM_DIALING && c->dialing)
+	if (c->fd >= 0 && stream_is_deaf(c->stream))
+		stream_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
+	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c);
-	cm_on_time(c->stream, clock_now_ns());
+	stream_on_time(c->stream, clock_now_ns());
 }
 
 /*
@@ -132,12 +132,12 @@ bool conn_serve(struct conn *c)
 	if (!want)
 		return false;
 	/* Whoever has completed its request meanwhile stays. */
-	if ((want & CONN_DOOM) && c->owner && cm_stream_state(c->stream) == CM_REQ_WAIT)
-		c->event(c->owner, CM_EV_DEAD, -ECONNABORTED);
+	if ((want & CONN_DOOM) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
+		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	if (want & CONN_WRITEBACK)
 		conn_writeback_done(c, atomic_load(&c->job_status));
 	if (want & CONN_BYE)
-		cm_stream_disconnect(c->stream, clock_now_ns());
+		stream_disconnect(c->stream, clock_now_ns());
 	if (want & CONN_READABLE)
 		c->readable = true;
 	if (want & CONN_HANGUP)
@@ -153,7 +153,7 @@ bool conn_serve(struct conn *c)
 	if (want & CONN_TIME)
 		conn_on_time(c);
 	if (want & CONN_KICK)
-		cm_stream_poke(c->stream, clock_now_ns());
+		stream_poke(c->stream, clock_now_ns());
 	conn_rx(c);
 	conn_pump(c);
 	/* Nothing filled the socket again, so the next acknowledgements are no news. */

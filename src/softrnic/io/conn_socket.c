@@ -26,7 +26,7 @@ uint32_t conn_mss(const struct conn *c)
 
 void conn_update_timer(struct conn *c)
 {
-	uint64_t at = c->fd >= 0 ? cm_deadline(c->stream) : CLOCK_NEVER;
+	uint64_t at = c->fd >= 0 ? stream_deadline(c->stream) : CLOCK_NEVER;
 
 	if (c->redial_at < at)
 		at = c->redial_at;
@@ -61,7 +61,7 @@ static bool conn_redials_later(struct conn *c, int err)
 	uint64_t now = clock_now_ns();
 
 	if (err != ECONNREFUSED || now >= c->patient_until ||
-	    now + REDIAL_NS >= cm_deadline(c->stream))
+	    now + REDIAL_NS >= stream_deadline(c->stream))
 		return false;
 	c->redial_at = now + REDIAL_NS;
 	return true;
@@ -106,11 +106,11 @@ void conn_dial_done(struct conn *c)
 		return;
 	c->dialing = false;
 	if (err) {
-		cm_on_dial_failed(c->stream, err, clock_now_ns());
+		stream_on_dial_failed(c->stream, err, clock_now_ns());
 		return;
 	}
 	c->trace = trace_new(c->fd, true);
-	cm_on_dialed(c->stream, conn_mss(c), clock_now_ns());
+	stream_on_dialed(c->stream, conn_mss(c), clock_now_ns());
 }
 
 static int conn_set_options(int fd)
@@ -216,7 +216,7 @@ int conn_dial(struct conn *c, int bound_fd)
 		ret = conn_register(c, true);
 	if (ret < 0) {
 		conn_close(c);
-		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
 		return ret;
 	}
 	conn_update_timer(c);
@@ -234,7 +234,7 @@ static void conn_dial_again(struct conn *c)
 	connect(c->fd, &nowhere, sizeof(nowhere));
 	ret = conn_connect_socket(c);
 	if (ret) {
-		cm_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
 		return;
 	}
 	c->watching = true;
@@ -247,8 +247,8 @@ void conn_dial_on_time(struct conn *c)
 
 	if (c->redial_at == CLOCK_NEVER)
 		conn_dial_done(c);
-	else if (now >= cm_deadline(c->stream))
-		cm_on_dial_failed(c->stream, ECONNREFUSED, now);
+	else if (now >= stream_deadline(c->stream))
+		stream_on_dial_failed(c->stream, ECONNREFUSED, now);
 	else if (now >= c->redial_at)
 		conn_dial_again(c);
 }
@@ -264,7 +264,36 @@ int conn_adopt(struct conn *c, int fd)
 		return ret;
 	}
 	c->trace = trace_new(fd, false);
-	cm_on_incoming(c->stream, clock_now_ns());
+	stream_on_incoming(c->stream, clock_now_ns());
 	conn_update_timer(c);
 	return 0;
+}
+
+static bool addr_is_loopback(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET)
+		return (ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr) >> 24) == 127;
+	return sa->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
+}
+
+/* The kernel answers a connection to one of the host's own addresses from that address. */
+bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (addr_is_loopback(a) && addr_is_loopback(b))
+		return true;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return a->sa_family == AF_INET6 &&
+	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+void conn_abandon(struct conn *c)
+{
+	c->owner = NULL;
+	c->doomed = true;
 }

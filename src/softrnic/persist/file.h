@@ -22,7 +22,7 @@
 struct medium {
 	/* DAX here means device DAX; whether a mapping of a file is DAX is a property of the
 	 * mapping (may_dax). */
-	enum persist_class cls;
+	enum vext_durability cls;
 	bool may_dax;   /* the file system's block device is capable of DAX */
 	bool has_end;   /* a regular file, which may be truncated */
 	bool remote;    /* a server or a user-space file system may answer a direct read from its
@@ -75,9 +75,8 @@ struct file {
 
 	/* The newest, which covers what the older ones do; NULL: none. Set under own_lock. */
 	_Atomic(struct ownmap *) own;
-	unsigned own_epoch; /* never 0; the next one begins in the child of a fork() */
-	pthread_mutex_t
-		own_lock; /* no other lock is taken under it; held while the file is opened */
+	unsigned own_epoch;       /* never 0; the next one begins in the child of a fork() */
+	pthread_mutex_t own_lock; /* innermost; held while the file is opened */
 
 	atomic_int error; /* -errno of the first write-back that failed */
 

@@ -29,7 +29,7 @@ struct reader {
 	uint64_t offset;
 	size_t len;
 	const void *bytes;
-	enum persist_source source;
+	enum vext_digest_source source;
 	int result;
 };
 
@@ -79,10 +79,10 @@ static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 
 /* Without STATX_DIOALIGN O_DIRECT may be no more than a hint: ZFS answered from its own cache, and
  * btrfs reads what it compressed through the page cache. */
-static enum persist_source reader_direct_source(const struct file *f, bool known)
+static enum vext_digest_source reader_direct_source(const struct file *f, bool known)
 {
-	return !f->medium.remote && (known || f->medium.direct) ? PERSIST_FROM_MEDIUM
-								: PERSIST_FROM_CACHE;
+	return !f->medium.remote && (known || f->medium.direct) ? VEXT_DIGEST_FROM_MEDIUM
+								: VEXT_DIGEST_FROM_CACHE;
 }
 
 static int reader_read_directly(struct reader *rd, int fd)
@@ -104,7 +104,7 @@ static int reader_read_fd(struct reader *rd, int fd)
 		return ret;
 	if (fcntl(fd, F_SETFL, 0) < 0)
 		return READER_NO_WAY;
-	rd->source = PERSIST_FROM_CACHE;
+	rd->source = VEXT_DIGEST_FROM_CACHE;
 	return reader_read_aligned(rd, fd, 1);
 }
 
@@ -207,7 +207,7 @@ int reader_sync(struct reader *rd, const struct file *file)
 }
 
 int reader_read(struct reader *rd, const struct file *file, uint64_t offset, size_t len,
-		const void **bytes, enum persist_source *source)
+		const void **bytes, enum vext_digest_source *source)
 {
 	int ret;
 

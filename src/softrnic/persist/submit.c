@@ -29,9 +29,9 @@ static void submit_make_plan(const struct persist_job *job, struct submit_plan *
 		const struct range *r = region_range_at(job->region, pos);
 		uintptr_t next = r->end < end ? r->end : end;
 
-		plan->has_volatile |= r->cls == PERSIST_VOLATILE;
-		plan->has_file |= r->cls == PERSIST_FILE;
-		if (r->cls == PERSIST_DAX)
+		plan->has_volatile |= r->cls == VEXT_DURABILITY_VOLATILE;
+		plan->has_file |= r->cls == VEXT_DURABILITY_FILE;
+		if (r->cls == VEXT_DURABILITY_DAX)
 			plan->dax_bytes += next - pos;
 		if (r->file && !plan->error)
 			plan->error = atomic_load(&r->file->error);
@@ -49,7 +49,7 @@ static int submit_dax(const struct persist_job *job)
 		uintptr_t next = r->end < end ? r->end : end;
 		bool failed;
 
-		if (r->cls == PERSIST_DAX)
+		if (r->cls == VEXT_DURABILITY_DAX)
 			status = writeback(r, pos, next, NULL, NULL, &failed);
 		pos = next;
 	}

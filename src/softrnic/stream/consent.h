@@ -11,22 +11,22 @@
  *   B C D = 1 1 0   my user issues native flushes
  *   B C D = 1 0 1   my user flushes by reading
  */
-#ifndef CM_CONSENT_H
-#define CM_CONSENT_H
+#ifndef STREAM_CONSENT_H
+#define STREAM_CONSENT_H
 
 #include <stdbool.h>
 
 #include "softrnic/proto/mpa.h"
 
-enum cm_consent { CM_CONSENT_NONE, CM_CONSENT_FLUSHES, CM_CONSENT_READS };
+enum stream_consent { STREAM_CONSENT_NONE, STREAM_CONSENT_FLUSHES, STREAM_CONSENT_READS };
 
-static inline enum cm_consent cm_consent_of_user(bool user_flushes)
+static inline enum stream_consent stream_consent_of_user(bool user_flushes)
 {
-	return user_flushes ? CM_CONSENT_FLUSHES : CM_CONSENT_READS;
+	return user_flushes ? STREAM_CONSENT_FLUSHES : STREAM_CONSENT_READS;
 }
 
 /* Sets A, B, C and D. */
-void cm_consent_put(struct mpa_start *start, enum cm_consent consent);
-enum cm_consent cm_consent_get(const struct mpa_start *start);
+void stream_consent_put(struct mpa_start *start, enum stream_consent consent);
+enum stream_consent stream_consent_get(const struct mpa_start *start);
 
 #endif

@@ -10,7 +10,7 @@ static uint16_t min16(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-uint16_t cm_depth_clip(uint16_t asked)
+uint16_t stream_depth_clip(uint16_t asked)
 {
 	return min16(asked, RNIC_MAX_RD_ATOM);
 }
@@ -21,14 +21,14 @@ static uint16_t limit(uint16_t own, uint16_t peer)
 	return peer == MPA_DEPTH_ULP ? own : min16(own, peer);
 }
 
-void cm_depth_ask(struct mpa_start *req, const struct cm_params *user)
+void stream_depth_ask(struct mpa_start *req, const struct stream_params *user)
 {
-	req->ird = user->ird ? cm_depth_clip(user->ird) : 1;
-	req->ord = cm_depth_clip(user->ord);
+	req->ird = user->ird ? stream_depth_clip(user->ird) : 1;
+	req->ord = stream_depth_clip(user->ord);
 }
 
-int cm_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
-		    const struct mpa_start *rep)
+int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
+			const struct mpa_start *rep)
 {
 	agreed->ird = req->ird;
 	agreed->ord = req->ord;
@@ -43,11 +43,11 @@ int cm_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
 	return 0;
 }
 
-void cm_depth_answer(struct qp_stream *agreed, struct mpa_start *rep, const struct mpa_start *req,
-		     const struct cm_params *user)
+void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
+			 const struct mpa_start *req, const struct stream_params *user)
 {
-	agreed->ird = cm_depth_clip(user->ird);
-	agreed->ord = cm_depth_clip(user->ord);
+	agreed->ird = stream_depth_clip(user->ird);
+	agreed->ord = stream_depth_clip(user->ord);
 	if (!req->enhanced)
 		return;
 	/* A Read as RTR has to be answered, whatever the user wanted (RFC 6581 s9). */
@@ -58,7 +58,7 @@ void cm_depth_answer(struct qp_stream *agreed, struct mpa_start *rep, const stru
 	rep->ord = req->ird == MPA_DEPTH_ULP ? MPA_DEPTH_ULP : agreed->ord;
 }
 
-void cm_depth_offered(struct cm_params *remote, const struct mpa_start *req)
+void stream_depth_offered(struct stream_params *remote, const struct mpa_start *req)
 {
 	remote->ird = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ord) : RNIC_MAX_RD_ATOM;
 	remote->ord = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ird) : RNIC_MAX_RD_ATOM;

@@ -4,8 +4,8 @@
  * other side's IRD. Revision 1 cannot speak of them: there both sides use what their own
  * user asked for, clipped to the device, and trust that the users agreed.
  */
-#ifndef CM_DEPTH_H
-#define CM_DEPTH_H
+#ifndef STREAM_DEPTH_H
+#define STREAM_DEPTH_H
 
 #include <stdint.h>
 
@@ -13,16 +13,16 @@
 #include "softrnic/proto/mpa.h"
 
 /* What the device can do of what was asked. */
-uint16_t cm_depth_clip(uint16_t asked);
+uint16_t stream_depth_clip(uint16_t asked);
 /* Initiator, before the request. An IRD of 0 irritates some peers, so at least 1. */
-void cm_depth_ask(struct mpa_start *req, const struct cm_params *user);
+void stream_depth_ask(struct mpa_start *req, const struct stream_params *user);
 /* Initiator, after the reply. -ENOSPC: the responder needs more IRD than we have. */
-int cm_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
-		    const struct mpa_start *rep);
+int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
+			const struct mpa_start *rep);
 /* Responder: fills the reply and what is agreed. */
-void cm_depth_answer(struct qp_stream *agreed, struct mpa_start *rep, const struct mpa_start *req,
-		     const struct cm_params *user);
+void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
+			 const struct mpa_start *req, const struct stream_params *user);
 /* Responder: what the request allows its user to ask for. */
-void cm_depth_offered(struct cm_params *remote, const struct mpa_start *req);
+void stream_depth_offered(struct stream_params *remote, const struct mpa_start *req);
 
 #endif

@@ -31,7 +31,7 @@ static uint64_t period_ns(const struct liveness *l, bool deaf)
 
 static void look_later(struct liveness *l, bool deaf, uint64_t now)
 {
-	l->at = earlier(cm_after(now, period_ns(l, deaf)), cm_after(l->heard, l->limit_ns));
+	l->at = earlier(stream_after(now, period_ns(l, deaf)), stream_after(l->heard, l->limit_ns));
 }
 
 void liveness_off(struct liveness *l)
@@ -60,7 +60,7 @@ void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now)
 	if (!peer_ms || l->at == CLOCK_NEVER || ns == l->peer_ns)
 		return;
 	l->peer_ns = ns;
-	l->at = earlier(l->at, cm_after(now, period_ns(l, false)));
+	l->at = earlier(l->at, stream_after(now, period_ns(l, false)));
 }
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
@@ -85,7 +85,7 @@ enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *
 
 /* --- of a stream -------------------------------------------------------------------------- */
 
-static struct liveness_view view_of(const struct cm_stream *s)
+static struct liveness_view view_of(const struct stream *s)
 {
 	return (struct liveness_view){
 		.rx = qp_counters(s->qp)->rx_bytes,
@@ -94,14 +94,14 @@ static struct liveness_view view_of(const struct cm_stream *s)
 	};
 }
 
-static void ping(struct cm_stream *s)
+static void ping(struct stream *s)
 {
 	uint64_t ms = s->liveness.limit_ns / NSEC_PER_MS;
 
 	qp_ping(s->qp, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX);
 }
 
-void cm_liveness_begin(struct cm_stream *s, uint64_t now)
+void stream_liveness_begin(struct stream *s, uint64_t now)
 {
 	struct liveness_view view;
 
@@ -112,17 +112,17 @@ void cm_liveness_begin(struct cm_stream *s, uint64_t now)
 		ping(s);
 }
 
-void cm_liveness_heard(struct cm_stream *s, uint64_t now)
+void stream_liveness_heard(struct stream *s, uint64_t now)
 {
 	liveness_told(&s->liveness, qp_peer_limit_ms(s->qp), now);
 }
 
-bool cm_is_deaf(const struct cm_stream *s)
+bool stream_is_deaf(const struct stream *s)
 {
 	return s->liveness.at != CLOCK_NEVER && qp_rx_is_stalled(s->qp);
 }
 
-bool cm_liveness_on_time(struct cm_stream *s, uint64_t now)
+bool stream_liveness_on_time(struct stream *s, uint64_t now)
 {
 	struct liveness_view view;
 

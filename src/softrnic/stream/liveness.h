@@ -5,8 +5,8 @@
  * Nothing is told about single messages: the owner looks from time to time, and compares how many
  * bytes went each way. So an idle connection costs a few timers a limit, and a busy one no more.
  */
-#ifndef CM_LIVENESS_H
-#define CM_LIVENESS_H
+#ifndef STREAM_LIVENESS_H
+#define STREAM_LIVENESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

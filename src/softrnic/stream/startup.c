@@ -14,7 +14,7 @@
 
 #define PDATA_OTHERS 251 /* siw and cxgb4 keep 4 + length in 8 bits */
 
-int cm_frames_new(struct cm_stream *s)
+int stream_frames_new(struct stream *s)
 {
 	s->frames = calloc(1, sizeof(*s->frames));
 	if (!s->frames)
@@ -23,17 +23,17 @@ int cm_frames_new(struct cm_stream *s)
 	return 0;
 }
 
-void cm_frames_delete(struct cm_stream *s)
+void stream_frames_delete(struct stream *s)
 {
 	free(s->frames);
 	s->frames = NULL;
-	if (s->rx_into != CM_RX_QP)
-		s->rx_into = CM_RX_NOTHING;
+	if (s->rx_into != STREAM_RX_QP)
+		s->rx_into = STREAM_RX_NOTHING;
 }
 
-int cm_frame_put(struct cm_stream *s, const struct mpa_start *start, const void *pdata)
+int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata)
 {
-	struct cm_frames *f = s->frames;
+	struct stream_frames *f = s->frames;
 	int len = mpa_start_encode(f->out, sizeof(f->out), start, pdata);
 
 	if (len < 0)
@@ -43,7 +43,7 @@ int cm_frame_put(struct cm_stream *s, const struct mpa_start *start, const void 
 	return 0;
 }
 
-void cm_frame_put_terminate(struct cm_stream *s, enum term_error error, bool markers)
+void stream_frame_put_terminate(struct stream *s, enum term_error error, bool markers)
 {
 	struct terminate term = terminate_of(error);
 	struct ddp_hdr ddp = {
@@ -53,7 +53,7 @@ void cm_frame_put_terminate(struct cm_stream *s, enum term_error error, bool mar
 		.qn = DDP_QN_TERMINATE,
 		.msn = DDP_FIRST_MSN,
 	};
-	struct cm_frames *f = s->frames;
+	struct stream_frames *f = s->frames;
 	struct wcursor c = wcursor_init(f->out, sizeof(f->out));
 	uint8_t ulpdu[DDP_UNTAGGED_HDR + TERM_MAX_LEN], crc[MPA_CRC_LEN];
 	struct iovec covered = {.iov_base = f->out};
@@ -75,41 +75,41 @@ void cm_frame_put_terminate(struct cm_stream *s, enum term_error error, bool mar
 	f->out_sent = 0;
 }
 
-bool cm_frame_is_sent(const struct cm_stream *s)
+bool stream_frame_is_sent(const struct stream *s)
 {
 	return !s->frames || s->frames->out_sent == s->frames->out_len;
 }
 
 /* Never past the frame's end: what follows is the QP's, and goes straight to where it belongs. */
-int cm_frame_want(struct cm_stream *s, struct iovec *iov)
+int stream_frame_want(struct stream *s, struct iovec *iov)
 {
-	struct cm_frames *f = s->frames;
+	struct stream_frames *f = s->frames;
 
 	*iov = (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
 	return 1;
 }
 
-static void cm_on_frame(struct cm_stream *s, uint64_t now)
+static void stream_on_frame(struct stream *s, uint64_t now)
 {
 	struct mpa_start start;
 	const uint8_t *pdata;
 	int len = mpa_start_decode(s->frames->in, s->frames->in_len, &start, &pdata);
-	bool initiator = s->cfg.role == CM_INITIATOR;
+	bool initiator = s->cfg.role == STREAM_INITIATOR;
 
 	if (len < 0)
-		cm_startup_failed(s, CM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
 	else if (start.reply != initiator) /* two initiators or two responders */
-		cm_startup_failed(s, CM_EV_CONNECT_ERROR, EPROTO,
-				  "start-up frame of the other kind");
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTO,
+				      "start-up frame of the other kind");
 	else if (initiator)
-		cm_initiator_on_reply(s, &start, pdata, now);
+		stream_initiator_on_reply(s, &start, pdata, now);
 	else
-		cm_responder_on_request(s, &start, pdata, now);
+		stream_responder_on_request(s, &start, pdata, now);
 }
 
-void cm_frame_got(struct cm_stream *s, size_t len, uint64_t now)
+void stream_frame_got(struct stream *s, size_t len, uint64_t now)
 {
-	struct cm_frames *f = s->frames;
+	struct stream_frames *f = s->frames;
 	int total;
 
 	f->in_len += len;
@@ -119,19 +119,19 @@ void cm_frame_got(struct cm_stream *s, size_t len, uint64_t now)
 	if (total > (int)f->in_len)
 		f->in_need = (size_t)total;
 	else
-		cm_on_frame(s, now);
+		stream_on_frame(s, now);
 }
 
-int cm_keep_pdata(struct cm_stream *s, const struct mpa_start *start, const uint8_t *pdata)
+int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata)
 {
-	if (start->pd_len > CM_PDATA_MAX)
+	if (start->pd_len > STREAM_PDATA_MAX)
 		return -EMSGSIZE;
 	s->remote.pdata_len = (uint8_t)start->pd_len;
 	memcpy(s->remote.pdata, pdata, start->pd_len);
 	return 0;
 }
 
-void cm_warn_pdata(const struct cm_stream *s, uint8_t len)
+void stream_warn_pdata(const struct stream *s, uint8_t len)
 {
 	if (len > PDATA_OTHERS && !s->agreed.consent)
 		LOG_WARNING_LIMITED(
@@ -140,7 +140,7 @@ void cm_warn_pdata(const struct cm_stream *s, uint8_t len)
 			(const void *)s, len, PDATA_OTHERS);
 }
 
-int cm_start_qp(struct cm_stream *s)
+int stream_start_qp(struct stream *s)
 {
 	int ret = s->qp ? qp_start(s->qp, &s->agreed) : 0;
 
@@ -149,36 +149,36 @@ int cm_start_qp(struct cm_stream *s)
 	return ret;
 }
 
-void cm_startup_failed(struct cm_stream *s, enum cm_stream_event event, int err, const char *why)
+void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why)
 {
-	enum cm_state from = s->state;
+	enum stream_state from = s->state;
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
 	if (s->started && s->qp) {
 		qp_blame_link(s->qp, err);
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	}
-	cm_set_state(s, CM_CLOSED, why);
+	stream_set_state(s, STREAM_CLOSED, why);
 	switch (from) {
-	case CM_DIALING:
-	case CM_REQ_SENT:
-		cm_end(s, event, -err);
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+		stream_end(s, event, -err);
 		break;
-	case CM_REQ_WAIT:
-		cm_end(s, CM_EV_DEAD, -err);
+	case STREAM_REQ_WAIT:
+		stream_end(s, STREAM_EV_DEAD, -err);
 		break;
-	case CM_REQ_RCVD: /* the user learns it from accept */
+	case STREAM_REQ_RCVD: /* the user learns it from accept */
 		s->gone = true;
 		break;
-	case CM_REP_SENT:
-		cm_end(s, CM_EV_CONNECT_ERROR, -err);
+	case STREAM_REP_SENT:
+		stream_end(s, STREAM_EV_CONNECT_ERROR, -err);
 		break;
-	case CM_IDLE:
-	case CM_LIVE:
-	case CM_DRAINING:
-	case CM_CLOSING:
-	case CM_LINGERING:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
+	case STREAM_LINGERING:
+	case STREAM_CLOSED:
 		assert(!"not in start-up");
 		break;
 	}

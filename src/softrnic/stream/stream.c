@@ -10,36 +10,36 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define BIT(name) (1u << CM_##name)
+#define BIT(name) (1u << STREAM_##name)
 
-static const unsigned cm_successors[] = {
-	[CM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
-	[CM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
-	[CM_REQ_SENT] = BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
-	[CM_DRAINING] = BIT(CLOSING) | BIT(LINGERING) | BIT(CLOSED),
-	[CM_CLOSING] = BIT(LINGERING) | BIT(CLOSED),
-	[CM_LINGERING] = BIT(CLOSED),
-	[CM_CLOSED] = 0,
+static const unsigned stream_successors[] = {
+	[STREAM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
+	[STREAM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
+	[STREAM_REQ_SENT] = BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REQ_RCVD] = BIT(REP_SENT) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_REP_SENT] = BIT(LIVE) | BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_LIVE] = BIT(DRAINING) | BIT(CLOSING) | BIT(CLOSED),
+	[STREAM_DRAINING] = BIT(CLOSING) | BIT(LINGERING) | BIT(CLOSED),
+	[STREAM_CLOSING] = BIT(LINGERING) | BIT(CLOSED),
+	[STREAM_LINGERING] = BIT(CLOSED),
+	[STREAM_CLOSED] = 0,
 };
 
-const char *cm_state_str(enum cm_state state)
+const char *stream_state_str(enum stream_state state)
 {
 	static const char *const names[] = {
-#define X(name) [CM_##name] = #name,
-		CM_STATES(X)
+#define X(name) [STREAM_##name] = #name,
+		STREAM_STATES(X)
 #undef X
 	};
 
 	return names[state];
 }
 
-static void cm_free_buffers(struct cm_stream *s)
+static void stream_free_buffers(struct stream *s)
 {
-	cm_frames_delete(s);
+	stream_frames_delete(s);
 	free(s->discard);
 	s->discard = NULL;
 	free(s->rest);
@@ -47,27 +47,27 @@ static void cm_free_buffers(struct cm_stream *s)
 	s->rest_len = s->rest_sent = 0;
 }
 
-void cm_set_state(struct cm_stream *s, enum cm_state to, const char *why)
+void stream_set_state(struct stream *s, enum stream_state to, const char *why)
 {
-	if (!(cm_successors[s->state] & 1u << to)) {
-		LOG_ERROR("stream %p: %s must not follow %s", (void *)s, cm_state_str(to),
-			  cm_state_str(s->state));
+	if (!(stream_successors[s->state] & 1u << to)) {
+		LOG_ERROR("stream %p: %s must not follow %s", (void *)s, stream_state_str(to),
+			  stream_state_str(s->state));
 		assert(!"illegal transition");
 	}
-	LOG_INFO("stream %p: %s -> %s (%s)", (void *)s, cm_state_str(s->state), cm_state_str(to),
-		 why);
+	LOG_INFO("stream %p: %s -> %s (%s)", (void *)s, stream_state_str(s->state),
+		 stream_state_str(to), why);
 	s->state = to;
-	if (to == CM_LIVE || to == CM_CLOSED) {
+	if (to == STREAM_LIVE || to == STREAM_CLOSED) {
 		s->deadline = CLOCK_NEVER;
-		cm_free_buffers(s);
+		stream_free_buffers(s);
 	}
-	if (to != CM_LIVE) {
+	if (to != STREAM_LIVE) {
 		s->hold_notice = CLOCK_NEVER;
 		liveness_off(&s->liveness);
 	}
 }
 
-void cm_end(struct cm_stream *s, enum cm_stream_event event, int status)
+void stream_end(struct stream *s, enum stream_event event, int status)
 {
 	if (s->ended)
 		return;
@@ -75,170 +75,171 @@ void cm_end(struct cm_stream *s, enum cm_stream_event event, int status)
 	s->cfg.event(s->cfg.owner, event, status);
 }
 
-enum cm_stream_event cm_event_of(int err)
+enum stream_event stream_event_of(int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
 	case ECONNRESET:
 	case EPIPE:
-		return CM_EV_REJECTED;
+		return STREAM_EV_REJECTED;
 	case ETIMEDOUT:
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return CM_EV_UNREACHABLE;
+		return STREAM_EV_UNREACHABLE;
 	default:
-		return CM_EV_CONNECT_ERROR;
+		return STREAM_EV_CONNECT_ERROR;
 	}
 }
 
-uint64_t cm_after(uint64_t now, uint64_t ns)
+uint64_t stream_after(uint64_t now, uint64_t ns)
 {
 	return ns < CLOCK_NEVER - now ? now + ns : CLOCK_NEVER;
 }
 
-bool cm_qp_is_failed(const struct cm_stream *s)
+bool stream_qp_is_failed(const struct stream *s)
 {
 	return s->started && s->qp && qp_is_failed(s->qp);
 }
 
-bool cm_qp_receives(const struct cm_stream *s)
+bool stream_qp_receives(const struct stream *s)
 {
 	switch (s->state) {
-	case CM_REP_SENT:
-	case CM_LIVE:
-	case CM_DRAINING:
-	case CM_CLOSING:
+	case STREAM_REP_SENT:
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
 		return s->started && s->qp && !s->fin_in && !qp_is_failed(s->qp);
-	case CM_IDLE:
-	case CM_DIALING:
-	case CM_REQ_SENT:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
-	case CM_LINGERING:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_LINGERING:
+	case STREAM_CLOSED:
 		return false;
 	}
 	return false;
 }
 
-struct cm_config cm_config_of(enum cm_role role, bool crc, bool extensions)
+struct stream_config stream_config_of(enum stream_role role, bool crc, bool extensions)
 {
-	return (struct cm_config){
+	return (struct stream_config){
 		.role = role, .crc = crc, .offer_consent = extensions, .revision = MPA_REVISION_2};
 }
 
-int cm_stream_new(const struct cm_config *cfg, struct cm_stream **out)
+int stream_new(const struct stream_config *cfg, struct stream **out)
 {
-	struct cm_stream *s = calloc(1, sizeof(*s));
+	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
-	s->state = CM_IDLE;
+	s->state = STREAM_IDLE;
 	s->deadline = CLOCK_NEVER;
 	s->hold_notice = CLOCK_NEVER;
 	liveness_off(&s->liveness);
 	if (cfg->revision == MPA_REVISION_1)
-		s->attempt = CM_ATTEMPT_REV1;
+		s->attempt = STREAM_ATTEMPT_REV1;
 	else if (cfg->p2p)
-		s->attempt = CM_ATTEMPT_P2P;
+		s->attempt = STREAM_ATTEMPT_P2P;
 	*out = s;
 	return 0;
 }
 
-void cm_stream_delete(struct cm_stream *s)
+void stream_delete(struct stream *s)
 {
 	if (!s)
 		return;
-	cm_free_buffers(s);
+	stream_free_buffers(s);
 	free(s);
 }
 
-enum cm_state cm_stream_state(const struct cm_stream *s)
+enum stream_state stream_state(const struct stream *s)
 {
 	return s->state;
 }
 
 /* The user may destroy a failed QP as soon as he hears of it; the peer is told why all the same. */
-static void cm_keep_rest(struct cm_stream *s)
+static void stream_keep_rest(struct stream *s)
 {
-	if (s->state == CM_CLOSING && cm_qp_is_failed(s) && !s->fin_out && cm_frame_is_sent(s))
+	if (s->state == STREAM_CLOSING && stream_qp_is_failed(s) && !s->fin_out &&
+	    stream_frame_is_sent(s))
 		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
 }
 
 /* Without its QP the stream cannot go on, and may have stopped inside an FPDU. */
-static void cm_on_detached(struct cm_stream *s)
+static void stream_on_detached(struct stream *s)
 {
 	switch (s->state) {
-	case CM_REP_SENT:
-		cm_startup_failed(s, CM_EV_CONNECT_ERROR, ECONNABORTED, "QP detached");
+	case STREAM_REP_SENT:
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNABORTED, "QP detached");
 		break;
-	case CM_LIVE:
-		cm_set_state(s, CM_CLOSED, "QP detached");
-		cm_end(s, CM_EV_DISCONNECTED, 0);
+	case STREAM_LIVE:
+		stream_set_state(s, STREAM_CLOSED, "QP detached");
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 		break;
-	case CM_DRAINING:
-		cm_set_state(s, CM_CLOSING, "QP detached");
+	case STREAM_DRAINING:
+		stream_set_state(s, STREAM_CLOSING, "QP detached");
 		break;
-	case CM_IDLE:
-	case CM_DIALING:
-	case CM_REQ_SENT:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
-	case CM_CLOSING:
-	case CM_LINGERING:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_CLOSING:
+	case STREAM_LINGERING:
+	case STREAM_CLOSED:
 		break;
 	}
 }
 
-void cm_stream_set_qp(struct cm_stream *s, struct qp *qp)
+void stream_set_qp(struct stream *s, struct qp *qp)
 {
 	bool had = s->qp != NULL;
 
 	if (had && !qp)
-		cm_keep_rest(s);
+		stream_keep_rest(s);
 	s->qp = qp;
-	s->rx_into = CM_RX_NOTHING;
+	s->rx_into = STREAM_RX_NOTHING;
 	s->tx_of_qp = false;
 	if (had && !qp)
-		cm_on_detached(s);
+		stream_on_detached(s);
 }
 
 /* A peer that has gone while its request waited changes nothing for the user. */
-static bool cm_is_before_startup(const struct cm_stream *s)
+static bool stream_is_before_startup(const struct stream *s)
 {
-	return s->state == CM_IDLE || s->state == CM_REQ_RCVD || s->gone;
+	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;
 }
 
-int cm_stream_set_limits(struct cm_stream *s, uint64_t connect_ns, uint64_t liveness_ns)
+int stream_set_limits(struct stream *s, uint64_t connect_ns, uint64_t liveness_ns)
 {
-	if (!cm_is_before_startup(s))
+	if (!stream_is_before_startup(s))
 		return -EINVAL;
 	s->cfg.connect_ns = connect_ns;
 	s->cfg.liveness_ns = liveness_ns;
 	return 0;
 }
 
-int cm_stream_set_user_flushes(struct cm_stream *s, bool user_flushes)
+int stream_set_user_flushes(struct stream *s, bool user_flushes)
 {
-	if (!cm_is_before_startup(s))
+	if (!stream_is_before_startup(s))
 		return -EINVAL;
 	s->cfg.user_flushes = user_flushes;
 	return 0;
 }
 
-const struct cm_params *cm_stream_remote(const struct cm_stream *s)
+const struct stream_params *stream_remote(const struct stream *s)
 {
 	return &s->remote;
 }
 
-const struct qp_stream *cm_stream_agreed(const struct cm_stream *s)
+const struct qp_stream *stream_agreed(const struct stream *s)
 {
 	return &s->agreed;
 }
 
-uint64_t cm_deadline(const struct cm_stream *s)
+uint64_t stream_deadline(const struct stream *s)
 {
 	uint64_t at = s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
 

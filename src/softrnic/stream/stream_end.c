@@ -14,101 +14,101 @@
 
 #define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP gives a socket that nobody has any more */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
-#define HOLD_BEGUN     0 /* a moment that has passed: cm_on_time() will know which it was */
+#define HOLD_BEGUN     0 /* a moment that has passed: stream_on_time() will know which it was */
 
 /* vendor_err of what was posted will say so. */
-static void cm_blame(struct cm_stream *s, int err)
+static void stream_blame(struct stream *s, int err)
 {
 	if (s->started && s->qp)
 		qp_blame_link(s->qp, err);
 }
 
-static void cm_fail_qp(struct cm_stream *s)
+static void stream_fail_qp(struct stream *s)
 {
 	if (s->started && s->qp && !qp_is_failed(s->qp))
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 }
 
-int cm_stream_disconnect(struct cm_stream *s, uint64_t now)
+int stream_disconnect(struct stream *s, uint64_t now)
 {
 	switch (s->state) {
-	case CM_REP_SENT:
-	case CM_LIVE:
+	case STREAM_REP_SENT:
+	case STREAM_LIVE:
 		if (s->started && s->qp)
 			qp_drain(s->qp);
-		s->deadline = cm_after(now, s->cfg.drain_ns);
-		cm_set_state(s, CM_DRAINING, "disconnect");
+		s->deadline = stream_after(now, s->cfg.drain_ns);
+		stream_set_state(s, STREAM_DRAINING, "disconnect");
 		return 0;
-	case CM_DRAINING:
-	case CM_CLOSING:
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
 		return 0;
-	case CM_LINGERING:
-	case CM_CLOSED: /* the peer was first: who answers that wants no more of its Sends */
+	case STREAM_LINGERING:
+	case STREAM_CLOSED: /* the peer was first: who answers that wants no more of its Sends */
 		if (s->started && s->qp)
 			qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 		return 0;
-	case CM_IDLE:
-	case CM_DIALING:
-	case CM_REQ_SENT:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
 		break;
 	}
 	return -EINVAL;
 }
 
-void cm_stream_abort(struct cm_stream *s)
+void stream_abort(struct stream *s)
 {
-	if (s->state == CM_CLOSED)
+	if (s->state == STREAM_CLOSED)
 		return;
 	s->ended = true;
-	cm_fail_qp(s);
-	cm_set_state(s, CM_CLOSED, "abort");
+	stream_fail_qp(s);
+	stream_set_state(s, STREAM_CLOSED, "abort");
 }
 
-int cm_stream_cancel(struct cm_stream *s)
+int stream_cancel(struct stream *s)
 {
 	switch (s->state) {
-	case CM_DIALING:
-	case CM_REQ_SENT:
-	case CM_REP_SENT:
-		cm_fail_qp(s);
-		cm_set_state(s, CM_CLOSED, "cancelled");
-		cm_end(s, CM_EV_UNREACHABLE, -ECANCELED);
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REP_SENT:
+		stream_fail_qp(s);
+		stream_set_state(s, STREAM_CLOSED, "cancelled");
+		stream_end(s, STREAM_EV_UNREACHABLE, -ECANCELED);
 		return 0;
-	case CM_LIVE:
-	case CM_DRAINING:
-	case CM_CLOSING:
-	case CM_LINGERING:
-	case CM_CLOSED:
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
+	case STREAM_LINGERING:
+	case STREAM_CLOSED:
 		return 0;
-	case CM_IDLE:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
+	case STREAM_IDLE:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
 		break;
 	}
 	return -EINVAL;
 }
 
 /* The peer's FIN was left alone so far, because what needs no answer could still go out. */
-static void cm_on_drained(struct cm_stream *s)
+static void stream_on_drained(struct stream *s)
 {
 	if (s->fin_in) {
 		if (s->started && s->qp)
 			qp_on_eof(s->qp);
-		cm_set_state(s, CM_CLOSING, "peer's FIN");
-		cm_end(s, CM_EV_DISCONNECTED, 0);
+		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if (!s->started || !s->qp || (qp_is_idle(s->qp) && !qp_tx_needs_buf(s->qp))) {
-		cm_set_state(s, CM_CLOSING, "drained");
+		stream_set_state(s, STREAM_CLOSING, "drained");
 	}
 }
 
-static bool cm_tx_is_done(const struct cm_stream *s)
+static bool stream_tx_is_done(const struct stream *s)
 {
 	if (s->fin_out)
 		return true;
-	return cm_frame_is_sent(s) && s->rest_sent == s->rest_len &&
-	       (!cm_qp_is_failed(s) || qp_tx_is_done(s->qp));
+	return stream_frame_is_sent(s) && s->rest_sent == s->rest_len &&
+	       (!stream_qp_is_failed(s) || qp_tx_is_done(s->qp));
 }
 
 /*
@@ -117,241 +117,241 @@ static bool cm_tx_is_done(const struct cm_stream *s)
  * system has not taken yet, with Sends in it that have completed here. So the FIN is sent, and what
  * comes is dropped until the peer's, for as long as a silent peer is believed to live.
  */
-static void cm_linger(struct cm_stream *s, uint64_t now)
+static void stream_linger(struct stream *s, uint64_t now)
 {
 	uint64_t limit = s->cfg.liveness_ns;
 
 	if (limit == 0 || limit > LINGER_NS)
 		limit = LINGER_NS;
-	cm_blame(s, ETIMEDOUT);
-	cm_fail_qp(s);
+	stream_blame(s, ETIMEDOUT);
+	stream_fail_qp(s);
 	if (s->started) {
-		cm_set_state(s, CM_LINGERING, "time limit");
-		s->deadline = cm_after(now, limit);
+		stream_set_state(s, STREAM_LINGERING, "time limit");
+		s->deadline = stream_after(now, limit);
 	} else { /* a stranger's */
-		cm_set_state(s, CM_CLOSED, "time limit");
+		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
-	cm_end(s, CM_EV_DISCONNECTED, 0);
+	stream_end(s, STREAM_EV_DISCONNECTED, 0);
 }
 
-static void cm_settle_lingering(struct cm_stream *s)
+static void stream_settle_lingering(struct stream *s)
 {
 	if (s->fin_in && s->fin_out)
-		cm_set_state(s, CM_CLOSED, "both FINs");
+		stream_set_state(s, STREAM_CLOSED, "both FINs");
 }
 
-static void cm_settle_closing(struct cm_stream *s)
+static void stream_settle_closing(struct stream *s)
 {
-	if (cm_qp_is_failed(s))
-		cm_end(s, CM_EV_DISCONNECTED, 0);
+	if (stream_qp_is_failed(s))
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	if (!s->fin_in || !s->fin_out)
 		return;
-	cm_set_state(s, CM_CLOSED, "both FINs");
-	cm_end(s, CM_EV_DISCONNECTED, 0);
+	stream_set_state(s, STREAM_CLOSED, "both FINs");
+	stream_end(s, STREAM_EV_DISCONNECTED, 0);
 }
 
-static bool cm_is_held(const struct cm_stream *s)
+static bool stream_is_held(const struct stream *s)
 {
 	return s->agreed.hold_tx && !s->hold_explained && s->qp && !qp_has_received(s->qp) &&
 	       !qp_is_idle(s->qp);
 }
 
 /* A server that speaks first to a peer that must not be spoken to first: explain the silence. */
-static void cm_watch_hold(struct cm_stream *s, uint64_t now)
+static void stream_watch_hold(struct stream *s, uint64_t now)
 {
-	if (!cm_is_held(s))
+	if (!stream_is_held(s))
 		s->hold_notice = CLOCK_NEVER;
 	else if (s->hold_notice == CLOCK_NEVER || s->hold_notice == HOLD_BEGUN)
-		s->hold_notice = cm_after(now, HOLD_NOTICE_NS);
+		s->hold_notice = stream_after(now, HOLD_NOTICE_NS);
 }
 
-void cm_on_tx_empty(struct cm_stream *s)
+void stream_on_tx_empty(struct stream *s)
 {
-	if (s->state == CM_DRAINING)
-		cm_on_drained(s);
-	else if (s->state == CM_LIVE && s->hold_notice == CLOCK_NEVER && cm_is_held(s))
+	if (s->state == STREAM_DRAINING)
+		stream_on_drained(s);
+	else if (s->state == STREAM_LIVE && s->hold_notice == CLOCK_NEVER && stream_is_held(s))
 		s->hold_notice = HOLD_BEGUN;
 }
 
-static void cm_settle_live(struct cm_stream *s, uint64_t now)
+static void stream_settle_live(struct stream *s, uint64_t now)
 {
-	if (!cm_qp_is_failed(s)) {
-		cm_watch_hold(s, now);
+	if (!stream_qp_is_failed(s)) {
+		stream_watch_hold(s, now);
 		return;
 	}
-	s->deadline = cm_after(now, s->cfg.drain_ns);
-	cm_set_state(s, CM_CLOSING, "QP failed");
-	cm_end(s, CM_EV_DISCONNECTED, 0);
+	s->deadline = stream_after(now, s->cfg.drain_ns);
+	stream_set_state(s, STREAM_CLOSING, "QP failed");
+	stream_end(s, STREAM_EV_DISCONNECTED, 0);
 }
 
-void cm_settle(struct cm_stream *s, uint64_t now)
+void stream_settle(struct stream *s, uint64_t now)
 {
 	switch (s->state) {
-	case CM_REP_SENT:
-		cm_responder_settle(s, now);
+	case STREAM_REP_SENT:
+		stream_responder_settle(s, now);
 		break;
-	case CM_LIVE:
-	case CM_DRAINING:
-		cm_settle_live(s, now);
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+		stream_settle_live(s, now);
 		break;
-	case CM_CLOSING:
-		cm_settle_closing(s);
+	case STREAM_CLOSING:
+		stream_settle_closing(s);
 		break;
-	case CM_LINGERING:
-		cm_settle_lingering(s);
+	case STREAM_LINGERING:
+		stream_settle_lingering(s);
 		break;
-	case CM_IDLE:
-	case CM_DIALING:
-	case CM_REQ_SENT:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_CLOSED:
 		break;
 	}
 }
 
-void cm_stream_poke(struct cm_stream *s, uint64_t now)
+void stream_poke(struct stream *s, uint64_t now)
 {
-	cm_settle(s, now);
+	stream_settle(s, now);
 }
 
-void cm_rx_eof(struct cm_stream *s, uint64_t now)
+void stream_rx_eof(struct stream *s, uint64_t now)
 {
 	s->fin_in = true;
 	switch (s->state) {
-	case CM_REQ_SENT:
-		cm_initiator_on_hangup(s);
+	case STREAM_REQ_SENT:
+		stream_initiator_on_hangup(s);
 		break;
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
-	case CM_REP_SENT:
-		cm_startup_failed(s, CM_EV_DEAD, ECONNRESET, "peer hung up");
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_REP_SENT:
+		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET, "peer hung up");
 		break;
-	case CM_LIVE:
+	case STREAM_LIVE:
 		if (s->started && s->qp)
 			qp_on_eof(s->qp);
-		s->deadline = cm_after(now, s->cfg.drain_ns);
-		cm_set_state(s, CM_CLOSING, "peer's FIN");
-		cm_end(s, CM_EV_DISCONNECTED, 0);
+		s->deadline = stream_after(now, s->cfg.drain_ns);
+		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 		break;
-	case CM_CLOSING:
-		cm_fail_qp(s);
-		cm_end(s, CM_EV_DISCONNECTED, 0);
-		cm_settle_closing(s);
+	case STREAM_CLOSING:
+		stream_fail_qp(s);
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
+		stream_settle_closing(s);
 		break;
-	case CM_LINGERING:
-		cm_settle_lingering(s);
+	case STREAM_LINGERING:
+		stream_settle_lingering(s);
 		break;
-	case CM_DRAINING: /* cm_on_tx_empty() looks at it */
-	case CM_IDLE:
-	case CM_DIALING:
-	case CM_CLOSED:
+	case STREAM_DRAINING: /* stream_on_tx_empty() looks at it */
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_CLOSED:
 		break;
 	}
 }
 
-static void cm_cut(struct cm_stream *s, int err, enum cm_stream_event event, int status)
+static void stream_cut(struct stream *s, int err, enum stream_event event, int status)
 {
 	LOG_INFO("stream %p: LLP broke: error %d", (void *)s, err);
-	cm_blame(s, err);
-	cm_fail_qp(s);
-	cm_set_state(s, CM_CLOSED, "LLP broke");
-	cm_end(s, event, status);
+	stream_blame(s, err);
+	stream_fail_qp(s);
+	stream_set_state(s, STREAM_CLOSED, "LLP broke");
+	stream_end(s, event, status);
 }
 
 /* The LLP broke. */
-static void cm_on_lost(struct cm_stream *s, int err)
+static void stream_on_lost(struct stream *s, int err)
 {
 	switch (s->state) {
-	case CM_REQ_SENT:
+	case STREAM_REQ_SENT:
 		if (err == ECONNRESET || err == EPIPE)
-			cm_initiator_on_hangup(s);
+			stream_initiator_on_hangup(s);
 		else
-			cm_startup_failed(s, cm_event_of(err), err, "LLP broke");
+			stream_startup_failed(s, stream_event_of(err), err, "LLP broke");
 		break;
-	case CM_DIALING:
-	case CM_REQ_WAIT:
-	case CM_REQ_RCVD:
-	case CM_REP_SENT:
-		cm_startup_failed(s, cm_event_of(err), err, "LLP broke");
+	case STREAM_DIALING:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_REP_SENT:
+		stream_startup_failed(s, stream_event_of(err), err, "LLP broke");
 		break;
-	case CM_LIVE:
+	case STREAM_LIVE:
 		/* A peer that was reset has told us so; of one out of reach nobody knows. */
-		if (cm_event_of(err) == CM_EV_UNREACHABLE)
-			cm_cut(s, err, CM_EV_LOST, -err);
+		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
+			stream_cut(s, err, STREAM_EV_LOST, -err);
 		else
-			cm_cut(s, err, CM_EV_DISCONNECTED, 0);
+			stream_cut(s, err, STREAM_EV_DISCONNECTED, 0);
 		break;
-	case CM_DRAINING:
-	case CM_CLOSING:
-		cm_cut(s, err, CM_EV_DISCONNECTED, 0);
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
+		stream_cut(s, err, STREAM_EV_DISCONNECTED, 0);
 		break;
-	case CM_LINGERING:
-		cm_set_state(s, CM_CLOSED, "LLP broke");
+	case STREAM_LINGERING:
+		stream_set_state(s, STREAM_CLOSED, "LLP broke");
 		break;
-	case CM_IDLE:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_CLOSED:
 		break;
 	}
 }
 
-void cm_rx_error(struct cm_stream *s, int err, uint64_t now)
+void stream_rx_error(struct stream *s, int err, uint64_t now)
 {
-	cm_on_lost(s, err);
+	stream_on_lost(s, err);
 }
 
-void cm_tx_error(struct cm_stream *s, int err, uint64_t now)
+void stream_tx_error(struct stream *s, int err, uint64_t now)
 {
-	cm_on_lost(s, err);
+	stream_on_lost(s, err);
 }
 
-void cm_on_unacknowledged(struct cm_stream *s, uint64_t since_ns, uint64_t now)
+void stream_on_unacknowledged(struct stream *s, uint64_t since_ns, uint64_t now)
 {
-	if (!cm_is_deaf(s) || since_ns < s->liveness.limit_ns)
+	if (!stream_is_deaf(s) || since_ns < s->liveness.limit_ns)
 		return;
 	LOG_NOTICE_LIMITED("stream %p: the peer is lost: its host does not answer", (void *)s);
-	cm_on_lost(s, ETIMEDOUT);
+	stream_on_lost(s, ETIMEDOUT);
 }
 
-static void cm_on_deadline(struct cm_stream *s, uint64_t now)
+static void stream_on_deadline(struct stream *s, uint64_t now)
 {
 	switch (s->state) {
-	case CM_DIALING:
-	case CM_REQ_SENT:
-		cm_startup_failed(s, CM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 		break;
-	case CM_REQ_WAIT:
-	case CM_REP_SENT:
-		cm_startup_failed(s, CM_EV_CONNECT_ERROR, ETIMEDOUT, "time limit");
+	case STREAM_REQ_WAIT:
+	case STREAM_REP_SENT:
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ETIMEDOUT, "time limit");
 		break;
-	case CM_DRAINING:
-	case CM_CLOSING:
-		cm_linger(s, now);
+	case STREAM_DRAINING:
+	case STREAM_CLOSING:
+		stream_linger(s, now);
 		break;
-	case CM_LINGERING:
-		cm_set_state(s, CM_CLOSED, "time limit");
+	case STREAM_LINGERING:
+		stream_set_state(s, STREAM_CLOSED, "time limit");
 		break;
-	case CM_IDLE:
-	case CM_REQ_RCVD:
-	case CM_LIVE:
-	case CM_CLOSED:
+	case STREAM_IDLE:
+	case STREAM_REQ_RCVD:
+	case STREAM_LIVE:
+	case STREAM_CLOSED:
 		break;
 	}
 }
 
-void cm_on_time(struct cm_stream *s, uint64_t now)
+void stream_on_time(struct stream *s, uint64_t now)
 {
 	if (s->deadline <= now)
-		cm_on_deadline(s, now);
-	if (!cm_liveness_on_time(s, now)) {
+		stream_on_deadline(s, now);
+	if (!stream_liveness_on_time(s, now)) {
 		LOG_NOTICE_LIMITED("stream %p: the peer is lost: it was silent for %llu ms",
 				   (void *)s,
 				   (unsigned long long)(s->cfg.liveness_ns / NSEC_PER_MS));
-		cm_on_lost(s, ETIMEDOUT);
+		stream_on_lost(s, ETIMEDOUT);
 	}
 	if (s->hold_notice > now)
 		return;
-	cm_watch_hold(s, now);
+	stream_watch_hold(s, now);
 	if (s->hold_notice <= now) {
 		LOG_NOTICE_LIMITED(
 			"stream %p: work is held back since a second: the peer is not of our kind, and "
@@ -363,20 +363,20 @@ void cm_on_time(struct cm_stream *s, uint64_t now)
 	}
 }
 
-bool cm_wants_fin(const struct cm_stream *s)
+bool stream_wants_fin(const struct stream *s)
 {
 	if (s->fin_out)
 		return false;
-	return s->state == CM_LINGERING || (s->state == CM_CLOSING && cm_tx_is_done(s));
+	return s->state == STREAM_LINGERING || (s->state == STREAM_CLOSING && stream_tx_is_done(s));
 }
 
-void cm_fin_done(struct cm_stream *s, uint64_t now)
+void stream_fin_done(struct stream *s, uint64_t now)
 {
 	s->fin_out = true;
-	cm_settle(s, now);
+	stream_settle(s, now);
 }
 
-bool cm_wants_close(const struct cm_stream *s)
+bool stream_wants_close(const struct stream *s)
 {
-	return s->state == CM_CLOSED;
+	return s->state == STREAM_CLOSED;
 }

@@ -33,7 +33,8 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 		return NULL;
 	pthread_mutex_init(&id->lock, NULL);
 	pthread_cond_init(&id->acked_cv, NULL);
-	list_init(&id->pending);
+	list_init(&id->requests.list);
+	list_init(&id->request);
 	id->generation = engine_generation();
 	id->fd = -1;
 	id->pub.context = context;
@@ -110,7 +111,7 @@ int id_need_conn(struct cmid *id)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	ret = conn_new(CM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	ret = conn_new(STREAM_INITIATOR, same, id_on_stream_event, id, &id->conn);
 	return ret ? ret : id_apply_settings(id);
 }
 
@@ -123,8 +124,7 @@ static void id_release_conn(struct cmid *id)
 		return;
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
-		c->owner = NULL; /* from now on no event of it looks at the id */
-		c->doomed = true;
+		conn_abandon(c);
 		conn_pump(c);
 		conn_leave(c);
 	}
@@ -134,7 +134,7 @@ static void id_release_conn(struct cmid *id)
 
 void id_drop(struct cmid *id)
 {
-	listener_request_done(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_free(id);
 }
@@ -145,8 +145,8 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 
 	if (pub->qp)
 		id_destroy_qp(id);
-	listener_close(id);
-	listener_request_done(id);
+	id_stop_listening(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_quiesce(id);
 	if (id->fd >= 0)
@@ -160,14 +160,14 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 /* The locks are released by the thread that took them, which is the one that forked. */
 void ids_atfork_prepare(void)
 {
-	listener_atfork_prepare();
+	id_requests_atfork_prepare();
 	pthread_mutex_lock(&all_lock);
 }
 
 void ids_atfork_release(void)
 {
 	pthread_mutex_unlock(&all_lock);
-	listener_atfork_release();
+	id_requests_atfork_release();
 }
 
 /* In the child every inherited id is "removed", and says so through its channel. */

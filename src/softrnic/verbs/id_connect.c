@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_connect.c -- listen, connect, accept, reject, disconnect. */
+/* id_connect.c -- connect, accept, reject, disconnect. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
-#include "softrnic/io/listener.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/id.h"
 
-static void params_from(struct cm_params *params, const struct rdma_conn_param *param)
+static void params_from(struct stream_params *params, const struct rdma_conn_param *param)
 {
 	memset(params, 0, sizeof(*params));
 	params->ird = param->responder_resources;
@@ -26,41 +26,31 @@ static void params_from(struct cm_params *params, const struct rdma_conn_param *
 
 /* What each stream event is in rdma_cm's words. */
 static const enum rdma_cm_event_type cm_event_of[] = {
-	[CM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
-	[CM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
-	[CM_EV_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
-	[CM_EV_CONNECT_ERROR] = RDMA_CM_EVENT_CONNECT_ERROR,
-	[CM_EV_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
-	[CM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
+	[STREAM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
+	[STREAM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
+	[STREAM_EV_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
+	[STREAM_EV_CONNECT_ERROR] = RDMA_CM_EVENT_CONNECT_ERROR,
+	[STREAM_EV_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
+	[STREAM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
 /* A disconnect or a failed start is no error of the operation that is told: rdma_cm's status rules.
  */
-void id_on_stream_event(void *owner, enum cm_stream_event event, int status)
+void id_on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct cmid *id = owner;
-	const struct cm_params *remote = NULL;
+	const struct stream_params *remote = NULL;
 
-	if (event == CM_EV_DEAD || event == CM_EV_CONNECT_REQUEST || event == CM_EV_REDIAL)
+	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST ||
+	    event == STREAM_EV_REDIAL)
 		return; /* a request that nobody answered vanished: accept will say so */
-	if (event == CM_EV_REJECTED || (event == CM_EV_ESTABLISHED && !id->passive))
-		remote = cm_stream_remote(id->conn->stream);
-	if (event == CM_EV_ESTABLISHED) {
+	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
+		remote = stream_remote(id->conn->stream);
+	if (event == STREAM_EV_ESTABLISHED) {
 		id_set_local(id, id->conn->fd);
 		status = 0;
 	}
-	id_post(id, cm_event_of[event], event == CM_EV_DISCONNECTED ? 0 : status, remote);
-}
-
-int softrnic_listen(struct rdma_cm_id *pub, int backlog)
-{
-	struct cmid *id = cmid_of(pub);
-
-	if (id_is_removed(id))
-		return id_errno(ENODEV);
-	if (id->fd < 0 || id->listener || id->conn)
-		return id_errno(EINVAL);
-	return id_errno(-listener_open(id, backlog));
+	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
 }
 
 static uint64_t limit_ns(int ms, uint64_t dflt_ns)
@@ -81,9 +71,9 @@ int id_apply_settings(struct cmid *id)
 	if (!c)
 		return 0;
 	conn_enter(c);
-	ret = cm_stream_set_limits(c->stream, connect_ns, liveness_ns);
+	ret = stream_set_limits(c->stream, connect_ns, liveness_ns);
 	if (!ret)
-		ret = cm_stream_set_user_flushes(c->stream, id->announces_flushes);
+		ret = stream_set_user_flushes(c->stream, id->announces_flushes);
 	conn_leave(c);
 	return ret;
 }
@@ -112,7 +102,7 @@ int softrnic_announce_flushes(struct rdma_cm_id *pub)
 	return -id_apply_settings(id);
 }
 
-static int connect_start(struct cmid *id, const struct cm_params *params)
+static int connect_start(struct cmid *id, const struct stream_params *params)
 {
 	struct conn *c = id->conn;
 	int ret;
@@ -122,7 +112,7 @@ static int connect_start(struct cmid *id, const struct cm_params *params)
 	if (id->fd >= 0)
 		c->src = id->pub.route.addr.src_storage;
 	c->dst = id->pub.route.addr.dst_storage;
-	ret = cm_stream_connect(c->stream, params, clock_now_ns());
+	ret = stream_connect(c->stream, params, clock_now_ns());
 	if (!ret) {
 		conn_dial(c, id->fd); /* a failure comes as an event */
 		id->fd = -1;
@@ -137,7 +127,7 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	struct cmid *id = cmid_of(pub);
 	struct rdma_conn_param none = {.responder_resources = RDMA_MAX_RESP_RES,
 				       .initiator_depth = RDMA_MAX_INIT_DEPTH};
-	struct cm_params params;
+	struct stream_params params;
 	int ret;
 
 	if (id_is_removed(id))
@@ -164,7 +154,7 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 	if (!c)
 		return EINVAL;
 	conn_enter(c);
-	ret = cm_stream_cancel(c->stream);
+	ret = stream_cancel(c->stream);
 	conn_pump(c);
 	conn_leave(c);
 	return -ret;
@@ -173,7 +163,7 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);
-	struct cm_params params = {0};
+	struct stream_params params = {0};
 	struct conn *c = id->conn;
 	int ret;
 
@@ -185,13 +175,13 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	if (param) {
 		params_from(&params, param);
 	} else { /* as much as the request asked for */
-		params.ird = cm_stream_remote(c->stream)->ird;
-		params.ord = cm_stream_remote(c->stream)->ord;
+		params.ird = stream_remote(c->stream)->ird;
+		params.ord = stream_remote(c->stream)->ord;
 	}
-	ret = cm_stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns());
+	ret = stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
 	return id->sync ? id_wait(id) : 0;
@@ -208,10 +198,10 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 	if (!id->passive)
 		return id_errno(EINVAL);
 	conn_enter(c);
-	ret = cm_stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns());
+	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	return id_errno(-ret);
 }
 
@@ -230,8 +220,8 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 		conn_want(c, CONN_BYE);
 		return 0;
 	}
-	ended = cm_stream_state(c->stream) >= CM_LINGERING;
-	ret = cm_stream_disconnect(c->stream, clock_now_ns());
+	ended = stream_state(c->stream) >= STREAM_LINGERING;
+	ret = stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);
 	if (ret || ended || !id->sync)

@@ -93,7 +93,7 @@ static struct cmev *event_from_reserve(struct cmid *id)
 }
 
 static struct cmev *event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,
-			       int status, const struct cm_params *params)
+			       int status, const struct stream_params *params)
 {
 	memset(e, 0, sizeof(*e));
 	evq_node_init(&e->node);
@@ -119,7 +119,7 @@ static void event_push(struct cmid *id, struct cmev *e)
 }
 
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
-	     const struct cm_params *params)
+	     const struct stream_params *params)
 {
 	struct cmev *e = event_from_reserve(id);
 
@@ -133,7 +133,7 @@ void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 				  softrnic_event_str(type), (void *)id);
 }
 
-int id_post_request(struct cmid *listener, struct cmid *child, const struct cm_params *params)
+int id_post_request(struct cmid *listener, struct cmid *child, const struct stream_params *params)
 {
 	struct cmev *e = malloc(sizeof(*e));
 

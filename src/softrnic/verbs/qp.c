@@ -114,9 +114,9 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	*init_attr = c->qp_init;
 	attr->qp_state = attr->cur_qp_state = qp_state(c->qp);
 	attr->cap = c->qp_init.cap;
-	if (cm_stream_state(c->stream) >= CM_LIVE) {
-		attr->max_rd_atomic = (uint8_t)cm_stream_agreed(c->stream)->ord;
-		attr->max_dest_rd_atomic = (uint8_t)cm_stream_agreed(c->stream)->ird;
+	if (stream_state(c->stream) >= STREAM_LIVE) {
+		attr->max_rd_atomic = (uint8_t)stream_agreed(c->stream)->ord;
+		attr->max_dest_rd_atomic = (uint8_t)stream_agreed(c->stream)->ird;
 	}
 	conn_leave(c);
 	return 0;

@@ -7,7 +7,7 @@
 #include "softrnic/io/bufs.h"
 #include "softrnic/io/config.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/io/door.h"
+#include "softrnic/io/admission.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -24,7 +24,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
 }
 
-static void owner_kick(void *owner)
+static void owner_notify(void *owner)
 {
 	conn_want(owner, CONN_KICK);
 	conn_put(owner);
@@ -40,7 +40,7 @@ static void owner_async(void *owner, enum ibv_event_type event)
 	struct conn *c = owner;
 
 	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_blames_itself(c->qp))
-		door_blame(&c->dst, clock_now_ns());
+		admission_count_violation(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(c->qp));
 }
 
@@ -84,7 +84,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.kick = owner_kick,
+		.kick = owner_notify,
 		.get = owner_get,
 		.async = owner_async,
 		.owner = c,
@@ -124,12 +124,9 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	qp_count_users(ibv, 1);
 	conn_enter(c);
 	c->qp = qp;
-	atomic_fetch_add(&pd->stall->refs, 1);
-	/* Somebody may be looking at the one before. */
-	pd_stall_put(c->stall_before);
-	c->stall_before = atomic_exchange(&c->stall, pd->stall);
+	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
-	cm_stream_set_qp(c->stream, qp);
+	stream_set_qp(c->stream, qp);
 	conn_leave(c);
 	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
 	if (ibv->recv_cq != ibv->send_cq)
@@ -226,10 +223,10 @@ static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
 
-	if (cm_stream_state(c->stream) == CM_LIVE)
-		cm_stream_disconnect(c->stream, clock_now_ns());
+	if (stream_state(c->stream) == STREAM_LIVE)
+		stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
-	while (c->fd >= 0 && cm_stream_state(c->stream) == CM_DRAINING && clock_now_ns() < end)
+	while (c->fd >= 0 && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
 		conn_wait_change(c, end);
@@ -256,7 +253,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
-	cm_stream_set_qp(c->stream, NULL);
+	stream_set_qp(c->stream, NULL);
 	c->qp = NULL;
 	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
 	buf_put(BUF_RX, qp_rx_reclaim(qp));

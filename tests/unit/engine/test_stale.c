@@ -14,7 +14,7 @@
 
 #define CROWD 16
 
-static void ignore(void *owner, enum cm_stream_event event, int status)
+static void ignore(void *owner, enum stream_event event, int status)
 {
 }
 
@@ -49,22 +49,22 @@ static int full_listener(struct sockaddr_in *sin, int crowd[CROWD])
 static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 {
 	int crowd[CROWD], owner;
-	struct cm_params params = {0};
+	struct stream_params params = {0};
 	struct sockaddr_in sin;
 	struct conn *c;
 	int fd = full_listener(&sin, crowd);
 
-	assert_int_equal(conn_new(CM_INITIATOR, true, ignore, &owner, &c), 0);
+	assert_int_equal(conn_new(STREAM_INITIATOR, true, ignore, &owner, &c), 0);
 	*(struct sockaddr_in *)&c->dst = sin;
 	conn_enter(c);
-	assert_int_equal(cm_stream_connect(c->stream, &params, clock_now_ns()), 0);
+	assert_int_equal(stream_connect(c->stream, &params, clock_now_ns()), 0);
 	assert_int_equal(conn_dial(c, -1), 0);
 	conn_leave(c);
 	assert_int_equal(tcp_state(c->fd), TCP_SYN_SENT);
 	conn_want(c, CONN_READABLE | CONN_WRITABLE | CONN_HANGUP);
-	assert_string_equal(cm_state_str(cm_stream_state(c->stream)), "DIALING");
+	assert_string_equal(stream_state_str(stream_state(c->stream)), "DIALING");
 	conn_enter(c);
-	assert_int_equal(cm_stream_cancel(c->stream), 0);
+	assert_int_equal(stream_cancel(c->stream), 0);
 	conn_pump(c);
 	conn_leave(c);
 	conn_put(c);

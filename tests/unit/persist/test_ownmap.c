@@ -172,7 +172,7 @@ static int flush_without_own(void *arg)
 	CHECK(!persist_region_is_detachable(region, a->p, PAGE));
 	CHECK(!strncmp(region->why, "file, errors shared: ", 21));
 	CHECK(strstr(region->why, "/guarded (") && strstr(region->why, "Permission denied"));
-	CHECK(persist_region_class(region, a->p, PAGE) == PERSIST_FILE);
+	CHECK(persist_region_class(region, a->p, PAGE) == VEXT_DURABILITY_FILE);
 	a->p[0] = 1;
 	CHECK(dirty_kib(a->p) > 0);
 	CHECK(flush(region, a->p, PAGE) == 0);

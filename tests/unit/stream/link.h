@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.h -- two streams back to back, or one against a hand-written peer. Bytes are moved in
+ * pieces of `chunk`; time stands still unless the test moves it.
+ */
+#ifndef TEST_STREAM_LINK_H
+#define TEST_STREAM_LINK_H
+
+#include "lib/unit.h"
+
+#include "base/clock.h"
+#include "softrnic/stream/stream.h"
+#include "softrnic/proto/mpa.h"
+
+#define PIPE_SIZE   (1u << 17)
+#define LINK_MSS    1448
+#define EVENT_KINDS (STREAM_EV_DEAD + 1)
+
+struct pipe {
+	uint8_t *bytes;
+	size_t head, tail;
+	bool fin, fin_read;
+};
+
+struct rig; /* a queue pair and what it needs; qprig.c */
+
+struct side {
+	struct stream *s;
+	struct rig *rig; /* NULL: no QP */
+	struct pipe in;
+	struct side *peer;
+	uint64_t *now;
+	size_t chunk;
+	bool closed; /* the socket */
+	bool muted;  /* the LLP takes nothing from it */
+	unsigned seen[EVENT_KINDS];
+	unsigned finals;
+	int status; /* of the last event */
+};
+
+struct link {
+	struct side a, b; /* initiator, responder */
+	uint64_t now;
+};
+
+struct stream_config link_config(enum stream_role role);
+extern const struct stream_params link_params; /* 16/16, no private data */
+
+/* NULL: that side does not exist, its pipe is for the test to fill and read. */
+void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b);
+void link_fini(struct link *l);
+/* Until nothing moves any more. */
+void link_run(struct link *l);
+/* The initiator's TCP comes up at both ends. */
+void link_dial(struct link *l, const struct stream_params *params);
+/* Dial, accept with link_params, run until both are LIVE. */
+void link_establish(struct link *l);
+/* Move time, and let both look at it. */
+void link_pass(struct link *l, uint64_t ns);
+
+/* A hand-written peer's part. */
+void side_feed(struct side *to, const void *bytes, size_t len);
+void side_feed_fin(struct side *to);
+/* All that `from` has sent so far, at most max. */
+size_t side_take(struct side *from, void *buf, size_t max);
+
+/* A whole start-up frame that `from` has sent; one for `to`, its private data being zeros. */
+struct mpa_start side_next_frame(struct side *from);
+void side_feed_frame(struct side *to, const struct mpa_start *start);
+
+/* Queue pairs. Call before link_run(). */
+void side_add_qp(struct side *side);
+void rig_delete(struct rig *rig);
+struct qp *rig_qp(struct rig *rig);
+/* Sixteen bytes; returns what posting returned. */
+int rig_post_send(struct rig *rig, uint64_t wr_id);
+int rig_post_recv(struct rig *rig, uint64_t wr_id);
+/* One completion: its wr_id, or -1 when there is none. */
+int64_t rig_poll(struct rig *rig, enum ibv_wc_status *status);
+void rig_lend(struct rig *rig, bool rx, bool tx);
+void rig_reclaim(struct rig *rig);
+
+#define assert_state(side, state)                                                                  \
+	assert_string_equal(stream_state_str(stream_state((side)->s)), #state)
+
+#endif

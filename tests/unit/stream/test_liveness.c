@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is silent for the limit is lost; who is merely slow, busy or not reading is not. */
+#include <errno.h>
+
+#include "link.h"
+#include "softrnic/stream/liveness.h"
+
+#define SEC NSEC_PER_SEC
+#define MS  NSEC_PER_MS
+
+/* --- the timing --------------------------------------------------------------------------- */
+
+static struct liveness v;
+static struct liveness_view view;
+
+static void begin(uint64_t limit_ns)
+{
+	view = (struct liveness_view){.rx = 100, .tx = 200};
+	liveness_begin(&v, limit_ns, &view, 0);
+}
+
+/* At the time it asked for; *now is that time. */
+static enum liveness_act look(uint64_t *now)
+{
+	*now = v.at;
+	return liveness_look(&v, &view, v.at);
+}
+
+static void the_silent_are_asked_and_then_lost(void **state)
+{
+	uint64_t now;
+
+	begin(15 * SEC);
+	assert_int_equal(look(&now), LIVENESS_PING);
+	assert_int_equal(now, 5 * SEC);
+	assert_int_equal(look(&now), LIVENESS_PING);
+	assert_int_equal(look(&now), LIVENESS_LOST);
+	assert_int_equal(now, 15 * SEC);
+	assert_int_equal(v.at, CLOCK_NEVER);
+}
+
+static void after_the_last_byte_it_takes_the_limit_and_a_third_at_most(void **state)
+{
+	uint64_t now, last;
+
+	for (uint64_t limit = 301 * MS; limit < 30 * SEC; limit += 777 * MS) {
+		begin(limit);
+		look(&last); /* the byte comes right behind this look */
+		view.rx++;
+		while (look(&now) != LIVENESS_LOST)
+			assert_true(now < 100 * SEC);
+		assert_in_range(now - last, limit, limit + limit / 3 + 3);
+	}
+}
+
+static void whoever_hears_says_so_unasked(void **state)
+{
+	uint64_t now;
+
+	begin(15 * SEC);
+	for (int i = 0; i < 100; i++) {
+		view.rx++;
+		assert_int_equal(look(&now), LIVENESS_PONG);
+	}
+	for (int i = 0; i < 100; i++) {
+		view.rx++;
+		view.tx++;
+		assert_int_equal(look(&now), LIVENESS_NOTHING);
+	}
+}
+
+static void what_only_we_send_is_no_sign_of_life(void **state)
+{
+	uint64_t now;
+
+	begin(15 * SEC);
+	for (int i = 0; i < 2; i++) {
+		view.tx += 1000000;
+		assert_int_equal(look(&now), LIVENESS_PING);
+	}
+	view.tx += 1000000;
+	assert_int_equal(look(&now), LIVENESS_LOST);
+}
+
+static void who_does_not_read_speaks_every_second_and_judges_nobody(void **state)
+{
+	uint64_t now, before;
+
+	begin(15 * SEC);
+	view.deaf = true;
+	look(&before);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(look(&now), LIVENESS_PONG);
+		assert_int_equal(now - before, SEC);
+		before = now;
+	}
+	view.deaf = false; /* from now on it counts again */
+	while (look(&now) != LIVENESS_LOST)
+		;
+	assert_int_equal(now - before, 15 * SEC);
+}
+
+/* This process was stopped, and its peer's answers may still be in the socket. */
+static void who_was_away_begins_anew(void **state)
+{
+	uint64_t now;
+
+	begin(15 * SEC);
+	look(&now);
+	look(&now);
+	now += 3600 * SEC;
+	assert_int_equal(liveness_look(&v, &view, now), LIVENESS_PING);
+	view.rx++;
+	assert_int_equal(look(&now), LIVENESS_PONG);
+}
+
+static void who_never_judges_still_speaks(void **state)
+{
+	uint64_t now;
+
+	begin(CLOCK_NEVER);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(look(&now), LIVENESS_NOTHING);
+	view.rx++;
+	assert_int_equal(look(&now), LIVENESS_PONG);
+	assert_int_equal(now, 1001 * 5 * SEC);
+}
+
+static void the_peers_shorter_limit_is_met(void **state)
+{
+	uint64_t now, before;
+
+	begin(15 * SEC);
+	liveness_told(&v, 1500, 0);
+	look(&before);
+	view.rx++;
+	assert_int_equal(look(&now), LIVENESS_PONG);
+	assert_int_equal(now - before, 500 * MS);
+	liveness_told(&v, 1, now); /* absurd: it must not cost us the CPU */
+	look(&before);
+	look(&now);
+	assert_int_equal(now - before, 100 * MS);
+}
+
+/*
+ * Its question may be stuck behind what it sends, for longer than its limit: it must hear from us
+ * before the look that our own limit would have had us wait for.
+ */
+static void a_shorter_limit_counts_as_soon_as_it_is_told(void **state)
+{
+	begin(15 * SEC);
+	liveness_told(&v, 0, SEC); /* a ping that tells none */
+	assert_int_equal(v.at, 5 * SEC);
+	liveness_told(&v, 900, SEC);
+	assert_int_equal(v.at, 1300 * MS);
+	liveness_told(&v, 900, 1200 * MS); /* again: nothing new */
+	assert_int_equal(v.at, 1300 * MS);
+	view.rx++;
+	assert_int_equal(liveness_look(&v, &view, v.at), LIVENESS_PONG);
+	liveness_off(&v);
+	liveness_told(&v, 300, SEC);
+	assert_int_equal(v.at, CLOCK_NEVER);
+}
+
+static void a_limit_shorter_than_assumed_must_be_told(void **state)
+{
+	assert_true(liveness_begin(&v, 14 * SEC, &view, 0));
+	assert_false(liveness_begin(&v, 15 * SEC, &view, 0));
+	assert_false(liveness_begin(&v, CLOCK_NEVER, &view, 0));
+}
+
+/* --- streams ------------------------------------------------------------------------------ */
+
+static struct link l;
+static struct stream_config a, b;
+
+static int reset(void **state)
+{
+	a = link_config(STREAM_INITIATOR);
+	b = link_config(STREAM_RESPONDER);
+	a.liveness_ns = b.liveness_ns = 15 * SEC;
+	return 0;
+}
+
+static void live(void)
+{
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	side_add_qp(&l.b);
+	link_establish(&l);
+}
+
+/* To the next deadline of either. */
+static void tick(void)
+{
+	uint64_t at = stream_deadline(l.a.s), other = stream_deadline(l.b.s);
+
+	at = at < other ? at : other;
+	assert_true(at != CLOCK_NEVER && at >= l.now);
+	link_pass(&l, at - l.now);
+}
+
+static void idle_connections_live(void **state)
+{
+	uint64_t begun, messages;
+	int ticks = 0;
+
+	live();
+	begun = l.now;
+	for (; l.now < begun + 300 * SEC; ticks++)
+		tick();
+	assert_state(&l.a, LIVE);
+	assert_state(&l.b, LIVE);
+	messages = qp_counters(rig_qp(l.a.rig))->tx_fpdus + qp_counters(rig_qp(l.b.rig))->tx_fpdus;
+	assert_in_range(messages, 30, 120); /* of 60 thirds of the limit */
+	assert_in_range(ticks, 60, 122);
+	link_fini(&l);
+}
+
+static void a_vanished_peer_fails_what_was_posted(void **state)
+{
+	enum ibv_wc_status status;
+	uint64_t begun;
+
+	live();
+	begun = l.now;
+	l.b.muted = true;
+	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
+	assert_int_equal(rig_post_recv(l.a.rig, 8), 0);
+	link_run(&l);
+	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took it */
+	while (l.a.finals == 0)
+		tick();
+	assert_in_range(l.now - begun, 15 * SEC, 20 * SEC);
+	assert_int_equal(l.a.seen[STREAM_EV_LOST], 1);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 0);
+	assert_int_equal(l.a.status, -ETIMEDOUT);
+	assert_state(&l.a, CLOSED);
+	assert_true(qp_is_failed(rig_qp(l.a.rig)));
+	assert_int_equal(rig_poll(l.a.rig, &status), 8);
+	assert_int_equal(status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(stream_deadline(l.a.s), CLOCK_NEVER);
+	link_fini(&l);
+}
+
+static void a_disconnect_has_its_own_limit(void **state)
+{
+	live();
+	l.b.muted = true;
+	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
+	link_run(&l);
+	while (l.a.finals == 0)
+		tick();
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
+	link_fini(&l);
+}
+
+static void each_end_may_have_its_own_limit(void **state)
+{
+	uint64_t begun;
+
+	a.liveness_ns = 900 * MS;
+	b.liveness_ns = CLOCK_NEVER;
+	live();
+	begun = l.now;
+	while (l.now < begun + 60 * SEC)
+		tick();
+	assert_state(&l.a, LIVE);
+	assert_int_equal(qp_peer_limit_ms(rig_qp(l.b.rig)), 900);
+	assert_int_equal(qp_counters(rig_qp(l.b.rig))->pings_out, 0);
+	link_fini(&l);
+}
+
+static void the_first_ping_makes_its_receiver_hurry(void **state)
+{
+	a.liveness_ns = 900 * MS;
+	live();
+	assert_true(stream_deadline(l.b.s) <= l.now + 300 * MS);
+	link_fini(&l);
+}
+
+static void limits_can_be_set_until_they_matter(void **state)
+{
+	a.liveness_ns = 0;
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	side_add_qp(&l.b);
+	assert_int_equal(stream_set_limits(l.a.s, 7 * SEC, 6 * SEC), 0);
+	link_dial(&l, &link_params);
+	assert_int_equal(stream_deadline(l.a.s), l.now + 7 * SEC);
+	assert_int_equal(stream_set_limits(l.a.s, SEC, SEC), -EINVAL);
+	assert_int_equal(stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	link_run(&l);
+	assert_int_equal(stream_deadline(l.a.s), l.now + SEC); /* b has told */
+	assert_int_equal(stream_deadline(l.b.s), l.now + SEC);
+	assert_int_equal(stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
+	link_fini(&l);
+}
+
+static void others_are_not_judged(void **state)
+{
+	b.offer_consent = false;
+	live();
+	assert_int_equal(stream_deadline(l.a.s), CLOCK_NEVER);
+	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
+	link_fini(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_silent_are_asked_and_then_lost),
+		cmocka_unit_test(after_the_last_byte_it_takes_the_limit_and_a_third_at_most),
+		cmocka_unit_test(whoever_hears_says_so_unasked),
+		cmocka_unit_test(what_only_we_send_is_no_sign_of_life),
+		cmocka_unit_test(who_does_not_read_speaks_every_second_and_judges_nobody),
+		cmocka_unit_test(who_was_away_begins_anew),
+		cmocka_unit_test(who_never_judges_still_speaks),
+		cmocka_unit_test(the_peers_shorter_limit_is_met),
+		cmocka_unit_test(a_shorter_limit_counts_as_soon_as_it_is_told),
+		cmocka_unit_test(a_limit_shorter_than_assumed_must_be_told),
+		cmocka_unit_test_setup(idle_connections_live, reset),
+		cmocka_unit_test_setup(a_vanished_peer_fails_what_was_posted, reset),
+		cmocka_unit_test_setup(a_disconnect_has_its_own_limit, reset),
+		cmocka_unit_test_setup(each_end_may_have_its_own_limit, reset),
+		cmocka_unit_test_setup(the_first_ping_makes_its_receiver_hurry, reset),
+		cmocka_unit_test_setup(limits_can_be_set_until_they_matter, reset),
+		cmocka_unit_test_setup(others_are_not_judged, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

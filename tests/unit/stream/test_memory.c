@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each allocation fails in turn: the connection may fail, but in an orderly way and without a leak.
+ */
+#include "link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static int countdown = -1; /* of allocations until one fails */
+
+static bool fails(void)
+{
+	return countdown >= 0 && countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+static void no_stream_without_memory(void **state)
+{
+	struct stream_config cfg = link_config(STREAM_INITIATOR);
+	struct stream *s = NULL;
+
+	countdown = 0;
+	assert_int_equal(stream_new(&cfg, &s), -ENOMEM);
+	assert_null(s);
+}
+
+static void an_initiator_without_memory_tells_its_user(void **state)
+{
+	struct stream_config cfg = link_config(STREAM_INITIATOR);
+	struct link l;
+
+	link_init(&l, &cfg, NULL);
+	assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
+	countdown = 0;
+	stream_on_dialed(l.a.s, LINK_MSS, l.now);
+	assert_state(&l.a, CLOSED);
+	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.a.status, -ENOMEM);
+	link_fini(&l);
+}
+
+static void a_responder_without_memory_hangs_up(void **state)
+{
+	struct stream_config cfg = link_config(STREAM_RESPONDER);
+	struct link l;
+
+	link_init(&l, NULL, &cfg);
+	countdown = 0;
+	stream_on_incoming(l.b.s, l.now);
+	assert_true(stream_wants_close(l.b.s));
+	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
+	link_fini(&l);
+}
+
+/* The queue pair needs memory to start: the user may try again or reject. */
+static void an_accept_without_memory_leaves_the_request_waiting(void **state)
+{
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
+	struct link l;
+
+	link_init(&l, &a, &b);
+	side_add_qp(&l.b);
+	link_dial(&l, &link_params);
+	countdown = 0;
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ENOMEM);
+	assert_state(&l.b, REQ_RCVD);
+	link_run(&l);
+	assert_state(&l.a, REQ_SENT);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	link_run(&l);
+	assert_state(&l.a, LIVE);
+	assert_state(&l.b, LIVE);
+	link_fini(&l);
+}
+
+static void an_initiators_queue_pair_without_memory_fails_the_connection(void **state)
+{
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
+	struct link l;
+
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	link_dial(&l, &link_params);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	side_feed(&l.a, "MPA ID Rep Frame\x50\2\0\4\0\1\0\1", 24);
+	countdown = 0;
+	link_run(&l);
+	countdown = -1;
+	assert_true(l.a.closed);
+	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
+	assert_int_equal(l.a.status, -ENOMEM);
+	link_fini(&l);
+}
+
+/* Nothing to discard into: then the time limits end it. */
+static void a_failed_stream_without_memory_still_ends(void **state)
+{
+	static const uint8_t nonsense[64] = {0, 18, 0x41, 0x4d};
+	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
+	struct stream *silent;
+	struct iovec iov[QP_RX_IOV];
+	struct link l;
+
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	link_establish(&l);
+	silent = l.b.s;
+	l.b.s = NULL;
+	side_feed(&l.a, nonsense, 24);
+	link_run(&l);
+	assert_state(&l.a, CLOSING);
+	countdown = 0;
+	assert_int_equal(stream_rx_want(l.a.s, iov), 0);
+	link_pass(&l, a.drain_ns);
+	assert_state(&l.a, LINGERING);
+	link_pass(&l, 60 * NSEC_PER_SEC);
+	assert_true(l.a.closed);
+	assert_int_equal(l.a.seen[STREAM_EV_DISCONNECTED], 1);
+	l.b.s = silent;
+	link_fini(&l);
+}
+
+static int succeed_again(void **state)
+{
+	countdown = -1;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(no_stream_without_memory, succeed_again),
+		cmocka_unit_test_teardown(an_initiator_without_memory_tells_its_user,
+					  succeed_again),
+		cmocka_unit_test_teardown(a_responder_without_memory_hangs_up, succeed_again),
+		cmocka_unit_test_teardown(an_accept_without_memory_leaves_the_request_waiting,
+					  succeed_again),
+		cmocka_unit_test_teardown(
+			an_initiators_queue_pair_without_memory_fails_the_connection,
+			succeed_again),
+		cmocka_unit_test_teardown(a_failed_stream_without_memory_still_ends, succeed_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

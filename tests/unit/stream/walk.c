@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* walk.c -- everything that can happen to a stream, and every place where it can. */
+#include "walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct walk walk;
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void ev_connect(void)
+{
+	walk.connected |= stream_connect(walk.me->s, &link_params, walk.link.now) == 0;
+}
+
+static void ev_accept(void)
+{
+	stream_accept(walk.me->s, &link_params, LINK_MSS, walk.link.now);
+}
+
+static void ev_reject(void)
+{
+	stream_reject(walk.me->s, "no", 2, walk.link.now);
+}
+
+static void ev_disconnect(void)
+{
+	enum stream_state before = stream_state(walk.me->s);
+	int ret = stream_disconnect(walk.me->s, walk.link.now);
+
+	assert_int_equal(ret, before < STREAM_REP_SENT ? -EINVAL : 0);
+}
+
+static void ev_cancel(void)
+{
+	enum stream_state before = stream_state(walk.me->s);
+	int events = walk.me->seen[STREAM_EV_UNREACHABLE];
+	int ret = stream_cancel(walk.me->s);
+	bool connecting =
+		before == STREAM_DIALING || before == STREAM_REQ_SENT || before == STREAM_REP_SENT;
+
+	assert_int_equal(ret, connecting || before >= STREAM_LIVE ? 0 : -EINVAL);
+	assert_int_equal(stream_state(walk.me->s), connecting ? STREAM_CLOSED : before);
+	assert_int_equal(walk.me->seen[STREAM_EV_UNREACHABLE], events + connecting);
+}
+
+static void ev_abort(void)
+{
+	stream_abort(walk.me->s);
+	walk.aborted = true;
+}
+
+static void ev_dialed(void)
+{
+	stream_on_dialed(walk.me->s, LINK_MSS, walk.link.now);
+}
+
+static void ev_dial_failed(void)
+{
+	stream_on_dial_failed(walk.me->s, ECONNREFUSED, walk.link.now);
+}
+
+static void ev_incoming(void)
+{
+	stream_on_incoming(walk.me->s, walk.link.now);
+}
+
+/* As many bytes as the stream wants, of the kind that the test wants. */
+static void receive(const void *bytes, size_t len)
+{
+	struct iovec iov[QP_RX_IOV];
+
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	while (len > 0 && stream_rx_want(walk.me->s, iov) > 0) {
+		size_t n = iov[0].iov_len < len ? iov[0].iov_len : len;
+
+		assert_true(n > 0);
+		memcpy(iov[0].iov_base, bytes, n);
+		bytes = (const uint8_t *)bytes + n;
+		len -= n;
+		stream_rx_got(walk.me->s, n, walk.link.now);
+	}
+}
+
+static void ev_rx_request(void)
+{
+	receive("MPA ID Req Frame\x50\2\0\4\0\1\0\1", 24);
+}
+
+static void ev_rx_p2p_request(void)
+{
+	receive("MPA ID Req Frame\x50\2\0\4\x80\1\xc0\1", 24);
+}
+
+static void ev_rx_reply(void)
+{
+	receive("MPA ID Rep Frame\x50\2\0\4\x40\1\x80\1", 24);
+}
+
+static void ev_rx_reject(void)
+{
+	receive("MPA ID Rep Frame\x70\2\0\4\0\1\0\1", 24);
+}
+
+static void ev_rx_bad_reply(void)
+{
+	receive("MPA ID Rep Frame\x50\2\0\4\0\1\x3f\xfe", 24);
+}
+
+static void ev_rx_byte(void)
+{
+	receive("M", 1);
+}
+
+static void ev_rx_garbage(void)
+{
+	receive("A stream of some other protocol, too long for a header.", 55);
+}
+
+static void ev_rx_nothing(void)
+{
+	struct iovec iov[QP_RX_IOV];
+
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	if (stream_rx_want(walk.me->s, iov) > 0)
+		stream_rx_got(walk.me->s, 0, walk.link.now);
+}
+
+static void ev_rx_fault(void)
+{
+	struct iovec iov[QP_RX_IOV];
+
+	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
+	if (stream_rx_want(walk.me->s, iov) > 0)
+		stream_rx_fault(walk.me->s, walk.link.now);
+}
+
+static void ev_rx_eof(void)
+{
+	stream_rx_eof(walk.me->s, walk.link.now);
+}
+
+static void ev_rx_reset(void)
+{
+	stream_rx_error(walk.me->s, ECONNRESET, walk.link.now);
+}
+
+static void ev_rx_timeout(void)
+{
+	stream_rx_error(walk.me->s, ETIMEDOUT, walk.link.now);
+}
+
+static size_t gather(void)
+{
+	struct iovec iov[QP_TX_IOV];
+	size_t total = 0;
+	int n;
+
+	rig_lend(walk.me->rig, false, stream_tx_needs_buf(walk.me->s));
+	n = stream_tx_gather(walk.me->s, iov);
+	for (int i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+static void ev_tx_all(void)
+{
+	for (size_t n = gather(); n > 0; n = gather())
+		stream_tx_sent(walk.me->s, n, walk.link.now);
+}
+
+static void ev_tx_byte(void)
+{
+	if (gather() > 0)
+		stream_tx_sent(walk.me->s, 1, walk.link.now);
+}
+
+static void ev_tx_error(void)
+{
+	gather();
+	stream_tx_error(walk.me->s, EPIPE, walk.link.now);
+}
+
+static void ev_tx_fault(void)
+{
+	if (gather() > 0)
+		stream_tx_fault(walk.me->s, walk.link.now);
+}
+
+static void ev_post(void)
+{
+	rig_post_recv(walk.me->rig, 1);
+	rig_post_send(walk.me->rig, 2);
+	stream_poke(walk.me->s, walk.link.now);
+}
+
+static void ev_qp_fails(void)
+{
+	qp_fail(rig_qp(walk.me->rig), IBV_WC_WR_FLUSH_ERR);
+	stream_poke(walk.me->s, walk.link.now);
+}
+
+static void ev_detach(void)
+{
+	stream_set_qp(walk.me->s, NULL);
+}
+
+static void ev_fin(void)
+{
+	if (stream_wants_fin(walk.me->s))
+		stream_fin_done(walk.me->s, walk.link.now);
+}
+
+static void ev_early(void)
+{
+	stream_on_time(walk.me->s, walk.link.now);
+}
+
+void ev_late(void)
+{
+	walk.link.now += 3600 * NSEC_PER_SEC;
+	stream_on_time(walk.me->s, walk.link.now);
+}
+
+/* Long enough for every limit, and looked at in time. */
+void ev_silence(void)
+{
+	for (int i = 0; i < 8 && stream_deadline(walk.me->s) != CLOCK_NEVER; i++) {
+		if (walk.link.now < stream_deadline(walk.me->s))
+			walk.link.now = stream_deadline(walk.me->s);
+		stream_on_time(walk.me->s, walk.link.now);
+	}
+}
+
+static void ev_unacknowledged(void)
+{
+	stream_on_unacknowledged(walk.me->s, CLOCK_NEVER, walk.link.now);
+}
+
+void (*const walk_events[])(void) = {
+	ev_connect,        ev_accept,     ev_reject,         ev_disconnect,   ev_abort,
+	ev_cancel,         ev_dialed,     ev_dial_failed,    ev_incoming,     ev_rx_request,
+	ev_rx_p2p_request, ev_rx_reply,   ev_rx_reject,      ev_rx_bad_reply, ev_rx_byte,
+	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,       ev_rx_eof,       ev_rx_reset,
+	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,        ev_tx_error,     ev_tx_fault,
+	ev_post,           ev_qp_fails,   ev_detach,         ev_fin,          ev_early,
+	ev_late,           ev_silence,    ev_unacknowledged,
+};
+const size_t walk_n_events = ARRAY_LEN(walk_events);
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+static void none(void)
+{
+}
+
+static void dialing(void)
+{
+	ev_connect();
+}
+
+static void req_sent(void)
+{
+	ev_connect();
+	ev_dialed();
+	ev_tx_all();
+}
+
+static void req_half_sent(void)
+{
+	ev_connect();
+	ev_dialed();
+	ev_tx_byte();
+}
+
+static void redialing(void)
+{
+	req_sent();
+	ev_rx_eof();
+}
+
+static void live_initiator(void)
+{
+	req_sent();
+	ev_rx_reply();
+}
+
+static void rejected(void)
+{
+	req_sent();
+	ev_rx_reject();
+}
+
+static void terminating(void)
+{
+	req_sent();
+	ev_rx_bad_reply();
+}
+
+static void req_wait(void)
+{
+	ev_incoming();
+}
+
+static void req_half_read(void)
+{
+	ev_incoming();
+	ev_rx_byte();
+}
+
+static void req_rcvd(void)
+{
+	ev_incoming();
+	ev_rx_request();
+}
+
+static void rep_sent(void)
+{
+	req_rcvd();
+	ev_accept();
+}
+
+static void rtr_awaited(void)
+{
+	ev_incoming();
+	ev_rx_p2p_request();
+	ev_accept();
+	ev_tx_all();
+}
+
+static void live_responder(void)
+{
+	rep_sent();
+	ev_tx_all();
+}
+
+static void held(void)
+{
+	live_responder();
+	ev_post();
+}
+
+static void draining(void)
+{
+	live_initiator();
+	ev_post();
+	ev_disconnect();
+}
+
+static void draining_behind_fin(void)
+{
+	draining();
+	ev_rx_eof();
+}
+
+static void closing(void)
+{
+	live_initiator();
+	ev_disconnect();
+	ev_tx_all();
+}
+
+static void closing_behind_own_fin(void)
+{
+	closing();
+	ev_fin();
+}
+
+static void lingering(void)
+{
+	draining();
+	ev_late();
+}
+
+static void lingering_behind_own_fin(void)
+{
+	closing_behind_own_fin();
+	ev_late();
+}
+
+static void closing_failed(void)
+{
+	live_responder();
+	ev_qp_fails();
+}
+
+static void rejecting(void)
+{
+	req_rcvd();
+	ev_reject();
+}
+
+static void left_by_the_peer(void)
+{
+	req_rcvd();
+	ev_rx_eof();
+}
+
+const struct place walk_places[] = {
+	{STREAM_INITIATOR, STREAM_IDLE, none},
+	{STREAM_INITIATOR, STREAM_DIALING, dialing},
+	{STREAM_INITIATOR, STREAM_REQ_SENT, req_sent},
+	{STREAM_INITIATOR, STREAM_REQ_SENT, req_half_sent},
+	{STREAM_INITIATOR, STREAM_DIALING, redialing},
+	{STREAM_INITIATOR, STREAM_LIVE, live_initiator},
+	{STREAM_INITIATOR, STREAM_DRAINING, draining},
+	{STREAM_INITIATOR, STREAM_DRAINING, draining_behind_fin},
+	{STREAM_INITIATOR, STREAM_CLOSING, closing},
+	{STREAM_INITIATOR, STREAM_CLOSING, closing_behind_own_fin},
+	{STREAM_INITIATOR, STREAM_CLOSING, terminating},
+	{STREAM_INITIATOR, STREAM_LINGERING, lingering},
+	{STREAM_INITIATOR, STREAM_LINGERING, lingering_behind_own_fin},
+	{STREAM_INITIATOR, STREAM_CLOSED, rejected},
+	{STREAM_RESPONDER, STREAM_IDLE, none},
+	{STREAM_RESPONDER, STREAM_REQ_WAIT, req_wait},
+	{STREAM_RESPONDER, STREAM_REQ_WAIT, req_half_read},
+	{STREAM_RESPONDER, STREAM_REQ_RCVD, req_rcvd},
+	{STREAM_RESPONDER, STREAM_REP_SENT, rep_sent},
+	{STREAM_RESPONDER, STREAM_REP_SENT, rtr_awaited},
+	{STREAM_RESPONDER, STREAM_LIVE, live_responder},
+	{STREAM_RESPONDER, STREAM_LIVE, held},
+	{STREAM_RESPONDER, STREAM_CLOSING, closing_failed},
+	{STREAM_RESPONDER, STREAM_CLOSING, rejecting},
+	{STREAM_RESPONDER, STREAM_CLOSED, left_by_the_peer},
+};
+const size_t walk_n_places = ARRAY_LEN(walk_places);
