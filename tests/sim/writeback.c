@@ -89,7 +89,7 @@ static void writeback_check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
 
-	if (a && a->gone && !(a->lasting && n->job.wb.want == QP_WRITE_BACK))
+	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
 }
 
@@ -104,7 +104,7 @@ static bool writeback_is_volatile(struct node *n)
 
 static bool writeback_is_query(const struct node *n)
 {
-	return n->job.wb.want == QP_CLASS;
+	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
 /* Digests the medium, or where there is none memory. */
@@ -114,7 +114,7 @@ static void writeback_answer(struct node *n)
 	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
 	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
 
-	if (n->job.wb.want == QP_WRITE_BACK)
+	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
 	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
 	if (writeback_is_query(n))
@@ -159,7 +159,7 @@ bool node_begin_writeback(struct node *n)
 		return false;
 	if (job->busy_until > now)
 		return false;
-	if (!qp_next_writeback(n->qp, &job->wb))
+	if (!qp_next_job(n->qp, &job->wb))
 		return false;
 	job->running = true;
 	job->late = sim->sc.mode == SIM_EARLY_ACK && !writeback_is_query(n);
@@ -231,7 +231,7 @@ void node_on_writeback(struct node *n)
 	writeback_check_boundary(n);
 	n->job.running = false;
 	writeback_delay(n);
-	qp_on_writeback(n->qp, status);
+	qp_on_job(n->qp, status);
 	writeback_check_boundary(n);
 	stream_poke(n->stream, n->sim->world->now);
 	node_pump(n);
