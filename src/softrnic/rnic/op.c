@@ -29,7 +29,7 @@
 	X(op_query,        OP_VEXT(VEXT_OP_QUERY),                                                 \
 	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_QUERY))
 
-/* What nobody posts, and further messages of those above: variants, answers. */
+/* Messages that no work request asks for, and further ones of those above: variants, answers. */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
 	X(op_heartbeat, OP_MESSAGE(RDMAP_ENGINE, 0))                                               \

@@ -197,7 +197,7 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, int access, atomic_
 	mr_release(mr);
 	if (error)
 		qp_request_refuse(qp, error, NULL);
-	else if (!qp_is_failed(qp))
+	else
 		qp_request_ready(qp);
 }
 

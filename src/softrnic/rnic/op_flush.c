@@ -64,12 +64,12 @@ static enum rx_verdict flush_accept_answer(struct qp *qp, struct rx_seg *seg, bo
 	const struct sq_wr *wr;
 
 	if (qp_answer_accept(qp, seg, whole) != RX_DONE)
-		return RX_DEAD;
+		return RX_FAULT;
 	wr = qp_answered_wr(qp, seg->rx);
 	if (seg->payload <= wr->op->answer_max)
 		return RX_DONE;
 	qp_refuse_seg(qp, TERM_DDP_TOO_LONG, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 /* What vendor_err says of a flush that failed at the target; the code is never 0. */

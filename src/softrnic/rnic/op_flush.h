@@ -16,7 +16,7 @@ bool flush_is_persistent(const struct irq_entry *e);
 bool flush_is_strict(const struct qp *qp, const struct irq_entry *e);
 /* The answer is this. */
 void flush_ready(struct qp *qp, struct irq_entry *e, enum rdmap_flush_status status, int err);
-/* Hold the range with any of these rights, for the job. False: it is answered, or the QP failed. */
+/* Hold the range with any of these rights, for the job. False: it is answered, or an error. */
 bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job);
 /* Bytes of the range may be lost with their file: then the Flush is answered so. */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job);
