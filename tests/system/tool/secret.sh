@@ -37,7 +37,7 @@ test_an_end_without_the_secret_is_told() {
 	stop_server
 	serve region
 	expect 5 'serves without a secret and proves none' "$rpma" put --secret-file secret data "$where"
-	grep -q 'offers a secret, and there is no --secret-file' serve.err ||
+	grep -q 'offers a secret, and this server has none' serve.err ||
 		fail "the server does not log the refusal"
 }
 

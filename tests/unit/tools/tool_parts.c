@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of the rpma program that need no process: sizes, percentiles, limits of notes. */
+/* The parts of the rpma program that need no process: sizes, percentiles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 
 #include "cli.h"
 #include "latency.h"
-#include "note_limit.h"
 
 static void sizes_have_units(void **state)
 {
@@ -50,27 +49,11 @@ static void percentiles_are_nearest_ranks(void **state)
 	latency_fini(&samples);
 }
 
-static void what_a_client_can_repeat_is_noted_a_few_times_in_a_period(void **state)
-{
-	struct note_limit limit = {0};
-	uint64_t left_out, start = 7 * NOTE_LIMIT_PERIOD_S;
-	unsigned lines = 0;
-
-	for (int i = 0; i < 100; i++)
-		lines += note_limit_admits(&limit, start, &left_out);
-	assert_int_equal(lines, NOTE_LIMIT_LINES);
-	assert_true(note_limit_admits(&limit, start + NOTE_LIMIT_PERIOD_S, &left_out));
-	assert_int_equal(left_out, 100 - NOTE_LIMIT_LINES);
-	assert_true(note_limit_admits(&limit, start + NOTE_LIMIT_PERIOD_S, &left_out));
-	assert_int_equal(left_out, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(percentiles_are_nearest_ranks),
-		cmocka_unit_test(what_a_client_can_repeat_is_noted_a_few_times_in_a_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
