@@ -13,6 +13,7 @@ struct rpma_conn {
 	struct queues queues;
 	struct flush_sink flush_sink;
 	struct rpma_conn_private_data pdata;
+	bool is_refused;                   /* it was the other end's application that rejected it */
 	_Atomic bool direct_write_to_pmem; /* as the other end said about itself */
 };
 

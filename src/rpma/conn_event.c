@@ -33,6 +33,16 @@ static enum rpma_conn_event event_of_cm(enum rdma_cm_event_type type)
 	}
 }
 
+/*
+ * A reject may mean that nobody listens there. InfiniBand's CM and the software RNIC spell the
+ * difference as status; of iWARP devices only private data is a sign of an application.
+ */
+static bool is_refusal(const struct rdma_cm_event *event)
+{
+	return event->status > 0 ? event->status == VEXT_CM_REJECTED_BY_USER
+				 : event->param.conn.private_data_len > 0;
+}
+
 static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
 		      enum rpma_conn_event *event)
 {
@@ -42,6 +52,7 @@ static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
 	int ret = 0;
 
 	/* What a passive side got with the request stays. */
+	conn->is_refused = result == RPMA_CONN_REJECTED && is_refusal(cm_event);
 	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
 	if (conn->prov->ack_cm_event(cm_event)) {

@@ -108,6 +108,11 @@ enum vext_reason {
 	VEXT_REASON_LOCAL,         /* errno at this end */
 };
 
+/* The status of RDMA_CM_EVENT_REJECTED when it was the other end's user who rejected, and not a
+ * host on which nobody listens: InfiniBand's consumer-defined reason, used by the software RNIC as
+ * well. */
+#define VEXT_CM_REJECTED_BY_USER 28
+
 static inline uint32_t vext_vendor_err(enum vext_reason reason, uint32_t code)
 {
 	return (uint32_t)reason << 24 | (code & 0xffffff);
