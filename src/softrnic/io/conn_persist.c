@@ -28,7 +28,7 @@ static void conn_answer_job(struct conn *c, int status)
 	if (c->qp) {
 		if (c->job_answer && !status)
 			*c->job_answer = c->job_digest;
-		qp_on_writeback(c->qp, status);
+		qp_on_job(c->qp, status);
 	}
 	stream_poke(c->stream, clock_now_ns());
 }
@@ -72,13 +72,13 @@ void conn_cancel_digest(struct conn *c)
 		persist_cancel(&c->job);
 }
 
-static void conn_classify(struct conn *c, const struct qp_writeback *wb)
+static void conn_classify(struct conn *c, const struct qp_job *wb)
 {
 	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
-	qp_on_writeback(c->qp, 0);
+	qp_on_job(c->qp, 0);
 }
 
-static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
+static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 {
 	c->job_lasting = wb->lasting;
 	c->job = (struct persist_job){
@@ -89,7 +89,7 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 		.done = conn_job_done,
 	};
 	c->job_answer = NULL;
-	if (wb->want != QP_DIGEST)
+	if (wb->kind != QP_JOB_DIGEST)
 		return;
 	c->job_answer = wb->answer;
 	c->job.want = PERSIST_DIGEST;
@@ -100,12 +100,12 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 /* At most one at a time: a stream's requests are executed in order. True: one finished inline. */
 bool conn_writeback(struct conn *c)
 {
-	struct qp_writeback wb;
+	struct qp_job wb;
 	int status = 0;
 
-	if (c->job_busy || !c->qp || !qp_next_writeback(c->qp, &wb))
+	if (c->job_busy || !c->qp || !qp_next_job(c->qp, &wb))
 		return false;
-	if (wb.want == QP_CLASS) {
+	if (wb.kind == QP_JOB_CLASS) {
 		conn_classify(c, &wb);
 		return true;
 	}

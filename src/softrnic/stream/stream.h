@@ -125,6 +125,9 @@ void stream_on_incoming(struct stream *s, uint64_t now); /* responder: accepted 
 bool stream_rx_needs_buf(const struct stream *s);
 bool stream_tx_needs_buf(const struct stream *s);
 int stream_rx_want(struct stream *s, struct iovec iov[QP_RX_IOV]);
+/* Bytes belong elsewhere now than into what stream_rx_want() returned last, which awaits its
+ * stream_rx_got(): a receive that is still under way is to be ended. */
+bool stream_rx_has_moved(const struct stream *s);
 void stream_rx_got(struct stream *s, size_t len, uint64_t now);
 void stream_rx_fault(struct stream *s, uint64_t now);
 void stream_rx_eof(struct stream *s, uint64_t now);

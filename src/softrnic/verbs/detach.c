@@ -15,6 +15,7 @@
 
 static void detach(struct conn *c, struct mr *mr, bool forget)
 {
+	conn_cancel_receive(c); /* it may go to the region */
 	conn_detach_writeback(c, mr->backing.persist);
 	if (!c->qp)
 		return;
