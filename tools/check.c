@@ -55,12 +55,17 @@ void check_fini(struct check *check)
 
 void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 {
-	if (check->outcome != CHECK_DONE)
-		return;
-	crypto_generichash_update(&check->state, data, len);
-	check->fed += len;
-	if (check->fed % CHECK_PIECE == 0)
-		end_piece(check);
+	while (check->outcome == CHECK_DONE && len > 0) {
+		uint32_t room = CHECK_PIECE - (uint32_t)(check->fed % CHECK_PIECE);
+		uint32_t part = len < room ? len : room;
+
+		crypto_generichash_update(&check->state, data, part);
+		check->fed += part;
+		data += part;
+		len -= part;
+		if (check->fed % CHECK_PIECE == 0)
+			end_piece(check);
+	}
 }
 
 static uint64_t piece_len(const struct check *check, uint64_t index)

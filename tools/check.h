@@ -12,8 +12,7 @@
 
 #include "copy.h"
 
-/* A piece is digested there in one operation, within --timeout even on a slow disk. A multiple of
- * COPY_CHUNK. */
+/* A piece is digested there in one operation, within --timeout even on a slow disk. */
 #define CHECK_PIECE  (16u << 20)
 #define CHECK_DIGEST 32 /* BLAKE2b-256 */
 
@@ -37,7 +36,7 @@ struct check {
 /* c->total is known, or is the most that may come; persistent: flushes are to persistence. */
 int check_init(struct check *check, struct copy *c, bool persistent);
 void check_fini(struct check *check);
-/* The next bytes, in order, at most COPY_CHUNK at a time. */
+/* The next bytes, in order. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);
 /* After the last flush, when c->total is known. CLI_TRANSFER, with the line printed, when a piece
  * differs. */

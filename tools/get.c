@@ -20,7 +20,7 @@ static int choose_length(struct get *g)
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_size(region->size).text);
+				opts->offset, region->region, text_bytes(region->size).text);
 	g->c.total = region->size - opts->offset;
 	if (opts->length == UINT64_MAX)
 		return CLI_OK;
@@ -29,7 +29,7 @@ static int choose_length(struct get *g)
 				"%" PRIu64 " bytes from offset %" PRIu64
 				" reach past the end of region '%s' of %s",
 				opts->length, opts->offset, region->region,
-				text_size(region->size).text);
+				text_bytes(region->size).text);
 	g->c.total = opts->length;
 	return CLI_OK;
 }

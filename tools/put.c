@@ -28,7 +28,7 @@ static int check_room(struct put *p)
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_size(region->size).text);
+				opts->offset, region->region, text_bytes(region->size).text);
 	p->c.total = p->source.is_sized ? p->source.size : room;
 	if (p->c.total > room)
 		return cli_fail(CLI_REFUSED,
@@ -71,11 +71,25 @@ static int choose_flush(struct put *p)
 			rpma_utils_durability_2str(p->c.s.region.durability));
 }
 
+/* What may still be written before a flush is wanted. */
+static uint64_t until_flush(const struct put *p)
+{
+	uint64_t unflushed = p->c.begun - p->flush_from, every = p->c.opts->flush_every;
+
+	if (!every)
+		return UINT64_MAX;
+	return unflushed < every ? every - unflushed : 0;
+}
+
 static int add_write(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&p->c, &op);
-	int rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
+	int rc;
+
+	if (op.len > until_flush(p))
+		op.len = (uint32_t)until_flush(p);
+	rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
 
 	if (!rc && p->source.ended)
 		p->c.total = op.at + op.len;
@@ -92,14 +106,9 @@ static int add_write(struct put *p)
 	return CLI_OK;
 }
 
-static bool flush_is_due(const struct put *p)
+static bool flush_is_wanted(const struct put *p)
 {
-	uint64_t unflushed = p->c.begun - p->flush_from;
-
-	if (unflushed == 0 || p->c.flushes - p->c.flushed == COPY_FLUSHES)
-		return false;
-	return p->c.begun == p->c.total ||
-	       (p->c.opts->flush_every && unflushed >= p->c.opts->flush_every);
+	return p->c.begun > p->flush_from && (p->c.begun == p->c.total || !until_flush(p));
 }
 
 static int add_flush(struct put *p)
@@ -148,9 +157,10 @@ static int step(struct put *p)
 	uint32_t count;
 	int rc = CLI_OK;
 
-	if (!flush_is_due(p) && copy_has_room(&p->c))
+	/* No byte of the next flush goes out before this one's turn has come. */
+	if (!flush_is_wanted(p) && copy_has_room(&p->c))
 		rc = add_write(p);
-	if (!rc && flush_is_due(p))
+	if (!rc && flush_is_wanted(p) && p->c.flushes - p->c.flushed < COPY_FLUSHES)
 		rc = add_flush(p);
 	if (rc)
 		return rc;

@@ -25,24 +25,22 @@ static void newfile_folder_of(const char *path, char *folder, size_t size)
 	snprintf(folder, size, "%s", dirname(copy));
 }
 
+/* One style in one message: whole MiB, or bytes. */
 static int newfile_disk_too_small(const struct newfile_opts *opts, uint64_t room, struct error *err)
 {
-	struct text_size size = text_size(opts->size), left = text_size(room);
+	bool whole = opts->size % (1 << 20) == 0 && opts->scratch % (1 << 20) == 0;
+	struct text_size (*show)(uint64_t) = whole ? text_size : text_bytes;
+	struct text_size left = show(whole ? room >> 20 << 20 : room);
 	char beside[64] = "";
 
 	if (opts->scratch)
 		snprintf(beside, sizeof(beside), " and a scratch file of %s",
-			 text_size(opts->scratch).text);
-	/* One style in one message: whole MiB, or bytes. */
-	if (opts->size % (1 << 20) == 0)
-		left = text_size(room >> 20 << 20);
-	if (opts->size % (1 << 20) == 0 && room < 1 << 20)
+			 show(opts->scratch).text);
+	if (whole && room < 1 << 20)
 		snprintf(left.text, sizeof(left.text), "less than 1 MiB");
-	else if (opts->size % (1 << 20))
-		size = text_bytes(opts->size), left = text_bytes(room);
 	return error_set(err, ERROR_LOCAL, ENOSPC,
 			 "%s: not enough disk for %s%s: the file system has %s left", opts->path,
-			 size.text, beside, left.text);
+			 show(opts->size).text, beside, left.text);
 }
 
 int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,

@@ -5,6 +5,10 @@
 #include "base/text.h"
 #include "session/impl.h"
 
+/* Layer << 12 | type << 8 | code of what a Terminate says (RFC 5040 s4.8, RFC 5041 s8.1). */
+#define SESSION_TERMINATE_RDMAP_RANGE 0x0101
+#define SESSION_TERMINATE_DDP_RANGE   0x1101
+
 static int session_has_no_region(const struct session *s, const struct session_opts *opts,
 				 struct error *err)
 {
@@ -144,6 +148,22 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
 			 rpma_err_2str(rc));
 }
 
+/* Who reads and writes checks against the region's size, so a range that the server refuses was in
+ * the region and has no memory any more; a flush says so itself. */
+static bool session_memory_is_gone(const struct session *s, const struct ibv_wc *wc)
+{
+	uint32_t code;
+
+	switch (rpma_wc_get_reason(s->conn, wc, &code)) {
+	case RPMA_REASON_TERMINATE_IN:
+		return code == SESSION_TERMINATE_RDMAP_RANGE || code == SESSION_TERMINATE_DDP_RANGE;
+	case RPMA_REASON_GONE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int session_check(struct session *s, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256];
@@ -152,6 +172,13 @@ static int session_check(struct session *s, const struct ibv_wc *wc, struct erro
 		return session_take_verdict(s, wc->byte_len, err);
 	if (wc->status == IBV_WC_SUCCESS)
 		return 0;
+	if (session_memory_is_gone(s, wc))
+		return error_set(err, ERROR_FAILED, 0,
+				 "the memory behind region '%s' of %s is gone: its file was "
+				 "truncated while it was served, or a disk is full; save what the "
+				 "region still holds by reading it, make room or the file as large "
+				 "as it was, then start the server anew",
+				 s->region.region, s->server);
 	rpma_wc_explain(s->conn, wc, why, sizeof(why));
 	return error_set(err, ERROR_FAILED, 0, "%s: %s", s->server, why);
 }

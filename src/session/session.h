@@ -61,9 +61,10 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 /* An operation ("write to", "flush at") could not be posted, with librpma's result rc. */
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err);
 /*
- * The next completion, which is that of the oldest operation. spin_us: as completions_next(). *wc
- * is optional. A completion that reports a failure is ERROR_FAILED; a verdict of the server that
- * came unasked is ERROR_REFUSED.
+ * The next completion, which is that of the oldest operation. Ranges were inside the region, hence
+ * one that the server refuses has no memory any more, and the text says so. spin_us: as
+ * completions_next(). *wc is optional. A completion that reports a failure is ERROR_FAILED; a
+ * verdict of the server that came unasked is ERROR_REFUSED.
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 

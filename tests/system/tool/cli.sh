@@ -81,7 +81,7 @@ test_ping_in_json_and_in_any_size() {
 	expect_ok "$rpma" ping --json --count 5 --size 1M "$where"
 	grep -qE '^\{"server":"127.0.0.1:[0-9]+","region":"region","durability":"(file|dax)","size":1048576,"write":\{"count":5,"min_us":[0-9.]+,"median_us":[0-9.]+,"p99_us":[0-9.]+,"max_us":[0-9.]+\},"write_flush_visible":\{.*\},"write_flush_persistent":\{.*\},"read":\{.*\}\}$' out ||
 		fail "unexpected output: $(cat out)"
-	expect 5 "larger than the server's scratch page of 1 MiB" "$rpma" ping --size 1048577 "$where"
+	expect 5 "larger than the server's scratch page of 1048576 bytes" "$rpma" ping --size 1048577 "$where"
 }
 
 test_ping_leaves_the_region_alone() {

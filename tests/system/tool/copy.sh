@@ -47,6 +47,27 @@ test_acknowledgements_grow_up_to_the_end() {
 	[ "$(tail -n 1 offsets)" = $((4096 + 5000000)) ] || fail "the last one is not the end"
 }
 
+# Exactly as often as asked for, also below the size of a write.
+test_flushes_come_as_often_as_asked_for() {
+	local every
+	serve region --create --size 40M
+	random_file sent 1000000
+	for every in 4K 10000 300000 0; do
+		expect_ok "$rpma" put --verbose --flush-every $every sent "$where"
+		cmp -n 1000000 sent region || fail "the region differs"
+		grep -o '^flushed up to offset [0-9]*$' out | awk '{ print $5 }' >offsets
+		case $every in
+		4K) { seq 4096 4096 1000000 && echo 1000000; } | cmp - offsets ;;
+		10000) seq 10000 10000 1000000 | cmp - offsets ;;
+		300000) printf '%s\n' 300000 600000 900000 1000000 | cmp - offsets ;;
+		0) echo 1000000 | cmp - offsets ;;
+		esac || fail "with --flush-every $every: $(head -n 5 offsets) ... $(tail -n 1 offsets)"
+	done
+	random_file sent 33554433
+	expect_ok "$rpma" put --flush-every 100000 sent "$where"
+	grep -q 'verified: blake2b' out || fail "not verified: $(cat out)"
+}
+
 test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
 	local name
 	serve region --create --size 1M
@@ -99,8 +120,10 @@ test_what_does_not_fit_is_refused_before_anything_is_written() {
 	expect 5 'sent has 8193 bytes, but .* only 8192; serve a larger file' "$rpma" put sent "$where"
 	expect 5 'sent has 8193 bytes, but from offset 8192 .* only 0' "$rpma" put -o 8192 sent "$where"
 	expect 5 'offset 8193 is outside region' "$rpma" put -o 8193 sent "$where"
+	grep -q "region 'region' of 8192 bytes" err || fail "bytes and KiB are mixed: $(cat err)"
 	expect 5 'offset 8193 is outside region' "$rpma" get -o 8193 "$where" back
-	expect 5 '2 bytes from offset 8191 reach past the end' "$rpma" get -o 8191 -l 2 "$where" back
+	expect 5 "2 bytes from offset 8191 reach past the end of region 'region' of 8192 bytes" \
+		"$rpma" get -o 8191 -l 2 "$where" back
 	cmp before region || fail "the region changed"
 	[ ! -e back ] || fail "a file was left"
 }
@@ -180,6 +203,68 @@ test_a_server_killed_midway_ends_the_put() {
 	local acked
 	acked=$(awk 'END { print $5 }' acks)
 	cmp -n "$acked" sent region || fail "acknowledged bytes are missing"
+}
+
+# A get lasts as long as its reader lets it.
+begin_slow_get() { # the get is under way, fd 5 is its output
+	mkfifo pipe
+	"$rpma" get "$where" - >pipe 2>err &
+	getter=$!
+	started+=("$getter")
+	exec 5<pipe
+	head -c 100 <&5 >/dev/null
+}
+
+end_get() { # its status in $rc
+	rc=0
+	cat <&5 >/dev/null
+	exec 5<&-
+	wait "$getter" || rc=$?
+}
+
+test_a_failed_get_is_not_told_to_write() {
+	local getter rc
+	random_file region 64M
+	serve region
+	begin_slow_get
+	kill_server
+	end_get
+	[ "$rc" = 1 ] || fail "get exits with $rc: $(cat err)"
+	grep -q 'connect again' err || fail "no advice: $(cat err)"
+	! grep -qi 'write again\|what was not flushed' err || fail "a reader is told to write: $(cat err)"
+}
+
+test_a_get_from_a_truncated_file_says_what_happened() {
+	local getter rc
+	random_file region 64M
+	serve region
+	begin_slow_get
+	truncate -s 4096 region
+	end_get
+	[ "$rc" = 1 ] || fail "get exits with $rc: $(cat err)"
+	grep -q "the memory behind region 'region' of $where is gone: its file was truncated while it was served, or a disk is full; save what .* start the server anew" err ||
+		fail "get says: $(cat err)"
+	! grep -q 'Terminate' err || fail "get says: $(cat err)"
+}
+
+test_a_put_into_a_file_that_is_truncated_meanwhile_says_what_happened() {
+	local rc=0
+	serve region --create --size 64M
+	random_file sent 8M
+	mkfifo pipe
+	"$rpma" put --verbose --flush-every 1M - "$where" <pipe >out 2>err &
+	started+=("$!")
+	exec 5>pipe
+	head -c 2M sent >&5
+	wait_until 20 cmp -s -n 1M sent region || fail "nothing arrives: $(cat out err)"
+	truncate -s 1M region
+	cat sent >&5 2>/dev/null || :
+	exec 5>&-
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 1 ] || [ "$rc" = 5 ] || fail "put exits with $rc: $(cat err)"
+	grep -qE "the memory behind region 'region' of $where is gone: its file was truncated|the file of region 'region' .* was truncated" err ||
+		fail "put says: $(cat err)"
+	! grep -q Terminate err || fail "put says: $(cat err)"
 }
 
 test_a_failed_get_leaves_what_was_there() {

@@ -66,6 +66,19 @@ test_a_disk_that_is_really_full_leaves_nothing_half_made() {
 	! grep -q new out || fail "a half-made file is left: $(cat out)"
 }
 
+# The file alone has room; a look at the disk says so before anything is made.
+test_the_scratch_file_is_counted_and_named_when_the_disk_is_small() {
+	local rc=0
+	on_small_disk 4M bash -c '
+		"$1" serve --port 0 --create --size 4M disk/new; echo "exit $?"
+		ls -s disk' test "$rpma" >out 2>err || rc=$?
+	[ "$rc" = 0 ] || exit "$rc"
+	grep -q '^exit 3$' out || fail "unexpected: $(cat out err)"
+	grep -q 'disk/new: not enough disk for 4 MiB and a scratch file of 1 MiB: the file system has 4 MiB left' err ||
+		fail "says: $(cat err)"
+	grep -qx 'total 0' out || fail "disk is in use: $(cat out)"
+}
+
 test_a_folder_that_does_not_exist_is_named() {
 	expect 3 'cannot create nowhere/file: No such file' \
 		"$rpma" serve --port 0 --create --size 1M nowhere/file

@@ -192,12 +192,19 @@ static void one_message_has_one_style_of_sizes(void **state)
 	unlink("small");
 	assert_int_equal(open_new(&nf, "huge", (UINT64_C(1) << 60) + 1, &err), ERROR_LOCAL);
 	assert_null(strstr(err.text, "iB"));
+	opts = (struct mapfile_opts){.path = "huge",
+				     .size = (UINT64_C(1) << 60) + 1,
+				     .scratch = 1 << 20,
+				     .create = true};
+	assert_int_equal(mapfile_open(&map, &opts, &err), ERROR_LOCAL);
+	assert_non_null(strstr(err.text, "scratch file of 1048576 bytes"));
+	assert_null(strstr(err.text, "iB"));
 }
 
 static void the_scratch_file_is_counted_and_named(void **state)
 {
 	struct mapfile_opts opts = {
-		.path = "made", .size = SIZE, .scratch = UINT64_C(1) << 60, .create = true};
+		.path = "made", .size = 1 << 20, .scratch = UINT64_C(1) << 60, .create = true};
 	struct mapfile map;
 	struct error err;
 
