@@ -15,6 +15,7 @@
 
 static const char *cli_name = "rpma";
 static bool cli_log_is_stamped;
+static char cli_tail[160];
 
 void cli_begin(const char *name)
 {
@@ -60,12 +61,21 @@ void cli_log(const char *who, const char *text)
 	cli_print(when, who, printable, "");
 }
 
+void cli_set_tail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cli_tail, sizeof(cli_tail), fmt, ap);
+	va_end(ap);
+}
+
 int cli_fail(enum cli_exit code, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	cli_line(fmt, ap, "");
+	cli_line(fmt, ap, cli_tail);
 	va_end(ap);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
+#include "resume.h"
 #include "source.h"
 
 struct put {
@@ -140,15 +141,33 @@ static void note_flushed(const struct copy_opts *opts, uint64_t offset)
 	progress_resume();
 }
 
+/* With a failure, the user learns how much of it is on the medium. */
+static void set_tail(const struct put *p, uint64_t flushed)
+{
+	const char *how =
+		p->c.opts->is_raw || !p->source.is_sized ? "" : "; --resume goes on from there";
+
+	if (p->flush_type != RPMA_FLUSH_TYPE_PERSISTENT)
+		return;
+	if (flushed == 0)
+		cli_set_tail("; nothing is flushed");
+	else
+		cli_set_tail("; all is flushed up to offset %" PRIu64 "%s",
+			     p->c.opts->offset + flushed, how);
+}
+
 static int finish_one(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer;
 	int rc = copy_finish_oldest(&p->c, &op, &buffer);
 
-	if (!rc && op.is_flush && p->c.opts->client.verbose)
+	if (rc || !op.is_flush)
+		return rc;
+	set_tail(p, op.at);
+	if (p->c.opts->client.verbose)
 		note_flushed(p->c.opts, p->c.opts->offset + op.at);
-	return rc;
+	return CLI_OK;
 }
 
 /* Post what can be posted, or else wait for something. */
@@ -184,10 +203,44 @@ static int run(struct put *p)
 	return rc;
 }
 
+/* Before the first byte: is what is there the beginning of the file, and may it be written? */
+static int begin(struct put *p)
+{
+	struct hello_begin begin = {.is_file = !p->c.opts->is_raw,
+				    .offset = p->c.opts->offset,
+				    .length = p->source.is_sized ? p->source.size
+								 : HELLO_LENGTH_UNKNOWN,
+				    .time_ns = p->source.time_ns};
+	int rc = p->c.opts->resume ? resume_check(&p->check, &p->source) : CLI_OK;
+
+	if (!rc)
+		rc = client_put_begin(&p->c.s, &begin);
+	if (!rc && p->c.opts->resume)
+		rc = resume_find(&p->check, &p->source);
+	p->flush_from = p->c.from;
+	if (!rc)
+		set_tail(p, p->c.from);
+	return rc;
+}
+
+/* Last of all: what was flushed and verified must be what the file's name leads to. */
+static int end(struct put *p)
+{
+	struct hello_content content = {
+		.state = HELLO_CONTENT_WHOLE, .length = p->c.total, .time_ns = p->source.time_ns};
+
+	if (p->c.opts->is_raw)
+		return client_confirm(&p->c.s);
+	check_whole(&p->check, content.digest);
+	return client_put_end(&p->c.s, &content);
+}
+
 static int transfer(struct put *p)
 {
 	int rc = check_init(&p->check, &p->c, p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
 
+	if (!rc)
+		rc = begin(p);
 	if (rc)
 		return rc;
 	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
@@ -196,21 +249,24 @@ static int transfer(struct put *p)
 	rc = run(p);
 	if (!rc)
 		rc = check_run(&p->check);
-	/* Last of all: what was flushed and verified must be what the file's name leads to. */
-	return rc ? rc : client_confirm(&p->c.s);
+	return rc ? rc : end(p);
 }
 
 static void summarise(const struct put *p)
 {
 	bool json = p->c.opts->json, flushed = p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT;
-	char verified[128], text[256];
+	char resumed[64] = "", verified[192], text[320];
 
 	check_describe(&p->check, json, verified, sizeof(verified));
+	if (p->c.opts->resume)
+		snprintf(resumed, sizeof(resumed),
+			 json ? ",\"resumed_at\":%" PRIu64 : ", resumed at offset %" PRIu64,
+			 p->c.from);
 	if (json)
-		snprintf(text, sizeof(text), ",\"flushed\":%s%s", flushed ? "true" : "false",
-			 verified);
+		snprintf(text, sizeof(text), "%s,\"flushed\":%s%s", resumed,
+			 flushed ? "true" : "false", verified);
 	else
-		snprintf(text, sizeof(text), ", flushed to persistence: %s%s",
+		snprintf(text, sizeof(text), "%s, flushed to persistence: %s%s", resumed,
 			 flushed ? "yes" : "no (volatile memory)", verified);
 	copy_summary(&p->c, "put", text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "export/impl.h"
@@ -42,11 +43,12 @@ int regions_open(struct server *s, struct error *err)
 void regions_close(struct server *s, bool keep)
 {
 	for (unsigned i = 0; i < s->region_count; i++) {
-		mapfile_close(&s->regions[i].scratch);
-		if (keep)
-			mapfile_close(&s->regions[i].data);
-		else
-			mapfile_discard(&s->regions[i].data);
+		struct region *r = &s->regions[i];
+
+		mapfile_close(&r->scratch);
+		if (!keep && r->data.made)
+			unlink(r->place.path);
+		(keep ? mapfile_close : mapfile_discard)(&r->data);
 	}
 	s->region_count = 0;
 }

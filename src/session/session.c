@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a session begins, waits and ends. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -37,7 +38,7 @@ static int session_refused(const struct session *s, const struct session_opts *o
 
 	if (s->region.version == HELLO_VERSION && status == HELLO_NO_REGION)
 		return session_has_no_region(s, opts, err);
-	if (s->region.version == HELLO_VERSION && status >= HELLO_FILE_REMOVED &&
+	if (s->region.version == HELLO_VERSION && status >= HELLO_BEING_WRITTEN &&
 	    status < HELLO_STATUS_COUNT)
 		return session_file_is_lost(s, (enum hello_status)status, err);
 	if (s->region.version == HELLO_VERSION && status < HELLO_STATUS_COUNT && texts[status])
@@ -173,7 +174,7 @@ static int session_check(struct session *s, const struct ibv_wc *wc, struct erro
 	if (wc->status == IBV_WC_SUCCESS)
 		return 0;
 	if (session_memory_is_gone(s, wc))
-		return error_set(err, ERROR_FAILED, 0,
+		return error_set(err, ERROR_FAILED, EFAULT,
 				 "the memory behind region '%s' of %s is gone: its file was "
 				 "truncated while it was served, or a disk is full; save what the "
 				 "region still holds by reading it, make room or the file as large "

@@ -7,7 +7,7 @@
 test_wrong_command_lines_exit_with_2() {
 	local command
 	expect 2 "there is no command 'fetch'" "$rpma" fetch
-	for command in serve put get ping; do
+	for command in serve put get ls ping; do
 		expect 2 '' "$rpma" "$command"
 		expect 2 "unrecognized option '--bogus'" "$rpma" "$command" --bogus
 	done
@@ -38,13 +38,13 @@ test_wrong_command_lines_exit_with_2() {
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page
 	expect_ok "$rpma" --help
-	for command in serve put get ping info; do
+	for command in serve put get ls ping info; do
 		grep -q "^  rpma $command " out || fail "--help does not name $command"
 		grep -q "^\.It Cm $command\$" "$RPMA_SOURCE/doc/man/1/rpma.1" ||
 			fail "rpma(1) does not name $command"
 	done
 	expect_ok "$rpma" --version
-	for command in serve put get ping info; do
+	for command in serve put get ls ping info; do
 		page=$RPMA_SOURCE/doc/man/1/rpma-$command.1
 		expect_ok "$rpma" "$command" --help
 		grep -q "^usage: rpma $command" out || fail "no usage line"
