@@ -24,10 +24,12 @@ uint32_t conn_mss(const struct conn *c)
 	return (uint32_t)mss;
 }
 
-void conn_update_timer(struct conn *c)
+void conn_set_deadline(void *owner, uint64_t at)
 {
-	uint64_t at = c->fd >= 0 ? stream_deadline(c->stream) : CLOCK_NEVER;
+	struct conn *c = owner;
 
+	if (c->fd < 0)
+		at = CLOCK_NEVER;
 	if (c->redial_at < at)
 		at = c->redial_at;
 	if (at == c->timer_at)
@@ -40,8 +42,9 @@ void conn_update_timer(struct conn *c)
  * A peer that takes nothing for a while acknowledges probes all the same, at long intervals; so one
  * of them may be on its way, but not two.
  */
-uint64_t conn_unacknowledged_ns(const struct conn *c)
+uint64_t conn_unacknowledged_ns(void *owner)
 {
+	const struct conn *c = owner;
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
 
@@ -91,7 +94,7 @@ static bool conn_has_met_itself(const struct conn *c)
 	       !memcmp(&us, &peer, us_len);
 }
 
-void conn_dial_done(struct conn *c)
+void conn_dial_done(struct conn *c, struct stream_update *u)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
@@ -106,11 +109,11 @@ void conn_dial_done(struct conn *c)
 		return;
 	c->dialing = false;
 	if (err) {
-		stream_on_dial_failed(c->stream, err, clock_now_ns());
+		stream_on_dial_failed(c->stream, err, clock_now_ns(), u);
 		return;
 	}
 	c->trace = trace_new(c->fd, true);
-	stream_on_dialed(c->stream, conn_mss(c), clock_now_ns());
+	stream_on_dialed(c->stream, conn_mss(c), clock_now_ns(), u);
 }
 
 static int conn_set_options(int fd)
@@ -215,16 +218,17 @@ int conn_dial(struct conn *c, int bound_fd)
 	if (ret == 0)
 		ret = conn_register(c, true);
 	if (ret < 0) {
+		struct stream_update u; /* the caller performs */
+
 		conn_close(c);
-		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), &u);
 		return ret;
 	}
-	conn_update_timer(c);
 	return 0;
 }
 
 /* On the same socket, which remains bound to the port that the user chose. */
-static void conn_dial_again(struct conn *c)
+static void conn_dial_again(struct conn *c, struct stream_update *u)
 {
 	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC}; /* connect(2): dissolve */
 	int ret;
@@ -234,27 +238,28 @@ static void conn_dial_again(struct conn *c)
 	connect(c->fd, &nowhere, sizeof(nowhere));
 	ret = conn_connect_socket(c);
 	if (ret) {
-		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
 		return;
 	}
 	c->watching = true;
 	engine_watch_output(&c->source, c->fd, true);
 }
 
-void conn_dial_on_time(struct conn *c)
+void conn_dial_on_time(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
 
 	if (c->redial_at == CLOCK_NEVER)
-		conn_dial_done(c);
+		conn_dial_done(c, u);
 	else if (now >= stream_deadline(c->stream))
-		stream_on_dial_failed(c->stream, ECONNREFUSED, now);
+		stream_on_dial_failed(c->stream, ECONNREFUSED, now, u);
 	else if (now >= c->redial_at)
-		conn_dial_again(c);
+		conn_dial_again(c, u);
 }
 
 int conn_adopt(struct conn *c, int fd)
 {
+	struct stream_update u;
 	int ret;
 
 	c->fd = fd;
@@ -264,7 +269,7 @@ int conn_adopt(struct conn *c, int fd)
 		return ret;
 	}
 	c->trace = trace_new(fd, false);
-	stream_on_incoming(c->stream, clock_now_ns());
-	conn_update_timer(c);
+	stream_on_incoming(c->stream, clock_now_ns(), &u);
+	conn_perform(c, &u);
 	return 0;
 }

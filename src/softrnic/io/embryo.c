@@ -19,11 +19,11 @@ struct embryo {
 	struct conn *conn;
 };
 
-/* With the connection's lock. The connection ends at its next pump; a request is rejected. */
+/* With the connection's lock, from its event or before conn_settle(), which ends it. */
 static void embryo_kill(struct conn *c)
 {
 	c->owner = NULL;
-	c->doomed = true;
+	c->abandoned = true;
 }
 
 /* With the connection's and the listener's lock. The embryo's reference becomes the id's. */
@@ -93,7 +93,7 @@ static void embryo_evict(struct listener *l)
 	if (oldest) {
 		LOG_WARNING_LIMITED("more than %d handshakes under way: the oldest is dropped",
 				    EMBRYOS_MAX);
-		conn_want(oldest, CONN_DOOM);
+		conn_want(oldest, CONN_EVICT);
 		conn_put(oldest);
 	}
 }
@@ -192,7 +192,7 @@ void embryos_end(struct listener *l)
 	while ((e = embryo_pop(l))) {
 		conn_enter(e->conn);
 		embryo_kill(e->conn);
-		conn_pump(e->conn);
+		conn_settle(e->conn);
 		conn_leave(e->conn);
 		conn_put(e->conn);
 		free(e);

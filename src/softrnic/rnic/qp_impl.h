@@ -175,7 +175,8 @@ struct qp_rx {
 	bool own_buf; /* not lent: holds bytes that came before a buffer did */
 	bool eof, stalled, any;
 	struct rx_seg seg;
-	struct mr *lent_mr; /* between want and got: part of it is lent to the owner */
+	bool receiving;     /* between want and got or fault: the owner may write to the memory */
+	struct mr *lent_mr; /* so long held: part of it is among that memory */
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected next */
@@ -381,6 +382,7 @@ extern const struct rx_op qp_rx_engine;
 
 /* qp_tx.c, qp_tx_msg.c */
 bool qp_tx_has_work(const struct qp *qp);
+bool qp_tx_has_bytes(const struct qp *qp); /* or has work, from which they are built */
 void qp_tx_stop(struct qp *qp);  /* gather nothing but a Terminate; let go of all memory */
 void qp_tx_shut(struct qp *qp);  /* drop everything */
 bool qp_tx_build(struct qp *qp); /* one more FPDU into the batch; false: nothing, or no room */

@@ -18,6 +18,13 @@ bool qp_tx_has_work(const struct qp *qp)
 	       qp_engine_is_due(qp);
 }
 
+bool qp_tx_has_bytes(const struct qp *qp)
+{
+	const struct tx_batch *b = qp->tx.batch;
+
+	return (b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp);
+}
+
 bool qp_tx_needs_buf(const struct qp *qp)
 {
 	return !qp->tx.batch && qp_tx_has_work(qp);

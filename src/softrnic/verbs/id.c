@@ -123,9 +123,7 @@ static void id_release_conn(struct cmid *id)
 		return;
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
-		c->owner = NULL; /* from now on no event of it looks at the id */
-		c->doomed = true;
-		conn_pump(c);
+		conn_abandon(c);
 		conn_leave(c);
 	}
 	id->conn = NULL;

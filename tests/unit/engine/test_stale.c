@@ -50,6 +50,7 @@ static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 {
 	int crowd[CROWD], owner;
 	struct stream_params params = {0};
+	struct stream_update u;
 	struct sockaddr_in sin;
 	struct conn *c;
 	int fd = full_listener(&sin, crowd);
@@ -57,15 +58,15 @@ static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 	assert_int_equal(conn_new(STREAM_INITIATOR, true, ignore, &owner, &c), 0);
 	*(struct sockaddr_in *)&c->dst = sin;
 	conn_enter(c);
-	assert_int_equal(stream_connect(c->stream, &params, clock_now_ns()), 0);
+	assert_int_equal(stream_connect(c->stream, &params, clock_now_ns(), &u), 0);
 	assert_int_equal(conn_dial(c, -1), 0);
 	conn_leave(c);
 	assert_int_equal(tcp_state(c->fd), TCP_SYN_SENT);
 	conn_want(c, CONN_READABLE | CONN_WRITABLE | CONN_HANGUP);
 	assert_string_equal(stream_state_str(stream_state(c->stream)), "DIALING");
 	conn_enter(c);
-	assert_int_equal(stream_cancel(c->stream), 0);
-	conn_pump(c);
+	assert_int_equal(stream_cancel(c->stream, &u), 0);
+	conn_perform(c, &u);
 	conn_leave(c);
 	conn_put(c);
 	for (int i = 0; i < CROWD; i++)
