@@ -3,16 +3,6 @@
 #include "rpma/err.h"
 #include "rpma/op.h"
 
-#define SAME(name) _Static_assert(RPMA_CAP_##name == VEXT_CAP_##name, "passed through")
-SAME(SOFTRNIC);
-SAME(FLUSH);
-SAME(FLUSH_ALL);
-SAME(ATOMIC_WRITE);
-SAME(VERIFY);
-SAME(QUERY);
-SAME(IMM);
-SAME(ATOMICS);
-
 enum { COUNTERS_MAX = 64 };
 
 const char *conn_phase(const struct rpma_conn *conn)

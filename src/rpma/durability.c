@@ -3,11 +3,6 @@
 #include "rpma/err.h"
 #include "rpma/utils.h"
 
-_Static_assert((int)RPMA_DURABILITY_VOLATILE == VEXT_DURABILITY_VOLATILE &&
-		       (int)RPMA_DURABILITY_FILE == VEXT_DURABILITY_FILE &&
-		       (int)RPMA_DURABILITY_DAX == VEXT_DURABILITY_DAX,
-	       "classes are passed through");
-
 int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability *durability,
 			      char *why, size_t why_size)
 {

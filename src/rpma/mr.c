@@ -24,9 +24,9 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 	if (usage & RPMA_MR_USAGE_READ_DST)
 		access |= peer->prov->read_sink_access(peer->pd->context);
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
-		access |= PROVIDER_ACCESS_FLUSH_GLOBAL;
+		access |= VEXT_ACCESS_FLUSH_GLOBAL;
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
-		access |= PROVIDER_ACCESS_FLUSH_PERSISTENT;
+		access |= VEXT_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 
@@ -48,9 +48,9 @@ static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t siz
 {
 	struct ibv_mr *ibv = reg_paged(peer, ptr, size, access);
 
-	if (ibv || errno != EINVAL || !(access & PROVIDER_ACCESS_FLUSH_PERSISTENT))
+	if (ibv || errno != EINVAL || !(access & VEXT_ACCESS_FLUSH_PERSISTENT))
 		return ibv;
-	access &= ~PROVIDER_ACCESS_FLUSH_PERSISTENT;
+	access &= ~VEXT_ACCESS_FLUSH_PERSISTENT;
 	ibv = reg_paged(peer, ptr, size, access);
 	if (ibv)
 		LOG_NOTICE("the device cannot make this memory persistent (addr=%p, length=%zu): "

@@ -57,7 +57,7 @@ int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abi
 		return PROVIDER_FAILED(err, "%s", "ibv_query_device_ex()");
 	can->odp = attr.odp_caps.general_caps & IBV_ODP_SUPPORT &&
 		   (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
-	can->flush = (attr.device_cap_flags_ex & PROVIDER_DEVICE_FLUSH) == PROVIDER_DEVICE_FLUSH;
+	can->flush = (attr.device_cap_flags_ex & VEXT_DEVICE_FLUSH) == VEXT_DEVICE_FLUSH;
 	can->send_sge = RPMA_SEND_SEGMENTS_MAX;
 	if (attr.orig_attr.max_sge < RPMA_SEND_SEGMENTS_MAX)
 		can->send_sge = attr.orig_attr.max_sge < 1 ? 1 : (uint32_t)attr.orig_attr.max_sge;

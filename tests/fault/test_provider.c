@@ -239,7 +239,7 @@ static bool must_be_reached(const char *call)
 
 static void every_call_fails_in_every_place(void **state)
 {
-#define NAME(ret, name, params, args, kind) {#name, #kind},
+#define NAME(ret, name, params, args, failure, act) {#name, #failure},
 	static const struct {
 		const char *name, *kind;
 	} calls[] = {PROVIDER_CALLS(NAME){"post_send", "ERR"},

@@ -64,7 +64,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	if (kind == AREA_LEASE)
 		access |= VEXT_ACCESS_REMOTE_INVALIDATE;
 	if (prng_chance(rng, 70))
-		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
+		access |= VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 

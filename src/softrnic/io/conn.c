@@ -10,10 +10,9 @@
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
-#include "softrnic/verbs/device.h"
 
 static void conn_ready(struct eng_source *src, uint32_t ev);
-static void conn_bury(struct eng_source *src);
+static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
@@ -24,7 +23,7 @@ static struct list registry = LIST_INIT(registry);
 
 static bool conn_can_stall(struct conn *c)
 {
-	struct pd_stall *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
 
 	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
 }
@@ -81,7 +80,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->send_link.conn = c->recv_link.conn = c;
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
-	c->source.bury = conn_bury;
+	c->source.free = conn_free;
 	c->source.forked = conn_forked;
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
@@ -95,7 +94,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
-static void conn_bury(struct eng_source *src)
+static void conn_free(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
@@ -104,8 +103,8 @@ static void conn_bury(struct eng_source *src)
 	pthread_mutex_unlock(&registry_lock);
 	trace_forget(c->trace);
 	stream_delete(c->stream);
-	pd_stall_put(atomic_load(&c->stall));
-	pd_stall_put(c->stall_before);
+	stall_count_put(atomic_load(&c->stall));
+	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
 	pthread_mutex_destroy(&c->lock);
@@ -135,9 +134,9 @@ void conn_put(struct conn *c)
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
 	if (conn_is_removed(c))
-		conn_bury(&c->source);
+		conn_free(&c->source);
 	else
-		engine_bury(&c->source);
+		engine_free_later(&c->source);
 }
 
 bool conn_is_removed(const struct conn *c)
@@ -174,6 +173,13 @@ int conn_enter_caller(struct conn *c, unsigned ms)
 		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
 	conn_enter(c);
 	return 0;
+}
+
+/* Another thread may be looking at the one before. */
+void conn_set_stall(struct conn *c, struct stall_count *count)
+{
+	stall_count_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
 }
 
 bool conn_may_touch(struct conn *c)

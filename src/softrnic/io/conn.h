@@ -10,8 +10,8 @@
  * The connection owns its stream, and the stream owns the queue pair. A call on the stream says what
  * is to be done next (struct stream_update), and conn_perform() does it.
  */
-#ifndef ENGINE_CONN_H
-#define ENGINE_CONN_H
+#ifndef IO_CONN_H
+#define IO_CONN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,6 +21,7 @@
 
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/io/trace.h"
 #include "softrnic/persist/persist.h"
 
@@ -68,8 +69,8 @@ struct conn {
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
-	_Atomic(struct pd_stall *) stall; /* of the QP's protection domain; NULL: no QP yet */
-	struct pd_stall *stall_before;    /* of the QP before this one */
+	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
+	struct stall_count *stall_before;    /* of the QP before this one */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
@@ -83,7 +84,7 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct persist_digest job_digest;
+	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_lasting;               /* it needs no registration of its region */
 	atomic_int job_status;
@@ -120,6 +121,8 @@ bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held 
  * engine has threads for that.
  */
 bool conn_may_touch(struct conn *c);
+/* With the lock: the memory that the connection's QP can reach. */
+void conn_set_stall(struct conn *c, struct stall_count *count);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /*
@@ -134,8 +137,6 @@ void conn_settle(struct conn *c);
 void conn_poll(struct conn *c);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
-/* With the lock: its id lets go; the connection ends in good order on its own. */
-void conn_abandon(struct conn *c);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
 /*
@@ -152,6 +153,10 @@ int conn_dial(struct conn *c,
 	      int bound_fd);            /* bound_fd: -1, or a bound socket that is taken over */
 int conn_adopt(struct conn *c, int fd); /* an accepted socket */
 void conn_close(struct conn *c);        /* the socket, at once */
+/* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it is
+ * called from, ends the connection in good order, and rejects a request without an answer. */
+void conn_abandon(struct conn *c);
+bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 uint32_t conn_mss(const struct conn *c);
 bool conn_is_removed(const struct conn *c); /* inherited through fork() */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_parts.h -- what the conn*.c files share and no other file uses. All with the lock. */
-#ifndef ENGINE_CONN_PARTS_H
-#define ENGINE_CONN_PARTS_H
+#ifndef IO_CONN_PARTS_H
+#define IO_CONN_PARTS_H
 
 #include "softrnic/io/conn.h"
 

@@ -17,16 +17,6 @@ static void conn_on_job_end(struct persist_job *job, int status)
 	conn_put(c);
 }
 
-static void conn_pass_digest(const struct persist_digest *from, struct vext_digest *to)
-{
-	_Static_assert(sizeof(to->bytes) == sizeof(from->bytes), "one size of digests");
-	to->alg = from->alg;
-	to->source = from->source;
-	to->durability = from->durability;
-	to->len = from->len;
-	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-}
-
 void conn_job_done(struct conn *c, int status, struct stream_update *u)
 {
 	persist_region_put(c->job.region);
@@ -37,7 +27,7 @@ void conn_job_done(struct conn *c, int status, struct stream_update *u)
 			LOG_INFO("flush of %zu bytes at %p refused: %s", c->job.len, c->job.addr,
 				 strerror(-status));
 		else if (c->job_answer)
-			conn_pass_digest(&c->job_digest, c->job_answer);
+			*c->job_answer = c->job_digest;
 	}
 	stream_job_end(c->stream, status, clock_now_ns(), u);
 }
@@ -75,9 +65,7 @@ void conn_stop_job(void *owner)
 
 static void conn_classify(struct conn *c, const struct qp_writeback *wb, struct stream_update *u)
 {
-	enum persist_class cls = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
-
-	wb->answer->durability = persist_durability(cls);
+	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
 	stream_job_end(c->stream, 0, clock_now_ns(), u);
 }
 

@@ -156,13 +156,6 @@ void conn_poll(struct conn *c)
 	conn_perform_and_read(c, &u);
 }
 
-void conn_abandon(struct conn *c)
-{
-	c->owner = NULL; /* from now on no event of it looks at the id */
-	c->abandoned = true;
-	conn_settle(c);
-}
-
 /* What has come counts, before its sender is judged. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {

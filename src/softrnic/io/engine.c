@@ -17,7 +17,7 @@ struct eng eng = {
 	.epfd = -1,
 	.wakefd = -1,
 	.sources = LIST_INIT(eng.sources),
-	.graves = LIST_INIT(eng.graves),
+	.to_free = LIST_INIT(eng.to_free),
 	.tasks = LIST_INIT(eng.tasks),
 	.runners = LIST_INIT(eng.runners),
 	.work = PTHREAD_COND_INITIALIZER,
@@ -117,7 +117,7 @@ void engine_atfork_child(void)
 		list_del(it);
 		src->forked(src);
 	}
-	list_init(&eng.graves);
+	list_init(&eng.to_free);
 	list_init(&eng.tasks);
 	pthread_mutex_unlock(&eng.lock);
 }
@@ -246,20 +246,20 @@ void engine_remove(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-void engine_bury(struct eng_source *src)
+void engine_free_later(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
 		src->dying = true;
 		if (src->running == 0) {
-			list_add_tail(&eng.graves, &src->grave);
+			list_add_tail(&eng.to_free, &src->free_link);
 			engine_wake();
 		}
 		pthread_mutex_unlock(&eng.lock);
 		return;
 	}
 	pthread_mutex_unlock(&eng.lock);
-	src->bury(src);
+	src->free(src);
 }
 
 void engine_set_timer(struct eng_timer *timer, uint64_t at)

@@ -7,8 +7,8 @@
  * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. Nobody waits for a
  * connection's lock while holding another's or a leaf lock.
  */
-#ifndef ENGINE_ENGINE_H
-#define ENGINE_ENGINE_H
+#ifndef IO_ENGINE_H
+#define IO_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@
 struct eng_source {
 	void (*ready)(struct eng_source *src, uint32_t epoll_events);
 	/* Called when nobody else refers to the source any more and none of its callbacks runs. */
-	void (*bury)(struct eng_source *src);
-	struct list grave;
+	void (*free)(struct eng_source *src);
+	struct list free_link;
 	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
 	bool alone; /* no callback of it, or of its timers, may begin while another one runs */
@@ -50,22 +50,11 @@ int engine_add(struct eng_source *src, int fd, bool output);
 /* Room in the socket is news only to those who ran out of it; reported at once if there is some. */
 void engine_watch_output(struct eng_source *src, int fd, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
-/* src->bury() will be called once no callback of src is under way. */
-void engine_bury(struct eng_source *src);
+/* src->free() will be called once no callback of src is under way. */
+void engine_free_later(struct eng_source *src);
 void engine_set_timer(struct eng_timer *timer, uint64_t at);
 /* Queue the task unless it is queued already; returns true if it was not. */
 bool engine_defer(struct eng_task *task);
-/*
- * May the calling thread wait for a file system? Threads of applications must not, and while one of
- * the engine's waits already, only those may that have nothing else to do.
- */
-bool engine_may_stall(void);
-/* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
- * to start any. */
-void engine_expect_stalls(void);
-/* Queue the task for such a thread. False: it is queued already, or there is none; never both. */
-bool engine_hand_over(struct eng_task *task);
-
 /* Changes in every forked child: objects of another generation are "removed". */
 unsigned engine_generation(void);
 void engine_atfork_prepare(void);

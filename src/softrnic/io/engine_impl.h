@@ -7,14 +7,15 @@
  * the thread with it; the guard notices, and then another thread leads. What was the leader ends
  * when its callback does.
  */
-#ifndef ENGINE_ENGINE_IMPL_H
-#define ENGINE_ENGINE_IMPL_H
+#ifndef IO_ENGINE_IMPL_H
+#define IO_ENGINE_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
 
 #define ENG_BATCH   64
@@ -45,7 +46,7 @@ struct eng {
 	struct eng_slot *slots;
 	size_t num_slots;
 	uint32_t slot_generation;
-	struct list sources, graves, tasks, runners;
+	struct list sources, to_free, tasks, runners;
 	struct eng_runner *leader;
 	struct timers timers;
 	uint64_t sleeping_until; /* what the leader's epoll_wait() was given; 0: awake */

@@ -28,7 +28,7 @@ void runner_end(struct eng_runner *r)
 	r->turn++;
 	r->source = NULL;
 	if (src && --src->running == 0 && src->dying)
-		list_add_tail(&eng.graves, &src->grave);
+		list_add_tail(&eng.to_free, &src->free_link);
 }
 
 static bool is_dying(const struct eng_source *src)
@@ -182,18 +182,18 @@ static void run_tasks(struct eng_runner *me)
 	}
 }
 
-static void run_burials(void)
+static void leader_free_sources(void)
 {
 	struct list *it;
 
 	for (;;) {
 		pthread_mutex_lock(&eng.lock);
-		it = list_pop(&eng.graves);
+		it = list_pop(&eng.to_free);
 		pthread_mutex_unlock(&eng.lock);
 		if (!it)
 			return;
-		struct eng_source *src = container_of(it, struct eng_source, grave);
-		src->bury(src);
+		struct eng_source *src = container_of(it, struct eng_source, free_link);
+		src->free(src);
 	}
 }
 
@@ -204,7 +204,7 @@ static uint64_t sleep_until(void)
 	uint64_t at;
 
 	pthread_mutex_lock(&eng.lock);
-	at = list_empty(&eng.tasks) && list_empty(&eng.graves) ? timers_next(&eng.timers) : 0;
+	at = list_empty(&eng.tasks) && list_empty(&eng.to_free) ? timers_next(&eng.timers) : 0;
 	eng.sleeping_until = at;
 	pthread_mutex_unlock(&eng.lock);
 	return at;
@@ -257,7 +257,7 @@ void leader_run(struct eng_runner *me)
 		run_events(me);
 		run_timers(me);
 		run_tasks(me);
-		run_burials();
+		leader_free_sources();
 		if (!leads(me))
 			break;
 		me->next = 0;

@@ -19,7 +19,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/trace_ends.h"
 #include "softrnic/io/trace_file.h"
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 #include "softrnic/trace/pcapng.h"
 
 /*

@@ -8,8 +8,8 @@
  * One lock for all of it, a leaf: also around the socket call, so that one buffer is enough. When
  * the file can take no more the calls do what they do untraced.
  */
-#ifndef ENGINE_TRACE_H
-#define ENGINE_TRACE_H
+#ifndef IO_TRACE_H
+#define IO_TRACE_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

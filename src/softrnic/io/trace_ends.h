@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trace_ends.h -- which connection a socket is of. */
-#ifndef ENGINE_TRACE_ENDS_H
-#define ENGINE_TRACE_ENDS_H
+#ifndef IO_TRACE_ENDS_H
+#define IO_TRACE_ENDS_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  *
  * All with the lock of trace.c.
  */
-#ifndef ENGINE_TRACE_FILE_H
-#define ENGINE_TRACE_FILE_H
+#ifndef IO_TRACE_FILE_H
+#define IO_TRACE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

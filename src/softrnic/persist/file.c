@@ -169,7 +169,7 @@ static int find_medium(const struct vma *vma, struct medium *m, struct file **ou
 	int ret = medium_find(vma, m);
 
 	*out = NULL;
-	if (ret || m->cls == PERSIST_VOLATILE)
+	if (ret || m->cls == VEXT_DURABILITY_VOLATILE)
 		return ret;
 	*out = file_new(vma, m);
 	if (!*out) {

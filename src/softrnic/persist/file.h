@@ -46,7 +46,7 @@ struct file {
 	ino_t st_ino;
 	bool unique, copies_up; /* see medium.h */
 	unsigned refs;
-	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
+	enum vext_durability cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
 	bool may_dax;
 	bool sized;
 	bool served, direct; /* see medium.h */

@@ -48,7 +48,7 @@ static bool numbers_are_unique(const char *fs)
 
 static void be_volatile(struct medium *m, const char *what)
 {
-	m->cls = PERSIST_VOLATILE;
+	m->cls = VEXT_DURABILITY_VOLATILE;
 	snprintf(m->fs, sizeof(m->fs), "%s", what);
 }
 
@@ -57,25 +57,26 @@ static void judge_by_magic(unsigned long magic, struct medium *m)
 	for (size_t i = 0; i < N_FS_TYPES; i++) {
 		if (fs_types[i].magic != magic)
 			continue;
-		m->cls = fs_types[i].kind == FS_VOLATILE ? PERSIST_VOLATILE : PERSIST_FILE;
+		m->cls = fs_types[i].kind == FS_VOLATILE ? VEXT_DURABILITY_VOLATILE
+							 : VEXT_DURABILITY_FILE;
 		m->served = fs_types[i].kind == FS_SERVED;
 		m->direct = fs_types[i].kind == FS_DIRECT;
 		snprintf(m->fs, sizeof(m->fs), "%s", fs_types[i].name);
 		return;
 	}
-	m->cls = PERSIST_FILE;
+	m->cls = VEXT_DURABILITY_FILE;
 	snprintf(m->fs, sizeof(m->fs), "file system 0x%lx", magic);
 }
 
 static void judge_by_name(const char *name, struct medium *m)
 {
-	m->cls = strcmp(name, "devtmpfs") && strcmp(name, "rootfs") ? PERSIST_FILE
-								    : PERSIST_VOLATILE;
+	m->cls = strcmp(name, "devtmpfs") && strcmp(name, "rootfs") ? VEXT_DURABILITY_FILE
+								    : VEXT_DURABILITY_VOLATILE;
 	for (size_t i = 0; i < N_FS_TYPES; i++) {
 		const char *known = fs_types[i].name;
 
 		if (fs_types[i].kind == FS_VOLATILE && !strcmp(name, known))
-			m->cls = PERSIST_VOLATILE;
+			m->cls = VEXT_DURABILITY_VOLATILE;
 		if (fs_types[i].kind == FS_DIRECT && !strcmp(name, known))
 			m->direct = true;
 		/* "nfs4" and "fuse.sshfs" too */
@@ -148,19 +149,19 @@ static int judge_regular(const struct vma *vma, int fd, unsigned long magic, str
 	m->unique = numbers_are_unique(m->fs);
 	if (magic == OVERLAYFS_SUPER_MAGIC)
 		ret = judge_overlay(fd, m);
-	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+	m->may_dax = m->cls == VEXT_DURABILITY_FILE && block_device_has_dax(vma->dev);
 	return ret;
 }
 
 static void judge_device(const struct stat *st, struct medium *m)
 {
 	if (S_ISBLK(st->st_mode)) {
-		m->cls = PERSIST_FILE;
+		m->cls = VEXT_DURABILITY_FILE;
 		m->unique = true;
 		m->direct = true;
 		snprintf(m->fs, sizeof(m->fs), "block device");
 	} else if (S_ISCHR(st->st_mode) && is_device_dax(st->st_rdev)) {
-		m->cls = PERSIST_DAX;
+		m->cls = VEXT_DURABILITY_DAX;
 		snprintf(m->fs, sizeof(m->fs), "device DAX");
 	} else {
 		be_volatile(m, "character device");
@@ -181,7 +182,7 @@ static int judge_by_file(const struct vma *vma, struct medium *m)
 		ret = judge_regular(vma, fd, (unsigned long)fs.f_type, m);
 	else
 		judge_device(&st, m);
-	if (!ret && m->cls == PERSIST_FILE)
+	if (!ret && m->cls == VEXT_DURABILITY_FILE)
 		m->fd = fd;
 	else
 		close(fd);
@@ -201,14 +202,14 @@ static int judge_by_device(const struct vma *vma, struct medium *m)
 		judge_by_name(name, m);
 		m->unique = numbers_are_unique(m->fs);
 	} else if (major(vma->dev)) {
-		m->cls = PERSIST_FILE;
+		m->cls = VEXT_DURABILITY_FILE;
 		snprintf(m->fs, sizeof(m->fs), "block device %u:%u", major(vma->dev),
 			 minor(vma->dev));
 	} else {
 		/* memfd, SysV, /dev/zero, shared anonymous memory: the kernel's own, unmounted */
 		be_volatile(m, "no mounted file system");
 	}
-	m->may_dax = m->cls == PERSIST_FILE && block_device_has_dax(vma->dev);
+	m->may_dax = m->cls == VEXT_DURABILITY_FILE && block_device_has_dax(vma->dev);
 	return 0;
 }
 
@@ -216,7 +217,7 @@ int medium_find(const struct vma *vma, struct medium *m)
 {
 	int ret;
 
-	*m = (struct medium){.cls = PERSIST_VOLATILE, .fd = -1};
+	*m = (struct medium){.cls = VEXT_DURABILITY_VOLATILE, .fd = -1};
 	ret = judge_by_file(vma, m);
 	return !ret || is_shortage(ret) ? ret : judge_by_device(vma, m);
 }

@@ -11,7 +11,7 @@
 struct medium {
 	/* DAX here means device DAX; whether a mapping of a file is, is a property of the mapping.
 	 */
-	enum persist_class cls;
+	enum vext_durability cls;
 	bool may_dax;   /* the file system's block device is capable of DAX */
 	bool sized;     /* a regular file, which has an end */
 	bool served;    /* by somebody whose cache may answer a direct read */

@@ -20,12 +20,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-
-enum persist_class {
-	PERSIST_VOLATILE, /* nothing can persist it */
-	PERSIST_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
-	PERSIST_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
-};
+#include "verbs_ext/values.h"
 
 struct persist_region;
 
@@ -42,8 +37,8 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out);
 struct persist_region *persist_region_get(struct persist_region *region);
 void persist_region_put(struct persist_region *region);
 /* The weakest class found in [addr, addr+len). */
-enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
-					size_t len);
+enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
+					  size_t len);
 /* Nothing in all of the region can be made persistent. */
 bool persist_region_is_volatile(const struct persist_region *region);
 /*
@@ -63,33 +58,12 @@ bool persist_region_has_failed(const struct persist_region *region);
 /* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
 void persist_region_why(const struct persist_region *region, char *buf, size_t size);
 /* Both for memory that is no region. Fails like persist_region_new(). */
-int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size);
-
-/* The class as others number it, who have 0 for "unknown". */
-static inline uint32_t persist_durability(enum persist_class cls)
-{
-	return (uint32_t)cls + 1;
-}
+int persist_classify(const void *addr, size_t len, enum vext_durability *cls, char *why,
+		     size_t size);
 
 enum persist_want {
 	PERSIST_WRITE_BACK,
 	PERSIST_DIGEST, /* write back, then tell the digest of what is read back */
-};
-
-/* Where bytes were read back from, the least telling first; librpma's numbers. */
-enum persist_source {
-	PERSIST_FROM_MEMORY, /* volatile: there is nothing behind it */
-	PERSIST_FROM_CACHE,  /* the kernel's, or that of whoever serves the file */
-	PERSIST_FROM_MEDIUM, /* by a direct read */
-	PERSIST_FROM_DAX,    /* by loads */
-};
-
-struct persist_digest {
-	uint32_t alg;        /* enum digest_alg, never AUTO */
-	uint32_t source;     /* the least telling in the range */
-	uint32_t durability; /* the weakest in the range */
-	uint32_t len;
-	uint8_t bytes[32];
 };
 
 /*
@@ -102,8 +76,8 @@ struct persist_job {
 	size_t len;
 	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
 	enum persist_want want;
-	uint32_t alg;                  /* DIGEST: enum digest_alg */
-	struct persist_digest *digest; /* DIGEST: set when the job has succeeded */
+	uint32_t alg;               /* DIGEST: enum vext_digest_alg */
+	struct vext_digest *digest; /* DIGEST: set when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
 
 	/* The pool's. */

@@ -28,7 +28,7 @@ struct reader {
 	uint64_t offset;
 	size_t len;
 	const void *bytes;
-	enum persist_source source;
+	enum vext_digest_source source;
 	int result;
 };
 
@@ -78,9 +78,9 @@ static int read_aligned(struct reader *rd, int fd, size_t align)
 
 /* Where nobody tells, O_DIRECT may be no more than a hint: ZFS had its own cache answer, and btrfs
  * reads what it compressed through the page cache. */
-static enum persist_source source_of_direct(const struct file *f, bool told)
+static enum vext_digest_source source_of_direct(const struct file *f, bool told)
 {
-	return !f->served && (told || f->direct) ? PERSIST_FROM_MEDIUM : PERSIST_FROM_CACHE;
+	return !f->served && (told || f->direct) ? VEXT_DIGEST_FROM_MEDIUM : VEXT_DIGEST_FROM_CACHE;
 }
 
 static int read_directly(struct reader *rd, int fd)
@@ -102,7 +102,7 @@ static int read_open_file(struct reader *rd, int fd)
 		return ret;
 	if (fcntl(fd, F_SETFL, 0) < 0)
 		return READER_NO_WAY;
-	rd->source = PERSIST_FROM_CACHE;
+	rd->source = VEXT_DIGEST_FROM_CACHE;
 	return read_aligned(rd, fd, 1);
 }
 
@@ -203,7 +203,7 @@ int reader_sync(struct reader *rd, const struct file *file)
 }
 
 int reader_read(struct reader *rd, const struct file *file, uint64_t offset, size_t len,
-		const void **bytes, enum persist_source *source)
+		const void **bytes, enum vext_digest_source *source)
 {
 	int ret;
 

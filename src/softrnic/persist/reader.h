@@ -32,7 +32,7 @@ void *reader_buffer(struct reader *reader);
  * the file, or none that we may read from, and *bytes and *source are as before.
  */
 int reader_read(struct reader *reader, const struct file *file, uint64_t offset, size_t len,
-		const void **bytes, enum persist_source *source);
+		const void **bytes, enum vext_digest_source *source);
 
 /*
  * Write back all of the file through a descriptor that is opened for reading only, for a mapping

@@ -43,11 +43,12 @@ static void explain(struct persist_region *region, const struct vma *vma, const 
 		snprintf(why, size, "volatile: anonymous memory");
 	else if (!vma->shared)
 		snprintf(why, size, "volatile: private mapping of %s", vma->path);
-	else if (r->cls == PERSIST_VOLATILE)
+	else if (r->cls == VEXT_DURABILITY_VOLATILE)
 		snprintf(why, size, "volatile: shared mapping of %s (%s)", vma->path, fs);
-	else if (r->cls == PERSIST_DAX)
+	else if (r->cls == VEXT_DURABILITY_DAX)
 		snprintf(why, size, "dax: %s mapping of %s (%s)",
-			 r->file->cls == PERSIST_DAX ? "shared" : "MAP_SYNC", vma->path, fs);
+			 r->file->cls == VEXT_DURABILITY_DAX ? "shared" : "MAP_SYNC", vma->path,
+			 fs);
 	else if (own)
 		snprintf(why, size,
 			 "file, errors shared: shared mapping of %s (%s), which cannot be opened "
@@ -91,14 +92,14 @@ static int append(struct persist_region *region, const struct range *r)
 /* Private mappings are not meant: a program's own data are of that kind. */
 static bool vma_can_stall(const struct vma *vma, const struct file *file)
 {
-	return vma->shared && has_file(vma) && file && file->cls != PERSIST_DAX;
+	return vma->shared && has_file(vma) && file && file->cls != VEXT_DURABILITY_DAX;
 }
 
 static int survey_vma(void *arg, const struct vma *vma)
 {
 	struct survey *s = arg;
 	struct persist_region *region = s->region;
-	struct range r = {.start = s->next, .cls = PERSIST_VOLATILE};
+	struct range r = {.start = s->next, .cls = VEXT_DURABILITY_VOLATILE};
 	char fs[32] = "";
 	int err, own = 0;
 
@@ -112,16 +113,17 @@ static int survey_vma(void *arg, const struct vma *vma)
 	}
 	if (r.file) {
 		r.offset = vma->offset + (r.start - vma->start);
-		r.cls = r.file->may_dax && vma_is_sync(vma->start) ? PERSIST_DAX : r.file->cls;
+		r.cls = r.file->may_dax && vma_is_sync(vma->start) ? VEXT_DURABILITY_DAX
+								   : r.file->cls;
 		r.syncs = vma_syncs(vma);
 	}
-	if (r.cls == PERSIST_FILE)
+	if (r.cls == VEXT_DURABILITY_FILE)
 		own = file_own(r.file, r.offset + (r.end - r.start), vma->writable);
 	if (own == -ENOMEM) {
 		file_put(r.file);
 		return own;
 	}
-	if (r.cls == PERSIST_FILE && !own)
+	if (r.cls == VEXT_DURABILITY_FILE && !own)
 		r.own = r.file->own_epoch;
 	if (!region->count || range_rank(&r, own) < s->weakest) {
 		s->weakest = range_rank(&r, own);
@@ -211,20 +213,20 @@ const struct range *region_range_at(const struct persist_region *region, uintptr
 bool persist_region_is_volatile(const struct persist_region *region)
 {
 	for (size_t i = 0; i < region->count; i++)
-		if (region->ranges[i].cls != PERSIST_VOLATILE)
+		if (region->ranges[i].cls != VEXT_DURABILITY_VOLATILE)
 			return false;
 	return true;
 }
 
-enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
-					size_t len)
+enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
+					  size_t len)
 {
 	uintptr_t pos = (uintptr_t)addr, end = pos + len;
-	enum persist_class weakest = PERSIST_DAX;
+	enum vext_durability weakest = VEXT_DURABILITY_DAX;
 
 	if (end <= pos || pos < region->start || end > region->end)
-		return PERSIST_VOLATILE;
-	while (pos < end && weakest != PERSIST_VOLATILE) {
+		return VEXT_DURABILITY_VOLATILE;
+	while (pos < end && weakest != VEXT_DURABILITY_VOLATILE) {
 		const struct range *r = region_range_at(region, pos);
 
 		if (r->cls < weakest)
@@ -248,9 +250,9 @@ bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
 {
 	const struct file *f = r->file;
 
-	if (r->cls == PERSIST_VOLATILE)
+	if (r->cls == VEXT_DURABILITY_VOLATILE)
 		return true;
-	return r->cls == PERSIST_FILE && (f->fd >= 0 || !f->sized) && range_has_own(r) &&
+	return r->cls == VEXT_DURABILITY_FILE && (f->fd >= 0 || !f->sized) && range_has_own(r) &&
 	       file_own_at(f, r->offset + (start - r->start), r->offset + (end - r->start));
 }
 
@@ -281,7 +283,8 @@ bool persist_region_has_failed(const struct persist_region *region)
 	return false;
 }
 
-int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size)
+int persist_classify(const void *addr, size_t len, enum vext_durability *cls, char *why,
+		     size_t size)
 {
 	struct persist_region region = {.start = (uintptr_t)addr, .end = (uintptr_t)addr + len};
 	struct survey s = {.region = &region};

@@ -13,7 +13,7 @@
 
 struct range {
 	uintptr_t start, end;
-	enum persist_class cls;
+	enum vext_durability cls;
 	struct file *file; /* NULL: volatile */
 	uint64_t offset;   /* in the file, of start */
 	bool syncs;        /* msync() of the application's mapping does something */

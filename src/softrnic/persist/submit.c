@@ -28,9 +28,9 @@ static void make_plan(const struct persist_job *job, struct plan *plan)
 		const struct range *r = region_range_at(job->region, pos);
 		uintptr_t next = r->end < end ? r->end : end;
 
-		plan->has_volatile |= r->cls == PERSIST_VOLATILE;
-		plan->has_file |= r->cls == PERSIST_FILE;
-		if (r->cls == PERSIST_DAX)
+		plan->has_volatile |= r->cls == VEXT_DURABILITY_VOLATILE;
+		plan->has_file |= r->cls == VEXT_DURABILITY_FILE;
+		if (r->cls == VEXT_DURABILITY_DAX)
 			plan->dax_bytes += next - pos;
 		if (r->file && !plan->error)
 			plan->error = atomic_load(&r->file->error);
@@ -48,7 +48,7 @@ static int dax_inline(const struct persist_job *job)
 		uintptr_t next = r->end < end ? r->end : end;
 		bool failed;
 
-		if (r->cls == PERSIST_DAX)
+		if (r->cls == VEXT_DURABILITY_DAX)
 			status = writeback(r, pos, next, NULL, NULL, &failed);
 		pos = next;
 	}

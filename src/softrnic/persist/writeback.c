@@ -112,7 +112,7 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 	*failed = false;
 	if (status)
 		return status;
-	if (r->cls == PERSIST_DAX)
+	if (r->cls == VEXT_DURABILITY_DAX)
 		status = writeback_dax(start, end, job);
 	else
 		status = writeback_file(r, start, end, job, reader, failed);

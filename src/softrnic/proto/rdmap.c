@@ -235,8 +235,8 @@ static bool is_digest(const struct rdmap_flush_req *req)
 	uint32_t alg = rdmap_flush_alg(req);
 	uint32_t rest = req->flags & ~(RDMAP_FLUSH_DIGEST | RDMAP_FLUSH_ALG(alg));
 
-	return (alg == RDMAP_DIGEST_CRC32C || alg == RDMAP_DIGEST_BLAKE2B) && is_way(rest) &&
-	       rest & RDMAP_FLUSH_PERSIST && req->len > 0 && req->len <= UINT32_MAX;
+	return vext_digest_is_alg(alg) && is_way(rest) && rest & RDMAP_FLUSH_PERSIST &&
+	       req->len > 0 && req->len <= UINT32_MAX;
 }
 
 enum rdmap_flush_kind rdmap_flush_kind(const struct rdmap_flush_req *req)

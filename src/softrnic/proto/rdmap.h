@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "softrnic/proto/ddp.h"
 #include "softrnic/proto/term_code.h"
+#include "verbs_ext/values.h"
 
 #define RDMAP_VERSION 1
 
@@ -158,21 +159,14 @@ struct rdmap_flush_resp {
 	uint32_t status;
 	uint32_t detail; /* Linux errno at the target; the answer to a QUERY */
 };
-enum rdmap_digest_alg { RDMAP_DIGEST_CRC32C = 1, RDMAP_DIGEST_BLAKE2B = 2 };
-enum rdmap_durability {
-	RDMAP_DURABILITY_VOLATILE = 1,
-	RDMAP_DURABILITY_FILE = 2,
-	RDMAP_DURABILITY_DAX = 3,
-};
 /* Behind the response to a DIGEST that succeeded. */
 #define RDMAP_FLUSH_DIGEST_LEN 48
-#define RDMAP_DIGEST_BYTES     32
 struct rdmap_flush_digest {
-	uint32_t source;     /* read from: 0 memory, 1 page cache, 2 medium, 3 DAX */
-	uint32_t durability; /* enum rdmap_durability: the weakest in the range */
+	uint32_t source;     /* enum vext_digest_source */
+	uint32_t durability; /* enum vext_durability: the weakest in the range */
 	uint32_t alg;        /* as asked for */
 	uint32_t len;        /* as asked for */
-	uint8_t bytes[RDMAP_DIGEST_BYTES];
+	uint8_t bytes[VEXT_DIGEST_LEN];
 };
 
 /* What a Flush Request asks for: one of these, or it is malformed. */

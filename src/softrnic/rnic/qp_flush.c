@@ -36,7 +36,7 @@ static int access_of(const struct irq_entry *e, enum rdmap_flush_kind kind)
 	if (kind == RDMAP_FLUSH_KIND_QUERY)
 		return RNIC_REMOTE_ACCESS;
 	return IBV_ACCESS_REMOTE_READ |
-	       (is_persistent(e) ? RNIC_ACCESS_FLUSH_PERSISTENT : RNIC_ACCESS_FLUSH_GLOBAL);
+	       (is_persistent(e) ? VEXT_ACCESS_FLUSH_PERSISTENT : VEXT_ACCESS_FLUSH_GLOBAL);
 }
 
 /* Placed is visible: only persistence takes more. */

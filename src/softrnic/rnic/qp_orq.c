@@ -157,7 +157,7 @@ static uint32_t reason_of(const struct rdmap_flush_resp *resp)
 
 static bool is_durability(uint32_t durability)
 {
-	return durability >= RDMAP_DURABILITY_VOLATILE && durability <= RDMAP_DURABILITY_DAX;
+	return durability >= VEXT_DURABILITY_VOLATILE && durability <= VEXT_DURABILITY_DAX;
 }
 
 /* False: it is not the digest that was asked for. */

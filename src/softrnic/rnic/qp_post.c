@@ -144,8 +144,7 @@ static bool is_flush_type(enum vext_flush_type type)
 /* The answer has 32 bits for the length of what was digested. */
 static bool is_verify(const struct vext_wr *w)
 {
-	return w->result && w->len > 0 && w->len <= UINT32_MAX &&
-	       (w->alg == VEXT_DIGEST_CRC32C || w->alg == VEXT_DIGEST_BLAKE2B);
+	return w->result && w->len > 0 && w->len <= UINT32_MAX && vext_digest_is_alg(w->alg);
 }
 
 static bool is_complete(int op, const struct vext_wr *w)

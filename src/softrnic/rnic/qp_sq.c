@@ -43,10 +43,10 @@ const struct sq_row qp_sq_rows[SQ_OPS] = {
 	[SQ_READ] = {IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, RDMAP_LEVEL_BASE, true},
 	[SQ_FETCH_ADD] = {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, RDMAP_LEVEL_7306, true},
 	[SQ_CMP_SWAP] = {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, RDMAP_LEVEL_7306, true},
-	[SQ_FLUSH] = {-1, RNIC_WC_FLUSH, RDMAP_LEVEL_OURS, true},
-	[SQ_VERIFY] = {-1, RNIC_WC_VERIFY, RDMAP_LEVEL_OURS, true},
-	[SQ_QUERY] = {-1, RNIC_WC_QUERY, RDMAP_LEVEL_OURS, true},
-	[SQ_ATOMIC_WRITE] = {-1, RNIC_WC_ATOMIC_WRITE, RDMAP_LEVEL_OURS, true},
+	[SQ_FLUSH] = {-1, VEXT_WC_FLUSH, RDMAP_LEVEL_OURS, true},
+	[SQ_VERIFY] = {-1, VEXT_WC_VERIFY, RDMAP_LEVEL_OURS, true},
+	[SQ_QUERY] = {-1, VEXT_WC_QUERY, RDMAP_LEVEL_OURS, true},
+	[SQ_ATOMIC_WRITE] = {-1, VEXT_WC_ATOMIC_WRITE, RDMAP_LEVEL_OURS, true},
 };
 
 /* --- completing --------------------------------------------------------------------------- */

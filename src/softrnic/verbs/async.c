@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/verbs/async.h"
-
+/* async.c -- asynchronous events of the device. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,7 +18,7 @@ struct async_event {
 static struct evq queue;
 static atomic_int queued;
 
-int async_init(int *fd)
+int device_async_init(int *fd)
 {
 	int ret = evq_init(&queue);
 

@@ -33,7 +33,8 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 		return NULL;
 	pthread_mutex_init(&id->lock, NULL);
 	pthread_cond_init(&id->acked_cv, NULL);
-	list_init(&id->pending);
+	list_init(&id->requests.list);
+	list_init(&id->request);
 	id->generation = engine_generation();
 	id->fd = -1;
 	id->pub.context = context;
@@ -124,6 +125,7 @@ static void id_release_conn(struct cmid *id)
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
 		conn_abandon(c);
+		conn_settle(c);
 		conn_leave(c);
 	}
 	id->conn = NULL;
@@ -132,7 +134,7 @@ static void id_release_conn(struct cmid *id)
 
 void id_drop(struct cmid *id)
 {
-	listener_request_done(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_free(id);
 }
@@ -143,8 +145,8 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 
 	if (pub->qp)
 		id_destroy_qp(id);
-	listener_close(id);
-	listener_request_done(id);
+	id_stop_listening(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_quiesce(id);
 	if (id->fd >= 0)
@@ -158,14 +160,14 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 /* The locks are released by the thread that took them, which is the one that forked. */
 void ids_atfork_prepare(void)
 {
-	listener_atfork_prepare();
+	id_requests_atfork_prepare();
 	pthread_mutex_lock(&all_lock);
 }
 
 void ids_atfork_release(void)
 {
 	pthread_mutex_unlock(&all_lock);
-	listener_atfork_release();
+	id_requests_atfork_release();
 }
 
 /* In the child every inherited id is "removed", and says so through its channel. */

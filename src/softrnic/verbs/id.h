@@ -4,8 +4,8 @@
  *
  * An id's lock is inner to its connection's lock and outer to the event queues'.
  */
-#ifndef ENGINE_ID_H
-#define ENGINE_ID_H
+#ifndef VERBS_ID_H
+#define VERBS_ID_H
 
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -41,9 +41,12 @@ struct cmid {
 	int fd;            /* bound, not yet listening or connecting; -1: none */
 	struct conn *conn; /* NULL until a QP or a connection is asked for */
 	struct listener *listener;
-	bool request_pending; /* an inbound request that nobody accepted or rejected yet */
-	struct list pending;  /* in the listener's list of those */
-	struct cmid *parent;  /* that listener; guarded by its listener's lock */
+	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
+		struct list list;
+		unsigned n, max;
+	} requests;
+	struct list request; /* in the listener's list of those */
+	struct cmid *parent; /* that listener; NULL: none, or it was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
 	} limits;               /* as softrnic_set_limits() was given them */
@@ -102,16 +105,15 @@ int id_wait(struct cmid *id);
 void id_quiesce(struct cmid *id);
 
 /* id_addr.c: descriptors and addresses. */
-bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src);
 void id_set_local(struct cmid *id, int fd);
 
-/* listener.c */
-void listener_close(struct cmid *id);
-/* The user took (accepted or rejected) a request, or it vanished. */
-void listener_request_done(struct cmid *child);
-void listener_atfork_prepare(void);
-void listener_atfork_release(void);
+/* id_listen.c */
+void id_stop_listening(struct cmid *id);
+/* The user has answered (accepted or rejected) a request, or it vanished. */
+void id_request_done(struct cmid *child);
+void id_requests_atfork_prepare(void);
+void id_requests_atfork_release(void);
 
 /* qp_make.c */
 void id_destroy_qp(struct cmid *id);

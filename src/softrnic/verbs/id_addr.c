@@ -30,29 +30,6 @@ void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src)
 	memcpy(dst, src, addr_len(src));
 }
 
-static bool addr_is_loopback(const struct sockaddr *sa)
-{
-	if (sa->sa_family == AF_INET)
-		return (ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr) >> 24) == 127;
-	return sa->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
-}
-
-/* The kernel answers a connection to one of the host's own addresses from that address. */
-bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (addr_is_loopback(a) && addr_is_loopback(b))
-		return true;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 &&
-	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				  &((const struct sockaddr_in6 *)b)->sin6_addr);
-}
-
 static int gai_errno(int gai)
 {
 	switch (gai) {

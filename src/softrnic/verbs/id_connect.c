@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_connect.c -- listen, connect, accept, reject, disconnect. */
+/* id_connect.c -- connect, accept, reject, disconnect. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
-#include "softrnic/io/listener.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/id.h"
 
 static void params_from(struct stream_params *params, const struct rdma_conn_param *param)
 {
@@ -49,17 +49,6 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 		status = 0;
 	}
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
-}
-
-int softrnic_listen(struct rdma_cm_id *pub, int backlog)
-{
-	struct cmid *id = cmid_of(pub);
-
-	if (id_is_removed(id))
-		return id_errno(ENODEV);
-	if (id->fd < 0 || id->listener || id->conn)
-		return id_errno(EINVAL);
-	return id_errno(-listener_open(id, backlog));
 }
 
 static uint64_t limit_ns(int ms, uint64_t dflt_ns)
@@ -193,7 +182,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	ret = stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns(), &u);
 	conn_perform(c, &u);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
 	return id->sync ? id_wait(id) : 0;
@@ -214,7 +203,7 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns(), &u);
 	conn_perform(c, &u);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	return id_errno(-ret);
 }
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/io/door.h"
+#include "softrnic/io/admission.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -23,7 +23,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
 }
 
-static void owner_resume(void *owner)
+static void owner_notify(void *owner)
 {
 	conn_want(owner, CONN_RESUME);
 	conn_put(owner);
@@ -39,7 +39,7 @@ static void owner_async(void *owner, enum ibv_event_type event)
 	struct conn *c = owner;
 
 	if (event == IBV_EVENT_QP_ACCESS_ERR && !stream_is_local_fault(c->stream))
-		door_blame(&c->dst, clock_now_ns());
+		admission_count_violation(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(stream_qp(c->stream)));
 }
 
@@ -83,7 +83,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.kick = owner_resume,
+		.kick = owner_notify,
 		.get = owner_get,
 		.async = owner_async,
 		.owner = c,
@@ -122,10 +122,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 
 	qp_count_users(ibv, 1);
 	conn_enter(c);
-	atomic_fetch_add(&pd->stall->refs, 1);
-	/* Another thread may be looking at the one before. */
-	pd_stall_put(c->stall_before);
-	c->stall_before = atomic_exchange(&c->stall, pd->stall);
+	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
 	stream_attach_qp(c->stream, qp);
 	conn_leave(c);

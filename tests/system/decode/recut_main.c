@@ -10,7 +10,7 @@
 
 #include "capture.h"
 #include "lib/pcap.h"
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 
 /* One direction, and how far it is said. */
 struct half {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "lib/unit.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/stall.h"
 
 #define WAIT_NS  (10 * NSEC_PER_SEC)
 #define PAUSE_US 100000
@@ -57,7 +58,7 @@ static void slow_forked(struct eng_source *src)
 static void slow_add(void)
 {
 	slow = (struct slow){
-		.source = {.ready = slow_ready, .bury = slow_bury, .forked = slow_forked},
+		.source = {.ready = slow_ready, .free = slow_bury, .forked = slow_forked},
 		.timer = {.at = CLOCK_NEVER, .fire = slow_fire, .source = &slow.source},
 		.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK),
 	};
@@ -71,7 +72,7 @@ static void slow_remove(void)
 {
 	engine_remove(&slow.source, slow.fd);
 	close(slow.fd);
-	engine_bury(&slow.source);
+	engine_free_later(&slow.source);
 }
 
 static void a_source_whose_timer_is_set_late_is_buried_once(void **state)

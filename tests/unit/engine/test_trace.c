@@ -15,7 +15,7 @@
 
 #include "base/safecopy.h"
 #include "softrnic/proto/mpa.h"
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 #include "softrnic/trace/tcpip.h"
 #include "trace_rig.h"
 

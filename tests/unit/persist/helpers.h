@@ -49,11 +49,11 @@ int flush_wait(struct flush *f, int timeout_ms);
 int flush(struct persist_region *region, void *addr, size_t len);
 /* The same for a digest, which is told at d. */
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
-		  uint32_t alg, struct persist_digest *d);
+		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
-	   struct persist_digest *d);
+	   struct vext_digest *d);
 /* Is it the digest of these bytes, and was it made by that algorithm of that source? */
-void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
+void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len);
 /*
  * Skips the test under ThreadSanitizer, which takes a thread of the child for one of the parent's

@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "helpers.h"
 
 #define SIZE (2 * MIB) /* of two slices of a digest */
@@ -51,12 +50,12 @@ static void memory_that_is_being_read_must_stay_until_the_job_is_done(void **sta
 	unsigned char *p = map_anonymous(SIZE);
 	struct persist_region *region = region_of(p, SIZE);
 	int uffd = catch_faults(p, SIZE);
-	struct persist_digest d = {.len = 77};
+	struct vext_digest d = {.len = 77};
 	struct flush f;
 
 	if (uffd < 0)
 		skip();
-	digest_start(&f, region, p, SIZE, DIGEST_CRC32C, &d);
+	digest_start(&f, region, p, SIZE, VEXT_DIGEST_CRC32C, &d);
 	wait_for_fault(uffd);
 	assert_false(persist_abandon(&f.job));
 	assert_int_equal(flush_wait(&f, 50), -ETIMEDOUT);

@@ -20,7 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
@@ -115,15 +114,15 @@ static int expect_reach(void *arg)
 	for (int i = 0; i < 2; i++) {
 		struct twin *t = &twins[i];
 		unsigned char bytes[SIZE];
-		struct persist_digest d;
+		struct vext_digest d;
 
 		CHECK(file_of(t)->fd >= 0);
 		CHECK(atomic_load(&file_of(t)->own));
 		CHECK(file_of(t)->st_dev == t->dev);
-		CHECK(digest(t->region, t->p, SIZE, DIGEST_CRC32C, &d) == 0);
+		CHECK(digest(t->region, t->p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 		CHECK(dirty_kib(t->p) == 0);
 		memset(bytes, i ? 0xb : 0xa, SIZE);
-		assert_digest(&d, DIGEST_CRC32C, d.source, bytes, SIZE);
+		assert_digest(&d, VEXT_DIGEST_CRC32C, d.source, bytes, SIZE);
 	}
 	release_twins();
 	return 0;
@@ -149,7 +148,7 @@ static void files_that_are_closed_are_told_apart_by_their_paths(void **state)
 
 static int close_second_and_register(void *arg)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	unsigned char bytes[SIZE];
 
 	close(twins[1].fd);
@@ -157,9 +156,9 @@ static int close_second_and_register(void *arg)
 	CHECK(file_of(&twins[0])->st_dev == twins[0].dev);
 	/* The other's descriptor is not taken for one of this file. */
 	CHECK(file_of(&twins[1])->fd < 0);
-	CHECK(digest(twins[1].region, twins[1].p, SIZE, DIGEST_CRC32C, &d) == 0);
+	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, bytes, SIZE);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, bytes, SIZE);
 	release_twins();
 	return 0;
 }

@@ -21,11 +21,13 @@
 #include "softrnic/persist/vma.h"
 
 /* The class of the whole, and that the explanation names both class and medium. */
-static void assert_class(void *addr, size_t len, enum persist_class cls, const char *word)
+static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
 {
-	static const char *const names[] = {"volatile: ", "file: ", "dax: "};
+	static const char *const names[] = {[VEXT_DURABILITY_VOLATILE] = "volatile: ",
+					    [VEXT_DURABILITY_FILE] = "file: ",
+					    [VEXT_DURABILITY_DAX] = "dax: "};
 	struct persist_region *region = region_of(addr, len);
-	enum persist_class found;
+	enum vext_durability found;
 	char why[256];
 
 	assert_int_equal(persist_region_class(region, addr, len), cls);
@@ -44,11 +46,11 @@ static void anonymous_memory_is_volatile(void **state)
 	void *p = map_anonymous(4 * PAGE);
 	int on_stack;
 
-	assert_class(p, 4 * PAGE, PERSIST_VOLATILE, "anonymous");
-	assert_class(&on_stack, sizeof(on_stack), PERSIST_VOLATILE, "anonymous");
+	assert_class(p, 4 * PAGE, VEXT_DURABILITY_VOLATILE, "anonymous");
+	assert_class(&on_stack, sizeof(on_stack), VEXT_DURABILITY_VOLATILE, "anonymous");
 	munmap(p, 4 * PAGE);
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_class(p, PAGE, PERSIST_VOLATILE, "/dev/zero");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "/dev/zero");
 	munmap(p, PAGE);
 }
 
@@ -57,7 +59,7 @@ static void a_private_mapping_is_volatile_whatever_its_file(void **state)
 	int fd = file_create(NULL, PAGE);
 	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
-	assert_class(p, PAGE, PERSIST_VOLATILE, "private mapping");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "private mapping");
 	munmap(p, PAGE);
 	close(fd);
 }
@@ -67,7 +69,7 @@ static void assert_volatile_fd(int fd, size_t size, int flags, const char *word)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	assert_class(p, size, PERSIST_VOLATILE, word);
+	assert_class(p, size, VEXT_DURABILITY_VOLATILE, word);
 	munmap(p, size);
 	close(fd);
 }
@@ -84,7 +86,7 @@ static void shared_memory_of_the_kernel_is_volatile(void **state)
 	assert_true(id >= 0);
 	p = shmat(id, NULL, 0);
 	shmctl(id, IPC_RMID, NULL);
-	assert_class(p, PAGE, PERSIST_VOLATILE, "SYSV");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "SYSV");
 	shmdt(p);
 }
 
@@ -128,10 +130,10 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	assert_class(p, 10 * PAGE, PERSIST_FILE, "on-disk");
-	assert_class(p + 5000, 1, PERSIST_FILE, "on-disk");
+	assert_class(p, 10 * PAGE, VEXT_DURABILITY_FILE, "on-disk");
+	assert_class(p + 5000, 1, VEXT_DURABILITY_FILE, "on-disk");
 	unlink("on-disk");
-	assert_class(p, 10 * PAGE, PERSIST_FILE, "(deleted)");
+	assert_class(p, 10 * PAGE, VEXT_DURABILITY_FILE, "(deleted)");
 	munmap(p, 10 * PAGE);
 	close(fd);
 }
@@ -162,7 +164,8 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 		if (r)
 			assert_int_equal(r, -EMFILE);
 		else
-			assert_int_equal(persist_region_class(region, p, PAGE), PERSIST_FILE);
+			assert_int_equal(persist_region_class(region, p, PAGE),
+					 VEXT_DURABILITY_FILE);
 		/* One is for the list of mappings. */
 		assert_int_equal(!r, spare > 1);
 		persist_region_put(region);
@@ -273,10 +276,12 @@ static void a_mixed_range_has_the_weakest_class(void **state)
 	mmap(p + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)(4 * PAGE));
 	region = region_of(p + 100, 6 * PAGE - 200);
 	assert_int_equal(region->count, 4);
-	assert_int_equal(persist_region_class(region, p + 100, 6 * PAGE - 200), PERSIST_VOLATILE);
-	assert_int_equal(persist_region_class(region, p + PAGE, 4 * PAGE), PERSIST_FILE);
-	assert_int_equal(persist_region_class(region, p + PAGE - 1, 2), PERSIST_VOLATILE);
-	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1), PERSIST_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + 100, 6 * PAGE - 200),
+			 VEXT_DURABILITY_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + PAGE, 4 * PAGE), VEXT_DURABILITY_FILE);
+	assert_int_equal(persist_region_class(region, p + PAGE - 1, 2), VEXT_DURABILITY_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1),
+			 VEXT_DURABILITY_VOLATILE);
 	assert_int_equal(region->ranges[2].offset, 4 * PAGE);
 	assert_int_equal(region->ranges[2].file->refs, 2);
 	persist_region_put(region);

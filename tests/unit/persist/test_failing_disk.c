@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "base/safecopy.h"
 #include "disk.h"
 #include "helpers.h"
@@ -45,7 +44,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 {
 	unsigned char *p, *q;
 	struct persist_region *a, *b;
-	struct persist_digest d;
+	struct vext_digest d;
 	int fd, failed;
 
 	disk_mount_tmpfs("full", 4 * MIB);
@@ -56,13 +55,13 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	q = map_file(fd, SIZE);
 	a = region_of(p, SIZE);
 	b = region_of(q, SIZE);
-	assert_int_equal(persist_region_class(a, p, SIZE), PERSIST_FILE);
+	assert_int_equal(persist_region_class(a, p, SIZE), VEXT_DURABILITY_FILE);
 	memset(p, 1, SIZE);
 	failed = flush(a, p, SIZE / 2);
 	assert_true(failed == -ENOSPC || failed == -EIO);
 	assert_int_equal(flush(b, q + SIZE - PAGE, PAGE), failed);
 	assert_int_equal(flush(a, p, 1), failed);
-	assert_int_equal(digest(b, q, PAGE, DIGEST_CRC32C, &d), failed);
+	assert_int_equal(digest(b, q, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 
 	/* One region left is enough to remember, also for regions made later. */
 	persist_region_put(a);
@@ -119,7 +118,7 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 	int fd = allocated_file("consumed/file");
 	struct taker taker = {take, fd, map_file(fd, SIZE)};
 	struct persist_region *region = region_of(taker.p, SIZE);
-	struct persist_digest d;
+	struct vext_digest d;
 	int failed;
 
 	memset(taker.p, 1, SIZE);
@@ -131,7 +130,7 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 	assert_int_equal(take(fd, taker.p), 0);
 	failed = flush(region, taker.p, SIZE);
 	assert_true(failed == -ENOSPC || failed == -EIO);
-	assert_int_equal(digest(region, taker.p, PAGE, DIGEST_CRC32C, &d), failed);
+	assert_int_equal(digest(region, taker.p, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 	persist_region_put(region);
 	munmap(taker.p, SIZE);
 	close(fd);
@@ -294,14 +293,14 @@ static void of_jobs_that_run_together_none_claims_success(void **state)
 		int fd = allocated_file("inner/file");
 		unsigned char *p = map_file(fd, SIZE);
 		struct persist_region *region = region_of(p, SIZE);
-		struct persist_digest d = {.len = 77};
+		struct vext_digest d = {.len = 77};
 		struct flush jobs[2];
 
 		memset(p, 1, SIZE);
 		disk_freeze("outer");
 		flush_start(&jobs[0], region, p, PAGE);
 		if (round % 2)
-			digest_start(&jobs[1], region, p + SIZE / 2, PAGE, DIGEST_CRC32C, &d);
+			digest_start(&jobs[1], region, p + SIZE / 2, PAGE, VEXT_DIGEST_CRC32C, &d);
 		else
 			flush_start(&jobs[1], region, p + SIZE / 2, PAGE);
 		assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);

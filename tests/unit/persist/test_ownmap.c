@@ -174,7 +174,7 @@ static int flush_without_own(void *arg)
 	persist_region_why(region, why, sizeof(why));
 	CHECK(!strncmp(why, "file, errors shared: ", 21));
 	CHECK(strstr(why, "/guarded (") && strstr(why, "Permission denied"));
-	CHECK(persist_region_class(region, a->p, PAGE) == PERSIST_FILE);
+	CHECK(persist_region_class(region, a->p, PAGE) == VEXT_DURABILITY_FILE);
 	a->p[0] = 1;
 	CHECK(dirty_kib(a->p) > 0);
 	CHECK(flush(region, a->p, PAGE) == 0);

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
@@ -81,7 +80,7 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 	enum { FILES = 20, JOBS = 2 * FILES };
 	struct mapped slow[FILES], fast;
 	struct flush jobs[JOBS];
-	struct persist_digest d;
+	struct vext_digest d;
 
 	for (int i = 0; i < FILES; i++) {
 		char name[32];
@@ -111,7 +110,7 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 		flush_start(&next, fast.region, fast.p, PAGE);
 		assert_int_equal(flush_wait(&next, 1000), 0);
 	}
-	assert_int_equal(digest(fast.region, fast.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(fast.region, fast.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
 	disk_thaw();
@@ -257,7 +256,7 @@ static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **s
 	close(fd);
 }
 
-static void expect_class_on(const char *name, enum persist_class cls)
+static void expect_class_on(const char *name, enum vext_durability cls)
 {
 	int fd = file_create(name, SIZE);
 	unsigned char *p = map_file(fd, SIZE);
@@ -275,9 +274,9 @@ static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 	assert_int_equal(mkdir("outer/kept", 0755), 0);
 	assert_int_equal(mkdir("outer/thrown", 0755), 0);
 	disk_mount_overlay("outer/kept", "synced");
-	expect_class_on("synced/file", PERSIST_FILE);
+	expect_class_on("synced/file", VEXT_DURABILITY_FILE);
 	disk_mount_overlay_with("outer/thrown", "volatile", "volatile");
-	expect_class_on("volatile/file", PERSIST_VOLATILE);
+	expect_class_on("volatile/file", VEXT_DURABILITY_VOLATILE);
 }
 
 /* A test that failed before it could must not stop those after it. */

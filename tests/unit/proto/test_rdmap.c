@@ -188,7 +188,7 @@ static void a_digest_is_laid_out_as_documented(void **state)
 {
 	static const struct rdmap_flush_req req = {.flags = RDMAP_FLUSH_PERSIST |
 							    RDMAP_FLUSH_DIGEST |
-							    RDMAP_FLUSH_ALG(RDMAP_DIGEST_BLAKE2B),
+							    RDMAP_FLUSH_ALG(VEXT_DIGEST_BLAKE2B),
 						   .stag = 1,
 						   .to = 2,
 						   .len = 3};
@@ -196,8 +196,8 @@ static void a_digest_is_laid_out_as_documented(void **state)
 				       0, 0, 0, 2,    0, 0, 0, 0, 0, 0, 0, 3};
 	static const struct rdmap_flush_digest digest = {
 		.source = 2,
-		.durability = RDMAP_DURABILITY_FILE,
-		.alg = RDMAP_DIGEST_CRC32C,
+		.durability = VEXT_DURABILITY_FILE,
+		.alg = VEXT_DIGEST_CRC32C,
 		.len = 0x01020304,
 		.bytes = {0xaa, 0xbb, [31] = 0xcc},
 	};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/proto/ext.h"
+
+#include <errno.h>
+
+#define ARG_BITS 24
+
+/* clang-format off */
+const struct ext_row ext_rows[EXT_KINDS] = {
+	[EXT_HELLO] = {.name = "Hello", .control = true, .request = EXT_WORD_LEN},
+	[EXT_HEARTBEAT] = {.name = "Heartbeat", .control = true, .request = EXT_HEARTBEAT_LEN,
+			   .response = EXT_HEARTBEAT_LEN},
+	[EXT_FLUSH] = {.name = "Flush", .request = EXT_RANGE_LEN, .response = EXT_ANSWER_LEN},
+	[EXT_FLUSH_ALL] = {.name = "Flush of everything", .request = EXT_ALL_LEN,
+			   .response = EXT_ANSWER_LEN},
+	[EXT_VERIFY] = {.name = "Verify", .request = EXT_RANGE_LEN, .response = EXT_ANSWER_LEN,
+			.result = EXT_DIGEST_LEN},
+	[EXT_QUERY] = {.name = "Query", .request = EXT_RANGE_LEN, .response = EXT_ANSWER_LEN},
+	[EXT_ATOMIC_WRITE] = {.name = "Atomic Write", .request = EXT_ATOMIC_WRITE_LEN,
+			      .response = EXT_ANSWER_LEN},
+};
+/* clang-format on */
+
+void ext_word_put(struct wcursor *c, const struct ext_word *msg)
+{
+	wcursor_be32(c, (uint32_t)msg->kind << ARG_BITS | (msg->arg & EXT_ARG_MAX));
+}
+
+void ext_word_get(struct rcursor *c, struct ext_word *msg)
+{
+	uint32_t word = rcursor_be32(c);
+
+	msg->kind = (uint8_t)(word >> ARG_BITS);
+	msg->arg = word & EXT_ARG_MAX;
+}
+
+struct ext_word ext_word_of(const void *bytes)
+{
+	struct rcursor c = rcursor_init(bytes, EXT_WORD_LEN);
+	struct ext_word word;
+
+	ext_word_get(&c, &word);
+	return word;
+}
+
+void ext_range_put(struct wcursor *c, const struct ext_range *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_be32(c, msg->stag);
+	wcursor_be64(c, msg->to);
+	wcursor_be64(c, msg->len);
+}
+
+void ext_range_get(struct rcursor *c, struct ext_range *msg)
+{
+	ext_word_get(c, &msg->word);
+	msg->stag = rcursor_be32(c);
+	msg->to = rcursor_be64(c);
+	msg->len = rcursor_be64(c);
+}
+
+static void ext_get_bytes(struct rcursor *c, uint8_t *to, size_t n)
+{
+	const uint8_t *from = rcursor_bytes(c, n);
+
+	if (from)
+		memcpy(to, from, n);
+	else
+		memset(to, 0, n);
+}
+
+void ext_atomic_write_put(struct wcursor *c, const struct ext_atomic_write *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_be32(c, msg->stag);
+	wcursor_be64(c, msg->to);
+	wcursor_bytes(c, msg->bytes, sizeof(msg->bytes));
+}
+
+void ext_atomic_write_get(struct rcursor *c, struct ext_atomic_write *msg)
+{
+	ext_word_get(c, &msg->word);
+	msg->stag = rcursor_be32(c);
+	msg->to = rcursor_be64(c);
+	ext_get_bytes(c, msg->bytes, sizeof(msg->bytes));
+}
+
+void ext_answer_put(struct wcursor *c, const struct ext_answer *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_be32(c, msg->detail);
+}
+
+void ext_answer_get(struct rcursor *c, struct ext_answer *msg)
+{
+	ext_word_get(c, &msg->word);
+	msg->detail = rcursor_be32(c);
+}
+
+void ext_digest_put(struct wcursor *c, const struct ext_digest *msg)
+{
+	wcursor_be32(c, msg->source);
+	wcursor_be32(c, msg->durability);
+	wcursor_be32(c, msg->alg);
+	wcursor_be32(c, msg->len);
+	wcursor_bytes(c, msg->bytes, sizeof(msg->bytes));
+}
+
+void ext_digest_get(struct rcursor *c, struct ext_digest *msg)
+{
+	msg->source = rcursor_be32(c);
+	msg->durability = rcursor_be32(c);
+	msg->alg = rcursor_be32(c);
+	msg->len = rcursor_be32(c);
+	ext_get_bytes(c, msg->bytes, sizeof(msg->bytes));
+}
+
+void ext_heartbeat_put(struct wcursor *c, const struct ext_heartbeat *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_be32(c, msg->limit_ms);
+	wcursor_be64(c, msg->token);
+}
+
+void ext_heartbeat_get(struct rcursor *c, struct ext_heartbeat *msg)
+{
+	ext_word_get(c, &msg->word);
+	msg->limit_ms = rcursor_be32(c);
+	msg->token = rcursor_be64(c);
+}
+
+/* Visible, persistent or both; strict only if persistent. */
+bool ext_flush_is_valid(uint32_t flags)
+{
+	bool persist = flags & EXT_FLUSH_PERSIST;
+
+	return (persist || flags & EXT_FLUSH_VISIBLE) && (persist || !(flags & EXT_FLUSH_STRICT)) &&
+	       !(flags & ~(EXT_FLUSH_PERSIST | EXT_FLUSH_VISIBLE | EXT_FLUSH_STRICT));
+}
+
+/* The answer has 32 bits for the length, and no bytes have no digest. */
+bool ext_verify_is_valid(const struct ext_range *req)
+{
+	uint32_t alg = ext_verify_alg(req), flags = req->word.arg & ~EXT_VERIFY_ALG(alg);
+
+	return (alg == EXT_DIGEST_CRC32C || alg == EXT_DIGEST_BLAKE2B) &&
+	       ext_flush_is_valid(flags) && flags & EXT_FLUSH_PERSIST && req->len > 0 &&
+	       req->len <= UINT32_MAX;
+}
+
+bool ext_query_is_valid(const struct ext_range *req)
+{
+	return req->word.arg == 0 && req->len > 0;
+}
+
+#define X(name)                                                                                    \
+	int ext_##name##_encode(void *buf, size_t size, const struct ext_##name *msg)              \
+	{                                                                                          \
+		struct wcursor c = wcursor_init(buf, size);                                        \
+                                                                                                   \
+		ext_##name##_put(&c, msg);                                                         \
+		return c.bad ? -ENOSPC : (int)wcursor_len(&c);                                     \
+	}                                                                                          \
+                                                                                                   \
+	int ext_##name##_decode(const void *buf, size_t len, struct ext_##name *msg)               \
+	{                                                                                          \
+		struct rcursor c = rcursor_init(buf, len);                                         \
+                                                                                                   \
+		ext_##name##_get(&c, msg);                                                         \
+		return c.bad ? -EBADMSG : (int)(len - rcursor_left(&c));                           \
+	}
+EXT_HEADERS(X)
+#undef X

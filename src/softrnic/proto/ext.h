@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ext.h -- the extension messages (opcodes 0xC and 0xD, doc/wire.md s6): their kinds, the one table
+ * of these, and their headers. What two peers of our kind exchange beyond RFC 5040 and RFC 7306 is
+ * a kind here; the opcodes say only whether it is a request or a response.
+ */
+#ifndef PROTO_EXT_H
+#define PROTO_EXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+/* Values are those of the wire. Each is a bit of the set in a HELLO, so they stay below 64. */
+enum ext_kind {
+	EXT_HELLO = 1,
+	EXT_HEARTBEAT = 2,
+	EXT_FLUSH = 3,
+	EXT_FLUSH_ALL = 4,
+	EXT_VERIFY = 5,
+	EXT_QUERY = 6,
+	EXT_ATOMIC_WRITE = 7,
+};
+#define EXT_KINDS     8
+#define EXT_BIT(kind) (1ull << (kind))
+
+/* What every extension message begins with: the kind and 24 bits that have the kind's meaning. */
+#define EXT_WORD_LEN 4
+#define EXT_ARG_MAX  0xffffffu
+struct ext_word {
+	uint8_t kind;
+	uint32_t arg; /* 24 bits */
+};
+
+/*
+ * One row a kind. Lengths are of the whole message behind the DDP header. A kind of the control
+ * queue takes no credit, is not for the user, and may be longer than what is known of it; the
+ * others are executed in turn, and are as long as here.
+ */
+struct ext_row {
+	const char *name; /* NULL: no such kind */
+	bool control;
+	uint16_t request, response; /* 0: there is none */
+	uint16_t result;            /* bytes behind a response that says success */
+};
+#define EXT_MAX 1024 /* bytes of any extension message behind the DDP header */
+
+extern const struct ext_row ext_rows[EXT_KINDS];
+
+/* NULL: the kind is not known. */
+static inline const struct ext_row *ext_row(uint8_t kind)
+{
+	return kind < EXT_KINDS && ext_rows[kind].name ? &ext_rows[kind] : NULL;
+}
+
+/* The word at the start of a message of at least EXT_WORD_LEN bytes. */
+struct ext_word ext_word_of(const void *bytes);
+
+/* FLUSH, VERIFY and QUERY: a range at the target. `arg` are flags, see below. */
+#define EXT_RANGE_LEN 24
+struct ext_range {
+	struct ext_word word;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t len;
+};
+/* FLUSH_ALL: everything this stream placed before it; flags and nothing else. */
+#define EXT_ALL_LEN EXT_WORD_LEN
+
+/* Flags of FLUSH, FLUSH_ALL and VERIFY, and the algorithm of a VERIFY. */
+#define EXT_FLUSH_PERSIST   0x1u
+#define EXT_FLUSH_VISIBLE   0x2u
+#define EXT_FLUSH_STRICT    0x4u                   /* refuse memory that cannot persist */
+#define EXT_VERIFY_ALG(alg) ((uint32_t)(alg) << 8) /* bits 8 to 15 */
+enum ext_digest_alg { EXT_DIGEST_CRC32C = 1, EXT_DIGEST_BLAKE2B = 2 };
+
+static inline uint32_t ext_verify_alg(const struct ext_range *req)
+{
+	return req->word.arg >> 8 & 0xff;
+}
+
+/* Has this combination of flags a meaning, for a FLUSH or FLUSH_ALL? */
+bool ext_flush_is_valid(uint32_t flags);
+/* The same of a VERIFY or QUERY, with its length. */
+bool ext_verify_is_valid(const struct ext_range *req);
+bool ext_query_is_valid(const struct ext_range *req);
+
+/* ATOMIC_WRITE: 8 bytes, in the order in which they shall stand in memory. */
+#define EXT_ATOMIC_WRITE_LEN 24
+struct ext_atomic_write {
+	struct ext_word word;
+	uint32_t stag;
+	uint64_t to;
+	uint8_t bytes[8];
+};
+
+/* The response to any of them; `arg` is the status. */
+#define EXT_ANSWER_LEN 8
+enum ext_status {
+	EXT_OK,
+	EXT_FAILED,   /* write-back failed */
+	EXT_VOLATILE, /* strict, and the memory cannot persist */
+	EXT_GONE,     /* the range is gone or past the end of its file */
+};
+struct ext_answer {
+	struct ext_word word;
+	uint32_t detail; /* Linux errno at the target; to a QUERY: enum ext_durability */
+};
+enum ext_durability {
+	EXT_DURABILITY_VOLATILE = 1,
+	EXT_DURABILITY_FILE = 2,
+	EXT_DURABILITY_DAX = 3,
+};
+
+/* Behind the answer to a VERIFY that succeeded. */
+#define EXT_DIGEST_LEN   48
+#define EXT_DIGEST_BYTES 32
+struct ext_digest {
+	uint32_t source;     /* read from: 0 memory, 1 page cache, 2 medium, 3 DAX */
+	uint32_t durability; /* enum ext_durability: the weakest in the range */
+	uint32_t alg;        /* as asked for */
+	uint32_t len;        /* as asked for */
+	uint8_t bytes[EXT_DIGEST_BYTES];
+};
+
+/* Between the devices: the request is a ping, the response a pong. */
+#define EXT_HEARTBEAT_LEN 16
+struct ext_heartbeat {
+	struct ext_word word; /* arg 0 */
+	uint32_t limit_ms;    /* of a ping: a silence that long ends the connection; 0: not told */
+	uint64_t token;       /* a pong returns its ping's; 0: nobody asked */
+};
+
+/*
+ * ext_<x>_encode(buf, size, msg): length written or -ENOSPC; ext_<x>_decode(buf, len, msg): length
+ * read or -EBADMSG. _put and _get do the same in the middle of a message.
+ */
+#define EXT_HEADERS(X) X(word) X(range) X(atomic_write) X(answer) X(digest) X(heartbeat)
+#define X(name)                                                                                    \
+	void ext_##name##_put(struct wcursor *c, const struct ext_##name *msg);                    \
+	void ext_##name##_get(struct rcursor *c, struct ext_##name *msg);                          \
+	int ext_##name##_encode(void *buf, size_t size, const struct ext_##name *msg);             \
+	int ext_##name##_decode(const void *buf, size_t len, struct ext_##name *msg);
+EXT_HEADERS(X)
+#undef X
+
+#endif
