@@ -37,19 +37,6 @@ bool qp_is_failed(const struct qp *qp)
 	return qp->ibv.state == IBV_QPS_ERR;
 }
 
-unsigned qp_due(const struct qp *qp)
-{
-	unsigned due = qp_is_failed(qp) ? QP_DUE_FAILED : 0;
-
-	if (!qp->rx.eof && !qp->rx.stalled)
-		due |= QP_DUE_RECEIVE;
-	if (qp_tx_has_bytes(qp))
-		due |= QP_DUE_SEND;
-	if (qp->irq.state == IRQ_WRITEBACK)
-		due |= QP_DUE_JOB;
-	return due;
-}
-
 void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why)
 {
 	if (qp_is_failed(qp)) { /* after an orderly end; see qp_recv_keep() */

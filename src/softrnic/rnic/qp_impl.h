@@ -382,7 +382,6 @@ extern const struct rx_op qp_rx_engine;
 
 /* qp_tx.c, qp_tx_msg.c */
 bool qp_tx_has_work(const struct qp *qp);
-bool qp_tx_has_bytes(const struct qp *qp); /* or has work, from which they are built */
 void qp_tx_stop(struct qp *qp);  /* gather nothing but a Terminate; let go of all memory */
 void qp_tx_shut(struct qp *qp);  /* drop everything */
 bool qp_tx_build(struct qp *qp); /* one more FPDU into the batch; false: nothing, or no room */

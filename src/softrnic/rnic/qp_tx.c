@@ -18,11 +18,20 @@ bool qp_tx_has_work(const struct qp *qp)
 	       qp_engine_is_due(qp);
 }
 
-bool qp_tx_has_bytes(const struct qp *qp)
+unsigned qp_due(const struct qp *qp)
 {
 	const struct tx_batch *b = qp->tx.batch;
+	unsigned due = 0;
 
-	return (b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp);
+	if (qp->ibv.state == IBV_QPS_ERR)
+		due |= QP_DUE_FAILED;
+	if (!qp->rx.eof && !qp->rx.stalled)
+		due |= QP_DUE_RECEIVE;
+	if ((b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp))
+		due |= QP_DUE_SEND;
+	if (qp->irq.state == IRQ_WRITEBACK)
+		due |= QP_DUE_JOB;
+	return due;
 }
 
 bool qp_tx_needs_buf(const struct qp *qp)

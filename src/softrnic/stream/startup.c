@@ -77,11 +77,6 @@ void stream_frame_put_terminate(struct stream *s, enum term_error error, bool ma
 	f->out_sent = 0;
 }
 
-bool stream_frame_is_sent(const struct stream *s)
-{
-	return !s->frames || s->frames->out_sent == s->frames->out_len;
-}
-
 /* Never past the frame's end: what follows is the QP's, and goes straight to where it belongs. */
 struct iovec stream_frame_room(struct stream *s)
 {

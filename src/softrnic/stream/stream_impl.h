@@ -88,9 +88,12 @@ enum stream_event stream_event_of(int err);
 uint64_t stream_after(uint64_t now, uint64_t ns);
 
 /* stream_update.c */
-/* The end of every call that changes something. */
+/* The end of every call that changes something; and of one that has the time. */
 void stream_report(struct stream *s, struct stream_update *u);
+void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_push_event(struct stream *s, enum stream_event event, int status);
+enum stream_rx_into stream_rx_target(const struct stream *s);
+bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* to be sent */
 /* The last event; a second one is dropped. */
 void stream_end(struct stream *s, enum stream_event event, int status);
 
@@ -100,14 +103,13 @@ static inline bool stream_runs_qp(const struct stream *s)
 {
 	return s->started && s->qp;
 }
-unsigned stream_qp_due(const struct stream *s); /* QP_DUE_*; 0: it does not run */
+static inline unsigned stream_qp_due(const struct stream *s) /* QP_DUE_*; 0: it does not run */
+{
+	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
+}
 bool stream_lend(struct stream *s, enum stream_buf kind);
 void stream_put_bufs(struct stream *s); /* those that nothing is left in */
 void stream_set_cause(struct stream *s, int err); /* vendor_err of what was posted will be this */
-
-/* stream_io.c */
-bool stream_takes_bytes(const struct stream *s, unsigned qp_due);
-bool stream_has_bytes(const struct stream *s, unsigned qp_due);
 
 /* startup.c */
 int stream_frames_new(struct stream *s);
@@ -115,7 +117,10 @@ void stream_frames_delete(struct stream *s);
 int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata);
 /* A Terminate instead of the first FPDU, for errors of the negotiation (RFC 6581 s10). */
 void stream_frame_put_terminate(struct stream *s, enum term_error error, bool markers);
-bool stream_frame_is_sent(const struct stream *s);
+static inline bool stream_frame_is_sent(const struct stream *s)
+{
+	return !s->frames || s->frames->out_sent == s->frames->out_len;
+}
 struct iovec stream_frame_room(struct stream *s);
 void stream_frame_got(struct stream *s, size_t len, uint64_t now);
 /* Keep the peer's private data for the user: 0, or -EMSGSIZE. */

@@ -9,44 +9,6 @@
 
 /* --- receive -------------------------------------------------------------------------------- */
 
-static bool stream_qp_receives(const struct stream *s)
-{
-	return stream_runs_qp(s) && !s->fin_in && !qp_is_failed(s->qp);
-}
-
-static enum stream_rx_into stream_rx_target(const struct stream *s)
-{
-	switch (s->state) {
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-		return STREAM_RX_FRAME;
-	case STREAM_REQ_RCVD:
-		return STREAM_RX_PROBE;
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-		return stream_qp_receives(s) ? STREAM_RX_QP : STREAM_RX_NOTHING;
-	case STREAM_CLOSING:
-		if (stream_qp_receives(s))
-			return STREAM_RX_QP;
-		return s->fin_in ? STREAM_RX_NOTHING : STREAM_RX_DISCARD;
-	case STREAM_LINGERING:
-		return s->fin_in ? STREAM_RX_NOTHING : STREAM_RX_DISCARD;
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_CLOSED:
-		return STREAM_RX_NOTHING;
-	}
-	return STREAM_RX_NOTHING;
-}
-
-bool stream_takes_bytes(const struct stream *s, unsigned due)
-{
-	enum stream_rx_into into = stream_rx_target(s);
-
-	return into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING;
-}
-
 /* In REQ_RCVD the peer has no right to send, but may leave. */
 static int stream_probe_room(struct stream *s, struct iovec *iov)
 {
@@ -113,7 +75,7 @@ static void stream_probe_got(struct stream *s)
 {
 	if (s->state == STREAM_REQ_RCVD)
 		stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "bytes before the reply");
-	else if (stream_qp_receives(s))
+	else if (stream_rx_target(s) == STREAM_RX_QP)
 		qp_rx_push(s->qp, s->frames->in + MPA_START_MAX, 1);
 }
 
@@ -161,42 +123,10 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 		stream_rx_failed(s, into, (int)-got, now);
 	if (into != STREAM_RX_QP && (s->state == STREAM_LIVE || s->state == STREAM_CLOSED))
 		stream_free_buffers(s);
-	stream_settle(s, now);
-	stream_report(s, u);
+	stream_report_at(s, now, u);
 }
 
 /* --- send ----------------------------------------------------------------------------------- */
-
-/* May the QP send? When it failed and the stream is closing, only the Terminate is left. */
-static bool stream_qp_sends(const struct stream *s)
-{
-	switch (s->state) {
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-		return true;
-	case STREAM_CLOSING:
-		return !s->fin_out && stream_qp_is_failed(s);
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_REP_SENT:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		return false;
-	}
-	return false;
-}
-
-bool stream_has_bytes(const struct stream *s, unsigned due)
-{
-	if (s->state >= STREAM_LINGERING)
-		return false;
-	if (!stream_frame_is_sent(s) || s->rest_sent < s->rest_len)
-		return true;
-	return due & QP_DUE_SEND && stream_qp_sends(s);
-}
 
 static int stream_gather_frame(struct stream *s, struct iovec *iov)
 {
@@ -218,7 +148,7 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 {
 	int n;
 
-	if (!stream_runs_qp(s) || !stream_qp_sends(s))
+	if (!stream_runs_qp(s) || !stream_has_bytes(s, stream_qp_due(s)))
 		return 0;
 	if (!stream_lend(s, STREAM_BUF_TX)) {
 		stream_on_lost(s, ENOMEM);
@@ -265,8 +195,7 @@ void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_u
 		qp_tx_fault(s->qp);
 	else if (sent != -EFAULT && sent != -EAGAIN && sent != -EINTR)
 		stream_on_lost(s, (int)-sent);
-	stream_settle(s, now);
-	stream_report(s, u);
+	stream_report_at(s, now, u);
 }
 
 void stream_fin_sent(struct stream *s, struct stream_update *u)

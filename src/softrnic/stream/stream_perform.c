@@ -12,34 +12,25 @@ static void stream_do_event(struct stream *s)
 		s->cfg.host->event(s->cfg.owner, event, status);
 }
 
-/* What moves bytes and jobs, as far as the owner can. False: nothing of it. */
-static bool stream_do_work(struct stream *s, struct stream_update *u, unsigned *can)
+/* What moves bytes and jobs. False: the owner cannot now. */
+static bool stream_do_work(struct stream *s, struct stream_update *u, unsigned what)
 {
 	const struct stream_host *host = s->cfg.host;
 	void *owner = s->cfg.owner;
-	unsigned due = u->todo & *can, did;
-	bool done = true;
 
-	if (due & STREAM_DO_RESUME) {
-		did = STREAM_DO_RESUME;
-		done = host->may_touch(owner);
-		if (done)
-			stream_resume(s, u);
-	} else if (due & STREAM_DO_RECEIVE) {
-		did = STREAM_DO_RECEIVE;
-		done = host->receive(owner, u);
-	} else if (due & STREAM_DO_SEND) {
-		did = STREAM_DO_SEND;
-		done = host->send(owner, u);
-	} else if (due & STREAM_DO_JOB) {
-		did = STREAM_DO_JOB;
-		done = host->start_job(owner, u);
-	} else {
-		return false;
+	switch (what) {
+	case STREAM_DO_RESUME:
+		if (!host->may_touch(owner))
+			return false;
+		stream_resume(s, u);
+		return true;
+	case STREAM_DO_RECEIVE:
+		return host->receive(owner, u);
+	case STREAM_DO_SEND:
+		return host->send(owner, u);
+	default:
+		return host->start_job(owner, u);
 	}
-	if (!done)
-		*can &= ~did;
-	return true;
 }
 
 static void stream_do_end(struct stream *s, struct stream_update *u)
@@ -63,12 +54,12 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 	}
 }
 
-#define STREAM_DO_END                                                                              \
-	(STREAM_DO_STOP_JOB | STREAM_DO_FIN | STREAM_DO_CLOSE | STREAM_DO_REDIAL)
+#define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
 
+/* Events before bytes, bytes before the end; of each kind the lowest bit comes first. */
 void stream_perform(struct stream *s, struct stream_update *u)
 {
-	unsigned can = ~0u;
+	unsigned can = STREAM_DO_WORK, what;
 
 	for (;;) {
 		if (u->todo & STREAM_DO_EVENT) {
@@ -76,10 +67,14 @@ void stream_perform(struct stream *s, struct stream_update *u)
 			stream_look(s, u);
 		} else if (u->deadline == 0) {
 			stream_on_time(s, s->cfg.host->now(s->cfg.owner), u);
-		} else if (!stream_do_work(s, u, &can)) {
-			if (!(u->todo & STREAM_DO_END))
-				break;
+		} else if ((what = u->todo & can)) {
+			what &= -what;
+			if (!stream_do_work(s, u, what))
+				can &= ~what;
+		} else if (u->todo & ~STREAM_DO_WORK) {
 			stream_do_end(s, u);
+		} else {
+			break;
 		}
 	}
 	stream_put_bufs(s);

@@ -5,11 +5,6 @@
 
 #include "softrnic/stream/stream_impl.h"
 
-unsigned stream_qp_due(const struct stream *s)
-{
-	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
-}
-
 void stream_set_cause(struct stream *s, int err)
 {
 	if (stream_runs_qp(s))
@@ -23,7 +18,7 @@ bool stream_lend(struct stream *s, enum stream_buf kind)
 	bool rx = kind == STREAM_BUF_RX;
 	void *buf;
 
-	if (s->lent[kind] || !(rx ? qp_rx_needs_buf(s->qp) : qp_tx_needs_buf(s->qp)))
+	if (s->lent[kind] || (rx && !qp_rx_needs_buf(s->qp)))
 		return true;
 	buf = s->cfg.host->get_buf(s->cfg.owner, kind);
 	if (!buf)
@@ -224,29 +219,23 @@ bool stream_job_begin(struct stream *s, struct qp_writeback *job, struct stream_
 	return begun;
 }
 
-static void stream_job_over(struct stream *s, int status, uint64_t now)
-{
-	qp_on_writeback(s->qp, status);
-	stream_settle(s, now);
-}
-
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u)
 {
 	enum stream_job job = s->job;
 
 	s->job = STREAM_JOB_NONE;
 	if (job == STREAM_JOB_RUNNING)
-		stream_job_over(s, status, now);
-	stream_report(s, u);
+		qp_on_writeback(s->qp, status);
+	stream_report_at(s, now, u);
 }
 
 void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u)
 {
 	if (s->job == STREAM_JOB_RUNNING) {
 		s->job = STREAM_JOB_ABANDONED;
-		stream_job_over(s, -EFAULT, now);
+		qp_on_writeback(s->qp, -EFAULT);
 	}
-	stream_report(s, u);
+	stream_report_at(s, now, u);
 }
 
 void stream_job_stopped(struct stream *s, struct stream_update *u)

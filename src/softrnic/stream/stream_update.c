@@ -37,7 +37,73 @@ bool stream_take_event(struct stream *s, enum stream_event *event, int *status)
 
 /* --- the update ----------------------------------------------------------------------------- */
 
-/* Towards the end of the link; full operation has none of it. */
+enum stream_rx_into stream_rx_target(const struct stream *s)
+{
+	bool qp = stream_runs_qp(s) && !s->fin_in && !qp_is_failed(s->qp);
+
+	switch (s->state) {
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+		return STREAM_RX_FRAME;
+	case STREAM_REQ_RCVD:
+		return STREAM_RX_PROBE;
+	case STREAM_REP_SENT:
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+		return qp ? STREAM_RX_QP : STREAM_RX_NOTHING;
+	case STREAM_CLOSING:
+		if (qp)
+			return STREAM_RX_QP;
+		return s->fin_in ? STREAM_RX_NOTHING : STREAM_RX_DISCARD;
+	case STREAM_LINGERING:
+		return s->fin_in ? STREAM_RX_NOTHING : STREAM_RX_DISCARD;
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_CLOSED:
+		return STREAM_RX_NOTHING;
+	}
+	return STREAM_RX_NOTHING;
+}
+
+static bool stream_takes_bytes(const struct stream *s, unsigned due)
+{
+	enum stream_rx_into into = stream_rx_target(s);
+
+	return into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING;
+}
+
+/* May the QP send? When it failed and the stream is closing, only the Terminate is left. */
+static bool stream_qp_sends(const struct stream *s, unsigned due)
+{
+	switch (s->state) {
+	case STREAM_LIVE:
+	case STREAM_DRAINING:
+		return true;
+	case STREAM_CLOSING:
+		return !s->fin_out && due & QP_DUE_FAILED;
+	case STREAM_IDLE:
+	case STREAM_DIALING:
+	case STREAM_REQ_SENT:
+	case STREAM_REQ_WAIT:
+	case STREAM_REQ_RCVD:
+	case STREAM_REP_SENT:
+	case STREAM_LINGERING:
+	case STREAM_CLOSED:
+		return false;
+	}
+	return false;
+}
+
+bool stream_has_bytes(const struct stream *s, unsigned due)
+{
+	if (s->state >= STREAM_LINGERING)
+		return false;
+	if (!stream_frame_is_sent(s) || s->rest_sent < s->rest_len)
+		return true;
+	return due & QP_DUE_SEND && stream_qp_sends(s, due);
+}
+
+/* Towards the end of the link. */
 static unsigned stream_todo_of_link(const struct stream *s, bool has_bytes)
 {
 	if (s->state == STREAM_CLOSED)
@@ -51,6 +117,31 @@ static unsigned stream_todo_of_link(const struct stream *s, bool has_bytes)
 	return 0;
 }
 
+/* Out of full operation. */
+static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
+{
+	bool has_bytes = stream_has_bytes(s, due);
+	unsigned todo = stream_todo_of_link(s, has_bytes);
+
+	if (stream_takes_bytes(s, due))
+		todo |= STREAM_DO_RECEIVE;
+	if (has_bytes)
+		todo |= STREAM_DO_SEND;
+	return todo;
+}
+
+/* In full operation the bytes are the queue pair's, and nothing else is to be done. */
+static unsigned stream_todo_live(const struct stream *s, unsigned due)
+{
+	unsigned todo = 0;
+
+	if ((due & (QP_DUE_RECEIVE | QP_DUE_FAILED)) == QP_DUE_RECEIVE)
+		todo |= STREAM_DO_RECEIVE;
+	if (due & QP_DUE_SEND)
+		todo |= STREAM_DO_SEND;
+	return todo;
+}
+
 static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 {
 	if (s->job == STREAM_JOB_NONE)
@@ -62,22 +153,22 @@ static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 
 void stream_look(const struct stream *s, struct stream_update *u)
 {
-	unsigned due = stream_qp_due(s), todo = 0;
-	bool has_bytes = stream_has_bytes(s, due);
+	unsigned due = stream_qp_due(s);
+	unsigned todo = s->state == STREAM_LIVE ? stream_todo_live(s, due)
+						: stream_todo_of_ends(s, due);
 
+	if (s->rx_into != STREAM_RX_NOTHING)
+		todo &= ~(unsigned)STREAM_DO_RECEIVE;
+	todo |= stream_todo_of_job(s, due);
 	if (s->n_events)
 		todo |= STREAM_DO_EVENT;
 	if (s->resume_due)
 		todo |= STREAM_DO_RESUME;
-	if (s->rx_into == STREAM_RX_NOTHING && stream_takes_bytes(s, due))
-		todo |= STREAM_DO_RECEIVE;
-	if (has_bytes)
-		todo |= STREAM_DO_SEND;
-	todo |= stream_todo_of_job(s, due);
-	if (s->state != STREAM_LIVE)
-		todo |= stream_todo_of_link(s, has_bytes);
 	u->todo = todo;
-	u->deadline = stream_needs_time(s, due, has_bytes) ? 0 : stream_deadline(s);
+	u->deadline = stream_deadline(s);
+	if ((due & QP_DUE_FAILED || s->agreed.hold_tx) &&
+	    stream_needs_time(s, due, todo & STREAM_DO_SEND))
+		u->deadline = 0;
 }
 
 void stream_report(struct stream *s, struct stream_update *u)
@@ -85,6 +176,13 @@ void stream_report(struct stream *s, struct stream_update *u)
 	if (s->state >= STREAM_DRAINING)
 		stream_settle_end(s);
 	stream_look(s, u);
+}
+
+void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u)
+{
+	if (s->state != STREAM_LIVE || s->agreed.hold_tx || stream_qp_is_failed(s))
+		stream_settle(s, now);
+	stream_report(s, u);
 }
 
 uint64_t stream_deadline(const struct stream *s)
