@@ -73,6 +73,11 @@ while IFS='|' read -r room rest; do
 	check_room "$room" "$ours" "$never"
 done <<<"$rooms"
 
+# Sockets are the links', and epoll is the poller's; the objects of verbs sit above both.
+sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
+	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)
+[ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
+
 # Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
 makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
 	grep -vE '^src/(softrnic/(io|persist)|export|rpmemd|mirrord)/' || :)

@@ -9,7 +9,7 @@
 #include "workload.h"
 
 /* The SRQ has receives again: any thread may say so, without the QP's lock. */
-static void on_resume(void *owner)
+static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
 
@@ -80,7 +80,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 			.max_inline_data = sc->inline_max},
 		.peer_rfc7306 = sc->knows_7306,
 		.strict_persist = sc->strict[n->index],
-		.kick = on_resume,
+		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
 		.owner = n,

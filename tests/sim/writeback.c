@@ -89,7 +89,7 @@ static void check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 
-	if (a && a->gone && !(a->lasting && n->job.wb.want == QP_WRITE_BACK))
+	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
 }
 
@@ -104,7 +104,7 @@ static bool is_volatile(struct node *n)
 
 static bool is_question(const struct node *n)
 {
-	return n->job.wb.want == QP_CLASS;
+	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
 /* From the medium, or where there is none from memory. */
@@ -114,7 +114,7 @@ static void make_answer(struct node *n)
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
 
-	if (n->job.wb.want == QP_WRITE_BACK)
+	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
 	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
 	if (is_question(n))

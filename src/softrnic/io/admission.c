@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,8 +11,8 @@
 
 struct held {
 	struct list link;
-	struct sockaddr_storage peer;
-	int fd;
+	struct link_addr peer;
+	struct link *conn;
 };
 
 /* A leaf: guards the record and the lists of all listeners. */
@@ -33,18 +32,18 @@ static void admission_lock(void)
 }
 
 /* With the lock. */
-static uint64_t admission_until(const struct sockaddr_storage *peer, uint64_t now)
+static uint64_t admission_until(const struct link_addr *peer, uint64_t now)
 {
-	return rate_limit_until(&record, (const struct sockaddr *)peer, now);
+	return rate_limit_until(&record, peer, now);
 }
 
-void admission_count_violation(const struct sockaddr_storage *peer, uint64_t now)
+void admission_count_violation(const struct link_addr *peer, uint64_t now)
 {
 	bool waits, waited;
 
 	admission_lock();
 	waited = admission_until(peer, now) > now;
-	rate_limit_count(&record, (const struct sockaddr *)peer, now);
+	rate_limit_count(&record, peer, now);
 	waits = admission_until(peer, now) > now;
 	pthread_mutex_unlock(&lock);
 	if (waits && !waited)
@@ -61,90 +60,103 @@ void admission_init(struct admission *a)
 }
 
 /* With the lock. */
-static int held_take(struct admission *a, struct held *w)
+static struct link *held_take(struct admission *a, struct held *h)
 {
-	int fd = w->fd;
+	struct link *conn = h->conn;
 
-	list_del(&w->link);
+	list_del(&h->link);
 	a->n_held--;
-	free(w);
-	return fd;
+	free(h);
+	return conn;
 }
 
-/* With the lock. -1: none is held. */
-static int held_take_first(struct admission *a)
+/* With the lock. NULL: none is held. */
+static struct link *held_take_first(struct admission *a)
 {
 	struct list *first = list_first(&a->held);
 
-	return first ? held_take(a, container_of(first, struct held, link)) : -1;
+	return first ? held_take(a, container_of(first, struct held, link)) : NULL;
+}
+
+static struct link *admission_take_first(struct admission *a)
+{
+	struct link *conn;
+
+	pthread_mutex_lock(&lock);
+	conn = held_take_first(a);
+	pthread_mutex_unlock(&lock);
+	return conn;
 }
 
 void admission_fini(struct admission *a)
 {
-	int fd;
+	struct link *conn;
 
-	do {
-		pthread_mutex_lock(&lock);
-		fd = held_take_first(a);
-		pthread_mutex_unlock(&lock);
-		if (fd >= 0)
-			close(fd);
-	} while (fd >= 0);
+	while ((conn = admission_take_first(a)))
+		conn->ops->close(conn);
 }
 
-/* With the lock. The descriptor that is to be closed: one that made room, or the new one; or -1. */
-static int held_add(struct admission *a, int fd, const struct sockaddr_storage *peer)
+void admission_forked(struct admission *a)
 {
-	struct held *w = malloc(sizeof(*w));
-	int out = -1;
+	struct link *conn;
 
-	if (!w)
-		return fd;
-	*w = (struct held){.peer = *peer, .fd = fd};
+	while ((conn = admission_take_first(a)))
+		conn->ops->forked(conn);
+}
+
+/* With the lock. The one that is to be closed: one that made room, or the new one; or NULL. */
+static struct link *held_add(struct admission *a, struct link *conn, const struct link_addr *peer)
+{
+	struct held *h = malloc(sizeof(*h));
+	struct link *out = NULL;
+
+	if (!h)
+		return conn;
+	*h = (struct held){.peer = *peer, .conn = conn};
 	if (a->n_held == ADMISSION_MAX)
 		out = held_take_first(a);
-	list_add_tail(&a->held, &w->link);
+	list_add_tail(&a->held, &h->link);
 	a->n_held++;
 	return out;
 }
 
-bool admission_hold(struct admission *a, int fd, const struct sockaddr_storage *peer, uint64_t now,
-		    uint64_t *until)
+bool admission_hold(struct admission *a, struct link *link, const struct link_addr *peer,
+		    uint64_t now, uint64_t *until)
 {
-	int out = -1;
+	struct link *out = NULL;
 	bool waits;
 
 	admission_lock();
 	*until = admission_until(peer, now);
 	waits = *until > now;
 	if (waits)
-		out = held_add(a, fd, peer);
+		out = held_add(a, link, peer);
 	pthread_mutex_unlock(&lock);
-	if (out >= 0)
-		close(out);
+	if (out)
+		out->ops->close(out);
 	return waits;
 }
 
-int admission_next(struct admission *a, uint64_t now, uint64_t *next)
+struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next)
 {
+	struct link *conn = NULL;
 	struct list *it;
-	int fd = -1;
 
 	*next = CLOCK_NEVER;
 	admission_lock();
 	list_for_each (it, &a->held) {
-		struct held *w = container_of(it, struct held, link);
-		uint64_t until = admission_until(&w->peer, now);
+		struct held *h = container_of(it, struct held, link);
+		uint64_t until = admission_until(&h->peer, now);
 
 		if (until <= now) {
-			fd = held_take(a, w);
+			conn = held_take(a, h);
 			break;
 		}
 		if (until < *next)
 			*next = until;
 	}
 	pthread_mutex_unlock(&lock);
-	return fd;
+	return conn;
 }
 
 void admission_atfork_prepare(void)

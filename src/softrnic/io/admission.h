@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "base/list.h"
+#include "softrnic/io/link.h"
 
 /* Held at one listener; above it the one that was held longest is closed. */
 #define ADMISSION_MAX 256
@@ -24,16 +24,18 @@ struct admission {
 void admission_init(struct admission *a);
 /* Close whatever is held. */
 void admission_fini(struct admission *a);
+/* In a forked child: nobody else notices. */
+void admission_forked(struct admission *a);
 
-/* True: it is held until then, and the descriptor belongs to the admission now. */
-bool admission_hold(struct admission *a, int fd, const struct sockaddr_storage *peer, uint64_t now,
-		    uint64_t *until);
-/* One that may be served now, or -1; then *next is when to ask again (CLOCK_NEVER: none is held).
+/* True: it is held until then, and the link belongs to the admission now. */
+bool admission_hold(struct admission *a, struct link *link, const struct link_addr *peer,
+		    uint64_t now, uint64_t *until);
+/* One that may be served now, or NULL; then *next is when to ask again (CLOCK_NEVER: none is held).
  */
-int admission_next(struct admission *a, uint64_t now, uint64_t *next);
+struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next);
 
 /* The peer accessed memory that it has no right to. From any thread. */
-void admission_count_violation(const struct sockaddr_storage *peer, uint64_t now);
+void admission_count_violation(const struct link_addr *peer, uint64_t now);
 
 void admission_atfork_prepare(void);
 void admission_atfork_release(void);

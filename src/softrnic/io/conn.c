@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
 
-static void conn_ready(struct eng_source *src, uint32_t ev);
+static void conn_ready(struct eng_source *src, unsigned ready);
 static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
@@ -72,7 +71,6 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	pthread_condattr_destroy(&attr);
 	atomic_init(&c->refs, 1);
 	c->generation = engine_generation();
-	c->fd = -1;
 	c->event = event;
 	c->owner = owner;
 	list_init(&c->send_link.link);
@@ -101,7 +99,6 @@ static void conn_free(struct eng_source *src)
 	pthread_mutex_lock(&registry_lock);
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
-	trace_forget(c->trace);
 	stream_delete(c->stream);
 	stall_count_put(atomic_load(&c->stall));
 	stall_count_put(c->stall_before);
@@ -211,13 +208,13 @@ void conn_want(struct conn *c, unsigned bits)
 		conn_leave(c);
 }
 
-static void conn_ready(struct eng_source *src, uint32_t ev)
+static void conn_ready(struct eng_source *src, unsigned ready)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
 	if (!conn_get_unless_dead(c))
 		return;
-	conn_want(c, conn_io_bits(ev));
+	conn_want(c, ready);
 	conn_put(c);
 }
 
@@ -272,14 +269,14 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 
 /*
  * In a forked child: the lock may be held by a thread that is not there, so nothing of
- * the connection is touched but its descriptor. Closing our copy tells the peer nothing.
+ * the connection is touched but its link, and the peer learns nothing.
  */
 static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
-	close(c->fd);
-	c->fd = -1;
+	c->link->ops->forked(c->link);
+	c->link = NULL;
 	c->registered = false;
 	conn_put(c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h -- a connection: a socket, the stream on it, and the threads that drive them.
+ * conn.h -- a connection: a link, the stream on it, and the threads that drive them.
  *
  * One lock per connection. A thread that has something for a connection sets a bit in `want`
  * and tries the lock; if another thread holds it, that one finds the bit when it leaves
@@ -17,25 +17,22 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/stall.h"
-#include "softrnic/io/trace.h"
+#include "softrnic/io/link.h"
 #include "softrnic/persist/persist.h"
 
 /* Bits of conn.want. */
 enum {
-	CONN_READABLE = 1,   /* the socket may have bytes */
-	CONN_WRITABLE = 2,   /* the socket may take bytes */
-	CONN_HANGUP = 4,     /* read until the end: no shortcut */
-	CONN_TIME = 8,       /* the deadline has passed */
-	CONN_RESUME = 16,    /* what waits for receives may go on: its SRQ has some again */
-	CONN_WRITEBACK = 32, /* the write-back is done */
-	CONN_AGAIN = 64,     /* a budget ran out; there is more to do */
-	CONN_EVICT = 128,    /* end it: too many handshakes */
-	CONN_DISCONNECT = 256,
+	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP | READY_RECEIVED, /* of the link */
+	CONN_TIME = 16,      /* the deadline has passed */
+	CONN_RESUME = 32,    /* what waits for receives may go on: its SRQ has some again */
+	CONN_WRITEBACK = 64, /* the write-back is done */
+	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
+	CONN_EVICT = 256,    /* end it: too many handshakes */
+	CONN_DISCONNECT = 512,
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -51,11 +48,11 @@ struct conn {
 	atomic_uint want;
 	atomic_uint refs;
 	unsigned generation;
-	int fd;          /* -1: none */
-	bool registered; /* with the engine */
+	struct link *link; /* NULL: none */
+	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
-	bool reading;   /* this visit of the connection takes bytes from the socket */
-	bool watching;  /* the engine reports when the socket takes bytes again */
+	bool reading;   /* this visit of the connection takes bytes from the link */
+	bool watching;  /* the link reports when it takes bytes again */
 	bool abandoned; /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
@@ -65,7 +62,6 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
-	struct trace *trace;             /* NULL: not traced */
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
@@ -75,7 +71,16 @@ struct conn {
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
 
-	struct sockaddr_storage src, dst; /* src.ss_family 0: any */
+	struct link_addr src, dst; /* src LINK_NONE: any */
+
+	/*
+	 * A receive that the link goes on with by itself: what it may write to was offered by the
+	 * stream, which keeps it, and holds the registered memory in it, until conn_rx_end().
+	 */
+	struct conn_receive {
+		bool pending;
+		size_t room, direct; /* offered; of these in registered memory */
+	} receive;
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
@@ -127,13 +132,13 @@ void conn_set_stall(struct conn *c, struct stall_count *count);
 void conn_want(struct conn *c, unsigned bits);
 /*
  * With the lock: do what a call on the stream said is to be done, as far as it can be done now. What
- * cannot stays to be done, and an event of the socket, a timer, the end of a job or another thread
+ * cannot stays to be done, and an event of the link, a timer, the end of a job or another thread
  * comes back to it.
  */
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: the same, and take what the socket has. */
+/* With the lock: the same, and take what the link has. */
 void conn_poll(struct conn *c);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
@@ -149,16 +154,17 @@ bool conn_abandon_job(struct conn *c, struct stream_update *u);
 void conn_detach_mr(struct conn *c, struct mr *mr, bool forget);
 
 /* With the lock. */
-int conn_dial(struct conn *c,
-	      int bound_fd);            /* bound_fd: -1, or a bound socket that is taken over */
-int conn_adopt(struct conn *c, int fd); /* an accepted socket */
-void conn_close(struct conn *c);        /* the socket, at once */
+int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
+int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
+void conn_close(struct conn *c);                   /* the link, at once */
+/* No more bytes are written to memory that the link was offered; the stream gets those that were.
+ * Another receive begins later, with what the stream offers then. */
+void conn_cancel_receive(void *owner, struct stream_update *u);
 /* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it is
  * called from, ends the connection in good order, and rejects a request without an answer. */
 void conn_abandon(struct conn *c);
-bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
-uint32_t conn_mss(const struct conn *c);
-bool conn_is_removed(const struct conn *c); /* inherited through fork() */
+uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
+bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */

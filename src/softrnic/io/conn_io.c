@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_io.c -- bytes between the socket and the stream, in turns of bounded length. */
+/* conn_io.c -- bytes between the link and the stream, in turns of bounded length. */
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
@@ -25,70 +24,79 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-static size_t conn_iov_total(const struct iovec *iov, int n)
-{
-	size_t total = 0;
-
-	for (int i = 0; i < n; i++)
-		total += iov[i].iov_len;
-	return total;
-}
-
 bool conn_find_reset(struct conn *c, struct stream_update *u)
 {
-	int err = 0;
-	socklen_t len = sizeof(err);
+	int err;
 
-	if (!c->readable || c->fd < 0 || c->dialing || u->todo & STREAM_DO_RECEIVE)
+	if (!c->readable || !c->link || c->dialing || u->todo & STREAM_DO_RECEIVE)
 		return false;
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) || !err)
-		return false;
-	trace_error(c->trace, err);
-	stream_rx_end(c->stream, -err, clock_now_ns(), u);
-	return true;
+	err = c->link->ops->error(c->link);
+	if (err)
+		stream_rx_end(c->stream, err, clock_now_ns(), u);
+	return err;
 }
 
 /*
- * Fewer bytes than there was room for: the socket is empty, and the next byte a new edge. But not
+ * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not
  * if they end in registered memory: the kernel stops there as well when the memory has vanished,
- * and says so only to the next call.
+ * and says so only to the next call. A link that goes on by itself gets the next receive at once.
  */
-static bool conn_rx_is_empty(const struct conn *c, size_t got, size_t room, size_t direct)
+static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
-	return got < room && got >= direct && !c->hangup;
+	return got < c->receive.room && got >= c->receive.direct && !c->hangup &&
+	       !c->link->ops->recv_end;
 }
 
-/* Afterwards msg is as long as what was asked for. */
-static ssize_t conn_recvmsg(struct conn *c, struct msghdr *msg)
+/*
+ * The end of a receive: from here on the link does not write to the memory. Returns bytes taken;
+ * 0: nothing more to do now.
+ */
+static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
-	if (__builtin_expect(c->trace != NULL, 0))
-		return trace_recvmsg(c->trace, c->fd, msg);
-	return recvmsg(c->fd, msg, MSG_DONTWAIT);
+	c->receive.pending = false;
+	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
+		c->readable = false;
+	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which
+	 * may overtake our Terminate. */
+	if (got <= 0)
+		c->readable = got == -EINTR || got == -EFAULT || got == -ECANCELED;
+	stream_rx_end(c->stream, got, now, u);
+	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
 }
 
-/* One recvmsg. Returns bytes taken; 0: nothing more to do now. */
+/* Begin a receive, which as a rule ends at once. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
-	struct msghdr msg = {.msg_iov = rx.iov};
 	uint64_t now = clock_now_ns();
 	ssize_t got;
 
 	if (!stream_rx_begin(c->stream, &rx, u))
 		return 0;
-	msg.msg_iovlen = (size_t)rx.n;
-	got = conn_recvmsg(c, &msg);
-	if (got > 0) {
-		if (conn_rx_is_empty(c, (size_t)got, conn_iov_total(rx.iov, rx.n), rx.direct))
-			c->readable = false;
-	} else {
-		got = got < 0 ? -errno : 0;
-		/* After a fault the rest is read all the same: a close with bytes unread is a
-		 * reset, which may overtake our Terminate. */
-		c->readable = got == -EINTR || got == -EFAULT;
-	}
-	stream_rx_end(c->stream, got, now, u);
-	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
+	c->receive.direct = rx.direct;
+	got = link_recv(c->link, rx.iov, rx.n);
+	c->receive.room = link_iov_len(rx.iov, rx.n);
+	c->receive.pending = got == -EINPROGRESS;
+	if (!c->receive.pending)
+		return conn_rx_end(c, got, now, u);
+	stream_look(c->stream, u);
+	return 0;
+}
+
+void conn_rx_ended(struct conn *c, struct stream_update *u)
+{
+	if (c->receive.pending)
+		conn_rx_end(c, c->link->ops->recv_end(c->link), clock_now_ns(), u);
+}
+
+void conn_cancel_receive(void *owner, struct stream_update *u)
+{
+	struct conn *c = owner;
+
+	if (!c->receive.pending)
+		return;
+	conn_rx_end(c, c->link->ops->recv_cancel(c->link), clock_now_ns(), u);
+	conn_again(c);
 }
 
 bool conn_receive(void *owner, struct stream_update *u)
@@ -96,7 +104,7 @@ bool conn_receive(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
-	if (!c->reading || !c->readable || c->fd < 0 || c->dialing)
+	if (!c->reading || !c->readable || !c->link || c->dialing)
 		return false;
 	if (!conn_may_touch(c) || conn_turn_is_over(&c->rx_turn)) {
 		conn_again(c);
@@ -107,21 +115,15 @@ bool conn_receive(void *owner, struct stream_update *u)
 	return n > 0;
 }
 
-static ssize_t conn_sendmsg(struct conn *c, struct msghdr *msg)
+static ssize_t conn_send_some(struct conn *c, struct iovec *iov, int n)
 {
 	if (c->cut_armed && c->cut_left == 0) {
-		shutdown(c->fd, SHUT_RDWR);
-		errno = ECONNRESET;
-		return -1;
+		c->link->ops->cut(c->link);
+		return -ECONNRESET;
 	}
-	if (c->cut_armed && conn_iov_total(msg->msg_iov, (int)msg->msg_iovlen) > c->cut_left) {
-		msg->msg_iovlen = 1;
-		if (msg->msg_iov[0].iov_len > c->cut_left)
-			msg->msg_iov[0].iov_len = c->cut_left;
-	}
-	if (__builtin_expect(c->trace != NULL, 0))
-		return trace_sendmsg(c->trace, c->fd, msg);
-	return sendmsg(c->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (c->cut_armed)
+		link_iov_shorten(iov, n, c->cut_left);
+	return c->link->ops->send(c->link, iov, n);
 }
 
 static void conn_wait_writable(struct conn *c)
@@ -130,23 +132,19 @@ static void conn_wait_writable(struct conn *c)
 	if (c->watching)
 		return;
 	c->watching = true;
-	engine_watch_output(&c->source, c->fd, true);
+	c->link->ops->watch_write(c->link, true);
 }
 
-/* One sendmsg. Returns bytes taken; 0: nothing more to do now. */
+/* One send. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
 	struct iovec iov[QP_TX_IOV];
-	struct msghdr msg = {.msg_iov = iov};
 	int n = stream_tx_begin(c->stream, iov, u);
 	ssize_t sent;
 
 	if (n == 0)
 		return 0;
-	msg.msg_iovlen = (size_t)n;
-	sent = conn_sendmsg(c, &msg);
-	if (sent < 0)
-		sent = -errno;
+	sent = conn_send_some(c, iov, n);
 	if (sent > 0 && c->cut_armed)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
@@ -166,7 +164,7 @@ bool conn_send(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
-	if (!c->writable || c->fd < 0 || c->dialing)
+	if (!c->writable || !c->link || c->dialing)
 		return false;
 	if (conn_tx_must_wait(c) || conn_turn_is_over(&c->tx_turn)) {
 		conn_again(c);

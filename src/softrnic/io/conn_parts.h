@@ -6,7 +6,6 @@
 #include "softrnic/io/conn.h"
 
 /* conn_run.c */
-unsigned conn_io_bits(uint32_t epoll_events); /* epoll's bits in ours */
 /* Take conn.want and do what it asks for; false: another thread has to. */
 bool conn_serve(struct conn *c);
 
@@ -14,6 +13,8 @@ extern const struct stream_host conn_host; /* what a connection does for its str
 
 /* conn_io.c */
 bool conn_receive(void *owner, struct stream_update *u);
+/* A receive that went on by itself has a result. */
+void conn_rx_ended(struct conn *c, struct stream_update *u);
 bool conn_send(void *owner, struct stream_update *u);
 /* While nothing can be received: a reset is reported to the stream, as nothing reads up to it. */
 bool conn_find_reset(struct conn *c, struct stream_update *u);
@@ -26,12 +27,12 @@ bool conn_start_job(void *owner, struct stream_update *u);
 void conn_stop_job(void *owner);
 void conn_job_done(struct conn *c, int status, struct stream_update *u);
 
-/* conn_socket.c */
+/* conn_link.c */
+/* What the link is ready for, if its source was told these bits. */
+unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
 /* An answer counts, although its time may have run out before a thread looked; or dial again. */
 void conn_dial_on_time(struct conn *c, struct stream_update *u);
 void conn_set_deadline(void *owner, uint64_t at);
-/* For how long the peer's host has left unacknowledged what was sent to it. */
-uint64_t conn_unacknowledged_ns(void *owner);
 
 #endif

@@ -48,6 +48,7 @@ void conn_detach_mr(struct conn *c, struct mr *mr, bool forget)
 {
 	struct stream_update u;
 
+	conn_cancel_receive(c, &u); /* it may go to the region */
 	/* A job that asks for no hold of its region goes on without it. */
 	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
 		conn_abandon_job(c, &u);
@@ -63,13 +64,13 @@ void conn_stop_job(void *owner)
 		persist_cancel(&c->job);
 }
 
-static void conn_classify(struct conn *c, const struct qp_writeback *wb, struct stream_update *u)
+static void conn_classify(struct conn *c, const struct qp_job *wb, struct stream_update *u)
 {
 	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
 	stream_job_end(c->stream, 0, clock_now_ns(), u);
 }
 
-static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
+static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 {
 	c->job_lasting = wb->lasting;
 	c->job = (struct persist_job){
@@ -80,7 +81,7 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 		.done = conn_on_job_end,
 	};
 	c->job_answer = NULL;
-	if (wb->want != QP_DIGEST)
+	if (wb->kind != QP_JOB_DIGEST)
 		return;
 	c->job_answer = wb->answer;
 	c->job.want = PERSIST_DIGEST;
@@ -92,12 +93,12 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 bool conn_start_job(void *owner, struct stream_update *u)
 {
 	struct conn *c = owner;
-	struct qp_writeback wb;
+	struct qp_job wb;
 	int status = 0;
 
 	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
-	if (wb.want == QP_CLASS) {
+	if (wb.kind == QP_JOB_CLASS) {
 		conn_classify(c, &wb, u);
 		return true;
 	}

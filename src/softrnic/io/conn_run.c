@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_run.c -- one round of work on a connection: what was asked for, and all that follows. */
 #include <errno.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/bufs.h"
 #include "softrnic/io/conn_parts.h"
-
-unsigned conn_io_bits(uint32_t ev)
-{
-	unsigned bits = 0;
-
-	if (ev & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		bits |= CONN_READABLE;
-	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		bits |= CONN_HANGUP;
-	if (ev & (EPOLLOUT | EPOLLHUP | EPOLLERR))
-		bits |= CONN_WRITABLE;
-	return bits;
-}
 
 static void conn_changed(struct conn *c)
 {
@@ -42,6 +27,13 @@ static void *conn_get_buf(void *owner, enum stream_buf kind)
 static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 {
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
+}
+
+static uint64_t conn_unacknowledged_ns(void *owner)
+{
+	struct conn *c = owner;
+
+	return c->link ? c->link->ops->unacknowledged_ns(c->link) : 0;
 }
 
 static uint64_t conn_now(void *owner)
@@ -71,10 +63,8 @@ static void conn_send_fin(void *owner)
 {
 	struct conn *c = owner;
 
-	if (c->fd < 0)
-		return;
-	shutdown(c->fd, SHUT_WR);
-	trace_shutdown(c->trace);
+	if (c->link)
+		c->link->ops->end_sending(c->link);
 }
 
 static void conn_close_link(void *owner)
@@ -85,7 +75,7 @@ static void conn_close_link(void *owner)
 static void conn_redial(void *owner)
 {
 	conn_close(owner);
-	conn_dial(owner, -1);
+	conn_dial(owner, NULL);
 }
 
 const struct stream_host conn_host = {
@@ -99,6 +89,7 @@ const struct stream_host conn_host = {
 	.send = conn_send,
 	.start_job = conn_start_job,
 	.stop_job = conn_stop_job,
+	.cancel_receive = conn_cancel_receive,
 	.fin = conn_send_fin,
 	.close = conn_close_link,
 	.redial = conn_redial,
@@ -179,21 +170,28 @@ static unsigned conn_take_wants(struct conn *c)
 	return atomic_fetch_and(&c->want, ~(unsigned)CONN_WRITEBACK) & CONN_WRITEBACK;
 }
 
+static void conn_on_ready(struct conn *c, unsigned ready, struct stream_update *u)
+{
+	if (ready & READY_RECEIVED)
+		conn_rx_ended(c, u);
+	if (ready & READY_READ)
+		c->readable = true;
+	if (ready & READY_HANGUP)
+		c->hangup = true;
+	if (ready & READY_WRITE) {
+		c->writable = true;
+		if (c->dialing && c->link)
+			conn_dial_done(c, u);
+	}
+}
+
 static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u)
 {
 	if (want & CONN_WRITEBACK)
 		conn_job_done(c, atomic_load(&c->job_status), u);
 	if (want & CONN_DISCONNECT)
 		stream_disconnect(c->stream, clock_now_ns(), u);
-	if (want & CONN_READABLE)
-		c->readable = true;
-	if (want & CONN_HANGUP)
-		c->hangup = true;
-	if (want & CONN_WRITABLE) {
-		c->writable = true;
-		if (c->dialing && c->fd >= 0)
-			conn_dial_done(c, u);
-	}
+	conn_on_ready(c, want & CONN_READY, u);
 	if (want & CONN_RESUME)
 		stream_resume(c->stream, u);
 	if (want & CONN_TIME)
@@ -211,14 +209,15 @@ bool conn_serve(struct conn *c)
 	/* A connection whose request is complete by now stays. */
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
+	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
 	stream_look(c->stream, &u);
 	conn_on_wants(c, want, &u);
-	idle_output = (want & CONN_WRITABLE) && c->watching;
+	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
-	/* Nothing filled the socket again, so the next acknowledgements are no news. */
-	if (idle_output && c->writable && c->fd >= 0) {
+	/* Nothing filled the link again, so that it takes bytes is no news. */
+	if (idle_output && c->writable && c->link) {
 		c->watching = false;
-		engine_watch_output(&c->source, c->fd, false);
+		c->link->ops->watch_write(c->link, false);
 	}
 	return true;
 }

@@ -12,14 +12,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/io/poller.h"
 #include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
-
-#define ENG_BATCH   64
-#define ENG_WAKE_UP UINT64_MAX /* an event's data */
 
 /* A thread that runs callbacks. Guarded by eng.lock. */
 struct eng_runner {
@@ -29,7 +26,7 @@ struct eng_runner {
 	unsigned turn;             /* odd while a callback runs */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
-	struct epoll_event evs[ENG_BATCH];
+	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
 
@@ -41,7 +38,7 @@ struct eng_slot {
 
 struct eng {
 	pthread_mutex_t lock;
-	int epfd, wakefd;
+	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
 	size_t num_slots;
@@ -49,7 +46,7 @@ struct eng {
 	struct list sources, to_free, tasks, runners;
 	struct eng_runner *leader;
 	struct timers timers;
-	uint64_t sleeping_until; /* what the leader's epoll_wait() was given; 0: awake */
+	uint64_t sleeping_until; /* until then the leader waits; 0: awake */
 	atomic_uint generation;
 
 	/* engine_stall.c */
@@ -62,7 +59,7 @@ struct eng {
 	unsigned workers, idle_workers;
 	unsigned spares; /* so many workers stay although they have nothing to do */
 	bool vacant;     /* a worker is to lead, and handle these events first */
-	struct epoll_event left[ENG_BATCH];
+	struct poller_event left[POLLER_BATCH];
 	int n_left;
 };
 extern struct eng eng;

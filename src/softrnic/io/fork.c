@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/io/fork.h"
-
+/* fork.c -- what fork() does to the room. */
 #include "softrnic/io/admission.h"
 #include "softrnic/io/bufs.h"
 #include "softrnic/io/conn.h"

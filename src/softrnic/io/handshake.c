@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake.c -- accepted sockets whose MPA request is not complete yet. They have a time limit
+ * handshake.c -- accepted links whose MPA request is not complete yet. They have a time limit
  * and a cap.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "softrnic/io/conn.h"
@@ -85,7 +83,7 @@ static bool handshake_take_back(struct handshake *h)
 }
 
 /* 0: it is the listener's, or its end is; else the caller keeps all of it. */
-static int handshake_start(struct handshake *h, int fd)
+static int handshake_start(struct handshake *h, struct link *link)
 {
 	struct listener *l = h->listener;
 	struct conn *c = h->conn;
@@ -101,9 +99,10 @@ static int handshake_start(struct handshake *h, int fd)
 		l->n_handshakes++;
 	}
 	pthread_mutex_unlock(&l->lock);
-	ret = closed ? -ESHUTDOWN : conn_adopt(c, fd);
+	ret = closed ? -ESHUTDOWN : conn_adopt(c, link);
 	if (ret && !closed && !handshake_take_back(h)) {
-		close(fd); /* the rest is done by listener_close(), which has found it */
+		link->ops->close(
+			link); /* the rest is done by listener_close(), which has found it */
 		ret = 0;
 	}
 	conn_leave(c);
@@ -111,30 +110,40 @@ static int handshake_start(struct handshake *h, int fd)
 	return ret;
 }
 
-void handshake_begin(struct listener *l, int fd)
+/* With what is known of the link's ends; NULL: no memory. */
+static struct handshake *handshake_new(struct listener *l, struct link *link)
 {
-	struct sockaddr_storage local = {0}, peer = {0};
-	socklen_t llen = sizeof(local), plen = sizeof(peer);
-	struct handshake *h;
+	struct handshake *h = calloc(1, sizeof(*h));
+	struct link_addr local = {.family = LINK_NONE}, peer = {.family = LINK_NONE};
 	bool same;
 
-	handshake_evict(l);
-	h = calloc(1, sizeof(*h));
-	getsockname(fd, (struct sockaddr *)&local, &llen);
-	getpeername(fd, (struct sockaddr *)&peer, &plen);
-	same = sockaddr_same_host((struct sockaddr *)&local, (struct sockaddr *)&peer);
+	link->ops->local(link, &local);
+	link->ops->remote(link, &peer);
+	same = link->ops->same_host(&local, &peer);
 	if (!h || conn_new(STREAM_RESPONDER, same, handshake_event, h, &h->conn)) {
-		LOG_ERROR_LIMITED("inbound connection dropped: out of memory");
 		free(h);
-		close(fd);
-		return;
+		return NULL;
 	}
 	h->listener = l;
 	list_init(&h->link);
 	h->conn->src = local;
 	h->conn->dst = peer;
-	if (handshake_start(h, fd)) {
-		close(fd);
+	return h;
+}
+
+void handshake_begin(struct listener *l, struct link *link)
+{
+	struct handshake *h;
+
+	handshake_evict(l);
+	h = handshake_new(l, link);
+	if (!h) {
+		LOG_ERROR_LIMITED("inbound connection dropped: out of memory");
+		link->ops->close(link);
+		return;
+	}
+	if (handshake_start(h, link)) {
+		link->ops->close(link);
 		conn_put(h->conn);
 		free(h);
 	}

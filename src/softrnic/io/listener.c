@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c -- a listening socket: accepting, holding back, beginning handshakes. */
+/* listener.c -- a listening link: accepting, holding back, beginning handshakes. */
 #include "softrnic/io/listener_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,53 +21,65 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 /* Serve those that the rate limit admits now, and come back for the others. */
 static void listener_admit(struct listener *l)
 {
+	struct link *link;
 	uint64_t next;
-	int fd;
 
-	while ((fd = admission_next(&l->admission, clock_now_ns(), &next)) >= 0)
-		handshake_begin(l, fd);
+	while ((link = admission_next(&l->admission, clock_now_ns(), &next)))
+		handshake_begin(l, link);
 	listener_admit_at(l, next);
 }
 
 /* A connection that is held costs little: the others that are held are not looked at. */
-static void listener_take(struct listener *l, int fd)
+static void listener_take(struct listener *l, struct link *link)
 {
-	struct sockaddr_storage peer = {0};
-	socklen_t len = sizeof(peer);
+	struct link_addr peer = {.family = LINK_NONE};
 	uint64_t until;
 
-	getpeername(fd, (struct sockaddr *)&peer, &len);
-	if (!admission_hold(&l->admission, fd, &peer, clock_now_ns(), &until))
-		handshake_begin(l, fd);
+	link->ops->remote(link, &peer);
+	if (!admission_hold(&l->admission, link, &peer, clock_now_ns(), &until))
+		handshake_begin(l, link);
 	else if (until < l->admit_at)
 		listener_admit_at(l, until);
 }
 
-/* Edge-triggered: take everything, in turns. Without a free descriptor, try again soon. */
+static bool listener_lacks_resources(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS;
+}
+
+/* What is ready is reported once: take everything, in turns. Without a free descriptor, try again
+ * soon. */
 static void listener_accept(struct listener *l)
 {
 	for (int n = 0; n < ACCEPTS_MAX; n++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct link *link;
+		int ret = l->link->ops->accept(l->link, &link);
 
-		if (fd >= 0) {
-			listener_take(l, fd);
+		if (!ret) {
+			listener_take(l, link);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			LOG_ERROR_LIMITED(
-				"accept: %m; connections wait until a descriptor is free (see ulimit -n)");
+		if (listener_lacks_resources(ret)) {
+			LOG_ERROR_LIMITED("accept: %s; connections wait until a descriptor is free "
+					  "(see ulimit -n)",
+					  strerror(-ret));
 			engine_set_timer(&l->retry, clock_now_ns() + RETRY_NS);
 			return;
 		}
-		if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
+		if (ret != -ECONNABORTED)
 			return;
 	}
 	engine_set_timer(&l->retry, clock_now_ns());
 }
 
-static void listener_ready(struct eng_source *src, uint32_t ev)
+static void listener_ready(struct eng_source *src, unsigned ready)
 {
-	listener_accept(container_of(src, struct listener, source));
+	struct listener *l = container_of(src, struct listener, source);
+
+	if (l->link->ops->ready)
+		ready = l->link->ops->ready(l->link, ready);
+	if (ready)
+		listener_accept(l);
 }
 
 static bool listener_is_closed(struct listener *l)
@@ -105,8 +116,8 @@ static void listener_free(struct eng_source *src)
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
 	admission_fini(&l->admission);
-	if (l->fd >= 0)
-		close(l->fd);
+	if (l->link)
+		l->link->ops->close(l->link);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -115,12 +126,12 @@ static void listener_forked(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
-	close(l->fd);
-	l->fd = -1;
-	admission_fini(&l->admission);
+	l->link->ops->forked(l->link);
+	l->link = NULL;
+	admission_forked(&l->admission);
 }
 
-static struct listener *listener_new(int fd, listener_request_fn *request, void *owner)
+static struct listener *listener_new(struct link *link, listener_request_fn *request, void *owner)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
@@ -138,32 +149,35 @@ static struct listener *listener_new(int fd, listener_request_fn *request, void 
 	l->admit.fire = listener_admit_due;
 	admission_init(&l->admission);
 	pthread_mutex_init(&l->lock, NULL);
-	l->fd = fd;
+	l->link = link;
 	l->request = request;
 	l->owner = owner;
 	list_init(&l->handshakes);
 	return l;
 }
 
-/* *out comes first: a request may come as soon as the engine knows the socket. */
-int listener_open(int fd, listener_request_fn *request, void *owner, struct listener **out)
+/* *out comes first: a request may come as soon as the link is watched. */
+int listener_open(struct link *link, listener_request_fn *request, void *owner,
+		  struct listener **out)
 {
-	struct listener *l = listener_new(fd, request, owner);
+	struct listener *l = listener_new(link, request, owner);
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
 	*out = l;
-	ret = listen(fd, SOMAXCONN) ? -errno : engine_add(&l->source, fd, false);
+	ret = link->ops->listen(link);
+	if (!ret)
+		ret = link->ops->watch(link, &l->source, false);
 	if (!ret)
 		return 0;
 	*out = NULL;
-	l->fd = -1;
+	l->link = NULL;
 	listener_free(&l->source);
 	return ret;
 }
 
-/* The port is free at once; the descriptor's number only when no thread uses it. */
+/* The address is free at once; the link only when no thread uses it. */
 void listener_close(struct listener *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -171,8 +185,7 @@ void listener_close(struct listener *l)
 	pthread_mutex_unlock(&l->lock);
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
-	engine_remove(&l->source, l->fd);
-	shutdown(l->fd, SHUT_RDWR);
+	l->link->ops->stop_listening(l->link);
 	handshakes_end(l);
 	engine_free_later(&l->source);
 }

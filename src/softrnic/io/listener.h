@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.h -- a listening socket and the handshakes on it. A handshake whose request is complete
+ * listener.h -- a listening link and the handshakes on it. A handshake whose request is complete
  * becomes a connection of the owner's.
  */
 #ifndef IO_LISTENER_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct conn;
+struct link;
 struct listener;
 
 /*
@@ -17,8 +18,9 @@ struct listener;
  */
 typedef bool listener_request_fn(void *owner, struct conn *c);
 
-/* Listen on the bound socket, which is the listener's if all goes well. 0 or -errno. */
-int listener_open(int fd, listener_request_fn *request, void *owner, struct listener **out);
+/* Listen on the bound link, which is the listener's if all goes well. 0 or -errno. */
+int listener_open(struct link *link, listener_request_fn *request, void *owner,
+		  struct listener **out);
 /* No call of the owner's function is under way afterwards, and none follows. */
 void listener_close(struct listener *l);
 

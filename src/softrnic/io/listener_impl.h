@@ -21,7 +21,7 @@ struct listener {
 	uint64_t admit_at; /* what it was set to */
 	listener_request_fn *request;
 	void *owner;
-	int fd;
+	struct link *link;
 	pthread_mutex_t lock; /* of these: */
 	bool closed;
 	struct list handshakes;
@@ -29,8 +29,8 @@ struct listener {
 };
 
 /* handshake.c */
-/* A handshake on an accepted socket, which is taken over in any case. */
-void handshake_begin(struct listener *l, int fd);
+/* A handshake on an accepted link, which is taken over in any case. */
+void handshake_begin(struct listener *l, struct link *link);
 /* All that are under way; the listener is marked as closed. */
 void handshakes_end(struct listener *l);
 

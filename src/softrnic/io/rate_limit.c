@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/rate_limit.h"
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,22 +9,19 @@
 #define IPV6_PREFIX 8 /* bytes */
 
 /* IPv4: the last 12 bytes of the mapped form, so that no /64 looks like it. */
-static bool rate_limit_prefix(const struct sockaddr *peer, uint64_t prefix[2])
+static bool rate_limit_prefix(const struct link_addr *peer, uint64_t prefix[2])
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	struct in6_addr v6 = IN6ADDR_ANY_INIT;
+	uint8_t bytes[16] = {[10] = 0xff, [11] = 0xff};
 
-	if (peer->sa_family == AF_INET) {
-		v6.s6_addr[10] = v6.s6_addr[11] = 0xff;
-		memcpy(&v6.s6_addr[12], &((const struct sockaddr_in *)peer)->sin_addr, 4);
-	} else if (peer->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-		v6 = in6->sin6_addr;
-	} else if (peer->sa_family == AF_INET6) {
-		memcpy(&v6, &in6->sin6_addr, IPV6_PREFIX);
-	} else {
+	if (peer->family == LINK_NONE)
 		return false;
-	}
-	memcpy(prefix, &v6, sizeof(v6));
+	if (peer->family == LINK_IPV4)
+		memcpy(bytes + 12, peer->bytes, 4);
+	else if (link_addr_is_mapped(peer))
+		memcpy(bytes, peer->bytes, sizeof(bytes));
+	else
+		memcpy(memset(bytes, 0, sizeof(bytes)), peer->bytes, IPV6_PREFIX);
+	memcpy(prefix, bytes, sizeof(bytes));
 	return true;
 }
 
@@ -54,7 +50,7 @@ void rate_limit_init(struct rate_limit *p, uint64_t per_s)
 	p->interval_ns = per_s ? NSEC_PER_SEC / per_s : 0;
 }
 
-void rate_limit_count(struct rate_limit *p, const struct sockaddr *peer, uint64_t now)
+void rate_limit_count(struct rate_limit *p, const struct link_addr *peer, uint64_t now)
 {
 	uint64_t prefix[2];
 	int i;
@@ -69,7 +65,7 @@ void rate_limit_count(struct rate_limit *p, const struct sockaddr *peer, uint64_
 	p->host[i].full_at += p->interval_ns;
 }
 
-uint64_t rate_limit_until(const struct rate_limit *p, const struct sockaddr *peer, uint64_t now)
+uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *peer, uint64_t now)
 {
 	uint64_t prefix[2], slack = p->interval_ns * RATE_LIMIT_BURST;
 	int i;

@@ -15,7 +15,8 @@
 #define IO_RATE_LIMIT_H
 
 #include <stdint.h>
-#include <sys/socket.h>
+
+#include "softrnic/io/link_addr.h"
 
 #define RATE_LIMIT_BURST 100
 /* Remembered; beyond that the one with the least to wait is forgotten. */
@@ -31,8 +32,8 @@ struct rate_limit {
 
 /* per_s: violations that an address may go on with; 0: any number. */
 void rate_limit_init(struct rate_limit *p, uint64_t per_s);
-void rate_limit_count(struct rate_limit *p, const struct sockaddr *peer, uint64_t now);
+void rate_limit_count(struct rate_limit *p, const struct link_addr *peer, uint64_t now);
 /* When that address may connect: now, or later. */
-uint64_t rate_limit_until(const struct rate_limit *p, const struct sockaddr *peer, uint64_t now);
+uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *peer, uint64_t now);
 
 #endif

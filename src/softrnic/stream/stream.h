@@ -76,6 +76,7 @@ enum {
 	STREAM_DO_SEND = 8,     /* stream_tx_begin(), if the link takes bytes */
 	STREAM_DO_JOB = 16,     /* stream_job_begin(): a write-back, a digest or a class is due */
 	STREAM_DO_STOP_JOB = 32, /* stream_job_stopped(): nobody waits for the one under way */
+	STREAM_DO_CANCEL_RECEIVE = 512, /* the one under way: its bytes would belong elsewhere by now */
 	STREAM_DO_FIN = 64,     /* shut the link's sending half, then stream_fin_sent() */
 	STREAM_DO_CLOSE = 128,  /* close the link, then stream_link_closed() */
 	STREAM_DO_REDIAL = 256, /* stream_redial(): a new link; the peer takes a plainer request only */
@@ -104,6 +105,8 @@ struct stream_host {
 	bool (*send)(void *owner, struct stream_update *u);    /* one tx_begin and tx_end */
 	bool (*start_job)(void *owner, struct stream_update *u);
 	void (*stop_job)(void *owner);
+	/* NULL if receives end before another call is made on the stream. */
+	void (*cancel_receive)(void *owner, struct stream_update *u);
 	void (*fin)(void *owner);
 	void (*close)(void *owner);
 	void (*redial)(void *owner); /* close the link and dial again */
@@ -214,7 +217,7 @@ bool stream_send_can_stall(struct stream *s);
  * for the queue pair, with -EFAULT: the range is as gone as that of a file cut short. Its end is
  * awaited all the same before the next one begins.
  */
-bool stream_job_begin(struct stream *s, struct qp_writeback *job, struct stream_update *u);
+bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);
 void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_job_stopped(struct stream *s, struct stream_update *u);
@@ -241,8 +244,8 @@ struct stream_rx {
 };
 bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
 /*
- * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR: nothing came, or
- * the receive was cancelled. -EFAULT: the memory is gone. Others: the link broke; that, and the
+ * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR, -ECANCELED: nothing
+ * came. -EFAULT: the memory is gone. Others: the link broke; that, and the
  * end, may be reported without a begin, too.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);

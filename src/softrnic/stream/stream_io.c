@@ -108,7 +108,7 @@ static void stream_rx_failed(struct stream *s, enum stream_rx_into into, int err
 		qp_rx_got(s->qp, 0);
 	if (err == 0)
 		stream_on_peer_fin(s, now);
-	else if (err != EFAULT && err != EAGAIN && err != EINTR)
+	else if (err != EFAULT && err != EAGAIN && err != EINTR && err != ECANCELED)
 		stream_on_lost(s, err);
 }
 

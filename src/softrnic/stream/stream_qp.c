@@ -8,7 +8,7 @@
 void stream_set_cause(struct stream *s, int err)
 {
 	if (stream_runs_qp(s))
-		qp_blame_link(s->qp, err);
+		qp_set_link_cause(s->qp, err);
 }
 
 /* --- buffers -------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ uint32_t stream_requests(const struct stream *s)
 
 bool stream_is_local_fault(const struct stream *s)
 {
-	return qp_blames_itself(s->qp);
+	return qp_cause_is_local(s->qp);
 }
 
 bool stream_send_can_stall(struct stream *s)
@@ -207,9 +207,9 @@ bool stream_send_can_stall(struct stream *s)
 
 /* --- jobs ----------------------------------------------------------------------------------- */
 
-bool stream_job_begin(struct stream *s, struct qp_writeback *job, struct stream_update *u)
+bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u)
 {
-	bool begun = s->job == STREAM_JOB_NONE && s->qp && qp_next_writeback(s->qp, job);
+	bool begun = s->job == STREAM_JOB_NONE && s->qp && qp_next_job(s->qp, job);
 
 	if (begun) {
 		s->job = STREAM_JOB_RUNNING;
@@ -225,7 +225,7 @@ void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_up
 
 	s->job = STREAM_JOB_NONE;
 	if (job == STREAM_JOB_RUNNING)
-		qp_on_writeback(s->qp, status);
+		qp_on_job(s->qp, status);
 	stream_report_at(s, now, u);
 }
 
@@ -233,7 +233,7 @@ void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u)
 {
 	if (s->job == STREAM_JOB_RUNNING) {
 		s->job = STREAM_JOB_ABANDONED;
-		qp_on_writeback(s->qp, -EFAULT);
+		qp_on_job(s->qp, -EFAULT);
 	}
 	stream_report_at(s, now, u);
 }

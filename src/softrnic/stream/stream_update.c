@@ -157,8 +157,11 @@ void stream_look(const struct stream *s, struct stream_update *u)
 	unsigned todo = s->state == STREAM_LIVE ? stream_todo_live(s, due)
 						: stream_todo_of_ends(s, due);
 
-	if (s->rx_into != STREAM_RX_NOTHING)
+	if (s->rx_into != STREAM_RX_NOTHING) {
 		todo &= ~(unsigned)STREAM_DO_RECEIVE;
+		if (s->rx_into != stream_rx_target(s))
+			todo |= STREAM_DO_CANCEL_RECEIVE;
+	}
 	todo |= stream_todo_of_job(s, due);
 	if (s->n_events)
 		todo |= STREAM_DO_EVENT;

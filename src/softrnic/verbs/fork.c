@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "base/rand.h"
-#include "softrnic/io/fork.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/id.h"

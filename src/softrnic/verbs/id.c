@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/softrnic.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +36,6 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 	list_init(&id->requests.list);
 	list_init(&id->request);
 	id->generation = engine_generation();
-	id->fd = -1;
 	id->pub.context = context;
 	id->pub.ps = ps;
 	id->pub.qp_type = IBV_QPT_RC;
@@ -104,14 +103,17 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn)
 
 int id_need_conn(struct cmid *id)
 {
-	bool same = sockaddr_same_host(&id->pub.route.addr.src_addr, &id->pub.route.addr.dst_addr);
+	struct link_addr src = link_addr_from(&id->pub.route.addr.src_addr);
+	struct link_addr dst = link_addr_from(&id->pub.route.addr.dst_addr);
+	const struct link_ops *ops = link_of(&dst);
 	int ret;
 
 	if (id->conn)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	ret = conn_new(STREAM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	ret = conn_new(STREAM_INITIATOR, ops && ops->same_host(&src, &dst), id_on_stream_event, id,
+		       &id->conn);
 	return ret ? ret : id_apply_settings(id);
 }
 
@@ -149,8 +151,8 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 	id_request_done(id);
 	id_release_conn(id);
 	id_quiesce(id);
-	if (id->fd >= 0)
-		close(id->fd);
+	if (id->bound)
+		id->bound->ops->close(id->bound);
 	if (id->own_chan)
 		softrnic_destroy_event_channel(&id->own_chan->pub);
 	id_free(id);
@@ -179,9 +181,9 @@ void ids_atfork_child(void)
 	list_for_each (it, &all) {
 		struct cmid *id = container_of(it, struct cmid, link);
 
-		if (id->fd >= 0)
-			close(id->fd);
-		id->fd = -1;
+		if (id->bound)
+			id->bound->ops->forked(id->bound);
+		id->bound = NULL;
 		pthread_mutex_init(&id->lock, NULL);
 		pthread_cond_init(&id->acked_cv, NULL);
 		if (id->conn)

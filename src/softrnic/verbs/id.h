@@ -37,9 +37,9 @@ struct cmid {
 	atomic_uint delivered; /* counted under the event queue's mutex */
 	unsigned acked;
 	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
-	enum { FAMILY_DEFAULT, FAMILY_ANY, FAMILY_ONLY } family_only;
-	int fd;            /* bound, not yet listening or connecting; -1: none */
-	struct conn *conn; /* NULL until a QP or a connection is asked for */
+	enum link_families families;
+	struct link *bound; /* not yet listening or connecting; NULL: none */
+	struct conn *conn;  /* NULL until a QP or a connection is asked for */
 	struct listener *listener;
 	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
 		struct list list;
@@ -104,9 +104,9 @@ int id_wait(struct cmid *id);
 /* Discard what was not delivered, then wait until everything delivered is acknowledged. */
 void id_quiesce(struct cmid *id);
 
-/* id_addr.c: descriptors and addresses. */
-void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src);
-void id_set_local(struct cmid *id, int fd);
+/* id_addr.c: rdma_cm's addresses and those of links. */
+void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr);
+void id_set_local(struct cmid *id, struct link *link);
 
 /* id_listen.c */
 void id_stop_listening(struct cmid *id);

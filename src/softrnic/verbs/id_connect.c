@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/id.h"
@@ -45,7 +46,7 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = stream_remote(id->conn->stream);
 	if (event == STREAM_EV_ESTABLISHED) {
-		id_set_local(id, id->conn->fd);
+		id_set_local(id, id->conn->link);
 		status = 0;
 	}
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
@@ -107,14 +108,14 @@ static int connect_start(struct cmid *id, const struct stream_params *params)
 	int ret;
 
 	conn_enter(c);
-	c->src.ss_family = 0;
-	if (id->fd >= 0)
-		c->src = id->pub.route.addr.src_storage;
-	c->dst = id->pub.route.addr.dst_storage;
+	c->src = (struct link_addr){.family = LINK_NONE};
+	if (id->bound)
+		c->src = link_addr_from(&id->pub.route.addr.src_addr);
+	c->dst = link_addr_from(&id->pub.route.addr.dst_addr);
 	ret = stream_connect(c->stream, params, clock_now_ns(), &u);
 	if (!ret) {
-		conn_dial(c, id->fd); /* a failure comes as an event */
-		id->fd = -1;
+		conn_dial(c, id->bound); /* a failure comes as an event */
+		id->bound = NULL;
 		conn_settle(c);
 	}
 	conn_leave(c);
@@ -179,7 +180,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		params.ird = stream_remote(c->stream)->ird;
 		params.ord = stream_remote(c->stream)->ord;
 	}
-	ret = stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns(), &u);
+	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
 	conn_perform(c, &u);
 	conn_leave(c);
 	id_request_done(id);

@@ -55,8 +55,8 @@ static bool request_report(struct cmid *listener, struct cmid *child, struct con
 {
 	if (!request_add(listener, child))
 		return false;
-	child->pub.route.addr.src_storage = c->src;
-	child->pub.route.addr.dst_storage = c->dst;
+	id_set_addr(&child->pub.route.addr.src_storage, &c->src);
+	id_set_addr(&child->pub.route.addr.dst_storage, &c->dst);
 	c->event = id_on_stream_event;
 	c->owner = child;
 	return !id_post_request(listener, child, stream_remote(c->stream));
@@ -87,12 +87,12 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (id->fd < 0 || id->listener || id->conn)
+	if (!id->bound || id->listener || id->conn)
 		return id_errno(EINVAL);
 	id->requests.max = backlog > 0 ? (unsigned)backlog : BACKLOG_DEFAULT;
-	ret = listener_open(id->fd, id_on_request, id, &id->listener);
+	ret = listener_open(id->bound, id_on_request, id, &id->listener);
 	if (!ret)
-		id->fd = -1;
+		id->bound = NULL;
 	return id_errno(-ret);
 }
 

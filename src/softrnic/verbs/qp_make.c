@@ -83,7 +83,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.kick = owner_notify,
+		.notify = owner_notify,
 		.get = owner_get,
 		.async = owner_async,
 		.owner = c,
@@ -210,7 +210,7 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 /* The peer may still wait for the write-back. */
 static bool conn_may_answer(const struct conn *c, uint64_t end)
 {
-	return c->fd >= 0 && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
+	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
 }
 
 /*
@@ -226,7 +226,7 @@ static void conn_drain(struct conn *c)
 	if (stream_state(c->stream) == STREAM_LIVE)
 		stream_disconnect(c->stream, clock_now_ns(), &u);
 	conn_perform(c, &u);
-	while (c->fd >= 0 && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
+	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (stream_awaits_job(c->stream) && conn_may_answer(c, end))
 		conn_wait_change(c, end);
@@ -254,6 +254,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
+	conn_cancel_receive(c, &u); /* into the QP's memory */
 	qp = stream_detach_qp(c->stream, &u);
 	conn_perform(c, &u);
 	conn_leave(c);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/rnic/tx_batch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/safecopy.h"
+
+#define PROBE_STEP 4096u /* the smallest page */
+#define DATA_ROOM  (QP_TXBUF - sizeof(struct tx_batch))
+
+struct tx_side {
+	struct tx_side *next;
+	uint8_t bytes[];
+};
+
+struct tx_batch *tx_batch_init(void *buf)
+{
+	struct tx_batch *b = buf;
+
+	assert((uintptr_t)buf % _Alignof(struct tx_batch) == 0);
+	b->sides = NULL;
+	b->n = b->first = b->n_fpdu = 0;
+	b->used = b->len = b->sent = 0;
+	return b;
+}
+
+static void piece_release(struct tx_piece *p)
+{
+	if (p->mr)
+		mr_release(p->mr);
+	p->mr = NULL;
+}
+
+void tx_batch_drop(struct tx_batch *b)
+{
+	struct tx_side *s;
+
+	for (unsigned i = b->first; i < b->n; i++)
+		piece_release(&b->piece[i]);
+	while ((s = b->sides)) {
+		b->sides = s->next;
+		free(s);
+	}
+	tx_batch_init(b);
+}
+
+int tx_batch_emit(const struct tx_batch *b, struct iovec iov[QP_TX_IOV])
+{
+	int n = 0;
+
+	for (unsigned i = b->first; i < b->n; i++)
+		iov[n++] = b->piece[i].iov;
+	return n;
+}
+
+void tx_batch_sent(struct tx_batch *b, size_t len)
+{
+	assert(len <= b->len - b->sent);
+	b->sent += len;
+	while (len > 0) {
+		struct tx_piece *p = &b->piece[b->first];
+		size_t part = len < p->iov.iov_len ? len : p->iov.iov_len;
+
+		p->iov.iov_base = (uint8_t *)p->iov.iov_base + part;
+		p->iov.iov_len -= part;
+		len -= part;
+		if (p->iov.iov_len == 0) {
+			piece_release(p);
+			b->first++;
+		}
+	}
+	if (tx_batch_is_sent(b))
+		tx_batch_drop(b);
+}
+
+/* End of the FPDU that is half sent; b->sent when none is. */
+static size_t half_sent_end(const struct tx_batch *b)
+{
+	for (unsigned i = 0; i < b->n_fpdu && b->sent > 0; i++) {
+		if (b->fpdu_end[i] >= b->sent)
+			return b->fpdu_end[i];
+	}
+	return b->sent;
+}
+
+bool tx_batch_is_at_boundary(const struct tx_batch *b)
+{
+	return half_sent_end(b) == b->sent;
+}
+
+/* Take the last bytes away again, down to `len`; never below what is sent. */
+static void shrink(struct tx_batch *b, size_t len)
+{
+	while (b->len > len) {
+		struct tx_piece *p = &b->piece[b->n - 1];
+		size_t over = b->len - len;
+		size_t part = over < p->iov.iov_len ? over : p->iov.iov_len;
+
+		p->iov.iov_len -= part;
+		b->len -= part;
+		if (p->iov.iov_len == 0) {
+			piece_release(p);
+			b->n--;
+		}
+	}
+	while (b->n_fpdu > 0 && b->fpdu_end[b->n_fpdu - 1] > b->len)
+		b->n_fpdu--;
+}
+
+void tx_batch_cut(struct tx_batch *b)
+{
+	shrink(b, half_sent_end(b));
+	if (tx_batch_is_sent(b))
+		tx_batch_drop(b);
+}
+
+bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len)
+{
+	uintptr_t at = (uintptr_t)p;
+
+	for (unsigned i = b->first; i < b->n; i++) {
+		const struct iovec *iov = &b->piece[i].iov;
+		uintptr_t start = (uintptr_t)iov->iov_base;
+
+		if (b->piece[i].mr && at < start + iov->iov_len && start < at + len)
+			return true;
+	}
+	return false;
+}
+
+static bool is_readable(const struct iovec *iov)
+{
+	const uint8_t *p = iov->iov_base, *end = p + iov->iov_len;
+
+	while (p < end) {
+		if (safecopy_probe(p))
+			return false;
+		p = (const uint8_t *)(((uintptr_t)p | (PROBE_STEP - 1)) + 1);
+	}
+	return true;
+}
+
+size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
+{
+	size_t before = 0;
+
+	for (unsigned i = b->first; i < b->n; i++) {
+		const struct tx_piece *p = &b->piece[i];
+
+		if (p->mr && !is_readable(&p->iov)) {
+			*is_response = p->is_response;
+			return before;
+		}
+		before += p->iov.iov_len;
+	}
+	*is_response = b->piece[b->first].is_response; /* it is back again */
+	return 0;
+}
+
+static bool is_of(const struct tx_piece *p, const struct mr *mr)
+{
+	return p->mr && (!mr || p->mr == mr);
+}
+
+int tx_batch_own(struct tx_batch *b, const struct mr *mr)
+{
+	struct tx_side *side;
+	size_t len = 0;
+	uint8_t *to;
+
+	for (unsigned i = b->first; i < b->n; i++)
+		len += is_of(&b->piece[i], mr) ? b->piece[i].iov.iov_len : 0;
+	if (len == 0)
+		return 0;
+	side = malloc(sizeof(*side) + len);
+	if (!side)
+		return -ENOMEM;
+	side->next = b->sides;
+	b->sides = side;
+	to = side->bytes;
+	for (unsigned i = b->first; i < b->n; i++) {
+		struct tx_piece *p = &b->piece[i];
+
+		if (!is_of(p, mr))
+			continue;
+		if (safecopy(to, p->iov.iov_base, p->iov.iov_len))
+			return -EFAULT;
+		p->iov.iov_base = to;
+		to += p->iov.iov_len;
+		piece_release(p);
+	}
+	return 0;
+}
+
+/* --- building ----------------------------------------------------------------------------- */
+
+/* Bytes that go through b->data at most. */
+static size_t copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
+{
+	size_t small = (size_t)parts * TX_REFER_MIN;
+	size_t frame = MPA_LENGTH_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN;
+	size_t whole = frame + payload;
+
+	if (f->markers)
+		return whole + mpa_marker_count(f->pos, whole) * MPA_MARKER_LEN;
+	return f->crc || payload < small ? whole : frame + small;
+}
+
+static uint8_t *data_append(struct tx_fpdu *f, size_t len)
+{
+	struct tx_batch *b = f->b;
+	uint8_t *at = b->data + b->used;
+	struct tx_piece *last = b->n ? &b->piece[b->n - 1] : NULL;
+
+	assert(len <= DATA_ROOM - b->used);
+	if (last && !last->mr && (uint8_t *)last->iov.iov_base + last->iov.iov_len == at)
+		last->iov.iov_len += len;
+	else
+		b->piece[b->n++] = (struct tx_piece){
+			.iov = {.iov_base = at, .iov_len = len},
+			.is_response = f->is_response,
+		};
+	b->used += len;
+	b->len += len;
+	return at;
+}
+
+bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts)
+{
+	struct tx_batch *b = f->b;
+	unsigned hdr_len = ddp_hdr_len(hdr->tagged);
+
+	if (b->n + 2 * parts + 2 > QP_TX_IOV || b->n_fpdu == TX_FPDUS || b->len >= TX_BATCH_MAX ||
+	    copy_bound(f, payload, parts) > DATA_ROOM - b->used)
+		return false;
+	f->start = b->used;
+	f->before = b->len;
+	f->copied = 0;
+	ddp_encode(data_append(f, MPA_LENGTH_LEN + hdr_len) + MPA_LENGTH_LEN, hdr_len, hdr);
+	return true;
+}
+
+int tx_fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
+{
+	if (len == 0)
+		return 0;
+	f->copied += len;
+	return safecopy(data_append(f, len), src, len);
+}
+
+int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
+{
+	struct tx_batch *b = f->b;
+	int err;
+
+	if (f->crc || f->markers || len < TX_REFER_MIN) {
+		err = tx_fpdu_copy(f, src, len);
+		mr_release(mr);
+		return err;
+	}
+	b->piece[b->n++] = (struct tx_piece){
+		.iov = {.iov_base = src, .iov_len = len},
+		.mr = mr,
+		.is_response = f->is_response,
+	};
+	b->len += len;
+	return 0;
+}
+
+void tx_fpdu_abort(struct tx_fpdu *f)
+{
+	shrink(f->b, f->before);
+	f->b->used = f->start;
+}
+
+/* Spread the finished FPDU apart, from its end on, and put the markers in (RFC 5044 s4.3). */
+static void insert_markers(struct tx_fpdu *f)
+{
+	struct tx_batch *b = f->b;
+	size_t len = b->used - f->start, count = mpa_marker_count(f->pos, len);
+	uint8_t *fpdu = b->data + f->start, *to, *crc = fpdu + len - MPA_CRC_LEN;
+	uint8_t markers[(MPA_ULPDU_MAX / (MPA_MARKER_PERIOD - MPA_MARKER_LEN) + 2) *
+			MPA_MARKER_LEN];
+	struct iovec out[2 * (sizeof(markers) / MPA_MARKER_LEN) + 2];
+	const struct iovec in[2] = {{.iov_base = fpdu, .iov_len = len - MPA_CRC_LEN},
+				    {.iov_base = crc, .iov_len = MPA_CRC_LEN}};
+	int n;
+
+	assert(count * MPA_MARKER_LEN <= sizeof(markers));
+	n = mpa_marker_gather(f->pos, in, 2, markers, out, (int)(sizeof(out) / sizeof(out[0])));
+	assert(n > 0);
+	len += count * MPA_MARKER_LEN;
+	if (f->crc)
+		mpa_crc_encode(crc, mpa_crc(out, n, len - MPA_CRC_LEN));
+	data_append(f, count * MPA_MARKER_LEN);
+	to = fpdu + len;
+	while (n-- > 0) {
+		to -= out[n].iov_len;
+		memmove(to, out[n].iov_base, out[n].iov_len);
+	}
+}
+
+size_t tx_fpdu_close(struct tx_fpdu *f)
+{
+	struct tx_batch *b = f->b;
+	size_t ulpdu = b->len - f->before - MPA_LENGTH_LEN;
+	size_t tail = mpa_pad(ulpdu) + MPA_CRC_LEN;
+	uint8_t *fpdu = b->data + f->start, *end = data_append(f, tail) + tail;
+
+	memset(end - tail, 0, tail);
+	fpdu[0] = (uint8_t)(ulpdu >> 8);
+	fpdu[1] = (uint8_t)ulpdu;
+	if (f->markers) {
+		insert_markers(f);
+	} else if (f->crc) {
+		struct iovec all = {.iov_base = fpdu, .iov_len = (size_t)(end - fpdu)};
+
+		mpa_crc_encode(end - MPA_CRC_LEN, mpa_crc(&all, 1, all.iov_len - MPA_CRC_LEN));
+	}
+	b->fpdu_end[b->n_fpdu++] = (uint32_t)b->len;
+	return b->len - f->before;
+}

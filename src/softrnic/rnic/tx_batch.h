@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tx_batch.h -- FPDUs on their way into the LLP, in a buffer that the owner lends.
+ *
+ * Headers, trailers and small payloads are copied into the buffer one behind the other,
+ * so that many small messages are one piece of the gather list; large payloads are
+ * referenced, and their region is held until they are sent. With CRC or markers all is
+ * copied: the sum must be that of the bytes sent, whatever the application does to its
+ * buffer meanwhile.
+ */
+#ifndef RNIC_TX_BATCH_H
+#define RNIC_TX_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/proto/mpa_marker.h"
+#include "softrnic/rnic/mr.h"
+#include "softrnic/rnic/qp.h"
+
+#define TX_REFER_MIN 513        /* a shorter payload is cheaper to copy than to list */
+#define TX_BATCH_MAX (1u << 20) /* so that responses and requests take turns */
+#define TX_FPDUS     1024
+
+struct tx_piece {
+	struct iovec iov;
+	struct mr *mr;    /* held, if it is referenced memory */
+	bool is_response; /* to a peer's request, not of our SQ */
+};
+
+struct tx_side; /* copies of memory that is going away */
+
+struct tx_batch {
+	unsigned n, first; /* pieces; the first that is not all sent */
+	unsigned n_fpdu;
+	size_t used; /* of data */
+	size_t len, sent;
+	struct tx_side *sides;
+	struct tx_piece piece[QP_TX_IOV];
+	uint32_t fpdu_end[TX_FPDUS]; /* where each FPDU ends, counted as len is */
+	uint8_t data[];
+};
+
+struct tx_batch *tx_batch_init(void *buf); /* QP_TXBUF bytes */
+void tx_batch_drop(struct tx_batch *b);    /* forget everything, let go of all regions */
+static inline bool tx_batch_is_sent(const struct tx_batch *b)
+{
+	return b->sent == b->len;
+}
+int tx_batch_emit(const struct tx_batch *b, struct iovec iov[QP_TX_IOV]);
+void tx_batch_sent(struct tx_batch *b, size_t len);
+bool tx_batch_is_at_boundary(const struct tx_batch *b); /* no FPDU is half sent */
+void tx_batch_cut(struct tx_batch *b); /* drop all FPDUs of which nothing is sent */
+/* Is any byte of [p, +len), of registered memory, among what is unsent? */
+bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len);
+/* How many unsent bytes come before the memory that vanished, and whose it is. */
+size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response);
+/* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
+int tx_batch_own(struct tx_batch *b, const struct mr *mr);
+
+/* One FPDU being built at the end of a batch. */
+struct tx_fpdu {
+	struct tx_batch *b;
+	size_t start;  /* of its bytes in b->data */
+	size_t before; /* b->len without it */
+	size_t copied; /* payload bytes */
+	uint64_t pos;  /* in the stream */
+	bool crc, markers, is_response;
+};
+
+/* Room for `parts` payload parts of `payload` bytes in all? False: send the batch first. */
+bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts);
+/* 0 or -EFAULT. */
+int tx_fpdu_copy(struct tx_fpdu *f, const void *src, size_t len);
+/* Held memory, copied or referenced; the hold is taken over. 0 or -EFAULT. */
+int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr);
+size_t tx_fpdu_close(struct tx_fpdu *f); /* its length in the stream */
+void tx_fpdu_abort(struct tx_fpdu *f);
+
+#endif
