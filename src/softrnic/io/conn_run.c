@@ -143,7 +143,7 @@ void conn_poll(struct conn *c)
 	struct stream_update u;
 
 	c->readable = true;
-	stream_look(c->stream, &u);
+	stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
 }
 
@@ -210,7 +210,10 @@ bool conn_serve(struct conn *c)
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
-	stream_look(c->stream, &u);
+	if (want == READY_READ)
+		stream_look_at_link(c->stream, &u);
+	else
+		stream_look(c->stream, &u);
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);

@@ -10,8 +10,8 @@ bool qp_tx_has_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) ||
-	       qp_request_is_ready(qp) || heartbeat_is_due(qp);
+	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
+	       heartbeat_is_due(qp) || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
 }
 
 unsigned qp_due(const struct qp *qp)

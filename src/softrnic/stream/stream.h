@@ -119,6 +119,9 @@ struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
 void stream_perform(struct stream *s, struct stream_update *u);
 /* Fill the update without changing anything. */
 void stream_look(const struct stream *s, struct stream_update *u);
+/* Likewise, where the last update was performed, and since then nothing has changed but that the
+ * link has bytes. It costs less. */
+void stream_look_at_link(const struct stream *s, struct stream_update *u);
 /* The next event; false: there is none. */
 bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
 
@@ -213,7 +216,8 @@ bool stream_is_local_fault(const struct stream *s);   /* what went wrong first w
 bool stream_send_can_stall(struct stream *s);
 
 /*
- * Jobs: one at a time. stream_job_begin() is false when none is due. One that is abandoned is over
+ * Jobs: one at a time. stream_job_begin() changes an update that is filled; it is false when no job
+ * is due. One that is abandoned is over
  * for the queue pair, with -EFAULT: the range is as gone as that of a file cut short. Its end is
  * awaited all the same before the next one begins.
  */

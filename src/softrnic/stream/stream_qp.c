@@ -215,7 +215,7 @@ bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update
 		s->job = STREAM_JOB_RUNNING;
 		s->job_stopped = false;
 	}
-	stream_report(s, u);
+	u->todo &= ~(unsigned)STREAM_DO_JOB; /* nothing else changes */
 	return begun;
 }
 

@@ -174,6 +174,12 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 }
 
+void stream_look_at_link(const struct stream *s, struct stream_update *u)
+{
+	u->todo = s->rx_into == STREAM_RX_NOTHING ? STREAM_DO_RECEIVE : 0;
+	u->deadline = stream_deadline(s);
+}
+
 void stream_report(struct stream *s, struct stream_update *u)
 {
 	if (s->state >= STREAM_DRAINING)
