@@ -93,8 +93,8 @@ static void dereg_begin(struct node *n)
 			    n->index);
 }
 
-/* The region is idle: its owner may do with the memory what he wants, and does. */
-static void bury(struct node *n, enum area_kind kind)
+/* The region is idle: its memory is free for other uses, and gets other contents. */
+static void end_region(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem.area[kind];
 	const char *bad = NULL;
@@ -112,7 +112,7 @@ static void bury(struct node *n, enum area_kind kind)
 static void dereg_end(struct node *n)
 {
 	if (!n->dereg_pool) {
-		bury(n, n->dereg_area);
+		end_region(n, n->dereg_area);
 		return;
 	}
 	mr_delete(n->mem.pool_mr);
@@ -133,7 +133,7 @@ void node_end_lease(struct node *n)
 	if (mr->holds > 0)
 		sim_violate(n->sim, "node %d: an invalidated region is held", n->index);
 	else
-		bury(n, AREA_LEASE);
+		end_region(n, AREA_LEASE);
 }
 
 void node_on_dereg(struct node *n)

@@ -277,8 +277,7 @@ int main(void)
 		cmocka_unit_test(a_read_response_goes_straight_to_memory),
 		cmocka_unit_test(a_send_goes_straight_into_several_segments),
 		cmocka_unit_test(a_region_dies_while_its_write_is_half_received),
-		cmocka_unit_test(
-			a_receive_under_way_keeps_its_memory_when_the_queue_pair_fails),
+		cmocka_unit_test(a_receive_under_way_keeps_its_memory_when_the_queue_pair_fails),
 		cmocka_unit_test(a_write_to_vanished_memory_is_terminated),
 		cmocka_unit_test(a_fault_of_the_llp_ends_the_receive_it_was_for),
 		cmocka_unit_test(an_aligned_word_is_written_whole),
