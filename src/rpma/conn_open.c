@@ -89,7 +89,7 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 {
 	struct rpma_conn_open_attr a;
 	uint64_t deadline, until;
-	int ret, pause_ms = OPEN_PAUSE_MS;
+	int ret, before = 0, pause_ms = OPEN_PAUSE_MS;
 
 	if (!peer || !attr || !event || !conn_ptr)
 		return RPMA_E_INVAL;
@@ -105,9 +105,13 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 		int left_ms;
 
 		ret = try_once(peer, &a, deadline, event, conn_ptr);
+		/* An attempt that the deadline cuts short says less than the one before. */
+		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
+			ret = before;
 		left_ms = poll_ms_left(until);
 		if ((ret != RPMA_E_AGAIN && ret != RPMA_E_NO_EVENT) || !left_ms)
 			return ret;
+		before = ret;
 		LOG_INFO("nobody answers at %s port %s yet", a.addr, a.port);
 		poll(NULL, 0, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms);
 		pause_ms = 2 * pause_ms < OPEN_PAUSE_MAX_MS ? 2 * pause_ms : OPEN_PAUSE_MAX_MS;
