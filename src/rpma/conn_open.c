@@ -43,6 +43,15 @@ static int request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr 
 	return ret;
 }
 
+/* Where the device does not say who rejected, private data is a sign of an application. */
+static bool is_refusal(const struct rpma_conn *conn)
+{
+	enum rpma_rejection rejection = atomic_load(&conn->rejection);
+
+	return rejection == RPMA_REJECTION_REFUSED ||
+	       (rejection == RPMA_REJECTION_UNKNOWN && conn->pdata.len);
+}
+
 /* What an event that is the first one is to the caller. */
 static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
@@ -50,7 +59,7 @@ static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 	case RPMA_CONN_ESTABLISHED:
 		return 0;
 	case RPMA_CONN_REJECTED:
-		return conn->is_refused ? 0 : RPMA_E_AGAIN;
+		return is_refusal(conn) ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
 	case RPMA_CONN_LOST: /* it ended while it answered, and may be starting again */
@@ -92,11 +101,14 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 	int ret, before = 0, pause_ms = OPEN_PAUSE_MS;
 
 	if (!peer || !attr || !event || !conn_ptr)
-		return RPMA_E_INVAL;
-	if (!attr_take(&a, attr))
+		return INVALID();
+	if (!attr_take(&a, attr)) {
+		LOG_ERROR("rpma_conn_open(): attr has a member that this version of librpma does "
+			  "not know; run the program with a newer one");
 		return RPMA_E_NOSUPP;
+	}
 	if (!attr_is_valid(&a))
-		return RPMA_E_INVAL;
+		return INVALID();
 	deadline = poll_deadline(a.timeout_ms);
 	until = poll_deadline(a.retry_ms);
 	if (deadline < until)

@@ -85,7 +85,7 @@ static int session_adopt_descriptors(struct session *s, struct error *err)
 	rpma_peer_cfg_delete(&pcfg);
 	return rc ? error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
 			      "the region's description from %s is damaged: %s", s->server,
-			      rpma_err_2str(rc))
+			      rpma_err_last())
 		  : 0;
 }
 
@@ -134,7 +134,7 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 			     mr);
 
 	return rc ? error_set(err, ERROR_FAILED, rc, "cannot register a buffer of %zu bytes: %s",
-			      size, rpma_err_2str(rc))
+			      size, rpma_err_last())
 		  : 0;
 }
 

@@ -5,7 +5,7 @@
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err)
 {
 	return error_set(err, ERROR_FAILED, rc, "cannot %s %s: %s", what, s->server,
-			 rpma_err_2str(rc));
+			 rpma_err_last());
 }
 
 static int session_check(const struct session *s, const struct ibv_wc *wc, struct error *err)

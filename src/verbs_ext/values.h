@@ -96,6 +96,15 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_CAP_ATOMICS      (1u << 7)
 #define VEXT_CAP_KNOWN        (1u << 31) /* the connection is or was established */
 
+/* Who said no to a connection (RDMA_CM_EVENT_REJECTED). */
+enum vext_rejection {
+	VEXT_REJECTION_NONE,
+	VEXT_REJECTION_UNKNOWN,     /* the device does not tell */
+	VEXT_REJECTION_NO_LISTENER, /* nobody listens there */
+	VEXT_REJECTION_REFUSED,     /* the application there */
+	VEXT_REJECTION_HUNG_UP,     /* what listens there closed the connection without an answer */
+};
+
 /* vendor_err of a failed completion: a reason, and a code that explains it. */
 enum vext_reason {
 	VEXT_REASON_NONE,
@@ -107,11 +116,6 @@ enum vext_reason {
 	VEXT_REASON_LINK,          /* errno of the connection */
 	VEXT_REASON_LOCAL,         /* errno at this end */
 };
-
-/* The status of RDMA_CM_EVENT_REJECTED when it was the other end's user who rejected, and not a
- * host on which nobody listens: InfiniBand's consumer-defined reason, used by the software RNIC as
- * well. */
-#define VEXT_CM_REJECTED_BY_USER 28
 
 static inline uint32_t vext_vendor_err(enum vext_reason reason, uint32_t code)
 {

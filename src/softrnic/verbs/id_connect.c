@@ -51,8 +51,6 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 		id_set_local(id, id->conn->link);
 		status = 0;
 	}
-	if (event == STREAM_EV_REJECTED && status == -ECONNABORTED)
-		status = VEXT_CM_REJECTED_BY_USER;
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
 }
 
