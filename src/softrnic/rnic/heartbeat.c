@@ -76,7 +76,7 @@ static void heartbeat_finish(struct qp *qp, const struct rx_seg *seg, const uint
 			qp->heartbeat.peer_limit_ms = msg.limit_ms;
 		break;
 	case RDMAP_ENGINE_PONG:
-		qp->counters.pongs_in++; /* that bytes came is all it says */
+		qp->counters.pongs_in++; /* only that it came matters */
 		break;
 	default: /* of a later release */
 		break;

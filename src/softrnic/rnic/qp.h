@@ -122,7 +122,7 @@ const struct qp_counters *qp_counters(const struct qp *qp);
 int qp_start(struct qp *qp, const struct qp_stream *stream);
 /* -> SQD: accept no new work requests; what was posted still goes out. */
 void qp_drain(struct qp *qp);
-/* Why the owner will end the stream; vendor_err of all that is unfinished then says so. A later
+/* Why the owner will end the stream: vendor_err of all that is unfinished then. A later
  * reason changes nothing. */
 void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */

@@ -39,8 +39,8 @@ struct qp_heartbeat {
 };
 
 /*
- * The first error, from where it is found until qp_settle(). Whoever finds one records it and
- * returns; nothing is placed, begun or completed behind it.
+ * The first error, from where it is found until qp_settle(). It is recorded and the
+ * function returns; nothing is placed, begun or completed behind it.
  */
 struct qp_fault {
 	bool due;
@@ -148,7 +148,7 @@ int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* forget them; one job may still be under way */
 
-/* --- heartbeat.c, op_terminate.c: messages that nobody posts ------------------------------ */
+/* --- heartbeat.c, op_terminate.c: messages without a work request ------------------------- */
 
 static inline bool heartbeat_is_due(const struct qp *qp)
 {

@@ -171,7 +171,7 @@ void qp_on_job(struct qp *qp, int status)
 	qp_settle(qp);
 }
 
-/* A job that nobody fetched yet must not keep the region from going away. */
+/* A job that is not fetched yet must not keep the region from going away. */
 void qp_requests_detach(struct qp *qp, const struct mr *mr)
 {
 	struct qp_requests *r = &qp->requests;
