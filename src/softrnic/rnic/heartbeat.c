@@ -21,11 +21,6 @@ uint32_t qp_peer_limit_ms(const struct qp *qp)
 	return qp->heartbeat.peer_limit_ms;
 }
 
-bool heartbeat_is_due(const struct qp *qp)
-{
-	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
-}
-
 static struct rdmap_engine heartbeat_next(const struct qp *qp)
 {
 	const struct qp_heartbeat *h = &qp->heartbeat;

@@ -7,11 +7,6 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_request_is_ready(const struct qp *qp)
-{
-	return qp->requests.state == REQUEST_READY;
-}
-
 uint32_t qp_requests(const struct qp *qp)
 {
 	return qp->irq.count;

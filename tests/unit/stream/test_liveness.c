@@ -87,14 +87,14 @@ static void who_does_not_read_speaks_every_second_and_judges_nobody(void **state
 	uint64_t now, before;
 
 	begin(15 * SEC);
-	view.deaf = true;
+	view.stalled = true;
 	look(&before);
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(look(&now), LIVENESS_PONG);
 		assert_int_equal(now - before, SEC);
 		before = now;
 	}
-	view.deaf = false; /* from now on it counts again */
+	view.stalled = false; /* from now on it counts again */
 	while (look(&now) != LIVENESS_LOST)
 		;
 	assert_int_equal(now - before, 15 * SEC);
@@ -131,12 +131,12 @@ static void the_peers_shorter_limit_is_met(void **state)
 	uint64_t now, before;
 
 	begin(15 * SEC);
-	liveness_told(&v, 1500, 0);
+	liveness_on_peer_limit(&v, 1500, 0);
 	look(&before);
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	liveness_told(&v, 1, now); /* absurd: it must not cost us the CPU */
+	liveness_on_peer_limit(&v, 1, now); /* absurd: it must not cost us the CPU */
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
@@ -149,16 +149,16 @@ static void the_peers_shorter_limit_is_met(void **state)
 static void a_shorter_limit_counts_as_soon_as_it_is_told(void **state)
 {
 	begin(15 * SEC);
-	liveness_told(&v, 0, SEC); /* a ping that tells none */
+	liveness_on_peer_limit(&v, 0, SEC); /* a ping that tells none */
 	assert_int_equal(v.at, 5 * SEC);
-	liveness_told(&v, 900, SEC);
+	liveness_on_peer_limit(&v, 900, SEC);
 	assert_int_equal(v.at, 1300 * MS);
-	liveness_told(&v, 900, 1200 * MS); /* again: nothing new */
+	liveness_on_peer_limit(&v, 900, 1200 * MS); /* again: nothing new */
 	assert_int_equal(v.at, 1300 * MS);
 	view.rx++;
 	assert_int_equal(liveness_look(&v, &view, v.at), LIVENESS_PONG);
 	liveness_off(&v);
-	liveness_told(&v, 300, SEC);
+	liveness_on_peer_limit(&v, 300, SEC);
 	assert_int_equal(v.at, CLOCK_NEVER);
 }
 
@@ -225,8 +225,8 @@ static void a_vanished_peer_fails_what_was_posted(void **state)
 	live();
 	begun = l.now;
 	l.b.muted = true;
-	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
-	assert_int_equal(rig_post_recv(l.a.rig, 8), 0);
+	assert_int_equal(side_post_send(&l.a, 7), 0);
+	assert_int_equal(side_post_recv(&l.a, 8), 0);
 	link_run(&l);
 	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took it */
 	while (l.a.finals == 0)
@@ -247,8 +247,8 @@ static void a_disconnect_has_its_own_limit(void **state)
 {
 	live();
 	l.b.muted = true;
-	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
-	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(side_post_send(&l.a, 7), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now, &l.a.u), 0);
 	link_run(&l);
 	while (l.a.finals == 0)
 		tick();
@@ -291,7 +291,7 @@ static void limits_can_be_set_until_they_matter(void **state)
 	assert_int_equal(stream_deadline(l.a.s), l.now + 7 * SEC);
 	assert_int_equal(stream_set_limits(l.a.s, SEC, SEC), -EINVAL);
 	assert_int_equal(stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.a.s), l.now + SEC); /* b has told */
 	assert_int_equal(stream_deadline(l.b.s), l.now + SEC);
