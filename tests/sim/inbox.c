@@ -136,7 +136,8 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 		add(b, &t, slot);
 	if (t.count == 0)
 		return false;
-	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad) : stream_post_recv(n->stream, t.wr, &bad, &u);
+	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad)
+			 : stream_post_recv(n->stream, t.wr, &bad, &u);
 	if (!err)
 		return true;
 	take_back(b, &t, (unsigned)(bad - t.wr));

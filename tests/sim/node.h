@@ -46,7 +46,7 @@ struct node {
 	struct inbox own_box, *box;
 	struct memory mem;
 	struct model model; /* of what we ask of the peer */
-	void *buf[2]; /* of each kind: for the stream */
+	void *buf[2];       /* of each kind: for the stream */
 	bool lent[2];
 	bool resumed, pump_due, eof_seen, stopping;
 	unsigned budget;   /* of reads and writes in this visit */

@@ -12,7 +12,8 @@
 
 #define CUTS_IN_COPY 6
 
-/* What a power cut leaves is what lies on the medium, and whatever was reported to the peer until now. */
+/* What a power cut leaves is what lies on the medium, and whatever was reported to the peer until
+ * now. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;

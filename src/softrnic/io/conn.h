@@ -7,8 +7,8 @@
  * and does the work. So the engine never waits for an application's thread,
  * and an application's thread that posts or polls does its own I/O without a switch.
  *
- * The connection owns its stream, and the stream owns the queue pair. A call on the stream says what
- * is to be done next (struct stream_update), and conn_perform() does it.
+ * The connection owns its stream, and the stream owns the queue pair. A call on the stream says
+ * what is to be done next (struct stream_update), and conn_perform() does it.
  */
 #ifndef IO_CONN_H
 #define IO_CONN_H
@@ -131,9 +131,9 @@ void conn_set_stall(struct conn *c, struct stall_count *count);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /*
- * With the lock: do what a call on the stream said is to be done, as far as it can be done now. What
- * cannot stays to be done, and an event of the link, a timer, the end of a job or another thread
- * comes back to it.
+ * With the lock: do what a call on the stream said is to be done, as far as it can be done now.
+ * What cannot stays to be done, and an event of the link, a timer, the end of a job or another
+ * thread comes back to it.
  */
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
@@ -160,8 +160,8 @@ void conn_close(struct conn *c);                   /* the link, at once */
 /* No more bytes are written to memory that the link was offered; the stream gets those that were.
  * Another receive begins later, with what the stream offers then. */
 void conn_cancel_receive(void *owner, struct stream_update *u);
-/* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it is
- * called from, ends the connection in good order, and rejects a request without an answer. */
+/* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it
+ * is called from, ends the connection in good order, and rejects a request without an answer. */
 void conn_abandon(struct conn *c);
 uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
 bool conn_is_removed(const struct conn *c);  /* inherited through fork() */

@@ -32,7 +32,8 @@ static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 
 static void liveness_look_later(struct liveness *l, bool stalled, uint64_t now)
 {
-	l->at = liveness_earlier(stream_after(now, liveness_period_ns(l, stalled)), stream_after(l->heard, l->limit_ns));
+	l->at = liveness_earlier(stream_after(now, liveness_period_ns(l, stalled)),
+				 stream_after(l->heard, l->limit_ns));
 }
 
 void liveness_off(struct liveness *l)

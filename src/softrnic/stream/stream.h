@@ -50,9 +50,9 @@ enum stream_state {
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,      /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up:
-				    -ECONNRESET */
-	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
+	STREAM_EV_REJECTED,    /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up:
+				  -ECONNRESET */
+	STREAM_EV_UNREACHABLE, /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
 				    without it */
@@ -70,16 +70,18 @@ struct stream_params {
 
 /* Bits of stream_update.todo, and the call that takes each. */
 enum {
-	STREAM_DO_EVENT = 1,    /* stream_take_event() */
-	STREAM_DO_RESUME = 2,   /* stream_resume(): what is here already goes to receives */
-	STREAM_DO_RECEIVE = 4,  /* stream_rx_begin(), if the link has bytes */
-	STREAM_DO_SEND = 8,     /* stream_tx_begin(), if the link takes bytes */
-	STREAM_DO_JOB = 16,     /* stream_job_begin(): a write-back, a digest or a class is due */
+	STREAM_DO_EVENT = 1,     /* stream_take_event() */
+	STREAM_DO_RESUME = 2,    /* stream_resume(): what is here already goes to receives */
+	STREAM_DO_RECEIVE = 4,   /* stream_rx_begin(), if the link has bytes */
+	STREAM_DO_SEND = 8,      /* stream_tx_begin(), if the link takes bytes */
+	STREAM_DO_JOB = 16,      /* stream_job_begin(): a write-back, a digest or a class is due */
 	STREAM_DO_STOP_JOB = 32, /* stream_job_stopped(): nobody waits for the one under way */
-	STREAM_DO_CANCEL_RECEIVE = 512, /* the one under way: its bytes would belong elsewhere by now */
-	STREAM_DO_FIN = 64,     /* shut the link's sending half, then stream_fin_sent() */
-	STREAM_DO_CLOSE = 128,  /* close the link, then stream_link_closed() */
-	STREAM_DO_REDIAL = 256, /* stream_redial(): a new link; the peer takes a plainer request only */
+	STREAM_DO_CANCEL_RECEIVE =
+		512,           /* the one under way: its bytes would belong elsewhere by now */
+	STREAM_DO_FIN = 64,    /* shut the link's sending half, then stream_fin_sent() */
+	STREAM_DO_CLOSE = 128, /* close the link, then stream_link_closed() */
+	STREAM_DO_REDIAL =
+		256, /* stream_redial(): a new link; the peer takes a plainer request only */
 };
 
 struct stream_update {
@@ -209,9 +211,9 @@ void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct strea
 bool stream_qp_is_failed(const struct stream *s);
 enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
-uint32_t stream_caps(const struct stream *s);         /* VEXT_CAP_*; once started */
-uint32_t stream_requests(const struct stream *s);     /* of the peer, not answered yet */
-bool stream_is_local_fault(const struct stream *s);   /* what went wrong first was this end's */
+uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
+uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
+bool stream_is_local_fault(const struct stream *s); /* what went wrong first was this end's */
 /* Would a send load from memory that may wait for a file system? When in doubt, true. */
 bool stream_send_can_stall(struct stream *s);
 
@@ -248,9 +250,9 @@ struct stream_rx {
 };
 bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
 /*
- * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR, -ECANCELED: nothing
- * came. -EFAULT: the memory is gone. Others: the link broke; that, and the
- * end, may be reported without a begin, too.
+ * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR, -ECANCELED:
+ * nothing came. -EFAULT: the memory is gone. Others: the link broke; that, and the end, may be
+ * reported without a begin, too.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /* Bytes to send: returns how many entries; 0: nothing. */

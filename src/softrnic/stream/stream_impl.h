@@ -46,16 +46,16 @@ struct stream {
 	enum stream_state state;
 	enum stream_attempt attempt;
 	struct qp *qp;
-	bool started;    /* the QP has the stream */
-	bool ended;      /* the last event is queued, or the user expects none */
-	bool gone;       /* the peer went while its request waited for the user */
-	bool fin_in;     /* the peer will send no more */
-	bool fin_out;    /* nor will we */
-	bool closed;     /* the link is */
-	bool redial;     /* the owner has to dial again */
-	bool resume_due; /* receives were posted for what is here already */
-	bool tx_of_qp;   /* whose bytes stream_tx_begin() returned */
-	bool lent[2];    /* buffers of the owner, by enum stream_buf */
+	bool started;     /* the QP has the stream */
+	bool ended;       /* the last event is queued, or the user expects none */
+	bool gone;        /* the peer went while its request waited for the user */
+	bool fin_in;      /* the peer will send no more */
+	bool fin_out;     /* nor will we */
+	bool closed;      /* the link is */
+	bool redial;      /* the owner has to dial again */
+	bool resume_due;  /* receives were posted for what is here already */
+	bool tx_of_qp;    /* whose bytes stream_tx_begin() returned */
+	bool lent[2];     /* buffers of the owner, by enum stream_buf */
 	bool job_stopped; /* the owner knows that nobody waits for it */
 	enum stream_job job;
 	enum stream_rx_into rx_into;
@@ -108,7 +108,7 @@ static inline unsigned stream_qp_due(const struct stream *s) /* QP_DUE_*; 0: it 
 	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
 }
 bool stream_lend(struct stream *s, enum stream_buf kind);
-void stream_put_bufs(struct stream *s); /* those that nothing is left in */
+void stream_put_bufs(struct stream *s);           /* those that nothing is left in */
 void stream_set_cause(struct stream *s, int err); /* vendor_err of what was posted will be this */
 
 /* startup.c */

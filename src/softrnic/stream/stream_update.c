@@ -154,8 +154,8 @@ static unsigned stream_todo_of_job(const struct stream *s, unsigned due)
 void stream_look(const struct stream *s, struct stream_update *u)
 {
 	unsigned due = stream_qp_due(s);
-	unsigned todo = s->state == STREAM_LIVE ? stream_todo_live(s, due)
-						: stream_todo_of_ends(s, due);
+	unsigned todo =
+		s->state == STREAM_LIVE ? stream_todo_live(s, due) : stream_todo_of_ends(s, due);
 
 	if (s->rx_into != STREAM_RX_NOTHING) {
 		todo &= ~(unsigned)STREAM_DO_RECEIVE;

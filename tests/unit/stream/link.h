@@ -32,9 +32,9 @@ struct side {
 	struct side *peer;
 	uint64_t *now;
 	size_t chunk;
-	bool closed; /* the socket */
-	bool muted;  /* the link takes nothing from it */
-	bool moved;  /* bytes, or an end, since side_run() began */
+	bool closed;                /* the socket */
+	bool muted;                 /* the link takes nothing from it */
+	bool moved;                 /* bytes, or an end, since side_run() began */
 	uint64_t unacknowledged_ns; /* what the link answers */
 	uint64_t deadline;          /* as last set */
 	unsigned redials;
