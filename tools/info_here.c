@@ -4,7 +4,6 @@
 
 #include "cli.h"
 #include "info.h"
-#include "liblog.h"
 
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
@@ -94,11 +93,11 @@ static void print_row_json(const struct rpma_provider_info *row)
 static int print_rows(bool json)
 {
 	struct rpma_provider_list *list;
-	struct rpma_provider_info row;
+	struct rpma_provider_info row = {.size = sizeof(row)};
 	int rc = rpma_provider_list_new(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &list);
 
 	if (rc)
-		return cli_fail(CLI_FILE, "cannot list the providers: %s", liblog_reason(rc));
+		return cli_fail(CLI_FILE, "cannot list the providers: %s", rpma_err_last());
 	if (json)
 		printf("{\"version\":\"%s\",\"providers\":[", RPMA_TOOL_VERSION);
 	else

@@ -20,7 +20,7 @@
 struct fuzz {
 	struct stream *s;
 	struct stream_update u;
-	const uint8_t *in; /* what the peer has sent and nobody took */
+	const uint8_t *in; /* what the peer has sent and is not taken yet */
 	size_t in_len;
 	bool sends, closed;
 	unsigned finals, redials;

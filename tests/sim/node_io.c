@@ -8,7 +8,8 @@
 #include "sim.h"
 #include "workload.h"
 
-#define FPDU_BEGUN 16 /* length and header of a Write: who sends that is in full operation */
+#define FPDU_BEGUN                                                                                 \
+	16 /* length and header of a Write: an end that sends that is in full operation */
 
 static size_t iov_total(const struct iovec *iov, int n)
 {
@@ -19,34 +20,34 @@ static size_t iov_total(const struct iovec *iov, int n)
 	return total;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t node_min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* As much as the link happens to take. */
-static size_t some_of(struct sim *sim, size_t max)
+static size_t node_part_of(struct sim *sim, size_t max)
 {
-	return (size_t)prng_between(&sim->world->rng, 1, least(max, sim->sc.chunk_max));
+	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
 }
 
-static bool is_within(const void *p, const void *start, size_t len)
+static bool node_is_within(const void *p, const void *start, size_t len)
 {
 	return (uintptr_t)p - (uintptr_t)start < len;
 }
 
-/* Is the memory behind a region gone? That is what recvmsg() and sendmsg() say then. */
-static bool vanishes(struct node *n, const struct iovec *iov, int count)
+/* Is the memory behind a region gone? recvmsg() and sendmsg() return EFAULT then. */
+static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 {
 	struct sim *sim = n->sim;
 	bool ours = false;
 
-	if (sim->sc.fault != FAULT_VANISH || sim->sc.fault_node != n->index ||
+	if (sim->sc.fault != FAULT_UNMAP || sim->sc.fault_node != n->index ||
 	    sim->world->now < sim->sc.fault_ns || sim->fault_hit)
 		return false;
 	for (int i = 0; i < count; i++)
-		ours |= is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
-			is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
+		ours |= node_is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
+			node_is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
 	sim->fault_hit = ours;
 	return ours;
 }
@@ -75,7 +76,7 @@ static uint64_t node_unacknowledged_ns(void *owner)
 	const struct sim *sim = n->sim;
 	const struct pipe *p = &sim->link.pipe[n->index];
 
-	return sim->link.dark && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
+	return sim->link.silent && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
 }
 
 static uint64_t node_now(void *owner)
@@ -101,12 +102,12 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 {
 	struct sim *sim = n->sim;
 	size_t avail = link_readable(&sim->link, n->index);
-	size_t len = least(avail, iov_total(rx->iov, rx->n));
+	size_t len = node_min(avail, iov_total(rx->iov, rx->n));
 
-	if (avail > 0 && vanishes(n, rx->iov, rx->n))
+	if (avail > 0 && node_is_unmapped(n, rx->iov, rx->n))
 		return -EFAULT;
 	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
-		len = some_of(sim, len);
+		len = node_part_of(sim, len);
 		link_read(&sim->link, n->index, rx->iov, rx->n, len);
 		return (ssize_t)len;
 	}
@@ -135,7 +136,7 @@ static bool node_receive(void *owner, struct stream_update *u)
 	if (got == -EAGAIN || got == -EINTR)
 		return false;
 	n->budget--;
-	node_hurry_atomics(n);
+	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
 	return true;
 }
@@ -168,11 +169,11 @@ static bool node_send(void *owner, struct stream_update *u)
 	if (count == 0)
 		return false;
 	n->budget--;
-	if (vanishes(n, iov, count)) {
+	if (node_is_unmapped(n, iov, count)) {
 		stream_tx_end(n->stream, -EFAULT, sim->world->now, u);
 		return true;
 	}
-	len = some_of(sim, least(room, iov_total(iov, count)));
+	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
 	stream_tx_end(n->stream, (ssize_t)len, sim->world->now, u);
@@ -248,7 +249,7 @@ void node_perform(struct node *n, struct stream_update *u)
 		n->resumed = false;
 		stream_resume(n->stream, u);
 	}
-	node_hurry_atomics(n);
+	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
 	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 	stream_perform(n->stream, u);

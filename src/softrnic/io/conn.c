@@ -114,7 +114,7 @@ void conn_get(struct conn *c)
 }
 
 /*
- * For callbacks of a connection that everybody has let go of since: it is still there, as it is not
+ * For callbacks of a connection without references since then: it is still there, as it is not
  * buried while a callback runs, but must not be buried twice.
  */
 static bool conn_get_unless_dead(struct conn *c)

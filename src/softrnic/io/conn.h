@@ -114,7 +114,7 @@ void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
  * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
- * system, and somebody does so with the lock, only for so long. 0 or ETIMEDOUT.
+ * system, and another thread does so with the lock, only for so long. 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
 #define CONN_LOOK_MS   10u

@@ -28,7 +28,7 @@ void conn_stop_job(void *owner);
 void conn_job_done(struct conn *c, int status, struct stream_update *u);
 
 /* conn_link.c */
-/* What the link is ready for, if its source was told these bits. */
+/* What the link is ready for, if these bits were reported to its source. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
 /* An answer counts, although its time may have run out before a thread looked; or dial again. */

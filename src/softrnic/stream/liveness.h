@@ -18,7 +18,7 @@
 #define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
 struct liveness {
-	uint64_t limit_ns; /* CLOCK_NEVER: this end does not judge, but answers */
+	uint64_t limit_ns; /* CLOCK_NEVER: no silence is too long, but the peer gets its signs */
 	uint64_t peer_ns;  /* the peer's limit */
 	uint64_t at;       /* when to look; CLOCK_NEVER: off */
 	uint64_t heard;    /* not silent at that time, or this end did not read */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_initiator.c -- dial, send a request, judge the reply; or send a plainer request. */
+/* startup_initiator.c -- dial, send a request, take the reply; or send a plainer request. */
 #include <assert.h>
 #include <errno.h>
 
@@ -176,7 +176,7 @@ void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, co
 		return;
 	}
 	if (rep->reject) {
-		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNREFUSED, "rejected");
+		stream_startup_failed(s, STREAM_EV_REJECTED, EACCES, "rejected");
 		return;
 	}
 	if (!stream_reply_fits(s, rep)) {

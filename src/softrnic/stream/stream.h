@@ -6,7 +6,7 @@
  * Pure: bytes, time, ends of jobs and the user's calls go in, and what is to be done comes out.
  * Every call that can change something fills a struct stream_update. stream_perform() does what it
  * says, by the functions of the owner's struct stream_host. An update describes the whole state and
- * not a difference, so what one update asked for and nobody did is in the next one again.
+ * not a difference, so what one update asked for and was not done is in the next one again.
  *
  * Every function is called with the stream's lock. The functions of the host are called from
  * stream_perform(), but for get_buf, put_buf and unacknowledged_ns, which may be called from inside
@@ -50,9 +50,9 @@ enum stream_state {
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,    /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up:
-				  -ECONNRESET */
-	STREAM_EV_UNREACHABLE, /* no answer in time; status: -ETIMEDOUT */
+	STREAM_EV_REJECTED,      /* by the application there: -EACCES; by its host, as nobody
+				    listens: -ECONNREFUSED; by hanging up: -ECONNRESET */
+	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
 				    without it */
@@ -70,12 +70,13 @@ struct stream_params {
 
 /* Bits of stream_update.todo, and the call that takes each. */
 enum {
-	STREAM_DO_EVENT = 1,     /* stream_take_event() */
-	STREAM_DO_RESUME = 2,    /* stream_resume(): what is here already goes to receives */
-	STREAM_DO_RECEIVE = 4,   /* stream_rx_begin(), if the link has bytes */
-	STREAM_DO_SEND = 8,      /* stream_tx_begin(), if the link takes bytes */
-	STREAM_DO_JOB = 16,      /* stream_job_begin(): a write-back, a digest or a class is due */
-	STREAM_DO_STOP_JOB = 32, /* stream_job_stopped(): nobody waits for the one under way */
+	STREAM_DO_EVENT = 1,   /* stream_take_event() */
+	STREAM_DO_RESUME = 2,  /* stream_resume(): what is here already goes to receives */
+	STREAM_DO_RECEIVE = 4, /* stream_rx_begin(), if the link has bytes */
+	STREAM_DO_SEND = 8,    /* stream_tx_begin(), if the link takes bytes */
+	STREAM_DO_JOB = 16,    /* stream_job_begin(): a write-back, a digest or a class is due */
+	STREAM_DO_STOP_JOB =
+		32, /* stream_job_stopped(): the one under way is not needed any more */
 	STREAM_DO_CANCEL_RECEIVE =
 		512,           /* the one under way: its bytes would belong elsewhere by now */
 	STREAM_DO_FIN = 64,    /* shut the link's sending half, then stream_fin_sent() */
@@ -170,8 +171,8 @@ int stream_set_user_flushes(struct stream *s, bool user_flushes);
 
 /*
  * 0 or -errno (-EINVAL: not in this state or a value out of range). When the peer went away before
- * its request was answered, accept gives -ECONNRESET and reject 0. Whoever drops a request must
- * reject it: a peer that is hung up on instead dials again.
+ * its request was answered, accept gives -ECONNRESET and reject 0. A request
+ * that is dropped must be rejected: a peer that is hung up on instead dials again.
  */
 int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now,
 		   struct stream_update *u); /* -> DIALING; the owner dials */

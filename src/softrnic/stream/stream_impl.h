@@ -56,7 +56,7 @@ struct stream {
 	bool resume_due;  /* receives were posted for what is here already */
 	bool tx_of_qp;    /* whose bytes stream_tx_begin() returned */
 	bool lent[2];     /* buffers of the owner, by enum stream_buf */
-	bool job_stopped; /* the owner knows that nobody waits for it */
+	bool job_stopped; /* the owner knows that it is not needed any more */
 	enum stream_job job;
 	enum stream_rx_into rx_into;
 	unsigned n_events;

@@ -25,7 +25,7 @@ static void params_from(struct stream_params *params, const struct rdma_conn_par
 		memcpy(params->pdata, param->private_data, params->pdata_len);
 }
 
-/* What each stream event is in rdma_cm's words. */
+/* What each stream event is for rdma_cm. */
 static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
 	[STREAM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,

@@ -138,7 +138,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	id->pub.srq = ibv->srq;
 }
 
-/* Devices grant some inline data to whoever asks for none, and programs have come to rely on it. */
+/* Devices grant some inline data where none is asked for, and programs rely on it. */
 static void cap_grant(struct ibv_qp_cap *cap)
 {
 	if (cap->max_inline_data < MIN_INLINE)

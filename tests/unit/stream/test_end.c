@@ -192,7 +192,7 @@ static void a_peer_that_takes_nothing_does_not_hold_up_the_drain(void **state)
 
 static struct stream *stopped;
 
-/* The time limit passed: the user was told, but the peer has not read all. */
+/* The time limit passed: the end is reported, but the peer has not read all. */
 static void linger(void)
 {
 	live();
@@ -302,7 +302,7 @@ static void a_protocol_error_is_answered_by_a_terminate(void **state)
 	link_fini(&l);
 }
 
-/* The user destroys the failed QP when he hears of it, before the Terminate is out. */
+/* The user destroys the failed QP when its end is reported, before the Terminate is out. */
 static void a_terminate_outlives_its_qp(void **state)
 {
 	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
@@ -405,7 +405,7 @@ static void count_notices(enum log_level level, const char *file, int line, cons
 	notices += level == LOG_LVL_NOTICE;
 }
 
-static void a_server_that_must_not_speak_first_is_told_why_once(void **state)
+static void why_a_server_must_not_send_first_is_logged_once(void **state)
 {
 	enum ibv_wc_status status;
 
@@ -425,7 +425,7 @@ static void a_server_that_must_not_speak_first_is_told_why_once(void **state)
 	assert_int_equal(notices, 1);
 	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	assert_int_equal(rig_poll(l.b.rig, &status), -1);
-	/* The client speaks: what was held goes out. */
+	/* The client sends: what was held goes out. */
 	assert_int_equal(side_post_recv(&l.a, 2), 0);
 	assert_int_equal(side_post_recv(&l.b, 3), 0);
 	assert_int_equal(side_post_send(&l.a, 4), 0);
@@ -436,7 +436,7 @@ static void a_server_that_must_not_speak_first_is_told_why_once(void **state)
 	link_fini(&l);
 }
 
-static void nothing_is_said_when_the_client_speaks_in_time(void **state)
+static void nothing_is_logged_when_the_client_sends_in_time(void **state)
 {
 	notices = 0;
 	log_set(count_notices, LOG_LVL_NOTICE);
@@ -478,8 +478,8 @@ int main(void)
 		cmocka_unit_test_setup(an_abort_is_silent_here_and_seen_there, reset),
 		cmocka_unit_test_setup(a_disconnect_before_the_reply_is_out_still_ends_orderly,
 				       reset),
-		cmocka_unit_test_setup(a_server_that_must_not_speak_first_is_told_why_once, reset),
-		cmocka_unit_test_setup(nothing_is_said_when_the_client_speaks_in_time, reset),
+		cmocka_unit_test_setup(why_a_server_must_not_send_first_is_logged_once, reset),
+		cmocka_unit_test_setup(nothing_is_logged_when_the_client_sends_in_time, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

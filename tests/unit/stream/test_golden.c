@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up frames captured from Linux siw, fed to both roles. With rping's wishes (1/1, no
+ * Start-up frames captured from Linux siw, fed to both roles. With rping's parameters (1/1, no
  * private data) and without our extensions we have to send the same bytes as siw does.
  */
 #include "link.h"
@@ -91,7 +91,7 @@ static void as_responder(const struct golden *g, size_t chunk)
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, g);
 	const struct qp_stream *agreed;
 
-	cfg.crc = false; /* siw's answer to a wish for CRC is the same */
+	cfg.crc = false; /* siw's answer to a request with CRC is the same */
 	link_init(&l, NULL, &cfg);
 	l.b.chunk = chunk;
 	stream_on_incoming(l.b.s, l.now, &l.b.u);

@@ -38,7 +38,7 @@ static void no_stream_without_memory(void **state)
 	assert_null(s);
 }
 
-static void an_initiator_without_memory_tells_its_user(void **state)
+static void an_initiator_without_memory_reports_it(void **state)
 {
 	struct stream_config cfg = link_config(STREAM_INITIATOR);
 	struct link l;
@@ -146,8 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(no_stream_without_memory, succeed_again),
-		cmocka_unit_test_teardown(an_initiator_without_memory_tells_its_user,
-					  succeed_again),
+		cmocka_unit_test_teardown(an_initiator_without_memory_reports_it, succeed_again),
 		cmocka_unit_test_teardown(a_responder_without_memory_hangs_up, succeed_again),
 		cmocka_unit_test_teardown(an_accept_without_memory_leaves_the_request_waiting,
 					  succeed_again),

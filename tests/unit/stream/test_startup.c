@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two streams of ours, back to back: what they agree on, and what their users are told. */
+/* Two streams of ours, back to back: what they agree on, and what is reported. */
 #include "link.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const struct qp_stream *agreed(const struct side *side)
 	return stream_agreed(side->s);
 }
 
-static void who_says_nothing_flushes_by_reading(void **state)
+static void without_an_announcement_the_user_flushes_by_reading(void **state)
 {
 	struct stream_config cfg = stream_config_of(STREAM_INITIATOR, true, true);
 
@@ -175,7 +175,7 @@ static void reject_carries_private_data_and_closes(void **state)
 	assert_int_equal(stream_reject(l.b.s, "no, thanks", 10, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
-	assert_int_equal(l.a.status, -ECONNREFUSED);
+	assert_int_equal(l.a.status, -EACCES);
 	assert_int_equal(stream_remote(l.a.s)->pdata_len, 10);
 	assert_memory_equal(stream_remote(l.a.s)->pdata, "no, thanks", 10);
 	assert_true(l.a.closed && l.b.closed);
@@ -324,7 +324,7 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(who_says_nothing_flushes_by_reading, reset),
+		cmocka_unit_test_setup(without_an_announcement_the_user_flushes_by_reading, reset),
 		cmocka_unit_test_setup(each_end_announces_for_itself, reset),
 		cmocka_unit_test_setup(two_of_us_consent, reset),
 		cmocka_unit_test_setup(consent_needs_both, reset),
