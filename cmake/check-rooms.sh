@@ -79,8 +79,8 @@ sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|socki
 [ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
 
 # Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
-makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
-	grep -vE '^src/(softrnic/(io|persist)|export|rpmemd|mirrord)/' || :)
+makers=$(grep -rlE '(pthread_create|thread_start)\(' src --include='*.c' |
+	grep -vE '^src/(base/thread\.c$|(softrnic/(io|persist)|export|rpmemd|mirrord)/)' || :)
 [ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, export and the daemons start threads"
 
 # The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.

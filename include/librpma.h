@@ -49,6 +49,7 @@ extern "C" {
 
 #define RPMA_HAS_ATOMICS      1004000 /* rpma_atomic_compare_swap(), rpma_atomic_fetch_add() */
 #define RPMA_HAS_BATCH        1004000 /* rpma_batch_X(), rpma_send_gather() */
+#define RPMA_HAS_CONN_OPEN    1004000 /* rpma_conn_open() */
 #define RPMA_HAS_COUNTERS     1004000 /* rpma_conn_get_counters() */
 #define RPMA_HAS_CQ           1004000 /* rpma_cq_new(): one queue for several connections */
 #define RPMA_HAS_DURABILITY   1004000 /* rpma_query_durability(), rpma_utils_get_durability() */
@@ -67,7 +68,8 @@ unsigned int rpma_version(void);
 
 /*
  * Structures. One that may get members in a later version begins with `size`, which the caller sets
- * to its sizeof: a library writes no more than that, and zeros to what it does not know. The others
+ * to its sizeof: a library reads or writes no more than that, and writes zeros to what it does not
+ * know. The others
  * stay as they are for ever: rpma_conn_private_data, rpma_segment and rpma_counter, of which there
  * are arrays, are complete; rpma_digest is a value that programs keep, send and compare.
  */
@@ -444,6 +446,34 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
  */
 int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
+
+/* How rpma_conn_open() connects; what is zero, but for size, is the default. */
+struct rpma_conn_open_attr {
+	size_t size; /* sizeof(struct rpma_conn_open_attr); later versions may add members */
+	const char *addr, *port;
+	const struct rpma_conn_cfg *cfg;            /* as for rpma_conn_req_new() */
+	const struct rpma_conn_private_data *pdata; /* as for rpma_conn_req_connect() */
+	/* For all attempts together; 0: 10 s, -1: no limit. */
+	int timeout_ms;
+	/* Repeat for so long, from the beginning, while nobody listens there or nobody answers,
+	 * within timeout_ms; 0: do not, -1: until then. */
+	int retry_ms;
+	/* Called with arg for each attempt before it is made, e.g. to post receives; not 0: give up
+	 * and return that. */
+	int (*prepare)(struct rpma_conn_req *req, void *arg);
+	void *arg;
+};
+
+/*
+ * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
+ * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
+ * private data may say why. RPMA_E_AGAIN: nobody listens there. RPMA_E_NO_EVENT: there was no
+ * answer in time, or there is no way to that host. Else as rpma_conn_req_new() and _connect(). To
+ * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
+ * SRQ.
+ */
+int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr);
 
 /* Post a receive before the connection exists, so that a first message finds one. */
 int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, size_t offset,

@@ -6,8 +6,8 @@
 
 #include "base/crc32c.h"
 
-/* Where it fails, sums are slower and just as right: it only finds out what the CPU can. */
-static void find_fast_code(void)
+/* Selects code for this CPU. Where it fails, digests are slower and no less correct. */
+static void digest_select_code(void)
 {
 	if (sodium_init() < 0)
 		return;
@@ -21,7 +21,7 @@ void digest_init(struct digest *d, bool strong)
 	d->crc = CRC32C_INIT;
 	if (!strong)
 		return;
-	pthread_once(&once, find_fast_code);
+	pthread_once(&once, digest_select_code);
 	crypto_generichash_init(&d->blake2b, NULL, 0, DIGEST_BYTES);
 }
 

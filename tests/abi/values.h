@@ -80,6 +80,7 @@
 	X(RPMA_HAS_ATOMICS, 1004000)                                                               \
 	X(RPMA_ATOMIC_ALIGNMENT, 8)                                                                \
 	X(RPMA_HAS_BATCH, 1004000)                                                                 \
+	X(RPMA_HAS_CONN_OPEN, 1004000)                                                             \
 	X(RPMA_HAS_COUNTERS, 1004000)                                                              \
 	X(RPMA_HAS_CQ, 1004000)                                                                    \
 	X(RPMA_HAS_DURABILITY, 1004000)                                                            \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_providers.c -- which providers there are, a named one, and what is behind memory. */
+/* test_providers.c -- the list of providers, a context from a named one, and the durability class
+ * of memory. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,7 +35,7 @@ static void expect_said(const char *part)
 		fail_msg("\"%s\" is not in: %s", part, said);
 }
 
-/* The row of a provider; all rows make sense. */
+/* The row of a provider; every row is plausible. */
 static bool find_row(const struct rpma_provider_list *list, const char *provider,
 		     struct rpma_provider_info *found)
 {
@@ -81,7 +82,7 @@ static void the_software_is_always_usable(void **state)
 		}
 }
 
-/* 192.0.2.0/24 is nobody's (RFC 5737). */
+/* 192.0.2.0/24 belongs to no host (RFC 5737). */
 static void an_address_that_is_not_ours_is_served_by_none(void **state)
 {
 	struct rpma_provider_list *list;
@@ -192,7 +193,7 @@ static void a_mapped_file_tells_its_path(void **state)
 	unlink(path);
 }
 
-/* Without a descriptor /proc cannot be read, and nothing is guessed. */
+/* Without a descriptor /proc cannot be read, and the call fails instead of guessing. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/persist/readback.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 
 struct readback {
 	struct digest sum;
-	enum vext_digest_source source; /* the least telling so far */
+	enum vext_digest_source source; /* the weakest so far */
 };
 
 int readback_begin(struct persist_job *job)
@@ -32,7 +30,8 @@ int readback_begin(struct persist_job *job)
 	return 0;
 }
 
-static void take(struct readback *rb, const void *bytes, size_t len, enum vext_digest_source source)
+static void readback_add(struct readback *rb, const void *bytes, size_t len,
+			 enum vext_digest_source source)
 {
 	digest_update(&rb->sum, bytes, len);
 	if (source < rb->source)
@@ -40,8 +39,8 @@ static void take(struct readback *rb, const void *bytes, size_t len, enum vext_d
 }
 
 /* Through the mapping, where a page that is gone or cannot be read is a fault. */
-static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
-		struct persist_job *job)
+static int readback_copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
+			 struct persist_job *job)
 {
 	int ret, cut;
 
@@ -55,7 +54,7 @@ static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end
 	return ret && r->cls == VEXT_DURABILITY_FILE ? -EIO : ret;
 }
 
-static enum vext_digest_source source_of_copy(const struct range *r)
+static enum vext_digest_source readback_copy_source(const struct range *r)
 {
 	static const enum vext_digest_source source[] = {
 		[VEXT_DURABILITY_VOLATILE] = VEXT_DIGEST_FROM_MEMORY,
@@ -69,7 +68,7 @@ static enum vext_digest_source source_of_copy(const struct range *r)
 int readback_slice(struct persist_job *job, const struct range *r, uintptr_t start, uintptr_t end,
 		   struct reader **reader)
 {
-	enum vext_digest_source source = source_of_copy(r);
+	enum vext_digest_source source = readback_copy_source(r);
 	const void *bytes;
 	int ret = READER_NO_WAY;
 
@@ -82,9 +81,9 @@ int readback_slice(struct persist_job *job, const struct range *r, uintptr_t sta
 		ret = reader_read(*reader, r->file, r->offset + (start - r->start), end - start,
 				  &bytes, &source);
 	if (ret == READER_NO_WAY)
-		ret = copy(reader_buffer(*reader), r, start, end, job);
+		ret = readback_copy(reader_buffer(*reader), r, start, end, job);
 	if (!ret)
-		take(job->readback, bytes, end - start, source);
+		readback_add(job->readback, bytes, end - start, source);
 	return ret;
 }
 
@@ -100,9 +99,9 @@ int readback_inline(struct persist_job *job)
 
 		if (next - pos > sizeof(buf))
 			next = pos + sizeof(buf);
-		ret = copy(buf, r, pos, next, NULL);
+		ret = readback_copy(buf, r, pos, next, NULL);
 		if (!ret)
-			take(job->readback, buf, next - pos, source_of_copy(r));
+			readback_add(job->readback, buf, next - pos, readback_copy_source(r));
 		pos = next;
 	}
 	return ret;

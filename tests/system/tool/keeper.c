@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects to write,
- * leaves, waits for a line on standard input, connects to read and then tries to write all the
- * same, with the descriptor of its reading connection or ("old") with that of its first.
- * Prints how that went.
+ * disconnects, waits for a line on standard input, connects to read and then tries to write all the
+ * same, with the descriptor of its reading connection or ("old") with that of its first. Prints the
+ * result.
  */
 #include <librpma.h>
 #include <stdio.h>

@@ -59,7 +59,7 @@ static void pieces_give_what_the_whole_gives(void **state)
 		}
 }
 
-static void the_length_picks_the_algorithm_where_nobody_else_does(void **state)
+static void the_length_picks_the_algorithm_where_none_is_named(void **state)
 {
 	assert_int_equal(vext_digest_pick(VEXT_DIGEST_AUTO, 0), VEXT_DIGEST_CRC32C);
 	assert_int_equal(vext_digest_pick(VEXT_DIGEST_AUTO, 4096), VEXT_DIGEST_CRC32C);
@@ -75,7 +75,7 @@ int main(void)
 		cmocka_unit_test(crc32c_is_four_bytes_the_highest_first),
 		cmocka_unit_test(blake2b_has_256_bits_and_no_key),
 		cmocka_unit_test(pieces_give_what_the_whole_gives),
-		cmocka_unit_test(the_length_picks_the_algorithm_where_nobody_else_does),
+		cmocka_unit_test(the_length_picks_the_algorithm_where_none_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "base/safecopy.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/trace/mpa_scan.h"
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 #include "trace_rig.h"
 
 static void exchange_of(enum rig_family family, bool initiator)

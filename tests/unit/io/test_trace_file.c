@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 #include "trace_rig.h"
 
 static void trace_one(void)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "lib/unit.h"
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 
 #define LONGEST 200000
 

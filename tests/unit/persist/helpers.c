@@ -272,7 +272,7 @@ int threads_named(const char *name)
 
 void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
 {
-	*d = (struct fake_dax){.file = {.cls = VEXT_DURABILITY_DAX, .fd = -1}};
+	*d = (struct fake_dax){.file = {.medium = {.cls = VEXT_DURABILITY_DAX, .fd = -1}}};
 	file_reset_queues(&d->file);
 	d->range = (struct range){.start = (uintptr_t)addr,
 				  .end = (uintptr_t)addr + len,

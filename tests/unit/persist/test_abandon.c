@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that nobody can wait for any longer. A page fault that the test itself answers holds up a
- * slice which uses the memory by its address.
+ * Jobs that are abandoned. A page fault that the test itself handles delays a slice that uses the
+ * memory by its address.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static void a_job_that_is_done_touches_nothing(void **state)
 	backed_fini(&m);
 }
 
-/* Nothing is behind anonymous memory, and nothing but its own mapping leads to it. */
+/* Anonymous memory has no file, so it can be reached through its own mapping only. */
 static void volatile_memory_needs_no_mapping_to_be_written_back(void **state)
 {
 	unsigned char *p = map_anonymous(4 * PAGE);

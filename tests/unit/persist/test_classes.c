@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "helpers.h"
+#include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
-#include "softrnic/persist/vma.h"
 
 /* The class of the whole, and that the explanation names both class and medium. */
 static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
@@ -28,14 +28,12 @@ static void assert_class(void *addr, size_t len, enum vext_durability cls, const
 					    [VEXT_DURABILITY_DAX] = "dax: "};
 	struct persist_region *region = region_of(addr, len);
 	enum vext_durability found;
-	char why[256];
+	char why[256] = "";
 
 	assert_int_equal(persist_region_class(region, addr, len), cls);
-	persist_region_why(region, why, sizeof(why));
-	if (!strstr(why, names[cls]) || !strstr(why, word))
-		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
+	if (!strstr(region->why, names[cls]) || !strstr(region->why, word))
+		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", region->why, names[cls], word);
 	persist_region_put(region);
-	memset(why, 0, sizeof(why));
 	assert_int_equal(persist_classify(addr, len, &found, why, sizeof(why)), 0);
 	assert_int_equal(found, cls);
 	assert_non_null(strstr(why, word));
@@ -138,7 +136,7 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	close(fd);
 }
 
-/* As volatile memory the region would promise what nobody does. */
+/* As volatile memory the region would report flushes that never happen. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -147,7 +145,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* What the test's parent left open would stand between the spare numbers. */
+	/* Descriptors that the test's parent left open would lie between the spare numbers. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	fd = file_create(NULL, PAGE);
 	lowest = fd + 1;
@@ -184,7 +182,7 @@ static void a_strange_file_name_is_no_obstacle(void **state)
 	if (!here_is_persistent())
 		skip();
 	region = region_of(p, PAGE);
-	assert_true(region->ranges[0].file->fd >= 0);
+	assert_true(region->ranges[0].file->medium.fd >= 0);
 	persist_region_put(region);
 	unlink(name);
 	munmap(p, PAGE);

@@ -19,7 +19,7 @@
 
 static atomic_bool statx_is_old;
 
-/* In the place of libc's: a kernel that cannot tell how files are read directly. */
+/* Replaces libc's: a kernel that does not report how files are read directly. */
 int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
@@ -30,7 +30,8 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	return ret;
 }
 
-/* What a digest of this directory's files comes from: whether it reads directly, only it knows. */
+/* The source of a digest of this directory's files; whether it is read directly depends on its file
+ * system. */
 static enum vext_digest_source source_here(void)
 {
 	struct backed m;
@@ -94,7 +95,7 @@ static void a_lock_of_the_application_survives(void **state)
 	assert_true(is_locked_for_others("locked"));
 	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
-	/* And that is how it would look. */
+	/* And that is how a difference would look. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
@@ -214,7 +215,7 @@ static void dax_memory_is_read_by_loads(void **state)
 	munmap(p, 4 * MIB);
 }
 
-static void the_weakest_source_and_class_are_told(void **state)
+static void the_weakest_source_and_class_are_reported(void **state)
 {
 	unsigned char *p = map_anonymous(6 * PAGE);
 	struct persist_region *region;
@@ -265,7 +266,7 @@ static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state
 	unlink("secret");
 }
 
-static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **state)
+static void an_unreachable_file_is_read_through_its_mapping(void **state)
 {
 	struct vext_digest d;
 	struct backed m;
@@ -286,9 +287,9 @@ static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **stat
 	munmap(m.p, m.size);
 }
 
-/* Somebody closed what was not his, and another file has the number now. */
-/* An old kernel, or a file system that takes O_DIRECT and says nothing about it. */
-static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
+/* A wrong close(): another file has the number of the library's descriptor now. */
+/* An old kernel, or a file system that accepts O_DIRECT and does not report its alignment. */
+static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {
 	struct vext_digest d;
 	struct backed m;
@@ -298,12 +299,12 @@ static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
 		skip();
 	backed_init(&m, NULL, PAGE);
 	file = m.region->ranges[0].file;
-	if (!file->direct) /* neither ext4 nor xfs */
+	if (!file->medium.direct) /* neither ext4 nor xfs */
 		skip();
 	atomic_store(&statx_is_old, true);
 	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_MEDIUM, m.p, PAGE);
-	file->direct = false;
+	file->medium.direct = false;
 	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, PAGE);
 	atomic_store(&statx_is_old, false);
@@ -319,7 +320,7 @@ static void the_bytes_of_another_file_are_never_summed(void **state)
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, PAGE);
-	ours = m.region->ranges[0].file->fd;
+	ours = m.region->ranges[0].file->medium.fd;
 	assert_int_equal(dup2(others, ours), ours);
 	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, PAGE);
@@ -337,10 +338,10 @@ int main(void)
 		cmocka_unit_test(a_digest_past_the_end_of_the_file_fails),
 		cmocka_unit_test(volatile_memory_has_a_digest_unless_strict),
 		cmocka_unit_test(dax_memory_is_read_by_loads),
-		cmocka_unit_test(the_weakest_source_and_class_are_told),
+		cmocka_unit_test(the_weakest_source_and_class_are_reported),
 		cmocka_unit_test(a_file_that_may_not_be_read_is_read_through_its_mapping),
-		cmocka_unit_test(a_file_that_nothing_leads_to_is_read_through_its_mapping),
-		cmocka_unit_test(an_untold_direct_read_counts_only_where_it_is_known),
+		cmocka_unit_test(an_unreachable_file_is_read_through_its_mapping),
+		cmocka_unit_test(an_unreported_direct_read_counts_only_where_it_is_known),
 		cmocka_unit_test(the_bytes_of_another_file_are_never_summed),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Digests of files on disks that we made, and may spoil: loop devices over images. */
+/* Digests of files on disks that the test may corrupt: loop devices over images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static off_t find_in_image(int image, const unsigned char *bytes)
 	return -1;
 }
 
-static void a_byte_that_rotted_on_the_medium_is_seen(void **state)
+static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 {
 	int image = open("disk.image", O_RDWR | O_CLOEXEC);
 	unsigned char *rotten = malloc(SIZE);
@@ -80,7 +80,7 @@ static void a_byte_that_rotted_on_the_medium_is_seen(void **state)
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, rotten, SIZE);
 	assert_memory_not_equal(m.p, rotten, SIZE);
 
-	/* Mended by writing it once more. */
+	/* Repaired by writing it once more. */
 	m.p[7 * PAGE]++;
 	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
@@ -209,7 +209,7 @@ static int thaw(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_byte_that_rotted_on_the_medium_is_seen),
+		cmocka_unit_test(a_byte_corrupted_on_the_medium_is_detected),
 		cmocka_unit_test(a_direct_read_that_is_none_is_not_claimed),
 		cmocka_unit_test(a_block_device_is_read_directly),
 		cmocka_unit_test_teardown(a_cancelled_job_waits_for_nothing_but_its_own_slice,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_digest_threads.c -- who makes digests, how many at once, and when those threads go. */
+/* test_digest_threads.c -- the threads that make digests: how many at once, and when they end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fork.c -- a process forks in the middle of its traffic. It must not notice, its child
- * must be able to begin anew, and its peers must see it go even when the child stays.
+ * test_fork.c -- a process forks in the middle of its traffic. Its traffic must go on, its child
+ * must be able to begin anew, and its peers must see its end even when the child stays.
  */
 #include "system/lib/check.h"
 
@@ -65,7 +65,7 @@ static void expect_traffic(struct scene *s)
 	assert_int_equal(now.in_failures, 0);
 }
 
-static void a_fork_disturbs_nobody_and_its_child_begins_anew(void **state)
+static void a_fork_disturbs_no_connection_and_its_child_begins_anew(void **state)
 {
 	struct scene s;
 
@@ -85,7 +85,7 @@ static void a_fork_disturbs_nobody_and_its_child_begins_anew(void **state)
 	assert_int_equal(proc_finish(&s.target.proc), 0);
 }
 
-/* It is nobody's child any more, but holds the other end of these pipes. */
+/* Its parent is gone, but it holds the other end of these pipes. */
 static void expect_the_child_to_end(struct proc *p)
 {
 	struct pollfd out = {.fd = p->out};
@@ -129,7 +129,7 @@ static void a_killed_parent_is_gone_although_its_child_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fork_disturbs_nobody_and_its_child_begins_anew),
+		cmocka_unit_test(a_fork_disturbs_no_connection_and_its_child_begins_anew),
 		cmocka_unit_test(a_killed_parent_is_gone_although_its_child_lives),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forker_main.c -- a process in the middle of traffic, in both roles, that forks when told:
- * PORT of a target to write to. It prints "port N" for those who write to it, then answers
+ * forker_main.c -- a process with traffic in both roles, which forks on request: PORT of a target
+ * to write to. It prints "port N" for its writers, then answers
  *
  *   stat        writes and failures of its own
  *   fork        what a child, which then ends, found: 0 or a line of forker_child.c
@@ -30,7 +30,7 @@ static void go_on(void)
 	target_step(&forker.target, 1);
 }
 
-/* Until the test's end of the pipe is closed; nothing is taken out of it. */
+/* Waits until the test's end of the pipe is closed; nothing is read from it. */
 static void linger(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO};
@@ -39,7 +39,7 @@ static void linger(void)
 		;
 }
 
-/* The parent works on while its child checks. */
+/* The parent serves its traffic while its child checks. */
 static int wait_for_child(int from, pid_t pid)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
@@ -66,7 +66,7 @@ static void cmd_fork(bool keep)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		alarm(CHILD_MS / 1000 + 10); /* whatever becomes of our parent */
+		alarm(CHILD_MS / 1000 + 10); /* lives on after its parent */
 		line = forker_child(&forker);
 		if (write(result[1], &line, sizeof(line)) != sizeof(line))
 			_exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused_completions.c -- what an application is told when its operation is refused: the
- * status of the completion, and in vendor_err the error of the target's Terminate.
+ * test_refused_completions.c -- how a refused operation completes: its status, and in vendor_err
+ * the error of the target's Terminate.
  */
 #include "system/lib/check.h"
 
@@ -62,8 +62,8 @@ static const struct wrong wrongs[] = {
 };
 
 /*
- * librpma itself refuses a flush of a region that was not registered for it. Say that it was: the
- * last byte of a descriptor.
+ * librpma itself refuses a flush of a region that was not registered for it. The last byte of the
+ * descriptor is changed to claim that it was.
  */
 static void pretend_flushable(struct rpma_mr_remote **mr, int region)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forker.h -- what the forking program is in the middle of, and what its children check. */
+/* forker.h -- the traffic of the forking program, and what its children check. */
 #ifndef LIFE_FORKER_H
 #define LIFE_FORKER_H
 
@@ -7,8 +7,8 @@
 #include "system/lib/traffic.h"
 
 struct forker {
-	struct target target;   /* others write to us */
-	struct traffic traffic; /* we write to another target */
+	struct target target;   /* other processes write to its region */
+	struct traffic traffic; /* it writes to another target */
 };
 
 /* In the child: 0, or the line of the first check that failed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused_on_the_wire.c -- what must not be done is answered by the Terminate that the
- * standards (and doc/wire.md) name, nothing is placed, and other connections are not affected.
+ * test_refused_on_the_wire.c -- a forbidden or malformed segment is answered by the Terminate that
+ * the standards (and doc/wire.md) name, nothing is placed, and other connections are not affected.
  */
 #include "system/lib/check.h"
 
@@ -99,7 +99,7 @@ static int commit(const struct wrong *w)
 	}
 }
 
-/* RFC 5040 s4.8: the headers of the offender come back. */
+/* RFC 5040 s4.8: the Terminate contains the headers of the refused segment. */
 static void expect_echo(const struct wrong *w, const struct terminate *t)
 {
 	if (w->op == WRITE) {
@@ -162,7 +162,7 @@ static void wrong_accesses_are_refused_with_crc(void **state)
 	refuse_all(RAW_EXTENSIONS | RAW_CRC);
 }
 
-/* What comes before the offence was placed, what comes behind it is not. */
+/* What came before the refused segment was placed, what comes behind it is not. */
 static void a_write_behind_a_refused_one_is_not_placed(void **state)
 {
 	static const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};

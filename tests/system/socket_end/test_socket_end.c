@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wedge.c -- moments after which the socket says nothing more of its own accord: the end of
- * the connection must be noticed all the same.
+ * test_socket_end.c -- moments after which the socket reports no further event: the end of the
+ * connection must be noticed all the same.
  */
 #include "system/lib/check.h"
 
@@ -28,7 +28,8 @@ static const char path[] = "wedge.file";
 
 /*
  * The pieces come to lie in several buffers of the socket, so that some of them can be copied to
- * the memory before one cannot: the kernel reports those, as if it had run out of bytes.
+ * the memory before one cannot: the kernel returns the length of those, as if no more bytes had
+ * arrived.
  */
 static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 {
@@ -49,7 +50,7 @@ static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 	ddp_encode(fpdu + MPA_LENGTH_LEN, DDP_TAGGED_HDR, &hdr);
-	/* Begun, so that the rest goes straight to the memory. */
+	/* The payload has begun, so that the rest goes straight to the memory. */
 	assert_int_equal(raw_send(&peer, fpdu, 100), 0);
 	usleep(100000);
 	proc_signal(&target.proc, SIGSTOP);
@@ -114,7 +115,7 @@ static void quiet_open(struct quiet *q)
 	take_connection(q);
 }
 
-/* Send until the other end takes no more: it stalls. */
+/* Send until the other end takes no more: its receiving stalls. */
 static void send_until_stalled(void)
 {
 	static const uint8_t bytes[1000];
