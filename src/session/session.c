@@ -85,7 +85,7 @@ static int session_adopt_descriptors(struct session *s, struct error *err)
 	rpma_peer_cfg_delete(&pcfg);
 	return rc ? error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
 			      "the region's description from %s is damaged: %s", s->server,
-			      rpma_err_2str(rc))
+			      rpma_err_last())
 		  : 0;
 }
 
@@ -134,14 +134,14 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 			     mr);
 
 	return rc ? error_set(err, ERROR_FAILED, rc, "cannot register a buffer of %zu bytes: %s",
-			      size, rpma_err_2str(rc))
+			      size, rpma_err_last())
 		  : 0;
 }
 
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err)
 {
 	return error_set(err, ERROR_FAILED, rc, "cannot %s %s: %s", what, s->server,
-			 rpma_err_2str(rc));
+			 rpma_err_last());
 }
 
 static int session_check(struct session *s, const struct ibv_wc *wc, struct error *err)
