@@ -10,14 +10,15 @@ static bool verify_check(const struct ibv_send_wr *wr)
 {
 	const struct vext_wr *w = op_vext(wr);
 
-	return w->result && w->len > 0 && w->len <= UINT32_MAX && vext_digest_is_alg(w->alg);
+	return w->result && w->type != VEXT_FLUSH_VISIBLE && w->len > 0 && w->len <= UINT32_MAX &&
+	       vext_digest_is_alg(w->alg);
 }
 
 static void verify_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	flush_fill_range(slot, wr);
 	slot->result = op_vext(wr)->result;
-	slot->flags = flush_flags(qp, VEXT_FLUSH_PERSISTENT) | RDMAP_FLUSH_DIGEST |
+	slot->flags = flush_flags(qp, op_vext(wr)->type) | RDMAP_FLUSH_DIGEST |
 		      RDMAP_FLUSH_ALG(op_vext(wr)->alg);
 }
 
