@@ -123,8 +123,9 @@ void raw_request(struct mpa_start *request, unsigned wishes)
 		.crc = wishes & RAW_CRC,
 		.enhanced = true,
 		.revision = MPA_REVISION_2,
-		.rtr_send = wishes & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0110 */
+		.rtr_send = wishes & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0111 */
 		.rtr_write = wishes & RAW_EXTENSIONS,
+		.rtr_read = wishes & RAW_EXTENSIONS,
 		.ird = 16,
 		.ord = 16,
 	};

@@ -95,7 +95,7 @@ static void ev_rx_p2p_request(void)
 
 static void ev_rx_reply(void)
 {
-	receive("MPA ID Rep Frame\x50\2\0\4\x40\1\x80\1", 24);
+	receive("MPA ID Rep Frame\x50\2\0\4\x40\1\xc0\1", 24);
 }
 
 static void ev_rx_reject(void)
