@@ -39,7 +39,7 @@ struct side {
 	uint32_t msn[8];
 	uint8_t last_read; /* where its sink is and, times 16, how long */
 	void *rxbuf, *txbuf;
-	struct qp_writeback wb;
+	struct qp_job wb;
 	struct vext_digest digest; /* what a VERIFY brought, and a QUERY */
 	uint32_t durability;
 	bool wb_running;
@@ -134,7 +134,7 @@ static void drop_mr(struct side *s, struct mr *mr)
 static void close_side(struct side *s)
 {
 	if (s->wb_running)
-		qp_on_writeback(s->qp, 0);
+		qp_on_job(s->qp, 0);
 	if (!s->rxbuf)
 		s->rxbuf = qp_rx_reclaim(s->qp);
 	if (!s->txbuf)
@@ -266,11 +266,11 @@ static void write_back(struct side *s, uint8_t what)
 
 	if (s->wb_running) {
 		s->wb_running = false;
-		if (s->wb.want != QP_WRITE_BACK)
+		if (s->wb.kind != QP_JOB_WRITE_BACK)
 			*s->wb.answer = (struct vext_digest){.durability = 1 + what % 3};
-		qp_on_writeback(s->qp, statuses[what & 3]);
+		qp_on_job(s->qp, statuses[what & 3]);
 	} else {
-		s->wb_running = qp_next_writeback(s->qp, &s->wb);
+		s->wb_running = qp_next_job(s->qp, &s->wb);
 	}
 }
 

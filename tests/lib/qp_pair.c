@@ -31,9 +31,9 @@ static void on_async(void *owner, enum ibv_event_type event)
 	e->async = event;
 }
 
-static void on_kick(void *owner)
+static void on_notify(void *owner)
 {
-	((struct qp_end *)owner)->kicks++;
+	((struct qp_end *)owner)->notified++;
 }
 
 static void on_get(void *owner)
@@ -54,7 +54,7 @@ static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_op
 		.sq_sig_all = o->sq_sig_all,
 		.peer_rfc7306 = o->peer_rfc7306,
 		.async = on_async,
-		.kick = on_kick,
+		.notify = on_notify,
 		.get = on_get,
 		.owner = e,
 	};
@@ -205,14 +205,14 @@ void end_finish_writeback(struct qp_end *e, int status)
 {
 	assert_true(e->wb_running);
 	e->wb_running = false;
-	if (e->wb.want != QP_WRITE_BACK)
+	if (e->wb.kind != QP_JOB_WRITE_BACK)
 		*e->wb.answer = e->wb_answer;
-	qp_on_writeback(e->qp, status);
+	qp_on_job(e->qp, status);
 }
 
 void end_run_writebacks(struct qp_end *e)
 {
-	while (!e->wb_running && qp_next_writeback(e->qp, &e->wb)) {
+	while (!e->wb_running && qp_next_job(e->qp, &e->wb)) {
 		e->wb_running = true;
 		if (e->wb_count < WB_LOG)
 			e->wb_log[e->wb_count] = e->wb;

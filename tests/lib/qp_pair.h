@@ -29,14 +29,14 @@ struct qp_end {
 	size_t wire_len, wire_room;
 	int asyncs;
 	enum ibv_event_type async; /* the last one */
-	int kicks, gets;
+	int notified, gets;
 	int wb_status; /* how write-backs end */
 	bool wb_hold;  /* do not end them yet */
 	bool wb_running;
 	int wb_count;
-	struct qp_writeback wb;             /* the last one */
-	struct qp_writeback wb_log[WB_LOG]; /* the first ones */
-	struct vext_digest wb_answer;       /* to those that ask */
+	struct qp_job wb;             /* the last one */
+	struct qp_job wb_log[WB_LOG]; /* the first ones */
+	struct vext_digest wb_answer; /* to those that ask */
 };
 
 struct qp_pair {

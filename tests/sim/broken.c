@@ -26,7 +26,7 @@ static void execute(struct node *n, const struct rdmap_atomic_req *r)
 
 void node_hurry_atomics(struct node *n)
 {
-	const struct qp_irq *irq;
+	const struct irq *irq;
 
 	if (n->sim->sc.mode != SIM_EAGER_ATOMIC || !n->qp || qp_is_failed(n->qp))
 		return;
@@ -34,8 +34,8 @@ void node_hurry_atomics(struct node *n)
 	for (uint32_t i = 0; i < irq->count; i++) {
 		const struct irq_entry *e = &irq->ring[(irq->head + i) % irq->depth];
 
-		if (e->code == RDMAP_ATOMIC_REQ)
-			execute(n, &e->atomic);
+		if (rdmap_ctrl_opcode(e->ddp.ulp) == RDMAP_ATOMIC_REQ)
+			execute(n, &e->msg.atomic);
 	}
 }
 

@@ -19,7 +19,7 @@ static void on_stream_event(void *owner, enum stream_event event, int status)
 }
 
 /* The SRQ has receives again: any thread may say so, without the QP's lock. */
-static void on_kick(void *owner)
+static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
 
@@ -90,7 +90,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 			.max_inline_data = sc->inline_max},
 		.peer_rfc7306 = sc->knows_7306,
 		.strict_persist = sc->strict[n->index],
-		.kick = on_kick,
+		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
 		.owner = n,
@@ -199,7 +199,7 @@ void node_stop(struct node *n)
 {
 	n->stopping = true;
 	if (n->job.running)
-		qp_on_writeback(n->qp, 0);
+		qp_on_job(n->qp, 0);
 	stream_set_qp(n->stream, NULL);
 	stream_delete(n->stream);
 	n->stream = NULL;

@@ -24,7 +24,7 @@ struct host {
 
 /* The write-back under way. */
 struct node_writeback {
-	struct qp_writeback wb;
+	struct qp_job wb;
 	bool running;
 	uint64_t busy_until; /* nobody takes one before */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */

@@ -89,7 +89,7 @@ static void check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 
-	if (a && a->gone && !(a->lasting && n->job.wb.want == QP_WRITE_BACK))
+	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
 }
 
@@ -104,7 +104,7 @@ static bool is_volatile(struct node *n)
 
 static bool is_question(const struct node *n)
 {
-	return n->job.wb.want == QP_CLASS;
+	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
 /* From the medium, or where there is none from memory. */
@@ -114,7 +114,7 @@ static void make_answer(struct node *n)
 	const struct area *a = memory_area_at(&n->mem, job_off(n));
 	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
 
-	if (n->job.wb.want == QP_WRITE_BACK)
+	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
 	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
 	if (is_question(n))
@@ -159,7 +159,7 @@ bool node_begin_writeback(struct node *n)
 		return false;
 	if (job->busy_until > now)
 		return false;
-	if (!qp_next_writeback(n->qp, &job->wb))
+	if (!qp_next_job(n->qp, &job->wb))
 		return false;
 	job->running = true;
 	job->late = sim->sc.mode == SIM_EARLY_ACK && !is_question(n);
@@ -230,7 +230,7 @@ void node_on_writeback(struct node *n)
 	check_boundary(n);
 	n->job.running = false;
 	be_busy(n);
-	qp_on_writeback(n->qp, status);
+	qp_on_job(n->qp, status);
 	check_boundary(n);
 	stream_poke(n->stream, n->sim->world->now);
 	node_pump(n);

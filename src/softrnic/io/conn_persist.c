@@ -38,7 +38,7 @@ static void conn_answer_job(struct conn *c, int status)
 	if (c->qp) {
 		if (c->job_answer && !status)
 			pass_digest(&c->job_digest, c->job_answer);
-		qp_on_writeback(c->qp, status);
+		qp_on_job(c->qp, status);
 	}
 	stream_poke(c->stream, clock_now_ns());
 }
@@ -82,15 +82,15 @@ void conn_cancel_digest(struct conn *c)
 		persist_cancel(&c->job);
 }
 
-static void conn_classify(struct conn *c, const struct qp_writeback *wb)
+static void conn_classify(struct conn *c, const struct qp_job *wb)
 {
 	enum persist_class cls = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
 
 	wb->answer->durability = persist_durability(cls);
-	qp_on_writeback(c->qp, 0);
+	qp_on_job(c->qp, 0);
 }
 
-static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
+static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 {
 	c->job_lasting = wb->lasting;
 	c->job = (struct persist_job){
@@ -101,7 +101,7 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 		.done = conn_job_done,
 	};
 	c->job_answer = NULL;
-	if (wb->want != QP_DIGEST)
+	if (wb->kind != QP_JOB_DIGEST)
 		return;
 	c->job_answer = wb->answer;
 	c->job.want = PERSIST_DIGEST;
@@ -112,12 +112,12 @@ static void conn_fill_job(struct conn *c, const struct qp_writeback *wb)
 /* At most one at a time: a stream's requests are executed in order. True: one finished inline. */
 bool conn_writeback(struct conn *c)
 {
-	struct qp_writeback wb;
+	struct qp_job wb;
 	int status = 0;
 
-	if (c->job_busy || !c->qp || !qp_next_writeback(c->qp, &wb))
+	if (c->job_busy || !c->qp || !qp_next_job(c->qp, &wb))
 		return false;
-	if (wb.want == QP_CLASS) {
+	if (wb.kind == QP_JOB_CLASS) {
 		conn_classify(c, &wb);
 		return true;
 	}

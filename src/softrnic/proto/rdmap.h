@@ -53,6 +53,7 @@ struct rdmap_op {
 	bool solicited;  /* a Solicited Event variant */
 	bool invalidate; /* ulp_word is an STag to invalidate */
 	bool immediate;  /* ulp_word is immediate data */
+	bool is_answer;  /* to a request */
 	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
 	uint32_t min, max;
@@ -188,6 +189,17 @@ static inline uint32_t rdmap_flush_alg(const struct rdmap_flush_req *req)
 {
 	return req->flags >> 8 & 0xff;
 }
+
+/* The header of any request, and of any answer that has one. */
+union rdmap_request {
+	struct rdmap_read_req read;
+	struct rdmap_atomic_req atomic;
+	struct rdmap_flush_req flush;
+};
+union rdmap_answer {
+	struct rdmap_atomic_resp atomic;
+	struct rdmap_flush_resp flush;
+};
 
 /* Engine to engine, not for the user. Unknown kinds are ignored; later ones may be longer. */
 #define RDMAP_ENGINE_LEN 16

@@ -9,7 +9,7 @@ _Static_assert(sizeof(struct qp) < 8192, "an idle QP is small; its rings come on
 
 /* --- state -------------------------------------------------------------------------------- */
 
-static const char *state_str(enum ibv_qp_state state)
+static const char *qp_state_str(enum ibv_qp_state state)
 {
 	static const char *const names[] = {
 		[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR",
@@ -20,10 +20,10 @@ static const char *state_str(enum ibv_qp_state state)
 	return names[state];
 }
 
-void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why)
+static void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why)
 {
-	LOG_DEBUG("qp %u: %s -> %s (%s)", qp->cfg.qp_num, state_str(qp->ibv.state),
-		  state_str(state), why);
+	LOG_DEBUG("qp %u: %s -> %s (%s)", qp->cfg.qp_num, qp_state_str(qp->ibv.state),
+		  qp_state_str(state), why);
 	qp->ibv.state = state;
 }
 
@@ -37,7 +37,7 @@ bool qp_is_failed(const struct qp *qp)
 	return qp->ibv.state == IBV_QPS_ERR;
 }
 
-void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why)
+void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why)
 {
 	if (qp_is_failed(qp)) { /* after an orderly end; see qp_recv_keep() */
 		qp_recv_keep_no_more(qp);
@@ -50,12 +50,12 @@ void qp_die(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const 
 	qp_set_state(qp, IBV_QPS_ERR, why);
 	qp_rx_stop(qp);
 	qp_tx_stop(qp);
-	qp_irq_stop(qp);
+	qp_requests_stop(qp);
 	qp_sq_flush(qp, first);
 	qp_recv_flush(qp);
 }
 
-static enum ibv_event_type event_of(unsigned error)
+static enum ibv_event_type qp_event_of(unsigned error)
 {
 	switch (error >> 8) {
 	case TERM_RDMAP << 4 | TERM_RDMAP_PROTECTION:
@@ -88,9 +88,9 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 		qp->has_term = qp->term_sent_by_us = qp->tx.term_due = true;
 	}
 	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
-	qp_async(qp, event_of(error));
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, vext_vendor_err(VEXT_REASON_TERMINATE_OUT, error),
-	       term_str(error));
+	qp_async(qp, qp_event_of(error));
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, vext_vendor_err(VEXT_REASON_TERMINATE_OUT, error),
+		 term_str(error));
 }
 
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
@@ -98,7 +98,7 @@ void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg)
 	qp_refuse(qp, error, &seg->hdr, seg->ulpdu, NULL);
 }
 
-void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err)
+void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err)
 {
 	uint32_t vendor_err = vext_vendor_err(VEXT_REASON_LOCAL, (uint32_t)err);
 
@@ -110,12 +110,12 @@ void qp_blame_local(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, 
 		qp->cause = vendor_err;
 }
 
-bool qp_blames_itself(const struct qp *qp)
+bool qp_cause_is_local(const struct qp *qp)
 {
 	return qp->cause >> 24 == VEXT_REASON_LOCAL;
 }
 
-void qp_blame_link(struct qp *qp, int err)
+void qp_set_link_cause(struct qp *qp, int err)
 {
 	if (!qp->cause)
 		qp->cause = vext_vendor_err(VEXT_REASON_LINK, (uint32_t)err);
@@ -123,8 +123,8 @@ void qp_blame_link(struct qp *qp, int err)
 
 void qp_fail(struct qp *qp, enum ibv_wc_status status)
 {
-	qp_blame_link(qp, ECONNABORTED);
-	qp_die(qp, status, qp->cause, "failed by its owner");
+	qp_set_link_cause(qp, ECONNABORTED);
+	qp_fault(qp, status, qp->cause, "failed by its owner");
 	qp_tx_shut(qp);
 }
 
@@ -141,24 +141,24 @@ void qp_on_eof(struct qp *qp)
 	qp->rx.eof = true;
 	if (!qp_is_failed(qp) && inside)
 		qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_blame_link(qp, inside ? ECONNRESET : ENOTCONN);
+	qp_set_link_cause(qp, inside ? ECONNRESET : ENOTCONN);
 	if (!inside)
 		qp_recv_keep(qp);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause,
-	       inside ? "end of stream inside an FPDU" : "end of stream");
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause,
+		 inside ? "end of stream inside an FPDU" : "end of stream");
 	qp_tx_shut(qp);
 }
 
 int qp_start(struct qp *qp, const struct qp_stream *stream)
 {
 	uint32_t depth = stream->ird < RNIC_MAX_RD_ATOM ? stream->ird : RNIC_MAX_RD_ATOM;
+	int err;
 
 	if (qp->ibv.state != IBV_QPS_INIT)
 		return -EINVAL;
-	qp->irq.ring = depth ? calloc(depth, sizeof(*qp->irq.ring)) : NULL;
-	if (depth && !qp->irq.ring)
-		return -ENOMEM;
-	qp->irq.depth = depth;
+	err = irq_init(&qp->irq, depth);
+	if (err)
+		return err;
 	qp->stream = *stream;
 	qp->orq.ord = stream->ord < RNIC_MAX_RD_ATOM ? stream->ord : RNIC_MAX_RD_ATOM;
 	qp->tx.mulpdu = stream->consent ? MPA_ULPDU_MAX : mpa_mulpdu(stream->mss, stream->markers);
@@ -172,7 +172,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void init_ibv(struct qp *qp)
+static void qp_init_ibv(struct qp *qp)
 {
 	qp->ibv = (struct ibv_qp){
 		.context = qp->cfg.pd->context,
@@ -195,11 +195,11 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	if (!qp)
 		return -ENOMEM;
 	qp->cfg = *cfg;
-	init_ibv(qp);
+	qp_init_ibv(qp);
 	for (int q = 0; q < DDP_QN_COUNT; q++)
 		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
-	list_init(&qp->recv.parked);
-	err = qp_sq_init(qp);
+	park_init(&qp->recv.park);
+	err = sq_init(&qp->sq, &qp->cfg.cap);
 	if (!err)
 		err = qp_recv_init(qp);
 	if (err) {
@@ -214,15 +214,15 @@ void qp_delete(struct qp *qp)
 {
 	if (!qp)
 		return;
-	assert(qp->irq.state != IRQ_RUNNING);
+	assert(qp->requests.state != REQUEST_RUNNING);
 	qp_rx_fini(qp);
 	qp_tx_shut(qp);
-	qp_irq_stop(qp);
+	qp_requests_stop(qp);
 	qp_recv_fini(qp);
-	free(qp->irq.ring);
-	free(qp->sq.slots);
-	qp_dirty_fini(&qp->dirty);
-	qp_dirty_fini(&qp->irq.all);
+	irq_fini(&qp->irq);
+	sq_fini(&qp->sq);
+	dirty_fini(&qp->dirty);
+	dirty_fini(&qp->requests.all);
 	cq_purge(qp->cfg.send_cq, qp->cfg.qp_num);
 	cq_purge(qp->cfg.recv_cq, qp->cfg.qp_num);
 	free(qp);
@@ -294,9 +294,9 @@ void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited
 		return;
 	if (!qp_is_failed(qp)) {
 		qp_async(qp, IBV_EVENT_QP_FATAL);
-		qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);
+		qp_set_local_cause(qp, NULL, IBV_WC_SUCCESS, EOVERFLOW);
 	}
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "completion queue overrun");
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "completion queue overrun");
 }
 
 int qp_local_errno(enum mr_verdict verdict)

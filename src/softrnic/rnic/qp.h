@@ -9,15 +9,14 @@
  *                qp_rx_got(qp, len)        they are there  (qp_rx_fault(qp): memory was gone)
  *   send:        n = qp_tx_gather(qp, iov) what to send now; 0 = nothing
  *                qp_tx_sent(qp, len)       the LLP took that many bytes
- *   write-back:  qp_next_writeback(qp, &wb), later qp_on_writeback(qp, status)
+ *   jobs:        qp_next_job(qp, &job), later qp_on_job(qp, status)
  *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
  *
- * Files: qp.c (state, create, destroy, terminate), qp_post.c and qp_sq.c (posting, retiring),
- * qp_tx.c and qp_tx_msg.c (whose turn it is), qp_tx_wr.c and qp_tx_answer.c (messages as FPDUs),
- * qp_tx_batch.c (FPDUs in the lent buffer), qp_rx_io.c (where bytes go), qp_rx.c (bytes to FPDUs),
- * qp_rx_ops.c (the table of opcodes), qp_recv.c and qp_park.c (untagged QN 0, parking), qp_irq.c
- * (inbound requests), qp_flush.c (flushing ones), qp_atomic.c (atomic ones), qp_orq.c (the answers
- * to ours), qp_dirty.c (Reads that flush), place.c (the CPU's writes to memory).
+ * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each),
+ * heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c (what is done
+ * with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c, qp_tx_msg.c and
+ * tx_batch.c (whose turn it is, messages as FPDUs, FPDUs in the lent buffer); dirty.c (what was
+ * placed and not written back), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -55,17 +54,22 @@ struct qp_stream {
 	uint32_t mss; /* EMSS of the LLP, for the FPDU size towards others */
 };
 
-enum qp_want { QP_WRITE_BACK, QP_DIGEST, QP_CLASS };
-struct qp_writeback {
-	struct mr *mr; /* until qp_on_writeback() held, or, if lasting, referred to */
+/* What the owner does for a request of the peer's. */
+enum qp_job_kind {
+	QP_JOB_WRITE_BACK,
+	QP_JOB_DIGEST, /* a write-back, then a digest of what is read back */
+	QP_JOB_CLASS,  /* nothing is written: which durability class has the range? */
+};
+struct qp_job {
+	enum qp_job_kind kind;
+	struct mr *mr; /* until qp_on_job() held, or, if lasting, referred to */
 	bool lasting;  /* deregistration does not wait for it */
 	void *addr;
 	uint64_t len;
 	bool strict;
-	enum qp_want want;
 	uint32_t alg; /* of a digest: enum vext_digest_alg */
-	/* A digest, which follows a write-back: all of it. A class: `durability`. The owner fills
-	 * it in just before qp_on_writeback(qp, 0). */
+	/* A digest: all of it. A class: `durability`. The owner fills it in just before
+	 * qp_on_job(qp, 0). */
 	struct vext_digest *answer;
 };
 
@@ -95,10 +99,10 @@ struct qp_config {
 	bool sq_sig_all;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
 	bool strict_persist; /* persistent Flushes, of either end, of memory that cannot be fail */
-	/* The owner's. kick: called from any thread, without the QP's lock: the QP may proceed
-	 * (its SRQ has receives again). get: keeps the owner alive until that kick is done; the QP
+	/* The owner's. notify: called from any thread, without the QP's lock: the QP may proceed
+	 * (its SRQ has receives again). get: keeps the owner alive until that call is done; the QP
 	 * itself may be deleted meanwhile. */
-	void (*kick)(void *owner);
+	void (*notify)(void *owner);
 	void (*get)(void *owner);
 	void (*async)(void *owner, enum ibv_event_type event);
 	void *owner;
@@ -107,7 +111,7 @@ struct qp_config {
 struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_qp */
 
 int qp_new(const struct qp_config *cfg, struct qp **out);
-/* Stops everything, releases what it holds, drops its completions. No write-back may be pending. */
+/* Stops everything, releases what it holds, drops its completions. No job may be under way. */
 void qp_delete(struct qp *qp);
 struct ibv_qp *qp_ibv(struct qp *qp);
 struct qp *qp_of(struct ibv_qp *ibv);
@@ -120,7 +124,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream);
 void qp_drain(struct qp *qp);
 /* Why the owner will end the stream; vendor_err of all that is unfinished then says so. A later
  * reason changes nothing. */
-void qp_blame_link(struct qp *qp, int err);
+void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
 /* The stream ended. Inside an FPDU that is an error, on a boundary it is the peer's disconnect. */
@@ -132,7 +136,7 @@ bool qp_is_idle(const struct qp *qp);
 /* Failed, and the Terminate that says so (if any) is out: the LLP can be closed. */
 bool qp_tx_is_done(const struct qp *qp);
 /* What went wrong first was this end's: its memory, or its queues. */
-bool qp_blames_itself(const struct qp *qp);
+bool qp_cause_is_local(const struct qp *qp);
 /* The peer's first FPDU has arrived. */
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
@@ -181,22 +185,23 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
 /*
- * What a failed QP still has to say: the FPDUs begun and the Terminate. *bytes is the caller's to
+ * What a failed QP still has to send: the FPDUs begun and the Terminate. *bytes is the caller's to
  * free; NULL and 0 when there is nothing, or no memory. The QP has nothing left to send then.
  */
 size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
-/* The heartbeat, of a peer that consents: ask it for a sign of life, and tell it our limit; or give
- * one unasked. What the peer asks for is answered by itself. */
+/* The heartbeat, of a peer that consents: ask it to answer, and announce our limit; or answer
+ * unasked. What the peer asks for is answered by itself. */
 void qp_ping(struct qp *qp, uint32_t limit_ms);
 void qp_pong(struct qp *qp);
-uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: it has not told */
+uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: unknown */
 /*
  * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was
  * placed there cannot be written back any more, lasting or not.
  */
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget);
 
-bool qp_next_writeback(struct qp *qp, struct qp_writeback *wb);
-void qp_on_writeback(struct qp *qp, int status);
+/* At most one at a time: a stream's requests are executed in order. False: there is none. */
+bool qp_next_job(struct qp *qp, struct qp_job *job);
+void qp_on_job(struct qp *qp, int status); /* 0 or -errno */
 
 #endif

@@ -10,12 +10,34 @@
 
 /* --- placement ---------------------------------------------------------------------------- */
 
+/*
+ * A receive buffer that nobody can reach from afar and that cannot persist is no concern of a
+ * Flush; everything else is, also memory that cannot persist, which a strict Flush refuses. To a
+ * Read only what can persist matters.
+ */
+static bool rx_is_dirt(const struct qp *qp, const struct mr *mr)
+{
+	if (!mr->backing.persist)
+		return false;
+	if (mr->backing.durable)
+		return qp->stream.consent || !qp->stream.peer_flushes;
+	return qp->stream.consent && mr->access & RNIC_REMOTE_ACCESS;
+}
+
+void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
+{
+	if (!rx_is_dirt(qp, mr) || dirty_note(&qp->dirty, mr, at, len) == 0)
+		return;
+	if (qp->stream.peer_flushes)
+		qp->dirty.lost = true;
+	else /* its Reads would have to flush everything */
+		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+}
+
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 {
-	if (seg->op == &qp_rx_send)
-		qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
-	else if (seg->op == &qp_rx_read_resp)
-		qp_orq_fault(qp);
+	if (seg->rx && seg->rx->on_fault) /* none: the fault was of no payload */
+		seg->rx->on_fault(qp);
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);
 }
 
@@ -24,7 +46,7 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 	while (len > 0) {
 		struct mr *mr;
 		void *ptr;
-		uint32_t n = seg->op->target(qp, seg, len, &mr, &ptr);
+		uint32_t n = seg->rx->target(qp, seg, len, &mr, &ptr);
 		int err;
 
 		if (n == 0)
@@ -32,8 +54,8 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 		err = mr->backing.can_stall ? place_prepare(ptr, n) : 0;
 		if (!err)
 			err = place(ptr, src, n);
-		if (!err && seg->op != &qp_rx_read_resp) /* that was our user's wish */
-			qp_dirty_note(qp, mr, ptr, n);
+		if (!err && !seg->rx->is_answer)
+			qp_rx_placed(qp, mr, ptr, n);
 		mr_release(mr);
 		if (err)
 			qp_rx_fault_at(qp, seg);
@@ -57,14 +79,19 @@ bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg)
 	return false;
 }
 
-static enum rx_verdict refuse(struct qp *qp, unsigned error, const struct rx_seg *seg)
+enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	return qp_rx_is_next(qp, seg) ? RX_DONE : RX_DEAD;
+}
+
+static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_seg *seg)
 {
 	qp_refuse_seg(qp, error, seg);
 	return RX_DEAD;
 }
 
 /* The first FPDU of a peer-to-peer initiator is the agreed one and empty (RFC 6581 s9). */
-static bool is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
+static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 {
 	static const int codes[] = {
 		[QP_RTR_SEND] = RDMAP_SEND,
@@ -77,25 +104,25 @@ static bool is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-static enum rx_verdict dispatch(struct qp *qp, struct rx_seg *seg, bool whole)
+static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	unsigned error = rdmap_check(&seg->hdr, seg->payload, qp_level(qp));
 
 	if (error)
-		return refuse(qp, error, seg);
-	seg->op = qp_rx_ops[rdmap_ctrl_opcode(seg->hdr.ulp)];
-	if (!seg->op)
-		return refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
-	if (qp->rtr_in != QP_RTR_NONE && !is_agreed_rtr(qp, seg))
-		return refuse(qp, TERM_MPA_NO_RTR, seg);
+		return rx_refuse(qp, error, seg);
+	seg->rx = op_rx_of(rdmap_ctrl_opcode(seg->hdr.ulp));
+	if (!seg->rx)
+		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
+		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
 	seg->rtr_send = qp->rtr_in == QP_RTR_SEND;
-	if (!whole && !seg->op->target)
+	if (!whole && !seg->rx->target)
 		return RX_MORE;
-	return seg->op->accept(qp, seg, whole);
+	return seg->rx->accept(qp, seg, whole);
 }
 
 /* Is it worth while to begin with an FPDU whose end is not here yet? */
-static bool can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t whole)
+static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t whole)
 {
 	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
 									   : RX_UNTAGGED_FRAME;
@@ -103,7 +130,7 @@ static bool can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size
 	return !qp->stream.crc && have >= frame && whole - have >= QP_RX_DIRECT_MIN;
 }
 
-static enum rx_verdict begin_fpdu(struct qp *qp)
+static enum rx_verdict rx_begin_fpdu(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
 	const uint8_t *p = rx->buf + rx->head;
@@ -117,21 +144,21 @@ static enum rx_verdict begin_fpdu(struct qp *qp)
 		return RX_MORE;
 	seg.ulpdu = (uint32_t)p[0] << 8 | p[1];
 	whole = mpa_fpdu_len(seg.ulpdu);
-	if (have < whole && !can_begin(qp, p, have, whole))
+	if (have < whole && !rx_can_begin(qp, p, have, whole))
 		return RX_MORE;
 	if (have >= whole && qp->stream.crc && !mpa_fpdu_is_intact(p, whole)) {
 		qp->counters.crc_errors++;
-		return refuse(qp, TERM_MPA_CRC, &seg);
+		return rx_refuse(qp, TERM_MPA_CRC, &seg);
 	}
 	/* Whoever has begun an FPDU, be its contents refused, is in full operation and listens:
 	 * that is what we had to wait for (RFC 5044 s7.1.2). */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
-		return refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
+		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	verdict = dispatch(qp, &seg, have >= whole);
+	verdict = rx_dispatch(qp, &seg, have >= whole);
 	if (verdict != RX_DONE)
 		return verdict;
 	seg.active = true;
@@ -140,7 +167,7 @@ static enum rx_verdict begin_fpdu(struct qp *qp)
 	return RX_DONE;
 }
 
-static void end_fpdu(struct qp *qp, const uint8_t *bytes)
+static void rx_end_fpdu(struct qp *qp, const uint8_t *bytes)
 {
 	struct rx_seg seg = qp->rx.seg;
 
@@ -149,11 +176,11 @@ static void end_fpdu(struct qp *qp, const uint8_t *bytes)
 	qp->rx.any = true;
 	qp->rtr_in = QP_RTR_NONE;
 	qp->counters.rx_fpdus++;
-	seg.op->finish(qp, &seg, bytes);
+	seg.rx->finish(qp, &seg, bytes);
 }
 
 /* Go on with the FPDU whose header was accepted. */
-static enum rx_verdict go_on(struct qp *qp)
+static enum rx_verdict rx_go_on(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
 	struct rx_seg *seg = &rx->seg;
@@ -161,7 +188,7 @@ static enum rx_verdict go_on(struct qp *qp)
 	uint32_t n = seg->payload - seg->done;
 
 	n = n < qp_rx_buffered(rx) ? n : qp_rx_buffered(rx);
-	if (seg->op->target && !seg->keep) {
+	if (seg->rx->target && !seg->keep) {
 		if (qp_rx_place(qp, seg, bytes, n))
 			return RX_DEAD;
 	} else {
@@ -170,7 +197,7 @@ static enum rx_verdict go_on(struct qp *qp)
 	rx->head += n;
 	if (seg->done < seg->payload || qp_rx_buffered(rx) < seg->trailer)
 		return RX_MORE;
-	end_fpdu(qp, bytes);
+	rx_end_fpdu(qp, bytes);
 	return qp_is_failed(qp) ? RX_DEAD : RX_DONE;
 }
 
@@ -182,7 +209,7 @@ void qp_rx_parse(struct qp *qp)
 	if (!rx->buf || qp->ibv.state == IBV_QPS_INIT)
 		return;
 	while (verdict == RX_DONE && !qp_is_failed(qp))
-		verdict = rx->seg.active ? go_on(qp) : begin_fpdu(qp);
+		verdict = rx->seg.active ? rx_go_on(qp) : rx_begin_fpdu(qp);
 	if (qp_is_failed(qp))
 		rx->head = rx->tail;
 	if (verdict == RX_STALL && !rx->stalled)

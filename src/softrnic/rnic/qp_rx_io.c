@@ -14,7 +14,7 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-#define MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
+#define RX_MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
 
 /* --- what to read next -------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ void qp_rx_free_own_buf(struct qp_rx *rx)
 	rx->head = rx->tail = 0;
 }
 
-static void take_lent_back(struct qp_rx *rx)
+static void rx_take_lent_back(struct qp_rx *rx)
 {
 	if (rx->lent_mr)
 		mr_release(rx->lent_mr);
@@ -36,7 +36,7 @@ static void take_lent_back(struct qp_rx *rx)
 	rx->lent_len = 0;
 }
 
-static int want_buf(struct qp_rx *rx, uint32_t max, struct iovec *iov)
+static int rx_want_buf(struct qp_rx *rx, uint32_t max, struct iovec *iov)
 {
 	uint32_t room = QP_RXBUF - rx->tail;
 
@@ -44,14 +44,14 @@ static int want_buf(struct qp_rx *rx, uint32_t max, struct iovec *iov)
 	return 1;
 }
 
-static void make_room(struct qp_rx *rx)
+static void rx_make_room(struct qp_rx *rx)
 {
 	uint32_t have = qp_rx_buffered(rx);
 	const uint8_t *p = rx->buf + rx->head;
 	size_t whole =
 		have < MPA_LENGTH_LEN ? RX_UNTAGGED_FRAME : mpa_fpdu_len((size_t)p[0] << 8 | p[1]);
 
-	if (have > MOVE_CHEAP && rx->head + whole <= QP_RXBUF)
+	if (have > RX_MOVE_CHEAP && rx->head + whole <= QP_RXBUF)
 		return;
 	memmove(rx->buf, p, have);
 	rx->head = 0;
@@ -59,7 +59,7 @@ static void make_room(struct qp_rx *rx)
 }
 
 /* The rest of a payload goes where it belongs, and behind it only as much as no payload follows. */
-static int want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
+static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
 	struct qp_rx *rx = &qp->rx;
 	struct rx_seg *seg = &rx->seg;
@@ -67,12 +67,12 @@ static int want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct mr *mr;
 	void *ptr;
 
-	n = seg->op->target(qp, seg, left, &mr, &ptr);
+	n = seg->rx->target(qp, seg, left, &mr, &ptr);
 	if (n == 0)
 		return 0;
 	if (mr->backing.can_stall) {
 		mr_release(mr);
-		return want_buf(rx, QP_RXBUF, iov);
+		return rx_want_buf(rx, QP_RXBUF, iov);
 	}
 	rx->lent_mr = mr;
 	rx->lent_ptr = ptr;
@@ -80,11 +80,11 @@ static int want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	iov[0] = (struct iovec){.iov_base = ptr, .iov_len = n};
 	if (n < left)
 		return 1;
-	return 1 + want_buf(rx, seg->trailer + RX_TAGGED_FRAME, &iov[1]);
+	return 1 + rx_want_buf(rx, seg->trailer + RX_TAGGED_FRAME, &iov[1]);
 }
 
 /* How much to read into the buffer. */
-static uint32_t buf_share(const struct qp *qp)
+static uint32_t rx_buf_share(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
 	const uint8_t *p = rx->buf + rx->head;
@@ -104,18 +104,18 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct qp_rx *rx = &qp->rx;
 	int n;
 
-	take_lent_back(rx);
+	rx_take_lent_back(rx);
 	if (!rx->buf || rx->eof || rx->stalled || qp->ibv.state == IBV_QPS_INIT)
 		return 0;
-	make_room(rx);
+	rx_make_room(rx);
 	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
-		n = want_direct(qp, iov);
+		n = rx_want_direct(qp, iov);
 		if (!qp_is_failed(qp))
 			return n;
-		make_room(rx);
+		rx_make_room(rx);
 	}
 	/* After a failure: what still comes is drained, so that the LLP can close cleanly. */
-	return want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : buf_share(qp), iov);
+	return rx_want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : rx_buf_share(qp), iov);
 }
 
 size_t qp_rx_direct(const struct qp *qp)
@@ -131,16 +131,16 @@ void qp_rx_got(struct qp *qp, size_t len)
 	qp->counters.rx_reads += len > 0;
 	qp->counters.rx_bytes += len;
 	if (qp_is_failed(qp)) {
-		take_lent_back(rx);
+		rx_take_lent_back(rx);
 		return;
 	}
 	if (direct > 0) {
 		qp->counters.rx_direct_bytes += direct;
 		rx->seg.done += direct;
-		if (rx->seg.op != &qp_rx_read_resp)
-			qp_dirty_note(qp, rx->lent_mr, rx->lent_ptr, direct);
+		if (!rx->seg.rx->is_answer)
+			qp_rx_placed(qp, rx->lent_mr, rx->lent_ptr, direct);
 	}
-	take_lent_back(rx);
+	rx_take_lent_back(rx);
 	rx->tail += (uint32_t)len - direct;
 	assert(rx->tail <= QP_RXBUF);
 	qp_rx_parse(qp);
@@ -148,7 +148,7 @@ void qp_rx_got(struct qp *qp, size_t len)
 
 void qp_rx_fault(struct qp *qp)
 {
-	take_lent_back(&qp->rx);
+	rx_take_lent_back(&qp->rx);
 	if (!qp_is_failed(qp))
 		qp_rx_fault_at(qp, &qp->rx.seg);
 }
@@ -173,7 +173,7 @@ void *qp_rx_reclaim(struct qp *qp)
 
 	if (qp->rx.own_buf || qp_rx_buffered(&qp->rx) > 0)
 		return NULL;
-	take_lent_back(&qp->rx);
+	rx_take_lent_back(&qp->rx);
 	qp->rx.buf = NULL;
 	return buf;
 }
@@ -217,7 +217,7 @@ void qp_rx_stop(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
 
-	take_lent_back(rx);
+	rx_take_lent_back(rx);
 	rx->seg.active = false;
 	rx->stalled = false;
 	rx->head = rx->tail; /* a parser further up the stack may still look at the bytes */

@@ -1,53 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <stdlib.h>
-
+/* Our work requests from their turn to their completion, and the answers that some wait for. */
 #include "softrnic/rnic/qp_impl.h"
 
-static size_t max_of(size_t a, size_t b)
+bool qp_sq_is_ready(const struct qp *qp)
 {
-	return a > b ? a : b;
+	const struct sq_wr *wr;
+
+	if (qp->sq.next == qp->sq.tail)
+		return false;
+	wr = sq_at(&qp->sq, qp->sq.next);
+	if (wr->fence && qp->orq.count > 0)
+		return false;
+	return !wr->op->is_request || qp->orq.count < qp->orq.ord;
 }
-
-int qp_sq_init(struct qp *qp)
-{
-	const struct ibv_qp_cap *cap = &qp->cfg.cap;
-	size_t tail = max_of(cap->max_send_sge * sizeof(struct ibv_sge), cap->max_inline_data);
-
-	qp->sq.depth = cap->max_send_wr;
-	qp->sq.stride = (sizeof(struct sq_wr) + tail + 15) & ~(size_t)15;
-	if (qp->sq.depth == 0)
-		return 0;
-	qp->sq.slots = calloc(qp->sq.depth, qp->sq.stride);
-	return qp->sq.slots ? 0 : -ENOMEM;
-}
-
-struct sq_wr *qp_sq_at(const struct qp *qp, uint64_t index)
-{
-	return (struct sq_wr *)(qp->sq.slots + index % qp->sq.depth * qp->sq.stride);
-}
-
-uint8_t *qp_sq_inline(struct sq_wr *wr)
-{
-	return (uint8_t *)wr->sge;
-}
-
-/* --- the operations ----------------------------------------------------------------------- */
-
-const struct sq_row qp_sq_rows[SQ_OPS] = {
-	[SQ_WRITE] = {IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, RDMAP_LEVEL_BASE, false},
-	[SQ_WRITE_IMM] = {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, RDMAP_LEVEL_7306, false},
-	[SQ_SEND] = {IBV_WR_SEND, IBV_WC_SEND, RDMAP_LEVEL_BASE, false},
-	[SQ_SEND_INV] = {IBV_WR_SEND_WITH_INV, IBV_WC_SEND, RDMAP_LEVEL_BASE, false},
-	[SQ_SEND_IMM] = {IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, RDMAP_LEVEL_OURS, false},
-	[SQ_READ] = {IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, RDMAP_LEVEL_BASE, true},
-	[SQ_FETCH_ADD] = {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, RDMAP_LEVEL_7306, true},
-	[SQ_CMP_SWAP] = {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, RDMAP_LEVEL_7306, true},
-	[SQ_FLUSH] = {-1, RNIC_WC_FLUSH, RDMAP_LEVEL_OURS, true},
-	[SQ_VERIFY] = {-1, RNIC_WC_VERIFY, RDMAP_LEVEL_OURS, true},
-	[SQ_QUERY] = {-1, RNIC_WC_QUERY, RDMAP_LEVEL_OURS, true},
-	[SQ_ATOMIC_WRITE] = {-1, RNIC_WC_ATOMIC_WRITE, RDMAP_LEVEL_OURS, true},
-};
 
 /* --- completing --------------------------------------------------------------------------- */
 
@@ -57,7 +22,7 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 	struct ibv_wc wc = {
 		.wr_id = wr->wr_id,
 		.status = status,
-		.opcode = (enum ibv_wc_opcode)qp_sq_rows[wr->op].wc,
+		.opcode = (enum ibv_wc_opcode)wr->op->wc,
 		.vendor_err = vendor_err,
 		.byte_len = (uint32_t)wr->length,
 	};
@@ -65,23 +30,18 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 	qp_complete(qp, qp->cfg.send_cq, &wc, false, &qp->sq.uncollected);
 }
 
-static bool is_request(const struct sq_wr *wr)
-{
-	return qp_sq_rows[wr->op].request;
-}
-
 /* Write and Send: the LLP has all of it (RFC 5041 s5.3). Requests: the answer is here. */
-static bool is_finished(const struct qp *qp, const struct sq_wr *wr)
+static bool qp_sq_is_finished(const struct qp *qp, const struct sq_wr *wr)
 {
-	return is_request(wr) ? wr->answered : wr->end_pos <= qp->tx.sent;
+	return wr->op->is_request ? wr->answered : wr->end_pos <= qp->tx.sent;
 }
 
 void qp_sq_retire(struct qp *qp)
 {
-	struct qp_sq *sq = &qp->sq;
+	struct sq *sq = &qp->sq;
 
-	while (sq->head != sq->next && is_finished(qp, qp_sq_at(qp, sq->head))) {
-		const struct sq_wr *wr = qp_sq_at(qp, sq->head++);
+	while (sq->head != sq->next && qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
+		const struct sq_wr *wr = sq_at(sq, sq->head++);
 
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
@@ -90,10 +50,10 @@ void qp_sq_retire(struct qp *qp)
 
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 {
-	struct qp_sq *sq = &qp->sq;
+	struct sq *sq = &qp->sq;
 
 	while (sq->head != sq->tail) {
-		const struct sq_wr *wr = qp_sq_at(qp, sq->head++);
+		const struct sq_wr *wr = sq_at(sq, sq->head++);
 
 		if (wr->status != IBV_WC_SUCCESS) {
 			qp_sq_complete(qp, wr, wr->status, wr->vendor_err);
@@ -105,14 +65,45 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	sq->next = sq->tail;
 }
 
-bool qp_sq_is_ready(const struct qp *qp)
-{
-	const struct sq_wr *wr;
+/* --- answers ------------------------------------------------------------------------------ */
 
-	if (qp->sq.next == qp->sq.tail)
-		return false;
-	wr = qp_sq_at(qp, qp->sq.next);
-	if (wr->fence && qp->orq.count > 0)
-		return false;
-	return !is_request(wr) || qp->orq.count < qp->orq.ord;
+bool qp_answer_is_for_rtr(const struct qp *qp)
+{
+	return qp->orq.count > 0 && orq_head(&qp->orq) == ORQ_RTR;
+}
+
+struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx)
+{
+	struct sq_wr *wr;
+
+	if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
+		return NULL;
+	wr = sq_at(&qp->sq, orq_head(&qp->orq));
+	return wr->op->answer == rx ? wr : NULL;
+}
+
+enum rx_verdict qp_answer_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_rx_is_next(qp, seg))
+		return RX_DEAD;
+	if (qp_answered_wr(qp, seg->rx))
+		return RX_DONE;
+	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	return RX_DEAD;
+}
+
+void qp_answer_done(struct qp *qp, struct sq_wr *wr)
+{
+	if (wr)
+		wr->answered = true;
+	orq_pop(&qp->orq);
+	qp_sq_retire(qp);
+}
+
+void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why)
+{
+	orq_pop(&qp->orq);
+	wr->status = IBV_WC_REM_OP_ERR;
+	wr->vendor_err = vendor_err;
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, vendor_err, why);
 }

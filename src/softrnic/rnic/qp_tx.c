@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: whose turn it is, and what the LLP took. The FPDUs themselves: qp_tx_msg.c. */
+/* Sending: what goes to the LLP, and what it took of that. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "softrnic/rnic/qp_impl.h"
-
-bool qp_tx_has_work(const struct qp *qp)
-{
-	const struct qp_tx *tx = &qp->tx;
-
-	if (tx->shut || tx->held || qp->ibv.state == IBV_QPS_INIT)
-		return false;
-	if (qp_is_failed(qp))
-		return tx->term_due;
-	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) || qp_irq_is_ready(qp) ||
-	       qp_engine_is_due(qp);
-}
 
 bool qp_tx_needs_buf(const struct qp *qp)
 {
@@ -105,20 +93,8 @@ bool qp_is_idle(const struct qp *qp)
 	const struct qp_tx *tx = &qp->tx;
 
 	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
-	       !tx->rtr_due && !tx->term_due && !qp_irq_is_ready(qp) &&
+	       !tx->rtr_due && !tx->term_due && !qp_request_is_ready(qp) &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch));
-}
-
-/* The work request to which the byte at this position of the stream belongs. */
-static struct sq_wr *wr_at(const struct qp *qp, uint64_t pos)
-{
-	for (uint64_t i = qp->sq.head; i < qp->sq.tail; i++) {
-		struct sq_wr *wr = qp_sq_at(qp, i);
-
-		if (i == qp->sq.next || wr->end_pos > pos)
-			return wr;
-	}
-	return NULL;
 }
 
 void qp_tx_fault(struct qp *qp)
@@ -133,7 +109,8 @@ void qp_tx_fault(struct qp *qp)
 	}
 	at = tx_batch_find_fault(b, &is_response);
 	if (!is_response)
-		qp_blame_local(qp, wr_at(qp, qp->tx.sent + at), IBV_WC_LOC_PROT_ERR, EFAULT);
+		qp_set_local_cause(qp, sq_find(&qp->sq, qp->tx.sent + at), IBV_WC_LOC_PROT_ERR,
+				   EFAULT);
 	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
 	 * left to end. */
 	boundary = tx_batch_is_at_boundary(b);
@@ -148,7 +125,7 @@ void qp_tx_fault(struct qp *qp)
 }
 
 /* Its memory is its own by now: see qp_tx_stop(). */
-static size_t append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
+static size_t qp_tx_append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
 {
 	struct iovec iov[QP_TX_IOV];
 	int n = qp_tx_gather(qp, iov);
@@ -183,7 +160,7 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
 			return 0;
 		qp_tx_lend(qp, own);
 	}
-	while ((more = append_unsent(qp, bytes, len)) > 0)
+	while ((more = qp_tx_append_unsent(qp, bytes, len)) > 0)
 		len += more;
 	if (own) {
 		qp_tx_shut(qp);
@@ -196,14 +173,14 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget)
 {
 	if (forget) {
-		qp_dirty_forget(&qp->dirty, mr);
-		qp_dirty_forget(&qp->irq.all, mr);
+		dirty_forget(&qp->dirty, mr);
+		dirty_forget(&qp->requests.all, mr);
 	}
-	qp_irq_detach(qp, mr);
+	qp_requests_detach(qp, mr);
 	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
 		return;
 	qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_blame_local(qp, NULL, IBV_WC_SUCCESS, EFAULT);
-	qp_die(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "the source of a half-sent message is gone");
+	qp_set_local_cause(qp, NULL, IBV_WC_SUCCESS, EFAULT);
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "the source of a half-sent message is gone");
 	qp_tx_shut(qp);
 }

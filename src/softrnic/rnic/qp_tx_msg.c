@@ -1,102 +1,187 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The next message as FPDUs: whose turn it is, RTR, Terminate and heartbeats. */
-#include "softrnic/rnic/qp_tx_msg.h"
+/* Messages as FPDUs: what the operations have in common. */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code)
+{
+	uint8_t qn = rdmap_ops[code].qn;
+
+	return (struct ddp_hdr){
+		.version = DDP_VERSION,
+		.last = true,
+		.ulp = rdmap_ctrl(code),
+		.qn = qn,
+		.msn = qp->tx.msn[qn],
+	};
+}
+
+struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to)
+{
+	return (struct ddp_hdr){
+		.tagged = true,
+		.version = DDP_VERSION,
+		.last = true,
+		.ulp = rdmap_ctrl(code),
+		.stag = stag,
+		.to = to,
+	};
+}
+
+uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left)
+{
+	uint32_t len = ddp_segment(ddp_payload_max(qp->tx.mulpdu, hdr->tagged), at, left);
+
+	hdr->last = len == left;
+	return len;
+}
+
+struct tx_fpdu tx_fpdu_of(const struct qp *qp)
+{
+	return (struct tx_fpdu){
+		.b = qp->tx.batch,
+		.pos = qp->tx.built,
+		.crc = qp->stream.crc,
+		.markers = qp->stream.markers,
+		.is_response = qp->tx.source == TX_FROM_IRQ,
+	};
+}
+
+void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
+{
+	qp->tx.built += tx_fpdu_close(f);
+	qp->counters.tx_copied_bytes += f->copied;
+	qp->counters.tx_fpdus++;
+}
 
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len)
 {
-	struct tx_fpdu f = fpdu_of(qp);
+	struct tx_fpdu f = tx_fpdu_of(qp);
 
 	if (len < 0 || !tx_fpdu_open(&f, hdr, (uint32_t)len, 1))
 		return false;
 	(void)tx_fpdu_copy(&f, bytes, (size_t)len); /* our own memory does not vanish */
-	fpdu_done(qp, &f);
+	tx_fpdu_done(qp, &f);
 	if (!hdr->tagged)
 		qp->tx.msn[hdr->qn]++;
 	return true;
 }
 
-/* The agreed ready-to-receive FPDU goes before anything of the user's (RFC 6581 s9). */
-static bool build_rtr(struct qp *qp)
-{
-	struct rdmap_read_req req = {.sink_stag = DUMMY_STAG, .src_stag = DUMMY_STAG};
-	uint8_t bytes[RDMAP_READ_REQ_LEN];
-	struct ddp_hdr hdr;
-	int len = 0;
+/* --- of work requests --------------------------------------------------------------------- */
 
-	switch (qp->stream.rtr_out) {
-	case QP_RTR_SEND:
-		hdr = untagged(qp, RDMAP_SEND);
-		break;
-	case QP_RTR_READ:
-		hdr = untagged(qp, RDMAP_READ_REQ);
-		len = rdmap_read_req_encode(bytes, sizeof(bytes), &req);
-		break;
-	default:
-		hdr = tagged(RDMAP_WRITE, DUMMY_STAG, 0);
-		break;
+void tx_wr_built(struct qp *qp, struct sq_wr *wr)
+{
+	wr->end_pos = qp->tx.built;
+	qp->sq.next++;
+	qp->tx.source = TX_NONE;
+	qp->tx.imm_due = false;
+	qp->tx.off = 0;
+}
+
+bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
+{
+	if (qp->tx.batch->len > 0)
+		return false;
+	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, err);
+	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+	return false;
+}
+
+int tx_check_sink(struct qp *qp, const struct sq_wr *wr)
+{
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+
+	if (wr->length == 0)
+		return 0;
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, wr->length,
+			  IBV_ACCESS_LOCAL_WRITE, &mr, &ptr);
+	if (verdict != MR_OK)
+		return qp_local_errno(verdict);
+	mr_release(mr);
+	return 0;
+}
+
+static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, uint64_t off,
+		       uint64_t len)
+{
+	for (uint32_t i = 0; i < wr->num_sge && len > 0; i++) {
+		const struct ibv_sge *sge = &wr->sge[i];
+		uint64_t part = sge->length - off;
+		enum mr_verdict verdict;
+		struct mr *mr;
+		void *ptr;
+
+		if (off >= sge->length) {
+			off -= sge->length;
+			continue;
+		}
+		part = part < len ? part : len;
+		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, sge->lkey, sge->addr + off, part, 0, &mr,
+				  &ptr);
+		if (verdict != MR_OK)
+			return -qp_local_errno(verdict);
+		if (tx_fpdu_add(f, ptr, part, mr))
+			return -EFAULT;
+		len -= part;
+		off = 0;
 	}
+	return 0;
+}
+
+bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at)
+{
+	uint32_t left = (uint32_t)wr->length - qp->tx.off;
+	uint32_t len = tx_segment(qp, hdr, at, left);
+	struct tx_fpdu f = tx_fpdu_of(qp);
+	int err;
+
+	if (!tx_fpdu_open(&f, hdr, len, wr->is_inline ? 1 : wr->num_sge))
+		return false;
+	if (wr->is_inline)
+		err = tx_fpdu_copy(&f, sq_inline(wr) + qp->tx.off, len);
+	else
+		err = tx_add_sges(qp, &f, wr, qp->tx.off, len);
+	if (err) {
+		tx_fpdu_abort(&f);
+		return tx_source_failed(qp, wr, -err);
+	}
+	tx_fpdu_done(qp, &f);
+	qp->tx.off += len;
+	if (hdr->last && !hdr->tagged)
+		qp->tx.msn[hdr->qn]++;
+	return true;
+}
+
+bool tx_build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, const void *bytes,
+		      int len)
+{
+	struct ddp_hdr hdr = tx_untagged(qp, code);
+
 	if (!tx_build_small(qp, &hdr, bytes, len))
 		return false;
-	if (qp->stream.rtr_out == QP_RTR_READ)
-		qp_orq_push(qp, ORQ_RTR);
-	qp->tx.rtr_due = false;
+	orq_push(&qp->orq, qp->sq.next);
+	tx_wr_built(qp, wr);
 	return true;
 }
 
-static bool build_terminate(struct qp *qp)
-{
-	struct ddp_hdr hdr = untagged(qp, RDMAP_TERMINATE);
-	uint8_t bytes[TERM_MAX_LEN];
+/* --- answers ------------------------------------------------------------------------------ */
 
-	if (!tx_build_small(qp, &hdr, bytes, terminate_encode(bytes, sizeof(bytes), &qp->term)))
+void tx_answer_built(struct qp *qp)
+{
+	qp->tx.source = TX_NONE;
+	qp->tx.off = 0;
+	qp_request_answered(qp);
+}
+
+bool tx_build_answer(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len)
+{
+	struct ddp_hdr hdr = tx_untagged(qp, code);
+
+	if (!tx_build_small(qp, &hdr, bytes, len))
 		return false;
-	qp->tx.term_due = false;
-	qp->counters.terminates_out++;
+	tx_answer_built(qp);
 	return true;
-}
-
-static bool build_engine(struct qp *qp)
-{
-	struct ddp_hdr hdr = untagged(qp, RDMAP_ENGINE);
-	struct rdmap_engine msg = qp_engine_next(qp);
-	uint8_t bytes[RDMAP_ENGINE_LEN];
-
-	if (!tx_build_small(qp, &hdr, bytes, rdmap_engine_encode(bytes, sizeof(bytes), &msg)))
-		return false;
-	qp_engine_sent(qp);
-	return true;
-}
-
-/* Messages do not interleave; between two of them, answers and requests take turns. */
-static void pick_source(struct qp *qp)
-{
-	bool sq = qp_sq_is_ready(qp), irq = qp_irq_is_ready(qp);
-
-	if (sq && irq)
-		qp->tx.source = qp->tx.last == TX_FROM_SQ ? TX_FROM_IRQ : TX_FROM_SQ;
-	else
-		qp->tx.source = sq ? TX_FROM_SQ : irq ? TX_FROM_IRQ : TX_NONE;
-	qp->tx.last = qp->tx.source;
-}
-
-bool qp_tx_build(struct qp *qp)
-{
-	if (qp->tx.term_due)
-		return build_terminate(qp);
-	if (qp->tx.rtr_due)
-		return build_rtr(qp);
-	if (qp->tx.source == TX_NONE) {
-		if (qp_engine_is_due(qp))
-			return build_engine(qp);
-		pick_source(qp);
-	}
-	switch (qp->tx.source) {
-	case TX_FROM_SQ:
-		return tx_build_wr(qp);
-	case TX_FROM_IRQ:
-		return tx_build_answer(qp);
-	case TX_NONE:
-		break;
-	}
-	return false;
 }

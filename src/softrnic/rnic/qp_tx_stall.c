@@ -2,9 +2,9 @@
 /* qp_tx_stall.c -- may what is to be sent now take loads from memory that can stall? */
 #include "softrnic/rnic/qp_impl.h"
 
-#define LOOK_MAX 64u /* work requests; behind more of them the answer is yes */
+#define STALL_LOOK_MAX 64u /* work requests; behind more of them the answer is yes */
 
-static bool sge_can_stall(const struct qp *qp, const struct ibv_sge *sge)
+static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
 {
 	struct mr *mr;
 	void *ptr;
@@ -18,38 +18,38 @@ static bool sge_can_stall(const struct qp *qp, const struct ibv_sge *sge)
 	return can;
 }
 
-static bool wr_can_stall(const struct qp *qp, const struct sq_wr *wr)
+static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 {
-	if (wr->is_inline || qp_sq_rows[wr->op].request) /* the sink of a request is not loaded */
+	if (wr->is_inline || wr->op->is_request) /* the sink of a request is not loaded */
 		return false;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
-		if (sge_can_stall(qp, &wr->sge[i]))
+		if (stall_sge(qp, &wr->sge[i]))
 			return true;
 	return false;
 }
 
 /* Also the one before `next`, which may be half built. */
-static bool sq_can_stall(const struct qp *qp)
+static bool stall_sq(const struct qp *qp)
 {
 	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;
 
-	if (qp->sq.tail - from > LOOK_MAX)
+	if (qp->sq.tail - from > STALL_LOOK_MAX)
 		return true;
 	for (uint64_t i = from; i < qp->sq.tail; i++)
-		if (wr_can_stall(qp, qp_sq_at(qp, i)))
+		if (stall_wr(qp, sq_at(&qp->sq, i)))
 			return true;
 	return false;
 }
 
 /* Behind an answer that is sent the next request is executed. */
-static bool irq_can_stall(struct qp *qp)
+static bool stall_irq(struct qp *qp)
 {
-	if (!qp_irq_is_ready(qp))
+	if (!qp_request_is_ready(qp))
 		return false;
-	return qp->irq.count > 1 || qp_irq_head(qp)->code != RDMAP_FLUSH_REQ;
+	return qp->irq.count > 1 || irq_head(&qp->irq)->op->answer_loads;
 }
 
-static bool batch_can_stall(const struct tx_batch *b)
+static bool stall_batch(const struct tx_batch *b)
 {
 	for (unsigned i = b->first; i < b->n; i++)
 		if (b->piece[i].mr && b->piece[i].mr->backing.can_stall)
@@ -60,6 +60,6 @@ static bool batch_can_stall(const struct tx_batch *b)
 bool qp_tx_can_stall(struct qp *qp)
 {
 	if (qp->tx.batch && !tx_batch_is_sent(qp->tx.batch))
-		return batch_can_stall(qp->tx.batch) || qp->irq.count > 0;
-	return qp_tx_has_work(qp) && (irq_can_stall(qp) || sq_can_stall(qp));
+		return stall_batch(qp->tx.batch) || qp->irq.count > 0;
+	return qp_tx_has_work(qp) && (stall_irq(qp) || stall_sq(qp));
 }

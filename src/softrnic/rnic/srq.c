@@ -86,10 +86,10 @@ void srq_fini(struct srq *srq)
 
 /*
  * One waiter a round while there is something to take. A waiter queues itself again only
- * when it found nothing, so this ends; a waiter that was kicked and has no use for a
+ * when it found nothing, so this ends; a waiter that was notified and has no use for a
  * receive (its QP failed) does not starve the next one.
  */
-static void kick_waiters(struct srq *srq)
+static void srq_notify_waiters(struct srq *srq)
 {
 	for (;;) {
 		struct list *node = NULL;
@@ -104,7 +104,7 @@ static void kick_waiters(struct srq *srq)
 		pthread_mutex_unlock(&srq->lock);
 		if (!waiter)
 			return;
-		waiter->kick(waiter);
+		waiter->notify(waiter);
 	}
 }
 
@@ -118,7 +118,7 @@ int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 	pthread_mutex_unlock(&srq->lock);
 	if (err)
 		*bad = wr;
-	kick_waiters(srq);
+	srq_notify_waiters(srq);
 	return err;
 }
 

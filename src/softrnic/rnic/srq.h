@@ -3,7 +3,7 @@
  * srq.h -- receive work requests: the queue of one QP, or one shared by many.
  *
  * rq_* is the plain ring. srq_* adds a mutex (a leaf lock) and the list of QPs that
- * found it empty and wait; posting kicks them.
+ * found it empty and wait; posting notifies them.
  */
 #ifndef RNIC_SRQ_H
 #define RNIC_SRQ_H
@@ -37,8 +37,8 @@ bool rq_take(struct rq *rq, struct rq_wr *out);
 /* A QP's place in the list of those that wait for a receive; `link` is list_init()ed by the QP. */
 struct srq_waiter {
 	struct list link;
-	void (*kick)(struct srq_waiter *waiter); /* called without the SRQ's mutex... */
-	void (*get)(struct srq_waiter *waiter);  /* ...after get() (with it) kept the owner alive */
+	void (*notify)(struct srq_waiter *waiter); /* called without the SRQ's mutex... */
+	void (*get)(struct srq_waiter *waiter); /* ...after get() (with it) kept the owner alive */
 };
 
 struct srq {
@@ -56,7 +56,7 @@ void srq_fini(struct srq *srq);
 int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Take a receive, or else (false) queue the waiter; both under one lock, so no post is missed. */
 bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter);
-/* No kick will follow, except one whose get() was called already. */
+/* No notification will follow, except one whose get() was called already. */
 void srq_cancel(struct srq *srq, struct srq_waiter *waiter);
 /* One event when a take leaves fewer than `limit` receives; 0 disarms. */
 void srq_arm_limit(struct srq *srq, uint32_t limit);

@@ -155,7 +155,7 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
 	if (s->started && s->qp) {
-		qp_blame_link(s->qp, err);
+		qp_set_link_cause(s->qp, err);
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	}
 	stream_set_state(s, STREAM_CLOSED, why);

@@ -20,7 +20,7 @@
 static void stream_blame(struct stream *s, int err)
 {
 	if (s->started && s->qp)
-		qp_blame_link(s->qp, err);
+		qp_set_link_cause(s->qp, err);
 }
 
 static void stream_fail_qp(struct stream *s)

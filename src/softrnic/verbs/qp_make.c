@@ -24,7 +24,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
 }
 
-static void owner_kick(void *owner)
+static void owner_notify(void *owner)
 {
 	conn_want(owner, CONN_KICK);
 	conn_put(owner);
@@ -39,7 +39,7 @@ static void owner_async(void *owner, enum ibv_event_type event)
 {
 	struct conn *c = owner;
 
-	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_blames_itself(c->qp))
+	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_cause_is_local(c->qp))
 		door_blame(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(c->qp));
 }
@@ -84,7 +84,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.kick = owner_kick,
+		.notify = owner_notify,
 		.get = owner_get,
 		.async = owner_async,
 		.owner = c,

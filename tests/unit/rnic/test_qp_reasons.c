@@ -81,8 +81,8 @@ static void the_first_reason_why_the_link_ended_counts(void **state)
 
 	bench_open(&t, &o, LEN);
 	post_some(&t);
-	qp_blame_link(t.a->qp, ETIMEDOUT);
-	qp_blame_link(t.a->qp, EIO);
+	qp_set_link_cause(t.a->qp, ETIMEDOUT);
+	qp_set_link_cause(t.a->qp, EIO);
 	qp_fail(t.a->qp, IBV_WC_WR_FLUSH_ERR);
 	expect_all(&t, IBV_WC_WR_FLUSH_ERR, WHY(LINK, ETIMEDOUT));
 	bench_close(&t);
@@ -164,13 +164,13 @@ static void the_peer_is_not_blamed_for_a_sink_that_went(void **state)
 	pair_run(&t.p);
 	expect_why(&t.a->scq, 1, IBV_WC_LOC_PROT_ERR, WHY(LOCAL, EACCES));
 	assert_int_equal(t.a->async, IBV_EVENT_QP_ACCESS_ERR);
-	assert_true(qp_blames_itself(t.a->qp));
+	assert_true(qp_cause_is_local(t.a->qp));
 	bench_close(&t);
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, LEN), 0);
 	pair_run(&t.p);
 	assert_int_equal(t.b->async, IBV_EVENT_QP_ACCESS_ERR);
-	assert_false(qp_blames_itself(t.b->qp));
+	assert_false(qp_cause_is_local(t.b->qp));
 	bench_close(&t);
 }
 

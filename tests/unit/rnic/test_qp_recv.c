@@ -309,7 +309,7 @@ static void requests_above_ird_are_refused_even_behind_a_parked_send(void **stat
 
 /* --- shared receive queue ----------------------------------------------------------------- */
 
-static void a_post_to_the_srq_kicks_who_waits(void **state)
+static void a_post_to_the_srq_notifies_who_waits(void **state)
 {
 	struct pair_options o = pair_defaults();
 	struct bench t;
@@ -319,20 +319,20 @@ static void a_post_to_the_srq_kicks_who_waits(void **state)
 	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
 	assert_int_equal(end_send(t.a, 2, t.mra, 100, 100), 0);
 	pair_run(&t.p);
-	assert_int_equal(t.b->kicks, 0);
+	assert_int_equal(t.b->notified, 0);
 	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
-	assert_int_equal(t.b->kicks, 1);
+	assert_int_equal(t.b->notified, 1);
 	assert_int_equal(t.b->gets, 1);
-	expect_no_wc(&t.b->rcq); /* the kick came without the QP's lock */
+	expect_no_wc(&t.b->rcq); /* the notification came without the QP's lock */
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
 	assert_int_equal(end_recv(t.b, 12, t.mrb, 100, 100), 0);
-	assert_int_equal(t.b->kicks, 2);
+	assert_int_equal(t.b->notified, 2);
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 12, IBV_WC_SUCCESS);
 	assert_memory_equal(t.mb, t.ma, 200);
 	assert_int_equal(end_recv(t.b, 13, t.mrb, 0, 100), 0);
-	assert_int_equal(t.b->kicks, 2);
+	assert_int_equal(t.b->notified, 2);
 	bench_close(&t);
 }
 
@@ -347,7 +347,7 @@ static void sends_of_a_peer_that_closed_wait_for_the_srq(void **state)
 	pair_run(&t.p);
 	qp_on_eof(t.b->qp);
 	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 100), 0);
-	assert_int_equal(t.b->kicks, 1);
+	assert_int_equal(t.b->notified, 1);
 	qp_rx_resume(t.b->qp);
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
 	assert_int_equal(end_recv(t.b, 12, t.mrb, 0, 100), 0);
@@ -533,7 +533,7 @@ int main(void)
 		cmocka_unit_test(empty_sends_cannot_be_parked_without_end),
 		cmocka_unit_test(a_message_larger_than_the_parking_space_gets_through),
 		cmocka_unit_test(requests_above_ird_are_refused_even_behind_a_parked_send),
-		cmocka_unit_test(a_post_to_the_srq_kicks_who_waits),
+		cmocka_unit_test(a_post_to_the_srq_notifies_who_waits),
 		cmocka_unit_test(sends_of_a_peer_that_closed_wait_for_the_srq),
 		cmocka_unit_test(a_failed_qp_leaves_the_srq_to_others),
 		cmocka_unit_test(a_send_must_fit_its_receive),

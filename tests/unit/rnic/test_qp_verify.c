@@ -36,7 +36,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 			 0);
 	pair_run(&t.p);
 	assert_int_equal(got.alg, 77); /* not before it is known */
-	assert_int_equal(t.b->wb.want, QP_DIGEST);
+	assert_int_equal(t.b->wb.kind, QP_JOB_DIGEST);
 	assert_int_equal(t.b->wb.alg, VEXT_DIGEST_BLAKE2B);
 	bench_expect_wb(t.b, 0, t.mb, 4096);
 	end_finish_writeback(t.b, 0);
@@ -118,7 +118,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, RNIC_WC_QUERY);
 	assert_int_equal(durability, VEXT_DURABILITY_DAX);
-	assert_int_equal(t.b->wb.want, QP_CLASS);
+	assert_int_equal(t.b->wb.kind, QP_JOB_CLASS);
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
 	bench_flush_all(&t, 3);
 	pair_run(&t.p);

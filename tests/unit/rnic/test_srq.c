@@ -14,10 +14,10 @@ static struct srq srq;
 static struct rq_wr taken;
 static unsigned limits;
 
-/* Who waits: takes what it finds when it is kicked, as a QP does. */
+/* Who waits: takes what it finds when it is notified, as a QP does. */
 struct user {
 	struct srq_waiter waiter;
-	unsigned gets, kicks, got, greed; /* greed: how many it takes a kick */
+	unsigned gets, notified, got, greed; /* greed: how many it takes each time */
 };
 
 static void user_get(struct srq_waiter *waiter)
@@ -25,18 +25,18 @@ static void user_get(struct srq_waiter *waiter)
 	container_of(waiter, struct user, waiter)->gets++;
 }
 
-static void user_kick(struct srq_waiter *waiter)
+static void user_notify(struct srq_waiter *waiter)
 {
 	struct user *user = container_of(waiter, struct user, waiter);
 
-	user->kicks++;
+	user->notified++;
 	for (unsigned i = 0; i < user->greed && srq_take(&srq, &taken, waiter); i++)
 		user->got++;
 }
 
 static struct user user_of(unsigned greed)
 {
-	return (struct user){.waiter = {.kick = user_kick, .get = user_get}, .greed = greed};
+	return (struct user){.waiter = {.notify = user_notify, .get = user_get}, .greed = greed};
 }
 
 static void count_limit(struct srq *s)
@@ -129,7 +129,7 @@ static void a_chain_is_posted_up_to_the_first_bad_one(void **state)
 	srq_cancel(&srq, &user.waiter);
 }
 
-static void a_waiter_is_kicked_once_by_a_post(void **state)
+static void a_waiter_is_notified_once_by_a_post(void **state)
 {
 	struct user user = user_of(1);
 
@@ -138,10 +138,10 @@ static void a_waiter_is_kicked_once_by_a_post(void **state)
 	assert_false(srq_take(&srq, &taken, &user.waiter));
 	assert_int_equal(post(1), 0);
 	assert_int_equal(user.gets, 1);
-	assert_int_equal(user.kicks, 1);
+	assert_int_equal(user.notified, 1);
 	assert_int_equal(user.got, 1);
 	assert_int_equal(post(2), 0);
-	assert_int_equal(user.kicks, 1);
+	assert_int_equal(user.notified, 1);
 }
 
 static void a_greedy_waiter_queues_again_without_a_loop(void **state)
@@ -151,9 +151,9 @@ static void a_greedy_waiter_queues_again_without_a_loop(void **state)
 	list_init(&user.waiter.link);
 	assert_false(srq_take(&srq, &taken, &user.waiter));
 	assert_int_equal(post(1), 0);
-	assert_int_equal(user.kicks, 1);
+	assert_int_equal(user.notified, 1);
 	assert_int_equal(post(2), 0);
-	assert_int_equal(user.kicks, 2);
+	assert_int_equal(user.notified, 2);
 	assert_int_equal(user.got, 2);
 	srq_cancel(&srq, &user.waiter);
 }
@@ -169,13 +169,13 @@ static void one_receive_goes_past_a_waiter_that_has_no_use_for_it(void **state)
 	assert_false(srq_take(&srq, &taken, &alive.waiter));
 	assert_false(srq_take(&srq, &taken, &late.waiter));
 	assert_int_equal(post(1), 0);
-	assert_int_equal(failed.kicks, 1);
+	assert_int_equal(failed.notified, 1);
 	assert_int_equal(alive.got, 1);
-	assert_int_equal(late.kicks, 0);
+	assert_int_equal(late.notified, 0);
 	srq_cancel(&srq, &late.waiter);
 }
 
-static void a_cancelled_waiter_is_not_kicked(void **state)
+static void a_cancelled_waiter_is_not_notified(void **state)
 {
 	struct user user = user_of(1);
 
@@ -184,7 +184,7 @@ static void a_cancelled_waiter_is_not_kicked(void **state)
 	srq_cancel(&srq, &user.waiter);
 	srq_cancel(&srq, &user.waiter);
 	assert_int_equal(post(1), 0);
-	assert_int_equal(user.kicks, 0);
+	assert_int_equal(user.notified, 0);
 }
 
 static void the_limit_event_comes_once_when_the_count_drops_below(void **state)
@@ -212,7 +212,7 @@ struct sleeper {
 	struct srq_waiter waiter;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	bool kicked;
+	bool notified;
 };
 
 static _Atomic unsigned received, holders;
@@ -223,18 +223,19 @@ static void sleeper_get(struct srq_waiter *waiter)
 	atomic_fetch_add(&holders, 1);
 }
 
-static void sleeper_kick(struct srq_waiter *waiter)
+static void sleeper_notify(struct srq_waiter *waiter)
 {
 	struct sleeper *s = container_of(waiter, struct sleeper, waiter);
 
 	pthread_mutex_lock(&s->lock);
-	s->kicked = true;
+	s->notified = true;
 	pthread_cond_signal(&s->cond);
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_sub(&holders, 1);
 }
 
-/* Takes until there is nothing, then sleeps until kicked: a missed kick hangs the test. */
+/* Takes until there is nothing, then sleeps until notified: a missed notification hangs the test.
+ */
 static void *take_and_sleep(void *arg)
 {
 	struct sleeper *s = arg;
@@ -246,9 +247,9 @@ static void *take_and_sleep(void *arg)
 			continue;
 		}
 		pthread_mutex_lock(&s->lock);
-		while (!s->kicked && !atomic_load(&over))
+		while (!s->notified && !atomic_load(&over))
 			pthread_cond_wait(&s->cond, &s->lock);
-		s->kicked = false;
+		s->notified = false;
 		pthread_mutex_unlock(&s->lock);
 	}
 	srq_cancel(&srq, &s->waiter);
@@ -262,7 +263,7 @@ static void no_post_is_missed_by_sleeping_takers(void **state)
 
 	for (int i = 0; i < THREADS; i++) {
 		sleepers[i] =
-			(struct sleeper){.waiter = {.kick = sleeper_kick, .get = sleeper_get}};
+			(struct sleeper){.waiter = {.notify = sleeper_notify, .get = sleeper_get}};
 		list_init(&sleepers[i].waiter.link);
 		pthread_mutex_init(&sleepers[i].lock, NULL);
 		pthread_cond_init(&sleepers[i].cond, NULL);
@@ -280,7 +281,7 @@ static void no_post_is_missed_by_sleeping_takers(void **state)
 	atomic_store(&over, true);
 	for (int i = 0; i < THREADS; i++) {
 		atomic_fetch_add(&holders, 1);
-		sleeper_kick(&sleepers[i].waiter);
+		sleeper_notify(&sleepers[i].waiter);
 		pthread_join(threads[i], NULL);
 	}
 	assert_int_equal(atomic_load(&received), TOTAL);
@@ -295,12 +296,14 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_chain_is_posted_up_to_the_first_bad_one, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_waiter_is_kicked_once_by_a_post, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_waiter_is_notified_once_by_a_post, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_greedy_waiter_queues_again_without_a_loop, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			one_receive_goes_past_a_waiter_that_has_no_use_for_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_cancelled_waiter_is_not_kicked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_cancelled_waiter_is_not_notified, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(
 			the_limit_event_comes_once_when_the_count_drops_below, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_post_is_missed_by_sleeping_takers, setup,

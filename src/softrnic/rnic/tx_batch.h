@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_tx_batch.h -- FPDUs on their way into the LLP, in a buffer that the owner lends.
+ * tx_batch.h -- FPDUs on their way into the LLP, in a buffer that the owner lends.
  *
  * Headers, trailers and small payloads are copied into the buffer one behind the other,
  * so that many small messages are one piece of the gather list; large payloads are
@@ -8,8 +8,8 @@
  * copied: the sum must be that of the bytes sent, whatever the application does to its
  * buffer meanwhile.
  */
-#ifndef RNIC_QP_TX_BATCH_H
-#define RNIC_QP_TX_BATCH_H
+#ifndef RNIC_TX_BATCH_H
+#define RNIC_TX_BATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

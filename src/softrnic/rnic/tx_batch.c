@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/rnic/qp_tx_batch.h"
+#include "softrnic/rnic/tx_batch.h"
 
 #include <assert.h>
 #include <errno.h>

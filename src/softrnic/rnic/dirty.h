@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dirty.h -- what a stream placed and nobody wrote back: see dirty.c. */
+#ifndef RNIC_DIRTY_H
+#define RNIC_DIRTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "softrnic/rnic/mr.h"
+
+#define DIRTY_RANGES 4
+struct dirty_range {
+	uint64_t lo, hi; /* counted from the region's first byte */
+};
+struct dirty_region {
+	struct mr *mr; /* referred to */
+	uint32_t count;
+	struct dirty_range range[DIRTY_RANGES];
+};
+struct dirty {
+	struct dirty_region *region;
+	uint32_t count, room;
+	bool lost;         /* some of it cannot be written back: its region was deregistered */
+	bool lost_durable; /* and should have been on a medium */
+	bool failed;       /* and its file failed: the stream has not been answered so yet */
+};
+
+/* 0 or -ENOMEM. */
+int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len);
+/* It is about to be written back; whoever fails in that has to remember the failure. */
+void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
+/* Take one interval out; NULL: there is none. The reference on its region is the caller's. */
+struct mr *dirty_next(struct dirty *d, struct dirty_range *range);
+void dirty_move(struct dirty *to, struct dirty *from);
+/* The same of what can persist, one interval a region. False: no memory. */
+bool dirty_move_durable(struct dirty *to, struct dirty *from);
+/* It was deregistered, and cannot be written back any more. */
+void dirty_forget(struct dirty *d, const struct mr *mr);
+/* Bytes that are lost with a failed file: reported once. The file may have had a fresh start since.
+ */
+bool dirty_has_failed(struct dirty *d);
+void dirty_fini(struct dirty *d);
+
+#endif

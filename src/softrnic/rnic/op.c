@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/rnic/op.h"
+
+#define OP_KINDS               16u
+#define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
+#define OP_VEXT(op)            (16u + (op)) /* behind verbs' opcodes */
+
+/* One line an operation: its row, what posts it, and the message that carries it. */
+/* clang-format off */
+#define OPS(X)                                                                                     \
+	X(op_write,        IBV_WR_RDMA_WRITE,             OP_MESSAGE(RDMAP_WRITE, 0))              \
+	X(op_write_imm,    IBV_WR_RDMA_WRITE_WITH_IMM,    OP_MESSAGE(RDMAP_IMM, 0))                \
+	X(op_send,         IBV_WR_SEND,                   OP_MESSAGE(RDMAP_SEND, 0))               \
+	X(op_send_inv,     IBV_WR_SEND_WITH_INV,          OP_MESSAGE(RDMAP_SEND_INV, 0))           \
+	X(op_send_imm,     IBV_WR_SEND_WITH_IMM,          OP_MESSAGE(RDMAP_SEND_IMM, 0))           \
+	X(op_read,         IBV_WR_RDMA_READ,              OP_MESSAGE(RDMAP_READ_REQ, 0))           \
+	X(op_fetch_add,    IBV_WR_ATOMIC_FETCH_AND_ADD,                                            \
+	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_FETCH_ADD))                                           \
+	X(op_cmp_swap,     IBV_WR_ATOMIC_CMP_AND_SWP,                                              \
+	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_CMP_SWAP))                                            \
+	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE),                                          \
+	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_ATOMIC_WRITE))                                        \
+	X(op_flush,        OP_VEXT(VEXT_OP_FLUSH),                                                 \
+	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_RANGE))                                     \
+	X(op_flush_all,    OP_VEXT(VEXT_OP_FLUSH_ALL),                                             \
+	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_ALL))                                       \
+	X(op_verify,       OP_VEXT(VEXT_OP_VERIFY),                                                \
+	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_DIGEST))                                    \
+	X(op_query,        OP_VEXT(VEXT_OP_QUERY),                                                 \
+	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_QUERY))
+
+/* What nobody posts, and further messages of those above: variants, answers. */
+#define OP_MESSAGES(X)                                                                             \
+	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
+	X(op_heartbeat, OP_MESSAGE(RDMAP_ENGINE, 0))                                               \
+	X(op_send,      OP_MESSAGE(RDMAP_SEND_SE, 0))                                              \
+	X(op_send_inv,  OP_MESSAGE(RDMAP_SEND_SE_INV, 0))                                          \
+	X(op_write_imm, OP_MESSAGE(RDMAP_IMM_SE, 0))                                               \
+	X(op_read,      OP_MESSAGE(RDMAP_READ_RESP, 0))                                            \
+	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))                                          \
+	X(op_flush,     OP_MESSAGE(RDMAP_FLUSH_REQ, 0))                                            \
+	X(op_flush,     OP_MESSAGE(RDMAP_FLUSH_RESP, 0))
+/* clang-format on */
+
+#define X(row, posted, message) extern const struct qp_op row;
+OPS(X)
+#undef X
+extern const struct qp_op op_terminate, op_heartbeat;
+
+static const struct qp_op *const op_posted[] = {
+#define X(row, posted, message) [posted] = &(row),
+	OPS(X)
+#undef X
+};
+
+static const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
+#define X(row, posted, message) [message] = &(row),
+	OPS(X)
+#undef X
+#define X(row, message) [message] = &(row),
+		OP_MESSAGES(X)
+#undef X
+};
+
+static const struct qp_op *op_posted_by(unsigned key)
+{
+	return key < sizeof(op_posted) / sizeof(op_posted[0]) ? op_posted[key] : NULL;
+}
+
+const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode)
+{
+	return (unsigned)opcode < OP_VEXT(0) ? op_posted_by((unsigned)opcode) : NULL;
+}
+
+const struct qp_op *op_of_vext(enum vext_op op)
+{
+	return (unsigned)op < OP_VEXT(0) ? op_posted_by(OP_VEXT((unsigned)op)) : NULL;
+}
+
+const struct qp_op *op_of_message(enum rdmap_opcode code, unsigned kind)
+{
+	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
+}
+
+const struct op_rx *op_rx_of(enum rdmap_opcode code)
+{
+	const struct qp_op *op = op_of_message(code, 0);
+
+	if (!op)
+		return NULL;
+	return rdmap_ops[code].is_answer ? op->answer : op->message;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * op.h -- the operations, one constant row each: how a work request is checked, filled in and
+ * built, how its messages are received, how the peer's request is executed and answered. A row
+ * stands at the end of its op_*.c, and op.c lists all of them.
+ */
+#ifndef RNIC_OP_H
+#define RNIC_OP_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/list.h"
+#include "softrnic/proto/rdmap.h"
+#include "verbs_ext/verbs_ext.h"
+
+struct irq_entry;
+struct mr;
+struct park_seg;
+struct qp;
+struct rx_seg;
+struct sq_wr;
+
+enum rx_verdict {
+	RX_DONE,  /* go on with the next FPDU */
+	RX_MORE,  /* bytes are missing */
+	RX_STALL, /* no room for it: do not read on */
+	RX_DEAD,  /* the QP failed */
+};
+
+/* How a message is received; the formal checks were made from rdmap_ops. */
+struct op_rx {
+	/* May it come now? Takes what it needs; leaves no trace unless it returns RX_DONE. */
+	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg, bool whole);
+	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of *mr, which is
+	 * now held. 0: the QP failed. NULL: the payload is a header and goes to finish(). */
+	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
+			   void **ptr);
+	/* That memory vanished, and it is this end's: its work request ends so. NULL: the peer
+	 * chose it. */
+	void (*on_fault)(struct qp *qp);
+	/* All of it is there, and intact. bytes: the payload, if it was not placed. */
+	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
+	/* It was parked, and finds a receive now. False: the QP failed. */
+	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
+	bool is_answer; /* placed at our own user's wish: no Flush of the peer's covers it */
+};
+
+/* What is NULL, there is nothing to do for; what is not a work request has no `build`. */
+struct qp_op {
+	/* Our work request. */
+	int wc; /* enum ibv_wc_opcode */
+	enum rdmap_level level;
+	bool is_request; /* the peer answers it */
+	bool (*check)(const struct ibv_send_wr *wr);
+	/* The fields of its own; all others are filled in. */
+	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
+	bool (*build)(struct qp *qp,
+		      struct sq_wr *wr); /* one more FPDU; false: no room, or failed */
+
+	/* Its messages. */
+	const struct op_rx *message;
+	const struct op_rx *answer;
+	uint32_t answer_max; /* bytes, of an answer that others share */
+	/* Give the user what came with success; rest: behind the answer's header. 0 or -errno. */
+	int (*take_answer)(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
+			   struct rcursor *rest);
+
+	/* The peer's request at the head of the IRQ. */
+	void (*begin)(struct qp *qp, struct irq_entry *e);
+	void (*on_job)(struct qp *qp, struct irq_entry *e, int status); /* the owner is done */
+	void (*on_detach)(struct qp *qp, struct irq_entry *e); /* the job's region goes away */
+	bool (*build_answer)(struct qp *qp, const struct irq_entry *e);
+	bool answer_loads; /* from registered memory */
+};
+
+/* Beyond verbs, `wr` is part of a struct vext_wr. */
+static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
+{
+	return container_of(wr, const struct vext_wr, wr);
+}
+
+/* Who is asked for by a work request; NULL: nobody. */
+const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode);
+const struct qp_op *op_of_vext(enum vext_op op);
+/* Whose message it is; kind 0: of those that share it, the one that receives for all. NULL: it is
+ * not accepted. */
+const struct qp_op *op_of_message(enum rdmap_opcode code, unsigned kind);
+const struct op_rx *op_rx_of(enum rdmap_opcode code);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fetch and Add, Compare and Swap (RFC 7306 s5), and the Atomic Write, which is ours. Executed by
+ * the CPU, so they are atomic with regard to whatever else the CPUs here do to the word.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/rnic/place.h"
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- ours: the request -------------------------------------------------------------------- */
+
+static bool atomic_check(const struct ibv_send_wr *wr)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		sum += wr->sg_list[i].length;
+	return sum == sizeof(uint64_t);
+}
+
+static bool atomic_build(struct qp *qp, struct sq_wr *wr, enum rdmap_atomic_op op,
+			 uint64_t data_mask)
+{
+	struct rdmap_atomic_req req = {
+		.op = (uint8_t)op,
+		.id = (uint32_t)qp->sq.next,
+		.stag = wr->rkey,
+		.to = wr->raddr,
+		.data = wr->operand,
+		.data_mask = data_mask,
+		.compare = wr->compare,
+		.compare_mask = UINT64_MAX,
+	};
+	uint8_t bytes[RDMAP_ATOMIC_REQ_LEN];
+
+	return tx_build_request(qp, wr, RDMAP_ATOMIC_REQ, bytes,
+				rdmap_atomic_req_encode(bytes, sizeof(bytes), &req));
+}
+
+static void fetch_add_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->raddr = wr->wr.atomic.remote_addr;
+	slot->rkey = wr->wr.atomic.rkey;
+	slot->operand = wr->wr.atomic.compare_add;
+}
+
+/* RFC 7306 s5.2: unused data is 0, an unused mask all ones; a mask of 0 adds 64 bits as one. */
+static bool fetch_add_build(struct qp *qp, struct sq_wr *wr)
+{
+	int err = tx_check_sink(qp, wr);
+
+	return err ? tx_source_failed(qp, wr, err) : atomic_build(qp, wr, RDMAP_FETCH_ADD, 0);
+}
+
+static void cmp_swap_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->raddr = wr->wr.atomic.remote_addr;
+	slot->rkey = wr->wr.atomic.rkey;
+	slot->operand = wr->wr.atomic.swap;
+	slot->compare = wr->wr.atomic.compare_add;
+}
+
+static bool cmp_swap_build(struct qp *qp, struct sq_wr *wr)
+{
+	int err = tx_check_sink(qp, wr);
+
+	return err ? tx_source_failed(qp, wr, err)
+		   : atomic_build(qp, wr, RDMAP_CMP_SWAP, UINT64_MAX);
+}
+
+static bool atomic_write_check(const struct ibv_send_wr *wr)
+{
+	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
+}
+
+/* Bytes, not a number: they arrive in their order whatever the CPUs' is. */
+static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	uint64_t word;
+
+	memcpy(&word, op_vext(wr)->bytes, sizeof(word));
+	slot->raddr = wr->wr.rdma.remote_addr;
+	slot->rkey = wr->wr.rdma.rkey;
+	slot->operand = be64toh(word);
+	slot->length = sizeof(word);
+}
+
+static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
+{
+	return atomic_build(qp, wr, RDMAP_ATOMIC_WRITE, UINT64_MAX);
+}
+
+/* --- ours: the answer --------------------------------------------------------------------- */
+
+static const struct op_rx atomic_answer_rx;
+
+static void atomic_finish_answer(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = qp_answered_wr(qp, &atomic_answer_rx);
+	union rdmap_answer answer;
+	int err;
+
+	rdmap_atomic_resp_decode(bytes, seg->payload, &answer.atomic);
+	qp->rx.msn[DDP_QN_RESPONSE]++;
+	if (answer.atomic.id != (uint32_t)orq_head(&qp->orq)) {
+		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+		return;
+	}
+	err = wr->op->take_answer ? wr->op->take_answer(qp, wr, &answer, NULL) : 0;
+	if (err) {
+		qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, -err);
+		qp_refuse_seg(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, seg);
+		return;
+	}
+	qp_answer_done(qp, wr);
+}
+
+/* The original value becomes the user's number, whatever its byte order on the wire. */
+static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
+			      struct rcursor *rest)
+{
+	struct mr *mr;
+	void *ptr;
+	int err;
+
+	if (mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[0].lkey, wr->sge[0].addr, sizeof(uint64_t),
+		    IBV_ACCESS_LOCAL_WRITE, &mr, &ptr) != MR_OK)
+		return -EACCES;
+	err = place(ptr, &answer->atomic.original, sizeof(uint64_t));
+	mr_release(mr);
+	return err;
+}
+
+/* --- the peer's --------------------------------------------------------------------------- */
+
+static void atomic_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	union rdmap_request msg;
+
+	rdmap_atomic_req_decode(bytes, seg->payload, &msg.atomic);
+	qp->counters.atomics_in++;
+	qp_request_add(qp, seg, msg.atomic.op, &msg);
+}
+
+/* 0 or -EFAULT; *original is what was there. */
+typedef int atomic_execute_fn(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original);
+
+/* Answers to earlier Reads may still refer to the word; they must not show what follows. */
+static unsigned atomic_apply(struct qp *qp, struct irq_entry *e, atomic_execute_fn *execute,
+			     struct mr *mr, void *word)
+{
+	uint64_t original;
+
+	if ((uintptr_t)word % sizeof(original) != 0)
+		return TERM_RDMAP_STREAM_CATASTROPHIC;
+	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word, sizeof(original)) &&
+	    tx_batch_own(qp->tx.batch, NULL))
+		return TERM_RDMAP_STREAM_CATASTROPHIC;
+	if (execute(word, &e->msg.atomic, &original))
+		return TERM_RDMAP_BASE_BOUNDS;
+	e->answer.atomic = (struct rdmap_atomic_resp){.id = e->msg.atomic.id, .original = original};
+	qp_rx_placed(qp, mr, word, sizeof(original));
+	return 0;
+}
+
+/* execute NULL: there is no such operation for this peer. */
+static void atomic_begin(struct qp *qp, struct irq_entry *e, int access, atomic_execute_fn *execute)
+{
+	const struct rdmap_atomic_req *r = &e->msg.atomic;
+	enum mr_verdict verdict;
+	unsigned error;
+	struct mr *mr;
+	void *word;
+
+	/*
+	 * The peer may have sent it behind a Flush without waiting: an atomic that says "the data
+	 * are safe" must not be seen when they are not. The peer learns of the Flush first.
+	 */
+	if (qp->requests.failed.status) {
+		qp_request_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL);
+		return;
+	}
+	if (!execute) {
+		qp_request_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, NULL);
+		return;
+	}
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, r->stag, r->to, sizeof(uint64_t), access, &mr,
+			  &word);
+	if (verdict != MR_OK) {
+		qp_request_refuse(qp, qp_rdmap_error(verdict), NULL);
+		return;
+	}
+	error = atomic_apply(qp, e, execute, mr, word);
+	mr_release(mr);
+	if (error)
+		qp_request_refuse(qp, error, NULL);
+	else if (!qp_is_failed(qp))
+		qp_request_ready(qp);
+}
+
+/* A bit of the mask ends a field: no carry leaves it (RFC 7306 s5.1). */
+static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
+{
+	const struct rdmap_atomic_req *r = arg;
+	uint64_t ends = r->data_mask;
+
+	*new_value = ((old & ~ends) + (r->data & ~ends)) ^ ((old ^ r->data) & ends);
+	return true;
+}
+
+static int fetch_add_execute(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original)
+{
+	return place_atomic(word, fetch_add_modify, r, original);
+}
+
+/* Requests of a kind that nobody knows are its own, too. */
+static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
+{
+	atomic_begin(qp, e, IBV_ACCESS_REMOTE_ATOMIC,
+		     e->msg.atomic.op == RDMAP_FETCH_ADD ? fetch_add_execute : NULL);
+}
+
+static bool cmp_swap_modify(const void *arg, uint64_t old, uint64_t *new_value)
+{
+	const struct rdmap_atomic_req *r = arg;
+
+	*new_value = (old & ~r->data_mask) | (r->data & r->data_mask);
+	return ((old ^ r->compare) & r->compare_mask) == 0;
+}
+
+static int cmp_swap_execute(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original)
+{
+	return place_atomic(word, cmp_swap_modify, r, original);
+}
+
+static void cmp_swap_begin(struct qp *qp, struct irq_entry *e)
+{
+	atomic_begin(qp, e, IBV_ACCESS_REMOTE_ATOMIC, cmp_swap_execute);
+}
+
+static int atomic_write_execute(uint64_t *word, const struct rdmap_atomic_req *r,
+				uint64_t *original)
+{
+	uint64_t bytes = htobe64(r->data);
+
+	*original = 0;
+	return place(word, &bytes, sizeof(bytes));
+}
+
+static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
+{
+	atomic_begin(qp, e, IBV_ACCESS_REMOTE_WRITE,
+		     qp_level(qp) < RDMAP_LEVEL_OURS ? NULL : atomic_write_execute);
+}
+
+static bool atomic_build_answer(struct qp *qp, const struct irq_entry *e)
+{
+	uint8_t bytes[RDMAP_ATOMIC_RESP_LEN];
+
+	return tx_build_answer(qp, RDMAP_ATOMIC_RESP, bytes,
+			       rdmap_atomic_resp_encode(bytes, sizeof(bytes), &e->answer.atomic));
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static const struct op_rx atomic_rx = {
+	.accept = qp_request_accept,
+	.finish = atomic_finish,
+};
+
+static const struct op_rx atomic_answer_rx = {
+	.accept = qp_answer_accept,
+	.finish = atomic_finish_answer,
+};
+
+const struct qp_op op_fetch_add = {
+	.wc = IBV_WC_FETCH_ADD,
+	.level = RDMAP_LEVEL_7306,
+	.is_request = true,
+	.check = atomic_check,
+	.fill = fetch_add_fill,
+	.build = fetch_add_build,
+	.message = &atomic_rx,
+	.answer = &atomic_answer_rx,
+	.take_answer = atomic_take_answer,
+	.begin = fetch_add_begin,
+	.build_answer = atomic_build_answer,
+};
+
+const struct qp_op op_cmp_swap = {
+	.wc = IBV_WC_COMP_SWAP,
+	.level = RDMAP_LEVEL_7306,
+	.is_request = true,
+	.check = atomic_check,
+	.fill = cmp_swap_fill,
+	.build = cmp_swap_build,
+	.message = &atomic_rx,
+	.answer = &atomic_answer_rx,
+	.take_answer = atomic_take_answer,
+	.begin = cmp_swap_begin,
+	.build_answer = atomic_build_answer,
+};
+
+const struct qp_op op_atomic_write = {
+	.wc = RNIC_WC_ATOMIC_WRITE,
+	.level = RDMAP_LEVEL_OURS,
+	.is_request = true,
+	.check = atomic_write_check,
+	.fill = atomic_write_fill,
+	.build = atomic_write_build,
+	.message = &atomic_rx,
+	.answer = &atomic_answer_rx,
+	.begin = atomic_write_begin,
+	.build_answer = atomic_build_answer,
+};

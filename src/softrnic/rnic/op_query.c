@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Query: which durability class has a range, so, what could a Flush of it achieve? */
+#include <errno.h>
+
+#include "softrnic/rnic/op_flush.h"
+
+static bool query_check(const struct ibv_send_wr *wr)
+{
+	return op_vext(wr)->result && op_vext(wr)->len > 0;
+}
+
+static void query_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	flush_fill_range(slot, wr);
+	slot->result = op_vext(wr)->result;
+	slot->flags = RDMAP_FLUSH_QUERY;
+}
+
+static int query_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
+			     struct rcursor *rest)
+{
+	if (!flush_is_durability(answer->flush.detail))
+		return -EBADMSG;
+	*(uint32_t *)wr->result = answer->flush.detail;
+	return 0;
+}
+
+static void query_begin(struct qp *qp, struct irq_entry *e)
+{
+	struct qp_job job = {.kind = QP_JOB_CLASS};
+
+	if (flush_hold(qp, e, RNIC_REMOTE_ACCESS, &job))
+		flush_ask(qp, e, &job);
+}
+
+static void query_on_job(struct qp *qp, struct irq_entry *e, int status)
+{
+	if (status)
+		flush_failed(qp, e, status);
+	else
+		flush_ready(qp, e, RDMAP_FLUSH_OK, (int)qp->requests.digest.durability);
+}
+
+const struct qp_op op_query = {
+	.wc = RNIC_WC_QUERY,
+	.level = RDMAP_LEVEL_OURS,
+	.is_request = true,
+	.check = query_check,
+	.fill = query_fill,
+	.build = flush_build,
+	.message = &flush_rx,
+	.answer = &flush_answer_rx,
+	.answer_max = RDMAP_FLUSH_RESP_LEN,
+	.take_answer = query_take_answer,
+	.begin = query_begin,
+	.on_job = query_on_job,
+	.on_detach = flush_on_detach,
+	.build_answer = flush_build_answer,
+};

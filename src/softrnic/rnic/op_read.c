@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RDMA Read (RFC 5040 s4.4). Of a peer whose user knows no flush it is one. */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- ours: the request -------------------------------------------------------------------- */
+
+static void read_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->raddr = wr->wr.rdma.remote_addr;
+	slot->rkey = wr->wr.rdma.rkey;
+}
+
+static const struct ibv_sge *read_sink(const struct sq_wr *wr)
+{
+	static const struct ibv_sge none;
+
+	return wr && wr->num_sge ? &wr->sge[0] : &none;
+}
+
+static bool read_build(struct qp *qp, struct sq_wr *wr)
+{
+	struct rdmap_read_req req = {
+		.sink_stag = wr->num_sge ? wr->sge[0].lkey : TX_DUMMY_STAG,
+		.sink_to = read_sink(wr)->addr,
+		.size = (uint32_t)wr->length,
+		.src_stag = wr->rkey,
+		.src_to = wr->raddr,
+	};
+	uint8_t bytes[RDMAP_READ_REQ_LEN];
+	int err = tx_check_sink(qp, wr);
+
+	if (err)
+		return tx_source_failed(qp, wr, err);
+	return tx_build_request(qp, wr, RDMAP_READ_REQ, bytes,
+				rdmap_read_req_encode(bytes, sizeof(bytes), &req));
+}
+
+/* --- ours: the answer --------------------------------------------------------------------- */
+
+static const struct op_rx read_answer_rx;
+
+/* NULL: it is the answer to the RTR. */
+static struct sq_wr *read_wr(const struct qp *qp)
+{
+	return qp_answered_wr(qp, &read_answer_rx);
+}
+
+/* Does the segment continue the answer to this Read? 0 or the error. */
+static unsigned read_check_answer(const struct sq_wr *wr, const struct rx_seg *seg)
+{
+	uint64_t length = wr ? wr->length : 0, received = wr ? wr->received : 0;
+	uint64_t end = received + seg->payload;
+
+	if (seg->payload > 0 && wr && seg->hdr.stag != read_sink(wr)->lkey)
+		return TERM_DDP_INVALID_STAG;
+	if (end > length || (seg->hdr.last && end != length))
+		return TERM_DDP_BASE_BOUNDS;
+	if (seg->payload > 0 && seg->hdr.to != read_sink(wr)->addr + received)
+		return TERM_DDP_BASE_BOUNDS;
+	return 0;
+}
+
+static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	const struct sq_wr *wr = read_wr(qp);
+	unsigned error = TERM_RDMAP_UNEXPECTED_OPCODE;
+
+	if (wr || qp_answer_is_for_rtr(qp))
+		error = read_check_answer(wr, seg);
+	if (!error)
+		return RX_DONE;
+	qp_refuse_seg(qp, error, seg);
+	return RX_DEAD;
+}
+
+static uint32_t read_answer_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
+				   struct mr **mr, void **ptr)
+{
+	struct sq_wr *wr = read_wr(qp);
+	const struct ibv_sge *sink = read_sink(wr);
+	enum mr_verdict verdict =
+		mr_hold(qp->cfg.mrs, qp->cfg.pd, sink->lkey, sink->addr + wr->received + seg->done,
+			max, IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+
+	if (verdict == MR_OK)
+		return max;
+	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));
+	qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
+	return 0;
+}
+
+static void read_on_fault(struct qp *qp)
+{
+	qp_set_local_cause(qp, read_wr(qp), IBV_WC_LOC_PROT_ERR, EFAULT);
+}
+
+static void read_finish_answer(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = read_wr(qp);
+
+	if (wr)
+		wr->received += seg->payload;
+	if (seg->hdr.last)
+		qp_answer_done(qp, wr);
+}
+
+/* --- the peer's --------------------------------------------------------------------------- */
+
+static void read_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	union rdmap_request msg;
+
+	rdmap_read_req_decode(bytes, seg->payload, &msg.read);
+	qp->counters.reads_in++;
+	qp_request_add(qp, seg, 0, &msg);
+}
+
+/* Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
+static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
+{
+	struct rdmap_read_req read = irq_head(&qp->irq)->msg.read;
+
+	read.sink_to += off;
+	read.src_to += off;
+	read.size -= off;
+	qp_request_refuse(qp, error, &read);
+}
+
+/* Data would claim that the peer's earlier Writes are safe. */
+static void read_refuse_unsafe(struct qp *qp)
+{
+	read_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
+}
+
+static void read_next_of_all(struct qp *qp)
+{
+	int more = qp_request_next_of_all(qp, false);
+
+	if (more < 0)
+		read_refuse_unsafe(qp);
+	else if (more == 0)
+		qp_request_ready(qp);
+}
+
+/*
+ * A peer whose user knows no flush uses a Read for it: what this stream placed and did not write
+ * back yet goes to the medium first. All of it, since the region that is read may show the same
+ * bytes as another, or may have been registered anew since.
+ */
+static void read_flush(struct qp *qp, bool durable)
+{
+	if (qp->stream.peer_flushes)
+		qp_request_ready(qp);
+	else if (durable && (qp->requests.failed.status || qp->dirty.lost_durable))
+		read_refuse_unsafe(qp);
+	else if (!dirty_move_durable(&qp->requests.all, &qp->dirty))
+		read_refuse_unsafe(qp);
+	else
+		read_next_of_all(qp);
+}
+
+static void read_begin(struct qp *qp, struct irq_entry *e)
+{
+	const struct rdmap_read_req *req = &e->msg.read;
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+	bool durable;
+
+	if (req->size == 0) { /* the source must not be checked (RFC 5040 s4.4) */
+		read_flush(qp, true);
+		return;
+	}
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to, req->size,
+			  IBV_ACCESS_REMOTE_READ, &mr, &ptr);
+	if (verdict != MR_OK) {
+		read_refuse(qp, qp_rdmap_error(verdict), 0);
+		return;
+	}
+	durable = mr->backing.durable;
+	mr_release(mr);
+	read_flush(qp, durable);
+}
+
+static void read_on_job(struct qp *qp, struct irq_entry *e, int status)
+{
+	if (status)
+		read_refuse_unsafe(qp);
+	else
+		read_next_of_all(qp);
+}
+
+static void read_on_detach(struct qp *qp, struct irq_entry *e)
+{
+	read_refuse_unsafe(qp);
+}
+
+/* What was built before it goes out first. */
+static bool read_source_failed(struct qp *qp, unsigned error)
+{
+	if (qp->tx.batch->len == 0)
+		read_refuse(qp, error, qp->tx.off);
+	return false;
+}
+
+static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
+{
+	const struct rdmap_read_req *req = &e->msg.read;
+	uint64_t at = req->sink_to + qp->tx.off;
+	struct ddp_hdr hdr = tx_tagged(RDMAP_READ_RESP, req->sink_stag, at);
+	uint32_t len = tx_segment(qp, &hdr, at, req->size - qp->tx.off);
+	struct tx_fpdu f = tx_fpdu_of(qp);
+	enum mr_verdict verdict;
+	struct mr *mr;
+	void *ptr;
+
+	if (!tx_fpdu_open(&f, &hdr, len, 1))
+		return false;
+	if (len > 0) {
+		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to + qp->tx.off,
+				  len, IBV_ACCESS_REMOTE_READ, &mr, &ptr);
+		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, mr)) {
+			tx_fpdu_abort(&f);
+			return read_source_failed(qp, verdict != MR_OK ? qp_rdmap_error(verdict)
+								       : TERM_RDMAP_BASE_BOUNDS);
+		}
+	}
+	tx_fpdu_done(qp, &f);
+	qp->tx.off += len;
+	if (hdr.last)
+		tx_answer_built(qp);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static const struct op_rx read_rx = {
+	.accept = qp_request_accept,
+	.finish = read_finish,
+};
+
+static const struct op_rx read_answer_rx = {
+	.accept = read_accept_answer,
+	.target = read_answer_target,
+	.on_fault = read_on_fault,
+	.finish = read_finish_answer,
+	.is_answer = true,
+};
+
+const struct qp_op op_read = {
+	.wc = IBV_WC_RDMA_READ,
+	.level = RDMAP_LEVEL_BASE,
+	.is_request = true,
+	.fill = read_fill,
+	.build = read_build,
+	.message = &read_rx,
+	.answer = &read_answer_rx,
+	.begin = read_begin,
+	.on_job = read_on_job,
+	.on_detach = read_on_detach,
+	.build_answer = read_build_answer,
+	.answer_loads = true,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Send, with Invalidate (RFC 5040 s4.5, s5.3), and with Immediate Data, which is ours. */
+#include <endian.h>
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static bool send_build_as(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, uint8_t ctrl,
+			  uint32_t ulp_word)
+{
+	struct ddp_hdr hdr = tx_untagged(qp, code);
+
+	hdr.ulp |= ctrl;
+	hdr.ulp_word = ulp_word;
+	hdr.mo = qp->tx.off;
+	if (!tx_build_data(qp, wr, &hdr, hdr.mo))
+		return false;
+	if (hdr.last)
+		tx_wr_built(qp, wr);
+	return true;
+}
+
+static bool send_build(struct qp *qp, struct sq_wr *wr)
+{
+	return send_build_as(qp, wr, wr->solicited ? RDMAP_SEND_SE : RDMAP_SEND, 0, 0);
+}
+
+static void send_fill_inv(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->rkey = wr->invalidate_rkey;
+}
+
+static bool send_build_inv(struct qp *qp, struct sq_wr *wr)
+{
+	return send_build_as(qp, wr, wr->solicited ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV, 0,
+			     wr->rkey);
+}
+
+static void send_fill_imm(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->imm = be32toh(wr->imm_data);
+}
+
+static bool send_build_imm(struct qp *qp, struct sq_wr *wr)
+{
+	return send_build_as(qp, wr, RDMAP_SEND_IMM, wr->solicited ? RDMAP_CTRL_SEND_IMM_SE : 0,
+			     wr->imm);
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+static bool send_fits(struct qp *qp, const struct rx_seg *seg)
+{
+	const struct recv_msg *msg = &qp->recv.msg;
+
+	if (msg->received + (uint64_t)seg->payload <= msg->room)
+		return true;
+	qp_recv_fail(qp, IBV_WC_LOC_LEN_ERR, EMSGSIZE);
+	qp_refuse_seg(qp, TERM_DDP_TOO_LONG, seg);
+	return false;
+}
+
+static enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	struct qp_recv *r = &qp->recv;
+
+	if (!qp_recv_is_in_order(qp, seg))
+		return RX_DEAD;
+	if (seg->rtr_send)
+		return RX_DONE;
+	if (park_is_empty(&r->park) && (r->msg.has_wr || qp_recv_take(qp)))
+		return send_fits(qp, seg) ? RX_DONE : RX_DEAD;
+	if (!park_has_room(&r->park, seg->payload))
+		return RX_STALL;
+	seg->keep = true;
+	return whole ? RX_DONE : RX_MORE;
+}
+
+/* Where in the receive's SGEs the next byte goes. */
+static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
+			    void **ptr)
+{
+	const struct rq_wr *wr = &qp->recv.msg.wr;
+	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
+	enum mr_verdict verdict;
+	uint32_t i = 0, n;
+
+	while (off >= wr->sge[i].length) /* send_fits() has seen that there is room */
+		off -= wr->sge[i++].length;
+	n = wr->sge[i].length - (uint32_t)off;
+	n = n < max ? n : max;
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[i].lkey, wr->sge[i].addr + off, n,
+			  IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+	if (verdict == MR_OK)
+		return n;
+	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));
+	qp_refuse_seg(qp, TERM_DDP_LOCAL_CATASTROPHIC, seg);
+	return 0;
+}
+
+static void send_on_fault(struct qp *qp)
+{
+	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
+}
+
+static void send_complete(struct qp *qp, const struct rx_seg *seg)
+{
+	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)];
+	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = qp->recv.msg.received};
+
+	if (op->invalidate) {
+		if (mr_invalidate(qp->cfg.mrs, qp->cfg.pd, seg->hdr.ulp_word) != MR_OK) {
+			qp_refuse_seg(qp, TERM_RDMAP_STAG_NOT_INVALIDATED, seg);
+			return;
+		}
+		wc.wc_flags = IBV_WC_WITH_INV;
+		wc.invalidated_rkey = seg->hdr.ulp_word;
+	} else if (op->immediate) {
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = htobe32(seg->hdr.ulp_word);
+	}
+	qp_recv_complete(qp, seg, &wc);
+}
+
+/* The segment is in its receive. */
+static void send_received(struct qp *qp, const struct rx_seg *seg)
+{
+	qp->recv.msg.received += seg->payload;
+	if (seg->hdr.last)
+		send_complete(qp, seg);
+}
+
+static void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct qp_recv *r = &qp->recv;
+
+	r->open = !seg->hdr.last;
+	r->ulp = seg->hdr.ulp;
+	r->mo = seg->hdr.last ? 0 : r->mo + seg->payload;
+	if (seg->hdr.last)
+		qp->rx.msn[DDP_QN_SEND]++;
+	if (seg->rtr_send)
+		return;
+	qp->rx.written = 0;
+	r->seen_sends += seg->hdr.last;
+	if (seg->keep)
+		qp_recv_park(qp, seg, bytes);
+	else
+		send_received(qp, seg);
+}
+
+static bool send_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)
+{
+	if (!send_fits(qp, seg) || qp_rx_place(qp, seg, parked->bytes, parked->len))
+		return false; /* the QP failed, and what was parked is gone */
+	park_drop(&qp->recv.park, parked);
+	send_received(qp, seg);
+	return qp_recv_is_open(qp);
+}
+
+static const struct op_rx send_rx = {
+	.accept = send_accept,
+	.target = send_target,
+	.on_fault = send_on_fault,
+	.finish = send_finish,
+	.deliver = send_deliver,
+};
+
+const struct qp_op op_send = {
+	.wc = IBV_WC_SEND,
+	.level = RDMAP_LEVEL_BASE,
+	.build = send_build,
+	.message = &send_rx,
+};
+
+const struct qp_op op_send_inv = {
+	.wc = IBV_WC_SEND,
+	.level = RDMAP_LEVEL_BASE,
+	.fill = send_fill_inv,
+	.build = send_build_inv,
+	.message = &send_rx,
+};
+
+const struct qp_op op_send_imm = {
+	.wc = IBV_WC_SEND,
+	.level = RDMAP_LEVEL_OURS,
+	.fill = send_fill_imm,
+	.build = send_build_imm,
+	.message = &send_rx,
+};

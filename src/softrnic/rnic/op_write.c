@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RDMA Write (RFC 5040 s4.3), and Write with Immediate Data (RFC 7306 s6): a Write and then a
+ * message of its own, which takes a receive. */
+#include <endian.h>
+#include <string.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static void write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->raddr = wr->wr.rdma.remote_addr;
+	slot->rkey = wr->wr.rdma.rkey;
+}
+
+/* *last: it was the last segment. */
+static bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
+{
+	uint64_t at = wr->raddr + qp->tx.off;
+	struct ddp_hdr hdr = tx_tagged(RDMAP_WRITE, wr->rkey ? wr->rkey : TX_DUMMY_STAG, at);
+
+	if (!tx_build_data(qp, wr, &hdr, at))
+		return false;
+	*last = hdr.last;
+	return true;
+}
+
+static bool write_build(struct qp *qp, struct sq_wr *wr)
+{
+	bool last;
+
+	if (!write_build_segment(qp, wr, &last))
+		return false;
+	if (last)
+		tx_wr_built(qp, wr);
+	return true;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
+			     void **ptr)
+{
+	enum mr_verdict verdict =
+		mr_hold(qp->cfg.mrs, qp->cfg.pd, seg->hdr.stag, seg->hdr.to + seg->done, max,
+			IBV_ACCESS_REMOTE_WRITE, mr, ptr);
+
+	if (verdict == MR_OK)
+		return max;
+	qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
+	return 0;
+}
+
+/* RFC 5041 s5.3: the segments of a message follow each other in the same buffer. */
+static unsigned write_check_continues(const struct qp_rx *rx, const struct rx_seg *seg)
+{
+	if (!rx->write_open || seg->payload == 0)
+		return 0;
+	if (seg->hdr.stag != rx->write_stag)
+		return TERM_DDP_INVALID_STAG;
+	return seg->hdr.to == rx->write_to ? 0 : TERM_DDP_BASE_BOUNDS;
+}
+
+static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	unsigned error = write_check_continues(&qp->rx, seg);
+	struct mr *mr;
+	void *ptr;
+
+	if (error) {
+		qp_refuse_seg(qp, error, seg);
+		return RX_DEAD;
+	}
+	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
+		return RX_DONE;
+	/* All of the segment is in bounds, or none of it is placed. */
+	if (write_target(qp, seg, seg->payload, &mr, &ptr) == 0)
+		return RX_DEAD;
+	mr_release(mr);
+	return RX_DONE;
+}
+
+static void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct qp_rx *rx = &qp->rx;
+
+	if (!rx->write_open)
+		rx->written = 0;
+	rx->written += seg->payload;
+	if (seg->payload > 0 || seg->hdr.last)
+		rx->write_open = !seg->hdr.last;
+	if (seg->payload > 0) {
+		rx->write_stag = seg->hdr.stag;
+		rx->write_to = seg->hdr.to + seg->payload;
+	}
+	if (seg->hdr.last)
+		qp->counters.writes_in++;
+}
+
+static const struct op_rx write_rx = {
+	.accept = write_accept,
+	.target = write_target,
+	.finish = write_finish,
+};
+
+const struct qp_op op_write = {
+	.wc = IBV_WC_RDMA_WRITE,
+	.level = RDMAP_LEVEL_BASE,
+	.fill = write_fill,
+	.build = write_build,
+	.message = &write_rx,
+};
+
+/* --- Immediate Data ----------------------------------------------------------------------- */
+
+static void imm_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	write_fill(qp, slot, wr);
+	slot->imm = be32toh(wr->imm_data);
+}
+
+/* Nothing comes between the Write and its Immediate Data. */
+static bool imm_build(struct qp *qp, struct sq_wr *wr)
+{
+	struct ddp_hdr hdr = tx_untagged(qp, wr->solicited ? RDMAP_IMM_SE : RDMAP_IMM);
+	struct rdmap_imm imm = {.data = (uint64_t)wr->imm << 32};
+	uint8_t bytes[RDMAP_IMM_LEN];
+
+	if (!qp->tx.imm_due)
+		return write_build_segment(qp, wr, &qp->tx.imm_due);
+	if (!tx_build_small(qp, &hdr, bytes, rdmap_imm_encode(bytes, sizeof(bytes), &imm)))
+		return false;
+	tx_wr_built(qp, wr);
+	return true;
+}
+
+/* Its receive's memory stays as it is; behind a Write the completion has that one's length. */
+static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct ibv_wc wc = {
+		.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = seg->written,
+		.wc_flags = IBV_WC_WITH_IMM,
+	};
+	struct rdmap_imm imm;
+
+	rdmap_imm_decode(bytes, seg->payload, &imm);
+	wc.imm_data = htobe32((uint32_t)(imm.data >> 32));
+	qp_recv_complete(qp, seg, &wc);
+}
+
+static enum rx_verdict imm_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_recv_is_in_order(qp, seg))
+		return RX_DEAD;
+	if (park_is_empty(&qp->recv.park) && qp_recv_take(qp))
+		return RX_DONE;
+	seg->keep = true;
+	return park_has_room(&qp->recv.park, seg->payload) ? RX_DONE : RX_STALL;
+}
+
+static void imm_finish(struct qp *qp, const struct rx_seg *received, const uint8_t *bytes)
+{
+	struct rx_seg seg = *received;
+
+	seg.written = qp->rx.written;
+	qp->rx.written = 0;
+	qp->rx.msn[DDP_QN_SEND]++;
+	qp->recv.seen_sends++;
+	if (seg.keep)
+		qp_recv_park(qp, &seg, bytes);
+	else
+		imm_complete(qp, &seg, bytes);
+}
+
+static bool imm_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)
+{
+	uint8_t bytes[RDMAP_IMM_LEN];
+
+	memcpy(bytes, parked->bytes, sizeof(bytes));
+	park_drop(&qp->recv.park, parked);
+	imm_complete(qp, seg, bytes);
+	return qp_recv_is_open(qp);
+}
+
+static const struct op_rx imm_rx = {
+	.accept = imm_accept,
+	.finish = imm_finish,
+	.deliver = imm_deliver,
+};
+
+const struct qp_op op_write_imm = {
+	.wc = IBV_WC_RDMA_WRITE,
+	.level = RDMAP_LEVEL_7306,
+	.fill = imm_fill,
+	.build = imm_build,
+	.message = &imm_rx,
+};

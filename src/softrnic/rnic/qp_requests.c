@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The peer's requests, executed strictly in order. Only the head of the IRQ is ever looked at: it
+ * waits, is done by the owner (a job), or may be answered.
+ */
+#include <errno.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+bool qp_request_is_ready(const struct qp *qp)
+{
+	return qp->requests.state == REQUEST_READY;
+}
+
+uint32_t qp_requests(const struct qp *qp)
+{
+	return qp->irq.count;
+}
+
+/* --- arrival ------------------------------------------------------------------------------ */
+
+enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+{
+	if (!qp_rx_is_next(qp, seg))
+		return RX_DEAD;
+	if (!irq_is_full(&qp->irq))
+		return RX_DONE;
+	/* More than the agreed IRD: to DDP a queue without a buffer (RFC 5041 s7.1). */
+	qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
+	return RX_DEAD;
+}
+
+void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
+		    const union rdmap_request *msg)
+{
+	enum rdmap_opcode code = rdmap_ctrl_opcode(seg->hdr.ulp);
+	const struct qp_op *op = op_of_message(code, kind);
+
+	*irq_push(&qp->irq) = (struct irq_entry){
+		.ddp = seg->hdr,
+		.op = op ? op : op_of_message(code, 0), /* which refuses it, when it is its turn */
+		.msg = *msg,
+		.after_sends = qp->recv.seen_sends,
+	};
+	qp->rx.msn[DDP_QN_REQUEST]++;
+	qp_requests_run(qp);
+}
+
+/* --- execution ---------------------------------------------------------------------------- */
+
+void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read)
+{
+	const struct ddp_hdr *ddp = &irq_head(&qp->irq)->ddp;
+	uint32_t len = DDP_UNTAGGED_HDR + rdmap_ops[rdmap_ctrl_opcode(ddp->ulp)].hdr_len;
+
+	qp_refuse(qp, error, ddp, len, read);
+}
+
+void qp_requests_run(struct qp *qp)
+{
+	struct irq_entry *e;
+
+	if (qp_is_failed(qp) || qp->irq.count == 0 || qp->requests.state != REQUEST_WAITING)
+		return;
+	e = irq_head(&qp->irq);
+	/* Not before the Sends ahead of it are delivered (RFC 5040 s5.5, rule 12). */
+	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
+		return;
+	e->op->begin(qp, e);
+}
+
+void qp_request_ready(struct qp *qp)
+{
+	qp->requests.state = REQUEST_READY;
+}
+
+void qp_request_answered(struct qp *qp)
+{
+	irq_pop(&qp->irq);
+	qp->requests.state = REQUEST_WAITING;
+	qp_requests_run(qp);
+}
+
+/* --- jobs of the owner -------------------------------------------------------------------- */
+
+/* Deregistration does not wait for a write-back that is possible without the registration. */
+static bool request_is_lasting(const struct qp_job *job)
+{
+	return job->mr->backing.lasting && job->kind == QP_JOB_WRITE_BACK;
+}
+
+static void request_ask(struct qp *qp, const struct qp_job *job)
+{
+	qp->requests.job = *job;
+	qp->requests.state = REQUEST_JOB;
+}
+
+static void request_let_go(struct qp_job *job)
+{
+	if (job->lasting)
+		mr_unref(job->mr);
+	else
+		mr_release(job->mr);
+	job->mr = NULL;
+}
+
+void qp_request_job(struct qp *qp, struct qp_job *job)
+{
+	job->lasting = request_is_lasting(job);
+	if (job->lasting) {
+		mr_ref(job->mr);
+		mr_release(job->mr);
+	}
+	request_ask(qp, job);
+}
+
+/* Memory that the peer cannot name, such as a receive's, it did not choose either. */
+static bool request_is_strict_about(const struct mr *mr, bool strict)
+{
+	return strict && mr->access & RNIC_REMOTE_ACCESS;
+}
+
+/* Of a region in a list the reference was taken over; where that is not enough, hold it. */
+static bool request_hold_again(struct qp *qp, struct mr *mr)
+{
+	struct mr *held;
+	void *ptr;
+	bool ok = mr_hold(qp->cfg.mrs, qp->cfg.pd, mr->ibv.rkey, 0, 0, 0, &held, &ptr) == MR_OK;
+
+	mr_unref(mr);
+	return ok;
+}
+
+int qp_request_next_of_all(struct qp *qp, bool strict)
+{
+	struct qp_job job = {.kind = QP_JOB_WRITE_BACK};
+	struct dirty_range range;
+
+	if (qp->requests.all.lost)
+		return -EFAULT;
+	job.mr = dirty_next(&qp->requests.all, &range);
+	if (!job.mr)
+		return 0;
+	job.addr = (uint8_t *)job.mr->ibv.addr + range.lo;
+	job.len = range.hi - range.lo;
+	job.strict = request_is_strict_about(job.mr, strict);
+	job.lasting = request_is_lasting(&job);
+	if (!job.lasting && !request_hold_again(qp, job.mr))
+		return -EFAULT;
+	request_ask(qp, &job);
+	return 1;
+}
+
+bool qp_next_job(struct qp *qp, struct qp_job *job)
+{
+	if (qp->requests.state != REQUEST_JOB)
+		return false;
+	qp->requests.state = REQUEST_RUNNING;
+	*job = qp->requests.job;
+	qp->counters.writebacks += job->kind != QP_JOB_CLASS;
+	return true;
+}
+
+void qp_on_job(struct qp *qp, int status)
+{
+	struct irq_entry *e;
+
+	request_let_go(&qp->requests.job);
+	qp->requests.state = REQUEST_WAITING;
+	if (status && qp->requests.job.kind != QP_JOB_CLASS)
+		qp->counters.writeback_failures++;
+	if (qp_is_failed(qp))
+		return;
+	e = irq_head(&qp->irq);
+	e->op->on_job(qp, e, status);
+}
+
+/* A job that nobody fetched yet must not keep the region from going away. */
+void qp_requests_detach(struct qp *qp, const struct mr *mr)
+{
+	struct qp_requests *r = &qp->requests;
+	struct irq_entry *e;
+
+	if (r->state != REQUEST_JOB || r->job.mr != mr || r->job.lasting)
+		return;
+	request_let_go(&r->job);
+	r->state = REQUEST_WAITING;
+	e = irq_head(&qp->irq);
+	e->op->on_detach(qp, e);
+}
+
+void qp_requests_stop(struct qp *qp)
+{
+	struct qp_requests *r = &qp->requests;
+
+	qp->irq.count = 0;
+	dirty_fini(&qp->dirty);
+	dirty_fini(&r->all);
+	if (r->state == REQUEST_RUNNING)
+		return;
+	if (r->state == REQUEST_JOB)
+		request_let_go(&r->job);
+	r->state = REQUEST_WAITING;
+}

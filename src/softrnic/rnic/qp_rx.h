@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qp_rx.h -- receiving: from bytes to segments, and Sends to their receives. */
+#ifndef RNIC_QP_RX_H
+#define RNIC_QP_RX_H
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/rnic/op.h"
+#include "softrnic/rnic/queues.h"
+#include "softrnic/rnic/srq.h"
+
+#define QP_RX_DIRECT_MIN 4096u /* a payload's rest from which on it is not worth a copy */
+
+/* The FPDU being received; active once its header was accepted. */
+struct rx_seg {
+	bool active;
+	bool keep;     /* do not place: the whole payload is for finish() */
+	bool rtr_send; /* the agreed RTR Send, which is not for the user */
+	struct ddp_hdr hdr;
+	const struct op_rx *rx;
+	uint32_t ulpdu;         /* length of the DDP segment */
+	uint32_t payload, done; /* bytes behind the DDP header, bytes of them placed */
+	uint32_t trailer;       /* pad and CRC */
+	uint32_t written;       /* Immediate: bytes of the Write that it follows */
+};
+
+struct qp_rx {
+	uint8_t *buf;
+	uint32_t head, tail;
+	bool own_buf; /* not lent: holds bytes that came before a buffer did */
+	bool eof, stalled, any;
+	struct rx_seg seg;
+	struct mr *lent_mr; /* between want and got: part of it is lent to the owner */
+	void *lent_ptr;
+	uint32_t lent_len;
+	uint32_t msn[DDP_QN_COUNT]; /* expected next */
+	bool write_open;            /* an unfinished tagged Write, and where it goes on */
+	uint32_t write_stag;
+	uint64_t write_to;
+	uint32_t written; /* bytes of the last Write, until a message of QN 0 follows it */
+};
+
+/* The Send being received, or the first parked one being delivered. */
+struct recv_msg {
+	bool has_wr;
+	struct rq_wr wr;
+	uint64_t room;     /* of the receive's SGEs */
+	uint32_t received; /* bytes placed */
+};
+
+struct qp_waiter; /* counted; outlives the QP while its owner is being notified */
+
+struct qp_recv {
+	struct rq rq;
+	struct qp_waiter *waiter;
+	struct recv_msg msg;
+	bool open;   /* segments of an unfinished Send have arrived */
+	uint8_t ulp; /* its control byte */
+	uint32_t mo; /* where it goes on */
+	uint32_t seen_sends, delivered_sends;
+	struct park park;
+	bool after_close; /* parked Sends are delivered although the QP failed: qp_recv_keep() */
+};
+
+/* qp_rx.c, qp_rx_io.c */
+#define RX_TAGGED_FRAME   (MPA_LENGTH_LEN + DDP_TAGGED_HDR)
+#define RX_UNTAGGED_FRAME (MPA_LENGTH_LEN + DDP_UNTAGGED_HDR)
+static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
+{
+	return rx->tail - rx->head;
+}
+void qp_rx_parse(struct qp *qp);
+void qp_rx_free_own_buf(struct qp_rx *rx);
+void qp_rx_stop(struct qp *qp);
+void qp_rx_fini(struct qp *qp);
+/* Is this the MSN that a one-segment message on its queue must have? Terminates if not. */
+bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg);
+/* op_rx.accept of one-segment messages that nothing else can be wrong with. */
+enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole);
+int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
+void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
+/* Bytes of the peer's are in registered memory: a later Flush has to find them. */
+void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
+
+/* qp_recv.c */
+int qp_recv_init(struct qp *qp);
+void qp_recv_fini(struct qp *qp);
+void qp_recv_flush(struct qp *qp);
+/* The stream ends in good order: keep what is parked for receives to come when the QP fails. */
+void qp_recv_keep(struct qp *qp);
+void qp_recv_keep_no_more(struct qp *qp);
+/* May a Send still go to a receive? Also of a failed QP: see qp_recv_keep(). */
+bool qp_recv_is_open(const struct qp *qp);
+void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err); /* of this end */
+/* Is there a receive for the message that arrives? It is qp->recv.msg then. */
+bool qp_recv_take(struct qp *qp);
+/* The same, unless others wait for one. */
+bool qp_recv_take_now(struct qp *qp);
+/* Is it what has to come next on the queue of Sends? Terminates if not. */
+bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
+/* The message is in its receive: the user may see it. */
+void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc);
+void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
+/* Give parked Sends to receives as far as there are any. */
+void qp_recv_deliver(struct qp *qp);
+
+#endif

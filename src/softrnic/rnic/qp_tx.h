@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qp_tx.h -- sending: whose turn it is, and messages as FPDUs. */
+#ifndef RNIC_QP_TX_H
+#define RNIC_QP_TX_H
+
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/rnic/queues.h"
+#include "softrnic/rnic/tx_batch.h"
+
+enum tx_source { TX_NONE, TX_FROM_SQ, TX_FROM_IRQ };
+
+struct qp_tx {
+	struct tx_batch *batch; /* in the lent buffer */
+	uint64_t built, sent;   /* bytes of the stream */
+	uint32_t mulpdu;
+	uint32_t msn[DDP_QN_COUNT]; /* next */
+	enum tx_source source;      /* message begun and not all built; never interleaved */
+	enum tx_source last;        /* who had the turn before */
+	uint32_t off;               /* bytes of its payload that are built */
+	bool imm_due;               /* its Write is built, its Immediate is not */
+	bool rtr_due;               /* the RTR FPDU has to go first */
+	bool term_due;              /* a Terminate has to go, and then nothing */
+	bool held;                  /* nothing before the peer's first FPDU */
+	bool shut;                  /* the rest of the stream is given up */
+};
+
+/* qp_tx.c */
+void qp_tx_stop(struct qp *qp); /* gather nothing but a Terminate; let go of all memory */
+void qp_tx_shut(struct qp *qp); /* drop everything */
+
+/* qp_tx_turn.c */
+bool qp_tx_has_work(const struct qp *qp);
+bool qp_tx_build(struct qp *qp); /* one more FPDU into the batch; false: nothing, or no room */
+
+/* --- qp_tx_msg.c: what the operations build their messages with --------------------------- */
+
+/* RFC 5041 s5.2 has the STag of an empty message unchecked; some hardware refuses zero. */
+#define TX_DUMMY_STAG 1
+
+struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code);
+struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to);
+/* Length of the next segment of a message that continues at `at`; sets hdr->last. */
+uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left);
+struct tx_fpdu tx_fpdu_of(const struct qp *qp);
+void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
+
+/* These build one FPDU. False: there is no room, or the QP failed. */
+
+/* A whole message whose payload is `len` bytes of our own. */
+bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len);
+/* The next segment of a work request's payload; hdr->last says whether it is the last. */
+bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at);
+/* A work request that the peer has to answer. */
+bool tx_build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, const void *bytes,
+		      int len);
+/* The answer to the request at the head of the IRQ, in one FPDU. */
+bool tx_build_answer(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
+
+void tx_wr_built(struct qp *qp, struct sq_wr *wr); /* all of it */
+void tx_answer_built(struct qp *qp);
+/* Our memory cannot be used. What was built before goes out first, so that it completes. */
+bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
+/* May the answer be written where the work request says? 0, or an errno value. */
+int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
+
+#endif

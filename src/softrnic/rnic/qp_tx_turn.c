@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose turn it is to send the next message. */
+#include "softrnic/rnic/qp_impl.h"
+
+bool qp_tx_has_work(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+
+	if (tx->shut || tx->held || qp->ibv.state == IBV_QPS_INIT)
+		return false;
+	if (qp_is_failed(qp))
+		return tx->term_due;
+	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) ||
+	       qp_request_is_ready(qp) || heartbeat_is_due(qp);
+}
+
+/* The agreed ready-to-receive FPDU goes before anything of the user's (RFC 6581 s9). */
+static bool turn_build_rtr(struct qp *qp)
+{
+	struct rdmap_read_req req = {.sink_stag = TX_DUMMY_STAG, .src_stag = TX_DUMMY_STAG};
+	uint8_t bytes[RDMAP_READ_REQ_LEN];
+	struct ddp_hdr hdr;
+	int len = 0;
+
+	switch (qp->stream.rtr_out) {
+	case QP_RTR_SEND:
+		hdr = tx_untagged(qp, RDMAP_SEND);
+		break;
+	case QP_RTR_READ:
+		hdr = tx_untagged(qp, RDMAP_READ_REQ);
+		len = rdmap_read_req_encode(bytes, sizeof(bytes), &req);
+		break;
+	default:
+		hdr = tx_tagged(RDMAP_WRITE, TX_DUMMY_STAG, 0);
+		break;
+	}
+	if (!tx_build_small(qp, &hdr, bytes, len))
+		return false;
+	if (qp->stream.rtr_out == QP_RTR_READ)
+		orq_push(&qp->orq, ORQ_RTR);
+	qp->tx.rtr_due = false;
+	return true;
+}
+
+/* Messages do not interleave; between two of them, answers and requests take turns. */
+static void turn_pick_source(struct qp *qp)
+{
+	bool sq = qp_sq_is_ready(qp), irq = qp_request_is_ready(qp);
+
+	if (sq && irq)
+		qp->tx.source = qp->tx.last == TX_FROM_SQ ? TX_FROM_IRQ : TX_FROM_SQ;
+	else
+		qp->tx.source = sq ? TX_FROM_SQ : irq ? TX_FROM_IRQ : TX_NONE;
+	qp->tx.last = qp->tx.source;
+}
+
+static bool turn_build_wr(struct qp *qp)
+{
+	struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
+
+	return wr->op->build(qp, wr);
+}
+
+static bool turn_build_answer(struct qp *qp)
+{
+	const struct irq_entry *e = irq_head(&qp->irq);
+
+	return e->op->build_answer(qp, e);
+}
+
+bool qp_tx_build(struct qp *qp)
+{
+	if (qp->tx.term_due)
+		return terminate_build(qp);
+	if (qp->tx.rtr_due)
+		return turn_build_rtr(qp);
+	if (qp->tx.source == TX_NONE) {
+		if (heartbeat_is_due(qp))
+			return heartbeat_build(qp);
+		turn_pick_source(qp);
+	}
+	switch (qp->tx.source) {
+	case TX_FROM_SQ:
+		return turn_build_wr(qp);
+	case TX_FROM_IRQ:
+		return turn_build_answer(qp);
+	case TX_NONE:
+		break;
+	}
+	return false;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/rnic/queues.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- send queue --------------------------------------------------------------------------- */
+
+int sq_init(struct sq *sq, const struct ibv_qp_cap *cap)
+{
+	size_t sges = cap->max_send_sge * sizeof(struct ibv_sge);
+	size_t tail = sges > cap->max_inline_data ? sges : cap->max_inline_data;
+
+	sq->depth = cap->max_send_wr;
+	sq->stride = (sizeof(struct sq_wr) + tail + 15) & ~(size_t)15;
+	if (sq->depth == 0)
+		return 0;
+	sq->slots = calloc(sq->depth, sq->stride);
+	return sq->slots ? 0 : -ENOMEM;
+}
+
+void sq_fini(struct sq *sq)
+{
+	free(sq->slots);
+	sq->slots = NULL;
+}
+
+uint32_t sq_room(const struct sq *sq)
+{
+	uint64_t taken =
+		sq->tail - sq->head + atomic_load_explicit(&sq->uncollected, memory_order_relaxed);
+
+	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
+}
+
+struct sq_wr *sq_find(const struct sq *sq, uint64_t pos)
+{
+	for (uint64_t i = sq->head; i < sq->tail; i++) {
+		struct sq_wr *wr = sq_at(sq, i);
+
+		if (i == sq->next || wr->end_pos > pos)
+			return wr;
+	}
+	return NULL;
+}
+
+/* --- the peer's requests ------------------------------------------------------------------ */
+
+int irq_init(struct irq *irq, uint32_t depth)
+{
+	irq->ring = depth ? calloc(depth, sizeof(*irq->ring)) : NULL;
+	if (depth && !irq->ring)
+		return -ENOMEM;
+	irq->depth = depth;
+	return 0;
+}
+
+void irq_fini(struct irq *irq)
+{
+	free(irq->ring);
+	irq->ring = NULL;
+}
+
+/* --- Send segments without a receive ------------------------------------------------------ */
+
+/* What a segment costs; empty ones are not free, or a peer could send any number of them. */
+static uint32_t park_cost(uint32_t len)
+{
+	return (uint32_t)sizeof(struct park_seg) + len;
+}
+
+struct park_seg *park_first(const struct park *park)
+{
+	struct list *node = list_first(&park->segs);
+
+	return node ? container_of(node, struct park_seg, link) : NULL;
+}
+
+bool park_has_room(const struct park *park, uint32_t len)
+{
+	return park->bytes + park_cost(len) <= RNIC_PARK_BYTES && park->msgs < RNIC_PARK_MSGS;
+}
+
+struct park_seg *park_add(struct park *park, const struct ddp_hdr *hdr, const uint8_t *bytes,
+			  uint32_t len)
+{
+	struct park_seg *seg = malloc(sizeof(*seg) + len);
+
+	if (!seg)
+		return NULL;
+	seg->hdr = *hdr;
+	seg->len = len;
+	seg->written = 0;
+	if (len > 0)
+		memcpy(seg->bytes, bytes, len);
+	list_add_tail(&park->segs, &seg->link);
+	park->bytes += park_cost(len);
+	park->msgs += hdr->last;
+	return seg;
+}
+
+void park_drop(struct park *park, struct park_seg *seg)
+{
+	list_del(&seg->link);
+	park->bytes -= park_cost(seg->len);
+	park->msgs -= seg->hdr.last;
+	free(seg);
+}
+
+void park_clear(struct park *park)
+{
+	struct park_seg *seg;
+
+	while ((seg = park_first(park)))
+		park_drop(park, seg);
+}

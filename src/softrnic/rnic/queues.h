@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * queues.h -- the queues of a QP: posted work requests, requests of ours that are not answered, the
+ * peer's requests, and Send segments that wait for a receive. They know no operation. The queue of
+ * receives is in srq.h.
+ */
+#ifndef RNIC_QUEUES_H
+#define RNIC_QUEUES_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "softrnic/proto/ddp.h"
+#include "softrnic/proto/rdmap.h"
+#include "softrnic/rnic/rnic.h"
+
+struct qp_op;
+
+/* --- send queue --------------------------------------------------------------------------- */
+
+struct sq_wr {
+	const struct qp_op *op;
+	uint64_t wr_id;
+	uint64_t raddr;
+	uint64_t length;
+	uint64_t end_pos; /* transmit position behind its last byte, once all of it is built */
+	uint32_t rkey;    /* or the STag that a Send invalidates at the peer */
+	uint32_t vendor_err;
+	uint32_t flags; /* the operation's own */
+	uint32_t imm;
+	uint32_t received;         /* of the answer, if it has several segments */
+	void *result;              /* of a VERIFY or QUERY: the user's */
+	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
+	enum ibv_wc_status status;
+	bool signaled, fence, solicited, is_inline;
+	bool answered; /* requests: the response is complete */
+	uint32_t num_sge;
+	struct ibv_sge sge[]; /* or the inline bytes */
+};
+
+/* head..next were begun, next..tail wait; the counters only grow, a slot is counter % depth. */
+struct sq {
+	uint8_t *slots;
+	size_t stride;
+	uint32_t depth;
+	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
+	uint64_t head, next, tail;
+};
+
+int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
+void sq_fini(struct sq *sq);
+/* As with a card, a slot is free again when its completion was collected, not when it came: whoever
+ * posts until there is no room cannot make the completion queue overrun. */
+uint32_t sq_room(const struct sq *sq);
+static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
+{
+	return (struct sq_wr *)(sq->slots + index % sq->depth * sq->stride);
+}
+static inline uint8_t *sq_inline(struct sq_wr *wr)
+{
+	return (uint8_t *)wr->sge;
+}
+/* The one whose byte is at this position of the stream; NULL: none. */
+struct sq_wr *sq_find(const struct sq *sq, uint64_t pos);
+
+/* --- our unanswered requests -------------------------------------------------------------- */
+
+/* In order: responses come in request order (RFC 5040 s5.5). */
+#define ORQ_RTR UINT64_MAX /* the RTR Read: no work request behind it */
+struct orq {
+	uint64_t wr[RNIC_MAX_RD_ATOM]; /* indices into the send queue */
+	uint32_t head, count, ord;
+};
+
+static inline void orq_push(struct orq *orq, uint64_t index)
+{
+	orq->wr[(orq->head + orq->count++) % RNIC_MAX_RD_ATOM] = index;
+}
+static inline uint64_t orq_head(const struct orq *orq)
+{
+	return orq->wr[orq->head];
+}
+static inline void orq_pop(struct orq *orq)
+{
+	orq->head = (orq->head + 1) % RNIC_MAX_RD_ATOM;
+	orq->count--;
+}
+
+/* --- the peer's requests ------------------------------------------------------------------ */
+
+struct irq_entry {
+	struct ddp_hdr ddp; /* as received, for a Terminate */
+	const struct qp_op *op;
+	union rdmap_request msg;
+	union rdmap_answer answer; /* once it may be sent */
+	uint32_t after_sends;      /* Sends that were complete when it came: they go first */
+};
+
+struct irq {
+	struct irq_entry *ring;
+	uint32_t depth, head, count;
+};
+
+int irq_init(struct irq *irq, uint32_t depth);
+void irq_fini(struct irq *irq);
+static inline bool irq_is_full(const struct irq *irq)
+{
+	return irq->count == irq->depth;
+}
+static inline struct irq_entry *irq_head(const struct irq *irq)
+{
+	return &irq->ring[irq->head];
+}
+static inline struct irq_entry *irq_push(struct irq *irq)
+{
+	return &irq->ring[(irq->head + irq->count++) % irq->depth];
+}
+static inline void irq_pop(struct irq *irq)
+{
+	irq->head = (irq->head + 1) % irq->depth;
+	irq->count--;
+}
+
+/* --- Send segments without a receive ------------------------------------------------------ */
+
+struct park_seg {
+	struct list link;
+	struct ddp_hdr hdr;
+	uint32_t len, written; /* written: see struct rx_seg */
+	uint8_t bytes[];
+};
+
+/* Bounded in bytes and messages: RNIC_PARK_BYTES, RNIC_PARK_MSGS. */
+struct park {
+	struct list segs;
+	uint32_t bytes, msgs;
+};
+
+static inline void park_init(struct park *park)
+{
+	list_init(&park->segs);
+}
+static inline bool park_is_empty(const struct park *park)
+{
+	return list_empty(&park->segs);
+}
+struct park_seg *park_first(const struct park *park); /* NULL: none */
+bool park_has_room(const struct park *park, uint32_t len);
+/* A copy of the segment; NULL: no memory. */
+struct park_seg *park_add(struct park *park, const struct ddp_hdr *hdr, const uint8_t *bytes,
+			  uint32_t len);
+void park_drop(struct park *park, struct park_seg *seg);
+void park_clear(struct park *park);
+
+#endif
