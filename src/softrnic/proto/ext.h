@@ -113,6 +113,10 @@ enum ext_durability {
 	EXT_DURABILITY_FILE = 2,
 	EXT_DURABILITY_DAX = 3,
 };
+static inline bool ext_is_durability(uint32_t value)
+{
+	return value >= EXT_DURABILITY_VOLATILE && value <= EXT_DURABILITY_DAX;
+}
 
 /* Behind the answer to a VERIFY that succeeded. */
 #define EXT_DIGEST_LEN   48

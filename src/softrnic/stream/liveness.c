@@ -39,7 +39,7 @@ void liveness_off(struct liveness *l)
 	*l = (struct liveness){.at = CLOCK_NEVER};
 }
 
-bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
+void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now)
 {
 	*l = (struct liveness){
@@ -50,7 +50,6 @@ bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness
 		.tx = view->tx,
 	};
 	look_later(l, false, now);
-	return l->limit_ns < LIVENESS_ASSUMED_NS;
 }
 
 void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now)
@@ -108,8 +107,8 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 	if (!s->agreed.consent || !s->qp || s->cfg.liveness_ns == 0)
 		return;
 	view = view_of(s);
-	if (liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now))
-		ping(s);
+	liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now);
+	stream_liveness_heard(s, now); /* what its HELLO states */
 }
 
 void stream_liveness_heard(struct stream *s, uint64_t now)

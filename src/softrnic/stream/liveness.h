@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-/* The least that either end's limit counts for; and a peer's, until it tells. */
+/* The least that either end's limit counts for; and a peer's that states none. */
 #define LIVENESS_MIN_NS     (300 * NSEC_PER_MS)
 #define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
@@ -39,8 +39,7 @@ enum liveness_act {
 };
 
 void liveness_off(struct liveness *l);
-/* True: the peer has to be told a limit that is shorter than it assumes. */
-bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
+void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now);
 /* The peer told its limit; then the next look may be due earlier. */
 void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now);

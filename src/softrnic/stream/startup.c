@@ -149,6 +149,43 @@ int stream_start_qp(struct stream *s)
 	return ret;
 }
 
+/* What the HELLO states. */
+uint32_t stream_limit_ms(const struct stream *s)
+{
+	uint64_t ms = s->cfg.liveness_ns / NSEC_PER_MS;
+
+	return s->cfg.liveness_ns != CLOCK_NEVER && ms < UINT32_MAX ? (uint32_t)ms : 0;
+}
+
+static void stream_is_live(struct stream *s, const char *why, uint64_t now)
+{
+	stream_set_state(s, STREAM_LIVE, why);
+	stream_liveness_begin(s, now);
+	s->cfg.event(s->cfg.owner, STREAM_EV_ESTABLISHED, 0);
+	stream_settle(s, now); /* more may have come at once */
+}
+
+void stream_started(struct stream *s, const char *why, uint64_t now)
+{
+	if (!s->agreed.consent || !s->qp) {
+		stream_is_live(s, why, now);
+		return;
+	}
+	stream_set_state(s, STREAM_HELLO, why);
+	stream_settle_hello(s, now);
+}
+
+void stream_settle_hello(struct stream *s, uint64_t now)
+{
+	if (qp_peer_hello(s->qp)) {
+		stream_is_live(s, "HELLO", now);
+	} else if (stream_qp_is_failed(s)) {
+		s->deadline = stream_after(now, s->cfg.drain_ns);
+		stream_set_state(s, STREAM_CLOSING, "no HELLO");
+		stream_end(s, STREAM_EV_CONNECT_ERROR, -EPROTO);
+	}
+}
+
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why)
 {
 	enum stream_state from = s->state;
@@ -172,6 +209,11 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 		break;
 	case STREAM_REP_SENT:
 		stream_end(s, STREAM_EV_CONNECT_ERROR, -err);
+		break;
+	case STREAM_HELLO:
+		if (s->cfg.role == STREAM_RESPONDER)
+			event = STREAM_EV_CONNECT_ERROR;
+		stream_end(s, event, -err);
 		break;
 	case STREAM_IDLE:
 	case STREAM_LIVE:

@@ -69,6 +69,7 @@ void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now)
 	case STREAM_REQ_WAIT:
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 	case STREAM_CLOSING:
@@ -89,6 +90,7 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now)
 	case STREAM_REQ_WAIT:
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 	case STREAM_CLOSING:
@@ -147,6 +149,7 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 		.markers = rep->markers,
 		.consent = consent != STREAM_CONSENT_NONE,
 		.peer_flushes = consent == STREAM_CONSENT_FLUSHES,
+		.limit_ms = stream_limit_ms(s),
 		.mss = s->mss,
 	};
 	if (stream_depth_settle(&s->agreed, req, rep))
@@ -180,9 +183,7 @@ static void stream_go_live(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -ret, "QP cannot start");
 		return;
 	}
-	stream_set_state(s, STREAM_LIVE, s->agreed.consent ? "reply, with consent" : "reply");
-	stream_liveness_begin(s, now);
-	s->cfg.event(s->cfg.owner, STREAM_EV_ESTABLISHED, 0);
+	stream_started(s, s->agreed.consent ? "reply, with consent" : "reply", now);
 }
 
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,

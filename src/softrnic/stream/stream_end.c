@@ -31,8 +31,11 @@ static void stream_fail_qp(struct stream *s)
 
 int stream_disconnect(struct stream *s, uint64_t now)
 {
+	if (s->state == STREAM_HELLO && s->cfg.role == STREAM_INITIATOR)
+		return -EINVAL; /* not yet established */
 	switch (s->state) {
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 		if (s->started && s->qp)
 			qp_drain(s->qp);
@@ -72,6 +75,7 @@ int stream_cancel(struct stream *s)
 	case STREAM_DIALING:
 	case STREAM_REQ_SENT:
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 		stream_fail_qp(s);
 		stream_set_state(s, STREAM_CLOSED, "cancelled");
 		stream_end(s, STREAM_EV_UNREACHABLE, -ECANCELED);
@@ -190,6 +194,9 @@ void stream_settle(struct stream *s, uint64_t now)
 	case STREAM_REP_SENT:
 		stream_responder_settle(s, now);
 		break;
+	case STREAM_HELLO:
+		stream_settle_hello(s, now);
+		break;
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 		stream_settle_live(s, now);
@@ -226,6 +233,10 @@ void stream_rx_eof(struct stream *s, uint64_t now)
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
 		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET, "peer hung up");
+		break;
+	case STREAM_HELLO:
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNRESET,
+				      "peer hung up before its HELLO");
 		break;
 	case STREAM_LIVE:
 		if (s->started && s->qp)
@@ -275,6 +286,13 @@ static void stream_on_lost(struct stream *s, int err)
 	case STREAM_REP_SENT:
 		stream_startup_failed(s, stream_event_of(err), err, "LLP broke");
 		break;
+	case STREAM_HELLO: /* it has accepted, so this is no rejection */
+		stream_startup_failed(s,
+				      stream_event_of(err) == STREAM_EV_UNREACHABLE
+					      ? STREAM_EV_UNREACHABLE
+					      : STREAM_EV_CONNECT_ERROR,
+				      err, "LLP broke");
+		break;
 	case STREAM_LIVE:
 		/* A peer that was reset has told us so; of one out of reach nobody knows. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
@@ -318,6 +336,7 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	switch (s->state) {
 	case STREAM_DIALING:
 	case STREAM_REQ_SENT:
+	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 		break;
 	case STREAM_REQ_WAIT:

@@ -89,6 +89,10 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now);
 int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata);
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
+uint32_t stream_limit_ms(const struct stream *s);
+/* The start-up frames are exchanged: to LIVE, as soon as a consenting peer's HELLO is here. */
+void stream_started(struct stream *s, const char *why, uint64_t now);
+void stream_settle_hello(struct stream *s, uint64_t now);
 /* Before full operation something went wrong: tell who has to know, and close. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 

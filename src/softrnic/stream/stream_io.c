@@ -45,6 +45,7 @@ static enum stream_rx_into stream_rx_target(const struct stream *s)
 	case STREAM_REQ_RCVD:
 		return STREAM_RX_PROBE;
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 		return stream_qp_receives(s) ? STREAM_RX_QP : STREAM_RX_NOTHING;
@@ -134,6 +135,7 @@ bool stream_qp_sends(const struct stream *s)
 	if (!s->started || !s->qp)
 		return false;
 	switch (s->state) {
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 		return true;

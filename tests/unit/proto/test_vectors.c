@@ -7,7 +7,7 @@
 
 #include "base/crc32c.h"
 #include "softrnic/proto/ext.h"
-#include "softrnic/proto/hello.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/proto/terminate.h"
@@ -95,16 +95,16 @@ static void a_write(void **state)
 
 static void a_hello(void **state)
 {
-	struct hello hello = {.major = HELLO_MAJOR,
-			      .kinds = EXT_BIT(EXT_FLUSH) | EXT_BIT(EXT_FLUSH_ALL) |
-				       EXT_BIT(EXT_VERIFY) | EXT_BIT(EXT_QUERY) |
-				       EXT_BIT(EXT_ATOMIC_WRITE),
-			      .limit_ms = 15000,
-			      .max_ulpdu = MPA_ULPDU_MAX};
+	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,
+				  .kinds = EXT_BIT(EXT_FLUSH) | EXT_BIT(EXT_FLUSH_ALL) |
+					   EXT_BIT(EXT_VERIFY) | EXT_BIT(EXT_QUERY) |
+					   EXT_BIT(EXT_ATOMIC_WRITE),
+				  .limit_ms = 15000,
+				  .max_ulpdu = MPA_ULPDU_MAX};
 	struct ddp_hdr hdr = untagged(0xc, 4, 1);
-	uint8_t bytes[HELLO_LEN];
+	uint8_t bytes[EXT_HELLO_LEN];
 
-	assert_int_equal(hello_encode(bytes, sizeof(bytes), &hello), sizeof(bytes));
+	assert_int_equal(ext_hello_encode(bytes, sizeof(bytes), &hello), sizeof(bytes));
 	assert_fpdu(&hdr, bytes, sizeof(bytes),
 		    "00 3a 41 4c 00 00 00 00 00 00 00 04 00 00 00 01 "
 		    "00 00 00 00 01 00 00 00 00 01 00 04 00 02 00 00 "
