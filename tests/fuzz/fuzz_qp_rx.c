@@ -325,11 +325,13 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 	uint8_t op = hdr->ulp & 0xf;
 	size_t at = op == RDMAP_READ_REQ ? 16 : op == RDMAP_ATOMIC_REQ ? 8 : 4;
 	bool has = op == RDMAP_READ_REQ || op == RDMAP_EXT_REQ || op == RDMAP_ATOMIC_REQ;
+	uint32_t stag;
 
 	if (hdr->tagged || hdr->qn != DDP_QN_REQUEST || !has || len < at + 4)
 		return;
+	stag = stag_of(s, payload[at]);
 	for (int i = 0; i < 4; i++)
-		payload[at + (size_t)i] = (uint8_t)(stag_of(s, payload[at]) >> (24 - 8 * i));
+		payload[at + (size_t)i] = (uint8_t)(stag >> (24 - 8 * i));
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
 }
 
