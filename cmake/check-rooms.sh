@@ -13,22 +13,26 @@ none='-'
 rooms="
 src/base               | base/.*                                              | $rdma
 src/verbs_ext          | verbs_ext/.*                                         | $net|$threads
-src/softrnic/proto     | (base|softrnic/proto)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/proto     | (base|softrnic/proto)/.*|verbs_ext/values\.h         | $net|$threads|$rdma|(sys/)?time\.h
 src/softrnic/rnic      | (base|verbs_ext|softrnic/(proto|rnic))/.*            | $net|rdma/.*
 src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | $net|$threads
 src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
-src/softrnic/trace     | (base|softrnic/trace)/.*                             | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/io        | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|trace|io|verbs))/.* | $none
-src/softrnic/verbs     | (base|verbs_ext|softrnic/(proto|rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
+src/softrnic/trace     | (base|softrnic/(proto|trace))/.*                     | $net|$threads|$rdma|(sys/)?time\.h
+src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.*  | $none
+src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
 src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
 src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none
-src/rpmem              | (base|poolset|rpmem)/.*|librpm(a|em)\.h              | $rdma
-src/rpmemd             | (base|poolset|rpmem|rpmemd)/.*|librpma\.h            | $rdma
+src/session            | (base|session)/.*|librpma\.h                         | rdma/.*
+src/export             | (base|session|export)/.*|librpma\.h                  | rdma/.*
+src/rpmem              | (base|session|export|poolset|rpmem)/.*|librpm(a|em)\.h | rdma/.*
+src/rpmemd             | (base|session|export|poolset|rpmem|rpmemd)/.*|librpma\.h | rdma/.*
+src/mirror             | (base|session|export|poolset|mirror)/.*|librpm(a|irror)\.h | rdma/.*
+src/mirrord            | (base|session|export|poolset|mirror|mirrord)/.*|librpm(a|irror)\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
-tools                  | librpm(a|em)\.h                                      | rdma/.*
-examples               | librpm(a|em)\.h                                      | $none
-bench                  | librpm(a|em)\.h                                      | $none
+tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
+examples               | session/.*|librpm(a|em|irror)\.h                     | $none
+bench                  | session/.*|librpm(a|em|irror)\.h                     | $none
 "
 
 bad=0
@@ -51,7 +55,7 @@ check_room() {
 		if [[ $header == \"* ]]; then
 			[ -e "$(dirname "$file")/$name" ] || [[ $name =~ ^($ours)$ ]] ||
 				complain "$file:$line" "room $room must not include \"$name\""
-		elif [[ $name =~ ^librpm(a|em)\.h$ ]]; then
+		elif [[ $name =~ ^librpm(a|em|irror)\.h$ ]]; then
 			[[ $name =~ ^($ours)$ ]] || complain "$file:$line" "room $room must not include <$name>"
 		elif [[ $name =~ ^($never)$ ]]; then
 			complain "$file:$line" "room $room must not include <$name>"
@@ -69,10 +73,15 @@ while IFS='|' read -r room rest; do
 	check_room "$room" "$ours" "$never"
 done <<<"$rooms"
 
+# Sockets are the links', and epoll is the poller's; the objects of verbs sit above both.
+sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
+	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)
+[ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
+
 # Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
-makers=$(grep -rlE 'pthread_create\(' src --include='*.c' |
-	grep -vE '^src/(softrnic/(io|persist)|rpmemd)/' || :)
-[ -z "$makers" ] || complain "$makers" "only softrnic/io and softrnic/persist start threads"
+makers=$(grep -rlE '(pthread_create|thread_start)\(' src --include='*.c' |
+	grep -vE '^src/(base/thread\.c$|(softrnic/(io|persist)|export|rpmemd|mirrord)/)' || :)
+[ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, export and the daemons start threads"
 
 # The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.
 if [ -d src/rpma ]; then
@@ -81,4 +90,12 @@ if [ -d src/rpma ]; then
 		grep -vE "[^_]$inlined\(|:[[:space:]]*(\*|/\*|//)|\"[^\"]*(ibv|rdma)_" || :)
 	[ -z "$direct" ] || complain "$direct" "room src/rpma calls verbs past the provider seam"
 fi
+
+# librpma knows providers by their table only.
+named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
+[ -z "$named" ] || complain "$named" "room src/rpma names a provider"
+
+# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are held against it once.
+copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
+[ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"

@@ -80,8 +80,8 @@ static int check_piece(struct check *check, uint64_t index)
 			     RPMA_F_COMPLETION_ALWAYS, NULL);
 
 	if (rc)
-		return session_post_failed(&c->s, "verify at", rc);
-	rc = session_reap(&c->s, 0, NULL);
+		return client_post_failed(&c->s, "verify at", rc);
+	rc = client_reap(&c->s, 0, NULL);
 	if (rc)
 		return rc;
 	if (there.source < check->source)

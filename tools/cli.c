@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli.h"
+#include "liblog.h"
 
 static const char *cli_name = "rpma";
 
@@ -16,19 +18,12 @@ void cli_begin(const char *name)
 	cli_name = name;
 }
 
-void cli_make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 static void cli_line(const char *fmt, va_list ap, const char *tail)
 {
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	cli_make_printable(text);
+	text_make_printable(text);
 	fprintf(stderr, "%s: %s%s\n", cli_name, text, tail);
 }
 
@@ -40,6 +35,18 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	cli_line(fmt, ap, "");
 	va_end(ap);
 	return code;
+}
+
+int cli_report(const struct error *err, const char *hint)
+{
+	static const enum cli_exit codes[] = {
+		[ERROR_ARGUMENT] = CLI_USAGE,  [ERROR_LOCAL] = CLI_FILE,
+		[ERROR_UNREACHED] = CLI_REACH, [ERROR_REFUSED] = CLI_REFUSED,
+		[ERROR_FAILED] = CLI_TRANSFER,
+	};
+	const char *logged = err->cause < 0 ? liblog_last() : "";
+
+	return cli_fail(codes[err->kind], "%s%s%s%s", err->text, hint, *logged ? ": " : "", logged);
 }
 
 void cli_note(const char *fmt, ...)
@@ -78,7 +85,7 @@ bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *ou
 	return true;
 }
 
-static bool unit_shift(const char *unit, unsigned *shift)
+static bool cli_unit_shift(const char *unit, unsigned *shift)
 {
 	static const char letters[] = "KMGT";
 	const char *letter;
@@ -103,24 +110,10 @@ bool cli_parse_size(const char *text, uint64_t *out)
 		return false;
 	errno = 0;
 	value = strtoull(text, &unit, 10);
-	if (errno || !unit_shift(unit, &shift) || value > (uint64_t)INT64_MAX >> shift)
+	if (errno || !cli_unit_shift(unit, &shift) || value > (uint64_t)INT64_MAX >> shift)
 		return false;
 	*out = value << shift;
 	return true;
-}
-
-struct cli_size cli_show_size(uint64_t bytes)
-{
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	unsigned unit = 0;
-	struct cli_size shown;
-
-	while (unit < 4 && bytes && bytes % 1024 == 0) {
-		bytes /= 1024;
-		unit++;
-	}
-	snprintf(shown.text, sizeof(shown.text), "%" PRIu64 " %s", bytes, units[unit]);
-	return shown;
 }
 
 static bool cli_continues(unsigned char c)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /* Documented in rpma(1); scripts rely on them. */
 enum cli_exit {
 	CLI_OK = 0,
@@ -24,23 +26,16 @@ enum cli_exit {
 void cli_begin(const char *name);
 /* Print "<name>: <text>" on stderr and return code. */
 int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Print what a room of the libraries reports, with a hint behind it ("": none). The exit code. */
+int cli_report(const struct error *err, const char *hint);
 /* The same line for something that is no failure. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Names come from peers, and a terminal obeys control characters: each becomes a '?'. */
-void cli_make_printable(char *text);
-
 /* "4096", "64K", "16M", "2G", "1T" (powers of 1024; "KiB" and "kb" are understood too). */
 bool cli_parse_size(const char *text, uint64_t *out);
 bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-
-/* "64 MiB" where it is exact, else bytes. */
-struct cli_size {
-	char text[32];
-};
-struct cli_size cli_show_size(uint64_t bytes);
 
 /* A JSON string with its quotes, to stdout. */
 void cli_json_string(const char *text);

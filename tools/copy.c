@@ -15,8 +15,8 @@ int copy_open(struct copy *c, const struct copy_opts *opts)
 
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
-	liblog_init(opts->wish.verbose);
-	rc = session_open(&c->s, &opts->wish);
+	liblog_init(opts->client.verbose);
+	rc = client_open(&c->s, &opts->client);
 	if (rc)
 		return rc;
 	c->staging = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -24,7 +24,7 @@ int copy_open(struct copy *c, const struct copy_opts *opts)
 		c->staging = NULL;
 		rc = cli_fail(CLI_TRANSFER, "out of memory");
 	} else {
-		rc = session_register(&c->s, c->staging, size, &c->mr);
+		rc = client_register(&c->s, c->staging, size, &c->mr);
 	}
 	if (rc)
 		copy_close(c);
@@ -68,7 +68,7 @@ void copy_posted(struct copy *c, const struct copy_op *op)
 
 int copy_finish_oldest(struct copy *c, struct copy_op *op, uint32_t *buffer)
 {
-	int rc = session_reap(&c->s, 0, NULL);
+	int rc = client_reap(&c->s, 0, NULL);
 
 	if (rc) {
 		progress_end(&c->progress);

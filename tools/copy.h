@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "progress.h"
-#include "session.h"
+#include "client.h"
 
 /* Measured on loopback: more or larger buffers gain nothing, fewer or smaller ones lose. */
 #define COPY_DEPTH   8
@@ -19,7 +19,7 @@
 
 struct copy_opts {
 	const char *file;
-	struct session_wish wish;
+	struct client_opts client;
 	uint64_t offset;      /* in the region */
 	uint64_t length;      /* get: UINT64_MAX means to the end of the region */
 	uint64_t flush_every; /* put: 0 means once at the end */

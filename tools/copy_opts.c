@@ -94,22 +94,20 @@ static int take_option(int opt, struct copy_opts *opts)
 		opts->json = true;
 		return CLI_OK;
 	default:
-		return session_take_option(opt, &opts->wish);
+		return client_take_option(opt, &opts->client);
 	}
 }
 
 static int take_operands(char **argv, int count, bool is_put, struct copy_opts *opts)
 {
-	const char *why, *server;
+	const char *server;
 
 	if (count != 2)
 		return cli_usage("%s operands: expected %s", count < 2 ? "missing" : "too many",
 				 is_put ? "FILE HOST[:PORT]" : "HOST[:PORT] FILE");
 	opts->file = argv[is_put ? 0 : 1];
 	server = argv[is_put ? 1 : 0];
-	if (!address_parse(server, &opts->wish.server, &why))
-		return cli_usage("'%s': %s", server, why);
-	return CLI_OK;
+	return client_take_server(server, &opts->client);
 }
 
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
@@ -117,10 +115,8 @@ int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 	int opt, rc;
 
 	*opts = (struct copy_opts){.length = UINT64_MAX};
-	opts->wish = (struct session_wish){.region = "",
-					   .access = is_put ? HELLO_WRITE : HELLO_READ,
-					   .depth = COPY_DEPTH + COPY_FLUSHES,
-					   .timeout_ms = 60000};
+	opts->client =
+		client_defaults(is_put ? HELLO_WRITE : HELLO_READ, COPY_DEPTH + COPY_FLUSHES);
 	while ((opt = getopt_long(argc, argv, is_put ? "r:S:o:f:t:vjh" : "r:S:o:l:t:vjh",
 				  is_put ? put_options : get_options, NULL)) != -1) {
 		if (opt == 'h') {

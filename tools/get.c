@@ -2,6 +2,7 @@
 /* rpma get: a remote region into a local file, or into a pipe. */
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
@@ -19,7 +20,7 @@ static int choose_length(struct get *g)
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, cli_show_size(region->size).text);
+				opts->offset, region->region, text_size(region->size).text);
 	g->c.total = region->size - opts->offset;
 	if (opts->length == UINT64_MAX)
 		return CLI_OK;
@@ -28,7 +29,7 @@ static int choose_length(struct get *g)
 				"%" PRIu64 " bytes from offset %" PRIu64
 				" reach past the end of region '%s' of %s",
 				opts->length, opts->offset, region->region,
-				cli_show_size(region->size).text);
+				text_size(region->size).text);
 	g->c.total = opts->length;
 	return CLI_OK;
 }
@@ -41,7 +42,7 @@ static int post_read(struct get *g)
 			   op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
 
 	if (rc)
-		return session_post_failed(&g->c.s, "read from", rc);
+		return client_post_failed(&g->c.s, "read from", rc);
 	copy_posted(&g->c, &op);
 	return CLI_OK;
 }

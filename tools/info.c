@@ -35,13 +35,12 @@ static const struct option options[] = {
 	{0},
 };
 
-static int parse(int argc, char **argv, struct session_wish *wish, bool *json)
+static int parse(int argc, char **argv, struct client_opts *client, bool *json)
 {
 	int opt, rc;
 
 	*json = false;
-	*wish = (struct session_wish){
-		.region = "", .access = HELLO_LIST, .depth = 2, .timeout_ms = 60000};
+	*client = client_defaults(HELLO_LIST, 2);
 	while ((opt = getopt_long(argc, argv, "S:t:vjh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
@@ -51,7 +50,7 @@ static int parse(int argc, char **argv, struct session_wish *wish, bool *json)
 			*json = true;
 			continue;
 		}
-		rc = session_take_option(opt, wish);
+		rc = client_take_option(opt, client);
 		if (rc)
 			return rc;
 	}
@@ -62,20 +61,19 @@ static int parse(int argc, char **argv, struct session_wish *wish, bool *json)
 
 int cmd_info(int argc, char **argv)
 {
-	struct session_wish wish;
-	const char *operand, *why;
+	struct client_opts client;
+	const char *operand;
 	bool json;
-	int rc = parse(argc, argv, &wish, &json);
+	int rc = parse(argc, argv, &client, &json);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	liblog_init(wish.verbose);
+	liblog_init(client.verbose);
 	operand = argv[optind];
 	if (!operand)
 		return info_here(json);
 	if (strchr(operand, '/') || !access(operand, F_OK))
 		return info_path(operand, json);
-	if (!address_parse(operand, &wish.server, &why))
-		return cli_usage("'%s': %s", operand, why);
-	return info_server(&wish, json);
+	rc = client_take_server(operand, &client);
+	return rc ? rc : info_server(&client, json);
 }

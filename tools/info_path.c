@@ -11,7 +11,7 @@
 #include "cli.h"
 #include "info.h"
 #include "liblog.h"
-#include "mapfile.h"
+#include "export/mapfile.h"
 
 #define SAMPLE 4096u
 
@@ -50,13 +50,13 @@ static int try_folder(const char *path, const struct stat *st, bool json)
 {
 	char inside[4096];
 	struct mapfile map;
+	struct error err;
 	int rc, len = snprintf(inside, sizeof(inside), "%s/new", path);
 
 	if (len < 0 || (size_t)len >= sizeof(inside))
 		return cli_fail(CLI_FILE, "%s: %s", path, strerror(ENAMETOOLONG));
-	rc = mapfile_open_scratch(&map, inside, SAMPLE);
-	if (rc)
-		return rc;
+	if (mapfile_open_scratch(&map, inside, SAMPLE, &err))
+		return cli_report(&err, "");
 	rc = classify(path, st, &map, json);
 	mapfile_close(&map);
 	return rc;
@@ -65,15 +65,15 @@ static int try_folder(const char *path, const struct stat *st, bool json)
 static int try_file(const char *path, const struct stat *st, bool json)
 {
 	struct mapfile map;
+	struct error err;
 	int rc;
 
 	if (!S_ISREG(st->st_mode))
 		return cli_fail(CLI_FILE, "%s is neither a file nor a folder", path);
 	if (st->st_size == 0)
 		return cli_fail(CLI_FILE, "%s is empty; ask about its folder instead", path);
-	rc = mapfile_open_readonly(&map, path);
-	if (rc)
-		return rc;
+	if (mapfile_open_readonly(&map, path, &err))
+		return cli_report(&err, "");
 	rc = classify(path, st, &map, json);
 	mapfile_close(&map);
 	return rc;

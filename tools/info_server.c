@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "info.h"
 #include "liblog.h"
@@ -30,24 +31,26 @@ void info_print_capabilities(uint32_t caps, bool json)
 		puts(caps ? "" : "only what every RDMA device can");
 }
 
-static void print_text(const struct session *s, uint32_t caps, const struct hello_list *list)
+static void print_text(const struct session *s, bool proved, uint32_t caps,
+		       const struct hello_list *list)
 {
 	printf("server %s, %s\ncapabilities: ", s->server,
-	       s->has_secret ? "which has proved to know the secret" : "without a secret");
+	       proved ? "which has proved to know the secret" : "without a secret");
 	info_print_capabilities(caps, false);
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct hello_entry *e = &list->entries[i];
 
-		printf("region '%s': %s, durability %s\n", e->region, cli_show_size(e->size).text,
+		printf("region '%s': %s, durability %s\n", e->region, text_size(e->size).text,
 		       rpma_utils_durability_2str(e->durability));
 	}
 }
 
-static void print_json(const struct session *s, uint32_t caps, const struct hello_list *list)
+static void print_json(const struct session *s, bool proved, uint32_t caps,
+		       const struct hello_list *list)
 {
 	printf("{\"server\":");
 	cli_json_string(s->server);
-	printf(",\"secret\":%s,\"capabilities\":[", s->has_secret ? "true" : "false");
+	printf(",\"secret\":%s,\"capabilities\":[", proved ? "true" : "false");
 	info_print_capabilities(caps, true);
 	printf("],\"regions\":[");
 	for (unsigned i = 0; i < list->count; i++) {
@@ -61,20 +64,20 @@ static void print_json(const struct session *s, uint32_t caps, const struct hell
 	puts("]}");
 }
 
-int info_server(const struct session_wish *wish, bool json)
+int info_server(const struct client_opts *client, bool json)
 {
 	struct hello_list list;
 	struct session s;
 	uint32_t caps = 0;
-	int rc = session_open(&s, wish);
+	int rc = client_open(&s, client);
 
 	if (rc)
 		return rc;
-	rc = session_list(&s, &list);
+	rc = client_list(&s, &list);
 	if (!rc && rpma_conn_get_remote_caps(s.conn, &caps))
 		rc = cli_fail(CLI_TRANSFER, "%s: its capabilities are unknown", s.server);
 	if (!rc)
-		(json ? print_json : print_text)(&s, caps, &list);
+		(json ? print_json : print_text)(&s, client->secret_file, caps, &list);
 	session_close(&s);
 	return rc;
 }

@@ -7,12 +7,12 @@
 #include "liblog.h"
 
 static bool liblog_verbose;
-static _Thread_local char liblog_last[512];
+static _Thread_local char liblog_text[512];
 
 static void liblog_line(enum rpma_log_level level, const char *file, const int line,
 			const char *func, const char *fmt, ...)
 {
-	char text[sizeof(liblog_last)];
+	char text[sizeof(liblog_text)];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -20,7 +20,7 @@ static void liblog_line(enum rpma_log_level level, const char *file, const int l
 	va_end(ap);
 	text[strcspn(text, "\n")] = '\0';
 	if (level <= RPMA_LOG_LEVEL_ERROR)
-		memcpy(liblog_last, text, sizeof(text));
+		memcpy(liblog_text, text, sizeof(text));
 	if (liblog_verbose)
 		fprintf(stderr, "librpma: %s\n", text);
 }
@@ -35,5 +35,10 @@ void liblog_init(bool verbose)
 
 const char *liblog_reason(int rc)
 {
-	return liblog_last[0] ? liblog_last : rpma_err_2str(rc);
+	return liblog_text[0] ? liblog_text : rpma_err_2str(rc);
+}
+
+const char *liblog_last(void)
+{
+	return liblog_text;
 }

@@ -12,5 +12,7 @@
 void liblog_init(bool verbose);
 /* What librpma's latest error line of this thread said, or the text of code rc. */
 const char *liblog_reason(int rc);
+/* The former alone; "": there is none. */
+const char *liblog_last(void);
 
 #endif

@@ -103,7 +103,7 @@ static bool output_can_replace(struct output *out)
 {
 	/* Another name of it would keep the old content. */
 	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
-	    newfile_try_open(&out->made, out->path))
+	    newfile_open(&out->made, out->path, 0, NULL))
 		return false;
 	if (!attributes_copy(out->fd, &out->st, out->made.fd)) {
 		newfile_abort(&out->made);
@@ -112,17 +112,27 @@ static bool output_can_replace(struct output *out)
 	return true;
 }
 
+static int output_reserve(struct output *out, int fd)
+{
+	struct error err;
+
+	return newfile_reserve(fd, out->name, out->total, &err) ? cli_report(&err, "") : CLI_OK;
+}
+
 int output_begin(struct output *out, uint64_t total)
 {
+	struct error err;
+
 	out->total = total;
 	if (out->kind == OUTPUT_STREAM)
 		return CLI_OK;
 	if (out->kind == OUTPUT_NEW)
-		return newfile_open(&out->made, out->name, total);
+		return newfile_open(&out->made, out->name, total, &err) ? cli_report(&err, "")
+									: CLI_OK;
 	if (output_can_replace(out))
-		return newfile_reserve(out->made.fd, out->name, total);
+		return output_reserve(out, out->made.fd);
 	out->kind = OUTPUT_IN_PLACE;
-	return newfile_reserve(out->fd, out->name, total);
+	return output_reserve(out, out->fd);
 }
 
 static int output_fd(const struct output *out)
@@ -153,9 +163,10 @@ static int output_settle(struct output *out)
 {
 	if (out->st.st_size > (off_t)out->total && ftruncate(out->fd, (off_t)out->total))
 		return output_fail(out, "truncate");
-	if (fsync(out->fd) || (out->path[0] && newfile_sync_name(out->fd, out->path)))
+	if (fsync(out->fd))
 		return output_fail(out, "write to");
-	return CLI_OK;
+	errno = out->path[0] ? -newfile_sync_name(out->fd, out->path) : 0;
+	return errno ? output_fail(out, "write to") : CLI_OK;
 }
 
 /* The name cannot be given to another file, e.g. as something is mounted there. */
@@ -163,7 +174,7 @@ static int output_copy_in_place(struct output *out)
 {
 	off_t from = 0;
 
-	if (newfile_reserve(out->fd, out->name, out->total))
+	if (output_reserve(out, out->fd))
 		return CLI_FILE;
 	while (from < (off_t)out->total)
 		if (sendfile(out->fd, out->made.fd, &from, out->total - (uint64_t)from) < 0)
@@ -173,10 +184,13 @@ static int output_copy_in_place(struct output *out)
 
 static int output_replace(struct output *out)
 {
-	if (!newfile_try_commit(&out->made, true))
+	struct error err;
+
+	if (!newfile_commit(&out->made, true, &err))
 		return CLI_OK;
-	if (errno == EBUSY || errno == EPERM || errno == EACCES || errno == EXDEV)
+	if (err.cause == EBUSY || err.cause == EPERM || err.cause == EACCES || err.cause == EXDEV)
 		return output_copy_in_place(out);
+	errno = err.cause;
 	return output_fail(out, "replace");
 }
 
@@ -190,9 +204,11 @@ static int output_finish_stream(struct output *out)
 
 int output_commit(struct output *out)
 {
+	struct error err;
+
 	switch (out->kind) {
 	case OUTPUT_NEW:
-		return newfile_commit(&out->made, true);
+		return newfile_commit(&out->made, true, &err) ? cli_report(&err, "") : CLI_OK;
 	case OUTPUT_REPLACED:
 		return output_replace(out);
 	case OUTPUT_IN_PLACE:

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "commands.h"
 #include "latency.h"
 #include "liblog.h"
-#include "session.h"
+#include "client.h"
 
 #define WARM_UP       10
 #define DEFAULT_COUNT 1000
@@ -19,7 +20,7 @@
 #define SPIN_US          200
 
 struct ping_opts {
-	struct session_wish wish;
+	struct client_opts client;
 	uint64_t count; /* 0: the default, within the time limit */
 	uint64_t size;
 	bool json;
@@ -50,7 +51,7 @@ static const char help[] =
 
 static int wait_one(struct ping *p)
 {
-	return session_reap(&p->s, SPIN_US, NULL);
+	return client_reap(&p->s, SPIN_US, NULL);
 }
 
 static int do_write(struct ping *p)
@@ -58,7 +59,7 @@ static int do_write(struct ping *p)
 	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
 			    RPMA_F_COMPLETION_ALWAYS, NULL);
 
-	return rc ? session_post_failed(&p->s, "write to", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "write to", rc) : wait_one(p);
 }
 
 static int write_and_flush(struct ping *p, enum rpma_flush_type type)
@@ -67,10 +68,10 @@ static int write_and_flush(struct ping *p, enum rpma_flush_type type)
 			    RPMA_F_COMPLETION_ON_ERROR, NULL);
 
 	if (rc)
-		return session_post_failed(&p->s, "write to", rc);
+		return client_post_failed(&p->s, "write to", rc);
 	rc = rpma_flush(p->s.conn, p->s.remote, 0, p->opts->size, type, RPMA_F_COMPLETION_ALWAYS,
 			NULL);
-	return rc ? session_post_failed(&p->s, "flush at", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "flush at", rc) : wait_one(p);
 }
 
 static int do_flush_visible(struct ping *p)
@@ -88,7 +89,7 @@ static int do_read(struct ping *p)
 	int rc = rpma_read(p->s.conn, p->mr, 0, p->s.remote, 0, p->opts->size,
 			   RPMA_F_COMPLETION_ALWAYS, NULL);
 
-	return rc ? session_post_failed(&p->s, "read from", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "read from", rc) : wait_one(p);
 }
 
 static const struct kind {
@@ -210,12 +211,12 @@ static int make_buffer(struct ping *p)
 	if (!p->buf)
 		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", p->opts->size);
 	memset(p->buf, 0x5a, p->opts->size);
-	return session_register(&p->s, p->buf, p->opts->size, &p->mr);
+	return client_register(&p->s, p->buf, p->opts->size, &p->mr);
 }
 
 static int connect_and_run(struct ping *p)
 {
-	int rc = session_open(&p->s, &p->opts->wish);
+	int rc = client_open(&p->s, &p->opts->client);
 
 	if (rc)
 		return rc;
@@ -223,7 +224,7 @@ static int connect_and_run(struct ping *p)
 		rc = cli_fail(CLI_REFUSED,
 			      "--size %" PRIu64 " is larger than the server's scratch "
 			      "page of %s",
-			      p->opts->size, cli_show_size(p->s.region.size).text);
+			      p->opts->size, text_size(p->s.region.size).text);
 	if (!rc)
 		rc = make_buffer(p);
 	if (!rc)
@@ -262,18 +263,16 @@ static int take_option(int opt, struct ping_opts *opts)
 		opts->json = true;
 		return CLI_OK;
 	default:
-		return session_take_option(opt, &opts->wish);
+		return client_take_option(opt, &opts->client);
 	}
 }
 
 static int parse(int argc, char **argv, struct ping_opts *opts)
 {
-	const char *why;
 	int opt, rc;
 
 	*opts = (struct ping_opts){.size = 8};
-	opts->wish = (struct session_wish){
-		.region = "", .access = HELLO_SCRATCH, .depth = 4, .timeout_ms = 60000};
+	opts->client = client_defaults(HELLO_SCRATCH, 4);
 	while ((opt = getopt_long(argc, argv, "c:s:r:S:t:vjh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
@@ -285,9 +284,7 @@ static int parse(int argc, char **argv, struct ping_opts *opts)
 	}
 	if (argc - optind != 1)
 		return cli_usage("expected one operand, HOST[:PORT]");
-	if (!address_parse(argv[optind], &opts->wish.server, &why))
-		return cli_usage("'%s': %s", argv[optind], why);
-	return CLI_OK;
+	return client_take_server(argv[optind], &opts->client);
 }
 
 int cmd_ping(int argc, char **argv)
@@ -298,6 +295,6 @@ int cmd_ping(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	liblog_init(opts.wish.verbose);
+	liblog_init(opts.client.verbose);
 	return connect_and_run(&ping);
 }

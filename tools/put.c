@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "base/text.h"
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
@@ -27,7 +28,7 @@ static int check_room(struct put *p)
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, cli_show_size(region->size).text);
+				opts->offset, region->region, text_size(region->size).text);
 	p->c.total = p->source.is_sized ? p->source.size : room;
 	if (p->c.total > room)
 		return cli_fail(CLI_REFUSED,
@@ -86,7 +87,7 @@ static int add_write(struct put *p)
 	rc = rpma_batch_write(p->batch, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
 			      op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
 	if (rc)
-		return session_post_failed(&p->c.s, "write to", rc);
+		return client_post_failed(&p->c.s, "write to", rc);
 	copy_posted(&p->c, &op);
 	return CLI_OK;
 }
@@ -109,7 +110,7 @@ static int add_flush(struct put *p)
 				  RPMA_F_COMPLETION_ALWAYS, NULL);
 
 	if (rc)
-		return session_post_failed(&p->c.s, "flush at", rc);
+		return client_post_failed(&p->c.s, "flush at", rc);
 	copy_posted(&p->c, &op);
 	p->flush_from = op.at;
 	return CLI_OK;
@@ -121,7 +122,7 @@ static int finish_one(struct put *p)
 	uint32_t buffer;
 	int rc = copy_finish_oldest(&p->c, &op, &buffer);
 
-	if (!rc && op.is_flush && p->c.opts->wish.verbose)
+	if (!rc && op.is_flush && p->c.opts->client.verbose)
 		printf("flushed up to offset %" PRIu64 "\n", p->c.opts->offset + op.at);
 	return rc;
 }
@@ -142,7 +143,7 @@ static int step(struct put *p)
 	if (count == 0)
 		return p->c.finished < p->c.posted ? finish_one(p) : CLI_OK;
 	rc = rpma_batch_post(p->batch);
-	return rc ? session_post_failed(&p->c.s, "write to", rc) : CLI_OK;
+	return rc ? client_post_failed(&p->c.s, "write to", rc) : CLI_OK;
 }
 
 static int run(struct put *p)
@@ -166,12 +167,12 @@ static int transfer(struct put *p)
 		return rc;
 	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
 	if (rc)
-		return session_post_failed(&p->c.s, "prepare to write to", rc);
+		return client_post_failed(&p->c.s, "prepare to write to", rc);
 	rc = run(p);
 	if (!rc)
 		rc = check_run(&p->check);
 	/* Last of all: what was flushed and verified must be what the file's name leads to. */
-	return rc ? rc : session_confirm(&p->c.s);
+	return rc ? rc : client_confirm(&p->c.s);
 }
 
 static void summarise(const struct put *p)

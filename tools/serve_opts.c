@@ -76,8 +76,8 @@ static int take_region(const char *text, struct serve_opts *opts)
 	if (!text[0] || strlen(text) > HELLO_NAME_MAX)
 		return cli_usage("--region: '%s' is not a name of 1 to %d characters", text,
 				 HELLO_NAME_MAX);
-	if (opts->name_count == SERVE_REGIONS_MAX)
-		return cli_usage("more than %d regions", SERVE_REGIONS_MAX);
+	if (opts->name_count == SERVER_REGIONS_MAX)
+		return cli_usage("more than %d regions", SERVER_REGIONS_MAX);
 	strcpy(opts->names[opts->name_count++], text);
 	return CLI_OK;
 }
@@ -93,30 +93,30 @@ static int take_option(int opt, struct serve_opts *opts)
 {
 	switch (opt) {
 	case 'a':
-		return take_addr(optarg, &opts->listen);
+		return take_addr(optarg, &opts->server.listen);
 	case 'p':
-		return take_port(optarg, &opts->listen);
+		return take_port(optarg, &opts->server.listen);
 	case 'r':
 		return take_region(optarg, opts);
 	case 'S':
 		opts->secret_file = optarg;
 		return CLI_OK;
 	case 's':
-		if (!cli_parse_size(optarg, &opts->size) || opts->size == 0)
+		if (!cli_parse_size(optarg, &opts->server.size) || opts->server.size == 0)
 			return cli_usage("--size: '%s' is not a size such as 64M", optarg);
 		return CLI_OK;
 	case 'c':
-		opts->create = true;
+		opts->server.create = true;
 		return CLI_OK;
 	case 'm':
-		return take_limit("--max-clients", optarg, &opts->max_clients);
+		return take_limit("--max-clients", optarg, &opts->server.max_clients);
 	case OPT_MAX_PER_ADDRESS:
-		return take_limit("--max-per-address", optarg, &opts->max_per_address);
+		return take_limit("--max-per-address", optarg, &opts->server.max_per_address);
 	case OPT_ALLOW_VOLATILE:
-		opts->allow_volatile = true;
+		opts->server.allow_volatile = true;
 		return CLI_OK;
 	case 'v':
-		opts->verbose = true;
+		opts->server.verbose = true;
 		return CLI_OK;
 	case 'j':
 		opts->json = true;
@@ -155,12 +155,14 @@ static int take_files(struct serve_opts *opts, char **files, int count)
 
 	if (count < 1)
 		return cli_usage("expected at least one operand, FILE");
-	if (count > SERVE_REGIONS_MAX)
-		return cli_usage("more than %d regions", SERVE_REGIONS_MAX);
+	if (count > SERVER_REGIONS_MAX)
+		return cli_usage("more than %d regions", SERVER_REGIONS_MAX);
 	if (opts->name_count > (unsigned)count)
 		return cli_usage("there are more --region options than files");
+	opts->server.files = opts->files;
+	opts->server.file_count = (unsigned)count;
 	for (unsigned i = 0; i < (unsigned)count && !rc; i++) {
-		opts->files[opts->file_count++] = files[i];
+		opts->files[i] = (struct server_file){files[i], opts->names[i]};
 		if (i >= opts->name_count)
 			rc = default_name(files[i], opts->names[i]);
 		if (!rc)
@@ -173,9 +175,9 @@ int serve_parse(int argc, char **argv, struct serve_opts *opts)
 {
 	int opt, rc;
 
-	*opts = (struct serve_opts){.listen = {"127.0.0.1", CLI_DEFAULT_PORT},
-				    .max_clients = 256,
-				    .max_per_address = 64};
+	*opts = (struct serve_opts){.server = {.listen = {"127.0.0.1", CLI_DEFAULT_PORT},
+					       .max_clients = 256,
+					       .max_per_address = 64}};
 	while ((opt = getopt_long(argc, argv, "a:p:S:r:s:cm:vjh", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
@@ -185,7 +187,7 @@ int serve_parse(int argc, char **argv, struct serve_opts *opts)
 		if (rc)
 			return rc;
 	}
-	if (opts->create && opts->size == 0)
+	if (opts->server.create && opts->server.size == 0)
 		return cli_usage("--create needs --size");
 	return take_files(opts, argv + optind, argc - optind);
 }

@@ -6,7 +6,13 @@
 #include "cli.h"
 #include "serve.h"
 
-static const char *name_of(uint8_t access)
+struct stats {
+	bool json;
+	unsigned printed;
+	struct counters sum;
+};
+
+static const char *access_name(enum hello_access access)
 {
 	static const char *const names[] = {
 		[HELLO_READ] = "read", [HELLO_WRITE] = "write", [HELLO_SCRATCH] = "scratch"};
@@ -14,58 +20,63 @@ static const char *name_of(uint8_t access)
 	return names[access];
 }
 
-static void print_client(const struct serve_client *client, const struct tally *tally)
+/* " name=value ..." or "{"name":value,...}". */
+static void print_counters(const struct counters *sum, bool json)
+{
+	if (json)
+		putchar('{');
+	for (size_t i = 0; i < sum->count; i++)
+		printf(json ? "%s\"%s\":%" PRIu64 : "%s%s=%" PRIu64,
+		       !json ? " "
+		       : i   ? ","
+			     : "",
+		       sum->counters[i].name, sum->counters[i].value);
+	if (json)
+		putchar('}');
+}
+
+static void print_client(const struct server_client_info *client)
 {
 	printf("client %" PRIu64 " from %s, region '%s', %s:", client->id, client->addr,
-	       client->region->name, name_of(client->request.access));
-	tally_print(tally, false);
+	       client->region, access_name(client->access));
+	print_counters(client->counters, false);
 	putchar('\n');
 }
 
-static void print_client_json(const struct serve_client *client, const struct tally *tally)
+static void print_client_json(const struct server_client_info *client)
 {
 	printf("{\"id\":%" PRIu64 ",\"addr\":", client->id);
 	cli_json_string(client->addr);
 	printf(",\"region\":");
-	cli_json_string(client->region->name);
-	printf(",\"access\":\"%s\",\"counters\":", name_of(client->request.access));
-	tally_print(tally, true);
+	cli_json_string(client->region);
+	printf(",\"access\":\"%s\",\"counters\":", access_name(client->access));
+	print_counters(client->counters, true);
 	putchar('}');
 }
 
-/* Returns how many were printed; *sum gets what they and all that are gone counted. */
-static unsigned print_clients(struct serve *s, struct tally *sum)
+static void add_client(void *arg, const struct server_client_info *client)
 {
-	unsigned printed = 0;
+	struct stats *stats = arg;
 
-	*sum = s->gone;
-	for (struct serve_client *client = s->first; client; client = client->next) {
-		struct tally tally = {.count = 0};
-
-		if (client->state != SERVE_SERVED)
-			continue;
-		tally_add(&tally, client->conn);
-		tally_add_all(sum, &tally);
-		if (s->opts->json)
-			fputs(printed ? "," : "", stdout);
-		(s->opts->json ? print_client_json : print_client)(client, &tally);
-		printed++;
-	}
-	return printed;
+	counters_add(&stats->sum, client->counters);
+	if (stats->json)
+		fputs(stats->printed ? "," : "", stdout);
+	(stats->json ? print_client_json : print_client)(client);
+	stats->printed++;
 }
 
-void serve_print_counters(struct serve *s)
+void serve_print_counters(const struct server *server, bool json)
 {
-	struct tally sum;
-	unsigned now;
+	struct stats stats = {.json = json};
+	uint64_t gone = server_get_gone(server, &stats.sum);
 
-	if (s->opts->json)
+	if (json)
 		printf("{\"clients\":[");
-	now = print_clients(s, &sum);
-	printf(s->opts->json ? "],\"total\":{\"now\":%u,\"ever\":%" PRIu64 ",\"counters\":"
-			     : "total, %u clients now, %" PRIu64 " ever:",
-	       now, now + s->gone_count);
-	tally_print(&sum, s->opts->json);
-	puts(s->opts->json ? "}}" : "");
+	server_for_each_client(server, add_client, &stats);
+	printf(json ? "],\"total\":{\"now\":%u,\"ever\":%" PRIu64 ",\"counters\":"
+		    : "total, %u clients now, %" PRIu64 " ever:",
+	       stats.printed, stats.printed + gone);
+	print_counters(&stats.sum, json);
+	puts(json ? "}}" : "");
 	fflush(stdout);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cursor.h -- bounded reader and writer of big-endian fields.
+ * cursor.h -- bounded reader and writer of big-endian and little-endian fields.
  *
  * A read past the end gives zero, a write past the end is dropped, and both set
  * `bad`; a codec reads or writes everything and asks once at the end.
@@ -75,6 +75,17 @@ static inline uint64_t rcursor_be64(struct rcursor *c)
 	return hi << 32 | rcursor_be32(c);
 }
 
+/* Little-endian, of 1 to 8 bytes. */
+static inline uint64_t rcursor_le(struct rcursor *c, size_t width)
+{
+	const uint8_t *p = rcursor_bytes(c, width);
+	uint64_t v = 0;
+
+	for (size_t i = 0; p && i < width; i++)
+		v |= (uint64_t)p[i] << (8 * i);
+	return v;
+}
+
 static inline struct wcursor wcursor_init(void *buf, size_t len)
 {
 	return (struct wcursor){.start = buf, .p = buf, .end = (uint8_t *)buf + len};
@@ -120,6 +131,15 @@ static inline void wcursor_be64(struct wcursor *c, uint64_t v)
 {
 	wcursor_be32(c, (uint32_t)(v >> 32));
 	wcursor_be32(c, (uint32_t)v);
+}
+
+static inline void wcursor_le(struct wcursor *c, uint64_t v, size_t width)
+{
+	uint8_t b[8];
+
+	for (size_t i = 0; i < width; i++)
+		b[i] = (uint8_t)(v >> (8 * i));
+	wcursor_bytes(c, b, width);
 }
 
 #endif

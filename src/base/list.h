@@ -34,12 +34,7 @@ static inline void list_add_tail(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-static inline void list_add_head(struct list *head, struct list *n)
-{
-	list_add_tail(head->next, n);
-}
-
-/* Unlink and leave the node pointing at itself, so that a second delete is harmless. */
+/* Unlink and make the node link to itself, so that a second delete is harmless. */
 static inline void list_del(struct list *n)
 {
 	n->prev->next = n->next;

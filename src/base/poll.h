@@ -15,7 +15,7 @@ static inline uint64_t poll_deadline(int timeout_ms)
 	return timeout_ms < 0 ? CLOCK_NEVER : clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
 }
 
-/* What poll(2) is to be given so that it does not end before the deadline. */
+/* The timeout for poll(2), rounded up so that it does not end before the deadline. */
 static inline int poll_ms_left(uint64_t deadline)
 {
 	uint64_t now, ms;
@@ -29,7 +29,7 @@ static inline int poll_ms_left(uint64_t deadline)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* 0: readable; -ETIMEDOUT, or what else poll(2) said. A descriptor that is none: -EBADF. */
+/* 0: readable; -ETIMEDOUT, or another -errno of poll(2). Not an open descriptor: -EBADF. */
 static inline int poll_readable(int fd, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};

@@ -10,37 +10,38 @@
 
 #define POOL_LEN 512
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint8_t pool[POOL_LEN];
-static size_t pool_left; /* unused bytes, at the pool's end */
-static bool use_pool;    /* only where a child is kept from what its parent uses */
+static pthread_mutex_t rand_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t rand_once = PTHREAD_ONCE_INIT;
+static uint8_t rand_pool[POOL_LEN];
+static size_t rand_pool_left; /* unused bytes, at the pool's end */
+static bool rand_use_pool;    /* false where fork() handlers cannot be installed */
 
-/* The lock is held across fork(), so a child finds it free and the pool consistent; what the
- * parent may hand out from the pool is not the child's to use. */
-static void before_fork(void)
+/* The lock is held across fork(), so that a child finds it free and the pool consistent. The child
+ * drops the pool, because its parent may still hand out the same numbers. */
+static void rand_atfork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rand_lock);
 }
 
-static void after_fork_parent(void)
+static void rand_atfork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rand_lock);
 }
 
-static void after_fork_child(void)
+static void rand_atfork_child(void)
 {
-	pool_left = 0;
-	pthread_mutex_unlock(&lock);
+	rand_pool_left = 0;
+	pthread_mutex_unlock(&rand_lock);
 }
 
-static void setup(void)
+static void rand_setup(void)
 {
-	use_pool = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
+	rand_use_pool =
+		pthread_atfork(rand_atfork_prepare, rand_atfork_parent, rand_atfork_child) == 0;
 }
 
-/* There is no safe way to go on with guessable STags, hence abort(). */
-static void fill(uint8_t *p, size_t len)
+/* Guessable STags would be a security hole, hence abort(). */
+static void rand_fill(uint8_t *p, size_t len)
 {
 	while (len) {
 		ssize_t n = getrandom(p, len, 0);
@@ -56,19 +57,19 @@ static void fill(uint8_t *p, size_t len)
 
 void rand_bytes(void *buf, size_t len)
 {
-	pthread_once(&once, setup);
-	if (len > POOL_LEN / 4 || !use_pool) {
-		fill(buf, len);
+	pthread_once(&rand_once, rand_setup);
+	if (len > POOL_LEN / 4 || !rand_use_pool) {
+		rand_fill(buf, len);
 		return;
 	}
-	pthread_mutex_lock(&lock);
-	if (pool_left < len) {
-		fill(pool, sizeof(pool));
-		pool_left = sizeof(pool);
+	pthread_mutex_lock(&rand_lock);
+	if (rand_pool_left < len) {
+		rand_fill(rand_pool, sizeof(rand_pool));
+		rand_pool_left = sizeof(rand_pool);
 	}
-	memcpy(buf, pool + sizeof(pool) - pool_left, len);
-	/* What was handed out must not be found in memory later. */
-	explicit_bzero(pool + sizeof(pool) - pool_left, len);
-	pool_left -= len;
-	pthread_mutex_unlock(&lock);
+	memcpy(buf, rand_pool + sizeof(rand_pool) - rand_pool_left, len);
+	/* Numbers in use must not be found in memory later. */
+	explicit_bzero(rand_pool + sizeof(rand_pool) - rand_pool_left, len);
+	rand_pool_left -= len;
+	pthread_mutex_unlock(&rand_lock);
 }

@@ -30,11 +30,12 @@ struct guard {
 
 TLS_FOR_HANDLER struct guard *guard;
 
-static atomic_uint setups; /* counts safecopy_setup(), so that threads look at their mask again */
+static atomic_uint
+	setups; /* counts safecopy_setup(); a change makes threads read their mask again */
 TLS_FOR_HANDLER unsigned mask_seen;
 TLS_FOR_HANDLER bool mask_blocks;
 
-static void fault_signals(sigset_t *set)
+static void safecopy_fault_signals(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGBUS);
@@ -42,7 +43,7 @@ static void fault_signals(sigset_t *set)
 }
 
 /* Let faults through in this thread. True: *before is the mask to go back to. */
-static bool mask_open(sigset_t *before)
+static bool safecopy_open_mask(sigset_t *before)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
 	sigset_t set;
@@ -54,7 +55,7 @@ static bool mask_open(sigset_t *before)
 	}
 	if (__builtin_expect(!mask_blocks, 1))
 		return false;
-	fault_signals(&set);
+	safecopy_fault_signals(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, before);
 	return true;
 }
@@ -62,7 +63,7 @@ static bool mask_open(sigset_t *before)
 #define FAULTS_OPEN(call)                                                                          \
 	({                                                                                         \
 		sigset_t before;                                                                   \
-		bool opened = mask_open(&before);                                                  \
+		bool opened = safecopy_open_mask(&before);                                         \
 		int result = (call);                                                               \
                                                                                                    \
 		if (opened)                                                                        \
@@ -174,7 +175,7 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
 /* clang-format on */
 _Static_assert(EFAULT == 14, "the fix-up returns -EFAULT");
 
-static bool resume_at_fixup(void *uctx)
+static bool safecopy_resume(void *uctx)
 {
 	greg_t *pc = &((ucontext_t *)uctx)->uc_mcontext.gregs[REG_RIP];
 
@@ -214,7 +215,7 @@ int safecopy_probe(const void *p)
 /* The kernel reports at most 2 GiB a call. */
 #define COPY_MAX ((size_t)1 << 30)
 
-static bool resume_at_fixup(void *uctx)
+static bool safecopy_resume(void *uctx)
 {
 	return false;
 }
@@ -235,7 +236,7 @@ int safecopy(void *dst, const void *src, size_t len)
 	return 0;
 }
 
-/* Not torn as far as the kernel copies an aligned word by one load and one store; it does. */
+/* Not torn: the kernel copies an aligned word by one load and one store. */
 int safecopy_store64(uint64_t *dst, uint64_t value)
 {
 	return safecopy(dst, &value, sizeof(value));
@@ -249,13 +250,14 @@ int safecopy_load64(uint64_t *value, const uint64_t *src)
 	return n == sizeof(*value) ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
-/* No system call does it, so the CPU must: safecopy_guard() hands down nothing but the address. */
+/* The arguments of safecopy_cmpxchg_guarded(): safecopy_guard() passes nothing but the address. */
 TLS_FOR_HANDLER struct {
 	uint64_t expected, desired;
 } cmpxchg;
 
 /* A fault jumps out of here; out of ThreadSanitizer's function it would leave a lock taken. */
-__attribute__((no_sanitize("thread"))) static void cmpxchg_here(const void *addr, size_t len)
+__attribute__((no_sanitize("thread"))) static void safecopy_cmpxchg_guarded(const void *addr,
+									    size_t len)
 {
 	__atomic_compare_exchange_n((uint64_t *)addr, &cmpxchg.expected, cmpxchg.desired, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -267,7 +269,7 @@ int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired)
 
 	cmpxchg.expected = *expected;
 	cmpxchg.desired = desired;
-	r = safecopy_guard(p, sizeof(*p), cmpxchg_here);
+	r = safecopy_guard(p, sizeof(*p), safecopy_cmpxchg_guarded);
 	*expected = cmpxchg.expected;
 	return r;
 }
@@ -281,13 +283,13 @@ int safecopy_probe(const void *p)
 }
 #endif
 
-static bool on_fault(const siginfo_t *info, void *uctx)
+static bool safecopy_on_fault(const siginfo_t *info, void *uctx)
 {
 	struct guard *g = guard;
 
-	if (resume_at_fixup(uctx))
+	if (safecopy_resume(uctx))
 		return true;
-	/* Another address: a fault of the application, whose handler interrupted us. */
+	/* Another address: a fault in a handler of the application that interrupted the copy. */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
 		return false;
 	/* Whatever the mask is in here (ThreadSanitizer adds to it), leave with the thread's. */
@@ -295,9 +297,10 @@ static bool on_fault(const siginfo_t *info, void *uctx)
 	siglongjmp(g->env, 1);
 }
 
-typedef void guarded_fn(const void *addr, size_t len);
+typedef void safecopy_fn(const void *addr, size_t len);
 
-static __attribute__((noinline)) int run_guarded(const void *addr, size_t len, guarded_fn *fn)
+static __attribute__((noinline)) int safecopy_run_guarded(const void *addr, size_t len,
+							  safecopy_fn *fn)
 {
 	struct guard g = {.start = (uintptr_t)addr, .len = len, .outer = guard};
 	int r = -EFAULT;
@@ -313,16 +316,17 @@ static __attribute__((noinline)) int run_guarded(const void *addr, size_t len, g
 	return r;
 }
 
-int safecopy_guard(const void *addr, size_t len, guarded_fn *fn)
+int safecopy_guard(const void *addr, size_t len, safecopy_fn *fn)
 {
-	return FAULTS_OPEN(run_guarded(addr, len, fn));
+	return FAULTS_OPEN(safecopy_run_guarded(addr, len, fn));
 }
 
 int safecopy_setup(void)
 {
-	int r = sigfault_setup(on_fault);
+	int r = sigfault_setup(safecopy_on_fault);
 
 	atomic_fetch_add(&setups, 1);
-	/* A sandbox may forbid the generic copies: say so here rather than at the first of them. */
+	/* A sandbox may forbid the generic copies: reported here rather than by the first of them.
+	 */
 	return r ? r : safecopy_probe(&r);
 }

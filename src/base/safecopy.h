@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * safecopy.h -- copies that survive memory which vanished under us.
+ * safecopy.h -- copies that return an error where a load or store would fault.
  *
  * A load or store to a page of a truncated file, of a sparse file on a full
  * file system or of a mapping that is gone raises SIGBUS or SIGSEGV and would
- * kill the process (a peer could do that to us). These functions return -EFAULT
+ * kill the process (a peer could cause that). These functions return -EFAULT
  * instead; bytes up to the fault may have been copied.
  *
  * On x86-64 no system call is made on the way, except in a thread that blocks
  * SIGBUS or SIGSEGV (the kernel kills a process for a fault whose signal is
  * blocked): there they are unblocked for the time of the copy. A thread's mask is
- * looked at when it copies for the first time after a safecopy_setup(), so threads
- * of our own should leave both signals unblocked. On other processors every copy is
+ * read when it copies for the first time after a safecopy_setup(), so the library's own
+ * threads leave both signals unblocked (thread.h). On other processors every copy is
  * a system call.
  */
 #ifndef BASE_SAFECOPY_H
@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 /*
- * Make sure that faults inside the copies below reach us; cheap when already so.
- * To be called before the first copy and at each registration of memory, because
- * the application may have installed handlers of its own since. 0 or -errno.
+ * Make sure that faults inside the copies below are caught; cheap when already so.
+ * Called before the first copy and at each registration of memory, because the
+ * application may have installed handlers of its own since. 0 or -errno.
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
@@ -40,8 +40,8 @@ int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired);
 /* Is the byte at p readable? 0 or -EFAULT. */
 int safecopy_probe(const void *p);
 /*
- * Call fn(addr, len); when it faults on an address in that range it is abandoned
- * there and -EFAULT is returned, so it must hold nothing at that time. Else 0.
+ * Call fn(addr, len). A fault on an address in that range ends fn there, and -EFAULT is
+ * returned, so fn must hold no lock or resource where it may fault. Else 0.
  */
 int safecopy_guard(const void *addr, size_t len, void (*fn)(const void *addr, size_t len));
 

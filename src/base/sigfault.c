@@ -7,46 +7,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whom we displaced. Entries are immutable once counted, for the handler reads them unlocked. */
+/* The displaced handlers. Entries are immutable once counted: the handler reads them without a
+ * lock. */
 #define PREV_MAX 16
 
-struct prev {
+struct sigfault_prev {
 	struct sigaction sa;
 	atomic_bool spent; /* SA_RESETHAND, and it has run */
 };
 
-struct chain {
+struct sigfault_chain {
 	int sig;
 	atomic_uint count;
 	atomic_uint top; /* the one displaced last */
-	struct prev prev[PREV_MAX];
+	struct sigfault_prev prev[PREV_MAX];
 };
 
-static struct chain chains[] = {{.sig = SIGBUS}, {.sig = SIGSEGV}};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(sigfault_fn *) resolve;
+static struct sigfault_chain sigfault_chains[] = {{.sig = SIGBUS}, {.sig = SIGSEGV}};
+static pthread_mutex_t sigfault_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(sigfault_fn *) sigfault_resolve;
 
 /*
- * A displaced handler may itself call the one that it displaced: us. That is when the
- * same ucontext comes in again from a frame further down the stack, and then an older
- * handler is next. A fresh fault may have its ucontext at the same place as well, if the
- * last handler left by longjmp(), but it does not come in further down. Initial-exec,
- * because lazily allocated thread-local storage must not be touched in a handler.
+ * A displaced handler may itself call the handler that it displaced, which is this one. Then the
+ * same ucontext arrives again in a frame further down the stack, and an older handler is next. A
+ * new fault may have its ucontext at the same place as well, if the last handler left by longjmp(),
+ * but its frame is not further down. Initial-exec, because lazily allocated thread-local storage
+ * must not be touched in a handler.
  */
-struct walk {
+struct sigfault_walk {
 	const void *uctx;
 	uintptr_t frame;
 	unsigned depth;
 };
-static __thread struct walk walk __attribute__((tls_model("initial-exec")));
+static __thread struct sigfault_walk sigfault_walk __attribute__((tls_model("initial-exec")));
 
-static struct chain *chain_of(int sig)
+static struct sigfault_chain *sigfault_chain_of(int sig)
 {
-	return sig == chains[0].sig ? &chains[0] : &chains[1];
+	return sig == sigfault_chains[0].sig ? &sigfault_chains[0] : &sigfault_chains[1];
 }
 
-/* The handler to try when `depth` others have passed the fault back to us; NULL: none left. */
-static struct prev *chain_pick(struct chain *c, unsigned depth)
+/* The handler to try when `depth` others have passed the fault back; NULL: none left. */
+static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned depth)
 {
 	unsigned top = atomic_load(&c->top);
 
@@ -58,24 +59,24 @@ static struct prev *chain_pick(struct chain *c, unsigned depth)
 	return NULL;
 }
 
-/* Raised by what this thread just did, so that returning would raise it again. */
-static bool is_synchronous(const siginfo_t *info)
+/* Raised by an instruction of this thread, so that returning would raise it again. */
+static bool sigfault_is_synchronous(const siginfo_t *info)
 {
 	if (info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO)
 		return false;
 	return info->si_code > 0;
 }
 
-static void die_as_without_us(const siginfo_t *info)
+static void sigfault_default(const siginfo_t *info)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 
 	sigaction(info->si_signo, &dfl, NULL);
-	if (!is_synchronous(info))
+	if (!sigfault_is_synchronous(info))
 		raise(info->si_signo);
 }
 
-static void call_prev(struct prev *p, siginfo_t *info, void *uctx)
+static void sigfault_call(struct sigfault_prev *p, siginfo_t *info, void *uctx)
 {
 	const struct sigaction *sa = &p->sa;
 	sigset_t block = sa->sa_mask, before;
@@ -92,41 +93,41 @@ static void call_prev(struct prev *p, siginfo_t *info, void *uctx)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
+static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 {
-	struct walk outer = walk;
+	struct sigfault_walk outer = sigfault_walk;
 	unsigned depth = outer.uctx == uctx && frame < outer.frame ? outer.depth + 1 : 0;
-	struct prev *p = chain_pick(chain_of(info->si_signo), depth);
+	struct sigfault_prev *p = sigfault_pick(sigfault_chain_of(info->si_signo), depth);
 	sighandler_t plain = p && !atomic_load(&p->spent) ? p->sa.sa_handler : SIG_DFL;
 
 	/* The kernel does not let a synchronous fault be ignored. */
-	if (plain == SIG_IGN && !is_synchronous(info))
+	if (plain == SIG_IGN && !sigfault_is_synchronous(info))
 		return;
 	if (plain == SIG_DFL || plain == SIG_IGN) {
-		die_as_without_us(info);
+		sigfault_default(info);
 		return;
 	}
-	walk = (struct walk){uctx, frame, depth};
-	call_prev(p, info, uctx);
-	walk = outer;
+	sigfault_walk = (struct sigfault_walk){uctx, frame, depth};
+	sigfault_call(p, info, uctx);
+	sigfault_walk = outer;
 }
 
-static void on_fault(int sig, siginfo_t *info, void *uctx)
+static void sigfault_handler(int sig, siginfo_t *info, void *uctx)
 {
 	int saved_errno = errno;
 
-	if (!is_synchronous(info) || !atomic_load(&resolve)(info, uctx))
-		pass_on(info, uctx, (uintptr_t)__builtin_frame_address(0));
+	if (!sigfault_is_synchronous(info) || !atomic_load(&sigfault_resolve)(info, uctx))
+		sigfault_pass_on(info, uctx, (uintptr_t)__builtin_frame_address(0));
 	errno = saved_errno;
 }
 
-static bool is_ours(const struct sigaction *sa)
+static bool sigfault_is_installed(const struct sigaction *sa)
 {
-	return (sa->sa_flags & SA_SIGINFO) && sa->sa_sigaction == on_fault;
+	return (sa->sa_flags & SA_SIGINFO) && sa->sa_sigaction == sigfault_handler;
 }
 
-/* Two spellings of the same handler differ at most in fields that we honour. */
-static bool is_same(const struct sigaction *a, const struct sigaction *b)
+/* Compares only the fields that are honoured. */
+static bool sigfault_is_same(const struct sigaction *a, const struct sigaction *b)
 {
 	for (int sig = 1; sig < NSIG; sig++)
 		if (sigismember(&a->sa_mask, sig) != sigismember(&b->sa_mask, sig))
@@ -134,11 +135,11 @@ static bool is_same(const struct sigaction *a, const struct sigaction *b)
 	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
 }
 
-static int remember(struct chain *c, const struct sigaction *sa)
+static int sigfault_remember(struct sigfault_chain *c, const struct sigaction *sa)
 {
 	unsigned n = atomic_load(&c->count), i = 0;
 
-	while (i < n && !is_same(&c->prev[i].sa, sa))
+	while (i < n && !sigfault_is_same(&c->prev[i].sa, sa))
 		i++;
 	if (i == PREV_MAX)
 		return -ENOSPC;
@@ -151,21 +152,22 @@ static int remember(struct chain *c, const struct sigaction *sa)
 	return 0;
 }
 
-static int take_over(struct chain *c)
+static int sigfault_take_over(struct sigfault_chain *c)
 {
-	struct sigaction ours = {.sa_sigaction = on_fault}, cur, raced;
+	struct sigaction ours = {.sa_sigaction = sigfault_handler}, cur, raced;
 	int r;
 
 	if (sigaction(c->sig, NULL, &cur) < 0)
 		return -errno;
-	if (is_ours(&cur))
+	if (sigfault_is_installed(&cur))
 		return 0;
-	/* Known before we are installed: a fault of another thread may come at once. */
-	r = remember(c, &cur);
+	/* Remembered before the handler is installed: a fault of another thread may come at once.
+	 */
+	r = sigfault_remember(c, &cur);
 	if (r)
 		return r;
 	/*
-	 * NODEFER and no mask: call_prev() makes the mask that each displaced handler
+	 * NODEFER and no mask: sigfault_call() makes the mask that each displaced handler
 	 * asked for. RESTART is as visible to the application as it was before.
 	 */
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -174,22 +176,24 @@ static int take_over(struct chain *c)
 	sigemptyset(&ours.sa_mask);
 	if (sigaction(c->sig, &ours, &raced) < 0)
 		return -errno;
-	return is_ours(&raced) || is_same(&raced, &cur) ? 0 : remember(c, &raced);
+	return sigfault_is_installed(&raced) || sigfault_is_same(&raced, &cur)
+		       ? 0
+		       : sigfault_remember(c, &raced);
 }
 
-static void fork_prepare(void)
+static void sigfault_atfork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&sigfault_lock);
 }
 
-static void fork_done(void)
+static void sigfault_atfork_done(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&sigfault_lock);
 }
 
-static void register_atfork(void)
+static void sigfault_register_atfork(void)
 {
-	pthread_atfork(fork_prepare, fork_done, fork_done);
+	pthread_atfork(sigfault_atfork_prepare, sigfault_atfork_done, sigfault_atfork_done);
 }
 
 int sigfault_setup(sigfault_fn *fn)
@@ -197,12 +201,12 @@ int sigfault_setup(sigfault_fn *fn)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int r;
 
-	pthread_once(&once, register_atfork);
-	pthread_mutex_lock(&lock);
-	atomic_store(&resolve, fn);
-	r = take_over(&chains[0]);
+	pthread_once(&once, sigfault_register_atfork);
+	pthread_mutex_lock(&sigfault_lock);
+	atomic_store(&sigfault_resolve, fn);
+	r = sigfault_take_over(&sigfault_chains[0]);
 	if (!r)
-		r = take_over(&chains[1]);
-	pthread_mutex_unlock(&lock);
+		r = sigfault_take_over(&sigfault_chains[1]);
+	pthread_mutex_unlock(&sigfault_lock);
 	return r;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sigfault.h -- be asked first when this process takes a SIGBUS or SIGSEGV.
+ * sigfault.h -- one function sees each SIGBUS and SIGSEGV of this process first.
  *
- * The handler offers each fault to one function; faults that it does not know go
- * on to whatever the application had installed, and by default kill the process
- * exactly as they would have without us.
+ * A fault that it does not resolve goes on to the handler that the application had
+ * installed, and without one kills the process as it would have without the library.
  */
 #ifndef BASE_SIGFAULT_H
 #define BASE_SIGFAULT_H
@@ -20,8 +19,8 @@
 typedef bool sigfault_fn(const siginfo_t *info, void *uctx);
 
 /*
- * Install the handlers, or put them back on top when the application replaced
- * them since; costs two system calls when nothing changed. Always called with the
+ * Install the handlers, or install them again when the application has replaced
+ * them; costs two system calls when nothing changed. Always called with the
  * same function. 0 or -errno. Thread-safe.
  */
 int sigfault_setup(sigfault_fn *fn);

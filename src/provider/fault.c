@@ -140,52 +140,31 @@ static void restore_ops(void)
 	pthread_mutex_unlock(&patched.lock);
 }
 
-/* One decorated call per kind of failure. */
-#define FAULT_NUL(name, args)                                                                      \
+/* How a failure looks, by the columns of calls.h. */
+#define FAULT_RESULT_NUL(err) (errno = (err), NULL)
+#define FAULT_RESULT_NEG(err) (errno = (err), -1)
+#define FAULT_RESULT_ERR(err) (err)
+
+#define FAULT_CALL(name, args, result)                                                             \
+	int err = fault_due(#name);                                                                \
+                                                                                                   \
+	return err ? result(err) : inner->name args;
+#define FAULT_RELEASE(name, args, result)                                                          \
+	int err = fault_due(#name);                                                                \
+	int ret = inner->name args;                                                                \
+                                                                                                   \
+	return err ? result(err) : ret;
+
+#define FAULT_NUL(name, args, act)  FAULT_##act(name, args, FAULT_RESULT_NUL)
+#define FAULT_NEG(name, args, act)  FAULT_##act(name, args, FAULT_RESULT_NEG)
+#define FAULT_ERR(name, args, act)  FAULT_##act(name, args, FAULT_RESULT_ERR)
+#define FAULT_VOID(name, args, act) inner->name args;
+
+#define DECORATE(ret, name, params, args, failure, act)                                            \
+	static ret fault_##name params                                                             \
 	{                                                                                          \
-		int err = fault_due(#name);                                                        \
-		if (err) {                                                                         \
-			errno = err;                                                               \
-			return NULL;                                                               \
-		}                                                                                  \
-		return inner->name args;                                                           \
+		FAULT_##failure(name, args, act)                                                   \
 	}
-#define FAULT_NEG(name, args)                                                                      \
-	{                                                                                          \
-		int err = fault_due(#name);                                                        \
-		if (err) {                                                                         \
-			errno = err;                                                               \
-			return -1;                                                                 \
-		}                                                                                  \
-		return inner->name args;                                                           \
-	}
-#define FAULT_NEG_REL(name, args)                                                                  \
-	{                                                                                          \
-		int err = fault_due(#name);                                                        \
-		int ret = inner->name args;                                                        \
-		if (err) {                                                                         \
-			errno = err;                                                               \
-			return -1;                                                                 \
-		}                                                                                  \
-		return ret;                                                                        \
-	}
-#define FAULT_ERR(name, args)                                                                      \
-	{                                                                                          \
-		int err = fault_due(#name);                                                        \
-		return err ? err : inner->name args;                                               \
-	}
-#define FAULT_ERR_REL(name, args)                                                                  \
-	{                                                                                          \
-		int err = fault_due(#name);                                                        \
-		int ret = inner->name args;                                                        \
-		return err ? err : ret;                                                            \
-	}
-#define FAULT_VOID(name, args)                                                                     \
-	{                                                                                          \
-		inner->name args;                                                                  \
-	}
-#define DECORATE(ret, name, params, args, kind)                                                    \
-	static ret fault_##name params FAULT_##kind(name, args)
 PROVIDER_CALLS(DECORATE)
 
 static bool fault_owns_context(const struct ibv_context *ctx)
@@ -208,6 +187,16 @@ static int fault_read_sink_access(const struct ibv_context *ctx)
 	return inner->read_sink_access(ctx);
 }
 
+static bool fault_gives_reasons(const struct ibv_context *ctx)
+{
+	return inner->gives_reasons(ctx);
+}
+
+static enum vext_rejection fault_rejection(const struct rdma_cm_event *ev)
+{
+	return inner->rejection(ev);
+}
+
 static uint32_t fault_qp_caps(struct ibv_qp *qp)
 {
 	return inner->qp_caps(qp);
@@ -219,12 +208,14 @@ static int fault_qp_counters(struct ibv_qp *qp, const char *const **names, uint6
 	return inner->qp_counters(qp, names, values, max);
 }
 
-#define ROW(ret, name, params, args, kind) .name = fault_##name,
+#define ROW(ret, name, ...) .name = fault_##name,
 static const struct provider decorator = {.name = "fault",
 					  .owns_context = fault_owns_context,
 					  .serves = fault_serves,
 					  .event_str = fault_event_str,
 					  .read_sink_access = fault_read_sink_access,
+					  .gives_reasons = fault_gives_reasons,
+					  .rejection = fault_rejection,
 					  .qp_caps = fault_qp_caps,
 					  .qp_counters = fault_qp_counters,
 					  PROVIDER_CALLS(ROW)};

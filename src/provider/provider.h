@@ -17,83 +17,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
+#include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
-/*
- * X(return type, name, parameters, arguments, kind). The kind says how failure is told, and
- * whether the call gives something back, which a decorator must not prevent:
- *   NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value    VOID: it cannot fail
- *   NEG_REL, ERR_REL: the same, of calls that release or acknowledge
- */
+/* Rows as in verbs_ext/calls.h, of this table alone. */
 /* clang-format off */
-#define PROVIDER_CM_CALLS(X)                                                                       \
-	X(struct rdma_event_channel *, create_event_channel, (void), (), NUL)                      \
-	X(void, destroy_event_channel, (struct rdma_event_channel *ch), (ch), VOID)                \
-	X(int, get_cm_event, (struct rdma_event_channel *ch, struct rdma_cm_event **ev),           \
-	  (ch, ev), NEG)                                                                           \
-	X(int, ack_cm_event, (struct rdma_cm_event *ev), (ev), NEG_REL)                            \
-	X(int, create_id,                                                                          \
-	  (struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,                   \
-	   enum rdma_port_space ps),                                                               \
-	  (ch, id, context, ps), NEG)                                                              \
-	X(int, destroy_id, (struct rdma_cm_id *id), (id), NEG_REL)                                 \
-	X(int, migrate_id, (struct rdma_cm_id *id, struct rdma_event_channel *ch), (id, ch),       \
-	  NEG)                                                                                     \
+#define PROVIDER_ADDR_CALLS(X)                                                                     \
 	X(int, getaddrinfo,                                                                        \
 	  (const char *node, const char *service, const struct rdma_addrinfo *hints,               \
 	   struct rdma_addrinfo **res),                                                            \
-	  (node, service, hints, res), NEG)                                                        \
-	X(void, freeaddrinfo, (struct rdma_addrinfo *res), (res), VOID)                            \
-	X(int, bind_addr, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG)         \
-	X(int, resolve_addr,                                                                       \
-	  (struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms),     \
-	  (id, src, dst, timeout_ms), NEG)                                                         \
-	X(int, resolve_route, (struct rdma_cm_id *id, int timeout_ms), (id, timeout_ms), NEG)      \
-	X(int, listen, (struct rdma_cm_id *id, int backlog), (id, backlog), NEG)                   \
-	X(int, reject, (struct rdma_cm_id *id, const void *pdata, uint8_t len), (id, pdata, len),  \
-	  NEG_REL)                                                                                 \
-	X(int, disconnect, (struct rdma_cm_id *id), (id), NEG_REL)                                 \
-	X(int, create_qp_ex, (struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr),            \
-	  (id, attr), NEG)                                                                         \
-	X(void, destroy_qp, (struct rdma_cm_id *id), (id), VOID)
+	  (node, service, hints, res), NEG, CALL)                                                  \
+	X(void, freeaddrinfo, (struct rdma_addrinfo *res), (res), VOID, RELEASE)
 
-/* What begins a connection: here a provider may say what it knows about its only user, librpma. */
-#define PROVIDER_START_CALLS(X)                                                                    \
-	X(int, connect, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param),       \
-	  NEG)                                                                                     \
-	X(int, accept, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param), NEG)
-
-#define PROVIDER_VERBS_CALLS(X)                                                                    \
+#define PROVIDER_DEVICE_CALLS(X)                                                                   \
 	X(int, query_device_ex,                                                                    \
 	  (struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,                    \
 	   struct ibv_device_attr_ex *attr),                                                       \
-	  (ctx, in, attr), ERR)                                                                    \
-	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL)                        \
-	X(int, dealloc_pd, (struct ibv_pd *pd), (pd), ERR_REL)                                     \
-	X(struct ibv_mr *, reg_mr, (struct ibv_pd *pd, void *addr, size_t len, int access),        \
-	  (pd, addr, len, access), NUL)                                                            \
-	X(int, dereg_mr, (struct ibv_mr *mr), (mr), ERR_REL)                                       \
+	  (ctx, in, attr), ERR, CALL)                                                              \
 	X(int, advise_mr,                                                                          \
 	  (struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,                    \
 	   struct ibv_sge *sges, uint32_t num_sge),                                                \
-	  (pd, advice, flags, sges, num_sge), ERR)                                                 \
-	X(struct ibv_comp_channel *, create_comp_channel, (struct ibv_context *ctx), (ctx), NUL)   \
-	X(int, destroy_comp_channel, (struct ibv_comp_channel *ch), (ch), ERR_REL)                 \
-	X(struct ibv_cq *, create_cq,                                                              \
-	  (struct ibv_context *ctx, int cqe, void *cq_context, struct ibv_comp_channel *ch,        \
-	   int comp_vector),                                                                       \
-	  (ctx, cqe, cq_context, ch, comp_vector), NUL)                                            \
-	X(int, destroy_cq, (struct ibv_cq *cq), (cq), ERR_REL)                                     \
-	X(int, get_cq_event,                                                                       \
-	  (struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context),                    \
-	  (ch, cq, cq_context), NEG)                                                               \
-	X(void, ack_cq_events, (struct ibv_cq *cq, unsigned int nevents), (cq, nevents), VOID)     \
-	X(struct ibv_srq *, create_srq, (struct ibv_pd *pd, struct ibv_srq_init_attr *attr),       \
-	  (pd, attr), NUL)                                                                         \
-	X(int, destroy_srq, (struct ibv_srq *srq), (srq), ERR_REL)                                 \
-	X(int, get_async_event, (struct ibv_context *ctx, struct ibv_async_event *ev),             \
-	  (ctx, ev), NEG)                                                                          \
-	X(void, ack_async_event, (struct ibv_async_event *ev), (ev), VOID)
+	  (pd, advice, flags, sges, num_sge), ERR, CALL)
 
 /*
  * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), silence after which a peer
@@ -103,14 +48,14 @@
  */
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
-	  (id, connect_ms, liveness_ms), ERR)                                                      \
-	X(int, cancel_connect, (struct rdma_cm_id *id), (id), ERR)                                 \
+	  (id, connect_ms, liveness_ms), ERR, CALL)                                                \
+	X(int, cancel_connect, (struct rdma_cm_id *id), (id), ERR, CALL)                           \
 	X(int, wait_cm_event,                                                                      \
 	  (struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev),              \
-	  (ch, timeout_ms, ev), NEG)                                                               \
+	  (ch, timeout_ms, ev), NEG, CALL)                                                         \
 	X(int, wait_cq_event,                                                                      \
 	  (struct ibv_comp_channel *ch, int timeout_ms, struct ibv_cq **cq, void **cq_context),    \
-	  (ch, timeout_ms, cq, cq_context), NEG)
+	  (ch, timeout_ms, cq, cq_context), NEG, CALL)
 
 /*
  * Beyond verbs. post_list: several work requests at once, in the order of the list; *posted, which
@@ -118,27 +63,17 @@
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \
-	  (struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted),                  \
-	  (qp, wrs, n, posted), ERR)
+	  (struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted),                      \
+	  (qp, wrs, n, posted), ERR, CALL)
 
 #define PROVIDER_CALLS(X)                                                                          \
-	PROVIDER_CM_CALLS(X)                                                                       \
-	PROVIDER_START_CALLS(X)                                                                    \
-	PROVIDER_VERBS_CALLS(X)                                                                    \
+	VEXT_CM_CALLS(X)                                                                           \
+	VEXT_VERBS_CALLS(X)                                                                        \
+	PROVIDER_ADDR_CALLS(X)                                                                     \
+	PROVIDER_DEVICE_CALLS(X)                                                                   \
 	PROVIDER_LIFE_CALLS(X)                                                                     \
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
-
-/* Completion opcodes. rdma-core names them (IBV_WC_FLUSH and so on) from release 45 on. */
-#define PROVIDER_WC_FLUSH        8
-#define PROVIDER_WC_ATOMIC_WRITE 9
-/* The same of what a device says about itself (device_cap_flags_ex), and of rights to a region. */
-#define PROVIDER_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
-#define PROVIDER_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
-#define PROVIDER_DEVICE_FLUSH            (PROVIDER_DEVICE_FLUSH_GLOBAL | PROVIDER_DEVICE_FLUSH_PERSISTENT)
-#define PROVIDER_DEVICE_ATOMIC_WRITE     (1ULL << 40)
-#define PROVIDER_ACCESS_FLUSH_GLOBAL     (1 << 8)
-#define PROVIDER_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
 /* Which end of a connection an address is meant for. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
@@ -151,12 +86,16 @@ struct provider {
 	const char *(*event_str)(enum rdma_cm_event_type event);
 	/* The rights, beyond a local write, that memory needs to be the sink of a Read. */
 	int (*read_sink_access)(const struct ibv_context *ctx);
+	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
+	bool (*gives_reasons)(const struct ibv_context *ctx);
+	/* Who said no, by an event of the type REJECTED? */
+	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
 	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/* How many counters a connection has, of which `max` are written; -1: this provider has
 	 * none. */
 	int (*qp_counters)(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
-#define PROVIDER_MEMBER(ret, name, params, args, kind) ret(*name) params;
+#define PROVIDER_MEMBER(ret, name, params, args, failure, act) ret(*name) params;
 	PROVIDER_CALLS(PROVIDER_MEMBER)
 #undef PROVIDER_MEMBER
 };
@@ -201,6 +140,12 @@ struct provider_rows {
 /* For an address, or in general (NULL). 0 or an errno value. */
 int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
 void provider_rows_fini(struct provider_rows *rows);
+
+/*
+ * What the libraries behind the providers log themselves goes to `sink`, down to `level`; see
+ * softrnic_log_set(). rdma-core logs nothing.
+ */
+void provider_log_set(log_sink *sink, enum log_level level);
 
 /* As softrnic_durability(); the same for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);

@@ -38,21 +38,45 @@ static int soft_read_sink_access(const struct ibv_context *ctx)
 	return 0;
 }
 
-#define ROW(ret, name, params, args, kind) .name = softrnic_##name,
-const struct provider provider_softrnic = {.name = "softrnic",
-					   .owns_context = softrnic_owns_context,
-					   .serves = soft_serves,
-					   .event_str = softrnic_event_str,
-					   .read_sink_access = soft_read_sink_access,
-					   .qp_caps = softrnic_qp_caps,
-					   .qp_counters = softrnic_qp_counters,
-					   .post_list = softrnic_post,
-					   .connect = soft_connect,
-					   .accept = soft_accept,
-					   PROVIDER_CM_CALLS(ROW) PROVIDER_VERBS_CALLS(ROW)
-						   PROVIDER_LIFE_CALLS(ROW)};
+static enum vext_rejection soft_rejection(const struct rdma_cm_event *ev)
+{
+	switch (ev->status) {
+	case -EACCES:
+		return VEXT_REJECTION_REFUSED;
+	case -ECONNREFUSED:
+		return VEXT_REJECTION_NO_LISTENER;
+	case -ECONNRESET:
+	case -EPIPE:
+		return VEXT_REJECTION_HUNG_UP;
+	default:
+		return VEXT_REJECTION_UNKNOWN;
+	}
+}
+
+#define ROW(ret, name, ...) .name = softrnic_##name,
+const struct provider provider_softrnic = {
+	.name = "softrnic",
+	.owns_context = softrnic_owns_context,
+	.serves = soft_serves,
+	.event_str = softrnic_event_str,
+	.read_sink_access = soft_read_sink_access,
+	.gives_reasons = softrnic_owns_context,
+	.rejection = soft_rejection,
+	.qp_caps = softrnic_qp_caps,
+	.qp_counters = softrnic_qp_counters,
+	.post_list = softrnic_post,
+	.create_qp_ex = softrnic_create_qp_ex,
+	.connect = soft_connect,
+	.accept = soft_accept,
+	VEXT_EVENT_CALLS(ROW) VEXT_ID_CALLS(ROW) VEXT_VERBS_CALLS(ROW) PROVIDER_ADDR_CALLS(ROW)
+		PROVIDER_DEVICE_CALLS(ROW) PROVIDER_LIFE_CALLS(ROW)};
 
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size)
 {
 	return softrnic_durability(addr, len, cls, why, why_size);
+}
+
+void provider_log_set(log_sink *sink, enum log_level level)
+{
+	softrnic_log_set(sink, level);
 }

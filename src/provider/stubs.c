@@ -5,17 +5,15 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define STUB_NUL     (errno = EOPNOTSUPP, NULL)
-#define STUB_NEG     (errno = EOPNOTSUPP, -1)
-#define STUB_NEG_REL STUB_NEG
-#define STUB_ERR     EOPNOTSUPP
-#define STUB_ERR_REL EOPNOTSUPP
+#define STUB_NUL (errno = EOPNOTSUPP, NULL)
+#define STUB_NEG (errno = EOPNOTSUPP, -1)
+#define STUB_ERR EOPNOTSUPP
 #define STUB_VOID
 
-#define STUB(ret, name, params, args, kind)                                                        \
+#define STUB(ret, name, params, args, failure, act)                                                \
 	static ret stub_##name params                                                              \
 	{                                                                                          \
-		return STUB_##kind;                                                                \
+		return STUB_##failure;                                                             \
 	}
 PROVIDER_CALLS(STUB)
 
@@ -40,6 +38,16 @@ static int stub_read_sink_access(const struct ibv_context *ctx)
 	return 0;
 }
 
+static bool stub_gives_reasons(const struct ibv_context *ctx)
+{
+	return false;
+}
+
+static enum vext_rejection stub_rejection(const struct rdma_cm_event *ev)
+{
+	return VEXT_REJECTION_UNKNOWN;
+}
+
 static uint32_t stub_qp_caps(struct ibv_qp *qp)
 {
 	return VEXT_CAP_KNOWN;
@@ -50,12 +58,14 @@ static int stub_qp_counters(struct ibv_qp *qp, const char *const **names, uint64
 	return -1;
 }
 
-#define ROW(ret, name, params, args, kind) .name = stub_##name,
+#define ROW(ret, name, ...) .name = stub_##name,
 const struct provider provider_stubs = {.name = "stubs",
 					.owns_context = stub_owns_context,
 					.serves = stub_serves,
 					.event_str = stub_event_str,
 					.read_sink_access = stub_read_sink_access,
+					.gives_reasons = stub_gives_reasons,
+					.rejection = stub_rejection,
 					.qp_caps = stub_qp_caps,
 					.qp_counters = stub_qp_counters,
 					PROVIDER_CALLS(ROW)};

@@ -57,35 +57,44 @@ static int verbs_qp_counters(struct ibv_qp *qp, const char *const **names, uint6
 	return provider_stubs.qp_counters(qp, names, values, max);
 }
 
-#define VERBS_ROW(ret, name, params, args, kind) .name = ibv_##name,
-#define LIFE_ROW(ret, name, params, args, kind)  .name = verbs_##name,
-const struct provider provider_verbs = {.name = "verbs",
-					.owns_context = verbs_owns_context,
-					.serves = verbs_serves,
-					.event_str = rdma_event_str,
-					.read_sink_access = verbs_read_sink_access,
-					.qp_caps = verbs_qp_caps,
-					.qp_counters = verbs_qp_counters,
-					.post_list = verbs_post_list,
-					/* Not rdma-core's own: verbs_cm.h, verbs_native.h. */
-					.create_event_channel = verbs_create_event_channel,
-					.destroy_event_channel = verbs_destroy_event_channel,
-					.get_cm_event = verbs_get_cm_event,
-					.ack_cm_event = verbs_ack_cm_event,
-					.create_id = verbs_create_id,
-					.destroy_id = verbs_destroy_id,
-					.migrate_id = verbs_migrate_id,
-					.connect = verbs_connect,
-					.create_qp_ex = verbs_create_qp_ex,
-					.getaddrinfo = rdma_getaddrinfo,
-					.freeaddrinfo = rdma_freeaddrinfo,
-					.bind_addr = rdma_bind_addr,
-					.resolve_addr = rdma_resolve_addr,
-					.resolve_route = rdma_resolve_route,
-					.listen = rdma_listen,
-					.accept = rdma_accept,
-					.reject = rdma_reject,
-					.disconnect = rdma_disconnect,
-					.destroy_qp = rdma_destroy_qp,
-					PROVIDER_VERBS_CALLS(VERBS_ROW)
-						PROVIDER_LIFE_CALLS(LIFE_ROW)};
+static bool verbs_gives_reasons(const struct ibv_context *ctx)
+{
+	return false;
+}
+
+/* IBA's numbers (vol. 1, table 107) for nobody listens and for the application said no. */
+enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
+
+/*
+ * InfiniBand and RoCE say who it was. Of iWARP's devices siw gives ECONNRESET for the peer's no and
+ * fails the connect itself where nobody listens; others give one errno for both.
+ */
+static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
+{
+	if (ev->status == REJ_CONSUMER || ev->status == -ECONNRESET)
+		return VEXT_REJECTION_REFUSED;
+	if (ev->status == REJ_INVALID_SERVICE_ID)
+		return VEXT_REJECTION_NO_LISTENER;
+	return ev->param.conn.private_data_len ? VEXT_REJECTION_REFUSED : VEXT_REJECTION_UNKNOWN;
+}
+
+#define OWN_ROW(ret, name, ...)   .name = verbs_##name,
+#define CM_ROW(ret, name, ...)    .name = rdma_##name,
+#define VERBS_ROW(ret, name, ...) .name = ibv_##name,
+const struct provider provider_verbs = {
+	.name = "verbs",
+	.owns_context = verbs_owns_context,
+	.serves = verbs_serves,
+	.event_str = rdma_event_str,
+	.read_sink_access = verbs_read_sink_access,
+	.gives_reasons = verbs_gives_reasons,
+	.rejection = verbs_rejection,
+	.qp_caps = verbs_qp_caps,
+	.qp_counters = verbs_qp_counters,
+	.post_list = verbs_post_list,
+	.create_qp_ex = verbs_create_qp_ex,
+	.connect = verbs_connect,
+	.accept = rdma_accept,
+	VEXT_EVENT_CALLS(OWN_ROW) VEXT_ID_CALLS(CM_ROW) VEXT_VERBS_CALLS(VERBS_ROW)
+		PROVIDER_ADDR_CALLS(CM_ROW) PROVIDER_DEVICE_CALLS(VERBS_ROW)
+			PROVIDER_LIFE_CALLS(OWN_ROW)};

@@ -19,11 +19,11 @@ static uint64_t native_ops(struct ibv_context *ctx)
 	if (ibv_query_device_ex(ctx, NULL, &attr))
 		return 0;
 #ifdef HAVE_WR_ATOMIC_WRITE
-	if (attr.device_cap_flags_ex & PROVIDER_DEVICE_ATOMIC_WRITE)
+	if (attr.device_cap_flags_ex & VEXT_DEVICE_ATOMIC_WRITE)
 		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
 #endif
 #ifdef HAVE_WR_FLUSH
-	if ((attr.device_cap_flags_ex & PROVIDER_DEVICE_FLUSH) == PROVIDER_DEVICE_FLUSH)
+	if ((attr.device_cap_flags_ex & VEXT_DEVICE_FLUSH) == VEXT_DEVICE_FLUSH)
 		ops |= IBV_QP_EX_WITH_FLUSH;
 #endif
 	return ops;

@@ -6,16 +6,6 @@
 #include "rpma/conn.h"
 #include "rpma/err.h"
 
-#define SAME(name) _Static_assert((int)RPMA_REASON_##name == (int)VEXT_REASON_##name, "the same")
-SAME(NONE);
-SAME(WRITE_BACK);
-SAME(VOLATILE);
-SAME(GONE);
-SAME(TERMINATE_IN);
-SAME(TERMINATE_OUT);
-SAME(LINK);
-SAME(LOCAL);
-
 enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 				    uint32_t *code)
 {
@@ -26,10 +16,9 @@ enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct i
 		reason = RPMA_REASON_DEVICE;
 		value = wc->vendor_err;
 	}
-	/* Whatever is between it and us: the words are the software RNIC's. */
-	if (reason && provider_softrnic.owns_context(conn->id->verbs)) {
-		reason = (enum rpma_reason)(value >> 24);
-		value &= 0xffffff;
+	if (reason && conn->prov->gives_reasons(conn->id->verbs)) {
+		reason = (enum rpma_reason)vext_vendor_err_reason(value);
+		value = vext_vendor_err_code(value);
 	}
 	if (code)
 		*code = value;
@@ -202,7 +191,7 @@ int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char 
 	uint32_t code;
 
 	if (!conn || !wc || !text || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (wc->status == IBV_WC_SUCCESS) {
 		snprintf(text, size, "success");
 		return 0;

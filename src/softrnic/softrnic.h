@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
+#include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
 #ifdef __cplusplus
@@ -27,37 +29,31 @@ struct ibv_context *softrnic_context(void); /* NULL + errno */
 bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
 
-/* rdma_cm: event channels and ids. */
-struct rdma_event_channel *softrnic_create_event_channel(void);
-void softrnic_destroy_event_channel(struct rdma_event_channel *channel);
-int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
-int softrnic_ack_cm_event(struct rdma_cm_event *event);
+/*
+ * Give what the device logs, down to `level`, to `sink` (NULL: to nobody), beside what SOFTRNIC_LOG
+ * writes to standard error. There is one sink in a process, which any thread may exchange at any
+ * time. It is called by threads of the caller and of the device, also while these hold locks: it
+ * must be thread-safe, must stay loaded and must call nothing of this library. A level that nobody
+ * wants costs one branch.
+ */
+void softrnic_log_set(log_sink *sink, enum log_level level);
+
+/* The calls that every user has in a table. */
+#define SOFTRNIC_DECLARE(ret, name, params, ...) ret softrnic_##name params;
+VEXT_CM_CALLS(SOFTRNIC_DECLARE)
+VEXT_VERBS_CALLS(SOFTRNIC_DECLARE)
+#undef SOFTRNIC_DECLARE
+
+/* rdma_cm: the others. */
 const char *softrnic_event_str(enum rdma_cm_event_type event);
-int softrnic_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
-		       enum rdma_port_space ps);
-int softrnic_destroy_id(struct rdma_cm_id *id);
-int softrnic_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel);
 /* RDMA_OPTION_ID_AFONLY has an effect, before the id is bound; the others are only accepted. */
 int softrnic_set_option(struct rdma_cm_id *id, int level, int name, void *val, size_t len);
 
-/* rdma_cm: addresses. */
 int softrnic_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 			 struct rdma_addrinfo **res);
 void softrnic_freeaddrinfo(struct rdma_addrinfo *res);
-int softrnic_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
-int softrnic_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
-			  int timeout_ms);
-int softrnic_resolve_route(struct rdma_cm_id *id, int timeout_ms);
 
-/* rdma_cm: connections. */
-int softrnic_listen(struct rdma_cm_id *id, int backlog);
-int softrnic_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
-int softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_param *param);
-int softrnic_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len);
-int softrnic_disconnect(struct rdma_cm_id *id);
-int softrnic_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
 int softrnic_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-void softrnic_destroy_qp(struct rdma_cm_id *id);
 /*
  * Before connect or accept: the time limit of all of the connecting, and the time after which a
  * peer is lost from which nothing came. 0: SOFTRNIC_CONNECT_MS, SOFTRNIC_LIVENESS_MS; liveness_ms
@@ -82,31 +78,18 @@ int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, struct ibv_cq **cq,
 			   void **cq_context);
 
-/* verbs. */
+/* verbs: the others. */
 int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 int softrnic_query_device_ex(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr);
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
-struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context);
-int softrnic_dealloc_pd(struct ibv_pd *pd);
-struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access);
 struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 				     unsigned int access);
-int softrnic_dereg_mr(struct ibv_mr *mr);
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge);
-struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context);
-int softrnic_destroy_comp_channel(struct ibv_comp_channel *channel);
-struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-				  struct ibv_comp_channel *channel, int comp_vector);
-int softrnic_destroy_cq(struct ibv_cq *cq);
-int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
-void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
-struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
-int softrnic_destroy_srq(struct ibv_srq *srq);
 /*
  * rdma_cm moves a queue pair through its states; what is left to the user is IBV_QPS_ERR, which
  * ends the connection at once, and naming the state it is in.
@@ -114,13 +97,11 @@ int softrnic_destroy_srq(struct ibv_srq *srq);
 int softrnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int softrnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr);
-int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
-void softrnic_ack_async_event(struct ibv_async_event *event);
 
 /* Beyond verbs of rdma-core 44. */
 /*
  * Post a list, all of it or nothing: *posted is n or 0. Under one lock, and sent by one system
- * call if it fits. 0 or an errno value. The completions' opcodes: softrnic/rnic/rnic.h.
+ * call if it fits. 0 or an errno value. The completions' opcodes: VEXT_WC_*.
  */
 int softrnic_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted);
 /* VEXT_CAP_*: what the peer can be asked for. 0 before the connection is established. */

@@ -49,7 +49,7 @@ void duo_listen(struct duo *d, const struct duo_opts *opts)
 	OK(rpma_utils_get_ibv_context(opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
 	for (int i = 0; ret && i < 10;
-	     i++) { /* the port may be taken between choosing and using it */
+	     i++) { /* another process may take the port between choosing and using it */
 		duo_free_port(d->port);
 		ret = rpma_ep_listen(d->peer, opts_addr(opts), d->port, &d->ep);
 	}

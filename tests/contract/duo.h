@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * duo.h -- two connected ends in one thread, through librpma's public API alone; the
- * programs that use it compile against any librpma.h, ours or Debian's.
+ * duo.h -- two connected ends in one thread, through librpma's public API alone; the programs that
+ * use it compile against any librpma.h, this one or Debian's.
  */
 #ifndef CONTRACT_DUO_H
 #define CONTRACT_DUO_H
@@ -34,7 +34,7 @@ struct duo {
 	struct rpma_ep *ep;
 	char port[8];
 	struct rpma_conn *cli, *srv;
-	/* Each end's memory, registered for everything, and what the other end knows of it. */
+	/* Each end's memory, registered for everything, and its description at the other end. */
 	uint8_t *cli_buf, *srv_buf;
 	struct rpma_mr_local *cli_mr, *srv_mr;
 	struct rpma_mr_remote *at_srv, *at_cli;
@@ -52,7 +52,7 @@ struct duo_opts {
 /* Where both ends are: $DUO_ADDR, as the kernel's devices in the guest lab are not behind
  * 127.0.0.1. */
 const char *duo_addr(void);
-/* A port nobody listens on. */
+/* A port without a listener. */
 void duo_free_port(char port[8]);
 /* The device's peer and listening endpoint, no connection yet. */
 void duo_listen(struct duo *d, const struct duo_opts *opts);
@@ -72,7 +72,7 @@ void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void
 void duo_expect_received(struct rpma_conn *conn, size_t len, const void *op_context);
 /* Wait for it on another queue. */
 void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
-/* Write back nothing, only be sure that what went before is placed. */
+/* Make sure that everything before is placed, without a write-back. */
 void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
 /* Consume successes until a completion fails; its status. */
 enum ibv_wc_status duo_wait_failure(struct rpma_conn *conn);
@@ -88,7 +88,7 @@ struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size); /* for eve
 /* A configuration with queue sizes; 0: the default. */
 struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Was a device of the kernel's chosen? Then the limits are the device's. */
+/* Is the device one of the kernel's? Then the limits are the device's. */
 bool duo_is_kernels(void);
 /* Is there TCP below? softrnic and iWARP devices, not InfiniBand and RoCE. */
 bool duo_is_tcp(void);
@@ -98,22 +98,23 @@ bool duo_sends_wait(void);
 bool duo_errors_disconnect(void);
 /* Does what is posted to an ended connection complete? libsiw leaves it in its ring for ever. */
 bool duo_late_posts_complete(void);
-/* As many connections, both ends in this process, as the device bears: libsiw maps at most 144
- * pages of queues. */
+/* The number of connections, with both ends in this process, that the device supports: libsiw maps
+ * at most 144 pages of queues. */
 int duo_crowd(int wanted);
-/* Leave out what depends on how softrnic does it. */
+/* Skip what depends on how softrnic works. */
 #define SOFTRNIC_ONLY()                                                                            \
 	do {                                                                                       \
 		if (duo_is_kernels())                                                              \
 			skip();                                                                    \
 	} while (0)
-/* That, or has the environment turned off everything beyond the standards? */
+/* The same, or has the environment switched off everything beyond the standards? */
 bool duo_is_plain(void);
-/* Is it not ours but the distribution's? That one knows only what rdma-core 44 has. */
+/* Is the library under test the distribution's? It supports only what rdma-core 44 has. */
 bool duo_is_older_librpma(void);
-/* The flush of such a one is a read and its atomic write a write, as ours are where it is plain. */
+/* Its flush is a read and its atomic write a write, as those of this library are towards a plain
+ * peer. */
 bool duo_flushes_by_reading(void);
-/* Towards a peer without our flush a persistent one has to be permitted. */
+/* Towards a peer without native flush a persistent flush has to be permitted. */
 void duo_permit_persistent(struct rpma_conn *conn);
 enum ibv_wc_opcode duo_flush_opcode(void);
 enum ibv_wc_opcode duo_atomic_write_opcode(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo_device.c -- what can be expected of the device, by what it says about itself. */
+/* duo_device.c -- what can be expected of the device, by its attributes. */
 #include <dlfcn.h>
 
 #include "duo.h"

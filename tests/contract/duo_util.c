@@ -37,8 +37,8 @@ static uint8_t pattern(size_t i, unsigned seed)
 }
 
 /*
- * Memory that peers read and write: who may do so when is agreed upon over the socket, of which
- * the thread sanitizer knows nothing.
+ * Memory that peers read and write. Both ends agree over the socket which of them uses it when,
+ * which ThreadSanitizer cannot see.
  */
 #define PEER_MEMORY __attribute__((no_sanitize("thread")))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay between the two ends of one connection, which keeps what it saw.
- * It knows of the protocol only how long a frame is.
+ * relay.h -- a TCP relay between the two ends of one connection, which records what passes. Of the
+ * protocol it parses only the length of a frame.
  */
 #ifndef CONTRACT_RELAY_H
 #define CONTRACT_RELAY_H
@@ -22,7 +22,7 @@ struct relay_count {
 struct relay {
 	char port[8]; /* connect here */
 	int listener, to_server, to_client;
-	size_t slow; /* bytes a second to the server; 0: as fast as it can */
+	size_t slow; /* bytes a second to the server; 0: without a limit */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct relay_way_state {
@@ -34,7 +34,7 @@ struct relay {
 
 /* Waits for one client, then connects it to the server's port. */
 void relay_start(struct relay *r, const char *server_port);
-/* The same as a slow way to the server, which holds little on its way. */
+/* The same as a slow link to the server, which buffers little. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
 /* Once both sides have closed. */
 void relay_join(struct relay *r);

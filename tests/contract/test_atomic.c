@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_atomic.c -- the atomic write: native between our own, a fenced write otherwise. */
+/* test_atomic.c -- the atomic write: native between consenting ends, a fenced write otherwise. */
 #include "duo.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void atomic_write_refuses_an_unaligned_target(void **state)
 	duo_close(&d);
 }
 
-/* Data, flush, then the word that says they are there, all posted without waiting. */
+/* Data, flush, then the word that commits them, all posted without waiting. */
 static void atomic_write_follows_a_flush(void **state)
 {
 	const char flag[8] = "written";
@@ -55,7 +55,7 @@ static void atomic_write_follows_a_flush(void **state)
 	duo_close(&d);
 }
 
-/* A log: every record is flushed before the counter says that it is there, and nobody waits. */
+/* A log: every record is flushed before the counter includes it, without waiting. */
 static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
@@ -148,7 +148,7 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 		remote = duo_remote(mr);
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
-		/* Of a plain write over TCP only the end of the connection is to be seen. */
+		/* A plain write over TCP fails by the end of the connection only. */
 		if (!duo_flushes_by_reading() || !duo_is_tcp())
 			assert_int_equal(duo_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else

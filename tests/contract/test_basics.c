@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_basics.c -- the smallest things that must work between two ends. */
+/* test_basics.c -- the basic operations between two ends. */
 #include "duo.h"
 
 static void write_arrives_after_flush(void **state)

@@ -54,7 +54,7 @@ static void expect_both_lose_the_connection(struct duo *d)
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 }
 
-/* A write that must not succeed: the flush behind it fails, and both ends are told. */
+/* A write that must not succeed: the flush behind it fails, and both ends get the event. */
 static void refused_write(struct fenced *f, size_t at, size_t len)
 {
 	struct duo *d = &f->d;
@@ -94,7 +94,7 @@ static void write_across_the_end_touches_nothing_behind_it(void **state)
 	}
 }
 
-/* As a client may that believes no descriptor: the region, but from `before` bytes before it. */
+/* A descriptor that a client may forge: of the region, but beginning `before` bytes before it. */
 static struct rpma_mr_remote *remote_from_before(const struct rpma_mr_local *mr, uint64_t before)
 {
 	struct rpma_mr_remote *remote;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_close.c -- how connections end, and that nothing of them is left. */
+/* test_close.c -- how connections end, and that they leave nothing behind. */
 #include "duo.h"
 #include "lib/fds.h"
 
@@ -18,7 +18,7 @@ static void connect_and_part(struct duo *d)
 	OK(rpma_conn_delete(&srv));
 }
 
-/* Sockets are closed by whoever drives them last: wait until none is any more. */
+/* Sockets are closed by the thread that uses them last: wait until none is left. */
 static int settled_fds(void)
 {
 	int n = open_fds();
@@ -144,7 +144,7 @@ static void both_ends_may_disconnect_at_once(void **state)
 	duo_close(&d);
 }
 
-static void closed_is_told_once(void **state)
+static void closed_is_reported_once(void **state)
 {
 	enum rpma_conn_event ev;
 	struct duo d;
@@ -159,7 +159,7 @@ static void closed_is_told_once(void **state)
 	duo_close(&d);
 }
 
-/* The client's last word is posted unsignalled, and it disconnects at once. */
+/* The client's last message is posted unsignalled, and the client disconnects at once. */
 static void last_message_arrives_before_closed(void **state)
 {
 	struct ibv_wc wc = {0};
@@ -217,7 +217,7 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	struct duo d;
 
 	if (!duo_late_posts_complete())
-		skip(); /* there is no telling */
+		skip(); /* either is allowed */
 	duo_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -279,7 +279,7 @@ int main(void)
 		cmocka_unit_test(deletion_works_in_both_orders),
 		cmocka_unit_test(disconnect_after_the_peer_closed_succeeds),
 		cmocka_unit_test(both_ends_may_disconnect_at_once),
-		cmocka_unit_test(closed_is_told_once),
+		cmocka_unit_test(closed_is_reported_once),
 		cmocka_unit_test(last_message_arrives_before_closed),
 		cmocka_unit_test(last_write_arrives_before_deletion),
 		cmocka_unit_test(receives_are_flushed_when_the_peer_closes),

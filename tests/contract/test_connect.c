@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_connect.c -- how connections come about, and what the two ends tell each other then. */
+/* test_connect.c -- how connections are established, and the private data of both ends. */
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -104,7 +104,7 @@ static void request_given_up_is_rejected_at_the_client(void **state)
 	assert_null(req);
 	duo_expect_event(d.cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_delete(&d.cli));
-	/* The endpoint is none the worse for it. */
+	/* The endpoint goes on working. */
 	duo_connect(&d, NULL, &d.cli, &d.srv);
 	duo_close(&d);
 }

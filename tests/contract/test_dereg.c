@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_dereg.c -- regions that go while they are in use: afterwards nobody touches them. */
+/* test_dereg.c -- regions that are deregistered while they are in use: afterwards nothing touches
+ * their memory. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -14,7 +15,7 @@ struct writer {
 	atomic_bool stop;
 };
 
-/* Keep on overwriting the target until it is taken away or we are stopped. */
+/* Overwrite the target until it is deregistered or the test stops this thread. */
 static void *write_on(void *arg)
 {
 	struct writer *w = arg;
@@ -60,7 +61,7 @@ static void no_write_lands_after_deregistration(void **state)
 	free(copy);
 }
 
-/* The memory may even be unmapped: nobody touches it any more. */
+/* The memory may even be unmapped: nothing touches it any more. */
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;

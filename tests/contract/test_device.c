@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_device.c -- the device behind an address, and what can be asked of it. */
+/* test_device.c -- the device behind an address, and its queries. */
 #include <sys/mman.h>
 
 #include "duo.h"
@@ -36,7 +36,7 @@ static void foreign_address_cannot_be_local(void **state)
 {
 	struct ibv_context *ctx = NULL;
 
-	/* TEST-NET-1 (RFC 5737) is nobody's. */
+	/* TEST-NET-1 (RFC 5737) belongs to no host. */
 	assert_int_equal(rpma_utils_get_ibv_context("192.0.2.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
 			 RPMA_E_PROVIDER);
 	assert_null(ctx);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_dial.c -- connecting to where nobody answers. Runs with a SOFTRNIC_CONNECT_MS of 1500. */
+/* test_dial.c -- connecting to addresses that do not answer. Runs with a SOFTRNIC_CONNECT_MS of
+ * 1500. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -16,7 +17,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Connect to a port of our own host; what happens is the caller's to see. */
+/* Connect to a port of this host; the caller checks the outcome. */
 static void dial(struct duo *d, const char *port)
 {
 	struct rpma_conn_req *req;
@@ -34,7 +35,7 @@ static void hang_up(struct duo *d)
 	OK(rpma_peer_delete(&d->peer));
 }
 
-/* A socket that is listened on by nothing that speaks iWARP. */
+/* A listening socket without an iWARP program behind it. */
 static int tcp_listener(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -14,7 +14,7 @@
 
 static atomic_bool disk_waits;
 
-/* In the place of libc's: a disk that takes its time. */
+/* Replaces libc's: a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))
@@ -95,7 +95,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	SOFTRNIC_ONLY(); /* a device may take it and drop it */
 	duo_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	expect_all_refused(&d, conn);
 	expect_no_completion(conn);
 	OK(rpma_conn_delete(&conn));
@@ -137,7 +137,7 @@ static enum rpma_flush_type best_type(void)
 	return duo_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 }
 
-/* A flush waits for the disk, and so does the end of the connection. */
+/* A flush waits for the disk, and the end of the connection waits with it. */
 static void nothing_is_queued_while_this_end_disconnects(void **state)
 {
 	struct file f;
@@ -189,7 +189,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	duo_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
-	/* Its place is free again as soon as it went, in its own time. */
+	/* Its place is free again once it is sent, some time later. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
 	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)
@@ -230,7 +230,7 @@ static void a_full_receive_queue_takes_no_more(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-static void who_draws_from_a_shared_queue_has_no_receives_of_its_own(void **state)
+static void a_connection_with_a_shared_queue_has_no_receives_of_its_own(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
@@ -278,8 +278,9 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-/* What is in use is not released; the object is gone all the same, and the device's is lost. */
-static void what_is_in_use_says_so_when_it_is_released(void **state)
+/* What is in use is not released; the librpma object is gone all the same, and the one of the
+ * device leaks. */
+static void an_object_in_use_is_reported_when_it_is_released(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
@@ -344,7 +345,7 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 	duo_close(&d);
 }
 
-static void addresses_that_lead_nowhere_are_refused(void **state)
+static void unreachable_addresses_are_refused(void **state)
 {
 	struct rpma_conn_req *req = NULL;
 	struct rpma_ep *ep = NULL;
@@ -352,7 +353,7 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
 
 	duo_listen(&d, NULL);
 	assert_int_equal(rpma_ep_listen(d.peer, "no.such.name.invalid", "7", &ep), RPMA_E_PROVIDER);
-	/* TEST-NET-1 (RFC 5737) is nobody's. */
+	/* TEST-NET-1 (RFC 5737) belongs to no host. */
 	assert_int_equal(rpma_ep_listen(d.peer, "192.0.2.1", "7777", &ep), RPMA_E_PROVIDER);
 	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), "no port", &ep), RPMA_E_PROVIDER);
 	assert_int_equal(rpma_conn_req_new(d.peer, "no.such.name.invalid", "7", NULL, &req),
@@ -372,12 +373,12 @@ int main(void)
 		cmocka_unit_test(what_is_posted_to_an_ended_connection_is_never_carried_out),
 		cmocka_unit_test(nothing_more_is_queued_in_a_full_send_queue),
 		cmocka_unit_test(a_full_receive_queue_takes_no_more),
-		cmocka_unit_test(who_draws_from_a_shared_queue_has_no_receives_of_its_own),
+		cmocka_unit_test(a_connection_with_a_shared_queue_has_no_receives_of_its_own),
 		cmocka_unit_test(a_shared_queue_of_impossible_size_is_refused),
 		cmocka_unit_test(memory_that_is_not_mapped_is_not_registered),
 		cmocka_unit_test(advice_must_fit_the_region_and_the_device),
-		cmocka_unit_test(addresses_that_lead_nowhere_are_refused),
-		cmocka_unit_test(what_is_in_use_says_so_when_it_is_released),
+		cmocka_unit_test(unreachable_addresses_are_refused),
+		cmocka_unit_test(an_object_in_use_is_reported_when_it_is_released),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

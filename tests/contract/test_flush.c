@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush.c -- the two types of flush, who may ask for which, and what it leaves of a file
+/* test_flush.c -- the two types of flush, what each requires, and which pages of a file it leaves
  * dirty. */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void backing_close(struct backing *b)
 	unlink(b->name);
 }
 
-/* A device that flushes refuses to persist what is not persistent, as this memory. */
+/* A device that flushes refuses to persist memory that is not persistent, such as this. */
 static bool refuses_volatile_memory(void)
 {
 	return duo_is_kernels() && duo_flush_opcode() == DUO_WC_FLUSH;
@@ -149,7 +149,7 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 	duo_close(&d);
 }
 
-/* Our targets make it true themselves; others must have been declared to write directly. */
+/* softrnic targets make it durable themselves; others must have been declared to write directly. */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {
 	struct duo d;

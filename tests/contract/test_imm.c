@@ -33,7 +33,7 @@ static void expect_imm(struct rpma_conn *conn, enum ibv_wc_opcode opcode, size_t
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, opcode);
 	assert_int_equal(wc.byte_len, len);
-	/* RoCE has a header more to tell of. */
+	/* RoCE has an additional header. */
 	assert_int_equal(wc.wc_flags & ~(unsigned)IBV_WC_GRH, IBV_WC_WITH_IMM);
 	assert_int_equal(ntohl(wc.imm_data), imm);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);

@@ -33,7 +33,7 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
-/* No step is like another, and it takes no longer than it must. */
+/* Each step has other bytes, and the comparison is fast. */
 static void fill_steps(uint8_t *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += STEP) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and one more is refused before
- * it can pretend to have. The memory is a small file: its first half mapped again and again, and
- * its second one at the end, which so is reached only by what is as long as it says.
+ * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and one byte more is refused at
+ * once. The memory is a small file: its first half is mapped repeatedly, and its second half at the
+ * end, which only an operation of the full length reaches.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -74,7 +74,7 @@ static void scene_close(struct scene *s)
 	duo_close(&s->d);
 }
 
-static void longer_ones_are_refused_and_hurt_nothing(void **state)
+static void longer_ones_are_refused_without_effect(void **state)
 {
 	static const size_t lens[] = {LONGEST + 1, LONGEST + 2, 2 * LONGEST + 2};
 	struct scene s;
@@ -93,7 +93,7 @@ static void longer_ones_are_refused_and_hurt_nothing(void **state)
 			RPMA_E_INVAL);
 		assert_int_equal(rpma_recv(s.d.cli, s.cli.mr, 0, lens[i], NULL), RPMA_E_INVAL);
 	}
-	/* The connection is as it was, and a flush has 64 bits. */
+	/* The connection is unaffected, and a flush has a length of 64 bits. */
 	OK(rpma_write(s.d.cli, s.srv.remote, 0, s.cli.mr, 0, 1, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	duo_flush(s.d.cli, s.srv.remote, 0, LONGEST + 1);
 	assert_int_equal(s.srv.at[0], 0x11);
@@ -140,7 +140,7 @@ static void longest_ones_arrive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(longer_ones_are_refused_and_hurt_nothing),
+		cmocka_unit_test(longer_ones_are_refused_without_effect),
 		cmocka_unit_test(longest_ones_arrive),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_liveness.c -- peers that say nothing for several times the limit for a silent one, but are
- * alive: they are not lost.
+ * test_liveness.c -- peers that send nothing for several times the liveness limit, but are alive:
+ * they are not reported lost.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 
 static atomic_int slow_ms, slow_syncs;
 
-/* In the place of libc's: a disk that takes its time. */
+/* Replaces libc's: a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int ms = atomic_load(&slow_ms);
@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return (int)syscall(SYS_msync, addr, len, flags);
 }
 
-/* Neither end has anything to tell, and both still work. */
+/* Neither end gets an event, and both still work. */
 static void expect_both_alive(struct duo *d)
 {
 	enum rpma_conn_event ev;
@@ -88,7 +88,7 @@ static void a_write_back_that_takes_long(void **state)
 	duo_close(&d);
 }
 
-/* Without receives the server's device reads no more, hence sees no question either. */
+/* Without receives the server's device stops reading, so it does not read the heartbeat either. */
 static void a_server_that_posts_no_receives_for_long(void **state)
 {
 	struct rpma_conn_cfg *cli_cfg = duo_cfg(64, 0, SENDS + 8, 0),
@@ -115,8 +115,8 @@ static void a_server_that_posts_no_receives_for_long(void **state)
 	duo_close(&d);
 }
 
-/* One message, behind which the question of its sender has to wait. */
-static void a_large_write_on_a_slow_way(void **state)
+/* One message, behind which the heartbeat of its sender has to wait. */
+static void a_large_write_on_a_slow_link(void **state)
 {
 	struct duo_opts opts = {.buf_size = 4u << 20};
 	struct rpma_conn *slow_cli, *slow_srv;
@@ -149,7 +149,7 @@ int main(void)
 		cmocka_unit_test(applications_that_do_nothing_for_long),
 		cmocka_unit_test(a_write_back_that_takes_long),
 		cmocka_unit_test(a_server_that_posts_no_receives_for_long),
-		cmocka_unit_test(a_large_write_on_a_slow_way),
+		cmocka_unit_test(a_large_write_on_a_slow_link),
 	};
 
 	return cmocka_run_group_tests_name("slow, but alive", tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 enum what { WHAT_ENDPOINT, WHAT_EVENT, WHAT_COMPLETION };
 
-/* One end of one connection. Clients ask, servers answer, clients part. */
+/* One end of one connection. Clients send a word, servers return it, clients disconnect. */
 struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
@@ -18,7 +18,7 @@ struct end {
 	size_t at; /* its place in its side's buffer */
 };
 
-/* What epoll hands back. */
+/* The data of the epoll events. */
 struct watch {
 	enum what what;
 	struct end *end;
@@ -117,7 +117,7 @@ static void take_events(struct crowd *c, struct end *end)
 	assert_int_equal(ret, RPMA_E_NO_EVENT);
 }
 
-/* A server answers with the word it got; a client compares and parts. */
+/* A server returns the word that it received; a client compares it and disconnects. */
 static void on_message(struct crowd *c, struct end *end)
 {
 	assert_false(end->answered);
@@ -152,7 +152,7 @@ static void crowd_turn(struct crowd *c)
 	struct epoll_event evs[16];
 	int n = epoll_wait(c->epfd, evs, 16, 10000);
 
-	assert_true(n > 0); /* else something got stuck */
+	assert_true(n > 0); /* otherwise the test hangs */
 	for (int i = 0; i < n; i++) {
 		const struct watch *w = evs[i].data.ptr;
 

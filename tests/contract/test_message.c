@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_message.c -- sends and receives. test_waiting.c has those that do not meet at once. */
+/* test_message.c -- sends and receives. test_waiting.c has Sends that wait for their receive. */
 #include "duo.h"
 
 #define MSG 1024
@@ -106,7 +106,7 @@ static void passive_side_speaks_first(void **state)
 	duo_close(&d);
 }
 
-/* Its slots are taken back although nobody polls for them. */
+/* Its places become free although no completion is polled. */
 static void unsignalled_sends_never_fill_the_queue(void **state)
 {
 	const unsigned n = duo_is_kernels() ? 1000 : 10000; /* the guest is slow */

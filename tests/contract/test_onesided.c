@@ -17,7 +17,7 @@ static const size_t begins[][2] = {{0, 0}, {1, 4095}, {4093, 3}, {8, 8}};
 
 typedef void transfer_fn(struct duo *d, size_t cli_at, size_t srv_at, size_t len);
 
-/* Exactly [to, to + len) of dst has what src has, the margins are untouched. */
+/* Exactly [to, to + len) of dst equals src, and the margins are untouched. */
 static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned seed)
 {
 	assert_true(duo_is_filled(dst + at, len, seed));

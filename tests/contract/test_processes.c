@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_processes.c -- server and client as programs are: two processes, which know of each
- * other what the private data of the connection say. The first server is forked before this
- * process has used the device, the others after.
+ * test_processes.c -- server and client as two processes, which know of each other only the private
+ * data of the connection. The first server is forked before this process has used the device, the
+ * others after.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define SIZE 65536u
 
-/* What a server says of itself when it accepts. */
+/* The private data of a server. */
 struct hello {
 	uint8_t mr_desc[24], pcfg_desc[8];
 	uint8_t mr_size, pcfg_size;
@@ -57,7 +57,7 @@ static int serve_connection(struct rpma_conn *conn)
 	return rpma_conn_disconnect(conn);
 }
 
-/* The port may be taken between choosing and using it. */
+/* Another process may take the port between choosing and using it. */
 static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep **ep)
 {
 	char port[8] = "";
@@ -115,7 +115,7 @@ static void server_start(struct server *s, enum how how)
 	if (s->pid == 0)
 		_exit(serve(s->mem, ready[1], how));
 	close(ready[1]);
-	/* The end of the pipe: it did not get so far. */
+	/* The end of the pipe: the server failed before. */
 	assert_int_equal(read(ready[0], s->port, sizeof(s->port)), sizeof(s->port));
 	close(ready[0]);
 }
@@ -182,7 +182,7 @@ static void client_writes_into_the_servers_memory(void **state)
 	duo_close(&d);
 }
 
-static void client_is_told_when_the_server_is_killed(void **state)
+static void client_gets_closed_when_the_server_is_killed(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct server s;
@@ -221,7 +221,7 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	duo_close(&d);
 }
 
-/* Work under way gets its time (SOFTRNIC_DRAIN_MS), and no more. */
+/* Work under way may take SOFTRNIC_DRAIN_MS and no longer. */
 static void deletion_does_not_wait_for_a_stopped_server(void **state)
 {
 	struct timespec begin, end;
@@ -274,7 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(client_writes_into_the_servers_memory),
-		cmocka_unit_test(client_is_told_when_the_server_is_killed),
+		cmocka_unit_test(client_gets_closed_when_the_server_is_killed),
 		cmocka_unit_test(operations_under_way_fail_when_the_server_is_killed),
 		cmocka_unit_test(deletion_does_not_wait_for_a_stopped_server),
 		cmocka_unit_test(forking_does_not_disturb_connections),

@@ -154,7 +154,7 @@ static void connection_without_shared_channel_says_so(void **state)
 	duo_close(&d);
 }
 
-/* A queue that nobody empties ends its connection; what was queued before can be had. */
+/* A queue that overruns ends its connection; what was queued before can still be polled. */
 static void overrun_is_an_error_not_a_hang(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(2, 0, 10, 0);
@@ -195,7 +195,7 @@ static void full_send_queue_is_an_error_that_passes(void **state)
 				NULL);
 		posted += !ret;
 	}
-	if (ret) { /* answers may also be quicker than we */
+	if (ret) { /* answers may arrive before this line */
 		assert_int_equal(ret, RPMA_E_PROVIDER);
 		assert_true(posted >= 4);
 	}

@@ -174,7 +174,7 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
-	duo_expect_event(d.cli, RPMA_CONN_REJECTED); /* it is not left hanging */
+	duo_expect_event(d.cli, RPMA_CONN_REJECTED); /* it ends */
 	OK(rpma_conn_delete(&d.cli));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_srq_delete(&srq));
@@ -219,7 +219,7 @@ static void one_connection_in_error_leaves_the_others_alone(void **state)
 	post_shared(&s, 1);
 	OK(rpma_conn_delete(&s.cli[0]));
 	duo_expect_event(s.srv[0], RPMA_CONN_CLOSED);
-	/* The receives are the queue's, not the connection's: they are not flushed. */
+	/* The receives belong to the queue, not to the connection: they are not flushed. */
 	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	for (int i = 1; i < 3; i++) {
 		star_send(&s, i);

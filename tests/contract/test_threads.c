@@ -233,7 +233,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* What arrives is anybody's guess, but it arrives, and the connection lives. */
+/* Any mixture of bytes may arrive, but it arrives, and the connection lives. */
 static void changing_source_does_not_break_the_stream(void **state)
 {
 	struct duo_opts opts = {.buf_size = 1 << 20};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_waiting.c -- sends that are there long before their receive, and what passes them. */
+/* test_waiting.c -- Sends that arrive long before their receive, and the operations that may
+ * overtake them. */
 #include <time.h>
 
 #include "duo.h"
@@ -96,7 +97,7 @@ static void flush_behind_a_waiting_send_waits_with_it(void **state)
 	duo_close(&d);
 }
 
-/* More than is kept aside: the sender has to wait, nothing is lost. */
+/* More than is parked: the sender has to wait, nothing is lost. */
 static void flood_without_receives_is_held_back(void **state)
 {
 	struct rpma_conn_cfg *cfg = duo_cfg(600, 0, 600, 600);
@@ -119,7 +120,7 @@ static void flood_without_receives_is_held_back(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-/* Larger than all that can be kept aside. */
+/* Larger than all that can be parked. */
 static void large_message_waits_for_its_receive(void **state)
 {
 	size_t len = 4u << 20;
@@ -151,7 +152,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
 	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
-	/* Whether it can still be had is not promised; a receive is never left unanswered. */
+	/* Whether it is still delivered is not promised; each receive completes. */
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	ret = rpma_recv(d.srv, d.srv_mr, 0, MSG, &d);
 	if (!ret) {
@@ -161,7 +162,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	duo_close(&d);
 }
 
-/* Work that cannot be done gets its time (SOFTRNIC_DRAIN_MS), and no more. */
+/* Work that cannot be done may take SOFTRNIC_DRAIN_MS and no longer. */
 static void deletion_does_not_wait_for_ever(void **state)
 {
 	struct timespec begin, end;

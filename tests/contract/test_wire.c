@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wire.c -- how much goes over the wire for what a user asks. */
+/* test_wire.c -- what goes over the wire for each operation. */
 #include "duo.h"
 #include "relay.h"
 

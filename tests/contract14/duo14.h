@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo14.h -- duo.h, and what the tests of librpma 1.4's operations need beside it. */
+/* duo14.h -- duo.h, and helpers for the calls that came after librpma 1.3. */
 #ifndef CONTRACT14_DUO14_H
 #define CONTRACT14_DUO14_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_abandoned.c -- who asks for a long digest and goes away. */
+/* test_abandoned.c -- a long digest whose initiator disconnects. */
 #include <sys/mman.h>
 
 #include "duo14.h"
@@ -23,8 +23,8 @@ static void wait_for_counter(const struct rpma_conn *conn, const char *name)
 	assert_int_equal(duo_counter(conn, name), 1);
 }
 
-/* It counts as a write-back, and as one that failed when it was given up. */
-static void nobodys_digest_is_given_up(void **state)
+/* The digest counts as a write-back, and as a failed one when it is abandoned. */
+static void a_digest_ends_with_its_connection(void **state)
 {
 	uint8_t *zeros = map_zeros();
 	struct rpma_mr_remote *remote;
@@ -50,7 +50,7 @@ static void nobodys_digest_is_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobodys_digest_is_given_up),
+		cmocka_unit_test(a_digest_ends_with_its_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 static atomic_bool disk_waits;
 
-/* In the place of libc's: a disk that takes its time. */
+/* Replaces libc's: a slow disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))
@@ -179,7 +179,7 @@ static void a_message_of_a_batch_arrives_behind_its_writes(void **state)
 	duo_close(&d);
 }
 
-/* Silent operations give their places back in their own time. */
+/* Unsignalled operations give their places back some time later. */
 static void flush_when_there_is_room(struct duo *d)
 {
 	int ret;
@@ -212,7 +212,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	assert_int_equal(count_of(b), 4);
 	atomic_store(&disk_waits, false);
 	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-	assert_true(duo_is_zero(d.srv_buf, 400)); /* nothing of it had gone */
+	assert_true(duo_is_zero(d.srv_buf, 400)); /* nothing of it was sent */
 	OK(rpma_batch_post(b));
 	assert_int_equal(count_of(b), 0);
 	flush_when_there_is_room(&d);
@@ -224,7 +224,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 
 enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short ones now and then (doc/wire.md s10) */
 
-/* Of batches that come faster than they go, nothing is lost, and nothing goes twice. */
+/* Batches that are posted faster than they are sent are carried out once each. */
 static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 {
 	struct rpma_batch *b;
@@ -247,7 +247,7 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 			ret = rpma_batch_post(b);
 			assert_true(ret == 0 || ret == RPMA_E_AGAIN);
 			pending += (int)(left - count_of(b));
-			/* The queue of completions is twice as long. */
+			/* The completion queue is twice as long. */
 			while (ret ? pending : pending > 4) {
 				duo_wait_wc(d.cli, &wc);
 				assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -263,7 +263,8 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 	duo_close(&d);
 }
 
-/* A native atomic write to an odd address is refused; the writes before it must not go either. */
+/* A native atomic write to an odd address is refused; the writes before it must not be sent
+ * either. */
 static void one_refused_operation_refuses_all(void **state)
 {
 	struct rpma_mr_remote *odd;
@@ -305,7 +306,7 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	SOFTRNIC_ONLY(); /* a device may take it and drop it */
 	duo_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	OK(rpma_batch_new(conn, 1, &b));
 	add_write(b, &d, 0, 8);
 	assert_int_equal(rpma_batch_post(b), RPMA_E_PROVIDER);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_caps.c -- what the other end can do, and what a connection counts. */
+/* test_caps.c -- the capabilities of the peer, and the counters of a connection. */
 #include "duo14.h"
 
 #define OURS                                                                                       \
 	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_FLUSH_ALL | RPMA_CAP_ATOMIC_WRITE |         \
 	 RPMA_CAP_VERIFY | RPMA_CAP_QUERY | RPMA_CAP_IMM | RPMA_CAP_ATOMICS)
 
-/* A device is taken to speak to one like itself. */
+/* A device is assumed to have a peer of its own kind. */
 static uint32_t of_device(void)
 {
 	uint32_t caps = duo_is_tcp() ? 0 : RPMA_CAP_IMM;
@@ -46,7 +46,7 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	SOFTRNIC_ONLY(); /* a device knows only itself, and that at once */
 	duo_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	assert_int_equal(rpma_conn_get_remote_caps(conn, &caps), RPMA_E_AGAIN);
 	assert_int_equal(caps, 77);
 	OK(rpma_conn_delete(&conn));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_changing.c -- a source that is rewritten all the time while it is sent: what arrives is
- * anybody's guess, but no connection breaks, least of all by a checksum of bytes that are no more.
+ * test_changing.c -- a source that is rewritten all the time while it is sent: any mixture may
+ * arrive, but no connection breaks, for instance by a checksum of overwritten bytes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ static atomic_bool done;
 static atomic_size_t scope; /* what is being sent, and nothing else is rewritten */
 static unsigned long operations, mixtures;
 
-/* Racing is the point, so that ThreadSanitizer need not tell. */
+/* The race is intended; ThreadSanitizer need not report it. */
 __attribute__((no_sanitize("thread"))) static void *rewrite(void *arg)
 {
 	for (unsigned pass = 0; !atomic_load(&done); pass++) {
@@ -42,7 +42,7 @@ static void expect_success(struct rpma_conn *conn)
 	operations++;
 }
 
-/* Bytes of more than one pass: it has changed on its way. */
+/* Bytes of more than one pass: the source changed while it was sent. */
 static void count_mixture(const uint8_t *sink, size_t len)
 {
 	mixtures += sink[0] != sink[len - 1];

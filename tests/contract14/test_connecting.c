@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_connecting.c -- limits of a connect, giving up, saying no with a word, ports and addresses.
- */
+/* test_connecting.c -- limits of a connect, cancelling it, rejecting with private data, ports and
+ * addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { LIMIT_MS = 300 };
 
-/* A socket that is listened on by nothing that speaks iWARP. */
+/* A listening socket without an iWARP program behind it. */
 static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 {
 	socklen_t len = sizeof(*sin);
@@ -32,7 +32,7 @@ static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 
 enum { FILLERS = 8 };
 
-/* Linux drops the SYNs to a listener whose queue is full: nobody answers, not even with a reset. */
+/* Linux drops the SYNs to a listener whose queue is full: there is no answer, not even a reset. */
 static int black_hole(char port[8], int filler[FILLERS])
 {
 	struct sockaddr_in sin;
@@ -62,7 +62,7 @@ static struct rpma_conn_cfg *cfg_limited(int ms)
 	return cfg;
 }
 
-/* Begin to connect to a port of our own host, within a limit; when that was. */
+/* Begin to connect to a port of this host, within a limit; returns the time. */
 static uint64_t dial(struct duo *d, const char *port, int limit_ms)
 {
 	uint64_t begin;
@@ -136,7 +136,8 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 	close_hole(fd, filler);
 }
 
-/* The limit of a connect is none of the connection; long enough for a connect on a busy machine. */
+/* The limit of a connect does not limit the connection; long enough for a connect on a busy
+ * machine. */
 static void an_established_connection_outlives_the_limit(void **state)
 {
 	struct rpma_conn_cfg *cfg = cfg_limited(4000);
@@ -158,7 +159,7 @@ static void *cancel_soon(void *conn)
 	return NULL;
 }
 
-/* While this thread waits for the event, another gives up. */
+/* While this thread waits for the event, another one cancels. */
 static void cancel_while_waiting(const char *port)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -172,7 +173,7 @@ static void cancel_while_waiting(const char *port)
 	assert_int_equal(ev, RPMA_CONN_UNREACHABLE);
 	assert_in_range(now_ms() - begin, 99, 100 + SLACK_MS);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* Once more is no error, and says nothing new. */
+	/* A second call is no error, and causes no event. */
 	OK(rpma_conn_cancel(d.cli));
 	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 20, &ev), RPMA_E_NO_EVENT);
 	hang_up(&d);
@@ -188,7 +189,7 @@ static void a_connect_is_cancelled_from_another_thread(void **state)
 		struct duo d = {0};
 
 		duo_listen(&d, NULL);
-		cancel_while_waiting(d.port); /* and nobody accepts */
+		cancel_while_waiting(d.port); /* and no program accepts */
 		duo_close(&d);
 		return;
 	}
@@ -325,7 +326,7 @@ static void only_a_request_of_another_can_be_rejected(void **state)
 	duo_close(&d);
 }
 
-/* Listen at any free port, and see who comes. */
+/* Listen at any free port, and take a request. */
 static void meet(const char *at, const char *from, const char *seen_as)
 {
 	char addr[RPMA_ADDR_MAX], small[4] = "old";
@@ -370,7 +371,7 @@ static bool has_ipv6(void)
 	return has;
 }
 
-static void a_free_port_is_told_and_so_are_addresses(void **state)
+static void a_free_port_and_addresses_are_reported(void **state)
 {
 	meet(duo_addr(), duo_addr(), duo_addr());
 	meet("0.0.0.0", duo_addr(), duo_addr());
@@ -393,7 +394,7 @@ int main(void)
 		cmocka_unit_test(a_rejection_brings_its_private_data),
 		cmocka_unit_test(a_request_that_is_deleted_is_rejected_without_data),
 		cmocka_unit_test(only_a_request_of_another_can_be_rejected),
-		cmocka_unit_test(a_free_port_is_told_and_so_are_addresses),
+		cmocka_unit_test(a_free_port_and_addresses_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

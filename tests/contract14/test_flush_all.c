@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush_all.c -- one flush of everything that the connection placed, wherever. */
+/* test_flush_all.c -- one flush of everything that the connection placed, in any region. */
 #include "duo14.h"
 
 #include "lib/medium.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_gather.c -- one message out of several places. */
+/* test_gather.c -- one message gathered from several segments. */
 #include "duo14.h"
 
 static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
@@ -49,7 +49,7 @@ static void segments_may_lie_in_different_regions(void **state)
 	duo_expect_received(d.srv, 116, &d);
 	assert_memory_equal(d.srv_buf, header, 16);
 	assert_true(duo_is_filled(d.srv_buf + 16, 100, 2));
-	/* The silent one is done when a later one is. */
+	/* The unsignalled one is complete when a later one is. */
 	duo_flush(d.cli, d.at_srv, 0, 8);
 	OK(rpma_mr_dereg(&mr));
 	duo_close(&d);
@@ -83,7 +83,7 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	duo_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and nobody accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	assert_int_equal(rpma_send_gather(conn, &part, 1, RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	OK(rpma_conn_delete(&conn));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_medium.c -- every call with which a persistent flush completes, and those that are none: the
- * target's file has no dirty page of the range any more, or still has them. doc/architecture.md has
- * the list of all such places.
+ * test_medium.c -- every call that completes a persistent flush leaves no dirty page of the range
+ * in the target's file; calls that are no flush leave them. doc/architecture.md lists all such
+ * places.
  */
 #include <stdio.h>
 
@@ -144,7 +144,7 @@ static void expect_dirty(bool dirty)
 	assert_int_equal(medium_dirty(file.fd, 0, SIZE) > 0, dirty);
 }
 
-/* Where it is a read the target cannot know which type is meant. */
+/* Where the flush is a read the target cannot know its type. */
 static void a_visible_flush_is_none(void **state)
 {
 	write_part();
@@ -152,7 +152,7 @@ static void a_visible_flush_is_none(void **state)
 	expect_dirty(!is_plain);
 }
 
-/* librpma announces at either end that it flushes natively, if the other end understands that. */
+/* librpma announces at either end that it flushes natively, if the other end has consented. */
 static void a_read_is_none_for_librpma(void **state)
 {
 	struct rpma_mr_remote *remote = duo_remote(file.mr);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_persist.c -- every way to ask for persistence, judged by what is left to be written back.
+ * test_persist.c -- every way to flush persistently, judged by the pages that are still dirty.
  *
  * A file on a real file system, in the configuration that users get. The bytes prove nothing: a
  * read of the file past the page cache writes them back itself. So this looks at the mapping's
  * dirty pages, which the write must have made and the flush must have cleaned, and at the target's
- * write-backs. Whatever else can complete a persistent flush belongs into the table.
+ * write-backs. Each new way to complete a persistent flush belongs into the table.
  */
 #include <stdio.h>
 
@@ -144,7 +144,7 @@ static void by_declared_batch(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* Too early: it is refused, and asked for again. */
+/* Too early: it is refused, and tried again. */
 static void too_early(struct scene *s)
 {
 	assert_int_equal(rpma_flush(s->writer, s->file.remote, 0, LEN, RPMA_FLUSH_TYPE_PERSISTENT,
@@ -284,7 +284,7 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 	}
 }
 
-/* Without it the others would prove nothing. */
+/* It shows that the other tests can fail. */
 static void a_write_alone_leaves_the_pages_to_be_written_back(void **state)
 {
 	struct duo_file file;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_providers.c -- which providers there are, a named one, and what is behind memory. */
+/* test_providers.c -- the list of providers, a context from a named one, and the durability class
+ * of memory. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,11 +35,11 @@ static void expect_said(const char *part)
 		fail_msg("\"%s\" is not in: %s", part, said);
 }
 
-/* The row of a provider; all rows make sense. */
+/* The row of a provider; every row is plausible. */
 static bool find_row(const struct rpma_provider_list *list, const char *provider,
 		     struct rpma_provider_info *found)
 {
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 	bool is_there = false;
 	size_t i;
 
@@ -63,7 +64,7 @@ static void the_software_is_always_usable(void **state)
 {
 	static const char *const addrs[] = {NULL, "127.0.0.1"};
 	struct rpma_provider_list *list;
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 
 	for (size_t i = 0; i < 2; i++)
 		for (int type = 0; type < 2; type++) {
@@ -81,11 +82,11 @@ static void the_software_is_always_usable(void **state)
 		}
 }
 
-/* 192.0.2.0/24 is nobody's (RFC 5737). */
+/* 192.0.2.0/24 belongs to no host (RFC 5737). */
 static void an_address_that_is_not_ours_is_served_by_none(void **state)
 {
 	struct rpma_provider_list *list;
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 
 	OK(rpma_provider_list_new("192.0.2.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &list));
 	assert_true(find_row(list, "softrnic", &info));
@@ -192,7 +193,7 @@ static void a_mapped_file_tells_its_path(void **state)
 	unlink(path);
 }
 
-/* Without a descriptor /proc cannot be read, and nothing is guessed. */
+/* Without a descriptor /proc cannot be read, and the call fails instead of guessing. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

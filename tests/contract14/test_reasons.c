@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reasons.c -- a failed completion tells why, as a value and as a line, and so does everything
- * that fell with it.
+ * test_reasons.c -- a failed completion has a reason, as a value and as a line of text, and so has
+ * everything that was flushed with it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 static atomic_int disk_error;
 
-/* In the place of libc's: a disk that fails. */
+/* Replaces libc's: a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -27,7 +27,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return -1;
 }
 
-/* What a completion says about itself. The line is printed too, for whoever reads along. */
+/* The reason of a completion. Its line is printed, too, for the reader of the log. */
 static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 			  enum rpma_reason reason, uint32_t code, const char *words)
 {
@@ -52,7 +52,7 @@ static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
-/* What is posted behind a failure is never carried out, and says which failure it was. */
+/* What is posted behind a failure is never carried out, and reports that failure. */
 static void expect_the_same_of_the_next(struct duo *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;
@@ -174,7 +174,7 @@ static void a_right_that_was_not_given(void **state)
 	duo_close(&d);
 }
 
-/* The end that refuses has work of its own under way, which falls too. */
+/* The end that refuses has work of its own under way, which is flushed, too. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;

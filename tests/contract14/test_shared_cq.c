@@ -71,7 +71,7 @@ static void check_wc(const struct crowd *c, const struct ibv_wc *wc, bool *seen)
 	assert_true(duo_is_filled(c->duo.srv_buf + i * LEN, LEN, (unsigned)i));
 }
 
-static void one_descriptor_tells_of_all_and_qp_num_of_whom(void **state)
+static void one_descriptor_reports_all_and_qp_num_names_the_connection(void **state)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	int epfd = epoll_create1(EPOLL_CLOEXEC), fd, got, done = 0;
@@ -173,7 +173,7 @@ static void a_connections_own_queue_is_not_for_deletion(void **state)
 	duo_close(&d);
 }
 
-/* What it left uncollected may be told or not; nothing else is harmed by it. */
+/* Its completions that were not polled may or may not be returned; nothing else is affected. */
 static void a_deleted_connection_leaves_the_queue_in_order(void **state)
 {
 	struct ibv_wc wc;
@@ -251,7 +251,7 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 	crowd_close(&c);
 }
 
-/* A server's way: whoever sends, the message is announced in one place. */
+/* A server's way: messages of all connections are announced in one place. */
 static void a_server_receives_from_all_in_one_queue(void **state)
 {
 	struct duo_opts opts = {0};
@@ -335,7 +335,7 @@ static void a_queue_of_impossible_size_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_descriptor_tells_of_all_and_qp_num_of_whom),
+		cmocka_unit_test(one_descriptor_reports_all_and_qp_num_names_the_connection),
 		cmocka_unit_test(the_connection_names_the_common_queue),
 		cmocka_unit_test(receives_can_have_a_queue_of_their_own_beside_it),
 		cmocka_unit_test(a_queue_in_use_is_not_deleted_and_goes_on_working),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_timeouts.c -- waits with a limit: they end in time, not before, and lose nothing. */
+/* test_timeouts.c -- waits with a limit: they end at the limit, not before, and lose no event. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 	duo_close(&d);
 }
 
-/* Whenever it comes, be it just when the limit is over, this wait or the next tells of it. */
+/* Whenever it comes, even at the very limit, this wait or the next returns it. */
 static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
 	struct rpma_cq *cq;
@@ -190,7 +190,8 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-/* One announcement wakes one; whoever came too late keeps its limit although it saw the fd. */
+/* One announcement wakes one waiter; the others keep their limit although the descriptor was
+ * readable. */
 static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void **state)
 {
 	struct waiter w[WAITERS] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_verify.c -- the digest of what the target reads back, and what could persist it. */
+/* test_verify.c -- the digest of what the target reads back, and its durability class. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 static atomic_int disk_error;
 
-/* In the place of libc's: a disk that fails. */
+/* Replaces libc's: a failing disk. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -61,7 +61,7 @@ static void the_digest_of_what_was_written_is_that_of_its_source(void **state)
 			assert_true(rpma_digest_equal(&ours, &theirs));
 			assert_memory_equal(ours.bytes, theirs.bytes, sizeof(ours.bytes));
 			assert_int_equal(theirs.durability, RPMA_DURABILITY_FILE);
-			/* It may be direct and nobody says so. */
+			/* It may be a direct read that the file system does not report. */
 			if (theirs.source != RPMA_DIGEST_FROM_CACHE) {
 				assert_int_equal(theirs.source, RPMA_DIGEST_FROM_MEDIUM);
 				assert_true(duo_file_is_direct(&file));
@@ -103,7 +103,7 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_true(rpma_digest_equal(&before, &after));
-		file.map[len - 1] ^= 0x10; /* somebody at the target */
+		file.map[len - 1] ^= 0x10; /* a program at the target */
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}
@@ -127,7 +127,7 @@ static void of_volatile_memory_it_is_a_digest_of_memory(void **state)
 	duo_close(&d);
 }
 
-/* One region, its first page a file's and its second nobody's. */
+/* One region, its first page of a file and its second anonymous. */
 static void a_range_has_the_weakest_class_of_its_parts(void **state)
 {
 	uint8_t *map = duo_map(8192);
@@ -224,7 +224,7 @@ static void a_region_that_is_not_for_persistent_flushes_is_not_verified(void **s
 	duo_close(&d);
 }
 
-/* Towards a peer that did not agree to our extensions. */
+/* Towards a peer that did not consent to the extensions. */
 static void other_peers_are_not_asked(void **state)
 {
 	enum rpma_durability class;
@@ -240,7 +240,7 @@ static void other_peers_are_not_asked(void **state)
 	assert_int_equal(rpma_query_durability(d.cli, d.at_srv, 0, 8, &class,
 					       RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
-	duo_flush(d.cli, d.at_srv, 0, 8); /* and no harm is done */
+	duo_flush(d.cli, d.at_srv, 0, 8); /* without an effect */
 	duo_close(&d);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timing.h -- what waits with a limit are measured by. */
+/* timing.h -- measuring waits with a limit. */
 #ifndef CONTRACT14_TIMING_H
 #define CONTRACT14_TIMING_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Generous, because the machine may be busy: a wait that ends so late has forgotten its limit. */
+/* Large, because the machine may be busy: a wait that ends so late ignores its limit. */
 enum { SLACK_MS = 10000 };
 
 static inline uint64_t now_ms(void)

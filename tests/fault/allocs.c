@@ -85,7 +85,7 @@ static void *keep(void *ptr, size_t size, const void *caller)
 	return ptr;
 }
 
-/* Before it is given back, when nobody else can have got the same address yet. */
+/* Before it is freed: no other thread can have the same address yet. */
 static void forget(const void *ptr)
 {
 	pthread_mutex_lock(&all.lock);

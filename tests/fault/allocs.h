@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocs.h -- what our code gets from the system, failed on demand: memory, which is also counted
- * and known while it lives; descriptors and threads.
+ * allocs.h -- requests of the code under test to the system, failed on demand: memory, whose blocks
+ * are also tracked; descriptors and threads.
  *
  * The linker sends calls of malloc, socket and their kind through here, from librpma's rooms and
- * from the software RNIC, in whatever thread; what libc and cmocka do for themselves is left alone.
+ * from the software RNIC, in whatever thread; calls of libc and cmocka themselves are not affected.
  */
 #ifndef FAULT_ALLOCS_H
 #define FAULT_ALLOCS_H
@@ -33,7 +33,7 @@ void allocs_print_since_mark(void);
 __attribute__((visibility("default"))) int
 fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
-/* For those that stand between: counts it, and tells if this one must fail. */
+/* For the wrappers: counts the call, and returns true if it must fail. */
 bool alloc_must_fail(enum alloc_kind kind, const void *caller);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* allocs_fd.c -- descriptors and threads, of which there may be no more. */
+/* allocs_fd.c -- descriptors and threads, failed on demand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ int __wrap_socket(int domain, int type, int protocol)
 	return none_left(CALLER) ? -1 : __real_socket(domain, type, protocol);
 }
 
-/* It says that nobody waits before it says that there is no descriptor: so does this. */
+/* The real call reports EAGAIN before EMFILE: so does this. */
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	int got = __real_accept4(fd, addr, len, flags);

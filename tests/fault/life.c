@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life.c -- objects, a request that is refused, a connection that is used, and the end of all. */
+/* life.c -- objects, a request that is refused, a connection that is used, and their release. */
 #include "fault/life_impl.h"
 
 #include <arpa/inet.h>

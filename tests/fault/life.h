@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life.h -- a whole life of librpma, both sides in one thread, in which one thing may fail.
+ * life.h -- a complete use of librpma ("a life"), both sides in one thread, in which one call may
+ * fail.
  *
- * It calls every public function that reaches the provider or allocates. A judge looks at each
- * return. When a failure ends the life early, everything is released all the same. No wait is
- * without a limit.
+ * It calls every public function that reaches the provider or allocates. A judge checks each
+ * return. When a failure ends the life early, everything is released all the same. Each wait has a
+ * limit.
  */
 #ifndef FAULT_LIFE_H
 #define FAULT_LIFE_H
@@ -22,10 +23,10 @@ enum life_verdict {
 struct life_judge {
 	/* A public function returned. */
 	enum life_verdict (*returned)(const char *function, int ret);
-	/* A completion or an event says that the connection broke: may it? If so the life is over.
-	 */
+	/* A completion or an event reports a broken connection: is that allowed? If so the life is
+	 * over. */
 	void (*broke)(const char *what);
-	/* Something did not come in any reasonable time. */
+	/* An event did not come in time. */
 	void (*hung)(const char *what);
 };
 

@@ -33,7 +33,7 @@ struct life {
 	struct rpma_conn *active, *passive;
 };
 
-/* A call, unless the life is over; again if the judge wants it so. */
+/* A call, unless the life is over; repeated if the judge requests it. */
 #define STEP(l, fn, ...)                                                                           \
 	do {                                                                                       \
 	} while (!(l)->over && life_judged(l, #fn, fn(__VA_ARGS__)))
@@ -59,7 +59,7 @@ bool life_expects(const struct life *l, void *out, size_t len);
 
 /* Until it is readable. */
 void life_await(struct life *l, int fd, const char *what);
-/* False: it is the other one, which says that the life is over. */
+/* False: it is another event, and the life is over. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
 /* False: it is over. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life_ops.c -- operations posted together, out of several places, and questions to the target. */
+/* life_ops.c -- operations posted together, gathered from several segments, and queries of the
+ * target. */
 #include "fault/life_impl.h"
 
 enum { BATCH_SIZE = 3 };

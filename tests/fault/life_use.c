@@ -44,7 +44,7 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 
 /*
  * Each completion here comes when its queue is armed and so is announced. A connection's end does
- * not complete the receives of a shared queue: only its event tells.
+ * not complete the receives of a shared queue: only its event reports it.
  */
 static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared,
 			bool received)
@@ -57,7 +57,7 @@ static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *
 	rpma_conn_get_event_fd(conn, &failed);
 	if (!life_await_either(l, fd, failed, "completion"))
 		return;
-	/* With and without a limit, as it comes. */
+	/* Alternately with and without a limit. */
 	if (shared && received)
 		STEP(l, rpma_conn_wait_timeout, conn, LIMIT_MS, &announced, &is_rcq);
 	else if (shared)
@@ -126,7 +126,7 @@ static void one_sided(struct life *l)
 	life_await_active(l, false);
 }
 
-/* The first message finds no receive and has to be kept by the other side for a while. */
+/* The first message finds no receive and is parked by the other side for a while. */
 static void messages(struct life *l)
 {
 	struct rpma_cq *cq;
@@ -148,7 +148,7 @@ static void messages(struct life *l)
 	}
 }
 
-/* Last, because a provider may refuse them; nobody waits for what they did. */
+/* Last, because a provider may refuse them; their completions are not awaited. */
 static void immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)

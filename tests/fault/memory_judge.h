@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory_judge.h -- what librpma may say when memory or descriptors are short. */
+/* memory_judge.h -- what librpma may return when memory or descriptors are short. */
 #ifndef FAULT_MEMORY_JUDGE_H
 #define FAULT_MEMORY_JUDGE_H
 

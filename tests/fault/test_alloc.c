@@ -2,8 +2,7 @@
 /*
  * test_alloc.c -- each allocation that a life of librpma over the software RNIC makes fails once,
  * then each and all that follow, in whatever thread; and so with descriptors. A function succeeds
- * or says NOMEM or PROVIDER, nobody waits for ever, nothing stays behind, and the next life is as
- * if nothing had been.
+ * or returns NOMEM or PROVIDER, no call waits for ever, nothing leaks, and the next life succeeds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ static bool is_idle(void)
 	return open_fds() <= idle_fds && allocs_live(0) - buffers() <= idle_blocks;
 }
 
-/* The engine closes sockets and buries connections a moment later, from its own thread. */
+/* The engine closes sockets and frees connections a moment later, in its own thread. */
 static void expect_idle(unsigned int nth)
 {
 	for (int ms = 0; ms < 10000 && !is_idle(); ms++)

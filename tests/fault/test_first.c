@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_first.c -- in processes that never used librpma before, each allocation of the first life
- * fails, also of what is made once in a process. The second life is as if nothing had been.
+ * fails, also of what is made once in a process. The second life succeeds.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_provider.c -- each call of the provider fails once in each place where librpma makes it,
- * with several errnos. The function that made it says what the manual promises, leaves its outputs
- * alone, and can be called again where it took nothing; everything is released and nothing stays.
+ * with several errnos. The librpma function returns what the manual promises, leaves its outputs
+ * alone, and can be called again where it has consumed nothing; everything is released and nothing
+ * leaks.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 
 enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 
-/* What a function says of a failed call; everything that is not listed is a PROVIDER error. */
+/* What a function returns for a failed call; unlisted is a PROVIDER error. */
 static const struct rule {
 	const char *function; /* NULL: any */
 	const char *call;
@@ -178,7 +179,7 @@ static const struct life_judge judge = {.returned = returned, .broke = broke, .h
 
 static int idle_fds; /* what the engine keeps between two lives */
 
-/* The engine closes sockets a moment later, from its own thread. */
+/* The engine closes sockets a moment later, in its own thread. */
 static void expect_idle_fds(void)
 {
 	int n = open_fds();
@@ -239,7 +240,7 @@ static bool must_be_reached(const char *call)
 
 static void every_call_fails_in_every_place(void **state)
 {
-#define NAME(ret, name, params, args, kind) {#name, #kind},
+#define NAME(ret, name, params, args, failure, act) {#name, #failure},
 	static const struct {
 		const char *name, *kind;
 	} calls[] = {PROVIDER_CALLS(NAME){"post_send", "ERR"},

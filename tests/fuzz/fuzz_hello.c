@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "hello.h"
+#include "session/hello.h"
 
 static struct rpma_conn_private_data pdata_of(const uint8_t *data, size_t len)
 {

@@ -41,7 +41,7 @@ static size_t recode_hello(const uint8_t *data, size_t len)
 
 static size_t recode_digest(const uint8_t *data, size_t len, uint8_t *out)
 {
-	struct ext_digest digest;
+	struct vext_digest digest;
 	struct ext_answer answer;
 
 	EXPECT(ext_answer_decode(data, len, &answer) == EXT_ANSWER_LEN);

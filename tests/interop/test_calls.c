@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_calls.c -- a program that knows only libibverbs and librdmacm, run on the interposer: what
- * foreign clients rely on beyond the obvious, and the errors of what there is not.
+ * test_calls.c -- a program that knows only libibverbs and librdmacm, run on the interposer: less
+ * common behaviour that foreign clients rely on, and the errors of what is not supported.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static void synchronous_endpoints_exchange_a_message(void **state)
 
 	assert_non_null(mr);
 	assert_int_equal(rdma_post_recv(d->server, in, in, sizeof(in), mr), 0);
-	/* Nobody asked for inline data, yet a little is granted. */
+	/* No inline data was requested, yet a little is granted. */
 	assert_int_equal(rdma_post_send(d->client, NULL, out, sizeof(out), NULL, IBV_SEND_INLINE),
 			 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
@@ -141,7 +141,7 @@ static void the_device_has_the_mark(void **state)
 	ibv_free_device_list(list);
 }
 
-/* A device, and nothing on it that could be connected by hand. */
+/* A device whose queue pairs cannot be connected without rdma_cm. */
 static void what_the_device_lacks_is_refused(void **state)
 {
 	struct duo *d = *state;
@@ -162,7 +162,7 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, ENOSYS);
 }
 
-/* perftest and qperf tell their port before they listen there. */
+/* perftest and qperf send their port before they listen there. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
 	struct duo d = {.listener = end_make(RAI_PASSIVE, 0)};
@@ -179,7 +179,7 @@ static void a_connect_may_be_a_little_too_early(void **state)
 	rdma_destroy_ep(d.listener);
 }
 
-static void a_connect_to_nobody_is_refused_in_the_end(void **state)
+static void a_connect_without_a_listener_is_refused_in_the_end(void **state)
 {
 	struct rdma_cm_id *nobody = end_make(RAI_PASSIVE, 0);
 	struct rdma_cm_id *client = end_make(0, rdma_get_src_port(nobody));
@@ -253,7 +253,7 @@ static void hints_alone_may_have_the_address(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* libfabric looks at what it is granted; it never connects it. */
+/* libfabric only queries the granted limits; it never connects this queue pair. */
 static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **state)
 {
 	struct duo *d = *state;
@@ -271,7 +271,7 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* rping does that. To rdma-core an id and its queue pair are two things. */
+/* rping does that. In rdma-core an id and its queue pair are separate objects. */
 static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 {
 	struct sockaddr_in addr = loopback();
@@ -285,7 +285,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	qp = id->qp;
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	/* Another one, perhaps at the same place in memory, is as good as any. */
+	/* A new one, perhaps at the same address, works. */
 	attr = end_qp_attr();
 	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
@@ -295,7 +295,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 }
 
 /* As rdma-core: a program may look there for the queues it did not make. */
-static void queues_that_were_made_for_the_program_are_told(void **state)
+static void queues_made_for_the_program_are_reported(void **state)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct rdma_cm_id *id = unbound(RDMA_PS_TCP);
@@ -331,7 +331,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 
 /* --- Send with Invalidate ------------------------------------------------------------------- */
 
-/* What the server's receive ends with. */
+/* The completion of the server's receive. */
 static struct ibv_wc invalidate(struct duo *d, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};
@@ -407,11 +407,11 @@ int main(void)
 		cmocka_unit_test(the_device_has_the_mark),
 		cmocka_unit_test_setup_teardown(what_the_device_lacks_is_refused, setup, teardown),
 		cmocka_unit_test(a_connect_may_be_a_little_too_early),
-		cmocka_unit_test(a_connect_to_nobody_is_refused_in_the_end),
+		cmocka_unit_test(a_connect_without_a_listener_is_refused_in_the_end),
 		cmocka_unit_test(datagram_queue_pairs_are_refused),
 		cmocka_unit_test(a_bound_id_keeps_its_address_when_resolved_with_a_source),
 		cmocka_unit_test(hints_alone_may_have_the_address),
-		cmocka_unit_test(queues_that_were_made_for_the_program_are_told),
+		cmocka_unit_test(queues_made_for_the_program_are_reported),
 		cmocka_unit_test(queue_pairs_with_more_than_there_is_are_refused),
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_without_an_id_can_be_asked_but_not_connected, setup, teardown),

@@ -84,7 +84,7 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* Still there after a while; and it can be cancelled, as in a kernel's call, or be left there. */
+/* It still waits after a while; it can be cancelled, as in a system call, or be left waiting. */
 static void waiter_stays(struct waiter *w)
 {
 	usleep(200000);
@@ -93,7 +93,7 @@ static void waiter_stays(struct waiter *w)
 		waiter_cancel(w);
 }
 
-/* rping at its end: main destroys the channel while its thread is there, or about to be. */
+/* As rping at its end: main destroys the channel while its thread waits there, or is about to. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
 	static struct waiter w;
@@ -110,13 +110,13 @@ static void a_thread_that_comes_too_late_stays_as_well(void **state)
 
 	w.ch = channel();
 	rdma_destroy_event_channel(w.ch);
-	for (int i = 0; i < 8; i++) /* its memory is not another's now */
+	for (int i = 0; i < 8; i++) /* its memory is not in use again now */
 		rdma_destroy_event_channel(channel());
 	waiter_start(&w);
 	waiter_stays(&w);
 }
 
-/* Who never waits is not made to wait now. */
+/* A non-blocking thread does not wait now either. */
 static void a_destroyed_channel_that_did_not_block_does_not(void **state)
 {
 	struct rdma_event_channel *ch = channel();
@@ -142,7 +142,7 @@ static void what_is_made_and_destroyed_leaves_no_descriptor(void **state)
 		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
 		assert_int_equal(rdma_destroy_id(id), 0);
 		assert_int_equal(rdma_destroy_id(sync), 0);
-		if (CAN_CANCEL && i % 20 == 0) { /* who was cancelled is not inside any more */
+		if (CAN_CANCEL && i % 20 == 0) { /* the cancelled thread is not inside any more */
 			assert_int_equal(pthread_create(&w.thread, NULL, wait_there, &w), 0);
 			waiter_cancel(&w);
 		}
@@ -187,7 +187,7 @@ static void an_id_takes_its_events_along(void **state)
 	rdma_destroy_event_channel(to);
 }
 
-/* rdma_connect() on an id whose events nobody takes: only its request matters here. */
+/* rdma_connect() on an id whose events are not taken: only its request matters here. */
 static struct rdma_cm_id *connecting(struct rdma_event_channel *ch, __be16 port)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();

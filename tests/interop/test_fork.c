@@ -17,7 +17,7 @@ enum { CHILDREN = 15, IDS = 2000 };
 
 static atomic_bool enough;
 
-/* The oldest goes first, so that what is common to all of them is in use most of the time. */
+/* The oldest is destroyed first, so that what all of them share is in use most of the time. */
 static void *make_ids(void *arg)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
@@ -35,8 +35,7 @@ static void *make_ids(void *arg)
 	return NULL;
 }
 
-/* A listener and one that wants to be connected: both sides, threads and all, are the child's own.
- */
+/* A listener and a client: both sides, with their threads, belong to the child. */
 static int make_one(void)
 {
 	struct rdma_cm_id *listener = end_make(RAI_PASSIVE, 0), *client;
@@ -48,7 +47,7 @@ static int make_one(void)
 	return ret;
 }
 
-/* Whatever the parent's other threads are about. */
+/* Whatever the parent's other threads are doing. */
 static void a_child_can_make_ids_of_its_own(void **state)
 {
 	pthread_t thread;

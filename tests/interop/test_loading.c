@@ -35,7 +35,7 @@ static void loaded_libraries_show_the_software_rnic(void **state)
 	CALL(verbs, ibv_free_device_list)(list);
 }
 
-/* What is not replaced comes from the true libraries. */
+/* Functions that are not replaced come from the original libraries. */
 static void the_rest_of_the_libraries_is_there(void **state)
 {
 	void *verbs = must_load("libibverbs.so.1"), *cm = must_load("librdmacm.so.1");

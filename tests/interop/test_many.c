@@ -16,7 +16,7 @@
 
 enum { THREADS = 4, ROUNDS = 20 };
 
-/* The server's side; it ends when the other one leaves. */
+/* The server's side; it ends when the client disconnects. */
 static void *serve_one(void *arg)
 {
 	struct rdma_cm_id *listener = arg, *id;
@@ -69,13 +69,13 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	pthread_t threads[THREADS];
 	int before;
 
-	one_connection(); /* what the process has once is there from now on */
+	one_connection(); /* what a process has only once exists from now on */
 	before = open_fds();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Connections end in good order behind their ids, so a little later. */
+	/* Connections end in order after their ids, so a little later. */
 	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
 	assert_true(open_fds() <= before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_medium.c -- a program that knows only libibverbs and librdmacm puts bytes into a file at the
- * other end and then reads there, which is the only flush that it has. When the read completes, no
- * page of them may be dirty. The counter is the software RNIC's, asked by name.
+ * test_medium.c -- a program that knows only libibverbs and librdmacm writes bytes into a file at
+ * the other end and then reads there, its only way to flush. When the read completes, no page of
+ * them may be dirty. The counter is the software RNIC's, asked by name.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -293,7 +293,7 @@ static void it_covers_what_was_written_before_the_region_was_registered_anew(voi
 	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* or the read fails */
 }
 
-/* What this test looks at changes with a write-back, and without one it does not. */
+/* Shows that what this test measures changes with a write-back, and only with one. */
 static void a_write_alone_leaves_dirty_pages(void **state)
 {
 	struct duo *d = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fds.h -- how many descriptors this process has, for those who compare. */
+/* fds.h -- how many descriptors this process has, for tests that compare. */
 #ifndef TESTLIB_FDS_H
 #define TESTLIB_FDS_H
 
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 
-/* With that of the folder itself; the entries for the folder and its parent count, too. */
+/* Counts the descriptor of the folder itself and its entries "." and "..", too. */
 static inline int open_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * header_edges.h -- FPDUs whose header is wrong, one byte too short, or all there is. Each of them
- * has crashed, or could have crashed, somebody's iWARP (doc/wire.md, section 10). Independent of
- * the peer: no STag in them has to exist.
+ * has crashed, or could have crashed, an iWARP implementation (doc/wire.md, section 10).
+ * Independent of the peer: no STag in them has to exist.
  */
 #ifndef TEST_HEADER_EDGES_H
 #define TEST_HEADER_EDGES_H
@@ -15,7 +15,7 @@
 
 struct header_edge {
 	const char *name;
-	unsigned len;   /* of the ULPDU: what its MPA header says, and what comes */
+	unsigned len;   /* of the ULPDU: the length in its MPA header, and the bytes that follow */
 	unsigned error; /* TERM_* that answers it; 0: nothing is wrong with it */
 	uint8_t ulpdu[EDGE_ULPDU_MAX];
 };

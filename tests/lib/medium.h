@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium.h -- what of a file has not reached its medium yet. Its bytes do not answer that: a read
- * gets them from the page cache, and a direct read has the kernel write them back first.
+ * medium.h -- which bytes of a file have not reached its medium yet. Reading the file does not show
+ * that: a read gets bytes from the page cache, and before a direct read the kernel writes them
+ * back.
  */
 #ifndef TESTLIB_MEDIUM_H
 #define TESTLIB_MEDIUM_H
@@ -17,8 +18,8 @@
 long medium_dirty(int fd, off_t at, size_t len);
 
 /*
- * Does the file, writable and not empty, get dirty and clean again here? Not on tmpfs, for one. It
- * is written back.
+ * Does the file, writable and not empty, get dirty and clean again here? Not on tmpfs, for example.
+ * The file is written back.
  */
 bool medium_is_behind(int fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_pair.h -- two queue pairs in one thread; a test moves the bytes between them, as many
- * and in as small pieces as it likes. Everything is checked with cmocka's assertions.
+ * qp_pair.h -- two queue pairs in one thread; a test moves the bytes between them, in pieces of any
+ * size. Everything is checked with cmocka's assertions.
  */
 #ifndef TESTLIB_QP_PAIR_H
 #define TESTLIB_QP_PAIR_H
@@ -31,7 +31,7 @@ struct qp_end {
 	enum ibv_event_type async; /* the last one */
 	int notified, gets;
 	int wb_status; /* how write-backs end */
-	bool wb_hold;  /* do not end them yet */
+	bool wb_hold;  /* keep them running */
 	bool wb_running;
 	int wb_count;
 	struct qp_job wb;             /* the last one */
@@ -60,7 +60,7 @@ struct pair_options pair_defaults(void);
 void pair_open(struct qp_pair *p, const struct pair_options *o);
 void pair_close(struct qp_pair *p);
 
-/* A full circle until nothing moves any more. */
+/* Move bytes and end write-backs until nothing moves any more. */
 void pair_run(struct qp_pair *p);
 /* The same, at most `chunk` bytes at a time in each direction. */
 void pair_run_chunked(struct qp_pair *p, size_t chunk);
@@ -71,7 +71,7 @@ size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
 void end_send_all(struct qp_end *e);
 /* Give e at most max bytes of what its peer sent; returns how many it took. */
 size_t end_take(struct qp_end *e, size_t max);
-/* Bytes of the test's own, as if the peer had sent them. All must be taken. */
+/* Bytes made by the test, as if the peer had sent them. All must be taken. */
 void end_inject(struct qp_end *e, const void *bytes, size_t len);
 void end_run_writebacks(struct qp_end *e);
 void end_finish_writeback(struct qp_end *e, int status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unit.h -- cmocka with the headers it wants before it, and a seed for random inputs. */
+/* unit.h -- cmocka with the headers that it needs, and random numbers from a seed. */
 #ifndef TESTLIB_UNIT_H
 #define TESTLIB_UNIT_H
 

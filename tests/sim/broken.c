@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * broken.c -- targets as they must not be: an atomic write takes effect when it comes, and not
- * when the Flush before it is done; or a Read is no flush. They look inside of the queue pair;
- * nothing else here does.
+ * broken.c -- targets that are broken on purpose: an atomic write takes effect when it arrives, not
+ * when the Flush before it is done; or a Read is no flush. Only this file looks inside of the queue
+ * pair.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void execute(struct node *n, const struct ext_atomic_write *w)
 	mr_release(mr);
 }
 
-void node_hurry_atomics(struct node *n)
+void node_run_atomics_early(struct node *n)
 {
 	const struct irq *irq;
 

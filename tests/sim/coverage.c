@@ -4,7 +4,7 @@
 static void add_op(struct coverage *c, const struct op *op)
 {
 	c->operations++;
-	c->restless += op->restless;
+	c->changing += op->changing;
 	if (!op->done)
 		return;
 	c->reads += op->kind == OP_READ;
@@ -67,8 +67,8 @@ static void add_conn(struct coverage *c, const struct sim *sim)
 	bool up = sim->node[0].established;
 
 	c->connections++;
-	c->fault_hit[sc->fault] +=
-		sim->fault_hit || sim->world->dark || sim->node[sc->fault_node].paused_until > 0;
+	c->fault_hit[sc->fault] += sim->fault_hit || sim->world->powered_off ||
+				   sim->node[sc->fault_node].paused_until > 0;
 	c->established += up;
 	c->rejected += sc->fault == FAULT_REJECT && !up;
 	c->redialled += sim->redials > 0 && up;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coverage.h -- what all runs together have seen: a simulation that never gets there proves
- * nothing. */
+/* coverage.h -- counts what all runs together have exercised: a simulation that never reaches a
+ * case proves nothing about it. */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
 
@@ -25,7 +25,7 @@
 	X(flushes)                                                                                 \
 	X(reads_as_flush)                                                                          \
 	X(consented_read_flushes)                                                                  \
-	X(restless)                                                                                \
+	X(changing)                                                                                \
 	X(sends)                                                                                   \
 	X(parked_sends)                                                                            \
 	X(stalls)                                                                                  \
@@ -66,7 +66,7 @@ struct coverage {
 /* After a run, before its ends are stopped. */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
-/* Has everything happened at least once that can? Prints what has not. */
+/* Has every case happened at least once? Prints those that have not. */
 bool coverage_is_complete(const struct coverage *c, const struct sim_options *opt, FILE *to);
 
 #endif

@@ -31,17 +31,17 @@ void inbox_fini(struct inbox *b)
 
 /* --- buffers ------------------------------------------------------------------------------ */
 
-static uint64_t slot_room(const struct inbox *b)
+static uint64_t inbox_slot_room(const struct inbox *b)
 {
 	return b->slot_len + INBOX_PIECES * GAP;
 }
 
 uint64_t inbox_room(const struct inbox *b)
 {
-	return INBOX_SLOTS * slot_room(b);
+	return INBOX_SLOTS * inbox_slot_room(b);
 }
 
-static void plan_slot(struct inbox *b, struct inbox_slot *slot, uint64_t off)
+static void inbox_plan_slot(struct inbox *b, struct inbox_slot *slot, uint64_t off)
 {
 	struct sim *sim = b->home->sim;
 	uint32_t left = b->slot_len;
@@ -61,12 +61,12 @@ void inbox_plan(struct inbox *b)
 {
 	uint64_t at = b->home->mem.area[AREA_RECV].off;
 
-	for (unsigned i = 0; i < INBOX_SLOTS; i++, at += slot_room(b))
-		plan_slot(b, &b->slot[i], at);
+	for (unsigned i = 0; i < INBOX_SLOTS; i++, at += inbox_slot_room(b))
+		inbox_plan_slot(b, &b->slot[i], at);
 }
 
 /* The buffer looks like new, so that a later write to it is noticed. */
-static void renew(struct inbox *b, struct inbox_slot *slot)
+static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 {
 	struct memory *m = &b->home->mem;
 
@@ -79,7 +79,7 @@ static void renew(struct inbox *b, struct inbox_slot *slot)
 /* --- posting ------------------------------------------------------------------------------ */
 
 /* Without a SRQ the buffers are used in a ring; with one they come back in any order. */
-static struct inbox_slot *next_slot(struct inbox *b)
+static struct inbox_slot *inbox_next_slot(struct inbox *b)
 {
 	struct inbox_slot *slot = &b->slot[b->posted % INBOX_SLOTS];
 
@@ -95,7 +95,7 @@ struct batch {
 	unsigned count;
 };
 
-static void add(struct inbox *b, struct batch *t, struct inbox_slot *slot)
+static void inbox_add(struct inbox *b, struct batch *t, struct inbox_slot *slot)
 {
 	struct memory *m = &b->home->mem;
 	struct ibv_recv_wr *wr = &t->wr[t->count];
@@ -117,7 +117,7 @@ static void add(struct inbox *b, struct batch *t, struct inbox_slot *slot)
 	t->slot[t->count++] = slot;
 }
 
-static void take_back(struct inbox *b, struct batch *t, unsigned from)
+static void inbox_take_back(struct inbox *b, struct batch *t, unsigned from)
 {
 	b->posted -= t->count - from;
 	for (unsigned i = from; i < t->count; i++)
@@ -131,8 +131,8 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	struct inbox_slot *slot;
 	int err;
 
-	while (t.count < count && t.count < INBOX_BATCH && (slot = next_slot(b)))
-		add(b, &t, slot);
+	while (t.count < count && t.count < INBOX_BATCH && (slot = inbox_next_slot(b)))
+		inbox_add(b, &t, slot);
 	if (t.count == 0)
 		return false;
 	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad) : qp_post_recv(n->qp, t.wr, &bad);
@@ -140,17 +140,17 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 		qp_rx_resume(n->qp);
 	if (!err)
 		return true;
-	take_back(b, &t, (unsigned)(bad - t.wr));
-	/* With an SRQ a receive that was taken makes room before it completes. */
+	inbox_take_back(b, &t, (unsigned)(bad - t.wr));
+	/* With an SRQ a receive makes room when it is taken, before it completes. */
 	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
 		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);
 	return false;
 }
 
-/* --- coming back -------------------------------------------------------------------------- */
+/* --- completions ---------------------------------------------------------------------------- */
 
-static void check_message(struct inbox *b, struct node *n, const struct inbox_slot *slot,
-			  const struct ibv_wc *wc)
+static void inbox_check_message(struct inbox *b, struct node *n, const struct inbox_slot *slot,
+				const struct ibv_wc *wc)
 {
 	static uint8_t whole[OP_LEN_MAX];
 	const struct memory *m = &b->home->mem;
@@ -192,8 +192,8 @@ void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *w
 		sim_violate(n->sim, "node %d: a receive succeeded after an error", n->index);
 	n->recv_failed |= wc->status != IBV_WC_SUCCESS;
 	if (wc->status == IBV_WC_SUCCESS)
-		check_message(b, n, &b->slot[index], wc);
-	renew(b, &b->slot[index]);
+		inbox_check_message(b, n, &b->slot[index], wc);
+	inbox_clear_slot(b, &b->slot[index]);
 }
 
 void inbox_lose(struct inbox *b)

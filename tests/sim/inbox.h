@@ -29,7 +29,7 @@ struct inbox_slot {
 };
 
 struct inbox {
-	struct node *home; /* in whose memory the buffers lie */
+	struct node *home; /* its memory holds the buffers */
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
@@ -43,15 +43,15 @@ void inbox_fini(struct inbox *b);
 /* Lay out the buffers in the area for receives, which has room for inbox_room(). */
 void inbox_plan(struct inbox *b);
 uint64_t inbox_room(const struct inbox *b);
-/* So many receives more, by one call, as far as there are free buffers. False: not all of them. */
+/* Post n receives by one call, as far as there are free buffers. False: not all of them. */
 bool inbox_post(struct inbox *b, struct node *n, unsigned count);
-/* Some of what is posted will not come back. */
+/* Some of the posted receives will not complete. */
 void inbox_lose(struct inbox *b);
-/* All that can come back has come back. */
+/* All receives that can complete have completed. */
 bool inbox_is_used_up(const struct inbox *b);
 /* A completion of a receive at node n. */
 void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
-/* At the end: every receive came back or is still in the SRQ. */
+/* At the end: every receive has completed or is still in the SRQ. */
 void inbox_check(const struct inbox *b);
 /* `want`, an arena's expected bytes, takes over what buffers hold that are still posted. */
 void inbox_allow(const struct inbox *b, uint8_t *want);

@@ -36,7 +36,7 @@ void link_open(struct link *l, size_t window)
 		l->error[i] = 0;
 	}
 	l->up = true;
-	l->dark = false;
+	l->silent = false;
 }
 
 void link_fini(struct link *l)
@@ -67,7 +67,7 @@ bool link_at_end(const struct link *l, int node)
 	return l->up && !l->closed[node] && p->end_arrived && p->taken == p->end;
 }
 
-static uint64_t arrival_time(struct sim *sim, struct pipe *p)
+static uint64_t link_arrival_time(struct sim *sim, struct pipe *p)
 {
 	uint64_t at = sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1);
 
@@ -77,9 +77,10 @@ static uint64_t arrival_time(struct sim *sim, struct pipe *p)
 	return at;
 }
 
-static void cross(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg)
+static void link_schedule(struct sim *sim, uint64_t at, enum event_kind kind, int node,
+			  uint64_t arg)
 {
-	if (!sim->link.dark)
+	if (!sim->link.silent)
 		sim_at(sim, at, kind, node, arg);
 }
 
@@ -117,7 +118,7 @@ static void pipe_append(struct pipe *p, const uint8_t *from, size_t len)
 	}
 }
 
-static void flip(struct sim *sim, struct pipe *p, uint64_t from)
+static void link_flip(struct sim *sim, struct pipe *p, uint64_t from)
 {
 	if (p->flip_at < from || p->flip_at >= p->written)
 		return;
@@ -125,8 +126,8 @@ static void flip(struct sim *sim, struct pipe *p, uint64_t from)
 	sim->fault_hit = true;
 }
 
-/* The bytes behind the cut are lost; the writer learns it by a RST, later. */
-static void cut(struct sim *sim, int node)
+/* The bytes behind the cut are lost; a RST reports it to the writer later. */
+static void link_cut(struct sim *sim, int node)
 {
 	struct pipe *p = &sim->link.pipe[node];
 
@@ -139,7 +140,7 @@ static void cut(struct sim *sim, int node)
 	}
 	p->written = p->cut_at;
 	link_shutdown(sim, node);
-	cross(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
+	link_schedule(sim, link_arrival_time(sim, p), EV_RESET, node, EPIPE);
 }
 
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len)
@@ -147,7 +148,7 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	struct pipe *p = &sim->link.pipe[node];
 	uint64_t from = p->written;
 
-	if (p->end != PIPE_NEVER) /* after a cut: nobody listens */
+	if (p->end != PIPE_NEVER) /* after a cut: the RST of a closed port */
 		return;
 	for (int i = 0; i < n && len > 0; i++) {
 		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
@@ -158,12 +159,12 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 	if (sim->sc.fault == FAULT_DEREG && sim->sc.fault_node == node &&
 	    from < sim->sc.fault_pos && p->written >= sim->sc.fault_pos)
 		sim_at(sim, sim->world->now, EV_DEREG, node, 0);
-	flip(sim, p, from);
-	cut(sim, node);
+	link_flip(sim, p, from);
+	link_cut(sim, node);
 	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])
-		cross(sim, arrival_time(sim, p), EV_RESET, node, EPIPE);
+		link_schedule(sim, link_arrival_time(sim, p), EV_RESET, node, EPIPE);
 	if (p->written > from)
-		cross(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
+		link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, p->written);
 }
 
 void link_shutdown(struct sim *sim, int node)
@@ -173,7 +174,7 @@ void link_shutdown(struct sim *sim, int node)
 	if (p->end != PIPE_NEVER)
 		return;
 	p->end = p->written;
-	cross(sim, arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
+	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
 /* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
@@ -184,8 +185,9 @@ void link_close(struct sim *sim, int node)
 	if (l->closed[node])
 		return;
 	if (link_readable(l, node) > 0) {
-		cross(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
-		      EV_RESET, 1 - node, ECONNRESET);
+		link_schedule(
+			sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+			EV_RESET, 1 - node, ECONNRESET);
 	} else {
 		link_shutdown(sim, node);
 	}
@@ -195,8 +197,9 @@ void link_close(struct sim *sim, int node)
 void link_reset(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++)
-		cross(sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
-		      EV_RESET, i, ECONNRESET);
+		link_schedule(
+			sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
+			EV_RESET, i, ECONNRESET);
 }
 
 void link_on_arrival(struct link *l, int node, uint64_t pos)

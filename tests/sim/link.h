@@ -31,7 +31,7 @@ struct pipe { /* from one end to the other; positions count bytes since the star
 struct link {
 	struct pipe pipe[2]; /* [i]: written by node i */
 	bool up;
-	bool dark;      /* nothing crosses any more */
+	bool silent;    /* nothing crosses any more */
 	bool closed[2]; /* node i closed its socket */
 	int error[2];   /* errno that node i gets next, or 0 */
 };

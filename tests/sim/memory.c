@@ -28,7 +28,7 @@ const uint8_t *memory_pool(void)
 	return pool;
 }
 
-static uint8_t *layer_new(uint8_t *old, uint64_t room)
+static uint8_t *memory_layer_new(uint8_t *old, uint64_t room)
 {
 	uint8_t *layer = aligned_alloc(64, room);
 
@@ -38,17 +38,17 @@ static uint8_t *layer_new(uint8_t *old, uint64_t room)
 	return layer;
 }
 
-static void layers_resize(struct memory *m, uint64_t size)
+static void memory_resize(struct memory *m, uint64_t size)
 {
 	if (size > m->room) {
 		m->room = (size + 65535) / 65536 * 65536;
-		m->cache = layer_new(m->cache, m->room);
-		m->medium = layer_new(m->medium, m->room);
+		m->cache = memory_layer_new(m->cache, m->room);
+		m->medium = memory_layer_new(m->medium, m->room);
 	}
 	m->size = size;
 }
 
-/* Rights as an application grants them; some leave the flush rights to the RNIC's goodwill. */
+/* Rights as an application grants them; some do not ask for the rights to flush. */
 static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
@@ -64,12 +64,12 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	if (kind == AREA_LEASE)
 		access |= VEXT_ACCESS_REMOTE_INVALIDATE;
 	if (prng_chance(rng, 70))
-		access |= RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT;
+		access |= VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 
-/* What an invalidation loses would end the streams of users who flush by reading. */
-static bool is_lasting(enum area_kind kind, struct prng *rng)
+/* A write that an invalidation loses would end the stream of a user that flushes by reading. */
+static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);
 }
@@ -82,7 +82,7 @@ static void area_register(struct memory *m, struct prng *rng, enum area_kind kin
 	struct mr_backing backing = {
 		.persist = m,
 		.durable = access & RNIC_REMOTE_ACCESS,
-		.lasting = is_lasting(kind, rng),
+		.lasting = area_is_lasting(kind, rng),
 	};
 	uint8_t *addr = m->cache + a->off;
 
@@ -106,7 +106,7 @@ void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COU
 		m->area[i] = (struct area){.off = at, .len = len[i] ? len[i] : 1};
 		at += m->area[i].len;
 	}
-	layers_resize(m, at + GUARD_MIN);
+	memory_resize(m, at + GUARD_MIN);
 	list_init(&m->digested);
 	assert(m->size < POOL_LEN);
 	m->initial = memory_pool() + prng_below(rng, POOL_LEN - m->size);
@@ -130,7 +130,7 @@ uint32_t memory_durability(const struct memory *m, enum area_kind kind)
 }
 
 /* To the RNIC a digest is any 4 or 32 bytes. */
-static void sum_up(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
+static void memory_make_digest(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
 {
 	struct prng r = {.state = len};
 	unsigned used = alg == VEXT_DIGEST_CRC32C ? 4 : 32;
@@ -152,7 +152,7 @@ void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_
 	d->off = off;
 	d->len = len;
 	memcpy(d->bytes, bytes, len);
-	sum_up(bytes, len, digest->alg, d->sum);
+	memory_make_digest(bytes, len, digest->alg, d->sum);
 	memcpy(digest->bytes, d->sum, sizeof(d->sum));
 	list_add_tail(&m->digested, &d->link);
 }
@@ -170,7 +170,7 @@ struct digested *memory_digested(const struct memory *m, uint64_t len, const uin
 	return NULL;
 }
 
-static void forget_digests(struct memory *m)
+static void memory_drop_digests(struct memory *m)
 {
 	struct list *l;
 
@@ -178,9 +178,9 @@ static void forget_digests(struct memory *m)
 		free(container_of(l, struct digested, link));
 }
 
-/* --- going away --------------------------------------------------------------------------- */
+/* --- deregistration ----------------------------------------------------------------------- */
 
-static bool drop(struct mr *mr)
+static bool area_dereg(struct mr *mr)
 {
 	if (!mr)
 		return true;
@@ -193,12 +193,12 @@ static bool drop(struct mr *mr)
 
 bool memory_fini(struct memory *m)
 {
-	bool idle = drop(m->pool_mr);
+	bool idle = area_dereg(m->pool_mr);
 
 	m->pool_mr = NULL;
-	forget_digests(m);
+	memory_drop_digests(m);
 	for (int i = 0; i < AREA_COUNT; i++) {
-		idle &= drop(m->area[i].mr);
+		idle &= area_dereg(m->area[i].mr);
 		m->area[i].mr = NULL;
 		free(m->area[i].pages);
 		m->area[i].pages = NULL;
@@ -227,7 +227,7 @@ uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off)
 	return m->area[kind].iova + (off - m->area[kind].off);
 }
 
-void memory_bury(struct memory *m, enum area_kind kind)
+void memory_retire(struct memory *m, enum area_kind kind)
 {
 	struct area *a = &m->area[kind];
 
@@ -249,7 +249,8 @@ const uint8_t *memory_pages(struct memory *m, uint64_t off)
 	return a && a->pages ? a->pages + (off - a->off) : m->cache + off;
 }
 
-static int64_t find_other(const uint8_t *have, const uint8_t *want, uint64_t from, uint64_t to)
+static int64_t memory_find_other(const uint8_t *have, const uint8_t *want, uint64_t from,
+				 uint64_t to)
 {
 	if (memcmp(have + from, want + from, to - from) == 0)
 		return -1;
@@ -258,7 +259,7 @@ static int64_t find_other(const uint8_t *have, const uint8_t *want, uint64_t fro
 	return (int64_t)from;
 }
 
-static int64_t find_unburied(const struct memory *m, const struct area *a)
+static int64_t memory_find_changed(const struct memory *m, const struct area *a)
 {
 	for (uint64_t i = a->off; i < a->off + a->len; i++) {
 		if (m->cache[i] != BURIED)
@@ -274,12 +275,12 @@ int64_t memory_find_damage(const struct memory *m)
 	for (int i = 0; i <= AREA_COUNT; i++) {
 		const struct area *a = i < AREA_COUNT ? &m->area[i] : NULL;
 		uint64_t end = a ? a->off : m->size;
-		int64_t bad = find_other(m->cache, m->initial, at, end);
+		int64_t bad = memory_find_other(m->cache, m->initial, at, end);
 
 		if (bad < 0)
-			bad = find_other(m->medium, m->initial, at, end);
+			bad = memory_find_other(m->medium, m->initial, at, end);
 		if (bad < 0 && a && a->gone)
-			bad = find_unburied(m, a);
+			bad = memory_find_changed(m, a);
 		if (bad >= 0)
 			return bad;
 		at = a ? a->off + a->len : end;

@@ -24,23 +24,23 @@ enum area_kind {
 	AREA_TARGET1,
 	AREA_LEASE,   /* the peer writes here until it invalidates the STag */
 	AREA_WORDS,   /* the peer's atomics; its reads and flushes, too */
-	AREA_SINK,    /* our reads end here */
-	AREA_RECV,    /* our receives */
-	AREA_SCRATCH, /* the peer writes here too, and nobody cares what */
-	AREA_SOURCE,  /* we change it even while it is being sent */
-	AREA_STAGE,   /* sources that we use for something else once they are sent */
+	AREA_SINK,    /* where reads of this end go */
+	AREA_RECV,    /* receives of this end */
+	AREA_SCRATCH, /* the peer writes here too; its contents are not checked */
+	AREA_SOURCE,  /* changes even while it is being sent */
+	AREA_STAGE,   /* sources that get other contents once they are sent */
 	AREA_COUNT
 };
 
 struct area {
 	uint64_t off, len; /* in the arena */
 	uint64_t iova;
-	uint32_t stag; /* stays when the region goes */
+	uint32_t stag; /* what stays of the host's memory after the deregistration */
 	struct mr *mr;
 	bool gone;        /* deregistered: from then on nothing may change */
 	bool is_volatile; /* there is no medium behind it */
 	bool lasting;     /* its write-backs need no registration */
-	uint8_t *pages;   /* of a lasting one that is gone: what the host's page cache has of it */
+	uint8_t *pages;   /* of a detachable one that is deregistered: the host's page cache */
 };
 
 /* What a digest was made of. */
@@ -68,7 +68,7 @@ const uint8_t *memory_pool(void);
 /* Lay out areas of these lengths, register them, fill both layers. */
 void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
 		 struct mr_table *mrs, struct ibv_pd *pd);
-/* Deregister what is left; returns false if somebody still holds a region. */
+/* Deregister what is left; returns false if a region is still held. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
 /* VEXT_DURABILITY_* of an area. */
@@ -83,8 +83,8 @@ const uint8_t *memory_pages(struct memory *m, uint64_t off);
 /* The area that the arena offset belongs to, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);
 uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */
-/* The region is deregistered: from here on its bytes belong to somebody else. */
-void memory_bury(struct memory *m, enum area_kind kind);
+/* The region is deregistered: from here on its bytes are used for something else. */
+void memory_retire(struct memory *m, enum area_kind kind);
 /* The offset of a changed byte outside of all live areas, or -1. */
 int64_t memory_find_damage(const struct memory *m);
 

@@ -12,19 +12,19 @@ const struct op_traits op_traits[OP_KINDS] = {
 	[OP_WRITE] = {.wc = IBV_WC_RDMA_WRITE, .writes = true, .has_data = true},
 	[OP_READ] = {.wc = IBV_WC_RDMA_READ, .request = true},
 	[OP_SEND] = {.wc = IBV_WC_SEND, .message = true, .has_data = true},
-	[OP_FLUSH] = {.wc = RNIC_WC_FLUSH,
+	[OP_FLUSH] = {.wc = VEXT_WC_FLUSH,
 		      .caps = VEXT_CAP_FLUSH,
 		      .request = true,
 		      .flushes = true},
-	[OP_FLUSH_ALL] = {.wc = RNIC_WC_FLUSH,
+	[OP_FLUSH_ALL] = {.wc = VEXT_WC_FLUSH,
 			  .caps = VEXT_CAP_FLUSH_ALL,
 			  .request = true,
 			  .flushes = true},
-	[OP_VERIFY] = {.wc = RNIC_WC_VERIFY,
+	[OP_VERIFY] = {.wc = VEXT_WC_VERIFY,
 		       .caps = VEXT_CAP_VERIFY,
 		       .request = true,
 		       .flushes = true},
-	[OP_QUERY] = {.wc = RNIC_WC_QUERY, .caps = VEXT_CAP_QUERY, .request = true},
+	[OP_QUERY] = {.wc = VEXT_WC_QUERY, .caps = VEXT_CAP_QUERY, .request = true},
 	[OP_WRITE_IMM] = {.wc = IBV_WC_RDMA_WRITE,
 			  .caps = VEXT_CAP_IMM,
 			  .message = true,
@@ -45,14 +45,14 @@ const struct op_traits op_traits[OP_KINDS] = {
 			 .request = true,
 			 .writes = true,
 			 .is_atomic = true},
-	[OP_ATOMIC_WRITE] = {.wc = RNIC_WC_ATOMIC_WRITE,
+	[OP_ATOMIC_WRITE] = {.wc = VEXT_WC_ATOMIC_WRITE,
 			     .caps = VEXT_CAP_ATOMIC_WRITE,
 			     .request = true,
 			     .writes = true,
 			     .is_atomic = true},
 };
 
-const char *model_say(const char *fmt, ...)
+const char *model_text(const char *fmt, ...)
 {
 	static char text[160];
 	va_list ap;
@@ -99,8 +99,8 @@ void model_free(struct model *m)
 	m->room = 0;
 }
 
-/* What was placed, and is not on the medium now, never will be. */
-static bool loses(struct model *m, const struct memory *peer, const struct area *a)
+/* What was placed and is not on the medium now never will be. */
+static bool model_loses(struct model *m, const struct memory *peer, const struct area *a)
 {
 	if (a->is_volatile)
 		return false;
@@ -112,9 +112,9 @@ static bool loses(struct model *m, const struct memory *peer, const struct area 
 	return false;
 }
 
-void model_forget(struct model *m, const struct memory *peer, const struct area *a)
+void model_drop_area(struct model *m, const struct memory *peer, const struct area *a)
 {
-	if (m->lost_at > m->posted && loses(m, peer, a))
+	if (m->lost_at > m->posted && model_loses(m, peer, a))
 		m->lost_at = m->posted;
 	memset(m->durable + a->off, 0, a->len * sizeof(*m->durable));
 }
@@ -122,7 +122,7 @@ void model_forget(struct model *m, const struct memory *peer, const struct area 
 /* --- completions --------------------------------------------------------------------------- */
 
 /* A fenced operation waits for the answers to all requests before it (ibv_post_send(3)). */
-static unsigned first_fenced(const struct model *m, unsigned id)
+static unsigned model_first_fenced(const struct model *m, unsigned id)
 {
 	for (unsigned i = id + 1; i < m->posted; i++) {
 		if (m->op[i].fence)
@@ -131,8 +131,8 @@ static unsigned first_fenced(const struct model *m, unsigned id)
 	return m->posted;
 }
 
-static const char *on_read(struct model *m, const struct op *op, unsigned id,
-			   const struct memory *own, const struct memory *peer)
+static const char *model_on_read(struct model *m, const struct op *op, unsigned id,
+				 const struct memory *own, const struct memory *peer)
 {
 	struct model_view v = {
 		.name = "data read",
@@ -140,7 +140,7 @@ static const char *on_read(struct model *m, const struct op *op, unsigned id,
 		.off = op->off,
 		.len = op->len,
 		.floor = m->floor,
-		.end = op->area == AREA_WORDS ? id : first_fenced(m, id),
+		.end = op->area == AREA_WORDS ? id : model_first_fenced(m, id),
 	};
 
 	if (peer->area[op->area].gone || own->area[AREA_SINK].gone)
@@ -171,8 +171,8 @@ const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_
 	return model_check_view(m, peer, &v);
 }
 
-static const char *on_flush(struct model *m, const struct op *op, unsigned id,
-			    const struct memory *peer)
+static const char *model_on_flush(struct model *m, const struct op *op, unsigned id,
+				  const struct memory *peer)
 {
 	struct model_view v = {
 		.name = "flushed cache",
@@ -186,7 +186,7 @@ static const char *on_flush(struct model *m, const struct op *op, unsigned id,
 	const char *bad;
 
 	if (op->strict && a->is_volatile && op->len > 0)
-		return model_say("operation %u made volatile memory persistent", id);
+		return model_text("operation %u made volatile memory persistent", id);
 	if (a->gone)
 		return NULL;
 	model_floor(m, id, op->off, op->len);
@@ -196,8 +196,8 @@ static const char *on_flush(struct model *m, const struct op *op, unsigned id,
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
-/* Nothing that was placed before is left out. */
-static const char *all_is_durable(struct model *m, unsigned id, const struct memory *peer)
+/* Everything that was placed before is included. */
+static const char *model_all_durable(struct model *m, unsigned id, const struct memory *peer)
 {
 	const char *bad = NULL;
 
@@ -209,15 +209,15 @@ static const char *all_is_durable(struct model *m, unsigned id, const struct mem
 	return bad;
 }
 
-/* And nothing that is lost is passed over. */
-static const char *on_flush_all(struct model *m, const struct op *op, unsigned id,
-				const struct memory *peer)
+/* A loss makes it fail. */
+static const char *model_on_flush_all(struct model *m, const struct op *op, unsigned id,
+				      const struct memory *peer)
 {
 	if (!op->persistent)
 		return NULL;
 	if (id >= m->lost_at)
-		return model_say("operation %u flushed everything, but something is lost", id);
-	return all_is_durable(m, id, peer);
+		return model_text("operation %u flushed everything, but something is lost", id);
+	return model_all_durable(m, id, peer);
 }
 
 const char *model_flushed(struct model *m, unsigned id, const struct memory *peer)
@@ -225,17 +225,17 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	const struct op *op = &m->op[id];
 
 	if (op_is_read_flush(op) && !op->forbidden)
-		return all_is_durable(m, id, peer);
+		return model_all_durable(m, id, peer);
 	if (!op_flushes(op) || !op->persistent || op->forbidden)
 		return NULL;
 	if (op->kind == OP_FLUSH_ALL)
-		return on_flush_all(m, op, id, peer);
+		return model_on_flush_all(m, op, id, peer);
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest is of what was on the medium when everything before it was there. */
-static const char *on_verify(struct model *m, const struct op *op, unsigned id,
-			     const struct memory *peer)
+/* The digest is of the medium when everything before it was there. */
+static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
+				   const struct memory *peer)
 {
 	const struct area *a = &peer->area[op->area];
 	struct digested *d = memory_digested(peer, op->digest.len, op->digest.bytes);
@@ -245,7 +245,7 @@ static const char *on_verify(struct model *m, const struct op *op, unsigned id,
 		return NULL;
 	if (!d || d->off != op->off || d->len != op->len || op->digest.alg != op->alg ||
 	    op->digest.durability != memory_durability(peer, op->area))
-		return model_say("operation %u has another digest than the peer made", id);
+		return model_text("operation %u has another digest than the peer made", id);
 	v.bytes = d->bytes;
 	v.floor = m->floor;
 	v.end = m->posted;
@@ -253,54 +253,54 @@ static const char *on_verify(struct model *m, const struct op *op, unsigned id,
 	return model_check_view(m, peer, &v);
 }
 
-static const char *on_query(const struct op *op, unsigned id, const struct memory *peer)
+static const char *model_on_query(const struct op *op, unsigned id, const struct memory *peer)
 {
 	uint32_t want = memory_durability(peer, op->area);
 
 	if (op->len == 0 || op->durability == want)
 		return NULL;
-	return model_say("operation %u: durability %u, not %u", id, op->durability, want);
+	return model_text("operation %u: durability %u, not %u", id, op->durability, want);
 }
 
-/* What the peer said was there is what was there. */
-static const char *on_atomic(const struct op *op, unsigned id, const struct memory *own)
+/* What the peer returned is the value that was there. */
+static const char *model_on_atomic(const struct op *op, unsigned id, const struct memory *own)
 {
 	uint64_t got;
 
 	if (op->kind == OP_ATOMIC_WRITE || own->area[AREA_SINK].gone)
 		return NULL;
 	memcpy(&got, own->cache + op->sink, sizeof(got));
-	return got == op->original ? NULL : model_say("atomic %u returned another value", id);
+	return got == op->original ? NULL : model_text("atomic %u returned another value", id);
 }
 
-static const char *on_success(struct model *m, const struct op *op, unsigned id,
-			      const struct ibv_wc *wc, const struct memory *own,
-			      const struct memory *peer)
+static const char *model_on_success(struct model *m, const struct op *op, unsigned id,
+				    const struct ibv_wc *wc, const struct memory *own,
+				    const struct memory *peer)
 {
 	const char *bad = NULL;
 
 	if (op->forbidden && op_is_request(op))
-		return model_say("operation %u was allowed to do what it must not", id);
+		return model_text("operation %u was allowed to do what it must not", id);
 	if ((int)wc->opcode != op_traits[op->kind].wc)
-		return model_say("operation %u completed with opcode %d", id, wc->opcode);
+		return model_text("operation %u completed with opcode %d", id, wc->opcode);
 	if (op_is_request(op) && id > m->applied)
 		m->applied = id;
 	if (op_is_request(op) && id >= m->executed)
 		m->executed = id + 1;
 	if (op->kind == OP_READ)
-		bad = on_read(m, op, id, own, peer);
+		bad = model_on_read(m, op, id, own, peer);
 	if (op->kind == OP_FLUSH || op->kind == OP_VERIFY)
-		bad = on_flush(m, op, id, peer);
+		bad = model_on_flush(m, op, id, peer);
 	if (op->kind == OP_FLUSH_ALL)
-		bad = on_flush_all(m, op, id, peer);
+		bad = model_on_flush_all(m, op, id, peer);
 	if (!bad && op->kind == OP_VERIFY)
-		bad = on_verify(m, op, id, peer);
+		bad = model_on_verify(m, op, id, peer);
 	if (op->kind == OP_QUERY)
-		bad = on_query(op, id, peer);
+		bad = model_on_query(op, id, peer);
 	if (op_is_atomic(op))
-		bad = on_atomic(op, id, own);
+		bad = model_on_atomic(op, id, own);
 	if (!bad && op_is_read_flush(op))
-		bad = all_is_durable(m, id, peer);
+		bad = model_all_durable(m, id, peer);
 	return bad;
 }
 
@@ -310,15 +310,15 @@ const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const 
 	unsigned id = (unsigned)wc->wr_id;
 
 	if (wc->wr_id >= m->posted)
-		return model_say("completion of operation %llu, which was not posted",
-				 (unsigned long long)wc->wr_id);
+		return model_text("completion of operation %llu, which was not posted",
+				  (unsigned long long)wc->wr_id);
 	if (id < m->completed)
-		return model_say("operation %u completed twice or out of order", id);
+		return model_text("operation %u completed twice or out of order", id);
 	for (unsigned i = m->completed; i < id; i++) {
 		if (m->op[i].signalled)
-			return model_say("operation %u completed before %u", id, i);
+			return model_text("operation %u completed before %u", id, i);
 		if (wc->status != IBV_WC_SUCCESS && m->failed)
-			return model_say("operation %u was not flushed, %u was", i, id);
+			return model_text("operation %u was not flushed, %u was", i, id);
 	}
 	m->completed = id + 1;
 	if (wc->status != IBV_WC_SUCCESS) {
@@ -326,25 +326,26 @@ const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const 
 			m->first_failed = id;
 		m->failed = true;
 		if (wc->status != IBV_WC_WR_FLUSH_ERR && m->culprits++)
-			return model_say("operation %u: status %d, and it is not the first culprit",
-					 id, wc->status);
+			return model_text(
+				"operation %u: status %d, and it is not the first culprit", id,
+				wc->status);
 		return NULL;
 	}
 	if (m->failed)
-		return model_say("operation %u succeeded after an error", id);
+		return model_text("operation %u succeeded after an error", id);
 	if (!m->op[id].signalled)
-		return model_say("operation %u was not signalled", id);
+		return model_text("operation %u was not signalled", id);
 	m->op[id].done = true;
 	if (!trusted)
 		return NULL;
-	return on_success(m, &m->op[id], id, wc, own, peer);
+	return model_on_success(m, &m->op[id], id, wc, own, peer);
 }
 
 const char *model_check_complete(const struct model *m)
 {
 	for (unsigned i = m->completed; i < m->posted; i++) {
 		if (m->op[i].signalled || m->failed)
-			return model_say("operation %u of %u never completed", i, m->posted);
+			return model_text("operation %u of %u never completed", i, m->posted);
 	}
 	return NULL;
 }

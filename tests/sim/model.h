@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h -- what one end asked of the other, and what the other's memory may therefore hold.
+ * model.h -- what one end requested from the other, and what the other's memory may therefore hold.
  *
- * The stream is in order, so the peer's targets are always the state after some prefix of
- * the operations, plus a part of the next one. A completed Read, a completed Flush or a
- * received Send says how long that prefix is at least; a completed Flush to persistence
- * says for each byte how old it may be on the medium.
+ * The stream is in order, so the peer's targets are always the state after some prefix of the
+ * operations, plus a part of the next one. A completed Read, a completed Flush or a received Send
+ * gives the least length of that prefix; a completed Flush to persistence gives for each byte the
+ * oldest version that the medium may hold.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -44,9 +44,9 @@ struct op_traits {
 	bool request;   /* the peer answers it, in its turn */
 	bool message;   /* it takes a receive of the peer's */
 	bool writes;    /* it changes the peer's memory */
-	bool flushes;   /* it is of a range, or of everything, that was written before */
+	bool flushes;   /* it covers a range, or everything, that was written before */
 	bool is_atomic; /* of one word, and in its turn */
-	bool has_data;  /* it sends bytes of ours */
+	bool has_data;  /* it sends bytes of this end */
 };
 extern const struct op_traits op_traits[OP_KINDS];
 
@@ -60,7 +60,7 @@ struct op {
 	unsigned phase;      /* an operation waits until all of earlier phases are complete */
 	bool signalled, fence, is_inline, persistent, strict, solicited;
 	bool forbidden;   /* the peer must refuse it */
-	bool restless;    /* WRITE from the source that changes, to where nobody cares */
+	bool changing;    /* WRITE from the changing source, to a target that is not checked */
 	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
 	bool done;
 	bool staged;    /* it sends from our AREA_STAGE... */
@@ -106,10 +106,10 @@ struct model {
 	unsigned applied;           /* every write before this one is in the peer's cache */
 	unsigned executed;          /* and every request before this one is executed */
 	uint64_t word[MODEL_WORDS]; /* the peer's, when all that is posted is executed */
-	unsigned lost_at;  /* bytes went with their region before operations from this one on */
-	unsigned observed; /* atomics that were seen before their answer was */
-	unsigned received; /* the peer has received the Sends before this one */
-	bool failed;       /* a completion had an error */
+	unsigned lost_at;           /* bytes were lost with their region before this operation */
+	unsigned observed;          /* atomics seen in memory before their answer arrived */
+	unsigned received;          /* the peer has received the Sends before this one */
+	bool failed;                /* a completion had an error */
 	unsigned first_failed;
 	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
 	uint16_t *durable; /* per byte of the peer's arena: 1 + the operation whose bytes, or later
@@ -124,14 +124,14 @@ void model_init(struct model *m);
 /* The peer's memory has this size. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: what it holds from now on is not our business. */
-void model_forget(struct model *m, const struct memory *peer, const struct area *a);
+/* The peer is about to deregister the area: its contents are not checked from now on. */
+void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
- * The checks return NULL, or what is wrong.
+ * The checks return NULL, or a text that states the violation.
  *
- * One completion of the send queue: the order, the count, and what it proves about the
- * peer's memory, unless contents cannot be trusted.
+ * One completion of the send queue: its order, the count, and what it proves about the peer's
+ * memory, unless contents cannot be trusted.
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
@@ -140,12 +140,12 @@ const char *model_on_received(struct model *m, const struct ibv_wc *wc, const ui
 			      const struct memory *peer);
 /* The message that was received last. */
 const struct op *model_last_received(const struct model *m);
-/* The words in the peer's memory as they are at first. */
+/* The initial words of the peer's memory. */
 void model_set_words(struct model *m, const struct memory *peer);
 /* What the word will be once the operation is executed, when *word is what it was before. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
-/* Atomics seen in the peer's memory say as much as their answers do: what was to be flushed before
+/* Atomics seen in the peer's memory prove as much as their answers: what was to be flushed before
  * them is on the medium. */
 const char *model_on_observed(struct model *m, const struct memory *peer);
 /* The peer's cache is the state after a prefix of the writes, and one of the atomics; whole_words:

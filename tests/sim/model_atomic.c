@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_atomic.c -- what atomics leave, return, and say about what comes before them. */
+/* model_atomic.c -- what atomics write, return, and prove about the operations before them. */
 #include <string.h>
 
 #include "model_impl.h"
@@ -8,7 +8,7 @@ uint64_t *model_word(struct model *m, const struct memory *peer, const struct op
 {
 	const struct area *a = &peer->area[AREA_WORDS];
 
-	/* One that is forbidden may name anything. */
+	/* A forbidden one may have any address. */
 	if (op->area != AREA_WORDS || op->off >= a->off + a->len)
 		return &m->word[0];
 	return &m->word[(op->off - a->off) / sizeof(uint64_t)];
@@ -30,7 +30,7 @@ void model_execute(struct op *op, uint64_t *word)
 }
 
 /* The last atomic that changed a word which still shows it; MODEL_OPS: none. */
-static unsigned last_visible(const struct model *m, const struct memory *peer)
+static unsigned model_last_visible(const struct model *m, const struct memory *peer)
 {
 	unsigned last = MODEL_OPS;
 
@@ -47,7 +47,7 @@ static unsigned last_visible(const struct model *m, const struct memory *peer)
 
 const char *model_on_observed(struct model *m, const struct memory *peer)
 {
-	unsigned last = peer->area[AREA_WORDS].gone ? MODEL_OPS : last_visible(m, peer);
+	unsigned last = peer->area[AREA_WORDS].gone ? MODEL_OPS : model_last_visible(m, peer);
 	const char *bad = NULL;
 
 	if (last == MODEL_OPS)

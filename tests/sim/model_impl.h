@@ -14,11 +14,11 @@ struct model_view {
 	unsigned end;          /* not from this operation on */
 };
 
-const char *model_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *model_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool model_writes(const struct op *op);
 /* m->floor: for each byte of [off, off+len) 1 + the last write to it before operation `end`. */
 void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len);
-/* From now on everything that was written here before operation `id` must survive. */
+/* From now on everything that was written here before operation `id` must survive a power cut. */
 const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
 			     const struct memory *peer, const struct area *a);
 /* The flush `id` has had its effect. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_memory.c -- may memory look like this? */
+/* model_memory.c -- is this content of memory allowed? */
 #include <string.h>
 
 #include "model_impl.h"
@@ -8,7 +8,7 @@
 
 bool model_writes(const struct op *op)
 {
-	return op_traits[op->kind].writes && !op->forbidden && !op->restless && op->len > 0;
+	return op_traits[op->kind].writes && !op->forbidden && !op->changing && op->len > 0;
 }
 
 /* --- versions ------------------------------------------------------------------------------ */
@@ -27,28 +27,28 @@ void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len)
 	}
 }
 
-static bool is_from(const struct op *op, uint64_t b, uint8_t value)
+static bool model_is_from(const struct op *op, uint64_t b, uint8_t value)
 {
 	return model_writes(op) && b >= op->off && b - op->off < op->len &&
 	       op->data[b - op->off] == value;
 }
 
 /* Is this value one that the byte had at version `floor` or later, but before operation `end`? */
-static bool is_valid(const struct model *m, const struct memory *peer, uint64_t b, uint8_t value,
-		     unsigned floor, unsigned end)
+static bool model_is_valid(const struct model *m, const struct memory *peer, uint64_t b,
+			   uint8_t value, unsigned floor, unsigned end)
 {
 	if (floor == 0 && value == peer->initial[b])
 		return true;
 	for (unsigned i = floor ? floor - 1 : 0; i < end; i++) {
-		if (is_from(&m->op[i], b, value))
+		if (model_is_from(&m->op[i], b, value))
 			return true;
 	}
 	return false;
 }
 
-/* Most bytes are as they were at first, and may be. */
-static bool is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
-			 uint64_t len)
+/* Most bytes still have their initial value, which is allowed. */
+static bool model_is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
+			       uint64_t len)
 {
 	static const uint16_t none[BLOCK];
 	uint64_t b = v->off + i;
@@ -57,16 +57,17 @@ static bool is_untouched(const struct memory *peer, const struct model_view *v, 
 	       memcmp(v->floor + b, none, len * sizeof(none[0])) == 0;
 }
 
-static const char *check_block(const struct model *m, const struct memory *peer,
-			       const struct model_view *v, uint64_t from, uint64_t to)
+static const char *model_check_block(const struct model *m, const struct memory *peer,
+				     const struct model_view *v, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++) {
 		uint64_t b = v->off + i;
 
-		if (!is_valid(m, peer, b, v->bytes[i], v->floor[b], v->end))
-			return model_say("%s at offset %llu: 0x%02x is not from operation %d to %d",
-					 v->name, (unsigned long long)b, v->bytes[i],
-					 v->floor[b] - 1, (int)v->end - 1);
+		if (!model_is_valid(m, peer, b, v->bytes[i], v->floor[b], v->end))
+			return model_text(
+				"%s at offset %llu: 0x%02x is not from operation %d to %d", v->name,
+				(unsigned long long)b, v->bytes[i], v->floor[b] - 1,
+				(int)v->end - 1);
 	}
 	return NULL;
 }
@@ -79,8 +80,8 @@ const char *model_check_view(const struct model *m, const struct memory *peer,
 	for (uint64_t i = 0; i < v->len && !bad; i += BLOCK) {
 		uint64_t len = v->len - i < BLOCK ? v->len - i : BLOCK;
 
-		if (!is_untouched(peer, v, i, len))
-			bad = check_block(m, peer, v, i, i + len);
+		if (!model_is_untouched(peer, v, i, len))
+			bad = model_check_block(m, peer, v, i, i + len);
 	}
 	return bad;
 }
@@ -110,7 +111,7 @@ const char *model_check_medium(const struct model *m, const struct memory *peer)
 
 /* --- prefixes ------------------------------------------------------------------------------ */
 
-static uint64_t count_other(const uint8_t *a, const uint8_t *b, uint64_t len)
+static uint64_t model_count_other(const uint8_t *a, const uint8_t *b, uint64_t len)
 {
 	uint64_t n = 0;
 
@@ -120,8 +121,8 @@ static uint64_t count_other(const uint8_t *a, const uint8_t *b, uint64_t len)
 }
 
 /* Is the cache the state plus the first part of this write? */
-static bool is_part(const struct model *m, const struct op *op, const uint8_t *cache,
-		    bool whole_words)
+static bool model_is_part(const struct model *m, const struct op *op, const uint8_t *cache,
+			  bool whole_words)
 {
 	const uint8_t *have = cache + op->off, *before = m->state + op->off;
 	bool is_word = op->len == 8 && (uintptr_t)have % 8 == 0;
@@ -145,8 +146,8 @@ struct history {
 	bool whole_words;
 };
 
-static uint64_t start_of_history(struct model *m, const struct memory *peer,
-				 const struct history *h)
+static uint64_t model_history_start(struct model *m, const struct memory *peer,
+				    const struct history *h)
 {
 	uint64_t other = 0;
 
@@ -155,21 +156,22 @@ static uint64_t start_of_history(struct model *m, const struct memory *peer,
 
 		memcpy(m->state + a->off, peer->initial + a->off, a->len);
 		if (!a->gone)
-			other += count_other(m->state + a->off, peer->cache + a->off, a->len);
+			other += model_count_other(m->state + a->off, peer->cache + a->off, a->len);
 	}
 	return other;
 }
 
-static bool is_of_history(const struct op *op, const struct memory *peer, const struct history *h)
+static bool model_is_of_history(const struct op *op, const struct memory *peer,
+				const struct history *h)
 {
 	return model_writes(op) && op->area >= h->first && op->area <= h->last &&
 	       !peer->area[op->area].gone;
 }
 
-static const char *check_history(struct model *m, const struct memory *peer,
-				 const struct history *h)
+static const char *model_check_history(struct model *m, const struct memory *peer,
+				       const struct history *h)
 {
-	uint64_t other = start_of_history(m, peer, h);
+	uint64_t other = model_history_start(m, peer, h);
 
 	for (unsigned k = 0;; k++) {
 		const struct op *op = &m->op[k];
@@ -179,24 +181,25 @@ static const char *check_history(struct model *m, const struct memory *peer,
 			return NULL;
 		if (k == m->posted)
 			break;
-		if (!is_of_history(op, peer, h))
+		if (!model_is_of_history(op, peer, h))
 			continue;
-		here = count_other(m->state + op->off, peer->cache + op->off, op->len);
-		if (here == other && k >= h->least && is_part(m, op, peer->cache, h->whole_words))
+		here = model_count_other(m->state + op->off, peer->cache + op->off, op->len);
+		if (here == other && k >= h->least &&
+		    model_is_part(m, op, peer->cache, h->whole_words))
 			return NULL;
 		memcpy(m->state + op->off, op->data, op->len);
-		other += count_other(m->state + op->off, peer->cache + op->off, op->len);
+		other += model_count_other(m->state + op->off, peer->cache + op->off, op->len);
 		other -= here;
 	}
-	return model_say("memory is not the state after at least %u of %u operations", h->least,
-			 m->posted);
+	return model_text("memory is not the state after at least %u of %u operations", h->least,
+			  m->posted);
 }
 
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words)
 {
 	const struct history writes = {AREA_TARGET0, AREA_LEASE, m->applied, whole_words};
 	const struct history atomics = {AREA_WORDS, AREA_WORDS, m->executed, true};
-	const char *bad = check_history(m, peer, &writes);
+	const char *bad = model_check_history(m, peer, &writes);
 
-	return bad ? bad : check_history(m, peer, &atomics);
+	return bad ? bad : model_check_history(m, peer, &atomics);
 }

@@ -5,8 +5,8 @@
 
 #include "model_impl.h"
 
-static const char *check_message(const struct op *op, const struct ibv_wc *wc, unsigned id,
-				 const struct memory *peer)
+static const char *model_check_message_at(const struct op *op, const struct ibv_wc *wc, unsigned id,
+					  const struct memory *peer)
 {
 	bool is_imm = op->kind == OP_WRITE_IMM || op->kind == OP_SEND_IMM;
 	enum ibv_wc_opcode want =
@@ -14,22 +14,22 @@ static const char *check_message(const struct op *op, const struct ibv_wc *wc, u
 	unsigned flags = is_imm ? IBV_WC_WITH_IMM : op->kind == OP_SEND_INV ? IBV_WC_WITH_INV : 0u;
 
 	if (op->forbidden)
-		return model_say("message %u was received, and must not be", id);
+		return model_text("message %u was received, and must not be", id);
 	if (wc->opcode != want || wc->wc_flags != flags)
-		return model_say("message %u was received with opcode %d, flags %u", id, wc->opcode,
-				 wc->wc_flags);
+		return model_text("message %u was received with opcode %d, flags %u", id,
+				  wc->opcode, wc->wc_flags);
 	if (is_imm && ntohl(wc->imm_data) != op->imm)
-		return model_say("message %u arrived with another immediate", id);
+		return model_text("message %u arrived with another immediate", id);
 	if (op->kind == OP_SEND_INV && wc->invalidated_rkey != peer->area[AREA_LEASE].stag)
-		return model_say("message %u invalidated something else", id);
+		return model_text("message %u invalidated something else", id);
 	if (wc->byte_len != op->len)
-		return model_say("message %u of %u bytes was received as %u", id, op->len,
-				 wc->byte_len);
+		return model_text("message %u of %u bytes was received as %u", id, op->len,
+				  wc->byte_len);
 	return NULL;
 }
 
-/* Who gets a message finds what was written before it (RFC 5040 s5.5). */
-static const char *check_before(struct model *m, unsigned id, const struct memory *peer)
+/* What was written before a message is placed when the message is delivered (RFC 5040 s5.5). */
+static const char *model_check_before(struct model *m, unsigned id, const struct memory *peer)
 {
 	struct model_view v = {.name = "data before a message", .floor = m->floor};
 	const struct op *op;
@@ -58,18 +58,18 @@ const char *model_on_received(struct model *m, const struct ibv_wc *wc, const ui
 	while (m->received < m->posted && !op_is_message(&m->op[m->received]))
 		m->received++;
 	if (m->received == m->posted)
-		return model_say("a message was received that nobody sent");
+		return model_text("a message was received that nobody sent");
 	id = m->received++;
 	op = &m->op[id];
-	bad = check_message(op, wc, id, peer);
+	bad = model_check_message_at(op, wc, id, peer);
 	if (bad)
 		return bad;
 	if (bytes && op->kind != OP_WRITE_IMM && op->len > 0 &&
 	    memcmp(bytes, op->data, op->len) != 0)
-		return model_say("message %u arrived with other bytes", id);
+		return model_text("message %u arrived with other bytes", id);
 	if (id >= m->applied)
 		m->applied = op->kind == OP_WRITE_IMM ? id + 1 : id;
-	return check_before(m, id, peer);
+	return model_check_before(m, id, peer);
 }
 
 const struct op *model_last_received(const struct model *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c -- life of an end. node_io.c drives it, node_events.c has what happens to it. */
+/* node.c -- life of an end. node_io.c drives it, node_events.c applies events to it. */
 #include "node.h"
 
 #include <stdlib.h>
@@ -18,15 +18,15 @@ static void on_stream_event(void *owner, enum stream_event event, int status)
 		workload_on_event(n, event, status);
 }
 
-/* The SRQ has receives again: any thread may say so, without the QP's lock. */
+/* The SRQ has receives again; any thread may report that, without the QP's lock. */
 static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
 
 	n->kicked = true;
 	n->kicked_at = n->sim->world->now;
-	if (n->sim->sc.kick_late_ns)
-		n->kicked_at += prng_below(&n->sim->world->rng, n->sim->sc.kick_late_ns);
+	if (n->sim->sc.srq_notice_ns)
+		n->kicked_at += prng_below(&n->sim->world->rng, n->sim->sc.srq_notice_ns);
 	sim_at(n->sim, n->kicked_at, EV_PUMP, n->index, 0);
 }
 
@@ -88,7 +88,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 			.max_send_sge = sc->send_sge,
 			.max_recv_sge = sc->recv_sge,
 			.max_inline_data = sc->inline_max},
-		.peer_rfc7306 = sc->knows_7306,
+		.peer_rfc7306 = sc->assumes_7306,
 		.strict_persist = sc->strict[n->index],
 		.notify = on_qp_notify,
 		.get = on_get,
@@ -101,14 +101,15 @@ static void make_qp(struct node *n, const struct scenario *sc)
 }
 
 /*
- * As the engine makes it, from the same place, or the simulation would be of another product. Only
- * the requests that it makes second and third, when a peer has hung up, are made at once here.
+ * Made by the function that the engine uses, so that the ends are ends that the product can be.
+ * Only the requests that the engine sends second and third, after a peer has hung up, are
+ * configured directly.
  */
 static struct stream_config make_config(struct node *n, const struct scenario *sc)
 {
 	enum stream_role role = n->index == 0 ? STREAM_INITIATOR : STREAM_RESPONDER;
 	struct stream_config cfg =
-		stream_config_of(role, sc->wish_crc[n->index], sc->offer_consent[n->index]);
+		stream_config_of(role, sc->want_crc[n->index], sc->offer_consent[n->index]);
 
 	cfg.p2p = sc->p2p;
 	cfg.revision = sc->revision;
@@ -133,7 +134,7 @@ void node_open_stream(struct node *n)
 	n->deadline = CLOCK_NEVER;
 }
 
-/* Everything but the memory, which is laid out by the plan, and what outlives a run. */
+/* Resets everything but the memory, which the plan lays out, and what outlives a run. */
 void node_start(struct node *n, struct sim *sim, int index)
 {
 	struct node old = *n;
@@ -162,7 +163,7 @@ void node_open(struct node *n)
 	node_open_stream(n);
 }
 
-/* Whoever destroys a queue pair may use the memory at once. */
+/* The memory may be used for something else as soon as the queue pair is destroyed. */
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {

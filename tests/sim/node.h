@@ -16,7 +16,7 @@
 
 struct sim;
 
-/* What the ends on one host have in common. */
+/* What the ends on one host share. */
 struct host {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
@@ -26,7 +26,7 @@ struct host {
 struct node_writeback {
 	struct qp_job wb;
 	bool running;
-	uint64_t busy_until; /* nobody takes one before */
+	uint64_t busy_until; /* the pool takes none before */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
 	bool snapshot;
 	uint64_t salt; /* which pieces come first */
@@ -45,42 +45,42 @@ struct node {
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
 	struct memory mem;
-	struct model model; /* of what we ask of the peer */
+	struct model model; /* of what this end requests from its peer */
 	void *rx_buf, *tx_buf;
 	bool rx_lent, tx_lent;
 	bool kicked, redial, pump_due, eof_seen, stopping;
 	uint64_t deadline; /* the one that is scheduled */
-	/* What the user was told. */
+	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
 	bool ended;  /* no connection, and none comes */
-	bool killed; /* nothing of it runs any more */
-	bool lost;   /* it was told that its peer is lost */
+	bool killed; /* the process is gone */
+	bool lost;   /* it got the event that its peer is lost */
 	uint64_t paused_until;
 	uint64_t kicked_at;
-	bool destroyed; /* the user destroyed the queue pair */
-	bool overrun;   /* a completion was lost */
-	bool left;      /* the user disconnected */
+	bool destroyed;     /* the user destroyed the queue pair */
+	bool overrun;       /* a completion was lost */
+	bool disconnecting; /* the user has disconnected */
 	/* Events of the CQ for receives. */
 	bool armed, notified, expected;
 	struct node_writeback job;
 	unsigned recv_completed;
 	bool recv_failed;
-	unsigned reused;      /* operations whose sources serve something else by now */
-	unsigned phase;       /* of the operations that may be posted */
-	unsigned left_posted; /* operations that were posted when the user disconnected */
-	bool lease_ended;     /* the peer invalidated it */
+	unsigned reused;               /* operations whose sources have other contents by now */
+	unsigned phase;                /* of the operations that may be posted */
+	unsigned posted_at_disconnect; /* operations that were posted when the user disconnected */
+	bool lease_ended;              /* the peer invalidated it */
 	/* The deregistration under way. */
 	uint64_t dereg_since;
 	enum area_kind dereg_area;
 	bool dereg_pool;
-	/* What happened, for the coverage. */
+	/* Counted for the coverage. */
 	unsigned looks, evictions, lists, refused_lists, events;
 };
 
 void node_start(struct node *n, struct sim *sim, int index);
-/* The queues and the queue pair; the inboxes are settled. */
+/* Make the queues and the queue pair; the inboxes are laid out. */
 void node_open(struct node *n);
-/* Delete everything; says what is wrong when something is left behind. */
+/* Delete everything; a violation if something is left behind. */
 void node_stop(struct node *n);
 void node_free(struct node *n);
 /* A new stream for the (next) connection. */
@@ -91,16 +91,16 @@ struct cq *node_recv_cq(struct node *n); /* where its receives complete */
 /* node_io.c: do whatever is due: read, send, write back, end. */
 void node_pump(struct node *n);
 void node_kill(struct node *n);
-/* Read what is there before the time is told. */
+/* Read what has arrived before the stream gets the time. */
 void node_read(struct node *n);
 void node_pump_soon(struct node *n);
 /* writeback.c */
 bool node_begin_writeback(struct node *n);
 void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
-/* Bytes reach the medium without having been asked to: a cache evicts, a kernel writes back. */
+/* Bytes reach the medium without a request: a cache evicts, a kernel writes back. */
 void node_evict(struct node *n);
-/* The power fails now: is on the medium what must be? */
+/* The power fails now: does the medium hold what it must? */
 void node_check_power(struct node *n);
 /* node_events.c */
 void node_on_reset(struct node *n, int err);
@@ -110,7 +110,7 @@ struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL when it
 /* The user deregisters what the peer invalidated. */
 void node_end_lease(struct node *n);
 /* broken.c: an atomic write that does not wait for the Flush before it. */
-void node_hurry_atomics(struct node *n);
+void node_run_atomics_early(struct node *n);
 void node_ignore_read_flushes(struct node *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_events.c -- what happens to an end at a time: resets, deadlines, deregistration. */
+/* node_events.c -- timed events of an end: resets, deadlines, deregistration. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,13 +22,13 @@ void node_on_reset(struct node *n, int err)
 	node_pump(n);
 }
 
-/* A kernel acknowledges what its process does not read. */
-static uint64_t unacknowledged_ns(const struct node *n)
+/* A kernel acknowledges bytes that its process does not read. */
+static uint64_t node_unacknowledged_ns(const struct node *n)
 {
 	const struct sim *sim = n->sim;
 	const struct pipe *p = &sim->link.pipe[n->index];
 
-	return sim->link.dark && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
+	return sim->link.silent && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
 }
 
 void node_on_time(struct node *n)
@@ -37,7 +37,7 @@ void node_on_time(struct node *n)
 		return;
 	node_read(n);
 	if (stream_is_deaf(n->stream))
-		stream_on_unacknowledged(n->stream, unacknowledged_ns(n), n->sim->world->now);
+		stream_on_unacknowledged(n->stream, node_unacknowledged_ns(n), n->sim->world->now);
 	if (n->sim->world->now >= stream_deadline(n->stream))
 		stream_on_time(n->stream, n->sim->world->now);
 	n->deadline = CLOCK_NEVER;
@@ -52,7 +52,7 @@ struct mr **node_dereg_mr(struct node *n)
 }
 
 /* The engine asks every connection of the host. */
-static void detach_everywhere(struct node *n, struct mr *mr)
+static void node_detach_all(struct node *n, struct mr *mr)
 {
 	struct world *w = n->sim->world;
 
@@ -64,8 +64,9 @@ static void detach_everywhere(struct node *n, struct mr *mr)
 	}
 }
 
-/* Buffers that others receive in as well: it is their fault, too. */
-static void spread_fault(struct node *n)
+/* Receive buffers are shared with the other connections of the host: the fault affects them,
+ * too. */
+static void node_spread_fault(struct node *n)
 {
 	struct world *w = n->sim->world;
 
@@ -73,7 +74,7 @@ static void spread_fault(struct node *n)
 		w->conn[i].fault_hit |= n->own_box.shared && n->dereg_area == AREA_RECV;
 }
 
-static void dereg_begin(struct node *n)
+static void node_dereg_begin(struct node *n)
 {
 	struct sim *sim = n->sim;
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 2 * AREA_COUNT), running;
@@ -87,9 +88,9 @@ static void dereg_begin(struct node *n)
 	n->dereg_since = sim->world->now;
 	sim->fault_hit = true;
 	if (!n->dereg_pool)
-		spread_fault(n);
+		node_spread_fault(n);
 	mr_kill(*node_dereg_mr(n));
-	detach_everywhere(n, *node_dereg_mr(n));
+	node_detach_all(n, *node_dereg_mr(n));
 	/* A peer that reads slowly, or not at all, must not delay it. */
 	running = n->job.running && n->job.wb.mr == *node_dereg_mr(n);
 	if ((*node_dereg_mr(n))->holds > running)
@@ -97,8 +98,8 @@ static void dereg_begin(struct node *n)
 			    n->index);
 }
 
-/* The region is idle: its owner may do with the memory what he wants, and does. */
-static void bury(struct node *n, enum area_kind kind)
+/* The region is idle: the application may use the memory for something else, and does. */
+static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem.area[kind];
 	const char *bad = NULL;
@@ -109,14 +110,14 @@ static void bury(struct node *n, enum area_kind kind)
 		sim_violate(n->sim, "node %d, at deregistration: %s", n->index, bad);
 	mr_delete(a->mr);
 	if (kind <= AREA_WORDS && !a->lasting)
-		model_forget(&n->peer->model, &n->mem, a);
-	memory_bury(&n->mem, kind);
+		model_drop_area(&n->peer->model, &n->mem, a);
+	memory_retire(&n->mem, kind);
 }
 
-static void dereg_end(struct node *n)
+static void node_dereg_end(struct node *n)
 {
 	if (!n->dereg_pool) {
-		bury(n, n->dereg_area);
+		node_reuse_memory(n, n->dereg_area);
 		return;
 	}
 	mr_delete(n->mem.pool_mr);
@@ -133,11 +134,11 @@ void node_end_lease(struct node *n)
 	if (!mr->dead)
 		sim_violate(n->sim, "node %d: an invalidated region is alive", n->index);
 	mr_kill(mr);
-	detach_everywhere(n, mr);
+	node_detach_all(n, mr);
 	if (mr->holds > 0)
 		sim_violate(n->sim, "node %d: an invalidated region is held", n->index);
 	else
-		bury(n, AREA_LEASE);
+		node_reuse_memory(n, AREA_LEASE);
 }
 
 void node_on_dereg(struct node *n)
@@ -147,11 +148,11 @@ void node_on_dereg(struct node *n)
 	if (n->destroyed)
 		return;
 	if (!n->dereg_since)
-		dereg_begin(n);
+		node_dereg_begin(n);
 	if (!*node_dereg_mr(n))
 		return;
 	if ((*node_dereg_mr(n))->holds == 0) {
-		dereg_end(n);
+		node_dereg_end(n);
 		node_pump(n);
 		return;
 	}

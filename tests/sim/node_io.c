@@ -5,7 +5,8 @@
 
 #include "sim.h"
 
-#define FPDU_BEGUN 16 /* length and header of a Write: who sends that is in full operation */
+#define FPDU_BEGUN                                                                                 \
+	16 /* length and header of a Write: an end that sends that is in full operation */
 
 static size_t iov_total(const struct iovec *iov, int n)
 {
@@ -16,18 +17,18 @@ static size_t iov_total(const struct iovec *iov, int n)
 	return total;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t node_min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* As much as the LLP feels like. */
-static size_t some_of(struct sim *sim, size_t max)
+/* A random part, as the link may take or give any. */
+static size_t node_part_of(struct sim *sim, size_t max)
 {
-	return (size_t)prng_between(&sim->world->rng, 1, least(max, sim->sc.chunk_max));
+	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
 }
 
-static void lend_rx(struct node *n)
+static void node_lend_rx(struct node *n)
 {
 	if (!n->qp || n->rx_lent || !stream_rx_needs_buf(n->stream))
 		return;
@@ -35,7 +36,7 @@ static void lend_rx(struct node *n)
 	n->rx_lent = true;
 }
 
-static void reclaim(struct node *n)
+static void node_reclaim(struct node *n)
 {
 	if (!n->qp)
 		return;
@@ -45,23 +46,23 @@ static void reclaim(struct node *n)
 		n->tx_lent = false;
 }
 
-static bool is_within(const void *p, const void *start, size_t len)
+static bool node_is_within(const void *p, const void *start, size_t len)
 {
 	return (uintptr_t)p - (uintptr_t)start < len;
 }
 
-/* Is the memory behind a region gone? That is what recvmsg() and sendmsg() say then. */
-static bool vanishes(struct node *n, const struct iovec *iov, int count)
+/* Is the memory behind a region gone? recvmsg() and sendmsg() return EFAULT then. */
+static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 {
 	struct sim *sim = n->sim;
 	bool ours = false;
 
-	if (sim->sc.fault != FAULT_VANISH || sim->sc.fault_node != n->index ||
+	if (sim->sc.fault != FAULT_UNMAP || sim->sc.fault_node != n->index ||
 	    sim->world->now < sim->sc.fault_ns || sim->fault_hit)
 		return false;
 	for (int i = 0; i < count; i++)
-		ours |= is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
-			is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
+		ours |= node_is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
+			node_is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
 	sim->fault_hit = ours;
 	return ours;
 }
@@ -76,17 +77,17 @@ static bool rx_once(struct node *n)
 
 	if (!sim->link.up || sim->link.closed[n->index])
 		return false;
-	lend_rx(n);
+	node_lend_rx(n);
 	count = stream_rx_want(n->stream, iov);
 	if (count == 0)
 		return false;
-	if (avail > 0 && vanishes(n, iov, count)) {
+	if (avail > 0 && node_is_unmapped(n, iov, count)) {
 		stream_rx_fault(n->stream, sim->world->now);
 		return true;
 	}
-	len = least(avail, iov_total(iov, count));
+	len = node_min(avail, iov_total(iov, count));
 	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
-		len = some_of(sim, len);
+		len = node_part_of(sim, len);
 		link_read(&sim->link, n->index, iov, count, len);
 		stream_rx_got(n->stream, len, sim->world->now);
 		return true;
@@ -132,11 +133,11 @@ static bool tx_once(struct node *n)
 	count = stream_tx_gather(n->stream, iov);
 	if (count == 0)
 		return false;
-	if (vanishes(n, iov, count)) {
+	if (node_is_unmapped(n, iov, count)) {
 		stream_tx_fault(n->stream, sim->world->now);
 		return true;
 	}
-	len = some_of(sim, least(room, iov_total(iov, count)));
+	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
 	stream_tx_sent(n->stream, len, sim->world->now);
@@ -145,7 +146,7 @@ static bool tx_once(struct node *n)
 
 /* --- what is due -------------------------------------------------------------------------- */
 
-static void finish(struct node *n)
+static void node_finish(struct node *n)
 {
 	struct sim *sim = n->sim;
 
@@ -171,8 +172,8 @@ static void watch_deadline(struct node *n)
 		sim_at(n->sim, at, EV_TIME, n->index, at);
 }
 
-/* A stricter peer (D3): the same questions on a new connection, and a new responder. */
-static void dial_again(struct node *n)
+/* A strict peer has closed: the next kind of request on a new connection, and a new responder. */
+static void node_redial(struct node *n)
 {
 	struct sim *sim = n->sim;
 
@@ -182,8 +183,8 @@ static void dial_again(struct node *n)
 	sim_at(sim, sim->world->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
 }
 
-/* It comes from another thread, which may just be a bit late. */
-static void resume(struct node *n)
+/* The notice comes from another thread, which may be late. */
+static void node_resume(struct node *n)
 {
 	n->kicked = false;
 	if (n->qp)
@@ -200,10 +201,10 @@ void node_pump(struct node *n)
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
 	if (n->kicked && n->kicked_at <= sim->world->now)
-		resume(n);
+		node_resume(n);
 	while (budget > 0 && rx_once(n))
 		budget--;
-	node_hurry_atomics(n);
+	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
 	if (n->qp && qp_is_failed(n->qp) && stream_state(n->stream) == STREAM_LIVE)
 		stream_poke(n->stream, sim->world->now);
@@ -213,10 +214,10 @@ void node_pump(struct node *n)
 		node_pump_soon(n);
 	if (node_begin_writeback(n))
 		node_pump_soon(n);
-	finish(n);
+	node_finish(n);
 	if (n->redial)
-		dial_again(n);
-	reclaim(n);
+		node_redial(n);
+	node_reclaim(n);
 	watch_deadline(n);
 	if (link_writable(&sim->link, n->peer->index) > peer_had)
 		node_pump_soon(n->peer);

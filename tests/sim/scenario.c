@@ -16,7 +16,7 @@ const char *scenario_fault_str(enum sim_fault fault)
 	return names[fault];
 }
 
-static void make_end(struct scenario *sc, struct prng *rng, int i)
+static void scenario_make_end(struct scenario *sc, struct prng *rng, int i)
 {
 	sc->ird[i] = (uint16_t)prng_between(rng, 1, prng_chance(rng, 50) ? 2 : 16);
 	sc->ord[i] = (uint16_t)prng_between(rng, 1, prng_chance(rng, 50) ? 2 : 16);
@@ -28,21 +28,21 @@ static void make_end(struct scenario *sc, struct prng *rng, int i)
 	sc->announces[i] = prng_chance(rng, 50);
 }
 
-static void make_agreement(struct scenario *sc, struct prng *rng)
+static void scenario_make_consent(struct scenario *sc, struct prng *rng)
 {
 	bool crc = prng_chance(rng, 65), consent = prng_chance(rng, 70);
 
-	sc->wish_crc[0] = crc && prng_chance(rng, 70);
-	sc->wish_crc[1] = crc && (!sc->wish_crc[0] || prng_chance(rng, 50));
+	sc->want_crc[0] = crc && prng_chance(rng, 70);
+	sc->want_crc[1] = crc && (!sc->want_crc[0] || prng_chance(rng, 50));
 	sc->offer_consent[0] = consent || prng_chance(rng, 50);
 	sc->offer_consent[1] = consent || !sc->offer_consent[0];
 	sc->revision = prng_chance(rng, 92) ? 2 : 1;
 	sc->p2p = sc->revision == 2 && !consent && prng_chance(rng, 50);
-	sc->knows_7306 = prng_chance(rng, 40);
+	sc->assumes_7306 = prng_chance(rng, 40);
 }
 
 /* Three sizes of runs: many small operations, some of one or few FPDUs, a few of many FPDUs. */
-static void make_work(struct scenario *sc, struct prng *rng, unsigned dice)
+static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 {
 	if (dice < 65) {
 		sc->op_max = (uint32_t)prng_between(rng, 16, 600);
@@ -75,32 +75,32 @@ static void make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
 }
 
-/* Something large is on its way, and the rest of it still in the user's memory. */
-static void make_half_sent(struct scenario *sc, struct prng *rng)
+/* A large message is partly sent, and the rest of it still in the user's memory. */
+static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 40))
 		return;
-	make_work(sc, rng, MEDIUM);
-	sc->reuses = 95;
-	sc->bulky = true;
-	sc->wish_crc[0] = sc->wish_crc[1] = false;
+	scenario_make_work(sc, rng, MEDIUM);
+	sc->reuse_percent = 95;
+	sc->mostly_large = true;
+	sc->want_crc[0] = sc->want_crc[1] = false;
 	sc->window = sc->op_max / 2 + 64;
 }
 
 /* Messages of several FPDUs, in the middle of which something ends. */
-static void make_many_fpdus(struct scenario *sc, struct prng *rng)
+static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 60))
 		return;
-	make_work(sc, rng, MEDIUM);
-	sc->bulky = true;
+	scenario_make_work(sc, rng, MEDIUM);
+	sc->mostly_large = true;
 	sc->mss = (uint32_t)prng_between(rng, 536, 1460);
 	sc->offer_consent[prng_below(rng, 2)] = false;
 	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
 }
 
-/* Positions are chosen inside what the run will probably send, from the first byte on. */
-static void make_fault(struct scenario *sc, struct prng *rng)
+/* Positions lie inside what the run will probably send, from the first byte on. */
+static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 {
 	uint64_t volume;
 
@@ -124,17 +124,17 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	case FAULT_ACCESS:
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		break;
-	case FAULT_STRICT: /* the one who asks */
-		make_half_sent(sc, rng);
+	case FAULT_STRICT: /* the end that requests */
+		scenario_make_half_sent(sc, rng);
 		sc->fault_pos = prng_below(rng, sc->ops[sc->fault_node] + 1);
 		sc->half_volatile[1 - sc->fault_node] = true;
 		break;
 	case FAULT_WRITEBACK:
-		make_half_sent(sc, rng);
+		scenario_make_half_sent(sc, rng);
 		sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
 		break;
 	case FAULT_OVERRUN:
-		make_half_sent(sc, rng);
+		scenario_make_half_sent(sc, rng);
 		break;
 	case FAULT_DEREG: /* while something is half sent; some before the connection is up */
 		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
@@ -143,16 +143,16 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 		else
 			sc->fault_pos = prng_below(rng, 24);
 		/* fall through */
-	case FAULT_VANISH: /* with CRC hardly any memory is referenced for long */
-		sc->wish_crc[0] = sc->wish_crc[1] = sc->wish_crc[0] && prng_chance(rng, 30);
+	case FAULT_UNMAP: /* with CRC hardly any memory is referenced for long */
+		sc->want_crc[0] = sc->want_crc[1] = sc->want_crc[0] && prng_chance(rng, 30);
 		break;
 	case FAULT_KILL:
-	case FAULT_LEAVE:
-		make_many_fpdus(sc, rng);
+	case FAULT_DISCONNECT:
+		scenario_make_many_fpdus(sc, rng);
 		break;
 	case FAULT_RST:
 	case FAULT_FIN: /* some before the connection is up */
-		make_many_fpdus(sc, rng);
+		scenario_make_many_fpdus(sc, rng);
 		if (prng_chance(rng, 20))
 			sc->fault_pos = prng_below(rng, prng_chance(rng, 50) ? 1 : 80);
 		break;
@@ -161,60 +161,60 @@ static void make_fault(struct scenario *sc, struct prng *rng)
 	}
 }
 
-static void make_medium(struct scenario *sc, struct prng *rng)
+static void scenario_make_medium(struct scenario *sc, struct prng *rng)
 {
 	bool all_persist = prng_chance(rng, 70);
 
-	/* Who is strict makes the other's memory count, too. */
+	/* A strict end makes the other's memory count, too. */
 	for (int i = 0; i < 2; i++) {
 		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
 		sc->strict[i] = all_persist && prng_chance(rng, 25);
 		sc->dax[i] = prng_chance(rng, 40);
 	}
-	sc->reuses = 40;
+	sc->reuse_percent = 40;
 	sc->evicts = prng_chance(rng, 30);
-	sc->kick_late_ns = prng_chance(rng, 70) ? 0 : 300000;
+	sc->srq_notice_ns = prng_chance(rng, 70) ? 0 : 300000;
 	sc->pool_busy_ns = prng_chance(rng, 60) ? 0 : prng_between(rng, 1000, 2000000);
 }
 
-static void make_habits(struct scenario *sc, struct prng *rng)
+static void scenario_make_habits(struct scenario *sc, struct prng *rng)
 {
 	sc->late_receives = prng_chance(rng, 30);
 	sc->bulk_receives = !sc->late_receives && prng_chance(rng, 25);
-	sc->restless = prng_chance(rng, 20);
-	sc->talkative = prng_chance(rng, 8);
-	sc->committing = !sc->talkative && prng_chance(rng, 15);
-	if (sc->talkative) {
+	sc->changing = prng_chance(rng, 20);
+	sc->mostly_sends = prng_chance(rng, 8);
+	sc->commit_flags = !sc->mostly_sends && prng_chance(rng, 15);
+	if (sc->mostly_sends) {
 		sc->late_receives = false;
 		sc->ops[0] += 6;
 		sc->ops[1] += 6;
 	}
 }
 
-static void make_all(struct scenario *sc, struct prng *rng)
+static void scenario_make_all(struct scenario *sc, struct prng *rng)
 {
 	*sc = (struct scenario){0};
-	make_agreement(sc, rng);
-	make_end(sc, rng, 0);
-	make_end(sc, rng, 1);
-	/* Revision 1 negotiates no depths: the users must know (RFC 5044 s7.1). */
+	scenario_make_consent(sc, rng);
+	scenario_make_end(sc, rng, 0);
+	scenario_make_end(sc, rng, 1);
+	/* Revision 1 negotiates no depths: both users configure them (RFC 5044 s7.1). */
 	for (int i = 0; i < 2 && sc->revision == 1; i++)
 		sc->ord[i] = sc->ird[1 - i];
-	make_work(sc, rng, (unsigned)prng_below(rng, 100));
-	make_medium(sc, rng);
+	scenario_make_work(sc, rng, (unsigned)prng_below(rng, 100));
+	scenario_make_medium(sc, rng);
 }
 
 void scenario_make(struct scenario *sc, struct prng *rng)
 {
-	make_all(sc, rng);
-	make_fault(sc, rng);
-	make_habits(sc, rng);
+	scenario_make_all(sc, rng);
+	scenario_make_fault(sc, rng);
+	scenario_make_habits(sc, rng);
 }
 
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first)
 {
-	make_all(sc, rng);
-	make_habits(sc, rng);
+	scenario_make_all(sc, rng);
+	scenario_make_habits(sc, rng);
 	sc->mode = first->mode;
 	for (int i = 0; i < 2; i++) {
 		sc->dax[i] = first->dax[i];
@@ -236,8 +236,8 @@ void scenario_make_cut(struct scenario *sc, struct prng *rng)
 	while (sc->op_max > 600 || sc->fault == FAULT_STRICT);
 	sc->fault = prng_chance(rng, 25) ? FAULT_WRITEBACK : FAULT_NONE;
 	sc->fault_pos = prng_below(rng, sc->ops[1 - sc->fault_node] / 6 + 1);
-	sc->talkative = sc->restless = false;
-	sc->committing = prng_chance(rng, 60);
+	sc->mostly_sends = sc->changing = false;
+	sc->commit_flags = prng_chance(rng, 60);
 	sc->evicts = prng_chance(rng, 60);
 }
 
@@ -246,7 +246,7 @@ void scenario_print(const struct scenario *sc, FILE *to)
 	fprintf(to,
 		"crc %d/%d consent %d/%d announces %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
 		"sq %u/%u rq %u/%u\n",
-		sc->wish_crc[0], sc->wish_crc[1], sc->offer_consent[0], sc->offer_consent[1],
+		sc->want_crc[0], sc->want_crc[1], sc->offer_consent[0], sc->offer_consent[1],
 		sc->announces[0], sc->announces[1], sc->p2p, sc->revision, sc->ird[0], sc->ird[1],
 		sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1], sc->send_depth[0],
 		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1]);
@@ -256,11 +256,11 @@ void scenario_print(const struct scenario *sc, FILE *to)
 		sc->ops[0], sc->ops[1], sc->op_max, sc->mss, sc->chunk_max, sc->window,
 		sc->late_receives);
 	fprintf(to,
-		"dax %d/%d half volatile %d/%d strict %d/%d evicts %d committing %d restless %d "
-		"talkative %d rfc7306 %d\n",
+		"dax %d/%d half volatile %d/%d strict %d/%d evicts %d commit_flags %d changing %d "
+		"mostly_sends %d rfc7306 %d\n",
 		sc->dax[0], sc->dax[1], sc->half_volatile[0], sc->half_volatile[1], sc->strict[0],
-		sc->strict[1], sc->evicts, sc->committing, sc->restless, sc->talkative,
-		sc->knows_7306);
+		sc->strict[1], sc->evicts, sc->commit_flags, sc->changing, sc->mostly_sends,
+		sc->assumes_7306);
 	fprintf(to, "fault %s at node %d, position %llu, time %llu ns, bit %u\n",
 		scenario_fault_str(sc->fault), sc->fault_node, (unsigned long long)sc->fault_pos,
 		(unsigned long long)sc->fault_ns, sc->fault_bit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scenario.h -- what a seed means: the two ends, the link, the sizes, and what goes wrong. */
+/* scenario.h -- what a seed stands for: the two ends, the link, the sizes, and the fault. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -10,24 +10,24 @@
 #include "prng.h"
 
 #define SIM_FAULTS(X)                                                                              \
-	X(NONE)      /* everything must succeed */                                                 \
-	X(RST)       /* the connection is reset at a byte */                                       \
-	X(FIN)       /* one direction ends at a byte */                                            \
-	X(FLIP)      /* one bit changes on the way */                                              \
-	X(POWER)     /* both ends lose power: only the medium survives */                          \
-	X(DEREG)     /* one end deregisters a region in full flight */                             \
-	X(ACCESS)    /* one end asks for what it may not touch */                                  \
-	X(WRITEBACK) /* the medium fails */                                                        \
-	X(VANISH)    /* memory behind a region is gone (EFAULT) */                                 \
-	X(KILL)      /* one end is no more; its memory stays */                                    \
-	X(OVERRUN)   /* one end's completion queue is too small */                                 \
-	X(REJECT)    /* the responder does not want the connection */                              \
-	X(LEAVE)     /* one end disconnects in the middle */                                       \
-	X(STRICT)    /* a strict flush of memory that cannot persist */                            \
-	X(DESTROY)   /* one end destroys its queue pair in full flight */                          \
-	X(PAUSE)     /* one end does not run for a while, and everything goes on afterwards */     \
-	X(STOP)      /* one end never runs again; its kernel still takes bytes */                  \
-	X(DARK)      /* nothing crosses the link any more, and nobody says so */
+	X(NONE)       /* everything must succeed */                                                \
+	X(RST)        /* the connection is reset at a byte */                                      \
+	X(FIN)        /* one direction ends at a byte */                                           \
+	X(FLIP)       /* one bit changes on the way */                                             \
+	X(POWER)      /* both ends lose power: only the medium survives */                         \
+	X(DEREG)      /* one end deregisters a region in full flight */                            \
+	X(ACCESS)     /* one end requests what it has no right to */                               \
+	X(WRITEBACK)  /* the medium fails */                                                       \
+	X(UNMAP)      /* memory behind a region is gone (EFAULT) */                                \
+	X(KILL)       /* one end is killed; its memory stays */                                    \
+	X(OVERRUN)    /* one end's completion queue is too small */                                \
+	X(REJECT)     /* the responder rejects the connection */                                   \
+	X(DISCONNECT) /* one end disconnects in the middle */                                      \
+	X(STRICT)     /* a strict flush of memory that cannot persist */                           \
+	X(DESTROY)    /* one end destroys its queue pair in full flight */                         \
+	X(PAUSE)      /* one end does not run for a while, and everything goes on afterwards */    \
+	X(STOP)       /* one end never runs again; its kernel still takes bytes */                 \
+	X(BLACKHOLE)  /* nothing crosses the link any more, without a FIN or RST */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
@@ -35,20 +35,20 @@ enum sim_fault {
 		FAULT_COUNT
 };
 
-/* All but the first are broken on purpose, to see that the invariants notice. */
+/* All but the first are broken on purpose, to show that the invariants notice. */
 enum sim_mode {
 	SIM_HONEST,
 	SIM_EARLY_ACK,    /* the write-back is acknowledged before it is made */
 	SIM_NO_WRITEBACK, /* the write-back is acknowledged and never made */
 	SIM_PLAIN_READS,  /* no Read of a consenting peer is a flush */
 	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
-	SIM_BLIND,        /* bits flip, nothing is summed, and yet contents are trusted */
+	SIM_BLIND,        /* bits flip, no CRC is used, and contents are trusted all the same */
 };
 
 struct scenario {
 	enum sim_mode mode;
 	/* The ends, [0] is the initiator. */
-	bool wish_crc[2], offer_consent[2];
+	bool want_crc[2], offer_consent[2];
 	bool announces[2]; /* native flushes, as librpma; if not, it also flushes by reading */
 	bool p2p;
 	uint8_t revision;
@@ -57,27 +57,27 @@ struct scenario {
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
 	bool late_receives;    /* "flush, wait, then post the next receive" */
-	bool bulk_receives;    /* several at a time, and the next when these are used up */
-	bool restless;         /* some sources change while they are being sent */
-	bool talkative;        /* mostly Sends, and receives are rare */
-	bool committing;       /* mostly data, flush, commit flag */
-	bool knows_7306;       /* both know RFC 7306 without having agreed to it */
+	bool bulk_receives;    /* several at a time, and the next ones when these are used up */
+	bool changing;         /* some sources change while they are being sent */
+	bool mostly_sends;     /* mostly Sends, and receives are rare */
+	bool commit_flags;     /* mostly data, flush, commit flag */
+	bool assumes_7306;     /* both know RFC 7306 without having agreed to it */
 	bool strict[2];        /* a persistent flush is strict even if it does not say so */
 	bool half_volatile[2]; /* one of the targets has no medium */
 	bool dax[2];           /* cache lines are written back, not files */
-	bool evicts;           /* and sometimes without having been asked to */
+	bool evicts;           /* and sometimes without a request */
 	/* The link and the medium. */
 	uint32_t mss, chunk_max, window;
-	unsigned reuses;       /* percent of sources that serve something else when they are sent */
-	uint64_t kick_late_ns; /* until it is heard that a SRQ has receives */
-	uint64_t pool_busy_ns; /* until somebody takes a write-back */
-	bool bulky;            /* most of it is large */
+	unsigned reuse_percent; /* percent of sources that get other contents once they are sent */
+	uint64_t srq_notice_ns; /* delay of the notice that a SRQ has receives */
+	uint64_t pool_busy_ns;  /* until the pool takes a write-back */
+	bool mostly_large;      /* most of it is large */
 	uint64_t latency_ns, writeback_ns, tick_ns;
 	/* The work. */
 	uint32_t ops[2], op_max, send_max, target_len, words_len;
-	/* What goes wrong. */
+	/* The fault. */
 	enum sim_fault fault;
-	int fault_node;     /* where, or (FLIP, FIN) who sends the bytes */
+	int fault_node;     /* where, or (FLIP, FIN) the sender of the bytes */
 	uint64_t fault_pos; /* stream position, or how many operations before */
 	uint64_t fault_ns, pause_ns;
 	unsigned fault_bit;
@@ -93,7 +93,7 @@ static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
 void scenario_make(struct scenario *sc, struct prng *rng);
 static inline bool scenario_has_crc(const struct scenario *sc)
 {
-	return sc->wish_crc[0] || sc->wish_crc[1];
+	return sc->want_crc[0] || sc->want_crc[1];
 }
 /* RFC 6581's A bit and revision 1 leave no room for consent. */
 static inline bool scenario_has_consent(const struct scenario *sc)
@@ -109,13 +109,13 @@ static inline bool scenario_is_trusted(const struct scenario *sc)
 /* Immediate data and atomics. */
 static inline bool scenario_has_7306(const struct scenario *sc)
 {
-	return scenario_has_consent(sc) || sc->knows_7306;
+	return scenario_has_consent(sc) || sc->assumes_7306;
 }
-/* One of several connections between two hosts that share receives; nothing goes wrong here. */
+/* One of several connections between two hosts that share receives; it has no fault. */
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
-/* Both hosts like to share receives between connections. */
+/* Both hosts share receives between connections. */
 void scenario_make_shared(struct scenario *sc, struct prng *rng);
-/* Small, and about durability: the power is going to fail often. */
+/* Small and mostly flushes: for runs in which the power fails often. */
 void scenario_make_cut(struct scenario *sc, struct prng *rng);
 const char *scenario_fault_str(enum sim_fault fault);
 void scenario_print(const struct scenario *sc, FILE *to);

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-static bool earlier(const struct event *a, const struct event *b)
+static bool sched_is_earlier(const struct event *a, const struct event *b)
 {
 	return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-static void swap(struct event *a, struct event *b)
+static void sched_swap(struct event *a, struct event *b)
 {
 	struct event t = *a;
 
@@ -40,8 +40,8 @@ void sched_add(struct sched *s, uint64_t at, enum event_kind kind, int node, uin
 	}
 	s->heap[i] = (struct event){
 		.at = at, .order = s->order++, .kind = kind, .node = node, .arg = arg};
-	for (; i > 0 && earlier(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&s->heap[i], &s->heap[(i - 1) / 2]);
+	for (; i > 0 && sched_is_earlier(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		sched_swap(&s->heap[i], &s->heap[(i - 1) / 2]);
 }
 
 void sched_drop(struct sched *s, enum event_kind kind, unsigned conn)
@@ -67,11 +67,11 @@ bool sched_pop(struct sched *s, struct event *out)
 	*out = s->heap[0];
 	s->heap[0] = s->heap[--s->count];
 	while ((child = 2 * i + 1) < s->count) {
-		if (child + 1 < s->count && earlier(&s->heap[child + 1], &s->heap[child]))
+		if (child + 1 < s->count && sched_is_earlier(&s->heap[child + 1], &s->heap[child]))
 			child++;
-		if (!earlier(&s->heap[child], &s->heap[i]))
+		if (!sched_is_earlier(&s->heap[child], &s->heap[i]))
 			break;
-		swap(&s->heap[i], &s->heap[child]);
+		sched_swap(&s->heap[i], &s->heap[child]);
 		i = child;
 	}
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.h -- what happens when, in virtual time: a heap, first in first out at equal times. */
+/* sched.h -- events in virtual time: a heap, first in first out at equal times. */
 #ifndef SIM_SCHED_H
 #define SIM_SCHED_H
 

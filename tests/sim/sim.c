@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim.c -- what happens to one connection. */
+/* sim.c -- the events of one connection. */
 #include "sim.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ bool sim_is_clean(const struct sim *sim)
 
 /* --- connecting --------------------------------------------------------------------------- */
 
-static void arm_link(struct sim *sim)
+static void sim_arm_link(struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;
 	struct pipe *p = &sim->link.pipe[sc->fault_node];
@@ -52,8 +52,8 @@ static void arm_link(struct sim *sim)
 	}
 }
 
-/* A responder whose queue pair was used up by the first dial listens no more. */
-static void on_dialed(struct sim *sim)
+/* A responder whose queue pair was used up by the first dial does not listen any more. */
+static void sim_on_dialed(struct sim *sim)
 {
 	struct node *a = &sim->node[0], *b = &sim->node[1];
 
@@ -70,7 +70,7 @@ static void on_dialed(struct sim *sim)
 		a->eof_seen = b->eof_seen = false;
 	}
 	link_open(&sim->link, sim->sc.window);
-	arm_link(sim);
+	sim_arm_link(sim);
 	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now);
 	stream_on_incoming(b->stream, sim->world->now);
 	node_pump(a);
@@ -79,13 +79,13 @@ static void on_dialed(struct sim *sim)
 
 /* --- time --------------------------------------------------------------------------------- */
 
-static void on_cut(struct sim *sim)
+static void sim_on_cut(struct sim *sim)
 {
 	struct node *n = &sim->node[sim->sc.fault_node];
 
 	switch (sim->sc.fault) {
 	case FAULT_POWER:
-		sim->world->dark = true;
+		sim->world->powered_off = true;
 		break;
 
 	case FAULT_KILL:
@@ -94,11 +94,11 @@ static void on_cut(struct sim *sim)
 		sim->fault_hit = true;
 		node_kill(n);
 		break;
-	case FAULT_LEAVE:
-		if (!n->established || sim->leaving)
+	case FAULT_DISCONNECT:
+		if (!n->established || sim->disconnecting)
 			return;
-		sim->fault_hit = sim->leaving = true;
-		workload_leave(n);
+		sim->fault_hit = sim->disconnecting = true;
+		workload_disconnect(n);
 		node_pump(n);
 		break;
 	case FAULT_PAUSE:
@@ -108,8 +108,8 @@ static void on_cut(struct sim *sim)
 		sim->fault_hit = n->killed = n->ended = true;
 		inbox_lose(n->box);
 		break;
-	case FAULT_DARK:
-		sim->fault_hit = sim->link.dark = true;
+	case FAULT_BLACKHOLE:
+		sim->fault_hit = sim->link.silent = true;
 		break;
 	case FAULT_DESTROY:
 		if (n->qp && n->established && !n->ended)
@@ -120,38 +120,38 @@ static void on_cut(struct sim *sim)
 	}
 }
 
-/* Between consenting ends silence is noticed, and in time. */
-static void check_noticed(struct node *n)
+/* Between consenting ends a silent peer is reported lost, within the limit. */
+static void sim_check_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
-	bool silent = sim->link.dark || (sim->sc.fault == FAULT_STOP && n->peer->killed);
+	bool silent = sim->link.silent || (sim->sc.fault == FAULT_STOP && n->peer->killed);
 
-	if (silent && !n->killed && n->established && !n->disconnected && !n->left &&
+	if (silent && !n->killed && n->established && !n->disconnected && !n->disconnecting &&
 	    stream_agreed(n->stream)->consent && !stream_is_deaf(n->stream))
 		sim_violate(n->sim, "node %d did not notice that its peer is gone", n->index);
 }
 
-static void on_impatient(struct sim *sim)
+static void sim_on_timeout(struct sim *sim)
 {
-	if (sim_is_clean(sim) && !sim->leaving)
+	if (sim_is_clean(sim) && !sim->disconnecting)
 		sim_violate(sim, "hang: %u of %u and %u of %u operations complete after %llu ms",
 			    sim->node[0].model.completed, sim->node[0].model.planned,
 			    sim->node[1].model.completed, sim->node[1].model.planned,
 			    sim->world->now / NSEC_PER_MS);
 	for (int i = 0; i < 2; i++) {
-		check_noticed(&sim->node[i]);
+		sim_check_lost(&sim->node[i]);
 		if (sim->sc.fault == FAULT_ACCESS && sim->fault_hit && !sim->node[i].disconnected)
 			sim_violate(sim, "node %d: what must not be done did not end the stream",
 				    i);
-		sim->leaving = true;
+		sim->disconnecting = true;
 		if (!sim->node[i].killed)
-			workload_leave(&sim->node[i]);
+			workload_disconnect(&sim->node[i]);
 		node_pump(&sim->node[i]);
 	}
 }
 
-/* A process that does not run does all of it later; bytes cross the link all the same. */
-static bool is_put_off(struct sim *sim, const struct event *e)
+/* A paused process handles its events later; bytes cross the link all the same. */
+static bool sim_is_paused(struct sim *sim, const struct event *e)
 {
 	struct node *n = &sim->node[e->node % 2], *first = &sim->node[0];
 
@@ -170,12 +170,12 @@ void sim_on_event(struct sim *sim, const struct event *e)
 	int index = e->node % 2;
 	struct node *n = &sim->node[index];
 
-	if (is_put_off(sim, e))
+	if (sim_is_paused(sim, e))
 		return;
 
 	switch (e->kind) {
 	case EV_DIALED:
-		on_dialed(sim);
+		sim_on_dialed(sim);
 		break;
 	case EV_ARRIVE:
 		link_on_arrival(&sim->link, index, e->arg);
@@ -204,10 +204,10 @@ void sim_on_event(struct sim *sim, const struct event *e)
 		node_on_dereg(n);
 		break;
 	case EV_CUT:
-		on_cut(sim);
+		sim_on_cut(sim);
 		break;
 	case EV_IMPATIENT:
-		on_impatient(sim);
+		sim_on_timeout(sim);
 		break;
 	case EV_GIVE_UP:
 		sim_violate(sim,

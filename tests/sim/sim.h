@@ -1,9 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h -- a run is a world: a clock, chance, what happens next, and one or more connections
- * between the same two hosts. The connections share what a host shares: its STag table, its
- * protection domain and, if they like, a SRQ. Each goes by a scenario of its own, and only the
- * first one has a fault: what happens to it must not be felt by the others.
+ * sim.h -- deterministic simulation of two hosts with software RNICs.
+ *
+ * A run is a world made from a seed: a clock, random numbers, a queue of events, and one or more
+ * connections between the same two hosts. The connections share what a host shares: its STag table,
+ * its protection domain and sometimes a SRQ. Each has a scenario of its own. Only the first one has
+ * a fault, which must not affect the others.
+ *
+ * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. Simulated are the link
+ * (link.c), the medium and its write-backs (memory.c, writeback.c), the time, and the application
+ * (workload*.c). model*.c computes what each end's memory, medium and completions may be; verdict.c
+ * compares.
+ *
+ * Fault model: what the design must survive, layer by layer, and what must hold all the same.
+ *
+ *   layer        fault                              scenario    what must hold
+ *   link         any split, delay, window, MSS      every run   everything succeeds
+ *                one bit flips                      FLIP        with CRC no byte of it is placed,
+ *                                                               without CRC the bounds hold
+ *                a FIN or RST at any byte           FIN, RST    requests complete or are flushed
+ *                nothing crosses any more           BLACKHOLE   LOST in time (consenting ends)
+ *   peer         requests without the right         ACCESS      Terminate, and nothing changes
+ *                rejects the connection             REJECT      the initiator gets the event
+ *                disconnects at any time            DISCONNECT  what was posted before succeeds
+ *                its process is killed              KILL        its memory stays as it is
+ *                its process stops for a while,     PAUSE       no loss, no error
+ *                or for ever; its kernel runs on    STOP        LOST in time (consenting ends)
+ *   application  destroys its queue pair            DESTROY     its memory is not touched later
+ *                deregisters a region               DEREG       its memory is not touched later
+ *                its completion queue is too small  OVERRUN     an error; no completion is lost
+ *                                                               silently
+ *                changes a source while sending     every run   the stream stays intact
+ *                posts receives late                every run   no deadlock
+ *   memory       a page is gone (EFAULT)            UNMAP       only its connection fails
+ *   medium       a write-back fails                 WRITEBACK   the flush fails
+ *                takes pieces early, in any order   every run   a successful flush is on it
+ *                is missing                         STRICT      a strict flush fails
+ *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
+ *                                                               is on the medium
+ *
+ * Not simulated: sockets, threads and locks (tests/system, TSan), and several faults in one run.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -18,8 +54,8 @@
 #include "scenario.h"
 #include "sched.h"
 
-#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* every run without a fault is over by then */
-#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and every other by then */
+#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* by then every run without a fault has ended */
+#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and every other one */
 #define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
 #define SIM_LIVENESS_NS  (600 * NSEC_PER_MS) /* much more than the link and the medium delay */
@@ -27,16 +63,16 @@
 
 struct world;
 
-/* One connection: two ends and what is between them. */
+/* One connection: two ends and the link between them. */
 struct sim {
 	struct world *world;
 	unsigned index;
 	struct scenario sc;
 	struct link link;
 	struct node node[2];
-	bool fault_hit; /* what goes wrong has gone wrong */
+	bool fault_hit; /* the fault has happened */
 	unsigned redials;
-	bool leaving; /* somebody disconnects */
+	bool disconnecting; /* one end disconnects */
 };
 
 struct world {
@@ -46,16 +82,16 @@ struct world {
 	struct sim conn[SIM_CONNS];
 	unsigned conns;
 	struct host host[2];
-	bool cut_often; /* look at the medium wherever a power cut could hurt */
+	bool cut_often; /* check the medium at every boundary of every write-back */
 	unsigned long long cuts;
-	bool dark; /* the power is off */
+	bool powered_off; /* the power is off */
 	bool violated;
 	char violation[256];
 };
 
 struct coverage;
 
-/* How a run differs from an honest one, or from one that looks where it happens to. */
+/* How a run differs from the default. */
 struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;
@@ -67,16 +103,16 @@ bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 void world_fini(struct world *w);
 
 void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Something happens to an end of this connection. */
+/* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);
 void sim_on_event(struct sim *sim, const struct event *e);
 /* Has everything ended? */
 bool sim_is_over(struct sim *sim);
-/* verdict.c: this must hold at any time (the memory of n is a state that its peer made)... */
+/* verdict.c: what must hold at any time: the memory of n is a state that its peer made. */
 void sim_check_memory(struct node *n);
-/* ...and this at the end. */
+/* What must hold at the end. */
 void sim_verdict(struct sim *sim);
-/* Must all operations succeed, as far as it has gone? */
+/* Must all operations have succeeded so far? */
 bool sim_is_clean(const struct sim *sim);
 
 #endif

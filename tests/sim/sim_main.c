@@ -19,12 +19,12 @@
 #include "coverage.h"
 #include "sim.h"
 
-#define COVERED_RUNS 2000 /* after so many everything must have happened */
+#define COVERED_RUNS 2000 /* after so many runs every case must have happened */
 
 static struct world world;
 static struct coverage coverage;
 
-/* STags and whatever else must be unpredictable is predictable here: --wrap=rand_bytes. */
+/* Random numbers, of STags for instance, come from the seed: --wrap=rand_bytes. */
 void __wrap_rand_bytes(void *buf, size_t len);
 void __wrap_rand_bytes(void *buf, size_t len)
 {
@@ -75,7 +75,7 @@ static void report(void)
 }
 
 /* Until the first violation, or until time is up. */
-static void run(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
+static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		if (!world_run(&world, first + i, opt, &coverage))
@@ -85,8 +85,8 @@ static void run(uint64_t first, uint64_t count, const struct sim_options *opt, u
 	}
 }
 
-/* The broken modes must be noticed; the honest one must be clean, and must have seen it all. */
-static int verdict(const struct sim_options *opt)
+/* A broken mode must cause a violation; the honest one must cause none and cover every case. */
+static int exit_code(const struct sim_options *opt)
 {
 	if (opt->mode != SIM_HONEST)
 		return !world.violated;
@@ -116,11 +116,11 @@ int main(int argc, char **argv)
 	if (optind + 1 < argc)
 		count = strtoull(argv[optind + 1], NULL, 0);
 	log_set_from_env("SIM_LOG");
-	run(first, count, &options, until);
+	run_seeds(first, count, &options, until);
 	if (world.violated)
 		report();
 	coverage_print(&coverage, stdout);
 	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
 	world_fini(&world);
-	return verdict(&options);
+	return exit_code(&options);
 }

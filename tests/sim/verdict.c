@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verdict.c -- when everything is over: is everything as it must be? */
+/* verdict.c -- the invariants, at any time and at the end of a run. */
 #include "sim.h"
 #include "workload.h"
 
-static void check_queues(struct sim *sim, struct node *n)
+static void verdict_queues(struct sim *sim, struct node *n)
 {
 	const char *bad = model_check_complete(&n->model);
-	bool whole = n->left && sim->sc.fault == FAULT_LEAVE && n->index == sim->sc.fault_node &&
-		     !n->peer->left;
+	bool whole = n->disconnecting && sim->sc.fault == FAULT_DISCONNECT &&
+		     n->index == sim->sc.fault_node && !n->peer->disconnecting;
 
 	if (n->killed || n->destroyed)
 		return;
@@ -20,15 +20,15 @@ static void check_queues(struct sim *sim, struct node *n)
 	if (sim_is_clean(sim) && n->model.completed != n->model.planned)
 		sim_violate(sim, "node %d: %u of %u operations complete", n->index,
 			    n->model.completed, n->model.planned);
-	if (whole && n->model.failed && n->model.first_failed < n->left_posted)
+	if (whole && n->model.failed && n->model.first_failed < n->posted_at_disconnect)
 		sim_violate(sim, "node %d: an operation posted before the disconnect failed",
 			    n->index);
 	if (sim_is_clean(sim) && !n->model.failed)
 		n->model.applied = n->model.executed = n->model.posted;
 }
 
-/* What an end that was killed or overrun got is not known. */
-static void check_inbox(struct node *n)
+/* What a killed or overrun end received is unknown. */
+static void verdict_inbox(struct node *n)
 {
 	const struct world *w = n->sim->world;
 	bool known = n->own_box.has_srq || n->established;
@@ -46,19 +46,19 @@ void sim_check_memory(struct node *n)
 {
 	struct sim *sim = n->sim;
 	const struct scenario *sc = &sim->sc;
-	bool words = scenario_has_crc(sc) && sc->fault != FAULT_VANISH;
+	bool words = scenario_has_crc(sc) && sc->fault != FAULT_UNMAP;
 	const char *bad;
 
 	if (!scenario_is_trusted(sc))
 		return;
 	bad = model_check_cache(&n->peer->model, &n->mem, words);
-	if (!bad && sc->fault != FAULT_VANISH)
+	if (!bad && sc->fault != FAULT_UNMAP)
 		bad = model_on_observed(&n->peer->model, &n->mem);
 	if (bad)
 		sim_violate(sim, "node %d: %s", n->index, bad);
 }
 
-static void check_medium(struct node *n)
+static void verdict_medium(struct node *n)
 {
 	const char *bad = NULL;
 
@@ -70,20 +70,21 @@ static void check_medium(struct node *n)
 
 void sim_verdict(struct sim *sim)
 {
-	for (int i = 0; i < 2 && !sim->world->dark; i++)
-		check_queues(sim, &sim->node[i]);
-	for (int i = 0; i < 2 && !sim->world->dark; i++)
-		check_inbox(&sim->node[i]);
+	for (int i = 0; i < 2 && !sim->world->powered_off; i++)
+		verdict_queues(sim, &sim->node[i]);
+	for (int i = 0; i < 2 && !sim->world->powered_off; i++)
+		verdict_inbox(&sim->node[i]);
 	for (int i = 0; i < 2; i++) {
 		struct node *n = &sim->node[i];
 		int64_t damage = memory_find_damage(&n->mem);
 
 		if (damage >= 0)
-			sim_violate(sim,
-				    "node %d: the byte at offset %lld is nobody's, and changed", i,
-				    (long long)damage);
+			sim_violate(
+				sim,
+				"node %d: the byte at offset %lld, outside of every live area, changed",
+				i, (long long)damage);
 		sim_check_memory(n);
-		check_medium(n);
+		verdict_medium(n);
 		if (scenario_is_trusted(&sim->sc))
 			workload_check_areas(n);
 	}

@@ -10,7 +10,7 @@
 /* --- events ------------------------------------------------------------------------------- */
 
 /* Private data of an end: bytes that the other can check. */
-static const uint8_t *pdata_of(const struct node *n)
+static const uint8_t *workload_pdata(const struct node *n)
 {
 	return memory_pool() + 1000 * (unsigned)(n->index + 1);
 }
@@ -24,50 +24,50 @@ struct stream_params workload_params(const struct node *n)
 		.pdata_len = sc->pdata_len[n->index],
 	};
 
-	memcpy(p.pdata, pdata_of(n), p.pdata_len);
+	memcpy(p.pdata, workload_pdata(n), p.pdata_len);
 	return p;
 }
 
-static void check_pdata(struct node *n)
+static void workload_check_pdata(struct node *n)
 {
 	const struct stream_params *p = stream_remote(n->stream);
 
 	if (!scenario_is_trusted(&n->sim->sc))
 		return;
 	if (p->pdata_len != n->sim->sc.pdata_len[n->peer->index] ||
-	    memcmp(p->pdata, pdata_of(n->peer), p->pdata_len) != 0)
+	    memcmp(p->pdata, workload_pdata(n->peer), p->pdata_len) != 0)
 		sim_violate(n->sim, "node %d: private data of %u bytes is not what was sent",
 			    n->index, p->pdata_len);
 }
 
-static void on_established(struct node *n)
+static void workload_on_established(struct node *n)
 {
 	if (n->established)
 		sim_violate(n->sim, "node %d: established twice", n->index);
 	n->established = true;
 	if (n->index == 0)
-		check_pdata(n);
+		workload_check_pdata(n);
 }
 
-static void on_disconnected(struct node *n)
+static void workload_on_disconnected(struct node *n)
 {
 	if (n->disconnected || !n->established)
 		sim_violate(n->sim, "node %d: an unexpected disconnect event", n->index);
 	n->disconnected = true;
 }
 
-/* Nobody alive is taken for dead. */
-static void on_lost(struct node *n)
+/* A live peer must not be reported lost. */
+static void workload_on_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
-	bool dead = sim->link.dark || n->peer->killed || !scenario_is_trusted(&sim->sc);
+	bool dead = sim->link.silent || n->peer->killed || !scenario_is_trusted(&sim->sc);
 
 	n->lost = true;
 	if (!dead)
 		sim_violate(n->sim, "node %d lost a peer that is there", n->index);
 }
 
-static void on_no_connection(struct node *n, enum stream_event event)
+static void workload_on_no_connection(struct node *n, enum stream_event event)
 {
 	struct sim *sim = n->sim;
 
@@ -76,7 +76,7 @@ static void on_no_connection(struct node *n, enum stream_event event)
 	if (sim_is_clean(sim))
 		sim_violate(sim, "node %d: event %d instead of a connection", n->index, event);
 	if (sim->sc.fault == FAULT_REJECT && event == STREAM_EV_REJECTED)
-		check_pdata(n);
+		workload_check_pdata(n);
 }
 
 void workload_on_event(struct node *n, enum stream_event event, int status)
@@ -84,23 +84,23 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 	switch (event) {
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
-		check_pdata(n);
+		workload_check_pdata(n);
 		break;
 	case STREAM_EV_ESTABLISHED:
-		on_established(n);
+		workload_on_established(n);
 		break;
 	case STREAM_EV_LOST:
-		on_lost(n);
-		on_disconnected(n);
+		workload_on_lost(n);
+		workload_on_disconnected(n);
 		break;
 	case STREAM_EV_DISCONNECTED:
-		on_disconnected(n);
+		workload_on_disconnected(n);
 		break;
 	case STREAM_EV_REJECTED:
 	case STREAM_EV_UNREACHABLE:
 	case STREAM_EV_CONNECT_ERROR:
 	case STREAM_EV_DEAD:
-		on_no_connection(n, event);
+		workload_on_no_connection(n, event);
 		break;
 	case STREAM_EV_REDIAL:
 		break;
@@ -120,7 +120,7 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 }
 
 /* A request is executed when all Sends before it are delivered (RFC 5040 s5.5). */
-static void check_order(struct node *n, unsigned id)
+static void workload_check_order(struct node *n, unsigned id)
 {
 	const struct model *m = &n->model;
 	const struct node *peer = n->peer;
@@ -135,7 +135,7 @@ static void check_order(struct node *n, unsigned id)
 		sim_violate(n->sim, "node %d: operation %u overtook a message", n->index, id);
 }
 
-static void on_completion(struct node *n, const struct ibv_wc *wc)
+static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 {
 	const char *bad;
 
@@ -149,7 +149,7 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 		return;
 	}
 	n->expected |= wc->status != IBV_WC_SUCCESS && n->sim->sc.one_cq[n->index];
-	if (wc->status != IBV_WC_SUCCESS && sim_is_clean(n->sim) && !n->sim->leaving)
+	if (wc->status != IBV_WC_SUCCESS && sim_is_clean(n->sim) && !n->sim->disconnecting)
 		sim_violate(n->sim, "node %d: operation %llu: status %d without a reason", n->index,
 			    (unsigned long long)wc->wr_id, wc->status);
 	bad = model_on_completion(&n->model, wc, &n->mem, &n->peer->mem,
@@ -157,11 +157,11 @@ static void on_completion(struct node *n, const struct ibv_wc *wc)
 	if (bad)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
 	else if (wc->status == IBV_WC_SUCCESS && scenario_is_trusted(&n->sim->sc))
-		check_order(n, (unsigned)wc->wr_id);
+		workload_check_order(n, (unsigned)wc->wr_id);
 }
 
-/* What is complete needs its source no more, nor does what failed. */
-static void reuse_sources(struct node *n)
+/* A complete operation needs its source no more, nor does a failed one. */
+static void workload_reuse_sources(struct node *n)
 {
 	for (; n->reused < n->model.completed; n->reused++) {
 		const struct op *op = &n->model.op[n->reused];
@@ -172,7 +172,7 @@ static void reuse_sources(struct node *n)
 }
 
 /* Armed for solicited completions, the CQ raises an event for those and for errors only. */
-static void check_events(struct node *n)
+static void workload_check_events(struct node *n)
 {
 	struct cq *cq = node_recv_cq(n);
 
@@ -198,15 +198,15 @@ void workload_poll(struct node *n, int max)
 		int got = cq_poll(cq, max < 8 ? max : 8, wc);
 
 		for (int i = 0; i < got; i++)
-			on_completion(n, &wc[i]);
+			workload_on_completion(n, &wc[i]);
 	}
-	check_events(n);
-	reuse_sources(n);
+	workload_check_events(n);
+	workload_reuse_sources(n);
 }
 
 /* --- decisions ---------------------------------------------------------------------------- */
 
-static void answer(struct node *n)
+static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
 	struct stream_params params = workload_params(n);
@@ -223,14 +223,14 @@ static void answer(struct node *n)
 		sim_violate(sim, "node %d: answering failed: %d", n->index, err);
 }
 
-void workload_leave(struct node *n)
+void workload_disconnect(struct node *n)
 {
 	int err;
 
-	if (n->left || !n->established)
+	if (n->disconnecting || !n->established)
 		return;
-	n->left = true;
-	n->left_posted = n->model.posted;
+	n->disconnecting = true;
+	n->posted_at_disconnect = n->model.posted;
 	err = stream_disconnect(n->stream, n->sim->world->now);
 	if (err)
 		sim_violate(n->sim, "node %d: disconnect: error %d", n->index, err);
@@ -247,24 +247,25 @@ bool workload_is_done(const struct node *n)
 	return n->model.completed == n->model.planned;
 }
 
-static void post(struct node *n)
+static void workload_post(struct node *n)
 {
 	struct sim *sim = n->sim;
 
 	if (!n->qp)
 		return;
-	if (prng_chance(&sim->world->rng, sim->sc.talkative ? 3 : 60))
+	if (prng_chance(&sim->world->rng, sim->sc.mostly_sends ? 3 : 60))
 		workload_post_recvs(n);
 	if (!n->established)
 		return;
-	/* On a dead connection an application goes on for a while. */
-	if ((n->left || n->disconnected || n->model.failed) && !prng_chance(&sim->world->rng, 10))
+	/* On a dead connection an application goes on posting for a while. */
+	if ((n->disconnecting || n->disconnected || n->model.failed) &&
+	    !prng_chance(&sim->world->rng, 10))
 		return;
 	if (prng_chance(&sim->world->rng, 70))
 		workload_post_ops(n);
 }
 
-static void fidget(struct node *n)
+static void workload_change_source(struct node *n)
 {
 	const struct area *a = &n->mem.area[AREA_SOURCE];
 
@@ -273,25 +274,26 @@ static void fidget(struct node *n)
 		       prng_between(&n->sim->world->rng, 1, a->len));
 }
 
-static void maybe_leave(struct node *n)
+static void workload_maybe_disconnect(struct node *n)
 {
 	struct sim *sim = n->sim;
 	bool done = workload_is_done(n) && workload_is_done(n->peer);
 
 	if ((!done && !n->disconnected) || !prng_chance(&sim->world->rng, 30))
 		return;
-	sim->leaving |= done;
-	workload_leave(n);
+	sim->disconnecting |= done;
+	workload_disconnect(n);
 }
 
-/* From a shared receive queue a parked Send may still take a receive, so its user looks on. */
-static bool is_finished(struct node *n)
+/* A parked Send may still take a receive from a shared receive queue, so its user goes on
+ * polling. */
+static bool workload_is_finished(struct node *n)
 {
 	return n->ended && !n->box->has_srq && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
 }
 
-/* Who waits for a timeout need not look that often. */
-static uint64_t patience_ns(const struct node *n)
+/* While only a timeout is awaited, less frequent polling suffices. */
+static uint64_t workload_tick_ns(const struct node *n)
 {
 	uint64_t tick = n->sim->sc.tick_ns;
 
@@ -304,33 +306,33 @@ void workload_tick(struct node *n)
 
 	if (n->killed)
 		return;
-	if (sim->sc.restless)
-		fidget(n);
+	if (sim->sc.changing)
+		workload_change_source(n);
 	if (sim->sc.evicts && prng_chance(&sim->world->rng, 20))
 		node_evict(n);
 
 	if (n->looks < LOOKS && prng_chance(&sim->world->rng, 5) && ++n->looks)
 		sim_check_memory(n);
 	if (n->requested && !n->answered && prng_chance(&sim->world->rng, 50))
-		answer(n);
+		workload_answer(n);
 	if (prng_chance(&sim->world->rng, 80))
 		workload_poll(n, (int)prng_between(&sim->world->rng, 1, 8));
-	post(n);
-	maybe_leave(n);
+	workload_post(n);
+	workload_maybe_disconnect(n);
 	node_pump(n);
-	if (!is_finished(n))
-		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, patience_ns(n)),
+	if (!workload_is_finished(n))
+		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, workload_tick_ns(n)),
 		       EV_APP, n->index, 0);
 }
 
 /* --- at the end --------------------------------------------------------------------------- */
 
-static void allow(struct node *n, uint8_t *want, uint64_t off, uint64_t len)
+static void workload_allow(struct node *n, uint8_t *want, uint64_t off, uint64_t len)
 {
 	memcpy(want + off, n->mem.cache + off, len);
 }
 
-/* Our own reads and receives changed what they were told to, and nothing beside it. */
+/* Reads and receives of this end changed exactly what they named. */
 void workload_check_areas(struct node *n)
 {
 	const struct area *sink = &n->mem.area[AREA_SINK], *recv = &n->mem.area[AREA_RECV];
@@ -343,7 +345,7 @@ void workload_check_areas(struct node *n)
 		const struct op *op = &n->model.op[i];
 
 		if (op->kind == OP_READ || op->kind == OP_FETCH_ADD || op->kind == OP_CMP_SWAP)
-			allow(n, want, op->sink, op->len);
+			workload_allow(n, want, op->sink, op->len);
 	}
 	inbox_allow(&n->own_box, want);
 	if (!sink->gone && memcmp(want + sink->off, n->mem.cache + sink->off, sink->len) != 0)

@@ -13,12 +13,12 @@ bool workload_is_done(const struct node *n); /* all posted and complete, all rec
 void workload_poll(struct node *n, int max);
 void workload_post_ops(struct node *n);
 void workload_post_recvs(struct node *n);
-/* A message was received and found to be right. */
+/* A message was received, and its contents are right. */
 void workload_on_message(struct node *n, const struct ibv_wc *wc);
 /* The user disconnects. */
-void workload_leave(struct node *n);
+void workload_disconnect(struct node *n);
 struct stream_params workload_params(const struct node *n);
-/* At the end: nothing but sinks and receives changed in our own areas. */
+/* At the end: nothing but sinks and receives changed in the areas of this end. */
 void workload_check_areas(struct node *n);
 /* An event of the stream. */
 void workload_on_event(struct node *n, enum stream_event event, int status);

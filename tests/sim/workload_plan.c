@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_plan.c -- what both applications are going to ask for, and memory for it. */
+/* workload_plan.c -- the operations that both applications are going to request, and memory for
+ * them. */
 #include <string.h>
 
 #include "workload.h"
@@ -8,8 +9,7 @@
 #define FORBIDDEN_MAX 400u
 #define GAP           8 /* between pieces of memory that belong to different operations */
 #define LATE_SEND                                                                                  \
-	(96u << 10) /* bytes of Sends that may wait for late receives (D8 bounds them)             \
-		     */
+	(96u << 10) /* bytes of Sends that may wait for late receives (the RNIC bounds them) \ */
 
 struct sizes { /* what one end's plan needs */
 	uint64_t sink, stage, send_bytes;
@@ -18,13 +18,13 @@ struct sizes { /* what one end's plan needs */
 	bool may_lose; /* the peer is going to deregister what was not flushed */
 };
 
-static uint32_t choose_len(struct sim *sim, uint32_t max)
+static uint32_t plan_len(struct sim *sim, uint32_t max)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
-	if (sim->sc.talkative && dice < 60)
+	if (sim->sc.mostly_sends && dice < 60)
 		return max;
-	if (sim->sc.bulky && dice < 60)
+	if (sim->sc.mostly_large && dice < 60)
 		return (uint32_t)prng_between(&sim->world->rng, max / 2, max);
 	if (dice < 8)
 		return 0;
@@ -35,7 +35,7 @@ static uint32_t choose_len(struct sim *sim, uint32_t max)
 	return (uint32_t)prng_between(&sim->world->rng, 1, dice < 70 && max > 256 ? 256 : max);
 }
 
-static enum op_kind choose_message(struct sim *sim)
+static enum op_kind plan_message_kind(struct sim *sim)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
@@ -46,7 +46,7 @@ static enum op_kind choose_message(struct sim *sim)
 	return dice < 60 ? OP_SEND_INV : OP_SEND;
 }
 
-static enum op_kind choose_atomic(struct sim *sim)
+static enum op_kind plan_atomic_kind(struct sim *sim)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
@@ -57,9 +57,9 @@ static enum op_kind choose_atomic(struct sim *sim)
 	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
-/* Who announced native flushes never reads for one. Bytes that go with the lease would make a Flush
- * of everything fail. */
-static enum op_kind choose_flush(struct sim *sim, const struct sizes *need)
+/* A peer that announced native flushes never flushes by reading. Bytes that are lost with the lease
+ * would make a Flush of everything fail. */
+static enum op_kind plan_flush_kind(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 
@@ -72,27 +72,29 @@ static enum op_kind choose_flush(struct sim *sim, const struct sizes *need)
 	return dice < 45 && need->flushes_all ? OP_FLUSH_ALL : OP_FLUSH;
 }
 
-static enum op_kind choose_kind(struct sim *sim, const struct sizes *need)
+static enum op_kind plan_kind(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
 	bool consent = scenario_has_consent(&sim->sc);
 
-	if (sim->sc.talkative && prng_chance(&sim->world->rng, 80))
-		return choose_message(sim);
-	if (sim->sc.committing && consent && dice < 70)
-		return dice < 25 ? OP_WRITE : dice < 50 ? choose_flush(sim, need) : OP_ATOMIC_WRITE;
+	if (sim->sc.mostly_sends && prng_chance(&sim->world->rng, 80))
+		return plan_message_kind(sim);
+	if (sim->sc.commit_flags && consent && dice < 70)
+		return dice < 25   ? OP_WRITE
+		       : dice < 50 ? plan_flush_kind(sim, need)
+				   : OP_ATOMIC_WRITE;
 	if (dice < 40)
 		return OP_WRITE;
 	if (dice < 53)
 		return OP_READ;
 	if (dice < 73)
-		return choose_message(sim);
+		return plan_message_kind(sim);
 	if (dice < 84)
-		return choose_atomic(sim);
-	return consent ? choose_flush(sim, need) : OP_READ;
+		return plan_atomic_kind(sim);
+	return consent ? plan_flush_kind(sim, need) : OP_READ;
 }
 
-static enum area_kind choose_area(struct node *n, const struct op *op, bool leased)
+static enum area_kind plan_area(struct node *n, const struct op *op, bool leased)
 {
 	unsigned dice = (unsigned)prng_below(&n->sim->world->rng, 100);
 
@@ -105,7 +107,7 @@ static enum area_kind choose_area(struct node *n, const struct op *op, bool leas
 	return dice < 70 ? AREA_TARGET0 : AREA_TARGET1;
 }
 
-static uint32_t len_in(const struct node *n, const struct op *op, uint32_t len)
+static uint32_t plan_len_in(const struct node *n, const struct op *op, uint32_t len)
 {
 	uint32_t words = n->sim->sc.words_len;
 
@@ -118,7 +120,7 @@ static uint32_t len_in(const struct node *n, const struct op *op, uint32_t len)
 	return op->area == AREA_WORDS && len > words ? words : len;
 }
 
-static bool can_insist(const struct sim *sim, const struct op *op)
+static bool plan_can_be_strict(const struct sim *sim, const struct op *op)
 {
 	bool all_persist = !sim->sc.half_volatile[0] && !sim->sc.half_volatile[1];
 
@@ -131,7 +133,7 @@ static void plan_flags(struct sim *sim, struct op *op)
 	op->fence = prng_chance(&sim->world->rng, 15);
 	op->persistent = prng_chance(&sim->world->rng, 75);
 	op->strict = (op->kind == OP_FLUSH || op->kind == OP_FLUSH_ALL) && op->persistent &&
-		     can_insist(sim, op) && prng_chance(&sim->world->rng, 40);
+		     plan_can_be_strict(sim, op) && prng_chance(&sim->world->rng, 40);
 	op->solicited = op_is_message(op) && prng_chance(&sim->world->rng, 40);
 	op->is_inline = op_traits[op->kind].has_data && op->len <= sim->sc.inline_max &&
 			prng_chance(&sim->world->rng, 50);
@@ -145,7 +147,7 @@ static void plan_flags(struct sim *sim, struct op *op)
 }
 
 /* Enough room for what comes back and for what waits for a receive. */
-static void note_needs(struct op *op, struct sizes *need)
+static void plan_note_needs(struct op *op, struct sizes *need)
 {
 	if (op_is_message(op) && op->kind != OP_WRITE_IMM) {
 		need->send_bytes += op->len;
@@ -162,7 +164,7 @@ static void note_needs(struct op *op, struct sizes *need)
 	}
 }
 
-static bool may_lease(const struct sizes *need)
+static bool plan_may_lease(const struct sizes *need)
 {
 	return !need->invalidated && (!need->flushes_all || need->may_lose);
 }
@@ -173,24 +175,24 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 	const struct scenario *sc = &sim->sc;
 	uint32_t len;
 
-	*op = (struct op){.kind = choose_kind(sim, need)};
-	len = choose_len(sim, op_is_message(op) ? sc->send_max : sc->op_max);
+	*op = (struct op){.kind = plan_kind(sim, need)};
+	len = plan_len(sim, op_is_message(op) ? sc->send_max : sc->op_max);
 	if (op_is_message(op) && sc->late_receives && need->send_bytes + len > LATE_SEND)
 		op->kind = OP_WRITE;
 	if (op->kind == OP_SEND_INV && (need->invalidated || need->may_lose))
 		op->kind = OP_SEND;
-	op->area = choose_area(n, op, may_lease(need));
-	op->len = len_in(n, op, len);
+	op->area = plan_area(n, op, plan_may_lease(need));
+	op->len = plan_len_in(n, op, len);
 	plan_flags(sim, op);
-	if (op->kind == OP_WRITE && !op->is_inline && sc->restless &&
+	if (op->kind == OP_WRITE && !op->is_inline && sc->changing &&
 	    prng_chance(&sim->world->rng, 40)) {
-		op->restless = true;
+		op->changing = true;
 		op->area = AREA_SCRATCH;
 	}
-	op->staged = op_traits[op->kind].has_data && !op->is_inline && !op->restless &&
+	op->staged = op_traits[op->kind].has_data && !op->is_inline && !op->changing &&
 		     need->stage + op->len < STAGE_MAX &&
-		     prng_chance(&sim->world->rng, sim->sc.reuses);
-	note_needs(op, need);
+		     prng_chance(&sim->world->rng, sim->sc.reuse_percent);
+	plan_note_needs(op, need);
 }
 
 /* In a phase requests come before Sends: a Flush behind a Send that waits for a receive, which
@@ -219,8 +221,8 @@ static void plan_phases(struct node *n)
 	}
 }
 
-/* Enough signalled operations that the send queue can always be emptied, and that a phase's
- * end is noticed. */
+/* Enough signalled operations that the send queue can always be emptied and the end of a phase is
+ * seen. */
 static void plan_signals(struct node *n)
 {
 	struct model *m = &n->model;
@@ -272,7 +274,7 @@ static void plan_memory(struct node *n, const struct sizes *own)
 }
 
 /* Where in the peer's target, now that it has a place. Words are mostly aligned. */
-static void place_op(struct node *n, struct op *op)
+static void plan_place_op(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
 	const struct area *a = &n->peer->mem.area[op->area];
@@ -280,24 +282,24 @@ static void place_op(struct node *n, struct op *op)
 
 	op->stage += n->mem.area[AREA_STAGE].off;
 	op->sink += n->mem.area[AREA_SINK].off;
-	if (op->restless)
+	if (op->changing)
 		op->data = n->mem.cache + n->mem.area[AREA_SOURCE].off;
 	op->off = a->off + prng_below(&sim->world->rng, slack + 1);
 	if (op_is_atomic(op))
 		op->off = a->off + 8 * prng_below(&sim->world->rng, MODEL_WORDS);
-	else if (op->len == 8 && !op->restless && slack >= 8 && prng_chance(&sim->world->rng, 80))
+	else if (op->len == 8 && !op->changing && slack >= 8 && prng_chance(&sim->world->rng, 80))
 		op->off = (a->off + 7 + prng_below(&sim->world->rng, slack - 7)) & ~7ull;
 }
 
 /* A message that the peer has no room for, or one that invalidates what must stay. */
-static void forbid_message(struct node *n, struct op *op)
+static void plan_forbid_message(struct node *n, struct op *op)
 {
 	struct prng *rng = &n->sim->world->rng;
 
 	if (prng_chance(rng, 50)) {
 		op->kind = OP_SEND_INV;
 		op->len = op->len ? op->len : 1;
-		/* Not for the peer at all, or for it to write and read alone. */
+		/* Without any right of the peer, or with rights to read and write only. */
 		op->area = prng_chance(rng, 50) ? AREA_RECV : AREA_TARGET0;
 	} else {
 		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(rng, 100);
@@ -305,7 +307,7 @@ static void forbid_message(struct node *n, struct op *op)
 }
 
 /* Without rights, or (where that can be asked for) not aligned. */
-static void forbid_atomic(struct node *n, struct op *op)
+static void plan_forbid_atomic(struct node *n, struct op *op)
 {
 	if (op->kind != OP_ATOMIC_WRITE && prng_chance(&n->sim->world->rng, 50)) {
 		op->off += 4;
@@ -315,8 +317,8 @@ static void forbid_atomic(struct node *n, struct op *op)
 	op->off = (n->peer->mem.area[AREA_RECV].off + 7) & ~7ull;
 }
 
-/* One FPDU, or the peer would rightly place those before the one it refuses. */
-static void forbid_access(struct node *n, struct op *op)
+/* One FPDU: of several the peer may place those before the one that it refuses. */
+static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
 	const struct area *a = &n->peer->mem.area[op->area];
@@ -331,7 +333,7 @@ static void forbid_access(struct node *n, struct op *op)
 }
 
 /* One operation that the peer must refuse. Zero bytes may go anywhere (RFC 5041 s5.1). */
-static void forbid(struct node *n)
+static void plan_forbidden_op(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];
 
@@ -340,17 +342,17 @@ static void forbid(struct node *n)
 	if (op->kind == OP_FLUSH_ALL)
 		op->kind = OP_FLUSH;
 	op->forbidden = true;
-	op->restless = op->staged = op->is_inline = false;
+	op->changing = op->staged = op->is_inline = false;
 	if (op_is_atomic(op))
-		forbid_atomic(n, op);
+		plan_forbid_atomic(n, op);
 	else if (op_is_message(op) && op->kind != OP_WRITE_IMM)
-		forbid_message(n, op);
+		plan_forbid_message(n, op);
 	else
-		forbid_access(n, op);
+		plan_forbid_access(n, op);
 }
 
-/* One flush insists on a medium where there is none. */
-static void insist(struct node *n)
+/* One strict flush of memory that has no medium. */
+static void plan_strict_flush(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];
 	const struct area *a = &n->peer->mem.area[AREA_TARGET1];
@@ -367,12 +369,12 @@ static void insist(struct node *n)
 			  .strict = true};
 }
 
-static void place_ops(struct node *n)
+static void plan_place_ops(struct node *n)
 {
 	model_set_peer(&n->model, n->peer->mem.size);
 	model_set_words(&n->model, &n->peer->mem);
 	for (unsigned k = 0; k < n->model.planned; k++)
-		place_op(n, &n->model.op[k]);
+		plan_place_op(n, &n->model.op[k]);
 }
 
 static void plan_fault(struct sim *sim)
@@ -380,9 +382,9 @@ static void plan_fault(struct sim *sim)
 	struct node *n = &sim->node[sim->sc.fault_node];
 
 	if (sim->sc.fault == FAULT_ACCESS)
-		forbid(n);
+		plan_forbidden_op(n);
 	if (sim->sc.fault == FAULT_STRICT)
-		insist(n);
+		plan_strict_flush(n);
 }
 
 void workload_plan(struct world *w)
@@ -404,7 +406,7 @@ void workload_plan(struct world *w)
 		for (int i = 0; i < 2; i++)
 			plan_memory(&w->conn[c].node[i], &need[c][i]);
 		for (int i = 0; i < 2; i++)
-			place_ops(&w->conn[c].node[i]);
+			plan_place_ops(&w->conn[c].node[i]);
 		plan_fault(&w->conn[c]);
 	}
 }

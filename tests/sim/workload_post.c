@@ -15,23 +15,23 @@ struct post { /* work requests under construction */
 	uint8_t inline_bytes[CHAIN][512];
 	uint64_t word[MODEL_WORDS]; /* when all of them are executed */
 	unsigned count;
-	bool overfull; /* more than the queue promises to hold */
+	bool overfull; /* more than the promised depth of the queue */
 };
 
-static uint64_t op_to(const struct node *n, const struct op *op)
+static uint64_t post_remote_to(const struct node *n, const struct op *op)
 {
 	return memory_to(&n->peer->mem, op->area, op->off);
 }
 
-static unsigned op_flags(const struct op *op)
+static unsigned post_flags(const struct op *op)
 {
 	return (op->signalled ? IBV_SEND_SIGNALED : 0u) | (op->fence ? IBV_SEND_FENCE : 0u) |
 	       (op->is_inline ? IBV_SEND_INLINE : 0u) | (op->solicited ? IBV_SEND_SOLICITED : 0u);
 }
 
 /* Cut the data into segments anywhere, empty ones included. */
-static int cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
-		    uint32_t lkey)
+static int post_cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
+			 uint32_t lkey)
 {
 	int n = (int)prng_between(&sim->world->rng, 1, sim->sc.send_sge);
 
@@ -47,12 +47,13 @@ static int cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_
 
 /* --- one operation ------------------------------------------------------------------------ */
 
-static void set_source(struct node *n, struct post *p, struct ibv_send_wr *wr, const struct op *op)
+static void post_set_source(struct node *n, struct post *p, struct ibv_send_wr *wr,
+			    const struct op *op)
 {
 	uint64_t addr = (uintptr_t)op->data;
 	uint32_t lkey = n->mem.pool_stag;
 
-	if (op->restless) {
+	if (op->changing) {
 		addr = memory_to(&n->mem, AREA_SOURCE, n->mem.area[AREA_SOURCE].off);
 		lkey = n->mem.area[AREA_SOURCE].stag;
 	}
@@ -69,10 +70,10 @@ static void set_source(struct node *n, struct post *p, struct ibv_send_wr *wr, c
 		addr = (uintptr_t)p->inline_bytes[p->count];
 		lkey = 0;
 	}
-	wr->num_sge = cut_sges(n->sim, wr->sg_list, addr, op->len, lkey);
+	wr->num_sge = post_cut_sges(n->sim, wr->sg_list, addr, op->len, lkey);
 }
 
-static void set_sink(struct node *n, struct ibv_send_wr *wr, const struct op *op)
+static void post_set_sink(struct node *n, struct ibv_send_wr *wr, const struct op *op)
 {
 	wr->num_sge = 1;
 	wr->sg_list[0] = (struct ibv_sge){
@@ -82,10 +83,10 @@ static void set_sink(struct node *n, struct ibv_send_wr *wr, const struct op *op
 	};
 }
 
-static void set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *op)
+static void post_set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *op)
 {
-	set_sink(n, wr, op);
-	wr->wr.atomic.remote_addr = op_to(n, op);
+	post_set_sink(n, wr, op);
+	wr->wr.atomic.remote_addr = post_remote_to(n, op);
 	wr->wr.atomic.rkey = n->peer->mem.area[op->area].stag;
 	wr->wr.atomic.swap = op->operand;
 	wr->wr.atomic.compare_add = op->operand;
@@ -93,18 +94,18 @@ static void set_atomic(struct node *n, struct ibv_send_wr *wr, const struct op *
 		wr->wr.atomic.compare_add = op->original ^ (op->matches ? 0 : op->mismatch);
 }
 
-static uint32_t invalidated_stag(const struct node *n, const struct op *op)
+static uint32_t post_invalidated_stag(const struct node *n, const struct op *op)
 {
 	return n->peer->mem.area[op->forbidden ? op->area : AREA_LEASE].stag;
 }
 
-static void set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *op)
+static void post_set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *op)
 {
-	wr->wr.rdma.remote_addr = op_to(n, op);
+	wr->wr.rdma.remote_addr = post_remote_to(n, op);
 	wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
 }
 
-static enum vext_op own_op(const struct op *op)
+static enum vext_op post_ext_op(const struct op *op)
 {
 	switch (op->kind) {
 	case OP_FLUSH:
@@ -122,10 +123,10 @@ static enum vext_op own_op(const struct op *op)
 	}
 }
 
-static void set_own(struct node *n, struct vext_wr *w, struct op *op)
+static void post_set_ext(struct node *n, struct vext_wr *w, struct op *op)
 {
-	set_remote(n, &w->wr, op);
-	w->op = own_op(op);
+	post_set_remote(n, &w->wr, op);
+	w->op = post_ext_op(op);
 	w->alg = op->alg;
 	w->result = op->kind == OP_VERIFY ? (void *)&op->digest : &op->durability;
 	w->len = op->len;
@@ -135,7 +136,8 @@ static void set_own(struct node *n, struct vext_wr *w, struct op *op)
 	memcpy(w->bytes, &op->operand, sizeof(w->bytes));
 }
 
-static void set_verbs(struct node *n, struct post *p, struct ibv_send_wr *wr, const struct op *op)
+static void post_set_verbs(struct node *n, struct post *p, struct ibv_send_wr *wr,
+			   const struct op *op)
 {
 	static const enum ibv_wr_opcode opcodes[OP_KINDS] = {
 		[OP_WRITE] = IBV_WR_RDMA_WRITE,
@@ -150,54 +152,54 @@ static void set_verbs(struct node *n, struct post *p, struct ibv_send_wr *wr, co
 
 	wr->opcode = opcodes[op->kind];
 	if (op->kind == OP_SEND_INV)
-		wr->invalidate_rkey = invalidated_stag(n, op);
+		wr->invalidate_rkey = post_invalidated_stag(n, op);
 	else
 		wr->imm_data = htonl(op->imm);
 	if (op_is_atomic(op))
-		set_atomic(n, wr, op);
+		post_set_atomic(n, wr, op);
 	else
-		set_remote(n, wr, op);
+		post_set_remote(n, wr, op);
 	if (op->kind == OP_READ)
-		set_sink(n, wr, op);
+		post_set_sink(n, wr, op);
 	else if (op_traits[op->kind].has_data)
-		set_source(n, p, wr, op);
+		post_set_source(n, p, wr, op);
 }
 
-static void add_op(struct node *n, struct post *p, struct op *op, unsigned id)
+static void post_add_op(struct node *n, struct post *p, struct op *op, unsigned id)
 {
 	struct vext_wr *w = &p->wr[p->count];
 
 	*w = (struct vext_wr){
-		.wr = {.wr_id = id, .sg_list = p->sge[p->count], .send_flags = op_flags(op)}};
+		.wr = {.wr_id = id, .sg_list = p->sge[p->count], .send_flags = post_flags(op)}};
 	if (op_is_atomic(op)) {
 		uint64_t *now = model_word(&n->model, &n->peer->mem, op);
 
 		model_execute(op, &p->word[now - n->model.word]);
 	}
-	if (own_op(op) != VEXT_OP_VERBS)
-		set_own(n, w, op);
+	if (post_ext_op(op) != VEXT_OP_VERBS)
+		post_set_ext(n, w, op);
 	else
-		set_verbs(n, p, &w->wr, op);
+		post_set_verbs(n, p, &w->wr, op);
 	p->count++;
 }
 
-/* --- asking for what the peer did not agree to -------------------------------------------- */
+/* --- operations without the consent of the peer -------------------------------------------- */
 
-static bool is_possible(const struct node *n, const struct op *op)
+static bool post_is_possible(const struct node *n, const struct op *op)
 {
 	uint32_t caps = op_traits[op->kind].caps;
 
 	return qp_state(n->qp) != IBV_QPS_RTS || (qp_caps(n->qp) & caps) == caps;
 }
 
-/* It must be refused at once. What was planned for a peer that agreed (before it was dialled again)
- * becomes something plainer. */
-static void make_do(struct node *n, struct op *op)
+/* It must be refused at once. An operation planned for a peer that consented (before the connection
+ * was made anew) is replaced by one of RFC 5040. */
+static void post_replace_op(struct node *n, struct op *op)
 {
 	struct post p = {.count = 0};
 	int posted;
 
-	add_op(n, &p, op, n->model.posted);
+	post_add_op(n, &p, op, n->model.posted);
 	if (qp_post_list(n->qp, p.wr, 1, &posted) != EINVAL || posted != 0)
 		sim_violate(n->sim, "node %d: an operation of kind %d, not agreed to, was posted",
 			    n->index, (int)op->kind);
@@ -217,9 +219,8 @@ static void make_do(struct node *n, struct op *op)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Only a queue pair that was told to stop may refuse; or one that a flipped bit told it has no ORD.
- */
-static void check_refusal(struct node *n, const struct post *p, int err)
+/* Only a queue pair that is stopping may refuse, or one whose ORD is 0 because of a flipped bit. */
+static void post_check_refusal(struct node *n, const struct post *p, int err)
 {
 	n->refused_lists++;
 	if (p->overfull && err == ENOMEM)
@@ -229,10 +230,10 @@ static void check_refusal(struct node *n, const struct post *p, int err)
 			    n->index, n->model.posted, n->model.planned, n->model.completed, err);
 }
 
-static void accepted(struct node *n, unsigned count)
+static void post_accepted(struct node *n, unsigned count)
 {
 	struct model *m = &n->model;
-	/* The peer knows that these are not meant as flushes only if it could be announced. */
+	/* The peer treats these as plain reads only if the announcement could be sent. */
 	bool mere_reads = stream_agreed(n->stream)->consent && n->sim->sc.announces[n->index];
 
 	for (; count > 0; count--) {
@@ -248,7 +249,7 @@ static void accepted(struct node *n, unsigned count)
 	}
 }
 
-static bool are_verbs(const struct post *p)
+static bool post_are_verbs(const struct post *p)
 {
 	for (unsigned i = 0; i < p->count; i++) {
 		if (p->wr[i].op != VEXT_OP_VERBS)
@@ -257,7 +258,7 @@ static bool are_verbs(const struct post *p)
 	return true;
 }
 
-/* The verbs' call takes what fits, ours takes all or nothing. */
+/* ibv_post_send() takes what fits, the extended call takes all or nothing. */
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;
@@ -291,18 +292,18 @@ static void post_all(struct node *n, struct post *p)
 
 	if (p->count == 0)
 		return;
-	if (are_verbs(p) && prng_chance(&n->sim->world->rng, 50))
+	if (post_are_verbs(p) && prng_chance(&n->sim->world->rng, 50))
 		err = post_chain(n, p, &count);
 	else
 		err = post_list(n, p, &count);
 	memset(p->inline_bytes, 0xaa, sizeof(p->inline_bytes));
-	accepted(n, count);
+	post_accepted(n, count);
 	if (err)
-		check_refusal(n, p, err);
+		post_check_refusal(n, p, err);
 }
 
 /* The operations of one phase go out when all of the phases before are complete. */
-static bool may_post(struct node *n, struct post *p)
+static bool post_may_go(struct node *n, struct post *p)
 {
 	struct model *m = &n->model;
 	unsigned id = m->posted + p->count;
@@ -328,20 +329,20 @@ void workload_post_ops(struct node *n)
 	struct post p = {.count = 0};
 
 	memcpy(p.word, m->word, sizeof(p.word));
-	while (p.count < chain && may_post(n, &p)) {
+	while (p.count < chain && post_may_go(n, &p)) {
 		struct op *op = &m->op[m->posted + p.count];
 
-		if (!is_possible(n, op))
-			make_do(n, op);
-		add_op(n, &p, op, m->posted + p.count);
+		if (!post_is_possible(n, op))
+			post_replace_op(n, op);
+		post_add_op(n, &p, op, m->posted + p.count);
 	}
 	post_all(n, &p);
 }
 
 /* --- receives ----------------------------------------------------------------------------- */
 
-/* How many receives the application is willing to post by now. */
-static unsigned recvs_wanted(const struct node *n)
+/* How many receives the application has planned to post by now. */
+static unsigned post_recvs_wanted(const struct node *n)
 {
 	const struct model *m = &n->peer->model;
 	unsigned wanted = 0;
@@ -354,7 +355,7 @@ static unsigned recvs_wanted(const struct node *n)
 	return wanted;
 }
 
-/* Nothing more until all are used up: whoever waits must have been woken by then. */
+/* Nothing more until all are used up: waiting Sends must have been resumed by then. */
 static void post_bulk(struct node *n)
 {
 	if (inbox_is_used_up(n->box))
@@ -370,7 +371,7 @@ void workload_post_recvs(struct node *n)
 		post_bulk(n);
 		return;
 	}
-	while (most-- > 0 && b->posted < recvs_wanted(n) &&
+	while (most-- > 0 && b->posted < post_recvs_wanted(n) &&
 	       b->posted - b->completed < INBOX_SLOTS) {
 		if (!inbox_post(b, n, 1))
 			return;

@@ -6,7 +6,7 @@
 #include "sim.h"
 #include "workload.h"
 
-static void start_one(struct sim *sim)
+static void world_start_conn(struct sim *sim)
 {
 	uint64_t now = sim->world->now;
 	struct stream_params params = workload_params(&sim->node[0]);
@@ -22,7 +22,7 @@ static void start_one(struct sim *sim)
 }
 
 /* The ends of a host take their receives from one SRQ. */
-static void share_inbox(struct world *w, int host)
+static void world_share_inbox(struct world *w, int host)
 {
 	struct inbox *b = &w->conn[0].node[host].own_box;
 
@@ -33,7 +33,7 @@ static void share_inbox(struct world *w, int host)
 	}
 }
 
-static void start(struct world *w)
+static void world_start(struct world *w)
 {
 	for (int i = 0; i < 2; i++) {
 		w->host[i] = (struct host){0};
@@ -44,25 +44,25 @@ static void start(struct world *w)
 		node_start(&w->conn[c].node[0], &w->conn[c], 0);
 		node_start(&w->conn[c].node[1], &w->conn[c], 1);
 	}
-	share_inbox(w, 0);
-	share_inbox(w, 1);
+	world_share_inbox(w, 0);
+	world_share_inbox(w, 1);
 	for (unsigned c = 0; c < w->conns; c++) {
 		node_open(&w->conn[c].node[0]);
 		node_open(&w->conn[c].node[1]);
 	}
 	workload_plan(w);
 	for (unsigned c = 0; c < w->conns; c++)
-		start_one(&w->conn[c]);
+		world_start_conn(&w->conn[c]);
 }
 
-static void make_conn(struct world *w, unsigned index, const struct sim_options *opt)
+static void world_make_conn(struct world *w, unsigned index, const struct sim_options *opt)
 {
 	struct sim *sim = &w->conn[index];
 
 	sim->world = w;
 	sim->index = index;
 	sim->redials = 0;
-	sim->fault_hit = sim->leaving = false;
+	sim->fault_hit = sim->disconnecting = false;
 	sim->link.up = false;
 	if (index > 0)
 		scenario_make_beside(&sim->sc, &w->rng, &w->conn[0].sc);
@@ -75,7 +75,7 @@ static void make_conn(struct world *w, unsigned index, const struct sim_options 
 		scenario_make_shared(&sim->sc, &w->rng);
 }
 
-static void prepare(struct world *w, uint64_t seed, const struct sim_options *opt)
+static void world_prepare(struct world *w, uint64_t seed, const struct sim_options *opt)
 {
 	struct scenario *first = &w->conn[0].sc;
 
@@ -83,21 +83,21 @@ static void prepare(struct world *w, uint64_t seed, const struct sim_options *op
 	w->rng = (struct prng){.state = seed * 0x2545f4914f6cdd1dull + 1};
 	w->now = w->events = w->cuts = 0;
 	w->cut_often = opt->cut_often;
-	w->dark = w->violated = false;
+	w->powered_off = w->violated = false;
 	w->conns = prng_chance(&w->rng, 75) ? 1 : (unsigned)prng_between(&w->rng, 2, SIM_CONNS);
 	sched_clear(&w->sched);
 	for (unsigned i = 0; i < w->conns; i++)
-		make_conn(w, i, opt);
-	/* Late receives would be taken by others than those that they are late for. */
+		world_make_conn(w, i, opt);
+	/* Shared receives would be taken by another connection than the one that waits for them. */
 	for (unsigned i = 0; i < w->conns && w->conns > 1; i++)
 		w->conn[i].sc.late_receives = false;
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BLIND && first->fault != FAULT_POWER)
 		first->fault = FAULT_NONE;
 	if (opt->mode == SIM_BLIND && first->fault == FAULT_FLIP)
-		first->wish_crc[0] = first->wish_crc[1] = false;
+		first->want_crc[0] = first->want_crc[1] = false;
 }
 
-static bool all_over(struct world *w)
+static bool world_is_over(struct world *w)
 {
 	for (unsigned i = 0; i < w->conns; i++) {
 		if (!sim_is_over(&w->conn[i]))
@@ -106,7 +106,7 @@ static bool all_over(struct world *w)
 	return true;
 }
 
-static void stop(struct world *w)
+static void world_stop(struct world *w)
 {
 	bool idle[2] = {true, true};
 
@@ -134,9 +134,9 @@ bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 {
 	struct event e;
 
-	prepare(w, seed, opt);
-	start(w);
-	while (!w->violated && !w->dark && !all_over(w) && sched_pop(&w->sched, &e)) {
+	world_prepare(w, seed, opt);
+	world_start(w);
+	while (!w->violated && !w->powered_off && !world_is_over(w) && sched_pop(&w->sched, &e)) {
 		w->now = e.at;
 		w->events++;
 		sim_on_event(&w->conn[e.node / 2], &e);
@@ -144,7 +144,7 @@ bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 	for (unsigned i = 0; i < w->conns && !w->violated; i++)
 		sim_verdict(&w->conn[i]);
 	coverage_add(coverage, w);
-	stop(w);
+	world_stop(w);
 	return !w->violated;
 }
 

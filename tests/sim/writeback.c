@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a
- * cache line of DAX), in any order, at any moment between the beginning of a write-back and its
- * end; so a power cut finds some of them there.
+ * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a cache
+ * line of DAX), in any order, at any moment between the beginning of a write-back and its end; so a
+ * power cut may leave any of them there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,13 +12,13 @@
 
 #define CUTS_IN_COPY 6
 
-/* What a power cut leaves is what lies on the medium, and whatever the peer was told until now. */
+/* After a power cut the medium is compared with everything that the peer has had acknowledged. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
 	const char *bad = NULL;
 
-	if (!scenario_is_trusted(sc) || sc->fault == FAULT_VANISH)
+	if (!scenario_is_trusted(sc) || sc->fault == FAULT_UNMAP)
 		return;
 	n->sim->world->cuts++;
 	bad = model_on_observed(&n->peer->model, &n->mem);
@@ -28,7 +28,7 @@ void node_check_power(struct node *n)
 		sim_violate(n->sim, "node %d, without power: %s", n->index, bad);
 }
 
-static void check_boundary(struct node *n)
+static void writeback_check_boundary(struct node *n)
 {
 	if (n->sim->world->cut_often || prng_chance(&n->sim->world->rng, 1))
 		node_check_power(n);
@@ -36,27 +36,27 @@ static void check_boundary(struct node *n)
 
 /* --- pieces ------------------------------------------------------------------------------- */
 
-static uint64_t piece_len(const struct node *n)
+static uint64_t writeback_piece_len(const struct node *n)
 {
 	return n->sim->sc.dax[n->index] ? 64 : 512;
 }
 
-static uint64_t job_off(const struct node *n)
+static uint64_t writeback_off(const struct node *n)
 {
 	return (uint64_t)((uint8_t *)n->job.wb.addr - n->mem.cache);
 }
 
-static bool is_first_half(const struct node *n, uint64_t piece)
+static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 {
 	struct prng r = {.state = n->job.salt + piece};
 
 	return prng_next(&r) & 1;
 }
 
-/* The pieces of one half; now and then somebody looks at what there is. */
-static void copy_half(struct node *n, bool first)
+/* Copies the pieces of one half; the medium is checked now and then. */
+static void writeback_copy_half(struct node *n, bool first)
 {
-	uint64_t off = job_off(n), end = off + n->job.wb.len, unit = piece_len(n);
+	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
 	const uint8_t *from = n->job.snapshot ? n->job.bytes : memory_pages(&n->mem, off);
 	uint64_t looked = 0;
 
@@ -64,17 +64,17 @@ static void copy_half(struct node *n, bool first)
 		uint64_t lo = piece * unit > off ? piece * unit : off;
 		uint64_t hi = (piece + 1) * unit < end ? (piece + 1) * unit : end;
 
-		if (is_first_half(n, piece) != first)
+		if (writeback_is_first_half(n, piece) != first)
 			continue;
 		memcpy(n->mem.medium + lo, from + (lo - off), hi - lo);
 		if (looked++ < CUTS_IN_COPY)
-			check_boundary(n);
+			writeback_check_boundary(n);
 	}
 }
 
-static bool is_sane(struct node *n)
+static bool writeback_is_sane(struct node *n)
 {
-	uint64_t off = job_off(n);
+	uint64_t off = writeback_off(n);
 	const struct area *a = memory_area_at(&n->mem, off);
 
 	if (a && n->job.wb.len <= a->off + a->len - off)
@@ -85,47 +85,47 @@ static bool is_sane(struct node *n)
 }
 
 /* The region must not go away before it is written back. */
-static void check_held(struct node *n)
+static void writeback_check_held(struct node *n)
 {
-	const struct area *a = memory_area_at(&n->mem, job_off(n));
+	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
 
 	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
 }
 
-static bool is_volatile(struct node *n)
+static bool writeback_is_volatile(struct node *n)
 {
-	const struct area *a = memory_area_at(&n->mem, job_off(n));
+	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
 
 	return a && a->is_volatile;
 }
 
 /* --- the job ------------------------------------------------------------------------------ */
 
-static bool is_question(const struct node *n)
+static bool writeback_is_query(const struct node *n)
 {
 	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
-/* From the medium, or where there is none from memory. */
-static void make_answer(struct node *n)
+/* Digests the medium, or where there is none memory. */
+static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
-	const struct area *a = memory_area_at(&n->mem, job_off(n));
+	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
 	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
 
 	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
 	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
-	if (is_question(n))
+	if (writeback_is_query(n))
 		return;
 	d->alg = n->job.wb.alg;
 	d->len = (uint32_t)n->job.wb.len;
 	d->source = a->is_volatile ? VEXT_DIGEST_FROM_MEMORY : VEXT_DIGEST_FROM_MEDIUM;
-	memory_digest(&n->mem, job_off(n), from + job_off(n), n->job.wb.len, d);
+	memory_digest(&n->mem, writeback_off(n), from + writeback_off(n), n->job.wb.len, d);
 }
 
-static void keep_bytes(struct node *n)
+static void writeback_keep_bytes(struct node *n)
 {
 	struct node_writeback *job = &n->job;
 
@@ -135,11 +135,11 @@ static void keep_bytes(struct node *n)
 		if (!job->bytes)
 			abort();
 	}
-	memcpy(job->bytes, memory_pages(&n->mem, job_off(n)), job->wb.len);
+	memcpy(job->bytes, memory_pages(&n->mem, writeback_off(n)), job->wb.len);
 }
 
-/* The pool does something else before it takes the next one. */
-static void be_busy(struct node *n)
+/* The pool is busy for a while before it takes the next one. */
+static void writeback_delay(struct node *n)
 {
 	struct sim *sim = n->sim;
 
@@ -162,54 +162,54 @@ bool node_begin_writeback(struct node *n)
 	if (!qp_next_job(n->qp, &job->wb))
 		return false;
 	job->running = true;
-	job->late = sim->sc.mode == SIM_EARLY_ACK && !is_question(n);
+	job->late = sim->sc.mode == SIM_EARLY_ACK && !writeback_is_query(n);
 	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
 	job->salt = prng_next(&sim->world->rng);
-	if (!is_sane(n))
+	if (!writeback_is_sane(n))
 		return false;
-	keep_bytes(n);
-	check_boundary(n);
+	writeback_keep_bytes(n);
+	writeback_check_boundary(n);
 	delay = prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
 	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
 	return true;
 }
 
-static bool makes_any(const struct node *n)
+static bool writeback_is_made(const struct node *n)
 {
 	return n->sim->sc.mode != SIM_NO_WRITEBACK && !n->killed;
 }
 
-static void take_pieces(struct node *n)
+static void writeback_take_pieces(struct node *n)
 {
-	if (!makes_any(n) || is_volatile(n) || is_question(n))
+	if (!writeback_is_made(n) || writeback_is_volatile(n) || writeback_is_query(n))
 		return;
-	check_held(n);
-	copy_half(n, true);
+	writeback_check_held(n);
+	writeback_copy_half(n, true);
 	if (n->job.late)
-		copy_half(n, false);
+		writeback_copy_half(n, false);
 }
 
 void node_on_copy(struct node *n)
 {
-	take_pieces(n);
+	writeback_take_pieces(n);
 	if (!n->job.late)
 		return;
 	n->job.late = false;
 	node_pump(n);
 }
 
-static int outcome(struct node *n)
+static int writeback_status(struct node *n)
 {
 	struct sim *sim = n->sim;
-	bool fails = sim->sc.fault == FAULT_WRITEBACK && !is_question(n) &&
+	bool fails = sim->sc.fault == FAULT_WRITEBACK && !writeback_is_query(n) &&
 		     sim->sc.fault_node == n->index && n->job.count++ >= sim->sc.fault_pos;
 
 	if (fails)
 		sim->fault_hit = true;
 	if (fails)
 		return -EIO;
-	if (!is_volatile(n) || !n->job.wb.strict || is_question(n))
+	if (!writeback_is_volatile(n) || !n->job.wb.strict || writeback_is_query(n))
 		return 0;
 	sim->fault_hit = true;
 	return -ENOTSUP;
@@ -221,27 +221,28 @@ void node_on_writeback(struct node *n)
 
 	if (n->killed)
 		return;
-	check_held(n);
-	status = outcome(n);
-	if (status == 0 && makes_any(n) && !n->job.late && !is_volatile(n) && !is_question(n))
-		copy_half(n, false);
+	writeback_check_held(n);
+	status = writeback_status(n);
+	if (status == 0 && writeback_is_made(n) && !n->job.late && !writeback_is_volatile(n) &&
+	    !writeback_is_query(n))
+		writeback_copy_half(n, false);
 	if (status == 0)
-		make_answer(n);
-	check_boundary(n);
+		writeback_answer(n);
+	writeback_check_boundary(n);
 	n->job.running = false;
-	be_busy(n);
+	writeback_delay(n);
 	qp_on_job(n->qp, status);
-	check_boundary(n);
+	writeback_check_boundary(n);
 	stream_poke(n->stream, n->sim->world->now);
 	node_pump(n);
-	check_boundary(n);
+	writeback_check_boundary(n);
 }
 
 void node_evict(struct node *n)
 {
 	struct prng *rng = &n->sim->world->rng;
 	const struct area *a = &n->mem.area[prng_below(rng, AREA_WORDS + 1)];
-	uint64_t unit = piece_len(n), at, lo, hi;
+	uint64_t unit = writeback_piece_len(n), at, lo, hi;
 
 	if (a->gone || a->is_volatile)
 		return;
@@ -250,5 +251,5 @@ void node_evict(struct node *n)
 	hi = (at / unit + 1) * unit < a->off + a->len ? (at / unit + 1) * unit : a->off + a->len;
 	memcpy(n->mem.medium + lo, n->mem.cache + lo, hi - lo);
 	n->evictions++;
-	check_boundary(n);
+	writeback_check_boundary(n);
 }

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "softrnic/rnic/qp.h"
+#include "softrnic/stream/stream.h"
 
 /* A few stay for the next taker; a burst's surplus goes back to the system. */
 #define BUFS_KEPT 4

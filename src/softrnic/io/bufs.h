@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bufs.h -- a pool of receive and send buffers, shared by all connections that need one just now.
  */
-#ifndef ENGINE_BUFS_H
-#define ENGINE_BUFS_H
+#ifndef IO_BUFS_H
+#define IO_BUFS_H
 
 enum buf_kind { BUF_RX, BUF_TX, BUF_KINDS };
 

@@ -17,7 +17,7 @@ static struct config conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* A number in [0, max] from the environment; anything else is named and ignored. */
-static uint64_t env_number(const char *name, uint64_t max, uint64_t dflt)
+static uint64_t config_number(const char *name, uint64_t max, uint64_t dflt)
 {
 	const char *s = getenv(name);
 	unsigned long long v;
@@ -35,7 +35,7 @@ static uint64_t env_number(const char *name, uint64_t max, uint64_t dflt)
 	return v;
 }
 
-static enum config_crc env_crc(void)
+static enum config_crc config_crc(void)
 {
 	const char *s = getenv("SOFTRNIC_CRC");
 
@@ -50,7 +50,7 @@ static enum config_crc env_crc(void)
 }
 
 /* The connections of a set-user-ID program are not for the eyes of who calls it. */
-static const char *env_trace(void)
+static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");
 	char *cwd, *path = NULL;
@@ -73,9 +73,9 @@ static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
 		log_to_stderr(LOG_LVL_WARNING);
-	conf.trace = env_trace();
-	conf.trace_snaplen = env_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
-	conf.trace_bytes = env_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
+	conf.trace = config_trace();
+	conf.trace_snaplen = config_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
+	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
 static void config_read(void)
@@ -85,19 +85,19 @@ static void config_read(void)
 
 	log_set_from_env("SOFTRNIC_LOG");
 	config_read_trace();
-	conf.crc = env_crc();
-	conf.spin_ns = env_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
-	conf.connect_ns = env_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
-	conf.refused_ns = env_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
-	conf.request_ns = env_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;
-	conf.drain_ns = env_number("SOFTRNIC_DRAIN_MS", 3600000, 2000) * NSEC_PER_MS;
-	conf.liveness_ns = env_number("SOFTRNIC_LIVENESS_MS", 3600000, 15000) * NSEC_PER_MS;
+	conf.crc = config_crc();
+	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
+	conf.connect_ns = config_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
+	conf.refused_ns = config_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
+	conf.request_ns = config_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;
+	conf.drain_ns = config_number("SOFTRNIC_DRAIN_MS", 3600000, 2000) * NSEC_PER_MS;
+	conf.liveness_ns = config_number("SOFTRNIC_LIVENESS_MS", 3600000, 15000) * NSEC_PER_MS;
 	if (!conf.liveness_ns)
 		conf.liveness_ns = CLOCK_NEVER;
-	conf.violations_per_s = env_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
-	conf.extensions = env_number("SOFTRNIC_EXTENSIONS", 1, 1);
-	conf.peer_rfc7306 = env_number("SOFTRNIC_PEER_RFC7306", 1, 0);
-	conf.strict_persist = env_number("RPMA_STRICT_PERSIST", 1, 0);
+	conf.violations_per_s = config_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
+	conf.extensions = config_number("SOFTRNIC_EXTENSIONS", 1, 1);
+	conf.peer_rfc7306 = config_number("SOFTRNIC_PEER_RFC7306", 1, 0);
+	conf.strict_persist = config_number("RPMA_STRICT_PERSIST", 1, 0);
 }
 
 const struct config *config_get(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* config.h -- the environment variables of softrnic(7), read once. */
-#ifndef ENGINE_CONFIG_H
-#define ENGINE_CONFIG_H
+#ifndef IO_CONFIG_H
+#define IO_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

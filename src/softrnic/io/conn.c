@@ -4,16 +4,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
-#include "softrnic/verbs/device.h"
 
-static void conn_ready(struct eng_source *src, uint32_t ev);
-static void conn_bury(struct eng_source *src);
+static void conn_ready(struct eng_source *src, unsigned ready);
+static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
@@ -38,7 +36,7 @@ static void conn_stream_event(void *owner, enum stream_event event, int status)
 
 static bool conn_can_stall(struct conn *c)
 {
-	struct pd_stall *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
 
 	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
 }
@@ -87,7 +85,6 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	pthread_condattr_destroy(&attr);
 	atomic_init(&c->refs, 1);
 	c->generation = engine_generation();
-	c->fd = -1;
 	c->event = event;
 	c->owner = owner;
 	list_init(&c->send_link.link);
@@ -95,7 +92,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->send_link.conn = c->recv_link.conn = c;
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
-	c->source.bury = conn_bury;
+	c->source.free = conn_free;
 	c->source.forked = conn_forked;
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
@@ -109,17 +106,16 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
-static void conn_bury(struct eng_source *src)
+static void conn_free(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
 	pthread_mutex_lock(&registry_lock);
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
-	trace_forget(c->trace);
 	stream_delete(c->stream);
-	pd_stall_put(atomic_load(&c->stall));
-	pd_stall_put(c->stall_before);
+	stall_count_put(atomic_load(&c->stall));
+	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
 	pthread_mutex_destroy(&c->lock);
@@ -149,9 +145,9 @@ void conn_put(struct conn *c)
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
 	if (conn_is_removed(c))
-		conn_bury(&c->source);
+		conn_free(&c->source);
 	else
-		engine_bury(&c->source);
+		engine_free_later(&c->source);
 }
 
 bool conn_is_removed(const struct conn *c)
@@ -190,6 +186,13 @@ int conn_enter_caller(struct conn *c, unsigned ms)
 	return 0;
 }
 
+/* Another thread may be looking at the one before. */
+void conn_set_stall(struct conn *c, struct stall_count *count)
+{
+	stall_count_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
+}
+
 bool conn_may_touch(struct conn *c)
 {
 	return !conn_can_stall(c) || engine_may_stall();
@@ -219,13 +222,13 @@ void conn_want(struct conn *c, unsigned bits)
 		conn_leave(c);
 }
 
-static void conn_ready(struct eng_source *src, uint32_t ev)
+static void conn_ready(struct eng_source *src, unsigned ready)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
 	if (!conn_get_unless_dead(c))
 		return;
-	conn_want(c, conn_io_bits(ev));
+	conn_want(c, ready);
 	conn_put(c);
 }
 
@@ -280,14 +283,14 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 
 /*
  * In a forked child: the lock may be held by a thread that is not there, so nothing of
- * the connection is touched but its descriptor. Closing our copy tells the peer nothing.
+ * the connection is touched but its link, and the peer learns nothing.
  */
 static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
-	close(c->fd);
-	c->fd = -1;
+	c->link->ops->forked(c->link);
+	c->link = NULL;
 	c->registered = false;
 	conn_put(c);
 }

@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h -- a connection: a socket, the stream on it, and whoever drives them.
+ * conn.h -- a connection: a link, the stream on it, and whoever drives them.
  *
  * One lock per connection. Whoever has something for a connection sets a bit in `want`
  * and tries the lock; if somebody else holds it, that one finds the bit when it leaves
  * and does the work. So the engine never waits for an application's thread,
  * and an application's thread that posts or polls does its own I/O without a switch.
  */
-#ifndef ENGINE_CONN_H
-#define ENGINE_CONN_H
+#ifndef IO_CONN_H
+#define IO_CONN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/engine.h"
-#include "softrnic/io/trace.h"
+#include "softrnic/io/stall.h"
+#include "softrnic/io/link.h"
 #include "softrnic/persist/persist.h"
 
 /* Bits of conn.want. */
 enum {
-	CONN_READABLE = 1,   /* the socket may have bytes */
-	CONN_WRITABLE = 2,   /* the socket may take bytes */
-	CONN_HANGUP = 4,     /* read until the end: no shortcut */
-	CONN_TIME = 8,       /* the deadline has passed */
-	CONN_KICK = 16,      /* the QP may go on: its SRQ has receives again */
-	CONN_WRITEBACK = 32, /* the write-back is done */
-	CONN_AGAIN = 64,     /* a budget ran out; there is more to do */
-	CONN_DOOM = 128,     /* end it: too many handshakes */
-	CONN_BYE = 256,      /* disconnect */
+	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP | READY_RECEIVED, /* of the link */
+	CONN_TIME = 16,      /* the deadline has passed */
+	CONN_KICK = 32,      /* the QP may go on: its SRQ has receives again */
+	CONN_WRITEBACK = 64, /* the write-back is done */
+	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
+	CONN_DOOM = 256,     /* end it: too many handshakes */
+	CONN_BYE = 512,      /* disconnect */
 };
 
 /* How the connection talks to the id it belongs to. Called with the connection's lock. */
@@ -47,10 +45,10 @@ struct conn {
 	atomic_uint want;
 	atomic_uint refs;
 	unsigned generation;
-	int fd;          /* -1: none */
-	bool registered; /* with the engine */
+	struct link *link; /* NULL: none */
+	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
-	bool watching; /* the engine tells when the socket takes bytes again */
+	bool watching; /* the link reports when it takes bytes again */
 	bool redial;   /* close and dial again (a stricter peer) */
 	bool doomed;   /* nobody wants it any more: end it at the next pump */
 	bool same_host;
@@ -58,17 +56,25 @@ struct conn {
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct stream *stream;
 	struct qp *qp;
-	struct trace *trace;             /* NULL: not traced */
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
-	_Atomic(struct pd_stall *) stall; /* of the QP's protection domain; NULL: no QP yet */
-	struct pd_stall *stall_before;    /* of the QP before this one */
+	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
+	struct stall_count *stall_before;    /* of the QP before this one */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id let go */
 
-	struct sockaddr_storage src, dst; /* src.ss_family 0: any */
+	struct link_addr src, dst; /* src LINK_NONE: any */
+
+	/*
+	 * A receive that the link goes on with by itself: what it may write to was offered by the
+	 * stream, which keeps it, and holds the registered memory in it, until conn_rx_end().
+	 */
+	struct conn_receive {
+		bool pending;
+		size_t room, direct; /* offered; of these in registered memory */
+	} receive;
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
@@ -77,7 +83,7 @@ struct conn {
 	struct eng_task task;
 
 	struct persist_job job;
-	struct persist_digest job_digest;
+	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_busy, job_abandoned;   /* abandoned: nobody is told of its end */
 	bool job_lasting;               /* it needs no registration of its region */
@@ -115,6 +121,8 @@ bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held 
  * engine has threads for that.
  */
 bool conn_may_touch(struct conn *c);
+/* With the lock: the memory that the connection's QP can reach. */
+void conn_set_stall(struct conn *c, struct stall_count *count);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /* With the lock: send, write back, close, set the timer: whatever is due. */
@@ -136,12 +144,17 @@ bool conn_abandon_writeback(struct conn *c);
 void conn_detach_writeback(struct conn *c, const struct persist_region *region);
 
 /* With the lock. */
-int conn_dial(struct conn *c,
-	      int bound_fd);            /* bound_fd: -1, or a bound socket that is taken over */
-int conn_adopt(struct conn *c, int fd); /* an accepted socket */
-void conn_close(struct conn *c);        /* the socket, at once */
-uint32_t conn_mss(const struct conn *c);
-bool conn_is_removed(const struct conn *c); /* inherited through fork() */
+int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
+int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
+void conn_close(struct conn *c);                   /* the link, at once */
+/* No more bytes are written to memory that the link was offered; the stream gets those that were.
+ * Another receive begins later, with what the stream offers then. */
+void conn_cancel_receive(struct conn *c);
+/* Its owner is gone: no event is reported any more. It ends at the next pump, and a request that
+ * nobody has answered is rejected. */
+void conn_abandon(struct conn *c);
+uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
+bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */

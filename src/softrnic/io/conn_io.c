@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_io.c -- bytes between the socket and the stream, in turns of bounded length. */
+/* conn_io.c -- bytes between the link and the stream, in turns of bounded length. */
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "softrnic/io/bufs.h"
@@ -31,15 +30,6 @@ static bool turn_is_over(struct turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-static size_t iov_total(const struct iovec *iov, int n)
-{
-	size_t total = 0;
-
-	for (int i = 0; i < n; i++)
-		total += iov[i].iov_len;
-	return total;
-}
-
 static bool conn_lend_rx(struct conn *c)
 {
 	void *buf;
@@ -56,18 +46,19 @@ void conn_reclaim(struct conn *c)
 {
 	if (!c->qp)
 		return;
-	buf_put(BUF_RX, qp_rx_reclaim(c->qp));
+	if (!c->receive.pending)
+		buf_put(BUF_RX, qp_rx_reclaim(c->qp));
 	buf_put(BUF_TX, qp_tx_reclaim(c->qp));
 }
 
 /*
- * What recvmsg said instead of bytes. The memory that was offered must be let go in any case.
+ * What the link said instead of bytes. The memory that was offered must be let go in any case.
  * After a fault the rest is read all the same: a close with bytes unread is a reset, which may
  * overtake our Terminate.
  */
 static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
 {
-	c->readable = err == EINTR || err == EFAULT;
+	c->readable = err == EINTR || err == EFAULT || err == ECANCELED;
 	if (err == EFAULT) {
 		stream_rx_fault(c->stream, now);
 		return;
@@ -75,47 +66,52 @@ static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
 	stream_rx_got(c->stream, 0, now);
 	if (err == 0)
 		stream_rx_eof(c->stream, now);
-	else if (err != EAGAIN && err != EINTR)
+	else if (err != EAGAIN && err != EINTR && err != ECANCELED)
 		stream_rx_error(c->stream, err, now);
 }
 
 /* While nothing can be taken a reset would go unseen, because nobody reads up to it. */
 static void conn_rx_stalled(struct conn *c, uint64_t now)
 {
-	int err = 0;
-	socklen_t len = sizeof(err);
+	int err = c->hangup ? c->link->ops->error(c->link) : 0;
 
-	if (c->hangup && !getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err) {
-		trace_error(c->trace, err);
-		stream_rx_error(c->stream, err, now);
-	}
+	if (err)
+		stream_rx_error(c->stream, -err, now);
 }
 
 /*
- * Fewer bytes than there was room for: the socket is empty, and the next byte a new edge. But not
+ * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not
  * if they end in registered memory: the kernel stops there as well when the memory has vanished,
- * and says so only to the next call.
+ * and says so only to the next call. A link that goes on by itself gets the next receive at once.
  */
-static bool conn_rx_is_empty(const struct conn *c, size_t got, size_t room, size_t direct)
+static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
-	return got < room && got >= direct && !c->hangup;
+	return got < c->receive.room && got >= c->receive.direct && !c->hangup &&
+	       !c->link->ops->recv_end;
 }
 
-/* Afterwards msg is as long as what was asked for. */
-static ssize_t conn_recvmsg(struct conn *c, struct msghdr *msg)
+/*
+ * The end of a receive, whatever came of it: from here on the link does not write to the memory,
+ * and the stream lets go of it. Returns bytes taken; 0: nothing more to do now.
+ */
+static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now)
 {
-	if (__builtin_expect(c->trace != NULL, 0))
-		return trace_recvmsg(c->trace, c->fd, msg);
-	return recvmsg(c->fd, msg, MSG_DONTWAIT);
+	c->receive.pending = false;
+	if (got > 0) {
+		if (conn_rx_is_empty(c, (size_t)got))
+			c->readable = false;
+		stream_rx_got(c->stream, (size_t)got, now);
+		return (size_t)got;
+	}
+	conn_rx_nothing(c, (int)-got, now);
+	return c->readable; /* as if it were one byte */
 }
 
-/* One recvmsg. Returns bytes taken; 0: nothing more to do now. */
+/* Begin a receive, which as a rule ends at once. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c)
 {
 	struct iovec iov[QP_RX_IOV];
-	struct msghdr msg = {.msg_iov = iov};
 	uint64_t now = clock_now_ns();
-	size_t direct;
 	ssize_t got;
 	int n;
 
@@ -128,24 +124,32 @@ static size_t conn_rx_once(struct conn *c)
 		conn_rx_stalled(c, now);
 		return 0;
 	}
-	msg.msg_iovlen = (size_t)n;
-	direct = c->qp ? qp_rx_direct(c->qp) : 0;
-	got = conn_recvmsg(c, &msg);
-	if (got > 0) {
-		if (conn_rx_is_empty(c, (size_t)got, iov_total(iov, n), direct))
-			c->readable = false;
-		stream_rx_got(c->stream, (size_t)got, now);
-		return (size_t)got;
-	}
-	conn_rx_nothing(c, got == 0 ? 0 : errno, now);
-	return c->readable; /* as if it were one byte */
+	c->receive.direct = c->qp ? qp_rx_direct(c->qp) : 0;
+	got = link_recv(c->link, iov, n);
+	c->receive.room = link_iov_len(iov, n);
+	c->receive.pending = got == -EINPROGRESS;
+	return c->receive.pending ? 0 : conn_rx_end(c, got, now);
+}
+
+void conn_rx_ended(struct conn *c)
+{
+	if (c->receive.pending)
+		conn_rx_end(c, c->link->ops->recv_end(c->link), clock_now_ns());
+}
+
+void conn_cancel_receive(struct conn *c)
+{
+	if (!c->receive.pending)
+		return;
+	conn_rx_end(c, c->link->ops->recv_cancel(c->link), clock_now_ns());
+	conn_again(c);
 }
 
 void conn_rx(struct conn *c)
 {
 	struct turn t = {0};
 
-	while (c->readable && c->fd >= 0 && !c->dialing) {
+	while (c->readable && c->link && !c->dialing && !c->receive.pending) {
 		size_t n;
 
 		if (!conn_may_touch(c) || turn_is_over(&t)) {
@@ -159,21 +163,15 @@ void conn_rx(struct conn *c)
 	}
 }
 
-static ssize_t conn_sendmsg(struct conn *c, struct msghdr *msg)
+static ssize_t conn_send(struct conn *c, struct iovec *iov, int n)
 {
 	if (c->cut_armed && c->cut_left == 0) {
-		shutdown(c->fd, SHUT_RDWR);
-		errno = ECONNRESET;
-		return -1;
+		c->link->ops->cut(c->link);
+		return -ECONNRESET;
 	}
-	if (c->cut_armed && iov_total(msg->msg_iov, (int)msg->msg_iovlen) > c->cut_left) {
-		msg->msg_iovlen = 1;
-		if (msg->msg_iov[0].iov_len > c->cut_left)
-			msg->msg_iov[0].iov_len = c->cut_left;
-	}
-	if (__builtin_expect(c->trace != NULL, 0))
-		return trace_sendmsg(c->trace, c->fd, msg);
-	return sendmsg(c->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (c->cut_armed)
+		link_iov_shorten(iov, n, c->cut_left);
+	return c->link->ops->send(c->link, iov, n);
 }
 
 static void conn_wait_writable(struct conn *c)
@@ -182,14 +180,13 @@ static void conn_wait_writable(struct conn *c)
 	if (c->watching)
 		return;
 	c->watching = true;
-	engine_watch_output(&c->source, c->fd, true);
+	c->link->ops->watch_write(c->link, true);
 }
 
-/* One sendmsg. Returns bytes taken; 0: nothing more to do now. */
+/* One send. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_tx_once(struct conn *c)
 {
 	struct iovec iov[QP_TX_IOV];
-	struct msghdr msg = {.msg_iov = iov};
 	uint64_t now;
 	ssize_t sent;
 	int n;
@@ -206,8 +203,7 @@ static size_t conn_tx_once(struct conn *c)
 	n = stream_tx_gather(c->stream, iov);
 	if (n == 0)
 		return 0;
-	msg.msg_iovlen = (size_t)n;
-	sent = conn_sendmsg(c, &msg);
+	sent = conn_send(c, iov, n);
 	now = clock_now_ns();
 	if (sent > 0) {
 		if (c->cut_armed)
@@ -215,13 +211,13 @@ static size_t conn_tx_once(struct conn *c)
 		stream_tx_sent(c->stream, (size_t)sent, now);
 		return (size_t)sent;
 	}
-	if (errno == EAGAIN)
+	if (sent == -EAGAIN)
 		conn_wait_writable(c);
-	else if (errno == EFAULT)
+	else if (sent == -EFAULT)
 		stream_tx_fault(c->stream, now);
-	else if (errno != EINTR)
-		stream_tx_error(c->stream, errno, now);
-	return errno == EINTR;
+	else if (sent != -EINTR)
+		stream_tx_error(c->stream, (int)-sent, now);
+	return sent == -EINTR;
 }
 
 /* To build and send what is due may take loads from memory that waits for a file system. */
@@ -234,7 +230,7 @@ void conn_tx(struct conn *c)
 {
 	struct turn t = {0};
 
-	while (c->writable && c->fd >= 0 && !c->dialing) {
+	while (c->writable && c->link && !c->dialing) {
 		size_t n;
 
 		if (conn_tx_must_wait(c) || turn_is_over(&t)) {

@@ -17,16 +17,6 @@ static void conn_job_done(struct persist_job *job, int status)
 	conn_put(c);
 }
 
-static void pass_digest(const struct persist_digest *from, struct vext_digest *to)
-{
-	_Static_assert(sizeof(to->bytes) == sizeof(from->bytes), "one size of digests");
-	to->alg = from->alg;
-	to->source = from->source;
-	to->durability = from->durability;
-	to->len = from->len;
-	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-}
-
 /* The queue pair learns what became of what it asked for. */
 static void conn_answer_job(struct conn *c, int status)
 {
@@ -37,7 +27,7 @@ static void conn_answer_job(struct conn *c, int status)
 			 strerror(-status));
 	if (c->qp) {
 		if (c->job_answer && !status)
-			pass_digest(&c->job_digest, c->job_answer);
+			*c->job_answer = c->job_digest;
 		qp_on_job(c->qp, status);
 	}
 	stream_poke(c->stream, clock_now_ns());
@@ -84,9 +74,7 @@ void conn_cancel_digest(struct conn *c)
 
 static void conn_classify(struct conn *c, const struct qp_job *wb)
 {
-	enum persist_class cls = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
-
-	wb->answer->durability = persist_durability(cls);
+	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
 	qp_on_job(c->qp, 0);
 }
 

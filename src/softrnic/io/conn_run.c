@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_run.c -- one round of work on a connection: what was asked for, and all that follows. */
-#include <sys/epoll.h>
-#include <sys/socket.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/conn_parts.h"
-
-unsigned conn_io_bits(uint32_t ev)
-{
-	unsigned bits = 0;
-
-	if (ev & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		bits |= CONN_READABLE;
-	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		bits |= CONN_HANGUP;
-	if (ev & (EPOLLOUT | EPOLLHUP | EPOLLERR))
-		bits |= CONN_WRITABLE;
-	return bits;
-}
 
 static void conn_changed(struct conn *c)
 {
@@ -33,12 +17,11 @@ static void conn_changed(struct conn *c)
 /* The end of the stream: FIN when everything is out, close when nothing is expected any more. */
 static void conn_finish(struct conn *c)
 {
-	if (c->fd >= 0 && stream_wants_fin(c->stream)) {
-		shutdown(c->fd, SHUT_WR);
-		trace_shutdown(c->trace);
+	if (c->link && stream_wants_fin(c->stream)) {
+		c->link->ops->end_sending(c->link);
 		stream_fin_done(c->stream, clock_now_ns());
 	}
-	if (c->fd >= 0 && stream_wants_close(c->stream) && !c->redial)
+	if (c->link && stream_wants_close(c->stream) && !c->redial)
 		conn_close(c);
 }
 
@@ -55,6 +38,8 @@ static void conn_give_up(struct conn *c)
 
 void conn_pump(struct conn *c)
 {
+	if (c->receive.pending && stream_rx_has_moved(c->stream))
+		conn_cancel_receive(c);
 	if (c->doomed) {
 		c->doomed = false;
 		conn_give_up(c);
@@ -71,7 +56,7 @@ void conn_pump(struct conn *c)
 	if (c->redial) {
 		c->redial = false;
 		conn_close(c);
-		conn_dial(c, -1);
+		conn_dial(c, NULL);
 	}
 	conn_reclaim(c);
 	conn_update_timer(c);
@@ -104,8 +89,9 @@ static void conn_on_time(struct conn *c)
 {
 	c->timer_at = CLOCK_NEVER;
 	conn_rx(c);
-	if (c->fd >= 0 && stream_is_deaf(c->stream))
-		stream_on_unacknowledged(c->stream, conn_unacknowledged_ns(c), clock_now_ns());
+	if (c->link && stream_is_deaf(c->stream))
+		stream_on_unacknowledged(c->stream, c->link->ops->unacknowledged_ns(c->link),
+					 clock_now_ns());
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c);
 	stream_on_time(c->stream, clock_now_ns());
@@ -127,7 +113,7 @@ static unsigned conn_take_wants(struct conn *c)
 bool conn_serve(struct conn *c)
 {
 	bool idle_output = false;
-	unsigned want = conn_take_wants(c);
+	unsigned want = conn_take_wants(c), ready;
 
 	if (!want)
 		return false;
@@ -138,13 +124,16 @@ bool conn_serve(struct conn *c)
 		conn_writeback_done(c, atomic_load(&c->job_status));
 	if (want & CONN_BYE)
 		stream_disconnect(c->stream, clock_now_ns());
-	if (want & CONN_READABLE)
+	ready = conn_ready_bits(c, want & CONN_READY);
+	if (ready & READY_RECEIVED)
+		conn_rx_ended(c);
+	if (ready & READY_READ)
 		c->readable = true;
-	if (want & CONN_HANGUP)
+	if (ready & READY_HANGUP)
 		c->hangup = true;
-	if (want & CONN_WRITABLE) {
+	if (ready & READY_WRITE) {
 		c->writable = true;
-		if (c->dialing && c->fd >= 0)
+		if (c->dialing && c->link)
 			conn_dial_done(c);
 		idle_output = c->watching;
 	}
@@ -157,9 +146,9 @@ bool conn_serve(struct conn *c)
 	conn_rx(c);
 	conn_pump(c);
 	/* Nothing filled the socket again, so the next acknowledgements are no news. */
-	if (idle_output && c->writable && c->fd >= 0) {
+	if (idle_output && c->writable && c->link) {
 		c->watching = false;
-		engine_watch_output(&c->source, c->fd, false);
+		c->link->ops->watch_write(c->link, false);
 	}
 	return true;
 }

@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/sigmask.h"
@@ -14,10 +12,9 @@
 
 struct eng eng = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.epfd = -1,
-	.wakefd = -1,
+	.poller = {.epfd = -1, .wakefd = -1},
 	.sources = LIST_INIT(eng.sources),
-	.graves = LIST_INIT(eng.graves),
+	.to_free = LIST_INIT(eng.to_free),
 	.tasks = LIST_INIT(eng.tasks),
 	.runners = LIST_INIT(eng.runners),
 	.work = PTHREAD_COND_INITIALIZER,
@@ -29,20 +26,11 @@ unsigned engine_generation(void)
 	return atomic_load_explicit(&eng.generation, memory_order_relaxed);
 }
 
-/* With eng.lock. */
-static void engine_wake(void)
-{
-	uint64_t one = 1;
-
-	if (eng.wakefd >= 0 && write(eng.wakefd, &one, sizeof(one)) < 0)
-		LOG_DEBUG("wake-up is pending already");
-}
-
 /* --- what descriptors stand for ----------------------------------------------------------- */
 
 /* All of them with eng.lock. An event may be taken out of the kernel long before it is looked at,
  * and mean a descriptor that has been closed since: hence the generation. */
-static int slot_take(struct eng_source *src, int fd, uint64_t *data)
+static int slot_take(struct eng_source *src, int fd)
 {
 	size_t n = eng.num_slots ? eng.num_slots : 64;
 	struct eng_slot *more;
@@ -58,7 +46,6 @@ static int slot_take(struct eng_source *src, int fd, uint64_t *data)
 		eng.num_slots = n;
 	}
 	eng.slots[fd] = (struct eng_slot){.src = src, .generation = ++eng.slot_generation};
-	*data = (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
 	return 0;
 }
 
@@ -68,15 +55,6 @@ static uint64_t slot_data(int fd)
 }
 
 /* --- life --------------------------------------------------------------------------------- */
-
-static void engine_close(void)
-{
-	if (eng.epfd >= 0)
-		close(eng.epfd);
-	if (eng.wakefd >= 0)
-		close(eng.wakefd);
-	eng.epfd = eng.wakefd = -1;
-}
 
 void engine_atfork_prepare(void)
 {
@@ -88,7 +66,7 @@ void engine_atfork_parent(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-static void forget_runners(void)
+static void engine_forget_runners(void)
 {
 	struct list *it;
 
@@ -97,19 +75,19 @@ static void forget_runners(void)
 	eng.leader = NULL;
 }
 
-/* Nothing is told to the peers, nor to the epoll set, which the parent goes on using. */
+/* The peers notice nothing, nor does the parent, which goes on using its poller. */
 void engine_atfork_child(void)
 {
 	struct list *it, *tmp;
 
 	atomic_fetch_add(&eng.generation, 1);
-	engine_close();
+	poller_close(&eng.poller);
 	eng.running = false;
 	eng.timers = (struct timers){0};
 	free(eng.slots);
 	eng.slots = NULL;
 	eng.num_slots = 0;
-	forget_runners();
+	engine_forget_runners();
 	stall_atfork_child();
 	list_for_each_safe (it, tmp, &eng.sources) {
 		struct eng_source *src = container_of(it, struct eng_source, all);
@@ -117,20 +95,9 @@ void engine_atfork_child(void)
 		list_del(it);
 		src->forked(src);
 	}
-	list_init(&eng.graves);
+	list_init(&eng.to_free);
 	list_init(&eng.tasks);
 	pthread_mutex_unlock(&eng.lock);
-}
-
-static int engine_open(void)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = ENG_WAKE_UP};
-
-	eng.epfd = epoll_create1(EPOLL_CLOEXEC);
-	eng.wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (eng.epfd < 0 || eng.wakefd < 0 || epoll_ctl(eng.epfd, EPOLL_CTL_ADD, eng.wakefd, &ev))
-		return -errno;
-	return 0;
 }
 
 /* The application's signal handlers must never run in a thread of ours. */
@@ -173,13 +140,13 @@ static int engine_start(void)
 	if (eng.running)
 		return 0;
 	r = calloc(1, sizeof(*r));
-	ret = r ? engine_open() : -ENOMEM;
+	ret = r ? poller_open(&eng.poller) : -ENOMEM;
 	if (!ret)
 		ret = guard_start();
 	if (!ret)
 		ret = leader_start(r);
 	if (ret) {
-		engine_close();
+		poller_close(&eng.poller);
 		free(r);
 		return ret;
 	}
@@ -187,30 +154,19 @@ static int engine_start(void)
 	return 0;
 }
 
-static struct epoll_event engine_event(uint64_t data, bool output)
-{
-	return (struct epoll_event){
-		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (output ? EPOLLOUT : 0),
-		.data.u64 = data,
-	};
-}
-
 /* With eng.lock. */
 static int source_register(struct eng_source *src, int fd, bool output)
 {
-	struct epoll_event ev;
-	uint64_t data;
-	int ret = slot_take(src, fd, &data);
+	int ret = slot_take(src, fd);
 
 	if (ret)
 		return ret;
-	ev = engine_event(data, output);
-	if (epoll_ctl(eng.epfd, EPOLL_CTL_ADD, fd, &ev)) {
+	ret = poller_add(&eng.poller, fd, slot_data(fd), output);
+	if (ret)
 		eng.slots[fd].src = NULL;
-		return -errno;
-	}
-	list_add_tail(&eng.sources, &src->all);
-	return 0;
+	else
+		list_add_tail(&eng.sources, &src->all);
+	return ret;
 }
 
 int engine_add(struct eng_source *src, int fd, bool output)
@@ -225,15 +181,17 @@ int engine_add(struct eng_source *src, int fd, bool output)
 	return ret;
 }
 
-void engine_watch_output(struct eng_source *src, int fd, bool output)
+void engine_watch_output(int fd, bool output)
 {
-	struct epoll_event ev;
+	uint64_t data;
+	int ret;
 
 	pthread_mutex_lock(&eng.lock);
-	ev = engine_event(slot_data(fd), output);
+	data = slot_data(fd);
 	pthread_mutex_unlock(&eng.lock);
-	if (epoll_ctl(eng.epfd, EPOLL_CTL_MOD, fd, &ev))
-		LOG_ERROR("epoll_ctl: %m; a connection may stall");
+	ret = poller_change(&eng.poller, fd, data, output);
+	if (ret)
+		LOG_ERROR("epoll_ctl: %s; a connection may stall", strerror(-ret));
 }
 
 void engine_remove(struct eng_source *src, int fd)
@@ -242,24 +200,24 @@ void engine_remove(struct eng_source *src, int fd)
 	list_del(&src->all);
 	eng.slots[fd].src = NULL;
 	src->missed = 0;
-	epoll_ctl(eng.epfd, EPOLL_CTL_DEL, fd, NULL);
+	poller_remove(&eng.poller, fd);
 	pthread_mutex_unlock(&eng.lock);
 }
 
-void engine_bury(struct eng_source *src)
+void engine_free_later(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
 		src->dying = true;
 		if (src->running == 0) {
-			list_add_tail(&eng.graves, &src->grave);
-			engine_wake();
+			list_add_tail(&eng.to_free, &src->free_link);
+			poller_wake(&eng.poller);
 		}
 		pthread_mutex_unlock(&eng.lock);
 		return;
 	}
 	pthread_mutex_unlock(&eng.lock);
-	src->bury(src);
+	src->free(src);
 }
 
 void engine_set_timer(struct eng_timer *timer, uint64_t at)
@@ -267,7 +225,7 @@ void engine_set_timer(struct eng_timer *timer, uint64_t at)
 	pthread_mutex_lock(&eng.lock);
 	timers_set(&eng.timers, timer, at);
 	if (at < eng.sleeping_until)
-		engine_wake();
+		poller_wake(&eng.poller);
 	pthread_mutex_unlock(&eng.lock);
 }
 
@@ -279,7 +237,7 @@ bool engine_defer(struct eng_task *task)
 	queued = list_empty(&task->link);
 	if (queued) {
 		list_add_tail(&eng.tasks, &task->link);
-		engine_wake();
+		poller_wake(&eng.poller);
 	}
 	pthread_mutex_unlock(&eng.lock);
 	return queued;

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.h -- the progress thread, its epoll set and its timers. One leads at a time, from the
- * first socket on; another one takes over while it has to wait.
+ * engine.h -- the event loop: threads that wait for descriptors and deadlines and run what is due.
+ * One leads at a time, from the first descriptor on; another one takes over while it has to wait.
  *
  * Locks, outer to inner: a connection's lock, an id's lock, then the leaf locks: the
- * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. Nobody waits for a
+ * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. No thread waits for a
  * connection's lock while holding another's or a leaf lock.
  */
-#ifndef ENGINE_ENGINE_H
-#define ENGINE_ENGINE_H
+#ifndef IO_ENGINE_H
+#define IO_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
+#include "softrnic/io/poller.h"
 
-/* Something with a descriptor in the epoll set. Its callbacks run in threads of the engine. */
+/* Something with a descriptor that the engine waits for. Its callbacks run in the engine's threads.
+ */
 struct eng_source {
-	void (*ready)(struct eng_source *src, uint32_t epoll_events);
-	/* Called when nobody else refers to the source any more and none of its callbacks runs. */
-	void (*bury)(struct eng_source *src);
-	struct list grave;
+	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
+	/* Called when nothing refers to the source any more and none of its callbacks runs. */
+	void (*free)(struct eng_source *src);
+	struct list free_link;
 	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
 	bool alone; /* no callback of it, or of its timers, may begin while another one runs */
 	/* The engine's. */
 	unsigned running; /* callbacks */
-	uint32_t missed;  /* events that came while it was to be left alone */
-	bool dying;       /* no callback begins any more; buried when the last one has ended */
+	unsigned missed;  /* READY_* that came while no callback was to begin */
+	bool dying;       /* no callback begins any more; freed when the last one has ended */
 };
 
 /* A deadline of a source; fires once, in a thread of the engine. */
@@ -39,37 +41,33 @@ struct eng_timer {
 	struct eng_timer *child, *next, **ref;
 };
 
-/* Work that goes on in a thread of the engine because somebody's budget ran out. */
+/* Work that goes on in a thread of the engine, because a turn was over or the thread must not. */
 struct eng_task {
 	struct list link;
 	void (*run)(struct eng_task *task);
 };
 
-/* Edge-triggered for input and, if asked for, output; 0 or -errno. Starts the thread. */
+/* Report what it becomes ready for, READY_WRITE only if `output`; 0 or -errno. Starts the thread.
+ */
 int engine_add(struct eng_source *src, int fd, bool output);
-/* Room in the socket is news only to those who ran out of it; reported at once if there is some. */
-void engine_watch_output(struct eng_source *src, int fd, bool output);
+/* READY_WRITE matters only after a send that was not taken; reported at once if there is room. */
+void engine_watch_output(int fd, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
-/* src->bury() will be called once no callback of src is under way. */
-void engine_bury(struct eng_source *src);
+/* Deferred free: src->free() is called once no callback of src is under way. */
+void engine_free_later(struct eng_source *src);
 void engine_set_timer(struct eng_timer *timer, uint64_t at);
 /* Queue the task unless it is queued already; returns true if it was not. */
 bool engine_defer(struct eng_task *task);
-/*
- * May the calling thread wait for a file system? Threads of applications must not, and while one of
- * the engine's waits already, only those may that have nothing else to do.
- */
-bool engine_may_stall(void);
-/* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
- * to start any. */
-void engine_expect_stalls(void);
-/* Queue the task for such a thread. False: it is queued already, or there is none; never both. */
-bool engine_hand_over(struct eng_task *task);
-
 /* Changes in every forked child: objects of another generation are "removed". */
 unsigned engine_generation(void);
 void engine_atfork_prepare(void);
 void engine_atfork_parent(void);
 void engine_atfork_child(void);
+
+/* What fork() does to this room (fork.c): its locks are taken before, and in the child its
+ * descriptors are closed and its objects belong to another generation. */
+void io_atfork_prepare(void);
+void io_atfork_parent(void);
+void io_atfork_child(void);
 
 #endif

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_impl.h -- what the engine*.c files share and nobody else uses.
+ * engine_impl.h -- what the engine*.c files share and no other file uses.
  *
  * Threads of the engine run callbacks. One of them leads: it waits for events and deadlines and
  * runs what is due. A callback may have to wait for a file system (a page of a mapped file), and
  * the thread with it; the guard notices, and then another thread leads. What was the leader ends
  * when its callback does.
  */
-#ifndef ENGINE_ENGINE_IMPL_H
-#define ENGINE_ENGINE_IMPL_H
+#ifndef IO_ENGINE_IMPL_H
+#define IO_ENGINE_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/io/poller.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
-
-#define ENG_BATCH   64
-#define ENG_WAKE_UP UINT64_MAX /* an event's data */
 
 /* A thread that runs callbacks. Guarded by eng.lock. */
 struct eng_runner {
@@ -28,7 +26,7 @@ struct eng_runner {
 	unsigned turn;             /* odd while a callback runs */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
-	struct epoll_event evs[ENG_BATCH];
+	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
 
@@ -40,15 +38,15 @@ struct eng_slot {
 
 struct eng {
 	pthread_mutex_t lock;
-	int epfd, wakefd;
+	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
 	size_t num_slots;
 	uint32_t slot_generation;
-	struct list sources, graves, tasks, runners;
+	struct list sources, to_free, tasks, runners;
 	struct eng_runner *leader;
 	struct timers timers;
-	uint64_t sleeping_until; /* what the leader's epoll_wait() was given; 0: awake */
+	uint64_t sleeping_until; /* until then the leader waits; 0: awake */
 	atomic_uint generation;
 
 	/* engine_stall.c */
@@ -61,7 +59,7 @@ struct eng {
 	unsigned workers, idle_workers;
 	unsigned spares; /* so many workers stay although they have nothing to do */
 	bool vacant;     /* a worker is to lead, and handle these events first */
-	struct epoll_event left[ENG_BATCH];
+	struct poller_event left[POLLER_BATCH];
 	int n_left;
 };
 extern struct eng eng;
@@ -72,7 +70,7 @@ int leader_start(struct eng_runner *r);
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
 /* engine_run.c */
-extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
+extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
 void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with eng.lock */
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* until another thread leads */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_run.c -- what a thread of the engine does: callbacks of events, deadlines and tasks. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,19 +27,19 @@ void runner_end(struct eng_runner *r)
 	r->turn++;
 	r->source = NULL;
 	if (src && --src->running == 0 && src->dying)
-		list_add_tail(&eng.graves, &src->grave);
+		list_add_tail(&eng.to_free, &src->free_link);
 }
 
-static bool is_dying(const struct eng_source *src)
+static bool source_is_dying(const struct eng_source *src)
 {
 	return src && src->dying;
 }
 
-/* After a callback, without eng.lock: events that came meanwhile, if the source was left alone. */
-static void finish(struct eng_runner *me)
+/* After a callback, without eng.lock: what came meanwhile, if only one of the source may run. */
+static void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
-	uint32_t missed;
+	unsigned missed;
 
 	pthread_mutex_lock(&eng.lock);
 	while (src && (missed = src->missed)) {
@@ -53,7 +52,7 @@ static void finish(struct eng_runner *me)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-static bool is_occupied(const struct eng_source *src)
+static bool source_is_occupied(const struct eng_source *src)
 {
 	return src && src->alone && src->running > 0;
 }
@@ -67,32 +66,20 @@ static struct eng_source *slot_find(uint64_t data)
 	return eng.slots[fd].src;
 }
 
-static void engine_unwake(void)
-{
-	uint64_t n;
-
-	while (read(eng.wakefd, &n, sizeof(n)) > 0)
-		;
-}
-
 /* The next event's source, whose callback begins; NULL: no more, or another thread leads. */
-static struct eng_source *next_event(struct eng_runner *me, uint32_t *events)
+static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *ready)
 {
 	struct eng_source *src = NULL;
 
 	pthread_mutex_lock(&eng.lock);
 	while (!src && me->leads && me->next < me->n) {
-		const struct epoll_event *ev = &me->evs[me->next++];
+		const struct poller_event *ev = &me->evs[me->next++];
 
-		if (ev->data.u64 == ENG_WAKE_UP) {
-			engine_unwake();
+		src = slot_find(ev->data);
+		*ready = ev->ready;
+		if (!source_is_occupied(src))
 			continue;
-		}
-		src = slot_find(ev->data.u64);
-		*events = ev->events;
-		if (!is_occupied(src))
-			continue;
-		src->missed |= ev->events;
+		src->missed |= ev->ready;
 		src = NULL;
 	}
 	if (src)
@@ -101,28 +88,28 @@ static struct eng_source *next_event(struct eng_runner *me, uint32_t *events)
 	return src;
 }
 
-static void run_events(struct eng_runner *me)
+static void leader_run_events(struct eng_runner *me)
 {
 	struct eng_source *src;
-	uint32_t events;
+	unsigned ready;
 
-	while ((src = next_event(me, &events))) {
-		src->ready(src, events);
-		finish(me);
+	while ((src = leader_next_event(me, &ready))) {
+		src->ready(src, ready);
+		runner_finish(me);
 	}
 }
 
 #define OCCUPIED_NS (2 * NSEC_PER_MS)
 
-static struct eng_timer *next_timer(struct eng_runner *me, uint64_t now)
+static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 {
 	struct eng_timer *timer = NULL;
 
 	pthread_mutex_lock(&eng.lock);
 	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
-		if (is_dying(timer->source)) /* set by a callback that did not know yet */
+		if (source_is_dying(timer->source)) /* set by a callback that did not know yet */
 			continue;
-		if (!is_occupied(timer->source))
+		if (!source_is_occupied(timer->source))
 			break;
 		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
 	}
@@ -132,18 +119,18 @@ static struct eng_timer *next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
-static void run_timers(struct eng_runner *me)
+static void leader_run_timers(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns();
 	struct eng_timer *timer;
 
-	while ((timer = next_timer(me, now))) {
+	while ((timer = leader_next_timer(me, now))) {
 		timer->fire(timer);
-		finish(me);
+		runner_finish(me);
 	}
 }
 
-static struct eng_task *next_task(struct eng_runner *me, unsigned *left)
+static struct eng_task *leader_next_task(struct eng_runner *me, unsigned *left)
 {
 	struct list *it = NULL;
 
@@ -158,7 +145,7 @@ static struct eng_task *next_task(struct eng_runner *me, unsigned *left)
 	return it ? container_of(it, struct eng_task, link) : NULL;
 }
 
-static unsigned count_tasks(void)
+static unsigned leader_count_tasks(void)
 {
 	struct list *it;
 	unsigned n = 0;
@@ -171,74 +158,62 @@ static unsigned count_tasks(void)
 }
 
 /* Each task that was queued when we started runs once; what it queues again waits its turn. */
-static void run_tasks(struct eng_runner *me)
+static void leader_run_tasks(struct eng_runner *me)
 {
-	unsigned left = count_tasks();
+	unsigned left = leader_count_tasks();
 	struct eng_task *task;
 
-	while ((task = next_task(me, &left))) {
+	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
-		finish(me);
+		runner_finish(me);
 	}
 }
 
-static void run_burials(void)
+static void leader_free_sources(void)
 {
 	struct list *it;
 
 	for (;;) {
 		pthread_mutex_lock(&eng.lock);
-		it = list_pop(&eng.graves);
+		it = list_pop(&eng.to_free);
 		pthread_mutex_unlock(&eng.lock);
 		if (!it)
 			return;
-		struct eng_source *src = container_of(it, struct eng_source, grave);
-		src->bury(src);
+		struct eng_source *src = container_of(it, struct eng_source, free_link);
+		src->free(src);
 	}
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t sleep_until(void)
+static uint64_t leader_sleep_until(void)
 {
 	uint64_t at;
 
 	pthread_mutex_lock(&eng.lock);
-	at = list_empty(&eng.tasks) && list_empty(&eng.graves) ? timers_next(&eng.timers) : 0;
+	at = list_empty(&eng.tasks) && list_empty(&eng.to_free) ? timers_next(&eng.timers) : 0;
 	eng.sleeping_until = at;
 	pthread_mutex_unlock(&eng.lock);
 	return at;
 }
 
-static int epoll_timeout_ms(uint64_t until, uint64_t now)
-{
-	uint64_t ms;
-
-	if (until == CLOCK_NEVER)
-		return -1;
-	if (until <= now)
-		return 0;
-	ms = (until - now + NSEC_PER_MS - 1) / NSEC_PER_MS;
-	return ms > 60000 ? 60000 : (int)ms;
-}
-
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int engine_wait(struct epoll_event *evs)
+static int leader_wait(struct poller_event *evs)
 {
-	uint64_t now = clock_now_ns(), until = sleep_until();
+	uint64_t now = clock_now_ns(), until = leader_sleep_until();
 	uint64_t spin_end = now + config_get()->spin_ns;
 	int n;
 
 	while (config_get()->spin_ns && until > now && now < spin_end) {
-		n = epoll_wait(eng.epfd, evs, ENG_BATCH, 0);
+		n = poller_wait(&eng.poller, evs, now, now);
 		if (n != 0)
 			return n;
 		now = clock_now_ns();
 	}
-	return epoll_wait(eng.epfd, evs, ENG_BATCH, epoll_timeout_ms(until, now));
+	return poller_wait(&eng.poller, evs, until, now);
 }
 
-static bool leads(struct eng_runner *me)
+static bool leader_goes_on(struct eng_runner *me)
 {
 	bool does;
 
@@ -250,18 +225,18 @@ static bool leads(struct eng_runner *me)
 	return does;
 }
 
-/* A thread that took over finds events of the one before it. */
+/* A thread that took over finds events of its predecessor. */
 void leader_run(struct eng_runner *me)
 {
 	for (;;) {
-		run_events(me);
-		run_timers(me);
-		run_tasks(me);
-		run_burials();
-		if (!leads(me))
+		leader_run_events(me);
+		leader_run_timers(me);
+		leader_run_tasks(me);
+		leader_free_sources();
+		if (!leader_goes_on(me))
 			break;
 		me->next = 0;
-		me->n = engine_wait(me->evs);
+		me->n = leader_wait(me->evs);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");
 }

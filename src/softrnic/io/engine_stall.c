@@ -23,7 +23,7 @@
 #define WORKER_IDLE 5 /* s */
 #define SPARES      8u
 
-static struct timespec in_ns(uint64_t ns)
+static struct timespec guard_time(uint64_t ns)
 {
 	uint64_t at = clock_now_ns() + ns;
 
@@ -33,7 +33,7 @@ static struct timespec in_ns(uint64_t ns)
 
 /* --- workers ------------------------------------------------------------------------------ */
 
-static unsigned count_work(void)
+static unsigned worker_count_work(void)
 {
 	unsigned n = eng.vacant;
 	struct list *it;
@@ -43,10 +43,11 @@ static unsigned count_work(void)
 	return n;
 }
 
-static bool needs_worker(void)
+static bool worker_is_missing(void)
 {
-	return eng.running && (eng.workers < eng.spares ||
-			       (count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
+	return eng.running &&
+	       (eng.workers < eng.spares ||
+		(worker_count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
 }
 
 static void guard_call(void)
@@ -55,13 +56,13 @@ static void guard_call(void)
 	pthread_cond_signal(&eng.guard_wake);
 }
 
-static bool is_idle(void)
+static bool worker_is_idle(void)
 {
 	return list_empty(&eng.handed) && !eng.vacant;
 }
 
 /* False: there was nothing to do for a long time, and others are left to do what comes. */
-static bool wait_for_work(void)
+static bool worker_wait(void)
 {
 	struct timespec until;
 	bool timed_out = false;
@@ -69,17 +70,17 @@ static bool wait_for_work(void)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += WORKER_IDLE;
 	eng.idle_workers++;
-	while (is_idle() && !(timed_out && eng.workers > eng.spares)) {
+	while (worker_is_idle() && !(timed_out && eng.workers > eng.spares)) {
 		if (eng.workers > eng.spares)
 			timed_out = pthread_cond_timedwait(&eng.work, &eng.lock, &until);
 		else
 			pthread_cond_wait(&eng.work, &eng.lock);
 	}
 	eng.idle_workers--;
-	return !is_idle();
+	return !worker_is_idle();
 }
 
-static void run_handed(struct eng_runner *me)
+static void worker_run_task(struct eng_runner *me)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
 
@@ -91,7 +92,7 @@ static void run_handed(struct eng_runner *me)
 }
 
 /* Until it is replaced in turn; then its runner is in no list any more. */
-static void take_the_lead(struct eng_runner *me)
+static void worker_lead(struct eng_runner *me)
 {
 	eng.vacant = false;
 	eng.workers--;
@@ -101,7 +102,7 @@ static void take_the_lead(struct eng_runner *me)
 	me->next = 0;
 	me->n = eng.n_left;
 	memcpy(me->evs, eng.left, (size_t)me->n * sizeof(*me->evs));
-	if (needs_worker()) /* for a task for which this one may have been woken */
+	if (worker_is_missing()) /* for a task for which this one may have been woken */
 		guard_call();
 	pthread_mutex_unlock(&eng.lock);
 	pthread_setname_np(pthread_self(), "softrnic");
@@ -110,25 +111,25 @@ static void take_the_lead(struct eng_runner *me)
 }
 
 /* The allocator makes room for a thread at its first call, by mmap(): now, not when it waits. */
-static void prepare_allocator(void)
+static void worker_prepare_allocator(void)
 {
 	void *volatile p = malloc(64);
 
 	free(p);
 }
 
-static void *work(void *runner)
+static void *worker_main(void *runner)
 {
 	struct eng_runner *me = runner;
 
 	engine_here = me;
-	prepare_allocator();
+	worker_prepare_allocator();
 	pthread_mutex_lock(&eng.lock);
-	while (me->works && wait_for_work()) {
+	while (me->works && worker_wait()) {
 		if (eng.vacant)
-			take_the_lead(me);
+			worker_lead(me);
 		else
-			run_handed(me);
+			worker_run_task(me);
 	}
 	if (me->works) {
 		list_del(&me->link);
@@ -141,9 +142,9 @@ static void *work(void *runner)
 }
 
 /* Called, and returns, with the lock; others may have it meanwhile. */
-static void start_missing(void)
+static void workers_start(void)
 {
-	while (needs_worker()) {
+	while (worker_is_missing()) {
 		struct eng_runner *r = calloc(1, sizeof(*r));
 
 		if (!r)
@@ -152,7 +153,7 @@ static void start_missing(void)
 		list_add_tail(&eng.runners, &r->link);
 		eng.workers++;
 		pthread_mutex_unlock(&eng.lock);
-		if (!engine_thread(work, r, "softrnic-stall")) {
+		if (!engine_thread(worker_main, r, "softrnic-stall")) {
 			pthread_mutex_lock(&eng.lock);
 			continue;
 		}
@@ -168,7 +169,7 @@ void engine_expect_stalls(void)
 {
 	pthread_mutex_lock(&eng.lock);
 	eng.spares = SPARES;
-	start_missing();
+	workers_start();
 	pthread_mutex_unlock(&eng.lock);
 }
 
@@ -184,7 +185,7 @@ bool engine_hand_over(struct eng_task *task)
 		pthread_cond_signal(&eng.work);
 		queued = true;
 	}
-	if (needs_worker())
+	if (worker_is_missing())
 		guard_call();
 out:
 	pthread_mutex_unlock(&eng.lock);
@@ -204,7 +205,7 @@ bool engine_may_stall(void)
  * The events that it did not get to are its successor's, which is an idle worker or a new one.
  * Nothing is logged here: that may take the lock, or hang as well.
  */
-static void replace_leader(void)
+static void guard_replace_leader(void)
 {
 	struct eng_runner *old = eng.leader;
 
@@ -218,7 +219,7 @@ static void replace_leader(void)
 }
 
 /* Returns whether a callback runs, or has run since the last look. */
-static bool look(void)
+static bool guard_look(void)
 {
 	bool active = false, stalled = false, replace = false;
 	struct list *it;
@@ -234,7 +235,7 @@ static bool look(void)
 	}
 	atomic_store(&eng.stalled, stalled);
 	if (replace)
-		replace_leader();
+		guard_replace_leader();
 	return active;
 }
 
@@ -249,20 +250,20 @@ static bool guard_wait(const struct timespec *until)
 	return eng.guard_called;
 }
 
-static void *guard(void *arg)
+static void *guard_main(void *arg)
 {
-	struct timespec next = in_ns(LOOK_NS);
+	struct timespec next = guard_time(LOOK_NS);
 	uint64_t look_at = 0;
 	unsigned quiet = 0;
 
 	pthread_mutex_lock(&eng.lock);
 	for (;;) {
 		if (clock_now_ns() >= look_at) {
-			quiet = look() ? 0 : quiet + 1;
+			quiet = guard_look() ? 0 : quiet + 1;
 			look_at = clock_now_ns() + LOOK_NS;
-			next = in_ns(LOOK_NS);
+			next = guard_time(LOOK_NS);
 		}
-		start_missing();
+		workers_start();
 		eng.guard_sleeps = quiet >= QUIET_LOOKS;
 		if (guard_wait(eng.guard_sleeps ? NULL : &next))
 			quiet = 0;
@@ -287,7 +288,7 @@ int guard_start(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&eng.guard_wake, &attr);
 	pthread_condattr_destroy(&attr);
-	if (engine_thread(guard, NULL, "softrnic-guard"))
+	if (engine_thread(guard_main, NULL, "softrnic-guard"))
 		return -EAGAIN;
 	eng.guarded = true;
 	return 0;

@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c -- a listening socket, who comes in, and the requests that wait for the user. */
+/* listener.c -- a listening link: accepting, holding back, beginning handshakes. */
 #include "softrnic/io/listener_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
-#define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
-#define RETRY_NS        (100 * NSEC_PER_MS)
-#define ACCEPTS_MAX     64 /* in one turn, then the connections get theirs */
-
-static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool listener_add_request(struct listener *l, struct cmid *child)
-{
-	bool room;
-
-	pthread_mutex_lock(&pending_lock);
-	room = l->n_pending < l->backlog;
-	if (room) {
-		l->n_pending++;
-		list_add_tail(&l->pending, &child->pending);
-		child->parent = l->id;
-		child->request_pending = true;
-	}
-	pthread_mutex_unlock(&pending_lock);
-	return room;
-}
-
-void listener_request_done(struct cmid *child)
-{
-	pthread_mutex_lock(&pending_lock);
-	if (child->request_pending && child->parent) {
-		list_del(&child->pending);
-		child->parent->listener->n_pending--;
-	}
-	child->request_pending = false;
-	child->parent = NULL;
-	pthread_mutex_unlock(&pending_lock);
-}
+#define RETRY_NS    (100 * NSEC_PER_MS)
+#define ACCEPTS_MAX 64 /* in one turn, then the connections get theirs */
 
 static void listener_admit_at(struct listener *l, uint64_t at)
 {
@@ -50,56 +18,68 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 	engine_set_timer(&l->admit, at);
 }
 
-/* Take those whose time at the door is over, and come back for the others. */
+/* Serve those that the rate limit admits now, and come back for the others. */
 static void listener_admit(struct listener *l)
 {
+	struct link *link;
 	uint64_t next;
-	int fd;
 
-	while ((fd = door_next(&l->door, clock_now_ns(), &next)) >= 0)
-		embryo_begin(l, fd);
+	while ((link = admission_next(&l->admission, clock_now_ns(), &next)))
+		handshake_begin(l, link);
 	listener_admit_at(l, next);
 }
 
-/* Who is held back costs little: the others at the door are not asked. */
-static void listener_greet(struct listener *l, int fd)
+/* A connection that is held costs little: the others that are held are not looked at. */
+static void listener_take(struct listener *l, struct link *link)
 {
-	struct sockaddr_storage peer = {0};
-	socklen_t len = sizeof(peer);
+	struct link_addr peer = {.family = LINK_NONE};
 	uint64_t until;
 
-	getpeername(fd, (struct sockaddr *)&peer, &len);
-	if (!door_hold(&l->door, fd, &peer, clock_now_ns(), &until))
-		embryo_begin(l, fd);
+	link->ops->remote(link, &peer);
+	if (!admission_hold(&l->admission, link, &peer, clock_now_ns(), &until))
+		handshake_begin(l, link);
 	else if (until < l->admit_at)
 		listener_admit_at(l, until);
 }
 
-/* Edge-triggered: take everything, in turns. Without a free descriptor, try again soon. */
+static bool listener_lacks_resources(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS;
+}
+
+/* What is ready is reported once: take everything, in turns. Without a free descriptor, try again
+ * soon. */
 static void listener_accept(struct listener *l)
 {
 	for (int n = 0; n < ACCEPTS_MAX; n++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct link *link;
+		int ret = l->link->ops->accept(l->link, &link);
 
-		if (fd >= 0) {
-			listener_greet(l, fd);
+		if (!ret) {
+			listener_take(l, link);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			LOG_ERROR_LIMITED(
-				"accept: %m; connections wait until a descriptor is free (see ulimit -n)");
+		if (listener_lacks_resources(ret)) {
+			LOG_ERROR_LIMITED("accept: %s; connections wait until a descriptor is free "
+					  "(see ulimit -n)",
+					  strerror(-ret));
 			engine_set_timer(&l->retry, clock_now_ns() + RETRY_NS);
 			return;
 		}
-		if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
+		if (ret != -ECONNABORTED)
 			return;
 	}
 	engine_set_timer(&l->retry, clock_now_ns());
 }
 
-static void listener_ready(struct eng_source *src, uint32_t ev)
+static void listener_ready(struct eng_source *src, unsigned ready)
 {
-	listener_accept(container_of(src, struct listener, source));
+	struct listener *l = container_of(src, struct listener, source);
+
+	if (l->link->ops->ready)
+		ready = l->link->ops->ready(l->link, ready);
+	if (ready)
+		listener_accept(l);
 }
 
 static bool listener_is_closed(struct listener *l)
@@ -128,16 +108,16 @@ static void listener_admit_due(struct eng_timer *timer)
 		listener_admit(l);
 }
 
-static void listener_bury(struct eng_source *src)
+static void listener_free(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
 	/* The progress thread may have set them while the listener was being closed. */
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
-	door_fini(&l->door);
-	if (l->fd >= 0)
-		close(l->fd);
+	admission_fini(&l->admission);
+	if (l->link)
+		l->link->ops->close(l->link);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -146,12 +126,12 @@ static void listener_forked(struct eng_source *src)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
-	close(l->fd);
-	l->fd = -1;
-	door_fini(&l->door);
+	l->link->ops->forked(l->link);
+	l->link = NULL;
+	admission_forked(&l->admission);
 }
 
-static struct listener *listener_new(struct cmid *id, int backlog)
+static struct listener *listener_new(struct link *link, listener_request_fn *request, void *owner)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
@@ -160,88 +140,52 @@ static struct listener *listener_new(struct cmid *id, int backlog)
 	list_init(&l->source.all);
 	l->source.alone = true;
 	l->source.ready = listener_ready;
-	l->source.bury = listener_bury;
+	l->source.free = listener_free;
 	l->source.forked = listener_forked;
 	l->retry.at = CLOCK_NEVER;
 	l->retry.fire = listener_retry;
 	l->retry.source = l->admit.source = &l->source;
 	l->admit.at = l->admit_at = CLOCK_NEVER;
 	l->admit.fire = listener_admit_due;
-	door_init(&l->door);
+	admission_init(&l->admission);
 	pthread_mutex_init(&l->lock, NULL);
-	l->fd = id->fd;
-	l->id = id;
-	list_init(&l->embryos);
-	list_init(&l->pending);
-	l->backlog = backlog > 0 ? (unsigned)backlog : BACKLOG_DEFAULT;
+	l->link = link;
+	l->request = request;
+	l->owner = owner;
+	list_init(&l->handshakes);
 	return l;
 }
 
-int listener_open(struct cmid *id, int backlog)
+/* *out comes first: a request may come as soon as the link is watched. */
+int listener_open(struct link *link, listener_request_fn *request, void *owner,
+		  struct listener **out)
 {
-	struct listener *l = listener_new(id, backlog);
+	struct listener *l = listener_new(link, request, owner);
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
-	if (listen(l->fd, SOMAXCONN)) {
-		ret = -errno;
-		goto fail;
-	}
-	id->listener = l;
-	ret = engine_add(&l->source, l->fd, false);
-	if (ret)
-		goto fail;
-	id->fd = -1;
-	return 0;
-fail:
-	id->listener = NULL;
-	l->fd = -1;
-	listener_bury(&l->source);
+	*out = l;
+	ret = link->ops->listen(link);
+	if (!ret)
+		ret = link->ops->watch(link, &l->source, false);
+	if (!ret)
+		return 0;
+	*out = NULL;
+	l->link = NULL;
+	listener_free(&l->source);
 	return ret;
 }
 
-static void listener_orphan_children(struct listener *l)
+/* The address is free at once; the link only when no thread uses it. */
+void listener_close(struct listener *l)
 {
-	struct list *it;
-
-	pthread_mutex_lock(&pending_lock);
-	while ((it = list_pop(&l->pending)))
-		container_of(it, struct cmid, pending)->parent = NULL;
-	pthread_mutex_unlock(&pending_lock);
-}
-
-void listener_close(struct cmid *id)
-{
-	struct listener *l = id->listener;
-
-	if (!l)
-		return;
-	if (id_is_removed(id)) { /* its own lock may be held by a thread that is not here */
-		listener_orphan_children(l);
-		id->listener = NULL;
-		return;
-	}
 	pthread_mutex_lock(&l->lock);
 	l->closed = true;
 	pthread_mutex_unlock(&l->lock);
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
-	engine_remove(&l->source, l->fd);
-	shutdown(l->fd,
-		 SHUT_RDWR); /* the port is free now; the number only when no thread uses it */
-	embryos_end(l);
-	listener_orphan_children(l);
-	id->listener = NULL;
-	engine_bury(&l->source);
-}
-
-void listener_atfork_prepare(void)
-{
-	pthread_mutex_lock(&pending_lock);
-}
-
-void listener_atfork_release(void)
-{
-	pthread_mutex_unlock(&pending_lock);
+	l->link->ops->stop_listening(l->link);
+	handshakes_end(l);
+	engine_free_later(&l->source);
 }

@@ -3,8 +3,8 @@
  * timers.h -- a heap of deadlines, linked through the timers themselves: setting one needs no
  * memory and so cannot fail. The engine's lock guards it.
  */
-#ifndef ENGINE_TIMERS_H
-#define ENGINE_TIMERS_H
+#ifndef IO_TIMERS_H
+#define IO_TIMERS_H
 
 #include "softrnic/io/engine.h"
 

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h -- what a connection's socket gives and takes, written to a capture file as packets
+ * trace.h -- what a connection's link gives and takes, written to a capture file as packets
  * (SOFTRNIC_TRACE). No privilege is needed, and what is written is what went over the wire, byte
- * for byte: received bytes are peeked at before they go where they belong, and bytes to be sent
- * are copied first and sent from the copy, as an application may change them meanwhile.
+ * for byte: the link puts received bytes, or those that it has sent, into the trace's buffer.
  *
- * One lock for all of it, a leaf: also around the socket call, so that one buffer is enough. When
- * the file can take no more the calls do what they do untraced.
+ * One lock for all of it, a leaf: held from trace_enter() to trace_leave(), around the socket call
+ * too, so that one buffer is enough.
  */
-#ifndef ENGINE_TRACE_H
-#define ENGINE_TRACE_H
+#ifndef IO_TRACE_H
+#define IO_TRACE_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 #include <sys/types.h>
+
+#include "softrnic/io/link_addr.h"
 
 struct trace; /* of one connection, whose lock guards it */
 
 /*
- * The socket is connected. NULL if it is not to be traced: nobody asked, or the other end of the
- * connection, in this process or another, writes it to the same file.
+ * A connection between these addresses. NULL if it is not to be traced: SOFTRNIC_TRACE is not set,
+ * or the other end of the connection, in this process or another, writes it to the same file.
  */
-struct trace *trace_new(int fd, bool initiator);
-void trace_delete(struct trace *t, int fd); /* just before close(fd); accepts NULL */
-void trace_forget(struct trace *t);         /* without a word: it is our parent's; accepts NULL */
+struct trace *trace_new(const struct link_addr *us, const struct link_addr *peer, bool initiator);
+bool trace_is_wanted(void); /* else trace_new() gives NULL, whatever the addresses */
+/* The connection is about to be closed; unread bytes make that a reset. Accepts NULL. */
+void trace_delete(struct trace *t, bool unread);
+void trace_forget(struct trace *t); /* writes nothing: it is our parent's; accepts NULL */
 
-/* Like recvmsg(2) and sendmsg(2) on a non-blocking socket. Afterwards `msg` is as long as what was
- * asked of the socket. */
-ssize_t trace_recvmsg(struct trace *t, int fd, struct msghdr *msg);
-ssize_t trace_sendmsg(struct trace *t, int fd, struct msghdr *msg);
+/* The buffer for the next bytes of a traced connection, and its size; or NULL, without the lock:
+ * the file can take no more, and the link does what it does untraced. */
+void *trace_enter(struct trace *t, size_t *size);
+/* So many bytes are in the buffer; 0: nothing; -errno: what the call on the link gave instead. */
+void trace_leave_sent(struct trace *t, ssize_t n);
+void trace_leave_received(struct trace *t, ssize_t n); /* 0: the peer has ended its sending */
+
 void trace_shutdown(struct trace *t);       /* our FIN; accepts NULL */
-void trace_error(struct trace *t, int err); /* the socket failed; accepts NULL */
+void trace_error(struct trace *t, int err); /* the link failed; accepts NULL */
 
 void trace_atfork_prepare(void);
 void trace_atfork_parent(void);

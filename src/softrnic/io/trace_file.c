@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/io/trace_file.h"
+#include "softrnic/io/trace_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static struct {
 } file = {.fd = -1};
 
 /* %p is the process's id. */
-static int expand(const char *name, char *path, size_t size)
+static int trace_file_expand(const char *name, char *path, size_t size)
 {
 	size_t n = 0;
 
@@ -47,7 +47,7 @@ static int expand(const char *name, char *path, size_t size)
  * What is there already must be a capture of ours to append to: not what somebody else has put
  * there to read along, and not a file whose name was given by mistake. NULL, or why not.
  */
-static const char *objection(int fd)
+static const char *trace_file_objection(int fd)
 {
 	uint8_t first[PCAPNG_MAGIC_LEN];
 	struct stat st;
@@ -65,7 +65,7 @@ static const char *objection(int fd)
 	return "it exists and is not a pcapng file";
 }
 
-static int open_above_standard(const char *path)
+static int trace_file_open_high(const char *path)
 {
 	/* Without O_NONBLOCK a FIFO would be waited for. */
 	int fd = open(path,
@@ -80,17 +80,17 @@ static int open_above_standard(const char *path)
 	return higher;
 }
 
-static const char *try_open(const char *name)
+static const char *trace_file_try(const char *name)
 {
 	const char *why;
-	int ret = expand(name, file.path, sizeof(file.path)), fd;
+	int ret = trace_file_expand(name, file.path, sizeof(file.path)), fd;
 
 	if (ret)
 		return strerror(-ret);
-	fd = open_above_standard(file.path);
+	fd = trace_file_open_high(file.path);
 	if (fd < 0)
 		return strerror(errno);
-	why = objection(fd);
+	why = trace_file_objection(fd);
 	if (why) {
 		close(fd);
 		return why;
@@ -99,7 +99,7 @@ static const char *try_open(const char *name)
 	return NULL;
 }
 
-static void stop(void)
+static void trace_file_stop(void)
 {
 	close(file.fd);
 	file.fd = -1;
@@ -110,7 +110,7 @@ static void stop(void)
  * Beyond the limit on file sizes the kernel sends SIGXFSZ, which would end a program that never
  * wrote so much.
  */
-static ssize_t write_unkilled(const uint8_t *bytes, size_t len)
+static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 {
 	static const struct timespec at_once;
 	sigset_t xfsz, old, pending;
@@ -131,7 +131,7 @@ static ssize_t write_unkilled(const uint8_t *bytes, size_t len)
 }
 
 /* A block cut short would hide what others append behind it. If they have already, it stays. */
-static void take_back(size_t written)
+static void trace_file_take_back(size_t written)
 {
 	off_t end = lseek(file.fd, 0, SEEK_CUR);
 	struct stat st;
@@ -142,19 +142,19 @@ static void take_back(size_t written)
 }
 
 /* A short write has no reason; asking for the rest gives it. */
-static int append(const uint8_t *block, size_t len)
+static int trace_file_append_all(const uint8_t *block, size_t len)
 {
 	size_t done = 0;
 	int err;
 
 	while (done < len) {
-		ssize_t n = write_unkilled(block + done, len - done);
+		ssize_t n = trace_file_write(block + done, len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			err = n ? errno : EIO;
-			take_back(done);
+			trace_file_take_back(done);
 			return err;
 		}
 		done += (size_t)n;
@@ -170,19 +170,19 @@ void trace_file_append(const void *block, size_t len, uint64_t limit)
 		return;
 	if (limit && file.written + len > limit) {
 		LOG_WARNING("tracing stops: SOFTRNIC_TRACE_BYTES are written to %s", file.path);
-		stop();
+		trace_file_stop();
 		return;
 	}
-	err = append(block, len);
+	err = trace_file_append_all(block, len);
 	file.written += len;
 	if (!err)
 		return;
 	LOG_ERROR("tracing stops, the connections go on: writing to %s: %s", file.path,
 		  strerror(err));
-	stop();
+	trace_file_stop();
 }
 
-static void begin_section(void)
+static void trace_file_begin(void)
 {
 	uint8_t section[PCAPNG_SECTION_MAX];
 	size_t len = pcapng_encode_section(section, sizeof(section), WRITER, INTERFACE_NAME);
@@ -199,9 +199,9 @@ bool trace_file_open(const char *name)
 
 	if (file.state != UNTRIED)
 		return file.state == OPEN;
-	why = try_open(name);
+	why = trace_file_try(name);
 	if (!why) {
-		begin_section();
+		trace_file_begin();
 		return file.state == OPEN;
 	}
 	LOG_ERROR("no connection is traced: SOFTRNIC_TRACE=%s: %s", name, why);
@@ -215,7 +215,7 @@ bool trace_file_is_open(void)
 }
 
 /* A byte far behind the file's end stands for the key. */
-static int lock_key(uint64_t key, short type)
+static int trace_file_lock(uint64_t key, short type)
 {
 	struct flock lock = {
 		.l_type = type,
@@ -230,7 +230,7 @@ static int lock_key(uint64_t key, short type)
 /* Where there are no locks, two views of a connection are better than none. */
 bool trace_file_claim(uint64_t key)
 {
-	int err = lock_key(key, F_WRLCK);
+	int err = trace_file_lock(key, F_WRLCK);
 
 	return err != EAGAIN && err != EACCES;
 }
@@ -238,7 +238,7 @@ bool trace_file_claim(uint64_t key)
 void trace_file_unclaim(uint64_t key)
 {
 	if (file.state == OPEN)
-		lock_key(key, F_UNLCK);
+		trace_file_lock(key, F_UNLCK);
 }
 
 /* Closing our copy of the descriptor leaves our parent its locks. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.h -- the files behind the regions, one entry for each.
+ * file.h -- the files behind the regions, and what kind of medium each lies on.
  *
- * An entry lives as long as a region is on the file. Whatever fails for one mapping
- * of the file is remembered here, because it fails them all.
+ * There is one entry a file. It lives as long as a region is on the file. What fails for one
+ * mapping of the file is remembered here, because it fails all of them.
  */
 #ifndef PERSIST_FILE_H
 #define PERSIST_FILE_H
@@ -17,22 +17,50 @@
 #include "base/list.h"
 #include "softrnic/persist/ownmap.h"
 #include "softrnic/persist/persist.h"
-#include "softrnic/persist/vma.h"
+#include "softrnic/persist/procfs.h"
 
-/* How many write-backs of one file run at once: a slow file must leave threads to the others. */
+struct medium {
+	/* DAX here means device DAX; whether a mapping of a file is DAX is a property of the
+	 * mapping (may_dax). */
+	enum vext_durability cls;
+	bool may_dax;   /* the file system's block device is capable of DAX */
+	bool has_end;   /* a regular file, which may be truncated */
+	bool remote;    /* a server or a user-space file system may answer a direct read from its
+			 * cache */
+	bool direct;    /* a direct read bypasses caches, though the kernel may be too old to
+			 * report it */
+	bool unique;    /* what a mapping shows, device and inode, identifies one file */
+	bool copies_up; /* opening the file for writing makes it another file (overlay) */
+	dev_t st_dev;   /* as fstat() shows them, of fd */
+	ino_t st_ino;
+	int fd;      /* O_PATH, of a file that has a page cache; -1: no way leads to it, or none is
+			needed */
+	char fs[32]; /* the file system's name, or a word for what there is instead of one */
+};
+
+/*
+ * vma: a shared mapping of a file. What cannot be found out gets the weakest class, except for a
+ * shortage of descriptors or memory, which is returned: -EMFILE, -ENFILE or -ENOMEM. (It may be
+ * over at the next call, and a region that is volatile by mistake would not persist anything.)
+ * The caller owns m->fd.
+ */
+int medium_find(const struct vma *vma, struct medium *m);
+
+/* How many slices of one file are written back at once: a slow file must leave threads to others.
+ */
 #define FILE_SLOTS 2
 
-/* And how many are read back at once, besides. */
+/* How many are read back at once, besides. */
 #define FILE_READERS 2
 
-/* A running slice of a write-back, and the jobs whose success is not known before it has ended
+/* A running slice of a write-back, and the jobs whose success is unknown until it has ended
  * (pool.c). */
 struct file_slot {
 	bool busy;
-	struct list held;
+	struct list unconfirmed;
 };
 
-/* Jobs that wait for a turn at the file, and its own place among the files that may have one. */
+/* Jobs that wait for a turn at the file, and the file's own place among those that have work. */
 struct file_queue {
 	struct list jobs;
 	struct list ready;
@@ -42,21 +70,13 @@ struct file {
 	struct list node; /* the table's */
 	dev_t dev;        /* as mappings show them */
 	ino_t ino;
-	dev_t st_dev; /* as fstat() shows them, of fd */
-	ino_t st_ino;
-	bool unique, copies_up; /* see medium.h */
 	unsigned refs;
-	enum persist_class cls; /* DAX: device DAX. FILE: a mapping may be DAX if may_dax */
-	bool may_dax;
-	bool sized;
-	bool served, direct; /* see medium.h */
-	int fd;              /* O_PATH; -1: unreachable, or nothing to ask of it */
-	char fs[32];         /* see medium.h */
+	struct medium medium; /* constant; the entry owns its descriptor */
 
-	/* The newest, which covers what the older ones do; NULL: none. Set under the lock. */
+	/* The newest, which covers what the older ones do; NULL: none. Set under own_lock. */
 	_Atomic(struct ownmap *) own;
 	unsigned own_epoch;       /* never 0; the next one begins in the child of a fork() */
-	pthread_mutex_t own_lock; /* inner to none; held while the file is opened */
+	pthread_mutex_t own_lock; /* innermost; held while the file is opened */
 
 	atomic_int error; /* -errno of the first write-back that failed */
 
@@ -74,24 +94,24 @@ int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */
 
 /*
- * See to it that the file is covered up to `end` by a mapping of ours (ownmap.h), for the sake of a
- * mapping of the application's that is writable or not. 0; -ENOMEM; another -errno: there is none.
+ * Make the file's own mapping (ownmap.h) reach up to `end` at least. writable: the application's
+ * mapping is. 0; -ENOMEM; another -errno: there is none.
  */
 int file_own(struct file *file, uint64_t end, bool writable);
-/* Where [offset, end) of the file is in our mapping; NULL: nowhere. */
+/* Where [offset, end) of the file is in the own mapping; NULL: nowhere. */
 void *file_own_at(const struct file *file, uint64_t offset, uint64_t end);
 
-/* A write-back has failed. Not under the pool's lock. */
+/* Remember that a write-back has failed. Not under the pool's lock. */
 void file_fail(struct file *file, int error);
 
 /* Every queue empty, every slot free. */
 void file_reset_queues(struct file *file);
-/* Where volatile memory is queued when it is to be summed. */
+/* Where volatile memory is queued for a digest. */
 struct file *file_of_memory(void);
 
 /*
- * Is `end`, an offset, still inside the file? 0, -EFAULT, -errno when the file system fails to
- * say, or FILE_END_UNKNOWN: there is no descriptor to ask, only the memory itself.
+ * Is `end`, an offset, still inside the file? 0, -EFAULT, -errno of the file system, or
+ * FILE_END_UNKNOWN: there is no descriptor to ask, only the memory itself.
  */
 int file_check_end(const struct file *file, uint64_t end);
 #define FILE_END_UNKNOWN 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/persist/mounts.h"
+#include "softrnic/persist/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@ struct mount {
 	unsigned long long id;
 	dev_t dev;
 	char name[32];
-	bool is_volatile; /* an overlay that is thrown away after a crash */
+	bool is_volatile; /* an overlay that is lost in a crash */
 };
 
-/* The options of the superblock, "rw,lowerdir=a,volatile"; later kernels say "fsync=volatile". */
-static bool says_volatile(const char *options)
+/* The options of the superblock, "rw,lowerdir=a,volatile"; later kernels write "fsync=volatile". */
+static bool mounts_option_is_volatile(const char *options)
 {
 	for (size_t len; *options && *options != '\n'; options += len + (options[len] == ',')) {
 		len = strcspn(options, ",\n");
@@ -30,7 +30,7 @@ static bool says_volatile(const char *options)
 }
 
 /* "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/root rw" */
-static bool parse_line(const char *line, struct mount *m)
+static bool mounts_parse(const char *line, struct mount *m)
 {
 	unsigned major_nr, minor_nr;
 	const char *dash = strstr(line, " - ");
@@ -39,22 +39,23 @@ static bool parse_line(const char *line, struct mount *m)
 	    sscanf(dash, " - %31s", m->name) != 1)
 		return false;
 	m->dev = makedev(major_nr, minor_nr);
-	m->is_volatile = !strcmp(m->name, "overlay") && says_volatile(strrchr(dash, ' ') + 1);
+	m->is_volatile =
+		!strcmp(m->name, "overlay") && mounts_option_is_volatile(strrchr(dash, ' ') + 1);
 	return true;
 }
 
-static bool has_dev(const struct mount *m, const struct mount *wanted)
+static bool mounts_has_dev(const struct mount *m, const struct mount *wanted)
 {
 	return m->dev == wanted->dev;
 }
 
-static bool has_id(const struct mount *m, const struct mount *wanted)
+static bool mounts_has_id(const struct mount *m, const struct mount *wanted)
 {
 	return m->id == wanted->id;
 }
 
-/* *m is what is wanted, and then what was found. */
-static int find(bool (*fits)(const struct mount *, const struct mount *), struct mount *m)
+/* *m: in, what fits() compares with; out, the mount found. */
+static int mounts_find(bool (*fits)(const struct mount *, const struct mount *), struct mount *m)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	struct mount seen;
@@ -65,7 +66,7 @@ static int find(bool (*fits)(const struct mount *, const struct mount *), struct
 	if (!mounts)
 		return -errno;
 	while (ret && getline(&line, &size, mounts) > 0)
-		if (parse_line(line, &seen) && fits(&seen, m))
+		if (mounts_parse(line, &seen) && fits(&seen, m))
 			ret = 0;
 	if (ret && !feof(mounts))
 		ret = -errno;
@@ -79,7 +80,7 @@ static int find(bool (*fits)(const struct mount *, const struct mount *), struct
 int mounts_fs_name(dev_t dev, char name[32])
 {
 	struct mount m = {.dev = dev};
-	int ret = find(has_dev, &m);
+	int ret = mounts_find(mounts_has_dev, &m);
 
 	if (!ret)
 		memcpy(name, m.name, sizeof(m.name));
@@ -87,7 +88,7 @@ int mounts_fs_name(dev_t dev, char name[32])
 }
 
 /* The mount that a descriptor was opened in. */
-static int find_mount_of(int fd, struct mount *m)
+static int mounts_find_of(int fd, struct mount *m)
 {
 	struct statx st;
 
@@ -96,13 +97,13 @@ static int find_mount_of(int fd, struct mount *m)
 	if (!(st.stx_mask & STATX_MNT_ID))
 		return -ENOTSUP;
 	*m = (struct mount){.id = st.stx_mnt_id};
-	return find(has_id, m);
+	return mounts_find(mounts_has_id, m);
 }
 
 int mounts_device_of(int fd, dev_t *dev)
 {
 	struct mount m;
-	int ret = find_mount_of(fd, &m);
+	int ret = mounts_find_of(fd, &m);
 
 	if (!ret)
 		*dev = m.dev;
@@ -112,7 +113,7 @@ int mounts_device_of(int fd, dev_t *dev)
 int mounts_is_volatile(int fd)
 {
 	struct mount m;
-	int ret = find_mount_of(fd, &m);
+	int ret = mounts_find_of(fd, &m);
 
 	return ret ? ret : m.is_volatile;
 }

@@ -3,24 +3,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softrnic/persist/apart.h"
-#include "softrnic/persist/reopen.h"
-#include "softrnic/persist/vma.h"
+#include "base/thread.h"
+#include "softrnic/persist/procfs.h"
 
-struct opening {
+#define OWNMAP_STACK ((size_t)256 << 10)
+
+struct ownmap_opening {
 	const struct ownmap_source *from;
 	uint64_t end;
 	struct ownmap *map;
 	int result;
 };
 
-static size_t page_up(uint64_t n)
+static size_t ownmap_page_up(uint64_t n)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -28,10 +30,10 @@ static size_t page_up(uint64_t n)
 }
 
 /*
- * Not for the child of a fork(): an error would be reported to it or to its parent only. -EAGAIN:
- * there is no address space for it, which is no shortage of memory.
+ * The child of a fork() gets no copy: the kernel would report an error to one of both only.
+ * -EAGAIN: the address space is used up, which is no shortage of memory.
  */
-static int keep(struct ownmap *map, void *base, size_t len)
+static int ownmap_set(struct ownmap *map, void *base, size_t len)
 {
 	if (base == MAP_FAILED)
 		return errno == ENOMEM ? -EAGAIN : -errno;
@@ -41,38 +43,37 @@ static int keep(struct ownmap *map, void *base, size_t len)
 	return 0;
 }
 
-static int map_file(struct ownmap *map, int fd, size_t len)
+static int ownmap_map(struct ownmap *map, int fd, size_t len)
 {
-	return keep(map, mmap(NULL, len, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0), len);
+	return ownmap_set(map, mmap(NULL, len, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0), len);
 }
 
-/* All of the file at once, so that most files are mapped once; if that is too much, what is needed.
- */
-static int map_enough(struct ownmap *map, int fd, uint64_t size, uint64_t end)
+/* All of the file at once, so that most files are mapped once; where that fails, what is needed. */
+static int ownmap_map_enough(struct ownmap *map, int fd, uint64_t size, uint64_t end)
 {
-	size_t need = page_up(end), all = page_up(size > end ? size : end);
-	int ret = map_file(map, fd, all);
+	size_t need = ownmap_page_up(end), all = ownmap_page_up(size > end ? size : end);
+	int ret = ownmap_map(map, fd, all);
 
-	return ret && need < all ? map_file(map, fd, need) : ret;
+	return ret && need < all ? ownmap_map(map, fd, need) : ret;
 }
 
-static int compare_file(void *arg, const struct vma *vma)
+static int ownmap_compare(void *arg, const struct vma *vma)
 {
 	const struct ownmap_source *from = arg;
 
 	return vma->dev == from->map_dev && vma->ino == from->map_ino ? 0 : -ESTALE;
 }
 
-/* The numbers that fstat() and those that a mapping shows are each not enough on some file system.
- */
-static int verify(const struct ownmap *map, const struct ownmap_source *from)
+/* On some file systems what fstat() shows does not identify a file, on others what a mapping shows:
+ * both are compared. */
+static int ownmap_verify(const struct ownmap *map, const struct ownmap_source *from)
 {
 	uintptr_t at = (uintptr_t)map->base;
 
-	return vma_for_each(at, at + 1, compare_file, (void *)from);
+	return vma_for_each(at, at + 1, ownmap_compare, (void *)from);
 }
 
-static int open_and_map(struct opening *o)
+static int ownmap_open_file(struct ownmap_opening *o)
 {
 	struct stat st;
 	int fd = reopen_again(o->from->path_fd, O_RDWR, o->from->st_dev, o->from->st_ino, &st);
@@ -80,28 +81,29 @@ static int open_and_map(struct opening *o)
 
 	if (fd < 0)
 		return fd;
-	ret = map_enough(o->map, fd, (uint64_t)st.st_size, o->end);
+	ret = ownmap_map_enough(o->map, fd, (uint64_t)st.st_size, o->end);
 	close(fd);
-	return ret ? ret : verify(o->map, o->from);
+	return ret ? ret : ownmap_verify(o->map, o->from);
 }
 
-static void *run_thread(void *arg)
+static void *ownmap_thread(void *arg)
 {
-	struct opening *o = arg;
+	struct ownmap_opening *o = arg;
 
-	o->result = apart_enter("rpma-open") ? open_and_map(o) : -errno;
+	pthread_setname_np(pthread_self(), "rpma-open");
+	o->result = thread_leave_descriptors() ? ownmap_open_file(o) : -errno;
 	return NULL;
 }
 
 int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **out)
 {
-	struct opening o = {.from = from, .end = end, .map = calloc(1, sizeof(*o.map))};
+	struct ownmap_opening o = {.from = from, .end = end, .map = calloc(1, sizeof(*o.map))};
 	pthread_t thread;
 	int ret;
 
 	if (!o.map)
 		return -ENOMEM;
-	ret = apart_start(&thread, run_thread, &o);
+	ret = thread_start(&thread, OWNMAP_STACK, ownmap_thread, &o);
 	if (!ret) {
 		pthread_join(thread, NULL);
 		ret = o.result;
@@ -113,19 +115,19 @@ int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **
 	return ret;
 }
 
-/* Twice as much, if possible: a file that grows is registered again and again. */
+/* Twice as much, if possible: a file that grows is registered often. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 {
 	struct ownmap *map = calloc(1, sizeof(*map));
-	size_t need = page_up(end), len = need > 2 * older->len ? need : 2 * older->len;
+	size_t need = ownmap_page_up(end), len = need > 2 * older->len ? need : 2 * older->len;
 	int ret;
 
 	if (!map)
 		return -ENOMEM;
 	/* An old length of 0 makes a second mapping of the same description. */
-	ret = keep(map, mremap(older->base, 0, len, MREMAP_MAYMOVE), len);
+	ret = ownmap_set(map, mremap(older->base, 0, len, MREMAP_MAYMOVE), len);
 	if (ret && need < len)
-		ret = keep(map, mremap(older->base, 0, need, MREMAP_MAYMOVE), need);
+		ret = ownmap_set(map, mremap(older->base, 0, need, MREMAP_MAYMOVE), need);
 	if (ret) {
 		free(map);
 		return ret;

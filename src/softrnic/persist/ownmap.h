@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ownmap.h -- an open file description of our own, kept by a mapping that nobody accesses.
+ * ownmap.h -- the library's own mapping of a file, which keeps an open file description of its own.
  *
- * The kernel reports a failed write-back once to each open file description. If ours were the
- * application's, its fsync() or msync(), or those of another process that shares the description,
- * would take the report, and our msync() would claim success for lost bytes. An msync() of the
- * mapping writes back the pages of the file, whoever made them dirty, and its report is ours
- * alone. It works without the application's mapping, too, and where that was made of a descriptor
- * that is read-only: there the kernel's msync() does nothing.
+ * The kernel reports a failed write-back once to each open file description. With the application's
+ * description, an fsync() or msync() of the application, or of another process that shares the
+ * description, would take the report, and the library's msync() would claim success for lost bytes.
+ * An msync() of the own mapping writes back the pages of the file, whatever made them dirty, and
+ * gets a report of its own. It works after the application's mapping is gone, too, and where that
+ * was made of a read-only descriptor: there the kernel's msync() does nothing.
  *
- * The mapping begins at the file's beginning. No descriptor is left open.
+ * The mapping begins at the file's beginning and allows no access. No descriptor is left open.
  */
 #ifndef PERSIST_OWNMAP_H
 #define PERSIST_OWNMAP_H
@@ -33,7 +33,8 @@ struct ownmap_source {
 
 /*
  * Open and map the file up to `end` at least. Waits as long as the file system does to open the
- * file. 0 or -errno: no description can be had now; -ESTALE: the descriptor leads to another file.
+ * file. 0 or -errno: the file cannot be opened and mapped now; -ESTALE: the descriptor leads to
+ * another file.
  */
 int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **out);
 /* The same description, mapped up to `end` at least. The new one counts as the owner of `older`. */

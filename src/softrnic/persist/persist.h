@@ -2,13 +2,43 @@
 /*
  * persist.h -- what is behind a piece of memory, and how to get it onto the medium.
  *
- * A region is what a registered memory range looks like from here: ranges of one
- * durability class each, and the files behind them. A write-back of a range either
- * finishes inline (volatile memory, short DAX ranges) or in the pool's threads.
+ * Classes. Each page range of registered memory has a durability class (enum vext_durability),
+ * found at registration from the kernel's list of mappings and the file systems behind them
+ * (procfs.h, medium.c). What cannot be found out gets the weakest class.
  *
- * A file whose write-back failed once is failed for every region on it until all of
- * them are deleted: the kernel reports a write-back error once per open file, and the
- * next msync would claim success for bytes that are lost.
+ * Ownership. A region describes one registered memory range: ranges of one class each. It is
+ * counted, and it holds a count of the entry of each file behind it (file.h). An entry owns an
+ * O_PATH descriptor of the file and the file's own mapping (ownmap.h), through which write-backs
+ * go. So a region and a job on it outlive the application's mapping.
+ *
+ *   registered memory --> region --> ranges --> file entry --> O_PATH descriptor
+ *   pending job ----------^                         |
+ *                                                   +--> own mappings, the newest first
+ *
+ * Sticky failures. A file whose write-back failed once is failed for every region on it, of any
+ * connection, until all of these regions are deleted: the kernel reports a write-back error once
+ * per open file description, and the next msync() would claim success for bytes that are lost.
+ *
+ * Jobs. A write-back or digest finishes inline (volatile memory, short DAX ranges) or in the pool's
+ * threads; pool.c describes the states of a job, the threads and the locks.
+ *
+ * What must not break the promise that a finished write-back is on the medium:
+ *
+ *   fault                                              answer
+ *   the medium fails, or the disk is full              error, sticky for the file
+ *   another fsync() takes the kernel's report          own open file description (ownmap.h)
+ *   the file is truncated, before or meanwhile         -EFAULT, before and after each slice; faults
+ *                                                      of loads are caught (base/safecopy.h)
+ *   the application unmaps or deregisters the memory   own mapping; persist_abandon()
+ *   the application closes, renames, deletes the file  the O_PATH descriptor stays
+ *   files that share device and inode numbers (btrfs,  more is compared (reopen_mapped()), or the
+ *   overlayfs)                                         failure counts for all that may be the file
+ *   the file system does not answer                    only jobs of its files wait; a stalled slice
+ *                                                      gives up its place among the threads
+ *   no thread, descriptor or memory left               -EAGAIN or the errno; never a weaker class
+ *   a bad block under a digest                         error of this digest, not sticky
+ *   fork()                                             the child has no jobs and no own mappings
+ *   the process is killed                              none is needed: nothing finished is undone
  *
  * All functions are thread-safe.
  */
@@ -20,18 +50,13 @@
 #include <stdint.h>
 
 #include "base/list.h"
-
-enum persist_class {
-	PERSIST_VOLATILE, /* nothing can persist it */
-	PERSIST_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
-	PERSIST_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
-};
+#include "verbs_ext/values.h"
 
 struct persist_region;
 
 /*
  * Classify [addr, addr+len). 0 or -ENOMEM, -EFAULT (part of the range is not mapped), or
- * -errno when the kernel does not tell about our mappings (no /proc, no descriptor left).
+ * -errno when the kernel does not list the mappings (no /proc, no descriptor left).
  */
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
 /*
@@ -42,14 +67,14 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out);
 struct persist_region *persist_region_get(struct persist_region *region);
 void persist_region_put(struct persist_region *region);
 /* The weakest class found in [addr, addr+len). */
-enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
-					size_t len);
+enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
+					  size_t len);
 /* Nothing in all of the region can be made persistent. */
 bool persist_region_is_volatile(const struct persist_region *region);
 /*
  * May a load or a store to some of the memory have to wait for a file system? True of every shared
- * mapping of a file that is not made of memory alone. Of a private one, which is what a program's
- * own data are, only the first loads are meant to wait.
+ * mapping of a file that is not made of memory alone. A private one, which is what a program's own
+ * data are, counts as no: only its first loads can wait.
  */
 bool persist_region_can_stall(const struct persist_region *region);
 /*
@@ -60,36 +85,16 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 				  size_t len);
 /* A write-back to one of its files has failed. */
 bool persist_region_has_failed(const struct persist_region *region);
-/* One line that says why: path, file system, mapping kind. Writes at most size bytes. */
-void persist_region_why(const struct persist_region *region, char *buf, size_t size);
-/* Both for memory that is no region. Fails like persist_region_new(). */
-int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size);
-
-/* The class as others number it, who have 0 for "unknown". */
-static inline uint32_t persist_durability(enum persist_class cls)
-{
-	return (uint32_t)cls + 1;
-}
+/*
+ * The class of memory that is no region, and one line that explains it: path, file system, kind of
+ * mapping. Writes at most size bytes. Fails like persist_region_new().
+ */
+int persist_classify(const void *addr, size_t len, enum vext_durability *cls, char *why,
+		     size_t size);
 
 enum persist_want {
 	PERSIST_WRITE_BACK,
-	PERSIST_DIGEST, /* write back, then tell the digest of what is read back */
-};
-
-/* Where bytes were read back from, the least telling first; librpma's numbers. */
-enum persist_source {
-	PERSIST_FROM_MEMORY, /* volatile: there is nothing behind it */
-	PERSIST_FROM_CACHE,  /* the kernel's, or that of whoever serves the file */
-	PERSIST_FROM_MEDIUM, /* by a direct read */
-	PERSIST_FROM_DAX,    /* by loads */
-};
-
-struct persist_digest {
-	uint32_t alg;        /* enum digest_alg, never AUTO */
-	uint32_t source;     /* the least telling in the range */
-	uint32_t durability; /* the weakest in the range */
-	uint32_t len;
-	uint8_t bytes[32];
+	PERSIST_DIGEST, /* write back, then return the digest of what is read back */
 };
 
 /*
@@ -102,15 +107,15 @@ struct persist_job {
 	size_t len;
 	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
 	enum persist_want want;
-	uint32_t alg;                  /* DIGEST: enum digest_alg */
-	struct persist_digest *digest; /* DIGEST: set when the job has succeeded */
+	uint32_t alg;               /* DIGEST: enum vext_digest_alg */
+	struct vext_digest *digest; /* DIGEST: set when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
 
-	/* The pool's. */
+	/* The pool's, under its lock. */
 	struct list node;
-	struct file *waits_for; /* it has no slice under way */
+	struct file *waits_for; /* queued or unconfirmed there; NULL: a slice is under way */
 	struct readback *readback;
-	bool reading; /* all is written back */
+	bool reading; /* all is written back, and is now read back */
 	bool cancelled;
 	bool abandoned;
 	bool touching; /* the slice under way uses the memory by its address */
@@ -127,9 +132,8 @@ struct persist_job {
  * -ECANCELED; of a digest also -EINVAL (unknown algorithm, or more than 4 GiB), -ENOMEM, or
  * -errno of the failed read.
  *
- * A failed read is not sticky. The kernel reports it again whenever it is tried again, so
- * nobody can take lost bytes for good ones; and writing, flushing and verifying once more is
- * how a bad block is mended.
+ * A failed read is not sticky. The kernel reports it at each attempt, so lost bytes are never taken
+ * for good ones; and writing, flushing and verifying once more is how a bad block is repaired.
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
@@ -144,9 +148,9 @@ void persist_cancel(struct persist_job *job);
  * go away and its region must stay counted. False: a slice uses the memory by its address (lines of
  * DAX written back, or a digest by loads), so the memory must stay until done().
  *
- * What becomes of the slice under way is remembered for the file as always. An msync() of the
- * application's own mapping is not waited for: it looks at the kernel's list of mappings only. It
- * may write back what was mapped there since, which hurts nobody.
+ * A failure of the slice under way is remembered for the file as always. An msync() of the
+ * application's mapping is not waited for: it uses the kernel's list of mappings only. It may write
+ * back what was mapped there since, which does no harm.
  */
 bool persist_abandon(struct persist_job *job);
 

@@ -1,30 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool. Each file has a queue of jobs and FILE_SLOTS slots; files that have both a
- * job and a free slot take turns, and so do the jobs of one file, slice by slice. Jobs that read
- * back have queues of their own and at most READERS_MAX of the threads, because whoever may read
- * the memory may ask for as many digests as he has connections, and others want to flush.
+ * pool.c -- write-backs and digests that may block, in threads of the library's own.
  *
- * The kernel reports a write-back error once per open file, so that of two slices that
- * run at the same time either may get the error of the other. Hence the success of a job
- * is told, or what it wrote is read back, only when the slice beside its last one has ended
- * well too: until then it is held by that slice's slot.
+ * Life of a job
+ *
+ *   persist_submit() --> done inline: volatile memory, short DAX ranges, short digests of both
+ *        |
+ *        v                     slice ended, more of the range left
+ *     queued (waits_for) <-----------------------------------------+
+ *        |                                                         |
+ *        | a thread picks the file, then its first job             |
+ *        v                                                         |
+ *     running (one slice; touching: uses the memory by address) ---+
+ *        |                                                         |
+ *        | last slice of a range, while the file's                 | no other slice runs
+ *        v other slot is busy                                      v
+ *     unconfirmed (waits_for) ---- the other slice ended ----> range done
+ *                                                                  |
+ *     next range: queued at its file. All ranges written back:     |
+ *     a digest goes through them again (reading). Otherwise:       v
+ *                                                 finished: done() is called once
+ *
+ * The first error finishes a job from any state. A cancelled job finishes at once if it is queued
+ * or unconfirmed, and with the end of its slice if it is running. An abandoned job is cancelled and
+ * in addition no longer touches its memory.
+ *
+ * Why "unconfirmed": the kernel reports a write-back error once per open file description, so that
+ * of two slices of one file that run at the same time either may get the error of the other.
+ * Success is therefore reported, and what was written is read back, only when the slice beside the
+ * job's last one has ended well, too.
+ *
+ * Turns. Each file has a queue of jobs and FILE_SLOTS slots. Files that have both a job and a free
+ * slot take turns, and so do the jobs of one file, slice by slice. Jobs that read back have queues
+ * of their own and at most READERS_MAX of the threads: a peer that may read the memory may request
+ * a digest on each of its connections, and flushes must still find threads.
+ *
+ * Threads are started when work needs them, up to THREADS_MAX that are not stalled and THREADS_CAP
+ * in all, and end after IDLE_SEC without work. Each that reads has a helper of its own (reader.c).
+ *
+ * Locks. pool.lock guards the queues, the slots and the members of a job from `node` on. It is
+ * released around a slice and around done(), which may free the job. The table of files has a lock
+ * of its own (file.c), which is taken before pool.lock where both are needed: in fork() only.
  */
 #include "softrnic/persist/pool.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/log.h"
-#include "base/sigmask.h"
-#include "softrnic/persist/readback.h"
+#include "base/thread.h"
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/region.h"
-#include "softrnic/persist/slices.h"
 #include "softrnic/persist/writeback.h"
 
-#define THREADS_MAX  16  /* that are not stuck (slices.h) */
+#define THREADS_MAX  16  /* that are not stalled (pool.h) */
 #define THREADS_CAP  256 /* in all */
 #define READERS_MAX  4
 #define THREAD_STACK ((size_t)512 << 10)
@@ -38,10 +69,10 @@ static struct {
 	pthread_cond_t work;
 	struct list writes, reads; /* files, by their queues' `ready` */
 	unsigned threads;
-	unsigned idle;    /* of them, asleep and not called for */
-	unsigned called;  /* of them, but not awake yet */
+	unsigned idle;    /* of them, asleep and not woken */
+	unsigned woken;   /* of them, signalled but not running yet */
 	unsigned started; /* of them, but not running yet */
-	bool watching;    /* one of the idle takes the work when a running slice is stuck */
+	bool watching;    /* an idle one takes the work when a running slice stalls */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
@@ -49,7 +80,7 @@ static struct {
 	.reads = LIST_INIT(pool.reads),
 };
 
-static struct file_slot *free_slot(struct file *f)
+static struct file_slot *pool_free_slot(struct file *f)
 {
 	for (int i = 0; i < FILE_SLOTS; i++)
 		if (!f->slot[i].busy)
@@ -57,7 +88,7 @@ static struct file_slot *free_slot(struct file *f)
 	return NULL;
 }
 
-static struct file_slot *busy_slot(struct file *f)
+static struct file_slot *pool_busy_slot(struct file *f)
 {
 	for (int i = 0; i < FILE_SLOTS; i++)
 		if (f->slot[i].busy)
@@ -65,8 +96,8 @@ static struct file_slot *busy_slot(struct file *f)
 	return NULL;
 }
 
-/* A file's turn comes after those of all others that wait already. */
-static void update_queue(struct file_queue *q, bool has_room, struct list *all)
+/* A file queues behind all that wait already. */
+static void pool_update_queue(struct file_queue *q, bool has_room, struct list *all)
 {
 	if (list_empty(&q->jobs) || !has_room)
 		list_del(&q->ready);
@@ -74,26 +105,26 @@ static void update_queue(struct file_queue *q, bool has_room, struct list *all)
 		list_add_tail(all, &q->ready);
 }
 
-static void update_ready(struct file *f)
+static void pool_update_ready(struct file *f)
 {
-	update_queue(&f->writes, free_slot(f) != NULL, &pool.writes);
-	update_queue(&f->reads, f->readers < FILE_READERS, &pool.reads);
+	pool_update_queue(&f->writes, pool_free_slot(f) != NULL, &pool.writes);
+	pool_update_queue(&f->reads, f->readers < FILE_READERS, &pool.reads);
 }
 
-static uintptr_t job_pos(const struct persist_job *job)
+static uintptr_t pool_job_pos(const struct persist_job *job)
 {
 	return (uintptr_t)job->addr + job->progress;
 }
 
-static void enqueue(struct file *f, struct persist_job *job)
+static void pool_enqueue(struct file *f, struct persist_job *job)
 {
 	list_add_tail(job->reading ? &f->reads.jobs : &f->writes.jobs, &job->node);
 	job->waits_for = f;
-	update_ready(f);
+	pool_update_ready(f);
 }
 
-/* The list has one. */
-static struct persist_job *dequeue(struct list *jobs)
+/* The list is not empty. */
+static struct persist_job *pool_dequeue(struct list *jobs)
 {
 	struct persist_job *job = container_of(jobs->next, struct persist_job, node);
 
@@ -102,22 +133,22 @@ static struct persist_job *dequeue(struct list *jobs)
 	return job;
 }
 
-/* Of a job that waits for one of the file's slices. */
-static void stop_waiting(struct persist_job *job)
+/* For a job that is queued or unconfirmed. */
+static void pool_unqueue(struct persist_job *job)
 {
 	list_del(&job->node);
-	update_ready(job->waits_for);
+	pool_update_ready(job->waits_for);
 	job->waits_for = NULL;
 }
 
 /* Skip what needs no write-back, then queue the job at the next range's file. False: all done. */
-static bool enqueue_next(struct persist_job *job)
+static bool pool_enqueue_next(struct persist_job *job)
 {
 	while (job->progress < job->len) {
-		const struct range *r = region_range_at(job->region, job_pos(job));
+		const struct range *r = region_range_at(job->region, pool_job_pos(job));
 
 		if (r->file || job->reading) {
-			enqueue(r->file ? r->file : file_of_memory(), job);
+			pool_enqueue(r->file ? r->file : file_of_memory(), job);
 			return true;
 		}
 		job->progress = r->end - (uintptr_t)job->addr;
@@ -126,143 +157,132 @@ static bool enqueue_next(struct persist_job *job)
 		return false;
 	job->reading = true;
 	job->progress = 0;
-	return enqueue_next(job);
+	return pool_enqueue_next(job);
 }
 
-/* The job has nothing more to do on this file: on to the next one, or to the finished. */
-static void settle(struct file *f, struct persist_job *job, struct list *finished)
+/* The job is through with a range on f: it goes on to the next range, or to `finished`. */
+static void pool_range_done(struct file *f, struct persist_job *job, struct list *finished)
 {
 	if (!job->status)
 		job->status = f->error;
-	if (job->status || !enqueue_next(job))
+	if (job->status || !pool_enqueue_next(job))
 		list_add_tail(finished, &job->node);
 }
 
-static void hold(struct file *f, struct file_slot *slot, struct persist_job *job)
+static void pool_hold(struct file *f, struct file_slot *slot, struct persist_job *job)
 {
-	list_add_tail(&slot->held, &job->node);
+	list_add_tail(&slot->unconfirmed, &job->node);
 	job->waits_for = f;
 }
 
-static void slot_free(struct file *f, struct file_slot *slot, struct list *finished)
+static void pool_release_slot(struct file *f, struct file_slot *slot, struct list *finished)
 {
 	struct list *it;
 
 	slot->busy = false;
-	while ((it = list_pop(&slot->held))) {
-		struct persist_job *held = container_of(it, struct persist_job, node);
+	while ((it = list_pop(&slot->unconfirmed))) {
+		struct persist_job *other = container_of(it, struct persist_job, node);
 
-		held->waits_for = NULL;
-		settle(f, held, finished);
+		other->waits_for = NULL;
+		pool_range_done(f, other, finished);
 	}
 }
 
 /* slot: NULL after a read. */
-static void slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job, bool more,
-			struct list *finished)
+static void pool_slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job,
+			     bool more, struct list *finished)
 {
 	struct file_slot *beside;
 
 	if (slot)
-		slot_free(f, slot, finished);
+		pool_release_slot(f, slot, finished);
 	else
 		f->readers--;
-	beside = slot ? busy_slot(f) : NULL;
+	beside = slot ? pool_busy_slot(f) : NULL;
 	if (!job->status && more)
-		enqueue(f, job);
+		pool_enqueue(f, job);
 	else if (!job->status && beside)
-		hold(f, beside, job);
+		pool_hold(f, beside, job);
 	else
-		settle(f, job, finished);
-	update_ready(f);
+		pool_range_done(f, job, finished);
+	pool_update_ready(f);
 }
 
-static void *run_thread(void *arg);
+static void *pool_thread(void *arg);
 
-static void start_thread(void)
+static void pool_start_thread(void)
 {
-	sigset_t mask, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int r;
+	int r = thread_start(NULL, THREAD_STACK, pool_thread, NULL);
 
-	if (pthread_attr_init(&attr))
-		return;
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigmask_of_library_thread(&mask);
-	pthread_sigmask(SIG_SETMASK, &mask, &before);
-	r = pthread_create(&thread, &attr, run_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
 	if (!r) {
 		pool.threads++;
 		pool.started++;
 	} else if (!pool.threads) {
-		LOG_ERROR_LIMITED("cannot start a thread for write-backs: error %d", r);
+		LOG_ERROR_LIMITED("cannot start a thread for write-backs: %s", strerror(-r));
 	}
 }
 
-static bool has_work(void)
+static bool pool_has_work(void)
 {
 	return !list_empty(&pool.writes) || !list_empty(&pool.reads);
 }
 
-static bool may_write(void)
+static bool pool_may_write(void)
 {
 	return !list_empty(&pool.writes) && slices_below(THREADS_MAX, false);
 }
 
-static bool may_read(void)
+static bool pool_may_read(void)
 {
 	return !list_empty(&pool.reads) && slices_below(THREADS_MAX, false) &&
 	       slices_below(READERS_MAX, true);
 }
 
 /*
- * A thread that is on its way already will call the next one, if there is more than it can do. For
- * work that has to wait for a place there is one thread that watches: the slices which run now may
- * all turn out to be stuck, and then nothing else happens that would give the work a thread.
+ * One thread at a time is woken or started; it wakes the next one if there is more work. For work
+ * that has to wait for a place one idle thread watches: all slices that run now may stall, and then
+ * no other event would give the work a thread.
  */
-static void call_thread_if_ready(void)
+static void pool_wake_if_ready(void)
 {
-	if (!has_work() || pool.called || pool.started)
+	if (!pool_has_work() || pool.woken || pool.started)
 		return;
-	if (pool.watching && !may_write() && !may_read())
+	if (pool.watching && !pool_may_write() && !pool_may_read())
 		return;
 	if (pool.idle) {
 		pool.idle--;
-		pool.called++;
+		pool.woken++;
 		pthread_cond_signal(&pool.work);
 	} else if (pool.threads < THREADS_CAP) {
-		start_thread();
+		pool_start_thread();
 	}
 }
 
-/* A job of a file, and what its slice takes up there; the slot is NULL for a read. */
-static struct persist_job *begin_slice(struct file *f, bool reading, struct slice *slice,
-				       struct file_slot **slot)
+/* Takes a job of the file, and a place for its slice; the slot is NULL for a read. */
+static struct persist_job *pool_begin_slice(struct file *f, bool reading, struct slice *slice,
+					    struct file_slot **slot)
 {
-	struct persist_job *job = dequeue(reading ? &f->reads.jobs : &f->writes.jobs);
+	struct persist_job *job = pool_dequeue(reading ? &f->reads.jobs : &f->writes.jobs);
 
-	*slot = reading ? NULL : free_slot(f);
+	*slot = reading ? NULL : pool_free_slot(f);
 	if (reading)
 		f->readers++;
 	else
 		(*slot)->busy = true;
 	slices_begin(slice, reading);
-	update_ready(f);
-	call_thread_if_ready();
+	pool_update_ready(f);
+	pool_wake_if_ready();
 	return job;
 }
 
 /* Called and returns with the lock held. */
-static void run_slice(struct file *f, bool reading, struct reader **reader, struct list *finished)
+static void pool_run_slice(struct file *f, bool reading, struct reader **reader,
+			   struct list *finished)
 {
 	struct file_slot *slot;
 	struct slice running;
-	struct persist_job *job = begin_slice(f, reading, &running, &slot);
-	uintptr_t pos = job_pos(job), job_end = (uintptr_t)job->addr + job->len;
+	struct persist_job *job = pool_begin_slice(f, reading, &running, &slot);
+	uintptr_t pos = pool_job_pos(job), job_end = (uintptr_t)job->addr + job->len;
 	const struct range *r = region_range_at(job->region, pos);
 	uintptr_t range_end = r->end < job_end ? r->end : job_end;
 	size_t slice = reading ? READER_BYTES : SLICE;
@@ -282,17 +302,17 @@ static void run_slice(struct file *f, bool reading, struct reader **reader, stru
 		job->status = -ECANCELED;
 	job->progress += end - pos;
 	slices_end(&running);
-	slice_ended(f, slot, job, end < range_end, finished);
+	pool_slice_ended(f, slot, job, end < range_end, finished);
 }
 
-/* The file whose turn it is, or NULL. A thread that can do both reads after it has written, and
- * the other way round, so that neither waits for ever where only one thread can be started. */
-static struct file *take_turn(bool *reading)
+/* The next file, or NULL. A thread that may do both alternates between writing and reading, so that
+ * neither waits for ever where only one thread can be started. */
+static struct file *pool_next_file(bool *reading)
 {
-	bool may = may_write();
+	bool may = pool_may_write();
 	struct list *turn;
 
-	*reading = may_read() && (!*reading || !may);
+	*reading = pool_may_read() && (!*reading || !may);
 	if (!may && !*reading)
 		return NULL;
 	turn = list_pop(*reading ? &pool.reads : &pool.writes);
@@ -301,13 +321,13 @@ static struct file *take_turn(bool *reading)
 }
 
 /* Called and returns with the lock held. After done() neither job nor file may be touched. */
-static void tell_finished(struct list *finished)
+static void pool_complete(struct list *finished)
 {
 	struct list *it;
 
 	if (list_empty(finished))
 		return;
-	call_thread_if_ready();
+	pool_wake_if_ready();
 	pthread_mutex_unlock(&pool.lock);
 	while ((it = list_pop(finished))) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
@@ -318,38 +338,38 @@ static void tell_finished(struct list *finished)
 	pthread_mutex_lock(&pool.lock);
 }
 
-/* True: called for. False: not before that time. */
-static bool wait_for_call(uint64_t until_ns)
+/* True: woken. False: not before that time. */
+static bool pool_sleep(uint64_t until_ns)
 {
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
 				 .tv_nsec = (long)(until_ns % NSEC_PER_SEC)};
 	int r = 0;
 
 	pool.idle++;
-	while (!pool.called && r != ETIMEDOUT)
+	while (!pool.woken && r != ETIMEDOUT)
 		r = pthread_cond_clockwait(&pool.work, &pool.lock, CLOCK_MONOTONIC, &until);
-	if (!pool.called) {
+	if (!pool.woken) {
 		pool.idle--;
 		return false;
 	}
-	pool.called--;
+	pool.woken--;
 	return true;
 }
 
-/* Sleep until there may be something to do; false: there was nothing for a long time. */
-static bool wait_for_work(void)
+/* Sleep until there may be work; false: there was none for IDLE_SEC. */
+static bool pool_wait(void)
 {
-	bool watch = has_work() && !pool.watching;
+	bool watch = pool_has_work() && !pool.watching;
 
 	if (!watch)
-		return wait_for_call(clock_now_ns() + IDLE_SEC * NSEC_PER_SEC);
+		return pool_sleep(clock_now_ns() + IDLE_SEC * NSEC_PER_SEC);
 	pool.watching = true;
-	wait_for_call(slices_next_stuck());
+	pool_sleep(slices_next_stall());
 	pool.watching = false;
 	return true;
 }
 
-static void *run_thread(void *arg)
+static void *pool_thread(void *arg)
 {
 	struct list finished = LIST_INIT(finished);
 	struct reader *reader = NULL;
@@ -360,11 +380,11 @@ static void *run_thread(void *arg)
 	pthread_mutex_lock(&pool.lock);
 	pool.started--;
 	do {
-		while ((f = take_turn(&reading))) {
-			run_slice(f, reading, &reader, &finished);
-			tell_finished(&finished);
+		while ((f = pool_next_file(&reading))) {
+			pool_run_slice(f, reading, &reader, &finished);
+			pool_complete(&finished);
 		}
-	} while (wait_for_work());
+	} while (pool_wait());
 	pool.threads--;
 	pthread_mutex_unlock(&pool.lock);
 	reader_delete(reader);
@@ -379,55 +399,55 @@ bool pool_start(struct persist_job *job)
 	job->progress = 0;
 	job->status = 0;
 	job->reading = job->cancelled = job->abandoned = job->touching = false;
-	enqueue_next(job);
-	call_thread_if_ready();
+	pool_enqueue_next(job);
+	pool_wake_if_ready();
 	started = pool.threads > 0;
 	if (!started)
-		stop_waiting(job);
+		pool_unqueue(job);
 	pthread_mutex_unlock(&pool.lock);
 	return started;
 }
 
-/* Of a job that waited until now; it may be gone afterwards. */
-static void cancel_waiting(struct persist_job *job)
+/* For a job that was queued until now; done() may free it. */
+static void pool_cancel_queued(struct persist_job *job)
 {
 	readback_end(job, -ECANCELED);
 	job->done(job, -ECANCELED);
 }
 
-/* Under the lock. True: it waited. */
-static bool mark_cancelled(struct persist_job *job)
+/* Under the lock. True: it was queued. */
+static bool pool_mark_cancelled(struct persist_job *job)
 {
-	bool waited = job->waits_for != NULL;
+	bool queued = job->waits_for != NULL;
 
 	job->cancelled = true;
-	if (waited)
-		stop_waiting(job);
-	return waited;
+	if (queued)
+		pool_unqueue(job);
+	return queued;
 }
 
 void persist_cancel(struct persist_job *job)
 {
-	bool waited;
+	bool queued;
 
 	pthread_mutex_lock(&pool.lock);
-	waited = mark_cancelled(job);
+	queued = pool_mark_cancelled(job);
 	pthread_mutex_unlock(&pool.lock);
-	if (waited)
-		cancel_waiting(job);
+	if (queued)
+		pool_cancel_queued(job);
 }
 
 bool persist_abandon(struct persist_job *job)
 {
-	bool waited, touching;
+	bool queued, touching;
 
 	pthread_mutex_lock(&pool.lock);
-	waited = mark_cancelled(job);
+	queued = pool_mark_cancelled(job);
 	job->abandoned = true;
 	touching = job->touching;
 	pthread_mutex_unlock(&pool.lock);
-	if (waited)
-		cancel_waiting(job);
+	if (queued)
+		pool_cancel_queued(job);
 	return !touching;
 }
 
@@ -484,7 +504,7 @@ void persist_atfork_child(void)
 	list_init(&pool.reads);
 	slices_forget();
 	pool.watching = false;
-	pool.threads = pool.idle = pool.called = pool.started = 0;
+	pool.threads = pool.idle = pool.woken = pool.started = 0;
 	pthread_mutex_unlock(&pool.lock);
 	files_atfork_child();
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/persist/readback.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +11,27 @@
 
 struct readback {
 	struct digest sum;
-	enum persist_source source; /* the least telling so far */
+	enum vext_digest_source source; /* the weakest so far */
 };
 
 int readback_begin(struct persist_job *job)
 {
+	uint32_t alg = vext_digest_pick(job->alg, job->len);
 	struct readback *rb;
-	int ret;
 
-	if (job->len > UINT32_MAX)
+	if (job->len > UINT32_MAX || !vext_digest_is_alg(alg))
 		return -EINVAL;
 	rb = aligned_alloc(_Alignof(struct readback), sizeof(*rb));
 	if (!rb)
 		return -ENOMEM;
-	rb->source = PERSIST_FROM_DAX;
-	ret = digest_init(&rb->sum, digest_pick(job->alg, job->len));
-	if (ret)
-		free(rb);
-	else
-		job->readback = rb;
-	return ret;
+	rb->source = VEXT_DIGEST_FROM_DAX;
+	digest_init(&rb->sum, alg == VEXT_DIGEST_BLAKE2B);
+	job->readback = rb;
+	return 0;
 }
 
-static void take(struct readback *rb, const void *bytes, size_t len, enum persist_source source)
+static void readback_add(struct readback *rb, const void *bytes, size_t len,
+			 enum vext_digest_source source)
 {
 	digest_update(&rb->sum, bytes, len);
 	if (source < rb->source)
@@ -43,8 +39,8 @@ static void take(struct readback *rb, const void *bytes, size_t len, enum persis
 }
 
 /* Through the mapping, where a page that is gone or cannot be read is a fault. */
-static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
-		struct persist_job *job)
+static int readback_copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
+			 struct persist_job *job)
 {
 	int ret, cut;
 
@@ -55,15 +51,15 @@ static int copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end
 	cut = writeback_check_end(r, end, job);
 	if (cut)
 		return cut;
-	return ret && r->cls == PERSIST_FILE ? -EIO : ret;
+	return ret && r->cls == VEXT_DURABILITY_FILE ? -EIO : ret;
 }
 
-static enum persist_source source_of_copy(const struct range *r)
+static enum vext_digest_source readback_copy_source(const struct range *r)
 {
-	static const enum persist_source source[] = {
-		[PERSIST_VOLATILE] = PERSIST_FROM_MEMORY,
-		[PERSIST_FILE] = PERSIST_FROM_CACHE,
-		[PERSIST_DAX] = PERSIST_FROM_DAX,
+	static const enum vext_digest_source source[] = {
+		[VEXT_DURABILITY_VOLATILE] = VEXT_DIGEST_FROM_MEMORY,
+		[VEXT_DURABILITY_FILE] = VEXT_DIGEST_FROM_CACHE,
+		[VEXT_DURABILITY_DAX] = VEXT_DIGEST_FROM_DAX,
 	};
 
 	return source[r->cls];
@@ -72,7 +68,7 @@ static enum persist_source source_of_copy(const struct range *r)
 int readback_slice(struct persist_job *job, const struct range *r, uintptr_t start, uintptr_t end,
 		   struct reader **reader)
 {
-	enum persist_source source = source_of_copy(r);
+	enum vext_digest_source source = readback_copy_source(r);
 	const void *bytes;
 	int ret = READER_NO_WAY;
 
@@ -81,13 +77,13 @@ int readback_slice(struct persist_job *job, const struct range *r, uintptr_t sta
 	if (!*reader)
 		return -ENOMEM;
 	bytes = reader_buffer(*reader);
-	if (r->cls == PERSIST_FILE)
+	if (r->cls == VEXT_DURABILITY_FILE)
 		ret = reader_read(*reader, r->file, r->offset + (start - r->start), end - start,
 				  &bytes, &source);
 	if (ret == READER_NO_WAY)
-		ret = copy(reader_buffer(*reader), r, start, end, job);
+		ret = readback_copy(reader_buffer(*reader), r, start, end, job);
 	if (!ret)
-		take(job->readback, bytes, end - start, source);
+		readback_add(job->readback, bytes, end - start, source);
 	return ret;
 }
 
@@ -103,9 +99,9 @@ int readback_inline(struct persist_job *job)
 
 		if (next - pos > sizeof(buf))
 			next = pos + sizeof(buf);
-		ret = copy(buf, r, pos, next, NULL);
+		ret = readback_copy(buf, r, pos, next, NULL);
 		if (!ret)
-			take(job->readback, buf, next - pos, source_of_copy(r));
+			readback_add(job->readback, buf, next - pos, readback_copy_source(r));
 		pos = next;
 	}
 	return ret;
@@ -114,17 +110,17 @@ int readback_inline(struct persist_job *job)
 void readback_end(struct persist_job *job, int status)
 {
 	struct readback *rb = job->readback;
-	struct persist_digest *digest = job->digest;
-	enum persist_class cls;
+	struct vext_digest *digest = job->digest;
 
 	if (!rb)
 		return;
 	if (!status) {
-		cls = persist_region_class(job->region, job->addr, job->len);
-		digest->alg = rb->sum.alg;
-		digest->source = job->len ? rb->source : PERSIST_FROM_MEMORY;
-		digest->durability = persist_durability(cls);
-		digest->len = (uint32_t)job->len;
+		*digest = (struct vext_digest){
+			.alg = vext_digest_pick(job->alg, job->len),
+			.source = job->len ? rb->source : VEXT_DIGEST_FROM_MEMORY,
+			.durability = persist_region_class(job->region, job->addr, job->len),
+			.len = (uint32_t)job->len,
+		};
 		digest_final(&rb->sum, digest->bytes);
 	}
 	job->readback = NULL;

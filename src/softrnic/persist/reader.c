@@ -10,9 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softrnic/persist/apart.h"
-#include "softrnic/persist/reopen.h"
+#include "base/thread.h"
+#include "softrnic/persist/procfs.h"
 
+#define READER_STACK ((size_t)256 << 10)
 #define ALIGN_MAX    ((size_t)64 << 10)
 #define BUFFER_BYTES (READER_BYTES + 2 * ALIGN_MAX) /* a range widened at both ends */
 
@@ -24,30 +25,30 @@ struct reader {
 	bool stop;
 
 	const struct file *file;
-	bool sync; /* and do not read */
+	bool sync; /* write back instead of reading */
 	uint64_t offset;
 	size_t len;
 	const void *bytes;
-	enum persist_source source;
+	enum vext_digest_source source;
 	int result;
 };
 
-/* Of length and offset; 0: this file is not read directly, whatever open() says to O_DIRECT.
- * *told: the file system knows STATX_DIOALIGN. */
-static size_t direct_align(int fd, bool *told)
+/* Of length and offset; 0: this file is not read directly, even where open() accepts O_DIRECT.
+ * *known: the file system reports STATX_DIOALIGN. */
+static size_t reader_direct_align(int fd, bool *known)
 {
 	struct statx st = {0};
 
-	*told = !statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) &&
-		(st.stx_mask & STATX_DIOALIGN);
-	if (*told)
+	*known = !statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) &&
+		 (st.stx_mask & STATX_DIOALIGN);
+	if (*known)
 		return st.stx_dio_offset_align > st.stx_dio_mem_align ? st.stx_dio_offset_align
 								      : st.stx_dio_mem_align;
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* How many bytes there are, which are fewer at the end of the file; or -errno. */
-static ssize_t read_all(int fd, unsigned char *buf, size_t len, uint64_t offset, size_t align)
+/* How many bytes were read, fewer at the end of the file; or -errno. */
+static ssize_t reader_pread(int fd, unsigned char *buf, size_t len, uint64_t offset, size_t align)
 {
 	size_t got = 0;
 
@@ -63,12 +64,12 @@ static ssize_t read_all(int fd, unsigned char *buf, size_t len, uint64_t offset,
 	return (ssize_t)got;
 }
 
-static int read_aligned(struct reader *rd, int fd, size_t align)
+static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 {
 	uint64_t from = rd->offset & ~((uint64_t)align - 1);
 	uint64_t to = (rd->offset + rd->len + align - 1) & ~((uint64_t)align - 1);
 	size_t head = (size_t)(rd->offset - from);
-	ssize_t n = read_all(fd, rd->buffer, (size_t)(to - from), from, align);
+	ssize_t n = reader_pread(fd, rd->buffer, (size_t)(to - from), from, align);
 
 	if (n < 0)
 		return (int)n;
@@ -76,40 +77,42 @@ static int read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
-/* Where nobody tells, O_DIRECT may be no more than a hint: ZFS had its own cache answer, and btrfs
- * reads what it compressed through the page cache. */
-static enum persist_source source_of_direct(const struct file *f, bool told)
+/* Without STATX_DIOALIGN O_DIRECT may be no more than a hint: ZFS answered from its own cache, and
+ * btrfs reads what it compressed through the page cache. */
+static enum vext_digest_source reader_direct_source(const struct file *f, bool known)
 {
-	return !f->served && (told || f->direct) ? PERSIST_FROM_MEDIUM : PERSIST_FROM_CACHE;
+	return !f->medium.remote && (known || f->medium.direct) ? VEXT_DIGEST_FROM_MEDIUM
+								: VEXT_DIGEST_FROM_CACHE;
 }
 
-static int read_directly(struct reader *rd, int fd)
+static int reader_read_directly(struct reader *rd, int fd)
 {
-	bool told;
-	size_t align = direct_align(fd, &told);
+	bool known;
+	size_t align = reader_direct_align(fd, &known);
 
 	if (!align || align > ALIGN_MAX || fcntl(fd, F_SETFL, O_DIRECT) < 0)
 		return -EINVAL;
-	rd->source = source_of_direct(rd->file, told);
-	return read_aligned(rd, fd, align);
+	rd->source = reader_direct_source(rd->file, known);
+	return reader_read_aligned(rd, fd, align);
 }
 
-static int read_open_file(struct reader *rd, int fd)
+static int reader_read_fd(struct reader *rd, int fd)
 {
-	int ret = read_directly(rd, fd);
+	int ret = reader_read_directly(rd, fd);
 
 	if (ret != -EINVAL)
 		return ret;
 	if (fcntl(fd, F_SETFL, 0) < 0)
 		return READER_NO_WAY;
-	rd->source = PERSIST_FROM_CACHE;
-	return read_aligned(rd, fd, 1);
+	rd->source = VEXT_DIGEST_FROM_CACHE;
+	return reader_read_aligned(rd, fd, 1);
 }
 
-static int answer(struct reader *rd)
+static int reader_answer(struct reader *rd)
 {
+	const struct medium *m = &rd->file->medium;
 	struct stat st;
-	int fd = reopen_again(rd->file->fd, O_RDONLY, rd->file->st_dev, rd->file->st_ino, &st);
+	int fd = reopen_again(m->fd, O_RDONLY, m->st_dev, m->st_ino, &st);
 	int ret;
 
 	if (fd < 0)
@@ -117,39 +120,40 @@ static int answer(struct reader *rd)
 	if (rd->sync)
 		ret = fdatasync(fd) ? -errno : 0;
 	else
-		ret = read_open_file(rd, fd);
+		ret = reader_read_fd(rd, fd);
 	close(fd);
 	return ret;
 }
 
-static void wait_for(sem_t *sem)
+static void reader_wait(sem_t *sem)
 {
 	while (sem_wait(sem) < 0)
 		;
 }
 
-static void *run_thread(void *arg)
+static void *reader_thread(void *arg)
 {
 	struct reader *rd = arg;
-	bool apart = apart_enter("rpma-read");
+	bool apart = thread_leave_descriptors();
 
+	pthread_setname_np(pthread_self(), "rpma-read");
 	for (;;) {
-		wait_for(&rd->asked);
+		reader_wait(&rd->asked);
 		if (rd->stop)
 			return NULL;
-		rd->result = apart ? answer(rd) : READER_NO_WAY;
+		rd->result = apart ? reader_answer(rd) : READER_NO_WAY;
 		sem_post(&rd->answered);
 	}
 }
 
-static bool start_thread(struct reader *rd)
+static bool reader_start(struct reader *rd)
 {
 	if (!rd->has_thread)
-		rd->has_thread = !apart_start(&rd->thread, run_thread, rd);
+		rd->has_thread = !thread_start(&rd->thread, READER_STACK, reader_thread, rd);
 	return rd->has_thread;
 }
 
-/* All in one mapping, which the child of a fork() has not: there the thread is gone as well. */
+/* One mapping holds all, and the child of a fork() gets no copy: there the thread is gone, too. */
 struct reader *reader_new(void)
 {
 	size_t size = BUFFER_BYTES + sizeof(struct reader);
@@ -186,30 +190,30 @@ void *reader_buffer(struct reader *rd)
 	return rd->buffer;
 }
 
-static int ask(struct reader *rd, const struct file *file, bool sync)
+static int reader_ask(struct reader *rd, const struct file *file, bool sync)
 {
-	if (file->fd < 0 || !start_thread(rd))
+	if (file->medium.fd < 0 || !reader_start(rd))
 		return READER_NO_WAY;
 	rd->file = file;
 	rd->sync = sync;
 	sem_post(&rd->asked);
-	wait_for(&rd->answered);
+	reader_wait(&rd->answered);
 	return rd->result;
 }
 
 int reader_sync(struct reader *rd, const struct file *file)
 {
-	return ask(rd, file, true);
+	return reader_ask(rd, file, true);
 }
 
 int reader_read(struct reader *rd, const struct file *file, uint64_t offset, size_t len,
-		const void **bytes, enum persist_source *source)
+		const void **bytes, enum vext_digest_source *source)
 {
 	int ret;
 
 	rd->offset = offset;
 	rd->len = len;
-	ret = ask(rd, file, false);
+	ret = reader_ask(rd, file, false);
 	if (ret == READER_NO_WAY)
 		return READER_NO_WAY;
 	*bytes = rd->bytes;

@@ -10,44 +10,44 @@
 
 #include "base/log.h"
 #include "base/safecopy.h"
-#include "softrnic/persist/medium.h"
-#include "softrnic/persist/vma.h"
+#include "softrnic/persist/procfs.h"
 
-struct survey {
+struct region_survey {
 	struct persist_region *region;
 	uintptr_t next;   /* how far the mappings seen so far reach */
 	unsigned weakest; /* range_rank() */
 	unsigned kinds;   /* bit set of classes found */
 };
 
-/* The first System V segment has the inode number 0. */
-static bool has_file(const struct vma *vma)
+/* The first System V segment has the inode number 0, but a path. */
+static bool region_vma_has_file(const struct vma *vma)
 {
 	return vma->ino || vma->path[0] == '/';
 }
 
-/* Classes, and among those of one class the range that has no description of ours is the weaker. */
+/* By class; within a class a range without an own mapping (ownmap.h) is the weaker one. */
 static unsigned range_rank(const struct range *r, int own)
 {
 	return 2 * (unsigned)r->cls + !own;
 }
 
-/* own: 0, or why the file has no description of ours. */
-static void explain(struct persist_region *region, const struct vma *vma, const struct range *r,
-		    const char *fs, int own)
+/* own: 0, or why the file has no own mapping. */
+static void region_explain(struct persist_region *region, const struct vma *vma,
+			   const struct range *r, const char *fs, int own)
 {
 	char *why = region->why;
 	size_t size = sizeof(region->why);
 
-	if (!has_file(vma))
+	if (!region_vma_has_file(vma))
 		snprintf(why, size, "volatile: anonymous memory");
 	else if (!vma->shared)
 		snprintf(why, size, "volatile: private mapping of %s", vma->path);
-	else if (r->cls == PERSIST_VOLATILE)
+	else if (r->cls == VEXT_DURABILITY_VOLATILE)
 		snprintf(why, size, "volatile: shared mapping of %s (%s)", vma->path, fs);
-	else if (r->cls == PERSIST_DAX)
+	else if (r->cls == VEXT_DURABILITY_DAX)
 		snprintf(why, size, "dax: %s mapping of %s (%s)",
-			 r->file->cls == PERSIST_DAX ? "shared" : "MAP_SYNC", vma->path, fs);
+			 r->file->medium.cls == VEXT_DURABILITY_DAX ? "shared" : "MAP_SYNC",
+			 vma->path, fs);
 	else if (own)
 		snprintf(why, size,
 			 "file, errors shared: shared mapping of %s (%s), which cannot be opened "
@@ -57,18 +57,18 @@ static void explain(struct persist_region *region, const struct vma *vma, const 
 		snprintf(why, size, "file: shared mapping of %s (%s)", vma->path, fs);
 }
 
-static bool continues(const struct range *a, const struct range *b)
+static bool range_continues(const struct range *a, const struct range *b)
 {
 	return a->cls == b->cls && a->file == b->file && a->syncs == b->syncs && a->own == b->own &&
 	       (!a->file || a->offset + (a->end - a->start) == b->offset);
 }
 
 /* Takes over the range's count of its file. */
-static int append(struct persist_region *region, const struct range *r)
+static int region_append(struct persist_region *region, const struct range *r)
 {
 	struct range *last = region->count ? &region->ranges[region->count - 1] : NULL;
 
-	if (last && continues(last, r)) {
+	if (last && range_continues(last, r)) {
 		last->end = r->end;
 		file_put(r->file);
 		return 0;
@@ -88,59 +88,61 @@ static int append(struct persist_region *region, const struct range *r)
 	return 0;
 }
 
-/* Private mappings are not meant: a program's own data are of that kind. */
-static bool vma_can_stall(const struct vma *vma, const struct file *file)
+/* Private mappings never count: a program's own data are of that kind. */
+static bool region_vma_can_stall(const struct vma *vma, const struct file *file)
 {
-	return vma->shared && has_file(vma) && file && file->cls != PERSIST_DAX;
+	return vma->shared && region_vma_has_file(vma) && file &&
+	       file->medium.cls != VEXT_DURABILITY_DAX;
 }
 
-static int survey_vma(void *arg, const struct vma *vma)
+static int region_add_vma(void *arg, const struct vma *vma)
 {
-	struct survey *s = arg;
+	struct region_survey *s = arg;
 	struct persist_region *region = s->region;
-	struct range r = {.start = s->next, .cls = PERSIST_VOLATILE};
+	struct range r = {.start = s->next, .cls = VEXT_DURABILITY_VOLATILE};
 	char fs[32] = "";
 	int err, own = 0;
 
 	if (vma->start > s->next)
 		return -EFAULT;
 	r.end = vma->end < region->end ? vma->end : region->end;
-	if (vma->shared && has_file(vma)) {
+	if (vma->shared && region_vma_has_file(vma)) {
 		err = file_get(vma, &r.file, fs);
 		if (err)
 			return err;
 	}
 	if (r.file) {
 		r.offset = vma->offset + (r.start - vma->start);
-		r.cls = r.file->may_dax && vma_is_sync(vma->start) ? PERSIST_DAX : r.file->cls;
+		r.cls = r.file->medium.may_dax && vma_is_sync(vma->start) ? VEXT_DURABILITY_DAX
+									  : r.file->medium.cls;
 		r.syncs = vma_syncs(vma);
 	}
-	if (r.cls == PERSIST_FILE)
+	if (r.cls == VEXT_DURABILITY_FILE)
 		own = file_own(r.file, r.offset + (r.end - r.start), vma->writable);
 	if (own == -ENOMEM) {
 		file_put(r.file);
 		return own;
 	}
-	if (r.cls == PERSIST_FILE && !own)
+	if (r.cls == VEXT_DURABILITY_FILE && !own)
 		r.own = r.file->own_epoch;
 	if (!region->count || range_rank(&r, own) < s->weakest) {
 		s->weakest = range_rank(&r, own);
-		explain(region, vma, &r, fs, own);
+		region_explain(region, vma, &r, fs, own);
 	}
 	s->kinds |= 1u << r.cls;
-	region->can_stall = region->can_stall || vma_can_stall(vma, r.file);
+	region->can_stall = region->can_stall || region_vma_can_stall(vma, r.file);
 	s->next = r.end;
-	return append(region, &r);
+	return region_append(region, &r);
 }
 
-static int make_survey(struct survey *s)
+static int region_scan(struct region_survey *s)
 {
 	struct persist_region *region = s->region;
 	int r = region->end < region->start ? -EFAULT : 0;
 
 	s->next = region->start;
 	if (!r && region->start < region->end)
-		r = vma_for_each(region->start, region->end, survey_vma, s);
+		r = vma_for_each(region->start, region->end, region_add_vma, s);
 	if (!r && s->next < region->end)
 		r = -EFAULT;
 	return r;
@@ -149,7 +151,7 @@ static int make_survey(struct survey *s)
 int persist_region_new(void *addr, size_t len, struct persist_region **out)
 {
 	struct persist_region *region = calloc(1, sizeof(*region));
-	struct survey s = {.region = region};
+	struct region_survey s = {.region = region};
 	int r;
 
 	if (!region)
@@ -157,7 +159,7 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out)
 	atomic_init(&region->refs, 1);
 	region->start = (uintptr_t)addr;
 	region->end = region->start + len;
-	r = make_survey(&s);
+	r = region_scan(&s);
 	if (!r)
 		r = safecopy_setup();
 	if (r) {
@@ -170,7 +172,7 @@ int persist_region_new(void *addr, size_t len, struct persist_region **out)
 	return 0;
 }
 
-static void drop_ranges(struct persist_region *region)
+static void region_put_files(struct persist_region *region)
 {
 	for (size_t i = 0; i < region->count; i++)
 		file_put(region->ranges[i].file);
@@ -188,7 +190,7 @@ void persist_region_put(struct persist_region *region)
 {
 	if (!region || atomic_fetch_sub(&region->refs, 1) > 1)
 		return;
-	drop_ranges(region);
+	region_put_files(region);
 	free(region);
 }
 
@@ -211,20 +213,20 @@ const struct range *region_range_at(const struct persist_region *region, uintptr
 bool persist_region_is_volatile(const struct persist_region *region)
 {
 	for (size_t i = 0; i < region->count; i++)
-		if (region->ranges[i].cls != PERSIST_VOLATILE)
+		if (region->ranges[i].cls != VEXT_DURABILITY_VOLATILE)
 			return false;
 	return true;
 }
 
-enum persist_class persist_region_class(const struct persist_region *region, const void *addr,
-					size_t len)
+enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
+					  size_t len)
 {
 	uintptr_t pos = (uintptr_t)addr, end = pos + len;
-	enum persist_class weakest = PERSIST_DAX;
+	enum vext_durability weakest = VEXT_DURABILITY_DAX;
 
 	if (end <= pos || pos < region->start || end > region->end)
-		return PERSIST_VOLATILE;
-	while (pos < end && weakest != PERSIST_VOLATILE) {
+		return VEXT_DURABILITY_VOLATILE;
+	while (pos < end && weakest != VEXT_DURABILITY_VOLATILE) {
 		const struct range *r = region_range_at(region, pos);
 
 		if (r->cls < weakest)
@@ -244,13 +246,15 @@ bool range_has_own(const struct range *r)
 	return r->own == r->file->own_epoch;
 }
 
-bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
+/* Can [start, end) of a range be written back without the application's mapping? */
+static bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
 {
 	const struct file *f = r->file;
 
-	if (r->cls == PERSIST_VOLATILE)
+	if (r->cls == VEXT_DURABILITY_VOLATILE)
 		return true;
-	return r->cls == PERSIST_FILE && (f->fd >= 0 || !f->sized) && range_has_own(r) &&
+	return r->cls == VEXT_DURABILITY_FILE && (f->medium.fd >= 0 || !f->medium.has_end) &&
+	       range_has_own(r) &&
 	       file_own_at(f, r->offset + (start - r->start), r->offset + (end - r->start));
 }
 
@@ -281,21 +285,17 @@ bool persist_region_has_failed(const struct persist_region *region)
 	return false;
 }
 
-int persist_classify(const void *addr, size_t len, enum persist_class *cls, char *why, size_t size)
+int persist_classify(const void *addr, size_t len, enum vext_durability *cls, char *why,
+		     size_t size)
 {
 	struct persist_region region = {.start = (uintptr_t)addr, .end = (uintptr_t)addr + len};
-	struct survey s = {.region = &region};
-	int r = make_survey(&s);
+	struct region_survey s = {.region = &region};
+	int r = region_scan(&s);
 
 	if (!r) {
 		*cls = persist_region_class(&region, addr, len);
-		persist_region_why(&region, why, size);
+		snprintf(why, size, "%s", region.why);
 	}
-	drop_ranges(&region);
+	region_put_files(&region);
 	return r;
-}
-
-void persist_region_why(const struct persist_region *region, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", region->why);
 }

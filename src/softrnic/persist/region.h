@@ -13,21 +13,18 @@
 
 struct range {
 	uintptr_t start, end;
-	enum persist_class cls;
+	enum vext_durability cls;
 	struct file *file; /* NULL: volatile */
 	uint64_t offset;   /* in the file, of start */
 	bool syncs;        /* msync() of the application's mapping does something */
-	unsigned own;      /* the file's own_epoch if it had a description of ours; else 0 */
+	unsigned own;      /* the file's own_epoch if it had an own mapping (ownmap.h); else 0 */
 };
 
 /*
- * Has there been a description of ours since the range was registered? A younger one knows nothing
- * of losses before it, of which the application's may still be told.
+ * Has the file had the same own mapping ever since the range was registered? A younger one does not
+ * report losses before it, which the kernel may still report to the application's mapping.
  */
 bool range_has_own(const struct range *r);
-
-/* Can [start, end) of a range be written back without the application's mapping? */
-bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end);
 
 /* Ranges ascend, without gaps, and cover [start, end). Only the count changes once it is made. */
 struct persist_region {
@@ -36,7 +33,7 @@ struct persist_region {
 	uintptr_t start, end;
 	size_t count, room;
 	struct range *ranges;
-	char why[192];
+	char why[192]; /* one line: path, file system, kind of mapping */
 };
 
 /* The range that contains addr, which is inside the region. */

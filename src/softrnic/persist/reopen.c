@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/persist/reopen.h"
+#include "softrnic/persist/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,9 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "softrnic/persist/mounts.h"
-
-static int open_path(const char *path, struct stat *st, struct statfs *fs)
+static int reopen_path(const char *path, struct stat *st, struct statfs *fs)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -27,8 +25,8 @@ static int open_path(const char *path, struct stat *st, struct statfs *fs)
 }
 
 /* btrfs shows a device of its own for each subvolume, and so does overlayfs in some set-ups. */
-static bool may_be_same(const struct vma *vma, int fd, const struct stat *st,
-			const struct statfs *fs)
+static bool reopen_may_be_same(const struct vma *vma, int fd, const struct stat *st,
+			       const struct statfs *fs)
 {
 	dev_t superblock;
 
@@ -40,19 +38,20 @@ static bool may_be_same(const struct vma *vma, int fd, const struct stat *st,
 	       (mounts_device_of(fd, &superblock) || superblock == vma->dev);
 }
 
-static int open_if_same(const char *path, const struct vma *vma, struct stat *st, struct statfs *fs)
+static int reopen_if_same(const char *path, const struct vma *vma, struct stat *st,
+			  struct statfs *fs)
 {
-	int fd = open_path(path, st, fs);
+	int fd = reopen_path(path, st, fs);
 
-	if (fd >= 0 && !may_be_same(vma, fd, st, fs)) {
+	if (fd >= 0 && !reopen_may_be_same(vma, fd, st, fs)) {
 		close(fd);
 		fd = -ENOENT;
 	}
 	return fd;
 }
 
-/* A file that has one name has one path, also when it is deleted; and so has its mapping. */
-static bool has_path_of(const char *link, const struct vma *vma)
+/* A file with one name has one path, also when it is deleted; its mapping has the same. */
+static bool reopen_has_path_of(const char *link, const struct vma *vma)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlink(link, target, sizeof(target));
@@ -61,10 +60,10 @@ static bool has_path_of(const char *link, const struct vma *vma)
 }
 
 /*
- * A descriptor of the application is asked before it is opened once more: a process may have a
- * million. Those with O_PATH are ours; files cannot be mapped with them.
+ * fstat() comes before the open(), because a process may have a million descriptors. Those with
+ * O_PATH are skipped: files cannot be mapped with them, and the library's own are of that kind.
  */
-static int open_entry(const char *name, const struct vma *vma, struct stat *st, struct statfs *fs)
+static int reopen_entry(const char *name, const struct vma *vma, struct stat *st, struct statfs *fs)
 {
 	char path[64], *end;
 	unsigned long number = strtoul(name, &end, 10);
@@ -74,88 +73,89 @@ static int open_entry(const char *name, const struct vma *vma, struct stat *st, 
 	    !S_ISREG(st->st_mode) || fcntl((int)number, F_GETFL) & O_PATH)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%lu", number);
-	fd = open_if_same(path, vma, st, fs);
-	if (fd >= 0 && fs->f_type == BTRFS_SUPER_MAGIC && !has_path_of(path, vma)) {
+	fd = reopen_if_same(path, vma, st, fs);
+	if (fd >= 0 && fs->f_type == BTRFS_SUPER_MAGIC && !reopen_has_path_of(path, vma)) {
 		close(fd);
 		fd = -ENOENT;
 	}
 	return fd;
 }
 
-/* What the application's descriptors say. */
-struct witnesses {
+/* The descriptors of the application that may be of the mapping's file. */
+struct reopen_candidates {
 	int fd; /* of the first; -1: none */
 	struct stat st;
 	struct statfs fs;
-	bool differ; /* they are of several files */
-	bool agrees; /* one of them is of the file st_dev */
+	bool differ;  /* they are of several files */
+	bool has_dev; /* one of them is of a file on st_dev */
 };
 
-static void hear_entry(struct witnesses *w, const char *name, const struct vma *vma, dev_t st_dev)
+static void reopen_add_candidate(struct reopen_candidates *c, const char *name,
+				 const struct vma *vma, dev_t st_dev)
 {
 	struct statfs fs;
 	struct stat st;
-	int fd = open_entry(name, vma, &st, &fs);
+	int fd = reopen_entry(name, vma, &st, &fs);
 
 	if (fd < 0)
 		return;
-	w->agrees = w->agrees || st.st_dev == st_dev;
-	if (w->fd >= 0) {
-		w->differ = w->differ || st.st_dev != w->st.st_dev;
+	c->has_dev = c->has_dev || st.st_dev == st_dev;
+	if (c->fd >= 0) {
+		c->differ = c->differ || st.st_dev != c->st.st_dev;
 		close(fd);
 		return;
 	}
-	w->fd = fd;
-	w->st = st;
-	w->fs = fs;
+	c->fd = fd;
+	c->st = st;
+	c->fs = fs;
 }
 
-static int hear_descriptors(struct witnesses *w, const struct vma *vma, dev_t st_dev)
+static int reopen_scan(struct reopen_candidates *c, const struct vma *vma, dev_t st_dev)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
 
-	*w = (struct witnesses){.fd = -1};
+	*c = (struct reopen_candidates){.fd = -1};
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir)))
-		hear_entry(w, entry->d_name, vma, st_dev);
+		reopen_add_candidate(c, entry->d_name, vma, st_dev);
 	closedir(dir);
 	return 0;
 }
 
 static int reopen_by_descriptor(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
-	struct witnesses w;
-	int ret = hear_descriptors(&w, vma, 0);
+	struct reopen_candidates c;
+	int ret = reopen_scan(&c, vma, 0);
 
 	if (ret)
 		return ret;
-	if (w.differ) {
-		close(w.fd);
-		w.fd = -1;
+	if (c.differ) {
+		close(c.fd);
+		c.fd = -1;
 	}
-	*st = w.st;
-	*fs = w.fs;
-	return w.fd >= 0 ? w.fd : -ENOENT;
+	*st = c.st;
+	*fs = c.fs;
+	return c.fd >= 0 ? c.fd : -ENOENT;
 }
 
-static bool is_contradicted(const struct vma *vma, const struct stat *st)
+static bool reopen_is_contradicted(const struct vma *vma, const struct stat *st)
 {
-	struct witnesses w;
-	int ret = hear_descriptors(&w, vma, st->st_dev);
-	bool heard = w.fd >= 0;
+	struct reopen_candidates c;
+	int ret = reopen_scan(&c, vma, st->st_dev);
+	bool found = c.fd >= 0;
 
-	if (heard)
-		close(w.fd);
-	return ret || (heard && !w.agrees);
+	if (found)
+		close(c.fd);
+	return ret || (found && !c.has_dev);
 }
 
 static int reopen_by_path(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
-	int fd = vma->path[0] == '/' ? open_if_same(vma->path, vma, st, fs) : -ENOENT;
+	int fd = vma->path[0] == '/' ? reopen_if_same(vma->path, vma, st, fs) : -ENOENT;
 
-	if (fd >= 0 && fs->f_type == BTRFS_SUPER_MAGIC && is_contradicted(vma, st)) {
+	if (fd >= 0 && fs->f_type == BTRFS_SUPER_MAGIC && reopen_is_contradicted(vma, st)) {
 		close(fd);
 		fd = -ENOENT;
 	}
@@ -168,10 +168,10 @@ static int reopen_by_mapping(const struct vma *vma, struct stat *st, struct stat
 
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)vma->start,
 		 (unsigned long)vma->end);
-	return open_path(path, st, fs);
+	return reopen_path(path, st, fs);
 }
 
-static bool is_shortage(int err)
+static bool reopen_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
@@ -180,14 +180,15 @@ int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs)
 {
 	int fd = reopen_by_mapping(vma, st, fs);
 
-	if (fd < 0 && !is_shortage(fd))
+	if (fd < 0 && !reopen_is_shortage(fd))
 		fd = reopen_by_path(vma, st, fs);
-	if (fd < 0 && !is_shortage(fd))
+	if (fd < 0 && !reopen_is_shortage(fd))
 		fd = reopen_by_descriptor(vma, st, fs);
 	return fd;
 }
 
-/* /proc/self is the process whatever the thread. Non-blocking: a lease is not worth a wait. */
+/* /proc/self/fd is the table of the process, whichever thread looks. O_NONBLOCK: the open does not
+ * wait for the holder of a lease. */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st)
 {
 	char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/persist/vma.h"
+#include "softrnic/persist/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ struct procmap_query_v1 {
 #define QUERY_SHARED         0x08
 #define QUERY_COVERS_OR_NEXT 0x10
 
-static int query(int fd, uintptr_t addr, char *path, size_t size, struct procmap_query_v1 *q)
+static int vma_query(int fd, uintptr_t addr, char *path, size_t size, struct procmap_query_v1 *q)
 {
 	*q = (struct procmap_query_v1){
 		.size = sizeof(*q),
@@ -53,15 +53,15 @@ static int query(int fd, uintptr_t addr, char *path, size_t size, struct procmap
 }
 
 /* -ENOTTY, before any call of fn, on a kernel that has no such query. */
-static int query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *path)
+static int vma_query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *path)
 {
 	struct procmap_query_v1 q;
 	int r = 0;
 
 	while (!r && start < end) {
-		r = query(fd, start, path, LINE_SIZE, &q);
+		r = vma_query(fd, start, path, LINE_SIZE, &q);
 		if (r == -ENAMETOOLONG)
-			r = query(fd, start, path, 0, &q);
+			r = vma_query(fd, start, path, 0, &q);
 		if (r)
 			return r == -ENOENT ? 0 : r;
 		if (q.vma_start >= end)
@@ -82,7 +82,7 @@ static int query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *
 }
 
 /* In the text form a newline in a path is written \012. */
-static void unescape(char *path)
+static void vma_unescape(char *path)
 {
 	for (char *from; (from = strstr(path, "\\012")); path = from + 1) {
 		*from = '\n';
@@ -90,7 +90,7 @@ static void unescape(char *path)
 	}
 }
 
-static bool line_parse(char *line, struct vma *vma)
+static bool vma_line_parse(char *line, struct vma *vma)
 {
 	unsigned long start, end, offset, ino;
 	unsigned major_nr, minor_nr;
@@ -101,7 +101,7 @@ static bool line_parse(char *line, struct vma *vma)
 		   &minor_nr, &ino, &path) < 7)
 		return false;
 	line[strcspn(line, "\n")] = '\0';
-	unescape(line + path);
+	vma_unescape(line + path);
 	*vma = (struct vma){
 		.start = start,
 		.end = end,
@@ -115,8 +115,9 @@ static bool line_parse(char *line, struct vma *vma)
 	return true;
 }
 
-/* Only the two addresses of a line that does not overlap are looked at. */
-static int line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, bool *past)
+/* Of a line that does not overlap only the two addresses are parsed. */
+static int vma_line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg,
+			  bool *past)
 {
 	char *dash;
 	uintptr_t line_start = strtoul(line, &dash, 16);
@@ -125,10 +126,10 @@ static int line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, vo
 	*past = line_start >= end;
 	if (*past || *dash != '-' || strtoul(dash + 1, NULL, 16) <= start)
 		return 0;
-	return line_parse(line, &vma) ? fn(arg, &vma) : -EIO;
+	return vma_line_parse(line, &vma) ? fn(arg, &vma) : -EIO;
 }
 
-static int text_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf)
+static int vma_text_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf)
 {
 	size_t have = 0;
 	bool past = false;
@@ -146,7 +147,7 @@ static int text_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *a
 			char *next = newline + 1;
 
 			*newline = '\0';
-			r = line_visit(line, start, end, fn, arg, &past);
+			r = vma_line_visit(line, start, end, fn, arg, &past);
 			line = next;
 		}
 		have -= (size_t)(line - buf);
@@ -155,9 +156,9 @@ static int text_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *a
 	return r;
 }
 
-typedef int walk_fn(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf);
+typedef int vma_walk_fn(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *buf);
 
-static int walk_maps(walk_fn *walk, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
+static int vma_walk(vma_walk_fn *walk, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 {
 	char *buf = malloc(LINE_SIZE);
 	int fd, r;
@@ -174,18 +175,17 @@ static int walk_maps(walk_fn *walk, uintptr_t start, uintptr_t end, vma_fn *fn, 
 
 int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 {
-	return walk_maps(text_each, start, end, fn, arg);
+	return vma_walk(vma_text_each, start, end, fn, arg);
 }
 
 int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 {
-	int r = walk_maps(query_each, start, end, fn, arg);
+	int r = vma_walk(vma_query_each, start, end, fn, arg);
 
 	return r == -ENOTTY ? vma_for_each_text(start, end, fn, arg) : r;
 }
 
-/* The link's mode says how the file was opened; unlike the link it may be looked at by everybody.
- */
+/* The link's mode is how the file was opened; reading it needs no privilege, unlike the link. */
 bool vma_syncs(const struct vma *vma)
 {
 	char path[96];
@@ -199,7 +199,7 @@ bool vma_syncs(const struct vma *vma)
 }
 
 /* "VmFlags: rd wr sh mr mw me ms sf" */
-static bool flags_have_sync(const char *line)
+static bool vma_flags_have_sync(const char *line)
 {
 	return strstr(line, " sf") != NULL;
 }
@@ -219,7 +219,7 @@ bool vma_is_sync(uintptr_t start)
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			inside = from == start;
 		if (inside && !strncmp(line, "VmFlags:", 8)) {
-			sync = flags_have_sync(line);
+			sync = vma_flags_have_sync(line);
 			break;
 		}
 	}

@@ -14,7 +14,7 @@
 
 #define CACHE_LINE ((uintptr_t)64)
 
-/* A file truncated under us makes the write-back of a cache line fault like a load. */
+/* Where the file was truncated, the write-back of a cache line faults like a load. */
 static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job)
 {
 	uintptr_t from = start & ~(CACHE_LINE - 1);
@@ -29,15 +29,15 @@ static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job
 	return r;
 }
 
-static int sync_mapping(uintptr_t start, size_t len)
+static int writeback_msync(uintptr_t start, size_t len)
 {
 	uintptr_t from = start & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 
 	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
 }
 
-/* *failed: the file is not to blame when there is no way to it. */
-static int sync_file(const struct file *file, struct reader **reader, bool *failed)
+/* *failed stays false where no way leads to the file: nothing was tried then. */
+static int writeback_by_reader(const struct file *file, struct reader **reader, bool *failed)
 {
 	int ret;
 
@@ -48,10 +48,10 @@ static int sync_file(const struct file *file, struct reader **reader, bool *fail
 	return ret == READER_NO_WAY ? -ENOTSUP : ret;
 }
 
-/* Memory that was unmapped after its job was abandoned is no loss of the file's. */
-static int sync_theirs(uintptr_t start, size_t len, struct persist_job *job, bool *failed)
+/* Memory that was unmapped after its job was abandoned is no failure of the file. */
+static int writeback_app_mapping(uintptr_t start, size_t len, struct persist_job *job, bool *failed)
 {
-	int status = sync_mapping(start, len);
+	int status = writeback_msync(start, len);
 
 	if (status == -ENOMEM && pool_is_abandoned(job))
 		return -ECANCELED;
@@ -59,27 +59,27 @@ static int sync_theirs(uintptr_t start, size_t len, struct persist_job *job, boo
 	return status;
 }
 
-static int sync_part(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
-		     struct reader **reader, bool *failed)
+static int writeback_part(const struct range *r, uintptr_t start, uintptr_t end,
+			  struct persist_job *job, struct reader **reader, bool *failed)
 {
 	uint64_t offset = r->offset + (start - r->start);
 	void *own = file_own_at(r->file, offset, offset + (end - start));
 	int status = 0;
 
 	if (!own && !r->syncs)
-		return sync_file(r->file, reader, failed);
+		return writeback_by_reader(r->file, reader, failed);
 	if (own)
-		status = sync_mapping((uintptr_t)own, end - start);
+		status = writeback_msync((uintptr_t)own, end - start);
 	*failed = status != 0;
 	if (status || !r->syncs || (own && range_has_own(r)))
 		return status;
-	return sync_theirs(start, end - start, job, failed);
+	return writeback_app_mapping(start, end - start, job, failed);
 }
 
 static int writeback_file(const struct range *r, uintptr_t start, uintptr_t end,
 			  struct persist_job *job, struct reader **reader, bool *failed)
 {
-	int status = sync_part(r, start, end, job, reader, failed);
+	int status = writeback_part(r, start, end, job, reader, failed);
 
 	if (!*failed)
 		return status;
@@ -87,7 +87,7 @@ static int writeback_file(const struct range *r, uintptr_t start, uintptr_t end,
 		"write-back of %zu bytes at offset %llu of a file on %s failed: %s; flushes to this "
 		"file fail from now on",
 		(size_t)(end - start), (unsigned long long)(r->offset + (start - r->start)),
-		r->file->fs, strerror(-status));
+		r->file->medium.fs, strerror(-status));
 	return status;
 }
 
@@ -112,10 +112,10 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 	*failed = false;
 	if (status)
 		return status;
-	if (r->cls == PERSIST_DAX)
+	if (r->cls == VEXT_DURABILITY_DAX)
 		status = writeback_dax(start, end, job);
 	else
 		status = writeback_file(r, start, end, job, reader, failed);
-	/* Once more, because what was cut off meanwhile has not been written back. */
+	/* Again, because what was cut off meanwhile has not been written back. */
 	return status ? status : writeback_check_end(r, end, job);
 }

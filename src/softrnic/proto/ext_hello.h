@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXT_HELLO_MAJOR     2 /* of the extensions; the consent patterns name it, too */
-#define EXT_HELLO_MINOR     0
-#define EXT_HELLO_LEN       40   /* of the HELLO that this version sends */
-#define EXT_HELLO_ULPDU_MIN 2048 /* the least that a HELLO may state; any extension message fits   \
-				  */
+#define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
+#define EXT_HELLO_MINOR 0
+#define EXT_HELLO_LEN   40 /* of the HELLO that this version sends */
+#define EXT_HELLO_ULPDU_MIN                                                                        \
+	2048 /* the least that a HELLO may state; any extension message fits                       \
+	      */
 
 /* Types of the items. Unknown ones are skipped. 0x10 to 0x1f are reserved for another link. */
 enum ext_hello_item {

@@ -27,7 +27,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_query,        OP_VEXT(VEXT_OP_QUERY),        OP_EXT(EXT_QUERY))                       \
 	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE), OP_EXT(EXT_ATOMIC_WRITE))
 
-/* What nobody posts, and further messages of those above: variants, answers. */
+/* Messages that no work request asks for, and further ones of those above: variants, answers. */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
 	X(op_hello,     OP_EXT(EXT_HELLO))                                                         \

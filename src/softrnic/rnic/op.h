@@ -27,7 +27,7 @@ enum rx_verdict {
 	RX_DONE,  /* go on with the next FPDU */
 	RX_MORE,  /* bytes are missing */
 	RX_STALL, /* no room for it: do not read on */
-	RX_DEAD,  /* the QP failed */
+	RX_FAULT, /* an error is recorded */
 };
 
 /* How a message is received; the formal checks were made from rdmap_ops. */
@@ -35,7 +35,7 @@ struct op_rx {
 	/* May it come now? Takes what it needs; leaves no trace unless it returns RX_DONE. */
 	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg, bool whole);
 	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of *mr, which is
-	 * now held. 0: the QP failed. NULL: the payload is a header and goes to finish(). */
+	 * now held. 0: an error is recorded. NULL: the payload is a header and goes to finish(). */
 	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
 			   void **ptr);
 	/* That memory vanished, and it is this end's: its work request ends so. NULL: the peer
@@ -43,7 +43,7 @@ struct op_rx {
 	void (*on_fault)(struct qp *qp);
 	/* All of it is there, and intact. bytes: the payload, if it was not placed. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
-	/* It was parked, and finds a receive now. False: the QP failed. */
+	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
 	bool is_answer; /* placed at our own user's wish: no Flush of the peer's covers it */
 };
@@ -59,7 +59,7 @@ struct qp_op {
 	/* The fields of its own; all others are filled in. */
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
 	bool (*build)(struct qp *qp,
-		      struct sq_wr *wr); /* one more FPDU; false: no room, or failed */
+		      struct sq_wr *wr); /* one more FPDU; false: no room, or an error */
 
 	/* Its messages. */
 	const struct op_rx *message;

@@ -154,7 +154,7 @@ void atomic_run(struct qp *qp, struct irq_entry *e, uint32_t stag, uint64_t to, 
 	mr_release(mr);
 	if (error)
 		qp_request_refuse(qp, error, NULL);
-	else if (!qp_is_failed(qp))
+	else
 		qp_request_ready(qp);
 }
 

@@ -68,7 +68,7 @@ static const struct op_rx atomic_write_rx = {
 };
 
 const struct qp_op op_atomic_write = {
-	.wc = RNIC_WC_ATOMIC_WRITE,
+	.wc = VEXT_WC_ATOMIC_WRITE,
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_ATOMIC_WRITE,
 	.is_request = true,

@@ -37,11 +37,11 @@ bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind)
 static enum rx_verdict ext_accept_answer(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	if (qp_answer_accept(qp, seg, whole) != RX_DONE)
-		return RX_DEAD;
+		return RX_FAULT;
 	if (qp_answered_wr(qp, seg->rx)->op == seg->op)
 		return RX_DONE;
 	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 /* What vendor_err says of a request that failed at the target; the code is never 0. */

@@ -91,7 +91,7 @@ static void flush_begin(struct qp *qp, struct irq_entry *e)
 {
 	struct qp_job job = {.kind = QP_JOB_WRITE_BACK};
 	int right =
-		flush_is_persistent(e) ? RNIC_ACCESS_FLUSH_PERSISTENT : RNIC_ACCESS_FLUSH_GLOBAL;
+		flush_is_persistent(e) ? VEXT_ACCESS_FLUSH_PERSISTENT : VEXT_ACCESS_FLUSH_GLOBAL;
 
 	if (!ext_flush_is_valid(e->msg.word.arg)) {
 		ext_refuse(qp);
@@ -145,7 +145,7 @@ void flush_on_detach(struct qp *qp, struct irq_entry *e)
 }
 
 const struct qp_op op_flush = {
-	.wc = RNIC_WC_FLUSH,
+	.wc = VEXT_WC_FLUSH,
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_FLUSH,
 	.is_request = true,
@@ -233,7 +233,7 @@ static void flush_all_on_detach(struct qp *qp, struct irq_entry *e)
 }
 
 const struct qp_op op_flush_all = {
-	.wc = RNIC_WC_FLUSH,
+	.wc = VEXT_WC_FLUSH,
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_FLUSH_ALL,
 	.is_request = true,

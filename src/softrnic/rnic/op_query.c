@@ -48,7 +48,7 @@ static void query_on_job(struct qp *qp, struct irq_entry *e, int status)
 }
 
 const struct qp_op op_query = {
-	.wc = RNIC_WC_QUERY,
+	.wc = VEXT_WC_QUERY,
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_QUERY,
 	.is_request = true,

@@ -72,7 +72,7 @@ static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg, boo
 	if (!error)
 		return RX_DONE;
 	qp_refuse_seg(qp, error, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 static uint32_t read_answer_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,

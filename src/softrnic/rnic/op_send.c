@@ -67,11 +67,11 @@ static enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg, bool whole
 	struct qp_recv *r = &qp->recv;
 
 	if (!qp_recv_is_in_order(qp, seg))
-		return RX_DEAD;
+		return RX_FAULT;
 	if (seg->rtr_send)
 		return RX_DONE;
 	if (park_is_empty(&r->park) && (r->msg.has_wr || qp_recv_take(qp)))
-		return send_fits(qp, seg) ? RX_DONE : RX_DEAD;
+		return send_fits(qp, seg) ? RX_DONE : RX_FAULT;
 	if (!park_has_room(&r->park, seg->payload))
 		return RX_STALL;
 	seg->keep = true;
@@ -154,10 +154,10 @@ static void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 static bool send_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)
 {
 	if (!send_fits(qp, seg) || qp_rx_place(qp, seg, parked->bytes, parked->len))
-		return false; /* the QP failed, and what was parked is gone */
+		return false;
 	park_drop(&qp->recv.park, parked);
 	send_received(qp, seg);
-	return qp_recv_is_open(qp);
+	return !qp->fault.due;
 }
 
 static const struct op_rx send_rx = {

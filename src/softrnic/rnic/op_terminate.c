@@ -41,7 +41,7 @@ static void terminate_finish(struct qp *qp, const struct rx_seg *seg, const uint
 	qp_fault(qp, terminate_status(&t),
 		 vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(&t)),
 		 "Terminate received");
-	qp_tx_shut(qp); /* the peer takes nothing more */
+	qp->fault.shut = true; /* the peer takes nothing more */
 }
 
 static const struct op_rx terminate_rx = {

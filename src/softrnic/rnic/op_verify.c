@@ -10,8 +10,7 @@ static bool verify_check(const struct ibv_send_wr *wr)
 {
 	const struct vext_wr *w = op_vext(wr);
 
-	return w->result && w->len > 0 && w->len <= UINT32_MAX &&
-	       (w->alg == VEXT_DIGEST_CRC32C || w->alg == VEXT_DIGEST_BLAKE2B);
+	return w->result && w->len > 0 && w->len <= UINT32_MAX && vext_digest_is_alg(w->alg);
 }
 
 static void verify_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
@@ -29,16 +28,13 @@ static bool verify_build(struct qp *qp, struct sq_wr *wr)
 static int verify_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			      struct rcursor *rest)
 {
-	struct vext_digest *to = wr->result;
-	struct ext_digest msg;
+	struct vext_digest msg;
 
 	ext_digest_get(rest, &msg);
 	if (rest->bad || msg.alg != wr->flags >> 8 || msg.len != wr->length ||
 	    !ext_is_durability(msg.durability) || msg.source > VEXT_DIGEST_FROM_DAX)
 		return -EBADMSG; /* not the digest that was asked for */
-	*to = (struct vext_digest){
-		.alg = msg.alg, .source = msg.source, .durability = msg.durability, .len = msg.len};
-	memcpy(to->bytes, msg.bytes, sizeof(to->bytes));
+	*(struct vext_digest *)wr->result = msg;
 	return 0;
 }
 
@@ -60,19 +56,6 @@ static void verify_begin(struct qp *qp, struct irq_entry *e)
 	flush_ask(qp, e, &job);
 }
 
-static void verify_put_digest(struct wcursor *c, const struct vext_digest *digest)
-{
-	struct ext_digest msg = {
-		.source = digest->source,
-		.durability = digest->durability,
-		.alg = digest->alg,
-		.len = digest->len,
-	};
-
-	memcpy(msg.bytes, digest->bytes, sizeof(msg.bytes));
-	ext_digest_put(c, &msg);
-}
-
 static bool verify_build_answer(struct qp *qp, const struct irq_entry *e)
 {
 	uint8_t bytes[EXT_ANSWER_LEN + EXT_DIGEST_LEN];
@@ -80,12 +63,12 @@ static bool verify_build_answer(struct qp *qp, const struct irq_entry *e)
 
 	ext_answer_put(&c, &e->answer.ext);
 	if (e->answer.ext.word.arg == EXT_OK)
-		verify_put_digest(&c, &qp->requests.digest);
+		ext_digest_put(&c, &qp->requests.digest);
 	return tx_build_answer(qp, RDMAP_EXT_RESP, bytes, (int)wcursor_len(&c));
 }
 
 const struct qp_op op_verify = {
-	.wc = RNIC_WC_VERIFY,
+	.wc = VEXT_WC_VERIFY,
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_VERIFY,
 	.is_request = true,

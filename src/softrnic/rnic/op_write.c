@@ -70,13 +70,13 @@ static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whol
 
 	if (error) {
 		qp_refuse_seg(qp, error, seg);
-		return RX_DEAD;
+		return RX_FAULT;
 	}
 	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
 		return RX_DONE;
 	/* All of the segment is in bounds, or none of it is placed. */
 	if (write_target(qp, seg, seg->payload, &mr, &ptr) == 0)
-		return RX_DEAD;
+		return RX_FAULT;
 	mr_release(mr);
 	return RX_DONE;
 }
@@ -153,7 +153,7 @@ static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t 
 static enum rx_verdict imm_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	if (!qp_recv_is_in_order(qp, seg))
-		return RX_DEAD;
+		return RX_FAULT;
 	if (park_is_empty(&qp->recv.park) && qp_recv_take(qp))
 		return RX_DONE;
 	seg->keep = true;
@@ -181,7 +181,7 @@ static bool imm_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *park
 	memcpy(bytes, parked->bytes, sizeof(bytes));
 	park_drop(&qp->recv.park, parked);
 	imm_complete(qp, seg, bytes);
-	return qp_recv_is_open(qp);
+	return !qp->fault.due;
 }
 
 static const struct op_rx imm_rx = {

@@ -46,6 +46,21 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
+/*
+ * The first error, from where it is found until qp_settle(). Whoever finds one records it and
+ * returns; nothing is placed, begun or completed behind it.
+ */
+struct qp_fault {
+	bool due;
+	bool keep; /* an orderly end: what is parked still goes to receives */
+	bool shut; /* nothing more goes out, no Terminate either */
+	bool event_due;
+	enum ibv_event_type event;
+	enum ibv_wc_status first; /* of the first unfinished work request without one of its own */
+	enum ibv_wc_status recv;  /* of the receive that is being filled; SUCCESS: as all others */
+	const char *why;
+};
+
 struct qp {
 	struct ibv_qp ibv;
 	struct qp_config cfg;
@@ -53,6 +68,7 @@ struct qp {
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;
+	struct qp_fault fault;
 	uint32_t cause;     /* vendor_err of what made it fail, and of all that falls with it */
 	enum qp_rtr rtr_in; /* expected as first FPDU; NONE once it came */
 	struct sq sq;
@@ -67,24 +83,36 @@ struct qp {
 	struct qp_heartbeat heartbeat;
 };
 
-/* --- qp.c: the only writers of ibv.state -------------------------------------------------- */
+/* --- qp.c --------------------------------------------------------------------------------- */
 
-/* -> ERR, for this vendor_err unless there was a cause before. The first unfinished work request
- * without a status of its own gets `first`. FPDUs begun are finished, a Terminate that is due
- * follows. Nothing happens if it failed before. */
+void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
+/* What may be sent to this peer, and is taken from it. */
+enum rdmap_level qp_level(const struct qp *qp);
+
+/* --- qp_fault.c --------------------------------------------------------------------------- */
+
+/* Record an error; one that is recorded already stands. vendor_err is the cause unless there was
+ * one before. The first unfinished work request without a status of its own gets `first`. */
 void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
-/* The cause is at this end; wr (or NULL) ends with the status. The caller lets the QP fail. */
-void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* The peer broke a rule, or our own memory failed: Terminate, async event, ERR. */
+/* The peer broke a rule, or our own memory failed: with a Terminate and an async event. */
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read);
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
-void qp_async(struct qp *qp, enum ibv_event_type event);
-/* Push a completion; a CQ overrun fails the QP. */
+/* It is this end's, without a Terminate, but with an async event. */
+void qp_fault_local(struct qp *qp, int err, const char *why);
+/* The cause is at this end; wr (or NULL) ends with the status. The fault is to be recorded next. */
+void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
+/* Do what follows from the recorded error, if there is one: -> ERR, FPDUs begun are finished, all
+ * work requests are flushed. The last step of every function of qp.h that may find an error. */
+void qp_settle_fault(struct qp *qp);
+static inline void qp_settle(struct qp *qp)
+{
+	if (qp->fault.due)
+		qp_settle_fault(qp);
+}
+/* Push a completion; a CQ overrun is a fault. */
 void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
 		 atomic_uint *uncollected);
-/* What may be sent to this peer, and is taken from it. */
-enum rdmap_level qp_level(const struct qp *qp);
 unsigned qp_rdmap_error(enum mr_verdict verdict);
 unsigned qp_ddp_error(enum mr_verdict verdict);
 int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this end */

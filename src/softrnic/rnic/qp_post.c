@@ -141,15 +141,14 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 
 int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	for (; wr; wr = wr->next) {
-		int err = post_one(qp, wr);
+	int err = 0;
 
-		if (err) {
-			*bad = wr;
-			return err;
-		}
-	}
-	return 0;
+	while (wr && (err = post_one(qp, wr)) == 0)
+		wr = wr->next;
+	if (err)
+		*bad = wr;
+	qp_settle(qp);
+	return err;
 }
 
 static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
@@ -187,5 +186,6 @@ int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 	*posted = err ? 0 : n;
 	for (int i = 0; i < *posted; i++)
 		post_take_vext(qp, &wrs[i]);
+	qp_settle(qp);
 	return err;
 }

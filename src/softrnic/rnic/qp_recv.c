@@ -123,7 +123,13 @@ static void recv_flush_one(struct qp *qp, enum ibv_wc_status status)
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err)
 {
 	qp_set_local_cause(qp, NULL, status, err);
-	recv_flush_one(qp, status);
+	qp->fault.recv = status;
+}
+
+void qp_recv_end(struct qp *qp, enum ibv_wc_status status)
+{
+	if (status != IBV_WC_SUCCESS)
+		recv_flush_one(qp, status);
 }
 
 bool qp_recv_is_open(const struct qp *qp)
@@ -150,8 +156,7 @@ void qp_recv_flush(struct qp *qp)
  */
 void qp_recv_keep(struct qp *qp)
 {
-	if (!qp_is_failed(qp))
-		qp->recv.after_close = !park_is_empty(&qp->recv.park);
+	qp->recv.after_close = !park_is_empty(&qp->recv.park);
 }
 
 void qp_recv_keep_no_more(struct qp *qp)
@@ -190,6 +195,7 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 			break;
 		}
 	}
+	qp_settle(qp);
 	return err;
 }
 

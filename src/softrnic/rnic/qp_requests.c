@@ -22,12 +22,12 @@ uint32_t qp_requests(const struct qp *qp)
 enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	if (!qp_rx_is_next(qp, seg))
-		return RX_DEAD;
+		return RX_FAULT;
 	if (!irq_is_full(&qp->irq))
 		return RX_DONE;
 	/* More than the agreed IRD: to DDP a queue without a buffer (RFC 5041 s7.1). */
 	qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
@@ -60,7 +60,7 @@ void qp_requests_run(struct qp *qp)
 {
 	struct irq_entry *e;
 
-	if (qp_is_failed(qp) || qp->irq.count == 0 || qp->requests.state != REQUEST_WAITING)
+	if (qp->fault.due || qp->irq.count == 0 || qp->requests.state != REQUEST_WAITING)
 		return;
 	e = irq_head(&qp->irq);
 	/* Not before the Sends ahead of it are delivered (RFC 5040 s5.5, rule 12). */
@@ -173,6 +173,7 @@ void qp_on_job(struct qp *qp, int status)
 		return;
 	e = irq_head(&qp->irq);
 	e->op->on_job(qp, e, status);
+	qp_settle(qp);
 }
 
 /* A job that nobody fetched yet must not keep the region from going away. */

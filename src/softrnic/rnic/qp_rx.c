@@ -43,7 +43,7 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len)
 {
-	while (len > 0) {
+	while (len > 0 && !qp->fault.due) {
 		struct mr *mr;
 		void *ptr;
 		uint32_t n = seg->rx->target(qp, seg, len, &mr, &ptr);
@@ -57,16 +57,16 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 		if (!err && !seg->rx->is_answer)
 			qp_rx_placed(qp, mr, ptr, n);
 		mr_release(mr);
-		if (err)
+		if (err) {
 			qp_rx_fault_at(qp, seg);
-		if (!qp_recv_is_open(qp))
-			return -ECONNABORTED; /* src may be gone */
+			return err;
+		}
 		qp->counters.rx_copied_bytes += n;
 		seg->done += n;
 		src += n;
 		len -= n;
 	}
-	return 0;
+	return qp->fault.due ? -ECONNABORTED : 0;
 }
 
 /* --- from bytes to segments --------------------------------------------------------------- */
@@ -81,13 +81,13 @@ bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg)
 
 enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole)
 {
-	return qp_rx_is_next(qp, seg) ? RX_DONE : RX_DEAD;
+	return qp_rx_is_next(qp, seg) ? RX_DONE : RX_FAULT;
 }
 
 static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_seg *seg)
 {
 	qp_refuse_seg(qp, error, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 /* The first FPDU of a peer-to-peer initiator is the agreed one and empty (RFC 6581 s9). */
@@ -201,7 +201,7 @@ static enum rx_verdict rx_go_on(struct qp *qp)
 	n = n < qp_rx_buffered(rx) ? n : qp_rx_buffered(rx);
 	if (seg->rx->target && !seg->keep) {
 		if (qp_rx_place(qp, seg, bytes, n))
-			return RX_DEAD;
+			return RX_FAULT;
 	} else {
 		seg->done += n; /* it is whole */
 	}
@@ -209,7 +209,7 @@ static enum rx_verdict rx_go_on(struct qp *qp)
 	if (seg->done < seg->payload || qp_rx_buffered(rx) < seg->trailer)
 		return RX_MORE;
 	rx_end_fpdu(qp, bytes);
-	return qp_is_failed(qp) ? RX_DEAD : RX_DONE;
+	return qp->fault.due ? RX_FAULT : RX_DONE;
 }
 
 void qp_rx_parse(struct qp *qp)
@@ -219,12 +219,10 @@ void qp_rx_parse(struct qp *qp)
 
 	if (!rx->buf || qp->ibv.state == IBV_QPS_INIT)
 		return;
-	while (verdict == RX_DONE && !qp_is_failed(qp))
+	while (verdict == RX_DONE)
 		verdict = rx->seg.active ? rx_go_on(qp) : rx_begin_fpdu(qp);
-	if (qp_is_failed(qp))
-		rx->head = rx->tail;
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
-	rx->stalled = verdict == RX_STALL && !qp_is_failed(qp);
+	rx->stalled = verdict == RX_STALL;
 	qp_rx_free_own_buf(rx);
 }

@@ -92,7 +92,9 @@ void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);
 /* May a Send still go to a receive? Also of a failed QP: see qp_recv_keep(). */
 bool qp_recv_is_open(const struct qp *qp);
-void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err); /* of this end */
+/* The receive that is being filled will end with this status, which is this end's fault. */
+void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
+void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: not yet */
 /* Is there a receive for the message that arrives? It is qp->recv.msg then. */
 bool qp_recv_take(struct qp *qp);
 /* The same, unless others wait for one. */

@@ -110,8 +110,9 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	rx_make_room(rx);
 	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
 		n = rx_want_direct(qp, iov);
-		if (!qp_is_failed(qp))
+		if (n > 0)
 			return n;
+		qp_settle(qp);
 		rx_make_room(rx);
 	}
 	/* After a failure: what still comes is drained, so that the LLP can close cleanly. */
@@ -143,7 +144,9 @@ void qp_rx_got(struct qp *qp, size_t len)
 	rx_take_lent_back(rx);
 	rx->tail += (uint32_t)len - direct;
 	assert(rx->tail <= QP_RXBUF);
-	qp_rx_parse(qp);
+	if (!qp->fault.due)
+		qp_rx_parse(qp);
+	qp_settle(qp);
 }
 
 void qp_rx_fault(struct qp *qp)
@@ -151,6 +154,7 @@ void qp_rx_fault(struct qp *qp)
 	rx_take_lent_back(&qp->rx);
 	if (!qp_is_failed(qp))
 		qp_rx_fault_at(qp, &qp->rx.seg);
+	qp_settle(qp);
 }
 
 /* --- the buffer --------------------------------------------------------------------------- */
@@ -191,12 +195,13 @@ void qp_rx_push(struct qp *qp, const void *bytes, size_t len)
 	}
 	if (!rx->buf || len > QP_RXBUF - rx->tail) {
 		qp_refuse(qp, TERM_MPA_LOCAL_CATASTROPHIC, NULL, 0, NULL);
-		return;
+	} else {
+		memcpy(rx->buf + rx->tail, bytes, len);
+		rx->tail += (uint32_t)len;
+		qp->counters.rx_bytes += len;
+		qp_rx_parse(qp);
 	}
-	memcpy(rx->buf + rx->tail, bytes, len);
-	rx->tail += (uint32_t)len;
-	qp->counters.rx_bytes += len;
-	qp_rx_parse(qp);
+	qp_settle(qp);
 }
 
 bool qp_rx_is_stalled(const struct qp *qp)
@@ -209,22 +214,23 @@ void qp_rx_resume(struct qp *qp)
 	if (!qp_recv_is_open(qp))
 		return;
 	qp_recv_deliver(qp);
-	if (!qp_is_failed(qp))
+	if (!qp->fault.due && !qp_is_failed(qp))
 		qp_rx_parse(qp);
+	qp_settle(qp);
 }
 
 void qp_rx_stop(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
 
-	rx_take_lent_back(rx);
 	rx->seg.active = false;
 	rx->stalled = false;
-	rx->head = rx->tail; /* a parser further up the stack may still look at the bytes */
+	rx->head = rx->tail;
+	qp_rx_free_own_buf(rx);
 }
 
 void qp_rx_fini(struct qp *qp)
 {
+	rx_take_lent_back(&qp->rx);
 	qp_rx_stop(qp);
-	qp_rx_free_own_buf(&qp->rx);
 }

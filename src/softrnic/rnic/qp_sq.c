@@ -40,7 +40,8 @@ void qp_sq_retire(struct qp *qp)
 {
 	struct sq *sq = &qp->sq;
 
-	while (sq->head != sq->next && qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
+	while (!qp->fault.due && sq->head != sq->next &&
+	       qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
 		const struct sq_wr *wr = sq_at(sq, sq->head++);
 
 		if (wr->signaled)
@@ -85,11 +86,11 @@ struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx)
 enum rx_verdict qp_answer_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	if (!qp_rx_is_next(qp, seg))
-		return RX_DEAD;
+		return RX_FAULT;
 	if (qp_answered_wr(qp, seg->rx))
 		return RX_DONE;
 	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
-	return RX_DEAD;
+	return RX_FAULT;
 }
 
 void qp_answer_done(struct qp *qp, struct sq_wr *wr)

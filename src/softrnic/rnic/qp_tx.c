@@ -34,9 +34,10 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 		return 0;
 	if (tx_batch_is_sent(b)) {
 		tx_batch_init(b);
-		while (qp_tx_has_work(qp) && qp_tx_build(qp))
+		while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
 			;
-		if (qp->tx.term_due) /* building the first message failed */
+		qp_settle(qp);
+		if (qp->tx.term_due) /* building failed */
 			qp_tx_build(qp);
 	}
 	if (!tx_batch_is_sent(b))
@@ -52,6 +53,7 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp->tx.sent += len;
 	qp->counters.tx_bytes += len;
 	qp_sq_retire(qp);
+	qp_settle(qp);
 }
 
 void qp_tx_stop(struct qp *qp)
@@ -100,7 +102,7 @@ bool qp_is_idle(const struct qp *qp)
 void qp_tx_fault(struct qp *qp)
 {
 	struct tx_batch *b = qp->tx.batch;
-	bool boundary, is_response;
+	bool is_response;
 	size_t at;
 
 	if (!b || tx_batch_is_sent(b) || qp_is_failed(qp)) {
@@ -113,15 +115,13 @@ void qp_tx_fault(struct qp *qp)
 				   EFAULT);
 	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
 	 * left to end. */
-	boundary = tx_batch_is_at_boundary(b);
-	if (boundary)
-		tx_batch_cut(b);
-	else
-		qp_tx_shut(qp);
 	qp_refuse(qp, is_response ? TERM_RDMAP_BASE_BOUNDS : TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0,
 		  NULL);
-	if (!boundary)
-		qp_tx_shut(qp);
+	if (tx_batch_is_at_boundary(b))
+		tx_batch_cut(b);
+	else
+		qp->fault.shut = true;
+	qp_settle(qp);
 }
 
 /* Its memory is its own by now: see qp_tx_stop(). */
@@ -177,10 +177,9 @@ void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget)
 		dirty_forget(&qp->requests.all, mr);
 	}
 	qp_requests_detach(qp, mr);
-	if (!qp->tx.batch || tx_batch_own(qp->tx.batch, mr) == 0)
-		return;
-	qp_async(qp, IBV_EVENT_QP_FATAL);
-	qp_set_local_cause(qp, NULL, IBV_WC_SUCCESS, EFAULT);
-	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "the source of a half-sent message is gone");
-	qp_tx_shut(qp);
+	if (!qp->fault.due && qp->tx.batch && tx_batch_own(qp->tx.batch, mr)) {
+		qp_fault_local(qp, EFAULT, "the source of a half-sent message is gone");
+		qp->fault.shut = true;
+	}
+	qp_settle(qp);
 }

@@ -45,7 +45,7 @@ uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint3
 struct tx_fpdu tx_fpdu_of(const struct qp *qp);
 void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
 
-/* These build one FPDU. False: there is no room, or the QP failed. */
+/* These build one FPDU. False: there is no room, or an error is recorded. */
 
 /* A whole message whose payload is `len` bytes of our own. */
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len);

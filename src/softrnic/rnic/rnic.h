@@ -4,6 +4,8 @@
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
 
+#include "verbs_ext/values.h"
+
 #define RNIC_MAX_QP      65536
 #define RNIC_MAX_QP_WR   32768
 #define RNIC_MAX_SGE     16
@@ -16,20 +18,9 @@
 #define RNIC_PARK_BYTES  (256u << 10)  /* per QP: Sends that arrived before their receive */
 #define RNIC_PARK_MSGS   256
 
-/* Access bits that rdma-core 44 has no names for; values of rdma-core 45. */
-#define RNIC_ACCESS_FLUSH_GLOBAL     (1 << 8)
-#define RNIC_ACCESS_FLUSH_PERSISTENT (1 << 9)
-
 /* A region with any of these can be reached by a peer. */
 #define RNIC_REMOTE_ACCESS                                                                         \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
-	 RNIC_ACCESS_FLUSH_GLOBAL | RNIC_ACCESS_FLUSH_PERSISTENT)
-
-/* Work completion opcodes that rdma-core 44 has no names for; values of rdma-core 45. */
-#define RNIC_WC_FLUSH        8
-#define RNIC_WC_ATOMIC_WRITE 9
-/* Ours; no release of rdma-core has a use for them. */
-#define RNIC_WC_VERIFY 0x50
-#define RNIC_WC_QUERY  0x51
+	 VEXT_ACCESS_FLUSH_GLOBAL | VEXT_ACCESS_FLUSH_PERSISTENT)
 
 #endif

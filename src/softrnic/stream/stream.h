@@ -45,8 +45,8 @@ enum stream_state {
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,    /* by the peer, or refused by its host: -ECONNREFUSED; or it hung up:
-			      -ECONNRESET */
+	STREAM_EV_REJECTED,    /* by the application there: -EACCES; by its host, as nobody
+				  listens: -ECONNREFUSED; by hanging up: -ECONNRESET */
 	STREAM_EV_UNREACHABLE, /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
@@ -126,6 +126,9 @@ void stream_on_incoming(struct stream *s, uint64_t now); /* responder: accepted 
 bool stream_rx_needs_buf(const struct stream *s);
 bool stream_tx_needs_buf(const struct stream *s);
 int stream_rx_want(struct stream *s, struct iovec iov[QP_RX_IOV]);
+/* Bytes belong elsewhere now than into what stream_rx_want() returned last, which awaits its
+ * stream_rx_got(): a receive that is still under way is to be ended. */
+bool stream_rx_has_moved(const struct stream *s);
 void stream_rx_got(struct stream *s, size_t len, uint64_t now);
 void stream_rx_fault(struct stream *s, uint64_t now);
 void stream_rx_eof(struct stream *s, uint64_t now);

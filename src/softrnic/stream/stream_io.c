@@ -79,6 +79,11 @@ int stream_rx_want(struct stream *s, struct iovec iov[QP_RX_IOV])
 	return 0;
 }
 
+bool stream_rx_has_moved(const struct stream *s)
+{
+	return s->rx_into != stream_rx_target(s);
+}
+
 void stream_rx_got(struct stream *s, size_t len, uint64_t now)
 {
 	enum stream_rx_into into = s->rx_into;

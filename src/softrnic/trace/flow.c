@@ -4,8 +4,8 @@
 /* Readers keep what is not acknowledged, and compare numbers in a window of 2 GiB. */
 #define ACK_AFTER (256u << 10)
 
-static void flow_say(struct flow *f, enum flow_side from, uint8_t flags, size_t len,
-		     flow_emit_fn *emit, void *to)
+static void flow_packet(struct flow *f, enum flow_side from, uint8_t flags, size_t len,
+			flow_emit_fn *emit, void *to)
 {
 	enum flow_side other = from == FLOW_US ? FLOW_PEER : FLOW_US;
 	struct tcpip_segment seg = {
@@ -37,18 +37,18 @@ void flow_open(struct flow *f, enum flow_side initiator, flow_emit_fn *emit, voi
 {
 	enum flow_side responder = initiator == FLOW_US ? FLOW_PEER : FLOW_US;
 
-	flow_say(f, initiator, TCP_SYN, 0, emit, to);
-	flow_say(f, responder, TCP_SYN | TCP_ACK, 0, emit, to);
-	flow_say(f, initiator, TCP_ACK, 0, emit, to);
+	flow_packet(f, initiator, TCP_SYN, 0, emit, to);
+	flow_packet(f, responder, TCP_SYN | TCP_ACK, 0, emit, to);
+	flow_packet(f, initiator, TCP_ACK, 0, emit, to);
 }
 
 void flow_data(struct flow *f, enum flow_side from, size_t len, flow_emit_fn *emit, void *to)
 {
 	if (f->over)
 		return;
-	flow_say(f, from, TCP_PSH | TCP_ACK, len, emit, to);
+	flow_packet(f, from, TCP_PSH | TCP_ACK, len, emit, to);
 	if (f->unacked[from] >= ACK_AFTER)
-		flow_say(f, from == FLOW_US ? FLOW_PEER : FLOW_US, TCP_ACK, 0, emit, to);
+		flow_packet(f, from == FLOW_US ? FLOW_PEER : FLOW_US, TCP_ACK, 0, emit, to);
 }
 
 void flow_fin(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to)
@@ -58,9 +58,9 @@ void flow_fin(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to)
 	if (f->over || f->fin[from])
 		return;
 	f->fin[from] = true;
-	flow_say(f, from, TCP_FIN | TCP_ACK, 0, emit, to);
+	flow_packet(f, from, TCP_FIN | TCP_ACK, 0, emit, to);
 	if (f->fin[other])
-		flow_say(f, other, TCP_ACK, 0, emit, to);
+		flow_packet(f, other, TCP_ACK, 0, emit, to);
 }
 
 void flow_reset(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to)
@@ -68,5 +68,5 @@ void flow_reset(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *t
 	if (f->over || (f->fin[FLOW_US] && f->fin[FLOW_PEER]))
 		return;
 	f->over = true;
-	flow_say(f, from, TCP_RST | TCP_ACK, 0, emit, to);
+	flow_packet(f, from, TCP_RST | TCP_ACK, 0, emit, to);
 }

@@ -1,13 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flow.h -- a TCP connection as a reader of the capture shall see it: a handshake, numbers that
- * go on without a gap, an acknowledgement in time, one end. The kernel's own numbers and segments
- * are not to be had without a privilege; these carry the same bytes. Pure.
+ * flow.h -- a TCP connection as a capture shows it: packets with IP and TCP headers. Pure.
+ *
+ * The kernel's own segments and sequence numbers can only be read with a privilege. A flow makes
+ * up others that carry the same bytes, such that a reader can reassemble them:
+ *
+ *   flow_open    SYN, SYN|ACK, ACK: the handshake, from the end that connected
+ *   flow_data    PSH|ACK and the payload; sequence numbers without a gap. An ACK of the other end
+ *                follows when it has sent nothing for ACK_AFTER bytes (flow.c)
+ *   flow_fin     FIN|ACK, once an end; after the second one an ACK of it
+ *   flow_reset   RST|ACK; nothing follows it
+ *
+ * Headers (tcpip_): IPv4 (RFC 791) or IPv6 (RFC 8200), then TCP (RFC 9293), with right checksums.
+ * A SYN carries two options: the MSS TCPIP_PAYLOAD_MAX, and the largest window scale. The window is
+ * always open.
  */
 #ifndef TRACE_FLOW_H
 #define TRACE_FLOW_H
 
-#include "softrnic/trace/tcpip.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TCPIP_HEADERS_MAX (40 + 28) /* IPv6, and TCP with options */
+/* So that every packet's length fits the 16 bits that IP has for it. */
+#define TCPIP_PAYLOAD_MAX (0xffffu - TCPIP_HEADERS_MAX)
+
+enum tcp_flags { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK = 0x10 };
+
+struct tcpip_end {
+	uint8_t addr[16]; /* of IPv4 the first four */
+	uint16_t port;    /* host order */
+};
+
+struct tcpip_segment {
+	bool v6;
+	const struct tcpip_end *from, *to;
+	uint32_t seq, ack;
+	uint8_t flags; /* enum tcp_flags */
+};
+
+size_t tcpip_headers_len(const struct tcpip_segment *seg);
+/* Writes tcpip_headers_len() bytes; len, the payload's, is at most TCPIP_PAYLOAD_MAX. */
+void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
+		  size_t len);
 
 enum flow_side { FLOW_US, FLOW_PEER };
 
@@ -15,16 +51,17 @@ struct flow {
 	bool v6;
 	struct tcpip_end end[2]; /* by enum flow_side */
 	uint32_t next[2];        /* sequence numbers */
-	uint32_t unacked[2];     /* bytes since the other side's last word */
+	uint32_t unacked[2];     /* bytes since the other side's last packet */
 	bool fin[2];
-	bool over; /* reset: nothing more can be said */
+	bool over; /* reset: no packet follows */
 };
 
 /* One packet: its headers are in front of the payload, which may be NULL if len is 0. */
 typedef void flow_emit_fn(void *to, const struct tcpip_segment *seg, enum flow_side from,
 			  size_t len);
 
-/* First numbers follow the clock (RFC 9293 s3.4.1): who reuses both ports begins anew. */
+/* The first sequence numbers follow the clock (RFC 9293 s3.4.1): a later connection between the
+ * same ports begins with others. */
 void flow_init(struct flow *f, uint64_t now_ns);
 void flow_open(struct flow *f, enum flow_side initiator, flow_emit_fn *emit, void *to);
 void flow_data(struct flow *f, enum flow_side from, size_t len, flow_emit_fn *emit, void *to);

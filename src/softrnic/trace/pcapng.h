@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pcapng.h -- the blocks of a capture file (draft-ietf-opsawg-pcapng): a section with one
- * interface, and packets of it. Pure: encodes into the caller's memory.
+ * pcapng.h -- the blocks of a capture file (draft-ietf-opsawg-pcapng). Pure: encodes into the
+ * caller's memory.
  *
- * A reader takes a packet's interface from the section that began last. As all our sections have
- * the same single interface, sections of several processes may be mixed in one file.
+ * The file (SOFTRNIC_TRACE), in the byte order of its writer:
+ *
+ *   Section Header Block       byte order, version 1.0, length unknown; shb_userappl: the writer
+ *   Interface Description      link type RAW (101), no snap length; if_name; if_tsresol: 1e-9 s
+ *   Enhanced Packet Block ...  interface 0, time, captured and original length;
+ *                              IP header, TCP header, payload (flow.h); padding to 4 bytes;
+ *                              opt_comment on some; epb_flags: inbound or outbound
+ *
+ * A packet's block is encoded in two parts around its bytes: the head (PCAPNG_HEAD bytes) and the
+ * tail (padding, options, the length again).
+ *
+ * Several processes may write to one file. Each begins a section of its own and appends whole
+ * blocks. A reader takes a packet's interface from the section that began last; as all these
+ * sections have the same single interface, they may be mixed.
  */
 #ifndef TRACE_PCAPNG_H
 #define TRACE_PCAPNG_H
@@ -13,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PCAPNG_MAGIC_LEN   12  /* bytes that tell a capture file from others */
-#define PCAPNG_SECTION_MAX 256 /* of names as short as ours */
+#define PCAPNG_MAGIC_LEN   12  /* bytes that identify a capture file */
+#define PCAPNG_SECTION_MAX 256 /* enough for the writer and interface names in use */
 #define PCAPNG_COMMENT_MAX 64
 #define PCAPNG_HEAD        28 /* in front of a packet's bytes */
 #define PCAPNG_TAIL_MAX    (3 + 4 + PCAPNG_COMMENT_MAX + 3 + 8 + 4 + 4)
@@ -32,10 +44,7 @@ bool pcapng_is_section(const uint8_t first[PCAPNG_MAGIC_LEN]);
 /* Section header and interface description: their length, 0 if there is no room for them. */
 size_t pcapng_encode_section(void *buf, size_t size, const char *writer, const char *interface);
 
-/*
- * A packet's block is its head, its bytes, and its tail: pads, options and the length again. The
- * tail's length is returned.
- */
+/* Around a packet's bytes. The tail's length is returned. */
 void pcapng_encode_head(uint8_t head[PCAPNG_HEAD], const struct pcapng_packet *packet);
 size_t pcapng_encode_tail(uint8_t tail[PCAPNG_TAIL_MAX], const struct pcapng_packet *packet);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 
 #include <assert.h>
 
@@ -11,10 +11,10 @@
 #define SYN_OPTIONS  8
 #define PROTOCOL_TCP 6
 #define HOPS         64
-#define WINDOW       0xffff /* a GiB after scaling: nobody shall believe that it was ever full */
+#define WINDOW       0xffff /* a GiB after scaling, so that it never looks full */
 
 /* The Internet checksum (RFC 1071), in parts: all but the last have an even length. */
-static uint64_t sum_of(const uint8_t *p, size_t len)
+static uint64_t tcpip_sum(const uint8_t *p, size_t len)
 {
 	uint64_t sum = 0;
 
@@ -23,35 +23,35 @@ static uint64_t sum_of(const uint8_t *p, size_t len)
 	return len ? sum + ((uint64_t)p[0] << 8) : sum;
 }
 
-static uint16_t fold(uint64_t sum)
+static uint16_t tcpip_fold(uint64_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)~sum;
 }
 
-static void store_be16(uint8_t *p, uint16_t v)
+static void tcpip_store_be16(uint8_t *p, uint16_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
 	p[1] = (uint8_t)v;
 }
 
-static size_t ip_len(const struct tcpip_segment *seg)
+static size_t tcpip_ip_len(const struct tcpip_segment *seg)
 {
 	return seg->v6 ? IPV6_LEN : IPV4_LEN;
 }
 
-static size_t tcp_len(const struct tcpip_segment *seg)
+static size_t tcpip_tcp_len(const struct tcpip_segment *seg)
 {
 	return TCP_LEN + (seg->flags & TCP_SYN ? SYN_OPTIONS : 0);
 }
 
 size_t tcpip_headers_len(const struct tcpip_segment *seg)
 {
-	return ip_len(seg) + tcp_len(seg);
+	return tcpip_ip_len(seg) + tcpip_tcp_len(seg);
 }
 
-static void encode_ipv4(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
+static void tcpip_encode_ipv4(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
 {
 	struct wcursor c = wcursor_init(ip, IPV4_LEN);
 
@@ -64,10 +64,10 @@ static void encode_ipv4(uint8_t *ip, const struct tcpip_segment *seg, size_t bel
 	wcursor_be16(&c, 0);
 	wcursor_bytes(&c, seg->from->addr, 4);
 	wcursor_bytes(&c, seg->to->addr, 4);
-	store_be16(ip + 10, fold(sum_of(ip, IPV4_LEN)));
+	tcpip_store_be16(ip + 10, tcpip_fold(tcpip_sum(ip, IPV4_LEN)));
 }
 
-static void encode_ipv6(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
+static void tcpip_encode_ipv6(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
 {
 	struct wcursor c = wcursor_init(ip, IPV6_LEN);
 
@@ -79,26 +79,27 @@ static void encode_ipv6(uint8_t *ip, const struct tcpip_segment *seg, size_t bel
 	wcursor_bytes(&c, seg->to->addr, 16);
 }
 
-/* Addresses, protocol and length belong to what TCP sums (RFC 9293 s3.1). */
-static uint64_t sum_of_pseudo_header(const struct tcpip_segment *seg, size_t below)
+/* TCP's checksum covers addresses, protocol and length, too (RFC 9293 s3.1). */
+static uint64_t tcpip_sum_pseudo_header(const struct tcpip_segment *seg, size_t below)
 {
 	size_t addr = seg->v6 ? 16 : 4;
 
-	return sum_of(seg->from->addr, addr) + sum_of(seg->to->addr, addr) + PROTOCOL_TCP + below;
+	return tcpip_sum(seg->from->addr, addr) + tcpip_sum(seg->to->addr, addr) + PROTOCOL_TCP +
+	       below;
 }
 
-static void encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
+static void tcpip_encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
 {
 	/* RFC 9293 s3.2; RFC 7323 s2.2; a no-op */
 	static const uint8_t options[SYN_OPTIONS] = {
 		2, 4, TCPIP_PAYLOAD_MAX >> 8, TCPIP_PAYLOAD_MAX & 0xff, 3, 3, 14, 1};
-	struct wcursor c = wcursor_init(tcp, tcp_len(seg));
+	struct wcursor c = wcursor_init(tcp, tcpip_tcp_len(seg));
 
 	wcursor_be16(&c, seg->from->port);
 	wcursor_be16(&c, seg->to->port);
 	wcursor_be32(&c, seg->seq);
 	wcursor_be32(&c, seg->flags & TCP_ACK ? seg->ack : 0);
-	wcursor_u8(&c, (uint8_t)(tcp_len(seg) / 4 << 4));
+	wcursor_u8(&c, (uint8_t)(tcpip_tcp_len(seg) / 4 << 4));
 	wcursor_u8(&c, seg->flags);
 	wcursor_be16(&c, WINDOW);
 	wcursor_be32(&c, 0);
@@ -110,15 +111,16 @@ static void encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
 void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
 		  size_t len)
 {
-	uint8_t *tcp = headers + ip_len(seg);
-	size_t below = tcp_len(seg) + len;
+	uint8_t *tcp = headers + tcpip_ip_len(seg);
+	size_t below = tcpip_tcp_len(seg) + len;
 
 	assert(len <= TCPIP_PAYLOAD_MAX);
 	if (seg->v6)
-		encode_ipv6(headers, seg, below);
+		tcpip_encode_ipv6(headers, seg, below);
 	else
-		encode_ipv4(headers, seg, below);
-	encode_tcp(tcp, seg);
-	store_be16(tcp + 16, fold(sum_of_pseudo_header(seg, below) + sum_of(tcp, tcp_len(seg)) +
-				  sum_of(payload, len)));
+		tcpip_encode_ipv4(headers, seg, below);
+	tcpip_encode_tcp(tcp, seg);
+	tcpip_store_be16(tcp + 16,
+			 tcpip_fold(tcpip_sum_pseudo_header(seg, below) +
+				    tcpip_sum(tcp, tcpip_tcp_len(seg)) + tcpip_sum(payload, len)));
 }

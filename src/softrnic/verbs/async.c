@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/verbs/async.h"
-
+/* async.c -- asynchronous events of the device. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +7,7 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
-/* Nobody may be listening: the oldest events make room for new ones. */
+/* A program need not read them: the oldest events make room for new ones. */
 #define ASYNC_KEPT 256
 
 struct async_event {
@@ -19,7 +18,7 @@ struct async_event {
 static struct evq queue;
 static atomic_int queued;
 
-int async_init(int *fd)
+int device_async_init(int *fd)
 {
 	int ret = evq_init(&queue);
 

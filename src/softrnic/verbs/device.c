@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c -- the device, its context and what it says of itself. */
+/* device.c -- the device, its context and its attributes. */
 #include "softrnic/verbs/device.h"
 
 #include <errno.h>
@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "softrnic/verbs/async.h"
 #include "softrnic/io/config.h"
-#include "softrnic/verbs/fork.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
@@ -84,7 +82,7 @@ static int device_make(void)
 	if (!ret && !dev.mrs)
 		ret = mr_table_new(&dev.mrs);
 	if (!ret)
-		ret = async_init(&dev.vctx.context.async_fd);
+		ret = device_async_init(&dev.vctx.context.async_fd);
 	if (!ret)
 		device_fill();
 	return ret;

@@ -1,32 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device.h -- the one device of this process and the verbs objects on it. */
-#ifndef ENGINE_DEVICE_H
-#define ENGINE_DEVICE_H
+#ifndef VERBS_DEVICE_H
+#define VERBS_DEVICE_H
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "softrnic/verbs/evq.h"
+#include "softrnic/io/stall.h"
 #include "softrnic/rnic/cq.h"
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
+#include "softrnic/verbs/evq.h"
 
-struct conn;
 struct conn_link;
-
-/* How much memory of a protection domain may have to wait for a file system. Counted: connections
- * look at it without a lock, also when the domain is gone. */
-struct pd_stall {
-	atomic_uint refs;
-	atomic_uint regions;
-};
-void pd_stall_put(struct pd_stall *stall); /* accepts NULL */
 
 struct vpd {
 	struct ibv_pd ibv;
-	atomic_uint users; /* MRs, SRQs and QPs on it */
-	struct pd_stall *stall;
+	atomic_uint users;         /* MRs, SRQs and QPs on it */
+	struct stall_count *stall; /* of the memory on it that can stall */
 };
 
 struct vchannel {
@@ -52,12 +44,15 @@ struct vsrq {
 	atomic_uint users; /* QPs on it */
 };
 
-/* The device's parts that the rooms below need. NULL and errno when it cannot be made. */
+/* NULL and errno when it cannot be made. */
 struct mr_table *device_mrs(void);
+/* Open the queue of asynchronous events; *fd is what users poll. 0 or -errno. */
+int device_async_init(int *fd);
 /* Queue an asynchronous event; `element` must outlive it or be cancelled. */
 void device_async(enum ibv_event_type type, void *element);
 void device_async_cancel(void *element);
-/* Drop to the fresh device of a forked child; see fork.c. */
+/* Before the first descriptor or lock that a forked child must not share. 0 or -errno. */
+int fork_hook(void);
 void device_atfork_prepare(void);
 void device_atfork_parent(void);
 void device_atfork_child(void);
@@ -72,7 +67,7 @@ int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 /* A connection's QP uses the queue: polling it empty drives the connection. */
 void vcq_attach(struct vcq *cq, struct conn_link *link);
 void vcq_detach(struct vcq *cq, struct conn_link *link);
-/* Every connection lets go of a killed region; returns when nobody holds it any more. */
+/* Every connection lets go of a killed region; returns when nothing holds it any more. */
 void conns_detach_mr(struct mr *mr);
 
 #endif

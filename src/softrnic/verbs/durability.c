@@ -7,10 +7,10 @@
 
 int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size)
 {
-	enum persist_class found;
+	enum vext_durability found;
 	int ret = len ? persist_classify(addr, len, &found, why, why_size) : -EINVAL;
 
 	if (!ret)
-		*cls = persist_durability(found);
+		*cls = found;
 	return -ret;
 }

@@ -5,8 +5,8 @@
  * The descriptor is readable exactly while an event is queued, and evq_pop() obeys an
  * O_NONBLOCK that the user set on it at any time. The queue's mutex is a leaf lock.
  */
-#ifndef ENGINE_EVQ_H
-#define ENGINE_EVQ_H
+#ifndef VERBS_EVQ_H
+#define VERBS_EVQ_H
 
 #include <pthread.h>
 #include <stdbool.h>

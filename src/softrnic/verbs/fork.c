@@ -1,87 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork.c -- keep what parent and child share consistent, and the child's hands off the rest.
+ * fork.c -- fork(): what parent and child share stays consistent, and the child closes the rest.
  *
  * The forking thread takes the locks of everything that outlives a call, outer before
- * inner, so that the child's copies are in order; both sides release them again.
+ * inner, so that the child's copies are in order; both sides release them again. Each room below
+ * offers its part.
  */
-#include "softrnic/verbs/fork.h"
-
 #include <pthread.h>
 
 #include "base/rand.h"
-#include "softrnic/io/bufs.h"
-#include "softrnic/io/conn.h"
-#include "softrnic/verbs/device.h"
-#include "softrnic/io/door.h"
 #include "softrnic/io/engine.h"
-#include "softrnic/verbs/evq.h"
-#include "softrnic/verbs/id.h"
-#include "softrnic/io/trace.h"
 #include "softrnic/persist/persist.h"
+#include "softrnic/verbs/device.h"
+#include "softrnic/verbs/id.h"
 
-static void prepare(void)
+static void fork_prepare(void)
 {
-	conns_atfork_prepare();
 	ids_atfork_prepare();
 	device_atfork_prepare();
 	persist_atfork_prepare();
-	engine_atfork_prepare();
+	io_atfork_prepare();
 	evq_atfork_prepare();
-	bufs_atfork_prepare();
-	doors_atfork_prepare();
-	trace_atfork_prepare();
 }
 
-static void parent(void)
+static void fork_parent(void)
 {
-	trace_atfork_parent();
-	doors_atfork_release();
-	bufs_atfork_release();
 	evq_atfork_parent();
-	engine_atfork_parent();
+	io_atfork_parent();
 	persist_atfork_parent();
 	device_atfork_parent();
 	ids_atfork_release();
-	conns_atfork_release();
 }
 
-/* The list of connections first: closing a socket may be the end of its connection. */
-static void child(void)
+/* Ids last: what becomes of their connections is said through event queues. */
+static void fork_child(void)
 {
-	trace_atfork_child();
-	doors_atfork_release();
-	conns_atfork_release();
-	bufs_atfork_release();
 	evq_atfork_child();
-	engine_atfork_child();
+	io_atfork_child();
 	persist_atfork_child();
 	device_atfork_child();
 	ids_atfork_child();
 }
 
-static int result;
+static int fork_result;
 
 /*
  * The random numbers' lock is inner to ours (an STag is drawn under the MR table's), and what is
  * registered first is prepared last: so draw one before.
  */
-static void hook(void)
+static void fork_register(void)
 {
 	rand_u32();
-	result = -pthread_atfork(prepare, parent, child);
+	fork_result = -pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 int fork_hook(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, hook);
-	return result;
+	pthread_once(&once, fork_register);
+	return fork_result;
 }
 
-/* While the library is loaded: later a fork() could come when a lock is taken and nobody knows. */
-__attribute__((constructor)) static void hook_early(void)
+/* While the library is loaded: later a fork() could come while a lock is held. */
+__attribute__((constructor)) static void fork_hook_early(void)
 {
 	(void)fork_hook();
 }

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/softrnic.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,9 +33,9 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 		return NULL;
 	pthread_mutex_init(&id->lock, NULL);
 	pthread_cond_init(&id->acked_cv, NULL);
-	list_init(&id->pending);
+	list_init(&id->requests.list);
+	list_init(&id->request);
 	id->generation = engine_generation();
-	id->fd = -1;
 	id->pub.context = context;
 	id->pub.ps = ps;
 	id->pub.qp_type = IBV_QPT_RC;
@@ -103,14 +103,17 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn)
 
 int id_need_conn(struct cmid *id)
 {
-	bool same = sockaddr_same_host(&id->pub.route.addr.src_addr, &id->pub.route.addr.dst_addr);
+	struct link_addr src = link_addr_from(&id->pub.route.addr.src_addr);
+	struct link_addr dst = link_addr_from(&id->pub.route.addr.dst_addr);
+	const struct link_ops *ops = link_of(&dst);
 	int ret;
 
 	if (id->conn)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	ret = conn_new(STREAM_INITIATOR, same, id_on_stream_event, id, &id->conn);
+	ret = conn_new(STREAM_INITIATOR, ops && ops->same_host(&src, &dst), id_on_stream_event, id,
+		       &id->conn);
 	return ret ? ret : id_apply_settings(id);
 }
 
@@ -123,8 +126,7 @@ static void id_release_conn(struct cmid *id)
 		return;
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
-		c->owner = NULL; /* from now on no event of it looks at the id */
-		c->doomed = true;
+		conn_abandon(c);
 		conn_pump(c);
 		conn_leave(c);
 	}
@@ -134,7 +136,7 @@ static void id_release_conn(struct cmid *id)
 
 void id_drop(struct cmid *id)
 {
-	listener_request_done(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_free(id);
 }
@@ -145,12 +147,12 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 
 	if (pub->qp)
 		id_destroy_qp(id);
-	listener_close(id);
-	listener_request_done(id);
+	id_stop_listening(id);
+	id_request_done(id);
 	id_release_conn(id);
 	id_quiesce(id);
-	if (id->fd >= 0)
-		close(id->fd);
+	if (id->bound)
+		id->bound->ops->close(id->bound);
 	if (id->own_chan)
 		softrnic_destroy_event_channel(&id->own_chan->pub);
 	id_free(id);
@@ -160,14 +162,14 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 /* The locks are released by the thread that took them, which is the one that forked. */
 void ids_atfork_prepare(void)
 {
-	listener_atfork_prepare();
+	id_requests_atfork_prepare();
 	pthread_mutex_lock(&all_lock);
 }
 
 void ids_atfork_release(void)
 {
 	pthread_mutex_unlock(&all_lock);
-	listener_atfork_release();
+	id_requests_atfork_release();
 }
 
 /* In the child every inherited id is "removed", and says so through its channel. */
@@ -179,9 +181,9 @@ void ids_atfork_child(void)
 	list_for_each (it, &all) {
 		struct cmid *id = container_of(it, struct cmid, link);
 
-		if (id->fd >= 0)
-			close(id->fd);
-		id->fd = -1;
+		if (id->bound)
+			id->bound->ops->forked(id->bound);
+		id->bound = NULL;
 		pthread_mutex_init(&id->lock, NULL);
 		pthread_cond_init(&id->acked_cv, NULL);
 		if (id->conn)

@@ -4,8 +4,8 @@
  *
  * An id's lock is inner to its connection's lock and outer to the event queues'.
  */
-#ifndef ENGINE_ID_H
-#define ENGINE_ID_H
+#ifndef VERBS_ID_H
+#define VERBS_ID_H
 
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -22,7 +22,7 @@ struct chan {
 	struct evq q;
 };
 
-/* What a connection has to say: that it stands, or why not; and its end. */
+/* What a connection reports: that it is established, or why not; and its end. */
 #define ID_EVENTS 2
 
 struct cmid {
@@ -37,13 +37,16 @@ struct cmid {
 	atomic_uint delivered; /* counted under the event queue's mutex */
 	unsigned acked;
 	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
-	enum { FAMILY_DEFAULT, FAMILY_ANY, FAMILY_ONLY } family_only;
-	int fd;            /* bound, not yet listening or connecting; -1: none */
-	struct conn *conn; /* NULL until a QP or a connection is asked for */
+	enum link_families families;
+	struct link *bound; /* not yet listening or connecting; NULL: none */
+	struct conn *conn;  /* NULL until a QP or a connection is asked for */
 	struct listener *listener;
-	bool request_pending; /* an inbound request that nobody accepted or rejected yet */
-	struct list pending;  /* in the listener's list of those */
-	struct cmid *parent;  /* that listener; guarded by its listener's lock */
+	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
+		struct list list;
+		unsigned n, max;
+	} requests;
+	struct list request; /* in the listener's list of those */
+	struct cmid *parent; /* that listener; NULL: none, or it was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
 	} limits;               /* as softrnic_set_limits() was given them */
@@ -84,7 +87,7 @@ int id_apply_settings(struct cmid *id);
 void id_on_stream_event(void *owner, enum stream_event event, int status);
 
 /*
- * Make room for all that its connection will have to say, so that no such event is ever lost for
+ * Make room for all that its connection will report, so that no such event is ever lost for
  * want of memory. 0 or -ENOMEM.
  */
 int id_reserve_events(struct cmid *id);
@@ -101,17 +104,16 @@ int id_wait(struct cmid *id);
 /* Discard what was not delivered, then wait until everything delivered is acknowledged. */
 void id_quiesce(struct cmid *id);
 
-/* id_addr.c: descriptors and addresses. */
-bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b);
-void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src);
-void id_set_local(struct cmid *id, int fd);
+/* id_addr.c: rdma_cm's addresses and those of links. */
+void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr);
+void id_set_local(struct cmid *id, struct link *link);
 
-/* listener.c */
-void listener_close(struct cmid *id);
-/* The user took (accepted or rejected) a request, or it vanished. */
-void listener_request_done(struct cmid *child);
-void listener_atfork_prepare(void);
-void listener_atfork_release(void);
+/* id_listen.c */
+void id_stop_listening(struct cmid *id);
+/* The user has answered (accepted or rejected) a request, or it vanished. */
+void id_request_done(struct cmid *child);
+void id_requests_atfork_prepare(void);
+void id_requests_atfork_release(void);
 
 /* qp_make.c */
 void id_destroy_qp(struct cmid *id);

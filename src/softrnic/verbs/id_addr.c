@@ -1,56 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_addr.c -- names to addresses, addresses to sockets. Every address is the device's. */
-#include <arpa/inet.h>
+/* id_addr.c -- names to addresses, addresses to links. Every address is the device's. */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/softrnic.h"
 
-static socklen_t addr_len(const struct sockaddr *sa)
+void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr)
 {
-	switch (sa->sa_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	default:
-		return 0;
-	}
-}
-
-void sockaddr_copy(struct sockaddr_storage *dst, const struct sockaddr *src)
-{
-	memset(dst, 0, sizeof(*dst));
-	memcpy(dst, src, addr_len(src));
-}
-
-static bool addr_is_loopback(const struct sockaddr *sa)
-{
-	if (sa->sa_family == AF_INET)
-		return (ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr) >> 24) == 127;
-	return sa->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
-}
-
-/* The kernel answers a connection to one of the host's own addresses from that address. */
-bool sockaddr_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (addr_is_loopback(a) && addr_is_loopback(b))
-		return true;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 &&
-	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+	link_addr_to(addr, ss);
 }
 
 static int gai_errno(int gai)
@@ -171,29 +134,12 @@ void softrnic_freeaddrinfo(struct rdma_addrinfo *res)
 	free(res);
 }
 
-/* -errno or a bound socket. */
-static int id_socket(const struct cmid *id, const struct sockaddr *addr)
+void id_set_local(struct cmid *id, struct link *link)
 {
-	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1, v6only = id->family_only == FAMILY_ONLY, ret;
+	struct link_addr local;
 
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (addr->sa_family == AF_INET6 && id->family_only != FAMILY_DEFAULT)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
-	if (bind(fd, addr, addr_len(addr)) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-void id_set_local(struct cmid *id, int fd)
-{
-	socklen_t len = sizeof(id->pub.route.addr.src_storage);
-
-	getsockname(fd, &id->pub.route.addr.src_addr, &len);
+	if (!link->ops->local(link, &local))
+		id_set_addr(&id->pub.route.addr.src_storage, &local);
 }
 
 static void id_set_device(struct cmid *id)
@@ -204,68 +150,55 @@ static void id_set_device(struct cmid *id)
 
 int softrnic_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 {
+	struct link_addr at = link_addr_from(addr);
+	const struct link_ops *ops = link_of(&at);
 	struct cmid *id = cmid_of(pub);
-	int fd;
+	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (!addr_len(addr))
+	if (!ops)
 		return id_errno(EAFNOSUPPORT);
-	if (id->fd >= 0 || id->conn || id->listener)
+	if (id->bound || id->conn || id->listener)
 		return id_errno(EINVAL);
-	fd = id_socket(id, addr);
-	if (fd < 0)
-		return id_errno(-fd);
-	id->fd = fd;
-	id_set_local(id, fd);
+	ret = ops->bind(&at, id->families, &id->bound);
+	if (ret)
+		return id_errno(-ret);
+	id_set_local(id, id->bound);
 	id_set_device(id);
 	return 0;
-}
-
-/* Ask the kernel which source address it would use, without sending anything. */
-static int route_source(const struct sockaddr *dst, struct sockaddr_storage *src)
-{
-	int fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
-	socklen_t len = sizeof(*src);
-
-	if (fd < 0)
-		return errno;
-	if (connect(fd, dst, addr_len(dst)) || getsockname(fd, (struct sockaddr *)src, &len))
-		ret = errno;
-	close(fd);
-	if (src->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)src)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)src)->sin_port = 0;
-	return ret;
 }
 
 int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct sockaddr *dst,
 			  int timeout_ms)
 {
+	struct link_addr to = link_addr_from(dst), from = {.family = LINK_NONE};
+	const struct link_ops *ops = link_of(&to);
 	struct cmid *id = cmid_of(pub);
 	struct rdma_addr *addr = &pub->route.addr;
-	int err = 0;
+	int ret = 0;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (!addr_len(dst))
+	if (!ops)
 		return id_errno(EAFNOSUPPORT);
 	if (id->conn || id->listener)
 		return id_errno(EINVAL);
-	if (id->fd >= 0 && addr->src_addr.sa_family != dst->sa_family)
+	if (id->bound && addr->src_addr.sa_family != dst->sa_family)
 		return id_errno(EINVAL);
-	if (src && id->fd < 0 && softrnic_bind_addr(pub, src)) /* what is bound stays so */
+	if (src && !id->bound && softrnic_bind_addr(pub, src)) /* what is bound stays so */
 		return -1;
-	sockaddr_copy(&addr->dst_storage, dst);
-	if (id->fd < 0)
-		err = route_source(dst, &addr->src_storage);
-	if (!err)
+	id_set_addr(&addr->dst_storage, &to);
+	if (!id->bound) {
+		ret = ops->route(&to, &from);
+		id_set_addr(&addr->src_storage, &from);
+	}
+	if (!ret)
 		id_set_device(id);
-	return id_result(id, err ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, err);
+	return id_result(id, ret ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -ret);
 }
 
-/* TCP finds its own way; there is no path record. */
+/* A link finds its own way; there is no path record. */
 int softrnic_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 {
 	struct cmid *id = cmid_of(pub);

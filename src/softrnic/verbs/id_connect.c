@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_connect.c -- listen, connect, accept, reject, disconnect. */
+/* id_connect.c -- connect, accept, reject, disconnect. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
-#include "softrnic/io/listener.h"
+#include "softrnic/io/link_sockaddr.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/id.h"
 
 static void params_from(struct stream_params *params, const struct rdma_conn_param *param)
 {
@@ -47,21 +48,10 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = stream_remote(id->conn->stream);
 	if (event == STREAM_EV_ESTABLISHED) {
-		id_set_local(id, id->conn->fd);
+		id_set_local(id, id->conn->link);
 		status = 0;
 	}
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
-}
-
-int softrnic_listen(struct rdma_cm_id *pub, int backlog)
-{
-	struct cmid *id = cmid_of(pub);
-
-	if (id_is_removed(id))
-		return id_errno(ENODEV);
-	if (id->fd < 0 || id->listener || id->conn)
-		return id_errno(EINVAL);
-	return id_errno(-listener_open(id, backlog));
 }
 
 static uint64_t limit_ns(int ms, uint64_t dflt_ns)
@@ -119,14 +109,14 @@ static int connect_start(struct cmid *id, const struct stream_params *params)
 	int ret;
 
 	conn_enter(c);
-	c->src.ss_family = 0;
-	if (id->fd >= 0)
-		c->src = id->pub.route.addr.src_storage;
-	c->dst = id->pub.route.addr.dst_storage;
+	c->src = (struct link_addr){.family = LINK_NONE};
+	if (id->bound)
+		c->src = link_addr_from(&id->pub.route.addr.src_addr);
+	c->dst = link_addr_from(&id->pub.route.addr.dst_addr);
 	ret = stream_connect(c->stream, params, clock_now_ns());
 	if (!ret) {
-		conn_dial(c, id->fd); /* a failure comes as an event */
-		id->fd = -1;
+		conn_dial(c, id->bound); /* a failure comes as an event */
+		id->bound = NULL;
 		conn_pump(c);
 	}
 	conn_leave(c);
@@ -189,10 +179,10 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		params.ird = stream_remote(c->stream)->ird;
 		params.ord = stream_remote(c->stream)->ord;
 	}
-	ret = stream_accept(c->stream, &params, c->fd >= 0 ? conn_mss(c) : 0, clock_now_ns());
+	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
 	return id->sync ? id_wait(id) : 0;
@@ -212,7 +202,7 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns());
 	conn_pump(c);
 	conn_leave(c);
-	listener_request_done(id);
+	id_request_done(id);
 	return id_errno(-ret);
 }
 

@@ -6,21 +6,21 @@
 #include "softrnic/verbs/id.h"
 #include "softrnic/softrnic.h"
 
-/* The socket is made when the id is bound, and takes the wish only then. */
+/* The link is made when the id is bound, and takes the option only then. */
 static int option_afonly(struct cmid *id, const void *val)
 {
 	int on;
 
-	if (id->fd >= 0 || id->conn || id->listener)
+	if (id->bound || id->conn || id->listener)
 		return id_errno(EINVAL);
 	memcpy(&on, val, sizeof(on));
-	id->family_only = on ? FAMILY_ONLY : FAMILY_ANY;
+	id->families = on ? LINK_FAMILIES_ONE : LINK_FAMILIES_BOTH;
 	return 0;
 }
 
 /*
- * SO_REUSEADDR is always set on our sockets. The type of service and the acknowledgement timeout
- * are wishes, which TCP may leave unfulfilled.
+ * Addresses may always be used again. The type of service and the acknowledgement timeout are
+ * accepted and have no effect.
  */
 int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, size_t len)
 {

@@ -1,32 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_mem.c -- protection domains and memory regions. */
+/* mem.c -- protection domains and memory regions. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/safecopy.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/io/engine.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/softrnic.h"
-
-void pd_stall_put(struct pd_stall *stall)
-{
-	if (stall && atomic_fetch_sub(&stall->refs, 1) == 1)
-		free(stall);
-}
 
 struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context)
 {
 	struct vpd *pd = calloc(1, sizeof(*pd));
-	struct pd_stall *stall = calloc(1, sizeof(*stall));
+	struct stall_count *stall = stall_count_new();
 
 	if (!pd || !stall) {
+		stall_count_put(stall);
 		free(pd);
-		free(stall);
 		return NULL;
 	}
-	atomic_init(&stall->refs, 1);
 	pd->stall = stall;
 	pd->ibv.context = context;
 	return &pd->ibv;
@@ -38,7 +30,7 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 
 	if (atomic_load(&pd->users))
 		return EBUSY;
-	pd_stall_put(pd->stall);
+	stall_count_put(pd->stall);
 	free(pd);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "softrnic/io/bufs.h"
 #include "softrnic/io/config.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/io/door.h"
+#include "softrnic/io/admission.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -40,7 +40,7 @@ static void owner_async(void *owner, enum ibv_event_type event)
 	struct conn *c = owner;
 
 	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_cause_is_local(c->qp))
-		door_blame(&c->dst, clock_now_ns());
+		admission_count_violation(&c->dst, clock_now_ns());
 	device_async(event, qp_ibv(c->qp));
 }
 
@@ -124,10 +124,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	qp_count_users(ibv, 1);
 	conn_enter(c);
 	c->qp = qp;
-	atomic_fetch_add(&pd->stall->refs, 1);
-	/* Somebody may be looking at the one before. */
-	pd_stall_put(c->stall_before);
-	c->stall_before = atomic_exchange(&c->stall, pd->stall);
+	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
 	stream_set_qp(c->stream, qp);
 	conn_leave(c);
@@ -215,7 +212,7 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 /* Somebody at the other end may still be waiting for the write-back. */
 static bool conn_may_answer(const struct conn *c, uint64_t end)
 {
-	return c->fd >= 0 && !qp_is_failed(c->qp) && clock_now_ns() < end;
+	return c->link && !qp_is_failed(c->qp) && clock_now_ns() < end;
 }
 
 /*
@@ -229,7 +226,7 @@ static void conn_drain(struct conn *c)
 	if (stream_state(c->stream) == STREAM_LIVE)
 		stream_disconnect(c->stream, clock_now_ns());
 	conn_pump(c);
-	while (c->fd >= 0 && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
+	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
 	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
 		conn_wait_change(c, end);
@@ -256,6 +253,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
+	conn_cancel_receive(c); /* into the QP's memory */
 	stream_set_qp(c->stream, NULL);
 	c->qp = NULL;
 	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);

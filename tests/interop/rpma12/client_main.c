@@ -54,7 +54,7 @@ static void connect_to(struct end *e, const char *addr, const char *port)
 	take_offer(e);
 }
 
-/* A flush may be a read or a message of its own, and an atomic write as well a write. */
+/* A flush may be a read or a message of its own, and an atomic write may be a write. */
 enum { ANY = -1 };
 static void completes(struct end *e, int opcode, const char *what)
 {

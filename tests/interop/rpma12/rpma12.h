@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpma12.h -- a server and a client that use every operation librpma 1.2 has, and know only what it
- * had, so that either may run on the distribution's library. The server declares direct write to
- * persistent memory: without that the distribution's client does not flush to persistence.
+ * rpma12.h -- a server and a client that use every operation of librpma 1.2 and nothing newer, so
+ * that either may run on the distribution's library. The server declares direct write to persistent
+ * memory: without that the distribution's client does not flush to persistence.
  */
 #ifndef INTEROP_RPMA12_H
 #define INTEROP_RPMA12_H
@@ -14,15 +14,15 @@
 
 enum { REGION = 1 << 20, SLOT = 4096, SLOTS = 4, GREETING = 100 };
 
-/* What the server says when it accepts. */
+/* The private data of the server. */
 struct offer {
 	uint8_t mr_size, pcfg_size;
 	uint8_t mr[40], pcfg[8];
 };
 
 /*
- * Is [at, +len) of your file filled with seed, and, if it must be durable, none of its pages dirty?
- * Other messages are filled with their immediate.
+ * Is [at, +len) of the server's file filled with seed, and, if it must be durable, none of its
+ * pages dirty? Other messages are filled with their immediate.
  */
 enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
@@ -30,7 +30,7 @@ struct ask {
 	uint64_t at, len;
 };
 
-/* What came, in the server's eyes, and whether it was right. */
+/* The server's answer: what it received, and whether it was right. */
 struct answer {
 	uint32_t opcode, imm, len, right;
 };
@@ -44,7 +44,7 @@ struct end {
 	struct rpma_mr_local *mr, *slots_mr;
 };
 
-/* All of these end the program with a message when something is not as it must be. */
+/* All of these end the program with a message when a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, bool is_server, uint8_t *region, int usage);
 void end_close(struct end *e);

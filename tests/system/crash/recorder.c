@@ -23,7 +23,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
 }
 
-/* The target writes back what is read, if it is softrnic: that is no promise of the wire. */
+/* A softrnic target writes back what is read; RFC 5040 does not promise that. */
 static int declare_peer(struct recorder *r)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -53,7 +53,7 @@ static bool is_verified(const struct recorder *r, uint64_t n)
 	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
 }
 
-/* Persistent once it is done, either way; what comes behind it waits for that. */
+/* Persistent once it is complete, either way; later requests wait for that. */
 static int post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;

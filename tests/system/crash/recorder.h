@@ -5,7 +5,7 @@
  * the last word of the region, and a flush of that, whose success is the acknowledgement.
  *
  * So the word is never below what was acknowledged, and no record below the word may be missing:
- * acknowledged or not, the word went after it.
+ * acknowledged or not, it was persistent before the word was written.
  */
 #ifndef CRASH_RECORDER_H
 #define CRASH_RECORDER_H
@@ -29,11 +29,11 @@ struct recorder {
 	unsigned long verified;
 };
 
-/* What record n looks like; no two are alike, and none is zeros. */
+/* The contents of record n; no two are alike, and none is zeros. */
 void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 
 int recorder_open(struct recorder *r, uint64_t first);
-/* Once connected, if it is not to be call by call. */
+/* Selects another way than call by call; once connected. */
 int recorder_prepare(struct recorder *r, enum record_how how);
 /* Post the next; there must be room for it. */
 int recorder_post(struct recorder *r);

@@ -2,7 +2,7 @@
 /*
  * test_crash.c -- either side is killed at random moments; what was acknowledged is in the file.
  *
- * SYSTEM_ROUNDS asks for more rounds, SYSTEM_SEED for the moments of an earlier run.
+ * SYSTEM_ROUNDS sets more rounds, SYSTEM_SEED repeats the moments of an earlier run.
  */
 #include "system/lib/check.h"
 
@@ -54,7 +54,7 @@ static void zero_file(void)
 	close(fd);
 }
 
-/* Whatever the word says is there, and what was acknowledged is at most that. */
+/* Every record below the word is there, and no more were acknowledged than the word counts. */
 static void expect_records(uint64_t acked)
 {
 	uint8_t want[RECORD_SIZE], got[RECORD_SIZE];
@@ -153,7 +153,7 @@ static void a_killed_target_keeps_what_it_acknowledged(void **state)
 		      (unsigned long long)total, verified);
 }
 
-/* The last count that got out; the reader of a pipe gets everything that was written. */
+/* The last count that was written: the reader of a pipe gets everything that was. */
 static uint64_t last_count(struct proc *p, uint64_t before)
 {
 	uint64_t counts[1024], last = before;
@@ -197,7 +197,7 @@ static void a_killed_initiator_leaves_a_target_that_serves_the_next(void **state
 		acked = record_for_a_moment(&target, before);
 		expect_records(acked);
 		total += acked - before;
-		/* What the killed one still had on its way must not come behind the next one's. */
+		/* What the killed initiator had under way must not arrive after the next one's. */
 		assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 		if (acked > RECORDS / 2) {
 			zero_file();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * capture.h -- a capture file (pcapng) of IPv4 connections, one after the other: real bytes in
- * packets that are made up, so that no privilege is needed and the cuts are the caller's.
+ * generated packets, so that no privilege is needed and the caller decides where to cut.
  */
 #ifndef DECODE_CAPTURE_H
 #define DECODE_CAPTURE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dissect.h -- what Wireshark's dissector says of a capture, without anybody's preferences.
+ * dissect.h -- what Wireshark's dissector reports about a capture, with its default preferences.
  *
- * Expert information that is normal: chats and notes of TCP, which tell that a connection begins
- * and ends. Warnings and errors are not.
+ * Expert information that is normal: chats and notes of TCP about the begin and the end of a
+ * connection. Warnings and errors are not.
  */
 #ifndef DECODE_DISSECT_H
 #define DECODE_DISSECT_H

@@ -2,7 +2,7 @@
 /*
  * recut IN.pcap OUT.pcapng -- the TCP connections of a real capture, with a packet for each frame
  * of MPA. TCP may cut a stream wherever it likes, and Wireshark loses track at some cuts
- * (doc/wire.md section 11); what is judged are the bytes.
+ * (doc/wire.md section 11); what is compared are the bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "capture.h"
 #include "lib/pcap.h"
-#include "softrnic/proto/mpa_scan.h"
+#include "softrnic/trace/mpa_scan.h"
 
-/* One direction, and how far it is said. */
+/* One direction, and how far it is written. */
 struct half {
 	const struct pcap_stream *stream;
 	struct mpa_scan scan;
@@ -44,7 +44,7 @@ static void say_frame(struct capture *out, struct half *h, enum flow_side from)
 	h->said += len;
 }
 
-/* Request, reply, and then one side after the other. */
+/* Writes request, reply, and then one side after the other. */
 static void say_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;
@@ -63,7 +63,7 @@ static void say_conn(struct capture *out, const struct pcap_conn *conn)
 		capture_fin(out, side);
 }
 
-/* Bytes that were captured, behind some that were not. */
+/* Captured bytes behind missing ones. */
 static bool has_hole(const struct pcap_stream *s)
 {
 	for (size_t i = s->len; i < s->size; i++)

@@ -12,7 +12,7 @@
 
 #define CHUNK 16384
 
-/* One direction: who sends. */
+/* One direction, by its sender. */
 struct side {
 	int fd;
 	bool open;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_decode.c -- Wireshark's dissector, which nobody here has written, understands what we
- * send. With our extensions it knows neither the Flush nor the large FPDUs' reason, but their
- * frames are as well-formed as all others.
+ * test_decode.c -- Wireshark's dissector, an independent implementation, understands what softrnic
+ * sends. It does not know the extensions (Flush, for one), but their frames are as well-formed as
+ * all others.
  */
 #include "system/lib/check.h"
 
@@ -126,6 +126,6 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Who looks for the reason needs it. */
+	/* Kept for the search of the reason. */
 	return failed ? failed : unlink(file);
 }

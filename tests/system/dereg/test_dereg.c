@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_dereg.c -- regions come and go while peers write to them without pause. When a
- * deregistration has returned nothing writes there any more, so the memory may be somebody
- * else's at once.
+ * deregistration has returned nothing writes there any more, so the memory may be used for
+ * something else at once.
  */
 #include "system/lib/check.h"
 
@@ -17,7 +17,7 @@
 #define SIZE       (1 * MIB)
 #define ROUNDS     (SYSTEM_SANITIZED ? 40 : 200)
 #define OTHER_BYTE 0x6b
-#define HIT_MAX_MS 20000 /* each other end may have 2 s to take its leave */
+#define HIT_MAX_MS 20000 /* each peer may need 2 s to disconnect */
 
 /* Two processes, three connections each. */
 static const char *const shares[] = {"0:3:6", "3:3:6"};
@@ -44,7 +44,7 @@ static void serve_for(unsigned us)
 		target_step(&target, 1);
 }
 
-/* Peers may be writing there: not for ThreadSanitizer, which would be right about that. */
+/* Peers may be writing there, a race that ThreadSanitizer would report. */
 __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uint8_t byte)
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)p;
@@ -56,7 +56,7 @@ __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uin
 	return true;
 }
 
-/* Other memory at the same place, which nobody was allowed to write to. */
+/* Other memory at the same address, to which no peer has a right. */
 static void expect_nobody_writes(uint8_t *p)
 {
 	void *other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
@@ -107,7 +107,7 @@ static int stop(void **state)
 	int status = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-		/* It disconnects in good order, and we are the other end. */
+		/* It disconnects in order; this process is the other end. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}

@@ -90,7 +90,7 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 						       "file:1048576:0xff:good", NULL},
 				      NULL),
 			 0);
-	/* Much at once, as a page or two may still find room. */
+	/* Many pages at once, because one or two may still find room. */
 	connect_to(&c, &target);
 	memset(c.buf, 0x33, SIZE);
 	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
@@ -105,7 +105,7 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	expect_flush_to_succeed(&target, 2);
 	assert_int_equal(proc_finish(&target.proc), 0);
 
-	/* Opened and mapped anew, with room on the disk, the file is as good as any. */
+	/* Opened and mapped anew, with room on the disk, the file works again. */
 	assert_int_equal(unlink("full/filler"), 0);
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
 				      (const char *[]){"file:1048576:0xff:small/file", NULL}, NULL),
@@ -135,8 +135,8 @@ static bool target_syncs(struct remote *target)
 	return !strcmp(line, "ok");
 }
 
-/* Once to each open file description, and the application's asked first. */
-static void a_loss_that_the_application_was_told_of_fails_the_flush(void **state)
+/* Once to each open file description; the application's gets its report first. */
+static void a_loss_reported_to_the_application_still_fails_the_flush(void **state)
 {
 	struct remote target;
 	struct client c;
@@ -161,8 +161,8 @@ static void a_loss_that_the_application_was_told_of_fails_the_flush(void **state
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The write itself is done for the initiator as soon as it is sent; the flush is told of the end.
- */
+/* The write itself is done for the initiator as soon as it is sent; the flush fails with the
+ * connection. */
 static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
 {
 	struct client c;
@@ -177,7 +177,7 @@ static void expect_write_to_break(const struct remote *target, size_t at, size_t
 	client_close(&c);
 }
 
-/* Nothing was allocated: the first store to a page finds that out. */
+/* Nothing was allocated: the first store to a page fails. */
 static void holes_without_room_break_the_connection_and_not_the_target(void **state)
 {
 	static const char *const crc[] = {"SOFTRNIC_CRC=on", "SOFTRNIC_CRC=off"};
@@ -206,13 +206,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_write_back_fails_every_flush_of_that_file),
-		cmocka_unit_test(a_loss_that_the_application_was_told_of_fails_the_flush),
+		cmocka_unit_test(a_loss_reported_to_the_application_still_fails_the_flush),
 		cmocka_unit_test(holes_without_room_break_the_connection_and_not_the_target),
 	};
 	int failed;
 
 	need_root("mounting file systems");
-	/* The initiator's end of CRC: the target asks for it or not. */
+	/* Whether the target asks for CRC, as the initiator sees it. */
 	setenv("SOFTRNIC_CRC", "off", 1);
 	disk_begin();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

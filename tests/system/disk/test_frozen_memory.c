@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_frozen_memory.c -- memory whose file system does not answer: a store to a clean page of a
- * file on a frozen file system waits until the thaw. Whoever touches it waits; nobody else may.
+ * file on a frozen file system waits until the thaw. The thread that touches it waits; no other
+ * connection may.
  */
 #include "system/lib/check.h"
 
@@ -123,7 +124,7 @@ static void another_region_can_go_meanwhile(void **state)
 }
 
 /* A Read whose sink waits, and another connection on the same completion queue. */
-static void who_polls_a_common_queue_does_not_wait(void **state)
+static void polling_a_shared_queue_does_not_wait(void **state)
 {
 	int fd = open("frozen/sink", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct client reader, other;
@@ -182,7 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(writes_that_wait_delay_no_other_connection, thaw),
 		cmocka_unit_test_teardown(another_region_can_go_meanwhile, thaw),
-		cmocka_unit_test_teardown(who_polls_a_common_queue_does_not_wait, thaw),
+		cmocka_unit_test_teardown(polling_a_shared_queue_does_not_wait, thaw),
 	};
 	int failed;
 

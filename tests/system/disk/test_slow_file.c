@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_slow_file.c -- a file on a disk that does not answer, and what that is to everybody else.
- * The disk is an image on a frozen file system: stores go on, only write-backs wait.
+ * test_slow_file.c -- a file on a disk that does not answer must not delay other files. The disk is
+ * an image on a frozen file system: stores go on, only write-backs wait.
  */
 #include "system/lib/check.h"
 
@@ -13,7 +13,7 @@
 #include "unit/persist/disk.h"
 
 #define SIZE      (1 * MIB)
-#define SLOW_ONES 4 /* more than the file may have of the target's threads */
+#define SLOW_ONES 4 /* more flushes than the target has threads for one file */
 #define ROUNDS    8
 #define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* in each half of a round */
 #define TRIES     5
@@ -70,7 +70,7 @@ static void expect_slow(struct client *c)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* In turns, so that whatever else the machine does is the same to both. */
+/* Alternating, so that other load of the machine affects both alike. */
 static double ratio_of(struct client *quick, struct client slow[SLOW_ONES])
 {
 	static struct samples alone, beside;
@@ -121,7 +121,7 @@ static void a_slow_file_delays_no_other(void **state)
 	client_close(&quick);
 }
 
-/* Its turn comes, because the write-back of a file needs no registration. */
+/* It is carried out, because the write-back of a file needs no registration. */
 static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 {
 	struct client slow[3];
@@ -149,7 +149,7 @@ static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 	}
 }
 
-/* Whoever has its flush under way is killed; the target deletes the connection, and serves on. */
+/* The initiator of the flush is killed; the target deletes the connection and goes on serving. */
 static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 {
 	struct client slow, quick;
@@ -173,7 +173,7 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	assert_true(took < (SYSTEM_SANITIZED ? 5 : 1) * NSEC_PER_SEC);
 	disk_thaw();
 	client_close(&slow);
-	/* What it left is over soon, and the file as good as before. */
+	/* Its write-back ends soon, and the file works as before. */
 	OK(client_put(&quick, SLOW, 0, 4096, NULL));
 	client_close(&quick);
 }
@@ -195,7 +195,7 @@ int main(void)
 
 	need_root("mounting file systems");
 	disk_begin();
-	/* In memory: what the machine's real disk is busy with must not be measured. */
+	/* In memory: the load of the machine's real disk must not be measured. */
 	disk_mount_tmpfs("ram", 256 * MIB);
 	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
 	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");

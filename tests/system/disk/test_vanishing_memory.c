@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_vanishing_memory.c -- registered memory that goes away while peers write to it: a file
- * cut by another process, a mapping removed by the target itself. The target must live.
+ * test_vanishing_memory.c -- registered memory that disappears while peers write to it: a file cut
+ * by another process, a mapping removed by the target itself. The target must survive.
  */
 #include "system/lib/check.h"
 
@@ -123,7 +123,7 @@ static void unmap_region(struct scene *s)
 {
 	assert_string_equal(proc_ask(&s->target.proc, "unmap 0"), "ok");
 	expect_failures(s);
-	/* Even the deregistration of what is not there. */
+	/* Deregistration works, too, although the memory is gone. */
 	assert_string_equal(proc_ask(&s->target.proc, "dereg 0"), "ok");
 }
 

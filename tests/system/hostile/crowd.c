@@ -12,19 +12,19 @@
 #include "crowd.h"
 
 /*
- * New connections a second, after the first one of each. More than the target's program accepts
- * would only show how long its backlog is.
+ * New connections a second, after the first one of each. A higher rate than the target's program
+ * accepts would only test the length of its backlog.
  */
-#define BIRTHS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
-#define LIFE_MS      400
-#define SLOW_MS      4000
-#define LAST_MS      20000 /* how long the target may take to end one of each */
-#define BURST        64    /* sends of a flood in one turn */
-#define DEED_MAX     70000 /* bytes */
-#define HELLO_MAX    64
+#define CONNECTS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
+#define CONNECTION_MS  400
+#define SLOW_MS        4000
+#define LAST_MS        20000 /* how long the target may take to end one of each */
+#define BURST          64    /* sends of a FLOOD role in one turn */
+#define VIOLATION_MAX  70000 /* bytes */
+#define REQUEST_MAX    64
 
 enum role_id {
-#define X(name, wishes, nature) ROLE_##name,
+#define X(name, options, traits) ROLE_##name,
 	CROWD_ROLES(X)
 #undef X
 		ROLES
@@ -32,24 +32,24 @@ enum role_id {
 
 struct role {
 	const char *name;
-	unsigned wishes, nature;
-	uint8_t hello[HELLO_MAX], deed[DEED_MAX];
-	size_t hello_len, deed_len;
+	unsigned options, traits;
+	uint8_t request[REQUEST_MAX], violation[VIOLATION_MAX];
+	size_t request_len, violation_len;
 };
 
 static struct role roles[ROLES] = {
-#define X(name_, wishes_, nature_)                                                                 \
-	[ROLE_##name_] = {.name = #name_, .wishes = (wishes_), .nature = (nature_)},
+#define X(name_, options_, traits_)                                                                \
+	[ROLE_##name_] = {.name = #name_, .options = (options_), .traits = (traits_)},
 	CROWD_ROLES(X)
 #undef X
 };
 
 static struct crowd_count counts[ROLES];
 static struct member {
-	int fd; /* -1: not born */
+	int fd; /* -1: not connected yet */
 	bool answered;
-	size_t hello_sent, deed_sent;
-	uint64_t dies_at;
+	size_t request_sent, violation_sent;
+	uint64_t closes_at;
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
@@ -61,28 +61,29 @@ static enum role_id role_of(const struct member *m)
 	return (enum role_id)((m - members) % ROLES);
 }
 
-/* --- what they say ---------------------------------------------------------------------------- */
+/* --- the bytes of each role ------------------------------------------------------------------- */
 
-/* A raw peer whose words go into a role instead of out: capture_end() has them. */
-static void capture_begin(struct raw *scribe, int *from)
+/* A raw peer whose output is recorded for a role instead of being sent: capture_end() returns
+ * it. */
+static void capture_begin(struct raw *recorder, int *from)
 {
-	int fd[2], room = 4 * DEED_MAX;
+	int fd[2], room = 4 * VIOLATION_MAX;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 	setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	memset(scribe, 0, sizeof(*scribe));
+	memset(recorder, 0, sizeof(*recorder));
 	for (int i = 0; i < DDP_QN_COUNT; i++)
-		scribe->msn[i] = DDP_FIRST_MSN;
-	scribe->fd = fd[0];
+		recorder->msn[i] = DDP_FIRST_MSN;
+	recorder->fd = fd[0];
 	*from = fd[1];
 }
 
-static size_t capture_end(struct raw *scribe, int from, uint8_t *bytes, size_t size)
+static size_t capture_end(struct raw *recorder, int from, uint8_t *bytes, size_t size)
 {
 	size_t have = 0;
 	ssize_t n;
 
-	raw_close(scribe);
+	raw_close(recorder);
 	while ((n = read(from, bytes + have, size - have)) > 0)
 		have += (size_t)n;
 	close(from);
@@ -104,7 +105,8 @@ static void say_segment(struct raw *r, enum rdmap_opcode op, uint32_t qn, uint32
 	assert_int_equal(raw_segment(r, &hdr, bytes, len), 0);
 }
 
-static void say_deed(struct raw *r, enum role_id id, uint32_t stag, uint64_t to, uint64_t len)
+static void record_violation(struct raw *r, enum role_id id, uint32_t stag, uint64_t to,
+			     uint64_t len)
 {
 	static uint8_t bytes[60000];
 
@@ -160,59 +162,61 @@ static void say_deed(struct raw *r, enum role_id id, uint32_t stag, uint64_t to,
 
 static void learn_role(enum role_id id, const struct raw_region *region)
 {
-	static struct raw scribe;
+	static struct raw recorder;
 	struct role *role = &roles[id];
 	int from;
 
-	capture_begin(&scribe, &from);
-	assert_int_equal(raw_send_request(&scribe, role->wishes), 0);
-	role->hello_len = capture_end(&scribe, from, role->hello, sizeof(role->hello));
+	capture_begin(&recorder, &from);
+	assert_int_equal(raw_send_request(&recorder, role->options), 0);
+	role->request_len = capture_end(&recorder, from, role->request, sizeof(role->request));
 	if (id == ROLE_half_handshake)
-		role->hello_len -= 3;
+		role->request_len -= 3;
 	if (id == ROLE_no_handshake)
-		memset(role->hello, 'x', role->hello_len);
-	capture_begin(&scribe, &from);
-	say_deed(&scribe, id, region->stag, region->addr + region->len / 2, region->len / 2);
-	role->deed_len = capture_end(&scribe, from, role->deed, sizeof(role->deed));
+		memset(role->request, 'x', role->request_len);
+	capture_begin(&recorder, &from);
+	record_violation(&recorder, id, region->stag, region->addr + region->len / 2,
+			 region->len / 2);
+	role->violation_len =
+		capture_end(&recorder, from, role->violation, sizeof(role->violation));
 	if (id == ROLE_half_write)
-		role->deed_len /= 2;
+		role->violation_len /= 2;
 }
 
-/* --- what they do ----------------------------------------------------------------------------- */
+/* --- the connections -------------------------------------------------------------------------- */
 
-static void member_die(struct member *m, bool rudely)
+static void member_close(struct member *m, bool reset)
 {
-	struct linger reset = {.l_onoff = 1};
+	struct linger linger = {.l_onoff = 1};
 
-	if (rudely)
-		setsockopt(m->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (reset)
+		setsockopt(m->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	close(m->fd);
 	m->fd = -1;
 }
 
-static void member_be_born(struct member *m, uint64_t now)
+static void member_connect(struct member *m, uint64_t now)
 {
-	unsigned nature = roles[role_of(m)].nature;
+	unsigned traits = roles[role_of(m)].traits;
 
 	m->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (m->fd < 0)
 		return;
 	if (connect(m->fd, (struct sockaddr *)&target, sizeof(target)) && errno != EINPROGRESS) {
-		member_die(m, false);
+		member_close(m, false);
 		return;
 	}
 	m->answered = false;
-	m->hello_sent = m->deed_sent = 0;
-	m->dies_at = now + (nature & CROWD_SLOW ? SLOW_MS : LIFE_MS) * NSEC_PER_MS;
-	if (!nature) /* the target is to end it */
-		m->dies_at = CLOCK_NEVER;
-	counts[role_of(m)].lives++;
+	m->request_sent = m->violation_sent = 0;
+	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
+	if (!traits) /* the target is to end it */
+		m->closes_at = CLOCK_NEVER;
+	counts[role_of(m)].connections++;
 }
 
-/* As much as its nature has it; false: that is all for now. */
-static bool member_say(struct member *m, const uint8_t *bytes, size_t len, size_t *sent)
+/* Sends as much as its traits allow; true when everything is sent. */
+static bool member_send(struct member *m, const uint8_t *bytes, size_t len, size_t *sent)
 {
-	size_t n = roles[role_of(m)].nature & CROWD_SLOW ? 1 : len - *sent;
+	size_t n = roles[role_of(m)].traits & CROWD_SLOW ? 1 : len - *sent;
 	ssize_t ret;
 
 	if (*sent == len)
@@ -222,65 +226,66 @@ static bool member_say(struct member *m, const uint8_t *bytes, size_t len, size_
 	return ret > 0 && *sent == len;
 }
 
-static void member_speak(struct member *m)
+static void member_write(struct member *m)
 {
 	struct role *role = &roles[role_of(m)];
 
-	member_say(m, role->hello, role->hello_len, &m->hello_sent);
-	if (!m->answered) /* shy ones are not spoken to, so that this is all they ever say */
+	member_send(m, role->request, role->request_len, &m->request_sent);
+	if (!m->answered) /* NO_REPLY roles get no answer, so they send no more than this */
 		return;
 	for (int i = 0; i < BURST; i++) {
-		if (!member_say(m, role->deed, role->deed_len, &m->deed_sent))
+		if (!member_send(m, role->violation, role->violation_len, &m->violation_sent))
 			break;
-		counts[role_of(m)].deeds++;
-		if (role->nature & CROWD_RUDE) {
-			member_die(m, true);
+		counts[role_of(m)].violations++;
+		if (role->traits & CROWD_RESET) {
+			member_close(m, true);
 			return;
 		}
-		if (!(role->nature & CROWD_FLOOD))
+		if (!(role->traits & CROWD_FLOOD))
 			return;
-		m->deed_sent = 0;
+		m->violation_sent = 0;
 	}
 }
 
-/* The first answer is to the request. */
-static void member_listen(struct member *m)
+/* The first answer is the MPA reply. */
+static void member_read(struct member *m)
 {
-	unsigned nature = roles[role_of(m)].nature;
+	unsigned traits = roles[role_of(m)].traits;
 	uint8_t bytes[65536];
 	ssize_t n;
 
-	if (m->answered && (nature & CROWD_DEAF))
+	if (m->answered && (traits & CROWD_NO_READ))
 		return;
 	n = recv(m->fd, bytes, m->answered ? sizeof(bytes) : 1, MSG_DONTWAIT);
 	if (n > 0)
-		m->answered = !(nature & CROWD_SHY);
+		m->answered = !(traits & CROWD_NO_REPLY);
 	if (n == 0 || (n < 0 && errno != EAGAIN)) {
 		counts[role_of(m)].ended++;
-		member_die(m, false);
+		member_close(m, false);
 	}
 }
 
 static void member_step(struct member *m, short events, uint64_t now)
 {
 	if (events & (POLLIN | POLLHUP | POLLERR))
-		member_listen(m);
+		member_read(m);
 	if (m->fd >= 0)
-		member_speak(m);
-	if (m->fd >= 0 && now >= m->dies_at)
-		member_die(m, roles[role_of(m)].nature & CROWD_DEAF);
+		member_write(m);
+	if (m->fd >= 0 && now >= m->closes_at)
+		member_close(m, roles[role_of(m)].traits & CROWD_NO_READ);
 }
 
-static bool birth_is_due(uint64_t begin, uint64_t now)
+static bool connect_is_due(uint64_t begin, uint64_t now)
 {
-	uint64_t allowed = CROWD_SIZE + (now - begin) / NSEC_PER_MS * BIRTHS_PER_S / 1000, born = 0;
+	uint64_t allowed = CROWD_SIZE + (now - begin) / NSEC_PER_MS * CONNECTS_PER_S / 1000,
+		 connected = 0;
 
 	for (int i = 0; i < ROLES; i++)
-		born += counts[i].lives;
-	return born < allowed;
+		connected += counts[i].connections;
+	return connected < allowed;
 }
 
-static bool all_short_ones_were_ended(void)
+static bool all_short_roles_were_ended(void)
 {
 	for (int i = 0; i < ROLES; i++)
 		if (counts[i].is_short && !counts[i].ended)
@@ -290,7 +295,7 @@ static bool all_short_ones_were_ended(void)
 
 static bool crowd_is_done(uint64_t now)
 {
-	return atomic_load(&done) && (now >= last_at || all_short_ones_were_ended());
+	return atomic_load(&done) && (now >= last_at || all_short_roles_were_ended());
 }
 
 static void *crowd_run(void *arg)
@@ -305,13 +310,13 @@ static void *crowd_run(void *arg)
 		for (int i = 0; i < CROWD_SIZE; i++)
 			if (members[i].fd >= 0)
 				member_step(&members[i], p[i].revents, now);
-			else if (birth_is_due(begin, now))
-				member_be_born(&members[i], now);
+			else if (connect_is_due(begin, now))
+				member_connect(&members[i], now);
 		usleep(1000);
 	}
 	for (int i = 0; i < CROWD_SIZE; i++)
 		if (members[i].fd >= 0)
-			member_die(&members[i], false);
+			member_close(&members[i], false);
 	return NULL;
 }
 
@@ -323,7 +328,7 @@ void crowd_start(const char *port, const struct raw *known)
 	for (int id = 0; id < ROLES; id++) {
 		learn_role((enum role_id)id, &known->region[0]);
 		counts[id] =
-			(struct crowd_count){.name = roles[id].name, .is_short = !roles[id].nature};
+			(struct crowd_count){.name = roles[id].name, .is_short = !roles[id].traits};
 	}
 	for (int i = 0; i < CROWD_SIZE; i++)
 		members[i].fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd.h -- hundreds of peers at once that do what a peer must not do, each in its own way,
- * again and again, driven by one thread.
+ * crowd.h -- hundreds of peers at once that break the rules, each in its own way and repeatedly,
+ * driven by one thread.
  */
 #ifndef HOSTILE_CROWD_H
 #define HOSTILE_CROWD_H
@@ -11,50 +11,51 @@
 #define CROWD_SIZE 300
 
 /*
- * What its members do, as X(name, wishes, nature). A SLOW one sends a byte at a time, a DEAF one
- * reads nothing, a FLOODing one does it until it is stopped, a RUDE one ends with a reset.
+ * The roles of its members, as X(name, options, traits). SLOW: sends a byte at a time. NO_READ:
+ * reads nothing after the reply. FLOOD: repeats its violation until it is stopped. RESET: ends with
+ * a reset.
  */
 #define CROWD_ROLES(X)                                                                             \
 	X(garbage, RAW_PLAIN, 0)                                                                   \
 	X(wrong_crc, RAW_CRC, 0)                                                                   \
-	X(slow_handshake, RAW_PLAIN, CROWD_SLOW | CROWD_SHY)                                       \
-	X(half_handshake, RAW_PLAIN, CROWD_SHY)                                                    \
-	X(no_handshake, RAW_PLAIN, CROWD_SHY)                                                      \
+	X(slow_handshake, RAW_PLAIN, CROWD_SLOW | CROWD_NO_REPLY)                                  \
+	X(half_handshake, RAW_PLAIN, CROWD_NO_REPLY)                                               \
+	X(no_handshake, RAW_PLAIN, CROWD_NO_REPLY)                                                 \
 	X(slow_write, RAW_PLAIN, CROWD_SLOW)                                                       \
-	X(half_write, RAW_CRC, CROWD_RUDE)                                                         \
+	X(half_write, RAW_CRC, CROWD_RESET)                                                        \
 	X(oversized_message, RAW_PLAIN, 0)                                                         \
 	X(wrong_msn, RAW_PLAIN, 0)                                                                 \
 	X(wrong_mo, RAW_PLAIN, 0)                                                                  \
 	X(wrong_queue, RAW_PLAIN, 0)                                                               \
 	X(wrong_stag, RAW_PLAIN, 0)                                                                \
 	X(wrong_to, RAW_PLAIN, 0)                                                                  \
-	X(too_many_reads, RAW_PLAIN, CROWD_FLOOD | CROWD_DEAF)                                     \
+	X(too_many_reads, RAW_PLAIN, CROWD_FLOOD | CROWD_NO_READ)                                  \
 	X(write_flood, RAW_PLAIN, CROWD_FLOOD)                                                     \
-	X(message_flood, RAW_PLAIN, CROWD_FLOOD | CROWD_DEAF)                                      \
-	X(flush_flood, RAW_EXTENSIONS, CROWD_FLOOD | CROWD_DEAF)                                   \
-	X(reset, RAW_PLAIN, CROWD_RUDE)
+	X(message_flood, RAW_PLAIN, CROWD_FLOOD | CROWD_NO_READ)                                   \
+	X(flush_flood, RAW_EXTENSIONS, CROWD_FLOOD | CROWD_NO_READ)                                \
+	X(reset, RAW_PLAIN, CROWD_RESET)
 
-enum crowd_nature {
+enum crowd_traits {
 	CROWD_SLOW = 1,
-	CROWD_DEAF = 2,
+	CROWD_NO_READ = 2,
 	CROWD_FLOOD = 4,
-	CROWD_RUDE = 8,
-	CROWD_SHY = 16, /* never gets as far as a reply */
+	CROWD_RESET = 8,
+	CROWD_NO_REPLY = 16, /* never gets a reply */
 };
 
 struct crowd_count {
 	const char *name;
-	bool is_short;       /* its deed is the end of its connection */
-	unsigned long lives; /* connections */
-	unsigned long deeds; /* how often it did it, to the last byte */
-	unsigned long ended; /* connections that the target ended */
+	bool is_short;             /* its violation ends its connection */
+	unsigned long connections; /* connections */
+	unsigned long violations;  /* violations that were sent completely */
+	unsigned long ended;       /* connections that the target ended */
 };
 
-/* Start: the target's port, and a connection that has its regions; of the first one they take the
- * upper half as theirs. */
+/* Start, towards the target's port. known: a connection that has its regions; the crowd uses the
+ * upper half of the first one. */
 void crowd_start(const char *port, const struct raw *known);
-/* All of them hang up, once the target had time to end one of each short role. How each role did;
- * *n roles. */
+/* End all connections, once the target had time to end one of each short role. Returns the counts
+ * of the *n roles. */
 const struct crowd_count *crowd_stop(int *n);
 
 #endif

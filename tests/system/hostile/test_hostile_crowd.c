@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_crowd.c -- hundreds of hostile peers of every kind at once, and an honest client
- * among them: what it writes and flushes is there when it reads it back, it is served in bounded
- * time, and afterwards the target has nothing left of them.
+ * among them: what the client writes and flushes is there when it reads it back, it is served in
+ * bounded time, and afterwards the target holds nothing of the hostile peers.
  */
 #include "system/lib/check.h"
 
@@ -21,7 +21,8 @@
 #define STORM_MS (SYSTEM_SANITIZED ? 6000 : 4000)
 /* Parked messages (256 KiB), a receive buffer (128 KiB), and what the allocator rounds up. */
 #define PEER_KIB 512
-/* The crowd's own thread takes half of a small machine; these are for one that is loaded, too. */
+/* The crowd's own thread takes half of a small machine; these limits allow for a loaded one,
+ * too. */
 #define RATIO_MAX 200
 #define MEDIAN_MAX                                                                                 \
 	(500 * NSEC_PER_MS) /* or this, where an undisturbed one takes next to nothing             \
@@ -48,7 +49,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* In the lower half of the region, which is nobody else's. */
+/* In the lower half of the region, which the crowd does not use. */
 static void work_once(unsigned round)
 {
 	size_t at = round * CHUNK % (SIZE / 2);
@@ -92,9 +93,9 @@ static void expect_every_role_was_played(void)
 	const struct crowd_count *count = crowd_stop(&n);
 
 	for (int i = 0; i < n; i++) {
-		print_message("%-18s %5lu lives %7lu deeds %5lu ended\n", count[i].name,
-			      count[i].lives, count[i].deeds, count[i].ended);
-		assert_true(count[i].lives > 0);
+		print_message("%-18s %5lu connections %7lu violations %5lu ended\n", count[i].name,
+			      count[i].connections, count[i].violations, count[i].ended);
+		assert_true(count[i].connections > 0);
 		assert_true(!count[i].is_short || count[i].ended > 0);
 	}
 }
@@ -109,8 +110,8 @@ static void expect_descriptors_to_return(int before)
 }
 
 /*
- * Who comes in the middle of it is let in, too. A target that accepts more slowly than the crowd
- * knocks has a full backlog now and then; whoever knocks then is rejected and may try again.
+ * A new client connects meanwhile, too. Where the target accepts more slowly than the crowd
+ * connects, its backlog is full now and then; a client that is rejected then tries again.
  */
 static void newcomer_gets_in(void)
 {
@@ -128,7 +129,7 @@ static void newcomer_gets_in(void)
 	client_disconnect(&newcomer);
 }
 
-static void honest_work_goes_on_in_a_hostile_crowd(void **state)
+static void an_honest_client_is_served_among_hostile_peers(void **state)
 {
 	long kib = gauge_rss_anon_kib(target.proc.pid), most;
 	int fds = gauge_fds(target.proc.pid);
@@ -159,7 +160,7 @@ static void honest_work_goes_on_in_a_hostile_crowd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(honest_work_goes_on_in_a_hostile_crowd),
+		cmocka_unit_test(an_honest_client_is_served_among_hostile_peers),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

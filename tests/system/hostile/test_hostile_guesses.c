@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: how many
- * guesses a second it gets, that they find nothing, and that nobody else has to wait.
+ * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: the rate of its
+ * guesses is limited, they find nothing, and no other peer has to wait.
  *
- * The attacker is 127.0.0.2; everybody else is 127.0.0.1.
+ * The attacker is 127.0.0.2; all others are 127.0.0.1.
  */
 #include "system/lib/check.h"
 
@@ -17,12 +17,14 @@
 #include "system/lib/rawpeer.h"
 #include "system/lib/remote.h"
 
-#define ATTACKER      "127.0.0.2"
-#define PARALLEL      20
-#define BURST         100 /* PENALTY_BURST */
-#define RATE          10  /* SOFTRNIC_VIOLATIONS_PER_S */
-#define ATTACK_MS     4000
-#define RESERVES      4 /* connections that guess when the burst is used up: so much is owed */
+#define ATTACKER  "127.0.0.2"
+#define PARALLEL  20
+#define BURST     100 /* PENALTY_BURST */
+#define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
+#define ATTACK_MS 4000
+#define RESERVES                                                                                   \
+	4 /* connections with a guess under way when the burst is used up: these guesses are owed  \
+	   */
 #define SIZE          65536
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
 
@@ -73,7 +75,7 @@ static void knock(int i)
 	connected[i] = false;
 }
 
-/* The address is no secret to this one, and of the STag it knows what it is not. */
+/* It knows the address of the region, and STags that are wrong. */
 static void guess(struct raw *r)
 {
 	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
@@ -94,7 +96,7 @@ static void learn(struct raw *r)
 	answers++;
 }
 
-/* Whoever has something to say is dealt with; nobody is waited for. */
+/* Handles the connections that are ready, without waiting for others. */
 static void attack_step(void)
 {
 	struct pollfd p[PARALLEL];
@@ -162,7 +164,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* It was there before the trouble began, and comes from the same address. */
+/* It was connected before the guessing began, from the same address. */
 static void read_from_the_attackers_address(void)
 {
 	uint64_t begin = now_ms();
@@ -181,7 +183,7 @@ static void expect_nothing_was_found(void)
 				    "00000000000000000000000000000000");
 }
 
-static void guesses_are_few_and_nobody_else_waits(void **state)
+static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 {
 	uint64_t begin, allowed;
 	int visits = 0;
@@ -198,7 +200,7 @@ static void guesses_are_few_and_nobody_else_waits(void **state)
 		connect_honestly();
 		visits++;
 	}
-	/* What is under way at once is not touched, and is paid for afterwards. */
+	/* Guesses that are under way at the same time are not delayed, but counted afterwards. */
 	allowed = BURST + PARALLEL + (now_ms() - begin) * RATE / 1000 + 1;
 	print_message("%lu guesses in %d ms, %d honest visits\n", guesses, (int)(now_ms() - begin),
 		      visits);
@@ -209,8 +211,8 @@ static void guesses_are_few_and_nobody_else_waits(void **state)
 	stop();
 }
 
-/* Later, and not never: a program with a bug comes back after it was mended. */
-static void who_has_to_wait_gets_in_later(void **state)
+/* Delayed, not refused for ever: a program whose bug was mended must be able to connect. */
+static void a_delayed_peer_connects_later(void **state)
 {
 	uint64_t begin = now_ms();
 
@@ -237,8 +239,8 @@ static void expect_nothing_but_the_end_at_last(struct raw *r)
 	assert_true(n == 0 || n == -ESHUTDOWN);
 }
 
-/* With descriptors of those who wait at the door; a leak checker looks at what is left. */
-static void an_endpoint_goes_while_somebody_waits_at_its_door(void **state)
+/* With the descriptors of the delayed connections; a leak checker looks at what is left. */
+static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 {
 	start("2");
 	attack_until_held();
@@ -250,8 +252,8 @@ static void an_endpoint_goes_while_somebody_waits_at_its_door(void **state)
 	}
 }
 
-/* More of them than an endpoint holds back: the oldest is hung up on, and the process is well. */
-static void a_crowd_at_the_door_is_bounded(void **state)
+/* More connections than an endpoint delays: the oldest is closed, and the process goes on. */
+static void delayed_connections_are_bounded(void **state)
 {
 	enum { CROWD = 300, HELD = 256 };
 	static struct raw crowd[CROWD];
@@ -292,10 +294,10 @@ static void without_the_limit_guesses_are_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guesses_are_few_and_nobody_else_waits),
-		cmocka_unit_test(who_has_to_wait_gets_in_later),
-		cmocka_unit_test(an_endpoint_goes_while_somebody_waits_at_its_door),
-		cmocka_unit_test(a_crowd_at_the_door_is_bounded),
+		cmocka_unit_test(guesses_are_limited_and_other_peers_do_not_wait),
+		cmocka_unit_test(a_delayed_peer_connects_later),
+		cmocka_unit_test(an_endpoint_is_deleted_while_peers_are_delayed),
+		cmocka_unit_test(delayed_connections_are_bounded),
 		cmocka_unit_test(without_the_limit_guesses_are_many),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_handshakes.c -- peers that never get as far as a connection: slow, silent, many,
- * or without sense. Those who mean it connect as if the others were not there.
+ * test_hostile_handshakes.c -- peers that never get as far as a connection: slow, silent, many, or
+ * invalid. Valid clients connect as if these were not there.
  */
 #include "system/lib/check.h"
 
@@ -20,7 +20,7 @@
 #define CROWD         1100 /* more than an endpoint's handshakes under way */
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    3000
-/* At once, and not because a patient target's time was up. */
+/* At once, long before the target's limit. */
 #define PROMPT_MS 5000
 
 static struct remote target;
@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-/* What the target logs is read by a test, and shown when it is over. */
+/* The target's log is read by a test, and printed at the end. */
 static int start_logging(const char *limit)
 {
 	int ours = dup(STDERR_FILENO), ret;
@@ -105,7 +105,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* A socket of ours that sends what it is told to and else nothing. */
+/* A socket that sends the given bytes and nothing else. */
 static int dial(void)
 {
 	assert_int_equal(raw_dial(&peer, target.port), 0);
@@ -129,7 +129,7 @@ static bool ends_until(int fd, uint64_t ms)
 	return ended;
 }
 
-static void a_byte_a_second_holds_up_nobody(void **state)
+static void a_slow_handshake_delays_no_other(void **state)
 {
 	uint64_t begin = now_ms();
 	int fd[SLOW], connects = 0, sent = 0;
@@ -145,7 +145,7 @@ static void a_byte_a_second_holds_up_nobody(void **state)
 		connect_honestly();
 		connects++;
 	}
-	/* Their bytes do not buy them more time: it would not yet be over. */
+	/* Single bytes do not extend the limit: then it would not have passed yet. */
 	for (int i = 0; i < SLOW; i++) {
 		assert_true(ends_until(fd[i], begin + 2 * REQUEST_MS + REQUEST_MS / 2));
 		close(fd[i]);
@@ -154,7 +154,7 @@ static void a_byte_a_second_holds_up_nobody(void **state)
 	assert_true(connects > 5);
 }
 
-static void silence_is_cut_after_the_limit(void **state)
+static void a_silent_handshake_ends_at_the_limit(void **state)
 {
 	uint64_t begin;
 
@@ -193,7 +193,7 @@ static const struct nonsense nonsense[] = {
 	NONSENSE("revision 3", "MPA ID Req Frame\x40\x03\x00\x00"),
 };
 
-static void nonsense_is_hung_up_on_at_once(void **state)
+static void an_invalid_request_is_closed_at_once(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
 		uint64_t begin;
@@ -208,7 +208,7 @@ static void nonsense_is_hung_up_on_at_once(void **state)
 	connect_honestly();
 }
 
-/* More than rdma_cm can hand over, though MPA permits it: refused, not cut short. */
+/* More than rdma_cm can deliver, though MPA permits it: refused, not truncated. */
 static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -230,7 +230,7 @@ static void private_data_that_the_interface_cannot_carry_is_rejected(void **stat
 	connect_honestly();
 }
 
-static void those_who_only_knock_are_no_trouble(void **state)
+static void connections_without_a_request_delay_no_other(void **state)
 {
 	for (int i = 0; i < 500; i++) {
 		struct linger reset = {.l_onoff = i & 1};
@@ -245,8 +245,8 @@ static void those_who_only_knock_are_no_trouble(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 }
 
-/* Above the cap the oldest handshake goes, not the newest, who may be honest. */
-static void a_crowd_does_not_close_the_door(void **state)
+/* Above the cap the oldest handshake is closed, not the newest, which may be valid. */
+static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 {
 	static int fd[CROWD];
 
@@ -263,7 +263,8 @@ static void a_crowd_does_not_close_the_door(void **state)
 	connect_honestly();
 }
 
-/* --- what they make us log ------------------------------------------------------------------- */
+/* --- what they cause to be logged
+ * ------------------------------------------------------------------- */
 
 /* Periods that may have begun since then, the first included. */
 static int periods_since(uint64_t begin_ms)
@@ -280,7 +281,7 @@ static void expect_few_lines(const char *what, int before, uint64_t begin_ms)
 	assert_true(n <= periods_since(begin_ms) * LOG_LIMIT_LINES);
 }
 
-/* Complete, and more than a user could be given. */
+/* Complete, and longer than what can be delivered to a user. */
 static size_t request_too_long(uint8_t frame[MPA_START_MAX])
 {
 	static const uint8_t pdata[MPA_PD_MAX];
@@ -291,7 +292,7 @@ static size_t request_too_long(uint8_t frame[MPA_START_MAX])
 	return (size_t)mpa_start_encode(frame, MPA_START_MAX, &request, pdata);
 }
 
-static void refused_requests_fill_no_log(void **state)
+static void refused_requests_do_not_flood_the_log(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
 	size_t len = request_too_long(frame);
@@ -307,7 +308,7 @@ static void refused_requests_fill_no_log(void **state)
 	expect_few_lines("request refused", before, begin);
 }
 
-static void a_crowd_fills_no_log(void **state)
+static void many_handshakes_do_not_flood_the_log(void **state)
 {
 	static int fd[CROWD + 200];
 	uint64_t begin = now_ms();
@@ -328,16 +329,16 @@ static void a_crowd_fills_no_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest patient[] = {
-		cmocka_unit_test(nonsense_is_hung_up_on_at_once),
+		cmocka_unit_test(an_invalid_request_is_closed_at_once),
 	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_byte_a_second_holds_up_nobody),
-		cmocka_unit_test(silence_is_cut_after_the_limit),
+		cmocka_unit_test(a_slow_handshake_delays_no_other),
+		cmocka_unit_test(a_silent_handshake_ends_at_the_limit),
 		cmocka_unit_test(private_data_that_the_interface_cannot_carry_is_rejected),
-		cmocka_unit_test(those_who_only_knock_are_no_trouble),
-		cmocka_unit_test(a_crowd_does_not_close_the_door),
-		cmocka_unit_test(refused_requests_fill_no_log),
-		cmocka_unit_test(a_crowd_fills_no_log),
+		cmocka_unit_test(connections_without_a_request_delay_no_other),
+		cmocka_unit_test(many_handshakes_do_not_keep_out_a_valid_one),
+		cmocka_unit_test(refused_requests_do_not_flood_the_log),
+		cmocka_unit_test(many_handshakes_do_not_flood_the_log),
 	};
 
 	return cmocka_run_group_tests(patient, start_patient, stop) |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_streams.c -- peers that are connected and then misbehave: garbage, floods,
- * silence. It costs them their connection, and the target a bounded amount of memory.
+ * test_hostile_streams.c -- peers that are connected and then misbehave: garbage, floods, silence.
+ * They lose their connection, and the target spends a bounded amount of memory.
  */
 #include "system/lib/check.h"
 
@@ -29,7 +29,7 @@ static uint64_t seed;
 
 static int start(void **state)
 {
-	/* Whoever reads late is told why, however late the test's own turn comes. */
+	/* A late reader still gets the Terminate, however late the test runs. */
 	return remote_start(&target, SYSTEM_TARGET, (const char *[]){"anon:4194304:0xff", NULL},
 			    (const char *[]){"SOFTRNIC_DRAIN_MS=20000", NULL}) ||
 	       strcmp(proc_ask(&target.proc, "fill 0 0"), "ok") != 0 ||
@@ -83,13 +83,13 @@ static void send_garbage(unsigned wishes)
 		bytes[0] = 0;
 	size_t len = 1 + next_random() % sizeof(bytes);
 	raw_send(&peer, bytes, len);
-	/* What has a beginning and an end is looked at; else more may be waited for. */
+	/* Only a complete FPDU is processed; of others more bytes are awaited. */
 	if (bytes[0] == 0 && len > 300)
 		assert_int_not_equal(raw_expect_terminate(&peer, NULL), -ETIMEDOUT);
 	raw_close(&peer);
 }
 
-static void garbage_is_not_placed_and_not_survived(void **state)
+static void garbage_is_not_placed_and_ends_the_connection(void **state)
 {
 	for (unsigned i = 0; i < GARBAGES; i++)
 		send_garbage(i % 4);
@@ -100,7 +100,7 @@ static void garbage_is_not_placed_and_not_survived(void **state)
 				    "00000000000000000000000000000000");
 }
 
-static void a_reset_in_the_middle_of_an_fpdu_is_no_trouble(void **state)
+static void a_reset_within_an_fpdu_affects_no_other(void **state)
 {
 	struct linger reset = {.l_onoff = 1};
 	uint8_t begin[300] = {0xfc, 0x00, 0xc1, 0x40}; /* a Write of 64 KB */
@@ -144,7 +144,7 @@ static void unfinished_fpdus_hold_little(void **state)
 	expect_target_to_recover(before);
 }
 
-/* The target echoes; who never takes an echo is soon out of receives, then of parking space. */
+/* The target echoes; a peer that reads no echo uses up the receives, then the parking buffer. */
 static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 {
 	static const uint8_t message[64];
@@ -168,8 +168,8 @@ static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 	expect_target_to_recover(before);
 }
 
-/* The region is everybody's, and nobody may take it from the others (RFC 5042 s6.4.5). */
-static void who_invalidates_a_region_hurts_nobody_else(void **state)
+/* The region is shared, and no peer may take it from the others (RFC 5042 s6.4.5). */
+static void invalidating_a_region_affects_no_other_peer(void **state)
 {
 	int error;
 
@@ -206,13 +206,13 @@ static void expect_judgement(const struct header_edge *edge)
 	struct ddp_hdr hdr;
 	int got;
 
-	if (!edge->error) { /* whoever reads now is answered */
+	if (!edge->error) { /* a peer that reads now gets its answer */
 		peer.msn[DDP_QN_REQUEST] += rdmap_ctrl_opcode(edge->ulpdu[1]) == RDMAP_READ_REQ;
 		assert_int_equal(
 			raw_read(&peer, peer.region[0].stag, peer.region[0].addr + 4096, 8), 0);
 		do {
 			got = raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload);
-		} while (got == 0); /* the answer to the one that asked for nothing */
+		} while (got == 0); /* the answer to the read of no bytes */
 		if (got != 8)
 			fail_msg("%s: the stream does not go on: %d", edge->name, got);
 		return;
@@ -222,7 +222,7 @@ static void expect_judgement(const struct header_edge *edge)
 		fail_msg("%s: %#x instead of %#x", edge->name, (unsigned)got, edge->error);
 }
 
-static void fpdus_at_the_edges_of_their_headers_hurt_nobody(void **state)
+static void fpdus_at_the_edges_of_their_headers_affect_no_other(void **state)
 {
 	for (size_t i = 0; i < header_edges_count; i++)
 		for (unsigned how = 0; how < 4; how++) {
@@ -233,8 +233,8 @@ static void fpdus_at_the_edges_of_their_headers_hurt_nobody(void **state)
 	bystander_goes_on();
 }
 
-/* Within its rights as to their number, but the answers are never taken. */
-static void reads_whose_answers_nobody_takes_hold_little(void **state)
+/* The number of reads is allowed, but their answers are never read. */
+static void reads_with_unread_answers_hold_little(void **state)
 {
 	long before = target_kib(), during;
 
@@ -273,8 +273,8 @@ static void more_reads_than_agreed_are_refused(void **state)
 	bystander_goes_on();
 }
 
-/* The target's program destroys the connection at once; what the peer has to be told still goes. */
-static void a_slow_reader_learns_why_although_the_connection_is_destroyed(void **state)
+/* The target's program destroys the connection at once; the Terminate is still sent. */
+static void a_slow_reader_gets_the_terminate_of_a_destroyed_connection(void **state)
 {
 	int error;
 
@@ -293,15 +293,15 @@ static void a_slow_reader_learns_why_although_the_connection_is_destroyed(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(garbage_is_not_placed_and_not_survived),
-		cmocka_unit_test(fpdus_at_the_edges_of_their_headers_hurt_nobody),
-		cmocka_unit_test(a_reset_in_the_middle_of_an_fpdu_is_no_trouble),
+		cmocka_unit_test(garbage_is_not_placed_and_ends_the_connection),
+		cmocka_unit_test(fpdus_at_the_edges_of_their_headers_affect_no_other),
+		cmocka_unit_test(a_reset_within_an_fpdu_affects_no_other),
 		cmocka_unit_test(unfinished_fpdus_hold_little),
 		cmocka_unit_test(a_flood_of_messages_is_parked_and_then_not_read),
-		cmocka_unit_test(who_invalidates_a_region_hurts_nobody_else),
-		cmocka_unit_test(reads_whose_answers_nobody_takes_hold_little),
+		cmocka_unit_test(invalidating_a_region_affects_no_other_peer),
+		cmocka_unit_test(reads_with_unread_answers_hold_little),
 		cmocka_unit_test(more_reads_than_agreed_are_refused),
-		cmocka_unit_test(a_slow_reader_learns_why_although_the_connection_is_destroyed),
+		cmocka_unit_test(a_slow_reader_gets_the_terminate_of_a_destroyed_connection),
 	};
 
 	seed = env_or("SYSTEM_SEED", (unsigned)time(NULL));

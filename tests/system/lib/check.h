@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h -- what every system test wants from cmocka, and how it says that it cannot run. */
+/* check.h -- cmocka for system tests, and how a test skips itself. */
 #ifndef SYSTEM_CHECK_H
 #define SYSTEM_CHECK_H
 
@@ -41,7 +41,7 @@ static inline void need_root(const char *what)
 	exit(SKIPPED);
 }
 
-/* A number from the environment, so that a soak can ask for more of the same. */
+/* A number from the environment, so that a soak can repeat a test more often. */
 static inline unsigned env_or(const char *name, unsigned dflt)
 {
 	const char *s = getenv(name);

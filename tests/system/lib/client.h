@@ -2,8 +2,8 @@
 /*
  * client.h -- an initiator on the public API, with a time limit on everything it waits for.
  *
- * Functions return 0, a librpma error, or CLIENT_TIMEOUT; they never assert, as some callers are
- * no test programs.
+ * Functions return 0, a librpma error, or CLIENT_TIMEOUT; they never assert, because some callers
+ * are not test programs.
  */
 #ifndef SYSTEM_CLIENT_H
 #define SYSTEM_CLIENT_H
@@ -35,12 +35,12 @@ struct client {
 int client_open(struct client *c, size_t size);
 void client_close(struct client *c);
 
-/* The first: RPMA_E_PROVIDER when the outcome is not ESTABLISHED (which it was is in *event). */
+/* RPMA_E_PROVIDER: the outcome, in *event, is another one than ESTABLISHED. */
 int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
 void client_disconnect(struct client *c); /* in good order; also after a loss */
-void client_drop(struct client *c);       /* without a word */
+void client_drop(struct client *c);       /* without a disconnect */
 
-/* One more connection of the same client's peer, queues after cfg; for those who hold many. */
+/* One more connection of the client's peer object, with queues after cfg. */
 int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
 		      enum rpma_conn_event *event);
 
@@ -48,8 +48,8 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms);
 int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms);
 
 /*
- * One operation, and its completion: 0 when it succeeded, RPMA_E_UNKNOWN when it did not and
- * *wc says why. wc may be NULL.
+ * One operation, and its completion: 0 when it succeeded, RPMA_E_UNKNOWN when it failed, with the
+ * cause in *wc. wc may be NULL.
  */
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gauge.h -- what a process uses, as the kernel and the allocator count it. */
+/* gauge.h -- the resources that a process uses, as the kernel and the allocator count them. */
 #ifndef SYSTEM_GAUGE_H
 #define SYSTEM_GAUGE_H
 
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct gauge {
-	long rss_anon_kib;  /* resident, anonymous: what counts against somebody's own memory */
+	long rss_anon_kib;  /* resident and anonymous: what no other process shares */
 	long pss_kib;       /* with its share of what is shared */
 	long cpu_ticks;     /* user and system */
 	long allocated_kib; /* malloc()ed and in use; this process only */
@@ -19,7 +19,7 @@ long gauge_rss_anon_kib(pid_t pid); /* -1: gone */
 long gauge_cpu_ticks(pid_t pid);
 int gauge_fds(pid_t pid); /* open descriptors; -1: gone */
 
-/* As many descriptors as the system allows; how many that is. */
+/* Raise the limit of descriptors to what the system allows, and return it. */
 size_t gauge_raise_nofile(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proc.h -- other processes of a test: started from a program, spoken to in lines, ended by
- * their id. They are told to die with the test, so that a failed one leaves nothing behind.
+ * proc.h -- other processes of a test: started from a program, controlled by lines of text, ended
+ * by their id. They get SIGKILL when the test ends, so that a failed test leaves none behind.
  */
 #ifndef SYSTEM_PROC_H
 #define SYSTEM_PROC_H
@@ -13,14 +13,14 @@ struct proc {
 	int in;    /* its standard input */
 	int out;   /* its standard output */
 	char line[1024];
-	size_t have; /* bytes behind the line that was given out last */
+	size_t have; /* bytes behind the line that was returned last */
 	char more[1024];
 };
 
 /* envs: "NAME=value" strings for it alone, or NULL. 0 or -errno. */
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
 
-/* Its next line, without the newline; NULL when none comes in time, or it has gone. */
+/* Its next line, without the newline; NULL when none comes in time, or the process has ended. */
 const char *proc_line(struct proc *p, int timeout_ms);
 
 /* Send a line, and get the answer. */
@@ -37,7 +37,7 @@ void proc_kill(struct proc *p);
 /* Close its standard input, after which it ends by itself: its wait status. Killed when late. */
 int proc_finish(struct proc *p);
 
-/* For the started program: die with the one that started us. */
+/* For the started program: end with the process that started it. */
 void proc_die_with_parent(void);
 
 #endif

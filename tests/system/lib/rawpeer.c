@@ -89,7 +89,7 @@ int raw_expect_end(struct raw *r, int timeout_ms)
 	return n > 0 ? -EPROTO : n;
 }
 
-/* Have at least that many bytes from r->in + r->at on. */
+/* Receive until there are at least that many bytes from r->in + r->at on. */
 static int fill_to(struct raw *r, size_t want, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;

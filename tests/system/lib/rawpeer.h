@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rawpeer.h -- a peer that is nothing but a TCP socket: it speaks MPA, DDP and RDMAP by hand, as
- * far as it wants to, and so may say what no device would.
+ * rawpeer.h -- a peer that is nothing but a TCP socket: the test encodes MPA, DDP and RDMAP itself,
+ * and so can send what no device would.
  *
  * Functions return 0 (or a length) or -errno; -ETIMEDOUT when an answer does not come in time,
  * -ESHUTDOWN when the other end closed or reset the connection instead.
@@ -37,41 +37,42 @@ struct raw {
 	uint8_t pdata[MPA_PD_MAX]; /* of the reply, reply.pd_len bytes */
 	struct raw_region region[RAW_REGIONS_MAX];
 	int n_regions;
-	uint32_t msn[DDP_QN_COUNT]; /* of the next message we send */
+	uint32_t msn[DDP_QN_COUNT]; /* of the next message to send */
 	uint8_t in[256 << 10];
-	size_t at, have; /* what has come and is not used up */
+	size_t at, have; /* received and not consumed */
 	size_t taken;    /* of that, the FPDU that the caller may still look at */
 };
 
-/* What is sent as request unless a test has something else in mind. */
+/* Options of the request that is sent by default. */
 enum raw_wish { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);
 /* From another address of this machine. */
 int raw_dial_from(struct raw *r, const char *from, const char *port);
-/* And to another machine. */
+/* To another machine. */
 int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
 /* Whatever comes next, at most len bytes; 0 at an orderly end. */
 int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
-/* Nothing more comes but the end of the connection; -EPROTO when something does. */
+/* Expects nothing more but the end of the connection; -EPROTO when bytes come. */
 int raw_expect_end(struct raw *r, int timeout_ms);
 
 void raw_request(struct mpa_start *request, unsigned wishes);
 /* Dial, send the request, take the reply and the regions in it; a peer with extensions then says
  * HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned wishes);
-/* The same for what is no target: with private data, and without regions in the reply. */
+/* The same towards another program than the target: with private data, and no regions in the
+ * reply. */
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
 /* The same without the HELLO. */
 int raw_connect_mute(struct raw *r, const char *port, unsigned wishes);
 /* The request alone, on a connection that was dialled. */
 int raw_send_request(struct raw *r, unsigned wishes);
-/* The reply to what was sent by hand. */
+/* The reply to a request that the test has sent itself. */
 int raw_take_reply(struct raw *r);
 
-/* One FPDU around these bytes; bad_crc: as if a bit had flipped on the way. */
+/* One FPDU around these bytes; bad_crc: with a wrong CRC. */
 int raw_fpdu(struct raw *r, const void *ulpdu, size_t len, bool bad_crc);
 /* One DDP segment; an untagged one with MSN 0 takes the next of its queue. */
 int raw_segment(struct raw *r, const struct ddp_hdr *hdr, const void *payload, size_t len);

@@ -13,20 +13,20 @@ struct remote {
 /* Start the target with these regions (see target_main.c), and wait until it listens. */
 int remote_start(struct remote *r, const char *program, const char *const regions[],
 		 const char *const envs[]);
-/* How many connections it has now; -1: it does not answer. */
+/* The number of its connections; -1: it does not answer. */
 int remote_conns(struct remote *r);
-/* Until it has that many; 0, or -ETIMEDOUT. */
+/* Wait until it has that many; 0, or -ETIMEDOUT. */
 int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*
  * Start a process that writes to the target's regions until it is stopped, and connects again
- * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": with so many connections, which
- * have the slices from FIRST on, of ALL that the regions are divided into.
+ * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": so many connections, which write to
+ * the slices from FIRST on, of ALL slices of the regions.
  */
 int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[]);
 
-/* What a writer has done so far. */
+/* The counts of a writer so far. */
 struct writer_stat {
 	unsigned long writes, flushes, failures, connects;
 };

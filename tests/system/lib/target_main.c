@@ -35,7 +35,7 @@ static int add_region(const char *spec)
 	return target_add_anon(&target, size, usage, !strcmp(kind, "strange"));
 }
 
-/* The application's mistake: what is registered goes away. */
+/* A mistake of the application: registered memory goes away. */
 static void cmd_unmap(int i)
 {
 	munmap(target.region[i].ptr, target.region[i].size);
@@ -56,7 +56,7 @@ static void cmd_dereg(int i)
 	printf("%s\n", target_dereg(&target, i) ? "failed" : "ok");
 }
 
-/* Peers write there without asking us: not for ThreadSanitizer, which would be right about that. */
+/* Peers write there at the same time, a race that ThreadSanitizer would report. */
 __attribute__((no_sanitize("thread"))) static void cmd_peek(int i, size_t at, size_t len)
 {
 	for (size_t k = 0; k < len; k++)

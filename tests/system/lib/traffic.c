@@ -57,7 +57,7 @@ static void reconnect(struct traffic *t)
 	t->retry_at = clock_now_ns() + RETRY_NS;
 	if (client_connect(&t->client, t->port, NULL))
 		return;
-	/* Nothing to write to: ask again. */
+	/* No region to write to: connect again. */
 	if (t->client.n_at == 0)
 		return;
 	t->connects++;
@@ -67,7 +67,7 @@ static void reconnect(struct traffic *t)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Words, lines, pages, and what takes several FPDUs. */
+/* Words, lines, pages, and writes of several FPDUs. */
 static size_t some_size(uint64_t r, size_t max)
 {
 	static const size_t sizes[] = {8, 64, 1000, 4096, 30001, 65536, 200000, 256 << 10};

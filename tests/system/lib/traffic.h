@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.h -- writes of all sizes, one after the other, over a client's connection, several
- * under way; with a flush now and then. Each writer has its own slice of every region, as two
- * that write the same bytes at the same time would be a race, and ThreadSanitizer would say so.
+ * traffic.h -- writes of all sizes, one after the other, over a client's connection, several under
+ * way; with a flush now and then. Each writer has its own slice of every region, because two
+ * writers of the same bytes would be a race, which ThreadSanitizer would report.
  */
 #ifndef SYSTEM_TRAFFIC_H
 #define SYSTEM_TRAFFIC_H
@@ -23,7 +23,7 @@ struct traffic {
 /* Writer number `slice` of `slices`. */
 int traffic_open(struct traffic *t, const char *port, unsigned slice, unsigned slices);
 void traffic_close(struct traffic *t);
-/* Post what fits, and collect what is done, without waiting. */
+/* Post what fits, and collect completions, without waiting. */
 void traffic_step(struct traffic *t);
 /* The descriptor that becomes readable with the next completion, or -1. */
 int traffic_fd(const struct traffic *t);

@@ -7,15 +7,15 @@
 #include "system/lib/remote.h"
 
 #define LIMIT_MS 1500 /* SOFTRNIC_LIVENESS_MS of these tests */
-/* The limit and a third, and what a loaded machine may need on top: who stood still itself begins
- * to count anew. */
+/* The limit and a third, and what a loaded machine may need on top: an end that was not running
+ * itself begins to count anew. */
 #define AT_MOST_MS (LIMIT_MS + LIMIT_MS / 3 + 8000)
 
 /* An operation that the silent peer would have to answer. */
 void post_read(struct client *c);
-/* It fails, and the connection is lost, since `begun` not before and not long after the limit. */
+/* It fails, and the connection is lost, at the limit counted from `begun` or not long after. */
 void expect_lost(struct client *c, uint64_t begun);
-/* What the target tells of its connections. */
+/* What the target reports about its connections. */
 void expect_target_lost(struct remote *target, int n);
 
 #endif

@@ -46,7 +46,7 @@ static void a_stopped_target_is_lost(void **state)
 	post_read(&client);
 	expect_lost(&client, begun);
 	client_drop(&client);
-	/* Back again, it finds that its peer has gone. */
+	/* When it continues, it gets the end of its peer. */
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 	OK(client_connect(&client, target.port, NULL));
@@ -55,7 +55,7 @@ static void a_stopped_target_is_lost(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* As much as the sockets take is under way when it stops. */
+/* The sockets are full when it stops. */
 static void a_target_that_stops_under_load_is_lost(void **state)
 {
 	uint64_t begun;
@@ -105,8 +105,8 @@ static void a_connection_may_wait_for_ever(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* Without consent nobody may be asked; TCP's own keepalive finds nothing wrong either. */
-static void a_stopped_peer_of_another_kind_is_waited_for(void **state)
+/* Without consent no heartbeat may be sent; TCP's keepalive finds nothing wrong. */
+static void a_stopped_peer_without_consent_is_waited_for(void **state)
 {
 	enum rpma_conn_event event;
 	struct remote plain;
@@ -133,7 +133,7 @@ int main(void)
 		cmocka_unit_test(a_target_that_stops_under_load_is_lost),
 		cmocka_unit_test(a_stopped_initiator_is_lost),
 		cmocka_unit_test(a_connection_may_wait_for_ever),
-		cmocka_unit_test(a_stopped_peer_of_another_kind_is_waited_for),
+		cmocka_unit_test(a_stopped_peer_without_consent_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

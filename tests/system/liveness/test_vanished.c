@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_vanished.c -- the way to the peer is gone, and nobody says so: no end of the connection, no
- * reset, no answer. Both processes are in a network of their own, whose only interface goes down.
+ * test_vanished.c -- the way to the peer is gone without notice: no FIN, no reset, no answer. Both
+ * processes are in a network of their own, whose only interface goes down.
  */
 #include "system/lib/check.h"
 
@@ -47,7 +47,7 @@ static void set_way(bool up)
 }
 
 /* Nothing remains of it when the test and its target have ended. Needs no privileges where users
- * may have namespaces. */
+ * may create namespaces. */
 static void enter_network(void)
 {
 	char map[64];
@@ -110,8 +110,9 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
-/* Its own device reads no more, as nobody takes the echoes, and so cannot hear the peer. */
-static void who_does_not_read_loses_it_as_well(void **state)
+/* Its device does not read any more, because the echoes are not received, and so gets no
+ * heartbeat. */
+static void an_end_that_does_not_read_loses_it_as_well(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
 	struct ibv_wc wc;
@@ -128,7 +129,7 @@ static void who_does_not_read_loses_it_as_well(void **state)
 	expect_target_lost(&target, 1);
 }
 
-static void a_way_that_comes_back_in_time_is_not_noticed(void **state)
+static void a_short_interruption_is_not_noticed(void **state)
 {
 	struct ibv_wc wc;
 
@@ -146,9 +147,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(both_ends_of_an_idle_connection_lose_it, start,
 						stop),
 		cmocka_unit_test_setup_teardown(what_is_posted_fails, start, stop),
-		cmocka_unit_test_setup_teardown(who_does_not_read_loses_it_as_well, start, stop),
-		cmocka_unit_test_setup_teardown(a_way_that_comes_back_in_time_is_not_noticed, start,
+		cmocka_unit_test_setup_teardown(an_end_that_does_not_read_loses_it_as_well, start,
 						stop),
+		cmocka_unit_test_setup_teardown(a_short_interruption_is_not_noticed, start, stop),
 	};
 
 	enter_network();

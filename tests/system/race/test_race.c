@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_race.c -- ids that go at the very moment at which something happens to them. */
+/* test_race.c -- ids that are destroyed at the very moment of an event. */
 #include "system/lib/check.h"
 
 #include <arpa/inet.h>
@@ -143,7 +143,7 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	if (pid == 0) {
 		softrnic_destroy_id(listener);
 		softrnic_destroy_id(request);
-		raise(SIGKILL); /* no leak checker looks at what the parent still has */
+		raise(SIGKILL); /* no leak check of what the parent still holds */
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -204,7 +204,7 @@ static void close_under_flood(struct rdma_event_channel *channel)
 	listener = listen_somewhere(channel, port, sizeof(port));
 	f.dst = loopback(atoi(port));
 	assert_int_equal(pthread_create(&thread, NULL, flood, &f), 0);
-	/* From then on each newcomer takes the place of the one that came first. */
+	/* From then on each new connection replaces the oldest one. */
 	while (atomic_load(&f.dialed) < HANDSHAKES_MAX + 100 && !atomic_load(&f.stop))
 		usleep(100);
 	softrnic_destroy_id(listener);

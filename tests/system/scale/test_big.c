@@ -30,7 +30,7 @@ static void watch_begin(struct watch *w)
 	atomic_store(&w->started, true);
 }
 
-/* What was needed only for a moment counts as well; this thread's own stack does not. */
+/* Memory that was used only temporarily counts as well; the stack of this thread does not. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;

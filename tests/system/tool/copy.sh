@@ -124,7 +124,7 @@ test_nobody_there_is_told_apart() {
 	port=${where##*:}
 	stop_server
 	random_file sent 100
-	expect 4 "127.0.0.1:$port refused the connection: is 'rpma serve' running" "$rpma" put sent "127.0.0.1:$port"
+	expect 4 "127.0.0.1:$port refused the connection: is the server running" "$rpma" put sent "127.0.0.1:$port"
 	expect 4 "no such host 'nobody.invalid'" "$rpma" put sent nobody.invalid
 }
 

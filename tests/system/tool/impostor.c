@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A server that does not know the secret: impostor trusting | lying. Prints its port and serves one
- * client. The trusting one lets it in without a proof; the lying one takes the client's proof and
- * sends it back as its own.
+ * client. "trusting" accepts the client without a proof; "lying" sends the client's own proof back
+ * to it.
  */
 #include <librpma.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hello.h"
+#include "session/hello.h"
 
 static struct {
 	uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX];

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects to write,
- * leaves, waits for a line on standard input, connects to read and then tries to write all the
- * same, with the descriptor of its reading connection or ("old") with that of its first.
- * Prints how that went.
+ * disconnects, waits for a line on standard input, connects to read and then tries to write all the
+ * same, with the descriptor of its reading connection or ("old") with that of its first. Prints the
+ * result.
  */
 #include <librpma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "session.h"
+#include "session/session.h"
+
+static void fail(const struct error *err)
+{
+	fprintf(stderr, "keeper: %s\n", err->text);
+	exit(2);
+}
 
 static void open_session(struct session *s, char **argv, enum hello_access access)
 {
-	struct session_wish wish = {.region = argv[3],
+	struct secret secret;
+	struct session_opts opts = {.region = argv[3],
 				    .access = access,
 				    .depth = 4,
 				    .timeout_ms = 30000,
-				    .secret_file = argv[2]};
-	const char *why;
+				    .secret = &secret};
+	struct error err;
 
-	if (!address_parse(argv[1], &wish.server, &why) || session_open(s, &wish))
-		exit(2);
+	if (address_parse(argv[1], "7204", &opts.server, &err) ||
+	    secret_load(&secret, argv[2], &err) || session_open(s, &opts, &err))
+		fail(&err);
 }
 
 /* The write may end with the connection; either way it must not have been carried out. */
@@ -34,13 +41,13 @@ static void try_to_write(struct session *s, const struct hello_reply *region)
 	struct rpma_mr_remote *dst;
 
 	if (rpma_mr_remote_from_descriptor(region->mr, region->mr_len, &dst) ||
-	    session_register(s, word, sizeof(word), &mr))
+	    session_register(s, word, sizeof(word), &mr, NULL))
 		exit(2);
 	if (rpma_write(s->conn, dst, 0, mr, 0, sizeof(word), RPMA_F_COMPLETION_ALWAYS, NULL))
 		puts("refused at once");
-	else if (!session_reap(s, 0, NULL) &&
+	else if (!session_reap(s, 0, NULL, NULL) &&
 		 !rpma_read(s->conn, mr, 0, s->remote, 0, 1, RPMA_F_COMPLETION_ALWAYS, NULL) &&
-		 !session_reap(s, 0, NULL))
+		 !session_reap(s, 0, NULL, NULL))
 		puts("written");
 	else
 		puts("failed");
@@ -55,7 +62,6 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 2;
-	cli_begin("keeper");
 	open_session(&s, argv, HELLO_WRITE);
 	first = s.region;
 	session_close(&s);

@@ -28,7 +28,7 @@ check_refusal() {
 	expect_ok "$rpma" put "$@" data "$where"
 	cmp -n 2000 data dir/pool || fail "a successful put is not found under the name"
 	lose_file "$deed"
-	expect 5 "the file of region 'pool' of $where $pattern while it was served: .* start 'rpma serve' anew" \
+	expect 5 "the file of region 'pool' of $where $pattern while it was served: .* start the server anew" \
 		"$rpma" put "$@" data "$where"
 	expect 5 "$pattern" "$rpma" put "$@" --no-verify data "$where"
 	[ "$(grep -c "region 'pool': .*/dir/pool $pattern; .*refused until this server is started anew" serve.err)" = 1 ] ||

@@ -24,7 +24,7 @@ test_each_file_is_a_region_under_its_own_name() {
 test_a_client_has_to_choose_among_several() {
 	serve a --create --size 1M b
 	random_file data 100
-	expect 5 "serves several regions: choose one with --region; 'rpma info $where' lists them" \
+	expect 5 "serves several regions, and none was named: choose one with --region; 'rpma info $where' lists them" \
 		"$rpma" put data "$where"
 	expect 5 "does not serve a region 'c'; 'rpma info $where' lists" "$rpma" put -r c data "$where"
 }
@@ -69,7 +69,7 @@ test_clients_beyond_the_limit_of_an_address_are_told_so() {
 	random_file data 100
 	wait_until 20 grep -q 'client 1 from 127.0.0.1 connected' serve.err || fail "ping does not connect"
 	expect 5 'serves as many clients from this address as it may' "$rpma" put data "127.0.0.1:$port"
-	grep -q 'refused client .* from 127.0.0.1: it is one more than --max-per-address' serve.err ||
+	grep -q 'refused client .* from 127.0.0.1: it is one more than may be served from one address' serve.err ||
 		fail "the server does not log the refusal"
 	expect_ok "$rpma" put data "[::1]:$port"
 	kill -9 "${started[-1]}"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client of `rpma serve` that takes what it was given away from everybody: revoker PORT. It
- * learns the STags of the region for readers, for writers and for ping; then it asks for the list
- * of regions, once for each STag, and instead of the question sends a message that invalidates it.
- * Prints what each was answered with. The server has no secret.
+ * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. It learns the
+ * STags of the region for readers, for writers and for ping; then it asks for the list of regions,
+ * once for each STag, with a message that invalidates the STag. Prints each answer. The server has
+ * no secret.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hello.h"
+#include "session/hello.h"
 #include "system/lib/rawpeer.h"
 
 #define STAG_AT 16 /* in the descriptor of a region: behind address and length */

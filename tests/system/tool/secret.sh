@@ -30,14 +30,14 @@ test_an_end_without_the_secret_is_told() {
 	serve region --create --size 1M --secret-file secret
 	for command in "put data $where" "get $where back" "ping $where" "info $where"; do
 		# shellcheck disable=SC2086 # words
-		expect 5 'asks for a secret: give its --secret-file' "$rpma" $command
+		expect 5 'asks for a secret: give the secret file .*--secret-file' "$rpma" $command
 	done
 	grep -q 'refused client 1 from 127.0.0.1: it offers no secret' serve.err ||
 		fail "the server does not log the refusal"
 	stop_server
 	serve region
 	expect 5 'serves without a secret and proves none' "$rpma" put --secret-file secret data "$where"
-	grep -q 'offers a secret, and there is no --secret-file' serve.err ||
+	grep -q 'offers a secret, and this server has none' serve.err ||
 		fail "the server does not log the refusal"
 }
 

@@ -41,7 +41,7 @@ test_a_file_that_is_empty_or_too_small_is_refused() {
 	: >empty
 	head -c 4096 /dev/zero >small
 	expect 3 'empty is empty' "$rpma" serve --port 0 empty
-	expect 3 'small is too small: it has 4 KiB, --size asks for 1 MiB' \
+	expect 3 'small is too small: it has 4 KiB, and 1 MiB are to be served' \
 		"$rpma" serve --port 0 --size 1M small
 }
 
@@ -128,7 +128,7 @@ test_more_clients_than_allowed_are_told_so() {
 	wait_until 20 grep -q 'client 1 from .* connected' serve.err || fail "the first is not let in"
 	random_file data 100
 	expect 5 'serves as many clients as it may' "$rpma" put data "$where"
-	grep -q 'refused client .*--max-clients' serve.err || fail "the server does not log the refusal"
+	grep -q 'refused client .*one more than may be served' serve.err || fail "the server does not log the refusal"
 	kill -9 "${started[-1]}"
 	wait_until 20 "$rpma" put data "$where" >out 2>&1 || fail "the place is never free again: $(cat out)"
 }

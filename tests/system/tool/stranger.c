@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that greets `rpma serve` in its own way: stranger HOST PORT HEX-BYTES. Prints the
+ * A client that sends its own hello to `rpma serve`: stranger HOST PORT HEX-BYTES. Prints the
  * status byte of the answer, then waits until the server has closed the connection.
  */
 #include <librpma.h>
@@ -49,7 +49,7 @@ static void print_status(struct rpma_conn *conn)
 		exit(2);
 	}
 	printf("%u\n", ((const uint8_t *)answer.ptr)[STATUS_AT]);
-	fflush(stdout); /* somebody waits for it */
+	fflush(stdout); /* a script waits for this line */
 }
 
 int main(int argc, char **argv)

@@ -3,8 +3,8 @@
  * test_torn.c -- a reader that spins on a word at the target sees the old value or the new one,
  * never a mixture: of atomic writes, and of plain writes of eight aligned bytes.
  *
- * The target maps a file, and so do we: what its process stores, we see as any other thread of it
- * would. SYSTEM_OBSERVATIONS asks for more of them.
+ * The target maps a file, and so does the test, which sees each store of the target's process as
+ * another thread of that process would. SYSTEM_OBSERVATIONS sets more of them.
  */
 #include "system/lib/check.h"
 
@@ -21,7 +21,7 @@
 #define AT           64 /* of the word in the region */
 #define DEPTH        8  /* writes under way */
 #define OBSERVATIONS (SYSTEM_SANITIZED ? 200000 : 5000000)
-#define CHANGES_MIN  500 /* fewer, and the reader has seen nothing */
+#define CHANGES_MIN  500 /* with fewer changes the test would prove nothing */
 #define LOOK_MAX_S   400
 
 static const char path[] = "torn.file";
@@ -90,7 +90,7 @@ static uint64_t *map_file(void)
 	return p;
 }
 
-/* Look so often, and until the word has changed often enough; how often it has. */
+/* Read the word so often, and until it has changed often enough; returns how often it has. */
 static unsigned long look(const uint64_t *word, struct writer *w, unsigned long times,
 			  unsigned long *looked)
 {

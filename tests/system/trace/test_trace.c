@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace.c -- both ends of connections write traces: each is understood by Wireshark's
- * dissector, and both tell of the same bytes.
+ * test_trace.c -- both ends of connections write traces: Wireshark's dissector understands each,
+ * and both contain the same bytes.
  */
 #include "system/lib/check.h"
 
@@ -39,7 +39,7 @@ static void use_extensions(struct client *c)
 	OK(rpma_send_with_imm(c->conn, c->mr, 0, 33, RPMA_F_COMPLETION_ALWAYS, 1234, NULL));
 	expect_success(c);
 	expect_success(c);
-	/* In silence both ends ask each other whether they live. */
+	/* While idle both ends send heartbeats. */
 	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
@@ -147,7 +147,7 @@ static void crcs_are_right_where_there_are_some(void **state)
 	}
 }
 
-/* The bytes that one end of a connection said, as the packets of a trace have them. */
+/* The bytes that one end of a connection sent, as the packets of a trace contain them. */
 static size_t said(const struct packets *p, uint16_t sport, uint16_t dport, uint8_t *bytes)
 {
 	size_t len = 0;
@@ -178,7 +178,7 @@ static void expect_same(const struct packets p[2], uint16_t sport, uint16_t dpor
 	test_free(b);
 }
 
-static void both_ends_tell_of_the_same_bytes(void **state)
+static void both_traces_have_the_same_bytes(void **state)
 {
 	uint16_t to = (uint16_t)atoi(target.port);
 	struct packets p[2];
@@ -205,12 +205,12 @@ int main(void)
 		cmocka_unit_test(messages_are_understood),
 		cmocka_unit_test(nothing_is_malformed),
 		cmocka_unit_test(crcs_are_right_where_there_are_some),
-		cmocka_unit_test(both_ends_tell_of_the_same_bytes),
+		cmocka_unit_test(both_traces_have_the_same_bytes),
 	};
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Who looks for the reason needs them. */
+	/* Kept for the search of the reason. */
 	if (!failed)
 		failed = unlink(file[OURS]) | unlink(file[THEIRS]);
 	return failed;

@@ -50,8 +50,8 @@ static int stop(void **state)
 
 static void every_child_has_a_section_of_its_own(void **state)
 {
-	/* Of the forker, the target, and each child; of the first two, whoever comes first writes
-	 * what they have in common, so the target may have had nothing to write. */
+	/* Of the forker, the target, and each child; of the first two, the one that is first writes
+	 * the connections between them, so the target may have nothing to write. */
 	assert_in_range(trace.sections, FORKS + 1, FORKS + 2);
 }
 

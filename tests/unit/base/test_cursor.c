@@ -73,9 +73,33 @@ static void nothing_can_be_read_from_nothing(void **state)
 	assert_int_equal(byte, 0xff);
 }
 
+static void little_endian_fields_come_back(void **state)
+{
+	static const uint8_t want[] = {0x44, 0x33, 0x22, 0x11, 0x07, 0x88, 0x77,
+				       0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+	uint8_t buf[sizeof(want)];
+	struct wcursor w = wcursor_init(buf, sizeof(buf));
+	struct rcursor r = rcursor_init(buf, sizeof(buf));
+
+	wcursor_le(&w, 0x11223344, 4);
+	wcursor_le(&w, 7, 1);
+	wcursor_le(&w, 0x1122334455667788, 8);
+	assert_false(w.bad);
+	assert_memory_equal(buf, want, sizeof(want));
+	assert_int_equal(rcursor_le(&r, 4), 0x11223344);
+	assert_int_equal(rcursor_le(&r, 1), 7);
+	assert_int_equal(rcursor_le(&r, 8), 0x1122334455667788);
+	assert_false(r.bad);
+	assert_int_equal(rcursor_le(&r, 2), 0);
+	assert_true(r.bad);
+	wcursor_le(&w, 1, 1);
+	assert_true(w.bad);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(little_endian_fields_come_back),
 		cmocka_unit_test(fields_come_back_as_written_and_in_network_order),
 		cmocka_unit_test(a_read_past_the_end_gives_zero_and_stays_bad),
 		cmocka_unit_test(a_write_past_the_end_is_dropped),

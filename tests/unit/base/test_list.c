@@ -22,9 +22,9 @@ static void nodes_keep_the_order_they_were_added_in(void **state)
 
 	assert_true(list_empty(&head));
 	assert_null(list_first(&head));
+	list_add_tail(&head, &a.link);
 	list_add_tail(&head, &b.link);
 	list_add_tail(&head, &c.link);
-	list_add_head(&head, &a.link);
 	list_for_each (it, &head)
 		sum = 10 * sum + value_of(it);
 	assert_int_equal(sum, 123);

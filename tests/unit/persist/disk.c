@@ -57,7 +57,7 @@ void disk_begin(void)
 		leave_out("/dev/loop-control");
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		leave_out("a mount namespace of our own");
-	/* mke2fs is not in everybody's path */
+	/* mke2fs is not in the path of every user */
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	assert_non_null(mkdtemp(top));
 	assert_int_equal(chdir(top), 0);
@@ -105,7 +105,7 @@ static void make_fs(const char *fs, const char *image)
 				 0);
 }
 
-/* In a mount namespace that dies with the test, so that nobody else sees what is there. */
+/* In a mount namespace that ends with the test, so that no other process sees the mounts. */
 void disk_bind(const char *what, const char *where)
 {
 	assert_int_equal(mount(what, where, NULL, MS_BIND, NULL), 0);
@@ -179,7 +179,7 @@ void disk_mount_overlay_with(const char *dir, const char *where, const char *opt
 	remember_mount(where);
 }
 
-/* A process of its own thaws, so that a test that fails or dies leaves nothing frozen. */
+/* A process of its own thaws, so that a test that fails or crashes leaves nothing frozen. */
 static pid_t thawer;
 static int thaw_pipe[2];
 

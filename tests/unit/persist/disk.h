@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* disk.h -- small file systems on loop devices, in a mount namespace that dies with the test. */
+/* disk.h -- small file systems on loop devices, in a mount namespace that ends with the test. */
 #ifndef PERSIST_DISK_H
 #define PERSIST_DISK_H
 
 #include <stddef.h>
 
 /*
- * Enter a mount namespace of our own, in a directory of our own below the current one.
- * When that is not allowed here, says why and exits with 77.
+ * Enter a new mount namespace, in a new directory below the current one. Where that is not allowed,
+ * prints why and exits with 77.
  */
 void disk_begin(void);
-/* Before disk_begin(). Where the kernel has no such file system or /usr/sbin no such program, says
- * so and exits with 77. */
+/* Before disk_begin(). Where the kernel has no such file system or /usr/sbin no such program,
+ * prints that and exits with 77. */
 void disk_need(const char *fs, const char *maker);
-/* A folder that is seen at another place, too, until the test ends. */
+/* Mount a folder at another place, too, until the test ends. */
 void disk_bind(const char *what, const char *where);
 /* Unmount and remove everything. */
 void disk_end(void);
@@ -28,7 +28,7 @@ void disk_mount_image_with(const char *fs, const char *image, size_t size, const
 void disk_mount_overlay(const char *dir, const char *where);
 /* The same with a mount option more; skips the test where there is none such, too. */
 void disk_mount_overlay_with(const char *dir, const char *where, const char *option);
-/* A file with all its space. */
+/* A file with all its blocks allocated. */
 void disk_make_file(const char *name, size_t size);
 /* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
 void disk_freeze(const char *dir);

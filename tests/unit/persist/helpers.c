@@ -128,7 +128,7 @@ int flush(struct persist_region *region, void *addr, size_t len)
 }
 
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
-		  uint32_t alg, struct persist_digest *d)
+		  uint32_t alg, struct vext_digest *d)
 {
 	int status;
 
@@ -145,7 +145,7 @@ void digest_start(struct flush *f, struct persist_region *region, void *addr, si
 }
 
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
-	   struct persist_digest *d)
+	   struct vext_digest *d)
 {
 	struct flush f;
 
@@ -154,13 +154,13 @@ int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 	return flush_wait(&f, 20000);
 }
 
-void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
+void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len)
 {
 	uint8_t want[DIGEST_BYTES];
 	struct digest sum;
 
-	assert_int_equal(digest_init(&sum, alg), 0);
+	digest_init(&sum, alg == VEXT_DIGEST_BLAKE2B);
 	digest_update(&sum, bytes, len);
 	digest_final(&sum, want);
 	assert_int_equal(d->alg, alg);
@@ -272,11 +272,11 @@ int threads_named(const char *name)
 
 void fake_dax_init(struct fake_dax *d, void *addr, size_t len)
 {
-	*d = (struct fake_dax){.file = {.cls = PERSIST_DAX, .fd = -1}};
+	*d = (struct fake_dax){.file = {.medium = {.cls = VEXT_DURABILITY_DAX, .fd = -1}}};
 	file_reset_queues(&d->file);
 	d->range = (struct range){.start = (uintptr_t)addr,
 				  .end = (uintptr_t)addr + len,
-				  .cls = PERSIST_DAX,
+				  .cls = VEXT_DURABILITY_DAX,
 				  .file = &d->file};
 	d->region = (struct persist_region){.start = d->range.start, .end = d->range.end};
 	d->region.count = 1;

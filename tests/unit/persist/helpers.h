@@ -47,17 +47,17 @@ void flush_start(struct flush *f, struct persist_region *region, void *addr, siz
 int flush_wait(struct flush *f, int timeout_ms);
 /* Start and wait, for at most 20 seconds. */
 int flush(struct persist_region *region, void *addr, size_t len);
-/* The same for a digest, which is told at d. */
+/* The same for a digest, which is stored at d. */
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
-		  uint32_t alg, struct persist_digest *d);
+		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
-	   struct persist_digest *d);
+	   struct vext_digest *d);
 /* Is it the digest of these bytes, and was it made by that algorithm of that source? */
-void assert_digest(const struct persist_digest *d, uint32_t alg, enum persist_source source,
+void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len);
 /*
- * Skips the test under ThreadSanitizer, which takes a thread of the child for one of the parent's
- * whose stack it got.
+ * Skips the test under ThreadSanitizer, which confuses a thread of the child with the parent's
+ * thread whose stack it reuses.
  */
 void need_threads_after_fork(void);
 /* fork() as the engine does it. */
@@ -79,8 +79,8 @@ long dirty_kib(const void *addr);
 int threads_named(const char *name);
 
 /*
- * No DAX in this machine: ordinary memory in a region that says DAX. The write-back of
- * cache lines is the real one, only the medium is not.
+ * Without DAX in this machine: ordinary memory in a region of class DAX. The write-back of cache
+ * lines is the real one, only the medium is not.
  */
 struct fake_dax {
 	struct file file;

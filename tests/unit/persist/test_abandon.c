@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that nobody can wait for any longer. A page fault that the test itself answers holds up a
- * slice which uses the memory by its address.
+ * Jobs that are abandoned. A page fault that the test itself handles delays a slice that uses the
+ * memory by its address.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "helpers.h"
 
 #define SIZE (2 * MIB) /* of two slices of a digest */
@@ -51,12 +50,12 @@ static void memory_that_is_being_read_must_stay_until_the_job_is_done(void **sta
 	unsigned char *p = map_anonymous(SIZE);
 	struct persist_region *region = region_of(p, SIZE);
 	int uffd = catch_faults(p, SIZE);
-	struct persist_digest d = {.len = 77};
+	struct vext_digest d = {.len = 77};
 	struct flush f;
 
 	if (uffd < 0)
 		skip();
-	digest_start(&f, region, p, SIZE, DIGEST_CRC32C, &d);
+	digest_start(&f, region, p, SIZE, VEXT_DIGEST_CRC32C, &d);
 	wait_for_fault(uffd);
 	assert_false(persist_abandon(&f.job));
 	assert_int_equal(flush_wait(&f, 50), -ETIMEDOUT);
@@ -81,7 +80,7 @@ static void a_job_that_is_done_touches_nothing(void **state)
 	backed_fini(&m);
 }
 
-/* Nothing is behind anonymous memory, and nothing but its own mapping leads to it. */
+/* Anonymous memory has no file, so it can be reached through its own mapping only. */
 static void volatile_memory_needs_no_mapping_to_be_written_back(void **state)
 {
 	unsigned char *p = map_anonymous(4 * PAGE);

@@ -20,11 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
-#define PLACE "/mnt" /* a path that everybody may walk */
+#define PLACE "/mnt" /* a path that every user may walk */
 #define SIZE  (4 * PAGE)
 
 struct twin {
@@ -107,7 +106,7 @@ static void release_twins(void)
 		persist_region_put(twins[i].region);
 }
 
-/* A way leads to each of the files, and it is the right one. */
+/* Each of the files is reached, and not mistaken for the other. */
 static int expect_reach(void *arg)
 {
 	register_twins();
@@ -115,15 +114,15 @@ static int expect_reach(void *arg)
 	for (int i = 0; i < 2; i++) {
 		struct twin *t = &twins[i];
 		unsigned char bytes[SIZE];
-		struct persist_digest d;
+		struct vext_digest d;
 
-		CHECK(file_of(t)->fd >= 0);
+		CHECK(file_of(t)->medium.fd >= 0);
 		CHECK(atomic_load(&file_of(t)->own));
-		CHECK(file_of(t)->st_dev == t->dev);
-		CHECK(digest(t->region, t->p, SIZE, DIGEST_CRC32C, &d) == 0);
+		CHECK(file_of(t)->medium.st_dev == t->dev);
+		CHECK(digest(t->region, t->p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 		CHECK(dirty_kib(t->p) == 0);
 		memset(bytes, i ? 0xb : 0xa, SIZE);
-		assert_digest(&d, DIGEST_CRC32C, d.source, bytes, SIZE);
+		assert_digest(&d, VEXT_DIGEST_CRC32C, d.source, bytes, SIZE);
 	}
 	release_twins();
 	return 0;
@@ -142,24 +141,24 @@ static int close_and_expect_reach(void *arg)
 	return expect_reach(NULL);
 }
 
-static void files_that_are_closed_are_told_apart_by_their_paths(void **state)
+static void closed_files_are_distinguished_by_their_paths(void **state)
 {
 	assert_int_equal(in_child(close_and_expect_reach, NULL, false), 0);
 }
 
 static int close_second_and_register(void *arg)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	unsigned char bytes[SIZE];
 
 	close(twins[1].fd);
 	register_twins();
-	CHECK(file_of(&twins[0])->st_dev == twins[0].dev);
+	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
 	/* The other's descriptor is not taken for one of this file. */
-	CHECK(file_of(&twins[1])->fd < 0);
-	CHECK(digest(twins[1].region, twins[1].p, SIZE, DIGEST_CRC32C, &d) == 0);
+	CHECK(file_of(&twins[1])->medium.fd < 0);
+	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, bytes, SIZE);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, bytes, SIZE);
 	release_twins();
 	return 0;
 }
@@ -170,7 +169,7 @@ static void an_unlinked_file_is_reached_by_its_own_descriptor_only(void **state)
 	assert_int_equal(unlink(PLACE "/b/file"), 0);
 	assert_int_equal(in_child(expect_reach, NULL, false), 0);
 	assert_int_equal(in_child(close_second_and_register, NULL, false), 0);
-	/* The privileged need neither path nor descriptor. */
+	/* A privileged process needs neither path nor descriptor. */
 	assert_int_equal(in_child(close_and_expect_reach, NULL, true), 0);
 }
 
@@ -179,7 +178,7 @@ static int expect_right_one(void *arg)
 	struct twin *t = &twins[0];
 
 	t->region = region_of(t->p, SIZE);
-	CHECK(file_of(t)->st_dev == t->dev);
+	CHECK(file_of(t)->medium.st_dev == t->dev);
 	persist_region_put(t->region);
 	return 0;
 }
@@ -202,7 +201,7 @@ static void a_file_that_is_cut_short_is_the_only_one(void **state)
 	release_twins();
 }
 
-static void a_failure_of_one_does_not_condemn_the_other(void **state)
+static void a_failure_of_one_does_not_fail_the_other(void **state)
 {
 	register_twins();
 	file_fail(twins[0].region->ranges[0].file, -EIO);
@@ -216,7 +215,7 @@ static int fail_without_descriptors(void *arg)
 {
 	close(twins[1].fd);
 	register_twins();
-	CHECK(file_of(&twins[0])->fd >= 0 && file_of(&twins[1])->fd < 0);
+	CHECK(file_of(&twins[0])->medium.fd >= 0 && file_of(&twins[1])->medium.fd < 0);
 	file_fail(twins[1].region->ranges[0].file, -EIO);
 	CHECK(flush(twins[0].region, twins[0].p, SIZE) == -EIO);
 	CHECK(flush(twins[1].region, twins[1].p, SIZE) == -EIO);
@@ -236,11 +235,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TWINS(each_file_is_read_and_written_back_as_itself),
-		TWINS(files_that_are_closed_are_told_apart_by_their_paths),
+		TWINS(closed_files_are_distinguished_by_their_paths),
 		TWINS(an_unlinked_file_is_reached_by_its_own_descriptor_only),
 		TWINS(a_subvolume_mounted_over_the_path_is_not_mistaken_for_the_file),
 		TWINS(a_file_that_is_cut_short_is_the_only_one),
-		TWINS(a_failure_of_one_does_not_condemn_the_other),
+		TWINS(a_failure_of_one_does_not_fail_the_other),
 		TWINS(a_failure_of_what_may_be_the_same_file_counts),
 	};
 	int failed;

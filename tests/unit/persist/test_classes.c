@@ -17,23 +17,23 @@
 
 #include "base/clock.h"
 #include "helpers.h"
+#include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
-#include "softrnic/persist/vma.h"
 
 /* The class of the whole, and that the explanation names both class and medium. */
-static void assert_class(void *addr, size_t len, enum persist_class cls, const char *word)
+static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
 {
-	static const char *const names[] = {"volatile: ", "file: ", "dax: "};
+	static const char *const names[] = {[VEXT_DURABILITY_VOLATILE] = "volatile: ",
+					    [VEXT_DURABILITY_FILE] = "file: ",
+					    [VEXT_DURABILITY_DAX] = "dax: "};
 	struct persist_region *region = region_of(addr, len);
-	enum persist_class found;
-	char why[256];
+	enum vext_durability found;
+	char why[256] = "";
 
 	assert_int_equal(persist_region_class(region, addr, len), cls);
-	persist_region_why(region, why, sizeof(why));
-	if (!strstr(why, names[cls]) || !strstr(why, word))
-		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", why, names[cls], word);
+	if (!strstr(region->why, names[cls]) || !strstr(region->why, word))
+		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", region->why, names[cls], word);
 	persist_region_put(region);
-	memset(why, 0, sizeof(why));
 	assert_int_equal(persist_classify(addr, len, &found, why, sizeof(why)), 0);
 	assert_int_equal(found, cls);
 	assert_non_null(strstr(why, word));
@@ -44,11 +44,11 @@ static void anonymous_memory_is_volatile(void **state)
 	void *p = map_anonymous(4 * PAGE);
 	int on_stack;
 
-	assert_class(p, 4 * PAGE, PERSIST_VOLATILE, "anonymous");
-	assert_class(&on_stack, sizeof(on_stack), PERSIST_VOLATILE, "anonymous");
+	assert_class(p, 4 * PAGE, VEXT_DURABILITY_VOLATILE, "anonymous");
+	assert_class(&on_stack, sizeof(on_stack), VEXT_DURABILITY_VOLATILE, "anonymous");
 	munmap(p, 4 * PAGE);
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_class(p, PAGE, PERSIST_VOLATILE, "/dev/zero");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "/dev/zero");
 	munmap(p, PAGE);
 }
 
@@ -57,7 +57,7 @@ static void a_private_mapping_is_volatile_whatever_its_file(void **state)
 	int fd = file_create(NULL, PAGE);
 	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
-	assert_class(p, PAGE, PERSIST_VOLATILE, "private mapping");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "private mapping");
 	munmap(p, PAGE);
 	close(fd);
 }
@@ -67,7 +67,7 @@ static void assert_volatile_fd(int fd, size_t size, int flags, const char *word)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	assert_class(p, size, PERSIST_VOLATILE, word);
+	assert_class(p, size, VEXT_DURABILITY_VOLATILE, word);
 	munmap(p, size);
 	close(fd);
 }
@@ -84,7 +84,7 @@ static void shared_memory_of_the_kernel_is_volatile(void **state)
 	assert_true(id >= 0);
 	p = shmat(id, NULL, 0);
 	shmctl(id, IPC_RMID, NULL);
-	assert_class(p, PAGE, PERSIST_VOLATILE, "SYSV");
+	assert_class(p, PAGE, VEXT_DURABILITY_VOLATILE, "SYSV");
 	shmdt(p);
 }
 
@@ -128,15 +128,15 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	assert_class(p, 10 * PAGE, PERSIST_FILE, "on-disk");
-	assert_class(p + 5000, 1, PERSIST_FILE, "on-disk");
+	assert_class(p, 10 * PAGE, VEXT_DURABILITY_FILE, "on-disk");
+	assert_class(p + 5000, 1, VEXT_DURABILITY_FILE, "on-disk");
 	unlink("on-disk");
-	assert_class(p, 10 * PAGE, PERSIST_FILE, "(deleted)");
+	assert_class(p, 10 * PAGE, VEXT_DURABILITY_FILE, "(deleted)");
 	munmap(p, 10 * PAGE);
 	close(fd);
 }
 
-/* As volatile memory the region would promise what nobody does. */
+/* As volatile memory the region would report flushes that never happen. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -145,7 +145,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* What the test's parent left open would stand between the spare numbers. */
+	/* Descriptors that the test's parent left open would lie between the spare numbers. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	fd = file_create(NULL, PAGE);
 	lowest = fd + 1;
@@ -162,7 +162,8 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 		if (r)
 			assert_int_equal(r, -EMFILE);
 		else
-			assert_int_equal(persist_region_class(region, p, PAGE), PERSIST_FILE);
+			assert_int_equal(persist_region_class(region, p, PAGE),
+					 VEXT_DURABILITY_FILE);
 		/* One is for the list of mappings. */
 		assert_int_equal(!r, spare > 1);
 		persist_region_put(region);
@@ -181,7 +182,7 @@ static void a_strange_file_name_is_no_obstacle(void **state)
 	if (!here_is_persistent())
 		skip();
 	region = region_of(p, PAGE);
-	assert_true(region->ranges[0].file->fd >= 0);
+	assert_true(region->ranges[0].file->medium.fd >= 0);
 	persist_region_put(region);
 	unlink(name);
 	munmap(p, PAGE);
@@ -273,10 +274,12 @@ static void a_mixed_range_has_the_weakest_class(void **state)
 	mmap(p + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)(4 * PAGE));
 	region = region_of(p + 100, 6 * PAGE - 200);
 	assert_int_equal(region->count, 4);
-	assert_int_equal(persist_region_class(region, p + 100, 6 * PAGE - 200), PERSIST_VOLATILE);
-	assert_int_equal(persist_region_class(region, p + PAGE, 4 * PAGE), PERSIST_FILE);
-	assert_int_equal(persist_region_class(region, p + PAGE - 1, 2), PERSIST_VOLATILE);
-	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1), PERSIST_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + 100, 6 * PAGE - 200),
+			 VEXT_DURABILITY_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + PAGE, 4 * PAGE), VEXT_DURABILITY_FILE);
+	assert_int_equal(persist_region_class(region, p + PAGE - 1, 2), VEXT_DURABILITY_VOLATILE);
+	assert_int_equal(persist_region_class(region, p + 4 * PAGE, PAGE + 1),
+			 VEXT_DURABILITY_VOLATILE);
 	assert_int_equal(region->ranges[2].offset, 4 * PAGE);
 	assert_int_equal(region->ranges[2].file->refs, 2);
 	persist_region_put(region);

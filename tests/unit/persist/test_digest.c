@@ -15,12 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "helpers.h"
 
 static atomic_bool statx_is_old;
 
-/* In the place of libc's: a kernel that cannot tell how files are read directly. */
+/* Replaces libc's: a kernel that does not report how files are read directly. */
 int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
@@ -31,24 +30,25 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	return ret;
 }
 
-/* What a digest of this directory's files comes from: whether it reads directly, only it knows. */
-static enum persist_source source_here(void)
+/* The source of a digest of this directory's files; whether it is read directly depends on its file
+ * system. */
+static enum vext_digest_source source_here(void)
 {
 	struct backed m;
-	struct persist_digest d;
+	struct vext_digest d;
 
 	backed_init(&m, NULL, PAGE);
-	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	backed_fini(&m);
-	assert_true(d.source == PERSIST_FROM_MEDIUM || d.source == PERSIST_FROM_CACHE);
-	return (enum persist_source)d.source;
+	assert_true(d.source == VEXT_DIGEST_FROM_MEDIUM || d.source == VEXT_DIGEST_FROM_CACHE);
+	return (enum vext_digest_source)d.source;
 }
 
 /* The first of the tests: the pipe is there before the reading thread is. */
 static void what_the_application_closes_is_closed(void **state)
 {
 	struct backed m;
-	struct persist_digest d;
+	struct vext_digest d;
 	int fds[2];
 	char c;
 
@@ -57,7 +57,7 @@ static void what_the_application_closes_is_closed(void **state)
 	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
 	backed_init(&m, NULL, PAGE);
 	assert_int_equal(threads_named("rpma-read"), 0);
-	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	assert_int_equal(threads_named("rpma-read"), 1);
 	assert_int_equal(read(fds[0], &c, 1), -1);
 	close(fds[1]);
@@ -85,17 +85,17 @@ static bool is_locked_for_others(const char *name)
 static void a_lock_of_the_application_survives(void **state)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 
 	backed_init(&m, "locked", 3 * MIB);
 	assert_int_equal(fcntl(m.fd, F_SETLK, &lock), 0);
 	assert_true(is_locked_for_others("locked"));
-	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_BLAKE2B, &d), 0);
+	assert_int_equal(digest(m.region, m.p, m.size, VEXT_DIGEST_BLAKE2B, &d), 0);
 	assert_true(is_locked_for_others("locked"));
 	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
-	/* And that is how it would look. */
+	/* And that is how a difference would look. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
@@ -119,20 +119,20 @@ static void any_range_of_a_file_has_its_digest(void **state)
 		{0, 3 * MIB + 100},
 		{3 * MIB + 99, 1},
 	};
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, 3 * MIB + 100);
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-		for (uint32_t alg = DIGEST_CRC32C; alg <= DIGEST_BLAKE2B; alg++) {
+		for (uint32_t alg = VEXT_DIGEST_CRC32C; alg <= VEXT_DIGEST_BLAKE2B; alg++) {
 			unsigned char *p = m.p + ranges[i].at;
 
 			p[0]++;
 			assert_int_equal(digest(m.region, p, ranges[i].len, alg, &d), 0);
 			assert_digest(&d, alg, source_here(), p, ranges[i].len);
-			assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
+			assert_int_equal(d.durability, VEXT_DURABILITY_FILE);
 		}
 	assert_int_equal(dirty_kib(m.p), 0);
 	backed_fini(&m);
@@ -140,33 +140,33 @@ static void any_range_of_a_file_has_its_digest(void **state)
 
 static void the_length_picks_the_algorithm(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 
 	backed_init(&m, NULL, 2 * PAGE);
-	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL, DIGEST_AUTO, &d), 0);
-	assert_int_equal(d.alg, DIGEST_CRC32C);
-	assert_int_equal(digest(m.region, m.p, DIGEST_SMALL + 1, DIGEST_AUTO, &d), 0);
-	assert_int_equal(d.alg, DIGEST_BLAKE2B);
-	assert_int_equal(digest(m.region, m.p, 1, DIGEST_BLAKE2B + 1, &d), -EINVAL);
-	assert_int_equal(digest(m.region, m.p, 0, DIGEST_AUTO, &d), 0);
+	assert_int_equal(digest(m.region, m.p, VEXT_DIGEST_SMALL, VEXT_DIGEST_AUTO, &d), 0);
+	assert_int_equal(d.alg, VEXT_DIGEST_CRC32C);
+	assert_int_equal(digest(m.region, m.p, VEXT_DIGEST_SMALL + 1, VEXT_DIGEST_AUTO, &d), 0);
+	assert_int_equal(d.alg, VEXT_DIGEST_BLAKE2B);
+	assert_int_equal(digest(m.region, m.p, 1, VEXT_DIGEST_BLAKE2B + 1, &d), -EINVAL);
+	assert_int_equal(digest(m.region, m.p, 0, VEXT_DIGEST_AUTO, &d), 0);
 	assert_int_equal(d.len, 0);
-	assert_int_equal(d.source, PERSIST_FROM_MEMORY);
+	assert_int_equal(d.source, VEXT_DIGEST_FROM_MEMORY);
 	backed_fini(&m);
 }
 
 static void a_digest_past_the_end_of_the_file_fails(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, 2 * PAGE);
 	assert_int_equal(ftruncate(m.fd, 100), 0);
-	assert_int_equal(digest(m.region, m.p, 100, DIGEST_CRC32C, &d), 0);
-	assert_int_equal(digest(m.region, m.p, 101, DIGEST_CRC32C, &d), -EFAULT);
-	assert_int_equal(digest(m.region, m.p + PAGE, 1, DIGEST_CRC32C, &d), -EFAULT);
+	assert_int_equal(digest(m.region, m.p, 100, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, 101, VEXT_DIGEST_CRC32C, &d), -EFAULT);
+	assert_int_equal(digest(m.region, m.p + PAGE, 1, VEXT_DIGEST_CRC32C, &d), -EFAULT);
 	backed_fini(&m);
 }
 
@@ -174,7 +174,7 @@ static void volatile_memory_has_a_digest_unless_strict(void **state)
 {
 	unsigned char *p = map_anonymous(4 * MIB);
 	struct persist_region *region = region_of(p, 4 * MIB);
-	struct persist_digest d;
+	struct vext_digest d;
 	struct persist_job job = {.region = region,
 				  .addr = p,
 				  .len = 8,
@@ -184,15 +184,15 @@ static void volatile_memory_has_a_digest_unless_strict(void **state)
 	int status;
 
 	memset(p, 0x5a, 4 * MIB);
-	assert_int_equal(digest(region, p + 1, 5000, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEMORY, p + 1, 5000);
-	assert_int_equal(d.durability, persist_durability(PERSIST_VOLATILE));
-	assert_int_equal(digest(region, p + 1, 4 * MIB - 1, DIGEST_BLAKE2B, &d), 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p + 1, 4 * MIB - 1);
+	assert_int_equal(digest(region, p + 1, 5000, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_MEMORY, p + 1, 5000);
+	assert_int_equal(d.durability, VEXT_DURABILITY_VOLATILE);
+	assert_int_equal(digest(region, p + 1, 4 * MIB - 1, VEXT_DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEMORY, p + 1, 4 * MIB - 1);
 	assert_true(persist_submit(&job, &status));
 	assert_int_equal(status, -ENOTSUP);
 	munmap(p + 2 * MIB, PAGE);
-	assert_int_equal(digest(region, p, 4 * MIB, DIGEST_CRC32C, &d), -EFAULT);
+	assert_int_equal(digest(region, p, 4 * MIB, VEXT_DIGEST_CRC32C, &d), -EFAULT);
 	persist_region_put(region);
 	munmap(p, 4 * MIB);
 }
@@ -201,24 +201,25 @@ static void dax_memory_is_read_by_loads(void **state)
 {
 	static const size_t lengths[] = {1, 16 << 10, 100 << 10, 2 * MIB + 5};
 	unsigned char *p = map_anonymous(4 * MIB);
-	struct persist_digest d;
+	struct vext_digest d;
 	struct fake_dax dax;
 
 	fake_dax_init(&dax, p, 4 * MIB);
 	memset(p, 3, 4 * MIB);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		assert_int_equal(digest(&dax.region, p + 7, lengths[i], DIGEST_BLAKE2B, &d), 0);
-		assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_DAX, p + 7, lengths[i]);
-		assert_int_equal(d.durability, persist_durability(PERSIST_DAX));
+		assert_int_equal(digest(&dax.region, p + 7, lengths[i], VEXT_DIGEST_BLAKE2B, &d),
+				 0);
+		assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_DAX, p + 7, lengths[i]);
+		assert_int_equal(d.durability, VEXT_DURABILITY_DAX);
 	}
 	munmap(p, 4 * MIB);
 }
 
-static void the_weakest_source_and_class_are_told(void **state)
+static void the_weakest_source_and_class_are_reported(void **state)
 {
 	unsigned char *p = map_anonymous(6 * PAGE);
 	struct persist_region *region;
-	struct persist_digest d;
+	struct vext_digest d;
 	int fd = file_create(NULL, 2 * PAGE);
 
 	assert_ptr_not_equal(
@@ -227,13 +228,13 @@ static void the_weakest_source_and_class_are_told(void **state)
 	region = region_of(p, 6 * PAGE);
 	for (size_t i = 0; i < 6 * PAGE; i++)
 		p[i] = (unsigned char)(i / 100);
-	assert_int_equal(digest(region, p + 1, 6 * PAGE - 2, DIGEST_BLAKE2B, &d), 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p + 1, 6 * PAGE - 2);
-	assert_int_equal(d.durability, persist_durability(PERSIST_VOLATILE));
+	assert_int_equal(digest(region, p + 1, 6 * PAGE - 2, VEXT_DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEMORY, p + 1, 6 * PAGE - 2);
+	assert_int_equal(d.durability, VEXT_DURABILITY_VOLATILE);
 	if (here_is_persistent()) {
-		assert_int_equal(digest(region, p + 2 * PAGE, PAGE, DIGEST_CRC32C, &d), 0);
-		assert_digest(&d, DIGEST_CRC32C, source_here(), p + 2 * PAGE, PAGE);
-		assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
+		assert_int_equal(digest(region, p + 2 * PAGE, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
+		assert_digest(&d, VEXT_DIGEST_CRC32C, source_here(), p + 2 * PAGE, PAGE);
+		assert_int_equal(d.durability, VEXT_DURABILITY_FILE);
 	}
 	persist_region_put(region);
 	munmap(p, 6 * PAGE);
@@ -248,7 +249,7 @@ static void be_nobody(bool nobody)
 
 static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 	int status;
 
@@ -257,17 +258,17 @@ static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state
 	backed_init(&m, "secret", 2 * MIB);
 	assert_int_equal(fchmod(m.fd, 0), 0);
 	be_nobody(true);
-	status = digest(m.region, m.p + 1, MIB + PAGE, DIGEST_CRC32C, &d);
+	status = digest(m.region, m.p + 1, MIB + PAGE, VEXT_DIGEST_CRC32C, &d);
 	be_nobody(false);
 	assert_int_equal(status, 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p + 1, MIB + PAGE);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p + 1, MIB + PAGE);
 	backed_fini(&m);
 	unlink("secret");
 }
 
-static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **state)
+static void an_unreachable_file_is_read_through_its_mapping(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 	int status;
 
@@ -278,19 +279,19 @@ static void a_file_that_nothing_leads_to_is_read_through_its_mapping(void **stat
 	close(m.fd);
 	be_nobody(true);
 	m.region = region_of(m.p, m.size);
-	status = digest(m.region, m.p, m.size, DIGEST_CRC32C, &d);
+	status = digest(m.region, m.p, m.size, VEXT_DIGEST_CRC32C, &d);
 	be_nobody(false);
 	assert_int_equal(status, 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, m.size);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, m.size);
 	persist_region_put(m.region);
 	munmap(m.p, m.size);
 }
 
-/* Somebody closed what was not his, and another file has the number now. */
-/* An old kernel, or a file system that takes O_DIRECT and says nothing about it. */
-static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
+/* A wrong close(): another file has the number of the library's descriptor now. */
+/* An old kernel, or a file system that accepts O_DIRECT and does not report its alignment. */
+static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 	struct file *file;
 
@@ -298,31 +299,31 @@ static void an_untold_direct_read_counts_only_where_it_is_known(void **state)
 		skip();
 	backed_init(&m, NULL, PAGE);
 	file = m.region->ranges[0].file;
-	if (!file->direct) /* neither ext4 nor xfs */
+	if (!file->medium.direct) /* neither ext4 nor xfs */
 		skip();
 	atomic_store(&statx_is_old, true);
-	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEDIUM, m.p, PAGE);
-	file->direct = false;
-	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
+	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_MEDIUM, m.p, PAGE);
+	file->medium.direct = false;
+	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, PAGE);
 	atomic_store(&statx_is_old, false);
 	backed_fini(&m);
 }
 
 static void the_bytes_of_another_file_are_never_summed(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 	int others = file_create(NULL, PAGE), ours;
 
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, PAGE);
-	ours = m.region->ranges[0].file->fd;
+	ours = m.region->ranges[0].file->medium.fd;
 	assert_int_equal(dup2(others, ours), ours);
-	assert_int_equal(digest(m.region, m.p, PAGE, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p, PAGE);
+	assert_int_equal(digest(m.region, m.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, PAGE);
 	backed_fini(&m);
 	close(others);
 }
@@ -337,10 +338,10 @@ int main(void)
 		cmocka_unit_test(a_digest_past_the_end_of_the_file_fails),
 		cmocka_unit_test(volatile_memory_has_a_digest_unless_strict),
 		cmocka_unit_test(dax_memory_is_read_by_loads),
-		cmocka_unit_test(the_weakest_source_and_class_are_told),
+		cmocka_unit_test(the_weakest_source_and_class_are_reported),
 		cmocka_unit_test(a_file_that_may_not_be_read_is_read_through_its_mapping),
-		cmocka_unit_test(a_file_that_nothing_leads_to_is_read_through_its_mapping),
-		cmocka_unit_test(an_untold_direct_read_counts_only_where_it_is_known),
+		cmocka_unit_test(an_unreachable_file_is_read_through_its_mapping),
+		cmocka_unit_test(an_unreported_direct_read_counts_only_where_it_is_known),
 		cmocka_unit_test(the_bytes_of_another_file_are_never_summed),
 	};
 

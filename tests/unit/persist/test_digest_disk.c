@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Digests of files on disks that we made, and may spoil: loop devices over images. */
+/* Digests of files on disks that the test may corrupt: loop devices over images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
@@ -61,30 +60,30 @@ static off_t find_in_image(int image, const unsigned char *bytes)
 	return -1;
 }
 
-static void a_byte_that_rotted_on_the_medium_is_seen(void **state)
+static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 {
 	int image = open("disk.image", O_RDWR | O_CLOEXEC);
 	unsigned char *rotten = malloc(SIZE);
-	struct persist_digest d;
+	struct vext_digest d;
 	struct mapped m;
 	off_t at;
 
 	mapped_init(&m, "disk/rots");
-	assert_int_equal(digest(m.region, m.p, SIZE, DIGEST_BLAKE2B, &d), 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEDIUM, m.p, SIZE);
+	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
 
 	memcpy(rotten, m.p, SIZE);
 	rotten[7 * PAGE + 5] ^= 1;
 	at = find_in_image(image, m.p + 7 * PAGE);
 	assert_int_equal(pwrite(image, &rotten[7 * PAGE + 5], 1, at + 5), 1);
-	assert_int_equal(digest(m.region, m.p, SIZE, DIGEST_BLAKE2B, &d), 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEDIUM, rotten, SIZE);
+	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, rotten, SIZE);
 	assert_memory_not_equal(m.p, rotten, SIZE);
 
-	/* Mended by writing it once more. */
+	/* Repaired by writing it once more. */
 	m.p[7 * PAGE]++;
-	assert_int_equal(digest(m.region, m.p, SIZE, DIGEST_BLAKE2B, &d), 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEDIUM, m.p, SIZE);
+	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
 	mapped_fini(&m);
 	free(rotten);
 	close(image);
@@ -93,12 +92,12 @@ static void a_byte_that_rotted_on_the_medium_is_seen(void **state)
 /* ext4 lets journalled files be opened for direct reads, and then reads them through its cache. */
 static void a_direct_read_that_is_none_is_not_claimed(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct mapped m;
 
 	mapped_init(&m, "journalled/file");
-	assert_int_equal(digest(m.region, m.p + 1, SIZE - 2, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_CACHE, m.p + 1, SIZE - 2);
+	assert_int_equal(digest(m.region, m.p + 1, SIZE - 2, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p + 1, SIZE - 2);
 	mapped_fini(&m);
 }
 
@@ -121,7 +120,7 @@ static void resize_image(const char *dir, const char *name, off_t size)
 static void a_read_that_failed_may_be_tried_again(void **state)
 {
 	int image = open("disk.image", O_RDWR | O_CLOEXEC);
-	struct persist_digest d;
+	struct vext_digest d;
 	struct mapped m;
 	struct stat st;
 	off_t at;
@@ -130,19 +129,19 @@ static void a_read_that_failed_may_be_tried_again(void **state)
 	at = find_in_image(image, m.p);
 	assert_int_equal(fstat(image, &st), 0);
 	resize_image("disk", "disk.image", at);
-	assert_int_equal(digest(m.region, m.p, SIZE, DIGEST_CRC32C, &d), -EIO);
+	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_CRC32C, &d), -EIO);
 	resize_image("disk", "disk.image", st.st_size);
 	assert_int_equal(flush(m.region, m.p, SIZE), 0);
 	memset(m.p, 9, SIZE);
-	assert_int_equal(digest(m.region, m.p, SIZE, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEDIUM, m.p, SIZE);
+	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
 	mapped_fini(&m);
 	close(image);
 }
 
 static void a_block_device_is_read_directly(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct mapped m;
 	struct stat st;
 	char path[64];
@@ -154,9 +153,9 @@ static void a_block_device_is_read_directly(void **state)
 	m.p = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, m.fd, 0);
 	assert_ptr_not_equal(m.p, MAP_FAILED);
 	m.region = region_of(m.p, SIZE);
-	assert_int_equal(digest(m.region, m.p + 3, SIZE - 3, DIGEST_CRC32C, &d), 0);
-	assert_digest(&d, DIGEST_CRC32C, PERSIST_FROM_MEDIUM, m.p + 3, SIZE - 3);
-	assert_int_equal(d.durability, persist_durability(PERSIST_FILE));
+	assert_int_equal(digest(m.region, m.p + 3, SIZE - 3, VEXT_DIGEST_CRC32C, &d), 0);
+	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_MEDIUM, m.p + 3, SIZE - 3);
+	assert_int_equal(d.durability, VEXT_DURABILITY_FILE);
 	mapped_fini(&m);
 }
 
@@ -174,7 +173,7 @@ static bool slots_are_taken(const struct mapped *m)
 
 static void a_cancelled_job_waits_for_nothing_but_its_own_slice(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct flush jobs[4];
 	struct mapped m;
 
@@ -187,7 +186,7 @@ static void a_cancelled_job_waits_for_nothing_but_its_own_slice(void **state)
 			usleep(1000);
 	}
 	assert_true(slots_are_taken(&m));
-	digest_start(&jobs[3], m.region, m.p, SIZE, DIGEST_CRC32C, &d);
+	digest_start(&jobs[3], m.region, m.p, SIZE, VEXT_DIGEST_CRC32C, &d);
 	for (int i = 1; i < 4; i++)
 		persist_cancel(&jobs[i].job);
 	assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);
@@ -210,7 +209,7 @@ static int thaw(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_byte_that_rotted_on_the_medium_is_seen),
+		cmocka_unit_test(a_byte_corrupted_on_the_medium_is_detected),
 		cmocka_unit_test(a_direct_read_that_is_none_is_not_claimed),
 		cmocka_unit_test(a_block_device_is_read_directly),
 		cmocka_unit_test_teardown(a_cancelled_job_waits_for_nothing_but_its_own_slice,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_digest_threads.c -- who makes digests, how many at once, and when those threads go. */
+/* test_digest_threads.c -- the threads that make digests: how many at once, and when they end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "helpers.h"
 
 static sem_t told;
@@ -26,12 +25,12 @@ static void only_short_digests_are_made_by_the_caller(void **state)
 {
 	unsigned char *p = map_anonymous(2 * PAGE);
 	struct persist_region *region = region_of(p, 2 * PAGE);
-	struct persist_digest d;
+	struct vext_digest d;
 	struct persist_job job = {.region = region,
 				  .addr = p,
 				  .len = PAGE,
 				  .want = PERSIST_DIGEST,
-				  .alg = DIGEST_BLAKE2B,
+				  .alg = VEXT_DIGEST_BLAKE2B,
 				  .digest = &d,
 				  .done = tell};
 	int status = 1;
@@ -39,12 +38,12 @@ static void only_short_digests_are_made_by_the_caller(void **state)
 	sem_init(&told, 0, 0);
 	assert_true(persist_submit(&job, &status));
 	assert_int_equal(status, 0);
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p, PAGE);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEMORY, p, PAGE);
 	job.len = PAGE + 1;
 	assert_false(persist_submit(&job, &status));
 	while (sem_wait(&told) < 0)
 		;
-	assert_digest(&d, DIGEST_BLAKE2B, PERSIST_FROM_MEMORY, p, PAGE + 1);
+	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEMORY, p, PAGE + 1);
 	persist_region_put(region);
 	munmap(p, 2 * PAGE);
 }
@@ -93,7 +92,7 @@ static void long_digests_leave_threads_to_others(void **state)
 {
 	enum { FILES = 10 };
 	const size_t size = 1024 * MIB;
-	static struct persist_digest d[2 * FILES];
+	static struct vext_digest d[2 * FILES];
 	static struct flush digests[2 * FILES]; /* they outlive a failed assertion */
 	struct backed longs[FILES], other;
 	int running = 0;
@@ -108,8 +107,8 @@ static void long_digests_leave_threads_to_others(void **state)
 		longs[i].region = region_of(longs[i].p, size);
 	}
 	for (int i = 0; i < 2 * FILES; i++)
-		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size, DIGEST_BLAKE2B,
-			     &d[i]);
+		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size,
+			     VEXT_DIGEST_BLAKE2B, &d[i]);
 	watch_readers(longs, FILES);
 	other.p[0]++;
 	assert_int_equal(flush(other.region, other.p, PAGE), 0);
@@ -138,32 +137,32 @@ static pid_t fork_as_the_engine_does(void)
 	return pid;
 }
 
-static void digest_in_child(struct backed *m, const struct persist_digest *before)
+static void digest_in_child(struct backed *m, const struct vext_digest *before)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 
 	alarm(20);
-	if (digest(m->region, m->p, m->size, DIGEST_CRC32C, &d))
+	if (digest(m->region, m->p, m->size, VEXT_DIGEST_CRC32C, &d))
 		_exit(2);
 	_exit(memcmp(&d, before, sizeof(d)) ? 3 : 0);
 }
 
 static void a_child_has_readers_of_its_own(void **state)
 {
-	struct persist_digest d;
+	struct vext_digest d;
 	struct backed m;
 	int status;
 	pid_t pid;
 
 	backed_init(&m, NULL, 3 * MIB);
-	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, m.size, VEXT_DIGEST_CRC32C, &d), 0);
 	pid = fork_as_the_engine_does();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		digest_in_child(&m, &d);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(digest(m.region, m.p, m.size, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(m.region, m.p, m.size, VEXT_DIGEST_CRC32C, &d), 0);
 	backed_fini(&m);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file system whose disk has no room for what was promised to it. */
+/* A file system whose disk has no room for the blocks that it promised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "base/safecopy.h"
 #include "disk.h"
 #include "helpers.h"
@@ -45,7 +44,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 {
 	unsigned char *p, *q;
 	struct persist_region *a, *b;
-	struct persist_digest d;
+	struct vext_digest d;
 	int fd, failed;
 
 	disk_mount_tmpfs("full", 4 * MIB);
@@ -56,13 +55,13 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	q = map_file(fd, SIZE);
 	a = region_of(p, SIZE);
 	b = region_of(q, SIZE);
-	assert_int_equal(persist_region_class(a, p, SIZE), PERSIST_FILE);
+	assert_int_equal(persist_region_class(a, p, SIZE), VEXT_DURABILITY_FILE);
 	memset(p, 1, SIZE);
 	failed = flush(a, p, SIZE / 2);
 	assert_true(failed == -ENOSPC || failed == -EIO);
 	assert_int_equal(flush(b, q + SIZE - PAGE, PAGE), failed);
 	assert_int_equal(flush(a, p, 1), failed);
-	assert_int_equal(digest(b, q, PAGE, DIGEST_CRC32C, &d), failed);
+	assert_int_equal(digest(b, q, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 
 	/* One region left is enough to remember, also for regions made later. */
 	persist_region_put(a);
@@ -119,7 +118,7 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 	int fd = allocated_file("consumed/file");
 	struct taker taker = {take, fd, map_file(fd, SIZE)};
 	struct persist_region *region = region_of(taker.p, SIZE);
-	struct persist_digest d;
+	struct vext_digest d;
 	int failed;
 
 	memset(taker.p, 1, SIZE);
@@ -127,18 +126,18 @@ static void expect_flush_to_fail_after(taker_fn *take, bool elsewhere)
 		assert_int_equal(in_child(take_in_child, &taker, true), 0);
 	else
 		assert_true(take(fd, taker.p) < 0);
-	/* The report is taken: whoever asks there again is told nothing. */
+	/* The report is taken: a second fsync() there returns 0. */
 	assert_int_equal(take(fd, taker.p), 0);
 	failed = flush(region, taker.p, SIZE);
 	assert_true(failed == -ENOSPC || failed == -EIO);
-	assert_int_equal(digest(region, taker.p, PAGE, DIGEST_CRC32C, &d), failed);
+	assert_int_equal(digest(region, taker.p, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 	persist_region_put(region);
 	munmap(taker.p, SIZE);
 	close(fd);
 	unlink("consumed/file");
 }
 
-static void a_loss_that_somebody_else_was_told_of_fails_the_flush(void **state)
+static void a_loss_reported_to_another_description_fails_the_flush(void **state)
 {
 	disk_mount_tmpfs("full4", 4 * MIB);
 	disk_mount_image("ext2", "full4/image", 64 * MIB, "consumed");
@@ -149,7 +148,7 @@ static void a_loss_that_somebody_else_was_told_of_fails_the_flush(void **state)
 	expect_flush_to_fail_after(take_by_msync, true);
 }
 
-/* While a lease is held the file is not opened for us. */
+/* While a lease is held the library's open of the file fails. */
 static struct persist_region *region_without_own(int fd, void *p)
 {
 	struct persist_region *region;
@@ -162,7 +161,7 @@ static struct persist_region *region_without_own(int fd, void *p)
 	return region;
 }
 
-/* A description that is opened after the loss, for another region, knows nothing of it. */
+/* A description that is opened after the loss, for another region, does not report it. */
 static void a_loss_is_older_than_our_description(void **state)
 {
 	struct persist_region *first, *second;
@@ -227,8 +226,8 @@ static void a_loss_is_older_than_the_childs_description(void **state)
 	close(fd);
 }
 
-/* What happens later is told to both, and one of them is enough. */
-static void a_late_description_is_told_of_later_losses(void **state)
+/* A later loss is reported to both, and one report is enough. */
+static void a_late_own_mapping_gets_later_losses(void **state)
 {
 	struct persist_region *first, *second;
 	unsigned char *p;
@@ -259,8 +258,8 @@ static int flush_in_child(void *arg)
 	return 0;
 }
 
-/* The child's engine is one more that must be told. */
-static void a_loss_is_told_to_parent_and_child(void **state)
+/* The child's own mapping must get a report, too. */
+static void a_loss_is_reported_to_parent_and_child(void **state)
 {
 	int fd;
 	struct taker taker;
@@ -281,9 +280,9 @@ static void a_loss_is_told_to_parent_and_child(void **state)
 }
 
 /*
- * The kernel tells the losses of a file once, and not necessarily to the msync() whose
- * bytes they were. Frozen, so that both write-backs are under way when both fail. A digest is
- * not even begun: the bytes may be readable and lost.
+ * The kernel reports the losses of a file once, and not necessarily to the msync() whose bytes they
+ * were. Frozen, so that both write-backs are under way when both fail. A digest is not even begun:
+ * the bytes may be readable and lost.
  */
 static void of_jobs_that_run_together_none_claims_success(void **state)
 {
@@ -294,14 +293,14 @@ static void of_jobs_that_run_together_none_claims_success(void **state)
 		int fd = allocated_file("inner/file");
 		unsigned char *p = map_file(fd, SIZE);
 		struct persist_region *region = region_of(p, SIZE);
-		struct persist_digest d = {.len = 77};
+		struct vext_digest d = {.len = 77};
 		struct flush jobs[2];
 
 		memset(p, 1, SIZE);
 		disk_freeze("outer");
 		flush_start(&jobs[0], region, p, PAGE);
 		if (round % 2)
-			digest_start(&jobs[1], region, p + SIZE / 2, PAGE, DIGEST_CRC32C, &d);
+			digest_start(&jobs[1], region, p + SIZE / 2, PAGE, VEXT_DIGEST_CRC32C, &d);
 		else
 			flush_start(&jobs[1], region, p + SIZE / 2, PAGE);
 		assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);
@@ -322,7 +321,7 @@ static int thaw(void **state)
 	return 0;
 }
 
-static void another_file_of_the_same_disk_is_not_blamed(void **state)
+static void another_file_of_the_same_disk_does_not_fail(void **state)
 {
 	unsigned char *p, *q;
 	struct persist_region *a, *b;
@@ -375,12 +374,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_write_back_fails_the_file_until_all_regions_are_gone),
 		cmocka_unit_test_teardown(of_jobs_that_run_together_none_claims_success, thaw),
-		cmocka_unit_test(a_loss_that_somebody_else_was_told_of_fails_the_flush),
+		cmocka_unit_test(a_loss_reported_to_another_description_fails_the_flush),
 		cmocka_unit_test(a_loss_is_older_than_our_description),
-		cmocka_unit_test(a_late_description_is_told_of_later_losses),
+		cmocka_unit_test(a_late_own_mapping_gets_later_losses),
 		cmocka_unit_test(a_loss_is_older_than_the_childs_description),
-		cmocka_unit_test(a_loss_is_told_to_parent_and_child),
-		cmocka_unit_test(another_file_of_the_same_disk_is_not_blamed),
+		cmocka_unit_test(a_loss_is_reported_to_parent_and_child),
+		cmocka_unit_test(another_file_of_the_same_disk_does_not_fail),
 		cmocka_unit_test(a_store_to_a_hole_of_a_full_disk_is_an_error),
 	};
 	int failed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our own description of a file, and what holds where it cannot be had. */
+/* The own mapping of a file, and what holds where there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct ownmap *own_of(const struct persist_region *region)
 	return atomic_load(&region->ranges[0].file->own);
 }
 
-/* Could somebody else lock the file? */
+/* Could another process lock the file? */
 static int expect_locked(void *arg)
 {
 	struct flock lock = {.l_type = F_WRLCK};
@@ -167,14 +167,12 @@ static int flush_without_own(void *arg)
 	struct aliases *a = arg;
 	struct persist_region *region = region_of(a->p, 2 * PAGE),
 			      *alias = region_of(a->q, 2 * PAGE);
-	char why[320];
 
 	CHECK(!own_of(region));
 	CHECK(!persist_region_is_detachable(region, a->p, PAGE));
-	persist_region_why(region, why, sizeof(why));
-	CHECK(!strncmp(why, "file, errors shared: ", 21));
-	CHECK(strstr(why, "/guarded (") && strstr(why, "Permission denied"));
-	CHECK(persist_region_class(region, a->p, PAGE) == PERSIST_FILE);
+	CHECK(!strncmp(region->why, "file, errors shared: ", 21));
+	CHECK(strstr(region->why, "/guarded (") && strstr(region->why, "Permission denied"));
+	CHECK(persist_region_class(region, a->p, PAGE) == VEXT_DURABILITY_FILE);
 	a->p[0] = 1;
 	CHECK(dirty_kib(a->p) > 0);
 	CHECK(flush(region, a->p, PAGE) == 0);
@@ -213,7 +211,6 @@ static int register_in_narrow_space(void *arg)
 	struct persist_region *region;
 	struct rlimit limit;
 	unsigned long pages;
-	char why[320];
 	FILE *statm = fopen("/proc/self/statm", "re");
 
 	CHECK(statm && fscanf(statm, "%lu", &pages) == 1);
@@ -222,15 +219,14 @@ static int register_in_narrow_space(void *arg)
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 	region = region_of(arg, PAGE);
 	CHECK(!own_of(region));
-	persist_region_why(region, why, sizeof(why));
-	CHECK(!strncmp(why, "file, errors shared: ", 21));
+	CHECK(!strncmp(region->why, "file, errors shared: ", 21));
 	CHECK(flush(region, arg, PAGE) == 0);
 	persist_region_put(region);
 	return 0;
 }
 
-/* Our mapping begins at the beginning of the file. */
-static void without_address_space_for_it_the_region_says_so(void **state)
+/* The own mapping begins at the beginning of the file. */
+static void without_address_space_the_explanation_states_it(void **state)
 {
 	size_t far = 1024 * MIB;
 	int fd = file_create("far", far + PAGE);
@@ -253,7 +249,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_a_description_of_its_own),
 		cmocka_unit_test(a_flush_through_a_mapping_that_is_read_only_reaches_the_medium),
 		cmocka_unit_test(without_a_description_of_our_own_a_flush_still_reaches_the_medium),
-		cmocka_unit_test(without_address_space_for_it_the_region_says_so),
+		cmocka_unit_test(without_address_space_the_explanation_states_it),
 	};
 
 	return cmocka_run_group_tests_name("persist-ownmap", tests, NULL, NULL);

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "disk.h"
 #include "helpers.h"
 
@@ -64,7 +63,7 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	}
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
-	/* Two are stuck in the slow file, the others are for the rest of the world. */
+	/* Two threads wait for the slow file, the others serve other files. */
 	assert_true(threads_named("rpma-persist") <= 4);
 	disk_thaw();
 	for (int i = 0; i < JOBS; i++)
@@ -74,14 +73,14 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	unlink("fast");
 }
 
-/* More write-backs that hang than the pool has threads: their files' slots alone do not bound them.
- */
+/* More hanging write-backs than the pool has threads: the slots of their files do not bound
+ * them. */
 static void many_slow_files_do_not_hold_up_another(void **state)
 {
 	enum { FILES = 20, JOBS = 2 * FILES };
 	struct mapped slow[FILES], fast;
 	struct flush jobs[JOBS];
-	struct persist_digest d;
+	struct vext_digest d;
 
 	for (int i = 0; i < FILES; i++) {
 		char name[32];
@@ -96,7 +95,7 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 
 		m->p[i % 2 * PAGE] = 2;
 		flush_start(&jobs[i], m->region, m->p + i % 2 * PAGE, PAGE);
-		/* The first that finds all threads busy, and none of them stuck yet. */
+		/* The first job that finds all threads busy, and none of them stalled yet. */
 		if (i == 15) {
 			struct flush next;
 
@@ -111,7 +110,7 @@ static void many_slow_files_do_not_hold_up_another(void **state)
 		flush_start(&next, fast.region, fast.p, PAGE);
 		assert_int_equal(flush_wait(&next, 1000), 0);
 	}
-	assert_int_equal(digest(fast.region, fast.p, PAGE, DIGEST_CRC32C, &d), 0);
+	assert_int_equal(digest(fast.region, fast.p, PAGE, VEXT_DIGEST_CRC32C, &d), 0);
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(flush_wait(&jobs[i], 0), -ETIMEDOUT);
 	disk_thaw();
@@ -152,7 +151,7 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 	mapped_fini(&first);
 }
 
-/* What is under way when the connection goes: the memory goes at once, the job when it can. */
+/* The connection ends with a job under way: the memory goes at once, the job ends later. */
 static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 {
 	struct mapped m;
@@ -175,7 +174,7 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	disk_thaw();
 	assert_int_equal(flush_wait(&jobs[0], 20000), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
-	/* Nothing was lost: the file is as good as before for everybody else. */
+	/* Nothing was lost: the file works as before for other jobs. */
 	m.p = map_file(m.fd, SIZE);
 	persist_region_put(m.region);
 	m.region = region_of(m.p, SIZE);
@@ -225,7 +224,7 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
-/* To open it for writing would make another file of it, of which the mapping knows nothing. */
+/* Opening it for writing would make another file of it, which is not the mapped one. */
 static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
 {
 	struct persist_region *region;
@@ -257,7 +256,7 @@ static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **s
 	close(fd);
 }
 
-static void expect_class_on(const char *name, enum persist_class cls)
+static void expect_class_on(const char *name, enum vext_durability cls)
 {
 	int fd = file_create(name, SIZE);
 	unsigned char *p = map_file(fd, SIZE);
@@ -275,12 +274,12 @@ static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 	assert_int_equal(mkdir("outer/kept", 0755), 0);
 	assert_int_equal(mkdir("outer/thrown", 0755), 0);
 	disk_mount_overlay("outer/kept", "synced");
-	expect_class_on("synced/file", PERSIST_FILE);
+	expect_class_on("synced/file", VEXT_DURABILITY_FILE);
 	disk_mount_overlay_with("outer/thrown", "volatile", "volatile");
-	expect_class_on("volatile/file", PERSIST_VOLATILE);
+	expect_class_on("volatile/file", VEXT_DURABILITY_VOLATILE);
 }
 
-/* A test that failed before it could must not stop those after it. */
+/* A test that failed before it thawed must not block those after it. */
 static int thaw(void **state)
 {
 	disk_thaw();

@@ -122,7 +122,8 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	close(fd);
 }
 
-/* O_TMPFILE and unlink(): the mapping's path leads nowhere, the open descriptor does. */
+/* O_TMPFILE and unlink(): the mapping's path does not lead to the file, the open descriptor
+ * does. */
 static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 {
 	int fd = file_create(NULL, PAGE + 100);
@@ -141,7 +142,7 @@ static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 	close(fd);
 }
 
-/* The privileged get there through the mapping. */
+/* A privileged process reaches it through the mapping. */
 static int find_end_by_page(void *arg)
 {
 	unsigned char *p = arg;
@@ -154,7 +155,7 @@ static int find_end_by_page(void *arg)
 	return 0;
 }
 
-static void the_end_of_a_file_that_nothing_leads_to_is_found_by_page(void **state)
+static void the_end_of_an_unreachable_file_is_found_by_page(void **state)
 {
 	int fd = file_create(NULL, 2 * PAGE);
 	unsigned char *p = map_file(fd, 4 * PAGE);
@@ -167,7 +168,7 @@ static void the_end_of_a_file_that_nothing_leads_to_is_found_by_page(void **stat
 	munmap(p, 4 * PAGE);
 }
 
-/* What a peer placed there is the file's, and our own mapping of it is still there. */
+/* What a peer placed there is in the file, and the own mapping of it is still there. */
 static void unmapped_memory_is_written_back_all_the_same(void **state)
 {
 	int fd = file_create("unmapped", 4 * PAGE);
@@ -188,7 +189,7 @@ static void unmapped_memory_is_written_back_all_the_same(void **state)
 	unlink("unmapped");
 }
 
-/* Nothing leads to the file, so that there is no mapping of our own. */
+/* No way leads to the file, so that there is no own mapping. */
 static int flush_unmapped(void *arg)
 {
 	unsigned char *p = arg, *q = mremap(p, 0, 2 * PAGE, MREMAP_MAYMOVE);
@@ -257,7 +258,7 @@ int main(void)
 		cmocka_unit_test(a_mixed_range_is_flushed_part_by_part),
 		cmocka_unit_test(a_range_past_the_end_of_the_file_fails),
 		cmocka_unit_test(the_end_of_a_file_without_a_path_counts_to_the_byte),
-		cmocka_unit_test(the_end_of_a_file_that_nothing_leads_to_is_found_by_page),
+		cmocka_unit_test(the_end_of_an_unreachable_file_is_found_by_page),
 		cmocka_unit_test(unmapped_memory_is_written_back_all_the_same),
 		cmocka_unit_test(without_a_mapping_of_our_own_unmapped_memory_is_an_error),
 		cmocka_unit_test(short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool),

@@ -15,7 +15,7 @@ static void expect_complete(const struct provider *prov)
 	assert_non_null(prov->read_sink_access);
 	assert_non_null(prov->qp_caps);
 	assert_non_null(prov->qp_counters);
-#define MEMBER(ret, name, params, args, kind) assert_non_null(prov->name);
+#define MEMBER(ret, name, params, args, failure, act) assert_non_null(prov->name);
 	PROVIDER_CALLS(MEMBER)
 #undef MEMBER
 }

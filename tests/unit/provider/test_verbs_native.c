@@ -143,12 +143,12 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_int_equal(dev.asked, 0);
-	dev.caps = PROVIDER_DEVICE_ATOMIC_WRITE | PROVIDER_DEVICE_FLUSH_GLOBAL;
+	dev.caps = VEXT_DEVICE_ATOMIC_WRITE | VEXT_DEVICE_FLUSH_GLOBAL;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_true(dev.asked & IBV_QP_EX_WITH_ATOMIC_WRITE);
 	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH); /* only half of it */
 	assert_true(dev.asked & IBV_QP_EX_WITH_RDMA_WRITE);
-	dev.caps |= PROVIDER_DEVICE_FLUSH;
+	dev.caps |= VEXT_DEVICE_FLUSH;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_true(dev.asked & IBV_QP_EX_WITH_FLUSH);
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
@@ -159,7 +159,7 @@ static void a_driver_that_cannot_gets_a_plain_qp(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
 
-	dev.caps = PROVIDER_DEVICE_ATOMIC_WRITE;
+	dev.caps = VEXT_DEVICE_ATOMIC_WRITE;
 	dev.create_fail = 1;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_int_equal(dev.creates, 2);

@@ -209,8 +209,8 @@ static void a_killed_region_is_unknown_even_while_held(void **state)
 static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(void **state)
 {
 	struct mr *local = whole(IBV_ACCESS_LOCAL_WRITE);
-	struct mr *shared = whole(RW | IBV_ACCESS_REMOTE_ATOMIC | RNIC_ACCESS_FLUSH_GLOBAL |
-				  RNIC_ACCESS_FLUSH_PERSISTENT);
+	struct mr *shared = whole(RW | IBV_ACCESS_REMOTE_ATOMIC | VEXT_ACCESS_FLUSH_GLOBAL |
+				  VEXT_ACCESS_FLUSH_PERSISTENT);
 	struct mr *remote = whole(RW | VEXT_ACCESS_REMOTE_INVALIDATE);
 	uint32_t stag = remote->ibv.rkey;
 

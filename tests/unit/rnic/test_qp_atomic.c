@@ -313,7 +313,7 @@ static void an_atomic_write_places_its_bytes_in_their_order(void **state)
 	pair_run(&a.t.p);
 	wc = next_wc(&a.t.a->scq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.opcode, RNIC_WC_ATOMIC_WRITE);
+	assert_int_equal(wc.opcode, VEXT_WC_ATOMIC_WRITE);
 	assert_memory_equal(word_of(&a), "\1\2\3\4\5\6\7", 8);
 	close_all(&a);
 }

@@ -217,6 +217,56 @@ static void terminate_is_taken_behind_a_parked_send(void **state)
 	bench_close(&t);
 }
 
+/* The receive is too short, and its completion then finds the queue full. */
+static void of_two_errors_in_one_message_the_first_counts(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.cq_size = 1;
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 8), 0);
+	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 8), 0);
+	assert_int_equal(end_post(t.a, IBV_WR_SEND, 3, t.mra, 0, 8, NULL, 0, NOSIG), 0);
+	assert_int_equal(end_post(t.a, IBV_WR_SEND, 4, t.mra, 0, 100, NULL, 0, NOSIG), 0);
+	pair_run(&t.p);
+	expect_terminated(t.b, true, TERM_DDP_TOO_LONG);
+	assert_int_equal(t.b->asyncs, 1);
+	assert_int_equal(t.b->async, IBV_EVENT_QP_REQ_ERR);
+	expect_wc(&t.b->rcq, 1, IBV_WC_SUCCESS);
+	expect_no_wc(&t.b->rcq);
+	expect_terminated(t.a, false, TERM_DDP_TOO_LONG);
+	bench_close(&t);
+}
+
+/* All three are in one buffer, so that the parser sees the second and third in one call. */
+static void nothing_happens_behind_an_error_in_the_same_bytes(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct ddp_hdr bad = hdr_untagged(RDMAP_SEND, 0, 7, 0, true);
+	struct ddp_hdr send = hdr_untagged(RDMAP_SEND, 0, 1, 0, true);
+	uint8_t bytes[512], untouched[16];
+	struct ddp_hdr write;
+	struct bench t;
+	size_t len;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 8), 0);
+	memcpy(untouched, t.mb + 16, sizeof(untouched));
+	write = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova + 16, true);
+	len = fpdu_make(bytes, &bad, NULL, 0, true);
+	len += fpdu_make(bytes + len, &write, "sixteen bytes...", 16, true);
+	len += fpdu_make(bytes + len, &send, "message.", 8, true);
+	end_inject(t.b, bytes, len);
+	expect_terminated(t.b, true, TERM_DDP_BAD_MSN);
+	assert_memory_equal(t.mb + 16, untouched, sizeof(untouched));
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_no_wc(&t.b->rcq);
+	assert_int_equal(qp_counters(t.b->qp)->writes_in, 0);
+	assert_int_equal(t.b->asyncs, 1);
+	bench_close(&t);
+}
+
 static void failing_flushes_everything_once(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -300,6 +350,8 @@ int main(void)
 		cmocka_unit_test(terminate_is_the_last_fpdu_and_the_only_one),
 		cmocka_unit_test(a_received_terminate_names_the_cause),
 		cmocka_unit_test(terminate_is_taken_behind_a_parked_send),
+		cmocka_unit_test(of_two_errors_in_one_message_the_first_counts),
+		cmocka_unit_test(nothing_happens_behind_an_error_in_the_same_bytes),
 		cmocka_unit_test(failing_flushes_everything_once),
 		cmocka_unit_test(deleting_drops_completions_and_lets_go_of_regions),
 		cmocka_unit_test(an_unused_qp_can_be_deleted_at_any_time),

@@ -59,7 +59,7 @@ static void its_completion_is_that_of_a_flush(void **state)
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	wc = next_wc(&t.a->scq);
-	assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
+	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
 	assert_int_equal(t.b->wb_count, 0); /* placed is visible */
 	bench_flush_all(&t, 3);             /* and is not forgotten */

@@ -199,7 +199,7 @@ static void a_failed_flush_tells_why(void **state)
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 		assert_int_equal(wc.vendor_err,
 				 vext_vendor_err(cases[i].reason, (uint32_t)-cases[i].status));
-		assert_int_equal(wc.opcode, RNIC_WC_FLUSH);
+		assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 		expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		assert_true(qp_is_failed(t.a->qp));
 		assert_null(qp_terminate(t.a->qp, NULL)); /* no rule was broken */
@@ -232,10 +232,10 @@ static void a_flush_needs_a_right(void **state)
 
 	flush_rights(IBV_ACCESS_REMOTE_READ, true, true);
 	flush_rights(IBV_ACCESS_REMOTE_READ, false, true);
-	flush_rights(write | RNIC_ACCESS_FLUSH_PERSISTENT, true, true);
-	flush_rights(write | RNIC_ACCESS_FLUSH_PERSISTENT, false, false);
-	flush_rights(write | RNIC_ACCESS_FLUSH_GLOBAL, false, true);
-	flush_rights(write | RNIC_ACCESS_FLUSH_GLOBAL, true, false);
+	flush_rights(write | VEXT_ACCESS_FLUSH_PERSISTENT, true, true);
+	flush_rights(write | VEXT_ACCESS_FLUSH_PERSISTENT, false, false);
+	flush_rights(write | VEXT_ACCESS_FLUSH_GLOBAL, false, true);
+	flush_rights(write | VEXT_ACCESS_FLUSH_GLOBAL, true, false);
 	flush_rights(write, true, false);
 }
 

@@ -150,7 +150,7 @@ static void our_own_memory_is_the_reason(void **state)
 }
 
 /* Both are protection errors, but only one of them is to be held against the peer. */
-static void the_peer_is_not_blamed_for_a_sink_that_went(void **state)
+static void a_sink_that_went_is_this_ends_cause(void **state)
 {
 	struct pair_options o = pair_defaults();
 	struct bench t;
@@ -221,7 +221,7 @@ static uint8_t *half_vanished(size_t len)
 	return p;
 }
 
-static void of_several_sources_the_one_that_vanished_is_blamed(void **state)
+static void of_several_sources_the_one_that_vanished_is_the_cause(void **state)
 {
 	struct pair_options o = pair_defaults();
 	uint8_t *half = half_vanished(8192);
@@ -278,10 +278,10 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_stream_is_an_error_only_inside_an_fpdu),
 		cmocka_unit_test(a_failed_write_back_is_the_reason_of_all_behind_it),
 		cmocka_unit_test(our_own_memory_is_the_reason),
-		cmocka_unit_test(the_peer_is_not_blamed_for_a_sink_that_went),
+		cmocka_unit_test(a_sink_that_went_is_this_ends_cause),
 		cmocka_unit_test(a_receive_that_is_too_short_says_so),
 		cmocka_unit_test(a_full_completion_queue_is_the_reason),
-		cmocka_unit_test(of_several_sources_the_one_that_vanished_is_blamed),
+		cmocka_unit_test(of_several_sources_the_one_that_vanished_is_the_cause),
 		cmocka_unit_test(a_response_whose_memory_vanished_in_the_llp_is_a_protection_error),
 	};
 

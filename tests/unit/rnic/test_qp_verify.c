@@ -44,7 +44,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	wc = next_wc(&t.a->scq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.opcode, RNIC_WC_VERIFY);
+	assert_int_equal(wc.opcode, VEXT_WC_VERIFY);
 	assert_memory_equal(&got, &answer, sizeof(got));
 	bench_flush_all(&t, 3); /* it was a flush, too */
 	pair_run(&t.p);
@@ -63,7 +63,7 @@ static void a_digest_needs_the_right_to_read(void **state)
 	bench_open(&t, &o, LEN);
 	mr = end_reg(t.b, t.mb, 4096,
 		     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			     RNIC_ACCESS_FLUSH_PERSISTENT);
+			     VEXT_ACCESS_FLUSH_PERSISTENT);
 	assert_int_equal(end_flush(t.a, 1, mr, 0, 4096, true), 0);
 	assert_int_equal(
 		qp_verify(t.a->qp, 2, mr->ibv.rkey, mr->iova, 4096, VEXT_DIGEST_CRC32C, &got), 0);
@@ -116,7 +116,7 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	wc = next_wc(&t.a->scq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.opcode, RNIC_WC_QUERY);
+	assert_int_equal(wc.opcode, VEXT_WC_QUERY);
 	assert_int_equal(durability, VEXT_DURABILITY_DAX);
 	assert_int_equal(t.b->wb.kind, QP_JOB_CLASS);
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
@@ -174,7 +174,7 @@ struct reply {
 	bool has_digest;
 	uint8_t kind;
 	uint32_t status, detail;
-	struct ext_digest digest;
+	struct vext_digest digest;
 };
 
 #define GOOD .source = 2, .durability = 2, .alg = 1, .len = 64

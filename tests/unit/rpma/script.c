@@ -247,7 +247,7 @@ static struct ibv_mr *s_reg_mr(struct ibv_pd *of, void *addr, size_t len, int ac
 	struct ibv_mr *mr;
 
 	script.access = access;
-	if (script.reg_mr_err_if_pmem && access & PROVIDER_ACCESS_FLUSH_PERSISTENT) {
+	if (script.reg_mr_err_if_pmem && access & VEXT_ACCESS_FLUSH_PERSISTENT) {
 		errno = script.reg_mr_err_if_pmem;
 		return NULL;
 	}
@@ -453,6 +453,16 @@ static bool s_owns_context(const struct ibv_context *ctx)
 	return ctx == &context;
 }
 
+static enum vext_rejection s_rejection(const struct rdma_cm_event *ev)
+{
+	return ev->status == -ECONNREFUSED ? VEXT_REJECTION_NO_LISTENER : VEXT_REJECTION_REFUSED;
+}
+
+static bool s_gives_reasons(const struct ibv_context *ctx)
+{
+	return false;
+}
+
 static bool s_serves(const char *addr, enum provider_role role, char *why, size_t why_len)
 {
 	return true;
@@ -502,12 +512,14 @@ struct rpma_peer script_peer(const struct provider *prov)
 	return (struct rpma_peer){.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
 }
 
-#define ROW(ret, name, params, args, kind) .name = s_##name,
+#define ROW(ret, name, ...) .name = s_##name,
 const struct provider provider_script = {.name = "script",
 					 .owns_context = s_owns_context,
 					 .serves = s_serves,
 					 .event_str = s_event_str,
 					 .read_sink_access = s_read_sink_access,
+					 .gives_reasons = s_gives_reasons,
+					 .rejection = s_rejection,
 					 .qp_caps = s_qp_caps,
 					 .qp_counters = s_qp_counters,
 					 PROVIDER_CALLS(ROW)};

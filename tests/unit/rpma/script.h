@@ -19,10 +19,10 @@ enum { SCRIPT_LIST_MAX = 8 };
 struct script {
 	/* What the test decides. */
 	int read_sink_access;
-	uint32_t caps;          /* of the peer: VEXT_CAP_* */
-	bool caps_unknown;      /* as before the connection is established */
-	uint64_t device_caps;   /* device_cap_flags_ex */
-	int reg_mr_err_if_pmem; /* errno for registrations with PROVIDER_ACCESS_FLUSH_PERSISTENT */
+	uint32_t caps;             /* of the peer: VEXT_CAP_* */
+	bool caps_unknown;         /* as before the connection is established */
+	uint64_t device_caps;      /* device_cap_flags_ex */
+	int reg_mr_err_if_pmem;    /* errno for registrations with VEXT_ACCESS_FLUSH_PERSISTENT */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err, limits_err, cancel_err;
 	int counters;        /* of a connection, up to 3; negative: no such thing */

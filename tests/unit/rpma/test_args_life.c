@@ -11,7 +11,7 @@ static void devices(void **state)
 	const enum rpma_util_ibv_context_type bad = (enum rpma_util_ibv_context_type)2;
 	struct ibv_context *ctx = FAKE(ibv_context);
 	struct rpma_provider_list *list = NULL;
-	struct rpma_provider_info info = {.provider = "untouched"};
+	struct rpma_provider_info info = {.size = sizeof(info), .provider = "untouched"};
 
 	INVAL(rpma_utils_get_ibv_context_from(NULL, "127.0.0.1", local, &ctx));
 	INVAL(rpma_utils_get_ibv_context_from("softrnic", NULL, local, &ctx));

@@ -122,10 +122,9 @@ static void a_device_that_flushes_is_given_the_rights_for_it(void **state)
 
 	assert_int_equal(access_for(visible | persistent), IBV_ACCESS_REMOTE_READ);
 	peer.can.flush = true;
-	assert_int_equal(access_for(visible),
-			 IBV_ACCESS_REMOTE_READ | PROVIDER_ACCESS_FLUSH_GLOBAL);
+	assert_int_equal(access_for(visible), IBV_ACCESS_REMOTE_READ | VEXT_ACCESS_FLUSH_GLOBAL);
 	assert_int_equal(access_for(persistent),
-			 IBV_ACCESS_REMOTE_READ | PROVIDER_ACCESS_FLUSH_PERSISTENT);
+			 IBV_ACCESS_REMOTE_READ | VEXT_ACCESS_FLUSH_PERSISTENT);
 	assert_int_equal(access_for(RPMA_MR_USAGE_READ_SRC), IBV_ACCESS_REMOTE_READ);
 }
 
@@ -142,15 +141,15 @@ static void memory_that_is_not_persistent_is_registered_without_that_right(void 
 
 static void both_halves_make_a_device_that_flushes(void **state)
 {
-	static const uint64_t caps[] = {0, PROVIDER_DEVICE_FLUSH_GLOBAL,
-					PROVIDER_DEVICE_FLUSH_PERSISTENT, PROVIDER_DEVICE_FLUSH};
+	static const uint64_t caps[] = {0, VEXT_DEVICE_FLUSH_GLOBAL, VEXT_DEVICE_FLUSH_PERSISTENT,
+					VEXT_DEVICE_FLUSH};
 
 	for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
 		struct abilities can;
 
 		script.device_caps = caps[i];
 		assert_int_equal(utils_query(&provider_script, peer.pd->context, &can), 0);
-		assert_int_equal(can.flush, caps[i] == PROVIDER_DEVICE_FLUSH);
+		assert_int_equal(can.flush, caps[i] == VEXT_DEVICE_FLUSH);
 	}
 }
 

@@ -33,7 +33,7 @@ static void start(struct flow *f, enum flow_side initiator)
 	flow_open(f, initiator, record, f);
 }
 
-/* What each side says goes on where it stopped, and acknowledges all that the other has said. */
+/* Each side's numbers go on where they stopped, and acknowledge all of the other side. */
 static void expect_consistent(void)
 {
 	uint32_t next[2] = {0};

@@ -66,7 +66,7 @@ static void a_packet_has_time_lengths_and_direction(void **state)
 		assert_memory_equal(block, golden, sizeof(golden));
 }
 
-static void every_length_is_padded_and_said_twice(void **state)
+static void every_length_is_padded_and_written_twice(void **state)
 {
 	char comment[PCAPNG_COMMENT_MAX + 2] = {0};
 
@@ -95,7 +95,7 @@ int main(void)
 		cmocka_unit_test(a_section_has_one_interface_with_nanoseconds),
 		cmocka_unit_test(other_files_are_no_captures),
 		cmocka_unit_test(a_packet_has_time_lengths_and_direction),
-		cmocka_unit_test(every_length_is_padded_and_said_twice),
+		cmocka_unit_test(every_length_is_padded_and_written_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

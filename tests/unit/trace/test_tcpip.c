@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "softrnic/trace/tcpip.h"
+#include "softrnic/trace/flow.h"
 
 static const struct tcpip_end near4 = {{192, 0, 2, 1}, 0x1234}, far4 = {{198, 51, 100, 2}, 7204};
 static const struct tcpip_end near6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, 0x1234},
@@ -21,7 +21,7 @@ static uint32_t sum(uint32_t more, const uint8_t *p, size_t len)
 	return (uint32_t)s;
 }
 
-static void ipv4_and_tcp_are_as_written_down(void **state)
+static void ipv4_and_tcp_match_a_known_packet(void **state)
 {
 	/* clang-format off */
 	static const uint8_t golden[] = {
@@ -40,7 +40,7 @@ static void ipv4_and_tcp_are_as_written_down(void **state)
 	assert_memory_equal(buf, golden, sizeof(golden));
 }
 
-static void a_syn_tells_mss_and_scale_and_acknowledges_nothing(void **state)
+static void a_syn_carries_mss_and_scale_and_acknowledges_nothing(void **state)
 {
 	static const uint8_t options[] = {2, 4, 0xff, 0xbb, 3, 3, 14, 1};
 	struct tcpip_segment seg = {true, &near6, &far6, 7, 0xffffffff, TCP_SYN};
@@ -86,8 +86,8 @@ static void checksums_of_all_lengths_are_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ipv4_and_tcp_are_as_written_down),
-		cmocka_unit_test(a_syn_tells_mss_and_scale_and_acknowledges_nothing),
+		cmocka_unit_test(ipv4_and_tcp_match_a_known_packet),
+		cmocka_unit_test(a_syn_carries_mss_and_scale_and_acknowledges_nothing),
 		cmocka_unit_test(checksums_of_all_lengths_are_right),
 	};
 

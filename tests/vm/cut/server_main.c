@@ -21,7 +21,7 @@ static void must(int ret, const char *what)
 		errx(1, "%s: %s", what, rpma_err_2str(ret));
 }
 
-/* As on persistent memory when the file system can: then no page cache is in between. */
+/* With MAP_SYNC when the file system supports it: then no page cache is in between. */
 static void *map(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), flags = MAP_SHARED_VALIDATE | MAP_SYNC;

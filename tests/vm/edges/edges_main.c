@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edges_main.c -- FROM ADDRESS PORT [FIRST]: FPDUs at the edges of their headers to whoever accepts
- * there, each twice: as the first one of a connection, and behind an empty Write. Says which comes
- * next before it goes, in case that the other end does not survive it, then what was answered.
- * FIRST: with which number to begin.
+ * edges_main.c -- FROM ADDRESS PORT [FIRST]: sends FPDUs at the edges of their headers to the
+ * program that accepts there, each twice: as the first one of a connection, and behind an empty
+ * Write. Prints which comes next before it is sent, in case the other end crashes, then the answer.
+ * FIRST: the number to begin with.
  */
 #include <err.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 static struct raw peer;
 
-/* The end of one connection may take the other end a moment, during which it accepts nobody. */
+/* The end of one connection may take the other end a moment, during which it accepts no other. */
 static void connect_to(const char *from, const char *addr, const char *port)
 {
 	int ret = -1;
@@ -41,7 +41,7 @@ static void connect_to(const char *from, const char *addr, const char *port)
 		errx(1, "%s does not accept: %s", addr, strerror(-ret));
 }
 
-/* Much behind it, as for a length that became negative. */
+/* Many bytes behind it, as for a length that became negative. */
 static int send_edge(const struct header_edge *edge, bool behind_another)
 {
 	static const uint8_t zeros[8192];
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 			say_answer(edge);
 		raw_close(&peer);
 	}
-	/* Whoever survived it accepts one more. */
+	/* A peer that survived accepts one more connection. */
 	connect_to(argv[1], argv[2], argv[3]);
 	raw_close(&peer);
 	printf("all %zu were sent\n", 2 * header_edges_count);

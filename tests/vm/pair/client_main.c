@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_main.c -- ADDRESS PORT [ib]: one connection for everything that works, one each for
- * everything that ends it: 13 connections. With "ib", what InfiniBand has in common with iWARP: 3
- * connections.
+ * client_main.c -- ADDRESS PORT [ib]: one connection for all that succeeds, one for each error that
+ * ends it: 13 connections. With "ib", only what InfiniBand shares with iWARP: 3 connections.
  */
 #include <err.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- what both programs of a pair are made of. */
+/* end.c -- what both programs of a pair share. */
 #include <err.h>
 #include <poll.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len)
 {
 	struct ibv_wc wc = {0};
 
-	do /* that of an answer may come late: nobody waits for it */
+	do /* that of an answer may come late: it is not awaited */
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && opcode != IBV_WC_SEND);
 	if (wc.status != IBV_WC_SUCCESS)
@@ -219,8 +219,8 @@ static void post_mistake(struct end *e, const struct ask_msg *other, enum mistak
 }
 
 /*
- * Only until the connection's end is known: who posts a receive at the very moment siw's queue pair
- * dies never gets it back (doc/wire.md).
+ * Only until the connection's end is known: a receive that is posted at the very moment siw's queue
+ * pair ends never completes (doc/wire.md).
  */
 static void show_failures(struct end *e)
 {

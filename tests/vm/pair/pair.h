@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pair.h -- two programs that try everything two different implementations can do with each other,
- * of which neither knows which implementation the other has. Only what librpma 1.2 had, so that
- * they run on Debian's librpma, too.
+ * pair.h -- two programs that try everything two different implementations can do with each other.
+ * Neither knows the implementation of the other. Only what librpma 1.2 had, so that they run on
+ * Debian's librpma, too.
  *
- * The client asks for everything by messages; the server does what it is asked and answers.
+ * The client requests each step by a message; the server carries it out and answers.
  */
 #ifndef VM_PAIR_H
 #define VM_PAIR_H
@@ -18,22 +18,22 @@
 #define PAIR_DESC    32 /* at least a descriptor's size */
 
 enum ask {
-	ASK_CHECK = 1,   /* is [at, at + len) of your region filled with seed? */
+	ASK_CHECK = 1,   /* check that [at, at + len) of the server's region is filled with seed */
 	ASK_FILL,        /* fill it */
-	ASK_WRITE,       /* write that much into my region, and flush */
-	ASK_READ,        /* read it from my region and check it */
+	ASK_WRITE,       /* write len bytes into the client's region, and flush */
+	ASK_READ,        /* read them from the client's region and check them */
 	ASK_ECHO,        /* send this message back; what follows the header is filled */
 	ASK_ERROR,       /* make the mistake `at` */
-	ASK_EXPECT_LOSS, /* I am going to make one */
+	ASK_EXPECT_LOSS, /* the client is going to make one */
 	ASK_LEAVE,       /* disconnect */
-	ASK_STAY,        /* I disconnect: wait for that and not for messages */
+	ASK_STAY,        /* the client disconnects: wait for that and not for messages */
 	ASK_DONE,        /* the answer to all others: it was right */
 };
 
 enum mistake {
 	MISTAKE_BOUNDS, /* write beyond the region */
-	MISTAKE_KEY,    /* write with a key that nobody gave out */
-	MISTAKE_RIGHT,  /* write to what may only be read; siw lets one read anything */
+	MISTAKE_KEY,    /* write with an unknown key */
+	MISTAKE_RIGHT,  /* write to a read-only region; siw permits every read */
 	MISTAKE_LENGTH, /* send more than the receive takes */
 	MISTAKES
 };
@@ -44,8 +44,8 @@ struct ask_msg {
 	uint8_t region[PAIR_DESC], read_only[PAIR_DESC];
 };
 
-/* One end, server or client: memory of its own, a connection, what it knows of the other's memory.
- */
+/* One end, server or client: memory of its own, a connection, the descriptors of the other's
+ * memory. */
 struct end {
 	struct rpma_peer *peer;
 	struct rpma_conn_cfg *cfg;
@@ -58,7 +58,7 @@ struct end {
 	const char *addr, *port;
 };
 
-/* All of these end the program with a message when something is not as it must be. */
+/* All of these end the program with a message when a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, const char *port, int is_server);
 void end_close(struct end *e);
@@ -78,7 +78,7 @@ int is_filled(const uint8_t *p, size_t len, uint32_t seed);
 void do_write(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void make_mistake(struct end *e, const struct ask_msg *other, enum mistake m);
-/* The other one makes a mistake, or dies of its own accord. */
+/* The other end makes a mistake, or ends by itself. */
 void expect_loss(struct end *e);
 
 #endif

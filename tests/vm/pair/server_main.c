@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_main.c -- ADDRESS PORT [CONNECTIONS]: does what clients ask, and exits after the last. */
+/* server_main.c -- ADDRESS PORT [CONNECTIONS]: carries out the requests of clients, and exits after
+ * the last one. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static int serve_one(struct end *e)
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND);
 	if (wc.status == IBV_WC_WR_FLUSH_ERR)
-		return 0; /* the client left */
+		return 0; /* the client disconnected */
 	if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
 		errx(1, "receive: %s", ibv_wc_status_str(wc.status));
 	if (m->what == ASK_STAY)
@@ -96,7 +97,7 @@ static int serve_one(struct end *e)
 	if (m->what == ASK_ERROR || m->what == ASK_EXPECT_LOSS) {
 		struct ask_msg asked = *m;
 
-		/* Who expects a mistake has a receive for it. */
+		/* A receive for the mistake that is announced. */
 		end_receive(e);
 		end_send(e, &done, sizeof(done));
 		if (asked.what == ASK_ERROR)

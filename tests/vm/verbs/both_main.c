@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * both_main.c -- ADDRESS DEVICE ADDRESS DEVICE: one program, one event channel, two devices. It
- * listens at each address, connects to itself there, on the named device, and says something over
+ * listens at each address, connects to itself there, on the named device, and sends a message over
  * both connections before it ends either.
  */
 #include <arpa/inet.h>

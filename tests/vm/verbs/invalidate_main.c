@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * invalidate_main.c -- server|client ADDRESS PORT: the server hands out keys of two regions, which
- * the client writes to and takes back: one by Send with Invalidate, one by its solicited twin. Then
- * the first region is written to again, which must fail and leave it alone.
+ * invalidate_main.c -- server|client ADDRESS PORT: the server sends the keys of two regions, which
+ * the client writes to and invalidates: one by Send with Invalidate, one by Send with Solicited
+ * Event and Invalidate. Then the first region is written to again, which must fail and leave it
+ * alone.
  */
 #include <err.h>
 #include <rdma/rdma_cma.h>
@@ -19,7 +20,7 @@
 #define SOFTRNIC_VENDOR_ID            0x50524d41u
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
-/* What the server tells, as private data. Little-endian hosts only, as this one is. */
+/* The server's private data. Little-endian hosts only, as this one is. */
 struct keys {
 	uint64_t addr[REGIONS];
 	uint32_t rkey[REGIONS];
@@ -190,8 +191,8 @@ static void write_region(struct side *s, const struct keys *keys, unsigned i, ui
 }
 
 /*
- * The plain one of a region, or with solicited event: opcodes 4 and 6 of RFC 5040. libsiw takes the
- * key from where it is for Writes (doc/wire.md).
+ * The plain one of a region, or with solicited event: opcodes 4 and 6 of RFC 5040. libsiw reads the
+ * key from the field of Writes (doc/wire.md).
  */
 static void invalidate(struct side *s, uint32_t rkey, int solicited)
 {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.h -- how the rooms that serve several programs report a failure: nothing is printed and
+ * nothing ends the process; the caller gets what kind of failure it is, its cause, and one line of
+ * text that says what failed, with which value, and what helps.
+ *
+ * A function with a `struct error *` returns 0, or the kind, which is in err->kind as well. err is
+ * written on failure only and may be NULL. It belongs to the caller; threads use one each.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+enum error_kind {
+	ERROR_NONE,
+	ERROR_ARGUMENT,  /* a value that the caller gave is wrong */
+	ERROR_LOCAL,     /* a file, a disk, an address or a device of this machine cannot be used */
+	ERROR_UNREACHED, /* the other end cannot be reached */
+	ERROR_REFUSED,   /* the other end does not permit it */
+	ERROR_FAILED,    /* a connection or an operation on it failed */
+};
+
+#define ERROR_TEXT 512
+
+struct error {
+	enum error_kind kind;
+	/* An errno (positive), a result of librpma (negative), or 0. With ERROR_REFUSED: the reason
+	 * that the other end gave, in the numbers of the protocol. */
+	int cause;
+	char text[ERROR_TEXT];
+};
+
+/* Fill *err and return kind. The text may contain what is in *err already. */
+int error_set(struct error *err, enum error_kind kind, int cause, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

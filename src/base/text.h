@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* text.h -- pieces of lines that people read: sizes, and names that came from elsewhere. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdint.h>
+
+struct text_size {
+	char text[32];
+};
+
+/* "64 MiB" where it is exact, else bytes. */
+struct text_size text_size(uint64_t bytes);
+
+/* A terminal obeys control characters, and names may come from a peer: each becomes a '?'. */
+void text_make_printable(char *text);
+
+#endif

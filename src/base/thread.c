@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/thread.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static void thread_mask(sigset_t *mask)
+{
+	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+
+	sigfillset(mask);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(mask, faults[i]);
+}
+
+/* A thread inherits the mask of its creator. */
+static int thread_create_masked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+				void *arg)
+{
+	sigset_t mask, before;
+	int r;
+
+	thread_mask(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &before);
+	r = pthread_create(thread, attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t detached;
+	int r = pthread_attr_init(&attr);
+
+	if (r)
+		return -r;
+	if (stack)
+		pthread_attr_setstacksize(&attr, stack);
+	if (!thread)
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	r = thread_create_masked(thread ? thread : &detached, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return r;
+}
+
+/* The kernel leaves the whole range out of the copy, so the new table holds no file open. */
+bool thread_leave_descriptors(void)
+{
+	return !close_range(0, ~0u, CLOSE_RANGE_UNSHARE);
+}

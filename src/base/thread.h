@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * thread.h -- threads of a library inside an application's process.
+ *
+ * Signals. Such a thread blocks every signal that the application may wait for or handle, so that
+ * no handler of the application runs in it. The signals of faults stay open: the kernel kills a
+ * process whose fault signal is blocked.
+ *
+ * Descriptors. Closing any descriptor of a file drops the POSIX locks that the process holds on the
+ * file: fcntl(2) locks belong to a descriptor table. A thread that opens and closes files of the
+ * application therefore leaves the application's table first.
+ */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Run fn(arg) in a thread with that signal mask. stack: its size in bytes, or 0 for the system's
+ * default. thread: set for pthread_join(); NULL: the thread is detached. 0 or -errno.
+ */
+int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
+/*
+ * Give the calling thread a descriptor table of its own, which is empty: what the application
+ * closes stays closed. False: the table is still the application's, so nothing must be opened.
+ */
+bool thread_leave_descriptors(void);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lookup.h -- does a name still lead to the file that is open, as large as it was?
+ *
+ * A thread of its own looks, since a file system may let it wait (a hung network file system, a
+ * frozen one), and the loop that asks has others to serve. What was once removed, replaced or
+ * truncated stays so: what was written in the meantime is lost even if the name comes back.
+ */
+#ifndef EXPORT_LOOKUP_H
+#define EXPORT_LOOKUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lookup_result {
+	LOOKUP_FOUND,
+	LOOKUP_REMOVED,  /* or renamed: the name leads nowhere */
+	LOOKUP_REPLACED, /* the name leads to another file */
+	LOOKUP_TRUNCATED,
+	LOOKUP_FAILED, /* it cannot be found out, see error; this one may pass */
+};
+
+struct lookup_answer {
+	uint64_t ticket; /* what was asked up to this one is answered */
+	enum lookup_result result;
+	int error; /* errno of LOOKUP_FAILED */
+};
+
+struct lookup;
+
+/*
+ * notify_fd, an eventfd, counts the answers. The descriptor and the path are copied; a relative
+ * path means what it means now. NULL with errno set.
+ */
+struct lookup *lookup_new(const char *path, int fd, uint64_t size, int notify_fd);
+/* A thread that does not come back from the file system is left behind. */
+void lookup_delete(struct lookup *l);
+/* The path that is looked up. */
+const char *lookup_path(const struct lookup *l);
+
+/* durable: put the name on the disk, too, should it be found. Returns a ticket. */
+uint64_t lookup_ask(struct lookup *l, bool durable);
+void lookup_get(struct lookup *l, struct lookup_answer *latest);
+/* Ask, and wait that long for the answer; not at all if an earlier one is overdue by that much.
+ * False: *latest is older than the question. */
+bool lookup_wait(struct lookup *l, unsigned ms, struct lookup_answer *latest);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mapfile.h -- a local file as memory that can be served: reserved on the disk, durable under its
+ * name, mapped shared and brought in.
+ *
+ * Errors are ERROR_LOCAL. Thread-safe, one thread a file.
+ */
+#ifndef EXPORT_MAPFILE_H
+#define EXPORT_MAPFILE_H
+
+#include <librpma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct mapfile {
+	int fd;
+	void *addr;
+	uint64_t size;
+	enum rpma_durability durability;
+	const char *made; /* path of a file that mapfile_open() created */
+};
+
+struct mapfile_opts {
+	const char *path; /* the caller's, as long as the file is open */
+	uint64_t size;    /* 0: as large as the file is */
+	bool create;      /* the file must not exist yet; size is its size */
+};
+
+/* Locked against being served twice (EWOULDBLOCK). Other causes: EEXIST, ENOENT, ENODATA (it is
+ * empty), EFBIG (more is asked for than it has), ENOSPC. On failure nothing is left behind. */
+int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct error *err);
+/* A nameless file of its own in the same folder, for traffic that must not touch the file. */
+int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size, struct error *err);
+/* As it is, to look at and not to serve; durability is not set. */
+int mapfile_open_readonly(struct mapfile *map, const char *path, struct error *err);
+void mapfile_close(struct mapfile *map);
+/* As close; a file that was created for this is removed again. */
+void mapfile_discard(struct mapfile *map);
+
+#endif

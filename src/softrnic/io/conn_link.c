@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_link.c -- the link of a connection: dialed or accepted, watched, closed. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/conn_parts.h"
+
+#define REDIAL_NS (20 * NSEC_PER_MS)
+
+void conn_update_timer(struct conn *c)
+{
+	uint64_t at = c->link ? stream_deadline(c->stream) : CLOCK_NEVER;
+
+	if (c->redial_at < at)
+		at = c->redial_at;
+	if (at == c->timer_at)
+		return;
+	c->timer_at = at;
+	engine_set_timer(&c->timer, at);
+}
+
+uint32_t conn_segment(const struct conn *c)
+{
+	return c->link ? c->link->ops->segment(c->link) : 0;
+}
+
+unsigned conn_ready_bits(struct conn *c, unsigned polled)
+{
+	if (!c->link || !polled || !c->link->ops->ready)
+		return polled;
+	return c->link->ops->ready(c->link, polled);
+}
+
+/*
+ * Some programs give their peer a port before they listen there, and rdma_cm on hardware is slow
+ * enough to hide it. If the time to connect is over before the next try, the refusal is the answer.
+ */
+static bool conn_redials_later(struct conn *c, int ret)
+{
+	uint64_t now = clock_now_ns();
+
+	if (ret != -ECONNREFUSED || now >= c->patient_until ||
+	    now + REDIAL_NS >= stream_deadline(c->stream))
+		return false;
+	c->redial_at = now + REDIAL_NS;
+	return true;
+}
+
+void conn_dial_done(struct conn *c)
+{
+	int ret;
+
+	if (c->redial_at != CLOCK_NEVER)
+		return;
+	ret = c->link->ops->dialed(c->link);
+	if (ret == -EINPROGRESS || conn_redials_later(c, ret))
+		return;
+	c->dialing = false;
+	if (ret)
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+	else
+		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns());
+}
+
+static int conn_watch(struct conn *c, bool write)
+{
+	int ret = c->link->ops->watch(c->link, &c->source, write);
+
+	if (ret)
+		return ret;
+	c->registered = true;
+	c->watching = write;
+	c->writable = !write;
+	conn_get(c);
+	return 0;
+}
+
+/* The memory of a receive under way is given back first. */
+void conn_close(struct conn *c)
+{
+	if (!c->link)
+		return;
+	c->timer_at = c->redial_at = CLOCK_NEVER;
+	engine_set_timer(&c->timer, CLOCK_NEVER);
+	conn_cancel_receive(c);
+	c->link->ops->close(c->link);
+	c->link = NULL;
+	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
+	if (c->registered) {
+		c->registered = false;
+		conn_put(c);
+	}
+}
+
+/* 0: it is under way, or will be repeated. */
+static int conn_connect(struct conn *c)
+{
+	int ret = c->link->ops->dial(c->link, &c->dst);
+
+	if (ret && !conn_redials_later(c, ret))
+		return ret;
+	c->dialing = true;
+	return 0;
+}
+
+static int conn_create_link(struct conn *c)
+{
+	const struct link_ops *ops = link_of(&c->dst);
+
+	return ops ? ops->create(&c->src, &c->dst, &c->link) : -EAFNOSUPPORT;
+}
+
+int conn_dial(struct conn *c, struct link *bound)
+{
+	int ret = 0;
+
+	if (!c->patient_until)
+		c->patient_until = clock_now_ns() + config_get()->refused_ns;
+	c->link = bound;
+	if (!bound)
+		ret = conn_create_link(c);
+	if (!ret)
+		ret = conn_connect(c);
+	if (!ret)
+		ret = conn_watch(c, true);
+	if (ret) {
+		conn_close(c);
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		return ret;
+	}
+	conn_update_timer(c);
+	return 0;
+}
+
+static void conn_dial_again(struct conn *c)
+{
+	int ret;
+
+	c->redial_at = CLOCK_NEVER;
+	c->writable = c->hangup = false;
+	ret = conn_connect(c);
+	if (ret) {
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		return;
+	}
+	c->watching = true;
+	c->link->ops->watch_write(c->link, true);
+}
+
+void conn_dial_on_time(struct conn *c)
+{
+	uint64_t now = clock_now_ns();
+
+	if (c->redial_at == CLOCK_NEVER)
+		conn_dial_done(c);
+	else if (now >= stream_deadline(c->stream))
+		stream_on_dial_failed(c->stream, ECONNREFUSED, now);
+	else if (now >= c->redial_at)
+		conn_dial_again(c);
+}
+
+int conn_adopt(struct conn *c, struct link *link)
+{
+	int ret;
+
+	c->link = link;
+	ret = conn_watch(c, false);
+	if (ret) {
+		c->link = NULL;
+		return ret;
+	}
+	stream_on_incoming(c->stream, clock_now_ns());
+	conn_update_timer(c);
+	return 0;
+}
+
+void conn_abandon(struct conn *c)
+{
+	c->owner = NULL;
+	c->doomed = true;
+}

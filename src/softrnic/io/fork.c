@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fork.c -- what fork() does to the room. */
+#include "softrnic/io/admission.h"
+#include "softrnic/io/bufs.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/trace.h"
+
+void io_atfork_prepare(void)
+{
+	conns_atfork_prepare();
+	engine_atfork_prepare();
+	bufs_atfork_prepare();
+	admission_atfork_prepare();
+	trace_atfork_prepare();
+}
+
+void io_atfork_parent(void)
+{
+	trace_atfork_parent();
+	admission_atfork_release();
+	bufs_atfork_release();
+	engine_atfork_parent();
+	conns_atfork_release();
+}
+
+/* The engine last: closing a socket may be the end of its connection, which takes the others. */
+void io_atfork_child(void)
+{
+	trace_atfork_child();
+	admission_atfork_release();
+	bufs_atfork_release();
+	conns_atfork_release();
+	engine_atfork_child();
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.h -- a link carries the bytes of one connection, in order and both ways. What is behind it
+ * is one table of operations; TCP (link_tcp.c) is one. Another link is one file with its table and
+ * one LINK_ROW().
+ *
+ * Results are 0, a number of bytes or -errno. A connection's link is used with the connection's
+ * lock only, a listener's by one thread at a time. Nothing here waits.
+ */
+#ifndef IO_LINK_H
+#define IO_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "softrnic/io/link_addr.h"
+#include "softrnic/io/poller.h"
+
+struct eng_source;
+
+/* The beginning of every link's own structure. */
+struct link {
+	const struct link_ops *ops;
+};
+
+/* May a listener at the IPv6 wildcard take IPv4 connections? */
+enum link_families { LINK_FAMILIES_DEFAULT, LINK_FAMILIES_BOTH, LINK_FAMILIES_ONE };
+
+struct link_ops {
+	const char *name;
+
+	/* --- addresses --- */
+	/* 0: it does not carry connections to or from this address. Of several links that do, the
+	 * one with the highest number is taken. */
+	int (*serves)(const struct link_addr *addr);
+	/* From where a connection to that address would come; nothing is sent. */
+	int (*route)(const struct link_addr *to, struct link_addr *from);
+	/* Are both ends on one host, so that no byte is changed on its way? */
+	bool (*same_host)(const struct link_addr *us, const struct link_addr *peer);
+
+	/* --- from nothing to a connection --- */
+	/* A link at this address, for listen() or dial(). Port 0: any. */
+	int (*bind)(const struct link_addr *at, enum link_families families, struct link **out);
+	/* A link for dial(), from this address (the port does not matter), or, with LINK_NONE,
+	 * from any. */
+	int (*create)(const struct link_addr *from, const struct link_addr *to, struct link **out);
+	int (*listen)(struct link *l);
+	/* The next connection. -EAGAIN: none, READY_READ follows; -ECONNABORTED: it has gone, ask
+	 * again; -EMFILE and the like: ask again later. */
+	int (*accept)(struct link *l, struct link **out);
+	/* The address is free for others at once; nothing is accepted or reported any more. */
+	void (*stop_listening)(struct link *l);
+	/* Begin to connect, or begin anew after dialed() gave -ECONNREFUSED. 0: it is under way. */
+	int (*dial)(struct link *l, const struct link_addr *to);
+	/* 0: connected; -EINPROGRESS: not yet, READY_WRITE follows. A link that was connected to
+	 * itself gives -ECONNREFUSED. */
+	int (*dialed)(struct link *l);
+
+	/* --- what it is ready for --- */
+	/* Report to this source from now on what the link becomes ready for; READY_WRITE only if
+	 * `write`. For a link that was accepted, listens or dials. */
+	int (*watch)(struct link *l, struct eng_source *src, bool write);
+	/* The same source; what it is ready for is reported at once. */
+	void (*watch_write)(struct link *l, bool write);
+	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
+	unsigned (*ready)(struct link *l, unsigned polled);
+
+	/* --- bytes that come: recv(), or look() and consume() --- */
+	/*
+	 * A receive into memory. It has a beginning and an end, and between them the memory is the
+	 * link's: who offers it keeps it until then. As a rule the end is at once: the number of
+	 * bytes, 0 when the peer has ended its sending, -EAGAIN when nothing is here (READY_READ
+	 * follows), -EFAULT when the memory is gone, or the error that ended the link.
+	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED is reported when recv_end() has the
+	 * result, and recv_cancel() ends it at once (-ECANCELED, unless bytes had come). The list
+	 * is shortened to what the link asked for: fewer bytes than that are all there are.
+	 */
+	ssize_t (*recv)(struct link *l, struct iovec *iov, int n);
+	ssize_t (*recv_end)(struct link *l); /* NULL, both: recv() never goes on by itself */
+	ssize_t (*recv_cancel)(
+		struct link *l); /* returns when the memory is not touched any more */
+	/*
+	 * In place: the next bytes where they lie, as many as lie in one piece; 0 and errors as
+	 * with recv(). They stay until consume() gives them up, or the link is closed. NULL, both:
+	 * the link has no access in place; then it must have recv(), which otherwise may be NULL.
+	 */
+	ssize_t (*look)(struct link *l, const void **bytes);
+	void (*consume)(struct link *l, size_t len);
+
+	/* --- bytes that go --- */
+	/* How many were taken; -EAGAIN: none, see watch_write(). -EFAULT: memory is gone. The list
+	 * is shortened to what the link could take at all. */
+	ssize_t (*send)(struct link *l, struct iovec *iov, int n);
+	void (*end_sending)(struct link *l); /* the peer reads all of it, and then the end */
+	void (*cut)(struct link *l);         /* both ways at once, as if the way were broken */
+
+	/* --- its state --- */
+	int (*error)(struct link *l); /* what ended it, though nothing was received since; or 0 */
+	/* For how long the peer's host has acknowledged nothing of what it was sent; 0: it has, or
+	 * there was nothing. */
+	uint64_t (*unacknowledged_ns)(struct link *l);
+	int (*local)(struct link *l, struct link_addr *addr);
+	int (*remote)(struct link *l, struct link_addr *addr);
+	/* How many bytes go in one piece on the way; FPDUs are as long, unless agreed otherwise. */
+	uint32_t (*segment)(struct link *l);
+
+	/* --- the end --- */
+	/* Nothing is reported any more; no receive is under way. Frees the link. */
+	void (*close)(struct link *l);
+	/* The same in a forked child: the peer and the parent notice nothing. */
+	void (*forked)(struct link *l);
+};
+
+/* A row of the table of links, which is made by the linker of all rows. */
+#define LINK_ROW(row)                                                                              \
+	static const struct link_ops *const link_row_##row                                         \
+		__attribute__((used, section("softrnic_links"))) = &(row)
+
+/* The link that carries connections to, or from, this address; NULL: none does. */
+const struct link_ops *link_of(const struct link_addr *addr);
+
+/* recv(), by looking and copying if the link has no other. */
+ssize_t link_recv(struct link *l, struct iovec *iov, int n);
+size_t link_iov_len(const struct iovec *iov, int n);
+void link_iov_shorten(struct iovec *iov, int n, size_t len);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link_tcp.h -- what the link_tcp*.c files share and no other file uses. */
+#ifndef IO_LINK_TCP_H
+#define IO_LINK_TCP_H
+
+#include <sys/socket.h>
+
+#include "softrnic/io/link.h"
+
+struct trace;
+
+struct link_tcp {
+	struct link link;
+	int fd;
+	bool accepted;
+	bool dialed;            /* connect() was called */
+	struct link_addr peer;  /* of an accepted one, whose peer may be gone before anybody asks */
+	struct eng_source *src; /* NULL: not watched */
+	struct trace *trace;    /* NULL: not traced */
+};
+
+static inline struct link_tcp *link_tcp_of(struct link *l)
+{
+	return (struct link_tcp *)l;
+}
+
+extern const struct link_ops link_tcp;
+
+/* link_tcp_io.c */
+ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n);
+ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);
+void link_tcp_end_sending(struct link *l);
+void link_tcp_cut(struct link *l);
+int link_tcp_error(struct link *l);
+uint64_t link_tcp_unacknowledged_ns(struct link *l);
+uint32_t link_tcp_segment(struct link *l);
+
+/* link_tcp_trace.c: the same calls on a socket that is traced. */
+/* The socket is connected. NULL if it is not to be traced (trace.h). */
+struct trace *link_tcp_trace_new(int fd, bool initiator);
+void link_tcp_trace_delete(struct trace *t, int fd); /* just before close(fd); accepts NULL */
+/* Like recvmsg(2) and sendmsg(2) on a non-blocking socket. Afterwards `msg` is as long as what was
+ * asked of the socket. */
+ssize_t link_tcp_trace_recvmsg(struct trace *t, int fd, struct msghdr *msg);
+ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg);
+
+#endif

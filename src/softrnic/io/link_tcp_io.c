@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link_tcp_io.c -- bytes of a connected socket, and what the kernel knows of the way. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+#include "softrnic/io/link_tcp.h"
+#include "softrnic/io/trace.h"
+
+/* Ethernet's, less the headers with time stamps: when the kernel does not know. */
+#define MSS_DEFAULT 1448
+
+ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)
+{
+	struct link_tcp *t = link_tcp_of(l);
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	ssize_t got;
+
+	if (__builtin_expect(t->trace != NULL, 0))
+		got = link_tcp_trace_recvmsg(t->trace, t->fd, &msg);
+	else
+		got = recvmsg(t->fd, &msg, MSG_DONTWAIT);
+	return got < 0 ? -errno : got;
+}
+
+ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
+{
+	struct link_tcp *t = link_tcp_of(l);
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	ssize_t sent;
+
+	if (__builtin_expect(t->trace != NULL, 0))
+		sent = link_tcp_trace_sendmsg(t->trace, t->fd, &msg);
+	else
+		sent = sendmsg(t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent < 0 ? -errno : sent;
+}
+
+void link_tcp_end_sending(struct link *l)
+{
+	struct link_tcp *t = link_tcp_of(l);
+
+	shutdown(t->fd, SHUT_WR);
+	trace_shutdown(t->trace);
+}
+
+void link_tcp_cut(struct link *l)
+{
+	shutdown(link_tcp_of(l)->fd, SHUT_RDWR);
+}
+
+int link_tcp_error(struct link *l)
+{
+	struct link_tcp *t = link_tcp_of(l);
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &err, &len) || !err)
+		return 0;
+	trace_error(t->trace, err);
+	return -err;
+}
+
+/*
+ * A peer that takes nothing for a while acknowledges probes all the same, at long intervals; so one
+ * of them may be on its way, but not two.
+ */
+uint64_t link_tcp_unacknowledged_ns(struct link *l)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(link_tcp_of(l)->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	if (info.tcpi_retransmits == 0 && info.tcpi_probes < 2)
+		return 0;
+	return info.tcpi_last_ack_recv * NSEC_PER_MS;
+}
+
+uint32_t link_tcp_segment(struct link *l)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(link_tcp_of(l)->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) || mss <= 0)
+		return MSS_DEFAULT;
+	return (uint32_t)mss;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* poller.c -- by epoll(7). */
+#include "softrnic/io/poller.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define POLLER_MAX_MS 60000
+
+void poller_close(struct poller *p)
+{
+	if (p->epfd >= 0)
+		close(p->epfd);
+	if (p->wakefd >= 0)
+		close(p->wakefd);
+	p->epfd = p->wakefd = -1;
+}
+
+int poller_open(struct poller *p)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = POLLER_NOBODY};
+
+	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->epfd < 0 || p->wakefd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev))
+		return -errno;
+	return 0;
+}
+
+static int poller_ctl(struct poller *p, int op, int fd, uint64_t data, bool write)
+{
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (write ? EPOLLOUT : 0),
+		.data.u64 = data,
+	};
+
+	return epoll_ctl(p->epfd, op, fd, &ev) ? -errno : 0;
+}
+
+int poller_add(struct poller *p, int fd, uint64_t data, bool write)
+{
+	return poller_ctl(p, EPOLL_CTL_ADD, fd, data, write);
+}
+
+int poller_change(struct poller *p, int fd, uint64_t data, bool write)
+{
+	return poller_ctl(p, EPOLL_CTL_MOD, fd, data, write);
+}
+
+void poller_remove(struct poller *p, int fd)
+{
+	epoll_ctl(p->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static unsigned poller_ready(uint32_t events)
+{
+	unsigned ready = 0;
+
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		ready |= READY_READ;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		ready |= READY_HANGUP;
+	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+		ready |= READY_WRITE;
+	return ready;
+}
+
+static int poller_timeout_ms(uint64_t until, uint64_t now)
+{
+	uint64_t ms;
+
+	if (until == CLOCK_NEVER)
+		return -1;
+	if (until <= now)
+		return 0;
+	ms = (until - now + NSEC_PER_MS - 1) / NSEC_PER_MS;
+	return ms > POLLER_MAX_MS ? POLLER_MAX_MS : (int)ms;
+}
+
+/* Returns how many events there are. A wake-up is one without a source. */
+int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
+{
+	struct epoll_event got[POLLER_BATCH];
+	int n = epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
+	uint64_t count;
+
+	for (int i = 0; i < n; i++) {
+		evs[i].data = got[i].data.u64;
+		evs[i].ready = poller_ready(got[i].events);
+		if (evs[i].data == POLLER_NOBODY && read(p->wakefd, &count, sizeof(count)) < 0)
+			LOG_DEBUG("woken by another's wake-up");
+	}
+	return n > 0 ? n : 0;
+}
+
+void poller_wake(struct poller *p)
+{
+	uint64_t one = 1;
+
+	if (p->wakefd >= 0 && write(p->wakefd, &one, sizeof(one)) < 0)
+		LOG_DEBUG("a wake-up is pending already");
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rate_limit.h -- how often a remote address has accessed memory that it has no right to.
+ *
+ * A wrong STag ends its connection, so guessing goes no faster than connecting. An address with
+ * more violations than an honest program's mistakes explain has to wait before it may connect
+ * again: a bucket of RATE_LIMIT_BURST, which refills at a fixed rate. The bucket may go below
+ * empty, because connections that exist already are not touched; so the rate holds in the long run
+ * however many of them guess at once.
+ *
+ * Pure: time goes in. IPv6 addresses count by /64, which is what one host can easily have; IPv4
+ * ones that come mapped into IPv6 count as what they are.
+ */
+#ifndef IO_RATE_LIMIT_H
+#define IO_RATE_LIMIT_H
+
+#include <stdint.h>
+
+#include "softrnic/io/link_addr.h"
+
+#define RATE_LIMIT_BURST 100
+/* Remembered; beyond that the one with the least to wait is forgotten. */
+#define RATE_LIMIT_HOSTS 1024
+
+struct rate_limit {
+	uint64_t interval_ns; /* between two violations at the sustained rate; 0: no limit */
+	struct rate_limit_host {
+		uint64_t prefix[2];
+		uint64_t full_at; /* its bucket is full again then; unused if that has passed */
+	} host[RATE_LIMIT_HOSTS];
+};
+
+/* per_s: violations that an address may go on with; 0: any number. */
+void rate_limit_init(struct rate_limit *p, uint64_t per_s);
+void rate_limit_count(struct rate_limit *p, const struct link_addr *peer, uint64_t now);
+/* When that address may connect: now, or later. */
+uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *peer, uint64_t now);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stall.h -- memory whose loads and stores may wait for a file system: who may touch it, and how
+ * much of it a set of connections can reach.
+ */
+#ifndef IO_STALL_H
+#define IO_STALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct eng_task;
+
+/*
+ * How much such memory a protection domain has. Counted by reference: connections look at it
+ * without a lock, also when the domain is gone.
+ */
+struct stall_count {
+	atomic_uint refs;
+	atomic_uint regions;
+};
+struct stall_count *stall_count_new(void); /* NULL: out of memory */
+struct stall_count *stall_count_get(struct stall_count *count);
+void stall_count_put(struct stall_count *count); /* accepts NULL */
+
+/*
+ * May the calling thread wait for a file system? Threads of applications must not, and while one of
+ * the engine's waits already, only those may that have nothing else to do.
+ */
+bool engine_may_stall(void);
+/* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
+ * to start any. */
+void engine_expect_stalls(void);
+/* Queue the task for such a thread. False: it is queued already, or there is none; never both. */
+bool engine_hand_over(struct eng_task *task);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* id_listen.c -- an id that listens, and the requests on it that the user has not answered yet. */
+#include <errno.h>
+
+#include "base/log.h"
+#include "softrnic/io/listener.h"
+#include "softrnic/softrnic.h"
+#include "softrnic/verbs/id.h"
+
+#define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
+
+/* A leaf: guards the lists of requests, and to which of them an id belongs. */
+static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* False: the backlog is full. */
+static bool request_add(struct cmid *listener, struct cmid *child)
+{
+	struct id_requests *r = &listener->requests;
+	bool room;
+
+	pthread_mutex_lock(&requests_lock);
+	room = r->n < r->max;
+	if (room) {
+		r->n++;
+		list_add_tail(&r->list, &child->request);
+		child->parent = listener;
+	}
+	pthread_mutex_unlock(&requests_lock);
+	return room;
+}
+
+void id_request_done(struct cmid *child)
+{
+	pthread_mutex_lock(&requests_lock);
+	if (child->parent) {
+		list_del(&child->request);
+		child->parent->requests.n--;
+	}
+	child->parent = NULL;
+	pthread_mutex_unlock(&requests_lock);
+}
+
+/* The listener goes; what it has reported is still the user's to answer. */
+static void requests_release(struct cmid *listener)
+{
+	struct list *it;
+
+	pthread_mutex_lock(&requests_lock);
+	while ((it = list_pop(&listener->requests.list)))
+		container_of(it, struct cmid, request)->parent = NULL;
+	pthread_mutex_unlock(&requests_lock);
+}
+
+static bool request_report(struct cmid *listener, struct cmid *child, struct conn *c)
+{
+	if (!request_add(listener, child))
+		return false;
+	id_set_addr(&child->pub.route.addr.src_storage, &c->src);
+	id_set_addr(&child->pub.route.addr.dst_storage, &c->dst);
+	c->event = id_on_stream_event;
+	c->owner = child;
+	return !id_post_request(listener, child, stream_remote(c->stream));
+}
+
+/* listener_request_fn: the connection becomes an id and a CONNECT_REQUEST. */
+static bool id_on_request(void *owner, struct conn *c)
+{
+	struct cmid *listener = owner, *child = id_new_passive(listener, c);
+
+	if (child && request_report(listener, child, c))
+		return true;
+	LOG_WARNING_LIMITED("connection request dropped: %s",
+			    child ? "the backlog is full; accept or reject faster, or "
+				    "listen with a larger backlog"
+				  : "out of memory");
+	if (child) {
+		child->conn = NULL;
+		id_drop(child);
+	}
+	return false;
+}
+
+int softrnic_listen(struct rdma_cm_id *pub, int backlog)
+{
+	struct cmid *id = cmid_of(pub);
+	int ret;
+
+	if (id_is_removed(id))
+		return id_errno(ENODEV);
+	if (!id->bound || id->listener || id->conn)
+		return id_errno(EINVAL);
+	id->requests.max = backlog > 0 ? (unsigned)backlog : BACKLOG_DEFAULT;
+	ret = listener_open(id->bound, id_on_request, id, &id->listener);
+	if (!ret)
+		id->bound = NULL;
+	return id_errno(-ret);
+}
+
+/* In a forked child the listener's own lock may be held by a thread that is not there. */
+void id_stop_listening(struct cmid *id)
+{
+	if (id->listener && !id_is_removed(id))
+		listener_close(id->listener);
+	id->listener = NULL;
+	requests_release(id);
+}
+
+void id_requests_atfork_prepare(void)
+{
+	pthread_mutex_lock(&requests_lock);
+}
+
+void id_requests_atfork_release(void)
+{
+	pthread_mutex_unlock(&requests_lock);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * values.h -- the numbers that go beyond verbs: flush types, digests, durability classes, access
+ * rights, capabilities, completion opcodes and reasons of failure.
+ *
+ * Every room uses these, the wire (doc/wire.md) and librpma's users see the same numbers. There are
+ * no types of verbs in it, so that pure code may include it.
+ */
+#ifndef VERBS_EXT_VALUES_H
+#define VERBS_EXT_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum vext_flush_type {
+	VEXT_FLUSH_VISIBLE = 1,
+	VEXT_FLUSH_PERSISTENT = 2,
+	VEXT_FLUSH_STRICT = 3, /* persistent, or refused where memory cannot be */
+};
+
+/* What a persistent flush can do for memory, the weakest first. */
+enum vext_durability {
+	VEXT_DURABILITY_UNKNOWN,
+	VEXT_DURABILITY_VOLATILE, /* nothing can persist it */
+	VEXT_DURABILITY_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
+	VEXT_DURABILITY_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
+};
+
+enum vext_digest_alg {
+	VEXT_DIGEST_AUTO, /* vext_digest_pick() chooses; never on the wire */
+	VEXT_DIGEST_CRC32C,
+	VEXT_DIGEST_BLAKE2B,
+};
+#define VEXT_DIGEST_SMALL 4096 /* AUTO: CRC32C up to here */
+
+/* Where bytes were read back from, the least telling first. */
+enum vext_digest_source {
+	VEXT_DIGEST_FROM_MEMORY, /* volatile: there is nothing behind it */
+	VEXT_DIGEST_FROM_CACHE,  /* the kernel's, or that of the server of the file */
+	VEXT_DIGEST_FROM_MEDIUM, /* by a direct read */
+	VEXT_DIGEST_FROM_DAX,    /* by loads */
+};
+
+#define VEXT_DIGEST_LEN 32
+struct vext_digest {
+	uint32_t alg;        /* enum vext_digest_alg, never AUTO */
+	uint32_t source;     /* enum vext_digest_source: the least telling in the range */
+	uint32_t durability; /* enum vext_durability: the weakest in the range */
+	uint32_t len;        /* of the range */
+	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
+};
+
+/* The algorithm for so many bytes; all but AUTO stand for themselves. */
+static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
+{
+	if (alg != VEXT_DIGEST_AUTO)
+		return alg;
+	return len <= VEXT_DIGEST_SMALL ? VEXT_DIGEST_CRC32C : VEXT_DIGEST_BLAKE2B;
+}
+
+static inline int vext_digest_is_alg(uint32_t alg)
+{
+	return alg == VEXT_DIGEST_CRC32C || alg == VEXT_DIGEST_BLAKE2B;
+}
+
+/* Rights of memory regions; rdma-core names them (IBV_ACCESS_FLUSH_...) from release 45 on. */
+#define VEXT_ACCESS_FLUSH_GLOBAL     (1 << 8)
+#define VEXT_ACCESS_FLUSH_PERSISTENT (1 << 9)
+/*
+ * Ours, for softrnic_reg_mr() and, through the interposer, ibv_reg_mr(): every connection of the
+ * protection domain may invalidate the region by a Send with Invalidate. Outside of the bits that
+ * rdma-core takes for optional, so other devices refuse it.
+ */
+#define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
+
+/* What a device says about itself (device_cap_flags_ex), also from release 45 on. */
+#define VEXT_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
+#define VEXT_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
+#define VEXT_DEVICE_FLUSH            (VEXT_DEVICE_FLUSH_GLOBAL | VEXT_DEVICE_FLUSH_PERSISTENT)
+#define VEXT_DEVICE_ATOMIC_WRITE     (1ULL << 40)
+
+/* Opcodes of completions: two of rdma-core 45, and two that no release of it has a use for. */
+#define VEXT_WC_FLUSH        8
+#define VEXT_WC_ATOMIC_WRITE 9
+#define VEXT_WC_VERIFY       0x50
+#define VEXT_WC_QUERY        0x51
+
+/* What the peer of a connection can be asked for. */
+#define VEXT_CAP_SOFTRNIC     (1u << 0) /* of our kind: it agreed to the extensions */
+#define VEXT_CAP_FLUSH        (1u << 1)
+#define VEXT_CAP_FLUSH_ALL    (1u << 2)
+#define VEXT_CAP_ATOMIC_WRITE (1u << 3)
+#define VEXT_CAP_VERIFY       (1u << 4)
+#define VEXT_CAP_QUERY        (1u << 5)
+#define VEXT_CAP_IMM          (1u << 6) /* with a Write; with a Send only if SOFTRNIC, too */
+#define VEXT_CAP_ATOMICS      (1u << 7)
+#define VEXT_CAP_KNOWN        (1u << 31) /* the connection is or was established */
+
+/* Who said no to a connection (RDMA_CM_EVENT_REJECTED). */
+enum vext_rejection {
+	VEXT_REJECTION_NONE,
+	VEXT_REJECTION_UNKNOWN,     /* the device does not tell */
+	VEXT_REJECTION_NO_LISTENER, /* nobody listens there */
+	VEXT_REJECTION_REFUSED,     /* the application there */
+	VEXT_REJECTION_HUNG_UP,     /* what listens there closed the connection without an answer */
+};
+
+/* vendor_err of a failed completion: a reason, and a code that explains it. */
+enum vext_reason {
+	VEXT_REASON_NONE,
+	VEXT_REASON_WRITE_BACK,    /* errno at the target */
+	VEXT_REASON_VOLATILE,      /* strict, and the memory cannot persist */
+	VEXT_REASON_GONE,          /* the range is gone, or past the end of its file */
+	VEXT_REASON_TERMINATE_IN,  /* the peer's Terminate: 0xLTCC = layer, type, code */
+	VEXT_REASON_TERMINATE_OUT, /* ours */
+	VEXT_REASON_LINK,          /* errno of the connection */
+	VEXT_REASON_LOCAL,         /* errno at this end */
+};
+
+static inline uint32_t vext_vendor_err(enum vext_reason reason, uint32_t code)
+{
+	return (uint32_t)reason << 24 | (code & 0xffffff);
+}
+
+static inline enum vext_reason vext_vendor_err_reason(uint32_t vendor_err)
+{
+	return (enum vext_reason)(vendor_err >> 24);
+}
+
+static inline uint32_t vext_vendor_err_code(uint32_t vendor_err)
+{
+	return vendor_err & 0xffffff;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors that are returned, and the pieces of their texts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+static void sizes_are_shown_in_the_largest_exact_unit(void **state)
+{
+	assert_string_equal(text_size(3 << 20).text, "3 MiB");
+	assert_string_equal(text_size(1500).text, "1500 bytes");
+	assert_string_equal(text_size(0).text, "0 bytes");
+	assert_string_equal(text_size(UINT64_C(5) << 50).text, "5120 TiB");
+}
+
+static void control_characters_become_question_marks(void **state)
+{
+	char text[] = "a\033[31m\n\177\303\251";
+
+	text_make_printable(text);
+	assert_string_equal(text, "a?[31m??\303\251");
+}
+
+static void an_error_has_a_kind_a_cause_and_a_text(void **state)
+{
+	struct error err = {0};
+
+	assert_int_equal(error_set(&err, ERROR_LOCAL, 5, "%s is %d", "it", 7), ERROR_LOCAL);
+	assert_int_equal(err.kind, ERROR_LOCAL);
+	assert_int_equal(err.cause, 5);
+	assert_string_equal(err.text, "it is 7");
+	/* The former text may be part of the next one. */
+	error_set(&err, ERROR_FAILED, 0, "after: %s", err.text);
+	assert_string_equal(err.text, "after: it is 7");
+	assert_int_equal(error_set(NULL, ERROR_REFUSED, 0, "nobody reads this"), ERROR_REFUSED);
+}
+
+static void a_long_text_is_cut(void **state)
+{
+	char name[2 * ERROR_TEXT];
+	struct error err;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	error_set(&err, ERROR_LOCAL, 0, "%s", name);
+	assert_int_equal(strlen(err.text), ERROR_TEXT - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_are_shown_in_the_largest_exact_unit),
+		cmocka_unit_test(control_characters_become_question_marks),
+		cmocka_unit_test(an_error_has_a_kind_a_cause_and_a_text),
+		cmocka_unit_test(a_long_text_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

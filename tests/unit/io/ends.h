@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ends.h -- two ends on 127.0.0.1 in softrnic's own words, without librpma and the interposer. */
+#ifndef UNIT_IO_ENDS_H
+#define UNIT_IO_ENDS_H
+
+#include "lib/unit.h"
+
+#include "softrnic/softrnic.h"
+
+#define END_BUF   4096
+#define END_DEPTH 128 /* of each queue */
+
+struct end {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr; /* of buf */
+	char buf[END_BUF];
+};
+
+/* An id on a channel of its own, nothing else. */
+void end_open(struct end *e);
+/* All that the end has; the ids first. */
+void end_close(struct end *e);
+/* Where all ends are; 127.0.0.1 unless a test says otherwise. */
+extern uint32_t end_host;
+struct sockaddr_in end_loopback(uint16_t port);
+/* Bind, at a port that the system chooses, which is not listened on; returns the port. */
+uint16_t end_bind(struct end *e);
+/* What a queue pair can be made of. */
+struct ibv_qp_init_attr end_qp_attr(struct end *e);
+/* Resolve the address and make a queue pair. */
+void end_aim(struct end *e, uint16_t port);
+/* Wait for an event, which must be of this type; its status. */
+int end_expect(struct end *e, enum rdma_cm_event_type type);
+/* Does any event come within the time? */
+bool end_hears_within(struct end *e, int ms);
+
+/* The listener takes the next request and makes a queue pair for it; `server` is empty before. */
+void end_take(struct end *listener, struct end *server);
+/* A listener, a client and what it is connected to. */
+struct ends {
+	struct end listener, client, server;
+};
+void ends_open(struct ends *e);
+void ends_close(struct ends *e);
+void ends_establish(struct ends *e); /* the client was told to connect before */
+
+int end_post_recv(struct end *e, uint64_t wr_id);
+int end_post_send(struct end *e, uint64_t wr_id, uint32_t len);
+/* The next completion, waited for. */
+struct ibv_wc end_wait_wc(struct end *e);
+
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link_pair.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link.h"
+
+#define RING 65536u
+
+struct pair_link {
+	struct link link;
+	struct link_addr us, peer_addr;
+	int bell; /* readable when ready() has something to say */
+	struct eng_source *src;
+	bool listens, dialed, ended; /* ended: the peer sends no more */
+	struct list node;            /* of a listener; or in the listener's queue */
+	struct list queue;
+	struct pair_link *peer; /* NULL: none, or none any more */
+	uint8_t ring[RING];     /* what came and was not taken */
+	size_t head, len;
+	struct iovec iov[8]; /* a receive that goes on by itself; n_iov 0: none */
+	int n_iov;
+	bool received;
+	ssize_t result;
+};
+
+static struct {
+	pthread_mutex_t lock; /* of all of it */
+	struct list listeners;
+	size_t allowed, carried;
+	unsigned links, receives;
+	uint16_t last_port;
+} pair = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	  .listeners = LIST_INIT(pair.listeners),
+	  .allowed = SIZE_MAX,
+	  .last_port = 1000};
+
+static struct pair_link *pair_of(struct link *l)
+{
+	return (struct pair_link *)l;
+}
+
+static void pair_lock(void)
+{
+	pthread_mutex_lock(&pair.lock);
+}
+
+static void pair_unlock(void)
+{
+	pthread_mutex_unlock(&pair.lock);
+}
+
+static void pair_ring_bell(struct pair_link *p)
+{
+	uint64_t one = 1;
+
+	if (write(p->bell, &one, sizeof(one)) < 0)
+		abort();
+}
+
+/* --- what tests look at ------------------------------------------------------------------- */
+
+static void pair_ring_all(void);
+
+void pair_allow(size_t bytes)
+{
+	pair_lock();
+	pair.allowed = bytes;
+	pair_ring_all();
+	pair_unlock();
+}
+
+size_t pair_carried(void)
+{
+	size_t n;
+
+	pair_lock();
+	n = pair.carried;
+	pair_unlock();
+	return n;
+}
+
+unsigned pair_receives_under_way(void)
+{
+	unsigned n;
+
+	pair_lock();
+	n = pair.receives;
+	pair_unlock();
+	return n;
+}
+
+unsigned pair_links(void)
+{
+	unsigned n;
+
+	pair_lock();
+	n = pair.links;
+	pair_unlock();
+	return n;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+#define PAIR_MAX 16
+static struct pair_link *pair_all[PAIR_MAX];
+
+static void pair_ring_all(void)
+{
+	for (int i = 0; i < PAIR_MAX; i++)
+		if (pair_all[i])
+			pair_ring_bell(pair_all[i]);
+}
+
+static struct pair_link *pair_new(const struct link_ops *ops, const struct link_addr *us)
+{
+	struct pair_link *p = calloc(1, sizeof(*p));
+	int i = 0;
+
+	if (!p)
+		abort();
+	p->link.ops = ops;
+	p->us = *us;
+	if (!p->us.port)
+		p->us.port = ++pair.last_port;
+	p->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	list_init(&p->node);
+	list_init(&p->queue);
+	while (pair_all[i])
+		i++;
+	pair_all[i] = p;
+	pair.links++;
+	return p;
+}
+
+/* The result of a receive that goes on: bytes, or the end. */
+static void pair_complete(struct pair_link *p, ssize_t result)
+{
+	p->received = true;
+	p->result = result;
+	pair.receives--;
+}
+
+static void pair_leave(struct pair_link *p)
+{
+	struct pair_link *peer = p->peer;
+
+	if (!peer)
+		return;
+	p->peer = peer->peer = NULL;
+	peer->ended = true;
+	if (peer->n_iov && !peer->received)
+		pair_complete(peer, 0);
+	pair_ring_bell(peer);
+}
+
+static void pair_close(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+
+	if (p->src)
+		engine_remove(p->src, p->bell);
+	pair_lock();
+	if (p->n_iov && !p->received)
+		abort(); /* the owner gives the memory back first */
+	pair_leave(p);
+	list_del(&p->node);
+	for (int i = 0; i < PAIR_MAX; i++)
+		if (pair_all[i] == p)
+			pair_all[i] = NULL;
+	pair.links--;
+	pair_unlock();
+	close(p->bell);
+	free(p);
+}
+
+static void pair_forked(struct link *l)
+{
+	close(pair_of(l)->bell);
+	free(l);
+}
+
+/* --- connecting --------------------------------------------------------------------------- */
+
+static int pair_serves(const struct link_addr *addr, uint32_t host)
+{
+	uint8_t bytes[4] = {(uint8_t)(host >> 24), (uint8_t)(host >> 16), (uint8_t)(host >> 8),
+			    (uint8_t)host};
+
+	return addr->family == LINK_IPV4 && !memcmp(addr->bytes, bytes, 4) ? 2 : 0;
+}
+
+static int pair_route(const struct link_addr *to, struct link_addr *from)
+{
+	*from = *to;
+	from->port = 0;
+	return 0;
+}
+
+static int pair_listen(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+
+	pair_lock();
+	p->listens = true;
+	list_add_tail(&pair.listeners, &p->node);
+	pair_unlock();
+	return 0;
+}
+
+static void pair_stop_listening(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+
+	engine_remove(p->src, p->bell);
+	p->src = NULL;
+	pair_lock();
+	p->listens = false;
+	list_del(&p->node);
+	pair_unlock();
+}
+
+static int pair_accept(struct link *l, struct link **out)
+{
+	struct list *first;
+
+	pair_lock();
+	first = list_pop(&pair_of(l)->queue);
+	pair_unlock();
+	if (!first)
+		return -EAGAIN;
+	*out = &container_of(first, struct pair_link, node)->link;
+	return 0;
+}
+
+static struct pair_link *pair_find_listener(const struct link_addr *at)
+{
+	struct list *it;
+
+	list_for_each (it, &pair.listeners) {
+		struct pair_link *p = container_of(it, struct pair_link, node);
+
+		if (!memcmp(&p->us, at, sizeof(*at)))
+			return p;
+	}
+	return NULL;
+}
+
+static int pair_dial(struct link *l, const struct link_addr *to)
+{
+	struct pair_link *p = pair_of(l), *listener, *other;
+
+	pair_lock();
+	listener = pair_find_listener(to);
+	if (listener) {
+		other = pair_new(l->ops, to);
+		other->peer = p;
+		other->peer_addr = p->us;
+		p->peer = other;
+		p->peer_addr = *to;
+		list_add_tail(&listener->queue, &other->node);
+		pair_ring_bell(listener);
+	}
+	pair_unlock();
+	return listener ? 0 : -ECONNREFUSED;
+}
+
+static int pair_dialed(struct link *l)
+{
+	return pair_of(l)->peer ? 0 : -ECONNREFUSED;
+}
+
+static int pair_local(struct link *l, struct link_addr *addr)
+{
+	*addr = pair_of(l)->us;
+	return 0;
+}
+
+static int pair_remote(struct link *l, struct link_addr *addr)
+{
+	*addr = pair_of(l)->peer_addr;
+	return 0;
+}
+
+/* --- what it is ready for ----------------------------------------------------------------- */
+
+static int pair_watch(struct link *l, struct eng_source *src, bool write)
+{
+	struct pair_link *p = pair_of(l);
+	int ret = engine_add(src, p->bell, false);
+
+	if (ret)
+		return ret;
+	p->src = src;
+	pair_ring_bell(p);
+	return 0;
+}
+
+static void pair_watch_write(struct link *l, bool write)
+{
+	if (write)
+		pair_ring_bell(pair_of(l));
+}
+
+static bool pair_has_room(const struct pair_link *p)
+{
+	return !p->peer || (p->peer->len < RING && pair.allowed);
+}
+
+static unsigned pair_ready(struct link *l, unsigned polled)
+{
+	struct pair_link *p = pair_of(l);
+	unsigned ready = 0;
+	uint64_t rings;
+
+	pair_lock();
+	if (read(p->bell, &rings, sizeof(rings)) < 0 && errno != EAGAIN)
+		abort();
+	if (p->listens)
+		ready = list_empty(&p->queue) ? 0 : READY_READ;
+	else
+		ready = (p->len || p->ended ? READY_READ : 0) | (p->ended ? READY_HANGUP : 0) |
+			(pair_has_room(p) ? READY_WRITE : 0) | (p->received ? READY_RECEIVED : 0);
+	pair_unlock();
+	return ready;
+}
+
+/* --- bytes -------------------------------------------------------------------------------- */
+
+/* Into what is offered, as far as it goes. */
+static size_t pair_scatter(struct pair_link *p, const uint8_t *bytes, size_t len)
+{
+	size_t done = 0;
+
+	for (int i = 0; i < p->n_iov && done < len; i++) {
+		size_t part = len - done < p->iov[i].iov_len ? len - done : p->iov[i].iov_len;
+
+		memcpy(p->iov[i].iov_base, bytes + done, part);
+		done += part;
+	}
+	return done;
+}
+
+static size_t pair_put(struct pair_link *to, const uint8_t *bytes, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len && to->len < RING && pair.allowed) {
+		to->ring[(to->head + to->len++) % RING] = bytes[done++];
+		pair.carried++;
+		if (pair.allowed != SIZE_MAX)
+			pair.allowed--;
+	}
+	return done;
+}
+
+static size_t pair_in_one_piece(const struct pair_link *p)
+{
+	return p->head + p->len > RING ? RING - p->head : p->len;
+}
+
+static void pair_take(struct pair_link *p, size_t len)
+{
+	p->head = (p->head + len) % RING;
+	p->len -= len;
+	if (p->peer)
+		pair_ring_bell(p->peer);
+}
+
+/* A receive that waits gets what there is. */
+static void pair_feed(struct pair_link *p)
+{
+	size_t n;
+
+	if (!p->n_iov || p->received || !p->len)
+		return;
+	n = pair_scatter(p, p->ring + p->head, pair_in_one_piece(p));
+	pair_take(p, n);
+	pair_complete(p, (ssize_t)n);
+	pair_ring_bell(p);
+}
+
+static ssize_t pair_send(struct link *l, struct iovec *iov, int n)
+{
+	struct pair_link *p = pair_of(l);
+	size_t sent = 0;
+
+	pair_lock();
+	if (!p->peer) {
+		pair_unlock();
+		return -EPIPE;
+	}
+	for (int i = 0; i < n; i++)
+		sent += pair_put(p->peer, iov[i].iov_base, iov[i].iov_len);
+	pair_feed(p->peer);
+	pair_ring_bell(p->peer);
+	pair_unlock();
+	return sent ? (ssize_t)sent : -EAGAIN;
+}
+
+static ssize_t pair_look(struct link *l, const void **bytes)
+{
+	struct pair_link *p = pair_of(l);
+	ssize_t n;
+
+	pair_lock();
+	*bytes = p->ring + p->head;
+	n = (ssize_t)pair_in_one_piece(p);
+	if (n == 0 && !p->ended)
+		n = -EAGAIN;
+	pair_unlock();
+	return n;
+}
+
+static void pair_consume(struct link *l, size_t len)
+{
+	pair_lock();
+	pair_take(pair_of(l), len);
+	pair_unlock();
+}
+
+static ssize_t pair_recv(struct link *l, struct iovec *iov, int n)
+{
+	struct pair_link *p = pair_of(l);
+
+	pair_lock();
+	if (p->n_iov || n > 8)
+		abort();
+	memcpy(p->iov, iov, (size_t)n * sizeof(*iov));
+	p->n_iov = n;
+	p->received = false;
+	pair.receives++;
+	if (p->len)
+		pair_feed(p);
+	else if (p->ended)
+		pair_complete(p, 0);
+	if (p->received)
+		pair_ring_bell(p);
+	pair_unlock();
+	return -EINPROGRESS;
+}
+
+static ssize_t pair_recv_end(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+	ssize_t result;
+
+	pair_lock();
+	if (!p->received)
+		abort();
+	result = p->result;
+	p->n_iov = 0;
+	p->received = false;
+	pair_unlock();
+	return result;
+}
+
+static ssize_t pair_recv_cancel(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+
+	pair_lock();
+	if (!p->received)
+		pair_complete(p, -ECANCELED);
+	pair_unlock();
+	return pair_recv_end(l);
+}
+
+static void pair_end_sending(struct link *l)
+{
+	struct pair_link *p = pair_of(l), *peer;
+
+	pair_lock();
+	peer = p->peer;
+	if (peer) {
+		peer->ended = true;
+		if (peer->n_iov && !peer->received)
+			pair_complete(peer, 0);
+		pair_ring_bell(peer);
+	}
+	pair_unlock();
+}
+
+static void pair_cut(struct link *l)
+{
+	pair_lock();
+	pair_leave(pair_of(l));
+	pair_unlock();
+}
+
+static int pair_error(struct link *l)
+{
+	return 0;
+}
+
+static uint64_t pair_unacknowledged_ns(struct link *l)
+{
+	return 0;
+}
+
+static uint32_t pair_segment(struct link *l)
+{
+	return 4096;
+}
+
+/* --- the rows ----------------------------------------------------------------------------- */
+
+static int in_place_serves(const struct link_addr *addr)
+{
+	return pair_serves(addr, PAIR_IN_PLACE);
+}
+
+static int by_itself_serves(const struct link_addr *addr)
+{
+	return pair_serves(addr, PAIR_BY_ITSELF);
+}
+
+static int in_place_bind(const struct link_addr *at, enum link_families families,
+			 struct link **out);
+static int by_itself_bind(const struct link_addr *at, enum link_families families,
+			  struct link **out);
+static int in_place_create(const struct link_addr *from, const struct link_addr *to,
+			   struct link **out);
+static int by_itself_create(const struct link_addr *from, const struct link_addr *to,
+			    struct link **out);
+
+#define PAIR_OPS                                                                                   \
+	.route = pair_route, .same_host = link_addr_same_host, .listen = pair_listen,              \
+	.accept = pair_accept, .stop_listening = pair_stop_listening, .dial = pair_dial,           \
+	.dialed = pair_dialed, .watch = pair_watch, .watch_write = pair_watch_write,               \
+	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending, .cut = pair_cut,  \
+	.error = pair_error, .unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local,     \
+	.remote = pair_remote, .segment = pair_segment, .close = pair_close, .forked = pair_forked
+
+static const struct link_ops in_place = {
+	PAIR_OPS,
+	.name = "pair, in place",
+	.serves = in_place_serves,
+	.bind = in_place_bind,
+	.create = in_place_create,
+	.look = pair_look,
+	.consume = pair_consume,
+};
+LINK_ROW(in_place);
+
+static const struct link_ops by_itself = {
+	PAIR_OPS,
+	.name = "pair, by itself",
+	.serves = by_itself_serves,
+	.bind = by_itself_bind,
+	.create = by_itself_create,
+	.recv = pair_recv,
+	.recv_end = pair_recv_end,
+	.recv_cancel = pair_recv_cancel,
+};
+LINK_ROW(by_itself);
+
+static int pair_make(const struct link_ops *ops, const struct link_addr *us, struct link **out)
+{
+	pair_lock();
+	*out = &pair_new(ops, us)->link;
+	pair_unlock();
+	return 0;
+}
+
+static int in_place_bind(const struct link_addr *at, enum link_families families, struct link **out)
+{
+	return pair_make(&in_place, at, out);
+}
+
+static int by_itself_bind(const struct link_addr *at, enum link_families families,
+			  struct link **out)
+{
+	return pair_make(&by_itself, at, out);
+}
+
+static int in_place_create(const struct link_addr *from, const struct link_addr *to,
+			   struct link **out)
+{
+	struct link_addr us = *to;
+
+	us.port = 0;
+	return pair_make(&in_place, &us, out);
+}
+
+static int by_itself_create(const struct link_addr *from, const struct link_addr *to,
+			    struct link **out)
+{
+	struct link_addr us = *to;
+
+	us.port = 0;
+	return pair_make(&by_itself, &us, out);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections over a link that is not TCP, which the room knows by its row in the table only: one
+ * whose bytes are looked at in place, and one that writes to memory while nobody calls it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ends.h"
+#include "link_pair.h"
+
+enum { CONNECTIONS = 2, REGION = 200000 };
+
+struct target {
+	struct ends e;
+	char *bytes; /* the server's, open to the client */
+	struct ibv_mr *mr;
+	char *source; /* the client's */
+	struct ibv_mr *source_mr;
+};
+
+static struct target targets[CONNECTIONS];
+
+static struct ibv_mr *region_new(struct end *e, char **bytes, unsigned seed)
+{
+	struct ibv_mr *mr;
+
+	*bytes = malloc(REGION);
+	assert_non_null(*bytes);
+	for (unsigned i = 0; i < REGION; i++)
+		(*bytes)[i] = (char)(seed * (i + 1) >> 3);
+	mr = softrnic_reg_mr(e->pd, *bytes, REGION,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	return mr;
+}
+
+static void target_open(struct target *t, unsigned seed)
+{
+	ends_open(&t->e);
+	assert_int_equal(softrnic_listen(t->e.listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(t->e.client.id, NULL), 0);
+	ends_establish(&t->e);
+	t->mr = region_new(&t->e.server, &t->bytes, 0);
+	t->source_mr = region_new(&t->e.client, &t->source, seed);
+}
+
+static void target_close(struct target *t)
+{
+	if (t->mr)
+		assert_int_equal(softrnic_dereg_mr(t->mr), 0);
+	assert_int_equal(softrnic_dereg_mr(t->source_mr), 0);
+	free(t->bytes);
+	free(t->source);
+	ends_close(&t->e);
+}
+
+static void target_post(struct target *t, struct vext_wr *wr)
+{
+	int posted;
+
+	wr->wr.send_flags = IBV_SEND_SIGNALED;
+	wr->wr.wr.rdma.remote_addr = (uintptr_t)t->bytes;
+	wr->wr.wr.rdma.rkey = t->mr->rkey;
+	assert_int_equal(softrnic_post(t->e.client.id->qp, wr, 1, &posted), 0);
+}
+
+static void target_write(struct target *t)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)t->source, .length = REGION, .lkey = t->source_mr->lkey};
+	struct vext_wr wr = {.wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1}};
+
+	target_post(t, &wr);
+}
+
+static void target_flush(struct target *t)
+{
+	struct vext_wr wr = {.op = VEXT_OP_FLUSH, .len = REGION, .type = VEXT_FLUSH_VISIBLE};
+
+	target_post(t, &wr);
+}
+
+static int on(uint32_t host)
+{
+	end_host = host;
+	pair_allow(SIZE_MAX);
+	return 0;
+}
+
+static int in_place(void **state)
+{
+	return on(PAIR_IN_PLACE);
+}
+
+static int by_itself(void **state)
+{
+	return on(PAIR_BY_ITSELF);
+}
+
+/* Every link that was made is closed, by the engine's thread at the latest. */
+static int all_closed(void **state)
+{
+	for (int ms = 0; pair_links() && ms < 10000; ms++)
+		usleep(1000);
+	return (int)pair_links();
+}
+
+static void writes_and_flushes_of_two_connections_arrive(void **state)
+{
+	size_t before = pair_carried();
+
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		target_open(&targets[i], i + 1);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		target_write(&targets[i]);
+		target_flush(&targets[i]);
+	}
+	for (int i = 0; i < CONNECTIONS; i++) {
+		assert_int_equal(end_wait_wc(&targets[i].e.client).status, IBV_WC_SUCCESS);
+		assert_int_equal(end_wait_wc(&targets[i].e.client).status, IBV_WC_SUCCESS);
+		assert_memory_equal(targets[i].bytes, targets[i].source, REGION);
+	}
+	assert_true(pair_carried() - before > CONNECTIONS * REGION);
+	for (int i = 0; i < CONNECTIONS; i++)
+		target_close(&targets[i]);
+}
+
+static void sends_go_both_ways(void **state)
+{
+	struct ends e;
+
+	ends_open(&e);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	ends_establish(&e);
+	assert_int_equal(end_post_recv(&e.server, 1), 0);
+	assert_int_equal(end_post_recv(&e.client, 2), 0);
+	strcpy(e.client.buf, "there");
+	assert_int_equal(end_post_send(&e.client, 3, 6), 0);
+	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);
+	assert_string_equal(e.server.buf, "there");
+	ends_close(&e);
+}
+
+static void a_dial_that_nobody_awaits_is_refused(void **state)
+{
+	struct ends e;
+
+	ends_open(&e);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	end_expect(&e.client, RDMA_CM_EVENT_REJECTED);
+	ends_close(&e);
+}
+
+static void the_end_of_a_peer_is_an_event(void **state)
+{
+	struct ends e;
+
+	ends_open(&e);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	ends_establish(&e);
+	assert_int_equal(softrnic_disconnect(e.client.id), 0);
+	end_expect(&e.server, RDMA_CM_EVENT_DISCONNECTED);
+	end_expect(&e.client, RDMA_CM_EVENT_DISCONNECTED);
+	ends_close(&e);
+}
+
+/* The first half of a Write has come, and the link waits for the rest with the region's memory. */
+static void wait_for_a_receive_into(struct target *t)
+{
+	size_t half = pair_carried() + REGION / 2;
+
+	pair_allow(REGION / 2);
+	target_write(t);
+	for (int ms = 0; pair_carried() < half && ms < 10000; ms++)
+		usleep(1000);
+	assert_int_equal(pair_carried(), half);
+	for (int ms = 0; pair_receives_under_way() < 2 && ms < 10000; ms++)
+		usleep(1000);
+	assert_int_equal(pair_receives_under_way(), 2); /* one at each end */
+}
+
+static void deregistration_ends_a_receive_into_the_region(void **state)
+{
+	struct target *t = &targets[0];
+	uint64_t begun;
+	char *before;
+
+	target_open(t, 1);
+	wait_for_a_receive_into(t);
+	begun = clock_now_ns();
+	assert_int_equal(softrnic_dereg_mr(t->mr), 0);
+	assert_true(clock_now_ns() - begun < 5 * NSEC_PER_SEC);
+	t->mr = NULL;
+	before = malloc(REGION);
+	assert_non_null(before);
+	memcpy(before, t->bytes, REGION);
+	pair_allow(SIZE_MAX);
+	assert_int_not_equal(end_wait_wc(&t->e.client).status, IBV_WC_SUCCESS);
+	assert_memory_equal(t->bytes, before, REGION);
+	free(before);
+	target_close(t);
+}
+
+static void a_receive_under_way_does_not_hold_up_the_end(void **state)
+{
+	struct target *t = &targets[0];
+
+	target_open(t, 1);
+	wait_for_a_receive_into(t);
+	target_close(t);
+	assert_int_equal(pair_receives_under_way(), 0);
+}
+
+#define ON(link, test)                                                                             \
+	{                                                                                          \
+#link ": " #test, test, link, all_closed, NULL                                     \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON(in_place, writes_and_flushes_of_two_connections_arrive),
+		ON(in_place, sends_go_both_ways),
+		ON(in_place, a_dial_that_nobody_awaits_is_refused),
+		ON(in_place, the_end_of_a_peer_is_an_event),
+		ON(by_itself, writes_and_flushes_of_two_connections_arrive),
+		ON(by_itself, sends_go_both_ways),
+		ON(by_itself, a_dial_that_nobody_awaits_is_refused),
+		ON(by_itself, the_end_of_a_peer_is_an_event),
+		ON(by_itself, deregistration_ends_a_receive_into_the_region),
+		ON(by_itself, a_receive_under_way_does_not_hold_up_the_end),
+	};
+
+	return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace_rig.h -- a TCP connection of which one end is traced. The environment is read once a
+ * process, so each case runs in a child, in which MUST() is what an assertion is elsewhere.
+ */
+#ifndef UNIT_IO_TRACE_RIG_H
+#define UNIT_IO_TRACE_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/packets.h"
+#include "softrnic/io/link_tcp.h"
+#include "softrnic/io/trace.h"
+
+#define MUST(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+#define FILE_NAME "trace.pcapng"
+
+/* In a folder of its own, with SOFTRNIC_TRACE=name. Standard error is kept in the file "err". */
+void in_child(void (*body)(void), const char *name);
+/* How many lines of "err" contain the text. */
+int complaints(const char *text);
+long size_of(const char *path);
+
+enum rig_family { RIG_IPV4, RIG_IPV6, RIG_MAPPED };
+
+struct rig {
+	int us, peer;        /* sockets; ours does not block */
+	uint16_t port[2];    /* of us, of the peer */
+	struct trace *trace; /* of us */
+	bool initiator;
+	uint8_t *bytes[2]; /* what we sent, what the peer sent */
+	size_t len[2];
+};
+
+/* Connected, and not yet traced. */
+void rig_connect(struct rig *r, enum rig_family family, bool initiator);
+void rig_trace(struct rig *r); /* must be possible */
+/* All of it arrives: our bytes are gathered from pieces, the peer's scattered into two. */
+void rig_send(struct rig *r, const void *bytes, size_t len);
+void rig_receive(struct rig *r, const void *bytes, size_t len);
+void rig_exchange(struct rig *r, unsigned rounds); /* random bytes */
+void rig_end(struct rig *r);                       /* in good order, peer first */
+
+/* The packets of the rig's connection are those of TCP, and carry its bytes; `flags` are the last
+ * packet's. */
+void rig_expect(const struct rig *r, const char *path, uint8_t flags);
+
+#endif
