@@ -443,6 +443,34 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
 int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 
+/* How rpma_conn_open() connects; what is zero, but for size, is the default. */
+struct rpma_conn_open_attr {
+	size_t size; /* sizeof(struct rpma_conn_open_attr); later versions may add members */
+	const char *addr, *port;
+	const struct rpma_conn_cfg *cfg;            /* as for rpma_conn_req_new() */
+	const struct rpma_conn_private_data *pdata; /* as for rpma_conn_req_connect() */
+	/* For all attempts together; 0: 10 s, -1: no limit. */
+	int timeout_ms;
+	/* Repeat for so long, from the beginning, while nobody listens there or nobody answers,
+	 * within timeout_ms; 0: do not, -1: until then. */
+	int retry_ms;
+	/* Called with arg for each attempt before it is made, e.g. to post receives; not 0: give up
+	 * and return that. */
+	int (*prepare)(struct rpma_conn_req *req, void *arg);
+	void *arg;
+};
+
+/*
+ * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
+ * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
+ * private data may say why. RPMA_E_AGAIN: nobody listens there. RPMA_E_NO_EVENT: there was no
+ * answer in time, or there is no way to that host. Else as rpma_conn_req_new() and _connect(). To
+ * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
+ * SRQ.
+ */
+int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr);
+
 /* Post a receive before the connection exists, so that a first message finds one. */
 int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, size_t offset,
 		       size_t len, const void *op_context);
