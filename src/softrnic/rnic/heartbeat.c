@@ -21,11 +21,6 @@ uint32_t qp_peer_limit_ms(const struct qp *qp)
 	return qp->heartbeat.peer_limit_ms;
 }
 
-bool heartbeat_is_due(const struct qp *qp)
-{
-	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
-}
-
 static bool heartbeat_build_ping(struct qp *qp)
 {
 	struct qp_heartbeat *h = &qp->heartbeat;
@@ -77,7 +72,7 @@ static void heartbeat_finish_ping(struct qp *qp, const struct rx_seg *seg, const
 		qp->heartbeat.peer_limit_ms = msg.limit_ms;
 }
 
-/* That bytes came is all it says. */
+/* Only that it came matters. */
 static void heartbeat_finish_pong(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	qp->rx.msn[DDP_QN_CONTROL]++;

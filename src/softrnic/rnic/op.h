@@ -82,18 +82,18 @@ static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
 	return container_of(wr, const struct vext_wr, wr);
 }
 
-/* Who is asked for by a work request; NULL: nobody. */
+/* What a work request asks for; NULL: there is no such operation. */
 const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode);
 const struct qp_op *op_of_vext(enum vext_op op);
-/* Whose request it is; kind 0: of those that share it, the one that receives for all. NULL: there
- * is no such operation. */
+/* The operation that a request belongs to. Kind 0: of those that share the opcode, the one that
+ * receives for all. NULL: there is no such operation. */
 const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind);
-/* Whose message a segment is that rdmap_check() lets pass; bytes: those behind the DDP header.
- * NULL: it is not accepted. */
+/* The operation that a segment belongs to, once rdmap_check() has let it pass; bytes: those behind
+ * the DDP header. NULL: it is not accepted. */
 const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes);
 /* The requests of the extensions that this end executes, for its HELLO: EXT_BIT() each. */
 uint64_t op_kinds(void);
-/* What a peer can be asked for that names these: VEXT_CAP_*. */
+/* What can be requested of a peer that executes these: VEXT_CAP_*. */
 uint32_t op_caps(uint64_t kinds);
 
 /* op_unknown: of the control queue, from a later version. */

@@ -196,7 +196,7 @@ static int fetch_add_execute(uint64_t *word, struct irq_entry *e)
 	return atomic_modify(word, e, fetch_add_modify);
 }
 
-/* Requests of a kind that is unknown are its own, too. */
+/* Requests of an unknown kind come here, too. */
 static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
 {
 	if (e->msg.atomic.op == RDMAP_FETCH_ADD)
