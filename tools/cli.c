@@ -2,19 +2,20 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <librpma.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli.h"
-#include "liblog.h"
 #include "progress.h"
 
 static const char *cli_name = "rpma";
-static bool cli_log_is_stamped;
+static bool cli_verbose;
 static char cli_tail[160];
 
 void cli_begin(const char *name)
@@ -39,12 +40,8 @@ static void cli_line(const char *fmt, va_list ap, const char *tail)
 	cli_print("", cli_name, text, tail);
 }
 
-void cli_stamp_log(bool stamped)
-{
-	cli_log_is_stamped = stamped;
-}
-
-void cli_log(const char *who, const char *text)
+/* A line of the log: with --verbose it has the time. */
+static void cli_print_log(const char *who, const char *text)
 {
 	char when[64] = "", printable[1024];
 	struct timespec ts;
@@ -52,7 +49,7 @@ void cli_log(const char *who, const char *text)
 	size_t len;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	if (cli_log_is_stamped && localtime_r(&ts.tv_sec, &tm)) {
+	if (cli_verbose && localtime_r(&ts.tv_sec, &tm)) {
 		len = strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 		snprintf(when + len, sizeof(when) - len, ".%03ld ", ts.tv_nsec / 1000000);
 	}
@@ -80,6 +77,29 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	return code;
 }
 
+static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
+		       const char *func, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (!cli_verbose && gettid() == getpid())
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	cli_print_log("librpma", text);
+}
+
+void cli_log_init(bool verbose)
+{
+	cli_verbose = verbose;
+	rpma_log_set_function(cli_on_log);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD,
+			       verbose ? RPMA_LOG_LEVEL_NOTICE : RPMA_LOG_LEVEL_ERROR);
+}
+
 int cli_report(const struct error *err, const char *hint)
 {
 	static const enum cli_exit codes[] = {
@@ -87,9 +107,8 @@ int cli_report(const struct error *err, const char *hint)
 		[ERROR_UNREACHED] = CLI_REACH, [ERROR_REFUSED] = CLI_REFUSED,
 		[ERROR_FAILED] = CLI_TRANSFER,
 	};
-	const char *logged = err->cause < 0 ? liblog_last() : "";
 
-	return cli_fail(codes[err->kind], "%s%s%s%s", err->text, hint, *logged ? ": " : "", logged);
+	return cli_fail(codes[err->kind], "%s%s", err->text, hint);
 }
 
 void cli_note(const char *fmt, ...)
@@ -100,7 +119,7 @@ void cli_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	cli_log(cli_name, text);
+	cli_print_log(cli_name, text);
 }
 
 int cli_usage(const char *fmt, ...)

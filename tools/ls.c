@@ -10,7 +10,6 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
-#include "liblog.h"
 
 static const char help[] =
 	"usage: rpma ls [options] HOST[:PORT][:NAME]\n"
@@ -169,6 +168,6 @@ int cmd_ls(int argc, char **argv)
 	rc = client_take_server(argv[optind], &opts.client);
 	if (rc)
 		return rc;
-	liblog_init(opts.client.verbose);
+	cli_log_init(opts.client.verbose);
 	return ls_run(&opts);
 }

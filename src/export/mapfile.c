@@ -143,7 +143,7 @@ static int mapfile_map_for_service(struct mapfile *map, const char *path,
 	rc = rpma_utils_get_durability(map->addr, map->size, &map->durability, NULL, 0);
 	if (rc)
 		return error_set(err, ERROR_LOCAL, rc, "cannot determine how durable %s is: %s",
-				 path, rpma_err_2str(rc));
+				 path, rpma_err_last());
 	return mapfile_bring_in(map, path, watch, err);
 }
 

@@ -7,11 +7,6 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_request_is_ready(const struct qp *qp)
-{
-	return qp->requests.state == REQUEST_READY;
-}
-
 uint32_t qp_requests(const struct qp *qp)
 {
 	return qp->irq.count;
@@ -34,11 +29,12 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 		    const union rdmap_request *msg)
 {
 	enum rdmap_opcode code = rdmap_ctrl_opcode(seg->hdr.ulp);
-	const struct qp_op *op = op_of_message(code, kind);
+	const struct qp_op *op = op_of_request(code, kind);
 
 	*irq_push(&qp->irq) = (struct irq_entry){
 		.ddp = seg->hdr,
-		.op = op ? op : op_of_message(code, 0), /* which refuses it, when it is its turn */
+		.len = seg->ulpdu,
+		.op = op ? op : op_of_request(code, 0), /* which refuses it, when it is its turn */
 		.msg = *msg,
 		.after_sends = qp->recv.seen_sends,
 	};
@@ -51,9 +47,8 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read)
 {
 	const struct ddp_hdr *ddp = &irq_head(&qp->irq)->ddp;
-	uint32_t len = DDP_UNTAGGED_HDR + rdmap_ops[rdmap_ctrl_opcode(ddp->ulp)].hdr_len;
 
-	qp_refuse(qp, error, ddp, len, read);
+	qp_refuse(qp, error, ddp, irq_head(&qp->irq)->len, read);
 }
 
 void qp_requests_run(struct qp *qp)
@@ -176,7 +171,7 @@ void qp_on_job(struct qp *qp, int status)
 	qp_settle(qp);
 }
 
-/* A job that nobody fetched yet must not keep the region from going away. */
+/* A job that is not fetched yet must not keep the region from going away. */
 void qp_requests_detach(struct qp *qp, const struct mr *mr)
 {
 	struct qp_requests *r = &qp->requests;

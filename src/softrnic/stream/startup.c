@@ -16,19 +16,21 @@
 
 int stream_frames_new(struct stream *s)
 {
-	s->frames = calloc(1, sizeof(*s->frames));
+	if (!s->frames)
+		s->frames = malloc(sizeof(*s->frames));
 	if (!s->frames)
 		return -ENOMEM;
+	memset(s->frames, 0, sizeof(*s->frames));
 	s->frames->in_need = MPA_START_HDR;
 	return 0;
 }
 
 void stream_frames_delete(struct stream *s)
 {
+	if (s->rx_into == STREAM_RX_FRAME || s->rx_into == STREAM_RX_PROBE)
+		return; /* stream_rx_end() does it */
 	free(s->frames);
 	s->frames = NULL;
-	if (s->rx_into != STREAM_RX_QP)
-		s->rx_into = STREAM_RX_NOTHING;
 }
 
 int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata)
@@ -75,18 +77,12 @@ void stream_frame_put_terminate(struct stream *s, enum term_error error, bool ma
 	f->out_sent = 0;
 }
 
-bool stream_frame_is_sent(const struct stream *s)
-{
-	return !s->frames || s->frames->out_sent == s->frames->out_len;
-}
-
 /* Never past the frame's end: what follows is the QP's, and goes straight to where it belongs. */
-int stream_frame_want(struct stream *s, struct iovec *iov)
+struct iovec stream_frame_room(struct stream *s)
 {
 	struct stream_frames *f = s->frames;
 
-	*iov = (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
-	return 1;
+	return (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
 }
 
 static void stream_on_frame(struct stream *s, uint64_t now)
@@ -149,15 +145,50 @@ int stream_start_qp(struct stream *s)
 	return ret;
 }
 
+uint32_t stream_limit_ms(const struct stream *s)
+{
+	uint64_t ms = s->cfg.liveness_ns / NSEC_PER_MS;
+
+	return s->cfg.liveness_ns != CLOCK_NEVER && ms < UINT32_MAX ? (uint32_t)ms : 0;
+}
+
+static void stream_go_live(struct stream *s, const char *why, uint64_t now)
+{
+	stream_set_state(s, STREAM_LIVE, why);
+	stream_liveness_begin(s, now);
+	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
+	stream_settle(s, now); /* a Terminate may have come behind the HELLO */
+}
+
+void stream_settle_hello(struct stream *s, uint64_t now)
+{
+	if (qp_peer_hello(s->qp)) {
+		stream_go_live(s, "HELLO", now);
+	} else if (stream_qp_is_failed(s)) {
+		s->deadline = stream_after(now, s->cfg.drain_ns);
+		stream_set_state(s, STREAM_CLOSING, "no HELLO");
+		stream_end(s, STREAM_EV_CONNECT_ERROR, -EPROTO);
+	}
+}
+
+void stream_on_frames_done(struct stream *s, const char *why, uint64_t now)
+{
+	if (!s->agreed.consent || !s->qp) {
+		stream_go_live(s, why, now);
+		return;
+	}
+	stream_set_state(s, STREAM_HELLO, why);
+	stream_settle_hello(s, now);
+}
+
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why)
 {
 	enum stream_state from = s->state;
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
-	if (s->started && s->qp) {
-		qp_set_link_cause(s->qp, err);
+	stream_set_cause(s, err);
+	if (stream_runs_qp(s))
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
-	}
 	stream_set_state(s, STREAM_CLOSED, why);
 	switch (from) {
 	case STREAM_DIALING:
@@ -167,11 +198,16 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 	case STREAM_REQ_WAIT:
 		stream_end(s, STREAM_EV_DEAD, -err);
 		break;
-	case STREAM_REQ_RCVD: /* the user learns it from accept */
+	case STREAM_REQ_RCVD: /* accept reports it */
 		s->gone = true;
 		break;
 	case STREAM_REP_SENT:
 		stream_end(s, STREAM_EV_CONNECT_ERROR, -err);
+		break;
+	case STREAM_HELLO:
+		if (s->cfg.role == STREAM_RESPONDER)
+			event = STREAM_EV_CONNECT_ERROR;
+		stream_end(s, event, -err);
 		break;
 	case STREAM_IDLE:
 	case STREAM_LIVE:
