@@ -9,7 +9,7 @@
 
 #include "export/impl.h"
 
-void content_load(const struct server *s, struct region *r)
+static void content_load(const struct server *s, struct region *r)
 {
 	int rc = record_place_init(&r->place, r->path, r->data.fd);
 
@@ -23,6 +23,12 @@ void content_load(const struct server *s, struct region *r)
 		return;
 	memset(&r->content, 0, sizeof(r->content));
 	record_store(&r->place, &r->content);
+}
+
+void contents_load(struct server *s)
+{
+	for (unsigned i = 0; i < s->region_count; i++)
+		content_load(s, &s->regions[i]);
 }
 
 struct content_range {
@@ -149,16 +155,16 @@ int content_end(struct client *client, const struct hello_content *content)
 	return 0;
 }
 
-void content_confirm(struct client *client)
+bool content_confirm(struct client *client)
 {
 	static const struct hello_content raw = {.state = HELLO_CONTENT_RAW};
 	struct region *r = client->region;
 
+	if (client->has_begun || r->content.state == HELLO_CONTENT_RAW)
+		return false;
 	/* It wrote unannounced, nobody knows where. */
-	if (!client->has_begun && r->content.state != HELLO_CONTENT_RAW)
-		client->confirm = content_store(r, &raw, true);
-	else
-		name_confirm(client);
+	client->confirm = content_store(r, &raw, true);
+	return true;
 }
 
 static void content_note_failure(struct server *s, const struct region *r, int error)

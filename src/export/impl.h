@@ -152,6 +152,18 @@ int message_send(struct client *client, size_t len);
 int message_send_begun(struct client *client, enum hello_status status);
 int message_send_verdict(struct client *client, enum hello_status status);
 
+/* content.c: what do the regions hold? */
+/* What is on the disk, once the files are open. */
+void contents_load(struct server *s);
+/* A writer's messages; the answer to the first one and the verdict follow. Librpma's results, or
+ * RPMA_E_INVAL: this was no message that may come now. */
+int content_begin(struct server *s, struct client *client, const struct hello_begin *begin);
+int content_end(struct client *client, const struct hello_content *content);
+/* It asks for the verdict without an end. True: it comes when a record is stored. */
+bool content_confirm(struct client *client);
+/* The record that was on its way is on the disk, or is not. May end clients. */
+void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
+
 /* name.c: do the files still have their names? */
 int names_open(struct server *s, struct error *err);
 void names_close(struct server *s);
@@ -164,17 +176,6 @@ void name_send_verdict(struct server *s, struct client *client, uint64_t answere
 void names_on_answer(struct server *s);
 /* Look now and then as long as there are clients. Milliseconds until the next time, -1: none. */
 int names_tick(struct server *s);
-
-/* content.c: what do the regions hold? */
-/* What is on the disk, once the file is open. */
-void content_load(const struct server *s, struct region *r);
-/* A writer's messages; the answer to the first one and the verdict follow. Librpma's results, or
- * RPMA_E_INVAL: this was no message that may come now. */
-int content_begin(struct server *s, struct client *client, const struct hello_begin *begin);
-int content_end(struct client *client, const struct hello_content *content);
-void content_confirm(struct client *client);
-/* The record that was on its way is on the disk, or is not. May end clients. */
-void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 
 /* admission.c: whether a client is admitted. */
 enum hello_status admission_check_request(const struct server *s,

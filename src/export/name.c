@@ -28,7 +28,6 @@ int names_open(struct server *s, struct error *err)
 	for (unsigned i = 0; i < s->region_count; i++) {
 		struct region *r = &s->regions[i];
 
-		content_load(s, r);
 		r->lookup = lookup_new(r->path, r->data.fd, r->data.size, &r->place, s->name_fd);
 		if (!r->lookup)
 			return error_set(err, ERROR_LOCAL, errno, "cannot watch %s: %s", r->path,

@@ -104,7 +104,8 @@ static int protocol_on_confirm(struct client *client, size_t len)
 	if (!hello_confirm_decode(client->messages.in, len) || client->begin_ticket ||
 	    client->confirm)
 		return RPMA_E_INVAL;
-	content_confirm(client);
+	if (!content_confirm(client))
+		name_confirm(client);
 	return 0;
 }
 
