@@ -362,6 +362,20 @@ test_the_bar_stays_on_one_line_of_a_narrow_terminal() {
 	done
 }
 
+test_the_bar_follows_a_terminal_that_becomes_narrow() {
+	serve region --create --size 64M
+	random_file sent 2M
+	cat >feed <<-'END'
+		for i in 1 2 3 4 5 6; do cat sent; sleep 0.2; done
+		stty cols 12 </dev/tty
+		for i in 1 2 3 4 5 6; do sleep 0.2; cat sent; done
+	END
+	script -qec "stty cols 80; bash feed | '$rpma' put --no-verify - $where" /dev/null </dev/null >terminal
+	pieces terminal | grep -E '^put [0-9.]+ M' | awk '{ print length }' >lengths
+	[ "$(sort -n lengths | tail -n 1)" -gt 12 ] || fail "no bar on the wide terminal: $(cat -v terminal)"
+	[ "$(tail -n 1 lengths)" -lt 12 ] || fail "it stays wide: $(cat -v terminal)"
+}
+
 test_lines_do_not_break_the_bar() {
 	serve region --create --size 64M
 	random_file sent 64M

@@ -22,7 +22,9 @@ begin_slowly() {
 	for i in "$@"; do inject+=(-e "inject=$i"); done
 	mkdir -p dir
 	: >trace
-	strace -o trace -e trace=madvise,fallocate,openat "${inject[@]}" \
+	# leaks cannot be looked for in what is traced
+	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 \
+		strace -o trace -e trace=madvise,fallocate,openat "${inject[@]}" \
 		"$rpma" serve --port 0 --create --size 320M dir/pool >serve.out 2>serve.err </dev/null &
 	strace=$!
 	started+=("$strace")
