@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where. The package files stand where upstream's stand.
+# The installation. The package files have the same places as upstream's.
 include(CMakePackageConfigHelpers)
 
 set(RPMA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/librpma/cmake)
 
-# Found from wherever the tree is installed, so that a prefix in a home directory just works.
+# Relative to the installed program, so that any prefix works.
 if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool OR NOT TARGET softrnic_run)
 	return()
 endif()
@@ -24,7 +24,7 @@ foreach(section 1 3 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()
-# Laid out as in the tree, so that the documents find each other.
+# Laid out as in the tree, so that the links between documents work.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES tests/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests)
 install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PATTERN "*.md"
@@ -34,7 +34,7 @@ install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Relative to itself, so that `cmake --install --prefix` may move the tree.
 file(RELATIVE_PATH RPMA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RPMA_PC_TO_PREFIX "${RPMA_PC_TO_PREFIX}")
-# When it is installed, as only then the prefix is known.
+# At installation, because only then the prefix is known.
 configure_file(cmake/install-pc.cmake.in install-pc.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-pc.cmake)
 configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check_manpages.sh MANDIR LIST...: a page for each function of the lists, none for others, and one
-# for the whole.
+# check_manpages.sh MANDIR LIST...: a page for each function of the lists, none for others, and
+# librpma(7).
 set -eu
 man=$1
 shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # check_symbols.sh LIBRARY MAP LIST LIST14: the library exports exactly the functions of the lists,
-# those of the first at node LIBRPMA_1.0 and those of the second at LIBRPMA_1.4, the map says the
+# those of the first at node LIBRPMA_1.0 and those of the second at LIBRPMA_1.4, the map lists the
 # same, and the soname is upstream's.
 set -eu
 lib=$1 map=$2 list=$3 list14=$4

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma, which knows only rdma-core, on the interposer, against ours natively:
+# The distribution's librpma, which knows only rdma-core, on the interposer, against this librpma on softrnic:
 # a pair of programs with every operation, and those examples that need nothing newer, each built once,
 # in both roles.
 : "${RPMA_EXAMPLES:?the examples}" "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
@@ -61,8 +61,8 @@ every_way() {
 	every_pair "$@"
 }
 
-# What their library can do as a client only if the server declares direct write, and all the rest. The
-# server looks at its file's pages when a persistent flush is complete.
+# All operations; Debian's client flushes to persistence only if the server declares direct write. The
+# server checks its file's pages when a persistent flush is complete.
 rpma12_programs() {
 	case $(stat -f -c %T "$scratch") in tmpfs | ramfs)
 		echo "the build tree is in memory" >&2
@@ -82,7 +82,7 @@ every_operation() {
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
 
-# If the target did not write back, would it be seen? theirs flushes by reading, ours natively.
+# Shows that a missing write-back is detected: Debian's library flushes by reading, this one natively.
 without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
 theirs_without_msync() { without_msync theirs "$@"; }
 ours_without_msync() { without_msync ours "$@"; }
@@ -105,8 +105,8 @@ test_read() {
 	every_way read said client 'it reads: water level 4.20 m'
 }
 
-# Their client flushes to persistence only towards a server that declares itself, which the examples
-# leave to the library; so here it serves.
+# Debian's client flushes to persistence only towards a server that declares direct write, which the examples
+# leave to the library; so here it is the server.
 their_example_serves() {
 	server_words=("$RPMA_EXAMPLES/$1" server) client_words=("$RPMA_EXAMPLES/$1" client)
 	together theirs ours "$1"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_cq.c -- completion queues and their channels. */
+/* cq.c -- completion queues and their channels. */
 #include <errno.h>
 #include <stdlib.h>
 

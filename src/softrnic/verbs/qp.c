@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_qp.c -- work requests: the data path's entry. qp_make.c makes and ends queue pairs. */
+/* qp.c -- work requests: the data path's entry. qp_make.c makes and ends queue pairs. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_srq.c -- shared receive queues. */
+/* srq.c -- shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -129,7 +129,7 @@ test_names_of_regions_are_not_told_without_a_proof() {
 		"$rpma" put -S secret -r wrong data "$where"
 }
 
-# The stranger ends when the server hangs up.
+# The client ends when the server closes the connection.
 test_a_client_that_proves_nothing_is_dropped_after_a_while() {
 	local begun=$SECONDS
 	make_secrets

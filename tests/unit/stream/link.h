@@ -22,7 +22,7 @@ struct pipe {
 	bool fin, fin_read;
 };
 
-struct rig; /* a queue pair and what it needs; qprig.c */
+struct rig; /* a queue pair and what it needs; rig.c */
 
 struct side {
 	struct stream *s;
