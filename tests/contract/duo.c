@@ -21,7 +21,7 @@ const char *duo_addr(void)
 	return env ? env : "127.0.0.1";
 }
 
-static const char *opts_addr(const struct duo_opts *opts)
+static const char *duo_opts_addr(const struct duo_opts *opts)
 {
 	return opts->addr ? opts->addr : duo_addr();
 }
@@ -46,12 +46,12 @@ void duo_listen(struct duo *d, const struct duo_opts *opts)
 
 	if (!opts)
 		opts = &no_opts;
-	OK(rpma_utils_get_ibv_context(opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(duo_opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
 	for (int i = 0; ret && i < 10;
 	     i++) { /* another process may take the port between choosing and using it */
 		duo_free_port(d->port);
-		ret = rpma_ep_listen(d->peer, opts_addr(opts), d->port, &d->ep);
+		ret = rpma_ep_listen(d->peer, duo_opts_addr(opts), d->port, &d->ep);
 	}
 	OK(ret);
 }
@@ -73,7 +73,7 @@ void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **
 
 	if (!opts)
 		opts = &no_opts;
-	OK(rpma_conn_req_new(d->peer, opts_addr(opts), d->port, opts->cli_cfg, &req));
+	OK(rpma_conn_req_new(d->peer, duo_opts_addr(opts), d->port, opts->cli_cfg, &req));
 	if (opts->before_connect)
 		opts->before_connect(d, req, 0);
 	OK(rpma_conn_req_connect(&req, opts->cli_pdata, cli));

@@ -8,7 +8,7 @@
 #define CAP_FLUSH        (3ULL << 38)
 #define CAP_ATOMIC_WRITE (1ULL << 40)
 
-static bool env_is(const char *var, const char *value)
+static bool duo_env_is(const char *var, const char *value)
 {
 	const char *s = getenv(var);
 
@@ -17,12 +17,12 @@ static bool env_is(const char *var, const char *value)
 
 bool duo_is_kernels(void)
 {
-	return env_is("RPMA_PROVIDER", "verbs");
+	return duo_env_is("RPMA_PROVIDER", "verbs");
 }
 
 bool duo_is_plain(void)
 {
-	return env_is("SOFTRNIC_EXTENSIONS", "0") || duo_is_kernels();
+	return duo_env_is("SOFTRNIC_EXTENSIONS", "0") || duo_is_kernels();
 }
 
 bool duo_is_older_librpma(void)
@@ -71,7 +71,7 @@ int duo_crowd(int wanted)
 	return duo_is_kernels() && wanted > most ? most : wanted;
 }
 
-static bool device_can(uint64_t caps)
+static bool duo_device_can(uint64_t caps)
 {
 	struct ibv_device_attr_ex attr = {0};
 
@@ -80,10 +80,10 @@ static bool device_can(uint64_t caps)
 }
 
 /* HAVE_WR_FLUSH: librpma was compiled with an rdma-core that can post it. */
-static bool device_flushes(void)
+static bool duo_device_flushes(void)
 {
 #ifdef HAVE_WR_FLUSH
-	return device_can(CAP_FLUSH);
+	return duo_device_can(CAP_FLUSH);
 #else
 	return false;
 #endif
@@ -91,14 +91,15 @@ static bool device_flushes(void)
 
 enum ibv_wc_opcode duo_flush_opcode(void)
 {
-	bool native = duo_is_kernels() ? device_flushes() : !duo_flushes_by_reading();
+	bool native = duo_is_kernels() ? duo_device_flushes() : !duo_flushes_by_reading();
 
 	return native ? DUO_WC_FLUSH : IBV_WC_RDMA_READ;
 }
 
 enum ibv_wc_opcode duo_atomic_write_opcode(void)
 {
-	bool native = duo_is_kernels() ? device_can(CAP_ATOMIC_WRITE) : !duo_flushes_by_reading();
+	bool native =
+		duo_is_kernels() ? duo_device_can(CAP_ATOMIC_WRITE) : !duo_flushes_by_reading();
 
 	return native ? DUO_WC_ATOMIC_WRITE : IBV_WC_RDMA_WRITE;
 }

@@ -31,7 +31,7 @@ uint8_t *duo_map(size_t size)
 	return p;
 }
 
-static uint8_t pattern(size_t i, unsigned seed)
+static uint8_t duo_pattern(size_t i, unsigned seed)
 {
 	return (uint8_t)(i + (i >> 8) * 7 + (i >> 16) * 13 + seed * 101 + 1);
 }
@@ -45,13 +45,13 @@ static uint8_t pattern(size_t i, unsigned seed)
 PEER_MEMORY void duo_fill(uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
-		p[i] = pattern(i, seed);
+		p[i] = duo_pattern(i, seed);
 }
 
 PEER_MEMORY bool duo_is_filled(const uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
-		if (p[i] != pattern(i, seed))
+		if (p[i] != duo_pattern(i, seed))
 			return false;
 	return true;
 }

@@ -32,7 +32,6 @@ test_rping() {
 	done
 }
 
-# What the others do without saying so.
 test_rping_without_any_right() {
 	need rping
 	local port status

@@ -12,6 +12,6 @@ both_ways() {
 	local n=$1
 	shift
 	dissector -q -z "follow,tcp,raw,$n" "$@" |
-		awk '/^[0-9a-f]+$/ { printf "%s", $0 } /^\t[0-9a-f]+$/ { told[n++] = $1 }
-			END { print ""; for (i = 0; i < n; i++) printf "%s", told[i]; print "" }'
+		awk '/^[0-9a-f]+$/ { printf "%s", $0 } /^\t[0-9a-f]+$/ { responder[n++] = $1 }
+			END { print ""; for (i = 0; i < n; i++) printf "%s", responder[i]; print "" }'
 }

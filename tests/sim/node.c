@@ -23,11 +23,11 @@ static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
 
-	n->kicked = true;
-	n->kicked_at = n->sim->world->now;
+	n->srq_noticed = true;
+	n->srq_notice_at = n->sim->world->now;
 	if (n->sim->sc.srq_notice_ns)
-		n->kicked_at += prng_below(&n->sim->world->rng, n->sim->sc.srq_notice_ns);
-	sim_at(n->sim, n->kicked_at, EV_PUMP, n->index, 0);
+		n->srq_notice_at += prng_below(&n->sim->world->rng, n->sim->sc.srq_notice_ns);
+	sim_at(n->sim, n->srq_notice_at, EV_PUMP, n->index, 0);
 }
 
 static void on_get(void *owner)

@@ -48,7 +48,7 @@ struct node {
 	struct model model; /* of what this end requests from its peer */
 	void *rx_buf, *tx_buf;
 	bool rx_lent, tx_lent;
-	bool kicked, redial, pump_due, eof_seen, stopping;
+	bool srq_noticed, redial, pump_due, eof_seen, stopping;
 	uint64_t deadline; /* the one that is scheduled */
 	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
@@ -56,7 +56,7 @@ struct node {
 	bool killed; /* the process is gone */
 	bool lost;   /* it got the event that its peer is lost */
 	uint64_t paused_until;
-	uint64_t kicked_at;
+	uint64_t srq_notice_at;
 	bool destroyed;     /* the user destroyed the queue pair */
 	bool overrun;       /* a completion was lost */
 	bool disconnecting; /* the user has disconnected */

@@ -186,7 +186,7 @@ static void node_redial(struct node *n)
 /* The notice comes from another thread, which may be late. */
 static void node_resume(struct node *n)
 {
-	n->kicked = false;
+	n->srq_noticed = false;
 	if (n->qp)
 		qp_rx_resume(n->qp);
 	stream_poke(n->stream, n->sim->world->now);
@@ -200,7 +200,7 @@ void node_pump(struct node *n)
 
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	if (n->kicked && n->kicked_at <= sim->world->now)
+	if (n->srq_noticed && n->srq_notice_at <= sim->world->now)
 		node_resume(n);
 	while (budget > 0 && rx_once(n))
 		budget--;

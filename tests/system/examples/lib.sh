@@ -51,7 +51,7 @@ server_ends() { # CODE
 	[ "$1" != 0 ] || [ ! -s server.err ] || fail "the server complains"
 }
 
-says() { # WHO LINE: exactly this line is in its output
+says() { # END LINE: exactly this line is in its output
 	grep -qxF -- "$2" "$1.out" || fail "the $1 does not say '$2'"
 }
 

@@ -43,7 +43,7 @@ void client_close(struct client *c)
 	c->size = 0;
 }
 
-static int fd_wait(int fd, uint64_t end)
+static int client_fd_wait(int fd, uint64_t end)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 	uint64_t now = clock_now_ns();
@@ -59,7 +59,7 @@ int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int t
 	int fd, ret = rpma_conn_get_event_fd(conn, &fd);
 
 	if (!ret)
-		ret = fd_wait(fd, end);
+		ret = client_fd_wait(fd, end);
 	return ret ? ret : rpma_conn_next_event(conn, event);
 }
 
@@ -71,7 +71,7 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 	while ((ret = rpma_cq_get_wc(cq, 1, wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_get_fd(cq, &fd);
 		if (!ret)
-			ret = fd_wait(fd, end);
+			ret = client_fd_wait(fd, end);
 		if (!ret)
 			ret = rpma_cq_wait(cq);
 		if (ret)
@@ -80,7 +80,7 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 	return ret;
 }
 
-static int take_descriptors(struct client *c)
+static int client_take_descriptors(struct client *c)
 {
 	struct rpma_conn_private_data pdata;
 	int ret = rpma_conn_get_private_data(c->conn, &pdata);
@@ -106,7 +106,7 @@ int client_connect_as(struct client *c, const char *port, struct rpma_conn_req *
 	if (!ret)
 		ret = rpma_conn_get_cq(c->conn, &c->cq);
 	if (!ret)
-		ret = take_descriptors(c);
+		ret = client_take_descriptors(c);
 	if (ret)
 		client_drop(c);
 	return ret;
@@ -138,7 +138,7 @@ void client_disconnect(struct client *c)
 	client_drop(c);
 }
 
-static int outcome(struct client *c, int ret, struct ibv_wc *wc)
+static int client_outcome(struct client *c, int ret, struct ibv_wc *wc)
 {
 	struct ibv_wc own;
 
@@ -151,24 +151,24 @@ static int outcome(struct client *c, int ret, struct ibv_wc *wc)
 
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
 {
-	return outcome(c,
-		       rpma_write(c->conn, c->at[region], at, c->mr, 0, len,
-				  RPMA_F_COMPLETION_ALWAYS, NULL),
-		       wc);
+	return client_outcome(c,
+			      rpma_write(c->conn, c->at[region], at, c->mr, 0, len,
+					 RPMA_F_COMPLETION_ALWAYS, NULL),
+			      wc);
 }
 
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
 {
-	return outcome(c,
-		       rpma_read(c->conn, c->mr, 0, c->at[region], at, len,
-				 RPMA_F_COMPLETION_ALWAYS, NULL),
-		       wc);
+	return client_outcome(c,
+			      rpma_read(c->conn, c->mr, 0, c->at[region], at, len,
+					RPMA_F_COMPLETION_ALWAYS, NULL),
+			      wc);
 }
 
 int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
 		 struct ibv_wc *wc)
 {
-	return outcome(
+	return client_outcome(
 		c,
 		rpma_flush(c->conn, c->at[region], at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL),
 		wc);
@@ -209,7 +209,7 @@ int client_echo(struct client *c, size_t len)
 	if (!ret)
 		ret = rpma_send(c->conn, c->mr, 0, len, RPMA_F_COMPLETION_ALWAYS, NULL);
 	for (int i = 0; !ret && i < 2; i++)
-		ret = outcome(c, 0, &wc);
+		ret = client_outcome(c, 0, &wc);
 	if (!ret && memcmp(c->buf, c->buf + half, len) != 0)
 		ret = RPMA_E_UNKNOWN;
 	return ret;

@@ -112,7 +112,7 @@ test_a_credential_may_be_readable_to_its_group() {
 	expect 3 'open to others' "$rpma" serve --port 0 -S "$work/credentials/secret" region
 }
 
-request() { # ACCESS REGION: a greeting with an offer to prove, in hex
+request() { # ACCESS REGION: a hello with an offer to prove, in hex
 	printf '52504d4103%02x01%02x' "$1" "${#2}"
 	printf '%s' "$2" | od -An -v -tx1 | tr -d ' \n'
 }
