@@ -36,11 +36,45 @@
 extern "C" {
 #endif
 
+/*
+ * Versions and features. RPMA_HAS_X is the version with which X came: #ifdef asks for it when a
+ * program is compiled, rpma_version() >= RPMA_HAS_X when it runs, perhaps with another library.
+ * Version 1.3 has neither these nor rpma_version(). The 84 functions of 1.3 are always there.
+ */
+#define RPMA_VERSION_NUMBER(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define RPMA_VERSION_MAJOR                       1
+#define RPMA_VERSION_MINOR                       4
+#define RPMA_VERSION_PATCH                       0
+#define RPMA_VERSION                             RPMA_VERSION_NUMBER(RPMA_VERSION_MAJOR, RPMA_VERSION_MINOR, RPMA_VERSION_PATCH)
+
+#define RPMA_HAS_BATCH       1004000 /* rpma_batch_X(), rpma_send_gather() */
+#define RPMA_HAS_COUNTERS    1004000 /* rpma_conn_get_counters() */
+#define RPMA_HAS_CQ          1004000 /* rpma_cq_new(): one queue for several connections */
+#define RPMA_HAS_DURABILITY  1004000 /* rpma_query_durability(), rpma_utils_get_durability() */
+#define RPMA_HAS_ERR_LAST    1004000 /* rpma_err_last() */
+#define RPMA_HAS_FLUSH_ALL   1004000 /* rpma_flush_all() */
+#define RPMA_HAS_PROVIDERS   1004000 /* rpma_provider_list_X(), ..._get_ibv_context_from() */
+#define RPMA_HAS_REASONS     1004000 /* rpma_wc_explain(), rpma_wc_get_reason() */
+#define RPMA_HAS_REJECTION   1004000 /* rpma_conn_get_rejection(), rpma_conn_req_reject() */
+#define RPMA_HAS_REMOTE_CAPS 1004000 /* rpma_conn_get_remote_caps() */
+#define RPMA_HAS_TIMEOUTS    1004000 /* rpma_X_timeout(), rpma_conn_cancel() and limits in cfg */
+#define RPMA_HAS_VERIFY      1004000 /* rpma_verify(), rpma_digest_X() */
+
+/* RPMA_VERSION of the library that the program runs with. */
+unsigned int rpma_version(void);
+
+/*
+ * Structures. One that may get members in a later version begins with `size`, which the caller sets
+ * to its sizeof: a library writes no more than that, and zeros to what it does not know. The others
+ * stay as they are for ever: rpma_conn_private_data, rpma_segment and rpma_counter, of which there
+ * are arrays, are complete; rpma_digest is a value that programs keep, send and compare.
+ */
+
 /* Results */
 
 #define RPMA_E_UNKNOWN         (-100000) /* nobody said why */
 #define RPMA_E_NOSUPP          (-100001) /* not supported, by this end or by the other */
-#define RPMA_E_PROVIDER        (-100002) /* the RDMA provider failed; the log says which call */
+#define RPMA_E_PROVIDER        (-100002) /* the RDMA provider failed: rpma_err_last() */
 #define RPMA_E_NOMEM           (-100003) /* out of memory */
 #define RPMA_E_INVAL           (-100004) /* an argument is wrong */
 #define RPMA_E_NO_COMPLETION   (-100005) /* the completion queue is empty */
@@ -51,6 +85,14 @@ extern "C" {
 
 /* A static text for a result; "Unknown error" for values that are none. */
 const char *rpma_err_2str(int ret);
+
+/*
+ * Why the calling thread's last failed call failed: what, with which value, what can be done. One
+ * line without a newline, never NULL, "" as long as no call has failed. The text is the thread's
+ * own: it stays until the thread's next failed call, and must not be used by others or after the
+ * thread's end. RPMA_E_NO_EVENT and RPMA_E_NO_COMPLETION, which are no failures, leave it as it is.
+ */
+const char *rpma_err_last(void);
 
 /* Devices */
 
@@ -70,8 +112,8 @@ int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type
 
 /*
  * As above, but from this provider ("verbs" or "softrnic") and no other, whatever the environment
- * says. RPMA_E_INVAL also for a name that is none (the log lists those that are); RPMA_E_PROVIDER:
- * it cannot serve addr; the log says why.
+ * says. RPMA_E_INVAL also for a name that is none (rpma_err_last() lists those that are);
+ * RPMA_E_PROVIDER: it cannot serve addr; rpma_err_last() says why.
  */
 int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
 				    enum rpma_util_ibv_context_type type,
@@ -82,6 +124,7 @@ int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
 struct rpma_provider_list;
 
 struct rpma_provider_info {
+	size_t size; /* sizeof(struct rpma_provider_info) */
 	const char *provider;
 	const char *device; /* NULL: it has none */
 	bool usable;
@@ -96,7 +139,10 @@ struct rpma_provider_info {
 int rpma_provider_list_new(const char *addr, enum rpma_util_ibv_context_type type,
 			   struct rpma_provider_list **list_ptr);
 int rpma_provider_list_delete(struct rpma_provider_list **list_ptr);
-/* Rows count from 0; RPMA_E_INVAL: there are no more. The texts live as long as the list. */
+/*
+ * Rows count from 0; RPMA_E_INVAL: there are no more, or info->size is not set. The texts live as
+ * long as the list.
+ */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info);
 
@@ -269,11 +315,21 @@ enum rpma_conn_event {
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended in good order */
 	RPMA_CONN_LOST,        /* broken */
-	RPMA_CONN_REJECTED,    /* the other end said no, or nobody listens there */
+	RPMA_CONN_REJECTED,    /* rpma_conn_get_rejection() tells by whom */
 	RPMA_CONN_UNREACHABLE  /* no answer in time */
 };
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
+
+/* Who said no. */
+enum rpma_rejection {
+	RPMA_REJECTION_NONE,        /* RPMA_CONN_REJECTED has not come */
+	RPMA_REJECTION_UNKNOWN,     /* the device does not tell */
+	RPMA_REJECTION_NO_LISTENER, /* nobody listens there */
+	RPMA_REJECTION_REFUSED,     /* the application there */
+	RPMA_REJECTION_HUNG_UP      /* what listens there closed the connection without an answer */
+};
+int rpma_conn_get_rejection(const struct rpma_conn *conn, enum rpma_rejection *rejection);
 
 /* Readable while an event is pending; may be made non-blocking. It is the library's: do not close.
  */
@@ -281,7 +337,8 @@ int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd);
 
 /*
  * The next event; waits for it unless the fd is non-blocking, then RPMA_E_NO_EVENT.
- * RPMA_E_UNKNOWN: an event that has no name here. RPMA_E_PROVIDER, RPMA_E_NOMEM.
+ * RPMA_E_UNKNOWN: an event that has no name here. RPMA_E_PROVIDER, RPMA_E_NOMEM. With REJECTED,
+ * UNREACHABLE and LOST rpma_err_last() says why.
  */
 int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event);
 /*
@@ -385,6 +442,34 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
  */
 int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 			  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
+
+/* How rpma_conn_open() connects; what is zero, but for size, is the default. */
+struct rpma_conn_open_attr {
+	size_t size; /* sizeof(struct rpma_conn_open_attr); later versions may add members */
+	const char *addr, *port;
+	const struct rpma_conn_cfg *cfg;            /* as for rpma_conn_req_new() */
+	const struct rpma_conn_private_data *pdata; /* as for rpma_conn_req_connect() */
+	/* For all attempts together; 0: 10 s, -1: no limit. */
+	int timeout_ms;
+	/* Repeat for so long, from the beginning, while nobody listens there or nobody answers,
+	 * within timeout_ms; 0: do not, -1: until then. */
+	int retry_ms;
+	/* Called with arg for each attempt before it is made, e.g. to post receives; not 0: give up
+	 * and return that. */
+	int (*prepare)(struct rpma_conn_req *req, void *arg);
+	void *arg;
+};
+
+/*
+ * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
+ * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
+ * private data may say why. RPMA_E_AGAIN: nobody listens there. RPMA_E_NO_EVENT: there was no
+ * answer in time, or there is no way to that host. Else as rpma_conn_req_new() and _connect(). To
+ * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
+ * SRQ.
+ */
+int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr);
 
 /* Post a receive before the connection exists, so that a first message finds one. */
 int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, size_t offset,
@@ -686,7 +771,10 @@ enum rpma_log_threshold {
 int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_level level);
 int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level *level);
 
-/* Gets each message that passes the threshold; from any thread, at any time. */
+/*
+ * Gets each message that passes the threshold, those of the software RNIC among them; from any
+ * thread, at any time, while connections wait: it must call nothing of this library.
+ */
 typedef void rpma_log_function(enum rpma_log_level level, const char *file_name, const int line_no,
 			       const char *function_name, const char *message_format, ...);
 

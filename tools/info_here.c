@@ -94,7 +94,7 @@ static void print_row_json(const struct rpma_provider_info *row)
 static int print_rows(bool json)
 {
 	struct rpma_provider_list *list;
-	struct rpma_provider_info row;
+	struct rpma_provider_info row = {.size = sizeof(row)};
 	int rc = rpma_provider_list_new(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &list);
 
 	if (rc)

@@ -14,21 +14,44 @@
 #define LOG_TEXT_MAX 1024
 
 enum log_level log_threshold = LOG_LVL_OFF;
+
+/* Two receivers, each with a level of its own: a sink that was set, and standard error. */
 static log_sink *sink_now;
+static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF;
 
 static const char *const level_names[] = {"fatal", "error", "warning", "notice", "info", "debug"};
+
+static enum log_level level_wanted(void)
+{
+	enum log_level sink = __atomic_load_n(&sink_level, __ATOMIC_ACQUIRE);
+	enum log_level err = __atomic_load_n(&stderr_level, __ATOMIC_ACQUIRE);
+
+	return sink > err ? sink : err;
+}
+
+/* Again if another thread changed a level meanwhile, as its update may have come first. */
+static void log_update(void)
+{
+	enum log_level level;
+
+	do {
+		level = level_wanted();
+		__atomic_store_n(&log_threshold, level, __ATOMIC_SEQ_CST);
+	} while (level != level_wanted());
+}
 
 void log_set(log_sink *sink, enum log_level threshold)
 {
 	/* Between the two stores a reader may see the new sink with the old threshold, which is
 	 * harmless; the other order could call a sink that is being replaced by NULL. */
 	__atomic_store_n(&sink_now, sink, __ATOMIC_RELEASE);
-	__atomic_store_n(&log_threshold, sink ? threshold : LOG_LVL_OFF, __ATOMIC_RELEASE);
+	__atomic_store_n(&sink_level, sink ? threshold : LOG_LVL_OFF, __ATOMIC_SEQ_CST);
+	log_update();
 }
 
 /* One write(2), so that lines of several threads and processes do not mix. */
-static void stderr_sink(enum log_level level, const char *file, int line, const char *func,
-			const char *text)
+static void stderr_write(enum log_level level, const char *file, int line, const char *func,
+			 const char *text)
 {
 	char out[LOG_TEXT_MAX + 128];
 	const char *slash = strrchr(file, '/');
@@ -45,7 +68,8 @@ static void stderr_sink(enum log_level level, const char *file, int line, const 
 
 void log_to_stderr(enum log_level threshold)
 {
-	log_set(stderr_sink, threshold);
+	__atomic_store_n(&stderr_level, threshold, __ATOMIC_SEQ_CST);
+	log_update();
 }
 
 void log_set_from_env(const char *var)
@@ -72,13 +96,14 @@ static void log_write(enum log_level level, const char *file, int line, const ch
 	char text[LOG_TEXT_MAX];
 	int n;
 
-	if (!sink)
-		return;
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	if (left_out && n >= 0 && n < (int)sizeof(text))
 		snprintf(text + n, sizeof(text) - (size_t)n, " (and %u more like this before)",
 			 (unsigned)left_out);
-	sink(level, file, line, func, text);
+	if (sink && level <= __atomic_load_n(&sink_level, __ATOMIC_RELAXED))
+		sink(level, file, line, func, text);
+	if (level <= __atomic_load_n(&stderr_level, __ATOMIC_RELAXED))
+		stderr_write(level, file, line, func, text);
 }
 
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,

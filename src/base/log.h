@@ -2,8 +2,8 @@
 /*
  * log.h -- one line per state change or first error, to whoever asked for it.
  *
- * Each shared library has its own copy: a level and a sink. Without a sink
- * nothing is written. A disabled level costs one load and one branch.
+ * Each shared library has its own copy: a sink, and standard error, each with its own level. As
+ * long as neither is set nothing is written. A disabled level costs one load and one branch.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -24,13 +24,14 @@ enum log_level {
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
-extern enum log_level log_threshold;
+extern enum log_level log_threshold; /* the higher of both */
 
+/* Both may be called at any time, by any thread. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
+void log_to_stderr(enum log_level threshold);
 /* Write to stderr from the level named in environment variable `var` on ("debug", "info", ...);
  * a name that is none counts as "warning" and is complained about. Unset or empty: nothing. */
 void log_set_from_env(const char *var);
-void log_to_stderr(enum log_level threshold);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
 

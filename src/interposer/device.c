@@ -4,46 +4,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interposer/words.h"
+#include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* What is handed out begins behind `hard`, where programs see an array of pointers. */
+/* What is handed out begins behind `rdma_core`, where programs see an array of pointers. */
 struct device_list {
-	void *hard; /* rdma-core's own list, which must be given back */
+	void *rdma_core; /* rdma-core's own list, which must be given back */
 	void *entry[];
 };
 
 /* Accepts NULL. What is left to give back is rdma-core's own list, or NULL. */
-static void *list_free(void *entries)
+static void *device_list_free(void *entries)
 {
 	struct device_list *list;
-	void *hard;
+	void *rdma_core;
 
 	if (!entries)
 		return NULL;
 	list = (struct device_list *)((char *)entries - offsetof(struct device_list, entry));
-	hard = list->hard;
+	rdma_core = list->rdma_core;
 	free(list);
-	return hard;
+	return rdma_core;
 }
 
-/* rdma-core's n entries, then ours, then NULL. Takes over `hard` only on success. */
-static void *list_new(void *const *hard, int n, void *ours, int *num)
+/* rdma-core's n entries, then ours, then NULL. Takes over `rdma_core` only on success. */
+static void *device_list_new(void *const *rdma_core, int n, void *ours, int *num)
 {
 	struct device_list *list = calloc(1, sizeof(*list) + sizeof(list->entry[0]) * (n + 2u));
 
 	if (!list)
 		return NULL;
-	list->hard = (void *)hard;
+	list->rdma_core = (void *)rdma_core;
 	if (n)
-		memcpy(list->entry, hard, sizeof(list->entry[0]) * (unsigned)n);
+		memcpy(list->entry, rdma_core, sizeof(list->entry[0]) * (unsigned)n);
 	list->entry[n] = ours;
 	if (num)
 		*num = n + (ours ? 1 : 0);
 	return list->entry;
 }
 
-static bool device_is_soft(const struct ibv_device *device)
+static bool device_is_softrnic(const struct ibv_device *device)
 {
 	const struct ibv_context *ctx = softrnic_context();
 
@@ -51,29 +51,30 @@ static bool device_is_soft(const struct ibv_device *device)
 }
 
 /* A function of rdma-core's own copy, with the type of the public one. */
-#define HARD(name) ((__typeof__(name) *)hard_symbol(#name))
+#define RDMA_CORE(name) ((__typeof__(name) *)rdma_core_symbol(#name))
 
 struct ibv_device **ibv_get_device_list(int *num)
 {
 	struct ibv_context *ctx = softrnic_context();
-	struct ibv_device **hard = NULL;
+	struct ibv_device **theirs = NULL;
 	void *list;
 	int n = 0;
 
-	if (hard_words())
-		hard = HARD(ibv_get_device_list)(&n);
-	list = list_new((void *const *)hard, hard ? n : 0, ctx ? ctx->device : NULL, num);
-	if (!list && hard)
-		HARD(ibv_free_device_list)(hard);
+	if (rdma_core_ops())
+		theirs = RDMA_CORE(ibv_get_device_list)(&n);
+	list = device_list_new((void *const *)theirs, theirs ? n : 0, ctx ? ctx->device : NULL,
+			       num);
+	if (!list && theirs)
+		RDMA_CORE(ibv_free_device_list)(theirs);
 	return list;
 }
 
 void ibv_free_device_list(struct ibv_device **entries)
 {
-	void *hard = list_free(entries);
+	void *theirs = device_list_free(entries);
 
-	if (hard)
-		HARD(ibv_free_device_list)(hard);
+	if (theirs)
+		RDMA_CORE(ibv_free_device_list)(theirs);
 }
 
 const char *ibv_get_device_name(struct ibv_device *device)
@@ -85,8 +86,8 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	struct ibv_device_attr attr;
 
-	if (!device_is_soft(device))
-		return hard_words() ? HARD(ibv_get_device_guid)(device) : 0;
+	if (!device_is_softrnic(device))
+		return rdma_core_ops() ? RDMA_CORE(ibv_get_device_guid)(device) : 0;
 	softrnic_query_device(softrnic_context(), &attr);
 	return attr.node_guid;
 }
@@ -94,43 +95,44 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 /* The kernel's number of the device; ours has none. */
 int ibv_get_device_index(struct ibv_device *device)
 {
-	if (!device_is_soft(device) && hard_words())
-		return HARD(ibv_get_device_index)(device);
+	if (!device_is_softrnic(device) && rdma_core_ops())
+		return RDMA_CORE(ibv_get_device_index)(device);
 	return -1;
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	WORDS_SCOPE w = device_is_soft(device) || !hard_words() ? &soft_words : hard_words();
+	OPS_SCOPE ops =
+		device_is_softrnic(device) || !rdma_core_ops() ? &softrnic_ops : rdma_core_ops();
 
-	return w->hard ? HARD(ibv_open_device)(device) : softrnic_context();
+	return ops->is_rdma_core ? RDMA_CORE(ibv_open_device)(device) : softrnic_context();
 }
 
 struct ibv_context *ibv_import_device(int fd)
 {
-	WORDS_SCOPE w = hard_words() ? hard_words() : &soft_words;
+	OPS_SCOPE ops = rdma_core_ops() ? rdma_core_ops() : &softrnic_ops;
 
-	return w->hard ? HARD(ibv_import_device)(fd) : REFUSE_NUL(EOPNOTSUPP);
+	return ops->is_rdma_core ? RDMA_CORE(ibv_import_device)(fd) : REFUSE_NUL(EOPNOTSUPP);
 }
 
 struct ibv_context **rdma_get_devices(int *num)
 {
-	struct ibv_context *ctx = softrnic_context(), **hard = NULL;
+	struct ibv_context *ctx = softrnic_context(), **theirs = NULL;
 	void *list;
 	int n = 0;
 
-	if (hard_words())
-		hard = HARD(rdma_get_devices)(&n);
-	list = list_new((void *const *)hard, hard ? n : 0, ctx, num);
-	if (!list && hard)
-		HARD(rdma_free_devices)(hard);
+	if (rdma_core_ops())
+		theirs = RDMA_CORE(rdma_get_devices)(&n);
+	list = device_list_new((void *const *)theirs, theirs ? n : 0, ctx, num);
+	if (!list && theirs)
+		RDMA_CORE(rdma_free_devices)(theirs);
 	return list;
 }
 
 void rdma_free_devices(struct ibv_context **entries)
 {
-	void *hard = list_free(entries);
+	void *theirs = device_list_free(entries);
 
-	if (hard)
-		HARD(rdma_free_devices)(hard);
+	if (theirs)
+		RDMA_CORE(rdma_free_devices)(theirs);
 }

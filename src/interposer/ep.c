@@ -3,22 +3,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "interposer/face.h"
+#include "interposer/shim_id.h"
 
 enum { RESOLVE_MS = 2000 };
 
 /* What a listening endpoint's requests will get for a queue pair. */
-static int ep_keep_attr(struct face *f, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+static int ep_keep_attr(struct shim_id *s, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!attr)
 		return 0;
-	f->ep_attr = malloc(sizeof(*f->ep_attr));
-	if (!f->ep_attr)
+	s->ep_attr = malloc(sizeof(*s->ep_attr));
+	if (!s->ep_attr)
 		return -1;
-	*f->ep_attr = *attr;
-	f->ep_attr->qp_type = f->pub.qp_type;
+	*s->ep_attr = *attr;
+	s->ep_attr->qp_type = s->pub.qp_type;
 	if (pd)
-		f->pub.pd = pd;
+		s->pub.pd = pd;
 	return 0;
 }
 
@@ -46,7 +46,7 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ib
 	if (res->ai_flags & RAI_PASSIVE) {
 		ret = rdma_bind_addr(id, res->ai_src_addr);
 		if (!ret)
-			ret = ep_keep_attr(face_of(id), pd, attr);
+			ret = ep_keep_attr(shim_id_of(id), pd, attr);
 	} else {
 		ret = ep_active(id, res, pd, attr);
 	}
@@ -68,7 +68,7 @@ void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-static int request_take(struct face *listener, struct rdma_cm_event *ev)
+static int ep_take_request(struct shim_id *listener, struct rdma_cm_event *ev)
 {
 	struct ibv_qp_init_attr attr;
 
@@ -84,16 +84,16 @@ static int request_take(struct face *listener, struct rdma_cm_event *ev)
 
 int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
-	struct face *f = face_of(listen);
+	struct shim_id *s = shim_id_of(listen);
 	struct rdma_cm_event *ev;
 	int err;
 
-	if (!f->own_chan)
+	if (!s->own_channel)
 		return REFUSE_NEG(EINVAL);
-	face_ack_event(listen);
+	shim_id_ack_event(s);
 	if (rdma_get_cm_event(listen->channel, &ev))
 		return -1;
-	if (request_take(f, ev)) {
+	if (ep_take_request(s, ev)) {
 		err = errno;
 		listen->event = ev;
 		return REFUSE_NEG(err);

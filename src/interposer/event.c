@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* event.c -- the events of faces. */
+/* event.c -- the events that programs see, and ids that move between channels. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "interposer/chan.h"
-#include "interposer/face.h"
+#include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* In a synchronous id's life each request has a channel of its own, as rdma_get_request(3) wants.
- */
-static struct face *request_face(struct face *listener, struct face_chan *ch,
-				 struct rdma_cm_id *inner)
+/* channel NULL: one of its own, and the id becomes synchronous. */
+static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 {
-	struct face *f = face_new_passive(listener, ch, inner);
+	OPS_SCOPE ops = s->ops;
+	struct shim_channel *to = channel ? channel : shim_channel_new();
 
-	if (f && listener->own_chan && rdma_migrate_id(&f->pub, NULL)) {
-		face_free(f);
-		return NULL;
+	if (!to)
+		return -1;
+	if (s->own_channel)
+		shim_id_ack_event(s);
+	if (ops->cm.migrate_id(s->inner, ops->is_rdma_core ? to->rdma_core : to->softrnic)) {
+		if (!channel)
+			shim_channel_delete(to);
+		return -1;
 	}
-	return f;
+	if (s->own_channel)
+		shim_channel_delete(s->own_channel);
+	s->own_channel = channel ? NULL : to;
+	s->pub.channel = &to->pub;
+	return 0;
 }
 
-/* What of an id changes behind its face without a call: its device and its addresses. */
+/* Requests to a synchronous id have a channel of their own each, as rdma_get_request(3) wants. */
+static struct shim_id *event_request_id(struct shim_id *listener, struct shim_channel *ch,
+					struct rdma_cm_id *inner)
+{
+	struct shim_id *s = shim_id_new_passive(listener, ch, inner);
+
+	if (s && listener->own_channel && event_migrate_id(s, NULL)) {
+		shim_id_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* What of an id changes without a call: its device and its addresses. */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
@@ -29,57 +49,57 @@ static bool event_changes_id(enum rdma_cm_event_type type)
 }
 
 /*
- * The listener may have been moved here with requests that were made for another channel, and its
- * mover may not have told it yet.
+ * Show shim ids in place of those behind them. The listener may have been moved to this channel
+ * with requests that were made for another one, and its mover may not have set that yet.
  */
-static int event_dress(struct face_event *e, struct face_chan *ch)
+static int event_translate(struct shim_event *e, struct shim_channel *ch)
 {
 	struct rdma_cm_event *ev = e->inner;
-	struct face *f;
+	struct shim_id *s;
 
 	e->pub = *ev;
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		struct face *listener = ev->listen_id->context;
+		struct shim_id *listener = ev->listen_id->context;
 
-		f = request_face(listener, ch, ev->id);
+		s = event_request_id(listener, ch, ev->id);
 		e->pub.listen_id = &listener->pub;
 	} else {
-		f = ev->id->context;
+		s = ev->id->context;
 	}
-	if (!f)
+	if (!s)
 		return -1;
-	e->pub.id = &f->pub;
+	e->pub.id = &s->pub;
 	if (event_changes_id(ev->event))
-		face_sync(f);
+		shim_id_sync(s);
 	if (ev->event == RDMA_CM_EVENT_DISCONNECTED)
-		atomic_store(&f->ended, true);
+		atomic_store(&s->ended, true);
 	return 0;
 }
 
 /* For want of memory here: as if the request had never come. */
-static void request_refuse(const struct words *w, struct rdma_cm_event *ev)
+static void event_drop_request(const struct ops *ops, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST ? ev->id : NULL;
 
-	w->cm.ack_cm_event(ev);
+	ops->cm.ack_cm_event(ev);
 	if (id)
-		w->cm.destroy_id(id);
+		ops->cm.destroy_id(id);
 }
 
-int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event)
 {
-	struct face_event *e = calloc(1, sizeof(*e));
+	struct shim_event *e = calloc(1, sizeof(*e));
 	int ret;
 
 	if (!e)
 		return -1;
 	pthread_cleanup_push(free, e); /* programs cancel the thread that waits here */
-	ret = face_chan_next(face_chan_of(channel), &e->words, &e->inner);
+	ret = shim_channel_next(ch, &e->ops, &e->inner);
 	pthread_cleanup_pop(ret);
 	if (ret)
 		return -1;
-	if (event_dress(e, face_chan_of(channel))) {
-		request_refuse(e->words, e->inner);
+	if (event_translate(e, ch)) {
+		event_drop_request(e->ops, e->inner);
 		free(e);
 		return REFUSE_NEG(ENOMEM);
 	}
@@ -87,57 +107,31 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	return 0;
 }
 
-int rdma_ack_cm_event(struct rdma_cm_event *event)
+int shim_event_ack(struct rdma_cm_event *event)
 {
-	struct face_event *e = (struct face_event *)event;
-	int ret;
+	struct shim_event *e = (struct shim_event *)event;
+	int ret = e->ops->cm.ack_cm_event(e->inner);
 
-	if (!event)
-		return REFUSE_NEG(EINVAL);
-	ret = e->words->cm.ack_cm_event(e->inner);
 	free(e);
 	return ret;
 }
 
-void face_ack_event(struct rdma_cm_id *id)
+void shim_id_ack_event(struct shim_id *s)
 {
-	if (id->event)
-		rdma_ack_cm_event(id->event);
-	id->event = NULL;
+	if (s->pub.event)
+		shim_event_ack(s->pub.event);
+	s->pub.event = NULL;
 }
 
-int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+int shim_id_complete(struct shim_id *s, int ret)
 {
-	struct face *f = face_of(id);
-	WORDS_SCOPE w = f->words;
-	struct rdma_event_channel *to = channel ? channel : rdma_create_event_channel();
-	struct face_chan *ch = to ? face_chan_of(to) : NULL;
-
-	if (!ch)
-		return -1;
-	if (f->own_chan)
-		face_ack_event(id);
-	if (w->cm.migrate_id(f->inner, w->hard ? ch->hard : ch->soft)) {
-		if (!channel)
-			rdma_destroy_event_channel(to);
-		return -1;
-	}
-	if (f->own_chan)
-		rdma_destroy_event_channel(&f->own_chan->pub);
-	f->own_chan = channel ? NULL : ch;
-	id->channel = to;
-	return 0;
-}
-
-int face_complete(struct face *f, int ret)
-{
-	struct rdma_cm_id *id = &f->pub;
+	struct rdma_cm_id *id = &s->pub;
 	int status;
 
-	if (ret || !f->own_chan)
+	if (ret || !s->own_channel)
 		return ret;
-	face_ack_event(id);
-	if (rdma_get_cm_event(id->channel, &id->event))
+	shim_id_ack_event(s);
+	if (shim_event_get(shim_channel_of(id->channel), &id->event))
 		return -1;
 	status = id->event->status;
 	if (!status)
@@ -145,4 +139,19 @@ int face_complete(struct face *f, int ret)
 	if (id->event->event == RDMA_CM_EVENT_REJECTED)
 		return REFUSE_NEG(ECONNREFUSED);
 	return REFUSE_NEG(status < 0 ? -status : status);
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	return shim_event_get(shim_channel_of(channel), event);
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	return event ? shim_event_ack(event) : REFUSE_NEG(EINVAL);
+}
+
+int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	return event_migrate_id(shim_id_of(id), channel ? shim_channel_of(channel) : NULL);
 }

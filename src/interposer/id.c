@@ -1,112 +1,180 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id.c -- rdma_cm's calls on ids: addresses, connections, options. */
+/* id.c -- rdma_cm's calls on ids: life, addresses, connections, options. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "interposer/face.h"
+#include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
+
+/*
+ * Datagram port spaces exist, as on any iWARP device, up to the moment when a datagram queue pair
+ * is asked for.
+ */
+static int id_check_ps(enum rdma_port_space ps)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return 0;
+	default:
+		return REFUSE_NEG(EPROTONOSUPPORT);
+	}
+}
+
+struct shim_id *shim_id_create(struct shim_channel *channel, void *context, enum rdma_port_space ps)
+{
+	struct shim_channel *ch = channel ? channel : shim_channel_new();
+	struct shim_id *s = NULL;
+
+	if (ch && !id_check_ps(ps))
+		s = shim_id_new(ch, context, ps);
+	if (s)
+		s->own_channel = channel ? NULL : ch;
+	if (s && !softrnic_create_id(ch->softrnic, &s->inner, s, RDMA_PS_TCP))
+		return s;
+	if (s)
+		shim_id_free(s);
+	else if (ch && !channel)
+		shim_channel_delete(ch);
+	return NULL;
+}
+
+int shim_id_destroy(struct shim_id *s)
+{
+	OPS_SCOPE ops = s->ops;
+	struct ibv_qp *qp = ops->is_rdma_core ? NULL : s->pub.qp;
+	int ret;
+
+	if (qp && !s->hidden && shim_id_remember_qp(qp))
+		return -1;
+	shim_id_ack_event(s);
+	if (qp)
+		shim_qp_destroy(s);
+	ret = ops->cm.destroy_id(s->inner);
+	if (!ret)
+		shim_id_free(s);
+	return ret;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	struct shim_id *s = shim_id_create(channel ? shim_channel_of(channel) : NULL, context, ps);
+
+	if (!s)
+		return -1;
+	*id = &s->pub;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	return shim_id_destroy(shim_id_of(id));
+}
+
+static int id_bind_addr(struct shim_id *s, struct sockaddr *addr)
+{
+	int ret;
+
+	shim_id_choose(s, addr, NULL);
+	OPS_SCOPE ops = s->ops;
+	ret = ops->cm.bind_addr(s->inner, addr);
+	shim_id_sync(s);
+	return ret;
+}
 
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	struct face *f = face_of(id);
-	int ret;
-
-	face_choose(f, addr, NULL);
-	WORDS_SCOPE w = f->words;
-	ret = w->cm.bind_addr(f->inner, addr);
-	face_sync(f);
-	return ret;
+	return id_bind_addr(shim_id_of(id), addr);
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
 		      int timeout_ms)
 {
-	struct face *f = face_of(id);
+	struct shim_id *s = shim_id_of(id);
 	int ret;
 
-	face_choose(f, src, dst);
-	WORDS_SCOPE w = f->words;
-	ret = w->cm.resolve_addr(f->inner, src, dst, timeout_ms);
-	face_sync(f);
-	return face_complete(f, ret);
+	shim_id_choose(s, src, dst);
+	OPS_SCOPE ops = s->ops;
+	ret = ops->cm.resolve_addr(s->inner, src, dst, timeout_ms);
+	shim_id_sync(s);
+	return shim_id_complete(s, ret);
 }
 
 int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
-	struct face *f = face_of(id);
-	WORDS_SCOPE w = f->words;
-	int ret = w->cm.resolve_route(f->inner, timeout_ms);
+	struct shim_id *s = shim_id_of(id);
+	OPS_SCOPE ops = s->ops;
+	int ret = ops->cm.resolve_route(s->inner, timeout_ms);
 
-	face_sync(f);
-	return face_complete(f, ret);
+	shim_id_sync(s);
+	return shim_id_complete(s, ret);
 }
 
 /* An id that was not bound is bound to any address by listening, as rdma_cm does. */
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
-	struct face *f = face_of(id);
+	struct shim_id *s = shim_id_of(id);
 	int ret;
 
-	if (!id->route.addr.src_addr.sa_family && rdma_bind_addr(id, (struct sockaddr *)&any))
+	if (!id->route.addr.src_addr.sa_family && id_bind_addr(s, (struct sockaddr *)&any))
 		return -1;
-	WORDS_SCOPE w = f->words;
-	ret = w->cm.listen(f->inner, backlog);
-	face_sync(f);
+	OPS_SCOPE ops = s->ops;
+	ret = ops->cm.listen(s->inner, backlog);
+	shim_id_sync(s);
 	return ret;
 }
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	struct face *f = face_of(id);
-	WORDS_SCOPE w = f->words;
+	struct shim_id *s = shim_id_of(id);
+	OPS_SCOPE ops = s->ops;
 
-	return face_complete(f, w->cm.connect(f->inner, param));
+	return shim_id_complete(s, ops->cm.connect(s->inner, param));
 }
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	struct face *f = face_of(id);
-	WORDS_SCOPE w = f->words;
+	struct shim_id *s = shim_id_of(id);
+	OPS_SCOPE ops = s->ops;
 
-	return face_complete(f, w->cm.accept(f->inner, param));
+	return shim_id_complete(s, ops->cm.accept(s->inner, param));
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
+{
+	struct shim_id *s = shim_id_of(id);
+	OPS_SCOPE ops = s->ops;
+
+	return ops->cm.reject(s->inner, pdata, len);
 }
 
 /* Its event may have come before the call, and been taken; then there is nothing to wait for. */
 int rdma_disconnect(struct rdma_cm_id *id)
 {
-	struct face *f = face_of(id);
-	WORDS_SCOPE w = f->words;
-	int ret = w->cm.disconnect(f->inner);
+	struct shim_id *s = shim_id_of(id);
+	OPS_SCOPE ops = s->ops;
+	int ret = ops->cm.disconnect(s->inner);
 
-	return f->ended ? ret : face_complete(f, ret);
+	return s->ended ? ret : shim_id_complete(s, ret);
 }
 
-/* The other calls say only yes or no. */
-#define PASS(name, params, ...)                                                                    \
-	int rdma_##name params                                                                     \
+/* The other calls need only the id behind: `id` names it from the second statement on. */
+#define PASS(ret, name, params, args, ...)                                                         \
+	ret rdma_##name params                                                                     \
 	{                                                                                          \
-		struct face *f = face_of(id);                                                      \
-		WORDS_SCOPE w = f->words;                                                          \
+		OPS_SCOPE ops = shim_id_of(id)->ops;                                               \
                                                                                                    \
-		return w->cm.name(f->inner, ##__VA_ARGS__);                                        \
+		id = shim_id_of(id)->inner;                                                        \
+		return ops->cm.name args;                                                          \
 	}
-PASS(reject, (struct rdma_cm_id * id, const void *pdata, uint8_t len), pdata, len)
-PASS(reject_ece, (struct rdma_cm_id * id, const void *pdata, uint8_t len), pdata, len)
-PASS(set_option, (struct rdma_cm_id * id, int level, int name, void *val, size_t len), level, name,
-     val, len)
-PASS(notify, (struct rdma_cm_id * id, enum ibv_event_type event), event)
-PASS(establish, (struct rdma_cm_id * id))
-PASS(init_qp_attr, (struct rdma_cm_id * id, struct ibv_qp_attr *attr, int *mask), attr, mask)
-PASS(join_multicast, (struct rdma_cm_id * id, struct sockaddr *addr, void *context), addr, context)
-PASS(join_multicast_ex,
-     (struct rdma_cm_id * id, struct rdma_cm_join_mc_attr_ex *attr, void *context), attr, context)
-PASS(leave_multicast, (struct rdma_cm_id * id, struct sockaddr *addr), addr)
-PASS(set_local_ece, (struct rdma_cm_id * id, struct ibv_ece *ece), ece)
-PASS(get_remote_ece, (struct rdma_cm_id * id, struct ibv_ece *ece), ece)
+OPS_CM_CALLS(PASS)
+OPS_CM_LACKED_CALLS(PASS)
 
-static __be16 port_of(const struct sockaddr *sa)
+static __be16 id_port_of(const struct sockaddr *sa)
 {
 	switch (sa->sa_family) {
 	case AF_INET:
@@ -120,12 +188,12 @@ static __be16 port_of(const struct sockaddr *sa)
 
 __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
-	return port_of(&id->route.addr.src_addr);
+	return id_port_of(&id->route.addr.src_addr);
 }
 
 __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 {
-	return port_of(&id->route.addr.dst_addr);
+	return id_port_of(&id->route.addr.dst_addr);
 }
 
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,

@@ -192,6 +192,11 @@ static bool fault_gives_reasons(const struct ibv_context *ctx)
 	return inner->gives_reasons(ctx);
 }
 
+static enum vext_rejection fault_rejection(const struct rdma_cm_event *ev)
+{
+	return inner->rejection(ev);
+}
+
 static uint32_t fault_qp_caps(struct ibv_qp *qp)
 {
 	return inner->qp_caps(qp);
@@ -210,6 +215,7 @@ static const struct provider decorator = {.name = "fault",
 					  .event_str = fault_event_str,
 					  .read_sink_access = fault_read_sink_access,
 					  .gives_reasons = fault_gives_reasons,
+					  .rejection = fault_rejection,
 					  .qp_caps = fault_qp_caps,
 					  .qp_counters = fault_qp_counters,
 					  PROVIDER_CALLS(ROW)};

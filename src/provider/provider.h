@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
@@ -87,6 +88,8 @@ struct provider {
 	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
+	/* Who said no, by an event of the type REJECTED? */
+	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
 	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/* How many counters a connection has, of which `max` are written; -1: this provider has
@@ -137,6 +140,12 @@ struct provider_rows {
 /* For an address, or in general (NULL). 0 or an errno value. */
 int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
 void provider_rows_fini(struct provider_rows *rows);
+
+/*
+ * What the libraries behind the providers log themselves goes to `sink`, down to `level`; see
+ * softrnic_log_set(). rdma-core logs nothing.
+ */
+void provider_log_set(log_sink *sink, enum log_level level);
 
 /* As softrnic_durability(); the same for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);

@@ -38,6 +38,21 @@ static int soft_read_sink_access(const struct ibv_context *ctx)
 	return 0;
 }
 
+static enum vext_rejection soft_rejection(const struct rdma_cm_event *ev)
+{
+	switch (ev->status) {
+	case -EACCES:
+		return VEXT_REJECTION_REFUSED;
+	case -ECONNREFUSED:
+		return VEXT_REJECTION_NO_LISTENER;
+	case -ECONNRESET:
+	case -EPIPE:
+		return VEXT_REJECTION_HUNG_UP;
+	default:
+		return VEXT_REJECTION_UNKNOWN;
+	}
+}
+
 #define ROW(ret, name, ...) .name = softrnic_##name,
 const struct provider provider_softrnic = {
 	.name = "softrnic",
@@ -46,6 +61,7 @@ const struct provider provider_softrnic = {
 	.event_str = softrnic_event_str,
 	.read_sink_access = soft_read_sink_access,
 	.gives_reasons = softrnic_owns_context,
+	.rejection = soft_rejection,
 	.qp_caps = softrnic_qp_caps,
 	.qp_counters = softrnic_qp_counters,
 	.post_list = softrnic_post,
@@ -58,4 +74,9 @@ const struct provider provider_softrnic = {
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size)
 {
 	return softrnic_durability(addr, len, cls, why, why_size);
+}
+
+void provider_log_set(log_sink *sink, enum log_level level)
+{
+	softrnic_log_set(sink, level);
 }

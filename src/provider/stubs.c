@@ -43,6 +43,11 @@ static bool stub_gives_reasons(const struct ibv_context *ctx)
 	return false;
 }
 
+static enum vext_rejection stub_rejection(const struct rdma_cm_event *ev)
+{
+	return VEXT_REJECTION_UNKNOWN;
+}
+
 static uint32_t stub_qp_caps(struct ibv_qp *qp)
 {
 	return VEXT_CAP_KNOWN;
@@ -60,6 +65,7 @@ const struct provider provider_stubs = {.name = "stubs",
 					.event_str = stub_event_str,
 					.read_sink_access = stub_read_sink_access,
 					.gives_reasons = stub_gives_reasons,
+					.rejection = stub_rejection,
 					.qp_caps = stub_qp_caps,
 					.qp_counters = stub_qp_counters,
 					PROVIDER_CALLS(ROW)};

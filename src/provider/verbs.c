@@ -62,6 +62,22 @@ static bool verbs_gives_reasons(const struct ibv_context *ctx)
 	return false;
 }
 
+/* IBA's numbers (vol. 1, table 107) for nobody listens and for the application said no. */
+enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
+
+/*
+ * InfiniBand and RoCE say who it was. Of iWARP's devices siw gives ECONNRESET for the peer's no and
+ * fails the connect itself where nobody listens; others give one errno for both.
+ */
+static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
+{
+	if (ev->status == REJ_CONSUMER || ev->status == -ECONNRESET)
+		return VEXT_REJECTION_REFUSED;
+	if (ev->status == REJ_INVALID_SERVICE_ID)
+		return VEXT_REJECTION_NO_LISTENER;
+	return ev->param.conn.private_data_len ? VEXT_REJECTION_REFUSED : VEXT_REJECTION_UNKNOWN;
+}
+
 #define OWN_ROW(ret, name, ...)   .name = verbs_##name,
 #define CM_ROW(ret, name, ...)    .name = rdma_##name,
 #define VERBS_ROW(ret, name, ...) .name = ibv_##name,
@@ -72,6 +88,7 @@ const struct provider provider_verbs = {
 	.event_str = rdma_event_str,
 	.read_sink_access = verbs_read_sink_access,
 	.gives_reasons = verbs_gives_reasons,
+	.rejection = verbs_rejection,
 	.qp_caps = verbs_qp_caps,
 	.qp_counters = verbs_qp_counters,
 	.post_list = verbs_post_list,

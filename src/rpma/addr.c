@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "librpma.h"
+#include "rpma/err.h"
 
 /* An IPv4 client of a listener at :: is the same client as at 0.0.0.0 (RFC 4291 s2.5.5.2). */
 static bool mapped_v4(const struct sockaddr *sa, struct sockaddr_in *v4)
@@ -31,9 +32,10 @@ int addr_text(const struct sockaddr *sa, char *addr, size_t size)
 		len = sizeof(v4);
 	/* Unlike inet_ntop() it names the scope of a link-local address. */
 	if (getnameinfo(sa, len, text, sizeof(text), NULL, 0, NI_NUMERICHOST))
-		return RPMA_E_UNKNOWN;
+		return err_set(RPMA_E_UNKNOWN, "the device does not tell the other end's address");
 	if (strlen(text) >= size)
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL,
+			       "the address needs more room: RPMA_ADDR_MAX is enough");
 	strcpy(addr, text);
 	return 0;
 }

@@ -40,7 +40,7 @@ int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **ba
 	struct rpma_batch *batch;
 
 	if (!conn || !size || !batch_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (size > conn->queues.sq_size) {
 		LOG_ERROR("a batch of %u operations never fits into the send queue, which takes %u "
 			  "(see rpma_conn_cfg_set_sq_size)",
@@ -49,7 +49,7 @@ int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **ba
 	}
 	batch = calloc(1, sizeof(*batch));
 	if (!batch)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	batch->conn = conn;
 	batch->size = size;
 	batch->wrs = calloc(size, sizeof(*batch->wrs));
@@ -58,7 +58,7 @@ int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **ba
 	batch->regions = calloc(size, sizeof(*batch->regions));
 	if (!batch->wrs || !batch->ready || !batch->segs || !batch->regions) {
 		batch_free(batch);
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	}
 	*batch_ptr = batch;
 	return 0;
@@ -67,7 +67,7 @@ int rpma_batch_new(struct rpma_conn *conn, uint32_t size, struct rpma_batch **ba
 int rpma_batch_delete(struct rpma_batch **batch_ptr)
 {
 	if (!batch_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (*batch_ptr)
 		batch_free(*batch_ptr);
 	*batch_ptr = NULL;
@@ -88,8 +88,10 @@ static int added(struct rpma_batch *batch, int ret)
 static int room_in(const struct rpma_batch *batch)
 {
 	if (!batch)
-		return RPMA_E_INVAL;
-	return batch->count == batch->size ? RPMA_E_AGAIN : 0;
+		return err_set(RPMA_E_INVAL, "there is no batch");
+	if (batch->count < batch->size)
+		return 0;
+	return err_set(RPMA_E_AGAIN, "the batch is full: post it, then go on");
 }
 
 int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
@@ -172,7 +174,7 @@ int rpma_batch_post(struct rpma_batch *batch)
 	int ret, err;
 
 	if (!batch)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!batch->count)
 		return 0;
 	ret = settle_all(batch);
@@ -182,14 +184,16 @@ int rpma_batch_post(struct rpma_batch *batch)
 	err = conn->prov->post_list(conn->id->qp, batch->ready, (int)batch->count, &posted);
 	drop_first(batch, err ? (uint32_t)posted : batch->count);
 	if (err == ENOMEM)
-		return RPMA_E_AGAIN;
+		return err_set(RPMA_E_AGAIN,
+			       "the send queue has no room for the batch now: collect "
+			       "completions first");
 	return err ? PROVIDER_FAILED(err, "post_list(n=%u)%s", batch->count, conn_phase(conn)) : 0;
 }
 
 int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count)
 {
 	if (!batch || !count)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*count = batch->count;
 	return 0;
 }
@@ -197,7 +201,7 @@ int rpma_batch_get_count(const struct rpma_batch *batch, uint32_t *count)
 int rpma_batch_clear(struct rpma_batch *batch)
 {
 	if (!batch)
-		return RPMA_E_INVAL;
+		return INVALID();
 	batch->count = 0;
 	return 0;
 }

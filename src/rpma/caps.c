@@ -17,10 +17,10 @@ int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps)
 	uint32_t found;
 
 	if (!conn || !caps)
-		return RPMA_E_INVAL;
+		return INVALID();
 	found = conn->prov->qp_caps(conn->id->qp);
 	if (!(found & VEXT_CAP_KNOWN))
-		return RPMA_E_AGAIN;
+		return err_set(RPMA_E_AGAIN, "RPMA_CONN_ESTABLISHED is still to come");
 	*caps = found & ~VEXT_CAP_KNOWN;
 	return 0;
 }
@@ -34,13 +34,13 @@ int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *co
 	int n;
 
 	if (!conn || !count)
-		return RPMA_E_INVAL;
+		return INVALID();
 	n = conn->prov->qp_counters(conn->id->qp, &names, values, COUNTERS_MAX);
 	if (n == -ETIMEDOUT)
 		return PROVIDER_FAILED(ETIMEDOUT, "reading the counters of a connection whose "
 						  "memory waits for a file system");
 	if (n <= 0)
-		return RPMA_E_NOSUPP;
+		return err_set(RPMA_E_NOSUPP, "the connection's device counts nothing");
 	room = counters ? *count : 0;
 	if (room > COUNTERS_MAX)
 		room = COUNTERS_MAX;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "librpma.h"
+#include "rpma/err.h"
 
 #define CFG_MEMBER(obj, type, name, valid) _Atomic(type) name;
 
@@ -19,14 +20,14 @@
 	int rpma_##obj##_set_##name(struct rpma_##obj *cfg, type value)                            \
 	{                                                                                          \
 		if (!cfg || !(valid))                                                              \
-			return RPMA_E_INVAL;                                                       \
+			return INVALID();                                                          \
 		atomic_store(&cfg->name, value);                                                   \
 		return 0;                                                                          \
 	}                                                                                          \
 	int rpma_##obj##_get_##name(const struct rpma_##obj *cfg, type *value)                     \
 	{                                                                                          \
 		if (!cfg || !value)                                                                \
-			return RPMA_E_INVAL;                                                       \
+			return INVALID();                                                          \
 		*value = atomic_load(&cfg->name);                                                  \
 		return 0;                                                                          \
 	}
@@ -35,7 +36,7 @@
 	int rpma_##obj##_delete(struct rpma_##obj **cfg_ptr)                                       \
 	{                                                                                          \
 		if (!cfg_ptr)                                                                      \
-			return RPMA_E_INVAL;                                                       \
+			return INVALID();                                                          \
 		free(*cfg_ptr);                                                                    \
 		*cfg_ptr = NULL;                                                                   \
 		return 0;                                                                          \

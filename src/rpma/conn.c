@@ -40,7 +40,7 @@ int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queue
 	int ret;
 
 	if (!conn)
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "there is no memory for a connection");
 	ret = conn_open(conn, peer, id);
 	if (ret) {
 		free(conn);
@@ -63,7 +63,7 @@ int rpma_conn_delete(struct rpma_conn **conn_ptr)
 	int ret;
 
 	if (!conn_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	conn = *conn_ptr;
 	if (!conn)
 		return 0;
@@ -81,7 +81,7 @@ int rpma_conn_delete(struct rpma_conn **conn_ptr)
 int rpma_conn_disconnect(struct rpma_conn *conn)
 {
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	LOG_NOTICE("Requesting for disconnection");
 	if (conn->prov->disconnect(conn->id))
 		return PROVIDER_FAILED(errno, "%s", "rdma_disconnect()");
@@ -93,7 +93,7 @@ int rpma_conn_cancel(struct rpma_conn *conn)
 	int err;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	err = conn->prov->cancel_connect(conn->id);
 	if (err == EOPNOTSUPP) {
 		LOG_ERROR("the device cannot give up connecting; delete the connection instead");
@@ -105,7 +105,7 @@ int rpma_conn_cancel(struct rpma_conn *conn)
 int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata)
 {
 	if (!conn || !pdata)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*pdata = conn->pdata;
 	return 0;
 }
@@ -113,14 +113,14 @@ int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_pr
 int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t size)
 {
 	if (!conn || !addr || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return addr_text(&conn->id->route.addr.dst_addr, addr, size);
 }
 
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg)
 {
 	if (!conn || !pcfg)
-		return RPMA_E_INVAL;
+		return INVALID();
 	atomic_store(&conn->direct_write_to_pmem, atomic_load(&pcfg->direct_write_to_pmem));
 	return 0;
 }
@@ -128,7 +128,7 @@ int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_pe
 int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num)
 {
 	if (!conn || !qp_num)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*qp_num = conn->id->qp->qp_num;
 	return 0;
 }
@@ -136,7 +136,7 @@ int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num)
 int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr)
 {
 	if (!conn || !cq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*cq_ptr = conn->queues.cq;
 	return 0;
 }
@@ -144,17 +144,24 @@ int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr)
 int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr)
 {
 	if (!conn || !rcq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*rcq_ptr = conn->queues.rcq;
 	return 0;
+}
+
+int conn_not_shared(void)
+{
+	return err_set(RPMA_E_NOT_SHARED_CHNL,
+		       "the connection has no shared completion channel: wait with rpma_cq_wait(), "
+		       "or see rpma_conn_cfg_set_compl_channel()");
 }
 
 int rpma_conn_get_compl_fd(const struct rpma_conn *conn, int *fd)
 {
 	if (!conn || !fd)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!conn->queues.shared_channel)
-		return RPMA_E_NOT_SHARED_CHNL;
+		return conn_not_shared();
 	*fd = conn->queues.shared_channel->fd;
 	return 0;
 }

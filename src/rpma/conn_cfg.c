@@ -21,10 +21,10 @@ CFG_DELETE(conn_cfg)
 int rpma_conn_cfg_new(struct rpma_conn_cfg **cfg_ptr)
 {
 	if (!cfg_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*cfg_ptr = malloc(sizeof(**cfg_ptr));
 	if (!*cfg_ptr)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	**cfg_ptr = conn_cfg_default;
 	return 0;
 }

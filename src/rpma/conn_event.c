@@ -8,7 +8,7 @@
 int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd)
 {
 	if (!conn || !fd)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*fd = conn->evch->fd;
 	return 0;
 }
@@ -33,6 +33,60 @@ static enum rpma_conn_event event_of_cm(enum rdma_cm_event_type type)
 	}
 }
 
+int rpma_conn_get_rejection(const struct rpma_conn *conn, enum rpma_rejection *rejection)
+{
+	if (!conn || !rejection)
+		return INVALID();
+	*rejection = atomic_load(&conn->rejection);
+	return 0;
+}
+
+static const char *rejection_text(enum rpma_rejection rejection)
+{
+	switch (rejection) {
+	case RPMA_REJECTION_NO_LISTENER:
+		return "nobody listens there: see whether the server runs, and its port";
+	case RPMA_REJECTION_REFUSED:
+		return "the application there refused: see what it logs, and "
+		       "rpma_conn_get_private_data()";
+	case RPMA_REJECTION_HUNG_UP:
+		return "what listens there closed the connection without an answer: see whether it "
+		       "is an RDMA server, and what it logs";
+	case RPMA_REJECTION_UNKNOWN:
+	case RPMA_REJECTION_NONE:
+		break;
+	}
+	return "nobody listens there, or the application refused: see whether the server runs";
+}
+
+/* An event is no failed call. All the same rpma_err_last() says why there is no connection. */
+static void explain_event(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
+{
+	int err = cm_event->status < 0 ? -cm_event->status : 0;
+	const char *advice = err_advice(err);
+	char text[256];
+
+	switch (event_of_cm(cm_event->event)) {
+	case RPMA_CONN_REJECTED:
+		atomic_store(&conn->rejection,
+			     (enum rpma_rejection)conn->prov->rejection(cm_event));
+		snprintf(text, sizeof(text), "the connection was rejected (status %d): %s",
+			 cm_event->status, rejection_text(conn->rejection));
+		break;
+	case RPMA_CONN_UNREACHABLE:
+	case RPMA_CONN_LOST:
+		snprintf(text, sizeof(text), "%s: %s (status %d)%s%s",
+			 event_of_cm(cm_event->event) == RPMA_CONN_LOST ? "the connection broke"
+									: "no connection",
+			 reason_text(err), cm_event->status, advice ? "; " : "",
+			 advice ? advice : "");
+		break;
+	default:
+		return;
+	}
+	err_set_text(text);
+}
+
 static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
 		      enum rpma_conn_event *event)
 {
@@ -41,6 +95,7 @@ static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
 	bool has_answer = result == RPMA_CONN_ESTABLISHED || result == RPMA_CONN_REJECTED;
 	int ret = 0;
 
+	explain_event(conn, cm_event);
 	/* What a passive side got with the request stays. */
 	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
@@ -51,7 +106,7 @@ static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
 	if (ret)
 		return ret;
 	if (result == RPMA_CONN_UNDEFINED) {
-		LOG_WARNING("unexpected event of the connection: %s", conn->prov->event_str(type));
+		LOG_ERROR("unexpected event of the connection: %s", conn->prov->event_str(type));
 		return RPMA_E_UNKNOWN;
 	}
 	LOG_NOTICE("%s", rpma_utils_conn_event_2str(result));
@@ -64,7 +119,7 @@ int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
 	struct rdma_cm_event *cm_event;
 
 	if (!conn || !event)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (conn->prov->get_cm_event(conn->evch, &cm_event))
 		return is_no_event(errno) ? RPMA_E_NO_EVENT
 					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
@@ -78,7 +133,7 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 	int ret;
 
 	if (!conn || !event || timeout_ms < -1)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = event_wait(conn->prov, conn->evch, timeout_ms, &cm_event);
 	return ret ? ret : take_event(conn, cm_event, event);
 }
@@ -116,9 +171,9 @@ int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool 
 	void *context;
 
 	if (!conn || !cq)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!conn->queues.shared_channel)
-		return RPMA_E_NOT_SHARED_CHNL;
+		return conn_not_shared();
 	if (conn->prov->get_cq_event(conn->queues.shared_channel, &announced, &context))
 		return RPMA_E_NO_COMPLETION;
 	return take_announcement(conn, announced, cq, is_rcq);
@@ -131,9 +186,9 @@ int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_c
 	int ret;
 
 	if (!conn || !cq || timeout_ms < -1)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!conn->queues.shared_channel)
-		return RPMA_E_NOT_SHARED_CHNL;
+		return conn_not_shared();
 	ret = cq_wait_channel(conn->prov, conn->queues.shared_channel, timeout_ms, &announced);
 	return ret ? ret : take_announcement(conn, announced, cq, is_rcq);
 }

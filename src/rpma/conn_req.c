@@ -82,7 +82,7 @@ static int req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passiv
 			id_reject(peer->prov, id, NULL);
 		else
 			id_destroy(peer->prov, id);
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "there is no memory for a connection request");
 	}
 	*req = (struct rpma_conn_req){
 		.peer = peer, .id = id, .is_passive = is_passive, .pdata = pdata};
@@ -149,7 +149,7 @@ int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port
 	int ret;
 
 	if (!peer || !addr || !port || !req_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	timeout_ms = atomic_load(&(cfg ? cfg : &conn_cfg_default)->timeout);
 	ret = id_resolve(peer->prov, addr, port, timeout_ms, &id);
 	if (!ret)
@@ -164,7 +164,7 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr)
 	int ret;
 
 	if (!req_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!*req_ptr)
 		return 0;
 	ret = req_discard(*req_ptr, NULL);
@@ -182,13 +182,13 @@ int rpma_conn_req_reject(struct rpma_conn_req **req_ptr, const struct rpma_conn_
 	struct rpma_conn_req *req;
 
 	if (!req_ptr || !*req_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	req = *req_ptr;
 	*req_ptr = NULL;
 	if (req->is_passive && is_pdata(pdata))
 		return req_discard(req, pdata);
 	req_discard(req, NULL);
-	return RPMA_E_INVAL;
+	return INVALID();
 }
 
 static int id_connect(const struct provider *prov, struct rdma_cm_id *id, bool is_passive,
@@ -217,12 +217,12 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 	int ret;
 
 	if (!req_ptr || !*req_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	req = *req_ptr;
 	*req_ptr = NULL;
 	if (!conn_ptr || !is_pdata(pdata)) {
 		req_discard(req, NULL);
-		return RPMA_E_INVAL;
+		return INVALID();
 	}
 	/* The id moves to the connection's own channel first: so no event ends up elsewhere. */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
@@ -247,7 +247,7 @@ int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst, siz
 	int ret, err;
 
 	if (!req || !dst)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
 	if (ret)
 		return ret;
@@ -259,7 +259,7 @@ int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
 				   struct rpma_conn_private_data *pdata)
 {
 	if (!req || !pdata)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*pdata = req->pdata;
 	return 0;
 }
@@ -267,6 +267,6 @@ int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
 int rpma_conn_req_get_remote_addr(const struct rpma_conn_req *req, char *addr, size_t size)
 {
 	if (!req || !addr || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return addr_text(&req->id->route.addr.dst_addr, addr, size);
 }

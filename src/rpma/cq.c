@@ -43,7 +43,7 @@ int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	int ret;
 
 	if (!cq)
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "there is no memory for a completion queue");
 	cq->prov = prov;
 	ret = channel_open(cq, ctx, shared);
 	if (!ret)
@@ -85,7 +85,7 @@ int rpma_cq_new(struct rpma_peer *peer, uint32_t size, struct rpma_cq **cq_ptr)
 	int ret;
 
 	if (!peer || !size || !cq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = cq_new(peer->prov, peer->pd->context, size, NULL, &cq);
 	if (ret)
 		return ret;
@@ -99,7 +99,7 @@ int rpma_cq_delete(struct rpma_cq **cq_ptr)
 	unsigned int users;
 
 	if (!cq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!*cq_ptr)
 		return 0;
 	if (!(*cq_ptr)->is_common) {
@@ -117,9 +117,15 @@ int rpma_cq_delete(struct rpma_cq **cq_ptr)
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd)
 {
 	if (!cq || !fd)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*fd = cq->channel->fd;
 	return 0;
+}
+
+static int is_shared(void)
+{
+	return err_set(RPMA_E_SHARED_CHANNEL,
+		       "the completion queue's channel is shared: wait with rpma_conn_wait()");
 }
 
 /* Before the caller polls, so that a completion in between is announced again, not lost. */
@@ -135,9 +141,9 @@ int rpma_cq_wait(struct rpma_cq *cq)
 	void *context;
 
 	if (!cq)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (cq->channel_is_shared)
-		return RPMA_E_SHARED_CHANNEL;
+		return is_shared();
 	if (cq->prov->get_cq_event(cq->channel, &announced, &context))
 		return RPMA_E_NO_COMPLETION;
 	return take_announcement(cq, announced);
@@ -161,9 +167,9 @@ int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms)
 	int ret;
 
 	if (!cq || timeout_ms < -1)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (cq->channel_is_shared)
-		return RPMA_E_SHARED_CHANNEL;
+		return is_shared();
 	ret = cq_wait_channel(cq->prov, cq->channel, timeout_ms, &announced);
 	return ret ? ret : take_announcement(cq, announced);
 }
@@ -173,7 +179,7 @@ int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *
 	int got;
 
 	if (!cq || !wc || num_entries < 1 || (num_entries > 1 && !num_entries_got))
-		return RPMA_E_INVAL;
+		return INVALID();
 	got = provider_poll_cq(cq->ibv, num_entries, wc);
 	if (!got) {
 		LOG_DEBUG("no completion in the queue");

@@ -12,7 +12,7 @@ int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability 
 
 	if (!ptr || !len || (uintptr_t)ptr + len < (uintptr_t)ptr || !durability ||
 	    (why && !why_size))
-		return RPMA_E_INVAL;
+		return INVALID();
 	err = provider_durability(ptr, len, &cls, why ? why : unread,
 				  why ? why_size : sizeof(unread));
 	if (!err) {
@@ -21,6 +21,6 @@ int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability 
 	}
 	LOG_ERROR("the durability of %zu bytes at %p cannot be told: %s", len, ptr, strerror(err));
 	if (err == ENOMEM)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_UNKNOWN;
 }

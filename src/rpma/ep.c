@@ -42,10 +42,10 @@ int rpma_ep_listen(struct rpma_peer *peer, const char *addr, const char *port,
 	int ret;
 
 	if (!peer || !addr || !port || !ep_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	ep->peer = peer;
 	ret = ep_open(ep, addr, port);
 	if (ret) {
@@ -63,7 +63,7 @@ int rpma_ep_shutdown(struct rpma_ep **ep_ptr)
 	int ret = 0;
 
 	if (!ep_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ep = *ep_ptr;
 	if (!ep)
 		return 0;
@@ -79,7 +79,7 @@ int rpma_ep_shutdown(struct rpma_ep **ep_ptr)
 int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd)
 {
 	if (!ep || !fd)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*fd = ep->evch->fd;
 	return 0;
 }
@@ -89,7 +89,7 @@ int rpma_ep_get_port(const struct rpma_ep *ep, uint16_t *port)
 	const struct rdma_addr *addr;
 
 	if (!ep || !port)
-		return RPMA_E_INVAL;
+		return INVALID();
 	addr = &ep->id->route.addr;
 	*port = ntohs(addr->src_addr.sa_family == AF_INET6 ? addr->src_sin6.sin6_port
 							   : addr->src_sin.sin_port);
@@ -116,7 +116,7 @@ int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 	struct rdma_cm_event *event;
 
 	if (!ep || !req_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (ep->peer->prov->get_cm_event(ep->evch, &event))
 		return is_no_event(errno) ? RPMA_E_NO_EVENT
 					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
@@ -130,7 +130,7 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
 	int ret;
 
 	if (!ep || !req_ptr || timeout_ms < -1)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = event_wait(ep->peer->prov, ep->evch, timeout_ms, &event);
 	return ret ? ret : take_request(ep, cfg, event, req_ptr);
 }

@@ -1,6 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* err.c -- texts of the results. */
-#include "librpma.h"
+/* err.c -- texts of the results, and of each thread's last failure. */
+#include "rpma/err.h"
+
+enum { ERR_TEXT_MAX = 512 };
+
+static _Thread_local char err_text[ERR_TEXT_MAX];
+
+void err_set_text(const char *text)
+{
+	snprintf(err_text, sizeof(err_text), "%s", text);
+}
+
+unsigned int rpma_version(void)
+{
+	return RPMA_VERSION;
+}
+
+const char *rpma_err_last(void)
+{
+	return err_text;
+}
+
+int err_set(int ret, const char *text)
+{
+	err_set_text(text);
+	return ret;
+}
+
+int err_invalid(const char *func, const char *what)
+{
+	snprintf(err_text, sizeof(err_text), "%s: %s; see %s(3)", func, what, func);
+	return RPMA_E_INVAL;
+}
+
+int err_nomem(const char *func)
+{
+	snprintf(err_text, sizeof(err_text), "%s: out of memory", func);
+	return RPMA_E_NOMEM;
+}
+
+const char *err_advice(int err)
+{
+	switch (err) {
+	case EADDRINUSE:
+		return "another program listens there: end it, or choose another port";
+	case EADDRNOTAVAIL:
+		return "this machine has no such address: see ip addr";
+	case ECONNREFUSED:
+		return "nobody listens there: see whether the server runs, and its port";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "there is no way to it: see ip route";
+	case ETIMEDOUT:
+		return "no answer: see whether the other machine is up, or allow more time";
+	case EMFILE:
+	case ENFILE:
+		return "too many descriptors are open: see ulimit -n";
+	case ENOMEM:
+		return "make fewer or smaller queues and regions; with RDMA devices see ulimit -l";
+	case EACCES:
+	case EPERM:
+		return "see the rights of the file or of the port";
+	default:
+		return NULL;
+	}
+}
 
 const char *rpma_err_2str(int ret)
 {

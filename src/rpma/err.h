@@ -16,16 +16,34 @@ static inline const char *reason_text(int err)
 }
 
 /*
- * Log "<call> failed: <reason>" and yield RPMA_E_PROVIDER. The call is a format and its arguments;
- * err is evaluated first, so that it may be errno.
+ * The text of rpma_err_last(), which LOG_ERROR() sets, too: each call that fails sets it, by the
+ * one or the other. err_set() returns its result.
+ */
+void err_set_text(const char *text);
+int err_set(int ret, const char *text);
+/* What can be done about an errno, where that does not depend on the call, or NULL. */
+const char *err_advice(int err);
+
+/* A bad argument is not logged. In a public function: its name is in the text. */
+int err_invalid(const char *func, const char *what);
+#define INVALID() err_invalid(__func__, "an argument is NULL or out of range")
+
+int err_nomem(const char *func);
+#define NOMEM() err_nomem(__func__)
+
+/*
+ * Log "<call> failed: <reason>; <advice>" and yield RPMA_E_PROVIDER. The call is a format and its
+ * arguments; err is evaluated first, so that it may be errno.
  */
 #define PROVIDER_FAILED(err, ...)                                                                  \
 	({                                                                                         \
 		int failed_err_ = (err);                                                           \
-		PROVIDER_FAILED_LOG_(failed_err_, __VA_ARGS__, reason_text(failed_err_));          \
+		const char *advice_ = err_advice(failed_err_);                                     \
+		PROVIDER_FAILED_LOG_(__VA_ARGS__, reason_text(failed_err_), advice_ ? "; " : "",   \
+				     advice_ ? advice_ : "");                                      \
 		RPMA_E_PROVIDER;                                                                   \
 	})
-#define PROVIDER_FAILED_LOG_(err, fmt, ...) LOG_ERROR(fmt " failed: %s", __VA_ARGS__)
+#define PROVIDER_FAILED_LOG_(fmt, ...) LOG_ERROR(fmt " failed: %s%s%s", __VA_ARGS__)
 
 /* Does this errno of rdma_get_cm_event() only say that nothing is pending? */
 static inline bool is_no_event(int err)

@@ -23,7 +23,7 @@ int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
 	sink->page = mmap(NULL, sink->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 	if (sink->page == MAP_FAILED)
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "there is no memory for flushes that become reads");
 	ret = rpma_mr_reg(peer, sink->page, FLUSH_READ_LEN, RPMA_MR_USAGE_READ_DST, &sink->mr);
 	if (ret)
 		munmap(sink->page, sink->page_size);
@@ -35,7 +35,8 @@ int flush_sink_fini(struct flush_sink *sink)
 	int ret = rpma_mr_dereg(&sink->mr);
 
 	if (munmap(sink->page, sink->page_size))
-		ret = first_error(ret, RPMA_E_INVAL);
+		ret = first_error(ret, err_set(RPMA_E_INVAL, "the memory behind flushes cannot be "
+							     "unmapped"));
 	return ret;
 }
 
@@ -68,7 +69,10 @@ static void whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_
 int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_flush_type type, int flags, const void *op_context)
 {
-	if (!dst || !is_type(type) || !flags || mr_check_range(offset, len))
+	if (!dst || !is_type(type) || !flags)
+		return err_set(RPMA_E_INVAL, "a flush has flags 0, no region, or a type that is "
+					     "none");
+	if (mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	if (!(dst->usage & usage_of(type))) {
 		LOG_ERROR("the remote region was not registered for this type of flush");
@@ -86,7 +90,8 @@ int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context)
 {
 	if (!is_type(type) || !flags)
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL, "a flush of everything has flags 0, or a type that is "
+					     "none");
 	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
 	op.wr->type = native_type(type);
 	return 0;

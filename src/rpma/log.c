@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.c -- thresholds and the function that gets the messages; the sink of base/log.h. */
+/*
+ * log.c -- thresholds and the function that gets the messages: librpma's own, and those of the
+ * device.
+ */
 #include <stdatomic.h>
 
-#include "base/log.h"
 #include "librpma.h"
+#include "provider/provider.h"
+#include "rpma/err.h"
 #include "rpma/log_default.h"
 
 /* Debug builds talk, others are quiet: the defaults are part of the interface. */
@@ -19,12 +23,28 @@ static rpma_log_function *_Atomic active_function = rpma_log_default_function;
 static _Atomic(enum rpma_log_level) thresholds[RPMA_LOG_THRESHOLD_MAX] = {
 	[RPMA_LOG_THRESHOLD] = MAIN_DEFAULT, [RPMA_LOG_THRESHOLD_AUX] = AUX_DEFAULT};
 
-static void sink(enum log_level level, const char *file, int line, const char *func,
-		 const char *text)
+static enum rpma_log_level main_threshold(void)
+{
+	return atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
+}
+
+/* What a device logs, and the part of what librpma logs that passes the threshold. */
+static void log_pass(enum log_level level, const char *file, int line, const char *func,
+		     const char *text)
 {
 	rpma_log_function *function = atomic_load(&active_function);
 
 	function((enum rpma_log_level)level, file, line, func, "%s\n", text);
+}
+
+/* librpma's own lines: an error is the calling thread's, whether or not it is logged. */
+static void log_own(enum log_level level, const char *file, int line, const char *func,
+		    const char *text)
+{
+	if (level <= LOG_LVL_ERROR)
+		err_set_text(text);
+	if ((int)level <= (int)main_threshold())
+		log_pass(level, file, line, func, text);
 }
 
 /* Again if another thread set it meanwhile, which may have been overtaken by this one. */
@@ -33,9 +53,11 @@ static void apply_main_threshold(void)
 	enum rpma_log_level level;
 
 	do {
-		level = atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
-		log_set(sink, (enum log_level)level);
-	} while (level != atomic_load(&thresholds[RPMA_LOG_THRESHOLD]));
+		level = main_threshold();
+		log_set(log_own,
+			(int)level < (int)LOG_LVL_ERROR ? LOG_LVL_ERROR : (enum log_level)level);
+		provider_log_set(log_pass, (enum log_level)level);
+	} while (level != main_threshold());
 }
 
 __attribute__((constructor)) static void log_start(void)
@@ -51,7 +73,7 @@ static bool is_threshold(enum rpma_log_threshold threshold)
 int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_level level)
 {
 	if (!is_threshold(threshold) || level < RPMA_LOG_DISABLED || level > RPMA_LOG_LEVEL_DEBUG)
-		return RPMA_E_INVAL;
+		return INVALID();
 	atomic_store(&thresholds[threshold], level);
 	apply_main_threshold();
 	return 0;
@@ -60,7 +82,7 @@ int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_leve
 int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level *level)
 {
 	if (!is_threshold(threshold) || !level)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*level = atomic_load(&thresholds[threshold]);
 	return 0;
 }

@@ -65,10 +65,10 @@ int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 	struct rpma_mr_local *mr;
 
 	if (!peer || !ptr || !size || !usage || usage & ~MR_USAGE_ALL || !mr_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	mr = malloc(sizeof(*mr));
 	if (!mr)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	mr->prov = peer->prov;
 	mr->usage = usage;
 	mr->ibv = reg_mr(peer, ptr, size, access_of_usage(peer, usage));
@@ -89,7 +89,7 @@ int rpma_mr_dereg(struct rpma_mr_local **mr_ptr)
 	int err;
 
 	if (!mr_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	mr = *mr_ptr;
 	if (!mr)
 		return 0;
@@ -106,7 +106,7 @@ int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc)
 	uint8_t *out = desc;
 
 	if (!mr || !desc)
-		return RPMA_E_INVAL;
+		return INVALID();
 	addr = htole64((uint64_t)(uintptr_t)mr->ibv->addr);
 	size = htole64((uint64_t)mr->ibv->length);
 	rkey = htole32(mr->ibv->rkey);
@@ -120,7 +120,7 @@ int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc)
 int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_size)
 {
 	if (!mr || !desc_size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*desc_size = MR_DESC_SIZE;
 	return 0;
 }
@@ -128,7 +128,7 @@ int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_siz
 int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr)
 {
 	if (!mr || !ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*ptr = mr->ibv->addr;
 	return 0;
 }
@@ -136,7 +136,7 @@ int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr)
 int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size)
 {
 	if (!mr || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*size = mr->ibv->length;
 	return 0;
 }
@@ -147,7 +147,7 @@ int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advi
 	int ret, err;
 
 	if (!mr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = mr_sge(&sge, mr, offset, len);
 	if (ret)
 		return ret;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "rpma/err.h"
 #include "rpma/mr.h"
 
 int rpma_mr_remote_from_descriptor(const void *desc, size_t desc_size,
@@ -17,7 +17,7 @@ int rpma_mr_remote_from_descriptor(const void *desc, size_t desc_size,
 	uint32_t rkey;
 
 	if (!desc || !mr_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (desc_size < MR_DESC_SIZE) {
 		LOG_ERROR("the memory region's descriptor has %zu bytes, less than %d", desc_size,
 			  MR_DESC_SIZE);
@@ -29,7 +29,7 @@ int rpma_mr_remote_from_descriptor(const void *desc, size_t desc_size,
 	}
 	mr = malloc(sizeof(*mr));
 	if (!mr)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	memcpy(&addr, in, sizeof(addr));
 	memcpy(&size, in + 8, sizeof(size));
 	memcpy(&rkey, in + 16, sizeof(rkey));
@@ -46,7 +46,7 @@ int rpma_mr_remote_from_descriptor(const void *desc, size_t desc_size,
 int rpma_mr_remote_delete(struct rpma_mr_remote **mr_ptr)
 {
 	if (!mr_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	free(*mr_ptr);
 	*mr_ptr = NULL;
 	return 0;
@@ -55,7 +55,7 @@ int rpma_mr_remote_delete(struct rpma_mr_remote **mr_ptr)
 int rpma_mr_remote_get_size(const struct rpma_mr_remote *mr, size_t *size)
 {
 	if (!mr || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*size = mr->size;
 	return 0;
 }
@@ -63,7 +63,7 @@ int rpma_mr_remote_get_size(const struct rpma_mr_remote *mr, size_t *size)
 int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote *mr, int *flush_type)
 {
 	if (!mr || !flush_type)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*flush_type = mr->usage & MR_USAGE_FLUSH;
 	return 0;
 }

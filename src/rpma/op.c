@@ -39,7 +39,8 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	int ret;
 
 	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL, "a read or write has flags 0, only one region, or "
+					     "bytes but no regions");
 	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
@@ -56,7 +57,8 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 		    const char src[8], int flags, const void *op_context)
 {
 	if (!dst || !src || !flags || offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL, "an atomic write has flags 0, no region, no bytes, or "
+					     "an offset that is no multiple of 8");
 	op_begin(op, VEXT_OP_ATOMIC_WRITE, flags, op_context);
 	op_target(op, dst, offset, RPMA_ATOMIC_WRITE_ALIGNMENT);
 	memcpy(op.wr->bytes, src, RPMA_ATOMIC_WRITE_ALIGNMENT);
@@ -68,7 +70,7 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	       const void *op_context)
 {
 	if (!flags || (!src && (offset || len)))
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL, "a send has flags 0, or bytes but no region");
 	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
@@ -95,10 +97,11 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 	      uint32_t count, int flags, const void *op_context)
 {
 	if (!conn || !segments || !count || count > RPMA_SEND_SEGMENTS_MAX || !flags)
-		return RPMA_E_INVAL;
+		return err_set(RPMA_E_INVAL, "a gathered send has flags 0, no connection, or none "
+					     "or too many segments");
 	for (uint32_t i = 0; i < count; i++)
 		if (!segments[i].mr)
-			return RPMA_E_INVAL;
+			return err_set(RPMA_E_INVAL, "a segment has no region");
 	if (count > conn->queues.max_send_sge) {
 		LOG_ERROR("the device gathers at most %u segments", conn->queues.max_send_sge);
 		return RPMA_E_NOSUPP;

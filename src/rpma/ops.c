@@ -45,7 +45,7 @@ int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offs
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_rdma(OP(room), IBV_WR_RDMA_READ, 0, dst, dst_offset, src, src_offset, len,
 			       flags, op_context),
 		       conn, &room);
@@ -58,7 +58,7 @@ int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE, 0, src, src_offset, dst, dst_offset,
 			       len, flags, op_context),
 		       conn, &room);
@@ -71,7 +71,7 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE_WITH_IMM, imm, src, src_offset, dst,
 			       dst_offset, len, flags, op_context),
 		       conn, &room);
@@ -83,7 +83,7 @@ int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_atomic_write(OP(room), dst, dst_offset, src, flags, op_context), conn,
 		       &room);
 }
@@ -94,7 +94,7 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_flush(OP(room), dst, dst_offset, len, type, flags, op_context), conn,
 		       &room);
 }
@@ -105,7 +105,7 @@ int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_flush_all(OP(room), type, flags, op_context), conn, &room);
 }
 
@@ -116,7 +116,7 @@ int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_verify(OP(room), dst, dst_offset, len, alg, digest, flags, op_context),
 		       conn, &room);
 }
@@ -128,7 +128,7 @@ int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *d
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_query(OP(room), dst, dst_offset, len, durability, flags, op_context),
 		       conn, &room);
 }
@@ -139,7 +139,7 @@ int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t of
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_message(OP(room), IBV_WR_SEND, 0, src, offset, len, flags, op_context),
 		       conn, &room);
 }
@@ -150,7 +150,7 @@ int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src, 
 	struct room room;
 
 	if (!conn)
-		return RPMA_E_INVAL;
+		return INVALID();
 	return post_if(op_message(OP(room), IBV_WR_SEND_WITH_IMM, imm, src, offset, len, flags,
 				  op_context),
 		       conn, &room);
@@ -172,7 +172,7 @@ int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, 
 	int ret, err;
 
 	if (!conn || (!dst && (offset || len)))
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
 	if (ret)
 		return ret;

@@ -13,9 +13,9 @@ static int alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct
 	if (*pd)
 		return 0;
 	if (errno == ENOMEM)
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "ibv_alloc_pd() failed: out of memory");
 	if (!errno)
-		return RPMA_E_UNKNOWN;
+		return err_set(RPMA_E_UNKNOWN, "ibv_alloc_pd() failed: no reason given");
 	return PROVIDER_FAILED(errno, "%s", "ibv_alloc_pd()");
 }
 
@@ -28,7 +28,7 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	int ret;
 
 	if (!ibv_ctx || !peer_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	prov = provider_of_context(ibv_ctx);
 	ret = utils_query(prov, ibv_ctx, &can);
 	if (ret)
@@ -39,7 +39,7 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	peer = malloc(sizeof(*peer));
 	if (!peer) {
 		prov->dealloc_pd(pd);
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	}
 	LOG_INFO("provider %s: %son-demand paging", prov->name, can.odp ? "" : "no ");
 	*peer = (struct rpma_peer){.prov = prov, .pd = pd, .can = can};
@@ -53,7 +53,7 @@ int rpma_peer_delete(struct rpma_peer **peer_ptr)
 	int err;
 
 	if (!peer_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	peer = *peer_ptr;
 	if (!peer)
 		return 0;

@@ -2,7 +2,7 @@
 /* peer_cfg.c -- the peer configuration and its descriptor: one byte, 0 or 1. */
 #include "rpma/peer_cfg.h"
 
-#include "base/log.h"
+#include "rpma/err.h"
 
 enum { DESC_SIZE = 1 };
 
@@ -14,10 +14,10 @@ int rpma_peer_cfg_new(struct rpma_peer_cfg **pcfg_ptr)
 	struct rpma_peer_cfg *pcfg;
 
 	if (!pcfg_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	pcfg = malloc(sizeof(*pcfg));
 	if (!pcfg)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	atomic_init(&pcfg->direct_write_to_pmem, false);
 	*pcfg_ptr = pcfg;
 	return 0;
@@ -26,7 +26,7 @@ int rpma_peer_cfg_new(struct rpma_peer_cfg **pcfg_ptr)
 int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg *pcfg, void *desc)
 {
 	if (!pcfg || !desc)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*(uint8_t *)desc = atomic_load(&pcfg->direct_write_to_pmem);
 	return 0;
 }
@@ -34,7 +34,7 @@ int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg *pcfg, void *desc)
 int rpma_peer_cfg_get_descriptor_size(const struct rpma_peer_cfg *pcfg, size_t *desc_size)
 {
 	if (!pcfg || !desc_size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*desc_size = DESC_SIZE;
 	return 0;
 }
@@ -47,7 +47,7 @@ int rpma_peer_cfg_from_descriptor(const void *desc, size_t desc_size,
 	int ret;
 
 	if (!desc || !pcfg_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (desc_size < DESC_SIZE) {
 		LOG_ERROR("the peer configuration's descriptor has %zu bytes, less than %d",
 			  desc_size, DESC_SIZE);

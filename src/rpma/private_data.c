@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpma/err.h"
+
 int private_data_copy(struct rpma_conn_private_data *to, const struct rdma_cm_event *from)
 {
 	const struct rdma_conn_param *param = &from->param.conn;
@@ -14,7 +16,7 @@ int private_data_copy(struct rpma_conn_private_data *to, const struct rdma_cm_ev
 		return 0;
 	to->ptr = malloc(param->private_data_len);
 	if (!to->ptr)
-		return RPMA_E_NOMEM;
+		return err_set(RPMA_E_NOMEM, "there is no memory for private data");
 	to->len = param->private_data_len;
 	memcpy(to->ptr, param->private_data, to->len);
 	return 0;

@@ -15,13 +15,13 @@ int rpma_provider_list_new(const char *addr, enum rpma_util_ibv_context_type typ
 	struct rpma_provider_list *list;
 
 	if (!list_ptr || !utils_is_context_type(type))
-		return RPMA_E_INVAL;
+		return INVALID();
 	list = malloc(sizeof(*list));
 	if (!list)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	if (provider_rows_init(&list->rows, addr, utils_role(type))) {
 		free(list);
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	}
 	*list_ptr = list;
 	return 0;
@@ -30,7 +30,7 @@ int rpma_provider_list_new(const char *addr, enum rpma_util_ibv_context_type typ
 int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 {
 	if (!list_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (!*list_ptr)
 		return 0;
 	provider_rows_fini(&(*list_ptr)->rows);
@@ -39,19 +39,23 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 	return 0;
 }
 
+/* Of what the caller has room for; the size of the first version is the least. */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info)
 {
+	const size_t least = offsetof(struct rpma_provider_info, why) + sizeof(info->why);
 	const struct provider_row *row;
 
 	if (!list || !info || index >= list->rows.count)
-		return RPMA_E_INVAL;
+		return INVALID();
+	if (info->size < least)
+		return err_set(RPMA_E_INVAL, "rpma_provider_list_get: info->size is not "
+					     "sizeof(struct rpma_provider_info)");
 	row = &list->rows.row[index];
-	*info = (struct rpma_provider_info){
-		.provider = row->provider,
-		.device = row->device[0] ? row->device : NULL,
-		.usable = row->usable,
-		.why = row->why,
-	};
+	memset((char *)info + sizeof(info->size), 0, info->size - sizeof(info->size));
+	info->provider = row->provider;
+	info->device = row->device[0] ? row->device : NULL;
+	info->usable = row->usable;
+	info->why = row->why;
 	return 0;
 }

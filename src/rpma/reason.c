@@ -191,7 +191,7 @@ int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char 
 	uint32_t code;
 
 	if (!conn || !wc || !text || !size)
-		return RPMA_E_INVAL;
+		return INVALID();
 	if (wc->status == IBV_WC_SUCCESS) {
 		snprintf(text, size, "success");
 		return 0;

@@ -28,10 +28,10 @@ int rpma_srq_new(struct rpma_peer *peer, struct rpma_srq_cfg *cfg, struct rpma_s
 	int ret;
 
 	if (!peer || !srq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	ret = srq_open(srq, peer, cfg ? cfg : &srq_cfg_default);
 	if (ret)
 		rpma_srq_delete(&srq);
@@ -46,7 +46,7 @@ int rpma_srq_delete(struct rpma_srq **srq_ptr)
 	int ret, err;
 
 	if (!srq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	srq = *srq_ptr;
 	if (!srq)
 		return 0;
@@ -67,7 +67,7 @@ int rpma_srq_recv(struct rpma_srq *srq, struct rpma_mr_local *dst, size_t offset
 	int ret, err;
 
 	if (!srq || (!dst && (offset || len)))
-		return RPMA_E_INVAL;
+		return INVALID();
 	ret = mr_recv_wr(&wr, &sge, dst, offset, len, op_context);
 	if (ret)
 		return ret;
@@ -78,7 +78,7 @@ int rpma_srq_recv(struct rpma_srq *srq, struct rpma_mr_local *dst, size_t offset
 int rpma_srq_get_rcq(const struct rpma_srq *srq, struct rpma_cq **rcq_ptr)
 {
 	if (!srq || !rcq_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*rcq_ptr = srq->rcq;
 	return 0;
 }

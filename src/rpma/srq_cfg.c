@@ -10,10 +10,10 @@ CFG_DELETE(srq_cfg)
 int rpma_srq_cfg_new(struct rpma_srq_cfg **cfg_ptr)
 {
 	if (!cfg_ptr)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*cfg_ptr = malloc(sizeof(**cfg_ptr));
 	if (!*cfg_ptr)
-		return RPMA_E_NOMEM;
+		return NOMEM();
 	**cfg_ptr = srq_cfg_default;
 	return 0;
 }

@@ -20,7 +20,7 @@ int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type
 	const struct provider *prov;
 
 	if (!addr || !ibv_ctx_ptr || !utils_is_context_type(type))
-		return RPMA_E_INVAL;
+		return INVALID();
 	prov = provider_for_addr(addr, role);
 	return prov ? find_context(prov, addr, role, ibv_ctx_ptr) : RPMA_E_PROVIDER;
 }
@@ -34,7 +34,7 @@ int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
 	char why[UTILS_WHY_LEN];
 
 	if (!provider || !addr || !ibv_ctx_ptr || !utils_is_context_type(type))
-		return RPMA_E_INVAL;
+		return INVALID();
 	prov = provider_named(provider);
 	if (!prov) {
 		LOG_ERROR("%s: no such provider; there are %s", provider, provider_names());
@@ -70,7 +70,7 @@ int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx, int *is_o
 	int ret;
 
 	if (!ibv_ctx || !is_odp_capable)
-		return RPMA_E_INVAL;
+		return INVALID();
 	*is_odp_capable = 0;
 	ret = utils_query(provider_of_context(ibv_ctx), ibv_ctx, &can);
 	if (!ret)

@@ -15,7 +15,9 @@ int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 {
 	struct digest d;
 
-	if (!digest || (!ptr && len) || !is_alg(alg) || mr_check_len(len))
+	if (!digest || (!ptr && len) || !is_alg(alg))
+		return INVALID();
+	if (mr_check_len(len))
 		return RPMA_E_INVAL;
 	alg = (enum rpma_digest_alg)vext_digest_pick(alg, len);
 	digest_init(&d, alg == RPMA_DIGEST_BLAKE2B);
@@ -38,8 +40,10 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context)
 {
-	if (!dst || !len || !digest || !flags || !is_alg(alg) || mr_check_len(len) ||
-	    mr_check_range(offset, len))
+	if (!dst || !len || !digest || !flags || !is_alg(alg))
+		return err_set(RPMA_E_INVAL, "a verification has flags 0, no region, no bytes, no "
+					     "digest, or an algorithm that is none");
+	if (mr_check_len(len) || mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	if (!(dst->usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)) {
 		LOG_ERROR("the remote region was not registered for persistent flushes");
@@ -56,7 +60,10 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_durability *durability, int flags, const void *op_context)
 {
-	if (!dst || !len || !durability || !flags || mr_check_range(offset, len))
+	if (!dst || !len || !durability || !flags)
+		return err_set(RPMA_E_INVAL, "a query has flags 0, no region, no bytes, or nowhere "
+					     "for the answer");
+	if (mr_check_range(offset, len))
 		return RPMA_E_INVAL;
 	op_begin(op, VEXT_OP_QUERY, flags, op_context);
 	op_target(op, dst, offset, len);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
@@ -27,6 +28,15 @@ extern "C" {
 struct ibv_context *softrnic_context(void); /* NULL + errno */
 bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
+
+/*
+ * Give what the device logs, down to `level`, to `sink` (NULL: to nobody), beside what SOFTRNIC_LOG
+ * writes to standard error. There is one sink in a process, which any thread may exchange at any
+ * time. It is called by threads of the caller and of the device, also while these hold locks: it
+ * must be thread-safe, must stay loaded and must call nothing of this library. A level that nobody
+ * wants costs one branch.
+ */
+void softrnic_log_set(log_sink *sink, enum log_level level);
 
 /* The calls that every user has in a table. */
 #define SOFTRNIC_DECLARE(ret, name, params, ...) ret softrnic_##name params;

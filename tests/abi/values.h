@@ -73,6 +73,28 @@
 	X(RPMA_CAP_QUERY, 32)                                                                      \
 	X(RPMA_CAP_IMM, 64)                                                                        \
 	X(RPMA_CAP_ATOMICS, 128)                                                                   \
+	X(RPMA_VERSION, 1004000)                                                                   \
+	X(RPMA_VERSION_MAJOR, PROJECT_MAJOR)                                                       \
+	X(RPMA_VERSION_MINOR, PROJECT_MINOR)                                                       \
+	X(RPMA_VERSION_PATCH, PROJECT_PATCH)                                                       \
+	X(RPMA_HAS_BATCH, 1004000)                                                                 \
+	X(RPMA_HAS_COUNTERS, 1004000)                                                              \
+	X(RPMA_HAS_CQ, 1004000)                                                                    \
+	X(RPMA_HAS_DURABILITY, 1004000)                                                            \
+	X(RPMA_HAS_ERR_LAST, 1004000)                                                              \
+	X(RPMA_HAS_FLUSH_ALL, 1004000)                                                             \
+	X(RPMA_HAS_PROVIDERS, 1004000)                                                             \
+	X(RPMA_HAS_REASONS, 1004000)                                                               \
+	X(RPMA_HAS_REJECTION, 1004000)                                                             \
+	X(RPMA_HAS_REMOTE_CAPS, 1004000)                                                           \
+	X(RPMA_HAS_TIMEOUTS, 1004000)                                                              \
+	X(RPMA_HAS_VERIFY, 1004000)                                                                \
+	X(RPMA_REJECTION_NONE, 0)                                                                  \
+	X(RPMA_REJECTION_UNKNOWN, 1)                                                               \
+	X(RPMA_REJECTION_NO_LISTENER, 2)                                                           \
+	X(RPMA_REJECTION_REFUSED, 3)                                                               \
+	X(RPMA_REJECTION_HUNG_UP, 4)                                                               \
+	X(sizeof(enum rpma_rejection), 4)                                                          \
 	X(RPMA_ADDR_MAX, 64)                                                                       \
 	X(RPMA_SEND_SEGMENTS_MAX, 4)                                                               \
 	X(RPMA_WC_FLUSH, 8)                                                                        \
@@ -114,10 +136,10 @@
 	X(offsetof(struct rpma_digest, durability), 8)                                             \
 	X(offsetof(struct rpma_digest, len), 12)                                                   \
 	X(offsetof(struct rpma_digest, bytes), 16)                                                 \
-	X(sizeof(struct rpma_provider_info), 32)                                                   \
-	X(offsetof(struct rpma_provider_info, device), 8)                                          \
-	X(offsetof(struct rpma_provider_info, usable), 16)                                         \
-	X(offsetof(struct rpma_provider_info, why), 24)
+	X(sizeof(struct rpma_provider_info), 40)                                                   \
+	X(offsetof(struct rpma_provider_info, device), 16)                                         \
+	X(offsetof(struct rpma_provider_info, usable), 24)                                         \
+	X(offsetof(struct rpma_provider_info, why), 32)
 
 struct abi_value {
 	const char *name;

@@ -39,7 +39,7 @@ static void expect_said(const char *part)
 static bool find_row(const struct rpma_provider_list *list, const char *provider,
 		     struct rpma_provider_info *found)
 {
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 	bool is_there = false;
 	size_t i;
 
@@ -64,7 +64,7 @@ static void the_software_is_always_usable(void **state)
 {
 	static const char *const addrs[] = {NULL, "127.0.0.1"};
 	struct rpma_provider_list *list;
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 
 	for (size_t i = 0; i < 2; i++)
 		for (int type = 0; type < 2; type++) {
@@ -86,7 +86,7 @@ static void the_software_is_always_usable(void **state)
 static void an_address_that_is_not_ours_is_served_by_none(void **state)
 {
 	struct rpma_provider_list *list;
-	struct rpma_provider_info info;
+	struct rpma_provider_info info = {.size = sizeof(info)};
 
 	OK(rpma_provider_list_new("192.0.2.1", RPMA_UTIL_IBV_CONTEXT_LOCAL, &list));
 	assert_true(find_row(list, "softrnic", &info));

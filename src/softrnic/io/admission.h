@@ -24,7 +24,7 @@ struct admission {
 void admission_init(struct admission *a);
 /* Close whatever is held. */
 void admission_fini(struct admission *a);
-/* In a forked child: nobody else notices. */
+/* In a forked child: parent and peers notice nothing. */
 void admission_forked(struct admission *a);
 
 /* True: it is held until then, and the link belongs to the admission now. */

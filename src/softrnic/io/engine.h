@@ -4,7 +4,7 @@
  * One leads at a time, from the first descriptor on; another one takes over while it has to wait.
  *
  * Locks, outer to inner: a connection's lock, an id's lock, then the leaf locks: the
- * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. Nobody waits for a
+ * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. No thread waits for a
  * connection's lock while holding another's or a leaf lock.
  */
 #ifndef IO_ENGINE_H
@@ -20,7 +20,7 @@
  */
 struct eng_source {
 	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
-	/* Called when nobody else refers to the source any more and none of its callbacks runs. */
+	/* Called when nothing refers to the source any more and none of its callbacks runs. */
 	void (*free)(struct eng_source *src);
 	struct list free_link;
 	struct list all;                        /* every registered source, for fork() */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_impl.h -- what the engine*.c files share and nobody else uses.
+ * engine_impl.h -- what the engine*.c files share and no other file uses.
  *
  * Threads of the engine run callbacks. One of them leads: it waits for events and deadlines and
  * runs what is due. A callback may have to wait for a file system (a page of a mapped file), and
@@ -70,7 +70,7 @@ int leader_start(struct eng_runner *r);
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
 /* engine_run.c */
-extern __thread struct eng_runner *engine_here; /* NULL: a thread of somebody else's */
+extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
 void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with eng.lock */
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* until another thread leads */

@@ -33,8 +33,8 @@ struct link_ops {
 	const char *name;
 
 	/* --- addresses --- */
-	/* 0: it does not carry connections to or from this address. Else it does, and of several
-	 * links the one with the highest number is taken. */
+	/* 0: it does not carry connections to or from this address. Of several links that do, the
+	 * one with the highest number is taken. */
 	int (*serves)(const struct link_addr *addr);
 	/* From where a connection to that address would come; nothing is sent. */
 	int (*route)(const struct link_addr *to, struct link_addr *from);
@@ -53,19 +53,19 @@ struct link_ops {
 	int (*accept)(struct link *l, struct link **out);
 	/* The address is free for others at once; nothing is accepted or reported any more. */
 	void (*stop_listening)(struct link *l);
-	/* Begin to connect, or begin anew after dialed() said -ECONNREFUSED. 0: it is under way. */
+	/* Begin to connect, or begin anew after dialed() gave -ECONNREFUSED. 0: it is under way. */
 	int (*dial)(struct link *l, const struct link_addr *to);
 	/* 0: connected; -EINPROGRESS: not yet, READY_WRITE follows. A link that was connected to
-	 * itself says -ECONNREFUSED. */
+	 * itself gives -ECONNREFUSED. */
 	int (*dialed)(struct link *l);
 
 	/* --- what it is ready for --- */
 	/* Report to this source from now on what the link becomes ready for; READY_WRITE only if
-	 * `write`. For one that was accepted, listens or was told to dial. */
+	 * `write`. For a link that was accepted, listens or dials. */
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 	/* The same source; what it is ready for is reported at once. */
 	void (*watch_write)(struct link *l, bool write);
-	/* The source was told these bits: what is the link ready for? NULL: for just that. */
+	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
 	unsigned (*ready)(struct link *l, unsigned polled);
 
 	/* --- bytes that come: recv(), or look() and consume() --- */
@@ -74,10 +74,9 @@ struct link_ops {
 	 * link's: who offers it keeps it until then. As a rule the end is at once: the number of
 	 * bytes, 0 when the peer has ended its sending, -EAGAIN when nothing is here (READY_READ
 	 * follows), -EFAULT when the memory is gone, or the error that ended the link.
-	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED tells when recv_end() has the result,
-	 * and recv_cancel() ends it at once (-ECANCELED, unless bytes had come).
-	 * The list is shortened to what the link asked for: fewer bytes than that are all there
-	 * are.
+	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED is reported when recv_end() has the
+	 * result, and recv_cancel() ends it at once (-ECANCELED, unless bytes had come). The list
+	 * is shortened to what the link asked for: fewer bytes than that are all there are.
 	 */
 	ssize_t (*recv)(struct link *l, struct iovec *iov, int n);
 	ssize_t (*recv_end)(struct link *l); /* NULL, both: recv() never goes on by itself */

@@ -233,7 +233,7 @@ static bool link_tcp_is_dialing(const struct link_tcp *t)
 }
 
 /*
- * Where nobody listens on this host, the kernel may give the dialing socket that very port, and
+ * Where no program listens on this host, the kernel may give the dialing socket that very port, and
  * TCP connects it to itself (simultaneous open, RFC 9293 s3.5).
  */
 static bool link_tcp_has_met_itself(struct link *l)

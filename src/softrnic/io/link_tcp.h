@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_tcp.h -- what the link_tcp*.c files share and nobody else uses. */
+/* link_tcp.h -- what the link_tcp*.c files share and no other file uses. */
 #ifndef IO_LINK_TCP_H
 #define IO_LINK_TCP_H
 

@@ -8,7 +8,7 @@
 #include "softrnic/io/link_tcp.h"
 #include "softrnic/io/trace.h"
 
-/* Ethernet's, less the headers with time stamps: when the kernel does not say. */
+/* Ethernet's, less the headers with time stamps: when the kernel does not know. */
 #define MSS_DEFAULT 1448
 
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)

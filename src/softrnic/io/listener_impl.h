@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener_impl.h -- what listener.c and handshake.c share and nobody else uses.
+ * listener_impl.h -- what listener.c and handshake.c share and no other file uses.
  *
  * A listener's lock is inner to the connections' locks.
  */

@@ -82,7 +82,7 @@ static int poller_timeout_ms(uint64_t until, uint64_t now)
 	return ms > POLLER_MAX_MS ? POLLER_MAX_MS : (int)ms;
 }
 
-/* Returns how many events there are. A wake-up is one of nobody's. */
+/* Returns how many events there are. A wake-up is one without a source. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
 {
 	struct epoll_event got[POLLER_BATCH];

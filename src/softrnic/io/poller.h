@@ -42,6 +42,6 @@ void poller_remove(struct poller *p, int fd);
 /* How many events there are, at most POLLER_BATCH; 0: none until that time (or CLOCK_NEVER), or a
  * signal came. A wake-up is an event, too. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now);
-void poller_wake(struct poller *p); /* whoever waits, or the next one that does */
+void poller_wake(struct poller *p); /* the thread that waits, or the next one */
 
 #endif

@@ -23,7 +23,7 @@
 #define RATE_LIMIT_HOSTS 1024
 
 struct rate_limit {
-	uint64_t interval_ns; /* between two violations at the sustained rate; 0: nobody waits */
+	uint64_t interval_ns; /* between two violations at the sustained rate; 0: no limit */
 	struct rate_limit_host {
 		uint64_t prefix[2];
 		uint64_t full_at; /* its bucket is full again then; unused if that has passed */

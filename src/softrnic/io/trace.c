@@ -297,7 +297,7 @@ void trace_atfork_parent(void)
 	pthread_mutex_unlock(&tracer.lock);
 }
 
-/* The connections are our parent's, and so is what it says about them. */
+/* The connections are our parent's, which goes on writing them. */
 void trace_atfork_child(void)
 {
 	while (list_pop(&tracer.all))

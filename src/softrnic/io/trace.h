@@ -18,14 +18,14 @@
 struct trace; /* of one connection, whose lock guards it */
 
 /*
- * A connection between these addresses. NULL if it is not to be traced: nobody asked, or the other
- * end of the connection, in this process or another, writes it to the same file.
+ * A connection between these addresses. NULL if it is not to be traced: SOFTRNIC_TRACE is not set,
+ * or the other end of the connection, in this process or another, writes it to the same file.
  */
 struct trace *trace_new(const struct link_addr *us, const struct link_addr *peer, bool initiator);
 bool trace_is_wanted(void); /* else trace_new() gives NULL, whatever the addresses */
 /* The connection is about to be closed; unread bytes make that a reset. Accepts NULL. */
 void trace_delete(struct trace *t, bool unread);
-void trace_forget(struct trace *t); /* without a word: it is our parent's; accepts NULL */
+void trace_forget(struct trace *t); /* writes nothing: it is our parent's; accepts NULL */
 
 /* The buffer for the next bytes of a traced connection, and its size; or NULL, without the lock:
  * the file can take no more, and the link does what it does untraced. */

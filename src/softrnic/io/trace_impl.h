@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace_impl.h -- what the trace*.c files share and nobody else uses. */
+/* trace_impl.h -- what the trace*.c files share and no other file uses. */
 #ifndef IO_TRACE_IMPL_H
 #define IO_TRACE_IMPL_H
 

@@ -196,7 +196,7 @@ void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, co
 		return;
 	}
 	if (rep->reject) {
-		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNREFUSED, "rejected");
+		stream_startup_failed(s, STREAM_EV_REJECTED, EACCES, "rejected");
 		return;
 	}
 	if (!stream_reply_fits(s, rep)) {

@@ -7,7 +7,7 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
-/* Nobody may be listening: the oldest events make room for new ones. */
+/* A program need not read them: the oldest events make room for new ones. */
 #define ASYNC_KEPT 256
 
 struct async_event {

@@ -187,8 +187,8 @@ void vcq_detach(struct vcq *cq, struct conn_link *link)
 }
 
 /*
- * Take what the sockets behind the queue have. Busy locks are passed by: whoever holds
- * them is doing the same; and so is memory that may wait for a file system, which is left to
+ * Take what the links behind the queue have. Busy locks are passed by: their holders
+ * do the same; and so is memory that may wait for a file system, which is left to
  * the engine. The list turns, so that many connections all get their share.
  */
 static void vcq_drive(struct vcq *cq)

@@ -5,7 +5,7 @@
  *
  * The lock of a connection may be held by a thread that waits for a file system, with another
  * region under its hands. Deregistration must not wait for that, so it passes such a connection by
- * as long as it can, and ends when nobody holds the region, wherever it has got to.
+ * as long as it can, and ends when nothing holds the region, wherever it has got to.
  */
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"

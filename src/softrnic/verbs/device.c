@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c -- the device, its context and what it says of itself. */
+/* device.c -- the device, its context and its attributes. */
 #include "softrnic/verbs/device.h"
 
 #include <errno.h>

@@ -67,7 +67,7 @@ int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 /* A connection's QP uses the queue: polling it empty drives the connection. */
 void vcq_attach(struct vcq *cq, struct conn_link *link);
 void vcq_detach(struct vcq *cq, struct conn_link *link);
-/* Every connection lets go of a killed region; returns when nobody holds it any more. */
+/* Every connection lets go of a killed region; returns when nothing holds it any more. */
 void conns_detach_mr(struct mr *mr);
 
 #endif

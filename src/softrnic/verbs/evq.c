@@ -36,7 +36,7 @@ void evq_fini(struct evq *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-/* Make the descriptor tell the truth. Its counter is 1 or 0, so neither call can block. */
+/* Make the descriptor agree with the queue. Its counter is 1 or 0, so neither call can block. */
 static void evq_signal(struct evq *q)
 {
 	bool want = !list_empty(&q->nodes);

@@ -62,7 +62,7 @@ int fork_hook(void)
 	return fork_result;
 }
 
-/* While the library is loaded: later a fork() could come when a lock is taken and nobody knows. */
+/* While the library is loaded: later a fork() could come while a lock is held. */
 __attribute__((constructor)) static void fork_hook_early(void)
 {
 	(void)fork_hook();

@@ -22,7 +22,7 @@ struct chan {
 	struct evq q;
 };
 
-/* What a connection has to say: that it stands, or why not; and its end. */
+/* What a connection reports: that it is established, or why not; and its end. */
 #define ID_EVENTS 2
 
 struct cmid {
@@ -87,7 +87,7 @@ int id_apply_settings(struct cmid *id);
 void id_on_stream_event(void *owner, enum stream_event event, int status);
 
 /*
- * Make room for all that its connection will have to say, so that no such event is ever lost for
+ * Make room for all that its connection will report, so that no such event is ever lost for
  * want of memory. 0 or -ENOMEM.
  */
 int id_reserve_events(struct cmid *id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/unit.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static void remember(enum log_level level, const char *file, int line, const cha
 static int reset(void **state)
 {
 	log_set(NULL, LOG_LVL_OFF);
+	log_to_stderr(LOG_LVL_OFF);
 	unsetenv("TEST_LOG");
 	lines = 0;
 	return 0;
@@ -50,6 +52,32 @@ static void the_threshold_decides(void **state)
 	assert_int_equal(lines, 1);
 	assert_int_equal(last_level, LOG_LVL_WARNING);
 	assert_string_equal(last_text, "this 42");
+}
+
+/* One of them may be set or silenced without a word about the other. */
+static void the_sink_and_standard_error_have_levels_of_their_own(void **state)
+{
+	int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	assert_true(saved >= 0 && null >= 0);
+	dup2(null, STDERR_FILENO);
+	log_set(remember, LOG_LVL_ERROR);
+	log_to_stderr(LOG_LVL_INFO);
+	assert_int_equal(log_threshold, LOG_LVL_INFO);
+	LOG_NOTICE("not for the sink");
+	assert_int_equal(lines, 0);
+	LOG_ERROR("for both");
+	assert_int_equal(lines, 1);
+	log_set(NULL, LOG_LVL_DEBUG);
+	assert_int_equal(log_threshold, LOG_LVL_INFO);
+	log_set(remember, LOG_LVL_DEBUG);
+	log_to_stderr(LOG_LVL_OFF);
+	assert_int_equal(log_threshold, LOG_LVL_DEBUG);
+	LOG_DEBUG("for the sink");
+	assert_int_equal(lines, 2);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(null);
 }
 
 static int side_effects;
@@ -139,6 +167,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(without_a_sink_nothing_is_written, reset),
 		cmocka_unit_test_setup(the_threshold_decides, reset),
+		cmocka_unit_test_setup(the_sink_and_standard_error_have_levels_of_their_own, reset),
 		cmocka_unit_test_setup(a_disabled_level_does_not_evaluate_its_arguments, reset),
 		cmocka_unit_test_setup(a_long_line_is_cut, reset),
 		cmocka_unit_test_setup(the_environment_sends_lines_to_stderr, reset),

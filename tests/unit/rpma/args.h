@@ -6,9 +6,11 @@
 #ifndef TEST_RPMA_ARGS_H
 #define TEST_RPMA_ARGS_H
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,12 +23,38 @@ static unsigned char poison[4096];
 #define ALWAYS     RPMA_F_COMPLETION_ALWAYS
 #define PERSISTENT RPMA_FLUSH_TYPE_PERSISTENT
 
-static inline void expect_inval(const char *call, int ret)
+/* rpma_err_last(); another librpma may not have it. */
+static inline const char *last_text(void)
+{
+	const char *(*last)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rpma_err_last");
+
+	return last ? last() : NULL;
+}
+
+static inline const char *text_of_another_failure(void)
+{
+	static char text[512];
+
+	rpma_mr_remote_from_descriptor(NULL, 12345, NULL);
+	if (last_text())
+		snprintf(text, sizeof(text), "%s", last_text());
+	return text;
+}
+
+static inline void expect_inval(const char *call, int ret, const char *before)
 {
 	if (ret != RPMA_E_INVAL)
 		fail_msg("%s returned %d", call, ret);
+	if (last_text() && !strstr(call, "rpma_mr_remote_from_descriptor") &&
+	    !strcmp(before, last_text()))
+		fail_msg("%s does not say what is wrong", call);
 }
-#define INVAL(call) expect_inval(#call, call)
+#define INVAL(call)                                                                                \
+	do {                                                                                       \
+		const char *before_ = text_of_another_failure();                                   \
+                                                                                                   \
+		expect_inval(#call, call, before_);                                                \
+	} while (0)
 
 static inline int poison_set(void **state)
 {

@@ -453,6 +453,11 @@ static bool s_owns_context(const struct ibv_context *ctx)
 	return ctx == &context;
 }
 
+static enum vext_rejection s_rejection(const struct rdma_cm_event *ev)
+{
+	return ev->status == -ECONNREFUSED ? VEXT_REJECTION_NO_LISTENER : VEXT_REJECTION_REFUSED;
+}
+
 static bool s_gives_reasons(const struct ibv_context *ctx)
 {
 	return false;
@@ -514,6 +519,7 @@ const struct provider provider_script = {.name = "script",
 					 .event_str = s_event_str,
 					 .read_sink_access = s_read_sink_access,
 					 .gives_reasons = s_gives_reasons,
+					 .rejection = s_rejection,
 					 .qp_caps = s_qp_caps,
 					 .qp_counters = s_qp_counters,
 					 PROVIDER_CALLS(ROW)};

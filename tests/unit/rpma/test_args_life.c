@@ -11,7 +11,7 @@ static void devices(void **state)
 	const enum rpma_util_ibv_context_type bad = (enum rpma_util_ibv_context_type)2;
 	struct ibv_context *ctx = FAKE(ibv_context);
 	struct rpma_provider_list *list = NULL;
-	struct rpma_provider_info info = {.provider = "untouched"};
+	struct rpma_provider_info info = {.size = sizeof(info), .provider = "untouched"};
 
 	INVAL(rpma_utils_get_ibv_context_from(NULL, "127.0.0.1", local, &ctx));
 	INVAL(rpma_utils_get_ibv_context_from("softrnic", NULL, local, &ctx));
@@ -69,6 +69,35 @@ static void queues_and_waits(void **state)
 	assert_null(cq);
 	assert_null(req);
 	assert_int_equal(event, RPMA_CONN_UNDEFINED);
+}
+
+static void opening(void **state)
+{
+	struct rpma_conn_open_attr attr = {.size = sizeof(attr), .addr = "127.0.0.1", .port = "7"};
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+	struct rpma_conn *conn = NULL;
+
+	INVAL(rpma_conn_open(NULL, &attr, &event, &conn));
+	INVAL(rpma_conn_open(FAKE(rpma_peer), NULL, &event, &conn));
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, NULL, &conn));
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, NULL));
+	attr.timeout_ms = -2;
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
+	attr.timeout_ms = -1;
+	attr.retry_ms = -2;
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
+	attr.retry_ms = 0;
+	attr.port = NULL;
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
+	attr.port = "7";
+	attr.addr = NULL;
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
+	/* A structure that ends before the address has none. */
+	attr.addr = "127.0.0.1";
+	attr.size = sizeof(attr.size);
+	INVAL(rpma_conn_open(FAKE(rpma_peer), &attr, &event, &conn));
+	assert_int_equal(event, RPMA_CONN_UNDEFINED);
+	assert_null(conn);
 }
 
 static void connections(void **state)
@@ -160,6 +189,7 @@ int main(void)
 		POISONED(devices),
 		POISONED(durability),
 		POISONED(queues_and_waits),
+		POISONED(opening),
 		POISONED(connections),
 		POISONED(configurations),
 		POISONED(settings_have_defaults_and_are_kept),

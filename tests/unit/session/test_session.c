@@ -203,6 +203,22 @@ static void a_server_of_another_kind_is_recognised(void **state)
 	server_stop(&sv);
 }
 
+static void a_rejection_by_an_application_is_a_refusal(void **state)
+{
+	struct server sv = {.reject = true};
+	struct session_opts opts;
+	struct error err;
+	struct session s;
+
+	server_listen(&sv);
+	server_start(&sv);
+	opts = opts_for(&sv.at);
+	opts.timeout_ms = opts.retry_ms = SLACK_MS;
+	assert_int_equal(session_open(&s, &opts, &err), ERROR_REFUSED);
+	assert_int_equal(err.cause, HELLO_BUSY);
+	server_stop(&sv);
+}
+
 static struct hello_reply listing_reply(void)
 {
 	return (struct hello_reply){.version = HELLO_VERSION, .status = HELLO_OK};
@@ -335,6 +351,7 @@ int main(void)
 		cmocka_unit_test(nobody_there_is_reported_and_without_a_text_as_well),
 		cmocka_unit_test(a_refusal_names_its_reason),
 		cmocka_unit_test(a_server_of_another_kind_is_recognised),
+		cmocka_unit_test(a_rejection_by_an_application_is_a_refusal),
 		cmocka_unit_test(a_server_that_is_being_started_is_waited_for),
 		cmocka_unit_test(waiting_for_a_server_ends_at_the_limit),
 		cmocka_unit_test(an_answer_that_does_not_come_is_an_error_at_the_limit),

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* channel.c -- event channels: made, waited on, and outlived by the threads that wait. */
+#include "interposer/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "softrnic/softrnic.h"
+
+/*
+ * rping, and others of its descent, destroy a channel while a thread of theirs waits there or is
+ * about to. With a kernel's device that thread stays in the kernel until the process ends; so it
+ * does here, and what it waits on stays for it. Of those about to wait, the memory of a channel
+ * outlives it by so many others.
+ */
+enum { KEPT = 64 };
+static _Atomic(struct shim_channel *) kept[KEPT];
+static atomic_uint kept_next;
+
+#define DEAD 0x80000000u /* in shim_channel.state; the rest counts the threads inside */
+
+static bool channel_watch(int epfd, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* With rdma-core there are two sources of events behind one descriptor. */
+static bool channel_join(struct shim_channel *ch, const struct ops *rdma_core)
+{
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ch->rdma_core = rdma_core->cm.create_event_channel();
+	if (epfd >= 0 && ch->rdma_core && channel_watch(epfd, ch->softrnic->fd) &&
+	    channel_watch(epfd, ch->rdma_core->fd)) {
+		fcntl(ch->rdma_core->fd, F_SETFL, O_NONBLOCK);
+		fcntl(ch->softrnic->fd, F_SETFL, O_NONBLOCK);
+		ch->pub.fd = epfd;
+		return true;
+	}
+	if (ch->rdma_core)
+		rdma_core->cm.destroy_event_channel(ch->rdma_core);
+	ch->rdma_core = NULL;
+	if (epfd >= 0)
+		close(epfd);
+	return false;
+}
+
+struct shim_channel *shim_channel_new(void)
+{
+	struct shim_channel *ch = calloc(1, sizeof(*ch));
+
+	if (!ch)
+		return NULL;
+	ch->softrnic = softrnic_create_event_channel();
+	if (ch->softrnic) {
+		ch->pub.fd = ch->softrnic->fd;
+		if (!rdma_core_ops() || channel_join(ch, rdma_core_ops()))
+			return ch;
+		softrnic_destroy_event_channel(ch->softrnic);
+	}
+	free(ch);
+	return NULL;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct shim_channel *ch = shim_channel_new();
+
+	return ch ? &ch->pub : NULL;
+}
+
+/*
+ * No thread is inside and none gets in any more. A thread that tries is counted for a moment and
+ * may be the last to leave, so there can be two callers.
+ */
+static void channel_release(struct shim_channel *ch)
+{
+	struct shim_channel *oldest;
+
+	if (atomic_exchange(&ch->released, true))
+		return;
+	if (ch->rdma_core) {
+		rdma_core_ops()->cm.destroy_event_channel(ch->rdma_core);
+		close(ch->pub.fd);
+	}
+	softrnic_destroy_event_channel(ch->softrnic);
+	oldest = atomic_exchange(&kept[atomic_fetch_add(&kept_next, 1) % KEPT], ch);
+	free(oldest);
+}
+
+void shim_channel_delete(struct shim_channel *ch)
+{
+	ch->blocking = !(fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK);
+	if (atomic_fetch_or(&ch->state, DEAD) == 0)
+		channel_release(ch);
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	shim_channel_delete(shim_channel_of(channel));
+}
+
+/* The next event of either source, as the descriptor's O_NONBLOCK says. */
+static int channel_take(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
+{
+	struct pollfd readable = {.fd = ch->pub.fd, .events = POLLIN};
+
+	*ops = &softrnic_ops;
+	if (!ch->rdma_core)
+		return softrnic_get_cm_event(ch->softrnic, ev);
+	for (;;) {
+		if (!softrnic_get_cm_event(ch->softrnic, ev))
+			return 0;
+		if (!rdma_core_ops()->cm.get_cm_event(ch->rdma_core, ev)) {
+			*ops = rdma_core_ops();
+			return 0;
+		}
+		if (fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK)
+			return REFUSE_NEG(EAGAIN);
+		if (poll(&readable, 1, -1) < 0)
+			return -1;
+	}
+}
+
+/* Like a thread in the kernel, it still can be cancelled. */
+static int channel_is_gone(bool blocking)
+{
+	while (blocking)
+		pause();
+	return REFUSE_NEG(EBADF);
+}
+
+static void channel_leave(void *arg)
+{
+	struct shim_channel *ch = arg;
+
+	if (atomic_fetch_sub(&ch->state, 1) == (DEAD | 1))
+		channel_release(ch);
+}
+
+int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
+{
+	bool dead = atomic_fetch_add(&ch->state, 1) & DEAD, blocking;
+	int ret = -1, err;
+
+	pthread_cleanup_push(channel_leave, ch);
+	if (!dead)
+		ret = channel_take(ch, ops, ev);
+	err = errno;
+	dead = atomic_load(&ch->state) & DEAD;
+	blocking = dead && ch->blocking;
+	pthread_cleanup_pop(1);
+	if (ret && dead)
+		return channel_is_gone(blocking);
+	errno = err;
+	return ret;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* channel.h -- the event channels that programs see. */
+#ifndef INTERPOSER_CHANNEL_H
+#define INTERPOSER_CHANNEL_H
+
+#include <stdatomic.h>
+
+#include "interposer/ops.h"
+
+struct shim_channel {
+	struct rdma_event_channel pub; /* fd: softrnic's, or an epoll descriptor of both */
+	struct rdma_event_channel *softrnic, *rdma_core;
+	atomic_uint state; /* channel.c: dead or not, and how many threads are inside */
+	atomic_bool released;
+	bool blocking; /* when it was destroyed */
+};
+
+static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *channel)
+{
+	return (struct shim_channel *)channel;
+}
+
+/* NULL and errno. */
+struct shim_channel *shim_channel_new(void);
+void shim_channel_delete(struct shim_channel *ch);
+/*
+ * The next event and whose it is: 0, or -1 and errno, or never, if the channel was destroyed. The
+ * thread can be cancelled here.
+ */
+int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shim_id.h -- the rdma_cm objects that programs see.
+ *
+ * An id is made before its address is known, and only the address tells which device serves it.
+ * So a program holds a shim id, and behind it stands an id of the software RNIC or, once a real
+ * device turns out to own the address, one of rdma-core. The id behind has its shim id as context.
+ *
+ * Files depend on each other in this order: ops, channel, shim_id, choose, event, qp, id, plain_qp,
+ * and then device, verbs and ep. The public functions of each are thin, and only ep calls those of
+ * others.
+ */
+#ifndef INTERPOSER_SHIM_ID_H
+#define INTERPOSER_SHIM_ID_H
+
+#include <pthread.h>
+
+#include "interposer/channel.h"
+#include "interposer/ops.h"
+
+struct shim_id {
+	struct rdma_cm_id pub;
+	const struct ops *ops;
+	struct rdma_cm_id *inner;
+	struct shim_channel *own_channel; /* of a synchronous id: its calls wait for their event */
+	atomic_bool ended;                /* DISCONNECTED was delivered */
+	bool own_send_cq, own_recv_cq;
+	bool hidden;                /* it exists for its queue pair */
+	struct ibv_qp *softrnic_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
+	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
+	struct shim_id *next;             /* in the list of all */
+};
+
+struct shim_event {
+	struct rdma_cm_event pub;
+	struct rdma_cm_event *inner;
+	const struct ops *ops;
+};
+
+static inline struct shim_id *shim_id_of(struct rdma_cm_id *id)
+{
+	return (struct shim_id *)id;
+}
+
+/* shim_id.c: with no id behind it yet. NULL and errno. */
+struct shim_id *shim_id_new(struct shim_channel *ch, void *context, enum rdma_port_space ps);
+/* Of an id that rdma_cm made: an inbound request that came out of this channel. NULL and errno. */
+struct shim_id *shim_id_new_passive(struct shim_id *listener, struct shim_channel *ch,
+				    struct rdma_cm_id *inner);
+void shim_id_free(struct shim_id *s);
+/* Show what a call or an event changed behind it. */
+void shim_id_sync(struct shim_id *s);
+/* It has this queue pair from now on, or none. */
+void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
+/* The one with this queue pair of the software RNIC, or NULL. */
+struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
+/* Its queue pair is about to end with it: remember where it is. 0, or -1 and errno. */
+int shim_id_remember_qp(const struct ibv_qp *qp);
+/* Did a queue pair end with its id? Then nothing of it may be looked at. The answer is given once.
+ */
+bool shim_id_forget_qp(const struct ibv_qp *qp);
+
+/* choose.c: if a real device owns this local or reaches this remote address, let it serve the id.
+ */
+void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote);
+
+/* event.c: 0, or -1 and errno. */
+int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event);
+int shim_event_ack(struct rdma_cm_event *event);
+/* The event that a synchronous id's last call left with it is not needed any more. */
+void shim_id_ack_event(struct shim_id *s);
+/* A synchronous id waits for the event of the call that returned `ret`; others return it. */
+int shim_id_complete(struct shim_id *s, int ret);
+
+/* qp.c: 0, or -1 and errno. */
+int shim_qp_create_plain(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+void shim_qp_destroy(struct shim_id *s);
+
+/* id.c: channel NULL: a synchronous id. NULL and errno. */
+struct shim_id *shim_id_create(struct shim_channel *channel, void *context,
+			       enum rdma_port_space ps);
+/* 0, or -1 and errno. */
+int shim_id_destroy(struct shim_id *s);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softrnic_ops.c -- the software RNIC as a table; what it lacks is refused as a device without it
+ * does.
+ *
+ * The errno values are those of rdma-core 44 with siw, the kernel's software iWARP device.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "interposer/ops.h"
+#include "softrnic/softrnic.h"
+
+static int ops_close_device(struct ibv_context *ctx)
+{
+	return 0; /* there is one context, and it lives as long as the process */
+}
+
+/* Programs built before 2018 have a shorter structure; the header's inline code clears the rest. */
+static int ops_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	struct ibv_port_attr full;
+	int ret = softrnic_query_port(ctx, port, &full);
+
+	if (!ret)
+		memcpy(attr, &full, offsetof(struct ibv_port_attr, port_cap_flags2));
+	return ret;
+}
+
+/* An iWARP port has one GID, made of a hardware address; ours is the device's GUID. */
+static int ops_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
+{
+	struct ibv_device_attr attr;
+
+	if (port != 1 || index != 0)
+		return REFUSE_NEG(EINVAL);
+	softrnic_query_device(ctx, &attr);
+	memset(gid, 0, sizeof(*gid));
+	memcpy(gid->raw, &attr.node_guid, sizeof(attr.node_guid));
+	return 0;
+}
+
+static int ops_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
+{
+	if (port != 1 || index != 0)
+		return REFUSE_NEG(EINVAL);
+	*pkey = htobe16(0xffff);
+	return 0;
+}
+
+static int ops_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
+{
+	return port == 1 && pkey == htobe16(0xffff) ? 0 : REFUSE_NEG(EINVAL);
+}
+
+static struct ibv_mr *ops_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+				      int access)
+{
+	return softrnic_reg_mr_iova2(pd, addr, len, iova, (unsigned)access);
+}
+
+static int ops_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
+			int access)
+{
+	errno = EOPNOTSUPP;
+	return IBV_REREG_MR_ERR_CMD;
+}
+
+/* Nothing was imported. */
+static void ops_unimport_mr(struct ibv_mr *mr)
+{
+}
+
+static void ops_unimport_pd(struct ibv_pd *pd)
+{
+}
+
+static void ops_unimport_dm(struct ibv_dm *dm)
+{
+}
+
+static struct ibv_qp_ex *ops_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	return NULL;
+}
+
+static int ops_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return 0;
+}
+
+static int ops_reject_ece(struct rdma_cm_id *id, const void *pdata, uint8_t len)
+{
+	return softrnic_reject(id, pdata, len);
+}
+
+static int ops_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	return 0;
+}
+
+/* For queue pairs that rdma_cm does not know, which we do not have. */
+static int ops_establish(struct rdma_cm_id *id)
+{
+	return REFUSE_NEG(EINVAL);
+}
+
+static int ops_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	return REFUSE_NEG(ENOSYS);
+}
+
+static int ops_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+				 void *context)
+{
+	return REFUSE_NEG(ENOSYS);
+}
+
+static int ops_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	return REFUSE_NEG(EADDRNOTAVAIL);
+}
+
+/* What it lacks altogether. */
+#define LACKED(ret, name, params, args, failure, act)                                              \
+	static ret ops_##name params                                                               \
+	{                                                                                          \
+		return REFUSE_##failure(EOPNOTSUPP);                                               \
+	}
+OPS_CM_LACKED_CALLS(LACKED)
+OPS_VERBS_LACKED_CALLS(LACKED)
+
+#define ITS_ROW(ret, name, ...)  .name = softrnic_##name,
+#define HERE_ROW(ret, name, ...) .name = ops_##name,
+#define ITS(name)                .name = softrnic_##name
+#define HERE(name)               .name = ops_##name
+const struct ops softrnic_ops = {
+	.cm = {VEXT_CM_CALLS(ITS_ROW) OPS_CM_LACKED_CALLS(HERE_ROW) ITS(set_option),
+	       HERE(reject_ece), HERE(notify), HERE(establish), HERE(join_multicast),
+	       HERE(join_multicast_ex), HERE(leave_multicast)},
+	.verbs = {VEXT_VERBS_CALLS(ITS_ROW) OPS_VERBS_LACKED_CALLS(HERE_ROW) ITS(query_device),
+		  ITS(reg_mr_iova2), ITS(modify_srq), ITS(query_srq), ITS(modify_qp), ITS(query_qp),
+		  HERE(close_device), HERE(query_port), HERE(query_gid), HERE(query_pkey),
+		  HERE(get_pkey_index), HERE(reg_mr_iova), HERE(rereg_mr), HERE(unimport_mr),
+		  HERE(unimport_pd), HERE(unimport_dm), HERE(qp_to_qp_ex),
+		  HERE(query_qp_data_in_order)},
+};

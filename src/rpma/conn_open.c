@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_open.c -- connect and wait for the outcome, again while nobody listens yet. */
+#include <string.h>
+
+#include "base/poll.h"
+#include "rpma/conn.h"
+#include "rpma/err.h"
+
+#define OPEN_TIMEOUT_MS   10000
+#define OPEN_PAUSE_MS     10 /* before the second attempt; twice as long before each other one */
+#define OPEN_PAUSE_MAX_MS 500
+
+/* The part of the caller's structure that this version knows. False: the caller asks for more. */
+static bool attr_take(struct rpma_conn_open_attr *attr, const struct rpma_conn_open_attr *given)
+{
+	size_t known = given->size < sizeof(*attr) ? given->size : sizeof(*attr);
+
+	for (size_t i = known; i < given->size; i++)
+		if (((const char *)given)[i])
+			return false;
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr, given, known);
+	if (!attr->timeout_ms)
+		attr->timeout_ms = OPEN_TIMEOUT_MS;
+	return true;
+}
+
+static bool attr_is_valid(const struct rpma_conn_open_attr *attr)
+{
+	return attr->addr && attr->port && attr->timeout_ms >= -1 && attr->retry_ms >= -1;
+}
+
+static int request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		       struct rpma_conn_req **req)
+{
+	int ret = rpma_conn_req_new(peer, attr->addr, attr->port, attr->cfg, req);
+
+	if (ret || !attr->prepare)
+		return ret;
+	ret = attr->prepare(*req, attr->arg);
+	if (ret)
+		rpma_conn_req_delete(req);
+	return ret;
+}
+
+/* What an event that is the first one is to the caller. */
+static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
+{
+	switch (event) {
+	case RPMA_CONN_ESTABLISHED:
+		return 0;
+	case RPMA_CONN_REJECTED:
+		return conn->rejection == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
+	case RPMA_CONN_UNREACHABLE:
+		return RPMA_E_NO_EVENT;
+	case RPMA_CONN_LOST: /* it ended while it answered, and may be starting again */
+		return RPMA_E_AGAIN;
+	default:
+		return RPMA_E_UNKNOWN;
+	}
+}
+
+static int try_once(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		    uint64_t deadline, enum rpma_conn_event *event, struct rpma_conn **conn_ptr)
+{
+	enum rpma_conn_event first;
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	int ret = request_new(peer, attr, &req);
+
+	if (!ret)
+		ret = rpma_conn_req_connect(&req, attr->pdata, &conn);
+	if (ret)
+		return ret;
+	ret = rpma_conn_next_event_timeout(conn, poll_ms_left(deadline), &first);
+	if (!ret)
+		ret = outcome(conn, first);
+	if (ret) {
+		rpma_conn_delete(&conn);
+		return ret;
+	}
+	*event = first;
+	*conn_ptr = conn;
+	return 0;
+}
+
+int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr)
+{
+	struct rpma_conn_open_attr a;
+	uint64_t deadline, until;
+	int ret, pause_ms = OPEN_PAUSE_MS;
+
+	if (!peer || !attr || !event || !conn_ptr)
+		return INVALID();
+	if (!attr_take(&a, attr))
+		return RPMA_E_NOSUPP;
+	if (!attr_is_valid(&a))
+		return INVALID();
+	deadline = poll_deadline(a.timeout_ms);
+	until = poll_deadline(a.retry_ms);
+	if (deadline < until)
+		until = deadline;
+	for (;;) {
+		int left_ms;
+
+		ret = try_once(peer, &a, deadline, event, conn_ptr);
+		left_ms = poll_ms_left(until);
+		if ((ret != RPMA_E_AGAIN && ret != RPMA_E_NO_EVENT) || !left_ms)
+			return ret;
+		LOG_INFO("nobody answers at %s port %s yet", a.addr, a.port);
+		poll(NULL, 0, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms);
+		pause_ms = 2 * pause_ms < OPEN_PAUSE_MAX_MS ? 2 * pause_ms : OPEN_PAUSE_MAX_MS;
+	}
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log.c -- who gets what this library logs: its own copy of base/log.h. */
+#include "softrnic/softrnic.h"
+
+void softrnic_log_set(log_sink *sink, enum log_level level)
+{
+	log_set(sink, level);
+}
