@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define CONNECT_MS 20000
+
 static int usage(const char *prog, const struct role *roles)
 {
 	for (; roles->name; roles++)
@@ -162,33 +164,41 @@ void offer_region(char **where, void *ptr, size_t size, int usage_flags, int cli
 	must(rpma_peer_delete(&peer), "delete the peer");
 }
 
-enum rpma_conn_event session_connect(struct session *s, char **where,
-				     const struct rpma_conn_cfg *cfg)
+const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
+			    int retry_ms)
 {
+	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
+					   .addr = where[0],
+					   .port = where[1],
+					   .cfg = cfg,
+					   .timeout_ms = CONNECT_MS + retry_ms,
+					   .retry_ms = retry_ms};
 	enum rpma_conn_event event;
-	struct rpma_conn_req *req;
+	int ret = rpma_conn_open(s->peer, &attr, &event, &s->conn);
 
 	s->region = NULL;
-	must(rpma_conn_req_new(s->peer, where[0], where[1], cfg, &req), where[0]);
-	must(rpma_conn_req_connect(&req, NULL, &s->conn), "connect");
-	must(rpma_conn_next_event(s->conn, &event), "wait for the connection");
+	if (ret == RPMA_E_AGAIN)
+		return "refused, nobody listens there";
+	if (ret == RPMA_E_NO_EVENT)
+		return "no answer";
+	if (ret)
+		return rpma_err_2str(ret);
 	if (event != RPMA_CONN_ESTABLISHED) {
 		rpma_conn_delete(&s->conn);
-		return event;
+		return "rejected by the server";
 	}
 	must(rpma_conn_get_cq(s->conn, &s->cq), "completion queue");
-	return event;
+	return NULL;
 }
 
 void session_open(struct session *s, char **where, const struct rpma_conn_cfg *cfg)
 {
-	enum rpma_conn_event event;
+	const char *why;
 
 	s->peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
-	event = session_connect(s, where, cfg);
-	if (event != RPMA_CONN_ESTABLISHED)
-		errx(EXIT_FAILURE, "connect to %s port %s: %s", where[0], where[1],
-		     rpma_utils_conn_event_2str(event));
+	why = session_connect(s, where, cfg, 0);
+	if (why)
+		errx(EXIT_FAILURE, "connect to %s port %s: %s", where[0], where[1], why);
 }
 
 void session_take_offer(struct session *s, size_t size)

@@ -68,9 +68,10 @@ void session_take_offer(struct session *s, size_t size);
 /* Close in good order, and release the memory that was registered for it (mr may be NULL). */
 void session_close(struct session *s, struct rpma_mr_local **mr);
 
-/* The two halves of session_open() and _close(), for programs that connect more than once. */
-enum rpma_conn_event session_connect(struct session *s, char **where,
-				     const struct rpma_conn_cfg *cfg);
+/* The two halves of session_open() and _close(), for programs that connect more than once. NULL, or
+ * why there is no connection, after retry_ms in which nobody listened. */
+const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
+			    int retry_ms);
 void session_disconnect(struct session *s);
 
 /* Both sides */

@@ -169,9 +169,12 @@ static void client(char **args)
 	struct rpma_mr_local *mr = register_numbers(peer);
 
 	for (unsigned i = 0; i < n; i++) {
+		const char *why;
+
 		s[i].peer = peer;
-		if (session_connect(&s[i], args, NULL) != RPMA_CONN_ESTABLISHED)
-			errx(EXIT_FAILURE, "connection %u was refused", i);
+		why = session_connect(&s[i], args, NULL, 0);
+		if (why)
+			errx(EXIT_FAILURE, "connection %u: %s", i, why);
 		must(rpma_recv(s[i].conn, mr, IN(i), sizeof(uint32_t), NULL), "receive");
 	}
 	for (unsigned i = 0; i < n; i++) {

@@ -13,16 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
 
-#define RECORDS       10000
-#define WINDOW        8  /* records under way at one time */
-#define PATIENCE_S    20 /* how long the server may be away */
-#define REPORT_EVERY  50
-#define RETRY_WAIT_US 100000
+#define RECORDS      10000
+#define WINDOW       8     /* records under way at one time */
+#define AWAY_MS      20000 /* how long the server may be away */
+#define REPORT_EVERY 50
 
 struct record {
 	uint64_t number; /* from 1, little-endian */
@@ -40,18 +38,13 @@ static void server(char **args)
 		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
 }
 
-/* A connect to a server that is not up is rejected at once, hence the sleep. */
+/* rpma_conn_open() tries again and again while nobody listens. */
 static void connect_again(struct session *s, char **args, const struct rpma_conn_cfg *cfg)
 {
-	time_t give_up = time(NULL) + PATIENCE_S;
-	enum rpma_conn_event event;
+	const char *why = session_connect(s, args, cfg, AWAY_MS);
 
-	while ((event = session_connect(s, args, cfg)) != RPMA_CONN_ESTABLISHED) {
-		if (time(NULL) >= give_up)
-			errx(EXIT_FAILURE, "the server does not come back: %s",
-			     rpma_utils_conn_event_2str(event));
-		usleep(RETRY_WAIT_US);
-	}
+	if (why)
+		errx(EXIT_FAILURE, "the server does not come back: %s", why);
 	/* The restarted server has registered anew: the old descriptor is worth nothing. */
 	session_take_offer(s, sizeof(records));
 }

@@ -48,6 +48,7 @@ extern "C" {
 #define RPMA_VERSION                             RPMA_VERSION_NUMBER(RPMA_VERSION_MAJOR, RPMA_VERSION_MINOR, RPMA_VERSION_PATCH)
 
 #define RPMA_HAS_BATCH       1004000 /* rpma_batch_X(), rpma_send_gather() */
+#define RPMA_HAS_CONN_OPEN   1004000 /* rpma_conn_open() */
 #define RPMA_HAS_COUNTERS    1004000 /* rpma_conn_get_counters() */
 #define RPMA_HAS_CQ          1004000 /* rpma_cq_new(): one queue for several connections */
 #define RPMA_HAS_DURABILITY  1004000 /* rpma_query_durability(), rpma_utils_get_durability() */

@@ -6,7 +6,6 @@
 
 #include "check.h"
 #include "cli.h"
-#include "liblog.h"
 
 static enum check_outcome choose(const struct copy *c, bool persistent)
 {

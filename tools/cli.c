@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "cli.h"
-#include "liblog.h"
 
 static const char *cli_name = "rpma";
 
@@ -44,9 +43,8 @@ int cli_report(const struct error *err, const char *hint)
 		[ERROR_UNREACHED] = CLI_REACH, [ERROR_REFUSED] = CLI_REFUSED,
 		[ERROR_FAILED] = CLI_TRANSFER,
 	};
-	const char *logged = err->cause < 0 ? liblog_last() : "";
 
-	return cli_fail(codes[err->kind], "%s%s%s%s", err->text, hint, *logged ? ": " : "", logged);
+	return cli_fail(codes[err->kind], "%s%s", err->text, hint);
 }
 
 void cli_note(const char *fmt, ...)

@@ -4,7 +4,6 @@
 
 #include "cli.h"
 #include "info.h"
-#include "liblog.h"
 
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
@@ -98,7 +97,7 @@ static int print_rows(bool json)
 	int rc = rpma_provider_list_new(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &list);
 
 	if (rc)
-		return cli_fail(CLI_FILE, "cannot list the providers: %s", liblog_reason(rc));
+		return cli_fail(CLI_FILE, "cannot list the providers: %s", rpma_err_last());
 	if (json)
 		printf("{\"version\":\"%s\",\"providers\":[", RPMA_TOOL_VERSION);
 	else

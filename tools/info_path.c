@@ -10,7 +10,6 @@
 
 #include "cli.h"
 #include "info.h"
-#include "liblog.h"
 #include "export/mapfile.h"
 
 #define SAMPLE 4096u
@@ -40,7 +39,7 @@ static int classify(const char *path, const struct stat *st, const struct mapfil
 	int rc = rpma_utils_get_durability(map->addr, map->size, &durability, why, sizeof(why));
 
 	if (rc)
-		return cli_fail(CLI_FILE, "%s: %s", path, liblog_reason(rc));
+		return cli_fail(CLI_FILE, "%s: %s", path, rpma_err_last());
 	print(path, st, durability, why, json);
 	return CLI_OK;
 }

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "cli.h"
 #include "info.h"
-#include "liblog.h"
 
 static const struct {
 	uint32_t cap;

@@ -7,20 +7,17 @@
 #include "liblog.h"
 
 static bool liblog_verbose;
-static _Thread_local char liblog_text[512];
 
 static void liblog_line(enum rpma_log_level level, const char *file, const int line,
 			const char *func, const char *fmt, ...)
 {
-	char text[sizeof(liblog_text)];
+	char text[512];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text[strcspn(text, "\n")] = '\0';
-	if (level <= RPMA_LOG_LEVEL_ERROR)
-		memcpy(liblog_text, text, sizeof(text));
 	if (liblog_verbose)
 		fprintf(stderr, "librpma: %s\n", text);
 }
@@ -31,14 +28,4 @@ void liblog_init(bool verbose)
 	rpma_log_set_function(liblog_line);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD,
 			       verbose ? RPMA_LOG_LEVEL_NOTICE : RPMA_LOG_LEVEL_ERROR);
-}
-
-const char *liblog_reason(int rc)
-{
-	return liblog_text[0] ? liblog_text : rpma_err_2str(rc);
-}
-
-const char *liblog_last(void)
-{
-	return liblog_text;
 }

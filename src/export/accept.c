@@ -74,7 +74,7 @@ static int accept_request(struct server *s, struct client *client, struct rpma_c
 	if (rc)
 		server_note_limited(s, &s->not_accepted,
 				    "client %" PRIu64 " from %s could not be accepted: %s",
-				    client->id, client->addr, rpma_err_2str(rc));
+				    client->id, client->addr, rpma_err_last());
 	return rc;
 }
 
@@ -86,7 +86,7 @@ void accept_on_request(struct server *s)
 
 	if (rc) {
 		if (rc != RPMA_E_NO_EVENT && s->opts->verbose)
-			server_note(s, "a connection request was lost: %s", rpma_err_2str(rc));
+			server_note(s, "a connection request was lost: %s", rpma_err_last());
 		return;
 	}
 	client = calloc(1, sizeof(*client));

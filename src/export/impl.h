@@ -2,7 +2,7 @@
 /*
  * impl.h -- the server's objects, and what its files have of each other.
  *
- * A file calls those above it here and none below it.
+ * A file calls those that stand above it here and none below it.
  */
 #ifndef EXPORT_IMPL_H
 #define EXPORT_IMPL_H

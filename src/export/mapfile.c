@@ -100,7 +100,7 @@ static int mapfile_map_for_service(struct mapfile *map, const char *path, struct
 	rc = rpma_utils_get_durability(map->addr, map->size, &map->durability, NULL, 0);
 	if (rc)
 		return error_set(err, ERROR_LOCAL, rc, "cannot determine how durable %s is: %s",
-				 path, rpma_err_2str(rc));
+				 path, rpma_err_last());
 	/* Pages are brought in now, not while a client waits. Clean, since msync would
 	 * write-protect them again anyway. Kernels before 5.14 do without. */
 	madvise(map->addr, map->size, MADV_POPULATE_READ);

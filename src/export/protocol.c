@@ -18,7 +18,7 @@ static int protocol_prepare(struct server *s, struct client *client)
 	if (rc)
 		server_note_limited(s, &s->not_served,
 				    "client %" PRIu64 " from %s could not be served: %s",
-				    client->id, client->addr, rpma_err_2str(rc));
+				    client->id, client->addr, rpma_err_last());
 	return rc;
 }
 

@@ -126,7 +126,7 @@ static int region_register(struct server *s, struct region *r, struct error *err
 	for (int access = HELLO_READ; access <= HELLO_SCRATCH && !rc && !s->opts->secret; access++)
 		rc = region_export_new(s, r, (enum hello_access)access, &r->shared[access]);
 	return rc ? error_set(err, ERROR_LOCAL, rc, "cannot register %s of memory: %s",
-			      text_size(r->data.size).text, rpma_err_2str(rc))
+			      text_size(r->data.size).text, rpma_err_last())
 		  : 0;
 }
 

@@ -29,7 +29,7 @@ static int server_open_device(struct server *s, struct error *err)
 		rc = rpma_peer_new(context, &s->peer);
 	if (rc)
 		return error_set(err, ERROR_LOCAL, rc, "no RDMA device for address %s: %s",
-				 s->listen.host, rpma_err_2str(rc));
+				 s->listen.host, rpma_err_last());
 	return regions_register(s, context, err);
 }
 
@@ -45,7 +45,7 @@ static int server_listen(struct server *s, struct error *err)
 		rc = rpma_ep_get_fd(s->ep, &fd);
 	if (rc)
 		return error_set(err, ERROR_LOCAL, rc, "cannot listen on %s: %s",
-				 address_show(&s->listen, text), rpma_err_2str(rc));
+				 address_show(&s->listen, text), rpma_err_last());
 	snprintf(s->listen.port, sizeof(s->listen.port), "%u", port);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	return 0;

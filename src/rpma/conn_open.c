@@ -43,6 +43,15 @@ static int request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr 
 	return ret;
 }
 
+/* Where the device does not say who rejected, private data is a sign of an application. */
+static bool is_refusal(const struct rpma_conn *conn)
+{
+	enum rpma_rejection rejection = atomic_load(&conn->rejection);
+
+	return rejection == RPMA_REJECTION_REFUSED ||
+	       (rejection == RPMA_REJECTION_UNKNOWN && conn->pdata.len);
+}
+
 /* What an event that is the first one is to the caller. */
 static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
@@ -50,7 +59,7 @@ static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 	case RPMA_CONN_ESTABLISHED:
 		return 0;
 	case RPMA_CONN_REJECTED:
-		return conn->rejection == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
+		return is_refusal(conn) ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
 	case RPMA_CONN_LOST: /* it ended while it answered, and may be starting again */
@@ -89,12 +98,15 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 {
 	struct rpma_conn_open_attr a;
 	uint64_t deadline, until;
-	int ret, pause_ms = OPEN_PAUSE_MS;
+	int ret, before = 0, pause_ms = OPEN_PAUSE_MS;
 
 	if (!peer || !attr || !event || !conn_ptr)
 		return INVALID();
-	if (!attr_take(&a, attr))
+	if (!attr_take(&a, attr)) {
+		LOG_ERROR("rpma_conn_open(): attr has a member that this version of librpma does "
+			  "not know; run the program with a newer one");
 		return RPMA_E_NOSUPP;
+	}
 	if (!attr_is_valid(&a))
 		return INVALID();
 	deadline = poll_deadline(a.timeout_ms);
@@ -105,9 +117,13 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 		int left_ms;
 
 		ret = try_once(peer, &a, deadline, event, conn_ptr);
+		/* An attempt that the deadline cuts short says less than the one before. */
+		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
+			ret = before;
 		left_ms = poll_ms_left(until);
 		if ((ret != RPMA_E_AGAIN && ret != RPMA_E_NO_EVENT) || !left_ms)
 			return ret;
+		before = ret;
 		LOG_INFO("nobody answers at %s port %s yet", a.addr, a.port);
 		poll(NULL, 0, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms);
 		pause_ms = 2 * pause_ms < OPEN_PAUSE_MAX_MS ? 2 * pause_ms : OPEN_PAUSE_MAX_MS;

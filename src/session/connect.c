@@ -97,7 +97,7 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s does not answer: check the address and firewalls", s->server);
 	default:
 		return error_set(err, ERROR_UNREACHED, rc, "cannot connect to %s: %s", s->server,
-				 rpma_err_2str(rc));
+				 rpma_err_last());
 	}
 }
 

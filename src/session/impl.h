@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* impl.h -- what the files of a session have of each other. */
+/* impl.h -- what the files of a session have of each other, in the order in which they call: a file
+ * calls those that stand above it here and none below it. */
 #ifndef SESSION_IMPL_H
 #define SESSION_IMPL_H
 
 #include "session/session.h"
 
-/* connect.c: s->peer and s->conn, with the server's private data; receives are posted if messages
- * are expected. */
-int session_connect(struct session *s, const struct session_opts *opts, struct error *err);
-
-/* proof.c: the server has asked for a proof: give it, check the server's, take what it grants as
- * s->region. */
-int session_prove(struct session *s, const struct session_opts *opts, struct error *err);
+/* wait.c: the next completion, which may be a message; a failed one is an error. */
+int session_wait(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
 /* message.c: room for all that may come, registered once a peer, received into once a request.
  * Librpma's results. */
@@ -27,5 +23,13 @@ const uint8_t *session_take_message(struct session *s);
 int session_take_verdict(struct session *s, size_t len, struct error *err);
 /* The region's file is lost: the reason. */
 int session_file_is_lost(const struct session *s, enum hello_status status, struct error *err);
+
+/* proof.c: the server has asked for a proof: give it, check the server's, take what it grants as
+ * s->region. */
+int session_prove(struct session *s, const struct session_opts *opts, struct error *err);
+
+/* connect.c: s->peer and s->conn, with the server's private data; receives are posted if messages
+ * are expected. */
+int session_connect(struct session *s, const struct session_opts *opts, struct error *err);
 
 #endif

@@ -37,9 +37,7 @@ int session_ask(struct session *s, size_t out_len, const uint8_t **in, size_t *l
 
 	if (rc)
 		return session_post_failed(s, "send a message to", rc, err);
-	s->is_asking = true;
-	rc = session_reap(s, 0, &wc, err);
-	s->is_asking = false;
+	rc = session_wait(s, 0, &wc, err);
 	*in = session_take_message(s);
 	*len = wc.byte_len;
 	return rc;

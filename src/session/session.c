@@ -85,7 +85,7 @@ static int session_adopt_descriptors(struct session *s, struct error *err)
 	rpma_peer_cfg_delete(&pcfg);
 	return rc ? error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
 			      "the region's description from %s is damaged: %s", s->server,
-			      rpma_err_2str(rc))
+			      rpma_err_last())
 		  : 0;
 }
 
@@ -134,26 +134,8 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 			     mr);
 
 	return rc ? error_set(err, ERROR_FAILED, rc, "cannot register a buffer of %zu bytes: %s",
-			      size, rpma_err_2str(rc))
+			      size, rpma_err_last())
 		  : 0;
-}
-
-int session_post_failed(struct session *s, const char *what, int rc, struct error *err)
-{
-	return error_set(err, ERROR_FAILED, rc, "cannot %s %s: %s", what, s->server,
-			 rpma_err_2str(rc));
-}
-
-static int session_check(struct session *s, const struct ibv_wc *wc, struct error *err)
-{
-	char why[256];
-
-	if (wc->status == IBV_WC_SUCCESS && (wc->opcode & IBV_WC_RECV) && !s->is_asking)
-		return session_take_verdict(s, wc->byte_len, err);
-	if (wc->status == IBV_WC_SUCCESS)
-		return 0;
-	rpma_wc_explain(s->conn, wc, why, sizeof(why));
-	return error_set(err, ERROR_FAILED, 0, "%s: %s", s->server, why);
 }
 
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err)
@@ -162,16 +144,6 @@ int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct 
 	int rc;
 
 	wc = wc ? wc : &mine;
-	rc = completions_next(&s->completions, s->timeout_ms, spin_us, wc);
-	switch (rc) {
-	case COMPLETIONS_ONE:
-		return session_check(s, wc, err);
-	case COMPLETIONS_TIMEOUT:
-		return error_set(err, ERROR_FAILED, RPMA_E_NO_COMPLETION,
-				 "%s has not answered for %d s", s->server, s->timeout_ms / 1000);
-	case COMPLETIONS_CLOSED:
-		return error_set(err, ERROR_FAILED, 0, "%s closed the connection", s->server);
-	default:
-		return session_post_failed(s, "take completions from", rc, err);
-	}
+	rc = session_wait(s, spin_us, wc, err);
+	return !rc && wc->opcode & IBV_WC_RECV ? session_take_verdict(s, wc->byte_len, err) : rc;
 }

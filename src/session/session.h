@@ -44,7 +44,6 @@ struct session {
 		uint8_t in[2][HELLO_FROM_MAX], out[HELLO_TO_MAX];
 	} messages;
 	unsigned received; /* messages; at most as many as there is room for */
-	bool is_asking;    /* a question is out; else a message that comes is a verdict */
 };
 
 /* Connect, prove and have proved what opts ask for, and learn the region. *s need not be

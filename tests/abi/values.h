@@ -78,6 +78,7 @@
 	X(RPMA_VERSION_MINOR, PROJECT_MINOR)                                                       \
 	X(RPMA_VERSION_PATCH, PROJECT_PATCH)                                                       \
 	X(RPMA_HAS_BATCH, 1004000)                                                                 \
+	X(RPMA_HAS_CONN_OPEN, 1004000)                                                             \
 	X(RPMA_HAS_COUNTERS, 1004000)                                                              \
 	X(RPMA_HAS_CQ, 1004000)                                                                    \
 	X(RPMA_HAS_DURABILITY, 1004000)                                                            \

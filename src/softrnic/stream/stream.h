@@ -44,9 +44,9 @@ enum stream_state {
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,    /* by the application there: -EACCES; by its host, as nobody
-				  listens: -ECONNREFUSED; by hanging up: -ECONNRESET */
-	STREAM_EV_UNREACHABLE, /* no answer in time; status: -ETIMEDOUT */
+	STREAM_EV_REJECTED,      /* by the application there: -EACCES; by its host, as nobody
+				    listens: -ECONNREFUSED; by hanging up: -ECONNRESET */
+	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
 				without  it */

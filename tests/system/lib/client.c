@@ -2,11 +2,10 @@
 #include "client.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
+#include "base/poll.h"
 
 #define DESC_SIZE 21
 #define ADDR      "127.0.0.1"
@@ -43,38 +42,25 @@ void client_close(struct client *c)
 	c->size = 0;
 }
 
-static int client_fd_wait(int fd, uint64_t end)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-	uint64_t now = clock_now_ns();
-
-	if (now >= end)
-		return CLIENT_TIMEOUT;
-	return poll(&pfd, 1, (int)((end - now) / NSEC_PER_MS) + 1) > 0 ? 0 : CLIENT_TIMEOUT;
-}
-
 int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms)
 {
-	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
-	int fd, ret = rpma_conn_get_event_fd(conn, &fd);
+	int ret = rpma_conn_next_event_timeout(conn, timeout_ms, event);
 
-	if (!ret)
-		ret = client_fd_wait(fd, end);
-	return ret ? ret : rpma_conn_next_event(conn, event);
+	return ret == RPMA_E_NO_EVENT ? CLIENT_TIMEOUT : ret;
 }
 
 int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 {
-	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
-	int fd, ret;
+	uint64_t deadline = poll_deadline(timeout_ms);
+	int ret;
 
 	while ((ret = rpma_cq_get_wc(cq, 1, wc, NULL)) == RPMA_E_NO_COMPLETION) {
-		ret = rpma_cq_get_fd(cq, &fd);
-		if (!ret)
-			ret = client_fd_wait(fd, end);
-		if (!ret)
-			ret = rpma_cq_wait(cq);
-		if (ret)
+		int left_ms = poll_ms_left(deadline);
+
+		if (!left_ms)
+			return CLIENT_TIMEOUT;
+		ret = rpma_cq_wait_timeout(cq, left_ms);
+		if (ret && ret != RPMA_E_NO_COMPLETION) /* that is a signal, or the time is over */
 			return ret;
 	}
 	return ret;

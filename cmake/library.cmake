@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# rpma_library(name
+#	OBJECTS room ...        the object libraries that it is made of
+#	MAP file                its version script, in the caller's folder
+#	[LINK library ...]      what it is linked with
+#	[SOVERSION n]
+#	[OUTPUT_NAME name]      the file is lib<name>.so
+#	[HEADER file]           below include/; with it the library is for others:
+#	DESCRIPTION text        of the package lib<name>, for pkg-config and find_package()
+#	[NEEDS library ...]     what programs link beside it, by the names of the linker
+#	[NEEDS_PRIVATE lib ...] what it needs itself, for static linking
+#	SYMBOLS NODE=LIST ...)  its functions: lists in tests/abi, by the nodes of the map
+# A shared library: built, installed, and with a header made a package whose symbols and manual
+# pages tests/abi compares with the lists. A new one is a call of this and a folder; its include
+# rules are a row of check-rooms.sh, without which it is not configured.
+include(CMakePackageConfigHelpers)
+
+function(rpma_library_has_rules name)
+	file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+	file(STRINGS ${CMAKE_SOURCE_DIR}/cmake/check-rooms.sh row REGEX "^${folder}[ /]")
+	if(NOT row)
+		message(FATAL_ERROR "library ${name}: cmake/check-rooms.sh has no row for ${folder}")
+	endif()
+endfunction()
+
+# What `cmake --install` puts beside the library, where upstream's librpma has it.
+function(rpma_library_package output)
+	set(LIBRARY_NAME ${output})
+	set(LIBRARY_PACKAGE lib${output})
+	string(TOUPPER ${LIBRARY_PACKAGE} LIBRARY_PREFIX)
+	set(LIBRARY_DESCRIPTION ${L_DESCRIPTION})
+	set(LIBRARY_SOVERSION ${L_SOVERSION})
+	set(LIBRARY_NEEDS "${L_NEEDS}")
+	list(TRANSFORM L_NEEDS PREPEND "-l" OUTPUT_VARIABLE LIBRARY_LIBS)
+	list(JOIN LIBRARY_LIBS " " LIBRARY_LIBS)
+	list(TRANSFORM L_NEEDS_PRIVATE PREPEND "-l" OUTPUT_VARIABLE LIBRARY_LIBS_PRIVATE)
+	list(JOIN LIBRARY_LIBS_PRIVATE " " LIBRARY_LIBS_PRIVATE)
+	# Relative to itself, so that `cmake --install --prefix` may move the tree.
+	file(RELATIVE_PATH LIBRARY_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+	string(REGEX REPLACE "/$" "" LIBRARY_PC_TO_PREFIX "${LIBRARY_PC_TO_PREFIX}")
+
+	set(package_dir ${CMAKE_INSTALL_LIBDIR}/${LIBRARY_PACKAGE}/cmake)
+	set(built ${CMAKE_BINARY_DIR}/packages)
+	# When it is installed, as only then the prefix is known.
+	configure_file(${CMAKE_SOURCE_DIR}/cmake/library-install-pc.cmake.in
+		${built}/${LIBRARY_PACKAGE}-install-pc.cmake @ONLY)
+	install(SCRIPT ${built}/${LIBRARY_PACKAGE}-install-pc.cmake)
+	configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/library-config.cmake.in
+		${built}/${LIBRARY_PACKAGE}-config.cmake INSTALL_DESTINATION ${package_dir}
+		PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+	write_basic_package_version_file(${built}/${LIBRARY_PACKAGE}-config-version.cmake
+		COMPATIBILITY AnyNewerVersion)
+	install(FILES ${built}/${LIBRARY_PACKAGE}-config.cmake
+		${built}/${LIBRARY_PACKAGE}-config-version.cmake DESTINATION ${package_dir})
+	install(FILES ${CMAKE_SOURCE_DIR}/include/${L_HEADER} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()
+
+function(rpma_library name)
+	cmake_parse_arguments(L "" "MAP;SOVERSION;OUTPUT_NAME;HEADER;DESCRIPTION"
+		"OBJECTS;LINK;NEEDS;NEEDS_PRIVATE;SYMBOLS" ${ARGN})
+	set(map ${CMAKE_CURRENT_SOURCE_DIR}/${L_MAP})
+	set(output ${name})
+	if(L_OUTPUT_NAME)
+		set(output ${L_OUTPUT_NAME})
+	endif()
+	rpma_library_has_rules(${name})
+
+	add_library(${name} SHARED)
+	foreach(room ${L_OBJECTS})
+		target_sources(${name} PRIVATE $<TARGET_OBJECTS:${room}>)
+	endforeach()
+	# Found from wherever the tree is installed, so that a prefix in a home directory just works.
+	set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINK_DEPENDS ${map}
+		LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN")
+	if(DEFINED L_SOVERSION)
+		set_target_properties(${name} PROPERTIES VERSION ${L_SOVERSION} SOVERSION ${L_SOVERSION})
+	endif()
+	target_link_options(${name} PRIVATE -Wl,--version-script=${map})
+	target_link_libraries(${name} PRIVATE ${L_LINK})
+	install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+	if(NOT L_HEADER)
+		return()
+	endif()
+	target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+	rpma_library_package(${output})
+	set_target_properties(${name} PROPERTIES RPMA_MAP ${map} RPMA_SYMBOLS "${L_SYMBOLS}")
+	set_property(GLOBAL APPEND PROPERTY RPMA_LIBRARIES ${name})
+endfunction()
