@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gather.c -- one message gathered from several segments. */
-#include "duo14.h"
+#include "duo_ext.h"
 
 static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 {

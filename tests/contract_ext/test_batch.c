@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 static atomic_bool disk_waits;
 

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 #include "lib/medium.h"
 
 enum { SIZE = 65536, PART = 5000, AT = 9000, WORD_AT = 40000 };

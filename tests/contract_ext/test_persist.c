@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_caps.c -- the capabilities of the peer, and the counters of a connection. */
-#include "duo14.h"
+#include "duo_ext.h"
 
 #define OURS                                                                                       \
 	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_FLUSH_ALL | RPMA_CAP_ATOMIC_WRITE |         \

@@ -2,7 +2,7 @@
 /* test_abandoned.c -- a long digest whose initiator disconnects. */
 #include <sys/mman.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 #define HUGE_LEN (UINT32_MAX - 4095u) /* the longest there is, in pages */
 

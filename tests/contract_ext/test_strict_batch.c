@@ -4,7 +4,7 @@
  * batch fails: what is ordered behind it does not happen, and all of it reports the reason. The
  * same for all else that promises persistence.
  */
-#include "duo14.h"
+#include "duo_ext.h"
 
 static void a_commit_behind_a_failed_flush_never_happens(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 enum { WRITES = 16, EACH = 1024 };
 

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 #define BUF    (2u << 20)
 #define SINK   (BUF / 2) /* the lower half of each buffer is rewritten, the upper half written to */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "duo14.h"
+#include "duo_ext.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ void duo_file_open(struct duo_file *f, struct duo *d, size_t size)
 	static int number;
 
 	f->size = size;
-	snprintf(f->name, sizeof(f->name), "contract14.%ld.%d", (long)getpid(), number++);
+	snprintf(f->name, sizeof(f->name), "contract_ext.%ld.%d", (long)getpid(), number++);
 	f->fd = open(f->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(f->fd >= 0);
 	assert_int_equal(posix_fallocate(f->fd, 0, (off_t)size), 0);

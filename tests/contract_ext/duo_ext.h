@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo14.h -- duo.h, and helpers for the calls that came after librpma 1.3. */
-#ifndef CONTRACT14_DUO14_H
-#define CONTRACT14_DUO14_H
+/* duo_ext.h -- duo.h, and helpers for the calls that came after librpma 1.3. */
+#ifndef CONTRACT_EXT_DUO_EXT_H
+#define CONTRACT_EXT_DUO_EXT_H
 
 #include "duo.h"
 

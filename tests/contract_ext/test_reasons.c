@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 static atomic_int disk_error;
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "duo_ext.h"
 
 static atomic_int disk_error;
 

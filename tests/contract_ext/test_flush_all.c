@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_flush_all.c -- one flush of everything that the connection placed, in any region. */
-#include "duo14.h"
+#include "duo_ext.h"
 
 #include "lib/medium.h"
 
