@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 /* RFC 5044 s7.1.1: key, flags, revision, length of the private data. */
 #define START_HEADER 20
@@ -161,7 +161,7 @@ void relay_count(struct relay *r, enum relay_way way, struct relay_count *count)
 
 	do {
 		before = relay_seen_bytes(r);
-		duo_sleep_ms(20);
+		ends_sleep_ms(20);
 	} while (relay_seen_bytes(r) != before);
 	pthread_mutex_lock(&r->lock);
 	count->bytes = r->way[way].len;

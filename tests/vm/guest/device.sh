@@ -6,7 +6,7 @@
 . "$VM_TREE/tests/vm/guest/lib.sh"
 # The kernel pins what is registered.
 ulimit -l unlimited
-export RPMA_PROVIDER=verbs DUO_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
+export RPMA_PROVIDER=verbs ENDS_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
 # A peer that answers no SYN is given up after 3 s instead of 127.
 sysctl -q -w net.ipv4.tcp_syn_retries=1
 export RPMA_EXAMPLES=$VM_BUILD/examples CMOCKA_MESSAGE_OUTPUT=TAP
