@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up against a stranger, in either role: his bytes, cut as he likes, with hang-ups and
- * time between, and a user who does anything he may.
+ * Start-up against any peer, in either role: bytes, cut anywhere, with hang-ups and time between,
+ * and a user who calls anything. What is to be done is done by the product's own performer.
  *
  *   input = configuration, then steps: an opcode byte, and for bytes their number
  */
@@ -19,6 +19,10 @@
 
 struct fuzz {
 	struct stream *s;
+	struct stream_update u;
+	const uint8_t *in; /* what the peer has sent and is not taken yet */
+	size_t in_len;
+	bool sends, closed;
 	unsigned finals, redials;
 	bool established;
 	uint64_t now;
@@ -37,10 +41,6 @@ static void on_event(void *owner, enum stream_event event, int status)
 		EXPECT(!f->established);
 		f->established = true;
 		break;
-	case STREAM_EV_REDIAL:
-		EXPECT(++f->redials <= 2);
-		f->out_len = 0;
-		break;
 	case STREAM_EV_DISCONNECTED:
 	case STREAM_EV_LOST:
 	case STREAM_EV_REJECTED:
@@ -52,53 +52,131 @@ static void on_event(void *owner, enum stream_event event, int status)
 	}
 }
 
-static void check(const struct fuzz *f)
+static void *on_get_buf(void *owner, enum stream_buf kind)
 {
-	enum stream_state state = stream_state(f->s);
-	const struct qp_stream *agreed = stream_agreed(f->s);
-
-	EXPECT(stream_wants_close(f->s) == (state == STREAM_CLOSED));
-	if (state != STREAM_LIVE)
-		return;
-	EXPECT(f->established);
-	EXPECT(agreed->ird <= 128 && agreed->ord <= 128);
-	EXPECT(!agreed->consent || (agreed->rtr_in == QP_RTR_NONE && !agreed->hold_tx));
+	return NULL; /* there is no queue pair */
 }
 
-static void feed(struct fuzz *f, const uint8_t *bytes, size_t len)
+static void on_put_buf(void *owner, enum stream_buf kind, void *buf)
 {
-	struct iovec iov[QP_RX_IOV];
-
-	while (len > 0 && stream_rx_want(f->s, iov) > 0) {
-		size_t n = iov[0].iov_len < len ? iov[0].iov_len : len;
-
-		EXPECT(n > 0);
-		memcpy(iov[0].iov_base, bytes, n);
-		bytes += n;
-		len -= n;
-		stream_rx_got(f->s, n, f->now);
-		check(f);
-	}
+	EXPECT(!"a buffer without a queue pair");
 }
 
-/* What we say is always well formed, whatever we were told. */
-static void send_all(struct fuzz *f)
+static uint64_t on_unacknowledged(void *owner)
 {
+	return 0;
+}
+
+static uint64_t on_now(void *owner)
+{
+	return ((struct fuzz *)owner)->now;
+}
+
+static bool on_may_touch(void *owner)
+{
+	return true;
+}
+
+static bool on_receive(void *owner, struct stream_update *u)
+{
+	struct fuzz *f = owner;
+	struct stream_rx rx;
+	size_t n;
+
+	if (f->in_len == 0 || !stream_rx_begin(f->s, &rx, u))
+		return false;
+	n = rx.iov[0].iov_len < f->in_len ? rx.iov[0].iov_len : f->in_len;
+	EXPECT(n > 0);
+	memcpy(rx.iov[0].iov_base, f->in, n);
+	f->in += n;
+	f->in_len -= n;
+	stream_rx_end(f->s, (ssize_t)n, f->now, u);
+	return true;
+}
+
+/* What we send is always well formed, whatever came. */
+static bool on_send(void *owner, struct stream_update *u)
+{
+	struct fuzz *f = owner;
 	struct iovec iov[QP_TX_IOV];
 	struct mpa_start start;
 	const uint8_t *pdata;
 	int n;
 
-	while ((n = stream_tx_gather(f->s, iov)) > 0) {
-		EXPECT(n == 1 && f->out_len + iov[0].iov_len <= sizeof(f->out));
-		memcpy(f->out + f->out_len, iov[0].iov_base, iov[0].iov_len);
-		f->out_len += iov[0].iov_len;
-		stream_tx_sent(f->s, iov[0].iov_len, f->now);
-	}
-	if (f->out_len)
-		EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
-	if (stream_wants_fin(f->s))
-		stream_fin_done(f->s, f->now);
+	if (!f->sends)
+		return false;
+	n = stream_tx_begin(f->s, iov, u);
+	if (n == 0)
+		return false;
+	EXPECT(n == 1 && f->out_len + iov[0].iov_len <= sizeof(f->out));
+	memcpy(f->out + f->out_len, iov[0].iov_base, iov[0].iov_len);
+	f->out_len += iov[0].iov_len;
+	EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
+	stream_tx_end(f->s, (ssize_t)iov[0].iov_len, f->now, u);
+	return true;
+}
+
+static bool on_job(void *owner, struct stream_update *u)
+{
+	EXPECT(!"a job without a queue pair");
+	return false;
+}
+
+static void on_nothing(void *owner)
+{
+}
+
+static void on_close(void *owner)
+{
+	struct fuzz *f = owner;
+
+	EXPECT(!f->closed);
+	f->closed = true;
+}
+
+static void on_redial(void *owner)
+{
+	struct fuzz *f = owner;
+
+	EXPECT(++f->redials <= 2);
+	f->out_len = 0;
+}
+
+static void on_deadline(void *owner, uint64_t at)
+{
+	EXPECT(at > 0);
+}
+
+static const struct stream_host host = {
+	.get_buf = on_get_buf,
+	.put_buf = on_put_buf,
+	.unacknowledged_ns = on_unacknowledged,
+	.now = on_now,
+	.may_touch = on_may_touch,
+	.event = on_event,
+	.receive = on_receive,
+	.send = on_send,
+	.start_job = on_job,
+	.stop_job = on_nothing,
+	.fin = on_nothing,
+	.close = on_close,
+	.redial = on_redial,
+	.set_deadline = on_deadline,
+};
+
+static void check(struct fuzz *f)
+{
+	const struct qp_stream *agreed = stream_agreed(f->s);
+	enum stream_state state;
+
+	stream_perform(f->s, &f->u);
+	state = stream_state(f->s);
+	EXPECT(f->closed == (state == STREAM_CLOSED));
+	if (state != STREAM_LIVE)
+		return;
+	EXPECT(f->established);
+	EXPECT(agreed->ird <= 128 && agreed->ord <= 128);
+	EXPECT(!agreed->consent || (agreed->rtr_in == QP_RTR_NONE && !agreed->hold_tx));
 }
 
 static struct stream_config config_of(uint8_t bits, struct fuzz *f)
@@ -113,7 +191,7 @@ static struct stream_config config_of(uint8_t bits, struct fuzz *f)
 		.connect_ns = 10 * NSEC_PER_SEC,
 		.request_ns = 5 * NSEC_PER_SEC,
 		.drain_ns = 3 * NSEC_PER_SEC,
-		.event = on_event,
+		.host = &host,
 		.owner = f,
 	};
 }
@@ -127,35 +205,40 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 	default: /* mostly bytes */
 		len = rcursor_u8(c);
 		len = len < rcursor_left(c) ? len : rcursor_left(c);
-		feed(f, rcursor_bytes(c, len), len);
+		f->in = rcursor_bytes(c, len);
+		f->in_len = len;
+		stream_look(f->s, &f->u);
 		break;
 	case 4:
-		stream_rx_eof(f->s, f->now);
+		stream_rx_end(f->s, 0, f->now, &f->u);
 		break;
 	case 5:
-		stream_rx_error(f->s, op & 64 ? ECONNRESET : ETIMEDOUT, f->now);
+		stream_rx_end(f->s, op & 64 ? -ECONNRESET : -ETIMEDOUT, f->now, &f->u);
 		break;
 	case 6:
-		stream_on_dialed(f->s, MSS, f->now);
+		stream_on_dialed(f->s, MSS, f->now, &f->u);
 		break;
 	case 7:
-		stream_accept(f->s, &params, MSS, f->now);
+		stream_accept(f->s, &params, MSS, f->now, &f->u);
 		break;
 	case 8:
-		stream_reject(f->s, params.pdata, op, f->now);
+		stream_reject(f->s, params.pdata, op, f->now, &f->u);
 		break;
 	case 9:
-		stream_disconnect(f->s, f->now);
+		stream_disconnect(f->s, f->now, &f->u);
 		break;
 	case 10:
 		f->now += NSEC_PER_SEC;
-		stream_on_time(f->s, f->now);
+		stream_on_time(f->s, f->now, &f->u);
 		break;
 	case 11:
-		send_all(f);
+		f->sends = true;
+		stream_look(f->s, &f->u);
 		break;
 	}
 	check(f);
+	f->sends = false;
+	f->in_len = 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -169,17 +252,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	EXPECT(stream_new(&cfg, &f.s) == 0);
 	if (cfg.role == STREAM_INITIATOR) {
-		EXPECT(stream_connect(f.s, &params, f.now) == 0);
-		stream_on_dialed(f.s, MSS, f.now);
+		EXPECT(stream_connect(f.s, &params, f.now, &f.u) == 0);
+		stream_on_dialed(f.s, MSS, f.now, &f.u);
 	} else {
-		stream_on_incoming(f.s, f.now);
+		stream_on_incoming(f.s, f.now, &f.u);
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
 	/* No step leaves it waiting for the peer for ever. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
-		stream_on_time(f.s, f.now);
+		stream_on_time(f.s, f.now, &f.u);
 		check(&f);
 	}
 	state = stream_state(f.s);

@@ -129,15 +129,15 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	struct batch t = {.count = 0};
 	struct ibv_recv_wr *bad = NULL;
 	struct inbox_slot *slot;
+	struct stream_update u; /* the visit performs */
 	int err;
 
 	while (t.count < count && t.count < INBOX_BATCH && (slot = inbox_next_slot(b)))
 		inbox_add(b, &t, slot);
 	if (t.count == 0)
 		return false;
-	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad) : qp_post_recv(n->qp, t.wr, &bad);
-	if (!b->has_srq && qp_rx_waits_for_receive(n->qp))
-		qp_rx_resume(n->qp);
+	err = b->has_srq ? srq_post(&b->srq, t.wr, &bad)
+			 : stream_post_recv(n->stream, t.wr, &bad, &u);
 	if (!err)
 		return true;
 	inbox_take_back(b, &t, (unsigned)(bad - t.wr));

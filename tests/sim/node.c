@@ -8,26 +8,16 @@
 #include "sim.h"
 #include "workload.h"
 
-static void on_stream_event(void *owner, enum stream_event event, int status)
-{
-	struct node *n = owner;
-
-	if (event == STREAM_EV_REDIAL)
-		n->redial = true;
-	else if (!n->stopping)
-		workload_on_event(n, event, status);
-}
-
 /* The SRQ has receives again; any thread may report that, without the QP's lock. */
 static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
 
-	n->srq_noticed = true;
-	n->srq_notice_at = n->sim->world->now;
+	n->resumed = true;
+	n->resumed_at = n->sim->world->now;
 	if (n->sim->sc.srq_notice_ns)
-		n->srq_notice_at += prng_below(&n->sim->world->rng, n->sim->sc.srq_notice_ns);
-	sim_at(n->sim, n->srq_notice_at, EV_PUMP, n->index, 0);
+		n->resumed_at += prng_below(&n->sim->world->rng, n->sim->sc.srq_notice_ns);
+	sim_at(n->sim, n->resumed_at, EV_PUMP, n->index, 0);
 }
 
 static void on_get(void *owner)
@@ -116,7 +106,7 @@ static struct stream_config make_config(struct node *n, const struct scenario *s
 	cfg.connect_ns = cfg.request_ns = SIM_CONNECT_NS;
 	cfg.drain_ns = SIM_DRAIN_NS;
 	cfg.liveness_ns = SIM_LIVENESS_NS;
-	cfg.event = on_stream_event;
+	cfg.host = &node_host;
 	cfg.owner = n;
 	return cfg;
 }
@@ -125,12 +115,15 @@ void node_open_stream(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
 	struct stream_config cfg = make_config(n, sc);
+	struct stream_update u;
 
+	if (n->stream)
+		stream_detach_qp(n->stream, &u);
 	stream_delete(n->stream);
 	if (stream_new(&cfg, &n->stream) ||
 	    (sc->announces[n->index] && stream_set_user_flushes(n->stream, true)))
 		abort();
-	stream_set_qp(n->stream, n->qp);
+	stream_attach_qp(n->stream, n->qp);
 	n->deadline = CLOCK_NEVER;
 }
 
@@ -146,11 +139,11 @@ void node_start(struct node *n, struct sim *sim, int index)
 	n->host = &sim->world->host[index];
 	n->mem = old.mem;
 	n->model = old.model;
-	n->rx_buf = old.rx_buf ? old.rx_buf : malloc(QP_RXBUF);
-	n->tx_buf = old.tx_buf ? old.tx_buf : malloc(QP_TXBUF);
+	n->buf[STREAM_BUF_RX] = old.buf[STREAM_BUF_RX] ? old.buf[STREAM_BUF_RX] : malloc(QP_RXBUF);
+	n->buf[STREAM_BUF_TX] = old.buf[STREAM_BUF_TX] ? old.buf[STREAM_BUF_TX] : malloc(QP_TXBUF);
 	n->job.bytes = old.job.bytes;
 	n->job.room = old.job.room;
-	if (!n->rx_buf || !n->tx_buf)
+	if (!n->buf[STREAM_BUF_RX] || !n->buf[STREAM_BUF_TX])
 		abort();
 	inbox_init(&n->own_box, n);
 	n->box = &n->own_box;
@@ -173,38 +166,39 @@ static void check_let_go(struct node *n)
 			sim_violate(n->sim, "node %d: a region is held by a destroyed queue pair",
 				    n->index);
 	}
+	if (n->lent[STREAM_BUF_RX] || n->lent[STREAM_BUF_TX])
+		sim_violate(n->sim, "node %d: a destroyed queue pair keeps a buffer", n->index);
 }
 
 void node_destroy_qp(struct node *n)
 {
 	struct sim *sim = n->sim;
+	struct stream_update u;
 
 	if (n->job.running) {
 		sim_at(sim, sim->world->now + 1000, EV_CUT, n->index, 0);
 		return;
 	}
 	sim->fault_hit = n->destroyed = true;
-	stream_set_qp(n->stream, NULL);
-	qp_fail(n->qp, IBV_WC_WR_FLUSH_ERR);
-	n->rx_lent = n->tx_lent = false;
+	qp_delete(stream_detach_qp(n->stream, &u));
 	inbox_lose(n->box);
-	qp_delete(n->qp);
 	n->qp = NULL;
 	check_let_go(n);
-	memset(n->rx_buf, 0xdd, QP_RXBUF);
-	memset(n->tx_buf, 0xdd, QP_TXBUF);
-	node_pump(n);
+	memset(n->buf[STREAM_BUF_RX], 0xdd, QP_RXBUF);
+	memset(n->buf[STREAM_BUF_TX], 0xdd, QP_TXBUF);
+	node_perform(n, &u);
 }
 
 void node_stop(struct node *n)
 {
+	struct stream_update u;
+
 	n->stopping = true;
 	if (n->job.running)
-		qp_on_job(n->qp, 0);
-	stream_set_qp(n->stream, NULL);
+		stream_job_end(n->stream, 0, n->sim->world->now, &u);
+	qp_delete(stream_detach_qp(n->stream, &u));
 	stream_delete(n->stream);
 	n->stream = NULL;
-	qp_delete(n->qp);
 	n->qp = NULL;
 	cq_fini(&n->send_cq);
 	cq_fini(&n->recv_cq);
@@ -212,8 +206,8 @@ void node_stop(struct node *n)
 
 void node_free(struct node *n)
 {
-	free(n->rx_buf);
-	free(n->tx_buf);
+	free(n->buf[STREAM_BUF_RX]);
+	free(n->buf[STREAM_BUF_TX]);
 	free(n->job.bytes);
 	memory_free(&n->mem);
 	model_free(&n->model);

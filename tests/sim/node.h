@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.h -- one end: a stream with its queue pair, driven as the engine drives it, but by
- * virtual time and by chance.
+ * node.h -- one end: a stream with its queue pair, performed as the product performs it, but in
+ * virtual time and with chance.
  */
 #ifndef SIM_NODE_H
 #define SIM_NODE_H
@@ -41,14 +41,15 @@ struct node {
 	struct host *host;
 	int index;
 	struct stream *stream;
-	struct qp *qp; /* NULL: destroyed */
+	struct qp *qp; /* NULL: destroyed; the stream owns it, tests may look at it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
 	struct memory mem;
 	struct model model; /* of what this end requests from its peer */
-	void *rx_buf, *tx_buf;
-	bool rx_lent, tx_lent;
-	bool srq_noticed, redial, pump_due, eof_seen, stopping;
+	void *buf[2];       /* of each kind: for the stream */
+	bool lent[2];
+	bool resumed, pump_due, eof_seen, stopping;
+	unsigned budget;   /* of reads and writes in this visit */
 	uint64_t deadline; /* the one that is scheduled */
 	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
@@ -56,7 +57,7 @@ struct node {
 	bool killed; /* the process is gone */
 	bool lost;   /* it got the event that its peer is lost */
 	uint64_t paused_until;
-	uint64_t srq_notice_at;
+	uint64_t resumed_at;
 	bool destroyed;     /* the user destroyed the queue pair */
 	bool overrun;       /* a completion was lost */
 	bool disconnecting; /* the user has disconnected */
@@ -88,14 +89,18 @@ void node_open_stream(struct node *n);
 /* The user destroys the queue pair in full flight; later, while a write-back is under way. */
 void node_destroy_qp(struct node *n);
 struct cq *node_recv_cq(struct node *n); /* where its receives complete */
-/* node_io.c: do whatever is due: read, send, write back, end. */
+/* node_io.c: what it does for its stream. */
+extern const struct stream_host node_host;
+/* Do what is to be done: what the last call on the stream said, or what there is anyway. */
+void node_perform(struct node *n, struct stream_update *u);
 void node_pump(struct node *n);
 void node_kill(struct node *n);
-/* Read what has arrived before the stream gets the time. */
-void node_read(struct node *n);
+/* Take what has arrived before the stream gets the time. */
+void node_read(struct node *n, struct stream_update *u);
 void node_pump_soon(struct node *n);
 /* writeback.c */
-bool node_begin_writeback(struct node *n);
+bool node_start_job(void *owner, struct stream_update *u);
+void node_stop_job(void *owner);
 void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
 /* Bytes reach the medium without a request: a cache evicts, a kernel writes back. */

@@ -12,36 +12,28 @@
 void node_on_reset(struct node *n, int err)
 {
 	struct sim *sim = n->sim;
+	struct stream_update u;
 
 	if (n->killed || !sim->link.up || sim->link.closed[n->index])
 		return;
 	if (err == EPIPE)
-		stream_tx_error(n->stream, err, sim->world->now);
+		stream_tx_end(n->stream, -err, sim->world->now, &u);
 	else
-		stream_rx_error(n->stream, err, sim->world->now);
-	node_pump(n);
-}
-
-/* A kernel acknowledges bytes that its process does not read. */
-static uint64_t node_unacknowledged_ns(const struct node *n)
-{
-	const struct sim *sim = n->sim;
-	const struct pipe *p = &sim->link.pipe[n->index];
-
-	return sim->link.silent && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
+		stream_rx_end(n->stream, -err, sim->world->now, &u);
+	node_perform(n, &u);
 }
 
 void node_on_time(struct node *n)
 {
+	struct stream_update u;
+
 	if (n->killed)
 		return;
-	node_read(n);
-	if (stream_is_deaf(n->stream))
-		stream_on_unacknowledged(n->stream, node_unacknowledged_ns(n), n->sim->world->now);
-	if (n->sim->world->now >= stream_deadline(n->stream))
-		stream_on_time(n->stream, n->sim->world->now);
+	node_read(n, &u);
 	n->deadline = CLOCK_NEVER;
-	node_pump(n);
+	if (n->sim->world->now >= u.deadline)
+		stream_on_time(n->stream, n->sim->world->now, &u);
+	node_perform(n, &u);
 }
 
 /* --- deregistration ------------------------------------------------------------------------ */
@@ -57,10 +49,14 @@ static void node_detach_all(struct node *n, struct mr *mr)
 	struct world *w = n->sim->world;
 
 	for (unsigned i = 0; i < w->conns; i++) {
-		struct qp *qp = w->conn[i].node[n->index].qp;
+		struct node *other = &w->conn[i].node[n->index];
+		struct stream_update u;
 
-		if (qp)
-			qp_detach_mr(qp, mr, !mr->backing.lasting && prng_chance(&w->rng, 50));
+		if (!other->qp)
+			continue;
+		stream_detach_mr(other->stream, mr,
+				 !mr->backing.lasting && prng_chance(&w->rng, 50), &u);
+		node_perform(other, &u);
 	}
 }
 
@@ -98,7 +94,7 @@ static void node_dereg_begin(struct node *n)
 			    n->index);
 }
 
-/* The region is idle: the application may use the memory for something else, and does. */
+/* The region is idle: its memory is free for other uses, and gets other contents. */
 static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem.area[kind];

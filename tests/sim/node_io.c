@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_io.c -- driving an end as the engine does: read, send, write back, end. */
+/* node_io.c -- what an end does for its stream: read, send, shut, close, dial again. */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
+#include "workload.h"
 
 #define FPDU_BEGUN                                                                                 \
 	16 /* length and header of a Write: an end that sends that is in full operation */
@@ -22,28 +25,10 @@ static size_t node_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* A random part, as the link may take or give any. */
+/* As much as the link happens to take. */
 static size_t node_part_of(struct sim *sim, size_t max)
 {
 	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
-}
-
-static void node_lend_rx(struct node *n)
-{
-	if (!n->qp || n->rx_lent || !stream_rx_needs_buf(n->stream))
-		return;
-	qp_rx_lend(n->qp, n->rx_buf);
-	n->rx_lent = true;
-}
-
-static void node_reclaim(struct node *n)
-{
-	if (!n->qp)
-		return;
-	if (n->rx_lent && qp_rx_reclaim(n->qp))
-		n->rx_lent = false;
-	if (n->tx_lent && qp_tx_reclaim(n->qp))
-		n->tx_lent = false;
 }
 
 static bool node_is_within(const void *p, const void *start, size_t len)
@@ -67,40 +52,93 @@ static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 	return ours;
 }
 
-/* One recvmsg(). Returns false when there is nothing more to do now. */
-static bool rx_once(struct node *n)
+/* --- what the stream asks for --------------------------------------------------------------- */
+
+static void *node_get_buf(void *owner, enum stream_buf kind)
+{
+	struct node *n = owner;
+
+	if (n->lent[kind])
+		sim_violate(n->sim, "node %d: a second buffer is asked for", n->index);
+	n->lent[kind] = true;
+	return n->buf[kind];
+}
+
+static void node_put_buf(void *owner, enum stream_buf kind, void *buf)
+{
+	((struct node *)owner)->lent[kind] = false;
+}
+
+/* A kernel acknowledges what its process does not read. */
+static uint64_t node_unacknowledged_ns(void *owner)
+{
+	const struct node *n = owner;
+	const struct sim *sim = n->sim;
+	const struct pipe *p = &sim->link.pipe[n->index];
+
+	return sim->link.silent && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
+}
+
+static uint64_t node_now(void *owner)
+{
+	return ((struct node *)owner)->sim->world->now;
+}
+
+static bool node_may_touch(void *owner)
+{
+	return true;
+}
+
+static void node_on_event(void *owner, enum stream_event event, int status)
+{
+	struct node *n = owner;
+
+	if (!n->stopping)
+		workload_on_event(n, event, status);
+}
+
+/* What a receive brings: bytes, the end, or that there is nothing. */
+static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 {
 	struct sim *sim = n->sim;
-	struct iovec iov[QP_RX_IOV];
-	size_t avail = link_readable(&sim->link, n->index), len;
-	int count;
+	size_t avail = link_readable(&sim->link, n->index);
+	size_t len = node_min(avail, iov_total(rx->iov, rx->n));
 
-	if (!sim->link.up || sim->link.closed[n->index])
-		return false;
-	node_lend_rx(n);
-	count = stream_rx_want(n->stream, iov);
-	if (count == 0)
-		return false;
-	if (avail > 0 && node_is_unmapped(n, iov, count)) {
-		stream_rx_fault(n->stream, sim->world->now);
-		return true;
-	}
-	len = node_min(avail, iov_total(iov, count));
+	if (avail > 0 && node_is_unmapped(n, rx->iov, rx->n))
+		return -EFAULT;
 	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
 		len = node_part_of(sim, len);
-		link_read(&sim->link, n->index, iov, count, len);
-		stream_rx_got(n->stream, len, sim->world->now);
-		return true;
+		link_read(&sim->link, n->index, rx->iov, rx->n, len);
+		return (ssize_t)len;
 	}
-	stream_rx_got(n->stream, 0, sim->world->now); /* EAGAIN, or EINTR */
 	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
 		n->eof_seen = true;
-		stream_rx_eof(n->stream, sim->world->now);
-		return true;
+		return 0;
 	}
 	if (len > 0)
 		node_pump_soon(n);
-	return false;
+	return prng_chance(&sim->world->rng, 50) ? -EAGAIN : -EINTR;
+}
+
+/* One recvmsg(). Returns false when there is nothing more to do now. */
+static bool node_receive(void *owner, struct stream_update *u)
+{
+	struct node *n = owner;
+	struct sim *sim = n->sim;
+	struct stream_rx rx;
+	ssize_t got;
+
+	if (!sim->link.up || sim->link.closed[n->index] || n->budget == 0 ||
+	    !stream_rx_begin(n->stream, &rx, u))
+		return false;
+	got = read_some(n, &rx);
+	stream_rx_end(n->stream, got, sim->world->now, u);
+	if (got == -EAGAIN || got == -EINTR)
+		return false;
+	n->budget--;
+	node_run_atomics_early(n);
+	node_ignore_read_flushes(n);
+	return true;
 }
 
 /* Without consent a responder must not send before it has seen an FPDU (RFC 5044 s7.1.2). */
@@ -117,53 +155,61 @@ static void check_first_word(struct node *n)
 		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
 }
 
-static bool tx_once(struct node *n)
+static bool node_send(void *owner, struct stream_update *u)
 {
+	struct node *n = owner;
 	struct sim *sim = n->sim;
 	struct iovec iov[QP_TX_IOV];
 	size_t room = link_writable(&sim->link, n->index), len;
 	int count;
 
-	if (room == 0)
+	if (room == 0 || n->budget == 0)
 		return false;
-	if (n->qp && !n->tx_lent && stream_tx_needs_buf(n->stream)) {
-		qp_tx_lend(n->qp, n->tx_buf);
-		n->tx_lent = true;
-	}
-	count = stream_tx_gather(n->stream, iov);
+	count = stream_tx_begin(n->stream, iov, u);
 	if (count == 0)
 		return false;
+	n->budget--;
 	if (node_is_unmapped(n, iov, count)) {
-		stream_tx_fault(n->stream, sim->world->now);
+		stream_tx_end(n->stream, -EFAULT, sim->world->now, u);
 		return true;
 	}
 	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
-	stream_tx_sent(n->stream, len, sim->world->now);
+	stream_tx_end(n->stream, (ssize_t)len, sim->world->now, u);
 	return true;
 }
 
-/* --- what is due -------------------------------------------------------------------------- */
-
-static void node_finish(struct node *n)
+static void node_fin(void *owner)
 {
-	struct sim *sim = n->sim;
+	struct node *n = owner;
 
-	if (sim->link.up && !sim->link.closed[n->index] && stream_wants_fin(n->stream)) {
-		link_shutdown(sim, n->index);
-		stream_fin_done(n->stream, sim->world->now);
-	}
-	if (!stream_wants_close(n->stream) || n->redial)
-		return;
-	if (sim->link.up)
-		link_close(sim, n->index);
+	if (n->sim->link.up && !n->sim->link.closed[n->index])
+		link_shutdown(n->sim, n->index);
+}
+
+static void node_close(void *owner)
+{
+	struct node *n = owner;
+
+	if (n->sim->link.up)
+		link_close(n->sim, n->index);
 	n->ended = true;
 }
 
-static void watch_deadline(struct node *n)
+/* A stricter peer (D3): a plainer request on a new connection, and a new responder. */
+static void node_redial(void *owner)
 {
-	uint64_t at = stream_deadline(n->stream);
+	struct sim *sim = ((struct node *)owner)->sim;
+
+	link_close(sim, 0);
+	sim->redials++;
+	sim_at(sim, sim->world->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
+}
+
+static void node_set_deadline(void *owner, uint64_t at)
+{
+	struct node *n = owner;
 
 	if (at == n->deadline)
 		return;
@@ -172,60 +218,60 @@ static void watch_deadline(struct node *n)
 		sim_at(n->sim, at, EV_TIME, n->index, at);
 }
 
-/* A strict peer has closed: the next kind of request on a new connection, and a new responder. */
-static void node_redial(struct node *n)
-{
-	struct sim *sim = n->sim;
+const struct stream_host node_host = {
+	.get_buf = node_get_buf,
+	.put_buf = node_put_buf,
+	.unacknowledged_ns = node_unacknowledged_ns,
+	.now = node_now,
+	.may_touch = node_may_touch,
+	.event = node_on_event,
+	.receive = node_receive,
+	.send = node_send,
+	.start_job = node_start_job,
+	.stop_job = node_stop_job,
+	.fin = node_fin,
+	.close = node_close,
+	.redial = node_redial,
+	.set_deadline = node_set_deadline,
+};
 
-	n->redial = false;
-	link_close(sim, 0);
-	sim->redials++;
-	sim_at(sim, sim->world->now + sim->sc.latency_ns, EV_DIALED, 0, sim->redials);
-}
+/* --- a visit -------------------------------------------------------------------------------- */
 
-/* The notice comes from another thread, which may be late. */
-static void node_resume(struct node *n)
-{
-	n->srq_noticed = false;
-	if (n->qp)
-		qp_rx_resume(n->qp);
-	stream_poke(n->stream, n->sim->world->now);
-}
-
-void node_pump(struct node *n)
+void node_perform(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
 	uint64_t peer_had = link_writable(&sim->link, n->peer->index);
-	unsigned budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 
 	if (n->killed || n->paused_until > sim->world->now)
 		return;
-	if (n->srq_noticed && n->srq_notice_at <= sim->world->now)
-		node_resume(n);
-	while (budget > 0 && rx_once(n))
-		budget--;
+	/* The SRQ's notice comes from another thread, and perhaps a bit late. */
+	if (n->resumed && n->resumed_at <= sim->world->now) {
+		n->resumed = false;
+		stream_resume(n->stream, u);
+	}
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
-	if (n->qp && qp_is_failed(n->qp) && stream_state(n->stream) == STREAM_LIVE)
-		stream_poke(n->stream, sim->world->now);
-	while (budget > 0 && tx_once(n))
-		budget--;
-	if (budget == 0)
+	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
+	stream_perform(n->stream, u);
+	if (n->budget == 0)
 		node_pump_soon(n);
-	if (node_begin_writeback(n))
-		node_pump_soon(n);
-	node_finish(n);
-	if (n->redial)
-		node_redial(n);
-	node_reclaim(n);
-	watch_deadline(n);
 	if (link_writable(&sim->link, n->peer->index) > peer_had)
 		node_pump_soon(n->peer);
 }
 
-void node_read(struct node *n)
+void node_pump(struct node *n)
 {
-	while (rx_once(n))
+	struct stream_update u;
+
+	stream_look(n->stream, &u);
+	node_perform(n, &u);
+}
+
+void node_read(struct node *n, struct stream_update *u)
+{
+	n->budget = UINT_MAX;
+	stream_look(n->stream, u);
+	while (u->todo & STREAM_DO_RECEIVE && node_receive(n, u))
 		;
 }
 

@@ -56,13 +56,14 @@ static void sim_arm_link(struct sim *sim)
 static void sim_on_dialed(struct sim *sim)
 {
 	struct node *a = &sim->node[0], *b = &sim->node[1];
+	struct stream_update u;
 
 	if (sim->redials > 0) {
 		sched_drop(&sim->world->sched, EV_ARRIVE, sim->index);
 		sched_drop(&sim->world->sched, EV_RESET, sim->index);
 		if (qp_state(b->qp) != IBV_QPS_INIT) {
-			stream_on_dial_failed(a->stream, ECONNREFUSED, sim->world->now);
-			node_pump(a);
+			stream_on_dial_failed(a->stream, ECONNREFUSED, sim->world->now, &u);
+			node_perform(a, &u);
 			return;
 		}
 		node_open_stream(b);
@@ -71,10 +72,10 @@ static void sim_on_dialed(struct sim *sim)
 	}
 	link_open(&sim->link, sim->sc.window);
 	sim_arm_link(sim);
-	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now);
-	stream_on_incoming(b->stream, sim->world->now);
-	node_pump(a);
-	node_pump(b);
+	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now, &u);
+	node_perform(a, &u);
+	stream_on_incoming(b->stream, sim->world->now, &u);
+	node_perform(b, &u);
 }
 
 /* --- time --------------------------------------------------------------------------------- */
@@ -127,7 +128,7 @@ static void sim_check_lost(struct node *n)
 	bool silent = sim->link.silent || (sim->sc.fault == FAULT_STOP && n->peer->killed);
 
 	if (silent && !n->killed && n->established && !n->disconnected && !n->disconnecting &&
-	    stream_agreed(n->stream)->consent && !stream_is_deaf(n->stream))
+	    stream_agreed(n->stream)->consent && !stream_is_stalled(n->stream))
 		sim_violate(n->sim, "node %d did not notice that its peer is gone", n->index);
 }
 

@@ -102,8 +102,6 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 	case STREAM_EV_DEAD:
 		workload_on_no_connection(n, event);
 		break;
-	case STREAM_EV_REDIAL:
-		break;
 	}
 }
 
@@ -210,14 +208,15 @@ static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
 	struct stream_params params = workload_params(n);
+	struct stream_update u; /* the visit performs */
 	int err;
 
 	n->answered = true;
 	if (sim->sc.fault == FAULT_REJECT) {
 		sim->fault_hit = true;
-		err = stream_reject(n->stream, params.pdata, params.pdata_len, sim->world->now);
+		err = stream_reject(n->stream, params.pdata, params.pdata_len, sim->world->now, &u);
 	} else {
-		err = stream_accept(n->stream, &params, sim->sc.mss, sim->world->now);
+		err = stream_accept(n->stream, &params, sim->sc.mss, sim->world->now, &u);
 	}
 	if (err && sim_is_clean(sim))
 		sim_violate(sim, "node %d: answering failed: %d", n->index, err);
@@ -225,13 +224,14 @@ static void workload_answer(struct node *n)
 
 void workload_disconnect(struct node *n)
 {
+	struct stream_update u;
 	int err;
 
 	if (n->disconnecting || !n->established)
 		return;
 	n->disconnecting = true;
 	n->posted_at_disconnect = n->model.posted;
-	err = stream_disconnect(n->stream, n->sim->world->now);
+	err = stream_disconnect(n->stream, n->sim->world->now, &u);
 	if (err)
 		sim_violate(n->sim, "node %d: disconnect: error %d", n->index, err);
 }

@@ -197,10 +197,11 @@ static bool post_is_possible(const struct node *n, const struct op *op)
 static void post_replace_op(struct node *n, struct op *op)
 {
 	struct post p = {.count = 0};
+	struct stream_update u; /* the visit performs */
 	int posted;
 
 	post_add_op(n, &p, op, n->model.posted);
-	if (qp_post_list(n->qp, p.wr, 1, &posted) != EINVAL || posted != 0)
+	if (stream_post_list(n->stream, p.wr, 1, &posted, &u) != EINVAL || posted != 0)
 		sim_violate(n->sim, "node %d: an operation of kind %d, not agreed to, was posted",
 			    n->index, (int)op->kind);
 	if (op->kind == OP_SEND_IMM) {
@@ -262,21 +263,24 @@ static bool post_are_verbs(const struct post *p)
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;
+	struct stream_update u;
 	int err;
 
 	for (unsigned i = 0; i < p->count; i++) {
 		wr[i] = p->wr[i].wr;
 		wr[i].next = i + 1 < p->count ? &wr[i + 1] : NULL;
 	}
-	err = qp_post_send(n->qp, wr, &bad);
+	err = stream_post_send(n->stream, wr, &bad, &u);
 	*count = err ? (unsigned)(bad - wr) : p->count;
 	return err;
 }
 
 static int post_list(struct node *n, struct post *p, unsigned *count)
 {
-	int posted = -1, err = qp_post_list(n->qp, p->wr, (int)p->count, &posted);
+	struct stream_update u;
+	int posted = -1, err;
 
+	err = stream_post_list(n->stream, p->wr, (int)p->count, &posted, &u);
 	if (posted != (err ? 0 : (int)p->count))
 		sim_violate(n->sim, "node %d: %d of a list of %u were posted, error %d", n->index,
 			    posted, p->count, err);

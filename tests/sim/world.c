@@ -10,8 +10,9 @@ static void world_start_conn(struct sim *sim)
 {
 	uint64_t now = sim->world->now;
 	struct stream_params params = workload_params(&sim->node[0]);
+	struct stream_update u;
 
-	if (stream_connect(sim->node[0].stream, &params, now))
+	if (stream_connect(sim->node[0].stream, &params, now, &u))
 		sim_violate(sim, "connect");
 	sim_at(sim, now + sim->sc.latency_ns, EV_DIALED, 0, 0);
 	sim_at(sim, now + 1, EV_APP, 0, 0);

@@ -12,7 +12,8 @@
 
 #define CUTS_IN_COPY 6
 
-/* After a power cut the medium is compared with everything that the peer has had acknowledged. */
+/* What a power cut leaves is what lies on the medium, and whatever was reported to the peer until
+ * now. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
@@ -149,17 +150,23 @@ static void writeback_delay(struct node *n)
 	sim_at(sim, n->job.busy_until, EV_PUMP, n->index, 0);
 }
 
-bool node_begin_writeback(struct node *n)
+/* A digest that nobody waits for may as well be made. */
+void node_stop_job(void *owner)
 {
+}
+
+bool node_start_job(void *owner, struct stream_update *u)
+{
+	struct node *n = owner;
 	struct sim *sim = n->sim;
 	struct node_writeback *job = &n->job;
 	uint64_t now = sim->world->now, delay;
 
-	if (!n->qp || job->running || job->late)
+	if (job->running || job->late)
 		return false;
 	if (job->busy_until > now)
 		return false;
-	if (!qp_next_job(n->qp, &job->wb))
+	if (!stream_job_begin(n->stream, &job->wb, u))
 		return false;
 	job->running = true;
 	job->late = sim->sc.mode == SIM_EARLY_ACK && !writeback_is_query(n);
@@ -172,6 +179,7 @@ bool node_begin_writeback(struct node *n)
 	delay = prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
 	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
+	node_pump_soon(n);
 	return true;
 }
 
@@ -217,6 +225,7 @@ static int writeback_status(struct node *n)
 
 void node_on_writeback(struct node *n)
 {
+	struct stream_update u;
 	int status;
 
 	if (n->killed)
@@ -231,10 +240,9 @@ void node_on_writeback(struct node *n)
 	writeback_check_boundary(n);
 	n->job.running = false;
 	writeback_delay(n);
-	qp_on_job(n->qp, status);
+	stream_job_end(n->stream, status, n->sim->world->now, &u);
 	writeback_check_boundary(n);
-	stream_poke(n->stream, n->sim->world->now);
-	node_pump(n);
+	node_perform(n, &u);
 	writeback_check_boundary(n);
 }
 

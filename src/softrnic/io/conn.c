@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c -- who may drive a connection, and when it goes away. conn_run.c does the work. */
+/* conn.c -- which threads may drive a connection, and its life. conn_run.c does the work. */
 #include "softrnic/io/conn.h"
 
 #include <errno.h>
@@ -20,20 +20,6 @@ static void conn_run_task(struct eng_task *task);
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
-static void conn_stream_event(void *owner, enum stream_event event, int status)
-{
-	struct conn *c = owner;
-
-	if (event == STREAM_EV_REDIAL) {
-		c->redial = true;
-		return;
-	}
-	if (event == STREAM_EV_ESTABLISHED && c->qp)
-		atomic_store(&c->caps, VEXT_CAP_KNOWN | qp_caps(c->qp));
-	if (c->owner)
-		c->event(c->owner, event, status);
-}
-
 static bool conn_can_stall(struct conn *c)
 {
 	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
@@ -41,7 +27,7 @@ static bool conn_can_stall(struct conn *c)
 	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
 }
 
-static bool conn_wishes_crc(const struct conn *c)
+static bool conn_asks_crc(const struct conn *c)
 {
 	const struct config *conf = config_get();
 
@@ -51,13 +37,13 @@ static bool conn_wishes_crc(const struct conn *c)
 static int conn_new_stream(struct conn *c, enum stream_role role)
 {
 	const struct config *conf = config_get();
-	struct stream_config cfg = stream_config_of(role, conn_wishes_crc(c), conf->extensions);
+	struct stream_config cfg = stream_config_of(role, conn_asks_crc(c), conf->extensions);
 
 	cfg.connect_ns = conf->connect_ns;
 	cfg.request_ns = conf->request_ns;
 	cfg.drain_ns = conf->drain_ns;
 	cfg.liveness_ns = conf->liveness_ns;
-	cfg.event = conn_stream_event;
+	cfg.host = &conn_host;
 	cfg.owner = c;
 	return stream_new(&cfg, &c->stream);
 }
@@ -128,7 +114,7 @@ void conn_get(struct conn *c)
 }
 
 /*
- * For callbacks of a connection that everybody has let go of since: it is still there, as it is not
+ * For callbacks of a connection without references since then: it is still there, as it is not
  * buried while a callback runs, but must not be buried twice.
  */
 static bool conn_get_unless_dead(struct conn *c)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.h -- a connection: a link, the stream on it, and whoever drives them.
+ * conn.h -- a connection: a link, the stream on it, and the threads that drive them.
  *
- * One lock per connection. Whoever has something for a connection sets a bit in `want`
- * and tries the lock; if somebody else holds it, that one finds the bit when it leaves
+ * One lock per connection. A thread that has something for a connection sets a bit in `want`
+ * and tries the lock; if another thread holds it, that one finds the bit when it leaves
  * and does the work. So the engine never waits for an application's thread,
  * and an application's thread that posts or polls does its own I/O without a switch.
+ *
+ * The connection owns its stream, and the stream owns the queue pair. A call on the stream says
+ * what is to be done next (struct stream_update), and conn_perform() does it.
  */
 #ifndef IO_CONN_H
 #define IO_CONN_H
@@ -25,14 +28,14 @@
 enum {
 	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP | READY_RECEIVED, /* of the link */
 	CONN_TIME = 16,      /* the deadline has passed */
-	CONN_KICK = 32,      /* the QP may go on: its SRQ has receives again */
+	CONN_RESUME = 32,    /* what waits for receives may go on: its SRQ has some again */
 	CONN_WRITEBACK = 64, /* the write-back is done */
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
-	CONN_DOOM = 256,     /* end it: too many handshakes */
-	CONN_BYE = 512,      /* disconnect */
+	CONN_EVICT = 256,    /* end it: too many handshakes */
+	CONN_DISCONNECT = 512,
 };
 
-/* How the connection talks to the id it belongs to. Called with the connection's lock. */
+/* Reports to the id that the connection belongs to. Called with the connection's lock. */
 typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 
 struct conn_link { /* a place in a CQ's list of connections behind it */
@@ -48,14 +51,17 @@ struct conn {
 	struct link *link; /* NULL: none */
 	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
-	bool watching; /* the link reports when it takes bytes again */
-	bool redial;   /* close and dial again (a stricter peer) */
-	bool doomed;   /* nobody wants it any more: end it at the next pump */
+	bool reading;   /* this visit of the connection takes bytes from the link */
+	bool watching;  /* the link reports when it takes bytes again */
+	bool abandoned; /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct stream *stream;
-	struct qp *qp;
+	struct conn_turn {
+		size_t moved;
+		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
+	} rx_turn, tx_turn;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_link send_link, recv_link;
@@ -85,7 +91,6 @@ struct conn {
 	struct persist_job job;
 	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
-	bool job_busy, job_abandoned;   /* abandoned: nobody is told of its end */
 	bool job_lasting;               /* it needs no registration of its region */
 	atomic_int job_status;
 
@@ -109,7 +114,7 @@ void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
  * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
- * system, and somebody does so with the lock, only for so long. 0 or ETIMEDOUT.
+ * system, and another thread does so with the lock, only for so long. 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
 #define CONN_LOOK_MS   10u
@@ -125,23 +130,28 @@ bool conn_may_touch(struct conn *c);
 void conn_set_stall(struct conn *c, struct stall_count *count);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
-/* With the lock: send, write back, close, set the timer: whatever is due. */
-void conn_pump(struct conn *c);
-/* With the lock: take what the socket has, then pump. */
+/*
+ * With the lock: do what a call on the stream said is to be done, as far as it can be done now.
+ * What cannot stays to be done, and an event of the link, a timer, the end of a job or another
+ * thread comes back to it.
+ */
+void conn_perform(struct conn *c, struct stream_update *u);
+/* The same where no call on the stream was made. */
+void conn_settle(struct conn *c);
+/* With the lock: the same, and take what the link has. */
 void conn_poll(struct conn *c);
-/* With the lock: a receive was posted; what waited for it goes on. */
-void conn_resume(struct conn *c);
+/* With the lock, likewise, behind a posted receive. */
+void conn_perform_and_read(struct conn *c, struct stream_update *u);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
-/* With the lock: the queue pair waits for a write-back or a digest. */
-bool conn_awaits_writeback(const struct conn *c);
 /*
- * With the lock: the queue pair waits for it no more, nor do others for the region's memory; what
- * becomes of it is remembered for the file. False: it uses the memory, its end must be awaited.
+ * With the lock: the queue pair waits for its write-back or digest no more, nor do others for the
+ * region's memory; its outcome is remembered for the file. False: it uses the memory, its end must
+ * be awaited.
  */
-bool conn_abandon_writeback(struct conn *c);
-/* With the lock, likewise, if it is of this region, which goes away. */
-void conn_detach_writeback(struct conn *c, const struct persist_region *region);
+bool conn_abandon_job(struct conn *c, struct stream_update *u);
+/* With the lock: a region goes away. forget: see qp_detach_mr(). */
+void conn_detach_mr(struct conn *c, struct mr *mr, bool forget);
 
 /* With the lock. */
 int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
@@ -149,9 +159,9 @@ int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
 void conn_close(struct conn *c);                   /* the link, at once */
 /* No more bytes are written to memory that the link was offered; the stream gets those that were.
  * Another receive begins later, with what the stream offers then. */
-void conn_cancel_receive(struct conn *c);
-/* Its owner is gone: no event is reported any more. It ends at the next pump, and a request that
- * nobody has answered is rejected. */
+void conn_cancel_receive(void *owner, struct stream_update *u);
+/* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it
+ * is called from, ends the connection in good order, and rejects a request without an answer. */
 void conn_abandon(struct conn *c);
 uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
 bool conn_is_removed(const struct conn *c);  /* inherited through fork() */

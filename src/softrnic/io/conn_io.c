@@ -3,22 +3,16 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "softrnic/io/bufs.h"
 #include "softrnic/io/conn_parts.h"
 
 /*
  * One turn moves at most so much, or takes so long where small messages or a slow machine make
- * bytes expensive; then others, and the timers, get theirs.
+ * bytes expensive; then other connections, and the timers, have theirs.
  */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
 
-struct turn {
-	size_t moved;
-	uint64_t begun; /* of its second piece: most turns have one, and need no clock */
-};
-
-static bool turn_is_over(struct turn *t)
+static bool conn_turn_is_over(struct conn_turn *t)
 {
 	uint64_t now;
 
@@ -30,53 +24,16 @@ static bool turn_is_over(struct turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-static bool conn_lend_rx(struct conn *c)
+bool conn_find_reset(struct conn *c, struct stream_update *u)
 {
-	void *buf;
+	int err;
 
-	if (!stream_rx_needs_buf(c->stream))
-		return true;
-	buf = buf_get(BUF_RX);
-	if (buf)
-		qp_rx_lend(c->qp, buf);
-	return buf != NULL;
-}
-
-void conn_reclaim(struct conn *c)
-{
-	if (!c->qp)
-		return;
-	if (!c->receive.pending)
-		buf_put(BUF_RX, qp_rx_reclaim(c->qp));
-	buf_put(BUF_TX, qp_tx_reclaim(c->qp));
-}
-
-/*
- * What the link said instead of bytes. The memory that was offered must be let go in any case.
- * After a fault the rest is read all the same: a close with bytes unread is a reset, which may
- * overtake our Terminate.
- */
-static void conn_rx_nothing(struct conn *c, int err, uint64_t now)
-{
-	c->readable = err == EINTR || err == EFAULT || err == ECANCELED;
-	if (err == EFAULT) {
-		stream_rx_fault(c->stream, now);
-		return;
-	}
-	stream_rx_got(c->stream, 0, now);
-	if (err == 0)
-		stream_rx_eof(c->stream, now);
-	else if (err != EAGAIN && err != EINTR && err != ECANCELED)
-		stream_rx_error(c->stream, err, now);
-}
-
-/* While nothing can be taken a reset would go unseen, because nobody reads up to it. */
-static void conn_rx_stalled(struct conn *c, uint64_t now)
-{
-	int err = c->hangup ? c->link->ops->error(c->link) : 0;
-
+	if (!c->readable || !c->link || c->dialing || u->todo & STREAM_DO_RECEIVE)
+		return false;
+	err = c->link->ops->error(c->link);
 	if (err)
-		stream_rx_error(c->stream, -err, now);
+		stream_rx_end(c->stream, err, clock_now_ns(), u);
+	return err;
 }
 
 /*
@@ -91,79 +48,74 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 }
 
 /*
- * The end of a receive, whatever came of it: from here on the link does not write to the memory,
- * and the stream lets go of it. Returns bytes taken; 0: nothing more to do now.
+ * The end of a receive: from here on the link does not write to the memory. Returns bytes taken;
+ * 0: nothing more to do now.
  */
-static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now)
+static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	c->receive.pending = false;
-	if (got > 0) {
-		if (conn_rx_is_empty(c, (size_t)got))
-			c->readable = false;
-		stream_rx_got(c->stream, (size_t)got, now);
-		return (size_t)got;
-	}
-	conn_rx_nothing(c, (int)-got, now);
-	return c->readable; /* as if it were one byte */
+	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
+		c->readable = false;
+	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which
+	 * may overtake our Terminate. */
+	if (got <= 0)
+		c->readable = got == -EINTR || got == -EFAULT || got == -ECANCELED;
+	stream_rx_end(c->stream, got, now, u);
+	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
 }
 
 /* Begin a receive, which as a rule ends at once. Returns as conn_rx_end(). */
-static size_t conn_rx_once(struct conn *c)
+static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
-	struct iovec iov[QP_RX_IOV];
+	struct stream_rx rx;
 	uint64_t now = clock_now_ns();
 	ssize_t got;
-	int n;
 
-	if (!conn_lend_rx(c)) {
-		stream_rx_error(c->stream, ENOMEM, now);
+	if (!stream_rx_begin(c->stream, &rx, u))
 		return 0;
-	}
-	n = stream_rx_want(c->stream, iov);
-	if (n == 0) {
-		conn_rx_stalled(c, now);
-		return 0;
-	}
-	c->receive.direct = c->qp ? qp_rx_direct(c->qp) : 0;
-	got = link_recv(c->link, iov, n);
-	c->receive.room = link_iov_len(iov, n);
+	c->receive.direct = rx.direct;
+	got = link_recv(c->link, rx.iov, rx.n);
+	c->receive.room = link_iov_len(rx.iov, rx.n);
 	c->receive.pending = got == -EINPROGRESS;
-	return c->receive.pending ? 0 : conn_rx_end(c, got, now);
+	if (!c->receive.pending)
+		return conn_rx_end(c, got, now, u);
+	stream_look(c->stream, u);
+	return 0;
 }
 
-void conn_rx_ended(struct conn *c)
+void conn_rx_ended(struct conn *c, struct stream_update *u)
 {
 	if (c->receive.pending)
-		conn_rx_end(c, c->link->ops->recv_end(c->link), clock_now_ns());
+		conn_rx_end(c, c->link->ops->recv_end(c->link), clock_now_ns(), u);
 }
 
-void conn_cancel_receive(struct conn *c)
+void conn_cancel_receive(void *owner, struct stream_update *u)
 {
+	struct conn *c = owner;
+
 	if (!c->receive.pending)
 		return;
-	conn_rx_end(c, c->link->ops->recv_cancel(c->link), clock_now_ns());
+	conn_rx_end(c, c->link->ops->recv_cancel(c->link), clock_now_ns(), u);
 	conn_again(c);
 }
 
-void conn_rx(struct conn *c)
+bool conn_receive(void *owner, struct stream_update *u)
 {
-	struct turn t = {0};
+	struct conn *c = owner;
+	size_t n;
 
-	while (c->readable && c->link && !c->dialing && !c->receive.pending) {
-		size_t n;
-
-		if (!conn_may_touch(c) || turn_is_over(&t)) {
-			conn_again(c);
-			return;
-		}
-		n = conn_rx_once(c);
-		if (n == 0)
-			return;
-		t.moved += n;
+	if (!c->reading || !c->readable || !c->link || c->dialing)
+		return false;
+	if (!conn_may_touch(c) || conn_turn_is_over(&c->rx_turn)) {
+		conn_again(c);
+		return false;
 	}
+	n = conn_rx_once(c, u);
+	c->rx_turn.moved += n;
+	return n > 0;
 }
 
-static ssize_t conn_send(struct conn *c, struct iovec *iov, int n)
+static ssize_t conn_send_some(struct conn *c, struct iovec *iov, int n)
 {
 	if (c->cut_armed && c->cut_left == 0) {
 		c->link->ops->cut(c->link);
@@ -184,62 +136,41 @@ static void conn_wait_writable(struct conn *c)
 }
 
 /* One send. Returns bytes taken; 0: nothing more to do now. */
-static size_t conn_tx_once(struct conn *c)
+static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
 	struct iovec iov[QP_TX_IOV];
-	uint64_t now;
+	int n = stream_tx_begin(c->stream, iov, u);
 	ssize_t sent;
-	int n;
 
-	if (stream_tx_needs_buf(c->stream)) {
-		void *buf = buf_get(BUF_TX);
-
-		if (!buf) {
-			stream_tx_error(c->stream, ENOMEM, clock_now_ns());
-			return 0;
-		}
-		qp_tx_lend(c->qp, buf);
-	}
-	n = stream_tx_gather(c->stream, iov);
 	if (n == 0)
 		return 0;
-	sent = conn_send(c, iov, n);
-	now = clock_now_ns();
-	if (sent > 0) {
-		if (c->cut_armed)
-			c->cut_left -= (size_t)sent;
-		stream_tx_sent(c->stream, (size_t)sent, now);
-		return (size_t)sent;
-	}
+	sent = conn_send_some(c, iov, n);
+	if (sent > 0 && c->cut_armed)
+		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
-	else if (sent == -EFAULT)
-		stream_tx_fault(c->stream, now);
-	else if (sent != -EINTR)
-		stream_tx_error(c->stream, (int)-sent, now);
-	return sent == -EINTR;
+	stream_tx_end(c->stream, sent, clock_now_ns(), u);
+	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
 /* To build and send what is due may take loads from memory that waits for a file system. */
 static bool conn_tx_must_wait(struct conn *c)
 {
-	return c->qp && !conn_may_touch(c) && qp_tx_can_stall(c->qp);
+	return !conn_may_touch(c) && stream_send_can_stall(c->stream);
 }
 
-void conn_tx(struct conn *c)
+bool conn_send(void *owner, struct stream_update *u)
 {
-	struct turn t = {0};
+	struct conn *c = owner;
+	size_t n;
 
-	while (c->writable && c->link && !c->dialing) {
-		size_t n;
-
-		if (conn_tx_must_wait(c) || turn_is_over(&t)) {
-			conn_again(c);
-			return;
-		}
-		n = conn_tx_once(c);
-		if (n == 0)
-			return;
-		t.moved += n;
+	if (!c->writable || !c->link || c->dialing)
+		return false;
+	if (conn_tx_must_wait(c) || conn_turn_is_over(&c->tx_turn)) {
+		conn_again(c);
+		return false;
 	}
+	n = conn_tx_once(c, u);
+	c->tx_turn.moved += n;
+	return n > 0;
 }

@@ -8,10 +8,12 @@
 
 #define REDIAL_NS (20 * NSEC_PER_MS)
 
-void conn_update_timer(struct conn *c)
+void conn_set_deadline(void *owner, uint64_t at)
 {
-	uint64_t at = c->link ? stream_deadline(c->stream) : CLOCK_NEVER;
+	struct conn *c = owner;
 
+	if (!c->link)
+		at = CLOCK_NEVER;
 	if (c->redial_at < at)
 		at = c->redial_at;
 	if (at == c->timer_at)
@@ -47,7 +49,7 @@ static bool conn_redials_later(struct conn *c, int ret)
 	return true;
 }
 
-void conn_dial_done(struct conn *c)
+void conn_dial_done(struct conn *c, struct stream_update *u)
 {
 	int ret;
 
@@ -58,9 +60,9 @@ void conn_dial_done(struct conn *c)
 		return;
 	c->dialing = false;
 	if (ret)
-		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
 	else
-		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns());
+		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), u);
 }
 
 static int conn_watch(struct conn *c, bool write)
@@ -79,11 +81,13 @@ static int conn_watch(struct conn *c, bool write)
 /* The memory of a receive under way is given back first. */
 void conn_close(struct conn *c)
 {
+	struct stream_update u; /* the caller performs */
+
 	if (!c->link)
 		return;
 	c->timer_at = c->redial_at = CLOCK_NEVER;
 	engine_set_timer(&c->timer, CLOCK_NEVER);
-	conn_cancel_receive(c);
+	conn_cancel_receive(c, &u);
 	c->link->ops->close(c->link);
 	c->link = NULL;
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
@@ -113,6 +117,7 @@ static int conn_create_link(struct conn *c)
 
 int conn_dial(struct conn *c, struct link *bound)
 {
+	struct stream_update u; /* the caller performs */
 	int ret = 0;
 
 	if (!c->patient_until)
@@ -126,14 +131,12 @@ int conn_dial(struct conn *c, struct link *bound)
 		ret = conn_watch(c, true);
 	if (ret) {
 		conn_close(c);
-		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
-		return ret;
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), &u);
 	}
-	conn_update_timer(c);
-	return 0;
+	return ret;
 }
 
-static void conn_dial_again(struct conn *c)
+static void conn_dial_again(struct conn *c, struct stream_update *u)
 {
 	int ret;
 
@@ -141,27 +144,28 @@ static void conn_dial_again(struct conn *c)
 	c->writable = c->hangup = false;
 	ret = conn_connect(c);
 	if (ret) {
-		stream_on_dial_failed(c->stream, -ret, clock_now_ns());
+		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
 		return;
 	}
 	c->watching = true;
 	c->link->ops->watch_write(c->link, true);
 }
 
-void conn_dial_on_time(struct conn *c)
+void conn_dial_on_time(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
 
 	if (c->redial_at == CLOCK_NEVER)
-		conn_dial_done(c);
+		conn_dial_done(c, u);
 	else if (now >= stream_deadline(c->stream))
-		stream_on_dial_failed(c->stream, ECONNREFUSED, now);
+		stream_on_dial_failed(c->stream, ECONNREFUSED, now, u);
 	else if (now >= c->redial_at)
-		conn_dial_again(c);
+		conn_dial_again(c, u);
 }
 
 int conn_adopt(struct conn *c, struct link *link)
 {
+	struct stream_update u;
 	int ret;
 
 	c->link = link;
@@ -170,13 +174,13 @@ int conn_adopt(struct conn *c, struct link *link)
 		c->link = NULL;
 		return ret;
 	}
-	stream_on_incoming(c->stream, clock_now_ns());
-	conn_update_timer(c);
+	stream_on_incoming(c->stream, clock_now_ns(), &u);
+	conn_perform(c, &u);
 	return 0;
 }
 
 void conn_abandon(struct conn *c)
 {
 	c->owner = NULL;
-	c->doomed = true;
+	c->abandoned = true;
 }

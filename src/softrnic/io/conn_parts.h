@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_parts.h -- what the conn*.c files share and nobody else uses. All with the lock. */
+/* conn_parts.h -- what the conn*.c files share and no other file uses. All with the lock. */
 #ifndef IO_CONN_PARTS_H
 #define IO_CONN_PARTS_H
 
 #include "softrnic/io/conn.h"
 
 /* conn_run.c */
-/* Take conn.want and do what it asks for; false: another thread must. */
+/* Take conn.want and do what it asks for; false: another thread has to. */
 bool conn_serve(struct conn *c);
 
+extern const struct stream_host conn_host; /* what a connection does for its stream */
+
 /* conn_io.c */
-void conn_rx(struct conn *c);
-void conn_rx_ended(struct conn *c); /* a receive that went on by itself has a result */
-void conn_tx(struct conn *c);
+bool conn_receive(void *owner, struct stream_update *u);
+/* A receive that went on by itself has a result. */
+void conn_rx_ended(struct conn *c, struct stream_update *u);
+bool conn_send(void *owner, struct stream_update *u);
+/* While nothing can be received: a reset is reported to the stream, as nothing reads up to it. */
+bool conn_find_reset(struct conn *c, struct stream_update *u);
 /* Go on in a thread of the engine that may touch memory. */
 void conn_again(struct conn *c);
-void conn_reclaim(struct conn *c); /* buffers that nothing is left in go back to the pool */
 
 /* conn_persist.c */
-bool conn_writeback(struct conn *c); /* start one if due; true: it finished at once */
-void conn_writeback_done(struct conn *c, int status);
-/* Nobody can be told any more. A write-back goes on: the bytes may be worth it all the same. */
-void conn_cancel_digest(struct conn *c);
+bool conn_start_job(void *owner, struct stream_update *u);
+/* Nothing waits for it any more. A write-back goes on: it may be worth it all the same. */
+void conn_stop_job(void *owner);
+void conn_job_done(struct conn *c, int status, struct stream_update *u);
 
 /* conn_link.c */
-/* What the link is ready for, if its source was told these bits. */
+/* What the link is ready for, if these bits were reported to its source. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
-void conn_dial_done(struct conn *c);
-/* An answer counts, although its time may have run out before anybody looked; or dial again. */
-void conn_dial_on_time(struct conn *c);
-void conn_update_timer(struct conn *c);
+void conn_dial_done(struct conn *c, struct stream_update *u);
+/* An answer counts, although its time may have run out before a thread looked; or dial again. */
+void conn_dial_on_time(struct conn *c, struct stream_update *u);
+void conn_set_deadline(void *owner, uint64_t at);
 
 #endif

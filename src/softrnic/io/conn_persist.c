@@ -8,7 +8,7 @@
 #include "softrnic/io/conn_parts.h"
 
 /* From a pool thread, without the lock. */
-static void conn_job_done(struct persist_job *job, int status)
+static void conn_on_job_end(struct persist_job *job, int status)
 {
 	struct conn *c = container_of(job, struct conn, job);
 
@@ -17,65 +17,57 @@ static void conn_job_done(struct persist_job *job, int status)
 	conn_put(c);
 }
 
-/* The queue pair learns what became of what it asked for. */
-static void conn_answer_job(struct conn *c, int status)
+void conn_job_done(struct conn *c, int status, struct stream_update *u)
 {
+	persist_region_put(c->job.region);
 	if (status == -ECANCELED) /* the range is as gone as that of a file cut short */
 		status = -EFAULT;
-	if (status)
-		LOG_INFO("flush of %zu bytes at %p refused: %s", c->job.len, c->job.addr,
-			 strerror(-status));
-	if (c->qp) {
-		if (c->job_answer && !status)
+	if (stream_awaits_job(c->stream)) {
+		if (status)
+			LOG_INFO("flush of %zu bytes at %p refused: %s", c->job.len, c->job.addr,
+				 strerror(-status));
+		else if (c->job_answer)
 			*c->job_answer = c->job_digest;
-		qp_on_job(c->qp, status);
 	}
-	stream_poke(c->stream, clock_now_ns());
+	stream_job_end(c->stream, status, clock_now_ns(), u);
 }
 
-void conn_writeback_done(struct conn *c, int status)
+bool conn_abandon_job(struct conn *c, struct stream_update *u)
 {
-	bool abandoned = c->job_abandoned;
-
-	c->job_busy = c->job_abandoned = false;
-	persist_region_put(c->job.region);
-	if (!abandoned)
-		conn_answer_job(c, status);
-}
-
-bool conn_awaits_writeback(const struct conn *c)
-{
-	return c->job_busy && !c->job_abandoned;
-}
-
-bool conn_abandon_writeback(struct conn *c)
-{
-	if (!conn_awaits_writeback(c))
+	if (!stream_awaits_job(c->stream))
 		return true;
 	if (!persist_abandon(&c->job))
 		return false;
-	c->job_abandoned = true;
-	conn_answer_job(c, -ECANCELED);
+	LOG_INFO("flush of %zu bytes at %p refused: its region or connection is gone", c->job.len,
+		 c->job.addr);
+	stream_job_abandon(c->stream, clock_now_ns(), u);
 	return true;
 }
 
-void conn_detach_writeback(struct conn *c, const struct persist_region *region)
+void conn_detach_mr(struct conn *c, struct mr *mr, bool forget)
 {
-	/* What asks for no hold of its region goes on without it. */
-	if (conn_awaits_writeback(c) && c->job.region == region && !c->job_lasting)
-		conn_abandon_writeback(c);
+	struct stream_update u;
+
+	conn_cancel_receive(c, &u); /* it may go to the region */
+	/* A job that asks for no hold of its region goes on without it. */
+	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
+		conn_abandon_job(c, &u);
+	stream_detach_mr(c->stream, mr, forget, &u);
+	conn_perform(c, &u);
 }
 
-void conn_cancel_digest(struct conn *c)
+void conn_stop_job(void *owner)
 {
-	if (c->job_busy && c->job.want == PERSIST_DIGEST)
+	struct conn *c = owner;
+
+	if (c->job.want == PERSIST_DIGEST)
 		persist_cancel(&c->job);
 }
 
-static void conn_classify(struct conn *c, const struct qp_job *wb)
+static void conn_classify(struct conn *c, const struct qp_job *wb, struct stream_update *u)
 {
 	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
-	qp_on_job(c->qp, 0);
+	stream_job_end(c->stream, 0, clock_now_ns(), u);
 }
 
 static void conn_fill_job(struct conn *c, const struct qp_job *wb)
@@ -86,7 +78,7 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 		.addr = wb->addr,
 		.len = wb->len,
 		.strict = wb->strict,
-		.done = conn_job_done,
+		.done = conn_on_job_end,
 	};
 	c->job_answer = NULL;
 	if (wb->kind != QP_JOB_DIGEST)
@@ -97,24 +89,24 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
-/* At most one at a time: a stream's requests are executed in order. True: one finished inline. */
-bool conn_writeback(struct conn *c)
+/* At most one at a time: a stream's requests are executed in order. */
+bool conn_start_job(void *owner, struct stream_update *u)
 {
+	struct conn *c = owner;
 	struct qp_job wb;
 	int status = 0;
 
-	if (c->job_busy || !c->qp || !qp_next_job(c->qp, &wb))
+	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
 	if (wb.kind == QP_JOB_CLASS) {
-		conn_classify(c, &wb);
+		conn_classify(c, &wb, u);
 		return true;
 	}
 	conn_fill_job(c, &wb);
-	c->job_busy = true;
 	conn_get(c);
 	if (!persist_submit(&c->job, &status))
-		return false;
+		return true;
 	conn_put(c);
-	conn_writeback_done(c, status);
+	conn_job_done(c, status, u);
 	return true;
 }

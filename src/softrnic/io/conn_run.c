@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_run.c -- one round of work on a connection: what was asked for, and all that follows. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "softrnic/io/bufs.h"
 #include "softrnic/io/conn_parts.h"
 
 static void conn_changed(struct conn *c)
@@ -14,87 +17,144 @@ static void conn_changed(struct conn *c)
 	pthread_mutex_unlock(&c->wait_lock);
 }
 
-/* The end of the stream: FIN when everything is out, close when nothing is expected any more. */
-static void conn_finish(struct conn *c)
+/* --- what the stream asks for --------------------------------------------------------------- */
+
+static void *conn_get_buf(void *owner, enum stream_buf kind)
 {
-	if (c->link && stream_wants_fin(c->stream)) {
-		c->link->ops->end_sending(c->link);
-		stream_fin_done(c->stream, clock_now_ns());
-	}
-	if (c->link && stream_wants_close(c->stream) && !c->redial)
-		conn_close(c);
+	return buf_get(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX);
 }
 
-/* Nobody wants the connection any more. A peer that waits for an answer to its request gets one. */
-static void conn_give_up(struct conn *c)
+static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
+{
+	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
+}
+
+static uint64_t conn_unacknowledged_ns(void *owner)
+{
+	struct conn *c = owner;
+
+	return c->link ? c->link->ops->unacknowledged_ns(c->link) : 0;
+}
+
+static uint64_t conn_now(void *owner)
+{
+	return clock_now_ns();
+}
+
+static bool conn_touches(void *owner)
+{
+	if (conn_may_touch(owner))
+		return true;
+	conn_again(owner);
+	return false;
+}
+
+static void conn_on_event(void *owner, enum stream_event event, int status)
+{
+	struct conn *c = owner;
+
+	if (event == STREAM_EV_ESTABLISHED && stream_qp(c->stream))
+		atomic_store(&c->caps, VEXT_CAP_KNOWN | stream_caps(c->stream));
+	if (c->owner)
+		c->event(c->owner, event, status);
+}
+
+static void conn_send_fin(void *owner)
+{
+	struct conn *c = owner;
+
+	if (c->link)
+		c->link->ops->end_sending(c->link);
+}
+
+static void conn_close_link(void *owner)
+{
+	conn_close(owner);
+}
+
+static void conn_redial(void *owner)
+{
+	conn_close(owner);
+	conn_dial(owner, NULL);
+}
+
+const struct stream_host conn_host = {
+	.get_buf = conn_get_buf,
+	.put_buf = conn_put_buf,
+	.unacknowledged_ns = conn_unacknowledged_ns,
+	.now = conn_now,
+	.may_touch = conn_touches,
+	.event = conn_on_event,
+	.receive = conn_receive,
+	.send = conn_send,
+	.start_job = conn_start_job,
+	.stop_job = conn_stop_job,
+	.cancel_receive = conn_cancel_receive,
+	.fin = conn_send_fin,
+	.close = conn_close_link,
+	.redial = conn_redial,
+	.set_deadline = conn_set_deadline,
+};
+
+/* --- a round of work ------------------------------------------------------------------------ */
+
+/* Its id has let go of the connection. A peer that waits for an answer to its request gets one. */
+static void conn_give_up(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
 
+	c->abandoned = false;
 	if (stream_state(c->stream) == STREAM_REQ_RCVD)
-		stream_reject(c->stream, NULL, 0, now);
-	else if (stream_disconnect(c->stream, now))
-		stream_abort(c->stream);
+		stream_reject(c->stream, NULL, 0, now, u);
+	else if (stream_disconnect(c->stream, now, u))
+		stream_abort(c->stream, u);
 }
 
-void conn_pump(struct conn *c)
+void conn_perform(struct conn *c, struct stream_update *u)
 {
-	if (c->receive.pending && stream_rx_has_moved(c->stream))
-		conn_cancel_receive(c);
-	if (c->doomed) {
-		c->doomed = false;
-		conn_give_up(c);
-	}
+	c->rx_turn = c->tx_turn = (struct conn_turn){0};
 	do {
-		conn_tx(c);
-	} while (conn_writeback(c));
-	/* Also when it failed just now and the socket takes nothing: its time limit begins. */
-	if (c->qp && qp_is_failed(c->qp)) {
-		stream_poke(c->stream, clock_now_ns());
-		conn_cancel_digest(c);
-	}
-	conn_finish(c);
-	if (c->redial) {
-		c->redial = false;
-		conn_close(c);
-		conn_dial(c, NULL);
-	}
-	conn_reclaim(c);
-	conn_update_timer(c);
+		if (c->abandoned)
+			conn_give_up(c, u);
+		stream_perform(c->stream, u);
+	} while (c->abandoned);
 	conn_changed(c);
+}
+
+void conn_settle(struct conn *c)
+{
+	struct stream_update u;
+
+	stream_look(c->stream, &u);
+	conn_perform(c, &u);
+}
+
+void conn_perform_and_read(struct conn *c, struct stream_update *u)
+{
+	c->reading = true;
+	conn_perform(c, u);
+	c->reading = false;
+	if (__builtin_expect(c->hangup, 0) && conn_find_reset(c, u))
+		conn_perform(c, u);
 }
 
 void conn_poll(struct conn *c)
 {
-	c->readable = true;
-	conn_rx(c);
-	conn_pump(c);
-}
+	struct stream_update u;
 
-void conn_resume(struct conn *c)
-{
-	if (qp_rx_waits_for_receive(c->qp)) {
-		if (conn_may_touch(c)) {
-			qp_rx_resume(c->qp);
-		} else {
-			atomic_fetch_or(&c->want, CONN_KICK);
-			conn_again(c);
-		}
-	}
-	conn_rx(c);
-	conn_pump(c);
+	c->readable = true;
+	stream_look_at_link(c->stream, &u);
+	conn_perform_and_read(c, &u);
 }
 
 /* What has come counts, before its sender is judged. */
-static void conn_on_time(struct conn *c)
+static void conn_on_time(struct conn *c, struct stream_update *u)
 {
-	c->timer_at = CLOCK_NEVER;
-	conn_rx(c);
-	if (c->link && stream_is_deaf(c->stream))
-		stream_on_unacknowledged(c->stream, c->link->ops->unacknowledged_ns(c->link),
-					 clock_now_ns());
+	conn_perform_and_read(c, u);
+	c->timer_at = CLOCK_NEVER; /* it has fired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
-		conn_dial_on_time(c);
-	stream_on_time(c->stream, clock_now_ns());
+		conn_dial_on_time(c, u);
+	stream_on_time(c->stream, clock_now_ns(), u);
 }
 
 /*
@@ -105,28 +165,15 @@ static unsigned conn_take_wants(struct conn *c)
 {
 	if (conn_may_touch(c))
 		return atomic_exchange(&c->want, 0);
-	if (atomic_load(&c->want) != CONN_WRITEBACK || !c->qp || qp_requests(c->qp) > 1)
+	if (atomic_load(&c->want) != CONN_WRITEBACK || stream_requests(c->stream) > 1)
 		return 0;
 	return atomic_fetch_and(&c->want, ~(unsigned)CONN_WRITEBACK) & CONN_WRITEBACK;
 }
 
-bool conn_serve(struct conn *c)
+static void conn_on_ready(struct conn *c, unsigned ready, struct stream_update *u)
 {
-	bool idle_output = false;
-	unsigned want = conn_take_wants(c), ready;
-
-	if (!want)
-		return false;
-	/* Whoever has completed its request meanwhile stays. */
-	if ((want & CONN_DOOM) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
-		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
-	if (want & CONN_WRITEBACK)
-		conn_writeback_done(c, atomic_load(&c->job_status));
-	if (want & CONN_BYE)
-		stream_disconnect(c->stream, clock_now_ns());
-	ready = conn_ready_bits(c, want & CONN_READY);
 	if (ready & READY_RECEIVED)
-		conn_rx_ended(c);
+		conn_rx_ended(c, u);
 	if (ready & READY_READ)
 		c->readable = true;
 	if (ready & READY_HANGUP)
@@ -134,18 +181,43 @@ bool conn_serve(struct conn *c)
 	if (ready & READY_WRITE) {
 		c->writable = true;
 		if (c->dialing && c->link)
-			conn_dial_done(c);
-		idle_output = c->watching;
+			conn_dial_done(c, u);
 	}
-	if ((want & CONN_KICK) && c->qp)
-		qp_rx_resume(c->qp);
+}
+
+static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u)
+{
+	if (want & CONN_WRITEBACK)
+		conn_job_done(c, atomic_load(&c->job_status), u);
+	if (want & CONN_DISCONNECT)
+		stream_disconnect(c->stream, clock_now_ns(), u);
+	conn_on_ready(c, want & CONN_READY, u);
+	if (want & CONN_RESUME)
+		stream_resume(c->stream, u);
 	if (want & CONN_TIME)
-		conn_on_time(c);
-	if (want & CONN_KICK)
-		stream_poke(c->stream, clock_now_ns());
-	conn_rx(c);
-	conn_pump(c);
-	/* Nothing filled the socket again, so the next acknowledgements are no news. */
+		conn_on_time(c, u);
+}
+
+bool conn_serve(struct conn *c)
+{
+	unsigned want = conn_take_wants(c);
+	struct stream_update u;
+	bool idle_output;
+
+	if (!want)
+		return false;
+	/* A connection whose request is complete by now stays. */
+	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
+		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
+	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
+	if (want == READY_READ)
+		stream_look_at_link(c->stream, &u);
+	else
+		stream_look(c->stream, &u);
+	conn_on_wants(c, want, &u);
+	idle_output = (want & READY_WRITE) && c->watching;
+	conn_perform_and_read(c, &u);
+	/* Nothing filled the link again, so that it takes bytes is no news. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);

@@ -61,7 +61,7 @@ static void handshake_evict(struct listener *l)
 	if (oldest) {
 		LOG_WARNING_LIMITED("more than %d handshakes under way: the oldest is dropped",
 				    HANDSHAKES_MAX);
-		conn_want(oldest, CONN_DOOM);
+		conn_want(oldest, CONN_EVICT);
 		conn_put(oldest);
 	}
 }
@@ -171,7 +171,7 @@ void handshakes_end(struct listener *l)
 	while ((h = handshake_pop(l))) {
 		conn_enter(h->conn);
 		conn_abandon(h->conn);
-		conn_pump(h->conn);
+		conn_settle(h->conn);
 		conn_leave(h->conn);
 		conn_put(h->conn);
 		free(h);

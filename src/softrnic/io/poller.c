@@ -61,6 +61,8 @@ static unsigned poller_ready(uint32_t events)
 {
 	unsigned ready = 0;
 
+	if (events == EPOLLIN) /* most are */
+		return READY_READ;
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		ready |= READY_READ;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))

@@ -32,38 +32,38 @@ void cq_fini(struct cq *cq)
 	pthread_mutex_destroy(&cq->lock);
 }
 
-static uint32_t count_locked(struct cq *cq)
+static uint32_t cq_count_locked(struct cq *cq)
 {
 	return atomic_load_explicit(&cq->count, memory_order_relaxed);
 }
 
-static void set_count_locked(struct cq *cq, uint32_t count)
+static void cq_set_count_locked(struct cq *cq, uint32_t count)
 {
 	atomic_store_explicit(&cq->count, count, memory_order_release);
 }
 
-static struct cqe *slot(struct cq *cq, uint32_t i)
+static struct cqe *cq_slot(struct cq *cq, uint32_t i)
 {
 	return &cq->ring[((uint64_t)cq->head + i) % cq->size];
 }
 
 /* A completion in error raises an event whatever was asked for (ibv_req_notify_cq(3)). */
-static bool raises_event(const struct cq *cq, const struct ibv_wc *wc, bool solicited)
+static bool cq_raises_event(const struct cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	return cq->armed == CQ_ARMED ||
 	       (cq->armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
 }
 
-static void add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited,
-		       atomic_uint *uncollected)
+static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited,
+			  atomic_uint *uncollected)
 {
-	uint32_t count = count_locked(cq);
+	uint32_t count = cq_count_locked(cq);
 
-	*slot(cq, count) = (struct cqe){.wc = *wc, .uncollected = uncollected};
+	*cq_slot(cq, count) = (struct cqe){.wc = *wc, .uncollected = uncollected};
 	if (uncollected)
 		atomic_fetch_add_explicit(uncollected, 1, memory_order_relaxed);
-	set_count_locked(cq, count + 1);
-	if (!raises_event(cq, wc, solicited))
+	cq_set_count_locked(cq, count + 1);
+	if (!cq_raises_event(cq, wc, solicited))
 		return;
 	cq->armed = CQ_UNARMED;
 	if (cq->notify)
@@ -71,7 +71,7 @@ static void add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited,
 }
 
 /* After a loss nothing is added any more: a gap in the order must not go unseen. */
-static void lose_locked(struct cq *cq)
+static void cq_lose_locked(struct cq *cq)
 {
 	if (!cq->overrun_seen && cq->overrun)
 		cq->overrun(cq);
@@ -83,16 +83,16 @@ int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint 
 	bool lost;
 
 	pthread_mutex_lock(&cq->lock);
-	lost = cq->overrun_seen || count_locked(cq) == cq->size;
+	lost = cq->overrun_seen || cq_count_locked(cq) == cq->size;
 	if (lost)
-		lose_locked(cq);
+		cq_lose_locked(cq);
 	else
-		add_locked(cq, wc, solicited, uncollected);
+		cq_add_locked(cq, wc, solicited, uncollected);
 	pthread_mutex_unlock(&cq->lock);
 	return lost ? -EOVERFLOW : 0;
 }
 
-static void collect_locked(const struct cqe *e, struct ibv_wc *wc)
+static void cq_collect_locked(const struct cqe *e, struct ibv_wc *wc)
 {
 	*wc = e->wc;
 	if (e->uncollected)
@@ -106,12 +106,12 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 	if (max <= 0)
 		return 0;
 	pthread_mutex_lock(&cq->lock);
-	count = count_locked(cq);
+	count = cq_count_locked(cq);
 	n = count < (uint32_t)max ? count : (uint32_t)max;
 	for (uint32_t i = 0; i < n; i++)
-		collect_locked(slot(cq, i), &wc[i]);
+		cq_collect_locked(cq_slot(cq, i), &wc[i]);
 	cq->head = (uint32_t)(((uint64_t)cq->head + n) % cq->size);
-	set_count_locked(cq, count - n);
+	cq_set_count_locked(cq, count - n);
 	pthread_mutex_unlock(&cq->lock);
 	return (int)n;
 }
@@ -136,14 +136,14 @@ void cq_purge(struct cq *cq, uint32_t qp_num)
 	uint32_t kept = 0, count;
 
 	pthread_mutex_lock(&cq->lock);
-	count = count_locked(cq);
+	count = cq_count_locked(cq);
 	for (uint32_t i = 0; i < count; i++) {
-		if (slot(cq, i)->wc.qp_num == qp_num)
+		if (cq_slot(cq, i)->wc.qp_num == qp_num)
 			continue;
 		if (kept != i)
-			*slot(cq, kept) = *slot(cq, i);
+			*cq_slot(cq, kept) = *cq_slot(cq, i);
 		kept++;
 	}
-	set_count_locked(cq, kept);
+	cq_set_count_locked(cq, kept);
 	pthread_mutex_unlock(&cq->lock);
 }

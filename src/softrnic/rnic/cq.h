@@ -16,7 +16,7 @@
 
 struct cqe {
 	struct ibv_wc wc;
-	atomic_uint *uncollected; /* counts it until it is polled; NULL: nobody counts */
+	atomic_uint *uncollected; /* counts it until it is polled; NULL: it is not counted */
 };
 
 struct cq {

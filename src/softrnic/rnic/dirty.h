@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dirty.h -- what a stream placed and nobody wrote back: see dirty.c. */
+/* dirty.h -- what a stream placed and has not written back: see dirty.c. */
 #ifndef RNIC_DIRTY_H
 #define RNIC_DIRTY_H
 
@@ -27,7 +27,7 @@ struct dirty {
 
 /* 0 or -ENOMEM. */
 int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len);
-/* It is about to be written back; whoever fails in that has to remember the failure. */
+/* It is about to be written back; a failure of that is the caller's to remember. */
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
 /* Take one interval out; NULL: there is none. The reference on its region is the caller's. */
 struct mr *dirty_next(struct dirty *d, struct dirty_range *range);

@@ -21,11 +21,6 @@ uint32_t qp_peer_limit_ms(const struct qp *qp)
 	return qp->heartbeat.peer_limit_ms;
 }
 
-bool heartbeat_is_due(const struct qp *qp)
-{
-	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
-}
-
 static struct rdmap_engine heartbeat_next(const struct qp *qp)
 {
 	const struct qp_heartbeat *h = &qp->heartbeat;
@@ -81,7 +76,7 @@ static void heartbeat_finish(struct qp *qp, const struct rx_seg *seg, const uint
 			qp->heartbeat.peer_limit_ms = msg.limit_ms;
 		break;
 	case RDMAP_ENGINE_PONG:
-		qp->counters.pongs_in++; /* that bytes came is all it says */
+		qp->counters.pongs_in++; /* only that it came matters */
 		break;
 	default: /* of a later release */
 		break;

@@ -23,7 +23,7 @@ struct mr_table {
 	bool forked; /* holds taken before the fork() no longer count */
 };
 
-static struct list *buckets_new(size_t n)
+static struct list *mr_buckets_new(size_t n)
 {
 	struct list *buckets = malloc(n * sizeof(*buckets));
 
@@ -33,14 +33,14 @@ static struct list *buckets_new(size_t n)
 }
 
 /* STags are random, so their low bits are a hash already. */
-static struct list *bucket_of(const struct mr_table *table, uint32_t stag)
+static struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 {
 	return &table->buckets[stag & (table->num_buckets - 1)];
 }
 
-static struct mr *find_locked(const struct mr_table *table, uint32_t stag)
+static struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 {
-	struct list *head = bucket_of(table, stag), *it;
+	struct list *head = mr_bucket_of(table, stag), *it;
 
 	list_for_each (it, head) {
 		struct mr *mr = container_of(it, struct mr, link);
@@ -52,11 +52,11 @@ static struct mr *find_locked(const struct mr_table *table, uint32_t stag)
 }
 
 /* Longer chains are only slower: a failed allocation is not an error. */
-static void grow_locked(struct mr_table *table)
+static void mr_grow_locked(struct mr_table *table)
 {
 	struct list *old = table->buckets, *n;
 	size_t old_size = table->num_buckets;
-	struct list *buckets = buckets_new(old_size * 2);
+	struct list *buckets = mr_buckets_new(old_size * 2);
 
 	if (!buckets)
 		return;
@@ -66,7 +66,7 @@ static void grow_locked(struct mr_table *table)
 		while ((n = list_pop(&old[i]))) {
 			struct mr *mr = container_of(n, struct mr, link);
 
-			list_add_tail(bucket_of(table, mr->ibv.rkey), n);
+			list_add_tail(mr_bucket_of(table, mr->ibv.rkey), n);
 		}
 	}
 	free(old);
@@ -79,7 +79,7 @@ int mr_table_new(struct mr_table **out)
 	if (!table)
 		return -ENOMEM;
 	table->num_buckets = INITIAL_BUCKETS;
-	table->buckets = buckets_new(table->num_buckets);
+	table->buckets = mr_buckets_new(table->num_buckets);
 	if (!table->buckets) {
 		free(table);
 		return -ENOMEM;
@@ -112,7 +112,7 @@ void mr_table_atfork_parent(struct mr_table *table)
 }
 
 /* What makes its write-backs last is the parent's alone. */
-static void forget_parent(struct mr *mr)
+static void mr_forget_parent(struct mr *mr)
 {
 	mr->holds = 0;
 	mr->backing.lasting = false;
@@ -125,37 +125,37 @@ void mr_table_atfork_child(struct mr_table *table)
 	table->forked = true;
 	for (size_t i = 0; i < table->num_buckets; i++) {
 		list_for_each (it, &table->buckets[i])
-			forget_parent(container_of(it, struct mr, link));
+			mr_forget_parent(container_of(it, struct mr, link));
 	}
 	/* Threads that waited on it do not exist here. */
 	pthread_cond_init(&table->idle, NULL);
 	pthread_mutex_unlock(&table->lock);
 }
 
-static bool wraps(uint64_t start, uint64_t len)
+static bool mr_wraps(uint64_t start, uint64_t len)
 {
 	return len > 0 && len - 1 > UINT64_MAX - start;
 }
 
-/* Whoever may write from afar must be able to write here (ibv_reg_mr(3)). */
-static bool access_is_valid(int access)
+/* Remote write access takes local write access (ibv_reg_mr(3)). */
+static bool mr_access_is_valid(int access)
 {
 	bool writes = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 
 	return !writes || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-static void publish_locked(struct mr_table *table, struct mr *mr)
+static void mr_publish_locked(struct mr_table *table, struct mr *mr)
 {
 	uint32_t stag;
 
 	do {
 		stag = rand_u32();
-	} while (stag == 0 || find_locked(table, stag));
+	} while (stag == 0 || mr_find_locked(table, stag));
 	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = stag;
 	if (++table->count > table->num_buckets)
-		grow_locked(table);
-	list_add_tail(bucket_of(table, stag), &mr->link);
+		mr_grow_locked(table);
+	list_add_tail(mr_bucket_of(table, stag), &mr->link);
 }
 
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
@@ -163,7 +163,8 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 {
 	struct mr *mr;
 
-	if (len == 0 || wraps((uintptr_t)addr, len) || wraps(iova, len) || !access_is_valid(access))
+	if (len == 0 || mr_wraps((uintptr_t)addr, len) || mr_wraps(iova, len) ||
+	    !mr_access_is_valid(access))
 		return -EINVAL;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
@@ -181,7 +182,7 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 	mr->table = table;
 	atomic_init(&mr->refs, 1);
 	pthread_mutex_lock(&table->lock);
-	publish_locked(table, mr);
+	mr_publish_locked(table, mr);
 	pthread_mutex_unlock(&table->lock);
 	*out = mr;
 	return 0;
@@ -252,26 +253,26 @@ bool mr_is_dead(struct mr *mr)
 	return dead;
 }
 
-static enum mr_verdict check_range(const struct mr *mr, uint64_t to, uint64_t len)
+static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t len)
 {
 	if (len == 0)
 		return MR_OK;
-	if (wraps(to, len))
+	if (mr_wraps(to, len))
 		return MR_TO_WRAP;
 	if (to < mr->iova || len > mr->ibv.length || to - mr->iova > mr->ibv.length - len)
 		return MR_BAD_BOUNDS;
 	return MR_OK;
 }
 
-static enum mr_verdict hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
-			    uint64_t to, uint64_t len, int all, int any, struct mr **out,
-			    void **ptr)
+static enum mr_verdict mr_hold_with(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
+				    uint64_t to, uint64_t len, int all, int any, struct mr **out,
+				    void **ptr)
 {
 	enum mr_verdict verdict;
 	struct mr *mr;
 
 	pthread_mutex_lock(&table->lock);
-	mr = find_locked(table, stag);
+	mr = mr_find_locked(table, stag);
 	if (!mr || mr->dead)
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
@@ -279,7 +280,7 @@ static enum mr_verdict hold(struct mr_table *table, const struct ibv_pd *pd, uin
 	else if ((mr->access & all) != all || (any && !(mr->access & any)))
 		verdict = MR_BAD_ACCESS;
 	else
-		verdict = check_range(mr, to, len);
+		verdict = mr_check_range(mr, to, len);
 	if (verdict == MR_OK) {
 		mr->holds++;
 		*out = mr;
@@ -292,13 +293,13 @@ static enum mr_verdict hold(struct mr_table *table, const struct ibv_pd *pd, uin
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr)
 {
-	return hold(table, pd, stag, to, len, access, 0, out, ptr);
+	return mr_hold_with(table, pd, stag, to, len, access, 0, out, ptr);
 }
 
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr)
 {
-	return hold(table, pd, stag, to, len, 0, any_access, out, ptr);
+	return mr_hold_with(table, pd, stag, to, len, 0, any_access, out, ptr);
 }
 
 void mr_get(struct mr *mr)
@@ -326,7 +327,7 @@ enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, u
 	struct mr *mr;
 
 	pthread_mutex_lock(&table->lock);
-	mr = find_locked(table, stag);
+	mr = mr_find_locked(table, stag);
 	if (!mr || mr->dead)
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)

@@ -30,7 +30,7 @@ struct mr_backing {
 	bool lasting;  /* its write-backs need no hold, not even a registration */
 	/* A load or store may take as long as a file system does; the kernel is given no stores. */
 	bool can_stall;
-	void (*drop)(void *persist); /* nobody refers to it any more; or NULL */
+	void (*drop)(void *persist); /* the last reference is gone; or NULL */
 };
 
 struct mr {

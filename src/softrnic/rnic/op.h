@@ -82,11 +82,11 @@ static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
 	return container_of(wr, const struct vext_wr, wr);
 }
 
-/* Who is asked for by a work request; NULL: nobody. */
+/* What a work request asks for; NULL: there is no such operation. */
 const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode);
 const struct qp_op *op_of_vext(enum vext_op op);
-/* Whose message it is; kind 0: of those that share it, the one that receives for all. NULL: it is
- * not accepted. */
+/* The operation that a message belongs to. Kind 0: of those that share the opcode, the one that
+ * receives for all. NULL: the message is not accepted. */
 const struct qp_op *op_of_message(enum rdmap_opcode code, unsigned kind);
 const struct op_rx *op_rx_of(enum rdmap_opcode code);
 

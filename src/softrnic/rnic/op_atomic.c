@@ -216,7 +216,7 @@ static int fetch_add_execute(uint64_t *word, const struct rdmap_atomic_req *r, u
 	return place_atomic(word, fetch_add_modify, r, original);
 }
 
-/* Requests of a kind that nobody knows are its own, too. */
+/* Requests of an unknown kind come here, too. */
 static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
 {
 	atomic_begin(qp, e, IBV_ACCESS_REMOTE_ATOMIC,

@@ -10,7 +10,7 @@
  *   send:        n = qp_tx_gather(qp, iov) what to send now; 0 = nothing
  *                qp_tx_sent(qp, len)       the LLP took that many bytes
  *   jobs:        qp_next_job(qp, &job), later qp_on_job(qp, status)
- *   life:        qp_is_failed(), qp_is_idle(), qp_tx_is_done() after any of these
+ *   life:        qp_due(), and qp_is_idle(), after any of these
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each),
  * heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c (what is done
@@ -122,7 +122,7 @@ const struct qp_counters *qp_counters(const struct qp *qp);
 int qp_start(struct qp *qp, const struct qp_stream *stream);
 /* -> SQD: accept no new work requests; what was posted still goes out. */
 void qp_drain(struct qp *qp);
-/* Why the owner will end the stream; vendor_err of all that is unfinished then says so. A later
+/* Why the owner will end the stream: vendor_err of all that is unfinished then. A later
  * reason changes nothing. */
 void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
@@ -131,6 +131,14 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status);
 void qp_on_eof(struct qp *qp);
 enum ibv_qp_state qp_state(const struct qp *qp);
 bool qp_is_failed(const struct qp *qp);
+/* What there is for the owner to do, of QP_DUE_*. */
+enum {
+	QP_DUE_FAILED = 1,  /* the stream has to end */
+	QP_DUE_RECEIVE = 2, /* it takes bytes */
+	QP_DUE_SEND = 4,    /* it has bytes */
+	QP_DUE_JOB = 8,     /* qp_next_job() */
+};
+unsigned qp_due(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
 /* Failed, and the Terminate that says so (if any) is out: the LLP can be closed. */
@@ -155,15 +163,16 @@ int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
  */
 bool qp_rx_needs_buf(const struct qp *qp);
 void qp_rx_lend(struct qp *qp, void *buf); /* QP_RXBUF bytes */
-void *qp_rx_reclaim(struct qp *qp);        /* NULL while an FPDU is incomplete in it */
+void *qp_rx_reclaim(struct qp *qp);        /* NULL while in use */
 bool qp_tx_needs_buf(const struct qp *qp); /* something could be sent, and there is no buffer */
 void qp_tx_lend(struct qp *qp, void *buf); /* QP_TXBUF bytes */
 void *qp_tx_reclaim(struct qp *qp);        /* NULL while unsent bytes are in it */
 
 /* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
 void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
-/* Registered memory in the list is held until qp_rx_got() (0 if nothing came) or qp_rx_fault(),
- * one of which follows. After a failure it is a place to drain the stream into. */
+/* The memory in the list is the owner's until qp_rx_got() (0 if nothing came) or qp_rx_fault(), one
+ * of which follows, perhaps much later; registered memory is held until then. After a failure it is
+ * a place to drain the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 /* How much of what it returned is registered memory, which may vanish: the first entry, or 0. */
 size_t qp_rx_direct(const struct qp *qp);

@@ -39,8 +39,8 @@ struct qp_heartbeat {
 };
 
 /*
- * The first error, from where it is found until qp_settle(). Whoever finds one records it and
- * returns; nothing is placed, begun or completed behind it.
+ * The first error, from where it is found until qp_settle(). It is recorded and the
+ * function returns; nothing is placed, begun or completed behind it.
  */
 struct qp_fault {
 	bool due;
@@ -127,7 +127,10 @@ void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, cons
 
 /* --- qp_requests.c: the peer's requests --------------------------------------------------- */
 
-bool qp_request_is_ready(const struct qp *qp);
+static inline bool qp_request_is_ready(const struct qp *qp)
+{
+	return qp->requests.state == REQUEST_READY;
+}
 /* op_rx.accept of all requests. */
 enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole);
 /* A request of this kind is here: to the IRQ with it, and begin it if it may be begun. */
@@ -145,9 +148,12 @@ int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* forget them; one job may still be under way */
 
-/* --- heartbeat.c, op_terminate.c: messages that nobody posts ------------------------------ */
+/* --- heartbeat.c, op_terminate.c: messages without a work request ------------------------- */
 
-bool heartbeat_is_due(const struct qp *qp);
+static inline bool heartbeat_is_due(const struct qp *qp)
+{
+	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
+}
 bool heartbeat_build(struct qp *qp);
 bool terminate_build(struct qp *qp);
 

@@ -7,11 +7,6 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_request_is_ready(const struct qp *qp)
-{
-	return qp->requests.state == REQUEST_READY;
-}
-
 uint32_t qp_requests(const struct qp *qp)
 {
 	return qp->irq.count;
@@ -176,7 +171,7 @@ void qp_on_job(struct qp *qp, int status)
 	qp_settle(qp);
 }
 
-/* A job that nobody fetched yet must not keep the region from going away. */
+/* A job that is not fetched yet must not keep the region from going away. */
 void qp_requests_detach(struct qp *qp, const struct mr *mr)
 {
 	struct qp_requests *r = &qp->requests;

@@ -11,7 +11,7 @@
 /* --- placement ---------------------------------------------------------------------------- */
 
 /*
- * A receive buffer that nobody can reach from afar and that cannot persist is no concern of a
+ * A receive buffer that no peer can reach and that cannot persist is no concern of a
  * Flush; everything else is, also memory that cannot persist, which a strict Flush refuses. To a
  * Read only what can persist matters.
  */
@@ -150,7 +150,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp)
 		qp->counters.crc_errors++;
 		return rx_refuse(qp, TERM_MPA_CRC, &seg);
 	}
-	/* Whoever has begun an FPDU, be its contents refused, is in full operation and listens:
+	/* A peer that has begun an FPDU, be its contents refused, is in full operation and reads:
 	 * that is what we had to wait for (RFC 5044 s7.1.2). */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);

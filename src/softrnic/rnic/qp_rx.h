@@ -30,7 +30,8 @@ struct qp_rx {
 	bool own_buf; /* not lent: holds bytes that came before a buffer did */
 	bool eof, stalled, any;
 	struct rx_seg seg;
-	struct mr *lent_mr; /* between want and got: part of it is lent to the owner */
+	bool receiving;     /* between want and got or fault: the owner may write to the memory */
+	struct mr *lent_mr; /* so long held: part of it is among that memory */
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected next */

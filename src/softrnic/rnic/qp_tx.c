@@ -113,13 +113,11 @@ void qp_tx_fault(struct qp *qp)
 	if (!is_response)
 		qp_set_local_cause(qp, sq_find(&qp->sq, qp->tx.sent + at), IBV_WC_LOC_PROT_ERR,
 				   EFAULT);
-	/* A half-sent FPDU can be neither finished nor taken back: then the LLP is all that is
-	 * left to end. */
 	qp_refuse(qp, is_response ? TERM_RDMAP_BASE_BOUNDS : TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0,
 		  NULL);
 	if (tx_batch_is_at_boundary(b))
 		tx_batch_cut(b);
-	else
+	else /* a half-sent FPDU can be neither finished nor taken back */
 		qp->fault.shut = true;
 	qp_settle(qp);
 }

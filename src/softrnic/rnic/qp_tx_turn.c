@@ -10,8 +10,24 @@ bool qp_tx_has_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	return tx->rtr_due || tx->source != TX_NONE || qp_sq_is_ready(qp) ||
-	       qp_request_is_ready(qp) || heartbeat_is_due(qp);
+	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
+	       heartbeat_is_due(qp) || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
+}
+
+unsigned qp_due(const struct qp *qp)
+{
+	const struct tx_batch *b = qp->tx.batch;
+	unsigned due = 0;
+
+	if (qp->ibv.state == IBV_QPS_ERR)
+		due |= QP_DUE_FAILED;
+	if (!qp->rx.eof && !qp->rx.stalled)
+		due |= QP_DUE_RECEIVE;
+	if ((b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp))
+		due |= QP_DUE_SEND;
+	if (qp->requests.state == REQUEST_JOB)
+		due |= QP_DUE_JOB;
+	return due;
 }
 
 /* The agreed ready-to-receive FPDU goes before anything of the user's (RFC 6581 s9). */

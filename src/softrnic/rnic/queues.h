@@ -52,8 +52,8 @@ struct sq {
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
 void sq_fini(struct sq *sq);
-/* As with a card, a slot is free again when its completion was collected, not when it came: whoever
- * posts until there is no room cannot make the completion queue overrun. */
+/* As with a card, a slot is free again when its completion was collected, not when it came: posting
+ * until there is no room cannot make the completion queue overrun. */
 uint32_t sq_room(const struct sq *sq);
 static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
 {

@@ -24,7 +24,7 @@ void rq_fini(struct rq *rq)
 	*rq = (struct rq){0};
 }
 
-static size_t used_bytes(uint32_t num_sge)
+static size_t rq_used_bytes(uint32_t num_sge)
 {
 	return offsetof(struct rq_wr, sge) + num_sge * sizeof(struct ibv_sge);
 }
@@ -57,7 +57,7 @@ bool rq_take(struct rq *rq, struct rq_wr *out)
 		return false;
 	slot = rq->slots + rq->head * rq->stride;
 	memcpy(&num_sge, slot + offsetof(struct rq_wr, num_sge), sizeof(num_sge));
-	memcpy(out, slot, used_bytes(num_sge));
+	memcpy(out, slot, rq_used_bytes(num_sge));
 	rq->head = (rq->head + 1) % rq->depth;
 	rq->count--;
 	return true;

@@ -27,7 +27,7 @@ struct tx_batch *tx_batch_init(void *buf)
 	return b;
 }
 
-static void piece_release(struct tx_piece *p)
+static void batch_release_piece(struct tx_piece *p)
 {
 	if (p->mr)
 		mr_release(p->mr);
@@ -39,7 +39,7 @@ void tx_batch_drop(struct tx_batch *b)
 	struct tx_side *s;
 
 	for (unsigned i = b->first; i < b->n; i++)
-		piece_release(&b->piece[i]);
+		batch_release_piece(&b->piece[i]);
 	while ((s = b->sides)) {
 		b->sides = s->next;
 		free(s);
@@ -68,7 +68,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 		p->iov.iov_len -= part;
 		len -= part;
 		if (p->iov.iov_len == 0) {
-			piece_release(p);
+			batch_release_piece(p);
 			b->first++;
 		}
 	}
@@ -77,7 +77,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 }
 
 /* End of the FPDU that is half sent; b->sent when none is. */
-static size_t half_sent_end(const struct tx_batch *b)
+static size_t batch_half_sent_end(const struct tx_batch *b)
 {
 	for (unsigned i = 0; i < b->n_fpdu && b->sent > 0; i++) {
 		if (b->fpdu_end[i] >= b->sent)
@@ -88,11 +88,11 @@ static size_t half_sent_end(const struct tx_batch *b)
 
 bool tx_batch_is_at_boundary(const struct tx_batch *b)
 {
-	return half_sent_end(b) == b->sent;
+	return batch_half_sent_end(b) == b->sent;
 }
 
 /* Take the last bytes away again, down to `len`; never below what is sent. */
-static void shrink(struct tx_batch *b, size_t len)
+static void batch_shrink(struct tx_batch *b, size_t len)
 {
 	while (b->len > len) {
 		struct tx_piece *p = &b->piece[b->n - 1];
@@ -102,7 +102,7 @@ static void shrink(struct tx_batch *b, size_t len)
 		p->iov.iov_len -= part;
 		b->len -= part;
 		if (p->iov.iov_len == 0) {
-			piece_release(p);
+			batch_release_piece(p);
 			b->n--;
 		}
 	}
@@ -112,7 +112,7 @@ static void shrink(struct tx_batch *b, size_t len)
 
 void tx_batch_cut(struct tx_batch *b)
 {
-	shrink(b, half_sent_end(b));
+	batch_shrink(b, batch_half_sent_end(b));
 	if (tx_batch_is_sent(b))
 		tx_batch_drop(b);
 }
@@ -131,7 +131,7 @@ bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len)
 	return false;
 }
 
-static bool is_readable(const struct iovec *iov)
+static bool batch_is_readable(const struct iovec *iov)
 {
 	const uint8_t *p = iov->iov_base, *end = p + iov->iov_len;
 
@@ -150,7 +150,7 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
 	for (unsigned i = b->first; i < b->n; i++) {
 		const struct tx_piece *p = &b->piece[i];
 
-		if (p->mr && !is_readable(&p->iov)) {
+		if (p->mr && !batch_is_readable(&p->iov)) {
 			*is_response = p->is_response;
 			return before;
 		}
@@ -160,7 +160,7 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
 	return 0;
 }
 
-static bool is_of(const struct tx_piece *p, const struct mr *mr)
+static bool batch_is_of(const struct tx_piece *p, const struct mr *mr)
 {
 	return p->mr && (!mr || p->mr == mr);
 }
@@ -172,7 +172,7 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 	uint8_t *to;
 
 	for (unsigned i = b->first; i < b->n; i++)
-		len += is_of(&b->piece[i], mr) ? b->piece[i].iov.iov_len : 0;
+		len += batch_is_of(&b->piece[i], mr) ? b->piece[i].iov.iov_len : 0;
 	if (len == 0)
 		return 0;
 	side = malloc(sizeof(*side) + len);
@@ -184,13 +184,13 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 	for (unsigned i = b->first; i < b->n; i++) {
 		struct tx_piece *p = &b->piece[i];
 
-		if (!is_of(p, mr))
+		if (!batch_is_of(p, mr))
 			continue;
 		if (safecopy(to, p->iov.iov_base, p->iov.iov_len))
 			return -EFAULT;
 		p->iov.iov_base = to;
 		to += p->iov.iov_len;
-		piece_release(p);
+		batch_release_piece(p);
 	}
 	return 0;
 }
@@ -198,7 +198,7 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 /* --- building ----------------------------------------------------------------------------- */
 
 /* Bytes that go through b->data at most. */
-static size_t copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
+static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
 {
 	size_t small = (size_t)parts * TX_REFER_MIN;
 	size_t frame = MPA_LENGTH_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN;
@@ -209,7 +209,7 @@ static size_t copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned par
 	return f->crc || payload < small ? whole : frame + small;
 }
 
-static uint8_t *data_append(struct tx_fpdu *f, size_t len)
+static uint8_t *fpdu_append(struct tx_fpdu *f, size_t len)
 {
 	struct tx_batch *b = f->b;
 	uint8_t *at = b->data + b->used;
@@ -234,12 +234,12 @@ bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload
 	unsigned hdr_len = ddp_hdr_len(hdr->tagged);
 
 	if (b->n + 2 * parts + 2 > QP_TX_IOV || b->n_fpdu == TX_FPDUS || b->len >= TX_BATCH_MAX ||
-	    copy_bound(f, payload, parts) > DATA_ROOM - b->used)
+	    fpdu_copy_bound(f, payload, parts) > DATA_ROOM - b->used)
 		return false;
 	f->start = b->used;
 	f->before = b->len;
 	f->copied = 0;
-	ddp_encode(data_append(f, MPA_LENGTH_LEN + hdr_len) + MPA_LENGTH_LEN, hdr_len, hdr);
+	ddp_encode(fpdu_append(f, MPA_LENGTH_LEN + hdr_len) + MPA_LENGTH_LEN, hdr_len, hdr);
 	return true;
 }
 
@@ -248,7 +248,7 @@ int tx_fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
 	if (len == 0)
 		return 0;
 	f->copied += len;
-	return safecopy(data_append(f, len), src, len);
+	return safecopy(fpdu_append(f, len), src, len);
 }
 
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
@@ -272,12 +272,12 @@ int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 
 void tx_fpdu_abort(struct tx_fpdu *f)
 {
-	shrink(f->b, f->before);
+	batch_shrink(f->b, f->before);
 	f->b->used = f->start;
 }
 
 /* Spread the finished FPDU apart, from its end on, and put the markers in (RFC 5044 s4.3). */
-static void insert_markers(struct tx_fpdu *f)
+static void fpdu_insert_markers(struct tx_fpdu *f)
 {
 	struct tx_batch *b = f->b;
 	size_t len = b->used - f->start, count = mpa_marker_count(f->pos, len);
@@ -295,7 +295,7 @@ static void insert_markers(struct tx_fpdu *f)
 	len += count * MPA_MARKER_LEN;
 	if (f->crc)
 		mpa_crc_encode(crc, mpa_crc(out, n, len - MPA_CRC_LEN));
-	data_append(f, count * MPA_MARKER_LEN);
+	fpdu_append(f, count * MPA_MARKER_LEN);
 	to = fpdu + len;
 	while (n-- > 0) {
 		to -= out[n].iov_len;
@@ -308,13 +308,13 @@ size_t tx_fpdu_close(struct tx_fpdu *f)
 	struct tx_batch *b = f->b;
 	size_t ulpdu = b->len - f->before - MPA_LENGTH_LEN;
 	size_t tail = mpa_pad(ulpdu) + MPA_CRC_LEN;
-	uint8_t *fpdu = b->data + f->start, *end = data_append(f, tail) + tail;
+	uint8_t *fpdu = b->data + f->start, *end = fpdu_append(f, tail) + tail;
 
 	memset(end - tail, 0, tail);
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 	if (f->markers) {
-		insert_markers(f);
+		fpdu_insert_markers(f);
 	} else if (f->crc) {
 		struct iovec all = {.iov_base = fpdu, .iov_len = (size_t)(end - fpdu)};
 

@@ -3,7 +3,7 @@
  * consent.h -- agreeing on our extensions without a peer that lacks them noticing.
  *
  * RFC 6581 s9 gives the bits B, C and D of the enhanced block a meaning only while A is set
- * and tells receivers to ignore them otherwise. An exact pattern of them with A clear, in
+ * and has receivers ignore them otherwise. An exact pattern of them with A clear, in
  * the request and in the reply, is the agreement: version 1 of the extensions that
  * doc/wire.md lists, and how the sender's user flushes. Peers that echo the flag byte do
  * not echo these bits.

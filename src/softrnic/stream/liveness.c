@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.c -- three looks a limit. Whoever heard nothing since the last one asks. Whoever heard
- * something but said nothing speaks up unasked, because the peer's question may be stuck behind
- * what the peer is sending. So silence means that the peer, or the way to it, is gone.
+ * liveness.c -- three looks a limit. An end that received nothing since the last look sends a
+ * ping. An end that received something and sent nothing sends a pong unasked, because the peer's
+ * ping may be stuck behind what the peer is sending. So silence means that the peer, or the way to
+ * it, is gone.
  */
 #include "softrnic/stream/liveness.h"
 
 #include "softrnic/stream/stream_impl.h"
 
-#define LOOKS   3            /* a limit */
-#define DEAF_NS NSEC_PER_SEC /* who does not read cannot see what the peer asks for */
+#define LOOKS      3            /* a limit */
+#define STALLED_NS NSEC_PER_SEC /* an end that does not read cannot see the peer's pings */
 
-static uint64_t at_least(uint64_t ns, uint64_t min)
+static uint64_t liveness_at_least(uint64_t ns, uint64_t min)
 {
 	return ns > min ? ns : min;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t liveness_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Often enough for both ends' limits. */
-static uint64_t period_ns(const struct liveness *l, bool deaf)
+static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 {
-	uint64_t ns = (earlier(l->limit_ns, l->peer_ns) + LOOKS - 1) / LOOKS;
+	uint64_t ns = (liveness_earlier(l->limit_ns, l->peer_ns) + LOOKS - 1) / LOOKS;
 
-	return deaf ? earlier(ns, DEAF_NS) : ns;
+	return stalled ? liveness_earlier(ns, STALLED_NS) : ns;
 }
 
-static void look_later(struct liveness *l, bool deaf, uint64_t now)
+static void liveness_look_later(struct liveness *l, bool stalled, uint64_t now)
 {
-	l->at = earlier(stream_after(now, period_ns(l, deaf)), stream_after(l->heard, l->limit_ns));
+	l->at = liveness_earlier(stream_after(now, liveness_period_ns(l, stalled)),
+				 stream_after(l->heard, l->limit_ns));
 }
 
 void liveness_off(struct liveness *l)
@@ -43,33 +45,33 @@ bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness
 		    uint64_t now)
 {
 	*l = (struct liveness){
-		.limit_ns = at_least(limit_ns, LIVENESS_MIN_NS),
+		.limit_ns = liveness_at_least(limit_ns, LIVENESS_MIN_NS),
 		.peer_ns = LIVENESS_ASSUMED_NS,
 		.heard = now,
 		.rx = view->rx,
 		.tx = view->tx,
 	};
-	look_later(l, false, now);
+	liveness_look_later(l, false, now);
 	return l->limit_ns < LIVENESS_ASSUMED_NS;
 }
 
-void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now)
+void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 {
-	uint64_t ns = at_least(peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
+	uint64_t ns = liveness_at_least(peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
 
 	if (!peer_ms || l->at == CLOCK_NEVER || ns == l->peer_ns)
 		return;
 	l->peer_ns = ns;
-	l->at = earlier(l->at, stream_after(now, period_ns(l, false)));
+	l->at = liveness_earlier(l->at, stream_after(now, liveness_period_ns(l, false)));
 }
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
 	/* So late that this process did not run itself: its peer's answers may not be read yet. */
-	bool late = now - l->at > period_ns(l, view->deaf);
+	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;
 
-	if (heard || view->deaf || late)
+	if (heard || view->stalled || late)
 		l->heard = now;
 	if (now - l->heard >= l->limit_ns) {
 		liveness_off(l);
@@ -77,24 +79,24 @@ enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *
 	}
 	l->rx = view->rx;
 	l->tx = view->tx;
-	look_later(l, view->deaf, now);
-	if (heard || view->deaf)
+	liveness_look_later(l, view->stalled, now);
+	if (heard || view->stalled)
 		return spoke ? LIVENESS_NOTHING : LIVENESS_PONG;
 	return l->limit_ns == CLOCK_NEVER ? LIVENESS_NOTHING : LIVENESS_PING;
 }
 
 /* --- of a stream -------------------------------------------------------------------------- */
 
-static struct liveness_view view_of(const struct stream *s)
+static struct liveness_view stream_liveness_view(const struct stream *s)
 {
 	return (struct liveness_view){
 		.rx = qp_counters(s->qp)->rx_bytes,
 		.tx = qp_counters(s->qp)->tx_bytes,
-		.deaf = qp_rx_is_stalled(s->qp),
+		.stalled = qp_rx_is_stalled(s->qp),
 	};
 }
 
-static void ping(struct stream *s)
+static void stream_ping(struct stream *s)
 {
 	uint64_t ms = s->liveness.limit_ns / NSEC_PER_MS;
 
@@ -107,17 +109,17 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 
 	if (!s->agreed.consent || !s->qp || s->cfg.liveness_ns == 0)
 		return;
-	view = view_of(s);
+	view = stream_liveness_view(s);
 	if (liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now))
-		ping(s);
+		stream_ping(s);
 }
 
-void stream_liveness_heard(struct stream *s, uint64_t now)
+void stream_liveness_on_bytes(struct stream *s, uint64_t now)
 {
-	liveness_told(&s->liveness, qp_peer_limit_ms(s->qp), now);
+	liveness_on_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp), now);
 }
 
-bool stream_is_deaf(const struct stream *s)
+bool stream_is_stalled(const struct stream *s)
 {
 	return s->liveness.at != CLOCK_NEVER && qp_rx_is_stalled(s->qp);
 }
@@ -128,12 +130,12 @@ bool stream_liveness_on_time(struct stream *s, uint64_t now)
 
 	if (s->liveness.at > now)
 		return true;
-	view = view_of(s);
+	view = stream_liveness_view(s);
 	switch (liveness_look(&s->liveness, &view, now)) {
 	case LIVENESS_NOTHING:
 		break;
 	case LIVENESS_PING:
-		ping(s);
+		stream_ping(s);
 		break;
 	case LIVENESS_PONG:
 		qp_pong(s->qp);

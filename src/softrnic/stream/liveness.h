@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.h -- is the peer still there? The timing of the heartbeat (doc/wire.md s6).
+ * liveness.h -- does the peer still live? The timing of the heartbeat (doc/wire.md s6).
  *
- * Nothing is told about single messages: the owner looks from time to time, and compares how many
- * bytes went each way. So an idle connection costs a few timers a limit, and a busy one no more.
+ * Single messages do not count: the owner looks from time to time, and compares how many bytes went
+ * each way. So an idle connection costs a few timers a limit, and a busy one no more.
  */
 #ifndef STREAM_LIVENESS_H
 #define STREAM_LIVENESS_H
@@ -13,37 +13,37 @@
 
 #include "base/clock.h"
 
-/* The least that either end's limit counts for; and a peer's, until it tells. */
+/* The least that either end's limit counts for; and a peer's, until it announces one. */
 #define LIVENESS_MIN_NS     (300 * NSEC_PER_MS)
 #define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
 struct liveness {
-	uint64_t limit_ns; /* CLOCK_NEVER: this end does not judge, but answers */
+	uint64_t limit_ns; /* CLOCK_NEVER: no silence is too long, but the peer gets its signs */
 	uint64_t peer_ns;  /* the peer's limit */
 	uint64_t at;       /* when to look; CLOCK_NEVER: off */
-	uint64_t heard;    /* not silent at that time, or nobody listened */
+	uint64_t heard;    /* not silent at that time, or this end did not read */
 	uint64_t rx, tx;   /* bytes, at the last look */
 };
 
-/* What there is to see. */
+/* What a look sees. */
 struct liveness_view {
 	uint64_t rx, tx; /* bytes of the stream so far */
-	bool deaf;       /* this end does not read, for want of receives */
+	bool stalled;    /* this end does not read, for want of receives */
 };
 
 enum liveness_act {
 	LIVENESS_NOTHING,
 	LIVENESS_PING, /* the peer has been silent */
-	LIVENESS_PONG, /* the peer was not, but has heard nothing from us */
+	LIVENESS_PONG, /* the peer was not, but has received nothing from us */
 	LIVENESS_LOST, /* it was silent for the limit; nothing more to look at */
 };
 
 void liveness_off(struct liveness *l);
-/* True: the peer has to be told a limit that is shorter than it assumes. */
+/* True: the limit is shorter than the peer assumes, and has to be announced. */
 bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now);
-/* The peer told its limit; then the next look may be due earlier. */
-void liveness_told(struct liveness *l, uint32_t peer_ms, uint64_t now);
+/* The peer announced its limit; the next look may be due earlier. */
+void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now);
 /* To be called at l->at. */
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now);
 

@@ -16,19 +16,21 @@
 
 int stream_frames_new(struct stream *s)
 {
-	s->frames = calloc(1, sizeof(*s->frames));
+	if (!s->frames)
+		s->frames = malloc(sizeof(*s->frames));
 	if (!s->frames)
 		return -ENOMEM;
+	memset(s->frames, 0, sizeof(*s->frames));
 	s->frames->in_need = MPA_START_HDR;
 	return 0;
 }
 
 void stream_frames_delete(struct stream *s)
 {
+	if (s->rx_into == STREAM_RX_FRAME || s->rx_into == STREAM_RX_PROBE)
+		return; /* stream_rx_end() does it */
 	free(s->frames);
 	s->frames = NULL;
-	if (s->rx_into != STREAM_RX_QP)
-		s->rx_into = STREAM_RX_NOTHING;
 }
 
 int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata)
@@ -75,18 +77,12 @@ void stream_frame_put_terminate(struct stream *s, enum term_error error, bool ma
 	f->out_sent = 0;
 }
 
-bool stream_frame_is_sent(const struct stream *s)
-{
-	return !s->frames || s->frames->out_sent == s->frames->out_len;
-}
-
 /* Never past the frame's end: what follows is the QP's, and goes straight to where it belongs. */
-int stream_frame_want(struct stream *s, struct iovec *iov)
+struct iovec stream_frame_room(struct stream *s)
 {
 	struct stream_frames *f = s->frames;
 
-	*iov = (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
-	return 1;
+	return (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
 }
 
 static void stream_on_frame(struct stream *s, uint64_t now)
@@ -154,10 +150,9 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 	enum stream_state from = s->state;
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
-	if (s->started && s->qp) {
-		qp_set_link_cause(s->qp, err);
+	stream_set_cause(s, err);
+	if (stream_runs_qp(s))
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
-	}
 	stream_set_state(s, STREAM_CLOSED, why);
 	switch (from) {
 	case STREAM_DIALING:
@@ -167,7 +162,7 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 	case STREAM_REQ_WAIT:
 		stream_end(s, STREAM_EV_DEAD, -err);
 		break;
-	case STREAM_REQ_RCVD: /* the user learns it from accept */
+	case STREAM_REQ_RCVD: /* accept reports it */
 		s->gone = true;
 		break;
 	case STREAM_REP_SENT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_initiator.c -- dial, ask, understand the answer; and ask again more plainly. */
+/* startup_initiator.c -- dial, send a request, take the reply; or send a plainer request. */
 #include <assert.h>
 #include <errno.h>
 
@@ -8,18 +8,23 @@
 #include "softrnic/stream/depth.h"
 #include "softrnic/stream/stream_impl.h"
 
-int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now)
+int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now,
+		   struct stream_update *u)
 {
-	if (s->state != STREAM_IDLE || s->cfg.role != STREAM_INITIATOR)
-		return -EINVAL;
-	s->local = *params;
-	stream_warn_pdata(s, params->pdata_len);
-	s->deadline = stream_after(now, s->cfg.connect_ns);
-	stream_set_state(s, STREAM_DIALING, "connect");
-	return 0;
+	bool may = s->state == STREAM_IDLE && s->cfg.role == STREAM_INITIATOR;
+
+	if (may) {
+		s->local = *params;
+		stream_warn_pdata(s, params->pdata_len);
+		s->deadline = stream_after(now, s->cfg.connect_ns);
+		stream_set_state(s, STREAM_DIALING, "connect");
+	}
+	stream_report(s, u);
+	return may ? 0 : -EINVAL;
 }
 
-/* What of the peer-to-peer model we offer: a zero-length Write, or a Read if we may read. */
+/* What of the peer-to-peer model is offered: a zero-length Write, or a Read if our ORD allows one.
+ */
 static void stream_offer_rtr(struct mpa_start *req)
 {
 	req->p2p = true;
@@ -58,49 +63,24 @@ static void stream_send_request(struct stream *s, uint32_t mss)
 		stream_set_state(s, STREAM_REQ_SENT, "TCP is up");
 }
 
-void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now)
+/* In any other state the stream was ended meanwhile. */
+void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u)
 {
-	switch (s->state) {
-	case STREAM_DIALING:
+	if (s->state == STREAM_DIALING)
 		stream_send_request(s, mss);
-		break;
-	case STREAM_IDLE:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-	case STREAM_CLOSING:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED: /* given up meanwhile */
-		break;
-	}
+	stream_report(s, u);
 }
 
-void stream_on_dial_failed(struct stream *s, int err, uint64_t now)
+void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct stream_update *u)
 {
-	switch (s->state) {
-	case STREAM_DIALING:
+	if (s->state == STREAM_DIALING)
 		stream_startup_failed(s, stream_event_of(err), err, "dialing failed");
-		break;
-	case STREAM_IDLE:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-	case STREAM_CLOSING:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		break;
-	}
+	stream_report(s, u);
 }
 
 /*
  * Intel's drivers drop a revision 2 request with A clear, drivers of RFC 5044's time drop
- * revision 2. Whoever has answered, be it with one byte, understood the question.
+ * revision 2. A peer that has answered, be it with one byte, has understood the request.
  */
 void stream_initiator_on_hangup(struct stream *s)
 {
@@ -114,7 +94,7 @@ void stream_initiator_on_hangup(struct stream *s)
 	LOG_NOTICE("stream %p: the peer hung up on the MPA request; once more with %s", (void *)s,
 		   s->attempt == STREAM_ATTEMPT_P2P ? "the peer-to-peer model" : "revision 1");
 	stream_set_state(s, STREAM_DIALING, "peer hung up");
-	s->cfg.event(s->cfg.owner, STREAM_EV_REDIAL, 0);
+	s->redial = true;
 }
 
 /* Can this be an answer to what we asked (RFC 6581 s9)? */
@@ -182,7 +162,7 @@ static void stream_go_live(struct stream *s, uint64_t now)
 	}
 	stream_set_state(s, STREAM_LIVE, s->agreed.consent ? "reply, with consent" : "reply");
 	stream_liveness_begin(s, now);
-	s->cfg.event(s->cfg.owner, STREAM_EV_ESTABLISHED, 0);
+	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
 }
 
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,

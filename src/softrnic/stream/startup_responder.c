@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_responder.c -- wait for a request, let the user decide, answer. */
+/* startup_responder.c -- wait for a request, then for the user, then reply. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,25 +17,11 @@ static void stream_await_request(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_DEAD, ENOMEM, "no memory for a request");
 }
 
-void stream_on_incoming(struct stream *s, uint64_t now)
+void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u)
 {
-	switch (s->state) {
-	case STREAM_IDLE:
-		if (s->cfg.role == STREAM_RESPONDER)
-			stream_await_request(s, now);
-		break;
-	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-	case STREAM_CLOSING:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		break;
-	}
+	if (s->state == STREAM_IDLE && s->cfg.role == STREAM_RESPONDER)
+		stream_await_request(s, now);
+	stream_report(s, u);
 }
 
 static bool stream_request_is_known(const struct mpa_start *req)
@@ -43,7 +29,7 @@ static bool stream_request_is_known(const struct mpa_start *req)
 	return req->revision == MPA_REVISION_1 || req->revision == MPA_REVISION_2;
 }
 
-/* The one RTR that we accept of those offered (RFC 6581 s9): the cheapest first. */
+/* The one RTR that is accepted of those offered (RFC 6581 s9): the cheapest first. */
 static enum qp_rtr stream_accept_rtr(const struct mpa_start *req)
 {
 	if (!req->enhanced || !req->p2p)
@@ -82,7 +68,7 @@ static int stream_send_reject(struct stream *s, const void *pdata, uint8_t len, 
 	return 0;
 }
 
-/* Nothing that a user could decide about: answer for him. */
+/* Nothing that a user could decide about: it is rejected at once. */
 static void stream_refuse_request(struct stream *s, const char *why, int err, uint64_t now)
 {
 	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);
@@ -111,7 +97,7 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 	stream_depth_offered(&s->remote, req);
 	s->deadline = CLOCK_NEVER;
 	stream_set_state(s, STREAM_REQ_RCVD, "request");
-	s->cfg.event(s->cfg.owner, STREAM_EV_CONNECT_REQUEST, 0);
+	stream_push_event(s, STREAM_EV_CONNECT_REQUEST, 0);
 }
 
 static void stream_put_rtr(struct mpa_start *rep, enum qp_rtr rtr)
@@ -146,7 +132,8 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 	stream_depth_answer(&s->agreed, rep, req, user);
 }
 
-int stream_accept(struct stream *s, const struct stream_params *params, uint32_t mss, uint64_t now)
+static int stream_send_accept(struct stream *s, const struct stream_params *params, uint32_t mss,
+			      uint64_t now)
 {
 	struct mpa_start rep;
 	int ret;
@@ -166,8 +153,17 @@ int stream_accept(struct stream *s, const struct stream_params *params, uint32_t
 	return 0;
 }
 
+int stream_accept(struct stream *s, const struct stream_params *params, uint32_t mss, uint64_t now,
+		  struct stream_update *u)
+{
+	int ret = stream_send_accept(s, params, mss, now);
+
+	stream_report(s, u);
+	return ret;
+}
+
 /* To reject a request whose peer has left is what the user wanted. */
-int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now)
+static int stream_user_rejects(struct stream *s, const void *pdata, uint8_t len, uint64_t now)
 {
 	int ret;
 
@@ -177,6 +173,15 @@ int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now
 	ret = stream_send_reject(s, pdata, len, now);
 	if (!ret)
 		s->ended = true;
+	return ret;
+}
+
+int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now,
+		  struct stream_update *u)
+{
+	int ret = stream_user_rejects(s, pdata, len, now);
+
+	stream_report(s, u);
 	return ret;
 }
 
@@ -195,5 +200,5 @@ void stream_responder_settle(struct stream *s, uint64_t now)
 	stream_set_state(s, STREAM_LIVE,
 			 s->agreed.rtr_in == QP_RTR_NONE ? "reply is out" : "RTR is in");
 	stream_liveness_begin(s, now);
-	s->cfg.event(s->cfg.owner, STREAM_EV_ESTABLISHED, 0);
+	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
 }

@@ -37,11 +37,13 @@ const char *stream_state_str(enum stream_state state)
 	return names[state];
 }
 
-static void stream_free_buffers(struct stream *s)
+void stream_free_buffers(struct stream *s)
 {
 	stream_frames_delete(s);
-	free(s->discard);
-	s->discard = NULL;
+	if (s->rx_into != STREAM_RX_DISCARD) {
+		free(s->discard);
+		s->discard = NULL;
+	}
 	free(s->rest);
 	s->rest = NULL;
 	s->rest_len = s->rest_sent = 0;
@@ -67,14 +69,6 @@ void stream_set_state(struct stream *s, enum stream_state to, const char *why)
 	}
 }
 
-void stream_end(struct stream *s, enum stream_event event, int status)
-{
-	if (s->ended)
-		return;
-	s->ended = true;
-	s->cfg.event(s->cfg.owner, event, status);
-}
-
 enum stream_event stream_event_of(int err)
 {
 	switch (err) {
@@ -94,31 +88,6 @@ enum stream_event stream_event_of(int err)
 uint64_t stream_after(uint64_t now, uint64_t ns)
 {
 	return ns < CLOCK_NEVER - now ? now + ns : CLOCK_NEVER;
-}
-
-bool stream_qp_is_failed(const struct stream *s)
-{
-	return s->started && s->qp && qp_is_failed(s->qp);
-}
-
-bool stream_qp_receives(const struct stream *s)
-{
-	switch (s->state) {
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-	case STREAM_CLOSING:
-		return s->started && s->qp && !s->fin_in && !qp_is_failed(s->qp);
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		return false;
-	}
-	return false;
 }
 
 struct stream_config stream_config_of(enum stream_role role, bool crc, bool extensions)
@@ -150,6 +119,7 @@ void stream_delete(struct stream *s)
 {
 	if (!s)
 		return;
+	assert(s->rx_into == STREAM_RX_NOTHING);
 	stream_free_buffers(s);
 	free(s);
 }
@@ -157,53 +127,6 @@ void stream_delete(struct stream *s)
 enum stream_state stream_state(const struct stream *s)
 {
 	return s->state;
-}
-
-/* The user may destroy a failed QP as soon as he hears of it; the peer is told why all the same. */
-static void stream_keep_rest(struct stream *s)
-{
-	if (s->state == STREAM_CLOSING && stream_qp_is_failed(s) && !s->fin_out &&
-	    stream_frame_is_sent(s))
-		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
-}
-
-/* Without its QP the stream cannot go on, and may have stopped inside an FPDU. */
-static void stream_on_detached(struct stream *s)
-{
-	switch (s->state) {
-	case STREAM_REP_SENT:
-		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNABORTED, "QP detached");
-		break;
-	case STREAM_LIVE:
-		stream_set_state(s, STREAM_CLOSED, "QP detached");
-		stream_end(s, STREAM_EV_DISCONNECTED, 0);
-		break;
-	case STREAM_DRAINING:
-		stream_set_state(s, STREAM_CLOSING, "QP detached");
-		break;
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_CLOSING:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		break;
-	}
-}
-
-void stream_set_qp(struct stream *s, struct qp *qp)
-{
-	bool had = s->qp != NULL;
-
-	if (had && !qp)
-		stream_keep_rest(s);
-	s->qp = qp;
-	s->rx_into = STREAM_RX_NOTHING;
-	s->tx_of_qp = false;
-	if (had && !qp)
-		stream_on_detached(s);
 }
 
 /* A peer that has gone while its request waited changes nothing for the user. */
@@ -237,11 +160,4 @@ const struct stream_params *stream_remote(const struct stream *s)
 const struct qp_stream *stream_agreed(const struct stream *s)
 {
 	return &s->agreed;
-}
-
-uint64_t stream_deadline(const struct stream *s)
-{
-	uint64_t at = s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
-
-	return at < s->liveness.at ? at : s->liveness.at;
 }

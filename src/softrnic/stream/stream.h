@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h -- one connection from the TCP connection's first byte to its last: MPA
- * start-up (RFC 5044 s7, RFC 6581), then the queue pair, then the orderly end.
+ * stream.h -- one connection from the first byte of its link to the last: MPA start-up
+ * (RFC 5044 s7, RFC 6581), then the queue pair, which the stream owns, then the orderly end.
  *
- * Pure: bytes, time and the user's wishes go in; bytes, events and a deadline come out.
- * Every function is called with the stream's lock; `event` is called from inside them
- * and must not call back.
+ * Pure: bytes, time, ends of jobs and the user's calls go in, and what is to be done comes out.
+ * Every call that can change something fills a struct stream_update. stream_perform() does what it
+ * says, by the functions of the owner's struct stream_host. An update describes the whole state and
+ * not a difference, so what one update asked for and was not done is in the next one again.
+ *
+ * Every function is called with the stream's lock. The functions of the host are called from
+ * stream_perform(), but for get_buf, put_buf and unacknowledged_ns, which may be called from inside
+ * any call and must not call back.
  */
 #ifndef STREAM_H
 #define STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "softrnic/rnic/qp.h"
@@ -21,20 +27,20 @@
 enum stream_role { STREAM_INITIATOR, STREAM_RESPONDER };
 
 /* States and what they wait for; stream_state_str() names them. */
+/* clang-format off */
 #define STREAM_STATES(X)                                                                           \
-	X(IDLE)     /* no LLP yet */                                                               \
-	X(DIALING)  /* initiator: TCP is connecting */                                             \
-	X(REQ_SENT) /* initiator: waiting for the MPA reply */                                     \
-	X(REQ_WAIT) /* responder: waiting for the MPA request */                                   \
-	X(REQ_RCVD) /* responder: the user has to accept or reject */                              \
-	X(REP_SENT) /* responder: the reply is on its way out, or a RTR is awaited */              \
-	X(LIVE)     /* full operation */                                                           \
-	X(DRAINING) /* disconnect: posted work still goes out */                                   \
-	X(CLOSING) /* our FIN is out (or a reject/Terminate is being sent); waiting for the peer's \
-		    */                                                                             \
-	X(LINGERING) /* the user was told of the end; the peer may not have read all that was sent \
-		      */                                                                           \
+	X(IDLE)      /* no link yet */                                                             \
+	X(DIALING)   /* initiator: the link is connecting */                                       \
+	X(REQ_SENT)  /* initiator: waiting for the MPA reply */                                    \
+	X(REQ_WAIT)  /* responder: waiting for the MPA request */                                  \
+	X(REQ_RCVD)  /* responder: the user has to accept or reject */                             \
+	X(REP_SENT)  /* responder: the reply is on its way out, or a RTR is awaited */             \
+	X(LIVE)      /* full operation */                                                          \
+	X(DRAINING)  /* disconnect: posted work still goes out */                                  \
+	X(CLOSING)   /* our FIN, a reject or a Terminate is sent; waiting for the peer's FIN */    \
+	X(LINGERING) /* the end is reported; the peer may not have read all that was sent */       \
 	X(CLOSED)    /* nothing more will come */
+/* clang-format on */
 enum stream_state {
 #define X(name) STREAM_##name,
 	STREAM_STATES(X)
@@ -49,9 +55,8 @@ enum stream_event {
 	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
-				without  it */
+				    without it */
 	STREAM_EV_LOST,          /* instead: the peer, or the way to it, vanished; status: -errno */
-	STREAM_EV_REDIAL,        /* initiator: close the LLP, dial again; a stricter peer (D3) */
 	STREAM_EV_DEAD,          /* responder: gone before the user saw a request */
 };
 
@@ -61,36 +66,96 @@ struct stream_params {
 	uint8_t pdata[STREAM_PDATA_MAX];
 };
 
+/* --- what is to be done --------------------------------------------------------------------- */
+
+/* Bits of stream_update.todo, and the call that takes each. */
+enum {
+	STREAM_DO_EVENT = 1,   /* stream_take_event() */
+	STREAM_DO_RESUME = 2,  /* stream_resume(): what is here already goes to receives */
+	STREAM_DO_RECEIVE = 4, /* stream_rx_begin(), if the link has bytes */
+	STREAM_DO_SEND = 8,    /* stream_tx_begin(), if the link takes bytes */
+	STREAM_DO_JOB = 16,    /* stream_job_begin(): a write-back, a digest or a class is due */
+	STREAM_DO_STOP_JOB =
+		32, /* stream_job_stopped(): the one under way is not needed any more */
+	STREAM_DO_CANCEL_RECEIVE =
+		512,           /* the one under way: its bytes would belong elsewhere by now */
+	STREAM_DO_FIN = 64,    /* shut the link's sending half, then stream_fin_sent() */
+	STREAM_DO_CLOSE = 128, /* close the link, then stream_link_closed() */
+	STREAM_DO_REDIAL =
+		256, /* stream_redial(): a new link; the peer takes a plainer request only */
+};
+
+struct stream_update {
+	unsigned todo;
+	uint64_t deadline; /* when to call stream_on_time(); 0: at once, CLOCK_NEVER: not at all */
+};
+
+enum stream_buf { STREAM_BUF_RX, STREAM_BUF_TX }; /* of QP_RXBUF and QP_TXBUF bytes */
+
+/* What the owner does for its stream. False means "not now": the owner performs again later. */
+struct stream_host {
+	void *(*get_buf)(void *owner, enum stream_buf kind); /* NULL: no memory */
+	void (*put_buf)(void *owner, enum stream_buf kind, void *buf);
+	/* For how long the peer's host has left unacknowledged what was sent; 0: it has not, or
+	 * nothing was sent. Asked while the receive is stalled: then no byte can show that the
+	 * peer lives. */
+	uint64_t (*unacknowledged_ns)(void *owner);
+	uint64_t (*now)(void *owner);
+	/* May the calling thread load from and store to the memory of the QP's regions? */
+	bool (*may_touch)(void *owner);
+	void (*event)(void *owner, enum stream_event event, int status);
+	bool (*receive)(void *owner, struct stream_update *u); /* one rx_begin and rx_end */
+	bool (*send)(void *owner, struct stream_update *u);    /* one tx_begin and tx_end */
+	bool (*start_job)(void *owner, struct stream_update *u);
+	void (*stop_job)(void *owner);
+	/* NULL if receives end before another call is made on the stream. */
+	void (*cancel_receive)(void *owner, struct stream_update *u);
+	void (*fin)(void *owner);
+	void (*close)(void *owner);
+	void (*redial)(void *owner); /* close the link and dial again */
+	void (*set_deadline)(void *owner, uint64_t at);
+};
+
+struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
+
+/* Do all that is to be done and can be done now. */
+void stream_perform(struct stream *s, struct stream_update *u);
+/* Fill the update without changing anything. */
+void stream_look(const struct stream *s, struct stream_update *u);
+/* Likewise, where the last update was performed, and since then nothing has changed but that the
+ * link has bytes. It costs less. */
+void stream_look_at_link(const struct stream *s, struct stream_update *u);
+/* The next event; false: there is none. */
+bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
+
+/* --- life ----------------------------------------------------------------------------------- */
+
 struct stream_config {
 	enum stream_role role;
-	bool crc;             /* we wish CRC */
+	bool crc;             /* we ask for CRC */
 	bool offer_consent;   /* offer and accept our extensions */
 	bool user_flushes;    /* our user issues native flushes; if not, its Reads are flushes */
 	bool p2p;             /* initiator: ask for the peer-to-peer model at once */
 	uint8_t revision;     /* initiator: first revision to try, 2 or 1 */
 	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
 	uint64_t request_ns;  /* responder: until the request is complete */
-	uint64_t drain_ns;    /* disconnect: until the user is told, whatever the peer does */
+	uint64_t drain_ns;    /* disconnect: until the end is reported, whatever the peer does */
 	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
-	void (*event)(void *owner, enum stream_event event, int status);
+	const struct stream_host *host;
 	void *owner;
 };
 
 /*
  * The one way in which this software begins a connection: the most that both ends may agree on, and
- * no word about the user's flushes, which is the user's to say. Limits and `event` are left to set.
+ * nothing about the user's flushes, which the user announces. Limits, host and owner are left to
+ * set.
  */
 struct stream_config stream_config_of(enum stream_role role, bool crc, bool extensions);
 
-struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
-
 int stream_new(const struct stream_config *cfg, struct stream **out);
-void stream_delete(struct stream *s); /* the QP is not touched; detach it first */
+void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
 const char *stream_state_str(enum stream_state state);
-/* The QP that gets the stream; set before connect or accept. NULL detaches it, which ends a stream
- * in operation (DISCONNECTED, if that was not said yet). */
-void stream_set_qp(struct stream *s, struct qp *qp);
 /* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view.
  */
 const struct stream_params *stream_remote(const struct stream *s);
@@ -102,58 +167,109 @@ int stream_set_limits(struct stream *s, uint64_t connect_ns, uint64_t liveness_n
 /* Our user issues native flushes, or else flushes by reading: doc/wire.md s3. */
 int stream_set_user_flushes(struct stream *s, bool user_flushes);
 
-/*
- * User's wishes. 0 or -errno (-EINVAL: not in this state or a value out of range). When the
- * peer went away before its request was answered, accept gives -ECONNRESET and reject 0.
- * Whoever drops a request must reject it: a peer that is hung up on instead dials again.
- */
-int stream_connect(struct stream *s, const struct stream_params *params,
-		   uint64_t now); /* -> DIALING */
-int stream_accept(struct stream *s, const struct stream_params *params, uint32_t mss, uint64_t now);
-int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now);
-int stream_disconnect(struct stream *s, uint64_t now);
-/* The user does not want to wait any longer: UNREACHABLE, if there was no outcome before. */
-int stream_cancel(struct stream *s);
-void stream_abort(struct stream *s); /* at once; no event */
-
-/* The LLP. */
-void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now); /* TCP is up */
-void stream_on_dial_failed(struct stream *s, int err, uint64_t now); /* positive errno */
-void stream_on_incoming(struct stream *s, uint64_t now); /* responder: accepted socket */
-
-/* Lend with qp_rx_lend/qp_tx_lend on the QP; it may already receive in REP_SENT. */
-bool stream_rx_needs_buf(const struct stream *s);
-bool stream_tx_needs_buf(const struct stream *s);
-int stream_rx_want(struct stream *s, struct iovec iov[QP_RX_IOV]);
-/* Bytes belong elsewhere now than into what stream_rx_want() returned last, which awaits its
- * stream_rx_got(): a receive that is still under way is to be ended. */
-bool stream_rx_has_moved(const struct stream *s);
-void stream_rx_got(struct stream *s, size_t len, uint64_t now);
-void stream_rx_fault(struct stream *s, uint64_t now);
-void stream_rx_eof(struct stream *s, uint64_t now);
-void stream_rx_error(struct stream *s, int err, uint64_t now); /* ECONNRESET, ETIMEDOUT ... */
-int stream_tx_gather(struct stream *s, struct iovec iov[QP_TX_IOV]);
-void stream_tx_sent(struct stream *s, size_t len, uint64_t now);
-void stream_tx_error(struct stream *s, int err, uint64_t now);
-void stream_tx_fault(struct stream *s, uint64_t now); /* EFAULT: a source's memory is gone */
-/* After posts, write-backs, kicks: let the state machine look at the QP. */
-void stream_poke(struct stream *s, uint64_t now);
+/* --- the user's calls ----------------------------------------------------------------------- */
 
 /*
- * Who does not read cannot hear the peer, but may ask the LLP. While stream_is_deaf(), tell before
- * stream_on_time() for how long nothing of what was sent has been acknowledged (0: it is, or
- * nothing was sent).
+ * 0 or -errno (-EINVAL: not in this state or a value out of range). When the peer went away before
+ * its request was answered, accept gives -ECONNRESET and reject 0. A request
+ * that is dropped must be rejected: a peer that is hung up on instead dials again.
  */
-bool stream_is_deaf(const struct stream *s);
-void stream_on_unacknowledged(struct stream *s, uint64_t since_ns, uint64_t now);
+int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now,
+		   struct stream_update *u); /* -> DIALING; the owner dials */
+int stream_accept(struct stream *s, const struct stream_params *params, uint32_t mss, uint64_t now,
+		  struct stream_update *u);
+int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now,
+		  struct stream_update *u);
+int stream_disconnect(struct stream *s, uint64_t now, struct stream_update *u);
+/* UNREACHABLE, if there was no outcome before. */
+int stream_cancel(struct stream *s, struct stream_update *u);
+void stream_abort(struct stream *s, struct stream_update *u); /* at once; no event */
 
-/* Time. */
-uint64_t stream_deadline(const struct stream *s); /* CLOCK_NEVER if none */
-void stream_on_time(struct stream *s, uint64_t now);
+/* --- its queue pair ------------------------------------------------------------------------- */
 
-/* What the owner of the socket must do when nothing is left to send. */
-bool stream_wants_fin(const struct stream *s); /* shutdown(SHUT_WR) once */
-void stream_fin_done(struct stream *s, uint64_t now);
-bool stream_wants_close(const struct stream *s); /* close the socket now */
+/* Before connect or accept. The stream owns it until it is detached. */
+void stream_attach_qp(struct stream *s, struct qp *qp);
+/* Hand the QP back, failed if it was started. A stream in operation ends (DISCONNECTED, if that was
+ * not reported yet). No receive and no job may be under way. */
+struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
+struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
+
+/* As qp_post_send(), qp_post_recv() and qp_post_list(). */
+int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+		     struct stream_update *u);
+int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
+		     struct stream_update *u);
+int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *posted,
+		     struct stream_update *u);
+/* What is here already goes to receives, of the queue pair or of its SRQ. */
+void stream_resume(struct stream *s, struct stream_update *u);
+/* The user fails the queue pair. */
+void stream_fail_qp(struct stream *s, struct stream_update *u);
+/* A region goes away: see qp_detach_mr(). */
+void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
+
+/* Of the queue pair. There must be one, but for stream_qp_is_failed() and stream_requests(). */
+bool stream_qp_is_failed(const struct stream *s);
+enum ibv_qp_state stream_qp_state(const struct stream *s);
+const struct qp_counters *stream_counters(const struct stream *s);
+uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
+uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
+bool stream_is_local_fault(const struct stream *s); /* what went wrong first was this end's */
+/* Would a send load from memory that may wait for a file system? When in doubt, true. */
+bool stream_send_can_stall(struct stream *s);
+
+/*
+ * Jobs: one at a time. stream_job_begin() changes an update that is filled; it is false when no job
+ * is due. One that is abandoned is over
+ * for the queue pair, with -EFAULT: the range is as gone as that of a file cut short. Its end is
+ * awaited all the same before the next one begins.
+ */
+bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
+void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);
+void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u);
+void stream_job_stopped(struct stream *s, struct stream_update *u);
+bool stream_awaits_job(const struct stream *s); /* one is under way and was not abandoned */
+
+/* --- its link ------------------------------------------------------------------------------- */
+
+void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u);
+/* err: a positive errno. */
+void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct stream_update *u);
+/* Responder: the link is there. */
+void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u);
+
+/*
+ * Where the next bytes go: the memory is the link's from stream_rx_begin() to stream_rx_end(),
+ * which may be much later, whatever happens to the stream or its queue pair in between. Registered
+ * memory among it is held for so long, so deregistration waits for it. False: nothing is to be
+ * received now; no end follows.
+ */
+struct stream_rx {
+	struct iovec iov[QP_RX_IOV];
+	int n;
+	size_t direct; /* so much of it, from its first byte on, is registered memory */
+};
+bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
+/*
+ * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR, -ECANCELED:
+ * nothing came. -EFAULT: the memory is gone. Others: the link broke; that, and the end, may be
+ * reported without a begin, too.
+ */
+void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
+/* Bytes to send: returns how many entries; 0: nothing. */
+int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
+/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. */
+void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_update *u);
+void stream_fin_sent(struct stream *s, struct stream_update *u);
+void stream_link_closed(struct stream *s, struct stream_update *u);
+/* The owner is about to dial again. */
+void stream_redial(struct stream *s, struct stream_update *u);
+/* It takes no bytes until a receive is posted, and its peer's life is to be watched. */
+bool stream_is_stalled(const struct stream *s);
+
+/* Until when; as in the last update. */
+uint64_t stream_deadline(const struct stream *s);
+/* Behind the receipt of all that has come: only then is its sender judged. */
+void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u);
 
 #endif

@@ -12,21 +12,26 @@
 
 #define STREAM_DISCARD_BYTES (16u << 10)
 
-/* How an initiator introduces itself: each row is tried after a peer hung up on the one before. */
+/* What an initiator asks for: each row is tried after a peer hung up on the one before. */
 enum stream_attempt {
-	STREAM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if we may */
+	STREAM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if configured */
 	STREAM_ATTEMPT_P2P,   /* revision 2, peer-to-peer model, no extensions */
 	STREAM_ATTEMPT_REV1,
 };
 
-/* Whose memory stream_rx_want() returned; stream_rx_got() belongs to it. */
+/* Whose memory stream_rx_begin() returned; stream_rx_end() belongs to it. */
 enum stream_rx_into {
-	STREAM_RX_NOTHING,
+	STREAM_RX_NOTHING, /* no receive is under way */
 	STREAM_RX_FRAME,
 	STREAM_RX_PROBE,
 	STREAM_RX_QP,
 	STREAM_RX_DISCARD
 };
+
+enum stream_job { STREAM_JOB_NONE, STREAM_JOB_RUNNING, STREAM_JOB_ABANDONED };
+
+/* A request, its outcome, and the end: no more can wait to be taken. */
+#define STREAM_EVENTS_MAX 3
 
 /* Start-up frames; allocated when TCP is up, gone in full operation. */
 struct stream_frames {
@@ -41,13 +46,24 @@ struct stream {
 	enum stream_state state;
 	enum stream_attempt attempt;
 	struct qp *qp;
-	bool started;  /* the QP has the stream */
-	bool ended;    /* the last event is out, or the user expects none */
-	bool gone;     /* the peer went while its request waited for the user */
-	bool fin_in;   /* the peer will send no more */
-	bool fin_out;  /* nor will we */
-	bool tx_of_qp; /* whose bytes stream_tx_gather() returned */
+	bool started;     /* the QP has the stream */
+	bool ended;       /* the last event is queued, or the user expects none */
+	bool gone;        /* the peer went while its request waited for the user */
+	bool fin_in;      /* the peer will send no more */
+	bool fin_out;     /* nor will we */
+	bool closed;      /* the link is */
+	bool redial;      /* the owner has to dial again */
+	bool resume_due;  /* receives were posted for what is here already */
+	bool tx_of_qp;    /* whose bytes stream_tx_begin() returned */
+	bool lent[2];     /* buffers of the owner, by enum stream_buf */
+	bool job_stopped; /* the owner knows that it is not needed any more */
+	enum stream_job job;
 	enum stream_rx_into rx_into;
+	unsigned n_events;
+	struct {
+		enum stream_event event;
+		int status;
+	} events[STREAM_EVENTS_MAX];
 	uint32_t mss;
 	uint64_t deadline;    /* of the state */
 	uint64_t hold_notice; /* when to explain that FPDUs are held back */
@@ -58,23 +74,42 @@ struct stream {
 	struct qp_stream agreed;
 	struct stream_frames *frames;
 	uint8_t *discard;
-	uint8_t *rest; /* what a failed QP that is gone by now still had to say */
+	uint8_t *rest; /* what a failed QP that is detached by now had not sent */
 	size_t rest_len, rest_sent;
 };
 
 /* stream.c */
 /* The one writer of s->state. */
 void stream_set_state(struct stream *s, enum stream_state to, const char *why);
-/* The last event; a second one is dropped. */
-void stream_end(struct stream *s, enum stream_event event, int status);
-/* The last thing the LLP did to us, as an event for an initiator. */
+/* Buffers of the start-up and of the end, but for the one that a receive is under way into. */
+void stream_free_buffers(struct stream *s);
+/* The last thing that happened to the link, as an event for an initiator. */
 enum stream_event stream_event_of(int err);
 uint64_t stream_after(uint64_t now, uint64_t ns);
-bool stream_qp_is_failed(const struct stream *s);
-/* Does the QP take the bytes that come now? */
-bool stream_qp_receives(const struct stream *s);
-/* Are the bytes to be sent the QP's? */
-bool stream_qp_sends(const struct stream *s);
+
+/* stream_update.c */
+/* The end of every call that changes something; and of one that has the time. */
+void stream_report(struct stream *s, struct stream_update *u);
+void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u);
+void stream_push_event(struct stream *s, enum stream_event event, int status);
+enum stream_rx_into stream_rx_target(const struct stream *s);
+bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* to be sent */
+/* The last event; a second one is dropped. */
+void stream_end(struct stream *s, enum stream_event event, int status);
+
+/* stream_qp.c */
+/* It is attached and has the stream. */
+static inline bool stream_runs_qp(const struct stream *s)
+{
+	return s->started && s->qp;
+}
+static inline unsigned stream_qp_due(const struct stream *s) /* QP_DUE_*; 0: it does not run */
+{
+	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
+}
+bool stream_lend(struct stream *s, enum stream_buf kind);
+void stream_put_bufs(struct stream *s);           /* those that nothing is left in */
+void stream_set_cause(struct stream *s, int err); /* vendor_err of what was posted will be this */
 
 /* startup.c */
 int stream_frames_new(struct stream *s);
@@ -82,14 +117,17 @@ void stream_frames_delete(struct stream *s);
 int stream_frame_put(struct stream *s, const struct mpa_start *start, const void *pdata);
 /* A Terminate instead of the first FPDU, for errors of the negotiation (RFC 6581 s10). */
 void stream_frame_put_terminate(struct stream *s, enum term_error error, bool markers);
-bool stream_frame_is_sent(const struct stream *s);
-int stream_frame_want(struct stream *s, struct iovec *iov);
+static inline bool stream_frame_is_sent(const struct stream *s)
+{
+	return !s->frames || s->frames->out_sent == s->frames->out_len;
+}
+struct iovec stream_frame_room(struct stream *s);
 void stream_frame_got(struct stream *s, size_t len, uint64_t now);
 /* Keep the peer's private data for the user: 0, or -EMSGSIZE. */
 int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata);
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
-/* Before full operation something went wrong: tell who has to know, and close. */
+/* Before full operation something went wrong: report it and close. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
 /* startup_initiator.c */
@@ -104,14 +142,18 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Look at the QP and at what is out and in: is it time for the next state? */
+/* Is it time for the next state? With the time: REP_SENT, LIVE and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
-/* There is nothing to send at the moment. */
-void stream_on_tx_empty(struct stream *s);
+/* Without it: DRAINING, CLOSING and LINGERING. */
+void stream_settle_end(struct stream *s);
+/* stream_settle() has something to do, but the call at hand has no time. */
+bool stream_needs_time(const struct stream *s, unsigned qp_due, bool has_bytes);
+void stream_on_peer_fin(struct stream *s, uint64_t now);
+void stream_on_lost(struct stream *s, int err); /* the link broke */
 
 /* liveness.c: in full operation only. False: the peer is lost. */
 void stream_liveness_begin(struct stream *s, uint64_t now);
-void stream_liveness_heard(struct stream *s, uint64_t now);
+void stream_liveness_on_bytes(struct stream *s, uint64_t now);
 bool stream_liveness_on_time(struct stream *s, uint64_t now);
 
 #endif

@@ -1,33 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_io.c -- bytes: to and from the start-up frames, and then the QP. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-bool stream_rx_needs_buf(const struct stream *s)
-{
-	return stream_qp_receives(s) && qp_rx_needs_buf(s->qp);
-}
+/* --- receive -------------------------------------------------------------------------------- */
 
-bool stream_tx_needs_buf(const struct stream *s)
-{
-	return stream_qp_sends(s) && qp_tx_needs_buf(s->qp);
-}
-
-/* The peer has no right to send now, but may leave. */
-static int stream_want_probe(struct stream *s, struct iovec *iov)
+/* In REQ_RCVD the peer has no right to send, but may leave. */
+static int stream_probe_room(struct stream *s, struct iovec *iov)
 {
 	*iov = (struct iovec){.iov_base = s->frames->in + MPA_START_MAX, .iov_len = 1};
 	return 1;
 }
 
-/* Read what nobody wants, so that our last words are not lost in a reset. */
-static int stream_want_discard(struct stream *s, struct iovec *iov)
+/* A close with bytes unread is a reset, which may overtake the Terminate: so they are read. */
+static int stream_discard_room(struct stream *s, struct iovec *iov)
 {
-	if (s->fin_in)
-		return 0;
 	if (!s->discard)
 		s->discard = malloc(STREAM_DISCARD_BYTES);
 	if (!s->discard)
@@ -36,87 +27,106 @@ static int stream_want_discard(struct stream *s, struct iovec *iov)
 	return 1;
 }
 
-static enum stream_rx_into stream_rx_target(const struct stream *s)
+static int stream_qp_room(struct stream *s, struct stream_rx *rx)
 {
-	switch (s->state) {
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-		return STREAM_RX_FRAME;
-	case STREAM_REQ_RCVD:
-		return STREAM_RX_PROBE;
-	case STREAM_REP_SENT:
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-		return stream_qp_receives(s) ? STREAM_RX_QP : STREAM_RX_NOTHING;
-	case STREAM_CLOSING:
-		return stream_qp_receives(s) ? STREAM_RX_QP : STREAM_RX_DISCARD;
-	case STREAM_LINGERING:
-		return STREAM_RX_DISCARD;
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_CLOSED:
-		return STREAM_RX_NOTHING;
+	if (!stream_lend(s, STREAM_BUF_RX)) {
+		stream_on_lost(s, ENOMEM);
+		return 0;
 	}
-	return STREAM_RX_NOTHING;
+	rx->n = qp_rx_want(s->qp, rx->iov);
+	rx->direct = qp_rx_direct(s->qp);
+	return rx->n;
 }
 
-int stream_rx_want(struct stream *s, struct iovec iov[QP_RX_IOV])
+bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u)
 {
-	s->rx_into = stream_rx_target(s);
-	switch (s->rx_into) {
+	enum stream_rx_into into = stream_rx_target(s);
+
+	assert(s->rx_into == STREAM_RX_NOTHING);
+	rx->n = 0;
+	rx->direct = 0;
+	switch (into) {
 	case STREAM_RX_FRAME:
-		return stream_frame_want(s, iov);
+		rx->iov[0] = stream_frame_room(s);
+		rx->n = 1;
+		break;
 	case STREAM_RX_PROBE:
-		return stream_want_probe(s, iov);
+		rx->n = stream_probe_room(s, rx->iov);
+		break;
 	case STREAM_RX_QP:
-		return qp_rx_want(s->qp, iov);
+		rx->n = stream_qp_room(s, rx);
+		break;
 	case STREAM_RX_DISCARD:
-		return stream_want_discard(s, iov);
+		rx->n = stream_discard_room(s, rx->iov);
+		break;
 	case STREAM_RX_NOTHING:
 		break;
 	}
-	return 0;
+	if (rx->n == 0) {
+		stream_report(s, u);
+		return false;
+	}
+	s->rx_into = into;
+	return true;
 }
 
-bool stream_rx_has_moved(const struct stream *s)
+/* Its first byte was asked for before the reply: it is the queue pair's if it came behind it. */
+static void stream_probe_got(struct stream *s)
 {
-	return s->rx_into != stream_rx_target(s);
+	if (s->state == STREAM_REQ_RCVD)
+		stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "bytes before the reply");
+	else if (stream_rx_target(s) == STREAM_RX_QP)
+		qp_rx_push(s->qp, s->frames->in + MPA_START_MAX, 1);
 }
 
-void stream_rx_got(struct stream *s, size_t len, uint64_t now)
+static void stream_rx_got(struct stream *s, enum stream_rx_into into, size_t len, uint64_t now)
 {
-	enum stream_rx_into into = s->rx_into;
-
-	s->rx_into = STREAM_RX_NOTHING;
 	switch (into) {
 	case STREAM_RX_FRAME:
-		if (len)
+		if (s->state == STREAM_REQ_SENT || s->state == STREAM_REQ_WAIT)
 			stream_frame_got(s, len, now);
 		break;
 	case STREAM_RX_PROBE:
-		if (len)
-			stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "bytes before the reply");
+		stream_probe_got(s);
 		break;
 	case STREAM_RX_QP:
 		qp_rx_got(s->qp, len);
-		stream_liveness_heard(s, now);
+		stream_liveness_on_bytes(s, now);
 		break;
 	case STREAM_RX_NOTHING:
 	case STREAM_RX_DISCARD:
 		break;
 	}
-	stream_settle(s, now);
 }
 
-void stream_rx_fault(struct stream *s, uint64_t now)
+/* No bytes: the target is let go of, and then looked at why. */
+static void stream_rx_failed(struct stream *s, enum stream_rx_into into, int err, uint64_t now)
+{
+	if (into == STREAM_RX_QP && err == EFAULT)
+		qp_rx_fault(s->qp);
+	else if (into == STREAM_RX_QP)
+		qp_rx_got(s->qp, 0);
+	if (err == 0)
+		stream_on_peer_fin(s, now);
+	else if (err != EFAULT && err != EAGAIN && err != EINTR && err != ECANCELED)
+		stream_on_lost(s, err);
+}
+
+void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	enum stream_rx_into into = s->rx_into;
 
 	s->rx_into = STREAM_RX_NOTHING;
-	if (into == STREAM_RX_QP)
-		qp_rx_fault(s->qp);
-	stream_settle(s, now);
+	if (got > 0)
+		stream_rx_got(s, into, (size_t)got, now);
+	else
+		stream_rx_failed(s, into, (int)-got, now);
+	if (into != STREAM_RX_QP && (s->state == STREAM_LIVE || s->state == STREAM_CLOSED))
+		stream_free_buffers(s);
+	stream_report_at(s, now, u);
 }
+
+/* --- send ----------------------------------------------------------------------------------- */
 
 static int stream_gather_frame(struct stream *s, struct iovec *iov)
 {
@@ -134,49 +144,40 @@ static int stream_gather_rest(struct stream *s, struct iovec *iov)
 	return 1;
 }
 
-bool stream_qp_sends(const struct stream *s)
+static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 {
-	if (!s->started || !s->qp)
-		return false;
-	switch (s->state) {
-	case STREAM_LIVE:
-	case STREAM_DRAINING:
-		return true;
-	case STREAM_CLOSING: /* only the Terminate */
-		return !s->fin_out && qp_is_failed(s->qp);
-	case STREAM_IDLE:
-	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
-	case STREAM_REQ_WAIT:
-	case STREAM_REQ_RCVD:
-	case STREAM_REP_SENT:
-	case STREAM_LINGERING:
-	case STREAM_CLOSED:
-		return false;
+	int n;
+
+	if (!stream_runs_qp(s) || !stream_has_bytes(s, stream_qp_due(s)))
+		return 0;
+	if (!stream_lend(s, STREAM_BUF_TX)) {
+		stream_on_lost(s, ENOMEM);
+		return 0;
 	}
-	return false;
+	n = qp_tx_gather(s->qp, iov);
+	s->tx_of_qp = n > 0;
+	return n;
 }
 
-int stream_tx_gather(struct stream *s, struct iovec iov[QP_TX_IOV])
+int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u)
 {
 	int n = 0;
 
 	s->tx_of_qp = false;
-	if (s->state == STREAM_LINGERING)
-		return 0;
-	if (!stream_frame_is_sent(s))
-		return stream_gather_frame(s, iov);
-	if (s->rest_sent < s->rest_len)
-		return stream_gather_rest(s, iov);
-	if (stream_qp_sends(s))
-		n = qp_tx_gather(s->qp, iov);
-	s->tx_of_qp = n > 0;
+	if (s->state >= STREAM_LINGERING)
+		n = 0;
+	else if (!stream_frame_is_sent(s))
+		n = stream_gather_frame(s, iov);
+	else if (s->rest_sent < s->rest_len)
+		n = stream_gather_rest(s, iov);
+	else
+		n = stream_gather_qp(s, iov);
 	if (n == 0)
-		stream_on_tx_empty(s);
+		stream_report(s, u);
 	return n;
 }
 
-void stream_tx_sent(struct stream *s, size_t len, uint64_t now)
+static void stream_tx_took(struct stream *s, size_t len)
 {
 	if (s->tx_of_qp)
 		qp_tx_sent(s->qp, len);
@@ -184,12 +185,33 @@ void stream_tx_sent(struct stream *s, size_t len, uint64_t now)
 		s->rest_sent += len;
 	else if (s->frames)
 		s->frames->out_sent += len;
-	stream_settle(s, now);
 }
 
-void stream_tx_fault(struct stream *s, uint64_t now)
+void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_update *u)
 {
-	if (s->tx_of_qp)
+	if (sent >= 0)
+		stream_tx_took(s, (size_t)sent);
+	else if (sent == -EFAULT && s->tx_of_qp)
 		qp_tx_fault(s->qp);
-	stream_settle(s, now);
+	else if (sent != -EFAULT && sent != -EAGAIN && sent != -EINTR)
+		stream_on_lost(s, (int)-sent);
+	stream_report_at(s, now, u);
+}
+
+void stream_fin_sent(struct stream *s, struct stream_update *u)
+{
+	s->fin_out = true;
+	stream_report(s, u);
+}
+
+void stream_link_closed(struct stream *s, struct stream_update *u)
+{
+	s->closed = true;
+	stream_report(s, u);
+}
+
+void stream_redial(struct stream *s, struct stream_update *u)
+{
+	s->redial = false;
+	stream_report(s, u);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * detach.c -- a region goes away: connections let go of it, and whoever touches its memory is
+ * detach.c -- a region goes away: connections let go of it, and threads that touch its memory are
  * awaited.
  *
  * The lock of a connection may be held by a thread that waits for a file system, with another
@@ -13,17 +13,6 @@
 #define WAIT_MAX_MS   64u
 #define FORGET_MAX_MS 16u
 
-static void detach(struct conn *c, struct mr *mr, bool forget)
-{
-	conn_cancel_receive(c); /* it may go to the region */
-	conn_detach_writeback(c, mr->backing.persist);
-	if (!c->qp)
-		return;
-	qp_detach_mr(c->qp, mr, forget);
-	if (qp_is_failed(c->qp)) /* nothing else may come that would say so */
-		conn_pump(c);
-}
-
 /* Returns whether all that were asked have let go; each lock is waited for at most so long. */
 static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 {
@@ -35,7 +24,7 @@ static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 			all = false;
 			continue;
 		}
-		detach(c, mr, forget);
+		conn_detach_mr(c, mr, forget);
 		conn_leave(c);
 	}
 	if (c)

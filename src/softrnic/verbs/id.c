@@ -127,7 +127,7 @@ static void id_release_conn(struct cmid *id)
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
 		conn_abandon(c);
-		conn_pump(c);
+		conn_settle(c);
 		conn_leave(c);
 	}
 	id->conn = NULL;

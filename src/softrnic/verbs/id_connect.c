@@ -25,7 +25,7 @@ static void params_from(struct stream_params *params, const struct rdma_conn_par
 		memcpy(params->pdata, param->private_data, params->pdata_len);
 }
 
-/* What each stream event is in rdma_cm's words. */
+/* What each stream event is for rdma_cm. */
 static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
 	[STREAM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
@@ -35,16 +35,14 @@ static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_LOST] = RDMA_CM_EVENT_CONNECT_ERROR,
 };
 
-/* A disconnect or a failed start is no error of the operation that is told: rdma_cm's status rules.
- */
+/* A disconnect or a failed start is no error of the event's operation: rdma_cm's status rules. */
 void id_on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct cmid *id = owner;
 	const struct stream_params *remote = NULL;
 
-	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST ||
-	    event == STREAM_EV_REDIAL)
-		return; /* a request that nobody answered vanished: accept will say so */
+	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
+		return; /* a request vanished before it was answered: accept reports it */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = stream_remote(id->conn->stream);
 	if (event == STREAM_EV_ESTABLISHED) {
@@ -106,6 +104,7 @@ int softrnic_announce_flushes(struct rdma_cm_id *pub)
 static int connect_start(struct cmid *id, const struct stream_params *params)
 {
 	struct conn *c = id->conn;
+	struct stream_update u;
 	int ret;
 
 	conn_enter(c);
@@ -113,11 +112,11 @@ static int connect_start(struct cmid *id, const struct stream_params *params)
 	if (id->bound)
 		c->src = link_addr_from(&id->pub.route.addr.src_addr);
 	c->dst = link_addr_from(&id->pub.route.addr.dst_addr);
-	ret = stream_connect(c->stream, params, clock_now_ns());
+	ret = stream_connect(c->stream, params, clock_now_ns(), &u);
 	if (!ret) {
 		conn_dial(c, id->bound); /* a failure comes as an event */
 		id->bound = NULL;
-		conn_pump(c);
+		conn_settle(c);
 	}
 	conn_leave(c);
 	return ret;
@@ -148,6 +147,7 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 {
 	struct cmid *id = cmid_of(pub);
 	struct conn *c = id->conn;
+	struct stream_update u;
 	int ret;
 
 	if (id_is_removed(id))
@@ -155,8 +155,8 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 	if (!c)
 		return EINVAL;
 	conn_enter(c);
-	ret = stream_cancel(c->stream);
-	conn_pump(c);
+	ret = stream_cancel(c->stream, &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	return -ret;
 }
@@ -165,6 +165,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);
 	struct stream_params params = {0};
+	struct stream_update u;
 	struct conn *c = id->conn;
 	int ret;
 
@@ -179,8 +180,8 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		params.ird = stream_remote(c->stream)->ird;
 		params.ord = stream_remote(c->stream)->ord;
 	}
-	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns());
-	conn_pump(c);
+	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	id_request_done(id);
 	if (ret)
@@ -192,6 +193,7 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 {
 	struct cmid *id = cmid_of(pub);
 	struct conn *c = id->conn;
+	struct stream_update u;
 	int ret;
 
 	if (id_is_removed(id))
@@ -199,8 +201,8 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 	if (!id->passive)
 		return id_errno(EINVAL);
 	conn_enter(c);
-	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns());
-	conn_pump(c);
+	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns(), &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	id_request_done(id);
 	return id_errno(-ret);
@@ -210,6 +212,7 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 {
 	struct cmid *id = cmid_of(pub);
 	struct conn *c = id->conn;
+	struct stream_update u;
 	bool ended;
 	int ret;
 
@@ -217,13 +220,13 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 		return id_errno(ENODEV);
 	if (!c)
 		return id_errno(EINVAL);
-	if (conn_enter_caller(c, CONN_CALLER_MS)) { /* who has the lock now will see to it */
-		conn_want(c, CONN_BYE);
+	if (conn_enter_caller(c, CONN_CALLER_MS)) { /* the thread that has the lock does it */
+		conn_want(c, CONN_DISCONNECT);
 		return 0;
 	}
 	ended = stream_state(c->stream) >= STREAM_LINGERING;
-	ret = stream_disconnect(c->stream, clock_now_ns());
-	conn_pump(c);
+	ret = stream_disconnect(c->stream, clock_now_ns(), &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	if (ret || ended || !id->sync)
 		return id_errno(-ret);

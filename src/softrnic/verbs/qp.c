@@ -15,6 +15,7 @@ static struct conn *conn_of(struct ibv_qp *ibv)
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct conn *c = conn_of(ibv);
+	struct stream_update u;
 	int ret;
 
 	if (conn_is_removed(c)) {
@@ -26,8 +27,8 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		*bad = wr;
 		return ret;
 	}
-	ret = qp_post_send(qp_of(ibv), wr, bad);
-	conn_pump(c);
+	ret = stream_post_send(c->stream, wr, bad, &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	return ret;
 }
@@ -35,6 +36,7 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct conn *c = conn_of(ibv);
+	struct stream_update u;
 	int ret;
 
 	if (conn_is_removed(c)) {
@@ -46,8 +48,8 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 		*bad = wr;
 		return ret;
 	}
-	ret = qp_post_recv(qp_of(ibv), wr, bad);
-	conn_resume(c);
+	ret = stream_post_recv(c->stream, wr, bad, &u);
+	conn_perform_and_read(c, &u);
 	conn_leave(c);
 	return ret;
 }
@@ -55,6 +57,7 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct conn *c = conn_of(ibv);
+	struct stream_update u;
 	int ret;
 
 	*posted = 0;
@@ -63,8 +66,8 @@ int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *pos
 	ret = conn_enter_caller(c, CONN_CALLER_MS);
 	if (ret)
 		return ret;
-	ret = qp_post_list(qp_of(ibv), wrs, n, posted);
-	conn_pump(c);
+	ret = stream_post_list(c->stream, wrs, n, posted, &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	return ret;
 }
@@ -79,6 +82,7 @@ uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct conn *c = conn_of(ibv);
+	struct stream_update u;
 	int ret = 0;
 
 	if (conn_is_removed(c))
@@ -89,9 +93,9 @@ int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (ret)
 		return ret;
 	if (attr->qp_state == IBV_QPS_ERR) {
-		qp_fail(c->qp, IBV_WC_WR_FLUSH_ERR);
-		conn_pump(c);
-	} else if (attr->qp_state != qp_state(c->qp)) {
+		stream_fail_qp(c->stream, &u);
+		conn_perform(c, &u);
+	} else if (attr->qp_state != stream_qp_state(c->stream)) {
 		ret = EINVAL;
 	}
 	conn_leave(c);
@@ -112,7 +116,7 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	if (ret)
 		return ret;
 	*init_attr = c->qp_init;
-	attr->qp_state = attr->cur_qp_state = qp_state(c->qp);
+	attr->qp_state = attr->cur_qp_state = stream_qp_state(c->stream);
 	attr->cap = c->qp_init.cap;
 	if (stream_state(c->stream) >= STREAM_LIVE) {
 		attr->max_rd_atomic = (uint8_t)stream_agreed(c->stream)->ord;
@@ -142,7 +146,7 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 		return n;
 	if (conn_enter_caller(c, CONN_LOOK_MS))
 		return -ETIMEDOUT;
-	memcpy(values, qp_counters(qp_of(ibv)), room);
+	memcpy(values, stream_counters(c->stream), room);
 	conn_leave(c);
 	return n;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "softrnic/io/bufs.h"
 #include "softrnic/io/config.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/io/admission.h"
@@ -26,7 +25,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 
 static void owner_notify(void *owner)
 {
-	conn_want(owner, CONN_KICK);
+	conn_want(owner, CONN_RESUME);
 	conn_put(owner);
 }
 
@@ -39,9 +38,9 @@ static void owner_async(void *owner, enum ibv_event_type event)
 {
 	struct conn *c = owner;
 
-	if (event == IBV_EVENT_QP_ACCESS_ERR && !qp_cause_is_local(c->qp))
+	if (event == IBV_EVENT_QP_ACCESS_ERR && !stream_is_local_fault(c->stream))
 		admission_count_violation(&c->dst, clock_now_ns());
-	device_async(event, qp_ibv(c->qp));
+	device_async(event, qp_ibv(stream_qp(c->stream)));
 }
 
 static uint32_t next_qp_num(void)
@@ -123,10 +122,9 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 
 	qp_count_users(ibv, 1);
 	conn_enter(c);
-	c->qp = qp;
 	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
-	stream_set_qp(c->stream, qp);
+	stream_attach_qp(c->stream, qp);
 	conn_leave(c);
 	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
 	if (ibv->recv_cq != ibv->send_cq)
@@ -140,7 +138,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	id->pub.srq = ibv->srq;
 }
 
-/* Devices grant some inline data to whoever asks for none, and programs have come to rely on it. */
+/* Devices grant some inline data where none is asked for, and programs rely on it. */
 static void cap_grant(struct ibv_qp_cap *cap)
 {
 	if (cap->max_inline_data < MIN_INLINE)
@@ -209,10 +207,10 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 	return ret;
 }
 
-/* Somebody at the other end may still be waiting for the write-back. */
+/* The peer may still wait for the write-back. */
 static bool conn_may_answer(const struct conn *c, uint64_t end)
 {
-	return c->link && !qp_is_failed(c->qp) && clock_now_ns() < end;
+	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
 }
 
 /*
@@ -222,23 +220,26 @@ static bool conn_may_answer(const struct conn *c, uint64_t end)
 static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
+	struct stream_update u;
 
+	stream_look(c->stream, &u);
 	if (stream_state(c->stream) == STREAM_LIVE)
-		stream_disconnect(c->stream, clock_now_ns());
-	conn_pump(c);
+		stream_disconnect(c->stream, clock_now_ns(), &u);
+	conn_perform(c, &u);
 	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
-	while (conn_awaits_writeback(c) && conn_may_answer(c, end))
+	while (stream_awaits_job(c->stream) && conn_may_answer(c, end))
 		conn_wait_change(c, end);
-	while (!conn_abandon_writeback(c))
+	while (!conn_abandon_job(c, &u))
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
 }
 
 void id_destroy_qp(struct cmid *id)
 {
 	struct conn *c = id->conn;
-	struct qp *qp = c->qp;
-	struct ibv_qp *ibv = qp_ibv(qp);
+	struct ibv_qp *ibv = id->pub.qp;
+	struct stream_update u;
+	struct qp *qp;
 	struct ibv_qp used = {.pd = ibv->pd,
 			      .send_cq = ibv->send_cq,
 			      .recv_cq = ibv->recv_cq,
@@ -253,13 +254,9 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
 	conn_drain(c);
-	conn_cancel_receive(c); /* into the QP's memory */
-	stream_set_qp(c->stream, NULL);
-	c->qp = NULL;
-	qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
-	buf_put(BUF_RX, qp_rx_reclaim(qp));
-	buf_put(BUF_TX, qp_tx_reclaim(qp));
-	conn_pump(c);
+	conn_cancel_receive(c, &u); /* into the QP's memory */
+	qp = stream_detach_qp(c->stream, &u);
+	conn_perform(c, &u);
 	conn_leave(c);
 	device_async_cancel(ibv);
 	qp_delete(qp);

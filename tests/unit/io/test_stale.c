@@ -52,6 +52,7 @@ static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 {
 	int crowd[CROWD], owner;
 	struct stream_params params = {0};
+	struct stream_update u;
 	struct sockaddr_in sin;
 	struct conn *c;
 	int fd = full_listener(&sin, crowd);
@@ -59,15 +60,15 @@ static void a_stale_event_does_not_say_that_tcp_is_up(void **state)
 	assert_int_equal(conn_new(STREAM_INITIATOR, true, ignore, &owner, &c), 0);
 	c->dst = link_addr_from((struct sockaddr *)&sin);
 	conn_enter(c);
-	assert_int_equal(stream_connect(c->stream, &params, clock_now_ns()), 0);
+	assert_int_equal(stream_connect(c->stream, &params, clock_now_ns(), &u), 0);
 	assert_int_equal(conn_dial(c, NULL), 0);
 	conn_leave(c);
 	assert_int_equal(tcp_state(link_tcp_of(c->link)->fd), TCP_SYN_SENT);
 	conn_want(c, READY_READ | READY_WRITE | READY_HANGUP);
 	assert_string_equal(stream_state_str(stream_state(c->stream)), "DIALING");
 	conn_enter(c);
-	assert_int_equal(stream_cancel(c->stream), 0);
-	conn_pump(c);
+	assert_int_equal(stream_cancel(c->stream, &u), 0);
+	conn_perform(c, &u);
 	conn_leave(c);
 	conn_put(c);
 	for (int i = 0; i < CROWD; i++)

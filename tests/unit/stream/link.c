@@ -20,10 +20,11 @@ struct stream_config link_config(enum stream_role role)
 	};
 }
 
+static const struct stream_host side_host;
+
 static bool is_final(enum stream_event event)
 {
-	return event != STREAM_EV_CONNECT_REQUEST && event != STREAM_EV_ESTABLISHED &&
-	       event != STREAM_EV_REDIAL;
+	return event != STREAM_EV_CONNECT_REQUEST && event != STREAM_EV_ESTABLISHED;
 }
 
 static void on_event(void *owner, enum stream_event event, int status)
@@ -35,6 +36,16 @@ static void on_event(void *owner, enum stream_event event, int status)
 	side->finals += is_final(event);
 }
 
+void side_events(struct side *side)
+{
+	enum stream_event event;
+	int status;
+
+	while (stream_take_event(side->s, &event, &status))
+		on_event(side, event, status);
+	stream_look(side->s, &side->u);
+}
+
 static void side_init(struct side *side, const struct stream_config *cfg, struct side *peer,
 		      uint64_t *now)
 {
@@ -42,9 +53,10 @@ static void side_init(struct side *side, const struct stream_config *cfg, struct
 	if (cfg) {
 		struct stream_config own = *cfg;
 
-		own.event = on_event;
+		own.host = &side_host;
 		own.owner = side;
 		assert_int_equal(stream_new(&own, &side->s), 0);
+		stream_look(side->s, &side->u);
 	}
 }
 
@@ -58,7 +70,7 @@ void link_init(struct link *l, const struct stream_config *a, const struct strea
 static void side_fini(struct side *side)
 {
 	if (side->s)
-		stream_set_qp(side->s, NULL);
+		stream_detach_qp(side->s, &side->u);
 	rig_delete(side->rig);
 	stream_delete(side->s);
 	free(side->in.bytes);
@@ -66,7 +78,13 @@ static void side_fini(struct side *side)
 
 void link_fini(struct link *l)
 {
-	assert_true(l->a.finals <= 1 && l->b.finals <= 1);
+	struct side *sides[] = {&l->a, &l->b};
+
+	for (int i = 0; i < 2; i++) {
+		if (sides[i]->s)
+			side_events(sides[i]);
+		assert_true(sides[i]->finals <= 1);
+	}
 	side_fini(&l->a);
 	side_fini(&l->b);
 }
@@ -123,17 +141,68 @@ void side_feed_frame(struct side *to, const struct mpa_start *start)
 	side_feed(to, frame, (size_t)len);
 }
 
-static bool side_tx(struct side *side)
+/* --- the owner's part ----------------------------------------------------------------------- */
+
+static void *side_get_buf(void *owner, enum stream_buf kind)
 {
+	return malloc(kind == STREAM_BUF_RX ? QP_RXBUF : QP_TXBUF);
+}
+
+static void side_put_buf(void *owner, enum stream_buf kind, void *buf)
+{
+	free(buf);
+}
+
+static uint64_t side_unacknowledged_ns(void *owner)
+{
+	return ((struct side *)owner)->unacknowledged_ns;
+}
+
+static uint64_t side_now(void *owner)
+{
+	return *((struct side *)owner)->now;
+}
+
+static bool side_may_touch(void *owner)
+{
+	return true;
+}
+
+static bool side_receive(void *owner, struct stream_update *u)
+{
+	struct side *side = owner;
+	struct pipe *p = &side->in;
+	size_t left = p->tail - p->head, got = 0;
+	struct stream_rx rx;
+
+	if (side->closed || side->in_use || (!left && (!p->fin || p->fin_read)))
+		return false;
+	if (!stream_rx_begin(side->s, &rx, u))
+		return false;
+	left = left < side->chunk ? left : side->chunk;
+	for (int i = 0; i < rx.n && got < left; i++) {
+		size_t part = rx.iov[i].iov_len < left - got ? rx.iov[i].iov_len : left - got;
+
+		memcpy(rx.iov[i].iov_base, p->bytes + p->head, part);
+		p->head += part;
+		got += part;
+	}
+	p->fin_read = got == 0;
+	side->moved = true;
+	stream_rx_end(side->s, (ssize_t)got, *side->now, u);
+	return true;
+}
+
+static bool side_send(void *owner, struct stream_update *u)
+{
+	struct side *side = owner;
 	struct iovec iov[QP_TX_IOV];
-	int n;
 	size_t sent = 0;
+	int n;
 
 	if (side->closed || side->muted)
 		return false;
-	if (side->rig)
-		rig_lend(side->rig, false, stream_tx_needs_buf(side->s));
-	n = stream_tx_gather(side->s, iov);
+	n = stream_tx_begin(side->s, iov, u);
 	for (int i = 0; i < n && sent < side->chunk; i++) {
 		size_t part = iov[i].iov_len;
 
@@ -143,67 +212,83 @@ static bool side_tx(struct side *side)
 		sent += part;
 	}
 	if (n > 0)
-		stream_tx_sent(side->s, sent, *side->now);
+		stream_tx_end(side->s, (ssize_t)sent, *side->now, u);
+	side->moved |= n > 0;
 	return n > 0;
 }
 
-static bool side_rx(struct side *side)
+static bool side_start_job(void *owner, struct stream_update *u)
 {
-	struct pipe *p = &side->in;
-	size_t left = p->tail - p->head, got = 0;
-	struct iovec iov[QP_RX_IOV];
-	int n;
-
-	if (side->closed || (!left && (!p->fin || p->fin_read)))
-		return false;
-	if (side->rig)
-		rig_lend(side->rig, stream_rx_needs_buf(side->s), false);
-	n = stream_rx_want(side->s, iov);
-	if (n == 0)
-		return false;
-	left = left < side->chunk ? left : side->chunk;
-	for (int i = 0; i < n && got < left; i++) {
-		size_t part = iov[i].iov_len < left - got ? iov[i].iov_len : left - got;
-
-		memcpy(iov[i].iov_base, p->bytes + p->head, part);
-		p->head += part;
-		got += part;
-	}
-	stream_rx_got(side->s, got, *side->now);
-	if (got == 0) {
-		p->fin_read = true;
-		stream_rx_eof(side->s, *side->now);
-	}
-	return true;
+	return false;
 }
 
-static bool side_finish(struct side *side)
+static void side_stop_job(void *owner)
 {
-	bool fin = !side->closed && stream_wants_fin(side->s);
-
-	if (fin) {
-		side->peer->in.fin = true;
-		stream_fin_done(side->s, *side->now);
-	}
-	if (side->closed || !stream_wants_close(side->s))
-		return fin;
-	side->peer->in.fin = true;
-	side->closed = true;
-	return true;
 }
+
+/* The test ends it. */
+static void side_cancel_receive(void *owner, struct stream_update *u)
+{
+	u->todo &= ~(unsigned)STREAM_DO_CANCEL_RECEIVE;
+}
+
+static void side_fin(void *owner)
+{
+	struct side *side = owner;
+
+	side->peer->in.fin = side->moved = true;
+}
+
+static void side_close(void *owner)
+{
+	struct side *side = owner;
+
+	side->peer->in.fin = side->closed = side->moved = true;
+}
+
+static void side_redial(void *owner)
+{
+	((struct side *)owner)->redials++;
+}
+
+static void side_set_deadline(void *owner, uint64_t at)
+{
+	((struct side *)owner)->deadline = at;
+}
+
+static const struct stream_host side_host = {
+	.get_buf = side_get_buf,
+	.put_buf = side_put_buf,
+	.unacknowledged_ns = side_unacknowledged_ns,
+	.now = side_now,
+	.may_touch = side_may_touch,
+	.event = on_event,
+	.receive = side_receive,
+	.send = side_send,
+	.start_job = side_start_job,
+	.stop_job = side_stop_job,
+	.cancel_receive = side_cancel_receive,
+	.fin = side_fin,
+	.close = side_close,
+	.redial = side_redial,
+	.set_deadline = side_set_deadline,
+};
+
+void side_perform(struct side *side)
+{
+	stream_perform(side->s, &side->u);
+}
+
+/* --- both ends ------------------------------------------------------------------------------ */
 
 static bool side_run(struct side *side)
 {
-	bool moved;
-
 	if (!side->s)
 		return false;
-	moved = side_rx(side);
-	moved |= side_tx(side);
-	moved |= side_finish(side);
-	if (side->rig)
-		rig_reclaim(side->rig);
-	return moved;
+	side->moved = false;
+	stream_look(side->s, &side->u);
+	side_perform(side);
+	return side->moved;
 }
 
 void link_run(struct link *l)
@@ -219,11 +304,11 @@ void link_run(struct link *l)
 void link_dial(struct link *l, const struct stream_params *params)
 {
 	if (l->a.s) {
-		assert_int_equal(stream_connect(l->a.s, params, l->now), 0);
-		stream_on_dialed(l->a.s, LINK_MSS, l->now);
+		assert_int_equal(stream_connect(l->a.s, params, l->now, &l->a.u), 0);
+		stream_on_dialed(l->a.s, LINK_MSS, l->now, &l->a.u);
 	}
 	if (l->b.s)
-		stream_on_incoming(l->b.s, l->now);
+		stream_on_incoming(l->b.s, l->now, &l->b.u);
 	link_run(l);
 }
 
@@ -231,7 +316,7 @@ void link_establish(struct link *l)
 {
 	link_dial(l, &link_params);
 	assert_state(&l->b, REQ_RCVD);
-	assert_int_equal(stream_accept(l->b.s, &link_params, LINK_MSS, l->now), 0);
+	assert_int_equal(stream_accept(l->b.s, &link_params, LINK_MSS, l->now, &l->b.u), 0);
 	link_run(l);
 	assert_state(&l->a, LIVE);
 	assert_state(&l->b, LIVE);
@@ -243,8 +328,8 @@ void link_pass(struct link *l, uint64_t ns)
 {
 	l->now += ns;
 	if (l->a.s)
-		stream_on_time(l->a.s, l->now);
+		stream_on_time(l->a.s, l->now, &l->a.u);
 	if (l->b.s)
-		stream_on_time(l->b.s, l->now);
+		stream_on_time(l->b.s, l->now, &l->b.u);
 	link_run(l);
 }

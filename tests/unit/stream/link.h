@@ -26,14 +26,20 @@ struct rig; /* a queue pair and what it needs; rig.c */
 
 struct side {
 	struct stream *s;
-	struct rig *rig; /* NULL: no QP */
+	struct stream_update u; /* of the last call */
+	struct rig *rig;        /* NULL: no QP */
 	struct pipe in;
 	struct side *peer;
 	uint64_t *now;
 	size_t chunk;
-	bool closed; /* the socket */
-	bool muted;  /* the LLP takes nothing from it */
-	unsigned seen[EVENT_KINDS];
+	bool closed;                /* the socket */
+	bool muted;                 /* the link takes nothing from it */
+	bool in_use;                /* a receive of the test is under way */
+	bool moved;                 /* bytes, or an end, since side_run() began */
+	uint64_t unacknowledged_ns; /* what the link answers */
+	uint64_t deadline;          /* as last set */
+	unsigned redials;
+	unsigned seen[EVENT_KINDS]; /* see side_events() */
 	unsigned finals;
 	int status; /* of the last event */
 };
@@ -55,6 +61,10 @@ void link_run(struct link *l);
 void link_dial(struct link *l, const struct stream_params *params);
 /* Dial, accept with link_params, run until both are LIVE. */
 void link_establish(struct link *l);
+/* Take and count the events that wait. */
+void side_events(struct side *side);
+/* Do what the last call on the stream said, by the product's own performer. */
+void side_perform(struct side *side);
 /* Move time, and let both look at it. */
 void link_pass(struct link *l, uint64_t ns);
 
@@ -72,13 +82,14 @@ void side_feed_frame(struct side *to, const struct mpa_start *start);
 void side_add_qp(struct side *side);
 void rig_delete(struct rig *rig);
 struct qp *rig_qp(struct rig *rig);
+struct mr *rig_mr(struct rig *rig);
 /* Sixteen bytes; returns what posting returned. */
-int rig_post_send(struct rig *rig, uint64_t wr_id);
-int rig_post_recv(struct rig *rig, uint64_t wr_id);
+int side_post_send(struct side *side, uint64_t wr_id);
+int side_post_recv(struct side *side, uint64_t wr_id);
+/* The user destroys it; the rig stays, for its completions. */
+void side_detach_qp(struct side *side);
 /* One completion: its wr_id, or -1 when there is none. */
 int64_t rig_poll(struct rig *rig, enum ibv_wc_status *status);
-void rig_lend(struct rig *rig, bool rx, bool tx);
-void rig_reclaim(struct rig *rig);
 
 #define assert_state(side, state)                                                                  \
 	assert_string_equal(stream_state_str(stream_state((side)->s)), #state)

@@ -14,8 +14,6 @@ struct rig {
 	struct cq cq;
 	struct qp *qp;
 	uint8_t memory[4096];
-	void *rx_buf, *tx_buf; /* spares */
-	bool rx_lent, tx_lent;
 };
 
 static void rig_ignore_cq(struct cq *cq)
@@ -53,23 +51,19 @@ void rig_delete(struct rig *rig)
 {
 	if (!rig)
 		return;
-	qp_fail(rig->qp, IBV_WC_WR_FLUSH_ERR);
-	rig_reclaim(rig);
 	qp_delete(rig->qp);
 	mr_kill(rig->mr);
 	mr_wait_idle(rig->mr);
 	mr_delete(rig->mr);
 	cq_fini(&rig->cq);
 	mr_table_delete(rig->mrs);
-	free(rig->rx_buf);
-	free(rig->tx_buf);
 	free(rig);
 }
 
 void side_add_qp(struct side *side)
 {
 	rig_new(&side->rig);
-	stream_set_qp(side->s, side->rig->qp);
+	stream_attach_qp(side->s, side->rig->qp);
 }
 
 struct qp *rig_qp(struct rig *rig)
@@ -77,30 +71,14 @@ struct qp *rig_qp(struct rig *rig)
 	return rig->qp;
 }
 
-void rig_lend(struct rig *rig, bool rx, bool tx)
+struct mr *rig_mr(struct rig *rig)
 {
-	if (rx && !rig->rx_lent) {
-		if (!rig->rx_buf)
-			rig->rx_buf = malloc(QP_RXBUF);
-		assert_non_null(rig->rx_buf);
-		qp_rx_lend(rig->qp, rig->rx_buf);
-		rig->rx_lent = true;
-	}
-	if (tx && !rig->tx_lent) {
-		if (!rig->tx_buf)
-			rig->tx_buf = malloc(QP_TXBUF);
-		assert_non_null(rig->tx_buf);
-		qp_tx_lend(rig->qp, rig->tx_buf);
-		rig->tx_lent = true;
-	}
+	return rig->mr;
 }
 
-void rig_reclaim(struct rig *rig)
+void side_detach_qp(struct side *side)
 {
-	if (qp_rx_reclaim(rig->qp))
-		rig->rx_lent = false;
-	if (qp_tx_reclaim(rig->qp))
-		rig->tx_lent = false;
+	assert_ptr_equal(stream_detach_qp(side->s, &side->u), side->rig->qp);
 }
 
 static struct ibv_sge rig_sge(struct rig *rig)
@@ -112,30 +90,26 @@ static struct ibv_sge rig_sge(struct rig *rig)
 	};
 }
 
-int rig_post_send(struct rig *rig, uint64_t wr_id)
+int side_post_send(struct side *side, uint64_t wr_id)
 {
-	struct ibv_sge sge = rig_sge(rig);
-	struct ibv_send_wr wr =
-				   {
-					   .wr_id = wr_id,
-					   .sg_list = &sge,
-					   .num_sge = 1,
-					   .opcode = IBV_WR_SEND,
-				   },
+	struct ibv_sge sge = rig_sge(side->rig);
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND},
 			   *bad;
 
-	return qp_post_send(rig->qp, &wr, &bad);
+	return stream_post_send(side->s, &wr, &bad, &side->u);
 }
 
-int rig_post_recv(struct rig *rig, uint64_t wr_id)
+int side_post_recv(struct side *side, uint64_t wr_id)
 {
-	struct ibv_sge sge = rig_sge(rig);
+	struct ibv_sge sge = rig_sge(side->rig);
 	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+	int err = stream_post_recv(side->s, &wr, &bad, &side->u);
 
-	int err = qp_post_recv(rig->qp, &wr, &bad);
-
-	if (qp_rx_waits_for_receive(rig->qp))
-		qp_rx_resume(rig->qp);
+	if (side->u.todo & STREAM_DO_RESUME)
+		stream_resume(side->s, &side->u);
 	return err;
 }
 

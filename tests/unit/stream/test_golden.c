@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up frames captured from Linux siw, fed to both roles. With rping's wishes (1/1, no
+ * Start-up frames captured from Linux siw, fed to both roles. With rping's parameters (1/1, no
  * private data) and without our extensions we have to send the same bytes as siw does.
  */
 #include "link.h"
@@ -91,14 +91,14 @@ static void as_responder(const struct golden *g, size_t chunk)
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, g);
 	const struct qp_stream *agreed;
 
-	cfg.crc = false; /* siw's answer to a wish for CRC is the same */
+	cfg.crc = false; /* siw's answer to a request with CRC is the same */
 	link_init(&l, NULL, &cfg);
 	l.b.chunk = chunk;
-	stream_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
 	side_feed(&l.b, frame[0].data, frame[0].len);
 	link_run(&l);
 	assert_state(&l.b, REQ_RCVD);
-	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_sent(&l.b, &frame[1]);
 	agreed = stream_agreed(l.b.s);
@@ -132,10 +132,10 @@ static void siws_rtr_establishes_us(void **state)
 	conn = pcap_find(&capture, RPING_PORT);
 	link_init(&l, NULL, &cfg);
 	side_add_qp(&l.b);
-	stream_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
 	side_feed(&l.b, frame[0].data, frame[0].len);
 	link_run(&l);
-	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &rping, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.b, REP_SENT);
 	side_feed(&l.b, conn->stream[0].data + frame[0].len, 20);

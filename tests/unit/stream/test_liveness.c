@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is silent for the limit is lost; who is merely slow, busy or not reading is not. */
+/* A peer that is silent for the limit is lost; one that is slow, busy or not reading is not. */
 #include <errno.h>
 
 #include "link.h"
@@ -53,7 +53,7 @@ static void after_the_last_byte_it_takes_the_limit_and_a_third_at_most(void **st
 	}
 }
 
-static void whoever_hears_says_so_unasked(void **state)
+static void an_end_that_receives_sends_a_sign_unasked(void **state)
 {
 	uint64_t now;
 
@@ -82,26 +82,26 @@ static void what_only_we_send_is_no_sign_of_life(void **state)
 	assert_int_equal(look(&now), LIVENESS_LOST);
 }
 
-static void who_does_not_read_speaks_every_second_and_judges_nobody(void **state)
+static void a_stalled_end_sends_every_second_and_loses_no_peer(void **state)
 {
 	uint64_t now, before;
 
 	begin(15 * SEC);
-	view.deaf = true;
+	view.stalled = true;
 	look(&before);
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(look(&now), LIVENESS_PONG);
 		assert_int_equal(now - before, SEC);
 		before = now;
 	}
-	view.deaf = false; /* from now on it counts again */
+	view.stalled = false; /* from now on it counts again */
 	while (look(&now) != LIVENESS_LOST)
 		;
 	assert_int_equal(now - before, 15 * SEC);
 }
 
 /* This process was stopped, and its peer's answers may still be in the socket. */
-static void who_was_away_begins_anew(void **state)
+static void an_end_that_did_not_run_begins_anew(void **state)
 {
 	uint64_t now;
 
@@ -114,7 +114,7 @@ static void who_was_away_begins_anew(void **state)
 	assert_int_equal(look(&now), LIVENESS_PONG);
 }
 
-static void who_never_judges_still_speaks(void **state)
+static void an_end_without_a_limit_still_sends(void **state)
 {
 	uint64_t now;
 
@@ -131,12 +131,12 @@ static void the_peers_shorter_limit_is_met(void **state)
 	uint64_t now, before;
 
 	begin(15 * SEC);
-	liveness_told(&v, 1500, 0);
+	liveness_on_peer_limit(&v, 1500, 0);
 	look(&before);
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	liveness_told(&v, 1, now); /* absurd: it must not cost us the CPU */
+	liveness_on_peer_limit(&v, 1, now); /* absurd: it must not cost us the CPU */
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
@@ -146,23 +146,23 @@ static void the_peers_shorter_limit_is_met(void **state)
  * Its question may be stuck behind what it sends, for longer than its limit: it must hear from us
  * before the look that our own limit would have had us wait for.
  */
-static void a_shorter_limit_counts_as_soon_as_it_is_told(void **state)
+static void a_shorter_limit_counts_as_soon_as_it_is_announced(void **state)
 {
 	begin(15 * SEC);
-	liveness_told(&v, 0, SEC); /* a ping that tells none */
+	liveness_on_peer_limit(&v, 0, SEC); /* a ping that announces none */
 	assert_int_equal(v.at, 5 * SEC);
-	liveness_told(&v, 900, SEC);
+	liveness_on_peer_limit(&v, 900, SEC);
 	assert_int_equal(v.at, 1300 * MS);
-	liveness_told(&v, 900, 1200 * MS); /* again: nothing new */
+	liveness_on_peer_limit(&v, 900, 1200 * MS); /* again: nothing new */
 	assert_int_equal(v.at, 1300 * MS);
 	view.rx++;
 	assert_int_equal(liveness_look(&v, &view, v.at), LIVENESS_PONG);
 	liveness_off(&v);
-	liveness_told(&v, 300, SEC);
+	liveness_on_peer_limit(&v, 300, SEC);
 	assert_int_equal(v.at, CLOCK_NEVER);
 }
 
-static void a_limit_shorter_than_assumed_must_be_told(void **state)
+static void a_limit_shorter_than_assumed_must_be_announced(void **state)
 {
 	assert_true(liveness_begin(&v, 14 * SEC, &view, 0));
 	assert_false(liveness_begin(&v, 15 * SEC, &view, 0));
@@ -225,8 +225,8 @@ static void a_vanished_peer_fails_what_was_posted(void **state)
 	live();
 	begun = l.now;
 	l.b.muted = true;
-	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
-	assert_int_equal(rig_post_recv(l.a.rig, 8), 0);
+	assert_int_equal(side_post_send(&l.a, 7), 0);
+	assert_int_equal(side_post_recv(&l.a, 8), 0);
 	link_run(&l);
 	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took it */
 	while (l.a.finals == 0)
@@ -247,8 +247,8 @@ static void a_disconnect_has_its_own_limit(void **state)
 {
 	live();
 	l.b.muted = true;
-	assert_int_equal(rig_post_send(l.a.rig, 7), 0);
-	assert_int_equal(stream_disconnect(l.a.s, l.now), 0);
+	assert_int_equal(side_post_send(&l.a, 7), 0);
+	assert_int_equal(stream_disconnect(l.a.s, l.now, &l.a.u), 0);
 	link_run(&l);
 	while (l.a.finals == 0)
 		tick();
@@ -272,7 +272,7 @@ static void each_end_may_have_its_own_limit(void **state)
 	link_fini(&l);
 }
 
-static void the_first_ping_makes_its_receiver_hurry(void **state)
+static void the_first_ping_shortens_the_receivers_period(void **state)
 {
 	a.liveness_ns = 900 * MS;
 	live();
@@ -291,15 +291,15 @@ static void limits_can_be_set_until_they_matter(void **state)
 	assert_int_equal(stream_deadline(l.a.s), l.now + 7 * SEC);
 	assert_int_equal(stream_set_limits(l.a.s, SEC, SEC), -EINVAL);
 	assert_int_equal(stream_set_limits(l.b.s, SEC, 3 * SEC), 0);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
-	assert_int_equal(stream_deadline(l.a.s), l.now + SEC); /* b has told */
+	assert_int_equal(stream_deadline(l.a.s), l.now + SEC); /* b has announced it */
 	assert_int_equal(stream_deadline(l.b.s), l.now + SEC);
 	assert_int_equal(stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
 	link_fini(&l);
 }
 
-static void others_are_not_judged(void **state)
+static void peers_without_consent_are_not_judged(void **state)
 {
 	b.offer_consent = false;
 	live();
@@ -313,21 +313,21 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_silent_are_asked_and_then_lost),
 		cmocka_unit_test(after_the_last_byte_it_takes_the_limit_and_a_third_at_most),
-		cmocka_unit_test(whoever_hears_says_so_unasked),
+		cmocka_unit_test(an_end_that_receives_sends_a_sign_unasked),
 		cmocka_unit_test(what_only_we_send_is_no_sign_of_life),
-		cmocka_unit_test(who_does_not_read_speaks_every_second_and_judges_nobody),
-		cmocka_unit_test(who_was_away_begins_anew),
-		cmocka_unit_test(who_never_judges_still_speaks),
+		cmocka_unit_test(a_stalled_end_sends_every_second_and_loses_no_peer),
+		cmocka_unit_test(an_end_that_did_not_run_begins_anew),
+		cmocka_unit_test(an_end_without_a_limit_still_sends),
 		cmocka_unit_test(the_peers_shorter_limit_is_met),
-		cmocka_unit_test(a_shorter_limit_counts_as_soon_as_it_is_told),
-		cmocka_unit_test(a_limit_shorter_than_assumed_must_be_told),
+		cmocka_unit_test(a_shorter_limit_counts_as_soon_as_it_is_announced),
+		cmocka_unit_test(a_limit_shorter_than_assumed_must_be_announced),
 		cmocka_unit_test_setup(idle_connections_live, reset),
 		cmocka_unit_test_setup(a_vanished_peer_fails_what_was_posted, reset),
 		cmocka_unit_test_setup(a_disconnect_has_its_own_limit, reset),
 		cmocka_unit_test_setup(each_end_may_have_its_own_limit, reset),
-		cmocka_unit_test_setup(the_first_ping_makes_its_receiver_hurry, reset),
+		cmocka_unit_test_setup(the_first_ping_shortens_the_receivers_period, reset),
 		cmocka_unit_test_setup(limits_can_be_set_until_they_matter, reset),
-		cmocka_unit_test_setup(others_are_not_judged, reset),
+		cmocka_unit_test_setup(peers_without_consent_are_not_judged, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

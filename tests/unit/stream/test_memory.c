@@ -38,15 +38,16 @@ static void no_stream_without_memory(void **state)
 	assert_null(s);
 }
 
-static void an_initiator_without_memory_tells_its_user(void **state)
+static void an_initiator_without_memory_reports_it(void **state)
 {
 	struct stream_config cfg = link_config(STREAM_INITIATOR);
 	struct link l;
 
 	link_init(&l, &cfg, NULL);
-	assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
+	assert_int_equal(stream_connect(l.a.s, &link_params, l.now, &l.a.u), 0);
 	countdown = 0;
-	stream_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u);
+	side_events(&l.a);
 	assert_state(&l.a, CLOSED);
 	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -ENOMEM);
@@ -60,8 +61,9 @@ static void a_responder_without_memory_hangs_up(void **state)
 
 	link_init(&l, NULL, &cfg);
 	countdown = 0;
-	stream_on_incoming(l.b.s, l.now);
-	assert_true(stream_wants_close(l.b.s));
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
+	side_events(&l.b);
+	assert_true((l.b.u.todo & STREAM_DO_CLOSE));
 	assert_int_equal(l.b.seen[STREAM_EV_DEAD], 1);
 	link_fini(&l);
 }
@@ -76,11 +78,11 @@ static void an_accept_without_memory_leaves_the_request_waiting(void **state)
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
 	countdown = 0;
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ENOMEM);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), -ENOMEM);
 	assert_state(&l.b, REQ_RCVD);
 	link_run(&l);
 	assert_state(&l.a, REQ_SENT);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
@@ -95,7 +97,7 @@ static void an_initiators_queue_pair_without_memory_fails_the_connection(void **
 	link_init(&l, &a, &b);
 	side_add_qp(&l.a);
 	link_dial(&l, &link_params);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	side_feed(&l.a, "MPA ID Rep Frame\x50\2\0\4\0\1\0\1", 24);
 	countdown = 0;
 	link_run(&l);
@@ -112,7 +114,7 @@ static void a_failed_stream_without_memory_still_ends(void **state)
 	static const uint8_t nonsense[64] = {0, 18, 0x41, 0x4d};
 	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);
 	struct stream *silent;
-	struct iovec iov[QP_RX_IOV];
+	struct stream_rx rx;
 	struct link l;
 
 	link_init(&l, &a, &b);
@@ -124,7 +126,7 @@ static void a_failed_stream_without_memory_still_ends(void **state)
 	link_run(&l);
 	assert_state(&l.a, CLOSING);
 	countdown = 0;
-	assert_int_equal(stream_rx_want(l.a.s, iov), 0);
+	assert_false(stream_rx_begin(l.a.s, &rx, &l.a.u));
 	link_pass(&l, a.drain_ns);
 	assert_state(&l.a, LINGERING);
 	link_pass(&l, 60 * NSEC_PER_SEC);
@@ -144,8 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(no_stream_without_memory, succeed_again),
-		cmocka_unit_test_teardown(an_initiator_without_memory_tells_its_user,
-					  succeed_again),
+		cmocka_unit_test_teardown(an_initiator_without_memory_reports_it, succeed_again),
 		cmocka_unit_test_teardown(a_responder_without_memory_hangs_up, succeed_again),
 		cmocka_unit_test_teardown(an_accept_without_memory_leaves_the_request_waiting,
 					  succeed_again),

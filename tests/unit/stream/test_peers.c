@@ -24,7 +24,7 @@ static int as_responder(void **state)
 static void listen_and_feed(struct mpa_start req)
 {
 	link_init(&l, NULL, &cfg);
-	stream_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
 	side_feed_frame(&l.b, &req);
 	link_run(&l);
 }
@@ -60,7 +60,7 @@ static void garbage_closes_a_responder(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(garbage); i++) {
 		link_init(&l, NULL, &cfg);
-		stream_on_incoming(l.b.s, l.now);
+		stream_on_incoming(l.b.s, l.now, &l.b.u);
 		side_feed(&l.b, garbage[i].bytes, garbage[i].len);
 		link_run(&l);
 		assert_true(l.b.closed);
@@ -120,7 +120,7 @@ static void one_offered_rtr_is_accepted(void **state)
 		req.rtr_write = bits & 2;
 		req.rtr_read = bits & 1;
 		listen_and_feed(req);
-		assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+		assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 		link_run(&l);
 		rep = side_next_frame(&l.b);
 		assert_true(rep.p2p);
@@ -149,7 +149,7 @@ static void others_get_a_reply_without_our_bits(void **state)
 	struct mpa_start rep;
 
 	listen_and_feed(plain_request);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), 0);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	rep = side_next_frame(&l.b);
 	assert_false(rep.p2p || rep.rtr_send || rep.rtr_write || rep.rtr_read || rep.markers);
@@ -160,19 +160,19 @@ static void others_get_a_reply_without_our_bits(void **state)
 static void bytes_behind_a_request_are_an_error(void **state)
 {
 	link_init(&l, NULL, &cfg);
-	stream_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
 	side_feed(&l.b, "MPA ID Req Frame\0\1\0\0x", 21);
 	link_run(&l);
 	assert_true(l.b.closed);
 	assert_int_equal(l.b.seen[STREAM_EV_CONNECT_REQUEST], 1);
-	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now), -ECONNRESET);
+	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), -ECONNRESET);
 	link_fini(&l);
 }
 
 static void a_request_has_to_be_complete_in_time(void **state)
 {
 	link_init(&l, NULL, &cfg);
-	stream_on_incoming(l.b.s, l.now);
+	stream_on_incoming(l.b.s, l.now, &l.b.u);
 	side_feed(&l.b, "MPA ID Req Frame\0\1\0", 19);
 	link_pass(&l, cfg.request_ns - 1);
 	assert_state(&l.b, REQ_WAIT);
@@ -197,11 +197,12 @@ static void failed_dials_become_the_events_of_rdma_cm(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(llp_errors); i++) {
 		link_init(&l, &cfg, NULL);
-		assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
-		stream_on_dial_failed(l.a.s, llp_errors[i].err, l.now);
+		assert_int_equal(stream_connect(l.a.s, &link_params, l.now, &l.a.u), 0);
+		stream_on_dial_failed(l.a.s, llp_errors[i].err, l.now, &l.a.u);
+		side_events(&l.a);
 		assert_int_equal(l.a.seen[llp_errors[i].event], 1);
 		assert_int_equal(l.a.status, -llp_errors[i].err);
-		assert_true(stream_wants_close(l.a.s));
+		assert_true((l.a.u.todo & STREAM_DO_CLOSE));
 		link_fini(&l);
 	}
 }
@@ -209,11 +210,11 @@ static void failed_dials_become_the_events_of_rdma_cm(void **state)
 static void a_dial_that_takes_too_long_is_unreachable(void **state)
 {
 	link_init(&l, &cfg, NULL);
-	assert_int_equal(stream_connect(l.a.s, &link_params, l.now), 0);
+	assert_int_equal(stream_connect(l.a.s, &link_params, l.now, &l.a.u), 0);
 	assert_int_equal(stream_deadline(l.a.s), l.now + cfg.connect_ns);
 	link_pass(&l, cfg.connect_ns);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
-	stream_on_dialed(l.a.s, LINK_MSS, l.now); /* too late */
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u); /* too late */
 	assert_state(&l.a, CLOSED);
 	link_fini(&l);
 }

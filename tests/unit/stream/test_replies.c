@@ -55,20 +55,21 @@ static void a_peer_that_hangs_up_is_asked_more_plainly_twice(void **state)
 	assert_true(req.revision == 2 && !req.p2p && req.rtr_send);
 	hang_up();
 	assert_state(&l.a, DIALING);
-	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 1);
-	stream_on_dialed(l.a.s, LINK_MSS, l.now);
+	assert_int_equal(l.a.redials, 1);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u);
 	link_run(&l);
 	req = side_next_frame(&l.a);
 	assert_true(req.revision == 2 && req.p2p && !req.rtr_send && req.rtr_write && req.rtr_read);
-	stream_rx_error(l.a.s, ECONNRESET, l.now); /* a reset says the same */
-	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 2);
-	stream_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_rx_end(l.a.s, -ECONNRESET, l.now, &l.a.u); /* a reset says the same */
+	side_perform(&l.a);
+	assert_int_equal(l.a.redials, 2);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u);
 	link_run(&l);
 	req = side_next_frame(&l.a);
 	assert_true(req.revision == 1 && !req.enhanced);
 	hang_up();
 	assert_state(&l.a, CLOSED);
-	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 2);
+	assert_int_equal(l.a.redials, 2);
 	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	assert_int_equal(l.a.status, -ECONNRESET);
 	link_fini(&l);
@@ -79,9 +80,10 @@ static void the_time_limit_covers_all_attempts(void **state)
 	dial();
 	l.now += cfg.connect_ns / 2;
 	hang_up();
-	stream_on_dialed(l.a.s, LINK_MSS, l.now);
+	stream_on_dialed(l.a.s, LINK_MSS, l.now, &l.a.u);
 	l.now += cfg.connect_ns / 2;
-	stream_on_time(l.a.s, l.now);
+	stream_on_time(l.a.s, l.now, &l.a.u);
+	side_events(&l.a);
 	assert_state(&l.a, CLOSED);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
 	assert_int_equal(l.a.status, -ETIMEDOUT);
@@ -93,7 +95,7 @@ static void one_byte_of_a_reply_ends_the_retries(void **state)
 	dial();
 	side_feed(&l.a, "M", 1);
 	hang_up();
-	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
+	assert_int_equal(l.a.redials, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	link_fini(&l);
 }
@@ -107,7 +109,7 @@ static void a_rejected_initiator_does_not_try_again(void **state)
 	answer(rep);
 	side_feed_fin(&l.a);
 	link_run(&l);
-	assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
+	assert_int_equal(l.a.redials, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_REJECTED], 1);
 	assert_int_equal(l.a.status, -EACCES);
 	link_fini(&l);
@@ -272,7 +274,7 @@ static void replies_to_another_question_are_errors(void **state)
 		answer(wrong[i]);
 		assert_true(l.a.closed);
 		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
-		assert_int_equal(l.a.seen[STREAM_EV_REDIAL], 0);
+		assert_int_equal(l.a.redials, 0);
 		link_fini(&l);
 	}
 }

@@ -11,23 +11,23 @@ struct walk walk;
 
 static void ev_connect(void)
 {
-	walk.connected |= stream_connect(walk.me->s, &link_params, walk.link.now) == 0;
+	walk.connected |= stream_connect(walk.me->s, &link_params, walk.link.now, &walk.me->u) == 0;
 }
 
 static void ev_accept(void)
 {
-	stream_accept(walk.me->s, &link_params, LINK_MSS, walk.link.now);
+	stream_accept(walk.me->s, &link_params, LINK_MSS, walk.link.now, &walk.me->u);
 }
 
 static void ev_reject(void)
 {
-	stream_reject(walk.me->s, "no", 2, walk.link.now);
+	stream_reject(walk.me->s, "no", 2, walk.link.now, &walk.me->u);
 }
 
 static void ev_disconnect(void)
 {
 	enum stream_state before = stream_state(walk.me->s);
-	int ret = stream_disconnect(walk.me->s, walk.link.now);
+	int ret = stream_disconnect(walk.me->s, walk.link.now, &walk.me->u);
 
 	assert_int_equal(ret, before < STREAM_REP_SENT ? -EINVAL : 0);
 }
@@ -35,51 +35,51 @@ static void ev_disconnect(void)
 static void ev_cancel(void)
 {
 	enum stream_state before = stream_state(walk.me->s);
-	int events = walk.me->seen[STREAM_EV_UNREACHABLE];
-	int ret = stream_cancel(walk.me->s);
+	int events = walk.me->seen[STREAM_EV_UNREACHABLE]; /* the step before took all */
+	int ret = stream_cancel(walk.me->s, &walk.me->u);
 	bool connecting =
 		before == STREAM_DIALING || before == STREAM_REQ_SENT || before == STREAM_REP_SENT;
 
 	assert_int_equal(ret, connecting || before >= STREAM_LIVE ? 0 : -EINVAL);
 	assert_int_equal(stream_state(walk.me->s), connecting ? STREAM_CLOSED : before);
+	side_events(walk.me);
 	assert_int_equal(walk.me->seen[STREAM_EV_UNREACHABLE], events + connecting);
 }
 
 static void ev_abort(void)
 {
-	stream_abort(walk.me->s);
+	stream_abort(walk.me->s, &walk.me->u);
 	walk.aborted = true;
 }
 
 static void ev_dialed(void)
 {
-	stream_on_dialed(walk.me->s, LINK_MSS, walk.link.now);
+	stream_on_dialed(walk.me->s, LINK_MSS, walk.link.now, &walk.me->u);
 }
 
 static void ev_dial_failed(void)
 {
-	stream_on_dial_failed(walk.me->s, ECONNREFUSED, walk.link.now);
+	stream_on_dial_failed(walk.me->s, ECONNREFUSED, walk.link.now, &walk.me->u);
 }
 
 static void ev_incoming(void)
 {
-	stream_on_incoming(walk.me->s, walk.link.now);
+	stream_on_incoming(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* As many bytes as the stream wants, of the kind that the test wants. */
+/* As many bytes as the stream takes, of the kind that the test gives. */
 static void receive(const void *bytes, size_t len)
 {
-	struct iovec iov[QP_RX_IOV];
+	struct stream_rx rx;
 
-	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
-	while (len > 0 && stream_rx_want(walk.me->s, iov) > 0) {
-		size_t n = iov[0].iov_len < len ? iov[0].iov_len : len;
+	while (len > 0 && stream_rx_begin(walk.me->s, &rx, &walk.me->u)) {
+		size_t n = rx.iov[0].iov_len < len ? rx.iov[0].iov_len : len;
 
 		assert_true(n > 0);
-		memcpy(iov[0].iov_base, bytes, n);
+		memcpy(rx.iov[0].iov_base, bytes, n);
 		bytes = (const uint8_t *)bytes + n;
 		len -= n;
-		stream_rx_got(walk.me->s, n, walk.link.now);
+		stream_rx_end(walk.me->s, (ssize_t)n, walk.link.now, &walk.me->u);
 	}
 }
 
@@ -118,37 +118,37 @@ static void ev_rx_garbage(void)
 	receive("A stream of some other protocol, too long for a header.", 55);
 }
 
+static void receive_nothing(ssize_t why)
+{
+	struct stream_rx rx;
+
+	if (stream_rx_begin(walk.me->s, &rx, &walk.me->u))
+		stream_rx_end(walk.me->s, why, walk.link.now, &walk.me->u);
+}
+
 static void ev_rx_nothing(void)
 {
-	struct iovec iov[QP_RX_IOV];
-
-	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
-	if (stream_rx_want(walk.me->s, iov) > 0)
-		stream_rx_got(walk.me->s, 0, walk.link.now);
+	receive_nothing(-EAGAIN);
 }
 
 static void ev_rx_fault(void)
 {
-	struct iovec iov[QP_RX_IOV];
-
-	rig_lend(walk.me->rig, stream_rx_needs_buf(walk.me->s), false);
-	if (stream_rx_want(walk.me->s, iov) > 0)
-		stream_rx_fault(walk.me->s, walk.link.now);
+	receive_nothing(-EFAULT);
 }
 
 static void ev_rx_eof(void)
 {
-	stream_rx_eof(walk.me->s, walk.link.now);
+	stream_rx_end(walk.me->s, 0, walk.link.now, &walk.me->u);
 }
 
 static void ev_rx_reset(void)
 {
-	stream_rx_error(walk.me->s, ECONNRESET, walk.link.now);
+	stream_rx_end(walk.me->s, -ECONNRESET, walk.link.now, &walk.me->u);
 }
 
 static void ev_rx_timeout(void)
 {
-	stream_rx_error(walk.me->s, ETIMEDOUT, walk.link.now);
+	stream_rx_end(walk.me->s, -ETIMEDOUT, walk.link.now, &walk.me->u);
 }
 
 static size_t gather(void)
@@ -157,8 +157,7 @@ static size_t gather(void)
 	size_t total = 0;
 	int n;
 
-	rig_lend(walk.me->rig, false, stream_tx_needs_buf(walk.me->s));
-	n = stream_tx_gather(walk.me->s, iov);
+	n = stream_tx_begin(walk.me->s, iov, &walk.me->u);
 	for (int i = 0; i < n; i++)
 		total += iov[i].iov_len;
 	return total;
@@ -167,60 +166,70 @@ static size_t gather(void)
 static void ev_tx_all(void)
 {
 	for (size_t n = gather(); n > 0; n = gather())
-		stream_tx_sent(walk.me->s, n, walk.link.now);
+		stream_tx_end(walk.me->s, (ssize_t)n, walk.link.now, &walk.me->u);
 }
 
 static void ev_tx_byte(void)
 {
 	if (gather() > 0)
-		stream_tx_sent(walk.me->s, 1, walk.link.now);
+		stream_tx_end(walk.me->s, 1, walk.link.now, &walk.me->u);
 }
 
 static void ev_tx_error(void)
 {
 	gather();
-	stream_tx_error(walk.me->s, EPIPE, walk.link.now);
+	stream_tx_end(walk.me->s, -EPIPE, walk.link.now, &walk.me->u);
 }
 
 static void ev_tx_fault(void)
 {
 	if (gather() > 0)
-		stream_tx_fault(walk.me->s, walk.link.now);
+		stream_tx_end(walk.me->s, -EFAULT, walk.link.now, &walk.me->u);
 }
 
 static void ev_post(void)
 {
-	rig_post_recv(walk.me->rig, 1);
-	rig_post_send(walk.me->rig, 2);
-	stream_poke(walk.me->s, walk.link.now);
+	if (!stream_qp(walk.me->s))
+		return;
+	side_post_recv(walk.me, 1);
+	side_post_send(walk.me, 2);
 }
 
 static void ev_qp_fails(void)
 {
-	qp_fail(rig_qp(walk.me->rig), IBV_WC_WR_FLUSH_ERR);
-	stream_poke(walk.me->s, walk.link.now);
+	if (!stream_qp(walk.me->s))
+		return;
+	stream_fail_qp(walk.me->s, &walk.me->u);
+	if (walk.me->u.deadline == 0)
+		stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 }
 
 static void ev_detach(void)
 {
-	stream_set_qp(walk.me->s, NULL);
+	stream_detach_qp(walk.me->s, &walk.me->u);
 }
 
 static void ev_fin(void)
 {
-	if (stream_wants_fin(walk.me->s))
-		stream_fin_done(walk.me->s, walk.link.now);
+	if (walk.me->u.todo & STREAM_DO_FIN)
+		stream_fin_sent(walk.me->s, &walk.me->u);
+}
+
+/* All that is to be done is done, as far as there are bytes in the pipe: none. */
+static void ev_perform(void)
+{
+	side_perform(walk.me);
 }
 
 static void ev_early(void)
 {
-	stream_on_time(walk.me->s, walk.link.now);
+	stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 }
 
 void ev_late(void)
 {
 	walk.link.now += 3600 * NSEC_PER_SEC;
-	stream_on_time(walk.me->s, walk.link.now);
+	stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 }
 
 /* Long enough for every limit, and looked at in time. */
@@ -229,13 +238,15 @@ void ev_silence(void)
 	for (int i = 0; i < 8 && stream_deadline(walk.me->s) != CLOCK_NEVER; i++) {
 		if (walk.link.now < stream_deadline(walk.me->s))
 			walk.link.now = stream_deadline(walk.me->s);
-		stream_on_time(walk.me->s, walk.link.now);
+		stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 	}
 }
 
 static void ev_unacknowledged(void)
 {
-	stream_on_unacknowledged(walk.me->s, CLOCK_NEVER, walk.link.now);
+	walk.me->unacknowledged_ns = CLOCK_NEVER;
+	stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
+	walk.me->unacknowledged_ns = 0;
 }
 
 void (*const walk_events[])(void) = {
@@ -245,7 +256,7 @@ void (*const walk_events[])(void) = {
 	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,       ev_rx_eof,       ev_rx_reset,
 	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,        ev_tx_error,     ev_tx_fault,
 	ev_post,           ev_qp_fails,   ev_detach,         ev_fin,          ev_early,
-	ev_late,           ev_silence,    ev_unacknowledged,
+	ev_late,           ev_silence,    ev_unacknowledged, ev_perform,
 };
 const size_t walk_n_events = ARRAY_LEN(walk_events);
 

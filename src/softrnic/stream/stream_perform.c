@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_perform.c -- do what is to be done, by the functions of the owner. */
+#include "base/clock.h"
+#include "softrnic/stream/stream_impl.h"
+
+static void stream_do_event(struct stream *s)
+{
+	enum stream_event event;
+	int status;
+
+	if (stream_take_event(s, &event, &status))
+		s->cfg.host->event(s->cfg.owner, event, status);
+}
+
+/* What moves bytes and jobs. False: the owner cannot now. */
+static bool stream_do_work(struct stream *s, struct stream_update *u, unsigned what)
+{
+	const struct stream_host *host = s->cfg.host;
+	void *owner = s->cfg.owner;
+
+	switch (what) {
+	case STREAM_DO_RESUME:
+		if (!host->may_touch(owner))
+			return false;
+		stream_resume(s, u);
+		return true;
+	case STREAM_DO_RECEIVE:
+		return host->receive(owner, u);
+	case STREAM_DO_SEND:
+		return host->send(owner, u);
+	default:
+		return host->start_job(owner, u);
+	}
+}
+
+static void stream_do_end(struct stream *s, struct stream_update *u)
+{
+	const struct stream_host *host = s->cfg.host;
+	void *owner = s->cfg.owner;
+
+	if (u->todo & STREAM_DO_CANCEL_RECEIVE) {
+		host->cancel_receive(owner, u);
+	} else if (u->todo & STREAM_DO_STOP_JOB) {
+		host->stop_job(owner);
+		stream_job_stopped(s, u);
+	} else if (u->todo & STREAM_DO_FIN) {
+		host->fin(owner);
+		stream_fin_sent(s, u);
+	} else if (u->todo & STREAM_DO_CLOSE) {
+		host->close(owner);
+		stream_link_closed(s, u);
+	} else if (u->todo & STREAM_DO_REDIAL) {
+		stream_redial(s, u);
+		host->redial(owner);
+		stream_look(s, u);
+	}
+}
+
+#define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
+
+/* Events before bytes, bytes before the end; of each kind the lowest bit comes first. */
+void stream_perform(struct stream *s, struct stream_update *u)
+{
+	unsigned can = STREAM_DO_WORK, what;
+
+	for (;;) {
+		if (u->todo & STREAM_DO_EVENT) {
+			stream_do_event(s);
+			stream_look(s, u);
+		} else if (u->deadline == 0) {
+			stream_on_time(s, s->cfg.host->now(s->cfg.owner), u);
+		} else if ((what = u->todo & can)) {
+			what &= -what;
+			if (!stream_do_work(s, u, what))
+				can &= ~what;
+		} else if (u->todo & ~STREAM_DO_WORK) {
+			stream_do_end(s, u);
+		} else {
+			break;
+		}
+	}
+	stream_put_bufs(s);
+	s->cfg.host->set_deadline(s->cfg.owner, u->deadline);
+}
