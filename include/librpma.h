@@ -47,26 +47,29 @@ extern "C" {
 #define RPMA_VERSION_PATCH                       0
 #define RPMA_VERSION                             RPMA_VERSION_NUMBER(RPMA_VERSION_MAJOR, RPMA_VERSION_MINOR, RPMA_VERSION_PATCH)
 
-#define RPMA_HAS_BATCH       1004000 /* rpma_batch_X(), rpma_send_gather() */
-#define RPMA_HAS_CONN_OPEN   1004000 /* rpma_conn_open() */
-#define RPMA_HAS_COUNTERS    1004000 /* rpma_conn_get_counters() */
-#define RPMA_HAS_CQ          1004000 /* rpma_cq_new(): one queue for several connections */
-#define RPMA_HAS_DURABILITY  1004000 /* rpma_query_durability(), rpma_utils_get_durability() */
-#define RPMA_HAS_ERR_LAST    1004000 /* rpma_err_last() */
-#define RPMA_HAS_FLUSH_ALL   1004000 /* rpma_flush_all() */
-#define RPMA_HAS_PROVIDERS   1004000 /* rpma_provider_list_X(), ..._get_ibv_context_from() */
-#define RPMA_HAS_REASONS     1004000 /* rpma_wc_explain(), rpma_wc_get_reason() */
-#define RPMA_HAS_REJECTION   1004000 /* rpma_conn_get_rejection(), rpma_conn_req_reject() */
-#define RPMA_HAS_REMOTE_CAPS 1004000 /* rpma_conn_get_remote_caps() */
-#define RPMA_HAS_TIMEOUTS    1004000 /* rpma_X_timeout(), rpma_conn_cancel() and limits in cfg */
-#define RPMA_HAS_VERIFY      1004000 /* rpma_verify(), rpma_digest_X() */
+#define RPMA_HAS_ATOMICS      1004000 /* rpma_atomic_compare_swap(), rpma_atomic_fetch_add() */
+#define RPMA_HAS_BATCH        1004000 /* rpma_batch_X(), rpma_send_gather() */
+#define RPMA_HAS_CONN_OPEN    1004000 /* rpma_conn_open() */
+#define RPMA_HAS_COUNTERS     1004000 /* rpma_conn_get_counters() */
+#define RPMA_HAS_CQ           1004000 /* rpma_cq_new(): one queue for several connections */
+#define RPMA_HAS_DURABILITY   1004000 /* rpma_query_durability(), rpma_utils_get_durability() */
+#define RPMA_HAS_ERR_LAST     1004000 /* rpma_err_last() */
+#define RPMA_HAS_FLUSH_ALL    1004000 /* rpma_flush_all() */
+#define RPMA_HAS_PROVIDERS    1004000 /* rpma_provider_list_X(), ..._get_ibv_context_from() */
+#define RPMA_HAS_REASONS      1004000 /* rpma_wc_explain(), rpma_wc_get_reason() */
+#define RPMA_HAS_REJECTION    1004000 /* rpma_conn_get_rejection(), rpma_conn_req_reject() */
+#define RPMA_HAS_REMOTE_CAPS  1004000 /* rpma_conn_get_remote_caps() */
+#define RPMA_HAS_STRICT_FLUSH 1004000 /* rpma_flush() refuses volatile memory */
+#define RPMA_HAS_TIMEOUTS     1004000 /* rpma_X_timeout(), rpma_conn_cancel() and limits in cfg */
+#define RPMA_HAS_VERIFY       1004000 /* rpma_verify(), rpma_digest_X() */
 
 /* RPMA_VERSION of the library that the program runs with. */
 unsigned int rpma_version(void);
 
 /*
  * Structures. One that may get members in a later version begins with `size`, which the caller sets
- * to its sizeof: a library writes no more than that, and zeros to what it does not know. The others
+ * to its sizeof: a library reads or writes no more than that, and writes zeros to what it does not
+ * know. The others
  * stay as they are for ever: rpma_conn_private_data, rpma_segment and rpma_counter, of which there
  * are arrays, are complete; rpma_digest is a value that programs keep, send and compare.
  */
@@ -372,7 +375,7 @@ int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 #define RPMA_CAP_VERIFY       (1 << 4) /* rpma_verify() */
 #define RPMA_CAP_QUERY        (1 << 5) /* rpma_query_durability() */
 #define RPMA_CAP_IMM          (1 << 6) /* immediate data */
-#define RPMA_CAP_ATOMICS      (1 << 7) /* atomic operations of verbs */
+#define RPMA_CAP_ATOMICS      (1 << 7) /* rpma_atomic_compare_swap(), rpma_atomic_fetch_add() */
 
 /* What the other end can do, RPMA_CAP_*. RPMA_E_AGAIN: RPMA_CONN_ESTABLISHED is still to come. */
 int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps);
@@ -543,10 +546,42 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 		      const char src[8], int flags, const void *op_context);
 
+#define RPMA_ATOMIC_ALIGNMENT 8
+
+/*
+ * Eight aligned bytes of a remote region, a number in the order of both machines' processors:
+ * replace them by swap if they equal compare, or add to them. result, registered as
+ * RPMA_MR_USAGE_READ_DST, gets at its offset what was there before. The region must be registered
+ * both as RPMA_MR_USAGE_READ_SRC and as RPMA_MR_USAGE_WRITE_DST. Atomic towards each other,
+ * whichever connection of the target's device they come through, not towards writes; with the
+ * software RNIC also towards the atomic instructions of the target's own program. RPMA_E_NOSUPP
+ * without RPMA_CAP_ATOMICS.
+ */
+int rpma_atomic_compare_swap(struct rpma_conn *conn, struct rpma_mr_local *result,
+			     size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+			     uint64_t compare, uint64_t swap, int flags, const void *op_context);
+int rpma_atomic_fetch_add(struct rpma_conn *conn, struct rpma_mr_local *result,
+			  size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+			  uint64_t add, int flags, const void *op_context);
+
 enum rpma_flush_type {
 	RPMA_FLUSH_TYPE_PERSISTENT, /* on the medium: survives a crash of the other machine */
 	RPMA_FLUSH_TYPE_VISIBILITY  /* seen by every reader there */
 };
+
+/*
+ * Persistent flushes of volatile memory. Nothing makes memory that is no file on a real file system
+ * durable, so a flush of it to persistence fails (RPMA_REASON_VOLATILE) in programs that are built
+ * with this header. In programs built with librpma 1.3's it succeeds when the bytes are visible, as
+ * there: both are the function rpma_flush() under symbols of their own. The environment variable
+ * RPMA_STRICT_PERSIST (0 or 1) decides for both. RPMA_COMPAT_1_3, defined before this header is
+ * included, asks for the function of 1.3.
+ */
+#ifdef RPMA_COMPAT_1_3
+#define RPMA_FLUSH_SYMBOL
+#else
+#define RPMA_FLUSH_SYMBOL __asm__("rpma_flush_strict")
+#endif
 
 /*
  * Completes when what was written into the range before has reached the state that `type` names.
@@ -556,7 +591,7 @@ enum rpma_flush_type {
  * write directly to persistent memory.
  */
 int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
-	       enum rpma_flush_type type, int flags, const void *op_context);
+	       enum rpma_flush_type type, int flags, const void *op_context) RPMA_FLUSH_SYMBOL;
 
 /* A message; src NULL with offset and len 0: of no bytes. */
 int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset, size_t len,
@@ -679,6 +714,13 @@ int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_
 /* Behind a flush in the batch it takes effect only after that succeeded. */
 int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 			    const char src[8], int flags, const void *op_context);
+int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_local *result,
+				   size_t result_offset, struct rpma_mr_remote *dst,
+				   size_t dst_offset, uint64_t compare, uint64_t swap, int flags,
+				   const void *op_context);
+int rpma_batch_atomic_fetch_add(struct rpma_batch *batch, struct rpma_mr_local *result,
+				size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+				uint64_t add, int flags, const void *op_context);
 int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 		     size_t len, enum rpma_flush_type type, int flags, const void *op_context);
 int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,

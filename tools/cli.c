@@ -2,10 +2,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <librpma.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli.h"
@@ -34,6 +36,32 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	cli_line(fmt, ap, "");
 	va_end(ap);
 	return code;
+}
+
+static bool cli_verbose;
+
+static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
+		       const char *func, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (!cli_verbose && gettid() == getpid())
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	text_make_printable(text);
+	fprintf(stderr, "librpma: %s\n", text);
+}
+
+void cli_log_init(bool verbose)
+{
+	cli_verbose = verbose;
+	rpma_log_set_function(cli_on_log);
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD,
+			       verbose ? RPMA_LOG_LEVEL_NOTICE : RPMA_LOG_LEVEL_ERROR);
 }
 
 int cli_report(const struct error *err, const char *hint)

@@ -28,6 +28,11 @@ void cli_begin(const char *name);
 int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Print what a room of the libraries reports, with a hint behind it ("": none). The exit code. */
 int cli_report(const struct error *err, const char *hint);
+/*
+ * From now on nothing of librpma's log goes to syslog. With verbose, lines from NOTICE on go to
+ * stderr; without, errors of the device's own threads, as those of calls are in rpma_err_last().
+ */
+void cli_log_init(bool verbose);
 /* The same line for something that is no failure. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */

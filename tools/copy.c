@@ -6,7 +6,6 @@
 
 #include "cli.h"
 #include "copy.h"
-#include "liblog.h"
 
 int copy_open(struct copy *c, const struct copy_opts *opts)
 {
@@ -15,7 +14,7 @@ int copy_open(struct copy *c, const struct copy_opts *opts)
 
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
-	liblog_init(opts->client.verbose);
+	cli_log_init(opts->client.verbose);
 	rc = client_open(&c->s, &opts->client);
 	if (rc)
 		return rc;

@@ -8,7 +8,6 @@
 #include "cli.h"
 #include "commands.h"
 #include "info.h"
-#include "liblog.h"
 
 static const char help[] =
 	"usage: rpma info [options] [PATH | HOST[:PORT]]\n"
@@ -68,7 +67,7 @@ int cmd_info(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	liblog_init(client.verbose);
+	cli_log_init(client.verbose);
 	operand = argv[optind];
 	if (!operand)
 		return info_here(json);

@@ -10,7 +10,6 @@
 #include "cli.h"
 #include "commands.h"
 #include "latency.h"
-#include "liblog.h"
 #include "client.h"
 
 #define WARM_UP       10
@@ -295,6 +294,6 @@ int cmd_ping(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	liblog_init(opts.client.verbose);
+	cli_log_init(opts.client.verbose);
 	return connect_and_run(&ping);
 }

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cli.h"
 #include "commands.h"
-#include "liblog.h"
 
 static void announce_text(const struct server *server)
 {
@@ -166,7 +165,7 @@ int cmd_serve(int argc, char **argv)
 	signal_fd = block_signals();
 	if (signal_fd < 0)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
-	liblog_init(opts.server.verbose);
+	cli_log_init(opts.server.verbose);
 	/* A flush to persistence that cannot be one must fail and not pass. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	opts.server.note = print_note;

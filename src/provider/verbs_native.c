@@ -11,13 +11,18 @@ enum {
 		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
 };
 
-static uint64_t native_ops(struct ibv_context *ctx)
+enum { ATOMIC_OPS = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD };
+
+/* What the device can do beside PLAIN_OPS. */
+static uint64_t device_ops(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr = {0};
 	uint64_t ops = 0;
 
 	if (ibv_query_device_ex(ctx, NULL, &attr))
 		return 0;
+	if (attr.orig_attr.atomic_cap != IBV_ATOMIC_NONE)
+		ops |= ATOMIC_OPS;
 #ifdef HAVE_WR_ATOMIC_WRITE
 	if (attr.device_cap_flags_ex & VEXT_DEVICE_ATOMIC_WRITE)
 		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
@@ -29,13 +34,19 @@ static uint64_t native_ops(struct ibv_context *ctx)
 	return ops;
 }
 
-/* The kernel may know more than this machine's part of rdma-core; then it is done without. */
+/*
+ * The kernel may know more than this machine's part of rdma-core; then it is done without. A QP
+ * says which extended operations it has, and not whether its device has atomic ones: librpma gives
+ * no qp_context, so that is kept there.
+ */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	const struct ibv_qp_init_attr_ex plain = *attr;
-	uint64_t ops = native_ops(id->verbs);
+	uint64_t ops = device_ops(id->verbs);
+	struct ibv_qp_init_attr_ex plain;
 
-	if (!ops)
+	attr->qp_context = (void *)(uintptr_t)(ops & ATOMIC_OPS ? VEXT_CAP_ATOMICS : 0);
+	plain = *attr;
+	if (!(ops & ~(uint64_t)ATOMIC_OPS))
 		return rdma_create_qp_ex(id, attr);
 	attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	attr->send_ops_flags = ops | PLAIN_OPS;
@@ -48,7 +59,7 @@ int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 uint32_t verbs_qp_caps(struct ibv_qp *qp)
 {
 	const struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
-	uint32_t caps = VEXT_CAP_KNOWN;
+	uint32_t caps = VEXT_CAP_KNOWN | (uint32_t)(uintptr_t)qp->qp_context;
 
 	/* Every RC QP of InfiniBand or RoCE takes it; RFC 5040 has no such message. */
 	if (qp->context->device->transport_type == IBV_TRANSPORT_IB)

@@ -115,6 +115,31 @@ int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst
 						  flags, op_context));
 }
 
+int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_local *result,
+				   size_t result_offset, struct rpma_mr_remote *dst,
+				   size_t dst_offset, uint64_t compare, uint64_t swap, int flags,
+				   const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_atomic(op_at(batch, batch->count), IBV_WR_ATOMIC_CMP_AND_SWP,
+					    result, result_offset, dst, dst_offset, compare, swap,
+					    flags, op_context));
+}
+
+int rpma_batch_atomic_fetch_add(struct rpma_batch *batch, struct rpma_mr_local *result,
+				size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+				uint64_t add, int flags, const void *op_context)
+{
+	int ret = room_in(batch);
+
+	return ret ? ret
+		   : added(batch, op_atomic(op_at(batch, batch->count), IBV_WR_ATOMIC_FETCH_AND_ADD,
+					    result, result_offset, dst, dst_offset, add, 0, flags,
+					    op_context));
+}
+
 int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 		     size_t len, enum rpma_flush_type type, int flags, const void *op_context)
 {
@@ -122,7 +147,7 @@ int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_
 
 	return ret ? ret
 		   : added(batch, op_flush(op_at(batch, batch->count), dst, dst_offset, len, type,
-					   flags, op_context));
+					   true, flags, op_context));
 }
 
 int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,

@@ -2,6 +2,8 @@
 /* flush.c -- flushes, and the memory into which one that becomes a read (settle.c) reads. */
 #include "rpma/flush.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,9 +42,33 @@ int flush_sink_fini(struct flush_sink *sink)
 	return ret;
 }
 
-static enum vext_flush_type native_type(enum rpma_flush_type type)
+/* RPMA_STRICT_PERSIST, read once: it decides for calls of either version. */
+static struct {
+	bool is_set, strict;
+} env;
+
+static void read_env(void)
 {
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? VEXT_FLUSH_PERSISTENT : VEXT_FLUSH_VISIBLE;
+	const char *value = getenv("RPMA_STRICT_PERSIST");
+
+	env.is_set = value && (!strcmp(value, "0") || !strcmp(value, "1"));
+	env.strict = env.is_set && value[0] == '1';
+	if (value && *value && !env.is_set)
+		LOG_WARNING("RPMA_STRICT_PERSIST=%s ignored: expected 0 or 1", value);
+}
+
+enum vext_flush_type flush_persistent_type(bool strict)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_env);
+	return (env.is_set ? env.strict : strict) ? VEXT_FLUSH_STRICT : VEXT_FLUSH_PERSISTENT;
+}
+
+static enum vext_flush_type native_type(enum rpma_flush_type type, bool strict)
+{
+	return type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(strict)
+						  : VEXT_FLUSH_VISIBLE;
 }
 
 static bool is_type(enum rpma_flush_type type)
@@ -67,7 +93,7 @@ static void whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_
 }
 
 int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
-	     enum rpma_flush_type type, int flags, const void *op_context)
+	     enum rpma_flush_type type, bool strict, int flags, const void *op_context)
 {
 	if (!dst || !is_type(type) || !flags)
 		return err_set(RPMA_E_INVAL, "a flush has flags 0, no region, or a type that is "
@@ -82,7 +108,7 @@ int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 		whole_region(dst, &offset, &len);
 	op_begin(op, VEXT_OP_FLUSH, flags, op_context);
 	op_target(op, dst, offset, len);
-	op.wr->type = native_type(type);
+	op.wr->type = native_type(type, strict);
 	*op.region = *dst;
 	return 0;
 }
@@ -93,6 +119,6 @@ int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void 
 		return err_set(RPMA_E_INVAL, "a flush of everything has flags 0, or a type that is "
 					     "none");
 	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
-	op.wr->type = native_type(type);
+	op.wr->type = native_type(type, true);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define RPMA_FLUSH_H
 
 #include "librpma.h"
+#include "verbs_ext/verbs_ext.h"
 
 enum { FLUSH_READ_LEN = 8 };
 
@@ -16,5 +17,8 @@ struct flush_sink {
 /* RPMA_E_NOMEM, RPMA_E_PROVIDER. On failure nothing is left behind. */
 int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer);
 int flush_sink_fini(struct flush_sink *sink);
+
+/* How to ask for persistence: strict, or as RPMA_STRICT_PERSIST says. */
+enum vext_flush_type flush_persistent_type(bool strict);
 
 #endif

@@ -23,6 +23,8 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 		access |= IBV_ACCESS_REMOTE_WRITE;
 	if (usage & RPMA_MR_USAGE_READ_DST)
 		access |= peer->prov->read_sink_access(peer->pd->context);
+	if (peer->can.atomics && (usage & MR_USAGE_ATOMIC) == MR_USAGE_ATOMIC)
+		access |= IBV_ACCESS_REMOTE_ATOMIC;
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
 		access |= VEXT_ACCESS_FLUSH_GLOBAL;
 	if (peer->can.flush && usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)

@@ -65,6 +65,29 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 	return 0;
 }
 
+/* The word's address must be a multiple of 8, of which the region's beginning decides, too. */
+int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
+	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
+	      uint64_t operand, uint64_t swap, int flags, const void *op_context)
+{
+	if (!result || !dst || !flags || (dst->raddr + offset) % RPMA_ATOMIC_ALIGNMENT)
+		return err_set(RPMA_E_INVAL,
+			       "an atomic operation has flags 0, no region, or a word "
+			       "whose address is no multiple of 8");
+	if ((dst->usage & MR_USAGE_ATOMIC) != MR_USAGE_ATOMIC) {
+		LOG_ERROR("the remote region was not registered for atomic operations: that takes "
+			  "RPMA_MR_USAGE_READ_SRC and RPMA_MR_USAGE_WRITE_DST");
+		return RPMA_E_NOSUPP;
+	}
+	op_begin(op, VEXT_OP_VERBS, flags, op_context);
+	op.wr->wr.opcode = opcode;
+	op.wr->wr.wr.atomic.remote_addr = dst->raddr + offset;
+	op.wr->wr.wr.atomic.rkey = dst->rkey;
+	op.wr->wr.wr.atomic.compare_add = operand;
+	op.wr->wr.wr.atomic.swap = swap;
+	return one_segment(op, result, result_offset, RPMA_ATOMIC_ALIGNMENT);
+}
+
 int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	       const struct rpma_mr_local *src, size_t offset, size_t len, int flags,
 	       const void *op_context)

@@ -25,13 +25,18 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	    const void *op_context);
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context);
+/* opcode: IBV_WR_ATOMIC_CMP_AND_SWP, then `operand` is compared, or IBV_WR_ATOMIC_FETCH_AND_ADD. */
+int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
+	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
+	      uint64_t operand, uint64_t swap, int flags, const void *op_context);
 int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	       const struct rpma_mr_local *src, size_t offset, size_t len, int flags,
 	       const void *op_context);
 int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *segments,
 	      uint32_t count, int flags, const void *op_context);
+/* strict: the calls of version 1.4, unless the environment decides otherwise. */
 int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
-	     enum rpma_flush_type type, int flags, const void *op_context);
+	     enum rpma_flush_type type, bool strict, int flags, const void *op_context);
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context);
 int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,

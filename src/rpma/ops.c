@@ -88,15 +88,61 @@ int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t
 		       &room);
 }
 
-int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
-	       enum rpma_flush_type type, int flags, const void *op_context)
+int rpma_atomic_compare_swap(struct rpma_conn *conn, struct rpma_mr_local *result,
+			     size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+			     uint64_t compare, uint64_t swap, int flags, const void *op_context)
 {
 	struct room room;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_flush(OP(room), dst, dst_offset, len, type, flags, op_context), conn,
-		       &room);
+	return post_if(op_atomic(OP(room), IBV_WR_ATOMIC_CMP_AND_SWP, result, result_offset, dst,
+				 dst_offset, compare, swap, flags, op_context),
+		       conn, &room);
+}
+
+int rpma_atomic_fetch_add(struct rpma_conn *conn, struct rpma_mr_local *result,
+			  size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
+			  uint64_t add, int flags, const void *op_context)
+{
+	struct room room;
+
+	if (!conn)
+		return INVALID();
+	return post_if(op_atomic(OP(room), IBV_WR_ATOMIC_FETCH_AND_ADD, result, result_offset, dst,
+				 dst_offset, add, 0, flags, op_context),
+		       conn, &room);
+}
+
+static int post_flush(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
+		      size_t len, enum rpma_flush_type type, bool strict, int flags,
+		      const void *op_context)
+{
+	struct room room;
+
+	return post_if(op_flush(OP(room), dst, dst_offset, len, type, strict, flags, op_context),
+		       conn, &room);
+}
+
+/* The symbol rpma_flush_strict, which the header gives to programs of version 1.4. */
+int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+	       enum rpma_flush_type type, int flags, const void *op_context)
+{
+	if (!conn)
+		return INVALID();
+	return post_flush(conn, dst, dst_offset, len, type, true, flags, op_context);
+}
+
+/* The symbol rpma_flush, of programs of librpma 1.3. */
+int flush_of_1_3(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+		 enum rpma_flush_type type, int flags,
+		 const void *op_context) __asm__("rpma_flush");
+int flush_of_1_3(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
+		 enum rpma_flush_type type, int flags, const void *op_context)
+{
+	if (!conn)
+		return err_invalid("rpma_flush", "there is no connection");
+	return post_flush(conn, dst, dst_offset, len, type, false, flags, op_context);
 }
 
 int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,

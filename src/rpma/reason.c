@@ -153,9 +153,9 @@ static void say_reason(char *text, size_t size, const struct ibv_wc *wc, enum rp
 		return;
 	case RPMA_REASON_VOLATILE:
 		snprintf(text, size,
-			 "nothing can persist the range: the target's memory there is volatile, "
-			 "and RPMA_STRICT_PERSIST is set; use a file on a file system that has a "
-			 "medium");
+			 "nothing can persist the range: the target's memory there is volatile, no "
+			 "file on a file system that has a medium; serve such a file, or set "
+			 "RPMA_STRICT_PERSIST=0 at both ends to take visible bytes for durable");
 		return;
 	case RPMA_REASON_GONE:
 		snprintf(text, size,

@@ -20,6 +20,12 @@ static const struct {
 	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
 };
 
+static bool is_atomic(const struct vext_wr *wr)
+{
+	return wr->op == VEXT_OP_VERBS && (wr->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+					   wr->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
+
 /* What is not known is not ruled out. */
 static uint32_t caps_of(const struct rpma_conn *conn)
 {
@@ -37,8 +43,8 @@ static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
 	}
-	if (wr->op == VEXT_OP_FLUSH && wr->type == VEXT_FLUSH_PERSISTENT &&
-	    !(caps & RPMA_CAP_FLUSH) && !atomic_load(&conn->direct_write_to_pmem)) {
+	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE && !(caps & RPMA_CAP_FLUSH) &&
+	    !atomic_load(&conn->direct_write_to_pmem)) {
 		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
 			  "nor writes directly to persistent memory "
 			  "(see rpma_conn_apply_remote_peer_cfg)");
@@ -109,8 +115,18 @@ static void point(struct op op)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 }
 
+static int check_atomic(const struct rpma_conn *conn)
+{
+	if (caps_of(conn) & RPMA_CAP_ATOMICS)
+		return 0;
+	LOG_ERROR("the other end has no atomic operations (see rpma_conn_get_remote_caps)");
+	return RPMA_E_NOSUPP;
+}
+
 int op_check(struct op op, const struct rpma_conn *conn)
 {
+	if (is_atomic(op.wr))
+		return check_atomic(conn);
 	return op.wr->op == VEXT_OP_VERBS ? 0 : check(op.wr, conn, caps_of(conn));
 }
 
@@ -126,6 +142,8 @@ int op_settle(struct op op, const struct rpma_conn *conn)
 			settle_atomic_write(op, caps);
 		if (ret)
 			return ret;
+	} else if (is_atomic(op.wr) && check_atomic(conn)) {
+		return RPMA_E_NOSUPP;
 	}
 	point(op);
 	return 0;

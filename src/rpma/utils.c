@@ -57,6 +57,7 @@ int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abi
 		return PROVIDER_FAILED(err, "%s", "ibv_query_device_ex()");
 	can->odp = attr.odp_caps.general_caps & IBV_ODP_SUPPORT &&
 		   (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
+	can->atomics = attr.orig_attr.atomic_cap != IBV_ATOMIC_NONE;
 	can->flush = (attr.device_cap_flags_ex & VEXT_DEVICE_FLUSH) == VEXT_DEVICE_FLUSH;
 	can->send_sge = RPMA_SEND_SEGMENTS_MAX;
 	if (attr.orig_attr.max_sge < RPMA_SEND_SEGMENTS_MAX)

@@ -20,6 +20,7 @@ static inline enum provider_role utils_role(enum rpma_util_ibv_context_type type
 
 struct abilities {
 	bool odp;          /* it pages in what RC reads and writes touch */
+	bool atomics;      /* peers may compare and swap, and fetch and add */
 	bool flush;        /* it flushes what peers wrote when they ask for that */
 	uint32_t send_sge; /* segments of a message, as far as they are ever used */
 };

@@ -51,7 +51,7 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 	}
 	op_begin(op, VEXT_OP_VERIFY, flags, op_context);
 	op_target(op, dst, offset, len);
-	op.wr->type = VEXT_FLUSH_PERSISTENT;
+	op.wr->type = flush_persistent_type(true);
 	op.wr->alg = vext_digest_pick(alg, len);
 	op.wr->result = digest;
 	return 0;

@@ -25,7 +25,7 @@ struct vext_wr {
 	enum vext_op op;
 	struct ibv_send_wr wr;
 	uint64_t len;              /* FLUSH, VERIFY, QUERY */
-	enum vext_flush_type type; /* FLUSH, FLUSH_ALL */
+	enum vext_flush_type type; /* FLUSH, FLUSH_ALL; VERIFY: not VISIBLE */
 	uint8_t bytes[8];          /* ATOMIC_WRITE, in the order of memory */
 	uint32_t alg;              /* VERIFY */
 	void *result;              /* VERIFY: struct vext_digest, QUERY: uint32_t; written before a

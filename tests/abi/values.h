@@ -77,6 +77,8 @@
 	X(RPMA_VERSION_MAJOR, PROJECT_MAJOR)                                                       \
 	X(RPMA_VERSION_MINOR, PROJECT_MINOR)                                                       \
 	X(RPMA_VERSION_PATCH, PROJECT_PATCH)                                                       \
+	X(RPMA_HAS_ATOMICS, 1004000)                                                               \
+	X(RPMA_ATOMIC_ALIGNMENT, 8)                                                                \
 	X(RPMA_HAS_BATCH, 1004000)                                                                 \
 	X(RPMA_HAS_CONN_OPEN, 1004000)                                                             \
 	X(RPMA_HAS_COUNTERS, 1004000)                                                              \
@@ -88,6 +90,7 @@
 	X(RPMA_HAS_REASONS, 1004000)                                                               \
 	X(RPMA_HAS_REJECTION, 1004000)                                                             \
 	X(RPMA_HAS_REMOTE_CAPS, 1004000)                                                           \
+	X(RPMA_HAS_STRICT_FLUSH, 1004000)                                                          \
 	X(RPMA_HAS_TIMEOUTS, 1004000)                                                              \
 	X(RPMA_HAS_VERIFY, 1004000)                                                                \
 	X(RPMA_REJECTION_NONE, 0)                                                                  \

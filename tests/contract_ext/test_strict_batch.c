@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_strict_batch.c -- with RPMA_STRICT_PERSIST=1, a flush of volatile memory in the middle of a
- * batch fails: what is ordered behind it does not happen, and all of it reports the reason. The
- * same for all else that promises persistence.
+ * test_strict_batch.c -- a flush of volatile memory in the middle of a batch fails: what is ordered
+ * behind it does not happen, and all of it reports the reason. The same for all else that promises
+ * persistence.
  */
 #include "ends_ext.h"
 

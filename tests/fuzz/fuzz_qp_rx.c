@@ -4,6 +4,7 @@
  * then either the bytes come as they are, or each record becomes a well-formed FPDU with
  * real STags and the expected MSN unless the record says otherwise, which gets deeper.
  * Whatever comes: memory outside the regions, and a region without rights, stay as they were.
+ * A peer that consents has said its HELLO before, unless that is left to the input.
  */
 #include "fuzz.h"
 
@@ -13,6 +14,8 @@
 #include "base/safecopy.h"
 #include "lib/post.h"
 #include "softrnic/proto/ddp.h"
+#include "softrnic/proto/ext.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/rnic/qp.h"
 #include "softrnic/rnic/rnic.h"
@@ -21,6 +24,7 @@
 #define GUARD  4096u
 #define FILL   0xa5
 
+/* F_RTR, with consent, which knows none: no HELLO yet. */
 enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
 
 struct input {
@@ -90,7 +94,8 @@ static void open_side(struct side *s, uint8_t flags)
 		.consent = flags & F_CONSENT,
 		.peer_flushes = flags & F_PEER_FLUSHES,
 		.hold_tx = flags & F_HOLD,
-		.rtr_in = flags & F_RTR ? (enum qp_rtr)(flags >> 6) : QP_RTR_NONE,
+		.rtr_in = flags & F_RTR && !(flags & F_CONSENT) ? (enum qp_rtr)(flags >> 6)
+								: QP_RTR_NONE,
 		.ird = 4,
 		.ord = 4,
 		.mss = 1448,
@@ -319,24 +324,27 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 {
 	uint8_t op = hdr->ulp & 0xf;
 	size_t at = op == RDMAP_READ_REQ ? 16 : op == RDMAP_ATOMIC_REQ ? 8 : 4;
-	bool has = op == RDMAP_READ_REQ || op == RDMAP_FLUSH_REQ || op == RDMAP_ATOMIC_REQ;
+	bool has = op == RDMAP_READ_REQ || op == RDMAP_EXT_REQ || op == RDMAP_ATOMIC_REQ;
+	uint32_t stag;
 
-	if (hdr->tagged || !has || len < at + 4)
+	if (hdr->tagged || hdr->qn != DDP_QN_REQUEST || !has || len < at + 4)
 		return;
-	if (op == RDMAP_FLUSH_REQ && payload[3] & RDMAP_FLUSH_ALL) /* names none */
-		return;
+	stag = stag_of(s, payload[at]);
 	for (int i = 0; i < 4; i++)
-		payload[at + (size_t)i] = (uint8_t)(stag_of(s, payload[at]) >> (24 - 8 * i));
+		payload[at + (size_t)i] = (uint8_t)(stag >> (24 - 8 * i));
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
 }
 
 /* Mostly the right one, where only one is right. */
 static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 {
+	static const uint8_t extension[8] = {
+		EXT_RANGE_LEN,     EXT_ALL_LEN,   EXT_ANSWER_LEN,   EXT_ANSWER_LEN + EXT_DIGEST_LEN,
+		EXT_HEARTBEAT_LEN, EXT_HELLO_LEN, EXT_WORD_LEN + 8, 3};
 	const struct rdmap_op *row = &rdmap_ops[hdr->ulp & 0xf];
 
 	if (row->hdr_len && byte < 0xe0)
-		return row->min_or_max && byte & 1 ? row->max : row->hdr_len;
+		return row->extension ? extension[byte & 7] : row->hdr_len;
 	if ((hdr->ulp & 0xf) == RDMAP_READ_RESP && byte < 0x80) {
 		hdr->to = s->last_read;
 		return s->last_read * 16u;
@@ -344,13 +352,42 @@ static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 	return byte < 0xf0 ? byte : (byte & 0xf) * 4096;
 }
 
+static size_t fpdu_finish(const struct side *s, uint8_t *buf, size_t ulpdu)
+{
+	size_t whole = mpa_fpdu_len(ulpdu);
+	struct iovec all = {.iov_base = buf, .iov_len = whole - MPA_CRC_LEN};
+
+	memset(buf + MPA_LENGTH_LEN + ulpdu, 0, 8);
+	buf[0] = (uint8_t)(ulpdu >> 8);
+	buf[1] = (uint8_t)ulpdu;
+	if (s->crc)
+		mpa_crc_encode(buf + whole - MPA_CRC_LEN, mpa_crc(&all, 1, whole - MPA_CRC_LEN));
+	return whole;
+}
+
+static void say_hello(struct side *s)
+{
+	struct ext_hello hello = {
+		.major = EXT_HELLO_MAJOR, .kinds = ~0ull, .max_ulpdu = MPA_ULPDU_MAX};
+	struct ddp_hdr hdr = {.last = true,
+			      .version = DDP_VERSION,
+			      .ulp = rdmap_ctrl(RDMAP_EXT_REQ),
+			      .qn = DDP_QN_CONTROL,
+			      .msn = s->msn[DDP_QN_CONTROL]++};
+	uint8_t buf[EXT_HELLO_LEN + 64];
+
+	ddp_encode(buf + MPA_LENGTH_LEN, DDP_HDR_MAX, &hdr);
+	ext_hello_encode(buf + MPA_LENGTH_LEN + DDP_UNTAGGED_HDR, EXT_HELLO_LEN, &hello);
+	feed(s, buf, fpdu_finish(s, buf, DDP_UNTAGGED_HDR + EXT_HELLO_LEN));
+	EXPECT(qp_peer_hello(s->qp));
+}
+
 static void fpdu(struct side *s, struct input *in)
 {
 	static uint8_t buf[70000];
 	struct ddp_hdr hdr = hdr_of(s, in);
-	size_t hdr_len = ddp_hdr_len(hdr.tagged), len = next_u8(in), ulpdu, whole;
+	size_t hdr_len = ddp_hdr_len(hdr.tagged), len = next_u8(in), whole;
 	uint8_t *payload = buf + MPA_LENGTH_LEN + hdr_len;
-	struct iovec all = {.iov_base = buf};
 	uint8_t split = next_u8(in);
 
 	len = length_of(s, &hdr, len);
@@ -358,14 +395,8 @@ static void fpdu(struct side *s, struct input *in)
 	for (size_t i = 0; i < len && in->left > 0 && i < 64; i++)
 		payload[i] = next_u8(in);
 	put_stags(s, &hdr, payload, len);
-	ulpdu = hdr_len + len;
-	whole = mpa_fpdu_len(ulpdu);
-	memset(payload + len, 0, 8);
-	buf[0] = (uint8_t)(ulpdu >> 8);
-	buf[1] = (uint8_t)ulpdu;
 	ddp_encode(buf + MPA_LENGTH_LEN, DDP_HDR_MAX, &hdr);
-	if (s->crc)
-		mpa_crc_encode(buf + whole - MPA_CRC_LEN, mpa_crc(&all, 1, whole - MPA_CRC_LEN));
+	whole = fpdu_finish(s, buf, hdr_len + len);
 	if (split && split < whole) {
 		feed(s, buf, split);
 		feed(s, buf + split, whole - split);
@@ -410,6 +441,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	uint8_t flags = next_u8(&in);
 
 	open_side(&s, flags);
+	if ((flags & (F_CONSENT | F_RTR)) == F_CONSENT)
+		say_hello(&s);
 	if (flags & F_RAW)
 		raw(&s, &in);
 	else

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma, which knows only rdma-core, on the interposer, against this librpma on softrnic:
-# a pair of programs with every operation, and those examples that need nothing newer, each built once,
-# in both roles.
-: "${RPMA_EXAMPLES:?the examples}" "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
+# The distribution's librpma, which knows only rdma-core, on the interposer, against ours natively:
+# a pair of programs with every operation that both know, each built once, in both roles.
+: "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
 : "${NO_MSYNC:?what takes a process its msync}"
 KEEP_RIGHTS=1 # they are in the build tree, which may be closed to others
 SCRATCH_IN=$RPMA12 # a disk, where /tmp may be memory
@@ -55,14 +54,8 @@ every_pair() {
 	done
 }
 
-# every_way EXAMPLE CHECK ...
-every_way() {
-	server_words=("$RPMA_EXAMPLES/$1" server) client_words=("$RPMA_EXAMPLES/$1" client)
-	every_pair "$@"
-}
-
-# All operations; Debian's client flushes to persistence only if the server declares direct write. The
-# server checks its file's pages when a persistent flush is complete.
+# What their library can do as a client only if the server declares direct write, and all the rest. The
+# server looks at its file's pages when a persistent flush is complete.
 rpma12_programs() {
 	case $(stat -f -c %T "$scratch") in tmpfs | ramfs)
 		echo "the build tree is in memory" >&2
@@ -98,33 +91,6 @@ test_a_missing_write_back_is_seen() {
 			said server 'bytes of .* are dirty behind a persistent flush'
 		done
 	done
-}
-
-test_read() {
-	server_args=('water level 4.20 m') client_args=()
-	every_way read said client 'it reads: water level 4.20 m'
-}
-
-# Debian's client flushes to persistence only towards a server that declares direct write, which the examples
-# leave to the library; so here it is the server.
-their_example_serves() {
-	server_words=("$RPMA_EXAMPLES/$1" server) client_words=("$RPMA_EXAMPLES/$1" client)
-	together theirs ours "$1"
-}
-
-test_messages() {
-	server_args=() client_args=(several words 'and back')
-	every_way message true
-}
-
-test_immediate() {
-	server_args=() client_args=(first second third)
-	every_way immediate said server 'slot 2: third'
-}
-
-test_atomic_write() {
-	server_args=("$scratch/log") client_args=(counted)
-	their_example_serves atomic-flag
 }
 
 run_test "$1"

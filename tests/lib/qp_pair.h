@@ -48,8 +48,12 @@ struct pair_options {
 	uint32_t depth, max_sge, max_inline, cq_size;
 	bool sq_sig_all, srq, peer_rfc7306;
 	enum qp_rtr rtr;
-	bool hold_b; /* B may not send before A */
+	bool hold_b;       /* B may not send before A; without consent, as with an RTR */
+	bool before_hello; /* the HELLOs that follow from consent are not exchanged yet */
 };
+
+/* FPDUs, and gathers, of each end with consent before the test's own: its HELLO. */
+#define PAIR_HELLO 1u
 
 /* Depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
 struct pair_options pair_defaults(void);

@@ -4,23 +4,20 @@
  * when the Flush before it is done; or a Read is no flush. Only this file looks inside of the queue
  * pair.
  */
-#include <endian.h>
 #include <string.h>
 
 #include "sim.h"
 #include "softrnic/rnic/qp_impl.h"
 
-static void execute(struct node *n, const struct rdmap_atomic_req *r)
+static void execute(struct node *n, const struct ext_atomic_write *w)
 {
-	uint64_t bytes = htobe64(r->data);
 	struct mr *mr;
 	void *word;
 
-	if (r->op != RDMAP_ATOMIC_WRITE ||
-	    mr_hold(n->host->mrs, &n->host->pd, r->stag, r->to, sizeof(bytes),
+	if (mr_hold(n->host->mrs, &n->host->pd, w->stag, w->to, sizeof(w->bytes),
 		    IBV_ACCESS_REMOTE_WRITE, &mr, &word) != MR_OK)
 		return;
-	memcpy(word, &bytes, sizeof(bytes));
+	memcpy(word, w->bytes, sizeof(w->bytes));
 	mr_release(mr);
 }
 
@@ -34,8 +31,9 @@ void node_run_atomics_early(struct node *n)
 	for (uint32_t i = 0; i < irq->count; i++) {
 		const struct irq_entry *e = &irq->ring[(irq->head + i) % irq->depth];
 
-		if (rdmap_ctrl_opcode(e->ddp.ulp) == RDMAP_ATOMIC_REQ)
-			execute(n, &e->msg.atomic);
+		if (rdmap_ctrl_opcode(e->ddp.ulp) == RDMAP_EXT_REQ &&
+		    e->msg.word.kind == EXT_ATOMIC_WRITE)
+			execute(n, &e->msg.atomic_write);
 	}
 }
 

@@ -157,14 +157,15 @@ void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_
 	list_add_tail(&m->digested, &d->link);
 }
 
-struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum)
+struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
+				 const uint8_t *sum)
 {
 	const struct list *l;
 
 	for (l = m->digested.next; l != &m->digested; l = l->next) {
 		struct digested *d = container_of(l, struct digested, link);
 
-		if (d->len == len && memcmp(d->sum, sum, sizeof(d->sum)) == 0)
+		if (d->off == off && d->len == len && memcmp(d->sum, sum, sizeof(d->sum)) == 0)
 			return d;
 	}
 	return NULL;

@@ -77,7 +77,8 @@ uint32_t memory_durability(const struct memory *m, enum area_kind kind);
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
 		   struct vext_digest *digest);
 /* What a digest was made of, or NULL. */
-struct digested *memory_digested(const struct memory *m, uint64_t len, const uint8_t *sum);
+struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
+				 const uint8_t *sum);
 /* What is written back of the arena's bytes from off on, which are of one area. */
 const uint8_t *memory_pages(struct memory *m, uint64_t off);
 /* The area that the arena offset belongs to, or NULL. */

@@ -238,12 +238,12 @@ static const char *model_on_verify(struct model *m, const struct op *op, unsigne
 				   const struct memory *peer)
 {
 	const struct area *a = &peer->area[op->area];
-	struct digested *d = memory_digested(peer, op->digest.len, op->digest.bytes);
+	struct digested *d = memory_digested(peer, op->off, op->digest.len, op->digest.bytes);
 	struct model_view v = {.name = "digested bytes", .off = op->off, .len = op->len};
 
 	if (a->gone)
 		return NULL;
-	if (!d || d->off != op->off || d->len != op->len || op->digest.alg != op->alg ||
+	if (!d || d->len != op->len || op->digest.alg != op->alg ||
 	    op->digest.durability != memory_durability(peer, op->area))
 		return model_text("operation %u has another digest than the peer made", id);
 	v.bytes = d->bytes;

@@ -15,9 +15,9 @@
 #define DDP_HDR_MAX      18
 #define DDP_FIRST_MSN    1u /* on every queue; wraps (RFC 5041 s4.3) */
 
-/* Queue numbers. 0..2: RFC 5040 s5.1, 3: RFC 7306 s7; DDP_QN_ENGINE is ours, between consenting
- * peers. Each has its own MSN space in each direction. */
-enum ddp_qn { DDP_QN_SEND, DDP_QN_REQUEST, DDP_QN_TERMINATE, DDP_QN_RESPONSE, DDP_QN_ENGINE };
+/* Queue numbers. 0..2: RFC 5040 s5.1, 3: RFC 7306 s7; DDP_QN_CONTROL is ours, between the devices
+ * of consenting peers. Each has its own MSN space in each direction. */
+enum ddp_qn { DDP_QN_SEND, DDP_QN_REQUEST, DDP_QN_TERMINATE, DDP_QN_RESPONSE, DDP_QN_CONTROL };
 #define DDP_QN_COUNT 5
 
 /* stag and to are a tagged segment's; ulp_word, qn, msn and mo an untagged one's. */

@@ -97,7 +97,7 @@ void ext_answer_get(struct rcursor *c, struct ext_answer *msg)
 	msg->detail = rcursor_be32(c);
 }
 
-void ext_digest_put(struct wcursor *c, const struct ext_digest *msg)
+void ext_digest_put(struct wcursor *c, const struct vext_digest *msg)
 {
 	wcursor_be32(c, msg->source);
 	wcursor_be32(c, msg->durability);
@@ -106,7 +106,7 @@ void ext_digest_put(struct wcursor *c, const struct ext_digest *msg)
 	wcursor_bytes(c, msg->bytes, sizeof(msg->bytes));
 }
 
-void ext_digest_get(struct rcursor *c, struct ext_digest *msg)
+void ext_digest_get(struct rcursor *c, struct vext_digest *msg)
 {
 	msg->source = rcursor_be32(c);
 	msg->durability = rcursor_be32(c);
@@ -143,9 +143,8 @@ bool ext_verify_is_valid(const struct ext_range *req)
 {
 	uint32_t alg = ext_verify_alg(req), flags = req->word.arg & ~EXT_VERIFY_ALG(alg);
 
-	return (alg == EXT_DIGEST_CRC32C || alg == EXT_DIGEST_BLAKE2B) &&
-	       ext_flush_is_valid(flags) && flags & EXT_FLUSH_PERSIST && req->len > 0 &&
-	       req->len <= UINT32_MAX;
+	return vext_digest_is_alg(alg) && ext_flush_is_valid(flags) && flags & EXT_FLUSH_PERSIST &&
+	       req->len > 0 && req->len <= UINT32_MAX;
 }
 
 bool ext_query_is_valid(const struct ext_range *req)
@@ -153,8 +152,8 @@ bool ext_query_is_valid(const struct ext_range *req)
 	return req->word.arg == 0 && req->len > 0;
 }
 
-#define X(name)                                                                                    \
-	int ext_##name##_encode(void *buf, size_t size, const struct ext_##name *msg)              \
+#define X(name, type)                                                                              \
+	int ext_##name##_encode(void *buf, size_t size, const struct type *msg)                    \
 	{                                                                                          \
 		struct wcursor c = wcursor_init(buf, size);                                        \
                                                                                                    \
@@ -162,7 +161,7 @@ bool ext_query_is_valid(const struct ext_range *req)
 		return c.bad ? -ENOSPC : (int)wcursor_len(&c);                                     \
 	}                                                                                          \
                                                                                                    \
-	int ext_##name##_decode(const void *buf, size_t len, struct ext_##name *msg)               \
+	int ext_##name##_decode(const void *buf, size_t len, struct type *msg)                     \
 	{                                                                                          \
 		struct rcursor c = rcursor_init(buf, len);                                         \
                                                                                                    \

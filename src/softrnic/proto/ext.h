@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
+#include "verbs_ext/values.h"
 
 /* Values are those of the wire. Each is a bit of the set in a HELLO, so they stay below 64. */
 enum ext_kind {
@@ -74,7 +75,6 @@ struct ext_range {
 #define EXT_FLUSH_VISIBLE   0x2u
 #define EXT_FLUSH_STRICT    0x4u                   /* refuse memory that cannot persist */
 #define EXT_VERIFY_ALG(alg) ((uint32_t)(alg) << 8) /* bits 8 to 15 */
-enum ext_digest_alg { EXT_DIGEST_CRC32C = 1, EXT_DIGEST_BLAKE2B = 2 };
 
 static inline uint32_t ext_verify_alg(const struct ext_range *req)
 {
@@ -106,24 +106,15 @@ enum ext_status {
 };
 struct ext_answer {
 	struct ext_word word;
-	uint32_t detail; /* Linux errno at the target; to a QUERY: enum ext_durability */
+	uint32_t detail; /* Linux errno at the target; to a QUERY: enum vext_durability */
 };
-enum ext_durability {
-	EXT_DURABILITY_VOLATILE = 1,
-	EXT_DURABILITY_FILE = 2,
-	EXT_DURABILITY_DAX = 3,
-};
+static inline bool ext_is_durability(uint32_t value)
+{
+	return value >= VEXT_DURABILITY_VOLATILE && value <= VEXT_DURABILITY_DAX;
+}
 
-/* Behind the answer to a VERIFY that succeeded. */
-#define EXT_DIGEST_LEN   48
-#define EXT_DIGEST_BYTES 32
-struct ext_digest {
-	uint32_t source;     /* read from: 0 memory, 1 page cache, 2 medium, 3 DAX */
-	uint32_t durability; /* enum ext_durability: the weakest in the range */
-	uint32_t alg;        /* as asked for */
-	uint32_t len;        /* as asked for */
-	uint8_t bytes[EXT_DIGEST_BYTES];
-};
+/* Behind the answer to a VERIFY that succeeded: a struct vext_digest. */
+#define EXT_DIGEST_LEN 48
 
 /* Between the devices: the request is a ping, the response a pong. */
 #define EXT_HEARTBEAT_LEN 16
@@ -137,12 +128,18 @@ struct ext_heartbeat {
  * ext_<x>_encode(buf, size, msg): length written or -ENOSPC; ext_<x>_decode(buf, len, msg): length
  * read or -EBADMSG. _put and _get do the same in the middle of a message.
  */
-#define EXT_HEADERS(X) X(word) X(range) X(atomic_write) X(answer) X(digest) X(heartbeat)
-#define X(name)                                                                                    \
-	void ext_##name##_put(struct wcursor *c, const struct ext_##name *msg);                    \
-	void ext_##name##_get(struct rcursor *c, struct ext_##name *msg);                          \
-	int ext_##name##_encode(void *buf, size_t size, const struct ext_##name *msg);             \
-	int ext_##name##_decode(const void *buf, size_t len, struct ext_##name *msg);
+#define EXT_HEADERS(X)                                                                             \
+	X(word, ext_word)                                                                          \
+	X(range, ext_range)                                                                        \
+	X(atomic_write, ext_atomic_write)                                                          \
+	X(answer, ext_answer)                                                                      \
+	X(digest, vext_digest)                                                                     \
+	X(heartbeat, ext_heartbeat)
+#define X(name, type)                                                                              \
+	void ext_##name##_put(struct wcursor *c, const struct type *msg);                          \
+	void ext_##name##_get(struct rcursor *c, struct type *msg);                                \
+	int ext_##name##_encode(void *buf, size_t size, const struct type *msg);                   \
+	int ext_##name##_decode(const void *buf, size_t len, struct type *msg);
 EXT_HEADERS(X)
 #undef X
 

@@ -2,7 +2,6 @@
 #include "softrnic/proto/rdmap.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define TERM_MIN 4
 #define TERM_MAX 128 /* the largest known echo, of an atomic request, makes 76 */
@@ -44,18 +43,14 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 			       .qn = DDP_QN_RESPONSE, .is_answer = true,
 			       .hdr_len = RDMAP_ATOMIC_RESP_LEN, .min = RDMAP_ATOMIC_RESP_LEN,
 			       .max = RDMAP_ATOMIC_RESP_LEN},
-	[RDMAP_FLUSH_REQ] = FIXED_ROW("Flush Request", RDMAP_LEVEL_OURS, DDP_QN_REQUEST,
-				      RDMAP_FLUSH_REQ_LEN),
-	[RDMAP_FLUSH_RESP] = {.name = "Flush Response", .level = RDMAP_LEVEL_OURS,
-			      .qn = DDP_QN_RESPONSE, .is_answer = true,
-			      .hdr_len = RDMAP_FLUSH_RESP_LEN, .min = RDMAP_FLUSH_RESP_LEN,
-			      .min_or_max = true,
-			      .max = RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN},
+	[RDMAP_EXT_REQ] = {.name = "Extension Request", .level = RDMAP_LEVEL_OURS,
+			   .qn = DDP_QN_REQUEST, .extension = true, .hdr_len = EXT_WORD_LEN,
+			   .min = EXT_WORD_LEN, .max = EXT_MAX},
+	[RDMAP_EXT_RESP] = {.name = "Extension Response", .level = RDMAP_LEVEL_OURS,
+			    .qn = DDP_QN_RESPONSE, .is_answer = true, .extension = true,
+			    .hdr_len = EXT_WORD_LEN, .min = EXT_WORD_LEN, .max = EXT_MAX},
 	[RDMAP_SEND_IMM] = {.name = "Send with Immediate", .level = RDMAP_LEVEL_OURS,
 			    .qn = DDP_QN_SEND, .immediate = true, .max = RDMAP_ANY_LEN},
-	[RDMAP_ENGINE] = {.name = "Engine", .level = RDMAP_LEVEL_OURS, .qn = DDP_QN_ENGINE,
-			  .hdr_len = RDMAP_ENGINE_LEN, .min = RDMAP_ENGINE_LEN,
-			  .max = RDMAP_ENGINE_MAX},
 };
 /* clang-format on */
 
@@ -88,12 +83,38 @@ static unsigned check_length(const struct rdmap_op *op, const struct ddp_hdr *hd
 		return TERM_DDP_BAD_MO;
 	if (op->hdr_len && (!hdr->last || len < op->min))
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	if (op->min_or_max && len != op->min && len != op->max)
-		return TERM_RDMAP_STREAM_CATASTROPHIC;
 	return 0;
 }
 
-unsigned rdmap_check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)
+static bool check_is_control(const struct rdmap_op *op, const struct ddp_hdr *hdr)
+{
+	return op->extension && hdr->qn == DDP_QN_CONTROL;
+}
+
+/* What the kind's row says of it. The control queue is open for what a later version has to say. */
+static unsigned check_kind(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len)
+{
+	struct ext_word word = ext_word_of(bytes);
+	const struct ext_row *row = ext_row(word.kind);
+	bool control = hdr->qn == DDP_QN_CONTROL;
+	bool request = rdmap_ctrl_opcode(hdr->ulp) == RDMAP_EXT_REQ;
+	size_t known;
+
+	if (!row || row->control != control) {
+		if (control)
+			return 0;
+		return request ? TERM_RDMAP_UNEXPECTED_OPCODE : TERM_RDMAP_STREAM_CATASTROPHIC;
+	}
+	known = request ? row->request : row->response;
+	if (!request && word.arg == EXT_OK)
+		known += row->result;
+	if (len > known && !control)
+		return TERM_DDP_TOO_LONG;
+	return len < known ? TERM_RDMAP_STREAM_CATASTROPHIC : 0;
+}
+
+unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
+		     enum rdmap_level level)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
 	unsigned error = hdr->tagged ? check_tagged(hdr) : check_untagged(hdr, level);
@@ -104,9 +125,10 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level lev
 		return TERM_RDMAP_BAD_VERSION;
 	if (!op->name || op->level > level || op->tagged != hdr->tagged)
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	if (!op->tagged && op->qn != hdr->qn)
+	if (!op->tagged && op->qn != hdr->qn && !check_is_control(op, hdr))
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	return check_length(op, hdr, len);
+	error = check_length(op, hdr, len);
+	return error || !op->extension ? error : check_kind(hdr, bytes, len);
 }
 
 void rdmap_read_req_put(struct wcursor *c, const struct rdmap_read_req *msg)
@@ -171,108 +193,6 @@ void rdmap_atomic_resp_get(struct rcursor *c, struct rdmap_atomic_resp *msg)
 {
 	msg->id = rcursor_be32(c);
 	msg->original = rcursor_be64(c);
-}
-
-void rdmap_flush_req_put(struct wcursor *c, const struct rdmap_flush_req *msg)
-{
-	wcursor_be32(c, msg->flags);
-	wcursor_be32(c, msg->stag);
-	wcursor_be64(c, msg->to);
-	wcursor_be64(c, msg->len);
-}
-
-void rdmap_flush_req_get(struct rcursor *c, struct rdmap_flush_req *msg)
-{
-	msg->flags = rcursor_be32(c);
-	msg->stag = rcursor_be32(c);
-	msg->to = rcursor_be64(c);
-	msg->len = rcursor_be64(c);
-}
-
-void rdmap_flush_resp_put(struct wcursor *c, const struct rdmap_flush_resp *msg)
-{
-	wcursor_be32(c, msg->status);
-	wcursor_be32(c, msg->detail);
-}
-
-void rdmap_flush_resp_get(struct rcursor *c, struct rdmap_flush_resp *msg)
-{
-	msg->status = rcursor_be32(c);
-	msg->detail = rcursor_be32(c);
-}
-
-void rdmap_flush_digest_put(struct wcursor *c, const struct rdmap_flush_digest *msg)
-{
-	wcursor_be32(c, msg->source);
-	wcursor_be32(c, msg->durability);
-	wcursor_be32(c, msg->alg);
-	wcursor_be32(c, msg->len);
-	wcursor_bytes(c, msg->bytes, sizeof(msg->bytes));
-}
-
-void rdmap_flush_digest_get(struct rcursor *c, struct rdmap_flush_digest *msg)
-{
-	const uint8_t *bytes;
-
-	*msg = (struct rdmap_flush_digest){.source = rcursor_be32(c)};
-	msg->durability = rcursor_be32(c);
-	msg->alg = rcursor_be32(c);
-	msg->len = rcursor_be32(c);
-	bytes = rcursor_bytes(c, sizeof(msg->bytes));
-	if (bytes)
-		memcpy(msg->bytes, bytes, sizeof(msg->bytes));
-}
-
-/* How to flush: visible, persistent or both, and strict only if persistent. */
-static bool is_way(uint32_t flags)
-{
-	bool persist = flags & RDMAP_FLUSH_PERSIST;
-
-	return (persist || flags & RDMAP_FLUSH_VISIBLE) &&
-	       (persist || !(flags & RDMAP_FLUSH_STRICT)) &&
-	       !(flags & ~(RDMAP_FLUSH_PERSIST | RDMAP_FLUSH_VISIBLE | RDMAP_FLUSH_STRICT));
-}
-
-/* The answer has 32 bits for the length; of no bytes there is nothing to tell. */
-static bool is_digest(const struct rdmap_flush_req *req)
-{
-	uint32_t alg = rdmap_flush_alg(req);
-	uint32_t rest = req->flags & ~(RDMAP_FLUSH_DIGEST | RDMAP_FLUSH_ALG(alg));
-
-	return vext_digest_is_alg(alg) && is_way(rest) && rest & RDMAP_FLUSH_PERSIST &&
-	       req->len > 0 && req->len <= UINT32_MAX;
-}
-
-enum rdmap_flush_kind rdmap_flush_kind(const struct rdmap_flush_req *req)
-{
-	bool good = is_way(req->flags);
-	enum rdmap_flush_kind kind = RDMAP_FLUSH_KIND_RANGE;
-
-	if (req->flags & RDMAP_FLUSH_QUERY) {
-		kind = RDMAP_FLUSH_KIND_QUERY;
-		good = req->flags == RDMAP_FLUSH_QUERY && req->len > 0;
-	} else if (req->flags & RDMAP_FLUSH_DIGEST) {
-		kind = RDMAP_FLUSH_KIND_DIGEST;
-		good = is_digest(req);
-	} else if (req->flags & RDMAP_FLUSH_ALL) {
-		kind = RDMAP_FLUSH_KIND_ALL;
-		good = is_way(req->flags & ~RDMAP_FLUSH_ALL) && !req->stag && !req->to && !req->len;
-	}
-	return good ? kind : RDMAP_FLUSH_KIND_BAD;
-}
-
-void rdmap_engine_put(struct wcursor *c, const struct rdmap_engine *msg)
-{
-	wcursor_be32(c, msg->kind);
-	wcursor_be32(c, msg->limit_ms);
-	wcursor_be64(c, msg->token);
-}
-
-void rdmap_engine_get(struct rcursor *c, struct rdmap_engine *msg)
-{
-	msg->kind = rcursor_be32(c);
-	msg->limit_ms = rcursor_be32(c);
-	msg->token = rcursor_be64(c);
 }
 
 #define X(name)                                                                                    \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rdmap.h -- RDMAP messages: opcodes, their one table, and their headers (RFC 5040 s4,
- * RFC 7306 s5 to s7). Send with Immediate, the Flush and engine messages and the Atomic Write are
- * ours; doc/wire.md describes them.
+ * RFC 7306 s5 to s7). Send with Immediate and the extension messages are ours (doc/wire.md); the
+ * kinds of the latter are in ext.h.
  */
 #ifndef PROTO_RDMAP_H
 #define PROTO_RDMAP_H
@@ -13,8 +13,8 @@
 
 #include "base/cursor.h"
 #include "softrnic/proto/ddp.h"
+#include "softrnic/proto/ext.h"
 #include "softrnic/proto/term_code.h"
-#include "verbs_ext/values.h"
 
 #define RDMAP_VERSION 1
 
@@ -31,10 +31,9 @@ enum rdmap_opcode {
 	RDMAP_IMM_SE = 0x9,
 	RDMAP_ATOMIC_REQ = 0xa,
 	RDMAP_ATOMIC_RESP = 0xb,
-	RDMAP_FLUSH_REQ = 0xc,
-	RDMAP_FLUSH_RESP = 0xd,
+	RDMAP_EXT_REQ = 0xc,
+	RDMAP_EXT_RESP = 0xd,
 	RDMAP_SEND_IMM = 0xe,
-	RDMAP_ENGINE = 0xf,
 };
 #define RDMAP_OPCODES 16
 
@@ -55,10 +54,10 @@ struct rdmap_op {
 	bool invalidate; /* ulp_word is an STag to invalidate */
 	bool immediate;  /* ulp_word is immediate data */
 	bool is_answer;  /* to a request */
+	bool extension;  /* a kind follows (ext.h); also on DDP_QN_CONTROL */
 	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
 	uint32_t min, max;
-	bool min_or_max; /* nothing between */
 };
 #define RDMAP_ANY_LEN UINT32_MAX
 
@@ -91,11 +90,13 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 
 /*
  * Is this segment, with len bytes behind its DDP header, one that a peer of this level may send?
- * Checks versions, the opcode, its T bit, its QN, and the length as far as one segment tells.
- * 0, or the Terminate to answer with (enum term_error; never 0, as no check here yields
- * TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
+ * Checks versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
+ * segment tells. bytes: those behind the DDP header; looked at only where the length is that of a
+ * message with a header of its own. 0, or the Terminate to answer with (enum term_error; never 0,
+ * as no check here yields TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
  */
-unsigned rdmap_check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level);
+unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
+		     enum rdmap_level level);
 
 /* RDMA Read Request header (RFC 5040 s4.4). */
 #define RDMAP_READ_REQ_LEN 28
@@ -119,7 +120,6 @@ struct rdmap_imm {
 enum rdmap_atomic_op {
 	RDMAP_FETCH_ADD = 0,
 	RDMAP_CMP_SWAP = 2,
-	RDMAP_ATOMIC_WRITE = 0xf, /* ours: data is the 8 bytes in their order; original is 0 */
 };
 struct rdmap_atomic_req {
 	uint8_t op; /* 4 bits */
@@ -134,84 +134,24 @@ struct rdmap_atomic_resp {
 	uint64_t original;
 };
 
-/* Flush: everything this stream placed into the range before it. */
-#define RDMAP_FLUSH_REQ_LEN  24
-#define RDMAP_FLUSH_RESP_LEN 8
-#define RDMAP_FLUSH_PERSIST  0x1u
-#define RDMAP_FLUSH_VISIBLE  0x2u
-#define RDMAP_FLUSH_STRICT   0x4u  /* refuse memory that cannot persist */
-#define RDMAP_FLUSH_QUERY    0x8u  /* nothing is flushed: which durability class has the range? */
-#define RDMAP_FLUSH_DIGEST   0x10u /* persist, then tell the digest of the range as read back */
-#define RDMAP_FLUSH_ALL      0x20u /* whatever this stream placed anywhere; no range is named */
-#define RDMAP_FLUSH_ALG(alg) ((uint32_t)(alg) << 8) /* of DIGEST: bits 8 to 15 */
-struct rdmap_flush_req {
-	uint32_t flags;
-	uint32_t stag;
-	uint64_t to;
-	uint64_t len;
-};
-enum rdmap_flush_status {
-	RDMAP_FLUSH_OK,
-	RDMAP_FLUSH_FAILED,   /* write-back failed */
-	RDMAP_FLUSH_VOLATILE, /* strict, and the memory cannot persist */
-	RDMAP_FLUSH_GONE,     /* the range is gone or past the end of its file */
-};
-struct rdmap_flush_resp {
-	uint32_t status;
-	uint32_t detail; /* Linux errno at the target; the answer to a QUERY */
-};
-/* Behind the response to a DIGEST that succeeded. */
-#define RDMAP_FLUSH_DIGEST_LEN 48
-struct rdmap_flush_digest {
-	uint32_t source;     /* enum vext_digest_source */
-	uint32_t durability; /* enum vext_durability: the weakest in the range */
-	uint32_t alg;        /* as asked for */
-	uint32_t len;        /* as asked for */
-	uint8_t bytes[VEXT_DIGEST_LEN];
-};
-
-/* What a Flush Request asks for: one of these, or it is malformed. */
-enum rdmap_flush_kind {
-	RDMAP_FLUSH_KIND_BAD,
-	RDMAP_FLUSH_KIND_RANGE,
-	RDMAP_FLUSH_KIND_ALL,
-	RDMAP_FLUSH_KIND_DIGEST,
-	RDMAP_FLUSH_KIND_QUERY,
-};
-enum rdmap_flush_kind rdmap_flush_kind(const struct rdmap_flush_req *req);
-static inline uint32_t rdmap_flush_alg(const struct rdmap_flush_req *req)
-{
-	return req->flags >> 8 & 0xff;
-}
-
 /* The header of any request, and of any answer that has one. */
 union rdmap_request {
 	struct rdmap_read_req read;
 	struct rdmap_atomic_req atomic;
-	struct rdmap_flush_req flush;
+	struct ext_word word; /* of those of the extensions, with what follows it: */
+	struct ext_range range;
+	struct ext_atomic_write atomic_write;
 };
 union rdmap_answer {
 	struct rdmap_atomic_resp atomic;
-	struct rdmap_flush_resp flush;
-};
-
-/* Engine to engine, not for the user. Unknown kinds are ignored; later ones may be longer. */
-#define RDMAP_ENGINE_LEN 16
-#define RDMAP_ENGINE_MAX 256
-enum rdmap_engine_kind { RDMAP_ENGINE_PING = 1, RDMAP_ENGINE_PONG = 2 };
-struct rdmap_engine {
-	uint32_t kind;
-	uint32_t limit_ms; /* of a PING: a silence that long ends the connection; 0: not told */
-	uint64_t token;    /* a PONG returns its PING's; 0: nobody asked */
+	struct ext_answer ext;
 };
 
 /*
  * rdmap_<x>_encode(buf, size, msg): length written or -ENOSPC; rdmap_<x>_decode(buf, len, msg):
  * length read or -EBADMSG. _put and _get do the same in the middle of a message.
  */
-#define RDMAP_HEADERS(X)                                                                           \
-	X(read_req)                                                                                \
-	X(imm) X(atomic_req) X(atomic_resp) X(flush_req) X(flush_resp) X(flush_digest) X(engine)
+#define RDMAP_HEADERS(X) X(read_req) X(imm) X(atomic_req) X(atomic_resp)
 #define X(name)                                                                                    \
 	void rdmap_##name##_put(struct wcursor *c, const struct rdmap_##name *msg);                \
 	void rdmap_##name##_get(struct rcursor *c, struct rdmap_##name *msg);                      \

@@ -21,74 +21,94 @@ uint32_t qp_peer_limit_ms(const struct qp *qp)
 	return qp->heartbeat.peer_limit_ms;
 }
 
-static struct rdmap_engine heartbeat_next(const struct qp *qp)
-{
-	const struct qp_heartbeat *h = &qp->heartbeat;
-
-	if (h->ping_due)
-		return (struct rdmap_engine){
-			.kind = RDMAP_ENGINE_PING,
-			.limit_ms = h->limit_ms,
-			.token = qp->counters.pings_out + 1,
-		};
-	return (struct rdmap_engine){.kind = RDMAP_ENGINE_PONG, .token = h->pong_token};
-}
-
-static void heartbeat_sent(struct qp *qp)
+static bool heartbeat_build_ping(struct qp *qp)
 {
 	struct qp_heartbeat *h = &qp->heartbeat;
+	struct ext_heartbeat msg = {
+		.word = {.kind = EXT_HEARTBEAT},
+		.limit_ms = h->limit_ms,
+		.token = qp->counters.pings_out + 1,
+	};
+	uint8_t bytes[EXT_HEARTBEAT_LEN];
 
-	if (h->ping_due) {
-		h->ping_due = false;
-		qp->counters.pings_out++;
-		return;
-	}
+	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
+			      ext_heartbeat_encode(bytes, sizeof(bytes), &msg)))
+		return false;
+	h->ping_due = false;
+	qp->counters.pings_out++;
+	return true;
+}
+
+static bool heartbeat_build_pong(struct qp *qp)
+{
+	struct qp_heartbeat *h = &qp->heartbeat;
+	struct ext_heartbeat msg = {.word = {.kind = EXT_HEARTBEAT}, .token = h->pong_token};
+	uint8_t bytes[EXT_HEARTBEAT_LEN];
+
+	if (!tx_build_control(qp, RDMAP_EXT_RESP, bytes,
+			      ext_heartbeat_encode(bytes, sizeof(bytes), &msg)))
+		return false;
 	h->pong_due = false;
 	h->pong_token = 0;
 	qp->counters.pongs_out++;
+	return true;
 }
 
 bool heartbeat_build(struct qp *qp)
 {
-	struct ddp_hdr hdr = tx_untagged(qp, RDMAP_ENGINE);
-	struct rdmap_engine msg = heartbeat_next(qp);
-	uint8_t bytes[RDMAP_ENGINE_LEN];
-
-	if (!tx_build_small(qp, &hdr, bytes, rdmap_engine_encode(bytes, sizeof(bytes), &msg)))
-		return false;
-	heartbeat_sent(qp);
-	return true;
+	return qp->heartbeat.ping_due ? heartbeat_build_ping(qp) : heartbeat_build_pong(qp);
 }
 
-static void heartbeat_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static void heartbeat_finish_ping(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
-	struct rdmap_engine msg;
+	struct ext_heartbeat msg;
 
-	qp->rx.msn[DDP_QN_ENGINE]++;
-	if (rdmap_engine_decode(bytes, seg->payload, &msg) < 0)
-		return;
-	switch (msg.kind) {
-	case RDMAP_ENGINE_PING:
-		qp->counters.pings_in++;
-		qp->heartbeat.pong_due = true;
-		qp->heartbeat.pong_token = msg.token;
-		if (msg.limit_ms)
-			qp->heartbeat.peer_limit_ms = msg.limit_ms;
-		break;
-	case RDMAP_ENGINE_PONG:
-		qp->counters.pongs_in++; /* only that it came matters */
-		break;
-	default: /* of a later release */
-		break;
-	}
+	qp->rx.msn[DDP_QN_CONTROL]++;
+	ext_heartbeat_decode(bytes, seg->payload, &msg);
+	qp->counters.pings_in++;
+	qp->heartbeat.pong_due = true;
+	qp->heartbeat.pong_token = msg.token;
+	if (msg.limit_ms)
+		qp->heartbeat.peer_limit_ms = msg.limit_ms;
 }
 
-static const struct op_rx heartbeat_rx = {
+/* Only that it came matters. */
+static void heartbeat_finish_pong(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	qp->rx.msn[DDP_QN_CONTROL]++;
+	qp->counters.pongs_in++;
+}
+
+static const struct op_rx heartbeat_ping_rx = {
 	.accept = qp_rx_accept_next,
-	.finish = heartbeat_finish,
+	.finish = heartbeat_finish_ping,
+};
+
+static const struct op_rx heartbeat_pong_rx = {
+	.accept = qp_rx_accept_next,
+	.finish = heartbeat_finish_pong,
 };
 
 const struct qp_op op_heartbeat = {
 	.level = RDMAP_LEVEL_OURS,
-	.message = &heartbeat_rx,
+	.message = &heartbeat_ping_rx,
+	.answer = &heartbeat_pong_rx,
+};
+
+/* --- what a later version has to say on the control queue --------------------------------- */
+
+static void unknown_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	qp->rx.msn[DDP_QN_CONTROL]++;
+}
+
+const struct op_rx op_ignored_rx = {
+	.accept = qp_rx_accept_next,
+	.finish = unknown_finish,
+};
+
+const struct qp_op op_unknown = {
+	.level = RDMAP_LEVEL_OURS,
+	.message = &op_ignored_rx,
+	.answer = &op_ignored_rx,
 };

@@ -3,7 +3,10 @@
 
 #define OP_KINDS               16u
 #define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
-#define OP_VEXT(op)            (16u + (op)) /* behind verbs' opcodes */
+#define OP_EXT(kind)           OP_MESSAGE(RDMAP_EXT_REQ, kind) /* its response belongs to it, too */
+#define OP_VEXT(op)            (16u + (op))                    /* behind verbs' opcodes */
+
+_Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 
 /* One line an operation: its row, what posts it, and the message that carries it. */
 /* clang-format off */
@@ -18,34 +21,27 @@
 	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_FETCH_ADD))                                           \
 	X(op_cmp_swap,     IBV_WR_ATOMIC_CMP_AND_SWP,                                              \
 	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_CMP_SWAP))                                            \
-	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE),                                          \
-	  OP_MESSAGE(RDMAP_ATOMIC_REQ, RDMAP_ATOMIC_WRITE))                                        \
-	X(op_flush,        OP_VEXT(VEXT_OP_FLUSH),                                                 \
-	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_RANGE))                                     \
-	X(op_flush_all,    OP_VEXT(VEXT_OP_FLUSH_ALL),                                             \
-	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_ALL))                                       \
-	X(op_verify,       OP_VEXT(VEXT_OP_VERIFY),                                                \
-	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_DIGEST))                                    \
-	X(op_query,        OP_VEXT(VEXT_OP_QUERY),                                                 \
-	  OP_MESSAGE(RDMAP_FLUSH_REQ, RDMAP_FLUSH_KIND_QUERY))
+	X(op_flush,        OP_VEXT(VEXT_OP_FLUSH),        OP_EXT(EXT_FLUSH))                       \
+	X(op_flush_all,    OP_VEXT(VEXT_OP_FLUSH_ALL),    OP_EXT(EXT_FLUSH_ALL))                   \
+	X(op_verify,       OP_VEXT(VEXT_OP_VERIFY),       OP_EXT(EXT_VERIFY))                      \
+	X(op_query,        OP_VEXT(VEXT_OP_QUERY),        OP_EXT(EXT_QUERY))                       \
+	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE), OP_EXT(EXT_ATOMIC_WRITE))
 
 /* Messages that no work request asks for, and further ones of those above: variants, answers. */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
-	X(op_heartbeat, OP_MESSAGE(RDMAP_ENGINE, 0))                                               \
+	X(op_hello,     OP_EXT(EXT_HELLO))                                                         \
+	X(op_heartbeat, OP_EXT(EXT_HEARTBEAT))                                                     \
 	X(op_send,      OP_MESSAGE(RDMAP_SEND_SE, 0))                                              \
 	X(op_send_inv,  OP_MESSAGE(RDMAP_SEND_SE_INV, 0))                                          \
 	X(op_write_imm, OP_MESSAGE(RDMAP_IMM_SE, 0))                                               \
 	X(op_read,      OP_MESSAGE(RDMAP_READ_RESP, 0))                                            \
-	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))                                          \
-	X(op_flush,     OP_MESSAGE(RDMAP_FLUSH_REQ, 0))                                            \
-	X(op_flush,     OP_MESSAGE(RDMAP_FLUSH_RESP, 0))
+	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))
 /* clang-format on */
 
 #define X(row, posted, message) extern const struct qp_op row;
 OPS(X)
 #undef X
-extern const struct qp_op op_terminate, op_heartbeat;
 
 static const struct qp_op *const op_posted[] = {
 #define X(row, posted, message) [posted] = &(row),
@@ -77,16 +73,45 @@ const struct qp_op *op_of_vext(enum vext_op op)
 	return (unsigned)op < OP_VEXT(0) ? op_posted_by(OP_VEXT((unsigned)op)) : NULL;
 }
 
-const struct qp_op *op_of_message(enum rdmap_opcode code, unsigned kind)
+const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind)
 {
 	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
 }
 
-const struct op_rx *op_rx_of(enum rdmap_opcode code)
+const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes)
 {
-	const struct qp_op *op = op_of_message(code, 0);
+	enum rdmap_opcode code = rdmap_ctrl_opcode(hdr->ulp);
+	const struct ext_row *row;
+	uint8_t kind;
 
-	if (!op)
-		return NULL;
-	return rdmap_ops[code].is_answer ? op->answer : op->message;
+	if (!rdmap_ops[code].extension)
+		return op_of_request(code, 0);
+	kind = ext_word_of(bytes).kind;
+	row = ext_row(kind);
+	if (!row || row->control != (hdr->qn == DDP_QN_CONTROL))
+		return &op_unknown;
+	return op_of_request(RDMAP_EXT_REQ, kind);
+}
+
+uint64_t op_kinds(void)
+{
+	uint64_t kinds = 0;
+
+	for (unsigned kind = 0; kind < EXT_KINDS; kind++) {
+		const struct qp_op *op = op_of_request(RDMAP_EXT_REQ, kind);
+
+		if (op && op->begin)
+			kinds |= EXT_BIT(kind);
+	}
+	return kinds;
+}
+
+uint32_t op_caps(uint64_t kinds)
+{
+	uint32_t caps = 0;
+
+	for (unsigned kind = 0; kind < EXT_KINDS; kind++)
+		if (kinds & EXT_BIT(kind) && op_of_request(RDMAP_EXT_REQ, kind))
+			caps |= op_of_request(RDMAP_EXT_REQ, kind)->cap;
+	return caps;
 }

@@ -53,6 +53,7 @@ struct qp_op {
 	/* Our work request. */
 	int wc; /* enum ibv_wc_opcode */
 	enum rdmap_level level;
+	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must have named its kind; 0: no need */
 	bool is_request; /* the peer answers it */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* The fields of its own; all others are filled in. */
@@ -63,7 +64,6 @@ struct qp_op {
 	/* Its messages. */
 	const struct op_rx *message;
 	const struct op_rx *answer;
-	uint32_t answer_max; /* bytes, of an answer that others share */
 	/* Give the user what came with success; rest: behind the answer's header. 0 or -errno. */
 	int (*take_answer)(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			   struct rcursor *rest);
@@ -85,9 +85,19 @@ static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
 /* What a work request asks for; NULL: there is no such operation. */
 const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode);
 const struct qp_op *op_of_vext(enum vext_op op);
-/* The operation that a message belongs to. Kind 0: of those that share the opcode, the one that
- * receives for all. NULL: the message is not accepted. */
-const struct qp_op *op_of_message(enum rdmap_opcode code, unsigned kind);
-const struct op_rx *op_rx_of(enum rdmap_opcode code);
+/* The operation that a request belongs to. Kind 0: of those that share the opcode, the one that
+ * receives for all. NULL: there is no such operation. */
+const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind);
+/* The operation that a segment belongs to, once rdmap_check() has let it pass; bytes: those behind
+ * the DDP header. NULL: it is not accepted. */
+const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes);
+/* The requests of the extensions that this end executes, for its HELLO: EXT_BIT() each. */
+uint64_t op_kinds(void);
+/* What can be requested of a peer that executes these: VEXT_CAP_*. */
+uint32_t op_caps(uint64_t kinds);
+
+/* op_unknown: of the control queue, from a later version. */
+extern const struct qp_op op_hello, op_terminate, op_heartbeat, op_unknown;
+extern const struct op_rx op_ignored_rx;
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fetch and Add, Compare and Swap (RFC 7306 s5), and the Atomic Write, which is ours. Executed by
- * the CPU, so they are atomic with regard to whatever else the CPUs here do to the word.
+ * Fetch and Add, Compare and Swap (RFC 7306 s5). Executed by the CPU, so they are atomic with
+ * regard to whatever else the CPUs here do to the word.
  */
-#include <endian.h>
+#include "softrnic/rnic/op_atomic.h"
+
 #include <errno.h>
-#include <string.h>
 
 #include "softrnic/rnic/place.h"
-#include "softrnic/rnic/qp_impl.h"
 
 /* --- ours: the request -------------------------------------------------------------------- */
 
@@ -71,28 +70,6 @@ static bool cmp_swap_build(struct qp *qp, struct sq_wr *wr)
 		   : atomic_build(qp, wr, RDMAP_CMP_SWAP, UINT64_MAX);
 }
 
-static bool atomic_write_check(const struct ibv_send_wr *wr)
-{
-	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
-}
-
-/* Bytes, not a number: they arrive in their order whatever the CPUs' is. */
-static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
-{
-	uint64_t word;
-
-	memcpy(&word, op_vext(wr)->bytes, sizeof(word));
-	slot->raddr = wr->wr.rdma.remote_addr;
-	slot->rkey = wr->wr.rdma.rkey;
-	slot->operand = be64toh(word);
-	slot->length = sizeof(word);
-}
-
-static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
-{
-	return atomic_build(qp, wr, RDMAP_ATOMIC_WRITE, UINT64_MAX);
-}
-
 /* --- ours: the answer --------------------------------------------------------------------- */
 
 static const struct op_rx atomic_answer_rx;
@@ -145,50 +122,30 @@ static void atomic_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t
 	qp_request_add(qp, seg, msg.atomic.op, &msg);
 }
 
-/* 0 or -EFAULT; *original is what was there. */
-typedef int atomic_execute_fn(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original);
-
 /* Answers to earlier Reads may still refer to the word; they must not show what follows. */
 static unsigned atomic_apply(struct qp *qp, struct irq_entry *e, atomic_execute_fn *execute,
 			     struct mr *mr, void *word)
 {
-	uint64_t original;
-
-	if ((uintptr_t)word % sizeof(original) != 0)
+	if ((uintptr_t)word % sizeof(uint64_t) != 0)
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word, sizeof(original)) &&
+	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word, sizeof(uint64_t)) &&
 	    tx_batch_own(qp->tx.batch, NULL))
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	if (execute(word, &e->msg.atomic, &original))
+	if (execute(word, e))
 		return TERM_RDMAP_BASE_BOUNDS;
-	e->answer.atomic = (struct rdmap_atomic_resp){.id = e->msg.atomic.id, .original = original};
-	qp_rx_placed(qp, mr, word, sizeof(original));
+	qp_rx_placed(qp, mr, word, sizeof(uint64_t));
 	return 0;
 }
 
-/* execute NULL: there is no such operation for this peer. */
-static void atomic_begin(struct qp *qp, struct irq_entry *e, int access, atomic_execute_fn *execute)
+void atomic_run(struct qp *qp, struct irq_entry *e, uint32_t stag, uint64_t to, int access,
+		atomic_execute_fn *execute)
 {
-	const struct rdmap_atomic_req *r = &e->msg.atomic;
 	enum mr_verdict verdict;
 	unsigned error;
 	struct mr *mr;
 	void *word;
 
-	/*
-	 * The peer may have sent it behind a Flush without waiting: an atomic that says "the data
-	 * are safe" must not be seen when they are not. The peer learns of the Flush first.
-	 */
-	if (qp->requests.failed.status) {
-		qp_request_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL);
-		return;
-	}
-	if (!execute) {
-		qp_request_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, NULL);
-		return;
-	}
-	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, r->stag, r->to, sizeof(uint64_t), access, &mr,
-			  &word);
+	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, stag, to, sizeof(uint64_t), access, &mr, &word);
 	if (verdict != MR_OK) {
 		qp_request_refuse(qp, qp_rdmap_error(verdict), NULL);
 		return;
@@ -201,6 +158,29 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, int access, atomic_
 		qp_request_ready(qp);
 }
 
+bool atomic_may_run(struct qp *qp)
+{
+	if (qp->requests.failed == EXT_OK)
+		return true;
+	qp_request_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL);
+	return false;
+}
+
+static void atomic_begin(struct qp *qp, struct irq_entry *e, atomic_execute_fn *execute)
+{
+	const struct rdmap_atomic_req *r = &e->msg.atomic;
+
+	if (atomic_may_run(qp))
+		atomic_run(qp, e, r->stag, r->to, IBV_ACCESS_REMOTE_ATOMIC, execute);
+}
+
+/* What was there goes into the answer. */
+static int atomic_modify(uint64_t *word, struct irq_entry *e, place_modify_fn *modify)
+{
+	e->answer.atomic.id = e->msg.atomic.id;
+	return place_atomic(word, modify, &e->msg.atomic, &e->answer.atomic.original);
+}
+
 /* A bit of the mask ends a field: no carry leaves it (RFC 7306 s5.1). */
 static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
 {
@@ -211,16 +191,18 @@ static bool fetch_add_modify(const void *arg, uint64_t old, uint64_t *new_value)
 	return true;
 }
 
-static int fetch_add_execute(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original)
+static int fetch_add_execute(uint64_t *word, struct irq_entry *e)
 {
-	return place_atomic(word, fetch_add_modify, r, original);
+	return atomic_modify(word, e, fetch_add_modify);
 }
 
 /* Requests of an unknown kind come here, too. */
 static void fetch_add_begin(struct qp *qp, struct irq_entry *e)
 {
-	atomic_begin(qp, e, IBV_ACCESS_REMOTE_ATOMIC,
-		     e->msg.atomic.op == RDMAP_FETCH_ADD ? fetch_add_execute : NULL);
+	if (e->msg.atomic.op == RDMAP_FETCH_ADD)
+		atomic_begin(qp, e, fetch_add_execute);
+	else if (atomic_may_run(qp))
+		qp_request_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, NULL);
 }
 
 static bool cmp_swap_modify(const void *arg, uint64_t old, uint64_t *new_value)
@@ -231,29 +213,14 @@ static bool cmp_swap_modify(const void *arg, uint64_t old, uint64_t *new_value)
 	return ((old ^ r->compare) & r->compare_mask) == 0;
 }
 
-static int cmp_swap_execute(uint64_t *word, const struct rdmap_atomic_req *r, uint64_t *original)
+static int cmp_swap_execute(uint64_t *word, struct irq_entry *e)
 {
-	return place_atomic(word, cmp_swap_modify, r, original);
+	return atomic_modify(word, e, cmp_swap_modify);
 }
 
 static void cmp_swap_begin(struct qp *qp, struct irq_entry *e)
 {
-	atomic_begin(qp, e, IBV_ACCESS_REMOTE_ATOMIC, cmp_swap_execute);
-}
-
-static int atomic_write_execute(uint64_t *word, const struct rdmap_atomic_req *r,
-				uint64_t *original)
-{
-	uint64_t bytes = htobe64(r->data);
-
-	*original = 0;
-	return place(word, &bytes, sizeof(bytes));
-}
-
-static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
-{
-	atomic_begin(qp, e, IBV_ACCESS_REMOTE_WRITE,
-		     qp_level(qp) < RDMAP_LEVEL_OURS ? NULL : atomic_write_execute);
+	atomic_begin(qp, e, cmp_swap_execute);
 }
 
 static bool atomic_build_answer(struct qp *qp, const struct irq_entry *e)
@@ -301,18 +268,5 @@ const struct qp_op op_cmp_swap = {
 	.answer = &atomic_answer_rx,
 	.take_answer = atomic_take_answer,
 	.begin = cmp_swap_begin,
-	.build_answer = atomic_build_answer,
-};
-
-const struct qp_op op_atomic_write = {
-	.wc = VEXT_WC_ATOMIC_WRITE,
-	.level = RDMAP_LEVEL_OURS,
-	.is_request = true,
-	.check = atomic_write_check,
-	.fill = atomic_write_fill,
-	.build = atomic_write_build,
-	.message = &atomic_rx,
-	.answer = &atomic_answer_rx,
-	.begin = atomic_write_begin,
 	.build_answer = atomic_build_answer,
 };

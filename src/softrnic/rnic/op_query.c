@@ -11,17 +11,21 @@ static bool query_check(const struct ibv_send_wr *wr)
 
 static void query_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
-	flush_fill_range(slot, wr);
+	ext_fill_range(slot, wr);
 	slot->result = op_vext(wr)->result;
-	slot->flags = RDMAP_FLUSH_QUERY;
+}
+
+static bool query_build(struct qp *qp, struct sq_wr *wr)
+{
+	return ext_build_range(qp, wr, EXT_QUERY);
 }
 
 static int query_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap_answer *answer,
 			     struct rcursor *rest)
 {
-	if (!flush_is_durability(answer->flush.detail))
+	if (!ext_is_durability(answer->ext.detail))
 		return -EBADMSG;
-	*(uint32_t *)wr->result = answer->flush.detail;
+	*(uint32_t *)wr->result = answer->ext.detail;
 	return 0;
 }
 
@@ -29,7 +33,9 @@ static void query_begin(struct qp *qp, struct irq_entry *e)
 {
 	struct qp_job job = {.kind = QP_JOB_CLASS};
 
-	if (flush_hold(qp, e, RNIC_REMOTE_ACCESS, &job))
+	if (!ext_query_is_valid(&e->msg.range))
+		ext_refuse(qp);
+	else if (flush_hold(qp, e, RNIC_REMOTE_ACCESS, &job))
 		flush_ask(qp, e, &job);
 }
 
@@ -38,22 +44,22 @@ static void query_on_job(struct qp *qp, struct irq_entry *e, int status)
 	if (status)
 		flush_failed(qp, e, status);
 	else
-		flush_ready(qp, e, RDMAP_FLUSH_OK, (int)qp->requests.digest.durability);
+		flush_ready(qp, e, EXT_OK, (int)qp->requests.digest.durability);
 }
 
 const struct qp_op op_query = {
 	.wc = VEXT_WC_QUERY,
 	.level = RDMAP_LEVEL_OURS,
+	.cap = VEXT_CAP_QUERY,
 	.is_request = true,
 	.check = query_check,
 	.fill = query_fill,
-	.build = flush_build,
-	.message = &flush_rx,
-	.answer = &flush_answer_rx,
-	.answer_max = RDMAP_FLUSH_RESP_LEN,
+	.build = query_build,
+	.message = &ext_range_rx,
+	.answer = &ext_answer_rx,
 	.take_answer = query_take_answer,
 	.begin = query_begin,
 	.on_job = query_on_job,
 	.on_detach = flush_on_detach,
-	.build_answer = flush_build_answer,
+	.build_answer = ext_build_answer,
 };

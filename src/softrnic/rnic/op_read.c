@@ -153,7 +153,7 @@ static void read_flush(struct qp *qp, bool durable)
 {
 	if (qp->stream.peer_flushes)
 		qp_request_ready(qp);
-	else if (durable && (qp->requests.failed.status || qp->dirty.lost_durable))
+	else if (durable && (qp->requests.failed || qp->dirty.lost_durable))
 		read_refuse_unsafe(qp);
 	else if (!dirty_move_durable(&qp->requests.all, &qp->dirty))
 		read_refuse_unsafe(qp);

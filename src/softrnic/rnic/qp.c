@@ -59,6 +59,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 	qp->tx.held = stream->hold_tx;
 	qp->tx.rtr_due = stream->rtr_out != QP_RTR_NONE;
 	qp->rtr_in = stream->rtr_in;
+	hello_begin(qp);
 	qp_set_state(qp, IBV_QPS_RTS, "start");
 	qp_rx_resume(qp); /* bytes may be here already */
 	return 0;
@@ -170,9 +171,8 @@ uint32_t qp_caps(const struct qp *qp)
 
 	if (qp->stream.consent)
 		caps |= VEXT_CAP_SOFTRNIC;
-	if (qp->stream.consent && asks)
-		caps |= VEXT_CAP_FLUSH | VEXT_CAP_FLUSH_ALL | VEXT_CAP_ATOMIC_WRITE |
-			VEXT_CAP_VERIFY | VEXT_CAP_QUERY;
+	if (asks)
+		caps |= qp->hello.caps;
 	if (qp_level(qp) >= RDMAP_LEVEL_7306)
 		caps |= VEXT_CAP_IMM | (asks ? VEXT_CAP_ATOMICS : 0);
 	return caps;

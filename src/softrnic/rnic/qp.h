@@ -12,7 +12,7 @@
  *   jobs:        qp_next_job(qp, &job), later qp_on_job(qp, status)
  *   life:        qp_due(), and qp_is_idle(), after any of these
  *
- * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each),
+ * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
  * heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c (what is done
  * with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c, qp_tx_msg.c and
  * tx_batch.c (whose turn it is, messages as FPDUs, FPDUs in the lent buffer); dirty.c (what was
@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/terminate.h"
 #include "softrnic/rnic/cq.h"
@@ -43,11 +44,12 @@ enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
 
 /* What the start-up agreed; given to qp_start(). */
 struct qp_stream {
-	bool crc;            /* CRC32C generated and checked */
-	bool markers;        /* the peer wants markers in what we send */
-	bool consent;        /* the peer agreed to our extensions and to big FPDUs */
-	bool peer_flushes;   /* the peer's user issues native flushes */
-	bool hold_tx;        /* responder without consent: no FPDU before the initiator's first */
+	bool crc;          /* CRC32C generated and checked */
+	bool markers;      /* the peer wants markers in what we send */
+	bool consent;      /* the peer agreed to our extensions and to big FPDUs */
+	bool peer_flushes; /* the peer's user issues native flushes */
+	uint32_t limit_ms; /* what our HELLO states: who is silent for so long is lost; 0: never */
+	bool hold_tx;      /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
@@ -149,7 +151,9 @@ bool qp_cause_is_local(const struct qp *qp);
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
-/* VEXT_CAP_*: what the peer can be asked for; known once started. */
+/* The peer's HELLO. NULL: it has not come, or none will, as the peer did not consent. */
+const struct ext_hello *qp_peer_hello(const struct qp *qp);
+/* VEXT_CAP_*: what the peer can be asked for; known once started, and its HELLO has come. */
 uint32_t qp_caps(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/rnic/dirty.h"
 #include "softrnic/rnic/op.h"
 #include "softrnic/rnic/qp.h"
@@ -24,12 +25,19 @@ enum request_state {
 struct qp_requests {
 	enum request_state state;
 	/* The first Flush that failed: nothing may be published any more that it was to precede,
-	 * and a Flush of everything fails likewise. Status 0: none. */
-	struct rdmap_flush_resp failed;
+	 * and a Flush of everything fails likewise. EXT_OK: none. */
+	enum ext_status failed;
+	uint32_t failed_detail;
 	struct qp_job job;
 	struct vext_digest digest; /* the head's, or `durability`: its class */
 	struct dirty all; /* what the Flush of everything, or the Read, at the head has still to do
 			   */
+};
+
+struct qp_hello {
+	bool due, awaited;
+	struct ext_hello peer;
+	uint32_t caps; /* VEXT_CAP_* by what it names */
 };
 
 struct qp_heartbeat {
@@ -71,6 +79,7 @@ struct qp {
 	struct qp_rx rx;
 	struct qp_recv recv;
 	struct qp_tx tx;
+	struct qp_hello hello;
 	struct qp_heartbeat heartbeat;
 };
 
@@ -148,7 +157,12 @@ int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* forget them; one job may still be under way */
 
-/* --- heartbeat.c, op_terminate.c: messages without a work request ------------------------- */
+/* --- hello.c, heartbeat.c, op_terminate.c: messages without a work request ------------- */
+
+void hello_begin(struct qp *qp); /* the stream is in full operation */
+bool hello_build(struct qp *qp);
+/* May this segment come, as far as the HELLO goes? */
+bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
 
 static inline bool heartbeat_is_due(const struct qp *qp)
 {

@@ -33,7 +33,8 @@ static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (qp->ibv.state != IBV_QPS_RTS)
 		return false;
-	return op->level > qp_level(qp) || (op->is_request && qp->orq.ord == 0);
+	return op->level > qp_level(qp) || op->cap & ~qp->hello.caps ||
+	       (op->is_request && qp->orq.ord == 0);
 }
 
 static int post_check(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,

@@ -245,7 +245,7 @@ void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 static bool recv_deliver_one(struct qp *qp, struct park_seg *p)
 {
 	struct rx_seg seg = {
-		.rx = op_rx_of(rdmap_ctrl_opcode(p->hdr.ulp)),
+		.rx = op_of_request(rdmap_ctrl_opcode(p->hdr.ulp), 0)->message,
 		.hdr = p->hdr,
 		.ulpdu = DDP_UNTAGGED_HDR + p->len,
 		.payload = p->len,

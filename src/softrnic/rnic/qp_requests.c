@@ -29,11 +29,12 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 		    const union rdmap_request *msg)
 {
 	enum rdmap_opcode code = rdmap_ctrl_opcode(seg->hdr.ulp);
-	const struct qp_op *op = op_of_message(code, kind);
+	const struct qp_op *op = op_of_request(code, kind);
 
 	*irq_push(&qp->irq) = (struct irq_entry){
 		.ddp = seg->hdr,
-		.op = op ? op : op_of_message(code, 0), /* which refuses it, when it is its turn */
+		.len = seg->ulpdu,
+		.op = op ? op : op_of_request(code, 0), /* which refuses it, when it is its turn */
 		.msg = *msg,
 		.after_sends = qp->recv.seen_sends,
 	};
@@ -46,9 +47,8 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read)
 {
 	const struct ddp_hdr *ddp = &irq_head(&qp->irq)->ddp;
-	uint32_t len = DDP_UNTAGGED_HDR + rdmap_ops[rdmap_ctrl_opcode(ddp->ulp)].hdr_len;
 
-	qp_refuse(qp, error, ddp, len, read);
+	qp_refuse(qp, error, ddp, irq_head(&qp->irq)->len, read);
 }
 
 void qp_requests_run(struct qp *qp)

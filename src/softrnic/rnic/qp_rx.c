@@ -104,14 +104,25 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, bool whole)
+/* Whose segment is it? bytes: those behind its DDP header. False: nobody's. */
+static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 {
-	unsigned error = rdmap_check(&seg->hdr, seg->payload, qp_level(qp));
+	bool is_answer = rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)].is_answer;
+
+	seg->op = op_of_segment(&seg->hdr, bytes);
+	if (seg->op)
+		seg->rx = is_answer ? seg->op->answer : seg->op->message;
+	return seg->rx != NULL;
+}
+
+static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes,
+				   bool whole)
+{
+	unsigned error = rdmap_check(&seg->hdr, bytes, seg->payload, qp_level(qp));
 
 	if (error)
 		return rx_refuse(qp, error, seg);
-	seg->rx = op_rx_of(rdmap_ctrl_opcode(seg->hdr.ulp));
-	if (!seg->rx)
+	if (!rx_find_op(seg, bytes) || !hello_permits(qp, seg))
 		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
@@ -158,7 +169,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	verdict = rx_dispatch(qp, &seg, have >= whole);
+	verdict = rx_dispatch(qp, &seg, p + MPA_LENGTH_LEN + hdr_len, have >= whole);
 	if (verdict != RX_DONE)
 		return verdict;
 	seg.active = true;

@@ -17,6 +17,7 @@ struct rx_seg {
 	bool keep;     /* do not place: the whole payload is for finish() */
 	bool rtr_send; /* the agreed RTR Send, which is not for the user */
 	struct ddp_hdr hdr;
+	const struct qp_op *op;
 	const struct op_rx *rx;
 	uint32_t ulpdu;         /* length of the DDP segment */
 	uint32_t payload, done; /* bytes behind the DDP header, bytes of them placed */

@@ -49,6 +49,8 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
 
 /* A whole message whose payload is `len` bytes of our own. */
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len);
+/* The same on the control queue. */
+bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
 /* The next segment of a work request's payload; hdr->last says whether it is the last. */
 bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at);
 /* A work request that the peer has to answer. */

@@ -68,6 +68,15 @@ bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes,
 	return true;
 }
 
+bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len)
+{
+	struct ddp_hdr hdr = tx_untagged(qp, code);
+
+	hdr.qn = DDP_QN_CONTROL;
+	hdr.msn = qp->tx.msn[DDP_QN_CONTROL];
+	return tx_build_small(qp, &hdr, bytes, len);
+}
+
 /* --- of work requests --------------------------------------------------------------------- */
 
 void tx_wr_built(struct qp *qp, struct sq_wr *wr)

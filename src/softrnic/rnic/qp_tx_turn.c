@@ -10,6 +10,8 @@ bool qp_tx_has_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
+	if (qp->hello.due || qp->hello.awaited) /* until both are here, nothing else goes */
+		return qp->hello.due;
 	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
 	       heartbeat_is_due(qp) || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
 }
@@ -88,6 +90,8 @@ bool qp_tx_build(struct qp *qp)
 {
 	if (qp->tx.term_due)
 		return terminate_build(qp);
+	if (qp->hello.due)
+		return hello_build(qp);
 	if (qp->tx.rtr_due)
 		return turn_build_rtr(qp);
 	if (qp->tx.source == TX_NONE) {

@@ -92,7 +92,8 @@ static inline void orq_pop(struct orq *orq)
 /* --- the peer's requests ------------------------------------------------------------------ */
 
 struct irq_entry {
-	struct ddp_hdr ddp; /* as received, for a Terminate */
+	struct ddp_hdr ddp; /* as received, for a Terminate, with the segment's length */
+	uint32_t len;
 	const struct qp_op *op;
 	union rdmap_request msg;
 	union rdmap_answer answer; /* once it may be sent */

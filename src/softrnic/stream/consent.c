@@ -5,8 +5,7 @@ void stream_consent_put(struct mpa_start *start, enum stream_consent consent)
 {
 	start->p2p = false;
 	start->rtr_send = consent != STREAM_CONSENT_NONE;
-	start->rtr_write = consent == STREAM_CONSENT_FLUSHES;
-	start->rtr_read = consent == STREAM_CONSENT_READS;
+	start->rtr_write = start->rtr_read = consent == STREAM_CONSENT_FLUSHES;
 }
 
 enum stream_consent stream_consent_get(const struct mpa_start *start)
@@ -14,7 +13,7 @@ enum stream_consent stream_consent_get(const struct mpa_start *start)
 	/* With A set the bits are the RFC's again. */
 	if (!start->enhanced || start->p2p || !start->rtr_send)
 		return STREAM_CONSENT_NONE;
-	if (start->rtr_write == start->rtr_read)
+	if (start->rtr_write != start->rtr_read)
 		return STREAM_CONSENT_NONE;
 	return start->rtr_write ? STREAM_CONSENT_FLUSHES : STREAM_CONSENT_READS;
 }

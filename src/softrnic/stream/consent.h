@@ -4,12 +4,12 @@
  *
  * RFC 6581 s9 gives the bits B, C and D of the enhanced block a meaning only while A is set
  * and has receivers ignore them otherwise. An exact pattern of them with A clear, in
- * the request and in the reply, is the agreement: version 1 of the extensions that
+ * the request and in the reply, is the agreement: version 2 of the extensions that
  * doc/wire.md lists, and how the sender's user flushes. Peers that echo the flag byte do
  * not echo these bits.
  *
- *   B C D = 1 1 0   my user issues native flushes
- *   B C D = 1 0 1   my user flushes by reading
+ *   B C D = 1 1 1   the sender's user issues native flushes
+ *   B C D = 1 0 0   the sender's user flushes by reading
  */
 #ifndef STREAM_CONSENT_H
 #define STREAM_CONSENT_H

@@ -41,7 +41,7 @@ void liveness_off(struct liveness *l)
 	*l = (struct liveness){.at = CLOCK_NEVER};
 }
 
-bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
+void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now)
 {
 	*l = (struct liveness){
@@ -52,7 +52,6 @@ bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness
 		.tx = view->tx,
 	};
 	liveness_look_later(l, false, now);
-	return l->limit_ns < LIVENESS_ASSUMED_NS;
 }
 
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
@@ -110,8 +109,8 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 	if (!s->agreed.consent || !s->qp || s->cfg.liveness_ns == 0)
 		return;
 	view = stream_liveness_view(s);
-	if (liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now))
-		stream_ping(s);
+	liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now);
+	stream_liveness_on_bytes(s, now); /* the limit that the peer's HELLO states */
 }
 
 void stream_liveness_on_bytes(struct stream *s, uint64_t now)

@@ -39,8 +39,7 @@ enum liveness_act {
 };
 
 void liveness_off(struct liveness *l);
-/* True: the limit is shorter than the peer assumes, and has to be announced. */
-bool liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
+void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
 		    uint64_t now);
 /* The peer announced its limit; the next look may be due earlier. */
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now);

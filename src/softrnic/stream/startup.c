@@ -145,6 +145,42 @@ int stream_start_qp(struct stream *s)
 	return ret;
 }
 
+uint32_t stream_limit_ms(const struct stream *s)
+{
+	uint64_t ms = s->cfg.liveness_ns / NSEC_PER_MS;
+
+	return s->cfg.liveness_ns != CLOCK_NEVER && ms < UINT32_MAX ? (uint32_t)ms : 0;
+}
+
+static void stream_go_live(struct stream *s, const char *why, uint64_t now)
+{
+	stream_set_state(s, STREAM_LIVE, why);
+	stream_liveness_begin(s, now);
+	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
+	stream_settle(s, now); /* a Terminate may have come behind the HELLO */
+}
+
+void stream_settle_hello(struct stream *s, uint64_t now)
+{
+	if (qp_peer_hello(s->qp)) {
+		stream_go_live(s, "HELLO", now);
+	} else if (stream_qp_is_failed(s)) {
+		s->deadline = stream_after(now, s->cfg.drain_ns);
+		stream_set_state(s, STREAM_CLOSING, "no HELLO");
+		stream_end(s, STREAM_EV_CONNECT_ERROR, -EPROTO);
+	}
+}
+
+void stream_on_frames_done(struct stream *s, const char *why, uint64_t now)
+{
+	if (!s->agreed.consent || !s->qp) {
+		stream_go_live(s, why, now);
+		return;
+	}
+	stream_set_state(s, STREAM_HELLO, why);
+	stream_settle_hello(s, now);
+}
+
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why)
 {
 	enum stream_state from = s->state;
@@ -167,6 +203,11 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 		break;
 	case STREAM_REP_SENT:
 		stream_end(s, STREAM_EV_CONNECT_ERROR, -err);
+		break;
+	case STREAM_HELLO:
+		if (s->cfg.role == STREAM_RESPONDER)
+			event = STREAM_EV_CONNECT_ERROR;
+		stream_end(s, event, -err);
 		break;
 	case STREAM_IDLE:
 	case STREAM_LIVE:

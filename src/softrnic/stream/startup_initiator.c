@@ -127,6 +127,7 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 		.markers = rep->markers,
 		.consent = consent != STREAM_CONSENT_NONE,
 		.peer_flushes = consent == STREAM_CONSENT_FLUSHES,
+		.limit_ms = stream_limit_ms(s),
 		.mss = s->mss,
 	};
 	if (stream_depth_settle(&s->agreed, req, rep))
@@ -149,7 +150,7 @@ static void stream_refuse_reply(struct stream *s, unsigned error, bool markers, 
 	stream_end(s, STREAM_EV_CONNECT_ERROR, -EPROTO);
 }
 
-static void stream_go_live(struct stream *s, uint64_t now)
+static void stream_start(struct stream *s, uint64_t now)
 {
 	int ret;
 
@@ -160,9 +161,7 @@ static void stream_go_live(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -ret, "QP cannot start");
 		return;
 	}
-	stream_set_state(s, STREAM_LIVE, s->agreed.consent ? "reply, with consent" : "reply");
-	stream_liveness_begin(s, now);
-	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
+	stream_on_frames_done(s, s->agreed.consent ? "reply, with consent" : "reply", now);
 }
 
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,
@@ -188,5 +187,5 @@ void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, co
 	if (error)
 		stream_refuse_reply(s, error, rep->markers, now);
 	else
-		stream_go_live(s, now);
+		stream_start(s, now);
 }

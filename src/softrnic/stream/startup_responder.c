@@ -120,6 +120,7 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 		.markers = req->markers,
 		.consent = offered != STREAM_CONSENT_NONE,
 		.peer_flushes = offered == STREAM_CONSENT_FLUSHES,
+		.limit_ms = stream_limit_ms(s),
 		/* RFC 5044 s7.1.2 rule 4. A consenting initiator takes FPDUs behind the reply. */
 		.hold_tx = offered == STREAM_CONSENT_NONE,
 		.rtr_in = stream_accept_rtr(req),
@@ -197,8 +198,6 @@ void stream_responder_settle(struct stream *s, uint64_t now)
 		return;
 	if (s->agreed.rtr_in != QP_RTR_NONE && s->qp && !qp_has_received(s->qp))
 		return;
-	stream_set_state(s, STREAM_LIVE,
-			 s->agreed.rtr_in == QP_RTR_NONE ? "reply is out" : "RTR is in");
-	stream_liveness_begin(s, now);
-	stream_push_event(s, STREAM_EV_ESTABLISHED, 0);
+	stream_on_frames_done(s, s->agreed.rtr_in == QP_RTR_NONE ? "reply is out" : "RTR is in",
+			      now);
 }

@@ -35,6 +35,7 @@ enum stream_role { STREAM_INITIATOR, STREAM_RESPONDER };
 	X(REQ_WAIT)  /* responder: waiting for the MPA request */                                  \
 	X(REQ_RCVD)  /* responder: the user has to accept or reject */                             \
 	X(REP_SENT)  /* responder: the reply is on its way out, or a RTR is awaited */             \
+	X(HELLO)     /* consenting peers: waiting for the peer's HELLO */                          \
 	X(LIVE)      /* full operation */                                                          \
 	X(DRAINING)  /* disconnect: posted work still goes out */                                  \
 	X(CLOSING)   /* our FIN, a reject or a Terminate is sent; waiting for the peer's FIN */    \

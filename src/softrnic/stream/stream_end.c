@@ -23,8 +23,11 @@ static void stream_end_qp(struct stream *s)
 
 static int stream_begin_drain(struct stream *s, uint64_t now)
 {
+	if (s->state == STREAM_HELLO && s->cfg.role == STREAM_INITIATOR)
+		return -EINVAL; /* as before the reply: there is no connection yet */
 	switch (s->state) {
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 		if (stream_runs_qp(s))
 			qp_drain(s->qp);
@@ -74,6 +77,7 @@ static int stream_give_up_connect(struct stream *s)
 	case STREAM_DIALING:
 	case STREAM_REQ_SENT:
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 		stream_end_qp(s);
 		stream_set_state(s, STREAM_CLOSED, "cancelled");
 		stream_end(s, STREAM_EV_UNREACHABLE, -ECANCELED);
@@ -170,8 +174,9 @@ static void stream_watch_hold(struct stream *s, uint64_t now)
 bool stream_needs_time(const struct stream *s, unsigned due, bool has_bytes)
 {
 	if (due & QP_DUE_FAILED)
-		return s->state == STREAM_REP_SENT || s->state == STREAM_LIVE ||
-		       s->state == STREAM_DRAINING;
+		return s->state >= STREAM_REP_SENT && s->state <= STREAM_DRAINING;
+	if (s->state == STREAM_HELLO)
+		return qp_peer_hello(s->qp);
 	return s->agreed.hold_tx && s->state == STREAM_LIVE && !has_bytes &&
 	       s->hold_notice == CLOCK_NEVER && stream_is_held(s);
 }
@@ -193,6 +198,8 @@ void stream_settle(struct stream *s, uint64_t now)
 		stream_settle_live(s, now);
 	else if (s->state == STREAM_REP_SENT)
 		stream_responder_settle(s, now);
+	else if (s->state == STREAM_HELLO)
+		stream_settle_hello(s, now);
 }
 
 void stream_settle_end(struct stream *s)
@@ -216,6 +223,10 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
 		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET, "peer hung up");
+		break;
+	case STREAM_HELLO:
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNRESET,
+				      "peer hung up before its HELLO");
 		break;
 	case STREAM_LIVE:
 		if (stream_runs_qp(s))
@@ -261,6 +272,13 @@ void stream_on_lost(struct stream *s, int err)
 	case STREAM_REP_SENT:
 		stream_startup_failed(s, stream_event_of(err), err, "link broke");
 		break;
+	case STREAM_HELLO: /* the peer has accepted, so this is no rejection */
+		stream_startup_failed(s,
+				      stream_event_of(err) == STREAM_EV_UNREACHABLE
+					      ? STREAM_EV_UNREACHABLE
+					      : STREAM_EV_CONNECT_ERROR,
+				      err, "link broke");
+		break;
 	case STREAM_LIVE:
 		/* A reset comes from the peer; without one it is not known what became of it. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
@@ -296,6 +314,7 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	switch (s->state) {
 	case STREAM_DIALING:
 	case STREAM_REQ_SENT:
+	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 		break;
 	case STREAM_REQ_WAIT:

@@ -127,6 +127,10 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now);
 int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata);
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
+uint32_t stream_limit_ms(const struct stream *s); /* what our HELLO states */
+/* The start-up frames are exchanged: to LIVE, as soon as a consenting peer's HELLO is here. */
+void stream_on_frames_done(struct stream *s, const char *why, uint64_t now);
+void stream_settle_hello(struct stream *s, uint64_t now);
 /* Before full operation something went wrong: report it and close. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
@@ -142,7 +146,7 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Is it time for the next state? With the time: REP_SENT, LIVE and DRAINING. */
+/* Is it time for the next state? With the time: REP_SENT, HELLO, LIVE and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
 /* Without it: DRAINING, CLOSING and LINGERING. */
 void stream_settle_end(struct stream *s);

@@ -77,6 +77,7 @@ static void stream_on_detached(struct stream *s)
 {
 	switch (s->state) {
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNABORTED, "QP detached");
 		break;
 	case STREAM_LIVE:

@@ -48,6 +48,7 @@ enum stream_rx_into stream_rx_target(const struct stream *s)
 	case STREAM_REQ_RCVD:
 		return STREAM_RX_PROBE;
 	case STREAM_REP_SENT:
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 		return qp ? STREAM_RX_QP : STREAM_RX_NOTHING;
@@ -76,6 +77,7 @@ static bool stream_takes_bytes(const struct stream *s, unsigned due)
 static bool stream_qp_sends(const struct stream *s, unsigned due)
 {
 	switch (s->state) {
+	case STREAM_HELLO:
 	case STREAM_LIVE:
 	case STREAM_DRAINING:
 		return true;

@@ -85,17 +85,21 @@ static void the_start_up_is_understood(void **state)
 
 static void every_message_is_understood(void **state)
 {
-	/* Write, Read Request, Read Response, Send, -, -, -, Terminate, ..., atomic write and Flush
-	 * and their answers; the Send comes back. Without the latter two, librpma writes and reads.
-	 */
+	/* Write, Read Request, Read Response, Send, -, -, -, Terminate, ..., Extension Request:
+	 * four HELLOs, Atomic Write and Flush, and the responses of the latter; the Send comes
+	 * back. Without these, librpma writes and reads. */
 	static const int standard[16] = {3, 3, 2, 2, 0, 0, 0, 1};
-	static const int ours[16] = {2, 2, 1, 2, 0, 0, 0, 1, [0xa] = 1, 1, [0xc] = 1, 1};
+	static const int ours[16] = {2, 2, 1, 2, 0, 0, 0, 1, [0xc] = 4 + 2, 2};
 	const int *want = extended ? ours : standard;
 
-	for (unsigned op = 0; op < 16; op++)
-		if (dissection_count(&found, op) != want[op])
-			fail_msg("opcode %#x: %d messages instead of %d", op,
-				 dissection_count(&found, op), want[op]);
+	for (unsigned op = 0; op < 16; op++) {
+		/* A HELLO that came in one piece with the reply is not looked at (doc/wire.md s11).
+		 */
+		int hidden = extended && op == 0xc ? 2 : 0, n = dissection_count(&found, op);
+
+		if (n > want[op] || n < want[op] - hidden)
+			fail_msg("opcode %#x: %d messages instead of %d", op, n, want[op]);
+	}
 }
 
 static void nothing_is_malformed(void **state)

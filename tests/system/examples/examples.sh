@@ -38,6 +38,17 @@ test_write_flush_fills_the_file() {
 	[ "$(head -c 11 page | tr '\0' '\n')" = "to be kept" ] || fail "the file has something else"
 }
 
+test_write_flush_does_not_call_memory_durable() {
+	local file
+	file=$(mktemp -p /dev/shm rpma-example-XXXXXX)
+	serve write-flush "$file"
+	client 1 write-flush "to be kept"
+	rm -f "$file"
+	server_ends 0
+	complains client "memory there is volatile"
+	! grep -q durable client.out || fail "it says durable"
+}
+
 test_write_flush_refuses_what_does_not_fit() {
 	serve write-flush page
 	client 1 write-flush "$(printf '%5000s' x)"

@@ -148,7 +148,7 @@ static void record_violation(struct raw *r, enum role_id id, uint32_t stag, uint
 		assert_int_equal(raw_message(r, bytes, 64), 0);
 		break;
 	case ROLE_flush_flood:
-		assert_int_equal(raw_flush(r, stag, to, len, RDMAP_FLUSH_VISIBLE), 0);
+		assert_int_equal(raw_flush(r, stag, to, len, EXT_FLUSH_VISIBLE), 0);
 		break;
 	case ROLE_slow_write:
 	case ROLE_half_write:

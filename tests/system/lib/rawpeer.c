@@ -123,8 +123,9 @@ void raw_request(struct mpa_start *request, unsigned options)
 		.crc = options & RAW_CRC,
 		.enhanced = true,
 		.revision = MPA_REVISION_2,
-		.rtr_send = options & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0110 */
+		.rtr_send = options & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0111 */
 		.rtr_write = options & RAW_EXTENSIONS,
+		.rtr_read = options & RAW_EXTENSIONS,
 		.ird = 16,
 		.ord = 16,
 	};
@@ -210,13 +211,22 @@ int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t 
 	return ret ? ret : raw_take_start(r);
 }
 
-int raw_connect(struct raw *r, const char *port, unsigned options)
+int raw_connect_mute(struct raw *r, const char *port, unsigned options)
 {
 	int ret = raw_dial(r, port);
 
 	if (!ret)
 		ret = raw_send_request(r, options);
 	return ret ? ret : raw_take_reply(r);
+}
+
+int raw_connect(struct raw *r, const char *port, unsigned options)
+{
+	int ret = raw_connect_mute(r, port, options);
+
+	if (!ret && options & RAW_EXTENSIONS)
+		ret = raw_hello(r);
+	return ret;
 }
 
 int raw_fpdu(struct raw *r, const void *ulpdu, size_t len, bool bad_crc)
@@ -297,11 +307,28 @@ int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len)
 
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags)
 {
-	struct rdmap_flush_req req = {.flags = flags, .stag = stag, .to = to, .len = len};
-	uint8_t bytes[RDMAP_FLUSH_REQ_LEN];
+	struct ext_range req = {{EXT_FLUSH, flags}, stag, to, len};
+	uint8_t bytes[EXT_RANGE_LEN];
 
-	rdmap_flush_req_encode(bytes, sizeof(bytes), &req);
-	return raw_untagged(r, RDMAP_FLUSH_REQ, bytes, sizeof(bytes));
+	ext_range_encode(bytes, sizeof(bytes), &req);
+	return raw_untagged(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
+}
+
+int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len)
+{
+	struct ddp_hdr hdr = {
+		.last = true, .version = DDP_VERSION, .ulp = rdmap_ctrl(op), .qn = DDP_QN_CONTROL};
+
+	return raw_segment(r, &hdr, bytes, len);
+}
+
+int raw_hello(struct raw *r)
+{
+	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};
+	uint8_t bytes[EXT_HELLO_LEN];
+
+	ext_hello_encode(bytes, sizeof(bytes), &hello);
+	return raw_control(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
 }
 
 int raw_message(struct raw *r, const void *bytes, size_t len)

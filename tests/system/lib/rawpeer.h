@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "softrnic/proto/ddp.h"
+#include "softrnic/proto/ext.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/proto/terminate.h"
@@ -57,11 +59,14 @@ int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
 int raw_expect_end(struct raw *r, int timeout_ms);
 
 void raw_request(struct mpa_start *request, unsigned options);
-/* Dial, send the request, take the reply and the regions in it. */
+/* Dial, send the request, take the reply and the regions in it; a peer with extensions then says
+ * HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned options);
 /* The same towards another program than the target: with private data, and no regions in the
  * reply. */
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
+/* The same without the HELLO. */
+int raw_connect_mute(struct raw *r, const char *port, unsigned options);
 /* The request alone, on a connection that was dialled. */
 int raw_send_request(struct raw *r, unsigned options);
 /* The reply to a request that the test has sent itself. */
@@ -74,6 +79,9 @@ int raw_segment(struct raw *r, const struct ddp_hdr *hdr, const void *payload, s
 int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size_t len);
 int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len);
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags);
+/* A message on the control queue, and the HELLO, which is the first one of these. */
+int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len);
+int raw_hello(struct raw *r);
 int raw_message(struct raw *r, const void *bytes, size_t len);
 int raw_invalidate(struct raw *r, uint32_t stag); /* an empty message with invalidation */
 

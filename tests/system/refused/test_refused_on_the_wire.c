@@ -95,7 +95,7 @@ static int commit(const struct wrong *w)
 	case READ:
 		return raw_read(&peer, stag, address(w), (uint32_t)w->len);
 	default:
-		return raw_flush(&peer, stag, address(w), w->len, RDMAP_FLUSH_VISIBLE);
+		return raw_flush(&peer, stag, address(w), w->len, EXT_FLUSH_VISIBLE);
 	}
 }
 
@@ -201,11 +201,31 @@ static const struct malformed malformed[] = {
 	 {.last = true, .version = 1, .ulp = CTRL(1, 0xc), .qn = 1},
 	 24,
 	 0x0206},
-	{"engine message without consent",
+	{"heartbeat without consent",
 	 0,
+	 {.last = true, .version = 1, .ulp = CTRL(1, 0xc), .qn = 4},
+	 16,
+	 0x1201},
+	{"unassigned opcode",
+	 RAW_EXTENSIONS,
 	 {.last = true, .version = 1, .ulp = CTRL(1, 0xf), .qn = 4},
 	 16,
-	 0},
+	 0x0206},
+	{"extension request of kind 0",
+	 RAW_EXTENSIONS,
+	 {.last = true, .version = 1, .ulp = CTRL(1, 0xc), .qn = 1},
+	 24,
+	 0x0206},
+	{"extension response of kind 0",
+	 RAW_EXTENSIONS,
+	 {.last = true, .version = 1, .ulp = CTRL(1, 0xd), .qn = 3},
+	 8,
+	 0x0207},
+	{"extension request of 3 bytes",
+	 RAW_EXTENSIONS,
+	 {.last = true, .version = 1, .ulp = CTRL(1, 0xc), .qn = 1},
+	 3,
+	 0x0207},
 	{"immediate data without consent",
 	 0,
 	 {.last = true, .version = 1, .ulp = CTRL(1, 0x8), .qn = 0},

@@ -41,6 +41,7 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	expect_ok "$rpma" put -S secret --no-verify data "$where"
 	take_the_room_away
 	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
+	grep -q 'librpma: write-back of .* failed' serve.err || fail "the server does not say so"
 	rm disk/filler
 	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
 	stop_server

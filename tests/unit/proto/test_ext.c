@@ -73,10 +73,10 @@ static void a_range_is_laid_out_as_documented(void **state)
 
 static void a_digest_is_laid_out_as_documented(void **state)
 {
-	static const struct ext_digest digest = {
+	static const struct vext_digest digest = {
 		.source = 2,
-		.durability = EXT_DURABILITY_FILE,
-		.alg = EXT_DIGEST_CRC32C,
+		.durability = VEXT_DURABILITY_FILE,
+		.alg = VEXT_DIGEST_CRC32C,
 		.len = 0x01020304,
 		.bytes = {0xaa, 0xbb, [31] = 0xcc},
 	};
@@ -137,9 +137,9 @@ static void a_query_has_a_range_and_no_flags(void **state)
 static uint8_t noise[64];
 
 /* Random bytes, decoded and encoded, are themselves: nothing is lost and nothing shifts. */
-#define ROUND_TRIP(name, length)                                                                   \
+#define ROUND_TRIP(name, type, length)                                                             \
 	do {                                                                                       \
-		struct ext_##name msg;                                                             \
+		struct type msg;                                                                   \
 		uint8_t buf[sizeof(noise)];                                                        \
                                                                                                    \
 		assert_int_equal(ext_##name##_decode(noise, sizeof(noise), &msg), (length));       \
@@ -156,12 +156,12 @@ static void every_header_survives_a_round_trip(void **state)
 	for (int round = 0; round < 200; round++) {
 		for (size_t i = 0; i < sizeof(noise); i++)
 			noise[i] = (uint8_t)test_random(&seed);
-		ROUND_TRIP(word, EXT_WORD_LEN);
-		ROUND_TRIP(range, EXT_RANGE_LEN);
-		ROUND_TRIP(atomic_write, EXT_ATOMIC_WRITE_LEN);
-		ROUND_TRIP(answer, EXT_ANSWER_LEN);
-		ROUND_TRIP(digest, EXT_DIGEST_LEN);
-		ROUND_TRIP(heartbeat, EXT_HEARTBEAT_LEN);
+		ROUND_TRIP(word, ext_word, EXT_WORD_LEN);
+		ROUND_TRIP(range, ext_range, EXT_RANGE_LEN);
+		ROUND_TRIP(atomic_write, ext_atomic_write, EXT_ATOMIC_WRITE_LEN);
+		ROUND_TRIP(answer, ext_answer, EXT_ANSWER_LEN);
+		ROUND_TRIP(digest, vext_digest, EXT_DIGEST_LEN);
+		ROUND_TRIP(heartbeat, ext_heartbeat, EXT_HEARTBEAT_LEN);
 	}
 }
 

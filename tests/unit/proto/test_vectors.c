@@ -7,7 +7,7 @@
 
 #include "base/crc32c.h"
 #include "softrnic/proto/ext.h"
-#include "softrnic/proto/hello.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/proto/terminate.h"
@@ -95,16 +95,16 @@ static void a_write(void **state)
 
 static void a_hello(void **state)
 {
-	struct hello hello = {.major = HELLO_MAJOR,
-			      .kinds = EXT_BIT(EXT_FLUSH) | EXT_BIT(EXT_FLUSH_ALL) |
-				       EXT_BIT(EXT_VERIFY) | EXT_BIT(EXT_QUERY) |
-				       EXT_BIT(EXT_ATOMIC_WRITE),
-			      .limit_ms = 15000,
-			      .max_ulpdu = MPA_ULPDU_MAX};
+	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,
+				  .kinds = EXT_BIT(EXT_FLUSH) | EXT_BIT(EXT_FLUSH_ALL) |
+					   EXT_BIT(EXT_VERIFY) | EXT_BIT(EXT_QUERY) |
+					   EXT_BIT(EXT_ATOMIC_WRITE),
+				  .limit_ms = 15000,
+				  .max_ulpdu = MPA_ULPDU_MAX};
 	struct ddp_hdr hdr = untagged(0xc, 4, 1);
-	uint8_t bytes[HELLO_LEN];
+	uint8_t bytes[EXT_HELLO_LEN];
 
-	assert_int_equal(hello_encode(bytes, sizeof(bytes), &hello), sizeof(bytes));
+	assert_int_equal(ext_hello_encode(bytes, sizeof(bytes), &hello), sizeof(bytes));
 	assert_fpdu(&hdr, bytes, sizeof(bytes),
 		    "00 3a 41 4c 00 00 00 00 00 00 00 04 00 00 00 01 "
 		    "00 00 00 00 01 00 00 00 00 01 00 04 00 02 00 00 "
@@ -157,10 +157,10 @@ static void a_verify_and_its_digest(void **state)
 {
 	struct ddp_hdr hdr = untagged(0xd, DDP_QN_RESPONSE, 1);
 	struct ext_answer answer = {.word = {.kind = EXT_VERIFY}};
-	struct ext_digest digest = {.source = 2,
-				    .durability = EXT_DURABILITY_FILE,
-				    .alg = EXT_DIGEST_CRC32C,
-				    .len = sizeof(data)};
+	struct vext_digest digest = {.source = 2,
+				     .durability = VEXT_DURABILITY_FILE,
+				     .alg = VEXT_DIGEST_CRC32C,
+				     .len = sizeof(data)};
 	uint8_t bytes[EXT_ANSWER_LEN + EXT_DIGEST_LEN];
 	struct wcursor c = wcursor_init(bytes, sizeof(bytes));
 	uint32_t crc = crc32c_final(crc32c_update(CRC32C_INIT, data, sizeof(data)));
@@ -170,7 +170,7 @@ static void a_verify_and_its_digest(void **state)
 	ext_answer_put(&c, &answer);
 	ext_digest_put(&c, &digest);
 	assert_false(c.bad);
-	assert_range(EXT_VERIFY, EXT_FLUSH_PERSIST | EXT_VERIFY_ALG(EXT_DIGEST_CRC32C), 8,
+	assert_range(EXT_VERIFY, EXT_FLUSH_PERSIST | EXT_VERIFY_ALG(VEXT_DIGEST_CRC32C), 8,
 		     "00 2a 41 4c 00 00 00 00 00 00 00 01 00 00 00 01 "
 		     "00 00 00 00 05 00 01 01 12 34 56 00 00 00 7f 00 "
 		     "11 22 33 40 00 00 00 00 00 00 00 08 d1 dd 8d d7");
@@ -188,7 +188,7 @@ static void a_query_and_its_answer(void **state)
 		     "00 2a 41 4c 00 00 00 00 00 00 00 01 00 00 00 01 "
 		     "00 00 00 00 06 00 00 00 12 34 56 00 00 00 7f 00 "
 		     "11 22 33 40 00 00 00 00 00 00 10 00 a5 d6 b2 f8");
-	assert_answer(EXT_QUERY, EXT_OK, EXT_DURABILITY_FILE,
+	assert_answer(EXT_QUERY, EXT_OK, VEXT_DURABILITY_FILE,
 		      "00 1a 41 4d 00 00 00 00 00 00 00 03 00 00 00 01 "
 		      "00 00 00 00 06 00 00 00 00 00 00 02 d1 e6 1d eb");
 }

@@ -12,6 +12,7 @@
 enum { LOG_MAX = 64, RKEY = 0x77 };
 
 static struct {
+	enum ibv_atomic_cap atomic_cap;
 	uint64_t caps;   /* of the device */
 	int create_fail; /* so many times a QP is not made */
 	int post_err, complete_err, plain_taken;
@@ -51,6 +52,7 @@ int __wrap_rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_e
 	dev.creates++;
 	dev.comp_mask = attr->comp_mask;
 	dev.asked = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
+	ex.qp_base.qp_context = attr->qp_context;
 	if (dev.create_fail-- > 0) {
 		errno = EOPNOTSUPP;
 		return -1;
@@ -69,6 +71,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
 			   struct ibv_device_attr_ex *attr, size_t size)
 {
 	attr->device_cap_flags_ex = dev.caps;
+	attr->orig_attr.atomic_cap = dev.atomic_cap;
 	return 0;
 }
 
@@ -152,6 +155,29 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_true(dev.asked & IBV_QP_EX_WITH_FLUSH);
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
+}
+
+/* Verbs has no question for it to a queue pair; a plain one can do it, too. */
+static void atomic_operations_are_the_devices(void **state)
+{
+	const uint64_t both =
+		IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
+
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_int_equal(verbs_qp_caps(&ex.qp_base) & VEXT_CAP_ATOMICS, 0);
+	dev.atomic_cap = IBV_ATOMIC_HCA;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_int_equal(dev.asked, 0);
+	assert_int_equal(verbs_qp_caps(&ex.qp_base) & VEXT_CAP_ATOMICS, VEXT_CAP_ATOMICS);
+	dev.caps = VEXT_DEVICE_ATOMIC_WRITE;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_true((dev.asked & both) == both);
+	attr = (struct ibv_qp_init_attr_ex){.comp_mask = IBV_QP_INIT_ATTR_PD};
+	dev.create_fail = 1;
+	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
+	assert_int_equal(dev.asked, 0);
+	assert_int_equal(verbs_qp_caps(&ex.qp_base) & VEXT_CAP_ATOMICS, VEXT_CAP_ATOMICS);
 }
 
 /* The kernel knows more than the driver in rdma-core. */
@@ -316,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_qp_is_asked_for_what_its_device_has, setup),
+		cmocka_unit_test_setup(atomic_operations_are_the_devices, setup),
 		cmocka_unit_test_setup(a_driver_that_cannot_gets_a_plain_qp, setup),
 		cmocka_unit_test_setup(the_qp_tells_what_can_be_posted, setup),
 		cmocka_unit_test_setup(requests_are_described_in_full, setup),

@@ -5,6 +5,7 @@
 
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
+#include "softrnic/proto/ext.h"
 #include "softrnic/proto/rdmap.h"
 
 #define LEN (1u << 20)
@@ -43,54 +44,85 @@ static void a_ping_is_answered_and_tells_the_limit(void **state)
 	bench_close(&t);
 }
 
+#define FIRST 2u /* MSN: the HELLO was the first one */
+
+static void inject(struct qp_end *to, enum rdmap_opcode op, uint32_t msn, uint8_t kind,
+		   uint64_t token, size_t len)
+{
+	struct ext_heartbeat msg = {.word = {.kind = kind}, .token = token};
+	struct ddp_hdr hdr = hdr_untagged(op, DDP_QN_CONTROL, msn, 0, true);
+	uint8_t bytes[EXT_MAX] = {0};
+
+	ext_heartbeat_encode(bytes, sizeof(bytes), &msg);
+	end_inject_fpdu(to, &hdr, bytes, len);
+}
+
 static void a_pong_returns_the_token(void **state)
 {
-	struct rdmap_engine ping = {.kind = RDMAP_ENGINE_PING, .token = 0x0102030405060708};
-	struct ddp_hdr hdr = hdr_untagged(RDMAP_ENGINE, DDP_QN_ENGINE, 1, 0, true);
-	uint8_t bytes[RDMAP_ENGINE_LEN];
-	struct rdmap_engine pong;
+	const uint8_t *ulpdu;
+	struct ext_heartbeat pong;
 
 	open_bench();
-	rdmap_engine_encode(bytes, sizeof(bytes), &ping);
-	end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
+	inject(t.b, RDMAP_EXT_REQ, FIRST, EXT_HEARTBEAT, 0x0102030405060708, EXT_HEARTBEAT_LEN);
 	end_send_all(t.b);
-	assert_true(t.b->wire_len >= 2 + DDP_UNTAGGED_HDR + RDMAP_ENGINE_LEN);
-	rdmap_engine_decode(t.b->wire + 2 + DDP_UNTAGGED_HDR, RDMAP_ENGINE_LEN, &pong);
-	assert_int_equal(pong.kind, RDMAP_ENGINE_PONG);
-	assert_true(pong.token == ping.token);
+	assert_true(t.b->wire_len >= 2 + DDP_UNTAGGED_HDR + EXT_HEARTBEAT_LEN);
+	ulpdu = t.b->wire + MPA_LENGTH_LEN;
+	assert_int_equal(ulpdu[1], 0x4d);
+	assert_int_equal(ext_heartbeat_decode(ulpdu + DDP_UNTAGGED_HDR, EXT_HEARTBEAT_LEN, &pong),
+			 EXT_HEARTBEAT_LEN);
+	assert_int_equal(pong.word.kind, EXT_HEARTBEAT);
+	assert_true(pong.token == 0x0102030405060708);
 	bench_close(&t);
 }
 
 static void a_flood_of_pings_owes_one_answer(void **state)
 {
-	struct rdmap_engine ping = {.kind = RDMAP_ENGINE_PING};
-	uint8_t bytes[RDMAP_ENGINE_LEN];
-
 	open_bench();
-	rdmap_engine_encode(bytes, sizeof(bytes), &ping);
-	for (uint32_t msn = 1; msn <= 500; msn++) {
-		struct ddp_hdr hdr = hdr_untagged(RDMAP_ENGINE, DDP_QN_ENGINE, msn, 0, true);
-
-		end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
-	}
+	for (uint32_t n = 0; n < 500; n++)
+		inject(t.b, RDMAP_EXT_REQ, FIRST + n, EXT_HEARTBEAT, 0, EXT_HEARTBEAT_LEN);
 	pair_run(&t.p);
 	assert_int_equal(count_of_pings(t.b), 500);
 	assert_int_equal(count_of_pongs(t.a), 1);
 	bench_close(&t);
 }
 
-static void unknown_kinds_are_ignored(void **state)
+/* Also a kind of another queue, a response to nothing, and what is longer than known. */
+static void what_later_versions_say_is_ignored(void **state)
 {
-	struct rdmap_engine msg = {.kind = 77};
-	struct ddp_hdr hdr = hdr_untagged(RDMAP_ENGINE, DDP_QN_ENGINE, 1, 0, true);
-	uint8_t bytes[RDMAP_ENGINE_MAX] = {0};
+	static const struct {
+		enum rdmap_opcode op;
+		uint8_t kind;
+		size_t len;
+	} cases[] = {
+		{RDMAP_EXT_REQ, 77, EXT_WORD_LEN},
+		{RDMAP_EXT_REQ, 255, EXT_MAX},
+		{RDMAP_EXT_RESP, 77, EXT_MAX},
+		{RDMAP_EXT_REQ, EXT_FLUSH, 24},
+		{RDMAP_EXT_REQ, 0, 100},
+		{RDMAP_EXT_RESP, EXT_HELLO, 40},
+		{RDMAP_EXT_RESP, EXT_HEARTBEAT, EXT_MAX},
+	};
 
 	open_bench();
-	rdmap_engine_encode(bytes, sizeof(bytes), &msg);
-	end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++)
+		inject(t.b, cases[i].op, FIRST + i, cases[i].kind, 0, cases[i].len);
 	end_send_all(t.b);
 	assert_int_equal(t.b->wire_len, 0);
 	assert_false(qp_is_failed(t.b->qp));
+	assert_int_equal(count_of_pongs(t.b), 1);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0); /* and it goes on */
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+static void a_longer_ping_is_a_ping(void **state)
+{
+	open_bench();
+	inject(t.b, RDMAP_EXT_REQ, FIRST, EXT_HEARTBEAT, 5, EXT_MAX);
+	pair_run(&t.p);
+	assert_int_equal(count_of_pings(t.b), 1);
+	assert_int_equal(count_of_pongs(t.a), 1);
 	bench_close(&t);
 }
 
@@ -189,7 +221,8 @@ int main(void)
 		cmocka_unit_test(a_ping_is_answered_and_tells_the_limit),
 		cmocka_unit_test(a_pong_returns_the_token),
 		cmocka_unit_test(a_flood_of_pings_owes_one_answer),
-		cmocka_unit_test(unknown_kinds_are_ignored),
+		cmocka_unit_test(what_later_versions_say_is_ignored),
+		cmocka_unit_test(a_longer_ping_is_a_ping),
 		cmocka_unit_test(a_ping_goes_between_two_messages),
 		cmocka_unit_test(a_write_back_does_not_hold_up_the_answer),
 		cmocka_unit_test(parked_sends_do_not_hold_up_the_answer),

@@ -246,7 +246,7 @@ static void unknown_operations_are_refused(void **state)
 				hdr_untagged(RDMAP_ATOMIC_REQ, DDP_QN_REQUEST, 1, 0, true);
 			struct rdmap_atomic_req req = {.op = op};
 			uint8_t bytes[RDMAP_ATOMIC_REQ_LEN];
-			bool known = op == 0 || op == 2 || (op == 0xf && consent);
+			bool known = op == RDMAP_FETCH_ADD || op == RDMAP_CMP_SWAP;
 			struct atomics a;
 
 			o.stream.consent = consent;

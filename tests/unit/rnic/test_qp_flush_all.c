@@ -301,7 +301,7 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 static void behind_a_flush_that_failed_it_fails_too(void **state)
 {
 	struct pair_options o = pair_defaults();
-	struct rdmap_flush_resp resp;
+	struct ext_answer answer;
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
@@ -316,9 +316,10 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
 	end_send_all(t.b);
 	/* length, DDP header, 8 bytes, CRC: the second response is as long as the first */
 	assert_int_equal(t.b->wire_len, 2 * 32);
-	assert_true(rdmap_flush_resp_decode(t.b->wire + 32 + 20, 8, &resp) > 0);
-	assert_int_equal(resp.status, RDMAP_FLUSH_FAILED);
-	assert_int_equal(resp.detail, ENOSPC);
+	assert_true(ext_answer_decode(t.b->wire + 32 + 20, 8, &answer) > 0);
+	assert_int_equal(answer.word.kind, EXT_FLUSH_ALL);
+	assert_int_equal(answer.word.arg, EXT_FAILED);
+	assert_int_equal(answer.detail, ENOSPC);
 	assert_int_equal(t.b->wb_count, 1);
 	bench_close(&t);
 }

@@ -103,15 +103,15 @@ static void more_requests_than_ird_are_refused(void **state)
 	bench_open(&t, &o, LEN);
 	t.b->wb_hold = true; /* the first one stays, the others wait behind it */
 	for (uint32_t msn = 1; msn <= 5; msn++) {
-		struct rdmap_flush_req req = {.flags = RDMAP_FLUSH_PERSIST,
-					      .stag = t.mrb->ibv.rkey,
-					      .to = t.mrb->iova,
-					      .len = 8};
-		struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_REQ, 1, msn, 0, true);
-		uint8_t bytes[RDMAP_FLUSH_REQ_LEN];
+		struct ext_range req = {.word = {EXT_FLUSH, EXT_FLUSH_PERSIST},
+					.stag = t.mrb->ibv.rkey,
+					.to = t.mrb->iova,
+					.len = 8};
+		struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, 1, msn, 0, true);
+		uint8_t bytes[EXT_RANGE_LEN];
 
 		assert_false(qp_is_failed(t.b->qp));
-		rdmap_flush_req_encode(bytes, sizeof(bytes), &req);
+		ext_range_encode(bytes, sizeof(bytes), &req);
 		end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
 		end_run_writebacks(t.b);
 	}

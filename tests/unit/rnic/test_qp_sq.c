@@ -227,7 +227,8 @@ static void at_most_ord_requests_are_outstanding(void **state)
 				 0);
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 8, t.mrb, 0), 0);
 	end_send_all(t.a);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 2); /* in order: the Write waits too */
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus,
+			 PAIR_HELLO + 2); /* in order: the Write waits too */
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->reads_in, 3);
 	assert_int_equal(qp_counters(t.b->qp)->flushes_in, 2);
@@ -271,16 +272,17 @@ static void a_fence_waits_for_all_earlier_requests(void **state)
 	assert_int_equal(end_post(t.a, IBV_WR_RDMA_WRITE, 3, t.mra, 8, 8, t.mrb, 0, IBV_SEND_FENCE),
 			 0);
 	end_send_all(t.a);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 2);
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, PAIR_HELLO + 2);
 	while (end_take(t.b, SIZE_MAX))
 		;
 	assert_int_equal(end_gather(t.b, 20 + 8 + 4, NULL), 20 + 8 + 4);
 	while (end_take(t.a, SIZE_MAX))
 		;
 	end_send_all(t.a);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 2); /* the flush is still open */
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus,
+			 PAIR_HELLO + 2); /* the flush is still open */
 	pair_run(&t.p);
-	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 3);
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, PAIR_HELLO + 3);
 	assert_memory_equal(t.mb, t.ma + 8, 8);
 	bench_close(&t);
 }

@@ -130,84 +130,108 @@ static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 
 static void a_malformed_request_is_refused(void **state)
 {
-	static const struct rdmap_flush_req bad[] = {
-		{.flags = 0x41, .len = 8},  {.flags = 0, .len = 8},
-		{.flags = 0x111, .len = 0}, {.flags = 0x311, .len = 8},
-		{.flags = 0x09, .len = 8},  {.flags = 0x08, .len = 0},
-		{.flags = 0x21, .stag = 1}, {.flags = 0x21, .len = 1},
-		{.flags = 0x21, .to = 1},   {.flags = 0x211, .len = 1ull << 32},
+	static const struct ext_range bad[] = {
+		{.word = {EXT_FLUSH, 0x41}, .len = 8},
+		{.word = {EXT_FLUSH, 0}, .len = 8},
+		{.word = {EXT_FLUSH, 0x101}, .len = 8},
+		{.word = {EXT_FLUSH, 4}, .len = 0},
+		{.word = {EXT_VERIFY, 0x101}, .len = 0},
+		{.word = {EXT_VERIFY, 0x301}, .len = 8},
+		{.word = {EXT_VERIFY, 0x001}, .len = 8},
+		{.word = {EXT_VERIFY, 0x102}, .len = 8},
+		{.word = {EXT_VERIFY, 0x201}, .len = 1ull << 32},
+		{.word = {EXT_QUERY, 1}, .len = 8},
+		{.word = {EXT_QUERY, 0}, .len = 0},
+		{.word = {EXT_FLUSH_ALL, 0}},
+		{.word = {EXT_FLUSH_ALL, 0x21}},
+		{.word = {EXT_ATOMIC_WRITE, 1}},
 	};
-	struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_REQ, DDP_QN_REQUEST, 1, 0, true);
+	struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, DDP_QN_REQUEST, 1, 0, true);
 	struct pair_options o = pair_defaults();
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct rdmap_flush_req req = bad[i];
-		uint8_t bytes[RDMAP_FLUSH_REQ_LEN];
+		struct ext_range req = bad[i];
+		uint8_t bytes[EXT_RANGE_LEN];
 		struct bench t;
 
 		bench_open(&t, &o, LEN);
-		if (!(req.flags & RDMAP_FLUSH_ALL)) {
-			req.stag = t.mrb->ibv.rkey;
-			req.to = t.mrb->iova;
-		}
-		rdmap_flush_req_encode(bytes, sizeof(bytes), &req);
-		end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
+		req.stag = t.mrb->ibv.rkey;
+		req.to = t.mrb->iova;
+		ext_range_encode(bytes, sizeof(bytes), &req);
+		end_inject_fpdu(t.b, &hdr, bytes, ext_row(req.word.kind)->request);
 		expect_terminated(t.b, true, TERM_RDMAP_STREAM_CATASTROPHIC);
 		assert_int_equal(t.b->wb_count, 0);
 		bench_close(&t);
 	}
 }
 
-enum asked { ASKED_FLUSH, ASKED_VERIFY, ASKED_QUERY };
+enum asked { ASKED_FLUSH, ASKED_VERIFY, ASKED_QUERY, ASKED_ATOMIC_WRITE };
 
 struct reply {
 	const char *what;
 	enum asked asked;
 	unsigned error; /* 0: it is taken */
 	bool has_digest;
+	uint8_t kind;
 	uint32_t status, detail;
-	struct rdmap_flush_digest digest;
+	struct vext_digest digest;
 };
 
 #define GOOD .source = 2, .durability = 2, .alg = 1, .len = 64
 
+#define WRONG TERM_RDMAP_STREAM_CATASTROPHIC
+
 static const struct reply replies[] = {
-	{"digest", ASKED_VERIFY, 0, true, 0, 0, {GOOD}},
-	{"digest to a plain flush", ASKED_FLUSH, TERM_DDP_TOO_LONG, true, 0, 0, {GOOD}},
-	{"digest to a query", ASKED_QUERY, TERM_DDP_TOO_LONG, true, 0, 2, {GOOD}},
-	{"no digest", ASKED_VERIFY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 0, {0}},
-	{"digest of a failure", ASKED_VERIFY, TERM_RDMAP_STREAM_CATASTROPHIC, true, 1, 5, {GOOD}},
+	{"digest", ASKED_VERIFY, 0, true, EXT_VERIFY, 0, 0, {GOOD}},
+	{"digest to a plain flush", ASKED_FLUSH, TERM_DDP_TOO_LONG, true, EXT_FLUSH, 0, 0, {GOOD}},
+	{"digest to a query", ASKED_QUERY, TERM_DDP_TOO_LONG, true, EXT_QUERY, 0, 2, {GOOD}},
+	{"no digest", ASKED_VERIFY, WRONG, false, EXT_VERIFY, 0, 0, {0}},
+	{"digest of a failure", ASKED_VERIFY, TERM_DDP_TOO_LONG, true, EXT_VERIFY, 1, 5, {GOOD}},
 	{"other algorithm",
 	 ASKED_VERIFY,
-	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 WRONG,
 	 true,
+	 EXT_VERIFY,
 	 0,
 	 0,
 	 {.source = 2, .durability = 2, .alg = 2, .len = 64}},
 	{"of more than asked",
 	 ASKED_VERIFY,
-	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 WRONG,
 	 true,
+	 EXT_VERIFY,
 	 0,
 	 0,
 	 {.source = 2, .durability = 2, .alg = 1, .len = 65}},
 	{"unknown source",
 	 ASKED_VERIFY,
-	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 WRONG,
 	 true,
+	 EXT_VERIFY,
 	 0,
 	 0,
 	 {.source = 4, .durability = 2, .alg = 1, .len = 64}},
 	{"unknown class",
 	 ASKED_VERIFY,
-	 TERM_RDMAP_STREAM_CATASTROPHIC,
+	 WRONG,
 	 true,
+	 EXT_VERIFY,
 	 0,
 	 0,
 	 {.source = 2, .durability = 0, .alg = 1, .len = 64}},
-	{"class", ASKED_QUERY, 0, false, 0, 3, {0}},
-	{"class 0", ASKED_QUERY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 0, {0}},
-	{"class 4", ASKED_QUERY, TERM_RDMAP_STREAM_CATASTROPHIC, false, 0, 4, {0}},
+	{"class", ASKED_QUERY, 0, false, EXT_QUERY, 0, 3, {0}},
+	{"class 0", ASKED_QUERY, WRONG, false, EXT_QUERY, 0, 0, {0}},
+	{"class 4", ASKED_QUERY, WRONG, false, EXT_QUERY, 0, 4, {0}},
+	{"flush", ASKED_FLUSH, 0, false, EXT_FLUSH, 0, 0, {0}},
+	{"atomic write", ASKED_ATOMIC_WRITE, 0, false, EXT_ATOMIC_WRITE, 0, 0, {0}},
+	{"a query's to a flush", ASKED_FLUSH, WRONG, false, EXT_QUERY, 0, 2, {0}},
+	{"a flush's to a query", ASKED_QUERY, WRONG, false, EXT_FLUSH, 0, 0, {0}},
+	{"of everything to a range", ASKED_FLUSH, WRONG, false, EXT_FLUSH_ALL, 0, 0, {0}},
+	{"a flush's to a verify", ASKED_VERIFY, WRONG, false, EXT_FLUSH, 0, 0, {0}},
+	{"a flush's to an atomic write", ASKED_ATOMIC_WRITE, WRONG, false, EXT_FLUSH, 0, 0, {0}},
+	{"a failure of another kind", ASKED_FLUSH, WRONG, false, EXT_VERIFY, 1, 5, {0}},
+	{"an unknown kind", ASKED_FLUSH, WRONG, false, 99, 0, 0, {0}},
+	{"a heartbeat's", ASKED_FLUSH, WRONG, false, EXT_HEARTBEAT, 0, 0, {0}},
 };
 
 static void ask(struct bench *t, enum asked what, struct vext_digest *digest, uint32_t *durability)
@@ -226,6 +250,9 @@ static void ask(struct bench *t, enum asked what, struct vext_digest *digest, ui
 	case ASKED_QUERY:
 		err = qp_query_class(t->a->qp, 1, rkey, at, 64, durability);
 		break;
+	case ASKED_ATOMIC_WRITE:
+		err = qp_atomic_write(t->a->qp, 1, IBV_SEND_SIGNALED, rkey, at, "12345678");
+		break;
 	}
 	assert_int_equal(err, 0);
 	end_send_all(t->a);
@@ -233,20 +260,20 @@ static void ask(struct bench *t, enum asked what, struct vext_digest *digest, ui
 
 static void try_reply(const struct reply *r)
 {
-	struct ddp_hdr hdr = hdr_untagged(RDMAP_FLUSH_RESP, DDP_QN_RESPONSE, 1, 0, true);
+	struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_RESP, DDP_QN_RESPONSE, 1, 0, true);
 	struct pair_options o = pair_defaults();
-	struct rdmap_flush_resp resp = {r->status, r->detail};
+	struct ext_answer reply = {{r->kind, r->status}, r->detail};
 	struct vext_digest digest = {.alg = 77};
-	uint8_t bytes[RDMAP_FLUSH_RESP_LEN + RDMAP_FLUSH_DIGEST_LEN];
+	uint8_t bytes[EXT_ANSWER_LEN + EXT_DIGEST_LEN];
 	struct wcursor c = wcursor_init(bytes, sizeof(bytes));
 	uint32_t durability = 77;
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
 	ask(&t, r->asked, &digest, &durability);
-	rdmap_flush_resp_put(&c, &resp);
+	ext_answer_put(&c, &reply);
 	if (r->has_digest)
-		rdmap_flush_digest_put(&c, &r->digest);
+		ext_digest_put(&c, &r->digest);
 	end_inject_fpdu(t.a, &hdr, bytes, wcursor_len(&c));
 	if (qp_is_failed(t.a->qp) != (r->error != 0))
 		fail_msg("%s: %s", r->what, r->error ? "taken" : "refused");

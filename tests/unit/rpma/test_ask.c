@@ -113,7 +113,7 @@ static void a_flush_of_everything_names_no_region(void **state)
 	script.caps = VEXT_CAP_FLUSH_ALL;
 	assert_int_equal(rpma_flush_all(conn, PERSISTENT, ALWAYS, &token), 0);
 	assert_int_equal(script.list[0].op, VEXT_OP_FLUSH_ALL);
-	assert_int_equal(script.list[0].type, VEXT_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[0].type, VEXT_FLUSH_STRICT);
 	assert_int_equal(script.list[0].wr.wr.rdma.rkey, 0);
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_flush_all(conn, PERSISTENT, ALWAYS, &token), RPMA_E_PROVIDER);

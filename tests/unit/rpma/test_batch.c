@@ -82,7 +82,7 @@ static void a_batch_goes_out_as_one_list_in_its_order(void **state)
 	expect_write(0, 8);
 	assert_int_equal(script.list[0].wr.send_flags, 0);
 	assert_int_equal(script.list[1].op, VEXT_OP_FLUSH);
-	assert_int_equal(script.list[1].type, VEXT_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[1].type, VEXT_FLUSH_STRICT);
 	assert_true(script.list[1].wr.wr.rdma.remote_addr == RADDR + 8);
 	assert_true(script.list[1].len == 16);
 	assert_int_equal(script.list[2].op, VEXT_OP_ATOMIC_WRITE);
@@ -138,7 +138,7 @@ static void a_batch_is_chosen_for_the_peer_when_it_is_posted(void **state)
 	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 4);
 	assert_int_equal(script.list[1].op, VEXT_OP_FLUSH);
-	assert_int_equal(script.list[1].type, VEXT_FLUSH_PERSISTENT);
+	assert_int_equal(script.list[1].type, VEXT_FLUSH_STRICT);
 	assert_int_equal(script.list[2].op, VEXT_OP_ATOMIC_WRITE);
 	assert_int_equal(script.list[2].wr.send_flags, IBV_SEND_SIGNALED);
 	assert_int_equal(script.list[3].op, VEXT_OP_FLUSH_ALL);

@@ -248,7 +248,7 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 16, 100, RPMA_FLUSH_TYPE_PERSISTENT), 0);
 	assert_int_equal(script.flushes, 1);
-	assert_int_equal(script.flush.type, VEXT_FLUSH_PERSISTENT);
+	assert_int_equal(script.flush.type, VEXT_FLUSH_STRICT);
 	assert_true(script.flush.addr == RADDR + 16);
 	assert_true(script.flush.len == 100);
 	assert_int_equal(script.flush.rkey, RKEY);

@@ -38,10 +38,10 @@ static void consent_bits_are_those_of_the_wire_document(void **state)
 
 	stream_consent_put(&start, STREAM_CONSENT_FLUSHES);
 	mpa_start_encode(frame, sizeof(frame), &start, NULL);
-	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\x80\x01", 4);
+	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\xc0\x01", 4);
 	stream_consent_put(&start, STREAM_CONSENT_READS);
 	mpa_start_encode(frame, sizeof(frame), &start, NULL);
-	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\x40\x01", 4);
+	assert_memory_equal(frame + MPA_START_HDR, "\x40\x01\x00\x01", 4);
 }
 
 static void no_other_pattern_is_consent(void **state)
@@ -55,9 +55,9 @@ static void no_other_pattern_is_consent(void **state)
 		start.rtr_send = bits & 4;
 		start.rtr_write = bits & 2;
 		start.rtr_read = bits & 1;
-		if (bits == (16 | 4 | 2))
+		if (bits == (16 | 4 | 2 | 1))
 			expected = STREAM_CONSENT_FLUSHES;
-		else if (bits == (16 | 4 | 1))
+		else if (bits == (16 | 4))
 			expected = STREAM_CONSENT_READS;
 		assert_int_equal(stream_consent_get(&start), expected);
 	}

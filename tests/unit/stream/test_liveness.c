@@ -162,13 +162,6 @@ static void a_shorter_limit_counts_as_soon_as_it_is_announced(void **state)
 	assert_int_equal(v.at, CLOCK_NEVER);
 }
 
-static void a_limit_shorter_than_assumed_must_be_announced(void **state)
-{
-	assert_true(liveness_begin(&v, 14 * SEC, &view, 0));
-	assert_false(liveness_begin(&v, 15 * SEC, &view, 0));
-	assert_false(liveness_begin(&v, CLOCK_NEVER, &view, 0));
-}
-
 /* --- streams ------------------------------------------------------------------------------ */
 
 static struct link l;
@@ -212,8 +205,9 @@ static void idle_connections_live(void **state)
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
 	messages = qp_counters(rig_qp(l.a.rig))->tx_fpdus + qp_counters(rig_qp(l.b.rig))->tx_fpdus;
-	assert_in_range(messages, 30, 120); /* of 60 thirds of the limit */
-	assert_in_range(ticks, 60, 122);
+	/* In 60 thirds of the limit, behind the HELLOs. */
+	assert_in_range(messages, 30, 122);
+	assert_in_range(ticks, 60, 124);
 	link_fini(&l);
 }
 
@@ -320,7 +314,6 @@ int main(void)
 		cmocka_unit_test(an_end_without_a_limit_still_sends),
 		cmocka_unit_test(the_peers_shorter_limit_is_met),
 		cmocka_unit_test(a_shorter_limit_counts_as_soon_as_it_is_announced),
-		cmocka_unit_test(a_limit_shorter_than_assumed_must_be_announced),
 		cmocka_unit_test_setup(idle_connections_live, reset),
 		cmocka_unit_test_setup(a_vanished_peer_fails_what_was_posted, reset),
 		cmocka_unit_test_setup(a_disconnect_has_its_own_limit, reset),

@@ -75,6 +75,7 @@ static void an_accept_without_memory_leaves_the_request_waiting(void **state)
 	struct link l;
 
 	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
 	side_add_qp(&l.b);
 	link_dial(&l, &link_params);
 	countdown = 0;
@@ -119,6 +120,7 @@ static void a_failed_stream_without_memory_still_ends(void **state)
 
 	link_init(&l, &a, &b);
 	side_add_qp(&l.a);
+	side_add_qp(&l.b);
 	link_establish(&l);
 	silent = l.b.s;
 	l.b.s = NULL;

@@ -135,7 +135,7 @@ static void a_p2p_reply_is_never_consent(void **state)
 {
 	struct mpa_start rep = plain_reply;
 
-	rep.p2p = rep.rtr_send = rep.rtr_write = true;
+	rep.p2p = rep.rtr_send = rep.rtr_write = rep.rtr_read = true;
 	dial();
 	answer(rep);
 	assert_state(&l.a, LIVE);

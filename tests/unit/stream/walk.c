@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/qp_pair.h"
+#include "softrnic/proto/ext_hello.h"
+
 struct walk walk;
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -29,7 +32,10 @@ static void ev_disconnect(void)
 	enum stream_state before = stream_state(walk.me->s);
 	int ret = stream_disconnect(walk.me->s, walk.link.now, &walk.me->u);
 
-	assert_int_equal(ret, before < STREAM_REP_SENT ? -EINVAL : 0);
+	bool early =
+		before < STREAM_REP_SENT || (before == STREAM_HELLO && walk.me == &walk.link.a);
+
+	assert_int_equal(ret, early ? -EINVAL : 0);
 }
 
 static void ev_cancel(void)
@@ -37,8 +43,8 @@ static void ev_cancel(void)
 	enum stream_state before = stream_state(walk.me->s);
 	int events = walk.me->seen[STREAM_EV_UNREACHABLE]; /* the step before took all */
 	int ret = stream_cancel(walk.me->s, &walk.me->u);
-	bool connecting =
-		before == STREAM_DIALING || before == STREAM_REQ_SENT || before == STREAM_REP_SENT;
+	bool connecting = before == STREAM_DIALING || before == STREAM_REQ_SENT ||
+			  before == STREAM_REP_SENT || before == STREAM_HELLO;
 
 	assert_int_equal(ret, connecting || before >= STREAM_LIVE ? 0 : -EINVAL);
 	assert_int_equal(stream_state(walk.me->s), connecting ? STREAM_CLOSED : before);
@@ -88,6 +94,11 @@ static void ev_rx_request(void)
 	receive("MPA ID Req Frame\x50\2\0\4\0\1\0\1", 24);
 }
 
+static void ev_rx_consenting_request(void)
+{
+	receive("MPA ID Req Frame\x50\2\0\4\x40\1\0\1", 24);
+}
+
 static void ev_rx_p2p_request(void)
 {
 	receive("MPA ID Req Frame\x50\2\0\4\x80\1\xc0\1", 24);
@@ -95,7 +106,7 @@ static void ev_rx_p2p_request(void)
 
 static void ev_rx_reply(void)
 {
-	receive("MPA ID Rep Frame\x50\2\0\4\x40\1\x80\1", 24);
+	receive("MPA ID Rep Frame\x50\2\0\4\x40\1\xc0\1", 24);
 }
 
 static void ev_rx_reject(void)
@@ -106,6 +117,42 @@ static void ev_rx_reject(void)
 static void ev_rx_bad_reply(void)
 {
 	receive("MPA ID Rep Frame\x50\2\0\4\0\1\x3f\xfe", 24);
+}
+
+static void receive_fpdu(const struct ddp_hdr *hdr, const void *payload, size_t len)
+{
+	uint8_t fpdu[128];
+
+	receive(fpdu, fpdu_make(fpdu, hdr, payload, len, true));
+}
+
+static void receive_hello(uint16_t major)
+{
+	struct ext_hello hello = {.major = major, .max_ulpdu = MPA_ULPDU_MAX};
+	struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, DDP_QN_CONTROL, 1, 0, true);
+	uint8_t bytes[EXT_HELLO_LEN];
+
+	ext_hello_encode(bytes, sizeof(bytes), &hello);
+	receive_fpdu(&hdr, bytes, sizeof(bytes));
+}
+
+static void ev_rx_hello(void)
+{
+	receive_hello(EXT_HELLO_MAJOR);
+}
+
+/* Of a version that does not exist. */
+static void ev_rx_bad_hello(void)
+{
+	receive_hello(99);
+}
+
+/* An empty Write: in full operation without effect, before a HELLO an error. */
+static void ev_rx_write(void)
+{
+	struct ddp_hdr hdr = hdr_tagged(RDMAP_WRITE, 1, 0, true);
+
+	receive_fpdu(&hdr, NULL, 0);
 }
 
 static void ev_rx_byte(void)
@@ -250,13 +297,44 @@ static void ev_unacknowledged(void)
 }
 
 void (*const walk_events[])(void) = {
-	ev_connect,        ev_accept,     ev_reject,         ev_disconnect,   ev_abort,
-	ev_cancel,         ev_dialed,     ev_dial_failed,    ev_incoming,     ev_rx_request,
-	ev_rx_p2p_request, ev_rx_reply,   ev_rx_reject,      ev_rx_bad_reply, ev_rx_byte,
-	ev_rx_garbage,     ev_rx_nothing, ev_rx_fault,       ev_rx_eof,       ev_rx_reset,
-	ev_rx_timeout,     ev_tx_all,     ev_tx_byte,        ev_tx_error,     ev_tx_fault,
-	ev_post,           ev_qp_fails,   ev_detach,         ev_fin,          ev_early,
-	ev_late,           ev_silence,    ev_unacknowledged, ev_perform,
+	ev_connect,
+	ev_accept,
+	ev_reject,
+	ev_disconnect,
+	ev_abort,
+	ev_cancel,
+	ev_dialed,
+	ev_dial_failed,
+	ev_incoming,
+	ev_rx_request,
+	ev_rx_p2p_request,
+	ev_rx_reply,
+	ev_rx_reject,
+	ev_rx_bad_reply,
+	ev_rx_byte,
+	ev_rx_garbage,
+	ev_rx_nothing,
+	ev_rx_fault,
+	ev_rx_eof,
+	ev_rx_reset,
+	ev_rx_timeout,
+	ev_tx_all,
+	ev_tx_byte,
+	ev_tx_error,
+	ev_tx_fault,
+	ev_post,
+	ev_qp_fails,
+	ev_detach,
+	ev_fin,
+	ev_early,
+	ev_late,
+	ev_silence,
+	ev_unacknowledged,
+	ev_perform,
+	ev_rx_hello,
+	ev_rx_bad_hello,
+	ev_rx_write,
+	ev_rx_consenting_request,
 };
 const size_t walk_n_events = ARRAY_LEN(walk_events);
 
@@ -291,10 +369,23 @@ static void redialing(void)
 	ev_rx_eof();
 }
 
-static void live_initiator(void)
+static void hello_initiator(void)
 {
 	req_sent();
 	ev_rx_reply();
+}
+
+static void live_initiator(void)
+{
+	hello_initiator();
+	ev_rx_hello();
+	ev_tx_all();
+}
+
+static void no_hello(void)
+{
+	hello_initiator();
+	ev_rx_write();
 }
 
 static void rejected(void)
@@ -344,6 +435,35 @@ static void live_responder(void)
 {
 	rep_sent();
 	ev_tx_all();
+}
+
+static void hello_responder(void)
+{
+	ev_incoming();
+	ev_rx_consenting_request();
+	ev_accept();
+	ev_tx_all();
+}
+
+static void hello_before_reply(void)
+{
+	ev_incoming();
+	ev_rx_consenting_request();
+	ev_accept();
+	ev_rx_hello();
+}
+
+static void live_with_hello(void)
+{
+	hello_responder();
+	ev_rx_hello();
+}
+
+static void draining_before_hello(void)
+{
+	hello_responder();
+	ev_post();
+	ev_disconnect();
 }
 
 static void held(void)
@@ -414,6 +534,8 @@ const struct place walk_places[] = {
 	{STREAM_INITIATOR, STREAM_REQ_SENT, req_sent},
 	{STREAM_INITIATOR, STREAM_REQ_SENT, req_half_sent},
 	{STREAM_INITIATOR, STREAM_DIALING, redialing},
+	{STREAM_INITIATOR, STREAM_HELLO, hello_initiator},
+	{STREAM_INITIATOR, STREAM_CLOSING, no_hello},
 	{STREAM_INITIATOR, STREAM_LIVE, live_initiator},
 	{STREAM_INITIATOR, STREAM_DRAINING, draining},
 	{STREAM_INITIATOR, STREAM_DRAINING, draining_behind_fin},
@@ -429,6 +551,10 @@ const struct place walk_places[] = {
 	{STREAM_RESPONDER, STREAM_REQ_RCVD, req_rcvd},
 	{STREAM_RESPONDER, STREAM_REP_SENT, rep_sent},
 	{STREAM_RESPONDER, STREAM_REP_SENT, rtr_awaited},
+	{STREAM_RESPONDER, STREAM_REP_SENT, hello_before_reply},
+	{STREAM_RESPONDER, STREAM_HELLO, hello_responder},
+	{STREAM_RESPONDER, STREAM_DRAINING, draining_before_hello},
+	{STREAM_RESPONDER, STREAM_LIVE, live_with_hello},
 	{STREAM_RESPONDER, STREAM_LIVE, live_responder},
 	{STREAM_RESPONDER, STREAM_LIVE, held},
 	{STREAM_RESPONDER, STREAM_CLOSING, closing_failed},

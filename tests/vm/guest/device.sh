@@ -15,7 +15,7 @@ pair=$VM_BUILD/tests/vm/pair
 # softrnic's settings and promises.
 contract=(basics connect close onesided message imm atomic waiting queues errors srq flush bounds dereg
 	threads many device)
-contract_ext=(batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
+contract_ext=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
 # On rxe private data are padded, and receives outlive the peer, which the others do not expect.
 examples_siw=(connect_introduces_both read_shows_the_servers_text message_answers_every_word)
 examples_rxe=(read_shows_the_servers_text)

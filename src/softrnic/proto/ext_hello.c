@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "softrnic/proto/hello.h"
+#include "softrnic/proto/ext_hello.h"
 
 #include <errno.h>
 
@@ -16,26 +16,26 @@ struct hello_value {
 	const uint8_t *bytes;
 };
 
-static void hello_put_head(struct wcursor *c, enum hello_item type, uint16_t len)
+static void hello_put_head(struct wcursor *c, enum ext_hello_item type, uint16_t len)
 {
 	wcursor_be16(c, (uint16_t)type);
 	wcursor_be16(c, len);
 }
 
-int hello_encode(void *buf, size_t size, const struct hello *hello)
+int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello)
 {
 	struct wcursor c = wcursor_init(buf, size);
 	struct ext_word word = {.kind = EXT_HELLO};
 
 	ext_word_put(&c, &word);
-	hello_put_head(&c, HELLO_VERSION, SCALAR_LEN);
+	hello_put_head(&c, EXT_HELLO_VERSION, SCALAR_LEN);
 	wcursor_be16(&c, hello->major);
 	wcursor_be16(&c, hello->minor);
-	hello_put_head(&c, HELLO_KINDS, KINDS_WORD);
+	hello_put_head(&c, EXT_HELLO_KINDS, KINDS_WORD);
 	wcursor_be64(&c, hello->kinds);
-	hello_put_head(&c, HELLO_LIMIT, SCALAR_LEN);
+	hello_put_head(&c, EXT_HELLO_LIMIT, SCALAR_LEN);
 	wcursor_be32(&c, hello->limit_ms);
-	hello_put_head(&c, HELLO_MAX_ULPDU, SCALAR_LEN);
+	hello_put_head(&c, EXT_HELLO_MAX_ULPDU, SCALAR_LEN);
 	wcursor_be32(&c, hello->max_ulpdu);
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
@@ -50,40 +50,42 @@ static const char *hello_get_item(struct rcursor *c, struct hello_value *item)
 	return c->bad ? "an item runs past its end" : NULL;
 }
 
-static const char *hello_take_version(struct rcursor *v, struct hello *hello)
+static const char *hello_take_version(struct rcursor *v, struct ext_hello *hello)
 {
 	hello->major = rcursor_be16(v);
 	hello->minor = rcursor_be16(v);
-	return hello->major == HELLO_MAJOR ? NULL : "it is of another version of the extensions";
+	return hello->major == EXT_HELLO_MAJOR ? NULL
+					       : "it is of another version of the extensions";
 }
 
 /* More than this end ever sends is as good as the most. */
-static const char *hello_take_ulpdu(struct rcursor *v, struct hello *hello)
+static const char *hello_take_ulpdu(struct rcursor *v, struct ext_hello *hello)
 {
 	uint32_t most = rcursor_be32(v);
 
 	hello->max_ulpdu = most < MPA_ULPDU_MAX ? most : MPA_ULPDU_MAX;
-	return most < HELLO_ULPDU_MIN ? "the largest ULPDU it states is below the minimum" : NULL;
+	return most < EXT_HELLO_ULPDU_MIN ? "the largest ULPDU it states is below the minimum"
+					  : NULL;
 }
 
-static const char *hello_take(const struct hello_value *item, struct hello *hello)
+static const char *hello_take(const struct hello_value *item, struct ext_hello *hello)
 {
 	struct rcursor v = rcursor_init(item->bytes, item->len);
-	bool right = item->type == HELLO_KINDS ? item->len > 0 && item->len % KINDS_WORD == 0
-					       : item->len == SCALAR_LEN;
+	bool right = item->type == EXT_HELLO_KINDS ? item->len > 0 && item->len % KINDS_WORD == 0
+						   : item->len == SCALAR_LEN;
 
 	if (!right)
 		return "an item has the wrong length";
-	switch ((enum hello_item)item->type) {
-	case HELLO_VERSION:
+	switch ((enum ext_hello_item)item->type) {
+	case EXT_HELLO_VERSION:
 		return hello_take_version(&v, hello);
-	case HELLO_KINDS:
+	case EXT_HELLO_KINDS:
 		hello->kinds = rcursor_be64(&v);
 		break;
-	case HELLO_LIMIT:
+	case EXT_HELLO_LIMIT:
 		hello->limit_ms = rcursor_be32(&v);
 		break;
-	case HELLO_MAX_ULPDU:
+	case EXT_HELLO_MAX_ULPDU:
 		return hello_take_ulpdu(&v, hello);
 	}
 	return NULL;
@@ -91,10 +93,10 @@ static const char *hello_take(const struct hello_value *item, struct hello *hell
 
 static bool hello_is_known(uint16_t type)
 {
-	return type >= HELLO_VERSION && type <= HELLO_MAX_ULPDU;
+	return type >= EXT_HELLO_VERSION && type <= EXT_HELLO_MAX_ULPDU;
 }
 
-static const char *hello_get(struct rcursor *c, struct hello *hello)
+static const char *hello_get(struct rcursor *c, struct ext_hello *hello)
 {
 	struct hello_value item;
 	const char *why = NULL;
@@ -108,17 +110,17 @@ static const char *hello_get(struct rcursor *c, struct hello *hello)
 						 : hello_take(&item, hello);
 		seen |= ITEM_BIT(item.type);
 	}
-	if (!why && !(seen & ITEM_BIT(HELLO_VERSION)))
+	if (!why && !(seen & ITEM_BIT(EXT_HELLO_VERSION)))
 		why = "its version is missing";
 	return why;
 }
 
-int hello_decode(const void *buf, size_t len, struct hello *hello, const char **why)
+int ext_hello_decode(const void *buf, size_t len, struct ext_hello *hello, const char **why)
 {
 	struct rcursor c = rcursor_init(buf, len);
 	struct ext_word word;
 
-	*hello = (struct hello){.max_ulpdu = MPA_ULPDU_MAX};
+	*hello = (struct ext_hello){.max_ulpdu = MPA_ULPDU_MAX};
 	ext_word_get(&c, &word);
 	*why = word.kind == EXT_HELLO && !c.bad ? hello_get(&c, hello) : "it is none";
 	return *why ? -EBADMSG : 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "softrnic/proto/ext.h"
-#include "softrnic/proto/hello.h"
+#include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 
 #define WORD    "\x01\x00\x00\x00"
@@ -14,9 +14,10 @@
 #define LIMIT   "\x00\x03\x00\x04\x00\x00\x3a\x98"
 #define ULPDU   "\x00\x04\x00\x04\x00\x00\xfd\x00"
 
-static const struct hello full = {.major = 2, .kinds = 0xf8, .limit_ms = 15000, .max_ulpdu = 64768};
+static const struct ext_hello full = {
+	.major = 2, .kinds = 0xf8, .limit_ms = 15000, .max_ulpdu = 64768};
 
-static void assert_hello(const struct hello *a, const struct hello *b)
+static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 {
 	assert_int_equal(a->major, b->major);
 	assert_int_equal(a->minor, b->minor);
@@ -26,13 +27,13 @@ static void assert_hello(const struct hello *a, const struct hello *b)
 }
 
 /* A string literal's bytes, without its NUL, in memory of their exact size. */
-static int decode(const char *text, size_t len, struct hello *hello, const char **why)
+static int decode(const char *text, size_t len, struct ext_hello *hello, const char **why)
 {
 	uint8_t *bytes = test_malloc(len + !len);
 	int ret;
 
 	memcpy(bytes, text, len);
-	ret = hello_decode(bytes, len, hello, why);
+	ret = ext_hello_decode(bytes, len, hello, why);
 	test_free(bytes);
 	return ret;
 }
@@ -40,7 +41,7 @@ static int decode(const char *text, size_t len, struct hello *hello, const char 
 #define READS(text, expected)                                                                      \
 	do {                                                                                       \
 		const char *why_;                                                                  \
-		struct hello got_;                                                                 \
+		struct ext_hello got_;                                                             \
                                                                                                    \
 		assert_int_equal(decode((text), sizeof(text) - 1, &got_, &why_), 0);               \
 		assert_null(why_);                                                                 \
@@ -50,7 +51,7 @@ static int decode(const char *text, size_t len, struct hello *hello, const char 
 #define REFUSES(text, reason)                                                                      \
 	do {                                                                                       \
 		const char *why_;                                                                  \
-		struct hello got_;                                                                 \
+		struct ext_hello got_;                                                             \
                                                                                                    \
 		assert_int_equal(decode((text), sizeof(text) - 1, &got_, &why_), -EBADMSG);        \
 		assert_non_null(strstr(why_, (reason)));                                           \
@@ -59,18 +60,18 @@ static int decode(const char *text, size_t len, struct hello *hello, const char 
 static void a_hello_is_laid_out_as_documented(void **state)
 {
 	static const char wire[] = WORD VERSION KINDS LIMIT ULPDU;
-	uint8_t buf[HELLO_LEN];
+	uint8_t buf[EXT_HELLO_LEN];
 
-	assert_int_equal(hello_encode(buf, sizeof(buf), &full), HELLO_LEN);
-	assert_int_equal(sizeof(wire) - 1, HELLO_LEN);
-	assert_memory_equal(buf, wire, HELLO_LEN);
-	assert_int_equal(hello_encode(buf, HELLO_LEN - 1, &full), -ENOSPC);
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &full), EXT_HELLO_LEN);
+	assert_int_equal(sizeof(wire) - 1, EXT_HELLO_LEN);
+	assert_memory_equal(buf, wire, EXT_HELLO_LEN);
+	assert_int_equal(ext_hello_encode(buf, EXT_HELLO_LEN - 1, &full), -ENOSPC);
 	READS(WORD VERSION KINDS LIMIT ULPDU, &full);
 }
 
 static void what_is_left_out_has_a_default(void **state)
 {
-	static const struct hello least = {.major = 2, .max_ulpdu = MPA_ULPDU_MAX};
+	static const struct ext_hello least = {.major = 2, .max_ulpdu = MPA_ULPDU_MAX};
 
 	READS(WORD VERSION, &least);
 	REFUSES(WORD, "version");
@@ -84,7 +85,7 @@ static void the_order_of_items_does_not_matter(void **state)
 
 static void unknown_items_and_later_minor_versions_are_skipped(void **state)
 {
-	static const struct hello later = {
+	static const struct ext_hello later = {
 		.major = 2, .minor = 7, .kinds = 0xf8, .max_ulpdu = MPA_ULPDU_MAX};
 
 	READS(WORD VERSION "\x00\x10\x00\x05"
@@ -140,7 +141,7 @@ static void another_major_version_is_refused(void **state)
 
 static void a_ulpdu_limit_is_clipped_above_and_refused_below(void **state)
 {
-	static const struct hello least = {.major = 2, .max_ulpdu = 2048};
+	static const struct ext_hello least = {.major = 2, .max_ulpdu = 2048};
 
 	READS(WORD VERSION KINDS LIMIT "\x00\x04\x00\x04\xff\xff\xff\xff", &full);
 	READS(WORD VERSION "\x00\x04\x00\x04\x00\x00\x08\x00", &least);
@@ -165,7 +166,7 @@ static void noise_never_gives_an_unusable_hello(void **state)
 	for (int round = 0; round < 200000; round++) {
 		char bytes[64];
 		size_t len = 12 + test_random(&seed) % 52;
-		struct hello hello;
+		struct ext_hello hello;
 		const char *why;
 
 		for (size_t i = 0; i < sizeof(bytes); i++)
@@ -177,7 +178,8 @@ static void noise_never_gives_an_unusable_hello(void **state)
 		}
 		good++;
 		assert_int_equal(hello.major, 2);
-		assert_true(hello.max_ulpdu >= HELLO_ULPDU_MIN && hello.max_ulpdu <= MPA_ULPDU_MAX);
+		assert_true(hello.max_ulpdu >= EXT_HELLO_ULPDU_MIN &&
+			    hello.max_ulpdu <= MPA_ULPDU_MAX);
 	}
 	assert_true(good > 100);
 }

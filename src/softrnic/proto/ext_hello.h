@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ext_hello.h -- the HELLO (doc/wire.md s6): the first message of each direction between consenting
+ * peers, in which each end states what it executes and takes.
+ */
+#ifndef PROTO_EXT_HELLO_H
+#define PROTO_EXT_HELLO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
+#define EXT_HELLO_MINOR 0
+#define EXT_HELLO_LEN   40 /* of the HELLO that this version sends */
+#define EXT_HELLO_ULPDU_MIN                                                                        \
+	2048 /* the least that a HELLO may state; any extension message fits                       \
+	      */
+
+/* Types of the items. Unknown ones are skipped. 0x10 to 0x1f are reserved for another link. */
+enum ext_hello_item {
+	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); must be there */
+	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
+	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not told */
+	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
+};
+
+struct ext_hello {
+	uint16_t major, minor;
+	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
+	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not told */
+	uint32_t max_ulpdu; /* the largest that the sender takes */
+};
+
+/* The whole message behind the DDP header. Length written or -ENOSPC. */
+int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello);
+/* A whole message. 0, or -EBADMSG, and *why in words; then the peer is not understood. */
+int ext_hello_decode(const void *buf, size_t len, struct ext_hello *hello, const char **why);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hello.c -- the HELLO (doc/wire.md s3, s6): the first message each way between consenting peers.
+ * Until the peer's has come nothing of the user is sent, and nothing but a Terminate is taken.
+ */
+#include "softrnic/rnic/qp_impl.h"
+
+void hello_begin(struct qp *qp)
+{
+	qp->hello.due = qp->hello.awaited = qp->stream.consent;
+}
+
+const struct ext_hello *qp_peer_hello(const struct qp *qp)
+{
+	return qp->stream.consent && !qp->hello.awaited ? &qp->hello.peer : NULL;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+bool hello_build(struct qp *qp)
+{
+	struct ext_hello own = {
+		.major = EXT_HELLO_MAJOR,
+		.minor = EXT_HELLO_MINOR,
+		.kinds = op_kinds(),
+		.limit_ms = qp->stream.limit_ms,
+		.max_ulpdu = MPA_ULPDU_MAX,
+	};
+	uint8_t bytes[EXT_HELLO_LEN];
+
+	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
+			      ext_hello_encode(bytes, sizeof(bytes), &own)))
+		return false;
+	qp->hello.due = false;
+	return true;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
+{
+	return !qp->hello.awaited || seg->rx == op_hello.message || seg->rx == op_terminate.message;
+}
+
+/* The peer states what it takes; this end never sends more than MPA_ULPDU_MAX. */
+static void hello_agree(struct qp *qp, const struct ext_hello *peer)
+{
+	qp->hello.awaited = false;
+	qp->hello.peer = *peer;
+	qp->hello.caps = op_caps(peer->kinds);
+	qp->heartbeat.peer_limit_ms = peer->limit_ms;
+	if (peer->max_ulpdu < qp->tx.mulpdu)
+		qp->tx.mulpdu = peer->max_ulpdu;
+}
+
+static void hello_refuse(struct qp *qp, const struct rx_seg *seg, const char *why)
+{
+	LOG_WARNING_LIMITED("qp %u: the peer's HELLO is refused: %s; do both ends run the same "
+			    "version of this software?",
+			    qp->cfg.qp_num, why);
+	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+}
+
+static void hello_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct ext_hello peer;
+	const char *why;
+
+	qp->rx.msn[DDP_QN_CONTROL]++;
+	if (!qp->hello.awaited)
+		hello_refuse(qp, seg, "it is the second one");
+	else if (ext_hello_decode(bytes, seg->payload, &peer, &why))
+		hello_refuse(qp, seg, why);
+	else
+		hello_agree(qp, &peer);
+}
+
+static const struct op_rx hello_rx = {
+	.accept = qp_rx_accept_next,
+	.finish = hello_finish,
+};
+
+const struct qp_op op_hello = {
+	.level = RDMAP_LEVEL_OURS,
+	.message = &hello_rx,
+	.answer = &op_ignored_rx, /* there is none */
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op_atomic.h -- what the operations on one word have in common at the target. */
+#ifndef RNIC_OP_ATOMIC_H
+#define RNIC_OP_ATOMIC_H
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* Does it to the word, and fills in e->answer. 0 or -EFAULT: the memory is gone. */
+typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
+
+/*
+ * The peer may have sent it behind a Flush without waiting: an atomic that says "the data are safe"
+ * must not be seen when they are not. The peer learns of the Flush first. False: refused.
+ */
+bool atomic_may_run(struct qp *qp);
+/* Execute on the word at `to` of this STag, for which the peer needs the right; or refuse. */
+void atomic_run(struct qp *qp, struct irq_entry *e, uint32_t stag, uint64_t to, int access,
+		atomic_execute_fn *execute);
+
+#endif

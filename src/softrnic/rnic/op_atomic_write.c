@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomic Write (doc/wire.md s6): 8 bytes by one store, in its turn among the requests. */
+#include <string.h>
+
+#include "softrnic/rnic/op_atomic.h"
+#include "softrnic/rnic/op_ext.h"
+#include "softrnic/rnic/place.h"
+
+static bool atomic_write_check(const struct ibv_send_wr *wr)
+{
+	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
+}
+
+/* The operand has the bytes in their order; it is no number. */
+static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->raddr = wr->wr.rdma.remote_addr;
+	slot->rkey = wr->wr.rdma.rkey;
+	slot->length = sizeof(slot->operand);
+	memcpy(&slot->operand, op_vext(wr)->bytes, sizeof(slot->operand));
+}
+
+static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
+{
+	struct ext_atomic_write req = {
+		.word = {.kind = EXT_ATOMIC_WRITE},
+		.stag = wr->rkey,
+		.to = wr->raddr,
+	};
+	uint8_t bytes[EXT_ATOMIC_WRITE_LEN];
+
+	memcpy(req.bytes, &wr->operand, sizeof(req.bytes));
+	return ext_build_request(qp, wr, bytes,
+				 ext_atomic_write_encode(bytes, sizeof(bytes), &req));
+}
+
+/* --- the peer's --------------------------------------------------------------------------- */
+
+static void atomic_write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	union rdmap_request msg;
+
+	ext_atomic_write_decode(bytes, seg->payload, &msg.atomic_write);
+	qp->counters.atomics_in++;
+	qp_request_add(qp, seg, msg.word.kind, &msg);
+}
+
+static int atomic_write_execute(uint64_t *word, struct irq_entry *e)
+{
+	e->answer.ext = (struct ext_answer){.word = {.kind = EXT_ATOMIC_WRITE}};
+	return place(word, e->msg.atomic_write.bytes, sizeof(e->msg.atomic_write.bytes));
+}
+
+static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
+{
+	const struct ext_atomic_write *req = &e->msg.atomic_write;
+
+	if (req->word.arg)
+		ext_refuse(qp);
+	else if (atomic_may_run(qp))
+		atomic_run(qp, e, req->stag, req->to, IBV_ACCESS_REMOTE_WRITE,
+			   atomic_write_execute);
+}
+
+static const struct op_rx atomic_write_rx = {
+	.accept = qp_request_accept,
+	.finish = atomic_write_finish,
+};
+
+const struct qp_op op_atomic_write = {
+	.wc = VEXT_WC_ATOMIC_WRITE,
+	.level = RDMAP_LEVEL_OURS,
+	.cap = VEXT_CAP_ATOMIC_WRITE,
+	.is_request = true,
+	.check = atomic_write_check,
+	.fill = atomic_write_fill,
+	.build = atomic_write_build,
+	.message = &atomic_write_rx,
+	.answer = &ext_answer_rx,
+	.begin = atomic_write_begin,
+	.build_answer = ext_build_answer,
+};

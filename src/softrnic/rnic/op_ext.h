@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op_ext.h -- what the requests of the extensions have in common (doc/wire.md s6). */
+#ifndef RNIC_OP_EXT_H
+#define RNIC_OP_EXT_H
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* op_rx of a request that names a range, and of the answer to any of them. */
+extern const struct op_rx ext_range_rx, ext_answer_rx;
+
+/* The fields of a work request that names a range, and its message. */
+void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr);
+bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind);
+/* A message that is made already. */
+bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int len);
+
+/* The request can be answered, by this. */
+void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail);
+bool ext_build_answer(struct qp *qp, const struct irq_entry *e);
+/* What the peer asks for has no meaning, or cannot be: Terminate. */
+void ext_refuse(struct qp *qp);
+
+#endif
