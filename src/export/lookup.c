@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "export/newfile.h"
 
 #define LEAVE_AFTER_MS 1000
@@ -167,7 +168,7 @@ struct lookup *lookup_new(const char *path, int fd, uint64_t size, const struct 
 	lookup_init_conds(l);
 	l->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (l->fd >= 0 && !lookup_set_path(l, path)) {
-		errno = pthread_create(&l->thread, NULL, lookup_run, l);
+		errno = -thread_start(&l->thread, 0, lookup_run, l);
 		if (!errno)
 			return l;
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# put and get: what arrives, and what is said when it cannot.
+# put and get: what arrives, and what is reported when it cannot.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -81,7 +81,7 @@ test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
 	grep -q $'"\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe"' out || fail "the name is not kept: $(cat -v out)"
 }
 
-# A signal would say less, and come in the middle of a file that is overwritten in place.
+# A signal would report less, and come in the middle of a file that is overwritten in place.
 test_a_limit_on_file_sizes_is_an_error() {
 	random_file region 1M
 	serve region
@@ -174,7 +174,7 @@ test_ipv6_and_names_work() {
 }
 
 # put_until_acknowledged OPTION ...: a put that is under way, its first acknowledgement in $first. Read
-# from a pipe, as whoever looks into a file now and then may look too late.
+# from a pipe, because polling a file may be too late.
 put_until_acknowledged() {
 	random_file sent 64M
 	mkfifo pipe

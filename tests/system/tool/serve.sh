@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What can go wrong before a server serves, and how it behaves while it does.
+# Errors before a server serves, and its behaviour while it does.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -15,7 +15,7 @@ mount_promising_disk() {
 		mount -o loop disk/image fs
 }
 
-# The image forgets the blocks of data; what the file system knows about itself is at its beginning.
+# The image forgets the blocks of data; the metadata of the file system are at its beginning.
 take_the_room_away() {
 	sync -f fs
 	fallocate --punch-hole --offset 1M --length 15M disk/image

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "duo14.h"
+#include "ends_ext.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,23 +8,23 @@
 
 #include "lib/medium.h"
 
-void duo_file_open(struct duo_file *f, struct duo *d, size_t size)
+void ends_file_open(struct ends_file *f, struct ends *d, size_t size)
 {
 	static int number;
 
 	f->size = size;
-	snprintf(f->name, sizeof(f->name), "contract14.%ld.%d", (long)getpid(), number++);
+	snprintf(f->name, sizeof(f->name), "contract_ext.%ld.%d", (long)getpid(), number++);
 	f->fd = open(f->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(f->fd >= 0);
 	assert_int_equal(posix_fallocate(f->fd, 0, (off_t)size), 0);
 	f->is_on_medium = medium_is_behind(f->fd);
 	f->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	assert_ptr_not_equal(f->map, MAP_FAILED);
-	f->mr = duo_reg(d, f->map, size);
-	f->remote = duo_remote(f->mr);
+	f->mr = ends_reg(d, f->map, size);
+	f->remote = ends_remote(f->mr);
 }
 
-bool duo_file_is_direct(const struct duo_file *f)
+bool ends_file_is_direct(const struct ends_file *f)
 {
 	int fd = open(f->name, O_RDONLY | O_DIRECT | O_CLOEXEC);
 
@@ -34,7 +34,7 @@ bool duo_file_is_direct(const struct duo_file *f)
 }
 
 /* Not by a direct read, which has the kernel write the pages back first. */
-void duo_file_expect(const struct duo_file *f, const void *bytes, size_t len, size_t at)
+void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at)
 {
 	uint8_t *copy = malloc(len);
 
@@ -46,7 +46,7 @@ void duo_file_expect(const struct duo_file *f, const void *bytes, size_t len, si
 	free(copy);
 }
 
-void duo_file_close(struct duo_file *f)
+void ends_file_close(struct ends_file *f)
 {
 	OK(rpma_mr_remote_delete(&f->remote));
 	OK(rpma_mr_dereg(&f->mr));

@@ -6,31 +6,31 @@
  */
 #include <stdio.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 #include "lib/medium.h"
 
 enum { SIZE = 65536, PART = 5000, AT = 9000, WORD_AT = 40000 };
 
-static struct duo d;
-static struct duo_file file;
+static struct ends d;
+static struct ends_file file;
 static bool is_plain;
 
 static int setup(void **state)
 {
-	duo_open(&d, NULL);
-	duo_permit_persistent(d.cli);
-	duo_permit_persistent(d.srv);
-	if (duo_is_plain()) /* the initiator has to send first */
-		duo_flush(d.cli, d.at_srv, 0, 8);
-	duo_file_open(&file, &d, SIZE);
-	is_plain = duo_flushes_by_reading();
+	ends_open(&d, NULL);
+	ends_permit_persistent(d.cli);
+	ends_permit_persistent(d.srv);
+	if (ends_is_plain()) /* the initiator has to send first */
+		ends_flush(d.cli, d.at_srv, 0, 8);
+	ends_file_open(&file, &d, SIZE);
+	is_plain = ends_flushes_by_reading();
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 	return 0;
 }
 
@@ -49,18 +49,18 @@ static void a_flush(void **state)
 	write_part();
 	OK(rpma_flush(d.cli, file.remote, AT, PART, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	expect_clean(AT, PART);
 }
 
 static void a_flush_of_the_passive_side(void **state)
 {
-	struct rpma_mr_remote *remote = duo_remote(file.mr);
+	struct rpma_mr_remote *remote = ends_remote(file.mr);
 
 	OK(rpma_write(d.srv, remote, AT, d.srv_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d.srv, remote, AT, PART, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 		      &d));
-	duo_expect_wc(d.srv, duo_flush_opcode(), &d);
+	ends_expect_wc(d.srv, ends_flush_opcode(), &d);
 	expect_clean(AT, PART);
 	OK(rpma_mr_remote_delete(&remote));
 }
@@ -69,7 +69,7 @@ static void a_flush_of_everything(void **state)
 {
 	write_part();
 	OK(rpma_flush_all(d.cli, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	expect_clean(0, SIZE);
 }
 
@@ -80,7 +80,7 @@ static void a_verify(void **state)
 	write_part();
 	OK(rpma_verify(d.cli, file.remote, AT, PART, RPMA_DIGEST_CRC32C, &digest,
 		       RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_VERIFY, &d);
+	ends_expect_wc(d.cli, (enum ibv_wc_opcode)RPMA_WC_VERIFY, &d);
 	expect_clean(AT, PART);
 }
 
@@ -103,7 +103,7 @@ static void flush_in_a_batch(bool of_all)
 		OK(rpma_batch_flush(b, file.remote, WORD_AT, 8, RPMA_FLUSH_TYPE_PERSISTENT,
 				    RPMA_F_COMPLETION_ALWAYS, &d));
 	OK(rpma_batch_post(b));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	assert_string_equal((char *)file.map + WORD_AT, "written");
 	expect_clean(0, SIZE);
 	OK(rpma_batch_delete(&b));
@@ -123,7 +123,7 @@ static void a_flush_behind_an_atomic_write(void **state)
 			     NULL));
 	OK(rpma_flush(d.cli, file.remote, WORD_AT, 8, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	expect_clean(WORD_AT, 8);
 }
 
@@ -133,8 +133,8 @@ static void a_flush_behind_a_message(void **state)
 	OK(rpma_send(d.cli, d.cli_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d.cli, file.remote, AT, PART, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-	duo_expect_received(d.srv, PART, &file);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
+	ends_expect_received(d.srv, PART, &file);
 	expect_clean(AT, PART);
 }
 
@@ -148,22 +148,22 @@ static void expect_dirty(bool dirty)
 static void a_visible_flush_is_none(void **state)
 {
 	write_part();
-	duo_flush(d.cli, file.remote, AT, PART);
+	ends_flush(d.cli, file.remote, AT, PART);
 	expect_dirty(!is_plain);
 }
 
 /* librpma announces at either end that it flushes natively, if the other end has consented. */
 static void a_read_is_none_for_librpma(void **state)
 {
-	struct rpma_mr_remote *remote = duo_remote(file.mr);
+	struct rpma_mr_remote *remote = ends_remote(file.mr);
 
 	write_part();
 	OK(rpma_read(d.cli, d.cli_mr, 0, file.remote, AT, PART, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+	ends_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
 	expect_dirty(!is_plain);
 	OK(rpma_write(d.srv, remote, AT, d.srv_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_read(d.srv, d.srv_mr, 0, remote, AT, PART, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.srv, IBV_WC_RDMA_READ, &d);
+	ends_expect_wc(d.srv, IBV_WC_RDMA_READ, &d);
 	expect_dirty(!is_plain);
 	OK(rpma_mr_remote_delete(&remote));
 }

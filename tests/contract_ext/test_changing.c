@@ -6,14 +6,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 #define BUF    (2u << 20)
 #define SINK   (BUF / 2) /* the lower half of each buffer is rewritten, the upper half written to */
 #define ROUNDS 150
 #define BYTES  (16u << 20) /* per size, at most */
 
-static struct duo d;
+static struct ends d;
 static atomic_bool done;
 static atomic_size_t scope; /* what is being sent, and nothing else is rewritten */
 static unsigned long operations, mixtures;
@@ -36,7 +36,7 @@ static void expect_success(struct rpma_conn *conn)
 {
 	struct ibv_wc wc = {0};
 
-	duo_wait_wc(conn, &wc);
+	ends_wait_wc(conn, &wc);
 	if (wc.status != IBV_WC_SUCCESS)
 		fail_msg("%s after %lu operations", ibv_wc_status_str(wc.status), operations);
 	operations++;
@@ -78,19 +78,19 @@ static void send_some(struct rpma_conn *from, struct rpma_mr_local *from_mr, str
 
 static void expect_clean(struct rpma_conn *conn)
 {
-	assert_int_equal(duo_counter(conn, "crc_errors"), 0);
-	assert_int_equal(duo_counter(conn, "terminates_in"), 0);
-	assert_int_equal(duo_counter(conn, "terminates_out"), 0);
-	assert_true(duo_counter(conn, "rx_fpdus") > 0);
+	assert_int_equal(ends_counter(conn, "crc_errors"), 0);
+	assert_int_equal(ends_counter(conn, "terminates_in"), 0);
+	assert_int_equal(ends_counter(conn, "terminates_out"), 0);
+	assert_true(ends_counter(conn, "rx_fpdus") > 0);
 }
 
 static void a_changing_source_breaks_no_connection(void **state)
 {
 	static const size_t sizes[] = {1, 8, 64, 511, 512, 513, 1448, 4096, 65536, SINK};
-	struct duo_opts opts = {.buf_size = BUF};
+	struct ends_opts opts = {.buf_size = BUF};
 	pthread_t thread;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	assert_int_equal(pthread_create(&thread, NULL, rewrite, NULL), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		size_t len = sizes[i];
@@ -105,18 +105,18 @@ static void a_changing_source_breaks_no_connection(void **state)
 	}
 	atomic_store(&done, true);
 	pthread_join(thread, NULL);
-	if (!duo_is_kernels()) { /* no device has counters */
+	if (!ends_is_kernels()) { /* no device has counters */
 		expect_clean(d.cli);
 		expect_clean(d.srv);
 	}
 	print_message("%lu operations; %lu changed on their way\n", operations, mixtures);
 	assert_true(operations > 5000 && mixtures > 0);
 	/* And what does not change arrives as it is. */
-	duo_fill(d.cli_buf, SINK, 7);
+	ends_fill(d.cli_buf, SINK, 7);
 	OK(rpma_write(d.cli, d.at_srv, SINK, d.cli_mr, 0, SINK, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, SINK, SINK);
-	assert_true(duo_is_filled(d.srv_buf + SINK, SINK, 7));
-	duo_close(&d);
+	ends_flush(d.cli, d.at_srv, SINK, SINK);
+	assert_true(ends_is_filled(d.srv_buf + SINK, SINK, 7));
+	ends_close(&d);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 static atomic_int disk_error;
 
@@ -56,13 +56,13 @@ static void listen_to(enum rpma_log_level level, const char *file_name, const in
 /* A flush that fails at the target, for both ends are here. */
 static void lose_a_write_back(void)
 {
-	struct duo_file file;
+	struct ends_file file;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
 	memset(&heard, 0, sizeof(heard));
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, 4096);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, 4096);
 	if (!file.is_on_medium)
 		skip();
 	OK(rpma_write(d.cli, file.remote, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -70,11 +70,11 @@ static void lose_a_write_back(void)
 	OK(rpma_flush(d.cli, file.remote, 0, 64, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, NULL));
 	do
-		duo_wait_wc(d.cli, &wc);
+		ends_wait_wc(d.cli, &wc);
 	while (wc.status == IBV_WC_SUCCESS);
 	atomic_store(&disk_error, 0);
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void a_failed_write_back_reaches_the_function(void **state)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gather.c -- one message gathered from several segments. */
-#include "duo14.h"
+#include "ends_ext.h"
 
 static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 {
 	static const size_t lens[RPMA_SEND_SEGMENTS_MAX] = {24, 1, 4000, 300};
 	struct rpma_segment parts[RPMA_SEND_SEGMENTS_MAX];
 	uint8_t want[8192];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, DUO_BUF, 7);
+	ends_open(&d, NULL);
+	ends_fill(d.cli_buf, ENDS_BUF, 7);
 	for (uint32_t count = 1; count <= RPMA_SEND_SEGMENTS_MAX; count++) {
 		size_t len = 0;
 
@@ -23,11 +23,11 @@ static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 		}
 		OK(rpma_recv(d.srv, d.srv_mr, 0, 8192, &d));
 		OK(rpma_send_gather(d.cli, parts, count, RPMA_F_COMPLETION_ALWAYS, &d));
-		duo_expect_received(d.srv, len, &d);
+		ends_expect_received(d.srv, len, &d);
 		assert_memory_equal(d.srv_buf, want, len);
-		duo_expect_wc(d.cli, IBV_WC_SEND, &d);
+		ends_expect_wc(d.cli, IBV_WC_SEND, &d);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* A header of the library's beside the application's payload: two registrations, one message. */
@@ -36,40 +36,40 @@ static void segments_may_lie_in_different_regions(void **state)
 	char header[16] = "fifteen letters";
 	struct rpma_segment parts[3];
 	struct rpma_mr_local *mr;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_mr_reg(d.peer, header, sizeof(header), RPMA_MR_USAGE_SEND, &mr));
-	duo_fill(d.cli_buf, 100, 2);
+	ends_fill(d.cli_buf, 100, 2);
 	parts[0] = (struct rpma_segment){mr, 0, 16};
 	parts[1] = (struct rpma_segment){d.cli_mr, 0, 0};
 	parts[2] = (struct rpma_segment){d.cli_mr, 0, 100};
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 200, &d));
 	OK(rpma_send_gather(d.cli, parts, 3, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_expect_received(d.srv, 116, &d);
+	ends_expect_received(d.srv, 116, &d);
 	assert_memory_equal(d.srv_buf, header, 16);
-	assert_true(duo_is_filled(d.srv_buf + 16, 100, 2));
+	assert_true(ends_is_filled(d.srv_buf + 16, 100, 2));
 	/* The unsignalled one is complete when a later one is. */
-	duo_flush(d.cli, d.at_srv, 0, 8);
+	ends_flush(d.cli, d.at_srv, 0, 8);
 	OK(rpma_mr_dereg(&mr));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_segment_outside_its_region_fails(void **state)
 {
 	struct rpma_segment parts[2];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 200, &d));
 	parts[0] = (struct rpma_segment){d.cli_mr, 0, 8};
-	parts[1] = (struct rpma_segment){d.cli_mr, DUO_BUF - 4, 8};
+	parts[1] = (struct rpma_segment){d.cli_mr, ENDS_BUF - 4, 8};
 	OK(rpma_send_gather(d.cli, parts, 2, RPMA_F_COMPLETION_ALWAYS, &d));
-	if (duo_is_kernels()) /* siw calls it IBV_WC_LOC_QP_OP_ERR */
-		duo_wait_failure(d.cli);
+	if (ends_is_kernels()) /* siw calls it IBV_WC_LOC_QP_OP_ERR */
+		ends_wait_failure(d.cli);
 	else
-		assert_int_equal(duo_wait_failure(d.cli), IBV_WC_LOC_PROT_ERR);
-	duo_close(&d);
+		assert_int_equal(ends_wait_failure(d.cli), IBV_WC_LOC_PROT_ERR);
+	ends_close(&d);
 }
 
 static void gathering_needs_a_connection_that_stands(void **state)
@@ -77,17 +77,17 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	struct rpma_segment part;
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
-	struct duo d;
+	struct ends d;
 
 	SOFTRNIC_ONLY(); /* a device may take it and drop it */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	assert_int_equal(rpma_send_gather(conn, &part, 1, RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	OK(rpma_conn_delete(&conn));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo_util.c -- what tests need beside two ends: memory, patterns, waiting. */
+/* ends_util.c -- what tests need beside two ends: memory, patterns, waiting. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "duo.h"
+#include "ends.h"
 
-struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq)
+struct rpma_conn_cfg *ends_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq)
 {
 	struct rpma_conn_cfg *cfg;
 
@@ -23,7 +23,7 @@ struct rpma_conn_cfg *duo_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t r
 	return cfg;
 }
 
-uint8_t *duo_map(size_t size)
+uint8_t *ends_map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -31,7 +31,7 @@ uint8_t *duo_map(size_t size)
 	return p;
 }
 
-static uint8_t pattern(size_t i, unsigned seed)
+static uint8_t ends_pattern(size_t i, unsigned seed)
 {
 	return (uint8_t)(i + (i >> 8) * 7 + (i >> 16) * 13 + seed * 101 + 1);
 }
@@ -42,21 +42,21 @@ static uint8_t pattern(size_t i, unsigned seed)
  */
 #define PEER_MEMORY __attribute__((no_sanitize("thread")))
 
-PEER_MEMORY void duo_fill(uint8_t *p, size_t len, unsigned seed)
+PEER_MEMORY void ends_fill(uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
-		p[i] = pattern(i, seed);
+		p[i] = ends_pattern(i, seed);
 }
 
-PEER_MEMORY bool duo_is_filled(const uint8_t *p, size_t len, unsigned seed)
+PEER_MEMORY bool ends_is_filled(const uint8_t *p, size_t len, unsigned seed)
 {
 	for (size_t i = 0; i < len; i++)
-		if (p[i] != pattern(i, seed))
+		if (p[i] != ends_pattern(i, seed))
 			return false;
 	return true;
 }
 
-PEER_MEMORY bool duo_is_zero(const uint8_t *p, size_t len)
+PEER_MEMORY bool ends_is_zero(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (p[i])
@@ -64,21 +64,21 @@ PEER_MEMORY bool duo_is_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
-void duo_sleep_ms(int ms)
+void ends_sleep_ms(int ms)
 {
 	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L};
 
 	nanosleep(&ts, NULL);
 }
 
-bool duo_readable(int fd, int ms)
+bool ends_readable(int fd, int ms)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
 	return poll(&pfd, 1, ms) == 1;
 }
 
-void duo_set_nonblock(int fd)
+void ends_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -86,22 +86,22 @@ void duo_set_nonblock(int fd)
 	assert_int_equal(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
 }
 
-bool duo_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev)
+bool ends_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev)
 {
 	int fd;
 
 	OK(rpma_conn_get_event_fd(conn, &fd));
-	if (!duo_readable(fd, ms))
+	if (!ends_readable(fd, ms))
 		return false;
 	OK(rpma_conn_next_event(conn, ev));
 	return true;
 }
 
-void duo_permit_persistent(struct rpma_conn *conn)
+void ends_permit_persistent(struct rpma_conn *conn)
 {
 	struct rpma_peer_cfg *pcfg;
 
-	if (!duo_flushes_by_reading())
+	if (!ends_flushes_by_reading())
 		return;
 	OK(rpma_peer_cfg_new(&pcfg));
 	OK(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true));

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 #include "timing.h"
 
 enum { LIMIT_MS = 400, LATE_MS = 700 };
 
 struct opening {
-	struct duo d; /* the side that listens */
+	struct ends d; /* the side that listens */
 	struct rpma_peer *peer;
 	unsigned delay_ms;                          /* before it listens */
 	bool rejects;                               /* or accepts */
@@ -25,7 +25,7 @@ static struct rpma_peer *active_peer(void)
 	struct rpma_peer *peer;
 	struct ibv_context *ctx;
 
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
 	return peer;
 }
@@ -33,7 +33,7 @@ static struct rpma_peer *active_peer(void)
 static struct rpma_conn_open_attr attr_to(const char *port)
 {
 	return (struct rpma_conn_open_attr){.size = sizeof(struct rpma_conn_open_attr),
-					    .addr = duo_addr(),
+					    .addr = ends_addr(),
 					    .port = port,
 					    .timeout_ms = SLACK_MS};
 }
@@ -46,7 +46,7 @@ static void *serve_one(void *arg)
 
 	if (o->delay_ms) {
 		usleep(o->delay_ms * 1000);
-		OK(rpma_ep_listen(o->d.peer, duo_addr(), o->d.port, &o->d.ep));
+		OK(rpma_ep_listen(o->d.peer, ends_addr(), o->d.port, &o->d.ep));
 	}
 	OK(rpma_ep_next_conn_req_timeout(o->d.ep, NULL, SLACK_MS, &req));
 	o->requests++;
@@ -65,11 +65,11 @@ static void opening_begin(struct opening *o)
 	if (o->delay_ms) {
 		struct ibv_context *ctx;
 
-		duo_free_port(o->d.port);
-		OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+		ends_free_port(o->d.port);
+		OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 		OK(rpma_peer_new(ctx, &o->d.peer));
 	} else {
-		duo_listen(&o->d, NULL);
+		ends_listen(&o->d, NULL);
 	}
 	o->peer = active_peer();
 	assert_int_equal(pthread_create(&o->thread, NULL, serve_one, o), 0);
@@ -126,7 +126,7 @@ static void nobody_is_waited_for_until_the_deadline(void **state)
 	struct rpma_conn *conn = NULL;
 	char port[8];
 
-	duo_free_port(port);
+	ends_free_port(port);
 	attr = attr_to(port);
 	TAKES(0, RPMA_E_AGAIN, rpma_conn_open(peer, &attr, &event, &conn));
 	attr.retry_ms = LIMIT_MS;
@@ -145,16 +145,16 @@ static void no_answer_is_something_else_and_ends_at_the_deadline(void **state)
 	struct rpma_peer *peer = active_peer();
 	struct rpma_conn_open_attr attr;
 	struct rpma_conn *conn = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL); /* and nobody takes the request */
+	ends_listen(&d, NULL); /* and nobody takes the request */
 	attr = attr_to(d.port);
 	attr.timeout_ms = LIMIT_MS;
 	TAKES(LIMIT_MS, RPMA_E_NO_EVENT, rpma_conn_open(peer, &attr, &event, &conn));
 	assert_int_equal(event, RPMA_CONN_UNDEFINED);
 	assert_null(conn);
 	OK(rpma_peer_delete(&peer));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void reject_with(const struct rpma_conn_private_data *word)
@@ -181,7 +181,7 @@ static void a_refusal_of_the_application_is_final(void **state)
 	const struct rpma_conn_private_data word = {(char[]){"not today"}, 10};
 
 	reject_with(&word);
-	if (duo_is_kernels() && duo_is_tcp())
+	if (ends_is_kernels() && ends_is_tcp())
 		return; /* siw spells a reject without private data as one of the host */
 	reject_with(NULL);
 }
@@ -218,7 +218,7 @@ static void each_attempt_is_prepared(void **state)
 	OK(rpma_conn_open(o.peer, &attr, &event, &o.d.cli));
 	assert_true(p.calls > 1);
 	OK(rpma_conn_disconnect(o.d.cli));
-	duo_wait_wc(o.d.cli, &wc); /* the receive of the attempt that succeeded, and no other */
+	ends_wait_wc(o.d.cli, &wc); /* the receive of the attempt that succeeded, and no other */
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &p);
 	p = (struct preparation){.mr = p.mr, .ret = RPMA_E_NOMEM};
 	OK(rpma_conn_delete(&o.d.cli));
@@ -264,7 +264,7 @@ static void what_a_later_version_asks_for_is_not_ignored(void **state)
 	} larger = {.later = 0};
 	char port[8];
 
-	duo_free_port(port);
+	ends_free_port(port);
 	larger.attr = attr_to(port);
 	larger.attr.size = sizeof(larger);
 	assert_int_equal(rpma_conn_open(peer, &larger.attr, &event, &conn), RPMA_E_AGAIN);

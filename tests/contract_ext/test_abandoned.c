@@ -2,7 +2,7 @@
 /* test_abandoned.c -- a long digest whose initiator disconnects. */
 #include <sys/mman.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 #define HUGE_LEN (UINT32_MAX - 4095u) /* the longest there is, in pages */
 
@@ -18,9 +18,9 @@ static uint8_t *map_zeros(void)
 
 static void wait_for_counter(const struct rpma_conn *conn, const char *name)
 {
-	for (int i = 0; i < 20000 && !duo_counter(conn, name); i++)
-		duo_sleep_ms(1);
-	assert_int_equal(duo_counter(conn, name), 1);
+	for (int i = 0; i < 20000 && !ends_counter(conn, name); i++)
+		ends_sleep_ms(1);
+	assert_int_equal(ends_counter(conn, name), 1);
 }
 
 /* The digest counts as a write-back, and as a failed one when it is abandoned. */
@@ -30,20 +30,20 @@ static void a_digest_ends_with_its_connection(void **state)
 	struct rpma_mr_remote *remote;
 	struct rpma_digest digest;
 	struct rpma_mr_local *mr;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	mr = duo_reg(&d, zeros, HUGE_LEN);
-	remote = duo_remote(mr);
+	ends_open(&d, NULL);
+	mr = ends_reg(&d, zeros, HUGE_LEN);
+	remote = ends_remote(mr);
 	OK(rpma_verify(d.cli, remote, 0, HUGE_LEN, RPMA_DIGEST_BLAKE2B, &digest,
 		       RPMA_F_COMPLETION_ON_ERROR, NULL));
 	wait_for_counter(d.srv, "writebacks");
 	rpma_conn_delete(&d.cli);
-	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
 	wait_for_counter(d.srv, "writeback_failures");
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
-	duo_close(&d);
+	ends_close(&d);
 	munmap(zeros, HUGE_LEN);
 }
 

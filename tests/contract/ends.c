@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "duo.h"
+#include "ends.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -12,21 +12,21 @@
 	 RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |                           \
 	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT | RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV)
 
-static const struct duo_opts no_opts;
+static const struct ends_opts no_opts;
 
-const char *duo_addr(void)
+const char *ends_addr(void)
 {
-	const char *env = getenv("DUO_ADDR");
+	const char *env = getenv("ENDS_ADDR");
 
 	return env ? env : "127.0.0.1";
 }
 
-static const char *opts_addr(const struct duo_opts *opts)
+static const char *ends_opts_addr(const struct ends_opts *opts)
 {
-	return opts->addr ? opts->addr : duo_addr();
+	return opts->addr ? opts->addr : ends_addr();
 }
 
-void duo_free_port(char port[8])
+void ends_free_port(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(sin);
@@ -39,24 +39,24 @@ void duo_free_port(char port[8])
 	close(fd);
 }
 
-void duo_listen(struct duo *d, const struct duo_opts *opts)
+void ends_listen(struct ends *d, const struct ends_opts *opts)
 {
 	struct ibv_context *ctx;
 	int ret = RPMA_E_PROVIDER;
 
 	if (!opts)
 		opts = &no_opts;
-	OK(rpma_utils_get_ibv_context(opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
 	for (int i = 0; ret && i < 10;
 	     i++) { /* another process may take the port between choosing and using it */
-		duo_free_port(d->port);
-		ret = rpma_ep_listen(d->peer, opts_addr(opts), d->port, &d->ep);
+		ends_free_port(d->port);
+		ret = rpma_ep_listen(d->peer, ends_opts_addr(opts), d->port, &d->ep);
 	}
 	OK(ret);
 }
 
-void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want)
+void ends_expect_event(struct rpma_conn *conn, enum rpma_conn_event want)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 
@@ -66,14 +66,14 @@ void duo_expect_event(struct rpma_conn *conn, enum rpma_conn_event want)
 			 rpma_utils_conn_event_2str(ev));
 }
 
-void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **cli,
-		 struct rpma_conn **srv)
+void ends_connect(struct ends *d, const struct ends_opts *opts, struct rpma_conn **cli,
+		  struct rpma_conn **srv)
 {
 	struct rpma_conn_req *req;
 
 	if (!opts)
 		opts = &no_opts;
-	OK(rpma_conn_req_new(d->peer, opts_addr(opts), d->port, opts->cli_cfg, &req));
+	OK(rpma_conn_req_new(d->peer, ends_opts_addr(opts), d->port, opts->cli_cfg, &req));
 	if (opts->before_connect)
 		opts->before_connect(d, req, 0);
 	OK(rpma_conn_req_connect(&req, opts->cli_pdata, cli));
@@ -81,11 +81,11 @@ void duo_connect(struct duo *d, const struct duo_opts *opts, struct rpma_conn **
 	if (opts->before_connect)
 		opts->before_connect(d, req, 1);
 	OK(rpma_conn_req_connect(&req, opts->srv_pdata, srv));
-	duo_expect_event(*cli, RPMA_CONN_ESTABLISHED);
-	duo_expect_event(*srv, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(*cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(*srv, RPMA_CONN_ESTABLISHED);
 }
 
-struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr)
+struct rpma_mr_remote *ends_remote(const struct rpma_mr_local *mr)
 {
 	struct rpma_mr_remote *remote;
 	uint8_t desc[64];
@@ -98,7 +98,7 @@ struct rpma_mr_remote *duo_remote(const struct rpma_mr_local *mr)
 	return remote;
 }
 
-struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size)
+struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size)
 {
 	struct rpma_mr_local *mr;
 
@@ -106,22 +106,22 @@ struct rpma_mr_local *duo_reg(struct duo *d, void *ptr, size_t size)
 	return mr;
 }
 
-void duo_open(struct duo *d, const struct duo_opts *opts)
+void ends_open(struct ends *d, const struct ends_opts *opts)
 {
-	size_t size = opts && opts->buf_size ? opts->buf_size : DUO_BUF;
+	size_t size = opts && opts->buf_size ? opts->buf_size : ENDS_BUF;
 
 	memset(d, 0, sizeof(*d));
-	duo_listen(d, opts);
-	d->cli_buf = duo_map(size);
-	d->srv_buf = duo_map(size);
-	d->cli_mr = duo_reg(d, d->cli_buf, size);
-	d->srv_mr = duo_reg(d, d->srv_buf, size);
-	d->at_srv = duo_remote(d->srv_mr);
-	d->at_cli = duo_remote(d->cli_mr);
-	duo_connect(d, opts, &d->cli, &d->srv);
+	ends_listen(d, opts);
+	d->cli_buf = ends_map(size);
+	d->srv_buf = ends_map(size);
+	d->cli_mr = ends_reg(d, d->cli_buf, size);
+	d->srv_mr = ends_reg(d, d->srv_buf, size);
+	d->at_srv = ends_remote(d->srv_mr);
+	d->at_cli = ends_remote(d->cli_mr);
+	ends_connect(d, opts, &d->cli, &d->srv);
 }
 
-void duo_close(struct duo *d)
+void ends_close(struct ends *d)
 {
 	size_t size = 0;
 
@@ -143,7 +143,7 @@ void duo_close(struct duo *d)
 	}
 }
 
-void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc)
+void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc)
 {
 	int ret;
 
@@ -152,30 +152,30 @@ void duo_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc)
 	OK(ret);
 }
 
-void duo_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc)
+void ends_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc)
 {
 	struct rpma_cq *cq;
 
 	OK(rpma_conn_get_cq(conn, &cq));
-	duo_cq_wait_wc(cq, wc);
+	ends_cq_wait_wc(cq, wc);
 }
 
-void duo_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context)
+void ends_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context)
 {
 	struct ibv_wc wc = {0};
 
-	duo_wait_wc(conn, &wc);
+	ends_wait_wc(conn, &wc);
 	if (wc.status != IBV_WC_SUCCESS)
 		fail_msg("completion failed: %s", ibv_wc_status_str(wc.status));
 	assert_int_equal(wc.opcode, opcode);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
 }
 
-void duo_expect_received(struct rpma_conn *conn, size_t len, const void *op_context)
+void ends_expect_received(struct rpma_conn *conn, size_t len, const void *op_context)
 {
 	struct ibv_wc wc = {0};
 
-	duo_wait_wc(conn, &wc);
+	ends_wait_wc(conn, &wc);
 	if (wc.status != IBV_WC_SUCCESS)
 		fail_msg("receive failed: %s", ibv_wc_status_str(wc.status));
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
@@ -183,19 +183,19 @@ void duo_expect_received(struct rpma_conn *conn, size_t len, const void *op_cont
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
 }
 
-void duo_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len)
+void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len)
 {
 	OK(rpma_flush(conn, dst, offset, len, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
 		      dst));
-	duo_expect_wc(conn, duo_flush_opcode(), dst);
+	ends_expect_wc(conn, ends_flush_opcode(), dst);
 }
 
-enum ibv_wc_status duo_wait_failure(struct rpma_conn *conn)
+enum ibv_wc_status ends_wait_failure(struct rpma_conn *conn)
 {
 	struct ibv_wc wc = {0};
 
 	do
-		duo_wait_wc(conn, &wc);
+		ends_wait_wc(conn, &wc);
 	while (wc.status == IBV_WC_SUCCESS);
 	return wc.status;
 }

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 #include "timing.h"
 
 enum { LIMIT_MS = 1500 };
@@ -69,9 +69,9 @@ static int teardown(void **state)
 	return waitpid(server.pid, NULL, 0) == server.pid ? 0 : -1;
 }
 
-static void dial(struct duo *d, int limit_ms)
+static void dial(struct ends *d, int limit_ms)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
 	struct ibv_context *ctx;
 
@@ -80,11 +80,11 @@ static void dial(struct duo *d, int limit_ms)
 	OK(rpma_peer_new(ctx, &d->peer));
 	OK(rpma_conn_req_new(d->peer, "127.0.0.1", server.port, cfg, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
-	duo_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-static void hang_up(struct duo *d)
+static void hang_up(struct ends *d)
 {
 	OK(rpma_conn_delete(&d->cli));
 	OK(rpma_peer_delete(&d->peer));
@@ -93,7 +93,7 @@ static void hang_up(struct duo *d)
 static void an_idle_peer_that_lives_is_kept(void **state)
 {
 	enum rpma_conn_event ev;
-	struct duo d = {0};
+	struct ends d = {0};
 
 	dial(&d, LIMIT_MS);
 	TAKES(2 * LIMIT_MS, RPMA_E_NO_EVENT,
@@ -106,7 +106,7 @@ static void a_stopped_peer_is_lost_at_the_connections_own_limit(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	uint64_t begin = now_ms();
-	struct duo d = {0};
+	struct ends d = {0};
 	struct ibv_wc wc;
 	uint32_t code = 0;
 
@@ -116,7 +116,7 @@ static void a_stopped_peer_is_lost_at_the_connections_own_limit(void **state)
 	OK(rpma_conn_next_event_timeout(d.cli, LIMIT_MS + SLACK_MS, &ev));
 	assert_true(now_ms() - begin >= LIMIT_MS); /* bytes came after that */
 	assert_int_equal(ev, RPMA_CONN_LOST);
-	duo_wait_wc(d.cli, &wc);
+	ends_wait_wc(d.cli, &wc);
 	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_LINK);
 	assert_int_equal(code, ETIMEDOUT);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 static atomic_int disk_error;
 
@@ -21,21 +21,21 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return -1;
 }
 
-static void verify(struct duo *d, const struct rpma_mr_remote *dst, size_t at, size_t len,
+static void verify(struct ends *d, const struct rpma_mr_remote *dst, size_t at, size_t len,
 		   enum rpma_digest_alg alg, struct rpma_digest *digest)
 {
 	memset(digest, 0xee, sizeof(*digest));
 	OK(rpma_verify(d->cli, dst, at, len, alg, digest, RPMA_F_COMPLETION_ALWAYS, digest));
-	duo_expect_wc(d->cli, (enum ibv_wc_opcode)RPMA_WC_VERIFY, digest);
+	ends_expect_wc(d->cli, (enum ibv_wc_opcode)RPMA_WC_VERIFY, digest);
 }
 
-static enum rpma_durability query(struct duo *d, const struct rpma_mr_remote *dst, size_t at,
+static enum rpma_durability query(struct ends *d, const struct rpma_mr_remote *dst, size_t at,
 				  size_t len)
 {
 	enum rpma_durability class = (enum rpma_durability)77;
 
 	OK(rpma_query_durability(d->cli, dst, at, len, &class, RPMA_F_COMPLETION_ALWAYS, d));
-	duo_expect_wc(d->cli, (enum ibv_wc_opcode)RPMA_WC_QUERY, d);
+	ends_expect_wc(d->cli, (enum ibv_wc_opcode)RPMA_WC_QUERY, d);
 	return class;
 }
 
@@ -43,16 +43,16 @@ static void the_digest_of_what_was_written_is_that_of_its_source(void **state)
 {
 	static const size_t lens[] = {1, 8, 100, 4096, 4097, 60000};
 	struct rpma_digest ours, theirs;
-	struct duo_file file;
-	struct duo d;
+	struct ends_file file;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, DUO_BUF);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, ENDS_BUF);
 	for (int alg = RPMA_DIGEST_AUTO; alg <= RPMA_DIGEST_BLAKE2B; alg++)
 		for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 			size_t at = 77 * i;
 
-			duo_fill(d.cli_buf, lens[i], (unsigned)i);
+			ends_fill(d.cli_buf, lens[i], (unsigned)i);
 			OK(rpma_write(d.cli, file.remote, at, d.cli_mr, 0, lens[i],
 				      RPMA_F_COMPLETION_ON_ERROR, NULL));
 			verify(&d, file.remote, at, lens[i], (enum rpma_digest_alg)alg, &theirs);
@@ -64,41 +64,41 @@ static void the_digest_of_what_was_written_is_that_of_its_source(void **state)
 			/* It may be a direct read that the file system does not report. */
 			if (theirs.source != RPMA_DIGEST_FROM_CACHE) {
 				assert_int_equal(theirs.source, RPMA_DIGEST_FROM_MEDIUM);
-				assert_true(duo_file_is_direct(&file));
+				assert_true(ends_file_is_direct(&file));
 			}
 		}
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void verify_makes_the_range_durable(void **state)
 {
 	struct rpma_digest theirs;
-	struct duo_file file;
+	struct ends_file file;
 	uint8_t copy[5000];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, DUO_BUF);
-	duo_fill(d.cli_buf, sizeof(copy), 4);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, ENDS_BUF);
+	ends_fill(d.cli_buf, sizeof(copy), 4);
 	OK(rpma_write(d.cli, file.remote, 3000, d.cli_mr, 0, sizeof(copy),
 		      RPMA_F_COMPLETION_ON_ERROR, NULL));
 	verify(&d, file.remote, 3000, sizeof(copy), RPMA_DIGEST_AUTO, &theirs);
-	assert_int_not_equal(duo_counter(d.srv, "writebacks"), 0);
-	duo_fill(copy, sizeof(copy), 4);
-	duo_file_expect(&file, copy, sizeof(copy), 3000);
-	duo_file_close(&file);
-	duo_close(&d);
+	assert_int_not_equal(ends_counter(d.srv, "writebacks"), 0);
+	ends_fill(copy, sizeof(copy), 4);
+	ends_file_expect(&file, copy, sizeof(copy), 3000);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void one_changed_byte_changes_the_digest(void **state)
 {
 	struct rpma_digest before, after;
-	struct duo_file file;
-	struct duo d;
+	struct ends_file file;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, DUO_BUF);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, ENDS_BUF);
 	for (size_t len = 100; len <= 10000; len *= 100) {
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
@@ -107,42 +107,42 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void of_volatile_memory_it_is_a_digest_of_memory(void **state)
 {
 	struct rpma_digest ours, theirs;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, 9000, 8);
+	ends_open(&d, NULL);
+	ends_fill(d.cli_buf, 9000, 8);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 9000, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	verify(&d, d.at_srv, 0, 9000, RPMA_DIGEST_AUTO, &theirs);
 	OK(rpma_digest_compute(RPMA_DIGEST_AUTO, d.cli_buf, 9000, &ours));
 	assert_true(rpma_digest_equal(&ours, &theirs));
 	assert_int_equal(theirs.source, RPMA_DIGEST_FROM_MEMORY);
 	assert_int_equal(theirs.durability, RPMA_DURABILITY_VOLATILE);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* One region, its first page of a file and its second anonymous. */
 static void a_range_has_the_weakest_class_of_its_parts(void **state)
 {
-	uint8_t *map = duo_map(8192);
+	uint8_t *map = ends_map(8192);
 	struct rpma_mr_remote *remote;
 	struct rpma_digest digest;
 	struct rpma_mr_local *mr;
-	struct duo_file file;
-	struct duo d;
+	struct ends_file file;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, 4096);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, 4096);
 	assert_ptr_equal(
 		mmap(map, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd, 0), map);
-	mr = duo_reg(&d, map, 8192);
-	remote = duo_remote(mr);
+	mr = ends_reg(&d, map, 8192);
+	remote = ends_remote(mr);
 	assert_int_equal(query(&d, remote, 0, 4096), RPMA_DURABILITY_FILE);
 	assert_int_equal(query(&d, remote, 4095, 1), RPMA_DURABILITY_FILE);
 	assert_int_equal(query(&d, remote, 4096, 1), RPMA_DURABILITY_VOLATILE);
@@ -153,32 +153,32 @@ static void a_range_has_the_weakest_class_of_its_parts(void **state)
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
 	munmap(map, 8192);
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void a_failing_disk_gives_no_digest(void **state)
 {
 	struct rpma_digest digest = {.len = 77};
-	struct duo_file file;
+	struct ends_file file;
 	uint32_t code;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, 4096);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, 4096);
 	OK(rpma_write(d.cli, file.remote, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	atomic_store(&disk_error, EIO);
 	OK(rpma_verify(d.cli, file.remote, 0, 64, RPMA_DIGEST_AUTO, &digest,
 		       RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_wait_wc(d.cli, &wc);
+	ends_wait_wc(d.cli, &wc);
 	atomic_store(&disk_error, 0);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_WRITE_BACK);
 	assert_int_equal(code, EIO);
 	assert_int_equal(digest.len, 77);
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void questions_outside_of_the_region_are_refused(void **state)
@@ -188,20 +188,20 @@ static void questions_outside_of_the_region_are_refused(void **state)
 		struct rpma_digest digest;
 		uint32_t code;
 		struct ibv_wc wc;
-		struct duo d;
+		struct ends d;
 
-		duo_open(&d, NULL);
+		ends_open(&d, NULL);
 		if (i)
-			OK(rpma_verify(d.cli, d.at_srv, DUO_BUF - 8, 16, RPMA_DIGEST_AUTO, &digest,
+			OK(rpma_verify(d.cli, d.at_srv, ENDS_BUF - 8, 16, RPMA_DIGEST_AUTO, &digest,
 				       RPMA_F_COMPLETION_ON_ERROR, &d));
 		else
-			OK(rpma_query_durability(d.cli, d.at_srv, DUO_BUF - 8, 16, &class,
+			OK(rpma_query_durability(d.cli, d.at_srv, ENDS_BUF - 8, 16, &class,
 						 RPMA_F_COMPLETION_ON_ERROR, &d));
-		duo_wait_wc(d.cli, &wc);
+		ends_wait_wc(d.cli, &wc);
 		assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
 		assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_TERMINATE_IN);
 		assert_int_equal(code, 0x0101);
-		duo_close(&d);
+		ends_close(&d);
 	}
 }
 
@@ -210,18 +210,18 @@ static void a_region_that_is_not_for_persistent_flushes_is_not_verified(void **s
 	struct rpma_mr_remote *remote;
 	struct rpma_digest digest;
 	struct rpma_mr_local *mr;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_mr_reg(d.peer, d.srv_buf, 4096,
 		       RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY, &mr));
-	remote = duo_remote(mr);
+	remote = ends_remote(mr);
 	assert_int_equal(rpma_verify(d.cli, remote, 0, 8, RPMA_DIGEST_AUTO, &digest,
 				     RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Towards a peer that did not consent to the extensions. */
@@ -229,19 +229,19 @@ static void other_peers_are_not_asked(void **state)
 {
 	enum rpma_durability class;
 	struct rpma_digest digest;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	assert_false(duo_has_cap(d.cli, RPMA_CAP_VERIFY));
-	assert_false(duo_has_cap(d.cli, RPMA_CAP_QUERY));
+	ends_open(&d, NULL);
+	assert_false(ends_has_cap(d.cli, RPMA_CAP_VERIFY));
+	assert_false(ends_has_cap(d.cli, RPMA_CAP_QUERY));
 	assert_int_equal(rpma_verify(d.cli, d.at_srv, 0, 8, RPMA_DIGEST_AUTO, &digest,
 				     RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
 	assert_int_equal(rpma_query_durability(d.cli, d.at_srv, 0, 8, &class,
 					       RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
-	duo_flush(d.cli, d.at_srv, 0, 8); /* without an effect */
-	duo_close(&d);
+	ends_flush(d.cli, d.at_srv, 0, 8); /* without an effect */
+	ends_close(&d);
 }
 
 int main(void)
@@ -260,6 +260,6 @@ int main(void)
 		cmocka_unit_test(a_region_that_is_not_for_persistent_flushes_is_not_verified),
 	};
 
-	return duo_is_plain() ? cmocka_run_group_tests(plain, NULL, NULL)
-			      : cmocka_run_group_tests(tests, NULL, NULL);
+	return ends_is_plain() ? cmocka_run_group_tests(plain, NULL, NULL)
+			       : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,18 @@
  */
 #include <unistd.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 enum { WRITES = 16, EACH = 1024 };
 
 static void a_batch_is_posted(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, WRITES + 1, 0);
-	struct duo_opts opts = {.cli_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, WRITES + 1, 0);
+	struct ends_opts opts = {.cli_cfg = cfg};
 	struct rpma_batch *b;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	OK(rpma_batch_new(d.cli, WRITES + 1, &b));
 	for (size_t i = 0; i < WRITES; i++)
 		OK(rpma_batch_write(b, d.at_srv, 2 * i * EACH, d.cli_mr, i * EACH, EACH,
@@ -26,9 +26,9 @@ static void a_batch_is_posted(void **state)
 	getppid();
 	OK(rpma_batch_post(b));
 	getppid();
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	OK(rpma_batch_delete(&b));
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 

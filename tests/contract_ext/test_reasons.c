@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 static atomic_int disk_error;
 
@@ -48,12 +48,12 @@ static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 {
 	do
-		duo_wait_wc(conn, wc);
+		ends_wait_wc(conn, wc);
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
 /* What is posted behind a failure is never carried out, and reports that failure. */
-static void expect_the_same_of_the_next(struct duo *d, enum rpma_reason reason, uint32_t code)
+static void expect_the_same_of_the_next(struct ends *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;
 
@@ -62,13 +62,13 @@ static void expect_the_same_of_the_next(struct duo *d, enum rpma_reason reason, 
 	expect_reason(d->cli, &wc, reason, code, "not carried out, because ");
 }
 
-static void post_flush(struct duo *d, struct rpma_mr_remote *dst, size_t at, size_t len)
+static void post_flush(struct ends *d, struct rpma_mr_remote *dst, size_t at, size_t len)
 {
 	OK(rpma_flush(d->cli, dst, at, len, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 		      d));
 }
 
-static void post_read(struct duo *d, struct rpma_mr_remote *src, size_t at, size_t len)
+static void post_read(struct ends *d, struct rpma_mr_remote *src, size_t at, size_t len)
 {
 	OK(rpma_read(d->cli, d->cli_mr, 0, src, at, len, RPMA_F_COMPLETION_ALWAYS, d));
 }
@@ -77,15 +77,15 @@ static void a_disk_that_fails(void **state)
 {
 	static const int errors[] = {EIO, ENOSPC};
 
-	if (duo_is_plain())
+	if (ends_is_plain())
 		skip(); /* there a flush is a read, and its failure a Terminate */
 	for (size_t i = 0; i < 2; i++) {
-		struct duo_file file;
+		struct ends_file file;
 		struct ibv_wc wc;
-		struct duo d;
+		struct ends d;
 
-		duo_open(&d, NULL);
-		duo_file_open(&file, &d, 4096);
+		ends_open(&d, NULL);
+		ends_file_open(&file, &d, 4096);
 		OK(rpma_write(d.cli, file.remote, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR,
 			      NULL));
 		atomic_store(&disk_error, errors[i]);
@@ -98,29 +98,29 @@ static void a_disk_that_fails(void **state)
 			      i ? "No space left on device (errno 28); "
 				: "Input/output error (errno 5); ");
 		expect_the_same_of_the_next(&d, RPMA_REASON_WRITE_BACK, (uint32_t)errors[i]);
-		duo_file_close(&file);
-		duo_close(&d);
+		ends_file_close(&file);
+		ends_close(&d);
 	}
 }
 
 static void a_range_past_the_end_of_its_file(void **state)
 {
-	struct duo_file file;
+	struct ends_file file;
 	uint32_t code = 0;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	if (duo_is_plain())
+	if (ends_is_plain())
 		skip();
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, 8192);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, 8192);
 	assert_int_equal(ftruncate(file.fd, 4096), 0);
 	post_flush(&d, file.remote, 4096, 64);
 	wait_failure(d.cli, &wc);
 	assert_int_equal(rpma_wc_get_reason(d.cli, &wc, &code), RPMA_REASON_GONE);
 	expect_reason(d.cli, &wc, RPMA_REASON_GONE, code, "past the end of its file");
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
 static void a_region_that_is_not_there(void **state)
@@ -128,11 +128,11 @@ static void a_region_that_is_not_there(void **state)
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *gone;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	mr = duo_reg(&d, d.srv_buf, 4096);
-	gone = duo_remote(mr);
+	ends_open(&d, NULL);
+	mr = ends_reg(&d, d.srv_buf, 4096);
+	gone = ends_remote(mr);
 	OK(rpma_mr_dereg(&mr));
 	post_read(&d, gone, 0, 64);
 	post_read(&d, d.at_srv, 0, 64);
@@ -141,19 +141,19 @@ static void a_region_that_is_not_there(void **state)
 	expect_reason(d.cli, &wc, RPMA_REASON_TERMINATE_IN, 0x0100, "names no region");
 	expect_the_same_of_the_next(&d, RPMA_REASON_TERMINATE_IN, 0x0100);
 	OK(rpma_mr_remote_delete(&gone));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_range_outside_of_the_region(void **state)
 {
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	post_read(&d, d.at_srv, DUO_BUF - 8, 64);
+	ends_open(&d, NULL);
+	post_read(&d, d.at_srv, ENDS_BUF - 8, 64);
 	wait_failure(d.cli, &wc);
 	expect_reason(d.cli, &wc, RPMA_REASON_TERMINATE_IN, 0x0101, "not inside the region");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_right_that_was_not_given(void **state)
@@ -161,62 +161,62 @@ static void a_right_that_was_not_given(void **state)
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_mr_reg(d.peer, d.srv_buf, 4096, RPMA_MR_USAGE_WRITE_DST, &mr));
-	remote = duo_remote(mr);
+	remote = ends_remote(mr);
 	post_read(&d, remote, 0, 64);
 	wait_failure(d.cli, &wc);
 	expect_reason(d.cli, &wc, RPMA_REASON_TERMINATE_IN, 0x0102, "not registered for this use");
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* The end that refuses has work of its own under way, which is flushed, too. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* never filled */
-	post_read(&d, d.at_srv, DUO_BUF - 8, 64);
+	post_read(&d, d.at_srv, ENDS_BUF - 8, 64);
 	wait_failure(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	expect_reason(d.srv, &wc, RPMA_REASON_TERMINATE_OUT, 0x0101, "this end refused");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void local_memory_that_may_not_be_used(void **state)
 {
 	struct rpma_mr_local *mr;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_mr_reg(d.peer, d.cli_buf, 4096, RPMA_MR_USAGE_WRITE_SRC, &mr));
 	OK(rpma_write(d.cli, d.at_srv, 0, mr, 4000, 200, RPMA_F_COMPLETION_ALWAYS, &d));
 	wait_failure(d.cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
 	expect_reason(d.cli, &wc, RPMA_REASON_LOCAL, ERANGE, "local range is not inside");
 	OK(rpma_mr_dereg(&mr));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_connection_that_was_closed(void **state)
 {
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d)); /* never filled */
 	OK(rpma_conn_disconnect(d.cli));
 	wait_failure(d.srv, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	expect_reason(d.srv, &wc, RPMA_REASON_LINK, ENOTCONN, "the other end closed");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* The server as a process that can be killed; plain checks, as it is no place for assertions. */
@@ -230,12 +230,12 @@ static int serve(int port_fd)
 	char port[8] = "";
 	int ret = -1;
 
-	if (rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
+	if (rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
 	    rpma_peer_new(ctx, &peer))
 		return 1;
 	for (int i = 0; i < 10 && ret; i++) {
-		duo_free_port(port);
-		ret = rpma_ep_listen(peer, duo_addr(), port, &ep);
+		ends_free_port(port);
+		ret = rpma_ep_listen(peer, ends_addr(), port, &ep);
 	}
 	if (ret || write(port_fd, port, sizeof(port)) != sizeof(port) ||
 	    rpma_ep_next_conn_req(ep, NULL, &req) || rpma_conn_req_connect(&req, NULL, &conn))
@@ -265,17 +265,17 @@ static void a_peer_that_was_killed(void **state)
 	struct rpma_conn_req *req;
 	uint32_t code = 77;
 	struct ibv_wc wc;
-	struct duo d = {0};
+	struct ends d = {0};
 	char port[8];
 	pid_t pid = start_server(port);
 
-	duo_listen(&d, NULL);
-	d.cli_buf = duo_map(DUO_BUF);
-	d.srv_buf = duo_map(DUO_BUF);
-	d.cli_mr = duo_reg(&d, d.cli_buf, DUO_BUF);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), port, NULL, &req));
+	ends_listen(&d, NULL);
+	d.cli_buf = ends_map(ENDS_BUF);
+	d.srv_buf = ends_map(ENDS_BUF);
+	d.cli_mr = ends_reg(&d, d.cli_buf, ENDS_BUF);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
-	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_recv(d.cli, d.cli_mr, 0, 64, &d)); /* never filled */
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -284,21 +284,21 @@ static void a_peer_that_was_killed(void **state)
 	if (code != ENOTCONN && code != ECONNRESET)
 		fail_msg("the code is %u", code);
 	expect_reason(d.cli, &wc, RPMA_REASON_LINK, code, "see whether it still runs");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_success_has_no_reason(void **state)
 {
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	post_read(&d, d.at_srv, 0, 64);
-	duo_wait_wc(d.cli, &wc);
+	ends_wait_wc(d.cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.vendor_err, 0);
 	expect_reason(d.cli, &wc, RPMA_REASON_NONE, 0, "success");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Every value that a completion can carry makes a line that fits, however odd. */
@@ -308,9 +308,9 @@ static void every_value_has_its_words(void **state)
 					 EPIPE,  0x0100, 0x0101, 0x0102, 0x0103,    0x0104,
 					 0x0206, 0x0207, 0x1100, 0x1101, 0x1102,    0x1103,
 					 0x1202, 0x1205, 0x2002, 0x7fff, 0xffffff};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (uint32_t reason = 0; reason <= 0xff; reason = reason < 12 ? reason + 1 : reason + 81)
 		for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 			for (int status = 1; status < 24; status++) {
@@ -323,7 +323,7 @@ static void every_value_has_its_words(void **state)
 				if (strlen(text) > 255)
 					fail_msg("%zu: %s", strlen(text), text);
 			}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -5,12 +5,12 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "duo.h"
+#include "ends.h"
 #include "timing.h"
 
 enum { SHORT_MS = 60 };
 
-static void post_flush(struct duo *d, const void *op_context)
+static void post_flush(struct ends *d, const void *op_context)
 {
 	OK(rpma_flush(d->cli, d->at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
 		      op_context));
@@ -19,13 +19,13 @@ static void post_flush(struct duo *d, const void *op_context)
 static void an_idle_queue_times_out(void **state)
 {
 	struct rpma_cq *cq;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	TAKES(SHORT_MS, RPMA_E_NO_COMPLETION, rpma_cq_wait_timeout(cq, SHORT_MS));
 	TAKES(0, RPMA_E_NO_COMPLETION, rpma_cq_wait_timeout(cq, 0));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* The explicit limit counts, not the flag of the descriptor. */
@@ -33,19 +33,19 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 	int fd;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	OK(rpma_cq_get_fd(cq, &fd));
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	TAKES(SHORT_MS, RPMA_E_NO_COMPLETION, rpma_cq_wait_timeout(cq, SHORT_MS));
 	post_flush(&d, &d);
 	OK(rpma_cq_wait_timeout(cq, SLACK_MS));
 	OK(rpma_cq_get_wc(cq, 1, &wc, NULL));
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Whenever it comes, even at the very limit, this wait or the next returns it. */
@@ -53,9 +53,9 @@ static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (uintptr_t i = 0; i < 300; i++) {
 		int ret;
@@ -70,19 +70,19 @@ static void a_completion_at_the_deadline_is_not_lost(void **state)
 		OK(ret);
 		assert_int_equal(wc.wr_id, i);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void shared_channel_waits_know_the_queue(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 4, 0, 0);
-	struct duo_opts opts = {.cli_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 4, 0, 0);
+	struct ends_opts opts = {.cli_cfg = cfg};
 	struct rpma_cq *cq = NULL, *main_cq, *rcq;
 	bool is_rcq = false;
-	struct duo d;
+	struct ends d;
 
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.cli, &main_cq));
 	OK(rpma_conn_get_rcq(d.cli, &rcq));
 	assert_int_equal(rpma_cq_wait_timeout(main_cq, 0), RPMA_E_SHARED_CHANNEL);
@@ -98,7 +98,7 @@ static void shared_channel_waits_know_the_queue(void **state)
 	OK(rpma_conn_wait_timeout(d.cli, -1, &cq, &is_rcq));
 	assert_ptr_equal(cq, rcq);
 	assert_true(is_rcq);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
@@ -106,9 +106,9 @@ static void events_and_requests_time_out(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct rpma_conn_req *req = NULL;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	TAKES(SHORT_MS, RPMA_E_NO_EVENT, rpma_conn_next_event_timeout(d.cli, SHORT_MS, &ev));
 	TAKES(SHORT_MS, RPMA_E_NO_EVENT, rpma_ep_next_conn_req_timeout(d.ep, NULL, SHORT_MS, &req));
 	assert_int_equal(ev, RPMA_CONN_UNDEFINED);
@@ -116,21 +116,21 @@ static void events_and_requests_time_out(void **state)
 	OK(rpma_conn_disconnect(d.srv));
 	OK(rpma_conn_next_event_timeout(d.cli, SLACK_MS, &ev));
 	assert_int_equal(ev, RPMA_CONN_CLOSED);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_request_in_time_is_taken(void **state)
 {
 	struct rpma_conn_req *req = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req_timeout(d.ep, NULL, -1, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.srv));
-	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
-	duo_close(&d);
+	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
+	ends_close(&d);
 }
 
 static volatile sig_atomic_t alarms;
@@ -159,9 +159,9 @@ static void signals_neither_end_nor_shorten_a_wait(void **state)
 {
 	enum rpma_conn_event ev;
 	struct rpma_cq *cq;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	alarms = 0;
 	storm(true);
@@ -169,7 +169,7 @@ static void signals_neither_end_nor_shorten_a_wait(void **state)
 	TAKES(150, RPMA_E_NO_EVENT, rpma_conn_next_event_timeout(d.cli, 150, &ev));
 	storm(false);
 	assert_true(alarms > 3);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 enum { WAITERS = 4, WAITER_MS = 3000 };
@@ -197,16 +197,16 @@ static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void
 	struct waiter w[WAITERS] = {0};
 	pthread_t thread[WAITERS];
 	struct rpma_cq *cq;
-	struct duo d;
+	struct ends d;
 	int woken = 0;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < WAITERS; i++) {
 		w[i].cq = cq;
 		assert_int_equal(pthread_create(&thread[i], NULL, wait_in_thread, &w[i]), 0);
 	}
-	duo_sleep_ms(50);
+	ends_sleep_ms(50);
 	post_flush(&d, NULL);
 	for (int i = 0; i < WAITERS; i++) {
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
@@ -216,7 +216,7 @@ static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void
 		assert_in_range(w[i].ms, w[i].ret ? WAITER_MS - 1 : 0, WAITER_MS + SLACK_MS);
 	}
 	assert_int_equal(woken, 1);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* duo14.h -- duo.h, and helpers for the calls that came after librpma 1.3. */
-#ifndef CONTRACT14_DUO14_H
-#define CONTRACT14_DUO14_H
+/* ends_ext.h -- ends.h, and helpers for the calls that came after librpma 1.3. */
+#ifndef CONTRACT_EXT_ENDS_EXT_H
+#define CONTRACT_EXT_ENDS_EXT_H
 
-#include "duo.h"
+#include "ends.h"
 
 /* A counter of the connection by its name; it must be there. */
-static inline uint64_t duo_counter(const struct rpma_conn *conn, const char *name)
+static inline uint64_t ends_counter(const struct rpma_conn *conn, const char *name)
 {
 	struct rpma_counter counters[64];
 	size_t n = 64;
@@ -19,7 +19,7 @@ static inline uint64_t duo_counter(const struct rpma_conn *conn, const char *nam
 	return 0;
 }
 
-static inline bool duo_has_cap(const struct rpma_conn *conn, uint32_t cap)
+static inline bool ends_has_cap(const struct rpma_conn *conn, uint32_t cap)
 {
 	uint32_t caps;
 
@@ -28,7 +28,7 @@ static inline bool duo_has_cap(const struct rpma_conn *conn, uint32_t cap)
 }
 
 /* A file in the current directory, mapped and registered at the server. */
-struct duo_file {
+struct ends_file {
 	char name[64];
 	int fd;
 	size_t size;
@@ -37,10 +37,10 @@ struct duo_file {
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
-void duo_file_open(struct duo_file *f, struct duo *d, size_t size);
-void duo_file_close(struct duo_file *f);
+void ends_file_open(struct ends_file *f, struct ends *d, size_t size);
+void ends_file_close(struct ends_file *f);
 /* These bytes, on the medium where there is one; else they are in the file. */
-void duo_file_expect(const struct duo_file *f, const void *bytes, size_t len, size_t at);
-bool duo_file_is_direct(const struct duo_file *f);
+void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at);
+bool ends_file_is_direct(const struct ends_file *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timing.h -- measuring waits with a limit. */
-#ifndef CONTRACT14_TIMING_H
-#define CONTRACT14_TIMING_H
+#ifndef CONTRACT_EXT_TIMING_H
+#define CONTRACT_EXT_TIMING_H
 
 #include <stdint.h>
 #include <time.h>

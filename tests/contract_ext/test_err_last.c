@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static void expect_said(const char *part)
 {
@@ -47,42 +47,42 @@ static void a_port_in_use_is_named_with_advice(void **state)
 {
 	enum rpma_log_level before;
 	struct rpma_ep *second;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_log_get_threshold(RPMA_LOG_THRESHOLD, &before));
 	OK(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED));
 	fail_otherwise();
-	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), d.port, &second), RPMA_E_PROVIDER);
+	assert_int_equal(rpma_ep_listen(d.peer, ends_addr(), d.port, &second), RPMA_E_PROVIDER);
 	OK(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, before));
 	expect_said(d.port);
 	expect_said("Address already in use");
 	expect_said("choose another port");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void what_is_no_failure_leaves_the_text(void **state)
 {
 	enum rpma_conn_event event;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	fail_otherwise();
 	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 0, &event), RPMA_E_NO_EVENT);
 	struct rpma_cq *cq;
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
-	duo_flush(d.cli, d.at_srv, 0, 8);
+	ends_flush(d.cli, d.at_srv, 0, 8);
 	expect_said("rpma_peer_delete: ");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void an_operation_says_what_is_wrong_with_it(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	assert_int_equal(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, 0, NULL), RPMA_E_INVAL);
 	expect_said("flags 0");
 	assert_int_equal(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, 5ull << 30,
@@ -90,13 +90,13 @@ static void an_operation_says_what_is_wrong_with_it(void **state)
 			 RPMA_E_INVAL);
 	expect_said("5368709120");
 	expect_said("split the transfer");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* A TCP port: bound and, with a backlog, listened on by nothing that speaks iWARP. */
 static int tcp_port(int backlog, char port[8])
 {
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(duo_addr())};
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(ends_addr())};
 	socklen_t len = sizeof(sin);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -109,28 +109,28 @@ static int tcp_port(int backlog, char port[8])
 	return fd;
 }
 
-static void dial(struct duo *d, const char *port)
+static void dial(struct ends *d, const char *port)
 {
 	struct rpma_conn_req *req;
 	struct ibv_context *ctx;
 	enum rpma_rejection rejection = RPMA_REJECTION_HUNG_UP;
 
 	if (!d->peer) {
-		OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+		OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
 		OK(rpma_peer_new(ctx, &d->peer));
 	}
-	OK(rpma_conn_req_new(d->peer, duo_addr(), port, NULL, &req));
+	OK(rpma_conn_req_new(d->peer, ends_addr(), port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
 	OK(rpma_conn_get_rejection(d->cli, &rejection));
 	assert_int_equal(rejection, RPMA_REJECTION_NONE);
 }
 
-static void expect_rejection(struct duo *d, enum rpma_rejection want, const char *words)
+static void expect_rejection(struct ends *d, enum rpma_rejection want, const char *words)
 {
 	enum rpma_rejection rejection;
 
 	fail_otherwise();
-	duo_expect_event(d->cli, RPMA_CONN_REJECTED);
+	ends_expect_event(d->cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_get_rejection(d->cli, &rejection));
 	assert_int_equal(rejection, want);
 	expect_said(words);
@@ -139,7 +139,7 @@ static void expect_rejection(struct duo *d, enum rpma_rejection want, const char
 
 static void it_is_known_that_nobody_listens(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 	char port[8];
 	int fd;
 
@@ -154,15 +154,15 @@ static void it_is_known_that_nobody_listens(void **state)
 static void it_is_known_that_the_application_refused(void **state)
 {
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
 	SOFTRNIC_ONLY();
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	dial(&d, d.port);
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_req_reject(&req, NULL));
 	expect_rejection(&d, RPMA_REJECTION_REFUSED, "the application there refused");
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void *hang_up_on_all(void *fd)
@@ -176,7 +176,7 @@ static void *hang_up_on_all(void *fd)
 
 static void it_is_known_that_what_listens_hung_up(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 	pthread_t thread;
 	char port[8];
 	int fd;
@@ -194,21 +194,21 @@ static void it_is_known_that_what_listens_hung_up(void **state)
 
 static void no_answer_in_time_is_explained(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
 	OK(rpma_conn_cfg_set_connect_timeout(cfg, 200));
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	fail_otherwise();
-	duo_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
+	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
 	expect_said("no connection: Connection timed out");
 	expect_said("allow more time");
 	OK(rpma_conn_delete(&d.cli));
 	OK(rpma_conn_cfg_delete(&cfg));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void the_version_at_run_time_is_the_headers(void **state)

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static char said[1024];
 
@@ -146,7 +146,7 @@ static void a_known_provider_that_cannot_serve_says_why(void **state)
 static void anonymous_memory_is_volatile_and_says_so(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;
-	uint8_t *p = duo_map(8192);
+	uint8_t *p = ends_map(8192);
 	char why[256] = "", cut[4] = "";
 
 	OK(rpma_utils_get_durability(p + 100, 5000, &cls, why, sizeof(why)));
@@ -162,7 +162,7 @@ static void anonymous_memory_is_volatile_and_says_so(void **state)
 static void a_hole_in_the_range_is_an_error(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;
-	uint8_t *p = duo_map(3 * 4096);
+	uint8_t *p = ends_map(3 * 4096);
 
 	munmap(p + 4096, 4096);
 	assert_int_equal(rpma_utils_get_durability(p, 3 * 4096, &cls, NULL, 0), RPMA_E_INVAL);

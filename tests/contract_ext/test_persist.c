@@ -9,14 +9,14 @@
  */
 #include <stdio.h>
 
-#include "duo14.h"
+#include "ends_ext.h"
 
 #include <unistd.h>
 
 enum { LEN = 16384, SQ = 8 };
 
 /* Kilobytes of the mapping that the kernel has not written to the file. */
-static size_t dirty_kb(const struct duo_file *f)
+static size_t dirty_kb(const struct ends_file *f)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "r");
 	size_t begin, end, kb, sum = 0;
@@ -36,8 +36,8 @@ static size_t dirty_kb(const struct duo_file *f)
 }
 
 struct scene {
-	struct duo d;
-	struct duo_file file;
+	struct ends d;
+	struct ends_file file;
 	struct rpma_conn *writer; /* either end */
 	struct rpma_mr_local *src;
 	struct rpma_batch *batch; /* NULL until it is described */
@@ -189,7 +189,7 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 {
 	struct rpma_conn_req *req;
 
-	OK(rpma_conn_req_new(s->d.peer, duo_addr(), s->d.port, cfg, &req));
+	OK(rpma_conn_req_new(s->d.peer, ends_addr(), s->d.port, cfg, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &s->d.cli));
 	s->writer = s->d.cli;
 	if (way->early && !(way->how & BY_SERVER))
@@ -201,10 +201,10 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 	if (way->early && way->how & BY_SERVER)
 		way->early(s);
 	/* The passive side's own event is not fetched: what it posts may come before that. */
-	duo_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
 	if (!(way->how & BY_SERVER))
-		duo_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);
-	else if (duo_is_plain()) /* the initiator speaks first (RFC 5044 s7.1.3) */
+		ends_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);
+	else if (ends_is_plain()) /* the initiator speaks first (RFC 5044 s7.1.3) */
 		OK(rpma_write(s->d.cli, s->d.at_srv, 0, s->d.cli_mr, 0, 1,
 			      RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
@@ -213,7 +213,7 @@ static void await_success(struct rpma_conn *conn, const struct scene *s)
 {
 	struct ibv_wc wc = {0};
 
-	duo_wait_wc(conn, &wc);
+	ends_wait_wc(conn, &wc);
 	if (wc.status != IBV_WC_SUCCESS)
 		fail_msg("completion failed: %s", ibv_wc_status_str(wc.status));
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, s);
@@ -226,7 +226,7 @@ static void await_established(struct rpma_conn *conn)
 	int ret;
 
 	while ((ret = rpma_conn_get_remote_caps(conn, &caps)) == RPMA_E_AGAIN)
-		duo_sleep_ms(1);
+		ends_sleep_ms(1);
 	OK(ret);
 }
 
@@ -238,25 +238,25 @@ static void expect_written_back(struct scene *s, const struct way *way)
 	if (dirty)
 		fail_msg("%s: completed with %zu kB of the file not written back", way->name,
 			 dirty);
-	if (!duo_is_kernels() && duo_counter(target, "writebacks") == 0)
+	if (!ends_is_kernels() && ends_counter(target, "writebacks") == 0)
 		fail_msg("%s: completed without a write-back", way->name);
 	assert_memory_equal(s->file.map, s->d.cli_buf, LEN);
 }
 
 static void try_way(const struct way *way)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(2 * SQ, 0, SQ, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(2 * SQ, 0, SQ, 0);
 	struct rpma_cq *cq = NULL;
 	struct scene s = {.batch = NULL};
 
-	duo_listen(&s.d, NULL);
-	s.d.cli_buf = duo_map(DUO_BUF);
-	s.d.srv_buf = duo_map(DUO_BUF);
-	s.d.cli_mr = s.src = duo_reg(&s.d, s.d.cli_buf, DUO_BUF);
-	s.d.srv_mr = duo_reg(&s.d, s.d.srv_buf, DUO_BUF);
-	s.d.at_srv = duo_remote(s.d.srv_mr);
-	duo_fill(s.d.cli_buf, LEN, 1);
-	duo_file_open(&s.file, &s.d, DUO_BUF);
+	ends_listen(&s.d, NULL);
+	s.d.cli_buf = ends_map(ENDS_BUF);
+	s.d.srv_buf = ends_map(ENDS_BUF);
+	s.d.cli_mr = s.src = ends_reg(&s.d, s.d.cli_buf, ENDS_BUF);
+	s.d.srv_mr = ends_reg(&s.d, s.d.srv_buf, ENDS_BUF);
+	s.d.at_srv = ends_remote(s.d.srv_mr);
+	ends_fill(s.d.cli_buf, LEN, 1);
+	ends_file_open(&s.file, &s.d, ENDS_BUF);
 	if (way->how & COMMON_CQ) {
 		OK(rpma_cq_new(s.d.peer, 4 * SQ, &cq));
 		OK(rpma_conn_cfg_set_cq(cfg, cq));
@@ -267,8 +267,8 @@ static void try_way(const struct way *way)
 	await_success(s.writer, &s);
 	expect_written_back(&s, way);
 	OK(rpma_batch_delete(&s.batch));
-	duo_file_close(&s.file);
-	duo_close(&s.d);
+	ends_file_close(&s.file);
+	ends_close(&s.d);
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_cq_delete(&cq));
 }
@@ -277,7 +277,7 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 {
 	SOFTRNIC_ONLY(); /* whether a device's writes are durable is its machine's affair */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		if (ways[i].how & NATIVE && duo_is_plain())
+		if (ways[i].how & NATIVE && ends_is_plain())
 			continue;
 		print_message("%s\n", ways[i].name);
 		try_way(&ways[i]);
@@ -287,28 +287,28 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 /* It shows that the other tests can fail. */
 static void a_write_alone_leaves_the_pages_to_be_written_back(void **state)
 {
-	struct duo_file file;
-	struct duo d;
+	struct ends_file file;
+	struct ends d;
 
 	SOFTRNIC_ONLY();
-	duo_open(&d, NULL);
-	duo_file_open(&file, &d, DUO_BUF);
+	ends_open(&d, NULL);
+	ends_file_open(&file, &d, ENDS_BUF);
 	memset(d.cli_buf, 0x5a, LEN);
 	OK(rpma_write(d.cli, file.remote, 0, d.cli_mr, 0, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	while (__atomic_load_n(&file.map[LEN - 1], __ATOMIC_ACQUIRE) != 0x5a)
 		usleep(1000);
 	assert_int_equal(dirty_kb(&file), LEN / 1024);
-	duo_file_close(&file);
-	duo_close(&d);
+	ends_file_close(&file);
+	ends_close(&d);
 }
 
-static uint64_t opcode_after_early_description(struct duo *d, bool is_flush)
+static uint64_t opcode_after_early_description(struct ends *d, bool is_flush)
 {
 	struct rpma_conn_req *req;
 	struct rpma_batch *b;
 	struct ibv_wc wc = {0};
 
-	OK(rpma_conn_req_new(d->peer, duo_addr(), d->port, NULL, &req));
+	OK(rpma_conn_req_new(d->peer, ends_addr(), d->port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
 	OK(rpma_batch_new(d->cli, 1, &b));
 	if (is_flush)
@@ -319,9 +319,9 @@ static uint64_t opcode_after_early_description(struct duo *d, bool is_flush)
 					   NULL));
 	OK(rpma_ep_next_conn_req(d->ep, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->srv));
-	duo_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_batch_post(b));
-	duo_wait_wc(d->cli, &wc);
+	ends_wait_wc(d->cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	OK(rpma_batch_delete(&b));
 	OK(rpma_conn_delete(&d->cli));
@@ -331,17 +331,17 @@ static uint64_t opcode_after_early_description(struct duo *d, bool is_flush)
 
 static void operations_described_early_are_those_of_the_peer(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	d.srv_buf = duo_map(DUO_BUF);
-	d.srv_mr = duo_reg(&d, d.srv_buf, DUO_BUF);
-	d.at_srv = duo_remote(d.srv_mr);
-	d.cli_buf = duo_map(DUO_BUF);
-	d.cli_mr = duo_reg(&d, d.cli_buf, DUO_BUF);
-	assert_int_equal(opcode_after_early_description(&d, true), duo_flush_opcode());
-	assert_int_equal(opcode_after_early_description(&d, false), duo_atomic_write_opcode());
-	duo_close(&d);
+	ends_listen(&d, NULL);
+	d.srv_buf = ends_map(ENDS_BUF);
+	d.srv_mr = ends_reg(&d, d.srv_buf, ENDS_BUF);
+	d.at_srv = ends_remote(d.srv_mr);
+	d.cli_buf = ends_map(ENDS_BUF);
+	d.cli_mr = ends_reg(&d, d.cli_buf, ENDS_BUF);
+	assert_int_equal(opcode_after_early_description(&d, true), ends_flush_opcode());
+	assert_int_equal(opcode_after_early_description(&d, false), ends_atomic_write_opcode());
+	ends_close(&d);
 }
 
 int main(void)
