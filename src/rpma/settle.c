@@ -17,7 +17,7 @@ static const struct {
 } needs[VEXT_OP_QUERY + 1] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
 	[VEXT_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
-	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
+	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "report durability classes"},
 };
 
 static bool is_atomic(const struct vext_wr *wr)
