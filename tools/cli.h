@@ -33,7 +33,8 @@ void cli_set_tail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_report(const struct error *err, const char *hint);
 /*
  * From now on nothing of librpma's log goes to syslog. With verbose, lines from NOTICE on go to
- * stderr, and each line of the log has the time; without, errors of the device's own threads, as those of calls are in rpma_err_last().
+ * stderr, and each line of the log has the time; without, errors of the device's own threads, as
+ * those of calls are in rpma_err_last().
  */
 void cli_log_init(bool verbose);
 /* The same line for something that is no failure; a line of the log. */

@@ -63,7 +63,7 @@ static void announce(const struct server *server, const struct serve_opts *opts)
 }
 
 /* True: it is time to end. */
-/* Those who are connected stay so; who comes from now on has to know the new secret. */
+/* A client that is connected stays so; one that comes from now on has to know the new secret. */
 static void reload_secret(struct serve_opts *opts)
 {
 	struct secret secret;
@@ -201,9 +201,9 @@ static void warn_if_open_to_all(const struct server *server, const struct serve_
 
 	if (opts->server.secret || address_is_loopback(at))
 		return;
-	cli_note("warning: no secret is asked for at %s, so whoever reaches this port may read and "
-		 "overwrite what is served; --secret-file lets in only those who know a secret, "
-		 "--addr 127.0.0.1 only this machine",
+	cli_note("warning: %s asks for no secret, so every client that reaches this port may read "
+		 "and overwrite what is served; --secret-file admits only clients that know a "
+		 "secret, --addr 127.0.0.1 only this machine",
 		 address_show(at, text));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the regions hold, as those who write announce it: BEGIN makes it a file that is being
- * written (or bytes, where one is overwritten) on the disk before the writer's first byte, END a
- * whole one behind its last. Nothing that a client says here makes it more or less than its own
- * writes could. */
+/* What the regions hold, as writing clients announce it: on the disk, BEGIN makes it a file that is
+ * being written (or bytes, where one is overwritten) before the client's first byte, and END makes
+ * it a whole file behind its last. No announcement does more harm than the client's writes could.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static struct content_range content_range_begun(const struct client *client)
 	return content_range_of(client->region, client->begin.offset, client->begin.length);
 }
 
-/* A file has its range for itself; those who write bytes see to it themselves. */
+/* A file has its range for itself; clients that write bytes may overwrite each other's. */
 static bool content_is_being_written(const struct server *s, const struct client *client)
 {
 	struct content_range ours = content_range_begun(client);
@@ -99,7 +99,8 @@ static bool content_stays(const struct region *r, const struct hello_begin *begi
 				content_range_of(r, 0, r->content.length));
 }
 
-/* On its way to the disk; until it is there, nobody learns that the region holds a whole file. */
+/* On its way to the disk; until it is there, no client learns that the region holds a whole file.
+ */
 static uint64_t content_store(struct region *r, const struct hello_content *content, bool durable)
 {
 	r->to_store = *content;
@@ -162,7 +163,7 @@ bool content_confirm(struct client *client)
 
 	if (client->has_begun || r->content.state == HELLO_CONTENT_RAW)
 		return false;
-	/* It wrote unannounced, nobody knows where. */
+	/* It wrote unannounced, hence anywhere. */
 	client->confirm = content_store(r, &raw, true);
 	return true;
 }

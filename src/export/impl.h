@@ -153,7 +153,7 @@ int message_send_begun(struct client *client, enum hello_status status);
 int message_send_verdict(struct client *client, enum hello_status status);
 
 /* content.c: what do the regions hold? */
-/* What is on the disk, once the files are open. */
+/* Read the records, once the files are open. */
 void contents_load(struct server *s);
 /* A writer's messages; the answer to the first one and the verdict follow. Librpma's results, or
  * RPMA_E_INVAL: this was no message that may come now. */

@@ -180,6 +180,28 @@ test_a_put_that_failed_says_how_far_it_came_and_leaves_no_old_file() {
 	[ ! -e back ] || fail "something came back"
 }
 
+test_a_failed_put_of_bytes_or_of_a_stream_offers_no_resume() {
+	local first rc acked putter
+	random_file sent 64M
+	serve pool --create --size 65M
+	begin_put --offset 5
+	kill_server
+	end_put
+	grep -qE "; all is flushed up to offset $acked$" err || fail "put says: $(cat err)"
+	serve pool
+	mkfifo stream
+	"$rpma" put - "$where:pool" <stream >out 2>err &
+	putter=$!
+	started+=("$putter")
+	exec 6>stream
+	head -c 1M sent >&6
+	wait_until 20 cmp -s -n 500000 sent pool || fail "nothing arrives: $(cat err)"
+	kill_server
+	exec 6>&-
+	wait "$putter" && fail "put claims success"
+	grep -qE '; nothing is flushed$' err || fail "put says: $(cat err)"
+}
+
 test_resume_goes_on_where_it_failed() {
 	local acked at
 	fail_put
