@@ -82,6 +82,8 @@ function(rpma_library name)
 	if(NOT L_HEADER)
 		return()
 	endif()
+	# The version script decides what leaves the library, so its objects must not hide it first.
+	set_target_properties(${L_OBJECTS} PROPERTIES C_VISIBILITY_PRESET default)
 	target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
 		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 	rpma_library_package(${output})
