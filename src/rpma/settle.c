@@ -39,6 +39,18 @@ static uint32_t caps_of(const struct rpma_conn *conn)
 	return caps & VEXT_CAP_KNOWN ? caps : UINT32_MAX;
 }
 
+/*
+ * Reads make bytes persistent where the peer declared that its writes go directly to persistent
+ * memory. But not where it agreed to the extensions without a Flush: it was told that this end does
+ * not flush by reading, and writes nothing back for it.
+ */
+static bool can_persist(const struct rpma_conn *conn, uint32_t caps)
+{
+	if (caps & RPMA_CAP_FLUSH)
+		return true;
+	return !(caps & RPMA_CAP_SOFTRNIC) && atomic_load(&conn->direct_write_to_pmem);
+}
+
 static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
 	if (cap_needed(wr->op) & ~caps) {
@@ -46,8 +58,7 @@ static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
 	}
-	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE && !(caps & RPMA_CAP_FLUSH) &&
-	    !atomic_load(&conn->direct_write_to_pmem)) {
+	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE && !can_persist(conn, caps)) {
 		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
 			  "nor writes directly to persistent memory "
 			  "(see rpma_conn_apply_remote_peer_cfg)");
