@@ -325,10 +325,10 @@ enum rpma_conn_event {
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
-/* Who said no. */
+/* Which party refused. */
 enum rpma_rejection {
 	RPMA_REJECTION_NONE,        /* RPMA_CONN_REJECTED has not come */
-	RPMA_REJECTION_UNKNOWN,     /* the device does not tell */
+	RPMA_REJECTION_UNKNOWN,     /* the device does not report it */
 	RPMA_REJECTION_NO_LISTENER, /* nobody listens there */
 	RPMA_REJECTION_REFUSED,     /* the application there */
 	RPMA_REJECTION_HUNG_UP      /* what listens there closed the connection without an answer */

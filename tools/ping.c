@@ -33,7 +33,7 @@ struct ping {
 };
 
 static const char help[] =
-	"usage: rpma ping [options] HOST[:PORT]\n"
+	"usage: rpma ping [options] HOST[:PORT][:NAME]\n"
 	"Measure the latency of writes, flushes and reads. The region's data is not touched:\n"
 	"the server keeps a scratch page for this beside the file.\n"
 	"\n"
@@ -223,7 +223,7 @@ static int connect_and_run(struct ping *p)
 		rc = cli_fail(CLI_REFUSED,
 			      "--size %" PRIu64 " is larger than the server's scratch "
 			      "page of %s",
-			      p->opts->size, text_size(p->s.region.size).text);
+			      p->opts->size, text_bytes(p->s.region.size).text);
 	if (!rc)
 		rc = make_buffer(p);
 	if (!rc)

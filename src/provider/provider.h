@@ -88,7 +88,7 @@ struct provider {
 	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
-	/* Who said no, by an event of the type REJECTED? */
+	/* Which party refused, by an event of the type REJECTED? */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
 	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);

@@ -32,7 +32,7 @@ static int soft_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	return soft_announces(id) ? softrnic_accept(id, param) : -1;
 }
 
-/* The answer to a Read is checked against the Read, whoever the peer is: its sink is no target. */
+/* The answer to a Read is checked against the Read, not against a right: its sink is no target. */
 static int soft_read_sink_access(const struct ibv_context *ctx)
 {
 	return 0;

@@ -66,8 +66,8 @@ static bool verbs_gives_reasons(const struct ibv_context *ctx)
 enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
 
 /*
- * InfiniBand and RoCE say who it was. Of iWARP's devices siw gives ECONNRESET for the peer's no and
- * fails the connect itself where nobody listens; others give one errno for both.
+ * InfiniBand and RoCE report which it was. Of iWARP's devices siw gives ECONNRESET for the peer's
+ * no and fails the connect itself where nobody listens; others give one errno for both.
  */
 static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
 {

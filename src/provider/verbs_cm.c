@@ -54,7 +54,7 @@ static int watch(struct channel *c, int fd)
 	return epoll_ctl(c->pub.fd, EPOLL_CTL_ADD, fd, &readable);
 }
 
-/* Taking from the real channel must not block: who waits does so at the epoll set. */
+/* Taking from the real channel must not block: the wait is at the epoll set. */
 static int set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -158,7 +158,7 @@ static void fail_qp(struct rdma_cm_id *id)
 		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
 }
 
-/* Has the time run out? Only one thread is told. */
+/* Has the time run out? True for one thread only. */
 static bool gave_up(struct channel *c)
 {
 	uint64_t rings;
@@ -263,7 +263,7 @@ int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 	return 0;
 }
 
-/* A device shows no sign of life that could be asked for: "never" is all it can be told. */
+/* A device shows no sign of life that could be asked for: "never" is the only value. */
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	struct id_state *state;

@@ -5,9 +5,9 @@
  *
  * The kernel's event channel tells only what the kernel decides. So an event channel of this
  * provider is an epoll set around it, in which a timer may stand beside it: the channel's
- * descriptor is readable when there is an event of either, and whoever takes it gets the one that
- * is first. An id that was given up stays what it is for the kernel until it is destroyed; what
- * the kernel says about it afterwards is acknowledged and dropped.
+ * descriptor is readable when there is an event of either, and a call that takes one gets the one
+ * that is first. An id that was given up stays what it is for the kernel until it is destroyed;
+ * what the kernel says about it afterwards is acknowledged and dropped.
  *
  * An id's `context` is the provider's: callers give NULL to create_id.
  */

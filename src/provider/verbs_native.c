@@ -5,7 +5,7 @@
 
 enum { CHAIN_MAX = 16 };
 
-/* What librpma posts through the plain interface; an extended QP wants to be told of it, too. */
+/* What librpma posts through the plain interface; an extended QP must be made for it, too. */
 enum {
 	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
@@ -75,21 +75,11 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
+/* Of what goes beyond verbs, rdma-core has calls for two. */
 static bool can_post(uint32_t caps, enum vext_op op)
 {
-	switch (op) {
-	case VEXT_OP_VERBS:
-		return true;
-	case VEXT_OP_FLUSH:
-		return caps & VEXT_CAP_FLUSH;
-	case VEXT_OP_ATOMIC_WRITE:
-		return caps & VEXT_CAP_ATOMIC_WRITE;
-	case VEXT_OP_FLUSH_ALL:
-	case VEXT_OP_VERIFY:
-	case VEXT_OP_QUERY:
-		break;
-	}
-	return false;
+	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
+	       (op == VEXT_OP_ATOMIC_WRITE && caps & VEXT_CAP_ATOMIC_WRITE);
 }
 
 /*
@@ -129,9 +119,9 @@ static int post_native(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int 
 }
 
 /*
- * Chained, so that the device is told once. libsiw names the first that had no room, but forgets
- * the error when it can begin with the others; and names none when all are queued and it cannot
- * begin.
+ * Chained, so that the device is notified once. libsiw names the first that had no room, but
+ * forgets the error when it can begin with the others; and names none when all are queued and it
+ * cannot begin.
  */
 static int post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {

@@ -32,7 +32,8 @@ int addr_text(const struct sockaddr *sa, char *addr, size_t size)
 		len = sizeof(v4);
 	/* Unlike inet_ntop() it names the scope of a link-local address. */
 	if (getnameinfo(sa, len, text, sizeof(text), NULL, 0, NI_NUMERICHOST))
-		return err_set(RPMA_E_UNKNOWN, "the device does not tell the other end's address");
+		return err_set(RPMA_E_UNKNOWN,
+			       "the device does not report the other end's address");
 	if (strlen(text) >= size)
 		return err_set(RPMA_E_INVAL,
 			       "the address needs more room: RPMA_ADDR_MAX is enough");

@@ -51,7 +51,7 @@ static inline bool is_no_event(int err)
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;
 }
 
-/* The first failure of several steps is the one that is told. */
+/* The first failure of several steps is the one that is returned. */
 static inline int first_error(int first, int next)
 {
 	return first ? first : next;

@@ -10,7 +10,7 @@
 enum { MR_DESC_SIZE = 8 + 8 + 4 + 1 };
 
 #define MR_USAGE_ALL 0xff
-/* Who may read and write a word may do both at once. */
+/* A peer that may read and write a word may do both at once. */
 #define MR_USAGE_ATOMIC (RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST)
 #define MR_USAGE_FLUSH  (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 

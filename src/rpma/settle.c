@@ -14,11 +14,16 @@
 static const struct {
 	uint32_t cap; /* 0: there is another way to do it */
 	const char *what;
-} needs[VEXT_OP_QUERY + 1] = {
+} needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
 	[VEXT_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
-	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "tell durability classes"},
+	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "report durability classes"},
 };
+
+static uint32_t cap_needed(enum vext_op op)
+{
+	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
+}
 
 static bool is_atomic(const struct vext_wr *wr)
 {
@@ -48,9 +53,7 @@ static bool can_persist(const struct rpma_conn *conn, uint32_t caps)
 
 static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
-	uint32_t cap = needs[wr->op].cap;
-
-	if (cap & ~caps) {
+	if (cap_needed(wr->op) & ~caps) {
 		LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)",
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;

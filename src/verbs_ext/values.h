@@ -96,10 +96,10 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_CAP_ATOMICS      (1u << 7)
 #define VEXT_CAP_KNOWN        (1u << 31) /* the connection is or was established */
 
-/* Who said no to a connection (RDMA_CM_EVENT_REJECTED). */
+/* Which party refused a connection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
-	VEXT_REJECTION_UNKNOWN,     /* the device does not tell */
+	VEXT_REJECTION_UNKNOWN,     /* the device does not report it */
 	VEXT_REJECTION_NO_LISTENER, /* nobody listens there */
 	VEXT_REJECTION_REFUSED,     /* the application there */
 	VEXT_REJECTION_HUNG_UP,     /* what listens there closed the connection without an answer */

@@ -161,8 +161,8 @@ void qp_requests_stop(struct qp *qp); /* forget them; one job may still be under
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
-/* May this segment come, as far as the HELLO goes? */
-bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
+/* May this segment come while the HELLO is awaited? */
+bool hello_permits(const struct rx_seg *seg);
 
 static inline bool heartbeat_is_due(const struct qp *qp)
 {
