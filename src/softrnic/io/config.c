@@ -68,11 +68,11 @@ static const char *config_trace(void)
 	return path;
 }
 
-/* Where a trace is wanted, the reason why there is none must appear somewhere. */
+/* Who wants a trace wants to know why there is none. */
 static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
-		log_to_stderr_without_sink(LOG_LVL_WARNING);
+		log_to_stderr(LOG_LVL_WARNING);
 	conf.trace = config_trace();
 	conf.trace_snaplen = config_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
