@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* durability.c -- what is behind memory of this process. */
+/* durability.c -- the durability class of memory of this process. */
 #include "rpma/err.h"
 #include "rpma/utils.h"
 
@@ -19,7 +19,8 @@ int rpma_utils_get_durability(const void *ptr, size_t len, enum rpma_durability 
 		*durability = (enum rpma_durability)cls;
 		return 0;
 	}
-	LOG_ERROR("the durability of %zu bytes at %p cannot be told: %s", len, ptr, strerror(err));
+	LOG_ERROR("the durability of %zu bytes at %p cannot be found out: %s", len, ptr,
+		  strerror(err));
 	if (err == ENOMEM)
 		return NOMEM();
 	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_UNKNOWN;
