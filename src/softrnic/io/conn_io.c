@@ -7,7 +7,7 @@
 
 /*
  * One turn moves at most so much, or takes so long where small messages or a slow machine make
- * bytes expensive; then other connections, and the timers, have theirs.
+ * bytes expensive; then other connections, and the timers, have their turn.
  */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)

@@ -110,7 +110,7 @@ struct link_ops {
 	/* --- the end --- */
 	/* Nothing is reported any more; no receive is under way. Frees the link. */
 	void (*close)(struct link *l);
-	/* The same in a forked child: the peer and the parent notice nothing. */
+	/* The same in a forked child: without any effect on the peer and the parent. */
 	void (*forked)(struct link *l);
 };
 

@@ -24,8 +24,10 @@
 #define FRONT     (PCAPNG_HEAD + TCPIP_HEADERS_MAX + MPA_SCAN_HEAD_MAX)
 #define PIECE_MAX (TCPIP_PAYLOAD_MAX - MPA_SCAN_HEAD_MAX)
 
-/* One direction. Readers lose track where a packet ends within a frame's head, so those bytes are
- * kept for the next packet. */
+/*
+ * One direction. Wireshark loses synchronization if a packet ends within a frame's head, so those
+ * bytes are kept for the next packet.
+ */
 struct half {
 	struct mpa_scan scan;
 	uint8_t kept[MPA_SCAN_HEAD_MAX];
@@ -112,7 +114,7 @@ static void trace_say_payload(struct trace *t, enum flow_side from, size_t n)
 	trace_say(t, from, bytes, now);
 }
 
-/* Nothing can follow that they would wait for. */
+/* No packet follows, so kept bytes are written now. */
 static void trace_say_kept(struct trace *t, enum flow_side from)
 {
 	struct half *h = &t->half[from];
