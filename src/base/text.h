@@ -12,7 +12,7 @@ struct text_size {
 /* "64 MiB" where it is exact, else bytes. */
 struct text_size text_size(uint64_t bytes);
 
-/* A terminal obeys control characters, and names may come from a peer: each becomes a '?'. */
+/* Terminals execute control characters, and names may come from a peer: each becomes a '?'. */
 void text_make_printable(char *text);
 
 #endif

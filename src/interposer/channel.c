@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.c -- event channels: made, waited on, and outlived by the threads that wait. */
+/* channel.c -- event channels: made, waited on, and destroyed while threads still wait. */
 #include "interposer/channel.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 #include "softrnic/softrnic.h"
 
 /*
- * rping, and others of its descent, destroy a channel while a thread of theirs waits there or is
- * about to. With a kernel's device that thread stays in the kernel until the process ends; so it
- * does here, and what it waits on stays for it. Of those about to wait, the memory of a channel
- * outlives it by so many others.
+ * rping and programs derived from it destroy a channel while one of their threads waits on it or is
+ * about to. With a kernel device that thread stays in the kernel until the process ends; here it
+ * waits for ever, too, and the channel it waits on is kept. For threads that are about to wait, the
+ * memory of a destroyed channel is kept until so many further channels were destroyed.
  */
 enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];
@@ -77,8 +77,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * No thread is inside and none gets in any more. A thread that tries is counted for a moment and
- * may be the last to leave, so there can be two callers.
+ * No thread uses the channel and none can begin to. A thread that tries is counted until it sees
+ * that, and may be the last one counted, so there can be two callers.
  */
 static void channel_release(struct shim_channel *ch)
 {

@@ -123,7 +123,7 @@ static bool medium_is_device_dax(dev_t dev)
 	return n >= 4 && !strcmp(target + n - 4, "/dax");
 }
 
-/* Will the answer be known when descriptors or memory are free again? */
+/* Is the error temporary, for want of descriptors or memory? */
 static bool medium_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;

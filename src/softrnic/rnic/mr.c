@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, keyed by STag. A killed region stays in its chain until nobody
- * refers to it, so that its STag is not given to another region meanwhile, and so that the
+ * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
+ * reference is dropped, so that its STag is not given to another region meanwhile, and so that the
  * child of a fork() finds every region.
  */
 #include "softrnic/rnic/mr.h"
@@ -17,10 +17,10 @@
 
 struct mr_table {
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* a dead region's last hold is gone */
+	pthread_cond_t idle; /* the last hold of a killed region was released */
 	struct list *buckets;
 	size_t num_buckets, count;
-	bool forked; /* holds taken before the fork() no longer count */
+	bool forked; /* holds taken before the fork() are ignored */
 };
 
 static struct list *mr_buckets_new(size_t n)
@@ -111,7 +111,7 @@ void mr_table_atfork_parent(struct mr_table *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
-/* What makes its write-backs last is the parent's alone. */
+/* The files' own mappings exist in the parent only. */
 static void mr_forget_parent(struct mr *mr)
 {
 	mr->holds = 0;

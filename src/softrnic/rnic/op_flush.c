@@ -189,7 +189,10 @@ static const struct op_rx flush_all_rx = {
 	.finish = flush_all_finish,
 };
 
-/* One write-back after the other; a region that is gone may have taken bytes with it. */
+/*
+ * One write-back after the other; a deregistered region may have had bytes that were not written
+ * back.
+ */
 static void flush_all_next(struct qp *qp, struct irq_entry *e)
 {
 	int more = qp_request_next_of_all(qp, flush_is_strict(qp, e));

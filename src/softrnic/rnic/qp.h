@@ -48,7 +48,8 @@ struct qp_stream {
 	bool markers;      /* the peer wants markers in what we send */
 	bool consent;      /* the peer agreed to our extensions and to big FPDUs */
 	bool peer_flushes; /* the peer's user issues native flushes */
-	uint32_t limit_ms; /* what our HELLO states: who is silent for so long is lost; 0: never */
+	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
+			      0: never */
 	bool hold_tx;      /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */

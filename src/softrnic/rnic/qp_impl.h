@@ -69,7 +69,8 @@ struct qp {
 	struct terminate term;
 	bool has_term, term_sent_by_us;
 	struct qp_fault fault;
-	uint32_t cause;     /* vendor_err of what made it fail, and of all that falls with it */
+	uint32_t cause;     /* vendor_err of the first failure, and of all requests that are flushed
+			       because of it */
 	enum qp_rtr rtr_in; /* expected as first FPDU; NONE once it came */
 	struct sq sq;
 	struct orq orq;

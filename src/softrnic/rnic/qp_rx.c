@@ -104,7 +104,9 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/* Whose segment is it? bytes: those behind its DDP header. False: nobody's. */
+/*
+ * To which operation does the segment belong? bytes: those behind its DDP header. False: to none.
+ */
 static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 {
 	bool is_answer = rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)].is_answer;

@@ -63,7 +63,7 @@ void tx_wr_built(struct qp *qp, struct sq_wr *wr); /* all of it */
 void tx_answer_built(struct qp *qp);
 /* Our memory cannot be used. What was built before goes out first, so that it completes. */
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
-/* May the answer be written where the work request says? 0, or an errno value. */
+/* May the answer be written to the work request's memory? 0, or an errno value. */
 int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * depth.h -- agreeing on IRD and ORD (RFC 6581 s9): afterwards each side's ORD is at most the
- * other side's IRD. Revision 1 does not carry them: there both sides use what their own
- * user asked for, clipped to the device, and trust that the users agreed.
+ * depth.h -- agreeing on IRD and ORD (RFC 6581 s9): afterwards each side's ORD is at most the other
+ * side's IRD. Revision 1 does not carry them: there both sides use what their own user asked for,
+ * clipped to the device, and the users must have agreed.
  */
 #ifndef STREAM_DEPTH_H
 #define STREAM_DEPTH_H

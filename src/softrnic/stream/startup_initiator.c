@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_initiator.c -- dial, send a request, take the reply; or send a plainer request. */
+/*
+ * startup_initiator.c -- dial, send a request, receive the reply; or retry with a simpler request.
+ */
 #include <assert.h>
 #include <errno.h>
 
@@ -85,15 +87,17 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
 void stream_initiator_on_hangup(struct stream *s)
 {
 	if (s->frames->in_len > 0 || s->attempt == STREAM_ATTEMPT_REV1) {
-		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNRESET, "peer hung up");
+		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNRESET,
+				      "the peer closed the connection");
 		return;
 	}
 	s->attempt++;
 	s->fin_in = false;
 	stream_frames_delete(s);
-	LOG_NOTICE("stream %p: the peer hung up on the MPA request; once more with %s", (void *)s,
+	LOG_NOTICE("stream %p: the peer closed the connection on the MPA request; retrying with %s",
+		   (void *)s,
 		   s->attempt == STREAM_ATTEMPT_P2P ? "the peer-to-peer model" : "revision 1");
-	stream_set_state(s, STREAM_DIALING, "peer hung up");
+	stream_set_state(s, STREAM_DIALING, "the peer closed the connection");
 	s->redial = true;
 }
 

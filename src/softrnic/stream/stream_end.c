@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP gives a socket that was closed */
+#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP reports for a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 static void stream_end_qp(struct stream *s)
@@ -118,10 +118,10 @@ static void stream_on_drained(struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. But to close would destroy what is on its way:
- * bytes of the peer that find no socket are answered by a reset, and that discards all that the
- * peer's system has not taken yet, with Sends in it that have completed here. So the FIN is sent,
- * and what comes is dropped until the peer's FIN, for as long as a silent peer counts as alive.
+ * The time limit is over, and the end is reported. But a close would destroy data on its way: bytes
+ * of the peer that arrive after it are answered by a reset, which discards all that the peer has
+ * not read yet, including Sends that have completed here. So the FIN is sent, and what comes is
+ * dropped until the peer's FIN, for as long as a silent peer counts as alive.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -222,11 +222,12 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	case STREAM_REQ_WAIT:
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
-		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET, "peer hung up");
+		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET,
+				      "the peer closed the connection");
 		break;
 	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNRESET,
-				      "peer hung up before its HELLO");
+				      "the peer closed the connection before its HELLO");
 		break;
 	case STREAM_LIVE:
 		if (stream_runs_qp(s))
