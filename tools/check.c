@@ -91,7 +91,7 @@ static int check_piece(struct check *check, uint64_t index)
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
 			" of region '%s' of %s are not those that were sent; "
-			"its medium is broken, or somebody else wrote there",
+			"its medium is broken, or another program wrote there",
 			from, from + len, c->s.region.region, c->s.server);
 }
 
