@@ -373,9 +373,8 @@ int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
 int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr);
 int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 
-#define RPMA_CAP_SOFTRNIC (1 << 0) /* it is a software RNIC that agreed to the extensions */
-#define RPMA_CAP_FLUSH                                                                             \
-	(1 << 1) /* rpma_flush() is one operation, and the target makes the bytes persistent */
+#define RPMA_CAP_SOFTRNIC     (1 << 0) /* it is a software RNIC that agreed to the extensions */
+#define RPMA_CAP_FLUSH        (1 << 1) /* rpma_flush() is one operation, done by the target */
 #define RPMA_CAP_FLUSH_ALL    (1 << 2) /* rpma_flush_all() */
 #define RPMA_CAP_ATOMIC_WRITE (1 << 3) /* rpma_atomic_write() is one operation */
 #define RPMA_CAP_VERIFY       (1 << 4) /* rpma_verify() */
@@ -790,11 +789,10 @@ int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *
 /* Why an operation failed; reported by completions of a software RNIC */
 
 enum rpma_reason {
-	RPMA_REASON_NONE,       /* it did not fail, or the reason is unknown */
-	RPMA_REASON_WRITE_BACK, /* the target could not write to the medium; code: its errno */
-	RPMA_REASON_VOLATILE,   /* strict, and nothing can persist the range */
-	RPMA_REASON_GONE, /* the range is past the end of its file, or its region was deregistered
-			   */
+	RPMA_REASON_NONE,          /* it did not fail, or the reason is unknown */
+	RPMA_REASON_WRITE_BACK,    /* the target could not write to the medium; code: its errno */
+	RPMA_REASON_VOLATILE,      /* strict, and nothing can persist the range */
+	RPMA_REASON_GONE,          /* the range is past its file's end, or was deregistered */
 	RPMA_REASON_TERMINATE_IN,  /* the peer's Terminate; code: 0xLTCC, layer, type, code */
 	RPMA_REASON_TERMINATE_OUT, /* ours */
 	RPMA_REASON_LINK,          /* the connection broke; code: errno */

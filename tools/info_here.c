@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This machine: its providers, and what the one that is chosen offers to its like. */
+/*
+ * This machine: its providers, and the capabilities of the chosen one towards a peer of the same
+ * kind.
+ */
 #include <stdio.h>
 
 #include "cli.h"
@@ -8,7 +11,7 @@
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
 
-/* Capabilities belong to a connection; this is one with ourselves. */
+/* Capabilities belong to a connection; this one is to the process itself. */
 struct loop {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
@@ -118,7 +121,7 @@ int info_here(bool json)
 
 	if (rc)
 		return rc;
-	/* Where nothing serves loopback the rows say why, and there is nothing to add. */
+	/* If no provider serves loopback the rows explain why, and nothing is added. */
 	rc = info_query_loopback(&caps);
 	fputs(json ? "],\"capabilities\":[" : "capabilities: ", stdout);
 	if (!rc)

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 		rc = main_run(argc, argv);
 	why = fflush(stdout) ? strerror(errno) : NULL;
 
-	/* A line that was lost earlier is not seen by this fflush(). */
+	/* fflush() does not report a write that failed earlier. */
 	if (!why && ferror(stdout))
 		why = "a part of it is lost";
 	if (why && !rc)

@@ -22,14 +22,14 @@ struct lookup {
 	pthread_cond_t asked, answered;
 	uint64_t asked_ticket;
 	bool durable, ending, ended;
-	bool overdue; /* somebody has waited in vain; until the next answer */
+	bool overdue; /* a wait has timed out; until the next answer */
 	struct lookup_answer latest;
 	uint64_t size;
 	int fd, notify_fd;
 	char path[8192];
 };
 
-/* Other links of the file do not count: nobody knows to look there. */
+/* Other links of the file do not count: only this name is expected to lead to it. */
 static enum lookup_result lookup_look(const struct lookup *l)
 {
 	struct stat open_file, named;

@@ -22,7 +22,8 @@ enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];
 static atomic_uint kept_next;
 
-#define DEAD 0x80000000u /* in shim_channel.state; the rest counts the threads inside */
+#define CHANNEL_DESTROYED                                                                          \
+	0x80000000u /* in shim_channel.state; the rest counts the threads inside */
 
 static bool channel_watch(int epfd, int fd)
 {
@@ -98,7 +99,7 @@ static void channel_release(struct shim_channel *ch)
 void shim_channel_delete(struct shim_channel *ch)
 {
 	ch->blocking = !(fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK);
-	if (atomic_fetch_or(&ch->state, DEAD) == 0)
+	if (atomic_fetch_or(&ch->state, CHANNEL_DESTROYED) == 0)
 		channel_release(ch);
 }
 
@@ -141,23 +142,23 @@ static void channel_leave(void *arg)
 {
 	struct shim_channel *ch = arg;
 
-	if (atomic_fetch_sub(&ch->state, 1) == (DEAD | 1))
+	if (atomic_fetch_sub(&ch->state, 1) == (CHANNEL_DESTROYED | 1))
 		channel_release(ch);
 }
 
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
 {
-	bool dead = atomic_fetch_add(&ch->state, 1) & DEAD, blocking;
+	bool destroyed = atomic_fetch_add(&ch->state, 1) & CHANNEL_DESTROYED, blocking;
 	int ret = -1, err;
 
 	pthread_cleanup_push(channel_leave, ch);
-	if (!dead)
+	if (!destroyed)
 		ret = channel_take(ch, ops, ev);
 	err = errno;
-	dead = atomic_load(&ch->state) & DEAD;
-	blocking = dead && ch->blocking;
+	destroyed = atomic_load(&ch->state) & CHANNEL_DESTROYED;
+	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
-	if (ret && dead)
+	if (ret && destroyed)
 		return channel_is_gone(blocking);
 	errno = err;
 	return ret;

@@ -37,9 +37,9 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not
- * if they end in registered memory: the kernel stops there as well when the memory has vanished,
- * and says so only to the next call. A link that goes on by itself gets the next receive at once.
+ * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not if
+ * they end in registered memory: the kernel stops there as well when the memory has vanished, and
+ * reports that only to the next call. An asynchronous link gets the next receive at once.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {

@@ -208,7 +208,7 @@ void engine_free_later(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
-		src->dying = true;
+		src->closed = true;
 		if (src->running == 0) {
 			list_add_tail(&eng.to_free, &src->free_link);
 			poller_wake(&eng.poller);

@@ -26,13 +26,13 @@ void runner_end(struct eng_runner *r)
 
 	r->turn++;
 	r->source = NULL;
-	if (src && --src->running == 0 && src->dying)
+	if (src && --src->running == 0 && src->closed)
 		list_add_tail(&eng.to_free, &src->free_link);
 }
 
 static bool engine_source_is_closing(const struct eng_source *src)
 {
-	return src && src->dying;
+	return src && src->closed;
 }
 
 /* After a callback, without eng.lock: what came meanwhile, if only one of the source may run. */
@@ -158,7 +158,7 @@ static unsigned leader_count_tasks(void)
 	return n;
 }
 
-/* Each task that was queued when we started runs once; what it queues again waits its turn. */
+/* Each task that was queued at the start runs once; tasks that are queued meanwhile run later. */
 static void leader_run_tasks(struct eng_runner *me)
 {
 	unsigned left = leader_count_tasks();

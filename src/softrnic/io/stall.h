@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stall.h -- memory whose loads and stores may wait for a file system: who may touch it, and how
- * much of it a set of connections can reach.
+ * stall.h -- memory whose loads and stores may wait for a file system: which threads may access it,
+ * and how much of it a set of connections can reach.
  */
 #ifndef IO_STALL_H
 #define IO_STALL_H

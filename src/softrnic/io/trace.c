@@ -227,7 +227,7 @@ void trace_delete(struct trace *t, bool unread)
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-/* RFC 9293 s3.10.7.4: to those who have seen a FIN already, the kernel calls a reset EPIPE. */
+/* RFC 9293 s3.10.7.4: after a FIN the kernel reports a reset as EPIPE. */
 static void trace_note_error(struct trace *t, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == EFAULT || err == ENOMEM)
@@ -299,7 +299,7 @@ void trace_atfork_parent(void)
 	pthread_mutex_unlock(&tracer.lock);
 }
 
-/* The connections are our parent's, which goes on writing them. */
+/* The connections belong to the parent, which goes on writing them. */
 void trace_atfork_child(void)
 {
 	while (list_pop(&tracer.all))

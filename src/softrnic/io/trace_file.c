@@ -227,7 +227,7 @@ static int trace_file_lock(uint64_t key, short type)
 	return fcntl(file.fd, F_OFD_SETLK, &lock) ? errno : 0;
 }
 
-/* Where there are no locks, two views of a connection are better than none. */
+/* Without locks both ends write the connection, which is better than no trace. */
 bool trace_file_claim(uint64_t key)
 {
 	int err = trace_file_lock(key, F_WRLCK);

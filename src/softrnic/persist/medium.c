@@ -189,7 +189,7 @@ static int medium_by_file(const struct vma *vma, struct medium *m)
 	return ret;
 }
 
-/* For a mapping from which no way leads to its file: only its device is known. */
+/* For a mapping whose file cannot be opened: only its device is known. */
 static int medium_by_device(const struct vma *vma, struct medium *m)
 {
 	char name[32];

@@ -91,7 +91,10 @@ static bool rdmap_is_control(const struct rdmap_op *op, const struct ddp_hdr *hd
 	return op->extension && hdr->qn == DDP_QN_CONTROL;
 }
 
-/* What the kind's row says of it. The control queue is open for what a later version has to say. */
+/*
+ * Checks a message against its kind's row. On the control queue unknown kinds are accepted, for
+ * later versions.
+ */
 static unsigned rdmap_check_kind(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len)
 {
 	struct ext_word word = ext_word_of(bytes);

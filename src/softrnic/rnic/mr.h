@@ -44,7 +44,7 @@ struct mr {
 	struct mr_table *table;
 	struct list link; /* hash chain */
 	unsigned holds;   /* guarded by the table's mutex */
-	bool dead;        /* likewise */
+	bool killed;      /* likewise */
 	atomic_uint refs; /* the registration's, and mr_ref() */
 };
 
@@ -80,7 +80,7 @@ bool mr_is_idle(struct mr *mr);
 void mr_delete(struct mr *mr);
 void mr_ref(struct mr *mr); /* of a region that is held or referred to */
 void mr_unref(struct mr *mr);
-bool mr_is_dead(struct mr *mr);
+bool mr_is_killed(struct mr *mr);
 
 /*
  * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access`

@@ -50,10 +50,10 @@ struct op_rx {
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
-	bool is_answer; /* placed at our own user's wish: no Flush of the peer's covers it */
+	bool is_answer; /* placed for a request of this end: no Flush of the peer covers it */
 };
 
-/* What is NULL, there is nothing to do for; what is not a work request has no `build`. */
+/* A NULL member means that there is nothing to do; a row that is no work request has no `build`. */
 struct qp_op {
 	/* Our work request. */
 	int wc; /* enum ibv_wc_opcode */

@@ -5,7 +5,7 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* Does it to the word, and fills in e->answer. 0 or -EFAULT: the memory is gone. */
+/* Executes the operation on the word and fills in e->answer. 0 or -EFAULT: the memory vanished. */
 typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
 
 /*

@@ -12,7 +12,7 @@
 #include "softrnic/stream/stream.h"
 #include "softrnic/proto/mpa.h"
 
-/* What the device can do of what was asked. */
+/* Clip the user's depths to the device's. */
 uint16_t stream_depth_clip(uint16_t asked);
 /* Initiator, before the request. An IRD of 0 irritates some peers, so at least 1. */
 void stream_depth_ask(struct mpa_start *req, const struct stream_params *user);

@@ -25,7 +25,7 @@ struct liveness {
 	uint64_t rx, tx;   /* bytes, at the last look */
 };
 
-/* What a look sees. */
+/* The counters at a look. */
 struct liveness_view {
 	uint64_t rx, tx; /* bytes of the stream so far */
 	bool stalled;    /* this end does not read, for want of receives */

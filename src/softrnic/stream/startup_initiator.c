@@ -118,7 +118,7 @@ static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct m
 	return QP_RTR_NONE;
 }
 
-/* What the reply makes of the connection: 0, or the error for a Terminate. */
+/* Agree on the connection by the reply: 0, or the error for a Terminate. */
 static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 {
 	const struct mpa_start *req = &s->request;

@@ -217,15 +217,14 @@ enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
 uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
 uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
-bool stream_is_local_fault(const struct stream *s); /* what went wrong first was this end's */
+bool stream_is_local_fault(const struct stream *s); /* the first error was local */
 /* Would a send load from memory that may wait for a file system? When in doubt, true. */
 bool stream_send_can_stall(struct stream *s);
 
 /*
  * Jobs: one at a time. stream_job_begin() changes an update that is filled; it is false when no job
- * is due. One that is abandoned is over
- * for the queue pair, with -EFAULT: the range is as gone as that of a file cut short. Its end is
- * awaited all the same before the next one begins.
+ * is due. One that is abandoned is over for the queue pair, with -EFAULT: as for a range past the
+ * end of a truncated file. Its end is awaited all the same before the next one begins.
  */
 bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);

@@ -38,7 +38,7 @@ static int stream_begin_drain(struct stream *s, uint64_t now)
 	case STREAM_CLOSING:
 		return 0;
 	case STREAM_LINGERING:
-	case STREAM_CLOSED: /* the peer was first; the user takes no more of its Sends */
+	case STREAM_CLOSED: /* the peer closed first; the user accepts no more of its Sends */
 		if (stream_runs_qp(s))
 			qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 		return 0;
@@ -162,7 +162,10 @@ static bool stream_is_held(const struct stream *s)
 	       !qp_is_idle(s->qp);
 }
 
-/* A server that sends first to a peer that must send first: after a while a notice explains it. */
+/*
+ * A responder that sends first must wait for the initiator's first FPDU: after a while a notice
+ * explains that.
+ */
 static void stream_watch_hold(struct stream *s, uint64_t now)
 {
 	if (!stream_is_held(s))
@@ -281,7 +284,7 @@ void stream_on_lost(struct stream *s, int err)
 				      err, "link broke");
 		break;
 	case STREAM_LIVE:
-		/* A reset comes from the peer; without one it is not known what became of it. */
+		/* A reset comes from the peer; without one its cause is not known. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
 			stream_cut(s, err, STREAM_EV_LOST, -err);
 		else

@@ -48,7 +48,7 @@ struct stream {
 	struct qp *qp;
 	bool started;     /* the QP has the stream */
 	bool ended;       /* the last event is queued, or the user expects none */
-	bool gone;        /* the peer went while its request waited for the user */
+	bool gone;        /* the peer closed while its request waited for the user */
 	bool fin_in;      /* the peer has sent its FIN */
 	bool fin_out;     /* our FIN is sent */
 	bool closed;      /* the link is */
@@ -74,7 +74,7 @@ struct stream {
 	struct qp_stream agreed;
 	struct stream_frames *frames;
 	uint8_t *discard;
-	uint8_t *rest; /* what a failed QP that is detached by now had not sent */
+	uint8_t *rest; /* unsent bytes of a failed QP that was detached */
 	size_t rest_len, rest_sent;
 };
 
