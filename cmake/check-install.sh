@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs a build tree into an empty folder and uses it as a stranger would: a program built
+# Installs a build tree into an empty folder and uses it as a new user does: a program built
 # with pkg-config, one built with find_package, the rpma tool, a manual page.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,7 +8,7 @@ build=$(realpath "${1:?usage: check-install.sh BUILD_DIR}")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# No library path of whoever calls this may help.
+# The library path of the caller must not help.
 unset LD_LIBRARY_PATH
 
 die() {
@@ -23,7 +23,7 @@ for text in "librpma.so.0 is in $libdir" "LD_LIBRARY_PATH=$libdir" "PKG_CONFIG_P
 	grep -qF -- "$text" "$root/said" || die "cmake --install does not say '$text'"
 done
 
-# The unit names the program that was installed, not that of the prefix which was configured.
+# The unit names the program that was installed, not the one of the configured prefix.
 grep -q "^ExecStart=$root/usr/bin/rpma serve" "$root"/usr/lib/systemd/system/rpma-serve@.service ||
 	die "the systemd unit does not start $root/usr/bin/rpma"
 
@@ -65,8 +65,8 @@ add_executable(app app.c)
 target_link_libraries(app librpma::rpma)
 CMAKE
 
-# expect_ours PROGRAM LIBDIR: without any help it loads the library that lies there, though another one with the
-# same soname (./dev setup installs Debian's) is known to the loader.
+# expect_ours PROGRAM LIBDIR: without variables it loads the library in LIBDIR, although the loader knows another
+# one with the same soname (./dev setup installs Debian's).
 expect_ours() {
 	local prog=$1 libdir=$2 path version
 	path=$(LD_TRACE_LOADED_OBJECTS=1 "$prog" | sed -n 's/.*librpma\.so\.0 => \(.*\) (.*/\1/p')
@@ -81,7 +81,7 @@ read -r -a flags < <(pkg-config --cflags --libs librpma)
 cc -Wall -Werror "$root/app/app.c" -o "$root/app/with-pkg-config" "${flags[@]}"
 expect_ours "$root/app/with-pkg-config" "$libdir"
 
-# The program of the README compiles as it stands there, runs with our library, and notices that nobody listens.
+# The program of the README compiles as it stands there, runs with the installed library, and reports a missing server.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$root/app/readme.c"
 cc -Wall -Wextra -Werror "$root/app/readme.c" -o "$root/app/readme" "${flags[@]}"
 ! RPMA_PROVIDER=softrnic timeout 30 "$root/app/readme" 127.0.0.1 9 2>"$root/said" || die "the README's program claims success"
@@ -96,7 +96,7 @@ DESTDIR=$root/stage cmake --install "$build" --prefix /usr >"$root/said"
 if grep -r rpath "$root/stage" --include=librpma.pc; then die "a package for /usr has an rpath in its librpma.pc"; fi
 ! grep -q LD_LIBRARY_PATH "$root/said" || die "a staged installation says how it is found"
 
-# As everybody does it: root, /usr/local, no variable set, ldconfig not run. Of this nothing is seen outside.
+# The usual way: root, /usr/local, no variable set, ldconfig not run; in a mount namespace of its own.
 in_usr_local() {
 	local folder
 	for folder in bin lib include share; do

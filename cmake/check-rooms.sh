@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Who may include whom. One row a room: its folder, what it may include of ours, and which
-# system headers it must not see. A file of its own folder may always be included.
+# The include rules. One row a room: its folder, the headers of this project that it may include, and the
+# system headers that it must not include. A file of its own folder may always be included.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -78,12 +78,15 @@ sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|socki
 	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)
 [ -z "$sockets" ] || complain "$sockets" "only links (io/link_*) use sockets, and poller.c epoll"
 
-# Objects shared between threads may hold a mutex anywhere; threads are made in two rooms.
-makers=$(grep -rlE '(pthread_create|thread_start)\(' src --include='*.c' |
-	grep -vE '^src/(base/thread\.c$|(softrnic/(io|persist)|export|rpmemd|mirrord)/)' || :)
+# Objects shared between threads may hold a mutex anywhere. Threads are made by base/thread.c, which blocks the
+# application's signals in them, for these rooms only.
+starters='^src/(softrnic/(io|persist)|export|rpmemd|mirrord)/'
+makers=$(grep -rlE 'pthread_create\([^)]' src --include='*.c' | grep -v '^src/base/thread\.c$' || :)
+[ -z "$makers" ] || complain "$makers" "threads are started by thread_start() of base/thread.h"
+makers=$(grep -rlE 'thread_start\(' src --include='*.c' | grep -vE "^src/base/thread\.c$|$starters" || :)
 [ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, export and the daemons start threads"
 
-# The seam of librpma: only the calls that verbs.h inlines through ibv_context.ops.
+# librpma calls verbs directly only where infiniband/verbs.h inlines a call through ibv_context.ops.
 if [ -d src/rpma ]; then
 	inlined='ibv_(post_send|post_recv|post_srq_recv|poll_cq|req_notify_cq)'
 	direct=$(grep -nEr --include='*.c' '(^|[^>._[:alnum:]])(ibv|rdma)_[a-z_0-9]+\(' src/rpma |
@@ -95,7 +98,7 @@ fi
 named=$(grep -nEri 'softrnic' src/rpma | grep -v 'CAP_SOFTRNIC' || :)
 [ -z "$named" ] || complain "$named" "room src/rpma names a provider"
 
-# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are held against it once.
+# What goes beyond verbs is declared in verbs_ext, and librpma's numbers are compared with it once.
 copies=$(grep -nErl '_Static_assert\(.*RPMA_.*VEXT_' src | grep -v '^src/rpma/vocabulary\.c$' || :)
 [ -z "$copies" ] || complain "$copies" "only src/rpma/vocabulary.c compares RPMA_ with VEXT_"
 exit "$bad"

@@ -51,7 +51,7 @@ int play(int argc, char **argv, const struct role *roles)
 void must(int ret, const char *what)
 {
 	if (ret)
-		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_last());
+		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_2str(ret)); /* 1.4: rpma_err_last() */
 }
 
 unsigned number(const char *arg, unsigned otherwise, unsigned max)

@@ -29,13 +29,14 @@ int check_init(struct check *check, struct copy *c, bool persistent)
 {
 	*check = (struct check){
 		.c = c, .outcome = choose(c, persistent), .source = RPMA_DIGEST_FROM_DAX};
+	if (sodium_init() < 0)
+		return cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
+	crypto_generichash_init(&check->whole, NULL, 0, CHECK_DIGEST);
 	if (check->outcome != CHECK_DONE)
 		return CLI_OK;
 	check->pieces = calloc(c->total / CHECK_PIECE + 1, sizeof(*check->pieces));
 	if (!check->pieces)
 		return cli_fail(CLI_TRANSFER, "out of memory for the digests");
-	if (sodium_init() < 0)
-		return cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
 	begin_piece(check);
 	return CLI_OK;
 }
@@ -52,14 +53,27 @@ void check_fini(struct check *check)
 	check->pieces = NULL;
 }
 
+void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST])
+{
+	crypto_generichash_final(&check->whole, digest, CHECK_DIGEST);
+}
+
 void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 {
-	if (check->outcome != CHECK_DONE)
-		return;
-	crypto_generichash_update(&check->state, data, len);
-	check->fed += len;
-	if (check->fed % CHECK_PIECE == 0)
-		end_piece(check);
+	/* Bytes that are no file have nobody to keep it. */
+	if (!check->c->opts->is_raw)
+		crypto_generichash_update(&check->whole, data, len);
+	while (check->outcome == CHECK_DONE && len > 0) {
+		uint32_t room = CHECK_PIECE - (uint32_t)(check->fed % CHECK_PIECE);
+		uint32_t part = len < room ? len : room;
+
+		crypto_generichash_update(&check->state, data, part);
+		check->fed += part;
+		data += part;
+		len -= part;
+		if (check->fed % CHECK_PIECE == 0)
+			end_piece(check);
+	}
 }
 
 static uint64_t piece_len(const struct check *check, uint64_t index)
@@ -69,14 +83,13 @@ static uint64_t piece_len(const struct check *check, uint64_t index)
 	return left < CHECK_PIECE ? left : CHECK_PIECE;
 }
 
-/* The direct reads of one piece are enough to keep the server's disk busy. */
-static int check_piece(struct check *check, uint64_t index)
+int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t digest[CHECK_DIGEST],
+		bool *same)
 {
 	struct copy *c = check->c;
-	uint64_t from = c->opts->offset + index * CHECK_PIECE, len = piece_len(check, index);
-	struct rpma_digest there, here = {.alg = RPMA_DIGEST_BLAKE2B, .len = (uint32_t)len};
-	int rc = rpma_verify(c->s.conn, c->s.remote, from, len, RPMA_DIGEST_BLAKE2B, &there,
-			     RPMA_F_COMPLETION_ALWAYS, NULL);
+	struct rpma_digest there, here = {.alg = RPMA_DIGEST_BLAKE2B, .len = len};
+	int rc = rpma_verify(c->s.conn, c->s.remote, c->opts->offset + at, len, RPMA_DIGEST_BLAKE2B,
+			     &there, RPMA_F_COMPLETION_ALWAYS, NULL);
 
 	if (rc)
 		return client_post_failed(&c->s, "verify at", rc);
@@ -85,14 +98,28 @@ static int check_piece(struct check *check, uint64_t index)
 		return rc;
 	if (there.source < check->source)
 		check->source = there.source;
-	memcpy(here.bytes, check->pieces[index], CHECK_DIGEST);
-	if (rpma_digest_equal(&there, &here))
-		return CLI_OK;
+	memcpy(here.bytes, digest, CHECK_DIGEST);
+	*same = rpma_digest_equal(&there, &here);
+	return CLI_OK;
+}
+
+/* The direct reads of one piece are enough to keep the server's disk busy. */
+static int check_piece(struct check *check, uint64_t index)
+{
+	struct copy *c = check->c;
+	uint64_t at = index * CHECK_PIECE, len = piece_len(check, index);
+	bool same = false;
+	int rc = check_range(check, at, (uint32_t)len, check->pieces[index], &same);
+
+	if (rc || same)
+		return rc;
+	cli_set_tail("%s", "");
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
 			" of region '%s' of %s are not those that were sent; "
 			"its medium is broken, or another program wrote there",
-			from, from + len, c->s.region.region, c->s.server);
+			c->opts->offset + at, c->opts->offset + at + len, c->s.region.region,
+			c->s.server);
 }
 
 int check_run(struct check *check)
@@ -101,8 +128,12 @@ int check_run(struct check *check)
 
 	if (check->fed % CHECK_PIECE)
 		end_piece(check);
-	for (uint64_t i = 0; i < check->count && !rc; i++)
+	progress_begin(&check->progress, "verify", check->c->total);
+	for (uint64_t i = check->skipped; i < check->count && !rc; i++) {
 		rc = check_piece(check, i);
+		progress_show(&check->progress, i * CHECK_PIECE + piece_len(check, i));
+	}
+	progress_end(&check->progress);
 	return rc;
 }
 
@@ -122,6 +153,7 @@ static const char *source_name(enum rpma_digest_source source, bool json)
 
 void check_describe(const struct check *check, bool json, char *text, size_t size)
 {
+	double seconds = progress_seconds(&check->progress);
 	static const char *const reasons[] = {
 		[CHECK_DONE] = "nothing was sent",
 		[CHECK_UNWANTED] = "--no-verify",
@@ -132,9 +164,12 @@ void check_describe(const struct check *check, bool json, char *text, size_t siz
 	if (check->count)
 		snprintf(
 			text, size,
-			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\""
-			     : ", verified: blake2b, read back from %s",
-			source_name(check->source, json));
+			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\","
+			       "\"verify_seconds\":%.6f,\"verify_mib_per_s\":%.1f"
+			     : ", verified: blake2b, read back from %s in %.3f s, %.1f MiB/s",
+			source_name(check->source, json), seconds,
+			(double)(check->c->total - check->skipped * CHECK_PIECE) / seconds /
+				(1 << 20));
 	else if (json)
 		snprintf(text, size, ",\"verified\":false");
 	else

@@ -12,8 +12,7 @@
 
 #include "copy.h"
 
-/* A piece is digested there in one operation, within --timeout even on a slow disk. A multiple of
- * COPY_CHUNK. */
+/* A piece is digested there in one operation, within --timeout even on a slow disk. */
 #define CHECK_PIECE  (16u << 20)
 #define CHECK_DIGEST 32 /* BLAKE2b-256 */
 
@@ -30,14 +29,22 @@ struct check {
 	crypto_generichash_state state;
 	uint8_t (*pieces)[CHECK_DIGEST]; /* the digests of what was read here */
 	uint64_t count, fed;
+	uint64_t skipped;               /* pieces that were found to be there before */
+	crypto_generichash_state whole; /* of all that was fed */
 	enum rpma_digest_source source; /* the weakest of all pieces */
+	struct progress progress;       /* of the server's reading back */
 };
 
 /* c->total is known, or is the most that may come; persistent: flushes are to persistence. */
 int check_init(struct check *check, struct copy *c, bool persistent);
 void check_fini(struct check *check);
-/* The next bytes, in order, at most COPY_CHUNK at a time. */
+/* The next bytes, in order. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);
+/* Does the server's medium hold len bytes with that digest at offset at of the copy? */
+int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t digest[CHECK_DIGEST],
+		bool *same);
+/* The digest of all that was fed; once. */
+void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST]);
 /* After the last flush, when c->total is known. CLI_TRANSFER, with the line printed, when a piece
  * differs. */
 int check_run(struct check *check);

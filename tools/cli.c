@@ -7,16 +7,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "cli.h"
+#include "progress.h"
 
 static const char *cli_name = "rpma";
+static bool cli_verbose;
+static char cli_tail[160];
 
 void cli_begin(const char *name)
 {
 	cli_name = name;
+}
+
+/* One write, so that lines of several processes do not mix. */
+static void cli_print(const char *when, const char *who, const char *text, const char *tail)
+{
+	progress_pause();
+	fprintf(stderr, "%s%s: %s%s\n", when, who, text, tail);
+	progress_resume();
 }
 
 static void cli_line(const char *fmt, va_list ap, const char *tail)
@@ -25,7 +37,34 @@ static void cli_line(const char *fmt, va_list ap, const char *tail)
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	text_make_printable(text);
-	fprintf(stderr, "%s: %s%s\n", cli_name, text, tail);
+	cli_print("", cli_name, text, tail);
+}
+
+/* A line of the log: with --verbose it has the time. */
+static void cli_print_log(const char *who, const char *text)
+{
+	char when[64] = "", printable[1024];
+	struct timespec ts;
+	struct tm tm;
+	size_t len;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (cli_verbose && localtime_r(&ts.tv_sec, &tm)) {
+		len = strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+		snprintf(when + len, sizeof(when) - len, ".%03ld ", ts.tv_nsec / 1000000);
+	}
+	snprintf(printable, sizeof(printable), "%s", text);
+	text_make_printable(printable);
+	cli_print(when, who, printable, "");
+}
+
+void cli_set_tail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cli_tail, sizeof(cli_tail), fmt, ap);
+	va_end(ap);
 }
 
 int cli_fail(enum cli_exit code, const char *fmt, ...)
@@ -33,12 +72,10 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	cli_line(fmt, ap, "");
+	cli_line(fmt, ap, cli_tail);
 	va_end(ap);
 	return code;
 }
-
-static bool cli_verbose;
 
 static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
 		       const char *func, const char *fmt, ...)
@@ -52,8 +89,7 @@ static void cli_on_log(enum rpma_log_level level, const char *file, const int li
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text[strcspn(text, "\n")] = '\0';
-	text_make_printable(text);
-	fprintf(stderr, "librpma: %s\n", text);
+	cli_print_log("librpma", text);
 }
 
 void cli_log_init(bool verbose)
@@ -77,11 +113,13 @@ int cli_report(const struct error *err, const char *hint)
 
 void cli_note(const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
-	cli_line(fmt, ap, "");
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	cli_print_log(cli_name, text);
 }
 
 int cli_usage(const char *fmt, ...)

@@ -26,14 +26,18 @@ enum cli_exit {
 void cli_begin(const char *name);
 /* Print "<name>: <text>" on stderr and return code. */
 int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What every failure says at the end of its line from now on, such as how far it came; "" ends it.
+ */
+void cli_set_tail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print what a room of the libraries reports, with a hint behind it ("": none). The exit code. */
 int cli_report(const struct error *err, const char *hint);
 /*
  * From now on nothing of librpma's log goes to syslog. With verbose, lines from NOTICE on go to
- * stderr; without, errors of the device's own threads, as those of calls are in rpma_err_last().
+ * stderr, and each line of the log has the time; without, errors of the device's own threads, as
+ * those of calls are in rpma_err_last().
  */
 void cli_log_init(bool verbose);
-/* The same line for something that is no failure. */
+/* The same line for something that is no failure; a line of the log. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

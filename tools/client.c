@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,13 +43,60 @@ int client_take_option(int opt, struct client_opts *opts)
 	}
 }
 
+static int client_take_name(const char *name, struct client_opts *opts)
+{
+	if (!name[0] || strlen(name) > HELLO_NAME_MAX)
+		return cli_usage("'%s' is not a region's name of 1 to %d characters", name,
+				 HELLO_NAME_MAX);
+	if (opts->session.region[0] && strcmp(opts->session.region, name))
+		return cli_usage("--region '%s' and '%s' are two regions", opts->session.region,
+				 name);
+	opts->session.region = name;
+	return CLI_OK;
+}
+
+/* With or without a scope, as in fe80::1%eth0. */
+static bool client_is_ipv6(const char *text)
+{
+	char literal[INET6_ADDRSTRLEN];
+	struct in6_addr in6;
+
+	snprintf(literal, sizeof(literal), "%.*s", (int)strcspn(text, "%"), text);
+	return inet_pton(AF_INET6, literal, &in6) == 1;
+}
+
+/* Where the host ends: at a colon, or at the end. IPv6 addresses have colons of their own, in
+ * brackets or alone. */
+static size_t client_host_len(const char *text)
+{
+	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+
+	if (bracket)
+		return (size_t)(bracket + 1 - text);
+	return client_is_ipv6(text) ? strlen(text) : strcspn(text, ":");
+}
+
+/* The length of ":PORT" at the beginning of text, 0: there is none. */
+static size_t client_port_len(const char *text)
+{
+	size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
+
+	return digits && (!text[1 + digits] || text[1 + digits] == ':') ? 1 + digits : 0;
+}
+
 int client_take_server(const char *text, struct client_opts *opts)
 {
+	char address[ADDRESS_TEXT + 16];
+	size_t len = client_host_len(text);
 	struct error err;
 
-	return address_parse(text, CLI_DEFAULT_PORT, &opts->session.server, &err)
-		       ? cli_usage("%s", err.text)
-		       : CLI_OK;
+	len += client_port_len(text + len);
+	if (text[len] && text[len] != ':')
+		len = strlen(text); /* no address, and the parser says why */
+	snprintf(address, sizeof(address), "%.*s", (int)len, text);
+	if (address_parse(address, CLI_DEFAULT_PORT, &opts->session.server, &err))
+		return cli_usage("%s", err.text);
+	return text[len] ? client_take_name(text + len + 1, opts) : CLI_OK;
 }
 
 /* What the server's reason means on our command line; "": nothing more than the text says. */
@@ -71,6 +120,9 @@ static int client_report(const struct session *s, const struct error *err)
 {
 	char hint[ADDRESS_TEXT + 80];
 
+	/* Neither what the server refuses nor memory that is gone leaves anything to go on from. */
+	if (err->kind == ERROR_REFUSED || err->cause == EFAULT)
+		cli_set_tail("%s", "");
 	return cli_report(err, client_hint(s, err, hint, sizeof(hint)));
 }
 
@@ -119,6 +171,20 @@ int client_list(struct session *s, struct hello_list *list)
 	struct error err;
 
 	return session_list(s, list, &err) ? client_report(s, &err) : CLI_OK;
+}
+
+int client_put_begin(struct session *s, const struct hello_begin *begin)
+{
+	struct error err;
+
+	return session_put_begin(s, begin, &err) ? client_report(s, &err) : CLI_OK;
+}
+
+int client_put_end(struct session *s, const struct hello_content *content)
+{
+	struct error err;
+
+	return session_put_end(s, content, &err) ? client_report(s, &err) : CLI_OK;
 }
 
 int client_confirm(struct session *s)

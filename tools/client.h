@@ -21,7 +21,7 @@ struct client_opts {
 struct client_opts client_defaults(enum hello_access access, uint32_t depth);
 /* --region, --secret-file, --timeout, --verbose; from getopt's optarg. */
 int client_take_option(int opt, struct client_opts *opts);
-/* The operand HOST[:PORT]. */
+/* The operand HOST[:PORT][:NAME]; what stands behind the host and is no number is a name. */
 int client_take_server(const char *text, struct client_opts *opts);
 
 /* As the functions of session.h. */
@@ -30,6 +30,8 @@ int client_register(struct session *s, void *buf, size_t size, struct rpma_mr_lo
 int client_post_failed(struct session *s, const char *what, int rc);
 int client_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc);
 int client_list(struct session *s, struct hello_list *list);
+int client_put_begin(struct session *s, const struct hello_begin *begin);
+int client_put_end(struct session *s, const struct hello_content *content);
 int client_confirm(struct session *s);
 
 #endif

@@ -8,6 +8,7 @@
 int cmd_serve(int argc, char **argv);
 int cmd_put(int argc, char **argv);
 int cmd_get(int argc, char **argv);
+int cmd_ls(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 

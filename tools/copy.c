@@ -93,9 +93,9 @@ static void summary_json(const struct copy *c, const char *verb, double seconds,
 	printf(",\"region\":");
 	cli_json_string(c->s.region.region);
 	printf(",\"durability\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
-	       ",\"seconds\":%.6f,\"mib_per_s\":%.1f%s}\n",
+	       ",\"transfer_seconds\":%.6f,\"transfer_mib_per_s\":%.1f%s}\n",
 	       rpma_utils_durability_2str(c->s.region.durability), c->opts->offset, c->total,
-	       seconds, (double)c->total / seconds / (1 << 20), more);
+	       seconds, (double)(c->total - c->from) / seconds / (1 << 20), more);
 }
 
 void copy_summary(const struct copy *c, const char *verb, const char *more)
@@ -106,8 +106,8 @@ void copy_summary(const struct copy *c, const char *verb, const char *more)
 		summary_json(c, verb, seconds, more);
 		return;
 	}
-	printf("%s: %" PRIu64 " bytes %s region '%s' of %s at offset %" PRIu64 " in %.3f s, "
-	       "%.1f MiB/s%s\n",
+	printf("%s: %" PRIu64 " bytes %s region '%s' of %s at offset %" PRIu64 ", "
+	       "transferred in %.3f s, %.1f MiB/s%s\n",
 	       verb, c->total, strcmp(verb, "put") ? "from" : "to", c->s.region.region, c->s.server,
-	       c->opts->offset, seconds, (double)c->total / seconds / (1 << 20), more);
+	       c->opts->offset, seconds, (double)(c->total - c->from) / seconds / (1 << 20), more);
 }

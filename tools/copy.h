@@ -16,14 +16,17 @@
 #define COPY_DEPTH   8
 #define COPY_CHUNK   (256u << 10)
 #define COPY_FLUSHES 4
+/* So that a failed put has much on the medium, and no flush lasts as long as --timeout. */
+#define COPY_FLUSH_EVERY (64u << 20)
 
 struct copy_opts {
 	const char *file;
 	struct client_opts client;
+	bool is_raw;          /* bytes from an offset on, or so many, and not a file */
 	uint64_t offset;      /* in the region */
-	uint64_t length;      /* get: UINT64_MAX means to the end of the region */
+	uint64_t length;      /* get: UINT64_MAX means to the end of the file, or of the region */
 	uint64_t flush_every; /* put: 0 means once at the end */
-	bool allow_volatile, no_verify;
+	bool allow_volatile, no_verify, resume;
 	bool json;
 };
 
@@ -44,6 +47,7 @@ struct copy {
 	unsigned moves, moved;     /* of these, writes or reads */
 	unsigned flushes, flushed; /* and flushes */
 	uint64_t total, begun, done;
+	uint64_t from; /* what lies before was there already */
 	struct progress progress;
 };
 

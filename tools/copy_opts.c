@@ -7,14 +7,16 @@
 #include "copy.h"
 
 static const char put_help[] =
-	"usage: rpma put [options] FILE HOST[:PORT]\n"
-	"Copy FILE (-: standard input) into the region that 'rpma serve' exports at HOST, flush it\n"
-	"to persistence, and have the server read it back to verify it.\n"
+	"usage: rpma put [options] FILE HOST[:PORT][:NAME]\n"
+	"Copy FILE (-: standard input) into the region NAME that 'rpma serve' exports at HOST, flush\n"
+	"it to persistence, and have the server read it back to verify it. The region then holds\n"
+	"that file: 'rpma ls' shows it, 'rpma get' returns it.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
 	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
-	"  -o, --offset N         where in the region to begin (default 0)\n"
-	"  -f, --flush-every N    flush to persistence every N bytes, not only at the end\n"
+	"  -o, --offset N         write bytes from there on instead, which are no file\n"
+	"  -f, --flush-every N    flush to persistence every N bytes (default 64M; 0: at the end)\n"
+	"      --resume           go on with a put of the same file that failed\n"
 	"      --allow-volatile   accept memory that cannot be persisted (flushes to visibility)\n"
 	"      --no-verify        do not have the server read back what it wrote\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
@@ -25,14 +27,15 @@ static const char put_help[] =
 	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
 
 static const char get_help[] =
-	"usage: rpma get [options] HOST[:PORT] FILE\n"
-	"Copy a region that 'rpma serve' exports at HOST into FILE, which appears when complete.\n"
+	"usage: rpma get [options] HOST[:PORT][:NAME] FILE\n"
+	"Copy the file that was put into the region NAME, which 'rpma serve' exports at HOST, into\n"
+	"FILE, which appears when complete and verified; or the whole region, if no file was put.\n"
 	"FILE may be a device or a pipe, and - is standard output.\n"
 	"\n"
 	"  -r, --region NAME      the region (default: the one that is served)\n"
 	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
-	"  -o, --offset N         where in the region to begin (default 0)\n"
-	"  -l, --length N         how much to copy (default: up to the region's end)\n"
+	"  -o, --offset N         copy bytes from there on, whatever was put\n"
+	"  -l, --length N         copy so many bytes (default: up to the region's end)\n"
 	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
 	"  -v, --verbose          print the library's log\n"
 	"  -j, --json             print the summary as JSON\n"
@@ -40,7 +43,7 @@ static const char get_help[] =
 	"\n"
 	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
 
-enum { OPT_ALLOW_VOLATILE = 256, OPT_NO_VERIFY };
+enum { OPT_ALLOW_VOLATILE = 256, OPT_NO_VERIFY, OPT_RESUME };
 
 static const struct option put_options[] = {
 	{"region", required_argument, NULL, 'r'},
@@ -49,6 +52,7 @@ static const struct option put_options[] = {
 	{"flush-every", required_argument, NULL, 'f'},
 	{"allow-volatile", no_argument, NULL, OPT_ALLOW_VOLATILE},
 	{"no-verify", no_argument, NULL, OPT_NO_VERIFY},
+	{"resume", no_argument, NULL, OPT_RESUME},
 	{"timeout", required_argument, NULL, 't'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"json", no_argument, NULL, 'j'},
@@ -79,8 +83,10 @@ static int take_option(int opt, struct copy_opts *opts)
 {
 	switch (opt) {
 	case 'o':
+		opts->is_raw = true;
 		return take_size("--offset", &opts->offset);
 	case 'l':
+		opts->is_raw = true;
 		return take_size("--length", &opts->length);
 	case 'f':
 		return take_size("--flush-every", &opts->flush_every);
@@ -89,6 +95,9 @@ static int take_option(int opt, struct copy_opts *opts)
 		return CLI_OK;
 	case OPT_NO_VERIFY:
 		opts->no_verify = true;
+		return CLI_OK;
+	case OPT_RESUME:
+		opts->resume = true;
 		return CLI_OK;
 	case 'j':
 		opts->json = true;
@@ -104,9 +113,12 @@ static int take_operands(char **argv, int count, bool is_put, struct copy_opts *
 
 	if (count != 2)
 		return cli_usage("%s operands: expected %s", count < 2 ? "missing" : "too many",
-				 is_put ? "FILE HOST[:PORT]" : "HOST[:PORT] FILE");
+				 is_put ? "FILE HOST[:PORT][:NAME]" : "HOST[:PORT][:NAME] FILE");
 	opts->file = argv[is_put ? 0 : 1];
 	server = argv[is_put ? 1 : 0];
+	if (opts->resume && (opts->is_raw || opts->no_verify))
+		return cli_usage("--resume does not go with %s",
+				 opts->is_raw ? "--offset" : "--no-verify");
 	return client_take_server(server, &opts->client);
 }
 
@@ -114,7 +126,7 @@ int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 {
 	int opt, rc;
 
-	*opts = (struct copy_opts){.length = UINT64_MAX};
+	*opts = (struct copy_opts){.length = UINT64_MAX, .flush_every = COPY_FLUSH_EVERY};
 	opts->client =
 		client_defaults(is_put ? HELLO_WRITE : HELLO_READ, COPY_DEPTH + COPY_FLUSHES);
 	while ((opt = getopt_long(argc, argv, is_put ? "r:S:o:f:t:vjh" : "r:S:o:l:t:vjh",

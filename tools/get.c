@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpma get: a remote region into a local file, or into a pipe. */
 #include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "cli.h"
@@ -11,16 +13,44 @@
 struct get {
 	struct copy c;
 	struct output out;
+	bool verifies; /* the digest of what comes is known */
+	crypto_generichash_state state;
 };
+
+/* The file that was put there, as long as it is. False: there is none to speak of. */
+static bool choose_file(struct get *g, int *rc)
+{
+	const struct hello_reply *region = &g->c.s.region;
+	const struct hello_content *content = &region->content;
+
+	*rc = CLI_OK;
+	if (g->c.opts->is_raw || content->state == HELLO_CONTENT_RAW)
+		return false;
+	if (content->state == HELLO_CONTENT_PARTIAL)
+		*rc = cli_fail(CLI_REFUSED,
+			       "region '%s' of %s holds a file that is not whole: it is being put, "
+			       "or its put failed; put it again, or with --resume, or get what is "
+			       "there with --offset 0",
+			       region->region, g->c.s.server);
+	else if (content->length > region->size)
+		*rc = cli_fail(CLI_REFUSED, "%s describes a file that is longer than region '%s'",
+			       g->c.s.server, region->region);
+	g->c.total = content->length;
+	return true;
+}
 
 static int choose_length(struct get *g)
 {
 	const struct copy_opts *opts = g->c.opts;
 	const struct hello_reply *region = &g->c.s.region;
+	int rc;
 
+	g->verifies = choose_file(g, &rc);
+	if (g->verifies)
+		return rc;
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_size(region->size).text);
+				opts->offset, region->region, text_bytes(region->size).text);
 	g->c.total = region->size - opts->offset;
 	if (opts->length == UINT64_MAX)
 		return CLI_OK;
@@ -29,7 +59,7 @@ static int choose_length(struct get *g)
 				"%" PRIu64 " bytes from offset %" PRIu64
 				" reach past the end of region '%s' of %s",
 				opts->length, opts->offset, region->region,
-				text_size(region->size).text);
+				text_bytes(region->size).text);
 	g->c.total = opts->length;
 	return CLI_OK;
 }
@@ -53,14 +83,19 @@ static int finish_one(struct get *g)
 	uint32_t buffer = 0;
 	int rc = copy_finish_oldest(&g->c, &op, &buffer);
 
+	if (rc)
+		return rc;
 	/* Completions come in the order of posting, hence of the bytes. */
-	return rc ? rc : output_write(&g->out, g->c.staging + buffer, op.len);
+	if (g->verifies)
+		crypto_generichash_update(&g->state, g->c.staging + buffer, op.len);
+	return output_write(&g->out, g->c.staging + buffer, op.len);
 }
 
 static int run(struct get *g)
 {
 	int rc = CLI_OK;
 
+	crypto_generichash_init(&g->state, NULL, 0, HELLO_DIGEST);
 	progress_begin(&g->c.progress, "get", g->c.total);
 	while (!rc && g->c.done < g->c.total)
 		rc = copy_has_room(&g->c) ? post_read(g) : finish_one(g);
@@ -68,16 +103,47 @@ static int run(struct get *g)
 	return rc;
 }
 
+static int verify(struct get *g)
+{
+	const struct hello_reply *region = &g->c.s.region;
+	uint8_t digest[HELLO_DIGEST];
+
+	if (!g->verifies)
+		return CLI_OK;
+	crypto_generichash_final(&g->state, digest, sizeof(digest));
+	if (!memcmp(digest, region->content.digest, sizeof(digest)))
+		return CLI_OK;
+	return cli_fail(CLI_TRANSFER,
+			"verification failed: what region '%s' of %s holds is not the file that "
+			"was put there; somebody else wrote there, or its medium is broken; "
+			"--offset 0 gets it as it is",
+			region->region, g->c.s.server);
+}
+
 static int get_file(struct get *g)
 {
 	int rc = choose_length(g);
 
+	if (!rc && sodium_init() < 0)
+		rc = cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
 	if (rc)
 		return rc;
 	rc = output_begin(&g->out, g->c.total);
 	if (!rc)
 		rc = run(g);
+	if (!rc)
+		rc = verify(g);
 	return rc ? rc : output_commit(&g->out);
+}
+
+static void summarise(const struct get *g)
+{
+	static const char *const texts[2][2] = {
+		{", verified: no (bytes, no file)", ", verified: blake2b"},
+		{",\"verified\":false", ",\"verified\":true,\"digest\":\"blake2b\""},
+	};
+
+	copy_summary(&g->c, "get", texts[g->c.opts->json][g->verifies]);
 }
 
 static int get_from_server(struct get *g, const struct copy_opts *opts)
@@ -88,7 +154,7 @@ static int get_from_server(struct get *g, const struct copy_opts *opts)
 		return rc;
 	rc = get_file(g);
 	if (!rc)
-		copy_summary(&g->c, "get", "");
+		summarise(g);
 	copy_close(&g->c);
 	return rc;
 }

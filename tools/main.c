@@ -14,8 +14,9 @@ static const char help[] =
 	"Remote persistent memory from the command line, with or without RDMA hardware.\n"
 	"\n"
 	"  rpma serve FILE...          export files as remote memory\n"
-	"  rpma put FILE HOST[:PORT]   copy a file into remote memory and flush it to persistence\n"
-	"  rpma get HOST[:PORT] FILE   copy remote memory into a file\n"
+	"  rpma put FILE HOST:NAME     copy a file into remote memory and flush it to persistence\n"
+	"  rpma get HOST:NAME FILE     copy it back, or any remote memory, into a file\n"
+	"  rpma ls HOST                list the regions of a server, and the files that they hold\n"
 	"  rpma ping HOST[:PORT]       measure the latency of writes, flushes and reads\n"
 	"  rpma info [PATH | HOST]     what this machine, a path or a server can do, and why\n"
 	"\n"
@@ -26,8 +27,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"serve", "rpma serve", cmd_serve}, {"put", "rpma put", cmd_put},
-	{"get", "rpma get", cmd_get},       {"ping", "rpma ping", cmd_ping},
-	{"info", "rpma info", cmd_info},
+	{"get", "rpma get", cmd_get},       {"ls", "rpma ls", cmd_ls},
+	{"ping", "rpma ping", cmd_ping},    {"info", "rpma info", cmd_info},
 };
 
 static int main_run_command(int argc, char **argv)

@@ -100,9 +100,11 @@ static bool output_find_path(struct output *out)
 
 static bool output_can_replace(struct output *out)
 {
+	struct newfile_opts made = {.path = out->path};
+
 	/* Another name of it would keep the old content. */
 	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
-	    newfile_open(&out->made, out->path, 0, NULL))
+	    newfile_open(&out->made, &made, NULL))
 		return false;
 	if (!attributes_copy(out->fd, &out->st, out->made.fd)) {
 		newfile_abort(&out->made);
@@ -113,21 +115,22 @@ static bool output_can_replace(struct output *out)
 
 static int output_reserve(struct output *out, int fd)
 {
+	struct newfile_opts opts = {.path = out->name, .size = out->total};
 	struct error err;
 
-	return newfile_reserve(fd, out->name, out->total, &err) ? cli_report(&err, "") : CLI_OK;
+	return newfile_reserve(fd, &opts, &err) ? cli_report(&err, "") : CLI_OK;
 }
 
 int output_begin(struct output *out, uint64_t total)
 {
+	struct newfile_opts made = {.path = out->name, .size = total};
 	struct error err;
 
 	out->total = total;
 	if (out->kind == OUTPUT_STREAM)
 		return CLI_OK;
 	if (out->kind == OUTPUT_NEW)
-		return newfile_open(&out->made, out->name, total, &err) ? cli_report(&err, "")
-									: CLI_OK;
+		return newfile_open(&out->made, &made, &err) ? cli_report(&err, "") : CLI_OK;
 	if (output_can_replace(out))
 		return output_reserve(out, out->made.fd);
 	out->kind = OUTPUT_IN_PLACE;

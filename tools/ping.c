@@ -223,7 +223,7 @@ static int connect_and_run(struct ping *p)
 		rc = cli_fail(CLI_REFUSED,
 			      "--size %" PRIu64 " is larger than the server's scratch "
 			      "page of %s",
-			      p->opts->size, text_size(p->s.region.size).text);
+			      p->opts->size, text_bytes(p->s.region.size).text);
 	if (!rc)
 		rc = make_buffer(p);
 	if (!rc)

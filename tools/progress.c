@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "progress.h"
+
+#include <pthread.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "progress.h"
+#define BAR_MAX         30
+#define BAR_MIN         5
+#define INTERVAL_US     100000
+#define COLUMNS_DEFAULT 80
+#define MIB             (1 << 20)
 
-#define BAR_WIDTH   30
-#define INTERVAL_US 100000
+static pthread_mutex_t progress_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct progress *progress_current;
 
-static uint64_t now_us(void)
+static uint64_t progress_now_us(void)
 {
 	struct timespec ts;
 
@@ -16,51 +25,136 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-void progress_begin(struct progress *p, const char *verb, uint64_t total)
+/* Asked each time, as the user may change it at any time. */
+static unsigned progress_columns(void)
 {
-	*p = (struct progress){.verb = verb, .total = total, .begun_us = now_us()};
-	p->on_terminal = isatty(STDERR_FILENO);
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col == 0)
+		return COLUMNS_DEFAULT;
+	return size.ws_col;
 }
 
-double progress_seconds(const struct progress *p)
+/* " ETA 1:02:03", as far as it can be known. */
+static void progress_eta(const struct progress *p, double seconds, char *text, size_t size)
 {
-	uint64_t until = p->ended_us ? p->ended_us : now_us();
+	double left = p->done ? seconds / (double)p->done * (double)(p->total - p->done) : -1;
+	unsigned s = left >= 0 && left < 360000 ? (unsigned)(left + 0.5) : 0;
 
-	return (double)(until - p->begun_us) / 1e6 + 1e-9;
-}
-
-static void draw_bar(const struct progress *p, uint64_t done)
-{
-	static const char bar[] = "##############################";
-	int filled = (int)((double)done / (double)p->total * BAR_WIDTH);
-
-	fprintf(stderr, "\r%s [%-*.*s] %3d%%", p->verb, BAR_WIDTH, filled, bar,
-		(int)((double)done / (double)p->total * 100));
-}
-
-void progress_show(struct progress *p, uint64_t done)
-{
-	uint64_t now;
-
-	if (!p->on_terminal)
-		return;
-	now = now_us();
-	if (now - p->shown_us < INTERVAL_US)
-		return;
-	if (p->total)
-		draw_bar(p, done);
+	if (left < 0 || left >= 360000)
+		snprintf(text, size, " ETA --:--");
+	else if (s >= 3600)
+		snprintf(text, size, " ETA %u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
 	else
-		fprintf(stderr, "\r%s %10.1f MiB", p->verb, (double)done / (1 << 20));
-	fprintf(stderr, " %8.1f MiB/s", (double)done / progress_seconds(p) / (1 << 20));
-	p->shown_us = now;
-	p->drawn = true;
+		snprintf(text, size, " ETA %u:%02u", s / 60, s % 60);
 }
 
-void progress_end(struct progress *p)
+/* " [####    ]", or nothing where there is no room for it. */
+static void progress_bar(const struct progress *p, size_t room, char *text, size_t size)
+{
+	static const char marks[] = "##############################";
+	int width = room < BAR_MAX + 3 ? (int)room - 3 : BAR_MAX;
+
+	text[0] = '\0';
+	if (width >= BAR_MIN)
+		snprintf(text, size, " [%-*.*s]", width,
+			 (int)((double)p->done / (double)p->total * width), marks);
+}
+
+/* What does not fit is left out: the bar first, then the rate, then the estimate. */
+void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
+		   size_t size)
+{
+	char head[64], rate[48], eta[32] = "", bar[BAR_MAX + 4] = "";
+	size_t room = columns ? columns - 1 : 0, used;
+
+	snprintf(rate, sizeof(rate), " %.1f MiB/s", (double)p->done / (seconds + 1e-9) / MIB);
+	if (p->total) {
+		snprintf(head, sizeof(head), " %3d%%",
+			 (int)((double)p->done / (double)p->total * 100));
+		progress_eta(p, seconds, eta, sizeof(eta));
+	} else {
+		snprintf(head, sizeof(head), " %.1f MiB", (double)p->done / MIB);
+	}
+	used = strlen(p->verb) + strlen(head);
+	if (used + strlen(eta) > room)
+		eta[0] = '\0';
+	if (used + strlen(eta) + strlen(rate) > room)
+		rate[0] = '\0';
+	used += strlen(eta) + strlen(rate);
+	if (p->total && used < room)
+		progress_bar(p, room - used, bar, sizeof(bar));
+	snprintf(line, room + 1 < size ? room + 1 : size, "%s%s%s%s%s", p->verb, bar, head, rate,
+		 eta);
+}
+
+static void progress_erase(struct progress *p)
 {
 	if (p->drawn)
 		fputs("\r\033[K", stderr);
 	p->drawn = false;
+}
+
+static void progress_draw(struct progress *p)
+{
+	char line[256];
+
+	progress_line(p, progress_seconds(p), progress_columns(), line, sizeof(line));
+	fprintf(stderr, "\r%s\033[K", line);
+	p->shown_us = progress_now_us();
+	p->drawn = true;
+}
+
+void progress_begin(struct progress *p, const char *verb, uint64_t total)
+{
+	pthread_mutex_lock(&progress_lock);
+	*p = (struct progress){.verb = verb, .total = total, .begun_us = progress_now_us()};
+	p->on_terminal = isatty(STDERR_FILENO);
+	progress_current = p;
+	pthread_mutex_unlock(&progress_lock);
+}
+
+double progress_seconds(const struct progress *p)
+{
+	uint64_t until = p->ended_us ? p->ended_us : progress_now_us();
+
+	return (double)(until - p->begun_us) / 1e6 + 1e-9;
+}
+
+void progress_show(struct progress *p, uint64_t done)
+{
+	if (!p->on_terminal) {
+		p->done = done;
+		return;
+	}
+	pthread_mutex_lock(&progress_lock);
+	p->done = done;
+	if (progress_now_us() - p->shown_us >= INTERVAL_US)
+		progress_draw(p);
+	pthread_mutex_unlock(&progress_lock);
+}
+
+void progress_end(struct progress *p)
+{
+	pthread_mutex_lock(&progress_lock);
+	progress_erase(p);
+	if (progress_current == p)
+		progress_current = NULL;
 	if (!p->ended_us)
-		p->ended_us = now_us();
+		p->ended_us = progress_now_us();
+	pthread_mutex_unlock(&progress_lock);
+}
+
+void progress_pause(void)
+{
+	pthread_mutex_lock(&progress_lock);
+	if (progress_current && progress_current->drawn)
+		fputs("\r\033[K", stderr);
+}
+
+void progress_resume(void)
+{
+	if (progress_current && progress_current->drawn)
+		progress_draw(progress_current);
+	pthread_mutex_unlock(&progress_lock);
 }

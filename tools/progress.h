@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h -- a bar on a terminal, nothing anywhere else.
+ * progress.h -- a bar on a terminal, nothing anywhere else. There is one at a time; lines that are
+ * printed meanwhile do not break it.
+ *
+ * Lines may come from any thread, the bar belongs to one.
  */
 #ifndef TOOL_PROGRESS_H
 #define TOOL_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct progress {
 	const char *verb;
-	uint64_t total;
+	uint64_t total, done; /* total 0: not known */
 	uint64_t begun_us, shown_us, ended_us;
 	bool on_terminal, drawn;
 };
 
 void progress_begin(struct progress *p, const char *verb, uint64_t total);
 void progress_show(struct progress *p, uint64_t done);
-/* Remove the bar, so that a line can be printed, and stop the clock. May be called again. */
+/* Remove the bar and stop the clock. May be called again. */
 void progress_end(struct progress *p);
 double progress_seconds(const struct progress *p);
+
+/* Around a line that goes to the terminal: the bar is removed before it and drawn again behind. */
+void progress_pause(void);
+void progress_resume(void);
+
+/* What the bar looks like after so many seconds: less than columns characters, whatever happens. */
+void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
+		   size_t size);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "copy.h"
+#include "resume.h"
 #include "source.h"
 
 struct put {
@@ -28,7 +29,7 @@ static int check_room(struct put *p)
 
 	if (opts->offset > region->size)
 		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_size(region->size).text);
+				opts->offset, region->region, text_bytes(region->size).text);
 	p->c.total = p->source.is_sized ? p->source.size : room;
 	if (p->c.total > room)
 		return cli_fail(CLI_REFUSED,
@@ -71,11 +72,25 @@ static int choose_flush(struct put *p)
 			rpma_utils_durability_2str(p->c.s.region.durability));
 }
 
+/* What may still be written before a flush is wanted. */
+static uint64_t until_flush(const struct put *p)
+{
+	uint64_t unflushed = p->c.begun - p->flush_from, every = p->c.opts->flush_every;
+
+	if (!every)
+		return UINT64_MAX;
+	return unflushed < every ? every - unflushed : 0;
+}
+
 static int add_write(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&p->c, &op);
-	int rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
+	int rc;
+
+	if (op.len > until_flush(p))
+		op.len = (uint32_t)until_flush(p);
+	rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
 
 	if (!rc && p->source.ended)
 		p->c.total = op.at + op.len;
@@ -92,14 +107,9 @@ static int add_write(struct put *p)
 	return CLI_OK;
 }
 
-static bool flush_is_due(const struct put *p)
+static bool flush_is_wanted(const struct put *p)
 {
-	uint64_t unflushed = p->c.begun - p->flush_from;
-
-	if (unflushed == 0 || p->c.flushes - p->c.flushed == COPY_FLUSHES)
-		return false;
-	return p->c.begun == p->c.total ||
-	       (p->c.opts->flush_every && unflushed >= p->c.opts->flush_every);
+	return p->c.begun > p->flush_from && (p->c.begun == p->c.total || !until_flush(p));
 }
 
 static int add_flush(struct put *p)
@@ -116,15 +126,48 @@ static int add_flush(struct put *p)
 	return CLI_OK;
 }
 
+/* Scripts read the line from standard output, unless what they read there is JSON. */
+static void note_flushed(const struct copy_opts *opts, uint64_t offset)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "flushed up to offset %" PRIu64, offset);
+	if (opts->json) {
+		cli_note("%s", text);
+		return;
+	}
+	progress_pause();
+	puts(text);
+	progress_resume();
+}
+
+/* With a failure, the user learns how much of it is on the medium. */
+static void set_tail(const struct put *p, uint64_t flushed)
+{
+	const char *how =
+		p->c.opts->is_raw || !p->source.is_sized ? "" : "; --resume goes on from there";
+
+	if (p->flush_type != RPMA_FLUSH_TYPE_PERSISTENT)
+		return;
+	if (flushed == 0)
+		cli_set_tail("; nothing is flushed");
+	else
+		cli_set_tail("; all is flushed up to offset %" PRIu64 "%s",
+			     p->c.opts->offset + flushed, how);
+}
+
 static int finish_one(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer;
 	int rc = copy_finish_oldest(&p->c, &op, &buffer);
 
-	if (!rc && op.is_flush && p->c.opts->client.verbose)
-		printf("flushed up to offset %" PRIu64 "\n", p->c.opts->offset + op.at);
-	return rc;
+	if (rc || !op.is_flush)
+		return rc;
+	set_tail(p, op.at);
+	if (p->c.opts->client.verbose)
+		note_flushed(p->c.opts, p->c.opts->offset + op.at);
+	return CLI_OK;
 }
 
 /* Post what can be posted, or else wait for something. */
@@ -133,9 +176,10 @@ static int step(struct put *p)
 	uint32_t count;
 	int rc = CLI_OK;
 
-	if (!flush_is_due(p) && copy_has_room(&p->c))
+	/* No byte of the next flush goes out before this one's turn has come. */
+	if (!flush_is_wanted(p) && copy_has_room(&p->c))
 		rc = add_write(p);
-	if (!rc && flush_is_due(p))
+	if (!rc && flush_is_wanted(p) && p->c.flushes - p->c.flushed < COPY_FLUSHES)
 		rc = add_flush(p);
 	if (rc)
 		return rc;
@@ -159,10 +203,44 @@ static int run(struct put *p)
 	return rc;
 }
 
+/* Before the first byte: is what is there the beginning of the file, and may it be written? */
+static int begin(struct put *p)
+{
+	struct hello_begin begin = {.is_file = !p->c.opts->is_raw,
+				    .offset = p->c.opts->offset,
+				    .length = p->source.is_sized ? p->source.size
+								 : HELLO_LENGTH_UNKNOWN,
+				    .time_ns = p->source.time_ns};
+	int rc = p->c.opts->resume ? resume_check(&p->check, &p->source) : CLI_OK;
+
+	if (!rc)
+		rc = client_put_begin(&p->c.s, &begin);
+	if (!rc && p->c.opts->resume)
+		rc = resume_find(&p->check, &p->source);
+	p->flush_from = p->c.from;
+	if (!rc)
+		set_tail(p, p->c.from);
+	return rc;
+}
+
+/* Last of all: what was flushed and verified must be what the file's name leads to. */
+static int end(struct put *p)
+{
+	struct hello_content content = {
+		.state = HELLO_CONTENT_WHOLE, .length = p->c.total, .time_ns = p->source.time_ns};
+
+	if (p->c.opts->is_raw)
+		return client_confirm(&p->c.s);
+	check_whole(&p->check, content.digest);
+	return client_put_end(&p->c.s, &content);
+}
+
 static int transfer(struct put *p)
 {
 	int rc = check_init(&p->check, &p->c, p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
 
+	if (!rc)
+		rc = begin(p);
 	if (rc)
 		return rc;
 	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
@@ -171,21 +249,24 @@ static int transfer(struct put *p)
 	rc = run(p);
 	if (!rc)
 		rc = check_run(&p->check);
-	/* Last of all: what was flushed and verified must be what the file's name leads to. */
-	return rc ? rc : client_confirm(&p->c.s);
+	return rc ? rc : end(p);
 }
 
 static void summarise(const struct put *p)
 {
 	bool json = p->c.opts->json, flushed = p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT;
-	char verified[128], text[256];
+	char resumed[64] = "", verified[192], text[320];
 
 	check_describe(&p->check, json, verified, sizeof(verified));
+	if (p->c.opts->resume)
+		snprintf(resumed, sizeof(resumed),
+			 json ? ",\"resumed_at\":%" PRIu64 : ", resumed at offset %" PRIu64,
+			 p->c.from);
 	if (json)
-		snprintf(text, sizeof(text), ",\"flushed\":%s%s", flushed ? "true" : "false",
-			 verified);
+		snprintf(text, sizeof(text), "%s,\"flushed\":%s%s", resumed,
+			 flushed ? "true" : "false", verified);
 	else
-		snprintf(text, sizeof(text), ", flushed to persistence: %s%s",
+		snprintf(text, sizeof(text), "%s, flushed to persistence: %s%s", resumed,
 			 flushed ? "yes" : "no (volatile memory)", verified);
 	copy_summary(&p->c, "put", text);
 }

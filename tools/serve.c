@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli.h"
 #include "commands.h"
+#include "progress.h"
 
 static void announce_text(const struct server *server)
 {
@@ -62,19 +63,43 @@ static void announce(const struct server *server, const struct serve_opts *opts)
 }
 
 /* True: it is time to end. */
-static bool on_signal(const struct server *server, bool json, int signal_fd)
+/* A client that is connected stays so; one that comes from now on has to know the new secret. */
+static void reload_secret(struct serve_opts *opts)
+{
+	struct secret secret;
+	struct error err;
+
+	if (!opts->secret_file) {
+		cli_note("SIGHUP: there is no secret file to read again");
+	} else if (secret_load(&secret, opts->secret_file, &err)) {
+		cli_note("SIGHUP: the secret stays as it was: %s", err.text);
+	} else {
+		opts->secret = secret;
+		cli_note("SIGHUP: secret file %s was read again", opts->secret_file);
+	}
+	secret_forget(&secret);
+}
+
+/* Is it to end? */
+static bool on_signal(const struct server *server, struct serve_opts *opts, int signal_fd)
 {
 	struct signalfd_siginfo info;
 
 	if (read(signal_fd, &info, sizeof(info)) != sizeof(info))
 		return false;
-	if (info.ssi_signo != SIGUSR1)
+	switch (info.ssi_signo) {
+	case SIGUSR1:
+		serve_print_counters(server, opts->json);
+		return false;
+	case SIGHUP:
+		reload_secret(opts);
+		return false;
+	default:
 		return true;
-	serve_print_counters(server, json);
-	return false;
+	}
 }
 
-static int loop(struct server *server, bool json, int signal_fd)
+static int loop(struct server *server, struct serve_opts *opts, int signal_fd)
 {
 	struct pollfd fds[] = {
 		{.fd = signal_fd, .events = POLLIN},
@@ -87,9 +112,17 @@ static int loop(struct server *server, bool json, int signal_fd)
 		if (server_step(server, &next_ms, &err))
 			return cli_report(&err, "");
 		if (poll(fds, 2, next_ms) > 0 && fds[0].revents &&
-		    on_signal(server, json, signal_fd))
+		    on_signal(server, opts, signal_fd))
 			return CLI_OK;
 	}
+}
+
+/* nohup(1) has it ignored, and so it stays. */
+static bool is_ignored(int signal_number)
+{
+	struct sigaction now;
+
+	return !sigaction(signal_number, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
 /* Before any thread exists, so that the library's threads inherit the mask. */
@@ -102,8 +135,38 @@ static int block_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGUSR1);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The loop takes the signal itself, if the files are there before this is asked again. */
+static bool is_to_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
+}
+
+/* The bar of one step on one file. */
+struct making {
+	struct progress bar;
+	const char *path, *what;
+};
+
+static bool show_making(void *arg, const struct newfile_progress *now)
+{
+	struct making *m = arg;
+
+	if (now->path != m->path || now->what != m->what) {
+		progress_end(&m->bar);
+		progress_begin(&m->bar, now->what, now->total);
+		m->path = now->path;
+		m->what = now->what;
+	}
+	progress_show(&m->bar, now->done);
+	return !is_to_end();
 }
 
 /* What helps on our command line. */
@@ -118,34 +181,62 @@ static const char *hint_for(const struct server_opts *opts, const struct error *
 	return "";
 }
 
-static int serve_files(const struct serve_opts *opts, int signal_fd)
+static int make_server(struct serve_opts *opts, struct server **server, struct error *err)
+{
+	struct making making = {.path = NULL};
+	struct newfile_watch watch = {show_making, &making};
+	int rc;
+
+	opts->server.watch = &watch;
+	rc = server_new(&opts->server, server, err);
+	opts->server.watch = NULL;
+	progress_end(&making.bar);
+	return rc;
+}
+
+static void warn_if_open_to_all(const struct server *server, const struct serve_opts *opts)
+{
+	const struct address *at = server_get_address(server);
+	char text[ADDRESS_TEXT];
+
+	if (opts->server.secret || address_is_loopback(at))
+		return;
+	cli_note("warning: %s asks for no secret, so every client that reaches this port may read "
+		 "and overwrite what is served; --secret-file admits only clients that know a "
+		 "secret, --addr 127.0.0.1 only this machine",
+		 address_show(at, text));
+}
+
+static int serve_files(struct serve_opts *opts, int signal_fd)
 {
 	struct server *server;
 	struct error err;
-	int rc;
+	int rc = make_server(opts, &server, &err);
 
-	if (server_new(&opts->server, &server, &err))
+	if (rc && err.cause == ECANCELED)
+		return CLI_OK; /* by a signal, as later */
+	if (rc)
 		return cli_report(&err, hint_for(&opts->server, &err));
+	warn_if_open_to_all(server, opts);
 	announce(server, opts);
-	rc = loop(server, opts->json, signal_fd);
+	rc = loop(server, opts, signal_fd);
 	server_delete(&server, true); /* files that were offered stay */
 	return rc;
 }
 
 static int serve_with_secret(struct serve_opts *opts, int signal_fd)
 {
-	struct secret secret;
 	struct error err;
 	int rc = CLI_OK;
 
 	if (opts->secret_file) {
-		opts->server.secret = &secret;
-		if (secret_load(&secret, opts->secret_file, &err))
+		opts->server.secret = &opts->secret;
+		if (secret_load(&opts->secret, opts->secret_file, &err))
 			rc = cli_report(&err, "");
 	}
 	if (!rc)
 		rc = serve_files(opts, signal_fd);
-	secret_forget(&secret);
+	secret_forget(&opts->secret);
 	return rc;
 }
 

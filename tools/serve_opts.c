@@ -10,7 +10,7 @@
 static const char help[] =
 	"usage: rpma serve [options] FILE...\n"
 	"Export each FILE as a region of remote memory to any number of clients, until SIGINT or\n"
-	"SIGTERM. SIGUSR1 prints counters.\n"
+	"SIGTERM. SIGUSR1 prints counters, SIGHUP reads the secret file again.\n"
 	"\n"
 	"  -a, --addr ADDR          listen here (default 127.0.0.1)\n"
 	"  -p, --port PORT          and on this port (default 7204; 0 takes a free one)\n"

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -25,6 +26,9 @@ static int source_inspect(struct source *src)
 	src->is_sized = S_ISREG(st.st_mode) && from >= 0 && st.st_size > from;
 	src->from = src->is_sized ? (uint64_t)from : 0;
 	src->size = src->is_sized ? (uint64_t)(st.st_size - from) : 0;
+	if (!S_ISREG(st.st_mode))
+		clock_gettime(CLOCK_REALTIME, &st.st_mtim);
+	src->time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	return CLI_OK;
 }
 

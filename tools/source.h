@@ -16,6 +16,7 @@ struct source {
 	int fd;
 	bool is_sized;
 	uint64_t from, size; /* of a sized one */
+	uint64_t time_ns;    /* its modification; now, of what is no regular file */
 	bool ended;
 };
 

@@ -18,6 +18,14 @@ struct text_size text_size(uint64_t bytes)
 	return shown;
 }
 
+struct text_size text_bytes(uint64_t bytes)
+{
+	struct text_size shown;
+
+	snprintf(shown.text, sizeof(shown.text), "%" PRIu64 " bytes", bytes);
+	return shown;
+}
+
 void text_make_printable(char *text)
 {
 	for (; *text; text++)

@@ -66,11 +66,13 @@ void admission_note_refusal(struct server *s, enum hello_status status, const st
 		[HELLO_SECRET_UNUSED] = "offers a secret, and this server has none",
 		[HELLO_SECRET_WRONG] = "does not know the secret",
 		[HELLO_CHOOSE] = "names none of the regions",
+		[HELLO_BEING_WRITTEN] = "wants to write where another one writes",
 		[HELLO_BUSY_ADDRESS] = "is one more than may be served from one address",
 		[HELLO_FILE_REMOVED] = "wants to write to a file that was removed or renamed",
 		[HELLO_FILE_REPLACED] = "wants to write to a file that was replaced",
 		[HELLO_FILE_TRUNCATED] = "wants to write to a file that was truncated",
 		[HELLO_FILE_UNKNOWN] = "wants to write to a file that cannot be looked at",
+		[HELLO_FILE_UNRECORDED] = "wants to write what cannot be recorded",
 	};
 
 	server_note_limited(s, &s->refusals[status],
@@ -90,6 +92,7 @@ void admission_make_reply(enum hello_status status, const struct region *region,
 	if (status != HELLO_OK || !e)
 		return;
 	reply->size = e->size;
+	reply->content = region->content;
 	reply->mr_len = e->desc_len;
 	memcpy(reply->mr, e->desc, e->desc_len);
 	reply->pcfg_len = region->pcfg_len;

@@ -10,6 +10,7 @@
 #include "base/log_limit.h"
 #include "export/lookup.h"
 #include "export/mapfile.h"
+#include "export/record.h"
 #include "export/server.h"
 
 #define SERVER_SCRATCH (1u << 20)
@@ -34,7 +35,11 @@ struct region {
 	struct mapfile data, scratch;
 	bool persists;
 	struct lookup *lookup;
-	enum hello_status name_status;                  /* what the latest look at the name found */
+	enum hello_status name_status; /* what the latest look at the name found */
+	struct record_place place;
+	struct hello_content content;  /* what clients get to know */
+	struct hello_content to_store; /* what is on its way to the disk, if there is a ticket */
+	uint64_t store_ticket;
 	struct region_export shared[HELLO_SCRATCH + 1]; /* by hello_access; without a secret only */
 	/* A failed write-back is remembered as long as the file has a region: always one. */
 	struct rpma_mr_local *anchor;
@@ -57,7 +62,7 @@ struct server {
 	struct client *first; /* the latest one */
 	struct counters gone; /* what clients counted that are no more */
 	uint64_t gone_count;
-	struct log_limit refusals[HELLO_STATUS_COUNT], not_accepted, not_served;
+	struct log_limit refusals[HELLO_STATUS_COUNT], not_accepted, not_served, not_recorded;
 };
 
 enum client_state {
@@ -84,17 +89,25 @@ struct client {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct client_watch on_event, on_message;
-	int event_fd, cq_fd; /* cq_fd: -1 unless messages are expected */
-	bool is_up;          /* the connection is established */
-	uint64_t confirm;    /* the ticket of its question about the name, 0: none */
-	bool has_verdict;    /* it was sent one */
+	int event_fd, cq_fd;         /* cq_fd: -1 unless messages are expected */
+	bool is_up;                  /* the connection is established */
+	uint64_t confirm;            /* the ticket of its question about the name, 0: none */
+	bool has_verdict;            /* it was sent one */
+	struct hello_begin begin;    /* what it announced, if it did */
+	bool has_announced;          /* it did, and whatever the answer was, it may not again */
+	bool has_begun;              /* it may write what it announced, or will as soon as the */
+	uint64_t begin_ticket;       /* ticket is answered */
+	struct hello_content before; /* what the region held then */
+	bool has_ended;              /* its file is whole, as it says */
+	bool is_unrecorded;          /* and this could not be stored */
 	uint64_t deadline_ms;
 	uint8_t nonce[HELLO_NONCE];
 	/* The only memory that a client reaches before its proof, as messages. The verdict may
 	 * follow while the grant is still being sent. */
 	struct rpma_mr_local *message_mr;
 	struct client_messages {
-		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX], verdict[HELLO_VERDICT];
+		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX], begun[HELLO_VERDICT],
+			verdict[HELLO_VERDICT];
 	} messages;
 };
 
@@ -136,7 +149,20 @@ int message_open(struct server *s, struct client *client, struct rpma_conn_req *
 int message_expect(struct client *client);
 /* The len bytes in messages.out. */
 int message_send(struct client *client, size_t len);
+int message_send_begun(struct client *client, enum hello_status status);
 int message_send_verdict(struct client *client, enum hello_status status);
+
+/* content.c: what do the regions hold? */
+/* Read the records, once the files are open. */
+void contents_load(struct server *s);
+/* A writer's messages; the answer to the first one and the verdict follow. Librpma's results, or
+ * RPMA_E_INVAL: this was no message that may come now. */
+int content_begin(struct server *s, struct client *client, const struct hello_begin *begin);
+int content_end(struct client *client, const struct hello_content *content);
+/* It asks for the verdict without an end. True: it comes when a record is stored. */
+bool content_confirm(struct client *client);
+/* The record that was on its way is on the disk, or is not. May end clients. */
+void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 
 /* name.c: do the files still have their names? */
 int names_open(struct server *s, struct error *err);

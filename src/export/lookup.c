@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "export/newfile.h"
 
 #define LEAVE_AFTER_MS 1000
@@ -24,6 +25,9 @@ struct lookup {
 	bool durable, ending, ended;
 	bool overdue; /* a wait has timed out; until the next answer */
 	struct lookup_answer latest;
+	bool has_content; /* to be stored */
+	struct hello_content content;
+	struct record_place place;
 	uint64_t size;
 	int fd, notify_fd;
 	char path[8192];
@@ -62,12 +66,20 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
+/* Beside a file that has lost its name there may be somebody else's record. 0 or errno. */
+static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
+{
+	return lookup_is_final(lookup_look(l)) ? ENOENT : -record_store(&l->place, content);
+}
+
 static void lookup_publish(struct lookup *l, struct lookup_answer answer)
 {
-	if (lookup_is_final(l->latest.result))
+	if (lookup_is_final(l->latest.result)) {
 		l->latest.ticket = answer.ticket;
-	else
+		l->latest.store_error = answer.store_error;
+	} else {
 		l->latest = answer;
+	}
 	l->overdue = false;
 	pthread_cond_broadcast(&l->answered);
 	eventfd_write(l->notify_fd, 1);
@@ -90,16 +102,21 @@ static void *lookup_run(void *arg)
 	pthread_mutex_lock(&l->lock);
 	while (!l->ending) {
 		uint64_t ticket = l->asked_ticket;
-		bool durable = l->durable;
+		bool durable = l->durable, stores = l->has_content;
+		struct hello_content content = l->content;
+		int store_error = l->latest.store_error;
 
 		if (ticket == l->latest.ticket) {
 			pthread_cond_wait(&l->asked, &l->lock);
 			continue;
 		}
-		l->durable = false;
+		l->durable = l->has_content = false;
 		pthread_mutex_unlock(&l->lock);
+		if (stores)
+			store_error = lookup_store_record(l, &content);
 		answer = lookup_make_answer(l, durable);
 		answer.ticket = ticket;
+		answer.store_error = store_error;
 		pthread_mutex_lock(&l->lock);
 		if (!l->ending)
 			lookup_publish(l, answer);
@@ -138,18 +155,20 @@ static void lookup_init_conds(struct lookup *l)
 	pthread_mutex_init(&l->lock, NULL);
 }
 
-struct lookup *lookup_new(const char *path, int fd, uint64_t size, int notify_fd)
+struct lookup *lookup_new(const char *path, int fd, uint64_t size, const struct record_place *place,
+			  int notify_fd)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->size = size;
+	l->place = *place;
 	l->notify_fd = notify_fd;
 	lookup_init_conds(l);
 	l->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (l->fd >= 0 && !lookup_set_path(l, path)) {
-		errno = pthread_create(&l->thread, NULL, lookup_run, l);
+		errno = -thread_start(&l->thread, 0, lookup_run, l);
 		if (!errno)
 			return l;
 	}
@@ -212,6 +231,18 @@ uint64_t lookup_ask(struct lookup *l, bool durable)
 	uint64_t ticket;
 
 	pthread_mutex_lock(&l->lock);
+	ticket = lookup_ask_locked(l, durable);
+	pthread_mutex_unlock(&l->lock);
+	return ticket;
+}
+
+uint64_t lookup_store(struct lookup *l, const struct hello_content *content, bool durable)
+{
+	uint64_t ticket;
+
+	pthread_mutex_lock(&l->lock);
+	l->content = *content;
+	l->has_content = true;
 	ticket = lookup_ask_locked(l, durable);
 	pthread_mutex_unlock(&l->lock);
 	return ticket;

@@ -10,16 +10,28 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "export/newfile.h"
+
+/* So much is brought in at a time; then it is asked whether to go on. */
+#define MAPFILE_SLICE (8u << 20)
+
+static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts, uint64_t size)
+{
+	return (struct newfile_opts){.path = opts->path,
+				     .size = size,
+				     .scratch = opts->scratch,
+				     .is_private = opts->is_private,
+				     .watch = opts->watch};
+}
 
 static int mapfile_create(struct mapfile *map, const struct mapfile_opts *opts, struct error *err)
 {
+	struct newfile_opts made = mapfile_newfile_opts(opts, opts->size);
 	struct newfile nf;
 	int rc;
 
 	if (!access(opts->path, F_OK))
 		return error_set(err, ERROR_LOCAL, EEXIST, "%s exists already", opts->path);
-	rc = newfile_open(&nf, opts->path, opts->size, err);
+	rc = newfile_open(&nf, &made, err);
 	if (rc)
 		return rc;
 	rc = newfile_commit(&nf, false, err);
@@ -39,9 +51,20 @@ static int mapfile_not_regular(const char *path, struct error *err)
 			 "%s is not a regular file; only files can be served", path);
 }
 
+static int mapfile_too_small(const struct mapfile_opts *opts, uint64_t has, struct error *err)
+{
+	bool in_bytes = has % 1024 || opts->size % 1024;
+
+	return error_set(err, ERROR_LOCAL, EFBIG,
+			 "%s is too small: it has %s, and %s are to be served", opts->path,
+			 in_bytes ? text_bytes(has).text : text_size(has).text,
+			 in_bytes ? text_bytes(opts->size).text : text_size(opts->size).text);
+}
+
 static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts *opts,
 				  struct error *err)
 {
+	struct newfile_opts reserved;
 	struct stat st;
 	int rc;
 
@@ -52,12 +75,11 @@ static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts
 	if (st.st_size == 0)
 		return error_set(err, ERROR_LOCAL, ENODATA, "%s is empty", opts->path);
 	if (opts->size > (uint64_t)st.st_size)
-		return error_set(err, ERROR_LOCAL, EFBIG,
-				 "%s is too small: it has %s, and %s are to be served", opts->path,
-				 text_size((uint64_t)st.st_size).text, text_size(opts->size).text);
+		return mapfile_too_small(opts, (uint64_t)st.st_size, err);
 	map->size = opts->size ? opts->size : (uint64_t)st.st_size;
 	/* A hole would be filled by a remote write, when it is too late to say "disk full". */
-	rc = newfile_reserve(map->fd, opts->path, map->size, err);
+	reserved = mapfile_newfile_opts(opts, map->size);
+	rc = newfile_reserve(map->fd, &reserved, err);
 	/* Flushed bytes are worth nothing in a file whose name or size a crash takes away. */
 	return rc ? rc : newfile_settle(map->fd, opts->path, err);
 }
@@ -91,7 +113,28 @@ static int mapfile_map(struct mapfile *map, const char *path, int prot, struct e
 	return 0;
 }
 
-static int mapfile_map_for_service(struct mapfile *map, const char *path, struct error *err)
+/* Pages are brought in now, not while a client waits. Clean, since msync would write-protect them
+ * again anyway. Kernels before 5.14 do without. */
+static int mapfile_bring_in(struct mapfile *map, const char *path,
+			    const struct newfile_watch *watch, struct error *err)
+{
+	struct newfile_progress progress = {.path = path, .what = "read in", .total = map->size};
+	int rc = 0;
+
+	while (!rc && progress.done < map->size) {
+		uint64_t left = map->size - progress.done;
+		uint64_t len = left < MAPFILE_SLICE ? left : MAPFILE_SLICE;
+
+		if (madvise((char *)map->addr + progress.done, len, MADV_POPULATE_READ))
+			return 0;
+		progress.done += len;
+		rc = newfile_ask(watch, &progress, err);
+	}
+	return rc;
+}
+
+static int mapfile_map_for_service(struct mapfile *map, const char *path,
+				   const struct newfile_watch *watch, struct error *err)
 {
 	int rc = mapfile_map(map, path, PROT_READ | PROT_WRITE, err);
 
@@ -101,10 +144,7 @@ static int mapfile_map_for_service(struct mapfile *map, const char *path, struct
 	if (rc)
 		return error_set(err, ERROR_LOCAL, rc, "cannot determine how durable %s is: %s",
 				 path, rpma_err_last());
-	/* Pages are brought in now, not while a client waits. Clean, since msync would
-	 * write-protect them again anyway. Kernels before 5.14 do without. */
-	madvise(map->addr, map->size, MADV_POPULATE_READ);
-	return 0;
+	return mapfile_bring_in(map, path, watch, err);
 }
 
 int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct error *err)
@@ -117,7 +157,7 @@ int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct er
 	if (!rc && flock(map->fd, LOCK_EX | LOCK_NB))
 		rc = error_set(err, ERROR_LOCAL, errno, "%s is being served already", opts->path);
 	if (!rc)
-		rc = mapfile_map_for_service(map, opts->path, err);
+		rc = mapfile_map_for_service(map, opts->path, opts->watch, err);
 	if (rc)
 		mapfile_discard(map);
 	return rc;
@@ -125,18 +165,21 @@ int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct er
 
 int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size, struct error *err)
 {
+	struct newfile_opts opts = {.path = beside, .size = size, .is_private = true};
 	struct newfile nf;
-	int rc = newfile_open(&nf, beside, size, err);
+	struct error why = {0};
+	int rc = newfile_open(&nf, &opts, &why);
 
 	memset(map, 0, sizeof(*map));
 	map->fd = -1;
 	if (rc)
-		return rc;
+		return error_set(err, rc, why.cause,
+				 "the scratch file beside %s cannot be made: %s", beside, why.text);
 	if (nf.temp[0])
 		unlink(nf.temp);
 	map->fd = nf.fd;
 	map->size = size;
-	rc = mapfile_map_for_service(map, beside, err);
+	rc = mapfile_map_for_service(map, beside, NULL, err);
 	if (rc)
 		mapfile_close(map);
 	return rc;

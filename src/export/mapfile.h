@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "export/newfile.h"
 
 struct mapfile {
 	int fd;
@@ -26,10 +27,14 @@ struct mapfile_opts {
 	const char *path; /* the caller's, as long as the file is open */
 	uint64_t size;    /* 0: as large as the file is */
 	bool create;      /* the file must not exist yet; size is its size */
+	bool is_private;  /* one that is made may be opened by its owner only */
+	uint64_t scratch; /* room that must be left on the disk for mapfile_open_scratch() */
+	const struct newfile_watch *watch; /* NULL: nobody watches */
 };
 
 /* Locked against being served twice (EWOULDBLOCK). Other causes: EEXIST, ENOENT, ENODATA (it is
- * empty), EFBIG (more is asked for than it has), ENOSPC. On failure nothing is left behind. */
+ * empty), EFBIG (more is asked for than it has), ENOSPC, ECANCELED (the watch). On failure nothing
+ * is left behind. */
 int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct error *err);
 /* A nameless file of its own in the same folder, for traffic that must not touch the file. */
 int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size, struct error *err);

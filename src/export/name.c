@@ -30,7 +30,7 @@ int names_open(struct server *s, struct error *err)
 	for (unsigned i = 0; i < s->region_count; i++) {
 		struct region *r = &s->regions[i];
 
-		r->lookup = lookup_new(r->path, r->data.fd, r->data.size, s->name_fd);
+		r->lookup = lookup_new(r->path, r->data.fd, r->data.size, &r->place, s->name_fd);
 		if (!r->lookup)
 			return error_set(err, ERROR_LOCAL, errno, "cannot watch %s: %s", r->path,
 					 strerror(errno));
@@ -118,10 +118,15 @@ static bool name_is_due(const struct client *client, uint64_t answered)
 
 void name_send_verdict(struct server *s, struct client *client, uint64_t answered)
 {
+	enum hello_status status;
+
 	if (client->state != CLIENT_SERVED || client->request.access != HELLO_WRITE ||
 	    !name_is_due(client, answered))
 		return;
-	if (message_send_verdict(client, client->region->name_status))
+	status = client->region->name_status;
+	if (status == HELLO_OK && client->is_unrecorded)
+		status = HELLO_FILE_UNRECORDED;
+	if (message_send_verdict(client, status))
 		client_forget(s, client);
 }
 
@@ -149,6 +154,7 @@ void names_on_answer(struct server *s)
 		if (!answer.ticket)
 			continue;
 		name_take(s, r, &answer);
+		content_on_answer(s, r, &answer);
 		name_send_verdicts(s, r, answer.ticket);
 	}
 }

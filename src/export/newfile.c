@@ -14,6 +14,9 @@
 
 #include "base/text.h"
 
+/* So much at a time; then it is asked whether to go on. */
+#define NEWFILE_SLICE (64u << 20)
+
 static void newfile_folder_of(const char *path, char *folder, size_t size)
 {
 	char copy[4096];
@@ -22,34 +25,87 @@ static void newfile_folder_of(const char *path, char *folder, size_t size)
 	snprintf(folder, size, "%s", dirname(copy));
 }
 
-static int newfile_disk_too_small(const char *path, uint64_t size, uint64_t room, struct error *err)
+/* One style in one message: whole MiB, or bytes. */
+static int newfile_disk_too_small(const struct newfile_opts *opts, uint64_t room, struct error *err)
 {
+	bool whole = opts->size % (1 << 20) == 0 && opts->scratch % (1 << 20) == 0;
+	struct text_size (*show)(uint64_t) = whole ? text_size : text_bytes;
+	struct text_size left = show(whole ? room >> 20 << 20 : room);
+	char beside[64] = "";
+
+	if (opts->scratch)
+		snprintf(beside, sizeof(beside), " and a scratch file of %s",
+			 show(opts->scratch).text);
+	if (whole && room < 1 << 20)
+		snprintf(left.text, sizeof(left.text), "less than 1 MiB");
 	return error_set(err, ERROR_LOCAL, ENOSPC,
-			 "%s: not enough disk for %s: the file system has %s left", path,
-			 text_size(size).text, text_size(room >> 20 << 20).text);
+			 "%s: not enough disk for %s%s: the file system has %s left", opts->path,
+			 show(opts->size).text, beside, left.text);
 }
 
-int newfile_reserve(int fd, const char *path, uint64_t size, struct error *err)
+int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
+		struct error *err)
+{
+	if (!watch || watch->step(watch->arg, progress))
+		return 0;
+	return error_set(err, ERROR_LOCAL, ECANCELED, "%s: given up in the middle, as asked",
+			 progress->path);
+}
+
+/* What a file system without fallocate() was given to write goes to the disk slice by slice, as one
+ * sync of everything could not be given up. Where there is nothing to write, nothing is done. */
+static int newfile_reserve_slice(int fd, uint64_t from, uint64_t len)
+{
+	int rc = posix_fallocate(fd, (off_t)from, (off_t)len);
+
+	if (!rc && sync_file_range(fd, (off_t)from, (off_t)len,
+				   SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+					   SYNC_FILE_RANGE_WAIT_AFTER))
+		rc = errno == ENOSYS || errno == EINVAL || errno == ESPIPE ? 0 : errno;
+	return rc;
+}
+
+static int newfile_reserve_slices(int fd, const struct newfile_opts *opts, int *cause,
+				  struct error *err)
+{
+	struct newfile_progress progress = {
+		.path = opts->path, .what = "reserve", .total = opts->size};
+	int rc = 0;
+
+	*cause = 0;
+	while (!rc && !*cause && progress.done < opts->size) {
+		uint64_t left = opts->size - progress.done;
+		uint64_t len = left < NEWFILE_SLICE ? left : NEWFILE_SLICE;
+
+		*cause = newfile_reserve_slice(fd, progress.done, len);
+		progress.done += len;
+		rc = newfile_ask(opts->watch, &progress, err);
+	}
+	return rc;
+}
+
+int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 {
 	struct statvfs fs;
 	struct stat st;
 	uint64_t room;
-	int rc;
+	int rc, cause;
 
-	if (size == 0)
+	if (opts->size == 0)
 		return 0;
 	if (fstatvfs(fd, &fs) || fstat(fd, &st))
-		return error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
+		return error_set(err, ERROR_LOCAL, errno, "%s: %s", opts->path, strerror(errno));
 	/* Asked first: an attempt would take all that is left before it fails. */
 	room = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (size > room + (uint64_t)st.st_blocks * 512)
-		return newfile_disk_too_small(path, size, room, err);
-	rc = posix_fallocate(fd, 0, (off_t)size);
-	if (rc == ENOSPC)
-		return newfile_disk_too_small(path, size, room, err);
-	return rc ? error_set(err, ERROR_LOCAL, rc, "%s: cannot reserve %s on the disk: %s", path,
-			      text_size(size).text, strerror(rc))
-		  : 0;
+	if (opts->size > room + (uint64_t)st.st_blocks * 512 ||
+	    opts->size + opts->scratch > room + (uint64_t)st.st_blocks * 512)
+		return newfile_disk_too_small(opts, room, err);
+	rc = newfile_reserve_slices(fd, opts, &cause, err);
+	if (cause == ENOSPC)
+		return newfile_disk_too_small(opts, room, err);
+	return cause ? error_set(err, ERROR_LOCAL, cause, "%s: cannot reserve %s on the disk: %s",
+				 opts->path, text_size(opts->size).text, strerror(cause))
+		     : rc;
 }
 
 /* Of the process; umask(2) would change it for other threads. */
@@ -67,7 +123,7 @@ static mode_t newfile_umask(void)
 	return (mode_t)mask;
 }
 
-static int newfile_open_named(struct newfile *nf)
+static int newfile_open_named(struct newfile *nf, mode_t mode)
 {
 	int len = snprintf(nf->temp, sizeof(nf->temp), "%s.XXXXXX", nf->path);
 
@@ -81,24 +137,25 @@ static int newfile_open_named(struct newfile *nf)
 		nf->temp[0] = '\0';
 		return -1;
 	}
-	return fchmod(nf->fd, 0666 & ~newfile_umask());
+	return fchmod(nf->fd, mode & ~newfile_umask());
 }
 
-int newfile_open(struct newfile *nf, const char *path, uint64_t size, struct error *err)
+int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct error *err)
 {
+	mode_t mode = opts->is_private ? 0600 : 0666;
 	char folder[4096];
 	int rc;
 
-	newfile_folder_of(path, folder, sizeof(folder));
-	nf->path = path;
+	newfile_folder_of(opts->path, folder, sizeof(folder));
+	nf->path = opts->path;
 	nf->temp[0] = '\0';
-	nf->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	nf->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 	if (nf->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
-		newfile_open_named(nf);
+		newfile_open_named(nf, mode);
 	if (nf->fd < 0)
-		return error_set(err, ERROR_LOCAL, errno, "cannot create %s: %s", path,
+		return error_set(err, ERROR_LOCAL, errno, "cannot create %s: %s", opts->path,
 				 strerror(errno));
-	rc = newfile_reserve(nf->fd, path, size, err);
+	rc = newfile_reserve(nf->fd, opts, err);
 	if (rc)
 		newfile_abort(nf);
 	return rc;

@@ -14,14 +14,34 @@
 
 #include "base/error.h"
 
+/* A long step on a file, after each slice: how many bytes of it are done. */
+struct newfile_progress {
+	const char *path, *what; /* "reserve", "read in" */
+	uint64_t done, total;
+};
+
+/* step() is asked whether to go on. If not, the error's cause is ECANCELED. */
+struct newfile_watch {
+	bool (*step)(void *arg, const struct newfile_progress *progress);
+	void *arg;
+};
+
+struct newfile_opts {
+	const char *path; /* the caller's */
+	uint64_t size;    /* to reserve on the disk; 0: nothing */
+	uint64_t scratch; /* so much must be left beside it, for a scratch file */
+	bool is_private;  /* nobody but its owner may open it; else the umask decides */
+	const struct newfile_watch *watch; /* NULL: nobody watches */
+};
+
 struct newfile {
 	const char *path; /* the caller's */
 	int fd;
 	char temp[4096]; /* "" while unnamed */
 };
 
-/* Open, and reserve size bytes on the disk (0: none). */
-int newfile_open(struct newfile *nf, const char *path, uint64_t size, struct error *err);
+/* Open, and reserve its size. */
+int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct error *err);
 /* Make it durable under its name; without replace an existing file is an error (EEXIST). Leaves fd
  * open, and a failure leaves newfile_abort() to do. */
 int newfile_commit(struct newfile *nf, bool replace, struct error *err);
@@ -29,8 +49,12 @@ int newfile_commit(struct newfile *nf, bool replace, struct error *err);
 void newfile_abort(struct newfile *nf);
 
 /* The same for a file that exists, open as fd. */
-/* fallocate(), with an error that says how much room there is when the disk is too small. */
-int newfile_reserve(int fd, const char *path, uint64_t size, struct error *err);
+/* fallocate(), with an error that says how much room there is when the disk is too small. What a
+ * file system without it has to write is on the disk. */
+int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
+/* Ask the watch of a long step. 0, or ERROR_LOCAL with ECANCELED. */
+int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
+		struct error *err);
 /* Put the name of the file on the disk: its folder, and that of a symbolic link to it. 0 or -errno.
  */
 int newfile_sync_name(int fd, const char *path);

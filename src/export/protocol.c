@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages that arrive: a proof, a question for the list, a question about a file's name. */
+/* The messages that arrive: a proof, a question for the list, what a writer announces and asks. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -94,16 +94,34 @@ static int protocol_on_ask(struct server *s, struct client *client, size_t len)
 		memcpy(list.entries[i].region, r->name, strlen(r->name));
 		list.entries[i].size = r->data.size;
 		list.entries[i].durability = (uint8_t)r->data.durability;
+		list.entries[i].content = r->content;
 	}
 	return message_send(client, hello_list_encode(&list, client->messages.out));
 }
 
 static int protocol_on_confirm(struct client *client, size_t len)
 {
-	if (!hello_confirm_decode(client->messages.in, len))
+	if (!hello_confirm_decode(client->messages.in, len) || client->begin_ticket ||
+	    client->confirm)
 		return RPMA_E_INVAL;
-	name_confirm(client);
+	if (!content_confirm(client))
+		name_confirm(client);
 	return 0;
+}
+
+/* Who may not write has nothing to announce. */
+static int protocol_on_writer(struct server *s, struct client *client, size_t len)
+{
+	struct hello_content content;
+	struct hello_begin begin;
+
+	if (client->request.access != HELLO_WRITE)
+		return RPMA_E_INVAL;
+	if (hello_begin_decode(client->messages.in, len, &begin))
+		return content_begin(s, client, &begin);
+	if (hello_end_decode(client->messages.in, len, &content))
+		return content_end(client, &content);
+	return protocol_on_confirm(client, len);
 }
 
 static int protocol_on_message(struct server *s, struct client *client, size_t len)
@@ -114,7 +132,7 @@ static int protocol_on_message(struct server *s, struct client *client, size_t l
 	case CLIENT_LISTING:
 		return protocol_on_ask(s, client, len);
 	case CLIENT_SERVED:
-		return protocol_on_confirm(client, len);
+		return protocol_on_writer(s, client, len);
 	default:
 		return RPMA_E_INVAL; /* no receive is left for it */
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "export/impl.h"
@@ -23,7 +24,12 @@ int regions_open(struct server *s, struct error *err)
 	int rc = 0;
 
 	for (unsigned i = 0; i < opts->file_count && !rc; i++) {
-		struct mapfile_opts file = {opts->files[i].path, opts->size, opts->create};
+		struct mapfile_opts file = {.path = opts->files[i].path,
+					    .size = opts->size,
+					    .create = opts->create,
+					    .is_private = opts->secret != NULL,
+					    .scratch = SERVER_SCRATCH,
+					    .watch = opts->watch};
 		struct region *r = &s->regions[i];
 
 		*r = (struct region){.name = opts->files[i].name, .path = opts->files[i].path};
@@ -37,11 +43,12 @@ int regions_open(struct server *s, struct error *err)
 void regions_close(struct server *s, bool keep)
 {
 	for (unsigned i = 0; i < s->region_count; i++) {
-		mapfile_close(&s->regions[i].scratch);
-		if (keep)
-			mapfile_close(&s->regions[i].data);
-		else
-			mapfile_discard(&s->regions[i].data);
+		struct region *r = &s->regions[i];
+
+		mapfile_close(&r->scratch);
+		if (!keep && r->data.made)
+			unlink(r->place.path);
+		(keep ? mapfile_close : mapfile_discard)(&r->data);
 	}
 	s->region_count = 0;
 }

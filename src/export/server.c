@@ -77,6 +77,8 @@ static int server_open(struct server *s, struct error *err)
 	if (!rc)
 		rc = regions_open(s, err);
 	if (!rc)
+		contents_load(s);
+	if (!rc)
 		rc = names_open(s, err);
 	if (!rc)
 		rc = server_open_device(s, err);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "export/counters.h"
+#include "export/newfile.h"
 #include "session/address.h"
 #include "session/hello.h"
 #include "session/secret.h"
@@ -36,24 +37,27 @@ struct server_opts {
 	unsigned file_count;
 	uint64_t
 		size; /* serve the first so many bytes of each file (0: all), or make it as large */
-	bool create;  /* make each file; none may exist */
+	bool create;  /* make each file, with a secret for its owner's eyes only; none may exist */
 	bool allow_volatile; /* serve memory that cannot be persisted as well */
 	uint64_t max_clients, max_per_address;
-	const struct secret *secret; /* NULL: clients need not prove anything */
+	/* NULL: clients need not prove anything. Between two steps its content may be changed. */
+	const struct secret *secret;
 	/*
 	 * One line about something that happened: a refusal, a file that is lost, and with verbose
 	 * each client that comes or goes. What a client can bring about as often as it likes is
-	 * reported a few times in a period. Called by server_step() only. NULL: none.
+	 * reported a few times in a period. Called by server_new() and server_step(). NULL: none.
 	 */
 	void (*note)(void *arg, const char *text);
 	void *note_arg;
+	const struct newfile_watch *watch; /* asked by server_new() while files are made; or NULL */
 	bool verbose;
 };
 
 struct server;
 
 /* Open and register the files, and listen. ERROR_LOCAL, with the causes of mapfile_open(), or
- * EMEDIUMTYPE: what is written there would not be durable. Nothing stays on failure. */
+ * EMEDIUMTYPE: what is written there would not be durable. Nothing stays on failure, nor when the
+ * watch gives up (ECANCELED). */
 int server_new(const struct server_opts *opts, struct server **server, struct error *err);
 /* Disconnect all clients and stop. keep: files that it made stay. */
 void server_delete(struct server **server, bool keep);

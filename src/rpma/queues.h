@@ -17,7 +17,7 @@ struct queues {
 /* On an id that has its device. On failure nothing is left behind. */
 int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
 		const struct rpma_conn_cfg *cfg);
-/* All of zeroed queues is a no-op. The first failure is told. */
+/* All of zeroed queues is a no-op. The first failure is returned. */
 int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id *id);
 
 #endif

@@ -39,7 +39,7 @@ static const struct meaning *reason_find(const struct meaning *table, uint32_t v
 }
 
 #define SEE_LOG "the logs of both ends say more"
-#define LOST    "connect again, and write again what was not flushed"
+#define LOST    "connect again, and repeat what was not completed or not flushed"
 
 /* Texts for devices that report only a status. */
 static const struct meaning statuses[] = {
@@ -70,7 +70,8 @@ static const struct meaning statuses[] = {
 static const struct meaning terminates[] = {
 	{0x0000, "a local failure, such as memory that vanished", SEE_LOG},
 	{0x0100, NO_REGION, ANEW},
-	{0x0101, RANGE, "check offset and length against rpma_mr_remote_get_size()"},
+	{0x0101, RANGE ", or the memory there is gone",
+	 "check it against rpma_mr_remote_get_size(), and the size of the file behind the region"},
 	{0x0102, RIGHTS, "register it with the RPMA_MR_USAGE_ that the operation needs"},
 	{0x0103, DOMAIN, "register it with the peer object that made the connection"},
 	{0x0104, RANGE ", it wraps around", "check offset and length"},

@@ -108,6 +108,40 @@ char *address_show(const struct address *addr, char text[ADDRESS_TEXT])
 	return text;
 }
 
+static bool address_is_loopback_ipv4(const struct in_addr *in)
+{
+	return ntohl(in->s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* A socket address, as it was resolved. */
+static bool address_is_loopback_socket(const struct sockaddr *sa)
+{
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+	struct in_addr in;
+
+	if (sa->sa_family == AF_INET)
+		return address_is_loopback_ipv4(
+			&((const struct sockaddr_in *)(const void *)sa)->sin_addr);
+	if (sa->sa_family != AF_INET6)
+		return false;
+	memcpy(&in, &in6->s6_addr[12], sizeof(in));
+	return IN6_IS_ADDR_LOOPBACK(in6) ||
+	       (IN6_IS_ADDR_V4MAPPED(in6) && address_is_loopback_ipv4(&in));
+}
+
+bool address_is_loopback(const struct address *addr)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *info;
+	bool all = true;
+
+	if (getaddrinfo(addr->host, addr->port, &hints, &list))
+		return false;
+	for (info = list; info; info = info->ai_next)
+		all = all && address_is_loopback_socket(info->ai_addr);
+	freeaddrinfo(list);
+	return all;
+}
+
 int address_resolve(const struct address *addr, struct address *found, int max, int *count,
 		    struct error *err)
 {

@@ -7,6 +7,8 @@
 #ifndef SESSION_ADDRESS_H
 #define SESSION_ADDRESS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 #define ADDRESS_TEXT 272
@@ -22,6 +24,8 @@ int address_parse(const char *text, const char *default_port, struct address *ou
 		  struct error *err);
 /* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
+/* Does it lead to this machine only, whichever of its numeric addresses is taken? */
+bool address_is_loopback(const struct address *addr);
 /* The numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:
  * there is none. */
 int address_resolve(const struct address *addr, struct address *found, int max, int *count,

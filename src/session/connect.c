@@ -55,7 +55,7 @@ static int connect_from_peer(struct session *s, const struct session_opts *opts,
 	if (rc)
 		return rc;
 	rpma_conn_cfg_set_sq_size(cfg, opts->depth);
-	rpma_conn_cfg_set_cq_size(cfg, opts->depth + 3); /* messages, too */
+	rpma_conn_cfg_set_cq_size(cfg, opts->depth + SESSION_ANSWERS + 1); /* messages, too */
 	rc = connect_open(s, opts, to, cfg);
 	rpma_conn_cfg_delete(&cfg);
 	return rc;

@@ -65,6 +65,32 @@ bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hel
 	return !c.bad;
 }
 
+/* No longer than what is known of it. */
+static void hello_put_content(struct wcursor *c, const struct hello_content *content)
+{
+	wcursor_le(c, content->state, 1);
+	if (content->state == HELLO_CONTENT_RAW)
+		return;
+	wcursor_le(c, content->length, 8);
+	wcursor_le(c, content->time_ns, 8);
+	if (content->state == HELLO_CONTENT_WHOLE)
+		wcursor_bytes(c, content->digest, HELLO_DIGEST);
+}
+
+static void hello_get_content(struct rcursor *c, struct hello_content *content)
+{
+	memset(content, 0, sizeof(*content));
+	content->state = (uint8_t)rcursor_le(c, 1);
+	if (content->state > HELLO_CONTENT_WHOLE)
+		c->bad = true;
+	if (c->bad || content->state == HELLO_CONTENT_RAW)
+		return;
+	content->length = rcursor_le(c, 8);
+	content->time_ns = rcursor_le(c, 8);
+	if (content->state == HELLO_CONTENT_WHOLE)
+		hello_get_bytes(c, content->digest, HELLO_DIGEST, HELLO_DIGEST);
+}
+
 /* Everything behind the magic number; a grant repeats it. */
 static void hello_put_reply(struct wcursor *c, const struct hello_reply *reply)
 {
@@ -77,6 +103,7 @@ static void hello_put_reply(struct wcursor *c, const struct hello_reply *reply)
 	wcursor_le(c, reply->mr_len, 1);
 	wcursor_bytes(c, reply->mr, reply->mr_len);
 	hello_put_name(c, reply->region);
+	hello_put_content(c, &reply->content);
 	if (reply->status == HELLO_PROVE)
 		wcursor_bytes(c, reply->nonce, HELLO_NONCE);
 }
@@ -95,6 +122,7 @@ static bool hello_get_reply(struct rcursor *c, struct hello_reply *reply)
 	reply->mr_len = (uint8_t)rcursor_le(c, 1);
 	hello_get_bytes(c, reply->mr, reply->mr_len, HELLO_DESC_MAX);
 	hello_get_name(c, reply->region);
+	hello_get_content(c, &reply->content);
 	if (reply->status == HELLO_PROVE)
 		hello_get_bytes(c, reply->nonce, HELLO_NONCE, HELLO_NONCE);
 	return !c->bad;
@@ -206,18 +234,69 @@ bool hello_confirm_decode(const uint8_t *buf, size_t len)
 	return hello_message_is_whole(&c);
 }
 
-size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
+size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf)
 {
-	struct wcursor c = hello_message_begin(buf, HELLO_VERDICT, HELLO_TYPE_VERDICT);
+	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_BEGIN);
+
+	wcursor_le(&c, begin->is_file, 1);
+	wcursor_le(&c, begin->offset, 8);
+	wcursor_le(&c, begin->length, 8);
+	wcursor_le(&c, begin->time_ns, 8);
+	return wcursor_len(&c);
+}
+
+bool hello_begin_decode(const uint8_t *buf, size_t len, struct hello_begin *begin)
+{
+	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_BEGIN);
+	uint64_t is_file = rcursor_le(&c, 1);
+
+	memset(begin, 0, sizeof(*begin));
+	begin->is_file = is_file == 1;
+	begin->offset = rcursor_le(&c, 8);
+	begin->length = rcursor_le(&c, 8);
+	begin->time_ns = rcursor_le(&c, 8);
+	return hello_message_is_whole(&c) && is_file <= 1;
+}
+
+size_t hello_end_encode(const struct hello_content *content, uint8_t *buf)
+{
+	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_END);
+
+	hello_put_content(&c, content);
+	return wcursor_len(&c);
+}
+
+bool hello_end_decode(const uint8_t *buf, size_t len, struct hello_content *content)
+{
+	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_END);
+
+	hello_get_content(&c, content);
+	return hello_message_is_whole(&c) && content->state == HELLO_CONTENT_WHOLE;
+}
+
+static size_t hello_status_encode(enum hello_type type, enum hello_status status, uint8_t *buf)
+{
+	struct wcursor c = hello_message_begin(buf, HELLO_VERDICT, type);
 
 	wcursor_le(&c, status, 1);
 	return wcursor_len(&c);
 }
 
-/* Whatever is no verdict must not be taken for a good one. */
-bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status)
+size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
 {
-	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_VERDICT);
+	return hello_status_encode(HELLO_TYPE_VERDICT, status, buf);
+}
+
+size_t hello_begun_encode(enum hello_status status, uint8_t *buf)
+{
+	return hello_status_encode(HELLO_TYPE_BEGUN, status, buf);
+}
+
+/* Whatever is no answer must not be taken for a good one. */
+static bool hello_status_decode(const uint8_t *buf, size_t len, enum hello_type type,
+				enum hello_status *status)
+{
+	struct rcursor c = hello_message_open(buf, len, type);
 	uint64_t value = rcursor_le(&c, 1);
 
 	*status = HELLO_FILE_UNKNOWN;
@@ -225,6 +304,16 @@ bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *sta
 		return false;
 	*status = (enum hello_status)value;
 	return true;
+}
+
+bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status)
+{
+	return hello_status_decode(buf, len, HELLO_TYPE_VERDICT, status);
+}
+
+bool hello_begun_decode(const uint8_t *buf, size_t len, enum hello_status *status)
+{
+	return hello_status_decode(buf, len, HELLO_TYPE_BEGUN, status);
 }
 
 size_t hello_list_encode(const struct hello_list *list, uint8_t *buf)
@@ -236,6 +325,7 @@ size_t hello_list_encode(const struct hello_list *list, uint8_t *buf)
 		hello_put_name(&c, list->entries[i].region);
 		wcursor_le(&c, list->entries[i].size, 8);
 		wcursor_le(&c, list->entries[i].durability, 1);
+		hello_put_content(&c, &list->entries[i].content);
 	}
 	return wcursor_len(&c);
 }
@@ -254,6 +344,7 @@ bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list)
 		hello_get_name(&c, list->entries[i].region);
 		list->entries[i].size = rcursor_le(&c, 8);
 		list->entries[i].durability = (uint8_t)rcursor_le(&c, 1);
+		hello_get_content(&c, &list->entries[i].content);
 	}
 	return hello_message_is_whole(&c);
 }

@@ -16,7 +16,7 @@ int session_messages_receive(struct session *s, struct rpma_conn_req *req)
 {
 	int rc = 0;
 
-	for (unsigned i = 0; i < 2 && !rc; i++)
+	for (unsigned i = 0; i < SESSION_ANSWERS && !rc; i++)
 		rc = rpma_conn_req_recv(req, s->message_mr,
 					offsetof(struct session_messages, in[i]),
 					sizeof(s->messages.in[i]), NULL);
@@ -25,7 +25,7 @@ int session_messages_receive(struct session *s, struct rpma_conn_req *req)
 
 const uint8_t *session_take_message(struct session *s)
 {
-	return s->messages.in[s->received++ % 2];
+	return s->messages.in[s->received++ % SESSION_ANSWERS];
 }
 
 int session_ask(struct session *s, size_t out_len, const uint8_t **in, size_t *len,

@@ -30,6 +30,8 @@ struct session_opts {
 	const struct secret *secret; /* NULL: the server must not ask for one */
 };
 
+#define SESSION_ANSWERS 3 /* a grant, a BEGUN and a verdict */
+
 struct session {
 	struct rpma_peer *peer;
 	struct rpma_conn *conn;
@@ -41,7 +43,7 @@ struct session {
 	int timeout_ms;
 	struct rpma_mr_local *message_mr; /* NULL: no message is expected */
 	struct session_messages {
-		uint8_t in[2][HELLO_FROM_MAX], out[HELLO_TO_MAX];
+		uint8_t in[SESSION_ANSWERS][HELLO_FROM_MAX], out[HELLO_TO_MAX];
 	} messages;
 	unsigned received; /* messages; at most as many as there is room for */
 };
@@ -60,14 +62,21 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 /* An operation ("write to", "flush at") could not be posted, with librpma's result rc. */
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err);
 /*
- * The next completion, which is that of the oldest operation. spin_us: as completions_next(). *wc
- * is optional. A completion that reports a failure is ERROR_FAILED; a verdict of the server that
- * came unasked is ERROR_REFUSED.
+ * The next completion, which is that of the oldest operation. Ranges were inside the region, hence
+ * one that the server refuses has no memory any more, and the text says so. spin_us: as
+ * completions_next(). *wc is optional. A completion that reports a failure is ERROR_FAILED; a
+ * verdict of the server that came unasked is ERROR_REFUSED.
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
 /* With HELLO_LIST, once: which regions there are; their names can be printed. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
+/* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
+ * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN or
+ * a HELLO_FILE_* as cause. */
+int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
+/* At the end of a file that is flushed, instead of session_confirm(): what the region holds. */
+int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
 /* With HELLO_WRITE, at the end, when no operation is outstanding: will what was flushed be found
  * under the name of the region's file? ERROR_REFUSED: no, with a HELLO_FILE_* as cause. */
 int session_confirm(struct session *s, struct error *err);

@@ -10,6 +10,16 @@ int session_file_is_lost(const struct session *s, enum hello_status status, stru
 		[HELLO_FILE_TRUNCATED] = "was truncated",
 	};
 
+	if (status == HELLO_BEING_WRITTEN)
+		return error_set(err, ERROR_REFUSED, (int)status,
+				 "another client writes to region '%s' of %s; try again later",
+				 s->region.region, s->server);
+	if (status == HELLO_FILE_UNRECORDED)
+		return error_set(
+			err, ERROR_REFUSED, (int)status,
+			"%s cannot keep beside the file of region '%s' which file that is; "
+			"its log says more",
+			s->server, s->region.region);
 	if (status == HELLO_FILE_UNKNOWN)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
@@ -28,7 +38,7 @@ static int verdict_check(struct session *s, const uint8_t *in, size_t len, struc
 	enum hello_status status;
 
 	if (!hello_verdict_decode(in, len, &status) ||
-	    (status != HELLO_OK && status < HELLO_FILE_REMOVED))
+	    (status != HELLO_OK && status < HELLO_BEING_WRITTEN))
 		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
 				 "%s does not say whether what was written will be found",
 				 s->server);
@@ -44,11 +54,41 @@ int session_take_verdict(struct session *s, size_t len, struct error *err)
 			      "%s answers what was not asked", s->server);
 }
 
-int session_confirm(struct session *s, struct error *err)
+static int verdict_ask(struct session *s, size_t question_len, struct error *err)
 {
 	const uint8_t *in = NULL;
 	size_t len = 0;
-	int rc = session_ask(s, hello_confirm_encode(s->messages.out), &in, &len, err);
+	int rc = session_ask(s, question_len, &in, &len, err);
 
 	return rc ? rc : verdict_check(s, in, len, err);
+}
+
+int session_confirm(struct session *s, struct error *err)
+{
+	return verdict_ask(s, hello_confirm_encode(s->messages.out), err);
+}
+
+int session_put_end(struct session *s, const struct hello_content *content, struct error *err)
+{
+	return verdict_ask(s, hello_end_encode(content, s->messages.out), err);
+}
+
+/* Instead of the answer a verdict may come, which nobody asked for: never a good one. */
+int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err)
+{
+	enum hello_status status;
+	const uint8_t *in = NULL;
+	size_t len = 0;
+	int rc = session_ask(s, hello_begin_encode(begin, s->messages.out), &in, &len, err);
+
+	if (rc)
+		return rc;
+	if (hello_begun_decode(in, len, &status) && status == HELLO_OK)
+		return 0;
+	if (hello_begun_decode(in, len, &status) && status >= HELLO_BEING_WRITTEN)
+		return session_file_is_lost(s, status, err);
+	rc = verdict_check(s, in, len, err);
+	return rc ? rc
+		  : error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
+			      "%s does not say whether the region may be written", s->server);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # check_symbols.sh LIBRARY SONAME MAP NODE=LIST[=COUNT]...: the library exports exactly the functions of
-# the lists (of so many lines), each at its node, the map says the same, and so does the soname.
+# the lists (COUNT lines each), at their nodes; the map lists the same; the soname is SONAME.
 set -eu
 lib=$1 soname=$2 map=$3
 shift 3

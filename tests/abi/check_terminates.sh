@@ -17,8 +17,8 @@ numbers=$(sed -nE 's/^\s*X\(([A-Z_]+), ([0-9]), ([0-9]), 0x([0-9a-f]{2}),.*/\1 \
 	"$top/src/softrnic/proto/term_code.h")
 [ -n "$numbers" ] || complain "no Terminate is found in term_code.h"
 
-# All that is named in a .c file. terminate.c is about all of them, and this one is what a received
-# one counts as that cannot be read.
+# All that are named in a .c file, except terminate.c, which names all, and the code that stands for a
+# received Terminate that cannot be parsed.
 used=$(grep -rhoE --include='*.c' --exclude=terminate.c '\bTERM_[A-Z_]+' "$top/src/softrnic" |
 	sed 's/^TERM_//' | sort -u | grep -vx RDMAP_OPERATION_UNSPECIFIED)
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 /* RFC 5044 s7.1.1: key, flags, revision, length of the private data. */
 #define START_HEADER 20
@@ -16,14 +16,14 @@
 
 #define SLOW_PIECE 8192
 
-static struct sockaddr_in loopback(uint16_t port)
+static struct sockaddr_in relay_loopback(uint16_t port)
 {
 	return (struct sockaddr_in){.sin_family = AF_INET,
 				    .sin_port = htons(port),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static int tcp_socket(void)
+static int relay_tcp_socket(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -31,7 +31,7 @@ static int tcp_socket(void)
 	return fd;
 }
 
-static void keep(struct relay *r, enum relay_way way, const uint8_t *bytes, size_t len)
+static void relay_keep(struct relay *r, enum relay_way way, const uint8_t *bytes, size_t len)
 {
 	struct relay_way_state *w = &r->way[way];
 
@@ -49,7 +49,7 @@ static void keep(struct relay *r, enum relay_way way, const uint8_t *bytes, size
 }
 
 /* False: that side has closed. */
-static bool pass(struct relay *r, enum relay_way way)
+static bool relay_pass(struct relay *r, enum relay_way way)
 {
 	int from = way == RELAY_TO_SERVER ? r->to_client : r->to_server;
 	int to = way == RELAY_TO_SERVER ? r->to_server : r->to_client;
@@ -63,7 +63,7 @@ static bool pass(struct relay *r, enum relay_way way)
 	}
 	if (slow)
 		usleep((useconds_t)((size_t)n * 1000000 / slow));
-	keep(r, way, buf, (size_t)n);
+	relay_keep(r, way, buf, (size_t)n);
 	for (ssize_t sent = 0, one; sent < n; sent += one) {
 		one = send(to, buf + sent, (size_t)(n - sent), MSG_NOSIGNAL);
 		if (one <= 0)
@@ -87,28 +87,29 @@ static void *relay_main(void *arg)
 		poll(pfd, RELAY_WAYS, -1);
 		for (int way = 0; way < RELAY_WAYS; way++)
 			if (pfd[way].revents)
-				open[way] = pass(r, (enum relay_way)way);
+				open[way] = relay_pass(r, (enum relay_way)way);
 	}
 	return NULL;
 }
 
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s)
 {
-	struct sockaddr_in sin = loopback(0), srv = loopback((uint16_t)atoi(server_port));
+	struct sockaddr_in sin = relay_loopback(0),
+			   srv = relay_loopback((uint16_t)atoi(server_port));
 	socklen_t len = sizeof(sin);
 	int small = SLOW_PIECE;
 
 	memset(r, 0, sizeof(*r));
 	r->slow = bytes_per_s;
 	pthread_mutex_init(&r->lock, NULL);
-	r->listener = tcp_socket();
+	r->listener = relay_tcp_socket();
 	if (bytes_per_s) /* the accepted socket's as well */
 		setsockopt(r->listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	assert_int_equal(bind(r->listener, (struct sockaddr *)&sin, len), 0);
 	assert_int_equal(listen(r->listener, 1), 0);
 	assert_int_equal(getsockname(r->listener, (struct sockaddr *)&sin, &len), 0);
 	snprintf(r->port, sizeof(r->port), "%u", (unsigned)ntohs(sin.sin_port));
-	r->to_server = tcp_socket();
+	r->to_server = relay_tcp_socket();
 	assert_int_equal(connect(r->to_server, (struct sockaddr *)&srv, sizeof(srv)), 0);
 	assert_int_equal(pthread_create(&r->thread, NULL, relay_main, r), 0);
 }
@@ -129,7 +130,7 @@ void relay_join(struct relay *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-static unsigned count_fpdus(const uint8_t *p, size_t len)
+static unsigned relay_count_fpdus(const uint8_t *p, size_t len)
 {
 	size_t at = START_HEADER;
 	unsigned n = 0;
@@ -144,7 +145,7 @@ static unsigned count_fpdus(const uint8_t *p, size_t len)
 	return n;
 }
 
-static size_t seen_bytes(struct relay *r)
+static size_t relay_seen_bytes(struct relay *r)
 {
 	size_t n;
 
@@ -159,13 +160,13 @@ void relay_count(struct relay *r, enum relay_way way, struct relay_count *count)
 	size_t before;
 
 	do {
-		before = seen_bytes(r);
-		duo_sleep_ms(20);
-	} while (seen_bytes(r) != before);
+		before = relay_seen_bytes(r);
+		ends_sleep_ms(20);
+	} while (relay_seen_bytes(r) != before);
 	pthread_mutex_lock(&r->lock);
 	count->bytes = r->way[way].len;
 	count->pieces = r->way[way].pieces;
-	count->fpdus = count_fpdus(r->way[way].seen, r->way[way].len);
+	count->fpdus = relay_count_fpdus(r->way[way].seen, r->way[way].len);
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_atomic.c -- the atomic write: native between consenting ends, a fenced write otherwise. */
-#include "duo.h"
+#include "ends.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,51 +8,51 @@
 static void atomic_write_places_eight_bytes(void **state)
 {
 	char word[8] = {1, 2, 3, 4, 5, 6, 7, 8}, want[8];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	memcpy(want, word, 8);
 	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
 	memset(word, 0xee, sizeof(word)); /* the source is free at once */
-	duo_expect_wc(d.cli, duo_atomic_write_opcode(), &d);
-	duo_flush(d.cli, d.at_srv, 4088, 8);
+	ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
+	ends_flush(d.cli, d.at_srv, 4088, 8);
 	assert_memory_equal(d.srv_buf + 4088, want, 8);
-	assert_true(duo_is_zero(d.srv_buf, 4088));
-	assert_true(duo_is_zero(d.srv_buf + 4096, 4096));
-	duo_close(&d);
+	assert_true(ends_is_zero(d.srv_buf, 4088));
+	assert_true(ends_is_zero(d.srv_buf + 4096, 4096));
+	ends_close(&d);
 }
 
 static void atomic_write_refuses_an_unaligned_target(void **state)
 {
 	const char word[8] = {0};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (size_t at = 1; at < 8; at++)
 		assert_int_equal(rpma_atomic_write(d.cli, d.at_srv, at, word,
 						   RPMA_F_COMPLETION_ALWAYS, NULL),
 				 RPMA_E_INVAL);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Data, flush, then the word that commits them, all posted without waiting. */
 static void atomic_write_follows_a_flush(void **state)
 {
 	const char flag[8] = "written";
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, 8192, 3);
+	ends_open(&d, NULL);
+	ends_fill(d.cli_buf, 8192, 3);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8192, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d.cli, d.at_srv, 0, 8192, RPMA_FLUSH_TYPE_VISIBILITY,
 		      RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_atomic_write(d.cli, d.at_srv, 8192, flag, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, duo_atomic_write_opcode(), &d);
+	ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
 	while (__atomic_load_n((uint64_t *)(d.srv_buf + 8192), __ATOMIC_ACQUIRE) == 0)
 		;
 	assert_memory_equal(d.srv_buf + 8192, flag, 8);
-	assert_true(duo_is_filled(d.srv_buf, 8192, 3));
-	duo_close(&d);
+	assert_true(ends_is_filled(d.srv_buf, 8192, 3));
+	ends_close(&d);
 }
 
 /* A log: every record is flushed before the counter includes it, without waiting. */
@@ -60,11 +60,11 @@ static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
 	enum rpma_flush_type type =
-		duo_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
+		ends_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 	const volatile uint64_t *counter;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	counter = (const volatile uint64_t *)d.srv_buf;
 	for (uint64_t i = 1; i <= RECORDS; i++) {
 		bool last = i % BATCH == 0 || i == RECORDS;
@@ -83,11 +83,11 @@ static void a_reader_never_sees_the_counter_before_its_record(void **state)
 				     &d));
 		if (!last)
 			continue;
-		duo_expect_wc(d.cli, duo_atomic_write_opcode(), &d);
-		duo_flush(d.cli, d.at_srv, 0, 8);
+		ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
+		ends_flush(d.cli, d.at_srv, 0, 8);
 		assert_int_equal(*counter, i);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 struct watch {
@@ -113,11 +113,11 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 {
 	struct watch w = {0};
 	pthread_t reader;
-	struct duo d;
+	struct ends d;
 
-	if (duo_is_kernels() && duo_atomic_write_opcode() != DUO_WC_ATOMIC_WRITE)
+	if (ends_is_kernels() && ends_atomic_write_opcode() != ENDS_WC_ATOMIC_WRITE)
 		skip(); /* a device's plain write promises nothing: siw's is torn */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	w.word = (const uint64_t *)(d.srv_buf + 64);
 	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &w), 0);
 	for (int i = 0; i < 2000; i++) {
@@ -125,12 +125,12 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 
 		memset(word, i, sizeof(word));
 		OK(rpma_atomic_write(d.cli, d.at_srv, 64, word, RPMA_F_COMPLETION_ALWAYS, &d));
-		duo_expect_wc(d.cli, duo_atomic_write_opcode(), &d);
+		ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
 	}
 	atomic_store(&w.over, true);
 	pthread_join(reader, NULL);
 	assert_false(w.torn);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
@@ -140,23 +140,23 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 	struct rpma_mr_remote *remote;
 
 	for (int outside = 0; outside < 2; outside++) {
-		struct duo d;
+		struct ends d;
 
-		duo_open(&d, NULL);
+		ends_open(&d, NULL);
 		OK(rpma_mr_reg(d.peer, d.srv_buf, 4096,
 			       outside ? RPMA_MR_USAGE_WRITE_DST : RPMA_MR_USAGE_READ_SRC, &mr));
-		remote = duo_remote(mr);
+		remote = ends_remote(mr);
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
 		/* A plain write over TCP fails by the end of the connection only. */
-		if (!duo_flushes_by_reading() || !duo_is_tcp())
-			assert_int_equal(duo_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
+		if (!ends_flushes_by_reading() || !ends_is_tcp())
+			assert_int_equal(ends_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else
-			duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
-		assert_true(duo_is_zero(d.srv_buf, 8192));
+			ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
+		assert_true(ends_is_zero(d.srv_buf, 8192));
 		OK(rpma_mr_remote_delete(&remote));
 		OK(rpma_mr_dereg(&mr));
-		duo_close(&d);
+		ends_close(&d);
 	}
 }
 

@@ -4,14 +4,14 @@
 #include <endian.h>
 #include <sys/mman.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define PAGE  4096u
 #define INNER (4 * PAGE) /* registered; a page before and one behind it are not */
 
 /* A region in the middle of memory whose every other byte is known. */
 struct fenced {
-	struct duo d;
+	struct ends d;
 	uint8_t *all;
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
@@ -19,19 +19,19 @@ struct fenced {
 
 static void fenced_open(struct fenced *f, int usage)
 {
-	duo_open(&f->d, NULL);
-	f->all = duo_map(INNER + 2 * PAGE);
+	ends_open(&f->d, NULL);
+	f->all = ends_map(INNER + 2 * PAGE);
 	memset(f->all, 0x11, INNER + 2 * PAGE);
 	OK(rpma_mr_reg(f->d.peer, f->all + PAGE, INNER, usage, &f->mr));
-	f->remote = duo_remote(f->mr);
-	memset(f->d.cli_buf, 0x22, DUO_BUF);
+	f->remote = ends_remote(f->mr);
+	memset(f->d.cli_buf, 0x22, ENDS_BUF);
 }
 
 static void fenced_close(struct fenced *f)
 {
 	OK(rpma_mr_remote_delete(&f->remote));
 	OK(rpma_mr_dereg(&f->mr));
-	duo_close(&f->d);
+	ends_close(&f->d);
 	munmap(f->all, INNER + 2 * PAGE);
 }
 
@@ -42,28 +42,28 @@ static void expect_untouched(const uint8_t *p, size_t len)
 			fail_msg("byte %zu was overwritten", i);
 }
 
-static void expect_both_lose_the_connection(struct duo *d)
+static void expect_both_lose_the_connection(struct ends *d)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 
-	if (!duo_errors_disconnect())
+	if (!ends_errors_disconnect())
 		return;
-	assert_true(duo_event_within(d->srv, 5000, &ev));
+	assert_true(ends_event_within(d->srv, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	assert_true(duo_event_within(d->cli, 5000, &ev));
+	assert_true(ends_event_within(d->cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 }
 
 /* A write that must not succeed: the flush behind it fails, and both ends get the event. */
 static void refused_write(struct fenced *f, size_t at, size_t len)
 {
-	struct duo *d = &f->d;
+	struct ends *d = &f->d;
 
 	OK(rpma_write(d->cli, f->remote, at, d->cli_mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	if (!rpma_flush(d->cli, d->at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
 			RPMA_F_COMPLETION_ALWAYS, d) &&
-	    duo_late_posts_complete())
-		assert_int_not_equal(duo_wait_failure(d->cli), IBV_WC_SUCCESS);
+	    ends_late_posts_complete())
+		assert_int_not_equal(ends_wait_failure(d->cli), IBV_WC_SUCCESS);
 	expect_both_lose_the_connection(d);
 }
 
@@ -137,11 +137,11 @@ static void read_without_the_right_fails(void **state)
 {
 	struct fenced f;
 
-	if (duo_is_kernels() && duo_is_tcp())
+	if (ends_is_kernels() && ends_is_tcp())
 		skip(); /* siw does not check this right (doc/wire.md, section 10) */
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
 	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, 0, 64, RPMA_F_COMPLETION_ALWAYS, NULL));
-	assert_int_not_equal(duo_wait_failure(f.d.cli), IBV_WC_SUCCESS);
+	assert_int_not_equal(ends_wait_failure(f.d.cli), IBV_WC_SUCCESS);
 	expect_both_lose_the_connection(&f.d);
 	assert_int_equal(f.d.cli_buf[0], 0x22);
 	fenced_close(&f);
@@ -151,21 +151,21 @@ static void read_without_the_right_fails(void **state)
 static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 {
 	struct fenced f;
-	struct duo *d = &f.d;
+	struct ends *d = &f.d;
 	struct ibv_wc wc;
 
-	if (duo_is_kernels() && duo_is_tcp())
+	if (ends_is_kernels() && ends_is_tcp())
 		skip(); /* cards of iWARP need that right to read at all */
 	fenced_open(&f, RPMA_MR_USAGE_READ_DST);
-	memset(d->srv_buf, 0x33, DUO_BUF);
+	memset(d->srv_buf, 0x33, ENDS_BUF);
 	OK(rpma_read(d->cli, f.mr, 0, d->at_srv, 0, 64, RPMA_F_COMPLETION_ALWAYS, &f));
-	duo_expect_wc(d->cli, IBV_WC_RDMA_READ, &f);
+	ends_expect_wc(d->cli, IBV_WC_RDMA_READ, &f);
 	assert_memory_equal(f.all + PAGE, d->srv_buf, 64);
-	memset(d->srv_buf, 0x44, DUO_BUF);
+	memset(d->srv_buf, 0x44, ENDS_BUF);
 	OK(rpma_write(d->srv, f.remote, 0, d->srv_mr, 0, 128, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	if (!rpma_flush(d->srv, d->at_cli, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
 			RPMA_F_COMPLETION_ALWAYS, d)) {
-		duo_wait_wc(d->srv, &wc);
+		ends_wait_wc(d->srv, &wc);
 		assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
 	}
 	expect_both_lose_the_connection(d);
@@ -182,7 +182,7 @@ static void read_across_the_end_fails(void **state)
 	fenced_open(&f, RPMA_MR_USAGE_READ_SRC);
 	OK(rpma_read(f.d.cli, f.d.cli_mr, 0, f.remote, INNER - 8, 64, RPMA_F_COMPLETION_ALWAYS,
 		     NULL));
-	assert_int_not_equal(duo_wait_failure(f.d.cli), IBV_WC_SUCCESS);
+	assert_int_not_equal(ends_wait_failure(f.d.cli), IBV_WC_SUCCESS);
 	expect_both_lose_the_connection(&f.d);
 	fenced_close(&f);
 }
@@ -194,12 +194,12 @@ static void region_of_another_peer_object_is_out_of_reach(void **state)
 	struct fenced f;
 
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &other));
 	OK(rpma_mr_remote_delete(&f.remote));
 	OK(rpma_mr_dereg(&f.mr));
 	OK(rpma_mr_reg(other, f.all + PAGE, INNER, RPMA_MR_USAGE_WRITE_DST, &f.mr));
-	f.remote = duo_remote(f.mr);
+	f.remote = ends_remote(f.mr);
 	refused_write(&f, 0, 64);
 	expect_untouched(f.all, INNER + 2 * PAGE);
 	fenced_close(&f);
@@ -223,10 +223,10 @@ static void refusal_hurts_only_its_own_connection(void **state)
 	struct fenced f;
 
 	fenced_open(&f, RPMA_MR_USAGE_WRITE_DST);
-	duo_connect(&f.d, NULL, &cli, &srv);
+	ends_connect(&f.d, NULL, &cli, &srv);
 	refused_write(&f, INNER, 64);
 	OK(rpma_write(cli, f.d.at_srv, 0, f.d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(cli, f.d.at_srv, 0, 64);
+	ends_flush(cli, f.d.at_srv, 0, 64);
 	assert_int_equal(f.d.srv_buf[63], 0x22);
 	OK(rpma_conn_delete(&cli));
 	OK(rpma_conn_delete(&srv));

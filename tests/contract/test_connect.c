@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static void expect_pdata(const struct rpma_conn_private_data *got, const uint8_t *want, size_t len)
 {
-	if (!duo_is_tcp()) { /* InfiniBand's messages have a fixed field, padded with zeros */
+	if (!ends_is_tcp()) { /* InfiniBand's messages have a fixed field, padded with zeros */
 		assert_true(got->len >= len);
 		assert_memory_equal(got->ptr, want, len);
 		return;
@@ -27,25 +27,25 @@ static void exchange_pdata(uint8_t len)
 	uint8_t ask[255], answer[255];
 	struct rpma_conn_private_data to_srv = {ask, len}, to_cli = {answer, len}, got;
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_fill(ask, len, 1);
-	duo_fill(answer, len, 2);
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_fill(ask, len, 1);
+	ends_fill(answer, len, 2);
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, len ? &to_srv : NULL, &d.cli));
 	assert_null(req);
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_req_get_private_data(req, &got));
 	expect_pdata(&got, ask, len);
 	OK(rpma_conn_req_connect(&req, len ? &to_cli : NULL, &d.srv));
-	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
-	duo_expect_event(d.srv, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d.srv, RPMA_CONN_ESTABLISHED);
 	OK(rpma_conn_get_private_data(d.cli, &got));
 	expect_pdata(&got, answer, len);
 	OK(rpma_conn_get_private_data(d.srv, &got));
 	expect_pdata(&got, ask, len);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void private_data_arrive_exactly(void **state)
@@ -54,7 +54,7 @@ static void private_data_arrive_exactly(void **state)
 
 	/* A request of InfiniBand's has room for 56 bytes, one of siw's for 251. */
 	for (size_t i = 0; i < sizeof(lens); i++)
-		if (!duo_is_kernels() || lens[i] <= (duo_is_tcp() ? 251 : 56)) {
+		if (!ends_is_kernels() || lens[i] <= (ends_is_tcp() ? 251 : 56)) {
 			print_message("%u bytes\n", lens[i]);
 			exchange_pdata(lens[i]);
 		}
@@ -64,16 +64,16 @@ static void private_data_of_one_side_only(void **state)
 {
 	uint8_t ask[28];
 	struct rpma_conn_private_data to_srv = {ask, sizeof(ask)}, got;
-	struct duo_opts opts = {.cli_pdata = &to_srv};
-	struct duo d;
+	struct ends_opts opts = {.cli_pdata = &to_srv};
+	struct ends d;
 
-	duo_fill(ask, sizeof(ask), 3);
-	duo_open(&d, &opts);
+	ends_fill(ask, sizeof(ask), 3);
+	ends_open(&d, &opts);
 	OK(rpma_conn_get_private_data(d.cli, &got));
 	expect_pdata(&got, NULL, 0);
 	OK(rpma_conn_get_private_data(d.srv, &got));
 	expect_pdata(&got, ask, sizeof(ask));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void empty_private_data_are_an_error_that_consumes_the_request(void **state)
@@ -81,45 +81,45 @@ static void empty_private_data_are_an_error_that_consumes_the_request(void **sta
 	uint8_t byte = 0;
 	struct rpma_conn_private_data empty = {&byte, 0};
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	assert_int_equal(rpma_conn_req_connect(&req, &empty, &d.cli), RPMA_E_INVAL);
 	assert_null(req);
 	assert_null(d.cli);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void request_given_up_is_rejected_at_the_client(void **state)
 {
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_req_delete(&req));
 	assert_null(req);
-	duo_expect_event(d.cli, RPMA_CONN_REJECTED);
+	ends_expect_event(d.cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_delete(&d.cli));
 	/* The endpoint goes on working. */
-	duo_connect(&d, NULL, &d.cli, &d.srv);
-	duo_close(&d);
+	ends_connect(&d, NULL, &d.cli, &d.srv);
+	ends_close(&d);
 }
 
 static void unconnected_request_can_be_deleted(void **state)
 {
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_listen(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_delete(&req));
 	assert_null(req);
 	OK(rpma_conn_req_delete(&req));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static bool has_ipv6_loopback(void)
@@ -138,107 +138,107 @@ static bool has_ipv6_loopback(void)
 
 static void ipv6_works_as_well(void **state)
 {
-	struct duo_opts opts = {.addr = "::1"};
-	struct duo d;
+	struct ends_opts opts = {.addr = "::1"};
+	struct ends d;
 
-	if (!has_ipv6_loopback() || duo_is_kernels())
+	if (!has_ipv6_loopback() || ends_is_kernels())
 		skip(); /* rdma_cm finds no device behind a loopback address */
-	duo_open(&d, &opts);
-	duo_fill(d.cli_buf, 100, 4);
+	ends_open(&d, &opts);
+	ends_fill(d.cli_buf, 100, 4);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 100, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, 0, 100);
-	assert_true(duo_is_filled(d.srv_buf, 100, 4));
-	duo_close(&d);
+	ends_flush(d.cli, d.at_srv, 0, 100);
+	assert_true(ends_is_filled(d.srv_buf, 100, 4));
+	ends_close(&d);
 }
 
 static void two_endpoints_serve_their_own_clients(void **state)
 {
-	struct duo a, b;
+	struct ends a, b;
 
-	duo_open(&a, NULL);
-	duo_open(&b, NULL);
+	ends_open(&a, NULL);
+	ends_open(&b, NULL);
 	assert_string_not_equal(a.port, b.port);
-	duo_fill(a.cli_buf, 64, 5);
-	duo_fill(b.cli_buf, 64, 6);
+	ends_fill(a.cli_buf, 64, 5);
+	ends_fill(b.cli_buf, 64, 6);
 	OK(rpma_write(a.cli, a.at_srv, 0, a.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_write(b.cli, b.at_srv, 0, b.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(a.cli, a.at_srv, 0, 64);
-	duo_flush(b.cli, b.at_srv, 0, 64);
-	assert_true(duo_is_filled(a.srv_buf, 64, 5));
-	assert_true(duo_is_filled(b.srv_buf, 64, 6));
-	duo_close(&a);
-	duo_close(&b);
+	ends_flush(a.cli, a.at_srv, 0, 64);
+	ends_flush(b.cli, b.at_srv, 0, 64);
+	assert_true(ends_is_filled(a.srv_buf, 64, 5));
+	assert_true(ends_is_filled(b.srv_buf, 64, 6));
+	ends_close(&a);
+	ends_close(&b);
 }
 
 static void port_in_use_is_refused_to_a_second_endpoint(void **state)
 {
 	struct rpma_ep *second = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), d.port, &second), RPMA_E_PROVIDER);
+	ends_listen(&d, NULL);
+	assert_int_equal(rpma_ep_listen(d.peer, ends_addr(), d.port, &second), RPMA_E_PROVIDER);
 	assert_null(second);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void shutdown_of_the_endpoint_keeps_its_connections(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_ep_shutdown(&d.ep));
 	assert_null(d.ep);
-	duo_fill(d.cli_buf, 100, 7);
+	ends_fill(d.cli_buf, 100, 7);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 100, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, 0, 100);
-	assert_true(duo_is_filled(d.srv_buf, 100, 7));
-	duo_close(&d);
+	ends_flush(d.cli, d.at_srv, 0, 100);
+	assert_true(ends_is_filled(d.srv_buf, 100, 7));
+	ends_close(&d);
 }
 
 static void endpoint_without_request_does_not_block_when_asked_not_to(void **state)
 {
 	struct rpma_conn_req *req = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 	int fd;
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_ep_get_fd(d.ep, &fd));
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, NULL, &req), RPMA_E_NO_EVENT);
 	assert_null(req);
-	assert_false(duo_readable(fd, 0));
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	assert_false(ends_readable(fd, 0));
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
-	assert_true(duo_readable(fd, 5000));
+	assert_true(ends_readable(fd, 5000));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
-	assert_false(duo_readable(fd, 0));
+	assert_false(ends_readable(fd, 0));
 	OK(rpma_conn_req_connect(&req, NULL, &d.srv));
-	duo_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
-	duo_close(&d);
+	ends_expect_event(d.cli, RPMA_CONN_ESTABLISHED);
+	ends_close(&d);
 }
 
 static void connection_without_event_does_not_block_when_asked_not_to(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
-	struct duo d;
+	struct ends d;
 	int fd;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_event_fd(d.cli, &fd));
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	assert_int_equal(rpma_conn_next_event(d.cli, &ev), RPMA_E_NO_EVENT);
 	assert_int_equal(ev, RPMA_CONN_UNDEFINED);
 	OK(rpma_conn_disconnect(d.srv));
-	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_int_equal(ev, RPMA_CONN_CLOSED);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 #define WAITERS 4
 
 static void *take_one_request(void *arg)
 {
-	struct duo *d = arg;
+	struct ends *d = arg;
 	struct rpma_conn_req *req = NULL;
 	struct rpma_conn *conn = NULL;
 
@@ -252,31 +252,31 @@ static void several_threads_wait_at_one_endpoint(void **state)
 	struct rpma_conn *cli[WAITERS];
 	pthread_t thread[WAITERS];
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	for (int i = 0; i < WAITERS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, take_one_request, &d), 0);
-	duo_sleep_ms(50);
+	ends_sleep_ms(50);
 	for (int i = 0; i < WAITERS; i++) {
-		OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+		OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 		OK(rpma_conn_req_connect(&req, NULL, &cli[i]));
 	}
 	for (int i = 0; i < WAITERS; i++)
-		duo_expect_event(cli[i], RPMA_CONN_ESTABLISHED);
+		ends_expect_event(cli[i], RPMA_CONN_ESTABLISHED);
 	for (int i = 0; i < WAITERS; i++) {
 		struct rpma_conn *srv = NULL;
 
 		pthread_join(thread[i], (void **)&srv);
 		assert_non_null(srv);
-		duo_expect_event(srv, RPMA_CONN_ESTABLISHED);
+		ends_expect_event(srv, RPMA_CONN_ESTABLISHED);
 		OK(rpma_conn_delete(&srv));
 	}
 	for (int i = 0; i < WAITERS; i++) {
-		duo_expect_event(cli[i], RPMA_CONN_CLOSED);
+		ends_expect_event(cli[i], RPMA_CONN_CLOSED);
 		OK(rpma_conn_delete(&cli[i]));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

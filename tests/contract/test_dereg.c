@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "duo.h"
+#include "ends.h"
 
 struct writer {
-	struct duo *d;
+	struct ends *d;
 	struct rpma_mr_remote *target;
 	size_t len;
 	atomic_uint rounds;
@@ -26,7 +26,7 @@ static void *write_on(void *arg)
 		if (rpma_write(w->d->cli, w->target, 0, w->d->cli_mr, 0, w->len,
 			       RPMA_F_COMPLETION_ALWAYS, NULL))
 			break;
-		duo_wait_wc(w->d->cli, &wc);
+		ends_wait_wc(w->d->cli, &wc);
 		if (wc.status != IBV_WC_SUCCESS)
 			break;
 	}
@@ -36,27 +36,27 @@ static void *write_on(void *arg)
 static void no_write_lands_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
-	struct duo_opts opts = {.buf_size = len};
+	struct ends_opts opts = {.buf_size = len};
 	uint8_t *copy = malloc(len);
 
 	assert_non_null(copy);
 	for (int i = 0; i < 5; i++) {
-		struct duo d;
+		struct ends d;
 		struct writer w = {.d = &d, .len = len};
 		pthread_t thread;
 
-		duo_open(&d, &opts);
+		ends_open(&d, &opts);
 		w.target = d.at_srv;
 		assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
 		while (atomic_load(&w.rounds) < 3)
-			duo_sleep_ms(1);
+			ends_sleep_ms(1);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		memcpy(copy, d.srv_buf, len);
-		duo_sleep_ms(20);
+		ends_sleep_ms(20);
 		assert_memory_equal(copy, d.srv_buf, len);
 		atomic_store(&w.stop, true);
 		pthread_join(thread, NULL);
-		duo_close(&d);
+		ends_close(&d);
 	}
 	free(copy);
 }
@@ -65,76 +65,76 @@ static void no_write_lands_after_deregistration(void **state)
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;
-	struct duo_opts opts = {.buf_size = len};
+	struct ends_opts opts = {.buf_size = len};
 	struct writer w = {.len = len};
 	struct rpma_mr_local *mr;
 	pthread_t thread;
-	struct duo d;
+	struct ends d;
 	uint8_t *mem;
 
-	duo_open(&d, &opts);
-	mem = duo_map(len);
-	mr = duo_reg(&d, mem, len);
+	ends_open(&d, &opts);
+	mem = ends_map(len);
+	mr = ends_reg(&d, mem, len);
 	w.d = &d;
-	w.target = duo_remote(mr);
+	w.target = ends_remote(mr);
 	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
 	while (atomic_load(&w.rounds) < 3)
-		duo_sleep_ms(1);
+		ends_sleep_ms(1);
 	OK(rpma_mr_dereg(&mr));
 	munmap(mem, len);
-	duo_sleep_ms(20);
+	ends_sleep_ms(20);
 	atomic_store(&w.stop, true);
 	pthread_join(thread, NULL);
 	OK(rpma_mr_remote_delete(&w.target));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* What is under way may arrive or fail, but nothing of what the memory holds later. */
 static void source_is_free_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
-	struct duo_opts opts = {.buf_size = len};
+	struct ends_opts opts = {.buf_size = len};
 
 	SOFTRNIC_ONLY(); /* a device may go on until the request is done */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
-		struct duo d;
+		struct ends d;
 
-		duo_open(&d, &opts);
+		ends_open(&d, &opts);
 		memset(d.cli_buf, 0x11, len);
 		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, len, RPMA_F_COMPLETION_ALWAYS, &d));
 		OK(rpma_mr_dereg(&d.cli_mr));
 		memset(d.cli_buf, 0x22, len);
-		duo_wait_wc(d.cli, &wc);
+		ends_wait_wc(d.cli, &wc);
 		assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
-		duo_sleep_ms(10);
+		ends_sleep_ms(10);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		assert_null(memchr(d.srv_buf, 0x22, len));
-		d.cli_mr = duo_reg(&d, d.cli_buf, len); /* it knows the size */
-		duo_close(&d);
+		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* it knows the size */
+		ends_close(&d);
 	}
 }
 
 static void sink_of_a_read_is_free_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
-	struct duo_opts opts = {.buf_size = len};
+	struct ends_opts opts = {.buf_size = len};
 
 	SOFTRNIC_ONLY(); /* the same */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
-		struct duo d;
+		struct ends d;
 
-		duo_open(&d, &opts);
+		ends_open(&d, &opts);
 		memset(d.srv_buf, 0x11, len);
 		OK(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, len, RPMA_F_COMPLETION_ALWAYS, &d));
 		OK(rpma_mr_dereg(&d.cli_mr));
 		memset(d.cli_buf, 0x22, len);
-		duo_wait_wc(d.cli, &wc);
+		ends_wait_wc(d.cli, &wc);
 		assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
 		assert_null(memchr(d.cli_buf, 0x11, len));
-		d.cli_mr = duo_reg(&d, d.cli_buf, len);
-		duo_close(&d);
+		d.cli_mr = ends_reg(&d, d.cli_buf, len);
+		ends_close(&d);
 	}
 }
 

@@ -2,19 +2,19 @@
 /* test_device.c -- the device behind an address, and its queries. */
 #include <sys/mman.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static void addresses_have_a_device(void **state)
 {
 	struct ibv_context *local = NULL, *remote = NULL;
 
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &local));
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &remote));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &local));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &remote));
 	assert_non_null(local);
 	assert_ptr_equal(local, remote);
-	if (!duo_is_kernels())
+	if (!ends_is_kernels())
 		assert_int_equal(local->device->transport_type, IBV_TRANSPORT_IWARP);
-	assert_int_equal(local->device->node_type, duo_is_tcp() ? IBV_NODE_RNIC : IBV_NODE_CA);
+	assert_int_equal(local->device->node_type, ends_is_tcp() ? IBV_NODE_RNIC : IBV_NODE_CA);
 }
 
 static void nonsense_has_no_device(void **state)
@@ -25,7 +25,7 @@ static void nonsense_has_no_device(void **state)
 		rpma_utils_get_ibv_context("not an address", RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
 		RPMA_E_PROVIDER);
 	assert_int_equal(
-		rpma_utils_get_ibv_context(duo_addr(), (enum rpma_util_ibv_context_type)2, &ctx),
+		rpma_utils_get_ibv_context(ends_addr(), (enum rpma_util_ibv_context_type)2, &ctx),
 		RPMA_E_INVAL);
 	assert_int_equal(rpma_utils_get_ibv_context(NULL, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
 			 RPMA_E_INVAL);
@@ -47,9 +47,9 @@ static void on_demand_paging_is_answered(void **state)
 	struct ibv_context *ctx;
 	int capable = 42;
 
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_utils_ibv_context_is_odp_capable(ctx, &capable));
-	if (duo_is_kernels())
+	if (ends_is_kernels())
 		assert_in_range(capable, 0, 1);
 	else
 		assert_int_equal(capable, 0); /* nothing needs it: any mapping can be registered */
@@ -58,42 +58,42 @@ static void on_demand_paging_is_answered(void **state)
 
 static void advice_is_taken(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	if (rpma_mr_advise(d.srv_mr, 0, DUO_BUF, IBV_ADVISE_MR_ADVICE_PREFETCH, 0) ==
+	ends_open(&d, NULL);
+	if (rpma_mr_advise(d.srv_mr, 0, ENDS_BUF, IBV_ADVISE_MR_ADVICE_PREFETCH, 0) ==
 		    RPMA_E_NOSUPP &&
-	    duo_is_kernels()) { /* a device that pages nothing in on demand takes none */
-		duo_close(&d);
+	    ends_is_kernels()) { /* a device that pages nothing in on demand takes none */
+		ends_close(&d);
 		return;
 	}
 	for (int advice = IBV_ADVISE_MR_ADVICE_PREFETCH;
 	     advice <= (int)IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT; advice++) {
-		OK(rpma_mr_advise(d.srv_mr, 0, DUO_BUF, advice, 0));
+		OK(rpma_mr_advise(d.srv_mr, 0, ENDS_BUF, advice, 0));
 		OK(rpma_mr_advise(d.srv_mr, 4096, 4096, advice, IBV_ADVISE_MR_FLAG_FLUSH));
 	}
 	assert_int_equal(rpma_mr_advise(d.srv_mr, 0, 4096, 1000, 0), RPMA_E_NOSUPP);
 	assert_int_equal(rpma_mr_advise(d.srv_mr, 0, 4096, 0, 0x80), RPMA_E_INVAL);
-	assert_int_equal(rpma_mr_advise(d.srv_mr, DUO_BUF, 4096, 0, 0), RPMA_E_INVAL);
-	duo_close(&d);
+	assert_int_equal(rpma_mr_advise(d.srv_mr, ENDS_BUF, 4096, 0, 0), RPMA_E_INVAL);
+	ends_close(&d);
 }
 
 static void regions_describe_themselves(void **state)
 {
-	struct duo d;
+	struct ends d;
 	size_t size;
 	void *ptr;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_mr_get_ptr(d.srv_mr, &ptr));
 	OK(rpma_mr_get_size(d.srv_mr, &size));
 	assert_ptr_equal(ptr, d.srv_buf);
-	assert_int_equal(size, DUO_BUF);
+	assert_int_equal(size, ENDS_BUF);
 	OK(rpma_mr_remote_get_size(d.at_srv, &size));
-	assert_int_equal(size, DUO_BUF);
+	assert_int_equal(size, ENDS_BUF);
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	assert_int_equal(size, 21);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Larger than what an unprivileged process may lock. */
@@ -101,18 +101,18 @@ static void large_regions_need_no_locked_memory(void **state)
 {
 	size_t size = (size_t)4 << 30;
 	struct rpma_mr_local *mr;
-	struct duo d;
+	struct ends d;
 	void *p;
 
 	SOFTRNIC_ONLY(); /* devices pin what is registered */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		 0);
 	assert_ptr_not_equal(p, MAP_FAILED);
-	mr = duo_reg(&d, p, size);
+	mr = ends_reg(&d, p, size);
 	OK(rpma_mr_dereg(&mr));
 	munmap(p, size);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void peer_can_be_deleted_after_its_regions(void **state)
@@ -122,7 +122,7 @@ static void peer_can_be_deleted_after_its_regions(void **state)
 	struct rpma_peer *peer;
 	uint8_t byte = 0;
 
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
 	OK(rpma_mr_reg(peer, &byte, 1, RPMA_MR_USAGE_READ_SRC, &mr));
 	OK(rpma_mr_dereg(&mr));

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static uint64_t now_ms(void)
 {
@@ -18,7 +18,7 @@ static uint64_t now_ms(void)
 }
 
 /* Connect to a port of this host; the caller checks the outcome. */
-static void dial(struct duo *d, const char *port)
+static void dial(struct ends *d, const char *port)
 {
 	struct rpma_conn_req *req;
 	struct ibv_context *ctx;
@@ -29,7 +29,7 @@ static void dial(struct duo *d, const char *port)
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
 }
 
-static void hang_up(struct duo *d)
+static void hang_up(struct ends *d)
 {
 	OK(rpma_conn_delete(&d->cli));
 	OK(rpma_peer_delete(&d->peer));
@@ -52,24 +52,24 @@ static int tcp_listener(char port[8])
 
 static void closed_port_rejects(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 	char port[8];
 
-	duo_free_port(port);
+	ends_free_port(port);
 	dial(&d, port);
-	duo_expect_event(d.cli, RPMA_CONN_REJECTED);
+	ends_expect_event(d.cli, RPMA_CONN_REJECTED);
 	hang_up(&d);
 }
 
 static void silent_listener_is_unreachable(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 	uint64_t begin = now_ms();
 	char port[8];
 	int fd = tcp_listener(port);
 
 	dial(&d, port);
-	duo_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
+	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
 	assert_in_range(now_ms() - begin, 3000, 9500); /* without the limit 10 s */
 	hang_up(&d);
 	close(fd);
@@ -78,42 +78,42 @@ static void silent_listener_is_unreachable(void **state)
 static void endpoint_that_takes_no_request_is_unreachable(void **state)
 {
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
-	duo_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
+	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
 	OK(rpma_conn_delete(&d.cli));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void accepting_a_client_that_gave_up_fails_or_closes(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct rpma_conn_req *req;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, "127.0.0.1", d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	OK(rpma_ep_next_conn_req(d.ep, NULL, &req));
 	OK(rpma_conn_delete(&d.cli));
-	duo_sleep_ms(50);
+	ends_sleep_ms(50);
 	if (rpma_conn_req_connect(&req, NULL, &d.srv) == 0) {
 		do
-			assert_true(duo_event_within(d.srv, 5000, &ev));
+			assert_true(ends_event_within(d.srv, 5000, &ev));
 		while (ev == RPMA_CONN_ESTABLISHED);
 		assert_true(ev == RPMA_CONN_LOST || ev == RPMA_CONN_CLOSED);
 	}
 	assert_null(req);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void garbage_instead_of_a_reply_is_an_error(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
-	struct duo d = {0};
+	struct ends d = {0};
 	char port[8], junk[64];
 	int fd = tcp_listener(port), peer;
 
@@ -122,7 +122,7 @@ static void garbage_instead_of_a_reply_is_an_error(void **state)
 	peer = accept(fd, NULL, NULL);
 	assert_true(peer >= 0);
 	assert_int_equal(send(peer, junk, sizeof(junk), MSG_NOSIGNAL), sizeof(junk));
-	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_LOST || ev == RPMA_CONN_REJECTED);
 	hang_up(&d);
 	close(peer);
@@ -133,33 +133,33 @@ static void garbage_instead_of_a_request_is_no_request(void **state)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct duo d = {0};
+	struct ends d = {0};
 	char junk[64];
 	int epfd;
 
 	memset(junk, 'x', sizeof(junk));
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	sin.sin_port = htons((uint16_t)atoi(d.port));
 	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	assert_int_equal(send(fd, junk, sizeof(junk), MSG_NOSIGNAL), sizeof(junk));
 	assert_true(recv(fd, junk, 1, 0) <= 0); /* it hangs up */
 	OK(rpma_ep_get_fd(d.ep, &epfd));
-	assert_false(duo_readable(epfd, 20));
+	assert_false(ends_readable(epfd, 20));
 	close(fd);
-	duo_connect(&d, NULL, &d.cli, &d.srv);
-	duo_close(&d);
+	ends_connect(&d, NULL, &d.cli, &d.srv);
+	ends_close(&d);
 }
 
 static void impossible_port_is_refused(void **state)
 {
-	struct duo d = {0};
+	struct ends d = {0};
 	struct rpma_conn_req *req = NULL;
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	assert_int_equal(rpma_conn_req_new(d.peer, "127.0.0.1", "65536", NULL, &req),
 			 RPMA_E_PROVIDER);
 	assert_null(req);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

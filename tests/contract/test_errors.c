@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static atomic_bool disk_waits;
 
@@ -18,45 +18,45 @@ static atomic_bool disk_waits;
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	while (atomic_load(&disk_waits))
-		duo_sleep_ms(1);
+		ends_sleep_ms(1);
 	return (int)syscall(SYS_msync, addr, len, flags);
 }
 
 #define ALWAYS RPMA_F_COMPLETION_ALWAYS
 
 /* Every operation that takes a place in the send queue. */
-static int do_read(struct duo *d, struct rpma_conn *c)
+static int do_read(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_read(c, d->cli_mr, 0, d->at_srv, 0, 8, ALWAYS, d);
 }
-static int do_write(struct duo *d, struct rpma_conn *c)
+static int do_write(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_write(c, d->at_srv, 0, d->cli_mr, 0, 8, ALWAYS, d);
 }
-static int do_write_with_imm(struct duo *d, struct rpma_conn *c)
+static int do_write_with_imm(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_write_with_imm(c, d->at_srv, 0, d->cli_mr, 0, 8, ALWAYS, 1, d);
 }
-static int do_atomic_write(struct duo *d, struct rpma_conn *c)
+static int do_atomic_write(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_atomic_write(c, d->at_srv, 0, "1234567", ALWAYS, d);
 }
-static int do_flush(struct duo *d, struct rpma_conn *c)
+static int do_flush(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_flush(c, d->at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY, ALWAYS, d);
 }
-static int do_send(struct duo *d, struct rpma_conn *c)
+static int do_send(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_send(c, d->cli_mr, 0, 8, ALWAYS, d);
 }
-static int do_send_with_imm(struct duo *d, struct rpma_conn *c)
+static int do_send_with_imm(struct ends *d, struct rpma_conn *c)
 {
 	return rpma_send_with_imm(c, d->cli_mr, 0, 8, ALWAYS, 1, d);
 }
 
 static const struct {
 	const char *name;
-	int (*post)(struct duo *d, struct rpma_conn *c);
+	int (*post)(struct ends *d, struct rpma_conn *c);
 } operations[] = {
 	{"rpma_read", do_read},
 	{"rpma_write", do_write},
@@ -67,7 +67,7 @@ static const struct {
 	{"rpma_send_with_imm", do_send_with_imm},
 };
 
-static void expect_all_refused(struct duo *d, struct rpma_conn *c)
+static void expect_all_refused(struct ends *d, struct rpma_conn *c)
 {
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		int ret = operations[i].post(d, c);
@@ -90,16 +90,16 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 {
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
-	struct duo d;
+	struct ends d;
 
 	SOFTRNIC_ONLY(); /* a device may take it and drop it */
-	duo_open(&d, NULL);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	ends_open(&d, NULL);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
 	expect_all_refused(&d, conn);
 	expect_no_completion(conn);
 	OK(rpma_conn_delete(&conn));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 struct file {
@@ -110,7 +110,7 @@ struct file {
 	struct rpma_mr_remote *remote;
 };
 
-static void file_open(struct file *f, struct duo *d)
+static void file_open(struct file *f, struct ends *d)
 {
 	snprintf(f->name, sizeof(f->name), "contract_errors.%ld.XXXXXX", (long)getpid());
 	f->fd = mkstemp(f->name);
@@ -118,8 +118,8 @@ static void file_open(struct file *f, struct duo *d)
 	assert_int_equal(ftruncate(f->fd, 4096), 0);
 	f->map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	assert_ptr_not_equal(f->map, MAP_FAILED);
-	f->mr = duo_reg(d, f->map, 4096);
-	f->remote = duo_remote(f->mr);
+	f->mr = ends_reg(d, f->map, 4096);
+	f->remote = ends_remote(f->mr);
 }
 
 static void file_close(struct file *f)
@@ -134,17 +134,17 @@ static void file_close(struct file *f)
 /* As strict as this peer can be flushed without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
-	return duo_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
+	return ends_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 }
 
 /* A flush waits for the disk, and the end of the connection waits with it. */
 static void nothing_is_queued_while_this_end_disconnects(void **state)
 {
 	struct file f;
-	struct duo d;
+	struct ends d;
 
 	SOFTRNIC_ONLY(); /* no device waits for our msync() */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -152,70 +152,70 @@ static void nothing_is_queued_while_this_end_disconnects(void **state)
 	OK(rpma_conn_disconnect(d.cli));
 	expect_all_refused(&d, d.cli);
 	atomic_store(&disk_waits, false);
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	expect_no_completion(d.cli);
 	file_close(&f);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **state)
 {
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	if (!duo_late_posts_complete())
+	if (!ends_late_posts_complete())
 		skip(); /* nor does it complete */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
-	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
-	duo_part(d.cli);
+	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
+	ends_disconnect(d.cli);
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		OK(operations[i].post(&d, d.cli));
-		duo_wait_wc(d.cli, &wc);
+		ends_wait_wc(d.cli, &wc);
 		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Two flushes, or reads that are flushes, wait for the disk and are the whole queue. */
 static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 2, 0);
-	struct duo_opts opts = {.cli_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 2, 0);
+	struct ends_opts opts = {.cli_cfg = cfg};
 	struct file f;
-	struct duo d;
+	struct ends d;
 
 	SOFTRNIC_ONLY(); /* no device waits for our msync() */
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
 	/* Its place is free again once it is sent, some time later. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
-	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
+	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)
 		OK(rpma_flush(d.cli, f.remote, 0, 64, best_type(), ALWAYS, &d));
 	expect_all_refused(&d, d.cli);
 	atomic_store(&disk_waits, false);
 	for (int i = 0; i < 2; i++)
-		duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+		ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	expect_no_completion(d.cli);
 	OK(do_write(&d, d.cli));
-	duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
+	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
 	file_close(&f);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
 static void a_full_receive_queue_takes_no_more(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 2);
-	struct duo_opts opts = {.srv_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 2);
+	struct ends_opts opts = {.srv_cfg = cfg};
 	struct rpma_conn_req *req;
-	int ret = 0, more = duo_is_kernels() ? 1000 : 1; /* devices may round up */
-	struct duo d;
+	int ret = 0, more = ends_is_kernels() ? 1000 : 1; /* devices may round up */
+	struct ends d;
 
-	duo_open(&d, &opts);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
+	ends_open(&d, &opts);
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req));
 	for (int i = 0; i < 2; i++) {
 		OK(rpma_recv(d.srv, d.srv_mr, 0, 8, NULL));
 		OK(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL));
@@ -223,31 +223,31 @@ static void a_full_receive_queue_takes_no_more(void **state)
 	while (more-- > 0 && !ret)
 		ret = rpma_recv(d.srv, d.srv_mr, 0, 8, NULL);
 	assert_int_equal(ret, RPMA_E_PROVIDER);
-	if (!duo_is_kernels())
+	if (!ends_is_kernels())
 		assert_int_equal(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
 	OK(rpma_conn_req_delete(&req));
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
 static void a_connection_with_a_shared_queue_has_no_receives_of_its_own(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
 	struct rpma_srq *srq;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq));
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req));
 	assert_int_equal(rpma_conn_req_recv(req, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
 	OK(rpma_conn_req_connect(&req, NULL, &conn));
 	assert_int_equal(rpma_recv(conn, d.srv_mr, 0, 8, NULL), RPMA_E_PROVIDER);
 	OK(rpma_conn_delete(&conn));
 	OK(rpma_srq_delete(&srq));
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
@@ -256,9 +256,9 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	static const uint32_t sizes[] = {0, 1u << 30, UINT32_MAX};
 	struct rpma_srq_cfg *cfg;
 	struct rpma_srq *srq = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		OK(rpma_srq_cfg_new(&cfg));
 		OK(rpma_srq_cfg_set_rq_size(cfg, sizes[i]));
@@ -271,7 +271,7 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 		OK(rpma_srq_cfg_delete(&cfg));
 	}
 	assert_null(srq);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Of the leak sanitizer, where it runs: what is made in between may be lost. */
@@ -282,25 +282,25 @@ void __lsan_enable(void) __attribute__((weak));
  * device leaks. */
 static void an_object_in_use_is_reported_when_it_is_released(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
 	struct rpma_mr_local *mr;
 	struct rpma_peer *peer;
 	struct ibv_context *ctx;
 	struct rpma_srq *srq;
-	struct duo d = {0};
+	struct ends d = {0};
 	char buf[64];
 
 	if (__lsan_disable)
 		__lsan_disable();
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq));
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req));
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req));
 	assert_int_equal(rpma_srq_delete(&srq), RPMA_E_PROVIDER);
 	assert_null(srq);
 	OK(rpma_conn_req_delete(&req));
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &peer));
 	OK(rpma_mr_reg(peer, buf, sizeof(buf), RPMA_MR_USAGE_SEND, &mr));
 	assert_int_equal(rpma_peer_delete(&peer), RPMA_E_PROVIDER);
@@ -316,53 +316,53 @@ static void an_object_in_use_is_reported_when_it_is_released(void **state)
 
 static void memory_that_is_not_mapped_is_not_registered(void **state)
 {
-	uint8_t *p = duo_map(3 * 4096);
+	uint8_t *p = ends_map(3 * 4096);
 	struct rpma_mr_local *mr = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	assert_int_equal(munmap(p + 4096, 4096), 0);
 	assert_int_equal(rpma_mr_reg(d.peer, p, (size_t)3 * 4096, RPMA_MR_USAGE_SEND, &mr),
 			 RPMA_E_PROVIDER);
 	assert_null(mr);
 	munmap(p, 4096);
 	munmap(p + 8192, 4096);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void advice_must_fit_the_region_and_the_device(void **state)
 {
-	struct duo d;
+	struct ends d;
 
 	SOFTRNIC_ONLY(); /* contract_test_device asks whether a device takes any */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	assert_int_equal(
-		rpma_mr_advise(d.cli_mr, DUO_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),
+		rpma_mr_advise(d.cli_mr, ENDS_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),
 		RPMA_E_INVAL);
 	assert_int_equal(rpma_mr_advise(d.cli_mr, 0, 4096, IBV_ADVISE_MR_ADVICE_PREFETCH, 1u << 31),
 			 RPMA_E_INVAL);
 	assert_int_equal(rpma_mr_advise(d.cli_mr, 0, 4096, 77, 0), RPMA_E_NOSUPP);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void unreachable_addresses_are_refused(void **state)
 {
 	struct rpma_conn_req *req = NULL;
 	struct rpma_ep *ep = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	assert_int_equal(rpma_ep_listen(d.peer, "no.such.name.invalid", "7", &ep), RPMA_E_PROVIDER);
 	/* TEST-NET-1 (RFC 5737) belongs to no host. */
 	assert_int_equal(rpma_ep_listen(d.peer, "192.0.2.1", "7777", &ep), RPMA_E_PROVIDER);
-	assert_int_equal(rpma_ep_listen(d.peer, duo_addr(), "no port", &ep), RPMA_E_PROVIDER);
+	assert_int_equal(rpma_ep_listen(d.peer, ends_addr(), "no port", &ep), RPMA_E_PROVIDER);
 	assert_int_equal(rpma_conn_req_new(d.peer, "no.such.name.invalid", "7", NULL, &req),
 			 RPMA_E_PROVIDER);
-	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), "no port", NULL, &req),
+	assert_int_equal(rpma_conn_req_new(d.peer, ends_addr(), "no port", NULL, &req),
 			 RPMA_E_PROVIDER);
 	assert_null(ep);
 	assert_null(req);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 #include "lib/medium.h"
 
 #define FILE_SIZE  (1u << 20)
@@ -40,7 +40,7 @@ static void backing_close(struct backing *b)
 /* A device that flushes refuses to persist memory that is not persistent, such as this. */
 static bool refuses_volatile_memory(void)
 {
-	return duo_is_kernels() && duo_flush_opcode() == DUO_WC_FLUSH;
+	return ends_is_kernels() && ends_flush_opcode() == ENDS_WC_FLUSH;
 }
 
 static void persistent_flush_leaves_no_page_dirty(void **state)
@@ -48,69 +48,70 @@ static void persistent_flush_leaves_no_page_dirty(void **state)
 	struct rpma_mr_remote *remote;
 	struct rpma_mr_local *mr;
 	struct backing b;
-	struct duo d;
+	struct ends d;
 	bool behind;
 
 	if (refuses_volatile_memory())
 		skip();
-	duo_open(&d, NULL);
-	duo_permit_persistent(d.cli);
+	ends_open(&d, NULL);
+	ends_permit_persistent(d.cli);
 	backing_open(&b);
-	mr = duo_reg(&d, b.map, FILE_SIZE);
-	remote = duo_remote(mr);
+	mr = ends_reg(&d, b.map, FILE_SIZE);
+	remote = ends_remote(mr);
 	/* No device calls our msync(). */
-	behind = !duo_is_kernels() && medium_is_behind(b.fd);
+	behind = !ends_is_kernels() && medium_is_behind(b.fd);
 	for (unsigned i = 0; i < 16; i++) {
 		size_t at = i * 40960u;
 
-		duo_fill(d.cli_buf, 4096, i);
+		ends_fill(d.cli_buf, 4096, i);
 		OK(rpma_write(d.cli, remote, at, d.cli_mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
 			      NULL));
 		OK(rpma_flush(d.cli, remote, at, 4096, RPMA_FLUSH_TYPE_PERSISTENT,
 			      RPMA_F_COMPLETION_ALWAYS, &d));
-		duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-		assert_true(duo_is_filled(b.map + at, 4096, i));
+		ends_expect_wc(d.cli, ends_flush_opcode(), &d);
+		assert_true(ends_is_filled(b.map + at, 4096, i));
 		if (behind)
 			assert_int_equal(medium_dirty(b.fd, (off_t)at, 4096), 0);
 	}
 	OK(rpma_mr_remote_delete(&remote));
 	OK(rpma_mr_dereg(&mr));
 	backing_close(&b);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void flush_covers_what_was_written_before_it(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (unsigned i = 0; i < 100; i++) {
-		duo_fill(d.cli_buf, 20000, i);
+		ends_fill(d.cli_buf, 20000, i);
 		for (size_t at = 0; at < 20000; at += 4000)
 			OK(rpma_write(d.cli, d.at_srv, at, d.cli_mr, at, 4000,
 				      RPMA_F_COMPLETION_ON_ERROR, NULL));
-		duo_flush(d.cli, d.at_srv, 0, 20000);
-		assert_true(duo_is_filled(d.srv_buf, 20000, i));
+		ends_flush(d.cli, d.at_srv, 0, 20000);
+		assert_true(ends_is_filled(d.srv_buf, 20000, i));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void flush_of_the_last_byte_succeeds(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	if (duo_is_older_librpma())
+	if (ends_is_older_librpma())
 		skip(); /* it reads past the end */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (size_t n = 1; n <= 8; n++)
-		duo_flush(d.cli, d.at_srv, DUO_BUF - n, n);
-	duo_close(&d);
+		ends_flush(d.cli, d.at_srv, ENDS_BUF - n, n);
+	ends_close(&d);
 }
 
-static struct rpma_mr_remote *remote_with_usage(struct duo *d, int usage, struct rpma_mr_local **mr)
+static struct rpma_mr_remote *remote_with_usage(struct ends *d, int usage,
+						struct rpma_mr_local **mr)
 {
-	OK(rpma_mr_reg(d->peer, d->srv_buf, DUO_BUF, usage | RPMA_MR_USAGE_WRITE_DST, mr));
-	return duo_remote(*mr);
+	OK(rpma_mr_reg(d->peer, d->srv_buf, ENDS_BUF, usage | RPMA_MR_USAGE_WRITE_DST, mr));
+	return ends_remote(*mr);
 }
 
 static void flush_needs_the_usage_it_was_registered_for(void **state)
@@ -119,12 +120,12 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 				     RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, USAGE_BOTH};
 	struct rpma_mr_remote *remote;
 	struct rpma_mr_local *mr;
-	struct duo d;
+	struct ends d;
 
 	if (refuses_volatile_memory())
 		skip();
-	duo_open(&d, NULL);
-	duo_permit_persistent(d.cli);
+	ends_open(&d, NULL);
+	ends_permit_persistent(d.cli);
 	for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
 		bool visible = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 		bool persistent = usages[i] & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
@@ -137,43 +138,43 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 					    RPMA_F_COMPLETION_ALWAYS, &d),
 				 visible ? 0 : RPMA_E_NOSUPP);
 		if (visible)
-			duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+			ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 		assert_int_equal(rpma_flush(d.cli, remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT,
 					    RPMA_F_COMPLETION_ALWAYS, &d),
 				 persistent ? 0 : RPMA_E_NOSUPP);
 		if (persistent)
-			duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+			ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 		OK(rpma_mr_remote_delete(&remote));
 		OK(rpma_mr_dereg(&mr));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* softrnic targets make it durable themselves; others must have been declared to write directly. */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {
-	struct duo d;
+	struct ends d;
 
 	if (refuses_volatile_memory())
 		skip();
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	assert_int_equal(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT,
 				    RPMA_F_COMPLETION_ALWAYS, &d),
-			 duo_flushes_by_reading() ? RPMA_E_NOSUPP : 0);
-	if (!duo_flushes_by_reading())
-		duo_expect_wc(d.cli, DUO_WC_FLUSH, &d);
-	duo_permit_persistent(d.cli);
+			 ends_flushes_by_reading() ? RPMA_E_NOSUPP : 0);
+	if (!ends_flushes_by_reading())
+		ends_expect_wc(d.cli, ENDS_WC_FLUSH, &d);
+	ends_permit_persistent(d.cli);
 	OK(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 		      &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-	duo_close(&d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
+	ends_close(&d);
 }
 
 static void flush_without_its_arguments_is_invalid(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	assert_int_equal(rpma_flush(NULL, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
 				    RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_INVAL);
@@ -182,39 +183,39 @@ static void flush_without_its_arguments_is_invalid(void **state)
 			 RPMA_E_INVAL);
 	assert_int_equal(rpma_flush(d.cli, d.at_srv, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY, 0, NULL),
 			 RPMA_E_INVAL);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void flush_fails(size_t offset, size_t len)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
-	struct duo d;
+	struct ends d;
 	struct ibv_wc wc;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_flush(d.cli, d.at_srv, offset, len, RPMA_FLUSH_TYPE_VISIBILITY,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_wait_wc(d.cli, &wc);
+	ends_wait_wc(d.cli, &wc);
 	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);
-	if (duo_errors_disconnect()) {
-		assert_true(duo_event_within(d.cli, 5000, &ev));
-		assert_true(duo_event_within(d.srv, 5000, &ev));
+	if (ends_errors_disconnect()) {
+		assert_true(ends_event_within(d.cli, 5000, &ev));
+		assert_true(ends_event_within(d.srv, 5000, &ev));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void flush_outside_the_region_fails(void **state)
 {
-	flush_fails(DUO_BUF + 64, 8);
-	flush_fails(DUO_BUF + 64, 0);
+	flush_fails(ENDS_BUF + 64, 8);
+	flush_fails(ENDS_BUF + 64, 0);
 }
 
 static void flush_past_the_end_fails_although_its_start_is_inside(void **state)
 {
-	if (duo_is_older_librpma())
+	if (ends_is_older_librpma())
 		skip(); /* it reads the first bytes only */
-	flush_fails(0, DUO_BUF + 1);
-	flush_fails(DUO_BUF - 16, 17);
+	flush_fails(0, ENDS_BUF + 1);
+	flush_fails(ENDS_BUF - 16, 17);
 	flush_fails(0, (size_t)1 << 40);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_imm.c -- immediate data: with a consenting peer, with a declared one, and refused. */
-#include "duo.h"
+#include "ends.h"
 
 #include <arpa/inet.h>
 
@@ -15,13 +15,13 @@ static bool is_declared(void)
 /* RFC 5040 has no immediate data, InfiniBand and RoCE have always had them. */
 static bool writes_carry_imm(void)
 {
-	return !duo_is_plain() || is_declared() || !duo_is_tcp();
+	return !ends_is_plain() || is_declared() || !ends_is_tcp();
 }
 
 /* Nor has RFC 7306 a Send with them. */
 static bool sends_carry_imm(void)
 {
-	return !duo_is_plain() || !duo_is_tcp();
+	return !ends_is_plain() || !ends_is_tcp();
 }
 
 static void expect_imm(struct rpma_conn *conn, enum ibv_wc_opcode opcode, size_t len, uint32_t imm,
@@ -29,7 +29,7 @@ static void expect_imm(struct rpma_conn *conn, enum ibv_wc_opcode opcode, size_t
 {
 	struct ibv_wc wc;
 
-	duo_wait_wc(conn, &wc);
+	ends_wait_wc(conn, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, opcode);
 	assert_int_equal(wc.byte_len, len);
@@ -39,50 +39,50 @@ static void expect_imm(struct rpma_conn *conn, enum ibv_wc_opcode opcode, size_t
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, op_context);
 }
 
-static void expect_connection_is_whole(struct duo *d)
+static void expect_connection_is_whole(struct ends *d)
 {
 	OK(rpma_recv(d->srv, d->srv_mr, 0, 64, d));
 	OK(rpma_send(d->cli, d->cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, d));
-	duo_expect_wc(d->cli, IBV_WC_SEND, d);
-	duo_expect_received(d->srv, 8, d);
+	ends_expect_wc(d->cli, IBV_WC_SEND, d);
+	ends_expect_received(d->srv, 8, d);
 }
 
 static void a_write_with_immediate_notifies(void **state)
 {
 	static const size_t sizes[] = {0, 1, 8, 4096, 60000};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	if (!writes_carry_imm()) {
 		assert_int_equal(rpma_write_with_imm(d.cli, d.at_srv, 0, d.cli_mr, 0, 8,
 						     RPMA_F_COMPLETION_ALWAYS, 42, NULL),
 				 RPMA_E_PROVIDER);
-		assert_true(duo_is_zero(d.srv_buf, 8));
+		assert_true(ends_is_zero(d.srv_buf, 8));
 	}
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		if (!writes_carry_imm())
 			break;
-		duo_fill(d.cli_buf, sizes[i], (unsigned)i);
+		ends_fill(d.cli_buf, sizes[i], (unsigned)i);
 		OK(rpma_recv(d.srv, NULL, 0, 0, &sizes[i]));
 		OK(rpma_write_with_imm(d.cli, d.at_srv, 8, d.cli_mr, 0, sizes[i],
 				       RPMA_F_COMPLETION_ALWAYS, 0xdead0000 + (uint32_t)i, &d));
-		duo_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
+		ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &d);
 		expect_imm(d.srv, IBV_WC_RECV_RDMA_WITH_IMM, sizes[i], 0xdead0000 + (uint32_t)i,
 			   &sizes[i]);
-		assert_true(duo_is_filled(d.srv_buf + 8, sizes[i], (unsigned)i));
+		assert_true(ends_is_filled(d.srv_buf + 8, sizes[i], (unsigned)i));
 	}
 	expect_connection_is_whole(&d);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_write_with_immediate_may_carry_nothing_else(void **state)
 {
-	struct duo d;
+	struct ends d;
 	int ret;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	/* siw takes no receive without memory */
-	OK(rpma_recv(d.srv, duo_is_kernels() ? d.srv_mr : NULL, 0, 0, &ret));
+	OK(rpma_recv(d.srv, ends_is_kernels() ? d.srv_mr : NULL, 0, 0, &ret));
 	ret = rpma_write_with_imm(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ON_ERROR, 7, NULL);
 	if (!writes_carry_imm()) {
 		assert_int_equal(ret, RPMA_E_PROVIDER);
@@ -90,15 +90,15 @@ static void a_write_with_immediate_may_carry_nothing_else(void **state)
 		OK(ret);
 		expect_imm(d.srv, IBV_WC_RECV_RDMA_WITH_IMM, 0, 7, &ret);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_send_with_immediate_is_one_message(void **state)
 {
 	static const size_t sizes[] = {0, 1, 8, 4096, 60000};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		if (!sends_carry_imm()) { /* RFC 7306 has no such message */
 			assert_int_equal(rpma_send_with_imm(d.cli, d.cli_mr, 0, sizes[i],
@@ -106,37 +106,37 @@ static void a_send_with_immediate_is_one_message(void **state)
 					 RPMA_E_PROVIDER);
 			continue;
 		}
-		duo_fill(d.cli_buf, sizes[i], (unsigned)i);
-		OK(rpma_recv(d.srv, d.srv_mr, 0, DUO_BUF, &sizes[i]));
+		ends_fill(d.cli_buf, sizes[i], (unsigned)i);
+		OK(rpma_recv(d.srv, d.srv_mr, 0, ENDS_BUF, &sizes[i]));
 		OK(rpma_send_with_imm(d.cli, d.cli_mr, 0, sizes[i], RPMA_F_COMPLETION_ALWAYS,
 				      (uint32_t)i, &d));
-		duo_expect_wc(d.cli, IBV_WC_SEND, &d);
+		ends_expect_wc(d.cli, IBV_WC_SEND, &d);
 		expect_imm(d.srv, IBV_WC_RECV, sizes[i], (uint32_t)i, &sizes[i]);
-		assert_true(duo_is_filled(d.srv_buf, sizes[i], (unsigned)i));
+		assert_true(ends_is_filled(d.srv_buf, sizes[i], (unsigned)i));
 	}
 	expect_connection_is_whole(&d);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void immediates_that_come_before_their_receives_keep_their_place(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	if (sends_carry_imm()) {
 		OK(rpma_write_with_imm(d.cli, d.at_srv, 0, d.cli_mr, 0, 100,
 				       RPMA_F_COMPLETION_ON_ERROR, 1, NULL));
 		OK(rpma_send_with_imm(d.cli, d.cli_mr, 0, 20, RPMA_F_COMPLETION_ON_ERROR, 2, NULL));
 		OK(rpma_send(d.cli, d.cli_mr, 0, 30, RPMA_F_COMPLETION_ALWAYS, NULL));
-		duo_sleep_ms(50);
+		ends_sleep_ms(50);
 		for (int i = 0; i < 3; i++)
 			OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d));
 		expect_imm(d.srv, IBV_WC_RECV_RDMA_WITH_IMM, 100, 1, &d);
 		expect_imm(d.srv, IBV_WC_RECV, 20, 2, &d);
-		duo_expect_received(d.srv, 30, &d);
-		duo_expect_wc(d.cli, IBV_WC_SEND, NULL);
+		ends_expect_received(d.srv, 30, &d);
+		ends_expect_wc(d.cli, IBV_WC_SEND, NULL);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define SLACK ((size_t)8 << 20)
 #define STEP  (1u << 20)
@@ -44,34 +44,34 @@ static void fill_steps(uint8_t *p, size_t size)
 
 static void large_write_needs_no_memory_but_the_regions(void **state)
 {
-	struct duo_opts opts = {.buf_size = SIZE};
+	struct ends_opts opts = {.buf_size = SIZE};
 	size_t before;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	fill_steps(d.cli_buf, SIZE);
 	before = private_resident();
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, 0, SIZE);
+	ends_flush(d.cli, d.at_srv, 0, SIZE);
 	assert_true(HAS_SHADOW || private_resident() < before + SLACK);
 	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void large_read_needs_no_memory_but_the_regions(void **state)
 {
-	struct duo_opts opts = {.buf_size = SIZE / 2};
+	struct ends_opts opts = {.buf_size = SIZE / 2};
 	size_t before;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	fill_steps(d.srv_buf, SIZE / 2);
 	before = private_resident();
 	OK(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, SIZE / 2, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+	ends_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
 	assert_true(HAS_SHADOW || private_resident() < before + SLACK);
 	assert_memory_equal(d.srv_buf, d.cli_buf, SIZE / 2);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define SLICE   ((size_t)16 << 20)
 #define LONGEST ((size_t)UINT32_MAX)
@@ -28,7 +28,7 @@ struct vast {
 	struct rpma_mr_remote *remote;
 };
 
-static void vast_open(struct vast *v, struct duo *d, int seed)
+static void vast_open(struct vast *v, struct ends *d, int seed)
 {
 	v->fd = memfd_create("lengths", MFD_CLOEXEC);
 	assert_true(v->fd >= 0);
@@ -43,8 +43,8 @@ static void vast_open(struct vast *v, struct duo *d, int seed)
 	v->end = v->at + SPAN - SLICE;
 	memset(v->at, seed, SLICE);
 	memset(v->end, seed, SLICE);
-	v->mr = duo_reg(d, v->at, SPAN);
-	v->remote = duo_remote(v->mr);
+	v->mr = ends_reg(d, v->at, SPAN);
+	v->remote = ends_remote(v->mr);
 }
 
 static void vast_close(struct vast *v)
@@ -56,13 +56,13 @@ static void vast_close(struct vast *v)
 }
 
 struct scene {
-	struct duo d;
+	struct ends d;
 	struct vast cli, srv;
 };
 
 static void scene_open(struct scene *s)
 {
-	duo_open(&s->d, NULL);
+	ends_open(&s->d, NULL);
 	vast_open(&s->cli, &s->d, 0x11);
 	vast_open(&s->srv, &s->d, 0x22);
 }
@@ -71,7 +71,7 @@ static void scene_close(struct scene *s)
 {
 	vast_close(&s->cli);
 	vast_close(&s->srv);
-	duo_close(&s->d);
+	ends_close(&s->d);
 }
 
 static void longer_ones_are_refused_without_effect(void **state)
@@ -95,7 +95,7 @@ static void longer_ones_are_refused_without_effect(void **state)
 	}
 	/* The connection is unaffected, and a flush has a length of 64 bits. */
 	OK(rpma_write(s.d.cli, s.srv.remote, 0, s.cli.mr, 0, 1, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(s.d.cli, s.srv.remote, 0, LONGEST + 1);
+	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST + 1);
 	assert_int_equal(s.srv.at[0], 0x11);
 	assert_true(s.srv.at[1] == 0x22);
 	scene_close(&s);
@@ -118,20 +118,20 @@ static void longest_ones_arrive(void **state)
 	scene_open(&s);
 	OK(rpma_write(s.d.cli, s.srv.remote, 0, s.cli.mr, 0, LONGEST, RPMA_F_COMPLETION_ON_ERROR,
 		      NULL));
-	duo_flush(s.d.cli, s.srv.remote, 0, LONGEST);
+	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST);
 	expect_same(&s);
 	assert_int_equal(s.srv.end[SLICE - 1], 0x22); /* not one more */
 	memset(s.srv.at, 0x33, SLICE);
 	memset(s.srv.end, 0x44, SLICE);
 	OK(rpma_read(s.d.cli, s.cli.mr, 0, s.srv.remote, 0, LONGEST, RPMA_F_COMPLETION_ALWAYS, &s));
-	duo_expect_wc(s.d.cli, IBV_WC_RDMA_READ, &s);
+	ends_expect_wc(s.d.cli, IBV_WC_RDMA_READ, &s);
 	expect_same(&s);
 	assert_int_equal(s.cli.end[SLICE - 1], 0x11);
 	memset(s.cli.at, 0x55, SLICE);
 	memset(s.cli.end, 0x66, SLICE);
 	OK(rpma_recv(s.d.srv, s.srv.mr, SPAN - half, half, &s));
 	OK(rpma_send(s.d.cli, s.cli.mr, SPAN - half, half, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_expect_received(s.d.srv, half, &s);
+	ends_expect_received(s.d.srv, half, &s);
 	expect_same(&s);
 	assert_int_equal(s.srv.end[SLICE - 1], 0x66);
 	scene_close(&s);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 #include "relay.h"
 
 #define LIMIT_MS  1200 /* SOFTRNIC_LIVENESS_MS of this test */
@@ -27,30 +27,30 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 	if (ms) {
 		atomic_fetch_add(&slow_syncs, 1);
-		duo_sleep_ms(ms);
+		ends_sleep_ms(ms);
 	}
 	return (int)syscall(SYS_msync, addr, len, flags);
 }
 
 /* Neither end gets an event, and both still work. */
-static void expect_both_alive(struct duo *d)
+static void expect_both_alive(struct ends *d)
 {
 	enum rpma_conn_event ev;
 
-	assert_false(duo_event_within(d->cli, 0, &ev));
-	assert_false(duo_event_within(d->srv, 0, &ev));
-	duo_flush(d->cli, d->at_srv, 0, 64);
-	duo_flush(d->srv, d->at_cli, 0, 64);
+	assert_false(ends_event_within(d->cli, 0, &ev));
+	assert_false(ends_event_within(d->srv, 0, &ev));
+	ends_flush(d->cli, d->at_srv, 0, 64);
+	ends_flush(d->srv, d->at_cli, 0, 64);
 }
 
 static void applications_that_do_nothing_for_long(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_sleep_ms(LONG_MS);
+	ends_open(&d, NULL);
+	ends_sleep_ms(LONG_MS);
 	expect_both_alive(&d);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void a_write_back_that_takes_long(void **state)
@@ -59,7 +59,7 @@ static void a_write_back_that_takes_long(void **state)
 	struct rpma_mr_local *mr;
 	char name[64];
 	uint8_t *map;
-	struct duo d;
+	struct ends d;
 	int fd;
 
 	snprintf(name, sizeof(name), "contract_liveness.%ld", (long)getpid());
@@ -69,14 +69,14 @@ static void a_write_back_that_takes_long(void **state)
 	map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(map, MAP_FAILED);
 	unlink(name);
-	duo_open(&d, NULL);
-	mr = duo_reg(&d, map, FILE_SIZE);
-	remote = duo_remote(mr);
+	ends_open(&d, NULL);
+	mr = ends_reg(&d, map, FILE_SIZE);
+	remote = ends_remote(mr);
 	atomic_store(&slow_ms, LONG_MS);
 	OK(rpma_write(d.cli, remote, 0, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d.cli, remote, 0, 64, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 		      &d));
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 	atomic_store(&slow_ms, 0);
 	if (atomic_load(&slow_syncs) == 0)
 		print_message("the file system here needs no msync(): nothing was slow\n");
@@ -85,62 +85,62 @@ static void a_write_back_that_takes_long(void **state)
 	OK(rpma_mr_dereg(&mr));
 	munmap(map, FILE_SIZE);
 	close(fd);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Without receives the server's device stops reading, so it does not read the heartbeat either. */
 static void a_server_that_posts_no_receives_for_long(void **state)
 {
-	struct rpma_conn_cfg *cli_cfg = duo_cfg(64, 0, SENDS + 8, 0),
-			     *srv_cfg = duo_cfg(64, 0, 0, 64);
-	struct duo_opts opts = {.cli_cfg = cli_cfg, .srv_cfg = srv_cfg};
+	struct rpma_conn_cfg *cli_cfg = ends_cfg(64, 0, SENDS + 8, 0),
+			     *srv_cfg = ends_cfg(64, 0, 0, 64);
+	struct ends_opts opts = {.cli_cfg = cli_cfg, .srv_cfg = srv_cfg};
 	int received = 0, posted = 0;
 	enum rpma_conn_event ev;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	for (int i = 0; i < SENDS; i++)
 		OK(rpma_send(d.cli, d.cli_mr, 0, 1000, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_sleep_ms(LONG_MS);
-	assert_false(duo_event_within(d.cli, 0, &ev));
-	assert_false(duo_event_within(d.srv, 0, &ev));
+	ends_sleep_ms(LONG_MS);
+	assert_false(ends_event_within(d.cli, 0, &ev));
+	assert_false(ends_event_within(d.srv, 0, &ev));
 	for (; received < SENDS; received++) {
 		for (; posted < SENDS && posted - received < 32; posted++)
 			OK(rpma_recv(d.srv, d.srv_mr, 0, 1000, &d));
-		duo_expect_received(d.srv, 1000, &d);
+		ends_expect_received(d.srv, 1000, &d);
 	}
 	expect_both_alive(&d);
 	OK(rpma_conn_cfg_delete(&cli_cfg));
 	OK(rpma_conn_cfg_delete(&srv_cfg));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* One message, behind which the heartbeat of its sender has to wait. */
 static void a_large_write_on_a_slow_link(void **state)
 {
-	struct duo_opts opts = {.buf_size = 4u << 20};
+	struct ends_opts opts = {.buf_size = 4u << 20};
 	struct rpma_conn *slow_cli, *slow_srv;
 	struct relay relay;
 	char real[8];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	memcpy(real, d.port, sizeof(real));
 	relay_start_slow(&relay, real, opts.buf_size * 1000 / LONG_MS);
 	memcpy(d.port, relay.port, sizeof(real));
-	duo_connect(&d, NULL, &slow_cli, &slow_srv);
-	duo_fill(d.cli_buf, opts.buf_size, 1);
+	ends_connect(&d, NULL, &slow_cli, &slow_srv);
+	ends_fill(d.cli_buf, opts.buf_size, 1);
 	OK(rpma_write(slow_cli, d.at_srv, 0, d.cli_mr, 0, opts.buf_size, RPMA_F_COMPLETION_ON_ERROR,
 		      NULL));
-	duo_flush(slow_cli, d.at_srv, 0, opts.buf_size);
-	assert_true(duo_is_filled(d.srv_buf, opts.buf_size, 1));
+	ends_flush(slow_cli, d.at_srv, 0, opts.buf_size);
+	assert_true(ends_is_filled(d.srv_buf, opts.buf_size, 1));
 	expect_both_alive(&d);
 	OK(rpma_conn_disconnect(slow_cli));
 	OK(rpma_conn_delete(&slow_cli));
 	OK(rpma_conn_delete(&slow_srv));
 	relay_join(&relay);
 	memcpy(d.port, real, sizeof(real));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define CONNS 50
 #define WORD  8
@@ -25,7 +25,7 @@ struct watch {
 };
 
 struct crowd {
-	struct duo d;
+	struct ends d;
 	int epfd;
 	struct end end[2 * CONNS]; /* clients, then servers as they come */
 	struct watch watch[4 * CONNS + 1];
@@ -38,7 +38,7 @@ static void watch_fd(struct crowd *c, int fd, enum what what, struct end *end)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	*w = (struct watch){.what = what, .end = end};
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	assert_int_equal(epoll_ctl(c->epfd, EPOLL_CTL_ADD, fd, &ev), 0);
 }
 
@@ -65,7 +65,7 @@ static void client_start(struct crowd *c, int i)
 	struct rpma_conn_req *req;
 
 	end->at = (size_t)i * WORD;
-	OK(rpma_conn_req_new(c->d.peer, duo_addr(), c->d.port, NULL, &req));
+	OK(rpma_conn_req_new(c->d.peer, ends_addr(), c->d.port, NULL, &req));
 	OK(rpma_conn_req_recv(req, c->d.cli_mr, 4096 + end->at, WORD, end));
 	OK(rpma_conn_req_connect(&req, NULL, &end->conn));
 	end_watch(c, end);
@@ -172,12 +172,12 @@ static void crowd_open(struct crowd *c)
 	memset(c, 0, sizeof(*c));
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);
 	assert_true(c->epfd >= 0);
-	c->conns = duo_crowd(CONNS);
-	duo_listen(&c->d, NULL);
-	c->d.cli_buf = duo_map(DUO_BUF);
-	c->d.srv_buf = duo_map(DUO_BUF);
-	c->d.cli_mr = duo_reg(&c->d, c->d.cli_buf, DUO_BUF);
-	c->d.srv_mr = duo_reg(&c->d, c->d.srv_buf, DUO_BUF);
+	c->conns = ends_max_conns(CONNS);
+	ends_listen(&c->d, NULL);
+	c->d.cli_buf = ends_map(ENDS_BUF);
+	c->d.srv_buf = ends_map(ENDS_BUF);
+	c->d.cli_mr = ends_reg(&c->d, c->d.cli_buf, ENDS_BUF);
+	c->d.srv_mr = ends_reg(&c->d, c->d.srv_buf, ENDS_BUF);
 	OK(rpma_ep_get_fd(c->d.ep, &fd));
 	watch_fd(c, fd, WHAT_ENDPOINT, NULL);
 }
@@ -197,7 +197,7 @@ static void fifty_connections_are_served_by_one_thread(void **state)
 		OK(rpma_conn_delete(&c.end[i].conn));
 	}
 	close(c.epfd);
-	duo_close(&c.d);
+	ends_close(&c.d);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define SIZE 65536u
 
@@ -63,8 +63,8 @@ static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep 
 	char port[8] = "";
 
 	for (int i = 0; i < 10; i++) {
-		duo_free_port(port);
-		if (!rpma_ep_listen(peer, duo_addr(), port, ep))
+		ends_free_port(port);
+		if (!rpma_ep_listen(peer, ends_addr(), port, ep))
 			return write(port_fd, port, sizeof(port)) == sizeof(port) ? 0 : -1;
 	}
 	return -1;
@@ -83,7 +83,7 @@ static int serve(uint8_t *mem, int port_fd, enum how how)
 	struct hello hello;
 	int ret;
 
-	if (rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
+	if (rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx) ||
 	    rpma_peer_new(ctx, &peer) ||
 	    rpma_mr_reg(peer, mem, SIZE,
 			RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
@@ -108,7 +108,7 @@ static void server_start(struct server *s, enum how how)
 {
 	int ready[2];
 
-	s->mem = duo_map(SIZE);
+	s->mem = ends_map(SIZE);
 	assert_int_equal(pipe(ready), 0);
 	s->pid = fork();
 	assert_true(s->pid >= 0);
@@ -130,7 +130,7 @@ static void server_expect_exit(struct server *s, int code)
 	munmap(s->mem, SIZE);
 }
 
-static void client_open(struct duo *d, const struct server *s)
+static void client_open(struct ends *d, const struct server *s)
 {
 	struct rpma_conn_private_data pdata;
 	struct rpma_conn_req *req;
@@ -139,11 +139,11 @@ static void client_open(struct duo *d, const struct server *s)
 	struct ibv_context *ctx;
 
 	memset(d, 0, sizeof(*d));
-	OK(rpma_utils_get_ibv_context(duo_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
-	OK(rpma_conn_req_new(d->peer, duo_addr(), s->port, NULL, &req));
+	OK(rpma_conn_req_new(d->peer, ends_addr(), s->port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d->cli));
-	duo_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
+	ends_expect_event(d->cli, RPMA_CONN_ESTABLISHED);
 	OK(rpma_conn_get_private_data(d->cli, &pdata));
 	assert_int_equal(pdata.len, sizeof(*hello));
 	hello = pdata.ptr;
@@ -151,42 +151,42 @@ static void client_open(struct duo *d, const struct server *s)
 	OK(rpma_peer_cfg_from_descriptor(hello->pcfg_desc, hello->pcfg_size, &pcfg));
 	OK(rpma_conn_apply_remote_peer_cfg(d->cli, pcfg));
 	OK(rpma_peer_cfg_delete(&pcfg));
-	d->cli_buf = duo_map(SIZE);
-	d->cli_mr = duo_reg(d, d->cli_buf, SIZE);
-	d->srv_buf = duo_map(SIZE); /* so that duo_close() finds what it knows */
+	d->cli_buf = ends_map(SIZE);
+	d->cli_mr = ends_reg(d, d->cli_buf, SIZE);
+	d->srv_buf = ends_map(SIZE); /* so that ends_close() finds what it knows */
 }
 
-static void write_and_persist(struct duo *d, unsigned seed)
+static void write_and_persist(struct ends *d, unsigned seed)
 {
-	duo_fill(d->cli_buf, SIZE, seed);
+	ends_fill(d->cli_buf, SIZE, seed);
 	OK(rpma_write(d->cli, d->at_srv, 0, d->cli_mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_flush(d->cli, d->at_srv, 0, SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, d));
-	duo_expect_wc(d->cli, duo_flush_opcode(), d);
+	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
 static void client_writes_into_the_servers_memory(void **state)
 {
 	struct server s;
-	struct duo d;
+	struct ends d;
 
 	server_start(&s, SERVE_UNTIL_CLOSED);
 	client_open(&d, &s);
 	for (unsigned i = 0; i < 20; i++) {
 		write_and_persist(&d, i);
-		assert_true(duo_is_filled(s.mem, SIZE, i));
+		assert_true(ends_is_filled(s.mem, SIZE, i));
 	}
 	OK(rpma_conn_disconnect(d.cli));
-	duo_expect_event(d.cli, RPMA_CONN_CLOSED);
+	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
 	server_expect_exit(&s, 0);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void client_gets_closed_when_the_server_is_killed(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct server s;
-	struct duo d;
+	struct ends d;
 	int status;
 
 	server_start(&s, SERVE_FOR_EVER);
@@ -194,17 +194,17 @@ static void client_gets_closed_when_the_server_is_killed(void **state)
 	write_and_persist(&d, 1);
 	assert_int_equal(kill(s.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
-	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	assert_true(duo_is_filled(s.mem, SIZE, 1));
+	assert_true(ends_is_filled(s.mem, SIZE, 1));
 	munmap(s.mem, SIZE);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void operations_under_way_fail_when_the_server_is_killed(void **state)
 {
 	struct server s;
-	struct duo d;
+	struct ends d;
 	int status;
 
 	server_start(&s, SERVE_FOR_EVER);
@@ -215,10 +215,10 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	OK(rpma_flush(d.cli, d.at_srv, 0, SIZE, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
 	assert_int_equal(kill(s.pid, SIGKILL), 0);
-	assert_int_equal(duo_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ends_wait_failure(d.cli), IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
 	munmap(s.mem, SIZE);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Work under way may take SOFTRNIC_DRAIN_MS and no longer. */
@@ -226,7 +226,7 @@ static void deletion_does_not_wait_for_a_stopped_server(void **state)
 {
 	struct timespec begin, end;
 	struct server s;
-	struct duo d;
+	struct ends d;
 	int status;
 
 	server_start(&s, SERVE_FOR_EVER);
@@ -242,32 +242,32 @@ static void deletion_does_not_wait_for_a_stopped_server(void **state)
 	assert_int_equal(kill(s.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
 	munmap(s.mem, SIZE);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* A child that inherited a connection neither disturbs it nor keeps it alive. */
 static void forking_does_not_disturb_connections(void **state)
 {
-	struct duo d;
+	struct ends d;
 	int status;
 	pid_t pid;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		pause();
 		_exit(0);
 	}
-	duo_fill(d.cli_buf, 4096, 1);
+	ends_fill(d.cli_buf, 4096, 1);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, 0, 4096);
-	assert_true(duo_is_filled(d.srv_buf, 4096, 1));
+	ends_flush(d.cli, d.at_srv, 0, 4096);
+	assert_true(ends_is_filled(d.srv_buf, 4096, 1));
 	OK(rpma_conn_delete(&d.cli));
-	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

@@ -2,15 +2,15 @@
 /* test_queues.c -- completion queues: waiting, separate ones, shared channels, overrun. */
 #include <time.h>
 
-#include "duo.h"
+#include "ends.h"
 
 static void each_wait_announces_one_completion(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < 1000; i++) {
 		OK(rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, 8, RPMA_F_COMPLETION_ALWAYS, &d));
@@ -18,7 +18,7 @@ static void each_wait_announces_one_completion(void **state)
 		OK(rpma_cq_get_wc(cq, 1, &wc, NULL));
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Re-arming with a completion queued announces only what comes later. */
@@ -26,34 +26,34 @@ static void announced_completion_is_not_announced_again(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 	int fd;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	OK(rpma_cq_get_fd(cq, &fd));
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	assert_int_equal(rpma_cq_wait(cq), RPMA_E_NO_COMPLETION);
 	for (int i = 0; i < 100; i++) {
 		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, &d));
-		assert_true(duo_readable(fd, 5000));
+		assert_true(ends_readable(fd, 5000));
 		OK(rpma_cq_wait(cq));
-		assert_false(duo_readable(fd, 0));
+		assert_false(ends_readable(fd, 0));
 		OK(rpma_cq_get_wc(cq, 1, &wc, NULL));
 		assert_int_equal(rpma_cq_wait(cq), RPMA_E_NO_COMPLETION);
 		assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void several_completions_are_taken_at_once(void **state)
 {
 	struct ibv_wc wc[10];
 	struct rpma_cq *cq;
-	struct duo d;
+	struct ends d;
 	int got = 0, n;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (uintptr_t i = 0; i < 10; i++)
 		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS,
@@ -72,50 +72,50 @@ static void several_completions_are_taken_at_once(void **state)
 		assert_int_equal(wc[i].status, IBV_WC_SUCCESS);
 		assert_int_equal(wc[i].wr_id, i);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void receives_complete_in_their_own_queue(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 10, 0, 0);
-	struct duo_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 10, 0, 0);
+	struct ends_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
 	struct rpma_cq *cq, *rcq, *none;
 	struct ibv_wc wc = {0};
-	struct duo d, plain;
+	struct ends d, plain;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	OK(rpma_conn_get_rcq(d.srv, &rcq));
 	assert_non_null(rcq);
 	assert_ptr_not_equal(cq, rcq);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d));
 	OK(rpma_send(d.cli, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_expect_wc(d.cli, IBV_WC_SEND, &d);
-	duo_cq_wait_wc(rcq, &wc);
+	ends_expect_wc(d.cli, IBV_WC_SEND, &d);
+	ends_cq_wait_wc(rcq, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 
-	duo_open(&plain, NULL);
+	ends_open(&plain, NULL);
 	OK(rpma_conn_get_rcq(plain.srv, &none));
 	assert_null(none);
-	duo_close(&plain);
+	ends_close(&plain);
 }
 
 static void shared_channel_tells_which_queue(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 10, 0, 0);
-	struct duo_opts opts = {.srv_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 10, 0, 0);
+	struct ends_opts opts = {.srv_cfg = cfg};
 	struct rpma_cq *cq, *rcq, *which = NULL;
 	struct ibv_wc wc;
 	bool is_rcq = false;
-	struct duo d;
+	struct ends d;
 	int fd, cqfd;
 
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	OK(rpma_conn_get_rcq(d.srv, &rcq));
 	OK(rpma_conn_get_compl_fd(d.srv, &fd));
@@ -123,7 +123,7 @@ static void shared_channel_tells_which_queue(void **state)
 	assert_int_equal(fd, cqfd);
 	assert_int_equal(rpma_cq_wait(cq), RPMA_E_SHARED_CHANNEL);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, &d));
-	assert_false(duo_readable(fd, 0));
+	assert_false(ends_readable(fd, 0));
 	OK(rpma_send(d.cli, d.cli_mr, 0, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_wait(d.srv, 0, &which, &is_rcq));
 	assert_ptr_equal(which, rcq);
@@ -136,60 +136,60 @@ static void shared_channel_tells_which_queue(void **state)
 	assert_false(is_rcq);
 	OK(rpma_cq_get_wc(cq, 1, &wc, NULL));
 	assert_int_equal(wc.opcode, IBV_WC_RDMA_READ);
-	duo_set_nonblock(fd);
+	ends_set_nonblock(fd);
 	assert_int_equal(rpma_conn_wait(d.srv, 0, &which, NULL), RPMA_E_NO_COMPLETION);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
 static void connection_without_shared_channel_says_so(void **state)
 {
 	struct rpma_cq *cq;
-	struct duo d;
+	struct ends d;
 	int fd;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	assert_int_equal(rpma_conn_get_compl_fd(d.cli, &fd), RPMA_E_NOT_SHARED_CHNL);
 	assert_int_equal(rpma_conn_wait(d.cli, 0, &cq, NULL), RPMA_E_NOT_SHARED_CHNL);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* A queue that overruns ends its connection; what was queued before can still be polled. */
 static void overrun_is_an_error_not_a_hang(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(2, 0, 10, 0);
-	struct duo_opts opts = {.cli_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(2, 0, 10, 0);
+	struct ends_opts opts = {.cli_cfg = cfg};
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 	int n = 0;
 
 	SOFTRNIC_ONLY(); /* siw loses the completions, and goes on */
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	for (int i = 0; i < 10; i++)
 		if (rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL))
 			break; /* in error already */
-	assert_true(duo_event_within(d.cli, 5000, &ev));
+	assert_true(ends_event_within(d.cli, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	assert_true(duo_event_within(d.srv, 5000, &ev));
+	assert_true(ends_event_within(d.srv, 5000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 	while (rpma_cq_get_wc(cq, 1, &wc, NULL) == 0)
 		n++;
 	assert_int_equal(n, 2);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
 static void full_send_queue_is_an_error_that_passes(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 4, 0);
-	struct duo_opts opts = {.cli_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 4, 0);
+	struct ends_opts opts = {.cli_cfg = cfg};
 	int posted = 0, ret = 0;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	while (posted < 100000 && !ret) {
 		ret = rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
 				NULL);
@@ -203,11 +203,11 @@ static void full_send_queue_is_an_error_that_passes(void **state)
 		ret = rpma_read(d.cli, d.cli_mr, 0, d.at_srv, 0, 8, RPMA_F_COMPLETION_ALWAYS, &d);
 		if (!ret)
 			break;
-		duo_sleep_ms(1);
+		ends_sleep_ms(1);
 	}
 	OK(ret);
-	duo_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
-	duo_close(&d);
+	ends_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
@@ -221,28 +221,29 @@ static long cpu_ms(void)
 
 static void idle_connections_use_no_cpu(void **state)
 {
-	struct duo d;
+	struct ends d;
 	long before;
 
-	duo_open(&d, NULL);
-	duo_flush(d.cli, d.at_srv, 0, 8);
-	duo_sleep_ms(20);
+	ends_open(&d, NULL);
+	ends_flush(d.cli, d.at_srv, 0, 8);
+	ends_sleep_ms(20);
 	before = cpu_ms();
-	duo_sleep_ms(300);
+	ends_sleep_ms(300);
 	assert_in_range(cpu_ms() - before, 0, 10);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void connection_with_impossible_queues_is_refused(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, UINT32_MAX, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, UINT32_MAX, 0);
 	struct rpma_conn_req *req = NULL;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
-	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req), RPMA_E_PROVIDER);
+	ends_listen(&d, NULL);
+	assert_int_equal(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req),
+			 RPMA_E_PROVIDER);
 	assert_null(req);
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_srq.c -- receives shared by several connections. */
-#include "duo.h"
+#include "ends.h"
 
 #define CONNS 4
 #define SLOT  128
 
 /* Four clients, whose server ends take their receives from one queue. */
 struct star {
-	struct duo d;
+	struct ends d;
 	struct rpma_srq *srq;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *cli[CONNS], *srv[CONNS];
@@ -17,23 +17,23 @@ struct star {
 static void star_open(struct star *s, uint32_t srq_rcq_size, uint32_t conn_rcq_size)
 {
 	struct rpma_srq_cfg *srq_cfg;
-	struct duo_opts opts = {0};
+	struct ends_opts opts = {0};
 
 	memset(s, 0, sizeof(*s));
-	duo_listen(&s->d, NULL);
-	s->d.cli_buf = duo_map(DUO_BUF);
-	s->d.srv_buf = duo_map(DUO_BUF);
-	s->d.cli_mr = duo_reg(&s->d, s->d.cli_buf, DUO_BUF);
-	s->d.srv_mr = duo_reg(&s->d, s->d.srv_buf, DUO_BUF);
+	ends_listen(&s->d, NULL);
+	s->d.cli_buf = ends_map(ENDS_BUF);
+	s->d.srv_buf = ends_map(ENDS_BUF);
+	s->d.cli_mr = ends_reg(&s->d, s->d.cli_buf, ENDS_BUF);
+	s->d.srv_mr = ends_reg(&s->d, s->d.srv_buf, ENDS_BUF);
 	OK(rpma_srq_cfg_new(&srq_cfg));
 	OK(rpma_srq_cfg_set_rcq_size(srq_cfg, srq_rcq_size));
 	OK(rpma_srq_new(s->d.peer, srq_cfg, &s->srq));
 	OK(rpma_srq_cfg_delete(&srq_cfg));
-	s->cfg = duo_cfg(0, conn_rcq_size, 0, 0);
+	s->cfg = ends_cfg(0, conn_rcq_size, 0, 0);
 	OK(rpma_conn_cfg_set_srq(s->cfg, s->srq));
 	opts.srv_cfg = s->cfg;
 	for (int i = 0; i < CONNS; i++) {
-		duo_connect(&s->d, &opts, &s->cli[i], &s->srv[i]);
+		ends_connect(&s->d, &opts, &s->cli[i], &s->srv[i]);
 		OK(rpma_conn_get_qp_num(s->srv[i], &s->qp_num[i]));
 	}
 }
@@ -42,13 +42,13 @@ static void star_close(struct star *s)
 {
 	for (int i = 0; i < CONNS; i++) {
 		OK(rpma_conn_disconnect(s->cli[i]));
-		duo_expect_event(s->srv[i], RPMA_CONN_CLOSED);
+		ends_expect_event(s->srv[i], RPMA_CONN_CLOSED);
 		OK(rpma_conn_delete(&s->srv[i]));
 		OK(rpma_conn_delete(&s->cli[i]));
 	}
 	OK(rpma_conn_cfg_delete(&s->cfg));
 	OK(rpma_srq_delete(&s->srq));
-	duo_close(&s->d);
+	ends_close(&s->d);
 }
 
 static void star_send(struct star *s, int i)
@@ -97,7 +97,7 @@ static void four_connections_share_receives_and_their_queue(void **state)
 	for (int i = 0; i < 3 * CONNS; i++)
 		star_send(&s, i % CONNS);
 	for (int i = 0; i < 3 * CONNS; i++) {
-		duo_cq_wait_wc(rcq, &wc);
+		ends_cq_wait_wc(rcq, &wc);
 		star_check(&s, &wc, from);
 	}
 	for (int i = 0; i < CONNS; i++)
@@ -113,17 +113,17 @@ static void posted_receives_wake_waiting_connections(void **state)
 	struct ibv_wc wc;
 	struct star s;
 
-	if (!duo_sends_wait())
+	if (!ends_sends_wait())
 		skip(); /* no connection waits */
 	star_open(&s, 20, 0);
 	OK(rpma_srq_get_rcq(s.srq, &rcq));
 	for (int i = 0; i < CONNS; i++)
 		star_send(&s, i);
-	duo_sleep_ms(20);
+	ends_sleep_ms(20);
 	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	for (size_t i = 0; i < CONNS; i++) {
 		post_shared(&s, i);
-		duo_cq_wait_wc(rcq, &wc);
+		ends_cq_wait_wc(rcq, &wc);
 		star_check(&s, &wc, from);
 	}
 	for (int i = 0; i < CONNS; i++)
@@ -150,7 +150,7 @@ static void completions_go_to_the_connections_when_the_srq_has_no_queue(void **s
 				OK(rpma_conn_get_rcq(s.srv[i], &cq));
 			else
 				OK(rpma_conn_get_cq(s.srv[i], &cq));
-			duo_cq_wait_wc(cq, &wc);
+			ends_cq_wait_wc(cq, &wc);
 			star_check(&s, &wc, from);
 			assert_int_equal(from[i], 1);
 		}
@@ -160,25 +160,25 @@ static void completions_go_to_the_connections_when_the_srq_has_no_queue(void **s
 
 static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(0, 0, 0, 0);
+	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req = NULL;
 	struct rpma_srq *srq;
-	struct duo d = {0};
+	struct ends d = {0};
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	OK(rpma_srq_new(d.peer, NULL, &srq)); /* has its own by default */
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
-	assert_int_equal(rpma_conn_req_new(d.peer, duo_addr(), d.port, cfg, &req), RPMA_E_INVAL);
+	assert_int_equal(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req), RPMA_E_INVAL);
 	assert_null(req);
-	OK(rpma_conn_req_new(d.peer, duo_addr(), d.port, NULL, &req));
+	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
-	duo_expect_event(d.cli, RPMA_CONN_REJECTED); /* it ends */
+	ends_expect_event(d.cli, RPMA_CONN_REJECTED); /* it ends */
 	OK(rpma_conn_delete(&d.cli));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_srq_delete(&srq));
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void full_srq_is_an_error_that_passes(void **state)
@@ -200,7 +200,7 @@ static void full_srq_is_an_error_that_passes(void **state)
 	assert_int_equal(ret, RPMA_E_PROVIDER);
 	assert_in_range(n, 20, 99);
 	star_send(&s, 0);
-	duo_cq_wait_wc(rcq, &wc);
+	ends_cq_wait_wc(rcq, &wc);
 	star_check(&s, &wc, from);
 	post_shared(&s, n);
 	star_close(&s);
@@ -218,16 +218,16 @@ static void one_connection_in_error_leaves_the_others_alone(void **state)
 	post_shared(&s, 0);
 	post_shared(&s, 1);
 	OK(rpma_conn_delete(&s.cli[0]));
-	duo_expect_event(s.srv[0], RPMA_CONN_CLOSED);
+	ends_expect_event(s.srv[0], RPMA_CONN_CLOSED);
 	/* The receives belong to the queue, not to the connection: they are not flushed. */
 	assert_int_equal(rpma_cq_get_wc(rcq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	for (int i = 1; i < 3; i++) {
 		star_send(&s, i);
-		duo_cq_wait_wc(rcq, &wc);
+		ends_cq_wait_wc(rcq, &wc);
 		star_check(&s, &wc, from);
 	}
 	OK(rpma_conn_delete(&s.srv[0]));
-	duo_connect(&s.d, NULL, &s.cli[0], &s.srv[0]);
+	ends_connect(&s.d, NULL, &s.cli[0], &s.srv[0]);
 	star_close(&s);
 }
 

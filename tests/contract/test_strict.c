@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_strict.c -- with RPMA_STRICT_PERSIST=1 a flush of memory that cannot persist fails. */
-#include "duo.h"
+#include "ends.h"
 
 static void persistent_flush_of_anonymous_memory_fails(void **state)
 {
 	struct ibv_wc wc = {0};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_flush(d.cli, d.at_srv, 0, 4096, RPMA_FLUSH_TYPE_PERSISTENT,
 		      RPMA_F_COMPLETION_ALWAYS, &d));
-	duo_wait_wc(d.cli, &wc);
+	ends_wait_wc(d.cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void visible_flush_of_anonymous_memory_succeeds(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_flush(d.cli, d.at_srv, 0, 4096);
-	duo_close(&d);
+	ends_open(&d, NULL);
+	ends_flush(d.cli, d.at_srv, 0, 4096);
+	ends_close(&d);
 }
 
 int main(void)

@@ -4,14 +4,14 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define THREADS 4
 #define ROUNDS  300
 
 /* What a thread must not assert, because a failed cmocka assertion jumps: it counts instead. */
 struct worker {
-	struct duo *d;
+	struct ends *d;
 	struct rpma_conn *conn;
 	size_t at; /* its part of both buffers */
 	unsigned failures;
@@ -33,21 +33,21 @@ static int wait_ok(struct rpma_conn *conn, enum ibv_wc_opcode opcode)
 
 static int write_flush_read(struct worker *w, unsigned round)
 {
-	struct duo *d = w->d;
+	struct ends *d = w->d;
 
-	duo_fill(d->cli_buf + w->at, 1000, round);
+	ends_fill(d->cli_buf + w->at, 1000, round);
 	if (rpma_write(w->conn, d->at_srv, w->at, d->cli_mr, w->at, 1000,
 		       RPMA_F_COMPLETION_ON_ERROR, NULL) ||
 	    rpma_flush(w->conn, d->at_srv, w->at, 1000, RPMA_FLUSH_TYPE_VISIBILITY,
 		       RPMA_F_COMPLETION_ALWAYS, NULL) ||
-	    wait_ok(w->conn, duo_flush_opcode()))
+	    wait_ok(w->conn, ends_flush_opcode()))
 		return -1;
 	memset(d->cli_buf + w->at, 0, 1000);
 	if (rpma_read(w->conn, d->cli_mr, w->at, d->at_srv, w->at, 1000, RPMA_F_COMPLETION_ALWAYS,
 		      NULL) ||
 	    wait_ok(w->conn, IBV_WC_RDMA_READ))
 		return -1;
-	return duo_is_filled(d->cli_buf + w->at, 1000, round) ? 0 : -1;
+	return ends_is_filled(d->cli_buf + w->at, 1000, round) ? 0 : -1;
 }
 
 static void *write_rounds(void *arg)
@@ -75,20 +75,20 @@ static void threads_use_connections_of_the_same_peer(void **state)
 {
 	struct rpma_conn *srv[THREADS];
 	struct worker w[THREADS] = {0};
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		w[i].d = &d;
 		w[i].at = (size_t)i * 8192;
-		duo_connect(&d, NULL, &w[i].conn, &srv[i]);
+		ends_connect(&d, NULL, &w[i].conn, &srv[i]);
 	}
 	run_all(write_rounds, w, THREADS);
 	for (int i = 0; i < THREADS; i++) {
 		OK(rpma_conn_delete(&w[i].conn));
 		OK(rpma_conn_delete(&srv[i]));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void *register_rounds(void *arg)
@@ -110,9 +110,9 @@ static void threads_register_memory_while_others_transfer(void **state)
 {
 	struct worker w[THREADS] = {0};
 	pthread_t thread[2];
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (int i = 0; i < THREADS; i++)
 		w[i].d = &d;
 	w[0].conn = d.cli;
@@ -123,7 +123,7 @@ static void threads_register_memory_while_others_transfer(void **state)
 		pthread_join(thread[i], NULL);
 		assert_int_equal(w[i + 1].failures, 0);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 static void *connect_rounds(void *arg)
@@ -135,7 +135,7 @@ static void *connect_rounds(void *arg)
 		struct rpma_conn_req *req = NULL;
 		struct rpma_conn *conn = NULL;
 
-		if (rpma_conn_req_new(w->d->peer, duo_addr(), w->d->port, NULL, &req) ||
+		if (rpma_conn_req_new(w->d->peer, ends_addr(), w->d->port, NULL, &req) ||
 		    rpma_conn_req_connect(&req, NULL, &conn) || rpma_conn_next_event(conn, &ev) ||
 		    ev != RPMA_CONN_ESTABLISHED || rpma_conn_disconnect(conn) ||
 		    rpma_conn_next_event(conn, &ev) || ev != RPMA_CONN_CLOSED)
@@ -170,10 +170,10 @@ static void *serve_rounds(void *arg)
 static void threads_connect_and_accept_at_the_same_time(void **state)
 {
 	struct worker servers[2] = {0}, clients[2] = {0};
-	struct duo d = {0};
+	struct ends d = {0};
 	pthread_t thread[2];
 
-	duo_listen(&d, NULL);
+	ends_listen(&d, NULL);
 	for (int i = 0; i < 2; i++) {
 		servers[i].d = clients[i].d = &d;
 		assert_int_equal(pthread_create(&thread[i], NULL, serve_rounds, &servers[i]), 0);
@@ -183,7 +183,7 @@ static void threads_connect_and_accept_at_the_same_time(void **state)
 		pthread_join(thread[i], NULL);
 		assert_int_equal(servers[i].failures, 0);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 struct waiter {
@@ -202,9 +202,9 @@ static void *wait_for_message(void *arg)
 /* One thread sleeps for a completion while another posts on the same connection. */
 static void posting_wakes_a_thread_that_waits(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (int i = 0; i < 50; i++) {
 		struct waiter w = {.conn = d.srv, .status = -1};
 		pthread_t thread;
@@ -215,7 +215,7 @@ static void posting_wakes_a_thread_that_waits(void **state)
 		pthread_join(thread, NULL);
 		assert_int_equal(w.status, 0);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 struct scribbler {
@@ -229,32 +229,32 @@ static void *scribble(void *arg)
 	struct scribbler *s = arg;
 
 	for (int c = 0; !atomic_load(&s->stop); c++)
-		duo_fill(s->mem, s->len, (unsigned)c);
+		ends_fill(s->mem, s->len, (unsigned)c);
 	return NULL;
 }
 
 /* Any mixture of bytes may arrive, but it arrives, and the connection lives. */
 static void changing_source_does_not_break_the_stream(void **state)
 {
-	struct duo_opts opts = {.buf_size = 1 << 20};
+	struct ends_opts opts = {.buf_size = 1 << 20};
 	struct scribbler s = {.len = 1 << 20};
 	pthread_t thread;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	s.mem = d.cli_buf;
 	assert_int_equal(pthread_create(&thread, NULL, scribble, &s), 0);
 	for (int i = 0; i < 50; i++) {
 		OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, s.len, RPMA_F_COMPLETION_ON_ERROR,
 			      NULL));
-		duo_flush(d.cli, d.at_srv, 0, s.len);
+		ends_flush(d.cli, d.at_srv, 0, s.len);
 	}
 	atomic_store(&s.stop, true);
 	pthread_join(thread, NULL);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, s.len, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_flush(d.cli, d.at_srv, 0, s.len);
+	ends_flush(d.cli, d.at_srv, 0, s.len);
 	assert_memory_equal(d.srv_buf, d.cli_buf, s.len);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)

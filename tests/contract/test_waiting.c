@@ -3,7 +3,7 @@
  * overtake them. */
 #include <time.h>
 
-#include "duo.h"
+#include "ends.h"
 
 #define MSG 1024
 
@@ -11,38 +11,38 @@ static void send_waits_for_its_receive(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, MSG, 1);
+	ends_open(&d, NULL);
+	ends_fill(d.cli_buf, MSG, 1);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_sleep_ms(20);
+	ends_sleep_ms(20);
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, MSG, &d));
-	duo_expect_received(d.srv, MSG, &d);
-	assert_true(duo_is_filled(d.srv_buf, MSG, 1));
-	duo_close(&d);
+	ends_expect_received(d.srv, MSG, &d);
+	assert_true(ends_is_filled(d.srv_buf, MSG, 1));
+	ends_close(&d);
 }
 
 static void waiting_sends_keep_their_order(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	for (size_t i = 0; i < 8; i++) {
-		duo_fill(d.cli_buf + i * MSG, MSG, (unsigned)i);
+		ends_fill(d.cli_buf + i * MSG, MSG, (unsigned)i);
 		OK(rpma_send(d.cli, d.cli_mr, i * MSG, MSG - i, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	}
 	for (size_t i = 0; i < 8; i++) {
 		OK(rpma_recv(d.srv, d.srv_mr, i * MSG, MSG, &d.srv_buf[i]));
-		duo_expect_received(d.srv, MSG - i, &d.srv_buf[i]);
-		assert_true(duo_is_filled(d.srv_buf + i * MSG, MSG - i, (unsigned)i));
+		ends_expect_received(d.srv, MSG - i, &d.srv_buf[i]);
+		assert_true(ends_is_filled(d.srv_buf + i * MSG, MSG - i, (unsigned)i));
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
-static void post_flush(struct duo *d, int from_server)
+static void post_flush(struct ends *d, int from_server)
 {
 	OK(rpma_flush(from_server ? d->srv : d->cli, from_server ? d->at_cli : d->at_srv, 8192, MSG,
 		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
@@ -51,11 +51,11 @@ static void post_flush(struct duo *d, int from_server)
 /* "Flush, wait, then post the next receive" on both sides at once must never hang. */
 static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 {
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
-	duo_fill(d.cli_buf, MSG, 1);
-	duo_fill(d.srv_buf, MSG, 2);
+	ends_open(&d, NULL);
+	ends_fill(d.cli_buf, MSG, 1);
+	ends_fill(d.srv_buf, MSG, 2);
 	OK(rpma_write(d.cli, d.at_srv, 8192, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	post_flush(&d, 0);
 	post_flush(&d, 1);
@@ -63,18 +63,18 @@ static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 		OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 		OK(rpma_send(d.srv, d.srv_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	}
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-	duo_expect_wc(d.srv, duo_flush_opcode(), &d);
-	assert_true(duo_is_filled(d.srv_buf + 8192, MSG, 1));
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
+	ends_expect_wc(d.srv, ends_flush_opcode(), &d);
+	assert_true(ends_is_filled(d.srv_buf + 8192, MSG, 1));
 	for (size_t i = 0; i < 4; i++) {
 		OK(rpma_recv(d.cli, d.cli_mr, 4096, MSG, NULL));
-		duo_expect_received(d.cli, MSG, NULL);
+		ends_expect_received(d.cli, MSG, NULL);
 		OK(rpma_recv(d.srv, d.srv_mr, 4096, MSG, NULL));
-		duo_expect_received(d.srv, MSG, NULL);
+		ends_expect_received(d.srv, MSG, NULL);
 	}
-	assert_true(duo_is_filled(d.cli_buf + 4096, MSG, 2));
-	assert_true(duo_is_filled(d.srv_buf + 4096, MSG, 1));
-	duo_close(&d);
+	assert_true(ends_is_filled(d.cli_buf + 4096, MSG, 2));
+	assert_true(ends_is_filled(d.srv_buf + 4096, MSG, 1));
+	ends_close(&d);
 }
 
 /* RFC 5040 s5.5: a request is not executed before what was sent ahead of it is delivered. */
@@ -82,41 +82,41 @@ static void flush_behind_a_waiting_send_waits_with_it(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_conn_get_cq(d.cli, &cq));
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_write(d.cli, d.at_srv, 8192, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	post_flush(&d, 0);
-	duo_sleep_ms(20);
+	ends_sleep_ms(20);
 	assert_int_equal(rpma_cq_get_wc(cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
 	OK(rpma_recv(d.srv, d.srv_mr, 0, MSG, NULL));
-	duo_expect_received(d.srv, MSG, NULL);
-	duo_expect_wc(d.cli, duo_flush_opcode(), &d);
-	duo_close(&d);
+	ends_expect_received(d.srv, MSG, NULL);
+	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
+	ends_close(&d);
 }
 
 /* More than is parked: the sender has to wait, nothing is lost. */
 static void flood_without_receives_is_held_back(void **state)
 {
-	struct rpma_conn_cfg *cfg = duo_cfg(600, 0, 600, 600);
-	struct duo_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
+	struct rpma_conn_cfg *cfg = ends_cfg(600, 0, 600, 600);
+	struct ends_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
 	/* A RoCE device asks again after 655 ms, each time. */
-	const unsigned n = duo_is_kernels() ? 5 : 500;
-	struct duo d;
+	const unsigned n = ends_is_kernels() ? 5 : 500;
+	struct ends d;
 
-	duo_open(&d, &opts);
+	ends_open(&d, &opts);
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(d.cli_buf + i * 64, &i, sizeof(i));
 		OK(rpma_send(d.cli, d.cli_mr, i * 64, 64, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	}
 	for (unsigned i = 0; i < n; i++) {
 		OK(rpma_recv(d.srv, d.srv_mr, 0, 64, NULL));
-		duo_expect_received(d.srv, 64, NULL);
+		ends_expect_received(d.srv, 64, NULL);
 		assert_memory_equal(d.srv_buf, &i, sizeof(i));
 	}
-	duo_close(&d);
+	ends_close(&d);
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
@@ -124,18 +124,18 @@ static void flood_without_receives_is_held_back(void **state)
 static void large_message_waits_for_its_receive(void **state)
 {
 	size_t len = 4u << 20;
-	struct duo_opts opts = {.buf_size = len};
-	struct duo d;
+	struct ends_opts opts = {.buf_size = len};
+	struct ends d;
 
-	duo_open(&d, &opts);
-	duo_fill(d.cli_buf, len, 1);
+	ends_open(&d, &opts);
+	ends_fill(d.cli_buf, len, 1);
 	OK(rpma_send(d.cli, d.cli_mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	duo_sleep_ms(20);
-	assert_true(duo_is_zero(d.srv_buf, len));
+	ends_sleep_ms(20);
+	assert_true(ends_is_zero(d.srv_buf, len));
 	OK(rpma_recv(d.srv, d.srv_mr, 0, len, &d));
-	duo_expect_received(d.srv, len, &d);
-	assert_true(duo_is_filled(d.srv_buf, len, 1));
-	duo_close(&d);
+	ends_expect_received(d.srv, len, &d);
+	assert_true(ends_is_filled(d.srv_buf, len, 1));
+	ends_close(&d);
 }
 
 /* The sender has disconnected in good order; its message is still there for the receive. */
@@ -143,40 +143,40 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
-	struct duo d;
+	struct ends d;
 	int ret;
 
-	if (!duo_is_tcp())
+	if (!ends_is_tcp())
 		skip(); /* InfiniBand drops the Send; its receive waits for this end's disconnect */
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
-	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
+	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
 	/* Whether it is still delivered is not promised; each receive completes. */
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	ret = rpma_recv(d.srv, d.srv_mr, 0, MSG, &d);
 	if (!ret) {
-		duo_cq_wait_wc(cq, &wc);
+		ends_cq_wait_wc(cq, &wc);
 		assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &d);
 	}
-	duo_close(&d);
+	ends_close(&d);
 }
 
 /* Work that cannot be done may take SOFTRNIC_DRAIN_MS and no longer. */
 static void deletion_does_not_wait_for_ever(void **state)
 {
 	struct timespec begin, end;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	post_flush(&d, 0);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	OK(rpma_conn_delete(&d.cli));
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_in_range(end.tv_sec - begin.tv_sec, 0, 20);
-	duo_expect_event(d.srv, RPMA_CONN_CLOSED);
-	duo_close(&d);
+	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
+	ends_close(&d);
 }
 
 /* RFC 5040 s5.3: where Sends do not wait, one without a receive ends the connection, in good order.
@@ -184,15 +184,15 @@ static void deletion_does_not_wait_for_ever(void **state)
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
-	struct duo d;
+	struct ends d;
 
-	duo_open(&d, NULL);
+	ends_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
-	assert_true(duo_event_within(d.cli, 20000, &ev));
+	assert_true(ends_event_within(d.cli, 20000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	assert_true(duo_event_within(d.srv, 20000, &ev));
+	assert_true(ends_event_within(d.srv, 20000, &ev));
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
-	duo_close(&d);
+	ends_close(&d);
 }
 
 int main(void)
@@ -212,7 +212,7 @@ int main(void)
 		cmocka_unit_test(deletion_does_not_wait_for_ever),
 	};
 
-	if (!duo_sends_wait())
+	if (!ends_sends_wait())
 		return cmocka_run_group_tests(strict, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

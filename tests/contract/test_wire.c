@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_wire.c -- what goes over the wire for each operation. */
-#include "duo.h"
+#include "ends.h"
 #include "relay.h"
 
 #define HELLO 64 /* bytes of the first FPDU of each end, behind the start-up frames */
 
 struct wired {
-	struct duo d;
+	struct ends d;
 	struct relay relay;
 	struct relay_count base[RELAY_WAYS];
 };
@@ -18,29 +18,29 @@ static void wired_mark(struct wired *w)
 }
 
 /* Two ends with the relay between them. */
-static void wired_open(struct wired *w, const struct duo_opts *opts)
+static void wired_open(struct wired *w, const struct ends_opts *opts)
 {
 	char real[8];
 
 	memset(w, 0, sizeof(*w));
-	duo_listen(&w->d, NULL);
+	ends_listen(&w->d, NULL);
 	memcpy(real, w->d.port, sizeof(real));
 	relay_start(&w->relay, real);
 	memcpy(w->d.port, w->relay.port, sizeof(real));
-	duo_connect(&w->d, opts, &w->d.cli, &w->d.srv);
+	ends_connect(&w->d, opts, &w->d.cli, &w->d.srv);
 	memcpy(w->d.port, real, sizeof(real));
-	w->d.cli_buf = duo_map(DUO_BUF);
-	w->d.srv_buf = duo_map(DUO_BUF);
-	w->d.cli_mr = duo_reg(&w->d, w->d.cli_buf, DUO_BUF);
-	w->d.srv_mr = duo_reg(&w->d, w->d.srv_buf, DUO_BUF);
-	w->d.at_srv = duo_remote(w->d.srv_mr);
-	w->d.at_cli = duo_remote(w->d.cli_mr);
+	w->d.cli_buf = ends_map(ENDS_BUF);
+	w->d.srv_buf = ends_map(ENDS_BUF);
+	w->d.cli_mr = ends_reg(&w->d, w->d.cli_buf, ENDS_BUF);
+	w->d.srv_mr = ends_reg(&w->d, w->d.srv_buf, ENDS_BUF);
+	w->d.at_srv = ends_remote(w->d.srv_mr);
+	w->d.at_cli = ends_remote(w->d.cli_mr);
 	wired_mark(w);
 }
 
 static void wired_close(struct wired *w)
 {
-	duo_close(&w->d);
+	ends_close(&w->d);
 	relay_join(&w->relay);
 }
 
@@ -55,10 +55,10 @@ static void expect_fpdus(struct wired *w, unsigned to_server, unsigned to_client
 	assert_int_equal(w->base[RELAY_TO_CLIENT].fpdus - before[RELAY_TO_CLIENT], to_client);
 }
 
-static void flush(struct duo *d, enum rpma_flush_type type, size_t len)
+static void flush(struct ends *d, enum rpma_flush_type type, size_t len)
 {
 	OK(rpma_flush(d->cli, d->at_srv, 0, len, type, RPMA_F_COMPLETION_ALWAYS, d));
-	duo_expect_wc(d->cli, duo_flush_opcode(), d);
+	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
 static void persistent_flush_is_one_request_and_one_answer(void **state)
@@ -70,7 +70,7 @@ static void persistent_flush_is_one_request_and_one_answer(void **state)
 		struct relay_count before[RELAY_WAYS];
 
 		memcpy(before, w.base, sizeof(before));
-		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, DUO_BUF);
+		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, ENDS_BUF);
 		expect_fpdus(&w, 1, 1);
 		for (int way = 0; way < RELAY_WAYS; way++) { /* and each in one segment */
 			assert_int_equal(w.base[way].pieces, before[way].pieces + 1);
@@ -85,12 +85,12 @@ static void write_and_flush_are_answered_once(void **state)
 	struct wired w;
 
 	wired_open(&w, NULL);
-	duo_fill(w.d.cli_buf, 4096, 1);
+	ends_fill(w.d.cli_buf, 4096, 1);
 	OK(rpma_write(w.d.cli, w.d.at_srv, 0, w.d.cli_mr, 0, 4096, RPMA_F_COMPLETION_ON_ERROR,
 		      NULL));
 	flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, 4096);
 	expect_fpdus(&w, 2, 1);
-	assert_true(duo_is_filled(w.d.srv_buf, 4096, 1));
+	assert_true(ends_is_filled(w.d.srv_buf, 4096, 1));
 	wired_close(&w);
 }
 
@@ -102,8 +102,8 @@ static void write_and_message_need_no_answer(void **state)
 	OK(rpma_recv(w.d.srv, w.d.srv_mr, 0, 64, NULL));
 	OK(rpma_write(w.d.cli, w.d.at_srv, 64, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_send(w.d.cli, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, &w));
-	duo_expect_wc(w.d.cli, IBV_WC_SEND, &w);
-	duo_expect_received(w.d.srv, 8, NULL); /* sent is not yet through the relay */
+	ends_expect_wc(w.d.cli, IBV_WC_SEND, &w);
+	ends_expect_received(w.d.srv, 8, NULL); /* sent is not yet through the relay */
 	expect_fpdus(&w, 2, 0);
 	wired_close(&w);
 }
@@ -114,7 +114,7 @@ static void read_is_one_request_and_its_data(void **state)
 
 	wired_open(&w, NULL);
 	OK(rpma_read(w.d.cli, w.d.cli_mr, 0, w.d.at_srv, 0, 1000, RPMA_F_COMPLETION_ALWAYS, &w));
-	duo_expect_wc(w.d.cli, IBV_WC_RDMA_READ, &w);
+	ends_expect_wc(w.d.cli, IBV_WC_RDMA_READ, &w);
 	expect_fpdus(&w, 1, 1);
 	wired_close(&w);
 }
@@ -124,7 +124,7 @@ static void idle_connection_is_silent(void **state)
 	struct wired w;
 
 	wired_open(&w, NULL);
-	duo_sleep_ms(100);
+	ends_sleep_ms(100);
 	expect_fpdus(&w, 0, 0);
 	wired_close(&w);
 }
@@ -134,11 +134,11 @@ static void private_data_travel_unchanged(void **state)
 	uint8_t ask[28], answer[100];
 	struct rpma_conn_private_data to_srv = {ask, sizeof(ask)},
 				      to_cli = {answer, sizeof(answer)};
-	struct duo_opts opts = {.cli_pdata = &to_srv, .srv_pdata = &to_cli};
+	struct ends_opts opts = {.cli_pdata = &to_srv, .srv_pdata = &to_cli};
 	struct wired w;
 
-	duo_fill(ask, sizeof(ask), 1);
-	duo_fill(answer, sizeof(answer), 2);
+	ends_fill(ask, sizeof(ask), 1);
+	ends_fill(answer, sizeof(answer), 2);
 	wired_open(&w, &opts);
 	assert_true(relay_saw(&w.relay, RELAY_TO_SERVER, ask, sizeof(ask)));
 	assert_true(relay_saw(&w.relay, RELAY_TO_CLIENT, answer, sizeof(answer)));

@@ -65,7 +65,7 @@ bool alloc_must_fail(enum alloc_kind kind, const void *caller)
 	return fails;
 }
 
-static bool must_fail(const void *caller)
+static bool allocs_must_fail(const void *caller)
 {
 	bool fails = alloc_must_fail(ALLOC_MEMORY, caller);
 
@@ -74,7 +74,7 @@ static bool must_fail(const void *caller)
 	return fails;
 }
 
-static void *keep(void *ptr, size_t size, const void *caller)
+static void *allocs_keep(void *ptr, size_t size, const void *caller)
 {
 	pthread_mutex_lock(&all.lock);
 	if (ptr && all.count == BLOCKS_MAX)
@@ -86,7 +86,7 @@ static void *keep(void *ptr, size_t size, const void *caller)
 }
 
 /* Before it is freed: no other thread can have the same address yet. */
-static void forget(const void *ptr)
+static void allocs_forget(const void *ptr)
 {
 	pthread_mutex_lock(&all.lock);
 	for (unsigned int i = all.count; i-- > 0;)
@@ -101,35 +101,36 @@ static void forget(const void *ptr)
 
 void *__wrap_malloc(size_t size)
 {
-	return must_fail(CALLER) ? NULL : keep(__real_malloc(size), size, CALLER);
+	return allocs_must_fail(CALLER) ? NULL : allocs_keep(__real_malloc(size), size, CALLER);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return must_fail(CALLER) ? NULL : keep(__real_calloc(n, size), n * size, CALLER);
+	return allocs_must_fail(CALLER) ? NULL
+					: allocs_keep(__real_calloc(n, size), n * size, CALLER);
 }
 
-static void *resize(void *ptr, size_t size, const void *caller)
+static void *allocs_resize(void *ptr, size_t size, const void *caller)
 {
-	if (must_fail(caller))
+	if (allocs_must_fail(caller))
 		return NULL;
-	forget(ptr);
-	return keep(__real_realloc(ptr, size), size, caller);
+	allocs_forget(ptr);
+	return allocs_keep(__real_realloc(ptr, size), size, caller);
 }
 
 void *__wrap_realloc(void *ptr, size_t size)
 {
-	return resize(ptr, size, CALLER);
+	return allocs_resize(ptr, size, CALLER);
 }
 
 void *__wrap_reallocarray(void *ptr, size_t n, size_t size)
 {
-	return resize(ptr, n * size, CALLER);
+	return allocs_resize(ptr, n * size, CALLER);
 }
 
 void __wrap_free(void *ptr)
 {
-	forget(ptr);
+	allocs_forget(ptr);
 	__real_free(ptr);
 }
 
@@ -137,15 +138,15 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 {
 	void *ptr;
 
-	if (must_fail(CALLER))
+	if (allocs_must_fail(CALLER))
 		return MAP_FAILED;
 	ptr = __real_mmap(addr, len, prot, flags, fd, offset);
-	return ptr == MAP_FAILED ? ptr : keep(ptr, len, CALLER);
+	return ptr == MAP_FAILED ? ptr : allocs_keep(ptr, len, CALLER);
 }
 
 int __wrap_munmap(void *addr, size_t len)
 {
-	forget(addr);
+	allocs_forget(addr);
 	return __real_munmap(addr, len);
 }
 
@@ -177,7 +178,7 @@ bool allocs_failed(void)
 	return failed;
 }
 
-static const char *place_of(const void *caller)
+static const char *allocs_place_of(const void *caller)
 {
 	static char text[PLACE_LEN];
 	Dl_info info;
@@ -192,7 +193,7 @@ static const char *place_of(const void *caller)
 
 const char *allocs_failed_at(void)
 {
-	return place_of(all.failed_at);
+	return allocs_place_of(all.failed_at);
 }
 
 unsigned int allocs_live(size_t size)
@@ -219,6 +220,6 @@ void allocs_print_since_mark(void)
 	for (unsigned int i = 0; i < all.count; i++)
 		if (all.block[i].age > all.mark)
 			fprintf(stderr, "%zu bytes live, made at %s\n", all.block[i].size,
-				place_of(all.block[i].caller));
+				allocs_place_of(all.block[i].caller));
 	pthread_mutex_unlock(&all.lock);
 }

@@ -31,7 +31,7 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 #define CALLER __builtin_return_address(0)
 
-static bool none_left(const void *caller)
+static bool allocs_none_left(const void *caller)
 {
 	bool fails = alloc_must_fail(ALLOC_DESCRIPTOR, caller);
 
@@ -42,7 +42,7 @@ static bool none_left(const void *caller)
 
 int __wrap_socket(int domain, int type, int protocol)
 {
-	return none_left(CALLER) ? -1 : __real_socket(domain, type, protocol);
+	return allocs_none_left(CALLER) ? -1 : __real_socket(domain, type, protocol);
 }
 
 /* The real call reports EAGAIN before EMFILE: so does this. */
@@ -50,7 +50,7 @@ int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	int got = __real_accept4(fd, addr, len, flags);
 
-	if (got < 0 || !none_left(CALLER))
+	if (got < 0 || !allocs_none_left(CALLER))
 		return got;
 	close(got);
 	errno = EMFILE;
@@ -59,12 +59,12 @@ int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 
 int __wrap_eventfd(unsigned int value, int flags)
 {
-	return none_left(CALLER) ? -1 : __real_eventfd(value, flags);
+	return allocs_none_left(CALLER) ? -1 : __real_eventfd(value, flags);
 }
 
 int __wrap_epoll_create1(int flags)
 {
-	return none_left(CALLER) ? -1 : __real_epoll_create1(flags);
+	return allocs_none_left(CALLER) ? -1 : __real_epoll_create1(flags);
 }
 
 int __wrap_open(const char *path, int flags, ...)
@@ -76,16 +76,16 @@ int __wrap_open(const char *path, int flags, ...)
 	if (flags & O_CREAT)
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return none_left(CALLER) ? -1 : __real_open(path, flags, mode);
+	return allocs_none_left(CALLER) ? -1 : __real_open(path, flags, mode);
 }
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-	return none_left(CALLER) ? NULL : __real_fopen(path, mode);
+	return allocs_none_left(CALLER) ? NULL : __real_fopen(path, mode);
 }
 
 int fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 			 void *arg)
 {
-	return none_left(CALLER) ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
+	return allocs_none_left(CALLER) ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
 }

@@ -16,7 +16,7 @@ static char port[8];
 static int port_fd;
 
 /* A file where there can be one, so that a flush has something to write back. */
-static void *map_file(void)
+static void *life_map_file(void)
 {
 	char name[] = "fault-memory-XXXXXX";
 	int fd = mkstemp(name);
@@ -32,7 +32,7 @@ static void *map_file(void)
 }
 
 /* A socket that never listens keeps it for those who bind to it by name. */
-static void choose_port(void)
+static void life_choose_port(void)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(sin);
@@ -47,8 +47,8 @@ static void choose_port(void)
 
 void life_setup(void)
 {
-	memory = map_file();
-	choose_port();
+	memory = life_map_file();
+	life_choose_port();
 }
 
 void life_teardown(void)
@@ -102,7 +102,7 @@ bool life_got(struct life *l, const char *function, int ret, void *out, size_t l
 	return life_judged(l, function, ret);
 }
 
-static void make_memory(struct life *l)
+static void life_make_memory(struct life *l)
 {
 	struct ibv_context *remote;
 	int odp;
@@ -119,7 +119,7 @@ static void make_memory(struct life *l)
 	MAKE(l, &l->remote, rpma_mr_remote_from_descriptor, l->desc, sizeof(l->desc));
 }
 
-static void make_configs(struct life *l)
+static void life_make_configs(struct life *l)
 {
 	const char direct = 1;
 
@@ -160,7 +160,7 @@ static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
 }
 
 /* One request is given up before it is sent, one is refused. */
-static void refuse(struct life *l)
+static void life_refuse(struct life *l)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->active_cfg);
 	STEP(l, rpma_conn_req_delete, &l->out);
@@ -172,7 +172,7 @@ static void refuse(struct life *l)
 	STEP(l, rpma_conn_delete, &l->active);
 }
 
-static void connect_both(struct life *l)
+static void life_connect_both(struct life *l)
 {
 	struct rpma_conn_private_data pdata = {l->desc, sizeof(l->desc)};
 
@@ -187,7 +187,7 @@ static void connect_both(struct life *l)
 		rpma_conn_apply_remote_peer_cfg(l->active, l->pcfg);
 }
 
-static void part(struct life *l)
+static void life_disconnect(struct life *l)
 {
 	STEP(l, rpma_conn_disconnect, l->active);
 	life_await_event(l, l->active, RPMA_CONN_CLOSED);
@@ -196,7 +196,7 @@ static void part(struct life *l)
 }
 
 /* In any case, and every pointer is NULL afterwards. */
-static void release(struct life *l)
+static void life_release(struct life *l)
 {
 	RELEASE(l, rpma_conn_req_delete, &l->out);
 	RELEASE(l, rpma_conn_req_delete, &l->in);
@@ -220,18 +220,18 @@ bool life_run(const struct life_judge *judge)
 {
 	struct life l = {.judge = judge};
 
-	make_memory(&l);
-	make_configs(&l);
+	life_make_memory(&l);
+	life_make_configs(&l);
 	life_look_around(&l);
 	life_make_common_queue(&l);
 	MAKE(&l, &l.ep, rpma_ep_listen, l.peer, LIFE_ADDR, port);
-	refuse(&l);
+	life_refuse(&l);
 	life_refuse_with_a_word(&l, port);
-	connect_both(&l);
+	life_connect_both(&l);
 	life_transfer(&l);
-	part(&l);
+	life_disconnect(&l);
 	STEP(&l, rpma_conn_delete, &l.active);
 	life_give_up(&l, port);
-	release(&l);
+	life_release(&l);
 	return !l.over;
 }

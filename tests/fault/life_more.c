@@ -30,7 +30,7 @@ void life_make_common_queue(struct life *l)
 	rpma_conn_cfg_set_liveness(l->limited_cfg, LIMIT_MS);
 }
 
-static void await_event(struct life *l, enum rpma_conn_event wanted)
+static void life_expect_event(struct life *l, enum rpma_conn_event wanted)
 {
 	enum rpma_conn_event event;
 
@@ -50,7 +50,7 @@ void life_refuse_with_a_word(struct life *l, const char *port)
 	life_await_request(l);
 	MAKE(l, &l->in, rpma_ep_next_conn_req_timeout, l->ep, l->limited_cfg, LIMIT_MS);
 	STEP(l, rpma_conn_req_reject, &l->in, &word);
-	await_event(l, RPMA_CONN_REJECTED);
+	life_expect_event(l, RPMA_CONN_REJECTED);
 	STEP(l, rpma_conn_delete, &l->active);
 }
 
@@ -60,5 +60,5 @@ void life_give_up(struct life *l, const char *port)
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->limited_cfg);
 	MAKE(l, &l->active, rpma_conn_req_connect, &l->out, NULL);
 	STEP(l, rpma_conn_cancel, l->active);
-	await_event(l, RPMA_CONN_UNREACHABLE);
+	life_expect_event(l, RPMA_CONN_UNREACHABLE);
 }

@@ -5,7 +5,7 @@
 
 enum { BATCH_SIZE = 3 };
 
-static void batch(struct life *l)
+static void life_batch(struct life *l)
 {
 	struct rpma_batch *b = NULL;
 
@@ -23,7 +23,7 @@ static void batch(struct life *l)
 	RELEASE(l, rpma_batch_delete, &b);
 }
 
-static void gathered(struct life *l)
+static void life_gathered(struct life *l)
 {
 	struct rpma_segment parts[2] = {{l->mr, 0, LIFE_MSG / 2}, {l->mr, 4096, LIFE_MSG / 2}};
 
@@ -34,7 +34,7 @@ static void gathered(struct life *l)
 }
 
 /* Only of a peer that can. */
-static void questions(struct life *l)
+static void life_queries(struct life *l)
 {
 	const int always = RPMA_F_COMPLETION_ALWAYS;
 	enum rpma_durability durability;
@@ -57,7 +57,7 @@ static void questions(struct life *l)
 
 void life_use_more(struct life *l)
 {
-	batch(l);
-	gathered(l);
-	questions(l);
+	life_batch(l);
+	life_gathered(l);
+	life_queries(l);
 }

@@ -6,7 +6,7 @@
 
 enum { LIMIT_MS = 20000 };
 
-static void broke(struct life *l, const char *what)
+static void life_broke(struct life *l, const char *what)
 {
 	l->judge->broke(what);
 	l->over = true;
@@ -19,7 +19,7 @@ bool life_await_either(struct life *l, int fd, int failed, const char *what)
 	if (poll(pfd, 2, LIMIT_MS) < 1)
 		l->judge->hung(what);
 	if (!pfd[0].revents)
-		broke(l, what);
+		life_broke(l, what);
 	return !l->over;
 }
 
@@ -39,15 +39,15 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 	life_await(l, fd, rpma_utils_conn_event_2str(wanted));
 	MAKE(l, &event, rpma_conn_next_event, conn);
 	if (!l->over && event != wanted)
-		broke(l, rpma_utils_conn_event_2str(event));
+		life_broke(l, rpma_utils_conn_event_2str(event));
 }
 
 /*
  * Each completion here comes when its queue is armed and so is announced. A connection's end does
  * not complete the receives of a shared queue: only its event reports it.
  */
-static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq, bool shared,
-			bool received)
+static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
+			     bool shared, bool received)
 {
 	struct rpma_cq *announced;
 	bool is_rcq;
@@ -68,17 +68,17 @@ static void await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *
 		STEP(l, rpma_cq_wait_timeout, cq, LIMIT_MS);
 }
 
-static void await_completion(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
-			     bool shared, bool received)
+static void life_await_completion(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
+				  bool shared, bool received)
 {
 	struct ibv_wc wc;
 
 	do {
-		await_queue(l, conn, cq, shared, received);
+		life_await_queue(l, conn, cq, shared, received);
 		STEP(l, rpma_cq_get_wc, cq, 1, &wc, NULL);
 	} while (!l->over && l->ret);
 	if (!l->over && wc.status != IBV_WC_SUCCESS)
-		broke(l, ibv_wc_status_str(wc.status));
+		life_broke(l, ibv_wc_status_str(wc.status));
 }
 
 /* The active side's queues share a channel, the passive side's have their own. */
@@ -92,7 +92,7 @@ void life_await_active(struct life *l, bool received)
 		rpma_conn_get_rcq(l->active, &cq);
 	else
 		rpma_conn_get_cq(l->active, &cq);
-	await_completion(l, l->active, cq, true, received);
+	life_await_completion(l, l->active, cq, true, received);
 }
 
 void life_await_passive(struct life *l, bool received)
@@ -105,10 +105,10 @@ void life_await_passive(struct life *l, bool received)
 		rpma_srq_get_rcq(l->srq, &cq);
 	else
 		rpma_conn_get_cq(l->passive, &cq);
-	await_completion(l, l->passive, cq, false, received);
+	life_await_completion(l, l->passive, cq, false, received);
 }
 
-static void one_sided(struct life *l)
+static void life_one_sided(struct life *l)
 {
 	const int always = RPMA_F_COMPLETION_ALWAYS;
 
@@ -127,7 +127,7 @@ static void one_sided(struct life *l)
 }
 
 /* The first message finds no receive and is parked by the other side for a while. */
-static void messages(struct life *l)
+static void life_messages(struct life *l)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
@@ -149,7 +149,7 @@ static void messages(struct life *l)
 }
 
 /* Last, because a provider may refuse them; their completions are not awaited. */
-static void immediates(struct life *l)
+static void life_immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)
 		STEP(l, rpma_srq_recv, l->srq, l->mr, 0, LIFE_MSG, NULL);
@@ -161,8 +161,8 @@ static void immediates(struct life *l)
 
 void life_transfer(struct life *l)
 {
-	one_sided(l);
-	messages(l);
+	life_one_sided(l);
+	life_messages(l);
 	life_use_more(l);
-	immediates(l);
+	life_immediates(l);
 }

@@ -21,7 +21,7 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 }
 
 /* The others may fail again because the connection broke. */
-static bool needs_no_connection(const char *function)
+static bool judge_needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {
 		"rpma_utils_",       "rpma_peer_",          "rpma_mr_",
@@ -35,7 +35,7 @@ static bool needs_no_connection(const char *function)
 	return false;
 }
 
-static bool is_normal(const char *function, int ret)
+static bool judge_is_normal(const char *function, int ret)
 {
 	if (!ret)
 		return true;
@@ -47,22 +47,22 @@ static bool is_normal(const char *function, int ret)
 }
 
 /* Without a descriptor the kernel cannot be asked. */
-static bool may_say(const char *function, int ret)
+static bool judge_allows(const char *function, int ret)
 {
 	return ret == RPMA_E_NOMEM || ret == RPMA_E_PROVIDER ||
 	       (ret == RPMA_E_UNKNOWN && !strcmp(function, "rpma_utils_get_durability"));
 }
 
-static enum life_verdict returned(const char *function, int ret)
+static enum life_verdict judge_returned(const char *function, int ret)
 {
 	const char *failed_before = now.failed;
 
 	now.failed = NULL;
-	if (is_normal(function, ret))
+	if (judge_is_normal(function, ret))
 		return LIFE_GO_ON;
 	if (!allocs_failed())
 		fail_msg("%s: %s, and no allocation had failed", function, rpma_err_2str(ret));
-	if (!may_say(function, ret))
+	if (!judge_allows(function, ret))
 		fail_msg("%s: %s, of failed allocation %u, %s", function, rpma_err_2str(ret),
 			 now.nth, allocs_failed_at());
 	if (now.for_good || !life_can_repeat(function))
@@ -71,21 +71,22 @@ static enum life_verdict returned(const char *function, int ret)
 		now.failed = function;
 		return LIFE_AGAIN;
 	}
-	if (needs_no_connection(function))
+	if (judge_needs_no_connection(function))
 		fail_msg("%s failed again after allocation %u, %s", function, now.nth,
 			 allocs_failed_at());
 	return LIFE_OVER;
 }
 
-static void broke(const char *what)
+static void judge_broke(const char *what)
 {
 	if (!allocs_failed())
 		fail_msg("%s, and no allocation had failed", what);
 }
 
-static void hung(const char *what)
+static void judge_hung(const char *what)
 {
 	fail_msg("no %s: allocation %u failed, %s", what, now.nth, allocs_failed_at());
 }
 
-const struct life_judge memory_judge = {.returned = returned, .broke = broke, .hung = hung};
+const struct life_judge memory_judge = {
+	.returned = judge_returned, .broke = judge_broke, .hung = judge_hung};

@@ -143,7 +143,7 @@ static enum life_verdict struck(const char *function, int ret)
 	now.struck = true;
 	count_hit(function);
 	if (ret != promised(function))
-		fail_msg("%s told \"%s\" of a failed %s (%s), not \"%s\"", function,
+		fail_msg("%s returned \"%s\" for a failed %s (%s), not \"%s\"", function,
 			 rpma_err_2str(ret), now.call, strerror(now.err),
 			 rpma_err_2str(promised(function)));
 	return event_is_there || life_can_repeat(function) ? LIFE_AGAIN : LIFE_OVER;

@@ -39,6 +39,7 @@ static void try_reply(const uint8_t *data, size_t len)
 	pdata = pdata_of(buf, hello_reply_encode(&reply, buf));
 	EXPECT(hello_reply_decode(&pdata, &again));
 	EXPECT(reply.size == again.size && reply.mr_len == again.mr_len);
+	EXPECT(!memcmp(&reply.content, &again.content, sizeof(again.content)));
 }
 
 static void try_proof(const uint8_t *data, size_t len)
@@ -87,13 +88,48 @@ static void try_verdict(const uint8_t *data, size_t len)
 	EXPECT(hello_verdict_encode(status, buf) == len && !memcmp(buf, data, len));
 }
 
+static void try_begin(const uint8_t *data, size_t len)
+{
+	struct hello_begin begin;
+	uint8_t buf[HELLO_TO_MAX];
+
+	if (!hello_begin_decode(data, len, &begin))
+		return;
+	EXPECT(hello_begin_encode(&begin, buf) == len && !memcmp(buf, data, len));
+}
+
+static void try_begun(const uint8_t *data, size_t len)
+{
+	enum hello_status status;
+	uint8_t buf[HELLO_VERDICT];
+
+	if (!hello_begun_decode(data, len, &status)) {
+		EXPECT(status == HELLO_FILE_UNKNOWN);
+		return;
+	}
+	EXPECT(status < HELLO_STATUS_COUNT);
+	EXPECT(hello_begun_encode(status, buf) == len && !memcmp(buf, data, len));
+}
+
+static void try_end(const uint8_t *data, size_t len)
+{
+	struct hello_content content;
+	uint8_t buf[HELLO_TO_MAX];
+
+	if (!hello_end_decode(data, len, &content))
+		return;
+	EXPECT(content.state == HELLO_CONTENT_WHOLE);
+	EXPECT(hello_end_encode(&content, buf) == len && !memcmp(buf, data, len));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static void (*const tries[])(const uint8_t *, size_t) = {
-		try_request, try_reply, try_proof, try_grant, try_list, try_verdict};
+		try_request, try_reply, try_proof, try_grant, try_list,
+		try_verdict, try_begin, try_begun, try_end};
 	uint8_t which;
 
-	if (len < 1 || len > 2048)
+	if (len < 1 || len > 4096)
 		return 0;
 	which = data[0] % (sizeof(tries) / sizeof(tries[0]));
 	if (which < 2 && len > 256) /* private data carries its length in a byte */

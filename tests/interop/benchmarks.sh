@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. What is
-# measured is of no interest here; what arrives is checked by those that can.
+# perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. The measured
+# values do not matter here; programs that can verify the data do so.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. It refuses to report when it cannot
-# find out how fast the processor's counter runs, which on a busy machine happens; then once more.
+# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. It fails when it cannot
+# measure the rate of the processor's counter, as happens on a busy machine; then it runs again.
 perftest() {
 	local port status_server status_client
 	need "$1"
@@ -63,7 +63,7 @@ qperf_tests() {
 test_qperf_messages() { qperf_tests rc_lat 1 rc_bw 100000 rc_bi_bw 4096; }
 test_qperf_reads() { qperf_tests rc_rdma_read_lat 8 rc_rdma_read_bw 200000; }
 test_qperf_writes() { qperf_tests rc_rdma_write_lat 64 rc_rdma_write_bw 1000000 rc_rdma_write_poll_lat 1; }
-# The last two look at what they get.
+# The last two verify the data.
 test_qperf_atomics() {
 	qperf_tests rc_compare_swap_mr 8 rc_fetch_add_mr 8 ver_rc_compare_swap 8 ver_rc_fetch_add 8
 }
@@ -100,7 +100,7 @@ fio_sizes() {
 
 test_fio_write() { fio_sizes write; }
 test_fio_read() { fio_sizes read; }
-# The server receives, and verifies what the client has put its sums into.
+# The server receives, and verifies the sums in the client's data.
 test_fio_send_and_receive() { fio_sizes send --verify=crc32c; }
 
 run_test "$1"

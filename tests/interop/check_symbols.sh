@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Whatever the interposer has, rdma-core has under the same version; and of the families that are
-# replaced nothing is left out, because half a family would mix two kinds of objects.
+# Every symbol of the interposer exists in rdma-core under the same version, and each family of symbols is
+# replaced completely, because half a family would mix two kinds of objects.
 set -euo pipefail
 interposer=$1 libdir=$2
 

@@ -32,7 +32,6 @@ test_rping() {
 	done
 }
 
-# What the others do without saying so.
 test_rping_without_any_right() {
 	need rping
 	local port status
@@ -46,8 +45,8 @@ test_rping_without_any_right() {
 	stop_server
 }
 
-# They begin one after the other: its server has one place for a request that it has not taken yet.
-# stdbuf, as each is seen to be served by its output.
+# Clients start one after the other: the server has one place for a request that it has not taken yet.
+# stdbuf: a line of output shows that the server has accepted a client.
 test_rping_serves_many() {
 	need rping
 	local port clients=() i
@@ -141,7 +140,7 @@ fi_pair() {
 	done
 }
 
-# Both sides have compared what came. With ofi_rxm the server now and then waits on for the last message: on a
+# Both sides have compared the data. With ofi_rxm the server now and then waits on for the last message: on a
 # disconnect event it destroys the queue pair and what is in the completion queue since it looked there before.
 fi_server_reports() {
 	for _ in {1..200}; do

@@ -17,7 +17,7 @@ struct ibv_qp_init_attr end_qp_attr(void)
 	};
 }
 
-static struct rdma_addrinfo *address(int flags, __be16 port)
+static struct rdma_addrinfo *ends_address(int flags, __be16 port)
 {
 	struct rdma_addrinfo hints = {.ai_flags = flags | RAI_NUMERICHOST,
 				      .ai_port_space = RDMA_PS_TCP,
@@ -32,7 +32,7 @@ static struct rdma_addrinfo *address(int flags, __be16 port)
 
 struct rdma_cm_id *end_make(int flags, __be16 port)
 {
-	struct rdma_addrinfo *res = address(flags, port);
+	struct rdma_addrinfo *res = ends_address(flags, port);
 	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct rdma_cm_id *id;
 

@@ -5,13 +5,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 target=iqn.2026-11.example:disk
-# tgtd wants to know each initiator by its name, and by its address.
+# tgtd accepts initiators by name and by address.
 initiators=(iqn.2008-11.org.linux-kvm
 	iqn.2007-10.com.github:sahlberg:libiscsi:iscsi-{inq,readcapacity16,ls})
 
 target_command() { "${as_user[@]}" tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
 
-# It listens before it can be told anything.
+# It listens before it takes commands.
 wait_until_it_obeys() {
 	for _ in {1..200}; do
 		! "${as_user[@]}" tgtadm --lld iser --mode sys --op show >/dev/null 2>&1 || return 0
@@ -38,8 +38,8 @@ target_with() {
 	url=iser://127.0.0.1:$((port + 1))/$target/1
 }
 
-# It obeys no signal but SIGKILL; and told to end, it stumbles over its connections: without the event
-# that ends time-wait, which only InfiniBand has, it keeps them for ever.
+# It ends by SIGKILL only. The command to end waits for its connections for ever, because it relies on the
+# event that ends time-wait, which only InfiniBand has.
 target_ends() {
 	local pid
 	pid=$(pgrep -P "$server") || fail "the target is gone"

@@ -24,8 +24,8 @@ fail() {
 	exit 1
 }
 
-# Nobody needs to be anybody for this: root runs all programs as a user without any right, and others
-# without a way to get more. Nothing is locked in memory, either.
+# No privilege is needed: root runs all programs as a user without any right, and other users without a way
+# to get more. No memory is locked, either.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
 	ulimit -l 0
@@ -36,7 +36,7 @@ drop_rights() {
 	"${as_user[@]}" test -x "$SOFTRNIC" || copy_software
 }
 
-# From a build tree in a closed folder to where everybody can read it, as it is installed.
+# Copies the programs from the build tree to a folder that every user can read, as if installed.
 copy_software() {
 	local from to=$scratch/software
 	from=$(dirname "$SOFTRNIC")
@@ -50,7 +50,7 @@ copy_software() {
 	SOFTRNIC=$to/softrnic
 }
 
-# A network of this test's own, with an address besides loopback's, which some programs shun.
+# A network of this test's own, with an address besides loopback's, which some programs do not use.
 own_network() {
 	local how=-n
 	if [ -z "${OWN_NETWORK:-}" ]; then
@@ -77,7 +77,7 @@ need() {
 	done
 }
 
-# Is somebody listening on the TCP port?
+# Does a program listen on the TCP port?
 is_listening() {
 	local hex
 	hex=$(printf ':%04X' "$1")
@@ -85,7 +85,7 @@ is_listening() {
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6
 }
 
-# A port, and the next two, that nobody uses. Each test has some for itself.
+# A port such that it and the next two are free. Each test has a range of its own.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -133,13 +133,13 @@ client() {
 
 served() { wait "$server" || fail "the server ended with status $?"; }
 
-# A server that serves for ever: it must still be there, and obey.
+# A server that runs for ever: it must still run, and end by a signal.
 stop_server() {
 	kill -TERM "$server" || fail "the server is gone"
 	wait "$server" || :
 }
 
-# said NAME TEXT: a line of that output.
+# said NAME TEXT: the output contains the line.
 said() { grep -qE -- "$2" "$scratch/$1.log" || fail "$1 did not say: $2"; }
 # ... yet.
 wait_until_said() {
@@ -151,7 +151,7 @@ wait_until_said() {
 }
 silent_about() { ! grep -qE -- "$2" "$scratch/$1.log" || fail "$1 said: $2"; }
 
-# refused NAME TEXT PROGRAM ...: fails with these words, and is not killed by a signal.
+# refused NAME TEXT PROGRAM ...: fails with this text, and is not killed by a signal.
 refused() {
 	local name=$1 text=$2 status=0
 	shift 2

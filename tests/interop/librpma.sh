@@ -75,7 +75,7 @@ every_operation() {
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
 
-# If the target did not write back, would it be seen? theirs flushes by reading, ours natively.
+# Shows that a missing write-back is detected: Debian's library flushes by reading, this one natively.
 without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
 theirs_without_msync() { without_msync theirs "$@"; }
 ours_without_msync() { without_msync ours "$@"; }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the software RNIC is not: each such program ends with an error of its own.
+# Features that the software RNIC does not have: each program that needs one ends with its own error.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Their queue pairs are made, as on any iWARP device, and cannot be connected by hand.
+# Their queue pairs are made, as on any iWARP device, and cannot be connected without rdma_cm.
 pingpong() {
 	need "$1"
 	local port
@@ -20,7 +20,7 @@ pingpong() {
 
 test_pingpong_without_rdma_cm() { pingpong ibv_rc_pingpong; }
 
-# Its client does not notice that the server is gone.
+# Its client does not end when the server is gone.
 test_srq_pingpong_without_rdma_cm() {
 	need ibv_srq_pingpong
 	local port status=0

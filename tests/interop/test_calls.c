@@ -21,20 +21,20 @@
 #define MARK              0x50524d41u
 #define REMOTE_INVALIDATE (1 << 30) /* softrnic-verbs(7) */
 
-struct duo {
+struct ends {
 	struct rdma_cm_id *listener, *server, *client;
 	pthread_t thread;
 };
 
 static void *connect_client(void *arg)
 {
-	struct duo *d = arg;
+	struct ends *d = arg;
 
 	assert_int_equal(rdma_connect(d->client, NULL), 0);
 	return NULL;
 }
 
-static void duo_open(struct duo *d)
+static void ends_open(struct ends *d)
 {
 	d->listener = end_make(RAI_PASSIVE, 0);
 	assert_int_equal(rdma_listen(d->listener, 1), 0);
@@ -45,7 +45,7 @@ static void duo_open(struct duo *d)
 	pthread_join(d->thread, NULL);
 }
 
-static void duo_close(struct duo *d)
+static void ends_close(struct ends *d)
 {
 	rdma_destroy_ep(d->client);
 	rdma_destroy_ep(d->server);
@@ -54,22 +54,22 @@ static void duo_close(struct duo *d)
 
 static int setup(void **state)
 {
-	static struct duo d;
+	static struct ends d;
 
-	duo_open(&d);
+	ends_open(&d);
 	*state = &d;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	duo_close(*state);
+	ends_close(*state);
 	return 0;
 }
 
 static void synchronous_endpoints_exchange_a_message(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 	char out[] = "hello", in[16] = "";
 	struct ibv_mr *mr = rdma_reg_msgs(d->server, in, sizeof(in));
 	struct ibv_wc wc;
@@ -89,7 +89,7 @@ static void synchronous_endpoints_exchange_a_message(void **state)
 
 static void disconnecting_waits_for_the_end(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 
 	assert_int_equal(rdma_disconnect(d->client), 0);
 	assert_int_equal(d->client->event->event, RDMA_CM_EVENT_DISCONNECTED);
@@ -100,7 +100,7 @@ static void disconnecting_waits_for_the_end(void **state)
 /* tgtd, and many others, end a connection in this way. */
 static void moving_a_queue_pair_to_error_flushes_it(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp_init_attr init;
 	struct ibv_wc wc;
@@ -144,7 +144,7 @@ static void the_device_has_the_mark(void **state)
 /* A device whose queue pairs cannot be connected without rdma_cm. */
 static void what_the_device_lacks_is_refused(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 	struct ibv_context *ctx = d->client->verbs;
 	struct ibv_xrcd_init_attr xrcd = {0};
 	struct ibv_ah_attr ah = {0};
@@ -165,7 +165,7 @@ static void what_the_device_lacks_is_refused(void **state)
 /* perftest and qperf send their port before they listen there. */
 static void a_connect_may_be_a_little_too_early(void **state)
 {
-	struct duo d = {.listener = end_make(RAI_PASSIVE, 0)};
+	struct ends d = {.listener = end_make(RAI_PASSIVE, 0)};
 
 	d.client = end_make(0, rdma_get_src_port(d.listener));
 	assert_int_equal(pthread_create(&d.thread, NULL, connect_client, &d), 0);
@@ -256,7 +256,7 @@ static void hints_alone_may_have_the_address(void **state)
 /* libfabric only queries the granted limits; it never connects this queue pair. */
 static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 	struct ibv_cq *cq = ibv_create_cq(d->client->verbs, 8, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR};
@@ -332,7 +332,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 /* --- Send with Invalidate ------------------------------------------------------------------- */
 
 /* The completion of the server's receive. */
-static struct ibv_wc invalidate(struct duo *d, uint32_t rkey)
+static struct ibv_wc invalidate(struct ends *d, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey};
 	struct ibv_recv_wr *bad_recv, empty = {0};
@@ -344,7 +344,7 @@ static struct ibv_wc invalidate(struct duo *d, uint32_t rkey)
 	return wc;
 }
 
-static enum ibv_wc_status read_from(struct duo *d, struct ibv_mr *mr)
+static enum ibv_wc_status read_from(struct ends *d, struct ibv_mr *mr)
 {
 	char in[16];
 	struct ibv_mr *sink = ibv_reg_mr(d->client->pd, in, sizeof(in),
@@ -364,7 +364,7 @@ static enum ibv_wc_status read_from(struct duo *d, struct ibv_mr *mr)
 
 static void what_was_registered_for_it_is_invalidated_by_the_peer(void **state)
 {
-	struct duo *d = *state;
+	struct ends *d = *state;
 	char lent[16] = "";
 	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, lent, sizeof(lent),
 				       IBV_ACCESS_REMOTE_READ | REMOTE_INVALIDATE);
@@ -382,17 +382,17 @@ static void what_was_registered_for_it_is_invalidated_by_the_peer(void **state)
 
 static void what_was_not_stays_for_other_connections(void **state)
 {
-	struct duo *d = *state, other;
+	struct ends *d = *state, other;
 	char shared[16] = "";
 	struct ibv_mr *mr =
 		ibv_reg_mr(d->server->pd, shared, sizeof(shared), IBV_ACCESS_REMOTE_READ);
 
 	assert_non_null(mr);
 	assert_int_equal(invalidate(d, mr->rkey).status, IBV_WC_WR_FLUSH_ERR);
-	duo_open(&other);
+	ends_open(&other);
 	assert_ptr_equal(other.server->pd, d->server->pd);
 	assert_int_equal(read_from(&other, mr), IBV_WC_SUCCESS);
-	duo_close(&other);
+	ends_close(&other);
 	assert_int_equal(rdma_dereg_mr(mr), 0);
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* "Shared_Dirty: 8 kB" and "Private_Dirty: ..." of the mapping that begins there, in bytes. */
-static long smaps_dirty(const void *start)
+static long medium_smaps_dirty(const void *start)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
 	unsigned long lo, hi, kb;
@@ -28,7 +28,7 @@ static long smaps_dirty(const void *start)
 }
 
 /* smaps counts only pages that this mapping has touched. */
-static void touch(const volatile uint8_t *p, size_t len, size_t page)
+static void medium_touch(const volatile uint8_t *p, size_t len, size_t page)
 {
 	for (size_t i = 0; i < len; i += page)
 		(void)p[i];
@@ -46,8 +46,8 @@ long medium_dirty(int fd, off_t at, size_t len)
 	if (room == MAP_FAILED)
 		return -1;
 	if (mmap(room + page, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, from) != MAP_FAILED) {
-		touch(room + page, size, page);
-		dirty = smaps_dirty(room + page);
+		medium_touch(room + page, size, page);
+		dirty = medium_smaps_dirty(room + page);
 	}
 	munmap(room, size + 2 * page);
 	return dirty;

@@ -14,7 +14,7 @@
 #define OPT_COMMENT 1
 #define OPT_FLAGS   2
 
-static uint32_t word(const uint8_t *p)
+static uint32_t packets_word(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -22,7 +22,7 @@ static uint32_t word(const uint8_t *p)
 	return v;
 }
 
-static uint16_t half(const uint8_t *p)
+static uint16_t packets_half(const uint8_t *p)
 {
 	uint16_t v;
 
@@ -31,7 +31,7 @@ static uint16_t half(const uint8_t *p)
 }
 
 /* 0 if the checksum that is among the bytes is right. */
-static uint16_t sum(uint32_t start, const uint8_t *p, size_t len)
+static uint16_t packets_sum(uint32_t start, const uint8_t *p, size_t len)
 {
 	uint64_t s = start;
 
@@ -42,7 +42,7 @@ static uint16_t sum(uint32_t start, const uint8_t *p, size_t len)
 	return (uint16_t)~s;
 }
 
-static int parse_tcp(struct packet *k, const uint8_t *tcp, size_t len, bool whole)
+static int packets_parse_tcp(struct packet *k, const uint8_t *tcp, size_t len, bool whole)
 {
 	struct rcursor c = rcursor_init(tcp, len);
 	size_t hdr;
@@ -60,17 +60,18 @@ static int parse_tcp(struct packet *k, const uint8_t *tcp, size_t len, bool whol
 }
 
 /* Pseudo header: addresses, 6, length. */
-static bool tcp_sum_is_right(const struct packet *k, const uint8_t *tcp, size_t len)
+static bool packets_tcp_sum_is_right(const struct packet *k, const uint8_t *tcp, size_t len)
 {
 	size_t alen = k->v6 ? 16 : 4;
 	uint8_t both[32];
 
 	memcpy(both, k->src, alen);
 	memcpy(both + alen, k->dst, alen);
-	return sum(6 + (uint32_t)len + (uint16_t)~sum(0, both, 2 * alen), tcp, len) == 0;
+	return packets_sum(6 + (uint32_t)len + (uint16_t)~packets_sum(0, both, 2 * alen), tcp,
+			   len) == 0;
 }
 
-static int parse_ip(struct packet *k, const uint8_t *ip)
+static int packets_parse_ip(struct packet *k, const uint8_t *ip)
 {
 	bool whole = k->captured == k->original;
 	size_t hdr = ip[0] >> 4 == 6 ? 40 : 20, alen = hdr == 40 ? 16 : 4, total;
@@ -83,74 +84,74 @@ static int parse_ip(struct packet *k, const uint8_t *ip)
 	total = (size_t)(k->v6 ? ip[4] << 8 | ip[5] : ip[2] << 8 | ip[3]) + (k->v6 ? 40 : 0);
 	if (total != k->original || (k->v6 ? ip[6] : ip[9]) != 6)
 		return -EPROTO;
-	if (!k->v6 && sum(0, ip, hdr))
+	if (!k->v6 && packets_sum(0, ip, hdr))
 		return -EPROTO;
-	if (whole && !tcp_sum_is_right(k, ip + hdr, total - hdr))
+	if (whole && !packets_tcp_sum_is_right(k, ip + hdr, total - hdr))
 		return -EPROTO;
-	return parse_tcp(k, ip + hdr, total - hdr, whole);
+	return packets_parse_tcp(k, ip + hdr, total - hdr, whole);
 }
 
-static int parse_options(struct packet *k, const uint8_t *p, const uint8_t *end)
+static int packets_parse_options(struct packet *k, const uint8_t *p, const uint8_t *end)
 {
-	while (end - p >= 4 && half(p)) {
-		uint16_t len = half(p + 2);
+	while (end - p >= 4 && packets_half(p)) {
+		uint16_t len = packets_half(p + 2);
 
 		if (end - p < 4 + len)
 			return -EPROTO;
-		if (half(p) == OPT_COMMENT)
+		if (packets_half(p) == OPT_COMMENT)
 			snprintf(k->comment, sizeof(k->comment), "%.*s", len, (const char *)p + 4);
-		if (half(p) == OPT_FLAGS)
-			k->direction = word(p + 4);
+		if (packets_half(p) == OPT_FLAGS)
+			k->direction = packets_word(p + 4);
 		p += 4 + (len + 3) / 4 * 4;
 	}
-	return end - p == 4 && half(p) == 0 && half(p + 2) == 0 ? 0 : -EPROTO;
+	return end - p == 4 && packets_half(p) == 0 && packets_half(p + 2) == 0 ? 0 : -EPROTO;
 }
 
-static int parse_packet(struct packet *k, const uint8_t *block, uint32_t total)
+static int packets_parse_packet(struct packet *k, const uint8_t *block, uint32_t total)
 {
 	uint32_t padded;
 	int ret;
 
-	k->time_ns = (uint64_t)word(block + 12) << 32 | word(block + 16);
-	k->captured = word(block + 20);
-	k->original = word(block + 24);
+	k->time_ns = (uint64_t)packets_word(block + 12) << 32 | packets_word(block + 16);
+	k->captured = packets_word(block + 20);
+	k->original = packets_word(block + 24);
 	padded = (k->captured + 3) / 4 * 4;
-	if (total < 32 || padded > total - 32 || word(block + 8) != 0)
+	if (total < 32 || padded > total - 32 || packets_word(block + 8) != 0)
 		return -EPROTO;
-	ret = parse_options(k, block + 28 + padded, block + total - 4);
-	return ret ? ret : parse_ip(k, block + 28);
+	ret = packets_parse_options(k, block + 28 + padded, block + total - 4);
+	return ret ? ret : packets_parse_ip(k, block + 28);
 }
 
-static int parse_block(struct packets *p, const uint8_t *block, uint32_t total)
+static int packets_parse_block(struct packets *p, const uint8_t *block, uint32_t total)
 {
 	struct packet *more;
 
-	if (word(block) == SECTION)
+	if (packets_word(block) == SECTION)
 		p->sections++;
-	if (word(block) == SECTION || word(block) == INTERFACE)
+	if (packets_word(block) == SECTION || packets_word(block) == INTERFACE)
 		return 0;
-	if (word(block) != PACKET || !p->sections)
+	if (packets_word(block) != PACKET || !p->sections)
 		return -EPROTO;
 	more = realloc(p->all, (p->n + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	p->all = more;
 	memset(&more[p->n], 0, sizeof(*more));
-	return parse_packet(&more[p->n++], block, total);
+	return packets_parse_packet(&more[p->n++], block, total);
 }
 
-static int parse_file(struct packets *p)
+static int packets_parse_file(struct packets *p)
 {
 	const uint8_t *at = p->file, *end = p->file + p->size;
 	int ret = 0;
 
 	while (!ret && at < end) {
-		uint32_t total = end - at >= 12 ? word(at + 4) : 0;
+		uint32_t total = end - at >= 12 ? packets_word(at + 4) : 0;
 
 		if (total < 12 || total % 4 || total > (size_t)(end - at) ||
-		    word(at + total - 4) != total)
+		    packets_word(at + total - 4) != total)
 			return -EPROTO;
-		ret = parse_block(p, at, total);
+		ret = packets_parse_block(p, at, total);
 		at += total;
 	}
 	return ret;
@@ -172,7 +173,7 @@ int packets_load(struct packets *p, const char *path)
 	p->size = p->file ? fread(p->file, 1, (size_t)size, f) : 0;
 	fclose(f);
 	if (p->file)
-		ret = parse_file(p);
+		ret = packets_parse_file(p);
 	if (ret)
 		packets_fini(p);
 	return ret;

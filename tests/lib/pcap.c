@@ -27,13 +27,13 @@ struct segment {
 	size_t len;
 };
 
-static uint32_t le32(const uint8_t *p)
+static uint32_t pcap_le32(const uint8_t *p)
 {
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Ethernet, IPv4, TCP; false for any other frame. The IP length tells padding from data. */
-static bool parse_frame(const uint8_t *frame, size_t len, struct segment *seg)
+/* Ethernet, IPv4, TCP; false for any other frame. The IP length excludes padding. */
+static bool pcap_parse_frame(const uint8_t *frame, size_t len, struct segment *seg)
 {
 	struct rcursor c = rcursor_init(frame, len);
 	size_t ip_hdr, ip_len, tcp_hdr;
@@ -65,19 +65,21 @@ static bool parse_frame(const uint8_t *frame, size_t len, struct segment *seg)
 	return !c.bad;
 }
 
-static bool is_endpoint(const struct pcap_endpoint *a, const struct pcap_endpoint *b)
+static bool pcap_is_endpoint(const struct pcap_endpoint *a, const struct pcap_endpoint *b)
 {
 	return a->addr == b->addr && a->port == b->port;
 }
 
-static struct pcap_stream *stream_of(struct pcap *pcap, const struct segment *seg)
+static struct pcap_stream *pcap_stream_of(struct pcap *pcap, const struct segment *seg)
 {
 	for (unsigned i = 0; i < pcap->n; i++) {
 		struct pcap_stream *s = pcap->conn[i].stream;
 
-		if (is_endpoint(&s[0].from, &seg->src) && is_endpoint(&s[1].from, &seg->dst))
+		if (pcap_is_endpoint(&s[0].from, &seg->src) &&
+		    pcap_is_endpoint(&s[1].from, &seg->dst))
 			return &s[0];
-		if (is_endpoint(&s[1].from, &seg->src) && is_endpoint(&s[0].from, &seg->dst))
+		if (pcap_is_endpoint(&s[1].from, &seg->src) &&
+		    pcap_is_endpoint(&s[0].from, &seg->dst))
 			return &s[1];
 	}
 	if (seg->flags & TCP_ACK || !(seg->flags & TCP_SYN) || pcap->n == PCAP_CONNS_MAX)
@@ -87,7 +89,7 @@ static struct pcap_stream *stream_of(struct pcap *pcap, const struct segment *se
 	return &pcap->conn[pcap->n++].stream[0];
 }
 
-static int place(struct pcap_stream *s, const struct segment *seg)
+static int pcap_place(struct pcap_stream *s, const struct segment *seg)
 {
 	uint32_t at = seg->seq - s->isn - 1;
 
@@ -109,9 +111,9 @@ static int place(struct pcap_stream *s, const struct segment *seg)
 	return 0;
 }
 
-static int on_segment(struct pcap *pcap, const struct segment *seg)
+static int pcap_on_segment(struct pcap *pcap, const struct segment *seg)
 {
-	struct pcap_stream *s = stream_of(pcap, seg);
+	struct pcap_stream *s = pcap_stream_of(pcap, seg);
 
 	if (!s)
 		return 0;
@@ -119,10 +121,10 @@ static int on_segment(struct pcap *pcap, const struct segment *seg)
 		s->isn = seg->seq;
 	if (seg->flags & TCP_FIN)
 		s->fin = true;
-	return seg->len ? place(s, seg) : 0;
+	return seg->len ? pcap_place(s, seg) : 0;
 }
 
-static void count_contiguous(struct pcap *pcap)
+static void pcap_count_contiguous(struct pcap *pcap)
 {
 	for (unsigned i = 0; i < pcap->n; i++)
 		for (int side = 0; side < 2; side++) {
@@ -133,14 +135,14 @@ static void count_contiguous(struct pcap *pcap)
 		}
 }
 
-static int read_records(struct pcap *pcap, FILE *f)
+static int pcap_read_records(struct pcap *pcap, FILE *f)
 {
 	uint8_t hdr[RECORD_HDR];
 	struct segment seg;
 	int err = 0;
 
 	while (!err && fread(hdr, sizeof(hdr), 1, f) == 1) {
-		uint32_t len = le32(hdr + 8);
+		uint32_t len = pcap_le32(hdr + 8);
 		uint8_t *frame;
 
 		if (len > STREAM_MAX)
@@ -150,8 +152,8 @@ static int read_records(struct pcap *pcap, FILE *f)
 			return -ENOMEM;
 		if (fread(frame, 1, len, f) != len)
 			err = -EPROTO;
-		else if (parse_frame(frame, len, &seg))
-			err = on_segment(pcap, &seg);
+		else if (pcap_parse_frame(frame, len, &seg))
+			err = pcap_on_segment(pcap, &seg);
 		free(frame);
 	}
 	return err;
@@ -166,14 +168,14 @@ int pcap_load(struct pcap *pcap, const char *path)
 	*pcap = (struct pcap){0};
 	if (!f)
 		return -errno;
-	if (fread(hdr, sizeof(hdr), 1, f) == 1 && le32(hdr) == MAGIC_LE &&
-	    le32(hdr + 20) == ETHERNET)
-		err = read_records(pcap, f);
+	if (fread(hdr, sizeof(hdr), 1, f) == 1 && pcap_le32(hdr) == MAGIC_LE &&
+	    pcap_le32(hdr + 20) == ETHERNET)
+		err = pcap_read_records(pcap, f);
 	fclose(f);
 	if (err)
 		pcap_fini(pcap);
 	else
-		count_contiguous(pcap);
+		pcap_count_contiguous(pcap);
 	return err;
 }
 

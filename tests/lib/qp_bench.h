@@ -25,7 +25,7 @@ void bench_dereg(struct qp_end *e, struct mr **mr);
 #define BENCH_REST 100
 void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at);
 void bench_flush_all(struct bench *t, uint64_t id);
-/* ... a's completion that says why the other end failed, ... */
+/* ... a's completion with the reason of the other end's failure, ... */
 void bench_expect_failed(struct bench *t, uint64_t id, enum vext_reason reason, int err);
 /* ... and what the n-th write-back at an end was of. */
 void bench_expect_wb(const struct qp_end *e, int n, const void *addr, uint64_t len);

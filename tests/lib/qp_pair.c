@@ -23,7 +23,7 @@ struct pair_options pair_defaults(void)
 	};
 }
 
-static void on_async(void *owner, enum ibv_event_type event)
+static void pair_on_async(void *owner, enum ibv_event_type event)
 {
 	struct qp_end *e = owner;
 
@@ -31,18 +31,18 @@ static void on_async(void *owner, enum ibv_event_type event)
 	e->async = event;
 }
 
-static void on_notify(void *owner)
+static void pair_on_notify(void *owner)
 {
 	((struct qp_end *)owner)->notified++;
 }
 
-static void on_get(void *owner)
+static void pair_on_get(void *owner)
 {
 	((struct qp_end *)owner)->gets++;
 }
 
-static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_options *o,
-		     uint32_t num)
+static void pair_end_open(struct qp_end *e, struct qp_end *peer, const struct pair_options *o,
+			  uint32_t num)
 {
 	struct qp_config cfg = {
 		.qp_num = num,
@@ -53,9 +53,9 @@ static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_op
 			.max_inline_data = o->max_inline},
 		.sq_sig_all = o->sq_sig_all,
 		.peer_rfc7306 = o->peer_rfc7306,
-		.async = on_async,
-		.notify = on_notify,
-		.get = on_get,
+		.async = pair_on_async,
+		.notify = pair_on_notify,
+		.get = pair_on_get,
 		.owner = e,
 	};
 
@@ -78,7 +78,7 @@ static void end_open(struct qp_end *e, struct qp_end *peer, const struct pair_op
 	assert_non_null(e->txbuf = e->txmem = aligned_alloc(64, QP_TXBUF));
 }
 
-static void end_close(struct qp_end *e)
+static void pair_end_close(struct qp_end *e)
 {
 	if (e->wb_running)
 		end_finish_writeback(e, 0);
@@ -96,8 +96,8 @@ void pair_open(struct qp_pair *p, const struct pair_options *o)
 {
 	struct qp_stream a = o->stream, b = o->stream;
 
-	end_open(&p->a, &p->b, o, 1);
-	end_open(&p->b, &p->a, o, 2);
+	pair_end_open(&p->a, &p->b, o, 1);
+	pair_end_open(&p->b, &p->a, o, 2);
 	a.consent = b.consent = o->stream.consent && !o->hold_b && o->rtr == QP_RTR_NONE;
 	a.rtr_out = o->rtr;
 	b.rtr_in = o->rtr;
@@ -110,13 +110,13 @@ void pair_open(struct qp_pair *p, const struct pair_options *o)
 
 void pair_close(struct qp_pair *p)
 {
-	end_close(&p->a);
-	end_close(&p->b);
+	pair_end_close(&p->a);
+	pair_end_close(&p->b);
 }
 
 /* --- moving bytes ------------------------------------------------------------------------- */
 
-static void wire_add(struct qp_end *e, const void *bytes, size_t len)
+static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 {
 	if (e->wire_len + len > e->wire_room) {
 		e->wire_room = 2 * (e->wire_len + len);
@@ -142,7 +142,7 @@ size_t end_gather(struct qp_end *e, size_t max, int *n_iov)
 	for (int i = 0; i < n && taken < max; i++) {
 		size_t part = iov[i].iov_len < max - taken ? iov[i].iov_len : max - taken;
 
-		wire_add(e, iov[i].iov_base, part);
+		pair_wire_add(e, iov[i].iov_base, part);
 		taken += part;
 	}
 	qp_tx_sent(e->qp, taken);
@@ -159,7 +159,7 @@ void end_send_all(struct qp_end *e)
 		;
 }
 
-static size_t scatter(const struct iovec *iov, int n, const uint8_t *from, size_t len)
+static size_t pair_scatter(const struct iovec *iov, int n, const uint8_t *from, size_t len)
 {
 	size_t done = 0;
 
@@ -187,7 +187,7 @@ size_t end_take(struct qp_end *e, size_t max)
 		e->rxbuf = NULL;
 	}
 	n = qp_rx_want(e->qp, iov);
-	len = scatter(iov, n, from->wire, len);
+	len = pair_scatter(iov, n, from->wire, len);
 	if (n > 0)
 		qp_rx_got(e->qp, len);
 	if (!e->rxbuf)
@@ -199,7 +199,7 @@ size_t end_take(struct qp_end *e, size_t max)
 
 void end_inject(struct qp_end *e, const void *bytes, size_t len)
 {
-	wire_add(e->peer, bytes, len);
+	pair_wire_add(e->peer, bytes, len);
 	while (e->peer->wire_len > 0)
 		assert_true(end_take(e, SIZE_MAX) > 0);
 }
@@ -225,7 +225,7 @@ void end_run_writebacks(struct qp_end *e)
 	}
 }
 
-static size_t end_turn(struct qp_end *e, size_t chunk)
+static size_t pair_end_turn(struct qp_end *e, size_t chunk)
 {
 	size_t moved = end_gather(e, chunk, NULL);
 
@@ -239,8 +239,8 @@ void pair_run_chunked(struct qp_pair *p, size_t chunk)
 	size_t moved;
 
 	do {
-		moved = end_turn(&p->a, chunk) + end_turn(&p->b, chunk);
-		moved += end_turn(&p->a, chunk) + end_turn(&p->b, chunk);
+		moved = pair_end_turn(&p->a, chunk) + pair_end_turn(&p->b, chunk);
+		moved += pair_end_turn(&p->a, chunk) + pair_end_turn(&p->b, chunk);
 	} while (moved > 0);
 }
 

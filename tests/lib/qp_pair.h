@@ -21,7 +21,7 @@ struct qp_end {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
 	struct cq scq, rcq;
-	struct srq srq; /* in use if the options say so */
+	struct srq srq; /* in use if the options request it */
 	struct qp *qp;
 	void *rxmem, *txmem;
 	void *rxbuf, *txbuf; /* the same; NULL while lent */

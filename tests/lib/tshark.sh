@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# Wireshark's dissector without anybody's preferences, and with softrnic(7)'s: a connection whose
+# Wireshark's dissector with its default preferences and those of softrnic(7): a connection whose
 # port is another protocol's is iWARP nevertheless, and a short Send is not RPC.
 dissector() {
 	HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "$@" 2>/dev/null
 }
 
-# both_ways N -r FILE [OPTIONS]: the bytes of its Nth connection, from 0, as a receiver puts them together: a line of
-# hexadecimal digits for what the initiator said, and one for what it was told.
+# both_ways N -r FILE [OPTIONS]: the bytes of its Nth connection, from 0, as a receiver reassembles them: a line of
+# hexadecimal digits for the bytes of the initiator, and one for those of the responder.
 both_ways() {
 	local n=$1
 	shift
 	dissector -q -z "follow,tcp,raw,$n" "$@" |
-		awk '/^[0-9a-f]+$/ { printf "%s", $0 } /^\t[0-9a-f]+$/ { told[n++] = $1 }
-			END { print ""; for (i = 0; i < n; i++) printf "%s", told[i]; print "" }'
+		awk '/^[0-9a-f]+$/ { printf "%s", $0 } /^\t[0-9a-f]+$/ { responder[n++] = $1 }
+			END { print ""; for (i = 0; i < n; i++) printf "%s", responder[i]; print "" }'
 }

@@ -5,7 +5,7 @@
 vm_qemu_pid=
 vm_log=
 
-# Two free ports, below those that the kernel gives out, for vm_boot.
+# Two free ports, below those that the kernel assigns, for vm_boot.
 choose_forwards() {
 	read -r vm_forward vm_forward2 < <(python3 -c '
 import random, socket
@@ -21,8 +21,8 @@ print(*(s.getsockname()[1] for s in bound))')
 }
 
 # vm_boot JOB [ARGS]: starts a guest in the background. Two disks outlive it: $vm_disks/nvdimm, which the guest
-# sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of ours that lead to
-# the guest's 7000 and 7001.
+# sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of this machine that lead
+# to the guest's 7000 and 7001.
 vm_boot() {
 	local job=$1 args=${2:-} net=user,id=net0,restrict=on
 	mkdir -p "$vm_out" "$vm_disks"
@@ -59,7 +59,7 @@ vm_kill() {
 	vm_qemu_pid=
 }
 
-# Whatever happens, no process of ours is left. A recorder ends with its connection.
+# No process of the test is left in any case. A recorder ends with its connection.
 vm_end() {
 	vm_kill
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
@@ -81,7 +81,7 @@ vm_wait() {
 	vm_qemu_pid=
 }
 
-# vm_wait_line FILE TEXT SECONDS: until the guest has said so.
+# vm_wait_line FILE TEXT SECONDS: until the guest has printed TEXT.
 vm_wait_line() {
 	local end=$((SECONDS + $3))
 	until grep -qsF "$2" "$1"; do

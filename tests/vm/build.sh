@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the guest is made of: Debian's kernel, siw built for it, and an initramfs of this machine's
-# own programs. Everything is kept in $vm_cache and made anew only when something it is made of changed.
+# The parts of the guest: Debian's kernel, siw built for it, and an initramfs of this machine's
+# own programs. Everything is kept in $vm_cache and made again only when its source changed.
 
 vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc make
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
 	tshark tcpdump e2fsprogs kmod python3-minimal)
 
-# Somebody else's apt-get is waited for.
+# Waits for another process's apt-get.
 vm_apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >&2; }
 
 vm_setup() {
@@ -22,7 +22,7 @@ vm_setup() {
 		die "these packages cannot be installed, so there is no guest (is this Debian 12, and online?): ${missing[*]}"
 }
 
-# Two builds of one cache would be in each other's way.
+# Two builds of one cache would disturb each other.
 vm_locked() {
 	local lock
 	mkdir -p "$vm_cache"

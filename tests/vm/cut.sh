@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cut: the guest is killed at random moments while we write; what was acknowledged must be there when it
-# is up again. QEMU models no CPU cache: what this finds missing are write-backs of the page cache.
+# Power cut: the guest is killed at random moments while a client outside writes; what was acknowledged must be
+# there after it has booted again. QEMU models no CPU cache: this detects missing write-backs of the page cache.
 
 recorder_pids=()
 
-# record_start NAME PORT HOW: the journal is out here, so it has what the guest's clients knew when the power
-# went. How: call by call, in batches, or by reading, as one does who knows no flush.
+# record_start NAME PORT HOW: the journal is outside, so it has what the clients knew when the power was cut.
+# How: call by call, in batches, or by reading, as a client without native flush does.
 record_start() {
 	# Here, not by the background's own redirection: the round before has left its journal.
 	: >"$vm_out/$1.journal"
@@ -38,7 +38,7 @@ cut_when_busy() {
 	recorder_pids=()
 }
 
-# cut_boot CHECK SERVE: looks after the cut before, and is up for the next.
+# cut_boot CHECK SERVE: checks the previous cut, and serves for the next one.
 cut_boot() {
 	choose_forwards
 	rm -f "$vm_out/cut.ready"
@@ -72,7 +72,7 @@ expect_after_cut() {
 # is_broken ROUND ROUNDS: every third round, and the last, has a target that does not write back.
 is_broken() { (($1 % 3 == 0 || $1 == $2)); }
 
-# vm_cut ROUNDS [SEED]: a target that does not write back must be found out each time.
+# vm_cut ROUNDS [SEED]: a target that does not write back must be detected each time.
 vm_cut() {
 	local round target found=0 how=(calls batch read) seed=${2:-$(($(date +%s) % 30000))}
 	RANDOM=$seed

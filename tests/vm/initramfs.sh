@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the guest boots into: programs of this machine with their libraries, and the kernel's modules.
+# The guest's initramfs: programs of this machine with their libraries, and the kernel's modules.
 
 # The order does not matter; modprobe brings what they need.
 vm_modules=(siw rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem ext4 crc32_generic crc32c_generic crc32c_intel
@@ -41,7 +41,7 @@ vm_copy_modules() {
 	local root=$1 base=$vm_cache/$vm_kernel/root file
 	mkdir -p "$root/lib/modules/$vm_release"
 	cp "$base/lib/modules/$vm_release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$vm_release"
-	# ndctl's rules for modprobe hide what we need: -C.
+	# ndctl's rules for modprobe exclude a needed module: -C.
 	modprobe -C /dev/null -d "$base" -S "$vm_release" -a --show-depends "${vm_modules[@]}" |
 		awk '$1 == "insmod" { print $2 }' | sort -u | while read -r file; do
 		mkdir -p "$root$(dirname "${file#"$base"}")"

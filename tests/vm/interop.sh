@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Interop with kernel siw: the guest runs the pairs, here their logs and captures are judged.
+# Interop with kernel siw: the guest runs the pairs, here their logs and captures are checked.
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
-# What was captured, with a packet for each frame: $vm_out/NAME.pcapng.
+# The capture with a packet for each frame: $vm_out/NAME.pcapng.
 recut() {
 	"$vm_programs_dir/tests/system/decode/system_recut" "$vm_out/$1.pcap" "$vm_out/$1.pcapng" || die "$1 was not captured well"
 }
 
-# Messages that carry anything may look like another protocol to a guesser.
+# Arbitrary payload may look like another protocol to heuristic dissectors.
 capture_fields() {
 	dissector -r "$1" --disable-protocol iser --disable-protocol smb_direct --disable-protocol nvme-rdma -Y "$2" -T fields "${@:3}"
 }
@@ -32,7 +32,7 @@ check_opcodes() {
 	done
 }
 
-# RFC 6581's B, C and D while A is 0: softrnic's question may have them, no answer.
+# RFC 6581's B, C and D while A is 0: softrnic's request may have them, no reply.
 check_consent() {
 	local payload word
 	capture_fields "$1" iwarp_mpa.rep -e tcp.payload >"$vm_out/replies"
@@ -44,7 +44,7 @@ check_consent() {
 	done <"$vm_out/replies"
 }
 
-# Four mistakes each: what siw objected to came as Terminate (0x04......), what softrnic objected to left
+# Four mistakes each: what siw refused came as Terminate (0x04......), what softrnic refused left
 # here (0x05......), or was a receive too small (0x07......).
 check_terminates() {
 	local pair=$1 log
@@ -54,7 +54,7 @@ check_terminates() {
 	[ "$(grep -c 'vendor_err 0x[57]00' "$log")" -ge 4 ] || die "$log: siw's mistakes were not found"
 }
 
-# What two softrnics say to each other goes beyond RFC 5040: who judges that must object.
+# Two softrnics exchange messages beyond RFC 5040: the check must fail for them.
 check_judges() {
 	! (check_opcodes "$1" 2>/dev/null) || die "$1: no opcode beyond RFC 5040 between two softrnics"
 	! (check_consent "$1" 2>/dev/null) || die "$1: no consent between two softrnics"
@@ -77,7 +77,7 @@ vm_interop() {
 	done
 }
 
-# vm_clients PAIRS: programs of others, and Send with Invalidate, plain and solicited.
+# vm_clients PAIRS: foreign programs, and Send with Invalidate, plain and solicited.
 vm_clients() {
 	local pair
 	rm -f "$vm_out"/clients-*.pcap "$vm_out"/clients-*.pcapng

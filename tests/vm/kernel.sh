@@ -22,7 +22,7 @@ vm_kernel_packages() {
 		"linux-headers-${vm_release%-*}-common=$version" "linux-source-6.1=$version")
 }
 
-# The stream lies somewhere in the image, and what follows it is no business of xz.
+# The stream lies somewhere in the image; xz ignores what follows it.
 vm_decompress() {
 	local at
 	at=$(LC_ALL=C grep -abo -m 1 -P '\xFD7zXZ\x00' "$1" | head -n 1 | cut -d: -f1)

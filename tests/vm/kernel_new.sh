@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# A second kernel, Debian 12's newer one: its rxe flushes and writes atomically. Without siw. A file of its own, so
-# that a change here is none of the first kernel's.
+# A second kernel, Debian 12's newer one: its rxe has Flush and Atomic Write. Without siw. A file of its own, so
+# that a change here does not rebuild the first kernel.
 
 # In $vm_cache/kernel-new: vmlinuz, the modules, and the release's name.
 vm_fetch_new_kernel() {
@@ -14,7 +14,7 @@ vm_fetch_new_kernel() {
 		dpkg -x "$deb" "$tmp/root"
 	done
 	rm -rf "$tmp/debs"
-	# It is compressed by zstd, which is quickly undone: as it is.
+	# Compressed by zstd, which boots fast enough: used as it is.
 	mv "$tmp/root/boot/vmlinuz-${image#linux-image-}" "$tmp/vmlinux"
 	depmod -b "$tmp/root" "${image#linux-image-}"
 }
@@ -35,10 +35,10 @@ vm_build_new_kernel() {
 	fi
 }
 
-# vm_on_new_kernel WORD...: with everything of the guest made of the second kernel.
+# vm_on_new_kernel WORD...: runs them with the second kernel.
 vm_on_new_kernel() {
 	local vm_release vm_kernel=kernel-new vm_initramfs=initramfs-new modules=()
-	# QEMU 7.2 emulates cmpxchg16b wrongly as this kernel uses it: it spoils the flags.
+	# QEMU 7.2 emulates cmpxchg16b wrongly: it changes the flags.
 	local vm_cpu=max,cx16=off
 	vm_locked vm_build_new_kernel
 	for name in "${vm_modules[@]}"; do

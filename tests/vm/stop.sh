@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The whole guest is stopped (SIGSTOP of QEMU) while we speak to a server in it: its TCP stays as silent as its
-# program, and ours alone must notice.
+# The whole guest is stopped (SIGSTOP of QEMU) while a client outside is connected to a server in it: its TCP
+# is as silent as its program, and the client's side alone must detect it.
 
-# Our flood of small writes is much for the guest of a busy machine.
+# The flood of small writes is slow in the guest of a busy machine.
 stop_limit_ms=12000
 stop_client=
 

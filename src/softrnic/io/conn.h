@@ -117,7 +117,7 @@ bool conn_try_enter(struct conn *c);
  * system, and another thread does so with the lock, only for so long. 0 or ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
-#define CONN_LOOK_MS   10u
+#define CONN_LOOK_MS   100u /* longer than a scheduler's pause of the holder on a busy machine */
 int conn_enter_caller(struct conn *c, unsigned ms);
 bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held for that long */
 /*

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/sigmask.h"
+#include "base/thread.h"
 #include "softrnic/io/engine_impl.h"
 
 struct eng eng = {
@@ -100,17 +100,11 @@ void engine_atfork_child(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-/* The application's signal handlers must never run in a thread of ours. */
 int engine_thread(void *(*fn)(void *), void *arg, const char *name)
 {
-	sigset_t mask, old;
 	pthread_t thread;
-	int ret;
+	int ret = thread_start(&thread, 0, fn, arg);
 
-	sigmask_of_library_thread(&mask);
-	pthread_sigmask(SIG_SETMASK, &mask, &old);
-	ret = -pthread_create(&thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return ret;
 	pthread_setname_np(thread, name);

@@ -87,8 +87,8 @@ struct file {
 };
 
 /*
- * The counted entry of the file behind a shared mapping. *out is NULL where nothing can
- * be persisted; fs then says why. 0 or -ENOMEM.
+ * The counted entry of the file behind a shared mapping. *out is NULL where nothing can be
+ * persisted; fs is then the reason. 0 or -ENOMEM.
  */
 int file_get(const struct vma *vma, struct file **out, char fs[32]);
 void file_put(struct file *file); /* accepts NULL */

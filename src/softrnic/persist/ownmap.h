@@ -26,9 +26,9 @@ struct ownmap {
 struct ownmap_source {
 	int path_fd; /* O_PATH */
 	dev_t st_dev;
-	ino_t st_ino; /* what fstat() says of path_fd */
+	ino_t st_ino; /* as fstat() shows them, of path_fd */
 	dev_t map_dev;
-	ino_t map_ino; /* what the kernel says of mappings of the file */
+	ino_t map_ino; /* as mappings of the file show them */
 };
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * procfs.h -- what the kernel says about this process in /proc/self: its mappings (vma_), what is
+ * procfs.h -- what the kernel shows about this process in /proc/self: its mappings (vma_), what is
  * mounted (mounts_), and the ways from a mapping to its file (reopen_).
  */
 #ifndef PERSIST_PROCFS_H

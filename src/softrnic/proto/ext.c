@@ -34,15 +34,6 @@ void ext_word_get(struct rcursor *c, struct ext_word *msg)
 	msg->arg = word & EXT_ARG_MAX;
 }
 
-struct ext_word ext_word_of(const void *bytes)
-{
-	struct rcursor c = rcursor_init(bytes, EXT_WORD_LEN);
-	struct ext_word word;
-
-	ext_word_get(&c, &word);
-	return word;
-}
-
 void ext_range_put(struct wcursor *c, const struct ext_range *msg)
 {
 	ext_word_put(c, &msg->word);

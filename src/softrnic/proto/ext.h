@@ -57,7 +57,13 @@ static inline const struct ext_row *ext_row(uint8_t kind)
 }
 
 /* The word at the start of a message of at least EXT_WORD_LEN bytes. */
-struct ext_word ext_word_of(const void *bytes);
+static inline struct ext_word ext_word_of(const uint8_t *bytes)
+{
+	return (struct ext_word){
+		.kind = bytes[0],
+		.arg = (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3],
+	};
+}
 
 /* FLUSH, VERIFY and QUERY: a range at the target. `arg` are flags, see below. */
 #define EXT_RANGE_LEN 24

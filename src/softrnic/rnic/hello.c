@@ -37,9 +37,9 @@ bool hello_build(struct qp *qp)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
+bool hello_permits(const struct rx_seg *seg)
 {
-	return !qp->hello.awaited || seg->rx == op_hello.message || seg->rx == op_terminate.message;
+	return seg->rx == op_hello.message || seg->rx == op_terminate.message;
 }
 
 /* The peer states what it takes; this end never sends more than MPA_ULPDU_MAX. */

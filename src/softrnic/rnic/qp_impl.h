@@ -164,8 +164,8 @@ void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under w
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
-/* Is this segment permitted, with regard to the HELLO? */
-bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
+/* Is this segment permitted while the HELLO is awaited? */
+bool hello_permits(const struct rx_seg *seg);
 
 static inline bool heartbeat_is_due(const struct qp *qp)
 {

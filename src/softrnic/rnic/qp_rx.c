@@ -124,7 +124,7 @@ static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const uint
 
 	if (error)
 		return rx_refuse(qp, error, seg);
-	if (!rx_find_op(seg, bytes) || !hello_permits(qp, seg))
+	if (!rx_find_op(seg, bytes) || (qp->hello.awaited && !hello_permits(seg)))
 		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);

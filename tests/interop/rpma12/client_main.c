@@ -38,11 +38,11 @@ static void take_offer(struct end *e)
 
 static void connect_to(struct end *e, const char *addr, const char *port)
 {
-	uint8_t greeting[GREETING];
-	struct rpma_conn_private_data pdata = {greeting, sizeof(greeting)};
+	uint8_t bytes[PDATA_LEN];
+	struct rpma_conn_private_data pdata = {bytes, sizeof(bytes)};
 	struct rpma_conn_req *req;
 
-	fill(greeting, sizeof(greeting), 99);
+	fill(bytes, sizeof(bytes), 99);
 	must(rpma_conn_req_new(e->peer, addr, port, e->cfg, &req), "request");
 	for (uintptr_t slot = 0; slot < SLOTS - 1; slot++)
 		must(rpma_conn_req_recv(req, e->slots_mr, slot * SLOT, SLOT, (void *)slot),

@@ -14,7 +14,7 @@ void must(int ret, const char *what)
 		errx(1, "%s: %s", what, rpma_err_2str(ret));
 }
 
-static uint8_t pattern(size_t i, uint32_t seed)
+static uint8_t end_pattern(size_t i, uint32_t seed)
 {
 	return (uint8_t)(i * 31 + (i >> 8) * 7 + seed * 101 + 1);
 }
@@ -22,13 +22,13 @@ static uint8_t pattern(size_t i, uint32_t seed)
 void fill(uint8_t *p, size_t len, uint32_t seed)
 {
 	for (size_t i = 0; i < len; i++)
-		p[i] = pattern(i, seed);
+		p[i] = end_pattern(i, seed);
 }
 
 bool is_filled(const uint8_t *p, size_t len, uint32_t seed)
 {
 	for (size_t i = 0; i < len; i++)
-		if (p[i] != pattern(i, seed))
+		if (p[i] != end_pattern(i, seed))
 			return false;
 	return true;
 }

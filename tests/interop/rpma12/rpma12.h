@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REGION = 1 << 20, SLOT = 4096, SLOTS = 4, GREETING = 100 };
+enum { REGION = 1 << 20, SLOT = 4096, SLOTS = 4, PDATA_LEN = 100 };
 
 /* The private data of the server. */
 struct offer {

@@ -71,13 +71,13 @@ static void make_offer(struct end *e, struct offer *offer)
 static void accept_client(struct end *e, struct rpma_ep *ep)
 {
 	struct offer offer = {0};
-	struct rpma_conn_private_data greeting, pdata = {&offer, sizeof(offer)};
+	struct rpma_conn_private_data pdata_in, pdata = {&offer, sizeof(offer)};
 	struct rpma_conn_req *req;
 
 	must(rpma_ep_next_conn_req(ep, e->cfg, &req), "next request");
-	must(rpma_conn_req_get_private_data(req, &greeting), "private data");
-	if (greeting.len < GREETING || !is_filled(greeting.ptr, GREETING, 99))
-		errx(1, "%u bytes of private data came and are wrong", greeting.len);
+	must(rpma_conn_req_get_private_data(req, &pdata_in), "private data");
+	if (pdata_in.len < PDATA_LEN || !is_filled(pdata_in.ptr, PDATA_LEN, 99))
+		errx(1, "%u bytes of private data came and are wrong", pdata_in.len);
 	make_offer(e, &offer);
 	for (uintptr_t slot = 0; slot < SLOTS - 1; slot++)
 		receive(e, req, slot);

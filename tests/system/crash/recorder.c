@@ -24,7 +24,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 }
 
 /* A softrnic target writes back what is read; RFC 5040 does not promise that. */
-static int declare_peer(struct recorder *r)
+static int recorder_declare_peer(struct recorder *r)
 {
 	struct rpma_peer_cfg *pcfg;
 	int ret = rpma_peer_cfg_new(&pcfg);
@@ -42,11 +42,11 @@ int recorder_prepare(struct recorder *r, enum record_how how)
 {
 	r->how = how;
 	if (how == RECORD_READ)
-		return declare_peer(r);
+		return recorder_declare_peer(r);
 	return how == RECORD_BATCH ? rpma_batch_new(r->client.conn, RECORD_WRS, &r->batch) : 0;
 }
 
-static bool is_verified(const struct recorder *r, uint64_t n)
+static bool recorder_is_verified(const struct recorder *r, uint64_t n)
 {
 	uint32_t caps;
 
@@ -54,11 +54,11 @@ static bool is_verified(const struct recorder *r, uint64_t n)
 }
 
 /* Persistent once it is complete, either way; later requests wait for that. */
-static int post_persist(struct recorder *r, size_t to)
+static int recorder_post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;
 
-	if (is_verified(r, r->next))
+	if (recorder_is_verified(r, r->next))
 		return rpma_verify(c->conn, c->at[0], to, RECORD_SIZE, RPMA_DIGEST_AUTO,
 				   &r->digest[r->next % RECORD_DEPTH], RPMA_F_COMPLETION_ALWAYS,
 				   (void *)(uintptr_t)r->next);
@@ -66,7 +66,7 @@ static int post_persist(struct recorder *r, size_t to)
 			  RPMA_F_COMPLETION_ON_ERROR, NULL);
 }
 
-static int post_commit(struct recorder *r)
+static int recorder_post_commit(struct recorder *r)
 {
 	struct client *c = &r->client;
 	uint64_t word = r->next + 1;
@@ -83,7 +83,7 @@ static int post_commit(struct recorder *r)
 }
 
 /* Write, flush, word, flush: one call and, as a rule, one system call. */
-static int post_batch(struct recorder *r, size_t from, size_t to)
+static int recorder_post_batch(struct recorder *r, size_t from, size_t to)
 {
 	struct client *c = &r->client;
 	uint64_t word = r->next + 1;
@@ -107,15 +107,15 @@ static int post_batch(struct recorder *r, size_t from, size_t to)
 	return ret ? ret : rpma_batch_post(r->batch);
 }
 
-static int post_calls(struct recorder *r, size_t from, size_t to)
+static int recorder_post_calls(struct recorder *r, size_t from, size_t to)
 {
 	struct client *c = &r->client;
 	int ret = rpma_write(c->conn, c->at[0], to, c->mr, from, RECORD_SIZE,
 			     RPMA_F_COMPLETION_ON_ERROR, NULL);
 
 	if (!ret)
-		ret = post_persist(r, to);
-	return ret ? ret : post_commit(r);
+		ret = recorder_post_persist(r, to);
+	return ret ? ret : recorder_post_commit(r);
 }
 
 /* A record's place in the buffer is free again once it is acknowledged. */
@@ -125,12 +125,13 @@ int recorder_post(struct recorder *r)
 	int ret;
 
 	record_make(r->client.buf + from, r->next);
-	ret = r->how == RECORD_BATCH ? post_batch(r, from, to) : post_calls(r, from, to);
+	ret = r->how == RECORD_BATCH ? recorder_post_batch(r, from, to)
+				     : recorder_post_calls(r, from, to);
 	r->next += !ret;
 	return ret;
 }
 
-static int check_digest(struct recorder *r, uint64_t n)
+static int recorder_check_digest(struct recorder *r, uint64_t n)
 {
 	uint8_t record[RECORD_SIZE];
 	struct rpma_digest want;
@@ -143,7 +144,7 @@ static int check_digest(struct recorder *r, uint64_t n)
 }
 
 /* Until the next acknowledgement. */
-static int take(struct recorder *r, int timeout_ms)
+static int recorder_take(struct recorder *r, int timeout_ms)
 {
 	struct ibv_wc wc;
 	int ret;
@@ -153,7 +154,7 @@ static int take(struct recorder *r, int timeout_ms)
 		if (!ret && wc.status != IBV_WC_SUCCESS)
 			ret = RPMA_E_UNKNOWN;
 		if (!ret && wc.opcode == (enum ibv_wc_opcode)RPMA_WC_VERIFY)
-			ret = check_digest(r, wc.wr_id);
+			ret = recorder_check_digest(r, wc.wr_id);
 	} while (!ret && wc.opcode == (enum ibv_wc_opcode)RPMA_WC_VERIFY);
 	r->acked += !ret;
 	return ret;
@@ -167,11 +168,11 @@ int recorder_step(struct recorder *r)
 		if (ret)
 			return ret;
 	}
-	return take(r, CLIENT_WAIT_MS);
+	return recorder_take(r, CLIENT_WAIT_MS);
 }
 
 void recorder_drain(struct recorder *r)
 {
-	while (r->acked < r->next && !take(r, CLIENT_WAIT_MS))
+	while (r->acked < r->next && !recorder_take(r, CLIENT_WAIT_MS))
 		;
 }

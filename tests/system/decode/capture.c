@@ -19,7 +19,7 @@ int capture_open(struct capture *c, const char *path)
 	return 0;
 }
 
-static void emit(void *to, const struct tcpip_segment *seg, enum flow_side from, size_t len)
+static void capture_emit(void *to, const struct tcpip_segment *seg, enum flow_side from, size_t len)
 {
 	uint8_t headers[TCPIP_HEADERS_MAX], head[PCAPNG_HEAD], tail[PCAPNG_TAIL_MAX];
 	struct capture *c = to;
@@ -50,18 +50,18 @@ void capture_begin(struct capture *c, const uint32_t addr[2], const uint16_t por
 		memcpy(c->flow.end[side].addr, &be, sizeof(be));
 		c->flow.end[side].port = port[side];
 	}
-	flow_open(&c->flow, FLOW_US, emit, c);
+	flow_open(&c->flow, FLOW_US, capture_emit, c);
 }
 
 void capture_data(struct capture *c, enum flow_side from, const void *bytes, size_t len)
 {
 	c->bytes = bytes;
-	flow_data(&c->flow, from, len, emit, c);
+	flow_data(&c->flow, from, len, capture_emit, c);
 }
 
 void capture_fin(struct capture *c, enum flow_side from)
 {
-	flow_fin(&c->flow, from, emit, c);
+	flow_fin(&c->flow, from, capture_emit, c);
 }
 
 int capture_close(struct capture *c)

@@ -14,7 +14,7 @@ void need_tshark(void)
 	exit(SKIPPED);
 }
 
-static unsigned long worst_of(const char *severities)
+static unsigned long dissect_worst_of(const char *severities)
 {
 	unsigned long worst = 0, one;
 	char *end;
@@ -26,7 +26,7 @@ static unsigned long worst_of(const char *severities)
 	return worst;
 }
 
-static void take_packet(struct dissection *d, char *line)
+static void dissect_take_packet(struct dissection *d, char *line)
 {
 	struct dissected *p = &d->packet[d->n++];
 	char *field[7] = {0};
@@ -39,7 +39,7 @@ static void take_packet(struct dissection *d, char *line)
 	p->reply = field[2][0] != '\0';
 	snprintf(p->opcodes, sizeof(p->opcodes), "%s", field[3]);
 	p->malformed = field[4][0] != '\0';
-	p->worst = worst_of(field[5]);
+	p->worst = dissect_worst_of(field[5]);
 	p->continued = field[6][0] != '\0';
 }
 
@@ -59,7 +59,7 @@ void dissect(struct dissection *d, const char *file)
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {
 		assert_true(d->n < DISSECTED_MAX);
-		take_packet(d, line);
+		dissect_take_packet(d, line);
 	}
 	assert_int_equal(pclose(p), 0);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # recut.sh RECUT WITH_A_HOLE CAPTURE...: the connections have the same bytes as before, and a packet ends where a
-# frame does. What was not captured whole is refused.
+# frame does. An incomplete capture is refused.
 set -euo pipefail
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "$0")/../../lib/tshark.sh"
@@ -33,7 +33,7 @@ for capture; do
 		echo "FAILED: $capture has other bytes"
 		exit 1
 	}
-	# Nothing is put together from several packets.
+	# No FPDU is reassembled from several packets.
 	[ "$(dissector -r "$tmp/recut.pcapng" -Y tcp.reassembled_in | wc -l)" = 0 ] || {
 		echo "FAILED: a frame of $capture is in several packets"
 		exit 1

@@ -34,7 +34,7 @@ static size_t next_frame(struct half *h)
 	return frame < rest ? frame : rest;
 }
 
-static void say_frame(struct capture *out, struct half *h, enum flow_side from)
+static void write_frame(struct capture *out, struct half *h, enum flow_side from)
 {
 	size_t len = next_frame(h);
 
@@ -45,7 +45,7 @@ static void say_frame(struct capture *out, struct half *h, enum flow_side from)
 }
 
 /* Writes request, reply, and then one side after the other. */
-static void say_conn(struct capture *out, const struct pcap_conn *conn)
+static void write_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;
 	struct half half[2] = {{.stream = &stream[0]}, {.stream = &stream[1]}};
@@ -53,12 +53,12 @@ static void say_conn(struct capture *out, const struct pcap_conn *conn)
 	capture_begin(out, (uint32_t[]){stream[0].from.addr, stream[1].from.addr},
 		      (uint16_t[]){stream[0].from.port, stream[1].from.port});
 	for (enum flow_side side = FLOW_US; side <= FLOW_PEER; side++)
-		say_frame(out, &half[side], side);
+		write_frame(out, &half[side], side);
 	half[FLOW_US].scan.markers = half[FLOW_PEER].scan.wants_markers;
 	half[FLOW_PEER].scan.markers = half[FLOW_US].scan.wants_markers;
 	for (enum flow_side side = FLOW_US; side <= FLOW_PEER; side++)
 		while (half[side].said < half[side].stream->len)
-			say_frame(out, &half[side], side);
+			write_frame(out, &half[side], side);
 	for (enum flow_side side = FLOW_US; side <= FLOW_PEER; side++)
 		capture_fin(out, side);
 }
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < in.n; i++) {
 		if (has_hole(&in.conn[i].stream[0]) || has_hole(&in.conn[i].stream[1]))
 			die(argv[1], "bytes are missing in the middle of a connection");
-		say_conn(&out, &in.conn[i]);
+		write_conn(&out, &in.conn[i]);
 	}
 	pcap_fini(&in);
 	err = capture_close(&out);

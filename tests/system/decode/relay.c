@@ -18,7 +18,7 @@ struct side {
 	bool open;
 };
 
-static int send_all(int fd, const uint8_t *bytes, size_t len)
+static int relay_send_all(int fd, const uint8_t *bytes, size_t len)
 {
 	while (len) {
 		ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
@@ -31,7 +31,7 @@ static int send_all(int fd, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-static void pass_on(struct capture *capture, struct side side[2], enum flow_side from)
+static void relay_pass_on(struct capture *capture, struct side side[2], enum flow_side from)
 {
 	int to = side[!from].fd;
 	uint8_t bytes[CHUNK];
@@ -39,7 +39,7 @@ static void pass_on(struct capture *capture, struct side side[2], enum flow_side
 
 	if (n > 0) {
 		capture_data(capture, from, bytes, (size_t)n);
-		send_all(to, bytes, (size_t)n);
+		relay_send_all(to, bytes, (size_t)n);
 		return;
 	}
 	capture_fin(capture, from);
@@ -65,11 +65,11 @@ static void relay_one(struct relay *r, int in, int out, uint16_t client_port)
 			break;
 		for (enum flow_side i = FLOW_US; i <= FLOW_PEER; i++)
 			if (p[i].revents)
-				pass_on(&r->capture, side, i);
+				relay_pass_on(&r->capture, side, i);
 	}
 }
 
-static int dial(uint16_t port)
+static int relay_dial(uint16_t port)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -94,7 +94,7 @@ static void *relay_main(void *arg)
 
 		if (in < 0)
 			return NULL;
-		out = dial(r->to_port);
+		out = relay_dial(r->to_port);
 		if (out >= 0)
 			relay_one(r, in, out, ntohs(from.sin_port));
 		close(in);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What ./dev installs, and that no service is started meanwhile: with stand-ins for Debian's tools.
+# The packages that ./dev installs, without starting a service; Debian's tools are replaced by scripts.
 # usage: packages.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1
@@ -24,7 +24,7 @@ stand_in() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
 	chmod 755 "$scratch/bin/$1"
 }
-# Knows what apt-get was asked to install.
+# Knows the packages that apt-get has been called for.
 stand_in dpkg-query 'shift 2; for p; do grep -qs "^$p\$" "$LOG" && echo "$p installed"; done'
 stand_in apt-get '
 	case "$*" in
@@ -54,7 +54,7 @@ grep -q '^policy 101$' "$LOG.policy" || fail "services may start while packages 
 grep -q '^tgt$' "$LOG" || fail "setup does not install what tests need"
 grep -q '^policy 101$' "$LOG.policy" || fail "tgt's service would have been started"
 
-# Somebody else's policy stays.
+# An existing policy stays.
 printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
 chmod 755 /usr/sbin/policy-rc.d
 : >"$LOG"

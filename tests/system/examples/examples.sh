@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What each example shows, it shows.
+# Each example does what the tutorial says.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
 

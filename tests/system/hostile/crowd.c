@@ -91,8 +91,8 @@ static size_t capture_end(struct raw *recorder, int from, uint8_t *bytes, size_t
 	return have;
 }
 
-static void say_segment(struct raw *r, enum rdmap_opcode op, uint32_t qn, uint32_t msn, uint32_t mo,
-			size_t len)
+static void record_segment(struct raw *r, enum rdmap_opcode op, uint32_t qn, uint32_t msn,
+			   uint32_t mo, size_t len)
 {
 	static const uint8_t bytes[60000];
 	struct ddp_hdr hdr = {.last = true,
@@ -123,16 +123,16 @@ static void record_violation(struct raw *r, enum role_id id, uint32_t stag, uint
 		assert_int_equal(raw_fpdu(r, bytes, 64, true), 0);
 		break;
 	case ROLE_oversized_message:
-		say_segment(r, RDMAP_SEND, 0, 1, 0, 60000);
+		record_segment(r, RDMAP_SEND, 0, 1, 0, 60000);
 		break;
 	case ROLE_wrong_msn:
-		say_segment(r, RDMAP_SEND, 0, 0x80000000u, 0, 8);
+		record_segment(r, RDMAP_SEND, 0, 0x80000000u, 0, 8);
 		break;
 	case ROLE_wrong_mo:
-		say_segment(r, RDMAP_SEND, 0, 1, 0x7fffff00u, 8);
+		record_segment(r, RDMAP_SEND, 0, 1, 0x7fffff00u, 8);
 		break;
 	case ROLE_wrong_queue:
-		say_segment(r, RDMAP_SEND, 0x1234567, 1, 0, 8);
+		record_segment(r, RDMAP_SEND, 0x1234567, 1, 0, 8);
 		break;
 	case ROLE_wrong_stag:
 		assert_int_equal(raw_write(r, stag ^ 0x55aa55aa, to, bytes, 64), 0);

@@ -68,7 +68,7 @@ static uint32_t next_guess(void)
 	return (uint32_t)(seed * 0x2545f4914f6cdd1dull >> 32);
 }
 
-static void knock(int i)
+static void start_handshake(int i)
 {
 	assert_int_equal(raw_dial_from(&slot[i], ATTACKER, target.port), 0);
 	assert_int_equal(raw_send_request(&slot[i], RAW_PLAIN), 0);
@@ -110,7 +110,7 @@ static void attack_step(void)
 			continue;
 		if (connected[i]) {
 			learn(&slot[i]);
-			knock(i);
+			start_handshake(i);
 		} else {
 			assert_int_equal(raw_take_reply(&slot[i]), 0);
 			guess(&slot[i]);
@@ -123,7 +123,7 @@ static void attack_begin(int n)
 {
 	parallel = n;
 	for (int i = 0; i < n; i++)
-		knock(i);
+		start_handshake(i);
 }
 
 static void connect_from_there(struct raw *r)

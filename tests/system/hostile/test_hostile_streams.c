@@ -71,11 +71,11 @@ static void expect_target_to_recover(long before_kib)
 		assert_true(target_kib() <= before_kib + CROWD * PEER_KIB);
 }
 
-static void send_garbage(unsigned wishes)
+static void send_garbage(unsigned options)
 {
 	uint8_t bytes[4096];
 
-	assert_int_equal(raw_connect(&peer, target.port, wishes), 0);
+	assert_int_equal(raw_connect(&peer, target.port, options), 0);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)next_random();
 	/* Often a length that is soon complete. */
@@ -186,13 +186,13 @@ static void invalidating_a_region_affects_no_other_peer(void **state)
 	}
 }
 
-static void send_edge(const struct header_edge *edge, unsigned wishes, bool behind_another)
+static void send_edge(const struct header_edge *edge, unsigned options, bool behind_another)
 {
 	static const uint8_t rest[2048];
 	uint8_t fpdu[EDGE_FPDU_MAX];
 	size_t len = header_edge_fpdu(edge, fpdu);
 
-	assert_int_equal(raw_connect(&peer, target.port, wishes), 0);
+	assert_int_equal(raw_connect(&peer, target.port, options), 0);
 	if (behind_another)
 		assert_int_equal(raw_write(&peer, 0, 0, NULL, 0), 0);
 	assert_int_equal(raw_send(&peer, fpdu, len), 0);

@@ -66,7 +66,7 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 	return ret;
 }
 
-static int take_descriptors(struct client *c)
+static int client_take_descriptors(struct client *c)
 {
 	struct rpma_conn_private_data pdata;
 	int ret = rpma_conn_get_private_data(c->conn, &pdata);
@@ -92,7 +92,7 @@ int client_connect_as(struct client *c, const char *port, struct rpma_conn_req *
 	if (!ret)
 		ret = rpma_conn_get_cq(c->conn, &c->cq);
 	if (!ret)
-		ret = take_descriptors(c);
+		ret = client_take_descriptors(c);
 	if (ret)
 		client_drop(c);
 	return ret;
@@ -124,7 +124,7 @@ void client_disconnect(struct client *c)
 	client_drop(c);
 }
 
-static int outcome(struct client *c, int ret, struct ibv_wc *wc)
+static int client_outcome(struct client *c, int ret, struct ibv_wc *wc)
 {
 	struct ibv_wc own;
 
@@ -137,24 +137,24 @@ static int outcome(struct client *c, int ret, struct ibv_wc *wc)
 
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
 {
-	return outcome(c,
-		       rpma_write(c->conn, c->at[region], at, c->mr, 0, len,
-				  RPMA_F_COMPLETION_ALWAYS, NULL),
-		       wc);
+	return client_outcome(c,
+			      rpma_write(c->conn, c->at[region], at, c->mr, 0, len,
+					 RPMA_F_COMPLETION_ALWAYS, NULL),
+			      wc);
 }
 
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc)
 {
-	return outcome(c,
-		       rpma_read(c->conn, c->mr, 0, c->at[region], at, len,
-				 RPMA_F_COMPLETION_ALWAYS, NULL),
-		       wc);
+	return client_outcome(c,
+			      rpma_read(c->conn, c->mr, 0, c->at[region], at, len,
+					RPMA_F_COMPLETION_ALWAYS, NULL),
+			      wc);
 }
 
 int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
 		 struct ibv_wc *wc)
 {
-	return outcome(
+	return client_outcome(
 		c,
 		rpma_flush(c->conn, c->at[region], at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL),
 		wc);
@@ -195,7 +195,7 @@ int client_echo(struct client *c, size_t len)
 	if (!ret)
 		ret = rpma_send(c->conn, c->mr, 0, len, RPMA_F_COMPLETION_ALWAYS, NULL);
 	for (int i = 0; !ret && i < 2; i++)
-		ret = outcome(c, 0, &wc);
+		ret = client_outcome(c, 0, &wc);
 	if (!ret && memcmp(c->buf, c->buf + half, len) != 0)
 		ret = RPMA_E_UNKNOWN;
 	return ret;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* "Name:   123 kB" in a file below /proc/PID. */
-static long proc_kib(pid_t pid, const char *file, const char *name)
+static long gauge_proc_kib(pid_t pid, const char *file, const char *name)
 {
 	char path[64], line[256];
 	long kib = -1;
@@ -30,7 +30,7 @@ static long proc_kib(pid_t pid, const char *file, const char *name)
 
 long gauge_rss_anon_kib(pid_t pid)
 {
-	return proc_kib(pid, "status", "RssAnon");
+	return gauge_proc_kib(pid, "status", "RssAnon");
 }
 
 long gauge_cpu_ticks(pid_t pid)
@@ -62,7 +62,7 @@ struct gauge gauge_self(void)
 
 	return (struct gauge){
 		.rss_anon_kib = gauge_rss_anon_kib(me),
-		.pss_kib = proc_kib(me, "smaps_rollup", "Pss"),
+		.pss_kib = gauge_proc_kib(me, "smaps_rollup", "Pss"),
 		.cpu_ticks = gauge_cpu_ticks(me),
 		.allocated_kib = (long)((heap.uordblks + heap.hblkhd) / 1024),
 	};

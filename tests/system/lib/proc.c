@@ -21,7 +21,7 @@ extern char **environ;
 #define ANSWER_MS 20000
 #define END_MS    20000
 
-static char **env_with(const char *const envs[])
+static char **proc_env_with(const char *const envs[])
 {
 	size_t n = 0, extra = 0;
 	char **all;
@@ -40,7 +40,8 @@ static char **env_with(const char *const envs[])
 	return all;
 }
 
-static int spawn(struct proc *p, const char *const argv[], char **env, int child_in, int child_out)
+static int proc_spawn(struct proc *p, const char *const argv[], char **env, int child_in,
+		      int child_out)
 {
 	posix_spawn_file_actions_t files;
 	int ret;
@@ -56,13 +57,13 @@ static int spawn(struct proc *p, const char *const argv[], char **env, int child
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[])
 {
 	int to[2], from[2], ret;
-	char **env = env_with(envs);
+	char **env = proc_env_with(envs);
 
 	memset(p, 0, sizeof(*p));
 	signal(SIGPIPE, SIG_IGN);
 	if (!env || pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
 		return -ENOMEM;
-	ret = spawn(p, argv, env, to[0], from[1]);
+	ret = proc_spawn(p, argv, env, to[0], from[1]);
 	free(env);
 	close(to[0]);
 	close(from[1]);
@@ -76,7 +77,7 @@ int proc_start(struct proc *p, const char *const argv[], const char *const envs[
 	return ret;
 }
 
-static int ms_left(uint64_t end)
+static int proc_ms_left(uint64_t end)
 {
 	uint64_t now = clock_now_ns();
 
@@ -84,7 +85,7 @@ static int ms_left(uint64_t end)
 }
 
 /* Cut the first line off what has come so far. */
-static const char *line_cut(struct proc *p)
+static const char *proc_line_cut(struct proc *p)
 {
 	char *nl = memchr(p->more, '\n', p->have);
 	size_t len;
@@ -105,10 +106,10 @@ const char *proc_line(struct proc *p, int timeout_ms)
 	struct pollfd pfd = {.fd = p->out, .events = POLLIN};
 	const char *line;
 
-	while (!(line = line_cut(p))) {
+	while (!(line = proc_line_cut(p))) {
 		ssize_t n;
 
-		if (p->have == sizeof(p->more) || poll(&pfd, 1, ms_left(end)) <= 0)
+		if (p->have == sizeof(p->more) || poll(&pfd, 1, proc_ms_left(end)) <= 0)
 			return NULL;
 		n = read(p->out, p->more + p->have, sizeof(p->more) - p->have);
 		if (n <= 0)

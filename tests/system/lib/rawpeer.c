@@ -90,7 +90,7 @@ int raw_expect_end(struct raw *r, int timeout_ms)
 }
 
 /* Receive until there are at least that many bytes from r->in + r->at on. */
-static int fill_to(struct raw *r, size_t want, int timeout_ms)
+static int raw_fill_to(struct raw *r, size_t want, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
 
@@ -111,27 +111,27 @@ static int fill_to(struct raw *r, size_t want, int timeout_ms)
 	return 0;
 }
 
-static void drop(struct raw *r, size_t len)
+static void raw_drop(struct raw *r, size_t len)
 {
 	r->have -= len;
 	r->at = r->have ? r->at + len : 0;
 }
 
-void raw_request(struct mpa_start *request, unsigned wishes)
+void raw_request(struct mpa_start *request, unsigned options)
 {
 	*request = (struct mpa_start){
-		.crc = wishes & RAW_CRC,
+		.crc = options & RAW_CRC,
 		.enhanced = true,
 		.revision = MPA_REVISION_2,
-		.rtr_send = wishes & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0111 */
-		.rtr_write = wishes & RAW_EXTENSIONS,
-		.rtr_read = wishes & RAW_EXTENSIONS,
+		.rtr_send = options & RAW_EXTENSIONS, /* doc/wire.md, section 3: 0111 */
+		.rtr_write = options & RAW_EXTENSIONS,
+		.rtr_read = options & RAW_EXTENSIONS,
 		.ird = 16,
 		.ord = 16,
 	};
 }
 
-static void take_regions(struct raw *r)
+static void raw_take_regions(struct raw *r)
 {
 	const uint8_t *pdata = r->pdata;
 
@@ -150,17 +150,17 @@ static void take_regions(struct raw *r)
 	}
 }
 
-static int take_start(struct raw *r)
+static int raw_take_start(struct raw *r)
 {
 	const uint8_t *pdata;
-	int ret = fill_to(r, MPA_START_HDR, RAW_WAIT_MS), len;
+	int ret = raw_fill_to(r, MPA_START_HDR, RAW_WAIT_MS), len;
 
 	if (ret)
 		return ret;
 	len = mpa_start_decode_header(r->in + r->at);
 	if (len < 0)
 		return len;
-	ret = fill_to(r, (size_t)len, RAW_WAIT_MS);
+	ret = raw_fill_to(r, (size_t)len, RAW_WAIT_MS);
 	if (ret)
 		return ret;
 	len = mpa_start_decode(r->in + r->at, r->have, &r->reply, &pdata);
@@ -172,34 +172,34 @@ static int take_start(struct raw *r)
 		return -ECONNREFUSED;
 	r->crc = r->reply.crc;
 	memcpy(r->pdata, pdata, r->reply.pd_len);
-	drop(r, (size_t)len);
+	raw_drop(r, (size_t)len);
 	return 0;
 }
 
 int raw_take_reply(struct raw *r)
 {
-	int ret = take_start(r);
+	int ret = raw_take_start(r);
 
 	if (!ret)
-		take_regions(r);
+		raw_take_regions(r);
 	return ret;
 }
 
-static int send_start(struct raw *r, unsigned wishes, const void *pdata, size_t pd_len)
+static int raw_send_start(struct raw *r, unsigned options, const void *pdata, size_t pd_len)
 {
 	uint8_t frame[MPA_START_MAX];
 	struct mpa_start request;
 	int len;
 
-	raw_request(&request, wishes);
+	raw_request(&request, options);
 	request.pd_len = (uint16_t)pd_len;
 	len = mpa_start_encode(frame, sizeof(frame), &request, pdata);
 	return len < 0 ? len : raw_send(r, frame, (size_t)len);
 }
 
-int raw_send_request(struct raw *r, unsigned wishes)
+int raw_send_request(struct raw *r, unsigned options)
 {
-	return send_start(r, wishes, NULL, 0);
+	return raw_send_start(r, options, NULL, 0);
 }
 
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len)
@@ -207,24 +207,24 @@ int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t 
 	int ret = raw_dial(r, port);
 
 	if (!ret)
-		ret = send_start(r, RAW_PLAIN, pdata, len);
-	return ret ? ret : take_start(r);
+		ret = raw_send_start(r, RAW_PLAIN, pdata, len);
+	return ret ? ret : raw_take_start(r);
 }
 
-int raw_connect_mute(struct raw *r, const char *port, unsigned wishes)
+int raw_connect_mute(struct raw *r, const char *port, unsigned options)
 {
 	int ret = raw_dial(r, port);
 
 	if (!ret)
-		ret = raw_send_request(r, wishes);
+		ret = raw_send_request(r, options);
 	return ret ? ret : raw_take_reply(r);
 }
 
-int raw_connect(struct raw *r, const char *port, unsigned wishes)
+int raw_connect(struct raw *r, const char *port, unsigned options)
 {
-	int ret = raw_connect_mute(r, port, wishes);
+	int ret = raw_connect_mute(r, port, options);
 
-	if (!ret && wishes & RAW_EXTENSIONS)
+	if (!ret && options & RAW_EXTENSIONS)
 		ret = raw_hello(r);
 	return ret;
 }
@@ -282,7 +282,7 @@ int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size
 	return raw_segment(r, &hdr, bytes, len);
 }
 
-static int untagged(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len)
+static int raw_untagged(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len)
 {
 	struct ddp_hdr hdr = {.last = true,
 			      .version = DDP_VERSION,
@@ -302,7 +302,7 @@ int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len)
 	uint8_t bytes[RDMAP_READ_REQ_LEN];
 
 	rdmap_read_req_encode(bytes, sizeof(bytes), &req);
-	return untagged(r, RDMAP_READ_REQ, bytes, sizeof(bytes));
+	return raw_untagged(r, RDMAP_READ_REQ, bytes, sizeof(bytes));
 }
 
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags)
@@ -311,7 +311,7 @@ int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t 
 	uint8_t bytes[EXT_RANGE_LEN];
 
 	ext_range_encode(bytes, sizeof(bytes), &req);
-	return untagged(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
+	return raw_untagged(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
 }
 
 int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len)
@@ -333,7 +333,7 @@ int raw_hello(struct raw *r)
 
 int raw_message(struct raw *r, const void *bytes, size_t len)
 {
-	return untagged(r, RDMAP_SEND, bytes, len);
+	return raw_untagged(r, RDMAP_SEND, bytes, len);
 }
 
 int raw_invalidate(struct raw *r, uint32_t stag)
@@ -352,14 +352,14 @@ int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms)
 	size_t len, total;
 	int ret;
 
-	drop(r, r->taken);
+	raw_drop(r, r->taken);
 	r->taken = 0;
-	ret = fill_to(r, MPA_LENGTH_LEN, timeout_ms);
+	ret = raw_fill_to(r, MPA_LENGTH_LEN, timeout_ms);
 	if (ret)
 		return ret;
 	len = (size_t)(r->in[r->at] << 8 | r->in[r->at + 1]);
 	total = mpa_fpdu_len(len);
-	ret = fill_to(r, total, timeout_ms);
+	ret = raw_fill_to(r, total, timeout_ms);
 	if (ret)
 		return ret;
 	if (r->crc && !mpa_fpdu_is_intact(r->in + r->at, total))

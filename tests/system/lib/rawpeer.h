@@ -58,17 +58,17 @@ int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
 /* Expects nothing more but the end of the connection; -EPROTO when bytes come. */
 int raw_expect_end(struct raw *r, int timeout_ms);
 
-void raw_request(struct mpa_start *request, unsigned wishes);
+void raw_request(struct mpa_start *request, unsigned options);
 /* Dial, send the request, take the reply and the regions in it; a peer with extensions then says
  * HELLO. */
-int raw_connect(struct raw *r, const char *port, unsigned wishes);
+int raw_connect(struct raw *r, const char *port, unsigned options);
 /* The same towards another program than the target: with private data, and no regions in the
  * reply. */
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
 /* The same without the HELLO. */
-int raw_connect_mute(struct raw *r, const char *port, unsigned wishes);
+int raw_connect_mute(struct raw *r, const char *port, unsigned options);
 /* The request alone, on a connection that was dialled. */
-int raw_send_request(struct raw *r, unsigned wishes);
+int raw_send_request(struct raw *r, unsigned options);
 /* The reply to a request that the test has sent itself. */
 int raw_take_reply(struct raw *r);
 

@@ -24,7 +24,7 @@ struct target_conn {
 	unsigned slot;
 };
 
-static void free_port(char port[8])
+static void target_free_port(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(sin);
@@ -47,7 +47,7 @@ int target_watch(struct target *t, int fd, struct target_watch *w)
 	return epoll_ctl(t->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static void conn_end(struct target_conn *c)
+static void target_conn_end(struct target_conn *c)
 {
 	struct target *t = c->on_event.target;
 	int fd;
@@ -64,7 +64,7 @@ static void conn_end(struct target_conn *c)
 	free(c);
 }
 
-static void conn_on_event(struct target_watch *w)
+static void target_conn_on_event(struct target_watch *w)
 {
 	struct target_conn *c = container_of(w, struct target_conn, on_event);
 	enum rpma_conn_event event;
@@ -72,39 +72,39 @@ static void conn_on_event(struct target_watch *w)
 	if (rpma_conn_next_event(c->conn, &event) || event == RPMA_CONN_ESTABLISHED)
 		return;
 	c->on_event.target->n_lost += event != RPMA_CONN_CLOSED;
-	conn_end(c);
+	target_conn_end(c);
 }
 
-static size_t slot_of(const struct target_conn *c)
+static size_t target_slot_of(const struct target_conn *c)
 {
 	return (size_t)c->slot * TARGET_MSG_SIZE;
 }
 
 /* One message at a time: it is received and sent back, and only then the next receive is posted. */
-static void conn_on_wc(struct target_conn *c, const struct ibv_wc *wc)
+static void target_conn_on_wc(struct target_conn *c, const struct ibv_wc *wc)
 {
 	struct target *t = c->on_event.target;
 
 	if (wc->status != IBV_WC_SUCCESS)
 		return;
 	if (wc->opcode == IBV_WC_RECV)
-		rpma_send(c->conn, t->msgs_mr, slot_of(c), wc->byte_len, RPMA_F_COMPLETION_ALWAYS,
-			  NULL);
+		rpma_send(c->conn, t->msgs_mr, target_slot_of(c), wc->byte_len,
+			  RPMA_F_COMPLETION_ALWAYS, NULL);
 	else
-		rpma_recv(c->conn, t->msgs_mr, slot_of(c), TARGET_MSG_SIZE, NULL);
+		rpma_recv(c->conn, t->msgs_mr, target_slot_of(c), TARGET_MSG_SIZE, NULL);
 }
 
-static void conn_on_completion(struct target_watch *w)
+static void target_conn_on_completion(struct target_watch *w)
 {
 	struct target_conn *c = container_of(w, struct target_conn, on_completion);
 	struct ibv_wc wc;
 
 	rpma_cq_wait(c->cq);
 	while (!rpma_cq_get_wc(c->cq, 1, &wc, NULL))
-		conn_on_wc(c, &wc);
+		target_conn_on_wc(c, &wc);
 }
 
-static uint8_t descriptors(const struct target *t, uint8_t *desc)
+static uint8_t target_descriptors(const struct target *t, uint8_t *desc)
 {
 	uint8_t len = 0;
 
@@ -113,7 +113,7 @@ static uint8_t descriptors(const struct target *t, uint8_t *desc)
 	return len;
 }
 
-static int conn_watch(struct target *t, struct target_conn *c)
+static int target_conn_watch(struct target *t, struct target_conn *c)
 {
 	int event_fd, cq_fd, ret = rpma_conn_get_event_fd(c->conn, &event_fd);
 
@@ -128,7 +128,7 @@ static int conn_watch(struct target *t, struct target_conn *c)
 	return ret;
 }
 
-static struct target_conn *conn_new(struct target *t)
+static struct target_conn *target_conn_new(struct target *t)
 {
 	struct target_conn *c = calloc(1, sizeof(*c));
 
@@ -141,18 +141,18 @@ static struct target_conn *conn_new(struct target *t)
 		return NULL;
 	}
 	list_init(&c->link);
-	c->on_event.ready = conn_on_event;
-	c->on_completion.ready = conn_on_completion;
+	c->on_event.ready = target_conn_on_event;
+	c->on_completion.ready = target_conn_on_completion;
 	return c;
 }
 
-static void accept_request(struct target *t, struct rpma_conn_req *req)
+static void target_accept_request(struct target *t, struct rpma_conn_req *req)
 {
 	uint8_t desc[TARGET_REGIONS_MAX * TARGET_DESC_SIZE];
-	struct rpma_conn_private_data pdata = {.ptr = desc, .len = descriptors(t, desc)};
-	struct target_conn *c = conn_new(t);
+	struct rpma_conn_private_data pdata = {.ptr = desc, .len = target_descriptors(t, desc)};
+	struct target_conn *c = target_conn_new(t);
 
-	if (!c || rpma_conn_req_recv(req, t->msgs_mr, slot_of(c), TARGET_MSG_SIZE, NULL)) {
+	if (!c || rpma_conn_req_recv(req, t->msgs_mr, target_slot_of(c), TARGET_MSG_SIZE, NULL)) {
 		rpma_conn_req_delete(&req);
 		free(c);
 		return;
@@ -165,9 +165,9 @@ static void accept_request(struct target *t, struct rpma_conn_req *req)
 	list_add_tail(&t->conns, &c->link);
 	t->n_conns++;
 	t->n_accepted++;
-	if (conn_watch(t, c)) {
+	if (target_conn_watch(t, c)) {
 		perror("watching a connection");
-		conn_end(c);
+		target_conn_end(c);
 	}
 }
 
@@ -176,7 +176,7 @@ static void target_on_request(struct target_watch *w)
 	struct rpma_conn_req *req;
 
 	if (!rpma_ep_next_conn_req(w->target->ep, NULL, &req))
-		accept_request(w->target, req);
+		target_accept_request(w->target, req);
 }
 
 void target_step(struct target *t, int timeout_ms)
@@ -191,8 +191,8 @@ void target_step(struct target *t, int timeout_ms)
 	}
 }
 
-static int region_reg(struct target_region *r, struct rpma_peer *peer, void *ptr, size_t size,
-		      int usage)
+static int target_region_reg(struct target_region *r, struct rpma_peer *peer, void *ptr,
+			     size_t size, int usage)
 {
 	int ret = rpma_mr_reg(peer, ptr, size, usage, &r->mr);
 
@@ -206,7 +206,7 @@ int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange
 
 	if (t->n_regions == TARGET_REGIONS_MAX)
 		return RPMA_E_INVAL;
-	ret = region_reg(r, strange ? t->stranger : t->peer, ptr, size, usage);
+	ret = target_region_reg(r, strange ? t->stranger : t->peer, ptr, size, usage);
 	if (ret)
 		return ret;
 	r->ptr = ptr;
@@ -217,7 +217,7 @@ int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange
 
 int target_replace(struct target *t, int i, void *ptr, size_t size, int usage)
 {
-	return region_reg(&t->region[i], t->peer, ptr, size, usage);
+	return target_region_reg(&t->region[i], t->peer, ptr, size, usage);
 }
 
 int target_add_anon(struct target *t, size_t size, int usage, bool strange)
@@ -250,7 +250,7 @@ static int target_listen(struct target *t)
 
 	/* Another process may take the port between choosing and using it. */
 	for (int i = 0; ret && i < PORT_TRIES; i++) {
-		free_port(t->port);
+		target_free_port(t->port);
 		ret = rpma_ep_listen(t->peer, ADDR, t->port, &t->ep);
 	}
 	if (!ret)
@@ -288,7 +288,7 @@ void target_close(struct target *t)
 	struct list *it, *tmp;
 
 	list_for_each_safe (it, tmp, &t->conns)
-		conn_end(container_of(it, struct target_conn, link));
+		target_conn_end(container_of(it, struct target_conn, link));
 	for (int i = 0; i < t->n_regions; i++) {
 		rpma_mr_dereg(&t->region[i].mr);
 		if (t->region[i].ptr)

@@ -11,7 +11,7 @@
 #define FLUSH_EVERY 16
 #define RETRY_NS    (2 * NSEC_PER_MS)
 
-static uint64_t next(uint64_t *s)
+static uint64_t traffic_next(uint64_t *s)
 {
 	*s ^= *s >> 12;
 	*s ^= *s << 25;
@@ -47,7 +47,7 @@ int traffic_fd(const struct traffic *t)
 	return !t->broken && !rpma_cq_get_fd(t->client.cq, &fd) ? fd : -1;
 }
 
-static void reconnect(struct traffic *t)
+static void traffic_reconnect(struct traffic *t)
 {
 	int fd;
 
@@ -68,7 +68,7 @@ static void reconnect(struct traffic *t)
 }
 
 /* Words, lines, pages, and writes of several FPDUs. */
-static size_t some_size(uint64_t r, size_t max)
+static size_t traffic_some_size(uint64_t r, size_t max)
 {
 	static const size_t sizes[] = {8, 64, 1000, 4096, 30001, 65536, 200000, 256 << 10};
 	size_t size = sizes[r % (sizeof(sizes) / sizeof(sizes[0]))];
@@ -76,16 +76,16 @@ static size_t some_size(uint64_t r, size_t max)
 	return size > max ? max : size;
 }
 
-static int post(struct traffic *t)
+static int traffic_post(struct traffic *t)
 {
 	struct client *c = &t->client;
-	uint64_t r = next(&t->seed);
+	uint64_t r = traffic_next(&t->seed);
 	int region = (int)(r % (uint64_t)c->n_at);
 	size_t size, len, at;
 
 	rpma_mr_remote_get_size(c->at[region], &size);
 	size /= t->slices;
-	len = some_size(r >> 8, size < BUF_SIZE ? size : BUF_SIZE);
+	len = traffic_some_size(r >> 8, size < BUF_SIZE ? size : BUF_SIZE);
 	at = t->slice * size + (size > len ? (r >> 16) % (size - len) : 0);
 	if ((r >> 40) % FLUSH_EVERY == 0) {
 		t->flushes++;
@@ -97,7 +97,7 @@ static int post(struct traffic *t)
 			  NULL);
 }
 
-static void collect(struct traffic *t)
+static void traffic_collect(struct traffic *t)
 {
 	struct ibv_wc wc[DEPTH];
 	int got = 0;
@@ -113,12 +113,12 @@ static void collect(struct traffic *t)
 void traffic_step(struct traffic *t)
 {
 	if (t->broken) {
-		reconnect(t);
+		traffic_reconnect(t);
 		return;
 	}
-	collect(t);
+	traffic_collect(t);
 	while (!t->broken && t->under_way < DEPTH) {
-		t->broken = post(t) != 0;
+		t->broken = traffic_post(t) != 0;
 		t->under_way += !t->broken;
 	}
 	t->failures += t->broken;

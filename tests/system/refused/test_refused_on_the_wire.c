@@ -130,14 +130,14 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-static void refuse_all(unsigned wishes)
+static void refuse_all(unsigned options)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wrongs); i++) {
 		const struct wrong *w = &wrongs[i];
 		struct terminate t;
 		int error;
 
-		assert_int_equal(raw_connect(&peer, target.port, wishes), 0);
+		assert_int_equal(raw_connect(&peer, target.port, options), 0);
 		assert_int_equal(peer.n_regions, REGIONS);
 		assert_int_equal(commit(w), 0);
 		error = raw_expect_terminate(&peer, &t);
@@ -182,7 +182,7 @@ static void a_write_behind_a_refused_one_is_not_placed(void **state)
 
 struct malformed {
 	const char *what;
-	unsigned wishes;
+	unsigned options;
 	struct ddp_hdr hdr;
 	size_t len;
 	unsigned error;
@@ -288,7 +288,7 @@ static void malformed_segments_are_refused(void **state)
 		const struct malformed *m = &malformed[i];
 		int error;
 
-		assert_int_equal(raw_connect(&peer, target.port, m->wishes), 0);
+		assert_int_equal(raw_connect(&peer, target.port, m->options), 0);
 		assert_int_equal(raw_segment(&peer, &m->hdr, zeros, m->len), 0);
 		error = raw_expect_terminate(&peer, NULL);
 		/* 0: the standards leave open which error it is. */

@@ -7,7 +7,7 @@
 test_wrong_command_lines_exit_with_2() {
 	local command
 	expect 2 "there is no command 'fetch'" "$rpma" fetch
-	for command in serve put get ping; do
+	for command in serve put get ls ping; do
 		expect 2 '' "$rpma" "$command"
 		expect 2 "unrecognized option '--bogus'" "$rpma" "$command" --bogus
 	done
@@ -38,13 +38,13 @@ test_wrong_command_lines_exit_with_2() {
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page
 	expect_ok "$rpma" --help
-	for command in serve put get ping info; do
+	for command in serve put get ls ping info; do
 		grep -q "^  rpma $command " out || fail "--help does not name $command"
 		grep -q "^\.It Cm $command\$" "$RPMA_SOURCE/doc/man/1/rpma.1" ||
 			fail "rpma(1) does not name $command"
 	done
 	expect_ok "$rpma" --version
-	for command in serve put get ping info; do
+	for command in serve put get ls ping info; do
 		page=$RPMA_SOURCE/doc/man/1/rpma-$command.1
 		expect_ok "$rpma" "$command" --help
 		grep -q "^usage: rpma $command" out || fail "no usage line"
@@ -81,7 +81,7 @@ test_ping_in_json_and_in_any_size() {
 	expect_ok "$rpma" ping --json --count 5 --size 1M "$where"
 	grep -qE '^\{"server":"127.0.0.1:[0-9]+","region":"region","durability":"(file|dax)","size":1048576,"write":\{"count":5,"min_us":[0-9.]+,"median_us":[0-9.]+,"p99_us":[0-9.]+,"max_us":[0-9.]+\},"write_flush_visible":\{.*\},"write_flush_persistent":\{.*\},"read":\{.*\}\}$' out ||
 		fail "unexpected output: $(cat out)"
-	expect 5 "larger than the server's scratch page of 1 MiB" "$rpma" ping --size 1048577 "$where"
+	expect 5 "larger than the server's scratch page of 1048576 bytes" "$rpma" ping --size 1048577 "$where"
 }
 
 test_ping_leaves_the_region_alone() {

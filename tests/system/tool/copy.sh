@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# put and get: what arrives, and what is said when it cannot.
+# put and get: what arrives, and what is reported when it cannot.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -47,6 +47,27 @@ test_acknowledgements_grow_up_to_the_end() {
 	[ "$(tail -n 1 offsets)" = $((4096 + 5000000)) ] || fail "the last one is not the end"
 }
 
+# Exactly as often as asked for, also below the size of a write.
+test_flushes_come_as_often_as_asked_for() {
+	local every
+	serve region --create --size 40M
+	random_file sent 1000000
+	for every in 4K 10000 300000 0; do
+		expect_ok "$rpma" put --verbose --flush-every $every sent "$where"
+		cmp -n 1000000 sent region || fail "the region differs"
+		grep -o '^flushed up to offset [0-9]*$' out | awk '{ print $5 }' >offsets
+		case $every in
+		4K) { seq 4096 4096 1000000 && echo 1000000; } | cmp - offsets ;;
+		10000) seq 10000 10000 1000000 | cmp - offsets ;;
+		300000) printf '%s\n' 300000 600000 900000 1000000 | cmp - offsets ;;
+		0) echo 1000000 | cmp - offsets ;;
+		esac || fail "with --flush-every $every: $(head -n 5 offsets) ... $(tail -n 1 offsets)"
+	done
+	random_file sent 33554433
+	expect_ok "$rpma" put --flush-every 100000 sent "$where"
+	grep -q 'verified: blake2b' out || fail "not verified: $(cat out)"
+}
+
 test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
 	local name
 	serve region --create --size 1M
@@ -60,7 +81,7 @@ test_summaries_in_json_are_utf8_whatever_the_file_is_called() {
 	grep -q $'"\xc3\xbc\xe2\x82\xac\xf0\x9f\x92\xbe"' out || fail "the name is not kept: $(cat -v out)"
 }
 
-# A signal would say less, and come in the middle of a file that is overwritten in place.
+# A signal would report less, and come in the middle of a file that is overwritten in place.
 test_a_limit_on_file_sizes_is_an_error() {
 	random_file region 1M
 	serve region
@@ -76,7 +97,7 @@ test_summaries_in_json_tell_the_truth() {
 	serve region --create --size 1M --region pool
 	random_file sent 70000
 	expect_ok "$rpma" put --json --offset 10 sent "$where"
-	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"seconds":[0-9.]+,"mib_per_s":[0-9.]+,"flushed":true,"verified":true,"digest":"blake2b","read_back_from":"(medium|cache|dax)"\}$' out ||
+	grep -qE '^\{"operation":"put","file":"sent","server":"127.0.0.1:[0-9]+","region":"pool","durability":"(file|dax)","offset":10,"bytes":70000,"transfer_seconds":[0-9.]+,"transfer_mib_per_s":[0-9.]+,"flushed":true,"verified":true,"digest":"blake2b","read_back_from":"(medium|cache|dax)","verify_seconds":[0-9.]+,"verify_mib_per_s":[0-9.]+\}$' out ||
 		fail "unexpected summary: $(cat out)"
 	expect_ok "$rpma" get --json --length 5 "$where" back
 	grep -qE '^\{"operation":"get","file":"back",.*"bytes":5,' out || fail "unexpected summary: $(cat out)"
@@ -99,8 +120,10 @@ test_what_does_not_fit_is_refused_before_anything_is_written() {
 	expect 5 'sent has 8193 bytes, but .* only 8192; serve a larger file' "$rpma" put sent "$where"
 	expect 5 'sent has 8193 bytes, but from offset 8192 .* only 0' "$rpma" put -o 8192 sent "$where"
 	expect 5 'offset 8193 is outside region' "$rpma" put -o 8193 sent "$where"
+	grep -q "region 'region' of 8192 bytes" err || fail "bytes and KiB are mixed: $(cat err)"
 	expect 5 'offset 8193 is outside region' "$rpma" get -o 8193 "$where" back
-	expect 5 '2 bytes from offset 8191 reach past the end' "$rpma" get -o 8191 -l 2 "$where" back
+	expect 5 "2 bytes from offset 8191 reach past the end of region 'region' of 8192 bytes" \
+		"$rpma" get -o 8191 -l 2 "$where" back
 	cmp before region || fail "the region changed"
 	[ ! -e back ] || fail "a file was left"
 }
@@ -151,7 +174,7 @@ test_ipv6_and_names_work() {
 }
 
 # put_until_acknowledged OPTION ...: a put that is under way, its first acknowledgement in $first. Read
-# from a pipe, as whoever looks into a file now and then may look too late.
+# from a pipe, because polling a file may be too late.
 put_until_acknowledged() {
 	random_file sent 64M
 	mkfifo pipe
@@ -175,11 +198,73 @@ test_a_server_killed_midway_ends_the_put() {
 	kill_server
 	put_ends
 	[ "$rc" = 1 ] || fail "put exits with $rc: $(cat err)"
-	grep -v '^librpma: ' err >lines || :
+	grep -v ' librpma: ' err >lines || :
 	[ "$(wc -l <lines)" = 1 ] || fail "not one line: $(cat lines)"
 	local acked
 	acked=$(awk 'END { print $5 }' acks)
 	cmp -n "$acked" sent region || fail "acknowledged bytes are missing"
+}
+
+# A get lasts as long as its reader lets it.
+begin_slow_get() { # the get is under way, fd 5 is its output
+	mkfifo pipe
+	"$rpma" get "$where" - >pipe 2>err &
+	getter=$!
+	started+=("$getter")
+	exec 5<pipe
+	head -c 100 <&5 >/dev/null
+}
+
+end_get() { # its status in $rc
+	rc=0
+	cat <&5 >/dev/null
+	exec 5<&-
+	wait "$getter" || rc=$?
+}
+
+test_a_failed_get_is_not_told_to_write() {
+	local getter rc
+	random_file region 64M
+	serve region
+	begin_slow_get
+	kill_server
+	end_get
+	[ "$rc" = 1 ] || fail "get exits with $rc: $(cat err)"
+	grep -q 'connect again' err || fail "no advice: $(cat err)"
+	! grep -qi 'write again\|what was not flushed' err || fail "a reader is told to write: $(cat err)"
+}
+
+test_a_get_from_a_truncated_file_says_what_happened() {
+	local getter rc
+	random_file region 64M
+	serve region
+	begin_slow_get
+	truncate -s 4096 region
+	end_get
+	[ "$rc" = 1 ] || fail "get exits with $rc: $(cat err)"
+	grep -q "the memory behind region 'region' of $where is gone: its file was truncated while it was served, or a disk is full; save what .* start the server anew" err ||
+		fail "get says: $(cat err)"
+	! grep -q 'Terminate' err || fail "get says: $(cat err)"
+}
+
+test_a_put_into_a_file_that_is_truncated_meanwhile_says_what_happened() {
+	local rc=0
+	serve region --create --size 64M
+	random_file sent 8M
+	mkfifo pipe
+	"$rpma" put --verbose --flush-every 1M - "$where" <pipe >out 2>err &
+	started+=("$!")
+	exec 5>pipe
+	head -c 2M sent >&5
+	wait_until 20 cmp -s -n 1M sent region || fail "nothing arrives: $(cat out err)"
+	truncate -s 1M region
+	cat sent >&5 2>/dev/null || :
+	exec 5>&-
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 1 ] || [ "$rc" = 5 ] || fail "put exits with $rc: $(cat err)"
+	grep -qE "the memory behind region 'region' of $where is gone: its file was truncated|the file of region 'region' .* was truncated" err ||
+		fail "put says: $(cat err)"
+	! grep -q Terminate err || fail "put says: $(cat err)"
 }
 
 test_a_failed_get_leaves_what_was_there() {
@@ -257,6 +342,65 @@ test_the_bar_appears_on_a_terminal_only() {
 	script -qec "'$rpma' put sent $where" /dev/null </dev/null >terminal
 	grep -q 'MiB/s' terminal || fail "nothing on the terminal"
 	grep -q 'put \[' terminal || fail "no bar on the terminal: $(cat terminal)"
+	grep -q 'verify \[' terminal || fail "verification is not shown: $(cat terminal)"
+	grep -q 'ETA' terminal || fail "no estimate: $(cat terminal)"
+	grep -qE 'put: 67108864 bytes .*, transferred in [0-9.]+ s, [0-9.]+ MiB/s, .* verified: blake2b, read back from [^,]* in [0-9.]+ s, [0-9.]+ MiB/s' terminal ||
+		fail "the summary does not tell transfer and verification apart: $(cat terminal)"
+}
+
+# What the terminal was given between two carriage returns or line ends, without what erases a line.
+pieces() { tr '\r' '\n' <"$1" | sed 's/\x1b\[K//g'; }
+
+test_the_bar_stays_on_one_line_of_a_narrow_terminal() {
+	local columns
+	serve region --create --size 64M
+	random_file sent 64M
+	for columns in 80 40 20 10; do
+		script -qec "stty cols $columns; '$rpma' put sent $where" /dev/null </dev/null >terminal
+		pieces terminal | grep -E '^(put|verify).*%' >bars || fail "no bar: $(cat terminal)"
+		[ "$(wc -L <bars)" -lt $columns ] || fail "too wide for $columns: $(cat bars)"
+	done
+}
+
+test_the_bar_follows_a_terminal_that_becomes_narrow() {
+	serve region --create --size 64M
+	random_file sent 2M
+	cat >feed <<-'END'
+		for i in 1 2 3 4 5 6; do cat sent; sleep 0.2; done
+		stty cols 12 </dev/tty
+		for i in 1 2 3 4 5 6; do sleep 0.2; cat sent; done
+	END
+	script -qec "stty cols 80; bash feed | '$rpma' put --no-verify - $where" /dev/null </dev/null >terminal
+	pieces terminal | grep -E '^put [0-9.]+ M' | awk '{ print length }' >lengths
+	[ "$(sort -n lengths | tail -n 1)" -gt 12 ] || fail "no bar on the wide terminal: $(cat -v terminal)"
+	[ "$(tail -n 1 lengths)" -lt 12 ] || fail "it stays wide: $(cat -v terminal)"
+}
+
+test_lines_do_not_break_the_bar() {
+	serve region --create --size 64M
+	random_file sent 64M
+	script -qec "'$rpma' put --verbose --flush-every 4M sent $where" /dev/null </dev/null >terminal
+	grep -q 'put \[' terminal || fail "no bar: $(cat terminal)"
+	[ "$(pieces terminal | grep -cx 'flushed up to offset [0-9]*')" = 16 ] ||
+		fail "lines and bar are mixed: $(cat -v terminal)"
+	# a bar is erased before a line is written where it was
+	! grep -aE '(MiB/s|ETA [0-9:-]+)(\x1b\[K)?flushed' terminal || fail "mixed: $(cat -v terminal)"
+}
+
+# Only JSON on standard output.
+test_verbose_json_is_json() {
+	serve region --create --size 4M
+	random_file sent 3000000
+	expect_ok "$rpma" put --verbose --json --flush-every 1M sent "$where"
+	perl -MJSON::PP -e 'local $/; decode_json(<STDIN>)' <out || fail "no JSON: $(cat out)"
+	grep -qE '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} rpma put: flushed up to offset 3000000$' err ||
+		fail "no log with times on standard error: $(cat err)"
+	serve other --create --size 1M --verbose --json
+	expect_ok "$rpma" get --verbose --json "$where" back
+	perl -MJSON::PP -e 'local $/; decode_json(<STDIN>)' <out || fail "no JSON: $(cat out)"
+	wait_until 10 grep -qE '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} rpma serve: client 1 from' serve.err ||
+		fail "the server's log has no times: $(cat serve.err)"
+	! grep -v '^{' serve.out || fail "the server writes more than JSON: $(cat serve.out)"
 }
 
 "test_$1"

@@ -14,7 +14,7 @@
 
 static struct {
 	uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX];
-} mail;
+} buffer;
 
 static void must(const char *what, int rc)
 {
@@ -64,11 +64,11 @@ static void lie(struct rpma_conn *conn, struct rpma_mr_local *mr)
 	must("cq", rpma_conn_get_cq(conn, &cq));
 	must("wait", rpma_cq_wait(cq));
 	must("message", rpma_cq_get_wc(cq, 1, &wc, NULL));
-	if (!hello_proof_decode(mail.in, wc.byte_len, &proof))
+	if (!hello_proof_decode(buffer.in, wc.byte_len, &proof))
 		must("proof", RPMA_E_INVAL);
 	memcpy(grant.mac, proof.mac, sizeof(grant.mac));
-	len = hello_grant_encode(&grant, mail.out);
-	must("send", rpma_send(conn, mr, sizeof(mail.in), len, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	len = hello_grant_encode(&grant, buffer.out);
+	must("send", rpma_send(conn, mr, sizeof(buffer.in), len, RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
 
 int main(int argc, char **argv)
@@ -81,10 +81,10 @@ int main(int argc, char **argv)
 	struct rpma_peer *peer;
 	struct rpma_ep *ep = listen_anywhere(&peer);
 
-	must("memory",
-	     rpma_mr_reg(peer, &mail, sizeof(mail), RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &mr));
+	must("memory", rpma_mr_reg(peer, &buffer, sizeof(buffer),
+				   RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &mr));
 	must("request", rpma_ep_next_conn_req(ep, NULL, &req));
-	must("receive", rpma_conn_req_recv(req, mr, 0, sizeof(mail.in), NULL));
+	must("receive", rpma_conn_req_recv(req, mr, 0, sizeof(buffer.in), NULL));
 	conn = welcome(req, lying ? HELLO_PROVE : HELLO_OK);
 	if (lying)
 		lie(conn, mr);

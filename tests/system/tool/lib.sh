@@ -24,7 +24,7 @@ expect_ok() {
 }
 
 # serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
-# $where its address. try_serve: false if it does not serve, and serve.err says why.
+# $where its address. try_serve: false if it does not serve, and serve.err has the reason.
 try_serve() {
 	local file=$1
 	shift
@@ -57,7 +57,7 @@ random_file() { # NAME BYTES
 }
 
 # A small file system of its own, seen by one command only: on_small_disk SIZE COMMAND...; it is
-# mounted at ./disk. Where the kernel forbids it, the test is skipped and says so.
+# mounted at ./disk. Where the kernel forbids it, the test is skipped with that reason.
 on_small_disk() {
 	local size=$1
 	shift

@@ -24,7 +24,7 @@ static void must(const char *what, int ret)
 	exit(2);
 }
 
-static void greet(const char *port, enum hello_access access, struct hello_reply *reply)
+static void request_region(const char *port, enum hello_access access, struct hello_reply *reply)
 {
 	struct hello_request req = {.version = HELLO_VERSION, .access = (uint8_t)access};
 	struct rpma_conn_private_data answer = {.ptr = peer.pdata};
@@ -43,7 +43,7 @@ static uint32_t learn_stag(const char *port, enum hello_access access)
 	struct hello_reply reply;
 	const uint8_t *at = reply.mr + STAG_AT;
 
-	greet(port, access, &reply);
+	request_region(port, access, &reply);
 	raw_close(&peer);
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -53,7 +53,7 @@ static void revoke(const char *port, uint32_t stag)
 	struct hello_reply reply;
 	int error;
 
-	greet(port, HELLO_LIST, &reply);
+	request_region(port, HELLO_LIST, &reply);
 	must("invalidate", raw_invalidate(&peer, stag));
 	error = raw_expect_terminate(&peer, NULL);
 	printf("%s\n", error < 0 ? "no objection" : term_str((unsigned)error));

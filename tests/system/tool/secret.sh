@@ -112,8 +112,8 @@ test_a_credential_may_be_readable_to_its_group() {
 	expect 3 'open to others' "$rpma" serve --port 0 -S "$work/credentials/secret" region
 }
 
-request() { # ACCESS REGION: a greeting with an offer to prove, in hex
-	printf '52504d4103%02x01%02x' "$1" "${#2}"
+request() { # ACCESS REGION: a hello with an offer to prove, in hex
+	printf '52504d4104%02x01%02x' "$1" "${#2}"
 	printf '%s' "$2" | od -An -v -tx1 | tr -d ' \n'
 }
 
@@ -129,7 +129,7 @@ test_names_of_regions_are_not_told_without_a_proof() {
 		"$rpma" put -S secret -r wrong data "$where"
 }
 
-# The stranger ends when the server hangs up.
+# The client ends when the server closes the connection.
 test_a_client_that_proves_nothing_is_dropped_after_a_while() {
 	local begun=$SECONDS
 	make_secrets

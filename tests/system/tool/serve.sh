@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What can go wrong before a server serves, and how it behaves while it does.
+# Errors before a server serves, and its behaviour while it does.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -60,10 +60,23 @@ test_a_disk_that_is_really_full_leaves_nothing_half_made() {
 		ls -s disk' test "$rpma" >out 2>err || rc=$?
 	[ "$rc" = 0 ] || exit "$rc"
 	[ "$(grep -c '^exit 3$' out)" = 2 ] || fail "unexpected exit codes: $(cat out err)"
-	grep -q 'disk/new: not enough disk for 2 MiB: .* 1 MiB left' err || fail "says: $(cat err)"
-	grep -q 'disk/sparse: not enough disk for 2 MiB' err || fail "says: $(cat err)"
+	grep -q 'disk/new: not enough disk for 2 MiB and a scratch file of 1 MiB: .* 1 MiB left' err || fail "says: $(cat err)"
+	grep -q 'disk/sparse: not enough disk for 2 MiB and' err || fail "says: $(cat err)"
 	grep -qx 'total 0' out || fail "disk is in use: $(cat out)"
 	! grep -q new out || fail "a half-made file is left: $(cat out)"
+}
+
+# The file alone has room; a look at the disk says so before anything is made.
+test_the_scratch_file_is_counted_and_named_when_the_disk_is_small() {
+	local rc=0
+	on_small_disk 4M bash -c '
+		"$1" serve --port 0 --create --size 4M disk/new; echo "exit $?"
+		ls -s disk' test "$rpma" >out 2>err || rc=$?
+	[ "$rc" = 0 ] || exit "$rc"
+	grep -q '^exit 3$' out || fail "unexpected: $(cat out err)"
+	grep -q 'disk/new: not enough disk for 4 MiB and a scratch file of 1 MiB: the file system has 4 MiB left' err ||
+		fail "says: $(cat err)"
+	grep -qx 'total 0' out || fail "disk is in use: $(cat out)"
 }
 
 test_a_folder_that_does_not_exist_is_named() {
@@ -141,6 +154,66 @@ test_clients_come_and_go_in_the_verbose_log() {
 	grep -q "client 1 from 127.0.0.1 connected to 'file'" serve.err || fail "no trace of the client's coming"
 }
 
+test_a_server_that_everybody_reaches_warns_unless_it_has_a_secret() {
+	local addr
+	head -c 4096 /dev/zero >file
+	echo 'a secret of enough bytes' >secret
+	chmod 600 secret
+	for addr in 0.0.0.0 ::; do
+		serve file --addr $addr
+		grep -qE "^rpma serve: warning: .* asks for no secret, so every client that reaches this port may read and overwrite .*--secret-file .* --addr 127.0.0.1 only this machine$" serve.err ||
+			fail "no warning at $addr: $(cat serve.err)"
+		[ "$(wc -l <serve.err)" = 1 ] || fail "not one line: $(cat serve.err)"
+		stop_server
+	done
+	serve file --addr 0.0.0.0 --secret-file secret
+	[ ! -s serve.err ] || fail "it warns although it has a secret: $(cat serve.err)"
+	stop_server
+	for addr in 127.0.0.1 127.0.0.9 ::1 localhost; do
+		serve file --addr $addr
+		[ ! -s serve.err ] || fail "it warns at $addr: $(cat serve.err)"
+		stop_server
+	done
+}
+
+test_sighup_reads_the_secret_file_again() {
+	head -c 4096 /dev/zero >file
+	echo 'a secret of enough bytes' >secret
+	cp secret old
+	chmod 600 secret old
+	random_file data 100
+	serve file --secret-file secret
+	expect_ok "$rpma" put --secret-file old data "$where"
+	echo 'another of enough bytes' >secret
+	kill -HUP "$server"
+	wait_until 10 grep -q 'SIGHUP: secret file secret was read again' serve.err || fail "it says nothing"
+	expect 5 'the secrets differ' "$rpma" put --secret-file old data "$where"
+	expect_ok "$rpma" put --secret-file secret data "$where"
+	echo short >secret
+	kill -HUP "$server"
+	wait_until 10 grep -q 'SIGHUP: the secret stays as it was: .* less than 16' serve.err || fail "it says nothing"
+	echo 'another of enough bytes' >secret
+	expect_ok "$rpma" put --secret-file secret data "$where"
+	stop_server
+}
+
+test_sighup_ends_no_server() {
+	serve file --create --size 4096
+	kill -HUP "$server"
+	wait_until 10 grep -q 'SIGHUP: there is no secret file' serve.err || fail "it says nothing"
+	expect_ok "$rpma" info "$where"
+	stop_server
+	: >serve.out
+	(trap '' HUP && exec "$rpma" serve --port 0 file) >serve.out 2>serve.err </dev/null &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+	kill -HUP "$server"
+	sleep 0.3
+	[ ! -s serve.err ] || fail "it does not ignore what it was started to ignore: $(cat serve.err)"
+	stop_server
+}
+
 expect_status() { # STATUS GREETING-IN-HEX: what the server answers before it hangs up
 	local got
 	got=$("$RPMA_STRANGER" 127.0.0.1 "${where##*:}" "$2") || fail "no answer to '$2'"
@@ -153,17 +226,17 @@ test_strange_greetings_are_answered_and_hurt_nobody() {
 	expect_status $bad ''
 	expect_status $bad 00
 	expect_status $bad ${magic}
-	expect_status $bad ffffffff03010000
+	expect_status $bad ffffffff04010000
 	expect_status $version ${magic}01
-	expect_status $version ${magic}04
-	expect_status $bad ${magic}0300
-	expect_status $bad ${magic}03000000
-	expect_status $bad ${magic}03050000
-	expect_status $bad ${magic}03ff0000
-	expect_status $bad ${magic}03010005
-	expect_status $bad ${magic}030100ff"$(printf '61%.0s' {1..200})"
-	expect_status $region ${magic}0301000161
-	expect_status $unused ${magic}03010100
+	expect_status $version ${magic}05
+	expect_status $bad ${magic}0400
+	expect_status $bad ${magic}04000000
+	expect_status $bad ${magic}04050000
+	expect_status $bad ${magic}04ff0000
+	expect_status $bad ${magic}04010005
+	expect_status $bad ${magic}040100ff"$(printf '61%.0s' {1..200})"
+	expect_status $region ${magic}0401000161
+	expect_status $unused ${magic}04010100
 	# Five for a reason, until its period is over.
 	[ "$(grep -c 'refused client' serve.err)" -ge 9 ] || fail "refusals are not logged"
 	random_file data 100

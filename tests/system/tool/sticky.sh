@@ -15,7 +15,7 @@ mount_promising_disk() {
 		mount -o loop disk/image fs
 }
 
-# The image forgets the blocks of data; what the file system knows about itself is at its beginning.
+# The image forgets the blocks of data; the metadata of the file system are at its beginning.
 take_the_room_away() {
 	sync -f fs
 	fallocate --punch-hole --offset 1M --length 15M disk/image
@@ -38,12 +38,12 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	dd if=/dev/zero of=fs/spacer bs=4096 count=256 status=none # the region's blocks lie behind 1M
 	serve fs/region --create --size 1M --secret-file secret
 	random_file data 1M
-	expect_ok "$rpma" put -S secret --no-verify data "$where"
+	expect_ok "$rpma" put -S secret --no-verify --offset 0 data "$where"
 	take_the_room_away
-	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
+	expect 1 'write' "$rpma" put -S secret --no-verify --offset 0 data "$where"
 	grep -q 'librpma: write-back of .* failed' serve.err || fail "the server does not say so"
 	rm disk/filler
-	expect 1 'write' "$rpma" put -S secret --no-verify data "$where"
+	expect 1 'write' "$rpma" put -S secret --no-verify --offset 0 data "$where"
 	stop_server
 	serve fs/region --secret-file secret
 	expect_ok "$rpma" put -S secret data "$where"

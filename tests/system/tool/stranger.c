@@ -54,8 +54,8 @@ static void print_status(struct rpma_conn *conn)
 
 int main(int argc, char **argv)
 {
-	uint8_t greeting[256];
-	struct rpma_conn_private_data pdata = {greeting, 0};
+	uint8_t hello[256];
+	struct rpma_conn_private_data pdata = {hello, 0};
 	struct ibv_context *context;
 	struct rpma_peer *peer;
 	struct rpma_conn_req *req;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
-	pdata.len = parse_hex(argv[3], greeting);
+	pdata.len = parse_hex(argv[3], hello);
 	must("device", rpma_utils_get_ibv_context(argv[1], RPMA_UTIL_IBV_CONTEXT_REMOTE, &context));
 	must("peer", rpma_peer_new(context, &peer));
 	must("request", rpma_conn_req_new(peer, argv[1], argv[2], NULL, &req));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# put reads and get writes what has no name or no size: standard input and output, pipes, devices.
+# put reads from and get writes to what has no name or no size: standard input and output, pipes, devices.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -175,7 +175,7 @@ test_closed_descriptors_bring_no_message_into_a_file() {
 	cmp region copy || fail "the region became: $(head -c 200 region)"
 }
 
-# A descriptor that somebody else made non-blocking, as shells' co-processes do.
+# A descriptor that another process made non-blocking, as shells' co-processes do.
 test_a_reader_that_is_slow_is_waited_for() {
 	random_file region 1M
 	serve region

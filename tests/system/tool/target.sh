@@ -109,7 +109,7 @@ test_extended_attributes_are_kept() {
 		fail "the attribute is gone"
 }
 
-# As root the owner is kept by a new file, too; who may not give files away writes in place.
+# As root the owner is kept by a new file, too; a user who may not change owners writes in place.
 test_owner_and_group_are_kept() {
 	local old
 	[ "$(id -u)" = 0 ] || exit 77
@@ -143,7 +143,7 @@ test_a_file_that_is_mounted_on_another_is_written() {
 	no_leftovers 1
 }
 
-# In this order: content, name, folder; and nothing is said before.
+# In this order: content, name, folder; success is reported afterwards.
 test_what_was_got_is_on_the_disk_before_get_succeeds() {
 	begin
 	strace -o trace -e trace=fsync,rename,renameat2,write "$rpma" get "$where" target >out 2>err || :

@@ -17,8 +17,8 @@ command -v tshark >/dev/null || {
 checks=(-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE)
 shark() { dissector "${checks[@]}" "$@"; }
 
-# expect_clean FILE CONNECTIONS: each is complete, and nothing looks wrong. (Of MPA, Wireshark 4.0
-# knows revision 1 only, and says so when it shows the details of a frame.)
+# expect_clean FILE CONNECTIONS: each is complete, and no error is reported. (Of MPA, Wireshark 4.0
+# knows revision 1 only, which it notes in the details of a frame.)
 expect_clean() {
 	local file=$1 got
 	shark -r "$file" -T fields -E separator='|' -e _ws.expert.message -e iwarp_mpa.req -e iwarp_mpa.rep \
@@ -58,7 +58,7 @@ test_processes_may_have_files_of_their_own() {
 	for file in t-*.pcapng; do expect_clean "$file" 1; done
 }
 
-# What a dissector believes that knows it by its port: here it belongs to one of PCP, IRC and others.
+# Ports by which dissectors recognise another protocol: PCP, IRC and others.
 test_a_port_of_another_protocol_does_not_matter() {
 	local port
 	export SOFTRNIC_TRACE=t.pcapng
@@ -92,7 +92,7 @@ kernel_saw_the_end() { # of both directions
 	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
 }
 
-# Compared with what the kernel saw, byte by byte, and that may have sent something twice.
+# Compared byte by byte with a capture of the kernel, which may contain retransmissions.
 test_the_trace_has_the_bytes_that_a_capture_has() {
 	local file tcpdump
 	serve pool --create --size 1M
@@ -156,7 +156,7 @@ test_a_bad_path_is_told_and_the_program_goes_on() {
 	stop_server
 }
 
-# Whoever calls such a program must not see what it sends, nor write with its rights.
+# The caller of such a program must not read what it sends, nor write with its rights.
 test_programs_with_more_rights_than_their_user_are_not_traced() {
 	[ "$(id -u)" = 0 ] || {
 		echo "SKIPPED: needs root"

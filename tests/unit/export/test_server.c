@@ -17,134 +17,9 @@
 
 #include <cmocka.h>
 
-#include "export/server.h"
-#include "session/session.h"
+#include "unit/export/running.h"
 
-#define SIZE       (1u << 20)
-#define TIMEOUT_MS 20000
-
-static const struct secret ours = {.key = {1, 2, 3}}, theirs = {.key = {3, 2, 1}};
-
-struct running {
-	struct server_file files[2];
-	struct server_opts opts;
-	struct server *server;
-	pthread_t thread;
-	int stop_fd;
-	pthread_mutex_t lock;
-	char notes[8192];
-};
-
-static void keep_note(void *arg, const char *text)
-{
-	struct running *r = arg;
-	size_t len;
-
-	pthread_mutex_lock(&r->lock);
-	len = strlen(r->notes);
-	snprintf(r->notes + len, sizeof(r->notes) - len, "%s\n", text);
-	pthread_mutex_unlock(&r->lock);
-}
-
-static void assert_noted(struct running *r, const char *text)
-{
-	bool found = false;
-
-	for (int i = 0; i < 1000 && !found; i++) {
-		usleep(i ? 10000 : 0);
-		pthread_mutex_lock(&r->lock);
-		found = strstr(r->notes, text);
-		pthread_mutex_unlock(&r->lock);
-	}
-	if (!found)
-		fail_msg("nobody noted '%s': %s", text, r->notes);
-}
-
-static void running_init(struct running *r, const struct secret *secret)
-{
-	*r = (struct running){.files = {{"one", "first"}, {"two", "second"}}};
-	r->opts = (struct server_opts){.listen = {"127.0.0.1", "0"},
-				       .files = r->files,
-				       .file_count = 2,
-				       .size = SIZE,
-				       .create = true,
-				       .allow_volatile = true,
-				       .max_clients = 8,
-				       .max_per_address = 8,
-				       .secret = secret,
-				       .note = keep_note,
-				       .note_arg = r,
-				       .verbose = true};
-	pthread_mutex_init(&r->lock, NULL);
-}
-
-static void *run_server(void *arg)
-{
-	struct running *r = arg;
-	struct pollfd fds[] = {{.fd = r->stop_fd, .events = POLLIN},
-			       {.fd = server_get_fd(r->server), .events = POLLIN}};
-	int next_ms;
-
-	while (!fds[0].revents) {
-		assert_int_equal(server_step(r->server, &next_ms, NULL), 0);
-		poll(fds, 2, next_ms);
-	}
-	return NULL;
-}
-
-static void start(struct running *r)
-{
-	struct error err;
-
-	if (server_new(&r->opts, &r->server, &err))
-		fail_msg("%s", err.text);
-	r->stop_fd = eventfd(0, EFD_CLOEXEC);
-	assert_int_equal(pthread_create(&r->thread, NULL, run_server, r), 0);
-}
-
-static void stop(struct running *r)
-{
-	assert_int_equal(eventfd_write(r->stop_fd, 1), 0);
-	assert_int_equal(pthread_join(r->thread, NULL), 0);
-	server_delete(&r->server, false);
-	close(r->stop_fd);
-	pthread_mutex_destroy(&r->lock);
-}
-
-static struct session_opts client_of(const struct running *r, enum hello_access access)
-{
-	return (struct session_opts){.server = *server_get_address(r->server),
-				     .region = "first",
-				     .access = access,
-				     .depth = 8,
-				     .timeout_ms = TIMEOUT_MS,
-				     .secret = r->opts.secret};
-}
-
-static void open_session(struct session *s, const struct session_opts *opts)
-{
-	struct error err;
-
-	if (session_open(s, opts, &err))
-		fail_msg("%s", err.text);
-}
-
-/* 0 when the word has arrived. */
-static int write_word(struct session *s, struct rpma_mr_remote *dst, char word[8])
-{
-	struct rpma_mr_local *mr;
-	int rc;
-
-	assert_int_equal(session_register(s, word, 8, &mr, NULL), 0);
-	rc = rpma_write(s->conn, dst, 0, mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL);
-	if (!rc)
-		rc = rpma_flush(s->conn, dst, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY,
-				RPMA_F_COMPLETION_ALWAYS, NULL);
-	if (!rc)
-		rc = session_reap(s, 0, NULL, NULL);
-	rpma_mr_dereg(&mr);
-	return rc;
-}
+static const struct secret theirs = {.key = {3, 2, 1}};
 
 static void read_file(const char *name, char *text, size_t len)
 {
@@ -164,25 +39,25 @@ static void write_and_confirm(const struct secret *secret)
 	char text[8];
 
 	running_init(&r, secret);
-	start(&r);
-	opts = client_of(&r, HELLO_WRITE);
-	open_session(&s, &opts);
+	running_start(&r);
+	opts = running_client(&r, HELLO_WRITE);
+	running_open(&s, &opts);
 	assert_int_equal(s.region.size, SIZE);
 	assert_string_equal(s.region.region, "first");
-	assert_int_equal(write_word(&s, s.remote, (char[8]){"written"}), 0);
+	assert_int_equal(running_write(&s, s.remote, (char[8]){"written"}), 0);
 	read_file("one", text, sizeof(text));
 	assert_string_equal(text, "written");
 	if (session_confirm(&s, &err))
 		fail_msg("%s", err.text);
-	assert_noted(&r, "from 127.0.0.1 connected to 'first'");
+	running_assert_noted(&r, "from 127.0.0.1 connected to 'first'");
 	session_close(&s);
-	stop(&r);
+	running_stop(&r);
 }
 
 static void what_is_written_is_in_the_file_and_confirmed(void **state)
 {
 	write_and_confirm(NULL);
-	write_and_confirm(&ours);
+	write_and_confirm(&running_secret);
 }
 
 static void regions_are_listed(void **state)
@@ -192,16 +67,16 @@ static void regions_are_listed(void **state)
 	struct running r;
 	struct session s;
 
-	running_init(&r, &ours);
-	start(&r);
-	opts = client_of(&r, HELLO_LIST);
-	open_session(&s, &opts);
+	running_init(&r, &running_secret);
+	running_start(&r);
+	opts = running_client(&r, HELLO_LIST);
+	running_open(&s, &opts);
 	assert_int_equal(session_list(&s, &list, NULL), 0);
 	assert_int_equal(list.count, 2);
 	assert_string_equal(list.entries[1].region, "second");
 	assert_int_equal(list.entries[1].size, SIZE);
 	session_close(&s);
-	stop(&r);
+	running_stop(&r);
 }
 
 static void expect_refusal(const struct session_opts *opts, enum hello_status status)
@@ -219,22 +94,22 @@ static void a_wrong_secret_is_refused_and_so_is_none(void **state)
 	struct session_opts opts;
 	struct running r;
 
-	running_init(&r, &ours);
-	start(&r);
-	opts = client_of(&r, HELLO_WRITE);
+	running_init(&r, &running_secret);
+	running_start(&r);
+	opts = running_client(&r, HELLO_WRITE);
 	opts.secret = &theirs;
 	expect_refusal(&opts, HELLO_SECRET_WRONG);
-	assert_noted(&r, "does not know the secret");
+	running_assert_noted(&r, "does not know the secret");
 	opts.secret = NULL;
 	expect_refusal(&opts, HELLO_SECRET_NEEDED);
-	assert_noted(&r, "offers no secret");
-	stop(&r);
+	running_assert_noted(&r, "offers no secret");
+	running_stop(&r);
 	running_init(&r, NULL);
-	start(&r);
-	opts = client_of(&r, HELLO_WRITE);
-	opts.secret = &ours;
+	running_start(&r);
+	opts = running_client(&r, HELLO_WRITE);
+	opts.secret = &running_secret;
 	expect_refusal(&opts, HELLO_SECRET_UNUSED);
-	stop(&r);
+	running_stop(&r);
 }
 
 static void clients_are_limited_in_all_and_from_one_address(void **state)
@@ -246,12 +121,12 @@ static void clients_are_limited_in_all_and_from_one_address(void **state)
 	for (int per_address = 0; per_address < 2; per_address++) {
 		running_init(&r, NULL);
 		*(per_address ? &r.opts.max_per_address : &r.opts.max_clients) = 1;
-		start(&r);
-		opts = client_of(&r, HELLO_READ);
-		open_session(&s, &opts);
+		running_start(&r);
+		opts = running_client(&r, HELLO_READ);
+		running_open(&s, &opts);
 		expect_refusal(&opts, per_address ? HELLO_BUSY_ADDRESS : HELLO_BUSY);
 		session_close(&s);
-		stop(&r);
+		running_stop(&r);
 	}
 }
 
@@ -265,22 +140,22 @@ static void a_registration_ends_with_its_connection(void **state)
 	struct hello_reply first;
 	char text[8];
 
-	running_init(&r, &ours);
-	start(&r);
-	opts = client_of(&r, HELLO_WRITE);
-	open_session(&s, &opts);
-	assert_int_equal(write_word(&s, s.remote, (char[8]){"while"}), 0);
+	running_init(&r, &running_secret);
+	running_start(&r);
+	opts = running_client(&r, HELLO_WRITE);
+	running_open(&s, &opts);
+	assert_int_equal(running_write(&s, s.remote, (char[8]){"while"}), 0);
 	first = s.region;
 	session_close(&s);
-	assert_noted(&r, "Connection closed");
-	open_session(&s, &opts);
+	running_assert_noted(&r, "Connection closed");
+	running_open(&s, &opts);
 	assert_int_equal(rpma_mr_remote_from_descriptor(first.mr, first.mr_len, &old), 0);
-	assert_int_not_equal(write_word(&s, old, (char[8]){"after"}), 0);
+	assert_int_not_equal(running_write(&s, old, (char[8]){"after"}), 0);
 	rpma_mr_remote_delete(&old);
 	session_close(&s);
 	read_file("one", text, sizeof(text));
 	assert_string_equal(text, "while");
-	stop(&r);
+	running_stop(&r);
 }
 
 static void a_file_that_lost_its_name_refuses_writers(void **state)
@@ -291,18 +166,18 @@ static void a_file_that_lost_its_name_refuses_writers(void **state)
 	struct error err;
 
 	running_init(&r, NULL);
-	start(&r);
-	opts = client_of(&r, HELLO_WRITE);
-	open_session(&s, &opts);
+	running_start(&r);
+	opts = running_client(&r, HELLO_WRITE);
+	running_open(&s, &opts);
 	assert_int_equal(rename("one", "elsewhere"), 0);
 	assert_int_equal(session_confirm(&s, &err), ERROR_REFUSED);
 	assert_int_equal(err.cause, HELLO_FILE_REMOVED);
 	session_close(&s);
 	expect_refusal(&opts, HELLO_FILE_REMOVED);
 	opts.region = "second";
-	open_session(&s, &opts);
+	running_open(&s, &opts);
 	session_close(&s);
-	stop(&r);
+	running_stop(&r);
 	assert_int_equal(unlink("elsewhere"), 0);
 }
 
@@ -350,22 +225,22 @@ static void two_servers_serve_in_one_process(void **state)
 	struct running a, b;
 
 	running_init(&a, NULL);
-	running_init(&b, &ours);
+	running_init(&b, &running_secret);
 	b.files[0] = (struct server_file){"three", "first"};
 	b.opts.file_count = 1;
-	start(&a);
-	start(&b);
-	opts = client_of(&a, HELLO_WRITE);
-	open_session(&s, &opts);
-	opts = client_of(&b, HELLO_WRITE);
-	open_session(&t, &opts);
-	assert_int_equal(write_word(&s, s.remote, (char[8]){"to a"}), 0);
-	assert_int_equal(write_word(&t, t.remote, (char[8]){"to b"}), 0);
+	running_start(&a);
+	running_start(&b);
+	opts = running_client(&a, HELLO_WRITE);
+	running_open(&s, &opts);
+	opts = running_client(&b, HELLO_WRITE);
+	running_open(&t, &opts);
+	assert_int_equal(running_write(&s, s.remote, (char[8]){"to a"}), 0);
+	assert_int_equal(running_write(&t, t.remote, (char[8]){"to b"}), 0);
 	session_close(&s);
 	session_close(&t);
-	stop(&b);
+	running_stop(&b);
 	assert_int_equal(access("three", F_OK), -1);
-	stop(&a);
+	running_stop(&a);
 	assert_int_equal(access("one", F_OK), -1);
 }
 

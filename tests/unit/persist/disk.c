@@ -29,7 +29,7 @@ static char top[] = "persist-disk-XXXXXX";
 static char mounted[32][64];
 static size_t n_mounted;
 
-static int run(const char *const argv[])
+static int disk_run(const char *const argv[])
 {
 	int status;
 	pid_t pid;
@@ -41,7 +41,7 @@ static int run(const char *const argv[])
 	return status;
 }
 
-static void leave_out(const char *what)
+static void disk_skip(const char *what)
 {
 	printf("skipped: %s: %s\n", what, strerror(errno));
 	exit(77);
@@ -51,12 +51,12 @@ void disk_begin(void)
 {
 	if (geteuid() != 0) {
 		errno = EPERM;
-		leave_out("mounting file systems");
+		disk_skip("mounting file systems");
 	}
 	if (access("/dev/loop-control", R_OK | W_OK))
-		leave_out("/dev/loop-control");
+		disk_skip("/dev/loop-control");
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		leave_out("a mount namespace of our own");
+		disk_skip("a mount namespace of our own");
 	/* mke2fs is not in the path of every user */
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	assert_non_null(mkdtemp(top));
@@ -72,10 +72,10 @@ void disk_end(void)
 		rmdir(dir);
 	}
 	assert_int_equal(chdir(".."), 0);
-	run((const char *[]){"rm", "-rf", top, NULL});
+	disk_run((const char *[]){"rm", "-rf", top, NULL});
 }
 
-static void remember_mount(const char *dir)
+static void disk_remember_mount(const char *dir)
 {
 	assert_true(n_mounted < sizeof(mounted) / sizeof(mounted[0]));
 	snprintf(mounted[n_mounted++], sizeof(mounted[0]), "%s", dir);
@@ -88,7 +88,7 @@ void disk_mount_tmpfs(const char *dir, size_t size)
 	snprintf(options, sizeof(options), "size=%zu", size);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(mount("none", dir, "tmpfs", 0, options), 0);
-	remember_mount(dir);
+	disk_remember_mount(dir);
 }
 
 void disk_mount_image(const char *fs, const char *image, size_t size, const char *dir)
@@ -96,13 +96,14 @@ void disk_mount_image(const char *fs, const char *image, size_t size, const char
 	disk_mount_image_with(fs, image, size, dir, "loop");
 }
 
-static void make_fs(const char *fs, const char *image)
+static void disk_make_fs(const char *fs, const char *image)
 {
 	if (!strcmp(fs, "btrfs"))
-		assert_int_equal(run((const char *[]){"mkfs.btrfs", "-q", "-f", image, NULL}), 0);
-	else
-		assert_int_equal(run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}),
+		assert_int_equal(disk_run((const char *[]){"mkfs.btrfs", "-q", "-f", image, NULL}),
 				 0);
+	else
+		assert_int_equal(
+			disk_run((const char *[]){"mke2fs", "-q", "-F", "-t", fs, image, NULL}), 0);
 }
 
 /* In a mount namespace that ends with the test, so that no other process sees the mounts. */
@@ -111,7 +112,7 @@ void disk_bind(const char *what, const char *where)
 	assert_int_equal(mount(what, where, NULL, MS_BIND, NULL), 0);
 }
 
-static bool kernel_has(const char *fs)
+static bool disk_kernel_has(const char *fs)
 {
 	FILE *list = fopen("/proc/filesystems", "re");
 	char line[64], *name;
@@ -133,11 +134,11 @@ void disk_need(const char *fs, const char *maker)
 
 	snprintf(tool, sizeof(tool), "/usr/sbin/%s", maker);
 	errno = EPROTONOSUPPORT;
-	if (!kernel_has(fs) &&
-	    (run((const char *[]){"modprobe", "-q", fs, NULL}) || !kernel_has(fs)))
-		leave_out(fs);
+	if (!disk_kernel_has(fs) &&
+	    (disk_run((const char *[]){"modprobe", "-q", fs, NULL}) || !disk_kernel_has(fs)))
+		disk_skip(fs);
 	if (access(tool, X_OK))
-		leave_out(tool);
+		disk_skip(tool);
 }
 
 void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
@@ -148,10 +149,10 @@ void disk_mount_image_with(const char *fs, const char *image, size_t size, const
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	close(fd);
-	make_fs(fs, image);
+	disk_make_fs(fs, image);
 	assert_int_equal(mkdir(dir, 0700), 0);
-	assert_int_equal(run((const char *[]){"mount", "-o", options, image, dir, NULL}), 0);
-	remember_mount(dir);
+	assert_int_equal(disk_run((const char *[]){"mount", "-o", options, image, dir, NULL}), 0);
+	disk_remember_mount(dir);
 }
 
 void disk_mount_overlay(const char *dir, const char *where)
@@ -176,14 +177,14 @@ void disk_mount_overlay_with(const char *dir, const char *where, const char *opt
 		printf("skipped: overlay: %s\n", strerror(errno));
 		skip();
 	}
-	remember_mount(where);
+	disk_remember_mount(where);
 }
 
 /* A process of its own thaws, so that a test that fails or crashes leaves nothing frozen. */
 static pid_t thawer;
 static int thaw_pipe[2];
 
-static void thaw_when_told(int dir_fd)
+static void disk_thaw_child(int dir_fd)
 {
 	struct pollfd p = {.fd = thaw_pipe[0], .events = POLLIN};
 
@@ -210,7 +211,7 @@ void disk_freeze(const char *dir)
 	assert_int_equal(ioctl(fd, FIFREEZE, 0), 0);
 	thawer = fork();
 	if (thawer == 0)
-		thaw_when_told(fd);
+		disk_thaw_child(fd);
 	if (thawer < 0)
 		ioctl(fd, FITHAW, 0);
 	assert_true(thawer > 0);

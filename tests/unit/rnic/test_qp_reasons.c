@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_reasons.c -- vendor_err of a failed completion says why: reason and code (wr.h). */
+/* test_qp_reasons.c -- vendor_err of a failed completion says why: reason and code
+ * (verbs_ext/values.h). */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>

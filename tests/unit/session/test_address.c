@@ -85,6 +85,25 @@ static void an_unknown_host_is_an_error_that_names_it(void **state)
 	assert_non_null(strstr(err.text, "'nobody.invalid'"));
 }
 
+static void loopback_is_told_from_everything_else(void **state)
+{
+	static const char *const ours[] = {"127.0.0.1", "127.200.0.3", "::1", "localhost",
+					   "::ffff:127.0.0.1"};
+	static const char *const others[] = {"0.0.0.0",       "::",          "192.0.2.1",
+					     "128.0.0.1",     "2001:db8::1", "::ffff:192.0.2.1",
+					     "nobody.invalid"};
+	struct address addr = {.port = "7204"};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		strcpy(addr.host, ours[i]);
+		assert_true(address_is_loopback(&addr));
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		strcpy(addr.host, others[i]);
+		assert_false(address_is_loopback(&addr));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +111,7 @@ int main(void)
 		cmocka_unit_test(bad_addresses_are_explained),
 		cmocka_unit_test(a_port_may_be_the_name_of_a_service),
 		cmocka_unit_test(an_address_is_shown_as_it_is_written),
+		cmocka_unit_test(loopback_is_told_from_everything_else),
 		cmocka_unit_test(an_unknown_host_is_an_error_that_names_it),
 	};
 

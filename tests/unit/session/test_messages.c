@@ -78,6 +78,9 @@ static void the_longest_list_fits_and_a_longer_one_is_refused(void **state)
 		snprintf(list.entries[i].region, sizeof(list.entries[i].region), "%044u", i);
 		list.entries[i].size = i;
 		list.entries[i].durability = RPMA_DURABILITY_FILE;
+		list.entries[i].content.state = HELLO_CONTENT_WHOLE;
+		list.entries[i].content.length = list.entries[i].content.time_ns = i;
+		list.entries[i].content.digest[0] = (uint8_t)i;
 	}
 	len = hello_list_encode(&list, buf);
 	assert_int_equal(len, HELLO_FROM_MAX);
@@ -105,6 +108,47 @@ static void a_question_and_its_verdict_come_back_as_they_went(void **state)
 		assert_true(hello_verdict_decode(buf, len, &back));
 		assert_int_equal(back, status);
 	}
+}
+
+static void an_announcement_and_its_answer_come_back_as_they_went(void **state)
+{
+	static const struct hello_begin begin = {true, 7, HELLO_LENGTH_UNKNOWN, 0x1122334455667788};
+	struct hello_begin back;
+	uint8_t buf[HELLO_TO_MAX + 1] = {0};
+	enum hello_status status;
+	size_t len = hello_begin_encode(&begin, buf);
+
+	assert_true(hello_begin_decode(buf, len, &back));
+	assert_memory_equal(&back, &begin, sizeof(back));
+	assert_false(hello_begin_decode(buf, len + 1, &back));
+	buf[5] = 2;
+	assert_false(hello_begin_decode(buf, len, &back));
+	while (len--)
+		assert_false(hello_begin_decode(buf, len, &back));
+	len = hello_begun_encode(HELLO_BEING_WRITTEN, buf);
+	assert_int_equal(len, HELLO_VERDICT);
+	assert_true(hello_begun_decode(buf, len, &status));
+	assert_int_equal(status, HELLO_BEING_WRITTEN);
+	assert_false(hello_verdict_decode(buf, len, &status));
+	assert_int_equal(status, HELLO_FILE_UNKNOWN);
+}
+
+static void the_end_of_a_file_comes_back_as_it_went(void **state)
+{
+	static struct hello_content content = {HELLO_CONTENT_WHOLE, 12345, 67890, {1, 2, 3}};
+	struct hello_content back;
+	uint8_t buf[HELLO_TO_MAX + 1] = {0};
+	size_t len = hello_end_encode(&content, buf);
+
+	assert_true(hello_end_decode(buf, len, &back));
+	assert_memory_equal(&back, &content, sizeof(back));
+	assert_false(hello_end_decode(buf, len + 1, &back));
+	while (len--)
+		assert_false(hello_end_decode(buf, len, &back));
+	content.state = HELLO_CONTENT_PARTIAL; /* ends nothing */
+	assert_false(hello_end_decode(buf, hello_end_encode(&content, buf), &back));
+	buf[5] = HELLO_CONTENT_WHOLE + 1;
+	assert_false(hello_end_decode(buf, sizeof(buf), &back));
 }
 
 /* Nothing but a whole verdict may end a put with success. */
@@ -200,6 +244,8 @@ int main(void)
 		cmocka_unit_test(a_message_comes_back_as_it_went),
 		cmocka_unit_test(the_longest_list_fits_and_a_longer_one_is_refused),
 		cmocka_unit_test(a_question_and_its_verdict_come_back_as_they_went),
+		cmocka_unit_test(an_announcement_and_its_answer_come_back_as_they_went),
+		cmocka_unit_test(the_end_of_a_file_comes_back_as_it_went),
 		cmocka_unit_test(what_is_no_verdict_is_no_good_one),
 		cmocka_unit_test(a_proof_is_for_one_secret_one_exchange_and_one_request),
 		cmocka_unit_test(a_servers_proof_covers_what_it_grants),

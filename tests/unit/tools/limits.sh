@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What peers and devices must not get away with towards the rpma program.
+# Limits of the rpma program towards peers and devices.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../../system/tool/lib.sh"
 

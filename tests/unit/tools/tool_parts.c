@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "latency.h"
+#include "progress.h"
 
 static void sizes_have_units(void **state)
 {
@@ -49,11 +50,50 @@ static void percentiles_are_nearest_ranks(void **state)
 	latency_fini(&samples);
 }
 
+static void the_bar_is_shorter_than_any_terminal_is_wide(void **state)
+{
+	static const uint64_t totals[] = {0, 1, 5 << 20, 12ull << 30, UINT64_MAX};
+	static const double times[] = {0, 0.5, 61, 4000, 1e9};
+	struct progress p = {.verb = "verify"};
+	char line[256];
+
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+		for (int part = 0; part <= 3; part++)
+			for (size_t t = 0; t < sizeof(times) / sizeof(times[0]); t++)
+				for (unsigned columns = 0; columns < 300; columns++) {
+					p.total = totals[i];
+					p.done = totals[i] / 3 * (uint64_t)part;
+					progress_line(&p, times[t], columns, line, sizeof(line));
+					assert_true(strlen(line) < (columns ? columns : 1));
+				}
+}
+
+static void the_bar_tells_part_rate_and_remaining_time(void **state)
+{
+	struct progress p = {.verb = "put", .total = 400 << 20, .done = 100 << 20};
+	char line[256];
+
+	progress_line(&p, 10, 80, line, sizeof(line));
+	assert_string_equal(line, "put [#######                       ]  25% 10.0 MiB/s ETA 0:30");
+	progress_line(&p, 10, 40, line, sizeof(line));
+	assert_string_equal(line, "put [##      ]  25% 10.0 MiB/s ETA 0:30");
+	progress_line(&p, 10, 20, line, sizeof(line));
+	assert_string_equal(line, "put  25% ETA 0:30");
+	p.done = 0;
+	progress_line(&p, 10, 80, line, sizeof(line));
+	assert_non_null(strstr(line, "  0% 0.0 MiB/s ETA --:--"));
+	p = (struct progress){.verb = "put", .done = 100 << 20};
+	progress_line(&p, 10, 80, line, sizeof(line));
+	assert_string_equal(line, "put 100.0 MiB 10.0 MiB/s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(percentiles_are_nearest_ranks),
+		cmocka_unit_test(the_bar_is_shorter_than_any_terminal_is_wide),
+		cmocka_unit_test(the_bar_tells_part_rate_and_remaining_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static int send_edge(const struct header_edge *edge, bool behind_another)
 	return ret || !edge->error ? ret : raw_send(&peer, zeros, sizeof(zeros));
 }
 
-static void say_answer(const struct header_edge *edge)
+static void print_answer(const struct header_edge *edge)
 {
 	const uint8_t *ulpdu;
 	struct ddp_hdr hdr;
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 		if (send_edge(edge, i % 2))
 			printf("  hung up before it was sent\n");
 		else
-			say_answer(edge);
+			print_answer(edge);
 		raw_close(&peer);
 	}
 	/* A peer that survived accepts one more connection. */

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Programs that nobody here wrote: rdma-core's own on siw, the same on the interposer at the far end of the
-# wire. VM_ARGS: which pairs, as SERVER-CLIENT[-crc|-p2p], separated by commas; an end is soft or siw.
+# Foreign programs: rdma-core's own on siw, the same on the interposer at the far end of the wire. VM_ARGS: which pairs, as SERVER-CLIENT[-crc|-p2p], separated by commas; an end is soft or siw.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7600
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=CHECK,DAX,DISK,SERVE: whether to look for what was acknowledged before the power went, how many
-# records on each medium, and whether to serve anew until it goes again (yes, no, or broken: without write-back).
+# VM_ARGS=CHECK,DAX,DISK,SERVE: whether to check what was acknowledged before the power cut, how many
+# records on each medium, and whether to serve again until the next cut (yes, no, or broken: without write-back).
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r check dax disk serve <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/cut
@@ -11,7 +11,7 @@ export RPMA_PROVIDER=softrnic
 look() {
 	"$programs/cut_check" "$2" "$3"
 	local result=$?
-	# 2 means that there was nothing to look at, which no missing write-back explains.
+	# 2: there was nothing to check, which a missing write-back does not explain.
 	[ $result -lt 2 ] || fail "$2 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Our librpma on the kernel's devices, through rdma-core, each speaking to itself: siw where this kernel has it,
+# This librpma on the kernel's devices, through rdma-core, each with both ends: siw where this kernel has it,
 # and rxe. VM_ARGS: programs of the contract suite, separated by commas; the default is all for which a device
-# can stand in for softrnic. What it cannot do, they find out and say.
+# can stand in for softrnic. The programs skip what it does not support.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 # The kernel pins what is registered.
 ulimit -l unlimited
-export RPMA_PROVIDER=verbs DUO_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
+export RPMA_PROVIDER=verbs ENDS_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
 # A peer that answers no SYN is given up after 3 s instead of 127.
 sysctl -q -w net.ipv4.tcp_syn_retries=1
 export RPMA_EXAMPLES=$VM_BUILD/examples CMOCKA_MESSAGE_OUTPUT=TAP
 pair=$VM_BUILD/tests/vm/pair
 # Not: dial, strict, wire, liveness, large, processes; abandoned, silence, strict_batch. These are about
-# softrnic's switches, engine and promises.
+# softrnic's settings and promises.
 contract=(basics connect close onesided message imm atomic waiting queues errors srq flush bounds dereg
 	threads many device)
-contract14=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
+contract_ext=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
 # On rxe private data are padded, and receives outlive the peer, which the others do not expect.
 examples_siw=(connect_introduces_both read_shows_the_servers_text message_answers_every_word)
 examples_rxe=(read_shows_the_servers_text)
@@ -72,8 +72,8 @@ suite() {
 	for name in "${contract[@]}"; do
 		! wanted "$name" || one_program "$1" "$VM_BUILD/tests/contract/contract_test_$name"
 	done
-	for name in "${contract14[@]}"; do
-		! wanted "$name" || one_program "$1" "$VM_BUILD/tests/contract14/contract14_$name"
+	for name in "${contract_ext[@]}"; do
+		! wanted "$name" || one_program "$1" "$VM_BUILD/tests/contract_ext/contract_ext_$name"
 	done
 	[ -z "$VM_ARGS" ] || return 0
 	local -n examples=examples_$1
@@ -83,7 +83,7 @@ suite() {
 }
 
 failures=0
-# Mistakes are made against softrnic (interop.sh): what siw makes of its own says nothing about us.
+# Mistakes are made against softrnic (interop.sh): how siw treats its own is not under test.
 if modprobe -n siw 2>/dev/null; then
 	device_up siw siw1 siw
 	speak_to_itself ib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# FPDUs at the edges of their headers to siw, from a peer that is only a socket. VM_ARGS: with which of
-# them to begin. What siw does not survive is judged outside, by what is said here last.
+# FPDUs at the edges of their headers to siw, from a peer that is only a socket. VM_ARGS: the number of
+# the first one. The script outside finds the one that siw did not survive in the last line printed here.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 port=7800
 siw_up

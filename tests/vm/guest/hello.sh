@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Does the guest have everything? siw talks to itself.
+# Does the guest have everything? Connects siw to itself.
 set -e
 . "$VM_TREE/tests/vm/guest/lib.sh"
 siw_up
 rdma link show
 ibv_devices
-# Nothing of ours is at work yet. On a busy machine rping's two ends sometimes wait for each other for ever.
+# No program of this project takes part. On a busy machine rping's two ends sometimes wait for each other for ever.
 siw_speaks() {
 	timeout 20 rping -s -a 10.9.0.1 -p $((7174 + $1)) -C 3 &
 	sleep 1

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# softrnic and siw, each as the one who connects and as the one who listens. VM_ARGS: which pairs, as
+# softrnic and siw, each as client and as server. VM_ARGS: which pairs, as
 # SERVER-CLIENT[-crc|-p2p], separated by commas. An end is
-#   soft    our librpma on softrnic, at the far end of the wire
-#   near    our librpma on softrnic, at siw's end of the wire
-#   siw     our librpma on siw
+#   soft    this librpma on softrnic, at the far end of the wire
+#   near    this librpma on softrnic, at siw's end of the wire
+#   siw     this librpma on siw
 #   debian  Debian's librpma on siw
 . "$VM_TREE/tests/vm/guest/lib.sh"
 

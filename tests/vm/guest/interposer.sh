@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The interposer where the kernel has an RDMA device: siw owns 10.9.0.1, nobody owns 127.0.0.1.
+# The interposer where the kernel has an RDMA device: siw owns 10.9.0.1, no device owns 127.0.0.1.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 
 # expect_devices NAME...: exactly these, in this order.
@@ -11,8 +11,8 @@ expect_devices() {
 	echo "devices: $seen"
 }
 
-# rping_over ADDRESS PORT: a server and a client on the interposer, and in $siw_ids, $siw_qps and $sockets what
-# the kernel has of them meanwhile: ids and queue pairs of siw, and sockets of the server's own.
+# rping_over ADDRESS PORT: a server and a client on the interposer, and in $siw_ids, $siw_qps and $sockets their
+# objects in the kernel meanwhile: ids and queue pairs of siw, and sockets of the server's own.
 rping_over() {
 	"$softrnic" run -- rping -s -a "$1" -p "$2" -V -C 300 >server 2>&1 &
 	local server=$! client

@@ -23,7 +23,7 @@ siw_up() {
 
 in_far() { ip netns exec far "$@"; }
 
-# What leads outside: vm_forward of tests/vm/boot.sh.
+# The interface to the outside: vm_forward of tests/vm/boot.sh.
 user_net_up() {
 	modprobe virtio_net
 	ip addr add 10.0.2.15/24 dev eth0
@@ -33,7 +33,7 @@ user_net_up() {
 # siw_set NAME VALUE: one of its switches.
 siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
 
-# pair_setup SERVER-CLIENT[-crc|-p2p]: who is who in $server and $client, and siw as that wants it. An end
+# pair_setup SERVER-CLIENT[-crc|-p2p]: sets $server and $client, and siw's parameters for them. An end
 # is `soft`, at the far end of the wire, or on siw, whatever it is called.
 pair_setup() {
 	local rest=${1#*-} how
@@ -54,7 +54,7 @@ address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
 # The interposer's launcher.
 softrnic=$VM_BUILD/src/interposer/softrnic
 
-# wait_listening PORT [soft]: until somebody listens there, at the far end of the wire if it is softrnic.
+# wait_listening PORT [soft]: until a program listens there, at the far end of the wire if it is softrnic.
 # siw's listeners are sockets of the kernel, and in its table as well.
 wait_listening() {
 	local where=()
@@ -104,7 +104,7 @@ wait_line() {
 	return 1
 }
 
-# What goes over the wire, into $VM_OUT/NAME.pcap.
+# Captures the wire into $VM_OUT/NAME.pcap.
 capture_start() {
 	local name=$1
 	shift

@@ -27,7 +27,7 @@ netem_off() {
 	ip netns exec far tc qdisc del dev far root
 }
 
-# Everything arrives, and right.
+# Everything arrives unchanged.
 copy_both_ways() {
 	near put source 10.9.0.2 >put 2>&1 || fail "put: $(cat put)"
 	near get 10.9.0.2 back >get 2>&1 || fail "get: $(cat get)"

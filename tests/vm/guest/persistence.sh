@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What we say about the durability of a file on DAX, on a disk and on tmpfs is true. Whether it also stays is
-# asked by the power cut.
+# The reported durability of a file on DAX, on a disk and on tmpfs is right. The power cut tests that data also
+# survive.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 rpma=$VM_BUILD/tools/rpma
 export RPMA_PROVIDER=softrnic
@@ -14,7 +14,7 @@ expect_class() {
 	grep -q "\"durability\":\"$2\"" info || fail "$1 is not called $2"
 }
 
-# expect_served FILE CLASS: what a server announces, and what its client is told.
+# expect_served FILE CLASS: what a server announces, and what its client reports.
 expect_served() {
 	"$rpma" serve --json --port 7204 "$1" >serve 2>&1 &
 	local pid=$!

@@ -36,7 +36,7 @@ int is_filled(const uint8_t *p, size_t len, uint32_t seed)
 	return 1;
 }
 
-static uint8_t *map(size_t size)
+static uint8_t *end_map(size_t size)
 {
 	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -45,7 +45,7 @@ static uint8_t *map(size_t size)
 	return p;
 }
 
-static struct rpma_mr_local *reg(struct end *e, uint8_t *p, size_t size, int usage)
+static struct rpma_mr_local *end_reg(struct end *e, uint8_t *p, size_t size, int usage)
 {
 	struct rpma_mr_local *mr;
 
@@ -67,15 +67,15 @@ void end_open(struct end *e, const char *addr, const char *port, int is_server)
 	printf("%s on device %s\n", is_server ? "server" : "client", ctx->device->name);
 	must(rpma_peer_new(ctx, &e->peer), "peer");
 	must(rpma_conn_cfg_new(&e->cfg), "configuration");
-	e->region = map(PAIR_REGION);
-	e->sink = map(PAIR_REGION);
-	e->msg_in = map(PAIR_MSG_MAX);
-	e->msg_out = map(2 * PAIR_MSG_MAX);
-	e->mr = reg(e, e->region, PAIR_REGION, USAGE_ALL);
-	e->read_only_mr = reg(e, e->region, PAIR_REGION, RPMA_MR_USAGE_READ_SRC);
-	e->sink_mr = reg(e, e->sink, PAIR_REGION, USAGE_ALL);
-	e->in_mr = reg(e, e->msg_in, PAIR_MSG_MAX, RPMA_MR_USAGE_RECV);
-	e->out_mr = reg(e, e->msg_out, 2 * PAIR_MSG_MAX, RPMA_MR_USAGE_SEND);
+	e->region = end_map(PAIR_REGION);
+	e->sink = end_map(PAIR_REGION);
+	e->msg_in = end_map(PAIR_MSG_MAX);
+	e->msg_out = end_map(2 * PAIR_MSG_MAX);
+	e->mr = end_reg(e, e->region, PAIR_REGION, USAGE_ALL);
+	e->read_only_mr = end_reg(e, e->region, PAIR_REGION, RPMA_MR_USAGE_READ_SRC);
+	e->sink_mr = end_reg(e, e->sink, PAIR_REGION, USAGE_ALL);
+	e->in_mr = end_reg(e, e->msg_in, PAIR_MSG_MAX, RPMA_MR_USAGE_RECV);
+	e->out_mr = end_reg(e, e->msg_out, 2 * PAIR_MSG_MAX, RPMA_MR_USAGE_SEND);
 	must(rpma_mr_get_descriptor_size(e->mr, &e->desc_size), "size of a descriptor");
 	must(rpma_mr_get_descriptor(e->mr, e->self.region), "descriptor");
 	must(rpma_mr_get_descriptor(e->read_only_mr, e->self.read_only), "descriptor");
@@ -147,7 +147,7 @@ void end_send(struct end *e, const struct ask_msg *m, size_t len)
 	must(rpma_send(e->conn, e->out_mr, 0, len, RPMA_F_COMPLETION_ALWAYS, e), "send");
 }
 
-static struct rpma_mr_remote *remote(struct end *e, const uint8_t *desc)
+static struct rpma_mr_remote *end_remote(struct end *e, const uint8_t *desc)
 {
 	struct rpma_mr_remote *r;
 
@@ -156,7 +156,7 @@ static struct rpma_mr_remote *remote(struct end *e, const uint8_t *desc)
 }
 
 /* A flush to visibility: whatever this implementation makes of it for this peer. */
-static void flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t len)
+static void end_flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t len)
 {
 	struct ibv_wc wc = {0};
 
@@ -170,18 +170,18 @@ static void flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t
 
 void do_write(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed)
 {
-	struct rpma_mr_remote *r = remote(e, desc);
+	struct rpma_mr_remote *r = end_remote(e, desc);
 
 	fill(e->sink + at, len, seed);
 	must(rpma_write(e->conn, r, at, e->sink_mr, at, len, RPMA_F_COMPLETION_ALWAYS, e), "write");
 	end_expect_wc(e, IBV_WC_RDMA_WRITE, 0);
-	flush(e, r, at, len);
+	end_flush(e, r, at, len);
 	must(rpma_mr_remote_delete(&r), "forget");
 }
 
 void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed)
 {
-	struct rpma_mr_remote *r = remote(e, desc);
+	struct rpma_mr_remote *r = end_remote(e, desc);
 
 	memset(e->sink + at, 0, len);
 	must(rpma_read(e->conn, e->sink_mr, at, r, at, len, RPMA_F_COMPLETION_ALWAYS, e), "read");
@@ -192,7 +192,7 @@ void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint
 }
 
 /* The descriptor of librpma: address (8 bytes), size (8), key (4), usage (1), little-endian. */
-static void post_mistake(struct end *e, const struct ask_msg *other, enum mistake m)
+static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mistake m)
 {
 	struct rpma_mr_remote *r;
 	uint8_t desc[PAIR_DESC];
@@ -206,7 +206,7 @@ static void post_mistake(struct end *e, const struct ask_msg *other, enum mistak
 		memcpy(desc, other->read_only, sizeof(desc));
 		desc[20] |= RPMA_MR_USAGE_WRITE_DST; /* librpma itself would refuse */
 	}
-	r = remote(e, desc);
+	r = end_remote(e, desc);
 	if (m == MISTAKE_LENGTH)
 		must(rpma_send(e->conn, e->out_mr, 0, PAIR_MSG_MAX + 8, RPMA_F_COMPLETION_ALWAYS,
 			       e),
@@ -222,7 +222,7 @@ static void post_mistake(struct end *e, const struct ask_msg *other, enum mistak
  * Only until the connection's end is known: a receive that is posted at the very moment siw's queue
  * pair ends never completes (doc/wire.md).
  */
-static void show_failures(struct end *e)
+static void end_show_failures(struct end *e)
 {
 	struct ibv_wc wc = {0};
 	int ret;
@@ -245,13 +245,13 @@ void expect_loss(struct end *e)
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
 
 	must(rpma_conn_next_event(e->conn, &event), "next event");
-	show_failures(e);
+	end_show_failures(e);
 	printf("the connection ended: %s\n", rpma_utils_conn_event_2str(event));
 	rpma_conn_disconnect(e->conn);
 }
 
 void make_mistake(struct end *e, const struct ask_msg *other, enum mistake m)
 {
-	post_mistake(e, other, m);
+	end_post_mistake(e, other, m);
 	expect_loss(e);
 }

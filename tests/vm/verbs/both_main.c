@@ -110,7 +110,7 @@ static int all_established(void)
 	return n == 2 * PLACES;
 }
 
-static void speak(struct place *p)
+static void exchange_messages(struct place *p)
 {
 	struct ibv_wc wc;
 
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 		rdma_ack_cm_event(ev);
 	}
 	for (int i = 0; i < PLACES; i++)
-		speak(&places[i]);
+		exchange_messages(&places[i]);
 	for (int i = 0; i < PLACES; i++)
 		leave(&places[i]);
 	rdma_destroy_event_channel(channel);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli.h"
+#include "resume.h"
+
+/* In a piece that differs, so much at a time. */
+#define RESUME_STEP (1u << 20)
+
+static int resume_refuse(const struct session *s, const char *why)
+{
+	return cli_fail(CLI_REFUSED, "nothing to resume in region '%s' of %s: %s", s->region.region,
+			s->server, why);
+}
+
+int resume_check(const struct check *check, const struct source *src)
+{
+	const struct session *s = &check->c->s;
+	const struct hello_content *there = &s->region.content;
+
+	if (!src->is_sized)
+		return resume_refuse(s, "only a file can be read from its middle on");
+	if (check->outcome != CHECK_DONE)
+		return resume_refuse(s, "the server cannot read back what it has");
+	if (there->state == HELLO_CONTENT_RAW)
+		return resume_refuse(s, "no put of a file has failed there");
+	if (there->state == HELLO_CONTENT_WHOLE)
+		return resume_refuse(s, "it holds a whole file");
+	if (there->length == src->size && there->time_ns == src->time_ns)
+		return CLI_OK;
+	return resume_refuse(s,
+			     there->length == src->size
+				     ? "the put that failed was of another file, or the file was "
+				       "modified since: the times differ"
+				     : "the put that failed was of another file, or the file was "
+				       "modified since: the lengths differ");
+}
+
+/* The next len bytes: there already? */
+static int resume_compare(struct check *check, uint64_t at, const uint8_t *data, uint32_t len,
+			  bool *same)
+{
+	uint8_t digest[CHECK_DIGEST];
+
+	crypto_generichash(digest, sizeof(digest), data, len, NULL, 0);
+	return check_range(check, at, len, digest, same);
+}
+
+static void resume_advance(struct check *check, const uint8_t *data, uint32_t len)
+{
+	struct copy *c = check->c;
+
+	check_feed(check, data, len);
+	c->from += len;
+	progress_show(&c->progress, c->from);
+}
+
+static int resume_find_in_piece(struct check *check, const uint8_t *data, uint32_t len)
+{
+	struct copy *c = check->c;
+	bool same = true;
+	int rc = CLI_OK;
+
+	for (uint32_t at = 0; at < len && same && !rc; at += RESUME_STEP) {
+		uint32_t step = len - at < RESUME_STEP ? len - at : RESUME_STEP;
+
+		rc = resume_compare(check, c->from, data + at, step, &same);
+		if (!rc && same)
+			resume_advance(check, data + at, step);
+	}
+	return rc;
+}
+
+static int resume_find_with(struct check *check, struct source *src, uint8_t *buf)
+{
+	struct copy *c = check->c;
+	bool same = true;
+	int rc = CLI_OK;
+
+	while (c->from < c->total && same && !rc) {
+		uint64_t left = c->total - c->from;
+		uint32_t len = left < CHECK_PIECE ? (uint32_t)left : CHECK_PIECE;
+
+		rc = source_read(src, buf, c->from, &len);
+		if (!rc)
+			rc = resume_compare(check, c->from, buf, len, &same);
+		if (!rc && same)
+			resume_advance(check, buf, len);
+		else if (!rc)
+			rc = resume_find_in_piece(check, buf, len);
+	}
+	return rc;
+}
+
+int resume_find(struct check *check, struct source *src)
+{
+	struct copy *c = check->c;
+	uint8_t *buf = malloc(CHECK_PIECE);
+	int rc;
+
+	if (!buf)
+		return cli_fail(CLI_TRANSFER, "out of memory");
+	progress_begin(&c->progress, "compare", c->total);
+	rc = resume_find_with(check, src, buf);
+	progress_end(&c->progress);
+	free(buf);
+	c->begun = c->done = c->from;
+	check->skipped = c->from / CHECK_PIECE;
+	return rc;
+}
