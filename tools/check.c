@@ -60,7 +60,7 @@ void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST])
 
 void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 {
-	/* Bytes that are no file have nobody to keep it. */
+	/* Bytes that are no file have no place to keep it. */
 	if (!check->c->opts->is_raw)
 		crypto_generichash_update(&check->whole, data, len);
 	while (check->outcome == CHECK_DONE && len > 0) {

@@ -66,7 +66,7 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
-/* Beside a file that has lost its name there may be somebody else's record. 0 or errno. */
+/* Beside a file that has lost its name there may be another file's record. 0 or errno. */
 static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
 {
 	return lookup_is_final(lookup_look(l)) ? ENOENT : -record_store(&l->place, content);
