@@ -55,7 +55,7 @@ check_room() {
 		if [[ $header == \"* ]]; then
 			[ -e "$(dirname "$file")/$name" ] || [[ $name =~ ^($ours)$ ]] ||
 				complain "$file:$line" "room $room must not include \"$name\""
-		elif [[ $name =~ ^librpm(a|em|irror)\.h$ ]]; then
+		elif [ -e "include/$name" ]; then
 			[[ $name =~ ^($ours)$ ]] || complain "$file:$line" "room $room must not include <$name>"
 		elif [[ $name =~ ^($never)$ ]]; then
 			complain "$file:$line" "room $room must not include <$name>"

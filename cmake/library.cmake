@@ -11,8 +11,9 @@
 #	[NEEDS_PRIVATE lib ...] what it needs itself, for static linking
 #	SYMBOLS NODE=LIST ...)  its functions: lists in tests/abi, by the nodes of the map
 # A shared library: built, installed, and with a header made a package whose symbols and manual
-# pages tests/abi compares with the lists. A new one is a call of this and a folder; its include
-# rules are a row of check-rooms.sh, without which it is not configured.
+# pages tests/abi compares with the lists, and whose header it compiles alone. A new one is a call
+# of this and a folder; its include rules are a row of check-rooms.sh, without which it is not
+# configured.
 include(CMakePackageConfigHelpers)
 
 function(rpma_library_has_rules name)
@@ -81,9 +82,12 @@ function(rpma_library name)
 	if(NOT L_HEADER)
 		return()
 	endif()
+	# The version script decides what leaves the library, so its objects must not hide it first.
+	set_target_properties(${L_OBJECTS} PROPERTIES C_VISIBILITY_PRESET default)
 	target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
 		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 	rpma_library_package(${output})
-	set_target_properties(${name} PROPERTIES RPMA_MAP ${map} RPMA_SYMBOLS "${L_SYMBOLS}")
+	set_target_properties(${name} PROPERTIES RPMA_MAP ${map} RPMA_SYMBOLS "${L_SYMBOLS}"
+		RPMA_HEADER ${L_HEADER})
 	set_property(GLOBAL APPEND PROPERTY RPMA_LIBRARIES ${name})
 endfunction()

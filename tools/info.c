@@ -74,5 +74,9 @@ int cmd_info(int argc, char **argv)
 	if (strchr(operand, '/') || !access(operand, F_OK))
 		return info_path(operand, json);
 	rc = client_take_server(operand, &client);
+	if (!rc && client.session.region[0])
+		rc = cli_usage("'%s': no region is asked for here, but a server; 'rpma ls' knows "
+			       "regions",
+			       operand);
 	return rc ? rc : info_server(&client, json);
 }

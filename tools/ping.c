@@ -33,7 +33,7 @@ struct ping {
 };
 
 static const char help[] =
-	"usage: rpma ping [options] HOST[:PORT]\n"
+	"usage: rpma ping [options] HOST[:PORT][:NAME]\n"
 	"Measure the latency of writes, flushes and reads. The region's data is not touched:\n"
 	"the server keeps a scratch page for this beside the file.\n"
 	"\n"

@@ -80,21 +80,11 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
+/* Of the operations beyond verbs, rdma-core has calls for these two. */
 static bool native_can_post(uint32_t caps, enum vext_op op)
 {
-	switch (op) {
-	case VEXT_OP_VERBS:
-		return true;
-	case VEXT_OP_FLUSH:
-		return caps & VEXT_CAP_FLUSH;
-	case VEXT_OP_ATOMIC_WRITE:
-		return caps & VEXT_CAP_ATOMIC_WRITE;
-	case VEXT_OP_FLUSH_ALL:
-	case VEXT_OP_VERIFY:
-	case VEXT_OP_QUERY:
-		break;
-	}
-	return false;
+	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
+	       (op == VEXT_OP_ATOMIC_WRITE && caps & VEXT_CAP_ATOMIC_WRITE);
 }
 
 /*

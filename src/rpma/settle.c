@@ -14,11 +14,16 @@
 static const struct {
 	uint32_t cap; /* 0: it can be done in another way */
 	const char *what;
-} needs[VEXT_OP_QUERY + 1] = {
+} needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
 	[VEXT_OP_VERIFY] = {RPMA_CAP_VERIFY, "verify"},
 	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "report durability classes"},
 };
+
+static uint32_t settle_cap_needed(enum vext_op op)
+{
+	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
+}
 
 static bool settle_is_atomic(const struct vext_wr *wr)
 {
@@ -34,17 +39,27 @@ static uint32_t settle_caps(const struct rpma_conn *conn)
 	return caps & VEXT_CAP_KNOWN ? caps : UINT32_MAX;
 }
 
+/*
+ * Reads make bytes persistent where the peer declared that its writes go directly to persistent
+ * memory. But not where it agreed to the extensions without a Flush: this end announced that it
+ * does not flush by reading, so the peer writes nothing back before it answers.
+ */
+static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
+{
+	if (caps & RPMA_CAP_FLUSH)
+		return true;
+	return !(caps & RPMA_CAP_SOFTRNIC) && atomic_load(&conn->direct_write_to_pmem);
+}
+
 static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
-	uint32_t cap = needs[wr->op].cap;
-
-	if (cap & ~caps) {
+	if (settle_cap_needed(wr->op) & ~caps) {
 		LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)",
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
 	}
-	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE && !(caps & RPMA_CAP_FLUSH) &&
-	    !atomic_load(&conn->direct_write_to_pmem)) {
+	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE &&
+	    !settle_can_persist(conn, caps)) {
 		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
 			  "nor writes directly to persistent memory "
 			  "(see rpma_conn_apply_remote_peer_cfg)");

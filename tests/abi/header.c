@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* header.c -- the header needs no other before it, in no dialect; twice is once. */
-#include <librpma.h>
-#include <librpma.h>
+/* header.c -- a library's header needs no other before it, in no dialect; twice is once. */
+#include HEADER
+#include HEADER
 
+#ifdef RPMA_LOG_USE_DEFAULT_FUNCTION
 int main(void)
 {
 	struct rpma_conn_private_data pdata = {NULL, 0};
@@ -10,3 +11,4 @@ int main(void)
 
 	return pdata.len || function;
 }
+#endif

@@ -92,6 +92,20 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
+/*
+ * In a forked child the stream may be in the middle of a call, of a thread that is not there, or
+ * of a receive, which goes on in the parent alone. Then it is left as it is.
+ */
+static void conn_delete_stream(struct conn *c)
+{
+	if (conn_is_removed(c)) {
+		if (c->receive.pending || !conn_try_enter(c))
+			return;
+		pthread_mutex_unlock(&c->lock);
+	}
+	stream_delete(c->stream);
+}
+
 static void conn_free(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
@@ -99,7 +113,7 @@ static void conn_free(struct eng_source *src)
 	pthread_mutex_lock(&registry_lock);
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
-	stream_delete(c->stream);
+	conn_delete_stream(c);
 	stall_count_put(atomic_load(&c->stall));
 	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);

@@ -30,6 +30,8 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 
 	if (!c->readable || !c->link || c->dialing || u->todo & STREAM_DO_RECEIVE)
 		return false;
+	if (c->receive.pending) /* it reports it, and until then has its memory */
+		return false;
 	err = c->link->ops->error(c->link);
 	if (err)
 		stream_rx_end(c->stream, err, clock_now_ns(), u);

@@ -14,6 +14,7 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "unrecognized option '--bogus'" "$rpma" info --bogus
 	expect 2 'expected one operand at most' "$rpma" info a b
 	expect 2 "'host:0': the port is not a number" "$rpma" info host:0
+	expect 2 "'host:pool': no region is asked for here" "$rpma" info host:pool
 	expect 2 'too many operands' "$rpma" put a b c
 	expect 2 "'host:0': the port is not a number" "$rpma" put a host:0
 	expect 2 "'host:65536': the port is not a number" "$rpma" put a host:65536

@@ -222,7 +222,6 @@ test_resume_refuses_another_file() {
 	cp -p sent other
 	touch -d '2026-03-04 05:06:07 UTC' other
 	expect 5 'nothing to resume .*the times differ' "$rpma" put --resume other "$where:pool"
-	cp sent longer && echo more >>longer && touch -r sent longer
 	head -c 1000 sent >shorter && touch -r sent shorter
 	expect 5 'nothing to resume .*the lengths differ' "$rpma" put --resume shorter "$where:pool"
 	expect 2 'resume does not go with --offset' "$rpma" put --resume -o 5 sent "$where:pool"
@@ -278,7 +277,6 @@ test_one_file_is_put_at_a_time() {
 
 # Before the first byte the disk knows that there is no whole file any more.
 test_the_record_is_on_the_disk_before_the_first_byte() {
-	local record
 	random_file old 1000
 	serve pool --create --size 1M
 	[ ! -e pool.rpma ] || fail "there is a record of nothing"

@@ -497,6 +497,12 @@ static void pair_cut(struct link *l)
 
 static int pair_error(struct link *l)
 {
+	struct pair_link *p = pair_of(l);
+
+	pair_lock();
+	if (p->n_iov)
+		abort(); /* a receive reports it; its memory is not given back by this */
+	pair_unlock();
 	return 0;
 }
 

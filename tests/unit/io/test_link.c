@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -217,6 +218,28 @@ static void a_receive_under_way_does_not_hold_up_the_end(void **state)
 	assert_int_equal(pair_receives_under_way(), 0);
 }
 
+/* What was under way when the process forked is the parent's; the child has to get rid of the rest.
+ */
+static void a_forked_child_releases_an_id_that_was_receiving(void **state)
+{
+	struct target *t = &targets[0];
+	int status = 0;
+	pid_t child;
+
+	target_open(t, 1);
+	wait_for_a_receive_into(t);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(softrnic_destroy_id(t->e.server.id) || softrnic_destroy_id(t->e.client.id));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	pair_allow(SIZE_MAX);
+	assert_int_equal(end_wait_wc(&t->e.client).status, IBV_WC_SUCCESS);
+	assert_memory_equal(t->bytes, t->source, REGION);
+	target_close(t);
+}
+
 #define ON(link, test)                                                                             \
 	{                                                                                          \
 #link ": " #test, test, link, all_closed, NULL                                     \
@@ -235,6 +258,7 @@ int main(void)
 		ON(by_itself, the_end_of_a_peer_is_an_event),
 		ON(by_itself, deregistration_ends_a_receive_into_the_region),
 		ON(by_itself, a_receive_under_way_does_not_hold_up_the_end),
+		ON(by_itself, a_forked_child_releases_an_id_that_was_receiving),
 	};
 
 	return cmocka_run_group_tests_name("link", tests, NULL, NULL);

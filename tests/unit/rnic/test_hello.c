@@ -9,6 +9,7 @@
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/rdmap.h"
+#include "softrnic/rnic/op.h"
 
 #define LEN        (64u << 10)
 #define HELLO_FPDU 64 /* bytes, with CRC */
@@ -85,7 +86,7 @@ static void each_end_learns_what_the_other_states(void **state)
 	open_strangers();
 	assert_int_equal(qp_caps(t.a->qp) & all, 0);
 	pair_run(&t.p);
-	assert_true(hello_at(t.a)->kinds == 0xf8);
+	assert_true(hello_at(t.a)->kinds == op_kinds());
 	assert_int_equal(hello_at(t.a)->major, 2);
 	assert_int_equal(hello_at(t.a)->limit_ms, 2500);
 	assert_int_equal(hello_at(t.a)->max_ulpdu, 64768);

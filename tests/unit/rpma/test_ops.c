@@ -206,6 +206,17 @@ static void persistence_of_an_old_peer_needs_its_declaration(void **state)
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_NOSUPP);
 }
 
+/* One that agreed to the extensions knows that this end's reads are no flushes. */
+static void persistence_is_no_read_of_a_peer_that_writes_nothing_back_for_reads(void **state)
+{
+	script.caps = VEXT_CAP_SOFTRNIC;
+	declare_direct_write(true);
+	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_NOSUPP);
+	assert_int_equal(script.posts, 0);
+	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY), 0);
+	assert_int_equal(script.send.opcode, IBV_WR_RDMA_READ);
+}
+
 static void the_read_of_a_flush_stays_inside_the_region(void **state)
 {
 	static const struct {
@@ -336,6 +347,7 @@ int main(void)
 		ON_CONN(a_failed_post_is_a_provider_error),
 		ON_CONN(an_old_peer_is_flushed_by_a_read_of_eight_bytes),
 		ON_CONN(persistence_of_an_old_peer_needs_its_declaration),
+		ON_CONN(persistence_is_no_read_of_a_peer_that_writes_nothing_back_for_reads),
 		ON_CONN(the_read_of_a_flush_stays_inside_the_region),
 		ON_CONN(a_consenting_peer_is_flushed_natively_and_needs_no_declaration),
 		ON_CONN(before_the_peer_is_known_nothing_becomes_what_it_is_for_others),
