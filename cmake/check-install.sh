@@ -34,8 +34,8 @@ check_links() {
 		[ -e "$(dirname "$1")/$link" ] || die "$1 links to $link, which was not installed"
 	done
 }
-readme=$(find "$root/usr" -name README.md -path '*/doc/*')
-for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/doc/*.md; do
+readme=$(find "$root/usr" -path '*/doc/rpma/README.md')
+for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{doc,tests}/*.md; do
 	check_links "$document"
 done
 
