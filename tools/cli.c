@@ -77,13 +77,22 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	return code;
 }
 
+/* Does the device write its lines to standard error as well (softrnic(7))? */
+static bool cli_device_writes(void)
+{
+	const char *level = getenv("SOFTRNIC_LOG");
+
+	return level ? *level : getenv("SOFTRNIC_TRACE") != NULL;
+}
+
+/* A failed call's text is in its error. What comes from other threads is the device's. */
 static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
 		       const char *func, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
 
-	if (!cli_verbose && gettid() == getpid())
+	if (!cli_verbose && (gettid() == getpid() || cli_device_writes()))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

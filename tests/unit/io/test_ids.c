@@ -2,6 +2,8 @@
 /* What foreign programs rely on in ids and queue pairs, and librpma does not. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -373,6 +375,55 @@ static void a_child_moves_nothing(void **state)
 	assert_false(end_hears_within(&e->server, 50));
 }
 
+enum { CHILDREN = 200 };
+
+static atomic_bool enough;
+
+static void poll_one(struct end *e)
+{
+	struct ibv_wc wc;
+
+	while (!atomic_load(&enough) && ibv_poll_cq(e->cq, 1, &wc) == 0)
+		;
+}
+
+/* Without a pause, so that a call on a connection is under way most of the time. */
+static void *send_and_receive(void *arg)
+{
+	struct ends *e = arg;
+
+	for (uint64_t i = 0; !atomic_load(&enough); i++) {
+		assert_int_equal(end_post_recv(&e->server, i), 0);
+		assert_int_equal(end_post_send(&e->client, i, END_BUF), 0);
+		poll_one(&e->server);
+		poll_one(&e->client);
+	}
+	return NULL;
+}
+
+/* Whatever the parent's other threads were doing with their connections. */
+static void a_child_of_busy_connections_can_release_their_ids(void **state)
+{
+	struct ends *e = *state;
+	pthread_t thread;
+	int status = 0;
+
+	atomic_store(&enough, false);
+	assert_int_equal(pthread_create(&thread, NULL, send_and_receive, e), 0);
+	for (int i = 0; i < CHILDREN && !status; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(softrnic_destroy_id(e->server.id) ||
+			      softrnic_destroy_id(e->client.id));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(status, 0);
+}
+
 /* --- the end --------------------------------------------------------------------------------- */
 
 static void disconnecting_once_more_changes_nothing(void **state)
@@ -413,6 +464,8 @@ int main(void)
 		cmocka_unit_test(one_in_error_is_not_connected),
 		cmocka_unit_test_setup_teardown(other_states_are_rdma_cms, connected, disconnected),
 		cmocka_unit_test_setup_teardown(a_child_moves_nothing, connected, disconnected),
+		cmocka_unit_test_setup_teardown(a_child_of_busy_connections_can_release_their_ids,
+						connected, disconnected),
 		cmocka_unit_test_setup_teardown(disconnecting_once_more_changes_nothing, connected,
 						disconnected),
 	};
