@@ -68,15 +68,15 @@ unsigned int rpma_version(void);
 
 /*
  * Structures. One that may get members in a later version begins with `size`, which the caller sets
- * to its sizeof: a library reads or writes no more than that, and writes zeros to what it does not
- * know. The others
- * stay as they are for ever: rpma_conn_private_data, rpma_segment and rpma_counter, of which there
- * are arrays, are complete; rpma_digest is a value that programs keep, send and compare.
+ * to its sizeof: a library reads or writes no more than that, and writes zeros to members that it
+ * does not know. The others stay as they are for ever: rpma_conn_private_data, rpma_segment and
+ * rpma_counter, of which there are arrays, are complete; rpma_digest is a value that programs keep,
+ * send and compare.
  */
 
 /* Results */
 
-#define RPMA_E_UNKNOWN         (-100000) /* nobody said why */
+#define RPMA_E_UNKNOWN         (-100000) /* no reason was reported */
 #define RPMA_E_NOSUPP          (-100001) /* not supported, by this end or by the other */
 #define RPMA_E_PROVIDER        (-100002) /* the RDMA provider failed: rpma_err_last() */
 #define RPMA_E_NOMEM           (-100003) /* out of memory */
@@ -87,7 +87,7 @@ unsigned int rpma_version(void);
 #define RPMA_E_SHARED_CHANNEL  (-100008) /* this queue's channel is shared: rpma_conn_wait() */
 #define RPMA_E_NOT_SHARED_CHNL (-100009) /* there is no shared channel: rpma_cq_wait() */
 
-/* A static text for a result; "Unknown error" for values that are none. */
+/* A static text for a result; "Unknown error" for other values. */
 const char *rpma_err_2str(int ret);
 
 /*
@@ -116,7 +116,7 @@ int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type
 
 /*
  * As above, but from this provider ("verbs" or "softrnic") and no other, whatever the environment
- * says. RPMA_E_INVAL also for a name that is none (rpma_err_last() lists those that are);
+ * says. RPMA_E_INVAL also for an unknown name (rpma_err_last() lists the known ones);
  * RPMA_E_PROVIDER: it cannot serve addr; rpma_err_last() says why.
  */
 int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
@@ -153,7 +153,7 @@ int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 /* 1 when the device registers file mappings on demand for reads and writes over RC, else 0. */
 int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx, int *is_odp_capable);
 
-/* Peer configuration: what one end tells the other about itself */
+/* Peer configuration: what one end declares to the other */
 
 struct rpma_peer_cfg;
 
@@ -164,7 +164,10 @@ int rpma_peer_cfg_delete(struct rpma_peer_cfg **pcfg_ptr);
 int rpma_peer_cfg_set_direct_write_to_pmem(struct rpma_peer_cfg *pcfg, bool supported);
 int rpma_peer_cfg_get_direct_write_to_pmem(const struct rpma_peer_cfg *pcfg, bool *supported);
 
-/* The descriptor, to be sent to the other end: desc has room for the size told by the second. */
+/*
+ * The descriptor, to be sent to the other end: desc has room for the size that the second function
+ * returns.
+ */
 int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg *pcfg, void *desc);
 int rpma_peer_cfg_get_descriptor_size(const struct rpma_peer_cfg *pcfg, size_t *desc_size);
 int rpma_peer_cfg_from_descriptor(const void *desc, size_t desc_size,
@@ -181,7 +184,7 @@ int rpma_peer_delete(struct rpma_peer **peer_ptr);
 /* Memory regions */
 
 struct rpma_mr_local;  /* memory of this process, registered */
-struct rpma_mr_remote; /* what the other end said about one of its regions */
+struct rpma_mr_remote; /* a region of the other end, from its descriptor */
 
 #define RPMA_MR_USAGE_READ_SRC              (1 << 0)
 #define RPMA_MR_USAGE_READ_DST              (1 << 1)
@@ -205,8 +208,8 @@ int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr);
 int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size);
 
 /*
- * The descriptor lets the other end address this region. It is a capability: give it to nobody
- * who must not use the region. desc has room for the size told by the second function.
+ * The descriptor lets the other end address this region. It is a capability: do not give it to a
+ * peer that must not use the region. desc has room for the size that the second function returns.
  */
 int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc);
 int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_size);
@@ -259,7 +262,7 @@ struct rpma_conn_cfg;
 int rpma_conn_cfg_new(struct rpma_conn_cfg **cfg_ptr);
 int rpma_conn_cfg_delete(struct rpma_conn_cfg **cfg_ptr);
 
-/* Limit for each of the two steps of finding the way to the other end; negative: RPMA_E_INVAL. */
+/* Limit for each of the two steps, resolving the address and the route; negative: RPMA_E_INVAL. */
 int rpma_conn_cfg_set_timeout(struct rpma_conn_cfg *cfg, int timeout_ms);
 int rpma_conn_cfg_get_timeout(const struct rpma_conn_cfg *cfg, int *timeout_ms);
 
@@ -284,23 +287,23 @@ int rpma_conn_cfg_set_srq(struct rpma_conn_cfg *cfg, struct rpma_srq *srq);
 int rpma_conn_cfg_get_srq(const struct rpma_conn_cfg *cfg, struct rpma_srq **srq_ptr);
 
 /*
- * Complete the connections' operations in this queue, of rpma_cq_new(), in place of a queue of each
- * one's own (cq_size is then unused). It must be of the same device and outlive the connections and
- * their requests; NULL (default): none. Not together with a shared channel.
+ * Complete the connections' operations in this queue, made by rpma_cq_new(), instead of a queue for
+ * each connection (cq_size is then unused). It must be of the same device and outlive the
+ * connections and their requests; NULL (default): none. Not together with a shared channel.
  */
 int rpma_conn_cfg_set_cq(struct rpma_conn_cfg *cfg, struct rpma_cq *cq);
 int rpma_conn_cfg_get_cq(const struct rpma_conn_cfg *cfg, struct rpma_cq **cq_ptr);
 
 /*
- * Limit for rpma_conn_req_connect() as a whole, at the end that asks: RPMA_CONN_UNREACHABLE follows
- * when it is over. 0 (default): as long as the device does it, the software RNIC 10 s.
+ * Limit for rpma_conn_req_connect() as a whole, at the connecting end: RPMA_CONN_UNREACHABLE
+ * follows when it is over. 0 (default): as long as the device does it, the software RNIC 10 s.
  */
 int rpma_conn_cfg_set_connect_timeout(struct rpma_conn_cfg *cfg, int timeout_ms);
 int rpma_conn_cfg_get_connect_timeout(const struct rpma_conn_cfg *cfg, int *timeout_ms);
 
 /*
- * A peer from which nothing at all came for so long, not even a sign of life, is lost:
- * RPMA_CONN_LOST. 0 (default): as the device does it, the software RNIC 15 s; -1: never.
+ * A peer from which no byte came for so long, not even a heartbeat, is lost: RPMA_CONN_LOST. 0
+ * (default): as the device does it, the software RNIC 15 s; -1: never.
  */
 int rpma_conn_cfg_set_liveness(struct rpma_conn_cfg *cfg, int limit_ms);
 int rpma_conn_cfg_get_liveness(const struct rpma_conn_cfg *cfg, int *limit_ms);
@@ -319,19 +322,19 @@ enum rpma_conn_event {
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended in good order */
 	RPMA_CONN_LOST,        /* broken */
-	RPMA_CONN_REJECTED,    /* rpma_conn_get_rejection() tells by whom */
+	RPMA_CONN_REJECTED,    /* rpma_conn_get_rejection() returns by which end */
 	RPMA_CONN_UNREACHABLE  /* no answer in time */
 };
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
-/* Which party refused. */
+/* Which end rejected a connection. */
 enum rpma_rejection {
 	RPMA_REJECTION_NONE,        /* RPMA_CONN_REJECTED has not come */
 	RPMA_REJECTION_UNKNOWN,     /* the device does not report it */
-	RPMA_REJECTION_NO_LISTENER, /* nobody listens there */
+	RPMA_REJECTION_NO_LISTENER, /* there is no listener */
 	RPMA_REJECTION_REFUSED,     /* the application there */
-	RPMA_REJECTION_HUNG_UP      /* what listens there closed the connection without an answer */
+	RPMA_REJECTION_CLOSED       /* what listens there closed the connection without an answer */
 };
 int rpma_conn_get_rejection(const struct rpma_conn *conn, enum rpma_rejection *rejection);
 
@@ -354,13 +357,15 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 				 enum rpma_conn_event *event);
 
 /*
- * The bytes that the other end sent while connecting, be it with a rejection; {NULL, 0} when none.
+ * The bytes that the other end sent while connecting, or with a rejection; {NULL, 0} when none.
  * Known from the event on, valid until rpma_conn_delete(). Some fabrics pad them with zeros: do not
  * rely on an exact length.
  */
 int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
 
-/* Apply what the other end said about itself; matters for later rpma_flush() calls. */
+/*
+ * Apply what the other end declared about itself; it decides how later rpma_flush() calls are done.
+ */
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg);
 
 int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
@@ -368,8 +373,8 @@ int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
 int rpma_conn_get_cq(const struct rpma_conn *conn, struct rpma_cq **cq_ptr);
 int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 
-#define RPMA_CAP_SOFTRNIC     (1 << 0) /* it is a software RNIC that agreed to our extensions */
-#define RPMA_CAP_FLUSH        (1 << 1) /* rpma_flush() is one operation; persistence is its job */
+#define RPMA_CAP_SOFTRNIC     (1 << 0) /* it is a software RNIC that agreed to the extensions */
+#define RPMA_CAP_FLUSH        (1 << 1) /* rpma_flush() is one operation, done by the target */
 #define RPMA_CAP_FLUSH_ALL    (1 << 2) /* rpma_flush_all() */
 #define RPMA_CAP_ATOMIC_WRITE (1 << 3) /* rpma_atomic_write() is one operation */
 #define RPMA_CAP_VERIFY       (1 << 4) /* rpma_verify() */
@@ -377,7 +382,7 @@ int rpma_conn_get_rcq(const struct rpma_conn *conn, struct rpma_cq **rcq_ptr);
 #define RPMA_CAP_IMM          (1 << 6) /* immediate data */
 #define RPMA_CAP_ATOMICS      (1 << 7) /* rpma_atomic_compare_swap(), rpma_atomic_fetch_add() */
 
-/* What the other end can do, RPMA_CAP_*. RPMA_E_AGAIN: RPMA_CONN_ESTABLISHED is still to come. */
+/* What the other end can do, RPMA_CAP_*. RPMA_E_AGAIN: RPMA_CONN_ESTABLISHED has not come yet. */
 int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps);
 
 struct rpma_counter {
@@ -387,29 +392,29 @@ struct rpma_counter {
 
 /*
  * What the connection counted. *count: in, how many fit into counters; out, how many there are.
- * counters NULL: tell only that. RPMA_E_NOSUPP: its device counts nothing.
+ * counters NULL: return only that. RPMA_E_NOSUPP: its device counts nothing.
  */
 int rpma_conn_get_counters(const struct rpma_conn *conn, struct rpma_counter *counters,
 			   size_t *count);
 
 /*
- * Where the other end is: a numeric address without the port, an IPv4 one in its own form also if
- * it came through IPv6. RPMA_ADDR_MAX bytes are enough; RPMA_E_INVAL: size is not. RPMA_E_UNKNOWN:
- * the device does not tell.
+ * Where the other end is: a numeric address without the port, an IPv4 one in its own form even if
+ * it came through IPv6. RPMA_ADDR_MAX bytes are enough; RPMA_E_INVAL: size is too small.
+ * RPMA_E_UNKNOWN: the device does not report it.
  */
 #define RPMA_ADDR_MAX 64
 int rpma_conn_get_remote_addr(const struct rpma_conn *conn, char *addr, size_t size);
 
 /*
- * Give up connecting: RPMA_CONN_UNREACHABLE follows, unless the outcome was there before. Then it
- * does nothing. Thread-safe, also while another thread waits for the event. RPMA_E_NOSUPP: the
- * device cannot; rpma_conn_delete() can.
+ * Give up connecting: RPMA_CONN_UNREACHABLE follows, unless the outcome was there before. Then the
+ * call has no effect. Thread-safe, also while another thread waits for the event. RPMA_E_NOSUPP:
+ * the device cannot; rpma_conn_delete() can.
  */
 int rpma_conn_cancel(struct rpma_conn *conn);
 
 /* Begin to close; RPMA_CONN_CLOSED follows as an event. What was posted before still goes out. */
 int rpma_conn_disconnect(struct rpma_conn *conn);
-/* Release everything; without a disconnect before, the other end sees the connection go. */
+/* Release everything; without a disconnect before, the other end sees the connection break. */
 int rpma_conn_delete(struct rpma_conn **conn_ptr);
 
 /* The shared completion channel (RPMA_E_NOT_SHARED_CHNL without one): its fd, and a wait for it. */
@@ -425,18 +430,18 @@ int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool 
 int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_cq **cq,
 			   bool *is_rcq);
 
-/* Connection requests: ours to another machine, or another's to our endpoint */
+/* Connection requests: outgoing, or incoming at an endpoint */
 
 struct rpma_conn_req;
 
 /*
- * Find the way to addr:port and make the queues; cfg NULL: the defaults. Nothing is sent to the
- * other end's application yet. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL also for an SRQ with a
- * completion queue of its own together with a shared channel.
+ * Resolve addr:port and make the queues; cfg NULL: the defaults. Nothing is sent to the other end's
+ * application yet. RPMA_E_NOMEM, RPMA_E_PROVIDER; RPMA_E_INVAL also for an SRQ with a completion
+ * queue of its own together with a shared channel.
  */
 int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
 		      const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
-/* A request that came to our endpoint is thereby rejected. */
+/* An incoming request is thereby rejected. */
 int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
 
 /*
@@ -455,8 +460,10 @@ struct rpma_conn_open_attr {
 	const struct rpma_conn_private_data *pdata; /* as for rpma_conn_req_connect() */
 	/* For all attempts together; 0: 10 s, -1: no limit. */
 	int timeout_ms;
-	/* Repeat for so long, from the beginning, while nobody listens there or nobody answers,
-	 * within timeout_ms; 0: do not, -1: until then. */
+	/*
+	 * Repeat for so long, from the beginning, while there is no listener or no answer, within
+	 * timeout_ms; 0: do not, -1: until then.
+	 */
 	int retry_ms;
 	/* Called with arg for each attempt before it is made, e.g. to post receives; not 0: give up
 	 * and return that. */
@@ -467,8 +474,8 @@ struct rpma_conn_open_attr {
 /*
  * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
  * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
- * private data may say why. RPMA_E_AGAIN: nobody listens there. RPMA_E_NO_EVENT: there was no
- * answer in time, or there is no way to that host. Else as rpma_conn_req_new() and _connect(). To
+ * private data may say why. RPMA_E_AGAIN: there is no listener. RPMA_E_NO_EVENT: there was no
+ * answer in time, or there is no route to that host. Else as rpma_conn_req_new() and _connect(). To
  * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
  * SRQ.
  */
@@ -484,25 +491,25 @@ int rpma_conn_req_get_private_data(const struct rpma_conn_req *req,
 				   struct rpma_conn_private_data *pdata);
 
 /*
- * Say no, with up to 255 bytes that the other end gets with RPMA_CONN_REJECTED (pdata NULL: none).
- * The request is consumed, whatever the result. RPMA_E_INVAL also for a request of our own, which
- * is deleted, and for empty pdata; the other end gets a rejection without data then.
+ * Reject, with up to 255 bytes that the other end gets with RPMA_CONN_REJECTED (pdata NULL: none).
+ * The request is consumed, whatever the result. RPMA_E_INVAL also for an outgoing request, which is
+ * deleted, and for empty pdata; then the other end gets a rejection without data.
  */
 int rpma_conn_req_reject(struct rpma_conn_req **req_ptr,
 			 const struct rpma_conn_private_data *pdata);
 
-/* Who asks, or who is asked; as rpma_conn_get_remote_addr(). */
+/* The address of the other end; as rpma_conn_get_remote_addr(). */
 int rpma_conn_req_get_remote_addr(const struct rpma_conn_req *req, char *addr, size_t size);
 
 /* Endpoint: listens at an address */
 
 struct rpma_ep;
 
-/* Port "0": any that is free; rpma_ep_get_port() tells which. */
+/* Port "0": any that is free; rpma_ep_get_port() returns it. */
 int rpma_ep_listen(struct rpma_peer *peer, const char *addr, const char *port,
 		   struct rpma_ep **ep_ptr);
 int rpma_ep_get_port(const struct rpma_ep *ep, uint16_t *port);
-/* Stop listening. Connections made through it live on. */
+/* Stop listening. Connections made through it stay. */
 int rpma_ep_shutdown(struct rpma_ep **ep_ptr);
 /* Readable while a request is pending; may be made non-blocking. It is the library's. */
 int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd);
@@ -518,11 +525,11 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
 
 /*
  * Operations. They are queued in order and return at once; memory that they use must stay as it is
- * until the completion. flags says whether a success gives a completion too; a failure always
- * does. The completion's wr_id is op_context. Thread-safe. RPMA_E_PROVIDER: not queued, for
- * instance because the queue is full. Never have more posted and not collected than the
- * completion queue takes: not every device refuses the one too many.
- * Only a flush and a query may be of 4 GiB or more; all else is RPMA_E_INVAL then.
+ * until the completion. flags says whether a success gives a completion too; a failure always does.
+ * The completion's wr_id is op_context. Thread-safe. RPMA_E_PROVIDER: not queued, for instance
+ * because the queue is full. Never have more operations posted and not collected than the
+ * completion queue has entries: not every device refuses one more than that. Only a flush and a
+ * query may be of 4 GiB or more; other operations return RPMA_E_INVAL then.
  */
 
 #define RPMA_F_COMPLETION_ON_ERROR (1 << 0)
@@ -535,7 +542,10 @@ int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offs
 int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 	       const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 	       const void *op_context);
-/* And consume a receive at the other end, whose completion carries imm in network byte order. */
+/*
+ * A write that also consumes a receive at the other end, whose completion carries imm in network
+ * byte order.
+ */
 int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 			const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 			uint32_t imm, const void *op_context);
@@ -570,12 +580,12 @@ enum rpma_flush_type {
 };
 
 /*
- * Persistent flushes of volatile memory. Nothing makes memory that is no file on a real file system
- * durable, so a flush of it to persistence fails (RPMA_REASON_VOLATILE) in programs that are built
- * with this header. In programs built with librpma 1.3's it succeeds when the bytes are visible, as
- * there: both are the function rpma_flush() under symbols of their own. The environment variable
- * RPMA_STRICT_PERSIST (0 or 1) decides for both. RPMA_COMPAT_1_3, defined before this header is
- * included, asks for the function of 1.3.
+ * Persistent flushes of volatile memory. Memory that is not a file on a file system with a medium
+ * cannot be made durable, so a flush of it to persistence fails (RPMA_REASON_VOLATILE) in programs
+ * that are built with this header. In programs built with the header of librpma 1.3 it succeeds
+ * when the bytes are visible, as in librpma 1.3: the two functions rpma_flush() have symbols of
+ * their own. The environment variable RPMA_STRICT_PERSIST (0 or 1) decides for both.
+ * RPMA_COMPAT_1_3, defined before this header is included, asks for the function of 1.3.
  */
 #ifdef RPMA_COMPAT_1_3
 #define RPMA_FLUSH_SYMBOL
@@ -617,7 +627,8 @@ int rpma_send_gather(struct rpma_conn *conn, const struct rpma_segment *segments
 
 /*
  * A flush of everything that this connection placed before, in whatever region. Fails if a region
- * went with bytes in it that were not flushed. RPMA_E_NOSUPP without RPMA_CAP_FLUSH_ALL.
+ * was deregistered with bytes in it that were not flushed. RPMA_E_NOSUPP without
+ * RPMA_CAP_FLUSH_ALL.
  */
 int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 		   const void *op_context);
@@ -678,7 +689,7 @@ struct rpma_digest {
 };
 
 /*
- * Flush the range to persistence and tell the digest of what is read back of it. *digest is
+ * Flush the range to persistence and return the digest of what is read back of it. *digest is
  * written before the completion (RPMA_WC_VERIFY) and must live until then. len: 1 to 4 GiB - 1.
  * RPMA_E_NOSUPP without RPMA_CAP_VERIFY, or if the region was not registered for persistent
  * flushes.
@@ -690,8 +701,10 @@ int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t
 /* The same digest of this process's memory. No device is needed. */
 int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 			struct rpma_digest *digest);
-/* Same algorithm, same length of the range, same bytes; where they came from does not matter. NULL
- * equals nothing. */
+/*
+ * Same algorithm, same length of the range, same bytes; the source is not compared. False if either
+ * is NULL.
+ */
 bool rpma_digest_equal(const struct rpma_digest *a, const struct rpma_digest *b);
 
 /*
@@ -731,7 +744,7 @@ int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segment
 /*
  * Post what was collected, in order. Success: the batch is empty and may be filled anew. Failure:
  * it holds what was not posted (with the software RNIC everything) and may be posted again.
- * RPMA_E_NOSUPP: the other end turned out to lack something. RPMA_E_AGAIN: the send queue has no
+ * RPMA_E_NOSUPP: the other end lacks an operation of the batch. RPMA_E_AGAIN: the send queue has no
  * room now; collect completions first.
  */
 int rpma_batch_post(struct rpma_batch *batch);
@@ -741,10 +754,10 @@ int rpma_batch_clear(struct rpma_batch *batch);
 /* Completion queues; thread-safe but for making and deleting */
 
 /*
- * A queue for several connections; see rpma_conn_cfg_set_cq(). wc.qp_num tells whose a completion
- * is (rpma_conn_get_qp_num()). size: room for all that may complete between two polls; a queue that
- * overflows breaks its connections. What a connection leaves in it uncollected may still be told
- * after its deletion, or not. RPMA_E_NOMEM, RPMA_E_PROVIDER.
+ * A queue for several connections; see rpma_conn_cfg_set_cq(). wc.qp_num identifies the connection
+ * of a completion (rpma_conn_get_qp_num()). size: room for all that may complete between two polls;
+ * a queue that overflows breaks its connections. Completions of a connection that were not
+ * collected before its deletion may still be returned, or not. RPMA_E_NOMEM, RPMA_E_PROVIDER.
  */
 int rpma_cq_new(struct rpma_peer *peer, uint32_t size, struct rpma_cq **cq_ptr);
 /*
@@ -773,13 +786,13 @@ int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms);
  */
 int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got);
 
-/* Why an operation failed; told by completions of a software RNIC */
+/* Why an operation failed; reported by completions of a software RNIC */
 
 enum rpma_reason {
-	RPMA_REASON_NONE,          /* it did not fail, or nobody knows why */
+	RPMA_REASON_NONE,          /* it did not fail, or the reason is unknown */
 	RPMA_REASON_WRITE_BACK,    /* the target could not write to the medium; code: its errno */
 	RPMA_REASON_VOLATILE,      /* strict, and nothing can persist the range */
-	RPMA_REASON_GONE,          /* the range is past the end of its file, or its region went */
+	RPMA_REASON_GONE,          /* the range is past its file's end, or was deregistered */
 	RPMA_REASON_TERMINATE_IN,  /* the peer's Terminate; code: 0xLTCC, layer, type, code */
 	RPMA_REASON_TERMINATE_OUT, /* ours */
 	RPMA_REASON_LINK,          /* the connection broke; code: errno */
@@ -815,8 +828,8 @@ int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_leve
 int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level *level);
 
 /*
- * Gets each message that passes the threshold, those of the software RNIC among them; from any
- * thread, at any time, while connections wait: it must call nothing of this library.
+ * Receives each message that passes the threshold, including those of the software RNIC. It is
+ * called from any thread at any time, while connections wait for it: it must not call this library.
  */
 typedef void rpma_log_function(enum rpma_log_level level, const char *file_name, const int line_no,
 			       const char *function_name, const char *message_format, ...);

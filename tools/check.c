@@ -60,7 +60,7 @@ void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST])
 
 void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 {
-	/* Bytes that are no file have nobody to keep it. */
+	/* Bytes that are no file have no place to keep it. */
 	if (!check->c->opts->is_raw)
 		crypto_generichash_update(&check->whole, data, len);
 	while (check->outcome == CHECK_DONE && len > 0) {
@@ -117,7 +117,7 @@ static int check_piece(struct check *check, uint64_t index)
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
 			" of region '%s' of %s are not those that were sent; "
-			"its medium is broken, or somebody else wrote there",
+			"its medium is broken, or another program wrote there",
 			c->opts->offset + at, c->opts->offset + at + len, c->s.region.region,
 			c->s.server);
 }

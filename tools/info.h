@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * info.h -- the three things that `rpma info` tells about. Each prints text or one JSON
- * object, or its own error line, and returns a cli_exit code.
+ * info.h -- the three reports of `rpma info`. Each prints text or one JSON object, or its own error
+ * line, and returns a cli_exit code.
  */
 #ifndef TOOL_INFO_H
 #define TOOL_INFO_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This machine: its providers, and what the one that is chosen offers to its like. */
+/*
+ * This machine: its providers, and the capabilities of the chosen one towards a peer of the same
+ * kind.
+ */
 #include <stdio.h>
 
 #include "cli.h"
@@ -8,14 +11,14 @@
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
 
-/* Capabilities belong to a connection; this is one with ourselves. */
+/* Capabilities belong to a connection; this one is to the process itself. */
 struct loop {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
 	struct rpma_conn *near, *far;
 };
 
-static int open_loop(struct loop *l, char *port, size_t size)
+static int info_open_loopback(struct loop *l, char *port, size_t size)
 {
 	struct ibv_context *context;
 	uint16_t number;
@@ -32,7 +35,7 @@ static int open_loop(struct loop *l, char *port, size_t size)
 	return rc;
 }
 
-static int connect_loop(struct loop *l, const char *port)
+static int info_connect_loopback(struct loop *l, const char *port)
 {
 	struct rpma_conn_req *req;
 	enum rpma_conn_event event;
@@ -51,14 +54,14 @@ static int connect_loop(struct loop *l, const char *port)
 	return rc;
 }
 
-static int ask_ourselves(uint32_t *caps)
+static int info_query_loopback(uint32_t *caps)
 {
 	struct loop l = {0};
 	char port[8];
-	int rc = open_loop(&l, port, sizeof(port));
+	int rc = info_open_loopback(&l, port, sizeof(port));
 
 	if (!rc)
-		rc = connect_loop(&l, port);
+		rc = info_connect_loopback(&l, port);
 	if (!rc)
 		rc = rpma_conn_get_remote_caps(l.near, caps);
 	if (l.near)
@@ -70,13 +73,13 @@ static int ask_ourselves(uint32_t *caps)
 	return rc;
 }
 
-static void print_row(const struct rpma_provider_info *row)
+static void info_print_row(const struct rpma_provider_info *row)
 {
 	printf("%-10s %-12s %-7s %s\n", row->provider, row->device ? row->device : "-",
 	       row->usable ? "yes" : "no", row->why);
 }
 
-static void print_row_json(const struct rpma_provider_info *row)
+static void info_print_row_json(const struct rpma_provider_info *row)
 {
 	printf("{\"provider\":");
 	cli_json_string(row->provider);
@@ -90,7 +93,7 @@ static void print_row_json(const struct rpma_provider_info *row)
 	putchar('}');
 }
 
-static int print_rows(bool json)
+static int info_print_rows(bool json)
 {
 	struct rpma_provider_list *list;
 	struct rpma_provider_info row = {.size = sizeof(row)};
@@ -105,7 +108,7 @@ static int print_rows(bool json)
 	for (size_t i = 0; !rpma_provider_list_get(list, i, &row); i++) {
 		if (json)
 			fputs(i ? "," : "", stdout);
-		(json ? print_row_json : print_row)(&row);
+		(json ? info_print_row_json : info_print_row)(&row);
 	}
 	rpma_provider_list_delete(&list);
 	return CLI_OK;
@@ -114,12 +117,12 @@ static int print_rows(bool json)
 int info_here(bool json)
 {
 	uint32_t caps = 0;
-	int rc = print_rows(json);
+	int rc = info_print_rows(json);
 
 	if (rc)
 		return rc;
-	/* Where nothing serves loopback the rows say why, and there is nothing to add. */
-	rc = ask_ourselves(&caps);
+	/* If no provider serves loopback the rows explain why, and nothing is added. */
+	rc = info_query_loopback(&caps);
 	fputs(json ? "],\"capabilities\":[" : "capabilities: ", stdout);
 	if (!rc)
 		info_print_capabilities(caps, json);

@@ -14,8 +14,8 @@
 
 #define SAMPLE 4096u
 
-static void print(const char *path, const struct stat *st, enum rpma_durability durability,
-		  const char *why, bool json)
+static void info_print_path(const char *path, const struct stat *st,
+			    enum rpma_durability durability, const char *why, bool json)
 {
 	const char *class = rpma_utils_durability_2str(durability);
 
@@ -32,7 +32,8 @@ static void print(const char *path, const struct stat *st, enum rpma_durability 
 	puts("}");
 }
 
-static int classify(const char *path, const struct stat *st, const struct mapfile *map, bool json)
+static int info_classify_path(const char *path, const struct stat *st, const struct mapfile *map,
+			      bool json)
 {
 	enum rpma_durability durability;
 	char why[512];
@@ -40,12 +41,12 @@ static int classify(const char *path, const struct stat *st, const struct mapfil
 
 	if (rc)
 		return cli_fail(CLI_FILE, "%s: %s", path, rpma_err_last());
-	print(path, st, durability, why, json);
+	info_print_path(path, st, durability, why, json);
 	return CLI_OK;
 }
 
 /* What a new file there would be. */
-static int try_folder(const char *path, const struct stat *st, bool json)
+static int info_try_folder(const char *path, const struct stat *st, bool json)
 {
 	char inside[4096];
 	struct mapfile map;
@@ -56,12 +57,12 @@ static int try_folder(const char *path, const struct stat *st, bool json)
 		return cli_fail(CLI_FILE, "%s: %s", path, strerror(ENAMETOOLONG));
 	if (mapfile_open_scratch(&map, inside, SAMPLE, &err))
 		return cli_report(&err, "");
-	rc = classify(path, st, &map, json);
+	rc = info_classify_path(path, st, &map, json);
 	mapfile_close(&map);
 	return rc;
 }
 
-static int try_file(const char *path, const struct stat *st, bool json)
+static int info_try_file(const char *path, const struct stat *st, bool json)
 {
 	struct mapfile map;
 	struct error err;
@@ -73,7 +74,7 @@ static int try_file(const char *path, const struct stat *st, bool json)
 		return cli_fail(CLI_FILE, "%s is empty; ask about its folder instead", path);
 	if (mapfile_open_readonly(&map, path, &err))
 		return cli_report(&err, "");
-	rc = classify(path, st, &map, json);
+	rc = info_classify_path(path, st, &map, json);
 	mapfile_close(&map);
 	return rc;
 }
@@ -84,5 +85,6 @@ int info_path(const char *path, bool json)
 
 	if (stat(path, &st))
 		return cli_fail(CLI_FILE, "%s: %s", path, strerror(errno));
-	return S_ISDIR(st.st_mode) ? try_folder(path, &st, json) : try_file(path, &st, json);
+	return S_ISDIR(st.st_mode) ? info_try_folder(path, &st, json)
+				   : info_try_file(path, &st, json);
 }

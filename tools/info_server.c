@@ -30,8 +30,8 @@ void info_print_capabilities(uint32_t caps, bool json)
 		puts(caps ? "" : "only what every RDMA device can");
 }
 
-static void print_text(const struct session *s, bool proved, uint32_t caps,
-		       const struct hello_list *list)
+static void info_print_server_text(const struct session *s, bool proved, uint32_t caps,
+				   const struct hello_list *list)
 {
 	printf("server %s, %s\ncapabilities: ", s->server,
 	       proved ? "which has proved to know the secret" : "without a secret");
@@ -44,8 +44,8 @@ static void print_text(const struct session *s, bool proved, uint32_t caps,
 	}
 }
 
-static void print_json(const struct session *s, bool proved, uint32_t caps,
-		       const struct hello_list *list)
+static void info_print_server_json(const struct session *s, bool proved, uint32_t caps,
+				   const struct hello_list *list)
 {
 	printf("{\"server\":");
 	cli_json_string(s->server);
@@ -76,7 +76,8 @@ int info_server(const struct client_opts *client, bool json)
 	if (!rc && rpma_conn_get_remote_caps(s.conn, &caps))
 		rc = cli_fail(CLI_TRANSFER, "%s: its capabilities are unknown", s.server);
 	if (!rc)
-		(json ? print_json : print_text)(&s, client->secret_file, caps, &list);
+		(json ? info_print_server_json : info_print_server_text)(&s, client->secret_file,
+									 caps, &list);
 	session_close(&s);
 	return rc;
 }

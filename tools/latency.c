@@ -31,7 +31,7 @@ uint64_t latency_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+static int latency_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -39,7 +39,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Nearest rank: the smallest sample that at least that share of all samples does not exceed. */
-static double rank_us(const struct latency *l, unsigned percent)
+static double latency_rank_us(const struct latency *l, unsigned percent)
 {
 	size_t rank = (l->count * percent + 99) / 100;
 
@@ -48,12 +48,12 @@ static double rank_us(const struct latency *l, unsigned percent)
 
 struct latency_summary latency_summarise(struct latency *l)
 {
-	qsort(l->ns, l->count, sizeof(*l->ns), compare);
+	qsort(l->ns, l->count, sizeof(*l->ns), latency_compare);
 	return (struct latency_summary){
 		.count = l->count,
-		.min_us = rank_us(l, 0),
-		.median_us = rank_us(l, 50),
-		.p99_us = rank_us(l, 99),
-		.max_us = rank_us(l, 100),
+		.min_us = latency_rank_us(l, 0),
+		.median_us = latency_rank_us(l, 50),
+		.p99_us = latency_rank_us(l, 99),
+		.max_us = latency_rank_us(l, 100),
 	};
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * latency.h -- samples of one kind of operation and what to say about them.
- */
+/* latency.h -- samples of one kind of operation, and their statistics. */
 #ifndef TOOL_LATENCY_H
 #define TOOL_LATENCY_H
 

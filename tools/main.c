@@ -20,7 +20,7 @@ static const char help[] =
 	"  rpma ping HOST[:PORT]       measure the latency of writes, flushes and reads\n"
 	"  rpma info [PATH | HOST]     what this machine, a path or a server can do, and why\n"
 	"\n"
-	"'rpma COMMAND --help' tells more, and so do the manual pages: rpma(1), rpma-serve(1) ...\n";
+	"'rpma COMMAND --help' shows more, and so do the manual pages: rpma(1), rpma-serve(1) ...\n";
 
 static const struct {
 	const char *name, *full_name;
@@ -31,7 +31,7 @@ static const struct {
 	{"ping", "rpma ping", cmd_ping},    {"info", "rpma info", cmd_info},
 };
 
-static int run_command(int argc, char **argv)
+static int main_run_command(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[0], commands[i].name))
@@ -44,7 +44,7 @@ static int run_command(int argc, char **argv)
 	return cli_usage("there is no command '%s'", argv[0]);
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	if (argc < 2)
 		return cli_usage("a command is missing");
@@ -53,7 +53,7 @@ static int run(int argc, char **argv)
 	else if (!strcmp(argv[1], "--version"))
 		puts("rpma " RPMA_TOOL_VERSION);
 	else
-		return run_command(argc - 1, argv + 1);
+		return main_run_command(argc - 1, argv + 1);
 	return CLI_OK;
 }
 
@@ -62,7 +62,7 @@ static int run(int argc, char **argv)
  * messages would go into that file. What takes its place refuses to be read from (input) or to be
  * written to (output), as a closed one does.
  */
-static int occupy_standard_descriptors(void)
+static int main_occupy_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 &&
@@ -73,15 +73,15 @@ static int occupy_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-	int rc = occupy_standard_descriptors();
+	int rc = main_occupy_standard_descriptors();
 	const char *why;
 
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
 	if (!rc)
-		rc = run(argc, argv);
+		rc = main_run(argc, argv);
 	why = fflush(stdout) ? strerror(errno) : NULL;
 
-	/* A line that was lost earlier is not seen by this fflush(). */
+	/* fflush() does not report a write that failed earlier. */
 	if (!why && ferror(stdout))
 		why = "a part of it is lost";
 	if (why && !rc)

@@ -35,8 +35,7 @@ static int output_take_stdout(struct output *out)
 	return CLI_OK;
 }
 
-/* /dev/stdout and its like. Of what may be written from two sides at once there is no need to know.
- */
+/* /dev/stdout and its like. Devices do not count: several programs may write to them at once. */
 static bool output_is_stdout(const char *name)
 {
 	struct stat st, st_stdout;
@@ -76,7 +75,7 @@ int output_open(struct output *out, const char *name)
 	return CLI_OK;
 }
 
-/* Whoever started us with the file open looks for the new content there (/dev/fd/3). */
+/* The program that passed the open descriptor reads the new content there (/dev/fd/3). */
 static bool output_is_inherited(const struct output *out)
 {
 	struct stat st;

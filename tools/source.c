@@ -20,9 +20,9 @@ static int source_inspect(struct source *src)
 		return cli_fail(CLI_FILE, "cannot open %s: %s", src->name, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return cli_fail(CLI_FILE, "%s is a directory", src->name);
-	/* Standard input begins where whoever opened it left it. */
+	/* Standard input begins at its present offset. */
 	from = lseek(src->fd, 0, SEEK_CUR);
-	/* Files of /proc say that they are empty. */
+	/* Files of /proc report a size of 0. */
 	src->is_sized = S_ISREG(st.st_mode) && from >= 0 && st.st_size > from;
 	src->from = src->is_sized ? (uint64_t)from : 0;
 	src->size = src->is_sized ? (uint64_t)(st.st_size - from) : 0;
@@ -59,7 +59,7 @@ void source_close(struct source *src)
 	src->fd = -1;
 }
 
-/* As read(2), also of a descriptor that somebody made non-blocking. */
+/* As read(2), also of a non-blocking descriptor. */
 static ssize_t source_read_stream(struct source *src, uint8_t *buf, size_t len)
 {
 	struct pollfd pfd = {.fd = src->fd, .events = POLLIN};

@@ -21,7 +21,7 @@ static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF;
 
 static const char *const level_names[] = {"fatal", "error", "warning", "notice", "info", "debug"};
 
-static enum log_level level_wanted(void)
+static enum log_level log_level_wanted(void)
 {
 	enum log_level sink = __atomic_load_n(&sink_level, __ATOMIC_ACQUIRE);
 	enum log_level err = __atomic_load_n(&stderr_level, __ATOMIC_ACQUIRE);
@@ -35,9 +35,9 @@ static void log_update(void)
 	enum log_level level;
 
 	do {
-		level = level_wanted();
+		level = log_level_wanted();
 		__atomic_store_n(&log_threshold, level, __ATOMIC_SEQ_CST);
-	} while (level != level_wanted());
+	} while (level != log_level_wanted());
 }
 
 void log_set(log_sink *sink, enum log_level threshold)
@@ -50,8 +50,8 @@ void log_set(log_sink *sink, enum log_level threshold)
 }
 
 /* One write(2), so that lines of several threads and processes do not mix. */
-static void stderr_write(enum log_level level, const char *file, int line, const char *func,
-			 const char *text)
+static void log_stderr_write(enum log_level level, const char *file, int line, const char *func,
+			     const char *text)
 {
 	char out[LOG_TEXT_MAX + 128];
 	const char *slash = strrchr(file, '/');
@@ -63,7 +63,7 @@ static void stderr_write(enum log_level level, const char *file, int line, const
 		out[n - 1] = '\n';
 	}
 	if (write(STDERR_FILENO, out, (size_t)n) < 0)
-		return; /* nowhere left to say so */
+		return; /* standard error failed; there is no other place to report it */
 }
 
 void log_to_stderr(enum log_level threshold)
@@ -83,7 +83,7 @@ void log_set_from_env(const char *var)
 			log_to_stderr((enum log_level)i);
 			return;
 		}
-	/* Whoever sets it wants to read something; silence would hide the misspelling. */
+	/* The variable is set, so a log is wanted: a misspelled value must not silence it. */
 	log_to_stderr(LOG_LVL_WARNING);
 	LOG_WARNING("%s=%s: no such level; there are error, warning, notice, info and debug", var,
 		    want);
@@ -103,7 +103,7 @@ static void log_write(enum log_level level, const char *file, int line, const ch
 	if (sink && level <= __atomic_load_n(&sink_level, __ATOMIC_RELAXED))
 		sink(level, file, line, func, text);
 	if (level <= __atomic_load_n(&stderr_level, __ATOMIC_RELAXED))
-		stderr_write(level, file, line, func, text);
+		log_stderr_write(level, file, line, func, text);
 }
 
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,

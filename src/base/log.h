@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h -- one line per state change or first error, to whoever asked for it.
+ * log.h -- one line per state change or first error, to a sink or standard error if either is set.
  *
  * Each shared library has its own copy: a sink, and standard error, each with its own level. As
  * long as neither is set nothing is written. A disabled level costs one load and one branch.
@@ -29,8 +29,10 @@ extern enum log_level log_threshold; /* the higher of both */
 /* Both may be called at any time, by any thread. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
-/* Write to stderr from the level named in environment variable `var` on ("debug", "info", ...);
- * a name that is none counts as "warning" and is complained about. Unset or empty: nothing. */
+/*
+ * Write to stderr from the level named in environment variable `var` on ("debug", "info", ...); an
+ * unknown name counts as "warning", and a line reports it. Unset or empty: nothing.
+ */
 void log_set_from_env(const char *var);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
@@ -52,8 +54,8 @@ void log_emit_limited(struct log_limit *limit, enum log_level level, const char 
 #define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
 
 /*
- * For what somebody else can bring about as often as he likes: a peer that nobody has accepted
- * yet, or one that was. Each place in the source has its own limit (log_limit.h).
+ * For events that a peer, accepted or not, can cause as often as it likes. Each place in the source
+ * has its own limit (log_limit.h).
  */
 #define LOG_LIMITED_AT(level, ...)                                                                 \
 	do {                                                                                       \

@@ -3,17 +3,17 @@
 
 #include "base/clock.h"
 
-static uint32_t asked_in(uint64_t state)
+static uint32_t log_limit_asked_in(uint64_t state)
 {
 	return (uint32_t)state;
 }
 
 /* Another thread's clock may have been read later, so the stored period may be ahead. */
-static uint64_t count_one(uint64_t state, uint64_t period)
+static uint64_t log_limit_count_one(uint64_t state, uint64_t period)
 {
 	if (state >> 32 < period)
 		return period << 32 | 1;
-	return asked_in(state) == UINT32_MAX ? state : state + 1;
+	return log_limit_asked_in(state) == UINT32_MAX ? state : state + 1;
 }
 
 bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out)
@@ -23,11 +23,11 @@ bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_o
 	uint64_t old = __atomic_load_n(&limit->state, __ATOMIC_RELAXED), new;
 
 	do {
-		new = count_one(old, period);
+		new = log_limit_count_one(old, period);
 	} while (!__atomic_compare_exchange_n(&limit->state, &old, new, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	*left_out = 0;
-	if (old >> 32 != new >> 32 && asked_in(old) > LOG_LIMIT_LINES)
-		*left_out = asked_in(old) - LOG_LIMIT_LINES;
-	return asked_in(new) <= LOG_LIMIT_LINES;
+	if (old >> 32 != new >> 32 && log_limit_asked_in(old) > LOG_LIMIT_LINES)
+		*left_out = log_limit_asked_in(old) - LOG_LIMIT_LINES;
+	return log_limit_asked_in(new) <= LOG_LIMIT_LINES;
 }

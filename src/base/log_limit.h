@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_limit.h -- how often one place may log, where the cause is in somebody else's hand: a few
- * lines in a period, and the first line of a later period says how many were left out.
+ * log_limit.h -- how often one place may log if a peer can cause the message: a few lines in a
+ * period, and the first line of a later period states how many were left out.
  *
  * Pure: the time goes in. Thread-safe without a lock, so a forked child may go on with it.
  */

@@ -40,7 +40,7 @@ static void rand_setup(void)
 		pthread_atfork(rand_atfork_prepare, rand_atfork_parent, rand_atfork_child) == 0;
 }
 
-/* Guessable STags would be a security hole, hence abort(). */
+/* Predictable STags would be a vulnerability, hence abort(). */
 static void rand_fill(uint8_t *p, size_t len)
 {
 	while (len) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sigfault.h -- one function sees each SIGBUS and SIGSEGV of this process first.
+ * sigfault.h -- one function is called first for each SIGBUS and SIGSEGV of this process.
  *
- * A fault that it does not resolve goes on to the handler that the application had
- * installed, and without one kills the process as it would have without the library.
+ * A fault that it does not resolve goes on to the handler that the application had installed, and
+ * without one kills the process as it would have without the library.
  */
 #ifndef BASE_SIGFAULT_H
 #define BASE_SIGFAULT_H

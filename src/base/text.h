@@ -15,7 +15,7 @@ struct text_size text_size(uint64_t bytes);
 /* "67108864 bytes", for lines in which not all sizes are whole units. */
 struct text_size text_bytes(uint64_t bytes);
 
-/* A terminal obeys control characters, and names may come from a peer: each becomes a '?'. */
+/* Terminals execute control characters, and names may come from a peer: each becomes a '?'. */
 void text_make_printable(char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a client is admitted, and what it and the server's owner get to know if it is not. */
+/* Whether a client is admitted, and what is reported to it and to the server's owner if not. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -145,7 +145,7 @@ static void clients_limit_pending(struct server *s, const char *addr, unsigned l
 	client_forget(s, oldest);
 }
 
-/* The oldest goes, so that slow ones cannot keep out an honest one, who is done at once. */
+/* The oldest goes, so that slow clients cannot keep out a valid one, which finishes at once. */
 void clients_make_room(struct server *s, const char *addr)
 {
 	clients_limit_pending(s, addr, SERVER_PENDING_PER_ADDRESS);

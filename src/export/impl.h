@@ -111,7 +111,7 @@ struct client {
 	} messages;
 };
 
-/* note.c: lines for whoever made the server. */
+/* note.c: lines for the server's creator. */
 void server_note(const struct server *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void server_note_limited(const struct server *s, struct log_limit *limit, const char *fmt, ...)

@@ -23,7 +23,7 @@ struct lookup {
 	pthread_cond_t asked, answered;
 	uint64_t asked_ticket;
 	bool durable, ending, ended;
-	bool overdue; /* somebody has waited in vain; until the next answer */
+	bool overdue; /* a wait has timed out; until the next answer */
 	struct lookup_answer latest;
 	bool has_content; /* to be stored */
 	struct hello_content content;
@@ -33,7 +33,7 @@ struct lookup {
 	char path[8192];
 };
 
-/* Other links of the file do not count: nobody knows to look there. */
+/* Other links of the file do not count: only this name is expected to lead to it. */
 static enum lookup_result lookup_look(const struct lookup *l)
 {
 	struct stat open_file, named;
@@ -66,7 +66,7 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
-/* Beside a file that has lost its name there may be somebody else's record. 0 or errno. */
+/* Beside a file that has lost its name there may be another file's record. 0 or errno. */
 static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
 {
 	return lookup_is_final(lookup_look(l)) ? ENOENT : -record_store(&l->place, content);

@@ -29,7 +29,7 @@ struct mapfile_opts {
 	bool create;      /* the file must not exist yet; size is its size */
 	bool is_private;  /* one that is made may be opened by its owner only */
 	uint64_t scratch; /* room that must be left on the disk for mapfile_open_scratch() */
-	const struct newfile_watch *watch; /* NULL: nobody watches */
+	const struct newfile_watch *watch; /* NULL: none */
 };
 
 /* Locked against being served twice (EWOULDBLOCK). Other causes: EEXIST, ENOENT, ENODATA (it is

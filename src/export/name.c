@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the file of a region is still what its name leads to. What is written to one that is not
- * would be lost, and no client may believe that it is kept. */
+/*
+ * Whether the file of a region is still what its name leads to. Data written to a file that is not
+ * would be lost, and a client must not take it for kept.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -102,7 +104,7 @@ void name_confirm(struct client *client)
 	client->confirm = lookup_ask(client->region->lookup, true);
 }
 
-/* What is lost for good is reported at once, so that nobody goes on to write for hours. */
+/* A file that is lost for good is reported at once, so that clients stop writing to it. */
 static bool name_is_due(const struct client *client, uint64_t answered)
 {
 	enum hello_status status = client->region->name_status;

@@ -27,11 +27,11 @@ struct newfile_watch {
 };
 
 struct newfile_opts {
-	const char *path; /* the caller's */
-	uint64_t size;    /* to reserve on the disk; 0: nothing */
-	uint64_t scratch; /* so much must be left beside it, for a scratch file */
-	bool is_private;  /* nobody but its owner may open it; else the umask decides */
-	const struct newfile_watch *watch; /* NULL: nobody watches */
+	const char *path;                  /* the caller's */
+	uint64_t size;                     /* to reserve on the disk; 0: nothing */
+	uint64_t scratch;                  /* so much must be left beside it, for a scratch file */
+	bool is_private;                   /* only its owner may open it; else the umask decides */
+	const struct newfile_watch *watch; /* NULL: none */
 };
 
 struct newfile {

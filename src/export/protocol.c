@@ -76,7 +76,7 @@ static int protocol_on_proof(struct server *s, struct client *client, size_t len
 		protocol_refuse(s, client, status, &answer.reply);
 	if (rc)
 		return rc;
-	/* Nothing keyed goes to somebody who does not know the key. */
+	/* A client that does not know the key gets nothing that was computed with it. */
 	if (status != HELLO_SECRET_WRONG)
 		secret_prove_server(s->opts->secret, &exchange, &answer.reply, answer.mac);
 	return message_send(client, hello_grant_encode(&answer, client->messages.out));

@@ -55,7 +55,7 @@ void regions_close(struct server *s, bool keep)
 
 static int region_usage(const struct region *r, enum hello_access access)
 {
-	/* Clients whose library knows no flush read back instead. */
+	/* Clients whose library has no native flush read back instead. */
 	int write = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
 		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 
@@ -138,8 +138,8 @@ static int region_register(struct server *s, struct region *r, struct error *err
 }
 
 /*
- * The software RNIC writes back what it was asked to flush. What hardware wrote may rest in
- * the CPU's caches (DDIO), on DAX as well: that nobody promises here.
+ * The software RNIC writes back what it was asked to flush. What hardware wrote may still be in the
+ * CPU's caches (DDIO), on DAX as well: that is not guaranteed here.
  */
 static bool region_device_writes_back(const struct ibv_context *context)
 {

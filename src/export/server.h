@@ -45,8 +45,7 @@ struct server_opts {
 	/*
 	 * One line about something that happened: a refusal, a file that is lost, and with verbose
 	 * each client that comes or goes. What a client can bring about as often as it likes is
-	 * reported a few times in a period. Called by server_new() and server_step(). NULL: nobody
-	 * listens.
+	 * reported a few times in a period. Called by server_new() and server_step(). NULL: none.
 	 */
 	void (*note)(void *arg, const char *text);
 	void *note_arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.c -- event channels: made, waited on, and outlived by the threads that wait. */
+/* channel.c -- event channels: made, waited on, and destroyed while threads still wait. */
 #include "interposer/channel.h"
 
 #include <errno.h>
@@ -13,16 +13,17 @@
 #include "softrnic/softrnic.h"
 
 /*
- * rping, and others of its descent, destroy a channel while a thread of theirs waits there or is
- * about to. With a kernel's device that thread stays in the kernel until the process ends; so it
- * does here, and what it waits on stays for it. Of those about to wait, the memory of a channel
- * outlives it by so many others.
+ * rping and programs derived from it destroy a channel while one of their threads waits on it or is
+ * about to. With a kernel device that thread stays in the kernel until the process ends; here it
+ * waits for ever, too, and the channel it waits on is kept. For threads that are about to wait, the
+ * memory of a destroyed channel is kept until so many further channels were destroyed.
  */
 enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];
 static atomic_uint kept_next;
 
-#define DEAD 0x80000000u /* in shim_channel.state; the rest counts the threads inside */
+#define CHANNEL_DESTROYED                                                                          \
+	0x80000000u /* in shim_channel.state; the rest counts the threads inside */
 
 static bool channel_watch(int epfd, int fd)
 {
@@ -77,8 +78,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * No thread is inside and none gets in any more. A thread that tries is counted for a moment and
- * may be the last to leave, so there can be two callers.
+ * No thread uses the channel and none can begin to. A thread that tries is counted until it sees
+ * that, and may be the last one counted, so there can be two callers.
  */
 static void channel_release(struct shim_channel *ch)
 {
@@ -98,7 +99,7 @@ static void channel_release(struct shim_channel *ch)
 void shim_channel_delete(struct shim_channel *ch)
 {
 	ch->blocking = !(fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK);
-	if (atomic_fetch_or(&ch->state, DEAD) == 0)
+	if (atomic_fetch_or(&ch->state, CHANNEL_DESTROYED) == 0)
 		channel_release(ch);
 }
 
@@ -141,23 +142,23 @@ static void channel_leave(void *arg)
 {
 	struct shim_channel *ch = arg;
 
-	if (atomic_fetch_sub(&ch->state, 1) == (DEAD | 1))
+	if (atomic_fetch_sub(&ch->state, 1) == (CHANNEL_DESTROYED | 1))
 		channel_release(ch);
 }
 
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
 {
-	bool dead = atomic_fetch_add(&ch->state, 1) & DEAD, blocking;
+	bool destroyed = atomic_fetch_add(&ch->state, 1) & CHANNEL_DESTROYED, blocking;
 	int ret = -1, err;
 
 	pthread_cleanup_push(channel_leave, ch);
-	if (!dead)
+	if (!destroyed)
 		ret = channel_take(ch, ops, ev);
 	err = errno;
-	dead = atomic_load(&ch->state) & DEAD;
-	blocking = dead && ch->blocking;
+	destroyed = atomic_load(&ch->state) & CHANNEL_DESTROYED;
+	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
-	if (ret && dead)
+	if (ret && destroyed)
 		return channel_is_gone(blocking);
 	errno = err;
 	return ret;

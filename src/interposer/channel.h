@@ -10,7 +10,7 @@
 struct shim_channel {
 	struct rdma_event_channel pub; /* fd: softrnic's, or an epoll descriptor of both */
 	struct rdma_event_channel *softrnic, *rdma_core;
-	atomic_uint state; /* channel.c: dead or not, and how many threads are inside */
+	atomic_uint state; /* channel.c: destroyed or not, and how many threads use it */
 	atomic_bool released;
 	bool blocking; /* when it was destroyed */
 };
@@ -24,8 +24,8 @@ static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *ch
 struct shim_channel *shim_channel_new(void);
 void shim_channel_delete(struct shim_channel *ch);
 /*
- * The next event and whose it is: 0, or -1 and errno, or never, if the channel was destroyed. The
- * thread can be cancelled here.
+ * The next event and its implementation: 0, or -1 and errno. Does not return if the channel was
+ * destroyed. The thread can be cancelled here.
  */
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev);
 

@@ -7,7 +7,7 @@
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* What is handed out begins behind `rdma_core`, where programs see an array of pointers. */
+/* Programs get a pointer to the array of pointers behind `rdma_core`. */
 struct device_list {
 	void *rdma_core; /* rdma-core's own list, which must be given back */
 	void *entry[];

@@ -41,7 +41,7 @@ static struct shim_id *event_request_id(struct shim_id *listener, struct shim_ch
 	return s;
 }
 
-/* What of an id changes without a call: its device and its addresses. */
+/* Copies the fields of an id that change without a call: its device and its addresses. */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
@@ -76,7 +76,7 @@ static int event_translate(struct shim_event *e, struct shim_channel *ch)
 	return 0;
 }
 
-/* For want of memory here: as if the request had never come. */
+/* Out of memory: the request is dropped. */
 static void event_drop_request(const struct ops *ops, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->event == RDMA_CM_EVENT_CONNECT_REQUEST ? ev->id : NULL;

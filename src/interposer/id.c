@@ -8,8 +8,7 @@
 #include "softrnic/softrnic.h"
 
 /*
- * Datagram port spaces exist, as on any iWARP device, up to the moment when a datagram queue pair
- * is asked for.
+ * An id may have a datagram port space, as on any iWARP device; only making its queue pair fails.
  */
 static int id_check_ps(enum rdma_port_space ps)
 {

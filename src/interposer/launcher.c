@@ -12,7 +12,7 @@
 
 enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-static void usage(FILE *to)
+static void launcher_usage(FILE *to)
 {
 	fputs("usage: softrnic run [-p | -d] [--] PROGRAM [ARGUMENT ...]\n"
 	      "       softrnic --help | --version\n"
@@ -24,14 +24,14 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int fail(const char *what, const char *name)
+static int launcher_fail(const char *what, const char *name)
 {
 	fprintf(stderr, "softrnic: %s: %s: %s\n", what, name, strerror(errno));
 	return EXIT_CANNOT_RUN;
 }
 
 /* `name` in `dir`, if it is there. */
-static char *path_in(const char *dir, const char *name)
+static char *launcher_path_in(const char *dir, const char *name)
 {
 	char *path, *real;
 
@@ -43,7 +43,7 @@ static char *path_in(const char *dir, const char *name)
 }
 
 /* Beside this program as it was installed or built. */
-static char *lib_dir(void)
+static char *launcher_lib_dir(void)
 {
 	static const char *const places[] = {SOFTRNIC_LIBDIR, "."};
 	char self[PATH_MAX], *dir = NULL;
@@ -54,8 +54,8 @@ static char *lib_dir(void)
 	self[len] = '\0';
 	dirname(self);
 	for (size_t i = 0; !dir && i < sizeof(places) / sizeof(places[0]); i++) {
-		char *place = path_in(self, places[i]);
-		char *lib = place ? path_in(place, INTERPOSER) : NULL;
+		char *place = launcher_path_in(self, places[i]);
+		char *lib = place ? launcher_path_in(place, INTERPOSER) : NULL;
 
 		if (lib)
 			dir = place;
@@ -67,7 +67,7 @@ static char *lib_dir(void)
 }
 
 /* Put `value` before what the variable has. */
-static int prepend(const char *variable, const char *value)
+static int launcher_prepend(const char *variable, const char *value)
 {
 	const char *old = getenv(variable);
 	char *both;
@@ -82,68 +82,68 @@ static int prepend(const char *variable, const char *value)
 	return ret;
 }
 
-static int set_environment(int preload, int dropin)
+static int launcher_set_environment(int preload, int dropin)
 {
-	char *dir = lib_dir();
-	char *lib = dir ? path_in(dir, INTERPOSER) : NULL;
-	char *names = dir ? path_in(dir, "softrnic-dropin") : NULL;
+	char *dir = launcher_lib_dir();
+	char *lib = dir ? launcher_path_in(dir, INTERPOSER) : NULL;
+	char *names = dir ? launcher_path_in(dir, "softrnic-dropin") : NULL;
 	int ret = 0;
 
 	if (!names && dir)
-		names = path_in(dir, "dropin");
+		names = launcher_path_in(dir, "dropin");
 	if (!lib || !names) {
 		errno = ENOENT;
 		ret = -1;
 	}
-	/* Foreign programs were written for devices that take their time; softrnic-verbs(7). */
+	/* Defaults for programs that expect the timing of hardware; see softrnic-verbs(7). */
 	if (!ret)
 		ret = setenv("SOFTRNIC_REFUSED_MS", "1000", 0);
 	if (!ret && preload)
-		ret = prepend("LD_PRELOAD", lib);
+		ret = launcher_prepend("LD_PRELOAD", lib);
 	if (!ret && dropin)
-		ret = prepend("LD_LIBRARY_PATH", names);
+		ret = launcher_prepend("LD_LIBRARY_PATH", names);
 	free(names);
 	free(lib);
 	free(dir);
 	return ret;
 }
 
-static int run(int argc, char **argv)
+static int launcher_run(int argc, char **argv)
 {
 	int preload = 1, dropin = 1, opt;
 
 	while ((opt = getopt(argc, argv, "+pd")) != -1) {
 		if (opt == '?') {
-			usage(stderr);
+			launcher_usage(stderr);
 			return EXIT_USAGE;
 		}
 		preload = opt == 'p';
 		dropin = opt == 'd';
 	}
 	if (optind == argc) {
-		usage(stderr);
+		launcher_usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (set_environment(preload, dropin))
-		return fail("cannot find or set up", INTERPOSER);
+	if (launcher_set_environment(preload, dropin))
+		return launcher_fail("cannot find or set up", INTERPOSER);
 	execvp(argv[optind], argv + optind);
 	opt = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	fail("cannot run", argv[optind]);
+	launcher_fail("cannot run", argv[optind]);
 	return opt;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "run"))
-		return run(argc - 1, argv + 1);
+		return launcher_run(argc - 1, argv + 1);
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("softrnic " SOFTRNIC_VERSION);
 		return 0;
 	}
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		usage(stdout);
+		launcher_usage(stdout);
 		return 0;
 	}
-	usage(stderr);
+	launcher_usage(stderr);
 	return EXIT_USAGE;
 }

@@ -48,7 +48,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return ops->is_rdma_core ? ops->verbs.create_qp(pd, attr) : plain_qp_new(pd, attr);
 }
 
-/* Of a queue pair that ended with its id nothing may be looked at. */
+/* A queue pair that ended with its id must not be accessed. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	OPS_SCOPE ops = &softrnic_ops;

@@ -39,7 +39,7 @@ static void qp_drop_cqs(struct shim_id *s)
 	s->own_send_cq = s->own_recv_cq = false;
 }
 
-/* A queue of depth 0 is none of verbs', but an end that only receives is an end. */
+/* verbs has no queue of depth 0, but an end that only receives must be possible. */
 static uint32_t qp_cq_depth(uint32_t wanted)
 {
 	return wanted ? wanted : 1;
@@ -93,7 +93,7 @@ static int qp_create(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 		ops_copy_errno(&ops);
 		ret = errno;
 		qp_drop_cqs(s);
-		*attr = asked; /* nothing of what is gone */
+		*attr = asked; /* nothing of an object that was destroyed */
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;

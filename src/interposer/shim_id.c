@@ -45,7 +45,7 @@ static void id_delist(struct shim_id *s)
 	pthread_mutex_unlock(&id_lock);
 }
 
-/* The domain of ids whose program gave none. It lives as long as the process. */
+/* The protection domain of ids whose program passed none. It lives as long as the process. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;

@@ -2,7 +2,7 @@
 /*
  * shim_id.h -- the rdma_cm objects that programs see.
  *
- * An id is made before its address is known, and only the address tells which device serves it.
+ * An id is made before its address is known, and the device that serves it depends on the address.
  * So a program holds a shim id, and behind it stands an id of the software RNIC or, once a real
  * device turns out to own the address, one of rdma-core. The id behind has its shim id as context.
  *

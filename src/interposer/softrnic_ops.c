@@ -121,7 +121,7 @@ static int ops_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	return REFUSE_NEG(EADDRNOTAVAIL);
 }
 
-/* What it lacks altogether. */
+/* Calls that are not supported at all. */
 #define LACKED(ret, name, params, args, failure, act)                                              \
 	static ret ops_##name params                                                               \
 	{                                                                                          \

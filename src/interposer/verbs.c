@@ -31,7 +31,7 @@ static const struct ibv_context *verbs_event_context(const struct ibv_async_even
 	}
 }
 
-/* The context of an object, by its type. */
+/* The implementation that made the object, by its type. */
 #define CONTEXT_OF(type)                                                                           \
 	static const struct ibv_context *verbs_##type##_context(const struct ibv_##type *object)   \
 	{                                                                                          \

@@ -6,8 +6,8 @@
 
 static const int PROBE_TIMEOUT_MS = 1000;
 
-/* errno of a failed call; never 0, so that a failure cannot look like success. */
-static int failed(const char **call, const char *name)
+/* Returns the errno of a failed call; never 0, so that a failure cannot be taken for success. */
+static int addr_failed(const char **call, const char *name)
 {
 	*call = name;
 	return errno ? errno : EIO;
@@ -25,16 +25,16 @@ int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, cons
 
 	errno = 0;
 	if (prov->getaddrinfo(addr, port, &hints, &info)) {
-		/* For a name that nobody knows it leaves errno alone. */
+		/* rdma_getaddrinfo() does not set errno for an unknown name. */
 		if (!errno)
 			errno = ENXIO;
-		return failed(call, "rdma_getaddrinfo");
+		return addr_failed(call, "rdma_getaddrinfo");
 	}
 	if (role == PROVIDER_PASSIVE) {
 		if (prov->bind_addr(id, info->ai_src_addr))
-			err = failed(call, "rdma_bind_addr");
+			err = addr_failed(call, "rdma_bind_addr");
 	} else if (prov->resolve_addr(id, info->ai_src_addr, info->ai_dst_addr, timeout_ms)) {
-		err = failed(call, "rdma_resolve_addr");
+		err = addr_failed(call, "rdma_resolve_addr");
 	}
 	prov->freeaddrinfo(info);
 	return err;
@@ -49,7 +49,7 @@ int provider_find_context(const struct provider *prov, const char *addr, enum pr
 
 	errno = 0;
 	if (prov->create_id(NULL, &id, NULL, RDMA_PS_TCP))
-		return failed(call, "rdma_create_id");
+		return addr_failed(call, "rdma_create_id");
 	err = provider_address_id(prov, id, addr, NULL, role, PROBE_TIMEOUT_MS, call);
 	found = id->verbs;
 	if (!err && !found) {
@@ -58,7 +58,7 @@ int provider_find_context(const struct provider *prov, const char *addr, enum pr
 		err = ENODEV;
 	}
 	if (prov->destroy_id(id) && !err)
-		err = failed(call, "rdma_destroy_id");
+		err = addr_failed(call, "rdma_destroy_id");
 	if (!err)
 		*ctx = found;
 	return err;

@@ -26,7 +26,7 @@ static struct {
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static atomic_uint delay_ms;
 
-/* Contexts whose ops point here, with what they pointed to before. */
+/* Contexts whose ops are decorated, and their original ops. */
 static struct {
 	pthread_mutex_t lock;
 	int count;
@@ -53,7 +53,7 @@ static int fault_due(const char *call)
 	return err;
 }
 
-static const struct ibv_context_ops *ops_before(const struct ibv_context *ctx)
+static const struct ibv_context_ops *fault_original_ops(const struct ibv_context *ctx)
 {
 	const struct ibv_context_ops *ops = &ctx->ops;
 
@@ -69,14 +69,14 @@ static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv
 {
 	int err = fault_due("post_send");
 
-	return err ? err : ops_before(qp->context)->post_send(qp, wr, bad);
+	return err ? err : fault_original_ops(qp->context)->post_send(qp, wr, bad);
 }
 
 static int fault_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	int err = fault_due("post_recv");
 
-	return err ? err : ops_before(qp->context)->post_recv(qp, wr, bad);
+	return err ? err : fault_original_ops(qp->context)->post_recv(qp, wr, bad);
 }
 
 static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -84,7 +84,7 @@ static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 {
 	int err = fault_due("post_srq_recv");
 
-	return err ? err : ops_before(srq->context)->post_srq_recv(srq, wr, bad);
+	return err ? err : fault_original_ops(srq->context)->post_srq_recv(srq, wr, bad);
 }
 
 static int fault_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
@@ -95,7 +95,7 @@ static int fault_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 
 	if (err)
 		return -err;
-	got = ops_before(cq->context)->poll_cq(cq, num_entries, wc);
+	got = fault_original_ops(cq->context)->poll_cq(cq, num_entries, wc);
 	if (got > 0 && ms) {
 		struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
 
@@ -108,7 +108,7 @@ static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	int err = fault_due("req_notify_cq");
 
-	return err ? err : ops_before(cq->context)->req_notify_cq(cq, solicited_only);
+	return err ? err : fault_original_ops(cq->context)->req_notify_cq(cq, solicited_only);
 }
 
 void fault_decorate_context(struct ibv_context *ctx)
@@ -130,7 +130,7 @@ out:
 	pthread_mutex_unlock(&patched.lock);
 }
 
-static void restore_ops(void)
+static void fault_restore_ops(void)
 {
 	pthread_mutex_lock(&patched.lock);
 	while (patched.count) {
@@ -220,7 +220,7 @@ static const struct provider decorator = {.name = "fault",
 					  .qp_counters = fault_qp_counters,
 					  PROVIDER_CALLS(ROW)};
 
-static void arm_from_env(void)
+static void fault_arm_from_env(void)
 {
 	const char *spec = getenv("RPMA_FAULT");
 	char call[NAME_MAX_LEN];
@@ -239,7 +239,7 @@ const struct provider *provider_fault_around(const struct provider *of)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, arm_from_env);
+	pthread_once(&once, fault_arm_from_env);
 	atomic_store(&inner, of);
 	return &decorator;
 }
@@ -272,7 +272,7 @@ void fault_disarm(void)
 {
 	fault_arm("", 0, 0);
 	fault_delay_completions(0);
-	restore_ops();
+	fault_restore_ops();
 }
 
 unsigned int fault_seen(void)

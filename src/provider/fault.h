@@ -23,11 +23,11 @@ void fault_decorate_context(struct ibv_context *ctx);
 
 /* From now on the nth call (1: the next) of that name, or of any name for "*", fails with err. */
 void fault_arm(const char *call, unsigned int nth, int err);
-/* Hold every completion back for so long before the poller gets it. */
+/* Delay every completion by `delay_ms` before poll_cq returns it. */
 void fault_delay_completions(unsigned int delay_ms);
-/* Break the connection after so many more bytes were sent. -1 where its provider cannot. */
+/* Break the connection after `bytes` more bytes were sent. -1: its provider cannot. */
 int fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
-/* Change nothing any more, and take the decoration off the contexts' ops. */
+/* Inject no more faults, and restore the contexts' ops. */
 void fault_disarm(void);
 
 /* Since the last fault_arm(): calls of that name seen, and whether one of them was failed. */

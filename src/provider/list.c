@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c -- every device of every provider, and whether it would do. */
+/* list.c -- every device of every provider, and whether it can be used. */
 #include "provider/provider.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #include "softrnic/softrnic.h"
 
-static struct provider_row *row_add(struct provider_rows *rows, const struct provider *prov,
-				    const char *device)
+static struct provider_row *rows_add(struct provider_rows *rows, const struct provider *prov,
+				     const char *device)
 {
 	size_t size = (rows->count + 1) * sizeof(*rows->row);
 	struct provider_row *all = realloc(rows->row, size);
@@ -26,8 +26,8 @@ static struct provider_row *row_add(struct provider_rows *rows, const struct pro
 	return row;
 }
 
-__attribute__((format(printf, 3, 4))) static void row_set(struct provider_row *row, bool usable,
-							  const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void rows_set(struct provider_row *row, bool usable,
+							   const char *fmt, ...)
 {
 	va_list args;
 
@@ -37,80 +37,80 @@ __attribute__((format(printf, 3, 4))) static void row_set(struct provider_row *r
 	va_end(args);
 }
 
-static const char *does(enum provider_role role)
+static const char *rows_role_verb(enum provider_role role)
 {
 	return role == PROVIDER_PASSIVE ? "owns" : "reaches";
 }
 
-/* A device of rdma-core does in general when one of its ports is up. */
-static void judge_ports(struct provider_row *row, struct ibv_context *ctx)
+/* Without an address, a device of rdma-core is usable if one of its ports is active. */
+static void rows_check_ports(struct provider_row *row, struct ibv_context *ctx)
 {
 	struct ibv_device_attr dev;
 	struct ibv_port_attr port;
 
 	if (ibv_query_device(ctx, &dev)) {
-		row_set(row, false, "it cannot be queried: %s", strerror(errno));
+		rows_set(row, false, "it cannot be queried: %s", strerror(errno));
 		return;
 	}
 	for (unsigned int n = 1; n <= dev.phys_port_cnt; n++)
 		if (!ibv_query_port(ctx, (uint8_t)n, &port) && port.state == IBV_PORT_ACTIVE) {
-			row_set(row, true, "its port %u is active", n);
+			rows_set(row, true, "its port %u is active", n);
 			return;
 		}
-	row_set(row, false, "none of its %u ports is active", dev.phys_port_cnt);
+	rows_set(row, false, "none of its %u ports is active", dev.phys_port_cnt);
 }
 
-/* And for an address when it is the one that rdma_cm finds for it. */
-static void judge_for_addr(struct provider_row *row, const char *addr, enum provider_role role)
+/* For an address, a device is usable if rdma_cm finds this device for it. */
+static void rows_check_addr(struct provider_row *row, const char *addr, enum provider_role role)
 {
 	struct ibv_context *found;
 	const char *call = "";
 	int err = provider_find_context(&provider_verbs, addr, role, &found, &call);
 
 	if (err)
-		row_set(row, false, "no RDMA device %s %s (%s: %s)", does(role), addr, call,
-			strerror(err));
+		rows_set(row, false, "no RDMA device %s %s (%s: %s)", rows_role_verb(role), addr,
+			 call, strerror(err));
 	else if (strcmp(found->device->name, row->device))
-		row_set(row, false, "another device, %s, %s %s", found->device->name, does(role),
-			addr);
+		rows_set(row, false, "another device, %s, %s %s", found->device->name,
+			 rows_role_verb(role), addr);
 	else
-		row_set(row, true, "it %s %s", does(role), addr);
+		rows_set(row, true, "it %s %s", rows_role_verb(role), addr);
 }
 
-static void judge_device(struct provider_row *row, struct ibv_device *device, const char *addr,
-			 enum provider_role role)
+static void rows_check_device(struct provider_row *row, struct ibv_device *device, const char *addr,
+			      enum provider_role role)
 {
 	struct ibv_context *ctx = ibv_open_device(device);
 
 	if (!ctx) {
-		row_set(row, false, "it cannot be opened: %s", strerror(errno));
+		rows_set(row, false, "it cannot be opened: %s", strerror(errno));
 		return;
 	}
 	if (softrnic_owns_context(ctx))
-		row_set(row, false, "it is the software RNIC in disguise");
+		rows_set(row, false, "it is the software RNIC, shown by the interposer");
 	else if (addr)
-		judge_for_addr(row, addr, role);
+		rows_check_addr(row, addr, role);
 	else
-		judge_ports(row, ctx);
+		rows_check_ports(row, ctx);
 	ibv_close_device(ctx);
 }
 
-static int add_verbs(struct provider_rows *rows, const char *addr, enum provider_role role)
+static int rows_add_verbs(struct provider_rows *rows, const char *addr, enum provider_role role)
 {
 	int count = 0, err = 0;
 	struct ibv_device **devices = ibv_get_device_list(&count);
 	struct provider_row *row;
 
 	if (!devices || !count) {
-		row = row_add(rows, &provider_verbs, "");
+		row = rows_add(rows, &provider_verbs, "");
 		if (row)
-			row_set(row, false, "there is no RDMA device in this machine");
+			rows_set(row, false, "there is no RDMA device in this machine");
 		err = row ? 0 : ENOMEM;
 	}
 	for (int i = 0; i < count && !err; i++) {
-		row = row_add(rows, &provider_verbs, ibv_get_device_name(devices[i]));
+		row = rows_add(rows, &provider_verbs, ibv_get_device_name(devices[i]));
 		if (row)
-			judge_device(row, devices[i], addr, role);
+			rows_check_device(row, devices[i], addr, role);
 		else
 			err = ENOMEM;
 	}
@@ -119,21 +119,21 @@ static int add_verbs(struct provider_rows *rows, const char *addr, enum provider
 	return err;
 }
 
-static int add_softrnic(struct provider_rows *rows, const char *addr, enum provider_role role)
+static int rows_add_softrnic(struct provider_rows *rows, const char *addr, enum provider_role role)
 {
 	struct ibv_context *ctx = softrnic_context();
 	int err = ctx ? 0 : errno;
 	const char *call = "it cannot be started";
-	struct provider_row *row = row_add(rows, &provider_softrnic, ctx ? ctx->device->name : "");
+	struct provider_row *row = rows_add(rows, &provider_softrnic, ctx ? ctx->device->name : "");
 
 	if (!row)
 		return ENOMEM;
 	if (!err && addr)
 		err = provider_find_context(&provider_softrnic, addr, role, &ctx, &call);
 	if (err)
-		row_set(row, false, "%s: %s", call, strerror(err));
+		rows_set(row, false, "%s: %s", call, strerror(err));
 	else
-		row_set(row, true, "%s", softrnic_why());
+		rows_set(row, true, "%s", softrnic_why());
 	return 0;
 }
 
@@ -142,9 +142,9 @@ int provider_rows_init(struct provider_rows *rows, const char *addr, enum provid
 	int err;
 
 	*rows = (struct provider_rows){0};
-	err = add_verbs(rows, addr, role);
+	err = rows_add_verbs(rows, addr, role);
 	if (!err)
-		err = add_softrnic(rows, addr, role);
+		err = rows_add_softrnic(rows, addr, role);
 	if (err)
 		provider_rows_fini(rows);
 	return err;

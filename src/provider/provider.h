@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * provider.h -- the seam between librpma and whatever moves the bytes.
+ * provider.h -- the interface between librpma and the implementations of verbs and rdma_cm.
  *
- * A provider is one const table in the words of verbs and rdma_cm: each member has the
- * signature, the return convention and the meaning of rdma-core's call of that name. librpma
- * takes a table once, per peer, and never asks which one it is. The data path needs no table:
- * a context's own ops dispatch it.
+ * A provider is one const table of the calls of verbs and rdma_cm: each member has the signature,
+ * the return convention and the meaning of rdma-core's call of that name. librpma chooses a table
+ * once for each peer and then does not depend on which one it is. The data path needs no table: a
+ * context's own ops dispatch it.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
@@ -41,10 +41,11 @@
 	  (pd, advice, flags, sges, num_sge), ERR, CALL)
 
 /*
- * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), silence after which a peer
- * is lost (0: default, -1: never); before connect or accept. cancel_connect: from any thread; an
- * UNREACHABLE event follows unless the outcome was there before. wait_X: as get_X, but at most so
- * long (-1: for ever), whether or not the descriptor is non-blocking; then errno is ETIMEDOUT.
+ * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), time without a byte after
+ * which a peer is lost (0: default, -1: never); before connect or accept. cancel_connect: from any
+ * thread; an UNREACHABLE event follows unless the outcome was there before. wait_X: as get_X, but
+ * at most so long (-1: for ever), whether or not the descriptor is non-blocking; then errno is
+ * ETIMEDOUT.
  */
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
@@ -81,14 +82,14 @@ enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
 struct provider {
 	const char *name;
 	bool (*owns_context)(const struct ibv_context *ctx);
-	/* Can it serve this address? `why` gets one clause that explains the answer. */
+	/* Can the provider serve this address? `why` gets one clause that explains the result. */
 	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
 	const char *(*event_str)(enum rdma_cm_event_type event);
 	/* The rights, beyond a local write, that memory needs to be the sink of a Read. */
 	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
-	/* Which party refused, by an event of the type REJECTED? */
+	/* Which end rejected the connection, from an event of type REJECTED. */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
 	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
@@ -168,7 +169,9 @@ static inline int provider_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
 {
 	struct ibv_recv_wr *bad;
 
-	/* It has no receives of its own. libsiw does not look, and writes to where they would be.
+	/*
+	 * A QP with an SRQ has no receive queue. libsiw does not check that, and writes to an
+	 * invalid address.
 	 */
 	if (qp->srq)
 		return EINVAL;
@@ -182,7 +185,7 @@ static inline int provider_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr
 	return provider_errno(srq->context->ops.post_srq_recv(srq, wr, &bad));
 }
 
-/* How many completions were taken, negative on failure. */
+/* Returns the number of completions, or a negative value on failure. */
 static inline int provider_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	return cq->context->ops.poll_cq(cq, num_entries, wc);

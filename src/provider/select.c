@@ -12,14 +12,14 @@ enum { WHY_LEN = 256 };
 
 static const char *const ROLE_TEXT[] = {[PROVIDER_PASSIVE] = "local", [PROVIDER_ACTIVE] = "remote"};
 
-static const char *env_choice(const char *var)
+static const char *select_env_choice(const char *var)
 {
 	const char *value = getenv(var);
 
 	return value && *value ? value : "auto";
 }
 
-static const struct provider *choose_verbs(const char *addr, enum provider_role role)
+static const struct provider *select_verbs(const char *addr, enum provider_role role)
 {
 	char why[WHY_LEN] = "";
 
@@ -31,7 +31,7 @@ static const struct provider *choose_verbs(const char *addr, enum provider_role 
 	return NULL;
 }
 
-static const struct provider *choose_auto(const char *addr, enum provider_role role)
+static const struct provider *select_auto(const char *addr, enum provider_role role)
 {
 	char why[WHY_LEN] = "", why_soft[WHY_LEN] = "";
 
@@ -49,22 +49,22 @@ static const struct provider *choose_auto(const char *addr, enum provider_role r
 	return NULL;
 }
 
-static const struct provider *choose(const char *choice, const char *var, const char *addr,
-				     enum provider_role role)
+static const struct provider *select_provider(const char *choice, const char *var, const char *addr,
+					      enum provider_role role)
 {
 	if (!strcmp(choice, "auto"))
-		return choose_auto(addr, role);
+		return select_auto(addr, role);
 	if (!strcmp(choice, "verbs"))
-		return choose_verbs(addr, role);
+		return select_verbs(addr, role);
 	if (!strcmp(choice, "softrnic"))
 		return &provider_softrnic;
 	LOG_ERROR("%s=%s: no such provider; there are auto, verbs and softrnic", var, choice);
 	return NULL;
 }
 
-static bool faults_wanted(void)
+static bool select_wants_faults(void)
 {
-	return !strcmp(env_choice("RPMA_PROVIDER"), "fault");
+	return !strcmp(select_env_choice("RPMA_PROVIDER"), "fault");
 }
 
 const struct provider *provider_named(const char *name)
@@ -73,7 +73,7 @@ const struct provider *provider_named(const char *name)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(name, known[i]->name))
-			return faults_wanted() ? provider_fault_around(known[i]) : known[i];
+			return select_wants_faults() ? provider_fault_around(known[i]) : known[i];
 	return NULL;
 }
 
@@ -86,9 +86,11 @@ const struct provider *provider_for_addr(const char *addr, enum provider_role ro
 {
 	const struct provider *inner;
 
-	if (!faults_wanted())
-		return choose(env_choice("RPMA_PROVIDER"), "RPMA_PROVIDER", addr, role);
-	inner = choose(env_choice("RPMA_FAULT_INNER"), "RPMA_FAULT_INNER", addr, role);
+	if (!select_wants_faults())
+		return select_provider(select_env_choice("RPMA_PROVIDER"), "RPMA_PROVIDER", addr,
+				       role);
+	inner = select_provider(select_env_choice("RPMA_FAULT_INNER"), "RPMA_FAULT_INNER", addr,
+				role);
 	return inner ? provider_fault_around(inner) : NULL;
 }
 
@@ -97,7 +99,7 @@ const struct provider *provider_of_context(struct ibv_context *ctx)
 	const struct provider *prov =
 		provider_softrnic.owns_context(ctx) ? &provider_softrnic : &provider_verbs;
 
-	if (!faults_wanted())
+	if (!select_wants_faults())
 		return prov;
 	fault_decorate_context(ctx);
 	return provider_fault_around(prov);

@@ -6,7 +6,8 @@
 
 #include "softrnic/softrnic.h"
 
-static bool soft_serves(const char *addr, enum provider_role role, char *why, size_t why_len)
+static bool provider_softrnic_serves(const char *addr, enum provider_role role, char *why,
+				     size_t why_len)
 {
 	snprintf(why, why_len, "%s", softrnic_why());
 	return true;
@@ -16,29 +17,31 @@ static bool soft_serves(const char *addr, enum provider_role role, char *why, si
  * librpma's flush is a native one wherever the peer consented, so its Reads are never meant as
  * flushes there, and the peer may answer them at once. Towards others nothing is announced.
  */
-static bool soft_announces(struct rdma_cm_id *id)
+static bool provider_softrnic_announce(struct rdma_cm_id *id)
 {
 	errno = softrnic_announce_flushes(id);
 	return errno == 0;
 }
 
-static int soft_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+static int provider_softrnic_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	return soft_announces(id) ? softrnic_connect(id, param) : -1;
+	return provider_softrnic_announce(id) ? softrnic_connect(id, param) : -1;
 }
 
-static int soft_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+static int provider_softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	return soft_announces(id) ? softrnic_accept(id, param) : -1;
+	return provider_softrnic_announce(id) ? softrnic_accept(id, param) : -1;
 }
 
-/* The answer to a Read is checked against the Read, not against a right: its sink is no target. */
-static int soft_read_sink_access(const struct ibv_context *ctx)
+/*
+ * A Read Response is checked against its Read, for every peer, so the sink needs no remote write.
+ */
+static int provider_softrnic_read_sink_access(const struct ibv_context *ctx)
 {
 	return 0;
 }
 
-static enum vext_rejection soft_rejection(const struct rdma_cm_event *ev)
+static enum vext_rejection provider_softrnic_rejection(const struct rdma_cm_event *ev)
 {
 	switch (ev->status) {
 	case -EACCES:
@@ -47,7 +50,7 @@ static enum vext_rejection soft_rejection(const struct rdma_cm_event *ev)
 		return VEXT_REJECTION_NO_LISTENER;
 	case -ECONNRESET:
 	case -EPIPE:
-		return VEXT_REJECTION_HUNG_UP;
+		return VEXT_REJECTION_CLOSED;
 	default:
 		return VEXT_REJECTION_UNKNOWN;
 	}
@@ -57,17 +60,17 @@ static enum vext_rejection soft_rejection(const struct rdma_cm_event *ev)
 const struct provider provider_softrnic = {
 	.name = "softrnic",
 	.owns_context = softrnic_owns_context,
-	.serves = soft_serves,
+	.serves = provider_softrnic_serves,
 	.event_str = softrnic_event_str,
-	.read_sink_access = soft_read_sink_access,
+	.read_sink_access = provider_softrnic_read_sink_access,
 	.gives_reasons = softrnic_owns_context,
-	.rejection = soft_rejection,
+	.rejection = provider_softrnic_rejection,
 	.qp_caps = softrnic_qp_caps,
 	.qp_counters = softrnic_qp_counters,
 	.post_list = softrnic_post,
 	.create_qp_ex = softrnic_create_qp_ex,
-	.connect = soft_connect,
-	.accept = soft_accept,
+	.connect = provider_softrnic_connect,
+	.accept = provider_softrnic_accept,
 	VEXT_EVENT_CALLS(ROW) VEXT_ID_CALLS(ROW) VEXT_VERBS_CALLS(ROW) PROVIDER_ADDR_CALLS(ROW)
 		PROVIDER_DEVICE_CALLS(ROW) PROVIDER_LIFE_CALLS(ROW)};
 

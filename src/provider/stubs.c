@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stubs.c -- a complete table that supports nothing, so that no caller ever tests for NULL. */
+/* stubs.c -- a complete table that supports nothing, so that no caller needs to test for NULL. */
 #include "provider/provider.h"
 
 #include <errno.h>

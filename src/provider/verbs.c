@@ -34,9 +34,10 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 	}
 	/* Under the interposer rdma-core's calls end in the software RNIC, which is no hardware. */
 	if (softrnic_owns_context(ctx)) {
-		snprintf(why, why_len,
-			 "the only device behind it, %s, is the software RNIC in disguise",
-			 ctx->device->name);
+		snprintf(
+			why, why_len,
+			"the only device behind it, %s, is the software RNIC, shown by the interposer",
+			ctx->device->name);
 		return false;
 	}
 	snprintf(why, why_len, "RDMA device %s %s it", ctx->device->name,
@@ -62,12 +63,16 @@ static bool verbs_gives_reasons(const struct ibv_context *ctx)
 	return false;
 }
 
-/* IBA's numbers (vol. 1, table 107) for nobody listens and for the application said no. */
+/*
+ * Reject reasons of the InfiniBand architecture (vol. 1, table 107): no listener; rejected by the
+ * application.
+ */
 enum { REJ_INVALID_SERVICE_ID = 8, REJ_CONSUMER = 28 };
 
 /*
- * InfiniBand and RoCE report which it was. Of iWARP's devices siw gives ECONNRESET for the peer's
- * no and fails the connect itself where nobody listens; others give one errno for both.
+ * InfiniBand and RoCE report which end rejected. Of iWARP's devices, siw reports ECONNRESET for a
+ * reject by the peer, and fails the connect itself without a listener; others report one errno for
+ * both.
  */
 static enum vext_rejection verbs_rejection(const struct rdma_cm_event *ev)
 {

@@ -12,72 +12,72 @@
 
 #include "base/poll.h"
 
-/* Of the one connection of a channel: nobody knows yet, the kernel said it, or we gave up. */
-enum fate { FATE_OPEN, FATE_DECIDED, FATE_GIVEN_UP };
+/* The outcome of a channel's one connection: pending, reported by the kernel, or given up here. */
+enum cm_outcome { CM_PENDING, CM_DECIDED, CM_GIVEN_UP };
 
 struct channel {
 	struct rdma_event_channel pub; /* fd: the epoll set */
-	struct rdma_event_channel *real;
+	struct rdma_event_channel *kernel;
 	pthread_mutex_t lock; /* of all below */
-	enum fate fate;
+	enum cm_outcome outcome;
 	int timer; /* -1: not needed so far */
 	struct rdma_cm_event unreachable;
 };
 
-/* What an id of the kernel's does not know; made when there is something to know. */
+/* What rdma-core's id does not store; allocated when first needed. */
 struct id_state {
 	int connect_ms;
 	struct channel *ch;
 };
 
-static struct channel *channel_of(struct rdma_event_channel *pub)
+static struct channel *cm_channel_of(struct rdma_event_channel *pub)
 {
 	return (struct channel *)pub;
 }
 
-static struct rdma_event_channel *real_of(struct rdma_event_channel *pub)
+static struct rdma_event_channel *cm_kernel_channel(struct rdma_event_channel *pub)
 {
-	return pub ? channel_of(pub)->real : NULL;
+	return pub ? cm_channel_of(pub)->kernel : NULL;
 }
 
-static struct id_state *state_of(struct rdma_cm_id *id)
+static struct id_state *cm_state_of(struct rdma_cm_id *id)
 {
 	if (!id->context)
 		id->context = calloc(1, sizeof(struct id_state));
 	return id->context;
 }
 
-static int watch(struct channel *c, int fd)
+static int cm_watch(struct channel *c, int fd)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 
 	return epoll_ctl(c->pub.fd, EPOLL_CTL_ADD, fd, &readable);
 }
 
-/* Taking from the real channel must not block: the wait is at the epoll set. */
-static int set_nonblock(int fd)
+/* Reading the kernel's channel must not block: threads wait at the epoll set. */
+static int cm_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
 	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-static int channel_open(struct channel *c)
+static int cm_channel_open(struct channel *c)
 {
 	c->timer = -1;
-	c->real = rdma_create_event_channel();
-	if (!c->real)
+	c->kernel = rdma_create_event_channel();
+	if (!c->kernel)
 		return -1;
 	c->pub.fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->pub.fd < 0)
-		goto real_destroy;
-	if (!set_nonblock(c->real->fd) && !watch(c, c->real->fd)) {
+		goto kernel_destroy;
+	if (!cm_set_nonblock(c->kernel->fd) && !cm_watch(c, c->kernel->fd)) {
 		pthread_mutex_init(&c->lock, NULL);
 		return 0;
 	}
 	close(c->pub.fd);
-real_destroy:
-	rdma_destroy_event_channel(c->real);
+kernel_destroy:
+	rdma_destroy_event_channel(c->kernel);
 	return -1;
 }
 
@@ -86,7 +86,7 @@ struct rdma_event_channel *verbs_create_event_channel(void)
 	struct channel *c = calloc(1, sizeof(*c));
 	int err;
 
-	if (!c || !channel_open(c))
+	if (!c || !cm_channel_open(c))
 		return c ? &c->pub : NULL;
 	err = errno;
 	free(c);
@@ -96,18 +96,18 @@ struct rdma_event_channel *verbs_create_event_channel(void)
 
 void verbs_destroy_event_channel(struct rdma_event_channel *pub)
 {
-	struct channel *c = channel_of(pub);
+	struct channel *c = cm_channel_of(pub);
 
 	close(c->pub.fd);
 	if (c->timer >= 0)
 		close(c->timer);
-	rdma_destroy_event_channel(c->real);
+	rdma_destroy_event_channel(c->kernel);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-/* Ring in so many milliseconds; the lock is held. */
-static int timer_set(struct channel *c, int ms)
+/* Expire in `ms` milliseconds. Called with the lock. */
+static int cm_timer_set(struct channel *c, int ms)
 {
 	struct itimerspec at = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
 
@@ -115,7 +115,7 @@ static int timer_set(struct channel *c, int ms)
 		c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 		if (c->timer < 0)
 			return -1;
-		if (watch(c, c->timer)) {
+		if (cm_watch(c, c->timer)) {
 			close(c->timer);
 			c->timer = -1;
 			return -1;
@@ -126,7 +126,7 @@ static int timer_set(struct channel *c, int ms)
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 
-static void timer_stop(struct channel *c)
+static void cm_timer_stop(struct channel *c)
 {
 	const struct itimerspec never = {0};
 
@@ -134,23 +134,23 @@ static void timer_stop(struct channel *c)
 		timerfd_settime(c->timer, 0, &never, NULL);
 }
 
-/* The kernel's first word about a connection decides, unless it was given up before. */
-static bool still_counts(struct channel *c)
+/* The kernel's first event decides the outcome, unless the connect was given up before. */
+static bool cm_event_counts(struct channel *c)
 {
 	bool counts;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->fate == FATE_OPEN) {
-		c->fate = FATE_DECIDED;
-		timer_stop(c);
+	if (c->outcome == CM_PENDING) {
+		c->outcome = CM_DECIDED;
+		cm_timer_stop(c);
 	}
-	counts = c->fate == FATE_DECIDED;
+	counts = c->outcome == CM_DECIDED;
 	pthread_mutex_unlock(&c->lock);
 	return counts;
 }
 
-/* What is posted comes back as flushed, and nothing goes on. */
-static void fail_qp(struct rdma_cm_id *id)
+/* Posted work requests complete as flushed, and nothing more is sent. */
+static void cm_fail_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
@@ -158,40 +158,42 @@ static void fail_qp(struct rdma_cm_id *id)
 		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
 }
 
-/* Has the time run out? True for one thread only. */
-static bool gave_up(struct channel *c)
+/* Has the deadline passed? True for one thread only. */
+static bool cm_has_expired(struct channel *c)
 {
-	uint64_t rings;
+	uint64_t expirations;
 	bool now;
 
 	pthread_mutex_lock(&c->lock);
-	now = c->fate == FATE_OPEN && c->timer >= 0 &&
-	      read(c->timer, &rings, sizeof(rings)) == (ssize_t)sizeof(rings);
+	now = c->outcome == CM_PENDING && c->timer >= 0 &&
+	      read(c->timer, &expirations, sizeof(expirations)) == (ssize_t)sizeof(expirations);
 	if (now)
-		c->fate = FATE_GIVEN_UP;
+		c->outcome = CM_GIVEN_UP;
 	pthread_mutex_unlock(&c->lock);
 	return now;
 }
 
-/* Only nothing to take? */
-static bool took_nothing(void)
+/* Was the channel only empty? */
+static bool cm_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 /* 0: an event; -1 and errno: EAGAIN if there is none. */
-static int take(struct channel *c, struct rdma_cm_event **ev)
+static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 {
-	while (!rdma_get_cm_event(c->real, ev)) {
-		if (still_counts(c))
+	while (!rdma_get_cm_event(c->kernel, ev)) {
+		if (cm_event_counts(c))
 			return 0;
 		rdma_ack_cm_event(*ev);
 	}
-	if (!took_nothing())
+	if (!cm_took_nothing())
 		return -1;
-	if (gave_up(c)) {
-		/* The kernel may still bring it about: with this it comes to nothing. */
-		fail_qp(c->unreachable.id);
+	if (cm_has_expired(c)) {
+		/*
+		 * The kernel may still establish the connection: with a failed QP it is of no use.
+		 */
+		cm_fail_qp(c->unreachable.id);
 		*ev = &c->unreachable;
 		return 0;
 	}
@@ -204,7 +206,7 @@ int verbs_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rd
 	uint64_t deadline = poll_deadline(timeout_ms);
 	int ret;
 
-	while (take(channel_of(ch), ev)) {
+	while (cm_take(cm_channel_of(ch), ev)) {
 		if (errno != EAGAIN)
 			return -1;
 		ret = poll_readable(ch->fd, deadline);
@@ -221,7 +223,7 @@ int verbs_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **ev)
 	int flags = fcntl(ch->fd, F_GETFL);
 
 	if (flags >= 0 && flags & O_NONBLOCK)
-		return take(channel_of(ch), ev);
+		return cm_take(cm_channel_of(ch), ev);
 	return verbs_wait_cm_event(ch, -1, ev);
 }
 
@@ -238,7 +240,7 @@ int verbs_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void 
 		    enum rdma_port_space ps)
 {
 	assert(!context);
-	return rdma_create_id(real_of(ch), id, NULL, ps);
+	return rdma_create_id(cm_kernel_channel(ch), id, NULL, ps);
 }
 
 int verbs_destroy_id(struct rdma_cm_id *id)
@@ -252,10 +254,10 @@ int verbs_destroy_id(struct rdma_cm_id *id)
 
 int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 {
-	struct id_state *state = state_of(id);
-	struct channel *c = channel_of(ch);
+	struct id_state *state = cm_state_of(id);
+	struct channel *c = cm_channel_of(ch);
 
-	if (!state || rdma_migrate_id(id, c->real))
+	if (!state || rdma_migrate_id(id, c->kernel))
 		return -1;
 	state->ch = c;
 	c->unreachable = (struct rdma_cm_event){
@@ -263,22 +265,24 @@ int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 	return 0;
 }
 
-/* A device shows no sign of life that could be asked for: "never" is the only value. */
+/*
+ * Devices have no heartbeat that could be requested, so "never" is the only limit that is accepted.
+ */
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	struct id_state *state;
 
 	if (liveness_ms > 0)
 		return EOPNOTSUPP;
-	state = state_of(id);
+	state = cm_state_of(id);
 	if (!state)
 		return ENOMEM;
 	state->connect_ms = connect_ms;
 	return 0;
 }
 
-/* From now on there is an outcome within so much time. 0 or an errno value. */
-static int limit(struct rdma_cm_id *id, int ms)
+/* From now on there is an outcome within `ms`. 0 or an errno value. */
+static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 {
 	struct id_state *state = id->context;
 	struct channel *c = state ? state->ch : NULL;
@@ -287,7 +291,7 @@ static int limit(struct rdma_cm_id *id, int ms)
 	if (!c)
 		return EINVAL;
 	pthread_mutex_lock(&c->lock);
-	if (c->fate == FATE_OPEN && timer_set(c, ms))
+	if (c->outcome == CM_PENDING && cm_timer_set(c, ms))
 		err = errno;
 	pthread_mutex_unlock(&c->lock);
 	return err;
@@ -297,7 +301,7 @@ static int limit(struct rdma_cm_id *id, int ms)
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	const struct id_state *state = id->context;
-	int err = state && state->connect_ms ? limit(id, state->connect_ms) : 0;
+	int err = state && state->connect_ms ? cm_set_deadline(id, state->connect_ms) : 0;
 
 	if (err) {
 		errno = err;
@@ -308,5 +312,5 @@ int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 
 int verbs_cancel_connect(struct rdma_cm_id *id)
 {
-	return limit(id, 0);
+	return cm_set_deadline(id, 0);
 }

@@ -3,13 +3,13 @@
  * verbs_cm.h -- rdma-core's connection manager, and what it lacks: a deadline for a connect, a way
  * to give one up, and waits with a limit.
  *
- * The kernel's event channel tells only what the kernel decides. So an event channel of this
- * provider is an epoll set around it, in which a timer may stand beside it: the channel's
- * descriptor is readable when there is an event of either, and a call that takes one gets the one
- * that is first. An id that was given up stays what it is for the kernel until it is destroyed;
- * what the kernel says about it afterwards is acknowledged and dropped.
+ * The kernel's event channel reports only the kernel's own events. So an event channel of this
+ * provider is an epoll set of that channel and, if needed, a timer. Its descriptor is readable when
+ * either has an event, and the first event of the two is returned. An id whose connect was given up
+ * stays valid for the kernel until it is destroyed; later events of the kernel for it are
+ * acknowledged and dropped.
  *
- * An id's `context` is the provider's: callers give NULL to create_id.
+ * The provider uses an id's `context` itself: callers pass NULL to create_id.
  */
 #ifndef PROVIDER_VERBS_CM_H
 #define PROVIDER_VERBS_CM_H

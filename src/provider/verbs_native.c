@@ -5,7 +5,10 @@
 
 enum { CHAIN_MAX = 16 };
 
-/* What librpma posts through the plain interface; an extended QP must be made for it, too. */
+/*
+ * What librpma posts through the plain interface; an extended QP must be created with these as
+ * well.
+ */
 enum {
 	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 		    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
@@ -14,7 +17,7 @@ enum {
 enum { ATOMIC_OPS = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD };
 
 /* What the device can do beside PLAIN_OPS. */
-static uint64_t device_ops(struct ibv_context *ctx)
+static uint64_t native_device_ops(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr = {0};
 	uint64_t ops = 0;
@@ -35,13 +38,13 @@ static uint64_t device_ops(struct ibv_context *ctx)
 }
 
 /*
- * The kernel may know more than this machine's part of rdma-core; then it is done without. A QP
- * says which extended operations it has, and not whether its device has atomic ones: librpma gives
- * no qp_context, so that is kept there.
+ * The kernel may support more than this machine's rdma-core; then the QP is created without. A QP
+ * shows which extended operations it has, but not whether its device has atomic operations. librpma
+ * passes no qp_context, so that is stored there.
  */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	uint64_t ops = device_ops(id->verbs);
+	uint64_t ops = native_device_ops(id->verbs);
 	struct ibv_qp_init_attr_ex plain;
 
 	attr->qp_context = (void *)(uintptr_t)(ops & ATOMIC_OPS ? VEXT_CAP_ATOMICS : 0);
@@ -61,7 +64,9 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	const struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 	uint32_t caps = VEXT_CAP_KNOWN | (uint32_t)(uintptr_t)qp->qp_context;
 
-	/* Every RC QP of InfiniBand or RoCE takes it; RFC 5040 has no such message. */
+	/*
+	 * Every RC QP of InfiniBand or RoCE accepts immediate data; RFC 5040 has no such message.
+	 */
 	if (qp->context->device->transport_type == IBV_TRANSPORT_IB)
 		caps |= VEXT_CAP_IMM;
 #ifdef HAVE_WR_ATOMIC_WRITE
@@ -75,18 +80,18 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
-/* Of what goes beyond verbs, rdma-core has calls for two. */
-static bool can_post(uint32_t caps, enum vext_op op)
+/* Of the operations beyond verbs, rdma-core has calls for these two. */
+static bool native_can_post(uint32_t caps, enum vext_op op)
 {
 	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
 	       (op == VEXT_OP_ATOMIC_WRITE && caps & VEXT_CAP_ATOMIC_WRITE);
 }
 
 /*
- * Describe one to the device, between wr_start and wr_complete. A flush has 32 bits for its length,
+ * Build one work request, between wr_start and wr_complete. A flush has 32 bits for its length,
  * here and on the wire, and drivers cut it to these: a longer one is of the whole region.
  */
-static void describe(struct ibv_qp_ex *ex, const struct vext_wr *w)
+static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
 {
 	ex->wr_id = w->wr.wr_id;
 	ex->wr_flags = w->wr.send_flags;
@@ -104,14 +109,14 @@ static void describe(struct ibv_qp_ex *ex, const struct vext_wr *w)
 }
 
 /* All or none. 0 or an errno value. */
-static int post_native(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
+static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 	int err;
 
 	ibv_wr_start(ex);
 	for (int i = 0; i < n; i++)
-		describe(ex, &wrs[i]);
+		native_build(ex, &wrs[i]);
 	err = provider_errno(ibv_wr_complete(ex));
 	if (!err)
 		*posted += n;
@@ -119,11 +124,11 @@ static int post_native(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int 
 }
 
 /*
- * Chained, so that the device is notified once. libsiw names the first that had no room, but
- * forgets the error when it can begin with the others; and names none when all are queued and it
- * cannot begin.
+ * Posted as one chain, with one doorbell. If libsiw has no room for a request it sets *bad to it,
+ * but returns 0 if the ones before it were started; if all are queued and cannot be started it
+ * leaves *bad as it was.
  */
-static int post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
+static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_send_wr chain[CHAIN_MAX], *bad = chain;
 	int err;
@@ -139,8 +144,8 @@ static int post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *
 	return err;
 }
 
-/* How many of the first are posted by the same interface, at most CHAIN_MAX. */
-static int run_length(const struct vext_wr *wrs, int n)
+/* Returns how many of the first requests use the same interface, at most CHAIN_MAX. */
+static int native_run_length(const struct vext_wr *wrs, int n)
 {
 	int len = 1;
 
@@ -157,14 +162,14 @@ int verbs_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *po
 
 	*posted = 0;
 	for (int i = 0; i < n; i++)
-		if (!can_post(caps, wrs[i].op))
+		if (!native_can_post(caps, wrs[i].op))
 			return EOPNOTSUPP;
 	while (!err && *posted < n) {
 		const struct vext_wr *run = wrs + *posted;
-		int len = run_length(run, n - *posted);
+		int len = native_run_length(run, n - *posted);
 
-		err = run->op == VEXT_OP_VERBS ? post_chain(qp, run, len, posted)
-					       : post_native(qp, run, len, posted);
+		err = run->op == VEXT_OP_VERBS ? native_post_chain(qp, run, len, posted)
+					       : native_post(qp, run, len, posted);
 	}
 	return err;
 }

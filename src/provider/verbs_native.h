@@ -2,9 +2,10 @@
 /*
  * verbs_native.h -- flush and atomic write as devices do them, through rdma-core's extended QPs.
  *
- * A QP gets them when the device says that it has them; afterwards the QP itself tells. rdma-core
- * can post an atomic write from release 44 on and a flush from 45 on, which is found out when this
- * is compiled. A QP is asked for through the plain interface as well, also between the two.
+ * A QP is created with them if the device reports them; afterwards the QP's own table shows which
+ * it has. rdma-core can post an atomic write from release 44 on and a flush from 45 on, which is
+ * determined when this is compiled. Work requests are posted to such a QP through the plain
+ * interface, too.
  */
 #ifndef PROVIDER_VERBS_NATIVE_H
 #define PROVIDER_VERBS_NATIVE_H
@@ -12,7 +13,10 @@
 #include "provider/provider.h"
 
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
-/* VEXT_CAP_*. There is no word of the peer: it is taken to be such a device as this one. */
+/*
+ * VEXT_CAP_*. The peer's capabilities are not reported; the peer is assumed to have the same
+ * device.
+ */
 uint32_t verbs_qp_caps(struct ibv_qp *qp);
 int verbs_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted);
 

@@ -6,17 +6,17 @@
 
 #include "base/poll.h"
 
-/* After a failed take: was there only nothing to take? */
-static bool took_nothing(void)
+/* After a failed get: was the channel only empty? */
+static bool wait_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 /*
- * Of several threads that see the descriptor readable only one gets the event, and rdma-core would
- * hold the others. So they look once more, one after the other.
+ * If several threads see the descriptor readable, only one gets the event, and rdma-core would
+ * block the others. So each polls once more, one thread at a time.
  */
-static int take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
+static int wait_take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {
 	static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 	int ret = -1;
@@ -42,9 +42,9 @@ int verbs_wait_cq_event(struct ibv_comp_channel *ch, int timeout_ms, struct ibv_
 			errno = -ret;
 			return -1;
 		}
-		if (!take(ch, cq, cq_context))
+		if (!wait_take(ch, cq, cq_context))
 			return 0;
-		if (!took_nothing())
+		if (!wait_took_nothing())
 			return -1;
 	}
 }

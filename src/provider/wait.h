@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.h -- a wait for completions with a limit, which rdma-core has not: poll, then take.
+ * wait.h -- a wait for completions with a time limit, which rdma-core lacks: poll, then get.
  *
- * An event that another thread takes in between, a signal and whatever else wakes poll() without
- * need only lead to the next poll, with what is left of the time. Only beside a thread that blocks
- * in rdma-core itself can one be held there beyond its limit.
+ * If another thread gets the event in between, or a signal interrupts poll(), the next poll uses
+ * the rest of the time. Only if another thread blocks in rdma-core itself can this wait exceed its
+ * limit.
  */
 #ifndef PROVIDER_WAIT_H
 #define PROVIDER_WAIT_H

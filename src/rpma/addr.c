@@ -9,7 +9,7 @@
 #include "rpma/err.h"
 
 /* An IPv4 client of a listener at :: is the same client as at 0.0.0.0 (RFC 4291 s2.5.5.2). */
-static bool mapped_v4(const struct sockaddr *sa, struct sockaddr_in *v4)
+static bool addr_mapped_v4(const struct sockaddr *sa, struct sockaddr_in *v4)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)sa;
 
@@ -26,7 +26,7 @@ int addr_text(const struct sockaddr *sa, char *addr, size_t size)
 	char text[RPMA_ADDR_MAX];
 	socklen_t len = sizeof(struct sockaddr_in6);
 
-	if (mapped_v4(sa, &v4))
+	if (addr_mapped_v4(sa, &v4))
 		sa = (const struct sockaddr *)&v4;
 	if (sa->sa_family == AF_INET)
 		len = sizeof(v4);

@@ -2,8 +2,8 @@
 /*
  * batch.c -- operations collected and posted together.
  *
- * They stay as they were described until they are posted: only then is it certain what the other
- * end can do, and what was not posted can be posted once more.
+ * They are stored as the caller described them until they are posted: only then are the peer's
+ * capabilities known, and what was not posted can be posted again.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct rpma_batch {
 	struct rpma_mr_remote *regions;
 };
 
-static struct op op_at(struct rpma_batch *batch, uint32_t i)
+static struct op batch_op(struct rpma_batch *batch, uint32_t i)
 {
 	return (struct op){
 		.wr = &batch->wrs[i], .segs = batch->segs[i], .region = &batch->regions[i]};
@@ -74,18 +74,18 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr)
 	return 0;
 }
 
-/* What was described counts from now on, if it was and the other end is not known to lack it. */
-static int added(struct rpma_batch *batch, int ret)
+/* Count the operation just described if that succeeded and the peer is not known to lack it. */
+static int batch_added(struct rpma_batch *batch, int ret)
 {
 	if (!ret)
-		ret = op_check(op_at(batch, batch->count), batch->conn);
+		ret = op_check(batch_op(batch, batch->count), batch->conn);
 	if (!ret)
 		batch->count++;
 	return ret;
 }
 
-/* May an operation be described at the end of the batch? */
-static int room_in(const struct rpma_batch *batch)
+/* Is there room for one more operation? */
+static int batch_check_room(const struct rpma_batch *batch)
 {
 	if (!batch)
 		return err_set(RPMA_E_INVAL, "there is no batch");
@@ -98,21 +98,22 @@ int rpma_batch_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_
 		     const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 		     const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_rdma(op_at(batch, batch->count), IBV_WR_RDMA_WRITE, 0, src,
-					  src_offset, dst, dst_offset, len, flags, op_context));
+		   : batch_added(batch,
+				 op_rdma(batch_op(batch, batch->count), IBV_WR_RDMA_WRITE, 0, src,
+					 src_offset, dst, dst_offset, len, flags, op_context));
 }
 
 int rpma_batch_atomic_write(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 			    const char src[8], int flags, const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_atomic_write(op_at(batch, batch->count), dst, dst_offset, src,
-						  flags, op_context));
+		   : batch_added(batch, op_atomic_write(batch_op(batch, batch->count), dst,
+							dst_offset, src, flags, op_context));
 }
 
 int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_local *result,
@@ -120,57 +121,59 @@ int rpma_batch_atomic_compare_swap(struct rpma_batch *batch, struct rpma_mr_loca
 				   size_t dst_offset, uint64_t compare, uint64_t swap, int flags,
 				   const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_atomic(op_at(batch, batch->count), IBV_WR_ATOMIC_CMP_AND_SWP,
-					    result, result_offset, dst, dst_offset, compare, swap,
-					    flags, op_context));
+		   : batch_added(batch,
+				 op_atomic(batch_op(batch, batch->count), IBV_WR_ATOMIC_CMP_AND_SWP,
+					   result, result_offset, dst, dst_offset, compare, swap,
+					   flags, op_context));
 }
 
 int rpma_batch_atomic_fetch_add(struct rpma_batch *batch, struct rpma_mr_local *result,
 				size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
 				uint64_t add, int flags, const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_atomic(op_at(batch, batch->count), IBV_WR_ATOMIC_FETCH_AND_ADD,
-					    result, result_offset, dst, dst_offset, add, 0, flags,
-					    op_context));
+		   : batch_added(batch,
+				 op_atomic(batch_op(batch, batch->count),
+					   IBV_WR_ATOMIC_FETCH_AND_ADD, result, result_offset, dst,
+					   dst_offset, add, 0, flags, op_context));
 }
 
 int rpma_batch_flush(struct rpma_batch *batch, struct rpma_mr_remote *dst, size_t dst_offset,
 		     size_t len, enum rpma_flush_type type, int flags, const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_flush(op_at(batch, batch->count), dst, dst_offset, len, type,
-					   true, flags, op_context));
+		   : batch_added(batch, op_flush(batch_op(batch, batch->count), dst, dst_offset,
+						 len, type, true, flags, op_context));
 }
 
 int rpma_batch_flush_all(struct rpma_batch *batch, enum rpma_flush_type type, int flags,
 			 const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch,
-			   op_flush_all(op_at(batch, batch->count), type, flags, op_context));
+		   : batch_added(batch, op_flush_all(batch_op(batch, batch->count), type, flags,
+						     op_context));
 }
 
 int rpma_batch_send(struct rpma_batch *batch, const struct rpma_segment *segments, uint32_t count,
 		    int flags, const void *op_context)
 {
-	int ret = room_in(batch);
+	int ret = batch_check_room(batch);
 
 	return ret ? ret
-		   : added(batch, op_gather(op_at(batch, batch->count), batch->conn, segments,
-					    count, flags, op_context));
+		   : batch_added(batch, op_gather(batch_op(batch, batch->count), batch->conn,
+						  segments, count, flags, op_context));
 }
 
-static void drop_first(struct rpma_batch *batch, uint32_t n)
+static void batch_drop_first(struct rpma_batch *batch, uint32_t n)
 {
 	batch->count -= n;
 	memmove(batch->wrs, batch->wrs + n, batch->count * sizeof(*batch->wrs));
@@ -178,12 +181,12 @@ static void drop_first(struct rpma_batch *batch, uint32_t n)
 	memmove(batch->regions, batch->regions + n, batch->count * sizeof(*batch->regions));
 }
 
-static int settle_all(struct rpma_batch *batch)
+static int batch_settle(struct rpma_batch *batch)
 {
 	int ret = 0;
 
 	for (uint32_t i = 0; i < batch->count && !ret; i++) {
-		struct op op = op_at(batch, i);
+		struct op op = batch_op(batch, i);
 
 		batch->ready[i] = batch->wrs[i];
 		op.wr = &batch->ready[i];
@@ -202,12 +205,12 @@ int rpma_batch_post(struct rpma_batch *batch)
 		return INVALID();
 	if (!batch->count)
 		return 0;
-	ret = settle_all(batch);
+	ret = batch_settle(batch);
 	if (ret)
 		return ret;
 	conn = batch->conn;
 	err = conn->prov->post_list(conn->id->qp, batch->ready, (int)batch->count, &posted);
-	drop_first(batch, err ? (uint32_t)posted : batch->count);
+	batch_drop_first(batch, err ? (uint32_t)posted : batch->count);
 	if (err == ENOMEM)
 		return err_set(RPMA_E_AGAIN,
 			       "the send queue has no room for the batch now: collect "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* caps.c -- what the other end can do, and what this one counted. */
+/* caps.c -- the peer's capabilities, and this end's counters. */
 #include "rpma/err.h"
 #include "rpma/op.h"
 

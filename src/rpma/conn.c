@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c -- life of a connection, and what can be asked about it. */
+/* conn.c -- making and deleting a connection, and queries about it. */
 #include "rpma/conn.h"
 
 #include <stdlib.h>

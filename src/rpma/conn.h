@@ -14,7 +14,7 @@ struct rpma_conn {
 	struct flush_sink flush_sink;
 	struct rpma_conn_private_data pdata;
 	_Atomic(enum rpma_rejection) rejection;
-	_Atomic bool direct_write_to_pmem; /* as the other end said about itself */
+	_Atomic bool direct_write_to_pmem; /* as the peer declared */
 };
 
 /*
@@ -24,7 +24,7 @@ struct rpma_conn {
 int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
 	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 
-/* RPMA_E_NOT_SHARED_CHNL, and what that means. */
+/* Returns RPMA_E_NOT_SHARED_CHNL and sets its text. */
 int conn_not_shared(void);
 
 /* The verbs flag for RPMA_F_COMPLETION_*. */

@@ -13,7 +13,7 @@ int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd)
 	return 0;
 }
 
-static enum rpma_conn_event event_of_cm(enum rdma_cm_event_type type)
+static enum rpma_conn_event conn_event_of_cm(enum rdma_cm_event_type type)
 {
 	switch (type) {
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -41,43 +41,44 @@ int rpma_conn_get_rejection(const struct rpma_conn *conn, enum rpma_rejection *r
 	return 0;
 }
 
-static const char *rejection_text(enum rpma_rejection rejection)
+static const char *conn_rejection_text(enum rpma_rejection rejection)
 {
 	switch (rejection) {
 	case RPMA_REJECTION_NO_LISTENER:
-		return "nobody listens there: see whether the server runs, and its port";
+		return "no program listens there: see whether the server runs, and its port";
 	case RPMA_REJECTION_REFUSED:
 		return "the application there refused: see what it logs, and "
 		       "rpma_conn_get_private_data()";
-	case RPMA_REJECTION_HUNG_UP:
-		return "what listens there closed the connection without an answer: see whether it "
+	case RPMA_REJECTION_CLOSED:
+		return "the program that listens there closed the connection without an answer: see whether it "
 		       "is an RDMA server, and what it logs";
 	case RPMA_REJECTION_UNKNOWN:
 	case RPMA_REJECTION_NONE:
 		break;
 	}
-	return "nobody listens there, or the application refused: see whether the server runs";
+	return "no program listens there, or the application refused: see whether the server runs";
 }
 
-/* An event is no failed call. All the same rpma_err_last() says why there is no connection. */
-static void explain_event(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
+/* An event is not a failed call, but rpma_err_last() is to report why there is no connection. */
+static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
 {
 	int err = cm_event->status < 0 ? -cm_event->status : 0;
 	const char *advice = err_advice(err);
 	char text[256];
 
-	switch (event_of_cm(cm_event->event)) {
+	switch (conn_event_of_cm(cm_event->event)) {
 	case RPMA_CONN_REJECTED:
 		atomic_store(&conn->rejection,
 			     (enum rpma_rejection)conn->prov->rejection(cm_event));
 		snprintf(text, sizeof(text), "the connection was rejected (status %d): %s",
-			 cm_event->status, rejection_text(conn->rejection));
+			 cm_event->status, conn_rejection_text(conn->rejection));
 		break;
 	case RPMA_CONN_UNREACHABLE:
 	case RPMA_CONN_LOST:
 		snprintf(text, sizeof(text), "%s: %s (status %d)%s%s",
-			 event_of_cm(cm_event->event) == RPMA_CONN_LOST ? "the connection broke"
-									: "no connection",
+			 conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST
+				 ? "the connection broke"
+				 : "no connection",
 			 reason_text(err), cm_event->status, advice ? "; " : "",
 			 advice ? advice : "");
 		break;
@@ -87,15 +88,15 @@ static void explain_event(struct rpma_conn *conn, const struct rdma_cm_event *cm
 	err_set_text(text);
 }
 
-static int take_event(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
-		      enum rpma_conn_event *event)
+static int conn_event_take(struct rpma_conn *conn, struct rdma_cm_event *cm_event,
+			   enum rpma_conn_event *event)
 {
 	enum rdma_cm_event_type type = cm_event->event;
-	enum rpma_conn_event result = event_of_cm(type);
+	enum rpma_conn_event result = conn_event_of_cm(type);
 	bool has_answer = result == RPMA_CONN_ESTABLISHED || result == RPMA_CONN_REJECTED;
 	int ret = 0;
 
-	explain_event(conn, cm_event);
+	conn_event_explain(conn, cm_event);
 	/* What a passive side got with the request stays. */
 	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
@@ -123,7 +124,7 @@ int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
 	if (conn->prov->get_cm_event(conn->evch, &cm_event))
 		return is_no_event(errno) ? RPMA_E_NO_EVENT
 					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
-	return take_event(conn, cm_event, event);
+	return conn_event_take(conn, cm_event, event);
 }
 
 int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
@@ -135,25 +136,25 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 	if (!conn || !event || timeout_ms < -1)
 		return INVALID();
 	ret = event_wait(conn->prov, conn->evch, timeout_ms, &cm_event);
-	return ret ? ret : take_event(conn, cm_event, event);
+	return ret ? ret : conn_event_take(conn, cm_event, event);
 }
 
 /* Which of the connection's queues is it? NULL: none. */
-static struct rpma_cq *queue_of(const struct queues *q, const struct ibv_cq *ibv)
+static struct rpma_cq *conn_queue_of(const struct queues *q, const struct ibv_cq *ibv)
 {
 	if (ibv == q->cq->ibv)
 		return q->cq;
 	return q->rcq && ibv == q->rcq->ibv ? q->rcq : NULL;
 }
 
-static int take_announcement(struct rpma_conn *conn, struct ibv_cq *announced, struct rpma_cq **cq,
-			     bool *is_rcq)
+static int conn_take_announcement(struct rpma_conn *conn, struct ibv_cq *announced,
+				  struct rpma_cq **cq, bool *is_rcq)
 {
 	struct rpma_cq *queue;
 	int ret;
 
 	conn->prov->ack_cq_events(announced, 1);
-	queue = queue_of(&conn->queues, announced);
+	queue = conn_queue_of(&conn->queues, announced);
 	if (!queue) {
 		LOG_ERROR("a completion of a queue that is not the connection's was announced");
 		return RPMA_E_UNKNOWN;
@@ -176,7 +177,7 @@ int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq, bool 
 		return conn_not_shared();
 	if (conn->prov->get_cq_event(conn->queues.shared_channel, &announced, &context))
 		return RPMA_E_NO_COMPLETION;
-	return take_announcement(conn, announced, cq, is_rcq);
+	return conn_take_announcement(conn, announced, cq, is_rcq);
 }
 
 int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_cq **cq,
@@ -190,5 +191,5 @@ int rpma_conn_wait_timeout(struct rpma_conn *conn, int timeout_ms, struct rpma_c
 	if (!conn->queues.shared_channel)
 		return conn_not_shared();
 	ret = cq_wait_channel(conn->prov, conn->queues.shared_channel, timeout_ms, &announced);
-	return ret ? ret : take_announcement(conn, announced, cq, is_rcq);
+	return ret ? ret : conn_take_announcement(conn, announced, cq, is_rcq);
 }

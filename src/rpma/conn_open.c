@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_open.c -- connect and wait for the outcome, again while nobody listens yet. */
+/* conn_open.c -- connect and wait for the outcome; repeat while there is no listener yet. */
 #include <string.h>
 
 #include "base/poll.h"
@@ -7,11 +7,12 @@
 #include "rpma/err.h"
 
 #define OPEN_TIMEOUT_MS   10000
-#define OPEN_PAUSE_MS     10 /* before the second attempt; twice as long before each other one */
+#define OPEN_PAUSE_MS     10 /* before the second attempt; doubled for each further one */
 #define OPEN_PAUSE_MAX_MS 500
 
 /* The part of the caller's structure that this version knows. False: the caller asks for more. */
-static bool attr_take(struct rpma_conn_open_attr *attr, const struct rpma_conn_open_attr *given)
+static bool conn_open_attr_copy(struct rpma_conn_open_attr *attr,
+				const struct rpma_conn_open_attr *given)
 {
 	size_t known = given->size < sizeof(*attr) ? given->size : sizeof(*attr);
 
@@ -25,13 +26,13 @@ static bool attr_take(struct rpma_conn_open_attr *attr, const struct rpma_conn_o
 	return true;
 }
 
-static bool attr_is_valid(const struct rpma_conn_open_attr *attr)
+static bool conn_open_attr_is_valid(const struct rpma_conn_open_attr *attr)
 {
 	return attr->addr && attr->port && attr->timeout_ms >= -1 && attr->retry_ms >= -1;
 }
 
-static int request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
-		       struct rpma_conn_req **req)
+static int conn_open_request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+				 struct rpma_conn_req **req)
 {
 	int ret = rpma_conn_req_new(peer, attr->addr, attr->port, attr->cfg, req);
 
@@ -43,8 +44,8 @@ static int request_new(struct rpma_peer *peer, const struct rpma_conn_open_attr 
 	return ret;
 }
 
-/* Where the device does not say who rejected, private data is a sign of an application. */
-static bool is_refusal(const struct rpma_conn *conn)
+/* If the device does not report which end rejected, private data shows that an application did. */
+static bool conn_open_is_refusal(const struct rpma_conn *conn)
 {
 	enum rpma_rejection rejection = atomic_load(&conn->rejection);
 
@@ -52,30 +53,31 @@ static bool is_refusal(const struct rpma_conn *conn)
 	       (rejection == RPMA_REJECTION_UNKNOWN && conn->pdata.len);
 }
 
-/* What an event that is the first one is to the caller. */
-static int outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
+/* The result for the caller, from the first event. */
+static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
 	switch (event) {
 	case RPMA_CONN_ESTABLISHED:
 		return 0;
 	case RPMA_CONN_REJECTED:
-		return is_refusal(conn) ? 0 : RPMA_E_AGAIN;
+		return conn_open_is_refusal(conn) ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
-	case RPMA_CONN_LOST: /* it ended while it answered, and may be starting again */
+	case RPMA_CONN_LOST: /* the server ended while it answered, and may restart */
 		return RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;
 	}
 }
 
-static int try_once(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
-		    uint64_t deadline, enum rpma_conn_event *event, struct rpma_conn **conn_ptr)
+static int conn_open_try(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
+			 uint64_t deadline, enum rpma_conn_event *event,
+			 struct rpma_conn **conn_ptr)
 {
 	enum rpma_conn_event first;
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
-	int ret = request_new(peer, attr, &req);
+	int ret = conn_open_request_new(peer, attr, &req);
 
 	if (!ret)
 		ret = rpma_conn_req_connect(&req, attr->pdata, &conn);
@@ -83,7 +85,7 @@ static int try_once(struct rpma_peer *peer, const struct rpma_conn_open_attr *at
 		return ret;
 	ret = rpma_conn_next_event_timeout(conn, poll_ms_left(deadline), &first);
 	if (!ret)
-		ret = outcome(conn, first);
+		ret = conn_open_outcome(conn, first);
 	if (ret) {
 		rpma_conn_delete(&conn);
 		return ret;
@@ -102,12 +104,12 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 
 	if (!peer || !attr || !event || !conn_ptr)
 		return INVALID();
-	if (!attr_take(&a, attr)) {
+	if (!conn_open_attr_copy(&a, attr)) {
 		LOG_ERROR("rpma_conn_open(): attr has a member that this version of librpma does "
 			  "not know; run the program with a newer one");
 		return RPMA_E_NOSUPP;
 	}
-	if (!attr_is_valid(&a))
+	if (!conn_open_attr_is_valid(&a))
 		return INVALID();
 	deadline = poll_deadline(a.timeout_ms);
 	until = poll_deadline(a.retry_ms);
@@ -116,15 +118,18 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 	for (;;) {
 		int left_ms;
 
-		ret = try_once(peer, &a, deadline, event, conn_ptr);
-		/* An attempt that the deadline cuts short says less than the one before. */
+		ret = conn_open_try(peer, &a, deadline, event, conn_ptr);
+		/*
+		 * The result of an attempt that the deadline cut short explains less than that of
+		 * the one before.
+		 */
 		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
 			ret = before;
 		left_ms = poll_ms_left(until);
 		if ((ret != RPMA_E_AGAIN && ret != RPMA_E_NO_EVENT) || !left_ms)
 			return ret;
 		before = ret;
-		LOG_INFO("nobody answers at %s port %s yet", a.addr, a.port);
+		LOG_INFO("no answer at %s port %s yet", a.addr, a.port);
 		poll(NULL, 0, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms);
 		pause_ms = 2 * pause_ms < OPEN_PAUSE_MAX_MS ? 2 * pause_ms : OPEN_PAUSE_MAX_MS;
 	}

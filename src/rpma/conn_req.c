@@ -18,37 +18,37 @@ struct rpma_conn_req {
 	struct rpma_conn_private_data pdata; /* what came with a passive request */
 };
 
-static int id_destroy(const struct provider *prov, struct rdma_cm_id *id)
+static int conn_req_destroy_id(const struct provider *prov, struct rdma_cm_id *id)
 {
 	return prov->destroy_id(id) ? PROVIDER_FAILED(errno, "%s", "rdma_destroy_id()") : 0;
 }
 
-/* Say no, and forget the id; all of its events are acknowledged by now. */
-static int id_reject(const struct provider *prov, struct rdma_cm_id *id,
-		     const struct rpma_conn_private_data *pdata)
+/* Reject and destroy the id; all of its events are acknowledged by now. */
+static int conn_req_reject_id(const struct provider *prov, struct rdma_cm_id *id,
+			      const struct rpma_conn_private_data *pdata)
 {
 	int ret = 0;
 
 	if (prov->reject(id, pdata ? pdata->ptr : NULL, pdata ? pdata->len : 0))
 		ret = PROVIDER_FAILED(errno, "%s", "rdma_reject()");
-	return first_error(ret, id_destroy(prov, id));
+	return first_error(ret, conn_req_destroy_id(prov, id));
 }
 
 /* pdata: an answer to a passive request, or NULL. */
-static int req_discard(struct rpma_conn_req *req, const struct rpma_conn_private_data *pdata)
+static int conn_req_discard(struct rpma_conn_req *req, const struct rpma_conn_private_data *pdata)
 {
 	const struct provider *prov = req->peer->prov;
 	int ret = queues_fini(&req->queues, prov, req->id);
 
-	ret = first_error(ret, req->is_passive ? id_reject(prov, req->id, pdata)
-					       : id_destroy(prov, req->id));
+	ret = first_error(ret, req->is_passive ? conn_req_reject_id(prov, req->id, pdata)
+					       : conn_req_destroy_id(prov, req->id));
 	private_data_fini(&req->pdata);
 	free(req);
 	return ret;
 }
 
-/* Only what differs from the default, so that other providers need not know of it. */
-static int set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
+/* Only limits that differ from the default, so that other providers need not support them. */
+static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	int connect_ms = req->is_passive ? 0 : atomic_load(&cfg->connect_timeout);
 	int liveness_ms = atomic_load(&cfg->liveness);
@@ -69,9 +69,9 @@ static int set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg
 }
 
 /* Takes over id and pdata, also when it fails. */
-static int req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
-		   const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
-		   struct rpma_conn_req **req_ptr)
+static int conn_req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
+			const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
+			struct rpma_conn_req **req_ptr)
 {
 	struct rpma_conn_req *req = malloc(sizeof(*req));
 	int ret;
@@ -79,20 +79,20 @@ static int req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passiv
 	if (!req) {
 		private_data_fini(&pdata);
 		if (is_passive)
-			id_reject(peer->prov, id, NULL);
+			conn_req_reject_id(peer->prov, id, NULL);
 		else
-			id_destroy(peer->prov, id);
+			conn_req_destroy_id(peer->prov, id);
 		return err_set(RPMA_E_NOMEM, "there is no memory for a connection request");
 	}
 	*req = (struct rpma_conn_req){
 		.peer = peer, .id = id, .is_passive = is_passive, .pdata = pdata};
 	if (!cfg)
 		cfg = &conn_cfg_default;
-	ret = set_limits(req, cfg);
+	ret = conn_req_set_limits(req, cfg);
 	if (!ret)
 		ret = queues_init(&req->queues, peer, id, cfg);
 	if (ret)
-		req_discard(req, NULL);
+		conn_req_discard(req, NULL);
 	else
 		*req_ptr = req;
 	return ret;
@@ -105,20 +105,20 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	struct rpma_conn_private_data pdata;
 	int ret = private_data_copy(&pdata, event);
 
-	/* Now, because an id with an unacknowledged event cannot be destroyed. */
+	/* Before anything can fail: an id with an unacknowledged event cannot be destroyed. */
 	if (peer->prov->ack_cm_event(event))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
 	if (ret) {
 		private_data_fini(&pdata);
-		id_reject(peer->prov, id, NULL);
+		conn_req_reject_id(peer->prov, id, NULL);
 		return ret;
 	}
-	return req_new(peer, id, true, cfg, pdata, req_ptr);
+	return conn_req_new(peer, id, true, cfg, pdata, req_ptr);
 }
 
-/* An id that knows its device and the way to addr:port. */
-static int id_resolve(const struct provider *prov, const char *addr, const char *port,
-		      int timeout_ms, struct rdma_cm_id **id_ptr)
+/* An id whose device and route to addr:port are resolved. */
+static int conn_req_resolve_id(const struct provider *prov, const char *addr, const char *port,
+			       int timeout_ms, struct rdma_cm_id **id_ptr)
 {
 	const char *call = "";
 	struct rdma_cm_id *id;
@@ -151,9 +151,9 @@ int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port
 	if (!peer || !addr || !port || !req_ptr)
 		return INVALID();
 	timeout_ms = atomic_load(&(cfg ? cfg : &conn_cfg_default)->timeout);
-	ret = id_resolve(peer->prov, addr, port, timeout_ms, &id);
+	ret = conn_req_resolve_id(peer->prov, addr, port, timeout_ms, &id);
 	if (!ret)
-		ret = req_new(peer, id, false, cfg, none, req_ptr);
+		ret = conn_req_new(peer, id, false, cfg, none, req_ptr);
 	if (!ret)
 		LOG_NOTICE("Requesting a connection to %s:%s", addr, port);
 	return ret;
@@ -167,12 +167,12 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr)
 		return INVALID();
 	if (!*req_ptr)
 		return 0;
-	ret = req_discard(*req_ptr, NULL);
+	ret = conn_req_discard(*req_ptr, NULL);
 	*req_ptr = NULL;
 	return ret;
 }
 
-static bool is_pdata(const struct rpma_conn_private_data *pdata)
+static bool conn_req_pdata_is_valid(const struct rpma_conn_private_data *pdata)
 {
 	return !pdata || (pdata->ptr && pdata->len);
 }
@@ -185,14 +185,14 @@ int rpma_conn_req_reject(struct rpma_conn_req **req_ptr, const struct rpma_conn_
 		return INVALID();
 	req = *req_ptr;
 	*req_ptr = NULL;
-	if (req->is_passive && is_pdata(pdata))
-		return req_discard(req, pdata);
-	req_discard(req, NULL);
+	if (req->is_passive && conn_req_pdata_is_valid(pdata))
+		return conn_req_discard(req, pdata);
+	conn_req_discard(req, NULL);
 	return INVALID();
 }
 
-static int id_connect(const struct provider *prov, struct rdma_cm_id *id, bool is_passive,
-		      const struct rpma_conn_private_data *pdata)
+static int conn_req_connect_id(const struct provider *prov, struct rdma_cm_id *id, bool is_passive,
+			       const struct rpma_conn_private_data *pdata)
 {
 	struct rdma_conn_param param = {
 		.private_data = pdata ? pdata->ptr : NULL,
@@ -220,17 +220,20 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 		return INVALID();
 	req = *req_ptr;
 	*req_ptr = NULL;
-	if (!conn_ptr || !is_pdata(pdata)) {
-		req_discard(req, NULL);
+	if (!conn_ptr || !conn_req_pdata_is_valid(pdata)) {
+		conn_req_discard(req, NULL);
 		return INVALID();
 	}
-	/* The id moves to the connection's own channel first: so no event ends up elsewhere. */
+	/*
+	 * The id moves to the connection's own channel first, so that no event goes to another
+	 * channel.
+	 */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);
 	if (ret) {
-		req_discard(req, NULL);
+		conn_req_discard(req, NULL);
 		return ret;
 	}
-	ret = id_connect(req->peer->prov, req->id, req->is_passive, pdata);
+	ret = conn_req_connect_id(req->peer->prov, req->id, req->is_passive, pdata);
 	free(req);
 	if (ret)
 		rpma_conn_delete(&conn);

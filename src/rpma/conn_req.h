@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_req.h -- a connection that is asked for: by us, or by another of our endpoint. */
+/* conn_req.h -- a connection request, outgoing or incoming at an endpoint. */
 #ifndef RPMA_CONN_REQ_H
 #define RPMA_CONN_REQ_H
 
@@ -7,8 +7,8 @@
 #include "provider/provider.h"
 
 /*
- * The request behind a CONNECT_REQUEST event. The event is acknowledged, whatever the result; a
- * request that cannot be served is rejected, so that the other end is not left waiting.
+ * The request behind a CONNECT_REQUEST event. The event is acknowledged in any case. A request that
+ * cannot be served is rejected, so that the peer does not wait.
  */
 int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);

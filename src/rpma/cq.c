@@ -8,15 +8,15 @@
 #include "rpma/err.h"
 #include "rpma/peer.h"
 
-static int channel_open(struct rpma_cq *cq, struct ibv_context *ctx,
-			struct ibv_comp_channel *shared)
+static int cq_channel_open(struct rpma_cq *cq, struct ibv_context *ctx,
+			   struct ibv_comp_channel *shared)
 {
 	cq->channel_is_shared = shared != NULL;
 	cq->channel = shared ? shared : cq->prov->create_comp_channel(ctx);
 	return cq->channel ? 0 : PROVIDER_FAILED(errno, "%s", "ibv_create_comp_channel()");
 }
 
-static int channel_close(struct rpma_cq *cq)
+static int cq_channel_close(struct rpma_cq *cq)
 {
 	int err;
 
@@ -26,7 +26,7 @@ static int channel_close(struct rpma_cq *cq)
 	return err ? PROVIDER_FAILED(err, "%s", "ibv_destroy_comp_channel()") : 0;
 }
 
-static int queue_open(struct rpma_cq *cq, struct ibv_context *ctx, uint32_t size)
+static int cq_queue_open(struct rpma_cq *cq, struct ibv_context *ctx, uint32_t size)
 {
 	int cqe = size > INT_MAX ? INT_MAX : (int)size;
 
@@ -45,9 +45,9 @@ int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	if (!cq)
 		return err_set(RPMA_E_NOMEM, "there is no memory for a completion queue");
 	cq->prov = prov;
-	ret = channel_open(cq, ctx, shared);
+	ret = cq_channel_open(cq, ctx, shared);
 	if (!ret)
-		ret = queue_open(cq, ctx, size);
+		ret = cq_queue_open(cq, ctx, size);
 	if (ret)
 		cq_delete(&cq);
 	else
@@ -66,7 +66,7 @@ int cq_delete(struct rpma_cq **cq_ptr)
 	err = cq->ibv ? cq->prov->destroy_cq(cq->ibv) : 0;
 	if (err)
 		ret = PROVIDER_FAILED(err, "%s", "ibv_destroy_cq()");
-	ret = first_error(ret, channel_close(cq));
+	ret = first_error(ret, cq_channel_close(cq));
 	free(cq);
 	*cq_ptr = NULL;
 	return ret;
@@ -122,14 +122,16 @@ int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd)
 	return 0;
 }
 
-static int is_shared(void)
+static int cq_is_shared_error(void)
 {
 	return err_set(RPMA_E_SHARED_CHANNEL,
 		       "the completion queue's channel is shared: wait with rpma_conn_wait()");
 }
 
-/* Before the caller polls, so that a completion in between is announced again, not lost. */
-static int take_announcement(struct rpma_cq *cq, struct ibv_cq *announced)
+/*
+ * The queue is armed before the caller polls, so that a completion in between is announced again.
+ */
+static int cq_take_announcement(struct rpma_cq *cq, struct ibv_cq *announced)
 {
 	cq->prov->ack_cq_events(announced, 1);
 	return cq_arm(cq);
@@ -143,10 +145,10 @@ int rpma_cq_wait(struct rpma_cq *cq)
 	if (!cq)
 		return INVALID();
 	if (cq->channel_is_shared)
-		return is_shared();
+		return cq_is_shared_error();
 	if (cq->prov->get_cq_event(cq->channel, &announced, &context))
 		return RPMA_E_NO_COMPLETION;
-	return take_announcement(cq, announced);
+	return cq_take_announcement(cq, announced);
 }
 
 int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
@@ -169,9 +171,9 @@ int rpma_cq_wait_timeout(struct rpma_cq *cq, int timeout_ms)
 	if (!cq || timeout_ms < -1)
 		return INVALID();
 	if (cq->channel_is_shared)
-		return is_shared();
+		return cq_is_shared_error();
 	ret = cq_wait_channel(cq->prov, cq->channel, timeout_ms, &announced);
-	return ret ? ret : take_announcement(cq, announced);
+	return ret ? ret : cq_take_announcement(cq, announced);
 }
 
 int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got)

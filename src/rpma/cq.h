@@ -12,8 +12,8 @@ struct rpma_cq {
 	const struct provider *prov;
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
-	bool channel_is_shared; /* and so not ours to destroy, nor to wait on */
-	bool is_common;         /* made by rpma_cq_new() */
+	bool channel_is_shared; /* owned elsewhere: neither destroyed nor waited on here */
+	bool is_common;         /* made by rpma_cq_new(); serves several connections */
 	atomic_uint users;      /* a common one's connections and requests */
 };
 
@@ -22,7 +22,10 @@ int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr);
 int cq_delete(struct rpma_cq **cq_ptr);
 
-/* Wait for an event of the channel, which has to be acknowledged. RPMA_E_NO_COMPLETION: in vain. */
+/*
+ * Wait for an event of the channel, which has to be acknowledged. RPMA_E_NO_COMPLETION: none came
+ * in time.
+ */
 int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
 		    struct ibv_cq **announced);
 

@@ -96,8 +96,8 @@ int rpma_ep_get_port(const struct rpma_ep *ep, uint16_t *port)
 	return 0;
 }
 
-static int take_request(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
-			struct rdma_cm_event *event, struct rpma_conn_req **req_ptr)
+static int ep_request_take(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
+			   struct rdma_cm_event *event, struct rpma_conn_req **req_ptr)
 {
 	const struct provider *prov = ep->peer->prov;
 
@@ -120,7 +120,7 @@ int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 	if (ep->peer->prov->get_cm_event(ep->evch, &event))
 		return is_no_event(errno) ? RPMA_E_NO_EVENT
 					  : PROVIDER_FAILED(errno, "%s", "rdma_get_cm_event()");
-	return take_request(ep, cfg, event, req_ptr);
+	return ep_request_take(ep, cfg, event, req_ptr);
 }
 
 int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
@@ -132,5 +132,5 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
 	if (!ep || !req_ptr || timeout_ms < -1)
 		return INVALID();
 	ret = event_wait(ep->peer->prov, ep->evch, timeout_ms, &event);
-	return ret ? ret : take_request(ep, cfg, event, req_ptr);
+	return ret ? ret : ep_request_take(ep, cfg, event, req_ptr);
 }

@@ -47,7 +47,7 @@ const char *err_advice(int err)
 	case EADDRNOTAVAIL:
 		return "this machine has no such address: see ip addr";
 	case ECONNREFUSED:
-		return "nobody listens there: see whether the server runs, and its port";
+		return "no program listens there: see whether the server runs, and its port";
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 		return "there is no way to it: see ip route";

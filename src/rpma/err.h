@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* err.h -- one line for a failed call of the provider, said where it failed. */
+/* err.h -- error texts; a failed call of the provider is logged where it failed. */
 #ifndef RPMA_ERR_H
 #define RPMA_ERR_H
 
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "librpma.h"
 
-/* Some devices fail without a reason. */
+/* Some devices fail without setting errno. */
 static inline const char *reason_text(int err)
 {
 	return err ? strerror(err) : "no reason given";
@@ -51,7 +51,7 @@ static inline bool is_no_event(int err)
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;
 }
 
-/* The first failure of several steps is the one that is returned. */
+/* Of several failed steps the first failure is reported. */
 static inline int first_error(int first, int next)
 {
 	return first ? first : next;

@@ -6,7 +6,7 @@
 #include "provider/provider.h"
 #include "rpma/err.h"
 
-/* The event has to be acknowledged. RPMA_E_NO_EVENT: in vain; RPMA_E_PROVIDER. */
+/* The event has to be acknowledged. RPMA_E_NO_EVENT: none came in time; RPMA_E_PROVIDER. */
 static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,
 			     int timeout_ms, struct rdma_cm_event **event)
 {

@@ -42,12 +42,12 @@ int flush_sink_fini(struct flush_sink *sink)
 	return ret;
 }
 
-/* RPMA_STRICT_PERSIST, read once: it decides for calls of either version. */
+/* RPMA_STRICT_PERSIST, read once; it overrides the default of both versions of rpma_flush(). */
 static struct {
 	bool is_set, strict;
 } env;
 
-static void read_env(void)
+static void flush_read_env(void)
 {
 	const char *value = getenv("RPMA_STRICT_PERSIST");
 
@@ -61,31 +61,31 @@ enum vext_flush_type flush_persistent_type(bool strict)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, read_env);
+	pthread_once(&once, flush_read_env);
 	return (env.is_set ? env.strict : strict) ? VEXT_FLUSH_STRICT : VEXT_FLUSH_PERSISTENT;
 }
 
-static enum vext_flush_type native_type(enum rpma_flush_type type, bool strict)
+static enum vext_flush_type flush_native_type(enum rpma_flush_type type, bool strict)
 {
 	return type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(strict)
 						  : VEXT_FLUSH_VISIBLE;
 }
 
-static bool is_type(enum rpma_flush_type type)
+static bool flush_type_is_valid(enum rpma_flush_type type)
 {
 	return type == RPMA_FLUSH_TYPE_PERSISTENT || type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
 
-static int usage_of(enum rpma_flush_type type)
+static int flush_usage_of(enum rpma_flush_type type)
 {
 	return type == RPMA_FLUSH_TYPE_PERSISTENT ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
 						  : RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 }
 
-/* No bytes are named: all of the region is meant, as with the read in its place. */
-static void whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
+/* A length of 0 means the whole region, as with the read that replaces a flush. */
+static void flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
 {
-	*len = 1; /* behind its end: left to be refused */
+	*len = 1; /* past its end: the peer refuses it */
 	if (*offset > dst->size)
 		return;
 	*offset = 0;
@@ -95,30 +95,30 @@ static void whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_
 int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_flush_type type, bool strict, int flags, const void *op_context)
 {
-	if (!dst || !is_type(type) || !flags)
+	if (!dst || !flush_type_is_valid(type) || !flags)
 		return err_set(RPMA_E_INVAL, "a flush has flags 0, no region, or a type that is "
 					     "none");
 	if (mr_check_range(offset, len))
 		return RPMA_E_INVAL;
-	if (!(dst->usage & usage_of(type))) {
+	if (!(dst->usage & flush_usage_of(type))) {
 		LOG_ERROR("the remote region was not registered for this type of flush");
 		return RPMA_E_NOSUPP;
 	}
 	if (!len)
-		whole_region(dst, &offset, &len);
+		flush_whole_region(dst, &offset, &len);
 	op_begin(op, VEXT_OP_FLUSH, flags, op_context);
 	op_target(op, dst, offset, len);
-	op.wr->type = native_type(type, strict);
+	op.wr->type = flush_native_type(type, strict);
 	*op.region = *dst;
 	return 0;
 }
 
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context)
 {
-	if (!is_type(type) || !flags)
+	if (!flush_type_is_valid(type) || !flags)
 		return err_set(RPMA_E_INVAL, "a flush of everything has flags 0, or a type that is "
 					     "none");
 	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
-	op.wr->type = native_type(type, true);
+	op.wr->type = flush_native_type(type, true);
 	return 0;
 }

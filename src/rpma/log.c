@@ -10,7 +10,7 @@
 #include "rpma/err.h"
 #include "rpma/log_default.h"
 
-/* Debug builds talk, others are quiet: the defaults are part of the interface. */
+/* Debug builds log everything, others from WARNING on: the defaults are part of the interface. */
 #ifdef RPMA_LOG_VERBOSE
 #define MAIN_DEFAULT RPMA_LOG_LEVEL_DEBUG
 #define AUX_DEFAULT  RPMA_LOG_LEVEL_WARNING
@@ -23,12 +23,12 @@ static rpma_log_function *_Atomic active_function = rpma_log_default_function;
 static _Atomic(enum rpma_log_level) thresholds[RPMA_LOG_THRESHOLD_MAX] = {
 	[RPMA_LOG_THRESHOLD] = MAIN_DEFAULT, [RPMA_LOG_THRESHOLD_AUX] = AUX_DEFAULT};
 
-static enum rpma_log_level main_threshold(void)
+static enum rpma_log_level log_main_threshold(void)
 {
 	return atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
 }
 
-/* What a device logs, and the part of what librpma logs that passes the threshold. */
+/* Messages of a device, and those of librpma that pass the threshold. */
 static void log_pass(enum log_level level, const char *file, int line, const char *func,
 		     const char *text)
 {
@@ -37,51 +37,52 @@ static void log_pass(enum log_level level, const char *file, int line, const cha
 	function((enum rpma_log_level)level, file, line, func, "%s\n", text);
 }
 
-/* librpma's own lines: an error is the calling thread's, whether or not it is logged. */
+/* librpma's own messages: an error sets the calling thread's text, whether or not it is logged. */
 static void log_own(enum log_level level, const char *file, int line, const char *func,
 		    const char *text)
 {
 	if (level <= LOG_LVL_ERROR)
 		err_set_text(text);
-	if ((int)level <= (int)main_threshold())
+	if ((int)level <= (int)log_main_threshold())
 		log_pass(level, file, line, func, text);
 }
 
-/* Again if another thread set it meanwhile, which may have been overtaken by this one. */
-static void apply_main_threshold(void)
+/* Repeated if another thread set it meanwhile: that thread's update may have come first. */
+static void log_apply_main_threshold(void)
 {
 	enum rpma_log_level level;
 
 	do {
-		level = main_threshold();
+		level = log_main_threshold();
 		log_set(log_own,
 			(int)level < (int)LOG_LVL_ERROR ? LOG_LVL_ERROR : (enum log_level)level);
 		provider_log_set(log_pass, (enum log_level)level);
-	} while (level != main_threshold());
+	} while (level != log_main_threshold());
 }
 
 __attribute__((constructor)) static void log_start(void)
 {
-	apply_main_threshold();
+	log_apply_main_threshold();
 }
 
-static bool is_threshold(enum rpma_log_threshold threshold)
+static bool log_threshold_is_valid(enum rpma_log_threshold threshold)
 {
 	return threshold == RPMA_LOG_THRESHOLD || threshold == RPMA_LOG_THRESHOLD_AUX;
 }
 
 int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_level level)
 {
-	if (!is_threshold(threshold) || level < RPMA_LOG_DISABLED || level > RPMA_LOG_LEVEL_DEBUG)
+	if (!log_threshold_is_valid(threshold) || level < RPMA_LOG_DISABLED ||
+	    level > RPMA_LOG_LEVEL_DEBUG)
 		return INVALID();
 	atomic_store(&thresholds[threshold], level);
-	apply_main_threshold();
+	log_apply_main_threshold();
 	return 0;
 }
 
 int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level *level)
 {
-	if (!is_threshold(threshold) || !level)
+	if (!log_threshold_is_valid(threshold) || !level)
 		return INVALID();
 	*level = atomic_load(&thresholds[threshold]);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log_default.c -- messages as upstream lays them out, for those who grep for them:
+ * log_default.c -- messages in upstream's format, which existing scripts match:
  *
  *   Mon DD HH:MM:SS.uuuuuu [tid] *LEVEL* file.c: LLL: function: message
  *
@@ -23,7 +23,7 @@ static const char *const TAG[] = {
 const char *const log_month[12] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
 				   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-static void format_time(char *buf, size_t len)
+static void log_format_time(char *buf, size_t len)
 {
 	struct timespec ts;
 	struct tm tm;
@@ -37,7 +37,7 @@ static void format_time(char *buf, size_t len)
 }
 
 /* "file.c: LLL: function: ", or nothing when the origin is not known. */
-static void format_origin(char *buf, size_t len, const char *file, int line, const char *func)
+static void log_format_origin(char *buf, size_t len, const char *file, int line, const char *func)
 {
 	const char *base;
 
@@ -61,13 +61,13 @@ void rpma_log_default_function(enum rpma_log_level level, const char *file_name,
 	va_start(ap, message_format);
 	vsnprintf(message, sizeof(message), message_format, ap);
 	va_end(ap);
-	format_origin(origin, sizeof(origin), file_name, line_no, function_name);
+	log_format_origin(origin, sizeof(origin), file_name, line_no, function_name);
 	snprintf(line, sizeof(line), "%s%s%s", TAG[level], origin, message);
 	log_syslog(level, line);
 
 	rpma_log_get_threshold(RPMA_LOG_THRESHOLD_AUX, &aux);
 	if (level > aux)
 		return;
-	format_time(when, sizeof(when));
+	log_format_time(when, sizeof(when));
 	fprintf(stderr, "%s%s", when, line);
 }

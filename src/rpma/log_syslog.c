@@ -23,7 +23,7 @@ static const int SEVERITY[] = {
 };
 
 /* A socket a message: no descriptor to leak into a fork or to lose to closefrom(2). */
-static bool send_datagram(const char *buf, size_t len)
+static bool log_syslog_send(const char *buf, size_t len)
 {
 	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -33,7 +33,10 @@ static bool send_datagram(const char *buf, size_t len)
 		return false;
 	sent = !connect(fd, (const struct sockaddr *)&to, sizeof(to));
 	if (sent)
-		/* A logger that does not keep up loses lines; it must not hold up a data path. */
+		/*
+		 * If the logger does not keep up the message is dropped: a data path must not wait
+		 * for it.
+		 */
 		(void)!send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);
 	return sent;
@@ -55,6 +58,6 @@ void log_syslog(enum rpma_log_level level, const char *text)
 		       (long)getpid(), text_len, text);
 	if (len >= (int)sizeof(buf))
 		len = sizeof(buf) - 1;
-	if (!send_datagram(buf, (size_t)len))
+	if (!log_syslog_send(buf, (size_t)len))
 		syslog(priority, "%.*s", text_len, text);
 }

@@ -9,11 +9,11 @@
 #include "rpma/err.h"
 #include "rpma/peer.h"
 
-static int access_of_usage(const struct rpma_peer *peer, int usage)
+static int mr_access_of_usage(const struct rpma_peer *peer, int usage)
 {
 	int access = 0;
 
-	/* A peer whose device or library does not flush reads instead. */
+	/* A peer whose device or library has no flush issues a read instead. */
 	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (usage & (RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST |
@@ -32,8 +32,8 @@ static int access_of_usage(const struct rpma_peer *peer, int usage)
 	return access;
 }
 
-/* Mappings of a file on DAX cannot be pinned by some devices, but be paged on demand. */
-static struct ibv_mr *reg_paged(const struct rpma_peer *peer, void *ptr, size_t size, int access)
+/* Some devices cannot pin mappings of a file on DAX, but can page them on demand. */
+static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {
 	struct ibv_mr *ibv = peer->prov->reg_mr(peer->pd, ptr, size, access);
 
@@ -44,16 +44,16 @@ static struct ibv_mr *reg_paged(const struct rpma_peer *peer, void *ptr, size_t 
 
 /*
  * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL). Peers
- * may read and write it all the same; only such a flush of it is refused, when one is tried.
+ * may still read and write it; only such a flush of it is refused, when it is requested.
  */
-static struct ibv_mr *reg_mr(const struct rpma_peer *peer, void *ptr, size_t size, int access)
+static struct ibv_mr *mr_reg(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {
-	struct ibv_mr *ibv = reg_paged(peer, ptr, size, access);
+	struct ibv_mr *ibv = mr_reg_paged(peer, ptr, size, access);
 
 	if (ibv || errno != EINVAL || !(access & VEXT_ACCESS_FLUSH_PERSISTENT))
 		return ibv;
 	access &= ~VEXT_ACCESS_FLUSH_PERSISTENT;
-	ibv = reg_paged(peer, ptr, size, access);
+	ibv = mr_reg_paged(peer, ptr, size, access);
 	if (ibv)
 		LOG_NOTICE("the device cannot make this memory persistent (addr=%p, length=%zu): "
 			   "it will refuse a native flush to persistence",
@@ -73,7 +73,7 @@ int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		return NOMEM();
 	mr->prov = peer->prov;
 	mr->usage = usage;
-	mr->ibv = reg_mr(peer, ptr, size, access_of_usage(peer, usage));
+	mr->ibv = mr_reg(peer, ptr, size, mr_access_of_usage(peer, usage));
 	if (!mr->ibv) {
 		int err = errno;
 

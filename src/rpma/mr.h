@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr.h -- memory regions, ours and the other end's, and how work requests name them. */
+/* mr.h -- memory regions, local and remote, and how work requests refer to them. */
 #ifndef RPMA_MR_H
 #define RPMA_MR_H
 
@@ -10,7 +10,7 @@
 enum { MR_DESC_SIZE = 8 + 8 + 4 + 1 };
 
 #define MR_USAGE_ALL 0xff
-/* A peer that may read and write a word may do both at once. */
+/* The right to read and to write a word includes the right to an atomic operation on it. */
 #define MR_USAGE_ATOMIC (RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST)
 #define MR_USAGE_FLUSH  (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
@@ -28,9 +28,8 @@ struct rpma_mr_remote {
 };
 
 /*
- * Ranges that are none are refused, whatever region they are meant for: RPMA_E_INVAL and a line in
- * the log. mr_check_len: verbs has 32 bits for a length. mr_check_range: it must not end behind the
- * last address.
+ * Impossible ranges are refused, for any region: RPMA_E_INVAL and a line in the log. mr_check_len:
+ * verbs has 32 bits for a length. mr_check_range: the range must not end past the last address.
  */
 #define MR_MUST_CHECK __attribute__((warn_unused_result))
 MR_MUST_CHECK int mr_check_len(uint64_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.c -- reads, writes and messages as work requests. flush.c and verify.c have the others, and
- * settle.c what becomes of them.
+ * op.c -- reads, writes and messages as work requests. The others are in flush.c and verify.c;
+ * settle.c adapts all of them to the peer's capabilities.
  */
 #include "rpma/op.h"
 
@@ -24,13 +24,13 @@ void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, si
 	op.wr->len = len;
 }
 
-static int one_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
+static int op_set_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
 {
 	op.wr->wr.num_sge = 1;
 	return mr_sge(&op.segs[0], mr, offset, len);
 }
 
-/* One side of a one-sided operation names its memory, or, for no bytes, neither does. */
+/* Both regions of a one-sided operation are given, or, for no bytes, neither is. */
 int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	    const struct rpma_mr_local *local, size_t local_offset,
 	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
@@ -48,7 +48,7 @@ int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 		return 0;
 	op.wr->wr.wr.rdma.remote_addr = remote->raddr + remote_offset;
 	op.wr->wr.wr.rdma.rkey = remote->rkey;
-	ret = one_segment(op, local, local_offset, len);
+	ret = op_set_segment(op, local, local_offset, len);
 	return ret ? ret : mr_check_range(remote_offset, len);
 }
 
@@ -65,7 +65,7 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 	return 0;
 }
 
-/* The word's address must be a multiple of 8, of which the region's beginning decides, too. */
+/* The word's address must be a multiple of 8; it depends on the region's start as well. */
 int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
 	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
 	      uint64_t operand, uint64_t swap, int flags, const void *op_context)
@@ -85,7 +85,7 @@ int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_loca
 	op.wr->wr.wr.atomic.rkey = dst->rkey;
 	op.wr->wr.wr.atomic.compare_add = operand;
 	op.wr->wr.wr.atomic.swap = swap;
-	return one_segment(op, result, result_offset, RPMA_ATOMIC_ALIGNMENT);
+	return op_set_segment(op, result, result_offset, RPMA_ATOMIC_ALIGNMENT);
 }
 
 int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
@@ -97,11 +97,13 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
-	return src ? one_segment(op, src, offset, len) : 0;
+	return src ? op_set_segment(op, src, offset, len) : 0;
 }
 
-/* Without the empty ones: on one of them that is not the last Linux's siw oopses (6.1). */
-static int gather(struct op op, const struct rpma_segment *segments, uint32_t count)
+/*
+ * Empty segments are left out: Linux's siw (6.1) oopses on an empty segment that is not the last.
+ */
+static int op_set_segments(struct op op, const struct rpma_segment *segments, uint32_t count)
 {
 	uint64_t total = 0;
 	int ret = 0;
@@ -131,5 +133,5 @@ int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *s
 	}
 	op_begin(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = IBV_WR_SEND;
-	return gather(op, segments, count);
+	return op_set_segments(op, segments, count);
 }

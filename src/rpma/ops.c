@@ -25,103 +25,104 @@ int conn_post(struct rpma_conn *conn, struct op op)
 		   : 0;
 }
 
-/* Room on the caller's stack for one operation, made with OP(), and posted if that worked. */
-struct room {
+/* Storage on the caller's stack for one operation; OP() refers to it. */
+struct op_storage {
 	struct vext_wr wr;
 	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote region;
 };
-#define OP(room) ((struct op){&(room).wr, (room).segs, &(room).region})
+#define OP(storage) ((struct op){&(storage).wr, (storage).segs, &(storage).region})
 
-static int post_if(int ret, struct rpma_conn *conn, struct room *room)
+static int ops_post_if(int ret, struct rpma_conn *conn, struct op_storage *storage)
 {
-	return ret ? ret : conn_post(conn, OP(*room));
+	return ret ? ret : conn_post(conn, OP(*storage));
 }
 
 int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offset,
 	      const struct rpma_mr_remote *src, size_t src_offset, size_t len, int flags,
 	      const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_rdma(OP(room), IBV_WR_RDMA_READ, 0, dst, dst_offset, src, src_offset, len,
-			       flags, op_context),
-		       conn, &room);
+	return ops_post_if(op_rdma(OP(storage), IBV_WR_RDMA_READ, 0, dst, dst_offset, src,
+				   src_offset, len, flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 	       const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 	       const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE, 0, src, src_offset, dst, dst_offset,
-			       len, flags, op_context),
-		       conn, &room);
+	return ops_post_if(op_rdma(OP(storage), IBV_WR_RDMA_WRITE, 0, src, src_offset, dst,
+				   dst_offset, len, flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 			const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags,
 			uint32_t imm, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_rdma(OP(room), IBV_WR_RDMA_WRITE_WITH_IMM, imm, src, src_offset, dst,
-			       dst_offset, len, flags, op_context),
-		       conn, &room);
+	return ops_post_if(op_rdma(OP(storage), IBV_WR_RDMA_WRITE_WITH_IMM, imm, src, src_offset,
+				   dst, dst_offset, len, flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 		      const char src[8], int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_atomic_write(OP(room), dst, dst_offset, src, flags, op_context), conn,
-		       &room);
+	return ops_post_if(op_atomic_write(OP(storage), dst, dst_offset, src, flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_atomic_compare_swap(struct rpma_conn *conn, struct rpma_mr_local *result,
 			     size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
 			     uint64_t compare, uint64_t swap, int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_atomic(OP(room), IBV_WR_ATOMIC_CMP_AND_SWP, result, result_offset, dst,
-				 dst_offset, compare, swap, flags, op_context),
-		       conn, &room);
+	return ops_post_if(op_atomic(OP(storage), IBV_WR_ATOMIC_CMP_AND_SWP, result, result_offset,
+				     dst, dst_offset, compare, swap, flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_atomic_fetch_add(struct rpma_conn *conn, struct rpma_mr_local *result,
 			  size_t result_offset, struct rpma_mr_remote *dst, size_t dst_offset,
 			  uint64_t add, int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_atomic(OP(room), IBV_WR_ATOMIC_FETCH_AND_ADD, result, result_offset, dst,
-				 dst_offset, add, 0, flags, op_context),
-		       conn, &room);
+	return ops_post_if(op_atomic(OP(storage), IBV_WR_ATOMIC_FETCH_AND_ADD, result,
+				     result_offset, dst, dst_offset, add, 0, flags, op_context),
+			   conn, &storage);
 }
 
-static int post_flush(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
-		      size_t len, enum rpma_flush_type type, bool strict, int flags,
-		      const void *op_context)
+static int ops_post_flush(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
+			  size_t dst_offset, size_t len, enum rpma_flush_type type, bool strict,
+			  int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
-	return post_if(op_flush(OP(room), dst, dst_offset, len, type, strict, flags, op_context),
-		       conn, &room);
+	return ops_post_if(
+		op_flush(OP(storage), dst, dst_offset, len, type, strict, flags, op_context), conn,
+		&storage);
 }
 
 /* The symbol rpma_flush_strict, which the header gives to programs of version 1.4. */
@@ -130,7 +131,7 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 {
 	if (!conn)
 		return INVALID();
-	return post_flush(conn, dst, dst_offset, len, type, true, flags, op_context);
+	return ops_post_flush(conn, dst, dst_offset, len, type, true, flags, op_context);
 }
 
 /* The symbol rpma_flush, of programs of librpma 1.3. */
@@ -142,72 +143,76 @@ int flush_of_1_3(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_
 {
 	if (!conn)
 		return err_invalid("rpma_flush", "there is no connection");
-	return post_flush(conn, dst, dst_offset, len, type, false, flags, op_context);
+	return ops_post_flush(conn, dst, dst_offset, len, type, false, flags, op_context);
 }
 
 int rpma_flush_all(struct rpma_conn *conn, enum rpma_flush_type type, int flags,
 		   const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_flush_all(OP(room), type, flags, op_context), conn, &room);
+	return ops_post_if(op_flush_all(OP(storage), type, flags, op_context), conn, &storage);
 }
 
 int rpma_verify(struct rpma_conn *conn, const struct rpma_mr_remote *dst, size_t dst_offset,
 		size_t len, enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 		const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_verify(OP(room), dst, dst_offset, len, alg, digest, flags, op_context),
-		       conn, &room);
+	return ops_post_if(
+		op_verify(OP(storage), dst, dst_offset, len, alg, digest, flags, op_context), conn,
+		&storage);
 }
 
 int rpma_query_durability(struct rpma_conn *conn, const struct rpma_mr_remote *dst,
 			  size_t dst_offset, size_t len, enum rpma_durability *durability,
 			  int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_query(OP(room), dst, dst_offset, len, durability, flags, op_context),
-		       conn, &room);
+	return ops_post_if(
+		op_query(OP(storage), dst, dst_offset, len, durability, flags, op_context), conn,
+		&storage);
 }
 
 int rpma_send(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset, size_t len,
 	      int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_message(OP(room), IBV_WR_SEND, 0, src, offset, len, flags, op_context),
-		       conn, &room);
+	return ops_post_if(
+		op_message(OP(storage), IBV_WR_SEND, 0, src, offset, len, flags, op_context), conn,
+		&storage);
 }
 
 int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src, size_t offset,
 		       size_t len, int flags, uint32_t imm, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
 	if (!conn)
 		return INVALID();
-	return post_if(op_message(OP(room), IBV_WR_SEND_WITH_IMM, imm, src, offset, len, flags,
-				  op_context),
-		       conn, &room);
+	return ops_post_if(op_message(OP(storage), IBV_WR_SEND_WITH_IMM, imm, src, offset, len,
+				      flags, op_context),
+			   conn, &storage);
 }
 
 int rpma_send_gather(struct rpma_conn *conn, const struct rpma_segment *segments, uint32_t count,
 		     int flags, const void *op_context)
 {
-	struct room room;
+	struct op_storage storage;
 
-	return post_if(op_gather(OP(room), conn, segments, count, flags, op_context), conn, &room);
+	return ops_post_if(op_gather(OP(storage), conn, segments, count, flags, op_context), conn,
+			   &storage);
 }
 
 int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, size_t len,

@@ -6,7 +6,7 @@
 
 #include "rpma/err.h"
 
-static int alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct ibv_pd **pd)
+static int peer_alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct ibv_pd **pd)
 {
 	errno = 0;
 	*pd = prov->alloc_pd(ctx);
@@ -33,7 +33,7 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	ret = utils_query(prov, ibv_ctx, &can);
 	if (ret)
 		return ret;
-	ret = alloc_pd(prov, ibv_ctx, &pd);
+	ret = peer_alloc_pd(prov, ibv_ctx, &pd);
 	if (ret)
 		return ret;
 	peer = malloc(sizeof(*peer));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* providers.c -- what could be used, and why or why not. */
+/* providers.c -- the list of providers and devices, and why each can or cannot be used. */
 #include <stdlib.h>
 
 #include "rpma/err.h"
@@ -39,7 +39,9 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 	return 0;
 }
 
-/* Of what the caller has room for; the size of the first version is the least. */
+/*
+ * Fills only as much as the caller's structure has room for, at least the first version's members.
+ */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info)
 {

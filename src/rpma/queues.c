@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queues.c -- CQs and QP of a connection to be. */
+/* queues.c -- the CQs and the QP of a connection. */
 #include "rpma/queues.h"
 
 #include "rpma/err.h"
@@ -8,8 +8,8 @@
 /* The 8 bytes of an atomic write travel in the work request. */
 enum { MAX_INLINE = RPMA_ATOMIC_WRITE_ALIGNMENT };
 
-static int create_cqs(struct queues *q, const struct provider *prov, struct ibv_context *ctx,
-		      const struct rpma_conn_cfg *cfg, bool own_rcq)
+static int queues_create_cqs(struct queues *q, const struct provider *prov, struct ibv_context *ctx,
+			     const struct rpma_conn_cfg *cfg, bool own_rcq)
 {
 	uint32_t rcq_size = atomic_load(&cfg->rcq_size);
 	struct rpma_cq *common = atomic_load(&cfg->cq);
@@ -32,8 +32,8 @@ static int create_cqs(struct queues *q, const struct provider *prov, struct ibv_
 	return ret;
 }
 
-static int create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
-		     const struct rpma_conn_cfg *cfg, const struct rpma_srq *srq)
+static int queues_create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
+			    const struct rpma_conn_cfg *cfg, const struct rpma_srq *srq)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = q->cq->ibv,
@@ -61,8 +61,9 @@ static int create_qp(struct queues *q, const struct rpma_peer *peer, struct rdma
 	return 0;
 }
 
-/* What cannot be had together. */
-static int check(const struct rpma_conn_cfg *cfg, bool srq_has_rcq, const struct ibv_context *ctx)
+/* Settings that exclude each other. */
+static int queues_check(const struct rpma_conn_cfg *cfg, bool srq_has_rcq,
+			const struct ibv_context *ctx)
 {
 	const struct rpma_cq *common = atomic_load(&cfg->cq);
 	bool channel = atomic_load(&cfg->compl_channel);
@@ -89,21 +90,21 @@ int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_i
 {
 	const struct rpma_srq *srq = atomic_load(&cfg->srq);
 	bool srq_has_rcq = srq && srq->rcq;
-	int ret = check(cfg, srq_has_rcq, id->verbs);
+	int ret = queues_check(cfg, srq_has_rcq, id->verbs);
 
 	*q = (struct queues){0};
 	if (ret)
 		return ret;
-	ret = create_cqs(q, peer->prov, id->verbs, cfg, !srq_has_rcq);
+	ret = queues_create_cqs(q, peer->prov, id->verbs, cfg, !srq_has_rcq);
 	if (!ret)
-		ret = create_qp(q, peer, id, cfg, srq);
+		ret = queues_create_qp(q, peer, id, cfg, srq);
 	if (ret)
 		queues_fini(q, peer->prov, id);
 	return ret;
 }
 
-/* A common queue lives on, and may keep completions of this connection. */
-static int release_cq(struct rpma_cq **cq_ptr)
+/* A common queue stays, and may hold completions of this connection. */
+static int queues_release_cq(struct rpma_cq **cq_ptr)
 {
 	struct rpma_cq *cq = *cq_ptr;
 
@@ -121,7 +122,7 @@ int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id
 	if (id->qp)
 		prov->destroy_qp(id);
 	ret = cq_delete(&q->rcq);
-	ret = first_error(ret, release_cq(&q->cq));
+	ret = first_error(ret, queues_release_cq(&q->cq));
 	if (!q->shared_channel)
 		return ret;
 	err = prov->destroy_comp_channel(q->shared_channel);

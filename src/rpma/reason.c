@@ -31,7 +31,7 @@ struct meaning {
 	const char *text, *advice;
 };
 
-static const struct meaning *find(const struct meaning *table, uint32_t value)
+static const struct meaning *reason_find(const struct meaning *table, uint32_t value)
 {
 	while (table->text && table->value != value)
 		table++;
@@ -41,16 +41,16 @@ static const struct meaning *find(const struct meaning *table, uint32_t value)
 #define SEE_LOG "the logs of both ends say more"
 #define LOST    "connect again, and repeat what was not completed or not flushed"
 
-/* Where there is nothing but the status. */
+/* Texts for devices that report only a status. */
 static const struct meaning statuses[] = {
 	{IBV_WC_LOC_LEN_ERR, "a message was longer than the memory to receive it",
 	 "receive into larger memory"},
 	{IBV_WC_LOC_QP_OP_ERR, "this end's queue pair could not carry it out", SEE_LOG},
-	{IBV_WC_LOC_PROT_ERR, "it may not use this end's memory so",
+	{IBV_WC_LOC_PROT_ERR, "the operation has no right to this end's memory",
 	 "check the range, and the usage with which the region was registered"},
 	{IBV_WC_WR_FLUSH_ERR, "the connection ended before it was carried out", LOST},
-	{IBV_WC_BAD_RESP_ERR, "the other end gave an answer that fits no question", SEE_LOG},
-	{IBV_WC_LOC_ACCESS_ERR, "the other end may not use this end's memory so",
+	{IBV_WC_BAD_RESP_ERR, "the other end sent a response that fits no request", SEE_LOG},
+	{IBV_WC_LOC_ACCESS_ERR, "the other end has no right to this end's memory",
 	 "check the usage with which the region was registered"},
 	{IBV_WC_REM_INV_REQ_ERR, "the other end does not take such a request", SEE_LOG},
 	{IBV_WC_REM_ACCESS_ERR, "the other end permits no such access",
@@ -66,16 +66,17 @@ static const struct meaning statuses[] = {
 #define RANGE     "the range is not inside the region"
 #define RIGHTS    "the region was not registered for this use"
 #define DOMAIN    "the region does not belong to the peer object of this connection"
-#define ANEW      "the region may have been deregistered: get its descriptor anew"
+#define ANEW      "the region may have been deregistered: get a new descriptor"
 static const struct meaning terminates[] = {
-	{0x0000, "a failure of its own, such as memory that is gone", SEE_LOG},
+	{0x0000, "a local failure, such as memory that vanished", SEE_LOG},
 	{0x0100, NO_REGION, ANEW},
 	{0x0101, RANGE ", or the memory there is gone",
 	 "check it against rpma_mr_remote_get_size(), and the size of the file behind the region"},
 	{0x0102, RIGHTS, "register it with the RPMA_MR_USAGE_ that the operation needs"},
 	{0x0103, DOMAIN, "register it with the peer object that made the connection"},
 	{0x0104, RANGE ", it wraps around", "check offset and length"},
-	{0x0206, "the operation is not known there", "check rpma_conn_get_remote_caps()"},
+	{0x0206, "the other end does not support the operation",
+	 "check rpma_conn_get_remote_caps()"},
 	{0x0207, "a failure of the other end's connection", SEE_LOG},
 	{0x1100, NO_REGION, ANEW},
 	{0x1101, RANGE, "check offset and length against rpma_mr_remote_get_size()"},
@@ -93,13 +94,13 @@ static const struct meaning links[] = {
 	{ENOTCONN, "the other end closed the connection, or its process ended",
 	 "see whether it still runs; " LOST},
 	{ECONNABORTED, "this end closed the connection", LOST},
-	{ECONNRESET, "the other end broke off in the middle", "see whether it still runs; " LOST},
-	{ETIMEDOUT, "nothing was heard of the other end for too long",
+	{ECONNRESET, "the other end reset the connection", "see whether it still runs; " LOST},
+	{ETIMEDOUT, "no byte came from the other end for too long",
 	 "see whether its machine and the network are up; " LOST},
 	{0, NULL, NULL}};
 
 static const struct meaning locals[] = {
-	{EFAULT, "memory of this process is not there", "its file may have been truncated"},
+	{EFAULT, "memory of this process is not accessible", "its file may have been truncated"},
 	{EACCES, "the local region is not registered, or not for this use",
 	 "register it with the RPMA_MR_USAGE_ that the operation needs, and for as long"},
 	{ERANGE, "the local range is not inside its region", "check offset and length"},
@@ -109,48 +110,50 @@ static const struct meaning locals[] = {
 	 "receive into larger memory"},
 	{0, NULL, NULL}};
 
-static void say_errno(char *text, size_t size, const char *what, uint32_t code, const char *advice)
+static void reason_format_errno(char *text, size_t size, const char *what, uint32_t code,
+				const char *advice)
 {
 	snprintf(text, size, "%s: %s (errno %u); %s", what, strerror((int)code), code, advice);
 }
 
-static void say_known_errno(char *text, size_t size, const struct meaning *table, const char *what,
-			    uint32_t code, const char *advice)
+static void reason_format_known_errno(char *text, size_t size, const struct meaning *table,
+				      const char *what, uint32_t code, const char *advice)
 {
-	const struct meaning *m = find(table, code);
+	const struct meaning *m = reason_find(table, code);
 
 	if (m)
-		say_errno(text, size, m->text, code, m->advice);
+		reason_format_errno(text, size, m->text, code, m->advice);
 	else
-		say_errno(text, size, what, code, advice);
+		reason_format_errno(text, size, what, code, advice);
 }
 
-static void say_terminate(char *text, size_t size, const char *who, uint32_t code,
-			  const char *where)
+static void reason_format_terminate(char *text, size_t size, const char *who, uint32_t code,
+				    const char *where)
 {
-	const struct meaning *m = find(terminates, code);
+	const struct meaning *m = reason_find(terminates, code);
 
 	snprintf(text, size, "%s: %s (Terminate 0x%04x); %s%s", who,
 		 m ? m->text : "the protocol was violated", code, where, m ? m->advice : SEE_LOG);
 }
 
-static void say_status(char *text, size_t size, const struct ibv_wc *wc)
+static void reason_format_status(char *text, size_t size, const struct ibv_wc *wc)
 {
-	const struct meaning *m = find(statuses, (uint32_t)wc->status);
+	const struct meaning *m = reason_find(statuses, (uint32_t)wc->status);
 
 	snprintf(text, size, "%s (status %d, vendor_err 0x%x); %s",
 		 m ? m->text : "the device reports an error", (int)wc->status, wc->vendor_err,
 		 m ? m->advice : SEE_LOG);
 }
 
-static void say_reason(char *text, size_t size, const struct ibv_wc *wc, enum rpma_reason reason,
-		       uint32_t code)
+static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum rpma_reason reason,
+			  uint32_t code)
 {
 	switch (reason) {
 	case RPMA_REASON_WRITE_BACK:
-		say_errno(text, size, "the target could not write to its medium", code,
-			  "what was written since the last successful flush may be lost; mend "
-			  "that, then open, map and register the file there anew");
+		reason_format_errno(
+			text, size, "the target could not write to its medium", code,
+			"what was written since the last successful flush may be lost; repair "
+			"that, then open, map and register the file there again");
 		return;
 	case RPMA_REASON_VOLATILE:
 		snprintf(text, size,
@@ -159,29 +162,30 @@ static void say_reason(char *text, size_t size, const struct ibv_wc *wc, enum rp
 			 "RPMA_STRICT_PERSIST=0 at both ends to take visible bytes for durable");
 		return;
 	case RPMA_REASON_GONE:
-		snprintf(text, size,
-			 "the range is gone: it lies past the end of its file, or its region was "
-			 "deregistered before it was flushed; look at the size of the target's "
-			 "file");
+		snprintf(
+			text, size,
+			"the range is not accessible: it lies past the end of its file, or its region was "
+			"deregistered before it was flushed; look at the size of the target's "
+			"file");
 		return;
 	case RPMA_REASON_TERMINATE_IN:
-		say_terminate(text, size, "the other end refused", code, "");
+		reason_format_terminate(text, size, "the other end refused", code, "");
 		return;
 	case RPMA_REASON_TERMINATE_OUT:
-		say_terminate(text, size, "this end refused what the other did", code,
-			      "at the other end: ");
+		reason_format_terminate(text, size, "this end refused a message of the other", code,
+					"at the other end: ");
 		return;
 	case RPMA_REASON_LINK:
-		say_known_errno(text, size, links, "the connection broke", code, LOST);
+		reason_format_known_errno(text, size, links, "the connection broke", code, LOST);
 		return;
 	case RPMA_REASON_LOCAL:
-		say_known_errno(text, size, locals, "this end failed", code, SEE_LOG);
+		reason_format_known_errno(text, size, locals, "this end failed", code, SEE_LOG);
 		return;
 	case RPMA_REASON_NONE:
 	case RPMA_REASON_DEVICE:
 		break;
 	}
-	say_status(text, size, wc);
+	reason_format_status(text, size, wc);
 }
 
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
@@ -203,6 +207,6 @@ int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char 
 		snprintf(text, size, "%s", never_ran);
 		skip = strlen(text);
 	}
-	say_reason(text + skip, size - skip, wc, reason, code);
+	reason_format(text + skip, size - skip, wc, reason, code);
 	return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settle.c -- what an operation becomes when it is posted, by what the other end can do.
+ * settle.c -- how an operation is posted, depending on the peer's capabilities.
  *
  * A flush is one operation where the peer agreed to it, otherwise a small read: one that follows
  * writes on the same connection is answered only when these are placed. That makes them visible;
  * and persistent, where the peer declared that its writes go directly to persistent memory. A peer
- * that agreed does not write back for reads, so this is the only place that chooses.
+ * that agreed does not write back before it answers reads, so no other place may choose.
  */
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
 static const struct {
-	uint32_t cap; /* 0: there is another way to do it */
+	uint32_t cap; /* 0: it can be done in another way */
 	const char *what;
 } needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
@@ -20,19 +20,19 @@ static const struct {
 	[VEXT_OP_QUERY] = {RPMA_CAP_QUERY, "report durability classes"},
 };
 
-static uint32_t cap_needed(enum vext_op op)
+static uint32_t settle_cap_needed(enum vext_op op)
 {
 	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
 }
 
-static bool is_atomic(const struct vext_wr *wr)
+static bool settle_is_atomic(const struct vext_wr *wr)
 {
 	return wr->op == VEXT_OP_VERBS && (wr->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 					   wr->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
 }
 
-/* What is not known is not ruled out. */
-static uint32_t caps_of(const struct rpma_conn *conn)
+/* Before the capabilities are known, every operation is assumed to be possible. */
+static uint32_t settle_caps(const struct rpma_conn *conn)
 {
 	uint32_t caps = conn->prov->qp_caps(conn->id->qp);
 
@@ -41,24 +41,25 @@ static uint32_t caps_of(const struct rpma_conn *conn)
 
 /*
  * Reads make bytes persistent where the peer declared that its writes go directly to persistent
- * memory. But not where it agreed to the extensions without a Flush: it was told that this end does
- * not flush by reading, and writes nothing back for it.
+ * memory. But not where it agreed to the extensions without a Flush: this end announced that it
+ * does not flush by reading, so the peer writes nothing back before it answers.
  */
-static bool can_persist(const struct rpma_conn *conn, uint32_t caps)
+static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
 {
 	if (caps & RPMA_CAP_FLUSH)
 		return true;
 	return !(caps & RPMA_CAP_SOFTRNIC) && atomic_load(&conn->direct_write_to_pmem);
 }
 
-static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
+static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_t caps)
 {
-	if (cap_needed(wr->op) & ~caps) {
+	if (settle_cap_needed(wr->op) & ~caps) {
 		LOG_ERROR("the other end cannot %s (see rpma_conn_get_remote_caps)",
 			  needs[wr->op].what);
 		return RPMA_E_NOSUPP;
 	}
-	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE && !can_persist(conn, caps)) {
+	if (wr->op == VEXT_OP_FLUSH && wr->type != VEXT_FLUSH_VISIBLE &&
+	    !settle_can_persist(conn, caps)) {
 		LOG_ERROR("a persistent flush is not supported: the peer neither flushes natively "
 			  "nor writes directly to persistent memory "
 			  "(see rpma_conn_apply_remote_peer_cfg)");
@@ -67,21 +68,22 @@ static int check(const struct vext_wr *wr, const struct rpma_conn *conn, uint32_
 	return 0;
 }
 
-static bool is_inside(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len)
+static bool settle_is_inside(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len)
 {
 	return offset <= region->size && len <= region->size - offset;
 }
 
 /*
- * Which bytes to read for the range: at its start, but never past the region's end, where the
- * peer would refuse. A range that is not inside the region is left to be refused, by its end.
+ * Which bytes to read for the range: at its start, but never past the region's end, where the peer
+ * would refuse. For a range that is not inside the region its end is read, so that the peer refuses
+ * it.
  */
-static void choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
-			uint64_t *read_offset, uint32_t *read_len)
+static void settle_choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
+			       uint64_t *read_offset, uint32_t *read_len)
 {
 	*read_offset = offset;
 	*read_len = FLUSH_READ_LEN;
-	if (!is_inside(region, offset, len)) {
+	if (!settle_is_inside(region, offset, len)) {
 		if (len > FLUSH_READ_LEN)
 			*read_offset += len - FLUSH_READ_LEN;
 		return;
@@ -99,7 +101,7 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 	uint64_t read_offset;
 	uint32_t read_len;
 
-	choose_read(op.region, offset, op.wr->len, &read_offset, &read_len);
+	settle_choose_read(op.region, offset, op.wr->len, &read_offset, &read_len);
 	op.wr->op = VEXT_OP_VERBS;
 	op.wr->wr.opcode = IBV_WR_RDMA_READ;
 	op.wr->wr.wr.rdma.remote_addr = op.region->raddr + read_offset;
@@ -107,7 +109,9 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 	return mr_sge(&op.segs[0], conn->flush_sink.mr, 0, read_len);
 }
 
-/* Fenced where a flush is a read, behind which it must not be carried out too early. */
+/*
+ * Fenced if a flush is a read: the atomic write must not be executed before the read is answered.
+ */
 static void settle_atomic_write(struct op op, uint32_t caps)
 {
 	if (!(caps & RPMA_CAP_FLUSH) || !(caps & RPMA_CAP_ATOMIC_WRITE))
@@ -121,7 +125,7 @@ static void settle_atomic_write(struct op op, uint32_t caps)
 	op.wr->wr.num_sge = 1;
 }
 
-static void point(struct op op)
+static void settle_set_segments(struct op op)
 {
 	if (op.wr->wr.num_sge)
 		op.wr->wr.sg_list = op.segs;
@@ -129,9 +133,9 @@ static void point(struct op op)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 }
 
-static int check_atomic(const struct rpma_conn *conn)
+static int settle_check_atomic(const struct rpma_conn *conn)
 {
-	if (caps_of(conn) & RPMA_CAP_ATOMICS)
+	if (settle_caps(conn) & RPMA_CAP_ATOMICS)
 		return 0;
 	LOG_ERROR("the other end has no atomic operations (see rpma_conn_get_remote_caps)");
 	return RPMA_E_NOSUPP;
@@ -139,16 +143,16 @@ static int check_atomic(const struct rpma_conn *conn)
 
 int op_check(struct op op, const struct rpma_conn *conn)
 {
-	if (is_atomic(op.wr))
-		return check_atomic(conn);
-	return op.wr->op == VEXT_OP_VERBS ? 0 : check(op.wr, conn, caps_of(conn));
+	if (settle_is_atomic(op.wr))
+		return settle_check_atomic(conn);
+	return op.wr->op == VEXT_OP_VERBS ? 0 : settle_check(op.wr, conn, settle_caps(conn));
 }
 
 int op_settle(struct op op, const struct rpma_conn *conn)
 {
 	if (op.wr->op != VEXT_OP_VERBS) {
-		uint32_t caps = caps_of(conn);
-		int ret = check(op.wr, conn, caps);
+		uint32_t caps = settle_caps(conn);
+		int ret = settle_check(op.wr, conn, caps);
 
 		if (!ret && op.wr->op == VEXT_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
 			ret = settle_as_read(op, conn);
@@ -156,9 +160,9 @@ int op_settle(struct op op, const struct rpma_conn *conn)
 			settle_atomic_write(op, caps);
 		if (ret)
 			return ret;
-	} else if (is_atomic(op.wr) && check_atomic(conn)) {
+	} else if (settle_is_atomic(op.wr) && settle_check_atomic(conn)) {
 		return RPMA_E_NOSUPP;
 	}
-	point(op);
+	settle_set_segments(op);
 	return 0;
 }

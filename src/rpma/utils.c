@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* utils.c -- from an address to a device, what the device can, names of events. */
+/* utils.c -- the device for an address, its capabilities, names of events. */
 #include "rpma/utils.h"
 
 #include "rpma/err.h"
 
-static int find_context(const struct provider *prov, const char *addr, enum provider_role role,
-			struct ibv_context **ibv_ctx_ptr)
+static int utils_find_context(const struct provider *prov, const char *addr,
+			      enum provider_role role, struct ibv_context **ibv_ctx_ptr)
 {
 	const char *call = "";
 	int err = provider_find_context(prov, addr, role, ibv_ctx_ptr, &call);
@@ -22,7 +22,7 @@ int rpma_utils_get_ibv_context(const char *addr, enum rpma_util_ibv_context_type
 	if (!addr || !ibv_ctx_ptr || !utils_is_context_type(type))
 		return INVALID();
 	prov = provider_for_addr(addr, role);
-	return prov ? find_context(prov, addr, role, ibv_ctx_ptr) : RPMA_E_PROVIDER;
+	return prov ? utils_find_context(prov, addr, role, ibv_ctx_ptr) : RPMA_E_PROVIDER;
 }
 
 int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
@@ -44,7 +44,7 @@ int rpma_utils_get_ibv_context_from(const char *provider, const char *addr,
 		LOG_ERROR("provider %s cannot serve the address %s: %s", provider, addr, why);
 		return RPMA_E_PROVIDER;
 	}
-	return find_context(prov, addr, role, ibv_ctx_ptr);
+	return utils_find_context(prov, addr, role, ibv_ctx_ptr);
 }
 
 int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verify.c -- questions to the target about a range: its digest, and what persists it. */
+/* verify.c -- queries about a range at the target: its digest, and its durability class. */
 #include "base/digest.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
-static bool is_alg(enum rpma_digest_alg alg)
+static bool verify_alg_is_valid(enum rpma_digest_alg alg)
 {
 	return alg == RPMA_DIGEST_AUTO || alg == RPMA_DIGEST_CRC32C || alg == RPMA_DIGEST_BLAKE2B;
 }
@@ -15,7 +15,7 @@ int rpma_digest_compute(enum rpma_digest_alg alg, const void *ptr, size_t len,
 {
 	struct digest d;
 
-	if (!digest || (!ptr && len) || !is_alg(alg))
+	if (!digest || (!ptr && len) || !verify_alg_is_valid(alg))
 		return INVALID();
 	if (mr_check_len(len))
 		return RPMA_E_INVAL;
@@ -40,7 +40,7 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
 	      const void *op_context)
 {
-	if (!dst || !len || !digest || !flags || !is_alg(alg))
+	if (!dst || !len || !digest || !flags || !verify_alg_is_valid(alg))
 		return err_set(RPMA_E_INVAL, "a verification has flags 0, no region, no bytes, no "
 					     "digest, or an algorithm that is none");
 	if (mr_check_len(len) || mr_check_range(offset, len))

@@ -2,8 +2,8 @@
 /*
  * vocabulary.c -- librpma's public numbers and layouts are those of verbs_ext.
  *
- * They are passed through without being looked at: answers are written straight into the user's
- * structures. This is the one place that says so, and nothing of it is code.
+ * They are passed through without conversion: results are written directly into the user's
+ * structures. This file only asserts that; it contains no code.
  */
 #include "librpma.h"
 #include "verbs_ext/verbs_ext.h"
@@ -55,7 +55,7 @@ SAME(REJECTION_NONE)
 SAME(REJECTION_UNKNOWN)
 SAME(REJECTION_NO_LISTENER)
 SAME(REJECTION_REFUSED)
-SAME(REJECTION_HUNG_UP)
+SAME(REJECTION_CLOSED)
 
 SAME(REASON_NONE)
 SAME(REASON_WRITE_BACK)

@@ -29,8 +29,8 @@ enum completions_result {
 /* Makes both descriptors non-blocking. 0, or librpma's error. */
 int completions_init(struct completions *c, struct rpma_conn *conn);
 /*
- * The next completion within timeout_ms (-1: no limit). spin_us: look that long before sleeping,
- * for those who measure latency. Returns an enum completions_result or librpma's error.
+ * The next completion within timeout_ms (-1: no limit). spin_us: look that long before sleeping, to
+ * measure latency. Returns an enum completions_result or librpma's error.
  */
 int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, struct ibv_wc *wc);
 

@@ -5,8 +5,10 @@
 
 #include "session/impl.h"
 
-/* The server's name for our region, or a refusal, is believed only if its proof is right; that
- * the secrets differ is the one thing that nobody can prove. */
+/*
+ * The region's name or a refusal is accepted only with a valid proof of the server; only the answer
+ * "the secrets differ" cannot have one.
+ */
 static int proof_check_grant(struct session *s, const struct secret *secret,
 			     const struct secret_exchange *exchange, const uint8_t *in, size_t len,
 			     struct error *err)

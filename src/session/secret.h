@@ -3,9 +3,9 @@
  * secret.h -- what two ends share, and how each proves to the other that it knows it.
  *
  * The key is derived from the content of a file. A proof is a keyed BLAKE2b-256 of a label, the
- * role of the one who proves, both nonces, what the client wants, and, from the server, what it
- * grants. Neither end's proof can therefore be turned back on it, or be used a second time, or
- * for another region. What this does not give is in doc/security.md.
+ * role of the proving end, both nonces, the client's request, and, from the server, its grant.
+ * Neither end's proof can therefore be turned back on it, or be used a second time, or for another
+ * region. What this does not give is in doc/security.md.
  */
 #ifndef SESSION_SECRET_H
 #define SESSION_SECRET_H

@@ -26,7 +26,7 @@ struct session_opts {
 	enum hello_access access;
 	uint32_t depth; /* how many operations may be outstanding */
 	int timeout_ms; /* without any answer, while connecting and later; -1: no limit */
-	int retry_ms;   /* repeat for so long while nobody listens there; 0: do not */
+	int retry_ms;   /* repeat for so long while there is no listener; 0: do not */
 	const struct secret *secret; /* NULL: the server must not ask for one */
 };
 

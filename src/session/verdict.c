@@ -73,7 +73,7 @@ int session_put_end(struct session *s, const struct hello_content *content, stru
 	return verdict_ask(s, hello_end_encode(content, s->messages.out), err);
 }
 
-/* Instead of the answer a verdict may come, which nobody asked for: never a good one. */
+/* Instead of the answer an unrequested verdict may come, which is never a good one. */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err)
 {
 	enum hello_status status;

@@ -24,17 +24,17 @@ extern "C" {
 #endif
 
 /* The device. There is one per process, and it owns every address. */
-#define SOFTRNIC_VENDOR_ID 0x50524d41u      /* the mark that tells our devices from all others */
+#define SOFTRNIC_VENDOR_ID 0x50524d41u      /* identifies softrnic's devices */
 struct ibv_context *softrnic_context(void); /* NULL + errno */
 bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
 
 /*
- * Give what the device logs, down to `level`, to `sink` (NULL: to nobody), beside what SOFTRNIC_LOG
+ * Pass what the device logs, down to `level`, to `sink` (NULL: no sink), besides what SOFTRNIC_LOG
  * writes to standard error. There is one sink in a process, which any thread may exchange at any
  * time. It is called by threads of the caller and of the device, also while these hold locks: it
- * must be thread-safe, must stay loaded and must call nothing of this library. A level that nobody
- * wants costs one branch.
+ * must be thread-safe, must stay loaded and must call nothing of this library. A disabled level
+ * costs one branch.
  */
 void softrnic_log_set(log_sink *sink, enum log_level level);
 
@@ -61,9 +61,10 @@ int softrnic_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_i
  */
 int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 /*
- * Before connect or accept: the user of this connection asks for persistence by VEXT_OP_FLUSH
- * and its kin only, so the peer need not write back before it answers a Read. Who does not say so,
- * as a program that knows only verbs, may flush by reading behind its Writes. 0 or an errno value.
+ * Before connect or accept: the user of this connection asks for persistence by VEXT_OP_FLUSH and
+ * its kin only, so the peer need not write back before it answers a Read. Without it the peer
+ * assumes that the user flushes by reading behind its Writes, as programs do that know only verbs.
+ * 0 or an errno value.
  */
 int softrnic_announce_flushes(struct rdma_cm_id *id);
 /*

@@ -62,7 +62,7 @@
 	VEXT_ID_CALLS(X)                                                                           \
 	VEXT_CONNECT_CALLS(X)
 
-/* verbs: what is made of a device. The first argument is the object that the call is about. */
+/* verbs: what is made of a device. The first argument is the object that the call acts on. */
 #define VEXT_VERBS_CALLS(X)                                                                        \
 	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL, CALL)                  \
 	X(int, dealloc_pd, (struct ibv_pd *pd), (pd), ERR, RELEASE)                                \

@@ -3,8 +3,8 @@
  * values.h -- the numbers that go beyond verbs: flush types, digests, durability classes, access
  * rights, capabilities, completion opcodes and reasons of failure.
  *
- * Every room uses these, the wire (doc/wire.md) and librpma's users see the same numbers. There are
- * no types of verbs in it, so that pure code may include it.
+ * All rooms, the wire (doc/wire.md) and librpma's users use the same numbers. It has no types of
+ * verbs, so that pure code may include it.
  */
 #ifndef VERBS_EXT_VALUES_H
 #define VERBS_EXT_VALUES_H
@@ -33,9 +33,9 @@ enum vext_digest_alg {
 };
 #define VEXT_DIGEST_SMALL 4096 /* AUTO: CRC32C up to here */
 
-/* Where bytes were read back from, the least telling first. */
+/* Where bytes were read back from, the weakest evidence first. */
 enum vext_digest_source {
-	VEXT_DIGEST_FROM_MEMORY, /* volatile: there is nothing behind it */
+	VEXT_DIGEST_FROM_MEMORY, /* volatile: it has no medium */
 	VEXT_DIGEST_FROM_CACHE,  /* the kernel's, or that of the server of the file */
 	VEXT_DIGEST_FROM_MEDIUM, /* by a direct read */
 	VEXT_DIGEST_FROM_DAX,    /* by loads */
@@ -43,14 +43,14 @@ enum vext_digest_source {
 
 #define VEXT_DIGEST_LEN 32
 struct vext_digest {
-	uint32_t alg;        /* enum vext_digest_alg, never AUTO */
-	uint32_t source;     /* enum vext_digest_source: the least telling in the range */
-	uint32_t durability; /* enum vext_durability: the weakest in the range */
-	uint32_t len;        /* of the range */
+	uint32_t alg;                   /* enum vext_digest_alg, never AUTO */
+	uint32_t source;                /* enum vext_digest_source: the weakest in the range */
+	uint32_t durability;            /* enum vext_durability: the weakest in the range */
+	uint32_t len;                   /* of the range */
 	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
 };
 
-/* The algorithm for so many bytes; all but AUTO stand for themselves. */
+/* The algorithm for so many bytes, if `alg` is AUTO; else `alg`. */
 static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
 {
 	if (alg != VEXT_DIGEST_AUTO)
@@ -73,20 +73,20 @@ static inline int vext_digest_is_alg(uint32_t alg)
  */
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
-/* What a device says about itself (device_cap_flags_ex), also from release 45 on. */
+/* Capability bits of a device (device_cap_flags_ex), also from release 45 on. */
 #define VEXT_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
 #define VEXT_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
 #define VEXT_DEVICE_FLUSH            (VEXT_DEVICE_FLUSH_GLOBAL | VEXT_DEVICE_FLUSH_PERSISTENT)
 #define VEXT_DEVICE_ATOMIC_WRITE     (1ULL << 40)
 
-/* Opcodes of completions: two of rdma-core 45, and two that no release of it has a use for. */
+/* Opcodes of completions: two of rdma-core 45, and two that no release of it uses. */
 #define VEXT_WC_FLUSH        8
 #define VEXT_WC_ATOMIC_WRITE 9
 #define VEXT_WC_VERIFY       0x50
 #define VEXT_WC_QUERY        0x51
 
 /* What the peer of a connection can be asked for. */
-#define VEXT_CAP_SOFTRNIC     (1u << 0) /* of our kind: it agreed to the extensions */
+#define VEXT_CAP_SOFTRNIC     (1u << 0) /* a softrnic that agreed to the extensions */
 #define VEXT_CAP_FLUSH        (1u << 1)
 #define VEXT_CAP_FLUSH_ALL    (1u << 2)
 #define VEXT_CAP_ATOMIC_WRITE (1u << 3)
@@ -96,13 +96,13 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_CAP_ATOMICS      (1u << 7)
 #define VEXT_CAP_KNOWN        (1u << 31) /* the connection is or was established */
 
-/* Which party refused a connection (RDMA_CM_EVENT_REJECTED). */
+/* Which end rejected a connection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
 	VEXT_REJECTION_UNKNOWN,     /* the device does not report it */
-	VEXT_REJECTION_NO_LISTENER, /* nobody listens there */
+	VEXT_REJECTION_NO_LISTENER, /* there is no listener */
 	VEXT_REJECTION_REFUSED,     /* the application there */
-	VEXT_REJECTION_HUNG_UP,     /* what listens there closed the connection without an answer */
+	VEXT_REJECTION_CLOSED,      /* what listens there closed the connection without an answer */
 };
 
 /* vendor_err of a failed completion: a reason, and a code that explains it. */

@@ -97,7 +97,7 @@
 	X(RPMA_REJECTION_UNKNOWN, 1)                                                               \
 	X(RPMA_REJECTION_NO_LISTENER, 2)                                                           \
 	X(RPMA_REJECTION_REFUSED, 3)                                                               \
-	X(RPMA_REJECTION_HUNG_UP, 4)                                                               \
+	X(RPMA_REJECTION_CLOSED, 4)                                                                \
 	X(sizeof(enum rpma_rejection), 4)                                                          \
 	X(RPMA_ADDR_MAX, 64)                                                                       \
 	X(RPMA_SEND_SEGMENTS_MAX, 4)                                                               \

@@ -113,7 +113,7 @@ static void dial(struct ends *d, const char *port)
 {
 	struct rpma_conn_req *req;
 	struct ibv_context *ctx;
-	enum rpma_rejection rejection = RPMA_REJECTION_HUNG_UP;
+	enum rpma_rejection rejection = RPMA_REJECTION_CLOSED;
 
 	if (!d->peer) {
 		OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
@@ -146,7 +146,7 @@ static void it_is_known_that_nobody_listens(void **state)
 	SOFTRNIC_ONLY();
 	fd = tcp_port(0, port);
 	dial(&d, port);
-	expect_rejection(&d, RPMA_REJECTION_NO_LISTENER, "nobody listens there");
+	expect_rejection(&d, RPMA_REJECTION_NO_LISTENER, "no program listens there");
 	OK(rpma_peer_delete(&d.peer));
 	close(fd);
 }
@@ -185,7 +185,7 @@ static void it_is_known_that_what_listens_hung_up(void **state)
 	fd = tcp_port(8, port);
 	assert_int_equal(pthread_create(&thread, NULL, hang_up_on_all, &fd), 0);
 	dial(&d, port);
-	expect_rejection(&d, RPMA_REJECTION_HUNG_UP, "without an answer");
+	expect_rejection(&d, RPMA_REJECTION_CLOSED, "without an answer");
 	shutdown(fd, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	OK(rpma_peer_delete(&d.peer));

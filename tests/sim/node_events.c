@@ -127,7 +127,7 @@ void node_end_lease(struct node *n)
 	n->lease_ended = true;
 	if (!mr || (n->dereg_since && !n->dereg_pool && n->dereg_area == AREA_LEASE))
 		return;
-	if (!mr->dead)
+	if (!mr->killed)
 		sim_violate(n->sim, "node %d: an invalidated region is alive", n->index);
 	mr_kill(mr);
 	node_detach_all(n, mr);

@@ -60,7 +60,7 @@ void admission_init(struct admission *a)
 }
 
 /* With the lock. */
-static struct link *held_take(struct admission *a, struct held *h)
+static struct link *admission_held_take(struct admission *a, struct held *h)
 {
 	struct link *conn = h->conn;
 
@@ -71,11 +71,11 @@ static struct link *held_take(struct admission *a, struct held *h)
 }
 
 /* With the lock. NULL: none is held. */
-static struct link *held_take_first(struct admission *a)
+static struct link *admission_held_take_first(struct admission *a)
 {
 	struct list *first = list_first(&a->held);
 
-	return first ? held_take(a, container_of(first, struct held, link)) : NULL;
+	return first ? admission_held_take(a, container_of(first, struct held, link)) : NULL;
 }
 
 static struct link *admission_take_first(struct admission *a)
@@ -83,7 +83,7 @@ static struct link *admission_take_first(struct admission *a)
 	struct link *conn;
 
 	pthread_mutex_lock(&lock);
-	conn = held_take_first(a);
+	conn = admission_held_take_first(a);
 	pthread_mutex_unlock(&lock);
 	return conn;
 }
@@ -105,7 +105,8 @@ void admission_forked(struct admission *a)
 }
 
 /* With the lock. The one that is to be closed: one that made room, or the new one; or NULL. */
-static struct link *held_add(struct admission *a, struct link *conn, const struct link_addr *peer)
+static struct link *admission_held_add(struct admission *a, struct link *conn,
+				       const struct link_addr *peer)
 {
 	struct held *h = malloc(sizeof(*h));
 	struct link *out = NULL;
@@ -114,7 +115,7 @@ static struct link *held_add(struct admission *a, struct link *conn, const struc
 		return conn;
 	*h = (struct held){.peer = *peer, .conn = conn};
 	if (a->n_held == ADMISSION_MAX)
-		out = held_take_first(a);
+		out = admission_held_take_first(a);
 	list_add_tail(&a->held, &h->link);
 	a->n_held++;
 	return out;
@@ -130,7 +131,7 @@ bool admission_hold(struct admission *a, struct link *link, const struct link_ad
 	*until = admission_until(peer, now);
 	waits = *until > now;
 	if (waits)
-		out = held_add(a, link, peer);
+		out = admission_held_add(a, link, peer);
 	pthread_mutex_unlock(&lock);
 	if (out)
 		out->ops->close(out);
@@ -149,7 +150,7 @@ struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next)
 		uint64_t until = admission_until(&h->peer, now);
 
 		if (until <= now) {
-			conn = held_take(a, h);
+			conn = admission_held_take(a, h);
 			break;
 		}
 		if (until < *next)

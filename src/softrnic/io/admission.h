@@ -24,7 +24,7 @@ struct admission {
 void admission_init(struct admission *a);
 /* Close whatever is held. */
 void admission_fini(struct admission *a);
-/* In a forked child: parent and peers notice nothing. */
+/* In a forked child: without any effect on parent and peers. */
 void admission_forked(struct admission *a);
 
 /* True: it is held until then, and the link belongs to the admission now. */

@@ -6,7 +6,7 @@
 
 #include "softrnic/stream/stream.h"
 
-/* A few stay for the next taker; a burst's surplus goes back to the system. */
+/* A few free buffers are kept; the surplus after a burst is returned to the system. */
 #define BUFS_KEPT 4
 
 static struct {

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define SPIN_US 20 /* long enough to catch the next message of a ping-pong */
+#define SPIN_US 20 /* longer than the gap between two messages of a ping-pong */
 
 static struct config conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A number in [0, max] from the environment; anything else is named and ignored. */
+/* A number in [0, max] from the environment; anything else is logged and ignored. */
 static uint64_t config_number(const char *name, uint64_t max, uint64_t dflt)
 {
 	const char *s = getenv(name);
@@ -49,7 +49,7 @@ static enum config_crc config_crc(void)
 	return CONFIG_CRC_AUTO;
 }
 
-/* The connections of a set-user-ID program are not for the eyes of who calls it. */
+/* The caller of a set-user-ID program must not be able to read its connections. */
 static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");
@@ -61,14 +61,14 @@ static const char *config_trace(void)
 		return NULL;
 	if (*s == '/')
 		return strdup(s);
-	cwd = get_current_dir_name(); /* now, and not when a daemon is somewhere else */
+	cwd = get_current_dir_name(); /* now: a daemon may change its folder later */
 	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
 		path = NULL;
 	free(cwd);
 	return path;
 }
 
-/* Who wants a trace wants to know why there is none. */
+/* A trace was requested, so report why there is none. */
 static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
@@ -80,7 +80,7 @@ static void config_read_trace(void)
 
 static void config_read(void)
 {
-	/* Spinning on a small machine takes the CPU away from the very peer we wait for. */
+	/* On a machine with few CPUs, spinning takes the CPU that the peer needs. */
 	uint64_t spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SPIN_US : 0;
 
 	log_set_from_env("SOFTRNIC_LOG");

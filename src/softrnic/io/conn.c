@@ -16,7 +16,7 @@ static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
 
-/* All connections, for those who must visit each. Outer to the connections' locks. */
+/* All connections, for code that visits each. Outer to the connections' locks. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
@@ -128,8 +128,8 @@ void conn_get(struct conn *c)
 }
 
 /*
- * For callbacks of a connection without references since then: it is still there, as it is not
- * buried while a callback runs, but must not be buried twice.
+ * For callbacks of a connection without references since then: it is not freed while a callback
+ * runs, but must not be freed twice.
  */
 static bool conn_get_unless_dead(struct conn *c)
 {
@@ -199,8 +199,8 @@ bool conn_may_touch(struct conn *c)
 }
 
 /*
- * A bit set while we held the lock was left to us, because its setter's trylock failed.
- * Setting comes before trying and unlocking before looking, so no bit is overlooked.
+ * A bit that was set while this thread held the lock is for this thread, because the setter's
+ * trylock failed. Bits are set before the trylock, and read after the unlock, so no bit is missed.
  */
 void conn_leave(struct conn *c)
 {
@@ -282,8 +282,8 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 }
 
 /*
- * In a forked child: the lock may be held by a thread that is not there, so nothing of
- * the connection is touched but its link, and the peer learns nothing.
+ * In a forked child: the lock may be held by a thread that does not exist here, so only the link is
+ * closed, without any effect on the peer.
  */
 static void conn_forked(struct eng_source *src)
 {

@@ -69,7 +69,7 @@ struct conn {
 	struct stall_count *stall_before;    /* of the QP before this one */
 
 	conn_event_fn *event;
-	void *owner; /* NULL once the id let go */
+	void *owner; /* NULL once the id has released it */
 
 	struct link_addr src, dst; /* src LINK_NONE: any */
 
@@ -94,7 +94,7 @@ struct conn {
 	bool job_lasting;               /* it needs no registration of its region */
 	atomic_int job_status;
 
-	pthread_mutex_t wait_lock; /* for those who wait for the connection to change */
+	pthread_mutex_t wait_lock; /* signalled when the connection changes */
 	pthread_cond_t changed;
 	unsigned changes;
 	atomic_uint waiters;
@@ -160,8 +160,10 @@ void conn_close(struct conn *c);                   /* the link, at once */
 /* No more bytes are written to memory that the link was offered; the stream gets those that were.
  * Another receive begins later, with what the stream offers then. */
 void conn_cancel_receive(void *owner, struct stream_update *u);
-/* Its owner is gone: no event is reported any more. conn_settle() behind it, or the event that it
- * is called from, ends the connection in good order, and rejects a request without an answer. */
+/*
+ * Its owner is destroyed: no event is reported any more. conn_settle() behind it, or the event that
+ * it is called from, ends the connection in good order, and rejects a request without an answer.
+ */
 void conn_abandon(struct conn *c);
 uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
 bool conn_is_removed(const struct conn *c);  /* inherited through fork() */

@@ -7,7 +7,7 @@
 
 /*
  * One turn moves at most so much, or takes so long where small messages or a slow machine make
- * bytes expensive; then other connections, and the timers, have theirs.
+ * bytes expensive; then other connections, and the timers, have their turn.
  */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
@@ -39,9 +39,9 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not
- * if they end in registered memory: the kernel stops there as well when the memory has vanished,
- * and says so only to the next call. A link that goes on by itself gets the next receive at once.
+ * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not if
+ * they end in registered memory: the kernel stops there as well when the memory has vanished, and
+ * reports that only to the next call. An asynchronous link gets the next receive at once.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {

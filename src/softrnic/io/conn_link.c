@@ -35,8 +35,8 @@ unsigned conn_ready_bits(struct conn *c, unsigned polled)
 }
 
 /*
- * Some programs give their peer a port before they listen there, and rdma_cm on hardware is slow
- * enough to hide it. If the time to connect is over before the next try, the refusal is the answer.
+ * Some programs send their port to the peer before they listen, and rdma_cm on hardware is too slow
+ * to show that. If the time to connect is over before the next attempt, the refusal is reported.
  */
 static bool conn_redials_later(struct conn *c, int ret)
 {

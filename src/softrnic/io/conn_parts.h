@@ -23,7 +23,10 @@ void conn_again(struct conn *c);
 
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
-/* Nothing waits for it any more. A write-back goes on: it may be worth it all the same. */
+/*
+ * Nothing waits for it any more. A write-back goes on, as the bytes may still be wanted on the
+ * medium.
+ */
 void conn_stop_job(void *owner);
 void conn_job_done(struct conn *c, int status, struct stream_update *u);
 

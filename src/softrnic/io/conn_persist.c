@@ -20,7 +20,7 @@ static void conn_on_job_end(struct persist_job *job, int status)
 void conn_job_done(struct conn *c, int status, struct stream_update *u)
 {
 	persist_region_put(c->job.region);
-	if (status == -ECANCELED) /* the range is as gone as that of a file cut short */
+	if (status == -ECANCELED) /* reported like a range past the end of a truncated file */
 		status = -EFAULT;
 	if (stream_awaits_job(c->stream)) {
 		if (status)

@@ -98,7 +98,9 @@ const struct stream_host conn_host = {
 
 /* --- a round of work ------------------------------------------------------------------------ */
 
-/* Its id has let go of the connection. A peer that waits for an answer to its request gets one. */
+/*
+ * Its id has released the connection. A peer that waits for an answer to its request is rejected.
+ */
 static void conn_give_up(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
@@ -147,7 +149,7 @@ void conn_poll(struct conn *c)
 	conn_perform_and_read(c, &u);
 }
 
-/* What has come counts, before its sender is judged. */
+/* Process received bytes before liveness is judged. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	conn_perform_and_read(c, u);
@@ -217,7 +219,7 @@ bool conn_serve(struct conn *c)
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
-	/* Nothing filled the link again, so that it takes bytes is no news. */
+	/* Nothing was sent since, so the link still takes bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);

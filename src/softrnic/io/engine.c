@@ -30,7 +30,7 @@ unsigned engine_generation(void)
 
 /* All of them with eng.lock. An event may be taken out of the kernel long before it is looked at,
  * and mean a descriptor that has been closed since: hence the generation. */
-static int slot_take(struct eng_source *src, int fd)
+static int engine_slot_take(struct eng_source *src, int fd)
 {
 	size_t n = eng.num_slots ? eng.num_slots : 64;
 	struct eng_slot *more;
@@ -49,7 +49,7 @@ static int slot_take(struct eng_source *src, int fd)
 	return 0;
 }
 
-static uint64_t slot_data(int fd)
+static uint64_t engine_slot_data(int fd)
 {
 	return (uint64_t)eng.slots[fd].generation << 32 | (uint32_t)fd;
 }
@@ -75,7 +75,7 @@ static void engine_forget_runners(void)
 	eng.leader = NULL;
 }
 
-/* The peers notice nothing, nor does the parent, which goes on using its poller. */
+/* Neither the peers nor the parent, which goes on using its poller, are affected. */
 void engine_atfork_child(void)
 {
 	struct list *it, *tmp;
@@ -149,13 +149,13 @@ static int engine_start(void)
 }
 
 /* With eng.lock. */
-static int source_register(struct eng_source *src, int fd, bool output)
+static int engine_source_register(struct eng_source *src, int fd, bool output)
 {
-	int ret = slot_take(src, fd);
+	int ret = engine_slot_take(src, fd);
 
 	if (ret)
 		return ret;
-	ret = poller_add(&eng.poller, fd, slot_data(fd), output);
+	ret = poller_add(&eng.poller, fd, engine_slot_data(fd), output);
 	if (ret)
 		eng.slots[fd].src = NULL;
 	else
@@ -170,7 +170,7 @@ int engine_add(struct eng_source *src, int fd, bool output)
 	pthread_mutex_lock(&eng.lock);
 	ret = engine_start();
 	if (!ret)
-		ret = source_register(src, fd, output);
+		ret = engine_source_register(src, fd, output);
 	pthread_mutex_unlock(&eng.lock);
 	return ret;
 }
@@ -181,7 +181,7 @@ void engine_watch_output(int fd, bool output)
 	int ret;
 
 	pthread_mutex_lock(&eng.lock);
-	data = slot_data(fd);
+	data = engine_slot_data(fd);
 	pthread_mutex_unlock(&eng.lock);
 	ret = poller_change(&eng.poller, fd, data, output);
 	if (ret)
@@ -202,7 +202,7 @@ void engine_free_later(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);
 	if (eng.running) {
-		src->dying = true;
+		src->closed = true;
 		if (src->running == 0) {
 			list_add_tail(&eng.to_free, &src->free_link);
 			poller_wake(&eng.poller);

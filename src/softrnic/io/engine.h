@@ -29,7 +29,7 @@ struct eng_source {
 	/* The engine's. */
 	unsigned running; /* callbacks */
 	unsigned missed;  /* READY_* that came while no callback was to begin */
-	bool dying;       /* no callback begins any more; freed when the last one has ended */
+	bool closed;      /* no callback begins any more; freed when the last one has ended */
 };
 
 /* A deadline of a source; fires once, in a thread of the engine. */

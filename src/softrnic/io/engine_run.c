@@ -26,17 +26,17 @@ void runner_end(struct eng_runner *r)
 
 	r->turn++;
 	r->source = NULL;
-	if (src && --src->running == 0 && src->dying)
+	if (src && --src->running == 0 && src->closed)
 		list_add_tail(&eng.to_free, &src->free_link);
 }
 
-static bool source_is_dying(const struct eng_source *src)
+static bool engine_source_is_closing(const struct eng_source *src)
 {
-	return src && src->dying;
+	return src && src->closed;
 }
 
 /* After a callback, without eng.lock: what came meanwhile, if only one of the source may run. */
-static void runner_finish(struct eng_runner *me)
+static void engine_runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
 	unsigned missed;
@@ -52,12 +52,12 @@ static void runner_finish(struct eng_runner *me)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-static bool source_is_occupied(const struct eng_source *src)
+static bool engine_source_is_occupied(const struct eng_source *src)
 {
 	return src && src->alone && src->running > 0;
 }
 
-static struct eng_source *slot_find(uint64_t data)
+static struct eng_source *engine_slot_find(uint64_t data)
 {
 	uint32_t fd = (uint32_t)data;
 
@@ -75,9 +75,9 @@ static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *rea
 	while (!src && me->leads && me->next < me->n) {
 		const struct poller_event *ev = &me->evs[me->next++];
 
-		src = slot_find(ev->data);
+		src = engine_slot_find(ev->data);
 		*ready = ev->ready;
-		if (!source_is_occupied(src))
+		if (!engine_source_is_occupied(src))
 			continue;
 		src->missed |= ev->ready;
 		src = NULL;
@@ -95,7 +95,7 @@ static void leader_run_events(struct eng_runner *me)
 
 	while ((src = leader_next_event(me, &ready))) {
 		src->ready(src, ready);
-		runner_finish(me);
+		engine_runner_finish(me);
 	}
 }
 
@@ -107,9 +107,10 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 
 	pthread_mutex_lock(&eng.lock);
 	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
-		if (source_is_dying(timer->source)) /* set by a callback that did not know yet */
+		if (engine_source_is_closing(
+			    timer->source)) /* set by a callback after the source was closed */
 			continue;
-		if (!source_is_occupied(timer->source))
+		if (!engine_source_is_occupied(timer->source))
 			break;
 		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
 	}
@@ -126,7 +127,7 @@ static void leader_run_timers(struct eng_runner *me)
 
 	while ((timer = leader_next_timer(me, now))) {
 		timer->fire(timer);
-		runner_finish(me);
+		engine_runner_finish(me);
 	}
 }
 
@@ -157,7 +158,7 @@ static unsigned leader_count_tasks(void)
 	return n;
 }
 
-/* Each task that was queued when we started runs once; what it queues again waits its turn. */
+/* Each task that was queued at the start runs once; tasks that are queued meanwhile run later. */
 static void leader_run_tasks(struct eng_runner *me)
 {
 	unsigned left = leader_count_tasks();
@@ -165,7 +166,7 @@ static void leader_run_tasks(struct eng_runner *me)
 
 	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
-		runner_finish(me);
+		engine_runner_finish(me);
 	}
 }
 

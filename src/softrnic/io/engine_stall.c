@@ -203,7 +203,7 @@ bool engine_may_stall(void)
 
 /*
  * The events that it did not get to are its successor's, which is an idle worker or a new one.
- * Nothing is logged here: that may take the lock, or hang as well.
+ * Nothing is logged here: logging may need the lock, or block as well.
  */
 static void guard_replace_leader(void)
 {
@@ -239,7 +239,7 @@ static bool guard_look(void)
 	return active;
 }
 
-/* Until `until`, or it is called: true. */
+/* Wait until `until`, or until it is signalled: true. */
 static bool guard_wait(const struct timespec *until)
 {
 	int err = 0;

@@ -149,8 +149,10 @@ void handshake_begin(struct listener *l, struct link *link)
 	}
 }
 
-/* With the lock although the listener is marked as closed: a newcomer may just look whose place it
- * could take. */
+/*
+ * With the lock although the listener is marked as closed: a new handshake may be looking for one
+ * to replace.
+ */
 static struct handshake *handshake_pop(struct listener *l)
 {
 	struct list *it;

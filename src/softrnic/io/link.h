@@ -70,10 +70,10 @@ struct link_ops {
 
 	/* --- bytes that come: recv(), or look() and consume() --- */
 	/*
-	 * A receive into memory. It has a beginning and an end, and between them the memory is the
-	 * link's: who offers it keeps it until then. As a rule the end is at once: the number of
-	 * bytes, 0 when the peer has ended its sending, -EAGAIN when nothing is here (READY_READ
-	 * follows), -EFAULT when the memory is gone, or the error that ended the link.
+	 * A receive into memory. It has a beginning and an end, and between them the link may write
+	 * to the memory: the caller keeps it valid until then. As a rule the end is at once: the
+	 * number of bytes, 0 when the peer has ended its sending, -EAGAIN when nothing is here
+	 * (READY_READ follows), -EFAULT when the memory is gone, or the error that ended the link.
 	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED is reported when recv_end() has the
 	 * result, and recv_cancel() ends it at once (-ECANCELED, unless bytes had come). The list
 	 * is shortened to what the link asked for: fewer bytes than that are all there are.
@@ -110,7 +110,7 @@ struct link_ops {
 	/* --- the end --- */
 	/* Nothing is reported any more; no receive is under way. Frees the link. */
 	void (*close)(struct link *l);
-	/* The same in a forked child: the peer and the parent notice nothing. */
+	/* The same in a forked child: without any effect on the peer and the parent. */
 	void (*forked)(struct link *l);
 };
 

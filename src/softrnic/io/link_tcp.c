@@ -233,8 +233,8 @@ static bool link_tcp_is_dialing(const struct link_tcp *t)
 }
 
 /*
- * Where no program listens on this host, the kernel may give the dialing socket that very port, and
- * TCP connects it to itself (simultaneous open, RFC 9293 s3.5).
+ * If the destination is a port of this host without a listener, the kernel may choose that port for
+ * the dialing socket, and TCP connects it to itself (simultaneous open, RFC 9293 s3.5).
  */
 static bool link_tcp_has_met_itself(struct link *l)
 {
@@ -269,7 +269,7 @@ static int link_tcp_set_options(int fd)
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return -errno;
-	/* A vanished peer that does not speak our heartbeat is noticed all the same. */
+	/* Detects a vanished peer that has no heartbeat. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));

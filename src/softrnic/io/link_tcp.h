@@ -13,8 +13,9 @@ struct link_tcp {
 	struct link link;
 	int fd;
 	bool accepted;
-	bool dialed;            /* connect() was called */
-	struct link_addr peer;  /* of an accepted one, whose peer may be gone before anybody asks */
+	bool dialed;           /* connect() was called */
+	struct link_addr peer; /* of an accepted one: the peer may have closed before the address is
+				  asked for */
 	struct eng_source *src; /* NULL: not watched */
 	struct trace *trace;    /* NULL: not traced */
 };

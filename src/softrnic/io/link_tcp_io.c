@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_tcp_io.c -- bytes of a connected socket, and what the kernel knows of the way. */
+/* link_tcp_io.c -- bytes of a connected socket, and the kernel's information about the path. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -29,7 +29,7 @@ static void listener_admit(struct listener *l)
 	listener_admit_at(l, next);
 }
 
-/* A connection that is held costs little: the others that are held are not looked at. */
+/* Holding one more connection does not scan the others that are held. */
 static void listener_take(struct listener *l, struct link *link)
 {
 	struct link_addr peer = {.family = LINK_NONE};

@@ -31,7 +31,7 @@ struct poller_event {
 };
 
 int poller_open(struct poller *p);   /* 0 or -errno; then poller_close() is to follow */
-void poller_close(struct poller *p); /* leaves no trace at a forked child's parent */
+void poller_close(struct poller *p); /* in a forked child: without any effect on the parent */
 
 /* READY_WRITE only if `write`. 0 or -errno. */
 int poller_add(struct poller *p, int fd, uint64_t data, bool write);

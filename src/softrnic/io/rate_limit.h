@@ -3,10 +3,10 @@
  * rate_limit.h -- how often a remote address has accessed memory that it has no right to.
  *
  * A wrong STag ends its connection, so guessing goes no faster than connecting. An address with
- * more violations than an honest program's mistakes explain has to wait before it may connect
- * again: a bucket of RATE_LIMIT_BURST, which refills at a fixed rate. The bucket may go below
- * empty, because connections that exist already are not touched; so the rate holds in the long run
- * however many of them guess at once.
+ * more violations than programming errors explain has to wait before it may connect again: a bucket
+ * of RATE_LIMIT_BURST, which refills at a fixed rate. The bucket may go below empty, because
+ * connections that exist already are not touched; so the rate holds in the long run however many of
+ * them guess at once.
  *
  * Pure: time goes in. IPv6 addresses count by /64, which is what one host can easily have; IPv4
  * ones that come mapped into IPv6 count as what they are.
@@ -19,7 +19,7 @@
 #include "softrnic/io/link_addr.h"
 
 #define RATE_LIMIT_BURST 100
-/* Remembered; beyond that the one with the least to wait is forgotten. */
+/* Addresses kept; beyond that the one with the shortest wait is dropped. */
 #define RATE_LIMIT_HOSTS 1024
 
 struct rate_limit {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stall.h -- memory whose loads and stores may wait for a file system: who may touch it, and how
- * much of it a set of connections can reach.
+ * stall.h -- memory whose loads and stores may wait for a file system: which threads may access it,
+ * and how much of it a set of connections can reach.
  */
 #ifndef IO_STALL_H
 #define IO_STALL_H
@@ -24,8 +24,8 @@ struct stall_count *stall_count_get(struct stall_count *count);
 void stall_count_put(struct stall_count *count); /* accepts NULL */
 
 /*
- * May the calling thread wait for a file system? Threads of applications must not, and while one of
- * the engine's waits already, only those may that have nothing else to do.
+ * May the calling thread wait for a file system? Threads of applications must not. While a thread
+ * of the engine waits, only workers may.
  */
 bool engine_may_stall(void);
 /* From now on memory may have to wait: keep threads ready, for in that state it may be impossible

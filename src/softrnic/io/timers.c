@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-static void timer_link(struct eng_timer **ref, struct eng_timer *timer)
+static void timers_link(struct eng_timer **ref, struct eng_timer *timer)
 {
 	*ref = timer;
 	if (timer)
@@ -17,7 +17,7 @@ static void timer_link(struct eng_timer **ref, struct eng_timer *timer)
 }
 
 /* Of two heaps without siblings. */
-static struct eng_timer *timer_merge(struct eng_timer *a, struct eng_timer *b)
+static struct eng_timer *timers_merge(struct eng_timer *a, struct eng_timer *b)
 {
 	struct eng_timer *first = a, *second = b;
 
@@ -27,13 +27,13 @@ static struct eng_timer *timer_merge(struct eng_timer *a, struct eng_timer *b)
 		first = b;
 		second = a;
 	}
-	timer_link(&second->next, first->child);
-	timer_link(&first->child, second);
+	timers_link(&second->next, first->child);
+	timers_link(&first->child, second);
 	return first;
 }
 
 /* One heap of a list of siblings: neighbours first, then the pairs from the last to the first. */
-static struct eng_timer *timer_merge_all(struct eng_timer *list)
+static struct eng_timer *timers_merge_all(struct eng_timer *list)
 {
 	struct eng_timer *pairs = NULL, *heap = NULL;
 
@@ -44,7 +44,7 @@ static struct eng_timer *timer_merge_all(struct eng_timer *list)
 		a->next = NULL;
 		if (b)
 			b->next = NULL;
-		pair = timer_merge(a, b);
+		pair = timers_merge(a, b);
 		pair->next = pairs;
 		pairs = pair;
 	}
@@ -53,17 +53,17 @@ static struct eng_timer *timer_merge_all(struct eng_timer *list)
 
 		pairs = pair->next;
 		pair->next = NULL;
-		heap = timer_merge(heap, pair);
+		heap = timers_merge(heap, pair);
 	}
 	return heap;
 }
 
 static void timers_remove(struct timers *t, struct eng_timer *timer)
 {
-	timer_link(timer->ref, timer->next);
+	timers_link(timer->ref, timer->next);
 	timer->next = NULL;
 	timer->ref = NULL;
-	timer_link(&t->first, timer_merge(t->first, timer_merge_all(timer->child)));
+	timers_link(&t->first, timers_merge(t->first, timers_merge_all(timer->child)));
 	timer->child = NULL;
 }
 
@@ -73,7 +73,7 @@ void timers_set(struct timers *t, struct eng_timer *timer, uint64_t at)
 		timers_remove(t, timer);
 	timer->at = at;
 	if (at != CLOCK_NEVER)
-		timer_link(&t->first, timer_merge(t->first, timer));
+		timers_link(&t->first, timers_merge(t->first, timer));
 }
 
 uint64_t timers_next(const struct timers *t)

@@ -24,8 +24,10 @@
 #define FRONT     (PCAPNG_HEAD + TCPIP_HEADERS_MAX + MPA_SCAN_HEAD_MAX)
 #define PIECE_MAX (TCPIP_PAYLOAD_MAX - MPA_SCAN_HEAD_MAX)
 
-/* One direction. Readers lose track where a packet ends within a frame's head, so those bytes are
- * kept for the next packet. */
+/*
+ * One direction. Wireshark loses synchronization if a packet ends within a frame's head, so those
+ * bytes are kept for the next packet.
+ */
 struct half {
 	struct mpa_scan scan;
 	uint8_t kept[MPA_SCAN_HEAD_MAX];
@@ -112,7 +114,7 @@ static void trace_say_payload(struct trace *t, enum flow_side from, size_t n)
 	trace_say(t, from, bytes, now);
 }
 
-/* Nothing can follow that they would wait for. */
+/* No packet follows, so kept bytes are written now. */
 static void trace_say_kept(struct trace *t, enum flow_side from)
 {
 	struct half *h = &t->half[from];
@@ -225,7 +227,7 @@ void trace_delete(struct trace *t, bool unread)
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-/* RFC 9293 s3.10.7.4: to those who have seen a FIN already, the kernel calls a reset EPIPE. */
+/* RFC 9293 s3.10.7.4: after a FIN the kernel reports a reset as EPIPE. */
 static void trace_note_error(struct trace *t, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == EFAULT || err == ENOMEM)
@@ -297,7 +299,7 @@ void trace_atfork_parent(void)
 	pthread_mutex_unlock(&tracer.lock);
 }
 
-/* The connections are our parent's, which goes on writing them. */
+/* The connections belong to the parent, which goes on writing them. */
 void trace_atfork_child(void)
 {
 	while (list_pop(&tracer.all))

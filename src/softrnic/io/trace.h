@@ -30,7 +30,7 @@ void trace_forget(struct trace *t); /* writes nothing: it is our parent's; accep
 /* The buffer for the next bytes of a traced connection, and its size; or NULL, without the lock:
  * the file can take no more, and the link does what it does untraced. */
 void *trace_enter(struct trace *t, size_t *size);
-/* So many bytes are in the buffer; 0: nothing; -errno: what the call on the link gave instead. */
+/* The link's call returned n: the number of bytes in the buffer, 0, or -errno. */
 void trace_leave_sent(struct trace *t, ssize_t n);
 void trace_leave_received(struct trace *t, ssize_t n); /* 0: the peer has ended its sending */
 

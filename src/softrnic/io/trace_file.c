@@ -15,7 +15,7 @@
 
 #define INTERFACE_NAME "softrnic0"
 #define WRITER         "softrnic 1.4.0"
-#define FIRST_FD       3 /* below it others write to whatever they find */
+#define FIRST_FD       3 /* descriptors below it may be written to as standard streams */
 
 static struct {
 	enum { UNTRIED, OPEN, STOPPED } state;
@@ -44,8 +44,8 @@ static int trace_file_expand(const char *name, char *path, size_t size)
 }
 
 /*
- * What is there already must be a capture of ours to append to: not what somebody else has put
- * there to read along, and not a file whose name was given by mistake. NULL, or why not.
+ * An existing file must be a capture of the same user: not a file that another user made in order
+ * to read the trace, and not one named by mistake. NULL, or why not.
  */
 static const char *trace_file_objection(int fd)
 {
@@ -57,7 +57,7 @@ static const char *trace_file_objection(int fd)
 	if (!S_ISREG(st.st_mode))
 		return "it is not a regular file";
 	if (st.st_uid != geteuid())
-		return "it belongs to somebody else";
+		return "it belongs to another user";
 	if (st.st_size == 0)
 		return NULL;
 	if (pread(fd, first, sizeof(first), 0) == sizeof(first) && pcapng_is_section(first))
@@ -227,7 +227,7 @@ static int trace_file_lock(uint64_t key, short type)
 	return fcntl(file.fd, F_OFD_SETLK, &lock) ? errno : 0;
 }
 
-/* Where there are no locks, two views of a connection are better than none. */
+/* Without locks both ends write the connection, which is better than no trace. */
 bool trace_file_claim(uint64_t key)
 {
 	int err = trace_file_lock(key, F_WRLCK);

@@ -52,7 +52,7 @@ static struct file *files_find(const struct vma *vma, const struct medium *m)
 	return NULL;
 }
 
-/* No way leads to one of them, so they may be the same file. */
+/* One of them has no descriptor to compare, so they may be the same file. */
 static bool file_may_be(const struct file *a, const struct file *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && (a->medium.fd < 0 || b->medium.fd < 0);

@@ -123,7 +123,7 @@ static bool medium_is_device_dax(dev_t dev)
 	return n >= 4 && !strcmp(target + n - 4, "/dax");
 }
 
-/* Will the answer be known when descriptors or memory are free again? */
+/* Is the error temporary, for want of descriptors or memory? */
 static bool medium_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
@@ -189,7 +189,7 @@ static int medium_by_file(const struct vma *vma, struct medium *m)
 	return ret;
 }
 
-/* For a mapping from which no way leads to its file: only its device is known. */
+/* For a mapping whose file cannot be opened: only its device is known. */
 static int medium_by_device(const struct vma *vma, struct medium *m)
 {
 	char name[32];

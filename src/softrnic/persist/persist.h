@@ -22,7 +22,7 @@
  * Jobs. A write-back or digest finishes inline (volatile memory, short DAX ranges) or in the pool's
  * threads; pool.c describes the states of a job, the threads and the locks.
  *
- * What must not break the promise that a finished write-back is on the medium:
+ * Faults that must not break the guarantee that a finished write-back is on the medium:
  *
  *   fault                                              answer
  *   the medium fails, or the disk is full              error, sticky for the file

@@ -305,8 +305,10 @@ static void pool_run_slice(struct file *f, bool reading, struct reader **reader,
 	pool_slice_ended(f, slot, job, end < range_end, finished);
 }
 
-/* The next file, or NULL. A thread that may do both alternates between writing and reading, so that
- * neither waits for ever where only one thread can be started. */
+/*
+ * The next file, or NULL. A thread that may do both alternates between writing and reading, so that
+ * neither waits for ever if only one thread can be started.
+ */
 static struct file *pool_next_file(bool *reading)
 {
 	bool may = pool_may_write();

@@ -33,8 +33,10 @@ struct reader {
 	int result;
 };
 
-/* Of length and offset; 0: this file is not read directly, even where open() accepts O_DIRECT.
- * *known: the file system reports STATX_DIOALIGN. */
+/*
+ * The alignment of length and offset; 0: this file is not read directly, even where open() accepts
+ * O_DIRECT. *known: the file system reports STATX_DIOALIGN.
+ */
 static size_t reader_direct_align(int fd, bool *known)
 {
 	struct statx st = {0};

@@ -126,8 +126,8 @@ static inline bool ext_is_durability(uint32_t value)
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
 	struct ext_word word; /* arg 0 */
-	uint32_t limit_ms;    /* of a ping: a silence that long ends the connection; 0: not told */
-	uint64_t token;       /* a pong returns its ping's; 0: nobody asked */
+	uint32_t limit_ms; /* of a ping: a silence that long ends the connection; 0: not stated */
+	uint64_t token;    /* a pong returns its ping's; 0: there was no ping */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include "softrnic/proto/mpa.h"
 
 #define ITEM_ALIGN  4u
-#define KINDS_WORD  8u /* bytes; a longer set goes on with kinds that this version does not know */
+#define KINDS_WORD  8u /* bytes; further words are for kinds that this version does not know */
 #define SCALAR_LEN  4u
 #define ITEM_BIT(t) (1u << (t))
 
@@ -58,7 +58,7 @@ static const char *hello_take_version(struct rcursor *v, struct ext_hello *hello
 					       : "it is of another version of the extensions";
 }
 
-/* More than this end ever sends is as good as the most. */
+/* A limit above what this end ever sends is the same as that maximum. */
 static const char *hello_take_ulpdu(struct rcursor *v, struct ext_hello *hello)
 {
 	uint32_t most = rcursor_be32(v);

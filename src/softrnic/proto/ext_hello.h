@@ -20,20 +20,20 @@
 enum ext_hello_item {
 	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); must be there */
 	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
-	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not told */
+	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not stated */
 	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
 };
 
 struct ext_hello {
 	uint16_t major, minor;
 	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
-	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not told */
+	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not stated */
 	uint32_t max_ulpdu; /* the largest that the sender takes */
 };
 
 /* The whole message behind the DDP header. Length written or -ENOSPC. */
 int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello);
-/* A whole message. 0, or -EBADMSG, and *why in words; then the peer is not understood. */
+/* A whole message. 0, or -EBADMSG with a text in *why. */
 int ext_hello_decode(const void *buf, size_t len, struct ext_hello *hello, const char **why);
 
 #endif

@@ -22,13 +22,13 @@
 static const char request_key[] = "MPA ID Req Frame";
 static const char reply_key[] = "MPA ID Rep Frame";
 
-static uint8_t start_flags(const struct mpa_start *s)
+static uint8_t mpa_start_flags(const struct mpa_start *s)
 {
 	return (uint8_t)((s->markers ? FLAG_M : 0) | (s->crc ? FLAG_C : 0) |
 			 (s->reply && s->reject ? FLAG_R : 0) | (s->enhanced ? FLAG_S : 0));
 }
 
-static void put_block(struct wcursor *c, const struct mpa_start *s)
+static void mpa_put_block(struct wcursor *c, const struct mpa_start *s)
 {
 	wcursor_be16(c,
 		     (uint16_t)((s->p2p ? BLOCK_HI : 0) | (s->rtr_send ? BLOCK_LO : 0) | s->ird));
@@ -36,7 +36,7 @@ static void put_block(struct wcursor *c, const struct mpa_start *s)
 				   s->ord));
 }
 
-static void get_block(struct rcursor *c, struct mpa_start *s)
+static void mpa_get_block(struct rcursor *c, struct mpa_start *s)
 {
 	uint16_t hi = rcursor_be16(c), lo = rcursor_be16(c);
 
@@ -59,22 +59,22 @@ int mpa_start_encode(void *buf, size_t size, const struct mpa_start *start, cons
 	    (start->revision < MPA_REVISION_2 || start->ird > BLOCK_NUM || start->ord > BLOCK_NUM))
 		return -EINVAL;
 	wcursor_bytes(&c, start->reply ? reply_key : request_key, KEY_LEN);
-	wcursor_u8(&c, start_flags(start));
+	wcursor_u8(&c, mpa_start_flags(start));
 	wcursor_u8(&c, start->revision);
 	wcursor_be16(&c, (uint16_t)(start->pd_len + block));
 	if (block)
-		put_block(&c, start);
+		mpa_put_block(&c, start);
 	wcursor_bytes(&c, pdata, start->pd_len);
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-static bool is_key(const uint8_t *p, const char *key)
+static bool mpa_is_key(const uint8_t *p, const char *key)
 {
 	return memcmp(p, key, KEY_LEN) == 0;
 }
 
 /* S means something from revision 2 on; in an older frame that bit is reserved, hence ignored. */
-static bool is_enhanced(uint8_t flags, uint8_t revision)
+static bool mpa_is_enhanced(uint8_t flags, uint8_t revision)
 {
 	return revision >= MPA_REVISION_2 && flags & FLAG_S;
 }
@@ -84,11 +84,11 @@ int mpa_start_decode_header(const void *hdr)
 	const uint8_t *p = hdr;
 	unsigned pd_len = (unsigned)(p[PD_AT] << 8 | p[PD_AT + 1]);
 
-	if (!is_key(p, request_key) && !is_key(p, reply_key))
+	if (!mpa_is_key(p, request_key) && !mpa_is_key(p, reply_key))
 		return -EBADMSG;
 	if (pd_len > MPA_PD_MAX)
 		return -EMSGSIZE;
-	if (is_enhanced(p[KEY_LEN], p[KEY_LEN + 1]) && pd_len < MPA_ENHANCED_LEN)
+	if (mpa_is_enhanced(p[KEY_LEN], p[KEY_LEN + 1]) && pd_len < MPA_ENHANCED_LEN)
 		return -EPROTO;
 	return (int)(MPA_START_HDR + pd_len);
 }
@@ -115,16 +115,16 @@ int mpa_start_decode(const void *buf, size_t len, struct mpa_start *start, const
 	key = rcursor_bytes(&c, KEY_LEN);
 	flags = rcursor_u8(&c);
 	*start = (struct mpa_start){
-		.reply = is_key(key, reply_key),
+		.reply = mpa_is_key(key, reply_key),
 		.markers = mpa_start_wants_markers(buf),
 		.crc = flags & FLAG_C,
 	};
 	start->reject = start->reply && flags & FLAG_R;
 	start->revision = rcursor_u8(&c);
-	start->enhanced = is_enhanced(flags, start->revision);
+	start->enhanced = mpa_is_enhanced(flags, start->revision);
 	start->pd_len = rcursor_be16(&c);
 	if (start->enhanced) {
-		get_block(&c, start);
+		mpa_get_block(&c, start);
 		start->pd_len = (uint16_t)(start->pd_len - MPA_ENHANCED_LEN);
 	}
 	*pdata = rcursor_bytes(&c, start->pd_len);

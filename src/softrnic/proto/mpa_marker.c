@@ -6,14 +6,14 @@
 #include "base/cursor.h"
 
 /* Bytes from stream position pos to where the next marker stands; 0 = here. */
-static size_t to_marker(uint64_t pos)
+static size_t mpa_marker_distance(uint64_t pos)
 {
 	return (size_t)(-pos % MPA_MARKER_PERIOD);
 }
 
 unsigned mpa_marker_count(uint64_t pos, size_t fpdu_len)
 {
-	size_t gap = to_marker(pos), between = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
+	size_t gap = mpa_marker_distance(pos), between = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
 
 	/* A marker right behind the last byte belongs to the next FPDU. */
 	return fpdu_len <= gap ? 0 : (unsigned)((fpdu_len - gap + between - 1) / between);
@@ -21,7 +21,7 @@ unsigned mpa_marker_count(uint64_t pos, size_t fpdu_len)
 
 /* 16 reserved bits, then the FPDUPTR: how far back in the stream, earlier markers counted, the
  * ULPDU_Length field is. Zero directly before an FPDU. */
-static void put_marker(uint8_t *marker, uint16_t fpduptr)
+static void mpa_marker_put(uint8_t *marker, uint16_t fpduptr)
 {
 	struct wcursor c = wcursor_init(marker, MPA_MARKER_LEN);
 
@@ -32,7 +32,7 @@ static void put_marker(uint8_t *marker, uint16_t fpduptr)
 int mpa_marker_gather(uint64_t pos, const struct iovec *in, int n, uint8_t *markers,
 		      struct iovec *out, int max)
 {
-	size_t gap = to_marker(pos), done = 0; /* done: bytes since ULPDU_Length */
+	size_t gap = mpa_marker_distance(pos), done = 0; /* done: bytes since ULPDU_Length */
 	int k = 0;
 
 	for (int i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ int mpa_marker_gather(uint64_t pos, const struct iovec *in, int n, uint8_t *mark
 				done += part;
 				continue;
 			}
-			put_marker(markers, (uint16_t)done);
+			mpa_marker_put(markers, (uint16_t)done);
 			out[k++] = (struct iovec){.iov_base = markers, .iov_len = MPA_MARKER_LEN};
 			markers += MPA_MARKER_LEN;
 			/* Before the FPDU a marker is no part of the distance to ULPDU_Length. */

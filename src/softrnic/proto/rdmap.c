@@ -54,12 +54,12 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 };
 /* clang-format on */
 
-static unsigned check_tagged(const struct ddp_hdr *hdr)
+static unsigned rdmap_check_tagged(const struct ddp_hdr *hdr)
 {
 	return hdr->version == DDP_VERSION ? 0 : TERM_DDP_TAGGED_BAD_VERSION;
 }
 
-static unsigned check_untagged(const struct ddp_hdr *hdr, enum rdmap_level level)
+static unsigned rdmap_check_untagged(const struct ddp_hdr *hdr, enum rdmap_level level)
 {
 	uint32_t queues = level == RDMAP_LEVEL_OURS   ? DDP_QN_COUNT
 			  : level == RDMAP_LEVEL_7306 ? DDP_QN_RESPONSE + 1
@@ -72,7 +72,7 @@ static unsigned check_untagged(const struct ddp_hdr *hdr, enum rdmap_level level
 
 /* A message of one segment must have its exact size there; of a longer one, what a first or
  * middle segment already exceeds. */
-static unsigned check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
+static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
 {
 	uint64_t end = op->tagged ? len : (uint64_t)hdr->mo + len;
 
@@ -86,13 +86,16 @@ static unsigned check_length(const struct rdmap_op *op, const struct ddp_hdr *hd
 	return 0;
 }
 
-static bool check_is_control(const struct rdmap_op *op, const struct ddp_hdr *hdr)
+static bool rdmap_is_control(const struct rdmap_op *op, const struct ddp_hdr *hdr)
 {
 	return op->extension && hdr->qn == DDP_QN_CONTROL;
 }
 
-/* What the kind's row says of it. The control queue is open for what a later version has to say. */
-static unsigned check_kind(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len)
+/*
+ * Checks a message against its kind's row. On the control queue unknown kinds are accepted, for
+ * later versions.
+ */
+static unsigned rdmap_check_kind(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len)
 {
 	struct ext_word word = ext_word_of(bytes);
 	const struct ext_row *row = ext_row(word.kind);
@@ -117,7 +120,7 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len
 		     enum rdmap_level level)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
-	unsigned error = hdr->tagged ? check_tagged(hdr) : check_untagged(hdr, level);
+	unsigned error = hdr->tagged ? rdmap_check_tagged(hdr) : rdmap_check_untagged(hdr, level);
 
 	if (error)
 		return error;
@@ -125,10 +128,10 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len
 		return TERM_RDMAP_BAD_VERSION;
 	if (!op->name || op->level > level || op->tagged != hdr->tagged)
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	if (!op->tagged && op->qn != hdr->qn && !check_is_control(op, hdr))
+	if (!op->tagged && op->qn != hdr->qn && !rdmap_is_control(op, hdr))
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	error = check_length(op, hdr, len);
-	return error || !op->extension ? error : check_kind(hdr, bytes, len);
+	error = rdmap_check_length(op, hdr, len);
+	return error || !op->extension ? error : rdmap_check_kind(hdr, bytes, len);
 }
 
 void rdmap_read_req_put(struct wcursor *c, const struct rdmap_read_req *msg)

@@ -39,7 +39,7 @@ enum rdmap_opcode {
 
 /* Which peers may be sent an opcode, and from which it is expected. */
 enum rdmap_level {
-	RDMAP_LEVEL_BASE, /* RFC 5040: everybody */
+	RDMAP_LEVEL_BASE, /* RFC 5040: every peer */
 	RDMAP_LEVEL_7306, /* immediate data and atomics: consenting or declared capable */
 	RDMAP_LEVEL_OURS, /* consenting only */
 };
@@ -68,7 +68,10 @@ static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 	return (uint8_t)(RDMAP_VERSION << 6 | op);
 }
 
-/* The one spare opcode serves Sends with and without Solicited Event; a reserved bit tells. */
+/*
+ * The one spare opcode serves Sends with and without Solicited Event; a reserved bit distinguishes
+ * them.
+ */
 #define RDMAP_CTRL_SEND_IMM_SE 0x10
 
 static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
@@ -91,8 +94,8 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 /*
  * Is this segment, with len bytes behind its DDP header, one that a peer of this level may send?
  * Checks versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
- * segment tells. bytes: those behind the DDP header; looked at only where the length is that of a
- * message with a header of its own. 0, or the Terminate to answer with (enum term_error; never 0,
+ * segment shows it. bytes: those behind the DDP header; looked at only where the length is that of
+ * a message with a header of its own. 0, or the Terminate to answer with (enum term_error; never 0,
  * as no check here yields TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
  */
 unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,

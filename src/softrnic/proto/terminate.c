@@ -26,7 +26,7 @@ static const struct {
 #define TYPE_RDMAP_LOCAL  ERROR_TYPE(TERM_RDMAP_LOCAL_CATASTROPHIC)
 #define TYPE_DDP_LLP      ERROR_TYPE(TERM_CODE(TERM_DDP, TERM_DDP_LLP, 0))
 
-static const char *find(unsigned error)
+static const char *terminate_find(unsigned error)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (known[i].error == error)
@@ -38,7 +38,7 @@ static const char *find(unsigned error)
 
 const char *term_str(unsigned error)
 {
-	const char *text = find(error);
+	const char *text = terminate_find(error);
 
 	return text ? text : "unknown error";
 }
@@ -92,20 +92,20 @@ int terminate_encode(void *buf, size_t size, const struct terminate *t)
 }
 
 /*
- * Which layout is this? Only one of the two readings may be a known error; if both are, the
- * control bits tell, and without them a word that reads as the RFC's is taken for it.
+ * Which layout is this? Only one of the two readings may be a known error; if both are, the control
+ * bits decide, and without them a word that reads as the RFC's is taken for it.
  */
-static bool is_siw_layout(uint8_t types, uint8_t code, uint8_t flags)
+static bool terminate_is_siw_layout(uint8_t types, uint8_t code, uint8_t flags)
 {
 	bool flags_low = !(flags & 0xe0) && flags & 0x07;
-	bool as_rfc = find(TERM_CODE(types >> 4, types & 0xf, code));
-	bool as_siw = find(TERM_CODE(types & 0xf, types >> 4, code));
+	bool as_rfc = terminate_find(TERM_CODE(types >> 4, types & 0xf, code));
+	bool as_siw = terminate_find(TERM_CODE(types & 0xf, types >> 4, code));
 
 	return as_siw && (flags_low || !as_rfc);
 }
 
-static void decode_echo(struct rcursor *c, uint8_t flags, const struct hdrct *bits,
-			struct terminate *t)
+static void terminate_decode_echo(struct rcursor *c, uint8_t flags, const struct hdrct *bits,
+				  struct terminate *t)
 {
 	if (flags & (bits->m | bits->d)) {
 		t->segment_len = rcursor_be16(c);
@@ -131,9 +131,10 @@ int terminate_decode(const void *buf, size_t len, struct terminate *t)
 	rcursor_u8(&c);
 	if (c.bad)
 		return -EBADMSG;
-	*t = (struct terminate){.siw_layout = is_siw_layout(types, code, flags), .code = code};
+	*t = (struct terminate){.siw_layout = terminate_is_siw_layout(types, code, flags),
+				.code = code};
 	t->layer = t->siw_layout ? types & 0xf : types >> 4;
 	t->etype = t->siw_layout ? types >> 4 : types & 0xf;
-	decode_echo(&c, flags, t->siw_layout ? &siw_bits : &rfc_bits, t);
+	terminate_decode_echo(&c, flags, t->siw_layout ? &siw_bits : &rfc_bits, t);
 	return 0;
 }

@@ -38,16 +38,20 @@ static inline unsigned terminate_error(const struct terminate *t)
 	return TERM_CODE((unsigned)t->layer, (unsigned)t->etype, (unsigned)t->code);
 }
 
-/* Echo the offender, as far as RFC 5040 s4.8 wants it for this error: the DDP header for RDMAP
- * remote and DDP errors, the read request for remote protection errors of a read. Both may be
- * NULL. */
+/*
+ * Echo the offending headers, as far as RFC 5040 s4.8 requires it for this error: the DDP header
+ * for RDMAP remote and DDP errors, the read request for remote protection errors of a read. Both
+ * may be NULL.
+ */
 void terminate_echo(struct terminate *t, const struct ddp_hdr *ddp, uint16_t segment_len,
 		    const struct rdmap_read_req *read_req);
 
 /* Length written (behind the DDP header), or -ENOSPC. */
 int terminate_encode(void *buf, size_t size, const struct terminate *t);
-/* 0, or -EBADMSG when there is no control word. An echo that is cut short is left out: why the
- * peer gave up is worth more than its form. */
+/*
+ * 0, or -EBADMSG when there is no control word. A truncated echo is left out: the error code is
+ * more important than the echo's form.
+ */
 int terminate_decode(const void *buf, size_t len, struct terminate *t);
 
 #endif

@@ -70,7 +70,7 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 		cq->notify(cq);
 }
 
-/* After a loss nothing is added any more: a gap in the order must not go unseen. */
+/* After a loss nothing is added any more: later completions would hide the gap. */
 static void cq_lose_locked(struct cq *cq)
 {
 	if (!cq->overrun_seen && cq->overrun)

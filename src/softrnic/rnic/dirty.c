@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What this stream placed and has not written back: a few intervals for each region. It is what a
- * Flush of everything has to write back, and, of a peer whose user knows no flush, any Read: the
- * same bytes may be reached through several registrations. Neighbours become one interval, as
- * writing back what is clean costs little.
+ * Flush of everything has to write back, and, if the peer's user has no native flush, what any Read
+ * has to write back: the same bytes may be reached through several registrations. Neighbours become
+ * one interval, as writing back what is clean costs little.
  *
- * A region stays in the list when it is deregistered, for its bytes may be written back all the
- * same. How many regions there are is up to the local user, so it bounds the list; so that
- * deregistered ones do so too, they are given up when they become many.
+ * A region stays in the list when it is deregistered, because its bytes may still be written back.
+ * The local user decides how many regions are registered, which bounds the list; deregistered ones
+ * are dropped when they become many.
  */
 #include "softrnic/rnic/dirty.h"
 
@@ -51,7 +51,7 @@ static void dirty_lose(struct dirty *d, struct dirty_region *r)
 static void dirty_lose_deregistered(struct dirty *d)
 {
 	for (uint32_t i = d->count; i-- > 0;)
-		if (mr_is_dead(d->region[i].mr))
+		if (mr_is_killed(d->region[i].mr))
 			dirty_lose(d, &d->region[i]);
 }
 
@@ -155,7 +155,7 @@ static void dirty_mark(struct dirty_region *r, const struct dirty_range *what)
 	r->range[r->count++] = *what;
 }
 
-/* What is taken out of the middle of an interval stays in it. */
+/* A range out of the middle of an interval is not removed from it. */
 static void dirty_unmark(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = r->count; i-- > 0;) {
@@ -231,7 +231,7 @@ void dirty_move(struct dirty *to, struct dirty *from)
 	*from = empty;
 }
 
-/* All intervals of a region as one: a Read has no use for finer ones. */
+/* All intervals of a region as one: a Read writes back the whole of it. */
 static void dirty_unite(struct dirty_region *r)
 {
 	while (r->count > 1)

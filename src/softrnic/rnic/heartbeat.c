@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The heartbeat between the devices themselves (doc/wire.md s6). When to ask and what silence means
- * is the owner's; here is what is due. However many pings come, one answer is owed.
+ * is the owner's; here is what is due. However many pings come, one pong is due.
  */
 #include "softrnic/rnic/qp_impl.h"
 
@@ -95,16 +95,16 @@ const struct qp_op op_heartbeat = {
 	.answer = &heartbeat_pong_rx,
 };
 
-/* --- what a later version has to say on the control queue --------------------------------- */
+/* --- messages of later versions on the control queue --------------------------------- */
 
-static void unknown_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static void heartbeat_finish_unknown(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	qp->rx.msn[DDP_QN_CONTROL]++;
 }
 
 const struct op_rx op_ignored_rx = {
 	.accept = qp_rx_accept_next,
-	.finish = unknown_finish,
+	.finish = heartbeat_finish_unknown,
 };
 
 const struct qp_op op_unknown = {

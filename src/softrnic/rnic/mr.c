@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, keyed by STag. A killed region stays in its chain until nobody
- * refers to it, so that its STag is not given to another region meanwhile, and so that the
+ * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
+ * reference is dropped, so that its STag is not given to another region meanwhile, and so that the
  * child of a fork() finds every region.
  */
 #include "softrnic/rnic/mr.h"
@@ -17,10 +17,10 @@
 
 struct mr_table {
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* a dead region's last hold is gone */
+	pthread_cond_t idle; /* the last hold of a killed region was released */
 	struct list *buckets;
 	size_t num_buckets, count;
-	bool forked; /* holds taken before the fork() no longer count */
+	bool forked; /* holds taken before the fork() are ignored */
 };
 
 static struct list *mr_buckets_new(size_t n)
@@ -111,7 +111,7 @@ void mr_table_atfork_parent(struct mr_table *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
-/* What makes its write-backs last is the parent's alone. */
+/* The files' own mappings exist in the parent only. */
 static void mr_forget_parent(struct mr *mr)
 {
 	mr->holds = 0;
@@ -191,7 +191,7 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 void mr_kill(struct mr *mr)
 {
 	pthread_mutex_lock(&mr->table->lock);
-	mr->dead = true;
+	mr->killed = true;
 	pthread_mutex_unlock(&mr->table->lock);
 }
 
@@ -200,7 +200,7 @@ void mr_wait_idle(struct mr *mr)
 	struct mr_table *table = mr->table;
 
 	pthread_mutex_lock(&table->lock);
-	assert(mr->dead);
+	assert(mr->killed);
 	while (mr->holds > 0)
 		pthread_cond_wait(&table->idle, &table->lock);
 	pthread_mutex_unlock(&table->lock);
@@ -228,7 +228,7 @@ void mr_unref(struct mr *mr)
 	if (atomic_fetch_sub(&mr->refs, 1) != 1)
 		return;
 	pthread_mutex_lock(&table->lock);
-	assert(mr->dead && mr->holds == 0);
+	assert(mr->killed && mr->holds == 0);
 	list_del(&mr->link);
 	table->count--;
 	pthread_mutex_unlock(&table->lock);
@@ -243,14 +243,14 @@ void mr_delete(struct mr *mr)
 		mr_unref(mr);
 }
 
-bool mr_is_dead(struct mr *mr)
+bool mr_is_killed(struct mr *mr)
 {
-	bool dead;
+	bool killed;
 
 	pthread_mutex_lock(&mr->table->lock);
-	dead = mr->dead;
+	killed = mr->killed;
 	pthread_mutex_unlock(&mr->table->lock);
-	return dead;
+	return killed;
 }
 
 static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t len)
@@ -273,7 +273,7 @@ static enum mr_verdict mr_hold_with(struct mr_table *table, const struct ibv_pd 
 
 	pthread_mutex_lock(&table->lock);
 	mr = mr_find_locked(table, stag);
-	if (!mr || mr->dead)
+	if (!mr || mr->killed)
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
 		verdict = MR_BAD_PD;
@@ -316,7 +316,7 @@ void mr_release(struct mr *mr)
 
 	pthread_mutex_lock(&table->lock);
 	assert(mr->holds > 0 || table->forked);
-	if (mr->holds > 0 && --mr->holds == 0 && mr->dead)
+	if (mr->holds > 0 && --mr->holds == 0 && mr->killed)
 		pthread_cond_broadcast(&table->idle);
 	pthread_mutex_unlock(&table->lock);
 }
@@ -328,14 +328,14 @@ enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, u
 
 	pthread_mutex_lock(&table->lock);
 	mr = mr_find_locked(table, stag);
-	if (!mr || mr->dead)
+	if (!mr || mr->killed)
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
 		verdict = MR_BAD_PD;
 	else if (!(mr->access & VEXT_ACCESS_REMOTE_INVALIDATE))
 		verdict = MR_BAD_ACCESS;
 	else
-		mr->dead = true;
+		mr->killed = true;
 	pthread_mutex_unlock(&table->lock);
 	return verdict;
 }

@@ -2,13 +2,13 @@
 /*
  * mr.h -- memory regions and the STag table.
  *
- * Every touch of registered memory goes through mr_hold(): it checks STag, protection
- * domain, rights and bounds (RFC 5040 s8.1.1) and pins the region until mr_release().
- * mr_kill() makes the STag unknown at once; mr_wait_idle() returns when nobody holds
- * the region any more. Thread-safe; the table's mutex is a leaf lock.
+ * Every touch of registered memory goes through mr_hold(): it checks STag, protection domain,
+ * rights and bounds (RFC 5040 s8.1.1) and pins the region until mr_release(). mr_kill() makes the
+ * STag unknown at once; mr_wait_idle() returns when there is no hold on the region any more.
+ * Thread-safe; the table's mutex is a leaf lock.
  *
- * A hold is for the memory, a reference for the description: who has placed bytes in a region
- * refers to it until they are written back, also when it is deregistered before that.
+ * A hold pins the memory, a reference the description: a stream that has placed bytes in a region
+ * keeps a reference until they are written back, even if the region is deregistered before.
  */
 #ifndef RNIC_MR_H
 #define RNIC_MR_H
@@ -23,12 +23,15 @@
 
 struct mr_table; /* one per device: STag -> mr */
 
-/* What is behind the memory: the owner's, not interpreted here. */
+/* The medium of the memory: owned by the caller, not interpreted here. */
 struct mr_backing {
 	void *persist; /* NULL: nothing that a Flush could concern */
 	bool durable;  /* some of it can be made persistent */
 	bool lasting;  /* its write-backs need no hold, not even a registration */
-	/* A load or store may take as long as a file system does; the kernel is given no stores. */
+	/*
+	 * A load or store may wait for a file system; the kernel is not given this memory to store
+	 * to.
+	 */
 	bool can_stall;
 	void (*drop)(void *persist); /* the last reference is gone; or NULL */
 };
@@ -41,7 +44,7 @@ struct mr {
 	struct mr_table *table;
 	struct list link; /* hash chain */
 	unsigned holds;   /* guarded by the table's mutex */
-	bool dead;        /* likewise */
+	bool killed;      /* likewise */
 	atomic_uint refs; /* the registration's, and mr_ref() */
 };
 
@@ -59,11 +62,12 @@ void mr_table_delete(struct mr_table *table);
 /* Around fork(): keep the table consistent in the child. */
 void mr_table_atfork_prepare(struct mr_table *table);
 void mr_table_atfork_parent(struct mr_table *table);
-void mr_table_atfork_child(struct mr_table *table); /* also forgets the holds of vanished threads */
+void mr_table_atfork_child(struct mr_table *table); /* also drops the holds of threads that do not
+						       exist in the child */
 
 /*
- * Register [addr, addr+len) under an unpredictable STag. backing may be NULL: nothing is behind it.
- * Nothing of what a lookup may find is changed afterwards.
+ * Register [addr, addr+len) under an unpredictable STag. backing may be NULL: the memory has no
+ * medium. Nothing of what a lookup may find is changed afterwards.
  */
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	   int access, const struct mr_backing *backing, struct mr **out);
@@ -76,7 +80,7 @@ bool mr_is_idle(struct mr *mr);
 void mr_delete(struct mr *mr);
 void mr_ref(struct mr *mr); /* of a region that is held or referred to */
 void mr_unref(struct mr *mr);
-bool mr_is_dead(struct mr *mr);
+bool mr_is_killed(struct mr *mr);
 
 /*
  * Look up and check: the STag exists, belongs to `pd`, grants every bit of `access`

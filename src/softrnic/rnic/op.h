@@ -32,23 +32,28 @@ enum rx_verdict {
 
 /* How a message is received; the formal checks were made from rdmap_ops. */
 struct op_rx {
-	/* May it come now? Takes what it needs; leaves no trace unless it returns RX_DONE. */
+	/*
+	 * Is the message acceptable now? Reserves what it needs; changes nothing unless it returns
+	 * RX_DONE.
+	 */
 	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg, bool whole);
 	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of *mr, which is
 	 * now held. 0: an error is recorded. NULL: the payload is a header and goes to finish(). */
 	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
 			   void **ptr);
-	/* That memory vanished, and it is this end's: its work request ends so. NULL: the peer
-	 * chose it. */
+	/*
+	 * The memory vanished and was chosen by this end: the status of its work request. NULL: the
+	 * peer chose the memory.
+	 */
 	void (*on_fault)(struct qp *qp);
 	/* All of it is there, and intact. bytes: the payload, if it was not placed. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
-	bool is_answer; /* placed at our own user's wish: no Flush of the peer's covers it */
+	bool is_answer; /* placed for a request of this end: no Flush of the peer covers it */
 };
 
-/* What is NULL, there is nothing to do for; what is not a work request has no `build`. */
+/* A NULL member means that there is nothing to do; a row that is no work request has no `build`. */
 struct qp_op {
 	/* Our work request. */
 	int wc; /* enum ibv_wc_opcode */

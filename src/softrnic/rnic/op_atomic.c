@@ -174,7 +174,7 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, atomic_execute_fn *
 		atomic_run(qp, e, r->stag, r->to, IBV_ACCESS_REMOTE_ATOMIC, execute);
 }
 
-/* What was there goes into the answer. */
+/* The original value is returned in the answer. */
 static int atomic_modify(uint64_t *word, struct irq_entry *e, place_modify_fn *modify)
 {
 	e->answer.atomic.id = e->msg.atomic.id;

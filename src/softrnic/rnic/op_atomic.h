@@ -5,12 +5,13 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* Does it to the word, and fills in e->answer. 0 or -EFAULT: the memory is gone. */
+/* Executes the operation on the word and fills in e->answer. 0 or -EFAULT: the memory vanished. */
 typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
 
 /*
- * The peer may have sent it behind a Flush without waiting: an atomic that says "the data are safe"
- * must not be seen when they are not. The peer learns of the Flush first. False: refused.
+ * The peer may have sent it behind a Flush without waiting: an atomic that announces durable data
+ * must not be visible if they are not durable. The failure of the Flush is reported first. False:
+ * refused.
  */
 bool atomic_may_run(struct qp *qp);
 /* Execute on the word at `to` of this STag, for which the peer needs the right; or refuse. */

@@ -17,7 +17,7 @@ bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int l
 /* The request can be answered, by this. */
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail);
 bool ext_build_answer(struct qp *qp, const struct irq_entry *e);
-/* What the peer asks for has no meaning, or cannot be: Terminate. */
+/* The peer's request is invalid or impossible: Terminate. */
 void ext_refuse(struct qp *qp);
 
 #endif

@@ -138,7 +138,7 @@ void flush_on_job(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_OK, 0);
 }
 
-/* Begun again, it finds the STag invalid. */
+/* Begun again, the request finds the STag invalid. */
 void flush_on_detach(struct qp *qp, struct irq_entry *e)
 {
 	qp_requests_run(qp);
@@ -189,7 +189,10 @@ static const struct op_rx flush_all_rx = {
 	.finish = flush_all_finish,
 };
 
-/* One write-back after the other; a region that is gone may have taken bytes with it. */
+/*
+ * One write-back after the other; a deregistered region may have had bytes that were not written
+ * back.
+ */
 static void flush_all_next(struct qp *qp, struct irq_entry *e)
 {
 	int more = qp_request_next_of_all(qp, flush_is_strict(qp, e));
@@ -210,7 +213,7 @@ static void flush_all_begin(struct qp *qp, struct irq_entry *e)
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
-	if (qp->requests.failed) { /* those bytes are not on the medium, and never will be */
+	if (qp->requests.failed) { /* those bytes are lost */
 		ext_ready(qp, e, qp->requests.failed, qp->requests.failed_detail);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA Read (RFC 5040 s4.4). Of a peer whose user knows no flush it is one. */
+/* RDMA Read (RFC 5040 s4.4). If the peer's user has no native flush, a Read is also a flush. */
 #include <errno.h>
 
 #include "softrnic/rnic/qp_impl.h"
@@ -128,7 +128,7 @@ static void read_refuse(struct qp *qp, unsigned error, uint32_t off)
 	qp_request_refuse(qp, error, &read);
 }
 
-/* Data would claim that the peer's earlier Writes are safe. */
+/* A response with data would report the peer's earlier Writes as durable. */
 static void read_refuse_unsafe(struct qp *qp)
 {
 	read_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, 0);
@@ -145,8 +145,8 @@ static void read_next_of_all(struct qp *qp)
 }
 
 /*
- * A peer whose user knows no flush uses a Read for it: what this stream placed and did not write
- * back yet goes to the medium first. All of it, since the region that is read may show the same
+ * A peer whose user has no native flush uses a Read as one: what this stream placed and did not
+ * write back yet is written back first. All of it, since the region that is read may show the same
  * bytes as another, or may have been registered anew since.
  */
 static void read_flush(struct qp *qp, bool durable)

@@ -39,7 +39,7 @@ static int verify_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 	return 0;
 }
 
-/* A digest shows what the bytes are, one at a time if the peer likes: that is reading. */
+/* Digests of single bytes reveal the bytes, so the right to read is needed. */
 static void verify_begin(struct qp *qp, struct irq_entry *e)
 {
 	struct qp_job job = {

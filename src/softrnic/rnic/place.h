@@ -18,7 +18,7 @@ int place(void *dst, const void *src, size_t len);
  * Before a store to memory that can stall: load from each page of it. A store that waits for a file
  * system then finds the page there, and waits with the lock of that one mapping (since Linux 6.7);
  * for a page that has to be read first the kernel takes the lock of all of the process's mappings,
- * and whoever calls mmap() waits as well. 0 or -EFAULT.
+ * and every thread that calls mmap() waits as well. 0 or -EFAULT.
  */
 int place_prepare(const void *dst, size_t len);
 

@@ -15,8 +15,8 @@
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
  * heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c (what is done
  * with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c, qp_tx_msg.c and
- * tx_batch.c (whose turn it is, messages as FPDUs, FPDUs in the lent buffer); dirty.c (what was
- * placed and not written back), place.c (the CPU's writes to memory).
+ * tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer); dirty.c (what
+ * was placed and not written back), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -45,10 +45,11 @@ enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
 /* What the start-up agreed; given to qp_start(). */
 struct qp_stream {
 	bool crc;          /* CRC32C generated and checked */
-	bool markers;      /* the peer wants markers in what we send */
+	bool markers;      /* the peer requests markers in what we send */
 	bool consent;      /* the peer agreed to our extensions and to big FPDUs */
 	bool peer_flushes; /* the peer's user issues native flushes */
-	uint32_t limit_ms; /* what our HELLO states: who is silent for so long is lost; 0: never */
+	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
+			      0: never */
 	bool hold_tx;      /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
@@ -100,7 +101,7 @@ struct qp_config {
 	struct ibv_qp_cap cap; /* already checked against the device's limits */
 	bool sq_sig_all;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
-	bool strict_persist; /* persistent Flushes, of either end, of memory that cannot be fail */
+	bool strict_persist; /* persistent Flushes of volatile memory fail, for both ends */
 	/* The owner's. notify: called from any thread, without the QP's lock: the QP may proceed
 	 * (its SRQ has receives again). get: keeps the owner alive until that call is done; the QP
 	 * itself may be deleted meanwhile. */
@@ -113,7 +114,7 @@ struct qp_config {
 struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_qp */
 
 int qp_new(const struct qp_config *cfg, struct qp **out);
-/* Stops everything, releases what it holds, drops its completions. No job may be under way. */
+/* Stops all operations, releases all holds, drops the QP's completions. No job may be under way. */
 void qp_delete(struct qp *qp);
 struct ibv_qp *qp_ibv(struct qp *qp);
 struct qp *qp_of(struct ibv_qp *ibv);
@@ -129,7 +130,10 @@ void qp_drain(struct qp *qp);
 void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
-/* The stream ended. Inside an FPDU that is an error, on a boundary it is the peer's disconnect. */
+/*
+ * The stream ended. Inside an FPDU that is an error; on an FPDU boundary it is the peer's
+ * disconnect.
+ */
 void qp_on_eof(struct qp *qp);
 enum ibv_qp_state qp_state(const struct qp *qp);
 bool qp_is_failed(const struct qp *qp);
@@ -143,9 +147,9 @@ enum {
 unsigned qp_due(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
-/* Failed, and the Terminate that says so (if any) is out: the LLP can be closed. */
+/* Failed, and the Terminate (if any) is sent: the LLP can be closed. */
 bool qp_tx_is_done(const struct qp *qp);
-/* What went wrong first was this end's: its memory, or its queues. */
+/* The first error was local: this end's memory or queues. */
 bool qp_cause_is_local(const struct qp *qp);
 /* The peer's first FPDU has arrived. */
 bool qp_has_received(const struct qp *qp);

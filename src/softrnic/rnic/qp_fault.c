@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Errors are recorded where they are found, deep inside of a parser or a builder, and settled where
- * the owner's call ends: no queue is flushed while a caller further up is still at work on it.
+ * the owner's call ends: no queue is flushed while a caller further up the stack still uses it.
  */
 #include <errno.h>
 

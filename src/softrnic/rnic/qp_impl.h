@@ -24,8 +24,10 @@ enum request_state {
 
 struct qp_requests {
 	enum request_state state;
-	/* The first Flush that failed: nothing may be published any more that it was to precede,
-	 * and a Flush of everything fails likewise. EXT_OK: none. */
+	/*
+	 * The first Flush that failed: no later atomic request may be executed, and a Flush of
+	 * everything fails likewise. EXT_OK: none.
+	 */
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
@@ -53,7 +55,7 @@ struct qp_heartbeat {
 struct qp_fault {
 	bool due;
 	bool keep; /* an orderly end: what is parked still goes to receives */
-	bool shut; /* nothing more goes out, no Terminate either */
+	bool shut; /* nothing more is sent, no Terminate either */
 	bool event_due;
 	enum ibv_event_type event;
 	enum ibv_wc_status first; /* of the first unfinished work request without one of its own */
@@ -69,7 +71,8 @@ struct qp {
 	struct terminate term;
 	bool has_term, term_sent_by_us;
 	struct qp_fault fault;
-	uint32_t cause;     /* vendor_err of what made it fail, and of all that falls with it */
+	uint32_t cause;     /* vendor_err of the first failure, and of all requests that are flushed
+			       because of it */
 	enum qp_rtr rtr_in; /* expected as first FPDU; NONE once it came */
 	struct sq sq;
 	struct orq orq;
@@ -155,13 +158,13 @@ void qp_request_job(struct qp *qp, struct qp_job *job);
 /* Ask it to write back the next range of requests.all. 0: there is none; -EFAULT: it cannot be. */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
-void qp_requests_stop(struct qp *qp); /* forget them; one job may still be under way */
+void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under way */
 
 /* --- hello.c, heartbeat.c, op_terminate.c: messages without a work request ------------- */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
-/* May this segment come while the HELLO is awaited? */
+/* Is this segment permitted while the HELLO is awaited? */
 bool hello_permits(const struct rx_seg *seg);
 
 static inline bool heartbeat_is_due(const struct qp *qp)

@@ -28,7 +28,7 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
-/* What the peer cannot be asked; known as long as there is one. */
+/* Operations that the peer does not support; known while the connection exists. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (qp->ibv.state != IBV_QPS_RTS)

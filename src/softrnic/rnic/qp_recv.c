@@ -151,8 +151,8 @@ void qp_recv_flush(struct qp *qp)
 }
 
 /*
- * The peer's Sends were complete for it when they were here, and then it closed: they are delivered
- * after that. Of receives there are none posted, or they would not be parked.
+ * Parked Sends completed at the peer before it closed, so they are delivered after the close. No
+ * receives are posted, or the Sends would not be parked.
  */
 void qp_recv_keep(struct qp *qp)
 {

@@ -109,7 +109,7 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 	request_ask(qp, job);
 }
 
-/* Memory that the peer cannot name, such as a receive's, it did not choose either. */
+/* The peer did not choose memory that it cannot address, such as a receive's. */
 static bool request_is_strict_about(const struct mr *mr, bool strict)
 {
 	return strict && mr->access & RNIC_REMOTE_ACCESS;
@@ -171,7 +171,7 @@ void qp_on_job(struct qp *qp, int status)
 	qp_settle(qp);
 }
 
-/* A job that is not fetched yet must not keep the region from going away. */
+/* A job that is not fetched yet must not delay deregistration. */
 void qp_requests_detach(struct qp *qp, const struct mr *mr)
 {
 	struct qp_requests *r = &qp->requests;

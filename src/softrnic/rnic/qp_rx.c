@@ -104,7 +104,9 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/* Whose segment is it? bytes: those behind its DDP header. False: nobody's. */
+/*
+ * To which operation does the segment belong? bytes: those behind its DDP header. False: to none.
+ */
 static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 {
 	bool is_answer = rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)].is_answer;
@@ -132,7 +134,7 @@ static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const uint
 	return seg->rx->accept(qp, seg, whole);
 }
 
-/* Is it worth while to begin with an FPDU whose end is not here yet? */
+/* May an FPDU be begun before its end has arrived? */
 static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t whole)
 {
 	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
@@ -161,8 +163,10 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp)
 		qp->counters.crc_errors++;
 		return rx_refuse(qp, TERM_MPA_CRC, &seg);
 	}
-	/* A peer that has begun an FPDU, be its contents refused, is in full operation and reads:
-	 * that is what we had to wait for (RFC 5044 s7.1.2). */
+	/*
+	 * A peer that has begun an FPDU, even a refused one, is in full operation and reads, so
+	 * this end may send now (RFC 5044 s7.1.2).
+	 */
 	qp->tx.held = false;
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)

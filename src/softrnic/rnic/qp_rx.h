@@ -96,7 +96,7 @@ bool qp_recv_is_open(const struct qp *qp);
 /* The receive that is being filled will end with this status, which is this end's fault. */
 void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
 void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: not yet */
-/* Is there a receive for the message that arrives? It is qp->recv.msg then. */
+/* Is there a receive for the arriving message? If so it is qp->recv.msg. */
 bool qp_recv_take(struct qp *qp);
 /* The same, unless others wait for one. */
 bool qp_recv_take_now(struct qp *qp);

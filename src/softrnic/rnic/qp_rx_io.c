@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the owner puts the bytes it reads. Without CRC the rest of a large payload goes
- * straight to the registered memory, and then no more is read than the trailer and the
- * next header, so that the payload behind that can go the same way.
+ * Where the owner puts the bytes it reads. Without CRC the rest of a large payload goes straight to
+ * the registered memory, and then no more is read than the trailer and the next header, so that the
+ * payload behind that can go the same way.
  *
  * Not to memory that can stall: a system call that faults there keeps the kernel's lock of all
- * mappings of the process while it waits, and mmap() waits behind it, whoever calls it. The CPU's
- * own store takes no such lock.
+ * mappings of the process while it waits, and mmap() waits for it in every thread. The CPU's own
+ * store takes no such lock.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: what goes to the LLP, and what it took of that. */
+/* Sending: gathers bytes for the LLP, and retires what it took. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ void qp_tx_fault(struct qp *qp)
 	qp_settle(qp);
 }
 
-/* Its memory is its own by now: see qp_tx_stop(). */
+/* The bytes are private copies by now: see qp_tx_stop(). */
 static size_t qp_tx_append_unsent(struct qp *qp, uint8_t **bytes, size_t len)
 {
 	struct iovec iov[QP_TX_IOV];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_tx.h -- sending: whose turn it is, and messages as FPDUs. */
+/* qp_tx.h -- sending: which message is next, and messages as FPDUs. */
 #ifndef RNIC_QP_TX_H
 #define RNIC_QP_TX_H
 
@@ -16,7 +16,7 @@ struct qp_tx {
 	uint32_t mulpdu;
 	uint32_t msn[DDP_QN_COUNT]; /* next */
 	enum tx_source source;      /* message begun and not all built; never interleaved */
-	enum tx_source last;        /* who had the turn before */
+	enum tx_source last;        /* the source of the message before */
 	uint32_t off;               /* bytes of its payload that are built */
 	bool imm_due;               /* its Write is built, its Immediate is not */
 	bool rtr_due;               /* the RTR FPDU has to go first */
@@ -61,9 +61,11 @@ bool tx_build_answer(struct qp *qp, enum rdmap_opcode code, const void *bytes, i
 
 void tx_wr_built(struct qp *qp, struct sq_wr *wr); /* all of it */
 void tx_answer_built(struct qp *qp);
-/* Our memory cannot be used. What was built before goes out first, so that it completes. */
+/*
+ * Local memory cannot be used. FPDUs that were built before are sent first, so that they complete.
+ */
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
-/* May the answer be written where the work request says? 0, or an errno value. */
+/* May the answer be written to the work request's memory? 0, or an errno value. */
 int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose turn it is to send the next message. */
+/* Chooses the next message to send. */
 #include "softrnic/rnic/qp_impl.h"
 
 bool qp_tx_has_work(const struct qp *qp)
@@ -10,7 +10,7 @@ bool qp_tx_has_work(const struct qp *qp)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
-	if (qp->hello.due || qp->hello.awaited) /* until both are here, nothing else goes */
+	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
 		return qp->hello.due;
 	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
 	       heartbeat_is_due(qp) || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));

@@ -85,9 +85,9 @@ void srq_fini(struct srq *srq)
 }
 
 /*
- * One waiter a round while there is something to take. A waiter queues itself again only
- * when it found nothing, so this ends; a waiter that was notified and has no use for a
- * receive (its QP failed) does not starve the next one.
+ * One waiter a round while there is something to take. A waiter queues itself again only when it
+ * found nothing, so this ends; a waiter that was notified and has no use for a receive (its QP
+ * failed) does not prevent the next one's notification.
  */
 static void srq_notify_waiters(struct srq *srq)
 {

@@ -156,7 +156,7 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
 		}
 		before += p->iov.iov_len;
 	}
-	*is_response = b->piece[b->first].is_response; /* it is back again */
+	*is_response = b->piece[b->first].is_response; /* readable again */
 	return 0;
 }
 

@@ -57,7 +57,7 @@ bool tx_batch_is_at_boundary(const struct tx_batch *b); /* no FPDU is half sent 
 void tx_batch_cut(struct tx_batch *b); /* drop all FPDUs of which nothing is sent */
 /* Is any byte of [p, +len), of registered memory, among what is unsent? */
 bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len);
-/* How many unsent bytes come before the memory that vanished, and whose it is. */
+/* How many unsent bytes come before the memory that vanished, and its region's owner. */
 size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response);
 /* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
 int tx_batch_own(struct tx_batch *b, const struct mr *mr);

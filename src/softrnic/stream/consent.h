@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * consent.h -- agreeing on our extensions without a peer that lacks them noticing.
+ * consent.h -- agreeing on the extensions in a way that has no effect on peers that lack them.
  *
  * RFC 6581 s9 gives the bits B, C and D of the enhanced block a meaning only while A is set
  * and has receivers ignore them otherwise. An exact pattern of them with A clear, in

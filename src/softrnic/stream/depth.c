@@ -5,20 +5,20 @@
 
 #include "softrnic/rnic/rnic.h"
 
-static uint16_t min16(uint16_t a, uint16_t b)
+static uint16_t depth_min(uint16_t a, uint16_t b)
 {
 	return a < b ? a : b;
 }
 
 uint16_t stream_depth_clip(uint16_t asked)
 {
-	return min16(asked, RNIC_MAX_RD_ATOM);
+	return depth_min(asked, RNIC_MAX_RD_ATOM);
 }
 
 /* MPA_DEPTH_ULP sets no limit: the ULP has agreed by itself. */
-static uint16_t limit(uint16_t own, uint16_t peer)
+static uint16_t depth_limit(uint16_t own, uint16_t peer)
 {
-	return peer == MPA_DEPTH_ULP ? own : min16(own, peer);
+	return peer == MPA_DEPTH_ULP ? own : depth_min(own, peer);
 }
 
 void stream_depth_ask(struct mpa_start *req, const struct stream_params *user)
@@ -34,7 +34,7 @@ int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
 	agreed->ord = req->ord;
 	if (!req->enhanced)
 		return 0;
-	agreed->ord = limit(req->ord, rep->ird);
+	agreed->ord = depth_limit(req->ord, rep->ird);
 	if (rep->ord == MPA_DEPTH_ULP || rep->ord <= req->ird)
 		return 0;
 	if (rep->ord > RNIC_MAX_RD_ATOM)
@@ -53,13 +53,13 @@ void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
 	/* A Read as RTR has to be answered, whatever the user wanted (RFC 6581 s9). */
 	if (agreed->rtr_in == QP_RTR_READ && !agreed->ird)
 		agreed->ird = 1;
-	agreed->ord = limit(agreed->ord, req->ird);
+	agreed->ord = depth_limit(agreed->ord, req->ird);
 	rep->ird = req->ord == MPA_DEPTH_ULP ? MPA_DEPTH_ULP : agreed->ird;
 	rep->ord = req->ird == MPA_DEPTH_ULP ? MPA_DEPTH_ULP : agreed->ord;
 }
 
 void stream_depth_offered(struct stream_params *remote, const struct mpa_start *req)
 {
-	remote->ird = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ord) : RNIC_MAX_RD_ATOM;
-	remote->ord = req->enhanced ? limit(RNIC_MAX_RD_ATOM, req->ird) : RNIC_MAX_RD_ATOM;
+	remote->ird = req->enhanced ? depth_limit(RNIC_MAX_RD_ATOM, req->ord) : RNIC_MAX_RD_ATOM;
+	remote->ord = req->enhanced ? depth_limit(RNIC_MAX_RD_ATOM, req->ird) : RNIC_MAX_RD_ATOM;
 }

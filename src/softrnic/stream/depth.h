@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * depth.h -- agreeing on IRD and ORD (RFC 6581 s9): afterwards each side's ORD is at most the
- * other side's IRD. Revision 1 does not carry them: there both sides use what their own
- * user asked for, clipped to the device, and trust that the users agreed.
+ * depth.h -- agreeing on IRD and ORD (RFC 6581 s9): afterwards each side's ORD is at most the other
+ * side's IRD. Revision 1 does not carry them: there both sides use what their own user asked for,
+ * clipped to the device, and the users must have agreed.
  */
 #ifndef STREAM_DEPTH_H
 #define STREAM_DEPTH_H
@@ -12,7 +12,7 @@
 #include "softrnic/stream/stream.h"
 #include "softrnic/proto/mpa.h"
 
-/* What the device can do of what was asked. */
+/* Clip the user's depths to the device's. */
 uint16_t stream_depth_clip(uint16_t asked);
 /* Initiator, before the request. An IRD of 0 irritates some peers, so at least 1. */
 void stream_depth_ask(struct mpa_start *req, const struct stream_params *user);

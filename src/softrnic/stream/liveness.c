@@ -66,7 +66,10 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
-	/* So late that this process did not run itself: its peer's answers may not be read yet. */
+	/*
+	 * This look is so late that the process itself did not run: answers of the peer may not be
+	 * read yet.
+	 */
 	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.h -- does the peer still live? The timing of the heartbeat (doc/wire.md s6).
+ * liveness.h -- whether the peer is alive: the timing of the heartbeat (doc/wire.md s6).
  *
  * Single messages do not count: the owner looks from time to time, and compares how many bytes went
  * each way. So an idle connection costs a few timers a limit, and a busy one no more.
@@ -18,14 +18,14 @@
 #define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
 struct liveness {
-	uint64_t limit_ns; /* CLOCK_NEVER: no silence is too long, but the peer gets its signs */
+	uint64_t limit_ns; /* CLOCK_NEVER: the peer is never lost, but still gets heartbeats */
 	uint64_t peer_ns;  /* the peer's limit */
 	uint64_t at;       /* when to look; CLOCK_NEVER: off */
 	uint64_t heard;    /* not silent at that time, or this end did not read */
 	uint64_t rx, tx;   /* bytes, at the last look */
 };
 
-/* What a look sees. */
+/* The counters at a look. */
 struct liveness_view {
 	uint64_t rx, tx; /* bytes of the stream so far */
 	bool stalled;    /* this end does not read, for want of receives */
@@ -35,7 +35,7 @@ enum liveness_act {
 	LIVENESS_NOTHING,
 	LIVENESS_PING, /* the peer has been silent */
 	LIVENESS_PONG, /* the peer was not, but has received nothing from us */
-	LIVENESS_LOST, /* it was silent for the limit; nothing more to look at */
+	LIVENESS_LOST, /* it was silent for the limit; no further look */
 };
 
 void liveness_off(struct liveness *l);

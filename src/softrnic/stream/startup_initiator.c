@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup_initiator.c -- dial, send a request, take the reply; or send a plainer request. */
+/*
+ * startup_initiator.c -- dial, send a request, receive the reply; or retry with a simpler request.
+ */
 #include <assert.h>
 #include <errno.h>
 
@@ -85,15 +87,17 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
 void stream_initiator_on_hangup(struct stream *s)
 {
 	if (s->frames->in_len > 0 || s->attempt == STREAM_ATTEMPT_REV1) {
-		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNRESET, "peer hung up");
+		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNRESET,
+				      "the peer closed the connection");
 		return;
 	}
 	s->attempt++;
 	s->fin_in = false;
 	stream_frames_delete(s);
-	LOG_NOTICE("stream %p: the peer hung up on the MPA request; once more with %s", (void *)s,
+	LOG_NOTICE("stream %p: the peer closed the connection on the MPA request; retrying with %s",
+		   (void *)s,
 		   s->attempt == STREAM_ATTEMPT_P2P ? "the peer-to-peer model" : "revision 1");
-	stream_set_state(s, STREAM_DIALING, "peer hung up");
+	stream_set_state(s, STREAM_DIALING, "the peer closed the connection");
 	s->redial = true;
 }
 
@@ -114,7 +118,7 @@ static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct m
 	return QP_RTR_NONE;
 }
 
-/* What the reply makes of the connection: 0, or the error for a Terminate. */
+/* Agree on the connection by the reply: 0, or the error for a Terminate. */
 static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 {
 	const struct mpa_start *req = &s->request;

@@ -68,7 +68,7 @@ static int stream_send_reject(struct stream *s, const void *pdata, uint8_t len, 
 	return 0;
 }
 
-/* Nothing that a user could decide about: it is rejected at once. */
+/* Not a request that a user could decide about: it is rejected at once. */
 static void stream_refuse_request(struct stream *s, const char *why, int err, uint64_t now)
 {
 	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);
@@ -163,7 +163,7 @@ int stream_accept(struct stream *s, const struct stream_params *params, uint32_t
 	return ret;
 }
 
-/* To reject a request whose peer has left is what the user wanted. */
+/* If the peer has closed already the reject succeeds: nothing is left to do. */
 static int stream_user_rejects(struct stream *s, const void *pdata, uint8_t len, uint64_t now)
 {
 	int ret;

@@ -130,7 +130,7 @@ enum stream_state stream_state(const struct stream *s)
 	return s->state;
 }
 
-/* A peer that has gone while its request waited changes nothing for the user. */
+/* If the peer closes while its request waits, the user is not affected. */
 static bool stream_is_before_startup(const struct stream *s)
 {
 	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;

@@ -51,8 +51,8 @@ enum stream_state {
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
 	STREAM_EV_ESTABLISHED,
-	STREAM_EV_REJECTED,      /* by the application there: -EACCES; by its host, as nobody
-				    listens: -ECONNREFUSED; by hanging up: -ECONNRESET */
+	STREAM_EV_REJECTED, /* by the application there: -EACCES; by its host, without a listener:
+			       -ECONNREFUSED; by closing: -ECONNRESET */
 	STREAM_EV_UNREACHABLE,   /* no answer in time; status: -ETIMEDOUT */
 	STREAM_EV_CONNECT_ERROR, /* anything else before ESTABLISHED; status: -errno */
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
@@ -97,9 +97,11 @@ enum stream_buf { STREAM_BUF_RX, STREAM_BUF_TX }; /* of QP_RXBUF and QP_TXBUF by
 struct stream_host {
 	void *(*get_buf)(void *owner, enum stream_buf kind); /* NULL: no memory */
 	void (*put_buf)(void *owner, enum stream_buf kind, void *buf);
-	/* For how long the peer's host has left unacknowledged what was sent; 0: it has not, or
-	 * nothing was sent. Asked while the receive is stalled: then no byte can show that the
-	 * peer lives. */
+	/*
+	 * For how long the peer's host has left unacknowledged what was sent; 0: it has not, or
+	 * nothing was sent. Asked while the receive is stalled: then no received byte can show that
+	 * the peer is alive.
+	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
 	uint64_t (*now)(void *owner);
 	/* May the calling thread load from and store to the memory of the QP's regions? */
@@ -172,8 +174,8 @@ int stream_set_user_flushes(struct stream *s, bool user_flushes);
 
 /*
  * 0 or -errno (-EINVAL: not in this state or a value out of range). When the peer went away before
- * its request was answered, accept gives -ECONNRESET and reject 0. A request
- * that is dropped must be rejected: a peer that is hung up on instead dials again.
+ * its request was answered, accept gives -ECONNRESET and reject 0. A request that is dropped must
+ * be rejected: otherwise the peer dials again.
  */
 int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now,
 		   struct stream_update *u); /* -> DIALING; the owner dials */
@@ -215,15 +217,14 @@ enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
 uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
 uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
-bool stream_is_local_fault(const struct stream *s); /* what went wrong first was this end's */
+bool stream_is_local_fault(const struct stream *s); /* the first error was local */
 /* Would a send load from memory that may wait for a file system? When in doubt, true. */
 bool stream_send_can_stall(struct stream *s);
 
 /*
  * Jobs: one at a time. stream_job_begin() changes an update that is filled; it is false when no job
- * is due. One that is abandoned is over
- * for the queue pair, with -EFAULT: the range is as gone as that of a file cut short. Its end is
- * awaited all the same before the next one begins.
+ * is due. One that is abandoned is over for the queue pair, with -EFAULT: as for a range past the
+ * end of a truncated file. Its end is awaited all the same before the next one begins.
  */
 bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);
@@ -265,12 +266,12 @@ void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
 /* The owner is about to dial again. */
 void stream_redial(struct stream *s, struct stream_update *u);
-/* It takes no bytes until a receive is posted, and its peer's life is to be watched. */
+/* It takes no bytes until a receive is posted, and the peer's liveness is to be checked. */
 bool stream_is_stalled(const struct stream *s);
 
 /* Until when; as in the last update. */
 uint64_t stream_deadline(const struct stream *s);
-/* Behind the receipt of all that has come: only then is its sender judged. */
+/* Called after all received bytes were processed: only then is liveness judged. */
 void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP gives a socket that was closed */
+#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP reports for a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 static void stream_end_qp(struct stream *s)
@@ -38,7 +38,7 @@ static int stream_begin_drain(struct stream *s, uint64_t now)
 	case STREAM_CLOSING:
 		return 0;
 	case STREAM_LINGERING:
-	case STREAM_CLOSED: /* the peer was first; the user takes no more of its Sends */
+	case STREAM_CLOSED: /* the peer closed first; the user accepts no more of its Sends */
 		if (stream_runs_qp(s))
 			qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 		return 0;
@@ -118,10 +118,10 @@ static void stream_on_drained(struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. But to close would destroy what is on its way:
- * bytes of the peer that find no socket are answered by a reset, and that discards all that the
- * peer's system has not taken yet, with Sends in it that have completed here. So the FIN is sent,
- * and what comes is dropped until the peer's FIN, for as long as a silent peer counts as alive.
+ * The time limit is over, and the end is reported. But a close would destroy data on its way: bytes
+ * of the peer that arrive after it are answered by a reset, which discards all that the peer has
+ * not read yet, including Sends that have completed here. So the FIN is sent, and what comes is
+ * dropped until the peer's FIN, for as long as a silent peer counts as alive.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -162,7 +162,10 @@ static bool stream_is_held(const struct stream *s)
 	       !qp_is_idle(s->qp);
 }
 
-/* A server that sends first to a peer that must send first: after a while a notice explains it. */
+/*
+ * A responder that sends first must wait for the initiator's first FPDU: after a while a notice
+ * explains that.
+ */
 static void stream_watch_hold(struct stream *s, uint64_t now)
 {
 	if (!stream_is_held(s))
@@ -222,11 +225,12 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	case STREAM_REQ_WAIT:
 	case STREAM_REQ_RCVD:
 	case STREAM_REP_SENT:
-		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET, "peer hung up");
+		stream_startup_failed(s, STREAM_EV_DEAD, ECONNRESET,
+				      "the peer closed the connection");
 		break;
 	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ECONNRESET,
-				      "peer hung up before its HELLO");
+				      "the peer closed the connection before its HELLO");
 		break;
 	case STREAM_LIVE:
 		if (stream_runs_qp(s))
@@ -280,7 +284,7 @@ void stream_on_lost(struct stream *s, int err)
 				      err, "link broke");
 		break;
 	case STREAM_LIVE:
-		/* A reset comes from the peer; without one it is not known what became of it. */
+		/* A reset comes from the peer; without one its cause is not known. */
 		if (stream_event_of(err) == STREAM_EV_UNREACHABLE)
 			stream_cut(s, err, STREAM_EV_LOST, -err);
 		else

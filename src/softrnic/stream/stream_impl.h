@@ -12,7 +12,7 @@
 
 #define STREAM_DISCARD_BYTES (16u << 10)
 
-/* What an initiator asks for: each row is tried after a peer hung up on the one before. */
+/* What an initiator requests: each row is tried after the peer closed on the one before. */
 enum stream_attempt {
 	STREAM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if configured */
 	STREAM_ATTEMPT_P2P,   /* revision 2, peer-to-peer model, no extensions */
@@ -48,9 +48,9 @@ struct stream {
 	struct qp *qp;
 	bool started;     /* the QP has the stream */
 	bool ended;       /* the last event is queued, or the user expects none */
-	bool gone;        /* the peer went while its request waited for the user */
-	bool fin_in;      /* the peer will send no more */
-	bool fin_out;     /* nor will we */
+	bool gone;        /* the peer closed while its request waited for the user */
+	bool fin_in;      /* the peer has sent its FIN */
+	bool fin_out;     /* our FIN is sent */
 	bool closed;      /* the link is */
 	bool redial;      /* the owner has to dial again */
 	bool resume_due;  /* receives were posted for what is here already */
@@ -74,7 +74,7 @@ struct stream {
 	struct qp_stream agreed;
 	struct stream_frames *frames;
 	uint8_t *discard;
-	uint8_t *rest; /* what a failed QP that is detached by now had not sent */
+	uint8_t *rest; /* unsent bytes of a failed QP that was detached */
 	size_t rest_len, rest_sent;
 };
 
@@ -137,7 +137,7 @@ void stream_startup_failed(struct stream *s, enum stream_event event, int err, c
 /* startup_initiator.c */
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,
 			       uint64_t now);
-/* The peer hung up on our request. */
+/* The peer closed the connection on our request. */
 void stream_initiator_on_hangup(struct stream *s);
 
 /* startup_responder.c */
@@ -146,7 +146,7 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Is it time for the next state? With the time: REP_SENT, HELLO, LIVE and DRAINING. */
+/* May the next state be entered? With the time: REP_SENT, HELLO, LIVE and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
 /* Without it: DRAINING, CLOSING and LINGERING. */
 void stream_settle_end(struct stream *s);

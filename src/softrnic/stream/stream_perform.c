@@ -12,7 +12,7 @@ static void stream_do_event(struct stream *s)
 		s->cfg.host->event(s->cfg.owner, event, status);
 }
 
-/* What moves bytes and jobs. False: the owner cannot now. */
+/* Perform the parts that move bytes and jobs. False: the owner cannot now. */
 static bool stream_do_work(struct stream *s, struct stream_update *u, unsigned what)
 {
 	const struct stream_host *host = s->cfg.host;

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define TCPIP_HEADERS_MAX (40 + 28) /* IPv6, and TCP with options */
-/* So that every packet's length fits the 16 bits that IP has for it. */
+/* Bounds a packet's payload, so that its length fits IP's 16 bits. */
 #define TCPIP_PAYLOAD_MAX (0xffffu - TCPIP_HEADERS_MAX)
 
 enum tcp_flags { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK = 0x10 };

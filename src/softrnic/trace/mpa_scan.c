@@ -13,7 +13,7 @@ size_t mpa_scan_head(const struct mpa_scan *s)
 	return s->operational ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX;
 }
 
-static size_t start_len(struct mpa_scan *s, const uint8_t *head)
+static size_t mpa_scan_start_len(struct mpa_scan *s, const uint8_t *head)
 {
 	int len = mpa_start_decode_header(head);
 
@@ -23,7 +23,7 @@ static size_t start_len(struct mpa_scan *s, const uint8_t *head)
 	return s->foreign ? 0 : (size_t)len;
 }
 
-static size_t fpdu_len(struct mpa_scan *s, const uint8_t *head)
+static size_t mpa_scan_fpdu_len(struct mpa_scan *s, const uint8_t *head)
 {
 	const uint8_t *length = head;
 	size_t len;
@@ -44,7 +44,8 @@ size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len)
 
 	s->left -= at;
 	while (!s->foreign && len - at >= mpa_scan_head(s)) {
-		size_t frame = s->operational ? fpdu_len(s, p + at) : start_len(s, p + at);
+		size_t frame = s->operational ? mpa_scan_fpdu_len(s, p + at)
+					      : mpa_scan_start_len(s, p + at);
 		size_t here = frame < len - at ? frame : len - at;
 
 		at += here;

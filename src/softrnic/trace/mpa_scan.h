@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpa_scan.h -- where the frames of one direction of a connection begin, for who only looks on.
- * Nothing is checked but the start-up frame's key: what follows is as long as it says.
+ * mpa_scan.h -- finds where the frames of one direction of a connection begin, for tracing. Only
+ * the start-up frame's key is checked; the length fields are taken as they are.
  */
 #ifndef TRACE_MPA_SCAN_H
 #define TRACE_MPA_SCAN_H

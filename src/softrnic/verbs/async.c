@@ -32,12 +32,12 @@ static struct async_event *async_of(struct evq_node *n)
 	return container_of(n, struct async_event, node);
 }
 
-static bool match_any(struct evq_node *n, void *arg)
+static bool async_match_any(struct evq_node *n, void *arg)
 {
 	return true;
 }
 
-static bool match_element(struct evq_node *n, void *arg)
+static bool async_match_element(struct evq_node *n, void *arg)
 {
 	return async_of(n)->ev.element.qp == arg;
 }
@@ -62,7 +62,7 @@ void device_async(enum ibv_event_type type, void *element)
 		return;
 	}
 	if (atomic_fetch_add(&queued, 1) >= ASYNC_KEPT)
-		async_drop(match_any, NULL);
+		async_drop(async_match_any, NULL);
 	evq_node_init(&e->node);
 	e->ev.event_type = type;
 	e->ev.element.qp = element;
@@ -71,7 +71,7 @@ void device_async(enum ibv_event_type type, void *element)
 
 void device_async_cancel(void *element)
 {
-	while (async_drop(match_element, element))
+	while (async_drop(async_match_element, element))
 		;
 }
 

@@ -9,7 +9,7 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-/* A poll of an empty queue drives at most so many connections, in turn. */
+/* A poll of an empty queue processes at most so many connections, in turn. */
 #define POLL_CONNS 8
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
@@ -187,9 +187,9 @@ void vcq_detach(struct vcq *cq, struct conn_link *link)
 }
 
 /*
- * Take what the links behind the queue have. Busy locks are passed by: their holders
- * do the same; and so is memory that may wait for a file system, which is left to
- * the engine. The list turns, so that many connections all get their share.
+ * Process what has arrived on the queue's connections. A connection whose lock is held is skipped,
+ * as the holder does the same; so is one whose memory may wait for a file system, which is left to
+ * the engine. The list rotates, so that all connections get a turn.
  */
 static void vcq_drive(struct vcq *cq)
 {

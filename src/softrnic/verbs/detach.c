@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * detach.c -- a region goes away: connections let go of it, and threads that touch its memory are
+ * detach.c -- a region is deregistered: connections release it, and threads that use its memory are
  * awaited.
  *
- * The lock of a connection may be held by a thread that waits for a file system, with another
- * region under its hands. Deregistration must not wait for that, so it passes such a connection by
- * as long as it can, and ends when nothing holds the region, wherever it has got to.
+ * The lock of a connection may be held by a thread that waits for a file system, while it uses
+ * another region. Deregistration must not wait for that, so it skips such a connection as long as
+ * possible, and ends when nothing holds the region, even if not all connections were visited.
  */
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
@@ -13,7 +13,7 @@
 #define WAIT_MAX_MS   64u
 #define FORGET_MAX_MS 16u
 
-/* Returns whether all that were asked have let go; each lock is waited for at most so long. */
+/* Returns whether all connections have released it; waits at most wait_ms for each lock. */
 static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 {
 	struct conn *c = NULL;
@@ -33,8 +33,8 @@ static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 }
 
 /*
- * What was placed in the region and not flushed is remembered by connections, unless its file has
- * failed: then it is lost, and nothing must keep the file from a fresh start.
+ * Connections keep a note of what was placed in the region and not flushed, unless its file has
+ * failed: then these bytes are lost, and no note may keep the failed file's entry alive.
  */
 void conns_detach_mr(struct mr *mr)
 {

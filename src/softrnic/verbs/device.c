@@ -14,14 +14,14 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-/* Locally administered EUI-64 whose first bytes spell the mark. */
+/* A locally administered EUI-64; its bytes after the first spell "PRMA". */
 #define DEVICE_GUID 0x0250524d41000001ull
 
 static struct {
 	struct ibv_device device;
 	struct verbs_context vctx;
 	struct mr_table *mrs;
-	pthread_mutex_t lock; /* of those who make it */
+	pthread_mutex_t lock; /* serializes making the device */
 	atomic_bool made;
 } dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -72,7 +72,7 @@ static void device_fill(void)
 	pthread_mutex_init(&ctx->mutex, NULL);
 }
 
-/* With the lock. What is there already when a later step fails is used by the next attempt. */
+/* With the lock. If a later step fails, the next attempt uses what was made already. */
 static int device_make(void)
 {
 	int ret;

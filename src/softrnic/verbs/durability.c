@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* durability.c -- what is behind memory that need not be registered. */
+/* durability.c -- the durability class of memory, registered or not. */
 #include <errno.h>
 
 #include "softrnic/persist/persist.h"

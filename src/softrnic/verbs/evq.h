@@ -38,8 +38,8 @@ static inline void evq_node_init(struct evq_node *n)
 void evq_push(struct evq *q, struct evq_node *n);
 /*
  * Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. `taken` (or NULL) is called
- * before the queue's mutex is left: whoever destroys the event's object finds it either in the
- * queue or counted.
+ * before the queue's mutex is left: so when the event's object is destroyed, the event is either in
+ * the queue or counted.
  */
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 /* The same until a deadline, whatever O_NONBLOCK and signals say; then -1 and ETIMEDOUT. */

@@ -32,7 +32,7 @@ static void fork_parent(void)
 	ids_atfork_release();
 }
 
-/* Ids last: what becomes of their connections is said through event queues. */
+/* Ids last: the removal of their connections is reported through event queues. */
 static void fork_child(void)
 {
 	evq_atfork_child();

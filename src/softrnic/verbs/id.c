@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id.c -- the life of an id. */
+/* id.c -- making and destroying ids. */
 #include "softrnic/verbs/id.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ int id_need_conn(struct cmid *id)
 	return ret ? ret : id_apply_settings(id);
 }
 
-/* The id goes; the connection ends in good order on its own, within its time limits. */
+/* The id is destroyed; the connection ends in good order by itself, within its time limits. */
 static void id_release_conn(struct cmid *id)
 {
 	struct conn *c = id->conn;
@@ -172,7 +172,7 @@ void ids_atfork_release(void)
 	id_requests_atfork_release();
 }
 
-/* In the child every inherited id is "removed", and says so through its channel. */
+/* In the child every inherited id is "removed"; an event reports that on its channel. */
 void ids_atfork_child(void)
 {
 	struct list *it;

@@ -16,7 +16,7 @@ void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr)
 	link_addr_to(addr, ss);
 }
 
-static int gai_errno(int gai)
+static int id_addr_gai_errno(int gai)
 {
 	switch (gai) {
 	case EAI_MEMORY:
@@ -34,7 +34,7 @@ static int gai_errno(int gai)
 	}
 }
 
-static int addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr, socklen_t len)
+static int id_addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr, socklen_t len)
 {
 	*to = malloc(len);
 	if (!*to)
@@ -45,38 +45,40 @@ static int addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr, s
 }
 
 /* `ai`: what the names mean, or NULL when the hints have the addresses. */
-static int rai_fill(struct rdma_addrinfo *rai, const struct addrinfo *ai,
-		    const struct rdma_addrinfo *hints)
+static int id_addr_info_fill(struct rdma_addrinfo *rai, const struct addrinfo *ai,
+			     const struct rdma_addrinfo *hints)
 {
 	rai->ai_flags = hints ? hints->ai_flags : 0;
 	rai->ai_qp_type = IBV_QPT_RC;
 	rai->ai_port_space = RDMA_PS_TCP;
 	if (!ai) {
 		rai->ai_family = hints->ai_family;
-		return hints->ai_dst_len ? addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len,
-						    hints->ai_dst_addr, hints->ai_dst_len)
+		return hints->ai_dst_len ? id_addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len,
+						       hints->ai_dst_addr, hints->ai_dst_len)
 					 : 0;
 	}
 	rai->ai_family = ai->ai_family;
 	if (rai->ai_flags & RAI_PASSIVE)
-		return addr_dup(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr, ai->ai_addrlen);
-	return addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
+		return id_addr_dup(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr,
+				   ai->ai_addrlen);
+	return id_addr_dup(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
 }
 
-static int rai_hint_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
+static int id_addr_info_set_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
 	if (!hints || !hints->ai_src_len || rai->ai_src_addr)
 		return 0;
-	return addr_dup(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+	return id_addr_dup(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
+			   hints->ai_src_len);
 }
 
-static bool hints_have_address(const struct rdma_addrinfo *hints)
+static bool id_addr_is_hinted(const struct rdma_addrinfo *hints)
 {
 	return hints && (hints->ai_src_len || hints->ai_dst_len);
 }
 
 /* getaddrinfo(3) takes the lower 16 bits of any number. */
-static bool port_is_impossible(const char *service)
+static bool id_addr_port_is_invalid(const char *service)
 {
 	char *end;
 	long port = strtol(service, &end, 10);
@@ -84,14 +86,14 @@ static bool port_is_impossible(const char *service)
 	return end != service && !*end && (port < 0 || port > UINT16_MAX);
 }
 
-static int rai_new(const struct addrinfo *ai, const struct rdma_addrinfo *hints,
-		   struct rdma_addrinfo **res)
+static int id_addr_info_new(const struct addrinfo *ai, const struct rdma_addrinfo *hints,
+			    struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *rai = calloc(1, sizeof(*rai));
-	int err = rai ? rai_fill(rai, ai, hints) : ENOMEM;
+	int err = rai ? id_addr_info_fill(rai, ai, hints) : ENOMEM;
 
 	if (!err)
-		err = rai_hint_source(rai, hints);
+		err = id_addr_info_set_source(rai, hints);
 	if (err) {
 		softrnic_freeaddrinfo(rai);
 		return err;
@@ -107,20 +109,21 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
 
 	if (!node && !service)
-		return id_errno(hints_have_address(hints) ? rai_new(NULL, hints, res) : EINVAL);
-	if (service && port_is_impossible(service))
+		return id_errno(id_addr_is_hinted(hints) ? id_addr_info_new(NULL, hints, res)
+							 : EINVAL);
+	if (service && id_addr_port_is_invalid(service))
 		return id_errno(EINVAL);
 	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
 		       (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
 	ask.ai_family = hints && (flags & RAI_FAMILY) ? hints->ai_family : AF_UNSPEC;
 	gai = getaddrinfo(node, service, &ask, &ai);
 	if (gai) {
-		err = gai_errno(gai); /* before the log has another errno */
+		err = id_addr_gai_errno(gai); /* before the log has another errno */
 		LOG_INFO("%s:%s: %s", node ? node : "*", service ? service : "0",
 			 gai_strerror(gai));
 		return id_errno(err);
 	}
-	err = rai_new(ai, hints, res);
+	err = id_addr_info_new(ai, hints, res);
 	freeaddrinfo(ai);
 	return id_errno(err);
 }

@@ -11,7 +11,7 @@
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/id.h"
 
-static void params_from(struct stream_params *params, const struct rdma_conn_param *param)
+static void id_params_from(struct stream_params *params, const struct rdma_conn_param *param)
 {
 	memset(params, 0, sizeof(*params));
 	params->ird = param->responder_resources;
@@ -52,7 +52,7 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
 }
 
-static uint64_t limit_ns(int ms, uint64_t dflt_ns)
+static uint64_t id_limit_ns(int ms, uint64_t dflt_ns)
 {
 	if (ms < 0)
 		return CLOCK_NEVER;
@@ -62,8 +62,8 @@ static uint64_t limit_ns(int ms, uint64_t dflt_ns)
 int id_apply_settings(struct cmid *id)
 {
 	const struct config *conf = config_get();
-	uint64_t connect_ns = limit_ns(id->limits.connect_ms, conf->connect_ns);
-	uint64_t liveness_ns = limit_ns(id->limits.liveness_ms, conf->liveness_ns);
+	uint64_t connect_ns = id_limit_ns(id->limits.connect_ms, conf->connect_ns);
+	uint64_t liveness_ns = id_limit_ns(id->limits.liveness_ms, conf->liveness_ns);
 	struct conn *c = id->conn;
 	int ret;
 
@@ -101,7 +101,7 @@ int softrnic_announce_flushes(struct rdma_cm_id *pub)
 	return -id_apply_settings(id);
 }
 
-static int connect_start(struct cmid *id, const struct stream_params *params)
+static int id_connect_start(struct cmid *id, const struct stream_params *params)
 {
 	struct conn *c = id->conn;
 	struct stream_update u;
@@ -134,10 +134,10 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		return id_errno(ENODEV);
 	if (id->passive || id->listener || !pub->route.addr.dst_addr.sa_family || !pub->qp)
 		return id_errno(EINVAL);
-	params_from(&params, param ? param : &none);
+	id_params_from(&params, param ? param : &none);
 	ret = id_need_conn(id);
 	if (!ret)
-		ret = connect_start(id, &params);
+		ret = id_connect_start(id, &params);
 	if (ret)
 		return id_errno(-ret);
 	return id->sync ? id_wait(id) : 0;
@@ -175,7 +175,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		return id_errno(EINVAL);
 	conn_enter(c);
 	if (param) {
-		params_from(&params, param);
+		id_params_from(&params, param);
 	} else { /* as much as the request asked for */
 		params.ird = stream_remote(c->stream)->ird;
 		params.ord = stream_remote(c->stream)->ord;

@@ -29,20 +29,20 @@ struct rdma_event_channel *softrnic_create_event_channel(void)
 	return &ch->pub;
 }
 
-static bool match_all(struct evq_node *n, void *arg)
+static bool id_match_all(struct evq_node *n, void *arg)
 {
 	return true;
 }
 
-static bool match_of(struct evq_node *n, void *id)
+static bool id_match_own(struct evq_node *n, void *id)
 {
 	struct cmev *e = container_of(n, struct cmev, node);
 
 	return e->counted == id;
 }
 
-/* Free an undelivered event, and the id that only it knew. */
-static void event_discard(struct evq_node *n)
+/* Free an undelivered event, and with a request its id, which the user has not seen. */
+static void id_event_discard(struct evq_node *n)
 {
 	struct cmev *e = container_of(n, struct cmev, node);
 
@@ -56,8 +56,8 @@ void softrnic_destroy_event_channel(struct rdma_event_channel *pub)
 	struct chan *ch = chan_of(pub);
 	struct evq_node *n;
 
-	while ((n = evq_steal(&ch->q, match_all, NULL)))
-		event_discard(n);
+	while ((n = evq_steal(&ch->q, id_match_all, NULL)))
+		id_event_discard(n);
 	evq_fini(&ch->q);
 	free(ch);
 }
@@ -79,8 +79,8 @@ void id_free_reserve(struct cmid *id)
 		free(id->spare[i]);
 }
 
-/* From the connection, with its lock: its events come one after the other. */
-static struct cmev *event_from_reserve(struct cmid *id)
+/* Called by the connection with its lock, so events come one at a time. */
+static struct cmev *id_event_from_reserve(struct cmid *id)
 {
 	for (int i = 0; i < ID_EVENTS; i++) {
 		struct cmev *e = id->spare[i];
@@ -92,8 +92,8 @@ static struct cmev *event_from_reserve(struct cmid *id)
 	return NULL;
 }
 
-static struct cmev *event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,
-			       int status, const struct stream_params *params)
+static struct cmev *id_event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_event_type type,
+				  int status, const struct stream_params *params)
 {
 	memset(e, 0, sizeof(*e));
 	evq_node_init(&e->node);
@@ -111,7 +111,7 @@ static struct cmev *event_fill(struct cmev *e, struct cmid *id, enum rdma_cm_eve
 	return e;
 }
 
-static void event_push(struct cmid *id, struct cmev *e)
+static void id_event_push(struct cmid *id, struct cmev *e)
 {
 	pthread_mutex_lock(&id->lock);
 	evq_push(&chan_of(id->pub.channel)->q, &e->node);
@@ -121,13 +121,13 @@ static void event_push(struct cmid *id, struct cmev *e)
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct stream_params *params)
 {
-	struct cmev *e = event_from_reserve(id);
+	struct cmev *e = id_event_from_reserve(id);
 
 	LOG_DEBUG("id %p: %s, status %d", (void *)id, softrnic_event_str(type), status);
 	if (!e)
 		e = malloc(sizeof(*e));
 	if (e)
-		event_push(id, event_fill(e, id, type, status, params));
+		id_event_push(id, id_event_fill(e, id, type, status, params));
 	else
 		LOG_ERROR_LIMITED("out of memory: event %s of id %p is lost",
 				  softrnic_event_str(type), (void *)id);
@@ -139,24 +139,24 @@ int id_post_request(struct cmid *listener, struct cmid *child, const struct stre
 
 	if (!e)
 		return -ENOMEM;
-	event_fill(e, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
+	id_event_fill(e, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, params);
 	e->pub.id = &child->pub;
 	e->pub.listen_id = &listener->pub;
-	event_push(listener, e);
+	id_event_push(listener, e);
 	return 0;
 }
 
-static void event_taken(struct evq_node *n)
+static void id_event_taken(struct evq_node *n)
 {
 	atomic_fetch_add(&container_of(n, struct cmev, node)->counted->delivered, 1);
 }
 
 /*
  * A request was made for the channel that its listener had then; since, the listener may have been
- * moved here with it, and the other one destroyed. Nobody knows the new id before this.
+ * moved here with it, and the other one destroyed. The user gets the new id only here.
  */
-static void event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
-			  struct rdma_cm_event **event)
+static void id_event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
+			     struct rdma_cm_event **event)
 {
 	*event = &container_of(n, struct cmev, node)->pub;
 	if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -167,9 +167,9 @@ int softrnic_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_eve
 {
 	struct evq_node *n;
 
-	if (evq_pop(&chan_of(channel)->q, &n, event_taken))
+	if (evq_pop(&chan_of(channel)->q, &n, id_event_taken))
 		return -1;
-	event_deliver(n, channel, event);
+	id_event_deliver(n, channel, event);
 	return 0;
 }
 
@@ -178,9 +178,9 @@ int softrnic_wait_cm_event(struct rdma_event_channel *channel, int timeout_ms,
 {
 	struct evq_node *n;
 
-	if (evq_pop_until(&chan_of(channel)->q, poll_deadline(timeout_ms), &n, event_taken))
+	if (evq_pop_until(&chan_of(channel)->q, poll_deadline(timeout_ms), &n, id_event_taken))
 		return -1;
-	event_deliver(n, channel, event);
+	id_event_deliver(n, channel, event);
 	return 0;
 }
 
@@ -217,8 +217,8 @@ void id_quiesce(struct cmid *id)
 		softrnic_ack_cm_event(id->pub.event);
 		id->pub.event = NULL;
 	}
-	while ((n = evq_steal(&chan_of(id->pub.channel)->q, match_of, id)))
-		event_discard(n);
+	while ((n = evq_steal(&chan_of(id->pub.channel)->q, id_match_own, id)))
+		id_event_discard(n);
 	if (!id_is_removed(id))
 		id_wait_acks(id);
 }
@@ -243,7 +243,7 @@ int softrnic_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *chann
 		pub->event = NULL;
 	}
 	pthread_mutex_lock(&id->lock);
-	evq_move(&chan_of(pub->channel)->q, &to->q, match_of, id);
+	evq_move(&chan_of(pub->channel)->q, &to->q, id_match_own, id);
 	pub->channel = &to->pub;
 	while (id->delivered != id->acked)
 		pthread_cond_wait(&id->acked_cv, &id->lock);
@@ -265,7 +265,7 @@ int id_result(struct cmid *id, enum rdma_cm_event_type type, int err)
 	e = malloc(sizeof(*e));
 	if (!e)
 		return id_errno(ENOMEM);
-	event_push(id, event_fill(e, id, type, -err, NULL));
+	id_event_push(id, id_event_fill(e, id, type, -err, NULL));
 	return 0;
 }
 

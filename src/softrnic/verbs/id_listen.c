@@ -13,7 +13,7 @@
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* False: the backlog is full. */
-static bool request_add(struct cmid *listener, struct cmid *child)
+static bool id_request_add(struct cmid *listener, struct cmid *child)
 {
 	struct id_requests *r = &listener->requests;
 	bool room;
@@ -40,8 +40,8 @@ void id_request_done(struct cmid *child)
 	pthread_mutex_unlock(&requests_lock);
 }
 
-/* The listener goes; what it has reported is still the user's to answer. */
-static void requests_release(struct cmid *listener)
+/* The listener is closed; the user may still answer the requests that it has reported. */
+static void id_requests_release(struct cmid *listener)
 {
 	struct list *it;
 
@@ -51,9 +51,9 @@ static void requests_release(struct cmid *listener)
 	pthread_mutex_unlock(&requests_lock);
 }
 
-static bool request_report(struct cmid *listener, struct cmid *child, struct conn *c)
+static bool id_request_report(struct cmid *listener, struct cmid *child, struct conn *c)
 {
-	if (!request_add(listener, child))
+	if (!id_request_add(listener, child))
 		return false;
 	id_set_addr(&child->pub.route.addr.src_storage, &c->src);
 	id_set_addr(&child->pub.route.addr.dst_storage, &c->dst);
@@ -67,7 +67,7 @@ static bool id_on_request(void *owner, struct conn *c)
 {
 	struct cmid *listener = owner, *child = id_new_passive(listener, c);
 
-	if (child && request_report(listener, child, c))
+	if (child && id_request_report(listener, child, c))
 		return true;
 	LOG_WARNING_LIMITED("connection request dropped: %s",
 			    child ? "the backlog is full; accept or reject faster, or "
@@ -102,7 +102,7 @@ void id_stop_listening(struct cmid *id)
 	if (id->listener && !id_is_removed(id))
 		listener_close(id->listener);
 	id->listener = NULL;
-	requests_release(id);
+	id_requests_release(id);
 }
 
 void id_requests_atfork_prepare(void)

@@ -7,7 +7,7 @@
 #include "softrnic/softrnic.h"
 
 /* The link is made when the id is bound, and takes the option only then. */
-static int option_afonly(struct cmid *id, const void *val)
+static int id_option_afonly(struct cmid *id, const void *val)
 {
 	int on;
 
@@ -37,7 +37,7 @@ int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, 
 	case RDMA_OPTION_ID_REUSEADDR:
 		return len == sizeof(int) ? 0 : id_errno(EINVAL);
 	case RDMA_OPTION_ID_AFONLY:
-		return len == sizeof(int) ? option_afonly(id, val) : id_errno(EINVAL);
+		return len == sizeof(int) ? id_option_afonly(id, val) : id_errno(EINVAL);
 	default:
 		return id_errno(ENOSYS);
 	}

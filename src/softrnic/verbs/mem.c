@@ -35,23 +35,23 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-static void drop_region(void *region)
+static void mem_put_region(void *region)
 {
 	persist_region_put(region);
 }
 
-static struct mr_backing backing_of(struct persist_region *region, void *addr, size_t len)
+static struct mr_backing mem_backing_of(struct persist_region *region, void *addr, size_t len)
 {
 	return (struct mr_backing){
 		.persist = region,
 		.durable = !persist_region_is_volatile(region),
 		.lasting = persist_region_is_detachable(region, addr, len),
 		.can_stall = persist_region_can_stall(region),
-		.drop = drop_region,
+		.drop = mem_put_region,
 	};
 }
 
-static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
+static struct ibv_mr *mem_reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
 {
 	struct persist_region *region = NULL;
 	struct mr_backing backing;
@@ -61,12 +61,12 @@ static struct ibv_mr *reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t io
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
 	if (!ret) {
-		/* Before a peer can reach it. */
+		/* Counted before a peer can reach the region. */
 		if (persist_region_can_stall(region)) {
 			atomic_fetch_add(&pd->stall->regions, 1);
 			engine_expect_stalls();
 		}
-		backing = backing_of(region, addr, len);
+		backing = mem_backing_of(region, addr, len);
 		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
 	}
 	if (ret) {
@@ -94,10 +94,10 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len,
 	struct vpd *pd = container_of(ibv, struct vpd, ibv);
 
 	/* rdma-core's fork protection applies to pinned pages; ours are not pinned. */
-	return reg_mr(pd, addr, len, iova, (int)access);
+	return mem_reg_mr(pd, addr, len, iova, (int)access);
 }
 
-/* When this returns no thread touches the memory: D7 of the architecture. */
+/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture.md. */
 int softrnic_dereg_mr(struct ibv_mr *ibv)
 {
 	struct mr *mr = container_of(ibv, struct mr, ibv);

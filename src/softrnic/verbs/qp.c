@@ -7,14 +7,14 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
-static struct conn *conn_of(struct ibv_qp *ibv)
+static struct conn *qp_conn_of(struct ibv_qp *ibv)
 {
 	return qp_owner(qp_of(ibv));
 }
 
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	struct stream_update u;
 	int ret;
 
@@ -35,7 +35,7 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 
 int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	struct stream_update u;
 	int ret;
 
@@ -56,7 +56,7 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	struct stream_update u;
 	int ret;
 
@@ -74,14 +74,14 @@ int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *pos
 
 uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 
 	return conn_is_removed(c) ? 0 : atomic_load_explicit(&c->caps, memory_order_relaxed);
 }
 
 int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	struct stream_update u;
 	int ret = 0;
 
@@ -105,7 +105,7 @@ int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		      struct ibv_qp_init_attr *init_attr)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	int ret;
 
 	memset(attr, 0, sizeof(*attr));
@@ -133,7 +133,7 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 		QP_COUNTERS(X)
 #undef X
 	};
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
 
 	size_t room = (size_t)(max < 0 ? 0 : max < n ? max : n) * sizeof(*values);
@@ -153,7 +153,7 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 
 void softrnic_fault_cut_after(struct ibv_qp *ibv, uint64_t bytes)
 {
-	struct conn *c = conn_of(ibv);
+	struct conn *c = qp_conn_of(ibv);
 
 	if (conn_is_removed(c))
 		return;

@@ -23,18 +23,18 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
 }
 
-static void owner_notify(void *owner)
+static void qp_owner_notify(void *owner)
 {
 	conn_want(owner, CONN_RESUME);
 	conn_put(owner);
 }
 
-static void owner_get(void *owner)
+static void qp_owner_get(void *owner)
 {
 	conn_get(owner);
 }
 
-static void owner_async(void *owner, enum ibv_event_type event)
+static void qp_owner_async(void *owner, enum ibv_event_type event)
 {
 	struct conn *c = owner;
 
@@ -43,14 +43,14 @@ static void owner_async(void *owner, enum ibv_event_type event)
 	device_async(event, qp_ibv(stream_qp(c->stream)));
 }
 
-static uint32_t next_qp_num(void)
+static uint32_t qp_next_num(void)
 {
 	static atomic_uint last;
 
 	return (atomic_fetch_add(&last, 1) % 0xffffff) + 1; /* 24 bits, never 0 */
 }
 
-static bool cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
+static bool qp_cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
 {
 	return cap->max_send_wr <= RNIC_MAX_QP_WR && (srq || cap->max_recv_wr <= RNIC_MAX_QP_WR) &&
 	       cap->max_send_sge <= RNIC_MAX_SGE && (srq || cap->max_recv_sge <= RNIC_MAX_SGE) &&
@@ -66,7 +66,7 @@ static int qp_attr_check(struct cmid *id, const struct ibv_qp_init_attr *attr,
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq)
 		return EINVAL;
-	return cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
+	return qp_cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
 }
 
 static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
@@ -78,14 +78,14 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.send_cq = &vcq_of(attr->send_cq)->cq,
 		.recv_cq = &vcq_of(attr->recv_cq)->cq,
 		.srq = attr->srq ? &vsrq_of(attr->srq)->srq : NULL,
-		.qp_num = next_qp_num(),
+		.qp_num = qp_next_num(),
 		.cap = attr->cap,
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.notify = owner_notify,
-		.get = owner_get,
-		.async = owner_async,
+		.notify = qp_owner_notify,
+		.get = qp_owner_get,
+		.async = qp_owner_async,
 		.owner = c,
 	};
 	int ret = qp_new(&cfg, out);
@@ -139,7 +139,7 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 }
 
 /* Devices grant some inline data where none is asked for, and programs rely on it. */
-static void cap_grant(struct ibv_qp_cap *cap)
+static void qp_cap_grant(struct ibv_qp_cap *cap)
 {
 	if (cap->max_inline_data < MIN_INLINE)
 		cap->max_inline_data = MIN_INLINE;
@@ -152,7 +152,7 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	struct qp *qp;
 	int err = qp_attr_check(id, &attr, pd);
 
-	cap_grant(&attr.cap);
+	qp_cap_grant(&attr.cap);
 	if (!err)
 		err = -id_need_conn(id);
 	if (!err)
@@ -173,8 +173,11 @@ int softrnic_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_qp_
 	return id_create_qp(id, pd ? pd : pub->pd, attr);
 }
 
-/* Behind the protection domain there is only what devices may have; flags of 0 ask for nothing. */
-static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *ex)
+/*
+ * Members behind the protection domain are for optional features, which this device lacks;
+ * create_flags of 0 request none.
+ */
+static bool qp_attr_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
 {
 	uint32_t known = IBV_QP_INIT_ATTR_PD;
 
@@ -183,7 +186,7 @@ static bool attr_is_beyond_us(const struct ibv_qp_init_attr_ex *ex)
 	return ex->comp_mask & ~known;
 }
 
-/* Only what comp_mask names is set; the rest may be stack garbage. */
+/* Only members that comp_mask names are set; the others may be uninitialized. */
 int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex)
 {
 	struct cmid *id = cmid_of(pub);
@@ -200,7 +203,7 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (attr_is_beyond_us(ex))
+	if (qp_attr_is_unsupported(ex))
 		return id_errno(EOPNOTSUPP);
 	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
 	ex->cap = attr.cap;
@@ -208,16 +211,16 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 }
 
 /* The peer may still wait for the write-back. */
-static bool conn_may_answer(const struct conn *c, uint64_t end)
+static bool qp_may_answer(const struct conn *c, uint64_t end)
 {
 	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
 }
 
 /*
- * What was posted still goes out, and a write-back that is under way ends, within the drain limit;
- * then it is left to itself, unless it uses the application's memory.
+ * Posted work is still sent, and a write-back under way may end, within the drain limit. After that
+ * it is no longer waited for, unless it uses the application's memory.
  */
-static void conn_drain(struct conn *c)
+static void qp_drain_conn(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
 	struct stream_update u;
@@ -228,7 +231,7 @@ static void conn_drain(struct conn *c)
 	conn_perform(c, &u);
 	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
 		conn_wait_change(c, end);
-	while (stream_awaits_job(c->stream) && conn_may_answer(c, end))
+	while (stream_awaits_job(c->stream) && qp_may_answer(c, end))
 		conn_wait_change(c, end);
 	while (!conn_abandon_job(c, &u))
 		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
@@ -253,7 +256,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->send_cq), &c->send_link);
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
-	conn_drain(c);
+	qp_drain_conn(c);
 	conn_cancel_receive(c, &u); /* into the QP's memory */
 	qp = stream_detach_qp(c->stream, &u);
 	conn_perform(c, &u);

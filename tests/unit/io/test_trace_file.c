@@ -225,7 +225,7 @@ static void over_somebody_elses(void)
 		return;
 	MUST(close(open(FILE_NAME, O_CREAT | O_WRONLY, 0666)) == 0);
 	MUST(!chown(FILE_NAME, 65534, 65534));
-	expect_refusal("it belongs to somebody else");
+	expect_refusal("it belongs to another user");
 	MUST(size_of(FILE_NAME) == 0);
 }
 
