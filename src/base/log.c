@@ -15,26 +15,18 @@
 
 enum log_level log_threshold = LOG_LVL_OFF;
 
-/* Two receivers, each with a level of its own: a sink that was set, and standard error. What the
- * sink does not take goes to standard error from the spare level on. */
+/* Two receivers, each with a level of its own: a sink that was set, and standard error. */
 static log_sink *sink_now;
-static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF,
-		      spare_level = LOG_LVL_OFF;
+static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF;
 
 static const char *const level_names[] = {"fatal", "error", "warning", "notice", "info", "debug"};
-
-static enum log_level log_level_max(enum log_level a, enum log_level b)
-{
-	return a > b ? a : b;
-}
 
 static enum log_level log_level_wanted(void)
 {
 	enum log_level sink = __atomic_load_n(&sink_level, __ATOMIC_ACQUIRE);
 	enum log_level err = __atomic_load_n(&stderr_level, __ATOMIC_ACQUIRE);
-	enum log_level spare = __atomic_load_n(&spare_level, __ATOMIC_ACQUIRE);
 
-	return log_level_max(sink, log_level_max(err, spare));
+	return sink > err ? sink : err;
 }
 
 /* Again if another thread changed a level meanwhile, as its update may have come first. */
@@ -80,12 +72,6 @@ void log_to_stderr(enum log_level threshold)
 	log_update();
 }
 
-void log_to_stderr_without_sink(enum log_level threshold)
-{
-	__atomic_store_n(&spare_level, threshold, __ATOMIC_SEQ_CST);
-	log_update();
-}
-
 void log_set_from_env(const char *var)
 {
 	const char *want = getenv(var);
@@ -114,12 +100,9 @@ static void log_write(enum log_level level, const char *file, int line, const ch
 	if (left_out && n >= 0 && n < (int)sizeof(text))
 		snprintf(text + n, sizeof(text) - (size_t)n, " (and %u more like this before)",
 			 (unsigned)left_out);
-	if (level > __atomic_load_n(&sink_level, __ATOMIC_RELAXED))
-		sink = NULL;
-	if (sink)
+	if (sink && level <= __atomic_load_n(&sink_level, __ATOMIC_RELAXED))
 		sink(level, file, line, func, text);
-	if (level <= __atomic_load_n(&stderr_level, __ATOMIC_RELAXED) ||
-	    (!sink && level <= __atomic_load_n(&spare_level, __ATOMIC_RELAXED)))
+	if (level <= __atomic_load_n(&stderr_level, __ATOMIC_RELAXED))
 		log_stderr_write(level, file, line, func, text);
 }
 

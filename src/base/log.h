@@ -29,7 +29,6 @@ extern enum log_level log_threshold; /* the highest of all */
 /* May be called at any time, by any thread. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
-void log_to_stderr_without_sink(enum log_level threshold); /* what no sink takes */
 /*
  * Write to stderr from the level named in environment variable `var` on ("debug", "info", ...); an
  * unknown name counts as "warning", and a line reports it. Unset or empty: nothing.

@@ -72,7 +72,7 @@ static const char *config_trace(void)
 static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
-		log_to_stderr_without_sink(LOG_LVL_WARNING);
+		log_to_stderr(LOG_LVL_WARNING);
 	conf.trace = config_trace();
 	conf.trace_snaplen = config_number("SOFTRNIC_TRACE_SNAPLEN", 65535, 0);
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);

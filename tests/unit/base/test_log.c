@@ -2,7 +2,6 @@
 #include "lib/unit.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,6 @@ static int reset(void **state)
 {
 	log_set(NULL, LOG_LVL_OFF);
 	log_to_stderr(LOG_LVL_OFF);
-	log_to_stderr_without_sink(LOG_LVL_OFF);
 	unsetenv("TEST_LOG");
 	lines = 0;
 	return 0;
@@ -80,27 +78,6 @@ static void the_sink_and_standard_error_have_levels_of_their_own(void **state)
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(null);
-}
-
-/* A line is printed by one of them: by the sink, if there is one that takes it. */
-static void standard_error_can_stand_in_for_a_sink(void **state)
-{
-	int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
-
-	assert_true(saved >= 0 && file >= 0);
-	dup2(file, STDERR_FILENO);
-	log_to_stderr_without_sink(LOG_LVL_WARNING);
-	log_set(remember, LOG_LVL_ERROR);
-	LOG_ERROR("taken by the sink");
-	assert_int_equal(lines, 1);
-	assert_int_equal(lseek(file, 0, SEEK_END), 0);
-	LOG_WARNING("not taken by the sink");
-	assert_int_equal(lines, 1);
-	assert_true(lseek(file, 0, SEEK_END) > 0);
-	LOG_NOTICE("for neither");
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	close(file);
 }
 
 static int side_effects;
@@ -191,7 +168,6 @@ int main(void)
 		cmocka_unit_test_setup(without_a_sink_nothing_is_written, reset),
 		cmocka_unit_test_setup(the_threshold_decides, reset),
 		cmocka_unit_test_setup(the_sink_and_standard_error_have_levels_of_their_own, reset),
-		cmocka_unit_test_setup(standard_error_can_stand_in_for_a_sink, reset),
 		cmocka_unit_test_setup(a_disabled_level_does_not_evaluate_its_arguments, reset),
 		cmocka_unit_test_setup(a_long_line_is_cut, reset),
 		cmocka_unit_test_setup(the_environment_sends_lines_to_stderr, reset),
