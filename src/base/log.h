@@ -24,9 +24,9 @@ enum log_level {
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
-extern enum log_level log_threshold; /* the higher of both */
+extern enum log_level log_threshold; /* the highest of all */
 
-/* Both may be called at any time, by any thread. NULL: no sink. */
+/* May be called at any time, by any thread. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
 /*
