@@ -7,7 +7,7 @@
 #include "check.h"
 #include "cli.h"
 
-static enum check_outcome choose(const struct copy *c, bool persistent)
+static enum check_outcome check_choose(const struct copy *c, bool persistent)
 {
 	uint32_t caps = 0;
 
@@ -20,7 +20,7 @@ static enum check_outcome choose(const struct copy *c, bool persistent)
 	return CHECK_DONE;
 }
 
-static void begin_piece(struct check *check)
+static void check_begin_piece(struct check *check)
 {
 	crypto_generichash_init(&check->state, NULL, 0, CHECK_DIGEST);
 }
@@ -28,7 +28,7 @@ static void begin_piece(struct check *check)
 int check_init(struct check *check, struct copy *c, bool persistent)
 {
 	*check = (struct check){
-		.c = c, .outcome = choose(c, persistent), .source = RPMA_DIGEST_FROM_DAX};
+		.c = c, .outcome = check_choose(c, persistent), .source = RPMA_DIGEST_FROM_DAX};
 	if (sodium_init() < 0)
 		return cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
 	crypto_generichash_init(&check->whole, NULL, 0, CHECK_DIGEST);
@@ -37,14 +37,14 @@ int check_init(struct check *check, struct copy *c, bool persistent)
 	check->pieces = calloc(c->total / CHECK_PIECE + 1, sizeof(*check->pieces));
 	if (!check->pieces)
 		return cli_fail(CLI_TRANSFER, "out of memory for the digests");
-	begin_piece(check);
+	check_begin_piece(check);
 	return CLI_OK;
 }
 
-static void end_piece(struct check *check)
+static void check_end_piece(struct check *check)
 {
 	crypto_generichash_final(&check->state, check->pieces[check->count++], CHECK_DIGEST);
-	begin_piece(check);
+	check_begin_piece(check);
 }
 
 void check_fini(struct check *check)
@@ -72,11 +72,11 @@ void check_feed(struct check *check, const uint8_t *data, uint32_t len)
 		data += part;
 		len -= part;
 		if (check->fed % CHECK_PIECE == 0)
-			end_piece(check);
+			check_end_piece(check);
 	}
 }
 
-static uint64_t piece_len(const struct check *check, uint64_t index)
+static uint64_t check_piece_len(const struct check *check, uint64_t index)
 {
 	uint64_t left = check->c->total - index * CHECK_PIECE;
 
@@ -107,7 +107,7 @@ int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t di
 static int check_piece(struct check *check, uint64_t index)
 {
 	struct copy *c = check->c;
-	uint64_t at = index * CHECK_PIECE, len = piece_len(check, index);
+	uint64_t at = index * CHECK_PIECE, len = check_piece_len(check, index);
 	bool same = false;
 	int rc = check_range(check, at, (uint32_t)len, check->pieces[index], &same);
 
@@ -127,17 +127,17 @@ int check_run(struct check *check)
 	int rc = CLI_OK;
 
 	if (check->fed % CHECK_PIECE)
-		end_piece(check);
+		check_end_piece(check);
 	progress_begin(&check->progress, "verify", check->c->total);
 	for (uint64_t i = check->skipped; i < check->count && !rc; i++) {
 		rc = check_piece(check, i);
-		progress_show(&check->progress, i * CHECK_PIECE + piece_len(check, i));
+		progress_show(&check->progress, i * CHECK_PIECE + check_piece_len(check, i));
 	}
 	progress_end(&check->progress);
 	return rc;
 }
 
-static const char *source_name(enum rpma_digest_source source, bool json)
+static const char *check_source_name(enum rpma_digest_source source, bool json)
 {
 	switch (source) {
 	case RPMA_DIGEST_FROM_MEDIUM:
@@ -167,7 +167,7 @@ void check_describe(const struct check *check, bool json, char *text, size_t siz
 			json ? ",\"verified\":true,\"digest\":\"blake2b\",\"read_back_from\":\"%s\","
 			       "\"verify_seconds\":%.6f,\"verify_mib_per_s\":%.1f"
 			     : ", verified: blake2b, read back from %s in %.3f s, %.1f MiB/s",
-			source_name(check->source, json), seconds,
+			check_source_name(check->source, json), seconds,
 			(double)(check->c->total - check->skipped * CHECK_PIECE) / seconds /
 				(1 << 20));
 	else if (json)

@@ -72,24 +72,24 @@ static const struct option get_options[] = {
 	{0},
 };
 
-static int take_size(const char *option, uint64_t *out)
+static int copy_opts_take_size(const char *option, uint64_t *out)
 {
 	if (cli_parse_size(optarg, out))
 		return CLI_OK;
 	return cli_usage("%s: '%s' is not a size such as 4096, 64K or 2G", option, optarg);
 }
 
-static int take_option(int opt, struct copy_opts *opts)
+static int copy_opts_take_option(int opt, struct copy_opts *opts)
 {
 	switch (opt) {
 	case 'o':
 		opts->is_raw = true;
-		return take_size("--offset", &opts->offset);
+		return copy_opts_take_size("--offset", &opts->offset);
 	case 'l':
 		opts->is_raw = true;
-		return take_size("--length", &opts->length);
+		return copy_opts_take_size("--length", &opts->length);
 	case 'f':
-		return take_size("--flush-every", &opts->flush_every);
+		return copy_opts_take_size("--flush-every", &opts->flush_every);
 	case OPT_ALLOW_VOLATILE:
 		opts->allow_volatile = true;
 		return CLI_OK;
@@ -107,7 +107,7 @@ static int take_option(int opt, struct copy_opts *opts)
 	}
 }
 
-static int take_operands(char **argv, int count, bool is_put, struct copy_opts *opts)
+static int copy_opts_take_operands(char **argv, int count, bool is_put, struct copy_opts *opts)
 {
 	const char *server;
 
@@ -135,9 +135,9 @@ int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 			fputs(is_put ? put_help : get_help, stdout);
 			return -1;
 		}
-		rc = take_option(opt, opts);
+		rc = copy_opts_take_option(opt, opts);
 		if (rc)
 			return rc;
 	}
-	return take_operands(argv + optind, argc - optind, is_put, opts);
+	return copy_opts_take_operands(argv + optind, argc - optind, is_put, opts);
 }

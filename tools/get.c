@@ -18,7 +18,7 @@ struct get {
 };
 
 /* The file that was put there, as long as it is. False: there is none to speak of. */
-static bool choose_file(struct get *g, int *rc)
+static bool get_choose_file(struct get *g, int *rc)
 {
 	const struct hello_reply *region = &g->c.s.region;
 	const struct hello_content *content = &region->content;
@@ -39,13 +39,13 @@ static bool choose_file(struct get *g, int *rc)
 	return true;
 }
 
-static int choose_length(struct get *g)
+static int get_choose_length(struct get *g)
 {
 	const struct copy_opts *opts = g->c.opts;
 	const struct hello_reply *region = &g->c.s.region;
 	int rc;
 
-	g->verifies = choose_file(g, &rc);
+	g->verifies = get_choose_file(g, &rc);
 	if (g->verifies)
 		return rc;
 	if (opts->offset > region->size)
@@ -64,7 +64,7 @@ static int choose_length(struct get *g)
 	return CLI_OK;
 }
 
-static int post_read(struct get *g)
+static int get_post_read(struct get *g)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&g->c, &op);
@@ -77,7 +77,7 @@ static int post_read(struct get *g)
 	return CLI_OK;
 }
 
-static int finish_one(struct get *g)
+static int get_finish_one(struct get *g)
 {
 	struct copy_op op;
 	uint32_t buffer = 0;
@@ -91,19 +91,19 @@ static int finish_one(struct get *g)
 	return output_write(&g->out, g->c.staging + buffer, op.len);
 }
 
-static int run(struct get *g)
+static int get_run(struct get *g)
 {
 	int rc = CLI_OK;
 
 	crypto_generichash_init(&g->state, NULL, 0, HELLO_DIGEST);
 	progress_begin(&g->c.progress, "get", g->c.total);
 	while (!rc && g->c.done < g->c.total)
-		rc = copy_has_room(&g->c) ? post_read(g) : finish_one(g);
+		rc = copy_has_room(&g->c) ? get_post_read(g) : get_finish_one(g);
 	progress_end(&g->c.progress);
 	return rc;
 }
 
-static int verify(struct get *g)
+static int get_verify(struct get *g)
 {
 	const struct hello_reply *region = &g->c.s.region;
 	uint8_t digest[HELLO_DIGEST];
@@ -115,14 +115,14 @@ static int verify(struct get *g)
 		return CLI_OK;
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: what region '%s' of %s holds is not the file that "
-			"was put there; somebody else wrote there, or its medium is broken; "
+			"was put there; another program wrote there, or its medium is broken; "
 			"--offset 0 gets it as it is",
 			region->region, g->c.s.server);
 }
 
 static int get_file(struct get *g)
 {
-	int rc = choose_length(g);
+	int rc = get_choose_length(g);
 
 	if (!rc && sodium_init() < 0)
 		rc = cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
@@ -130,13 +130,13 @@ static int get_file(struct get *g)
 		return rc;
 	rc = output_begin(&g->out, g->c.total);
 	if (!rc)
-		rc = run(g);
+		rc = get_run(g);
 	if (!rc)
-		rc = verify(g);
+		rc = get_verify(g);
 	return rc ? rc : output_commit(&g->out);
 }
 
-static void summarise(const struct get *g)
+static void get_summarise(const struct get *g)
 {
 	static const char *const texts[2][2] = {
 		{", verified: no (bytes, no file)", ", verified: blake2b"},
@@ -154,7 +154,7 @@ static int get_from_server(struct get *g, const struct copy_opts *opts)
 		return rc;
 	rc = get_file(g);
 	if (!rc)
-		summarise(g);
+		get_summarise(g);
 	copy_close(&g->c);
 	return rc;
 }

@@ -34,7 +34,7 @@ static const struct option options[] = {
 	{0},
 };
 
-static int parse(int argc, char **argv, struct client_opts *client, bool *json)
+static int info_parse(int argc, char **argv, struct client_opts *client, bool *json)
 {
 	int opt, rc;
 
@@ -63,7 +63,7 @@ int cmd_info(int argc, char **argv)
 	struct client_opts client;
 	const char *operand;
 	bool json;
-	int rc = parse(argc, argv, &client, &json);
+	int rc = info_parse(argc, argv, &client, &json);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;

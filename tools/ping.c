@@ -48,20 +48,20 @@ static const char help[] =
 	"\n"
 	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
 
-static int wait_one(struct ping *p)
+static int ping_wait_one(struct ping *p)
 {
 	return client_reap(&p->s, SPIN_US, NULL);
 }
 
-static int do_write(struct ping *p)
+static int ping_do_write(struct ping *p)
 {
 	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
 			    RPMA_F_COMPLETION_ALWAYS, NULL);
 
-	return rc ? client_post_failed(&p->s, "write to", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "write to", rc) : ping_wait_one(p);
 }
 
-static int write_and_flush(struct ping *p, enum rpma_flush_type type)
+static int ping_write_and_flush(struct ping *p, enum rpma_flush_type type)
 {
 	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
 			    RPMA_F_COMPLETION_ON_ERROR, NULL);
@@ -70,25 +70,25 @@ static int write_and_flush(struct ping *p, enum rpma_flush_type type)
 		return client_post_failed(&p->s, "write to", rc);
 	rc = rpma_flush(p->s.conn, p->s.remote, 0, p->opts->size, type, RPMA_F_COMPLETION_ALWAYS,
 			NULL);
-	return rc ? client_post_failed(&p->s, "flush at", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "flush at", rc) : ping_wait_one(p);
 }
 
-static int do_flush_visible(struct ping *p)
+static int ping_do_flush_visible(struct ping *p)
 {
-	return write_and_flush(p, RPMA_FLUSH_TYPE_VISIBILITY);
+	return ping_write_and_flush(p, RPMA_FLUSH_TYPE_VISIBILITY);
 }
 
-static int do_flush_persistent(struct ping *p)
+static int ping_do_flush_persistent(struct ping *p)
 {
-	return write_and_flush(p, RPMA_FLUSH_TYPE_PERSISTENT);
+	return ping_write_and_flush(p, RPMA_FLUSH_TYPE_PERSISTENT);
 }
 
-static int do_read(struct ping *p)
+static int ping_do_read(struct ping *p)
 {
 	int rc = rpma_read(p->s.conn, p->mr, 0, p->s.remote, 0, p->opts->size,
 			   RPMA_F_COMPLETION_ALWAYS, NULL);
 
-	return rc ? client_post_failed(&p->s, "read from", rc) : wait_one(p);
+	return rc ? client_post_failed(&p->s, "read from", rc) : ping_wait_one(p);
 }
 
 static const struct kind {
@@ -96,15 +96,15 @@ static const struct kind {
 	int (*run)(struct ping *p);
 	int needs; /* a usage bit of the remote region */
 } kinds[] = {
-	{"write", "write", do_write, 0},
-	{"write + flush visible", "write_flush_visible", do_flush_visible,
+	{"write", "write", ping_do_write, 0},
+	{"write + flush visible", "write_flush_visible", ping_do_flush_visible,
 	 RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY},
-	{"write + flush persistent", "write_flush_persistent", do_flush_persistent,
+	{"write + flush persistent", "write_flush_persistent", ping_do_flush_persistent,
 	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT},
-	{"read", "read", do_read, 0},
+	{"read", "read", ping_do_read, 0},
 };
 
-static bool is_possible(const struct ping *p, const struct kind *kind)
+static bool ping_is_possible(const struct ping *p, const struct kind *kind)
 {
 	int usage = 0;
 
@@ -112,7 +112,7 @@ static bool is_possible(const struct ping *p, const struct kind *kind)
 	return (usage & kind->needs) == kind->needs;
 }
 
-static int warm_up(struct ping *p, const struct kind *kind)
+static int ping_warm_up(struct ping *p, const struct kind *kind)
 {
 	int rc = CLI_OK;
 
@@ -121,11 +121,11 @@ static int warm_up(struct ping *p, const struct kind *kind)
 	return rc;
 }
 
-static int measure(struct ping *p, const struct kind *kind, struct latency *samples)
+static int ping_measure(struct ping *p, const struct kind *kind, struct latency *samples)
 {
 	uint64_t limit = p->opts->count ? UINT64_MAX : DEFAULT_LIMIT_NS;
 	uint64_t begun, before, after;
-	int rc = warm_up(p, kind);
+	int rc = ping_warm_up(p, kind);
 
 	begun = after = latency_now_ns();
 	while (!rc && samples->count < samples->room && after - begun < limit) {
@@ -138,7 +138,7 @@ static int measure(struct ping *p, const struct kind *kind, struct latency *samp
 	return rc;
 }
 
-static void print_head(const struct ping *p)
+static void ping_print_head(const struct ping *p)
 {
 	const struct hello_reply *region = &p->s.region;
 
@@ -157,7 +157,7 @@ static void print_head(const struct ping *p)
 	printf("%-26s %8s %10s %10s %10s %10s\n", "", "count", "min", "median", "p99", "max");
 }
 
-static void print_kind(const struct ping *p, const struct kind *kind, struct latency *samples)
+static void ping_print_kind(const struct ping *p, const struct kind *kind, struct latency *samples)
 {
 	struct latency_summary sum;
 
@@ -175,7 +175,7 @@ static void print_kind(const struct ping *p, const struct kind *kind, struct lat
 	       sum.p99_us, sum.max_us);
 }
 
-static int run_kind(struct ping *p, const struct kind *kind)
+static int ping_run_kind(struct ping *p, const struct kind *kind)
 {
 	struct latency samples;
 	int rc = CLI_OK;
@@ -183,28 +183,28 @@ static int run_kind(struct ping *p, const struct kind *kind)
 	if (latency_init(&samples, p->opts->count ? p->opts->count : DEFAULT_COUNT))
 		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " samples",
 				p->opts->count);
-	if (is_possible(p, kind))
-		rc = measure(p, kind, &samples);
+	if (ping_is_possible(p, kind))
+		rc = ping_measure(p, kind, &samples);
 	if (!rc)
-		print_kind(p, kind, &samples);
+		ping_print_kind(p, kind, &samples);
 	latency_fini(&samples);
 	return rc;
 }
 
-static int run_all(struct ping *p)
+static int ping_run_all(struct ping *p)
 {
 	int rc = CLI_OK;
 
-	print_head(p);
+	ping_print_head(p);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
-		rc = run_kind(p, &kinds[i]);
+		rc = ping_run_kind(p, &kinds[i]);
 	if (p->opts->json && !rc)
 		puts("}");
 	return rc;
 }
 
 /* Once the server has said how large an operation may be. */
-static int make_buffer(struct ping *p)
+static int ping_make_buffer(struct ping *p)
 {
 	p->buf = aligned_alloc(4096, (p->opts->size + 4095) / 4096 * 4096);
 	if (!p->buf)
@@ -213,7 +213,7 @@ static int make_buffer(struct ping *p)
 	return client_register(&p->s, p->buf, p->opts->size, &p->mr);
 }
 
-static int connect_and_run(struct ping *p)
+static int ping_connect_and_run(struct ping *p)
 {
 	int rc = client_open(&p->s, &p->opts->client);
 
@@ -225,9 +225,9 @@ static int connect_and_run(struct ping *p)
 			      "page of %s",
 			      p->opts->size, text_bytes(p->s.region.size).text);
 	if (!rc)
-		rc = make_buffer(p);
+		rc = ping_make_buffer(p);
 	if (!rc)
-		rc = run_all(p);
+		rc = ping_run_all(p);
 	rpma_mr_dereg(&p->mr);
 	session_close(&p->s);
 	free(p->buf);
@@ -246,7 +246,7 @@ static const struct option options[] = {
 	{0},
 };
 
-static int take_option(int opt, struct ping_opts *opts)
+static int ping_take_option(int opt, struct ping_opts *opts)
 {
 	switch (opt) {
 	case 'c':
@@ -266,7 +266,7 @@ static int take_option(int opt, struct ping_opts *opts)
 	}
 }
 
-static int parse(int argc, char **argv, struct ping_opts *opts)
+static int ping_parse(int argc, char **argv, struct ping_opts *opts)
 {
 	int opt, rc;
 
@@ -277,7 +277,7 @@ static int parse(int argc, char **argv, struct ping_opts *opts)
 			fputs(help, stdout);
 			return -1;
 		}
-		rc = take_option(opt, opts);
+		rc = ping_take_option(opt, opts);
 		if (rc)
 			return rc;
 	}
@@ -290,10 +290,10 @@ int cmd_ping(int argc, char **argv)
 {
 	struct ping_opts opts;
 	struct ping ping = {.opts = &opts};
-	int rc = parse(argc, argv, &opts);
+	int rc = ping_parse(argc, argv, &opts);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
 	cli_log_init(opts.client.verbose);
-	return connect_and_run(&ping);
+	return ping_connect_and_run(&ping);
 }

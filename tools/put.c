@@ -21,7 +21,7 @@ struct put {
 };
 
 /* Without a size the total is what there is room for, until the end has come. */
-static int check_room(struct put *p)
+static int put_check_room(struct put *p)
 {
 	const struct copy_opts *opts = p->c.opts;
 	const struct hello_reply *region = &p->c.s.region;
@@ -40,7 +40,7 @@ static int check_room(struct put *p)
 }
 
 /* The room is used up; nothing must be left. */
-static int check_end(struct put *p)
+static int put_check_end(struct put *p)
 {
 	bool more = false;
 	int rc = p->source.is_sized ? CLI_OK : source_has_more(&p->source, &more);
@@ -54,7 +54,7 @@ static int check_end(struct put *p)
 			p->c.begun ? ", and its beginning was written already" : "");
 }
 
-static int choose_flush(struct put *p)
+static int put_choose_flush(struct put *p)
 {
 	int type = 0;
 
@@ -73,7 +73,7 @@ static int choose_flush(struct put *p)
 }
 
 /* What may still be written before a flush is wanted. */
-static uint64_t until_flush(const struct put *p)
+static uint64_t put_until_flush(const struct put *p)
 {
 	uint64_t unflushed = p->c.begun - p->flush_from, every = p->c.opts->flush_every;
 
@@ -82,20 +82,20 @@ static uint64_t until_flush(const struct put *p)
 	return unflushed < every ? every - unflushed : 0;
 }
 
-static int add_write(struct put *p)
+static int put_add_write(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer = copy_next(&p->c, &op);
 	int rc;
 
-	if (op.len > until_flush(p))
-		op.len = (uint32_t)until_flush(p);
+	if (op.len > put_until_flush(p))
+		op.len = (uint32_t)put_until_flush(p);
 	rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
 
 	if (!rc && p->source.ended)
 		p->c.total = op.at + op.len;
 	else if (!rc && op.at + op.len == p->c.total)
-		rc = check_end(p);
+		rc = put_check_end(p);
 	if (rc || op.len == 0)
 		return rc;
 	check_feed(&p->check, p->c.staging + buffer, op.len);
@@ -107,12 +107,12 @@ static int add_write(struct put *p)
 	return CLI_OK;
 }
 
-static bool flush_is_wanted(const struct put *p)
+static bool put_flush_is_wanted(const struct put *p)
 {
-	return p->c.begun > p->flush_from && (p->c.begun == p->c.total || !until_flush(p));
+	return p->c.begun > p->flush_from && (p->c.begun == p->c.total || !put_until_flush(p));
 }
 
-static int add_flush(struct put *p)
+static int put_add_flush(struct put *p)
 {
 	struct copy_op op = {.is_flush = true, .at = p->c.begun};
 	int rc = rpma_batch_flush(p->batch, p->c.s.remote, p->c.opts->offset + p->flush_from,
@@ -127,7 +127,7 @@ static int add_flush(struct put *p)
 }
 
 /* Scripts read the line from standard output, unless what they read there is JSON. */
-static void note_flushed(const struct copy_opts *opts, uint64_t offset)
+static void put_note_flushed(const struct copy_opts *opts, uint64_t offset)
 {
 	char text[64];
 
@@ -142,7 +142,7 @@ static void note_flushed(const struct copy_opts *opts, uint64_t offset)
 }
 
 /* With a failure, the user learns how much of it is on the medium. */
-static void set_tail(const struct put *p, uint64_t flushed)
+static void put_set_tail(const struct put *p, uint64_t flushed)
 {
 	const char *how =
 		p->c.opts->is_raw || !p->source.is_sized ? "" : "; --resume goes on from there";
@@ -156,7 +156,7 @@ static void set_tail(const struct put *p, uint64_t flushed)
 			     p->c.opts->offset + flushed, how);
 }
 
-static int finish_one(struct put *p)
+static int put_finish_one(struct put *p)
 {
 	struct copy_op op;
 	uint32_t buffer;
@@ -164,47 +164,47 @@ static int finish_one(struct put *p)
 
 	if (rc || !op.is_flush)
 		return rc;
-	set_tail(p, op.at);
+	put_set_tail(p, op.at);
 	if (p->c.opts->client.verbose)
-		note_flushed(p->c.opts, p->c.opts->offset + op.at);
+		put_note_flushed(p->c.opts, p->c.opts->offset + op.at);
 	return CLI_OK;
 }
 
 /* Post what can be posted, or else wait for something. */
-static int step(struct put *p)
+static int put_step(struct put *p)
 {
 	uint32_t count;
 	int rc = CLI_OK;
 
 	/* No byte of the next flush goes out before this one's turn has come. */
-	if (!flush_is_wanted(p) && copy_has_room(&p->c))
-		rc = add_write(p);
-	if (!rc && flush_is_wanted(p) && p->c.flushes - p->c.flushed < COPY_FLUSHES)
-		rc = add_flush(p);
+	if (!put_flush_is_wanted(p) && copy_has_room(&p->c))
+		rc = put_add_write(p);
+	if (!rc && put_flush_is_wanted(p) && p->c.flushes - p->c.flushed < COPY_FLUSHES)
+		rc = put_add_flush(p);
 	if (rc)
 		return rc;
 	rpma_batch_get_count(p->batch, &count);
 	if (count == 0)
-		return p->c.finished < p->c.posted ? finish_one(p) : CLI_OK;
+		return p->c.finished < p->c.posted ? put_finish_one(p) : CLI_OK;
 	rc = rpma_batch_post(p->batch);
 	return rc ? client_post_failed(&p->c.s, "write to", rc) : CLI_OK;
 }
 
-static int run(struct put *p)
+static int put_run(struct put *p)
 {
 	int rc = CLI_OK;
 
 	progress_begin(&p->c.progress, "put", p->source.is_sized ? p->c.total : 0);
 	if (p->c.total == 0)
-		rc = check_end(p);
+		rc = put_check_end(p);
 	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted))
-		rc = step(p);
+		rc = put_step(p);
 	progress_end(&p->c.progress);
 	return rc;
 }
 
 /* Before the first byte: is what is there the beginning of the file, and may it be written? */
-static int begin(struct put *p)
+static int put_begin(struct put *p)
 {
 	struct hello_begin begin = {.is_file = !p->c.opts->is_raw,
 				    .offset = p->c.opts->offset,
@@ -219,12 +219,12 @@ static int begin(struct put *p)
 		rc = resume_find(&p->check, &p->source);
 	p->flush_from = p->c.from;
 	if (!rc)
-		set_tail(p, p->c.from);
+		put_set_tail(p, p->c.from);
 	return rc;
 }
 
 /* Last of all: what was flushed and verified must be what the file's name leads to. */
-static int end(struct put *p)
+static int put_end(struct put *p)
 {
 	struct hello_content content = {
 		.state = HELLO_CONTENT_WHOLE, .length = p->c.total, .time_ns = p->source.time_ns};
@@ -235,24 +235,24 @@ static int end(struct put *p)
 	return client_put_end(&p->c.s, &content);
 }
 
-static int transfer(struct put *p)
+static int put_transfer(struct put *p)
 {
 	int rc = check_init(&p->check, &p->c, p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
 
 	if (!rc)
-		rc = begin(p);
+		rc = put_begin(p);
 	if (rc)
 		return rc;
 	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
 	if (rc)
 		return client_post_failed(&p->c.s, "prepare to write to", rc);
-	rc = run(p);
+	rc = put_run(p);
 	if (!rc)
 		rc = check_run(&p->check);
-	return rc ? rc : end(p);
+	return rc ? rc : put_end(p);
 }
 
-static void summarise(const struct put *p)
+static void put_summarise(const struct put *p)
 {
 	bool json = p->c.opts->json, flushed = p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT;
 	char resumed[64] = "", verified[192], text[320];
@@ -277,13 +277,13 @@ static int put_file(const struct copy_opts *opts, struct put *p)
 
 	if (rc)
 		return rc;
-	rc = check_room(p);
+	rc = put_check_room(p);
 	if (!rc)
-		rc = choose_flush(p);
+		rc = put_choose_flush(p);
 	if (!rc)
-		rc = transfer(p);
+		rc = put_transfer(p);
 	if (!rc)
-		summarise(p);
+		put_summarise(p);
 	check_fini(&p->check);
 	rpma_batch_delete(&p->batch);
 	copy_close(&p->c);

@@ -17,7 +17,7 @@
 #include "commands.h"
 #include "progress.h"
 
-static void announce_text(const struct server *server)
+static void serve_announce_text(const struct server *server)
 {
 	struct server_region_info r;
 	char text[ADDRESS_TEXT];
@@ -28,7 +28,7 @@ static void announce_text(const struct server *server)
 		       r.path, rpma_utils_durability_2str(r.durability));
 }
 
-static void announce_region_json(const struct server_region_info *r)
+static void serve_announce_region_json(const struct server_region_info *r)
 {
 	printf("{\"region\":");
 	cli_json_string(r->name);
@@ -38,7 +38,7 @@ static void announce_region_json(const struct server_region_info *r)
 	       rpma_utils_durability_2str(r->durability));
 }
 
-static void announce_json(const struct server *server, bool has_secret)
+static void serve_announce_json(const struct server *server, bool has_secret)
 {
 	const struct address *at = server_get_address(server);
 	struct server_region_info r;
@@ -48,23 +48,23 @@ static void announce_json(const struct server *server, bool has_secret)
 	printf(",\"port\":%s,\"secret\":%s,\"regions\":[", at->port, has_secret ? "true" : "false");
 	for (unsigned i = 0; server_get_region(server, i, &r); i++) {
 		fputs(i ? "," : "", stdout);
-		announce_region_json(&r);
+		serve_announce_region_json(&r);
 	}
 	puts("]}");
 }
 
-static void announce(const struct server *server, const struct serve_opts *opts)
+static void serve_announce(const struct server *server, const struct serve_opts *opts)
 {
 	if (opts->json)
-		announce_json(server, opts->server.secret);
+		serve_announce_json(server, opts->server.secret);
 	else
-		announce_text(server);
+		serve_announce_text(server);
 	fflush(stdout);
 }
 
 /* True: it is time to end. */
 /* A client that is connected stays so; one that comes from now on has to know the new secret. */
-static void reload_secret(struct serve_opts *opts)
+static void serve_reload_secret(struct serve_opts *opts)
 {
 	struct secret secret;
 	struct error err;
@@ -81,7 +81,7 @@ static void reload_secret(struct serve_opts *opts)
 }
 
 /* Is it to end? */
-static bool on_signal(const struct server *server, struct serve_opts *opts, int signal_fd)
+static bool serve_on_signal(const struct server *server, struct serve_opts *opts, int signal_fd)
 {
 	struct signalfd_siginfo info;
 
@@ -92,14 +92,14 @@ static bool on_signal(const struct server *server, struct serve_opts *opts, int 
 		serve_print_counters(server, opts->json);
 		return false;
 	case SIGHUP:
-		reload_secret(opts);
+		serve_reload_secret(opts);
 		return false;
 	default:
 		return true;
 	}
 }
 
-static int loop(struct server *server, struct serve_opts *opts, int signal_fd)
+static int serve_loop(struct server *server, struct serve_opts *opts, int signal_fd)
 {
 	struct pollfd fds[] = {
 		{.fd = signal_fd, .events = POLLIN},
@@ -112,13 +112,13 @@ static int loop(struct server *server, struct serve_opts *opts, int signal_fd)
 		if (server_step(server, &next_ms, &err))
 			return cli_report(&err, "");
 		if (poll(fds, 2, next_ms) > 0 && fds[0].revents &&
-		    on_signal(server, opts, signal_fd))
+		    serve_on_signal(server, opts, signal_fd))
 			return CLI_OK;
 	}
 }
 
 /* nohup(1) has it ignored, and so it stays. */
-static bool is_ignored(int signal_number)
+static bool serve_is_ignored(int signal_number)
 {
 	struct sigaction now;
 
@@ -126,7 +126,7 @@ static bool is_ignored(int signal_number)
 }
 
 /* Before any thread exists, so that the library's threads inherit the mask. */
-static int block_signals(void)
+static int serve_block_signals(void)
 {
 	sigset_t set;
 
@@ -135,14 +135,14 @@ static int block_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGUSR1);
-	if (!is_ignored(SIGHUP))
+	if (!serve_is_ignored(SIGHUP))
 		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* The loop takes the signal itself, if the files are there before this is asked again. */
-static bool is_to_end(void)
+static bool serve_is_to_end(void)
 {
 	sigset_t set;
 
@@ -155,7 +155,7 @@ struct making {
 	const char *path, *what;
 };
 
-static bool show_making(void *arg, const struct newfile_progress *now)
+static bool serve_show_making(void *arg, const struct newfile_progress *now)
 {
 	struct making *m = arg;
 
@@ -166,11 +166,11 @@ static bool show_making(void *arg, const struct newfile_progress *now)
 		m->what = now->what;
 	}
 	progress_show(&m->bar, now->done);
-	return !is_to_end();
+	return !serve_is_to_end();
 }
 
 /* What helps on our command line. */
-static const char *hint_for(const struct server_opts *opts, const struct error *err)
+static const char *serve_hint_for(const struct server_opts *opts, const struct error *err)
 {
 	if (err->cause == EEXIST && opts->create)
 		return "; leave out --create to serve it as it is";
@@ -181,10 +181,10 @@ static const char *hint_for(const struct server_opts *opts, const struct error *
 	return "";
 }
 
-static int make_server(struct serve_opts *opts, struct server **server, struct error *err)
+static int serve_make_server(struct serve_opts *opts, struct server **server, struct error *err)
 {
 	struct making making = {.path = NULL};
-	struct newfile_watch watch = {show_making, &making};
+	struct newfile_watch watch = {serve_show_making, &making};
 	int rc;
 
 	opts->server.watch = &watch;
@@ -194,7 +194,7 @@ static int make_server(struct serve_opts *opts, struct server **server, struct e
 	return rc;
 }
 
-static void warn_if_open_to_all(const struct server *server, const struct serve_opts *opts)
+static void serve_warn_if_open_to_all(const struct server *server, const struct serve_opts *opts)
 {
 	const struct address *at = server_get_address(server);
 	char text[ADDRESS_TEXT];
@@ -211,15 +211,15 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 {
 	struct server *server;
 	struct error err;
-	int rc = make_server(opts, &server, &err);
+	int rc = serve_make_server(opts, &server, &err);
 
 	if (rc && err.cause == ECANCELED)
 		return CLI_OK; /* by a signal, as later */
 	if (rc)
-		return cli_report(&err, hint_for(&opts->server, &err));
-	warn_if_open_to_all(server, opts);
-	announce(server, opts);
-	rc = loop(server, opts, signal_fd);
+		return cli_report(&err, serve_hint_for(&opts->server, &err));
+	serve_warn_if_open_to_all(server, opts);
+	serve_announce(server, opts);
+	rc = serve_loop(server, opts, signal_fd);
 	server_delete(&server, true); /* files that were offered stay */
 	return rc;
 }
@@ -240,7 +240,7 @@ static int serve_with_secret(struct serve_opts *opts, int signal_fd)
 	return rc;
 }
 
-static void print_note(void *arg, const char *text)
+static void serve_print_note(void *arg, const char *text)
 {
 	cli_note("%s", text);
 }
@@ -253,13 +253,13 @@ int cmd_serve(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	signal_fd = block_signals();
+	signal_fd = serve_block_signals();
 	if (signal_fd < 0)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
 	cli_log_init(opts.server.verbose);
 	/* A flush to persistence that cannot be one must fail and not pass. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
-	opts.server.note = print_note;
+	opts.server.note = serve_print_note;
 	rc = serve_with_secret(&opts, signal_fd);
 	close(signal_fd);
 	return rc;

@@ -46,7 +46,7 @@ static const struct option options[] = {
 	{0},
 };
 
-static int take_addr(const char *text, struct address *listen)
+static int opts_take_addr(const char *text, struct address *listen)
 {
 	size_t len = strlen(text);
 
@@ -61,7 +61,7 @@ static int take_addr(const char *text, struct address *listen)
 	return CLI_OK;
 }
 
-static int take_port(const char *text, struct address *listen)
+static int opts_take_port(const char *text, struct address *listen)
 {
 	uint64_t port;
 
@@ -71,7 +71,7 @@ static int take_port(const char *text, struct address *listen)
 	return CLI_OK;
 }
 
-static int take_region(const char *text, struct serve_opts *opts)
+static int opts_take_region(const char *text, struct serve_opts *opts)
 {
 	if (!text[0] || strlen(text) > HELLO_NAME_MAX)
 		return cli_usage("--region: '%s' is not a name of 1 to %d characters", text,
@@ -82,22 +82,22 @@ static int take_region(const char *text, struct serve_opts *opts)
 	return CLI_OK;
 }
 
-static int take_limit(const char *option, const char *text, uint64_t *limit)
+static int opts_take_limit(const char *option, const char *text, uint64_t *limit)
 {
 	if (cli_parse_number(text, 1, 100000, limit))
 		return CLI_OK;
 	return cli_usage("%s: '%s' is not a number from 1 to 100000", option, text);
 }
 
-static int take_option(int opt, struct serve_opts *opts)
+static int opts_take_option(int opt, struct serve_opts *opts)
 {
 	switch (opt) {
 	case 'a':
-		return take_addr(optarg, &opts->server.listen);
+		return opts_take_addr(optarg, &opts->server.listen);
 	case 'p':
-		return take_port(optarg, &opts->server.listen);
+		return opts_take_port(optarg, &opts->server.listen);
 	case 'r':
-		return take_region(optarg, opts);
+		return opts_take_region(optarg, opts);
 	case 'S':
 		opts->secret_file = optarg;
 		return CLI_OK;
@@ -109,9 +109,9 @@ static int take_option(int opt, struct serve_opts *opts)
 		opts->server.create = true;
 		return CLI_OK;
 	case 'm':
-		return take_limit("--max-clients", optarg, &opts->server.max_clients);
+		return opts_take_limit("--max-clients", optarg, &opts->server.max_clients);
 	case OPT_MAX_PER_ADDRESS:
-		return take_limit("--max-per-address", optarg, &opts->server.max_per_address);
+		return opts_take_limit("--max-per-address", optarg, &opts->server.max_per_address);
 	case OPT_ALLOW_VOLATILE:
 		opts->server.allow_volatile = true;
 		return CLI_OK;
@@ -126,7 +126,7 @@ static int take_option(int opt, struct serve_opts *opts)
 	}
 }
 
-static int default_name(const char *path, char *name)
+static int opts_default_name(const char *path, char *name)
 {
 	char copy[4096];
 	const char *base;
@@ -140,7 +140,7 @@ static int default_name(const char *path, char *name)
 	return CLI_OK;
 }
 
-static int check_name(const struct serve_opts *opts, unsigned index)
+static int opts_check_name(const struct serve_opts *opts, unsigned index)
 {
 	for (unsigned i = 0; i < index; i++)
 		if (!strcmp(opts->names[i], opts->names[index]))
@@ -149,7 +149,7 @@ static int check_name(const struct serve_opts *opts, unsigned index)
 	return CLI_OK;
 }
 
-static int take_files(struct serve_opts *opts, char **files, int count)
+static int opts_take_files(struct serve_opts *opts, char **files, int count)
 {
 	int rc = CLI_OK;
 
@@ -164,9 +164,9 @@ static int take_files(struct serve_opts *opts, char **files, int count)
 	for (unsigned i = 0; i < (unsigned)count && !rc; i++) {
 		opts->files[i] = (struct server_file){files[i], opts->names[i]};
 		if (i >= opts->name_count)
-			rc = default_name(files[i], opts->names[i]);
+			rc = opts_default_name(files[i], opts->names[i]);
 		if (!rc)
-			rc = check_name(opts, i);
+			rc = opts_check_name(opts, i);
 	}
 	return rc;
 }
@@ -183,11 +183,11 @@ int serve_parse(int argc, char **argv, struct serve_opts *opts)
 			fputs(help, stdout);
 			return -1;
 		}
-		rc = take_option(opt, opts);
+		rc = opts_take_option(opt, opts);
 		if (rc)
 			return rc;
 	}
 	if (opts->server.create && opts->server.size == 0)
 		return cli_usage("--create needs --size");
-	return take_files(opts, argv + optind, argc - optind);
+	return opts_take_files(opts, argv + optind, argc - optind);
 }

@@ -12,7 +12,7 @@ struct stats {
 	struct counters sum;
 };
 
-static const char *access_name(enum hello_access access)
+static const char *stats_access_name(enum hello_access access)
 {
 	static const char *const names[] = {
 		[HELLO_READ] = "read", [HELLO_WRITE] = "write", [HELLO_SCRATCH] = "scratch"};
@@ -21,7 +21,7 @@ static const char *access_name(enum hello_access access)
 }
 
 /* " name=value ..." or "{"name":value,...}". */
-static void print_counters(const struct counters *sum, bool json)
+static void stats_print_counters(const struct counters *sum, bool json)
 {
 	if (json)
 		putchar('{');
@@ -35,33 +35,33 @@ static void print_counters(const struct counters *sum, bool json)
 		putchar('}');
 }
 
-static void print_client(const struct server_client_info *client)
+static void stats_print_client(const struct server_client_info *client)
 {
 	printf("client %" PRIu64 " from %s, region '%s', %s:", client->id, client->addr,
-	       client->region, access_name(client->access));
-	print_counters(client->counters, false);
+	       client->region, stats_access_name(client->access));
+	stats_print_counters(client->counters, false);
 	putchar('\n');
 }
 
-static void print_client_json(const struct server_client_info *client)
+static void stats_print_client_json(const struct server_client_info *client)
 {
 	printf("{\"id\":%" PRIu64 ",\"addr\":", client->id);
 	cli_json_string(client->addr);
 	printf(",\"region\":");
 	cli_json_string(client->region);
-	printf(",\"access\":\"%s\",\"counters\":", access_name(client->access));
-	print_counters(client->counters, true);
+	printf(",\"access\":\"%s\",\"counters\":", stats_access_name(client->access));
+	stats_print_counters(client->counters, true);
 	putchar('}');
 }
 
-static void add_client(void *arg, const struct server_client_info *client)
+static void stats_add_client(void *arg, const struct server_client_info *client)
 {
 	struct stats *stats = arg;
 
 	counters_add(&stats->sum, client->counters);
 	if (stats->json)
 		fputs(stats->printed ? "," : "", stdout);
-	(stats->json ? print_client_json : print_client)(client);
+	(stats->json ? stats_print_client_json : stats_print_client)(client);
 	stats->printed++;
 }
 
@@ -72,11 +72,11 @@ void serve_print_counters(const struct server *server, bool json)
 
 	if (json)
 		printf("{\"clients\":[");
-	server_for_each_client(server, add_client, &stats);
+	server_for_each_client(server, stats_add_client, &stats);
 	printf(json ? "],\"total\":{\"now\":%u,\"ever\":%" PRIu64 ",\"counters\":"
 		    : "total, %u clients now, %" PRIu64 " ever:",
 	       stats.printed, stats.printed + gone);
-	print_counters(&stats.sum, json);
+	stats_print_counters(&stats.sum, json);
 	puts(json ? "}}" : "");
 	fflush(stdout);
 }

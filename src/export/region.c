@@ -116,7 +116,7 @@ static int region_check_durability(const struct server *s, const struct region *
 			"a restart",
 			r->path);
 	return error_set(err, ERROR_LOCAL, EMEDIUMTYPE,
-			 "nobody writes back what this RDMA device puts into %s; "
+			 "nothing writes back what this RDMA device puts into %s; "
 			 "RPMA_PROVIDER=softrnic does",
 			 r->path);
 }

@@ -124,9 +124,9 @@ int session_connect(struct session *s, const struct session_opts *opts, struct e
 	if (rc)
 		return rc;
 	while ((rc = connect_any(s, opts, found, count)) != 0) {
-		bool nobody = rc == RPMA_E_AGAIN || rc == RPMA_E_NO_EVENT;
+		bool unanswered = rc == RPMA_E_AGAIN || rc == RPMA_E_NO_EVENT;
 
-		if (!nobody || poll_ms_left(deadline) == 0)
+		if (!unanswered || poll_ms_left(deadline) == 0)
 			return connect_failed(s, rc, err);
 		poll(NULL, 0, CONNECT_PAUSE_MS);
 	}

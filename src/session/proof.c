@@ -29,7 +29,7 @@ static int proof_check_grant(struct session *s, const struct secret *secret,
 		return error_set(
 			err, ERROR_REFUSED, HELLO_SECRET_WRONG,
 			"the secrets differ: %s cannot prove that it knows ours; it may be "
-			"somebody else's server",
+			"the server of another owner",
 			s->server);
 	s->region = grant.reply;
 	return 0;

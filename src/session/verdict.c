@@ -23,7 +23,7 @@ int session_file_is_lost(const struct session *s, enum hello_status status, stru
 	if (status == HELLO_FILE_UNKNOWN)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
-			"%s cannot look at the file of region '%s', so nobody knows whether "
+			"%s cannot look at the file of region '%s', so it is unknown whether "
 			"what is written would be found; its log says more",
 			s->server, s->region.region);
 	return error_set(err, ERROR_REFUSED, (int)status,
