@@ -33,7 +33,7 @@ static int words_needed(const char *words)
 
 int play(int argc, char **argv, const struct role *roles)
 {
-	/* Line by line also into a pipe, so that whoever waits for a line gets it. */
+	/* Line by line also into a pipe, so that a reader that waits for a line gets it. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* Results are short; the log has the details, and belongs where one sees it. */
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
@@ -237,7 +237,7 @@ struct ibv_wc next_completion(struct rpma_cq *cq)
 	struct ibv_wc wc = {0};
 	int ret;
 
-	/* Look first: what came while nobody waited is not always announced again. */
+	/* Look first: what came meanwhile is not always announced again. */
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_wait(cq);
 		if (ret != RPMA_E_NO_COMPLETION) /* that is only a signal */

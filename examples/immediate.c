@@ -26,7 +26,7 @@ static void hang_bells(struct rpma_conn_req *req, struct rpma_mr_local *mr)
 		must(rpma_conn_req_recv(req, mr, 0, 0, NULL), "receive");
 }
 
-/* Whoever connects may send any number: it is checked like all that comes from outside. */
+/* A client may send any number: it is checked like all that comes from outside. */
 static void show(const struct ibv_wc *wc)
 {
 	uint32_t slot = ntohl(wc->imm_data);
@@ -93,7 +93,7 @@ static void client(char **args)
 	session_open(&s, args, NULL);
 	session_take_offer(&s, sizeof(slots));
 	must(rpma_mr_reg(s.peer, slots, sizeof(slots), RPMA_MR_USAGE_WRITE_SRC, &mr), "register");
-	/* Nobody says when a slot may be filled again, so each is used once. */
+	/* It is not reported when a slot may be filled again, so each is used once. */
 	for (char **text = args + 2; *text && slot < SLOTS; text++)
 		fill(&s, mr, *text, slot++);
 	printf("%u slots filled\n", slot);

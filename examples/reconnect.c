@@ -38,7 +38,7 @@ static void server(char **args)
 		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
 }
 
-/* rpma_conn_open() tries again and again while nobody listens. */
+/* rpma_conn_open() repeats the attempt while nobody listens. */
 static void connect_again(struct session *s, char **args, const struct rpma_conn_cfg *cfg)
 {
 	const char *why = session_connect(s, args, cfg, AWAY_MS);

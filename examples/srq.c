@@ -4,7 +4,7 @@
  *
  * With a receive queue for each connection a server needs room for the busiest moment of every
  * client. A shared receive queue (SRQ) needs room for what comes from all of them together.
- * Nobody may send more than fits: each client is told its share, its credits, in the private data.
+ * No client may send more than fits: each learns its share, its credits, in the private data.
  */
 #include <err.h>
 #include <stdio.h>

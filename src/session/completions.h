@@ -19,11 +19,11 @@ struct completions {
 	bool closed; /* the other end is gone */
 };
 
+/* Or an error of librpma, which is below 0. */
 enum completions_result {
 	COMPLETIONS_ONE,     /* *wc is the next one, good or bad */
 	COMPLETIONS_TIMEOUT, /* there is none in that time; nothing is lost, more may come */
 	COMPLETIONS_CLOSED,  /* the connection has ended, and all that came before was taken */
-	/* below 0: an error of librpma */
 };
 
 /* Makes both descriptors non-blocking. 0, or librpma's error. */
