@@ -58,8 +58,6 @@ int op_check(struct op op, const struct rpma_conn *conn);
  * counts on flushes.
  */
 int op_settle(struct op op, const struct rpma_conn *conn);
-/* Settle and post one. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
-int conn_post(struct rpma_conn *conn, struct op op);
 /* For the message of a failed post: the reason that users meet most. */
 const char *conn_phase(const struct rpma_conn *conn);
 

@@ -6,7 +6,8 @@
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
-int conn_post(struct rpma_conn *conn, struct op op)
+/* Settle and post one. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
+static int conn_post(struct rpma_conn *conn, struct op op)
 {
 	int ret = op_settle(op, conn);
 	int posted, err;

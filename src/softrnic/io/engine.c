@@ -112,7 +112,8 @@ int engine_thread(void *(*fn)(void *), void *arg, const char *name)
 	return 0;
 }
 
-int leader_start(struct eng_runner *r)
+/* With eng.lock. 0 or -errno; the runner is its thread's then. */
+static int leader_start(struct eng_runner *r)
 {
 	int ret;
 

@@ -64,9 +64,7 @@ struct eng {
 };
 extern struct eng eng;
 
-/* engine.c: with eng.lock. */
-/* 0 or -errno; the leader's runner is its thread's then. */
-int leader_start(struct eng_runner *r);
+/* engine.c: 0 or -errno. */
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
 /* engine_run.c */

@@ -10,7 +10,7 @@ bool link_addr_is_mapped(const struct link_addr *addr)
 	return addr->family == LINK_IPV6 && !memcmp(addr->bytes, prefix, sizeof(prefix));
 }
 
-bool link_addr_is_loopback(const struct link_addr *addr)
+static bool link_addr_is_loopback(const struct link_addr *addr)
 {
 	static const uint8_t v6[16] = {[15] = 1};
 

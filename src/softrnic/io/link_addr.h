@@ -17,7 +17,6 @@ struct link_addr {
 
 /* An IPv4 address in IPv6's form, ::ffff:192.0.2.1. */
 bool link_addr_is_mapped(const struct link_addr *addr);
-bool link_addr_is_loopback(const struct link_addr *addr);
 /* The same host by its addresses: equal ones, or both are loopback. */
 bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b);
 

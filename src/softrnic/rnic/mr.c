@@ -302,14 +302,6 @@ enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uin
 	return mr_hold_with(table, pd, stag, to, len, 0, any_access, out, ptr);
 }
 
-void mr_get(struct mr *mr)
-{
-	pthread_mutex_lock(&mr->table->lock);
-	assert(mr->holds > 0 || mr->table->forked);
-	mr->holds++;
-	pthread_mutex_unlock(&mr->table->lock);
-}
-
 void mr_release(struct mr *mr)
 {
 	struct mr_table *table = mr->table;

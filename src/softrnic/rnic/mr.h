@@ -92,7 +92,6 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 /* Like mr_hold, but grants when at least one bit of `any_access` is there. */
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
-void mr_get(struct mr *mr); /* one more hold on a held region */
 void mr_release(struct mr *mr);
 /*
  * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too

@@ -35,12 +35,12 @@ static bool flush_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-bool flush_is_persistent(const struct irq_entry *e)
+static bool flush_is_persistent(const struct irq_entry *e)
 {
 	return e->msg.word.arg & EXT_FLUSH_PERSIST;
 }
 
-bool flush_is_strict(const struct qp *qp, const struct irq_entry *e)
+static bool flush_is_strict(const struct qp *qp, const struct irq_entry *e)
 {
 	return qp->cfg.strict_persist || e->msg.word.arg & EXT_FLUSH_STRICT;
 }

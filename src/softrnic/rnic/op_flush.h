@@ -8,8 +8,6 @@
 /* What a work request of this type asks the peer for: EXT_FLUSH_*. */
 uint32_t flush_flags(const struct qp *qp, enum vext_flush_type type);
 
-bool flush_is_persistent(const struct irq_entry *e);
-bool flush_is_strict(const struct qp *qp, const struct irq_entry *e);
 /* The answer is this. The first that failed is kept: see struct qp_requests. */
 void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int err);
 /* Hold the range with any of these rights, for the job. False: the QP failed. */

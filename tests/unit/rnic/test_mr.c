@@ -198,10 +198,8 @@ static void a_killed_region_is_unknown_even_while_held(void **state)
 
 	assert_int_equal(mr_hold(table, &pd, mr->ibv.rkey, (uintptr_t)memory, 8, 0, &held, &ptr),
 			 MR_OK);
-	mr_get(held);
 	mr_kill(mr);
 	assert_int_equal(look(&pd, mr->ibv.rkey, (uintptr_t)memory, 8, 0), MR_BAD_STAG);
-	mr_release(held);
 	mr_release(held);
 	drop(mr);
 }
@@ -289,9 +287,7 @@ static void *use_published(void *arg)
 		if (mr_hold(table, &pd, atomic_load(&published), 0, 64, IBV_ACCESS_REMOTE_WRITE,
 			    &mr, &ptr))
 			continue;
-		mr_get(mr);
 		__atomic_add_fetch((long *)ptr, 1, __ATOMIC_RELAXED);
-		mr_release(mr);
 		mr_release(mr);
 		atomic_fetch_add(&good_uses, 1);
 	}
