@@ -12,17 +12,19 @@ static struct conn *qp_conn_of(struct ibv_qp *ibv)
 	return qp_owner(qp_of(ibv));
 }
 
+/* The lock of its connection, for a call of the application. 0 or an errno value. */
+static int qp_enter(struct conn *c)
+{
+	return conn_is_removed(c) ? ENODEV : conn_enter_caller(c, CONN_CALLER_MS);
+}
+
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct conn *c = qp_conn_of(ibv);
 	struct stream_update u;
 	int ret;
 
-	if (conn_is_removed(c)) {
-		*bad = wr;
-		return ENODEV;
-	}
-	ret = conn_enter_caller(c, CONN_CALLER_MS);
+	ret = qp_enter(c);
 	if (ret) {
 		*bad = wr;
 		return ret;
@@ -39,11 +41,7 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 	struct stream_update u;
 	int ret;
 
-	if (conn_is_removed(c)) {
-		*bad = wr;
-		return ENODEV;
-	}
-	ret = conn_enter_caller(c, CONN_CALLER_MS);
+	ret = qp_enter(c);
 	if (ret) {
 		*bad = wr;
 		return ret;
@@ -61,9 +59,7 @@ int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *pos
 	int ret;
 
 	*posted = 0;
-	if (conn_is_removed(c))
-		return ENODEV;
-	ret = conn_enter_caller(c, CONN_CALLER_MS);
+	ret = qp_enter(c);
 	if (ret)
 		return ret;
 	ret = stream_post_list(c->stream, wrs, n, posted, &u);
