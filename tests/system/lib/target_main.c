@@ -35,10 +35,14 @@ static int add_region(const char *spec)
 	return target_add_anon(&target, size, usage, !strcmp(kind, "strange"));
 }
 
-/* A mistake of the application: registered memory goes away. */
+/*
+ * A mistake of the application: registered memory goes away. Its addresses stay reserved, so that
+ * memory of the process itself does not come to lie where peers still write.
+ */
 static void cmd_unmap(int i)
 {
-	munmap(target.region[i].ptr, target.region[i].size);
+	mmap(target.region[i].ptr, target.region[i].size, PROT_NONE,
+	     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	target.region[i].ptr = NULL;
 	printf("ok\n");
 }
