@@ -64,8 +64,10 @@ static int session_read_reply(struct session *s, const struct session_opts *opts
 	int rc = rpma_conn_get_private_data(s->conn, &pdata);
 
 	if (rc || !hello_reply_decode(&pdata, &s->region))
-		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-				 "%s is not an 'rpma serve': its greeting is unknown", s->server);
+		return error_set(
+			err, ERROR_REFUSED, HELLO_BAD_REQUEST,
+			"%s is not an 'rpma serve': its private data is of an unknown version",
+			s->server);
 	rc = session_follow_reply(s, opts, err);
 	if (rc)
 		return rc;

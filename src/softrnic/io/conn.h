@@ -38,7 +38,7 @@ enum {
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
 typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 
-struct conn_link { /* a place in a CQ's list of connections behind it */
+struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 	struct list link;
 	struct conn *conn;
 };
@@ -64,7 +64,7 @@ struct conn {
 	} rx_turn, tx_turn;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
-	struct conn_link send_link, recv_link;
+	struct conn_of_cq send_link, recv_link;
 	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
 	struct stall_count *stall_before;    /* of the QP before this one */
 

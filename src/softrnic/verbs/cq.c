@@ -172,14 +172,14 @@ void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-void vcq_attach(struct vcq *cq, struct conn_link *link)
+void vcq_attach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
 	list_add_tail(&cq->conns, &link->link);
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
-void vcq_detach(struct vcq *cq, struct conn_link *link)
+void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
 	list_del(&link->link);
@@ -199,7 +199,7 @@ static void vcq_drive(struct vcq *cq)
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return;
 	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
-		struct conn *c = container_of(l, struct conn_link, link)->conn;
+		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
 		if (conn_may_touch(c) && conn_try_enter(c)) {
 			conn_poll(c);

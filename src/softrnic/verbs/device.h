@@ -13,7 +13,7 @@
 #include "softrnic/rnic/srq.h"
 #include "softrnic/verbs/evq.h"
 
-struct conn_link;
+struct conn_of_cq;
 
 struct vpd {
 	struct ibv_pd ibv;
@@ -35,7 +35,7 @@ struct vcq {
 	atomic_uint delivered; /* events handed out; guarded by ibv.mutex for waiting */
 	pthread_mutex_t
 		conns_lock; /* never waited for while a connection's lock is held by a poller */
-	struct list conns;  /* conn_link: what polling an empty queue drives */
+	struct list conns;  /* conn_of_cq: what polling an empty queue drives */
 };
 
 struct vsrq {
@@ -65,8 +65,8 @@ int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /* A connection's QP uses the queue: polling it empty drives the connection. */
-void vcq_attach(struct vcq *cq, struct conn_link *link);
-void vcq_detach(struct vcq *cq, struct conn_link *link);
+void vcq_attach(struct vcq *cq, struct conn_of_cq *link);
+void vcq_detach(struct vcq *cq, struct conn_of_cq *link);
 /* Every connection lets go of a killed region; returns when nothing holds it any more. */
 void conns_detach_mr(struct mr *mr);
 

@@ -199,7 +199,7 @@ static void a_server_of_another_kind_is_recognised(void **state)
 	opts = opts_for(&sv.at);
 	opts.timeout_ms = SLACK_MS;
 	assert_int_equal(session_open(&s, &opts, &err), ERROR_REFUSED);
-	assert_non_null(strstr(err.text, "its greeting is unknown"));
+	assert_non_null(strstr(err.text, "is of an unknown version"));
 	server_stop(&sv);
 }
 
