@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,16 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
+/* Those that this process may use. */
+static uint64_t config_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1; /* more than the set has room for */
+	return (uint64_t)CPU_COUNT(&set);
+}
+
 static void config_read(void)
 {
 	/* On a machine with few CPUs, spinning takes the CPU that the peer needs. */
@@ -87,6 +98,9 @@ static void config_read(void)
 	config_read_trace();
 	conf.crc = config_crc();
 	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
+	conf.threads = (unsigned)config_number("SOFTRNIC_THREADS", 64, config_cpus());
+	if (conf.threads == 0)
+		conf.threads = 1;
 	conf.connect_ns = config_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
 	conf.refused_ns = config_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
 	conf.request_ns = config_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;

@@ -295,7 +295,9 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 
 static void link_tcp_watch_write(struct link *l, bool write)
 {
-	engine_watch_output(link_tcp_of(l)->fd, write);
+	struct link_tcp *t = link_tcp_of(l);
+
+	engine_watch_output(t->src, t->fd, write);
 }
 
 const struct link_ops link_tcp = {
