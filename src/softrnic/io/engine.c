@@ -46,13 +46,13 @@ static uint64_t engine_slot_data(const struct eng_loop *l, int fd)
 void engine_atfork_prepare(void)
 {
 	pthread_mutex_lock(&eng.lock);
-	for (unsigned i = 0; i < ENG_LOOPS_MAX && eng.loop[i]; i++)
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++)
 		pthread_mutex_lock(&eng.loop[i]->lock);
 }
 
 static void engine_atfork_release(void)
 {
-	for (unsigned i = 0; i < ENG_LOOPS_MAX && eng.loop[i]; i++)
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++)
 		pthread_mutex_unlock(&eng.loop[i]->lock);
 	pthread_mutex_unlock(&eng.lock);
 }

@@ -17,6 +17,8 @@
 #include "base/list.h"
 #include "softrnic/io/poller.h"
 
+#define ENGINE_THREADS_MAX 64
+
 struct eng_loop;
 
 /* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and

@@ -58,14 +58,12 @@ struct eng_loop {
 	int n_left;
 };
 
-#define ENG_LOOPS_MAX 64
-
 struct eng {
-	pthread_mutex_t lock;                 /* of the loops' number and of workers */
-	struct eng_loop *loop[ENG_LOOPS_MAX]; /* allocated ones, which are never freed */
-	unsigned loops;                       /* so many may be assigned to */
-	bool opening;                         /* some thread starts one more */
-	bool full;                            /* no further loop could be started */
+	pthread_mutex_t lock;                      /* of the loops' number and of workers */
+	struct eng_loop *loop[ENGINE_THREADS_MAX]; /* allocated ones, which are never freed */
+	unsigned loops;                            /* so many may be assigned to */
+	bool opening;                              /* some thread starts one more */
+	bool full;                                 /* no further loop could be started */
 	atomic_uint generation;
 
 	/* engine_stall.c */

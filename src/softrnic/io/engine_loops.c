@@ -179,7 +179,7 @@ void loops_atfork_child(void (*child)(struct eng_loop *l))
 {
 	eng.loops = 1;
 	eng.opening = eng.full = false;
-	for (unsigned i = 0; i < ENG_LOOPS_MAX && eng.loop[i]; i++) {
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++) {
 		atomic_store(&eng.loop[i]->load, 0);
 		child(eng.loop[i]);
 	}

@@ -302,7 +302,7 @@ static bool guard_look(void)
 
 	pthread_mutex_lock(&eng.lock);
 	guard_look_at(&eng.runners, NULL, &g);
-	for (unsigned i = 0; i < ENG_LOOPS_MAX && eng.loop[i]; i++) {
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++) {
 		struct eng_loop *l = eng.loop[i];
 
 		pthread_mutex_lock(&l->lock);
