@@ -138,7 +138,7 @@ int engine_add(struct eng_source *src, int fd, bool output)
 	return ret;
 }
 
-void engine_watch_output(struct eng_source *src, int fd, bool output)
+void engine_watch(struct eng_source *src, int fd, bool input, bool output)
 {
 	struct eng_loop *l = engine_loop_of(src);
 	uint64_t data;
@@ -147,7 +147,7 @@ void engine_watch_output(struct eng_source *src, int fd, bool output)
 	pthread_mutex_lock(&l->lock);
 	data = engine_slot_data(l, fd);
 	pthread_mutex_unlock(&l->lock);
-	ret = poller_change(&l->poller, fd, data, output);
+	ret = poller_change(&l->poller, fd, data, input, output);
 	if (ret)
 		LOG_ERROR("epoll_ctl: %s; a connection may stall", strerror(-ret));
 }
