@@ -13,7 +13,6 @@ import sys
 from runner import case, goal_run, goals, machine, peer_goals, place, plot, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RESULTS = os.path.join(HERE, "results")
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
 ROUNDS = {"quick": {"goals": 3, "peers": 3}, "full": {"goals": 5, "peers": 5}}
 MS = {"quick": 100, "full": 500}
@@ -28,10 +27,12 @@ def options():
     parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
                         help=f"how long, and which of {' '.join(SUITES)} (default: quick, all)")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
+    parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--ms", type=int, help="for how long, each time")
-    parser.add_argument("--to", metavar="NAME", help="record as results/NAME.json instead of the suite's name")
+    parser.add_argument("--to", metavar="NAME", help="record as NAME.json instead of the suite's name")
     found = parser.parse_args()
     unknown = [word for word in found.words if word not in ("quick", "full", *SUITES)]
     if unknown:
@@ -67,14 +68,13 @@ def measure(suite, opts, program):
     if suite == "goals":
         return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)
     if suite == "peers":
-        return peer_goals.measure(program, places, opts.dir, HERE, count, ms)
+        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
     if suite == "net":
         return _net(opts, program, count, ms)
-    return sweep.measure(suite, opts.kind, program, places, opts.dir, HERE, count, ms)
+    return sweep.measure(suite, opts.kind, program, places, opts.dir, opts.peers, count, ms)
 
 
-def record(name, suite, outcome, where):
-    path = os.path.join(RESULTS, f"{name}.json")
+def record(path, suite, outcome, where):
     with open(path, "w", encoding="utf-8") as out:
         json.dump({"suite": suite, "machine": where, **outcome}, out, indent=1, ensure_ascii=False)
         out.write("\n")
@@ -84,17 +84,17 @@ def record(name, suite, outcome, where):
 def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
-    record(opts.to or suite, suite, outcome, where)
-    if suite in (*sweep.SWEEPS,) and shutil.which("gnuplot"):
-        for name in plot.draw(suite, outcome["rows"], RESULTS):
-            say(f"drawn: {os.path.relpath(os.path.join(RESULTS, name))}.svg")
+    record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
+    if suite in sweep.SWEEPS and shutil.which("gnuplot"):
+        for name in plot.draw(suite, outcome["rows"], opts.results):
+            say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
     return outcome.get("goals", [])
 
 
 def main():
     opts = options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    os.makedirs(RESULTS, exist_ok=True)
+    os.makedirs(opts.results, exist_ok=True)
     place.remove_leftovers()
     warning = machine.warning(machine.describe(HERE))
     if warning:

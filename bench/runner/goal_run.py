@@ -5,9 +5,6 @@ from . import case as cases
 from . import rounds
 from .peer import find
 
-NO_LINK = "shm"
-
-
 class Plan:
     """The cases of several goals, without repetition, in the order of their first use."""
 
@@ -56,9 +53,9 @@ def measure(goals, plan, count, ms):
     return {"goals": [judge(goal) for goal in goals], "rows": [step.row() for step in plan.steps.values()]}
 
 
-def peers_of(bench_folder, build_folder, place, suite):
+def peers_of(scripts, build_folder, place, suite):
     """(peer, case) for each case that a peer measures there for this suite."""
-    for peer in find(bench_folder, build_folder):
+    for peer in find(scripts, build_folder):
         for case in peer.list(place):
             if case.get("link", place.link) == place.link and suite in case.get("suites", "").split(","):
                 yield peer, {name: value for name, value in case.items() if name not in ("suites", "link")}

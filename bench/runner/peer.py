@@ -36,6 +36,7 @@ class Peer:
                                  _environment(self.folder, place), ms)[0]
 
 
-def find(bench_folder, build_folder):
-    scripts = sorted(glob.glob(os.path.join(bench_folder, "peers", "*.sh")))
-    return [Peer(script, build_folder) for script in scripts if os.access(script, os.X_OK)]
+def find(scripts, build_folder):
+    """In the folder `scripts`; build_folder is where the programs are."""
+    found = sorted(glob.glob(os.path.join(scripts, "*.sh")))
+    return [Peer(script, build_folder) for script in found if os.access(script, os.X_OK)]

@@ -32,9 +32,9 @@ def _goal(case, place):
                       _value(by_rate), place=place)
 
 
-def _pairs(plan, bench_folder, build_folder):
+def _pairs(plan, scripts, build_folder):
     for name, place in plan.places.items():
-        for peer, case in peers_of(bench_folder, build_folder, place, "goals"):
+        for peer, case in peers_of(scripts, build_folder, place, "goals"):
             theirs = plan.add(case, name, peer)
             ours = counterpart(case)
             if not ours:
@@ -57,9 +57,9 @@ def _instructions(plan):
             yield goal
 
 
-def measure(program, places, folder, bench_folder, count, ms):
+def measure(program, places, folder, scripts, count, ms):
     plan = Plan(program, places, folder)
-    wanted = list(_pairs(plan, bench_folder, program.folder))
+    wanted = list(_pairs(plan, scripts, program.folder))
     wanted += _instructions(plan)
     plan.run(count, ms)
     return {"goals": [judge(goal) for goal in wanted], "rows": [step.row() for step in plan.steps.values()]}

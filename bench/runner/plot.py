@@ -5,35 +5,32 @@ import os
 import subprocess
 import tempfile
 
-FORMATS = {"svg": "svg size 900,560 dynamic background 'white' font 'sans,14'",
-           "png": "pngcairo size 900,560 background 'white' font 'sans,12'"}
+FORMATS = {"svg": "svg size 900,600 dynamic background 'white' font 'sans,14'",
+           "png": "pngcairo size 900,600 background 'white' font 'sans,12'"}
 
 
 class Plot:
     """value(row) is what is plotted of a row, or None to leave it out."""
 
-    def __init__(self, name, sweep, title, x, y, value, log="xy", base=10):
+    def __init__(self, name, sweep, title, x, y, value):
         self.name = name
         self.sweep = sweep
         self.title = title
         self.x = x
         self.y = y
         self.value = value
-        self.log = log
-        self.base = base
 
 
-def _time(*words):
-    def value(row):
-        if row["line"].startswith("limit ") or any(row["line"].endswith(word) for word in words):
-            return None
-        return row.get("p50_us", row.get("mean_us"))
-    return value
+BULK = ("bulk", "raw TCP stream", "two copies")
+
+
+def _time(row):
+    return None if row["line"].startswith(BULK) else row.get("p50_us", row.get("mean_us"))
 
 
 def _bandwidth(row):
-    kept = row["line"].endswith((" bulk", " stream", " copy")) or row["line"].split()[0] not in ("ours", "limit")
-    return row["bytes_s"] / 1e9 if kept and "bytes_s" in row else None
+    theirs = row["case"]["who"] not in ("ours", "limit")
+    return row["bytes_s"] / 1e9 if "bytes_s" in row and (theirs or row["line"].startswith(BULK)) else None
 
 
 def _per_operation(row):
@@ -42,13 +39,13 @@ def _per_operation(row):
 
 PLOTS = (
     Plot("latency-over-size", "size", "write + flush, one at a time", "bytes", "us, median",
-         _time(" bulk"), base=2),
+         _time),
     Plot("bandwidth-over-size", "size", "write + flush, 16 (from 64 KiB on: 4) at a time", "bytes", "GB/s",
-         _bandwidth, base=2),
+         _bandwidth),
     Plot("rate-over-depth", "depth", "operations of 64 B", "units of work at a time", "million/s",
-         lambda row: row["ops_s"] / 1e6 if "ops_s" in row else None, base=2),
+         lambda row: row["ops_s"] / 1e6 if "ops_s" in row else None),
     Plot("cost-over-connections", "conns", "write 64 B + flush, one at a time on each connection", "connections",
-         "us per operation", _per_operation, base=2),
+         "us per operation", _per_operation),
 )
 
 
@@ -80,13 +77,13 @@ def _draw(path, settings, series, folder):
             out.writelines(f"{x} {y}\n" for x, y in sorted(points))
         parts.append(f"'{data}' with linespoints linewidth 2 pointtype {number + 4} title \"{line}\"")
     for ending, terminal in FORMATS.items():
-        _gnuplot(f"set terminal {terminal}\nset output '{path}.{ending}'\nset grid\nset key outside right top\n"
+        _gnuplot(f"set terminal {terminal}\nset output '{path}.{ending}'\nset grid\nset key below\n"
                  f"{settings}\nplot {', '.join(parts)}\n")
 
 
 def _axes(plot):
     return (f'set title "{plot.title}"\nset xlabel "{plot.x}"\nset ylabel "{plot.y}"\nset logscale y 10\n'
-            f"set logscale x {plot.base}\nset format x '%.0f'\n")
+            f"set logscale x 2\nset format x '%.0b%B'\nset yrange [*:*] noextend\n")
 
 
 TAIL = ('set title "write 64 B + flush, how long the slowest take"\nset xlabel "percent of the operations"\n'
