@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, peer_goals, place, plot, sweep, table
+from runner import case, goal_run, goals, machine, peer_goals, place, plot, readme, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
@@ -27,6 +27,7 @@ def options():
     parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
                         help=f"how long, and which of {' '.join(SUITES)} (default: quick, all)")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--readme", action="store_true", help="measure nothing: put the recorded goals into README.md")
     parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
     parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
@@ -95,6 +96,9 @@ def main():
     opts = options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     os.makedirs(opts.results, exist_ok=True)
+    if opts.readme:
+        readme.write(os.path.dirname(HERE), opts.results)
+        return
     place.remove_leftovers()
     warning = machine.warning(machine.describe(HERE))
     if warning:
