@@ -215,6 +215,11 @@ void engine_free_later(struct eng_source *src)
 	src->free(src);
 }
 
+bool engine_is_spinning(void)
+{
+	return atomic_load_explicit(&eng.spinning, memory_order_relaxed);
+}
+
 void engine_set_timer(struct eng_timer *timer, uint64_t at)
 {
 	pthread_mutex_lock(&eng.lock);

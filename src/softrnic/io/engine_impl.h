@@ -47,6 +47,7 @@ struct eng {
 	struct eng_runner *leader;
 	struct timers timers;
 	uint64_t sleeping_until; /* until then the leader waits; 0: awake */
+	atomic_bool spinning;    /* the leader waits without giving up the CPU */
 	atomic_uint generation;
 
 	/* engine_stall.c */

@@ -206,11 +206,13 @@ static int leader_wait(struct poller_event *evs)
 	int n;
 
 	while (config_get()->spin_ns && until > now && now < spin_end) {
+		atomic_store_explicit(&eng.spinning, true, memory_order_relaxed);
 		n = poller_wait(&eng.poller, evs, now, now);
 		if (n != 0)
 			return n;
 		now = clock_now_ns();
 	}
+	atomic_store_explicit(&eng.spinning, false, memory_order_relaxed);
 	return poller_wait(&eng.poller, evs, until, now);
 }
 

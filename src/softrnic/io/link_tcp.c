@@ -300,6 +300,7 @@ static void link_tcp_watch_write(struct link *l, bool write)
 
 const struct link_ops link_tcp = {
 	.name = "tcp",
+	.send_is_call = true,
 	.serves = link_tcp_serves,
 	.route = link_tcp_route,
 	.same_host = link_addr_same_host,

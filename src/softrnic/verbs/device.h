@@ -36,6 +36,7 @@ struct vcq {
 	pthread_mutex_t
 		conns_lock; /* never waited for while a connection's lock is held by a poller */
 	struct list conns;  /* conn_of_cq: what polling an empty queue drives */
+	atomic_uint waiting; /* so many of them have something that waits to be sent */
 };
 
 struct vsrq {
