@@ -193,7 +193,7 @@ static void doorbell_followed(struct conn *c)
 
 static bool doorbell_is_trusted(const struct conn *c)
 {
-	return c->bell.trust >= TRUST_NEEDS || (c->bell.trust >= 0 && engine_is_spinning());
+	return c->bell.trust >= TRUST_NEEDS || (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
 }
 
 /* False: it cannot wait, as nothing would end that. */
