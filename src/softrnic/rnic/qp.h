@@ -187,6 +187,13 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
+/*
+ * Instead: parse bytes where they lie, in memory that the peer may write to. Returns how many were
+ * taken; none of an FPDU that is incomplete, unless it is large: that one, and the end of a large
+ * one, goes through qp_rx_want(). Only if qp_rx_is_in_place(): without CRC, and nothing buffered.
+ */
+bool qp_rx_is_in_place(const struct qp *qp);
+size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
 /* Bytes that are here already go to receives as soon as there are some. */
