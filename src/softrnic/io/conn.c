@@ -80,12 +80,14 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->source.ready = conn_ready;
 	c->source.free = conn_free;
 	c->source.forked = conn_forked;
+	engine_assign(&c->source);
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
 	c->timer.source = &c->source;
 	list_init(&c->task.link);
 	list_init(&c->own.link);
 	c->task.run = conn_run_task;
+	c->task.source = &c->source;
 	pthread_mutex_lock(&registry_lock);
 	list_add_tail(&registry, &c->everyone);
 	pthread_mutex_unlock(&registry_lock);
