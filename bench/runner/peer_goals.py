@@ -31,7 +31,8 @@ def _goal(case, place):
     limit = UCX_PUT_GOAL if case["who"] == "ucx-tcp" and by_rate and case.get("size", "64") == "64" else 1
     op = None if case["who"] in MAPS_THE_PEER and case["work"] != "send" else ">="
     words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every", "flush") if name in case)
-    return goals.Goal(f"{case['who']}: {words}", op, limit, "x its rate" if by_rate else "x faster",
+    at = f", {place}" if place.startswith("veth") else ""
+    return goals.Goal(f"{case['who']}{at}: {words}", op, limit, "x its rate" if by_rate else "x faster",
                       _value(by_rate), place=place)
 
 
