@@ -200,6 +200,8 @@ bool qp_rx_is_stalled(const struct qp *qp);
 bool qp_rx_waits_for_receive(const struct qp *qp);
 /* How many of the peer's requests are here and not answered. */
 uint32_t qp_requests(const struct qp *qp);
+/* None came for a while: give back the memory for them. */
+void qp_requests_trim(struct qp *qp);
 /* Would the next qp_tx_gather(), or the send of what it returns, load from memory whose `can_stall`
  * is set, or qp_tx_sent() have a request executed that does? When in doubt, true. */
 bool qp_tx_can_stall(struct qp *qp);
