@@ -208,11 +208,13 @@ static int leader_wait(struct eng_loop *l, struct poller_event *evs)
 	int n;
 
 	while (config_get()->spin_ns && until > now && now < spin_end) {
+		atomic_store_explicit(&l->spinning, true, memory_order_relaxed);
 		n = poller_wait(&l->poller, evs, now, now);
 		if (n != 0)
 			return n;
 		now = clock_now_ns();
 	}
+	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
 	return poller_wait(&l->poller, evs, until, now);
 }
 
