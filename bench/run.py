@@ -14,7 +14,8 @@ from runner import case, goal_run, goals, machine, peer_goals, place, plot, poin
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
-ROUNDS = {"quick": 3, "full": 5}
+ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
+ROUNDS_ELSE = {"quick": 3, "full": 5}
 MS = {"quick": 100, "full": 400}
 QUICK_SWEEP_MS = 40
 
@@ -73,7 +74,7 @@ def _peers(opts, program, places, count, ms):
 
 
 def measure(suite, opts, program):
-    count = opts.rounds or ROUNDS[opts.kind]
+    count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
     ms = opts.ms or (QUICK_SWEEP_MS if opts.kind == "quick" and suite in points.SWEEPS else MS[opts.kind])
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite == "goals":

@@ -26,7 +26,7 @@ echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"
 \\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
 """
 PEER = """#!/bin/sh
-[ "$1" = list ] && { echo "who=other work=read size=64 suites=goals"; exit; }
+[ "$1" = list ] && { echo "who=ucx-tcp work=read size=64 suites=goals"; exit; }
 echo '{"count":1,"seconds":1,"p50_us":30}'
 """
 
@@ -121,7 +121,7 @@ class Runner(unittest.TestCase):
         outcome = peer_goals.measure(case.Program(self.folder.name), {"loopback": place.Loopback()}, "/var/tmp",
                                      os.path.join(self.folder.name, "peers"), 1, 1)
         self.assertEqual([(row["work"], row["measured"], row["met"]) for row in outcome["goals"]],
-                         [("other: work=read size=64", 3, True)])
+                         [("ucx-tcp: work=read size=64", 3, True)])
 
     def test_every_goal_is_in_the_table_and_in_the_record(self):
         out, printed = self.run_all("goals", "--rounds", "1", "--ms", "1")
