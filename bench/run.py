@@ -131,5 +131,7 @@ def main():
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
