@@ -55,7 +55,7 @@ def _net(opts, program, count, ms):
                 plan = goal_run.Plan(program, {"loopback": veth}, opts.dir)
                 part = goal_run.measure(shown, plan, count, ms)
         except OSError as reason:
-            part = {"goals": [{"work": f"veth, MTU {mtu}", "goal": "(no goal)", "unit": "", "measured": None,
+            part = {"goals": [{"work": f"veth, MTU {mtu}", "goal": table.NO_GOAL, "unit": "", "measured": None,
                                "met": None, "why": str(reason)}], "rows": []}
         for row in part["goals"]:
             row["work"] = f"MTU {mtu}: {row['work'].strip()}"
@@ -97,7 +97,9 @@ def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
     record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
-    if suite in points.SWEEPS and shutil.which("gnuplot"):
+    if suite in points.SWEEPS and not shutil.which("gnuplot"):
+        say("gnuplot is not installed: no plots")
+    elif suite in points.SWEEPS:
         for name in plot.draw(outcome["rows"], opts.results):
             say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
     return outcome.get("goals", [])
@@ -106,7 +108,7 @@ def _run_suite(suite, opts, program):
 def show(rows):
     for line in table.lines(rows, sys.stdout.isatty()):
         print(line)
-    if any(row["goal"] != "(no goal)" for row in rows):
+    if any(row["goal"] != table.NO_GOAL for row in rows):
         print(table.summary(rows))
 
 

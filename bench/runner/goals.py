@@ -8,6 +8,7 @@ goal are words; `{dir}` is the folder on a disk.
 
 import operator
 
+NO_GOAL = "(no goal)"
 SPIN = "spin=200"  # the target's device looks so long before it sleeps
 # What a write of 64 B and its flush are on the wire, about: 96 B there, 32 B back.
 HEADER = 32
@@ -52,7 +53,7 @@ class Goal:
 
     def wanted(self):
         if self.op is None:
-            return "(no goal)"
+            return NO_GOAL
         return f"{OPERATORS[self.op][0]} {self.bound:g} {self.unit}"
 
 
