@@ -189,31 +189,35 @@ static void leader_free_sources(struct eng_runner *me)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(struct eng_loop *l)
+static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
 {
-	uint64_t at;
+	struct eng_loop *l = me->loop;
+	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
 
 	pthread_mutex_lock(&l->lock);
 	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
+	at = at < soon ? at : soon;
+	me->slept = me->turn;
 	atomic_store(&l->sleeping_until, at);
 	pthread_mutex_unlock(&l->lock);
 	return at;
 }
 
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int leader_wait(struct eng_loop *l, struct poller_event *evs)
+static int leader_wait(struct eng_runner *me)
 {
-	uint64_t now = clock_now_ns(), until = leader_sleep_until(l);
+	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
+	struct poller *p = &me->loop->poller;
 	uint64_t spin_end = now + config_get()->spin_ns;
 	int n;
 
 	while (config_get()->spin_ns && until > now && now < spin_end) {
-		n = poller_wait(&l->poller, evs, now, now);
+		n = poller_wait(p, me->evs, now, now);
 		if (n != 0)
 			return n;
 		now = clock_now_ns();
 	}
-	return poller_wait(&l->poller, evs, until, now);
+	return poller_wait(p, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
@@ -239,7 +243,7 @@ void leader_run(struct eng_runner *me)
 		if (!leader_goes_on(me))
 			break;
 		me->next = 0;
-		me->n = leader_wait(me->loop, me->evs);
+		me->n = leader_wait(me);
 		atomic_store(&me->loop->sleeping_until, 0);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");
