@@ -207,17 +207,19 @@ static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
 static int leader_wait(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
-	struct poller *p = &me->loop->poller;
 	uint64_t spin_end = now + config_get()->spin_ns;
+	struct eng_loop *l = me->loop;
 	int n;
 
 	while (config_get()->spin_ns && until > now && now < spin_end) {
-		n = poller_wait(p, me->evs, now, now);
+		atomic_store_explicit(&l->spinning, true, memory_order_relaxed);
+		n = poller_wait(&l->poller, me->evs, now, now);
 		if (n != 0)
 			return n;
 		now = clock_now_ns();
 	}
-	return poller_wait(p, me->evs, until, now);
+	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
+	return poller_wait(&l->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)

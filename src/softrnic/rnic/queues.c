@@ -14,6 +14,7 @@ int sq_init(struct sq *sq, const struct ibv_qp_cap *cap)
 
 	sq->depth = cap->max_send_wr;
 	sq->stride = (sizeof(struct sq_wr) + tail + 15) & ~(size_t)15;
+	sq->size = sq->depth * sq->stride;
 	if (sq->depth == 0)
 		return 0;
 	sq->slots = calloc(sq->depth, sq->stride);
@@ -24,14 +25,6 @@ void sq_fini(struct sq *sq)
 {
 	free(sq->slots);
 	sq->slots = NULL;
-}
-
-uint32_t sq_room(const struct sq *sq)
-{
-	uint64_t taken =
-		sq->tail - sq->head + atomic_load_explicit(&sq->uncollected, memory_order_relaxed);
-
-	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
 }
 
 struct sq_wr *sq_find(const struct sq *sq, uint64_t pos)
