@@ -40,12 +40,13 @@ name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 # Costs of functions of the object; what they call is not theirs, and stands in the line behind `calls=`.
 instructions_in() { # OBJECT FILE
 	awk -v object="$1" '
-		/^ob=/ {
+		/^c?ob=/ { # a name stands where its number occurs first
 			match($0, /\([0-9]+\)/)
 			id = substr($0, RSTART, RLENGTH)
 			if (length($0) > RSTART + RLENGTH)
 				inside[id] = index($0, object) > 0
-			counts = inside[id]
+			if (/^ob=/)
+				counts = inside[id]
 			next
 		}
 		/^calls=/ { skip = 1; next }
