@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "softrnic/stream/stream.h"
+#include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/stall.h"
 #include "softrnic/io/link.h"
@@ -33,6 +34,10 @@ enum {
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
+	CONN_DISOWN = 1024, /* nobody polls it any more */
+	CONN_OWN = 2048,    /* others look for bytes now, or nobody */
+	CONN_BELL = 4096,   /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,   /* what waits is to be sent */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -41,6 +46,8 @@ typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 	struct list link;
 	struct conn *conn;
+	atomic_uint *waiting; /* counts the CQ's connections with something that waits to be sent;
+				 written with the connection's lock; NULL: no CQ */
 };
 
 struct conn {
@@ -62,6 +69,7 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
+	struct conn_doorbell bell;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_of_cq send_link, recv_link;
@@ -81,6 +89,16 @@ struct conn {
 		bool pending;
 		size_t room, direct; /* offered; of these in registered memory */
 	} receive;
+
+	struct conn_own {            /* conn_own.c */
+		atomic_bool polled;  /* by threads that look for bytes by themselves */
+		atomic_uint waiters; /* threads that wait for its link themselves */
+		bool awaited;        /* the link knows of them: wait_end() is to follow */
+		bool silent;         /* the link reports no bytes */
+		atomic_uint polls;   /* written by one thread of a CQ at a time */
+		unsigned seen;       /* of these, by the engine */
+		struct list link;    /* of all that are polled */
+	} own;
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
@@ -138,8 +156,32 @@ void conn_want(struct conn *c, unsigned bits);
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: the same, and take what the link has. */
+/* With the lock: take what the link has. */
 void conn_poll(struct conn *c);
+/*
+ * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
+ * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until
+ * looks cease or conn_disown(), with the lock as well.
+ */
+static inline void conn_count_poll(struct conn *c)
+{
+	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+
+	atomic_store_explicit(&c->own.polls, polls + 1, memory_order_relaxed);
+}
+static inline bool conn_is_owned(struct conn *c) /* a hint without the lock */
+{
+	return atomic_load_explicit(&c->own.polled, memory_order_relaxed);
+}
+void conn_own(struct conn *c);
+void conn_disown(struct conn *c);
+/*
+ * Without the lock: a thread is about to wait for the link by itself. A descriptor for poll(2), and
+ * then conn_wait_end() follows; or -1: the engine goes on looking. look: the descriptor is
+ * readable.
+ */
+int conn_wait_begin(struct conn *c);
+void conn_wait_end(struct conn *c, bool look);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
@@ -173,5 +215,8 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 struct conn *conns_next(struct conn *before);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
+void conns_own_atfork_prepare(void);
+void conns_own_atfork_parent(void);
+void conns_own_atfork_child(void);
 
 #endif

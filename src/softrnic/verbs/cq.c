@@ -3,14 +3,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/poll.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-/* A poll of an empty queue processes at most so many connections, in turn. */
-#define POLL_CONNS 8
+/* So many polls of the empty queue within such a time are a loop that polls. */
+#define OWN_POLLS    16
+#define OWN_POLLS_NS (200 * NSEC_PER_US)
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
 {
@@ -25,6 +27,8 @@ struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *contex
 		errno = -ret;
 		return NULL;
 	}
+	pthread_mutex_init(&ch->cqs_lock, NULL);
+	list_init(&ch->cqs);
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->q.fd;
 	return &ch->ibv;
@@ -37,6 +41,7 @@ int softrnic_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	if (atomic_load(&ch->users))
 		return EBUSY;
 	evq_fini(&ch->q);
+	pthread_mutex_destroy(&ch->cqs_lock);
 	free(ch);
 	return 0;
 }
@@ -75,6 +80,23 @@ static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void 
 	cq->generation = engine_generation();
 	pthread_mutex_init(&cq->conns_lock, NULL);
 	list_init(&cq->conns);
+	list_init(&cq->on_channel);
+}
+
+static void vcq_join(struct vcq *cq, struct vchannel *ch)
+{
+	atomic_fetch_add(&ch->users, 1);
+	pthread_mutex_lock(&ch->cqs_lock);
+	list_add_tail(&ch->cqs, &cq->on_channel);
+	pthread_mutex_unlock(&ch->cqs_lock);
+}
+
+static void vcq_quit(struct vcq *cq, struct vchannel *ch)
+{
+	pthread_mutex_lock(&ch->cqs_lock);
+	list_del(&cq->on_channel);
+	pthread_mutex_unlock(&ch->cqs_lock);
+	atomic_fetch_sub(&ch->users, 1);
 }
 
 struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -98,7 +120,7 @@ struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq
 	}
 	vcq_fill(cq, context, cqe, cq_context, channel);
 	if (channel)
-		atomic_fetch_add(&vcq_channel(cq)->users, 1);
+		vcq_join(cq, vcq_channel(cq));
 	return &cq->cq.ibv;
 }
 
@@ -125,27 +147,19 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 		vcq_wait_acks(cq);
 	device_async_cancel(ibv);
 	if (ch)
-		atomic_fetch_sub(&ch->users, 1);
+		vcq_quit(cq, ch);
 	pthread_mutex_destroy(&cq->conns_lock);
 	cq_fini(&cq->cq);
 	free(cq);
 	return 0;
 }
 
-static void vcq_taken(struct evq_node *n)
-{
-	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
-}
-
 int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **cq_context)
 {
-	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
-	struct evq_node *n;
 	struct vcq *cq;
 
-	if (evq_pop(&ch->q, &n, vcq_taken))
+	if (channel_wait(container_of(channel, struct vchannel, ibv), &cq))
 		return -1;
-	cq = container_of(n, struct vcq, node);
 	*ibv = &cq->cq.ibv;
 	*cq_context = cq->cq.ibv.cq_context;
 	return 0;
@@ -155,12 +169,12 @@ int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, str
 			   void **cq_context)
 {
 	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
-	struct evq_node *n;
+	struct vcq *cq;
 
-	if (evq_pop_until(&ch->q, poll_deadline(timeout_ms), &n, vcq_taken))
+	if (channel_wait_until(ch, poll_deadline(timeout_ms), &cq))
 		return -1;
-	*ibv = &container_of(n, struct vcq, node)->cq.ibv;
-	*cq_context = (*ibv)->cq_context;
+	*ibv = &cq->cq.ibv;
+	*cq_context = cq->cq.ibv.cq_context;
 	return 0;
 }
 
@@ -176,13 +190,48 @@ void vcq_attach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
 	list_add_tail(&cq->conns, &link->link);
+	cq->num_conns++;
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
 void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
+	cq->num_conns -= !list_empty(&link->link);
 	list_del(&link->link);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+/*
+ * Do polls follow each other so quickly that this thread had better be the only one who looks? With
+ * many connections it is not: then reports say which of them has bytes.
+ */
+static bool vcq_is_polled_quickly(struct vcq *cq)
+{
+	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1;
+	uint64_t before = cq->polls_at;
+
+	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
+	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
+		return false;
+	cq->polls_at = clock_now_ns();
+	return polls > OWN_POLLS && cq->polls_at - before < OWN_POLLS_NS;
+}
+
+/* The application is about to wait. If another thread polls, there is nothing to take back. */
+static void vcq_disown(struct vcq *cq)
+{
+	struct list *it;
+
+	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
+	if (pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	list_for_each (it, &cq->conns) {
+		struct conn *c = container_of(it, struct conn_of_cq, link)->conn;
+
+		if (conn_is_owned(c))
+			conn_want(c, CONN_DISOWN);
+	}
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
@@ -194,14 +243,19 @@ void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 static void vcq_drive(struct vcq *cq)
 {
 	struct list *first, *l;
+	bool quick;
 	int n = 0;
 
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return;
-	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
+	quick = vcq_is_polled_quickly(cq);
+	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
+		conn_count_poll(c);
 		if (conn_may_touch(c) && conn_try_enter(c)) {
+			if (quick)
+				conn_own(c);
 			conn_poll(c);
 			conn_leave(c);
 		}
@@ -214,6 +268,25 @@ static void vcq_drive(struct vcq *cq)
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
+/* While another thread drives the connections, whatever that takes, the doorbell's timer does it. */
+static void vcq_ring_all(struct vcq *cq)
+{
+	struct list *l;
+
+	if (pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	list_for_each (l, &cq->conns)
+		conn_ring_soon(container_of(l, struct conn_of_cq, link)->conn);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+/* What waits to be sent leaves, as its end may be what is waited for. */
+static void vcq_ring(struct vcq *cq)
+{
+	if (__builtin_expect(atomic_load_explicit(&cq->waiting, memory_order_relaxed) > 0, 0))
+		vcq_ring_all(cq);
+}
+
 int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
@@ -221,6 +294,7 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 
 	if (cq->generation != engine_generation())
 		return -ENODEV;
+	vcq_ring(cq);
 	got = cq_poll(&cq->cq, n, wc);
 	if (got != 0)
 		return got;
@@ -234,6 +308,8 @@ int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 	if (cq->generation != engine_generation())
 		return ENODEV;
+	vcq_ring(cq);
 	cq_arm(&cq->cq, solicited_only);
+	vcq_disown(cq);
 	return 0;
 }
