@@ -150,8 +150,8 @@ static void fi_introduce(struct fi_end *e, const struct bench_case *c, int fd)
 static void fi_register(struct fi_end *e, size_t size)
 {
 	e->size = size;
-	e->mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		      -1, 0);
+	e->mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (e->mem == MAP_FAILED)
 		die_errno("memory");
 	fi_must(fi_mr_reg(e->domain, e->mem, size,

@@ -86,8 +86,7 @@ static ssize_t rma_try(struct rma *r, size_t at, uint64_t flags, uint64_t *begun
 				 .rma_iov_count = 1,
 				 .context = begun};
 
-	return rma_reads(r) ? fi_readmsg(r->e.ep, &msg, flags)
-			    : fi_writemsg(r->e.ep, &msg, flags);
+	return rma_reads(r) ? fi_readmsg(r->e.ep, &msg, flags) : fi_writemsg(r->e.ep, &msg, flags);
 }
 
 /* Units that complete while there is no room are left for later. */

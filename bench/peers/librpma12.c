@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * librpma12 -- one loop of librpma 1.2's functions, built with the distribution's header, so that it
- * runs on either librpma: on the distribution's over the interposer, and on ours.
+ * librpma12 -- one loop of librpma 1.2's functions, built with the distribution's header, so that
+ * it runs on either librpma: on the distribution's over the interposer, and on ours.
  *
  * OPERATIONS in the environment: so many units instead of a time, each taken when it has surely
  * completed, so that no look at an empty queue is counted among its instructions.
@@ -187,8 +187,8 @@ static void l12_disconnect(struct l12 *l, int fd)
 
 static void l12_post(struct l12 *l, uint64_t *begun)
 {
-	enum rpma_flush_type type = case_is_persistent(l->c) ? RPMA_FLUSH_TYPE_PERSISTENT
-							     : RPMA_FLUSH_TYPE_VISIBILITY;
+	enum rpma_flush_type type =
+		case_is_persistent(l->c) ? RPMA_FLUSH_TYPE_PERSISTENT : RPMA_FLUSH_TYPE_VISIBILITY;
 	size_t first = l->span.at, at = first, size = l->c->size;
 
 	*begun = clock_now_ns();
