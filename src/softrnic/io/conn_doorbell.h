@@ -21,7 +21,6 @@
 #include "base/list.h"
 
 struct conn;
-struct stream_update;
 
 struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
@@ -33,8 +32,8 @@ struct conn_doorbell {
 
 void conn_doorbell_init(struct conn *c);
 
-/* With the lock, behind a post to the send queue: conn_perform(), at once or a little later. */
-void conn_perform_posted(struct conn *c, struct stream_update *u);
+/* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
+void conn_perform_posted(struct conn *c);
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
 /* The same without the lock, and without waiting for it: its holder does it. */

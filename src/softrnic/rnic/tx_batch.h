@@ -76,7 +76,7 @@ struct tx_fpdu {
 	bool crc, markers, is_response;
 };
 
-/* Room for `parts` payload parts of `payload` bytes in all? False: send the batch first. */
+/* See tx_fpdu_begin(), which fills in all but the pointers and counts. */
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts);
 /* A copy of our own memory. */
 static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)

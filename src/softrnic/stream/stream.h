@@ -197,7 +197,8 @@ void stream_attach_qp(struct stream *s, struct qp *qp);
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
 struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
 
-/* As qp_post_send(), qp_post_recv() and qp_post_list(). */
+/* As qp_post_send(), qp_post_recv() and qp_post_list(). For what is posted to the send queue u may
+ * be NULL: then stream_look() is to follow, unless stream_may_wait(). */
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		     struct stream_update *u);
 int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
