@@ -193,12 +193,15 @@ static void leader_free_sources(struct eng_runner *me)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(struct eng_loop *l)
+static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
 {
-	uint64_t at;
+	struct eng_loop *l = me->loop;
+	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
 
 	pthread_mutex_lock(&l->lock);
 	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
+	at = at < soon ? at : soon;
+	me->slept = me->turn;
 	atomic_store(&l->sleeping_until, at);
 	pthread_mutex_unlock(&l->lock);
 	return at;
@@ -207,7 +210,7 @@ static uint64_t leader_sleep_until(struct eng_loop *l)
 /* Wait for events; for a short, bounded time without giving up the CPU. */
 static int leader_wait(struct eng_runner *me)
 {
-	uint64_t now = clock_now_ns(), until = leader_sleep_until(me->loop);
+	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
 	int n = -1;
 
 	if (config_get()->spin_ns) {
