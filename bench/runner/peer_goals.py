@@ -37,8 +37,9 @@ def _goal(case, place):
     compared = case["who"] in AHEAD_OF or (case["who"] in AHEAD_OF_MESSAGES and case["work"] == "send")
     words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every", "flush") if name in case)
     at = f", {place}" if place.startswith("veth") else ""
-    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, "x its rate" if by_rate else "x faster",
-                      _value(by_rate), place=place)
+    unit = "x its rate" if by_rate else "x faster"
+    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, unit, _value(by_rate),
+                      place=place)
 
 
 def _pairs(plan, kind, scripts, build_folder):
