@@ -208,11 +208,11 @@ static uint64_t leader_sleep_until(struct eng_loop *l)
 static int leader_wait(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns(), until = leader_sleep_until(me->loop);
-	int n = -1;
+	int n = 0;
 
 	if (config_get()->spin_ns)
 		n = leader_spin(me, me->evs, until, &now);
-	return n >= 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
+	return n > 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
