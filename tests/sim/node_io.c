@@ -196,13 +196,13 @@ static bool node_send(void *owner, struct stream_update *u)
 		return false;
 	n->budget--;
 	if (node_is_unmapped(n, iov, count)) {
-		stream_tx_end(n->stream, -EFAULT, sim->world->now, u);
+		stream_tx_end(n->stream, -EFAULT, u);
 		return true;
 	}
 	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
-	stream_tx_end(n->stream, (ssize_t)len, sim->world->now, u);
+	stream_tx_end(n->stream, (ssize_t)len, u);
 	return true;
 }
 

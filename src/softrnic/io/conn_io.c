@@ -176,7 +176,7 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
-	stream_tx_end(c->stream, sent, clock_now_ns(), u);
+	stream_tx_end(c->stream, sent, u);
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
@@ -191,6 +191,7 @@ bool conn_send(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
+	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)
 		return false;
 	if (conn_tx_must_wait(c) || conn_turn_is_over(&c->tx_turn)) {

@@ -160,6 +160,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	int n;
 
 	while (*now < until && spin_is_worth_it(s, *now)) {
+		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
 			spin_found(s, clock_now_ns());
 		*now = clock_now_ns();
@@ -170,6 +171,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 		if (n > 0)
 			return n;
 	}
+	atomic_store_explicit(&me->loop->spinning, false, memory_order_relaxed);
 	if (*now < until)
 		spin_stop(me);
 	return 0;

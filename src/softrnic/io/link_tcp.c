@@ -320,6 +320,7 @@ static int link_tcp_wait_begin(struct link *l)
 
 const struct link_ops link_tcp = {
 	.name = "tcp",
+	.send_is_call = true,
 	.serves = link_tcp_serves,
 	.route = link_tcp_route,
 	.same_host = link_addr_same_host,
