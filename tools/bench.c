@@ -28,7 +28,8 @@ static int bench_choose_room(struct bench *b)
 	uint64_t size = bench_largest(&b->opts->sizes), depth = bench_largest(&b->opts->depths);
 	uint64_t there = b->s.region.size;
 
-	if (bench_is_wanted(b->opts, &bench_works[BENCH_ATOMIC]) && size < RPMA_ATOMIC_WRITE_ALIGNMENT)
+	if (bench_is_wanted(b->opts, &bench_works[BENCH_ATOMIC]) &&
+	    size < RPMA_ATOMIC_WRITE_ALIGNMENT)
 		size = RPMA_ATOMIC_WRITE_ALIGNMENT;
 	if (size > there && b->opts->overwrite)
 		return cli_fail(CLI_REFUSED, "--size %" PRIu64 " is larger than region '%s' of %s",

@@ -24,7 +24,7 @@ struct vpd {
 struct vchannel {
 	struct ibv_comp_channel ibv;
 	struct evq q;
-	atomic_uint users; /* CQs on it */
+	atomic_uint users;        /* CQs on it */
 	pthread_mutex_t cqs_lock; /* outer to a CQ's conns_lock */
 	struct list cqs;
 };
