@@ -3,6 +3,7 @@
 #include "rpma/flush.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,11 +11,18 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
+#include "rpma/peer.h"
 
-int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
+struct flush_sink {
+	atomic_uint refs;
+	void *page;
+	size_t page_size;
+	struct rpma_mr_local *mr;
+};
+
+static int flush_sink_map(struct flush_sink *sink)
 {
 	long page_size = sysconf(_SC_PAGESIZE);
-	int ret;
 
 	if (page_size < 0) {
 		LOG_AT(LOG_LVL_FATAL, "sysconf(_SC_PAGESIZE) failed: %s", strerror(errno));
@@ -26,20 +34,63 @@ int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
 			  -1, 0);
 	if (sink->page == MAP_FAILED)
 		return err_set(RPMA_E_NOMEM, "there is no memory for flushes that become reads");
+	return 0;
+}
+
+static int flush_sink_new(struct rpma_peer *peer, struct flush_sink **out)
+{
+	struct flush_sink *sink = calloc(1, sizeof(*sink));
+	int ret = sink ? flush_sink_map(sink)
+		       : err_set(RPMA_E_NOMEM, "there is no memory for a "
+					       "flush sink");
+
+	if (ret) {
+		free(sink);
+		return ret;
+	}
 	ret = rpma_mr_reg(peer, sink->page, FLUSH_READ_LEN, RPMA_MR_USAGE_READ_DST, &sink->mr);
-	if (ret)
+	if (ret) {
 		munmap(sink->page, sink->page_size);
+		free(sink);
+		return ret;
+	}
+	atomic_init(&sink->refs, 1);
+	*out = sink;
+	return 0;
+}
+
+int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&peer->lock);
+	if (!peer->flush_sink)
+		ret = flush_sink_new(peer, &peer->flush_sink);
+	if (!ret) {
+		atomic_fetch_add(&peer->flush_sink->refs, 1);
+		*out = peer->flush_sink;
+	}
+	pthread_mutex_unlock(&peer->lock);
 	return ret;
 }
 
-int flush_sink_fini(struct flush_sink *sink)
+int flush_sink_put(struct flush_sink *sink)
 {
-	int ret = rpma_mr_dereg(&sink->mr);
+	int ret;
 
+	if (!sink || atomic_fetch_sub(&sink->refs, 1) != 1)
+		return 0;
+	ret = rpma_mr_dereg(&sink->mr);
 	if (munmap(sink->page, sink->page_size))
 		ret = first_error(ret, err_set(RPMA_E_INVAL, "the memory behind flushes cannot be "
 							     "unmapped"));
+	free(sink);
 	return ret;
+}
+
+const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink)
+{
+	return sink->mr;
 }
 
 /* RPMA_STRICT_PERSIST, read once; it overrides the default of both versions of rpma_flush(). */
@@ -65,25 +116,13 @@ enum vext_flush_type flush_persistent_type(bool strict)
 	return (env.is_set ? env.strict : strict) ? VEXT_FLUSH_STRICT : VEXT_FLUSH_PERSISTENT;
 }
 
-static enum vext_flush_type flush_native_type(enum rpma_flush_type type, bool strict)
-{
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(strict)
-						  : VEXT_FLUSH_VISIBLE;
-}
-
 static bool flush_type_is_valid(enum rpma_flush_type type)
 {
 	return type == RPMA_FLUSH_TYPE_PERSISTENT || type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
 
-static int flush_usage_of(enum rpma_flush_type type)
-{
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
-						  : RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
-}
-
 /* A length of 0 means the whole region, as with the read that replaces a flush. */
-static void flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
+void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
 {
 	*len = 1; /* past its end: the peer refuses it */
 	if (*offset > dst->size)
@@ -92,25 +131,13 @@ static void flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset,
 	*len = dst->size;
 }
 
-int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
-	     enum rpma_flush_type type, bool strict, int flags, const void *op_context)
+int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags)
 {
 	if (!dst || !flush_type_is_valid(type) || !flags)
 		return err_set(RPMA_E_INVAL, "a flush has flags 0, no region, or a type that is "
 					     "none");
-	if (mr_check_range(offset, len))
-		return RPMA_E_INVAL;
-	if (!(dst->usage & flush_usage_of(type))) {
-		LOG_ERROR("the remote region was not registered for this type of flush");
-		return RPMA_E_NOSUPP;
-	}
-	if (!len)
-		flush_whole_region(dst, &offset, &len);
-	op_begin(op, VEXT_OP_FLUSH, flags, op_context);
-	op_target(op, dst, offset, len);
-	op.wr->type = flush_native_type(type, strict);
-	*op.region = *dst;
-	return 0;
+	LOG_ERROR("the remote region was not registered for this type of flush");
+	return RPMA_E_NOSUPP;
 }
 
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context)
@@ -119,6 +146,7 @@ int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void 
 		return err_set(RPMA_E_INVAL, "a flush of everything has flags 0, or a type that is "
 					     "none");
 	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
-	op.wr->type = flush_native_type(type, true);
+	op.wr->type = type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(true)
+							 : VEXT_FLUSH_VISIBLE;
 	return 0;
 }

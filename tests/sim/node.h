@@ -84,6 +84,7 @@ struct node {
 	bool dereg_pool;
 	/* Counted for the coverage. */
 	unsigned looks, evictions, shared, lists, refused_lists, events;
+	uint64_t in_place_bytes;
 };
 
 void node_start(struct node *n, struct sim *sim, int index);

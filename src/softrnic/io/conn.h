@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "softrnic/stream/stream.h"
+#include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/stall.h"
 #include "softrnic/io/link.h"
@@ -35,6 +36,8 @@ enum {
 	CONN_DISCONNECT = 512,
 	CONN_DISOWN = 1024, /* nobody polls it any more */
 	CONN_OWN = 2048,    /* others look for bytes now, or nobody */
+	CONN_BELL = 4096,   /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,   /* what waits is to be sent */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -43,6 +46,8 @@ typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 	struct list link;
 	struct conn *conn;
+	atomic_uint *waiting; /* counts the CQ's connections with something that waits to be sent;
+				 written with the connection's lock; NULL: no CQ */
 };
 
 struct conn {
@@ -64,6 +69,7 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
+	struct conn_doorbell bell;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_of_cq send_link, recv_link;
@@ -87,6 +93,7 @@ struct conn {
 	struct conn_own {            /* conn_own.c */
 		atomic_bool polled;  /* by threads that look for bytes by themselves */
 		atomic_uint waiters; /* threads that wait for its link themselves */
+		atomic_bool spun;    /* a leader of the engine looks for them, too */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
 		atomic_uint polls;   /* written by one thread of a CQ at a time */
@@ -150,8 +157,8 @@ void conn_want(struct conn *c, unsigned bits);
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: take what the link has. */
-void conn_poll(struct conn *c);
+/* With the lock: take what the link has; returns whether it had any. */
+bool conn_poll(struct conn *c);
 /*
  * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
  * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until

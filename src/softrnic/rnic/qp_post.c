@@ -23,6 +23,9 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 {
 	uint64_t sum = 0;
 
+	if (wr->num_sge == 1)
+		return wr->sg_list[0].length;
+
 	for (int i = 0; i < wr->num_sge; i++)
 		sum += wr->sg_list[i].length;
 	return sum;
@@ -47,7 +50,7 @@ static int post_check(const struct qp *qp, const struct qp_op *op, const struct 
 }
 
 static int post_check_payload(const struct qp *qp, const struct qp_op *op,
-			      const struct ibv_send_wr *wr)
+			      const struct ibv_send_wr *wr, uint64_t *length)
 {
 	const struct ibv_qp_cap *cap = &qp->cfg.cap;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -57,28 +60,36 @@ static int post_check_payload(const struct qp *qp, const struct qp_op *op,
 	/* A Read Response names one sink. */
 	if (op->is_request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
 		return EINVAL;
-	return post_length(wr) > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;
+	*length = post_length(wr);
+	return *length > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;
 }
 
-static int post_check_wr(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr)
+static int post_check_wr(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+			 uint64_t *length)
 {
-	int err = op ? post_check_payload(qp, op, wr) : EINVAL;
+	int err = op ? post_check_payload(qp, op, wr, length) : EINVAL;
 
 	return err ? err : post_check(qp, op, wr, POST_FLAGS);
 }
 
+/* Field by field, as it is done for each request: most fields are of few operations. */
 static void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
 		      const struct ibv_send_wr *wr, uint64_t length)
 {
-	*slot = (struct sq_wr){
-		.op = op,
-		.wr_id = wr->wr_id,
-		.length = length,
-		.signaled = qp->cfg.sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED,
-		.fence = wr->send_flags & IBV_SEND_FENCE,
-		.solicited = wr->send_flags & IBV_SEND_SOLICITED,
-		.is_inline = wr->send_flags & IBV_SEND_INLINE,
-	};
+	unsigned flags = wr->send_flags;
+
+	slot->op = op;
+	slot->wr_id = wr->wr_id;
+	slot->length = length;
+	slot->num_sge = 0;
+	slot->flags = 0;
+	slot->received = 0;
+	slot->status = IBV_WC_SUCCESS;
+	slot->signaled = qp->cfg.sq_sig_all || flags & IBV_SEND_SIGNALED;
+	slot->fence = flags & IBV_SEND_FENCE;
+	slot->solicited = flags & IBV_SEND_SOLICITED;
+	slot->is_inline = flags & IBV_SEND_INLINE;
+	slot->answered = false;
 	if (op->fill)
 		op->fill(qp, slot, wr);
 }
@@ -89,8 +100,8 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 
 	if (!slot->is_inline) {
 		slot->num_sge = (uint32_t)wr->num_sge;
-		if (wr->num_sge)
-			memcpy(slot->sge, wr->sg_list, slot->num_sge * sizeof(slot->sge[0]));
+		for (int i = 0; i < wr->num_sge; i++)
+			slot->sge[i] = wr->sg_list[i];
 		return;
 	}
 	for (int i = 0; i < wr->num_sge; i++) {
@@ -102,24 +113,28 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 /* --- taking them in ----------------------------------------------------------------------- */
 
 /* Into its slot; NULL: the QP has failed, and the request with it. */
-static struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
 			       uint64_t length)
 {
 	struct sq_wr gone, *slot;
 
-	if (qp_is_failed(qp)) {
+	if (__builtin_expect(qp_is_failed(qp), 0)) {
 		post_fill(qp, op, &gone, wr, length);
 		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, qp->cause);
 		return NULL;
 	}
 	slot = sq_at(&qp->sq, qp->sq.tail++);
 	post_fill(qp, op, slot, wr, length);
+	if (!op->is_patient || slot->signaled)
+		qp->sq.awaited = qp->sq.tail;
+	qp->sq.patient += length;
 	return slot;
 }
 
-static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr)
+static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+			 uint64_t length)
 {
-	struct sq_wr *slot = post_take(qp, op, wr, post_length(wr));
+	struct sq_wr *slot = post_take(qp, op, wr, length);
 
 	if (slot)
 		post_copy_payload(slot, wr);
@@ -129,13 +144,14 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct qp_op *op = op_of_wr(wr->opcode);
 	int err = post_check_state(qp);
+	uint64_t length;
 
 	if (!err)
-		err = post_check_wr(qp, op, wr);
+		err = post_check_wr(qp, op, wr, &length);
 	if (!err && sq_room(&qp->sq) == 0)
 		err = ENOMEM;
 	if (!err)
-		post_take_wr(qp, op, wr);
+		post_take_wr(qp, op, wr, length);
 	return err;
 }
 
@@ -153,8 +169,10 @@ int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 
 static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 {
+	uint64_t length;
+
 	if (w->op == VEXT_OP_VERBS)
-		return post_check_wr(qp, op_of_wr(w->wr.opcode), &w->wr);
+		return post_check_wr(qp, op_of_wr(w->wr.opcode), &w->wr, &length);
 	return post_check(qp, op_of_vext(w->op), &w->wr, POST_VEXT_FLAGS);
 }
 
@@ -162,7 +180,7 @@ static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 static void post_take_vext(struct qp *qp, const struct vext_wr *w)
 {
 	if (w->op == VEXT_OP_VERBS)
-		post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr);
+		post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
 	else
 		(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
 }

@@ -2,18 +2,6 @@
 /* Our work requests from their turn to their completion, and the answers that some wait for. */
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_sq_is_ready(const struct qp *qp)
-{
-	const struct sq_wr *wr;
-
-	if (qp->sq.next == qp->sq.tail)
-		return false;
-	wr = sq_at(&qp->sq, qp->sq.next);
-	if (wr->fence && qp->orq.count > 0)
-		return false;
-	return !wr->op->is_request || qp->orq.count < qp->orq.ord;
-}
-
 /* --- completing --------------------------------------------------------------------------- */
 
 void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,
@@ -42,7 +30,7 @@ void qp_sq_retire(struct qp *qp)
 
 	while (!qp->fault.due && sq->head != sq->next &&
 	       qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
-		const struct sq_wr *wr = sq_at(sq, sq->head++);
+		const struct sq_wr *wr = sq_pop(sq);
 
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
@@ -54,7 +42,7 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	struct sq *sq = &qp->sq;
 
 	while (sq->head != sq->tail) {
-		const struct sq_wr *wr = sq_at(sq, sq->head++);
+		const struct sq_wr *wr = sq_pop(sq);
 
 		if (wr->status != IBV_WC_SUCCESS) {
 			qp_sq_complete(qp, wr, wr->status, wr->vendor_err);
