@@ -44,9 +44,9 @@ static bool conn_can_be_owned(const struct conn *c)
 /* The link reports bytes exactly while nobody looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.polled || atomic_load(&c->own.waiters) > 0;
+	bool owned = c->own.polled || c->own.spun || atomic_load(&c->own.waiters) > 0;
 
-	if (owned == c->own.silent)
+	if (owned == c->own.silent || !c->registered)
 		return;
 	c->own.silent = owned;
 	if (c->link->ops->report_read(c->link, !owned))
@@ -102,7 +102,36 @@ void conn_own_forget(struct conn *c)
 {
 	if (c->own.polled)
 		conn_own_leave(c);
-	c->own.silent = c->own.awaited = false;
+	c->own.silent = c->own.awaited = c->own.spun = false;
+}
+
+/* --- a leader that spins -------------------------------------------------------------------- */
+
+/* Threads of the application come first. */
+static bool conn_can_be_spun(struct conn *c)
+{
+	return conn_can_be_owned(c) && conn_may_touch(c) && !c->own.polled &&
+	       atomic_load(&c->own.waiters) == 0;
+}
+
+enum eng_look conn_spin(struct conn *c)
+{
+	enum eng_look look = ENG_LOOK_OVER;
+
+	if (!conn_try_enter(c))
+		return ENG_LOOK_NOTHING; /* who has the lock looks */
+	c->own.spun = conn_can_be_spun(c);
+	conn_own_settle(c);
+	if (c->own.spun)
+		look = conn_poll(c) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
+	conn_leave(c);
+	return look;
+}
+
+void conn_spin_end(struct conn *c)
+{
+	c->own.spun = false;
+	conn_want(c, CONN_OWN);
 }
 
 /* --- threads that wait ---------------------------------------------------------------------- */

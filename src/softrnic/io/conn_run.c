@@ -144,16 +144,17 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 		conn_perform(c, u);
 }
 
-void conn_poll(struct conn *c)
+bool conn_poll(struct conn *c)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
 
 	if (!ops || (ops->pending && !c->readable && !ops->pending(c->link)))
-		return;
+		return false;
 	c->readable = true;
 	stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
+	return c->rx_turn.moved > 0;
 }
 
 /* Process received bytes before liveness is judged, also those that nobody reports. */

@@ -79,6 +79,7 @@ static void engine_loop_in_child(struct eng_loop *l)
 	poller_close(&l->poller);
 	l->running = l->vacant = false;
 	l->timers = (struct timers){0};
+	l->spin = (struct eng_spin){.n = 0};
 	free(l->slots);
 	l->slots = NULL;
 	l->num_slots = 0;

@@ -45,6 +45,16 @@ struct eng_slot {
 	uint32_t generation;
 };
 
+/* What a leader looks at before it sleeps (engine_spin.c). */
+#define SPIN_SOURCES 4
+struct eng_spin {
+	struct eng_source *sources[SPIN_SOURCES]; /* with the lock; the rest is the leader's */
+	unsigned n;
+	uint64_t found_at; /* when something had come */
+	uint64_t gap_ns;   /* between two of these, mostly */
+	uint64_t polled_at, crowded_until;
+};
+
 /* Sources, and the threads that run their callbacks. */
 struct eng_loop {
 	atomic_uint load;     /* sources that were assigned to it and are not freed */
@@ -58,8 +68,9 @@ struct eng_loop {
 	unsigned num_tasks;
 	struct eng_runner *leader;
 	struct timers timers;
+	struct eng_spin spin;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
-	atomic_bool spinning; /* the leader waits without giving up the CPU */
+	atomic_bool spinning;            /* the leader waits without giving up the CPU */
 
 	/* engine_stall.c */
 	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */
@@ -107,6 +118,15 @@ void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with th
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* until another thread leads */
 void *leader_main(void *runner);        /* likewise, as a thread that frees its runner */
+
+void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
+
+/* engine_spin.c */
+void spin_note(struct eng_runner *me, struct eng_source *src);      /* bytes of it were reported */
+void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
+/* Look for a while for what comes; *now is the time. The number of events; 0: timers or tasks are
+ * due; -1: it is time to sleep. */
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* engine_stall.c */
 int guard_start(void);                /* with eng.lock: 0 or -errno */

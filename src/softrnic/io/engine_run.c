@@ -36,7 +36,7 @@ static bool engine_source_is_closing(const struct eng_source *src)
 }
 
 /* After a callback, without the lock: what came meanwhile, if only one of the source may run. */
-static void engine_runner_finish(struct eng_runner *me)
+void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
 	unsigned missed;
@@ -95,7 +95,9 @@ static void leader_run_events(struct eng_runner *me)
 
 	while ((src = leader_next_event(me, &ready))) {
 		src->ready(src, ready);
-		engine_runner_finish(me);
+		if (ready & READY_READ)
+			spin_note(me, src);
+		runner_finish(me);
 	}
 }
 
@@ -131,7 +133,7 @@ static void leader_run_timers(struct eng_runner *me)
 
 	for (int n = 0; n < TIMERS_MAX && (timer = leader_next_timer(me, now)); n++) {
 		timer->fire(timer);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -172,7 +174,7 @@ static void leader_run_tasks(struct eng_runner *me)
 
 	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -183,11 +185,13 @@ static void leader_free_sources(struct eng_runner *me)
 	for (;;) {
 		pthread_mutex_lock(&me->loop->lock);
 		it = list_pop(&me->loop->to_free);
+		if (it)
+			spin_forget(&me->loop->spin,
+				    container_of(it, struct eng_source, free_link));
 		pthread_mutex_unlock(&me->loop->lock);
 		if (!it)
 			return;
-		struct eng_source *src = container_of(it, struct eng_source, free_link);
-		engine_free(src);
+		engine_free(container_of(it, struct eng_source, free_link));
 	}
 }
 
@@ -211,19 +215,14 @@ static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
 static int leader_wait(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
-	uint64_t spin_end = now + config_get()->spin_ns;
-	struct eng_loop *l = me->loop;
-	int n;
+	int n = -1;
 
-	while (config_get()->spin_ns && until > now && now < spin_end) {
-		atomic_store_explicit(&l->spinning, true, memory_order_relaxed);
-		n = poller_wait(&l->poller, me->evs, now, now);
-		if (n != 0)
-			return n;
-		now = clock_now_ns();
+	if (config_get()->spin_ns) {
+		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
+		n = leader_spin(me, me->evs, until, &now);
+		atomic_store_explicit(&me->loop->spinning, n >= 0, memory_order_relaxed);
 	}
-	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
-	return poller_wait(&l->poller, me->evs, until, now);
+	return n >= 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
