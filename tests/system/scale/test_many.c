@@ -117,8 +117,9 @@ static void they_use_no_cpu_while_nothing_happens(void **state)
 		"clock ticks in %d seconds: initiator %ld, target %ld; target woken %ld times\n",
 		IDLE_S, ours, theirs, waits);
 	assert_true(ours + theirs <= IDLE_TICKS_MAX * IDLE_S);
-	/* Every connection has a message each way meanwhile. */
-	assert_true(waits < CONNS / 2);
+	/* Every connection has a message each way meanwhile. A sanitizer's thread is woken, too. */
+	if (!SYSTEM_SANITIZED)
+		assert_true(waits < CONNS / 2);
 }
 
 static void all_of_them_can_go(void **state)
