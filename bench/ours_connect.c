@@ -75,12 +75,23 @@ void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 	ours_must(rpma_conn_cfg_delete(&cfg), "configuration");
 }
 
+/* Which link a connection has is the ends' choice; a number measured over another would mislead. */
+static void ours_check_link(const struct ours *o)
+{
+	bool wanted = strcmp(o->c->link, "shm") == 0;
+
+	for (unsigned i = 0; i < o->c->conns; i++)
+		if (wanted && !ours_counter(o->conns[i].conn, "shm_tx_bytes"))
+			skip("link=shm: the connection went over TCP");
+}
+
 void ours_disconnect(struct ours *o, int fd, struct result *r)
 {
 	struct ours_report report;
 	enum rpma_conn_event event;
 	char over = 1;
 
+	ours_check_link(o);
 	for (unsigned i = 0; i < o->c->conns; i++)
 		ours_must(rpma_conn_disconnect(o->conns[i].conn), "disconnect");
 	for (unsigned i = 0; i < o->c->conns; i++)

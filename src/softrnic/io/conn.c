@@ -11,6 +11,8 @@
 #include "softrnic/io/conn_parts.h"
 
 static void conn_ready(struct eng_source *src, unsigned ready);
+static enum eng_look conn_look(struct eng_source *src);
+static void conn_look_end(struct eng_source *src);
 static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
@@ -79,6 +81,8 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	conn_doorbell_init(c);
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
+	c->source.look = conn_look;
+	c->source.look_end = conn_look_end;
 	c->source.free = conn_free;
 	c->source.forked = conn_forked;
 	engine_assign(&c->source);
@@ -233,6 +237,28 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 	if (!conn_get_unless_dead(c))
 		return;
 	conn_want(c, ready);
+	conn_put(c);
+}
+
+static enum eng_look conn_look(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+	enum eng_look look;
+
+	if (!conn_get_unless_dead(c))
+		return ENG_LOOK_OVER;
+	look = conn_spin(c);
+	conn_put(c);
+	return look;
+}
+
+static void conn_look_end(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	if (!conn_get_unless_dead(c))
+		return;
+	conn_spin_end(c);
 	conn_put(c);
 }
 

@@ -74,8 +74,12 @@ static void conn_close_link(void *owner)
 
 static void conn_redial(void *owner)
 {
-	conn_close(owner);
-	conn_dial(owner, NULL);
+	struct conn *c = owner;
+
+	conn_close(c);
+	conn_dial(c, NULL);
+	if (c->link && !c->dialing) /* nothing else comes back to send the request */
+		conn_again(c);
 }
 
 const struct stream_host conn_host = {
@@ -140,16 +144,17 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 		conn_perform(c, u);
 }
 
-void conn_poll(struct conn *c)
+bool conn_poll(struct conn *c)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
 
 	if (!ops || (ops->pending && !c->readable && !ops->pending(c->link)))
-		return;
+		return false;
 	c->readable = true;
 	stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
+	return c->rx_turn.moved > 0;
 }
 
 /* Process received bytes before liveness is judged, also those that nobody reports. */
@@ -198,6 +203,8 @@ static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u
 	if (want & CONN_DISCONNECT)
 		stream_disconnect(c->stream, clock_now_ns(), u);
 	conn_on_ready(c, want & CONN_READY, u);
+	if (want & CONN_OWN)
+		conn_own_changed(c);
 	if (want & CONN_DISOWN)
 		conn_disown(c);
 	if (want & CONN_RESUME)

@@ -21,10 +21,21 @@
 
 struct eng_loop;
 
+/* What a look for bytes has shown. */
+enum eng_look {
+	ENG_LOOK_NOTHING,
+	ENG_LOOK_FOUND,
+	ENG_LOOK_OVER, /* others look, or nobody may: as after look_end() */
+};
+
 /* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and
  * tasks, run in the threads of its loop. */
 struct eng_source {
 	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
+	/* See by itself whether READY_READ holds, which is not reported from then on until
+	 * look_end(). NULL, both: it cannot. */
+	enum eng_look (*look)(struct eng_source *src);
+	void (*look_end)(struct eng_source *src);
 	/* Called when nothing refers to the source any more and none of its callbacks runs. */
 	void (*free)(struct eng_source *src);
 	struct list free_link;

@@ -36,7 +36,7 @@ static bool engine_source_is_closing(const struct eng_source *src)
 }
 
 /* After a callback, without the lock: what came meanwhile, if only one of the source may run. */
-static void engine_runner_finish(struct eng_runner *me)
+void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
 	unsigned missed;
@@ -95,7 +95,9 @@ static void leader_run_events(struct eng_runner *me)
 
 	while ((src = leader_next_event(me, &ready))) {
 		src->ready(src, ready);
-		engine_runner_finish(me);
+		if (ready & READY_READ)
+			spin_note(me, src);
+		runner_finish(me);
 	}
 }
 
@@ -127,7 +129,7 @@ static void leader_run_timers(struct eng_runner *me)
 
 	while ((timer = leader_next_timer(me, now))) {
 		timer->fire(timer);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -168,7 +170,7 @@ static void leader_run_tasks(struct eng_runner *me)
 
 	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -179,43 +181,44 @@ static void leader_free_sources(struct eng_runner *me)
 	for (;;) {
 		pthread_mutex_lock(&me->loop->lock);
 		it = list_pop(&me->loop->to_free);
+		if (it)
+			spin_forget(&me->loop->spin,
+				    container_of(it, struct eng_source, free_link));
 		pthread_mutex_unlock(&me->loop->lock);
 		if (!it)
 			return;
-		struct eng_source *src = container_of(it, struct eng_source, free_link);
-		engine_free(src);
+		engine_free(container_of(it, struct eng_source, free_link));
 	}
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(struct eng_loop *l)
+static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
 {
-	uint64_t at;
+	struct eng_loop *l = me->loop;
+	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
 
 	pthread_mutex_lock(&l->lock);
 	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
+	at = at < soon ? at : soon;
+	me->slept = me->turn;
 	atomic_store(&l->sleeping_until, at);
 	pthread_mutex_unlock(&l->lock);
 	return at;
 }
 
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int leader_wait(struct eng_loop *l, struct poller_event *evs)
+static int leader_wait(struct eng_runner *me)
 {
-	uint64_t now = clock_now_ns(), until = leader_sleep_until(l);
-	uint64_t spin_end = now + config_get()->spin_ns;
-	int n;
+	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
+	int n = -1;
 
-	while (config_get()->spin_ns && until > now && now < spin_end) {
-		atomic_store_explicit(&l->spinning, true, memory_order_relaxed);
-		n = poller_wait(&l->poller, evs, now, now);
-		if (n != 0)
-			return n;
-		now = clock_now_ns();
+	if (config_get()->spin_ns) {
+		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
+		n = leader_spin(me, me->evs, until, &now);
+		atomic_store_explicit(&me->loop->spinning, n >= 0, memory_order_relaxed);
 	}
-	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
-	return poller_wait(&l->poller, evs, until, now);
+	return n >= 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
@@ -241,7 +244,7 @@ void leader_run(struct eng_runner *me)
 		if (!leader_goes_on(me))
 			break;
 		me->next = 0;
-		me->n = leader_wait(me->loop, me->evs);
+		me->n = leader_wait(me);
 		atomic_store(&me->loop->sleeping_until, 0);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");

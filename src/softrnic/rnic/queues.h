@@ -52,8 +52,8 @@ struct sq {
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
-	uint64_t awaited;  /* behind the last one that is not patient: see qp_tx_may_wait() */
-	uint64_t patient;  /* bytes of patient ones that may wait */
+	uint64_t awaited; /* behind the last one that is not patient: see qp_tx_may_wait() */
+	uint64_t patient; /* bytes of patient ones that may wait */
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
@@ -126,13 +126,22 @@ struct irq_entry {
 	uint32_t after_sends;      /* Sends that were complete when it came: they go first */
 };
 
+/* The ring grows up to its depth as requests wait at the same time, and is given back when none
+ * came for a while: most connections need a few entries of it, and most of the time none. */
 struct irq {
 	struct irq_entry *ring;
-	uint32_t depth, head, count;
+	uint32_t depth, size, head, count;
 };
 
-int irq_init(struct irq *irq, uint32_t depth);
+void irq_init(struct irq *irq, uint32_t depth);
 void irq_fini(struct irq *irq);
+/* For one more, of a queue that is not full. 0 or -ENOMEM. */
+int irq_grow(struct irq *irq);
+static inline int irq_make_room(struct irq *irq)
+{
+	return irq->count < irq->size ? 0 : irq_grow(irq);
+}
+void irq_trim(struct irq *irq);
 static inline bool irq_is_full(const struct irq *irq)
 {
 	return irq->count == irq->depth;
@@ -143,11 +152,11 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 }
 static inline struct irq_entry *irq_push(struct irq *irq)
 {
-	return &irq->ring[(irq->head + irq->count++) % irq->depth];
+	return &irq->ring[(irq->head + irq->count++) % irq->size];
 }
 static inline void irq_pop(struct irq *irq)
 {
-	irq->head = (irq->head + 1) % irq->depth;
+	irq->head = (irq->head + 1) % irq->size;
 	irq->count--;
 }
 

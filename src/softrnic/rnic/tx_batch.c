@@ -8,8 +8,8 @@
 
 #include "base/safecopy.h"
 
-#define PROBE_STEP 4096u /* the smallest page */
-#define DATA_ROOM  (QP_TXBUF - sizeof(struct tx_batch))
+#define PROBE_STEP    4096u /* the smallest page */
+#define DATA_ROOM     (QP_TXBUF - sizeof(struct tx_batch))
 #define FPDU_TAIL_MAX sizeof(uint64_t) /* pad and CRC, written as one word */
 
 _Static_assert(3 + MPA_CRC_LEN <= FPDU_TAIL_MAX, "pad and CRC fit");

@@ -126,6 +126,26 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 	stream_report_at(s, now, u);
 }
 
+bool stream_rx_is_in_place(const struct stream *s)
+{
+	return s->rx_into == STREAM_RX_NOTHING && stream_rx_target(s) == STREAM_RX_QP &&
+	       qp_rx_is_in_place(s->qp);
+}
+
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint64_t now,
+			  struct stream_update *u)
+{
+	size_t taken;
+
+	assert(stream_rx_is_in_place(s));
+	taken = qp_rx_in_place(s->qp, bytes, len);
+	if (taken == 0)
+		return 0;
+	stream_liveness_on_bytes(s, now);
+	stream_report_at(s, now, u);
+	return taken;
+}
+
 /* --- send ----------------------------------------------------------------------------------- */
 
 static int stream_gather_frame(struct stream *s, struct iovec *iov)

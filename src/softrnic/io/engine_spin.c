@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_spin.c -- a leader looks for what comes next instead of going to sleep.
+ *
+ * What was reported lately is looked at directly, without the poller, whose events cost a system
+ * call each; meanwhile it is not reported. With more than a few such sources the poller is asked
+ * instead: it costs the same for any number. Either takes a bounded time after what came last, and
+ * happens only while what comes next mostly comes within that time.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/engine_impl.h"
+
+#define SPIN_POLL_NS  (20 * NSEC_PER_US) /* for so long the poller, timers and tasks wait */
+#define SPIN_CROWD_NS (5 * NSEC_PER_MS)  /* for so long after too many sources were active */
+#define SPIN_LONG     4u                 /* a longer gap counts as so many spins */
+
+/* --- what to look at: with the loop's lock --------------------------------------------------- */
+
+static int spin_find(const struct eng_spin *s, const struct eng_source *src)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->sources[i] == src)
+			return (int)i;
+	return -1;
+}
+
+void spin_forget(struct eng_spin *s, const struct eng_source *src)
+{
+	int i = spin_find(s, src);
+
+	if (i >= 0)
+		s->sources[i] = s->sources[--s->n];
+}
+
+/* The last of them, whose callback begins; NULL: there is none, or another thread leads. */
+static struct eng_source *spin_drop(struct eng_runner *me)
+{
+	struct eng_spin *s = &me->loop->spin;
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&me->loop->lock);
+	if (me->leads && s->n > 0) {
+		src = s->sources[--s->n];
+		runner_begin(me, src);
+	}
+	pthread_mutex_unlock(&me->loop->lock);
+	return src;
+}
+
+/* From here on all of them are reported again. */
+static void spin_stop(struct eng_runner *me)
+{
+	struct eng_source *src;
+
+	while ((src = spin_drop(me))) {
+		src->look_end(src);
+		runner_finish(me);
+	}
+}
+
+/* --- how long to look ------------------------------------------------------------------------ */
+
+static void spin_found(struct eng_spin *s, uint64_t now)
+{
+	uint64_t longest = SPIN_LONG * config_get()->spin_ns;
+	uint64_t gap = now - s->found_at;
+
+	s->gap_ns = (3 * s->gap_ns + (gap < longest ? gap : longest)) / 4;
+	s->found_at = now;
+}
+
+void spin_note(struct eng_runner *me, struct eng_source *src)
+{
+	struct eng_spin *s = &me->loop->spin;
+	uint64_t now;
+	bool crowded;
+
+	if (!config_get()->spin_ns)
+		return;
+	now = clock_now_ns();
+	spin_found(s, now);
+	pthread_mutex_lock(&me->loop->lock);
+	crowded = s->n == SPIN_SOURCES && spin_find(s, src) < 0;
+	if (crowded)
+		s->crowded_until = now + SPIN_CROWD_NS;
+	if (now >= s->crowded_until && src->look && !src->closed && spin_find(s, src) < 0)
+		s->sources[s->n++] = src;
+	pthread_mutex_unlock(&me->loop->lock);
+	if (crowded)
+		spin_stop(me);
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+/* The source at that place, whose callback begins; NULL: there is none, or another thread leads. */
+static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
+{
+	struct eng_spin *s = &me->loop->spin;
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&me->loop->lock);
+	if (me->leads && i < s->n) {
+		src = s->sources[i];
+		runner_begin(me, src);
+	}
+	pthread_mutex_unlock(&me->loop->lock);
+	return src;
+}
+
+static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool stays)
+{
+	if (!stays) {
+		pthread_mutex_lock(&me->loop->lock);
+		spin_forget(&me->loop->spin, src);
+		pthread_mutex_unlock(&me->loop->lock);
+	}
+	runner_finish(me);
+}
+
+/* Each source once. Returns whether something had come. */
+static bool spin_look(struct eng_runner *me)
+{
+	struct eng_source *src;
+	bool found = false;
+
+	for (unsigned i = 0; (src = spin_begin_look(me, i)); i++) {
+		enum eng_look look = src->look(src);
+
+		found |= look == ENG_LOOK_FOUND;
+		i -= look == ENG_LOOK_OVER; /* another one has its place now */
+		spin_end_look(me, src, look != ENG_LOOK_OVER);
+	}
+	return found;
+}
+
+static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
+{
+	uint64_t spin_ns = config_get()->spin_ns;
+
+	return spin_ns && s->gap_ns <= spin_ns && now - s->found_at < spin_ns;
+}
+
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
+{
+	struct eng_spin *s = &me->loop->spin;
+	int n;
+
+	while (*now < until && spin_is_worth_it(s, *now)) {
+		if (spin_look(me))
+			spin_found(s, clock_now_ns());
+		*now = clock_now_ns();
+		if (s->n > 0 && *now - s->polled_at < SPIN_POLL_NS)
+			continue;
+		s->polled_at = *now;
+		n = poller_wait(&me->loop->poller, evs, *now, *now);
+		if (n > 0)
+			return n;
+	}
+	if (*now >= until)
+		return 0;
+	spin_stop(me);
+	return -1;
+}
