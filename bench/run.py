@@ -70,7 +70,7 @@ def _peers(opts, program, places, count, ms):
         for mtu in (1500, 9000) if opts.kind == "full" else ():
             with contextlib.suppress(OSError):
                 places[f"veth{mtu}"] = made.enter_context(place.Veth(mtu))
-        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+        return peer_goals.measure(opts.kind, program, places, opts.dir, opts.peers, count, ms)
 
 
 def measure(suite, opts, program):

@@ -35,6 +35,7 @@
 	X(terminates)                                                                              \
 	X(writebacks)                                                                              \
 	X(writeback_failures)                                                                      \
+	X(shared_writebacks)                                                                       \
 	X(errors)                                                                                  \
 	X(write_imms)                                                                              \
 	X(send_imms)                                                                               \

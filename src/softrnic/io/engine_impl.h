@@ -124,8 +124,8 @@ void runner_finish(struct eng_runner *me); /* after a callback, without the lock
 /* engine_spin.c */
 void spin_note(struct eng_runner *me, struct eng_source *src);      /* bytes of it were reported */
 void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
-/* Look for a while for what comes; *now is the time. The number of events; 0: timers or tasks are
- * due; -1: it is time to sleep. */
+/* Look for a while for what comes; *now is the time. The number of events; 0: it is time to ask the
+ * poller, and to sleep. */
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* engine_stall.c */

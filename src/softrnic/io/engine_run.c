@@ -122,12 +122,16 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
+/* Thousands may expire at the same time, as looks at peers do: events have their turn in between.
+ */
+#define TIMERS_MAX 64
+
 static void leader_run_timers(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns();
 	struct eng_timer *timer;
 
-	while ((timer = leader_next_timer(me, now))) {
+	for (int n = 0; n < TIMERS_MAX && (timer = leader_next_timer(me, now)); n++) {
 		timer->fire(timer);
 		runner_finish(me);
 	}
@@ -193,32 +197,35 @@ static void leader_free_sources(struct eng_runner *me)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(struct eng_runner *me, uint64_t now)
+/*
+ * May the leader wait, and until when? False: something is to be done, or another thread leads.
+ */
+static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until)
 {
+	uint64_t soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
 	struct eng_loop *l = me->loop;
-	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
+	bool may;
 
 	pthread_mutex_lock(&l->lock);
-	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
-	at = at < soon ? at : soon;
-	me->slept = me->turn;
-	atomic_store(&l->sleeping_until, at);
+	*until = timers_next(&l->timers);
+	may = me->leads && list_empty(&l->tasks) && list_empty(&l->to_free) && *until > now;
+	if (may) {
+		*until = *until < soon ? *until : soon;
+		me->slept = me->turn;
+		atomic_store(&l->sleeping_until, *until);
+	}
 	pthread_mutex_unlock(&l->lock);
-	return at;
+	return may;
 }
 
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int leader_wait(struct eng_runner *me)
+static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
-	uint64_t now = clock_now_ns(), until = leader_sleep_until(me, now);
-	int n = -1;
+	int n = 0;
 
-	if (config_get()->spin_ns) {
-		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
+	if (config_get()->spin_ns)
 		n = leader_spin(me, me->evs, until, &now);
-		atomic_store_explicit(&me->loop->spinning, n >= 0, memory_order_relaxed);
-	}
-	return n >= 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
+	return n > 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
@@ -236,15 +243,21 @@ static bool leader_goes_on(struct eng_runner *me)
 /* A thread that took over finds events of its predecessor. */
 void leader_run(struct eng_runner *me)
 {
+	uint64_t now, until;
+
 	for (;;) {
 		leader_run_events(me);
-		leader_run_timers(me);
-		leader_run_tasks(me);
-		leader_free_sources(me);
-		if (!leader_goes_on(me))
-			break;
+		now = clock_now_ns();
+		if (!leader_may_wait(me, now, &until)) {
+			leader_run_timers(me);
+			leader_run_tasks(me);
+			leader_free_sources(me);
+			if (!leader_goes_on(me))
+				break;
+			until = 0; /* look for events, and then at the rest again */
+		}
 		me->next = 0;
-		me->n = leader_wait(me);
+		me->n = leader_wait(me, now, until);
 		atomic_store(&me->loop->sleeping_until, 0);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");

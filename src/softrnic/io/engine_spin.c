@@ -35,6 +35,14 @@ void spin_forget(struct eng_spin *s, const struct eng_source *src)
 		s->sources[i] = s->sources[--s->n];
 }
 
+/* No callback of a closed one begins any more: it may be about to be freed. */
+static void spin_forget_closed(struct eng_spin *s)
+{
+	for (unsigned i = s->n; i-- > 0;)
+		if (s->sources[i]->closed)
+			s->sources[i] = s->sources[--s->n];
+}
+
 /* The last of them, whose callback begins; NULL: there is none, or another thread leads. */
 static struct eng_source *spin_drop(struct eng_runner *me)
 {
@@ -42,6 +50,7 @@ static struct eng_source *spin_drop(struct eng_runner *me)
 	struct eng_source *src = NULL;
 
 	pthread_mutex_lock(&me->loop->lock);
+	spin_forget_closed(s);
 	if (me->leads && s->n > 0) {
 		src = s->sources[--s->n];
 		runner_begin(me, src);
@@ -103,6 +112,7 @@ static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 	struct eng_source *src = NULL;
 
 	pthread_mutex_lock(&me->loop->lock);
+	spin_forget_closed(s);
 	if (me->leads && i < s->n) {
 		src = s->sources[i];
 		runner_begin(me, src);
@@ -150,6 +160,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	int n;
 
 	while (*now < until && spin_is_worth_it(s, *now)) {
+		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
 			spin_found(s, clock_now_ns());
 		*now = clock_now_ns();
@@ -160,8 +171,8 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 		if (n > 0)
 			return n;
 	}
-	if (*now >= until)
-		return 0;
-	spin_stop(me);
-	return -1;
+	atomic_store_explicit(&me->loop->spinning, false, memory_order_relaxed);
+	if (*now < until)
+		spin_stop(me);
+	return 0;
 }

@@ -113,8 +113,8 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 /* --- taking them in ----------------------------------------------------------------------- */
 
 /* Into its slot; NULL: the QP has failed, and the request with it. */
-static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
-			       uint64_t length)
+static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
+				      const struct ibv_send_wr *wr, uint64_t length)
 {
 	struct sq_wr gone, *slot;
 

@@ -84,6 +84,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	void *ptr;
 
 	n = seg->rx->target(qp, seg, left, &mr, &ptr);
+	qp_rx_drop_near(rx);
 	if (n == 0)
 		return 0;
 	if (mr->backing.can_stall) {

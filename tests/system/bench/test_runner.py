@@ -118,8 +118,8 @@ class Runner(unittest.TestCase):
     def test_a_peer_is_compared_with_the_same_work(self):
         os.environ["FAKE_read"] = "10"
         self.write("peers/other.sh", PEER)
-        outcome = peer_goals.measure(case.Program(self.folder.name), {"loopback": place.Loopback()}, "/var/tmp",
-                                     os.path.join(self.folder.name, "peers"), 1, 1)
+        outcome = peer_goals.measure("quick", case.Program(self.folder.name), {"loopback": place.Loopback()},
+                                     "/var/tmp", os.path.join(self.folder.name, "peers"), 1, 1)
         self.assertEqual([(row["work"], row["measured"], row["met"]) for row in outcome["goals"]],
                          [("ucx-tcp: work=read size=64", 3, True)])
 
