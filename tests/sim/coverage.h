@@ -50,6 +50,7 @@
 	X(strict_flushes)                                                                          \
 	X(lists)                                                                                   \
 	X(refused_lists)                                                                           \
+	X(waiting_writes)                                                                          \
 	X(solicited_events)                                                                        \
 	X(shared_srqs)                                                                             \
 	X(connections)                                                                             \

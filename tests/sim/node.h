@@ -83,7 +83,7 @@ struct node {
 	enum area_kind dereg_area;
 	bool dereg_pool;
 	/* Counted for the coverage. */
-	unsigned looks, evictions, shared, lists, refused_lists, events;
+	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
 };
 

@@ -31,6 +31,14 @@ static void must(int ret, const char *what)
 	exit(1);
 }
 
+static void must_be(bool so, const char *what)
+{
+	if (so)
+		return;
+	fprintf(stderr, "counts: %s\n", what);
+	exit(1);
+}
+
 struct end {
 	struct rpma_peer *peer;
 	struct rpma_conn *conn;
@@ -48,8 +56,7 @@ static void end_open(struct end *e, enum rpma_util_ibv_context_type type)
 	must(rpma_utils_get_ibv_context(HOST, type, &ctx), "the device");
 	must(rpma_peer_new(ctx, &e->peer), "the peer");
 	e->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (e->memory == MAP_FAILED)
-		exit(1);
+	must_be(e->memory != MAP_FAILED, "no memory");
 	memset(e->memory, 1, MEMORY);
 	must(rpma_mr_reg(e->peer, e->memory, MEMORY,
 			 RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |
@@ -70,12 +77,12 @@ static struct rpma_conn_cfg *end_cfg(void)
 	return cfg;
 }
 
+/* Whichever disconnects first, the other end's event is the same. */
 static void end_close(struct end *e)
 {
 	enum rpma_conn_event event;
 
-	(void)rpma_conn_disconnect(e->conn);
-	(void)rpma_conn_next_event(e->conn, &event);
+	must(rpma_conn_next_event(e->conn, &event), "the last event");
 	must(rpma_conn_delete(&e->conn), "the end of the connection");
 	must(rpma_mr_dereg(&e->mr), "the end of the region");
 	must(rpma_peer_delete(&e->peer), "the end of the peer");
@@ -86,8 +93,7 @@ static void expect_established(struct end *e)
 	enum rpma_conn_event event;
 
 	must(rpma_conn_next_event(e->conn, &event), "the next event");
-	if (event != RPMA_CONN_ESTABLISHED)
-		exit(1);
+	must_be(event == RPMA_CONN_ESTABLISHED, rpma_utils_conn_event_2str(event));
 	must(rpma_conn_get_cq(e->conn, &e->cq), "the completion queue");
 }
 
@@ -100,8 +106,7 @@ static void await(struct end *e)
 		if (!e->polls)
 			must(rpma_cq_wait(e->cq), "waiting");
 	must(ret, "the completion");
-	if (wc.status)
-		exit(1);
+	must_be(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
 
 /* --- the work ------------------------------------------------------------------------------- */
@@ -164,7 +169,6 @@ static void serve(const char *port, int ready, long pongs)
 	struct rpma_conn_private_data pdata;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn_req *req;
-	enum rpma_conn_event event;
 	char descriptor[128];
 	struct rpma_ep *ep;
 	size_t len;
@@ -173,8 +177,7 @@ static void serve(const char *port, int ready, long pongs)
 	must(rpma_ep_listen(e.peer, HOST, port, &ep), "listening");
 	must(rpma_mr_get_descriptor_size(e.mr, &len), "the descriptor's size");
 	must(rpma_mr_get_descriptor(e.mr, descriptor), "the descriptor");
-	if (write(ready, "", 1) != 1)
-		exit(1);
+	must_be(write(ready, "", 1) == 1, "no pipe");
 	cfg = end_cfg();
 	must(rpma_ep_next_conn_req(ep, cfg, &req), "a request");
 	must(rpma_conn_cfg_delete(&cfg), "the configuration");
@@ -185,9 +188,8 @@ static void serve(const char *port, int ready, long pongs)
 	expect_established(&e);
 	while (pongs-- > 0)
 		pong(&e);
-	(void)rpma_conn_next_event(e.conn, &event);
-	end_close(&e);
 	must(rpma_ep_shutdown(&ep), "the end of the endpoint");
+	end_close(&e);
 }
 
 static void client_connect(struct end *e, const char *port)
@@ -234,6 +236,7 @@ int main(int argc, char *argv[])
 		serve(port, ready[1], strcmp(argv[2], "send") ? 0 : n);
 		exit(0);
 	}
+	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		return 1;
 	e.polls = !strcmp(argv[3], "poll");
@@ -241,6 +244,7 @@ int main(int argc, char *argv[])
 	for (long i = 0; i < n; i++)
 		work_once(&e, argv[2]);
 	must(rpma_mr_remote_delete(&e.remote), "the remote region");
+	must(rpma_conn_disconnect(e.conn), "disconnecting");
 	end_close(&e);
 	return waitpid(server, &status, 0) == server && status == 0 ? 0 : 1;
 }
