@@ -17,7 +17,8 @@ class Point:
     number: str = "p50_us"  # what is compared with the limit
 
 
-SIZES = {"quick": (8, 64, 512, 4096, 32768, 262144, 1 << 20), "full": tuple(1 << bit for bit in range(3, 25))}
+SIZES = {"quick": (8, 64, 1024, 8192, 65536, 1 << 20), "full": tuple(1 << bit for bit in range(3, 25))}
+QUICK_PEER_SIZES = (64, 4096, 1 << 20)
 DEPTHS = {"quick": (1, 4, 16, 64), "full": tuple(1 << bit for bit in range(7))}
 CONNECTIONS = {"quick": (1, 16, 256, 1024), "full": tuple(1 << bit for bit in range(11))}
 

@@ -73,8 +73,7 @@ static bool doorbells_run_timer(uint64_t ns)
 	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
 
 	if (!bells.running)
-		bells.running =
-			doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
+		bells.running = doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
 	return bells.running;
 }
 
@@ -193,7 +192,8 @@ static void doorbell_followed(struct conn *c)
 
 static bool doorbell_is_trusted(const struct conn *c)
 {
-	return c->bell.trust >= TRUST_NEEDS || (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
+	return c->bell.trust >= TRUST_NEEDS ||
+	       (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
 }
 
 /* False: it cannot wait, as nothing would end that. */

@@ -24,9 +24,9 @@ struct conn;
 
 struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
-	uint64_t sent_at;       /* one was sent at once: does something follow soon? 0: no question */
-	int trust;              /* how often something followed, bounded; a miss counts more */
-	struct list link;       /* of those that the timer looks at, which are referred to */
+	uint64_t sent_at; /* one was sent at once: does something follow soon? 0: no question */
+	int trust;        /* how often something followed, bounded; a miss counts more */
+	struct list link; /* of those that the timer looks at, which are referred to */
 	atomic_bool listed;
 };
 

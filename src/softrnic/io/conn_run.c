@@ -74,8 +74,12 @@ static void conn_close_link(void *owner)
 
 static void conn_redial(void *owner)
 {
-	conn_close(owner);
-	conn_dial(owner, NULL);
+	struct conn *c = owner;
+
+	conn_close(c);
+	conn_dial(c, NULL);
+	if (c->link && !c->dialing) /* nothing else comes back to send the request */
+		conn_again(c);
 }
 
 const struct stream_host conn_host = {

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/poller.h"
 #include "softrnic/io/stall.h"
@@ -25,11 +26,18 @@ struct eng_runner {
 	bool leads;
 	bool works;
 	unsigned turn;             /* odd while a callback runs */
+	unsigned slept;            /* its turn when it slept last */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
 	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
+
+/*
+ * A leader whose callbacks ran lately sleeps no longer than this before it looks again. So what is
+ * not due before then, such as most time limits, needs no wake-up.
+ */
+#define ENGINE_SOON_NS NSEC_PER_SEC
 
 /* What a descriptor's number stands for; an event carries number and generation. */
 struct eng_slot {

@@ -270,8 +270,8 @@ size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint6
 bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
-/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time matters,
- * the update asks for it. */
+/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time
+ * matters, the update asks for it. */
 void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u);
 void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
