@@ -102,7 +102,8 @@ void conn_own_forget(struct conn *c)
 {
 	if (c->own.polled)
 		conn_own_leave(c);
-	c->own.silent = c->own.awaited = c->own.spun = false;
+	c->own.silent = c->own.awaited = false;
+	c->own.spun = false;
 }
 
 /* --- a leader that spins -------------------------------------------------------------------- */
