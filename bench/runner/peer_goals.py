@@ -11,8 +11,6 @@ UCX_PUT_GOAL = 4
 AHEAD_OF = ("ucx-tcp", "libfabric-tcp", "libfabric-shm")
 # Its puts and gets go to the mapped memory of the peer, without bounds or revocation: only messages compare.
 AHEAD_OF_MESSAGES = ("ucx-shm",)
-# The program of an older interface on our library; what it costs is ours.
-OURS_AS_OLDER = "librpma-1.2-api"
 
 
 def counterpart(case):
@@ -37,8 +35,9 @@ def _goal(case, place):
     compared = case["who"] in AHEAD_OF or (case["who"] in AHEAD_OF_MESSAGES and case["work"] == "send")
     words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every", "flush") if name in case)
     at = f", {place}" if place.startswith("veth") else ""
-    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, "x its rate" if by_rate else "x faster",
-                      _value(by_rate), place=place)
+    unit = "x its rate" if by_rate else "x faster"
+    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, unit, _value(by_rate),
+                      place=place)
 
 
 def _pairs(plan, kind, scripts, build_folder):
@@ -58,7 +57,7 @@ def _pairs(plan, kind, scripts, build_folder):
 def _instructions(plan):
     """Instructions above the seam: the same program on ours and on Debian's librpma, counted by the same script."""
     steps = {step.case["who"]: step for step in plan.steps.values() if step.case["work"] == "instructions"}
-    ours = steps.pop(OURS_AS_OLDER, None)
+    ours = steps.pop("ours", None)
     for who, step in steps.items() if ours else ():
         goal = goals.Goal(f"instructions per write + flush + get_wc, against {who}", "<", 1, "x",
                           lambda line: line("ours")["instructions"] / line("peer")["instructions"])
