@@ -202,15 +202,15 @@ static void leader_free_sources(struct eng_runner *me)
  */
 static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until)
 {
-	uint64_t soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
+	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
 	struct eng_loop *l = me->loop;
 	bool may;
 
 	pthread_mutex_lock(&l->lock);
-	*until = timers_next(&l->timers);
-	may = me->leads && list_empty(&l->tasks) && list_empty(&l->to_free) && *until > now;
+	at = timers_next(&l->timers);
+	may = me->leads && list_empty(&l->tasks) && list_empty(&l->to_free) && at > now;
+	*until = at < soon ? at : soon;
 	if (may) {
-		*until = *until < soon ? *until : soon;
 		me->slept = me->turn;
 		atomic_store(&l->sleeping_until, *until);
 	}

@@ -113,7 +113,12 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
 	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
 		return RX_UNTAGGED_FRAME - have;
-	return rx->exact ? rx_missing(p, have) : QP_RXBUF;
+	if (rx->exact)
+		return rx_missing(p, have);
+	/* With CRC, what comes behind a large FPDU would have to move before it is complete. */
+	if (qp->stream.crc && have >= MPA_LENGTH_LEN && rx_missing(p, have) >= QP_RX_DIRECT_MIN)
+		return rx_missing(p, have) + RX_TAGGED_FRAME;
+	return QP_RXBUF;
 }
 
 static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
