@@ -16,8 +16,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
 ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
 ROUNDS_ELSE = {"quick": 3, "full": 5}
-MS = {"quick": 100, "full": 400}
-QUICK_SWEEP_MS = 40
+FULL_MS = 400
+QUICK_MS = {"goals": 100, "peers": 100}
+QUICK_MS_ELSE = 40
 
 
 def say(text):
@@ -70,12 +71,12 @@ def _peers(opts, program, places, count, ms):
         for mtu in (1500, 9000) if opts.kind == "full" else ():
             with contextlib.suppress(OSError):
                 places[f"veth{mtu}"] = made.enter_context(place.Veth(mtu))
-        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+        return peer_goals.measure(opts.kind, program, places, opts.dir, opts.peers, count, ms)
 
 
 def measure(suite, opts, program):
     count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
-    ms = opts.ms or (QUICK_SWEEP_MS if opts.kind == "quick" and suite in points.SWEEPS else MS[opts.kind])
+    ms = opts.ms or (FULL_MS if opts.kind == "full" else QUICK_MS.get(suite, QUICK_MS_ELSE))
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite == "goals":
         return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)

@@ -162,8 +162,11 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The median, in nanoseconds. */
-static double latency(struct scale_conn *c, int seconds)
+struct latency {
+	double median, p99; /* ns */
+};
+
+static struct latency latency(struct scale_conn *c, int seconds)
 {
 	static uint32_t sample[1 << 20];
 	uint64_t end = scale_now() + (uint64_t)seconds * 1000000000u, begin;
@@ -176,13 +179,13 @@ static double latency(struct scale_conn *c, int seconds)
 		sample[n++] = (uint32_t)(scale_now() - begin);
 	}
 	qsort(sample, n, sizeof(sample[0]), compare);
-	return sample[n / 2];
+	return (struct latency){.median = sample[n / 2], .p99 = sample[n * 99 / 100]};
 }
 
 static void run_latency(int n, int seconds)
 {
 	struct scale_conn one, *idle;
-	double alone, beside;
+	struct latency alone, beside, after;
 
 	scale_connect(&side, target.port, NULL, &one);
 	alone = latency(&one, seconds);
@@ -190,9 +193,11 @@ static void run_latency(int n, int seconds)
 	sleep(1);
 	beside = latency(&one, seconds);
 	disconnect_all(idle, n);
+	after = latency(&one, seconds);
 	printf("{\"what\":\"latency\",\"idle\":%d,\"alone_ns\":%.0f,\"beside_ns\":%.0f,"
-	       "\"after_ns\":%.0f}\n",
-	       n, alone, beside, latency(&one, seconds));
+	       "\"after_ns\":%.0f,\"alone_p99_ns\":%.0f,\"beside_p99_ns\":%.0f,"
+	       "\"after_p99_ns\":%.0f}\n",
+	       n, alone.median, beside.median, after.median, alone.p99, beside.p99, after.p99);
 	scale_disconnect(&one);
 }
 

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "commands.h"
 
+#define BENCH_FILL      0x5a
 #define BENCH_SETTLE_NS 20000000ull
 #define BENCH_ROOM      (1u << 20) /* of a region, if it has so much and no more is needed */
 
@@ -53,7 +54,7 @@ static int bench_make_buffer(struct bench *b)
 		b->buf = NULL;
 		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", b->room);
 	}
-	memset(b->buf, 0x5a, b->room);
+	memset(b->buf, BENCH_FILL, b->room);
 	return client_register(&b->s, b->buf, b->room, &b->mr);
 }
 
@@ -154,6 +155,7 @@ static int bench_settle(struct bench *b)
 			       NULL);
 		rc = rc ? client_post_failed(&b->s, "read from", rc) : client_reap(&b->s, 0, NULL);
 	}
+	memset(b->buf, BENCH_FILL, 8);
 	return rc;
 }
 

@@ -30,7 +30,8 @@ unpack() {
 	mv fio-[0-9]* fio
 }
 
-# Its engines for librpma would load the distribution's librpma, beside which ours cannot be.
+# With its engines for librpma, which it builds where librpma-dev is installed, it would be linked with the
+# distribution's librpma, beside which ours cannot be.
 build() {
 	cd "$folder/fio"
 	./configure

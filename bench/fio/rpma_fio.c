@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpma_fio -- an engine for fio: reads, writes and flushes of a region that an `rpma serve` exports.
+ * rpma_fio -- an engine for fio: reads, writes and flushes of a region that an `rpma serve`
+ * exports.
  *
  * It uses fio's structures, whose layout depends on how fio was configured. So it is built with the
  * headers of one fio and refuses to work in another one (README.md).
@@ -51,7 +52,8 @@ static struct fio_option engine_options[] = {
 	{ENGINE_OPTION("hostname", FIO_OPT_STR_STORE, hostname, "Where rpma serve listens")},
 	{ENGINE_OPTION("port", FIO_OPT_INT, port, "Its port"), .def = "7204", .minval = 1,
 	 .maxval = 65535},
-	{ENGINE_OPTION("region", FIO_OPT_STR_STORE, region, "The region, which will be overwritten")},
+	{ENGINE_OPTION("region", FIO_OPT_STR_STORE, region,
+		       "The region, which will be overwritten")},
 	{ENGINE_OPTION("secret_file", FIO_OPT_STR_STORE, secret_file, "The server's secret file")},
 	{ENGINE_OPTION("flush", FIO_OPT_STR, flush, "What follows each write"), .def = "none",
 	 .posval = {{.ival = "none", .oval = FLUSH_NONE, .help = "only fsync=N flushes"},
@@ -59,7 +61,8 @@ static struct fio_option engine_options[] = {
 		    {.ival = "persistent",
 		     .oval = FLUSH_PERSISTENT,
 		     .help = "a flush to persistence"}}},
-	{ENGINE_OPTION("wait", FIO_OPT_BOOL, wait, "Sleep until completions, do not poll"), .def = "0"},
+	{ENGINE_OPTION("wait", FIO_OPT_BOOL, wait, "Sleep until completions, do not poll"),
+	 .def = "0"},
 	{.name = NULL},
 };
 
@@ -377,7 +380,8 @@ static int engine_setup(struct thread_data *td)
 		log_err(ENGINE_NAME ": size= is needed: how much of the region is used\n");
 		return 1;
 	}
-	for_each_file(td, f, i) {
+	for_each_file(td, f, i)
+	{
 		f->real_file_size = td->o.start_offset + td->o.size;
 		fio_file_set_size_known(f);
 	}

@@ -23,7 +23,7 @@ peer_run() {
 	*) fail "work=${word[work]}: there are send, stream" ;;
 	esac
 	port=$(free_port)
-	common=(--ioengine=net --protocol=tcp --port="$port" --bs="${word[size]}" --nodelay=1 --pingpong=$pingpong
+	common=(--ioengine=net --protocol=tcp --port="$port" --bs="${word[size]}" --nodelay=1 --pingpong="$pingpong"
 		--time_based --size=1T --thread)
 	start_target "$port" fio --name=target "${common[@]}" --rw=read --listen --runtime=30
 	initiator fio --output-format=json --output="$scratch/out.json" --name=initiator "${common[@]}" --rw=write \

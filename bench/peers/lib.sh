@@ -111,4 +111,5 @@ peer_main() {
 }
 
 # The sizes of the plots.
+# shellcheck disable=SC2034 # for those that source this
 sizes=(8 64 512 4096 32768 262144 1048576)

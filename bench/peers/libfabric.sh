@@ -11,7 +11,7 @@
 rma=$BENCH_BIN/peers/fi_rma
 
 list_rma() { # WHO
-	local size
+	local size depth
 	[ -x "$rma" ] || return 0
 	echo "who=$1 work=read size=64 suites=goals,dist"
 	echo "who=$1 work=read size=4096 suites=goals"
@@ -19,6 +19,9 @@ list_rma() { # WHO
 	echo "who=$1 work=write_flush size=1048576 depth=4 suites=goals"
 	for size in "${sizes[@]}"; do
 		echo "who=$1 work=write_flush size=$size suites=size$([ "$size" != 64 ] || echo ,goals,dist)"
+	done
+	for depth in 1 4 16 64; do
+		echo "who=$1 work=write_flush size=64 depth=$depth suites=depth"
 	done
 	[ "$1" = libfabric-shm ] || echo "who=$1 work=write_flush size=64 flush=persistent suites=goals"
 }

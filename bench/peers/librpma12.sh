@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma 1.2, which knows only rdma-core, on the interposer (softrnic run), and the same program on
-# our librpma: what a user of it gains by exchanging the library. Its flush is a read.
+# The distribution's librpma 1.2, which knows only rdma-core, on the interposer (softrnic run). Its flush is a read.
 #
 # work=instructions counts with callgrind what one write + flush + completion costs the initiator above the seam: the
-# instructions inside of librpma itself.
+# instructions inside of librpma itself, of the same program on theirs and, with who=ours, on ours.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 program=$BENCH_BIN/peers/librpma12
 
 peer_list() {
-	local who
-	{ [ -x "$program" ] && [ "$BENCH_LINK" != shm ]; } || return 0
-	for who in librpma-1.2 librpma-1.2-api; do
-		echo "who=$who work=write_flush size=64 suites=goals,dist"
-		echo "who=$who work=write_flush size=4096 suites=goals"
-		echo "who=$who work=write size=64 every=64 depth=4 suites=goals"
-		echo "who=$who work=read size=64 suites=goals"
-		! have valgrind || echo "who=$who work=instructions size=64 suites=goals"
+	local who=librpma-1.2
+	{ [ -x "$program" ] && [ "$BENCH_LINK" = loopback ]; } || return 0
+	echo "who=$who work=write_flush size=64 suites=goals,dist"
+	echo "who=$who work=write_flush size=4096 suites=goals"
+	echo "who=$who work=write size=64 every=64 depth=4 suites=goals"
+	echo "who=$who work=read size=64 suites=goals"
+	! have valgrind || for who in ours librpma-1.2; do
+		echo "who=$who work=instructions size=64 suites=goals"
 	done
 }
 
@@ -30,8 +29,8 @@ run_on() {
 	. "$BENCH_BIN/peers/paths.sh"
 	case $who in
 	librpma-1.2) LD_LIBRARY_PATH=$their_libdir limit "$softrnic" run -p -- "$@" ;;
-	librpma-1.2-api) limit "$@" ;;
-	*) fail "who=$who: there are librpma-1.2 (the distribution's), librpma-1.2-api (ours)" ;;
+	ours) limit "$@" ;;
+	*) fail "who=$who: there are librpma-1.2, ours" ;;
 	esac
 }
 

@@ -37,7 +37,7 @@ ucx_settings() {
 	esac
 }
 
-# perftest ROUNDS: one run of $test; $median, $mean (us), $bandwidth (B/s), $rate.
+# perftest ROUNDS: one run of $test; $median, $mean (us), $rate.
 perftest() {
 	local port line
 	port=$(free_port)
@@ -47,7 +47,7 @@ perftest() {
 		fail "ucx_perftest: status $?, $(tail -n 1 "$scratch/initiator.log")"
 	line=$(grep -E '^ *[0-9]+,' "$scratch/initiator.log" | tail -n 1)
 	finish_target
-	IFS=, read -r _ median _ mean _ bandwidth _ rate <<<"$line"
+	IFS=, read -r _ median _ mean _ _ _ rate <<<"$line"
 	[ -n "$rate" ] || fail "ucx_perftest prints '$line'"
 }
 
@@ -61,7 +61,7 @@ choose_rounds() {
 }
 
 peer_run() {
-	local test ways=1 options=() rounds note='' median mean bandwidth rate
+	local test ways=1 options=() rounds note='' median mean rate
 	have ucx_perftest || skip "ucx_perftest is not installed"
 	case "${word[work]}" in
 	write_flush)

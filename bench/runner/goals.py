@@ -95,8 +95,9 @@ def _round_trips():
 
 
 def _rates():
-    bulk = f"who=ours work=write_flush size=1048576 depth=4 {SPIN}"
-    stream = "who=limit work=stream size=1048576"
+    # Longer, since a stream takes a while to find its pace.
+    bulk = f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}"
+    stream = "who=limit work=stream size=1048576 ms=250"
     yield Goal("write 1 MiB + flush, depth 4", ">=", 0.95, "x stream", rates("ours", "limit", "bytes_s"),
                ours=f"{bulk} crc=off", limit=stream)
     yield Goal("write 1 MiB + flush, depth 4, CRC", ">=", 0.85, "x stream", rates("ours", "limit", "bytes_s"),
@@ -120,7 +121,7 @@ def _shared_memory():
                ours="who=ours work=write_flush spin=0")
     yield Goal("shm: write 1 MiB + flush, depth 4", ">=", 0.7, "x two copies in memory",
                rates("ours", "limit", "bytes_s"), place="shm",
-               ours=f"who=ours work=write_flush size=1048576 depth=4 {SPIN}",
+               ours=f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}",
                limit=("who=limit work=memcpy2 size=1048576", "loopback"))
     yield Goal("shm: 64 B writes, flush each 64", ">=", 10, "M/s", lambda line: line("ours")["ops_s"] / 1e6,
                place="shm", ours=f"who=ours work=write every=64 depth=4 {SPIN}")

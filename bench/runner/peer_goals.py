@@ -11,8 +11,6 @@ UCX_PUT_GOAL = 4
 AHEAD_OF = ("ucx-tcp", "libfabric-tcp", "libfabric-shm")
 # Its puts and gets go to the mapped memory of the peer, without bounds or revocation: only messages compare.
 AHEAD_OF_MESSAGES = ("ucx-shm",)
-# The program of an older interface on our library; what it costs is ours.
-OURS_AS_OLDER = "librpma-1.2-api"
 
 
 def counterpart(case):
@@ -37,11 +35,12 @@ def _goal(case, place):
     compared = case["who"] in AHEAD_OF or (case["who"] in AHEAD_OF_MESSAGES and case["work"] == "send")
     words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every", "flush") if name in case)
     at = f", {place}" if place.startswith("veth") else ""
-    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, "x its rate" if by_rate else "x faster",
-                      _value(by_rate), place=place)
+    unit = "x its rate" if by_rate else "x faster"
+    return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, unit, _value(by_rate),
+                      place=place)
 
 
-def _pairs(plan, scripts, build_folder):
+def _pairs(plan, kind, scripts, build_folder):
     for name, place in plan.places.items():
         for peer, case in peers_of(scripts, build_folder, place, "goals"):
             theirs = plan.add(case, name, peer)
@@ -50,13 +49,15 @@ def _pairs(plan, scripts, build_folder):
                 continue
             goal = _goal(case, name)
             goal.used = {"peer": theirs, "ours": plan.add(ours, name)}
+            # What is only shown takes as long to start as what counts.
+            theirs.once = kind == "quick" and goal.op is None
             yield goal
 
 
 def _instructions(plan):
     """Instructions above the seam: the same program on ours and on Debian's librpma, counted by the same script."""
     steps = {step.case["who"]: step for step in plan.steps.values() if step.case["work"] == "instructions"}
-    ours = steps.pop(OURS_AS_OLDER, None)
+    ours = steps.pop("ours", None)
     for who, step in steps.items() if ours else ():
         goal = goals.Goal(f"instructions per write + flush + get_wc, against {who}", "<", 1, "x",
                           lambda line: line("ours")["instructions"] / line("peer")["instructions"])
@@ -64,9 +65,9 @@ def _instructions(plan):
         yield goal
 
 
-def measure(program, places, folder, scripts, count, ms):
+def measure(kind, program, places, folder, scripts, count, ms):
     plan = Plan(program, places, folder)
-    wanted = list(_pairs(plan, scripts, program.folder))
+    wanted = list(_pairs(plan, kind, scripts, program.folder))
     wanted += _instructions(plan)
     plan.run(count, ms)
     return {"goals": [judge(goal) for goal in wanted], "rows": [step.row() for step in plan.steps.values()]}

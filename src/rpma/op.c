@@ -5,7 +5,6 @@
  */
 #include "rpma/op.h"
 
-
 /* The bytes travel in the request: src may change at once. */
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context)

@@ -42,8 +42,8 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
-/* What all operations have in common; the rest is undefined, as zeroing it takes as long as all else
- * of a write. */
+/* What all operations have in common; the rest is undefined, as zeroing it takes as long as all
+ * else of a write. */
 static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	struct ibv_send_wr *wr = &op.wr->wr;
@@ -111,9 +111,9 @@ void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, siz
 
 static inline int op_flush_usage(enum rpma_flush_type type)
 {
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
+	return type == RPMA_FLUSH_TYPE_PERSISTENT   ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
 	       : type == RPMA_FLUSH_TYPE_VISIBILITY ? RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY
-						     : 0;
+						    : 0;
 }
 
 /* Likewise. strict: the calls of version 1.4, unless the environment decides otherwise. */

@@ -103,7 +103,7 @@ void conn_own_forget(struct conn *c)
 	if (c->own.polled)
 		conn_own_leave(c);
 	c->own.silent = c->own.awaited = false;
-	c->own.spun = false;
+	atomic_store(&c->own.spun, false);
 }
 
 /* --- a leader that spins -------------------------------------------------------------------- */

@@ -122,12 +122,16 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
+/* Thousands may expire at the same time, as looks at peers do: events have their turn in between.
+ */
+#define TIMERS_MAX 64
+
 static void leader_run_timers(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns();
 	struct eng_timer *timer;
 
-	while ((timer = leader_next_timer(me, now))) {
+	for (int n = 0; n < TIMERS_MAX && (timer = leader_next_timer(me, now)); n++) {
 		timer->fire(timer);
 		runner_finish(me);
 	}

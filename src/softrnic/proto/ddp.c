@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define CUT          8u /* the word that must not be split */
+#define CUT 8u /* the word that must not be split */
 
 void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
 {

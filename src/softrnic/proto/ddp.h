@@ -50,8 +50,9 @@ int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr);
 /* The same in the middle of a message. */
 static inline void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
 {
-	wcursor_u8(c, (uint8_t)((hdr->tagged ? DDP_CTRL_TAGGED : 0) | (hdr->last ? DDP_CTRL_LAST : 0) |
-				(hdr->version & DDP_CTRL_VERSION)));
+	wcursor_u8(c,
+		   (uint8_t)((hdr->tagged ? DDP_CTRL_TAGGED : 0) | (hdr->last ? DDP_CTRL_LAST : 0) |
+			     (hdr->version & DDP_CTRL_VERSION)));
 	wcursor_u8(c, hdr->ulp);
 	if (hdr->tagged) {
 		wcursor_be32(c, hdr->stag);

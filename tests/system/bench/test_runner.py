@@ -26,8 +26,14 @@ echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"
 \\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
 """
 PEER = """#!/bin/sh
-[ "$1" = list ] && { echo "who=ucx-tcp work=read size=64 suites=goals"; exit; }
-echo '{"count":1,"seconds":1,"p50_us":30}'
+if [ "$1" = list ]; then
+	echo "who=ucx-tcp work=read size=64 suites=goals"
+	echo "who=theirs work=instructions suites=goals"
+	echo "who=ours work=instructions suites=goals"
+	exit
+fi
+case $2 in who=ours) n=90;; *) n=100;; esac
+echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
 
 
@@ -118,10 +124,11 @@ class Runner(unittest.TestCase):
     def test_a_peer_is_compared_with_the_same_work(self):
         os.environ["FAKE_read"] = "10"
         self.write("peers/other.sh", PEER)
-        outcome = peer_goals.measure(case.Program(self.folder.name), {"loopback": place.Loopback()}, "/var/tmp",
-                                     os.path.join(self.folder.name, "peers"), 1, 1)
+        outcome = peer_goals.measure("quick", case.Program(self.folder.name), {"loopback": place.Loopback()},
+                                     "/var/tmp", os.path.join(self.folder.name, "peers"), 1, 1)
         self.assertEqual([(row["work"], row["measured"], row["met"]) for row in outcome["goals"]],
-                         [("ucx-tcp: work=read size=64", 3, True)])
+                         [("ucx-tcp: work=read size=64", 3, True),
+                          ("instructions per write + flush + get_wc, against theirs", 0.9, True)])
 
     def test_every_goal_is_in_the_table_and_in_the_record(self):
         out, printed = self.run_all("goals", "--rounds", "1", "--ms", "1")
