@@ -85,21 +85,19 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 {
 	struct eng_spin *s = &me->loop->spin;
 	uint64_t now;
-	bool crowded;
 
 	if (!config_get()->spin_ns)
 		return;
 	now = clock_now_ns();
 	spin_found(s, now);
 	pthread_mutex_lock(&me->loop->lock);
-	crowded = s->n == SPIN_SOURCES && spin_find(s, src) < 0;
-	if (crowded)
-		s->crowded_until = now + SPIN_CROWD_NS;
-	if (now >= s->crowded_until && src->look && !src->closed && spin_find(s, src) < 0)
-		s->sources[s->n++] = src;
+	if (src->look && !src->closed && spin_find(s, src) < 0) {
+		if (s->n == SPIN_SOURCES)
+			s->crowded_until = now + SPIN_CROWD_NS;
+		else if (now >= s->crowded_until)
+			s->sources[s->n++] = src;
+	}
 	pthread_mutex_unlock(&me->loop->lock);
-	if (crowded)
-		spin_stop(me);
 }
 
 /* --- looking -----------------------------------------------------------------------------------
@@ -159,6 +157,8 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	struct eng_spin *s = &me->loop->spin;
 	int n;
 
+	if (*now < s->crowded_until)
+		spin_stop(me);
 	while (*now < until && spin_is_worth_it(s, *now)) {
 		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
