@@ -25,6 +25,7 @@ bool hello_build(struct qp *qp)
 		.kinds = op_kinds(),
 		.limit_ms = qp->stream.limit_ms,
 		.max_ulpdu = MPA_ULPDU_MAX,
+		.rings = qp->stream.rings,
 	};
 	uint8_t bytes[EXT_HELLO_LEN];
 

@@ -48,6 +48,15 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
+struct qp_link {
+	bool out_due, in_due;
+	struct qp_link_msg out, in;   /* in: the last one that came */
+	bool tx_switching;            /* a SWITCH is built: nothing is built behind it */
+	bool rx_switching;            /* a SWITCH has come: nothing is received behind it */
+	uint64_t tx_end;              /* of the SWITCH, in the stream */
+	bool tx_switched, rx_switched; /* it goes, or comes, over the other link */
+};
+
 /*
  * The first error, from where it is found until qp_settle(). It is recorded and the
  * function returns; nothing is placed, begun or completed behind it.
@@ -84,6 +93,7 @@ struct qp {
 	struct qp_tx tx;
 	struct qp_hello hello;
 	struct qp_heartbeat heartbeat;
+	struct qp_link link;
 };
 
 /* --- qp.c --------------------------------------------------------------------------------- */
@@ -160,7 +170,7 @@ int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under way */
 
-/* --- hello.c, heartbeat.c, op_terminate.c: messages without a work request ------------- */
+/* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request ------------- */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
@@ -172,6 +182,10 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
 }
 bool heartbeat_build(struct qp *qp);
+bool link_build(struct qp *qp);
+bool link_is_due(const struct qp *qp); /* for qp_link_take() */
+/* Bytes behind the peer's SWITCH break the rules. */
+void link_stop_receiving(struct qp *qp);
 bool terminate_build(struct qp *qp);
 
 #endif

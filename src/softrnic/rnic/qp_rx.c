@@ -223,8 +223,10 @@ void qp_rx_parse(struct qp *qp)
 
 	if (!rx->buf || qp->ibv.state == IBV_QPS_INIT)
 		return;
-	while (verdict == RX_DONE)
+	while (verdict == RX_DONE && !qp->link.rx_switching)
 		verdict = rx->seg.active ? rx_go_on(qp) : rx_begin_fpdu(qp);
+	if (__builtin_expect(qp->link.rx_switching, 0))
+		link_stop_receiving(qp);
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
