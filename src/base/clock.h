@@ -7,6 +7,7 @@
 #include <time.h>
 
 #define CLOCK_NEVER  UINT64_MAX
+#define NSEC_PER_US  1000ull
 #define NSEC_PER_MS  1000000ull
 #define NSEC_PER_SEC 1000000000ull
 

@@ -84,6 +84,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->timer.fire = conn_fire;
 	c->timer.source = &c->source;
 	list_init(&c->task.link);
+	list_init(&c->own.link);
 	c->task.run = conn_run_task;
 	pthread_mutex_lock(&registry_lock);
 	list_add_tail(&registry, &c->everyone);

@@ -33,6 +33,7 @@ enum {
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
+	CONN_DISOWN = 1024, /* nobody polls it any more */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -81,6 +82,14 @@ struct conn {
 		bool pending;
 		size_t room, direct; /* offered; of these in registered memory */
 	} receive;
+
+	struct conn_own {           /* conn_own.c */
+		atomic_bool polled; /* by threads that look for bytes by themselves */
+		bool silent;        /* the link was told so, and reports no bytes */
+		atomic_uint polls;  /* written by one thread of a CQ at a time */
+		unsigned seen;      /* of these, by the engine */
+		struct list link;   /* of all that are polled */
+	} own;
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
@@ -138,8 +147,25 @@ void conn_want(struct conn *c, unsigned bits);
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: the same, and take what the link has. */
+/* With the lock: take what the link has. */
 void conn_poll(struct conn *c);
+/*
+ * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
+ * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until
+ * looks cease or conn_disown(), with the lock as well.
+ */
+static inline void conn_count_poll(struct conn *c)
+{
+	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+
+	atomic_store_explicit(&c->own.polls, polls + 1, memory_order_relaxed);
+}
+static inline bool conn_is_owned(struct conn *c) /* a hint without the lock */
+{
+	return atomic_load_explicit(&c->own.polled, memory_order_relaxed);
+}
+void conn_own(struct conn *c);
+void conn_disown(struct conn *c);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
@@ -173,5 +199,8 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 struct conn *conns_next(struct conn *before);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
+void conns_own_atfork_prepare(void);
+void conns_own_atfork_parent(void);
+void conns_own_atfork_child(void);
 
 #endif

@@ -21,6 +21,9 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 /* Go on in a thread of the engine that may touch memory. */
 void conn_again(struct conn *c);
 
+/* conn_own.c */
+void conn_own_forget(struct conn *c); /* its link is about to be closed */
+
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
 /*

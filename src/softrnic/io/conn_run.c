@@ -142,16 +142,20 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 
 void conn_poll(struct conn *c)
 {
+	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
 
+	if (!ops || (ops->pending && !c->readable && !ops->pending(c->link)))
+		return;
 	c->readable = true;
 	stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
 }
 
-/* Process received bytes before liveness is judged. */
+/* Process received bytes before liveness is judged, also those that nobody reports. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
+	c->readable |= c->own.silent;
 	conn_perform_and_read(c, u);
 	c->timer_at = CLOCK_NEVER; /* it has fired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
@@ -194,6 +198,8 @@ static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u
 	if (want & CONN_DISCONNECT)
 		stream_disconnect(c->stream, clock_now_ns(), u);
 	conn_on_ready(c, want & CONN_READY, u);
+	if (want & CONN_DISOWN)
+		conn_disown(c);
 	if (want & CONN_RESUME)
 		stream_resume(c->stream, u);
 	if (want & CONN_TIME)

@@ -176,7 +176,7 @@ int engine_add(struct eng_source *src, int fd, bool output)
 	return ret;
 }
 
-void engine_watch_output(int fd, bool output)
+void engine_watch(int fd, bool input, bool output)
 {
 	uint64_t data;
 	int ret;
@@ -184,7 +184,7 @@ void engine_watch_output(int fd, bool output)
 	pthread_mutex_lock(&eng.lock);
 	data = engine_slot_data(fd);
 	pthread_mutex_unlock(&eng.lock);
-	ret = poller_change(&eng.poller, fd, data, output);
+	ret = poller_change(&eng.poller, fd, data, input, output);
 	if (ret)
 		LOG_ERROR("epoll_ctl: %s; a connection may stall", strerror(-ret));
 }

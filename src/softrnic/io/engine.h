@@ -50,8 +50,9 @@ struct eng_task {
 /* Report what it becomes ready for, READY_WRITE only if `output`; 0 or -errno. Starts the thread.
  */
 int engine_add(struct eng_source *src, int fd, bool output);
-/* READY_WRITE matters only after a send that was not taken; reported at once if there is room. */
-void engine_watch_output(int fd, bool output);
+/* Report READY_READ only if `input`, READY_WRITE only if `output`, READY_HANGUP in any case (with
+ * READY_READ); what it is ready for now is reported anew. */
+void engine_watch(int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
 /* Deferred free: src->free() is called once no callback of src is under way. */
 void engine_free_later(struct eng_source *src);

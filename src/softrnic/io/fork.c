@@ -9,6 +9,7 @@
 void io_atfork_prepare(void)
 {
 	conns_atfork_prepare();
+	conns_own_atfork_prepare();
 	engine_atfork_prepare();
 	bufs_atfork_prepare();
 	admission_atfork_prepare();
@@ -21,6 +22,7 @@ void io_atfork_parent(void)
 	admission_atfork_release();
 	bufs_atfork_release();
 	engine_atfork_parent();
+	conns_own_atfork_parent();
 	conns_atfork_release();
 }
 
@@ -30,6 +32,7 @@ void io_atfork_child(void)
 	trace_atfork_child();
 	admission_atfork_release();
 	bufs_atfork_release();
+	conns_own_atfork_child();
 	conns_atfork_release();
 	engine_atfork_child();
 }

@@ -68,6 +68,26 @@ struct link_ops {
 	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
 	unsigned (*ready)(struct link *l, unsigned polled);
 
+	/* --- who looks for bytes ---
+	 * After watch(), bytes are reported. NULL, all: they always are. */
+	/* May bytes or their end be here? Without a system call, so that it may be asked at any
+	 * rate. NULL: only recv() can say. */
+	bool (*pending)(const struct link *l);
+	/*
+	 * false: the caller looks by itself, and only READY_HANGUP (with READY_READ), READY_WRITE
+	 * and READY_RECEIVED are reported. true: bytes are reported again; returns whether some may
+	 * be here that are not reported, so that the caller must look once more.
+	 */
+	bool (*report_read)(struct link *l, bool report);
+	/*
+	 * While bytes are not reported: this thread is about to wait for them by poll(2). Returns a
+	 * descriptor, for POLLIN, that is readable when bytes or their end are here, and stays
+	 * until the link is closed; -EAGAIN: they may be here now. wait_end() follows a descriptor,
+	 * as soon as the wait is over; NULL: there is nothing to end. Several threads may wait.
+	 */
+	int (*wait_begin)(struct link *l);
+	void (*wait_end)(struct link *l);
+
 	/* --- bytes that come: recv(), or look() and consume() --- */
 	/*
 	 * A receive into memory. It has a beginning and an end, and between them the link may write

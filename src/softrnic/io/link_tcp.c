@@ -288,6 +288,8 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 	if (ret)
 		return ret;
 	t->src = src;
+	t->unread = false;
+	t->write = write;
 	if (t->accepted)
 		t->trace = link_tcp_trace_new(t->fd, false);
 	return 0;
@@ -295,7 +297,25 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 
 static void link_tcp_watch_write(struct link *l, bool write)
 {
-	engine_watch_output(link_tcp_of(l)->fd, write);
+	struct link_tcp *t = link_tcp_of(l);
+
+	t->write = write;
+	engine_watch(t->fd, !t->unread, t->write);
+}
+
+/* What is here is reported when the socket is watched for it again. */
+static bool link_tcp_report_read(struct link *l, bool report)
+{
+	struct link_tcp *t = link_tcp_of(l);
+
+	t->unread = !report;
+	engine_watch(t->fd, !t->unread, t->write);
+	return false;
+}
+
+static int link_tcp_wait_begin(struct link *l)
+{
+	return link_tcp_of(l)->fd;
 }
 
 const struct link_ops link_tcp = {
@@ -312,6 +332,8 @@ const struct link_ops link_tcp = {
 	.dialed = link_tcp_dialed,
 	.watch = link_tcp_watch,
 	.watch_write = link_tcp_watch_write,
+	.report_read = link_tcp_report_read,
+	.wait_begin = link_tcp_wait_begin,
 	.recv = link_tcp_recv,
 	.send = link_tcp_send,
 	.end_sending = link_tcp_end_sending,

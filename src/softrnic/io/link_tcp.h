@@ -17,6 +17,7 @@ struct link_tcp {
 	struct link_addr peer; /* of an accepted one: the peer may have closed before the address is
 				  asked for */
 	struct eng_source *src; /* NULL: not watched */
+	bool unread, write;     /* READY_READ is not reported; READY_WRITE is */
 	struct trace *trace;    /* NULL: not traced */
 };
 

@@ -32,10 +32,10 @@ int poller_open(struct poller *p)
 	return 0;
 }
 
-static int poller_ctl(struct poller *p, int op, int fd, uint64_t data, bool write)
+static int poller_ctl(struct poller *p, int op, int fd, uint64_t data, bool read, bool write)
 {
 	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (write ? EPOLLOUT : 0),
+		.events = EPOLLRDHUP | EPOLLET | (read ? EPOLLIN : 0) | (write ? EPOLLOUT : 0),
 		.data.u64 = data,
 	};
 
@@ -44,12 +44,12 @@ static int poller_ctl(struct poller *p, int op, int fd, uint64_t data, bool writ
 
 int poller_add(struct poller *p, int fd, uint64_t data, bool write)
 {
-	return poller_ctl(p, EPOLL_CTL_ADD, fd, data, write);
+	return poller_ctl(p, EPOLL_CTL_ADD, fd, data, true, write);
 }
 
-int poller_change(struct poller *p, int fd, uint64_t data, bool write)
+int poller_change(struct poller *p, int fd, uint64_t data, bool read, bool write)
 {
-	return poller_ctl(p, EPOLL_CTL_MOD, fd, data, write);
+	return poller_ctl(p, EPOLL_CTL_MOD, fd, data, read, write);
 }
 
 void poller_remove(struct poller *p, int fd)
@@ -72,6 +72,9 @@ static unsigned poller_ready(uint32_t events)
 	return ready;
 }
 
+/* What is due soon is waited for exactly. */
+#define POLLER_EXACT_NS (5 * NSEC_PER_MS)
+
 static int poller_timeout_ms(uint64_t until, uint64_t now)
 {
 	uint64_t ms;
@@ -84,11 +87,25 @@ static int poller_timeout_ms(uint64_t until, uint64_t now)
 	return ms > POLLER_MAX_MS ? POLLER_MAX_MS : (int)ms;
 }
 
+static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t until, uint64_t now)
+{
+	struct timespec ts;
+	int n;
+
+	if (until <= now || until - now >= POLLER_EXACT_NS)
+		return epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
+	ts = (struct timespec){.tv_nsec = (long)(until - now)};
+	n = epoll_pwait2(p->epfd, got, POLLER_BATCH, &ts, NULL);
+	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+		n = epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
+	return n;
+}
+
 /* Returns how many events there are. A wake-up is one without a source. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
 {
 	struct epoll_event got[POLLER_BATCH];
-	int n = epoll_wait(p->epfd, got, POLLER_BATCH, poller_timeout_ms(until, now));
+	int n = poller_epoll(p, got, until, now);
 	uint64_t count;
 
 	for (int i = 0; i < n; i++) {

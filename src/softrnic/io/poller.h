@@ -35,8 +35,8 @@ void poller_close(struct poller *p); /* in a forked child: without any effect on
 
 /* READY_WRITE only if `write`. 0 or -errno. */
 int poller_add(struct poller *p, int fd, uint64_t data, bool write);
-/* What it is ready for is reported anew. */
-int poller_change(struct poller *p, int fd, uint64_t data, bool write);
+/* READY_READ only if `read`, or with READY_HANGUP. What it is ready for is reported anew. */
+int poller_change(struct poller *p, int fd, uint64_t data, bool read, bool write);
 void poller_remove(struct poller *p, int fd);
 
 /* How many events there are, at most POLLER_BATCH; 0: none until that time (or CLOCK_NEVER), or a

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/poll.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
@@ -11,6 +12,10 @@
 
 /* A poll of an empty queue processes at most so many connections, in turn. */
 #define POLL_CONNS 8
+
+/* So many polls of the empty queue within such a time are a loop that polls. */
+#define OWN_POLLS    16
+#define OWN_POLLS_NS (200 * NSEC_PER_US)
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
 {
@@ -176,13 +181,48 @@ void vcq_attach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
 	list_add_tail(&cq->conns, &link->link);
+	cq->num_conns++;
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
 void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 {
 	pthread_mutex_lock(&cq->conns_lock);
+	cq->num_conns -= !list_empty(&link->link);
 	list_del(&link->link);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+/*
+ * Do polls follow each other so quickly that this thread had better be the only one who looks? With
+ * many connections it is not: then reports say which of them has bytes.
+ */
+static bool vcq_is_polled_quickly(struct vcq *cq)
+{
+	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1;
+	uint64_t before = cq->polls_at;
+
+	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
+	if (polls % OWN_POLLS || cq->num_conns > POLL_CONNS)
+		return false;
+	cq->polls_at = clock_now_ns();
+	return polls > OWN_POLLS && cq->polls_at - before < OWN_POLLS_NS;
+}
+
+/* The application is about to wait. If another thread polls, there is nothing to take back. */
+static void vcq_disown(struct vcq *cq)
+{
+	struct list *it;
+
+	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
+	if (pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	list_for_each (it, &cq->conns) {
+		struct conn *c = container_of(it, struct conn_of_cq, link)->conn;
+
+		if (conn_is_owned(c))
+			conn_want(c, CONN_DISOWN);
+	}
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
@@ -194,14 +234,19 @@ void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 static void vcq_drive(struct vcq *cq)
 {
 	struct list *first, *l;
+	bool quick;
 	int n = 0;
 
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return;
+	quick = vcq_is_polled_quickly(cq);
 	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
+		conn_count_poll(c);
 		if (conn_may_touch(c) && conn_try_enter(c)) {
+			if (quick)
+				conn_own(c);
 			conn_poll(c);
 			conn_leave(c);
 		}
@@ -235,5 +280,6 @@ int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	if (cq->generation != engine_generation())
 		return ENODEV;
 	cq_arm(&cq->cq, solicited_only);
+	vcq_disown(cq);
 	return 0;
 }

@@ -256,6 +256,7 @@ void id_destroy_qp(struct cmid *id)
 	vcq_detach(vcq_of(ibv->send_cq), &c->send_link);
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);
+	conn_disown(c);
 	qp_drain_conn(c);
 	conn_cancel_receive(c, &u); /* into the QP's memory */
 	qp = stream_detach_qp(c->stream, &u);

@@ -29,13 +29,14 @@ struct pair_link {
 	int n_iov;
 	bool received;
 	ssize_t result;
+	bool silent;
 };
 
 static struct {
 	pthread_mutex_t lock; /* of all of it */
 	struct list listeners;
 	size_t allowed, carried;
-	unsigned links, receives;
+	unsigned links, receives, silent;
 	uint16_t last_port;
 } pair = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .listeners = LIST_INIT(pair.listeners),
@@ -103,6 +104,16 @@ unsigned pair_links(void)
 
 	pair_lock();
 	n = pair.links;
+	pair_unlock();
+	return n;
+}
+
+unsigned pair_silent(void)
+{
+	unsigned n;
+
+	pair_lock();
+	n = pair.silent;
 	pair_unlock();
 	return n;
 }
@@ -176,6 +187,7 @@ static void pair_close(struct link *l)
 		if (pair_all[i] == p)
 			pair_all[i] = NULL;
 	pair.links--;
+	pair.silent -= p->silent;
 	pair_unlock();
 	close(p->bell);
 	free(p);
@@ -326,10 +338,35 @@ static unsigned pair_ready(struct link *l, unsigned polled)
 	if (p->listens)
 		ready = list_empty(&p->queue) ? 0 : READY_READ;
 	else
-		ready = (p->len || p->ended ? READY_READ : 0) | (p->ended ? READY_HANGUP : 0) |
-			(pair_has_room(p) ? READY_WRITE : 0) | (p->received ? READY_RECEIVED : 0);
+		ready = ((p->len && !p->silent) || p->ended ? READY_READ : 0) |
+			(p->ended ? READY_HANGUP : 0) | (pair_has_room(p) ? READY_WRITE : 0) |
+			(p->received ? READY_RECEIVED : 0);
 	pair_unlock();
 	return ready;
+}
+
+static bool pair_pending(const struct link *l)
+{
+	const struct pair_link *p = (const struct pair_link *)l;
+	bool here;
+
+	pair_lock();
+	here = p->len || p->ended;
+	pair_unlock();
+	return here;
+}
+
+static bool pair_report_read(struct link *l, bool report)
+{
+	struct pair_link *p = pair_of(l);
+	bool here;
+
+	pair_lock();
+	pair.silent += !report - p->silent;
+	p->silent = !report;
+	here = report && (p->len || p->ended);
+	pair_unlock();
+	return here;
 }
 
 /* --- bytes -------------------------------------------------------------------------------- */
@@ -553,6 +590,8 @@ static const struct link_ops in_place = {
 	.create = in_place_create,
 	.look = pair_look,
 	.consume = pair_consume,
+	.pending = pair_pending,
+	.report_read = pair_report_read,
 };
 LINK_ROW(in_place);
 

@@ -23,5 +23,7 @@ size_t pair_carried(void);
 unsigned pair_receives_under_way(void);
 /* Links that are not closed. */
 unsigned pair_links(void);
+/* Those of .1 that report no bytes, as somebody looks for them. */
+unsigned pair_silent(void);
 
 #endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_own.c -- who looks for a connection's bytes.
+ *
+ * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
+ * for them anyway: so after some polls in quick succession the link reports bytes no more, and each
+ * arrival wakes nobody. While any connection is owned in this way the engine looks at short
+ * intervals, and takes back what was not polled since its last look. Arming the completion queue
+ * takes back at once: after that the application waits.
+ */
+#include "base/clock.h"
+#include "softrnic/io/conn_parts.h"
+
+#define OWN_LOOK_NS (300 * NSEC_PER_US)
+#define OWN_BATCH   64 /* taken back at one look */
+
+static void own_look(struct eng_timer *timer);
+
+/* The connections that polling threads own. The lock is a leaf. */
+static struct {
+	pthread_mutex_t lock;
+	struct list conns;
+	struct eng_timer timer;
+} own = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.conns = LIST_INIT(own.conns),
+	.timer = {.at = CLOCK_NEVER, .fire = own_look},
+};
+
+/* --- of one connection, with its lock ------------------------------------------------------- */
+
+static bool conn_can_be_owned(const struct conn *c)
+{
+	return c->registered && c->link->ops->report_read && !c->hangup &&
+	       stream_state(c->stream) == STREAM_LIVE;
+}
+
+/* The link reports bytes exactly while nobody looks for them. */
+static void conn_own_settle(struct conn *c)
+{
+	bool owned = c->own.polled;
+
+	if (owned == c->own.silent)
+		return;
+	c->own.silent = owned;
+	if (c->registered && c->link->ops->report_read(c->link, !owned))
+		atomic_fetch_or(&c->want, READY_READ);
+}
+
+static void conn_own_leave(struct conn *c)
+{
+	pthread_mutex_lock(&own.lock);
+	list_del(&c->own.link);
+	pthread_mutex_unlock(&own.lock);
+	c->own.polled = false;
+}
+
+void conn_own(struct conn *c)
+{
+	bool first;
+
+	if (c->own.polled || !conn_can_be_owned(c))
+		return;
+	c->own.polled = true;
+	conn_own_settle(c);
+	pthread_mutex_lock(&own.lock);
+	first = list_empty(&own.conns);
+	c->own.seen = atomic_load_explicit(&c->own.polls, memory_order_relaxed) - 1;
+	list_add_tail(&own.conns, &c->own.link);
+	pthread_mutex_unlock(&own.lock);
+	if (first)
+		engine_set_timer(&own.timer, clock_now_ns() + OWN_LOOK_NS);
+}
+
+void conn_disown(struct conn *c)
+{
+	if (!c->own.polled)
+		return;
+	conn_own_leave(c);
+	conn_own_settle(c);
+}
+
+void conn_own_forget(struct conn *c)
+{
+	if (c->own.polled)
+		conn_own_leave(c);
+	c->own.silent = false;
+}
+
+/* --- the engine's look ---------------------------------------------------------------------- */
+
+static bool own_was_polled(struct conn *c)
+{
+	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+	bool was = polls != c->own.seen;
+
+	c->own.seen = polls;
+	return was;
+}
+
+/* Connections that were not polled, with a reference each. One in the list has a link, whose
+ * reference ends after it has left the list. */
+static int own_find_idle(struct conn *idle[OWN_BATCH], bool *any)
+{
+	struct list *it;
+	int n = 0;
+
+	pthread_mutex_lock(&own.lock);
+	list_for_each (it, &own.conns) {
+		struct conn *c = container_of(it, struct conn, own.link);
+
+		if (n == OWN_BATCH)
+			break;
+		if (own_was_polled(c))
+			continue;
+		conn_get(c);
+		idle[n++] = c;
+	}
+	*any = !list_empty(&own.conns);
+	pthread_mutex_unlock(&own.lock);
+	return n;
+}
+
+static void own_look(struct eng_timer *timer)
+{
+	struct conn *idle[OWN_BATCH];
+	bool any;
+	int n = own_find_idle(idle, &any);
+
+	for (int i = 0; i < n; i++) {
+		conn_want(idle[i], CONN_DISOWN);
+		conn_put(idle[i]);
+	}
+	if (any)
+		engine_set_timer(timer, clock_now_ns() + OWN_LOOK_NS);
+}
+
+/* --- fork() --------------------------------------------------------------------------------- */
+
+void conns_own_atfork_prepare(void)
+{
+	pthread_mutex_lock(&own.lock);
+}
+
+void conns_own_atfork_parent(void)
+{
+	pthread_mutex_unlock(&own.lock);
+}
+
+/* Their links are closed in the child. */
+void conns_own_atfork_child(void)
+{
+	struct list *it;
+
+	while ((it = list_pop(&own.conns)))
+		container_of(it, struct conn, own.link)->own.polled = false;
+	own.timer = (struct eng_timer){.at = CLOCK_NEVER, .fire = own_look};
+	pthread_mutex_unlock(&own.lock);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread that polls is the only one who looks for bytes; when it stops, the engine looks again.
+ */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ends.h"
+#include "link_pair.h"
+
+#define LIMIT_NS (10 * NSEC_PER_SEC)
+
+static void connect_ends(struct ends *e)
+{
+	ends_open(e);
+	assert_int_equal(softrnic_listen(e->listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(e->client.id, NULL), 0);
+	ends_establish(e);
+}
+
+static void poll_empty(struct end *e)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+}
+
+/* Poll in a loop until the end's link reports no bytes any more. */
+static void poll_until_owned(struct end *e)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+
+	while (pair_silent() == 0 && clock_now_ns() < until)
+		poll_empty(e);
+	assert_int_equal(pair_silent(), 1);
+}
+
+/* The server's buffer is read; nobody there calls anything. */
+static void read_of_the_server(struct ends *e)
+{
+	struct ibv_mr *source = softrnic_reg_mr(e->server.pd, e->server.buf, END_BUF,
+						IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->client.buf, .length = 6, .lkey = e->client.mr->lkey};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .sg_list = &sge,
+				 .num_sge = 1},
+			   *bad;
+
+	assert_non_null(source);
+	strcpy(e->server.buf, "there");
+	memset(e->client.buf, 0, 6);
+	wr.wr.rdma.remote_addr = (uintptr_t)e->server.buf;
+	wr.wr.rdma.rkey = source->rkey;
+	assert_int_equal(ibv_post_send(e->client.id->qp, &wr, &bad), 0);
+	assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_SUCCESS);
+	assert_string_equal(e->client.buf, "there");
+	assert_int_equal(softrnic_dereg_mr(source), 0);
+}
+
+static void a_read_is_served_after_polling_stopped(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+static void a_few_polls_take_nothing_over(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	for (int i = 0; i < 10; i++)
+		poll_empty(&e.server);
+	assert_int_equal(pair_silent(), 0);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+static void arming_gives_back_at_once(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	assert_int_equal(ibv_req_notify_cq(e.server.cq, 0), 0);
+	assert_int_equal(pair_silent(), 0);
+	ends_close(&e);
+}
+
+/* The thread that polls receives what comes, and the one that does not is not needed for it. */
+static void what_comes_while_it_polls_arrives(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	for (uint64_t i = 1; i <= 20; i++) {
+		assert_int_equal(end_post_recv(&e.server, i), 0);
+		poll_until_owned(&e.server);
+		assert_int_equal(end_post_send(&e.client, 100 + i, 6), 0);
+		assert_int_equal(end_wait_wc(&e.server).wr_id, i);
+	}
+	ends_close(&e);
+}
+
+static void a_queue_pair_is_destroyed_while_it_is_polled(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	ends_close(&e);
+}
+
+static void the_end_of_the_peer_is_noticed_after_polling_stopped(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	assert_int_equal(softrnic_disconnect(e.client.id), 0);
+	end_expect(&e.server, RDMA_CM_EVENT_DISCONNECTED);
+	end_expect(&e.client, RDMA_CM_EVENT_DISCONNECTED);
+	ends_close(&e);
+}
+
+/* The child's copies are removed; the parent's connection goes on. */
+static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
+{
+	struct ends e;
+	int status = 0;
+	pid_t child;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(softrnic_destroy_id(e.server.id) || softrnic_destroy_id(e.client.id));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+static int on_a_pair(void **state)
+{
+	end_host = PAIR_IN_PLACE;
+	pair_allow(SIZE_MAX);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_read_is_served_after_polling_stopped),
+		cmocka_unit_test(a_few_polls_take_nothing_over),
+		cmocka_unit_test(arming_gives_back_at_once),
+		cmocka_unit_test(what_comes_while_it_polls_arrives),
+		cmocka_unit_test(a_queue_pair_is_destroyed_while_it_is_polled),
+		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_polling_stopped),
+		cmocka_unit_test(a_child_forked_while_polling_leaves_the_parent_alone),
+	};
+
+	return cmocka_run_group_tests_name("own", tests, on_a_pair, NULL);
+}
