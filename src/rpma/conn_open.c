@@ -44,15 +44,6 @@ static int conn_open_request_new(struct rpma_peer *peer, const struct rpma_conn_
 	return ret;
 }
 
-/* If the device does not report which end rejected, private data shows that an application did. */
-static bool conn_open_is_refusal(const struct rpma_conn *conn)
-{
-	enum rpma_rejection rejection = atomic_load(&conn->rejection);
-
-	return rejection == RPMA_REJECTION_REFUSED ||
-	       (rejection == RPMA_REJECTION_UNKNOWN && conn->pdata.len);
-}
-
 /* The result for the caller, from the first event. */
 static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
@@ -60,7 +51,7 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 	case RPMA_CONN_ESTABLISHED:
 		return 0;
 	case RPMA_CONN_REJECTED:
-		return conn_open_is_refusal(conn) ? 0 : RPMA_E_AGAIN;
+		return atomic_load(&conn->rejection) == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
 	case RPMA_CONN_LOST: /* the server ended while it answered, and may restart */

@@ -206,32 +206,39 @@ bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *gran
 	return hello_message_is_whole(&c);
 }
 
-size_t hello_ask_encode(uint8_t *buf)
+/* A question whose type says all. */
+static size_t hello_question_encode(enum hello_type type, uint8_t *buf)
 {
-	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_ASK);
+	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, type);
 
 	return wcursor_len(&c);
+}
+
+static bool hello_question_decode(const uint8_t *buf, size_t len, enum hello_type type)
+{
+	struct rcursor c = hello_message_open(buf, len, type);
+
+	return hello_message_is_whole(&c);
+}
+
+size_t hello_ask_encode(uint8_t *buf)
+{
+	return hello_question_encode(HELLO_TYPE_ASK, buf);
 }
 
 bool hello_ask_decode(const uint8_t *buf, size_t len)
 {
-	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_ASK);
-
-	return hello_message_is_whole(&c);
+	return hello_question_decode(buf, len, HELLO_TYPE_ASK);
 }
 
 size_t hello_confirm_encode(uint8_t *buf)
 {
-	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, HELLO_TYPE_CONFIRM);
-
-	return wcursor_len(&c);
+	return hello_question_encode(HELLO_TYPE_CONFIRM, buf);
 }
 
 bool hello_confirm_decode(const uint8_t *buf, size_t len)
 {
-	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_CONFIRM);
-
-	return hello_message_is_whole(&c);
+	return hello_question_decode(buf, len, HELLO_TYPE_CONFIRM);
 }
 
 size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf)
