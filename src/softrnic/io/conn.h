@@ -63,6 +63,8 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
+	bool may_meet;      /* with its peer, in shared memory, once it has carried enough */
+	struct meet *meet;  /* on the way there; NULL: not */
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_of_cq send_link, recv_link;

@@ -33,6 +33,17 @@ bool conn_start_job(void *owner, struct stream_update *u);
 void conn_stop_job(void *owner);
 void conn_job_done(struct conn *c, int status, struct stream_update *u);
 
+/* conn_rings.c: from TCP to rings in shared memory */
+void conn_rings_allow(struct conn *c); /* it is established */
+/* Begin, if it has carried enough. */
+void conn_rings_consider(struct conn *c, struct stream_update *u);
+/* The socket on which both ends meet may be ready for something. */
+void conn_rings_look(struct conn *c, struct stream_update *u);
+void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u);
+void conn_rings_stop(struct conn *c); /* its link is about to be closed */
+void conn_rings_forked(struct conn *c);
+void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
+
 /* conn_link.c */
 /* What the link is ready for, if these bits were reported to its source. */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);

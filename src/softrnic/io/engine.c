@@ -199,6 +199,28 @@ void engine_remove(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&eng.lock);
 }
 
+int engine_add_more(struct eng_source *src, int fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&eng.lock);
+	ret = engine_slot_take(src, fd);
+	if (!ret)
+		ret = poller_add(&eng.poller, fd, engine_slot_data(fd), false);
+	if (ret && (size_t)fd < eng.num_slots)
+		eng.slots[fd].src = NULL;
+	pthread_mutex_unlock(&eng.lock);
+	return ret;
+}
+
+void engine_remove_more(struct eng_source *src, int fd)
+{
+	pthread_mutex_lock(&eng.lock);
+	eng.slots[fd].src = NULL;
+	poller_remove(&eng.poller, fd);
+	pthread_mutex_unlock(&eng.lock);
+}
+
 void engine_free_later(struct eng_source *src)
 {
 	pthread_mutex_lock(&eng.lock);

@@ -11,7 +11,8 @@
 
 #define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
 #define EXT_HELLO_MINOR 0
-#define EXT_HELLO_LEN   48 /* of the longest HELLO that this version sends */
+#define EXT_HELLO_LEN   40 /* of the HELLO that this version sends */
+#define EXT_HELLO_MAX   48 /* of one that offers rings */
 #define EXT_HELLO_ULPDU_MIN                                                                        \
 	2048 /* the least that a HELLO may state; any extension message fits                       \
 	      */

@@ -27,7 +27,7 @@ bool hello_build(struct qp *qp)
 		.max_ulpdu = MPA_ULPDU_MAX,
 		.rings = qp->stream.rings,
 	};
-	uint8_t bytes[EXT_HELLO_LEN];
+	uint8_t bytes[EXT_HELLO_MAX];
 
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
 			      ext_hello_encode(bytes, sizeof(bytes), &own)))

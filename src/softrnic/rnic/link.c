@@ -34,11 +34,6 @@ bool link_build(struct qp *qp)
 	return true;
 }
 
-static bool link_switch_is_sent(const struct qp *qp)
-{
-	return qp->link.tx_switching && qp->tx.sent >= qp->link.tx_end;
-}
-
 void qp_link_tx_switched(struct qp *qp)
 {
 	qp->link.tx_switching = false;
@@ -50,7 +45,8 @@ void qp_link_tx_switched(struct qp *qp)
 static void link_refuse(struct qp *qp)
 {
 	qp->link.rx_switching = false;
-	qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
+	if (!qp_is_failed(qp))
+		qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
 }
 
 void link_stop_receiving(struct qp *qp)
@@ -87,11 +83,6 @@ void qp_link_refuse(struct qp *qp)
 {
 	link_refuse(qp);
 	qp_settle(qp);
-}
-
-bool link_is_due(const struct qp *qp)
-{
-	return qp->link.in_due || link_switch_is_sent(qp);
 }
 
 bool qp_link_take(struct qp *qp, struct qp_link_msg *msg)

@@ -183,7 +183,14 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 }
 bool heartbeat_build(struct qp *qp);
 bool link_build(struct qp *qp);
-bool link_is_due(const struct qp *qp); /* for qp_link_take() */
+static inline bool link_switch_is_sent(const struct qp *qp)
+{
+	return qp->link.tx_switching && qp->tx.sent >= qp->link.tx_end;
+}
+static inline bool link_is_due(const struct qp *qp) /* qp_link_take() has one */
+{
+	return qp->link.in_due || link_switch_is_sent(qp);
+}
 /* Bytes behind the peer's SWITCH break the rules. */
 void link_stop_receiving(struct qp *qp);
 bool terminate_build(struct qp *qp);

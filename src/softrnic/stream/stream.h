@@ -162,6 +162,7 @@ struct stream_config stream_config_of(enum stream_role role, bool crc, bool exte
 int stream_new(const struct stream_config *cfg, struct stream **out);
 void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
+enum stream_role stream_role(const struct stream *s);
 const char *stream_state_str(enum stream_state state);
 /* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view.
  */
