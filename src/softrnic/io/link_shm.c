@@ -78,9 +78,12 @@ void link_shm_switch_tx(struct link *l)
 	link_shm_of(l)->tx_on = true;
 }
 
+/* The end of the link below may have been reported together with the last bytes there. */
 void link_shm_switch_rx(struct link *l)
 {
-	link_shm_of(l)->rx_on = true;
+	struct link_shm *s = link_shm_of(l);
+
+	s->rx_on = s->looks_below = true;
 }
 
 bool link_shm_receives(const struct link *l)
