@@ -34,6 +34,7 @@ enum {
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
 	CONN_DISOWN = 1024, /* nobody polls it any more */
+	CONN_OWN = 2048,    /* others look for bytes now, or nobody */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -85,12 +86,14 @@ struct conn {
 		size_t room, direct; /* offered; of these in registered memory */
 	} receive;
 
-	struct conn_own {           /* conn_own.c */
-		atomic_bool polled; /* by threads that look for bytes by themselves */
-		bool silent;        /* the link was told so, and reports no bytes */
-		atomic_uint polls;  /* written by one thread of a CQ at a time */
-		unsigned seen;      /* of these, by the engine */
-		struct list link;   /* of all that are polled */
+	struct conn_own {            /* conn_own.c */
+		atomic_bool polled;  /* by threads that look for bytes by themselves */
+		atomic_uint waiters; /* threads that wait for its link themselves */
+		bool awaited;        /* the link knows of them: wait_end() is to follow */
+		bool silent;         /* the link reports no bytes */
+		atomic_uint polls;   /* written by one thread of a CQ at a time */
+		unsigned seen;       /* of these, by the engine */
+		struct list link;    /* of all that are polled */
 	} own;
 
 	struct list everyone; /* in the list of all connections */
@@ -168,6 +171,13 @@ static inline bool conn_is_owned(struct conn *c) /* a hint without the lock */
 }
 void conn_own(struct conn *c);
 void conn_disown(struct conn *c);
+/*
+ * Without the lock: a thread is about to wait for the link by itself. A descriptor for poll(2), and
+ * then conn_wait_end() follows; or -1: the engine goes on looking. look: the descriptor is
+ * readable.
+ */
+int conn_wait_begin(struct conn *c);
+void conn_wait_end(struct conn *c, bool look);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */

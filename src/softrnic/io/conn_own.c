@@ -7,7 +7,13 @@
  * arrival wakes nobody. While any connection is owned in this way the engine looks at short
  * intervals, and takes back what was not polled since its last look. Arming the completion queue
  * takes back at once: after that the application waits.
+ *
+ * A thread that waits for a completion by poll(2) waits for the link's descriptor as well, and owns
+ * the connection for so long: an arrival wakes that thread and not the engine's, which would only
+ * wake it in turn.
  */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
 
@@ -38,12 +44,12 @@ static bool conn_can_be_owned(const struct conn *c)
 /* The link reports bytes exactly while nobody looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.polled;
+	bool owned = c->own.polled || atomic_load(&c->own.waiters) > 0;
 
 	if (owned == c->own.silent)
 		return;
 	c->own.silent = owned;
-	if (c->registered && c->link->ops->report_read(c->link, !owned))
+	if (c->link->ops->report_read(c->link, !owned))
 		atomic_fetch_or(&c->want, READY_READ);
 }
 
@@ -53,6 +59,18 @@ static void conn_own_leave(struct conn *c)
 	list_del(&c->own.link);
 	pthread_mutex_unlock(&own.lock);
 	c->own.polled = false;
+}
+
+void conn_own_changed(struct conn *c)
+{
+	if (!c->registered)
+		return;
+	if (c->own.awaited && atomic_load(&c->own.waiters) == 0) {
+		c->own.awaited = false;
+		if (c->link->ops->wait_end)
+			c->link->ops->wait_end(c->link);
+	}
+	conn_own_settle(c);
 }
 
 void conn_own(struct conn *c)
@@ -77,14 +95,65 @@ void conn_disown(struct conn *c)
 	if (!c->own.polled)
 		return;
 	conn_own_leave(c);
-	conn_own_settle(c);
+	conn_own_changed(c);
 }
 
 void conn_own_forget(struct conn *c)
 {
 	if (c->own.polled)
 		conn_own_leave(c);
-	c->own.silent = false;
+	c->own.silent = c->own.awaited = false;
+}
+
+/* --- threads that wait ---------------------------------------------------------------------- */
+
+/* Bytes that the connection has not taken, because it waits for a receive, would end each wait at
+ * once. */
+static bool conn_can_be_awaited(const struct conn *c)
+{
+	return conn_can_be_owned(c) && c->link->ops->wait_begin && !c->readable;
+}
+
+static int conn_own_await(struct conn *c)
+{
+	int fd;
+
+	atomic_fetch_add(&c->own.waiters, 1);
+	conn_own_settle(c);
+	fd = c->link->ops->wait_begin(c->link);
+	if (fd >= 0) {
+		c->own.awaited = true;
+		return fd;
+	}
+	atomic_fetch_sub(&c->own.waiters, 1);
+	conn_own_changed(c);
+	atomic_fetch_or(&c->want, READY_READ);
+	return -1;
+}
+
+int conn_wait_begin(struct conn *c)
+{
+	int fd = -1;
+
+	if (!conn_may_touch(c) || !conn_try_enter(c))
+		return -1;
+	if (conn_can_be_awaited(c))
+		fd = conn_own_await(c);
+	conn_leave(c);
+	return fd;
+}
+
+void conn_wait_end(struct conn *c, bool look)
+{
+	atomic_fetch_sub(&c->own.waiters, 1);
+	if (!conn_may_touch(c) || !conn_try_enter(c)) {
+		conn_want(c, CONN_OWN | (look ? READY_READ : 0));
+		return;
+	}
+	if (look)
+		conn_poll(c);
+	conn_own_changed(c);
+	conn_leave(c);
 }
 
 /* --- the engine's look ---------------------------------------------------------------------- */

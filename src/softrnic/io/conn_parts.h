@@ -22,7 +22,8 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 void conn_again(struct conn *c);
 
 /* conn_own.c */
-void conn_own_forget(struct conn *c); /* its link is about to be closed */
+void conn_own_forget(struct conn *c);  /* its link is about to be closed */
+void conn_own_changed(struct conn *c); /* CONN_OWN */
 
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);

@@ -207,6 +207,8 @@ static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u
 	if (want & CONN_DISCONNECT)
 		stream_disconnect(c->stream, clock_now_ns(), u);
 	conn_on_ready(c, want & CONN_READY, u);
+	if (want & CONN_OWN)
+		conn_own_changed(c);
 	if (want & CONN_DISOWN)
 		conn_disown(c);
 	if (want & CONN_RESUME)

@@ -10,9 +10,6 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-/* A poll of an empty queue processes at most so many connections, in turn. */
-#define POLL_CONNS 8
-
 /* So many polls of the empty queue within such a time are a loop that polls. */
 #define OWN_POLLS    16
 #define OWN_POLLS_NS (200 * NSEC_PER_US)
@@ -30,6 +27,8 @@ struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *contex
 		errno = -ret;
 		return NULL;
 	}
+	pthread_mutex_init(&ch->cqs_lock, NULL);
+	list_init(&ch->cqs);
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->q.fd;
 	return &ch->ibv;
@@ -42,6 +41,7 @@ int softrnic_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	if (atomic_load(&ch->users))
 		return EBUSY;
 	evq_fini(&ch->q);
+	pthread_mutex_destroy(&ch->cqs_lock);
 	free(ch);
 	return 0;
 }
@@ -80,6 +80,23 @@ static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void 
 	cq->generation = engine_generation();
 	pthread_mutex_init(&cq->conns_lock, NULL);
 	list_init(&cq->conns);
+	list_init(&cq->on_channel);
+}
+
+static void vcq_join(struct vcq *cq, struct vchannel *ch)
+{
+	atomic_fetch_add(&ch->users, 1);
+	pthread_mutex_lock(&ch->cqs_lock);
+	list_add_tail(&ch->cqs, &cq->on_channel);
+	pthread_mutex_unlock(&ch->cqs_lock);
+}
+
+static void vcq_quit(struct vcq *cq, struct vchannel *ch)
+{
+	pthread_mutex_lock(&ch->cqs_lock);
+	list_del(&cq->on_channel);
+	pthread_mutex_unlock(&ch->cqs_lock);
+	atomic_fetch_sub(&ch->users, 1);
 }
 
 struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -103,7 +120,7 @@ struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq
 	}
 	vcq_fill(cq, context, cqe, cq_context, channel);
 	if (channel)
-		atomic_fetch_add(&vcq_channel(cq)->users, 1);
+		vcq_join(cq, vcq_channel(cq));
 	return &cq->cq.ibv;
 }
 
@@ -130,27 +147,19 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 		vcq_wait_acks(cq);
 	device_async_cancel(ibv);
 	if (ch)
-		atomic_fetch_sub(&ch->users, 1);
+		vcq_quit(cq, ch);
 	pthread_mutex_destroy(&cq->conns_lock);
 	cq_fini(&cq->cq);
 	free(cq);
 	return 0;
 }
 
-static void vcq_taken(struct evq_node *n)
-{
-	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
-}
-
 int softrnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **cq_context)
 {
-	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
-	struct evq_node *n;
 	struct vcq *cq;
 
-	if (evq_pop(&ch->q, &n, vcq_taken))
+	if (channel_wait(container_of(channel, struct vchannel, ibv), &cq))
 		return -1;
-	cq = container_of(n, struct vcq, node);
 	*ibv = &cq->cq.ibv;
 	*cq_context = cq->cq.ibv.cq_context;
 	return 0;
@@ -160,12 +169,12 @@ int softrnic_wait_cq_event(struct ibv_comp_channel *channel, int timeout_ms, str
 			   void **cq_context)
 {
 	struct vchannel *ch = container_of(channel, struct vchannel, ibv);
-	struct evq_node *n;
+	struct vcq *cq;
 
-	if (evq_pop_until(&ch->q, poll_deadline(timeout_ms), &n, vcq_taken))
+	if (channel_wait_until(ch, poll_deadline(timeout_ms), &cq))
 		return -1;
-	*ibv = &container_of(n, struct vcq, node)->cq.ibv;
-	*cq_context = (*ibv)->cq_context;
+	*ibv = &cq->cq.ibv;
+	*cq_context = cq->cq.ibv.cq_context;
 	return 0;
 }
 
@@ -203,7 +212,7 @@ static bool vcq_is_polled_quickly(struct vcq *cq)
 	uint64_t before = cq->polls_at;
 
 	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
-	if (polls % OWN_POLLS || cq->num_conns > POLL_CONNS)
+	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
 		return false;
 	cq->polls_at = clock_now_ns();
 	return polls > OWN_POLLS && cq->polls_at - before < OWN_POLLS_NS;
@@ -240,7 +249,7 @@ static void vcq_drive(struct vcq *cq)
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return;
 	quick = vcq_is_polled_quickly(cq);
-	for (first = l = list_first(&cq->conns); l && n < POLL_CONNS; n++) {
+	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
 		conn_count_poll(c);

@@ -25,10 +25,16 @@ struct vchannel {
 	struct ibv_comp_channel ibv;
 	struct evq q;
 	atomic_uint users; /* CQs on it */
+	pthread_mutex_t cqs_lock; /* outer to a CQ's conns_lock */
+	struct list cqs;
 };
+
+/* A poll of an empty queue, and a wait for an event, drive at most so many connections. */
+#define VCQ_CONNS 8
 
 struct vcq {
 	struct cq cq;
+	struct list on_channel;
 	struct evq_node node; /* completion events, in the channel's queue */
 	unsigned generation;
 	atomic_uint users;     /* QPs on it */
@@ -70,6 +76,10 @@ int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 /* A connection's QP uses the queue: polling it empty drives the connection. */
 void vcq_attach(struct vcq *cq, struct conn_of_cq *link);
 void vcq_detach(struct vcq *cq, struct conn_of_cq *link);
+/* The next event of the channel, waited for; its connections are driven meanwhile. 0, or -1 and
+ * errno: as evq_pop() and evq_pop_until(). */
+int channel_wait(struct vchannel *ch, struct vcq **cq);
+int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq);
 /* Every connection lets go of a killed region; returns when nothing holds it any more. */
 void conns_detach_mr(struct mr *mr);
 

@@ -21,6 +21,7 @@ int evq_init(struct evq *q)
 	pthread_mutex_init(&q->lock, NULL);
 	list_init(&q->nodes);
 	q->signalled = false;
+	q->takers = 0;
 	pthread_mutex_lock(&all_lock);
 	list_add_tail(&all, &q->link);
 	pthread_mutex_unlock(&all_lock);
@@ -43,7 +44,7 @@ static void evq_signal(struct evq *q)
 	uint64_t one = 1;
 	ssize_t n;
 
-	if (want == q->signalled)
+	if (want == q->signalled || q->takers)
 		return;
 	n = want ? write(q->fd, &one, sizeof(one)) : read(q->fd, &one, sizeof(one));
 	q->signalled = n == sizeof(one) ? want : q->signalled;
@@ -68,15 +69,39 @@ static struct evq_node *evq_take(struct evq *q)
 	return n;
 }
 
-static bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+static bool evq_take_as(struct evq *q, bool taker, struct evq_node **n,
+			void (*taken)(struct evq_node *n))
 {
 	pthread_mutex_lock(&q->lock);
 	*n = evq_take(q);
 	if (*n && taken)
 		taken(*n);
+	q->takers -= taker;
 	evq_signal(q);
 	pthread_mutex_unlock(&q->lock);
 	return *n != NULL;
+}
+
+bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+{
+	return evq_take_as(q, false, n, taken);
+}
+
+void evq_begin_take(struct evq *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->takers++;
+	pthread_mutex_unlock(&q->lock);
+}
+
+bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
+{
+	return evq_take_as(q, true, n, taken);
+}
+
+bool evq_is_nonblocking(const struct evq *q)
+{
+	return fcntl(q->fd, F_GETFL) & O_NONBLOCK;
 }
 
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
@@ -84,7 +109,7 @@ int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
 
 	while (!evq_try(q, n, taken)) {
-		if (fcntl(q->fd, F_GETFL) & O_NONBLOCK) {
+		if (evq_is_nonblocking(q)) {
 			errno = EAGAIN;
 			return -1;
 		}
@@ -185,6 +210,7 @@ void evq_atfork_child(void)
 		pthread_mutex_init(&q->lock, NULL);
 		list_init(&q->nodes);
 		q->signalled = false;
+		q->takers = 0;
 		if (fd >= 0) {
 			dup3(fd, q->fd, O_CLOEXEC);
 			close(fd);

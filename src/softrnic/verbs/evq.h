@@ -26,6 +26,7 @@ struct evq {
 	struct list link; /* in the list of all queues, for fork() */
 	int fd;
 	bool signalled;
+	unsigned takers; /* threads that will take what is pushed: evq_begin_take() */
 };
 
 int evq_init(struct evq *q);
@@ -45,6 +46,15 @@ int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n
 /* The same until a deadline, whatever O_NONBLOCK and signals say; then -1 and ETIMEDOUT. */
 int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
 		  void (*taken)(struct evq_node *n));
+/*
+ * Without a system call: this thread does what may push an event, and then evq_end_take() takes it,
+ * if there is one. Between them the descriptor does not follow the queue.
+ */
+void evq_begin_take(struct evq *q);
+bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
+/* The next event, if there is one. */
+bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
+bool evq_is_nonblocking(const struct evq *q);
 /* Take back every event of n that was not popped; returns how many. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);
 /* Move the nodes for which match() holds to another queue, in order. */

@@ -20,7 +20,9 @@ static void end_equip(struct end *e)
 	struct ibv_context *ctx = softrnic_context();
 
 	e->pd = softrnic_alloc_pd(ctx);
-	e->cq = softrnic_create_cq(ctx, 4 * END_DEPTH, NULL, NULL, 0);
+	e->completions = softrnic_create_comp_channel(ctx);
+	assert_non_null(e->completions);
+	e->cq = softrnic_create_cq(ctx, 4 * END_DEPTH, NULL, e->completions, 0);
 	assert_non_null(e->pd);
 	assert_non_null(e->cq);
 	e->mr = softrnic_reg_mr(e->pd, e->buf, sizeof(e->buf), IBV_ACCESS_LOCAL_WRITE);
@@ -46,6 +48,8 @@ void end_close(struct end *e)
 		assert_int_equal(softrnic_dereg_mr(e->mr), 0);
 	if (e->cq)
 		assert_int_equal(softrnic_destroy_cq(e->cq), 0);
+	if (e->completions)
+		assert_int_equal(softrnic_destroy_comp_channel(e->completions), 0);
 	if (e->pd)
 		assert_int_equal(softrnic_dealloc_pd(e->pd), 0);
 	memset(e, 0, sizeof(*e));

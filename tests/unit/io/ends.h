@@ -14,6 +14,7 @@ struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *completions; /* of cq, which is not armed */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr; /* of buf */
 	char buf[END_BUF];

@@ -30,13 +30,16 @@ struct pair_link {
 	bool received;
 	ssize_t result;
 	bool silent;
+	int arrival; /* readable while somebody waits and bytes or the end are here */
+	unsigned waiters;
 };
 
 static struct {
 	pthread_mutex_t lock; /* of all of it */
 	struct list listeners;
 	size_t allowed, carried;
-	unsigned links, receives, silent;
+	unsigned links, receives, silent, waits;
+	pid_t looker;
 	uint16_t last_port;
 } pair = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .listeners = LIST_INIT(pair.listeners),
@@ -58,12 +61,28 @@ static void pair_unlock(void)
 	pthread_mutex_unlock(&pair.lock);
 }
 
-static void pair_ring_bell(struct pair_link *p)
+static void pair_write(int fd)
 {
 	uint64_t one = 1;
 
-	if (write(p->bell, &one, sizeof(one)) < 0)
+	if (write(fd, &one, sizeof(one)) < 0)
 		abort();
+}
+
+static void pair_ring_bell(struct pair_link *p)
+{
+	pair_write(p->bell);
+	if (p->waiters && (p->len || p->ended))
+		pair_write(p->arrival);
+}
+
+/* Bytes have come. */
+static void pair_report(struct pair_link *p)
+{
+	if (!p->silent)
+		pair_write(p->bell);
+	if (p->waiters)
+		pair_write(p->arrival);
 }
 
 /* --- what tests look at ------------------------------------------------------------------- */
@@ -118,6 +137,26 @@ unsigned pair_silent(void)
 	return n;
 }
 
+unsigned pair_waits(void)
+{
+	unsigned n;
+
+	pair_lock();
+	n = pair.waits;
+	pair_unlock();
+	return n;
+}
+
+pid_t pair_looker(void)
+{
+	pid_t who;
+
+	pair_lock();
+	who = pair.looker;
+	pair_unlock();
+	return who;
+}
+
 /* --- life --------------------------------------------------------------------------------- */
 
 #define PAIR_MAX 16
@@ -142,6 +181,7 @@ static struct pair_link *pair_new(const struct link_ops *ops, const struct link_
 	if (!p->us.port)
 		p->us.port = ++pair.last_port;
 	p->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->arrival = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	list_init(&p->node);
 	list_init(&p->queue);
 	while (pair_all[i])
@@ -190,12 +230,14 @@ static void pair_close(struct link *l)
 	pair.silent -= p->silent;
 	pair_unlock();
 	close(p->bell);
+	close(p->arrival);
 	free(p);
 }
 
 static void pair_forked(struct link *l)
 {
 	close(pair_of(l)->bell);
+	close(pair_of(l)->arrival);
 	free(l);
 }
 
@@ -369,6 +411,33 @@ static bool pair_report_read(struct link *l, bool report)
 	return here;
 }
 
+static int pair_wait_begin(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+	int fd = p->arrival;
+
+	pair_lock();
+	pair.waits++;
+	if (p->len || p->ended)
+		fd = -EAGAIN;
+	else
+		p->waiters++;
+	pair_unlock();
+	return fd;
+}
+
+static void pair_wait_end(struct link *l)
+{
+	struct pair_link *p = pair_of(l);
+	uint64_t rings;
+
+	pair_lock();
+	p->waiters = 0;
+	if (read(p->arrival, &rings, sizeof(rings)) < 0 && errno != EAGAIN)
+		abort();
+	pair_unlock();
+}
+
 /* --- bytes -------------------------------------------------------------------------------- */
 
 /* Into what is offered, as far as it goes. */
@@ -437,7 +506,7 @@ static ssize_t pair_send(struct link *l, struct iovec *iov, int n)
 	for (int i = 0; i < n; i++)
 		sent += pair_put(p->peer, iov[i].iov_base, iov[i].iov_len);
 	pair_feed(p->peer);
-	pair_ring_bell(p->peer);
+	pair_report(p->peer);
 	pair_unlock();
 	return sent ? (ssize_t)sent : -EAGAIN;
 }
@@ -450,6 +519,8 @@ static ssize_t pair_look(struct link *l, const void **bytes)
 	pair_lock();
 	*bytes = p->ring + p->head;
 	n = (ssize_t)pair_in_one_piece(p);
+	if (n > 0 && p->silent)
+		pair.looker = gettid();
 	if (n == 0 && !p->ended)
 		n = -EAGAIN;
 	pair_unlock();
@@ -592,6 +663,8 @@ static const struct link_ops in_place = {
 	.consume = pair_consume,
 	.pending = pair_pending,
 	.report_read = pair_report_read,
+	.wait_begin = pair_wait_begin,
+	.wait_end = pair_wait_end,
 };
 LINK_ROW(in_place);
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PAIR_IN_PLACE  0xcb007101u /* 203.0.113.1 */
 #define PAIR_BY_ITSELF 0xcb007102u
@@ -25,5 +26,9 @@ unsigned pair_receives_under_way(void);
 unsigned pair_links(void);
 /* Those of .1 that report no bytes, as somebody looks for them. */
 unsigned pair_silent(void);
+/* Waits for descriptors of these that have begun, in all; and the thread that found bytes which
+ * were not reported. */
+unsigned pair_waits(void);
+pid_t pair_looker(void);
 
 #endif

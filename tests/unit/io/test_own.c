@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that polls is the only one who looks for bytes; when it stops, the engine looks again.
+/* A thread that polls, or waits, is the only one that looks for bytes; then the engine looks again.
  */
+#include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,6 +150,144 @@ static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
 	ends_close(&e);
 }
 
+/* --- threads that wait -------------------------------------------------------------------- */
+
+struct waiter {
+	struct end *e;
+	pthread_t thread;
+	pid_t id;
+	int result;
+};
+
+static void *wait_for_event(void *arg)
+{
+	struct waiter *w = arg;
+	struct ibv_cq *cq;
+	void *context;
+
+	w->id = gettid();
+	w->result = softrnic_get_cq_event(w->e->completions, &cq, &context);
+	if (!w->result)
+		softrnic_ack_cq_events(cq, 1);
+	return NULL;
+}
+
+/* A thread waits for a completion, and its end's link reports no bytes. */
+static void waiter_start(struct waiter *w, struct end *e)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	unsigned before = pair_waits();
+
+	*w = (struct waiter){.e = e};
+	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_for_event, w), 0);
+	while (pair_waits() == before && clock_now_ns() < until)
+		usleep(100);
+	assert_int_equal(pair_silent(), 1);
+}
+
+static void the_thread_that_waits_receives(void **state)
+{
+	struct waiter w;
+	struct ends e;
+
+	connect_ends(&e);
+	assert_int_equal(end_post_recv(&e.server, 1), 0);
+	waiter_start(&w, &e.server);
+	assert_int_equal(end_post_send(&e.client, 2, 6), 0);
+	assert_int_equal(pthread_join(w.thread, NULL), 0);
+	assert_int_equal(w.result, 0);
+	assert_int_equal(pair_looker(), w.id);
+	assert_int_equal(pair_silent(), 0);
+	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);
+	ends_close(&e);
+}
+
+static void a_read_is_served_while_a_thread_waits_and_after(void **state)
+{
+	struct waiter w;
+	struct ends e;
+
+	connect_ends(&e);
+	waiter_start(&w, &e.server);
+	read_of_the_server(&e);
+	assert_int_equal(end_post_recv(&e.server, 1), 0);
+	assert_int_equal(end_post_send(&e.client, 2, 6), 0);
+	assert_int_equal(pthread_join(w.thread, NULL), 0);
+	assert_int_equal(end_wait_wc(&e.client).wr_id, 2);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+static void a_cancelled_wait_gives_back(void **state)
+{
+	void *result = NULL;
+	struct waiter w;
+	struct ends e;
+
+	connect_ends(&e);
+	waiter_start(&w, &e.server);
+	assert_int_equal(pthread_cancel(w.thread), 0);
+	assert_int_equal(pthread_join(w.thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_int_equal(pair_silent(), 0);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+static void a_wait_that_times_out_gives_back(void **state)
+{
+	struct ibv_cq *cq;
+	struct ends e;
+	void *context;
+
+	connect_ends(&e);
+	assert_int_equal(softrnic_wait_cq_event(e.server.completions, 5, &cq, &context), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_true(pair_waits() > 0);
+	assert_int_equal(pair_silent(), 0);
+	ends_close(&e);
+}
+
+/* More Sends than are parked wait in the link for receives. */
+static void bytes_that_cannot_be_taken_do_not_wake_again_and_again(void **state)
+{
+	struct ibv_cq *cq;
+	struct ends e;
+	unsigned before;
+	void *context;
+
+	connect_ends(&e);
+	for (uint64_t i = 0; i < 80; i++)
+		assert_int_equal(end_post_send(&e.client, i, END_BUF), 0);
+	while (softrnic_wait_cq_event(e.server.completions, 20, &cq, &context) == 0)
+		softrnic_ack_cq_events(cq, 1);
+	before = pair_waits();
+	assert_int_equal(softrnic_wait_cq_event(e.server.completions, 50, &cq, &context), -1);
+	assert_true(pair_waits() - before <= 3);
+	ends_close(&e);
+}
+
+static void two_threads_wait_for_one_queue(void **state)
+{
+	struct waiter w[2];
+	struct ends e;
+
+	connect_ends(&e);
+	waiter_start(&w[0], &e.server);
+	waiter_start(&w[1], &e.server);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(end_post_recv(&e.server, 1), 0);
+		assert_int_equal(ibv_req_notify_cq(e.server.cq, 0), 0);
+		assert_int_equal(end_post_send(&e.client, 2, 6), 0);
+		assert_int_equal(end_wait_wc(&e.server).wr_id, 1);
+	}
+	assert_int_equal(pthread_join(w[0].thread, NULL), 0);
+	assert_int_equal(pthread_join(w[1].thread, NULL), 0);
+	assert_int_equal(pair_silent(), 0);
+	ends_close(&e);
+}
+
 static int on_a_pair(void **state)
 {
 	end_host = PAIR_IN_PLACE;
@@ -165,6 +305,12 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_is_destroyed_while_it_is_polled),
 		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_polling_stopped),
 		cmocka_unit_test(a_child_forked_while_polling_leaves_the_parent_alone),
+		cmocka_unit_test(the_thread_that_waits_receives),
+		cmocka_unit_test(a_read_is_served_while_a_thread_waits_and_after),
+		cmocka_unit_test(a_cancelled_wait_gives_back),
+		cmocka_unit_test(a_wait_that_times_out_gives_back),
+		cmocka_unit_test(bytes_that_cannot_be_taken_do_not_wake_again_and_again),
+		cmocka_unit_test(two_threads_wait_for_one_queue),
 	};
 
 	return cmocka_run_group_tests_name("own", tests, on_a_pair, NULL);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cq_wait.c -- a thread waits for an event of a completion channel.
+ *
+ * With few connections behind the channel it waits for their links' descriptors beside the
+ * channel's, and drives what becomes readable. So what completes a request wakes one thread, and no
+ * system call leads from the completion to the thread, which finds it in the queue.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/poll.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/verbs/device.h"
+
+/* Who is waited for: fds[0] is the channel's. Each connection is referred to. */
+struct channel_wait {
+	struct vchannel *ch;
+	struct pollfd fds[1 + VCQ_CONNS];
+	struct conn *conns[1 + VCQ_CONNS];
+	nfds_t n;
+};
+
+static void channel_taken(struct evq_node *n)
+{
+	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
+}
+
+/* --- whom to wait for ----------------------------------------------------------------------- */
+
+static void channel_wait_add(struct channel_wait *w, struct conn *c)
+{
+	int fd = conn_wait_begin(c);
+
+	if (fd < 0)
+		return;
+	conn_get(c);
+	w->conns[w->n] = c;
+	w->fds[w->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+/* The engine goes on looking for those that are in use by others at the moment. */
+static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq)
+{
+	struct list *it;
+
+	if (cq->generation != engine_generation() || pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	if (w->n + cq->num_conns <= 1 + VCQ_CONNS)
+		list_for_each (it, &cq->conns)
+			channel_wait_add(w, container_of(it, struct conn_of_cq, link)->conn);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool drives)
+{
+	struct list *it;
+
+	w->ch = ch;
+	w->conns[0] = NULL;
+	w->fds[0] = (struct pollfd){.fd = ch->q.fd, .events = POLLIN};
+	w->n = 1;
+	if (!drives || pthread_mutex_trylock(&ch->cqs_lock))
+		return;
+	list_for_each (it, &ch->cqs)
+		channel_wait_add_cq(w, container_of(it, struct vcq, on_channel));
+	pthread_mutex_unlock(&ch->cqs_lock);
+}
+
+static void channel_wait_end(struct channel_wait *w)
+{
+	for (nfds_t i = 1; i < w->n; i++) {
+		conn_wait_end(w->conns[i], w->fds[i].revents != 0);
+		conn_put(w->conns[i]);
+	}
+	w->n = 1;
+}
+
+/* --- waiting -------------------------------------------------------------------------------- */
+
+/* The thread is cancelled while it waits. */
+static void channel_wait_cancelled(void *wait)
+{
+	channel_wait_end(wait);
+}
+
+/* Only here the thread may be cancelled: elsewhere it has locks. 0 or -errno. */
+static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
+{
+	int n, unused;
+
+	for (nfds_t i = 1; i < w->n; i++)
+		w->fds[i].revents = 0;
+	pthread_cleanup_push(channel_wait_cancelled, w);
+	pthread_setcancelstate(cancel_state, &unused);
+	n = poll(w->fds, w->n, ms);
+	if (n < 0)
+		n = -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &unused);
+	pthread_cleanup_pop(0);
+	if (n == 0 && ms == 0)
+		return -ETIMEDOUT;
+	return n < 0 ? n : 0;
+}
+
+/* One wait. True: *n is the event. False: *err is 0, or what ended the wait. */
+static bool channel_wait_once(struct vchannel *ch, int ms, int cancel_state, struct evq_node **n,
+			      int *err)
+{
+	struct channel_wait w;
+
+	channel_wait_begin(&w, ch, ms != 0);
+	*err = channel_poll(&w, ms, cancel_state);
+	evq_begin_take(&ch->q);
+	channel_wait_end(&w);
+	return evq_end_take(&ch->q, n, channel_taken);
+}
+
+/* interruptible: O_NONBLOCK and signals end the wait. 0 or -errno. */
+static int channel_wait_for(struct vchannel *ch, uint64_t deadline, bool interruptible,
+			    int cancel_state, struct evq_node **n)
+{
+	int err;
+
+	if (evq_try(&ch->q, n, channel_taken))
+		return 0;
+	for (;;) {
+		if (interruptible && evq_is_nonblocking(&ch->q))
+			return -EAGAIN;
+		if (channel_wait_once(ch, poll_ms_left(deadline), cancel_state, n, &err))
+			return 0;
+		if (err && (err != -EINTR || interruptible))
+			return err;
+	}
+}
+
+static int channel_wait_as(struct vchannel *ch, uint64_t deadline, bool interruptible,
+			   struct vcq **cq)
+{
+	struct evq_node *n;
+	int state, err;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	err = channel_wait_for(ch, deadline, interruptible, state, &n);
+	pthread_setcancelstate(state, &state);
+	if (err) {
+		errno = -err;
+		return -1;
+	}
+	*cq = container_of(n, struct vcq, node);
+	return 0;
+}
+
+int channel_wait(struct vchannel *ch, struct vcq **cq)
+{
+	return channel_wait_as(ch, CLOCK_NEVER, true, cq);
+}
+
+int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq)
+{
+	return channel_wait_as(ch, deadline, false, cq);
+}
