@@ -10,6 +10,7 @@ int cmd_put(int argc, char **argv);
 int cmd_get(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
 #endif

@@ -1,26 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "latency.h"
 
-int latency_init(struct latency *l, size_t room)
+#include <string.h>
+#include <time.h>
+
+void latency_reset(struct latency *l)
 {
-	*l = (struct latency){.ns = calloc(room, sizeof(*l->ns)), .room = room};
-	return l->ns ? 0 : -ENOMEM;
+	memset(l, 0, sizeof(*l));
 }
 
-void latency_fini(struct latency *l)
+/* By how many bits the value is shifted until 8 are left. */
+static unsigned latency_shift(uint64_t ns)
 {
-	free(l->ns);
-	*l = (struct latency){0};
+	return ns < 256 ? 0 : 56 - (unsigned)__builtin_clzll(ns);
 }
 
 void latency_add(struct latency *l, uint64_t ns)
 {
-	if (l->count < l->room)
-		l->ns[l->count++] = ns;
+	unsigned shift = latency_shift(ns);
+
+	l->buckets[shift * 128 + (ns >> shift)]++;
+	if (l->count++ == 0 || ns < l->min_ns)
+		l->min_ns = ns;
+	if (ns > l->max_ns)
+		l->max_ns = ns;
+}
+
+/* The middle of a bucket. */
+static uint64_t latency_of_bucket(size_t bucket)
+{
+	uint64_t shift = bucket < 256 ? 0 : bucket / 128 - 1;
+	uint64_t low = (bucket - shift * 128) << shift;
+
+	return low + (shift ? 1ull << (shift - 1) : 0);
+}
+
+double latency_permille_us(const struct latency *l, unsigned permille)
+{
+	uint64_t rank = (l->count * permille + 999) / 1000, below = 0, ns;
+	size_t bucket = 0;
+
+	if (rank <= 1)
+		return (double)l->min_ns / 1e3;
+	if (rank == l->count)
+		return (double)l->max_ns / 1e3;
+	while ((below += l->buckets[bucket]) < rank)
+		bucket++;
+	ns = latency_of_bucket(bucket);
+	ns = ns < l->min_ns ? l->min_ns : ns > l->max_ns ? l->max_ns : ns;
+	return (double)ns / 1e3;
 }
 
 uint64_t latency_now_ns(void)
@@ -29,31 +57,4 @@ uint64_t latency_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static int latency_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Nearest rank: the smallest sample that at least that share of all samples does not exceed. */
-static double latency_rank_us(const struct latency *l, unsigned percent)
-{
-	size_t rank = (l->count * percent + 99) / 100;
-
-	return (double)l->ns[rank ? rank - 1 : 0] / 1e3;
-}
-
-struct latency_summary latency_summarise(struct latency *l)
-{
-	qsort(l->ns, l->count, sizeof(*l->ns), latency_compare);
-	return (struct latency_summary){
-		.count = l->count,
-		.min_us = latency_rank_us(l, 0),
-		.median_us = latency_rank_us(l, 50),
-		.p99_us = latency_rank_us(l, 99),
-		.max_us = latency_rank_us(l, 100),
-	};
 }

@@ -18,6 +18,7 @@ static const char help[] =
 	"  rpma get HOST:NAME FILE     copy it back, or any remote memory, into a file\n"
 	"  rpma ls HOST                list the regions of a server, and the files that they hold\n"
 	"  rpma ping HOST[:PORT]       measure the latency of writes, flushes and reads\n"
+	"  rpma bench HOST[:PORT]      measure latency and throughput over sizes and depths\n"
 	"  rpma info [PATH | HOST]     what this machine, a path or a server can do, and why\n"
 	"\n"
 	"'rpma COMMAND --help' shows more, and so do the manual pages: rpma(1), rpma-serve(1) ...\n";
@@ -28,7 +29,8 @@ static const struct {
 } commands[] = {
 	{"serve", "rpma serve", cmd_serve}, {"put", "rpma put", cmd_put},
 	{"get", "rpma get", cmd_get},       {"ls", "rpma ls", cmd_ls},
-	{"ping", "rpma ping", cmd_ping},    {"info", "rpma info", cmd_info},
+	{"ping", "rpma ping", cmd_ping},    {"bench", "rpma bench", cmd_bench},
+	{"info", "rpma info", cmd_info},
 };
 
 static int main_run_command(int argc, char **argv)

@@ -123,12 +123,13 @@ static int ping_warm_up(struct ping *p, const struct kind *kind)
 
 static int ping_measure(struct ping *p, const struct kind *kind, struct latency *samples)
 {
+	uint64_t count = p->opts->count ? p->opts->count : DEFAULT_COUNT;
 	uint64_t limit = p->opts->count ? UINT64_MAX : DEFAULT_LIMIT_NS;
 	uint64_t begun, before, after;
 	int rc = ping_warm_up(p, kind);
 
 	begun = after = latency_now_ns();
-	while (!rc && samples->count < samples->room && after - begun < limit) {
+	while (!rc && samples->count < count && after - begun < limit) {
 		before = latency_now_ns();
 		rc = kind->run(p);
 		after = latency_now_ns();
@@ -157,22 +158,21 @@ static void ping_print_head(const struct ping *p)
 	printf("%-26s %8s %10s %10s %10s %10s\n", "", "count", "min", "median", "p99", "max");
 }
 
-static void ping_print_kind(const struct ping *p, const struct kind *kind, struct latency *samples)
+static void ping_print_kind(const struct ping *p, const struct kind *kind,
+			    const struct latency *samples)
 {
-	struct latency_summary sum;
-
 	if (samples->count == 0) {
 		if (!p->opts->json)
 			printf("%-26s not possible: the server cannot persist this memory\n",
 			       kind->name);
 		return;
 	}
-	sum = latency_summarise(samples);
-	printf(p->opts->json ? ",\"%s\":{\"count\":%zu,\"min_us\":%.1f,\"median_us\":%.1f,"
+	printf(p->opts->json ? ",\"%s\":{\"count\":%" PRIu64 ",\"min_us\":%.1f,\"median_us\":%.1f,"
 			       "\"p99_us\":%.1f,\"max_us\":%.1f}"
-			     : "%-26s %8zu %10.1f %10.1f %10.1f %10.1f\n",
-	       p->opts->json ? kind->json_name : kind->name, sum.count, sum.min_us, sum.median_us,
-	       sum.p99_us, sum.max_us);
+			     : "%-26s %8" PRIu64 " %10.1f %10.1f %10.1f %10.1f\n",
+	       p->opts->json ? kind->json_name : kind->name, samples->count,
+	       latency_permille_us(samples, 0), latency_permille_us(samples, 500),
+	       latency_permille_us(samples, 990), latency_permille_us(samples, 1000));
 }
 
 static int ping_run_kind(struct ping *p, const struct kind *kind)
@@ -180,14 +180,11 @@ static int ping_run_kind(struct ping *p, const struct kind *kind)
 	struct latency samples;
 	int rc = CLI_OK;
 
-	if (latency_init(&samples, p->opts->count ? p->opts->count : DEFAULT_COUNT))
-		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " samples",
-				p->opts->count);
+	latency_reset(&samples);
 	if (ping_is_possible(p, kind))
 		rc = ping_measure(p, kind, &samples);
 	if (!rc)
 		ping_print_kind(p, kind, &samples);
-	latency_fini(&samples);
 	return rc;
 }
 

@@ -65,10 +65,12 @@ static void progress_bar(const struct progress *p, size_t room, char *text, size
 void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
 		   size_t size)
 {
-	char head[64], rate[48], eta[32] = "", bar[BAR_MAX + 4] = "";
+	char head[64], rate[48] = "", eta[32] = "", bar[BAR_MAX + 4] = "";
 	size_t room = columns ? columns - 1 : 0, used;
 
-	snprintf(rate, sizeof(rate), " %.1f MiB/s", (double)p->done / (seconds + 1e-9) / MIB);
+	if (!p->is_time)
+		snprintf(rate, sizeof(rate), " %.1f MiB/s",
+			 (double)p->done / (seconds + 1e-9) / MIB);
 	if (p->total) {
 		snprintf(head, sizeof(head), " %3d%%",
 			 (int)((double)p->done / (double)p->total * 100));

@@ -16,6 +16,7 @@ struct progress {
 	const char *verb;
 	uint64_t total, done; /* total 0: not known */
 	uint64_t begun_us, shown_us, ended_us;
+	bool is_time; /* total and done are no bytes, but time: there is no rate */
 	bool on_terminal, drawn;
 };
 

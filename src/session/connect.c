@@ -69,6 +69,8 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 	int rc = rpma_utils_get_ibv_context(to->host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
 
 	if (!rc)
+		s->device = context->device->name;
+	if (!rc)
 		rc = rpma_peer_new(context, &s->peer);
 	if (!rc)
 		rc = connect_from_peer(s, opts, to);

@@ -38,6 +38,7 @@ struct session {
 	struct rpma_mr_remote *remote; /* NULL after HELLO_LIST */
 	struct hello_reply region;     /* what the server grants; its name can be printed */
 	char server[ADDRESS_TEXT];
+	const char *device; /* of this end, which reaches the server */
 	/* The rest is for src/session alone. */
 	struct completions completions;
 	int timeout_ms;
@@ -68,6 +69,14 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
  * verdict of the server that came unasked is ERROR_REFUSED.
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
+
+/* What carries the session's bytes. */
+struct session_transport {
+	const char *device; /* of this end, such as "softrnic0" */
+	const char *link;   /* "tcp", or "rdma" for what a device does not report */
+	bool crc;           /* softrnic: frames carry checksums */
+};
+void session_get_transport(const struct session *s, struct session_transport *transport);
 
 /* With HELLO_LIST, once: which regions there are; their names can be printed. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);

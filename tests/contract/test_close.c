@@ -288,5 +288,6 @@ int main(void)
 		cmocka_unit_test(posting_after_closed_fails_at_once_or_completes_with_an_error),
 	};
 
+	setenv("SOFTRNIC_THREADS", "1", 1); /* each further one has descriptors of its own */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

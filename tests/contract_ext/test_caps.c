@@ -87,6 +87,19 @@ static void counters_count(void **state)
 	ends_close(&d);
 }
 
+/* The setting of this variant of the test, or the default, which is off on one host. */
+static void counters_tell_whether_frames_have_checksums(void **state)
+{
+	const char *crc = getenv("SOFTRNIC_CRC");
+	struct ends d;
+
+	SOFTRNIC_ONLY();
+	ends_open(&d, NULL);
+	assert_int_equal(ends_counter(d.cli, "crc"), crc && !strcmp(crc, "on"));
+	assert_int_equal(ends_counter(d.srv, "crc"), crc && !strcmp(crc, "on"));
+	ends_close(&d);
+}
+
 static void counters_tell_how_many_they_are(void **state)
 {
 	struct rpma_counter one = {NULL, 0};
@@ -114,6 +127,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_known_before_the_connection_stands),
 		cmocka_unit_test(what_was_known_stays_known_after_the_end),
 		cmocka_unit_test(counters_count),
+		cmocka_unit_test(counters_tell_whether_frames_have_checksums),
 		cmocka_unit_test(counters_tell_how_many_they_are),
 	};
 

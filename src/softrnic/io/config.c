@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "softrnic/io/engine.h"
 
-#define SPIN_US 20 /* longer than the gap between two messages of a ping-pong */
+#define THREADS_MAX 8  /* unless asked for */
+#define SPIN_US     20 /* longer than the gap between two messages of a ping-pong */
 
 #define OVERFLOW_UID 65534 /* Linux's default */
 
@@ -138,6 +141,19 @@ static void config_read_shm(void)
 	config_read_shm_uids();
 }
 
+/* Half of the CPUs that this process may use: its own threads, and peers on this host, need some.
+ */
+static uint64_t config_threads(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return THREADS_MAX; /* more CPUs than the set has room for */
+	n = CPU_COUNT(&set) / 2;
+	return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (uint64_t)n;
+}
+
 static void config_read(void)
 {
 	/* On a machine with few CPUs, spinning takes the CPU that the peer needs. */
@@ -148,6 +164,10 @@ static void config_read(void)
 	config_read_shm();
 	conf.crc = config_crc();
 	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
+	conf.threads =
+		(unsigned)config_number("SOFTRNIC_THREADS", ENGINE_THREADS_MAX, config_threads());
+	if (conf.threads == 0)
+		conf.threads = 1;
 	conf.connect_ns = config_number("SOFTRNIC_CONNECT_MS", 3600000, 10000) * NSEC_PER_MS;
 	conf.refused_ns = config_number("SOFTRNIC_REFUSED_MS", 3600000, 0) * NSEC_PER_MS;
 	conf.request_ns = config_number("SOFTRNIC_REQUEST_MS", 3600000, 5000) * NSEC_PER_MS;

@@ -14,6 +14,7 @@ enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
 struct config {
 	enum config_crc crc;       /* SOFTRNIC_CRC */
 	uint64_t spin_ns;          /* SOFTRNIC_SPIN_US */
+	unsigned threads;          /* SOFTRNIC_THREADS: progress threads at most */
 	uint64_t refused_ns;       /* SOFTRNIC_REFUSED_MS: a refused dial is repeated for so long */
 	uint64_t connect_ns;       /* SOFTRNIC_CONNECT_MS: dial and start-up */
 	uint64_t request_ns;       /* SOFTRNIC_REQUEST_MS: inbound request */

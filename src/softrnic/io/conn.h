@@ -90,6 +90,7 @@ struct conn {
 		atomic_bool polled;  /* by threads that look for bytes by themselves */
 		atomic_uint waiters; /* threads that wait for its link themselves */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
+		atomic_bool spun; /* the engine's thread looks by itself as well */
 		bool silent;         /* the link reports no bytes */
 		atomic_uint polls;   /* written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, by the engine */

@@ -44,7 +44,7 @@ static bool conn_can_be_owned(const struct conn *c)
 /* The link reports bytes exactly while nobody looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.polled || atomic_load(&c->own.waiters) > 0;
+	bool owned = c->own.polled || c->own.spun || atomic_load(&c->own.waiters) > 0;
 
 	if (owned == c->own.silent)
 		return;
@@ -102,7 +102,18 @@ void conn_own_forget(struct conn *c)
 {
 	if (c->own.polled)
 		conn_own_leave(c);
-	c->own.silent = c->own.awaited = false;
+	c->own.silent = c->own.awaited = c->own.spun = false;
+}
+
+/* What was said to the link does not hold for the one that takes its place. */
+void conn_own_move(struct conn *c)
+{
+	if (c->own.awaited && c->link->ops->wait_end)
+		c->link->ops->wait_end(c->link);
+	if (c->own.silent)
+		c->link->ops->report_read(c->link, true);
+	conn_own_forget(c);
+	atomic_fetch_or(&c->want, READY_READ);
 }
 
 /* --- threads that wait ---------------------------------------------------------------------- */
@@ -154,6 +165,49 @@ void conn_wait_end(struct conn *c, bool look)
 		conn_poll(c);
 	conn_own_changed(c);
 	conn_leave(c);
+}
+
+/* --- the engine's thread while it spins ------------------------------------------------------- */
+
+void conn_own_spin(struct conn *c)
+{
+	if (c->own.spun || c->own.polled || atomic_load(&c->own.waiters) || !conn_can_be_owned(c))
+		return;
+	c->own.spun = true; /* before the thread may look */
+	if (engine_spin(&c->source))
+		conn_own_settle(c);
+	else
+		c->own.spun = false;
+}
+
+bool conn_spin_pending(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+	bool pending;
+
+	if (!c->own.spun || !conn_try_enter(c))
+		return false;
+	pending = c->link && c->link->ops->pending && c->link->ops->pending(c->link);
+	conn_leave(c);
+	return pending;
+}
+
+void conn_spin_take(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	if (!conn_try_enter(c))
+		return;
+	conn_poll(c);
+	conn_leave(c);
+}
+
+void conn_spin_rest(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	c->own.spun = false;
+	conn_want(c, CONN_OWN);
 }
 
 /* --- the engine's look ---------------------------------------------------------------------- */

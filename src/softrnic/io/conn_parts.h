@@ -22,6 +22,11 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 void conn_again(struct conn *c);
 
 /* conn_own.c */
+void conn_own_move(struct conn *c); /* another link is about to take the place of its link */
+void conn_own_spin(struct conn *c); /* in the engine's thread: something has come */
+bool conn_spin_pending(struct eng_source *src);
+void conn_spin_take(struct eng_source *src);
+void conn_spin_rest(struct eng_source *src);
 void conn_own_forget(struct conn *c);  /* its link is about to be closed */
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 

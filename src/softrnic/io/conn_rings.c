@@ -91,7 +91,7 @@ static bool conn_rings_use(struct conn *c)
 		shm_memory_free(&memory);
 		return false;
 	}
-	conn_disown(c);
+	conn_own_move(c);
 	c->link = link;
 	return true;
 }
@@ -170,7 +170,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 		stream_link_refuse(c->stream, u);
 		return;
 	}
-	conn_disown(c);
+	conn_own_move(c);
 	link_shm_switch_rx(c->link);
 	c->readable = true;
 	LOG_INFO("connection %p receives through shared memory", (void *)c);
@@ -183,7 +183,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 static void conn_rings_undo(struct conn *c, struct stream_update *u)
 {
 	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
-	conn_disown(c);
+	conn_own_move(c);
 	c->link = link_shm_undo(c->link);
 	c->readable = true;
 	stream_look(c->stream, u);

@@ -236,6 +236,8 @@ bool conn_serve(struct conn *c)
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
+	if (c->link && c->link->ops->pending && want & READY_READ)
+		conn_own_spin(c);
 	/* Nothing was sent since, so the link still takes bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.h -- the event loop: threads that wait for descriptors and deadlines and run what is due.
- * One leads at a time, from the first descriptor on; another one takes over while it has to wait.
+ * engine.h -- event loops: threads that wait for descriptors and deadlines and run what is due.
+ * One loop is there from the first descriptor on; connections are spread over more of them as their
+ * number grows. In each loop one thread leads; another one takes over while it has to wait.
  *
  * Locks, outer to inner: a connection's lock, an id's lock, then the leaf locks: the
  * engine's, an event queue's, a CQ's, an SRQ's, the MR table's. No thread waits for a
@@ -16,8 +17,12 @@
 #include "base/list.h"
 #include "softrnic/io/poller.h"
 
-/* Something with a descriptor that the engine waits for. Its callbacks run in the engine's threads.
- */
+#define ENGINE_THREADS_MAX 64
+
+struct eng_loop;
+
+/* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and
+ * tasks, run in the threads of its loop. */
 struct eng_source {
 	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
 	/* Called when nothing refers to the source any more and none of its callbacks runs. */
@@ -25,11 +30,17 @@ struct eng_source {
 	struct list free_link;
 	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
+	/* Of one that engine_spin() looks after: */
+	bool (*pending)(struct eng_source *src); /* something is here; cheap, no system call */
+	void (*take)(struct eng_source *src);    /* it is dealt with */
+	void (*rest)(struct eng_source *src);    /* nobody looks any more: it is to be reported */
 	bool alone; /* no callback of it, or of its timers, may begin while another one runs */
 	/* The engine's. */
-	unsigned running; /* callbacks */
-	unsigned missed;  /* READY_* that came while no callback was to begin */
-	bool closed;      /* no callback begins any more; freed when the last one has ended */
+	struct eng_loop *loop; /* NULL: the first one */
+	unsigned running;      /* callbacks */
+	unsigned missed;       /* READY_* that came while no callback was to begin */
+	struct list spun; /* in its loop's list; for engine_spin() initialised by the owner */
+	bool closed;           /* no callback begins any more; freed when the last one has ended */
 };
 
 /* A deadline of a source; fires once, in a thread of the engine. */
@@ -45,15 +56,26 @@ struct eng_timer {
 struct eng_task {
 	struct list link;
 	void (*run)(struct eng_task *task);
+	struct eng_source *source; /* in whose loop; NULL: in the first one */
+	bool queued;               /* the engine's */
 };
+
+/* Once, before anything else is done with it: which loop serves the source. Others than those that
+ * are assigned belong to the first one. */
+void engine_assign(struct eng_source *src);
 
 /* Report what it becomes ready for, READY_WRITE only if `output`; 0 or -errno. Starts the thread.
  */
 int engine_add(struct eng_source *src, int fd, bool output);
 /* Report READY_READ only if `input`, READY_WRITE only if `output`, READY_HANGUP in any case (with
  * READY_READ); what it is ready for now is reported anew. */
-void engine_watch(int fd, bool input, bool output);
+void engine_watch(struct eng_source *src, int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
+/*
+ * From a callback of the source, which something came to that need not be reported: while its loop's
+ * thread spins, it looks by itself whether more is pending. False: it does not spin.
+ */
+bool engine_spin(struct eng_source *src);
 /* A further descriptor of a source that has one; what it becomes ready for is reported alike. It is
  * removed before the first one. */
 int engine_add_more(struct eng_source *src, int fd);

@@ -2,10 +2,10 @@
 /*
  * engine_impl.h -- what the engine*.c files share and no other file uses.
  *
- * Threads of the engine run callbacks. One of them leads: it waits for events and deadlines and
- * runs what is due. A callback may have to wait for a file system (a page of a mapped file), and
- * the thread with it; the guard notices, and then another thread leads. What was the leader ends
- * when its callback does.
+ * Threads of the engine run callbacks. One of each loop leads: it waits for events and deadlines
+ * and runs what is due. A callback may have to wait for a file system (a page of a mapped file),
+ * and the thread with it; the guard notices, and then another thread leads. What was the leader
+ * ends when its callback does.
  */
 #ifndef IO_ENGINE_IMPL_H
 #define IO_ENGINE_IMPL_H
@@ -18,9 +18,10 @@
 #include "softrnic/io/stall.h"
 #include "softrnic/io/timers.h"
 
-/* A thread that runs callbacks. Guarded by eng.lock. */
+/* A thread that runs callbacks. Guarded by its loop's lock; by eng.lock while it is a worker. */
 struct eng_runner {
-	struct list link; /* eng.runners */
+	struct list link;      /* eng_loop.runners; of a worker eng.runners */
+	struct eng_loop *loop; /* NULL: a worker */
 	bool leads;
 	bool works;
 	unsigned turn;             /* odd while a callback runs */
@@ -36,47 +37,83 @@ struct eng_slot {
 	uint32_t generation;
 };
 
-struct eng {
-	pthread_mutex_t lock;
+/* Sources, and the threads that run their callbacks. */
+struct eng_loop {
+	atomic_uint load;     /* sources that were assigned to it and are not freed */
+	pthread_mutex_t lock; /* of all the rest; inner to eng.lock */
 	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
 	size_t num_slots;
 	uint32_t slot_generation;
 	struct list sources, to_free, tasks, runners;
+	unsigned num_tasks;
+	struct list spun; /* sources that the leader looks after by itself */
+	unsigned num_spun;
 	struct eng_runner *leader;
 	struct timers timers;
-	uint64_t sleeping_until; /* until then the leader waits; 0: awake */
-	atomic_uint generation;
+	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
 
 	/* engine_stall.c */
-	bool guarded; /* the guard's thread is there */
-	bool guard_sleeps, guard_called;
-	pthread_cond_t guard_wake;
-	atomic_bool stalled; /* some runner waits in its callback */
-	pthread_cond_t work;
-	struct list handed; /* tasks for workers */
-	unsigned workers, idle_workers;
-	unsigned spares; /* so many workers stay although they have nothing to do */
-	bool vacant;     /* a worker is to lead, and handle these events first */
+	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */
 	struct poller_event left[POLLER_BATCH];
 	int n_left;
 };
+
+struct eng {
+	pthread_mutex_t lock;                      /* of the loops' number and of workers */
+	struct eng_loop *loop[ENGINE_THREADS_MAX]; /* allocated ones, which are never freed */
+	unsigned loops;                            /* so many may be assigned to */
+	bool opening;                              /* some thread starts one more */
+	bool full;                                 /* no further loop could be started */
+	atomic_uint generation;
+
+	/* engine_stall.c */
+	bool guarded;               /* the guard's thread is there */
+	pthread_mutex_t guard_lock; /* inner to the loops' */
+	pthread_cond_t guard_wake;
+	bool guard_called;
+	atomic_bool guard_sleeps;
+	atomic_bool stalled; /* some runner waits in its callback */
+	pthread_cond_t work;
+	struct list runners; /* workers */
+	struct list handed;  /* tasks for workers */
+	unsigned workers, idle_workers;
+	unsigned spares; /* so many workers stay although they have nothing to do */
+	unsigned vacant; /* loops */
+};
 extern struct eng eng;
 
-/* engine.c: 0 or -errno. */
+/* engine.c */
+void engine_free(struct eng_source *src); /* nothing refers to it any more */
+
+/* engine_loops.c */
+struct eng_loop *engine_loop_of(const struct eng_source *src); /* accepts NULL */
+int loop_start(struct eng_loop *l);                            /* 0 or -errno */
+void loops_atfork_child(void (*child)(struct eng_loop *l));
+/* 0 or -errno. */
 int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 
 /* engine_run.c */
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
-void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with eng.lock */
+void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with the lock */
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* until another thread leads */
+void engine_runner_finish(struct eng_runner *me); /* without the lock: the callback has ended */
 void *leader_main(void *runner);        /* likewise, as a thread that frees its runner */
 
-/* engine_stall.c: with eng.lock. */
-int guard_start(void);   /* 0 or -errno */
-void guard_notify(void); /* a callback begins */
+/* engine_spin.c */
+/*
+ * Look after spun sources, events and the deadline. How many events there are; 0: the deadline is
+ * over, or another thread leads; -1: nothing came for the time of spinning.
+ */
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until);
+void engine_spin_leave(struct eng_loop *l, struct eng_source *src); /* with the lock */
+
+/* engine_stall.c */
+int guard_start(void);                /* with eng.lock: 0 or -errno */
+void guard_notify(void);              /* with a loop's lock or eng.lock: a callback begins */
+void stall_expect_in(unsigned loops); /* with eng.lock: so many leaders may wait at once */
 void stall_atfork_child(void);
 
 #endif

@@ -27,7 +27,7 @@ void runner_end(struct eng_runner *r)
 	r->turn++;
 	r->source = NULL;
 	if (src && --src->running == 0 && src->closed)
-		list_add_tail(&eng.to_free, &src->free_link);
+		list_add_tail(&r->loop->to_free, &src->free_link);
 }
 
 static bool engine_source_is_closing(const struct eng_source *src)
@@ -35,21 +35,21 @@ static bool engine_source_is_closing(const struct eng_source *src)
 	return src && src->closed;
 }
 
-/* After a callback, without eng.lock: what came meanwhile, if only one of the source may run. */
-static void engine_runner_finish(struct eng_runner *me)
+/* After a callback, without the lock: what came meanwhile, if only one of the source may run. */
+void engine_runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
 	unsigned missed;
 
-	pthread_mutex_lock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
 	while (src && (missed = src->missed)) {
 		src->missed = 0;
-		pthread_mutex_unlock(&eng.lock);
+		pthread_mutex_unlock(&me->loop->lock);
 		src->ready(src, missed);
-		pthread_mutex_lock(&eng.lock);
+		pthread_mutex_lock(&me->loop->lock);
 	}
 	runner_end(me);
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_unlock(&me->loop->lock);
 }
 
 static bool engine_source_is_occupied(const struct eng_source *src)
@@ -57,13 +57,13 @@ static bool engine_source_is_occupied(const struct eng_source *src)
 	return src && src->alone && src->running > 0;
 }
 
-static struct eng_source *engine_slot_find(uint64_t data)
+static struct eng_source *engine_slot_find(const struct eng_loop *l, uint64_t data)
 {
 	uint32_t fd = (uint32_t)data;
 
-	if (fd >= eng.num_slots || eng.slots[fd].generation != data >> 32)
+	if (fd >= l->num_slots || l->slots[fd].generation != data >> 32)
 		return NULL;
-	return eng.slots[fd].src;
+	return l->slots[fd].src;
 }
 
 /* The next event's source, whose callback begins; NULL: no more, or another thread leads. */
@@ -71,11 +71,11 @@ static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *rea
 {
 	struct eng_source *src = NULL;
 
-	pthread_mutex_lock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
 	while (!src && me->leads && me->next < me->n) {
 		const struct poller_event *ev = &me->evs[me->next++];
 
-		src = engine_slot_find(ev->data);
+		src = engine_slot_find(me->loop, ev->data);
 		*ready = ev->ready;
 		if (!engine_source_is_occupied(src))
 			continue;
@@ -84,7 +84,7 @@ static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *rea
 	}
 	if (src)
 		runner_begin(me, src);
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_unlock(&me->loop->lock);
 	return src;
 }
 
@@ -105,18 +105,18 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 {
 	struct eng_timer *timer = NULL;
 
-	pthread_mutex_lock(&eng.lock);
-	while (me->leads && (timer = timers_expired(&eng.timers, now))) {
+	pthread_mutex_lock(&me->loop->lock);
+	while (me->leads && (timer = timers_expired(&me->loop->timers, now))) {
 		if (engine_source_is_closing(
 			    timer->source)) /* set by a callback after the source was closed */
 			continue;
 		if (!engine_source_is_occupied(timer->source))
 			break;
-		timers_set(&eng.timers, timer, now + OCCUPIED_NS);
+		timers_set(&me->loop->timers, timer, now + OCCUPIED_NS);
 	}
 	if (timer)
 		runner_begin(me, timer->source);
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_unlock(&me->loop->lock);
 	return timer;
 }
 
@@ -133,35 +133,37 @@ static void leader_run_timers(struct eng_runner *me)
 
 static struct eng_task *leader_next_task(struct eng_runner *me, unsigned *left)
 {
+	struct eng_task *task;
 	struct list *it = NULL;
 
-	pthread_mutex_lock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
 	if (me->leads && *left > 0)
-		it = list_pop(&eng.tasks);
-	if (it) {
+		it = list_pop(&me->loop->tasks);
+	task = it ? container_of(it, struct eng_task, link) : NULL;
+	if (task) {
+		task->queued = false;
+		me->loop->num_tasks--;
 		--*left;
 		runner_begin(me, NULL);
 	}
-	pthread_mutex_unlock(&eng.lock);
-	return it ? container_of(it, struct eng_task, link) : NULL;
+	pthread_mutex_unlock(&me->loop->lock);
+	return task;
 }
 
-static unsigned leader_count_tasks(void)
+static unsigned leader_count_tasks(struct eng_runner *me)
 {
-	struct list *it;
-	unsigned n = 0;
+	unsigned n;
 
-	pthread_mutex_lock(&eng.lock);
-	list_for_each (it, &eng.tasks)
-		n++;
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
+	n = me->loop->num_tasks;
+	pthread_mutex_unlock(&me->loop->lock);
 	return n;
 }
 
 /* Each task that was queued at the start runs once; tasks that are queued meanwhile run later. */
 static void leader_run_tasks(struct eng_runner *me)
 {
-	unsigned left = leader_count_tasks();
+	unsigned left = leader_count_tasks(me);
 	struct eng_task *task;
 
 	while ((task = leader_next_task(me, &left))) {
@@ -170,59 +172,52 @@ static void leader_run_tasks(struct eng_runner *me)
 	}
 }
 
-static void leader_free_sources(void)
+static void leader_free_sources(struct eng_runner *me)
 {
 	struct list *it;
 
 	for (;;) {
-		pthread_mutex_lock(&eng.lock);
-		it = list_pop(&eng.to_free);
-		pthread_mutex_unlock(&eng.lock);
+		pthread_mutex_lock(&me->loop->lock);
+		it = list_pop(&me->loop->to_free);
+		pthread_mutex_unlock(&me->loop->lock);
 		if (!it)
 			return;
 		struct eng_source *src = container_of(it, struct eng_source, free_link);
-		src->free(src);
+		engine_free(src);
 	}
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(void)
+static uint64_t leader_sleep_until(struct eng_loop *l)
 {
 	uint64_t at;
 
-	pthread_mutex_lock(&eng.lock);
-	at = list_empty(&eng.tasks) && list_empty(&eng.to_free) ? timers_next(&eng.timers) : 0;
-	eng.sleeping_until = at;
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_lock(&l->lock);
+	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
+	atomic_store(&l->sleeping_until, at);
+	pthread_mutex_unlock(&l->lock);
 	return at;
 }
 
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int leader_wait(struct poller_event *evs)
+static int leader_wait(struct eng_runner *me, struct poller_event *evs)
 {
-	uint64_t now = clock_now_ns(), until = leader_sleep_until();
-	uint64_t spin_end = now + config_get()->spin_ns;
-	int n;
+	uint64_t until = leader_sleep_until(me->loop);
+	int n = config_get()->spin_ns ? leader_spin(me, evs, until) : -1;
 
-	while (config_get()->spin_ns && until > now && now < spin_end) {
-		n = poller_wait(&eng.poller, evs, now, now);
-		if (n != 0)
-			return n;
-		now = clock_now_ns();
-	}
-	return poller_wait(&eng.poller, evs, until, now);
+	return n >= 0 ? n : poller_wait(&me->loop->poller, evs, until, clock_now_ns());
 }
 
 static bool leader_goes_on(struct eng_runner *me)
 {
 	bool does;
 
-	pthread_mutex_lock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
 	does = me->leads;
 	if (!does)
 		list_del(&me->link);
-	pthread_mutex_unlock(&eng.lock);
+	pthread_mutex_unlock(&me->loop->lock);
 	return does;
 }
 
@@ -233,11 +228,12 @@ void leader_run(struct eng_runner *me)
 		leader_run_events(me);
 		leader_run_timers(me);
 		leader_run_tasks(me);
-		leader_free_sources();
+		leader_free_sources(me);
 		if (!leader_goes_on(me))
 			break;
 		me->next = 0;
-		me->n = leader_wait(me->evs);
+		me->n = leader_wait(me, me->evs);
+		atomic_store(&me->loop->sleeping_until, 0);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");
 }

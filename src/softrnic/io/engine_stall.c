@@ -31,7 +31,7 @@ static struct timespec guard_time(uint64_t ns)
 				 .tv_nsec = (long)(at % NSEC_PER_SEC)};
 }
 
-/* --- workers ------------------------------------------------------------------------------ */
+/* --- workers, with eng.lock ------------------------------------------------------------------ */
 
 static unsigned worker_count_work(void)
 {
@@ -45,15 +45,17 @@ static unsigned worker_count_work(void)
 
 static bool worker_is_missing(void)
 {
-	return eng.running &&
+	return eng.guarded &&
 	       (eng.workers < eng.spares ||
 		(worker_count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
 }
 
 static void guard_call(void)
 {
+	pthread_mutex_lock(&eng.guard_lock);
 	eng.guard_called = true;
 	pthread_cond_signal(&eng.guard_wake);
+	pthread_mutex_unlock(&eng.guard_lock);
 }
 
 static bool worker_is_idle(void)
@@ -80,9 +82,21 @@ static bool worker_wait(void)
 	return !worker_is_idle();
 }
 
-static void worker_run_task(struct eng_runner *me)
+/* A task's mark is guarded by the lock of its loop: it may be queued there again at once. */
+static struct eng_task *worker_take_task(void)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
+	struct eng_loop *l = engine_loop_of(task->source);
+
+	pthread_mutex_lock(&l->lock);
+	task->queued = false;
+	pthread_mutex_unlock(&l->lock);
+	return task;
+}
+
+static void worker_run_task(struct eng_runner *me)
+{
+	struct eng_task *task = worker_take_task();
 
 	runner_begin(me, NULL);
 	pthread_mutex_unlock(&eng.lock);
@@ -91,17 +105,37 @@ static void worker_run_task(struct eng_runner *me)
 	runner_end(me);
 }
 
-/* Until it is replaced in turn; then its runner is in no list any more. */
-static void worker_lead(struct eng_runner *me)
+static struct eng_loop *worker_find_vacant(void)
 {
-	eng.vacant = false;
+	unsigned i = 0;
+
+	while (!eng.loop[i]->vacant)
+		i++;
+	return eng.loop[i];
+}
+
+static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
+{
+	eng.vacant--;
 	eng.workers--;
-	eng.leader = me;
+	list_del(&me->link);
+	pthread_mutex_lock(&l->lock);
+	l->vacant = false;
+	l->leader = me;
+	list_add_tail(&l->runners, &me->link);
+	me->loop = l;
 	me->works = false;
 	me->leads = true;
 	me->next = 0;
-	me->n = eng.n_left;
-	memcpy(me->evs, eng.left, (size_t)me->n * sizeof(*me->evs));
+	me->n = l->n_left;
+	memcpy(me->evs, l->left, (size_t)me->n * sizeof(*me->evs));
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Until it is replaced in turn; then its runner is in no list any more. */
+static void worker_lead(struct eng_runner *me)
+{
+	worker_become_leader(me, worker_find_vacant());
 	if (worker_is_missing()) /* for a task for which this one may have been woken */
 		guard_call();
 	pthread_mutex_unlock(&eng.lock);
@@ -165,12 +199,33 @@ static void workers_start(void)
 	}
 }
 
+void stall_expect_in(unsigned loops)
+{
+	if (eng.spares == 0)
+		return;
+	eng.spares = SPARES + loops - 1;
+	guard_call();
+}
+
 void engine_expect_stalls(void)
 {
 	pthread_mutex_lock(&eng.lock);
-	eng.spares = SPARES;
+	eng.spares = SPARES + eng.loops - 1;
 	workers_start();
 	pthread_mutex_unlock(&eng.lock);
+}
+
+/* Returns whether it was not queued. */
+static bool stall_mark_queued(struct eng_task *task)
+{
+	struct eng_loop *l = engine_loop_of(task->source);
+	bool queued;
+
+	pthread_mutex_lock(&l->lock);
+	queued = task->queued;
+	task->queued = true;
+	pthread_mutex_unlock(&l->lock);
+	return !queued;
 }
 
 bool engine_hand_over(struct eng_task *task)
@@ -178,16 +233,13 @@ bool engine_hand_over(struct eng_task *task)
 	bool queued = false;
 
 	pthread_mutex_lock(&eng.lock);
-	if (!list_empty(&task->link))
-		goto out;
-	if (eng.workers > 0) {
+	if (eng.workers > 0 && stall_mark_queued(task)) {
 		list_add_tail(&eng.handed, &task->link);
 		pthread_cond_signal(&eng.work);
 		queued = true;
 	}
 	if (worker_is_missing())
 		guard_call();
-out:
 	pthread_mutex_unlock(&eng.lock);
 	return queued;
 }
@@ -202,52 +254,92 @@ bool engine_may_stall(void)
 /* --- the guard ---------------------------------------------------------------------------- */
 
 /*
- * The events that it did not get to are its successor's, which is an idle worker or a new one.
- * Nothing is logged here: logging may need the lock, or block as well.
+ * With both locks. The events that it did not get to are its successor's, which is an idle worker
+ * or a new one. Nothing is logged here: logging may need the lock, or block as well.
  */
-static void guard_replace_leader(void)
+static void guard_replace_leader(struct eng_loop *l)
 {
-	struct eng_runner *old = eng.leader;
+	struct eng_runner *old = l->leader;
 
-	eng.n_left = old->n > old->next ? old->n - old->next : 0;
-	memcpy(eng.left, old->evs + old->next, (size_t)eng.n_left * sizeof(*eng.left));
+	l->n_left = old->n > old->next ? old->n - old->next : 0;
+	memcpy(l->left, old->evs + old->next, (size_t)l->n_left * sizeof(*l->left));
 	old->n = old->next;
 	old->leads = false;
-	eng.leader = NULL;
-	eng.vacant = true;
+	l->leader = NULL;
+	l->vacant = true;
+	eng.vacant++;
 	pthread_cond_broadcast(&eng.work);
+}
+
+struct guard_sight {
+	bool active;  /* a callback runs, or has run since the last look */
+	bool stalled; /* one has run all the time since then */
+};
+
+/* Returns whether the leader, if there is one among them, is still in the same callback. */
+static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
+			  struct guard_sight *g)
+{
+	bool leader_waits = false;
+	struct list *it;
+
+	list_for_each (it, runners) {
+		struct eng_runner *r = container_of(it, struct eng_runner, link);
+		bool waits = r->turn % 2 && r->turn == r->seen;
+
+		g->active |= r->turn % 2 || r->turn != r->seen;
+		g->stalled |= waits;
+		leader_waits |= waits && r == leader;
+		r->seen = r->turn;
+	}
+	return leader_waits;
 }
 
 /* Returns whether a callback runs, or has run since the last look. */
 static bool guard_look(void)
 {
-	bool active = false, stalled = false, replace = false;
-	struct list *it;
+	struct guard_sight g = {0};
 
-	list_for_each (it, &eng.runners) {
-		struct eng_runner *r = container_of(it, struct eng_runner, link);
-		bool waits = r->turn % 2 && r->turn == r->seen;
+	pthread_mutex_lock(&eng.lock);
+	guard_look_at(&eng.runners, NULL, &g);
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++) {
+		struct eng_loop *l = eng.loop[i];
 
-		active |= r->turn % 2 || r->turn != r->seen;
-		stalled |= waits;
-		replace |= waits && r == eng.leader;
-		r->seen = r->turn;
+		pthread_mutex_lock(&l->lock);
+		if (guard_look_at(&l->runners, l->leader, &g))
+			guard_replace_leader(l);
+		pthread_mutex_unlock(&l->lock);
 	}
-	atomic_store(&eng.stalled, stalled);
-	if (replace)
-		guard_replace_leader();
-	return active;
+	atomic_store(&eng.stalled, g.stalled);
+	pthread_mutex_unlock(&eng.lock);
+	return g.active;
+}
+
+/* What begins after this look notifies the guard. */
+static bool guard_may_sleep(void)
+{
+	atomic_store(&eng.guard_sleeps, true);
+	if (!guard_look())
+		return true;
+	atomic_store(&eng.guard_sleeps, false);
+	return false;
 }
 
 /* Wait until `until`, or until it is signalled: true. */
 static bool guard_wait(const struct timespec *until)
 {
+	bool called;
 	int err = 0;
 
+	pthread_mutex_lock(&eng.guard_lock);
 	while (!eng.guard_called && err != ETIMEDOUT)
-		err = until ? pthread_cond_timedwait(&eng.guard_wake, &eng.lock, until)
-			    : pthread_cond_wait(&eng.guard_wake, &eng.lock);
-	return eng.guard_called;
+		err = until ? pthread_cond_timedwait(&eng.guard_wake, &eng.guard_lock, until)
+			    : pthread_cond_wait(&eng.guard_wake, &eng.guard_lock);
+	called = eng.guard_called;
+	eng.guard_called = false;
+	atomic_store(&eng.guard_sleeps, false);
+	pthread_mutex_unlock(&eng.guard_lock);
+	return called;
 }
 
 static void *guard_main(void *arg)
@@ -255,26 +347,27 @@ static void *guard_main(void *arg)
 	struct timespec next = guard_time(LOOK_NS);
 	uint64_t look_at = 0;
 	unsigned quiet = 0;
+	bool sleeps;
 
-	pthread_mutex_lock(&eng.lock);
 	for (;;) {
 		if (clock_now_ns() >= look_at) {
 			quiet = guard_look() ? 0 : quiet + 1;
 			look_at = clock_now_ns() + LOOK_NS;
 			next = guard_time(LOOK_NS);
 		}
+		pthread_mutex_lock(&eng.lock);
 		workers_start();
-		eng.guard_sleeps = quiet >= QUIET_LOOKS;
-		if (guard_wait(eng.guard_sleeps ? NULL : &next))
+		pthread_mutex_unlock(&eng.lock);
+		sleeps = quiet >= QUIET_LOOKS && guard_may_sleep();
+		if (guard_wait(sleeps ? NULL : &next))
 			quiet = 0;
-		eng.guard_sleeps = eng.guard_called = false;
 	}
 	return arg;
 }
 
 void guard_notify(void)
 {
-	if (eng.guard_sleeps && !eng.guard_called)
+	if (atomic_load(&eng.guard_sleeps) && atomic_exchange(&eng.guard_sleeps, false))
 		guard_call();
 }
 
@@ -297,10 +390,13 @@ int guard_start(void)
 /* Its threads are not here. */
 void stall_atfork_child(void)
 {
-	eng.guarded = eng.guard_sleeps = eng.guard_called = false;
+	eng.guarded = eng.guard_called = false;
+	eng.guard_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	atomic_store(&eng.guard_sleeps, false);
 	atomic_store(&eng.stalled, false);
 	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	list_init(&eng.handed);
-	eng.workers = eng.idle_workers = 0;
-	eng.vacant = false;
+	eng.workers = eng.idle_workers = eng.vacant = 0;
+	if (eng.spares)
+		eng.spares = SPARES;
 }

@@ -32,7 +32,7 @@ void link_shm_watch_socket(struct link_shm *s)
 	if (watched == s->watched)
 		return;
 	s->watched = watched;
-	engine_watch(s->fd, watched, false);
+	engine_watch(s->src, s->fd, watched, false);
 }
 
 bool link_shm_pending(const struct link *l)

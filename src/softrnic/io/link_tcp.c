@@ -300,7 +300,7 @@ static void link_tcp_watch_write(struct link *l, bool write)
 	struct link_tcp *t = link_tcp_of(l);
 
 	t->write = write;
-	engine_watch(t->fd, !t->unread, t->write);
+	engine_watch(t->src, t->fd, !t->unread, t->write);
 }
 
 /* What is here is reported when the socket is watched for it again. */
@@ -309,7 +309,7 @@ static bool link_tcp_report_read(struct link *l, bool report)
 	struct link_tcp *t = link_tcp_of(l);
 
 	t->unread = !report;
-	engine_watch(t->fd, !t->unread, t->write);
+	engine_watch(t->src, t->fd, !t->unread, t->write);
 	return false;
 }
 

@@ -54,6 +54,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 	if (err)
 		return err;
 	qp->stream = *stream;
+	qp->counters.crc = stream->crc;
 	qp->orq.ord = stream->ord < RNIC_MAX_RD_ATOM ? stream->ord : RNIC_MAX_RD_ATOM;
 	qp->tx.mulpdu = stream->consent ? MPA_ULPDU_MAX : mpa_mulpdu(stream->mss, stream->markers);
 	qp->tx.held = stream->hold_tx;

@@ -84,7 +84,7 @@ struct qp_job {
 	X(tx_bytes) X(rx_bytes) X(ring_tx_bytes) X(ring_rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
-	X(parked_sends) X(stalls)                                                                  \
+	X(parked_sends) X(stalls) X(crc)                                                           \
 	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)       \
 	X(pings_in) X(pings_out) X(pongs_in) X(pongs_out)
 /* clang-format on */

@@ -170,7 +170,7 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	OK(client_put(&quick, QUICK, 0, 4096, NULL));
 	took = clock_now_ns() - start;
 	printf("destroyed beside a write-back that hangs: %.1f ms\n", (double)took / 1e6);
-	assert_true(took < (SYSTEM_SANITIZED ? 5 : 1) * NSEC_PER_SEC);
+	assert_true(took < 15 * NSEC_PER_SEC); /* what waits for the thaw waits for 30 s */
 	disk_thaw();
 	client_close(&slow);
 	/* Its write-back ends soon, and the file works as before. */

@@ -7,7 +7,7 @@
 test_wrong_command_lines_exit_with_2() {
 	local command
 	expect 2 "there is no command 'fetch'" "$rpma" fetch
-	for command in serve put get ls ping; do
+	for command in serve put get ls ping bench; do
 		expect 2 '' "$rpma" "$command"
 		expect 2 "unrecognized option '--bogus'" "$rpma" "$command" --bogus
 	done
@@ -29,6 +29,16 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 'longer than 44 characters' "$rpma" put -r "$(printf 'x%.0s' {1..45})" a host
 	expect 2 "count: '0' is not" "$rpma" ping -c 0 host
 	expect 2 "size: '0' is not" "$rpma" ping -s 0 host
+	expect 2 "work: 'reads' is not a kind" "$rpma" bench -w read,reads host
+	expect 2 "size: '' is not a size" "$rpma" bench -s 64,,4K host
+	expect 2 "size: '0' is not a size" "$rpma" bench -s 64,0 host
+	expect 2 "size: more than 32" "$rpma" bench -s "$(printf '8,%.0s' {1..32})8" host
+	expect 2 "depth: '1025' is not" "$rpma" bench -d 1,1025 host
+	expect 2 "batch: '0' is not" "$rpma" bench -b 0 host
+	expect 2 "flush-every: '1025' is not" "$rpma" bench -f 1025 host
+	expect 2 "duration: '0' is not" "$rpma" bench -D 0 host
+	expect 2 "count: 'x' is not" "$rpma" bench -c x host
+	expect 2 '33792 operations would be outstanding' "$rpma" bench -d 1024 -b 32 -w batch_flush_visible host
 	expect 2 'create needs --size' "$rpma" serve --create file
 	expect 2 "port: '70000' is not" "$rpma" serve --port 70000 file
 	expect 2 "max-clients: '0' is not" "$rpma" serve --max-clients 0 file
@@ -39,13 +49,13 @@ test_wrong_command_lines_exit_with_2() {
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page
 	expect_ok "$rpma" --help
-	for command in serve put get ls ping info; do
+	for command in serve put get ls ping bench info; do
 		grep -q "^  rpma $command " out || fail "--help does not name $command"
 		grep -q "^\.It Cm $command\$" "$RPMA_SOURCE/doc/man/1/rpma.1" ||
 			fail "rpma(1) does not name $command"
 	done
 	expect_ok "$rpma" --version
-	for command in serve put get ls ping info; do
+	for command in serve put get ls ping bench info; do
 		page=$RPMA_SOURCE/doc/man/1/rpma-$command.1
 		expect_ok "$rpma" "$command" --help
 		grep -q "^usage: rpma $command" out || fail "no usage line"

@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "helpers.h"
+#include "softrnic/persist/pool.h"
 
 static sem_t told;
 
@@ -68,8 +70,8 @@ static unsigned readers_of(const struct backed *m, int n)
 	return readers;
 }
 
-/* Never more than four, and that many soon. */
-static void watch_readers(const struct backed *m, int n)
+/* Four soon. The most that were seen from the first of them on, for a while. */
+static unsigned watch_readers(const struct backed *m, int n)
 {
 	unsigned most = 0;
 
@@ -79,22 +81,59 @@ static void watch_readers(const struct backed *m, int n)
 		most = now > most ? now : most;
 		usleep(1000);
 	}
-	for (int i = 0; i < 200; i++) {
+	assert_true(most >= 4);
+	for (int i = 0; i < 100; i++) {
 		unsigned now = readers_of(m, n);
 
 		most = now > most ? now : most;
 		usleep(500);
 	}
+	return most;
+}
+
+enum { FILES = 10 };
+
+/* They outlive a failed assertion. */
+static struct vext_digest long_digests[2 * FILES];
+static struct flush long_jobs[2 * FILES];
+
+static void start_long_digests(const struct backed *longs)
+{
+	for (int i = 0; i < 2 * FILES; i++)
+		digest_start(&long_jobs[i], longs[i / 2].region, longs[i / 2].p, longs[i / 2].size,
+			     VEXT_DIGEST_BLAKE2B, &long_digests[i]);
+}
+
+static void end_long_digests(void)
+{
+	for (int i = 0; i < 2 * FILES; i++)
+		persist_cancel(&long_jobs[i].job);
+	for (int i = 0; i < 2 * FILES; i++)
+		assert_int_equal(flush_wait(&long_jobs[i], 20000), -ECANCELED);
+}
+
+/*
+ * False: it took so long that a slice may have been taken for stalled, and another thread for its
+ * place. Then the number means nothing.
+ */
+static bool count_readers(const struct backed *longs)
+{
+	uint64_t start = clock_now_ns();
+	unsigned most;
+
+	start_long_digests(longs);
+	most = watch_readers(longs, FILES);
+	if (clock_now_ns() - start >= SLICE_READER_STALLED_NS)
+		return false;
 	assert_int_equal(most, 4);
+	return true;
 }
 
 static void long_digests_leave_threads_to_others(void **state)
 {
-	enum { FILES = 10 };
 	const size_t size = 1024 * MIB;
-	static struct vext_digest d[2 * FILES];
-	static struct flush digests[2 * FILES]; /* they outlive a failed assertion */
 	struct backed longs[FILES], other;
+	bool counted = false;
 	int running = 0;
 
 	if (!here_is_persistent())
@@ -106,22 +145,22 @@ static void long_digests_leave_threads_to_others(void **state)
 		longs[i].p = map_file(longs[i].fd, size);
 		longs[i].region = region_of(longs[i].p, size);
 	}
-	for (int i = 0; i < 2 * FILES; i++)
-		digest_start(&digests[i], longs[i / 2].region, longs[i / 2].p, size,
-			     VEXT_DIGEST_BLAKE2B, &d[i]);
-	watch_readers(longs, FILES);
+	for (int i = 0; i < 20 && !counted; i++) {
+		if (i > 0)
+			end_long_digests();
+		counted = count_readers(longs);
+	}
 	other.p[0]++;
 	assert_int_equal(flush(other.region, other.p, PAGE), 0);
 	for (int i = 0; i < 2 * FILES; i++)
-		running += !has_ended(&digests[i]);
+		running += !has_ended(&long_jobs[i]);
 	assert_int_equal(running, 2 * FILES);
-	for (int i = 0; i < 2 * FILES; i++)
-		persist_cancel(&digests[i].job);
-	for (int i = 0; i < 2 * FILES; i++)
-		assert_int_equal(flush_wait(&digests[i], 20000), -ECANCELED);
+	end_long_digests();
 	for (int i = 0; i < FILES; i++)
 		backed_fini(&longs[i]);
 	backed_fini(&other);
+	if (!counted)
+		skip(); /* the machine is too busy for any statement about the number */
 }
 
 static pid_t fork_as_the_engine_does(void)

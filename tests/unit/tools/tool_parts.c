@@ -32,22 +32,45 @@ static void sizes_have_units(void **state)
 		assert_false(cli_parse_size(bad[i], &got));
 }
 
+/* Within what the histogram promises. */
+static void assert_near(double got, double want)
+{
+	assert_true(got >= want * 0.996 && got <= want * 1.004);
+}
+
 static void percentiles_are_nearest_ranks(void **state)
 {
-	struct latency samples;
-	struct latency_summary sum;
+	static struct latency samples;
 
-	assert_int_equal(latency_init(&samples, 200), 0);
-	for (uint64_t us = 200; us > 0; us--)
+	latency_reset(&samples);
+	assert_true(latency_permille_us(&samples, 500) == 0);
+	for (uint64_t us = 2000; us > 0; us--)
 		latency_add(&samples, us * 1000);
-	latency_add(&samples, 1); /* no room left: dropped */
-	sum = latency_summarise(&samples);
-	assert_int_equal(sum.count, 200);
-	assert_int_equal((int)sum.min_us, 1);
-	assert_int_equal((int)sum.median_us, 100);
-	assert_int_equal((int)sum.p99_us, 198);
-	assert_int_equal((int)sum.max_us, 200);
-	latency_fini(&samples);
+	assert_int_equal(samples.count, 2000);
+	assert_true(latency_permille_us(&samples, 0) == 1);
+	assert_near(latency_permille_us(&samples, 500), 1000);
+	assert_near(latency_permille_us(&samples, 990), 1980);
+	assert_near(latency_permille_us(&samples, 999), 1998);
+	assert_true(latency_permille_us(&samples, 1000) == 2000);
+	latency_reset(&samples);
+	latency_add(&samples, 7);
+	assert_true(latency_permille_us(&samples, 500) == 0.007);
+	assert_true(latency_permille_us(&samples, 1000) == 0.007);
+}
+
+/* From nothing to centuries: three of the same, between a smaller and a larger one. */
+static void latencies_of_any_length_are_kept(void **state)
+{
+	static struct latency samples;
+
+	for (uint64_t ns = 3; ns < UINT64_MAX / 20; ns = ns * 9 / 7 + 1) {
+		latency_reset(&samples);
+		latency_add(&samples, 0);
+		for (int i = 0; i < 3; i++)
+			latency_add(&samples, ns);
+		latency_add(&samples, UINT64_MAX);
+		assert_near(latency_permille_us(&samples, 500), (double)ns / 1e3);
+	}
 }
 
 static void the_bar_is_shorter_than_any_terminal_is_wide(void **state)
@@ -87,13 +110,24 @@ static void the_bar_tells_part_rate_and_remaining_time(void **state)
 	assert_string_equal(line, "put 100.0 MiB 10.0 MiB/s");
 }
 
+static void the_bar_of_a_time_tells_no_rate(void **state)
+{
+	struct progress p = {.verb = "read", .total = 4000, .done = 1000, .is_time = true};
+	char line[256];
+
+	progress_line(&p, 1, 80, line, sizeof(line));
+	assert_string_equal(line, "read [#######                       ]  25% ETA 0:03");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_have_units),
 		cmocka_unit_test(percentiles_are_nearest_ranks),
+		cmocka_unit_test(latencies_of_any_length_are_kept),
 		cmocka_unit_test(the_bar_is_shorter_than_any_terminal_is_wide),
 		cmocka_unit_test(the_bar_tells_part_rate_and_remaining_time),
+		cmocka_unit_test(the_bar_of_a_time_tells_no_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* case.h -- which case is measured, from the words name=value of the command line. */
+#ifndef BENCH_CASE_H
+#define BENCH_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CASE_SPIN_DEFAULT (-1)
+
+/* The names are those of bench/README.md. Texts are the command line's. */
+struct bench_case {
+	const char *who, *work, *link;
+	uint64_t size, back;
+	unsigned depth, every, conns, ms;
+	bool ini_polls, tgt_polls;
+	int spin; /* us, or CASE_SPIN_DEFAULT */
+	const char *crc, *flush, *where;
+	const char *addr;            /* the target's */
+	const char *ini_ns, *tgt_ns; /* network namespaces, or NULL */
+	int ini_cpu, tgt_cpu;        /* -1: any */
+};
+
+/* A word that cannot be used ends the program. */
+void case_parse(struct bench_case *c, const char *who, int argc, char **argv);
+bool case_is_work(const struct bench_case *c, const char *work);
+bool case_is_persistent(const struct bench_case *c);
+bool case_is_memory(const struct bench_case *c);
+/* The measured time, and that of the warm-up before it. */
+uint64_t case_ns(const struct bench_case *c);
+uint64_t case_warmup_ns(const struct bench_case *c);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ends.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "die.h"
+
+/* Beyond the measured time: to connect, to warm up, to sort. */
+#define ENDS_LIMIT_S 30
+
+static void ends_enter_netns(const char *name)
+{
+	char path[128];
+	int fd;
+
+	if (!name)
+		return;
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die_errno(path);
+	close(fd);
+}
+
+static void ends_enter_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die_errno("stay on one CPU");
+}
+
+static void ends_enter(const struct bench_case *c, const char *ns, int cpu)
+{
+	ends_enter_netns(ns);
+	ends_enter_cpu(cpu);
+	alarm(c->ms / 1000 + ENDS_LIMIT_S);
+}
+
+void ends_start(struct ends *e, const struct bench_case *c,
+		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg)
+{
+	pid_t initiator = getpid();
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		die_errno("socketpair");
+	e->target = fork();
+	if (e->target < 0)
+		die_errno("fork");
+	if (!e->target) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != initiator)
+			_exit(EXIT_FAILURE);
+		close(fds[0]);
+		ends_enter(c, c->tgt_ns, c->tgt_cpu);
+		target(c, fds[1], arg);
+		_exit(EXIT_SUCCESS);
+	}
+	close(fds[1]);
+	e->fd = fds[0];
+	ends_enter(c, c->ini_ns, c->ini_cpu);
+}
+
+/* How the target ended, where this end finds the channel closed. */
+static void ends_exit_like(int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	if (WIFEXITED(status))
+		exit(WEXITSTATUS(status)); /* it said why */
+	die("the target was ended by signal %d", WTERMSIG(status));
+}
+
+void ends_finish(struct ends *e)
+{
+	int status;
+
+	close(e->fd);
+	if (waitpid(e->target, &status, 0) != e->target)
+		die_errno("wait for the target");
+	ends_exit_like(status);
+}
+
+void ends_put(int fd, const void *data, size_t len)
+{
+	if (send(fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
+		die_errno("send to the other end");
+}
+
+void ends_get(int fd, void *data, size_t len)
+{
+	ssize_t got = recv(fd, data, len, MSG_WAITALL);
+	int status;
+
+	if (got == (ssize_t)len)
+		return;
+	if (waitpid(-1, &status, 0) > 0)
+		ends_exit_like(status);
+	die("the other end is gone");
+}
+
+void ends_wait_for_end(int fd)
+{
+	char byte;
+
+	while (recv(fd, &byte, 1, 0) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ends.h -- two processes, the initiator (the caller) and the target (its child), with a channel
+ * between them. Either ends when the other is gone, and both after a time limit.
+ */
+#ifndef BENCH_ENDS_H
+#define BENCH_ENDS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "case.h"
+
+struct ends {
+	pid_t target;
+	int fd; /* of this end */
+};
+
+/*
+ * Fork, enter each end's network namespace and CPU, and run target(c, fd, arg) in the child, which
+ * exits when that returns. Before anything that must not be inherited is opened.
+ */
+void ends_start(struct ends *e, const struct bench_case *c,
+		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
+/* Wait for the target's end; its failure is that of the program. */
+void ends_finish(struct ends *e);
+
+/* Messages between the ends. ends_get() ends the program if the other end is gone. */
+void ends_put(int fd, const void *data, size_t len);
+void ends_get(int fd, void *data, size_t len);
+/* Until the other end has closed its side. */
+void ends_wait_for_end(int fd);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* file.h -- a file without a name in a folder, written through once, so that its blocks are there.
+ */
+#ifndef BENCH_FILE_H
+#define BENCH_FILE_H
+
+#include <stddef.h>
+
+int file_open(const char *folder, size_t size);
+
+#endif

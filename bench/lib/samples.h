@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * samples.h -- times of single units of work, all kept, in memory that is there before the first.
+ *
+ * The memory is shared with processes that are forked later. One writer.
+ */
+#ifndef BENCH_SAMPLES_H
+#define BENCH_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLES_MAX (2u << 20)
+
+struct samples {
+	size_t count;   /* kept */
+	uint64_t total; /* also those for which there was no room */
+	uint32_t ns[SAMPLES_MAX];
+};
+
+struct samples *samples_new(void);
+void samples_delete(struct samples *s);
+void samples_clear(struct samples *s);
+/* A time of more than 4 s counts as 4 s. */
+static inline void samples_add(struct samples *s, uint64_t ns)
+{
+	s->total++;
+	if (s->count < SAMPLES_MAX)
+		s->ns[s->count++] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+/* Before samples_percentile_us(). */
+void samples_sort(struct samples *s);
+/* The smallest sample that at least that share of all samples does not exceed. */
+double samples_percentile_us(const struct samples *s, double percent);
+double samples_mean_us(const struct samples *s);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * span.h -- where operations go: one after the other through a region, then from its beginning.
+ *
+ * In memory they lie side by side, those of a batch a page apart or more. So do those in a file,
+ * where each flush writes back pages of its own, as the limit does.
+ */
+#ifndef BENCH_SPAN_H
+#define BENCH_SPAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "case.h"
+
+#define SPAN_LINE  64u
+#define SPAN_PAGE  4096u
+#define SPAN_SLOTS 64u
+
+struct span {
+	size_t stride, size, at;
+};
+
+/* Room for all that may be under way at once, and at least a few slots; a unit's writes never wrap.
+ */
+static inline struct span span_of(const struct bench_case *c)
+{
+	size_t step = case_is_memory(c) && !case_is_work(c, "batch") ? SPAN_LINE : SPAN_PAGE;
+	size_t stride = (c->size + step - 1) / step * step;
+	size_t slots = (size_t)c->depth * c->every;
+
+	if (slots < SPAN_SLOTS && stride < ((size_t)1 << 20))
+		slots = (SPAN_SLOTS + c->every - 1) / c->every * c->every;
+	return (struct span){.stride = stride, .size = stride * slots};
+}
+
+/* The offset of the next operation. */
+static inline size_t span_next(struct span *s)
+{
+	size_t at = s->at;
+
+	s->at = at + s->stride < s->size ? at + s->stride : 0;
+	return at;
+}
+
+#endif

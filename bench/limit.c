@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* limit -- measures what carries librpma: sockets, memory, the disk. See README.md. */
+#include "limit_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/die.h"
+
+static const struct {
+	const char *work;
+	void (*run)(const struct bench_case *c);
+} limits[] = {
+	{"pingpong", limit_pingpong}, {"stream", limit_stream},       {"memcpy", limit_memcpy},
+	{"memcpy2", limit_memcpy2},   {"cacheline", limit_cacheline}, {"disk", limit_disk},
+};
+
+char *limit_buffer(size_t len)
+{
+	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (buf == MAP_FAILED)
+		die_errno("memory");
+	memset(buf, 0x5a, len);
+	return buf;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench_case c;
+
+	case_parse(&c, "limit", argc, argv);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (case_is_work(&c, limits[i].work)) {
+			limits[i].run(&c);
+			return EXIT_SUCCESS;
+		}
+	}
+	die("work=%s: there are pingpong, stream, memcpy, memcpy2, cacheline, disk", c.work);
+}

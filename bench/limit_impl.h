@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* limit_impl.h -- the limits: what the same work costs without librpma. */
+#ifndef BENCH_LIMIT_IMPL_H
+#define BENCH_LIMIT_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/case.h"
+
+/* Each measures one case and prints its line. */
+void limit_pingpong(const struct bench_case *c);
+void limit_stream(const struct bench_case *c);
+void limit_memcpy(const struct bench_case *c);
+void limit_memcpy2(const struct bench_case *c);
+void limit_cacheline(const struct bench_case *c);
+void limit_disk(const struct bench_case *c);
+
+/* A connected socket, the ends having met over fd. */
+int limit_socket_accept(const struct bench_case *c, int fd);
+int limit_socket_connect(const struct bench_case *c, int fd);
+/* The whole of len bytes. poll: never sleep. False: the other end has closed its side. */
+bool limit_socket_recv(int sock, char *buf, size_t len, bool poll);
+void limit_socket_send(int sock, const char *buf, size_t len);
+/* len bytes that are mapped and not zero. */
+char *limit_buffer(size_t len);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ours_report.h -- what the target reports when the work is over, and counters of connections. */
+#ifndef BENCH_OURS_REPORT_H
+#define BENCH_OURS_REPORT_H
+
+#include <librpma.h>
+
+struct ours_report {
+	enum rpma_durability durability;
+	uint64_t writebacks;
+};
+
+/* 0 for a counter that there is not. */
+uint64_t ours_counter(const struct rpma_conn *conn, const char *name);
+
+#endif

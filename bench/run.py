@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures suites of cases, writes results/NAME.json and plots, and prints the table of goals."""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+
+from runner import case, goal_run, goals, machine, peer_goals, place, plot, readme, sweep, table
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
+ROUNDS = {"quick": {"goals": 3, "peers": 3}, "full": {"goals": 5, "peers": 5}}
+MS = {"quick": 100, "full": 500}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def options():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
+                        help=f"how long, and which of {' '.join(SUITES)} (default: quick, all)")
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--readme", action="store_true", help="measure nothing: put the recorded goals into README.md")
+    parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
+    parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
+    parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
+    parser.add_argument("--rounds", type=int, help="how often each case is measured")
+    parser.add_argument("--ms", type=int, help="for how long, each time")
+    parser.add_argument("--to", metavar="NAME", help="record as NAME.json instead of the suite's name")
+    found = parser.parse_args()
+    unknown = [word for word in found.words if word not in ("quick", "full", *SUITES)]
+    if unknown:
+        parser.error(f"there is no suite '{unknown[0]}'")
+    found.kind = "full" if "full" in found.words else "quick"
+    found.suites = [word for word in SUITES if word in found.words] or list(SUITES)
+    return found
+
+
+def _net(opts, program, count, ms):
+    """Each MTU for itself: the namespaces exist only as long as they are used."""
+    outcome = {"goals": [], "rows": []}
+    for mtu in (1500, 9000):
+        shown = goals.net_goals()
+        try:
+            with place.Veth(mtu) as veth:
+                plan = goal_run.Plan(program, {"loopback": veth}, opts.dir)
+                part = goal_run.measure(shown, plan, count, ms)
+        except OSError as reason:
+            part = {"goals": [{"work": f"veth, MTU {mtu}", "goal": "(no goal)", "unit": "", "measured": None,
+                               "met": None, "why": str(reason)}], "rows": []}
+        for row in part["goals"]:
+            row["work"] = f"MTU {mtu}: {row['work'].strip()}"
+        outcome["goals"] += part["goals"]
+        outcome["rows"] += part["rows"]
+    return outcome
+
+
+def measure(suite, opts, program):
+    count = opts.rounds or ROUNDS[opts.kind].get(suite, 1 if opts.kind == "quick" else 3)
+    ms = opts.ms or MS[opts.kind]
+    places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
+    if suite == "goals":
+        return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)
+    if suite == "peers":
+        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+    if suite == "net":
+        return _net(opts, program, count, ms)
+    return sweep.measure(suite, opts.kind, program, places, opts.dir, opts.peers, count, ms)
+
+
+def record(path, suite, outcome, where):
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"suite": suite, "machine": where, **outcome}, out, indent=1, ensure_ascii=False)
+        out.write("\n")
+    say(f"recorded in {os.path.relpath(path)}")
+
+
+def _run_suite(suite, opts, program):
+    where = machine.describe(HERE)
+    outcome = measure(suite, opts, program)
+    record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
+    if suite in sweep.SWEEPS and shutil.which("gnuplot"):
+        for name in plot.draw(suite, outcome["rows"], opts.results):
+            say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
+    return outcome.get("goals", [])
+
+
+def main():
+    opts = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    os.makedirs(opts.results, exist_ok=True)
+    if opts.readme:
+        readme.write(os.path.dirname(HERE), opts.results)
+        return
+    place.remove_leftovers()
+    warning = machine.warning(machine.describe(HERE))
+    if warning:
+        say(f"WARNING: {warning}")
+    rows = []
+    for suite in opts.suites:
+        rows += _run_suite(suite, opts, case.Program(opts.programs))
+    for line in table.lines(rows, sys.stdout.isatty()):
+        print(line)
+    if any(row["goal"] != "(no goal)" for row in rows):
+        print(table.summary(rows))
+    if warning:
+        say(f"WARNING: {warning}")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases: what identifies one measurement, and how one is taken."""
+
+import json
+import os
+import signal
+import subprocess
+
+SKIPPED = 77
+# Beyond the measured time: start, connections, sorting.
+LIMIT_S = 60
+
+DEFAULTS = {
+    "size": "64", "depth": "1", "every": "1", "conns": "1", "ini": "poll", "tgt": "wait",
+    "spin": "default", "crc": "auto", "flush": "visible", "where": "memory", "link": "loopback",
+}
+
+
+def parse(words):
+    """A dictionary of words name=value, in their order."""
+    return dict(word.split("=", 1) for word in words.split())
+
+
+def key(case):
+    """Equal for cases that are the same but for names that are left out."""
+    full = {**DEFAULTS, **case}
+    for name in ("suites", "ms"):
+        full.pop(name, None)
+    return " ".join(f"{name}={full[name]}" for name in sorted(full))
+
+
+class Skipped(Exception):
+    """The case cannot be measured here; the text says why."""
+
+
+class Failed(Exception):
+    """The program failed; the text is what it printed."""
+
+
+def _kill_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _run(command, env, limit_s):
+    with subprocess.Popen(command, env=env, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            _kill_group(process)
+            raise Failed(f"no end after {limit_s} s") from None
+        except BaseException:
+            _kill_group(process)
+            raise
+    return process.returncode, out, err.strip()
+
+
+def run_program(command, env, ms):
+    """The lines of JSON that a program prints, as dictionaries."""
+    code, out, err = _run(command, env, LIMIT_S + ms // 1000)
+    last = err.splitlines()[-1].partition(": ")[2] if err else f"exit code {code}"
+    if code == SKIPPED:
+        raise Skipped(last)
+    if code:
+        raise Failed(last)
+    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    if not lines:
+        raise Failed("no result was printed")
+    return lines
+
+
+class Program:
+    """limit or ours: measures a case where `place` puts both ends."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def run(self, case, place, ms):
+        words = {**case, "ms": case.get("ms", ms)}
+        words.pop("who")
+        command = [os.path.join(self.folder, case["who"]), *place.words(),
+                   *(f"{name}={value}" for name, value in words.items())]
+        return run_program(command, dict(os.environ), int(words["ms"]))[0]

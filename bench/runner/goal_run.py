@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goals measured: their cases in rounds, each case once however many goals use it."""
+
+from . import case as cases
+from . import rounds
+from .peer import find
+
+class Plan:
+    """The cases of several goals, without repetition, in the order of their first use."""
+
+    def __init__(self, program, places, folder):
+        self.program = program
+        self.places = places
+        self.folder = folder
+        self.steps = {}
+
+    def add(self, words, place, runner=None):
+        """words: a text, or a case."""
+        case = cases.parse(words.format(dir=self.folder)) if isinstance(words, str) else words
+        step = rounds.Step(case, runner or self.program, self.places[place])
+        return self.steps.setdefault(step.key, step)
+
+    def add_goal(self, goal, place=None):
+        for name, used in goal.used.items():
+            words, where = used if isinstance(used, tuple) else (used, place or goal.place)
+            goal.used[name] = self.add(words, where)
+
+    def run(self, count, ms):
+        rounds.run(list(self.steps.values()), count, ms)
+
+
+def judge(goal):
+    """The row of the table: what was wanted, measured, and whether it was met (None: not known)."""
+    steps = list(goal.used.values())
+    row = {"work": goal.work, "goal": goal.wanted(), "unit": goal.unit, "measured": None, "met": None}
+    row["place"] = steps[0].place.link
+    missing = [step for step in steps if step.why]
+    if missing:
+        row["why"] = missing[0].why
+        return row
+    value = rounds.ratio(steps, lambda number: goal.value(lambda name: goal.used[name].lines[number]))
+    row["measured"] = round(value, 3)
+    row["why"] = goal.check(lambda name: goal.used[name].lines[-1]) if goal.check else None
+    row["met"] = goal.met(value) if not row["why"] else False
+    row["cases"] = {name: step.key for name, step in goal.used.items()}
+    return row
+
+
+def measure(goals, plan, count, ms):
+    for goal in goals:
+        plan.add_goal(goal)
+    plan.run(count, ms)
+    return {"goals": [judge(goal) for goal in goals], "rows": [step.row() for step in plan.steps.values()]}
+
+
+def peers_of(scripts, build_folder, place, suite):
+    """(peer, case) for each case that a peer measures there for this suite."""
+    for peer in find(scripts, build_folder):
+        for case in peer.list(place):
+            if case.get("link", place.link) == place.link and suite in case.get("suites", "").split(","):
+                yield peer, {name: value for name, value in case.items() if name not in ("suites", "link")}

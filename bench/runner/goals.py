@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+The goals: what is wanted, and from which cases it is computed.
+
+A goal is computed in each round from the lines of that round, and the median counts. The cases of a
+goal are words; `{dir}` is the folder on a disk.
+"""
+
+SPIN = "spin=200"  # the target's device looks so long before it sleeps
+# What a write of 64 B and its flush are on the wire, about: 96 B there, 32 B back.
+HEADER = 32
+
+
+def pingpong(there, back, ways="ini=poll tgt=poll"):
+    return f"who=limit work=pingpong size={there} back={back} {ways}"
+
+
+def time(name):
+    return lambda line: line(name)["p50_us"]
+
+
+def times(over, under):
+    """Time of one as a multiple of another."""
+    return lambda line: line(over)["p50_us"] / line(under)["p50_us"]
+
+
+def rates(over, under, number="ops_s"):
+    return lambda line: line(over)[number] / line(under)[number]
+
+
+class Goal:
+    """op and bound: what is wanted of value(), e.g. "<=" 1.25; op None: only shown, no goal."""
+
+    def __init__(self, work, op, bound, unit, value, place="loopback", check=None, **used):
+        self.work = work
+        self.op = op
+        self.bound = bound
+        self.unit = unit
+        self.value = value
+        self.place = place
+        self.used = used  # name: the words of a case, or (words, place)
+        self.check = check  # of the lines: None, or why the measurement does not count
+
+    def met(self, measured):
+        if self.op is None:
+            return None
+        return measured <= self.bound if self.op == "<=" else measured >= self.bound
+
+    def wanted(self):
+        if self.op is None:
+            return "(no goal)"
+        return f"{'≤' if self.op == '<=' else '≥'} {self.bound:g} {self.unit}"
+
+
+def _written_back(line):
+    flushed = line("ours")
+    if flushed.get("durability") != "file":
+        return f"the target's memory is of class {flushed.get('durability')}"
+    if flushed.get("writebacks", 0) < flushed["count"]:
+        return f"{flushed['writebacks']} write-backs for {flushed['count']} flushes"
+    return None
+
+
+def _round_trips():
+    wf = f"who=ours work=write_flush {SPIN}"
+    both_wait = pingpong(96, 32, "ini=wait tgt=wait")
+    yield Goal("write 64 B + flush, initiator polls, target spins", "<=", 1.25, "x ping-pong, both poll",
+               times("ours", "limit"), ours=wf, limit=pingpong(96, 32))
+    yield Goal("  the same, target as by default", None, 0, "x ping-pong, both poll",
+               times("ours", "limit"), ours="who=ours work=write_flush", limit=pingpong(96, 32))
+    yield Goal("write 64 B + flush, initiator sleeps, target idle", "<=", 1.4, "x ping-pong, both block",
+               times("ours", "limit"), ours="who=ours work=write_flush ini=wait", limit=both_wait)
+    yield Goal("  write 4 KiB + flush, initiator polls, target spins", None, 0, "x ping-pong, both poll",
+               times("ours", "limit"), ours=f"{wf} size=4096", limit=pingpong(4096 + HEADER, 32))
+    # While the disk works a target that spins only takes the CPU that the write-back needs.
+    yield Goal("write 64 B + persistent flush, file on a disk", "<=", 1.05,
+               "x (pwrite + fdatasync + ping-pong, one blocks)",
+               lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
+               check=_written_back, ours="who=ours work=write_flush flush=persistent where={dir}",
+               disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
+    yield Goal("  write 64 B + persistent flush, tmpfs", None, 0, "x ping-pong, both poll",
+               times("ours", "limit"), ours=f"{wf} flush=persistent where=/dev/shm", limit=pingpong(96, 32))
+    for size, name in ((64, "64 B"), (4096, "4 KiB")):
+        yield Goal(f"read {name}", "<=", 1.25, "x ping-pong, both poll", times("ours", "limit"),
+                   ours=f"who=ours work=read size={size} {SPIN}", limit=pingpong(32, size + HEADER))
+    yield Goal("atomic write", "<=", 1.25, "x ping-pong, both poll", times("ours", "limit"),
+               ours=f"who=ours work=atomic_write size=8 {SPIN}", limit=pingpong(8 + HEADER, 32))
+    yield Goal("send 64 B there and back", "<=", 1.25, "x ping-pong, both poll", times("ours", "limit"),
+               ours=f"who=ours work=send tgt=poll {SPIN}", limit=pingpong(64 + HEADER, 64 + HEADER))
+
+
+def _rates():
+    bulk = f"who=ours work=write_flush size=1048576 depth=4 {SPIN}"
+    stream = "who=limit work=stream size=1048576"
+    yield Goal("write 1 MiB + flush, depth 4", ">=", 0.95, "x stream", rates("ours", "limit", "bytes_s"),
+               ours=f"{bulk} crc=off", limit=stream)
+    yield Goal("write 1 MiB + flush, depth 4, CRC", ">=", 0.85, "x stream", rates("ours", "limit", "bytes_s"),
+               ours=f"{bulk} crc=on", limit=stream)
+    yield Goal("64 B writes, flush each 64", ">=", 2.5, "M/s", lambda line: line("ours")["ops_s"] / 1e6,
+               ours=f"who=ours work=write every=64 depth=4 {SPIN}")
+    yield Goal("loop of 1 KiB write + flush", ">=", 0.8, "x (1 / ping-pong)", rates("ours", "limit"),
+               ours=f"who=ours work=write_flush size=1024 {SPIN}", limit=pingpong(1024 + HEADER, 32))
+    yield Goal("batch of 16 x 64 B + flush", "<=", 1.3, "x one write + flush", times("batch", "ours"),
+               batch=f"who=ours work=batch every=16 {SPIN}", ours=f"who=ours work=write_flush {SPIN}")
+    yield Goal("write that nobody follows up, p99", "<=", 100, "us until visible",
+               lambda line: line("ours")["p99_us"], ours="who=ours work=visible ms=800")  # a tail needs many samples
+
+
+def _shared_memory():
+    wf = f"who=ours work=write_flush {SPIN}"
+    yield Goal("shm: write 64 B + flush, both spin", "<=", 0.8, "us", time("ours"), place="shm", ours=wf)
+    yield Goal("shm: the same against raw TCP", ">=", 10, "x faster", times("limit", "ours"), place="shm",
+               ours=wf, limit=(pingpong(96, 32), "loopback"))
+    yield Goal("shm: write 64 B + flush, target asleep", "<=", 8, "us", time("ours"), place="shm",
+               ours="who=ours work=write_flush spin=0")
+    yield Goal("shm: write 1 MiB + flush, depth 4", ">=", 0.7, "x two copies in memory",
+               rates("ours", "limit", "bytes_s"), place="shm",
+               ours=f"who=ours work=write_flush size=1048576 depth=4 {SPIN}",
+               limit=("who=limit work=memcpy2 size=1048576", "loopback"))
+    yield Goal("shm: 64 B writes, flush each 64", ">=", 10, "M/s", lambda line: line("ours")["ops_s"] / 1e6,
+               place="shm", ours=f"who=ours work=write every=64 depth=4 {SPIN}")
+
+
+def all_goals():
+    return [*_round_trips(), *_rates(), *_shared_memory()]
+
+
+def net_goals():
+    """The same works over a network of namespaces; only shown, since the goals are for loopback."""
+    shown = [goal for goal in [*_round_trips(), *_rates()] if "disk" not in goal.used
+             and "tmpfs" not in goal.work]
+    for goal in shown:
+        goal.op = None
+    return shown

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the two ends are: on loopback, or in two network namespaces with a pair of veth between them."""
+
+import os
+import re
+import subprocess
+
+PREFIX = "rpma-bench"
+
+
+class Loopback:
+    """Both ends in this network namespace."""
+
+    def __init__(self, link="loopback"):
+        self.link = link
+        self.addr = "127.0.0.1"
+        self.target = self.initiator = ""
+
+    def words(self):
+        return [f"link={self.link}", f"addr={self.addr}"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def _ip(*args):
+    done = subprocess.run(["ip", *args], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(f"ip {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def remove_leftovers():
+    """Namespaces of runs whose process is gone."""
+    try:
+        names = re.findall(rf"^{PREFIX}-(\d+)-(\w+)", _ip("netns", "list"), re.M)
+    except OSError:
+        return
+    for pid, end in names:
+        if not os.path.exists(f"/proc/{pid}"):
+            _ip("netns", "delete", f"{PREFIX}-{pid}-{end}")
+
+
+class Veth:
+    """Made on entry and removed on exit; OSError where that is not permitted."""
+
+    def __init__(self, mtu):
+        self.mtu = mtu
+        self.link = f"veth{mtu}"
+        self.addr = "10.111.0.2"
+        self.ini_ns, self.tgt_ns = (f"{PREFIX}-{os.getpid()}-{end}{mtu}" for end in "it")
+        self.initiator = f"ip netns exec {self.ini_ns}"
+        self.target = f"ip netns exec {self.tgt_ns}"
+
+    def words(self):
+        return [f"link={self.link}", f"addr={self.addr}",
+                f"ini_ns={self.ini_ns}", f"tgt_ns={self.tgt_ns}"]
+
+    def _make(self):
+        for ns in (self.ini_ns, self.tgt_ns):
+            _ip("netns", "add", ns)
+        _ip("-n", self.ini_ns, "link", "add", "v0", "mtu", str(self.mtu), "type", "veth",
+            "peer", "name", "v0", "mtu", str(self.mtu), "netns", self.tgt_ns)
+        for ns, addr in ((self.ini_ns, "10.111.0.1"), (self.tgt_ns, self.addr)):
+            _ip("-n", ns, "addr", "add", f"{addr}/24", "dev", "v0")
+            _ip("-n", ns, "link", "set", "v0", "up")
+            _ip("-n", ns, "link", "set", "lo", "up")
+
+    def __enter__(self):
+        try:
+            self._make()
+        except OSError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for ns in (self.ini_ns, self.tgt_ns):
+            subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rounds: all cases one after the other, then all again, so that noise meets all of them alike."""
+
+import statistics
+import sys
+
+from . import case as cases
+
+NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s",
+           "instructions")
+
+
+class Step:
+    """A case, who measures it, where, and what came of it."""
+
+    def __init__(self, case, runner, place):
+        self.case = case
+        self.runner = runner
+        self.place = place
+        self.key = cases.key({**case, "link": place.link})
+        self.lines = []
+        self.why = None  # it was not measured
+
+    def measure(self, ms):
+        if self.why:
+            return
+        try:
+            self.lines.append(self.runner.run(self.case, self.place, ms))
+        except cases.Skipped as reason:
+            self.why = str(reason)
+        except (cases.Failed, OSError, ValueError) as reason:
+            self.why = f"failed: {reason}"
+
+    def row(self):
+        """The medians of the rounds, with what each round gave for the first number."""
+        if not self.lines:
+            return {"case": {**self.case, "link": self.place.link}, "why": self.why}
+        row = {"case": {**self.case, "link": self.place.link}}
+        for name in NUMBERS:
+            values = [line[name] for line in self.lines if name in line]
+            if values:
+                row[name] = round(statistics.median(values), 3)
+        main = "p50_us" if "p50_us" in row else "mean_us" if "mean_us" in row else "ops_s"
+        row["rounds"] = [line.get(main) for line in self.lines]
+        for name in ("dist", "durability", "writebacks", "note"):
+            if name in self.lines[-1]:
+                row[name] = self.lines[-1][name]
+        return row
+
+
+def run(steps, rounds, ms):
+    """Measures each step once a round."""
+    for number in range(rounds):
+        for index, step in enumerate(steps):
+            if sys.stderr.isatty():
+                print(f"\r\033[Kround {number + 1}/{rounds}, {index + 1}/{len(steps)}: {step.key[:90]}",
+                      end="", file=sys.stderr, flush=True)
+            step.measure(ms)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def ratio(steps, value):
+    """The median over the rounds of value(round number); None if a step was not measured."""
+    if any(step.why or not step.lines for step in steps):
+        return None
+    count = min(len(step.lines) for step in steps)
+    return statistics.median(value(number) for number in range(count))

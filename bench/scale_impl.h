@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scale_impl.h -- what the scale*.c files share: the two processes, and connections between them.
+ */
+#ifndef BENCH_SCALE_IMPL_H
+#define BENCH_SCALE_IMPL_H
+
+#include <librpma.h>
+#include <stdint.h>
+
+#define SCALE_REGION (1u << 20)
+
+/* What a process has used so far. */
+struct scale_usage {
+	uint64_t cpu_ns;
+	uint64_t allocated;    /* bytes of malloc(3) */
+	uint64_t anonymous;    /* bytes of the resident set that no file backs */
+	uint64_t switches;     /* times that a thread waited */
+	uint64_t socket_pages; /* of the whole machine, in buffers of TCP */
+};
+
+_Noreturn void scale_die(const char *what);
+void scale_must(int ret, const char *what); /* a return code of librpma */
+uint64_t scale_now(void);
+struct scale_usage scale_usage(void);
+
+/* --- the target, a child process */
+
+struct scale_target {
+	int to, from;
+	char port[8];
+};
+void scale_target_start(struct scale_target *t);
+struct scale_usage scale_target_usage(struct scale_target *t);
+void scale_target_stop(struct scale_target *t);
+
+/* --- the initiator */
+
+struct scale_side { /* of this process */
+	struct rpma_peer *peer;
+	struct rpma_mr_local *mr;
+	char *buf;
+};
+void scale_side_open(struct scale_side *s, int usage);
+
+struct scale_conn {
+	struct rpma_conn *conn;
+	struct rpma_mr_remote *at;
+	struct rpma_cq *cq;
+	unsigned pending;
+};
+void scale_connect(const struct scale_side *s, const char *port, struct scale_conn *c);
+void scale_disconnect(struct scale_conn *c);
+/* A write of so many bytes and a flush of them, which is the one that completes. */
+void scale_post(const struct scale_side *s, struct scale_conn *c, size_t size);
+unsigned scale_poll(struct scale_conn *c); /* how many completed */
+
+#endif

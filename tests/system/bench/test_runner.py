@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The runner of bench/ with programs that only print what they are to have measured."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = os.path.join(os.environ["RPMA_SOURCE"], "bench")
+sys.path.insert(0, BENCH)
+from runner import case, goal_run, goals, peer_goals, place, rounds, table  # noqa: E402
+
+# Prints a line with the times that its environment has for this work, and notes that it ran.
+PROGRAM = """#!/bin/sh
+for word; do case $word in work=*) work=${word#work=};; esac; done
+echo "$(basename "$0") $work" >>"$FAKE_LOG"
+[ "$work" != "$FAKE_MISSING" ] || { echo "fake: cannot" >&2; exit 77; }
+[ "$work" != "$FAKE_BROKEN" ] || { echo "fake: broken" >&2; exit 1; }
+eval "us=\\${FAKE_$work:-10}"
+echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"p99_us\\":$us,\\"ops_s\\":$us,\
+\\"bytes_s\\":$us,\\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
+"""
+PEER = """#!/bin/sh
+[ "$1" = list ] && { echo "who=other work=read size=64 suites=goals"; exit; }
+echo '{"count":1,"seconds":1,"p50_us":30}'
+"""
+
+
+class Runner(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.log = os.path.join(self.folder.name, "log")
+        for name in [name for name in os.environ if name.startswith("FAKE_")]:
+            del os.environ[name]
+        os.environ["FAKE_LOG"] = self.log
+        for name in ("limit", "ours"):
+            self.write(name, PROGRAM)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="ascii") as out:
+            out.write(text)
+        os.chmod(path, 0o755)
+        return path
+
+    def measure(self, goal, count=1):
+        places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
+        plan = goal_run.Plan(case.Program(self.folder.name), places, "/var/tmp")
+        return goal_run.measure([goal], plan, count, 1)["goals"][0]
+
+    def goal(self, **more):
+        return goals.Goal("a read", "<=", 1.25, "x", goals.times("ours", "limit"),
+                          ours="who=ours work=read", limit="who=limit work=pingpong", **more)
+
+    def run_all(self, *words):
+        out = os.path.join(self.folder.name, "results")
+        done = subprocess.run([sys.executable, "-B", os.path.join(BENCH, "run.py"), "--programs", self.folder.name,
+                               "--results", out, "--peers", os.path.join(self.folder.name, "peers"), *words],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return out, done.stdout
+
+    def test_a_ratio_within_the_goal_is_met(self):
+        os.environ.update(FAKE_read="12", FAKE_pingpong="10")
+        row = self.measure(self.goal())
+        self.assertEqual((row["measured"], row["met"]), (1.2, True))
+
+    def test_a_miss_is_shown_as_not_met(self):
+        os.environ.update(FAKE_read="13", FAKE_pingpong="10")
+        row = self.measure(self.goal())
+        self.assertIs(row["met"], False)
+        self.assertIn("NOT met", "\n".join(table.lines([row])))
+        self.assertIn("1 NOT met", table.summary([row]))
+
+    def test_a_case_that_cannot_be_measured_is_shown_with_the_reason(self):
+        os.environ["FAKE_MISSING"] = "read"
+        row = self.measure(self.goal())
+        self.assertIsNone(row["met"])
+        self.assertRegex("\n".join(table.lines([row])), "not measured +cannot")
+
+    def test_a_program_that_fails_meets_no_goal(self):
+        os.environ["FAKE_BROKEN"] = "pingpong"
+        row = self.measure(self.goal())
+        self.assertIsNone(row["met"])
+        self.assertIn("failed: broken", row["why"])
+
+    def test_flushes_without_write_backs_meet_no_goal(self):
+        os.environ.update(FAKE_write_flush="1", FAKE_WRITEBACKS="0")
+        disk = next(goal for goal in goals.all_goals() if "persistent flush, file" in goal.work)
+        row = self.measure(disk)
+        self.assertIs(row["met"], False)
+        self.assertIn("0 write-backs", row["why"])
+
+    def test_cases_are_measured_in_turns(self):
+        self.measure(self.goal(), count=2)
+        with open(self.log, encoding="ascii") as log:
+            self.assertEqual(log.read().split("\n")[:-1], ["ours read", "limit pingpong"] * 2)
+
+    def test_a_ratio_is_made_of_one_round_and_the_median_counts(self):
+        steps = [rounds.Step({"who": who, "work": "read"}, None, place.Loopback()) for who in ("ours", "limit")]
+        for step, values in zip(steps, ((10, 40, 90), (10, 20, 30))):
+            step.lines = [{"p50_us": value} for value in values]
+        value = rounds.ratio(steps, lambda number: steps[0].lines[number]["p50_us"] / steps[1].lines[number]["p50_us"])
+        self.assertEqual(value, 2)
+
+    def test_a_peer_is_compared_with_the_same_work(self):
+        os.environ["FAKE_read"] = "10"
+        self.write("peers/other.sh", PEER)
+        outcome = peer_goals.measure(case.Program(self.folder.name), {"loopback": place.Loopback()}, "/var/tmp",
+                                     os.path.join(self.folder.name, "peers"), 1, 1)
+        self.assertEqual([(row["work"], row["measured"], row["met"]) for row in outcome["goals"]],
+                         [("other: work=read size=64", 3, True)])
+
+    def test_every_goal_is_in_the_table_and_in_the_record(self):
+        out, printed = self.run_all("goals", "--rounds", "1", "--ms", "1")
+        with open(os.path.join(out, "goals.json"), encoding="utf-8") as record:
+            recorded = json.load(record)
+        self.assertEqual([row["work"] for row in recorded["goals"]], [goal.work for goal in goals.all_goals()])
+        for goal in goals.all_goals():
+            self.assertIn(goal.work, printed)
+        for name in ("cpu", "cores", "kernel", "load", "revision"):
+            self.assertIn(name, recorded["machine"])
+
+    def test_sweeps_are_recorded_with_a_point_for_each_size(self):
+        out, _ = self.run_all("size", "--ms", "1")
+        with open(os.path.join(out, "size.json"), encoding="utf-8") as record:
+            rows = json.load(record)["rows"]
+        self.assertEqual({row["at"] for row in rows if row["line"] == "read, TCP"},
+                         {row["at"] for row in rows if row["line"] == "raw TCP stream"})
+
+    def test_namespaces_are_gone_after_the_run(self):
+        veth = place.Veth(9000)
+        try:
+            with veth:
+                named = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+                self.assertIn(veth.tgt_ns, named)
+                mtu = subprocess.run([*veth.target.split(), "cat", "/sys/class/net/v0/mtu"],
+                                     capture_output=True, text=True, check=True).stdout
+                self.assertEqual(mtu.strip(), "9000")
+        except OSError as reason:
+            print(f"no network namespaces here: {reason}", file=sys.stderr)
+            sys.exit(77)
+        named = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn(veth.tgt_ns, named)
+        self.assertNotIn(veth.ini_ns, named)
+
+
+if __name__ == "__main__":
+    unittest.main()

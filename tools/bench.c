@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpma bench: latency and throughput over sizes and depths. */
+#include "bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/text.h"
+#include "cli.h"
+#include "commands.h"
+
+#define BENCH_ROOM (1u << 20) /* of a region, if it has so much and no more is needed */
+
+static uint64_t bench_largest(const struct bench_list *list)
+{
+	uint64_t largest = 0;
+
+	for (unsigned i = 0; i < list->count; i++)
+		largest = largest < list->values[i] ? list->values[i] : largest;
+	return largest;
+}
+
+/* What outstanding rounds need, so that none touches another's bytes, if there is so much. */
+static int bench_choose_room(struct bench *b)
+{
+	uint64_t size = bench_largest(&b->opts->sizes), depth = bench_largest(&b->opts->depths);
+	uint64_t there = b->s.region.size;
+
+	if (bench_is_wanted(b->opts, &bench_works[BENCH_ATOMIC]) && size < RPMA_ATOMIC_WRITE_ALIGNMENT)
+		size = RPMA_ATOMIC_WRITE_ALIGNMENT;
+	if (size > there && b->opts->overwrite)
+		return cli_fail(CLI_REFUSED, "--size %" PRIu64 " is larger than region '%s' of %s",
+				size, b->s.region.region, text_bytes(there).text);
+	if (size > there)
+		return cli_fail(CLI_REFUSED,
+				"--size %" PRIu64 " is larger than the server's scratch page of "
+				"%s; --overwrite measures in the region itself",
+				size, text_bytes(there).text);
+	b->room = size > there / depth ? there : size * depth;
+	if (b->room < BENCH_ROOM)
+		b->room = there < BENCH_ROOM ? there : BENCH_ROOM;
+	return CLI_OK;
+}
+
+static int bench_make_buffer(struct bench *b)
+{
+	b->buf = mmap(NULL, b->room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (b->buf == MAP_FAILED) {
+		b->buf = NULL;
+		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", b->room);
+	}
+	memset(b->buf, 0x5a, b->room);
+	return client_register(&b->s, b->buf, b->room, &b->mr);
+}
+
+static int bench_make_batch(struct bench *b)
+{
+	int rc = 0;
+
+	if (bench_is_wanted(b->opts, &bench_works[BENCH_BATCH_VISIBLE]) ||
+	    bench_is_wanted(b->opts, &bench_works[BENCH_BATCH_PERSISTENT]))
+		rc = rpma_batch_new(b->s.conn, (uint32_t)b->opts->batch + 1, &b->batch);
+	return rc ? client_post_failed(&b->s, "prepare to write to", rc) : CLI_OK;
+}
+
+/* The server must know before the first byte that a file which the region holds is lost. */
+static int bench_begin(struct bench *b)
+{
+	struct hello_begin begin = {.offset = 0, .length = b->room};
+
+	session_get_transport(&b->s, &b->transport);
+	rpma_mr_remote_get_flush_type(b->s.remote, &b->usage);
+	rpma_conn_get_remote_caps(b->s.conn, &b->caps);
+	return b->opts->overwrite ? client_put_begin(&b->s, &begin) : CLI_OK;
+}
+
+/* NULL: it is possible. */
+static const char *bench_why_not(const struct bench *b, const struct bench_work *work)
+{
+	if ((b->usage & work->needs_usage) != work->needs_usage)
+		return "the server cannot persist this memory";
+	if ((b->caps & work->needs_cap) != work->needs_cap)
+		return "the server lacks the operation";
+	return NULL;
+}
+
+/* Works of one fixed size are measured beside the first size. */
+static bool bench_has_row(const struct bench *b, const struct bench_work *work, unsigned size)
+{
+	return bench_is_wanted(b->opts, work) && (!work->fixed_size || size == 0);
+}
+
+static int bench_run_row(struct bench *b, const struct bench_work *work, uint64_t size,
+			 uint64_t depth)
+{
+	struct bench_row row = {.work = work,
+				.size = work->fixed_size ? work->fixed_size : size,
+				.depth = (uint32_t)depth,
+				.writes = bench_writes(b->opts, work)};
+	int rc = bench_measure(b, &row);
+
+	if (rc)
+		return rc;
+	if (work == &bench_works[BENCH_VISIBLE])
+		b->visible_us = latency_permille_us(&b->samples, 500);
+	bench_print_row(b, &row);
+	b->row++;
+	return CLI_OK;
+}
+
+/* All works of one size and depth. */
+static int bench_run_group(struct bench *b, unsigned size, unsigned depth)
+{
+	uint64_t bytes = b->opts->sizes.values[size], rounds = b->opts->depths.values[depth];
+	int rc = CLI_OK;
+
+	bench_print_group(b, bytes, rounds);
+	b->visible_us = 0;
+	for (size_t i = 0; i < BENCH_WORKS && !rc; i++) {
+		const struct bench_work *work = &bench_works[i];
+		const char *why_not = bench_why_not(b, work);
+
+		if (bench_has_row(b, work, size) && !why_not)
+			rc = bench_run_row(b, work, bytes, rounds);
+		else if (bench_has_row(b, work, size))
+			bench_print_impossible(b, work, why_not);
+	}
+	return rc;
+}
+
+static unsigned bench_count_rows(const struct bench *b)
+{
+	unsigned rows = 0;
+
+	for (unsigned size = 0; size < b->opts->sizes.count; size++)
+		for (size_t i = 0; i < BENCH_WORKS; i++)
+			if (bench_has_row(b, &bench_works[i], size) &&
+			    !bench_why_not(b, &bench_works[i]))
+				rows += b->opts->depths.count;
+	return rows;
+}
+
+static int bench_run(struct bench *b)
+{
+	int rc = CLI_OK;
+
+	b->rows = bench_count_rows(b);
+	bench_print_head(b);
+	progress_begin(&b->progress, "bench", b->rows * b->opts->duration_ms);
+	b->progress.is_time = true;
+	for (unsigned size = 0; size < b->opts->sizes.count && !rc; size++)
+		for (unsigned depth = 0; depth < b->opts->depths.count && !rc; depth++)
+			rc = bench_run_group(b, size, depth);
+	progress_end(&b->progress);
+	if (!rc)
+		bench_print_end(b);
+	return rc;
+}
+
+static int bench_with_session(struct bench *b)
+{
+	int rc = bench_choose_room(b);
+
+	if (!rc)
+		rc = bench_make_buffer(b);
+	if (!rc)
+		rc = bench_make_batch(b);
+	if (!rc)
+		rc = bench_begin(b);
+	if (!rc)
+		rc = bench_run(b);
+	if (!rc && b->opts->overwrite)
+		rc = client_confirm(&b->s);
+	return rc;
+}
+
+static int bench_connect_and_run(struct bench *b)
+{
+	int rc = client_open(&b->s, &b->opts->client);
+
+	if (rc)
+		return rc;
+	rc = bench_with_session(b);
+	rpma_batch_delete(&b->batch);
+	rpma_mr_dereg(&b->mr);
+	session_close(&b->s);
+	if (b->buf)
+		munmap(b->buf, b->room);
+	return rc;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	static struct bench bench;
+	struct bench_opts opts;
+	int rc = bench_parse(argc, argv, &opts);
+
+	if (rc)
+		return rc < 0 ? CLI_OK : rc;
+	cli_log_init(opts.client.verbose);
+	bench.opts = &opts;
+	return bench_connect_and_run(&bench);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measuring one row. */
+#include "bench.h"
+#include "cli.h"
+
+#define RUN_POLL_US       1000000 /* then look whether the connection still lives */
+#define RUN_WARM_UP       10
+#define RUN_WARM_UP_NS    100000000ull
+#define RUN_SHOW_EVERY_NS 100000000ull
+
+/* One run of rounds, and how far it is. */
+struct run {
+	const struct bench_row *row;
+	uint32_t depth;
+	uint64_t count, limit_ns; /* it ends with the first that is reached */
+	uint64_t begun_ns, now_ns, shown_ns;
+	uint64_t posted, done;
+	bool is_warm_up;
+};
+
+static bool run_is_over(const struct run *r)
+{
+	return r->posted >= r->count || r->now_ns - r->begun_ns >= r->limit_ns;
+}
+
+static int run_post(struct bench *b, struct run *r)
+{
+	int rc = CLI_OK;
+
+	while (!rc && r->posted - r->done < r->depth && !run_is_over(r)) {
+		b->started_ns[r->posted % r->depth] = latency_now_ns();
+		rc = r->row->work->post(b, r->row, r->posted++);
+	}
+	return rc;
+}
+
+static int run_reap(struct bench *b, struct run *r)
+{
+	int rc = client_reap(&b->s, b->opts->waits ? 0 : RUN_POLL_US, NULL);
+
+	r->now_ns = latency_now_ns();
+	if (!rc)
+		latency_add(&b->samples, r->now_ns - b->started_ns[r->done++ % r->depth]);
+	return rc;
+}
+
+/* The bar is that of all rows. */
+static void run_show(struct bench *b, struct run *r)
+{
+	uint64_t each = b->progress.total / b->rows, part;
+
+	if (r->is_warm_up || r->now_ns - r->shown_ns < RUN_SHOW_EVERY_NS)
+		return;
+	r->shown_ns = r->now_ns;
+	part = b->opts->count ? each * r->done / r->count : (r->now_ns - r->begun_ns) / 1000000;
+	progress_show(&b->progress, each * b->row + (part < each ? part : each));
+}
+
+static int run_rounds(struct bench *b, struct run *r)
+{
+	int rc;
+
+	r->begun_ns = r->now_ns = r->shown_ns = latency_now_ns();
+	rc = run_post(b, r);
+	while (!rc && r->done < r->posted) {
+		rc = run_reap(b, r);
+		run_show(b, r);
+		if (!rc)
+			rc = run_post(b, r);
+	}
+	return rc;
+}
+
+int bench_measure(struct bench *b, const struct bench_row *row)
+{
+	struct run warm_up = {.row = row,
+			      .depth = 1,
+			      .count = RUN_WARM_UP,
+			      .limit_ns = RUN_WARM_UP_NS,
+			      .is_warm_up = true};
+	struct run run = {.row = row,
+			  .depth = row->depth,
+			  .count = b->opts->count ? b->opts->count : UINT64_MAX,
+			  .limit_ns = b->opts->count ? UINT64_MAX : b->opts->duration_ms * 1000000};
+	int rc;
+
+	latency_reset(&b->samples);
+	rc = run_rounds(b, &warm_up);
+	latency_reset(&b->samples);
+	if (!rc)
+		rc = run_rounds(b, &run);
+	b->seconds = (double)(run.now_ns - run.begun_ns) / 1e9 + 1e-9;
+	return rc;
+}
