@@ -231,7 +231,7 @@ void leader_run(struct eng_runner *me)
 		leader_free_sources(me);
 		if (!leader_goes_on(me))
 			break;
-		me->next = 0;
+		me->next = me->n = 0;
 		me->n = leader_wait(me, me->evs);
 		atomic_store(&me->loop->sleeping_until, 0);
 	}

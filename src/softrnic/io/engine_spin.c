@@ -97,10 +97,11 @@ static bool spin_call(struct spin *s, struct eng_source *src, void (*fn)(struct 
 	return leads;
 }
 
-/* Nothing came: from now on it is reported. */
+/* Nothing came: from now on it is reported. Something that comes just then begins a new spin. */
 static int spin_rest(struct spin *s)
 {
 	struct eng_loop *l = s->me->loop;
+	bool again;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		pthread_mutex_lock(&l->lock);
@@ -109,7 +110,10 @@ static int spin_rest(struct spin *s)
 		if (!spin_call(s, s->src[i], s->src[i]->rest))
 			return 0;
 	}
-	return -1;
+	pthread_mutex_lock(&l->lock);
+	again = l->num_spun > 0;
+	pthread_mutex_unlock(&l->lock);
+	return again ? 0 : -1;
 }
 
 /* Look at each source: 1: something was taken, 0: nothing was there, -1: another thread leads. */

@@ -83,6 +83,26 @@ void link_shm_wait_end(struct link *l)
 		s->is_left = s->looks_below = true;
 }
 
+/*
+ * A wake-up may be late: of a wait that ended otherwise, while the next one has begun. It has taken
+ * that one's flag away, so the flag is set again unless the wait is over.
+ */
+static bool shm_has_bytes(struct link_shm *s)
+{
+	if (link_shm_pending(&s->link))
+		return true;
+	return !s->silent && ring_reader_sleeps(&s->rx);
+}
+
+static bool shm_has_room(struct link_shm *s)
+{
+	if (s->waits_room ? ring_writer_sleeps(&s->tx) == 0 : !ring_has_room(&s->tx))
+		return false;
+	s->waits_room = false;
+	link_shm_watch_socket(s);
+	return true;
+}
+
 /* The socket and the link below have one source: what became ready is found out by looking. */
 unsigned link_shm_ready(struct link *l, unsigned polled)
 {
@@ -98,13 +118,10 @@ unsigned link_shm_ready(struct link *l, unsigned polled)
 		ready |= polled & READY_WRITE;
 	if (s->rx_on && (woken != 1 || polled & READY_HANGUP))
 		s->looks_below = true;
-	if (s->rx_on && link_shm_pending(l))
+	if (s->rx_on && shm_has_bytes(s))
 		ready |= READY_READ | (polled & READY_HANGUP);
-	if (s->tx_on && ring_has_room(&s->tx)) {
-		s->waits_room = false;
-		link_shm_watch_socket(s);
+	if (s->tx_on && shm_has_room(s))
 		ready |= READY_WRITE;
-	}
 	return ready;
 }
 

@@ -81,7 +81,7 @@ struct qp_job {
 /* Counters of one QP, from one list. */
 /* clang-format off */
 #define QP_COUNTERS(X)                                                                             \
-	X(tx_bytes) X(rx_bytes) X(ring_tx_bytes) X(ring_rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
+	X(tx_bytes) X(rx_bytes) X(shm_tx_bytes) X(shm_rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
 	X(parked_sends) X(stalls) X(crc)                                                           \

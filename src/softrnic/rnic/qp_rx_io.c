@@ -142,7 +142,7 @@ void qp_rx_got(struct qp *qp, size_t len)
 	qp->counters.rx_reads += len > 0;
 	qp->counters.rx_bytes += len;
 	if (qp->link.rx_switched)
-		qp->counters.ring_rx_bytes += len;
+		qp->counters.shm_rx_bytes += len;
 	if (qp_is_failed(qp)) {
 		rx_take_lent_back(rx);
 		return;

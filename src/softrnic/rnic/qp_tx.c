@@ -53,7 +53,7 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp->tx.sent += len;
 	qp->counters.tx_bytes += len;
 	if (qp->link.tx_switched)
-		qp->counters.ring_tx_bytes += len;
+		qp->counters.shm_tx_bytes += len;
 	qp_sq_retire(qp);
 	qp_settle(qp);
 }
