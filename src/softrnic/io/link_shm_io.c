@@ -79,7 +79,8 @@ void link_shm_wait_end(struct link *l)
 	}
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	if (shm_socket_drain(s->fd) < 0)
+	/* What says that there is room is for the source, which is reported it. */
+	if (!s->waits_room && shm_socket_drain(s->fd) < 0)
 		s->is_left = s->looks_below = true;
 }
 
