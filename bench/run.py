@@ -10,12 +10,13 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, peer_goals, place, plot, readme, sweep, table
+from runner import case, goal_run, goals, machine, peer_goals, place, plot, points, readme, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
-ROUNDS = {"quick": {"goals": 3, "peers": 3}, "full": {"goals": 5, "peers": 5}}
-MS = {"quick": 100, "full": 500}
+ROUNDS = {"quick": 3, "full": 5}
+MS = {"quick": 100, "full": 400}
+QUICK_SWEEP_MS = 40
 
 
 def say(text):
@@ -62,14 +63,23 @@ def _net(opts, program, count, ms):
     return outcome
 
 
+def _peers(opts, program, places, count, ms):
+    """With `full` also between namespaces, where those can be made."""
+    with contextlib.ExitStack() as made:
+        for mtu in (1500, 9000) if opts.kind == "full" else ():
+            with contextlib.suppress(OSError):
+                places[f"veth{mtu}"] = made.enter_context(place.Veth(mtu))
+        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+
+
 def measure(suite, opts, program):
-    count = opts.rounds or ROUNDS[opts.kind].get(suite, 1 if opts.kind == "quick" else 3)
-    ms = opts.ms or MS[opts.kind]
+    count = opts.rounds or ROUNDS[opts.kind]
+    ms = opts.ms or (QUICK_SWEEP_MS if opts.kind == "quick" and suite in points.SWEEPS else MS[opts.kind])
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite == "goals":
         return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)
     if suite == "peers":
-        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+        return _peers(opts, program, places, count, ms)
     if suite == "net":
         return _net(opts, program, count, ms)
     return sweep.measure(suite, opts.kind, program, places, opts.dir, opts.peers, count, ms)
@@ -86,10 +96,17 @@ def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
     record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
-    if suite in sweep.SWEEPS and shutil.which("gnuplot"):
-        for name in plot.draw(suite, outcome["rows"], opts.results):
+    if suite in points.SWEEPS and shutil.which("gnuplot"):
+        for name in plot.draw(outcome["rows"], opts.results):
             say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
     return outcome.get("goals", [])
+
+
+def show(rows):
+    for line in table.lines(rows, sys.stdout.isatty()):
+        print(line)
+    if any(row["goal"] != "(no goal)" for row in rows):
+        print(table.summary(rows))
 
 
 def main():
@@ -106,10 +123,8 @@ def main():
     rows = []
     for suite in opts.suites:
         rows += _run_suite(suite, opts, case.Program(opts.programs))
-    for line in table.lines(rows, sys.stdout.isatty()):
-        print(line)
-    if any(row["goal"] != "(no goal)" for row in rows):
-        print(table.summary(rows))
+    if rows:
+        show(rows)
     if warning:
         say(f"WARNING: {warning}")
 

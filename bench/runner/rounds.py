@@ -8,6 +8,8 @@ from . import case as cases
 
 NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s",
            "instructions")
+# Of these the last round's.
+LAST = ("dist", "count", "durability", "writebacks", "note")
 
 
 class Step:
@@ -42,9 +44,7 @@ class Step:
                 row[name] = round(statistics.median(values), 3)
         main = "p50_us" if "p50_us" in row else "mean_us" if "mean_us" in row else "ops_s"
         row["rounds"] = [line.get(main) for line in self.lines]
-        for name in ("dist", "durability", "writebacks", "note"):
-            if name in self.lines[-1]:
-                row[name] = self.lines[-1][name]
+        row.update({name: self.lines[-1][name] for name in LAST if name in self.lines[-1]})
         return row
 
 

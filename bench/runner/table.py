@@ -12,8 +12,12 @@ def _verdict(row):
     return "met" if row["met"] else "NOT met"
 
 
+def _number(value):
+    return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
 def _cells(row):
-    measured = "" if row["measured"] is None else f"{row['measured']:.2f}"
+    measured = _number(row["measured"])
     goal = row["goal"] if row["goal"] != "(no goal)" else row["unit"]
     return row["work"], goal, measured, _verdict(row), row.get("why") or ""
 

@@ -8,6 +8,7 @@
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,26 +55,21 @@ static inline uint8_t rcursor_u8(struct rcursor *c)
 	return p ? p[0] : 0;
 }
 
-static inline uint16_t rcursor_be16(struct rcursor *c)
-{
-	const uint8_t *p = rcursor_bytes(c, 2);
-
-	return p ? (uint16_t)(p[0] << 8 | p[1]) : 0;
-}
-
-static inline uint32_t rcursor_be32(struct rcursor *c)
-{
-	uint32_t hi = rcursor_be16(c);
-
-	return hi << 16 | rcursor_be16(c);
-}
-
-static inline uint64_t rcursor_be64(struct rcursor *c)
-{
-	uint64_t hi = rcursor_be32(c);
-
-	return hi << 32 | rcursor_be32(c);
-}
+/* One check and one load each; a value that is cut off by the end is zero. */
+#define RCURSOR_BE(bits)                                                                           \
+	static inline uint##bits##_t rcursor_be##bits(struct rcursor *c)                           \
+	{                                                                                          \
+		const uint8_t *p = rcursor_bytes(c, bits / 8);                                     \
+		uint##bits##_t v = 0;                                                              \
+                                                                                                   \
+		if (p)                                                                             \
+			memcpy(&v, p, sizeof(v));                                                  \
+		return be##bits##toh(v);                                                           \
+	}
+RCURSOR_BE(16)
+RCURSOR_BE(32)
+RCURSOR_BE(64)
+#undef RCURSOR_BE
 
 /* Little-endian, of 1 to 8 bytes. */
 static inline uint64_t rcursor_le(struct rcursor *c, size_t width)
@@ -113,25 +109,16 @@ static inline void wcursor_u8(struct wcursor *c, uint8_t v)
 	wcursor_bytes(c, &v, 1);
 }
 
-static inline void wcursor_be16(struct wcursor *c, uint16_t v)
-{
-	uint8_t b[2] = {(uint8_t)(v >> 8), (uint8_t)v};
-
-	wcursor_bytes(c, b, sizeof(b));
-}
-
-static inline void wcursor_be32(struct wcursor *c, uint32_t v)
-{
-	uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
-
-	wcursor_bytes(c, b, sizeof(b));
-}
-
-static inline void wcursor_be64(struct wcursor *c, uint64_t v)
-{
-	wcursor_be32(c, (uint32_t)(v >> 32));
-	wcursor_be32(c, (uint32_t)v);
-}
+#define WCURSOR_BE(bits)                                                                           \
+	static inline void wcursor_be##bits(struct wcursor *c, uint##bits##_t v)                   \
+	{                                                                                          \
+		v = htobe##bits(v);                                                                \
+		wcursor_bytes(c, &v, sizeof(v));                                                   \
+	}
+WCURSOR_BE(16)
+WCURSOR_BE(32)
+WCURSOR_BE(64)
+#undef WCURSOR_BE
 
 static inline void wcursor_le(struct wcursor *c, uint64_t v, size_t width)
 {

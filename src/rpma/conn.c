@@ -11,14 +11,14 @@
 
 static int conn_open(struct rpma_conn *conn, struct rpma_peer *peer, struct rdma_cm_id *id)
 {
-	int ret = flush_sink_init(&conn->flush_sink, peer);
+	int ret = flush_sink_get(peer, &conn->flush_sink);
 
 	if (ret)
 		return ret;
 	conn->evch = peer->prov->create_event_channel();
 	if (!conn->evch) {
 		ret = PROVIDER_FAILED(errno, "%s", "rdma_create_event_channel()");
-		goto sink_fini;
+		goto sink_put;
 	}
 	if (peer->prov->migrate_id(id, conn->evch)) {
 		ret = PROVIDER_FAILED(errno, "%s", "rdma_migrate_id()");
@@ -28,8 +28,8 @@ static int conn_open(struct rpma_conn *conn, struct rpma_peer *peer, struct rdma
 
 channel_destroy:
 	peer->prov->destroy_event_channel(conn->evch);
-sink_fini:
-	flush_sink_fini(&conn->flush_sink);
+sink_put:
+	flush_sink_put(conn->flush_sink);
 	return ret;
 }
 
@@ -67,10 +67,10 @@ int rpma_conn_delete(struct rpma_conn **conn_ptr)
 	conn = *conn_ptr;
 	if (!conn)
 		return 0;
-	ret = flush_sink_fini(&conn->flush_sink);
-	ret = first_error(ret, queues_fini(&conn->queues, conn->prov, conn->id));
+	ret = queues_fini(&conn->queues, conn->prov, conn->id);
 	if (conn->prov->destroy_id(conn->id))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_destroy_id()"));
+	ret = first_error(ret, flush_sink_put(conn->flush_sink));
 	conn->prov->destroy_event_channel(conn->evch);
 	private_data_fini(&conn->pdata);
 	free(conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.h -- a connection: its id on a channel of its own, its queues, its flush buffer. */
+/* conn.h -- a connection: its id on a channel of its own, its queues. */
 #ifndef RPMA_CONN_H
 #define RPMA_CONN_H
 
@@ -11,7 +11,7 @@ struct rpma_conn {
 	struct rdma_cm_id *id;
 	struct rdma_event_channel *evch;
 	struct queues queues;
-	struct flush_sink flush_sink;
+	struct flush_sink *flush_sink;
 	struct rpma_conn_private_data pdata;
 	_Atomic(enum rpma_rejection) rejection;
 	_Atomic bool direct_write_to_pmem; /* as the peer declared */

@@ -3,6 +3,7 @@
 #include "rpma/flush.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,11 +11,18 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
+#include "rpma/peer.h"
 
-int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
+struct flush_sink {
+	atomic_uint refs;
+	void *page;
+	size_t page_size;
+	struct rpma_mr_local *mr;
+};
+
+static int flush_sink_map(struct flush_sink *sink)
 {
 	long page_size = sysconf(_SC_PAGESIZE);
-	int ret;
 
 	if (page_size < 0) {
 		LOG_AT(LOG_LVL_FATAL, "sysconf(_SC_PAGESIZE) failed: %s", strerror(errno));
@@ -26,20 +34,63 @@ int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer)
 			  -1, 0);
 	if (sink->page == MAP_FAILED)
 		return err_set(RPMA_E_NOMEM, "there is no memory for flushes that become reads");
+	return 0;
+}
+
+static int flush_sink_new(struct rpma_peer *peer, struct flush_sink **out)
+{
+	struct flush_sink *sink = calloc(1, sizeof(*sink));
+	int ret = sink ? flush_sink_map(sink)
+		       : err_set(RPMA_E_NOMEM, "there is no memory for a "
+					       "flush sink");
+
+	if (ret) {
+		free(sink);
+		return ret;
+	}
 	ret = rpma_mr_reg(peer, sink->page, FLUSH_READ_LEN, RPMA_MR_USAGE_READ_DST, &sink->mr);
-	if (ret)
+	if (ret) {
 		munmap(sink->page, sink->page_size);
+		free(sink);
+		return ret;
+	}
+	atomic_init(&sink->refs, 1);
+	*out = sink;
+	return 0;
+}
+
+int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&peer->lock);
+	if (!peer->flush_sink)
+		ret = flush_sink_new(peer, &peer->flush_sink);
+	if (!ret) {
+		atomic_fetch_add(&peer->flush_sink->refs, 1);
+		*out = peer->flush_sink;
+	}
+	pthread_mutex_unlock(&peer->lock);
 	return ret;
 }
 
-int flush_sink_fini(struct flush_sink *sink)
+int flush_sink_put(struct flush_sink *sink)
 {
-	int ret = rpma_mr_dereg(&sink->mr);
+	int ret;
 
+	if (!sink || atomic_fetch_sub(&sink->refs, 1) != 1)
+		return 0;
+	ret = rpma_mr_dereg(&sink->mr);
 	if (munmap(sink->page, sink->page_size))
 		ret = first_error(ret, err_set(RPMA_E_INVAL, "the memory behind flushes cannot be "
 							     "unmapped"));
+	free(sink);
 	return ret;
+}
+
+const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink)
+{
+	return sink->mr;
 }
 
 /* RPMA_STRICT_PERSIST, read once; it overrides the default of both versions of rpma_flush(). */

@@ -8,15 +8,13 @@
 
 enum { FLUSH_READ_LEN = 8 };
 
-struct flush_sink {
-	void *page;
-	size_t page_size;
-	struct rpma_mr_local *mr;
-};
-
-/* RPMA_E_NOMEM, RPMA_E_PROVIDER. On failure nothing is left behind. */
-int flush_sink_init(struct flush_sink *sink, struct rpma_peer *peer);
-int flush_sink_fini(struct flush_sink *sink);
+/* One for all connections of a peer: nobody looks at what is read. */
+struct flush_sink;
+/* RPMA_E_NOMEM, RPMA_E_PROVIDER. Registered with the first connection. */
+int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out);
+/* The last one, of the peer or of a connection, deregisters it; accepts NULL. */
+int flush_sink_put(struct flush_sink *sink);
+const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink);
 
 /* How to ask for persistence: strict, or as RPMA_STRICT_PERSIST says. */
 enum vext_flush_type flush_persistent_type(bool strict);

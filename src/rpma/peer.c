@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "rpma/err.h"
+#include "rpma/flush.h"
 
 static int peer_alloc_pd(const struct provider *prov, struct ibv_context *ctx, struct ibv_pd **pd)
 {
@@ -43,6 +44,7 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	}
 	LOG_INFO("provider %s: %son-demand paging", prov->name, can.odp ? "" : "no ");
 	*peer = (struct rpma_peer){.prov = prov, .pd = pd, .can = can};
+	pthread_mutex_init(&peer->lock, NULL);
 	*peer_ptr = peer;
 	return 0;
 }
@@ -50,15 +52,19 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 int rpma_peer_delete(struct rpma_peer **peer_ptr)
 {
 	struct rpma_peer *peer;
-	int err;
+	int err, ret;
 
 	if (!peer_ptr)
 		return INVALID();
 	peer = *peer_ptr;
 	if (!peer)
 		return 0;
+	ret = flush_sink_put(peer->flush_sink);
 	err = peer->prov->dealloc_pd(peer->pd);
+	if (err)
+		ret = first_error(ret, PROVIDER_FAILED(err, "%s", "ibv_dealloc_pd()"));
+	pthread_mutex_destroy(&peer->lock);
 	free(peer);
 	*peer_ptr = NULL;
-	return err ? PROVIDER_FAILED(err, "%s", "ibv_dealloc_pd()") : 0;
+	return ret;
 }

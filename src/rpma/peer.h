@@ -3,12 +3,18 @@
 #ifndef RPMA_PEER_H
 #define RPMA_PEER_H
 
+#include <pthread.h>
+
 #include "rpma/utils.h"
+
+struct flush_sink;
 
 struct rpma_peer {
 	const struct provider *prov;
 	struct ibv_pd *pd;
 	struct abilities can;
+	pthread_mutex_t lock;          /* of: */
+	struct flush_sink *flush_sink; /* NULL: no connection was made yet */
 };
 
 #endif

@@ -106,7 +106,7 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 	op.wr->wr.opcode = IBV_WR_RDMA_READ;
 	op.wr->wr.wr.rdma.remote_addr = op.region->raddr + read_offset;
 	op.wr->wr.num_sge = 1;
-	return mr_sge(&op.segs[0], conn->flush_sink.mr, 0, read_len);
+	return mr_sge(&op.segs[0], flush_sink_mr(conn->flush_sink), 0, read_len);
 }
 
 /*

@@ -112,7 +112,7 @@ static bool on_send(void *owner, struct stream_update *u)
 	memcpy(f->out + f->out_len, iov[0].iov_base, iov[0].iov_len);
 	f->out_len += iov[0].iov_len;
 	EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
-	stream_tx_end(f->s, (ssize_t)iov[0].iov_len, f->now, u);
+	stream_tx_end(f->s, (ssize_t)iov[0].iov_len, u);
 	return true;
 }
 

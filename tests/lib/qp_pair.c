@@ -172,15 +172,40 @@ static size_t pair_scatter(const struct iovec *iov, int n, const uint8_t *from, 
 	return done;
 }
 
+static void pair_wire_drop(struct qp_end *e, size_t len)
+{
+	memmove(e->wire, e->wire + len, e->wire_len - len);
+	e->wire_len -= len;
+}
+
+size_t end_take_in_place(struct qp_end *e, size_t len)
+{
+	uint8_t *lies;
+	size_t taken;
+
+	if (!qp_rx_is_in_place(e->qp))
+		return 0;
+	lies = malloc(len); /* the end of what may be read */
+	assert_non_null(lies);
+	memcpy(lies, e->peer->wire, len);
+	taken = qp_rx_in_place(e->qp, lies, len);
+	free(lies);
+	pair_wire_drop(e->peer, taken);
+	return taken;
+}
+
 size_t end_take(struct qp_end *e, size_t max)
 {
 	struct qp_end *from = e->peer;
-	size_t len = from->wire_len < max ? from->wire_len : max;
+	size_t len = from->wire_len < max ? from->wire_len : max, taken;
 	struct iovec iov[QP_RX_IOV];
 	int n;
 
 	if (len == 0)
 		return 0;
+	taken = e->in_place ? end_take_in_place(e, len) : 0;
+	if (taken > 0)
+		return taken;
 	if (qp_rx_needs_buf(e->qp)) {
 		assert_non_null(e->rxbuf);
 		qp_rx_lend(e->qp, e->rxbuf);
@@ -192,8 +217,7 @@ size_t end_take(struct qp_end *e, size_t max)
 		qp_rx_got(e->qp, len);
 	if (!e->rxbuf)
 		e->rxbuf = qp_rx_reclaim(e->qp);
-	memmove(from->wire, from->wire + len, from->wire_len - len);
-	from->wire_len -= len;
+	pair_wire_drop(from, len);
 	return len;
 }
 

@@ -27,6 +27,7 @@ struct qp_end {
 	void *rxbuf, *txbuf; /* the same; NULL while lent */
 	uint8_t *wire;       /* sent, and not yet taken by the peer */
 	size_t wire_len, wire_room;
+	bool in_place; /* it parses what its peer sent where it lies, if it can */
 	int asyncs;
 	enum ibv_event_type async; /* the last one */
 	int notified, gets;
@@ -71,6 +72,8 @@ size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
 void end_send_all(struct qp_end *e);
 /* Give e at most max bytes of what its peer sent; returns how many it took. */
 size_t end_take(struct qp_end *e, size_t max);
+/* The same in place; 0: not now. */
+size_t end_take_in_place(struct qp_end *e, size_t len);
 /* Bytes made by the test, as if the peer had sent them. All must be taken. */
 void end_inject(struct qp_end *e, const void *bytes, size_t len);
 void end_run_writebacks(struct qp_end *e);

@@ -29,7 +29,7 @@ void node_run_atomics_early(struct node *n)
 		return;
 	irq = &n->qp->irq;
 	for (uint32_t i = 0; i < irq->count; i++) {
-		const struct irq_entry *e = &irq->ring[(irq->head + i) % irq->depth];
+		const struct irq_entry *e = &irq->ring[(irq->head + i) % irq->size];
 
 		if (rdmap_ctrl_opcode(e->ddp.ulp) == RDMAP_EXT_REQ &&
 		    e->msg.word.kind == EXT_ATOMIC_WRITE)

@@ -47,6 +47,7 @@ static void add_node(struct coverage *c, const struct node *n)
 	c->refused_lists += n->refused_lists;
 	c->solicited_events += n->events;
 	c->evictions += n->evictions;
+	c->in_place_bytes += n->in_place_bytes;
 	c->dax += n->sim->sc.dax[n->index];
 	c->shared_srqs += n->own_box.shared;
 }

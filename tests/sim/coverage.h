@@ -30,6 +30,7 @@
 	X(parked_sends)                                                                            \
 	X(stalls)                                                                                  \
 	X(direct_bytes)                                                                            \
+	X(in_place_bytes)                                                                          \
 	X(crc_errors)                                                                              \
 	X(terminates)                                                                              \
 	X(writebacks)                                                                              \

@@ -105,6 +105,19 @@ void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t 
 	}
 }
 
+void link_peek(const struct link *l, int node, uint8_t *to, size_t len)
+{
+	const struct pipe *p = &l->pipe[1 - node];
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = p->ring[(p->taken + i) % p->room];
+}
+
+void link_drop(struct link *l, int node, size_t len)
+{
+	l->pipe[1 - node].taken += len;
+}
+
 static void pipe_append(struct pipe *p, const uint8_t *from, size_t len)
 {
 	while (len > 0) {

@@ -43,6 +43,9 @@ size_t link_readable(const struct link *l, int node);
 size_t link_writable(const struct link *l, int node);
 bool link_at_end(const struct link *l, int node);
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len);
+/* Without taking them; and take bytes without looking at them. */
+void link_peek(const struct link *l, int node, uint8_t *to, size_t len);
+void link_drop(struct link *l, int node, size_t len);
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);

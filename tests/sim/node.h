@@ -76,6 +76,7 @@ struct node {
 	bool dereg_pool;
 	/* Counted for the coverage. */
 	unsigned looks, evictions, lists, refused_lists, events;
+	uint64_t in_place_bytes;
 };
 
 void node_start(struct node *n, struct sim *sim, int index);

@@ -17,7 +17,7 @@ void node_on_reset(struct node *n, int err)
 	if (n->killed || !sim->link.up || sim->link.closed[n->index])
 		return;
 	if (err == EPIPE)
-		stream_tx_end(n->stream, -err, sim->world->now, &u);
+		stream_tx_end(n->stream, -err, &u);
 	else
 		stream_rx_end(n->stream, -err, sim->world->now, &u);
 	node_perform(n, &u);

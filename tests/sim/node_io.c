@@ -120,6 +120,29 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 	return prng_chance(&sim->world->rng, 50) ? -EAGAIN : -EINTR;
 }
 
+/*
+ * A link in shared memory: what has come is parsed where it lies. Returns what was taken. Behind
+ * the bytes that are given nothing may be read.
+ */
+static size_t node_receive_in_place(struct node *n, struct stream_update *u)
+{
+	struct sim *sim = n->sim;
+	size_t avail = link_readable(&sim->link, n->index), len, taken;
+	uint8_t *bytes;
+
+	if (avail == 0 || !stream_rx_is_in_place(n->stream) ||
+	    prng_chance(&sim->world->rng, sim->world->seed % 4 == 0 ? 30 : 100))
+		return 0;
+	len = node_part_of(sim, avail);
+	bytes = malloc(len);
+	link_peek(&sim->link, n->index, bytes, len);
+	taken = stream_rx_in_place(n->stream, bytes, len, sim->world->now, u);
+	free(bytes);
+	link_drop(&sim->link, n->index, taken);
+	n->in_place_bytes += taken;
+	return taken;
+}
+
 /* One recvmsg(). Returns false when there is nothing more to do now. */
 static bool node_receive(void *owner, struct stream_update *u)
 {
@@ -128,13 +151,16 @@ static bool node_receive(void *owner, struct stream_update *u)
 	struct stream_rx rx;
 	ssize_t got;
 
-	if (!sim->link.up || sim->link.closed[n->index] || n->budget == 0 ||
-	    !stream_rx_begin(n->stream, &rx, u))
+	if (!sim->link.up || sim->link.closed[n->index] || n->budget == 0)
 		return false;
-	got = read_some(n, &rx);
-	stream_rx_end(n->stream, got, sim->world->now, u);
-	if (got == -EAGAIN || got == -EINTR)
-		return false;
+	if (!node_receive_in_place(n, u)) {
+		if (!stream_rx_begin(n->stream, &rx, u))
+			return false;
+		got = read_some(n, &rx);
+		stream_rx_end(n->stream, got, sim->world->now, u);
+		if (got == -EAGAIN || got == -EINTR)
+			return false;
+	}
 	n->budget--;
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
@@ -170,13 +196,13 @@ static bool node_send(void *owner, struct stream_update *u)
 		return false;
 	n->budget--;
 	if (node_is_unmapped(n, iov, count)) {
-		stream_tx_end(n->stream, -EFAULT, sim->world->now, u);
+		stream_tx_end(n->stream, -EFAULT, u);
 		return true;
 	}
 	len = node_part_of(sim, node_min(room, iov_total(iov, count)));
 	link_write(sim, n->index, iov, count, len);
 	check_first_word(n);
-	stream_tx_end(n->stream, (ssize_t)len, sim->world->now, u);
+	stream_tx_end(n->stream, (ssize_t)len, u);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/bufs.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "softrnic/stream/stream.h"
@@ -9,44 +9,29 @@
 /* A few free buffers are kept; the surplus after a burst is returned to the system. */
 #define BUFS_KEPT 4
 
-static struct {
-	pthread_mutex_t lock;
-	void *kept[BUF_KINDS][BUFS_KEPT];
-	int count[BUF_KINDS];
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* A place holds a buffer or NULL. It is taken and filled by one exchange, without a lock, as each
+ * send and each receive borrows a buffer. */
+static void *_Atomic kept[BUF_KINDS][BUFS_KEPT];
 
 static const size_t buf_size[BUF_KINDS] = {[BUF_RX] = QP_RXBUF, [BUF_TX] = QP_TXBUF};
 
 void *buf_get(enum buf_kind kind)
 {
-	void *buf = NULL;
+	for (int i = 0; i < BUFS_KEPT; i++) {
+		void *buf = NULL;
 
-	pthread_mutex_lock(&pool.lock);
-	if (pool.count[kind] > 0)
-		buf = pool.kept[kind][--pool.count[kind]];
-	pthread_mutex_unlock(&pool.lock);
-	return buf ? buf : malloc(buf_size[kind]);
+		if (atomic_load_explicit(&kept[kind][i], memory_order_relaxed))
+			buf = atomic_exchange_explicit(&kept[kind][i], NULL, memory_order_acquire);
+		if (buf)
+			return buf;
+	}
+	return malloc(buf_size[kind]);
 }
 
 void buf_put(enum buf_kind kind, void *buf)
 {
-	if (!buf)
-		return;
-	pthread_mutex_lock(&pool.lock);
-	if (pool.count[kind] < BUFS_KEPT) {
-		pool.kept[kind][pool.count[kind]++] = buf;
-		buf = NULL;
-	}
-	pthread_mutex_unlock(&pool.lock);
+	for (int i = 0; i < BUFS_KEPT && buf; i++)
+		if (!atomic_load_explicit(&kept[kind][i], memory_order_relaxed))
+			buf = atomic_exchange_explicit(&kept[kind][i], buf, memory_order_acq_rel);
 	free(buf);
-}
-
-void bufs_atfork_prepare(void)
-{
-	pthread_mutex_lock(&pool.lock);
-}
-
-void bufs_atfork_release(void)
-{
-	pthread_mutex_unlock(&pool.lock);
 }

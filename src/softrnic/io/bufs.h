@@ -8,7 +8,5 @@ enum buf_kind { BUF_RX, BUF_TX, BUF_KINDS };
 
 void *buf_get(enum buf_kind kind);           /* NULL: out of memory */
 void buf_put(enum buf_kind kind, void *buf); /* accepts NULL */
-void bufs_atfork_prepare(void);
-void bufs_atfork_release(void);
 
 #endif

@@ -78,6 +78,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	list_init(&c->send_link.link);
 	list_init(&c->recv_link.link);
 	c->send_link.conn = c->recv_link.conn = c;
+	conn_doorbell_init(c);
 	list_init(&c->source.all);
 	list_init(&c->source.spun);
 	c->source.ready = conn_ready;

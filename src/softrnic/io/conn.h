@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "softrnic/stream/stream.h"
+#include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/stall.h"
 #include "softrnic/io/link.h"
@@ -35,6 +36,8 @@ enum {
 	CONN_DISCONNECT = 512,
 	CONN_DISOWN = 1024, /* nobody polls it any more */
 	CONN_OWN = 2048,    /* others look for bytes now, or nobody */
+	CONN_BELL = 4096,   /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,   /* what waits is to be sent */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -43,6 +46,8 @@ typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 	struct list link;
 	struct conn *conn;
+	atomic_uint *waiting; /* counts the CQ's connections with something that waits to be sent;
+				 written with the connection's lock; NULL: no CQ */
 };
 
 struct conn {
@@ -66,6 +71,7 @@ struct conn {
 	} rx_turn, tx_turn;
 	bool may_meet;      /* with its peer, in shared memory, once it has carried enough */
 	struct meet *meet;  /* on the way there; NULL: not */
+	struct conn_doorbell bell;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_of_cq send_link, recv_link;

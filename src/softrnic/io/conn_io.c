@@ -68,13 +68,38 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
 }
 
+/* Parse the link's bytes where they lie. Returns how many were taken; 0: none can be now. */
+static size_t conn_rx_in_place(struct conn *c, uint64_t now, struct stream_update *u)
+{
+	const struct link_ops *ops = c->link->ops;
+	const void *bytes;
+	size_t taken;
+	ssize_t len;
+
+	if (!ops->look || !stream_rx_is_in_place(c->stream))
+		return 0;
+	len = ops->look(c->link, &bytes);
+	if (len <= 0)
+		return 0;
+	len = len < CONN_BUDGET ? len : CONN_BUDGET;
+	taken = stream_rx_in_place(c->stream, bytes, (size_t)len, now, u);
+	if (taken == 0)
+		return 0;
+	ops->consume(c->link, taken);
+	c->readable = !ops->pending || c->hangup || ops->pending(c->link);
+	return taken;
+}
+
 /* Begin a receive, which as a rule ends at once. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
 	uint64_t now = clock_now_ns();
+	size_t taken = conn_rx_in_place(c, now, u);
 	ssize_t got;
 
+	if (taken > 0)
+		return taken;
 	if (!stream_rx_begin(c->stream, &rx, u))
 		return 0;
 	c->receive.direct = rx.direct;
@@ -153,7 +178,7 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
-	stream_tx_end(c->stream, sent, clock_now_ns(), u);
+	stream_tx_end(c->stream, sent, u);
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
@@ -168,6 +193,7 @@ bool conn_send(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
+	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)
 		return false;
 	if (conn_tx_must_wait(c) || conn_turn_is_over(&c->tx_turn)) {

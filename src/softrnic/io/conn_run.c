@@ -225,6 +225,12 @@ bool conn_serve(struct conn *c)
 
 	if (!want)
 		return false;
+	if (want & CONN_BELL && !conn_bell_is_due(c))
+		want &= ~(unsigned)CONN_BELL;
+	if (!want)
+		return true;
+	if (want & (CONN_BELL | CONN_RING))
+		conn_rung(c);
 	/* A connection whose request is complete by now stays. */
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);

@@ -53,6 +53,7 @@ struct eng_loop {
 	struct eng_runner *leader;
 	struct timers timers;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
+	atomic_bool spinning; /* the leader waits without giving up the CPU */
 
 	/* engine_stall.c */
 	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */

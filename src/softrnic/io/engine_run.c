@@ -203,10 +203,14 @@ static uint64_t leader_sleep_until(struct eng_loop *l)
 /* Wait for events; for a short, bounded time without giving up the CPU. */
 static int leader_wait(struct eng_runner *me, struct poller_event *evs)
 {
-	uint64_t until = leader_sleep_until(me->loop);
+	struct eng_loop *l = me->loop;
+	uint64_t until = leader_sleep_until(l);
 	int n = config_get()->spin_ns ? leader_spin(me, evs, until) : -1;
 
-	return n >= 0 ? n : poller_wait(&me->loop->poller, evs, until, clock_now_ns());
+	if (n >= 0)
+		return n;
+	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
+	return poller_wait(&l->poller, evs, until, clock_now_ns());
 }
 
 static bool leader_goes_on(struct eng_runner *me)

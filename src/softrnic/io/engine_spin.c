@@ -172,6 +172,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until)
 
 	if (until <= now)
 		return -1;
+	atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 	spin_begin(&s);
 	n = spin_for(&s, evs, until);
 	if (n < 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fork.c -- what fork() does to the room. */
 #include "softrnic/io/admission.h"
-#include "softrnic/io/bufs.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/trace.h"
@@ -9,9 +8,9 @@
 void io_atfork_prepare(void)
 {
 	conns_atfork_prepare();
+	doorbells_atfork_prepare();
 	conns_own_atfork_prepare();
 	engine_atfork_prepare();
-	bufs_atfork_prepare();
 	admission_atfork_prepare();
 	trace_atfork_prepare();
 }
@@ -20,9 +19,9 @@ void io_atfork_parent(void)
 {
 	trace_atfork_parent();
 	admission_atfork_release();
-	bufs_atfork_release();
 	engine_atfork_parent();
 	conns_own_atfork_parent();
+	doorbells_atfork_release();
 	conns_atfork_release();
 }
 
@@ -31,8 +30,8 @@ void io_atfork_child(void)
 {
 	trace_atfork_child();
 	admission_atfork_release();
-	bufs_atfork_release();
 	conns_own_atfork_child();
+	doorbells_atfork_release();
 	conns_atfork_release();
 	engine_atfork_child();
 }

@@ -247,17 +247,24 @@ struct file *file_of_memory(void)
 	return &files_memory;
 }
 
-int file_check_end(const struct file *f, uint64_t end)
+void file_find_end(const struct file *f, struct file_end *end)
 {
 	struct stat st;
 
+	*end = (struct file_end){.size = UINT64_MAX};
 	if (!f->medium.has_end)
-		return 0;
+		return;
 	if (f->medium.fd < 0)
-		return FILE_END_UNKNOWN;
-	if (fstat(f->medium.fd, &st) < 0)
-		return -errno;
-	return (uint64_t)st.st_size < end ? -EFAULT : 0;
+		end->error = FILE_END_UNKNOWN;
+	else if (fstat(f->medium.fd, &st) < 0)
+		end->error = -errno;
+	else
+		end->size = (uint64_t)st.st_size;
+}
+
+int file_judge_end(const struct file_end *end, uint64_t range_end)
+{
+	return end->error || range_end <= end->size ? end->error : -EFAULT;
 }
 
 void files_atfork_prepare(void)

@@ -83,7 +83,9 @@ struct file {
 	/* Under the pool's lock. */
 	struct file_queue writes, reads;
 	struct file_slot slot[FILE_SLOTS];
-	unsigned readers; /* slices being read */
+	unsigned readers;   /* slices being read */
+	uint64_t reach;     /* over which gaps jobs share a write-back (group.h); 0: any */
+	uint64_t single_ns; /* what a short one of one job takes; 0: unknown */
 };
 
 /*
@@ -109,12 +111,16 @@ void file_reset_queues(struct file *file);
 /* Where volatile memory is queued for a digest. */
 struct file *file_of_memory(void);
 
-/*
- * Is `end`, an offset, still inside the file? 0, -EFAULT, -errno of the file system, or
- * FILE_END_UNKNOWN: there is no descriptor to ask, only the memory itself.
- */
-int file_check_end(const struct file *file, uint64_t end);
-#define FILE_END_UNKNOWN 1
+/* Where a file ends now. */
+struct file_end {
+	int error;     /* 0, -errno of the file system, or FILE_END_UNKNOWN: see below */
+	uint64_t size; /* UINT64_MAX: it has no end */
+};
+#define FILE_END_UNKNOWN 1 /* there is no descriptor to ask, only the memory itself */
+
+void file_find_end(const struct file *file, struct file_end *end);
+/* Is a range that ends there inside? 0, -EFAULT or the error. */
+int file_judge_end(const struct file_end *end, uint64_t range_end);
 
 void files_atfork_prepare(void);
 void files_atfork_parent(void);

@@ -120,6 +120,7 @@ struct persist_job {
 	bool abandoned;
 	bool touching; /* the slice under way uses the memory by its address */
 	size_t progress;
+	size_t slice; /* of it, under way */
 	int status;
 };
 

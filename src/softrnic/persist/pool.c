@@ -9,7 +9,8 @@
  *        v                     slice ended, more of the range left
  *     queued (waits_for) <-----------------------------------------+
  *        |                                                         |
- *        | a thread picks the file, then its first job             |
+ *        | its file has a turn, and it is the first,               |
+ *        | or may share the write-back of the first (group.h)      |
  *        v                                                         |
  *     running (one slice; touching: uses the memory by address) ---+
  *        |                                                         |
@@ -30,183 +31,56 @@
  * Success is therefore reported, and what was written is read back, only when the slice beside the
  * job's last one has ended well, too.
  *
- * Turns. Each file has a queue of jobs and FILE_SLOTS slots. Files that have both a job and a free
- * slot take turns, and so do the jobs of one file, slice by slice. Jobs that read back have queues
- * of their own and at most READERS_MAX of the threads: a peer that may read the memory may request
- * a digest on each of its connections, and flushes must still find threads.
+ * Threads are started when work needs them (turn.h), and end after IDLE_SEC without work. An idle
+ * one gets its turn from the thread that has work for it, and begins without a lock; the one that
+ * was idle last comes first. Each thread that reads has a helper of its own (reader.c).
  *
- * Threads are started when work needs them, up to THREADS_MAX that are not stalled and THREADS_CAP
- * in all, and end after IDLE_SEC without work. Each that reads has a helper of its own (reader.c).
- *
- * Locks. pool.lock guards the queues, the slots and the members of a job from `node` on. It is
- * released around a slice and around done(), which may free the job. The table of files has a lock
- * of its own (file.c), which is taken before pool.lock where both are needed: in fork() only.
+ * Locks. pool.lock guards the queues (queue.h), the slots and the members of a job from `node` on.
+ * It is released around a slice and around done(), which may free the job. The table of files has a
+ * lock of its own (file.c), which is taken before pool.lock where both are needed: in fork() only.
  */
 #include "softrnic/persist/pool.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "softrnic/persist/queue.h"
 #include "softrnic/persist/reader.h"
-#include "softrnic/persist/region.h"
+#include "softrnic/persist/turn.h"
 #include "softrnic/persist/writeback.h"
 
-#define THREADS_MAX  16  /* that are not stalled (pool.h) */
-#define THREADS_CAP  256 /* in all */
-#define READERS_MAX  4
+#define THREADS_CAP  256 /* in all, stalled ones too */
 #define THREAD_STACK ((size_t)512 << 10)
 #define IDLE_SEC     5
-#define SLICE        ((size_t)64 << 20)
 
-_Static_assert(FILE_SLOTS == 2, "there is at most one slice beside a slice");
+struct worker {
+	struct list node; /* of those that are idle, or are to be woken */
+	bool idle;
+	bool watches;
+	bool has_turn; /* given by the thread that calls it */
+	struct turn turn;
+	atomic_bool called; /* and all that belongs to it is done; then comes the semaphore */
+	sem_t wake;
+	struct reader *reader;
+};
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t work;
-	struct list writes, reads; /* files, by their queues' `ready` */
+	struct list idle; /* workers, that which became idle last at the end */
 	unsigned threads;
-	unsigned idle;    /* of them, asleep and not woken */
-	unsigned woken;   /* of them, signalled but not running yet */
 	unsigned started; /* of them, but not running yet */
-	bool watching;    /* an idle one takes the work when a running slice stalls */
+	bool watching;    /* an idle one looks again when a running slice stalls */
+	bool called;      /* one is called to do that */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.work = PTHREAD_COND_INITIALIZER,
-	.writes = LIST_INIT(pool.writes),
-	.reads = LIST_INIT(pool.reads),
+	.idle = LIST_INIT(pool.idle),
 };
-
-static struct file_slot *pool_free_slot(struct file *f)
-{
-	for (int i = 0; i < FILE_SLOTS; i++)
-		if (!f->slot[i].busy)
-			return &f->slot[i];
-	return NULL;
-}
-
-static struct file_slot *pool_busy_slot(struct file *f)
-{
-	for (int i = 0; i < FILE_SLOTS; i++)
-		if (f->slot[i].busy)
-			return &f->slot[i];
-	return NULL;
-}
-
-/* A file queues behind all that wait already. */
-static void pool_update_queue(struct file_queue *q, bool has_room, struct list *all)
-{
-	if (list_empty(&q->jobs) || !has_room)
-		list_del(&q->ready);
-	else if (list_empty(&q->ready))
-		list_add_tail(all, &q->ready);
-}
-
-static void pool_update_ready(struct file *f)
-{
-	pool_update_queue(&f->writes, pool_free_slot(f) != NULL, &pool.writes);
-	pool_update_queue(&f->reads, f->readers < FILE_READERS, &pool.reads);
-}
-
-static uintptr_t pool_job_pos(const struct persist_job *job)
-{
-	return (uintptr_t)job->addr + job->progress;
-}
-
-static void pool_enqueue(struct file *f, struct persist_job *job)
-{
-	list_add_tail(job->reading ? &f->reads.jobs : &f->writes.jobs, &job->node);
-	job->waits_for = f;
-	pool_update_ready(f);
-}
-
-/* The list is not empty. */
-static struct persist_job *pool_dequeue(struct list *jobs)
-{
-	struct persist_job *job = container_of(jobs->next, struct persist_job, node);
-
-	list_del(&job->node);
-	job->waits_for = NULL;
-	return job;
-}
-
-/* For a job that is queued or unconfirmed. */
-static void pool_unqueue(struct persist_job *job)
-{
-	list_del(&job->node);
-	pool_update_ready(job->waits_for);
-	job->waits_for = NULL;
-}
-
-/* Skip what needs no write-back, then queue the job at the next range's file. False: all done. */
-static bool pool_enqueue_next(struct persist_job *job)
-{
-	while (job->progress < job->len) {
-		const struct range *r = region_range_at(job->region, pool_job_pos(job));
-
-		if (r->file || job->reading) {
-			pool_enqueue(r->file ? r->file : file_of_memory(), job);
-			return true;
-		}
-		job->progress = r->end - (uintptr_t)job->addr;
-	}
-	if (!job->readback || job->reading)
-		return false;
-	job->reading = true;
-	job->progress = 0;
-	return pool_enqueue_next(job);
-}
-
-/* The job is through with a range on f: it goes on to the next range, or to `finished`. */
-static void pool_range_done(struct file *f, struct persist_job *job, struct list *finished)
-{
-	if (!job->status)
-		job->status = f->error;
-	if (job->status || !pool_enqueue_next(job))
-		list_add_tail(finished, &job->node);
-}
-
-static void pool_hold(struct file *f, struct file_slot *slot, struct persist_job *job)
-{
-	list_add_tail(&slot->unconfirmed, &job->node);
-	job->waits_for = f;
-}
-
-static void pool_release_slot(struct file *f, struct file_slot *slot, struct list *finished)
-{
-	struct list *it;
-
-	slot->busy = false;
-	while ((it = list_pop(&slot->unconfirmed))) {
-		struct persist_job *other = container_of(it, struct persist_job, node);
-
-		other->waits_for = NULL;
-		pool_range_done(f, other, finished);
-	}
-}
-
-/* slot: NULL after a read. */
-static void pool_slice_ended(struct file *f, struct file_slot *slot, struct persist_job *job,
-			     bool more, struct list *finished)
-{
-	struct file_slot *beside;
-
-	if (slot)
-		pool_release_slot(f, slot, finished);
-	else
-		f->readers--;
-	beside = slot ? pool_busy_slot(f) : NULL;
-	if (!job->status && more)
-		pool_enqueue(f, job);
-	else if (!job->status && beside)
-		pool_hold(f, beside, job);
-	else
-		pool_range_done(f, job, finished);
-	pool_update_ready(f);
-}
 
 static void *pool_thread(void *arg);
 
@@ -222,104 +96,143 @@ static void pool_start_thread(void)
 	}
 }
 
-static bool pool_has_work(void)
+static struct worker *pool_last_idle(void)
 {
-	return !list_empty(&pool.writes) || !list_empty(&pool.reads);
+	return list_empty(&pool.idle) ? NULL : container_of(pool.idle.prev, struct worker, node);
 }
 
-static bool pool_may_write(void)
+static void worker_begin_idle(struct worker *w, bool watches)
 {
-	return !list_empty(&pool.writes) && slices_below(THREADS_MAX, false);
+	w->idle = true;
+	w->watches = watches;
+	w->has_turn = false;
+	pool.watching |= watches;
+	list_add_tail(&pool.idle, &w->node);
 }
 
-static bool pool_may_read(void)
+static void worker_end_idle(struct worker *w)
 {
-	return !list_empty(&pool.reads) && slices_below(THREADS_MAX, false) &&
-	       slices_below(READERS_MAX, true);
+	w->idle = false;
+	if (w->watches)
+		pool.watching = false;
+	list_del(&w->node);
+}
+
+static void worker_call(struct worker *w, bool has_turn, struct list *calls)
+{
+	worker_end_idle(w);
+	w->has_turn = has_turn;
+	list_add_tail(calls, &w->node);
 }
 
 /*
- * One thread at a time is woken or started; it wakes the next one if there is more work. For work
- * that has to wait for a place one idle thread watches: all slices that run now may stall, and then
- * no other event would give the work a thread.
+ * Idle workers get what there is to do; where there are none, a thread is started, one at a time.
+ * For work that has to wait for a place one idle worker watches: all slices that run now may stall,
+ * and then no other event would give the work a thread. Those in `calls` are to be woken without
+ * the lock.
  */
-static void pool_wake_if_ready(void)
+static void pool_dispatch(struct list *calls)
 {
-	if (!pool_has_work() || pool.woken || pool.started)
+	struct worker *w;
+
+	while ((w = pool_last_idle()) && turn_begin(&w->turn))
+		worker_call(w, true, calls);
+	if (!turn_is_wanted() || pool.started || pool.called)
 		return;
-	if (pool.watching && !pool_may_write() && !pool_may_read())
+	if (pool.watching && !turn_is_possible())
 		return;
-	if (pool.idle) {
-		pool.idle--;
-		pool.woken++;
-		pthread_cond_signal(&pool.work);
+	if (w) {
+		pool.called = true;
+		worker_call(w, false, calls);
 	} else if (pool.threads < THREADS_CAP) {
 		pool_start_thread();
 	}
 }
 
-/* Takes a job of the file, and a place for its slice; the slot is NULL for a read. */
-static struct persist_job *pool_begin_slice(struct file *f, bool reading, struct slice *slice,
-					    struct file_slot **slot)
+static void pool_wake(struct list *calls)
 {
-	struct persist_job *job = pool_dequeue(reading ? &f->reads.jobs : &f->writes.jobs);
+	struct list *it;
 
-	*slot = reading ? NULL : pool_free_slot(f);
-	if (reading)
-		f->readers++;
-	else
-		(*slot)->busy = true;
-	slices_begin(slice, reading);
-	pool_update_ready(f);
-	pool_wake_if_ready();
-	return job;
-}
+	while ((it = list_pop(calls))) {
+		struct worker *w = container_of(it, struct worker, node);
 
-/* Called and returns with the lock held. */
-static void pool_run_slice(struct file *f, bool reading, struct reader **reader,
-			   struct list *finished)
-{
-	struct file_slot *slot;
-	struct slice running;
-	struct persist_job *job = pool_begin_slice(f, reading, &running, &slot);
-	uintptr_t pos = pool_job_pos(job), job_end = (uintptr_t)job->addr + job->len;
-	const struct range *r = region_range_at(job->region, pos);
-	uintptr_t range_end = r->end < job_end ? r->end : job_end;
-	size_t slice = reading ? READER_BYTES : SLICE;
-	uintptr_t end = range_end - pos > slice ? pos + slice : range_end;
-	bool failed = false;
-
-	job->status = f->error;
-	if (!job->status) {
-		pthread_mutex_unlock(&pool.lock);
-		job->status = reading ? readback_slice(job, r, pos, end, reader)
-				      : writeback(r, pos, end, job, reader, &failed);
-		if (failed)
-			file_fail(f, job->status);
-		pthread_mutex_lock(&pool.lock);
+		atomic_store_explicit(&w->called, true, memory_order_release);
+		sem_post(&w->wake);
 	}
-	if (job->cancelled && !job->status)
-		job->status = -ECANCELED;
-	job->progress += end - pos;
-	slices_end(&running);
-	pool_slice_ended(f, slot, job, end < range_end, finished);
 }
 
-/*
- * The next file, or NULL. A thread that may do both alternates between writing and reading, so that
- * neither waits for ever if only one thread can be started.
- */
-static struct file *pool_next_file(bool *reading)
+void pool_lock(void)
 {
-	bool may = pool_may_write();
-	struct list *turn;
+	pthread_mutex_lock(&pool.lock);
+}
 
-	*reading = pool_may_read() && (!*reading || !may);
-	if (!may && !*reading)
-		return NULL;
-	turn = list_pop(*reading ? &pool.reads : &pool.writes);
-	return *reading ? container_of(turn, struct file, reads.ready)
-			: container_of(turn, struct file, writes.ready);
+void pool_unlock(void)
+{
+	struct list calls = LIST_INIT(calls);
+
+	pool_dispatch(&calls);
+	pthread_mutex_unlock(&pool.lock);
+	pool_wake(&calls);
+}
+
+/* False: it was not called before that time. */
+static bool worker_wait(struct worker *w, uint64_t until_ns)
+{
+	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+				 .tv_nsec = (long)(until_ns % NSEC_PER_SEC)};
+	int r;
+
+	do
+		r = until_ns == CLOCK_NEVER ? sem_wait(&w->wake)
+					    : sem_clockwait(&w->wake, CLOCK_MONOTONIC, &until);
+	while (r < 0 && errno == EINTR);
+	return !r && atomic_exchange_explicit(&w->called, false, memory_order_acquire);
+}
+
+enum worker_news {
+	WORKER_HAS_TURN, /* the lock is not held */
+	WORKER_LOOKS,    /* it is */
+	WORKER_ENDS,     /* likewise: there was no work for IDLE_SEC */
+};
+
+/* Called with the lock. */
+static enum worker_news worker_sleep(struct worker *w)
+{
+	bool watches = turn_is_wanted() && !pool.watching;
+	uint64_t until_ns =
+		watches ? slices_next_stall() : clock_now_ns() + IDLE_SEC * NSEC_PER_SEC;
+
+	worker_begin_idle(w, watches);
+	pool_unlock();
+	if (!worker_wait(w, until_ns)) {
+		pool_lock();
+		if (w->idle) {
+			worker_end_idle(w);
+			return watches ? WORKER_LOOKS : WORKER_ENDS;
+		}
+		pthread_mutex_unlock(&pool.lock); /* it has just been called */
+		worker_wait(w, CLOCK_NEVER);
+	}
+	if (w->has_turn)
+		return WORKER_HAS_TURN;
+	pool_lock();
+	pool.called = false;
+	return WORKER_LOOKS;
+}
+
+/* Called with the lock. True: without it, and with a turn; false: with it. */
+static bool worker_get_turn(struct worker *w)
+{
+	enum worker_news news = WORKER_LOOKS;
+
+	while (news == WORKER_LOOKS) {
+		if (turn_begin(&w->turn)) {
+			pool_unlock();
+			return true;
+		}
+		news = worker_sleep(w);
+	}
+	return news == WORKER_HAS_TURN;
 }
 
 /* Called and returns with the lock held. After done() neither job nor file may be touched. */
@@ -329,168 +242,58 @@ static void pool_complete(struct list *finished)
 
 	if (list_empty(finished))
 		return;
-	pool_wake_if_ready();
-	pthread_mutex_unlock(&pool.lock);
+	pool_unlock();
 	while ((it = list_pop(finished))) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
 
 		readback_end(job, job->status);
 		job->done(job, job->status);
 	}
-	pthread_mutex_lock(&pool.lock);
-}
-
-/* True: woken. False: not before that time. */
-static bool pool_sleep(uint64_t until_ns)
-{
-	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-				 .tv_nsec = (long)(until_ns % NSEC_PER_SEC)};
-	int r = 0;
-
-	pool.idle++;
-	while (!pool.woken && r != ETIMEDOUT)
-		r = pthread_cond_clockwait(&pool.work, &pool.lock, CLOCK_MONOTONIC, &until);
-	if (!pool.woken) {
-		pool.idle--;
-		return false;
-	}
-	pool.woken--;
-	return true;
-}
-
-/* Sleep until there may be work; false: there was none for IDLE_SEC. */
-static bool pool_wait(void)
-{
-	bool watch = pool_has_work() && !pool.watching;
-
-	if (!watch)
-		return pool_sleep(clock_now_ns() + IDLE_SEC * NSEC_PER_SEC);
-	pool.watching = true;
-	pool_sleep(slices_next_stall());
-	pool.watching = false;
-	return true;
+	pool_lock();
 }
 
 static void *pool_thread(void *arg)
 {
 	struct list finished = LIST_INIT(finished);
-	struct reader *reader = NULL;
-	bool reading = false;
-	struct file *f;
+	struct worker w = {.idle = false};
 
 	pthread_setname_np(pthread_self(), "rpma-persist");
-	pthread_mutex_lock(&pool.lock);
+	sem_init(&w.wake, 0, 0);
+	pool_lock();
 	pool.started--;
-	do {
-		while ((f = pool_next_file(&reading))) {
-			pool_run_slice(f, reading, &reader, &finished);
-			pool_complete(&finished);
-		}
-	} while (pool_wait());
+	while (worker_get_turn(&w)) {
+		turn_run(&w.turn, &w.reader);
+		pool_lock();
+		turn_end(&w.turn, &finished);
+		pool_complete(&finished);
+	}
 	pool.threads--;
-	pthread_mutex_unlock(&pool.lock);
-	reader_delete(reader);
+	pool_unlock();
+	sem_destroy(&w.wake);
+	reader_delete(w.reader);
 	return NULL;
 }
 
 bool pool_start(struct persist_job *job)
 {
+	struct list calls = LIST_INIT(calls);
 	bool started;
 
-	pthread_mutex_lock(&pool.lock);
-	job->progress = 0;
-	job->status = 0;
-	job->reading = job->cancelled = job->abandoned = job->touching = false;
-	pool_enqueue_next(job);
-	pool_wake_if_ready();
+	pool_lock();
+	queue_begin(job);
+	pool_dispatch(&calls);
 	started = pool.threads > 0;
 	if (!started)
-		pool_unqueue(job);
+		queue_drop(job);
 	pthread_mutex_unlock(&pool.lock);
+	pool_wake(&calls);
 	return started;
-}
-
-/* For a job that was queued until now; done() may free it. */
-static void pool_cancel_queued(struct persist_job *job)
-{
-	readback_end(job, -ECANCELED);
-	job->done(job, -ECANCELED);
-}
-
-/* Under the lock. True: it was queued. */
-static bool pool_mark_cancelled(struct persist_job *job)
-{
-	bool queued = job->waits_for != NULL;
-
-	job->cancelled = true;
-	if (queued)
-		pool_unqueue(job);
-	return queued;
-}
-
-void persist_cancel(struct persist_job *job)
-{
-	bool queued;
-
-	pthread_mutex_lock(&pool.lock);
-	queued = pool_mark_cancelled(job);
-	pthread_mutex_unlock(&pool.lock);
-	if (queued)
-		pool_cancel_queued(job);
-}
-
-bool persist_abandon(struct persist_job *job)
-{
-	bool queued, touching;
-
-	pthread_mutex_lock(&pool.lock);
-	queued = pool_mark_cancelled(job);
-	job->abandoned = true;
-	touching = job->touching;
-	pthread_mutex_unlock(&pool.lock);
-	if (queued)
-		pool_cancel_queued(job);
-	return !touching;
-}
-
-bool pool_touch_begin(struct persist_job *job)
-{
-	bool may;
-
-	if (!job)
-		return true;
-	pthread_mutex_lock(&pool.lock);
-	may = !job->abandoned;
-	job->touching = may;
-	pthread_mutex_unlock(&pool.lock);
-	return may;
-}
-
-void pool_touch_end(struct persist_job *job)
-{
-	if (!job)
-		return;
-	pthread_mutex_lock(&pool.lock);
-	job->touching = false;
-	pthread_mutex_unlock(&pool.lock);
-}
-
-bool pool_is_abandoned(struct persist_job *job)
-{
-	bool is;
-
-	if (!job)
-		return false;
-	pthread_mutex_lock(&pool.lock);
-	is = job->abandoned;
-	pthread_mutex_unlock(&pool.lock);
-	return is;
 }
 
 void persist_atfork_prepare(void)
 {
 	files_atfork_prepare();
-	pthread_mutex_lock(&pool.lock);
+	pool_lock();
 }
 
 void persist_atfork_parent(void)
@@ -501,12 +304,11 @@ void persist_atfork_parent(void)
 
 void persist_atfork_child(void)
 {
-	pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	list_init(&pool.writes);
-	list_init(&pool.reads);
+	list_init(&pool.idle);
+	queue_forget();
 	slices_forget();
-	pool.watching = false;
-	pool.threads = pool.idle = pool.woken = pool.started = 0;
+	pool.watching = pool.called = false;
+	pool.threads = pool.started = 0;
 	pthread_mutex_unlock(&pool.lock);
 	files_atfork_child();
 }

@@ -10,6 +10,10 @@
 #include "base/list.h"
 #include "softrnic/persist/persist.h"
 
+/* The lock of the queues and of the jobs. Who gives it up has others do what can be done now. */
+void pool_lock(void);
+void pool_unlock(void);
+
 /*
  * Queue a job that has something to write back. False: there is no thread and none can be
  * started, and nothing has happened. Otherwise job->done() is called, perhaps already.

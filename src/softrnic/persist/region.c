@@ -246,13 +246,10 @@ bool range_has_own(const struct range *r)
 	return r->own == r->file->own_epoch;
 }
 
-/* Can [start, end) of a range be written back without the application's mapping? */
-static bool range_is_detachable(const struct range *r, uintptr_t start, uintptr_t end)
+bool range_is_lasting(const struct range *r, uintptr_t start, uintptr_t end)
 {
 	const struct file *f = r->file;
 
-	if (r->cls == VEXT_DURABILITY_VOLATILE)
-		return true;
 	return r->cls == VEXT_DURABILITY_FILE && (f->medium.fd >= 0 || !f->medium.has_end) &&
 	       range_has_own(r) &&
 	       file_own_at(f, r->offset + (start - r->start), r->offset + (end - r->start));
@@ -267,7 +264,8 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 	while (pos < end) {
 		const struct range *r = region_range_at(region, pos);
 
-		if (!range_is_detachable(r, pos, r->end < end ? r->end : end))
+		if (r->cls != VEXT_DURABILITY_VOLATILE &&
+		    !range_is_lasting(r, pos, r->end < end ? r->end : end))
 			return false;
 		pos = r->end;
 	}

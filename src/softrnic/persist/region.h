@@ -25,6 +25,8 @@ struct range {
  * report losses before it, which the kernel may still report to the application's mapping.
  */
 bool range_has_own(const struct range *r);
+/* Can [start, end) of a file's range be written back through the own mapping, and by it alone? */
+bool range_is_lasting(const struct range *r, uintptr_t start, uintptr_t end);
 
 /* Ranges ascend, without gaps, and cover [start, end). Only the count changes once it is made. */
 struct persist_region {

@@ -47,10 +47,9 @@ static int submit_dax(const struct persist_job *job)
 	while (!status && pos < end) {
 		const struct range *r = region_range_at(job->region, pos);
 		uintptr_t next = r->end < end ? r->end : end;
-		bool failed;
 
 		if (r->cls == VEXT_DURABILITY_DAX)
-			status = writeback(r, pos, next, NULL, NULL, &failed);
+			status = writeback(r, pos, next, NULL, NULL);
 		pos = next;
 	}
 	return status;

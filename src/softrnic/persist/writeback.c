@@ -36,6 +36,24 @@ static int writeback_msync(uintptr_t start, size_t len)
 	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
 }
 
+/* Nothing written to the file before can be trusted any more. Returns the status. */
+static int writeback_failed(struct file *f, uint64_t from, uint64_t to, int status)
+{
+	LOG_ERROR(
+		"write-back of %zu bytes at offset %llu of a file on %s failed: %s; flushes to this "
+		"file fail from now on",
+		(size_t)(to - from), (unsigned long long)from, f->medium.fs, strerror(-status));
+	file_fail(f, status);
+	return status;
+}
+
+int writeback_shared(struct file *f, uint64_t from, uint64_t to)
+{
+	int status = writeback_msync((uintptr_t)file_own_at(f, from, to), (size_t)(to - from));
+
+	return status ? writeback_failed(f, from, to, status) : 0;
+}
+
 /* *failed stays false where no way leads to the file: nothing was tried then. */
 static int writeback_by_reader(const struct file *file, struct reader **reader, bool *failed)
 {
@@ -77,24 +95,24 @@ static int writeback_part(const struct range *r, uintptr_t start, uintptr_t end,
 }
 
 static int writeback_file(const struct range *r, uintptr_t start, uintptr_t end,
-			  struct persist_job *job, struct reader **reader, bool *failed)
+			  struct persist_job *job, struct reader **reader)
 {
-	int status = writeback_part(r, start, end, job, reader, failed);
+	uint64_t from = r->offset + (start - r->start);
+	bool failed = false;
+	int status = writeback_part(r, start, end, job, reader, &failed);
 
-	if (!*failed)
-		return status;
-	LOG_ERROR(
-		"write-back of %zu bytes at offset %llu of a file on %s failed: %s; flushes to this "
-		"file fail from now on",
-		(size_t)(end - start), (unsigned long long)(r->offset + (start - r->start)),
-		r->file->medium.fs, strerror(-status));
-	return status;
+	return failed ? writeback_failed(r->file, from, from + (end - start), status) : status;
 }
 
 int writeback_check_end(const struct range *r, uintptr_t end, struct persist_job *job)
 {
-	int status = r->file ? file_check_end(r->file, r->offset + (end - r->start)) : 0;
+	struct file_end file_end;
+	int status;
 
+	if (!r->file)
+		return 0;
+	file_find_end(r->file, &file_end);
+	status = file_judge_end(&file_end, r->offset + (end - r->start));
 	if (status != FILE_END_UNKNOWN)
 		return status;
 	if (!pool_touch_begin(job))
@@ -105,17 +123,18 @@ int writeback_check_end(const struct range *r, uintptr_t end, struct persist_job
 }
 
 int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
-	      struct reader **reader, bool *failed)
+	      struct reader **reader)
 {
-	int status = writeback_check_end(r, end, job);
+	int status;
 
-	*failed = false;
-	if (status)
-		return status;
-	if (r->cls == VEXT_DURABILITY_DAX)
+	if (r->cls == VEXT_DURABILITY_DAX) {
 		status = writeback_dax(start, end, job);
-	else
-		status = writeback_file(r, start, end, job, reader, failed);
-	/* Again, because what was cut off meanwhile has not been written back. */
+	} else {
+		/* msync() of memory that is gone would be a failure of the file. */
+		status = writeback_check_end(r, end, job);
+		if (!status)
+			status = writeback_file(r, start, end, job, reader);
+	}
+	/* Afterwards, because what was cut off meanwhile has not been written back. */
 	return status ? status : writeback_check_end(r, end, job);
 }

@@ -16,12 +16,17 @@
 struct reader;
 
 /*
- * Put [start, end) of a range that is not volatile onto its medium. Blocks as long as the
- * file system does. 0 or -errno; *failed: the file's write-back itself failed, so that nothing
- * written to the file before can be trusted any more. job: see pool_touch_begin().
+ * Put [start, end) of a range that is not volatile onto its medium. Blocks as long as the file
+ * system does. 0 or -errno. A failure of the file's write-back itself is remembered for the file:
+ * nothing written to it before can be trusted any more. job: see pool_touch_begin().
  */
 int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct persist_job *job,
-	      struct reader **reader, bool *failed);
+	      struct reader **reader);
+/*
+ * The same of [from, to) of a file, all of it in its own mapping, for jobs that share it. Where
+ * the file ends is the caller's to judge, afterwards.
+ */
+int writeback_shared(struct file *f, uint64_t from, uint64_t to);
 
 /* Is a part of r that ends there still inside its file? 0, -EFAULT or another -errno. */
 int writeback_check_end(const struct range *r, uintptr_t end, struct persist_job *job);

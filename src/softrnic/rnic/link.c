@@ -42,17 +42,11 @@ void qp_link_tx_switched(struct qp *qp)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static void link_refuse(struct qp *qp)
+void link_refuse(struct qp *qp)
 {
 	qp->link.rx_switching = false;
 	if (!qp_is_failed(qp))
 		qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
-}
-
-void link_stop_receiving(struct qp *qp)
-{
-	if (qp_rx_buffered(&qp->rx) > 0)
-		link_refuse(qp);
 }
 
 static void link_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)

@@ -4,7 +4,7 @@
 #define OP_KINDS               16u
 #define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
 #define OP_EXT(kind)           OP_MESSAGE(RDMAP_EXT_REQ, kind) /* its response belongs to it, too */
-#define OP_VEXT(op)            (16u + (op))                    /* behind verbs' opcodes */
+#define OP_VEXT(op)            (OP_POSTED_VEXT + (op))
 
 _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 
@@ -44,7 +44,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 OPS(X)
 #undef X
 
-static const struct qp_op *const op_posted[] = {
+const struct qp_op *const op_posted[OP_POSTED_MAX] = {
 #define X(row, posted, message) [posted] = &(row),
 	OPS(X)
 #undef X
@@ -58,21 +58,6 @@ static const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
 		OP_MESSAGES(X)
 #undef X
 };
-
-static const struct qp_op *op_posted_by(unsigned key)
-{
-	return key < sizeof(op_posted) / sizeof(op_posted[0]) ? op_posted[key] : NULL;
-}
-
-const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode)
-{
-	return (unsigned)opcode < OP_VEXT(0) ? op_posted_by((unsigned)opcode) : NULL;
-}
-
-const struct qp_op *op_of_vext(enum vext_op op)
-{
-	return (unsigned)op < OP_VEXT(0) ? op_posted_by(OP_VEXT((unsigned)op)) : NULL;
-}
 
 const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind)
 {

@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cursor.h"
@@ -60,6 +61,7 @@ struct qp_op {
 	enum rdmap_level level;
 	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must have named its kind; 0: no need */
 	bool is_request; /* the peer answers it */
+	bool is_patient; /* it may wait for what is posted next, unless it is signalled */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* The fields of its own; all others are filled in. */
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
@@ -87,9 +89,19 @@ static inline const struct vext_wr *op_vext(const struct ibv_send_wr *wr)
 	return container_of(wr, const struct vext_wr, wr);
 }
 
-/* What a work request asks for; NULL: there is no such operation. */
-const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode);
-const struct qp_op *op_of_vext(enum vext_op op);
+/* What a work request asks for: verbs' opcodes, and behind them those of verbs_ext. */
+#define OP_POSTED_VEXT 16u
+#define OP_POSTED_MAX  (2 * OP_POSTED_VEXT)
+extern const struct qp_op *const op_posted[OP_POSTED_MAX];
+/* NULL, both: there is no such operation. */
+static inline const struct qp_op *op_of_wr(enum ibv_wr_opcode opcode)
+{
+	return (unsigned)opcode < OP_POSTED_VEXT ? op_posted[opcode] : NULL;
+}
+static inline const struct qp_op *op_of_vext(enum vext_op op)
+{
+	return (unsigned)op < OP_POSTED_VEXT ? op_posted[OP_POSTED_VEXT + op] : NULL;
+}
 /* The operation that a request belongs to. Kind 0: of those that share the opcode, the one that
  * receives for all. NULL: there is no such operation. */
 const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind);

@@ -107,6 +107,7 @@ static const struct op_rx write_rx = {
 const struct qp_op op_write = {
 	.wc = IBV_WC_RDMA_WRITE,
 	.level = RDMAP_LEVEL_BASE,
+	.is_patient = true,
 	.fill = write_fill,
 	.build = write_build,
 	.message = &write_rx,

@@ -46,13 +46,10 @@ void qp_drain(struct qp *qp)
 int qp_start(struct qp *qp, const struct qp_stream *stream)
 {
 	uint32_t depth = stream->ird < RNIC_MAX_RD_ATOM ? stream->ird : RNIC_MAX_RD_ATOM;
-	int err;
 
 	if (qp->ibv.state != IBV_QPS_INIT)
 		return -EINVAL;
-	err = irq_init(&qp->irq, depth);
-	if (err)
-		return err;
+	irq_init(&qp->irq, depth);
 	qp->stream = *stream;
 	qp->counters.crc = stream->crc;
 	qp->orq.ord = stream->ord < RNIC_MAX_RD_ATOM ? stream->ord : RNIC_MAX_RD_ATOM;

@@ -39,6 +39,7 @@
 #define QP_TX_IOV 128          /* entries qp_tx_gather may return */
 #define QP_RXBUF  (128u << 10) /* receive buffers the owner lends */
 #define QP_TXBUF  (256u << 10) /* send buffers the owner lends */
+#define QP_PATIENT_MAX (32u << 10) /* so many bytes may wait to be sent: qp_tx_may_wait() */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
 enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
@@ -189,18 +190,30 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
+/*
+ * Instead: parse bytes where they lie, in memory that the peer may write to. Returns how many were
+ * taken; none of an FPDU that is incomplete, unless it is large: that one, and the end of a large
+ * one, goes through qp_rx_want(). Only if qp_rx_is_in_place(): without CRC, and nothing buffered.
+ */
+bool qp_rx_is_in_place(const struct qp *qp);
+size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
 /* Bytes that are here already go to receives as soon as there are some. */
 bool qp_rx_waits_for_receive(const struct qp *qp);
 /* How many of the peer's requests are here and not answered. */
 uint32_t qp_requests(const struct qp *qp);
+/* None came for a while: give back the memory for them. */
+void qp_requests_trim(struct qp *qp);
 /* Would the next qp_tx_gather(), or the send of what it returns, load from memory whose `can_stall`
  * is set, or qp_tx_sent() have a request executed that does? When in doubt, true. */
 bool qp_tx_can_stall(struct qp *qp);
 /* Go on with bytes already buffered: a receive was posted, a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 
+/* All that there is to send are a few Writes whose completions nobody asked for: they may wait for
+ * what is posted next. Not for long, since a peer may look at its memory. */
+bool qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */

@@ -191,8 +191,7 @@ static inline bool link_is_due(const struct qp *qp) /* qp_link_take() has one */
 {
 	return qp->link.in_due || link_switch_is_sent(qp);
 }
-/* Bytes behind the peer's SWITCH break the rules. */
-void link_stop_receiving(struct qp *qp);
+void link_refuse(struct qp *qp); /* the peer switches out of turn */
 bool terminate_build(struct qp *qp);
 
 #endif

@@ -23,6 +23,9 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 {
 	uint64_t sum = 0;
 
+	if (wr->num_sge == 1)
+		return wr->sg_list[0].length;
+
 	for (int i = 0; i < wr->num_sge; i++)
 		sum += wr->sg_list[i].length;
 	return sum;
@@ -67,18 +70,24 @@ static int post_check_wr(const struct qp *qp, const struct qp_op *op, const stru
 	return err ? err : post_check(qp, op, wr, POST_FLAGS);
 }
 
+/* Field by field, as it is done for each request: most fields are of few operations. */
 static void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
 		      const struct ibv_send_wr *wr, uint64_t length)
 {
-	*slot = (struct sq_wr){
-		.op = op,
-		.wr_id = wr->wr_id,
-		.length = length,
-		.signaled = qp->cfg.sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED,
-		.fence = wr->send_flags & IBV_SEND_FENCE,
-		.solicited = wr->send_flags & IBV_SEND_SOLICITED,
-		.is_inline = wr->send_flags & IBV_SEND_INLINE,
-	};
+	unsigned flags = wr->send_flags;
+
+	slot->op = op;
+	slot->wr_id = wr->wr_id;
+	slot->length = length;
+	slot->num_sge = 0;
+	slot->flags = 0;
+	slot->received = 0;
+	slot->status = IBV_WC_SUCCESS;
+	slot->signaled = qp->cfg.sq_sig_all || flags & IBV_SEND_SIGNALED;
+	slot->fence = flags & IBV_SEND_FENCE;
+	slot->solicited = flags & IBV_SEND_SOLICITED;
+	slot->is_inline = flags & IBV_SEND_INLINE;
+	slot->answered = false;
 	if (op->fill)
 		op->fill(qp, slot, wr);
 }
@@ -89,8 +98,8 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 
 	if (!slot->is_inline) {
 		slot->num_sge = (uint32_t)wr->num_sge;
-		if (wr->num_sge)
-			memcpy(slot->sge, wr->sg_list, slot->num_sge * sizeof(slot->sge[0]));
+		for (int i = 0; i < wr->num_sge; i++)
+			slot->sge[i] = wr->sg_list[i];
 		return;
 	}
 	for (int i = 0; i < wr->num_sge; i++) {
@@ -107,13 +116,16 @@ static struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const stru
 {
 	struct sq_wr gone, *slot;
 
-	if (qp_is_failed(qp)) {
+	if (__builtin_expect(qp_is_failed(qp), 0)) {
 		post_fill(qp, op, &gone, wr, length);
 		qp_sq_complete(qp, &gone, IBV_WC_WR_FLUSH_ERR, qp->cause);
 		return NULL;
 	}
 	slot = sq_at(&qp->sq, qp->sq.tail++);
 	post_fill(qp, op, slot, wr, length);
+	if (!op->is_patient || slot->signaled)
+		qp->sq.awaited = qp->sq.tail;
+	qp->sq.patient += length;
 	return slot;
 }
 

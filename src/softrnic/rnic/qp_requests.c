@@ -18,10 +18,13 @@ enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	if (!qp_rx_is_next(qp, seg))
 		return RX_FAULT;
-	if (!irq_is_full(&qp->irq))
+	if (irq_is_full(&qp->irq)) /* more than the agreed IRD: to DDP a queue without a buffer
+				      (RFC 5041 s7.1) */
+		qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
+	else if (irq_make_room(&qp->irq))
+		qp_fault_local(qp, ENOMEM, "no memory for a request of the peer");
+	else
 		return RX_DONE;
-	/* More than the agreed IRD: to DDP a queue without a buffer (RFC 5041 s7.1). */
-	qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
 	return RX_FAULT;
 }
 
@@ -183,6 +186,11 @@ void qp_requests_detach(struct qp *qp, const struct mr *mr)
 	r->state = REQUEST_WAITING;
 	e = irq_head(&qp->irq);
 	e->op->on_detach(qp, e);
+}
+
+void qp_requests_trim(struct qp *qp)
+{
+	irq_trim(&qp->irq);
 }
 
 void qp_requests_stop(struct qp *qp)

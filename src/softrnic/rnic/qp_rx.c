@@ -4,6 +4,7 @@
  * the buffer and checked before any byte of it is placed.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
@@ -69,6 +70,43 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 	return qp->fault.due ? -ECONNABORTED : 0;
 }
 
+/* --- bytes that are parsed ------------------------------------------------------------------ */
+
+/*
+ * Those of the buffer; or where they lie, in memory that the peer may write to meanwhile. There a
+ * header is copied out before it is checked, and every byte of it is read once. What is not placed
+ * and longer than the copy is only copied on, or goes through the buffer.
+ */
+#define RX_COPY_MAX 96u
+
+struct rx_view {
+	const uint8_t *p;
+	uint32_t n;
+	uint8_t *copy;           /* RX_COPY_MAX bytes; NULL: nobody else writes to the bytes */
+	const uint8_t *unplaced; /* payload for op_rx.finish() */
+};
+
+static void rx_view_take(struct rx_view *v, uint32_t n)
+{
+	v->p += n;
+	v->n -= n;
+}
+
+/* The first bytes of an FPDU. */
+static const uint8_t *rx_view_head(const struct rx_view *v)
+{
+	if (!v->copy)
+		return v->p;
+	memcpy(v->copy, v->p, v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX);
+	return v->copy;
+}
+
+/* Are so many bytes, which are here, to be had at `bytes`, which rx_view_head() leads to? */
+static bool rx_view_has(const struct rx_view *v, const uint8_t *bytes, uint32_t len)
+{
+	return !v->copy || len <= RX_COPY_MAX - (uint32_t)(bytes - v->copy);
+}
+
 /* --- from bytes to segments --------------------------------------------------------------- */
 
 bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg)
@@ -117,8 +155,8 @@ static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 	return seg->rx != NULL;
 }
 
-static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes,
-				   bool whole)
+static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const struct rx_view *v,
+				   const uint8_t *bytes, bool whole)
 {
 	unsigned error = rdmap_check(&seg->hdr, bytes, seg->payload, qp_level(qp));
 
@@ -129,7 +167,7 @@ static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const uint
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
 	seg->rtr_send = qp->rtr_in == QP_RTR_SEND;
-	if (!whole && !seg->rx->target)
+	if (!seg->rx->target && !(whole && rx_view_has(v, bytes, seg->payload)))
 		return RX_MORE;
 	return seg->rx->accept(qp, seg, whole);
 }
@@ -143,11 +181,10 @@ static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, s
 	return !qp->stream.crc && have >= frame && whole - have >= QP_RX_DIRECT_MIN;
 }
 
-static enum rx_verdict rx_begin_fpdu(struct qp *qp)
+static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 {
-	struct qp_rx *rx = &qp->rx;
-	const uint8_t *p = rx->buf + rx->head;
-	uint32_t have = qp_rx_buffered(rx);
+	const uint8_t *p = rx_view_head(v);
+	uint32_t have = v->n;
 	struct rx_seg seg = {0};
 	enum rx_verdict verdict;
 	size_t whole;
@@ -171,64 +208,105 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp)
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
+	p += MPA_LENGTH_LEN + hdr_len;
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	verdict = rx_dispatch(qp, &seg, p + MPA_LENGTH_LEN + hdr_len, have >= whole);
+	verdict = rx_dispatch(qp, &seg, v, p, have >= whole);
 	if (verdict != RX_DONE)
 		return verdict;
 	seg.active = true;
-	rx->seg = seg;
-	rx->head += MPA_LENGTH_LEN + (uint32_t)hdr_len;
+	qp->rx.seg = seg;
+	rx_view_take(v, MPA_LENGTH_LEN + (uint32_t)hdr_len);
+	v->unplaced = rx_view_has(v, p, seg.payload) ? p : v->p;
 	return RX_DONE;
 }
 
-static void rx_end_fpdu(struct qp *qp, const uint8_t *bytes)
+static void rx_end_fpdu(struct qp *qp, struct rx_view *v)
 {
 	struct rx_seg seg = qp->rx.seg;
 
 	qp->rx.seg.active = false;
-	qp->rx.head += seg.trailer;
+	rx_view_take(v, seg.trailer);
 	qp->rx.any = true;
 	qp->rtr_in = QP_RTR_NONE;
 	qp->counters.rx_fpdus++;
-	seg.rx->finish(qp, &seg, bytes);
+	seg.rx->finish(qp, &seg, v->unplaced);
 }
 
 /* Go on with the FPDU whose header was accepted. */
-static enum rx_verdict rx_go_on(struct qp *qp)
+static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v)
 {
-	struct qp_rx *rx = &qp->rx;
-	struct rx_seg *seg = &rx->seg;
-	const uint8_t *bytes = rx->buf + rx->head;
+	struct rx_seg *seg = &qp->rx.seg;
 	uint32_t n = seg->payload - seg->done;
 
-	n = n < qp_rx_buffered(rx) ? n : qp_rx_buffered(rx);
+	n = n < v->n ? n : v->n;
 	if (seg->rx->target && !seg->keep) {
-		if (qp_rx_place(qp, seg, bytes, n))
+		if (qp_rx_place(qp, seg, v->p, n))
 			return RX_FAULT;
 	} else {
 		seg->done += n; /* it is whole */
 	}
-	rx->head += n;
-	if (seg->done < seg->payload || qp_rx_buffered(rx) < seg->trailer)
+	rx_view_take(v, n);
+	if (seg->done < seg->payload || v->n < seg->trailer)
 		return RX_MORE;
-	rx_end_fpdu(qp, bytes);
+	rx_end_fpdu(qp, v);
 	return qp->fault.due ? RX_FAULT : RX_DONE;
+}
+
+static void rx_parse(struct qp *qp, struct rx_view *v)
+{
+	struct qp_rx *rx = &qp->rx;
+	enum rx_verdict verdict = RX_DONE;
+
+	while (verdict == RX_DONE && !qp->link.rx_switching)
+		verdict = rx->seg.active ? rx_go_on(qp, v) : rx_begin_fpdu(qp, v);
+	if (__builtin_expect(qp->link.rx_switching, 0) && v->n > 0)
+		link_refuse(qp); /* bytes behind the switch */
+	if (verdict == RX_STALL && !rx->stalled)
+		qp->counters.stalls++;
+	rx->stalled = verdict == RX_STALL;
 }
 
 void qp_rx_parse(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;
-	enum rx_verdict verdict = RX_DONE;
+	struct rx_view v;
 
-	if (!rx->buf || qp->ibv.state == IBV_QPS_INIT)
+	if (qp->ibv.state == IBV_QPS_INIT)
 		return;
-	while (verdict == RX_DONE && !qp->link.rx_switching)
-		verdict = rx->seg.active ? rx_go_on(qp) : rx_begin_fpdu(qp);
-	if (__builtin_expect(qp->link.rx_switching, 0))
-		link_stop_receiving(qp);
-	if (verdict == RX_STALL && !rx->stalled)
-		qp->counters.stalls++;
-	rx->stalled = verdict == RX_STALL;
+	if (!rx->buf) {
+		rx->stalled = false; /* what it stalled at lies in the link */
+		return;
+	}
+	v = (struct rx_view){.p = rx->buf + rx->head, .n = qp_rx_buffered(rx)};
+	rx_parse(qp, &v);
+	rx->head = rx->tail - v.n;
 	qp_rx_free_own_buf(rx);
+}
+
+/* --- in place ------------------------------------------------------------------------------- */
+
+bool qp_rx_is_in_place(const struct qp *qp)
+{
+	const struct qp_rx *rx = &qp->rx;
+
+	return !qp->stream.crc && !rx->receiving && !rx->stalled && !rx->eof &&
+	       qp_rx_buffered(rx) == 0 && qp->ibv.state != IBV_QPS_INIT && !qp_is_failed(qp);
+}
+
+size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
+{
+	uint8_t copy[RX_COPY_MAX];
+	struct rx_view v = {.p = bytes, .n = (uint32_t)len, .copy = copy};
+	size_t taken;
+
+	rx_parse(qp, &v);
+	taken = qp->fault.due ? len : len - v.n; /* after a fault the rest is drained */
+	qp->rx.exact = true;
+	qp->counters.rx_reads += taken > 0;
+	qp->counters.rx_bytes += taken;
+	if (qp->link.rx_switched)
+		qp->counters.shm_rx_bytes += taken;
+	qp_settle(qp);
+	return taken;
 }

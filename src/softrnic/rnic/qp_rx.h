@@ -30,6 +30,8 @@ struct qp_rx {
 	uint32_t head, tail;
 	bool own_buf; /* not lent: holds bytes that came before a buffer did */
 	bool eof, stalled, any;
+	bool exact; /* only the rest of an FPDU goes to the buffer: the next may be parsed in place
+		     */
 	struct rx_seg seg;
 	bool receiving;     /* between want and got or fault: the owner may write to the memory */
 	struct mr *lent_mr; /* so long held: part of it is among that memory */

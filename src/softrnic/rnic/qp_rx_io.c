@@ -59,6 +59,21 @@ static void rx_make_room(struct qp_rx *rx)
 	rx->tail = have;
 }
 
+/* What is read with the end of an FPDU, so that the payload of the next can go straight to memory.
+ */
+static uint32_t rx_next_head(const struct qp_rx *rx)
+{
+	return rx->exact ? 0 : RX_TAGGED_FRAME;
+}
+
+/* Of the FPDU that is begun in the buffer. */
+static uint32_t rx_missing(const uint8_t *p, uint32_t have)
+{
+	if (have < MPA_LENGTH_LEN)
+		return MPA_LENGTH_LEN - have;
+	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
+}
+
 /* The rest of a payload goes where it belongs, and behind it only as much as no payload follows. */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
@@ -81,7 +96,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	iov[0] = (struct iovec){.iov_base = ptr, .iov_len = n};
 	if (n < left)
 		return 1;
-	return 1 + rx_want_buf(rx, seg->trailer + RX_TAGGED_FRAME, &iov[1]);
+	return 1 + rx_want_buf(rx, seg->trailer + rx_next_head(rx), &iov[1]);
 }
 
 /* How much to read into the buffer. */
@@ -92,12 +107,12 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	uint32_t have = qp_rx_buffered(rx);
 
 	if (rx->seg.active)
-		return rx->seg.trailer - have + RX_TAGGED_FRAME;
+		return rx->seg.trailer - have + rx_next_head(rx);
 	/* The header of a large Send is 4 bytes longer than what comes with a trailer. */
 	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
 	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
 		return RX_UNTAGGED_FRAME - have;
-	return QP_RXBUF;
+	return rx->exact ? rx_missing(p, have) : QP_RXBUF;
 }
 
 static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])

@@ -42,7 +42,7 @@ void qp_sq_retire(struct qp *qp)
 
 	while (!qp->fault.due && sq->head != sq->next &&
 	       qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
-		const struct sq_wr *wr = sq_at(sq, sq->head++);
+		const struct sq_wr *wr = sq_pop(sq);
 
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
@@ -54,7 +54,7 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	struct sq *sq = &qp->sq;
 
 	while (sq->head != sq->tail) {
-		const struct sq_wr *wr = sq_at(sq, sq->head++);
+		const struct sq_wr *wr = sq_pop(sq);
 
 		if (wr->status != IBV_WC_SUCCESS) {
 			qp_sq_complete(qp, wr, wr->status, wr->vendor_err);

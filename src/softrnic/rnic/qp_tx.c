@@ -34,8 +34,7 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 		return 0;
 	if (tx_batch_is_sent(b)) {
 		tx_batch_init(b);
-		while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
-			;
+		qp_tx_build_all(qp);
 		qp_settle(qp);
 		if (qp->tx.term_due && !qp->link.tx_switching) /* building failed */
 			qp_tx_build(qp);

@@ -61,7 +61,7 @@ bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes,
 
 	if (len < 0 || !tx_fpdu_open(&f, hdr, (uint32_t)len, 1))
 		return false;
-	(void)tx_fpdu_copy(&f, bytes, (size_t)len); /* our own memory does not vanish */
+	tx_fpdu_put(&f, bytes, (size_t)len);
 	tx_fpdu_done(qp, &f);
 	if (!hdr->tagged)
 		qp->tx.msn[hdr->qn]++;
@@ -145,12 +145,12 @@ bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_
 	uint32_t left = (uint32_t)wr->length - qp->tx.off;
 	uint32_t len = tx_segment(qp, hdr, at, left);
 	struct tx_fpdu f = tx_fpdu_of(qp);
-	int err;
+	int err = 0;
 
 	if (!tx_fpdu_open(&f, hdr, len, wr->is_inline ? 1 : wr->num_sge))
 		return false;
 	if (wr->is_inline)
-		err = tx_fpdu_copy(&f, sq_inline(wr) + qp->tx.off, len);
+		tx_fpdu_put(&f, sq_inline(wr) + qp->tx.off, len);
 	else
 		err = tx_add_sges(qp, &f, wr, qp->tx.off, len);
 	if (err) {

@@ -90,14 +90,14 @@ static bool turn_build_answer(struct qp *qp)
 
 bool qp_tx_build(struct qp *qp)
 {
-	if (qp->tx.term_due)
+	if (__builtin_expect(qp->tx.term_due, 0))
 		return terminate_build(qp);
-	if (qp->hello.due)
+	if (__builtin_expect(qp->hello.due, 0))
 		return hello_build(qp);
-	if (qp->tx.rtr_due)
+	if (__builtin_expect(qp->tx.rtr_due, 0))
 		return turn_build_rtr(qp);
 	if (qp->tx.source == TX_NONE) {
-		if (heartbeat_is_due(qp))
+		if (__builtin_expect(heartbeat_is_due(qp), 0))
 			return heartbeat_build(qp);
 		if (qp->link.out_due)
 			return link_build(qp);
@@ -112,4 +112,30 @@ bool qp_tx_build(struct qp *qp)
 		break;
 	}
 	return false;
+}
+
+void qp_tx_build_all(struct qp *qp)
+{
+	while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
+		;
+	if (qp->sq.next == qp->sq.tail)
+		qp->sq.patient = 0;
+}
+
+/*
+ * What was posted and not begun are Writes that nobody awaits, few enough that they are
+ * worth collecting, and one more can be posted: a full queue becomes empty by sending only.
+ */
+static bool turn_sq_is_patient(const struct sq *sq)
+{
+	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0;
+}
+
+bool qp_tx_may_wait(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+
+	return turn_sq_is_patient(&qp->sq) && qp->ibv.state == IBV_QPS_RTS &&
+	       (!tx->batch || tx_batch_is_sent(tx->batch)) && tx->source == TX_NONE &&
+	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp);
 }

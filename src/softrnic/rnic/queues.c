@@ -14,6 +14,7 @@ int sq_init(struct sq *sq, const struct ibv_qp_cap *cap)
 
 	sq->depth = cap->max_send_wr;
 	sq->stride = (sizeof(struct sq_wr) + tail + 15) & ~(size_t)15;
+	sq->size = sq->depth * sq->stride;
 	if (sq->depth == 0)
 		return 0;
 	sq->slots = calloc(sq->depth, sq->stride);
@@ -24,14 +25,6 @@ void sq_fini(struct sq *sq)
 {
 	free(sq->slots);
 	sq->slots = NULL;
-}
-
-uint32_t sq_room(const struct sq *sq)
-{
-	uint64_t taken =
-		sq->tail - sq->head + atomic_load_explicit(&sq->uncollected, memory_order_relaxed);
-
-	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
 }
 
 struct sq_wr *sq_find(const struct sq *sq, uint64_t pos)
@@ -47,19 +40,43 @@ struct sq_wr *sq_find(const struct sq *sq, uint64_t pos)
 
 /* --- the peer's requests ------------------------------------------------------------------ */
 
-int irq_init(struct irq *irq, uint32_t depth)
+#define IRQ_FIRST 4u
+
+void irq_init(struct irq *irq, uint32_t depth)
 {
-	irq->ring = depth ? calloc(depth, sizeof(*irq->ring)) : NULL;
-	if (depth && !irq->ring)
-		return -ENOMEM;
-	irq->depth = depth;
-	return 0;
+	*irq = (struct irq){.depth = depth};
 }
 
 void irq_fini(struct irq *irq)
 {
 	free(irq->ring);
 	irq->ring = NULL;
+	irq->size = 0;
+}
+
+int irq_grow(struct irq *irq)
+{
+	uint32_t wanted = irq->size ? 2 * irq->size : IRQ_FIRST;
+	uint32_t size = wanted < irq->depth ? wanted : irq->depth;
+	struct irq_entry *ring = calloc(size, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < irq->count; i++)
+		ring[i] = irq->ring[(irq->head + i) % irq->size];
+	free(irq->ring);
+	irq->ring = ring;
+	irq->size = size;
+	irq->head = 0;
+	return 0;
+}
+
+void irq_trim(struct irq *irq)
+{
+	if (irq->count > 0)
+		return;
+	irq_fini(irq);
+	irq->head = 0;
 }
 
 /* --- Send segments without a receive ------------------------------------------------------ */

@@ -22,42 +22,68 @@ struct qp_op;
 /* --- send queue --------------------------------------------------------------------------- */
 
 struct sq_wr {
+	/* Of every one; all others are of some operations. */
 	const struct qp_op *op;
 	uint64_t wr_id;
 	uint64_t raddr;
 	uint64_t length;
 	uint64_t end_pos; /* transmit position behind its last byte, once all of it is built */
 	uint32_t rkey;    /* or the STag that a Send invalidates at the peer */
-	uint32_t vendor_err;
-	uint32_t flags; /* the operation's own */
-	uint32_t imm;
-	uint32_t received;         /* of the answer, if it has several segments */
-	void *result;              /* of a VERIFY or QUERY: the user's */
-	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
+	uint32_t num_sge;
 	enum ibv_wc_status status;
 	bool signaled, fence, solicited, is_inline;
 	bool answered; /* requests: the response is complete */
-	uint32_t num_sge;
-	struct ibv_sge sge[]; /* or the inline bytes */
+
+	uint32_t flags; /* the operation's own */
+	uint32_t imm;
+	uint32_t received;         /* of the answer, if it has several segments */
+	uint32_t vendor_err;       /* with a status */
+	void *result;              /* of a VERIFY or QUERY: the user's */
+	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
+	struct ibv_sge sge[];      /* or the inline bytes */
 };
 
-/* head..next were begun, next..tail wait; the counters only grow, a slot is counter % depth. */
+/* head..next were begun, next..tail wait; the counters only grow. */
 struct sq {
 	uint8_t *slots;
 	size_t stride;
+	size_t size;    /* of all slots */
+	size_t head_at; /* where the slot of `head` is */
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
+	uint64_t awaited;  /* behind the last one that is not patient: see qp_tx_may_wait() */
+	uint64_t patient;  /* bytes of patient ones that may wait */
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
 void sq_fini(struct sq *sq);
 /* As with a card, a slot is free again when its completion was collected, not when it came: posting
  * until there is no room cannot make the completion queue overrun. */
-uint32_t sq_room(const struct sq *sq);
+static inline uint32_t sq_room(const struct sq *sq)
+{
+	uint64_t taken =
+		sq->tail - sq->head + atomic_load_explicit(&sq->uncollected, memory_order_relaxed);
+
+	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
+}
+/* Of head to tail; no division, as this is asked several times for each of them. */
 static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
 {
-	return (struct sq_wr *)(sq->slots + index % sq->depth * sq->stride);
+	size_t at = sq->head_at + (index - sq->head) * sq->stride;
+
+	return (struct sq_wr *)(sq->slots + (at < sq->size ? at : at - sq->size));
+}
+/* The first one leaves the queue; it is valid until the next is posted. */
+static inline struct sq_wr *sq_pop(struct sq *sq)
+{
+	struct sq_wr *wr = (struct sq_wr *)(sq->slots + sq->head_at);
+
+	sq->head++;
+	sq->head_at += sq->stride;
+	if (sq->head_at == sq->size)
+		sq->head_at = 0;
+	return wr;
 }
 static inline uint8_t *sq_inline(struct sq_wr *wr)
 {
@@ -100,13 +126,22 @@ struct irq_entry {
 	uint32_t after_sends;      /* Sends that were complete when it came: they go first */
 };
 
+/* The ring grows up to its depth as requests wait at the same time, and is given back when none
+ * came for a while: most connections need a few entries of it, and most of the time none. */
 struct irq {
 	struct irq_entry *ring;
-	uint32_t depth, head, count;
+	uint32_t depth, size, head, count;
 };
 
-int irq_init(struct irq *irq, uint32_t depth);
+void irq_init(struct irq *irq, uint32_t depth);
 void irq_fini(struct irq *irq);
+/* For one more, of a queue that is not full. 0 or -ENOMEM. */
+int irq_grow(struct irq *irq);
+static inline int irq_make_room(struct irq *irq)
+{
+	return irq->count < irq->size ? 0 : irq_grow(irq);
+}
+void irq_trim(struct irq *irq);
 static inline bool irq_is_full(const struct irq *irq)
 {
 	return irq->count == irq->depth;
@@ -117,11 +152,11 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 }
 static inline struct irq_entry *irq_push(struct irq *irq)
 {
-	return &irq->ring[(irq->head + irq->count++) % irq->depth];
+	return &irq->ring[(irq->head + irq->count++) % irq->size];
 }
 static inline void irq_pop(struct irq *irq)
 {
-	irq->head = (irq->head + 1) % irq->depth;
+	irq->head = (irq->head + 1) % irq->size;
 	irq->count--;
 }
 

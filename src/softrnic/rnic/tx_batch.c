@@ -10,6 +10,9 @@
 
 #define PROBE_STEP 4096u /* the smallest page */
 #define DATA_ROOM  (QP_TXBUF - sizeof(struct tx_batch))
+#define FPDU_TAIL_MAX sizeof(uint64_t) /* pad and CRC, written as one word */
+
+_Static_assert(3 + MPA_CRC_LEN <= FPDU_TAIL_MAX, "pad and CRC fit");
 
 struct tx_side {
 	struct tx_side *next;
@@ -60,6 +63,10 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 {
 	assert(len <= b->len - b->sent);
 	b->sent += len;
+	if (tx_batch_is_sent(b)) { /* as a rule */
+		tx_batch_drop(b);
+		return;
+	}
 	while (len > 0) {
 		struct tx_piece *p = &b->piece[b->first];
 		size_t part = len < p->iov.iov_len ? len : p->iov.iov_len;
@@ -72,8 +79,6 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 			b->first++;
 		}
 	}
-	if (tx_batch_is_sent(b))
-		tx_batch_drop(b);
 }
 
 /* End of the FPDU that is half sent; b->sent when none is. */
@@ -201,54 +206,54 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
 {
 	size_t small = (size_t)parts * TX_REFER_MIN;
-	size_t frame = MPA_LENGTH_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN;
+	size_t frame = MPA_LENGTH_LEN + DDP_HDR_MAX + FPDU_TAIL_MAX;
 	size_t whole = frame + payload;
 
-	if (f->markers)
+	if (__builtin_expect(f->markers, 0))
 		return whole + mpa_marker_count(f->pos, whole) * MPA_MARKER_LEN;
 	return f->crc || payload < small ? whole : frame + small;
 }
 
-static uint8_t *fpdu_append(struct tx_fpdu *f, size_t len)
+/* What was copied becomes part of the gather list. */
+static void fpdu_list(struct tx_fpdu *f)
 {
 	struct tx_batch *b = f->b;
-	uint8_t *at = b->data + b->used;
+	size_t len = (size_t)(f->at - f->piece);
 	struct tx_piece *last = b->n ? &b->piece[b->n - 1] : NULL;
 
-	assert(len <= DATA_ROOM - b->used);
-	if (last && !last->mr && (uint8_t *)last->iov.iov_base + last->iov.iov_len == at)
+	if (last && !last->mr && (uint8_t *)last->iov.iov_base + last->iov.iov_len == f->piece)
 		last->iov.iov_len += len;
 	else
 		b->piece[b->n++] = (struct tx_piece){
-			.iov = {.iov_base = at, .iov_len = len},
+			.iov = {.iov_base = f->piece, .iov_len = len},
 			.is_response = f->is_response,
 		};
-	b->used += len;
 	b->len += len;
-	return at;
+	f->piece = f->at;
 }
 
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts)
 {
 	struct tx_batch *b = f->b;
-	unsigned hdr_len = ddp_hdr_len(hdr->tagged);
 
 	if (b->n + 2 * parts + 2 > QP_TX_IOV || b->n_fpdu == TX_FPDUS || b->len >= TX_BATCH_MAX ||
 	    fpdu_copy_bound(f, payload, parts) > DATA_ROOM - b->used)
 		return false;
-	f->start = b->used;
+	f->start = f->piece = b->data + b->used;
 	f->before = b->len;
 	f->copied = 0;
-	ddp_encode(fpdu_append(f, MPA_LENGTH_LEN + hdr_len) + MPA_LENGTH_LEN, hdr_len, hdr);
+	f->at = f->start + MPA_LENGTH_LEN;
+	f->at += ddp_encode(f->at, DDP_HDR_MAX, hdr);
 	return true;
 }
 
-int tx_fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
+static int fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
 {
-	if (len == 0)
-		return 0;
+	int err = safecopy(f->at, src, len);
+
+	f->at += len;
 	f->copied += len;
-	return safecopy(fpdu_append(f, len), src, len);
+	return err;
 }
 
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
@@ -257,10 +262,11 @@ int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 	int err;
 
 	if (f->crc || f->markers || len < TX_REFER_MIN) {
-		err = tx_fpdu_copy(f, src, len);
+		err = fpdu_copy(f, src, len);
 		mr_release(mr);
 		return err;
 	}
+	fpdu_list(f);
 	b->piece[b->n++] = (struct tx_piece){
 		.iov = {.iov_base = src, .iov_len = len},
 		.mr = mr,
@@ -273,15 +279,13 @@ int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 void tx_fpdu_abort(struct tx_fpdu *f)
 {
 	batch_shrink(f->b, f->before);
-	f->b->used = f->start;
 }
 
 /* Spread the finished FPDU apart, from its end on, and put the markers in (RFC 5044 s4.3). */
 static void fpdu_insert_markers(struct tx_fpdu *f)
 {
-	struct tx_batch *b = f->b;
-	size_t len = b->used - f->start, count = mpa_marker_count(f->pos, len);
-	uint8_t *fpdu = b->data + f->start, *to, *crc = fpdu + len - MPA_CRC_LEN;
+	size_t len = (size_t)(f->at - f->start), count = mpa_marker_count(f->pos, len);
+	uint8_t *fpdu = f->start, *to, *crc = fpdu + len - MPA_CRC_LEN;
 	uint8_t markers[(MPA_ULPDU_MAX / (MPA_MARKER_PERIOD - MPA_MARKER_LEN) + 2) *
 			MPA_MARKER_LEN];
 	struct iovec out[2 * (sizeof(markers) / MPA_MARKER_LEN) + 2];
@@ -295,7 +299,7 @@ static void fpdu_insert_markers(struct tx_fpdu *f)
 	len += count * MPA_MARKER_LEN;
 	if (f->crc)
 		mpa_crc_encode(crc, mpa_crc(out, n, len - MPA_CRC_LEN));
-	fpdu_append(f, count * MPA_MARKER_LEN);
+	f->at += count * MPA_MARKER_LEN;
 	to = fpdu + len;
 	while (n-- > 0) {
 		to -= out[n].iov_len;
@@ -303,23 +307,33 @@ static void fpdu_insert_markers(struct tx_fpdu *f)
 	}
 }
 
+/* ULPDU_Length, pad and CRC. */
+static void fpdu_frame(struct tx_fpdu *f, size_t ulpdu)
+{
+	size_t tail = mpa_pad(ulpdu) + MPA_CRC_LEN;
+	uint64_t zero = 0;
+
+	memcpy(f->at, &zero, sizeof(zero)); /* at least as long as the tail */
+	f->at += tail;
+	f->start[0] = (uint8_t)(ulpdu >> 8);
+	f->start[1] = (uint8_t)ulpdu;
+	if (f->crc && !f->markers) {
+		struct iovec all = {.iov_base = f->start, .iov_len = (size_t)(f->at - f->start)};
+
+		mpa_crc_encode(f->at - MPA_CRC_LEN, mpa_crc(&all, 1, all.iov_len - MPA_CRC_LEN));
+	}
+}
+
 size_t tx_fpdu_close(struct tx_fpdu *f)
 {
 	struct tx_batch *b = f->b;
-	size_t ulpdu = b->len - f->before - MPA_LENGTH_LEN;
-	size_t tail = mpa_pad(ulpdu) + MPA_CRC_LEN;
-	uint8_t *fpdu = b->data + f->start, *end = fpdu_append(f, tail) + tail;
+	size_t listed = b->len - f->before;
 
-	memset(end - tail, 0, tail);
-	fpdu[0] = (uint8_t)(ulpdu >> 8);
-	fpdu[1] = (uint8_t)ulpdu;
-	if (f->markers) {
+	fpdu_frame(f, listed + (size_t)(f->at - f->piece) - MPA_LENGTH_LEN);
+	if (__builtin_expect(f->markers, 0))
 		fpdu_insert_markers(f);
-	} else if (f->crc) {
-		struct iovec all = {.iov_base = fpdu, .iov_len = (size_t)(end - fpdu)};
-
-		mpa_crc_encode(end - MPA_CRC_LEN, mpa_crc(&all, 1, all.iov_len - MPA_CRC_LEN));
-	}
+	fpdu_list(f);
+	b->used = (size_t)(f->at - b->data);
 	b->fpdu_end[b->n_fpdu++] = (uint32_t)b->len;
 	return b->len - f->before;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "softrnic/proto/ddp.h"
@@ -62,20 +63,28 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response);
 /* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
 int tx_batch_own(struct tx_batch *b, const struct mr *mr);
 
-/* One FPDU being built at the end of a batch. */
+/* One FPDU being built at the end of a batch. What is copied enters the gather list in one piece,
+ * when it is whole or memory is referenced behind it. */
 struct tx_fpdu {
 	struct tx_batch *b;
-	size_t start;  /* of its bytes in b->data */
-	size_t before; /* b->len without it */
-	size_t copied; /* payload bytes */
-	uint64_t pos;  /* in the stream */
+	uint8_t *start; /* of its bytes in b->data */
+	uint8_t *at;    /* the next byte goes there */
+	uint8_t *piece; /* from here to `at` is not in the gather list yet */
+	size_t before;  /* b->len without it */
+	size_t copied;  /* payload bytes */
+	uint64_t pos;   /* in the stream */
 	bool crc, markers, is_response;
 };
 
 /* Room for `parts` payload parts of `payload` bytes in all? False: send the batch first. */
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts);
-/* 0 or -EFAULT. */
-int tx_fpdu_copy(struct tx_fpdu *f, const void *src, size_t len);
+/* A copy of our own memory. */
+static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)
+{
+	memcpy(f->at, src, len);
+	f->at += len;
+	f->copied += len;
+}
 /* Held memory, copied or referenced; the hold is taken over. 0 or -EFAULT. */
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr);
 size_t tx_fpdu_close(struct tx_fpdu *f); /* its length in the stream */

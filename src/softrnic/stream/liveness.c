@@ -137,6 +137,7 @@ bool stream_liveness_on_time(struct stream *s, uint64_t now)
 	case LIVENESS_NOTHING:
 		break;
 	case LIVENESS_PING:
+		qp_requests_trim(s->qp);
 		stream_ping(s);
 		break;
 	case LIVENESS_PONG:

@@ -209,6 +209,8 @@ int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_w
 		     struct stream_update *u);
 int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *posted,
 		     struct stream_update *u);
+/* All that there is to send may wait for what is posted next: see qp_tx_may_wait(). */
+bool stream_may_wait(const struct stream *s);
 /* What is here already goes to receives, of the queue pair or of its SRQ. */
 void stream_resume(struct stream *s, struct stream_update *u);
 /* The user fails the queue pair. */
@@ -263,10 +265,18 @@ bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_updat
  * reported without a begin, too.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
+/*
+ * Instead of a begin and an end: bytes that lie in memory which the peer may write to. Returns how
+ * many were taken. 0, and the update is as it was: they are to be received into memory.
+ */
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint64_t now,
+			  struct stream_update *u);
+bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
-/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. */
-void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_update *u);
+/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time matters,
+ * the update asks for it. */
+void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u);
 void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
 /* The owner is about to dial again. */

@@ -126,6 +126,26 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 	stream_report_at(s, now, u);
 }
 
+bool stream_rx_is_in_place(const struct stream *s)
+{
+	return s->rx_into == STREAM_RX_NOTHING && stream_rx_target(s) == STREAM_RX_QP &&
+	       qp_rx_is_in_place(s->qp);
+}
+
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint64_t now,
+			  struct stream_update *u)
+{
+	size_t taken;
+
+	assert(stream_rx_is_in_place(s));
+	taken = qp_rx_in_place(s->qp, bytes, len);
+	if (taken == 0)
+		return 0;
+	stream_liveness_on_bytes(s, now);
+	stream_report_at(s, now, u);
+	return taken;
+}
+
 /* --- send ----------------------------------------------------------------------------------- */
 
 static int stream_gather_frame(struct stream *s, struct iovec *iov)
@@ -148,7 +168,10 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 {
 	int n;
 
-	if (!stream_runs_qp(s) || !stream_has_bytes(s, stream_qp_due(s)))
+	if (!stream_runs_qp(s))
+		return 0;
+	/* In full operation the bytes are the queue pair's: there may be none. */
+	if (s->state != STREAM_LIVE && !stream_has_bytes(s, stream_qp_due(s)))
 		return 0;
 	if (!stream_lend(s, STREAM_BUF_TX)) {
 		stream_on_lost(s, ENOMEM);
@@ -187,7 +210,7 @@ static void stream_tx_took(struct stream *s, size_t len)
 		s->frames->out_sent += len;
 }
 
-void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_update *u)
+void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u)
 {
 	if (sent >= 0)
 		stream_tx_took(s, (size_t)sent);
@@ -195,7 +218,9 @@ void stream_tx_end(struct stream *s, ssize_t sent, uint64_t now, struct stream_u
 		qp_tx_fault(s->qp);
 	else if (sent != -EFAULT && sent != -EAGAIN && sent != -EINTR)
 		stream_on_lost(s, (int)-sent);
-	stream_report_at(s, now, u);
+	stream_report(s, u);
+	if (s->state != STREAM_LIVE) /* what was sent may have been the last of the start-up */
+		u->deadline = 0;
 }
 
 void stream_fin_sent(struct stream *s, struct stream_update *u)

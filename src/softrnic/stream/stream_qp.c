@@ -148,6 +148,11 @@ int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *po
 	return ret;
 }
 
+bool stream_may_wait(const struct stream *s)
+{
+	return s->state == STREAM_LIVE && !s->agreed.hold_tx && qp_tx_may_wait(s->qp);
+}
+
 void stream_resume(struct stream *s, struct stream_update *u)
 {
 	s->resume_due = false;

@@ -268,6 +268,25 @@ static void vcq_drive(struct vcq *cq)
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
+/* While another thread drives the connections, whatever that takes, the doorbell's timer does it. */
+static void vcq_ring_all(struct vcq *cq)
+{
+	struct list *l;
+
+	if (pthread_mutex_trylock(&cq->conns_lock))
+		return;
+	list_for_each (l, &cq->conns)
+		conn_ring_soon(container_of(l, struct conn_of_cq, link)->conn);
+	pthread_mutex_unlock(&cq->conns_lock);
+}
+
+/* What waits to be sent leaves, as its end may be what is waited for. */
+static void vcq_ring(struct vcq *cq)
+{
+	if (__builtin_expect(atomic_load_explicit(&cq->waiting, memory_order_relaxed) > 0, 0))
+		vcq_ring_all(cq);
+}
+
 int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
@@ -275,6 +294,7 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 
 	if (cq->generation != engine_generation())
 		return -ENODEV;
+	vcq_ring(cq);
 	got = cq_poll(&cq->cq, n, wc);
 	if (got != 0)
 		return got;
@@ -288,6 +308,7 @@ int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 	if (cq->generation != engine_generation())
 		return ENODEV;
+	vcq_ring(cq);
 	cq_arm(&cq->cq, solicited_only);
 	vcq_disown(cq);
 	return 0;

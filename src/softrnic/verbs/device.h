@@ -42,6 +42,7 @@ struct vcq {
 	pthread_mutex_t
 		conns_lock; /* never waited for while a connection's lock is held by a poller */
 	struct list conns;  /* conn_of_cq: what polling an empty queue drives */
+	atomic_uint waiting; /* so many of them have something that waits to be sent */
 	unsigned num_conns; /* in the list */
 	atomic_uint polls;  /* of the empty queue, since it was armed */
 	uint64_t polls_at;  /* when they were counted last; with conns_lock */

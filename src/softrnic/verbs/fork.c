@@ -9,13 +9,18 @@
 #include <pthread.h>
 
 #include "base/rand.h"
+#include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/id.h"
 
+#define FORK_RING_MS 20u
+
+/* What waits to be sent goes first: the child cannot send it, and the parent may end with it. */
 static void fork_prepare(void)
 {
+	doorbells_ring(FORK_RING_MS);
 	ids_atfork_prepare();
 	device_atfork_prepare();
 	persist_atfork_prepare();

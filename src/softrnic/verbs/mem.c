@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/safecopy.h"
+#include "softrnic/io/conn_doorbell.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/softrnic.h"
@@ -103,6 +104,7 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 	struct mr *mr = container_of(ibv, struct mr, ibv);
 	struct vpd *pd = container_of(ibv->pd, struct vpd, ibv);
 
+	doorbells_ring(0); /* Writes out of it that wait to be sent */
 	mr_kill(mr);
 	conns_detach_mr(mr);
 	atomic_fetch_sub(&pd->stall->regions, persist_region_can_stall(mr->backing.persist));

@@ -30,7 +30,7 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		return ret;
 	}
 	ret = stream_post_send(c->stream, wr, bad, &u);
-	conn_perform(c, &u);
+	conn_perform_posted(c, &u);
 	conn_leave(c);
 	return ret;
 }
@@ -63,7 +63,7 @@ int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *pos
 	if (ret)
 		return ret;
 	ret = stream_post_list(c->stream, wrs, n, posted, &u);
-	conn_perform(c, &u);
+	conn_perform_posted(c, &u);
 	conn_leave(c);
 	return ret;
 }
@@ -89,6 +89,7 @@ int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (ret)
 		return ret;
 	if (attr->qp_state == IBV_QPS_ERR) {
+		conn_ring(c);
 		stream_fail_qp(c->stream, &u);
 		conn_perform(c, &u);
 	} else if (attr->qp_state != stream_qp_state(c->stream)) {

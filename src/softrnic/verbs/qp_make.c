@@ -125,6 +125,9 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	conn_set_stall(c, pd->stall);
 	c->qp_init = *attr;
 	stream_attach_qp(c->stream, qp);
+	c->send_link.waiting = &vcq_of(ibv->send_cq)->waiting;
+	if (ibv->recv_cq != ibv->send_cq)
+		c->recv_link.waiting = &vcq_of(ibv->recv_cq)->waiting;
 	conn_leave(c);
 	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
 	if (ibv->recv_cq != ibv->send_cq)
@@ -253,6 +256,10 @@ void id_destroy_qp(struct cmid *id)
 		id->pub.qp = NULL;
 		return;
 	}
+	conn_enter(c);
+	conn_ring(c);
+	c->send_link.waiting = c->recv_link.waiting = NULL;
+	conn_leave(c);
 	vcq_detach(vcq_of(ibv->send_cq), &c->send_link);
 	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
 	conn_enter(c);

@@ -8,7 +8,7 @@
 
 #define CONNS          (SYSTEM_SANITIZED ? 100 : 500)
 #define PER_CONN       4096
-#define IDLE_KIB_MAX   64
+#define IDLE_KIB_MAX   12
 #define IDLE_TICKS_MAX 2
 #define FILES_PER_CONN 3 /* socket, events, completions */
 

@@ -8,6 +8,7 @@
 #define PATIENCE_MS 20000
 
 uint32_t end_host = INADDR_LOOPBACK;
+int end_signals_all = 1;
 
 struct sockaddr_in end_loopback(uint16_t port)
 {
@@ -73,7 +74,7 @@ struct ibv_qp_init_attr end_qp_attr(struct end *e)
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
+		.sq_sig_all = end_signals_all,
 	};
 }
 

@@ -26,6 +26,8 @@ void end_open(struct end *e);
 void end_close(struct end *e);
 /* Where all ends are; 127.0.0.1 unless a test says otherwise. */
 extern uint32_t end_host;
+/* Does each request of a queue pair made from now on complete? 1 unless a test says otherwise. */
+extern int end_signals_all;
 struct sockaddr_in end_loopback(uint16_t port);
 /* Bind, at a port that the system chooses, which is not listened on; returns the port. */
 uint16_t end_bind(struct end *e);

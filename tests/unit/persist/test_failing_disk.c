@@ -294,7 +294,7 @@ static void of_jobs_that_run_together_none_claims_success(void **state)
 		unsigned char *p = map_file(fd, SIZE);
 		struct persist_region *region = region_of(p, SIZE);
 		struct vext_digest d = {.len = 77};
-		struct flush jobs[2];
+		struct flush jobs[2], waiting[4];
 
 		memset(p, 1, SIZE);
 		disk_freeze("outer");
@@ -304,9 +304,13 @@ static void of_jobs_that_run_together_none_claims_success(void **state)
 		else
 			flush_start(&jobs[1], region, p + SIZE / 2, PAGE);
 		assert_int_equal(flush_wait(&jobs[1], 50), -ETIMEDOUT);
+		for (size_t i = 0; i < 4; i++)
+			flush_start(&waiting[i], region, p + (2 * i + 1) * PAGE, PAGE);
 		disk_thaw();
 		assert_true(flush_wait(&jobs[0], 20000) < 0);
 		assert_true(flush_wait(&jobs[1], 20000) < 0);
+		for (size_t i = 0; i < 4; i++)
+			assert_true(flush_wait(&waiting[i], 20000) < 0);
 		assert_int_equal(d.len, 77);
 		persist_region_put(region);
 		munmap(p, SIZE);

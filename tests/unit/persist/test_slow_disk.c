@@ -162,6 +162,8 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		m.p[i * PAGE] = 5;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
+		if (i == 1) /* those behind must not share the write-back of the second */
+			assert_int_equal(flush_wait(&jobs[i], 200), -ETIMEDOUT);
 	}
 	assert_int_equal(flush_wait(&jobs[0], 200), -ETIMEDOUT);
 	for (int i = 0; i < 4; i++)

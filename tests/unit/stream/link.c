@@ -212,7 +212,7 @@ static bool side_send(void *owner, struct stream_update *u)
 		sent += part;
 	}
 	if (n > 0)
-		stream_tx_end(side->s, (ssize_t)sent, *side->now, u);
+		stream_tx_end(side->s, (ssize_t)sent, u);
 	side->moved |= n > 0;
 	return n > 0;
 }

@@ -85,6 +85,7 @@ struct qp *rig_qp(struct rig *rig);
 struct mr *rig_mr(struct rig *rig);
 /* Sixteen bytes; returns what posting returned. */
 int side_post_send(struct side *side, uint64_t wr_id);
+int side_post_read(struct side *side, uint64_t wr_id); /* of the other side's memory */
 int side_post_recv(struct side *side, uint64_t wr_id);
 /* The user destroys it; the rig stays, for its completions. */
 void side_detach_qp(struct side *side);

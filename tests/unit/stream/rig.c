@@ -28,10 +28,12 @@ static void rig_new(struct rig **out)
 	assert_non_null(rig);
 	rig->pd.context = &rig->context;
 	assert_int_equal(mr_table_new(&rig->mrs), 0);
-	assert_int_equal(mr_new(rig->mrs, &rig->pd, rig->memory, sizeof(rig->memory),
-				(uint64_t)(uintptr_t)rig->memory,
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, NULL, &rig->mr),
-			 0);
+	assert_int_equal(
+		mr_new(rig->mrs, &rig->pd, rig->memory, sizeof(rig->memory),
+		       (uint64_t)(uintptr_t)rig->memory,
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		       NULL, &rig->mr),
+		0);
 	rig->cq.notify = rig->cq.overrun = rig_ignore_cq;
 	assert_int_equal(cq_init(&rig->cq, 64), 0);
 	cfg = (struct qp_config){
@@ -97,6 +99,20 @@ int side_post_send(struct side *side, uint64_t wr_id)
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_SEND},
+			   *bad;
+
+	return stream_post_send(side->s, &wr, &bad, &side->u);
+}
+
+int side_post_read(struct side *side, uint64_t wr_id)
+{
+	struct ibv_sge sge = rig_sge(side->rig), of = rig_sge(side->peer->rig);
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_READ,
+				 .wr.rdma = {.remote_addr = of.addr,
+					     .rkey = side->peer->rig->mr->ibv.rkey}},
 			   *bad;
 
 	return stream_post_send(side->s, &wr, &bad, &side->u);

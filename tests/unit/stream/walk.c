@@ -210,28 +210,41 @@ static size_t gather(void)
 	return total;
 }
 
+/* Where the time matters, the update asks for it. */
+static void give_time(void)
+{
+	if (walk.me->u.deadline == 0)
+		stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
+}
+
+static void tx_end(ssize_t sent)
+{
+	stream_tx_end(walk.me->s, sent, &walk.me->u);
+	give_time();
+}
+
 static void ev_tx_all(void)
 {
 	for (size_t n = gather(); n > 0; n = gather())
-		stream_tx_end(walk.me->s, (ssize_t)n, walk.link.now, &walk.me->u);
+		tx_end((ssize_t)n);
 }
 
 static void ev_tx_byte(void)
 {
 	if (gather() > 0)
-		stream_tx_end(walk.me->s, 1, walk.link.now, &walk.me->u);
+		tx_end(1);
 }
 
 static void ev_tx_error(void)
 {
 	gather();
-	stream_tx_end(walk.me->s, -EPIPE, walk.link.now, &walk.me->u);
+	tx_end(-EPIPE);
 }
 
 static void ev_tx_fault(void)
 {
 	if (gather() > 0)
-		stream_tx_end(walk.me->s, -EFAULT, walk.link.now, &walk.me->u);
+		tx_end(-EFAULT);
 }
 
 static void ev_post(void)
@@ -247,8 +260,7 @@ static void ev_qp_fails(void)
 	if (!stream_qp(walk.me->s))
 		return;
 	stream_fail_qp(walk.me->s, &walk.me->u);
-	if (walk.me->u.deadline == 0)
-		stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
+	give_time();
 }
 
 static void ev_detach(void)

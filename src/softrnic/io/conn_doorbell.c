@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/conn_doorbell.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "softrnic/io/conn_parts.h"
+
+#define DOORBELL_NS       40000u /* so long may a Write wait */
+#define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
+#define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
+
+/* Trust: posts that were followed up soon, against those that waited for nothing. */
+#define TRUST_MAX   8
+#define TRUST_NEEDS 2
+#define TRUST_MISS  (-2)
+
+static void doorbells_on_timer(struct eng_source *src, unsigned ready);
+static void doorbells_freed(struct eng_source *src);
+static void doorbells_forked(struct eng_source *src);
+
+/*
+ * One timer for all connections. It is set only while it is not running, so that a loop that posts
+ * all the time costs the engine one wake-up each DOORBELL_NS at most. A leaf lock, but that the
+ * engine's is taken inside.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct list conns;
+	struct eng_source source;
+	int fd; /* -1: not opened yet */
+	bool running;
+} bells = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.conns = LIST_INIT(bells.conns),
+	.source = {.ready = doorbells_on_timer,
+		   .free = doorbells_freed,
+		   .forked = doorbells_forked,
+		   .all = LIST_INIT(bells.source.all)},
+	.fd = -1,
+};
+
+void conn_doorbell_init(struct conn *c)
+{
+	list_init(&c->bell.link);
+}
+
+/* --- the timer ---------------------------------------------------------------------------- */
+
+/* With bells.lock. */
+static bool doorbells_open(void)
+{
+	int fd;
+
+	if (bells.fd >= 0)
+		return true;
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (engine_add(&bells.source, fd, false)) {
+		close(fd);
+		return false;
+	}
+	bells.fd = fd;
+	return true;
+}
+
+/* With bells.lock. */
+static bool doorbells_run_timer(uint64_t ns)
+{
+	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
+
+	if (!bells.running)
+		bells.running =
+			doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
+	return bells.running;
+}
+
+/*
+ * With the connection's lock: within `ns` the timer asks conn_bell_is_due(). If it is about to do
+ * so, the connection is still listed, and what has happened until then counts.
+ */
+static bool doorbell_watch(struct conn *c, uint64_t ns)
+{
+	bool watched;
+
+	if (atomic_load(&c->bell.listed))
+		return true;
+	pthread_mutex_lock(&bells.lock);
+	watched = doorbells_run_timer(ns);
+	if (watched) {
+		conn_get(c);
+		list_add_tail(&bells.conns, &c->bell.link);
+		atomic_store(&c->bell.listed, true);
+	}
+	pthread_mutex_unlock(&bells.lock);
+	return watched;
+}
+
+/* The list's reference goes over to the caller. NULL: there is none. */
+static struct conn *doorbells_pop(void)
+{
+	struct list *it;
+	struct conn *c = NULL;
+
+	pthread_mutex_lock(&bells.lock);
+	it = list_pop(&bells.conns);
+	if (it) {
+		c = container_of(it, struct conn, bell.link);
+		atomic_store(&c->bell.listed, false);
+	}
+	pthread_mutex_unlock(&bells.lock);
+	return c;
+}
+
+static unsigned doorbells_expired(void)
+{
+	struct list *it;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&bells.lock);
+	bells.running = false;
+	list_for_each (it, &bells.conns)
+		n++;
+	pthread_mutex_unlock(&bells.lock);
+	return n;
+}
+
+/* Those that are listed again meanwhile have a time of their own. */
+static void doorbells_on_timer(struct eng_source *src, unsigned ready)
+{
+	unsigned n = doorbells_expired();
+	struct conn *c;
+
+	while (n-- > 0 && (c = doorbells_pop())) {
+		conn_want(c, CONN_BELL);
+		conn_put(c);
+	}
+}
+
+static void doorbells_freed(struct eng_source *src)
+{
+}
+
+/* The timer is the parent's; here it is opened anew. */
+static void doorbells_forked(struct eng_source *src)
+{
+	struct conn *c;
+
+	close(bells.fd);
+	bells.fd = -1;
+	bells.running = false;
+	while ((c = doorbells_pop()))
+		conn_put(c);
+}
+
+/* --- one connection ----------------------------------------------------------------------- */
+
+static void doorbell_count(struct conn *c, int by)
+{
+	if (c->send_link.waiting)
+		atomic_fetch_add_explicit(c->send_link.waiting, (unsigned)by, memory_order_relaxed);
+	if (c->recv_link.waiting)
+		atomic_fetch_add_explicit(c->recv_link.waiting, (unsigned)by, memory_order_relaxed);
+}
+
+static uint64_t doorbell_since(const struct conn *c)
+{
+	return atomic_load_explicit(&c->bell.since, memory_order_relaxed);
+}
+
+static void doorbell_hit(struct conn *c)
+{
+	if (c->bell.trust < TRUST_MAX)
+		c->bell.trust++;
+}
+
+/* Something is posted: was it worth waiting for? */
+static void doorbell_followed(struct conn *c)
+{
+	if (doorbell_since(c)) {
+		doorbell_hit(c);
+	} else if (c->bell.sent_at) {
+		if (clock_now_ns() - c->bell.sent_at <= DOORBELL_SOON_NS)
+			doorbell_hit(c);
+		else
+			c->bell.trust = TRUST_MISS;
+		c->bell.sent_at = 0;
+	}
+}
+
+static bool doorbell_is_trusted(const struct conn *c)
+{
+	return c->bell.trust >= TRUST_NEEDS || (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
+}
+
+/* False: it cannot wait, as nothing would end that. */
+static bool doorbell_wait(struct conn *c)
+{
+	if (doorbell_since(c))
+		return true;
+	if (!doorbell_is_trusted(c) || !doorbell_watch(c, DOORBELL_NS))
+		return false;
+	atomic_store_explicit(&c->bell.since, clock_now_ns(), memory_order_relaxed);
+	doorbell_count(c, 1);
+	return true;
+}
+
+/* Nothing else is to be done, and a send could be saved. */
+static bool doorbell_may_wait(const struct conn *c, const struct stream_update *u)
+{
+	return (u->todo & ~(unsigned)STREAM_DO_RECEIVE) == STREAM_DO_SEND && c->writable &&
+	       c->link && c->link->ops->send_is_call && stream_may_wait(c->stream);
+}
+
+void conn_perform_posted(struct conn *c, struct stream_update *u)
+{
+	bool may_wait = doorbell_may_wait(c, u);
+
+	doorbell_followed(c);
+	if (may_wait && doorbell_wait(c))
+		return;
+	conn_perform(c, u);
+	if (may_wait)
+		c->bell.sent_at = clock_now_ns();
+}
+
+void conn_rung(struct conn *c)
+{
+	if (!doorbell_since(c))
+		return;
+	atomic_store_explicit(&c->bell.since, 0, memory_order_relaxed);
+	doorbell_count(c, -1);
+}
+
+void conn_ring(struct conn *c)
+{
+	if (!doorbell_since(c))
+		return;
+	conn_rung(c);
+	conn_settle(c);
+}
+
+void conn_ring_soon(struct conn *c)
+{
+	if (!doorbell_since(c))
+		return;
+	if (!conn_try_enter(c)) {
+		conn_want(c, CONN_RING);
+		return;
+	}
+	conn_ring(c);
+	conn_leave(c);
+}
+
+bool conn_bell_is_due(struct conn *c)
+{
+	uint64_t since = doorbell_since(c), waited;
+
+	if (!since)
+		return false;
+	waited = clock_now_ns() - since;
+	if (waited + DOORBELL_EARLY_NS < DOORBELL_NS && doorbell_watch(c, DOORBELL_NS - waited))
+		return false;
+	c->bell.trust = TRUST_MISS;
+	return true;
+}
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+void doorbells_ring(unsigned ms)
+{
+	struct conn *c;
+
+	while ((c = doorbells_pop())) {
+		if (conn_is_removed(c)) {
+			/* a parent's, in its child */
+		} else if (conn_enter_until(c, ms)) {
+			conn_ring(c);
+			conn_leave(c);
+		} else {
+			conn_want(c, CONN_RING);
+		}
+		conn_put(c);
+	}
+}
+
+#define DOORBELLS_EXIT_MS 20u
+
+/* The process ends: the engine runs no more, and the kernel sends what it was given. */
+__attribute__((destructor)) static void doorbells_on_exit(void)
+{
+	doorbells_ring(DOORBELLS_EXIT_MS);
+}
+
+void doorbells_atfork_prepare(void)
+{
+	pthread_mutex_lock(&bells.lock);
+}
+
+void doorbells_atfork_release(void)
+{
+	pthread_mutex_unlock(&bells.lock);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_doorbell.h -- when what was posted is sent.
+ *
+ * A Write whose completion nobody asked for may wait for what is posted next, and leaves with it by
+ * one send of the link. It leaves at the latest when something else is posted, when a CQ of the
+ * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after DOORBELL_NS by
+ * the engine, and before fork(), exit() and the end of its connection or region. Nothing is copied:
+ * the source is the library's until the Write is complete, and it is complete when it was sent.
+ *
+ * A peer may look at its memory for the Write, and no further call may come here. So it waits only
+ * where that was worth it on this connection lately, or where the engine is awake and looks soon.
+ */
+#ifndef IO_CONN_DOORBELL_H
+#define IO_CONN_DOORBELL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct conn;
+struct stream_update;
+
+struct conn_doorbell {
+	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
+	uint64_t sent_at;       /* one was sent at once: does something follow soon? 0: no question */
+	int trust;              /* how often something followed, bounded; a miss counts more */
+	struct list link;       /* of those that the timer looks at, which are referred to */
+	atomic_bool listed;
+};
+
+void conn_doorbell_init(struct conn *c);
+
+/* With the lock, behind a post to the send queue: conn_perform(), at once or a little later. */
+void conn_perform_posted(struct conn *c, struct stream_update *u);
+/* With the lock: what waits is sent now. */
+void conn_ring(struct conn *c);
+/* The same without the lock, and without waiting for it: its holder does it. */
+void conn_ring_soon(struct conn *c);
+/* With the lock: what waits is about to be sent, together with all else. */
+void conn_rung(struct conn *c);
+/* With the lock, when the timer has expired: is what waits to be sent? */
+bool conn_bell_is_due(struct conn *c);
+
+/* Of all connections; for each at most so long is waited for its lock. */
+void doorbells_ring(unsigned ms);
+void doorbells_atfork_prepare(void);
+void doorbells_atfork_release(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/persist/turn.h"
+
+#include <errno.h>
+
+#include "softrnic/persist/queue.h"
+
+#define TURNS_MAX   16
+#define READERS_MAX 4
+
+bool turn_is_wanted(void)
+{
+	return queue_has_turn(false) || queue_has_turn(true);
+}
+
+static bool turn_may_write(void)
+{
+	return queue_has_turn(false) && slices_below(TURNS_MAX, false);
+}
+
+static bool turn_may_read(void)
+{
+	return queue_has_turn(true) && slices_below(TURNS_MAX, false) &&
+	       slices_below(READERS_MAX, true);
+}
+
+bool turn_is_possible(void)
+{
+	return turn_may_write() || turn_may_read();
+}
+
+/* A thread that may do both alternates between writing and reading, so that neither waits for ever
+ * if only one thread can be started. */
+static bool turn_choose(struct turn *t)
+{
+	bool may_write = turn_may_write(), may_read = turn_may_read();
+
+	t->reading = may_read && (!t->reading || !may_write);
+	return may_write || may_read;
+}
+
+bool turn_begin(struct turn *t)
+{
+	struct persist_job *job;
+
+	if (!turn_choose(t))
+		return false;
+	t->file = queue_take_turn(t->reading);
+	job = queue_pop(t->file, t->reading);
+	slices_begin(&t->running, t->reading);
+	if (t->reading) {
+		t->slot = NULL;
+		t->file->readers++;
+		group_make_reading(&t->group, job);
+	} else {
+		t->slot = queue_free_slot(t->file);
+		t->slot->busy = true;
+		group_make(&t->group, t->file, job);
+	}
+	queue_settle(t->file);
+	return true;
+}
+
+void turn_run(struct turn *t, struct reader **reader)
+{
+	int error = atomic_load(&t->file->error);
+
+	if (error)
+		group_fail(&t->group, error);
+	else if (t->reading)
+		group_read_back(&t->group, reader);
+	else
+		group_write_back(&t->group, t->file, reader);
+}
+
+static void turn_end_job(struct turn *t, struct persist_job *job, struct list *finished)
+{
+	bool more = group_has_more(job);
+
+	if (job->cancelled && !job->status)
+		job->status = -ECANCELED;
+	job->progress += job->slice;
+	queue_end_slice(t->file, t->reading, job, more, finished);
+}
+
+void turn_end(struct turn *t, struct list *finished)
+{
+	struct list *it;
+
+	slices_end(&t->running);
+	if (!t->reading)
+		group_measure(&t->group, t->file, clock_now_ns() - t->running.start_ns);
+	queue_end_slot(t->file, t->slot, finished);
+	while ((it = list_pop(&t->group.jobs)))
+		turn_end_job(t, container_of(it, struct persist_job, node), finished);
+	queue_settle(t->file);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FPDUs that are parsed where they lie, in memory that the peer may write to meanwhile. */
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+
+#define LEN (1u << 20)
+
+static void open_in_place(struct bench *t, const struct pair_options *o)
+{
+	bench_open(t, o, LEN);
+	t->a->in_place = t->b->in_place = true;
+}
+
+/* All that a sends lies in one piece, and b takes it without a buffer. */
+static void take_all(struct bench *t)
+{
+	end_send_all(t->a);
+	assert_true(t->a->wire_len > 0);
+	end_take_in_place(t->b, t->a->wire_len);
+	assert_int_equal(t->a->wire_len, 0);
+	assert_non_null(t->b->rxbuf);
+}
+
+static void writes_of_any_length_and_a_flush(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	open_in_place(&t, &o);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+	assert_int_equal(end_write(t.a, 2, t.mra, 64, LEN - 64, t.mrb, 64), 0);
+	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, LEN, false), 0);
+	take_all(&t);
+	assert_memory_equal(t.mb, t.ma, LEN);
+	pair_run(&t.p);
+	for (uint64_t id = 1; id <= 3; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+/* Whatever the pieces: an FPDU that is cut goes through the buffer, and the next one does not. */
+static void cuts_anywhere(void **state)
+{
+	static const size_t chunks[] = {1, 2, 3, 19, 20, 21, 90, 91, 4096, 5000, 65536, 70000};
+
+	for (unsigned i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+		struct pair_options o = pair_defaults();
+		size_t len = chunks[i] < 100 ? 20000 : LEN;
+		struct bench t;
+
+		open_in_place(&t, &o);
+		assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+		assert_int_equal(end_recv(t.b, 2, t.mrb, len / 2, len / 2), 0);
+		assert_int_equal(end_write(t.a, 3, t.mra, 64, len / 2 - 64, t.mrb, 64), 0);
+		assert_int_equal(end_send(t.a, 4, t.mra, len / 2, len / 2), 0);
+		assert_int_equal(end_read(t.a, 5, t.mra, 0, len, t.mrb, 0), 0);
+		pair_run_chunked(&t.p, chunks[i]);
+		assert_memory_equal(t.mb, t.ma, len);
+		expect_wc(&t.b->rcq, 2, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
+		expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
+		bench_close(&t);
+	}
+}
+
+static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	open_in_place(&t, &o);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+	assert_int_equal(end_write(t.a, 2, t.mra, 64, 64, t.mrb, 64), 0);
+	end_send_all(t.a);
+	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the first one's end is missing */
+	assert_int_equal(end_take(t.b, 2), 2);
+	while (!qp_rx_is_in_place(t.b->qp))
+		assert_true(end_take(t.b, SIZE_MAX) > 0);
+	assert_memory_equal(t.mb, t.ma, 64);
+	take_all(&t);
+	assert_memory_equal(t.mb, t.ma, 128);
+	bench_close(&t);
+}
+
+/* The bytes stay where they are, until there is a receive. */
+static void a_stall_leaves_the_bytes_in_the_link(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	size_t rest;
+
+	o.depth = 512;
+	o.cq_size = 1024;
+	open_in_place(&t, &o);
+	for (uint64_t i = 0; i < 300; i++)
+		assert_int_equal(end_send(t.a, i, t.mra, 0, 1400), 0);
+	end_send_all(t.a);
+	end_take_in_place(t.b, t.a->wire_len);
+	rest = t.a->wire_len;
+	assert_true(rest > 0 && qp_rx_is_stalled(t.b->qp));
+	for (uint64_t i = 0; i < 300; i++) {
+		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 1400), 0);
+		qp_rx_resume(t.b->qp);
+	}
+	assert_false(qp_rx_is_stalled(t.b->qp));
+	take_all(&t);
+	for (uint64_t i = 0; i < 300; i++)
+		expect_wc(&t.b->rcq, i, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
+static void with_crc_nothing_is_parsed_in_place(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+
+	o.stream.crc = true;
+	open_in_place(&t, &o);
+	assert_false(qp_rx_is_in_place(t.b->qp));
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, LEN, t.mrb, 0), 0);
+	pair_run(&t.p);
+	assert_memory_equal(t.mb, t.ma, LEN);
+	bench_close(&t);
+}
+
+static void a_fault_takes_all_of_the_bytes(void **state)
+{
+	struct ddp_hdr hdr = hdr_tagged(0, 0x12345678, 0, true);
+	struct pair_options o = pair_defaults();
+	uint8_t wire[256] = {0}, payload[64] = {0};
+	struct bench t;
+
+	open_in_place(&t, &o);
+	fpdu_make(wire, &hdr, payload, sizeof(payload), false);
+	assert_int_equal(qp_rx_in_place(t.b->qp, wire, sizeof(wire)), sizeof(wire));
+	pair_run(&t.p);
+	expect_terminated(t.b, true, TERM_DDP_INVALID_STAG);
+	assert_false(qp_rx_is_in_place(t.b->qp));
+	bench_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_of_any_length_and_a_flush),
+		cmocka_unit_test(cuts_anywhere),
+		cmocka_unit_test(behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer),
+		cmocka_unit_test(a_stall_leaves_the_bytes_in_the_link),
+		cmocka_unit_test(with_crc_nothing_is_parsed_in_place),
+		cmocka_unit_test(a_fault_takes_all_of_the_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
