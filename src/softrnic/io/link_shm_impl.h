@@ -32,6 +32,8 @@ static inline struct link_shm *link_shm_of(struct link *l)
 /* link_shm_io.c */
 ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);
 ssize_t link_shm_send(struct link *l, struct iovec *iov, int n);
+ssize_t link_shm_look(struct link *l, const void **bytes);
+void link_shm_consume(struct link *l, size_t len);
 bool link_shm_pending(const struct link *l);
 bool link_shm_report_read(struct link *l, bool report);
 int link_shm_wait_begin(struct link *l);

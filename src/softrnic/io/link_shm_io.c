@@ -14,6 +14,8 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
+#define SHM_LOOK_MAX (64u << 10)
+
 static int shm_break(struct link_shm *s)
 {
 	if (!s->broken)
@@ -198,6 +200,28 @@ static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 	if (ring_wakes_writer(&s->rx))
 		shm_socket_wake(s->fd);
 	return got;
+}
+
+/* One piece; so long that the peer goes on writing while it is placed. None: see recv(). */
+ssize_t link_shm_look(struct link *l, const void **bytes)
+{
+	struct link_shm *s = link_shm_of(l);
+	ssize_t there = s->rx_on && !s->trace ? ring_readable(&s->rx) : 0;
+	size_t len;
+
+	if (there <= 0)
+		return there;
+	*bytes = ring_look(&s->rx, &len);
+	return (ssize_t)(len < SHM_LOOK_MAX ? len : SHM_LOOK_MAX);
+}
+
+void link_shm_consume(struct link *l, size_t len)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	ring_consume(&s->rx, len);
+	if (shm_rest_or_wake(s, 0) < 0)
+		shm_break(s);
 }
 
 ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n)
