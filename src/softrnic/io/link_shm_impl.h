@@ -21,6 +21,7 @@ struct link_shm {
 	bool watched;       /* the source is reported what comes on the socket */
 	bool looks_below;   /* the link below may have the end */
 	bool is_left;       /* the peer has closed its Unix socket */
+	unsigned undrained; /* wake-ups that may be left on the socket */
 	bool broken;        /* the peer's positions are impossible */
 };
 

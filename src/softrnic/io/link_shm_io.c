@@ -14,7 +14,8 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
-#define SHM_LOOK_MAX (64u << 10)
+#define SHM_LOOK_MAX      (64u << 10)
+#define SHM_UNDRAINED_MAX 16 /* wake-ups that are left on the socket */
 
 static int shm_break(struct link_shm *s)
 {
@@ -59,12 +60,24 @@ bool link_shm_report_read(struct link *l, bool report)
 	return false;
 }
 
+static int shm_drain(struct link_shm *s)
+{
+	int woken = s->is_left ? 0 : shm_socket_drain(s->fd);
+
+	s->undrained = 0;
+	if (woken < 0)
+		s->is_left = true;
+	return woken;
+}
+
 int link_shm_wait_begin(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 
 	if (!s->rx_on)
 		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
+	if (s->undrained)
+		shm_drain(s);
 	if (s->looks_below || ring_reader_sleeps(&s->rx))
 		return -EAGAIN;
 	return s->fd;
@@ -82,8 +95,8 @@ void link_shm_wait_end(struct link *l)
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
 	/* What says that there is room is for the source, which is reported it. */
-	if (!s->waits_room && shm_socket_drain(s->fd) < 0)
-		s->is_left = s->looks_below = true;
+	if (!s->waits_room && shm_drain(s) < 0)
+		s->looks_below = true;
 }
 
 /*
@@ -106,15 +119,23 @@ static bool shm_has_room(struct link_shm *s)
 	return true;
 }
 
+/* Bytes in the ring are the sooner placed; each further wake-up is reported all the same. */
+static int shm_woken(struct link_shm *s, unsigned polled)
+{
+	if (polled & READY_HANGUP || !s->rx_on || s->undrained == SHM_UNDRAINED_MAX ||
+	    !ring_is_pending(&s->rx))
+		return shm_drain(s);
+	s->undrained++;
+	return 1;
+}
+
 /* The socket and the link below have one source: what became ready is found out by looking. */
 unsigned link_shm_ready(struct link *l, unsigned polled)
 {
 	struct link_shm *s = link_shm_of(l);
-	int woken = s->is_left ? 0 : shm_socket_drain(s->fd);
+	int woken = shm_woken(s, polled);
 	unsigned ready = 0;
 
-	if (woken < 0)
-		s->is_left = true;
 	if (!s->rx_on)
 		ready |= polled & (READY_READ | READY_HANGUP);
 	if (!s->tx_on)
