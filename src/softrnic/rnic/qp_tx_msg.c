@@ -44,6 +44,7 @@ struct tx_fpdu tx_fpdu_of(const struct qp *qp)
 		.pos = qp->tx.built,
 		.crc = qp->stream.crc,
 		.markers = qp->stream.markers,
+		.short_link = qp->link.tx_switched,
 		.is_response = qp->tx.source == TX_FROM_IRQ,
 	};
 }
