@@ -59,6 +59,14 @@ struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *
 	return cfg;
 }
 
+void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc)
+{
+	char why[256];
+
+	ours_must(rpma_wc_explain(conn, wc, why, sizeof(why)), "explain");
+	die("the connection broke: %s", why);
+}
+
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count)
 {
 	int ret;
@@ -72,8 +80,10 @@ bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max,
 	}
 	ours_must(ret, "take completions");
 	for (int i = 0; i < *count; i++) {
-		if (wc[i].status == IBV_WC_WR_FLUSH_ERR)
+		if (wc[i].status == IBV_WC_WR_FLUSH_ERR) {
+			*count = i + 1;
 			return false;
+		}
 		if (wc[i].status != IBV_WC_SUCCESS)
 			die("an operation failed: %s", ibv_wc_status_str(wc[i].status));
 	}

@@ -19,10 +19,12 @@ struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *
 /* Entries of the one queue in which all connections complete. */
 uint32_t ours_cq_size(const struct bench_case *c);
 /*
- * Up to max completions, at least one. poll: never sleep. False: an operation was flushed, as the
- * connection has ended; any other failure ends the program.
+ * Up to max completions, at least one. poll: never sleep. False: the last of them is of an
+ * operation that was flushed, as the connection has ended; any other failure ends the program.
  */
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count);
+/* Exit with why the connection ended; wc: one of its flushed operations. */
+_Noreturn void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc);
 
 /* One end of a connection. */
 struct ours_conn {

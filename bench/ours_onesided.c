@@ -108,6 +108,11 @@ static void onesided_complete(struct onesided *s, struct ours_conn *oc, uint64_t
 		onesided_begin(s, oc, slot, now);
 }
 
+static struct ours_conn *onesided_conn(const struct ibv_wc *wc)
+{
+	return (struct ours_conn *)(uintptr_t)wc->wr_id;
+}
+
 /* Keeps all connections busy for so long, then takes what is under way. Returns the time taken. */
 static uint64_t onesided_for(struct onesided *s, uint64_t ns)
 {
@@ -123,11 +128,10 @@ static uint64_t onesided_for(struct onesided *s, uint64_t ns)
 				       clock_now_ns());
 	while (busy) {
 		if (!ours_completions(s->o.cq, c->ini_polls, wc, ONESIDED_WCS, &got))
-			die("the connection broke");
+			ours_broke(onesided_conn(&wc[got - 1])->conn, &wc[got - 1]);
 		now = clock_now_ns();
 		for (int i = 0; i < got; i++)
-			onesided_complete(s, (struct ours_conn *)(uintptr_t)wc[i].wr_id, now,
-					  now - begin < ns);
+			onesided_complete(s, onesided_conn(&wc[i]), now, now - begin < ns);
 		if (now - begin >= ns)
 			busy -= (uint64_t)got;
 	}

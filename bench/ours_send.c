@@ -95,7 +95,7 @@ static uint64_t send_for(struct ours *o, uint64_t ns, struct samples *s)
 	send_start(o);
 	while (busy) {
 		if (!ours_completions(o->cq, o->c->ini_polls, wc, SEND_WCS, &got))
-			die("the connection broke");
+			ours_broke(o->conns[0].conn, &wc[got - 1]);
 		now = clock_now_ns();
 		for (int i = 0; i < got; i++) {
 			unsigned conn = (unsigned)(wc[i].wr_id >> 32), slot = (unsigned)wc[i].wr_id;

@@ -14,9 +14,11 @@ from runner import case, goal_run, goals, machine, peer_goals, place, plot, poin
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
-ROUNDS = {"quick": 3, "full": 5}
-MS = {"quick": 100, "full": 400}
-QUICK_SWEEP_MS = 40
+ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
+ROUNDS_ELSE = {"quick": 3, "full": 5}
+FULL_MS = 400
+QUICK_MS = {"goals": 100, "peers": 100}
+QUICK_MS_ELSE = 40
 
 
 def say(text):
@@ -54,7 +56,7 @@ def _net(opts, program, count, ms):
                 plan = goal_run.Plan(program, {"loopback": veth}, opts.dir)
                 part = goal_run.measure(shown, plan, count, ms)
         except OSError as reason:
-            part = {"goals": [{"work": f"veth, MTU {mtu}", "goal": "(no goal)", "unit": "", "measured": None,
+            part = {"goals": [{"work": f"veth, MTU {mtu}", "goal": table.NO_GOAL, "unit": "", "measured": None,
                                "met": None, "why": str(reason)}], "rows": []}
         for row in part["goals"]:
             row["work"] = f"MTU {mtu}: {row['work'].strip()}"
@@ -69,12 +71,12 @@ def _peers(opts, program, places, count, ms):
         for mtu in (1500, 9000) if opts.kind == "full" else ():
             with contextlib.suppress(OSError):
                 places[f"veth{mtu}"] = made.enter_context(place.Veth(mtu))
-        return peer_goals.measure(program, places, opts.dir, opts.peers, count, ms)
+        return peer_goals.measure(opts.kind, program, places, opts.dir, opts.peers, count, ms)
 
 
 def measure(suite, opts, program):
-    count = opts.rounds or ROUNDS[opts.kind]
-    ms = opts.ms or (QUICK_SWEEP_MS if opts.kind == "quick" and suite in points.SWEEPS else MS[opts.kind])
+    count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
+    ms = opts.ms or (FULL_MS if opts.kind == "full" else QUICK_MS.get(suite, QUICK_MS_ELSE))
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite == "goals":
         return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)
@@ -96,7 +98,9 @@ def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
     record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
-    if suite in points.SWEEPS and shutil.which("gnuplot"):
+    if suite in points.SWEEPS and not shutil.which("gnuplot"):
+        say("gnuplot is not installed: no plots")
+    elif suite in points.SWEEPS:
         for name in plot.draw(outcome["rows"], opts.results):
             say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
     return outcome.get("goals", [])
@@ -105,7 +109,7 @@ def _run_suite(suite, opts, program):
 def show(rows):
     for line in table.lines(rows, sys.stdout.isatty()):
         print(line)
-    if any(row["goal"] != "(no goal)" for row in rows):
+    if any(row["goal"] != table.NO_GOAL for row in rows):
         print(table.summary(rows))
 
 
@@ -130,5 +134,7 @@ def main():
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -4,7 +4,7 @@
  *
  *   scale idle CONNS SECONDS          bytes and CPU of idle connections
  *   scale connect SECONDS THREADS     connects + disconnects a second
- *   scale rate CONNS SECONDS SIZE     writes + flushes a second, one under way on each connection
+ *   scale rate CONNS SECONDS SIZE DEPTH   writes + flushes a second, DEPTH under way on each
  *   scale latency CONNS SECONDS      of one connection alone, and beside CONNS idle ones
  *
  * Each prints one line of JSON. doc: bench/scale.md.
@@ -23,14 +23,14 @@
 static struct scale_target target;
 static struct scale_side side;
 
-static struct scale_conn *connect_all(int n)
+static struct scale_conn *connect_all(int n, const struct rpma_conn_cfg *cfg)
 {
 	struct scale_conn *c = calloc((size_t)n, sizeof(*c));
 
 	if (!c)
 		scale_die("calloc");
 	for (int i = 0; i < n; i++)
-		scale_connect(&side, target.port, &c[i]);
+		scale_connect(&side, target.port, cfg, &c[i]);
 	return c;
 }
 
@@ -53,11 +53,11 @@ static void run_idle(int n, int seconds)
 	struct scale_conn warm, *conns;
 	struct scale_usage u[3][2];
 
-	scale_connect(&side, target.port, &warm);
+	scale_connect(&side, target.port, NULL, &warm);
 	sleep(1);
 	u[0][0] = scale_usage();
 	u[0][1] = scale_target_usage(&target);
-	conns = connect_all(n);
+	conns = connect_all(n, side.shared);
 	sleep(1);
 	u[1][0] = scale_usage();
 	u[1][1] = scale_target_usage(&target);
@@ -87,7 +87,7 @@ static void *connect_main(void *arg)
 	struct scale_conn c;
 
 	while (scale_now() < deadline) {
-		scale_connect(&side, target.port, &c);
+		scale_connect(&side, target.port, NULL, &c);
 		scale_disconnect(&c);
 		++*count;
 	}
@@ -120,21 +120,24 @@ static void run_connect(int seconds, int threads)
 
 /* --- rate and latency ------------------------------------------------------------------------ */
 
-static double rate(struct scale_conn *c, int n, int seconds, size_t size)
+#define WARM_UP_NS 300000000u
+
+static double rate(struct scale_conn *c, int n, int seconds, size_t size, int depth)
 {
-	uint64_t start = scale_now(), end = start + (uint64_t)seconds * 1000000000u, now;
-	uint64_t count = 0;
+	uint64_t start = scale_now() + WARM_UP_NS, count = 0, now;
+	uint64_t end = start + (uint64_t)seconds * 1000000000u;
 
 	for (int i = 0; i < n; i++)
-		scale_post(&side, &c[i], size);
+		for (int k = 0; k < depth; k++)
+			scale_post(&side, &c[i], size);
 	do {
+		now = scale_now();
 		for (int i = 0; i < n; i++) {
 			if (!scale_poll(&c[i]))
 				continue;
-			count++;
+			count += now >= start;
 			scale_post(&side, &c[i], size);
 		}
-		now = scale_now();
 	} while (now < end);
 	for (int i = 0; i < n; i++)
 		while (c[i].pending)
@@ -142,12 +145,13 @@ static double rate(struct scale_conn *c, int n, int seconds, size_t size)
 	return (double)count / ((double)(now - start) / 1e9);
 }
 
-static void run_rate(int n, int seconds, int size)
+static void run_rate(int n, int seconds, int size, int depth)
 {
-	struct scale_conn *c = connect_all(n);
-	double per_s = rate(c, n, seconds, (size_t)size);
+	struct scale_conn *c = connect_all(n, NULL);
+	double per_s = rate(c, n, seconds, (size_t)size, depth);
 
-	printf("{\"what\":\"rate\",\"conns\":%d,\"size\":%d,\"per_s\":%.0f}\n", n, size, per_s);
+	printf("{\"what\":\"rate\",\"conns\":%d,\"size\":%d,\"depth\":%d,\"per_s\":%.0f}\n", n,
+	       size, depth, per_s);
 	disconnect_all(c, n);
 }
 
@@ -158,8 +162,11 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The median, in nanoseconds. */
-static double latency(struct scale_conn *c, int seconds)
+struct latency {
+	double median, p99; /* ns */
+};
+
+static struct latency latency(struct scale_conn *c, int seconds)
 {
 	static uint32_t sample[1 << 20];
 	uint64_t end = scale_now() + (uint64_t)seconds * 1000000000u, begin;
@@ -172,23 +179,25 @@ static double latency(struct scale_conn *c, int seconds)
 		sample[n++] = (uint32_t)(scale_now() - begin);
 	}
 	qsort(sample, n, sizeof(sample[0]), compare);
-	return sample[n / 2];
+	return (struct latency){.median = sample[n / 2], .p99 = sample[n * 99 / 100]};
 }
 
 static void run_latency(int n, int seconds)
 {
 	struct scale_conn one, *idle;
-	double alone, beside;
+	struct latency alone, beside, after;
 
-	scale_connect(&side, target.port, &one);
+	scale_connect(&side, target.port, NULL, &one);
 	alone = latency(&one, seconds);
-	idle = connect_all(n);
+	idle = connect_all(n, side.shared);
 	sleep(1);
 	beside = latency(&one, seconds);
 	disconnect_all(idle, n);
+	after = latency(&one, seconds);
 	printf("{\"what\":\"latency\",\"idle\":%d,\"alone_ns\":%.0f,\"beside_ns\":%.0f,"
-	       "\"after_ns\":%.0f}\n",
-	       n, alone, beside, latency(&one, seconds));
+	       "\"after_ns\":%.0f,\"alone_p99_ns\":%.0f,\"beside_p99_ns\":%.0f,"
+	       "\"after_p99_ns\":%.0f}\n",
+	       n, alone.median, beside.median, after.median, alone.p99, beside.p99, after.p99);
 	scale_disconnect(&one);
 }
 
@@ -200,9 +209,12 @@ static int number(char **argv, int i, int argc, int dflt)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	struct rlimit files = {.rlim_cur = 200000, .rlim_max = 200000};
+	struct rlimit files;
 
-	setrlimit(RLIMIT_NOFILE, &files); /* for root; else what the limit allows */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	scale_target_start(&target);
 	scale_side_open(&side, USAGE);
 	if (!strcmp(what, "idle"))
@@ -211,7 +223,7 @@ int main(int argc, char **argv)
 		run_connect(number(argv, 2, argc, 3), number(argv, 3, argc, 1));
 	else if (!strcmp(what, "rate"))
 		run_rate(number(argv, 2, argc, 1), number(argv, 3, argc, 3),
-			 number(argv, 4, argc, 64));
+			 number(argv, 4, argc, 64), number(argv, 5, argc, 1));
 	else if (!strcmp(what, "latency"))
 		run_latency(number(argv, 2, argc, 1000), number(argv, 3, argc, 3));
 	else

@@ -66,6 +66,7 @@ struct scale_usage scale_usage(void)
 void scale_side_open(struct scale_side *s, int usage)
 {
 	struct ibv_context *dev;
+	struct rpma_cq *cq;
 
 	s->buf = mmap(NULL, SCALE_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		      0);
@@ -75,15 +76,19 @@ void scale_side_open(struct scale_side *s, int usage)
 		   "device");
 	scale_must(rpma_peer_new(dev, &s->peer), "peer");
 	scale_must(rpma_mr_reg(s->peer, s->buf, SCALE_REGION, usage, &s->mr), "register");
+	scale_must(rpma_cq_new(s->peer, 16, &cq), "queue");
+	scale_must(rpma_conn_cfg_new(&s->shared), "configuration");
+	scale_must(rpma_conn_cfg_set_cq(s->shared, cq), "configuration");
 }
 
-void scale_connect(const struct scale_side *s, const char *port, struct scale_conn *c)
+void scale_connect(const struct scale_side *s, const char *port, const struct rpma_conn_cfg *cfg,
+		   struct scale_conn *c)
 {
 	struct rpma_conn_private_data pd;
 	enum rpma_conn_event ev;
 	struct rpma_conn_req *req;
 
-	scale_must(rpma_conn_req_new(s->peer, "127.0.0.1", port, NULL, &req), "request");
+	scale_must(rpma_conn_req_new(s->peer, "127.0.0.1", port, cfg, &req), "request");
 	scale_must(rpma_conn_req_connect(&req, NULL, &c->conn), "connect");
 	scale_must(rpma_conn_next_event(c->conn, &ev), "event");
 	if (ev != RPMA_CONN_ESTABLISHED) {

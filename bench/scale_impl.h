@@ -39,6 +39,7 @@ struct scale_side { /* of this process */
 	struct rpma_peer *peer;
 	struct rpma_mr_local *mr;
 	char *buf;
+	struct rpma_conn_cfg *shared; /* for connections that complete in one queue of all */
 };
 void scale_side_open(struct scale_side *s, int usage);
 
@@ -48,7 +49,9 @@ struct scale_conn {
 	struct rpma_cq *cq;
 	unsigned pending;
 };
-void scale_connect(const struct scale_side *s, const char *port, struct scale_conn *c);
+/* cfg: NULL, or s->shared: then it has a descriptor less, and is not polled. */
+void scale_connect(const struct scale_side *s, const char *port, const struct rpma_conn_cfg *cfg,
+		   struct scale_conn *c);
 void scale_disconnect(struct scale_conn *c);
 /* A write of so many bytes and a flush of them, which is the one that completes. */
 void scale_post(const struct scale_side *s, struct scale_conn *c, size_t size);

@@ -36,7 +36,7 @@ static void target_accept(void)
 	struct rpma_conn *conn;
 	int fd;
 
-	while (!rpma_ep_next_conn_req(target.ep, NULL, &req)) {
+	while (!rpma_ep_next_conn_req(target.ep, target.side.shared, &req)) {
 		if (rpma_conn_req_connect(&req, &pd, &conn))
 			continue;
 		scale_must(rpma_conn_get_event_fd(conn, &fd), "descriptor");

@@ -6,6 +6,9 @@ A goal is computed in each round from the lines of that round, and the median co
 goal are words; `{dir}` is the folder on a disk.
 """
 
+import operator
+
+NO_GOAL = "(no goal)"
 SPIN = "spin=200"  # the target's device looks so long before it sleeps
 # What a write of 64 B and its flush are on the wire, about: 96 B there, 32 B back.
 HEADER = 32
@@ -27,6 +30,8 @@ def times(over, under):
 def rates(over, under, number="ops_s"):
     return lambda line: line(over)[number] / line(under)[number]
 
+OPERATORS = {"<=": ("≤", operator.le), ">=": ("≥", operator.ge), "<": ("<", operator.lt), ">": (">", operator.gt)}
+
 
 class Goal:
     """op and bound: what is wanted of value(), e.g. "<=" 1.25; op None: only shown, no goal."""
@@ -44,12 +49,12 @@ class Goal:
     def met(self, measured):
         if self.op is None:
             return None
-        return measured <= self.bound if self.op == "<=" else measured >= self.bound
+        return OPERATORS[self.op][1](measured, self.bound)
 
     def wanted(self):
         if self.op is None:
-            return "(no goal)"
-        return f"{'≤' if self.op == '<=' else '≥'} {self.bound:g} {self.unit}"
+            return NO_GOAL
+        return f"{OPERATORS[self.op][0]} {self.bound:g} {self.unit}"
 
 
 def _written_back(line):
@@ -90,8 +95,9 @@ def _round_trips():
 
 
 def _rates():
-    bulk = f"who=ours work=write_flush size=1048576 depth=4 {SPIN}"
-    stream = "who=limit work=stream size=1048576"
+    # Longer, since a stream takes a while to find its pace.
+    bulk = f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}"
+    stream = "who=limit work=stream size=1048576 ms=250"
     yield Goal("write 1 MiB + flush, depth 4", ">=", 0.95, "x stream", rates("ours", "limit", "bytes_s"),
                ours=f"{bulk} crc=off", limit=stream)
     yield Goal("write 1 MiB + flush, depth 4, CRC", ">=", 0.85, "x stream", rates("ours", "limit", "bytes_s"),
@@ -115,7 +121,7 @@ def _shared_memory():
                ours="who=ours work=write_flush spin=0")
     yield Goal("shm: write 1 MiB + flush, depth 4", ">=", 0.7, "x two copies in memory",
                rates("ours", "limit", "bytes_s"), place="shm",
-               ours=f"who=ours work=write_flush size=1048576 depth=4 {SPIN}",
+               ours=f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}",
                limit=("who=limit work=memcpy2 size=1048576", "loopback"))
     yield Goal("shm: 64 B writes, flush each 64", ">=", 10, "M/s", lambda line: line("ours")["ops_s"] / 1e6,
                place="shm", ours=f"who=ours work=write every=64 depth=4 {SPIN}")

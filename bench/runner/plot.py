@@ -70,11 +70,13 @@ def _draw(path, settings, series, folder):
     for number, (line, points) in enumerate(series.items()):
         data = os.path.join(folder, f"{number}")
         _write_data(data, points)
-        parts.append(f"'{data}' with linespoints linewidth 2 linetype {number + 1} pointtype {number % 10 + 4} "
-                     f"title \"{line}\" noenhanced")
+        # A line through two points would say something about what lies between them.
+        style = "linespoints" if len(points) > 2 else "points pointsize 1.5"
+        parts.append(f"'{data}' with {style} linewidth 2 linetype {number % 8 + 1} dashtype {number // 8 + 1} "
+                     f"pointtype {number % 10 + 4} title \"{line}\" noenhanced")
     for ending, terminal in FORMATS.items():
         _gnuplot(f"set terminal {terminal}\nset output '{path}.{ending}'\nset grid\n"
-                 f"set key bmargin center\n{settings}\nplot {', '.join(parts)}\n")
+                 f"set key bmargin center horizontal\n{settings}\nplot {', '.join(parts)}\n")
 
 
 def draw(rows, out):

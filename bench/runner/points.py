@@ -17,7 +17,8 @@ class Point:
     number: str = "p50_us"  # what is compared with the limit
 
 
-SIZES = {"quick": (8, 64, 512, 4096, 32768, 262144, 1 << 20), "full": tuple(1 << bit for bit in range(3, 25))}
+SIZES = {"quick": (8, 64, 1024, 8192, 65536, 1 << 20), "full": tuple(1 << bit for bit in range(3, 25))}
+QUICK_PEER_SIZES = (64, 1 << 20)
 DEPTHS = {"quick": (1, 4, 16, 64), "full": tuple(1 << bit for bit in range(7))}
 CONNECTIONS = {"quick": (1, 16, 256, 1024), "full": tuple(1 << bit for bit in range(11))}
 
@@ -29,8 +30,9 @@ def _size_latency(size):
     there, back = pingpong(size + HEADER, 32), pingpong(32, size + HEADER)
     yield Point("latency", "raw TCP, there and back", size, there)
     for link, name in LINKS:
-        yield Point("latency", f"write + flush{name}", size, f"who=ours work=write_flush size={size} {SPIN}", link, there)
-        yield Point("latency", f"read{name}", size, f"who=ours work=read size={size} {SPIN}", link, back)
+        ours = f"size={size} {SPIN}"
+        yield Point("latency", f"write + flush{name}", size, f"who=ours work=write_flush {ours}", link, there)
+        yield Point("latency", f"read{name}", size, f"who=ours work=read {ours}", link, back)
 
 
 def _size_bandwidth(size):
@@ -75,8 +77,8 @@ def _dist(_kind):
         limit = pingpong(96, 32, raw)
         yield Point("distribution", f"raw TCP, both {way}", 0, limit)
         for link, name in LINKS:
-            yield Point("distribution", f"write + flush{name}, both {way}", 0, f"who=ours work=write_flush {ours}", link,
-                        limit)
+            yield Point("distribution", f"write + flush{name}, both {way}", 0, f"who=ours work=write_flush {ours}",
+                        link, limit)
     for link, name in LINKS:
         yield Point("distribution", f"write alone until visible{name}", 0, "who=ours work=visible", link)
 

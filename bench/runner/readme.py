@@ -9,16 +9,26 @@ from . import table
 BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
 
 
-def _text(record):
-    where = record["machine"]
+def _read(results, suite):
+    try:
+        with open(os.path.join(results, f"{suite}.json"), encoding="utf-8") as source:
+            return json.load(source)
+    except FileNotFoundError:
+        return None
+
+
+def _text(records):
+    where = records[0]["machine"]
+    rows = [row for record in records for row in record["goals"] if row["goal"] != table.NO_GOAL]
     yield (f"{where['cores']} cores ({where['cpu']}), Linux {where['kernel']}, revision {where['revision']}; medians, "
            "loopback:\n\n")
-    yield from (line + "\n" for line in table.markdown(record["goals"]))
+    yield from (line + "\n" for line in table.markdown(rows))
 
 
 def write(top, results):
-    with open(os.path.join(results, "goals.json"), encoding="utf-8") as source:
-        record = json.load(source)
+    records = [record for record in (_read(results, suite) for suite in ("goals", "peers")) if record]
+    if not records:
+        raise FileNotFoundError(f"{results}: neither goals nor peers were recorded")
     path = os.path.join(top, "README.md")
     with open(path, encoding="utf-8") as old:
         head, _, rest = old.read().partition(BEGIN)
@@ -26,4 +36,4 @@ def write(top, results):
     if not mark:
         raise ValueError(f"{path} has no marks for the results")
     with open(path, "w", encoding="utf-8") as new:
-        new.write(head + BEGIN + "".join(_text(record)) + END + tail)
+        new.write(head + BEGIN + "".join(_text(records)) + END + tail)

@@ -3,16 +3,21 @@
 
 from . import rounds
 from .goal_run import Plan, peers_of
-from .points import SWEEPS, peer_point
+from .points import SWEEPS, peer_point, QUICK_PEER_SIZES
 
 # A tail needs many samples.
 LONGER = {"dist": 5}
 
 
-def _peer_points(plan, name, scripts, build_folder):
+def _peer_points(plan, name, kind, scripts, build_folder):
+    """Their start takes much longer than a short measurement; so a quick run has few of them, and each once."""
     for place_name, place in plan.places.items():
         for peer, case in peers_of(scripts, build_folder, place, name):
-            yield peer_point(name, case, place_name), plan.add(case, place_name, peer), None
+            if kind == "quick" and name == "size" and int(case.get("size", 64)) not in QUICK_PEER_SIZES:
+                continue
+            step = plan.add(case, place_name, peer)
+            step.once = kind == "quick"
+            yield peer_point(name, case, place_name), step, None
 
 
 def _row(point, step, limit):
@@ -32,6 +37,6 @@ def measure(name, kind, program, places, folder, scripts, count, ms):
     for point in SWEEPS[name](kind):
         limit = plan.add(point.limit, "loopback") if point.limit else None
         points.append((point, plan.add(point.words, point.place), limit))
-    points += _peer_points(plan, name, scripts, program.folder)
+    points += _peer_points(plan, name, kind, scripts, program.folder)
     plan.run(count, ms * LONGER.get(name, 1))
     return {"rows": [_row(*point) for point in points]}

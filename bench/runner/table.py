@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of goals: all of them, also those that were missed or not measured."""
 
+from .goals import NO_GOAL
+
 BOLD, PLAIN = "\033[1m", "\033[0m"
 
 
 def _verdict(row):
-    if row["goal"] == "(no goal)":
+    if row["goal"] == NO_GOAL:
         return "" if row["measured"] is not None else "not measured"
     if row["measured"] is None:
         return "not measured"
@@ -18,7 +20,7 @@ def _number(value):
 
 def _cells(row):
     measured = _number(row["measured"])
-    goal = row["goal"] if row["goal"] != "(no goal)" else row["unit"]
+    goal = row["goal"] if row["goal"] != NO_GOAL else row["unit"]
     return row["work"], goal, measured, _verdict(row), row.get("why") or ""
 
 
@@ -32,7 +34,7 @@ def lines(rows, bold=False):
 
 
 def summary(rows):
-    goals = [row for row in rows if row["goal"] != "(no goal)"]
+    goals = [row for row in rows if row["goal"] != NO_GOAL]
     count = {word: sum(_verdict(row) == word for row in goals) for word in ("met", "NOT met", "not measured")}
     return f"{len(goals)} goals: " + ", ".join(f"{number} {word}" for word, number in count.items())
 

@@ -116,25 +116,13 @@ enum vext_flush_type flush_persistent_type(bool strict)
 	return (env.is_set ? env.strict : strict) ? VEXT_FLUSH_STRICT : VEXT_FLUSH_PERSISTENT;
 }
 
-static enum vext_flush_type flush_native_type(enum rpma_flush_type type, bool strict)
-{
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(strict)
-						  : VEXT_FLUSH_VISIBLE;
-}
-
 static bool flush_type_is_valid(enum rpma_flush_type type)
 {
 	return type == RPMA_FLUSH_TYPE_PERSISTENT || type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
 
-static int flush_usage_of(enum rpma_flush_type type)
-{
-	return type == RPMA_FLUSH_TYPE_PERSISTENT ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
-						  : RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
-}
-
 /* A length of 0 means the whole region, as with the read that replaces a flush. */
-static void flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
+void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
 {
 	*len = 1; /* past its end: the peer refuses it */
 	if (*offset > dst->size)
@@ -143,25 +131,13 @@ static void flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset,
 	*len = dst->size;
 }
 
-int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
-	     enum rpma_flush_type type, bool strict, int flags, const void *op_context)
+int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags)
 {
 	if (!dst || !flush_type_is_valid(type) || !flags)
 		return err_set(RPMA_E_INVAL, "a flush has flags 0, no region, or a type that is "
 					     "none");
-	if (mr_check_range(offset, len))
-		return RPMA_E_INVAL;
-	if (!(dst->usage & flush_usage_of(type))) {
-		LOG_ERROR("the remote region was not registered for this type of flush");
-		return RPMA_E_NOSUPP;
-	}
-	if (!len)
-		flush_whole_region(dst, &offset, &len);
-	op_begin(op, VEXT_OP_FLUSH, flags, op_context);
-	op_target(op, dst, offset, len);
-	op.wr->type = flush_native_type(type, strict);
-	*op.region = *dst;
-	return 0;
+	LOG_ERROR("the remote region was not registered for this type of flush");
+	return RPMA_E_NOSUPP;
 }
 
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context)
@@ -170,6 +146,7 @@ int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void 
 		return err_set(RPMA_E_INVAL, "a flush of everything has flags 0, or a type that is "
 					     "none");
 	op_begin(op, VEXT_OP_FLUSH_ALL, flags, op_context);
-	op.wr->type = flush_native_type(type, true);
+	op.wr->type = type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(true)
+							 : VEXT_FLUSH_VISIBLE;
 	return 0;
 }

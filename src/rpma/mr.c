@@ -163,37 +163,19 @@ int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advi
 	return err == EFAULT || err == EINVAL ? RPMA_E_INVAL : RPMA_E_PROVIDER;
 }
 
-int mr_check_len(uint64_t len)
+int mr_refuse_len(uint64_t len)
 {
-	if (len <= UINT32_MAX)
-		return 0;
 	LOG_ERROR("a length of %" PRIu64 " bytes is more than the %" PRIu32
 		  " that one operation can have: split the transfer",
 		  len, UINT32_MAX);
 	return RPMA_E_INVAL;
 }
 
-int mr_check_range(size_t offset, size_t len)
+int mr_refuse_range(size_t offset, size_t len)
 {
-	if (len <= SIZE_MAX - offset)
-		return 0;
 	LOG_ERROR("a range of %zu bytes at the offset %zu ends behind the last address", len,
 		  offset);
 	return RPMA_E_INVAL;
-}
-
-int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr, size_t offset, size_t len)
-{
-	int ret = mr_check_len(len);
-
-	if (!ret)
-		ret = mr_check_range(offset, len);
-	if (ret)
-		return ret;
-	*sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)mr->ibv->addr + offset,
-				.length = (uint32_t)len,
-				.lkey = mr->ibv->lkey};
-	return 0;
 }
 
 int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge, const struct rpma_mr_local *dst,

@@ -32,12 +32,32 @@ struct rpma_mr_remote {
  * verbs has 32 bits for a length. mr_check_range: the range must not end past the last address.
  */
 #define MR_MUST_CHECK __attribute__((warn_unused_result))
-MR_MUST_CHECK int mr_check_len(uint64_t len);
-MR_MUST_CHECK int mr_check_range(size_t offset, size_t len);
+MR_MUST_CHECK int mr_refuse_len(uint64_t len);
+MR_MUST_CHECK int mr_refuse_range(size_t offset, size_t len);
+MR_MUST_CHECK static inline int mr_check_len(uint64_t len)
+{
+	return __builtin_expect(len <= UINT32_MAX, 1) ? 0 : mr_refuse_len(len);
+}
+MR_MUST_CHECK static inline int mr_check_range(size_t offset, size_t len)
+{
+	return __builtin_expect(len <= SIZE_MAX - offset, 1) ? 0 : mr_refuse_range(offset, len);
+}
 
 /* A segment of a region. RPMA_E_INVAL as above. */
-MR_MUST_CHECK int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr, size_t offset,
-			 size_t len);
+MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr,
+				       size_t offset, size_t len)
+{
+	int ret = mr_check_len(len);
+
+	if (!ret)
+		ret = mr_check_range(offset, len);
+	if (ret)
+		return ret;
+	sge->addr = (uint64_t)(uintptr_t)mr->ibv->addr + offset;
+	sge->length = (uint32_t)len;
+	sge->lkey = mr->ibv->lkey;
+	return 0;
+}
 
 /*
  * Prepare a receive; dst NULL: of no bytes. wr points to sge, both are the caller's. RPMA_E_INVAL

@@ -1,56 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.c -- reads, writes and messages as work requests. The others are in flush.c and verify.c;
- * settle.c adapts all of them to the peer's capabilities.
+ * op.c -- atomic operations and messages as work requests. Reads and writes are in op.h, the others
+ * in flush.c and verify.c; settle.c adapts all of them to the peer's capabilities.
  */
 #include "rpma/op.h"
-
-#include <arpa/inet.h>
-
-#include "rpma/err.h"
-#include "rpma/mr.h"
-
-void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
-{
-	*op.wr = (struct vext_wr){.op = kind};
-	op.wr->wr.wr_id = (uint64_t)(uintptr_t)op_context;
-	op.wr->wr.send_flags = send_flags(flags);
-}
-
-void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len)
-{
-	op.wr->wr.wr.rdma.remote_addr = dst->raddr + offset;
-	op.wr->wr.wr.rdma.rkey = dst->rkey;
-	op.wr->len = len;
-}
-
-static int op_set_segment(struct op op, const struct rpma_mr_local *mr, size_t offset, size_t len)
-{
-	op.wr->wr.num_sge = 1;
-	return mr_sge(&op.segs[0], mr, offset, len);
-}
-
-/* Both regions of a one-sided operation are given, or, for no bytes, neither is. */
-int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
-	    const struct rpma_mr_local *local, size_t local_offset,
-	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
-	    const void *op_context)
-{
-	int ret;
-
-	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
-		return err_set(RPMA_E_INVAL, "a read or write has flags 0, only one region, or "
-					     "bytes but no regions");
-	op_begin(op, VEXT_OP_VERBS, flags, op_context);
-	op.wr->wr.opcode = opcode;
-	op.wr->wr.imm_data = htonl(imm);
-	if (!local)
-		return 0;
-	op.wr->wr.wr.rdma.remote_addr = remote->raddr + remote_offset;
-	op.wr->wr.wr.rdma.rkey = remote->rkey;
-	ret = op_set_segment(op, local, local_offset, len);
-	return ret ? ret : mr_check_range(remote_offset, len);
-}
 
 /* The bytes travel in the request: src may change at once. */
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,

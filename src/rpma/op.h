@@ -10,7 +10,12 @@
 #ifndef RPMA_OP_H
 #define RPMA_OP_H
 
+#include <arpa/inet.h>
+#include <string.h>
+
 #include "rpma/conn.h"
+#include "rpma/err.h"
+#include "rpma/mr.h"
 
 /* Where it is to be described; segs has room for RPMA_SEND_SEGMENTS_MAX. */
 struct op {
@@ -19,10 +24,6 @@ struct op {
 	struct rpma_mr_remote *region; /* a copy, of flushes: a read in their place stays inside */
 };
 
-int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
-	    const struct rpma_mr_local *local, size_t local_offset,
-	    const struct rpma_mr_remote *remote, size_t remote_offset, size_t len, int flags,
-	    const void *op_context);
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context);
 /* opcode: IBV_WR_ATOMIC_CMP_AND_SWP, then `operand` is compared, or IBV_WR_ATOMIC_FETCH_AND_ADD. */
@@ -34,9 +35,6 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	       const void *op_context);
 int op_gather(struct op op, struct rpma_conn *conn, const struct rpma_segment *segments,
 	      uint32_t count, int flags, const void *op_context);
-/* strict: the calls of version 1.4, unless the environment decides otherwise. */
-int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
-	     enum rpma_flush_type type, bool strict, int flags, const void *op_context);
 int op_flush_all(struct op op, enum rpma_flush_type type, int flags, const void *op_context);
 int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	      enum rpma_digest_alg alg, struct rpma_digest *digest, int flags,
@@ -44,10 +42,102 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
-/* What all operations have in common; the rest is zeroed. */
-void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context);
+/* What all operations have in common; the rest is undefined, as zeroing it takes as long as all
+ * else of a write. */
+static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
+{
+	struct ibv_send_wr *wr = &op.wr->wr;
+
+	op.wr->op = kind;
+	wr->wr_id = (uint64_t)(uintptr_t)op_context;
+	wr->next = NULL;
+	wr->sg_list = NULL;
+	wr->num_sge = 0;
+	wr->send_flags = send_flags(flags);
+}
+
+/* The same, and the rest is zeroed. */
+static inline void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
+{
+	memset(op.wr, 0, sizeof(*op.wr));
+	op_begin_lean(op, kind, flags, op_context);
+}
+
 /* Name the target of an operation beyond verbs. */
-void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len);
+static inline void op_target(struct op op, const struct rpma_mr_remote *dst, size_t offset,
+			     size_t len)
+{
+	op.wr->wr.wr.rdma.remote_addr = dst->raddr + offset;
+	op.wr->wr.wr.rdma.rkey = dst->rkey;
+	op.wr->len = len;
+}
+
+static inline int op_set_segment(struct op op, const struct rpma_mr_local *mr, size_t offset,
+				 size_t len)
+{
+	op.wr->wr.num_sge = 1;
+	return mr_sge(&op.segs[0], mr, offset, len);
+}
+
+/* Here, as each read and write passes through it. Both regions of a one-sided operation are given,
+ * or, for no bytes, neither is. */
+static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
+			  const struct rpma_mr_local *local, size_t local_offset,
+			  const struct rpma_mr_remote *remote, size_t remote_offset, size_t len,
+			  int flags, const void *op_context)
+{
+	struct ibv_send_wr *wr = &op.wr->wr;
+	int ret;
+
+	if (!flags || !local != !remote || (!local && (local_offset || remote_offset || len)))
+		return err_set(RPMA_E_INVAL, "a read or write has flags 0, only one region, or "
+					     "bytes but no regions");
+	op_begin_lean(op, VEXT_OP_VERBS, flags, op_context);
+	wr->opcode = opcode;
+	wr->imm_data = htonl(imm);
+	wr->wr.rdma.remote_addr = 0;
+	wr->wr.rdma.rkey = 0;
+	if (!local)
+		return 0;
+	wr->wr.rdma.remote_addr = remote->raddr + remote_offset;
+	wr->wr.rdma.rkey = remote->rkey;
+	ret = op_set_segment(op, local, local_offset, len);
+	return ret ? ret : mr_check_range(remote_offset, len);
+}
+
+/* What is not as usual with a flush: why it is refused, and a range that is a whole region. */
+int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags);
+void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len);
+
+static inline int op_flush_usage(enum rpma_flush_type type)
+{
+	return type == RPMA_FLUSH_TYPE_PERSISTENT   ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
+	       : type == RPMA_FLUSH_TYPE_VISIBILITY ? RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY
+						    : 0;
+}
+
+/* Likewise. strict: the calls of version 1.4, unless the environment decides otherwise. */
+static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset,
+			   size_t len, enum rpma_flush_type type, bool strict, int flags,
+			   const void *op_context)
+{
+	int usage = op_flush_usage(type);
+
+	if (!dst || !flags || !usage)
+		return op_refuse_flush(dst, type, flags);
+	if (mr_check_range(offset, len))
+		return RPMA_E_INVAL;
+	if (!(dst->usage & usage))
+		return op_refuse_flush(dst, type, flags);
+	if (!len)
+		op_flush_whole_region(dst, &offset, &len);
+	op_begin_lean(op, VEXT_OP_FLUSH, flags, op_context);
+	op_target(op, dst, offset, len);
+	op.wr->type = type == RPMA_FLUSH_TYPE_PERSISTENT ? flush_persistent_type(strict)
+							 : VEXT_FLUSH_VISIBLE;
+	*op.region = *dst;
+	return 0;
+}
 
 /* Could the other end do it? RPMA_E_NOSUPP if it is known that it cannot. */
 int op_check(struct op op, const struct rpma_conn *conn);
@@ -57,7 +147,31 @@ int op_check(struct op op, const struct rpma_conn *conn);
  * described: so the provider refuses it, and a flush never becomes a read towards a peer that
  * counts on flushes.
  */
-int op_settle(struct op op, const struct rpma_conn *conn);
+static inline int op_settle(struct op op, const struct rpma_conn *conn);
+int op_settle_by_caps(struct op op, const struct rpma_conn *conn); /* where they matter */
+static inline bool op_is_atomic(const struct vext_wr *wr)
+{
+	return wr->op == VEXT_OP_VERBS && (wr->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+					   wr->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
+static inline int op_settle(struct op op, const struct rpma_conn *conn)
+{
+	int ret;
+
+	/* As a rule a flush, and the other end flushes. */
+	if (op.wr->op == VEXT_OP_FLUSH && conn->prov->qp_caps(conn->id->qp) & RPMA_CAP_FLUSH)
+		return 0;
+	if (op.wr->op != VEXT_OP_VERBS || op_is_atomic(op.wr)) {
+		ret = op_settle_by_caps(op, conn);
+		if (ret)
+			return ret;
+	}
+	if (op.wr->wr.num_sge)
+		op.wr->wr.sg_list = op.segs;
+	if (op.wr->wr.send_flags & IBV_SEND_INLINE)
+		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
+	return 0;
+}
 /* For the message of a failed post: the reason that users meet most. */
 const char *conn_phase(const struct rpma_conn *conn);
 

@@ -6,24 +6,29 @@
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
+static __attribute__((noinline)) int ops_post_failed(const struct rpma_conn *conn,
+						     const struct vext_wr *wr, int err)
+{
+	if (wr->op == VEXT_OP_VERBS)
+		return PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)%s", (int)wr->wr.opcode,
+				       conn_phase(conn));
+	return PROVIDER_FAILED(err, "post_list(op=%d, length=%" PRIu64 ")%s", (int)wr->op, wr->len,
+			       conn_phase(conn));
+}
+
 /* Settle and post one. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
-static int conn_post(struct rpma_conn *conn, struct op op)
+static inline int conn_post(struct rpma_conn *conn, struct op op)
 {
 	int ret = op_settle(op, conn);
 	int posted, err;
 
 	if (ret)
 		return ret;
-	if (op.wr->op == VEXT_OP_VERBS) {
+	if (op.wr->op == VEXT_OP_VERBS)
 		err = provider_post_send(conn->id->qp, &op.wr->wr);
-		return err ? PROVIDER_FAILED(err, "ibv_post_send(opcode=%d)%s",
-					     (int)op.wr->wr.opcode, conn_phase(conn))
-			   : 0;
-	}
-	err = conn->prov->post_list(conn->id->qp, op.wr, 1, &posted);
-	return err ? PROVIDER_FAILED(err, "post_list(op=%d, length=%" PRIu64 ")%s", (int)op.wr->op,
-				     op.wr->len, conn_phase(conn))
-		   : 0;
+	else
+		err = conn->prov->post_list(conn->id->qp, op.wr, 1, &posted);
+	return __builtin_expect(err == 0, 1) ? 0 : ops_post_failed(conn, op.wr, err);
 }
 
 /* Storage on the caller's stack for one operation; OP() refers to it. */
@@ -34,7 +39,7 @@ struct op_storage {
 };
 #define OP(storage) ((struct op){&(storage).wr, (storage).segs, &(storage).region})
 
-static int ops_post_if(int ret, struct rpma_conn *conn, struct op_storage *storage)
+static inline int ops_post_if(int ret, struct rpma_conn *conn, struct op_storage *storage)
 {
 	return ret ? ret : conn_post(conn, OP(*storage));
 }

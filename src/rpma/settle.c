@@ -25,12 +25,6 @@ static uint32_t settle_cap_needed(enum vext_op op)
 	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
 }
 
-static bool settle_is_atomic(const struct vext_wr *wr)
-{
-	return wr->op == VEXT_OP_VERBS && (wr->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-					   wr->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
-}
-
 /* Before the capabilities are known, every operation is assumed to be possible. */
 static uint32_t settle_caps(const struct rpma_conn *conn)
 {
@@ -125,14 +119,6 @@ static void settle_atomic_write(struct op op, uint32_t caps)
 	op.wr->wr.num_sge = 1;
 }
 
-static void settle_set_segments(struct op op)
-{
-	if (op.wr->wr.num_sge)
-		op.wr->wr.sg_list = op.segs;
-	if (op.wr->wr.send_flags & IBV_SEND_INLINE)
-		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
-}
-
 static int settle_check_atomic(const struct rpma_conn *conn)
 {
 	if (settle_caps(conn) & RPMA_CAP_ATOMICS)
@@ -143,26 +129,23 @@ static int settle_check_atomic(const struct rpma_conn *conn)
 
 int op_check(struct op op, const struct rpma_conn *conn)
 {
-	if (settle_is_atomic(op.wr))
+	if (op_is_atomic(op.wr))
 		return settle_check_atomic(conn);
 	return op.wr->op == VEXT_OP_VERBS ? 0 : settle_check(op.wr, conn, settle_caps(conn));
 }
 
-int op_settle(struct op op, const struct rpma_conn *conn)
+int op_settle_by_caps(struct op op, const struct rpma_conn *conn)
 {
-	if (op.wr->op != VEXT_OP_VERBS) {
-		uint32_t caps = settle_caps(conn);
-		int ret = settle_check(op.wr, conn, caps);
+	uint32_t caps;
+	int ret;
 
-		if (!ret && op.wr->op == VEXT_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
-			ret = settle_as_read(op, conn);
-		else if (!ret && op.wr->op == VEXT_OP_ATOMIC_WRITE)
-			settle_atomic_write(op, caps);
-		if (ret)
-			return ret;
-	} else if (settle_is_atomic(op.wr) && settle_check_atomic(conn)) {
-		return RPMA_E_NOSUPP;
-	}
-	settle_set_segments(op);
-	return 0;
+	if (op.wr->op == VEXT_OP_VERBS)
+		return settle_check_atomic(conn);
+	caps = settle_caps(conn);
+	ret = settle_check(op.wr, conn, caps);
+	if (!ret && op.wr->op == VEXT_OP_FLUSH && !(caps & RPMA_CAP_FLUSH))
+		ret = settle_as_read(op, conn);
+	else if (!ret && op.wr->op == VEXT_OP_ATOMIC_WRITE)
+		settle_atomic_write(op, caps);
+	return ret;
 }

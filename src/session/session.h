@@ -73,7 +73,8 @@ int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct 
 /* What carries the session's bytes. */
 struct session_transport {
 	const char *device; /* of this end, such as "softrnic0" */
-	const char *link;   /* "tcp", or "rdma" for what a device does not report */
+	const char *link;   /* "tcp", "shm" as soon as something was sent through memory; "rdma"
+			       where the device does not report it */
 	bool crc;           /* softrnic: frames carry checksums */
 };
 void session_get_transport(const struct session *s, struct session_transport *transport);

@@ -15,7 +15,10 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 	if (rpma_conn_get_counters(s->conn, counters, &count))
 		return; /* only the software RNIC counts */
 	transport->link = "tcp";
-	for (size_t i = 0; i < count && i < TRANSPORT_COUNTERS; i++)
+	for (size_t i = 0; i < count && i < TRANSPORT_COUNTERS; i++) {
 		if (!strcmp(counters[i].name, "crc"))
 			transport->crc = counters[i].value != 0;
+		else if (!strcmp(counters[i].name, "shm_tx_bytes") && counters[i].value)
+			transport->link = "shm";
+	}
 }

@@ -45,8 +45,10 @@ static void add_node(struct coverage *c, const struct node *n)
 	c->invalidates += n->lease_ended;
 	c->lists += n->lists;
 	c->refused_lists += n->refused_lists;
+	c->waiting_writes += n->waiting_writes;
 	c->solicited_events += n->events;
 	c->evictions += n->evictions;
+	c->shared_writebacks += n->shared;
 	c->in_place_bytes += n->in_place_bytes;
 	c->dax += n->sim->sc.dax[n->index];
 	c->shared_srqs += n->own_box.shared;

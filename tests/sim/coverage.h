@@ -35,6 +35,7 @@
 	X(terminates)                                                                              \
 	X(writebacks)                                                                              \
 	X(writeback_failures)                                                                      \
+	X(shared_writebacks)                                                                       \
 	X(errors)                                                                                  \
 	X(write_imms)                                                                              \
 	X(send_imms)                                                                               \
@@ -49,6 +50,7 @@
 	X(strict_flushes)                                                                          \
 	X(lists)                                                                                   \
 	X(refused_lists)                                                                           \
+	X(waiting_writes)                                                                          \
 	X(solicited_events)                                                                        \
 	X(shared_srqs)                                                                             \
 	X(connections)                                                                             \

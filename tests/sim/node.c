@@ -143,6 +143,7 @@ void node_start(struct node *n, struct sim *sim, int index)
 	n->buf[STREAM_BUF_TX] = old.buf[STREAM_BUF_TX] ? old.buf[STREAM_BUF_TX] : malloc(QP_TXBUF);
 	n->job.bytes = old.job.bytes;
 	n->job.room = old.job.room;
+	list_init(&n->job.waits);
 	if (!n->buf[STREAM_BUF_RX] || !n->buf[STREAM_BUF_TX])
 		abort();
 	inbox_init(&n->own_box, n);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "inbox.h"
 #include "memory.h"
 #include "model.h"
@@ -20,6 +21,11 @@ struct sim;
 struct host {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
+	/* Jobs that come while a write-back is under way share the next one, of all ends. */
+	bool shares;
+	unsigned writing;    /* jobs of the write-back under way */
+	struct list waiting; /* struct node, by job.waits */
+	uint64_t ends_at;    /* that of the job that began last */
 };
 
 /* The write-back under way. */
@@ -28,8 +34,10 @@ struct node_writeback {
 	bool running;
 	uint64_t busy_until; /* the pool takes none before */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
+	bool joined;         /* broken on purpose: ends with one that began before it */
 	bool snapshot;
-	uint64_t salt; /* which pieces come first */
+	struct list waits; /* for the next write-back of the host */
+	uint64_t salt;     /* which pieces come first */
 	uint8_t *bytes;
 	uint64_t room;
 	unsigned count;
@@ -75,7 +83,7 @@ struct node {
 	enum area_kind dereg_area;
 	bool dereg_pool;
 	/* Counted for the coverage. */
-	unsigned looks, evictions, lists, refused_lists, events;
+	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
 };
 

@@ -41,6 +41,7 @@ enum sim_mode {
 	SIM_EARLY_ACK,    /* the write-back is acknowledged before it is made */
 	SIM_NO_WRITEBACK, /* the write-back is acknowledged and never made */
 	SIM_PLAIN_READS,  /* no Read of a consenting peer is a flush */
+	SIM_JOINS,        /* a flush ends with a write-back that began before it */
 	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
 	SIM_BLIND,        /* bits flip, no CRC is used, and contents are trusted all the same */
 };

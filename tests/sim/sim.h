@@ -35,6 +35,8 @@
  *   memory       a page is gone (EFAULT)            UNMAP       only its connection fails
  *   medium       a write-back fails                 WRITEBACK   the flush fails
  *                takes pieces early, in any order   every run   a successful flush is on it
+ *                takes what several streams flush   every run   of each of them
+ *                with one write-back
  *                is missing                         STRICT      a strict flush fails
  *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
  *                                                               is on the medium

@@ -4,7 +4,7 @@
  *
  *   sim [-m mode] [-p] [-t seconds] [first seed [count]]
  *
- *   -m honest|early-ack|no-writeback|plain-reads|eager-atomic|blind
+ *   -m honest|early-ack|no-writeback|plain-reads|joins|eager-atomic|blind
  *   -p   the power may fail at every boundary of every write-back
  *
  * The broken modes succeed when a violation is found.
@@ -39,6 +39,7 @@ static const char *const modes[] = {
 	[SIM_EARLY_ACK] = "early-ack",
 	[SIM_NO_WRITEBACK] = "no-writeback",
 	[SIM_PLAIN_READS] = "plain-reads",
+	[SIM_JOINS] = "joins",
 	[SIM_EAGER_ATOMIC] = "eager-atomic",
 	[SIM_BLIND] = "blind",
 };

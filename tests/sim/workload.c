@@ -300,6 +300,21 @@ static uint64_t workload_tick_ns(const struct node *n)
 	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
 }
 
+/* As the doorbell does: Writes that nobody awaits may wait for what is posted next. */
+static void workload_send(struct node *n)
+{
+	struct stream_update u;
+
+	stream_look(n->stream, &u);
+	if (u.todo & STREAM_DO_SEND && stream_may_wait(n->stream) &&
+	    prng_chance(&n->sim->world->rng, 50)) {
+		n->waiting_writes++;
+		node_pump_soon(n);
+		return;
+	}
+	node_perform(n, &u);
+}
+
 void workload_tick(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -319,7 +334,7 @@ void workload_tick(struct node *n)
 		workload_poll(n, (int)prng_between(&sim->world->rng, 1, 8));
 	workload_post(n);
 	workload_maybe_disconnect(n);
-	node_pump(n);
+	workload_send(n);
 	if (!workload_is_finished(n))
 		sim_at(sim, sim->world->now + 1 + prng_below(&sim->world->rng, workload_tick_ns(n)),
 		       EV_APP, n->index, 0);

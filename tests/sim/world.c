@@ -37,7 +37,8 @@ static void world_share_inbox(struct world *w, int host)
 static void world_start(struct world *w)
 {
 	for (int i = 0; i < 2; i++) {
-		w->host[i] = (struct host){0};
+		w->host[i] = (struct host){.shares = prng_chance(&w->rng, 60)};
+		list_init(&w->host[i].waiting);
 		if (mr_table_new(&w->host[i].mrs))
 			abort();
 	}

@@ -155,30 +155,82 @@ void node_stop_job(void *owner)
 {
 }
 
+static void writeback_begin(struct node *n, uint64_t delay)
+{
+	struct node_writeback *job = &n->job;
+	struct sim *sim = n->sim;
+	uint64_t now = sim->world->now;
+
+	n->host->writing++;
+	n->host->ends_at = now + delay;
+	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
+	job->salt = prng_next(&sim->world->rng);
+	writeback_keep_bytes(n);
+	writeback_check_boundary(n);
+	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);
+	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
+}
+
+/* As if what is under way already had the bytes that were placed since. */
+static void writeback_join(struct node *n)
+{
+	n->job.joined = true;
+	n->host->writing++;
+	sim_at(n->sim, n->host->ends_at, EV_WRITEBACK, n->index, 0);
+}
+
+static uint64_t writeback_duration(struct sim *sim)
+{
+	return prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
+}
+
+static void writeback_submit(struct node *n)
+{
+	enum sim_mode mode = n->sim->sc.mode;
+
+	n->job.joined = false;
+	if (n->host->writing && mode == SIM_JOINS && !writeback_is_query(n))
+		writeback_join(n);
+	else if (n->host->writing && n->host->shares)
+		list_add_tail(&n->host->waiting, &n->job.waits);
+	else
+		writeback_begin(n, writeback_duration(n->sim));
+}
+
+/* One of the write-back under way has ended; after the last one all that wait begin together. */
+static void writeback_leave(struct node *n)
+{
+	struct host *h = n->host;
+	uint64_t delay = writeback_duration(n->sim);
+	struct list *it;
+
+	if (--h->writing)
+		return;
+	while ((it = list_pop(&h->waiting))) {
+		struct node *next = container_of(it, struct node, job.waits);
+
+		next->shared += h->writing > 0;
+		writeback_begin(next, delay);
+	}
+}
+
 bool node_start_job(void *owner, struct stream_update *u)
 {
 	struct node *n = owner;
 	struct sim *sim = n->sim;
 	struct node_writeback *job = &n->job;
-	uint64_t now = sim->world->now, delay;
 
 	if (job->running || job->late)
 		return false;
-	if (job->busy_until > now)
+	if (job->busy_until > sim->world->now)
 		return false;
 	if (!stream_job_begin(n->stream, &job->wb, u))
 		return false;
 	job->running = true;
 	job->late = sim->sc.mode == SIM_EARLY_ACK && !writeback_is_query(n);
-	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
-	job->salt = prng_next(&sim->world->rng);
 	if (!writeback_is_sane(n))
 		return false;
-	writeback_keep_bytes(n);
-	writeback_check_boundary(n);
-	delay = prng_below(&sim->world->rng, sim->sc.writeback_ns + 1);
-	sim_at(sim, now + (job->late ? 1 + delay : delay / 2), EV_COPY, n->index, 0);
-	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
+	writeback_submit(n);
 	node_pump_soon(n);
 	return true;
 }
@@ -228,12 +280,13 @@ void node_on_writeback(struct node *n)
 	struct stream_update u;
 	int status;
 
+	writeback_leave(n);
 	if (n->killed)
 		return;
 	writeback_check_held(n);
 	status = writeback_status(n);
-	if (status == 0 && writeback_is_made(n) && !n->job.late && !writeback_is_volatile(n) &&
-	    !writeback_is_query(n))
+	if (status == 0 && writeback_is_made(n) && !n->job.late && !n->job.joined &&
+	    !writeback_is_volatile(n) && !writeback_is_query(n))
 		writeback_copy_half(n, false);
 	if (status == 0)
 		writeback_answer(n);

@@ -141,23 +141,28 @@ static void config_read_shm(void)
 	config_read_shm_uids();
 }
 
-/* Half of the CPUs that this process may use: its own threads, and peers on this host, need some.
- */
-static uint64_t config_threads(void)
+/* CPUs that this process may use. */
+static int config_cpus(void)
 {
 	cpu_set_t set;
-	int n;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
-		return THREADS_MAX; /* more CPUs than the set has room for */
-	n = CPU_COUNT(&set) / 2;
+		return CPU_SETSIZE; /* more CPUs than the set has room for */
+	return CPU_COUNT(&set);
+}
+
+/* Half of the CPUs: its own threads, and peers on this host, need some. */
+static uint64_t config_threads(void)
+{
+	int n = config_cpus() / 2;
+
 	return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (uint64_t)n;
 }
 
 static void config_read(void)
 {
 	/* On a machine with few CPUs, spinning takes the CPU that the peer needs. */
-	uint64_t spin_us = sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SPIN_US : 0;
+	uint64_t spin_us = config_cpus() > 2 ? SPIN_US : 0;
 
 	log_set_from_env("SOFTRNIC_LOG");
 	config_read_trace();

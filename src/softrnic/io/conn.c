@@ -12,6 +12,8 @@
 #include "softrnic/io/link_shm_meet.h"
 
 static void conn_ready(struct eng_source *src, unsigned ready);
+static enum eng_look conn_look(struct eng_source *src);
+static void conn_look_end(struct eng_source *src);
 static void conn_free(struct eng_source *src);
 static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
@@ -80,13 +82,11 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->send_link.conn = c->recv_link.conn = c;
 	conn_doorbell_init(c);
 	list_init(&c->source.all);
-	list_init(&c->source.spun);
 	c->source.ready = conn_ready;
+	c->source.look = conn_look;
+	c->source.look_end = conn_look_end;
 	c->source.free = conn_free;
 	c->source.forked = conn_forked;
-	c->source.pending = conn_spin_pending;
-	c->source.take = conn_spin_take;
-	c->source.rest = conn_spin_rest;
 	engine_assign(&c->source);
 	c->timer.at = c->timer_at = c->redial_at = CLOCK_NEVER;
 	c->timer.fire = conn_fire;
@@ -239,6 +239,28 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 	if (!conn_get_unless_dead(c))
 		return;
 	conn_want(c, ready);
+	conn_put(c);
+}
+
+static enum eng_look conn_look(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+	enum eng_look look;
+
+	if (!conn_get_unless_dead(c))
+		return ENG_LOOK_OVER;
+	look = conn_spin(c);
+	conn_put(c);
+	return look;
+}
+
+static void conn_look_end(struct eng_source *src)
+{
+	struct conn *c = container_of(src, struct conn, source);
+
+	if (!conn_get_unless_dead(c))
+		return;
+	conn_spin_end(c);
 	conn_put(c);
 }
 

@@ -95,8 +95,8 @@ struct conn {
 	struct conn_own {            /* conn_own.c */
 		atomic_bool polled;  /* by threads that look for bytes by themselves */
 		atomic_uint waiters; /* threads that wait for its link themselves */
+		atomic_bool spun;    /* a leader of the engine looks for them, too */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
-		atomic_bool spun; /* the engine's thread looks by itself as well */
 		bool silent;         /* the link reports no bytes */
 		atomic_uint polls;   /* written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, by the engine */
@@ -159,8 +159,8 @@ void conn_want(struct conn *c, unsigned bits);
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: take what the link has. */
-void conn_poll(struct conn *c);
+/* With the lock: take what the link has; returns whether it had any. */
+bool conn_poll(struct conn *c);
 /*
  * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
  * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until

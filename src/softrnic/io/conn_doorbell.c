@@ -73,8 +73,7 @@ static bool doorbells_run_timer(uint64_t ns)
 	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
 
 	if (!bells.running)
-		bells.running =
-			doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
+		bells.running = doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
 	return bells.running;
 }
 
@@ -193,7 +192,8 @@ static void doorbell_followed(struct conn *c)
 
 static bool doorbell_is_trusted(const struct conn *c)
 {
-	return c->bell.trust >= TRUST_NEEDS || (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
+	return c->bell.trust >= TRUST_NEEDS ||
+	       (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
 }
 
 /* False: it cannot wait, as nothing would end that. */
@@ -208,21 +208,20 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* Nothing else is to be done, and a send could be saved. */
-static bool doorbell_may_wait(const struct conn *c, const struct stream_update *u)
+/* A send could be saved, and could be made at any time. */
+static bool doorbell_may_wait(const struct conn *c)
 {
-	return (u->todo & ~(unsigned)STREAM_DO_RECEIVE) == STREAM_DO_SEND && c->writable &&
-	       c->link && c->link->ops->send_is_call && stream_may_wait(c->stream);
+	return c->writable && c->link && c->link->ops->send_is_call && stream_may_wait(c->stream);
 }
 
-void conn_perform_posted(struct conn *c, struct stream_update *u)
+void conn_perform_posted(struct conn *c)
 {
-	bool may_wait = doorbell_may_wait(c, u);
+	bool may_wait = doorbell_may_wait(c);
 
 	doorbell_followed(c);
 	if (may_wait && doorbell_wait(c))
 		return;
-	conn_perform(c, u);
+	conn_settle(c);
 	if (may_wait)
 		c->bell.sent_at = clock_now_ns();
 }

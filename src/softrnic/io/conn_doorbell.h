@@ -21,20 +21,19 @@
 #include "base/list.h"
 
 struct conn;
-struct stream_update;
 
 struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
-	uint64_t sent_at;       /* one was sent at once: does something follow soon? 0: no question */
-	int trust;              /* how often something followed, bounded; a miss counts more */
-	struct list link;       /* of those that the timer looks at, which are referred to */
+	uint64_t sent_at; /* one was sent at once: does something follow soon? 0: no question */
+	int trust;        /* how often something followed, bounded; a miss counts more */
+	struct list link; /* of those that the timer looks at, which are referred to */
 	atomic_bool listed;
 };
 
 void conn_doorbell_init(struct conn *c);
 
-/* With the lock, behind a post to the send queue: conn_perform(), at once or a little later. */
-void conn_perform_posted(struct conn *c, struct stream_update *u);
+/* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
+void conn_perform_posted(struct conn *c);
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
 /* The same without the lock, and without waiting for it: its holder does it. */

@@ -99,14 +99,16 @@ void conn_close(struct conn *c)
 	}
 }
 
-/* 0: it is under way, or will be repeated. */
+/* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */
 static int conn_connect(struct conn *c)
 {
 	int ret = c->link->ops->dial(c->link, &c->dst);
 
-	if (ret && !conn_redials_later(c, ret))
+	if (!ret)
+		ret = c->link->ops->dialed(c->link);
+	c->dialing = ret != 0;
+	if (ret && ret != -EINPROGRESS && !conn_redials_later(c, ret))
 		return ret;
-	c->dialing = true;
 	return 0;
 }
 
@@ -130,10 +132,12 @@ int conn_dial(struct conn *c, struct link *bound)
 	if (!ret)
 		ret = conn_connect(c);
 	if (!ret)
-		ret = conn_watch(c, true);
+		ret = conn_watch(c, c->dialing);
 	if (ret) {
 		conn_close(c);
 		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), &u);
+	} else if (!c->dialing) {
+		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), &u);
 	}
 	return ret;
 }
@@ -147,6 +151,11 @@ static void conn_dial_again(struct conn *c, struct stream_update *u)
 	ret = conn_connect(c);
 	if (ret) {
 		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
+		return;
+	}
+	if (!c->dialing) {
+		c->writable = true;
+		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), u);
 		return;
 	}
 	c->watching = true;

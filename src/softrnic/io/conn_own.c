@@ -46,7 +46,7 @@ static void conn_own_settle(struct conn *c)
 {
 	bool owned = c->own.polled || c->own.spun || atomic_load(&c->own.waiters) > 0;
 
-	if (owned == c->own.silent)
+	if (owned == c->own.silent || !c->registered)
 		return;
 	c->own.silent = owned;
 	if (c->link->ops->report_read(c->link, !owned))
@@ -102,7 +102,8 @@ void conn_own_forget(struct conn *c)
 {
 	if (c->own.polled)
 		conn_own_leave(c);
-	c->own.silent = c->own.awaited = c->own.spun = false;
+	c->own.silent = c->own.awaited = false;
+	atomic_store(&c->own.spun, false);
 }
 
 /* What was said to the link does not hold for the one that takes its place. */
@@ -114,6 +115,35 @@ void conn_own_move(struct conn *c)
 		c->link->ops->report_read(c->link, true);
 	conn_own_forget(c);
 	atomic_fetch_or(&c->want, READY_READ);
+}
+
+/* --- a leader that spins -------------------------------------------------------------------- */
+
+/* Threads of the application come first. */
+static bool conn_can_be_spun(struct conn *c)
+{
+	return conn_can_be_owned(c) && conn_may_touch(c) && !c->own.polled &&
+	       atomic_load(&c->own.waiters) == 0;
+}
+
+enum eng_look conn_spin(struct conn *c)
+{
+	enum eng_look look = ENG_LOOK_OVER;
+
+	if (!conn_try_enter(c))
+		return ENG_LOOK_NOTHING; /* who has the lock looks */
+	c->own.spun = conn_can_be_spun(c);
+	conn_own_settle(c);
+	if (c->own.spun)
+		look = conn_poll(c) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
+	conn_leave(c);
+	return look;
+}
+
+void conn_spin_end(struct conn *c)
+{
+	c->own.spun = false;
+	conn_want(c, CONN_OWN);
 }
 
 /* --- threads that wait ---------------------------------------------------------------------- */
@@ -165,49 +195,6 @@ void conn_wait_end(struct conn *c, bool look)
 		conn_poll(c);
 	conn_own_changed(c);
 	conn_leave(c);
-}
-
-/* --- the engine's thread while it spins ------------------------------------------------------- */
-
-void conn_own_spin(struct conn *c)
-{
-	if (c->own.spun || c->own.polled || atomic_load(&c->own.waiters) || !conn_can_be_owned(c))
-		return;
-	c->own.spun = true; /* before the thread may look */
-	if (engine_spin(&c->source))
-		conn_own_settle(c);
-	else
-		c->own.spun = false;
-}
-
-bool conn_spin_pending(struct eng_source *src)
-{
-	struct conn *c = container_of(src, struct conn, source);
-	bool pending;
-
-	if (!c->own.spun || !conn_try_enter(c))
-		return false;
-	pending = c->link && c->link->ops->pending && c->link->ops->pending(c->link);
-	conn_leave(c);
-	return pending;
-}
-
-void conn_spin_take(struct eng_source *src)
-{
-	struct conn *c = container_of(src, struct conn, source);
-
-	if (!conn_try_enter(c))
-		return;
-	conn_poll(c);
-	conn_leave(c);
-}
-
-void conn_spin_rest(struct eng_source *src)
-{
-	struct conn *c = container_of(src, struct conn, source);
-
-	c->own.spun = false;
-	conn_want(c, CONN_OWN);
 }
 
 /* --- the engine's look ---------------------------------------------------------------------- */

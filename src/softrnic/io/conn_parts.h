@@ -23,11 +23,9 @@ void conn_again(struct conn *c);
 
 /* conn_own.c */
 void conn_own_move(struct conn *c); /* another link is about to take the place of its link */
-void conn_own_spin(struct conn *c); /* in the engine's thread: something has come */
-bool conn_spin_pending(struct eng_source *src);
-void conn_spin_take(struct eng_source *src);
-void conn_spin_rest(struct eng_source *src);
-void conn_own_forget(struct conn *c);  /* its link is about to be closed */
+void conn_own_forget(struct conn *c);    /* its link is about to be closed */
+enum eng_look conn_spin(struct conn *c); /* these two without the lock */
+void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 
 /* conn_persist.c */

@@ -76,8 +76,12 @@ static void conn_close_link(void *owner)
 
 static void conn_redial(void *owner)
 {
-	conn_close(owner);
-	conn_dial(owner, NULL);
+	struct conn *c = owner;
+
+	conn_close(c);
+	conn_dial(c, NULL);
+	if (c->link && !c->dialing) /* nothing else comes back to send the request */
+		conn_again(c);
 }
 
 const struct stream_host conn_host = {
@@ -145,16 +149,17 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 		conn_perform(c, u);
 }
 
-void conn_poll(struct conn *c)
+bool conn_poll(struct conn *c)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
 
 	if (!ops || (ops->pending && !c->readable && !ops->pending(c->link)))
-		return;
+		return false;
 	c->readable = true;
 	stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
+	return c->rx_turn.moved > 0;
 }
 
 /* Process received bytes before liveness is judged, also those that nobody reports. */
@@ -242,8 +247,6 @@ bool conn_serve(struct conn *c)
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
-	if (c->link && c->link->ops->pending && want & READY_READ)
-		conn_own_spin(c);
 	/* Nothing was sent since, so the link still takes bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/engine_impl.h"
 
@@ -78,6 +79,7 @@ static void engine_loop_in_child(struct eng_loop *l)
 	poller_close(&l->poller);
 	l->running = l->vacant = false;
 	l->timers = (struct timers){0};
+	l->spin = (struct eng_spin){.n = 0};
 	free(l->slots);
 	l->slots = NULL;
 	l->num_slots = 0;
@@ -87,13 +89,10 @@ static void engine_loop_in_child(struct eng_loop *l)
 		struct eng_source *src = container_of(it, struct eng_source, all);
 
 		list_del(it);
-		list_init(&src->spun);
 		src->forked(src);
 	}
 	list_init(&l->to_free);
 	list_init(&l->tasks);
-	list_init(&l->spun);
-	l->num_spun = 0;
 	l->num_tasks = 0;
 }
 
@@ -109,24 +108,32 @@ void engine_atfork_child(void)
 
 /* --- sources ------------------------------------------------------------------------------ */
 
-/* With the lock. */
-static int engine_source_register(struct eng_loop *l, struct eng_source *src, int fd, bool output)
+/* With the lock: `data` is what the poller is to report. */
+static int engine_source_register(struct eng_loop *l, struct eng_source *src, int fd,
+				  uint64_t *data)
 {
 	int ret = engine_slot_take(l, src, fd);
 
 	if (ret)
 		return ret;
-	ret = poller_add(&l->poller, fd, engine_slot_data(l, fd), output);
-	if (ret)
-		l->slots[fd].src = NULL;
-	else
-		list_add_tail(&l->sources, &src->all);
-	return ret;
+	list_add_tail(&l->sources, &src->all);
+	*data = engine_slot_data(l, fd);
+	return 0;
 }
 
+/* With the lock. */
+static void engine_source_unregister(struct eng_loop *l, struct eng_source *src, int fd)
+{
+	list_del(&src->all);
+	l->slots[fd].src = NULL;
+	src->missed = 0;
+}
+
+/* The poller is not called with the lock: the leader that it wakes would have to wait for that. */
 int engine_add(struct eng_source *src, int fd, bool output)
 {
 	struct eng_loop *l = engine_loop_of(src);
+	uint64_t data;
 	int ret = 0;
 
 	pthread_mutex_lock(&l->lock);
@@ -136,7 +143,15 @@ int engine_add(struct eng_source *src, int fd, bool output)
 		pthread_mutex_lock(&l->lock);
 	}
 	if (!ret)
-		ret = engine_source_register(l, src, fd, output);
+		ret = engine_source_register(l, src, fd, &data);
+	pthread_mutex_unlock(&l->lock);
+	if (ret)
+		return ret;
+	ret = poller_add(&l->poller, fd, data, output);
+	if (!ret)
+		return 0;
+	pthread_mutex_lock(&l->lock);
+	engine_source_unregister(l, src, fd);
 	pthread_mutex_unlock(&l->lock);
 	return ret;
 }
@@ -160,10 +175,7 @@ void engine_remove(struct eng_source *src, int fd)
 	struct eng_loop *l = engine_loop_of(src);
 
 	pthread_mutex_lock(&l->lock);
-	list_del(&src->all);
-	engine_spin_leave(l, src);
-	l->slots[fd].src = NULL;
-	src->missed = 0;
+	engine_source_unregister(l, src, fd);
 	poller_remove(&l->poller, fd);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -175,11 +187,10 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/* With the lock: the leader is to look at what was queued. Awake, it does so by itself. */
-static void engine_wake(struct eng_loop *l)
+/* With the lock: the leader sleeps beyond that time. Awake, it looks before it sleeps. */
+static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
-	if (atomic_load(&l->sleeping_until))
-		poller_wake(&l->poller);
+	return at < atomic_load(&l->sleeping_until);
 }
 
 int engine_add_more(struct eng_source *src, int fd)
@@ -207,18 +218,23 @@ void engine_remove_more(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* A connection is freed soon, with others; a listener, whose descriptor goes as well, at once. */
 void engine_free_later(struct eng_source *src)
 {
+	uint64_t at = src->loop ? clock_now_ns() + ENGINE_SOON_NS : 0;
 	struct eng_loop *l = engine_loop_of(src);
+	bool wake = false;
 
 	pthread_mutex_lock(&l->lock);
 	if (l->running) {
 		src->closed = true;
 		if (src->running == 0) {
 			list_add_tail(&l->to_free, &src->free_link);
-			engine_wake(l);
+			wake = engine_sleeps_beyond(l, at);
 		}
 		pthread_mutex_unlock(&l->lock);
+		if (wake)
+			poller_wake(&l->poller);
 		return;
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -233,18 +249,20 @@ bool engine_is_spinning(const struct eng_source *src)
 void engine_set_timer(struct eng_timer *timer, uint64_t at)
 {
 	struct eng_loop *l = engine_loop_of(timer->source);
+	bool wake;
 
 	pthread_mutex_lock(&l->lock);
 	timers_set(&l->timers, timer, at);
-	if (at < atomic_load(&l->sleeping_until))
-		poller_wake(&l->poller);
+	wake = engine_sleeps_beyond(l, at);
 	pthread_mutex_unlock(&l->lock);
+	if (wake)
+		poller_wake(&l->poller);
 }
 
 bool engine_defer(struct eng_task *task)
 {
 	struct eng_loop *l = engine_loop_of(task->source);
-	bool queued;
+	bool queued, wake = false;
 
 	pthread_mutex_lock(&l->lock);
 	queued = task->queued;
@@ -252,8 +270,10 @@ bool engine_defer(struct eng_task *task)
 		task->queued = true;
 		list_add_tail(&l->tasks, &task->link);
 		l->num_tasks++;
-		engine_wake(l);
+		wake = engine_sleeps_beyond(l, 0);
 	}
 	pthread_mutex_unlock(&l->lock);
+	if (wake)
+		poller_wake(&l->poller);
 	return !queued;
 }

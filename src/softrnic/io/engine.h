@@ -21,25 +21,31 @@
 
 struct eng_loop;
 
+/* What a look for bytes has shown. */
+enum eng_look {
+	ENG_LOOK_NOTHING,
+	ENG_LOOK_FOUND,
+	ENG_LOOK_OVER, /* others look, or nobody may: as after look_end() */
+};
+
 /* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and
  * tasks, run in the threads of its loop. */
 struct eng_source {
 	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
+	/* See by itself whether READY_READ holds, which is not reported from then on until
+	 * look_end(). NULL, both: it cannot. */
+	enum eng_look (*look)(struct eng_source *src);
+	void (*look_end)(struct eng_source *src);
 	/* Called when nothing refers to the source any more and none of its callbacks runs. */
 	void (*free)(struct eng_source *src);
 	struct list free_link;
 	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
-	/* Of one that engine_spin() looks after: */
-	bool (*pending)(struct eng_source *src); /* something is here; cheap, no system call */
-	void (*take)(struct eng_source *src);    /* it is dealt with */
-	void (*rest)(struct eng_source *src);    /* nobody looks any more: it is to be reported */
 	bool alone; /* no callback of it, or of its timers, may begin while another one runs */
 	/* The engine's. */
 	struct eng_loop *loop; /* NULL: the first one */
 	unsigned running;      /* callbacks */
 	unsigned missed;       /* READY_* that came while no callback was to begin */
-	struct list spun; /* in its loop's list; for engine_spin() initialised by the owner */
 	bool closed;           /* no callback begins any more; freed when the last one has ended */
 };
 
@@ -71,11 +77,6 @@ int engine_add(struct eng_source *src, int fd, bool output);
  * READY_READ); what it is ready for now is reported anew. */
 void engine_watch(struct eng_source *src, int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
-/*
- * From a callback of the source, which something came to that need not be reported: while its loop's
- * thread spins, it looks by itself whether more is pending. False: it does not spin.
- */
-bool engine_spin(struct eng_source *src);
 /* A further descriptor of a source that has one; what it becomes ready for is reported alike. It is
  * removed before the first one. */
 int engine_add_more(struct eng_source *src, int fd);

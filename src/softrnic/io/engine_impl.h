@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/poller.h"
 #include "softrnic/io/stall.h"
@@ -25,16 +26,33 @@ struct eng_runner {
 	bool leads;
 	bool works;
 	unsigned turn;             /* odd while a callback runs */
+	unsigned slept;            /* its turn when it slept last */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
 	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
 
+/*
+ * A leader whose callbacks ran lately sleeps no longer than this before it looks again. So what is
+ * not due before then, such as most time limits, needs no wake-up.
+ */
+#define ENGINE_SOON_NS NSEC_PER_SEC
+
 /* What a descriptor's number stands for; an event carries number and generation. */
 struct eng_slot {
 	struct eng_source *src;
 	uint32_t generation;
+};
+
+/* What a leader looks at before it sleeps (engine_spin.c). */
+#define SPIN_SOURCES 4
+struct eng_spin {
+	struct eng_source *sources[SPIN_SOURCES]; /* with the lock; the rest is the leader's */
+	unsigned n;
+	uint64_t found_at; /* when something had come */
+	uint64_t gap_ns;   /* between two of these, mostly */
+	uint64_t polled_at, crowded_until;
 };
 
 /* Sources, and the threads that run their callbacks. */
@@ -48,12 +66,11 @@ struct eng_loop {
 	uint32_t slot_generation;
 	struct list sources, to_free, tasks, runners;
 	unsigned num_tasks;
-	struct list spun; /* sources that the leader looks after by itself */
-	unsigned num_spun;
 	struct eng_runner *leader;
 	struct timers timers;
+	struct eng_spin spin;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
-	atomic_bool spinning; /* the leader waits without giving up the CPU */
+	atomic_bool spinning;            /* the leader waits without giving up the CPU */
 
 	/* engine_stall.c */
 	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */
@@ -100,16 +117,16 @@ extern __thread struct eng_runner *engine_here; /* NULL: a thread of the applica
 void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with the lock */
 void runner_end(struct eng_runner *r);
 void leader_run(struct eng_runner *me); /* until another thread leads */
-void engine_runner_finish(struct eng_runner *me); /* without the lock: the callback has ended */
 void *leader_main(void *runner);        /* likewise, as a thread that frees its runner */
 
+void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
+
 /* engine_spin.c */
-/*
- * Look after spun sources, events and the deadline. How many events there are; 0: the deadline is
- * over, or another thread leads; -1: nothing came for the time of spinning.
- */
-int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until);
-void engine_spin_leave(struct eng_loop *l, struct eng_source *src); /* with the lock */
+void spin_note(struct eng_runner *me, struct eng_source *src);      /* bytes of it were reported */
+void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
+/* Look for a while for what comes; *now is the time. The number of events; 0: it is time to ask the
+ * poller, and to sleep. */
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* engine_stall.c */
 int guard_start(void);                /* with eng.lock: 0 or -errno */

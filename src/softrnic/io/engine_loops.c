@@ -17,7 +17,6 @@ static struct eng_loop first = {
 	.sources = LIST_INIT(first.sources),
 	.to_free = LIST_INIT(first.to_free),
 	.tasks = LIST_INIT(first.tasks),
-	.spun = LIST_INIT(first.spun),
 	.runners = LIST_INIT(first.runners),
 };
 
@@ -117,7 +116,6 @@ static struct eng_loop *loop_new(void)
 	list_init(&l->sources);
 	list_init(&l->to_free);
 	list_init(&l->tasks);
-	list_init(&l->spun);
 	list_init(&l->runners);
 	return l;
 }

@@ -36,7 +36,7 @@ static bool engine_source_is_closing(const struct eng_source *src)
 }
 
 /* After a callback, without the lock: what came meanwhile, if only one of the source may run. */
-void engine_runner_finish(struct eng_runner *me)
+void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
 	unsigned missed;
@@ -95,7 +95,9 @@ static void leader_run_events(struct eng_runner *me)
 
 	while ((src = leader_next_event(me, &ready))) {
 		src->ready(src, ready);
-		engine_runner_finish(me);
+		if (ready & READY_READ)
+			spin_note(me, src);
+		runner_finish(me);
 	}
 }
 
@@ -120,14 +122,18 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
+/* Thousands may expire at the same time, as looks at peers do: events have their turn in between.
+ */
+#define TIMERS_MAX 64
+
 static void leader_run_timers(struct eng_runner *me)
 {
 	uint64_t now = clock_now_ns();
 	struct eng_timer *timer;
 
-	while ((timer = leader_next_timer(me, now))) {
+	for (int n = 0; n < TIMERS_MAX && (timer = leader_next_timer(me, now)); n++) {
 		timer->fire(timer);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -168,7 +174,7 @@ static void leader_run_tasks(struct eng_runner *me)
 
 	while ((task = leader_next_task(me, &left))) {
 		task->run(task);
-		engine_runner_finish(me);
+		runner_finish(me);
 	}
 }
 
@@ -179,38 +185,47 @@ static void leader_free_sources(struct eng_runner *me)
 	for (;;) {
 		pthread_mutex_lock(&me->loop->lock);
 		it = list_pop(&me->loop->to_free);
+		if (it)
+			spin_forget(&me->loop->spin,
+				    container_of(it, struct eng_source, free_link));
 		pthread_mutex_unlock(&me->loop->lock);
 		if (!it)
 			return;
-		struct eng_source *src = container_of(it, struct eng_source, free_link);
-		engine_free(src);
+		engine_free(container_of(it, struct eng_source, free_link));
 	}
 }
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-static uint64_t leader_sleep_until(struct eng_loop *l)
+/*
+ * May the leader wait, and until when? False: something is to be done, or another thread leads.
+ */
+static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until)
 {
-	uint64_t at;
+	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
+	struct eng_loop *l = me->loop;
+	bool may;
 
 	pthread_mutex_lock(&l->lock);
-	at = list_empty(&l->tasks) && list_empty(&l->to_free) ? timers_next(&l->timers) : 0;
-	atomic_store(&l->sleeping_until, at);
+	at = timers_next(&l->timers);
+	may = me->leads && list_empty(&l->tasks) && list_empty(&l->to_free) && at > now;
+	*until = at < soon ? at : soon;
+	if (may) {
+		me->slept = me->turn;
+		atomic_store(&l->sleeping_until, *until);
+	}
 	pthread_mutex_unlock(&l->lock);
-	return at;
+	return may;
 }
 
 /* Wait for events; for a short, bounded time without giving up the CPU. */
-static int leader_wait(struct eng_runner *me, struct poller_event *evs)
+static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
-	struct eng_loop *l = me->loop;
-	uint64_t until = leader_sleep_until(l);
-	int n = config_get()->spin_ns ? leader_spin(me, evs, until) : -1;
+	int n = 0;
 
-	if (n >= 0)
-		return n;
-	atomic_store_explicit(&l->spinning, false, memory_order_relaxed);
-	return poller_wait(&l->poller, evs, until, clock_now_ns());
+	if (config_get()->spin_ns)
+		n = leader_spin(me, me->evs, until, &now);
+	return n > 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 
 static bool leader_goes_on(struct eng_runner *me)
@@ -228,15 +243,21 @@ static bool leader_goes_on(struct eng_runner *me)
 /* A thread that took over finds events of its predecessor. */
 void leader_run(struct eng_runner *me)
 {
+	uint64_t now, until;
+
 	for (;;) {
 		leader_run_events(me);
-		leader_run_timers(me);
-		leader_run_tasks(me);
-		leader_free_sources(me);
-		if (!leader_goes_on(me))
-			break;
-		me->next = me->n = 0;
-		me->n = leader_wait(me, me->evs);
+		now = clock_now_ns();
+		if (!leader_may_wait(me, now, &until)) {
+			leader_run_timers(me);
+			leader_run_tasks(me);
+			leader_free_sources(me);
+			if (!leader_goes_on(me))
+				break;
+			until = 0; /* look for events, and then at the rest again */
+		}
+		me->next = 0;
+		me->n = leader_wait(me, now, until);
 		atomic_store(&me->loop->sleeping_until, 0);
 	}
 	LOG_INFO("the progress thread waited in a callback: another one has taken over");

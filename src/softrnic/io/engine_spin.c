@@ -1,182 +1,178 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_spin.c -- before it sleeps, the leader looks for a short, bounded time without giving up
- * the CPU: for events, and for what is pending at sources that something came to lately and that
- * can say so without a system call (rings in shared memory). These report nothing meanwhile, so
- * that their peers wake nobody.
+ * engine_spin.c -- a leader looks for what comes next instead of going to sleep.
+ *
+ * What was reported lately is looked at directly, without the poller, whose events cost a system
+ * call each; meanwhile it is not reported. With more than a few such sources the poller is asked
+ * instead: it costs the same for any number. Either takes a bounded time after what came last, and
+ * happens only while what comes next mostly comes within that time.
  */
+#include <string.h>
+
 #include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
 
-#define SPIN_SOURCES  16   /* of one loop; further ones are reported as ever */
-#define SPIN_EVENT_NS 5000 /* beside sources: so often, events are looked for */
-#define SPIN_LOOKS    16   /* at sources, between two looks at the clock */
+#define SPIN_POLL_NS  (20 * NSEC_PER_US) /* for so long the poller, timers and tasks wait */
+#define SPIN_CROWD_NS (5 * NSEC_PER_MS)  /* for so long after too many sources were active */
+#define SPIN_LONG     4u                 /* a longer gap counts as so many spins */
 
-static inline void spin_pause(void)
+/* --- what to look at: with the loop's lock --------------------------------------------------- */
+
+static int spin_find(const struct eng_spin *s, const struct eng_source *src)
 {
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#endif
-}
-
-struct spin {
-	struct eng_runner *me;
-	struct eng_source *src[SPIN_SOURCES];
-	unsigned n;
-	uint64_t events_at, end;
-};
-
-bool engine_spin(struct eng_source *src)
-{
-	struct eng_loop *l = engine_loop_of(src);
-	bool spins;
-
-	if (!engine_here || engine_here->loop != l || !config_get()->spin_ns)
-		return false;
-	pthread_mutex_lock(&l->lock);
-	spins = l->num_spun < SPIN_SOURCES && list_empty(&src->spun) && !src->closed;
-	if (spins) {
-		list_add_tail(&l->spun, &src->spun);
-		l->num_spun++;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return spins;
-}
-
-void engine_spin_leave(struct eng_loop *l, struct eng_source *src)
-{
-	if (!src->spun.next || list_empty(&src->spun))
-		return;
-	list_del(&src->spun);
-	l->num_spun--;
-}
-
-/* The sources stay while they are looked after. */
-static void spin_begin(struct spin *s)
-{
-	struct eng_loop *l = s->me->loop;
-	struct list *it;
-
-	pthread_mutex_lock(&l->lock);
-	list_for_each (it, &l->spun) {
-		struct eng_source *src = container_of(it, struct eng_source, spun);
-
-		src->running++;
-		s->src[s->n++] = src;
-	}
-	pthread_mutex_unlock(&l->lock);
-}
-
-static void spin_end(struct spin *s)
-{
-	struct eng_loop *l = s->me->loop;
-
-	pthread_mutex_lock(&l->lock);
 	for (unsigned i = 0; i < s->n; i++)
-		if (--s->src[i]->running == 0 && s->src[i]->closed)
-			list_add_tail(&l->to_free, &s->src[i]->free_link);
-	pthread_mutex_unlock(&l->lock);
-	s->n = 0;
+		if (s->sources[i] == src)
+			return (int)i;
+	return -1;
 }
 
-/* A callback like any other. False: it took long, and another thread leads. */
-static bool spin_call(struct spin *s, struct eng_source *src, void (*fn)(struct eng_source *src))
+void spin_forget(struct eng_spin *s, const struct eng_source *src)
 {
-	struct eng_loop *l = s->me->loop;
-	bool leads;
+	int i = spin_find(s, src);
 
-	pthread_mutex_lock(&l->lock);
-	runner_begin(s->me, src);
-	pthread_mutex_unlock(&l->lock);
-	fn(src);
-	engine_runner_finish(s->me);
-	pthread_mutex_lock(&l->lock);
-	leads = s->me->leads;
-	pthread_mutex_unlock(&l->lock);
-	return leads;
+	if (i >= 0)
+		s->sources[i] = s->sources[--s->n];
 }
 
-/* Nothing came: from now on it is reported. Something that comes just then begins a new spin. */
-static int spin_rest(struct spin *s)
+/* No callback of a closed one begins any more: it may be about to be freed. */
+static void spin_forget_closed(struct eng_spin *s)
 {
-	struct eng_loop *l = s->me->loop;
-	bool again;
+	for (unsigned i = s->n; i-- > 0;)
+		if (s->sources[i]->closed)
+			s->sources[i] = s->sources[--s->n];
+}
 
-	for (unsigned i = 0; i < s->n; i++) {
-		pthread_mutex_lock(&l->lock);
-		engine_spin_leave(l, s->src[i]);
-		pthread_mutex_unlock(&l->lock);
-		if (!spin_call(s, s->src[i], s->src[i]->rest))
-			return 0;
+/* The last of them, whose callback begins; NULL: there is none, or another thread leads. */
+static struct eng_source *spin_drop(struct eng_runner *me)
+{
+	struct eng_spin *s = &me->loop->spin;
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&me->loop->lock);
+	spin_forget_closed(s);
+	if (me->leads && s->n > 0) {
+		src = s->sources[--s->n];
+		runner_begin(me, src);
 	}
-	pthread_mutex_lock(&l->lock);
-	again = l->num_spun > 0;
-	pthread_mutex_unlock(&l->lock);
-	return again ? 0 : -1;
+	pthread_mutex_unlock(&me->loop->lock);
+	return src;
 }
 
-/* Look at each source: 1: something was taken, 0: nothing was there, -1: another thread leads. */
-static int spin_look(struct spin *s)
+/* From here on all of them are reported again. */
+static void spin_stop(struct eng_runner *me)
 {
-	int taken = 0;
+	struct eng_source *src;
 
-	for (unsigned i = 0; i < s->n; i++) {
-		if (!s->src[i]->pending(s->src[i]))
-			continue;
-		if (!spin_call(s, s->src[i], s->src[i]->take))
-			return -1;
-		taken = 1;
-	}
-	return taken;
-}
-
-static int spin_look_repeatedly(struct spin *s)
-{
-	int taken = 0;
-
-	for (int i = 0; i < SPIN_LOOKS && s->n && !taken; i++) {
-		taken = spin_look(s);
-		spin_pause();
-	}
-	return taken;
-}
-
-static int spin_for(struct spin *s, struct poller_event *evs, uint64_t until)
-{
-	for (;;) {
-		int taken = spin_look_repeatedly(s), n;
-		uint64_t now = clock_now_ns();
-
-		if (taken < 0 || now >= until)
-			return 0;
-		if (taken)
-			s->end = now + config_get()->spin_ns;
-		if (s->n == 0 || now >= s->events_at) {
-			n = poller_wait(&s->me->loop->poller, evs, now, now);
-			if (n > 0)
-				return n;
-			s->events_at = now + SPIN_EVENT_NS;
-		}
-		if (now >= s->end)
-			return -1;
+	while ((src = spin_drop(me))) {
+		src->look_end(src);
+		runner_finish(me);
 	}
 }
 
-int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until)
+/* --- how long to look ------------------------------------------------------------------------ */
+
+static void spin_found(struct eng_spin *s, uint64_t now)
 {
-	uint64_t now = clock_now_ns();
-	struct spin s = {
-		.me = me, .events_at = now + SPIN_EVENT_NS, .end = now + config_get()->spin_ns};
+	uint64_t longest = SPIN_LONG * config_get()->spin_ns;
+	uint64_t gap = now - s->found_at;
+
+	s->gap_ns = (3 * s->gap_ns + (gap < longest ? gap : longest)) / 4;
+	s->found_at = now;
+}
+
+void spin_note(struct eng_runner *me, struct eng_source *src)
+{
+	struct eng_spin *s = &me->loop->spin;
+	uint64_t now;
+	bool crowded;
+
+	if (!config_get()->spin_ns)
+		return;
+	now = clock_now_ns();
+	spin_found(s, now);
+	pthread_mutex_lock(&me->loop->lock);
+	crowded = s->n == SPIN_SOURCES && spin_find(s, src) < 0;
+	if (crowded)
+		s->crowded_until = now + SPIN_CROWD_NS;
+	if (now >= s->crowded_until && src->look && !src->closed && spin_find(s, src) < 0)
+		s->sources[s->n++] = src;
+	pthread_mutex_unlock(&me->loop->lock);
+	if (crowded)
+		spin_stop(me);
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+/* The source at that place, whose callback begins; NULL: there is none, or another thread leads. */
+static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
+{
+	struct eng_spin *s = &me->loop->spin;
+	struct eng_source *src = NULL;
+
+	pthread_mutex_lock(&me->loop->lock);
+	spin_forget_closed(s);
+	if (me->leads && i < s->n) {
+		src = s->sources[i];
+		runner_begin(me, src);
+	}
+	pthread_mutex_unlock(&me->loop->lock);
+	return src;
+}
+
+static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool stays)
+{
+	if (!stays) {
+		pthread_mutex_lock(&me->loop->lock);
+		spin_forget(&me->loop->spin, src);
+		pthread_mutex_unlock(&me->loop->lock);
+	}
+	runner_finish(me);
+}
+
+/* Each source once. Returns whether something had come. */
+static bool spin_look(struct eng_runner *me)
+{
+	struct eng_source *src;
+	bool found = false;
+
+	for (unsigned i = 0; (src = spin_begin_look(me, i)); i++) {
+		enum eng_look look = src->look(src);
+
+		found |= look == ENG_LOOK_FOUND;
+		i -= look == ENG_LOOK_OVER; /* another one has its place now */
+		spin_end_look(me, src, look != ENG_LOOK_OVER);
+	}
+	return found;
+}
+
+static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
+{
+	uint64_t spin_ns = config_get()->spin_ns;
+
+	return spin_ns && s->gap_ns <= spin_ns && now - s->found_at < spin_ns;
+}
+
+int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
+{
+	struct eng_spin *s = &me->loop->spin;
 	int n;
 
-	if (until <= now)
-		return -1;
-	atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
-	spin_begin(&s);
-	n = spin_for(&s, evs, until);
-	if (n < 0)
-		n = spin_rest(&s);
-	spin_end(&s);
-	return n;
+	while (*now < until && spin_is_worth_it(s, *now)) {
+		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
+		if (spin_look(me))
+			spin_found(s, clock_now_ns());
+		*now = clock_now_ns();
+		if (s->n > 0 && *now - s->polled_at < SPIN_POLL_NS)
+			continue;
+		s->polled_at = *now;
+		n = poller_wait(&me->loop->poller, evs, *now, *now);
+		if (n > 0)
+			return n;
+	}
+	atomic_store_explicit(&me->loop->spinning, false, memory_order_relaxed);
+	if (*now < until)
+		spin_stop(me);
+	return 0;
 }

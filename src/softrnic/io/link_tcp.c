@@ -165,9 +165,28 @@ static int link_tcp_route(const struct link_addr *to, struct link_addr *from)
 
 /* --- connecting --------------------------------------------------------------------------- */
 
+static int link_tcp_set_options(int fd)
+{
+	int one = 1, idle_s = 10, interval_s = 5, count = 3;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+		return -errno;
+	/* Detects a vanished peer that has no heartbeat. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	return 0;
+}
+
+/* Accepted sockets inherit the options. */
 static int link_tcp_listen(struct link *l)
 {
-	return listen(link_tcp_of(l)->fd, SOMAXCONN) ? -errno : 0;
+	int fd = link_tcp_of(l)->fd, ret = link_tcp_set_options(fd);
+
+	if (ret)
+		return ret;
+	return listen(fd, SOMAXCONN) ? -errno : 0;
 }
 
 /* What the network did to a connection that was not accepted yet (accept(2)). */
@@ -263,25 +282,11 @@ static int link_tcp_dialed(struct link *l)
 
 /* --- what it is ready for ----------------------------------------------------------------- */
 
-static int link_tcp_set_options(int fd)
-{
-	int one = 1, idle_s = 10, interval_s = 5, count = 3;
-
-	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
-		return -errno;
-	/* Detects a vanished peer that has no heartbeat. */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-	return 0;
-}
-
 /* Only after connect() or listen(): before it, a socket reports a hang-up. */
 static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 {
 	struct link_tcp *t = link_tcp_of(l);
-	int ret = t->accepted || t->dialed ? link_tcp_set_options(t->fd) : 0;
+	int ret = t->dialed ? link_tcp_set_options(t->fd) : 0;
 
 	if (!ret)
 		ret = engine_add(src, t->fd, write);

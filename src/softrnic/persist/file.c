@@ -2,6 +2,7 @@
 #include "softrnic/persist/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,19 +248,23 @@ struct file *file_of_memory(void)
 	return &files_memory;
 }
 
+/*
+ * Not by fstat(): since Linux 6.13 a time that was looked at is exact from then on, so that the
+ * next store changes it, and the next write-back of the data may have to write the inode, too.
+ */
 void file_find_end(const struct file *f, struct file_end *end)
 {
-	struct stat st;
+	struct statx st;
 
 	*end = (struct file_end){.size = UINT64_MAX};
 	if (!f->medium.has_end)
 		return;
 	if (f->medium.fd < 0)
 		end->error = FILE_END_UNKNOWN;
-	else if (fstat(f->medium.fd, &st) < 0)
+	else if (statx(f->medium.fd, "", AT_EMPTY_PATH, STATX_SIZE, &st) < 0)
 		end->error = -errno;
 	else
-		end->size = (uint64_t)st.st_size;
+		end->size = st.stx_size;
 }
 
 int file_judge_end(const struct file_end *end, uint64_t range_end)

@@ -125,6 +125,8 @@ static int group_judge(const struct persist_job *job, int status, const struct f
 {
 	struct group_piece p = group_piece_of(job, job->slice);
 
+	if (!status && p.end - p.start <= GROUP_NEAR)
+		writeback_split(p.r, p.start, p.end);
 	return status ? status : file_judge_end(end, p.to);
 }
 

@@ -28,6 +28,9 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
  */
 int writeback_shared(struct file *f, uint64_t from, uint64_t to);
 
+/* After a short write-back of [start, end): the next one of a page there shall write that alone. */
+void writeback_split(const struct range *r, uintptr_t start, uintptr_t end);
+
 /* Is a part of r that ends there still inside its file? 0, -EFAULT or another -errno. */
 int writeback_check_end(const struct range *r, uintptr_t end, struct persist_job *job);
 

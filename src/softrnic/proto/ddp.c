@@ -3,35 +3,16 @@
 
 #include <errno.h>
 
-#define CTRL_TAGGED  0x80
-#define CTRL_LAST    0x40
-#define CTRL_VERSION 0x03
-#define CUT          8u /* the word that must not be split */
-
-void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
-{
-	wcursor_u8(c, (uint8_t)((hdr->tagged ? CTRL_TAGGED : 0) | (hdr->last ? CTRL_LAST : 0) |
-				(hdr->version & CTRL_VERSION)));
-	wcursor_u8(c, hdr->ulp);
-	if (hdr->tagged) {
-		wcursor_be32(c, hdr->stag);
-		wcursor_be64(c, hdr->to);
-	} else {
-		wcursor_be32(c, hdr->ulp_word);
-		wcursor_be32(c, hdr->qn);
-		wcursor_be32(c, hdr->msn);
-		wcursor_be32(c, hdr->mo);
-	}
-}
+#define CUT 8u /* the word that must not be split */
 
 void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
 {
 	uint8_t ctrl = rcursor_u8(c);
 
 	*hdr = (struct ddp_hdr){
-		.tagged = ctrl & CTRL_TAGGED,
-		.last = ctrl & CTRL_LAST,
-		.version = ctrl & CTRL_VERSION,
+		.tagged = ctrl & DDP_CTRL_TAGGED,
+		.last = ctrl & DDP_CTRL_LAST,
+		.version = ctrl & DDP_CTRL_VERSION,
 	};
 	hdr->ulp = rcursor_u8(c);
 	if (hdr->tagged) {

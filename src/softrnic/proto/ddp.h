@@ -37,6 +37,10 @@ static inline unsigned ddp_hdr_len(bool tagged)
 	return tagged ? DDP_TAGGED_HDR : DDP_UNTAGGED_HDR;
 }
 
+#define DDP_CTRL_TAGGED  0x80
+#define DDP_CTRL_LAST    0x40
+#define DDP_CTRL_VERSION 0x03
+
 /* Length written, or -ENOSPC. */
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr);
 /* The header's length, or -EBADMSG when len is shorter. Any version is accepted and reported:
@@ -44,7 +48,22 @@ int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr);
 int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr);
 
 /* The same in the middle of a message. */
-void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr);
+static inline void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
+{
+	wcursor_u8(c,
+		   (uint8_t)((hdr->tagged ? DDP_CTRL_TAGGED : 0) | (hdr->last ? DDP_CTRL_LAST : 0) |
+			     (hdr->version & DDP_CTRL_VERSION)));
+	wcursor_u8(c, hdr->ulp);
+	if (hdr->tagged) {
+		wcursor_be32(c, hdr->stag);
+		wcursor_be64(c, hdr->to);
+	} else {
+		wcursor_be32(c, hdr->ulp_word);
+		wcursor_be32(c, hdr->qn);
+		wcursor_be32(c, hdr->msn);
+		wcursor_be32(c, hdr->mo);
+	}
+}
 void ddp_get(struct rcursor *c, struct ddp_hdr *hdr);
 
 /* Payload that fits one segment. */

@@ -44,7 +44,9 @@ static void cq_set_count_locked(struct cq *cq, uint32_t count)
 
 static struct cqe *cq_slot(struct cq *cq, uint32_t i)
 {
-	return &cq->ring[((uint64_t)cq->head + i) % cq->size];
+	uint64_t at = (uint64_t)cq->head + i;
+
+	return &cq->ring[at < cq->size ? at : at - cq->size];
 }
 
 /* A completion in error raises an event whatever was asked for (ibv_req_notify_cq(3)). */
@@ -103,14 +105,14 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 {
 	uint32_t count, n;
 
-	if (max <= 0)
+	if (max <= 0 || cq_is_empty(cq))
 		return 0;
 	pthread_mutex_lock(&cq->lock);
 	count = cq_count_locked(cq);
 	n = count < (uint32_t)max ? count : (uint32_t)max;
 	for (uint32_t i = 0; i < n; i++)
 		cq_collect_locked(cq_slot(cq, i), &wc[i]);
-	cq->head = (uint32_t)(((uint64_t)cq->head + n) % cq->size);
+	cq->head = (uint32_t)(cq_slot(cq, n) - cq->ring);
 	cq_set_count_locked(cq, count - n);
 	pthread_mutex_unlock(&cq->lock);
 	return (int)n;

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define DIRTY_NEAR 65536u /* a gap not worth an interval of its own */
 #define DIRTY_MANY 1024u
 
 /* The entry moves to the front: a stream mostly writes where it wrote last. */
@@ -113,12 +112,18 @@ static void dirty_merge(struct dirty_region *r, uint32_t a, uint32_t b)
 	r->range[b] = r->range[--r->count];
 }
 
-/* What is already there and near, or NULL. */
+/* What is already there and near, moved to the front; NULL: nothing is. */
 static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty_range *what)
 {
-	for (uint32_t i = 0; i < r->count; i++)
-		if (dirty_gap(&r->range[i], what) <= DIRTY_NEAR)
-			return &r->range[i];
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct dirty_range found = r->range[i];
+
+		if (dirty_gap(&found, what) > DIRTY_NEAR)
+			continue;
+		r->range[i] = r->range[0];
+		r->range[0] = found;
+		return &r->range[0];
+	}
 	return NULL;
 }
 
@@ -179,9 +184,9 @@ static struct dirty_range dirty_range_of(const struct mr *mr, const void *at, ui
 	return (struct dirty_range){.lo = lo, .hi = lo + len};
 }
 
-int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len)
+int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi)
 {
-	struct dirty_range what = dirty_range_of(mr, at, len);
+	struct dirty_range what = {.lo = lo, .hi = hi};
 	struct dirty_region *r = dirty_find(d, mr);
 
 	if (!r)

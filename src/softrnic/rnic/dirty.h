@@ -25,8 +25,28 @@ struct dirty {
 	bool failed;       /* and its file failed: the stream has not been answered so yet */
 };
 
-/* 0 or -ENOMEM. */
-int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len);
+/* What is nearer than this to an interval becomes a part of it: writing back a gap of this size,
+ * even a dirty one, takes no longer than one write-back more. */
+#define DIRTY_NEAR 65536u
+
+int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi);
+
+/* 0 or -ENOMEM. A stream mostly writes where it wrote last: in or behind the first interval. */
+static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len)
+{
+	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr, hi = lo + len;
+	struct dirty_range *first;
+
+	if (d->count == 0 || d->region[0].mr != mr)
+		return dirty_note_elsewhere(d, mr, lo, hi);
+	first = &d->region[0].range[0];
+	if (lo < first->lo || lo > first->hi)
+		return dirty_note_elsewhere(d, mr, lo, hi);
+	if (hi > first->hi)
+		first->hi = hi;
+	return 0;
+}
+
 /* It is about to be written back; a failure of that is the caller's to remember. */
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
 /* Take one interval out; NULL: there is none. The reference on its region is the caller's. */

@@ -20,7 +20,8 @@ struct mr_table {
 	pthread_cond_t idle; /* the last hold of a killed region was released */
 	struct list *buckets;
 	size_t num_buckets, count;
-	bool forked; /* holds taken before the fork() are ignored */
+	atomic_uint waiters; /* threads that wait for `idle` */
+	bool forked;         /* holds taken before the fork() are ignored */
 };
 
 static struct list *mr_buckets_new(size_t n)
@@ -114,7 +115,7 @@ void mr_table_atfork_parent(struct mr_table *table)
 /* The files' own mappings exist in the parent only. */
 static void mr_forget_parent(struct mr *mr)
 {
-	mr->holds = 0;
+	atomic_store(&mr->holds, 0);
 	mr->backing.lasting = false;
 }
 
@@ -128,6 +129,7 @@ void mr_table_atfork_child(struct mr_table *table)
 			mr_forget_parent(container_of(it, struct mr, link));
 	}
 	/* Threads that waited on it do not exist here. */
+	atomic_store(&table->waiters, 0);
 	pthread_cond_init(&table->idle, NULL);
 	pthread_mutex_unlock(&table->lock);
 }
@@ -201,19 +203,16 @@ void mr_wait_idle(struct mr *mr)
 
 	pthread_mutex_lock(&table->lock);
 	assert(mr->killed);
-	while (mr->holds > 0)
+	atomic_fetch_add(&table->waiters, 1); /* before the look at holds: mr_release() */
+	while (atomic_load(&mr->holds) > 0)
 		pthread_cond_wait(&table->idle, &table->lock);
+	atomic_fetch_sub(&table->waiters, 1);
 	pthread_mutex_unlock(&table->lock);
 }
 
 bool mr_is_idle(struct mr *mr)
 {
-	bool idle;
-
-	pthread_mutex_lock(&mr->table->lock);
-	idle = mr->holds == 0;
-	pthread_mutex_unlock(&mr->table->lock);
-	return idle;
+	return atomic_load(&mr->holds) == 0;
 }
 
 void mr_ref(struct mr *mr)
@@ -245,12 +244,7 @@ void mr_delete(struct mr *mr)
 
 bool mr_is_killed(struct mr *mr)
 {
-	bool killed;
-
-	pthread_mutex_lock(&mr->table->lock);
-	killed = mr->killed;
-	pthread_mutex_unlock(&mr->table->lock);
-	return killed;
+	return atomic_load(&mr->killed);
 }
 
 static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t len)
@@ -264,28 +258,44 @@ static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t
 	return MR_OK;
 }
 
-static enum mr_verdict mr_hold_with(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
-				    uint64_t to, uint64_t len, int all, int any, struct mr **out,
-				    void **ptr)
+/* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. */
+struct mr_wish {
+	const struct ibv_pd *pd;
+	uint64_t to, len;
+	int all, any;
+};
+
+/* With the table's mutex, or of a region that the caller holds: held once more if all is right. */
+static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_wish *w, struct mr **out,
+				  void **ptr)
 {
 	enum mr_verdict verdict;
+
+	if (mr->killed)
+		return MR_BAD_STAG;
+	if (mr->ibv.pd != w->pd)
+		return MR_BAD_PD;
+	if ((mr->access & w->all) != w->all || (w->any && !(mr->access & w->any)))
+		return MR_BAD_ACCESS;
+	verdict = mr_check_range(mr, w->to, w->len);
+	if (verdict != MR_OK)
+		return verdict;
+	atomic_fetch_add(&mr->holds, 1);
+	*out = mr;
+	*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(w->to - mr->iova));
+	return MR_OK;
+}
+
+static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const struct mr_wish *w,
+				  struct mr **out, void **ptr)
+{
+	enum mr_verdict verdict = MR_BAD_STAG;
 	struct mr *mr;
 
 	pthread_mutex_lock(&table->lock);
 	mr = mr_find_locked(table, stag);
-	if (!mr || mr->killed)
-		verdict = MR_BAD_STAG;
-	else if (mr->ibv.pd != pd)
-		verdict = MR_BAD_PD;
-	else if ((mr->access & all) != all || (any && !(mr->access & any)))
-		verdict = MR_BAD_ACCESS;
-	else
-		verdict = mr_check_range(mr, to, len);
-	if (verdict == MR_OK) {
-		mr->holds++;
-		*out = mr;
-		*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(to - mr->iova));
-	}
+	if (mr)
+		verdict = mr_hold_if(mr, w, out, ptr);
 	pthread_mutex_unlock(&table->lock);
 	return verdict;
 }
@@ -293,23 +303,66 @@ static enum mr_verdict mr_hold_with(struct mr_table *table, const struct ibv_pd 
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr)
 {
-	return mr_hold_with(table, pd, stag, to, len, access, 0, out, ptr);
+	struct mr_wish w = {.pd = pd, .to = to, .len = len, .all = access};
+
+	return mr_look_up(table, stag, &w, out, ptr);
 }
 
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr)
 {
-	return mr_hold_with(table, pd, stag, to, len, 0, any_access, out, ptr);
+	struct mr_wish w = {.pd = pd, .to = to, .len = len, .any = any_access};
+
+	return mr_look_up(table, stag, &w, out, ptr);
 }
 
+enum mr_verdict mr_hold_near(struct mr_table *table, struct mr **near, const struct ibv_pd *pd,
+			     uint32_t stag, uint64_t to, uint64_t len, int access, struct mr **out,
+			     void **ptr)
+{
+	struct mr_wish w = {.pd = pd, .to = to, .len = len, .all = access};
+	enum mr_verdict verdict;
+
+	if (*near && (*near)->ibv.rkey == stag)
+		return mr_hold_if(*near, &w, out, ptr);
+	verdict = mr_look_up(table, stag, &w, out, ptr);
+	if (verdict != MR_OK)
+		return verdict;
+	if (*near)
+		mr_release(*near);
+	*near = *out;
+	atomic_fetch_add(&(*near)->holds, 1);
+	return MR_OK;
+}
+
+/* Of a hold that the parent took before the fork() nothing is left. */
+static void mr_release_forked(struct mr *mr)
+{
+	unsigned holds = atomic_load(&mr->holds);
+
+	while (holds > 0 && !atomic_compare_exchange_weak(&mr->holds, &holds, holds - 1))
+		;
+}
+
+/*
+ * With the last hold the region may be freed, so from there on only the table is looked at. A
+ * thread that begins to wait says so before it looks at the holds: either it sees this one gone, or
+ * it is seen here.
+ */
 void mr_release(struct mr *mr)
 {
 	struct mr_table *table = mr->table;
+	unsigned before = 1;
 
+	if (__builtin_expect(table->forked, 0))
+		mr_release_forked(mr);
+	else
+		before = atomic_fetch_sub(&mr->holds, 1);
+	assert(before > 0);
+	if (before > 1 || atomic_load(&table->waiters) == 0)
+		return;
 	pthread_mutex_lock(&table->lock);
-	assert(mr->holds > 0 || table->forked);
-	if (mr->holds > 0 && --mr->holds == 0 && mr->killed)
-		pthread_cond_broadcast(&table->idle);
+	pthread_cond_broadcast(&table->idle);
 	pthread_mutex_unlock(&table->lock);
 }
 

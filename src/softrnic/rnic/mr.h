@@ -42,10 +42,10 @@ struct mr {
 	int access;        /* IBV_ACCESS_* */
 	struct mr_backing backing;
 	struct mr_table *table;
-	struct list link; /* hash chain */
-	unsigned holds;   /* guarded by the table's mutex */
-	bool killed;      /* likewise */
-	atomic_uint refs; /* the registration's, and mr_ref() */
+	struct list link;   /* hash chain */
+	atomic_uint holds;  /* from 0 to 1 with the table's mutex only */
+	atomic_bool killed; /* written with the mutex */
+	atomic_uint refs;   /* the registration's, and mr_ref() */
 };
 
 enum mr_verdict {
@@ -92,6 +92,13 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 /* Like mr_hold, but grants when at least one bit of `any_access` is there. */
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
+/*
+ * The same as mr_hold() with a look first at the region that was held last: the caller holds it
+ * once for as long as it looks up many, and releases *near, unless it is NULL, in the end.
+ */
+enum mr_verdict mr_hold_near(struct mr_table *table, struct mr **near, const struct ibv_pd *pd,
+			     uint32_t stag, uint64_t to, uint64_t len, int access, struct mr **out,
+			     void **ptr);
 void mr_release(struct mr *mr);
 /*
  * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too

@@ -211,12 +211,12 @@ static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
 	uint64_t at = req->sink_to + qp->tx.off;
 	struct ddp_hdr hdr = tx_tagged(RDMAP_READ_RESP, req->sink_stag, at);
 	uint32_t len = tx_segment(qp, &hdr, at, req->size - qp->tx.off);
-	struct tx_fpdu f = tx_fpdu_of(qp);
+	struct tx_fpdu f;
 	enum mr_verdict verdict;
 	struct mr *mr;
 	void *ptr;
 
-	if (!tx_fpdu_open(&f, &hdr, len, 1))
+	if (!tx_fpdu_begin(&f, qp, &hdr, len, 1))
 		return false;
 	if (len > 0) {
 		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to + qp->tx.off,

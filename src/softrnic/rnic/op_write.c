@@ -43,8 +43,8 @@ static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t m
 			     void **ptr)
 {
 	enum mr_verdict verdict =
-		mr_hold(qp->cfg.mrs, qp->cfg.pd, seg->hdr.stag, seg->hdr.to + seg->done, max,
-			IBV_ACCESS_REMOTE_WRITE, mr, ptr);
+		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
+			     seg->hdr.to + seg->done, max, IBV_ACCESS_REMOTE_WRITE, mr, ptr);
 
 	if (verdict == MR_OK)
 		return max;
@@ -74,7 +74,10 @@ static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whol
 	}
 	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
 		return RX_DONE;
-	/* All of the segment is in bounds, or none of it is placed. */
+	/* All of the segment is in bounds, or none of it is placed. If it is whole, that is checked
+	 * where it is placed at once. */
+	if (whole)
+		return RX_DONE;
 	if (write_target(qp, seg, seg->payload, &mr, &ptr) == 0)
 		return RX_FAULT;
 	mr_release(mr);

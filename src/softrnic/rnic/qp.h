@@ -35,11 +35,11 @@
 #include "softrnic/rnic/srq.h"
 #include "verbs_ext/verbs_ext.h"
 
-#define QP_RX_IOV 2
-#define QP_TX_IOV 128          /* entries qp_tx_gather may return */
-#define QP_RXBUF  (128u << 10) /* receive buffers the owner lends */
-#define QP_TXBUF  (256u << 10) /* send buffers the owner lends */
-#define QP_PATIENT_MAX (32u << 10) /* so many bytes may wait to be sent: qp_tx_may_wait() */
+#define QP_RX_IOV      2
+#define QP_TX_IOV      128          /* entries qp_tx_gather may return */
+#define QP_RXBUF       (128u << 10) /* receive buffers the owner lends */
+#define QP_TXBUF       (256u << 10) /* send buffers the owner lends */
+#define QP_PATIENT_MAX (32u << 10)  /* so many bytes may wait to be sent: qp_tx_may_wait() */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
 enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };

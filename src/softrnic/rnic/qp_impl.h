@@ -133,7 +133,17 @@ int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this e
 /* --- qp_sq.c: our work requests once they are posted -------------------------------------- */
 
 /* May the next one be begun (ORD, fence)? */
-bool qp_sq_is_ready(const struct qp *qp);
+static inline bool qp_sq_is_ready(const struct qp *qp)
+{
+	const struct sq_wr *wr;
+
+	if (qp->sq.next == qp->sq.tail)
+		return false;
+	wr = sq_at(&qp->sq, qp->sq.next);
+	if (wr->fence && qp->orq.count > 0)
+		return false;
+	return !wr->op->is_request || qp->orq.count < qp->orq.ord;
+}
 void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
@@ -169,6 +179,21 @@ void qp_request_job(struct qp *qp, struct qp_job *job);
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
 void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under way */
+
+/* --- the next FPDU of a batch ------------------------------------------------------------- */
+
+/* Room for `parts` parts of `payload` bytes in all? False: send the batch first. */
+static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const struct ddp_hdr *hdr,
+				 uint32_t payload, unsigned parts)
+{
+	f->b = qp->tx.batch;
+	f->pos = qp->tx.built;
+	f->crc = qp->stream.crc;
+	f->markers = qp->stream.markers;
+	f->short_link = qp->link.tx_switched;
+	f->is_response = qp->tx.source == TX_FROM_IRQ;
+	return tx_fpdu_open(f, hdr, payload, parts);
+}
 
 /* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request ------------- */
 

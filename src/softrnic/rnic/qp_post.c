@@ -50,7 +50,7 @@ static int post_check(const struct qp *qp, const struct qp_op *op, const struct 
 }
 
 static int post_check_payload(const struct qp *qp, const struct qp_op *op,
-			      const struct ibv_send_wr *wr)
+			      const struct ibv_send_wr *wr, uint64_t *length)
 {
 	const struct ibv_qp_cap *cap = &qp->cfg.cap;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -60,12 +60,14 @@ static int post_check_payload(const struct qp *qp, const struct qp_op *op,
 	/* A Read Response names one sink. */
 	if (op->is_request && (is_inline || wr->num_sge > RNIC_MAX_SGE_RD))
 		return EINVAL;
-	return post_length(wr) > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;
+	*length = post_length(wr);
+	return *length > (is_inline ? cap->max_inline_data : RNIC_MAX_MSG) ? EINVAL : 0;
 }
 
-static int post_check_wr(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr)
+static int post_check_wr(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+			 uint64_t *length)
 {
-	int err = op ? post_check_payload(qp, op, wr) : EINVAL;
+	int err = op ? post_check_payload(qp, op, wr, length) : EINVAL;
 
 	return err ? err : post_check(qp, op, wr, POST_FLAGS);
 }
@@ -111,8 +113,8 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 /* --- taking them in ----------------------------------------------------------------------- */
 
 /* Into its slot; NULL: the QP has failed, and the request with it. */
-static struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
-			       uint64_t length)
+static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
+				      const struct ibv_send_wr *wr, uint64_t length)
 {
 	struct sq_wr gone, *slot;
 
@@ -129,9 +131,10 @@ static struct sq_wr *post_take(struct qp *qp, const struct qp_op *op, const stru
 	return slot;
 }
 
-static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr)
+static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+			 uint64_t length)
 {
-	struct sq_wr *slot = post_take(qp, op, wr, post_length(wr));
+	struct sq_wr *slot = post_take(qp, op, wr, length);
 
 	if (slot)
 		post_copy_payload(slot, wr);
@@ -141,13 +144,14 @@ static int post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct qp_op *op = op_of_wr(wr->opcode);
 	int err = post_check_state(qp);
+	uint64_t length;
 
 	if (!err)
-		err = post_check_wr(qp, op, wr);
+		err = post_check_wr(qp, op, wr, &length);
 	if (!err && sq_room(&qp->sq) == 0)
 		err = ENOMEM;
 	if (!err)
-		post_take_wr(qp, op, wr);
+		post_take_wr(qp, op, wr, length);
 	return err;
 }
 
@@ -165,8 +169,10 @@ int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 
 static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 {
+	uint64_t length;
+
 	if (w->op == VEXT_OP_VERBS)
-		return post_check_wr(qp, op_of_wr(w->wr.opcode), &w->wr);
+		return post_check_wr(qp, op_of_wr(w->wr.opcode), &w->wr, &length);
 	return post_check(qp, op_of_vext(w->op), &w->wr, POST_VEXT_FLAGS);
 }
 
@@ -174,7 +180,7 @@ static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 static void post_take_vext(struct qp *qp, const struct vext_wr *w)
 {
 	if (w->op == VEXT_OP_VERBS)
-		post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr);
+		post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
 	else
 		(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
 }

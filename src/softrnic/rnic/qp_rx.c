@@ -265,6 +265,7 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
+	qp_rx_drop_near(rx);
 }
 
 void qp_rx_parse(struct qp *qp)

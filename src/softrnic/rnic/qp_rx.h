@@ -5,6 +5,7 @@
 
 #include "softrnic/proto/ddp.h"
 #include "softrnic/proto/mpa.h"
+#include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/op.h"
 #include "softrnic/rnic/queues.h"
 #include "softrnic/rnic/srq.h"
@@ -33,6 +34,7 @@ struct qp_rx {
 	bool exact; /* only the rest of an FPDU goes to the buffer: the next may be parsed in place
 		     */
 	struct rx_seg seg;
+	struct mr *near;    /* held while FPDUs are parsed; NULL: none */
 	bool receiving;     /* between want and got or fault: the owner may write to the memory */
 	struct mr *lent_mr; /* so long held: part of it is among that memory */
 	void *lent_ptr;
@@ -72,6 +74,13 @@ struct qp_recv {
 static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
 {
 	return rx->tail - rx->head;
+}
+/* At the end of what looks up regions: none is held between two calls. */
+static inline void qp_rx_drop_near(struct qp_rx *rx)
+{
+	if (rx->near)
+		mr_release(rx->near);
+	rx->near = NULL;
 }
 void qp_rx_parse(struct qp *qp);
 void qp_rx_free_own_buf(struct qp_rx *rx);

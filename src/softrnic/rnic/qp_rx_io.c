@@ -84,6 +84,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	void *ptr;
 
 	n = seg->rx->target(qp, seg, left, &mr, &ptr);
+	qp_rx_drop_near(rx);
 	if (n == 0)
 		return 0;
 	if (mr->backing.can_stall) {
@@ -112,7 +113,12 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
 	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
 		return RX_UNTAGGED_FRAME - have;
-	return rx->exact ? rx_missing(p, have) : QP_RXBUF;
+	if (rx->exact)
+		return rx_missing(p, have);
+	/* With CRC, what comes behind a large FPDU would have to move before it is complete. */
+	if (qp->stream.crc && have >= MPA_LENGTH_LEN && rx_missing(p, have) >= QP_RX_DIRECT_MIN)
+		return rx_missing(p, have) + RX_TAGGED_FRAME;
+	return QP_RXBUF;
 }
 
 static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])

@@ -2,18 +2,6 @@
 /* Our work requests from their turn to their completion, and the answers that some wait for. */
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_sq_is_ready(const struct qp *qp)
-{
-	const struct sq_wr *wr;
-
-	if (qp->sq.next == qp->sq.tail)
-		return false;
-	wr = sq_at(&qp->sq, qp->sq.next);
-	if (wr->fence && qp->orq.count > 0)
-		return false;
-	return !wr->op->is_request || qp->orq.count < qp->orq.ord;
-}
-
 /* --- completing --------------------------------------------------------------------------- */
 
 void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status status,

@@ -31,7 +31,7 @@ void qp_tx_shut(struct qp *qp); /* drop everything */
 
 /* qp_tx_turn.c */
 bool qp_tx_has_work(const struct qp *qp);
-bool qp_tx_build(struct qp *qp); /* one more FPDU into the batch; false: nothing, or no room */
+bool qp_tx_build(struct qp *qp);     /* one more FPDU into the batch; false: nothing, or no room */
 void qp_tx_build_all(struct qp *qp); /* what there is, as long as there is room */
 
 /* --- qp_tx_msg.c: what the operations build their messages with --------------------------- */
@@ -43,7 +43,6 @@ struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code);
 struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to);
 /* Length of the next segment of a message that continues at `at`; sets hdr->last. */
 uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left);
-struct tx_fpdu tx_fpdu_of(const struct qp *qp);
 void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
 
 /* These build one FPDU. False: there is no room, or an error is recorded. */

@@ -37,18 +37,6 @@ uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint3
 	return len;
 }
 
-struct tx_fpdu tx_fpdu_of(const struct qp *qp)
-{
-	return (struct tx_fpdu){
-		.b = qp->tx.batch,
-		.pos = qp->tx.built,
-		.crc = qp->stream.crc,
-		.markers = qp->stream.markers,
-		.short_link = qp->link.tx_switched,
-		.is_response = qp->tx.source == TX_FROM_IRQ,
-	};
-}
-
 void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 {
 	qp->tx.built += tx_fpdu_close(f);
@@ -58,9 +46,9 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len)
 {
-	struct tx_fpdu f = tx_fpdu_of(qp);
+	struct tx_fpdu f;
 
-	if (len < 0 || !tx_fpdu_open(&f, hdr, (uint32_t)len, 1))
+	if (len < 0 || !tx_fpdu_begin(&f, qp, hdr, (uint32_t)len, 1))
 		return false;
 	tx_fpdu_put(&f, bytes, (size_t)len);
 	tx_fpdu_done(qp, &f);
@@ -145,10 +133,10 @@ bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_
 {
 	uint32_t left = (uint32_t)wr->length - qp->tx.off;
 	uint32_t len = tx_segment(qp, hdr, at, left);
-	struct tx_fpdu f = tx_fpdu_of(qp);
+	struct tx_fpdu f;
 	int err = 0;
 
-	if (!tx_fpdu_open(&f, hdr, len, wr->is_inline ? 1 : wr->num_sge))
+	if (!tx_fpdu_begin(&f, qp, hdr, len, wr->is_inline ? 1 : wr->num_sge))
 		return false;
 	if (wr->is_inline)
 		tx_fpdu_put(&f, sq_inline(wr) + qp->tx.off, len);

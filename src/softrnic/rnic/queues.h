@@ -52,8 +52,8 @@ struct sq {
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
-	uint64_t awaited;  /* behind the last one that is not patient: see qp_tx_may_wait() */
-	uint64_t patient;  /* bytes of patient ones that may wait */
+	uint64_t awaited; /* behind the last one that is not patient: see qp_tx_may_wait() */
+	uint64_t patient; /* bytes of patient ones that may wait */
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);

@@ -8,8 +8,8 @@
 
 #include "base/safecopy.h"
 
-#define PROBE_STEP 4096u /* the smallest page */
-#define DATA_ROOM  (QP_TXBUF - sizeof(struct tx_batch))
+#define PROBE_STEP    4096u /* the smallest page */
+#define DATA_ROOM     (QP_TXBUF - sizeof(struct tx_batch))
 #define FPDU_TAIL_MAX sizeof(uint64_t) /* pad and CRC, written as one word */
 
 _Static_assert(3 + MPA_CRC_LEN <= FPDU_TAIL_MAX, "pad and CRC fit");
@@ -235,6 +235,7 @@ static void fpdu_list(struct tx_fpdu *f)
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts)
 {
 	struct tx_batch *b = f->b;
+	struct wcursor c;
 
 	if (b->n + 2 * parts + 2 > QP_TX_IOV || b->n_fpdu == TX_FPDUS || b->len >= TX_BATCH_MAX ||
 	    fpdu_copy_bound(f, payload, parts) > DATA_ROOM - b->used)
@@ -242,8 +243,9 @@ bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload
 	f->start = f->piece = b->data + b->used;
 	f->before = b->len;
 	f->copied = 0;
-	f->at = f->start + MPA_LENGTH_LEN;
-	f->at += ddp_encode(f->at, DDP_HDR_MAX, hdr);
+	c = wcursor_init(f->start + MPA_LENGTH_LEN, DDP_HDR_MAX);
+	ddp_put(&c, hdr);
+	f->at = c.p;
 	return true;
 }
 

@@ -77,7 +77,7 @@ struct tx_fpdu {
 	bool short_link; /* it takes half an FPDU as a rule: memory that may vanish is copied first */
 };
 
-/* Room for `parts` payload parts of `payload` bytes in all? False: send the batch first. */
+/* See tx_fpdu_begin(), which fills in all but the pointers and counts. */
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts);
 /* A copy of our own memory. */
 static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)

@@ -30,21 +30,47 @@ static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 	return stalled ? liveness_earlier(ns, STALLED_NS) : ns;
 }
 
+/*
+ * Looks of many connections fall together, so that one wake-up serves them all: each is up to an
+ * eighth of its period late. But the two ends of a connection, where they have the same clock,
+ * never look at the same time: the second one finds that the first has asked.
+ */
+static uint64_t liveness_gather(const struct liveness *l, uint64_t at)
+{
+	uint64_t tick = 1, offset, eighth = liveness_period_ns(l, false) / 8;
+
+	if (at == CLOCK_NEVER)
+		return at;
+	while (tick <= eighth / 2)
+		tick *= 2;
+	offset = l->second ? tick / 2 : 0;
+	return (at - offset + tick - 1) / tick * tick + offset;
+}
+
+static void liveness_set(struct liveness *l, uint64_t at, bool exactly)
+{
+	l->at = at;
+	l->due = exactly ? at : liveness_gather(l, at);
+}
+
 static void liveness_look_later(struct liveness *l, bool stalled, uint64_t now)
 {
-	l->at = liveness_earlier(stream_after(now, liveness_period_ns(l, stalled)),
-				 stream_after(l->heard, l->limit_ns));
+	liveness_set(l,
+		     liveness_earlier(stream_after(now, liveness_period_ns(l, stalled)),
+				      stream_after(l->heard, l->limit_ns)),
+		     stalled);
 }
 
 void liveness_off(struct liveness *l)
 {
-	*l = (struct liveness){.at = CLOCK_NEVER};
+	*l = (struct liveness){.at = CLOCK_NEVER, .due = CLOCK_NEVER};
 }
 
-void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
-		    uint64_t now)
+void liveness_begin(struct liveness *l, bool second, uint64_t limit_ns,
+		    const struct liveness_view *view, uint64_t now)
 {
 	*l = (struct liveness){
+		.second = second,
 		.limit_ns = liveness_at_least(limit_ns, LIVENESS_MIN_NS),
 		.peer_ns = LIVENESS_ASSUMED_NS,
 		.heard = now,
@@ -61,7 +87,8 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 	if (!peer_ms || l->at == CLOCK_NEVER || ns == l->peer_ns)
 		return;
 	l->peer_ns = ns;
-	l->at = liveness_earlier(l->at, stream_after(now, liveness_period_ns(l, false)));
+	liveness_set(l, liveness_earlier(l->at, stream_after(now, liveness_period_ns(l, false))),
+		     false);
 }
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
@@ -112,7 +139,8 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 	if (!s->agreed.consent || !s->qp || s->cfg.liveness_ns == 0)
 		return;
 	view = stream_liveness_view(s);
-	liveness_begin(&s->liveness, s->cfg.liveness_ns, &view, now);
+	liveness_begin(&s->liveness, s->cfg.role == STREAM_RESPONDER, s->cfg.liveness_ns, &view,
+		       now);
 	stream_liveness_on_bytes(s, now); /* the limit that the peer's HELLO states */
 }
 

@@ -21,6 +21,8 @@ struct liveness {
 	uint64_t limit_ns; /* CLOCK_NEVER: the peer is never lost, but still gets heartbeats */
 	uint64_t peer_ns;  /* the peer's limit */
 	uint64_t at;       /* when to look; CLOCK_NEVER: off */
+	uint64_t due;      /* the same, as the owner is to be woken: see liveness_gather() */
+	bool second;       /* of the two ends, the one that looks a little later */
 	uint64_t heard;    /* not silent at that time, or this end did not read */
 	uint64_t rx, tx;   /* bytes, at the last look */
 };
@@ -39,8 +41,8 @@ enum liveness_act {
 };
 
 void liveness_off(struct liveness *l);
-void liveness_begin(struct liveness *l, uint64_t limit_ns, const struct liveness_view *view,
-		    uint64_t now);
+void liveness_begin(struct liveness *l, bool second, uint64_t limit_ns,
+		    const struct liveness_view *view, uint64_t now);
 /* The peer announced its limit; the next look may be due earlier. */
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now);
 /* To be called at l->at. */

@@ -202,7 +202,8 @@ void stream_attach_qp(struct stream *s, struct qp *qp);
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
 struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
 
-/* As qp_post_send(), qp_post_recv() and qp_post_list(). */
+/* As qp_post_send(), qp_post_recv() and qp_post_list(). For what is posted to the send queue u may
+ * be NULL: then stream_look() is to follow, unless stream_may_wait(). */
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		     struct stream_update *u);
 int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
@@ -274,8 +275,8 @@ size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint6
 bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
-/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time matters,
- * the update asks for it. */
+/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time
+ * matters, the update asks for it. */
 void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u);
 void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);

@@ -2,6 +2,7 @@
 /* stream_io.c -- bytes: to and from the start-up frames, and then the QP. */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -182,6 +183,24 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 	return n;
 }
 
+/*
+ * The HELLO, which is all that a queue pair sends before the peer's has come, goes with the reply:
+ * one packet, and one wake-up of the peer. Without memory it follows by itself.
+ */
+static int stream_gather_reply(struct stream *s, struct iovec iov[QP_TX_IOV])
+{
+	int n = 0;
+
+	if (s->state == STREAM_REP_SENT && s->agreed.consent && stream_qp_due(s) & QP_DUE_SEND &&
+	    stream_lend(s, STREAM_BUF_TX))
+		n = qp_tx_gather(s->qp, iov);
+	s->tx_of_qp = n > 0 && n < QP_TX_IOV;
+	if (!s->tx_of_qp)
+		return stream_gather_frame(s, iov);
+	memmove(iov + 1, iov, (size_t)n * sizeof(*iov));
+	return n + stream_gather_frame(s, iov);
+}
+
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u)
 {
 	int n = 0;
@@ -190,7 +209,7 @@ int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream
 	if (s->state >= STREAM_LINGERING)
 		n = 0;
 	else if (!stream_frame_is_sent(s))
-		n = stream_gather_frame(s, iov);
+		n = stream_gather_reply(s, iov);
 	else if (s->rest_sent < s->rest_len)
 		n = stream_gather_rest(s, iov);
 	else
@@ -200,14 +219,24 @@ int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream
 	return n;
 }
 
+/* Of a start-up frame: returns what is behind it. */
+static size_t stream_frame_took(struct stream *s, size_t len)
+{
+	struct stream_frames *f = s->frames;
+	size_t left = f->out_len - f->out_sent, part = len < left ? len : left;
+
+	f->out_sent += part;
+	return len - part;
+}
+
 static void stream_tx_took(struct stream *s, size_t len)
 {
+	if (!stream_frame_is_sent(s))
+		len = stream_frame_took(s, len);
 	if (s->tx_of_qp)
 		qp_tx_sent(s->qp, len);
 	else if (s->rest)
 		s->rest_sent += len;
-	else if (s->frames)
-		s->frames->out_sent += len;
 }
 
 void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u)

@@ -124,7 +124,8 @@ int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_w
 {
 	int ret = qp_post_send(s->qp, wr, bad);
 
-	stream_report(s, u);
+	if (u)
+		stream_report(s, u);
 	return ret;
 }
 
@@ -144,7 +145,8 @@ int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *po
 {
 	int ret = qp_post_list(s->qp, wrs, n, posted);
 
-	stream_report(s, u);
+	if (u)
+		stream_report(s, u);
 	return ret;
 }
 

@@ -202,5 +202,5 @@ uint64_t stream_deadline(const struct stream *s)
 {
 	uint64_t at = s->deadline < s->hold_notice ? s->deadline : s->hold_notice;
 
-	return at < s->liveness.at ? at : s->liveness.at;
+	return at < s->liveness.due ? at : s->liveness.due;
 }

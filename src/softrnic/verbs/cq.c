@@ -268,7 +268,8 @@ static void vcq_drive(struct vcq *cq)
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
-/* While another thread drives the connections, whatever that takes, the doorbell's timer does it. */
+/* While another thread drives the connections, whatever that takes, the doorbell's timer does it.
+ */
 static void vcq_ring_all(struct vcq *cq)
 {
 	struct list *l;

@@ -24,7 +24,7 @@ struct vpd {
 struct vchannel {
 	struct ibv_comp_channel ibv;
 	struct evq q;
-	atomic_uint users; /* CQs on it */
+	atomic_uint users;        /* CQs on it */
 	pthread_mutex_t cqs_lock; /* outer to a CQ's conns_lock */
 	struct list cqs;
 };
@@ -40,12 +40,12 @@ struct vcq {
 	atomic_uint users;     /* QPs on it */
 	atomic_uint delivered; /* events handed out; guarded by ibv.mutex for waiting */
 	pthread_mutex_t
-		conns_lock; /* never waited for while a connection's lock is held by a poller */
-	struct list conns;  /* conn_of_cq: what polling an empty queue drives */
+		conns_lock;  /* never waited for while a connection's lock is held by a poller */
+	struct list conns;   /* conn_of_cq: what polling an empty queue drives */
 	atomic_uint waiting; /* so many of them have something that waits to be sent */
-	unsigned num_conns; /* in the list */
-	atomic_uint polls;  /* of the empty queue, since it was armed */
-	uint64_t polls_at;  /* when they were counted last; with conns_lock */
+	unsigned num_conns;  /* in the list */
+	atomic_uint polls;   /* of the empty queue, since it was armed */
+	uint64_t polls_at;   /* when they were counted last; with conns_lock */
 };
 
 struct vsrq {

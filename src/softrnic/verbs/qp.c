@@ -21,7 +21,6 @@ static int qp_enter(struct conn *c)
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct conn *c = qp_conn_of(ibv);
-	struct stream_update u;
 	int ret;
 
 	ret = qp_enter(c);
@@ -29,8 +28,8 @@ int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		*bad = wr;
 		return ret;
 	}
-	ret = stream_post_send(c->stream, wr, bad, &u);
-	conn_perform_posted(c, &u);
+	ret = stream_post_send(c->stream, wr, bad, NULL);
+	conn_perform_posted(c);
 	conn_leave(c);
 	return ret;
 }
@@ -55,15 +54,14 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct conn *c = qp_conn_of(ibv);
-	struct stream_update u;
 	int ret;
 
 	*posted = 0;
 	ret = qp_enter(c);
 	if (ret)
 		return ret;
-	ret = stream_post_list(c->stream, wrs, n, posted, &u);
-	conn_perform_posted(c, &u);
+	ret = stream_post_list(c->stream, wrs, n, posted, NULL);
+	conn_perform_posted(c);
 	conn_leave(c);
 	return ret;
 }

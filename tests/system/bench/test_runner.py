@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 
 BENCH = os.path.join(os.environ["RPMA_SOURCE"], "bench")
 sys.path.insert(0, BENCH)
-from runner import case, goal_run, goals, peer_goals, place, rounds, table  # noqa: E402
+from runner import case, goal_run, goals, peer_goals, place, plot, points, rounds, table  # noqa: E402
 
 # Prints a line with the times that its environment has for this work, and notes that it ran.
 PROGRAM = """#!/bin/sh
@@ -21,11 +22,18 @@ echo "$(basename "$0") $work" >>"$FAKE_LOG"
 [ "$work" != "$FAKE_BROKEN" ] || { echo "fake: broken" >&2; exit 1; }
 eval "us=\\${FAKE_$work:-10}"
 echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"p99_us\\":$us,\\"ops_s\\":$us,\
-\\"bytes_s\\":$us,\\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
+\\"bytes_s\\":$us,\\"dist\\":[[50,$us],[99,$us]],\
+\\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
 """
 PEER = """#!/bin/sh
-[ "$1" = list ] && { echo "who=other work=read size=64 suites=goals"; exit; }
-echo '{"count":1,"seconds":1,"p50_us":30}'
+if [ "$1" = list ]; then
+	echo "who=ucx-tcp work=read size=64 suites=goals"
+	echo "who=theirs work=instructions suites=goals"
+	echo "who=ours work=instructions suites=goals"
+	exit
+fi
+case $2 in who=ours) n=90;; *) n=100;; esac
+echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
 
 
@@ -47,6 +55,11 @@ class Runner(unittest.TestCase):
             out.write(text)
         os.chmod(path, 0o755)
         return path
+
+    def skip(self, why):
+        print(why, file=sys.stderr)
+        self.folder.cleanup()
+        os._exit(77)
 
     def measure(self, goal, count=1):
         places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
@@ -111,10 +124,11 @@ class Runner(unittest.TestCase):
     def test_a_peer_is_compared_with_the_same_work(self):
         os.environ["FAKE_read"] = "10"
         self.write("peers/other.sh", PEER)
-        outcome = peer_goals.measure(case.Program(self.folder.name), {"loopback": place.Loopback()}, "/var/tmp",
-                                     os.path.join(self.folder.name, "peers"), 1, 1)
+        outcome = peer_goals.measure("quick", case.Program(self.folder.name), {"loopback": place.Loopback()},
+                                     "/var/tmp", os.path.join(self.folder.name, "peers"), 1, 1)
         self.assertEqual([(row["work"], row["measured"], row["met"]) for row in outcome["goals"]],
-                         [("other: work=read size=64", 3, True)])
+                         [("ucx-tcp: work=read size=64", 3, True),
+                          ("instructions per write + flush + get_wc, against theirs", 0.9, True)])
 
     def test_every_goal_is_in_the_table_and_in_the_record(self):
         out, printed = self.run_all("goals", "--rounds", "1", "--ms", "1")
@@ -130,8 +144,24 @@ class Runner(unittest.TestCase):
         out, _ = self.run_all("size", "--ms", "1")
         with open(os.path.join(out, "size.json"), encoding="utf-8") as record:
             rows = json.load(record)["rows"]
-        self.assertEqual({row["at"] for row in rows if row["line"] == "read, TCP"},
-                         {row["at"] for row in rows if row["line"] == "raw TCP stream"})
+        for line in ("read, TCP", "raw TCP stream"):
+            self.assertEqual([row["at"] for row in rows if row["line"] == line], list(points.SIZES["quick"]))
+
+    def test_a_point_has_its_ratio_to_the_limit(self):
+        os.environ.update(FAKE_read="30", FAKE_pingpong="10")
+        out, _ = self.run_all("size", "--ms", "1")
+        with open(os.path.join(out, "size.json"), encoding="utf-8") as record:
+            reads = [row for row in json.load(record)["rows"] if row["line"] == "read, TCP"]
+        self.assertEqual({row["ratio"] for row in reads}, {3})
+        self.assertIn("work=pingpong", reads[0]["ratio_to"])
+
+    def test_every_plot_is_drawn(self):
+        if not shutil.which("gnuplot"):
+            self.skip("gnuplot is not installed")
+        out, _ = self.run_all("size", "depth", "dist", "conns", "--ms", "1", "--rounds", "1")
+        for name, *_ in plot.PLOTS.values():
+            for ending in plot.FORMATS:
+                self.assertGreater(os.path.getsize(os.path.join(out, f"{name}.{ending}")), 1000)
 
     def test_namespaces_are_gone_after_the_run(self):
         veth = place.Veth(9000)
@@ -143,8 +173,7 @@ class Runner(unittest.TestCase):
                                      capture_output=True, text=True, check=True).stdout
                 self.assertEqual(mtu.strip(), "9000")
         except OSError as reason:
-            print(f"no network namespaces here: {reason}", file=sys.stderr)
-            sys.exit(77)
+            self.skip(f"no network namespaces here: {reason}")
         named = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         self.assertNotIn(veth.tgt_ns, named)
         self.assertNotIn(veth.ini_ns, named)

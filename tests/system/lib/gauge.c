@@ -2,6 +2,7 @@
 #include "gauge.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,40 @@ long gauge_cpu_ticks(pid_t pid)
 			    &sys) != 2)
 		return -1;
 	return user + sys;
+}
+
+static long gauge_waits_of(pid_t pid, const char *task)
+{
+	char path[64 + NAME_MAX], line[256];
+	long n, waits = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)pid, task);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
+			waits = n;
+	if (f)
+		fclose(f);
+	return waits;
+}
+
+long gauge_waits(pid_t pid)
+{
+	struct dirent *e;
+	long waits = 0;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return -1;
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			waits += gauge_waits_of(pid, e->d_name);
+	closedir(dir);
+	return waits;
 }
 
 struct gauge gauge_self(void)

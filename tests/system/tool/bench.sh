@@ -116,7 +116,7 @@ test_persistence_is_not_claimed_for_volatile_memory() {
 	[ "$(stat -f -c %T /dev/shm)" = tmpfs ] || fail "/dev/shm is no tmpfs here"
 	head -c 1M /dev/zero >"$name"
 	# shellcheck disable=SC2064 # the name is known now
-	trap "rm -f $name; cleanup" EXIT
+	trap "rm -f $name $name.rpma; cleanup" EXIT
 	serve "$name" --allow-volatile
 	expect_ok "$rpma" bench --count 5 --size 8 --depth 1 "$where"
 	grep -q 'durability volatile$' out || fail "says: $(cat out)"

@@ -111,7 +111,7 @@ test_volatile_memory_is_refused_unless_allowed() {
 	[ ! -e "$name" ] || fail "a file is left in /dev/shm"
 	head -c 1M /dev/zero >"$name"
 	# shellcheck disable=SC2064 # the name is known now
-	trap "rm -f $name; cleanup" EXIT
+	trap "rm -f $name $name.rpma; cleanup" EXIT
 	serve "$name" --allow-volatile
 	grep -q 'durability volatile$' serve.out || fail "not announced as volatile"
 	random_file data 5000

@@ -159,7 +159,7 @@ pid_t pair_looker(void)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-#define PAIR_MAX 16
+#define PAIR_MAX 64
 static struct pair_link *pair_all[PAIR_MAX];
 
 static void pair_ring_all(void)

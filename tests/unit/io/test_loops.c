@@ -205,6 +205,33 @@ static void timers_and_tasks_run_where_the_source_is_served(void **state)
 	remove_all(SOURCES);
 }
 
+static struct eng_timer crowd[1000];
+static atomic_uint crowd_fired;
+
+static void crowd_fire(struct eng_timer *timer)
+{
+	if (atomic_fetch_add(&crowd_fired, 1) == 0)
+		place_signal(&place[0]);
+	usleep(100);
+}
+
+static void events_have_their_turn_between_timers(void **state)
+{
+	uint64_t at = clock_now_ns() + 100 * NSEC_PER_MS;
+
+	add(1);
+	atomic_store(&crowd_fired, 0);
+	for (int i = 0; i < 1000; i++) {
+		crowd[i] = (struct eng_timer){.fire = crowd_fire, .source = &place[0].source};
+		engine_set_timer(&crowd[i], at);
+	}
+	place_expect(&place[0], 2);
+	assert_in_range(atomic_load(&crowd_fired), 1, 500);
+	for (int i = 0; i < 1000; i++)
+		engine_set_timer(&crowd[i], CLOCK_NEVER);
+	remove_all(1);
+}
+
 /* In each loop one callback waits; the guard lets others lead, and all the rest goes on. */
 static void leaders_of_all_loops_may_wait_at_once(void **state)
 {
@@ -270,6 +297,7 @@ int main(void)
 		cmocka_unit_test(many_are_spread_evenly),
 		cmocka_unit_test(those_that_went_make_room_for_others),
 		cmocka_unit_test(timers_and_tasks_run_where_the_source_is_served),
+		cmocka_unit_test(events_have_their_turn_between_timers),
 		cmocka_unit_test(leaders_of_all_loops_may_wait_at_once),
 		cmocka_unit_test(a_child_begins_with_one_thread),
 	};

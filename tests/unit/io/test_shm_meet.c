@@ -390,7 +390,6 @@ static int open_source(void **state)
 {
 	source.ready = nothing;
 	source.free = gone;
-	list_init(&source.spun);
 	source_fd = eventfd(0, EFD_CLOEXEC);
 	return engine_add(&source, source_fd, false);
 }

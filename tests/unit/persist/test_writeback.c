@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -214,6 +215,62 @@ static void without_a_mapping_of_our_own_unmapped_memory_is_an_error(void **stat
 	munmap(p, 2 * PAGE);
 }
 
+/* What this process has made dirty, in bytes: the kernel counts whole folios. */
+static unsigned long long bytes_dirtied(void)
+{
+	FILE *io = fopen("/proc/self/io", "re");
+	unsigned long long bytes = 0;
+	char line[128];
+
+	assert_non_null(io);
+	while (fgets(line, sizeof(line), io))
+		sscanf(line, "write_bytes: %llu", &bytes);
+	fclose(io);
+	return bytes;
+}
+
+static unsigned long long dirtied_by_a_store(unsigned char *at)
+{
+	unsigned long long before = bytes_dirtied();
+
+	++*at;
+	return bytes_dirtied() - before;
+}
+
+/*
+ * A file that was written at once is in large folios, where the file system supports them. One that
+ * is busy for a moment is not split, but at the first flush of another of its pages.
+ */
+static void a_short_flush_writes_no_more_than_its_pages_the_next_time(void **state)
+{
+	unsigned char *bytes = map_anonymous(4 * MIB);
+	int fd = file_create("folios", 0);
+	struct persist_region *region;
+	unsigned long long dirtied;
+	unsigned char *p;
+
+	if (!here_is_persistent())
+		skip();
+	memset(bytes, 1, 4 * MIB);
+	assert_int_equal(pwrite(fd, bytes, 4 * MIB, 0), 4 * MIB);
+	assert_int_equal(fsync(fd), 0);
+	p = map_file(fd, 4 * MIB);
+	region = region_of(p, 4 * MIB);
+	dirtied = dirtied_by_a_store(p + MIB);
+	if (dirtied <= PAGE)
+		print_message("no large folios here\n");
+	for (size_t i = 0; i < 8 && dirtied > PAGE; i++) {
+		assert_int_equal(flush(region, p + MIB + i * PAGE, 64), 0);
+		dirtied = dirtied_by_a_store(p + MIB + (i + 1) * PAGE);
+	}
+	assert_true(dirtied <= PAGE);
+	persist_region_put(region);
+	munmap(p, 4 * MIB);
+	munmap(bytes, 4 * MIB);
+	unlink("folios");
+	close(fd);
+}
+
 static void short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool(void **state)
 {
 	unsigned char *p = map_anonymous(MIB);
@@ -261,6 +318,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_an_unreachable_file_is_found_by_page),
 		cmocka_unit_test(unmapped_memory_is_written_back_all_the_same),
 		cmocka_unit_test(without_a_mapping_of_our_own_unmapped_memory_is_an_error),
+		cmocka_unit_test(a_short_flush_writes_no_more_than_its_pages_the_next_time),
 		cmocka_unit_test(short_dax_ranges_are_flushed_inline_and_long_ones_in_the_pool),
 		cmocka_unit_test(dax_memory_that_vanished_is_an_error),
 	};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "script.h"
 
+#include "rpma/flush.h"
+
 /* The rules that this provider insists on are part of the tests, in every build. */
 #undef NDEBUG
 #include <assert.h>
@@ -509,7 +511,17 @@ void script_reset(void)
 
 struct rpma_peer script_peer(const struct provider *prov)
 {
-	return (struct rpma_peer){.prov = prov, .pd = &pd, .can.send_sge = RPMA_SEND_SEGMENTS_MAX};
+	return (struct rpma_peer){.prov = prov,
+				  .pd = &pd,
+				  .can.send_sge = RPMA_SEND_SEGMENTS_MAX,
+				  .lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+int script_peer_end(struct rpma_peer *peer)
+{
+	flush_sink_put(peer->flush_sink);
+	peer->flush_sink = NULL;
+	return script.live;
 }
 
 #define ROW(ret, name, ...) .name = s_##name,

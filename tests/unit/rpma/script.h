@@ -69,6 +69,8 @@ extern struct script script;
 void script_reset(void);
 /* A peer on the scripted device, not counted. */
 struct rpma_peer script_peer(const struct provider *prov);
+/* What its connections shared goes with it. How many objects are left. */
+int script_peer_end(struct rpma_peer *peer);
 /* Queue an event for an id; of a CONNECT_REQUEST `id` is the listener and a new id is made. */
 void script_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void *pdata,
 		  uint8_t len);

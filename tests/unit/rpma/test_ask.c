@@ -41,7 +41,7 @@ static int teardown(void **state)
 {
 	rpma_conn_delete(&conn);
 	rpma_mr_remote_delete(&remote);
-	return script.live ? -1 : 0;
+	return script_peer_end(&peer) ? -1 : 0;
 }
 
 static void expect_request(enum vext_op op, size_t offset, uint64_t len)

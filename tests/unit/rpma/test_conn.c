@@ -17,7 +17,7 @@ static int setup(void **state)
 
 static int nothing_left(void **state)
 {
-	return script.live ? -1 : 0;
+	return script_peer_end(&peer) ? -1 : 0;
 }
 
 static struct rpma_conn *connected(const struct rpma_conn_cfg *cfg)

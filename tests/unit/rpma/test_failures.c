@@ -119,7 +119,7 @@ static void whatever_call_fails_nothing_stays_behind(void **state)
 		fault_decorate_context(peer.pd->context);
 		fault_arm("*", nth, EIO);
 		ret = live_once(cfg);
-		if (script.live)
+		if (script_peer_end(&peer))
 			fail_msg("failing call %u left %d objects", nth, script.live);
 		if (!fault_fired())
 			break;
@@ -143,7 +143,7 @@ static void whatever_allocation_fails_nothing_stays_behind(void **state)
 		peer = script_peer(&provider_script);
 		allocations_left = nth;
 		ret = live_once(cfg);
-		if (script.live)
+		if (script_peer_end(&peer))
 			fail_msg("failing allocation %d left %d objects", nth, script.live);
 		if (allocations_left >= 0)
 			break;

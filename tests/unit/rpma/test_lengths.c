@@ -72,7 +72,7 @@ static int teardown(void **state)
 	rpma_conn_delete(&conn);
 	rpma_mr_dereg(&local);
 	rpma_mr_remote_delete(&remote);
-	return script.live ? -1 : 0;
+	return script_peer_end(&peer) ? -1 : 0;
 }
 
 /* --- every call with a length, and an offset of its local or only memory ------------------ */

@@ -22,7 +22,7 @@ static int setup(void **state)
 static int nothing_left(void **state)
 {
 	rpma_conn_cfg_delete(&cfg);
-	return script.live ? -1 : 0;
+	return script_peer_end(&peer) ? -1 : 0;
 }
 
 static struct rpma_conn *connected(void)

@@ -18,7 +18,7 @@ static int setup(void **state)
 /* Whatever a test made, it is gone at its end. */
 static int nothing_left(void **state)
 {
-	return script.live ? -1 : 0;
+	return script_peer_end(&peer) ? -1 : 0;
 }
 
 static struct rpma_mr_local *region(void *buf, size_t size, int usage)

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# persist_calls.sh PROGRAM: which system calls a write + persistent flush makes, at both ends, for
+# the write-back alone: the difference between a run of many and a run of few.
+set -eu
+program=$1
+case $(stat -f -c %T .) in
+tmpfs | ramfs) echo "no file here can be made durable"; exit 77 ;;
+esac
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+few=50 many=250
+
+# run KIND COUNT: one line a system call, with its number.
+run() {
+	strace -f -c -o "$dir/counts" \
+		-e trace=msync,statx,fstat,newfstatat,fsync,fdatasync,sync_file_range,futex \
+		"$program" "$1" "$2" >&2
+	awk '$4 ~ /^[0-9]+$/ && $NF != "total" { print $NF, $4 }' "$dir/counts"
+}
+
+# per_hundred KIND CALL: how many a hundred flushes.
+per_hundred() {
+	awk -v call="$2" -v flushes=$((many - few)) '
+		$1 == call { n = FILENAME ~ /many$/ ? n + $2 : n - $2 }
+		END { printf "%.0f", n * 100 / flushes }' "$dir/$1.few" "$dir/$1.many"
+}
+
+# expect WHAT NUMBER LEAST MOST
+failed=0
+expect() {
+	echo "$1: $2 for 100 flushes"
+	[ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || { echo "expected $3 to $4"; failed=1; }
+}
+
+for kind in file memory; do
+	run $kind $few >"$dir/$kind.few"
+	run $kind $many >"$dir/$kind.many"
+done
+for call in msync statx; do
+	expect "file: $call" "$(per_hundred file $call)" 100 100
+	expect "memory: $call" "$(per_hundred memory $call)" 0 0
+done
+# fstat() would make each write-back write the inode, too.
+for call in fstat newfstatat fsync fdatasync sync_file_range; do
+	expect "file: $call" "$(per_hundred file $call)" 0 0
+	expect "memory: $call" "$(per_hundred memory $call)" 0 0
+done
+# It is handed to a thread: one is woken, which slept. Other locks are contended in both.
+expect "file: futex, more than memory" \
+	$(($(per_hundred file futex) - $(per_hundred memory futex))) 0 450
+exit $failed

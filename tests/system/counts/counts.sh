@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# counts.sh calls|instructions|librpma: what pieces of work cost, both ends together, against bounds
+# little above what they cost now. What creeps up fails here. doc/performance.md has the same numbers
+# and their reasons.
+set -euo pipefail
+: "${COUNTS:?the program}" "${RPMA_DIR:?librpma}" "${SOFTRNIC_DIR:?libsoftrnic}"
+
+export RPMA_PROVIDER=softrnic SOFTRNIC_SPIN_US=0 SOFTRNIC_SHM=0
+ours=$RPMA_DIR:$SOFTRNIC_DIR
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+# run LIBRARIES PRELOAD N WORK HOW COMMAND...: the program below COMMAND, at a free port.
+run() {
+	local libraries=$1 preload=$2 n=$3 work=$4 how=$5 port
+	shift 5
+	for _ in 1 2 3; do
+		port=$((20000 + RANDOM % 10000))
+		if env LD_LIBRARY_PATH="$libraries" ${preload:+LD_PRELOAD="$preload"} PORT=$port \
+			timeout 60 "$@" "$COUNTS" "$n" "$work" "$how" >"$scratch/out" 2>&1; then
+			return 0
+		fi
+	done
+	cat "$scratch/out"
+	echo "$work $how: the program failed"
+	exit 1
+}
+
+# check WHAT COUNT BOUND, in hundredths
+check() {
+	local verdict=ok
+	if [ "$2" -gt "$3" ]; then
+		verdict="MORE THAN IT MAY BE"
+		failed=1
+	fi
+	printf '%-34s %8s of at most %8s  %s\n' "$1" "$(hundredths "$2")" "$(hundredths "$3")" "$verdict"
+}
+hundredths() { printf '%d.%02d' $(($1 / 100)) $(($1 % 100)); }
+
+# --- system calls ---------------------------------------------------------------------------
+
+# calls_of FILE NAME: successful ones; all: but those that wait for a lock, as chance decides
+calls_of() {
+	awk -v name="$2" '$1 == name || (name == "all" && $1 != "total" && $1 != "futex") {
+		n += $2 - $3 } END { print n + 0 }' "$1"
+}
+
+# calls WORK HOW NAME BOUND ...: for each piece of work, in hundredths. Start and end of the program
+# are in both runs.
+calls() {
+	local work=$1 how=$2 few=100 many=600 n more less
+	shift 2
+	for n in $few $many; do
+		run "$ours" "" $n "$work" "$how" \
+			strace -f -qq -c -U name,calls,errors -o "$scratch/$n"
+	done
+	while [ $# -gt 0 ]; do
+		more=$(calls_of "$scratch/$many" "$1")
+		less=$(calls_of "$scratch/$few" "$1")
+		check "$work, $how: $1" $(((more - less) * 100 / (many - few))) "$2"
+		shift 2
+	done
+}
+
+# The slow motion of a traced program adds wake-ups by timers, which are counted here and rare
+# elsewhere.
+count_calls() {
+	command -v strace >/dev/null || skip "there is no strace"
+	calls write wait sendmsg 210 recvmsg 215 epoll_wait 320 timerfd_settime 110 all 1350
+	calls write poll sendmsg 220 recvmsg 220 timerfd_settime 115
+	calls batch wait sendmsg 215 recvmsg 215 epoll_wait 320 timerfd_settime 115 all 1450
+	calls read wait sendmsg 205 recvmsg 210 epoll_wait 220 timerfd_settime 5 all 1250
+	calls send wait sendmsg 205 recvmsg 210 epoll_wait 220 timerfd_settime 5 all 1550
+}
+
+# --- instructions ---------------------------------------------------------------------------
+
+# all_instructions N: of both processes
+all_instructions() {
+	awk '/^(summary|totals):/ && !seen[FILENAME]++ { n += $2 } END { print n }' "$scratch"/cg."$1".*
+}
+
+# instructions WORK BOUND
+instructions() {
+	local few=300 many=1300 n
+	for n in $few $many; do
+		run "$ours" "" $n "$1" wait taskset -c 0 \
+			valgrind --quiet --tool=callgrind --callgrind-out-file="$scratch/cg.$n.%p"
+	done
+	check "$1: instructions" \
+		$((($(all_instructions $many) - $(all_instructions $few)) * 100 / (many - few))) "${2}00"
+	rm -f "$scratch"/cg.*
+}
+
+count_instructions() {
+	command -v valgrind >/dev/null || skip "there is no valgrind"
+	instructions write "$BOUND_WRITE"
+	instructions batch "$BOUND_BATCH"
+	instructions read "$BOUND_READ"
+	instructions send "$BOUND_SEND"
+}
+
+# --- librpma's own, beside another librpma's --------------------------------------------------
+
+# own_of N: instructions in librpma.so itself, of the process that has more of them
+own_of() {
+	local f
+	for f in "$scratch"/cg."$1".*; do
+		callgrind_annotate --threshold=100 "$f" 2>/dev/null |
+			awk '/librpma\.so/ { gsub(",", "", $1); n += $1 } END { print n + 0 }'
+	done | sort -n | tail -1
+}
+
+# own LIBRARIES PRELOAD: for a piece of work, in hundredths
+own() {
+	local few=300 many=1300 n
+	for n in $few $many; do
+		run "$1" "$2" $n write wait taskset -c 0 \
+			valgrind --quiet --tool=callgrind --callgrind-out-file="$scratch/cg.$n.%p"
+	done
+	echo $((($(own_of $many) - $(own_of $few)) * 100 / (many - few)))
+	rm -f "$scratch"/cg.*
+}
+
+# A write, a flush, the poll that finds the completion, and those and the waits before it.
+count_librpma() {
+	local theirs
+	command -v valgrind >/dev/null || skip "there is no valgrind"
+	[ -n "${THEIR_LIBDIR:-}" ] || skip "there is no librpma of the distribution"
+	theirs=$(own "$THEIR_LIBDIR:$SOFTRNIC_DIR" "$INTERPOSER")
+	check "librpma's own instructions" "$(own "$ours" "")" $((theirs - 1))
+}
+
+case ${1:-} in
+calls | instructions | librpma) "count_$1" ;;
+*) exit 2 ;;
+esac
+exit $failed
