@@ -95,9 +95,8 @@ static void every_operation_goes_through_the_rings(void **state)
 	OK(rpma_send(d.cli, d.cli_mr, 128, 4096, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	ends_expect_received(d.srv, 4096, &d);
 	if (!shm_is_off())
-		assert_int_equal(ends_counter(d.cli, "tx_bytes") -
-					 ends_counter(d.cli, "shm_tx_bytes"),
-				 tcp);
+		assert_int_equal(
+			ends_counter(d.cli, "tx_bytes") - ends_counter(d.cli, "shm_tx_bytes"), tcp);
 	ends_close(&d);
 	expect_no_rings();
 }
@@ -228,8 +227,8 @@ static void expect_end(struct ends *d, pid_t pid, unsigned us)
 		fail_msg("connect");
 	sleep_us(us);
 	kill(pid, SIGKILL);
-	while (ev != RPMA_CONN_CLOSED && ev != RPMA_CONN_LOST &&
-	       ev != RPMA_CONN_UNREACHABLE && ev != RPMA_CONN_REJECTED)
+	while (ev != RPMA_CONN_CLOSED && ev != RPMA_CONN_LOST && ev != RPMA_CONN_UNREACHABLE &&
+	       ev != RPMA_CONN_REJECTED)
 		assert_true(ends_event_within(conn, 5000, &ev));
 	OK(rpma_conn_delete(&conn));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring whose other end is hostile: any input is a sequence of positions and flags that it sets, of
- * bytes that it writes, and of calls of ours. Whatever it does, each call keeps to the ring, moves
- * our position by what it says that it moved, and ends.
+ * A ring whose other end is hostile: any input is a sequence of positions and flags that it sets,
+ * of bytes that it writes, and of calls of ours. Whatever it does, each call keeps to the ring,
+ * moves our position by what it says that it moved, and ends.
  */
 #include "fuzz/fuzz.h"
 

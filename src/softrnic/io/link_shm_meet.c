@@ -30,7 +30,7 @@ struct meet {
 	enum meet_state state;
 	struct eng_source *src;
 	uint64_t deadline;
-	int fd;          /* of the Unix socket; -1: none */
+	int fd; /* of the Unix socket; -1: none */
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
 	bool has_ours;   /* initiator: its own has come back over the link */

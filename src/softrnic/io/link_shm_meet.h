@@ -44,8 +44,8 @@ enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN]
 const char *meet_why(const struct meet *m);
 bool meet_is_over_at(const struct meet *m, uint64_t now); /* its time is up */
 
-/* What it has come to, of MEET_DONE: the memory, and a socket that is watched by the source, are the
- * caller's. */
+/* What it has come to, of MEET_DONE: the memory, and a socket that is watched by the source, are
+ * the caller's. */
 void meet_take(struct meet *m, struct shm_memory *memory, int *fd);
 
 #endif

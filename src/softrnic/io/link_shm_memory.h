@@ -19,7 +19,8 @@ struct shm_memory {
 	uint64_t ring_size;
 };
 
-/* New memory; *fd is the caller's to pass and close. 0 or -errno (-EDQUOT: SOFTRNIC_SHM_MAX_MIB). */
+/* New memory; *fd is the caller's to pass and close. 0 or -errno (-EDQUOT: SOFTRNIC_SHM_MAX_MIB).
+ */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
 /* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);

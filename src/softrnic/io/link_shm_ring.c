@@ -58,7 +58,8 @@ static void ring_publish_tail(struct ring *r, size_t len)
 }
 
 /* One piece of memory; returns how much of it was taken, or -EFAULT if nothing was. */
-static ssize_t ring_write_piece(struct ring *r, const uint8_t *from, size_t len, size_t *unpublished)
+static ssize_t ring_write_piece(struct ring *r, const uint8_t *from, size_t len,
+				size_t *unpublished)
 {
 	size_t done = 0;
 

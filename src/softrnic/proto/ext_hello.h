@@ -23,7 +23,7 @@ enum ext_hello_item {
 	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
 	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not stated */
 	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
-	EXT_HELLO_RINGS = 0x10,  /* version (32) of the rings that it can go over to; absent: none */
+	EXT_HELLO_RINGS = 0x10, /* version (32) of the rings that it can go over to; absent: none */
 };
 
 struct ext_hello {

@@ -52,8 +52,8 @@ struct qp_stream {
 	bool peer_flushes; /* the peer's user issues native flushes */
 	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
 			      0: never */
-	uint32_t rings;    /* stated in this end's HELLO: version of the rings it can use; 0: none */
-	bool hold_tx;      /* responder without consent: no FPDU before the initiator's first */
+	uint32_t rings; /* stated in this end's HELLO: version of the rings it can use; 0: none */
+	bool hold_tx;   /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
@@ -235,7 +235,7 @@ struct qp_link_msg {
 	unsigned step; /* EXT_LINK_*; of a later version, too */
 	uint8_t token[EXT_LINK_TOKEN];
 };
-#define QP_LINK_SENT 0 /* step: this end's SWITCH is sent */
+#define QP_LINK_SENT 0                                     /* step: this end's SWITCH is sent */
 bool qp_link_take(struct qp *qp, struct qp_link_msg *msg); /* false: there is none */
 void qp_link_post(struct qp *qp, const struct qp_link_msg *msg);
 /* After SENT: nothing is sent until then, and all that follows goes over the other link. */

@@ -50,10 +50,10 @@ struct qp_heartbeat {
 
 struct qp_link {
 	bool out_due, in_due;
-	struct qp_link_msg out, in;   /* in: the last one that came */
-	bool tx_switching;            /* a SWITCH is built: nothing is built behind it */
-	bool rx_switching;            /* a SWITCH has come: nothing is received behind it */
-	uint64_t tx_end;              /* of the SWITCH, in the stream */
+	struct qp_link_msg out, in;    /* in: the last one that came */
+	bool tx_switching;             /* a SWITCH is built: nothing is built behind it */
+	bool rx_switching;             /* a SWITCH has come: nothing is received behind it */
+	uint64_t tx_end;               /* of the SWITCH, in the stream */
 	bool tx_switched, rx_switched; /* it goes, or comes, over the other link */
 };
 
@@ -195,7 +195,8 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request ------------- */
+/* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request -------------
+ */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);

@@ -262,9 +262,9 @@ static void only_a_sealed_file_of_the_agreed_size_is_mapped(void **state)
 {
 	static const int lacking[] = {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW,
 				      F_SEAL_SHRINK | F_SEAL_SEAL};
-	static const uint64_t sizes[] = {0,         1,        4096,          RING - 1,
-					 2 * RING,  3 * RING, 1ull << 40,    UINT64_MAX,
-					 RING / 2,  1u << 25, UINT64_MAX / 2};
+	static const uint64_t sizes[] = {0,        1,        4096,          RING - 1,
+					 2 * RING, 3 * RING, 1ull << 40,    UINT64_MAX,
+					 RING / 2, 1u << 25, UINT64_MAX / 2};
 
 	assert_int_equal(offer_file(memory_file(0, ALL_SEALS, LEN), RING), MEET_DONE);
 	for (size_t i = 0; i < ARRAY_LEN(lacking); i++)

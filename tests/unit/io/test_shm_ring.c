@@ -134,7 +134,7 @@ static void a_position_that_cannot_be_is_refused(void **state)
 		assert_int_equal(ring_writer_sleeps(&w), -EPROTO);
 	}
 	rings_at(100);
-	shared.head = 101; /* ahead of what was written */
+	shared.head = 101;                      /* ahead of what was written */
 	assert_int_equal(put(out, SIZE), SIZE); /* it is not looked at as long as there is room */
 	shared.head = w.at + 1;
 	assert_int_equal(put(&byte, 1), -EPROTO);
@@ -173,7 +173,8 @@ static void random_positions_and_flags_do_no_harm(void **state)
 
 static void memory_that_is_gone_is_reported_with_what_came_before_it(void **state)
 {
-	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct iovec iov[] = {{page, 8}, {page + 4096, 8}};
 
 	assert_int_equal(safecopy_setup(), 0);

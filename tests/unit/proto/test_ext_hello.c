@@ -72,7 +72,8 @@ static void a_hello_is_laid_out_as_documented(void **state)
 
 static void an_end_that_has_rings_says_so(void **state)
 {
-	static const char wire[] = WORD VERSION KINDS LIMIT ULPDU "\x00\x10\x00\x04\x00\x00\x00\x01";
+	static const char wire[] =
+		WORD VERSION KINDS LIMIT ULPDU "\x00\x10\x00\x04\x00\x00\x00\x01";
 	struct ext_hello rings = full;
 	uint8_t buf[EXT_HELLO_MAX];
 
