@@ -63,6 +63,7 @@ static size_t recode_request(const uint8_t *data, size_t len, uint8_t *out)
 		CASE_OF(ext, EXT_VERIFY, range, len)
 		CASE_OF(ext, EXT_QUERY, range, len)
 		CASE_OF(ext, EXT_ATOMIC_WRITE, atomic_write, len)
+		CASE_OF(ext, EXT_LINK, link, EXT_LINK_LEN)
 	case EXT_HELLO:
 		return recode_hello(data, len);
 	}
@@ -80,6 +81,7 @@ static size_t recode_response(const uint8_t *data, size_t len, uint8_t *out)
 	case EXT_VERIFY:
 		return recode_digest(data, len, out);
 	case EXT_HELLO:
+	case EXT_LINK:
 		return 0;
 	}
 	return 0;

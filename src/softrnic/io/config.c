@@ -16,6 +16,15 @@
 #define THREADS_MAX 8  /* unless asked for */
 #define SPIN_US     20 /* longer than the gap between two messages of a ping-pong */
 
+#define OVERFLOW_UID 65534 /* Linux's default */
+
+/* Rings: long enough that a large message keeps both ends busy; see doc/architecture.md. */
+#define SHM_KIB     256
+#define SHM_KIB_MIN 64
+#define SHM_KIB_MAX 16384
+#define SHM_AFTER   16
+#define SHM_MAX_MIB 256
+
 static struct config conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -81,6 +90,58 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
+/* Users by number, between commas. One that is no number is logged, and then nobody is permitted.
+ */
+static void config_read_shm_uids(void)
+{
+	const char *s = secure_getenv("SOFTRNIC_SHM_UIDS");
+	unsigned long uid;
+	char *end;
+
+	while (s && *s && conf.n_shm_uids < CONFIG_UIDS_MAX) {
+		uid = strtoul(s, &end, 10);
+		if (end == s || (*end && *end != ',') || *s == '-' || uid >= UINT32_MAX) {
+			LOG_WARNING("SOFTRNIC_SHM_UIDS ignored: expected numbers of users between "
+				    "commas");
+			conf.n_shm_uids = 0;
+			return;
+		}
+		conf.shm_uids[conf.n_shm_uids++] = (uid_t)uid;
+		s = *end ? end + 1 : end;
+	}
+	if (s && *s)
+		LOG_WARNING("SOFTRNIC_SHM_UIDS: only the first %d users count", CONFIG_UIDS_MAX);
+}
+
+static uid_t config_overflow_uid(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
+	unsigned uid = OVERFLOW_UID;
+
+	if (f && fscanf(f, "%u", &uid) != 1)
+		uid = OVERFLOW_UID;
+	if (f)
+		fclose(f);
+	return uid;
+}
+
+static void config_read_shm(void)
+{
+	uint64_t kib = config_number("SOFTRNIC_SHM_KIB", SHM_KIB_MAX, SHM_KIB);
+
+	if (kib < SHM_KIB_MIN || kib & (kib - 1)) {
+		LOG_WARNING("SOFTRNIC_SHM_KIB ignored: expected a power of two from %d to %d",
+			    SHM_KIB_MIN, SHM_KIB_MAX);
+		kib = SHM_KIB;
+	}
+	conf.shm_ring = kib << 10;
+	conf.shm = config_number("SOFTRNIC_SHM", 1, 1);
+	conf.shm_after = config_number("SOFTRNIC_SHM_AFTER", UINT32_MAX, SHM_AFTER);
+	conf.shm_max = config_number("SOFTRNIC_SHM_MAX_MIB", 1u << 20, SHM_MAX_MIB) << 20;
+	conf.overflow_uid = config_overflow_uid();
+	config_read_shm_uids();
+}
+
 /* CPUs that this process may use. */
 static int config_cpus(void)
 {
@@ -106,6 +167,7 @@ static void config_read(void)
 
 	log_set_from_env("SOFTRNIC_LOG");
 	config_read_trace();
+	config_read_shm();
 	conf.crc = config_crc();
 	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
 	conf.threads =

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#define CONFIG_UIDS_MAX 16
 
 enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
 
@@ -21,6 +24,13 @@ struct config {
 	bool extensions;           /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
 	bool peer_rfc7306;      /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
 	bool strict_persist;    /* RPMA_STRICT_PERSIST */
+	bool shm;               /* SOFTRNIC_SHM */
+	uint64_t shm_after;     /* SOFTRNIC_SHM_AFTER: messages of a connection before it */
+	uint64_t shm_ring;      /* SOFTRNIC_SHM_KIB: bytes of one ring; a power of two */
+	uint64_t shm_max;       /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
+	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: permitted beside our own */
+	unsigned n_shm_uids;
+	uid_t overflow_uid;     /* what the kernel shows instead of a user without a number here */
 	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: nothing is traced */
 	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: of each packet; 0: all of it */
 	uint64_t trace_bytes;   /* SOFTRNIC_TRACE_BYTES: of all packets; 0: any number */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/link_shm_meet.h"
 
 static void conn_ready(struct eng_source *src, unsigned ready);
 static enum eng_look conn_look(struct eng_source *src);
@@ -45,6 +46,7 @@ static int conn_new_stream(struct conn *c, enum stream_role role)
 	cfg.request_ns = conf->request_ns;
 	cfg.drain_ns = conf->drain_ns;
 	cfg.liveness_ns = conf->liveness_ns;
+	cfg.rings = conf->shm && c->same_host ? SHM_VERSION : 0;
 	cfg.host = &conn_host;
 	cfg.owner = c;
 	return stream_new(&cfg, &c->stream);
@@ -319,6 +321,7 @@ static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);
 
+	conn_rings_forked(c);
 	c->link->ops->forked(c->link);
 	c->link = NULL;
 	c->registered = false;

@@ -69,6 +69,8 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
+	bool may_meet;     /* with its peer, in shared memory, once it has carried enough */
+	struct meet *meet; /* on the way there; NULL: not */
 	struct conn_doorbell bell;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */

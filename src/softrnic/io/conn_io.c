@@ -45,8 +45,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
-	return got < c->receive.room && got >= c->receive.direct && !c->hangup &&
-	       !c->link->ops->recv_end;
+	const struct link_ops *ops = c->link->ops;
+
+	return got < c->receive.room && got >= c->receive.direct && !c->hangup && !ops->recv_end &&
+	       (!ops->pending || !ops->pending(c->link));
 }
 
 /*

@@ -89,6 +89,7 @@ void conn_close(struct conn *c)
 	engine_set_timer(&c->timer, CLOCK_NEVER);
 	conn_cancel_receive(c, &u);
 	conn_own_forget(c);
+	conn_rings_stop(c);
 	c->link->ops->close(c->link);
 	c->link = NULL;
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;

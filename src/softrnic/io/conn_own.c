@@ -106,6 +106,17 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->own.spun, false);
 }
 
+/* What was said to the link does not hold for the one that takes its place. */
+void conn_own_move(struct conn *c)
+{
+	if (c->own.awaited && c->link->ops->wait_end)
+		c->link->ops->wait_end(c->link);
+	if (c->own.silent)
+		c->link->ops->report_read(c->link, true);
+	conn_own_forget(c);
+	atomic_fetch_or(&c->want, READY_READ);
+}
+
 /* --- a leader that spins -------------------------------------------------------------------- */
 
 /* Threads of the application come first. */

@@ -22,6 +22,7 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 void conn_again(struct conn *c);
 
 /* conn_own.c */
+void conn_own_move(struct conn *c);      /* another link is about to take the place of its link */
 void conn_own_forget(struct conn *c);    /* its link is about to be closed */
 enum eng_look conn_spin(struct conn *c); /* these two without the lock */
 void conn_spin_end(struct conn *c);
@@ -35,6 +36,17 @@ bool conn_start_job(void *owner, struct stream_update *u);
  */
 void conn_stop_job(void *owner);
 void conn_job_done(struct conn *c, int status, struct stream_update *u);
+
+/* conn_rings.c: from TCP to rings in shared memory */
+void conn_rings_allow(struct conn *c); /* it is established */
+/* Begin, if it has carried enough. */
+void conn_rings_consider(struct conn *c, struct stream_update *u);
+/* The socket on which both ends meet may be ready for something. */
+void conn_rings_look(struct conn *c, struct stream_update *u);
+void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u);
+void conn_rings_stop(struct conn *c); /* its link is about to be closed */
+void conn_rings_forked(struct conn *c);
+void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 
 /* conn_link.c */
 /* What the link is ready for, if these bits were reported to its source. */

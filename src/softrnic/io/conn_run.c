@@ -55,6 +55,8 @@ static void conn_on_event(void *owner, enum stream_event event, int status)
 
 	if (event == STREAM_EV_ESTABLISHED && stream_qp(c->stream))
 		atomic_store(&c->caps, VEXT_CAP_KNOWN | stream_caps(c->stream));
+	if (event == STREAM_EV_ESTABLISHED)
+		conn_rings_allow(c);
 	if (c->owner)
 		c->event(c->owner, event, status);
 }
@@ -97,6 +99,7 @@ const struct stream_host conn_host = {
 	.fin = conn_send_fin,
 	.close = conn_close_link,
 	.redial = conn_redial,
+	.step = conn_rings_on_step,
 	.set_deadline = conn_set_deadline,
 };
 
@@ -123,6 +126,8 @@ void conn_perform(struct conn *c, struct stream_update *u)
 		if (c->abandoned)
 			conn_give_up(c, u);
 		stream_perform(c->stream, u);
+		if (__builtin_expect(c->may_meet, 0))
+			conn_rings_consider(c, u);
 	} while (c->abandoned);
 	conn_changed(c);
 }
@@ -162,6 +167,8 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->own.silent;
 	conn_perform_and_read(c, u);
+	if (c->meet)
+		conn_rings_on_time(c, clock_now_ns(), u);
 	c->timer_at = CLOCK_NEVER; /* it has fired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c, u);
@@ -187,6 +194,8 @@ static void conn_on_ready(struct conn *c, unsigned ready, struct stream_update *
 		conn_rx_ended(c, u);
 	if (ready & READY_READ)
 		c->readable = true;
+	if (__builtin_expect(c->meet != NULL, 0))
+		conn_rings_look(c, u);
 	if (ready & READY_HANGUP)
 		c->hangup = true;
 	if (ready & READY_WRITE) {
@@ -231,7 +240,7 @@ bool conn_serve(struct conn *c)
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
-	if (want == READY_READ)
+	if (want == READY_READ && !c->meet)
 		stream_look_at_link(c->stream, &u);
 	else
 		stream_look(c->stream, &u);

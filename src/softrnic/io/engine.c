@@ -193,6 +193,31 @@ static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 	return at < atomic_load(&l->sleeping_until);
 }
 
+int engine_add_more(struct eng_source *src, int fd)
+{
+	struct eng_loop *l = engine_loop_of(src);
+	int ret;
+
+	pthread_mutex_lock(&l->lock);
+	ret = engine_slot_take(l, src, fd);
+	if (!ret)
+		ret = poller_add(&l->poller, fd, engine_slot_data(l, fd), false);
+	if (ret && (size_t)fd < l->num_slots)
+		l->slots[fd].src = NULL;
+	pthread_mutex_unlock(&l->lock);
+	return ret;
+}
+
+void engine_remove_more(struct eng_source *src, int fd)
+{
+	struct eng_loop *l = engine_loop_of(src);
+
+	pthread_mutex_lock(&l->lock);
+	l->slots[fd].src = NULL;
+	poller_remove(&l->poller, fd);
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* A connection is freed soon, with others; a listener, whose descriptor goes as well, at once. */
 void engine_free_later(struct eng_source *src)
 {

@@ -77,6 +77,10 @@ int engine_add(struct eng_source *src, int fd, bool output);
  * READY_READ); what it is ready for now is reported anew. */
 void engine_watch(struct eng_source *src, int fd, bool input, bool output);
 void engine_remove(struct eng_source *src, int fd); /* before close(fd) */
+/* A further descriptor of a source that has one; what it becomes ready for is reported alike. It is
+ * removed before the first one. */
+int engine_add_more(struct eng_source *src, int fd);
+void engine_remove_more(struct eng_source *src, int fd);
 /* Deferred free: src->free() is called once no callback of src is under way. */
 void engine_free_later(struct eng_source *src);
 /* Its loop does not sleep, and looks soon for what is due. */

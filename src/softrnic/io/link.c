@@ -24,15 +24,30 @@ void link_iov_shorten(struct iovec *iov, int n, size_t len)
 	}
 }
 
-/* The memory may vanish (safecopy.h): what comes before it is received. */
-static ssize_t link_scatter(const uint8_t *bytes, const struct iovec *iov, int n)
+ssize_t link_iov_put(const struct iovec *iov, int n, const void *bytes, size_t len)
 {
 	size_t done = 0;
 
-	for (int i = 0; i < n; i++) {
-		if (safecopy(iov[i].iov_base, bytes + done, iov[i].iov_len))
+	for (int i = 0; i < n && done < len; i++) {
+		size_t part = iov[i].iov_len < len - done ? iov[i].iov_len : len - done;
+
+		if (safecopy(iov[i].iov_base, (const uint8_t *)bytes + done, part))
 			return done ? (ssize_t)done : -EFAULT;
-		done += iov[i].iov_len;
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t link_iov_get(const struct iovec *iov, int n, void *buf, size_t size)
+{
+	size_t done = 0;
+
+	for (int i = 0; i < n && done < size; i++) {
+		size_t part = iov[i].iov_len < size - done ? iov[i].iov_len : size - done;
+
+		if (safecopy((uint8_t *)buf + done, iov[i].iov_base, part))
+			return done ? (ssize_t)done : -EFAULT;
+		done += part;
 	}
 	return (ssize_t)done;
 }
@@ -48,7 +63,7 @@ ssize_t link_recv(struct link *l, struct iovec *iov, int n)
 	if (len <= 0)
 		return len;
 	link_iov_shorten(iov, n, (size_t)len);
-	len = link_scatter(bytes, iov, n);
+	len = link_iov_put(iov, n, bytes, (size_t)len);
 	if (len > 0)
 		l->ops->consume(l, (size_t)len);
 	return len;

@@ -145,6 +145,10 @@ const struct link_ops *link_of(const struct link_addr *addr);
 
 /* recv(), by looking and copying if the link has no other. */
 ssize_t link_recv(struct link *l, struct iovec *iov, int n);
+/* Into the list's memory, which may vanish: how many bytes, or -EFAULT if not one. */
+ssize_t link_iov_put(const struct iovec *iov, int n, const void *bytes, size_t len);
+/* Likewise out of it: at most `size` bytes. */
+ssize_t link_iov_get(const struct iovec *iov, int n, void *buf, size_t size);
 size_t link_iov_len(const struct iovec *iov, int n);
 void link_iov_shorten(struct iovec *iov, int n, size_t len);
 

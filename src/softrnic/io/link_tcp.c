@@ -323,6 +323,11 @@ static int link_tcp_wait_begin(struct link *l)
 	return link_tcp_of(l)->fd;
 }
 
+struct trace *link_tcp_trace_of(struct link *l)
+{
+	return l->ops == &link_tcp ? link_tcp_of(l)->trace : NULL;
+}
+
 const struct link_ops link_tcp = {
 	.name = "tcp",
 	.send_is_call = true,

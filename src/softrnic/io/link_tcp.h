@@ -28,6 +28,9 @@ static inline struct link_tcp *link_tcp_of(struct link *l)
 
 extern const struct link_ops link_tcp;
 
+/* NULL: it is not traced, or is no link of TCP. */
+struct trace *link_tcp_trace_of(struct link *l);
+
 /* link_tcp_io.c */
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n);
 ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);

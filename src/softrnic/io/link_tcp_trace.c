@@ -8,7 +8,6 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#include "base/safecopy.h"
 #include "softrnic/io/link_sockaddr.h"
 #include "softrnic/io/link_tcp.h"
 #include "softrnic/io/trace.h"
@@ -55,24 +54,6 @@ ssize_t link_tcp_trace_recvmsg(struct trace *t, int fd, struct msghdr *msg)
 	return n;
 }
 
-/* The memory may vanish (safecopy.h): what comes before it goes first. */
-static ssize_t link_tcp_gather(const struct msghdr *msg, uint8_t *buf, size_t size)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < msg->msg_iovlen && len < size; i++) {
-		const struct iovec *iov = &msg->msg_iov[i];
-		size_t n = iov->iov_len < size - len ? iov->iov_len : size - len;
-
-		if (safecopy(buf + len, iov->iov_base, n)) {
-			errno = EFAULT;
-			return len ? (ssize_t)len : -1;
-		}
-		len += n;
-	}
-	return (ssize_t)len;
-}
-
 ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg)
 {
 	size_t size;
@@ -82,7 +63,12 @@ ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg)
 
 	if (!buf)
 		return sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	n = link_tcp_gather(msg, buf, size);
+	/* what comes before memory that has vanished goes first */
+	n = link_iov_get(msg->msg_iov, (int)msg->msg_iovlen, buf, size);
+	if (n < 0) {
+		errno = (int)-n;
+		n = -1;
+	}
 	if (n > 0) {
 		link_iov_shorten(msg->msg_iov, (int)msg->msg_iovlen, (size_t)n);
 		n = send(fd, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);

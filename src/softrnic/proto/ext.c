@@ -18,6 +18,7 @@ const struct ext_row ext_rows[EXT_KINDS] = {
 	[EXT_QUERY] = {.name = "Query", .request = EXT_RANGE_LEN, .response = EXT_ANSWER_LEN},
 	[EXT_ATOMIC_WRITE] = {.name = "Atomic Write", .request = EXT_ATOMIC_WRITE_LEN,
 			      .response = EXT_ANSWER_LEN},
+	[EXT_LINK] = {.name = "Link", .control = true, .request = EXT_LINK_LEN},
 };
 /* clang-format on */
 
@@ -118,6 +119,18 @@ void ext_heartbeat_get(struct rcursor *c, struct ext_heartbeat *msg)
 	ext_word_get(c, &msg->word);
 	msg->limit_ms = rcursor_be32(c);
 	msg->token = rcursor_be64(c);
+}
+
+void ext_link_put(struct wcursor *c, const struct ext_link *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_bytes(c, msg->token, sizeof(msg->token));
+}
+
+void ext_link_get(struct rcursor *c, struct ext_link *msg)
+{
+	ext_word_get(c, &msg->word);
+	ext_get_bytes(c, msg->token, sizeof(msg->token));
 }
 
 /* Visible, persistent or both; strict only if persistent. */

@@ -23,8 +23,9 @@ enum ext_kind {
 	EXT_VERIFY = 5,
 	EXT_QUERY = 6,
 	EXT_ATOMIC_WRITE = 7,
+	EXT_LINK = 8,
 };
-#define EXT_KINDS     8
+#define EXT_KINDS     9
 #define EXT_BIT(kind) (1ull << (kind))
 
 /* What every extension message begins with: the kind and 24 bits that have the kind's meaning. */
@@ -131,6 +132,24 @@ struct ext_heartbeat {
 };
 
 /*
+ * Between the devices: steps on the way to another link for the same stream. The token is a name or
+ * a nonce; of SWITCH and STOP it is 0.
+ */
+#define EXT_LINK_TOKEN 16
+#define EXT_LINK_LEN   (EXT_WORD_LEN + EXT_LINK_TOKEN)
+enum ext_link_step {
+	EXT_LINK_MEET = 1,   /* of the responder: the name of a socket of its host */
+	EXT_LINK_MET = 2,    /* of the responder: the initiator's nonce, as it came there */
+	EXT_LINK_PROOF = 3,  /* of the initiator: the responder's nonce, likewise */
+	EXT_LINK_SWITCH = 4, /* what follows in this direction goes over the other link */
+	EXT_LINK_STOP = 5,   /* the stream stays on the link that it has */
+};
+struct ext_link {
+	struct ext_word word; /* arg: the step */
+	uint8_t token[EXT_LINK_TOKEN];
+};
+
+/*
  * ext_<x>_encode(buf, size, msg): length written or -ENOSPC; ext_<x>_decode(buf, len, msg): length
  * read or -EBADMSG. _put and _get do the same in the middle of a message.
  */
@@ -140,7 +159,8 @@ struct ext_heartbeat {
 	X(atomic_write, ext_atomic_write)                                                          \
 	X(answer, ext_answer)                                                                      \
 	X(digest, vext_digest)                                                                     \
-	X(heartbeat, ext_heartbeat)
+	X(heartbeat, ext_heartbeat)                                                                \
+	X(link, ext_link)
 #define X(name, type)                                                                              \
 	void ext_##name##_put(struct wcursor *c, const struct type *msg);                          \
 	void ext_##name##_get(struct rcursor *c, struct type *msg);                                \

@@ -37,6 +37,10 @@ int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello)
 	wcursor_be32(&c, hello->limit_ms);
 	hello_put_head(&c, EXT_HELLO_MAX_ULPDU, SCALAR_LEN);
 	wcursor_be32(&c, hello->max_ulpdu);
+	if (hello->rings) {
+		hello_put_head(&c, EXT_HELLO_RINGS, SCALAR_LEN);
+		wcursor_be32(&c, hello->rings);
+	}
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
@@ -87,13 +91,17 @@ static const char *hello_take(const struct hello_value *item, struct ext_hello *
 		break;
 	case EXT_HELLO_MAX_ULPDU:
 		return hello_take_ulpdu(&v, hello);
+	case EXT_HELLO_RINGS:
+		hello->rings = rcursor_be32(&v);
+		break;
 	}
 	return NULL;
 }
 
 static bool hello_is_known(uint16_t type)
 {
-	return type >= EXT_HELLO_VERSION && type <= EXT_HELLO_MAX_ULPDU;
+	return (type >= EXT_HELLO_VERSION && type <= EXT_HELLO_MAX_ULPDU) ||
+	       type == EXT_HELLO_RINGS;
 }
 
 static const char *hello_get(struct rcursor *c, struct ext_hello *hello)

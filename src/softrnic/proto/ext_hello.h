@@ -12,16 +12,18 @@
 #define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
 #define EXT_HELLO_MINOR 0
 #define EXT_HELLO_LEN   40 /* of the HELLO that this version sends */
+#define EXT_HELLO_MAX   48 /* of one that offers rings */
 #define EXT_HELLO_ULPDU_MIN                                                                        \
 	2048 /* the least that a HELLO may state; any extension message fits                       \
 	      */
 
-/* Types of the items. Unknown ones are skipped. 0x10 to 0x1f are reserved for another link. */
+/* Types of the items. Unknown ones are skipped. 0x11 to 0x1f are reserved for another link. */
 enum ext_hello_item {
 	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); must be there */
 	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
 	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not stated */
 	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
+	EXT_HELLO_RINGS = 0x10, /* version (32) of the rings that it can go over to; absent: none */
 };
 
 struct ext_hello {
@@ -29,6 +31,7 @@ struct ext_hello {
 	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
 	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not stated */
 	uint32_t max_ulpdu; /* the largest that the sender takes */
+	uint32_t rings;     /* version of the rings in shared memory that it offers; 0: none */
 };
 
 /* The whole message behind the DDP header. Length written or -ENOSPC. */

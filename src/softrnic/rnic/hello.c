@@ -25,8 +25,9 @@ bool hello_build(struct qp *qp)
 		.kinds = op_kinds(),
 		.limit_ms = qp->stream.limit_ms,
 		.max_ulpdu = MPA_ULPDU_MAX,
+		.rings = qp->stream.rings,
 	};
-	uint8_t bytes[EXT_HELLO_LEN];
+	uint8_t bytes[EXT_HELLO_MAX];
 
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
 			      ext_hello_encode(bytes, sizeof(bytes), &own)))

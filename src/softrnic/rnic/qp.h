@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/terminate.h"
@@ -51,7 +52,8 @@ struct qp_stream {
 	bool peer_flushes; /* the peer's user issues native flushes */
 	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
 			      0: never */
-	bool hold_tx;      /* responder without consent: no FPDU before the initiator's first */
+	uint32_t rings; /* stated in this end's HELLO: version of the rings it can use; 0: none */
+	bool hold_tx;   /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
@@ -80,7 +82,7 @@ struct qp_job {
 /* Counters of one QP, from one list. */
 /* clang-format off */
 #define QP_COUNTERS(X)                                                                             \
-	X(tx_bytes) X(rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
+	X(tx_bytes) X(rx_bytes) X(shm_tx_bytes) X(shm_rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
 	X(parked_sends) X(stalls) X(crc)                                                           \
@@ -144,6 +146,7 @@ enum {
 	QP_DUE_RECEIVE = 2, /* it takes bytes */
 	QP_DUE_SEND = 4,    /* it has bytes */
 	QP_DUE_JOB = 8,     /* qp_next_job() */
+	QP_DUE_LINK = 16,   /* qp_link_take() */
 };
 unsigned qp_due(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
@@ -224,6 +227,24 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
 void qp_ping(struct qp *qp, uint32_t limit_ms);
 void qp_pong(struct qp *qp);
 uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: unknown */
+/*
+ * The way to another link for the same stream (doc/wire.md s6, "Link"). What the steps mean is the
+ * owner's; here they are sent and received. A step that is posted replaces one that was not sent.
+ */
+struct qp_link_msg {
+	unsigned step; /* EXT_LINK_*; of a later version, too */
+	uint8_t token[EXT_LINK_TOKEN];
+};
+#define QP_LINK_SENT 0                                     /* step: this end's SWITCH is sent */
+bool qp_link_take(struct qp *qp, struct qp_link_msg *msg); /* false: there is none */
+void qp_link_post(struct qp *qp, const struct qp_link_msg *msg);
+/* After SENT: nothing is sent until then, and all that follows goes over the other link. */
+void qp_link_tx_switched(struct qp *qp);
+/* After the peer's SWITCH: nothing is received until then, and all that follows comes from there.
+ */
+void qp_link_rx_switched(struct qp *qp);
+/* Instead: there is no such link. Terminate. */
+void qp_link_refuse(struct qp *qp);
 /*
  * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was
  * placed there cannot be written back any more, lasting or not.

@@ -48,6 +48,15 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
+struct qp_link {
+	bool out_due, in_due;
+	struct qp_link_msg out, in;    /* in: the last one that came */
+	bool tx_switching;             /* a SWITCH is built: nothing is built behind it */
+	bool rx_switching;             /* a SWITCH has come: nothing is received behind it */
+	uint64_t tx_end;               /* of the SWITCH, in the stream */
+	bool tx_switched, rx_switched; /* it goes, or comes, over the other link */
+};
+
 /*
  * The first error, from where it is found until qp_settle(). It is recorded and the
  * function returns; nothing is placed, begun or completed behind it.
@@ -84,6 +93,7 @@ struct qp {
 	struct qp_tx tx;
 	struct qp_hello hello;
 	struct qp_heartbeat heartbeat;
+	struct qp_link link;
 };
 
 /* --- qp.c --------------------------------------------------------------------------------- */
@@ -180,11 +190,13 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	f->pos = qp->tx.built;
 	f->crc = qp->stream.crc;
 	f->markers = qp->stream.markers;
+	f->short_link = qp->link.tx_switched;
 	f->is_response = qp->tx.source == TX_FROM_IRQ;
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* --- hello.c, heartbeat.c, op_terminate.c: messages without a work request ------------- */
+/* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request -------------
+ */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
@@ -196,6 +208,16 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
 }
 bool heartbeat_build(struct qp *qp);
+bool link_build(struct qp *qp);
+static inline bool link_switch_is_sent(const struct qp *qp)
+{
+	return qp->link.tx_switching && qp->tx.sent >= qp->link.tx_end;
+}
+static inline bool link_is_due(const struct qp *qp) /* qp_link_take() has one */
+{
+	return qp->link.in_due || link_switch_is_sent(qp);
+}
+void link_refuse(struct qp *qp); /* the peer switches out of turn */
 bool terminate_build(struct qp *qp);
 
 #endif

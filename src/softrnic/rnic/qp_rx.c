@@ -258,8 +258,10 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	struct qp_rx *rx = &qp->rx;
 	enum rx_verdict verdict = RX_DONE;
 
-	while (verdict == RX_DONE)
+	while (verdict == RX_DONE && !qp->link.rx_switching)
 		verdict = rx->seg.active ? rx_go_on(qp, v) : rx_begin_fpdu(qp, v);
+	if (__builtin_expect(qp->link.rx_switching, 0) && v->n > 0)
+		link_refuse(qp); /* bytes behind the switch */
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
@@ -304,6 +306,8 @@ size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
 	qp->rx.exact = true;
 	qp->counters.rx_reads += taken > 0;
 	qp->counters.rx_bytes += taken;
+	if (qp->link.rx_switched)
+		qp->counters.shm_rx_bytes += taken;
 	qp_settle(qp);
 	return taken;
 }

@@ -126,7 +126,7 @@ static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct qp_rx *rx = &qp->rx;
 	int n;
 
-	if (!rx->buf || rx->eof || rx->stalled || qp->ibv.state == IBV_QPS_INIT)
+	if (!rx->buf || rx->eof || rx->stalled || qp->link.rx_switching || qp->ibv.state == IBV_QPS_INIT)
 		return 0;
 	rx_make_room(rx);
 	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
@@ -162,6 +162,8 @@ void qp_rx_got(struct qp *qp, size_t len)
 
 	qp->counters.rx_reads += len > 0;
 	qp->counters.rx_bytes += len;
+	if (qp->link.rx_switched)
+		qp->counters.shm_rx_bytes += len;
 	if (qp_is_failed(qp)) {
 		rx_take_lent_back(rx);
 		return;

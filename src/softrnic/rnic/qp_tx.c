@@ -36,7 +36,7 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 		tx_batch_init(b);
 		qp_tx_build_all(qp);
 		qp_settle(qp);
-		if (qp->tx.term_due) /* building failed */
+		if (qp->tx.term_due && !qp->link.tx_switching) /* building failed */
 			qp_tx_build(qp);
 	}
 	if (!tx_batch_is_sent(b))
@@ -51,6 +51,8 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	tx_batch_sent(qp->tx.batch, len);
 	qp->tx.sent += len;
 	qp->counters.tx_bytes += len;
+	if (qp->link.tx_switched)
+		qp->counters.shm_tx_bytes += len;
 	qp_sq_retire(qp);
 	qp_settle(qp);
 }
@@ -94,7 +96,7 @@ bool qp_is_idle(const struct qp *qp)
 	const struct qp_tx *tx = &qp->tx;
 
 	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
-	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp_request_is_ready(qp) &&
+	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->link.out_due && !qp_request_is_ready(qp) &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch));
 }
 

@@ -6,14 +6,14 @@ bool qp_tx_has_work(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
-	if (tx->shut || tx->held || qp->ibv.state == IBV_QPS_INIT)
+	if (tx->shut || tx->held || qp->link.tx_switching || qp->ibv.state == IBV_QPS_INIT)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
 	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
 		return qp->hello.due;
 	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
-	       heartbeat_is_due(qp) || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
+	       heartbeat_is_due(qp) || qp->link.out_due || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
 }
 
 unsigned qp_due(const struct qp *qp)
@@ -23,12 +23,14 @@ unsigned qp_due(const struct qp *qp)
 
 	if (qp->ibv.state == IBV_QPS_ERR)
 		due |= QP_DUE_FAILED;
-	if (!qp->rx.eof && !qp->rx.stalled)
+	if (!qp->rx.eof && !qp->rx.stalled && !qp->link.rx_switching)
 		due |= QP_DUE_RECEIVE;
 	if ((b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp))
 		due |= QP_DUE_SEND;
 	if (qp->requests.state == REQUEST_JOB)
 		due |= QP_DUE_JOB;
+	if (__builtin_expect(link_is_due(qp), 0))
+		due |= QP_DUE_LINK;
 	return due;
 }
 
@@ -97,6 +99,8 @@ bool qp_tx_build(struct qp *qp)
 	if (qp->tx.source == TX_NONE) {
 		if (__builtin_expect(heartbeat_is_due(qp), 0))
 			return heartbeat_build(qp);
+		if (qp->link.out_due)
+			return link_build(qp);
 		turn_pick_source(qp);
 	}
 	switch (qp->tx.source) {

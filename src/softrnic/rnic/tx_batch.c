@@ -211,7 +211,7 @@ static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigne
 
 	if (__builtin_expect(f->markers, 0))
 		return whole + mpa_marker_count(f->pos, whole) * MPA_MARKER_LEN;
-	return f->crc || payload < small ? whole : frame + small;
+	return f->crc || f->short_link || payload < small ? whole : frame + small;
 }
 
 /* What was copied becomes part of the gather list. */
@@ -263,7 +263,8 @@ int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 	struct tx_batch *b = f->b;
 	int err;
 
-	if (f->crc || f->markers || len < TX_REFER_MIN) {
+	if (f->crc || f->markers || len < TX_REFER_MIN ||
+	    (f->short_link && mr->backing.can_stall)) {
 		err = fpdu_copy(f, src, len);
 		mr_release(mr);
 		return err;

@@ -132,6 +132,7 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 		.consent = consent != STREAM_CONSENT_NONE,
 		.peer_flushes = consent == STREAM_CONSENT_FLUSHES,
 		.limit_ms = stream_limit_ms(s),
+		.rings = s->cfg.rings,
 		.mss = s->mss,
 	};
 	if (stream_depth_settle(&s->agreed, req, rep))

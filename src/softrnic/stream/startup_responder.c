@@ -121,6 +121,7 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 		.consent = offered != STREAM_CONSENT_NONE,
 		.peer_flushes = offered == STREAM_CONSENT_FLUSHES,
 		.limit_ms = stream_limit_ms(s),
+		.rings = s->cfg.rings,
 		/* RFC 5044 s7.1.2 rule 4. A consenting initiator takes FPDUs behind the reply. */
 		.hold_tx = offered == STREAM_CONSENT_NONE,
 		.rtr_in = stream_accept_rtr(req),

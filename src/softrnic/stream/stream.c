@@ -130,6 +130,11 @@ enum stream_state stream_state(const struct stream *s)
 	return s->state;
 }
 
+enum stream_role stream_role(const struct stream *s)
+{
+	return s->cfg.role;
+}
+
 /* If the peer closes while its request waits, the user is not affected. */
 static bool stream_is_before_startup(const struct stream *s)
 {

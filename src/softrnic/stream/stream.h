@@ -84,6 +84,7 @@ enum {
 	STREAM_DO_CLOSE = 128, /* close the link, then stream_link_closed() */
 	STREAM_DO_REDIAL =
 		256, /* stream_redial(): a new link; the peer takes a plainer request only */
+	STREAM_DO_LINK = 1024, /* a step on the way to another link has come, or is sent */
 };
 
 struct stream_update {
@@ -116,6 +117,8 @@ struct stream_host {
 	void (*fin)(void *owner);
 	void (*close)(void *owner);
 	void (*redial)(void *owner); /* close the link and dial again */
+	/* NULL: it has no other link. */
+	void (*step)(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 	void (*set_deadline)(void *owner, uint64_t at);
 };
 
@@ -143,6 +146,7 @@ struct stream_config {
 	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
 	uint64_t request_ns;  /* responder: until the request is complete */
 	uint64_t drain_ns;    /* disconnect: until the end is reported, whatever the peer does */
+	uint32_t rings;       /* version of the rings in shared memory that it offers; 0: none */
 	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
 	const struct stream_host *host;
 	void *owner;
@@ -158,6 +162,7 @@ struct stream_config stream_config_of(enum stream_role role, bool crc, bool exte
 int stream_new(const struct stream_config *cfg, struct stream **out);
 void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
+enum stream_role stream_role(const struct stream *s);
 const char *stream_state_str(enum stream_state state);
 /* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view.
  */
@@ -279,6 +284,19 @@ void stream_link_closed(struct stream *s, struct stream_update *u);
 void stream_redial(struct stream *s, struct stream_update *u);
 /* It takes no bytes until a receive is posted, and the peer's liveness is to be checked. */
 bool stream_is_stalled(const struct stream *s);
+
+/*
+ * Another link for the same stream (doc/wire.md s6, "Link"). The owner may agree on one with the
+ * peer if both ends offer rings, from full operation on. It sends its steps by stream_link_post()
+ * and is given the peer's, and the end of its own SWITCH, by the host's step(). Behind a SWITCH
+ * nothing moves in that direction until the owner has the other link ready, and says so.
+ */
+bool stream_offers_rings(const struct stream *s); /* both ends do, and it is in full operation */
+void stream_link_post(struct stream *s, enum ext_link_step step, const uint8_t *token,
+		      struct stream_update *u); /* token NULL: zeros */
+void stream_link_tx_switched(struct stream *s, struct stream_update *u);
+void stream_link_rx_switched(struct stream *s, struct stream_update *u);
+void stream_link_refuse(struct stream *s, struct stream_update *u); /* the peer's SWITCH */
 
 /* Until when; as in the last update. */
 uint64_t stream_deadline(const struct stream *s);

@@ -58,13 +58,30 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 
 #define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
 
+/* Before anything else: until then a direction may stand still. */
+static void stream_do_link(struct stream *s, struct stream_update *u)
+{
+	struct qp_link_msg msg;
+
+	if (!qp_link_take(s->qp, &msg))
+		stream_look(s, u);
+	else if (s->cfg.host->step)
+		s->cfg.host->step(s->cfg.owner, &msg, u);
+	else if (msg.step == EXT_LINK_SWITCH)
+		stream_link_refuse(s, u);
+	else
+		stream_look(s, u);
+}
+
 /* Events before bytes, bytes before the end; of each kind the lowest bit comes first. */
 void stream_perform(struct stream *s, struct stream_update *u)
 {
 	unsigned can = STREAM_DO_WORK, what;
 
 	for (;;) {
-		if (u->todo & STREAM_DO_EVENT) {
+		if (__builtin_expect(u->todo & STREAM_DO_LINK, 0)) {
+			stream_do_link(s, u);
+		} else if (u->todo & STREAM_DO_EVENT) {
 			stream_do_event(s);
 			stream_look(s, u);
 		} else if (u->deadline == 0) {

@@ -165,6 +165,8 @@ void stream_look(const struct stream *s, struct stream_update *u)
 			todo |= STREAM_DO_CANCEL_RECEIVE;
 	}
 	todo |= stream_todo_of_job(s, due);
+	if (__builtin_expect(due & QP_DUE_LINK, 0))
+		todo |= STREAM_DO_LINK;
 	if (s->n_events)
 		todo |= STREAM_DO_EVENT;
 	if (s->resume_due)

@@ -24,6 +24,7 @@ static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 	assert_true(a->kinds == b->kinds);
 	assert_int_equal(a->limit_ms, b->limit_ms);
 	assert_int_equal(a->max_ulpdu, b->max_ulpdu);
+	assert_int_equal(a->rings, b->rings);
 }
 
 /* A string literal's bytes, without its NUL, in memory of their exact size. */
@@ -69,6 +70,21 @@ static void a_hello_is_laid_out_as_documented(void **state)
 	READS(WORD VERSION KINDS LIMIT ULPDU, &full);
 }
 
+static void an_end_that_has_rings_says_so(void **state)
+{
+	static const char wire[] =
+		WORD VERSION KINDS LIMIT ULPDU "\x00\x10\x00\x04\x00\x00\x00\x01";
+	struct ext_hello rings = full;
+	uint8_t buf[EXT_HELLO_MAX];
+
+	rings.rings = 1;
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &rings), EXT_HELLO_MAX);
+	assert_int_equal(sizeof(wire) - 1, EXT_HELLO_MAX);
+	assert_memory_equal(buf, wire, EXT_HELLO_MAX);
+	READS(WORD VERSION KINDS LIMIT ULPDU "\x00\x10\x00\x04\x00\x00\x00\x01", &rings);
+	REFUSES(WORD VERSION "\x00\x10\x00\x08\x00\x00\x00\x01\x00\x00\x00\x01", "length");
+}
+
 static void what_is_left_out_has_a_default(void **state)
 {
 	static const struct ext_hello least = {.major = 2, .max_ulpdu = MPA_ULPDU_MAX};
@@ -88,7 +104,7 @@ static void unknown_items_and_later_minor_versions_are_skipped(void **state)
 	static const struct ext_hello later = {
 		.major = 2, .minor = 7, .kinds = 0xf8, .max_ulpdu = MPA_ULPDU_MAX};
 
-	READS(WORD VERSION "\x00\x10\x00\x05"
+	READS(WORD VERSION "\x00\x11\x00\x05"
 			   "abcde\0\0\0" KINDS LIMIT "\xff\xff\x00\x00" ULPDU,
 	      &full);
 	READS(WORD "\x00\x01\x00\x04\x00\x02\x00\x07" KINDS, &later);
@@ -188,6 +204,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_laid_out_as_documented),
+		cmocka_unit_test(an_end_that_has_rings_says_so),
 		cmocka_unit_test(what_is_left_out_has_a_default),
 		cmocka_unit_test(the_order_of_items_does_not_matter),
 		cmocka_unit_test(unknown_items_and_later_minor_versions_are_skipped),

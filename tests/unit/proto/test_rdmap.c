@@ -220,7 +220,7 @@ static unsigned wrong_length(size_t len, size_t right)
 
 static void a_request_has_the_length_of_its_kind(void **state)
 {
-	for (uint8_t kind = EXT_FLUSH; kind < EXT_KINDS; kind++)
+	for (uint8_t kind = EXT_FLUSH; kind <= EXT_ATOMIC_WRITE; kind++)
 		for (size_t len = 0; len < 70; len++) {
 			struct ddp_hdr hdr = extension(RDMAP_EXT_REQ, DDP_QN_REQUEST, kind);
 
@@ -232,7 +232,7 @@ static void a_request_has_the_length_of_its_kind(void **state)
 /* Only a Verify that succeeded has something behind the status. */
 static void a_response_has_the_length_of_its_kind_and_status(void **state)
 {
-	for (uint8_t kind = EXT_FLUSH; kind < EXT_KINDS; kind++)
+	for (uint8_t kind = EXT_FLUSH; kind <= EXT_ATOMIC_WRITE; kind++)
 		for (size_t len = 0; len < 70; len++)
 			for (uint8_t status = 0; status < 3; status++) {
 				struct ddp_hdr hdr =
@@ -247,7 +247,7 @@ static void a_response_has_the_length_of_its_kind_and_status(void **state)
 
 static void unknown_kinds_are_refused_but_on_the_control_queue(void **state)
 {
-	static const uint8_t foreign[] = {0, EXT_HELLO, EXT_HEARTBEAT, EXT_KINDS, 63, 255};
+	static const uint8_t foreign[] = {0, EXT_HELLO, EXT_HEARTBEAT, EXT_LINK, EXT_KINDS, 63, 255};
 	static const uint8_t elsewhere[] = {0, EXT_FLUSH, EXT_ATOMIC_WRITE, EXT_KINDS, 63, 255};
 	struct ddp_hdr hdr;
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_rings.c -- a connection of one host goes over from TCP to rings in shared memory.
+ *
+ * The responder begins once the connection has carried some messages, since rings cost memory, and
+ * most connections of a process may be idle. When both ends have the memory the initiator switches
+ * its direction, and the responder follows with its own. Until then either end may stop, and the
+ * connection stays on TCP as if nothing had been.
+ */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/conn_parts.h"
+#include "softrnic/io/link_shm.h"
+#include "softrnic/io/link_shm_meet.h"
+
+#define MEET_NS (2 * NSEC_PER_SEC)
+
+static void conn_rings_go_on(struct conn *c, enum meet_next next, struct stream_update *u);
+
+static bool conn_is_initiator(const struct conn *c)
+{
+	return stream_role(c->stream) == STREAM_INITIATOR;
+}
+
+static bool conn_rings_new(struct conn *c)
+{
+	c->meet = meet_new(conn_is_initiator(c), &c->source, clock_now_ns() + MEET_NS);
+	return c->meet;
+}
+
+void conn_rings_stop(struct conn *c)
+{
+	meet_delete(c->meet);
+	c->meet = NULL;
+	c->may_meet = false;
+}
+
+void conn_rings_forked(struct conn *c)
+{
+	meet_forked(c->meet);
+	c->meet = NULL;
+}
+
+/* --- begin ---------------------------------------------------------------------------------- */
+
+void conn_rings_allow(struct conn *c)
+{
+	c->may_meet = stream_offers_rings(c->stream) && !conn_is_initiator(c);
+}
+
+/* Heartbeats are no use of a connection. */
+static uint64_t conn_messages(const struct conn *c)
+{
+	const struct qp_counters *n = stream_counters(c->stream);
+
+	return n->rx_fpdus + n->tx_fpdus - n->pings_in - n->pings_out - n->pongs_in - n->pongs_out;
+}
+
+void conn_rings_consider(struct conn *c, struct stream_update *u)
+{
+	if (!stream_offers_rings(c->stream)) {
+		c->may_meet = false;
+		return;
+	}
+	if (conn_messages(c) < config_get()->shm_after)
+		return;
+	c->may_meet = false;
+	if (conn_rings_new(c))
+		conn_rings_go_on(c, meet_begin(c->meet), u);
+	stream_perform(c->stream, u);
+}
+
+/* --- the way there -------------------------------------------------------------------------- */
+
+/* The link is the connection's; it is switched later. A thread that polls the link below looks at
+ * nothing else, so it has to begin anew. */
+static bool conn_rings_use(struct conn *c)
+{
+	struct shm_memory memory;
+	struct link *link;
+	int fd;
+
+	meet_take(c->meet, &memory, &fd);
+	link = link_shm_new(c->link, &c->source, conn_is_initiator(c), &memory, fd);
+	if (!link) {
+		engine_remove_more(&c->source, fd);
+		close(fd);
+		shm_memory_free(&memory);
+		return false;
+	}
+	conn_own_move(c);
+	c->link = link;
+	return true;
+}
+
+static void conn_rings_failed(struct conn *c, const char *why, struct stream_update *u)
+{
+	LOG_INFO("connection %p stays on TCP: %s", (void *)c, why);
+	conn_rings_stop(c);
+	stream_link_post(c->stream, EXT_LINK_STOP, NULL, u);
+}
+
+static void conn_rings_ready(struct conn *c, struct stream_update *u)
+{
+	if (!conn_rings_use(c)) {
+		conn_rings_failed(c, "out of memory", u);
+		return;
+	}
+	conn_rings_stop(c);
+	if (conn_is_initiator(c))
+		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
+}
+
+static void conn_rings_go_on(struct conn *c, enum meet_next next, struct stream_update *u)
+{
+	uint8_t token[EXT_LINK_TOKEN];
+	enum ext_link_step step;
+
+	switch (next) {
+	case MEET_SAY:
+		step = meet_said(c->meet, token);
+		stream_link_post(c->stream, step, token, u);
+		break;
+	case MEET_DONE:
+		conn_rings_ready(c, u);
+		break;
+	case MEET_FAILED:
+		conn_rings_failed(c, meet_why(c->meet), u);
+		break;
+	case MEET_WAIT:
+		stream_look(c->stream, u);
+		break;
+	}
+}
+
+void conn_rings_look(struct conn *c, struct stream_update *u)
+{
+	conn_rings_go_on(c, meet_look(c->meet), u);
+}
+
+void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u)
+{
+	if (meet_is_over_at(c->meet, now))
+		conn_rings_failed(c, "the peer takes too long", u);
+}
+
+/* --- switching ------------------------------------------------------------------------------ */
+
+/* This end's SWITCH has left: its further bytes go through the ring. */
+static void conn_rings_switch_tx(struct conn *c, struct stream_update *u)
+{
+	if (c->watching)
+		c->link->ops->watch_write(c->link, false);
+	c->watching = false;
+	c->writable = true;
+	link_shm_switch_tx(c->link);
+	LOG_INFO("connection %p sends through shared memory", (void *)c);
+	stream_link_tx_switched(c->stream, u);
+}
+
+static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
+{
+	if (!link_is_shm(c->link) || link_shm_receives(c->link)) {
+		LOG_WARNING_LIMITED("connection %p: the peer switches to a link that was not "
+				    "agreed on",
+				    (void *)c);
+		stream_link_refuse(c->stream, u);
+		return;
+	}
+	conn_own_move(c);
+	link_shm_switch_rx(c->link);
+	c->readable = true;
+	LOG_INFO("connection %p receives through shared memory", (void *)c);
+	stream_link_rx_switched(c->stream, u);
+	if (!conn_is_initiator(c))
+		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
+}
+
+/* The peer could not use the memory. */
+static void conn_rings_undo(struct conn *c, struct stream_update *u)
+{
+	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
+	conn_own_move(c);
+	c->link = link_shm_undo(c->link);
+	c->readable = true;
+	stream_look(c->stream, u);
+}
+
+/* A peer's step without a meeting: the first one, or one that crossed our STOP. */
+static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
+				struct stream_update *u)
+{
+	bool undo = msg->step == EXT_LINK_STOP && link_is_shm(c->link) && !conn_is_initiator(c) &&
+		    !link_shm_receives(c->link);
+
+	if (undo)
+		conn_rings_undo(c, u);
+	else if (msg->step == EXT_LINK_MEET && conn_is_initiator(c) && !link_is_shm(c->link) &&
+		 stream_offers_rings(c->stream) && conn_rings_new(c))
+		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);
+	else
+		stream_look(c->stream, u);
+}
+
+/* The link is closed. */
+static void conn_rings_ignore(struct conn *c, const struct qp_link_msg *msg,
+			      struct stream_update *u)
+{
+	if (msg->step == QP_LINK_SENT)
+		stream_link_tx_switched(c->stream, u);
+	else if (msg->step == EXT_LINK_SWITCH)
+		stream_link_rx_switched(c->stream, u);
+	else
+		stream_look(c->stream, u);
+}
+
+void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u)
+{
+	struct conn *c = owner;
+
+	if (!c->link)
+		conn_rings_ignore(c, msg, u);
+	else if (msg->step == QP_LINK_SENT)
+		conn_rings_switch_tx(c, u);
+	else if (msg->step == EXT_LINK_SWITCH)
+		conn_rings_switch_rx(c, u);
+	else if (c->meet)
+		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);
+	else
+		conn_rings_on_first(c, msg, u);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link_shm.c -- rings as a link: its life, and what it leaves to the link below. */
+#include "softrnic/io/link_shm.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_impl.h"
+#include "softrnic/io/link_tcp.h"
+
+static const struct link_ops link_shm;
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+struct link *link_shm_new(struct link *below, struct eng_source *src, bool initiator,
+			  const struct shm_memory *memory, int fd)
+{
+	struct link_shm *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->link.ops = &link_shm;
+	s->below = below;
+	s->src = src;
+	s->trace = link_tcp_trace_of(below);
+	s->fd = fd;
+	s->watched = true;
+	s->memory = *memory;
+	shm_memory_ring(memory, initiator ? 0 : 1, &s->tx);
+	shm_memory_ring(memory, initiator ? 1 : 0, &s->rx);
+	return &s->link;
+}
+
+bool link_is_shm(const struct link *l)
+{
+	return l && l->ops == &link_shm;
+}
+
+struct link *link_shm_undo(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+	struct link *below = s->below;
+
+	engine_remove_more(s->src, s->fd);
+	close(s->fd);
+	shm_memory_free(&s->memory);
+	free(s);
+	return below;
+}
+
+/* The end of the link below goes first: it is what the peer takes for the end. */
+static void link_shm_close(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	engine_remove_more(s->src, s->fd);
+	s->below->ops->close(s->below);
+	close(s->fd);
+	shm_memory_free(&s->memory);
+	free(s);
+}
+
+static void link_shm_forked(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->below->ops->forked(s->below);
+	close(s->fd);
+	shm_memory_forked(&s->memory);
+	free(s);
+}
+
+/* --- switching ------------------------------------------------------------------------------ */
+
+void link_shm_switch_tx(struct link *l)
+{
+	link_shm_of(l)->tx_on = true;
+}
+
+/* The end of the link below may have been reported together with the last bytes there. */
+void link_shm_switch_rx(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->rx_on = s->looks_below = true;
+}
+
+bool link_shm_receives(const struct link *l)
+{
+	return ((const struct link_shm *)l)->rx_on;
+}
+
+/* --- what the link below does --------------------------------------------------------------- */
+
+static void link_shm_watch_write(struct link *l, bool write)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	if (!s->tx_on)
+		s->below->ops->watch_write(s->below, write);
+	/* else: a send that took nothing has asked for it */
+}
+
+static void link_shm_end_sending(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->below->ops->end_sending(s->below);
+}
+
+static void link_shm_cut(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->below->ops->cut(s->below);
+}
+
+static int link_shm_error(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->below->ops->error(s->below);
+}
+
+/* Its host is this one, which is there; whether the process is, its heartbeat says. */
+static uint64_t link_shm_unacknowledged_ns(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->tx_on ? 0 : s->below->ops->unacknowledged_ns(s->below);
+}
+
+static int link_shm_local(struct link *l, struct link_addr *addr)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->below->ops->local(s->below, addr);
+}
+
+static int link_shm_remote(struct link *l, struct link_addr *addr)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->below->ops->remote(s->below, addr);
+}
+
+static uint32_t link_shm_segment(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->below->ops->segment(s->below);
+}
+
+/* No address leads to it, so it has no row in the table of links. */
+static const struct link_ops link_shm = {
+	.name = "shm",
+	.watch_write = link_shm_watch_write,
+	.ready = link_shm_ready,
+	.pending = link_shm_pending,
+	.report_read = link_shm_report_read,
+	.wait_begin = link_shm_wait_begin,
+	.wait_end = link_shm_wait_end,
+	.recv = link_shm_recv,
+	.look = link_shm_look,
+	.consume = link_shm_consume,
+	.send = link_shm_send,
+	.end_sending = link_shm_end_sending,
+	.cut = link_shm_cut,
+	.error = link_shm_error,
+	.unacknowledged_ns = link_shm_unacknowledged_ns,
+	.local = link_shm_local,
+	.remote = link_shm_remote,
+	.segment = link_shm_segment,
+	.close = link_shm_close,
+	.forked = link_shm_forked,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link_shm.h -- rings in shared memory as a link, for a connection that has begun over another one.
+ *
+ * The link below stays: it carries each direction until that is switched, and afterwards the news
+ * that the peer has ended its sending, is gone, or unreachable.
+ */
+#ifndef IO_LINK_SHM_H
+#define IO_LINK_SHM_H
+
+#include "softrnic/io/link.h"
+#include "softrnic/io/link_shm_memory.h"
+
+/* The memory and the socket, which the source watches, are the link's, and so is `below`. NULL: no
+ * memory for it; then they are still the caller's. */
+struct link *link_shm_new(struct link *below, struct eng_source *src, bool initiator,
+			  const struct shm_memory *memory, int fd);
+bool link_is_shm(const struct link *l);
+/* Bytes go, or come, through the rings from now on. The other link has none in that direction. */
+void link_shm_switch_tx(struct link *l);
+void link_shm_switch_rx(struct link *l);
+bool link_shm_receives(const struct link *l); /* it is switched */
+/* Undo link_shm_new(), while nothing is switched: the link below. */
+struct link *link_shm_undo(struct link *l);
+
+#endif

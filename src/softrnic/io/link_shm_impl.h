@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link_shm_impl.h -- what the link_shm*.c files of the link share and no other file uses. */
+#ifndef IO_LINK_SHM_IMPL_H
+#define IO_LINK_SHM_IMPL_H
+
+#include "softrnic/io/link_shm.h"
+
+struct trace;
+
+struct link_shm {
+	struct link link;
+	struct link *below;
+	struct eng_source *src;
+	struct trace *trace; /* of the link below; NULL: not traced */
+	int fd;              /* of the Unix socket */
+	struct shm_memory memory;
+	struct ring tx, rx;
+	bool tx_on, rx_on;  /* switched */
+	bool silent;        /* bytes are not reported */
+	bool waits_room;    /* the peer is to wake it when there is room */
+	bool watched;       /* the source is reported what comes on the socket */
+	bool looks_below;   /* the link below may have the end */
+	bool is_left;       /* the peer has closed its Unix socket */
+	unsigned undrained; /* wake-ups that may be left on the socket */
+	bool broken;        /* the peer's positions are impossible */
+};
+
+static inline struct link_shm *link_shm_of(struct link *l)
+{
+	return (struct link_shm *)l;
+}
+
+/* link_shm_io.c */
+ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);
+ssize_t link_shm_send(struct link *l, struct iovec *iov, int n);
+ssize_t link_shm_look(struct link *l, const void **bytes);
+void link_shm_consume(struct link *l, size_t len);
+bool link_shm_pending(const struct link *l);
+bool link_shm_report_read(struct link *l, bool report);
+int link_shm_wait_begin(struct link *l);
+void link_shm_wait_end(struct link *l);
+unsigned link_shm_ready(struct link *l, unsigned polled);
+void link_shm_watch_socket(struct link_shm *s); /* as it has to be now */
+
+#endif

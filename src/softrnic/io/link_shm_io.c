@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link_shm_io.c -- bytes through the rings, and who is woken.
+ *
+ * As long as bytes are reported, a receive that leaves the ring empty sets the reader's flag, and
+ * the peer's next bytes are followed by a wake-up on the Unix socket. While somebody looks by
+ * himself the flag is clear, and nothing makes a system call.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_impl.h"
+#include "softrnic/io/link_shm_socket.h"
+#include "softrnic/io/trace.h"
+
+#define SHM_LOOK_MAX      (64u << 10)
+#define SHM_UNDRAINED_MAX 16 /* wake-ups that are left on the socket */
+
+static int shm_break(struct link_shm *s)
+{
+	if (!s->broken)
+		LOG_WARNING_LIMITED("connection ended: the peer's position in a ring of shared "
+				    "memory is impossible");
+	s->broken = true;
+	return -EPROTO;
+}
+
+/* --- what is reported ----------------------------------------------------------------------- */
+
+void link_shm_watch_socket(struct link_shm *s)
+{
+	bool watched = !s->rx_on || !s->silent || s->waits_room;
+
+	if (watched == s->watched)
+		return;
+	s->watched = watched;
+	engine_watch(s->src, s->fd, watched, false);
+}
+
+bool link_shm_pending(const struct link *l)
+{
+	const struct link_shm *s = (const struct link_shm *)l;
+
+	return !s->rx_on || s->looks_below || s->broken || ring_is_pending(&s->rx);
+}
+
+bool link_shm_report_read(struct link *l, bool report)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	if (!s->rx_on)
+		return s->below->ops->report_read ? s->below->ops->report_read(s->below, report)
+						  : report;
+	s->silent = !report;
+	link_shm_watch_socket(s);
+	if (report)
+		return s->looks_below || ring_reader_sleeps(&s->rx) != 0;
+	ring_reader_wakes(&s->rx);
+	return false;
+}
+
+static int shm_drain(struct link_shm *s)
+{
+	int woken = s->is_left ? 0 : shm_socket_drain(s->fd);
+
+	s->undrained = 0;
+	if (woken < 0)
+		s->is_left = true;
+	return woken;
+}
+
+int link_shm_wait_begin(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	if (!s->rx_on)
+		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
+	if (s->undrained)
+		shm_drain(s);
+	if (s->looks_below || ring_reader_sleeps(&s->rx))
+		return -EAGAIN;
+	return s->fd;
+}
+
+void link_shm_wait_end(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	if (!s->rx_on) {
+		if (s->below->ops->wait_end)
+			s->below->ops->wait_end(s->below);
+		return;
+	}
+	if (s->silent)
+		ring_reader_wakes(&s->rx);
+	/* What says that there is room is for the source, which is reported it. */
+	if (!s->waits_room && shm_drain(s) < 0)
+		s->looks_below = true;
+}
+
+/*
+ * A wake-up may be late: of a wait that ended otherwise, while the next one has begun. It has taken
+ * that one's flag away, so the flag is set again unless the wait is over.
+ */
+static bool shm_has_bytes(struct link_shm *s)
+{
+	if (link_shm_pending(&s->link))
+		return true;
+	return !s->silent && ring_reader_sleeps(&s->rx);
+}
+
+static bool shm_has_room(struct link_shm *s)
+{
+	if (s->waits_room ? ring_writer_sleeps(&s->tx) == 0 : !ring_has_room(&s->tx))
+		return false;
+	s->waits_room = false;
+	link_shm_watch_socket(s);
+	return true;
+}
+
+/* Bytes in the ring are the sooner placed; each further wake-up is reported all the same. */
+static int shm_woken(struct link_shm *s, unsigned polled)
+{
+	if (polled & READY_HANGUP || !s->rx_on || s->undrained == SHM_UNDRAINED_MAX ||
+	    !ring_is_pending(&s->rx))
+		return shm_drain(s);
+	s->undrained++;
+	return 1;
+}
+
+/* The socket and the link below have one source: what became ready is found out by looking. */
+unsigned link_shm_ready(struct link *l, unsigned polled)
+{
+	struct link_shm *s = link_shm_of(l);
+	int woken = shm_woken(s, polled);
+	unsigned ready = 0;
+
+	if (!s->rx_on)
+		ready |= polled & (READY_READ | READY_HANGUP);
+	if (!s->tx_on)
+		ready |= polled & READY_WRITE;
+	if (s->rx_on && (woken != 1 || polled & READY_HANGUP))
+		s->looks_below = true;
+	if (s->rx_on && shm_has_bytes(s))
+		ready |= READY_READ | (polled & READY_HANGUP);
+	if (s->tx_on && shm_has_room(s))
+		ready |= READY_WRITE;
+	return ready;
+}
+
+/* --- bytes that come ------------------------------------------------------------------------ */
+
+/* Of a traced connection: one piece of the ring, first into the trace. */
+static ssize_t shm_recv_traced(struct link_shm *s, const struct iovec *iov, int n)
+{
+	ssize_t got = ring_readable(&s->rx);
+	size_t len, size, room = link_iov_len(iov, n);
+	const void *bytes;
+	uint8_t *buf;
+
+	if (got <= 0)
+		return got;
+	buf = trace_enter(s->trace, &size);
+	if (!buf)
+		return ring_read(&s->rx, iov, n);
+	bytes = ring_look(&s->rx, &len);
+	len = len < size ? len : size;
+	len = len < room ? len : room;
+	for (size_t i = 0; i < len; i++)
+		buf[i] = ((const volatile uint8_t *)bytes)[i];
+	got = link_iov_put(iov, n, buf, len);
+	if (got > 0)
+		ring_consume(&s->rx, (size_t)got);
+	trace_leave_received(s->trace, got > 0 ? got : -EAGAIN);
+	return got;
+}
+
+static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
+{
+	return __builtin_expect(s->trace != NULL, 0) ? shm_recv_traced(s, iov, n)
+						     : ring_read(&s->rx, iov, n);
+}
+
+/* The ring is empty: what comes next is to be reported, unless the caller looks by himself. */
+static int shm_rest(struct link_shm *s)
+{
+	int there = 0;
+
+	if (s->silent)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		there = ring_reader_sleeps(&s->rx);
+	if (ring_wakes_writer(&s->rx))
+		shm_socket_wake(s->fd);
+	return there;
+}
+
+/* Nothing is in the ring, and nothing was when the end was noticed. */
+static ssize_t shm_end(struct link_shm *s)
+{
+	uint8_t byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	ssize_t got = s->below->ops->recv(s->below, &iov, 1);
+
+	if (got == -EAGAIN || got == -EINTR) {
+		s->looks_below = false;
+		return s->is_left ? -ECONNRESET : -EAGAIN;
+	}
+	if (got <= 0)
+		return got;
+	LOG_WARNING_LIMITED("connection ended: bytes behind the peer's switch to shared memory");
+	return -EPROTO;
+}
+
+/* After bytes were taken. */
+static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
+{
+	if (!ring_is_pending(&s->rx))
+		return shm_rest(s) < 0 ? -EPROTO : got;
+	if (ring_wakes_writer(&s->rx))
+		shm_socket_wake(s->fd);
+	return got;
+}
+
+/* One piece; so long that the peer goes on writing while it is placed. None: see recv(). */
+ssize_t link_shm_look(struct link *l, const void **bytes)
+{
+	struct link_shm *s = link_shm_of(l);
+	ssize_t there = s->rx_on && !s->trace ? ring_readable(&s->rx) : 0;
+	size_t len;
+
+	if (there <= 0)
+		return there;
+	*bytes = ring_look(&s->rx, &len);
+	return (ssize_t)(len < SHM_LOOK_MAX ? len : SHM_LOOK_MAX);
+}
+
+void link_shm_consume(struct link *l, size_t len)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	ring_consume(&s->rx, len);
+	if (shm_rest_or_wake(s, 0) < 0)
+		shm_break(s);
+}
+
+ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n)
+{
+	struct link_shm *s = link_shm_of(l);
+	ssize_t got;
+
+	if (!s->rx_on)
+		return s->below->ops->recv(s->below, iov, n);
+	got = shm_read(s, iov, n);
+	if (got == 0) {
+		int there = shm_rest(s);
+
+		if (there == 0)
+			return s->looks_below ? shm_end(s) : -EAGAIN;
+		got = there > 0 ? shm_read(s, iov, n) : there;
+	}
+	if (got > 0)
+		got = shm_rest_or_wake(s, got);
+	return got == -EPROTO ? shm_break(s) : got;
+}
+
+/* --- bytes that go -------------------------------------------------------------------------- */
+
+static ssize_t shm_send_traced(struct link_shm *s, const struct iovec *iov, int n)
+{
+	size_t size;
+	void *buf;
+	ssize_t len;
+	struct iovec copy;
+
+	if (!ring_has_room(&s->tx))
+		return 0;
+	buf = trace_enter(s->trace, &size);
+	if (!buf)
+		return ring_write(&s->tx, iov, n);
+	len = link_iov_get(iov, n, buf, size);
+	copy = (struct iovec){.iov_base = buf, .iov_len = len > 0 ? (size_t)len : 0};
+	if (len > 0)
+		len = ring_write(&s->tx, &copy, 1);
+	trace_leave_sent(s->trace, len ? len : -EAGAIN);
+	return len;
+}
+
+static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
+{
+	return __builtin_expect(s->trace != NULL, 0) ? shm_send_traced(s, iov, n)
+						     : ring_write(&s->tx, iov, n);
+}
+
+static ssize_t shm_wait_for_room(struct link_shm *s)
+{
+	int ret = ring_writer_sleeps(&s->tx);
+
+	if (ret)
+		return ret;
+	s->waits_room = true;
+	link_shm_watch_socket(s);
+	return -EAGAIN;
+}
+
+ssize_t link_shm_send(struct link *l, struct iovec *iov, int n)
+{
+	struct link_shm *s = link_shm_of(l);
+	ssize_t sent;
+
+	if (!s->tx_on)
+		return s->below->ops->send(s->below, iov, n);
+	sent = shm_write(s, iov, n);
+	if (sent == 0) {
+		sent = shm_wait_for_room(s);
+		if (sent > 0)
+			sent = shm_write(s, iov, n);
+	}
+	if (sent > 0 && ring_wakes_reader(&s->tx))
+		shm_socket_wake(s->fd);
+	return sent == -EPROTO ? shm_break(s) : sent;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/link_shm_meet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/rand.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_socket.h"
+
+#define MEET_STRANGERS_MAX 64 /* that connect to the socket; then it is given up */
+
+enum meet_state {
+	MEET_IDLE,
+	MEET_LISTENS,  /* responder: for the peer on the Unix socket */
+	MEET_GREETS,   /* responder: its nonce is sent; for the peer's */
+	MEET_ANSWERED, /* responder: the peer's nonce is sent back; for its own */
+	MEET_CALLS,    /* initiator: its nonce is sent; for the peer's, and for its own */
+	MEET_PROVED,   /* initiator: the peer's nonce is sent back; for the memory */
+	MEET_ENDED,
+};
+
+struct meet {
+	bool initiator;
+	enum meet_state state;
+	struct eng_source *src;
+	uint64_t deadline;
+	int fd; /* of the Unix socket; -1: none */
+	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
+	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
+	bool has_ours;   /* initiator: its own has come back over the link */
+	unsigned strangers;
+	enum ext_link_step step; /* to be sent, with the token */
+	const uint8_t *token;
+	struct shm_memory memory;
+	const char *why;
+};
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
+{
+	struct meet *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->initiator = initiator;
+	m->src = src;
+	m->deadline = deadline;
+	m->fd = -1;
+	rand_bytes(m->ours, sizeof(m->ours));
+	return m;
+}
+
+static void meet_close(struct meet *m)
+{
+	if (m->fd < 0)
+		return;
+	engine_remove_more(m->src, m->fd);
+	close(m->fd);
+	m->fd = -1;
+}
+
+void meet_delete(struct meet *m)
+{
+	if (!m)
+		return;
+	meet_close(m);
+	shm_memory_free(&m->memory);
+	free(m);
+}
+
+void meet_forked(struct meet *m)
+{
+	if (!m)
+		return;
+	if (m->fd >= 0)
+		close(m->fd);
+	shm_memory_forked(&m->memory);
+	free(m);
+}
+
+static enum meet_next meet_fail(struct meet *m, const char *why)
+{
+	m->state = MEET_ENDED;
+	m->why = why;
+	return MEET_FAILED;
+}
+
+/* The descriptor is the meeting's from now on, in the place of what it had. */
+static int meet_use(struct meet *m, int fd)
+{
+	int ret = engine_add_more(m->src, fd);
+
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	meet_close(m);
+	m->fd = fd;
+	return 0;
+}
+
+static enum meet_next meet_say(struct meet *m, enum ext_link_step step, const uint8_t *token,
+			       enum meet_state then)
+{
+	m->step = step;
+	m->token = token;
+	m->state = then;
+	return MEET_SAY;
+}
+
+enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN])
+{
+	memcpy(token, m->token, EXT_LINK_TOKEN);
+	return m->step;
+}
+
+const char *meet_why(const struct meet *m)
+{
+	return m->why;
+}
+
+bool meet_is_over_at(const struct meet *m, uint64_t now)
+{
+	return now >= m->deadline;
+}
+
+void meet_take(struct meet *m, struct shm_memory *memory, int *fd)
+{
+	*memory = m->memory;
+	*fd = m->fd;
+	m->memory.base = NULL;
+	m->fd = -1;
+}
+
+/* --- the responder -------------------------------------------------------------------------- */
+
+enum meet_next meet_begin(struct meet *m)
+{
+	int fd;
+
+	rand_bytes(m->name, sizeof(m->name));
+	fd = shm_socket_listen(m->name);
+	if (fd < 0 || meet_use(m, fd))
+		return meet_fail(m, "no Unix socket to listen on");
+	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
+}
+
+/* Who is not permitted leaves the way free for the peer. */
+static enum meet_next meet_accept(struct meet *m)
+{
+	const struct shm_packet greeting = shm_packet_of(SHM_PACKET_NONCE, m->ours);
+	int fd;
+
+	while ((fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (shm_socket_is_permitted(fd))
+			break;
+		close(fd);
+		if (++m->strangers == MEET_STRANGERS_MAX)
+			return meet_fail(m, "others connect to its Unix socket");
+	}
+	if (fd < 0)
+		return errno == EAGAIN || errno == ECONNABORTED ? MEET_WAIT
+								: meet_fail(m, "accept failed");
+	if (meet_use(m, fd) || shm_socket_send(m->fd, &greeting, -1))
+		return meet_fail(m, "the peer's Unix socket takes nothing");
+	m->state = MEET_GREETS;
+	return meet_look(m);
+}
+
+static enum meet_next meet_failed_packet(struct meet *m, int ret)
+{
+	return ret == -EAGAIN ? MEET_WAIT
+			      : meet_fail(m, ret == -ECONNRESET ? "the peer closed its Unix socket"
+								: "a packet is malformed");
+}
+
+static enum meet_next meet_get_call(struct meet *m)
+{
+	struct shm_packet packet;
+	int ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
+
+	if (ret)
+		return meet_failed_packet(m, ret);
+	memcpy(m->theirs, packet.nonce, sizeof(m->theirs));
+	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
+}
+
+/* The peer is who it should be. */
+static enum meet_next meet_pass_memory(struct meet *m)
+{
+	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
+	int fd, ret = shm_memory_new(config_get()->shm_ring, &m->memory, &fd);
+
+	if (ret)
+		return meet_fail(m, ret == -EDQUOT ? "SOFTRNIC_SHM_MAX_MIB is reached"
+						   : "no memory to share");
+	packet.ring_size = m->memory.ring_size;
+	ret = shm_socket_send(m->fd, &packet, fd);
+	close(fd);
+	if (ret)
+		return meet_fail(m, "the memory cannot be passed");
+	m->state = MEET_ENDED;
+	return MEET_DONE;
+}
+
+/* --- the initiator -------------------------------------------------------------------------- */
+
+static enum meet_next meet_call(struct meet *m, const uint8_t *name)
+{
+	const struct shm_packet call = shm_packet_of(SHM_PACKET_NONCE, m->ours);
+	int fd = shm_socket_connect(name);
+
+	if (fd < 0)
+		return meet_fail(m, "the peer's Unix socket is not of this network name space");
+	if (!shm_socket_is_permitted(fd)) {
+		close(fd);
+		return meet_fail(m, "the peer is of another user");
+	}
+	if (meet_use(m, fd) || shm_socket_send(m->fd, &call, -1))
+		return meet_fail(m, "the peer's Unix socket takes nothing");
+	m->state = MEET_CALLS;
+	return MEET_WAIT;
+}
+
+static enum meet_next meet_prove(struct meet *m)
+{
+	if (!m->has_ours || !m->has_theirs)
+		return MEET_WAIT;
+	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
+}
+
+static enum meet_next meet_get_greeting(struct meet *m)
+{
+	struct shm_packet packet;
+	int ret;
+
+	if (m->has_theirs) /* nothing is due on the socket */
+		return MEET_WAIT;
+	ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
+	if (ret)
+		return meet_failed_packet(m, ret);
+	memcpy(m->theirs, packet.nonce, sizeof(m->theirs));
+	m->has_theirs = true;
+	return meet_prove(m);
+}
+
+static enum meet_next meet_get_memory(struct meet *m)
+{
+	struct shm_packet packet;
+	int fd, ret = shm_socket_recv(m->fd, SHM_PACKET_MEMORY, &packet, &fd);
+
+	if (ret)
+		return meet_failed_packet(m, ret);
+	ret = shm_memory_take(fd, packet.ring_size, &m->memory);
+	close(fd);
+	if (ret)
+		return meet_fail(m, ret == -EDQUOT  ? "SOFTRNIC_SHM_MAX_MIB is reached"
+				    : ret == -EPERM ? "the peer's memory is not sealed, or not of "
+						      "the agreed size and pages"
+						    : "the peer's memory cannot be mapped");
+	m->state = MEET_ENDED;
+	return MEET_DONE;
+}
+
+/* --- both ----------------------------------------------------------------------------------- */
+
+enum meet_next meet_look(struct meet *m)
+{
+	switch (m->state) {
+	case MEET_LISTENS:
+		return meet_accept(m);
+	case MEET_GREETS:
+		return meet_get_call(m);
+	case MEET_CALLS:
+		return meet_get_greeting(m);
+	case MEET_PROVED:
+		return meet_get_memory(m);
+	case MEET_IDLE:
+	case MEET_ANSWERED:
+	case MEET_ENDED:
+		break;
+	}
+	return MEET_WAIT;
+}
+
+static bool meet_is_ours(const struct meet *m, const uint8_t *token)
+{
+	return !memcmp(m->ours, token, sizeof(m->ours));
+}
+
+enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token)
+{
+	if (m->initiator && m->state == MEET_IDLE && step == EXT_LINK_MEET)
+		return meet_call(m, token);
+	if (m->state == MEET_CALLS && step == EXT_LINK_MET && !m->has_ours) {
+		if (!meet_is_ours(m, token))
+			return meet_fail(m, "whoever has the Unix socket is not the peer");
+		m->has_ours = true;
+		return meet_prove(m);
+	}
+	if (m->state == MEET_ANSWERED && step == EXT_LINK_PROOF)
+		return meet_is_ours(m, token)
+			       ? meet_pass_memory(m)
+			       : meet_fail(m, "whoever came to the Unix socket is not the peer");
+	return meet_fail(m, step == EXT_LINK_STOP ? "the peer does not want to"
+						  : "a step of the peer's is out of turn");
+}

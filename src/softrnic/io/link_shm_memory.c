@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/link_shm_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "softrnic/io/config.h"
+
+#define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define MEMORY_RINGS 2
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* The shared parts of both rings are in the first page; the rings' bytes follow. */
+struct memory_head {
+	struct ring_shared ring[MEMORY_RINGS];
+};
+_Static_assert(sizeof(struct memory_head) <= SHM_RING_MIN, "it fits in a page");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
+	       "positions are shared with another process");
+
+/* Bytes that all connections of this process have mapped. */
+static _Atomic uint64_t memory_mapped;
+
+static uint64_t memory_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t memory_len(uint64_t ring_size)
+{
+	return memory_page() + MEMORY_RINGS * ring_size;
+}
+
+static bool memory_is_valid_size(uint64_t ring_size)
+{
+	return ring_size >= SHM_RING_MIN && ring_size <= SHM_RING_MAX &&
+	       ring_size % memory_page() == 0 && (ring_size & (ring_size - 1)) == 0;
+}
+
+static int memory_reserve(uint64_t len)
+{
+	uint64_t before = atomic_fetch_add(&memory_mapped, len);
+
+	if (before + len <= config_get()->shm_max)
+		return 0;
+	atomic_fetch_sub(&memory_mapped, len);
+	return -EDQUOT;
+}
+
+/* A child that writes to the rings would disturb its parent's connection. */
+static int memory_prepare(void *base, uint64_t len)
+{
+	if (madvise(base, len, MADV_DONTFORK) || madvise(base, len, MADV_POPULATE_WRITE))
+		return -errno;
+	madvise(base, len, MADV_DONTDUMP);
+	return 0;
+}
+
+static int memory_map(int fd, uint64_t ring_size, struct shm_memory *m)
+{
+	uint64_t len = memory_len(ring_size);
+	void *base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int ret;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	ret = memory_prepare(base, len);
+	if (ret) {
+		munmap(base, len);
+		return ret;
+	}
+	*m = (struct shm_memory){.base = base, .ring_size = ring_size};
+	return 0;
+}
+
+static int memory_map_reserved(int fd, uint64_t ring_size, struct shm_memory *m)
+{
+	int ret = memory_reserve(memory_len(ring_size));
+
+	if (ret)
+		return ret;
+	ret = memory_map(fd, ring_size, m);
+	if (ret)
+		atomic_fetch_sub(&memory_mapped, memory_len(ring_size));
+	return ret;
+}
+
+int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
+{
+	int ret = 0;
+
+	*fd = memfd_create("softrnic", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return -errno;
+	if (ftruncate(*fd, (off_t)memory_len(ring_size)) || fcntl(*fd, F_ADD_SEALS, MEMORY_SEALS))
+		ret = -errno;
+	if (!ret)
+		ret = memory_map_reserved(*fd, ring_size, m);
+	if (ret)
+		close(*fd);
+	return ret;
+}
+
+/* Not of huge pages, nor any other file that has seals: a page of those can be missing. */
+static bool memory_has_pages_of(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC &&
+	       (uint64_t)fs.f_bsize == memory_page();
+}
+
+static bool memory_is_as_agreed(int fd, uint64_t ring_size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return memory_is_valid_size(ring_size) && seals >= 0 &&
+	       (seals & MEMORY_SEALS) == MEMORY_SEALS && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size == memory_len(ring_size) && memory_has_pages_of(fd);
+}
+
+int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m)
+{
+	return memory_is_as_agreed(fd, ring_size) ? memory_map_reserved(fd, ring_size, m) : -EPERM;
+}
+
+void shm_memory_free(struct shm_memory *m)
+{
+	if (!m->base)
+		return;
+	munmap(m->base, memory_len(m->ring_size));
+	atomic_fetch_sub(&memory_mapped, memory_len(m->ring_size));
+	m->base = NULL;
+}
+
+void shm_memory_forked(struct shm_memory *m)
+{
+	if (m->base)
+		atomic_fetch_sub(&memory_mapped, memory_len(m->ring_size));
+	m->base = NULL;
+}
+
+void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r)
+{
+	struct memory_head *head = m->base;
+	uint8_t *bytes = (uint8_t *)m->base + memory_page() + which * m->ring_size;
+
+	ring_init(r, &head->ring[which], bytes, m->ring_size);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link_shm_memory.h -- the memory of two rings: a sealed memory file that one end makes and the
+ * other one is passed. Nothing of it is used before its seals, its size and its page size are
+ * checked, and its pages are there: otherwise a load or store could raise SIGBUS.
+ */
+#ifndef IO_LINK_SHM_MEMORY_H
+#define IO_LINK_SHM_MEMORY_H
+
+#include <stdint.h>
+
+#include "softrnic/io/link_shm_ring.h"
+
+#define SHM_RING_MIN (4u << 10) /* bytes of one ring; a power of two, and a multiple of a page */
+#define SHM_RING_MAX (16u << 20)
+
+struct shm_memory {
+	void *base; /* NULL: none */
+	uint64_t ring_size;
+};
+
+/* New memory; *fd is the caller's to pass and close. 0 or -errno (-EDQUOT: SOFTRNIC_SHM_MAX_MIB).
+ */
+int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
+/* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */
+int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
+void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
+/* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
+void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);
+/* In a forked child, which has no such mapping. */
+void shm_memory_forked(struct shm_memory *m);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/link_shm_socket.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "softrnic/io/config.h"
+
+#define PACKET_MAGIC "softring"
+#define PACKET_LEN   48 /* magic, kind, size, nonce; the rest is 0 */
+#define DRAIN_BYTES  4096
+
+/* --- sockets -------------------------------------------------------------------------------- */
+
+static socklen_t socket_name(struct sockaddr_un *un, const uint8_t name[EXT_LINK_TOKEN])
+{
+	static const char prefix[] = "softrnic-";
+	static const char hex[] = "0123456789abcdef";
+	char *at = un->sun_path + 1; /* behind the 0 of an abstract name */
+
+	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(at, prefix, sizeof(prefix) - 1);
+	at += sizeof(prefix) - 1;
+	for (int i = 0; i < EXT_LINK_TOKEN; i++) {
+		*at++ = hex[name[i] >> 4];
+		*at++ = hex[name[i] & 0xf];
+	}
+	return (socklen_t)(at - (char *)un);
+}
+
+static int socket_new(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int socket_finish(int fd, int err)
+{
+	if (!err)
+		return fd;
+	close(fd);
+	return -err;
+}
+
+int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN])
+{
+	struct sockaddr_un un;
+	socklen_t len = socket_name(&un, name);
+	int fd = socket_new();
+
+	if (fd < 0)
+		return fd;
+	return socket_finish(fd,
+			     bind(fd, (struct sockaddr *)&un, len) || listen(fd, 1) ? errno : 0);
+}
+
+int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN])
+{
+	struct sockaddr_un un;
+	socklen_t len = socket_name(&un, name);
+	int fd = socket_new();
+
+	if (fd < 0)
+		return fd;
+	return socket_finish(fd, connect(fd, (struct sockaddr *)&un, len) ? errno : 0);
+}
+
+/* What the kernel shows of a user that this name space has no number for is no user. */
+bool shm_socket_is_permitted(int fd)
+{
+	const struct config *conf = config_get();
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || len != sizeof(peer))
+		return false;
+	if (peer.uid == conf->overflow_uid)
+		return false;
+	if (peer.uid == geteuid())
+		return true;
+	for (unsigned i = 0; i < conf->n_shm_uids; i++)
+		if (peer.uid == conf->shm_uids[i])
+			return true;
+	return false;
+}
+
+/* --- packets -------------------------------------------------------------------------------- */
+
+struct shm_packet shm_packet_of(enum shm_packet_kind kind, const uint8_t *nonce)
+{
+	struct shm_packet packet = {.kind = kind};
+
+	if (nonce)
+		memcpy(packet.nonce, nonce, sizeof(packet.nonce));
+	return packet;
+}
+
+static void packet_encode(const struct shm_packet *packet, uint8_t bytes[PACKET_LEN])
+{
+	struct wcursor c = wcursor_init(bytes, PACKET_LEN);
+
+	memset(bytes, 0, PACKET_LEN);
+	wcursor_bytes(&c, PACKET_MAGIC, sizeof(PACKET_MAGIC) - 1);
+	wcursor_be32(&c, packet->kind);
+	wcursor_be64(&c, packet->ring_size);
+	wcursor_bytes(&c, packet->nonce, sizeof(packet->nonce));
+}
+
+static int packet_decode(const uint8_t bytes[PACKET_LEN], enum shm_packet_kind kind,
+			 struct shm_packet *packet)
+{
+	struct rcursor c = rcursor_init(bytes, PACKET_LEN);
+
+	if (memcmp(rcursor_bytes(&c, sizeof(PACKET_MAGIC) - 1), PACKET_MAGIC,
+		   sizeof(PACKET_MAGIC) - 1))
+		return -EPROTO;
+	if (rcursor_be32(&c) != (uint32_t)kind)
+		return -EPROTO;
+	packet->kind = kind;
+	packet->ring_size = rcursor_be64(&c);
+	memcpy(packet->nonce, rcursor_bytes(&c, sizeof(packet->nonce)), sizeof(packet->nonce));
+	return 0;
+}
+
+/* Room for one descriptor, and for more so that these are seen. */
+union socket_control {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(8 * sizeof(int))];
+};
+
+int shm_socket_send(int fd, const struct shm_packet *packet, int pass)
+{
+	union socket_control control = {.bytes = {0}};
+	uint8_t bytes[PACKET_LEN];
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t sent;
+
+	packet_encode(packet, bytes);
+	if (pass >= 0) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int));
+		CMSG_FIRSTHDR(&msg)->cmsg_level = SOL_SOCKET;
+		CMSG_FIRSTHDR(&msg)->cmsg_type = SCM_RIGHTS;
+		CMSG_FIRSTHDR(&msg)->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &pass, sizeof(pass));
+	}
+	sent = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0)
+		return -errno;
+	return sent == PACKET_LEN ? 0 : -EAGAIN;
+}
+
+/* The first descriptor that was passed, or -1; all others are closed. */
+static int socket_take_descriptor(struct msghdr *msg, unsigned *count)
+{
+	int first = -1, fd;
+
+	*count = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if ((*count)++ == 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
+{
+	union socket_control control;
+	uint8_t bytes[PACKET_LEN];
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	unsigned count = 0;
+	int first, ret;
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
+	first = socket_take_descriptor(&msg, &count);
+	if (got == 0)
+		ret = -ECONNRESET;
+	else if (got != PACKET_LEN || count != (passed ? 1 : 0) || msg.msg_flags & MSG_CTRUNC)
+		ret = -EPROTO;
+	else
+		ret = packet_decode(bytes, kind, packet);
+	if (!ret && passed)
+		*passed = first;
+	else if (first >= 0)
+		close(first);
+	return ret;
+}
+
+/* --- wake-ups ------------------------------------------------------------------------------- */
+
+/* What does not fit into its buffer comes behind bytes that wake it as well. */
+void shm_socket_wake(int fd)
+{
+	const char byte = 0;
+
+	send(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Without room for descriptors, so that none is taken. */
+int shm_socket_drain(int fd)
+{
+	char bytes[DRAIN_BYTES];
+	ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (got > 0)
+		return 1;
+	if (got == 0)
+		return -ECONNRESET;
+	return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
+}

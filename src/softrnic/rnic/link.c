@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.c -- messages about another link for the same stream (doc/wire.md s6, "Link"). A SWITCH ends
+ * a direction on the link that it has: nothing is built behind it until the owner sends over the
+ * other one, and behind the peer's nothing is received until the owner takes bytes from there.
+ */
+#include <string.h>
+
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+void qp_link_post(struct qp *qp, const struct qp_link_msg *msg)
+{
+	qp->link.out = *msg;
+	qp->link.out_due = true;
+}
+
+bool link_build(struct qp *qp)
+{
+	struct qp_link *l = &qp->link;
+	struct ext_link msg = {.word = {.kind = EXT_LINK, .arg = l->out.step}};
+	uint8_t bytes[EXT_LINK_LEN];
+
+	memcpy(msg.token, l->out.token, sizeof(msg.token));
+	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
+			      ext_link_encode(bytes, sizeof(bytes), &msg)))
+		return false;
+	l->out_due = false;
+	if (l->out.step == EXT_LINK_SWITCH) {
+		l->tx_switching = true;
+		l->tx_end = qp->tx.built;
+	}
+	return true;
+}
+
+void qp_link_tx_switched(struct qp *qp)
+{
+	qp->link.tx_switching = false;
+	qp->link.tx_switched = true;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+void link_refuse(struct qp *qp)
+{
+	qp->link.rx_switching = false;
+	if (!qp_is_failed(qp))
+		qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
+}
+
+static void link_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct qp_link *l = &qp->link;
+	struct ext_link msg;
+
+	qp->rx.msn[DDP_QN_CONTROL]++;
+	ext_link_decode(bytes, seg->payload, &msg);
+	l->in.step = msg.word.arg;
+	memcpy(l->in.token, msg.token, sizeof(l->in.token));
+	l->in_due = true;
+	if (l->in.step != EXT_LINK_SWITCH)
+		return;
+	if (l->rx_switched)
+		link_refuse(qp);
+	else
+		l->rx_switching = true;
+}
+
+void qp_link_rx_switched(struct qp *qp)
+{
+	qp->link.rx_switching = false;
+	qp->link.rx_switched = true;
+}
+
+void qp_link_refuse(struct qp *qp)
+{
+	link_refuse(qp);
+	qp_settle(qp);
+}
+
+bool qp_link_take(struct qp *qp, struct qp_link_msg *msg)
+{
+	struct qp_link *l = &qp->link;
+
+	if (l->in_due) {
+		l->in_due = false;
+		*msg = l->in;
+		return true;
+	}
+	*msg = (struct qp_link_msg){.step = QP_LINK_SENT};
+	return link_switch_is_sent(qp);
+}
+
+static const struct op_rx link_rx = {
+	.accept = qp_rx_accept_next,
+	.finish = link_finish,
+};
+
+const struct qp_op op_link = {
+	.level = RDMAP_LEVEL_OURS,
+	.message = &link_rx,
+	.answer = &op_ignored_rx, /* there is none */
+};

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ends meet in shared memory; and peers that only pretend to. */
+#include "lib/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "softrnic/io/config.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_meet.h"
+#include "softrnic/io/link_shm_socket.h"
+
+#define RING   (64u << 10)
+#define PACKET 48
+
+static struct eng_source source;
+static int source_fd;
+
+static void nothing(struct eng_source *src, unsigned ready)
+{
+}
+
+static void gone(struct eng_source *src)
+{
+}
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+struct meeting {
+	struct meet *i, *r; /* initiator, responder */
+	uint8_t token[EXT_LINK_TOKEN];
+	int fds;
+};
+
+static void meeting_open(struct meeting *m)
+{
+	m->fds = count_fds();
+	m->i = meet_new(true, &source, 1000);
+	m->r = meet_new(false, &source, 1000);
+	assert_int_equal(meet_begin(m->r), MEET_SAY);
+	assert_int_equal(meet_said(m->r, m->token), EXT_LINK_MEET);
+}
+
+static void meeting_close(struct meeting *m)
+{
+	meet_delete(m->i);
+	meet_delete(m->r);
+	assert_int_equal(count_fds(), m->fds);
+}
+
+/* What one end says goes to the other one. */
+static enum meet_next pass(struct meet *from, enum ext_link_step step, struct meet *to)
+{
+	uint8_t token[EXT_LINK_TOKEN];
+
+	assert_int_equal(meet_said(from, token), step);
+	return meet_on_step(to, step, token);
+}
+
+/* Up to the step before the last: the responder is proven, the initiator has proven itself. */
+static void meet_until_proof(struct meeting *m)
+{
+	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
+	assert_int_equal(meet_look(m->r), MEET_SAY);
+	assert_int_equal(pass(m->r, EXT_LINK_MET, m->i), MEET_WAIT);
+	assert_int_equal(meet_look(m->i), MEET_SAY);
+}
+
+static void both_ends_have_the_same_memory(void **state)
+{
+	struct shm_memory mi, mr;
+	struct meeting m;
+	struct ring w, r;
+	struct iovec iov = {.iov_base = (char *)"through", .iov_len = 7};
+	char got[8] = {0};
+	struct iovec to = {.iov_base = got, .iov_len = 8};
+	int fi, fr;
+
+	meeting_open(&m);
+	meet_until_proof(&m);
+	assert_int_equal(pass(m.i, EXT_LINK_PROOF, m.r), MEET_DONE);
+	assert_int_equal(meet_look(m.i), MEET_DONE);
+	meet_take(m.i, &mi, &fi);
+	meet_take(m.r, &mr, &fr);
+	assert_ptr_not_equal(mi.base, mr.base);
+	shm_memory_ring(&mi, 0, &w);
+	shm_memory_ring(&mr, 0, &r);
+	assert_int_equal(ring_write(&w, &iov, 1), 7);
+	assert_int_equal(ring_read(&r, &to, 1), 7);
+	assert_string_equal(got, "through");
+	shm_socket_wake(fi);
+	assert_int_equal(shm_socket_drain(fr), 1);
+	assert_int_equal(shm_socket_drain(fr), 0);
+	engine_remove_more(&source, fi);
+	engine_remove_more(&source, fr);
+	close(fi);
+	assert_int_equal(shm_socket_drain(fr), -ECONNRESET);
+	close(fr);
+	shm_memory_free(&mi);
+	shm_memory_free(&mr);
+	meeting_close(&m);
+}
+
+static void an_initiator_leaves_whoever_does_not_know_its_nonce(void **state)
+{
+	uint8_t wrong[EXT_LINK_TOKEN] = {1};
+	struct meeting m;
+
+	meeting_open(&m);
+	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
+	assert_int_equal(meet_look(m.r), MEET_SAY);
+	assert_int_equal(meet_on_step(m.i, EXT_LINK_MET, wrong), MEET_FAILED);
+	assert_non_null(strstr(meet_why(m.i), "not the peer"));
+	meeting_close(&m);
+}
+
+static void a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce(void **state)
+{
+	uint8_t wrong[EXT_LINK_TOKEN] = {1};
+	struct meeting m;
+
+	meeting_open(&m);
+	meet_until_proof(&m);
+	assert_int_equal(meet_on_step(m.r, EXT_LINK_PROOF, wrong), MEET_FAILED);
+	assert_int_equal(meet_look(m.i), MEET_WAIT);
+	meeting_close(&m);
+}
+
+static void steps_out_of_turn_end_it(void **state)
+{
+	for (unsigned step = 0; step < 8; step++) {
+		struct meeting m;
+
+		meeting_open(&m);
+		if (step != EXT_LINK_MEET)
+			assert_int_equal(meet_on_step(m.i, step, m.token), MEET_FAILED);
+		assert_int_equal(meet_on_step(m.r, step, m.token), MEET_FAILED);
+		assert_int_equal(meet_look(m.r), MEET_WAIT); /* it does nothing any more */
+		meeting_close(&m);
+	}
+}
+
+static void a_name_that_nobody_has_leaves_the_connection_as_it_is(void **state)
+{
+	uint8_t name[EXT_LINK_TOKEN] = {9};
+	struct meeting m;
+
+	meeting_open(&m);
+	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, name), MEET_FAILED);
+	meeting_close(&m);
+}
+
+static void a_silent_peer_has_its_time(void **state)
+{
+	struct meeting m;
+
+	meeting_open(&m);
+	assert_false(meet_is_over_at(m.r, 999));
+	assert_true(meet_is_over_at(m.r, 1000));
+	meeting_close(&m);
+}
+
+static void a_peer_that_closes_at_any_step_is_left(void **state)
+{
+	struct meeting m;
+	int fd;
+
+	meeting_open(&m);
+	fd = shm_socket_connect(m.token);
+	close(fd); /* before its nonce */
+	assert_int_equal(meet_look(m.r), MEET_FAILED);
+	meeting_close(&m);
+
+	meeting_open(&m);
+	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
+	meet_delete(m.r); /* before it accepts */
+	m.r = NULL;
+	assert_int_equal(meet_look(m.i), MEET_FAILED);
+	meeting_close(&m);
+
+	meeting_open(&m);
+	meet_until_proof(&m);
+	meet_delete(m.r); /* before the memory */
+	m.r = NULL;
+	assert_int_equal(meet_look(m.i), MEET_FAILED);
+	meeting_close(&m);
+}
+
+/* --- the memory ----------------------------------------------------------------------------- */
+
+/* A listener of the test's own: the initiator has proven itself to it. Its end of the socket. */
+static int hostile_responder(struct meet *i)
+{
+	struct shm_packet packet, nonce = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){7});
+	uint8_t name[EXT_LINK_TOKEN] = {3, 1};
+	int listener = shm_socket_listen(name), fd;
+
+	assert_true(listener >= 0);
+	assert_int_equal(meet_on_step(i, EXT_LINK_MEET, name), MEET_WAIT);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	assert_int_equal(shm_socket_recv(fd, SHM_PACKET_NONCE, &packet, NULL), 0);
+	assert_int_equal(shm_socket_send(fd, &nonce, -1), 0);
+	assert_int_equal(meet_look(i), MEET_WAIT);
+	assert_int_equal(meet_on_step(i, EXT_LINK_MET, packet.nonce), MEET_SAY);
+	return fd;
+}
+
+static int memory_file(unsigned flags, int seals, uint64_t len)
+{
+	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+
+	if (fd < 0)
+		return -1;
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	if (seals)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* What the initiator makes of this file. */
+static enum meet_next offer_file(int file, uint64_t ring_size)
+{
+	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
+	int before = count_fds();
+	struct meet *i = meet_new(true, &source, 1000);
+	int fd = hostile_responder(i);
+	enum meet_next next;
+
+	packet.ring_size = ring_size;
+	assert_int_equal(shm_socket_send(fd, &packet, file), 0);
+	next = meet_look(i);
+	meet_delete(i);
+	close(fd);
+	assert_int_equal(count_fds(), before);
+	if (file >= 0)
+		close(file);
+	return next;
+}
+
+#define ALL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define LEN       (4096 + 2 * RING)
+
+static void only_a_sealed_file_of_the_agreed_size_is_mapped(void **state)
+{
+	static const int lacking[] = {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW,
+				      F_SEAL_SHRINK | F_SEAL_SEAL};
+	static const uint64_t sizes[] = {0,        1,        4096,          RING - 1,
+					 2 * RING, 3 * RING, 1ull << 40,    UINT64_MAX,
+					 RING / 2, 1u << 25, UINT64_MAX / 2};
+
+	assert_int_equal(offer_file(memory_file(0, ALL_SEALS, LEN), RING), MEET_DONE);
+	for (size_t i = 0; i < ARRAY_LEN(lacking); i++)
+		assert_int_equal(offer_file(memory_file(0, lacking[i], LEN), RING), MEET_FAILED);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		assert_int_equal(offer_file(memory_file(0, ALL_SEALS, LEN), sizes[i]), MEET_FAILED);
+	assert_int_equal(offer_file(memory_file(0, ALL_SEALS, LEN - 1), RING), MEET_FAILED);
+	assert_int_equal(offer_file(memory_file(0, ALL_SEALS | F_SEAL_WRITE, LEN), RING),
+			 MEET_FAILED);
+	assert_int_equal(offer_file(-1, RING), MEET_FAILED);
+	assert_int_equal(offer_file(open("/dev/zero", O_RDWR | O_CLOEXEC), RING), MEET_FAILED);
+}
+
+static void huge_pages_are_refused(void **state)
+{
+	int fd = memory_file(MFD_HUGETLB, ALL_SEALS, 2u << 20);
+
+	if (fd < 0)
+		skip();
+	assert_int_equal(offer_file(fd, 512u << 10), MEET_FAILED);
+}
+
+/* Several descriptors in one packet: none is kept. */
+static void surplus_descriptors_are_closed(void **state)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(5 * sizeof(int))];
+	} control = {.bytes = {0}};
+	uint8_t bytes[PACKET] = "softring\0\0\0\2";
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	int before = count_fds(), file = memory_file(0, ALL_SEALS, LEN), fds[5];
+	struct meet *i = meet_new(true, &source, 1000);
+	int fd = hostile_responder(i);
+
+	for (int k = 0; k < 5; k++)
+		fds[k] = file;
+	bytes[18] = RING >> 8 & 0xff;
+	bytes[17] = RING >> 16;
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+	assert_int_equal(sendmsg(fd, &msg, 0), PACKET);
+	assert_int_equal(meet_look(i), MEET_FAILED);
+	meet_delete(i);
+	close(fd);
+	close(file);
+	assert_int_equal(count_fds(), before);
+}
+
+/* A wake-up may carry descriptors, too. */
+static void descriptors_with_a_wake_up_are_not_taken(void **state)
+{
+	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
+	int pair[2], before;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	before = count_fds();
+	assert_int_equal(shm_socket_send(pair[0], &packet, pair[0]), 0);
+	assert_int_equal(shm_socket_drain(pair[1]), 1);
+	assert_int_equal(count_fds(), before);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* --- whose process it is -------------------------------------------------------------------- */
+
+/* A process of this user connects; is it permitted? */
+static bool permitted_as(uid_t uid)
+{
+	uint8_t name[EXT_LINK_TOKEN] = {8, (uint8_t)uid};
+	int listener = shm_socket_listen(name), fd, status;
+	bool permitted;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(setuid(uid) || shm_socket_connect(name) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	permitted = shm_socket_is_permitted(fd);
+	close(fd);
+	close(listener);
+	return permitted;
+}
+
+/* SOFTRNIC_SHM_UIDS is 4242,65534 here. */
+static void only_our_user_and_those_that_are_listed_are_permitted(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_true(permitted_as(0));
+	assert_true(permitted_as(4242));
+	assert_false(permitted_as(4243));
+	assert_false(permitted_as(config_get()->overflow_uid)); /* listed all the same */
+}
+
+static void a_stranger_does_not_keep_the_peer_away(void **state)
+{
+	struct meeting m;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	meeting_open(&m);
+	pid = fork();
+	if (pid == 0)
+		_exit(setuid(4243) || shm_socket_connect(m.token) < 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(meet_look(m.r), MEET_WAIT);
+	meet_until_proof(&m);
+	assert_int_equal(pass(m.i, EXT_LINK_PROOF, m.r), MEET_DONE);
+	meeting_close(&m);
+}
+
+static int open_source(void **state)
+{
+	source.ready = nothing;
+	source.free = gone;
+	source_fd = eventfd(0, EFD_CLOEXEC);
+	return engine_add(&source, source_fd, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_have_the_same_memory),
+		cmocka_unit_test(an_initiator_leaves_whoever_does_not_know_its_nonce),
+		cmocka_unit_test(a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce),
+		cmocka_unit_test(steps_out_of_turn_end_it),
+		cmocka_unit_test(a_name_that_nobody_has_leaves_the_connection_as_it_is),
+		cmocka_unit_test(a_silent_peer_has_its_time),
+		cmocka_unit_test(a_peer_that_closes_at_any_step_is_left),
+		cmocka_unit_test(only_a_sealed_file_of_the_agreed_size_is_mapped),
+		cmocka_unit_test(huge_pages_are_refused),
+		cmocka_unit_test(surplus_descriptors_are_closed),
+		cmocka_unit_test(descriptors_with_a_wake_up_are_not_taken),
+		cmocka_unit_test(only_our_user_and_those_that_are_listed_are_permitted),
+		cmocka_unit_test(a_stranger_does_not_keep_the_peer_away),
+	};
+
+	setenv("SOFTRNIC_SHM_UIDS", "4242,65534", 1);
+	return cmocka_run_group_tests(tests, open_source, NULL);
+}
