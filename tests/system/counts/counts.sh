@@ -73,11 +73,11 @@ calls() {
 # elsewhere.
 count_calls() {
 	command -v strace >/dev/null || skip "there is no strace"
-	calls write wait sendmsg 210 recvmsg 215 epoll_wait 320 timerfd_settime 110 all 1350
-	calls write poll sendmsg 220 recvmsg 220 timerfd_settime 115
-	calls batch wait sendmsg 215 recvmsg 215 epoll_wait 320 timerfd_settime 115 all 1450
-	calls read wait sendmsg 205 recvmsg 210 epoll_wait 220 timerfd_settime 5 all 1250
-	calls send wait sendmsg 205 recvmsg 210 epoll_wait 220 timerfd_settime 5 all 1550
+	calls write wait sendmsg 240 recvmsg 240 epoll_wait 340 timerfd_settime 130 all 1350
+	calls write poll sendmsg 240 recvmsg 240 timerfd_settime 130
+	calls batch wait sendmsg 240 recvmsg 240 epoll_wait 340 timerfd_settime 130 all 1450
+	calls read wait sendmsg 240 recvmsg 240 epoll_wait 240 timerfd_settime 20 all 1250
+	calls send wait sendmsg 240 recvmsg 240 epoll_wait 240 timerfd_settime 20 all 1550
 }
 
 # --- instructions ---------------------------------------------------------------------------
