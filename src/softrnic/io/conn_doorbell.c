@@ -67,6 +67,13 @@ static bool doorbells_open(void)
 	return true;
 }
 
+void doorbells_prepare(void)
+{
+	pthread_mutex_lock(&bells.lock);
+	doorbells_open();
+	pthread_mutex_unlock(&bells.lock);
+}
+
 /* With bells.lock. */
 static bool doorbells_run_timer(uint64_t ns)
 {

@@ -75,6 +75,7 @@ static int conn_watch(struct conn *c, bool write)
 	c->watching = write;
 	c->writable = !write;
 	conn_get(c);
+	doorbells_prepare();
 	return 0;
 }
 

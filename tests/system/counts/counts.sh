@@ -139,7 +139,13 @@ count_librpma() {
 }
 
 case ${1:-} in
-calls | instructions | librpma) "count_$1" ;;
+calls | instructions | librpma) ;;
 *) exit 2 ;;
 esac
+# Another process that takes the CPU adds wake-ups by timers: what has grown is found each time.
+for _ in 1 2 3; do
+	failed=0
+	"count_$1"
+	[ $failed = 1 ] || break
+done
 exit $failed
