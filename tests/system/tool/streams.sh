@@ -123,9 +123,11 @@ test_get_writes_to_standard_output_and_nothing_else() {
 
 test_get_and_put_make_a_pipe() {
 	random_file region 5M
-	serve region
-	"$rpma" get "$where" - 2>err | "$rpma" put - "$where" >out 2>>err || fail "$(cat err)"
+	random_file other 5M
+	serve region other
+	"$rpma" get "$where:region" - 2>err | "$rpma" put - "$where:other" >out 2>>err || fail "$(cat err)"
 	grep -q '^put: 5242880 bytes.*verified: blake2b' out || fail "says: $(cat out)"
+	cmp region other || fail "the files differ"
 }
 
 expect_failed_output() { # PATTERN: rc and err are those of a get
