@@ -43,8 +43,8 @@ void conn_rung(struct conn *c);
 /* With the lock, when the timer has expired: is what waits to be sent? */
 bool conn_bell_is_due(struct conn *c);
 
-/* A connection has a link: open the timer, so that the descriptors of a process do not depend on how
- * its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
+/* A connection has a link: open the timer, so that the descriptors of a process do not depend on
+ * how its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
 void doorbells_prepare(void);
 /* Of all connections; for each at most so long is waited for its lock. */
 void doorbells_ring(unsigned ms);

@@ -76,7 +76,8 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) /* what says that there is room is for the source, which is reported it */
+	if (s->waits_room) /* what says that there is room is for the source, which is reported it
+			    */
 		return -EAGAIN;
 	if (s->undrained)
 		shm_drain(s);
