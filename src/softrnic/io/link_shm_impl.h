@@ -17,6 +17,7 @@ struct link_shm {
 	struct ring tx, rx;
 	bool tx_on, rx_on;  /* switched */
 	bool silent;        /* bytes are not reported */
+	bool awaited;       /* threads wait for them on the socket */
 	bool waits_room;    /* the peer is to wake it when there is room */
 	bool watched;       /* the source is reported what comes on the socket */
 	bool looks_below;   /* the link below may have the end */

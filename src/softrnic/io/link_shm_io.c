@@ -82,6 +82,7 @@ int link_shm_wait_begin(struct link *l)
 		shm_drain(s);
 	if (s->looks_below || ring_reader_sleeps(&s->rx))
 		return -EAGAIN;
+	s->awaited = true;
 	return s->fd;
 }
 
@@ -94,11 +95,18 @@ void link_shm_wait_end(struct link *l)
 			s->below->ops->wait_end(s->below);
 		return;
 	}
+	s->awaited = false;
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* What says that there is room is for the source, which is reported it. */
-	if (!s->waits_room && shm_drain(s) < 0)
-		s->looks_below = true;
+	/* What is reported to the source, as is news of room, is left to it. */
+	if (s->silent && !s->waits_room)
+		shm_drain(s);
+}
+
+/* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
+static bool shm_is_to_be_woken(const struct link_shm *s)
+{
+	return !s->silent || s->awaited;
 }
 
 /*
@@ -109,7 +117,7 @@ static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link))
 		return true;
-	return !s->silent && ring_reader_sleeps(&s->rx);
+	return shm_is_to_be_woken(s) && ring_reader_sleeps(&s->rx);
 }
 
 static bool shm_has_room(struct link_shm *s)
@@ -184,15 +192,18 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_read(&s->rx, iov, n);
 }
 
-/* The ring is empty: what comes next is to be reported, unless the caller looks by himself. */
+/*
+ * The ring is empty: what comes next is to be reported, unless the caller looks by himself. While a
+ * thread waits on the socket another one may have taken the bytes, and the wake-up with them.
+ */
 static int shm_rest(struct link_shm *s)
 {
 	int there = 0;
 
-	if (s->silent)
-		atomic_thread_fence(memory_order_seq_cst);
-	else
+	if (shm_is_to_be_woken(s))
 		there = ring_reader_sleeps(&s->rx);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
 	if (ring_wakes_writer(&s->rx))
 		shm_socket_wake(s->fd);
 	return there;
