@@ -66,7 +66,7 @@ static int shm_drain(struct link_shm *s)
 
 	s->undrained = 0;
 	if (woken < 0)
-		s->is_left = true;
+		s->is_left = s->looks_below = true;
 	return woken;
 }
 
@@ -209,21 +209,39 @@ static int shm_rest(struct link_shm *s)
 	return there;
 }
 
-/* Nothing is in the ring, and nothing was when the end was noticed. */
-static ssize_t shm_end(struct link_shm *s)
+/* Does the link below have the end? A Unix socket that is closed is none: the end follows. */
+static bool shm_has_end(struct link_shm *s)
 {
 	uint8_t byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	ssize_t got = s->below->ops->recv(s->below, &iov, 1);
 
-	if (got == -EAGAIN || got == -EINTR) {
-		s->looks_below = false;
-		return s->is_left ? -ECONNRESET : -EAGAIN;
+	if (s->has_end)
+		return true;
+	s->end = s->below->ops->recv(s->below, &iov, 1);
+	s->has_end = s->end != -EAGAIN && s->end != -EINTR;
+	if (s->end > 0) {
+		LOG_WARNING_LIMITED(
+			"connection ended: bytes behind the peer's switch to shared memory");
+		s->end = -EBADMSG;
 	}
-	if (got <= 0)
-		return got;
-	LOG_WARNING_LIMITED("connection ended: bytes behind the peer's switch to shared memory");
-	return -EPROTO;
+	s->looks_below = s->has_end || s->end == -EINTR;
+	return s->has_end;
+}
+
+/*
+ * Nothing was in the ring. 1: there is now; else as recv(). The peer may have written its last bytes
+ * after the look at the ring, and then ended: so the end counts if nothing is there behind it.
+ */
+static ssize_t shm_recv_none(struct link_shm *s)
+{
+	ssize_t there = shm_rest(s);
+
+	if (there)
+		return there;
+	if (!s->looks_below || !shm_has_end(s))
+		return -EAGAIN;
+	there = ring_readable(&s->rx);
+	return there > 0 ? 1 : there < 0 ? there : s->end;
 }
 
 /* After bytes were taken. */
@@ -267,11 +285,9 @@ ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n)
 		return s->below->ops->recv(s->below, iov, n);
 	got = shm_read(s, iov, n);
 	if (got == 0) {
-		int there = shm_rest(s);
-
-		if (there == 0)
-			return s->looks_below ? shm_end(s) : -EAGAIN;
-		got = there > 0 ? shm_read(s, iov, n) : there;
+		got = shm_recv_none(s);
+		if (got > 0)
+			got = shm_read(s, iov, n);
 	}
 	if (got > 0)
 		got = shm_rest_or_wake(s, got);
