@@ -22,12 +22,12 @@ struct config {
 	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; CLOCK_NEVER */
 	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: any number */
 	bool extensions;           /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
-	bool peer_rfc7306;      /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
-	bool strict_persist;    /* RPMA_STRICT_PERSIST */
-	bool shm;               /* SOFTRNIC_SHM */
-	uint64_t shm_after;     /* SOFTRNIC_SHM_AFTER: messages of a connection before it */
-	uint64_t shm_ring;      /* SOFTRNIC_SHM_KIB: bytes of one ring; a power of two */
-	uint64_t shm_max;       /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
+	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
+	bool strict_persist; /* RPMA_STRICT_PERSIST */
+	bool shm;            /* SOFTRNIC_SHM */
+	uint64_t shm_after;  /* SOFTRNIC_SHM_AFTER: messages of a connection before it */
+	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: bytes of one ring; a power of two */
+	uint64_t shm_max;    /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
 	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: permitted beside our own */
 	unsigned n_shm_uids;
 	uid_t overflow_uid;     /* what the kernel shows instead of a user without a number here */

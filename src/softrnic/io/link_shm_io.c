@@ -76,7 +76,8 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) /* what says that there is room is for the source, which is reported it */
+	if (s->waits_room) /* what says that there is room is for the source, which is reported it
+			    */
 		return -EAGAIN;
 	if (s->undrained)
 		shm_drain(s);
@@ -229,8 +230,9 @@ static bool shm_has_end(struct link_shm *s)
 }
 
 /*
- * Nothing was in the ring. 1: there is now; else as recv(). The peer may have written its last bytes
- * after the look at the ring, and then ended: so the end counts if nothing is there behind it.
+ * Nothing was in the ring. 1: there is now; else as recv(). The peer may have written its last
+ * bytes after the look at the ring, and then ended: so the end counts if nothing is there behind
+ * it.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {

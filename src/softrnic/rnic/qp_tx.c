@@ -96,8 +96,8 @@ bool qp_is_idle(const struct qp *qp)
 	const struct qp_tx *tx = &qp->tx;
 
 	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
-	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->link.out_due && !qp_request_is_ready(qp) &&
-	       (!tx->batch || tx_batch_is_sent(tx->batch));
+	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->link.out_due &&
+	       !qp_request_is_ready(qp) && (!tx->batch || tx_batch_is_sent(tx->batch));
 }
 
 void qp_tx_fault(struct qp *qp)

@@ -13,7 +13,8 @@ bool qp_tx_has_work(const struct qp *qp)
 	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
 		return qp->hello.due;
 	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
-	       heartbeat_is_due(qp) || qp->link.out_due || (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
+	       heartbeat_is_due(qp) || qp->link.out_due ||
+	       (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
 }
 
 unsigned qp_due(const struct qp *qp)

@@ -18,7 +18,7 @@ struct gauge gauge_self(void);
 long gauge_rss_anon_kib(pid_t pid); /* -1: gone */
 long gauge_cpu_ticks(pid_t pid);
 long gauge_waits(pid_t pid); /* how often its threads have waited so far; -1: gone */
-int gauge_fds(pid_t pid); /* open descriptors; -1: gone */
+int gauge_fds(pid_t pid);    /* open descriptors; -1: gone */
 
 /* Raise the limit of descriptors to what the system allows, and return it. */
 size_t gauge_raise_nofile(void);
