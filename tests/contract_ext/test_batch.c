@@ -48,9 +48,17 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
+/* What is sent takes system calls over TCP alone; messages on the way to rings count as well. */
+static bool counts_sends(void)
+{
+	const char *shm = getenv("SOFTRNIC_SHM");
+
+	return !ends_is_kernels() && (ends_is_plain() || (shm && strcmp(shm, "0") == 0));
+}
+
 static uint64_t gathers(const struct ends *d)
 {
-	return ends_is_kernels() ? 0 : ends_counter(d->cli, "tx_gathers");
+	return counts_sends() ? ends_counter(d->cli, "tx_gathers") : 0;
 }
 
 static void sixteen_writes_and_a_flush_leave_in_one_sendmsg(void **state)
@@ -69,7 +77,7 @@ static void sixteen_writes_and_a_flush_leave_in_one_sendmsg(void **state)
 		OK(rpma_batch_flush(b, d.at_srv, 0, (size_t)2 * WRITES * EACH, best_type(),
 				    RPMA_F_COMPLETION_ALWAYS, &d));
 		OK(rpma_batch_post(b));
-		if (!ends_is_kernels())
+		if (counts_sends())
 			assert_int_equal(gathers(&d) - before, 1);
 		ends_expect_wc(d.cli, ends_flush_opcode(), &d);
 		for (size_t i = 0; i < WRITES; i++)

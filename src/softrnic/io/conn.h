@@ -96,6 +96,7 @@ struct conn {
 		atomic_bool polled;  /* by threads that look for bytes by themselves */
 		atomic_uint waiters; /* threads that wait for its link themselves */
 		atomic_bool spun;    /* a leader of the engine looks for them, too */
+		unsigned strays;     /* of these, those that wait for the link before this one */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
 		atomic_uint polls;   /* written by one thread of a CQ at a time */

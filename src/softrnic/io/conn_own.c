@@ -41,10 +41,20 @@ static bool conn_can_be_owned(const struct conn *c)
 	       stream_state(c->stream) == STREAM_LIVE;
 }
 
+/* Does a thread wait for this link? One that waits for the link before it does not look here. */
+static bool conn_is_awaited(struct conn *c)
+{
+	unsigned waiters = atomic_load(&c->own.waiters);
+
+	if (c->own.strays > waiters)
+		c->own.strays = waiters;
+	return waiters > c->own.strays;
+}
+
 /* The link reports bytes exactly while nobody looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.polled || c->own.spun || atomic_load(&c->own.waiters) > 0;
+	bool owned = c->own.polled || c->own.spun || conn_is_awaited(c);
 
 	if (owned == c->own.silent || !c->registered)
 		return;
@@ -61,15 +71,21 @@ static void conn_own_leave(struct conn *c)
 	c->own.polled = false;
 }
 
+/* Before bytes are taken: those that follow wake nobody then. */
+static void conn_own_end_wait(struct conn *c)
+{
+	if (!c->registered || !c->own.awaited || conn_is_awaited(c))
+		return;
+	c->own.awaited = false;
+	if (c->link->ops->wait_end)
+		c->link->ops->wait_end(c->link);
+}
+
 void conn_own_changed(struct conn *c)
 {
 	if (!c->registered)
 		return;
-	if (c->own.awaited && atomic_load(&c->own.waiters) == 0) {
-		c->own.awaited = false;
-		if (c->link->ops->wait_end)
-			c->link->ops->wait_end(c->link);
-	}
+	conn_own_end_wait(c);
 	conn_own_settle(c);
 }
 
@@ -103,6 +119,7 @@ void conn_own_forget(struct conn *c)
 	if (c->own.polled)
 		conn_own_leave(c);
 	c->own.silent = c->own.awaited = false;
+	c->own.strays = atomic_load(&c->own.waiters);
 	atomic_store(&c->own.spun, false);
 }
 
@@ -159,6 +176,7 @@ static int conn_own_await(struct conn *c)
 {
 	int fd;
 
+	conn_is_awaited(c); /* strays that have gone do not count for this one */
 	atomic_fetch_add(&c->own.waiters, 1);
 	conn_own_settle(c);
 	fd = c->link->ops->wait_begin(c->link);
@@ -191,6 +209,7 @@ void conn_wait_end(struct conn *c, bool look)
 		conn_want(c, CONN_OWN | (look ? READY_READ : 0));
 		return;
 	}
+	conn_own_end_wait(c);
 	if (look)
 		conn_poll(c);
 	conn_own_changed(c);

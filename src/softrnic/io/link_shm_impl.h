@@ -17,9 +17,12 @@ struct link_shm {
 	struct ring tx, rx;
 	bool tx_on, rx_on;  /* switched */
 	bool silent;        /* bytes are not reported */
+	bool awaited;       /* threads wait for them on the socket */
 	bool waits_room;    /* the peer is to wake it when there is room */
 	bool watched;       /* the source is reported what comes on the socket */
 	bool looks_below;   /* the link below may have the end */
+	bool has_end;       /* it had: */
+	ssize_t end;        /* what it returned */
 	bool is_left;       /* the peer has closed its Unix socket */
 	unsigned undrained; /* wake-ups that may be left on the socket */
 	bool broken;        /* the peer's positions are impossible */

@@ -66,7 +66,7 @@ static int shm_drain(struct link_shm *s)
 
 	s->undrained = 0;
 	if (woken < 0)
-		s->is_left = true;
+		s->is_left = s->looks_below = true;
 	return woken;
 }
 
@@ -83,6 +83,7 @@ int link_shm_wait_begin(struct link *l)
 		shm_drain(s);
 	if (s->looks_below || ring_reader_sleeps(&s->rx))
 		return -EAGAIN;
+	s->awaited = true;
 	return s->fd;
 }
 
@@ -95,11 +96,18 @@ void link_shm_wait_end(struct link *l)
 			s->below->ops->wait_end(s->below);
 		return;
 	}
+	s->awaited = false;
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* What says that there is room is for the source, which is reported it. */
-	if (!s->waits_room && shm_drain(s) < 0)
-		s->looks_below = true;
+	/* What is reported to the source, as is news of room, is left to it. */
+	if (s->silent && !s->waits_room)
+		shm_drain(s);
+}
+
+/* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
+static bool shm_is_to_be_woken(const struct link_shm *s)
+{
+	return !s->silent || s->awaited;
 }
 
 /*
@@ -110,7 +118,7 @@ static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link))
 		return true;
-	return !s->silent && ring_reader_sleeps(&s->rx);
+	return shm_is_to_be_woken(s) && ring_reader_sleeps(&s->rx);
 }
 
 static bool shm_has_room(struct link_shm *s)
@@ -185,35 +193,57 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_read(&s->rx, iov, n);
 }
 
-/* The ring is empty: what comes next is to be reported, unless the caller looks by himself. */
+/*
+ * The ring is empty: what comes next is to be reported, unless the caller looks by himself. While a
+ * thread waits on the socket another one may have taken the bytes, and the wake-up with them.
+ */
 static int shm_rest(struct link_shm *s)
 {
 	int there = 0;
 
-	if (s->silent)
-		atomic_thread_fence(memory_order_seq_cst);
-	else
+	if (shm_is_to_be_woken(s))
 		there = ring_reader_sleeps(&s->rx);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
 	if (ring_wakes_writer(&s->rx))
 		shm_socket_wake(s->fd);
 	return there;
 }
 
-/* Nothing is in the ring, and nothing was when the end was noticed. */
-static ssize_t shm_end(struct link_shm *s)
+/* Does the link below have the end? A Unix socket that is closed is none: the end follows. */
+static bool shm_has_end(struct link_shm *s)
 {
 	uint8_t byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	ssize_t got = s->below->ops->recv(s->below, &iov, 1);
 
-	if (got == -EAGAIN || got == -EINTR) {
-		s->looks_below = false;
-		return s->is_left ? -ECONNRESET : -EAGAIN;
+	if (s->has_end)
+		return true;
+	s->end = s->below->ops->recv(s->below, &iov, 1);
+	s->has_end = s->end != -EAGAIN && s->end != -EINTR;
+	if (s->end > 0) {
+		LOG_WARNING_LIMITED(
+			"connection ended: bytes behind the peer's switch to shared memory");
+		s->end = -EBADMSG;
 	}
-	if (got <= 0)
-		return got;
-	LOG_WARNING_LIMITED("connection ended: bytes behind the peer's switch to shared memory");
-	return -EPROTO;
+	s->looks_below = s->has_end || s->end == -EINTR;
+	return s->has_end;
+}
+
+/*
+ * Nothing was in the ring. 1: there is now; else as recv(). The peer may have written its last
+ * bytes after the look at the ring, and then ended: so the end counts if nothing is there behind
+ * it.
+ */
+static ssize_t shm_recv_none(struct link_shm *s)
+{
+	ssize_t there = shm_rest(s);
+
+	if (there)
+		return there;
+	if (!s->looks_below || !shm_has_end(s))
+		return -EAGAIN;
+	there = ring_readable(&s->rx);
+	return there > 0 ? 1 : there < 0 ? there : s->end;
 }
 
 /* After bytes were taken. */
@@ -257,11 +287,9 @@ ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n)
 		return s->below->ops->recv(s->below, iov, n);
 	got = shm_read(s, iov, n);
 	if (got == 0) {
-		int there = shm_rest(s);
-
-		if (there == 0)
-			return s->looks_below ? shm_end(s) : -EAGAIN;
-		got = there > 0 ? shm_read(s, iov, n) : there;
+		got = shm_recv_none(s);
+		if (got > 0)
+			got = shm_read(s, iov, n);
 	}
 	if (got > 0)
 		got = shm_rest_or_wake(s, got);
