@@ -33,7 +33,7 @@ enum way { POLLS, WAITS, HAS_EPOLL, WAYS };
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #cond,      \
+			fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #cond,       \
 				errno);                                                            \
 			_exit(1);                                                                  \
 		}                                                                                  \

@@ -24,7 +24,8 @@ struct link_shm {
 	bool has_end;       /* it had: */
 	ssize_t end;        /* what it returned */
 	bool is_left;       /* the peer has closed its Unix socket */
-	unsigned undrained; /* wake-ups that may be left on the socket */
+	bool undrained;     /* wake-ups may be left on the socket: */
+	unsigned flags_set; /* at most so many, and two of before */
 	bool broken;        /* the peer's positions are impossible */
 };
 

@@ -15,7 +15,7 @@
 #include "softrnic/io/trace.h"
 
 #define SHM_LOOK_MAX      (64u << 10)
-#define SHM_UNDRAINED_MAX 16 /* wake-ups that are left on the socket */
+#define SHM_UNDRAINED_MAX 64 /* wake-ups that are left on the socket: far fewer than fill it */
 
 static int shm_break(struct link_shm *s)
 {
@@ -24,6 +24,21 @@ static int shm_break(struct link_shm *s)
 				    "memory is impossible");
 	s->broken = true;
 	return -EPROTO;
+}
+
+/* --- flags: the peer sends at most one wake-up for each that is set ------------------------------
+ */
+
+static int shm_reader_sleeps(struct link_shm *s)
+{
+	s->flags_set++;
+	return ring_reader_sleeps(&s->rx);
+}
+
+static int shm_writer_sleeps(struct link_shm *s)
+{
+	s->flags_set++;
+	return ring_writer_sleeps(&s->tx);
 }
 
 /* --- what is reported ----------------------------------------------------------------------- */
@@ -55,7 +70,7 @@ bool link_shm_report_read(struct link *l, bool report)
 	s->silent = !report;
 	link_shm_watch_socket(s);
 	if (report)
-		return s->looks_below || ring_reader_sleeps(&s->rx) != 0;
+		return s->looks_below || shm_reader_sleeps(s) != 0;
 	ring_reader_wakes(&s->rx);
 	return false;
 }
@@ -64,7 +79,8 @@ static int shm_drain(struct link_shm *s)
 {
 	int woken = s->is_left ? 0 : shm_socket_drain(s->fd);
 
-	s->undrained = 0;
+	s->undrained = false;
+	s->flags_set = 0;
 	if (woken < 0)
 		s->is_left = s->looks_below = true;
 	return woken;
@@ -81,7 +97,7 @@ int link_shm_wait_begin(struct link *l)
 		return -EAGAIN;
 	if (s->undrained)
 		shm_drain(s);
-	if (s->looks_below || ring_reader_sleeps(&s->rx))
+	if (s->looks_below || shm_reader_sleeps(s))
 		return -EAGAIN;
 	s->awaited = true;
 	return s->fd;
@@ -118,25 +134,29 @@ static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link))
 		return true;
-	return shm_is_to_be_woken(s) && ring_reader_sleeps(&s->rx);
+	return shm_is_to_be_woken(s) && shm_reader_sleeps(s);
 }
 
 static bool shm_has_room(struct link_shm *s)
 {
-	if (s->waits_room ? ring_writer_sleeps(&s->tx) == 0 : !ring_has_room(&s->tx))
+	if (s->waits_room ? shm_writer_sleeps(s) == 0 : !ring_has_room(&s->tx))
 		return false;
 	s->waits_room = false;
 	link_shm_watch_socket(s);
 	return true;
 }
 
-/* Bytes in the ring are the sooner placed; each further wake-up is reported all the same. */
+/*
+ * Bytes in the ring are the sooner placed; each further wake-up is reported all the same. But not
+ * if the socket could become full: a wake-up that finds no room is lost once all before are
+ * reported.
+ */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
-	if (polled & READY_HANGUP || !s->rx_on || s->undrained == SHM_UNDRAINED_MAX ||
+	if (polled & READY_HANGUP || !s->rx_on || s->flags_set >= SHM_UNDRAINED_MAX ||
 	    !ring_is_pending(&s->rx))
 		return shm_drain(s);
-	s->undrained++;
+	s->undrained = true;
 	return 1;
 }
 
@@ -202,7 +222,7 @@ static int shm_rest(struct link_shm *s)
 	int there = 0;
 
 	if (shm_is_to_be_woken(s))
-		there = ring_reader_sleeps(&s->rx);
+		there = shm_reader_sleeps(s);
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	if (ring_wakes_writer(&s->rx))
@@ -326,7 +346,7 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
-	int ret = ring_writer_sleeps(&s->tx);
+	int ret = shm_writer_sleeps(s);
 
 	if (ret)
 		return ret;

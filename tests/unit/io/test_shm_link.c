@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ends of rings as a link: who is woken, and when the end is the end. */
+#include "lib/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm.h"
+
+#define RING   (64u << 10)
+#define UNREAD 100 /* wake-ups, far below what fills a socket */
+
+static void nothing(struct eng_source *src, unsigned ready)
+{
+}
+
+static void gone(struct eng_source *src)
+{
+}
+
+static struct eng_source source = {.ready = nothing, .free = gone};
+
+/* --- the link below ------------------------------------------------------------------------- */
+
+static bool below_ended;
+static void (*below_before_end)(void);
+
+static ssize_t below_recv(struct link *l, struct iovec *iov, int n)
+{
+	if (!below_ended)
+		return -EAGAIN;
+	if (below_before_end)
+		below_before_end();
+	below_before_end = NULL;
+	return 0;
+}
+
+static void below_close(struct link *l)
+{
+}
+
+static const struct link_ops below_ops = {.recv = below_recv, .close = below_close};
+
+/* --- both ends ------------------------------------------------------------------------------ */
+
+static struct link below[2] = {{&below_ops}, {&below_ops}};
+static struct link *writer, *reader;
+static int reader_fd;
+
+static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
+{
+	struct link *l;
+
+	assert_int_equal(engine_add_more(&source, fd), 0);
+	l = link_shm_new(&below[i], &source, i == 0, memory, fd);
+	assert_non_null(l);
+	link_shm_switch_tx(l);
+	link_shm_switch_rx(l);
+	return l;
+}
+
+static ssize_t take(void)
+{
+	static char bytes[64];
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+
+	return reader->ops->recv(reader, &iov, 1);
+}
+
+static void put(const char *text)
+{
+	struct iovec iov = {.iov_base = (char *)text, .iov_len = strlen(text)};
+
+	assert_int_equal(writer->ops->send(writer, &iov, 1), strlen(text));
+}
+
+static int start(void **state)
+{
+	struct shm_memory memory[2];
+	int fd, sock[2];
+
+	below_ended = false;
+	assert_int_equal(shm_memory_new(RING, &memory[0], &fd), 0);
+	assert_int_equal(shm_memory_take(fd, RING, &memory[1]), 0);
+	close(fd);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sock),
+			 0);
+	writer = end_new(0, &memory[0], sock[0]);
+	reader = end_new(1, &memory[1], sock[1]);
+	reader_fd = sock[1];
+	assert_int_equal(take(), -EAGAIN);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	writer->ops->close(writer);
+	reader->ops->close(reader);
+	return 0;
+}
+
+static bool is_woken(void)
+{
+	struct pollfd fd = {.fd = reader_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* --- tests ---------------------------------------------------------------------------------- */
+
+static void a_wait_goes_on_after_others_took_bytes_and_wake_up(void **state)
+{
+	assert_false(reader->ops->report_read(reader, false));
+	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	put("first");
+	assert_true(is_woken());
+	assert_int_equal(take(), 5);
+	reader->ops->ready(reader, READY_READ);
+	assert_false(is_woken());
+	put("second");
+	assert_true(is_woken());
+	reader->ops->wait_end(reader);
+}
+
+static void who_looks_by_himself_is_not_woken(void **state)
+{
+	assert_false(reader->ops->report_read(reader, false));
+	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	put("first");
+	reader->ops->wait_end(reader);
+	assert_int_equal(take(), 5);
+	put("second");
+	assert_false(is_woken());
+	assert_int_equal(take(), 6);
+}
+
+static void write_the_last_bytes(void)
+{
+	put("last");
+}
+
+static void bytes_between_the_last_look_and_the_end_are_received(void **state)
+{
+	below_ended = true;
+	below_before_end = write_the_last_bytes;
+	reader->ops->ready(reader, READY_READ | READY_HANGUP);
+	assert_int_equal(take(), 4);
+	assert_int_equal(take(), 0);
+	assert_int_equal(take(), 0);
+}
+
+static void a_closed_unix_socket_is_no_end(void **state)
+{
+	shutdown(reader_fd, SHUT_RDWR);
+	reader->ops->ready(reader, READY_READ | READY_HANGUP);
+	assert_int_equal(take(), -EAGAIN);
+	put("still");
+	assert_int_equal(take(), 5);
+	below_ended = true;
+	reader->ops->ready(reader, READY_READ | READY_HANGUP);
+	assert_int_equal(take(), 0);
+}
+
+/* Each event stands for many wake-ups, and finds bytes in the ring. */
+static void wake_ups_do_not_fill_the_socket(void **state)
+{
+	int unread;
+
+	for (int i = 0; i < 100; i++) {
+		for (int j = 0; j < 20; j++) {
+			put("x");
+			assert_int_equal(take(), 1);
+		}
+		put("x");
+		reader->ops->ready(reader, READY_READ);
+		assert_int_equal(ioctl(reader_fd, FIONREAD, &unread), 0);
+		assert_true(unread < UNREAD);
+		assert_int_equal(take(), 1);
+	}
+}
+
+static int open_source(void **state)
+{
+	return engine_add(&source, eventfd(0, EFD_CLOEXEC), false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_wait_goes_on_after_others_took_bytes_and_wake_up,
+						start, stop),
+		cmocka_unit_test_setup_teardown(who_looks_by_himself_is_not_woken, start, stop),
+		cmocka_unit_test_setup_teardown(
+			bytes_between_the_last_look_and_the_end_are_received, start, stop),
+		cmocka_unit_test_setup_teardown(a_closed_unix_socket_is_no_end, start, stop),
+		cmocka_unit_test_setup_teardown(wake_ups_do_not_fill_the_socket, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, open_source, NULL);
+}
