@@ -59,7 +59,7 @@ struct stress {
 	atomic_uint under_way, done;
 	atomic_bool works;
 	atomic_uint_fast64_t progress;
-	uint64_t longest_ms; /* without progress */
+	_Atomic uint64_t longest_ms; /* without progress */
 };
 
 static uint64_t now_ms(void)

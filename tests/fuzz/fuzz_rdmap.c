@@ -24,18 +24,20 @@
 static size_t recode_hello(const uint8_t *data, size_t len)
 {
 	struct ext_hello first, second;
-	uint8_t again[EXT_HELLO_LEN];
+	uint8_t again[EXT_HELLO_MAX];
 	const char *why;
+	int n;
 
 	if (ext_hello_decode(data, len, &first, &why)) {
 		EXPECT(why && *why);
 		return 0;
 	}
-	EXPECT(ext_hello_encode(again, sizeof(again), &first) == EXT_HELLO_LEN);
-	EXPECT(ext_hello_decode(again, sizeof(again), &second, &why) == 0);
+	n = ext_hello_encode(again, sizeof(again), &first);
+	EXPECT(n == (first.rings ? EXT_HELLO_MAX : EXT_HELLO_LEN));
+	EXPECT(ext_hello_decode(again, (size_t)n, &second, &why) == 0);
 	EXPECT(first.major == second.major && first.minor == second.minor);
 	EXPECT(first.kinds == second.kinds && first.limit_ms == second.limit_ms);
-	EXPECT(first.max_ulpdu == second.max_ulpdu);
+	EXPECT(first.max_ulpdu == second.max_ulpdu && first.rings == second.rings);
 	return 0;
 }
 
