@@ -59,7 +59,7 @@ struct stress {
 	atomic_uint under_way, done;
 	atomic_bool works;
 	atomic_uint_fast64_t progress;
-	_Atomic uint64_t longest_ms; /* without progress */
+	atomic_uint_fast64_t longest_ms; /* without progress */
 };
 
 static uint64_t now_ms(void)
@@ -87,8 +87,8 @@ static void *watch(void *arg)
 		uint64_t progress = atomic_load(&s->progress);
 
 		usleep(10000);
-		if (now_ms() - at > s->longest_ms)
-			s->longest_ms = now_ms() - at;
+		if (now_ms() - at > atomic_load(&s->longest_ms))
+			atomic_store(&s->longest_ms, now_ms() - at);
 		if (progress != seen || atomic_load(&s->under_way) == 0) {
 			seen = progress;
 			at = now_ms();
@@ -354,7 +354,8 @@ static void run(struct stress *s, bool serves, unsigned ms)
 	finish(s);
 	MUST(ends_counter(s->conn, "shm_tx_bytes") > 0);
 	printf("%s: %llu steps, the longest took about %llu ms\n", serves ? "server" : "client",
-	       (unsigned long long)s->progress, (unsigned long long)s->longest_ms);
+	       (unsigned long long)atomic_load(&s->progress),
+	       (unsigned long long)atomic_load(&s->longest_ms));
 	fflush(stdout);
 	_exit(0);
 }

@@ -46,9 +46,15 @@ void conn_rings_forked(struct conn *c)
 
 /* --- begin ---------------------------------------------------------------------------------- */
 
+/* Rings call the link below for its receive, which has to end at once. */
+static bool conn_rings_fit(const struct conn *c)
+{
+	return c->link && c->link->ops->recv && !c->link->ops->recv_end;
+}
+
 void conn_rings_allow(struct conn *c)
 {
-	c->may_meet = stream_offers_rings(c->stream) && !conn_is_initiator(c);
+	c->may_meet = stream_offers_rings(c->stream) && conn_rings_fit(c) && !conn_is_initiator(c);
 }
 
 /* Heartbeats are no use of a connection. */
@@ -199,7 +205,7 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 	if (undo)
 		conn_rings_undo(c, u);
 	else if (msg->step == EXT_LINK_MEET && conn_is_initiator(c) && !link_is_shm(c->link) &&
-		 stream_offers_rings(c->stream) && conn_rings_new(c))
+		 conn_rings_fit(c) && stream_offers_rings(c->stream) && conn_rings_new(c))
 		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);
 	else
 		stream_look(c->stream, u);

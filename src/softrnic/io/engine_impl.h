@@ -45,14 +45,18 @@ struct eng_slot {
 	uint32_t generation;
 };
 
-/* What a leader looks at before it sleeps (engine_spin.c). */
+/*
+ * What a leader looks at before it sleeps (engine_spin.c). Sources change with the lock. A leader
+ * that was replaced in a callback may still look at the times, which only decide how long is
+ * looked.
+ */
 #define SPIN_SOURCES 4
 struct eng_spin {
-	struct eng_source *sources[SPIN_SOURCES]; /* with the lock; the rest is the leader's */
-	unsigned n;
-	uint64_t found_at; /* when something had come */
-	uint64_t gap_ns;   /* between two of these, mostly */
-	uint64_t polled_at, crowded_until;
+	struct eng_source *sources[SPIN_SOURCES];
+	atomic_uint n;
+	_Atomic uint64_t found_at; /* when something had come */
+	_Atomic uint64_t gap_ns;   /* between two of these, mostly */
+	_Atomic uint64_t polled_at, crowded_until;
 };
 
 /* Sources, and the threads that run their callbacks. */

@@ -218,13 +218,27 @@ static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until
 	return may;
 }
 
+/* False: it was replaced in a callback. */
+static bool leader_leads(struct eng_runner *me)
+{
+	bool leads;
+
+	pthread_mutex_lock(&me->loop->lock);
+	leads = me->leads;
+	pthread_mutex_unlock(&me->loop->lock);
+	return leads;
+}
+
 /* Wait for events; for a short, bounded time without giving up the CPU. */
 static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
 	int n = 0;
 
-	if (config_get()->spin_ns)
+	if (config_get()->spin_ns) {
 		n = leader_spin(me, me->evs, until, &now);
+		if (n == 0 && !leader_leads(me)) /* the events are its successor's */
+			return 0;
+	}
 	return n > 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
 }
 

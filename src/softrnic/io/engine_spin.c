@@ -72,13 +72,23 @@ static void spin_stop(struct eng_runner *me)
 
 /* --- how long to look ------------------------------------------------------------------------ */
 
+static uint64_t spin_get(const _Atomic uint64_t *time)
+{
+	return atomic_load_explicit(time, memory_order_relaxed);
+}
+
+static void spin_set(_Atomic uint64_t *time, uint64_t ns)
+{
+	atomic_store_explicit(time, ns, memory_order_relaxed);
+}
+
 static void spin_found(struct eng_spin *s, uint64_t now)
 {
 	uint64_t longest = SPIN_LONG * config_get()->spin_ns;
-	uint64_t gap = now - s->found_at;
+	uint64_t gap = now - spin_get(&s->found_at);
 
-	s->gap_ns = (3 * s->gap_ns + (gap < longest ? gap : longest)) / 4;
-	s->found_at = now;
+	spin_set(&s->gap_ns, (3 * spin_get(&s->gap_ns) + (gap < longest ? gap : longest)) / 4);
+	spin_set(&s->found_at, now);
 }
 
 void spin_note(struct eng_runner *me, struct eng_source *src)
@@ -93,8 +103,8 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 	pthread_mutex_lock(&me->loop->lock);
 	if (src->look && !src->closed && spin_find(s, src) < 0) {
 		if (s->n == SPIN_SOURCES)
-			s->crowded_until = now + SPIN_CROWD_NS;
-		else if (now >= s->crowded_until)
+			spin_set(&s->crowded_until, now + SPIN_CROWD_NS);
+		else if (now >= spin_get(&s->crowded_until))
 			s->sources[s->n++] = src;
 	}
 	pthread_mutex_unlock(&me->loop->lock);
@@ -149,7 +159,7 @@ static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
 {
 	uint64_t spin_ns = config_get()->spin_ns;
 
-	return spin_ns && s->gap_ns <= spin_ns && now - s->found_at < spin_ns;
+	return spin_ns && spin_get(&s->gap_ns) <= spin_ns && now - spin_get(&s->found_at) < spin_ns;
 }
 
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
@@ -157,16 +167,16 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	struct eng_spin *s = &me->loop->spin;
 	int n;
 
-	if (*now < s->crowded_until)
+	if (*now < spin_get(&s->crowded_until))
 		spin_stop(me);
 	while (*now < until && spin_is_worth_it(s, *now)) {
 		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
 			spin_found(s, clock_now_ns());
 		*now = clock_now_ns();
-		if (s->n > 0 && *now - s->polled_at < SPIN_POLL_NS)
+		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
-		s->polled_at = *now;
+		spin_set(&s->polled_at, *now);
 		n = poller_wait(&me->loop->poller, evs, *now, *now);
 		if (n > 0)
 			return n;

@@ -190,7 +190,8 @@ static void waiter_start(struct waiter *w, struct end *e)
 
 	usleep(50000);
 	waiter_create(w, e);
-	while (pair_waits() == before && clock_now_ns() < until)
+	/* The first wait may find bytes of before, and end at once. */
+	while ((pair_waits() == before || pair_silent() != 1) && clock_now_ns() < until)
 		usleep(100);
 	assert_int_equal(pair_silent(), 1);
 }
