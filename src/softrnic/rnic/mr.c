@@ -259,14 +259,14 @@ static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t
 }
 
 /* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. */
-struct mr_wish {
+struct mr_need {
 	const struct ibv_pd *pd;
 	uint64_t to, len;
 	int all, any;
 };
 
 /* With the table's mutex, or of a region that the caller holds: held once more if all is right. */
-static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_wish *w, struct mr **out,
+static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_need *w, struct mr **out,
 				  void **ptr)
 {
 	enum mr_verdict verdict;
@@ -286,7 +286,7 @@ static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_wish *w, struct
 	return MR_OK;
 }
 
-static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const struct mr_wish *w,
+static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const struct mr_need *w,
 				  struct mr **out, void **ptr)
 {
 	enum mr_verdict verdict = MR_BAD_STAG;
@@ -303,7 +303,7 @@ static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const s
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr)
 {
-	struct mr_wish w = {.pd = pd, .to = to, .len = len, .all = access};
+	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access};
 
 	return mr_look_up(table, stag, &w, out, ptr);
 }
@@ -311,7 +311,7 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr)
 {
-	struct mr_wish w = {.pd = pd, .to = to, .len = len, .any = any_access};
+	struct mr_need w = {.pd = pd, .to = to, .len = len, .any = any_access};
 
 	return mr_look_up(table, stag, &w, out, ptr);
 }
@@ -320,7 +320,7 @@ enum mr_verdict mr_hold_near(struct mr_table *table, struct mr **near, const str
 			     uint32_t stag, uint64_t to, uint64_t len, int access, struct mr **out,
 			     void **ptr)
 {
-	struct mr_wish w = {.pd = pd, .to = to, .len = len, .all = access};
+	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access};
 	enum mr_verdict verdict;
 
 	if (*near && (*near)->ibv.rkey == stag)
