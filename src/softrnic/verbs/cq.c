@@ -242,7 +242,12 @@ static void vcq_disown(struct vcq *cq)
 static bool vcq_drive_conn(struct conn *c, bool quick)
 {
 	conn_count_poll(c);
-	if (!conn_may_touch(c) || !conn_try_enter(c))
+	if (!conn_may_touch(c)) {
+		if (conn_is_owned(c)) /* since before it could reach such memory */
+			conn_want(c, CONN_DISOWN);
+		return false;
+	}
+	if (!conn_try_enter(c))
 		return false;
 	if (quick)
 		conn_own(c);
