@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The packages in a clean system: installed beside what Debian has, used as their pages say, removed again.
+# The system is made of the mirrors that this machine uses, and lives in a folder of its own; what runs in it is in
+# a mount, a process and, but for installations, a network namespace, which end with it.
+# usage: system.sh PACKAGES_DIR
+set -euo pipefail
+packages=$(realpath "${1:?usage: system.sh PACKAGES_DIR}")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+clean=$packages/clean.tar
+
+die() {
+	echo "package test: $*" >&2
+	exit 1
+}
+[ "$(id -u)" = 0 ] || die "a system in a folder needs root"
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+ls "$packages"/librpma0_*.deb >/dev/null || die "there are no packages in $packages"
+
+# Nothing of ours is in it, so it may serve for a day.
+if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
+	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+		sed -n 's/^Debian //p')
+	[ -n "$mirrors" ] || die "apt knows no mirror of Debian here"
+	mmdebstrap --quiet --mode=root --variant=apt "$codename" "$clean.new" - <<<"$mirrors"
+	mv "$clean.new" "$clean"
+fi
+
+root=$(mktemp -d "$packages/system.XXXXXX")
+trap 'rm -rf --one-file-system "$root"' EXIT
+tar -x -C "$root" -f "$clean"
+mkdir "$root/packages" "$root/smoke"
+cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
+# No service is started when its package is installed.
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod 755 "$root/usr/sbin/policy-rc.d"
+cp /etc/resolv.conf /etc/hosts "$root/etc/"
+
+# enter SECONDS [--net] COMMAND...: in the system. With --net it has no network but its loopback.
+enter() {
+	local limit=$1
+	shift
+	local namespaces=(--mount --pid --fork --kill-child)
+	[ "$1" != --net ] || {
+		namespaces+=(--net)
+		shift
+	}
+	ROOT=$root PACKAGES=$packages HERE=$here timeout --kill-after=10 "$limit" unshare "${namespaces[@]}" sh -c '
+		set -e
+		mount -t proc proc "$ROOT/proc"
+		mount -t tmpfs tmpfs "$ROOT/dev/shm" 2>/dev/null || { mkdir -p "$ROOT/dev/shm"; mount -t tmpfs tmpfs "$ROOT/dev/shm"; }
+		mount -t devpts -o newinstance,ptmxmode=0666 devpts "$ROOT/dev/pts" 2>/dev/null || :
+		mount --bind -o ro "$PACKAGES" "$ROOT/packages"
+		mount --bind -o ro "$HERE" "$ROOT/smoke"
+		ip link set lo up
+		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive "$@"' sh "$@"
+}
+
+step() {
+	local begin=$SECONDS limit=$1
+	shift
+	enter "$limit" "$@" >"$packages/test.log" 2>&1 </dev/null || {
+		tail -n 30 "$packages/test.log" >&2
+		die "'$*' failed; see $packages/test.log"
+	}
+	printf '%s: passed (%s s)\n' "${*: -1}" $((SECONDS - begin))
+}
+
+. "$here/steps.sh"
+for name in "${steps[@]}"; do
+	case $name in
+	net:*) step 600 /smoke/steps.sh "${name#net:}" ;;
+	*) step 300 --net /smoke/steps.sh "$name" ;;
+	esac
+done
