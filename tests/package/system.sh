@@ -26,15 +26,19 @@ if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
 	mv "$clean.new" "$clean"
 fi
 
-root=$(mktemp -d "$packages/system.XXXXXX")
-trap 'rm -rf --one-file-system "$root"' EXIT
-tar -x -C "$root" -f "$clean"
-mkdir "$root/packages" "$root/smoke"
-cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
-# No service is started when its package is installed.
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-chmod 755 "$root/usr/sbin/policy-rc.d"
-cp /etc/resolv.conf /etc/hosts "$root/etc/"
+root=
+trap '[ -z "$root" ] || rm -rf --one-file-system "$root"' EXIT
+
+new_system() {
+	[ -z "$root" ] || rm -rf --one-file-system "$root"
+	root=$(mktemp -d "$packages/system.XXXXXX")
+	tar -x -C "$root" -f "$clean"
+	# No service is started when its package is installed.
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chmod 755 "$root/usr/sbin/policy-rc.d"
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	mkdir -p "$root/packages" "$root/smoke"
+}
 
 # enter SECONDS [--net] COMMAND...: in the system. With --net it has no network but its loopback.
 enter() {
@@ -57,20 +61,40 @@ enter() {
 			DEBIAN_FRONTEND=noninteractive "$@"' sh "$@"
 }
 
+# step SECONDS NAME [--net] COMMAND...
 step() {
-	local begin=$SECONDS limit=$1
-	shift
+	local begin=$SECONDS limit=$1 name=$2
+	shift 2
 	enter "$limit" "$@" >"$packages/test.log" 2>&1 </dev/null || {
 		tail -n 30 "$packages/test.log" >&2
-		die "'$*' failed; see $packages/test.log"
+		die "FAILED: $name; see $packages/test.log"
 	}
-	printf '%s: passed (%s s)\n' "${*: -1}" $((SECONDS - begin))
+	printf '%s: passed (%s s)\n' "$name" $((SECONDS - begin))
 }
 
+# What the container file does: its COPY, its RUN, and the start of its program as its user.
+container() {
+	local file=$here/../../contrib/container/Containerfile name
+	new_system
+	for name in $(sed -nE 's#^COPY (.*) /packages/$#\1#p' "$file"); do
+		mkdir -p "$root/copied"
+		# shellcheck disable=SC2086
+		cp "$packages"/$name "$root/copied/"
+	done
+	sed -n '/^RUN /,/[^\\]$/p' "$file" | sed '1s/^RUN //; s#/packages#/copied#g' >"$root/container.sh"
+	step 300 "the container file installs" sh -e /container.sh
+	step 60 "the container file starts its program" --net setpriv --reuid rpma --regid rpma --init-groups \
+		"$(sed -nE 's/^ENTRYPOINT \["(.*)"\]$/\1/p' "$file")" --help
+	[ ! -e "$root/copied" ] || die "the image keeps the packages"
+}
+
+container
+new_system
+cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
 . "$here/steps.sh"
 for name in "${steps[@]}"; do
 	case $name in
-	net:*) step 600 /smoke/steps.sh "${name#net:}" ;;
-	*) step 300 --net /smoke/steps.sh "$name" ;;
+	net:*) step 600 "${name#net:}" /smoke/steps.sh "${name#net:}" ;;
+	*) step 300 "$name" --net /smoke/steps.sh "$name" ;;
 	esac
 done
