@@ -184,6 +184,8 @@ static inline bool conn_is_left_to_waits(struct conn *c)
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
+/* Without the lock: threads of the application may not touch its memory, or no more. */
+void conn_untouchable(struct conn *c);
 void conn_own_arm(struct conn *c);    /* without the lock: a CQ of it is armed */
 void conn_leases_renew(uint64_t now); /* without any lock */
 /*
@@ -224,6 +226,10 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */
 struct conn *conns_next(struct conn *before);
+/* Before the process ends: wait, for a moment at most, until links have taken what was posted.
+ * here: this thread sends as well; else it takes no memory, as it may be in the handler of a
+ * signal. */
+void conns_send_posted(bool here);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conn_leases_atfork_prepare(void);

@@ -91,6 +91,12 @@ void conn_own_arm(struct conn *c)
 		conn_want(c, CONN_DISOWN);
 }
 
+void conn_untouchable(struct conn *c)
+{
+	if (atomic_load_explicit(&c->own.leased, memory_order_relaxed))
+		conn_want(c, CONN_DISOWN);
+}
+
 void conn_own_forget(struct conn *c)
 {
 	if (c->own.leased)
@@ -185,7 +191,11 @@ int conn_wait_begin(struct conn *c, uint64_t now)
 {
 	int fd = -1;
 
-	if (!conn_may_touch(c) || !conn_try_enter(c))
+	if (!conn_may_touch(c)) {
+		conn_untouchable(c);
+		return -1;
+	}
+	if (!conn_try_enter(c))
 		return -1;
 	if (conn_can_be_awaited(c)) {
 		conn_own_between_waits(c, now);
