@@ -217,6 +217,10 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */
 struct conn *conns_next(struct conn *before);
+/* Before the process ends: wait, for a moment at most, until links have taken what was posted.
+ * here: this thread sends as well; else it takes no memory, as it may be in the handler of a
+ * signal. */
+void conns_send_posted(bool here);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conns_own_atfork_prepare(void);

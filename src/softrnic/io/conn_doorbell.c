@@ -293,14 +293,6 @@ void doorbells_ring(unsigned ms)
 	}
 }
 
-#define DOORBELLS_EXIT_MS 20u
-
-/* The process ends: the engine runs no more, and the kernel sends what it was given. */
-__attribute__((destructor)) static void doorbells_on_exit(void)
-{
-	doorbells_ring(DOORBELLS_EXIT_MS);
-}
-
 void doorbells_atfork_prepare(void)
 {
 	pthread_mutex_lock(&bells.lock);

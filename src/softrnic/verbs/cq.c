@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cq.c -- completion queues and their channels. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -13,6 +14,8 @@
 /* So many polls of the empty queue within such a time are a loop that polls. */
 #define OWN_POLLS    16
 #define OWN_POLLS_NS (200 * NSEC_PER_US)
+
+#define YIELD_POLLS 64 /* that left a connection to another thread */
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
 {
@@ -235,30 +238,41 @@ static void vcq_disown(struct vcq *cq)
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
+/* False: the connection is left to another thread. */
+static bool vcq_drive_conn(struct conn *c, bool quick)
+{
+	conn_count_poll(c);
+	if (!conn_may_touch(c)) {
+		if (conn_is_owned(c)) /* since before it could reach such memory */
+			conn_want(c, CONN_DISOWN);
+		return false;
+	}
+	if (!conn_try_enter(c))
+		return false;
+	if (quick)
+		conn_own(c);
+	conn_poll(c);
+	conn_leave(c);
+	return true;
+}
+
 /*
  * Process what has arrived on the queue's connections. A connection whose lock is held is skipped,
  * as the holder does the same; so is one whose memory may wait for a file system, which is left to
- * the engine. The list rotates, so that all connections get a turn.
+ * the engine. The list rotates, so that all connections get a turn. False: one of them is left to
+ * another thread.
  */
-static void vcq_drive(struct vcq *cq)
+static bool vcq_drive_conns(struct vcq *cq)
 {
 	struct list *first, *l;
-	bool quick;
+	bool quick, all = true;
 	int n = 0;
 
 	if (pthread_mutex_trylock(&cq->conns_lock))
-		return;
+		return false;
 	quick = vcq_is_polled_quickly(cq);
 	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
-		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
-
-		conn_count_poll(c);
-		if (conn_may_touch(c) && conn_try_enter(c)) {
-			if (quick)
-				conn_own(c);
-			conn_poll(c);
-			conn_leave(c);
-		}
+		all &= vcq_drive_conn(container_of(l, struct conn_of_cq, link)->conn, quick);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
@@ -266,6 +280,23 @@ static void vcq_drive(struct vcq *cq)
 			break;
 	}
 	pthread_mutex_unlock(&cq->conns_lock);
+	return all;
+}
+
+/*
+ * A loop that polls a link in memory makes no system call. Where threads share a CPU, or valgrind
+ * runs one at a time, the thread that has the connection needs its turn to get on.
+ */
+static void vcq_drive(struct vcq *cq)
+{
+	unsigned left;
+
+	if (vcq_drive_conns(cq))
+		return;
+	left = atomic_load_explicit(&cq->left, memory_order_relaxed) + 1;
+	atomic_store_explicit(&cq->left, left, memory_order_relaxed);
+	if (left % YIELD_POLLS == 0)
+		sched_yield();
 }
 
 /* While another thread drives the connections, whatever that takes, the doorbell's timer does it.

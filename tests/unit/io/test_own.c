@@ -3,13 +3,19 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "ends.h"
 #include "link_pair.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/verbs/id.h"
 
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 
@@ -147,6 +153,97 @@ static void a_child_forked_while_polling_leaves_the_parent_alone(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+/* A shared mapping of a file, to which threads of the application must not store for a peer. */
+static struct ibv_mr *register_file(struct end *e)
+{
+	char name[] = "own-XXXXXX";
+	int fd = mkstemp(name);
+	struct ibv_mr *mr;
+	void *map;
+
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(map != MAP_FAILED);
+	close(fd);
+	mr = softrnic_reg_mr(e->pd, map, 4096, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	return mr;
+}
+
+static void a_file_registered_while_it_is_polled_gives_the_connection_back(void **state)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	struct ibv_mr *mr;
+	struct ends e;
+	void *map;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	mr = register_file(&e.server);
+	map = mr->addr;
+	while (pair_silent() > 0 && clock_now_ns() < until)
+		poll_empty(&e.server);
+	assert_int_equal(pair_silent(), 0);
+	assert_int_equal(end_post_recv(&e.server, 1), 0);
+	assert_int_equal(end_post_send(&e.client, 2, 6), 0);
+	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);
+	assert_int_equal(softrnic_dereg_mr(mr), 0);
+	munmap(map, 4096);
+	ends_close(&e);
+}
+
+/* --- a thread that polls, while another one has the connection ------------------------------- */
+
+static atomic_uint yields;
+
+/* In the place of libc's. */
+int sched_yield(void)
+{
+	atomic_fetch_add(&yields, 1);
+	return (int)syscall(SYS_sched_yield);
+}
+
+struct holder {
+	struct conn *c;
+	atomic_bool holds, release;
+};
+
+static void *hold_connection(void *arg)
+{
+	struct holder *h = arg;
+
+	conn_enter(h->c);
+	atomic_store(&h->holds, true);
+	while (!atomic_load(&h->release))
+		usleep(100);
+	conn_leave(h->c);
+	return NULL;
+}
+
+/* Its polls make no system call otherwise, so one CPU would be the poller's alone. */
+static void who_polls_gives_way_to_who_has_the_connection(void **state)
+{
+	struct holder h = {0};
+	pthread_t thread;
+	struct ends e;
+	unsigned before;
+
+	connect_ends(&e);
+	h.c = container_of(e.server.id, struct cmid, pub)->conn;
+	assert_int_equal(pthread_create(&thread, NULL, hold_connection, &h), 0);
+	while (!atomic_load(&h.holds))
+		usleep(100);
+	before = atomic_load(&yields);
+	for (int i = 0; i < 640; i++)
+		poll_empty(&e.server);
+	assert_int_equal(atomic_load(&yields) - before, 10);
+	atomic_store(&h.release, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 	ends_close(&e);
 }
 
@@ -316,6 +413,8 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_is_destroyed_while_it_is_polled),
 		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_polling_stopped),
 		cmocka_unit_test(a_child_forked_while_polling_leaves_the_parent_alone),
+		cmocka_unit_test(a_file_registered_while_it_is_polled_gives_the_connection_back),
+		cmocka_unit_test(who_polls_gives_way_to_who_has_the_connection),
 		cmocka_unit_test(the_thread_that_waits_receives),
 		cmocka_unit_test(a_read_is_served_while_a_thread_waits_and_after),
 		cmocka_unit_test(a_cancelled_wait_gives_back),
