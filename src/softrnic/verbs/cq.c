@@ -251,7 +251,7 @@ static bool vcq_drive_conn(struct conn *c, bool quick)
 		return false;
 	if (quick)
 		conn_own(c);
-	conn_poll(c);
+	conn_poll(c, conn_is_owned(c) ? CONN_LOOKS : 1);
 	conn_leave(c);
 	return true;
 }
