@@ -78,20 +78,31 @@ bool header_is_zero(const uint8_t page[HEADER_BYTES]);
 /* Its checksum is right, and its unused bytes are zero. */
 bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 
-/* As it lies in the page; a wrong checksum counts as no state at all: false. */
-bool header_sds_is_intact(const uint8_t page[HEADER_BYTES]);
 /* Whether these features have a shutdown state. */
 bool header_has_sds(const struct header *h);
+/* A power failure came while the pool was in use, and its devices did not survive it: the stored
+ * state is of other counts than now, and dirty. What has a wrong checksum is no state. */
+bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
 
-enum header_sds_verdict {
-	HEADER_SDS_KEPT,  /* the same devices, without a power failure */
-	HEADER_SDS_RESET, /* there is no state, or the pool was closed: it is made anew */
-	HEADER_SDS_LOST,  /* a power failure while the pool was in use: it may be inconsistent */
-};
-enum header_sds_verdict header_sds_judge(const uint8_t page[HEADER_BYTES],
-					 const struct header_sds *now);
-
+/* A fresh UUID, in the mixed form in which it is stored. */
+void header_fresh_uuid(uint8_t uuid[HEADER_UUID]);
 /* The arch_flags of this machine. */
 void header_arch_flags(uint8_t flags[HEADER_ARCH]);
+
+/* The headers of all parts of a pool that have one. */
+struct header_set {
+	uint8_t (*pages)[HEADER_BYTES];
+	const char *const *names; /* of the files, for the error's text */
+	unsigned count;
+	bool is_single; /* the pool set has the option SINGLEHDR */
+};
+
+/*
+ * Whether they belong together, as PMDK looks: for each part that it is not all zero, that its
+ * signature, version and features are those of the first, that it is intact, that UUIDs, the
+ * neighbouring replicas and arch_flags are those of the first; then its place in the ring of
+ * parts. The cause is EINVAL, and EBADMSG for one that is not intact.
+ */
+int header_check(const struct header_set *set, struct error *err);
 
 #endif
