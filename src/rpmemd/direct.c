@@ -45,7 +45,8 @@ static int direct_answer(struct wire_stream *stream, const struct wire_proven *p
 }
 
 static int direct_check(struct wire_stream *stream, const struct secret *secret,
-			struct wire_exchange *exchange, uint64_t deadline, struct error *err)
+			const struct direct_admission *admission, struct wire_exchange *exchange,
+			uint64_t deadline, struct error *err)
 {
 	struct wire_proven proven = {.error = 0};
 	struct wire_proof proof;
@@ -62,12 +63,18 @@ static int direct_check(struct wire_stream *stream, const struct secret *secret,
 		direct_answer(stream, &proven, deadline, NULL);
 		return error_set(err, ERROR_REFUSED, EACCES, "the initiator has another secret");
 	}
+	if (admission && admission->ask)
+		proven.error = (uint32_t)admission->ask(admission->arg, err);
+	if (proven.error)
+		snprintf(proven.text, sizeof(proven.text), "%s", err->text);
 	wire_prove_daemon(secret, exchange, &proven, proven.mac);
-	return direct_answer(stream, &proven, deadline, err);
+	rc = direct_answer(stream, &proven, deadline, proven.error ? NULL : err);
+	return proven.error ? ERROR_REFUSED : rc;
 }
 
 int direct_authenticate(struct wire_stream *stream, const struct secret *secret,
-			struct wire_key *lane_key, struct error *err)
+			const struct direct_admission *admission, struct wire_key *lane_key,
+			struct error *err)
 {
 	uint64_t deadline = poll_deadline(DIRECT_PROOF_MS);
 	struct wire_exchange exchange;
@@ -75,7 +82,7 @@ int direct_authenticate(struct wire_stream *stream, const struct secret *secret,
 	int rc = direct_greet(stream, &exchange, deadline, err);
 
 	if (!rc)
-		rc = direct_check(stream, secret, &exchange, deadline, err);
+		rc = direct_check(stream, secret, admission, &exchange, deadline, err);
 	if (rc)
 		return rc;
 	wire_keys_derive(secret, &exchange, &keys);

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/poll.h"
-#include "rpmemd/direct.h"
 #include "rpmemd/service.h"
 
 #define RUN_SEND_MS 30000 /* for the initiator to take an answer */
@@ -115,12 +114,9 @@ static int run_begin(struct run *r, struct error *err)
 {
 	int rc;
 
-	if (r->opts->secret) {
-		rc = direct_authenticate(&r->stream, r->opts->secret, &r->service.lane_key, err);
-		if (!rc && r->opts->on_proven)
-			r->opts->on_proven(r->opts->arg);
-		return rc;
-	}
+	if (r->opts->secret)
+		return direct_authenticate(&r->stream, r->opts->secret, &r->opts->admission,
+					   &r->service.lane_key, err);
 	rc = run_greet(&r->stream, NULL);
 	return rc ? wire_stream_explain(&r->stream, rc, "the initiator", err) : 0;
 }
@@ -132,7 +128,8 @@ static enum run_exit run_from_beginning(struct run *r)
 
 	if (run_begin(r, &err)) {
 		LOG_ERROR("%s", err.text);
-		return err.cause == ECONNRESET || err.cause == ETIMEDOUT || err.cause == EACCES
+		return err.kind == ERROR_REFUSED || err.cause == ECONNRESET ||
+				       err.cause == ETIMEDOUT
 			       ? RUN_ENDED
 			       : RUN_MALFORMED;
 	}

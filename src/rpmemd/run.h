@@ -3,6 +3,7 @@
 #ifndef RPMEMD_RUN_H
 #define RPMEMD_RUN_H
 
+#include "rpmemd/direct.h"
 #include "rpmemd/endpoint.h"
 #include "rpmemd/settings.h"
 #include "session/secret.h"
@@ -20,10 +21,8 @@ struct run_opts {
 	int in, out;
 	/* NULL: ssh has done that. */
 	const struct secret *secret;
-	/* Called when the initiator has proved itself; NULL: nothing is to be done. */
-	void (*on_proven)(void *arg);
-	void *arg;
-	int signal_fd; /* readable: end, as if the initiator had gone */
+	struct direct_admission admission; /* with a secret */
+	int signal_fd;                     /* readable: end, as if the initiator had gone */
 };
 
 enum run_exit run_session(const struct run_opts *opts);
