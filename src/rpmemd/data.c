@@ -304,19 +304,16 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	if (!lane)
 		return RPMA_E_NOMEM;
 	lane->number = number;
+	d->lanes[number] = lane; /* until the end, as a worker may have seen it */
 	ours.len = (uint8_t)wire_lane_reply_encode(&d->opts.key, number, d->port, &d->reply, buf);
 	rc = lane_open(lane, d->opts.device->peer, req, &ours, d->workers ? d->opts.persist : NULL);
 	if (!rc)
 		rc = rpma_conn_get_event_fd(lane->conn, &fd);
-	if (!rc && data_watch(d, fd, lane))
+	if (!rc && data_watch(d, fd, lane)) {
+		rpma_conn_disconnect(lane->conn);
 		rc = RPMA_E_NOMEM;
-	if (rc) {
-		lane_close(lane);
-		free(lane);
-		return rc;
 	}
-	d->lanes[number] = lane;
-	return 0;
+	return rc;
 }
 
 /* So that the initiator learns that it is not the proof. */

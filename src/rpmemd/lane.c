@@ -63,6 +63,8 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 {
 	int rc = 0;
 
+	pthread_mutex_init(&lane->lock, NULL);
+	pthread_mutex_lock(&lane->lock);
 	lane->persist = persist;
 	if (persist)
 		rc = lane_post_receives(lane, peer, *req);
@@ -70,6 +72,7 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 		rc = rpma_conn_req_connect(req, reply, &lane->conn);
 	else
 		rpma_conn_req_delete(req);
+	pthread_mutex_unlock(&lane->lock);
 	return rc;
 }
 
@@ -78,7 +81,7 @@ void lane_close(struct lane *lane)
 	rpma_conn_delete(&lane->conn);
 	rpma_mr_dereg(&lane->mr);
 	free(lane->memory);
-	lane->memory = NULL;
+	pthread_mutex_destroy(&lane->lock);
 }
 
 static void lane_answer(struct lane_slot *slot)
@@ -112,6 +115,10 @@ void lane_on_completion(const struct ibv_wc *wc)
 {
 	struct lane_slot *slot = (struct lane_slot *)(uintptr_t)wc->wr_id;
 
-	if (wc->status == IBV_WC_SUCCESS && wc->opcode == IBV_WC_RECV)
+	if (wc->status != IBV_WC_SUCCESS || wc->opcode != IBV_WC_RECV)
+		return;
+	pthread_mutex_lock(&slot->lane->lock);
+	if (slot->lane->conn)
 		lane_answer(slot);
+	pthread_mutex_unlock(&slot->lane->lock);
 }

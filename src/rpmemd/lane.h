@@ -8,6 +8,7 @@
 #define RPMEMD_LANE_H
 
 #include <librpma.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "rpmem/wire/lane.h"
@@ -23,8 +24,10 @@ struct lane_slot {
 
 struct lane {
 	unsigned number;
+	/* Held while the lane is being opened: a worker may get the first request before the thread
+	 * that accepts has the connection. */
+	pthread_mutex_t lock;
 	struct rpma_conn *conn;
-	bool is_up, is_gone;
 	struct persist *persist;
 	/* The general method: receives, then answers. */
 	struct rpma_mr_local *mr;
@@ -38,7 +41,8 @@ struct rpma_conn_cfg *lane_cfg_new(bool is_general);
 uint32_t lane_cq_size(unsigned lanes);
 
 /* Accept the request with this private data; *req is consumed in any case. persist NULL: the
- * initiator flushes. Librpma's results. */
+ * initiator flushes. Librpma's results. A lane is to be closed also after a failure, when no worker
+ * is at work any more. */
 int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **req,
 	      const struct rpma_conn_private_data *reply, struct persist *persist);
 void lane_close(struct lane *lane);
