@@ -8,17 +8,17 @@ int pool_check_attr(const struct poolset_pool *pool, const struct poolset_attr *
 		    struct error *err)
 {
 	bool wants_single, is_single = pool->parts.options & SETTEXT_SINGLEHDR;
+	bool has_headers = !(pool->parts.options & SETTEXT_NOHDRS);
 	const char *name = pool->parts.name;
 
-	if (poolset_attr_is_zero(attr) != (pool->parts.nheaders == 0))
+	if (poolset_attr_is_zero(attr) != !has_headers)
 		return error_set(err, ERROR_LOCAL, EINVAL,
-				 pool->parts.nheaders
-					 ? "%s: a pool with headers needs attributes (without "
-					   "them the pool set file must have the option NOHDRS)"
-					 : "%s has the option NOHDRS: attributes have no place",
+				 has_headers ? "%s: a pool with headers needs attributes (without "
+					       "them the pool set file must have the option NOHDRS)"
+					     : "%s has the option NOHDRS: attributes have no place",
 				 name);
-	wants_single = pool->parts.nheaders && (attr->incompat & HEADER_SINGLEHDR);
-	if (pool->parts.nheaders && wants_single != is_single)
+	wants_single = has_headers && (attr->incompat & HEADER_SINGLEHDR);
+	if (has_headers && wants_single != is_single)
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 is_single ? "%s has the option SINGLEHDR, which the attributes "
 					     "(incompat 0x1) have not"

@@ -232,11 +232,18 @@ static int parts_check_part(const struct parts *parts, const struct part *part, 
 	if (part->is_device != parts->list[0].is_device)
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "%s: all parts must be device DAX, or none", parts->name);
-	if (part->align != HEADER_BYTES && parts->nheaders > 1)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s: several devices with an alignment of %s need the option "
-				 "SINGLEHDR or NOHDRS",
-				 parts->name, text_size(part->align).text);
+	return 0;
+}
+
+/* A mapping cannot begin behind a header then. */
+static int parts_check_align(const struct parts *parts, struct error *err)
+{
+	for (unsigned i = 0; parts->nheaders > 1 && i < parts->count; i++)
+		if (parts->list[i].align != HEADER_BYTES)
+			return error_set(err, ERROR_LOCAL, EINVAL,
+					 "%s: several devices with an alignment of %s need the "
+					 "option SINGLEHDR or NOHDRS",
+					 parts->name, text_size(parts->list[i].align).text);
 	return 0;
 }
 
@@ -263,7 +270,7 @@ int parts_measure(struct parts *parts, struct error *err)
 	if (parts->nheaders)
 		size -= (uint64_t)(parts->nheaders - 1) * HEADER_BYTES;
 	parts->pool_size = size;
-	return 0;
+	return parts_check_align(parts, err);
 }
 
 int parts_open_existing(struct parts *parts, bool may_be_missing, struct error *err)

@@ -19,6 +19,17 @@ static int place_failed(const struct poolset_place *place, struct error *err)
 			 strerror(errno));
 }
 
+/* Leaves errno of an open() that failed alone. */
+static bool place_is_link(int dir, const char *name)
+{
+	int was = errno;
+	char target;
+	bool is_link = readlinkat(dir, name, &target, 1) >= 0;
+
+	errno = was;
+	return is_link;
+}
+
 /* For kernels, and filters of system calls, without openat2(): step by step, without symbolic
  * links. name is written to. Takes dir over. */
 static int place_walk(int dir, char *name, int flags)
@@ -34,7 +45,7 @@ static int place_walk(int dir, char *name, int flags)
 		else
 			fd = openat(dir, step,
 				    O_NOFOLLOW | (next ? O_PATH | O_DIRECTORY | O_CLOEXEC : flags));
-		if (fd < 0 && errno == ELOOP)
+		if (fd < 0 && place_is_link(dir, step))
 			errno = EXDEV;
 		close(dir);
 		if (fd < 0)
