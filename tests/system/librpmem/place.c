@@ -62,7 +62,7 @@ void place_main(char **argv)
 	mkdir(place_dir, 0755);
 	place_write_programs();
 	snprintf(text, sizeof(text), "%s/ssh", place_dir);
-	setenv("RPMEM_SSH", text, 1);
+	setenv("RPMEM_SSH", getenv("PLACE_SSH") ? getenv("PLACE_SSH") : text, 1);
 	snprintf(text, sizeof(text), "%s/rpmemd", place_dir);
 	setenv("RPMEM_CMD", text, 1);
 	setenv("RPMEM_ENABLE_SOCKETS", "1", 1);
