@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 enum output_kind {
 	OUTPUT_NEW,

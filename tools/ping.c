@@ -188,6 +188,15 @@ static int ping_run_kind(struct ping *p, const struct kind *kind)
 	return rc;
 }
 
+/* A connection of one host goes over to shared memory after some messages. */
+static void ping_print_link(const struct ping *p)
+{
+	struct session_transport via;
+
+	session_get_transport(&p->s, &via);
+	printf(p->opts->json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
+}
+
 static int ping_run_all(struct ping *p)
 {
 	int rc = CLI_OK;
@@ -195,8 +204,8 @@ static int ping_run_all(struct ping *p)
 	ping_print_head(p);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
 		rc = ping_run_kind(p, &kinds[i]);
-	if (p->opts->json && !rc)
-		puts("}");
+	if (!rc)
+		ping_print_link(p);
 	return rc;
 }
 

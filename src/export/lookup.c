@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 #define LEAVE_AFTER_MS 1000
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 struct mapfile {
 	int fd;

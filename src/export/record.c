@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "base/error.h"
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 #define RECORD_MAGIC   "RPMAHOLD"
 #define RECORD_VERSION 1

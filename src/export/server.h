@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "export/counters.h"
-#include "export/newfile.h"
+#include "base/newfile.h"
 #include "session/address.h"
 #include "session/hello.h"
 #include "session/secret.h"

@@ -117,6 +117,13 @@ int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, 
 /* Counters of a connection: *names (static), and at most `max` of the values; returns how many
  * there are. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
+/*
+ * The process is about to end without exit(), or to become another program: wait, for a fifth of a
+ * second at most, until the links have taken what was posted. Threads of the device send it; this
+ * one only waits, so it may be in the handler of a signal. In a child of vfork(), whose parent goes
+ * on, it does nothing.
+ */
+void softrnic_send_posted(void);
 /* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
 void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
 

@@ -7,6 +7,8 @@ program=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+export SOFTRNIC_SHM=0 # rings take no sendmsg
+
 # A file for each thread, so that no line is cut in two by another's.
 strace -ff -s 0 -e trace=getppid,sendmsg,sendmmsg,sendto,write,writev,pwritev -o "$dir/trace" \
 	"$program"

@@ -53,7 +53,7 @@ static bool counts_sends(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
 
-	return !ends_is_kernels() && (ends_is_plain() || !shm || strcmp(shm, "1") != 0);
+	return !ends_is_kernels() && (ends_is_plain() || (shm && strcmp(shm, "0") == 0));
 }
 
 static uint64_t gathers(const struct ends *d)

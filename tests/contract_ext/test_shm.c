@@ -19,7 +19,7 @@ static bool shm_is_off(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
 
-	return !shm || strcmp(shm, "1") != 0;
+	return shm && strcmp(shm, "0") == 0;
 }
 
 /* Mappings of rings in this process: one an end. */

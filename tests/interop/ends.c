@@ -30,13 +30,17 @@ static struct rdma_addrinfo *ends_address(int flags, __be16 port)
 	return res;
 }
 
-struct rdma_cm_id *end_make(int flags, __be16 port)
+struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr)
 {
 	struct rdma_addrinfo *res = ends_address(flags, port);
-	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct rdma_cm_id *id;
 
 	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
 	rdma_freeaddrinfo(res);
 	return id;
+}
+
+struct rdma_cm_id *end_make(int flags, __be16 port)
+{
+	return end_make_with(flags, port, end_qp_attr());
 }

@@ -8,5 +8,6 @@
 struct ibv_qp_init_attr end_qp_attr(void);
 /* flags: RAI_PASSIVE listens there (0: any port), without it connects there. Or the test fails. */
 struct rdma_cm_id *end_make(int flags, __be16 port);
+struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr);
 
 #endif

@@ -23,7 +23,7 @@
 #define SHM_KIB_MIN 64
 #define SHM_KIB_MAX 16384
 #define SHM_AFTER   16
-#define SHM_MAX_MIB 256
+#define SHM_MAX_MIB 64
 
 static struct config conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -135,7 +135,7 @@ static void config_read_shm(void)
 		kib = SHM_KIB;
 	}
 	conf.shm_ring = kib << 10;
-	conf.shm = config_number("SOFTRNIC_SHM", 1, 0);
+	conf.shm = config_number("SOFTRNIC_SHM", 1, 1);
 	conf.shm_after = config_number("SOFTRNIC_SHM_AFTER", UINT32_MAX, SHM_AFTER);
 	conf.shm_max = config_number("SOFTRNIC_SHM_MAX_MIB", 1u << 20, SHM_MAX_MIB) << 20;
 	conf.overflow_uid = config_overflow_uid();

@@ -5,8 +5,9 @@
  * A Write whose completion nobody asked for may wait for what is posted next, and leaves with it by
  * one send of the link. It leaves at the latest when something else is posted, when a CQ of the
  * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after DOORBELL_NS by
- * the engine, and before fork(), exit() and the end of its connection or region. Nothing is copied:
- * the source is the library's until the Write is complete, and it is complete when it was sent.
+ * the engine, and before fork(), exit() (conn_exit.c) and the end of its connection or region.
+ * Nothing is copied: the source is the library's until the Write is complete, and it is complete
+ * when it was sent.
  *
  * A peer may look at its memory for the Write, and no further call may come here. So it waits only
  * where that was worth it on this connection lately, or where the engine is awake and looks soon.
@@ -26,7 +27,7 @@ struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
 	uint64_t sent_at; /* one was sent at once: does something follow soon? 0: no question */
 	int trust;        /* how often something followed, bounded; a miss counts more */
-	struct list link; /* of those that the timer looks at, which are referred to */
+	struct list link; /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };
 
@@ -40,10 +41,10 @@ void conn_ring(struct conn *c);
 void conn_ring_soon(struct conn *c);
 /* With the lock: what waits is about to be sent, together with all else. */
 void conn_rung(struct conn *c);
-/* With the lock, when the timer has expired: is what waits to be sent? */
+/* With the lock, when the alarm has expired: is what waits to be sent? */
 bool conn_bell_is_due(struct conn *c);
 
-/* A connection has a link: open the timer, so that the descriptors of a process do not depend on
+/* A connection has a link: open the alarm, so that the descriptors of a process do not depend on
  * how its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
 void doorbells_prepare(void);
 /* Of all connections; for each at most so long is waited for its lock. */

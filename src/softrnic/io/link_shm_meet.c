@@ -92,18 +92,22 @@ static enum meet_next meet_fail(struct meet *m, const char *why)
 	return MEET_FAILED;
 }
 
-/* The descriptor is the meeting's from now on, in the place of what it had. */
-static int meet_use(struct meet *m, int fd)
+/* The descriptor is the meeting's from now on, in the place of what it had. NULL, or why not. */
+static const char *meet_use(struct meet *m, int fd)
 {
-	int ret = engine_add_more(m->src, fd);
+	const char *why = NULL;
 
-	if (ret) {
+	if (!shm_socket_is_spare(fd))
+		why = "half of the descriptors (RLIMIT_NOFILE) are in use";
+	else if (engine_add_more(m->src, fd))
+		why = "the engine takes no further descriptor";
+	if (why) {
 		close(fd);
-		return ret;
+		return why;
 	}
 	meet_close(m);
 	m->fd = fd;
-	return 0;
+	return NULL;
 }
 
 static enum meet_next meet_say(struct meet *m, enum ext_link_step step, const uint8_t *token,
@@ -143,12 +147,14 @@ void meet_take(struct meet *m, struct shm_memory *memory, int *fd)
 
 enum meet_next meet_begin(struct meet *m)
 {
+	const char *why;
 	int fd;
 
 	rand_bytes(m->name, sizeof(m->name));
 	fd = shm_socket_listen(m->name);
-	if (fd < 0 || meet_use(m, fd))
-		return meet_fail(m, "no Unix socket to listen on");
+	why = fd < 0 ? "no Unix socket to listen on" : meet_use(m, fd);
+	if (why)
+		return meet_fail(m, why);
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
 }
 
@@ -156,6 +162,7 @@ enum meet_next meet_begin(struct meet *m)
 static enum meet_next meet_accept(struct meet *m)
 {
 	const struct shm_packet greeting = shm_packet_of(SHM_PACKET_NONCE, m->ours);
+	const char *why;
 	int fd;
 
 	while ((fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
@@ -168,7 +175,10 @@ static enum meet_next meet_accept(struct meet *m)
 	if (fd < 0)
 		return errno == EAGAIN || errno == ECONNABORTED ? MEET_WAIT
 								: meet_fail(m, "accept failed");
-	if (meet_use(m, fd) || shm_socket_send(m->fd, &greeting, -1))
+	why = meet_use(m, fd);
+	if (why)
+		return meet_fail(m, why);
+	if (shm_socket_send(m->fd, &greeting, -1))
 		return meet_fail(m, "the peer's Unix socket takes nothing");
 	m->state = MEET_GREETS;
 	return meet_look(m);
@@ -199,8 +209,7 @@ static enum meet_next meet_pass_memory(struct meet *m)
 	int fd, ret = shm_memory_new(config_get()->shm_ring, &m->memory, &fd);
 
 	if (ret)
-		return meet_fail(m, ret == -EDQUOT ? "SOFTRNIC_SHM_MAX_MIB is reached"
-						   : "no memory to share");
+		return meet_fail(m, shm_memory_why(ret));
 	packet.ring_size = m->memory.ring_size;
 	ret = shm_socket_send(m->fd, &packet, fd);
 	close(fd);
@@ -216,6 +225,7 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 {
 	const struct shm_packet call = shm_packet_of(SHM_PACKET_NONCE, m->ours);
 	int fd = shm_socket_connect(name);
+	const char *why;
 
 	if (fd < 0)
 		return meet_fail(m, "the peer's Unix socket is not of this network name space");
@@ -223,7 +233,10 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 		close(fd);
 		return meet_fail(m, "the peer is of another user");
 	}
-	if (meet_use(m, fd) || shm_socket_send(m->fd, &call, -1))
+	why = meet_use(m, fd);
+	if (why)
+		return meet_fail(m, why);
+	if (shm_socket_send(m->fd, &call, -1))
 		return meet_fail(m, "the peer's Unix socket takes nothing");
 	m->state = MEET_CALLS;
 	return MEET_WAIT;
@@ -261,10 +274,7 @@ static enum meet_next meet_get_memory(struct meet *m)
 	ret = shm_memory_take(fd, packet.ring_size, &m->memory);
 	close(fd);
 	if (ret)
-		return meet_fail(m, ret == -EDQUOT  ? "SOFTRNIC_SHM_MAX_MIB is reached"
-				    : ret == -EPERM ? "the peer's memory is not sealed, or not of "
-						      "the agreed size and pages"
-						    : "the peer's memory cannot be mapped");
+		return meet_fail(m, shm_memory_why(ret));
 	m->state = MEET_ENDED;
 	return MEET_DONE;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "softrnic/io/config.h"
+#include "softrnic/io/memory_limit.h"
 
 #define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MEMORY_RINGS 2
@@ -51,10 +52,15 @@ static int memory_reserve(uint64_t len)
 {
 	uint64_t before = atomic_fetch_add(&memory_mapped, len);
 
-	if (before + len <= config_get()->shm_max)
-		return 0;
-	atomic_fetch_sub(&memory_mapped, len);
-	return -EDQUOT;
+	if (before + len > config_get()->shm_max) {
+		atomic_fetch_sub(&memory_mapped, len);
+		return -EDQUOT;
+	}
+	if (!memory_limit_permits(len, "/proc/self/cgroup", "/sys/fs/cgroup")) {
+		atomic_fetch_sub(&memory_mapped, len);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 /* A child that writes to the rings would disturb its parent's connection. */
@@ -99,6 +105,8 @@ int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
 {
 	int ret = 0;
 
+	if (!memory_limit_permits_file(memory_len(ring_size)))
+		return -EFBIG;
 	*fd = memfd_create("softrnic", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return -errno;
@@ -128,6 +136,22 @@ static bool memory_is_as_agreed(int fd, uint64_t ring_size)
 	return memory_is_valid_size(ring_size) && seals >= 0 &&
 	       (seals & MEMORY_SEALS) == MEMORY_SEALS && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	       (uint64_t)st.st_size == memory_len(ring_size) && memory_has_pages_of(fd);
+}
+
+const char *shm_memory_why(int err)
+{
+	switch (err) {
+	case -EDQUOT:
+		return "SOFTRNIC_SHM_MAX_MIB is reached";
+	case -EFBIG:
+		return "rings are longer than a file may be (RLIMIT_FSIZE)";
+	case -ENOMEM:
+		return "memory is short, or near the limit of its cgroup";
+	case -EPERM:
+		return "the peer's memory is not sealed, or not of the agreed size and pages";
+	default:
+		return "the memory cannot be mapped";
+	}
 }
 
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m)

@@ -19,11 +19,11 @@ struct shm_memory {
 	uint64_t ring_size;
 };
 
-/* New memory; *fd is the caller's to pass and close. 0 or -errno (-EDQUOT: SOFTRNIC_SHM_MAX_MIB).
- */
+/* New memory; *fd is the caller's to pass and close. 0 or -errno. */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
 /* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
+const char *shm_memory_why(int err);        /* why one of these failed, in words */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -69,6 +70,14 @@ int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN])
 	if (fd < 0)
 		return fd;
 	return socket_finish(fd, connect(fd, (struct sockaddr *)&un, len) ? errno : 0);
+}
+
+/* The kernel gives the lowest number that is free. */
+bool shm_socket_is_spare(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
 /* What the kernel shows of a user that this name space has no number for is no user. */

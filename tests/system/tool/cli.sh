@@ -83,16 +83,24 @@ test_ping_measures_all_four_kinds() {
 		grep -qE "^$kind +50( +[0-9]+\.[0-9]){4}\$" out || fail "no line for '$kind': $(cat out)"
 	done
 	# each line: min <= median <= p99 <= max
-	awk '$(NF-4) == 50 && !($(NF-3) <= $(NF-2) && $(NF-2) <= $(NF-1) && $(NF-1) <= $NF) { exit 1 }' out ||
+	awk 'NF > 5 && $(NF-4) == 50 && !($(NF-3) <= $(NF-2) && $(NF-2) <= $(NF-1) && $(NF-1) <= $NF) { exit 1 }' out ||
 		fail "the columns are not in order: $(cat out)"
 }
 
 test_ping_in_json_and_in_any_size() {
 	serve region --create --size 4096
 	expect_ok "$rpma" ping --json --count 5 --size 1M "$where"
-	grep -qE '^\{"server":"127.0.0.1:[0-9]+","region":"region","durability":"(file|dax)","size":1048576,"write":\{"count":5,"min_us":[0-9.]+,"median_us":[0-9.]+,"p99_us":[0-9.]+,"max_us":[0-9.]+\},"write_flush_visible":\{.*\},"write_flush_persistent":\{.*\},"read":\{.*\}\}$' out ||
+	grep -qE '^\{"server":"127.0.0.1:[0-9]+","region":"region","durability":"(file|dax)","size":1048576,"write":\{"count":5,"min_us":[0-9.]+,"median_us":[0-9.]+,"p99_us":[0-9.]+,"max_us":[0-9.]+\},"write_flush_visible":\{.*\},"write_flush_persistent":\{.*\},"read":\{.*\},"link":"shm"\}$' out ||
 		fail "unexpected output: $(cat out)"
 	expect 5 "larger than the server's scratch page of 1048576 bytes" "$rpma" ping --size 1048577 "$where"
+}
+
+test_ping_names_the_link() {
+	serve region --create --size 4096
+	expect_ok "$rpma" ping --count 20 "$where"
+	[ "$(tail -n 1 out)" = "link shm" ] || fail "unexpected end: $(cat out)"
+	SOFTRNIC_SHM=0 expect_ok "$rpma" ping --count 20 "$where"
+	[ "$(tail -n 1 out)" = "link tcp" ] || fail "unexpected end: $(cat out)"
 }
 
 test_ping_leaves_the_region_alone() {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "export/mapfile.h"
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 #define SIZE 65536
 

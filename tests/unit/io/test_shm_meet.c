@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -386,6 +387,53 @@ static void a_stranger_does_not_keep_the_peer_away(void **state)
 	meeting_close(&m);
 }
 
+static enum meet_next begin_with_limit(int resource, rlim_t limit, struct meeting *m)
+{
+	struct rlimit before, now;
+	enum meet_next next;
+
+	m->r = meet_new(false, &source, 1000);
+	assert_int_equal(getrlimit(resource, &before), 0);
+	now = before;
+	now.rlim_cur = limit;
+	assert_int_equal(setrlimit(resource, &now), 0);
+	next = meet_begin(m->r);
+	assert_int_equal(setrlimit(resource, &before), 0);
+	return next;
+}
+
+/* The application, and connections that have only their TCP socket, need descriptors, too. */
+static void half_of_the_descriptors_are_left(void **state)
+{
+	struct meeting m = {.fds = count_fds()};
+	int next_fd = dup(0);
+
+	close(next_fd);
+	assert_int_equal(begin_with_limit(RLIMIT_NOFILE, 2 * (rlim_t)next_fd, &m), MEET_FAILED);
+	assert_non_null(strstr(meet_why(m.r), "RLIMIT_NOFILE"));
+	meeting_close(&m);
+	assert_int_equal(begin_with_limit(RLIMIT_NOFILE, 2 * (rlim_t)next_fd + 2, &m), MEET_SAY);
+	meeting_close(&m);
+}
+
+/* The signal of a file that becomes too long would end the process. */
+static void a_limit_for_files_is_not_run_into(void **state)
+{
+	struct rlimit before, now;
+	struct meeting m;
+
+	meeting_open(&m);
+	meet_until_proof(&m);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	now = before;
+	now.rlim_cur = RING;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	assert_int_equal(pass(m.i, EXT_LINK_PROOF, m.r), MEET_FAILED);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(meet_why(m.r), "RLIMIT_FSIZE"));
+	meeting_close(&m);
+}
+
 static int open_source(void **state)
 {
 	source.ready = nothing;
@@ -410,6 +458,8 @@ int main(void)
 		cmocka_unit_test(descriptors_with_a_wake_up_are_not_taken),
 		cmocka_unit_test(only_our_user_and_those_that_are_listed_are_permitted),
 		cmocka_unit_test(a_stranger_does_not_keep_the_peer_away),
+		cmocka_unit_test(half_of_the_descriptors_are_left),
+		cmocka_unit_test(a_limit_for_files_is_not_run_into),
 	};
 
 	setenv("SOFTRNIC_SHM_UIDS", "4242,65534", 1);

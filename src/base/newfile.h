@@ -6,8 +6,8 @@
  * File systems without unnamed files get a temporary name beside the final one. Errors are
  * ERROR_LOCAL with an errno as cause. Thread-safe, one thread a file.
  */
-#ifndef EXPORT_NEWFILE_H
-#define EXPORT_NEWFILE_H
+#ifndef BASE_NEWFILE_H
+#define BASE_NEWFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +55,8 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
 /* Ask the watch of a long step. 0, or ERROR_LOCAL with ECANCELED. */
 int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
 		struct error *err);
+/* Put the folder of a name on the disk, for instance once the name is removed. 0 or -errno. */
+int newfile_sync_folder(const char *path);
 /* Put the name of the file on the disk: its folder, and that of a symbolic link to it. 0 or -errno.
  */
 int newfile_sync_name(int fd, const char *path);

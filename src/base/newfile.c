@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "export/newfile.h"
+#include "base/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -193,7 +193,7 @@ static int newfile_give_name(struct newfile *nf, bool replace)
 	return 0;
 }
 
-static int newfile_sync_folder(const char *path)
+int newfile_sync_folder(const char *path)
 {
 	char folder[4096];
 	int fd, rc;
@@ -201,8 +201,8 @@ static int newfile_sync_folder(const char *path)
 	newfile_folder_of(path, folder, sizeof(folder));
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return -1;
-	rc = fsync(fd);
+		return -errno;
+	rc = fsync(fd) ? -errno : 0;
 	close(fd);
 	return rc;
 }
@@ -210,7 +210,12 @@ static int newfile_sync_folder(const char *path)
 /* A folder that may be passed through but not read is synced with all the rest. */
 static int newfile_sync_folder_or_all(int fd, const char *path)
 {
-	return newfile_sync_folder(path) && (errno != EACCES || syncfs(fd)) ? -1 : 0;
+	int rc = newfile_sync_folder(path);
+
+	if (rc == -EACCES)
+		return syncfs(fd);
+	errno = -rc;
+	return rc ? -1 : 0;
 }
 
 int newfile_sync_name(int fd, const char *path)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * header.h -- the header of a pool's part: its first 4096 bytes, as PMDK writes them; pure.
+ *
+ * All integers are little-endian. What is not listed is zero.
+ *
+ *    0  signature 8        24  poolset_uuid 16     88  prev_repl_uuid 16
+ *    8  major 4            40  uuid 16            104  next_repl_uuid 16
+ *   12  compat 4           56  prev_part_uuid 16  120  crtime 8, seconds since the epoch
+ *   16  incompat 4         72  next_part_uuid 16  128  arch_flags 16
+ *   20  ro_compat 4                              4024  shutdown state 64
+ *                                                4088  checksum 8
+ *
+ * The shutdown state is usc 8, uuid 8, dirty 1, zero 39, checksum 8. It is kept in the first part,
+ * where the features SDS and CKSUM_2K are set: the header's checksum covers 2048 bytes only with
+ * the latter, so that the state can change without it.
+ */
+#ifndef POOLSET_HEADER_H
+#define POOLSET_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define HEADER_BYTES 4096u
+
+#define HEADER_SIGNATURE 8
+#define HEADER_UUID      16
+#define HEADER_ARCH      16
+
+enum header_incompat {
+	HEADER_SINGLEHDR = 1 << 0,
+	HEADER_CKSUM_2K = 1 << 1,
+	HEADER_SDS = 1 << 2,
+};
+
+/* The attributes of a pool, laid out as librpmem's struct rpmem_pool_attr. */
+struct poolset_attr {
+	char signature[HEADER_SIGNATURE];
+	uint32_t major, compat, incompat, ro_compat;
+	uint8_t poolset_uuid[HEADER_UUID];
+	uint8_t uuid[HEADER_UUID];                              /* of the first part */
+	uint8_t next_uuid[HEADER_UUID], prev_uuid[HEADER_UUID]; /* of the neighbouring replicas */
+	uint8_t user_flags[HEADER_ARCH];                        /* the header's arch_flags */
+};
+
+/* Counts of power failures that the devices did not survive, and whether a process has the pool. */
+struct header_sds {
+	uint64_t usc, uuid;
+	uint8_t dirty;
+};
+
+struct header {
+	char signature[HEADER_SIGNATURE];
+	uint32_t major, compat, incompat, ro_compat;
+	uint8_t poolset_uuid[HEADER_UUID], uuid[HEADER_UUID];
+	uint8_t prev_part[HEADER_UUID], next_part[HEADER_UUID];
+	uint8_t prev_repl[HEADER_UUID], next_repl[HEADER_UUID];
+	uint64_t crtime;
+	uint8_t arch_flags[HEADER_ARCH];
+	struct header_sds sds;
+};
+
+/* True also for no attributes: a pool without headers. */
+bool poolset_attr_is_zero(const struct poolset_attr *attr);
+
+/* Takes over what the attributes say of every part; uuid and the ring of parts are left. */
+void header_set_attr(struct header *h, const struct poolset_attr *attr);
+void header_get_attr(const struct header *h, struct poolset_attr *attr);
+
+/* With both checksums. */
+void header_encode(const struct header *h, uint8_t page[HEADER_BYTES]);
+/* Checks nothing. */
+void header_decode(const uint8_t page[HEADER_BYTES], struct header *h);
+bool header_is_zero(const uint8_t page[HEADER_BYTES]);
+/* Its checksum is right, and its unused bytes are zero. */
+bool header_is_intact(const uint8_t page[HEADER_BYTES]);
+
+/* Whether these features have a shutdown state. */
+bool header_has_sds(const struct header *h);
+/* A power failure came while the pool was in use, and its devices did not survive it: the stored
+ * state is of other counts than now, and dirty. What has a wrong checksum is no state. */
+bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
+
+/* A fresh UUID, in the mixed form in which it is stored. */
+void header_fresh_uuid(uint8_t uuid[HEADER_UUID]);
+/* The arch_flags of this machine. */
+void header_arch_flags(uint8_t flags[HEADER_ARCH]);
+
+/* The headers of all parts of a pool that have one. */
+struct header_set {
+	uint8_t (*pages)[HEADER_BYTES];
+	const char *const *names; /* of the files, for the error's text */
+	unsigned count;
+	bool is_single; /* the pool set has the option SINGLEHDR */
+};
+
+/*
+ * Whether they belong together, as PMDK looks: for each part that it is not all zero, that its
+ * signature, version and features are those of the first, that it is intact, that UUIDs, the
+ * neighbouring replicas and arch_flags are those of the first; then its place in the ring of
+ * parts. The cause is EINVAL, and EBADMSG for one that is not intact.
+ */
+int header_check(const struct header_set *set, struct error *err);
+
+#endif

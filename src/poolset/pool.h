@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pool.h -- a pool on the disk: the parts that a pool set file names, mapped as one piece of
+ * memory.
+ *
+ * A set is named by a directory and a name below it, which neither ".." nor a symbolic link leads
+ * out of. The name is that of a pool set file, or of a pool of one part itself. One replica only.
+ * Files are locked (flock) against a second user: the set file while it is read, the parts as long
+ * as the pool is open.
+ *
+ * Functions return 0 or the kind of the error (base/error.h), whose cause is an errno:
+ *
+ *   ENOENT       the set file, a part or a directory does not exist
+ *   EACCES       ... may not be used; others of open(2) as they are
+ *   EEXIST       create: a part has a header already, or a directory is named twice
+ *   EWOULDBLOCK  another process uses the pool, or reads the set file
+ *   EBADF        the name is absolute, empty, or leads out of the directory
+ *   EINVAL       the set file is malformed or does not fit the files, the attributes or the
+ * headers; a power failure made the pool unusable EFBIG        the pool is smaller than asked
+ *   EBADMSG      a header is corrupt
+ *   ENOSPC, EIO, ENOMEM ... as they come
+ *
+ * A pool belongs to one thread at a time; its memory to anybody.
+ */
+#ifndef POOLSET_POOL_H
+#define POOLSET_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "poolset/header.h"
+
+#define POOLSET_MIN_PART (2u << 20)
+#define POOLSET_MIN_POOL 8192u
+
+struct poolset_place {
+	const char *dir; /* absolute */
+	const char *name;
+};
+
+struct poolset_memory {
+	void *base; /* aligned to pages; the first part's header, if the pool has headers */
+	uint64_t size;
+	bool has_headers;
+	bool is_direct; /* every part is mapped with MAP_SYNC or is a device DAX */
+};
+
+struct poolset_pool;
+
+/*
+ * Makes missing parts, with the process's umask, and writes headers; everything is on the disk when
+ * it returns. A part that exists must have the size of the set file and a zero first page. attr is
+ * NULL or all zero for a pool without headers, which the set file must say, too (NOHDRS). On
+ * failure the files that were made are removed. size: how much is wanted at least.
+ */
+int poolset_create(const struct poolset_place *place, uint64_t size,
+		   const struct poolset_attr *attr, struct poolset_pool **pool, struct error *err);
+/* attr gets what the first header says; zero for a pool without headers. May be NULL. */
+int poolset_open(const struct poolset_place *place, uint64_t size, struct poolset_attr *attr,
+		 struct poolset_pool **pool, struct error *err);
+
+const struct poolset_memory *poolset_memory(const struct poolset_pool *pool);
+
+/* Rewrite the headers; on the disk when it returns. attr must be NULL or zero exactly if the pool
+ * has no headers; then nothing is done. */
+int poolset_set_attr(struct poolset_pool *pool, const struct poolset_attr *attr, struct error *err);
+
+/* Unmaps and frees in any case; the error is that the state "shut down" could not be stored. */
+int poolset_close(struct poolset_pool *pool, struct error *err);
+/* Close, and remove the parts: files are unlinked, devices and files that poolset_create() found
+ * lose their headers. */
+int poolset_discard(struct poolset_pool *pool, struct error *err);
+
+enum poolset_remove_flag {
+	POOLSET_REMOVE_FORCE = 1 << 0, /* go on past what cannot be removed */
+	POOLSET_REMOVE_SET = 1 << 1,   /* the set file, too */
+};
+
+/*
+ * Removes the parts of a set that no process uses: files are unlinked, devices lose their first
+ * page. Files that are no parts of a pool are refused; see rpmem-poolset(5) for what is one. With
+ * POOLSET_REMOVE_FORCE it returns 0 nevertheless, and err has the first obstacle (kind ERROR_NONE:
+ * there was none).
+ */
+int poolset_remove(const struct poolset_place *place, unsigned flags, struct error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settext.h -- the text of a pool set file (rpmem-poolset(5)), parsed; pure.
+ *
+ *   file    = "PMEMPOOLSET" eol { line eol }
+ *   line    = "" | "#" text | option | replica | part
+ *   option  = "OPTION" { blank name }          name = "SINGLEHDR" | "NOHDRS", one or more
+ *   replica = "REPLICA"                        parts of a local replica follow
+ *           | "REPLICA" blank host blank set   a remote one, without parts
+ *   part    = size blank path
+ *   size    = digits [ suffix ] | "AUTO"
+ *
+ * A "#" in a line cuts the rest off. The words OPTION and REPLICA begin in the first column.
+ */
+#ifndef POOLSET_SETTEXT_H
+#define POOLSET_SETTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* How such a file begins. */
+#define SETTEXT_SIGNATURE     "PMEMPOOLSET"
+#define SETTEXT_SIGNATURE_LEN 11
+
+#define SETTEXT_BYTES_MAX (1u << 20) /* a longer text is refused */
+#define SETTEXT_PARTS_MAX 4096
+
+enum settext_option {
+	SETTEXT_SINGLEHDR = 1 << 0, /* only the first part has a header */
+	SETTEXT_NOHDRS = 1 << 1,    /* no part has one */
+};
+
+struct settext_part {
+	char *path;       /* absolute: a file, a directory or a device */
+	uint64_t size;    /* 0: AUTO, that of the device */
+	unsigned replica; /* 0: the first section */
+	unsigned line;
+};
+
+struct settext {
+	unsigned options; /* of enum settext_option */
+	struct settext_part *parts;
+	unsigned nparts;
+	unsigned nreplicas;    /* with the first section; at least 1 */
+	unsigned nremotes;     /* of these */
+	unsigned replica_line; /* of the first REPLICA; 0: none */
+};
+
+/* name is for the error's text, which also names the line. The cause of a malformed text is EINVAL.
+ * The caller ends *set with settext_fini(), also after a failure. */
+int settext_parse(struct settext *set, const char *name, const char *bytes, size_t len,
+		  struct error *err);
+void settext_fini(struct settext *set);
+
+/* "2MiB": a size as it stands in a pool set file. False: malformed, zero, or beyond 64 bits. */
+bool settext_size(const char *word, size_t len, uint64_t *size);
+
+#endif

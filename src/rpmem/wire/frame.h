@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * frame.h -- a message on the control stream: a header of 12 bytes, the body, and, once the stream
+ * is sealed, a keyed BLAKE2b-256 of the frame's number, the header and the body.
+ *
+ * Pure. Nothing of a frame is returned before all of it is there and its seal is right.
+ */
+#ifndef RPMEM_WIRE_FRAME_H
+#define RPMEM_WIRE_FRAME_H
+
+#include "rpmem/wire/proof.h"
+
+#define WIRE_MAGIC   0x4d4d5052u /* "RPMM" */
+#define WIRE_VERSION 1
+
+#define WIRE_HEADER    12
+#define WIRE_FRAME_MAX (WIRE_HEADER + WIRE_BODY_MAX + WIRE_MAC)
+
+/* Of one direction. Zeroed: frames have no seal. */
+struct wire_seal {
+	bool on;
+	uint64_t number; /* of the next frame */
+	struct wire_key key;
+};
+
+struct wire_frame {
+	uint8_t type; /* may be a number that is no enum wire_type */
+	const uint8_t *body;
+	size_t len;
+};
+
+void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key);
+/* To buf[WIRE_FRAME_MAX]; len is at most WIRE_BODY_MAX. */
+size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint8_t *body,
+			 size_t len, uint8_t *buf);
+/*
+ * The first frame in the buffer: the bytes that it takes there, and *frame, whose body lies in the
+ * buffer; 0: it is not complete. -EPROTO: this is no such stream; -EPROTONOSUPPORT: of another
+ * version; -EMSGSIZE: longer than any message; -EBADMSG: the seal is wrong.
+ */
+int wire_frame_decode(struct wire_seal *seal, const uint8_t *buf, size_t len,
+		      struct wire_frame *frame);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * message.h -- what librpmem and rpmemd send to each other over the control stream: the codec.
+ *
+ * Pure. Little-endian. The stream is ssh's standard input and output, or a TCP connection whose
+ * ends have proven to each other that they know a secret (proof.h); frame.h has what is around a
+ * message. doc/wire.md, section 13, is the description.
+ *
+ *   daemon                                   initiator
+ *   GREETING  ────────────────────────────►
+ *             ◄──────────────────────────── PROOF      with WIRE_GREETING_PROVE only; from
+ *   PROVEN    ────────────────────────────►            here on frames are sealed
+ *             ◄──────────────────────────── CREATE, OPEN, SET_ATTR, LANES, DEEP, CLOSE, REMOVE
+ *   ANSWER    ────────────────────────────►            one to each request, in order
+ *
+ * x_encode() writes to buf[WIRE_BODY_MAX] and returns the length. x_decode() is false for anything
+ * that is not exactly such a body; a text or name in a decoded message ends with a NUL. A text that
+ * is too long for its field is cut when it is encoded; text that a peer sent is for people only
+ * and may hold any byte but NUL (text_make_printable()).
+ */
+#ifndef RPMEM_WIRE_MESSAGE_H
+#define RPMEM_WIRE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpmem/wire/status.h"
+
+#define WIRE_BODY_MAX 16384
+#define WIRE_NAME_MAX 4095 /* of a pool set */
+#define WIRE_TEXT_MAX 1023
+#define WIRE_ADDR_MAX 63
+#define WIRE_NONCE    32
+#define WIRE_MAC      32
+#define WIRE_KEY      32
+
+enum wire_type {
+	WIRE_GREETING = 1,
+	WIRE_PROOF,
+	WIRE_PROVEN,
+	WIRE_CREATE,
+	WIRE_OPEN,
+	WIRE_SET_ATTR,
+	WIRE_LANES,
+	WIRE_DEEP,
+	WIRE_CLOSE,
+	WIRE_REMOVE,
+	WIRE_ANSWER,
+	WIRE_TYPE_END,
+};
+
+/* "CREATE"; "unknown". */
+const char *wire_type_name(unsigned type);
+
+#define WIRE_GREETING_PROVE 1u /* a PROOF is wanted before anything else */
+
+/* The daemon's first. */
+struct wire_greeting {
+	uint32_t flags;
+	uint32_t error; /* errno of a start-up that failed, the text says why; 0: ready */
+	uint8_t nonce[WIRE_NONCE];
+	char text[WIRE_TEXT_MAX + 1];
+};
+
+/* The initiator knows the secret (proof.h). */
+struct wire_proof {
+	uint8_t nonce[WIRE_NONCE];
+	uint8_t mac[WIRE_MAC];
+};
+
+/* And the daemon, or EACCES with zeros. */
+struct wire_proven {
+	uint32_t error;
+	uint8_t mac[WIRE_MAC];
+	char text[WIRE_TEXT_MAX + 1];
+};
+
+/* What a pool header says, in the order of struct rpmem_pool_attr. */
+struct wire_attr {
+	char signature[8];
+	uint32_t major, compat_features, incompat_features, ro_compat_features;
+	uint8_t poolset_uuid[16], uuid[16], next_uuid[16], prev_uuid[16], user_flags[16];
+};
+
+/* How bytes become durable. */
+enum wire_method {
+	WIRE_METHOD_ANY,       /* in a request only: the daemon decides */
+	WIRE_METHOD_NATIVE,    /* rpma_flush(), which the target executes */
+	WIRE_METHOD_APPLIANCE, /* rpma_flush(), which is a read behind the writes */
+	WIRE_METHOD_GENERAL,   /* a message; the daemon persists and answers (lane.h) */
+	WIRE_METHOD_END,
+};
+
+/* CREATE and OPEN. */
+struct wire_pool_request {
+	uint64_t pool_size; /* bytes of the pool that are to be used, from its beginning on */
+	uint32_t lanes;     /* wanted, at least 1 */
+	uint32_t features;  /* none is known: 0. What is not known is ignored */
+	uint8_t method;     /* NATIVE: the initiator's device can do that; ANY: it cannot */
+	bool has_attr;      /* CREATE only; false: a pool without headers */
+	struct wire_attr attr;
+	char name[WIRE_NAME_MAX + 1];
+};
+
+struct wire_set_attr {
+	bool has_attr;
+	struct wire_attr attr;
+};
+
+/* Lanes that the initiator is going to connect; the daemon opens a port for just these. */
+struct wire_lanes {
+	uint32_t first, count;
+};
+
+/* A range of the pool, which a persist covered before, is to be flushed more deeply. */
+struct wire_deep {
+	uint64_t offset, length;
+};
+
+#define WIRE_CLOSE_REMOVE 1u /* and remove the pool, which this session created */
+
+struct wire_close {
+	uint32_t flags;
+};
+
+#define WIRE_REMOVE_FORCE    1u /* RPMEM_REMOVE_FORCE */
+#define WIRE_REMOVE_POOL_SET 2u /* RPMEM_REMOVE_POOL_SET */
+
+struct wire_remove {
+	uint32_t flags;
+	char name[WIRE_NAME_MAX + 1];
+};
+
+/* What is in an answer to CREATE and OPEN, if it succeeded. */
+struct wire_pool_answer {
+	uint32_t lanes;               /* granted: 0 to lanes - 1 */
+	uint32_t features;            /* of the request's, those that the daemon knows */
+	uint8_t method;               /* enum wire_method, not ANY */
+	uint8_t durability;           /* enum rpma_durability: the weakest of the pool */
+	uint16_t port;                /* where lane 0 is to be connected */
+	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": unknown to the daemon */
+	uint8_t lane_key[WIRE_KEY];   /* the ssh way; zeros in a sealed stream (proof.h) */
+	bool has_headers;
+	struct wire_attr attr; /* of part 0, with headers */
+};
+
+/* To LANES. */
+struct wire_lanes_answer {
+	uint16_t port;
+};
+
+struct wire_answer {
+	uint8_t request; /* enum wire_type */
+	uint8_t status;  /* enum wire_status; the rest below the text comes with WIRE_OK only */
+	uint32_t error;  /* the daemon's errno, 0 if it has none */
+	/* The daemon's own words: about the failure, or a warning (volatile memory). */
+	char text[WIRE_TEXT_MAX + 1];
+	union {
+		struct wire_pool_answer pool;
+		struct wire_lanes_answer lanes;
+	};
+};
+
+size_t wire_greeting_encode(const struct wire_greeting *m, uint8_t *buf);
+size_t wire_proof_encode(const struct wire_proof *m, uint8_t *buf);
+size_t wire_proven_encode(const struct wire_proven *m, uint8_t *buf);
+size_t wire_pool_request_encode(const struct wire_pool_request *m, uint8_t *buf);
+size_t wire_set_attr_encode(const struct wire_set_attr *m, uint8_t *buf);
+size_t wire_lanes_encode(const struct wire_lanes *m, uint8_t *buf);
+size_t wire_deep_encode(const struct wire_deep *m, uint8_t *buf);
+size_t wire_close_encode(const struct wire_close *m, uint8_t *buf);
+size_t wire_remove_encode(const struct wire_remove *m, uint8_t *buf);
+size_t wire_answer_encode(const struct wire_answer *m, uint8_t *buf);
+
+bool wire_greeting_decode(const uint8_t *buf, size_t len, struct wire_greeting *m);
+bool wire_proof_decode(const uint8_t *buf, size_t len, struct wire_proof *m);
+bool wire_proven_decode(const uint8_t *buf, size_t len, struct wire_proven *m);
+bool wire_pool_request_decode(const uint8_t *buf, size_t len, struct wire_pool_request *m);
+bool wire_set_attr_decode(const uint8_t *buf, size_t len, struct wire_set_attr *m);
+bool wire_lanes_decode(const uint8_t *buf, size_t len, struct wire_lanes *m);
+bool wire_deep_decode(const uint8_t *buf, size_t len, struct wire_deep *m);
+bool wire_close_decode(const uint8_t *buf, size_t len, struct wire_close *m);
+bool wire_remove_decode(const uint8_t *buf, size_t len, struct wire_remove *m);
+bool wire_answer_decode(const uint8_t *buf, size_t len, struct wire_answer *m);
+
+#endif

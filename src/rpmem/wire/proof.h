@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * proof.h -- the direct way: both ends prove that they know the secret, and derive the keys of the
+ * session from it.
+ *
+ * A proof is a keyed BLAKE2b-256 over a label, the role of the proving end, the whole greeting and
+ * the initiator's nonce; the daemon's covers its PROVEN as well. The keys are made in the same way
+ * with labels of their own, so each session has others and none of them is ever sent. What this
+ * does not give (secrecy) is in doc/security.md. secret.h has the file, and the comparison of two
+ * proofs.
+ */
+#ifndef RPMEM_WIRE_PROOF_H
+#define RPMEM_WIRE_PROOF_H
+
+#include "rpmem/wire/message.h"
+#include "session/secret.h"
+
+struct wire_key {
+	uint8_t bytes[WIRE_KEY];
+};
+
+/* What both ends have sent before the proofs. */
+struct wire_exchange {
+	struct wire_greeting greeting;
+	uint8_t nonce[WIRE_NONCE]; /* the initiator's */
+};
+
+/* Keys of the two directions of the stream (frame.h), and of the lanes (lane.h). */
+struct wire_keys {
+	struct wire_key to_daemon, to_initiator, lanes;
+};
+
+void wire_prove_initiator(const struct secret *secret, const struct wire_exchange *exchange,
+			  uint8_t mac[WIRE_MAC]);
+/* Covers error and text of what is going to be sent. */
+void wire_prove_daemon(const struct secret *secret, const struct wire_exchange *exchange,
+		       const struct wire_proven *proven, uint8_t mac[WIRE_MAC]);
+void wire_keys_derive(const struct secret *secret, const struct wire_exchange *exchange,
+		      struct wire_keys *keys);
+/* Random: for the nonces, and the lane key of the ssh way. */
+void wire_random(uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* config.h -- configuration files: lines "key = value" (rpmemd.conf(5)). */
+#ifndef RPMEMD_CONFIG_H
+#define RPMEMD_CONFIG_H
+
+#include <stddef.h>
+
+#include "rpmemd/settings.h"
+
+#define CONFIG_SYSTEM_FILE "/etc/rpmemd/rpmemd.conf"
+#define CONFIG_USER_FILE   ".rpmemd.conf" /* in the user's folder */
+#define CONFIG_SIZE_MAX    (1u << 20)
+
+/* text has len bytes; name is for the error. ERROR_ARGUMENT, EINVAL: a line is
+ * malformed, or its key or value is wrong; what stands before it was set. */
+int config_parse(struct settings *s, const char *text, size_t len, const char *name,
+		 struct error *err);
+
+/* path: that file alone, which must exist; NULL: the system's and then the user's, as far as they
+ * exist. ERROR_LOCAL with its errno as cause, or as above. */
+int config_load(struct settings *s, const char *path, const char *home, struct error *err);
+
+/* HOME, or what the user database says, or "/". The text is static or the environment's. */
+const char *config_home(void);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpmemd/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char options_usage[] = "usage: rpmemd [--version] [--help] [<args>]\n";
+
+const char options_help[] =
+	"\n"
+	"Started by ssh for each pool, or once with --listen.\n"
+	"\n"
+	"Options:\n"
+	"  -c, --config <path>           configuration file location\n"
+	"  -r, --remove <poolset>        remove pool described by given poolset file\n"
+	"  -f, --force                   ignore errors when removing a pool\n"
+	"  -s, --pool-set                remove the pool set file, too\n"
+	"  -t, --nthreads <num>          number of processing threads, 0: one for each lane\n"
+	"  -l, --listen[=<addr>[:port]]  serve initiators that come without ssh\n"
+	"  -h, --help                    display help message and exit\n"
+	"  -V, --version                 display target daemon version and exit\n"
+	"      --log-file <path>         log file location, - for standard error\n"
+	"      --poolset-dir <path>      pool set files directory\n"
+	"      --persist-native          the initiator's flush is carried out by the device (default)\n"
+	"      --persist-apm             enable Appliance Persistency Method\n"
+	"      --persist-general         enable General Server Persistency Mechanism\n"
+	"      --use-syslog              use syslog(3) for logging messages\n"
+	"      --log-level <level>       set log level value\n"
+	"                                        err     error conditions\n"
+	"                                        warn    warning conditions\n"
+	"                                        notice  normal, but significant, condition\n"
+	"                                        info    informational message\n"
+	"                                        debug   debug-level message\n"
+	"      --max-lanes <num>         lanes that one initiator gets at most\n"
+	"      --port-range <a>-<b>      ports of the data path, 0: any\n"
+	"      --secret-file <path>      what initiators without ssh have to know\n"
+	"      --max-pools <num>         pools that are served without ssh at a time,\n"
+	"      --max-per-address <num>   and to one address\n"
+	"      --max-pending <num>       initiators that have not proved the secret yet\n"
+	"      --allow-volatile          serve volatile memory without ssh, too\n"
+	"\n"
+	"All keys of rpmemd.conf(5) are options; those of them that are yes or no can be\n"
+	"given as --key=no. For complete documentation see rpmemd(1) manual page.\n";
+
+enum { OPTION_WORKER = 0x100, OPTION_KEY };
+
+static const struct option options_own[] = {
+	{"config", required_argument, NULL, 'c'},
+	{"remove", required_argument, NULL, 'r'},
+	{"force", no_argument, NULL, 'f'},
+	{"pool-set", no_argument, NULL, 's'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	/* Of the same name as a key: the option says what to do, too. */
+	{"listen", optional_argument, NULL, 'l'},
+	{"worker-fd", required_argument, NULL, OPTION_WORKER},
+};
+#define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
+
+/* Those above, then the keys. */
+static void options_table(struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1])
+{
+	const char *key;
+	bool is_switch;
+	size_t n = OPTIONS_OWN;
+
+	memcpy(table, options_own, sizeof(options_own));
+	for (unsigned i = 0; (key = settings_key(i, &is_switch)); i++)
+		if (strcmp(key, "listen") != 0)
+			table[n++] = (struct option){
+				key, is_switch ? optional_argument : required_argument, NULL,
+				OPTION_KEY + (int)i};
+	table[n] = (struct option){0};
+}
+
+static int options_add(struct options *opts, const char *key, const char *value, struct error *err)
+{
+	struct settings scratch;
+	int rc;
+
+	settings_init(&scratch, "/");
+	rc = settings_set(&scratch, key, value, err);
+	if (rc)
+		return rc;
+	if (opts->set_count == OPTIONS_SET_MAX)
+		return error_set(err, ERROR_ARGUMENT, EINVAL, "too many options");
+	opts->set[opts->set_count].key = key;
+	opts->set[opts->set_count++].value = value;
+	return 0;
+}
+
+static int options_set_task(struct options *opts, enum options_task task, struct error *err)
+{
+	/* A later --help or --version has no effect, as the first ends the program. */
+	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
+		return 0;
+	if (opts->task != OPTIONS_CONTROL && opts->task != task && task != OPTIONS_HELP &&
+	    task != OPTIONS_VERSION)
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "--remove and --listen do not go together");
+	opts->task = task;
+	return 0;
+}
+
+static int options_take_own(struct options *opts, int option, struct error *err)
+{
+	switch (option) {
+	case 'c':
+		opts->config = optarg;
+		return 0;
+	case 'r':
+		opts->remove_set = optarg;
+		return options_set_task(opts, OPTIONS_REMOVE, err);
+	case 'f':
+		opts->force = true;
+		return 0;
+	case 's':
+		opts->pool_set = true;
+		return 0;
+	case 't':
+		return options_add(opts, "nthreads", optarg, err);
+	case 'l':
+		if (optarg && options_add(opts, "listen", optarg, err))
+			return ERROR_ARGUMENT;
+		return options_set_task(opts, OPTIONS_LISTEN, err);
+	case OPTION_WORKER:
+		opts->worker_fd = atoi(optarg);
+		return options_set_task(opts, OPTIONS_WORKER, err);
+	case 'h':
+		return options_set_task(opts, OPTIONS_HELP, err);
+	case 'V':
+		return options_set_task(opts, OPTIONS_VERSION, err);
+	default: /* getopt_long() has printed what is wrong */
+		return error_set(err, ERROR_ARGUMENT, EINVAL, "not a correct command line");
+	}
+}
+
+static int options_take(struct options *opts, int option, struct error *err)
+{
+	const char *key;
+	bool is_switch;
+
+	if (option < OPTION_KEY)
+		return options_take_own(opts, option, err);
+	key = settings_key((unsigned)(option - OPTION_KEY), &is_switch);
+	return options_add(opts, key, optarg ? optarg : "yes", err);
+}
+
+int options_parse(struct options *opts, int argc, char *const *argv, struct error *err)
+{
+	struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1];
+	int option, rc = 0;
+
+	*opts = (struct options){.worker_fd = -1};
+	options_table(table);
+	optind = 0; /* from the beginning, also when it is called again */
+	while (!rc && (option = getopt_long(argc, argv, "c:hVr:fst:l::", table, NULL)) != -1)
+		rc = options_take(opts, option, err);
+	/* "--listen ADDR": an optional argument needs a '=' otherwise. */
+	if (!rc && opts->task == OPTIONS_LISTEN && optind == argc - 1)
+		rc = options_add(opts, "listen", argv[optind++], err);
+	if (!rc && optind < argc)
+		rc = error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not an option", argv[optind]);
+	return rc;
+}
+
+int options_apply(const struct options *opts, struct settings *s, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < opts->set_count && !rc; i++)
+		rc = settings_set(s, opts->set[i].key, opts->set[i].value, err);
+	return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.h -- the command line (rpmemd(1)): what is to be done, and settings that override those
+ * of the configuration files. */
+#ifndef RPMEMD_OPTIONS_H
+#define RPMEMD_OPTIONS_H
+
+#include "rpmemd/settings.h"
+
+#define OPTIONS_SET_MAX 64
+
+enum options_task {
+	OPTIONS_CONTROL, /* serve one pool over standard input and output */
+	OPTIONS_REMOVE,
+	OPTIONS_LISTEN,
+	OPTIONS_WORKER, /* internal: as CONTROL, for a connection that a listening daemon accepted
+			 */
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+};
+
+struct options {
+	enum options_task task;
+	const char *config;     /* NULL: the usual files */
+	const char *remove_set; /* the pool set's name */
+	bool force, pool_set;   /* with REMOVE */
+	int worker_fd;          /* with WORKER: the connection */
+	/* Texts of argv, in its order. */
+	struct {
+		const char *key, *value;
+	} set[OPTIONS_SET_MAX];
+	unsigned set_count;
+};
+
+/* ERROR_ARGUMENT: not a correct command line. */
+int options_parse(struct options *opts, int argc, char *const *argv, struct error *err);
+/* 0, or as settings_set(). */
+int options_apply(const struct options *opts, struct settings *s, struct error *err);
+
+extern const char options_usage[], options_help[];
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settings.h -- what can be configured: one list of keys for the configuration files and the
+ * command line (rpmemd.conf(5)).
+ */
+#ifndef RPMEMD_SETTINGS_H
+#define RPMEMD_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "session/address.h"
+
+#define SETTINGS_DEFAULT_PORT "7205"
+#define SETTINGS_LANES_MAX    1024
+
+/* Zeros as first and last: any port. */
+struct settings_ports {
+	uint16_t first, last;
+};
+
+struct settings {
+	char log_file[PATH_MAX], poolset_dir[PATH_MAX], secret_file[PATH_MAX]; /* "": none */
+	bool use_syslog;
+	bool persist_native, persist_apm, persist_general;
+	bool allow_volatile; /* for pools that are reached without ssh */
+	enum log_level log_level;
+	struct settings_ports ports; /* of the data path */
+	struct address listen;
+	unsigned nthreads; /* that persist for the initiator; 0: one for each lane */
+	unsigned max_lanes, max_pools, max_per_address, max_pending;
+};
+
+/* The name of key number i, NULL: there are no more. *is_switch: its value is yes or no. */
+const char *settings_key(unsigned i, bool *is_switch);
+
+/* home: the user's folder, which is where pool sets are unless configured otherwise. */
+void settings_init(struct settings *s, const char *home);
+/* ERROR_ARGUMENT: there is no such key, or it cannot have that value. */
+int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
+/* Once all are set: $HOME in paths becomes home, and poolset-dir must be absolute. ERROR_ARGUMENT.
+ */
+int settings_finish(struct settings *s, const char *home, struct error *err);
+
+#endif

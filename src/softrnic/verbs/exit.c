@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* exit.c -- the process ends, or becomes another program: what was posted is sent before. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "softrnic/io/conn.h"
+#include "softrnic/softrnic.h"
+
+static pid_t exit_pid; /* of the process whose memory this is */
+
+static void exit_set_pid(void)
+{
+	exit_pid = getpid();
+}
+
+__attribute__((constructor)) static void exit_hook(void)
+{
+	exit_set_pid();
+	pthread_atfork(NULL, NULL, exit_set_pid);
+}
+
+/* A child of vfork() has its parent's memory, and the parent sends by itself. */
+void softrnic_send_posted(void)
+{
+	if (getpid() == exit_pid)
+		conns_send_posted(false);
+}
+
+__attribute__((destructor)) static void exit_send_posted(void)
+{
+	conns_send_posted(true);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The direct way: what a proof covers, and that each session has keys of its own. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rpmem/wire/proof.h"
+
+static const struct secret ours = {{1, 2, 3}}, theirs = {{1, 2, 4}};
+
+static struct wire_exchange sample(void)
+{
+	struct wire_exchange x = {.greeting = {.flags = WIRE_GREETING_PROVE}};
+
+	memset(x.greeting.nonce, 0x33, WIRE_NONCE);
+	memset(x.nonce, 0x44, WIRE_NONCE);
+	return x;
+}
+
+static bool same_initiator(const struct secret *secret, const struct wire_exchange *x)
+{
+	struct wire_exchange reference = sample();
+	uint8_t a[WIRE_MAC], b[WIRE_MAC];
+
+	wire_prove_initiator(&ours, &reference, a);
+	wire_prove_initiator(secret, x, b);
+	return secret_is_equal(a, b);
+}
+
+static void a_proof_covers_secret_nonces_and_greeting(void **state)
+{
+	struct wire_exchange x = sample();
+
+	assert_true(same_initiator(&ours, &x));
+	assert_false(same_initiator(&theirs, &x));
+	x.nonce[31] ^= 1;
+	assert_false(same_initiator(&ours, &x));
+	x = sample();
+	x.greeting.nonce[0] ^= 1;
+	assert_false(same_initiator(&ours, &x));
+	x = sample();
+	x.greeting.flags |= 2;
+	assert_false(same_initiator(&ours, &x));
+	x = sample();
+	strcpy(x.greeting.text, "changed on the way");
+	assert_false(same_initiator(&ours, &x));
+}
+
+static void the_daemons_proof_covers_what_it_says(void **state)
+{
+	struct wire_exchange x = sample();
+	struct wire_proven good = {0}, bad = {.error = EACCES};
+	uint8_t a[WIRE_MAC], b[WIRE_MAC];
+
+	wire_prove_daemon(&ours, &x, &good, a);
+	wire_prove_daemon(&ours, &x, &bad, b);
+	assert_false(secret_is_equal(a, b));
+	memset(good.mac, 0xff, WIRE_MAC); /* the field itself is not covered */
+	wire_prove_daemon(&ours, &x, &good, b);
+	assert_true(secret_is_equal(a, b));
+	wire_prove_initiator(&ours, &x, b); /* nor is one end's proof the other's */
+	assert_false(secret_is_equal(a, b));
+}
+
+static void keys_differ_from_each_other_and_between_sessions(void **state)
+{
+	struct wire_exchange x = sample();
+	struct wire_keys a, b;
+	uint8_t proof[WIRE_MAC];
+
+	wire_keys_derive(&ours, &x, &a);
+	assert_memory_not_equal(&a.to_daemon, &a.to_initiator, WIRE_KEY);
+	assert_memory_not_equal(&a.to_daemon, &a.lanes, WIRE_KEY);
+	assert_memory_not_equal(&a.to_initiator, &a.lanes, WIRE_KEY);
+	wire_prove_initiator(&ours, &x, proof);
+	assert_memory_not_equal(&a.to_daemon, proof, WIRE_KEY);
+	wire_keys_derive(&ours, &x, &b);
+	assert_memory_equal(&a, &b, sizeof(a));
+	x.nonce[0] ^= 1;
+	wire_keys_derive(&ours, &x, &b);
+	assert_memory_not_equal(&a.lanes, &b.lanes, WIRE_KEY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_proof_covers_secret_nonces_and_greeting),
+		cmocka_unit_test(the_daemons_proof_covers_what_it_says),
+		cmocka_unit_test(keys_differ_from_each_other_and_between_sessions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
