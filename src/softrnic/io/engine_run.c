@@ -23,7 +23,8 @@ void runner_begin(struct eng_runner *r, struct eng_source *src)
 	r->source = src;
 	if (src) {
 		src->running++;
-		loop_serves(r->loop, src);
+		if (src->loop) /* a connection's: alarms and listeners have none of their own */
+			loop_serves(r->loop, src);
 	}
 	guard_notify();
 }
