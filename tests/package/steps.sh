@@ -18,7 +18,8 @@ steps=(
 )
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
-ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc)
+ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd)
+others=("${ours[@]:2}") # than those that Debian has, too
 
 fail() {
 	echo "FAILED: $*" >&2
@@ -83,7 +84,7 @@ programs_built_with_debians_run_with_ours() {
 
 the_loader_knows_the_libraries() {
 	local name
-	for name in librpma.so.0 libsoftrnic.so.0; do
+	for name in librpma.so.0 libsoftrnic.so.0 librpmem.so.1; do
 		ldconfig -p | grep "	$name (.*) => /" || fail "ldconfig does not know $name"
 	done
 	! ldd /usr/bin/rpma /usr/bin/softrnic | grep "not found" || fail "a library is missing"
@@ -99,7 +100,7 @@ no_service_is_enabled() {
 
 documents_and_manual_pages_are_there() {
 	local page
-	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 7/librpma.7 7/softrnic.7 7/softrnic-verbs.7; do
+	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 7/softrnic.7 7/softrnic-verbs.7; do
 		[ -s "/usr/share/man/man$page.gz" ] || fail "there is no $page"
 	done
 	for page in README.md doc/tutorial.md examples/connect.c; do
@@ -123,7 +124,7 @@ the_tool_puts_and_gets() {
 a_program_is_built_with_pkg_config() {
 	cc -Wall -Werror /usr/src/which-librpma.c -o /root/new $(pkg-config --cflags --libs librpma)
 	[[ $(/root/new) == */librpma.so.0\ 1.4 ]] || fail "$(/root/new)"
-	! pkg-config --libs librpma | grep rpath || fail "flags of an installed package carry a path"
+	! pkg-config --libs librpma librpmem | grep rpath || fail "flags of an installed package carry a path"
 	awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' /usr/share/doc/rpma/README.md >/root/readme.c
 	cc -Wall -Wextra -Werror /root/readme.c -o /root/readme $(pkg-config --cflags --libs librpma)
 }
@@ -131,6 +132,7 @@ a_program_is_built_with_pkg_config() {
 the_examples_are_built_where_they_are() {
 	cd /usr/share/doc/rpma/examples
 	cc -Wall -D_GNU_SOURCE write-flush.c common.c $(pkg-config --cflags --libs librpma libibverbs) -o /root/write-flush
+	cc -Wall rpmem-hello.c $(pkg-config --cflags --libs librpmem) -o /root/rpmem-hello
 	cd "$(mktemp -d)"
 	/root/write-flush server 127.0.0.1 7204 page >server.out 2>&1 &
 	wait_for /root/readme 127.0.0.1 7204
@@ -148,11 +150,11 @@ rping_runs_on_softrnic() {
 back_to_debians_librpma() {
 	local theirs
 	theirs=$(cat /root/debian.version)
-	install --allow-downgrades "librpma0=$theirs" "librpma-dev=$theirs" rpma- softrnic- libsoftrnic0- rpma-doc-
+	install --allow-downgrades "librpma0=$theirs" "librpma-dev=$theirs" $(printf '%s- ' "${others[@]}")
 	[ "$(version librpma0)" = "$theirs" ] || fail "librpma0 is $(version librpma0)"
 	[[ $(/root/old) == */librpma.so.0\ older ]] || fail "Debian's librpma: $(/root/old)"
 	dpkg --verify librpma0 librpma-dev
-	dpkg --purge rpma softrnic libsoftrnic0 rpma-doc
+	dpkg --purge "${others[@]}"
 	apt-get -q -y --purge autoremove
 	as_before /root/files.debian
 }

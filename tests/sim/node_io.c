@@ -136,7 +136,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	len = node_part_of(sim, avail);
 	bytes = malloc(len);
 	link_peek(&sim->link, n->index, bytes, len);
-	taken = stream_rx_in_place(n->stream, bytes, len, sim->world->now, u);
+	taken = stream_rx_in_place(n->stream, bytes, len, u);
 	free(bytes);
 	link_drop(&sim->link, n->index, taken);
 	n->in_place_bytes += taken;
