@@ -40,23 +40,7 @@ for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{do
 done
 
 mkdir "$root/app"
-cat >"$root/app/app.c" <<'C'
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <librpma.h>
-#include <stdio.h>
-
-/* Prints which librpma it runs with, and whether that one is of version 1.4. */
-int main(void)
-{
-	struct rpma_peer_cfg *pcfg;
-	Dl_info info;
-	if (rpma_peer_cfg_new(&pcfg) || !dladdr((void *)(size_t)rpma_peer_cfg_new, &info))
-		return 1;
-	printf("%s %s\n", info.dli_fname, dlsym(RTLD_DEFAULT, "rpma_wc_explain") ? "1.4" : "older");
-	return rpma_peer_cfg_delete(&pcfg);
-}
-C
+cp cmake/which-librpma.c "$root/app/app.c"
 cat >"$root/app/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.16)
 project(app C)

@@ -10,7 +10,7 @@ install(TARGETS dropin_ibverbs dropin_rdmacm
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin NAMELINK_SKIP)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-foreach(section 1 3 7)
+foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()

@@ -79,7 +79,7 @@ enum poolset_remove_flag {
 
 /*
  * Removes the parts of a set that no process uses: files are unlinked, devices lose their first
- * page. Files that are no parts of a pool are refused; see rpmemd(1) for what is one. With
+ * page. Files that are no parts of a pool are refused; see rpmem-poolset(5) for what is one. With
  * POOLSET_REMOVE_FORCE it returns 0 nevertheless, and err has the first obstacle (kind ERROR_NONE:
  * there was none).
  */

@@ -75,6 +75,9 @@ static void journal_set_level(enum log_level level)
 {
 	log_set(journal_sink, level);
 	rpma_log_set_function(journal_on_rpma);
+	/* What it notices is detail here. */
+	if (level == LOG_LVL_NOTICE)
+		level = LOG_LVL_WARNING;
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)level);
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char options_usage[] = "usage: rpmemd [--version] [--help] [<args>]\n";
@@ -55,7 +54,7 @@ static const struct option options_own[] = {
 	{"version", no_argument, NULL, 'V'},
 	/* Of the same name as a key: the option says what to do, too. */
 	{"listen", optional_argument, NULL, 'l'},
-	{"worker-fd", required_argument, NULL, OPTION_WORKER},
+	{OPTIONS_WORKER_WORD, no_argument, NULL, OPTION_WORKER},
 };
 #define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
 
@@ -126,7 +125,6 @@ static int options_take_own(struct options *opts, int option, struct error *err)
 			return ERROR_ARGUMENT;
 		return options_set_task(opts, OPTIONS_LISTEN, err);
 	case OPTION_WORKER:
-		opts->worker_fd = atoi(optarg);
 		return options_set_task(opts, OPTIONS_WORKER, err);
 	case 'h':
 		return options_set_task(opts, OPTIONS_HELP, err);
@@ -153,7 +151,7 @@ int options_parse(struct options *opts, int argc, char *const *argv, struct erro
 	struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1];
 	int option, rc = 0;
 
-	*opts = (struct options){.worker_fd = -1};
+	*opts = (struct options){.task = OPTIONS_CONTROL};
 	options_table(table);
 	optind = 0; /* from the beginning, also when it is called again */
 	while (!rc && (option = getopt_long(argc, argv, "c:hVr:fst:l::", table, NULL)) != -1)

@@ -6,7 +6,8 @@
 
 #include "rpmemd/settings.h"
 
-#define OPTIONS_SET_MAX 64
+#define OPTIONS_SET_MAX     64
+#define OPTIONS_WORKER_WORD "serve-connection"
 
 enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
@@ -23,7 +24,6 @@ struct options {
 	const char *config;     /* NULL: the usual files */
 	const char *remove_set; /* the pool set's name */
 	bool force, pool_set;   /* with REMOVE */
-	int worker_fd;          /* with WORKER: the connection */
 	/* Texts of argv, in its order. */
 	struct {
 		const char *key, *value;

@@ -94,15 +94,18 @@ struct conn {
 	} receive;
 
 	struct conn_own {            /* conn_own.c */
-		atomic_bool polled;  /* by threads that look for bytes by themselves */
+		atomic_bool leased;  /* threads poll, or wait again and again (conn_lease.c) */
+		atomic_bool waits;   /* they wait: arming the CQ belongs to that */
+		atomic_bool armed;   /* a CQ was armed since the last wait */
+		uint64_t waited_at;  /* when that began */
 		atomic_uint waiters; /* threads that wait for its link themselves */
 		atomic_bool spun;    /* a leader of the engine looks for them, too */
 		unsigned strays;     /* of these, those that wait for the link before this one */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
-		atomic_uint polls;   /* written by one thread of a CQ at a time */
-		unsigned seen;       /* of these, by the engine */
-		struct list link;    /* of all that are polled */
+		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
+		unsigned seen;       /* of these, at the last look at leases */
+		struct list link;    /* of all that are leased */
 	} own;
 
 	struct list everyone; /* in the list of all connections */
@@ -166,7 +169,8 @@ bool conn_poll(struct conn *c);
 /*
  * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
  * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until
- * looks cease or conn_disown(), with the lock as well.
+ * looks cease or conn_disown(), with the lock as well. Such threads call conn_leases_renew() now
+ * and then.
  */
 static inline void conn_count_poll(struct conn *c)
 {
@@ -174,18 +178,23 @@ static inline void conn_count_poll(struct conn *c)
 
 	atomic_store_explicit(&c->own.polls, polls + 1, memory_order_relaxed);
 }
-static inline bool conn_is_owned(struct conn *c) /* a hint without the lock */
+/* Without the lock: its owner waits for it soon, and need not look before. */
+static inline bool conn_is_left_to_waits(struct conn *c)
 {
-	return atomic_load_explicit(&c->own.polled, memory_order_relaxed);
+	return atomic_load_explicit(&c->own.waits, memory_order_relaxed);
 }
-void conn_own(struct conn *c);
+void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
+/* Without the lock: threads of the application may not touch its memory, or no more. */
+void conn_untouchable(struct conn *c);
+void conn_own_arm(struct conn *c);    /* without the lock: a CQ of it is armed */
+void conn_leases_renew(uint64_t now); /* without any lock */
 /*
  * Without the lock: a thread is about to wait for the link by itself. A descriptor for poll(2), and
  * then conn_wait_end() follows; or -1: the engine goes on looking. look: the descriptor is
  * readable.
  */
-int conn_wait_begin(struct conn *c);
+int conn_wait_begin(struct conn *c, uint64_t now);
 void conn_wait_end(struct conn *c, bool look);
 /* With the lock, likewise, behind a posted receive. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
@@ -224,8 +233,8 @@ struct conn *conns_next(struct conn *before);
 void conns_send_posted(bool here);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
-void conns_own_atfork_prepare(void);
-void conns_own_atfork_parent(void);
-void conns_own_atfork_child(void);
+void conn_leases_atfork_prepare(void);
+void conn_leases_atfork_parent(void);
+void conn_leases_atfork_child(void);
 
 #endif

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/conn_doorbell.h"
 
-#include <errno.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include "base/clock.h"
+#include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
 
-#define DOORBELL_NS       40000u /* so long may a Write wait */
+#define DOORBELL_NS       40000u /* so long may a Write wait, and at most twice as long */
 #define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
@@ -17,29 +14,22 @@
 #define TRUST_NEEDS 2
 #define TRUST_MISS  (-2)
 
-static void doorbells_on_timer(struct eng_source *src, unsigned ready);
-static void doorbells_freed(struct eng_source *src);
+static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
 
 /*
- * One timer for all connections. It is set only while it is not running, so that a loop that posts
- * all the time costs the engine one wake-up each DOORBELL_NS at most. A leaf lock, but that the
- * engine's is taken inside.
+ * One alarm for all connections. It is set to 2 * DOORBELL_NS, and put off when a Write is about to
+ * wait and less than DOORBELL_NS is left. So a loop that posts all the time costs one call each
+ * DOORBELL_NS at most, and wakes nobody. A leaf lock, but that the engine's is taken inside.
  */
 static struct {
 	pthread_mutex_t lock;
 	struct list conns;
-	struct eng_source source;
-	int fd; /* -1: not opened yet */
-	bool running;
+	struct alarm alarm;
 } bells = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.conns = LIST_INIT(bells.conns),
-	.source = {.ready = doorbells_on_timer,
-		   .free = doorbells_freed,
-		   .forked = doorbells_forked,
-		   .all = LIST_INIT(bells.source.all)},
-	.fd = -1,
+	.alarm = ALARM_INIT(bells.alarm, doorbells_on_alarm, doorbells_forked),
 };
 
 void conn_doorbell_init(struct conn *c)
@@ -47,56 +37,57 @@ void conn_doorbell_init(struct conn *c)
 	list_init(&c->bell.link);
 }
 
-/* --- the timer ---------------------------------------------------------------------------- */
-
-/* With bells.lock. */
-static bool doorbells_open(void)
+static uint64_t doorbell_since(const struct conn *c)
 {
-	int fd;
-
-	if (bells.fd >= 0)
-		return true;
-	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (engine_add(&bells.source, fd, false)) {
-		close(fd);
-		return false;
-	}
-	bells.fd = fd;
-	return true;
+	return atomic_load_explicit(&c->bell.since, memory_order_relaxed);
 }
+
+/* --- the alarm ---------------------------------------------------------------------------- */
 
 void doorbells_prepare(void)
 {
 	pthread_mutex_lock(&bells.lock);
-	doorbells_open();
+	alarm_open(&bells.alarm);
 	pthread_mutex_unlock(&bells.lock);
 }
 
-/* With bells.lock. */
-static bool doorbells_run_timer(uint64_t ns)
-{
-	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
+#define DOORBELLS_FEW 8
 
-	if (!bells.running)
-		bells.running = doorbells_open() && timerfd_settime(bells.fd, 0, &when, NULL) == 0;
-	return bells.running;
+/* With bells.lock: does one of those that are listed wait? Of many, one is taken to. */
+static bool doorbells_wait(void)
+{
+	struct list *it;
+	int n = 0;
+
+	list_for_each (it, &bells.conns)
+		if (n++ == DOORBELLS_FEW ||
+		    doorbell_since(container_of(it, struct conn, bell.link)))
+			return true;
+	return false;
+}
+
+/* Too late is never right; too early is, while others wait. */
+static bool doorbells_expire_in(uint64_t from, uint64_t to)
+{
+	uint64_t due = alarm_due(&bells.alarm);
+
+	return due >= from && due <= to;
 }
 
 /*
- * With the connection's lock: within `ns` the timer asks conn_bell_is_due(). If it is about to do
- * so, the connection is still listed, and what has happened until then counts.
+ * With the connection's lock: the alarm is to ask conn_bell_is_due(), `ns` to 2 * `ns` from now. If
+ * it is about to do so, the connection is still listed, and what has happened until then counts.
  */
-static bool doorbell_watch(struct conn *c, uint64_t ns)
+static bool doorbell_watch(struct conn *c, uint64_t now, uint64_t ns)
 {
 	bool watched;
 
-	if (atomic_load(&c->bell.listed))
+	if (atomic_load(&c->bell.listed) && doorbells_expire_in(now + ns, now + 2 * ns))
 		return true;
 	pthread_mutex_lock(&bells.lock);
-	watched = doorbells_run_timer(ns);
-	if (watched) {
+	watched = doorbells_expire_in(doorbells_wait() ? 1 : now + ns, now + 2 * ns) ||
+		  alarm_set(&bells.alarm, now, 2 * ns);
+	if (watched && !atomic_load(&c->bell.listed)) {
 		conn_get(c);
 		list_add_tail(&bells.conns, &c->bell.link);
 		atomic_store(&c->bell.listed, true);
@@ -127,7 +118,7 @@ static unsigned doorbells_expired(void)
 	unsigned n = 0;
 
 	pthread_mutex_lock(&bells.lock);
-	bells.running = false;
+	alarm_has_expired(&bells.alarm);
 	list_for_each (it, &bells.conns)
 		n++;
 	pthread_mutex_unlock(&bells.lock);
@@ -135,7 +126,7 @@ static unsigned doorbells_expired(void)
 }
 
 /* Those that are listed again meanwhile have a time of their own. */
-static void doorbells_on_timer(struct eng_source *src, unsigned ready)
+static void doorbells_on_alarm(struct eng_source *src, unsigned ready)
 {
 	unsigned n = doorbells_expired();
 	struct conn *c;
@@ -146,18 +137,12 @@ static void doorbells_on_timer(struct eng_source *src, unsigned ready)
 	}
 }
 
-static void doorbells_freed(struct eng_source *src)
-{
-}
-
-/* The timer is the parent's; here it is opened anew. */
+/* The alarm is the parent's. */
 static void doorbells_forked(struct eng_source *src)
 {
 	struct conn *c;
 
-	close(bells.fd);
-	bells.fd = -1;
-	bells.running = false;
+	alarm_forked(&bells.alarm);
 	while ((c = doorbells_pop()))
 		conn_put(c);
 }
@@ -170,11 +155,6 @@ static void doorbell_count(struct conn *c, int by)
 		atomic_fetch_add_explicit(c->send_link.waiting, (unsigned)by, memory_order_relaxed);
 	if (c->recv_link.waiting)
 		atomic_fetch_add_explicit(c->recv_link.waiting, (unsigned)by, memory_order_relaxed);
-}
-
-static uint64_t doorbell_since(const struct conn *c)
-{
-	return atomic_load_explicit(&c->bell.since, memory_order_relaxed);
 }
 
 static void doorbell_hit(struct conn *c)
@@ -200,17 +180,22 @@ static void doorbell_followed(struct conn *c)
 static bool doorbell_is_trusted(const struct conn *c)
 {
 	return c->bell.trust >= TRUST_NEEDS ||
-	       (c->bell.trust >= 0 && engine_is_spinning(&bells.source));
+	       (c->bell.trust >= 0 && engine_is_spinning(&bells.alarm.source));
 }
 
 /* False: it cannot wait, as nothing would end that. */
 static bool doorbell_wait(struct conn *c)
 {
+	uint64_t now;
+
 	if (doorbell_since(c))
 		return true;
-	if (!doorbell_is_trusted(c) || !doorbell_watch(c, DOORBELL_NS))
+	if (!doorbell_is_trusted(c))
 		return false;
-	atomic_store_explicit(&c->bell.since, clock_now_ns(), memory_order_relaxed);
+	now = clock_now_ns();
+	if (!doorbell_watch(c, now, DOORBELL_NS))
+		return false;
+	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
 }
@@ -263,12 +248,14 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = doorbell_since(c), waited;
+	uint64_t since = doorbell_since(c), now, waited;
 
 	if (!since)
 		return false;
-	waited = clock_now_ns() - since;
-	if (waited + DOORBELL_EARLY_NS < DOORBELL_NS && doorbell_watch(c, DOORBELL_NS - waited))
+	now = clock_now_ns();
+	waited = now - since;
+	if (waited + DOORBELL_EARLY_NS < DOORBELL_NS &&
+	    doorbell_watch(c, now, DOORBELL_NS - waited))
 		return false;
 	c->bell.trust = TRUST_MISS;
 	return true;

@@ -27,7 +27,7 @@ struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
 	uint64_t sent_at; /* one was sent at once: does something follow soon? 0: no question */
 	int trust;        /* how often something followed, bounded; a miss counts more */
-	struct list link; /* of those that the timer looks at, which are referred to */
+	struct list link; /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };
 
@@ -41,10 +41,10 @@ void conn_ring(struct conn *c);
 void conn_ring_soon(struct conn *c);
 /* With the lock: what waits is about to be sent, together with all else. */
 void conn_rung(struct conn *c);
-/* With the lock, when the timer has expired: is what waits to be sent? */
+/* With the lock, when the alarm has expired: is what waits to be sent? */
 bool conn_bell_is_due(struct conn *c);
 
-/* A connection has a link: open the timer, so that the descriptors of a process do not depend on
+/* A connection has a link: open the alarm, so that the descriptors of a process do not depend on
  * how its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
 void doorbells_prepare(void);
 /* Of all connections; for each at most so long is waited for its lock. */

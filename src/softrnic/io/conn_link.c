@@ -76,6 +76,7 @@ static int conn_watch(struct conn *c, bool write)
 	c->writable = !write;
 	conn_get(c);
 	doorbells_prepare();
+	conn_leases_prepare();
 	return 0;
 }
 

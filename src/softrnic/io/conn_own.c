@@ -4,34 +4,21 @@
  *
  * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
  * for them anyway: so after some polls in quick succession the link reports bytes no more, and each
- * arrival wakes nobody. While any connection is owned in this way the engine looks at short
- * intervals, and takes back what was not polled since its last look. Arming the completion queue
- * takes back at once: after that the application waits.
+ * arrival wakes nobody, until polls cease (conn_lease.c). Arming the completion queue takes back at
+ * once: after that the application waits.
  *
  * A thread that waits for a completion by poll(2) waits for the link's descriptor as well, and owns
  * the connection for so long: an arrival wakes that thread and not the engine's, which would only
- * wake it in turn.
+ * wake it in turn. If it soon waits again, it is the owner in between, too: it arms the queue,
+ * looks at what it got, posts, and none of that costs a call for the link. So what it arms between
+ * two waits takes nothing back; only arming twice does.
  */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
 
-#define OWN_LOOK_NS (300 * NSEC_PER_US)
-#define OWN_BATCH   64 /* taken back at one look */
-
-static void own_look(struct eng_timer *timer);
-
-/* The connections that polling threads own. The lock is a leaf. */
-static struct {
-	pthread_mutex_t lock;
-	struct list conns;
-	struct eng_timer timer;
-} own = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.conns = LIST_INIT(own.conns),
-	.timer = {.at = CLOCK_NEVER, .fire = own_look},
-};
+#define OWN_WAITS_NS (300 * NSEC_PER_US) /* waits that begin within it follow each other */
 
 /* --- of one connection, with its lock ------------------------------------------------------- */
 
@@ -54,21 +41,13 @@ static bool conn_is_awaited(struct conn *c)
 /* The link reports bytes exactly while nobody looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.polled || c->own.spun || conn_is_awaited(c);
+	bool owned = c->own.leased || c->own.spun || conn_is_awaited(c);
 
 	if (owned == c->own.silent || !c->registered)
 		return;
 	c->own.silent = owned;
 	if (c->link->ops->report_read(c->link, !owned))
 		atomic_fetch_or(&c->want, READY_READ);
-}
-
-static void conn_own_leave(struct conn *c)
-{
-	pthread_mutex_lock(&own.lock);
-	list_del(&c->own.link);
-	pthread_mutex_unlock(&own.lock);
-	c->own.polled = false;
 }
 
 /* Before bytes are taken: those that follow wake nobody then. */
@@ -89,35 +68,39 @@ void conn_own_changed(struct conn *c)
 	conn_own_settle(c);
 }
 
-void conn_own(struct conn *c)
+void conn_own(struct conn *c, uint64_t now)
 {
-	bool first;
-
-	if (c->own.polled || !conn_can_be_owned(c))
-		return;
-	c->own.polled = true;
-	conn_own_settle(c);
-	pthread_mutex_lock(&own.lock);
-	first = list_empty(&own.conns);
-	c->own.seen = atomic_load_explicit(&c->own.polls, memory_order_relaxed) - 1;
-	list_add_tail(&own.conns, &c->own.link);
-	pthread_mutex_unlock(&own.lock);
-	if (first)
-		engine_set_timer(&own.timer, clock_now_ns() + OWN_LOOK_NS);
+	if (!c->own.leased && conn_can_be_owned(c) && conn_lease_begin(c, now))
+		conn_own_settle(c);
 }
 
 void conn_disown(struct conn *c)
 {
-	if (!c->own.polled)
+	if (!c->own.leased)
 		return;
-	conn_own_leave(c);
+	conn_lease_end(c);
 	conn_own_changed(c);
+}
+
+void conn_own_arm(struct conn *c)
+{
+	if (!atomic_load_explicit(&c->own.leased, memory_order_relaxed))
+		return;
+	if (!atomic_load_explicit(&c->own.waits, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&c->own.armed, true, memory_order_relaxed))
+		conn_want(c, CONN_DISOWN);
+}
+
+void conn_untouchable(struct conn *c)
+{
+	if (atomic_load_explicit(&c->own.leased, memory_order_relaxed))
+		conn_want(c, CONN_DISOWN);
 }
 
 void conn_own_forget(struct conn *c)
 {
-	if (c->own.polled)
-		conn_own_leave(c);
+	if (c->own.leased)
+		conn_lease_end(c);
 	c->own.silent = c->own.awaited = false;
 	c->own.strays = atomic_load(&c->own.waiters);
 	atomic_store(&c->own.spun, false);
@@ -139,7 +122,7 @@ void conn_own_move(struct conn *c)
 /* Threads of the application come first. */
 static bool conn_can_be_spun(struct conn *c)
 {
-	return conn_can_be_owned(c) && conn_may_touch(c) && !c->own.polled &&
+	return conn_can_be_owned(c) && conn_may_touch(c) && !c->own.leased &&
 	       atomic_load(&c->own.waiters) == 0;
 }
 
@@ -190,14 +173,34 @@ static int conn_own_await(struct conn *c)
 	return -1;
 }
 
-int conn_wait_begin(struct conn *c)
+/* It waits again soon after the last time: then as a rule it goes on doing so. */
+static void conn_own_between_waits(struct conn *c, uint64_t now)
+{
+	bool again = now - c->own.waited_at < OWN_WAITS_NS;
+
+	c->own.waited_at = now;
+	conn_count_poll(c);
+	if (!again)
+		return;
+	conn_own(c, now);
+	atomic_store_explicit(&c->own.armed, false, memory_order_relaxed);
+	atomic_store_explicit(&c->own.waits, c->own.leased, memory_order_relaxed);
+}
+
+int conn_wait_begin(struct conn *c, uint64_t now)
 {
 	int fd = -1;
 
-	if (!conn_may_touch(c) || !conn_try_enter(c))
+	if (!conn_may_touch(c)) {
+		conn_untouchable(c);
 		return -1;
-	if (conn_can_be_awaited(c))
+	}
+	if (!conn_try_enter(c))
+		return -1;
+	if (conn_can_be_awaited(c)) {
+		conn_own_between_waits(c, now);
 		fd = conn_own_await(c);
+	}
 	conn_leave(c);
 	return fd;
 }
@@ -214,75 +217,4 @@ void conn_wait_end(struct conn *c, bool look)
 		conn_poll(c);
 	conn_own_changed(c);
 	conn_leave(c);
-}
-
-/* --- the engine's look ---------------------------------------------------------------------- */
-
-static bool own_was_polled(struct conn *c)
-{
-	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
-	bool was = polls != c->own.seen;
-
-	c->own.seen = polls;
-	return was;
-}
-
-/* Connections that were not polled, with a reference each. One in the list has a link, whose
- * reference ends after it has left the list. */
-static int own_find_idle(struct conn *idle[OWN_BATCH], bool *any)
-{
-	struct list *it;
-	int n = 0;
-
-	pthread_mutex_lock(&own.lock);
-	list_for_each (it, &own.conns) {
-		struct conn *c = container_of(it, struct conn, own.link);
-
-		if (n == OWN_BATCH)
-			break;
-		if (own_was_polled(c))
-			continue;
-		conn_get(c);
-		idle[n++] = c;
-	}
-	*any = !list_empty(&own.conns);
-	pthread_mutex_unlock(&own.lock);
-	return n;
-}
-
-static void own_look(struct eng_timer *timer)
-{
-	struct conn *idle[OWN_BATCH];
-	bool any;
-	int n = own_find_idle(idle, &any);
-
-	for (int i = 0; i < n; i++) {
-		conn_want(idle[i], CONN_DISOWN);
-		conn_put(idle[i]);
-	}
-	if (any)
-		engine_set_timer(timer, clock_now_ns() + OWN_LOOK_NS);
-}
-
-/* --- fork() --------------------------------------------------------------------------------- */
-
-void conns_own_atfork_prepare(void)
-{
-	pthread_mutex_lock(&own.lock);
-}
-
-void conns_own_atfork_parent(void)
-{
-	pthread_mutex_unlock(&own.lock);
-}
-
-/* Their links are closed in the child. */
-void conns_own_atfork_child(void)
-{
-	struct list *it;
-
-	while ((it = list_pop(&own.conns)))
-		container_of(it, struct conn, own.link)->own.polled = false;
-	own.timer = (struct eng_timer){.at = CLOCK_NEVER, .fire = own_look};
-	pthread_mutex_unlock(&own.lock);
 }

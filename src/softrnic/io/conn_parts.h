@@ -28,6 +28,11 @@ enum eng_look conn_spin(struct conn *c); /* these two without the lock */
 void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 
+/* conn_lease.c */
+bool conn_lease_begin(struct conn *c, uint64_t now); /* false: nobody would end it */
+void conn_lease_end(struct conn *c);
+void conn_leases_prepare(void); /* as doorbells_prepare() */
+
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
 /*

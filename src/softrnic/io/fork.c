@@ -9,7 +9,7 @@ void io_atfork_prepare(void)
 {
 	conns_atfork_prepare();
 	doorbells_atfork_prepare();
-	conns_own_atfork_prepare();
+	conn_leases_atfork_prepare();
 	engine_atfork_prepare();
 	admission_atfork_prepare();
 	trace_atfork_prepare();
@@ -20,7 +20,7 @@ void io_atfork_parent(void)
 	trace_atfork_parent();
 	admission_atfork_release();
 	engine_atfork_parent();
-	conns_own_atfork_parent();
+	conn_leases_atfork_parent();
 	doorbells_atfork_release();
 	conns_atfork_release();
 }
@@ -30,7 +30,7 @@ void io_atfork_child(void)
 {
 	trace_atfork_child();
 	admission_atfork_release();
-	conns_own_atfork_child();
+	conn_leases_atfork_child();
 	doorbells_atfork_release();
 	conns_atfork_release();
 	engine_atfork_child();

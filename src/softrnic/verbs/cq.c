@@ -207,18 +207,22 @@ void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 
 /*
  * Do polls follow each other so quickly that this thread had better be the only one who looks? With
- * many connections it is not: then reports say which of them has bytes.
+ * many connections it is not: then reports say which of them has bytes. Returns the time, at each
+ * OWN_POLLS-th poll, or 0.
  */
-static bool vcq_is_polled_quickly(struct vcq *cq)
+static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
 	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1;
-	uint64_t before = cq->polls_at;
+	uint64_t now, before = cq->polls_at;
 
+	*quick = false;
 	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
 	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
-		return false;
-	cq->polls_at = clock_now_ns();
-	return polls > OWN_POLLS && cq->polls_at - before < OWN_POLLS_NS;
+		return 0;
+	now = clock_now_ns();
+	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS;
+	cq->polls_at = now;
+	return now;
 }
 
 /* The application is about to wait. If another thread polls, there is nothing to take back. */
@@ -229,50 +233,59 @@ static void vcq_disown(struct vcq *cq)
 	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return;
-	list_for_each (it, &cq->conns) {
-		struct conn *c = container_of(it, struct conn_of_cq, link)->conn;
-
-		if (conn_is_owned(c))
-			conn_want(c, CONN_DISOWN);
-	}
+	list_for_each (it, &cq->conns)
+		conn_own_arm(container_of(it, struct conn_of_cq, link)->conn);
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
-/* False: the connection is left to another thread. */
-static bool vcq_drive_conn(struct conn *c, bool quick)
+/*
+ * A connection whose lock is held is skipped, as the holder does the same; so is one whose memory
+ * may wait for a file system, which is left to the engine. quick: the time, if polls follow each
+ * other quickly, else 0. False: the connection is left to another thread.
+ */
+static bool vcq_drive_conn(struct conn *c, uint64_t quick)
 {
 	conn_count_poll(c);
 	if (!conn_may_touch(c)) {
-		if (conn_is_owned(c)) /* since before it could reach such memory */
-			conn_want(c, CONN_DISOWN);
+		conn_untouchable(c);
 		return false;
 	}
 	if (!conn_try_enter(c))
 		return false;
 	if (quick)
-		conn_own(c);
+		conn_own(c, quick);
 	conn_poll(c);
 	conn_leave(c);
 	return true;
 }
 
+/* Between two waits the first poll that finds nothing says that the application is about to wait,
+ * as a rule. */
+static bool vcq_leaves_to_wait(struct vcq *cq, struct conn *c)
+{
+	return atomic_load_explicit(&cq->polls, memory_order_relaxed) == 1 &&
+	       conn_is_left_to_waits(c);
+}
+
 /*
- * Process what has arrived on the queue's connections. A connection whose lock is held is skipped,
- * as the holder does the same; so is one whose memory may wait for a file system, which is left to
- * the engine. The list rotates, so that all connections get a turn. False: one of them is left to
- * another thread.
+ * Process what has arrived on the queue's connections. The list rotates, so that all connections
+ * get a turn. False: one of them is left to another thread.
  */
 static bool vcq_drive_conns(struct vcq *cq)
 {
 	struct list *first, *l;
 	bool quick, all = true;
+	uint64_t now;
 	int n = 0;
 
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return false;
-	quick = vcq_is_polled_quickly(cq);
+	now = vcq_count_poll(cq, &quick);
 	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
-		all &= vcq_drive_conn(container_of(l, struct conn_of_cq, link)->conn, quick);
+		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
+
+		if (!vcq_leaves_to_wait(cq, c))
+			all &= vcq_drive_conn(c, quick ? now : 0);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
@@ -280,6 +293,8 @@ static bool vcq_drive_conns(struct vcq *cq)
 			break;
 	}
 	pthread_mutex_unlock(&cq->conns_lock);
+	if (now)
+		conn_leases_renew(now);
 	return all;
 }
 

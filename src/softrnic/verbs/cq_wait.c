@@ -28,9 +28,9 @@ static void channel_taken(struct evq_node *n)
 
 /* --- whom to wait for ----------------------------------------------------------------------- */
 
-static void channel_wait_add(struct channel_wait *w, struct conn *c)
+static void channel_wait_add(struct channel_wait *w, struct conn *c, uint64_t now)
 {
-	int fd = conn_wait_begin(c);
+	int fd = conn_wait_begin(c, now);
 
 	if (fd < 0)
 		return;
@@ -40,7 +40,7 @@ static void channel_wait_add(struct channel_wait *w, struct conn *c)
 }
 
 /* The engine goes on looking for those that are in use by others at the moment. */
-static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq)
+static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t now)
 {
 	struct list *it;
 
@@ -48,13 +48,14 @@ static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq)
 		return;
 	if (w->n + cq->num_conns <= 1 + VCQ_CONNS)
 		list_for_each (it, &cq->conns)
-			channel_wait_add(w, container_of(it, struct conn_of_cq, link)->conn);
+			channel_wait_add(w, container_of(it, struct conn_of_cq, link)->conn, now);
 	pthread_mutex_unlock(&cq->conns_lock);
 }
 
 static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool drives)
 {
 	struct list *it;
+	uint64_t now;
 
 	w->ch = ch;
 	w->conns[0] = NULL;
@@ -62,9 +63,11 @@ static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool
 	w->n = 1;
 	if (!drives || pthread_mutex_trylock(&ch->cqs_lock))
 		return;
+	now = clock_now_ns();
 	list_for_each (it, &ch->cqs)
-		channel_wait_add_cq(w, container_of(it, struct vcq, on_channel));
+		channel_wait_add_cq(w, container_of(it, struct vcq, on_channel), now);
 	pthread_mutex_unlock(&ch->cqs_lock);
+	conn_leases_renew(now);
 }
 
 static void channel_wait_end(struct channel_wait *w)

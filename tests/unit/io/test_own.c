@@ -44,6 +44,16 @@ static void poll_until_owned(struct end *e)
 	assert_int_equal(pair_silent(), 1);
 }
 
+/* Owners that were seen to look at short intervals are taken for owners a little longer. */
+static void expect_given_back(void)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+
+	while (pair_silent() != 0 && clock_now_ns() < until)
+		usleep(100);
+	assert_int_equal(pair_silent(), 0);
+}
+
 /* The server's buffer is read; nobody there calls anything. */
 static void read_of_the_server(struct ends *e)
 {
@@ -305,7 +315,7 @@ static void the_thread_that_waits_receives(void **state)
 	assert_int_equal(pthread_join(w.thread, NULL), 0);
 	assert_int_equal(w.result, 0);
 	assert_int_equal(pair_looker(), w.id);
-	assert_int_equal(pair_silent(), 0);
+	expect_given_back();
 	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);
 	ends_close(&e);
 }
@@ -337,7 +347,7 @@ static void a_cancelled_wait_gives_back(void **state)
 	assert_int_equal(pthread_cancel(w.thread), 0);
 	assert_int_equal(pthread_join(w.thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
-	assert_int_equal(pair_silent(), 0);
+	expect_given_back();
 	read_of_the_server(&e);
 	ends_close(&e);
 }
@@ -352,7 +362,7 @@ static void a_wait_that_times_out_gives_back(void **state)
 	assert_int_equal(softrnic_wait_cq_event(e.server.completions, 5, &cq, &context), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_true(pair_waits() > 0);
-	assert_int_equal(pair_silent(), 0);
+	expect_given_back();
 	ends_close(&e);
 }
 
@@ -392,8 +402,170 @@ static void two_threads_wait_for_one_queue(void **state)
 	}
 	assert_int_equal(pthread_join(w[0].thread, NULL), 0);
 	assert_int_equal(pthread_join(w[1].thread, NULL), 0);
-	assert_int_equal(pair_silent(), 0);
+	expect_given_back();
 	ends_close(&e);
+}
+
+/* --- threads that wait again and again ---------------------------------------------------- */
+
+/* Sends a message whenever the server has begun to wait for one, as far as that can be seen. */
+struct sender {
+	struct ends *e;
+	atomic_uint wanted;
+	atomic_bool over;
+	pthread_t thread;
+};
+
+static void *send_what_is_wanted(void *arg)
+{
+	struct sender *s = arg;
+	struct ibv_wc wc;
+	unsigned sent = 0;
+
+	while (!atomic_load(&s->over)) {
+		usleep(1);
+		if (sent == atomic_load(&s->wanted))
+			continue;
+		assert_int_equal(end_post_send(&s->e->client, ++sent, 6), 0);
+		while (ibv_poll_cq(s->e->client.cq, 1, &wc) > 0)
+			;
+	}
+	return NULL;
+}
+
+static void wait_for_a_message(struct sender *s)
+{
+	struct end *e = &s->e->server;
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(end_post_recv(e, 1), 0);
+	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
+	atomic_fetch_add(&s->wanted, 1);
+	assert_int_equal(softrnic_get_cq_event(e->completions, &cq, &context), 0);
+	softrnic_ack_cq_events(cq, 1);
+	assert_int_equal(end_wait_wc(e).wr_id, 1);
+}
+
+/* Until its link reports no bytes although no thread waits at the moment. Returns whether it is so
+ * behind `arms` calls that arm the queue as well. */
+static bool wait_until_owned(struct ends *e, int arms)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	struct sender s = {.e = e};
+	bool silent;
+
+	assert_int_equal(pthread_create(&s.thread, NULL, send_what_is_wanted, &s), 0);
+	do
+		wait_for_a_message(&s);
+	while (pair_silent() == 0 && clock_now_ns() < until);
+	for (int i = 0; i < arms; i++)
+		assert_int_equal(ibv_req_notify_cq(e->server.cq, 0), 0);
+	silent = pair_silent();
+	atomic_store(&s.over, true);
+	assert_int_equal(pthread_join(s.thread, NULL), 0);
+	assert_true(clock_now_ns() < until);
+	return silent;
+}
+
+static void a_read_is_served_after_the_last_of_many_waits(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	wait_until_owned(&e, 0);
+	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+/* On a busy machine the engine may have it again at the moment when that is looked at. */
+static void arming_between_waits_keeps_the_connection(void **state)
+{
+	bool kept = false;
+	struct ends e;
+
+	connect_ends(&e);
+	for (int i = 0; i < 1000 && !kept; i++)
+		kept = wait_until_owned(&e, 1);
+	assert_true(kept);
+	ends_close(&e);
+}
+
+static void arming_twice_gives_back_at_once(void **state)
+{
+	bool kept = true;
+	struct ends e;
+
+	connect_ends(&e);
+	for (int i = 0; i < 1000 && kept; i++)
+		kept = wait_until_owned(&e, 2);
+	assert_false(kept);
+	ends_close(&e);
+}
+
+static void the_end_of_the_peer_is_noticed_after_the_last_of_many_waits(void **state)
+{
+	struct ends e;
+
+	connect_ends(&e);
+	wait_until_owned(&e, 0);
+	assert_int_equal(softrnic_disconnect(e.client.id), 0);
+	end_expect(&e.server, RDMA_CM_EVENT_DISCONNECTED);
+	end_expect(&e.client, RDMA_CM_EVENT_DISCONNECTED);
+	ends_close(&e);
+}
+
+/* --- nothing is lost while owners come and go --------------------------------------------- */
+
+enum { READS = 300 };
+
+struct visitor {
+	struct end *e;
+	atomic_bool over;
+};
+
+/* Polls for a while, or waits, or does neither. */
+static void *come_and_go(void *arg)
+{
+	struct visitor *v = arg;
+	uint64_t seed = 1;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!atomic_load(&v->over)) {
+		struct ibv_wc wc;
+
+		for (uint64_t n = test_random(&seed) % 100; n > 0; n--)
+			ibv_poll_cq(v->e->cq, 1, &wc);
+		ibv_req_notify_cq(v->e->cq, 0);
+		for (uint64_t n = test_random(&seed) % 4; n > 0; n--)
+			if (!softrnic_wait_cq_event(v->e->completions, 1, &cq, &context))
+				softrnic_ack_cq_events(cq, 1);
+		usleep(test_random(&seed) % 600);
+	}
+	return NULL;
+}
+
+static void reads_are_served_whoever_looks(void **state)
+{
+	struct visitor v = {0};
+	struct ends e;
+	pthread_t thread;
+
+	connect_ends(&e);
+	v.e = &e.server;
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go, &v), 0);
+	for (int i = 0; i < READS; i++)
+		read_of_the_server(&e);
+	atomic_store(&v.over, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	ends_close(&e);
+}
+
+static int on_tcp(void **state)
+{
+	end_host = INADDR_LOOPBACK;
+	return 0;
 }
 
 static int on_a_pair(void **state)
@@ -421,6 +593,12 @@ int main(void)
 		cmocka_unit_test(a_wait_that_times_out_gives_back),
 		cmocka_unit_test(bytes_that_cannot_be_taken_do_not_wake_again_and_again),
 		cmocka_unit_test(two_threads_wait_for_one_queue),
+		cmocka_unit_test(a_read_is_served_after_the_last_of_many_waits),
+		cmocka_unit_test(arming_between_waits_keeps_the_connection),
+		cmocka_unit_test(arming_twice_gives_back_at_once),
+		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_the_last_of_many_waits),
+		cmocka_unit_test_setup(reads_are_served_whoever_looks, on_a_pair),
+		cmocka_unit_test_setup(reads_are_served_whoever_looks, on_tcp),
 	};
 
 	return cmocka_run_group_tests_name("own", tests, on_a_pair, NULL);

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Search mirror.pml: the rules as they are must hold, and every mutation must be caught.
+# usage: check.sh [CONFIGURATION...]    (views records members lease; all of them)
+#        check.sh trace MUTATION        print the shortest way into what a mutation breaks
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+options_of() {
+	case "$1" in
+	views) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=2" ;;
+	records) echo "-DMEMBERS=3 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=2 -DSTARTED=1 -DLATE=0" ;;
+	members) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DLOSSES=1 -DCONFIGS=1" ;;
+	lease) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DLATE=0 -DTICKS=6" ;;
+	*)
+		echo "check.sh: unknown configuration '$1' (there are: views records members lease)" >&2
+		exit 2
+		;;
+	esac
+}
+
+# build CONFIGURATION [CFLAGS...]: the search program, in $work
+build() {
+	local options
+	options=$(options_of "$1")
+	shift
+	cp "$here/mirror.pml" "$here/mutations.h" "$work"
+	# shellcheck disable=SC2086
+	(cd "$work" && spin $options -a mirror.pml >&2 && cc -O2 -w -DSAFETY "$@" -o pan pan.c)
+}
+
+# lines "NUMBER CONFIGURATION TEXT"
+mutations() {
+	sed -nE 's|^#define [A-Z_]+ +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/mutations.h"
+}
+
+# search MUTATION: 0 if nothing is violated in any state, 1 if something is
+search() {
+	local report
+	report=$(cd "$work" && MUTATION=$1 timeout 300 ./pan -m2000000 -w24)
+	found=$(grep -oE '[0-9]+ states, stored' <<<"$report" || :)
+	if grep -q 'errors: 0$' <<<"$report"; then
+		# A search that left something out proves nothing.
+		if grep -qE 'max search depth|Search not completed' <<<"$report"; then
+			echo "check.sh: the search was not complete" >&2
+			exit 3
+		fi
+		return 0
+	fi
+	grep -q 'assertion violated' <<<"$report" || {
+		printf '%s\n' "$report" >&2
+		exit 3
+	}
+	found=$(grep -oE 'assertion violated.*' <<<"$report")
+	return 1
+}
+
+check() {
+	local configuration=$1 number where text failed=0 count=0
+	build "$configuration"
+	if search 0; then
+		echo "$configuration: holds, $found"
+	else
+		echo "$configuration: VIOLATED: $found"
+		failed=1
+	fi
+	while read -r number where text; do
+		[ "$where" = "$configuration" ] || continue
+		count=$((count + 1))
+		if search "$number"; then
+			echo "$configuration: NOT NOTICED: $text"
+			failed=1
+		else
+			echo "$configuration: noticed: $text"
+		fi
+	done < <(mutations)
+	[ "$count" -gt 0 ] || failed=1
+	return $failed
+}
+
+trace() {
+	local line
+	line=$(mutations | awk -v n="$1" '$1 == n') || :
+	[ -n "$line" ] || {
+		echo "check.sh: there is no mutation '$1' in mutations.h" >&2
+		exit 2
+	}
+	# shellcheck disable=SC2086
+	set -- $line
+	build "$2" -DBFS
+	(cd "$work" && MUTATION=$1 ./pan -w26 >/dev/null && MUTATION=$1 ./pan -r -S | sed "/^spin: trail ends/,\$d")
+}
+
+if [ "${1:-}" = trace ]; then
+	trace "${2:-}"
+	exit
+fi
+[ $# -gt 0 ] || set -- views records members lease
+bad=0
+for configuration in "$@"; do
+	check "$configuration" || bad=1
+done
+exit $bad

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mirror.pml -- the rules by which copies of a mirrored file agree, for spin(1).
+ *
+ * README.md beside this file says what is modelled, what is not, and how to read a counterexample.
+ * One step of one member is one transition. Members crash and restart at any step, requests are
+ * delayed or lost, and nobody detects a failure correctly: any member may try to be promoted at any
+ * time. `mutation` is a number of the list in mutations.h; 0 is the rules as they are.
+ */
+#ifndef MEMBERS
+#define MEMBERS 2
+#endif
+#ifndef PROMOTIONS
+#define PROMOTIONS 2
+#endif
+#ifndef WRITES
+#define WRITES 1
+#endif
+#ifndef CRASHES
+#define CRASHES 1
+#endif
+#ifndef LOSSES /* of a whole copy with its metadata */
+#define LOSSES 0
+#endif
+#ifndef CONFIGS /* changes of the configuration */
+#define CONFIGS 0
+#endif
+#ifndef LATE /* swaps without an answer */
+#define LATE 1
+#endif
+#ifndef STARTED /* member 0 serves in the first state */
+#define STARTED 0
+#endif
+#ifndef TICKS /* of the clock that leases are measured with; 0: no leases */
+#define TICKS 0
+#endif
+
+#define EVERYONE ((1 << MEMBERS) - 1)
+#define ALL_DATA ((1 << (WRITES + 1)) - 1)
+#define LEASE    3 /* ticks for which a candidate must have seen the alive key unchanged */
+#define HOLDS    2 /* ticks after a renewal was sent for which its primary may answer reads */
+
+#define BIT(i)      (1 << (i))
+#define IN(set, i)  (((set) >> (i)) & 1)
+#define MUTATED(m)  (mutation == (m))
+
+#include "mutations.h"
+
+/* What member i has. Durable: data (one bit a write), promise, named, blank, unclean.
+ * The rest is the memory of its primary process; epoch 0: there is none. */
+byte data[MEMBERS];
+byte promise[MEMBERS];  /* lower epochs are refused */
+byte named[MEMBERS];    /* records: writes that may differ between copies */
+bool blank[MEMBERS];    /* a new copy: no content */
+bool unclean[MEMBERS];  /* its host lost power: records of what its medium holds may be lost */
+bool up[MEMBERS];
+
+byte epoch[MEMBERS];
+bool serving[MEMBERS];
+byte joined[MEMBERS];   /* fenced and made equal in this epoch */
+byte joining[MEMBERS];  /* outside of S, and waited for by flushes */
+byte insync[MEMBERS];   /* S as this primary knows it */
+byte proposed[MEMBERS]; /* whose expansion was asked for, with no answer yet */
+bool current[MEMBERS];  /* the register is as this primary saw it last: its next swap succeeds */
+byte pending[MEMBERS];  /* the write under way, 0: none */
+byte holders[MEMBERS];  /* who has it */
+
+/* The register: one value, changed by compare-and-swap. */
+byte reg_epoch, reg_insync;
+/* A swap without an answer, which may still be carried out as long as no other one was. */
+bool late;
+byte late_insync;
+
+byte acknowledged, observed; /* writes acknowledged to, and values read by, an application */
+byte next_write = 1;
+byte promotions, crashes, losses, configs;
+
+/* The operator's tool has read the register in order to change the configuration. */
+bool config_read, config_current;
+byte config_epoch, config_insync;
+
+#if TICKS
+/* Lease of the primary of reg_epoch, in ticks since: the alive key changed; the last confirmed
+ * renewal was sent, as its primary counts; the renewal under way was sent. */
+byte key_age, held[MEMBERS], sent_age;
+bool renewal, landed; /* one under way; it has reached the register */
+byte renewer, ticks;
+/* One read of an application: who loads, what was acknowledged when it began, what it saw. */
+byte reader, read_began, read_saw;
+bool reading, loaded, confirmed_early;
+#endif
+
+byte mutation;
+byte n, r, x; /* who acts, upon whom, over which records; 0 between steps */
+
+inline forget(i)
+{
+	epoch[i] = 0; serving[i] = 0; joined[i] = 0; joining[i] = 0; insync[i] = 0; proposed[i] = 0;
+	current[i] = 0; pending[i] = 0; holders[i] = 0;
+}
+
+/* A swap of member i has succeeded: every other one that was prepared fails from now on. */
+inline swapped(i)
+{
+	late = 0; late_insync = 0; config_current = 0;
+	x = 0;
+	do
+	:: x < MEMBERS -> current[x] = (x == i); x++
+	:: else -> break
+	od;
+	x = 0
+}
+
+/* Acknowledge the write of primary i if everyone it waits for has it. What is acknowledged need not
+ * be named by the others any longer. */
+inline settle(i)
+{
+	if
+	:: pending[i] && !((insync[i] | joining[i] | proposed[i]) & ~holders[i]) ->
+		acknowledged = acknowledged | pending[i];
+		printf("%d acknowledges %d\n", i, pending[i]);
+		named[i] = named[i] | pending[i]; /* its extent stays hot */
+		x = 0;
+		do
+		:: x < MEMBERS ->
+			if
+			:: x != i && IN(insync[i], x) && up[x] -> named[x] = named[x] & ~pending[i]
+			:: else
+			fi;
+			x++
+		:: else -> break
+		od;
+		x = 0;
+		pending[i] = 0; holders[i] = 0
+	:: else
+	fi
+}
+
+/* Member to obeys member from's epoch: a primary process of an earlier one loses its connections. */
+inline fence(to, from)
+{
+	if
+	:: epoch[to] && epoch[to] < epoch[from] -> forget(to)
+	:: else
+	fi;
+	promise[to] = epoch[from]
+}
+
+#define HAS_EPOCH(i)  (up[i] && epoch[i])
+#define OWN_PROMISE(i) (IN(joined[i], i) || MUTATED(SERVE_BEFORE_PROMISE))
+#define MAY_SWAP(i)   (reg_epoch == epoch[i] && current[i])
+#define OBEYS(i, p)   (promise[i] <= epoch[p] || MUTATED(NO_EPOCH_CHECK))
+#define MAY_PROMOTE(i) (up[i] && epoch[i] < reg_epoch + 1 && (!epoch[i] || epoch[i] < reg_epoch) && \
+	promotions < PROMOTIONS && (IN(reg_insync, i) || MUTATED(ANY_CANDIDATE)) && \
+	(!blank[i] || MUTATED(EMPTY_CANDIDATE)))
+
+#if TICKS
+#define LEASE_IS_OVER (reg_epoch == 0 || key_age >= LEASE || MUTATED(NO_LEASE))
+#else
+#define LEASE_IS_OVER true
+#endif
+
+inline crash_steps()
+{
+	if
+	:: !up[n] -> up[n] = 1; printf("%d restarts\n", n)
+	:: up[n] && crashes < CRASHES ->
+		crashes++; up[n] = 0; forget(n); printf("%d crashes\n", n);
+		if
+		:: MUTATED(VOLATILE_PROMISE) -> promise[n] = 0
+		:: else
+		fi
+	/* Its host loses power: data that reached the medium stays, records that were only placed go. */
+	:: up[n] && crashes < CRASHES && named[n] && !serving[n] ->
+		crashes++; up[n] = 0; forget(n); named[n] = 0; unclean[n] = 1;
+		printf("%d loses power, and its records\n", n)
+	/* The copy is lost with its medium, but never the last one of S. */
+	:: losses < LOSSES && (reg_insync & ~BIT(n)) ->
+		losses++; up[n] = 0; forget(n); data[n] = 0; promise[n] = 0; named[n] = 0; unclean[n] = 0;
+		blank[n] = !MUTATED(NEW_COPY_IS_CLEAN);
+		printf("%d loses its copy\n", n)
+	:: else
+	fi
+}
+
+inline promote_steps()
+{
+	if
+	:: MAY_PROMOTE(n) && LEASE_IS_OVER ->
+		promotions++; forget(n);
+		printf("%d is promoted: epoch %d, S %d\n", n, reg_epoch + 1, reg_insync);
+		reg_epoch++; swapped(n);
+		epoch[n] = reg_epoch; insync[n] = reg_insync; current[n] = 1;
+#if TICKS
+		key_age = 0; held[n] = 0; renewal = 0; landed = 0; sent_age = 0; renewer = 0
+#endif
+	:: HAS_EPOCH(n) && !IN(joined[n], n) && promise[n] <= epoch[n] ->
+		promise[n] = epoch[n]; joined[n] = joined[n] | BIT(n);
+		printf("%d promises its epoch %d\n", n, epoch[n])
+	/* Only when all of S are equal, and by a swap. */
+	:: HAS_EPOCH(n) && !serving[n] && OWN_PROMISE(n) &&
+		(MAY_SWAP(n) || MUTATED(SERVE_WITHOUT_SWAP)) &&
+		(!(insync[n] & ~(joined[n] | (MUTATED(SERVE_BEFORE_PROMISE) -> BIT(n) : 0))) ||
+		 MUTATED(SERVE_UNEQUAL)) ->
+		printf("%d serves: epoch %d, data %d, acknowledged %d, read %d\n", n, epoch[n], data[n],
+		       acknowledged, observed);
+		assert(!(acknowledged & ~data[n])); /* an acknowledged write is missing */
+		assert(!(observed & ~data[n]));     /* a value that was read has disappeared */
+		serving[n] = 1; observed = observed | data[n];
+		if
+		:: MAY_SWAP(n) -> swapped(n)
+		:: else
+		fi;
+		x = 0;
+		do
+		:: x < MEMBERS ->
+			if
+			:: IN(insync[n], x) && IN(joined[n], x) -> named[x] = 0; unclean[x] = 0
+			:: else
+			fi;
+			x++
+		:: else -> break
+		od;
+		x = 0
+	:: else
+	fi
+}
+
+/* The primary n makes r equal to itself, while nobody is served yet. */
+inline equalise_steps()
+{
+	if
+	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && up[r] && IN(insync[n], r) &&
+		!IN(joined[n], r) && OBEYS(r, n) ->
+		/* Over what the records of both name; all of it where they cannot be relied on. */
+		x = named[n] | named[r];
+		if
+		:: (unclean[n] || unclean[r]) && !MUTATED(TRUST_LOST_RECORDS) -> x = ALL_DATA
+		:: blank[r] -> x = ALL_DATA
+		:: else
+		fi;
+		if
+		:: MUTATED(NO_EQUALISE)
+		:: else -> data[r] = (data[r] & ~x) | (data[n] & x)
+		fi;
+		if
+		:: MUTATED(UNNAMED_EQUALISE)
+		:: else -> named[r] = x; named[n] = x /* durable before the first byte; kept until serving */
+		fi;
+		blank[r] = 0;
+		printf("%d makes %d equal over %d\n", n, r, x);
+		x = 0;
+		fence(r, n);
+		joined[n] = joined[n] | BIT(r)
+	:: else
+	fi
+}
+
+inline view_steps()
+{
+	if
+	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && IN(insync[n], r) &&
+		(MAY_SWAP(n) || MUTATED(SHRINK_WITHOUT_SWAP)) && !proposed[n] ->
+		if
+		:: MAY_SWAP(n) ->
+			reg_insync = insync[n] & ~BIT(r); swapped(n);
+			printf("%d removes %d from S\n", n, r)
+		:: else
+		fi;
+		insync[n] = insync[n] & ~BIT(r); joined[n] = joined[n] & ~BIT(r);
+		joining[n] = joining[n] & ~BIT(r);
+		settle(n)
+	/* The same swap, without an answer: nothing changes here until it is known. */
+	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && IN(insync[n], r) && MAY_SWAP(n) && !proposed[n] &&
+		!late && LATE ->
+		late = 1; late_insync = insync[n] & ~BIT(r);
+		printf("%d asks to remove %d from S, no answer\n", n, r)
+	:: n != r && HAS_EPOCH(n) && serving[n] && IN(insync[n], r) && pending[n] &&
+		MUTATED(ACK_BEFORE_SHRINK) ->
+		printf("%d goes on without %d\n", n, r);
+		insync[n] = insync[n] & ~BIT(r);
+		settle(n)
+	/* r is made equal, gets all further flushes and is waited for; only then it is proposed. */
+	:: n != r && HAS_EPOCH(n) && serving[n] && !IN(insync[n], r) && !IN(joining[n], r) && up[r] &&
+		OBEYS(r, n) && !pending[n] ->
+		if
+		:: MUTATED(EXPAND_UNEQUAL)
+		:: else -> data[r] = data[n]
+		fi;
+		named[r] = 0; blank[r] = 0; unclean[r] = 0;
+		fence(r, n);
+		joined[n] = joined[n] | BIT(r); joining[n] = joining[n] | BIT(r);
+		printf("%d joins %d\n", r, n)
+	:: n != r && HAS_EPOCH(n) && serving[n] && IN(joining[n], r) && MAY_SWAP(n) && !proposed[n] &&
+		!late ->
+		if
+		:: true -> /* answered at once */
+			reg_insync = insync[n] | BIT(r); swapped(n);
+			insync[n] = insync[n] | BIT(r); joining[n] = joining[n] & ~BIT(r);
+			printf("%d adds %d to S\n", n, r)
+		:: LATE -> /* no answer: it may be carried out later, or never */
+			late = 1; late_insync = insync[n] | BIT(r);
+			proposed[n] = BIT(r);
+			printf("%d asks to add %d to S, no answer\n", n, r)
+		fi
+	:: n != r && HAS_EPOCH(n) && serving[n] && IN(joining[n], r) && !IN(proposed[n], r) ->
+		printf("%d gives up to join %d\n", n, r);
+		joined[n] = joined[n] & ~BIT(r); joining[n] = joining[n] & ~BIT(r);
+		settle(n)
+	:: else
+	fi
+}
+
+/* What becomes of a swap without an answer. */
+inline late_steps()
+{
+	if
+	:: late ->
+		reg_insync = late_insync;
+		printf("the swap without an answer is carried out: S %d\n", reg_insync);
+		swapped(MEMBERS)
+	/* The register shows that it was carried out. */
+	:: HAS_EPOCH(n) && reg_epoch == epoch[n] && !current[n] && OWN_PROMISE(n) ->
+		printf("%d sees that its swap was carried out\n", n);
+		insync[n] = reg_insync; joining[n] = joining[n] & ~reg_insync; proposed[n] = 0;
+		joined[n] = joined[n] & (reg_insync | joining[n] | BIT(n));
+		current[n] = 1;
+		settle(n)
+	/* The register is unchanged: another swap of the same primary ends the wait for the first. */
+	:: HAS_EPOCH(n) && proposed[n] && MAY_SWAP(n) ->
+		printf("%d sees no trace of its swap\n", n);
+		if
+		:: MUTATED(READ_BACK_DECIDES)
+		:: else -> swapped(n)
+		fi;
+		proposed[n] = 0;
+		settle(n)
+	:: else
+	fi
+}
+
+inline write_steps()
+{
+	if
+	:: HAS_EPOCH(n) && serving[n] && !pending[n] && next_write <= WRITES ->
+		pending[n] = BIT(next_write); holders[n] = BIT(n); next_write++;
+		printf("%d writes %d\n", n, pending[n]);
+		data[n] = data[n] | pending[n];
+		if
+		:: MUTATED(SLOT_AFTER_WRITE)
+		:: else -> named[n] = named[n] | pending[n] /* the extent is hot before the local write */
+		fi;
+		settle(n)
+	:: n != r && HAS_EPOCH(n) && serving[n] && pending[n] && up[r] && !IN(holders[n], r) &&
+		IN(insync[n] | joining[n] | proposed[n], r) &&
+		(promise[r] == epoch[n] || MUTATED(NO_EPOCH_CHECK)) ->
+		/* A former primary writes into the copy of a newer one that serves. */
+		assert(!(epoch[r] > epoch[n] && serving[r]));
+		printf("the write %d of %d reaches %d\n", pending[n], n, r);
+		data[r] = data[r] | pending[n];
+		if
+		:: MUTATED(NO_INTENT)
+		:: else -> named[r] = named[r] | pending[n]
+		fi;
+		holders[n] = holders[n] | BIT(r);
+		settle(n)
+	:: else
+	fi
+}
+
+/* The operator's tool replaces the configuration: view and configuration are one value. */
+inline config_steps()
+{
+	if
+	:: configs < CONFIGS && !config_read ->
+		printf("the operator's tool reads the register\n");
+		config_read = 1; config_current = 1; config_epoch = reg_epoch; config_insync = reg_insync
+	:: config_read && (config_current || MUTATED(CONFIG_WITHOUT_COMPARE)) ->
+		reg_epoch = config_epoch; reg_insync = config_insync;
+		printf("the operator's tool writes the configuration: epoch %d, S %d\n", reg_epoch, reg_insync);
+		swapped(MEMBERS);
+		config_read = 0; config_epoch = 0; config_insync = 0; configs++
+	:: config_read && !config_current ->
+		config_read = 0; config_epoch = 0; config_insync = 0; configs++
+	:: else
+	fi
+}
+
+#if TICKS
+#define LEASE_HOLDS(i) (held[i] < HOLDS)
+
+inline lease_steps()
+{
+	if
+	:: ticks < TICKS ->
+		ticks++; printf("a tick\n");
+		key_age = (key_age < LEASE -> key_age + 1 : LEASE);
+		sent_age = (renewal && sent_age < LEASE -> sent_age + 1 : sent_age);
+		x = 0;
+		do
+		:: x < MEMBERS -> held[x] = (held[x] < LEASE -> held[x] + 1 : LEASE); x++
+		:: else -> break
+		od;
+		x = 0
+	:: HAS_EPOCH(n) && reg_epoch == epoch[n] && !renewal ->
+		renewal = 1; landed = 0; sent_age = 0; renewer = n;
+		printf("%d sends a renewal\n", n)
+	:: renewal && !landed && epoch[renewer] == reg_epoch ->
+		landed = 1; key_age = 0; printf("the renewal changes the key\n")
+	:: renewal && landed ->
+		if
+		:: up[renewer] && epoch[renewer] ->
+			held[renewer] = (MUTATED(LEASE_FROM_ANSWER) -> 0 : sent_age)
+		:: else
+		fi;
+		printf("the renewal is answered\n");
+		renewal = 0; landed = 0; sent_age = 0; renewer = 0
+	/* An application reads through the mapping of n, and then asks whether it was the primary. */
+	:: !reading && HAS_EPOCH(n) && serving[n] ->
+		reading = 1; reader = n; read_began = acknowledged;
+		printf("an application of %d begins to read\n", n)
+	:: !reading && HAS_EPOCH(n) && serving[n] && MUTATED(CONFIRM_BEFORE_LOAD) && LEASE_HOLDS(n) ->
+		confirmed_early = 1; printf("an application of %d confirms\n", n)
+	:: reading && !loaded && HAS_EPOCH(reader) ->
+		loaded = 1; read_saw = data[reader]; printf("it loads %d\n", read_saw)
+	:: reading && loaded && HAS_EPOCH(reader) ->
+		if
+		:: LEASE_HOLDS(reader) || (MUTATED(CONFIRM_BEFORE_LOAD) && confirmed_early) ||
+			MUTATED(NO_CONFIRM) ->
+			printf("%d was acknowledged before\n", read_began);
+			assert(!(read_began & ~read_saw)) /* a stale value was confirmed */
+		:: else
+		fi;
+		reading = 0; loaded = 0; reader = 0; read_began = 0; read_saw = 0; confirmed_early = 0
+	:: reading && !HAS_EPOCH(reader) ->
+		reading = 0; loaded = 0; reader = 0; read_began = 0; read_saw = 0; confirmed_early = 0
+	:: else
+	fi
+}
+#endif
+
+inline choose(i)
+{
+	i = 0;
+	do
+	:: i < MEMBERS - 1 -> i++
+	:: break
+	od
+}
+
+init {
+	atomic {
+		c_code { const char *m = getenv("MUTATION"); now.mutation = m ? atoi(m) : 0; };
+		reg_insync = EVERYONE;
+		n = 0;
+		do
+		:: n < MEMBERS -> up[n] = 1; n++
+		:: else -> break
+		od;
+		n = 0;
+#if STARTED
+		reg_epoch = 1; epoch[0] = 1; serving[0] = 1; current[0] = 1;
+		joined[0] = EVERYONE; insync[0] = EVERYONE;
+		do
+		:: n < MEMBERS -> promise[n] = 1; n++
+		:: else -> break
+		od;
+		n = 0
+#endif
+	};
+	do
+	:: atomic {
+		choose(n); choose(r);
+		if
+		:: true -> crash_steps()
+		:: true -> promote_steps()
+		:: true -> equalise_steps()
+		:: true -> view_steps()
+		:: true -> late_steps()
+		:: true -> write_steps()
+#if CONFIGS
+		:: true -> config_steps()
+#endif
+#if TICKS
+		:: true -> lease_steps()
+#endif
+		fi;
+		n = 0; r = 0
+	}
+	od
+}

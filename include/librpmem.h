@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * librpmem.h -- keep a copy of a persistent memory pool on another machine.
+ *
+ * The functions, structures and numbers of version 1.3 of PMDK's librpmem, which its release 1.13
+ * dropped. A pool is memory of this process; the target is a machine with rpmemd, reached through
+ * ssh ("[user@]host[:port]") or directly ("rpma://host[:port]").
+ *
+ * What holds for every call unless it says otherwise:
+ * - Pointers are NULL and integers -1 on failure, with errno set; rpmem_errormsg() says why.
+ * - A wrong argument is refused with EINVAL and changes nothing. The loss of the target is final:
+ *   each later call on the pool fails with the errno of the first.
+ * - No call waits longer than RPMEM_TIMEOUT_MS (30 s) without any progress: ETIMEDOUT, ECONNRESET.
+ * - Calls on different pools may run in parallel; on one pool those for different lanes may, and
+ *   one lane is used by one thread at a time. rpmem_close() is called alone.
+ * - A forked child must not use its parent's pools; it may close them, which the parent does not
+ *   notice.
+ *
+ * There is a manual page for each function, and librpmem(7) for the whole, with the environment
+ * variables.
+ */
+#ifndef LIBRPMEM_H
+#define LIBRPMEM_H 1
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As PMDK 1.12 has it on every function; -Wno-deprecated-declarations silences it. */
+#define RPMEM_DEPR_STR  "librpmem is deprecated in PMDK; new programs use librpma"
+#define RPMEM_DEPR_ATTR __attribute__((deprecated(RPMEM_DEPR_STR)))
+
+#define RPMEM_MAJOR_VERSION 1
+#define RPMEM_MINOR_VERSION 3
+
+typedef struct rpmem_pool RPMEMpool;
+
+#define RPMEM_POOL_HDR_SIG_LEN    8
+#define RPMEM_POOL_HDR_UUID_LEN   16
+#define RPMEM_POOL_USER_FLAGS_LEN 16
+
+/* What stands in the header of the pool at the target. Note the order of the last two uuids. */
+struct rpmem_pool_attr {
+	char signature[RPMEM_POOL_HDR_SIG_LEN];
+	uint32_t major;
+	uint32_t compat_features;
+	uint32_t incompat_features;
+	uint32_t ro_compat_features;
+	unsigned char poolset_uuid[RPMEM_POOL_HDR_UUID_LEN];
+	unsigned char uuid[RPMEM_POOL_HDR_UUID_LEN];      /* of the first part */
+	unsigned char next_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* of the next replica */
+	unsigned char prev_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* of the previous replica */
+	unsigned char user_flags[RPMEM_POOL_USER_FLAGS_LEN];
+};
+
+#define RPMEM_MIN_POOL ((size_t)(1024 * 8))        /* the smallest pool */
+#define RPMEM_MIN_PART ((size_t)(1024 * 1024 * 2)) /* the smallest part */
+
+/*
+ * Create a pool at the target, as its pool set file says. pool_addr and pool_size: the local pool,
+ * in whole pages; it stays the caller's. *nlanes: how many lanes are wanted; on success, how many
+ * there are. create_attr NULL or all zero: a pool without headers. On failure nothing stays at the
+ * target.
+ */
+RPMEMpool *rpmem_create(const char *target, const char *pool_set_name, void *pool_addr,
+			size_t pool_size, unsigned *nlanes,
+			const struct rpmem_pool_attr *create_attr) RPMEM_DEPR_ATTR;
+/* The same of a pool that exists; *open_attr (may be NULL) gets its attributes. pool_size may be
+ * smaller than the pool. */
+RPMEMpool *rpmem_open(const char *target, const char *pool_set_name, void *pool_addr,
+		      size_t pool_size, unsigned *nlanes,
+		      struct rpmem_pool_attr *open_attr) RPMEM_DEPR_ATTR;
+/* Write other attributes to the headers. NULL or all zero: for a pool without headers only. */
+int rpmem_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr) RPMEM_DEPR_ATTR;
+/* The pool is gone in any case; -1: the target did not confirm. The local pool is not touched and
+ * may be unmapped before. */
+int rpmem_close(RPMEMpool *rpp) RPMEM_DEPR_ATTR;
+
+#define RPMEM_PERSIST_RELAXED (1U << 0)
+#define RPMEM_FLUSH_RELAXED   (1U << 0)
+
+/*
+ * Begin to copy a range of the local pool to the target; the next rpmem_drain() or rpmem_persist()
+ * of the lane makes it durable. With RPMEM_FLUSH_RELAXED the range must stay as it is until then.
+ * The first 4096 bytes of a pool with headers are refused (here and in the next three).
+ */
+int rpmem_flush(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
+		unsigned flags) RPMEM_DEPR_ATTR;
+/* Wait until all that was flushed on the lane is durable; flags is 0. */
+int rpmem_drain(RPMEMpool *rpp, unsigned lane, unsigned flags) RPMEM_DEPR_ATTR;
+/* Both. flags: 0 or RPMEM_PERSIST_RELAXED. */
+int rpmem_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
+		  unsigned flags) RPMEM_DEPR_ATTR;
+/* And flush the platform's buffers at the target, too. */
+int rpmem_deep_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane) RPMEM_DEPR_ATTR;
+/* Copy a range of the pool at the target to buff, which may be any memory. */
+int rpmem_read(RPMEMpool *rpp, void *buff, size_t offset, size_t length,
+	       unsigned lane) RPMEM_DEPR_ATTR;
+
+#define RPMEM_REMOVE_FORCE    0x1 /* ignore errors */
+#define RPMEM_REMOVE_POOL_SET 0x2 /* remove the pool set file, too */
+
+/* Remove the pool of that set at the target; flags: RPMEM_REMOVE_*. errno is rpmemd's exit status.
+ */
+int rpmem_remove(const char *target, const char *pool_set, int flags) RPMEM_DEPR_ATTR;
+
+/* NULL: the library serves programs that were built for this version. Else a text that says why
+ * not. */
+const char *rpmem_check_version(unsigned major_required, unsigned minor_required) RPMEM_DEPR_ATTR;
+
+/* Why the calling thread's last failed call failed; "" at first. The text is the thread's own and
+ * stays until its next failed call. */
+const char *rpmem_errormsg(void) RPMEM_DEPR_ATTR;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* devdax.h -- what the kernel says of a device DAX (/dev/daxX.Y), from sysfs. */
+#ifndef POOLSET_DEVDAX_H
+#define POOLSET_DEVDAX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct devdax {
+	uint64_t size;
+	uint64_t align; /* mappings begin and end at multiples of it */
+};
+
+/* Where sysfs is mounted; tests have one of their own. */
+extern const char *devdax_sysfs;
+
+/* False: the device is none, or cannot be asked. */
+bool devdax_probe(dev_t device, struct devdax *dax);
+
+#endif

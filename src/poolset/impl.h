@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* impl.h -- an open pool, for the files of this room. */
+#ifndef POOLSET_IMPL_H
+#define POOLSET_IMPL_H
+
+#include "poolset/parts.h"
+
+struct poolset_pool {
+	struct parts parts;
+	struct poolset_memory memory;
+	/* As they are on the disk: of the parts that have one, which are the first ones. */
+	struct header *headers;
+	uint8_t (*pages)[HEADER_BYTES];
+	bool is_created; /* by poolset_create() */
+	bool is_dirty;   /* the shutdown state says so, and so it is ours to clear */
+};
+
+/* The shutdown state of the devices. Without libndctl PMDK takes zero as well: power failures that
+ * the devices do not survive are not noticed. */
+extern const struct header_sds pool_devices;
+
+/* pool.c */
+int pool_alloc_headers(struct poolset_pool *pool, struct error *err);
+int pool_check_size(const struct poolset_pool *pool, uint64_t size, struct error *err);
+/* What is not open has a header of zeros. */
+int pool_read_headers(struct poolset_pool *pool, struct error *err);
+/* The first one last: without it there is no pool yet. */
+int pool_write_headers(struct poolset_pool *pool, struct error *err);
+
+/* attr.c */
+int pool_check_attr(const struct poolset_pool *pool, const struct poolset_attr *attr,
+		    struct error *err);
+/* Fills in what the attributes leave open. */
+void pool_complete_attr(struct poolset_attr *attr);
+void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr);
+
+/* create.c */
+int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_attr *attr,
+		struct error *err);
+/* Files that were made are removed; those that were there had a zero page, and get it again. */
+void pool_undo_create(struct poolset_pool *pool);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* target.h -- where a target is: "[user@]host[:port]" through ssh, or "rpma://host[:port]". */
+#ifndef RPMEM_TARGET_H
+#define RPMEM_TARGET_H
+
+#include <stdbool.h>
+
+#include "session/address.h"
+
+#define TARGET_DIRECT_PORT "7205"
+#define TARGET_TEXT        320
+
+struct target {
+	bool direct;
+	char user[33]; /* "": none; of ssh only */
+	char host[256];
+	char port[8]; /* a number; "": none, which ssh chooses */
+};
+
+/* 0 or EINVAL. */
+int target_parse(const char *text, struct target *target);
+/* The numeric addresses of the host, with the port that is given; how many there are, at most max.
+ */
+int target_resolve(const char *host, const char *port, struct address *found, int max);
+
+#endif

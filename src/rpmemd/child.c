@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpmemd/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/poll.h"
+#include "rpmemd/connection.h"
+
+#define CHILD_PROGRAM "/proc/self/exe" /* also when its file was replaced by an upgrade */
+
+/* The command line: what it is, and the settings of the listener's. */
+static char **child_argv(const struct options *opts)
+{
+	char **argv = calloc(opts->set_count + 5, sizeof(*argv));
+	unsigned n = 0;
+	bool ok = argv != NULL;
+
+	if (!ok)
+		return NULL;
+	ok = (argv[n++] = strdup("rpmemd")) && (argv[n++] = strdup("--" OPTIONS_WORKER_WORD));
+	if (ok && opts->config)
+		ok = (argv[n++] = strdup("-c")) && (argv[n++] = strdup(opts->config));
+	for (unsigned i = 0; i < opts->set_count && ok; i++)
+		if (strcmp(opts->set[i].key, "listen") != 0)
+			ok = asprintf(&argv[n++], "--%s=%s", opts->set[i].key,
+				      opts->set[i].value) >= 0;
+	return ok ? argv : NULL; /* out of memory: what is lost is little, the fork fails next */
+}
+
+static void child_free_argv(char **argv)
+{
+	for (unsigned i = 0; argv && argv[i]; i++)
+		free(argv[i]);
+	free(argv);
+}
+
+/* In the new process. Its descriptors are above those that it is going to have, so that none is
+ * overwritten before it is copied. */
+static void child_exec(char **argv, int connection, int to_listener)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	connection = fcntl(connection, F_DUPFD_CLOEXEC, CONNECTION_LISTENER_FD + 1);
+	to_listener = fcntl(to_listener, F_DUPFD_CLOEXEC, CONNECTION_LISTENER_FD + 1);
+	if (connection >= 0 && to_listener >= 0 && dup2(connection, CONNECTION_FD) >= 0 &&
+	    dup2(to_listener, CONNECTION_LISTENER_FD) >= 0 &&
+	    !sigprocmask(SIG_SETMASK, &none, NULL))
+		execv(CHILD_PROGRAM, argv);
+	_exit(127);
+}
+
+static int child_fork(struct child *child, char **argv, int connection)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	child->pid = fork();
+	if (!child->pid)
+		child_exec(argv, connection, pair[1]);
+	close(pair[1]);
+	child->fd = pair[0];
+	if (child->pid > 0)
+		return 0;
+	close(pair[0]);
+	return -EAGAIN;
+}
+
+int children_start(struct children *c, const struct options *opts, int connection, const char *addr)
+{
+	struct child *child = calloc(1, sizeof(*child));
+	char **argv = child_argv(opts);
+	int rc = child && argv ? child_fork(child, argv, connection) : -ENOMEM;
+
+	child_free_argv(argv);
+	if (rc) {
+		free(child);
+		return rc;
+	}
+	child->state = CHILD_PENDING;
+	child->deadline = poll_deadline(CHILD_PENDING_MS);
+	snprintf(child->addr, sizeof(child->addr), "%s", addr);
+	child->next = c->first;
+	c->first = child;
+	return 0;
+}
+
+unsigned children_count(const struct children *c, const char *addr, enum child_state state)
+{
+	unsigned n = 0;
+
+	for (const struct child *child = c->first; child; child = child->next)
+		n += child->state == state && (!addr || !strcmp(addr, child->addr));
+	return n;
+}
+
+struct child *children_oldest_pending(const struct children *c, const char *addr)
+{
+	struct child *oldest = NULL;
+
+	for (struct child *child = c->first; child; child = child->next)
+		if (child->state == CHILD_PENDING && (!addr || !strcmp(addr, child->addr)))
+			oldest = child;
+	return oldest;
+}
+
+/* It stays until it is reaped, so the number is its own until then. */
+void child_kill(struct child *child, int sig)
+{
+	kill(child->pid, sig);
+	if (sig == SIGKILL)
+		child->state = CHILD_KILLED;
+}
+
+static void child_report_end(const struct child *child, int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		LOG_ERROR("process %d, which served %s, was ended by signal %d", (int)child->pid,
+			  child->addr, WTERMSIG(status));
+	else
+		LOG_DEBUG("process %d, which served %s, has ended", (int)child->pid, child->addr);
+}
+
+void children_reap(struct children *c)
+{
+	struct child **at = &c->first;
+
+	while (*at) {
+		struct child *child = *at;
+		int status;
+
+		if (waitpid(child->pid, &status, WNOHANG) != child->pid) {
+			at = &child->next;
+			continue;
+		}
+		child_report_end(child, status);
+		*at = child->next;
+		if (child->fd >= 0)
+			close(child->fd);
+		free(child);
+	}
+}
+
+int children_check_time(struct children *c)
+{
+	struct child *oldest = children_oldest_pending(c, NULL);
+
+	while (oldest && !poll_ms_left(oldest->deadline)) {
+		LOG_WARNING_LIMITED("%s has proved nothing in time", oldest->addr);
+		child_kill(oldest, SIGKILL);
+		oldest = children_oldest_pending(c, NULL);
+	}
+	return oldest ? poll_ms_left(oldest->deadline) : -1;
+}

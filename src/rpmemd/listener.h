@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* listener.h -- rpmemd --listen: accepts connections, keeps their number within limits, and gives
+ * each to a process. */
+#ifndef RPMEMD_LISTENER_H
+#define RPMEMD_LISTENER_H
+
+#include "rpmemd/options.h"
+
+/* Until SIGTERM or SIGINT. The exit code. */
+int listener_run(const struct options *opts, struct settings *s);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmemd: the daemon of librpmem on the target (rpmemd(1)). */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rpmemd/connection.h"
+#include "rpmemd/journal.h"
+#include "rpmemd/listener.h"
+#include "rpmemd/remove.h"
+#include "rpmemd/run.h"
+#include "rpmemd/startup.h"
+
+static int main_control(const struct options *opts, struct settings *s)
+{
+	static const int signals[] = {SIGINT, SIGTERM};
+	struct endpoint endpoint;
+	struct run_opts run = {.settings = s,
+			       .endpoint = &endpoint,
+			       .in = STDIN_FILENO,
+			       .out = STDOUT_FILENO,
+			       .signal_fd = startup_block_signals(signals, 2)};
+	struct error err;
+
+	if (startup_begin(opts, s, &err)) {
+		run_report_failure(STDOUT_FILENO, &err);
+		return RUN_ENDED;
+	}
+	startup_raise_limit();
+	if (!endpoint_from_ssh(getenv("SSH_CONNECTION"), &endpoint))
+		LOG_WARNING("no usable SSH_CONNECTION in the environment: the data path is on %s",
+			    endpoint.here);
+	return (int)run_session(&run);
+}
+
+/* The initiator's library takes the exit code as an errno. */
+static int main_remove(const struct options *opts, struct settings *s)
+{
+	struct error err;
+
+	if (startup_begin(opts, s, &err))
+		return err.cause > 0 && err.cause < RUN_MALFORMED ? err.cause : EIO;
+	return remove_pool(opts, s);
+}
+
+static int main_print_help(void)
+{
+	fprintf(stderr, "%srpmemd version " RPMEMD_VERSION "\n%s", options_usage, options_help);
+	return 0;
+}
+
+static int main_print_version(void)
+{
+	fputs("rpmemd version " RPMEMD_VERSION "\n", stderr);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct settings settings;
+	struct options opts;
+	struct error err;
+
+	journal_begin();
+	/* A flush to persistence that cannot be one must fail and not pass. */
+	setenv("RPMA_STRICT_PERSIST", "1", 0);
+	if (options_parse(&opts, argc, argv, &err)) {
+		LOG_ERROR("%s", err.text);
+		fputs(options_usage, stderr);
+		return RUN_MALFORMED;
+	}
+	switch (opts.task) {
+	case OPTIONS_HELP:
+		return main_print_help();
+	case OPTIONS_VERSION:
+		return main_print_version();
+	case OPTIONS_REMOVE:
+		return main_remove(&opts, &settings);
+	case OPTIONS_LISTEN:
+		return listener_run(&opts, &settings);
+	case OPTIONS_WORKER:
+		return connection_run(&opts, &settings);
+	case OPTIONS_CONTROL:
+		return main_control(&opts, &settings);
+	}
+	return RUN_MALFORMED;
+}

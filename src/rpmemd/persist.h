@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * persist.h -- ranges of the pool written back by this process: for the general method, and for
+ * deep flushes.
+ *
+ * A failure is final for the pool. The kernel reports a failed write-back once for each open file:
+ * of two threads that write back the same file, one gets the error and the other one success,
+ * although its bytes may be among the lost ones. So a success counts only once all write-backs that
+ * were under way meanwhile have ended, and none failed.
+ *
+ * Thread-safe.
+ */
+#ifndef RPMEMD_PERSIST_H
+#define RPMEMD_PERSIST_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct persist {
+	uint8_t *base;
+	uint64_t size;
+	bool is_direct; /* the mapping is the medium: the processor's caches are written back */
+	/* Writes back a range of whole pages: 0 or -errno. msync(2), but for tests. */
+	int (*write_back)(void *addr, size_t len);
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	int failed;                 /* -errno, of the first failure */
+	uint64_t begun;             /* write-backs so far, */
+	struct persist_turn *turns; /* and those of them that are under way */
+};
+
+void persist_init(struct persist *p, void *base, uint64_t size, bool is_direct);
+void persist_fini(struct persist *p);
+/* 0, or -errno of the pool's first failure. A range that is not within the pool: -EINVAL, which is
+ * not final. */
+int persist_range(struct persist *p, uint64_t offset, uint64_t len);
+/* The same, down to the memory's own buffers where the platform can. */
+int persist_deep(struct persist *p, uint64_t offset, uint64_t len);
+
+#endif

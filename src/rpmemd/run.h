@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run.h -- a session over a pair of descriptors, from the greeting to its end. */
+#ifndef RPMEMD_RUN_H
+#define RPMEMD_RUN_H
+
+#include "rpmemd/direct.h"
+#include "rpmemd/endpoint.h"
+#include "rpmemd/settings.h"
+#include "session/secret.h"
+
+/* Exit codes of the original. */
+enum run_exit {
+	RUN_CLOSED = 0,
+	RUN_ENDED = 1,      /* without a close; or it did not start */
+	RUN_MALFORMED = 255 /* what came is not the protocol; or the command line was wrong */
+};
+
+struct run_opts {
+	const struct settings *settings;
+	const struct endpoint *endpoint;
+	int in, out;
+	/* NULL: ssh has done that. */
+	const struct secret *secret;
+	struct direct_admission admission; /* with a secret */
+	int signal_fd;                     /* readable: end, as if the initiator had gone */
+};
+
+enum run_exit run_session(const struct run_opts *opts);
+/* Instead of a session: the start-up failed, for the reason in err. */
+void run_report_failure(int out, const struct error *err);
+
+#endif

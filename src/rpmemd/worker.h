@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker.h -- the threads of the general method: each has a completion queue, which its lanes
+ * share, and answers what arrives there.
+ *
+ * Created and ended by one thread.
+ */
+#ifndef RPMEMD_WORKER_H
+#define RPMEMD_WORKER_H
+
+#include <librpma.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+struct worker {
+	struct rpma_cq *cq;
+	pthread_t thread;
+	bool is_running;
+	bool stop;
+};
+
+/* cq_size: for all lanes that it is going to have. Librpma's results, RPMA_E_NOMEM for a thread. */
+int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
+/* After this no completion is looked at. Its lanes are to be disconnected before, which wakes it.
+ */
+void worker_stop(struct worker *w);
+/* Once its lanes are closed. */
+void worker_fini(struct worker *w);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alarm.c -- by timerfd(2): what the engine waits for itself cannot be put off without waking it.
+ */
+#include "softrnic/io/alarm.h"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+bool alarm_open(struct alarm *a)
+{
+	int fd;
+
+	if (a->fd >= 0)
+		return true;
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (engine_add(&a->source, fd, false)) {
+		close(fd);
+		return false;
+	}
+	a->fd = fd;
+	return true;
+}
+
+bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns)
+{
+	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
+
+	if (!alarm_open(a) || timerfd_settime(a->fd, 0, &when, NULL))
+		return false;
+	atomic_store_explicit(&a->due, now + ns, memory_order_relaxed);
+	return true;
+}
+
+void alarm_has_expired(struct alarm *a)
+{
+	atomic_store_explicit(&a->due, 0, memory_order_relaxed);
+}
+
+void alarm_forked(struct alarm *a)
+{
+	close(a->fd);
+	a->fd = -1;
+	alarm_has_expired(a);
+}
+
+void alarm_freed(struct eng_source *src)
+{
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * alarm.h -- a timer that threads of the application put off while they are busy, so that the
+ * engine is woken only when they have stopped. It is guarded by a lock of its owner, which is outer
+ * to the engine's.
+ */
+#ifndef IO_ALARM_H
+#define IO_ALARM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "softrnic/io/engine.h"
+
+struct alarm {
+	struct eng_source source; /* ready(): it has expired, or had before it was put off */
+	int fd;                   /* -1: not opened yet */
+	_Atomic uint64_t due;     /* 0: it is not running; read without the lock as well */
+};
+
+#define ALARM_INIT(name, on_expiry, on_fork)                                                       \
+	{                                                                                          \
+		.source = {.ready = (on_expiry),                                                   \
+			   .free = alarm_freed,                                                    \
+			   .forked = (on_fork),                                                    \
+			   .all = LIST_INIT((name).source.all)},                                   \
+		.fd = -1,                                                                          \
+	}
+
+static inline uint64_t alarm_due(const struct alarm *a)
+{
+	return atomic_load_explicit(&a->due, memory_order_relaxed);
+}
+
+bool alarm_open(struct alarm *a);
+/* It expires so long after now, and not when it was to; false: that could not be set. */
+bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns);
+void alarm_has_expired(struct alarm *a);
+/* In a child: the parent's is closed. It is opened anew when it is set. */
+void alarm_forked(struct alarm *a);
+void alarm_freed(struct eng_source *src);
+
+#endif

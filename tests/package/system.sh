@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The packages in a clean system: installed beside what Debian has, used as their pages say, removed again.
+# The system is made of the mirrors that this machine uses, and lives in a folder of its own; what runs in it is in
+# a mount, a process and, but for installations, a network namespace, which end with it.
+# usage: system.sh PACKAGES_DIR
+set -euo pipefail
+packages=$(realpath "${1:?usage: system.sh PACKAGES_DIR}")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+clean=$packages/clean.tar
+
+die() {
+	echo "package test: $*" >&2
+	exit 1
+}
+[ "$(id -u)" = 0 ] || die "a system in a folder needs root"
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+ls "$packages"/librpma0_*.deb >/dev/null || die "there are no packages in $packages"
+
+# Nothing of ours is in it, so it may serve for a day.
+if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
+	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+		sed -n 's/^Debian //p')
+	[ -n "$mirrors" ] || die "apt knows no mirror of Debian here"
+	mmdebstrap --quiet --mode=root --variant=apt "$codename" "$clean.new" - <<<"$mirrors"
+	mv "$clean.new" "$clean"
+fi
+
+root=
+trap '[ -z "$root" ] || rm -rf --one-file-system "$root"' EXIT
+
+new_system() {
+	[ -z "$root" ] || rm -rf --one-file-system "$root"
+	root=$(mktemp -d "$packages/system.XXXXXX")
+	tar -x -C "$root" -f "$clean"
+	# No service is started when its package is installed.
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chmod 755 "$root/usr/sbin/policy-rc.d"
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	mkdir -p "$root/packages" "$root/smoke"
+}
+
+# enter SECONDS [--net] COMMAND...: in the system. With --net it has no network but its loopback.
+enter() {
+	local limit=$1
+	shift
+	local namespaces=(--mount --pid --fork --kill-child)
+	[ "$1" != --net ] || {
+		namespaces+=(--net)
+		shift
+	}
+	ROOT=$root PACKAGES=$packages HERE=$here timeout --kill-after=10 "$limit" unshare "${namespaces[@]}" sh -c '
+		set -e
+		mount -t proc proc "$ROOT/proc"
+		mount -t tmpfs tmpfs "$ROOT/dev/shm" 2>/dev/null || { mkdir -p "$ROOT/dev/shm"; mount -t tmpfs tmpfs "$ROOT/dev/shm"; }
+		mount -t devpts -o newinstance,ptmxmode=0666 devpts "$ROOT/dev/pts" 2>/dev/null || :
+		mount --bind -o ro "$PACKAGES" "$ROOT/packages"
+		mount --bind -o ro "$HERE" "$ROOT/smoke"
+		ip link set lo up
+		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive "$@"' sh "$@"
+}
+
+# step SECONDS NAME [--net] COMMAND...
+step() {
+	local begin=$SECONDS limit=$1 name=$2
+	shift 2
+	enter "$limit" "$@" >"$packages/test.log" 2>&1 </dev/null || {
+		tail -n 30 "$packages/test.log" >&2
+		die "FAILED: $name; see $packages/test.log"
+	}
+	printf '%s: passed (%s s)\n' "$name" $((SECONDS - begin))
+}
+
+# What the container file does: its COPY, its RUN, and the start of its program as its user.
+container() {
+	local file=$here/../../contrib/container/Containerfile name
+	new_system
+	for name in $(sed -nE 's#^COPY (.*) /packages/$#\1#p' "$file"); do
+		mkdir -p "$root/copied"
+		# shellcheck disable=SC2086
+		cp "$packages"/$name "$root/copied/"
+	done
+	sed -n '/^RUN /,/[^\\]$/p' "$file" | sed '1s/^RUN //; s#/packages#/copied#g' >"$root/container.sh"
+	step 300 "the container file installs" sh -e /container.sh
+	step 60 "the container file starts its program" --net setpriv --reuid rpma --regid rpma --init-groups \
+		"$(sed -nE 's/^ENTRYPOINT \["(.*)"\]$/\1/p' "$file")" --help
+	[ ! -e "$root/copied" ] || die "the image keeps the packages"
+}
+
+container
+new_system
+cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
+. "$here/steps.sh"
+for name in "${steps[@]}"; do
+	case $name in
+	net:*) step 600 "${name#net:}" /smoke/steps.sh "${name#net:}" ;;
+	*) step 300 "$name" --net /smoke/steps.sh "$name" ;;
+	esac
+done
