@@ -141,7 +141,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	bytes = malloc(len);
 	link_peek(&sim->link, n->index, bytes, len);
 	rings_show(n, bytes, len);
-	taken = stream_rx_in_place(n->stream, bytes, len, sim->world->now, u);
+	taken = stream_rx_in_place(n->stream, bytes, len, u);
 	rings_show(n, NULL, 0);
 	free(bytes);
 	link_drop(&sim->link, n->index, taken);

@@ -164,8 +164,20 @@ void conn_want(struct conn *c, unsigned bits);
 void conn_perform(struct conn *c, struct stream_update *u);
 /* The same where no call on the stream was made. */
 void conn_settle(struct conn *c);
-/* With the lock: take what the link has; returns whether it had any. */
-bool conn_poll(struct conn *c);
+/*
+ * With the lock: take what the link has; returns whether it had any. A link in memory is looked at
+ * so often, which costs less than to leave the connection and to take it again, and finds what
+ * comes as soon as it is there.
+ */
+bool conn_poll(struct conn *c, unsigned looks);
+#define CONN_LOOKS 24                                   /* of a thread that does nothing else */
+static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
+{
+	return atomic_load_explicit(&c->own.leased, memory_order_relaxed) &&
+			       !atomic_load_explicit(&c->own.waits, memory_order_relaxed)
+		       ? CONN_LOOKS
+		       : 1;
+}
 /*
  * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
  * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until

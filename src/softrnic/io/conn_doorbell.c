@@ -203,7 +203,7 @@ static bool doorbell_wait(struct conn *c)
 /* A send could be saved, and could be made at any time. */
 static bool doorbell_may_wait(const struct conn *c)
 {
-	return c->writable && c->link && c->link->ops->send_is_call && stream_may_wait(c->stream);
+	return c->writable && c->link && c->link->ops->gathers_sends && stream_may_wait(c->stream);
 }
 
 void conn_perform_posted(struct conn *c)

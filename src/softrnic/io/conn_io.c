@@ -71,7 +71,7 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 }
 
 /* Parse the link's bytes where they lie. Returns how many were taken; 0: none can be now. */
-static size_t conn_rx_in_place(struct conn *c, uint64_t now, struct stream_update *u)
+static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 {
 	const struct link_ops *ops = c->link->ops;
 	const void *bytes;
@@ -84,7 +84,7 @@ static size_t conn_rx_in_place(struct conn *c, uint64_t now, struct stream_updat
 	if (len <= 0)
 		return 0;
 	len = len < CONN_BUDGET ? len : CONN_BUDGET;
-	taken = stream_rx_in_place(c->stream, bytes, (size_t)len, now, u);
+	taken = stream_rx_in_place(c->stream, bytes, (size_t)len, u);
 	if (taken == 0)
 		return 0;
 	ops->consume(c->link, taken);
@@ -96,14 +96,15 @@ static size_t conn_rx_in_place(struct conn *c, uint64_t now, struct stream_updat
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
-	uint64_t now = clock_now_ns();
-	size_t taken = conn_rx_in_place(c, now, u);
+	size_t taken = conn_rx_in_place(c, u);
+	uint64_t now;
 	ssize_t got;
 
 	if (taken > 0)
 		return taken;
 	if (!stream_rx_begin(c->stream, &rx, u))
 		return 0;
+	now = clock_now_ns();
 	c->receive.direct = rx.direct;
 	got = link_recv(c->link, rx.iov, rx.n);
 	c->receive.room = link_iov_len(rx.iov, rx.n);

@@ -135,7 +135,7 @@ enum eng_look conn_spin(struct conn *c)
 	c->own.spun = conn_can_be_spun(c);
 	conn_own_settle(c);
 	if (c->own.spun)
-		look = conn_poll(c) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
+		look = conn_poll(c, CONN_LOOKS) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
 	conn_leave(c);
 	return look;
 }
@@ -214,7 +214,7 @@ void conn_wait_end(struct conn *c, bool look)
 	}
 	conn_own_end_wait(c);
 	if (look)
-		conn_poll(c);
+		conn_poll(c, 1);
 	conn_own_changed(c);
 	conn_leave(c);
 }

@@ -149,12 +149,22 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 		conn_perform(c, u);
 }
 
-bool conn_poll(struct conn *c)
+static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned looks)
+{
+	if (!ops->pending || c->readable)
+		return true;
+	while (looks-- > 0)
+		if (ops->pending(c->link))
+			return true;
+	return false;
+}
+
+bool conn_poll(struct conn *c, unsigned looks)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
 
-	if (!ops || (ops->pending && !c->readable && !ops->pending(c->link)))
+	if (!ops || !conn_is_pending(c, ops, looks))
 		return false;
 	c->readable = true;
 	stream_look_at_link(c->stream, &u);

@@ -31,7 +31,7 @@ enum link_families { LINK_FAMILIES_DEFAULT, LINK_FAMILIES_BOTH, LINK_FAMILIES_ON
 
 struct link_ops {
 	const char *name;
-	bool send_is_call; /* each send costs a system call, so that fewer are better */
+	bool gathers_sends; /* a send costs much more than its bytes, so that fewer are better */
 
 	/* --- addresses --- */
 	/* 0: it does not carry connections to or from this address. Of several links that do, the

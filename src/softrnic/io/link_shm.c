@@ -155,6 +155,7 @@ static uint32_t link_shm_segment(struct link *l)
 /* No address leads to it, so it has no row in the table of links. */
 static const struct link_ops link_shm = {
 	.name = "shm",
+	.gathers_sends = true,
 	.watch_write = link_shm_watch_write,
 	.ready = link_shm_ready,
 	.pending = link_shm_pending,

@@ -330,7 +330,7 @@ struct trace *link_tcp_trace_of(struct link *l)
 
 const struct link_ops link_tcp = {
 	.name = "tcp",
-	.send_is_call = true,
+	.gathers_sends = true,
 	.serves = link_tcp_serves,
 	.route = link_tcp_route,
 	.same_host = link_addr_same_host,

@@ -80,13 +80,21 @@ void liveness_begin(struct liveness *l, bool second, uint64_t limit_ns,
 	liveness_look_later(l, false, now);
 }
 
+static uint64_t liveness_peer_ns(uint32_t peer_ms)
+{
+	return liveness_at_least(peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
+}
+
+bool liveness_knows_peer_limit(const struct liveness *l, uint32_t peer_ms)
+{
+	return !peer_ms || l->at == CLOCK_NEVER || liveness_peer_ns(peer_ms) == l->peer_ns;
+}
+
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 {
-	uint64_t ns = liveness_at_least(peer_ms * NSEC_PER_MS, LIVENESS_MIN_NS);
-
-	if (!peer_ms || l->at == CLOCK_NEVER || ns == l->peer_ns)
+	if (liveness_knows_peer_limit(l, peer_ms))
 		return;
-	l->peer_ns = ns;
+	l->peer_ns = liveness_peer_ns(peer_ms);
 	liveness_set(l, liveness_earlier(l->at, stream_after(now, liveness_period_ns(l, false))),
 		     false);
 }

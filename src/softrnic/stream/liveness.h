@@ -45,6 +45,7 @@ void liveness_begin(struct liveness *l, bool second, uint64_t limit_ns,
 		    const struct liveness_view *view, uint64_t now);
 /* The peer announced its limit; the next look may be due earlier. */
 void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now);
+bool liveness_knows_peer_limit(const struct liveness *l, uint32_t peer_ms);
 /* To be called at l->at. */
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now);
 

@@ -270,8 +270,7 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
  * Instead of a begin and an end: bytes that lie in memory which the peer may write to. Returns how
  * many were taken. 0, and the update is as it was: they are to be received into memory.
  */
-size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint64_t now,
-			  struct stream_update *u);
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struct stream_update *u);
 bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);

@@ -90,6 +90,7 @@ uint64_t stream_after(uint64_t now, uint64_t ns);
 /* stream_update.c */
 /* The end of every call that changes something; and of one that has the time. */
 void stream_report(struct stream *s, struct stream_update *u);
+bool stream_settles_at(const struct stream *s); /* does stream_report_at() depend on the time? */
 void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_push_event(struct stream *s, enum stream_event event, int status);
 enum stream_rx_into stream_rx_target(const struct stream *s);

@@ -133,17 +133,29 @@ bool stream_rx_is_in_place(const struct stream *s)
 	       qp_rx_is_in_place(s->qp);
 }
 
-size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, uint64_t now,
-			  struct stream_update *u)
+/* As a rule the time decides nothing, and is not asked for: that would cost more than to parse. */
+static void stream_rx_placed(struct stream *s, struct stream_update *u)
+{
+	uint64_t now;
+
+	if (!stream_settles_at(s) &&
+	    liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp))) {
+		stream_report(s, u);
+		return;
+	}
+	now = s->cfg.host->now(s->cfg.owner);
+	stream_liveness_on_bytes(s, now);
+	stream_report_at(s, now, u);
+}
+
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struct stream_update *u)
 {
 	size_t taken;
 
 	assert(stream_rx_is_in_place(s));
 	taken = qp_rx_in_place(s->qp, bytes, len);
-	if (taken == 0)
-		return 0;
-	stream_liveness_on_bytes(s, now);
-	stream_report_at(s, now, u);
+	if (taken > 0)
+		stream_rx_placed(s, u);
 	return taken;
 }
 

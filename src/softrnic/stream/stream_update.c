@@ -191,9 +191,14 @@ void stream_report(struct stream *s, struct stream_update *u)
 	stream_look(s, u);
 }
 
+bool stream_settles_at(const struct stream *s)
+{
+	return s->state != STREAM_LIVE || s->agreed.hold_tx || stream_qp_is_failed(s);
+}
+
 void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u)
 {
-	if (s->state != STREAM_LIVE || s->agreed.hold_tx || stream_qp_is_failed(s))
+	if (stream_settles_at(s))
 		stream_settle(s, now);
 	stream_report(s, u);
 }

@@ -254,7 +254,7 @@ static bool vcq_drive_conn(struct conn *c, uint64_t quick)
 		return false;
 	if (quick)
 		conn_own(c, quick);
-	conn_poll(c);
+	conn_poll(c, conn_looks(c));
 	conn_leave(c);
 	return true;
 }
