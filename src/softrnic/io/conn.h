@@ -118,6 +118,7 @@ struct conn {
 	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
 	bool job_lasting;               /* it needs no registration of its region */
+	bool job_due;                   /* it begins when the lock is released */
 	atomic_int job_status;
 
 	pthread_mutex_t wait_lock; /* signalled when the connection changes */
