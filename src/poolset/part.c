@@ -110,43 +110,6 @@ int part_open(struct part *part, struct error *err)
 	return rc;
 }
 
-static int part_make(struct part *part, struct error *err)
-{
-	struct newfile_opts opts = {.path = part->path, .size = part->size};
-	struct newfile nf;
-	int rc = newfile_open(&nf, &opts, err);
-
-	if (rc)
-		return rc;
-	/* Locked before it has a name. */
-	part->fd = nf.fd;
-	rc = part_lock(part, err);
-	if (!rc)
-		rc = newfile_commit(&nf, false, err);
-	if (rc)
-		newfile_abort(&nf);
-	part->fd = nf.fd;
-	part->is_made = !rc;
-	return rc;
-}
-
-int parts_make_missing(struct parts *parts, struct error *err)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; !rc && i < parts->count; i++)
-		if (parts->list[i].fd < 0)
-			rc = part_make(&parts->list[i], err);
-	return rc;
-}
-
-void parts_unmake(struct parts *parts)
-{
-	for (unsigned i = 0; i < parts->count; i++)
-		if (parts->list[i].is_made)
-			part_remove(&parts->list[i], NULL);
-}
-
 /* A device knows no read() and no write(). */
 static int part_map_header(struct part *part, struct error *err)
 {
@@ -222,4 +185,44 @@ int part_remove(struct part *part, struct error *err)
 
 	return part->is_device ? part_write_header(part, zero, 0, sizeof(zero), err)
 			       : part_unlink(part, err);
+}
+
+static int part_make(struct part *part, struct error *err)
+{
+	struct newfile_opts opts = {.path = part->path, .size = part->size};
+	struct newfile nf;
+	int rc = newfile_open(&nf, &opts, err);
+
+	if (rc)
+		return rc;
+	/* Locked before it has a name. */
+	part->fd = nf.fd;
+	rc = part_lock(part, err);
+	if (!rc)
+		rc = newfile_commit(&nf, false, err);
+	part->is_made = !rc;
+	if (rc) {
+		/* It may have its name, if that could not be put on the disk. */
+		part_unlink(part, NULL);
+		newfile_abort(&nf);
+		part->fd = -1;
+	}
+	return rc;
+}
+
+int parts_make_missing(struct parts *parts, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < parts->count; i++)
+		if (parts->list[i].fd < 0)
+			rc = part_make(&parts->list[i], err);
+	return rc;
+}
+
+void parts_unmake(struct parts *parts)
+{
+	for (unsigned i = 0; i < parts->count; i++)
+		if (parts->list[i].is_made)
+			part_remove(&parts->list[i], NULL);
 }

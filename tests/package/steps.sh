@@ -18,7 +18,7 @@ steps=(
 )
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
-ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev)
+ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd)
 others=("${ours[@]:2}") # than those that Debian has, too
 
 fail() {

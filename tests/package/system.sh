@@ -51,7 +51,9 @@ enter() {
 	}
 	ROOT=$root PACKAGES=$packages HERE=$here timeout --kill-after=10 "$limit" unshare "${namespaces[@]}" sh -c '
 		set -e
+		mount --bind "$ROOT" "$ROOT" # for ip netns: its root is a mount
 		mount -t proc proc "$ROOT/proc"
+		mount -t sysfs sysfs "$ROOT/sys"
 		mount -t tmpfs tmpfs "$ROOT/dev/shm" 2>/dev/null || { mkdir -p "$ROOT/dev/shm"; mount -t tmpfs tmpfs "$ROOT/dev/shm"; }
 		mount -t devpts -o newinstance,ptmxmode=0666 devpts "$ROOT/dev/pts" 2>/dev/null || :
 		mount --bind -o ro "$PACKAGES" "$ROOT/packages"
@@ -72,6 +74,18 @@ step() {
 	printf '%s: passed (%s s)\n' "$name" $((SECONDS - begin))
 }
 
+# Each line of the tutorial of librpmem, from the installation on.
+tutorial() {
+	local part script=$here/../system/tutorial/script.py
+	new_system
+	ln -s packages "$root/build-package"
+	for part in install rest; do
+		python3 "$script" "$here/../../doc/rpmem-tutorial.md" $part >"$root/tutorial-$part"
+	done
+	step 600 "the tutorial: installations" sh -c 'apt-get -q update && cd / && bash /tutorial-install'
+	step 300 "the tutorial" --net sh -c 'mkdir -p /run/sshd && /usr/sbin/sshd && cd /root && bash /tutorial-rest'
+}
+
 # What the container file does: its COPY, its RUN, and the start of its program as its user.
 container() {
 	local file=$here/../../contrib/container/Containerfile name
@@ -89,6 +103,7 @@ container() {
 }
 
 container
+tutorial
 new_system
 cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
 . "$here/steps.sh"

@@ -214,12 +214,15 @@ bool conn_may_touch(struct conn *c)
  */
 void conn_leave(struct conn *c)
 {
-	bool served = true;
+	bool served = true, here;
 
 	do {
 		if (atomic_load(&c->want))
 			served = conn_serve(c);
+		here = __builtin_expect(c->job_due, 0) && conn_begin_due_job(c);
 		pthread_mutex_unlock(&c->lock);
+		if (here)
+			conn_run_job_here();
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
 	if (!served) /* not before the lock is free: the other thread only tries it */
 		conn_again(c);

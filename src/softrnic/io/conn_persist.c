@@ -7,11 +7,12 @@
 #include "base/log.h"
 #include "softrnic/io/conn_parts.h"
 
-/* From a pool thread, without the lock. */
+/* Without the lock, from a thread of the pool or one that ran a job by itself. */
 static void conn_on_job_end(struct persist_job *job, int status)
 {
 	struct conn *c = container_of(job, struct conn, job);
 
+	engine_pause(false);
 	atomic_store(&c->job_status, status);
 	conn_want(c, CONN_WRITEBACK);
 	conn_put(c);
@@ -89,12 +90,32 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
+/*
+ * Nothing else is to be done for this connection, nor for others: then this thread may wait for the
+ * write-back by itself, once it has released the lock.
+ */
+static bool conn_may_wait_for_job(const struct conn *c)
+{
+	return c->job.want == PERSIST_WRITE_BACK && stream_requests(c->stream) == 1 &&
+	       engine_may_pause(&c->source);
+}
+
+static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
+{
+	int status = 0;
+
+	conn_get(c);
+	if (here ? !persist_submit_here(&c->job, &status, here) : !persist_submit(&c->job, &status))
+		return;
+	conn_put(c);
+	conn_job_done(c, status, u);
+}
+
 /* At most one at a time: a stream's requests are executed in order. */
 bool conn_start_job(void *owner, struct stream_update *u)
 {
 	struct conn *c = owner;
 	struct qp_job wb;
-	int status = 0;
 
 	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
@@ -103,10 +124,30 @@ bool conn_start_job(void *owner, struct stream_update *u)
 		return true;
 	}
 	conn_fill_job(c, &wb);
-	conn_get(c);
-	if (!persist_submit(&c->job, &status))
-		return true;
-	conn_put(c);
-	conn_job_done(c, status, u);
+	c->job_due = conn_may_wait_for_job(c);
+	if (!c->job_due)
+		conn_submit_job(c, NULL, u);
 	return true;
+}
+
+bool conn_begin_due_job(struct conn *c)
+{
+	struct stream_update u;
+	bool here = false;
+
+	while (c->job_due && !here) {
+		c->job_due = false;
+		stream_look(c->stream, &u);
+		conn_submit_job(c, &here, &u);
+		if (!here)
+			conn_perform(c, &u);
+	}
+	return here;
+}
+
+void conn_run_job_here(void)
+{
+	engine_pause(true);
+	persist_run_here();
+	engine_pause(false); /* the job's success may depend on another slice's */
 }

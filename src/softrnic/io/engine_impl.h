@@ -29,6 +29,7 @@ struct eng_runner {
 	unsigned slept;            /* its turn when it slept last */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
+	atomic_bool pauses;        /* in its callback, without anything that others need */
 	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
@@ -71,6 +72,8 @@ struct eng_loop {
 	struct list sources, to_free, tasks, runners;
 	unsigned num_tasks;
 	struct eng_runner *leader;
+	const struct eng_source *latest; /* its callbacks, or tasks, ran last, so many in a row */
+	unsigned in_a_row;
 	struct timers timers;
 	struct eng_spin spin;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
@@ -120,8 +123,9 @@ int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
 void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with the lock */
 void runner_end(struct eng_runner *r);
-void leader_run(struct eng_runner *me); /* until another thread leads */
-void *leader_main(void *runner);        /* likewise, as a thread that frees its runner */
+void loop_serves(struct eng_loop *l, const struct eng_source *src); /* with the lock; not NULL */
+void leader_run(struct eng_runner *me);                             /* until another thread leads */
+void *leader_main(void *runner); /* likewise, as a thread that frees its runner */
 
 void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
 

@@ -11,12 +11,21 @@ __thread struct eng_runner *engine_here;
 
 /* --- callbacks ---------------------------------------------------------------------------- */
 
+void loop_serves(struct eng_loop *l, const struct eng_source *src)
+{
+	l->in_a_row = l->latest == src ? l->in_a_row + 1 : 0;
+	l->latest = src;
+}
+
 void runner_begin(struct eng_runner *r, struct eng_source *src)
 {
 	r->turn++;
 	r->source = src;
-	if (src)
+	if (src) {
 		src->running++;
+		if (src->loop) /* a connection's: alarms and listeners have none of their own */
+			loop_serves(r->loop, src);
+	}
 	guard_notify();
 }
 
@@ -149,6 +158,8 @@ static struct eng_task *leader_next_task(struct eng_runner *me, unsigned *left)
 	if (task) {
 		task->queued = false;
 		me->loop->num_tasks--;
+		if (task->source)
+			loop_serves(me->loop, task->source);
 		--*left;
 		runner_begin(me, NULL);
 	}

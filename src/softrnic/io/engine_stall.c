@@ -273,7 +273,7 @@ static void guard_replace_leader(struct eng_loop *l)
 
 struct guard_sight {
 	bool active;  /* a callback runs, or has run since the last look */
-	bool stalled; /* one has run all the time since then */
+	bool stalled; /* one has run all the time since then, and may wait for memory */
 };
 
 /* Returns whether the leader, if there is one among them, is still in the same callback. */
@@ -288,7 +288,7 @@ static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 		bool waits = r->turn % 2 && r->turn == r->seen;
 
 		g->active |= r->turn % 2 || r->turn != r->seen;
-		g->stalled |= waits;
+		g->stalled |= waits && !r->pauses;
 		leader_waits |= waits && r == leader;
 		r->seen = r->turn;
 	}

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct eng_source;
 struct eng_task;
 
 /*
@@ -28,6 +29,14 @@ void stall_count_put(struct stall_count *count); /* accepts NULL */
  * of the engine waits, only workers may.
  */
 bool engine_may_stall(void);
+/*
+ * May the calling thread, in a callback of the source, wait for something short? Only a leader that
+ * has served nothing else lately, and that another thread can replace if it takes long.
+ */
+bool engine_may_pause(const struct eng_source *src);
+/* It does so, or has done so, and meanwhile holds nothing that others need: if it is replaced, it
+ * is not taken for one that waits for memory. Of any other thread this is ignored. */
+void engine_pause(bool begins);
 /* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
  * to start any. */
 void engine_expect_stalls(void);

@@ -138,6 +138,16 @@ struct persist_job {
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
+ * The same for a thread that may wait for a short write-back. *here: the job is the calling
+ * thread's to run, by persist_run_here(), which blocks as long as the file system does, and should
+ * follow at once. That is chosen where a thread of the pool would take long to be woken, compared
+ * with the write-back, and where others lose nothing by it. done() is called from there, too, as
+ * that of other jobs may be; or by a thread of the pool, if the success depends on the slice beside
+ * it. A thread has one such job at a time.
+ */
+bool persist_submit_here(struct persist_job *job, int *status, bool *here);
+void persist_run_here(void);
+/*
  * Have a submitted job end with the slice that is under way, or at once (then done() is called
  * from here) when there is none: with -ECANCELED, unless it has failed. The job must not go away
  * meanwhile, but it may be done already.

@@ -235,8 +235,8 @@ static bool worker_get_turn(struct worker *w)
 	return news == WORKER_HAS_TURN;
 }
 
-/* Called and returns with the lock held. After done() neither job nor file may be touched. */
-static void pool_complete(struct list *finished)
+/* After done() neither job nor file may be touched. */
+void pool_complete(struct list *finished)
 {
 	struct list *it;
 

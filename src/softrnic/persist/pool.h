@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "softrnic/persist/persist.h"
+#include "softrnic/persist/region.h"
 
 /* The lock of the queues and of the jobs. Who gives it up has others do what can be done now. */
 void pool_lock(void);
@@ -19,6 +20,16 @@ void pool_unlock(void);
  * started, and nothing has happened. Otherwise job->done() is called, perhaps already.
  */
 bool pool_start(struct persist_job *job);
+
+/* Call done() of these jobs. Called and returns with the lock; others may have it meanwhile. */
+void pool_complete(struct list *finished);
+
+/*
+ * The same as pool_start(), if it is likely to be a matter of some 100 us, and no other thread
+ * writes the file back: then the calling thread runs it by persist_run_here(). False: nothing has
+ * happened.
+ */
+bool here_start(struct persist_job *job, struct file *f);
 
 /*
  * Around what a slice does with the memory by its address. False: the job was abandoned, and the

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "softrnic/persist/group.h"
 #include "softrnic/persist/pool.h"
 #include "softrnic/persist/region.h"
 #include "softrnic/persist/writeback.h"
@@ -77,7 +78,27 @@ static int submit_inline(struct persist_job *job, const struct submit_plan *plan
 	return status || !job->readback ? status : readback_inline(job);
 }
 
-bool persist_submit(struct persist_job *job, int *status)
+/* The file of a short range, all of which is in its own mapping; NULL: it is no such range. */
+static struct file *submit_short_file(const struct persist_job *job)
+{
+	uintptr_t start_addr = (uintptr_t)job->addr, end = start_addr + job->len;
+	const struct range *r = region_range_at(job->region, start_addr);
+
+	if (job->readback || job->len > GROUP_NEAR || end > r->end || !r->file ||
+	    !range_is_lasting(r, start_addr, end))
+		return NULL;
+	return r->file;
+}
+
+static bool submit_here(struct persist_job *job)
+{
+	struct file *f = submit_short_file(job);
+
+	return f && here_start(job, f);
+}
+
+/* here: NULL, or as in persist_submit_here(). */
+static bool submit(struct persist_job *job, int *status, bool *here)
 {
 	struct submit_plan plan;
 
@@ -94,10 +115,21 @@ bool persist_submit(struct persist_job *job, int *status)
 		return true;
 	if (!submit_needs_pool(job, &plan))
 		*status = submit_inline(job, &plan);
-	else if (pool_start(job))
+	else if ((here && (*here = submit_here(job))) || pool_start(job))
 		return false;
 	else
 		*status = -EAGAIN;
 	readback_end(job, *status);
 	return true;
+}
+
+bool persist_submit(struct persist_job *job, int *status)
+{
+	return submit(job, status, NULL);
+}
+
+bool persist_submit_here(struct persist_job *job, int *status, bool *here)
+{
+	*here = false;
+	return submit(job, status, here);
 }

@@ -39,14 +39,10 @@ static bool turn_choose(struct turn *t)
 	return may_write || may_read;
 }
 
-bool turn_begin(struct turn *t)
+static void turn_take(struct turn *t)
 {
-	struct persist_job *job;
+	struct persist_job *job = queue_pop(t->file, t->reading);
 
-	if (!turn_choose(t))
-		return false;
-	t->file = queue_take_turn(t->reading);
-	job = queue_pop(t->file, t->reading);
 	slices_begin(&t->running, t->reading);
 	if (t->reading) {
 		t->slot = NULL;
@@ -58,7 +54,21 @@ bool turn_begin(struct turn *t)
 		group_make(&t->group, t->file, job);
 	}
 	queue_settle(t->file);
+}
+
+bool turn_begin(struct turn *t)
+{
+	if (!turn_choose(t))
+		return false;
+	t->file = queue_take_turn(t->reading);
+	turn_take(t);
 	return true;
+}
+
+void turn_begin_at(struct turn *t, struct file *f)
+{
+	*t = (struct turn){.file = f};
+	turn_take(t);
 }
 
 void turn_run(struct turn *t, struct reader **reader)

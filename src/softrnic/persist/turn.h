@@ -27,6 +27,8 @@ bool turn_is_wanted(void);
 bool turn_is_possible(void);
 /* Under the pool's lock. False: none may begin. */
 bool turn_begin(struct turn *t);
+/* The same for the first job of that file, which has one and a free slot. */
+void turn_begin_at(struct turn *t, struct file *f);
 /* Without the lock. *reader: as in writeback.h. */
 void turn_run(struct turn *t, struct reader **reader);
 /* Under the pool's lock. Jobs that are finished go to that list. */

@@ -178,6 +178,41 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	client_close(&quick);
 }
 
+/*
+ * The target's thread that received it may have written back by itself, as the file was quick until
+ * then: another one takes over. What waits for the thaw waits for 30 s.
+ */
+static void a_flush_that_hangs_behind_quick_ones_delays_no_other(void **state)
+{
+	struct client slow, quick;
+	uint64_t longest = 0, end;
+	struct ibv_wc wc;
+
+	OK(client_open(&quick, SIZE));
+	OK(client_connect(&quick, target.port, NULL));
+	OK(client_open(&slow, SIZE));
+	OK(client_connect(&slow, target.port, NULL));
+	for (size_t i = 0; i < 100; i++)
+		OK(client_put(&slow, SLOW, i * 4096, 4096, NULL));
+	disk_freeze("outer");
+	post_slow(&slow, SLOW, 0);
+	end = clock_now_ns() + NSEC_PER_SEC;
+	while (clock_now_ns() < end) {
+		uint64_t start = clock_now_ns(), took;
+
+		OK(client_put(&quick, QUICK, 0, 4096, NULL));
+		took = clock_now_ns() - start;
+		longest = took > longest ? took : longest;
+	}
+	printf("longest beside a flush that hangs: %.1f ms\n", (double)longest / 1e6);
+	assert_true(longest < 15 * NSEC_PER_SEC);
+	assert_int_equal(rpma_cq_get_wc(slow.cq, 1, &wc, NULL), RPMA_E_NO_COMPLETION);
+	disk_thaw();
+	expect_slow(&slow);
+	client_close(&slow);
+	client_close(&quick);
+}
+
 static int thaw(void **state)
 {
 	disk_thaw();
@@ -189,6 +224,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_slow_file_delays_no_other, thaw),
 		cmocka_unit_test_teardown(a_connection_whose_flush_hangs_can_be_destroyed, thaw),
+		cmocka_unit_test_teardown(a_flush_that_hangs_behind_quick_ones_delays_no_other,
+					  thaw),
 		cmocka_unit_test_teardown(a_region_whose_flush_waits_for_the_file_can_go, thaw),
 	};
 	int failed;

@@ -105,6 +105,17 @@ void flush_start(struct flush *f, struct persist_region *region, void *addr, siz
 		on_done(&f->job, status);
 }
 
+void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
+		      bool *here)
+{
+	int status;
+
+	f->job = (struct persist_job){.region = region, .addr = addr, .len = len, .done = on_done};
+	sem_init(&f->ended, 0, 0);
+	if (persist_submit_here(&f->job, &status, here))
+		on_done(&f->job, status);
+}
+
 int flush_wait(struct flush *f, int timeout_ms)
 {
 	struct timespec until;

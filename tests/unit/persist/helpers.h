@@ -43,6 +43,9 @@ struct flush {
 };
 
 void flush_start(struct flush *f, struct persist_region *region, void *addr, size_t len);
+/* The same by persist_submit_here(). */
+void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
+		      bool *here);
 /* The status; -ETIMEDOUT when it does not end within that time. */
 int flush_wait(struct flush *f, int timeout_ms);
 /* Start and wait, for at most 20 seconds. */

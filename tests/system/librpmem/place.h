@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * place.h -- a target on this machine for tests of librpmem: a folder with pool sets, rpmemd behind
+ * a program that stands for ssh, and a local pool.
+ *
+ * Everything lies in a folder of its own below the working directory, which is on a real file
+ * system, so pools are of class "file".
+ */
+#ifndef LIBRPMEM_TEST_PLACE_H
+#define LIBRPMEM_TEST_PLACE_H
+
+#include <librpmem.h>
+#include <sys/types.h>
+
+#include "system/lib/check.h"
+
+#define PLACE_POOL (8 * MIB)
+
+/*
+ * First thing in main(): the environment, which the library reads when it is loaded, so the program
+ * is executed once more. Ends the process with SKIPPED if that cannot be.
+ */
+void place_main(char **argv);
+
+/* For each test. Makes "pool.set" of one part of PLACE_POOL, and the local pool. */
+int place_setup(void **state);
+int place_teardown(void **state);
+
+extern char place_dir[512]; /* absolute; pool sets are in its folder "pools" */
+extern unsigned char *place_local;
+
+/* A pool set of one part; options as they stand in the file ("" or "OPTION NOHDRS\n"). */
+void place_add_set(const char *name, const char *options, size_t size);
+/* Path of a file among the pool sets; static. */
+const char *place_path(const char *name);
+/* What a file there holds, mapped for reading. */
+const unsigned char *place_map(const char *name, size_t *size);
+
+/* The number of the daemon that was started last, when it is there. */
+pid_t place_daemon(void);
+/* This process's only child, which is what runs as ssh. */
+pid_t place_child(void);
+/* Wait until the process is gone, or no child any more. */
+void place_wait_gone(pid_t pid);
+
+extern const struct rpmem_pool_attr place_attr;
+/* They must succeed. Lanes: 8. */
+RPMEMpool *place_create(const char *target);
+RPMEMpool *place_open(const char *target);
+/* Must be 0; the message has the library's words. */
+#define RPMEM_OK(call)                                                                             \
+	do {                                                                                       \
+		if (call)                                                                          \
+			fail_msg("%s: %s", #call, rpmem_errormsg());                               \
+	} while (0)
+/* Must be -1 with that errno. */
+#define RPMEM_FAILS(call, error)                                                                   \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		assert_int_equal(call, -1);                                                        \
+		if (errno != (error))                                                              \
+			fail_msg("%s: errno %d, not %d: %s", #call, errno, error,                  \
+				 rpmem_errormsg());                                                \
+	} while (0)
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Through Debian's ssh and sshd, which ssh.sh starts: PLACE_SSH runs ssh with its configuration,
+ * sshd listens at PLACE_PORT. */
+#include "system/librpmem/place.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+static char target[128];
+
+static const char *target_at(const char *host)
+{
+	snprintf(target, sizeof(target), "%s:%s", host, getenv("PLACE_PORT"));
+	return target;
+}
+
+static void replicate(const char *where)
+{
+	const unsigned char *replica;
+	unsigned char header[8];
+	RPMEMpool *rpp = place_create(where);
+
+	RPMEM_OK(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0));
+	RPMEM_OK(rpmem_persist(rpp, 8192, 64, 7, 0));
+	RPMEM_OK(rpmem_read(rpp, header, 0, sizeof(header), 3));
+	assert_memory_equal(header, place_attr.signature, sizeof(header));
+	replica = place_map("pool.set.part", NULL);
+	assert_memory_equal(replica + 4096, place_local + 4096, PLACE_POOL - 4096);
+	munmap((void *)replica, PLACE_POOL);
+	RPMEM_OK(rpmem_close(rpp));
+	assert_int_equal(place_child(), 0);
+}
+
+static void over_ipv4(void **state)
+{
+	replicate(target_at("127.0.0.1"));
+}
+
+static void over_ipv6(void **state)
+{
+	if (!getenv("PLACE_IPV6"))
+		skip();
+	replicate(target_at("[::1]"));
+}
+
+/* A name that only ssh's configuration knows; the data path goes to where the session went. */
+static void to_an_alias_of_ssh(void **state)
+{
+	replicate("the-target");
+}
+
+static void removing_works_through_ssh(void **state)
+{
+	RPMEM_OK(rpmem_close(place_create(target_at("127.0.0.1"))));
+	RPMEM_OK(rpmem_remove(target_at("127.0.0.1"), "pool.set", RPMEM_REMOVE_POOL_SET));
+	assert_int_equal(access(place_path("pool.set.part"), F_OK), -1);
+	RPMEM_FAILS(rpmem_remove(target_at("127.0.0.1"), "pool.set", 0), ENOENT);
+}
+
+static void a_killed_ssh_ends_the_daemon(void **state)
+{
+	RPMEMpool *rpp = place_create(target_at("127.0.0.1"));
+	pid_t daemon = place_daemon();
+
+	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
+	kill(place_child(), SIGKILL);
+	place_wait_gone(daemon);
+	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 0, 0), ECONNRESET);
+	RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
+	assert_int_equal(place_child(), 0);
+	RPMEM_OK(rpmem_close(place_open(target_at("127.0.0.1"))));
+}
+
+static void a_killed_daemon_is_lost(void **state)
+{
+	RPMEMpool *rpp = place_create(target_at("127.0.0.1"));
+	pid_t daemon = place_daemon();
+
+	kill(daemon, SIGKILL);
+	place_wait_gone(daemon);
+	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 0, 0), ECONNRESET);
+	RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
+	assert_int_equal(place_child(), 0);
+}
+
+static void a_refused_key_is_named(void **state)
+{
+	unsigned n = 1;
+
+	assert_null(rpmem_open("stranger", "pool.set", place_local, PLACE_POOL, &n, NULL));
+	/* its host has no address on this machine, but for ssh */
+	assert_int_equal(errno, ENOMEDIUM);
+	assert_non_null(strstr(rpmem_errormsg(), "Permission denied"));
+}
+
+static void a_port_without_a_listener_is_named(void **state)
+{
+	unsigned n = 1;
+
+	assert_null(rpmem_open("127.0.0.1:1", "pool.set", place_local, PLACE_POOL, &n, NULL));
+	assert_int_equal(errno, ECONNRESET);
+	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(over_ipv4),
+		TEST(over_ipv6),
+		TEST(to_an_alias_of_ssh),
+		TEST(removing_works_through_ssh),
+		TEST(a_killed_ssh_ends_the_daemon),
+		TEST(a_killed_daemon_is_lost),
+		TEST(a_refused_key_is_named),
+		TEST(a_port_without_a_listener_is_named),
+	};
+
+	place_main(argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

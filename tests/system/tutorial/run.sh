@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The commands of a tutorial, with the build tree installed into /usr/local, in a machine of their own: a network, a
+# process and a mount namespace, with a home folder, an /etc and a /run whose changes end with it. sshd runs there.
+# usage: run.sh DOCUMENT BUILD_DIR
+set -euo pipefail
+document=$(realpath "$1")
+build=$(realpath "$2")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+# The namespaces are there: makes the machine of them.
+prepare_machine() {
+	local scratch=$1 folder
+	mount -t overlay overlay -o "lowerdir=/etc,upperdir=$scratch/etc,workdir=$scratch/work" /etc || exit 77
+	mount --bind "$scratch/home" /root
+	mount -t tmpfs tmpfs /run
+	for folder in bin sbin lib libexec include share; do
+		mkdir -p "/usr/local/$folder"
+		mount -t tmpfs tmpfs "/usr/local/$folder"
+	done
+	cmake --install "$build" --prefix /usr/local >/dev/null
+	ldconfig
+	mount --bind /usr/local/share/doc/rpma /usr/share/doc/rpma
+	ip link set lo up
+	mkdir /run/sshd
+	ssh-keygen -q -A
+	/usr/sbin/sshd
+	cd /root
+}
+
+if [ "${3:-}" = inside ]; then
+	export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
+	unset LD_LIBRARY_PATH RPMA_PROVIDER
+	script=$(mktemp "$4/script.XXXXXX")
+	python3 "$here/script.py" "$document" rest >"$script"
+	prepare_machine "$4"
+	exec bash "$script"
+fi
+
+[ "$(id -u)" = 0 ] || skip "namespaces need root"
+for program in /usr/sbin/sshd pmempool hexdump ip cmake; do
+	command -v "$program" >/dev/null || skip "there is no $program"
+done
+[[ $(command -v cmake cc pkg-config) != */usr/local/* ]] || skip "cmake is in /usr/local"
+mkdir -p /usr/share/doc/rpma # where packages put it
+
+# The folder of the build tree is on a disk, as memory would count as volatile.
+scratch=$(mktemp -d "$build/tutorial.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+mkdir -m 700 "$scratch/home"
+mkdir "$scratch/etc" "$scratch/work"
+status=0
+unshare --mount --pid --net --fork --kill-child --mount-proc \
+	bash "${BASH_SOURCE[0]}" "$document" "$build" inside "$scratch" </dev/null || status=$?
+exit $status

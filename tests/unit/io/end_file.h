@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* end_file.h -- a file in the current directory that an end's peer may write and read. */
+#ifndef UNIT_IO_END_FILE_H
+#define UNIT_IO_END_FILE_H
+
+#include "ends.h"
+
+#define END_FILE 16384
+
+struct end_file {
+	char name[64];
+	int fd;
+	void *map;
+	struct ibv_mr *mr;
+};
+
+void end_file_open(struct end_file *f, struct end *e);
+void end_file_close(struct end_file *f); /* unregisters it, if mr is still there */
+/* Is the current directory on a medium that is written back to? */
+bool end_file_is_possible(void);
+
+#endif
