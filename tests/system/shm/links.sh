@@ -127,4 +127,46 @@ test_another_name_space_of_networks_stays_on_tcp() {
 }
 is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
+# --- an end that is killed at any call of the way there --------------------------------------
+
+steps=(connect accept4 sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
+
+# killed_at CALL NUMBER COMMAND...: with SIGKILL, when it makes this call for the NUMBER-th time.
+killed_at() {
+	strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
+}
+
+can_kill() {
+	killed_at write 1 true 2>/dev/null
+	! killed_at write 1 echo >/dev/null 2>&1 || {
+		echo "strace cannot kill here"
+		exit 77
+	}
+}
+
+server_has_no_rings() { ! grep -q memfd:softrnic "/proc/$server/maps"; }
+server_fds() { find "/proc/$server/fd" | wc -l; }
+server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
+
+test_a_client_that_is_killed_on_the_way_leaves_nothing() {
+	local call number before killed=0 code
+	can_kill
+	serve pool --create --size 1M
+	by rings
+	wait_until 20 server_has_no_rings || fail "rings are left"
+	before=$(server_fds)
+	for call in "${steps[@]}"; do
+		for number in 1 2 3 5 8; do
+			code=0
+			killed_at "$call" "$number" "$rpma" ping -c 20 "$where" >out 2>err </dev/null || code=$?
+			killed=$((killed + (code == 137)))
+		done
+	done
+	[ "$killed" -ge 20 ] || fail "only $killed clients were killed"
+	wait_until 20 server_has_no_rings || fail "rings of killed clients are left"
+	wait_until 20 server_has_fds "$before" || fail "descriptors of killed clients are left"
+	by rings
+	bytes_go_there_and_back
+}
+
 "test_$1"
