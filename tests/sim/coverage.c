@@ -83,6 +83,11 @@ static void add_conn(struct coverage *c, const struct sim *sim)
 		c->consented_read_flushes += count_read_flushes(&sim->node[i].model);
 	c->peer_to_peer += up && agreed->rtr_out != QP_RTR_NONE;
 	c->revision_1 += up && sc->revision == 1;
+	c->rings += sim->link.reads_ring[0] || sim->link.reads_ring[1];
+	c->rings_both_ways += sim->link.reads_ring[0] && sim->link.reads_ring[1];
+	c->scrambled_headers += sim->node[0].scrambled + sim->node[1].scrambled;
+	c->rings_refused +=
+		sim->node[1].meets && sim->node[1].established && !sim->link.sends_ring[0];
 	add_node(c, &sim->node[0]);
 	add_node(c, &sim->node[1]);
 }

@@ -31,6 +31,10 @@
 	X(stalls)                                                                                  \
 	X(direct_bytes)                                                                            \
 	X(in_place_bytes)                                                                          \
+	X(rings)                                                                                   \
+	X(rings_both_ways)                                                                         \
+	X(rings_refused)                                                                           \
+	X(scrambled_headers)                                                                       \
 	X(crc_errors)                                                                              \
 	X(terminates)                                                                              \
 	X(writebacks)                                                                              \

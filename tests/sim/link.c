@@ -32,6 +32,8 @@ void link_open(struct link *l, size_t window)
 {
 	for (int i = 0; i < 2; i++) {
 		pipe_open(&l->pipe[i], window);
+		pipe_open(&l->ring[i], window);
+		l->sends_ring[i] = l->reads_ring[i] = false;
 		l->closed[i] = false;
 		l->error[i] = 0;
 	}
@@ -43,19 +45,48 @@ void link_fini(struct link *l)
 {
 	free(l->pipe[0].ring);
 	free(l->pipe[1].ring);
+	free(l->ring[0].ring);
+	free(l->ring[1].ring);
 	*l = (struct link){0};
+}
+
+static struct pipe *link_out(struct link *l, int node)
+{
+	return l->sends_ring[node] ? &l->ring[node] : &l->pipe[node];
+}
+
+static const struct pipe *link_in(const struct link *l, int node)
+{
+	return l->reads_ring[node] ? &l->ring[1 - node] : &l->pipe[1 - node];
+}
+
+void link_switch_tx(struct link *l, int node)
+{
+	struct pipe *from = &l->pipe[node], *to = &l->ring[node];
+
+	to->written = to->arrived = to->taken = from->written;
+	to->cut_at = from->cut_at;
+	to->cut_is_reset = from->cut_is_reset;
+	to->flip_at = from->flip_at;
+	to->flip_mask = from->flip_mask;
+	l->sends_ring[node] = true;
+}
+
+void link_switch_rx(struct link *l, int node)
+{
+	l->reads_ring[node] = true;
 }
 
 size_t link_readable(const struct link *l, int node)
 {
-	const struct pipe *p = &l->pipe[1 - node];
+	const struct pipe *p = link_in(l, node);
 
 	return l->up && !l->closed[node] ? p->arrived - p->taken : 0;
 }
 
 size_t link_writable(const struct link *l, int node)
 {
-	const struct pipe *p = &l->pipe[node];
+	const struct pipe *p = l->sends_ring[node] ? &l->ring[node] : &l->pipe[node];
 
 	return l->up && !l->closed[node] ? p->window - (p->written - p->taken) : 0;
 }
@@ -64,7 +95,8 @@ bool link_at_end(const struct link *l, int node)
 {
 	const struct pipe *p = &l->pipe[1 - node];
 
-	return l->up && !l->closed[node] && p->end_arrived && p->taken == p->end;
+	return l->up && !l->closed[node] && p->end_arrived && p->taken == p->end &&
+	       link_readable(l, node) == 0;
 }
 
 static uint64_t link_arrival_time(struct sim *sim, struct pipe *p)
@@ -86,7 +118,7 @@ static void link_schedule(struct sim *sim, uint64_t at, enum event_kind kind, in
 
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len)
 {
-	struct pipe *p = &l->pipe[1 - node];
+	struct pipe *p = (struct pipe *)link_in(l, node);
 
 	for (int i = 0; i < n && len > 0; i++) {
 		uint8_t *to = iov[i].iov_base;
@@ -107,7 +139,7 @@ void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t 
 
 void link_peek(const struct link *l, int node, uint8_t *to, size_t len)
 {
-	const struct pipe *p = &l->pipe[1 - node];
+	const struct pipe *p = link_in(l, node);
 
 	for (size_t i = 0; i < len; i++)
 		to[i] = p->ring[(p->taken + i) % p->room];
@@ -115,7 +147,7 @@ void link_peek(const struct link *l, int node, uint8_t *to, size_t len)
 
 void link_drop(struct link *l, int node, size_t len)
 {
-	l->pipe[1 - node].taken += len;
+	((struct pipe *)link_in(l, node))->taken += len;
 }
 
 static void pipe_append(struct pipe *p, const uint8_t *from, size_t len)
@@ -142,9 +174,9 @@ static void link_flip(struct sim *sim, struct pipe *p, uint64_t from)
 /* The bytes behind the cut are lost; a RST reports it to the writer later. */
 static void link_cut(struct sim *sim, int node)
 {
-	struct pipe *p = &sim->link.pipe[node];
+	struct pipe *p = link_out(&sim->link, node);
 
-	if (p->written < p->cut_at || p->end != PIPE_NEVER)
+	if (p->written < p->cut_at || sim->link.pipe[node].end != PIPE_NEVER)
 		return;
 	sim->fault_hit = true;
 	if (p->cut_is_reset) {
@@ -152,16 +184,18 @@ static void link_cut(struct sim *sim, int node)
 		return;
 	}
 	p->written = p->cut_at;
+	p->arrived = p->arrived < p->written ? p->arrived : p->written;
 	link_shutdown(sim, node);
 	link_schedule(sim, link_arrival_time(sim, p), EV_RESET, node, EPIPE);
 }
 
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len)
 {
-	struct pipe *p = &sim->link.pipe[node];
+	const struct pipe *tcp = &sim->link.pipe[node];
+	struct pipe *p = link_out(&sim->link, node);
 	uint64_t from = p->written;
 
-	if (p->end != PIPE_NEVER) /* after a cut: the RST of a closed port */
+	if (tcp->end != PIPE_NEVER) /* after a cut: the RST of a closed port */
 		return;
 	for (int i = 0; i < n && len > 0; i++) {
 		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
@@ -174,6 +208,11 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 		sim_at(sim, sim->world->now, EV_DEREG, node, 0);
 	link_flip(sim, p, from);
 	link_cut(sim, node);
+	if (p != tcp) {
+		p->arrived = p->written;
+		node_pump_soon(&sim->node[1 - node]);
+		return;
+	}
 	if (p->end == PIPE_NEVER && sim->link.closed[1 - node])
 		link_schedule(sim, link_arrival_time(sim, p), EV_RESET, node, EPIPE);
 	if (p->written > from)

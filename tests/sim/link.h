@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in
- * pieces of any size, with a bounded window; until a FIN, a RST or a flipped bit.
+ * pieces of any size, with a bounded window; until a FIN, a RST or a flipped bit. And two more as
+ * rings in shared memory give them, to which each direction may go over: what is written is there
+ * at once. The end stays TCP's, behind what is in the ring.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -30,6 +32,8 @@ struct pipe { /* from one end to the other; positions count bytes since the star
 
 struct link {
 	struct pipe pipe[2]; /* [i]: written by node i */
+	struct pipe ring[2]; /* their positions go on where those of TCP ended */
+	bool sends_ring[2], reads_ring[2];
 	bool up;
 	bool silent;    /* nothing crosses any more */
 	bool closed[2]; /* node i closed its socket */
@@ -50,6 +54,9 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);
 void link_reset(struct sim *sim); /* a RST to both */
+/* What this end sends, or receives, from now on goes through the ring. */
+void link_switch_tx(struct link *l, int node);
+void link_switch_rx(struct link *l, int node);
 /* Bytes up to `pos`, or the FIN, have crossed to `node`. */
 void link_on_arrival(struct link *l, int node, uint64_t pos);
 

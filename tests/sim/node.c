@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rings.h"
 #include "sim.h"
 #include "workload.h"
 
@@ -106,6 +107,7 @@ static struct stream_config make_config(struct node *n, const struct scenario *s
 	cfg.connect_ns = cfg.request_ns = SIM_CONNECT_NS;
 	cfg.drain_ns = SIM_DRAIN_NS;
 	cfg.liveness_ns = SIM_LIVENESS_NS;
+	cfg.rings = sc->rings ? RINGS_VERSION : 0;
 	cfg.host = &node_host;
 	cfg.owner = n;
 	return cfg;

@@ -85,6 +85,13 @@ struct node {
 	/* Counted for the coverage. */
 	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
+	/* On the way to rings in shared memory. */
+	bool meets, has_memory;
+	struct { /* bytes of a ring that are being parsed */
+		uint8_t *bytes;
+		size_t len, next; /* where the next FPDU begins */
+	} shown;
+	unsigned long long scrambled; /* headers that changed behind the reader */
 };
 
 void node_start(struct node *n, struct sim *sim, int index);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rings.h"
 #include "sim.h"
 #include "workload.h"
 
@@ -128,15 +129,20 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
 	size_t avail = link_readable(&sim->link, n->index), len, taken;
+	unsigned copied = sim->link.reads_ring[n->index] ? 20
+			  : sim->world->seed % 4 == 0    ? 30
+							 : 100;
 	uint8_t *bytes;
 
 	if (avail == 0 || !stream_rx_is_in_place(n->stream) ||
-	    prng_chance(&sim->world->rng, sim->world->seed % 4 == 0 ? 30 : 100))
+	    prng_chance(&sim->world->rng, copied))
 		return 0;
 	len = node_part_of(sim, avail);
 	bytes = malloc(len);
 	link_peek(&sim->link, n->index, bytes, len);
+	rings_show(n, bytes, len);
 	taken = stream_rx_in_place(n->stream, bytes, len, u);
+	rings_show(n, NULL, 0);
 	free(bytes);
 	link_drop(&sim->link, n->index, taken);
 	n->in_place_bytes += taken;
@@ -258,6 +264,7 @@ const struct stream_host node_host = {
 	.fin = node_fin,
 	.close = node_close,
 	.redial = node_redial,
+	.step = rings_on_step,
 	.set_deadline = node_set_deadline,
 };
 
@@ -277,6 +284,7 @@ void node_perform(struct node *n, struct stream_update *u)
 	}
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
+	rings_begin(n, u);
 	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 	stream_perform(n->stream, u);
 	if (n->budget == 0)

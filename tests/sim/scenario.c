@@ -209,12 +209,15 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	scenario_make_all(sc, rng);
 	scenario_make_fault(sc, rng);
 	scenario_make_habits(sc, rng);
+	/* On one host nothing is lost on the way. */
+	sc->rings = prng_chance(rng, 50) && sc->fault != FAULT_BLACKHOLE;
 }
 
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first)
 {
 	scenario_make_all(sc, rng);
 	scenario_make_habits(sc, rng);
+	sc->rings = prng_chance(rng, 50);
 	sc->mode = first->mode;
 	for (int i = 0; i < 2; i++) {
 		sc->dax[i] = first->dax[i];
@@ -245,11 +248,11 @@ void scenario_print(const struct scenario *sc, FILE *to)
 {
 	fprintf(to,
 		"crc %d/%d consent %d/%d announces %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
-		"sq %u/%u rq %u/%u\n",
+		"sq %u/%u rq %u/%u rings %d\n",
 		sc->want_crc[0], sc->want_crc[1], sc->offer_consent[0], sc->offer_consent[1],
 		sc->announces[0], sc->announces[1], sc->p2p, sc->revision, sc->ird[0], sc->ird[1],
 		sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1], sc->send_depth[0],
-		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1]);
+		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1], sc->rings);
 	fprintf(to,
 		"ops %u/%u of at most %u bytes, mss %u, chunks of at most %u, window %u, late "
 		"receives %d\n",

@@ -43,6 +43,9 @@ enum sim_mode {
 	SIM_PLAIN_READS,  /* no Read of a consenting peer is a flush */
 	SIM_JOINS,        /* a flush ends with a write-back that began before it */
 	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
+	SIM_DEAF_SWITCH,  /* the peer's SWITCH to the ring is ignored */
+	SIM_OLD_LINK,     /* what follows its own SWITCH is sent by TCP all the same */
+	SIM_READ_TWICE,   /* the header in a ring is read again after it was checked */
 	SIM_BLIND,        /* bits flip, no CRC is used, and contents are trusted all the same */
 };
 
@@ -50,6 +53,7 @@ struct scenario {
 	enum sim_mode mode;
 	/* The ends, [0] is the initiator. */
 	bool want_crc[2], offer_consent[2];
+	bool rings;        /* both ends offer to go over to rings in shared memory */
 	bool announces[2]; /* native flushes, as librpma; if not, it also flushes by reading */
 	bool p2p;
 	uint8_t revision;

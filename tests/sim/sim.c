@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "rings.h"
 #include "workload.h"
 
 void sim_violate(struct sim *sim, const char *fmt, ...)
@@ -203,6 +204,9 @@ void sim_on_event(struct sim *sim, const struct event *e)
 		break;
 	case EV_DEREG:
 		node_on_dereg(n);
+		break;
+	case EV_MEET:
+		rings_on_packet(n);
 		break;
 	case EV_CUT:
 		sim_on_cut(sim);

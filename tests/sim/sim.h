@@ -8,14 +8,17 @@
  * a fault, which must not affect the others.
  *
  * The product's stream, queue pair, CQ, SRQ and STag table run unchanged. Simulated are the link
- * (link.c), the medium and its write-backs (memory.c, writeback.c), the time, and the application
- * (workload*.c). model*.c computes what each end's memory, medium and completions may be; verdict.c
- * compares.
+ * (link.c), the way to rings in shared memory (rings.c), the medium and its write-backs (memory.c,
+ * writeback.c), the time, and the application (workload*.c). model*.c computes what each end's
+ * memory, medium and completions may be; verdict.c compares.
  *
  * Fault model: what the design must survive, layer by layer, and what must hold all the same.
  *
  *   layer        fault                              scenario    what must hold
  *   link         any split, delay, window, MSS      every run   everything succeeds
+ *                each way over to a ring, or not    half of them everything succeeds
+ *                a header in a ring changes once    the same     what was read first counts
+ *                it was read
  *                one bit flips                      FLIP        with CRC no byte of it is placed,
  *                                                               without CRC the bounds hold
  *                a FIN or RST at any byte           FIN, RST    requests complete or are flushed
@@ -41,7 +44,7 @@
  *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
  *                                                               is on the medium
  *
- * Not simulated: sockets, threads and locks (tests/system, TSan), and several faults in one run.
+ * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in one run.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H

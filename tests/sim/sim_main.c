@@ -41,6 +41,9 @@ static const char *const modes[] = {
 	[SIM_PLAIN_READS] = "plain-reads",
 	[SIM_JOINS] = "joins",
 	[SIM_EAGER_ATOMIC] = "eager-atomic",
+	[SIM_DEAF_SWITCH] = "deaf-switch",
+	[SIM_OLD_LINK] = "old-link",
+	[SIM_READ_TWICE] = "read-twice",
 	[SIM_BLIND] = "blind",
 };
 #define N_MODES (sizeof(modes) / sizeof(modes[0]))

@@ -62,6 +62,7 @@ struct conn {
 	bool watching;  /* the link reports when it takes bytes again */
 	bool abandoned; /* by its id: conn_perform() ends it in good order */
 	bool same_host;
+	int reset; /* what a send failed with, while bytes may be there still: -errno; 0: none */
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct stream *stream;

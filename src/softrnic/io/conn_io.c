@@ -32,7 +32,7 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 		return false;
 	if (c->receive.pending) /* it reports it, and until then has its memory */
 		return false;
-	err = c->link->ops->error(c->link);
+	err = c->reset ? c->reset : c->link->ops->error(c->link);
 	if (err)
 		stream_rx_end(c->stream, err, clock_now_ns(), u);
 	return err;
@@ -58,6 +58,8 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	c->receive.pending = false;
+	if (got == 0 && c->reset)
+		got = c->reset;
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
 	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which
@@ -165,6 +167,28 @@ static void conn_wait_writable(struct conn *c)
 	c->link->ops->watch_write(c->link, true);
 }
 
+/*
+ * A send is the first to see that the connection was reset. What came before that is in the socket
+ * still: it is read, by the engine, and the end behind it is this one (conn_rx_end(),
+ * conn_find_reset()). Nothing is sent any more.
+ */
+static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
+{
+	if (!c->registered)
+		return err;
+	if (!c->reset)
+		c->reset = (int)err;
+	c->writable = false;
+	c->hangup = c->readable = true;
+	conn_again(c);
+	return -EAGAIN;
+}
+
+static bool conn_is_reset(ssize_t sent)
+{
+	return sent == -ECONNRESET || sent == -EPIPE;
+}
+
 /* One send. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
@@ -179,6 +203,8 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
+	else if (__builtin_expect(conn_is_reset(sent), 0))
+		sent = conn_tx_was_reset(c, sent);
 	stream_tx_end(c->stream, sent, u);
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }

@@ -95,6 +95,7 @@ void conn_close(struct conn *c)
 	c->link->ops->close(c->link);
 	c->link = NULL;
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
+	c->reset = 0;
 	if (c->registered) {
 		c->registered = false;
 		conn_put(c);
