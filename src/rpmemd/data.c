@@ -169,7 +169,7 @@ int data_expect(struct data *d, unsigned first, unsigned count, uint16_t *port, 
 		d->expected += d->states[i] == DATA_LANE_UNKNOWN;
 		d->states[i] = DATA_LANE_EXPECTED;
 	}
-	d->deadline = poll_deadline(DATA_CONNECT_MS);
+	d->deadline = poll_deadline(d->opts.connect_ms);
 	*port = d->port;
 	return 0;
 }
@@ -370,7 +370,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 
 static void data_give_up_expected(struct data *d)
 {
-	LOG_WARNING("%u lanes did not come within %d s", d->expected, DATA_CONNECT_MS / 1000);
+	LOG_WARNING("%u lanes did not come within %d ms", d->expected, d->opts.connect_ms);
 	for (unsigned i = 0; i < d->opts.lanes; i++)
 		if (d->states[i] == DATA_LANE_EXPECTED)
 			d->states[i] = DATA_LANE_UNKNOWN;

@@ -13,7 +13,7 @@
 #include "rpmemd/device.h"
 #include "rpmemd/persist.h"
 
-#define DATA_CONNECT_MS 30000 /* for lanes that were announced */
+#define DATA_CONNECT_MS 30000
 
 /* All of it must outlive the data path. */
 struct data_opts {
@@ -25,6 +25,7 @@ struct data_opts {
 	enum wire_method method;
 	unsigned lanes;    /* granted */
 	unsigned nthreads; /* of the general method; 0: one a lane */
+	int connect_ms;    /* for lanes that were announced; DATA_CONNECT_MS, but for tests */
 	struct persist *persist;
 };
 

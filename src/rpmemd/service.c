@@ -124,6 +124,7 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 				 .base = poolset_memory(s->pool)->base,
 				 .size = s->size,
 				 .nthreads = s->settings->nthreads,
+				 .connect_ms = DATA_CONNECT_MS,
 				 .persist = &s->persist};
 	int rc = device_open(&s->device, s->addr, err);
 

@@ -46,13 +46,14 @@ hundredths() { printf '%d.%02d' $(($1 / 100)) $(($1 % 100)); }
 
 # --- system calls ---------------------------------------------------------------------------
 
-# calls_of FILE NAME: successful ones; all: but those that wait for a lock, as chance decides
+# calls_of FILE NAMES: successful ones, of any of NAME|NAME; all: but those that wait for a lock, as
+# chance decides
 calls_of() {
-	awk -v name="$2" '$1 == name || (name == "all" && $1 != "total" && $1 != "futex") {
+	awk -v name="$2" '$1 ~ "^(" name ")$" || (name == "all" && $1 != "total" && $1 != "futex") {
 		n += $2 - $3 } END { print n + 0 }' "$1"
 }
 
-# calls WORK HOW NAME BOUND ...: for each piece of work, in hundredths. Start and end of the program
+# calls WORK HOW NAMES BOUND ...: for each piece of work, in hundredths. Start and end of the program
 # are in both runs.
 calls() {
 	local work=$1 how=$2 few=100 many=600 n more less
@@ -69,15 +70,16 @@ calls() {
 	done
 }
 
-# The slow motion of a traced program adds wake-ups by timers, which are counted here and rare
-# elsewhere.
+# The slow motion of a traced program adds wake-ups by timers, and waits that follow each other too
+# slowly to keep the connection in between: they are counted here and rare elsewhere.
 count_calls() {
+	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
-	calls write wait sendmsg 240 recvmsg 240 epoll_wait 340 timerfd_settime 130 all 1350
-	calls write poll sendmsg 240 recvmsg 240 timerfd_settime 130
-	calls batch wait sendmsg 240 recvmsg 240 epoll_wait 340 timerfd_settime 130 all 1450
-	calls read wait sendmsg 240 recvmsg 240 epoll_wait 240 timerfd_settime 20 all 1250
-	calls send wait sendmsg 240 recvmsg 240 epoll_wait 240 timerfd_settime 20 all 1550
+	calls write wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 230 all 1500
+	calls write poll "$sends" 240 "$receives" 240 timerfd_settime 230
+	calls batch wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 230 all 1600
+	calls read wait "$sends" 240 "$receives" 240 epoll_wait 270 timerfd_settime 130 all 1400
+	calls send wait "$sends" 240 "$receives" 240 epoll_wait 300 timerfd_settime 230 all 1800
 }
 
 # --- instructions ---------------------------------------------------------------------------
