@@ -51,6 +51,14 @@ static int part_check_linked(const struct part *part, struct error *err)
 	return 0;
 }
 
+/* A limit on file sizes leaves no room; EFBIG means another thing in this room. */
+static int part_no_room(int rc, struct error *err)
+{
+	if (rc && err && err->cause == EFBIG)
+		err->cause = ENOSPC;
+	return rc;
+}
+
 /* A hole would be filled by a remote write, when it is too late to say "disk full". */
 static int part_reserve(const struct part *part, struct error *err)
 {
@@ -60,7 +68,7 @@ static int part_reserve(const struct part *part, struct error *err)
 	if (part->is_device || fstat(part->fd, &st) ||
 	    (uint64_t)st.st_blocks * 512 >= (uint64_t)st.st_size)
 		return 0;
-	return newfile_reserve(part->fd, &opts, err);
+	return part_no_room(newfile_reserve(part->fd, &opts, err), err);
 }
 
 int part_check(const struct part *part, struct error *err)
@@ -191,7 +199,7 @@ static int part_make(struct part *part, struct error *err)
 {
 	struct newfile_opts opts = {.path = part->path, .size = part->size};
 	struct newfile nf;
-	int rc = newfile_open(&nf, &opts, err);
+	int rc = part_no_room(newfile_open(&nf, &opts, err), err);
 
 	if (rc)
 		return rc;

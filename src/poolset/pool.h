@@ -15,8 +15,9 @@
  *   EEXIST       create: a part has a header already, or a directory is named twice
  *   EWOULDBLOCK  another process uses the pool, or reads the set file
  *   EBADF        the name is absolute, empty, or leads out of the directory
- *   EINVAL       the set file is malformed or does not fit the files, the attributes or the
- * headers; a power failure made the pool unusable EFBIG        the pool is smaller than asked
+ *   EINVAL       the set file is malformed, or does not fit the files, attributes or headers
+ *   EINVAL       ... or a power failure made the pool unusable
+ *   EFBIG        the pool is smaller than asked
  *   EBADMSG      a header is corrupt
  *   ENOSPC, EIO, ENOMEM ... as they come
  *

@@ -36,6 +36,7 @@ int startup_block_signals(const int *signals, unsigned count)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
 	sigemptyset(&set);
 	for (unsigned i = 0; i < count; i++)
 		sigaddset(&set, signals[i]);

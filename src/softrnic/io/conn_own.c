@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
 
-#define OWN_WAITS_NS (300 * NSEC_PER_US) /* waits that begin within it follow each other */
+#define OWN_WAITS_NS (150 * NSEC_PER_US) /* waits that begin within it follow each other */
 
 /* --- of one connection, with its lock ------------------------------------------------------- */
 

@@ -11,6 +11,25 @@
 /* Ethernet's, less the headers with time stamps: when the kernel does not know. */
 #define MSS_DEFAULT 1448
 
+/* Most lists have one entry, and the kernel takes that in less time without a list. */
+static ssize_t link_tcp_recv_list(int fd, struct iovec *iov, int n)
+{
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+
+	if (n == 1)
+		return recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT);
+	return recvmsg(fd, &msg, MSG_DONTWAIT);
+}
+
+static ssize_t link_tcp_send_list(int fd, struct iovec *iov, int n)
+{
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+
+	if (n == 1)
+		return send(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -20,7 +39,7 @@ ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n)
 	if (__builtin_expect(t->trace != NULL, 0))
 		got = link_tcp_trace_recvmsg(t->trace, t->fd, &msg);
 	else
-		got = recvmsg(t->fd, &msg, MSG_DONTWAIT);
+		got = link_tcp_recv_list(t->fd, iov, n);
 	return got < 0 ? -errno : got;
 }
 
@@ -33,7 +52,7 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	if (__builtin_expect(t->trace != NULL, 0))
 		sent = link_tcp_trace_sendmsg(t->trace, t->fd, &msg);
 	else
-		sent = sendmsg(t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = link_tcp_send_list(t->fd, iov, n);
 	return sent < 0 ? -errno : sent;
 }
 

@@ -287,6 +287,19 @@ static void volatile_memory_is_served_with_a_warning(void **state)
 	rmdir(dir);
 }
 
+/* Beyond it the kernel also sends SIGXFSZ, which ends a process that is not prepared. */
+static void a_limit_on_file_sizes_is_an_error_like_others(void **state)
+{
+	struct rlimit small = {1 << 20, 1 << 20};
+
+	peer_make_set("a.set", PEER_SIZE);
+	peer_start(&peer, NULL);
+	assert_int_equal(prlimit(peer.pid, RLIMIT_FSIZE, &small, NULL), 0);
+	assert_int_equal(peer_create(&peer, "a.set", PEER_SIZE, 1), WIRE_FATAL);
+	assert_non_null(strstr(peer.answer.text, strerror(EFBIG)));
+	assert_false(exists("a.set.part"));
+}
+
 static void parts_are_made_with_the_users_umask(void **state)
 {
 	mode_t old = umask(027);
@@ -316,6 +329,7 @@ int main(void)
 		TEST(lanes_are_limited_by_open_files),
 		TEST(lanes_are_limited_by_the_configuration),
 		TEST(volatile_memory_is_served_with_a_warning),
+		TEST(a_limit_on_file_sizes_is_an_error_like_others),
 		TEST(parts_are_made_with_the_users_umask),
 	};
 

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -419,13 +420,17 @@ struct sender {
 static void *send_what_is_wanted(void *arg)
 {
 	struct sender *s = arg;
+	uint64_t until, seed = 1;
 	struct ibv_wc wc;
 	unsigned sent = 0;
 
 	while (!atomic_load(&s->over)) {
-		usleep(1);
+		sched_yield();
 		if (sent == atomic_load(&s->wanted))
 			continue;
+		until = clock_now_ns() + test_random(&seed) % (50 * NSEC_PER_US);
+		while (clock_now_ns() < until)
+			sched_yield();
 		assert_int_equal(end_post_send(&s->e->client, ++sent, 6), 0);
 		while (ibv_poll_cq(s->e->client.cq, 1, &wc) > 0)
 			;
