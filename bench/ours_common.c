@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What both ends do in the same way. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "lib/die.h"
+#include "lib/environment.h"
 #include "ours_impl.h"
 
 void ours_must(int ret, const char *what)
@@ -14,25 +13,11 @@ void ours_must(int ret, const char *what)
 		die("%s: %s: %s", what, rpma_err_2str(ret), rpma_err_last());
 }
 
-static void ours_set(const char *name, const char *value)
-{
-	if (setenv(name, value, 1))
-		die_errno("setenv");
-}
-
 void ours_environment(const struct bench_case *c, bool target)
 {
-	char spin[16];
-
-	ours_set("RPMA_PROVIDER", "softrnic");
-	ours_set("SOFTRNIC_CRC", c->crc);
-	ours_set("SOFTRNIC_SHM", strcmp(c->link, "shm") == 0 ? "1" : "0");
+	environment_softrnic(c, target);
 	/* Volatile memory is measured, too: its flush completes when the bytes are visible. */
-	ours_set("RPMA_STRICT_PERSIST", "0");
-	if (target && c->spin != CASE_SPIN_DEFAULT) {
-		snprintf(spin, sizeof(spin), "%d", c->spin);
-		ours_set("SOFTRNIC_SPIN_US", spin);
-	}
+	environment_set("RPMA_STRICT_PERSIST", "0");
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
 

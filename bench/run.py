@@ -13,11 +13,12 @@ import sys
 from runner import case, goal_run, goals, machine, peer_goals, place, plot, points, readme, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SUITES = ("goals", "peers", "net", "size", "depth", "dist", "conns")
+SUITES = ("goals", "rpmem", "peers", "net", "size", "depth", "dist", "conns")
 ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
 ROUNDS_ELSE = {"quick": 3, "full": 5}
 FULL_MS = 400
-QUICK_MS = {"goals": 100, "peers": 100}
+QUICK_MS = {"goals": 100, "rpmem": 100, "peers": 100}
+GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
 
 
@@ -78,8 +79,8 @@ def measure(suite, opts, program):
     count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
     ms = opts.ms or (FULL_MS if opts.kind == "full" else QUICK_MS.get(suite, QUICK_MS_ELSE))
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
-    if suite == "goals":
-        return goal_run.measure(goals.all_goals(), goal_run.Plan(program, places, opts.dir), count, ms)
+    if suite in GOALS:
+        return goal_run.measure(GOALS[suite](), goal_run.Plan(program, places, opts.dir), count, ms)
     if suite == "peers":
         return _peers(opts, program, places, count, ms)
     if suite == "net":

@@ -32,7 +32,7 @@ src/poolset            | (base|poolset)/.*                                    | 
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
 examples               | session/.*|librpm(a|em|irror)\.h                     | $none
-bench                  | lib/.*|librpma\.h|session/session\.h                | $none
+bench                  | lib/.*|librpm(a|em)\.h|session/session\.h           | $none
 "
 
 bad=0

@@ -74,7 +74,7 @@ def run_program(command, env, ms):
 
 
 class Program:
-    """limit or ours: measures a case where `place` puts both ends."""
+    """limit, ours or rpmem: measures a case where `place` puts both ends."""
 
     def __init__(self, folder):
         self.folder = folder

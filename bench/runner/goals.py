@@ -127,6 +127,40 @@ def _shared_memory():
                place="shm", ours=f"who=ours work=write every=64 depth=4 {SPIN}")
 
 
+SIZES = ((64, "64 B"), (4096, "4 KiB"), (1 << 20, "1 MiB"))
+
+
+def _replica(work, size):
+    return f"who=rpmem work=rpmem_{work} size={size} {SPIN}"
+
+
+def _replica_round_trips():
+    for size, name in SIZES:
+        limits = {"persist": pingpong(size + HEADER, 32), "read": pingpong(32, size + HEADER)}
+        for work, limit in limits.items():
+            yield Goal(f"rpmem_{work} {name}", "<=", 1.2 if size == 1 << 20 else 1.5, "x ping-pong, both poll",
+                       times("ours", "limit"), ours=_replica(work, size), limit=limit)
+    yield Goal("  rpmem_persist 64 B, file on a disk", None, 0, "x (pwrite + fdatasync + ping-pong, one blocks)",
+               lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
+               check=_written_back, ours="who=rpmem work=rpmem_persist flush=persistent where={dir}",
+               disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
+    yield Goal("rpmem_create, 1024 lanes asked", "<", 50, "ms", lambda line: line("ours")["p50_us"] / 1e3,
+               ours="who=rpmem work=rpmem_create conns=1024")
+
+
+def _replica_shared_memory():
+    for size, name in SIZES:
+        for work in ("persist", "read"):
+            ours = _replica(work, size)
+            if size < 1 << 20:
+                yield Goal(f"shm: rpmem_{work} {name}", ">=", 5, "x faster than over TCP", times("tcp", "ours"),
+                           place="shm", ours=ours, tcp=(ours, "loopback"))
+            else:
+                yield Goal(f"shm: rpmem_{work} {name}", ">=", 0.7, "x two copies in memory",
+                           rates("ours", "limit", "bytes_s"), place="shm", ours=ours,
+                           limit=(f"who=limit work=memcpy2 size={size}", "loopback"))
+
+
 def all_goals():
     return [*_round_trips(), *_rates(), *_shared_memory()]
 
@@ -138,3 +172,8 @@ def net_goals():
     for goal in shown:
         goal.op = None
     return shown
+
+
+def replica_goals():
+    """librpmem, against rpmemd on tmpfs unless they say otherwise."""
+    return [*_replica_round_trips(), *_replica_shared_memory()]

@@ -26,9 +26,9 @@ def _text(records):
 
 
 def write(top, results):
-    records = [record for record in (_read(results, suite) for suite in ("goals", "peers")) if record]
+    records = [record for record in (_read(results, suite) for suite in ("goals", "rpmem", "peers")) if record]
     if not records:
-        raise FileNotFoundError(f"{results}: neither goals nor peers were recorded")
+        raise FileNotFoundError(f"{results}: no goals were recorded")
     path = os.path.join(top, "README.md")
     with open(path, encoding="utf-8") as old:
         head, _, rest = old.read().partition(BEGIN)

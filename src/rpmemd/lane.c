@@ -2,14 +2,17 @@
 #include "rpmemd/lane.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 
 /* Bytes of memory: requests first, each in a slot of its own, answers behind them. */
-#define LANE_ANSWERS (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
-#define LANE_MEMORY  (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
+#define LANE_ANSWERS  (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
+#define LANE_MEMORY   (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
+#define LANE_COUNTERS 64
 
 uint32_t lane_cq_size(unsigned lanes)
 {
@@ -76,12 +79,29 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 	return rc;
 }
 
+/* What the device counted, for operators and for measuring. */
+static void lane_log_counters(const struct lane *lane)
+{
+	struct rpma_counter counters[LANE_COUNTERS];
+	size_t count = LANE_COUNTERS, len = 0;
+	char text[1024] = "";
+
+	if (log_threshold < LOG_LVL_INFO || rpma_conn_get_counters(lane->conn, counters, &count))
+		return;
+	for (size_t i = 0; i < count && i < LANE_COUNTERS && len < sizeof(text); i++)
+		if (counters[i].value)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s=%" PRIu64,
+						counters[i].name, counters[i].value);
+	LOG_INFO("lane %u ended:%s", lane->number, text);
+}
+
 /* A write of no bytes, of which the other end sees nothing. Should it fail, the lane is broken, and
  * its receives have completed. */
 void lane_end(struct lane *lane)
 {
 	if (!lane->conn)
 		return;
+	lane_log_counters(lane);
 	if (lane->persist)
 		rpma_write(lane->conn, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL);
 	rpma_conn_disconnect(lane->conn);

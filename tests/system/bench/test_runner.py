@@ -45,7 +45,7 @@ class Runner(unittest.TestCase):
         for name in [name for name in os.environ if name.startswith("FAKE_")]:
             del os.environ[name]
         os.environ["FAKE_LOG"] = self.log
-        for name in ("limit", "ours"):
+        for name in ("limit", "ours", "rpmem"):
             self.write(name, PROGRAM)
 
     def write(self, name, text):
@@ -139,6 +139,16 @@ class Runner(unittest.TestCase):
             self.assertIn(goal.work, printed)
         for name in ("cpu", "cores", "kernel", "load", "revision"):
             self.assertIn(name, recorded["machine"])
+
+    def test_goals_of_librpmem_are_a_suite_of_their_own(self):
+        os.environ.update(FAKE_rpmem_create="49000", FAKE_rpmem_persist="13", FAKE_rpmem_read="16")
+        out, _ = self.run_all("rpmem", "--rounds", "1", "--ms", "1")
+        with open(os.path.join(out, "rpmem.json"), encoding="utf-8") as record:
+            rows = {row["work"]: row for row in json.load(record)["goals"]}
+        self.assertEqual(list(rows), [goal.work for goal in goals.replica_goals()])
+        self.assertEqual([rows[name]["met"] for name in ("rpmem_create, 1024 lanes asked", "rpmem_persist 64 B",
+                                                         "rpmem_persist 1 MiB", "rpmem_read 64 B")],
+                         [True, True, False, False])
 
     def test_sweeps_are_recorded_with_a_point_for_each_size(self):
         out, _ = self.run_all("size", "--ms", "1")

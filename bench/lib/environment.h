@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* environment.h -- variables of this process, and of the programs that it executes. */
+#ifndef BENCH_ENVIRONMENT_H
+#define BENCH_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include "case.h"
+
+void environment_set(const char *name, const char *value);
+/* How the case wants softrnic at this end. Before the first call that uses it. */
+void environment_softrnic(const struct bench_case *c, bool target);
+
+#endif
