@@ -101,10 +101,12 @@ static void data_stop_listening(struct data *d)
 
 static void data_close_lanes(struct data *d)
 {
-	/* This also wakes workers, and the peer sees an end and not a break. */
+	for (unsigned i = 0; i < d->worker_count; i++)
+		worker_ask_to_stop(&d->workers[i]);
+	/* The peer sees an end and not a break. */
 	for (unsigned i = 0; i < d->opts.lanes && d->lanes; i++)
 		if (d->lanes[i])
-			rpma_conn_disconnect(d->lanes[i]->conn);
+			lane_end(d->lanes[i]);
 	for (unsigned i = 0; i < d->worker_count; i++)
 		worker_stop(&d->workers[i]);
 	for (unsigned i = 0; i < d->opts.lanes && d->lanes; i++) {

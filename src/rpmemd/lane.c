@@ -76,6 +76,17 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 	return rc;
 }
 
+/* A write of no bytes, of which the other end sees nothing. Should it fail, the lane is broken, and
+ * its receives have completed. */
+void lane_end(struct lane *lane)
+{
+	if (!lane->conn)
+		return;
+	if (lane->persist)
+		rpma_write(lane->conn, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL);
+	rpma_conn_disconnect(lane->conn);
+}
+
 void lane_close(struct lane *lane)
 {
 	rpma_conn_delete(&lane->conn);

@@ -45,6 +45,8 @@ uint32_t lane_cq_size(unsigned lanes);
  * is at work any more. */
 int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **req,
 	      const struct rpma_conn_private_data *reply, struct persist *persist);
+/* Give its worker a completion, and disconnect. */
+void lane_end(struct lane *lane);
 void lane_close(struct lane *lane);
 
 /* Of the general method: a completion whose wr_id is a slot. Called by one worker. */

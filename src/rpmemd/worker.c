@@ -52,9 +52,14 @@ int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size)
 	return RPMA_E_NOMEM;
 }
 
-void worker_stop(struct worker *w)
+void worker_ask_to_stop(struct worker *w)
 {
 	__atomic_store_n(&w->stop, true, __ATOMIC_RELEASE);
+}
+
+void worker_stop(struct worker *w)
+{
+	worker_ask_to_stop(w);
 	if (w->is_running)
 		pthread_join(w->thread, NULL);
 	w->is_running = false;

@@ -21,8 +21,9 @@ struct worker {
 
 /* cq_size: for all lanes that it is going to have. Librpma's results, RPMA_E_NOMEM for a thread. */
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
-/* After this no completion is looked at. Its lanes are to be disconnected before, which wakes it.
- */
+/* It ends with the next completion that it looks at (lane_end()), or within half a second. */
+void worker_ask_to_stop(struct worker *w);
+/* After this no completion is looked at. */
 void worker_stop(struct worker *w);
 /* Once its lanes are closed. */
 void worker_fini(struct worker *w);

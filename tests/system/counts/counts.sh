@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# counts.sh calls|instructions|librpma: what pieces of work cost, both ends together, against bounds
+# counts.sh calls|instructions|rings|librpma: what pieces of work cost, both ends together, against bounds
 # little above what they cost now. What creeps up fails here. doc/performance.md has the same numbers
 # and their reasons.
 set -euo pipefail
@@ -109,6 +109,14 @@ count_instructions() {
 	instructions send "$BOUND_SEND"
 }
 
+# The same over rings in shared memory.
+count_rings() {
+	command -v valgrind >/dev/null || skip "there is no valgrind"
+	export SOFTRNIC_SHM=1
+	instructions write "$BOUND_RINGS_WRITE"
+	instructions batch "$BOUND_RINGS_BATCH"
+}
+
 # --- librpma's own, beside another librpma's --------------------------------------------------
 
 # own_of N: instructions in librpma.so itself, of the process that has more of them
@@ -141,7 +149,7 @@ count_librpma() {
 }
 
 case ${1:-} in
-calls | instructions | librpma) ;;
+calls | instructions | rings | librpma) ;;
 *) exit 2 ;;
 esac
 # Another process that takes the CPU adds wake-ups by timers: what has grown is found each time.

@@ -29,9 +29,13 @@ expect() { # WHAT NAME LIMIT SIZE [read]: at most so many in 100 operations
 	[ $(((many - few) / 10)) -le "$limit" ] || { echo "FAILED: more than $limit in 100" >&2; exit 1; }
 }
 
-expect "persist of 64 bytes" sendmsg,sendto,write,writev 102 64
-expect "persist of 4096 bytes" sendmsg,sendto,write,writev 102 4096
-expect "read of 64 bytes" sendmsg,sendto,write,writev 102 64 read
-# nothing is mapped, opened or registered on the way
-expect "persist of 64 bytes" mmap,munmap,openat,open,brk,madvise 2 64
-expect "read of 64 bytes" mmap,munmap,openat,open,brk,madvise 2 64 read
+for shm in 0 1; do
+	export SOFTRNIC_SHM=$shm
+	[ $shm = 0 ] && link="over TCP" || link="over rings"
+	expect "persist of 64 bytes $link" sendmsg,sendto,write,writev 102 64
+	expect "persist of 4096 bytes $link" sendmsg,sendto,write,writev 102 4096
+	expect "read of 64 bytes $link" sendmsg,sendto,write,writev 102 64 read
+	# nothing is mapped, opened or registered on the way
+	expect "persist of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64
+	expect "read of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64 read
+done

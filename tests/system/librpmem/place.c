@@ -42,21 +42,23 @@ static void place_write_programs(void)
 		 "export SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22'\nexec sh -c \"exec $last\"\n");
 	place_write(path, text, 0755);
 	snprintf(path, sizeof(path), "%s/rpmemd", place_dir);
-	snprintf(text, sizeof(text),
-		 "#!/bin/sh\necho $$ >%s/daemon.tmp && mv %s/daemon.tmp %s/daemon.pid\n"
-		 "exec %s --poolset-dir %s/pools --log-file %s/log --log-level debug \"$@\"\n",
-		 place_dir, place_dir, place_dir, RPMEMD_PROGRAM, place_dir, place_dir);
+	snprintf(
+		text, sizeof(text),
+		"#!/bin/sh\necho $$ >%s/daemon.tmp && mv %s/daemon.tmp %s/daemon.pid\n"
+		"exec %s --poolset-dir %s/pools --log-file %s/log --log-level debug $PLACE_OPTIONS \"$@\"\n",
+		place_dir, place_dir, place_dir, RPMEMD_PROGRAM, place_dir, place_dir);
 	place_write(path, text, 0755);
 }
 
 void place_main(char **argv)
 {
-	const char *base = strrchr(argv[0], '/');
+	const char *base = strrchr(argv[0], '/'), *variant = getenv("PLACE_VARIANT");
 	char cwd[300], text[600];
 
 	if (!getcwd(cwd, sizeof(cwd)))
 		exit(1);
-	snprintf(place_dir, sizeof(place_dir), "%s/place-%s", cwd, base ? base + 1 : argv[0]);
+	snprintf(place_dir, sizeof(place_dir), "%s/place-%.100s%.50s", cwd,
+		 base ? base + 1 : argv[0], variant ? variant : "");
 	if (getenv("PLACE_READY"))
 		return;
 	mkdir(place_dir, 0755);

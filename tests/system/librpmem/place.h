@@ -3,8 +3,9 @@
  * place.h -- a target on this machine for tests of librpmem: a folder with pool sets, rpmemd behind
  * a program that stands for ssh, and a local pool.
  *
- * Everything lies in a folder of its own below the working directory, which is on a real file
- * system, so pools are of class "file".
+ * PLACE_OPTIONS are more options of rpmemd; tests that run at the same time differ in
+ * PLACE_VARIANT. Everything lies in a folder of its own below the working directory, which is on a
+ * real file system, so pools are of class "file".
  */
 #ifndef LIBRPMEM_TEST_PLACE_H
 #define LIBRPMEM_TEST_PLACE_H

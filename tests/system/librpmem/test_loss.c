@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -114,7 +116,7 @@ static void an_ssh_that_says_nothing_is_bounded(void **state)
 	assert_non_null(f);
 	fputs("#!/bin/sh\necho 'I am waiting' >&2\nexec sleep 1000\n", f);
 	fclose(f);
-	assert_int_equal(system("chmod +x place-*/silent"), 0);
+	assert_int_equal(chmod(path, 0755), 0);
 	setenv("RPMEM_SSH", path, 1);
 	setenv("RPMEM_TIMEOUT_MS", "300", 1);
 	assert_null(
@@ -139,7 +141,7 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_non_null(f);
 	fputs("#!/bin/sh\necho 'me@there: Permission denied (publickey).' >&2\nexit 255\n", f);
 	fclose(f);
-	assert_int_equal(system("chmod +x place-*/denied"), 0);
+	assert_int_equal(chmod(path, 0755), 0);
 	setenv("RPMEM_SSH", path, 1);
 	assert_null(rpmem_open("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ECONNRESET);
@@ -183,6 +185,7 @@ static void a_killed_initiator_ends_its_daemon(void **state)
 		close(hold[1]);
 		be_killed(hold[0], ready[1]);
 	}
+	close(ready[1]);
 	assert_int_equal(read(ready[0], two, 1), 1);
 	assert_int_equal(read(ready[0], two + 1, 1), 1);
 	daemon = place_daemon();
@@ -193,10 +196,9 @@ static void a_killed_initiator_ends_its_daemon(void **state)
 	assert_memory_equal(replica + 8192, place_local + 8192, 4096);
 	munmap((void *)replica, PLACE_POOL);
 	RPMEM_OK(rpmem_close(place_open("localhost")));
-	for (int i = 0; i < 2; i++) {
-		close(hold[i]);
-		close(ready[i]);
-	}
+	close(hold[0]);
+	close(hold[1]);
+	close(ready[0]);
 }
 
 static void a_forked_child_leaves_its_parents_pool_alone(void **state)
@@ -236,6 +238,71 @@ static void an_application_may_wait_for_ssh(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
+#define KILLS   12
+#define RECORDS 2000
+#define RECORD  512
+
+struct killer {
+	pid_t daemon;
+	unsigned delay_us;
+};
+
+static void *kill_later(void *arg)
+{
+	struct killer *k = arg;
+
+	usleep(k->delay_us);
+	kill(k->daemon, SIGKILL);
+	return NULL;
+}
+
+/* Records until the daemon is killed under them: how many were acknowledged. */
+static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, unsigned delay_us)
+{
+	struct killer k = {place_daemon(), delay_us};
+	pthread_t thread;
+	unsigned n = 0;
+
+	assert_int_equal(pthread_create(&thread, NULL, kill_later, &k), 0);
+	for (;; n++) {
+		unsigned char *record = place_local + 4096 + (size_t)(n % RECORDS) * RECORD;
+
+		memset(record, (int)(round * 37 + n + n / RECORDS), RECORD);
+		if (rpmem_persist(rpp, (size_t)(record - place_local), RECORD, n % 4, 0))
+			break;
+	}
+	pthread_join(thread, NULL);
+	return n;
+}
+
+/* At seeded points in time. */
+static void nothing_acknowledged_is_missing_after_a_kill(void **state)
+{
+	unsigned seed = env_or("SEED", (unsigned)getpid());
+
+	print_message("seed %u\n", seed);
+	RPMEM_OK(rpmem_close(place_create("localhost")));
+	for (unsigned round = 0; round < KILLS; round++) {
+		const unsigned char *replica;
+		RPMEMpool *rpp;
+		unsigned n;
+		char path[600];
+
+		snprintf(path, sizeof(path), "%s/daemon.pid", place_dir);
+		unlink(path);
+		rpp = place_open("localhost");
+		n = write_until_killed(rpp, round, (unsigned)rand_r(&seed) % 30000);
+		RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
+		replica = place_map("pool.set.part", NULL);
+		for (unsigned i = n > RECORDS - 1 ? n - (RECORDS - 1) : 0; i < n; i++) {
+			size_t at = 4096 + (size_t)(i % RECORDS) * RECORD;
+
+			assert_memory_equal(replica + at, place_local + at, RECORD);
+		}
+		munmap((void *)replica, PLACE_POOL);
+	}
+}
+
 static void a_failed_create_leaves_no_part(void **state)
 {
 	struct rpmem_pool_attr attr = place_attr;
@@ -262,6 +329,7 @@ int main(int argc, char **argv)
 		TEST(a_killed_initiator_ends_its_daemon),
 		TEST(a_forked_child_leaves_its_parents_pool_alone),
 		TEST(an_application_may_wait_for_ssh),
+		TEST(nothing_acknowledged_is_missing_after_a_kill),
 		TEST(a_failed_create_leaves_no_part),
 	};
 

@@ -47,6 +47,18 @@ test_processes_share_a_file_in_which_each_connection_is_once() {
 	[ "$(stat -c %a t.pcapng)" = 600 ] || fail "others may read the trace"
 }
 
+# What goes through memory is in the trace like what goes over TCP.
+test_rings_in_shared_memory_are_traced() {
+	export SOFTRNIC_TRACE=t.pcapng SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
+	serve pool --create --size 1M
+	SOFTRNIC_LOG=info expect_ok "$rpma" ping -c 50 "$where"
+	grep -q "receives through shared memory" err || fail "there are no rings"
+	put_and_get "$where"
+	stop_server
+	expect_clean t.pcapng 3
+	[ "$(stat -c %s t.pcapng)" -gt 1400000 ] || fail "the trace lacks what was put and got"
+}
+
 test_processes_may_have_files_of_their_own() {
 	export SOFTRNIC_TRACE=t-%p.pcapng
 	serve pool --create --size 1M

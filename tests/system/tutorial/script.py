@@ -15,8 +15,10 @@ import sys
 PROLOGUE = r"""set -euo pipefail
 out=$(mktemp -d)
 block='the beginning'
+exec 3>&2
 finish() {
 	status=$?
+	exec 2>&3 # out of the block
 	[ $status = 0 ] || {
 		echo "FAILED: $block, with status $status and the output:" >&2
 		cat "$out/now" >&2

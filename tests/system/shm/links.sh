@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Which link a connection takes when both ends are on one machine, but in containers or of different users.
+# Where rings in shared memory cannot be had, it works by TCP, and nothing is said about it.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/../tool/lib.sh"
+export RPMA_PROVIDER=softrnic SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
+unset SOFTRNIC_SHM_UIDS SOFTRNIC_LOG
+
+# Others than root must reach the program and its libraries; in most build trees they can.
+as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
+
+[ "$(id -u)" = 0 ] || {
+	echo "not root: no other users and no name spaces"
+	exit 77
+}
+chmod 755 .
+
+# by TCP|rings COMMAND...: ping through it, nothing on stderr; then bytes there and back.
+by() {
+	local want=$1 link
+	shift
+	"$@" "$rpma" ping -c 200 "$where" >out 2>err </dev/null || fail "ping exits with $?"
+	[ ! -s err ] || fail "ping says $(cat err)"
+	link=$(sed -n 's/^link //p' out)
+	case "$want:$link" in
+	TCP:TCP | TCP:tcp) ;;
+	rings:TCP | rings:tcp) fail "it stays on TCP" ;;
+	rings:?*) ;;
+	*) fail "the link is '$link' instead of $want" ;;
+	esac
+}
+
+# because REASON COMMAND...: the log of the end that dials says why it stays on TCP.
+because() {
+	local reason=$1
+	shift
+	SOFTRNIC_LOG=info "$@" "$rpma" ping -c 200 "$where" >out 2>err </dev/null || fail "ping exits with $?"
+	grep -q "stays on TCP: $reason" err || fail "the reason is not '$reason'"
+}
+
+bytes_go_there_and_back() { # COMMAND...
+	head -c 700000 /dev/urandom >in
+	"$@" "$rpma" put - "$where" <in >out 2>err || fail "put exits with $?: $(cat err)"
+	"$@" "$rpma" get "$where" - >back 2>err || fail "get exits with $?: $(cat err)"
+	cmp -n 700000 in back || fail "what came back is not what went"
+}
+
+need() { "$@" true 2>/dev/null || {
+	echo "not possible here: $*"
+	exit 77
+}; }
+
+logs+=(err)
+test_processes_of_one_user_have_rings() {
+	serve pool --create --size 1M
+	by rings
+	bytes_go_there_and_back
+	[ ! -s serve.err ] || fail "the server says something"
+}
+
+test_a_name_space_of_processes_and_mounts_is_no_obstacle() {
+	need unshare -m -p -f
+	serve pool --create --size 1M
+	by rings unshare -m -p -f --kill-child
+	bytes_go_there_and_back unshare -m -p -f --kill-child
+}
+
+# There both ends have the user that stands for all that is unknown, in the eyes of the other one.
+test_an_unknown_user_of_a_name_space_of_users_stays_on_tcp() {
+	need unshare -U
+	serve pool --create --size 1M
+	by TCP unshare -U
+	because "the peer is of another user" unshare -U
+	SOFTRNIC_SHM_UIDS=0,65534 by TCP unshare -U
+	bytes_go_there_and_back unshare -U
+}
+
+test_another_user_stays_on_tcp() {
+	need as_other
+	as_other "$rpma" --version >/dev/null 2>&1 || {
+		echo "others cannot run the program of this build tree"
+		exit 77
+	}
+	serve pool --create --size 1M
+	by TCP as_other
+	because "the peer is of another user" as_other
+	bytes_go_there_and_back as_other
+	[ ! -s serve.err ] || fail "the server says something"
+}
+
+test_another_user_has_rings_if_both_ends_permit_it() {
+	need as_other
+	as_other "$rpma" --version >/dev/null 2>&1 || exit 77
+	SOFTRNIC_SHM_UIDS=4242 serve pool --create --size 1M
+	SOFTRNIC_SHM_UIDS=0 by rings as_other
+	by TCP as_other
+}
+
+# Both ends see 127.0.0.1, as behind a forwarded port, and offer rings; but the name of the socket is of
+# another name space.
+test_another_name_space_of_networks_stays_on_tcp() {
+	local port
+	need unshare -n
+	unshare -n sleep 1000 &
+	inside=$!
+	started+=("$inside")
+	wait_until 20 is_in_another_network "$inside" || fail "no name space"
+	nsenter -n -t "$inside" ip link set lo up
+	rpma_inside=(nsenter -n -t "$inside" "$rpma")
+	: >serve.out
+	"${rpma_inside[@]}" serve --port 0 --create --size 1M pool >>serve.out 2>serve.err </dev/null &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+	where=$(sed -nE '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
+	[ -n "$where" ] || fail "the server announced nothing"
+	port=${where##*:}
+	python3 "$(dirname "$0")/forward.py" "$inside" "$port" >forward.out &
+	started+=("$!")
+	wait_until 20 test -s forward.out || fail "nothing forwards"
+	where=127.0.0.1:$(cat forward.out)
+	by TCP
+	because "the peer's Unix socket is not of this network name space"
+	bytes_go_there_and_back
+	[ ! -s serve.err ] || fail "the server says something"
+}
+is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+
+# --- an end that is killed at any call of the way there --------------------------------------
+
+steps=(connect accept4 sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
+
+# killed_at CALL NUMBER COMMAND...: with SIGKILL, when it makes this call for the NUMBER-th time.
+killed_at() {
+	strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
+}
+
+can_kill() {
+	killed_at write 1 true 2>/dev/null
+	! killed_at write 1 echo >/dev/null 2>&1 || {
+		echo "strace cannot kill here"
+		exit 77
+	}
+}
+
+server_has_no_rings() { ! grep -q memfd:softrnic "/proc/$server/maps"; }
+server_fds() { find "/proc/$server/fd" | wc -l; }
+server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
+
+test_a_client_that_is_killed_on_the_way_leaves_nothing() {
+	local call number before killed=0 code
+	can_kill
+	serve pool --create --size 1M
+	by rings
+	wait_until 20 server_has_no_rings || fail "rings are left"
+	before=$(server_fds)
+	for call in "${steps[@]}"; do
+		for number in 1 2 3 5 8; do
+			code=0
+			killed_at "$call" "$number" "$rpma" ping -c 20 "$where" >out 2>err </dev/null || code=$?
+			killed=$((killed + (code == 137)))
+		done
+	done
+	[ "$killed" -ge 20 ] || fail "only $killed clients were killed"
+	wait_until 20 server_has_no_rings || fail "rings of killed clients are left"
+	wait_until 20 server_has_fds "$before" || fail "descriptors of killed clients are left"
+	by rings
+	bytes_go_there_and_back
+}
+
+"test_$1"
