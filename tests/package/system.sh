@@ -28,6 +28,7 @@ fi
 
 root=
 trap '[ -z "$root" ] || rm -rf --one-file-system "$root"' EXIT
+trap 'exit 1' INT TERM
 
 new_system() {
 	[ -z "$root" ] || rm -rf --one-file-system "$root"

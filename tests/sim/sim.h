@@ -44,7 +44,8 @@
  *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
  *                                                               is on the medium
  *
- * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in one run.
+ * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in
+ * one run.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H

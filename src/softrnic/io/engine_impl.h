@@ -128,6 +128,7 @@ void leader_run(struct eng_runner *me);                             /* until ano
 void *leader_main(void *runner); /* likewise, as a thread that frees its runner */
 
 void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
+bool leader_leads(struct eng_runner *me);  /* false: it was replaced in a callback */
 
 /* engine_spin.c */
 void spin_note(struct eng_runner *me, struct eng_source *src);      /* bytes of it were reported */

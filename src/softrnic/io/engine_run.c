@@ -229,8 +229,7 @@ static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until
 	return may;
 }
 
-/* False: it was replaced in a callback. */
-static bool leader_leads(struct eng_runner *me)
+bool leader_leads(struct eng_runner *me)
 {
 	bool leads;
 

@@ -176,6 +176,8 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 		*now = clock_now_ns();
 		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
+		if (!leader_leads(me)) /* what the poller reports is its successor's */
+			return 0;
 		spin_set(&s->polled_at, *now);
 		n = poller_wait(&me->loop->poller, evs, *now, *now);
 		if (n > 0)
