@@ -29,6 +29,7 @@ int part_get_size(const struct part *part, uint64_t *size, struct error *err)
 	struct devdax dax;
 	struct stat st;
 
+	*size = 0;
 	if (fstat(part->fd, &st))
 		return part_failed(part, "look at", err);
 	*size = (uint64_t)st.st_size;

@@ -31,6 +31,7 @@ static int pool_new(const struct poolset_place *place, struct poolset_pool **out
 	struct poolset_pool *pool = calloc(1, sizeof(*pool));
 	int rc;
 
+	*out = NULL;
 	if (!pool)
 		return error_set(err, ERROR_LOCAL, ENOMEM, "not enough memory");
 	rc = parts_load(&pool->parts, place, err);
