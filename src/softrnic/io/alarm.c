@@ -6,6 +6,27 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+#define ALARM_SHARE   10                 /* of the time, one part at most is for setting it */
+#define ALARM_COST_NS (25 * NSEC_PER_US) /* more is the scheduler's */
+
+uint64_t alarm_pace(const struct alarm *a, uint64_t ns)
+{
+	uint64_t least = ALARM_SHARE * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+
+	return ns > least ? ns : least;
+}
+
+static void alarm_note_cost(struct alarm *a, uint64_t ns)
+{
+	uint64_t cost = atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+
+	if (ns > ALARM_COST_NS)
+		ns = ALARM_COST_NS;
+	atomic_store_explicit(&a->cost_ns, (7 * cost + ns) / 8, memory_order_relaxed);
+}
+
 bool alarm_open(struct alarm *a)
 {
 	int fd;
@@ -29,6 +50,7 @@ bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns)
 
 	if (!alarm_open(a) || timerfd_settime(a->fd, 0, &when, NULL))
 		return false;
+	alarm_note_cost(a, clock_now_ns() - now);
 	atomic_store_explicit(&a->due, now + ns, memory_order_relaxed);
 	return true;
 }

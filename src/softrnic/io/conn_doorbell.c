@@ -5,7 +5,7 @@
 #include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
 
-#define DOORBELL_NS       40000u /* so long may a Write wait, and at most twice as long */
+#define DOORBELL_NS       40000u /* so long may a Write wait at least: doorbell_ns() */
 #define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
@@ -18,9 +18,9 @@ static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
 
 /*
- * One alarm for all connections. It is set to 2 * DOORBELL_NS, and put off when a Write is about to
- * wait and less than DOORBELL_NS is left. So a loop that posts all the time costs one call each
- * DOORBELL_NS at most, and wakes nobody. A leaf lock, but that the engine's is taken inside.
+ * One alarm for all connections. It is set to twice doorbell_ns(), and put off when a Write is
+ * about to wait and less than doorbell_ns() is left. So a loop that posts all the time costs one
+ * call in that time at most, and wakes nobody. A leaf lock, but that the engine's is taken inside.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -31,6 +31,12 @@ static struct {
 	.conns = LIST_INIT(bells.conns),
 	.alarm = ALARM_INIT(bells.alarm, doorbells_on_alarm, doorbells_forked),
 };
+
+/* So long may a Write wait, and at most twice as long. */
+static uint64_t doorbell_ns(void)
+{
+	return alarm_pace(&bells.alarm, DOORBELL_NS);
+}
 
 void conn_doorbell_init(struct conn *c)
 {
@@ -193,7 +199,7 @@ static bool doorbell_wait(struct conn *c)
 	if (!doorbell_is_trusted(c))
 		return false;
 	now = clock_now_ns();
-	if (!doorbell_watch(c, now, DOORBELL_NS))
+	if (!doorbell_watch(c, now, doorbell_ns()))
 		return false;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
@@ -248,14 +254,13 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = doorbell_since(c), now, waited;
+	uint64_t since = doorbell_since(c), limit = doorbell_ns(), now, waited;
 
 	if (!since)
 		return false;
 	now = clock_now_ns();
 	waited = now - since;
-	if (waited + DOORBELL_EARLY_NS < DOORBELL_NS &&
-	    doorbell_watch(c, now, DOORBELL_NS - waited))
+	if (waited + DOORBELL_EARLY_NS < limit && doorbell_watch(c, now, limit - waited))
 		return false;
 	c->bell.trust = TRUST_MISS;
 	return true;

@@ -4,10 +4,10 @@
  *
  * A Write whose completion nobody asked for may wait for what is posted next, and leaves with it by
  * one send of the link. It leaves at the latest when something else is posted, when a CQ of the
- * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after DOORBELL_NS by
- * the engine, and before fork(), exit() (conn_exit.c) and the end of its connection or region.
- * Nothing is copied: the source is the library's until the Write is complete, and it is complete
- * when it was sent.
+ * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after some
+ * tens of microseconds by the engine, and before fork(), exit() (conn_exit.c) and the end of its
+ * connection or region. Nothing is copied: the source is the library's until the Write is complete,
+ * and it is complete when it was sent.
  *
  * A peer may look at its memory for the Write, and no further call may come here. So it waits only
  * where that was worth it on this connection lately, or where the engine is awake and looks soon.

@@ -12,7 +12,7 @@
 #include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
 
-#define LEASE_LOOK_NS (150 * NSEC_PER_US) /* the engine's look comes after twice that */
+#define LEASE_LOOK_NS (150 * NSEC_PER_US) /* at least: lease_look_ns() */
 #define LEASE_BATCH   64                  /* end at one look */
 
 static void leases_on_alarm(struct eng_source *src, unsigned ready);
@@ -29,6 +29,12 @@ static struct {
 	.alarm = ALARM_INIT(leases.alarm, leases_on_alarm, leases_forked),
 };
 
+/* The engine's look comes after twice that. */
+static uint64_t lease_look_ns(void)
+{
+	return alarm_pace(&leases.alarm, LEASE_LOOK_NS);
+}
+
 void conn_leases_prepare(void)
 {
 	pthread_mutex_lock(&leases.lock);
@@ -39,7 +45,7 @@ void conn_leases_prepare(void)
 /* With leases.lock. */
 static bool leases_will_be_looked_at(uint64_t now)
 {
-	return alarm_due(&leases.alarm) || alarm_set(&leases.alarm, now, 2 * LEASE_LOOK_NS);
+	return alarm_due(&leases.alarm) || alarm_set(&leases.alarm, now, 2 * lease_look_ns());
 }
 
 bool conn_lease_begin(struct conn *c, uint64_t now)
@@ -100,7 +106,7 @@ static bool leases_are_due(uint64_t now)
 {
 	uint64_t due = alarm_due(&leases.alarm);
 
-	return due && due < now + LEASE_LOOK_NS;
+	return due && due < now + lease_look_ns();
 }
 
 static void leases_look(uint64_t now)
