@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
+#include "system/librpmem/kills.h"
 
 /* It stays failed, with the words of the first failure, and can be closed. */
 static void expect_lost(RPMEMpool *rpp, int error)
@@ -238,69 +237,9 @@ static void an_application_may_wait_for_ssh(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-#define KILLS   12
-#define RECORDS 2000
-#define RECORD  512
-
-struct killer {
-	pid_t daemon;
-	unsigned delay_us;
-};
-
-static void *kill_later(void *arg)
-{
-	struct killer *k = arg;
-
-	usleep(k->delay_us);
-	kill(k->daemon, SIGKILL);
-	return NULL;
-}
-
-/* Records until the daemon is killed under them: how many were acknowledged. */
-static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, unsigned delay_us)
-{
-	struct killer k = {place_daemon(), delay_us};
-	pthread_t thread;
-	unsigned n = 0;
-
-	assert_int_equal(pthread_create(&thread, NULL, kill_later, &k), 0);
-	for (;; n++) {
-		unsigned char *record = place_local + 4096 + (size_t)(n % RECORDS) * RECORD;
-
-		memset(record, (int)(round * 37 + n + n / RECORDS), RECORD);
-		if (rpmem_persist(rpp, (size_t)(record - place_local), RECORD, n % 4, 0))
-			break;
-	}
-	pthread_join(thread, NULL);
-	return n;
-}
-
-/* At seeded points in time. */
 static void nothing_acknowledged_is_missing_after_a_kill(void **state)
 {
-	unsigned seed = env_or("SEED", (unsigned)getpid());
-
-	print_message("seed %u\n", seed);
-	RPMEM_OK(rpmem_close(place_create("localhost")));
-	for (unsigned round = 0; round < KILLS; round++) {
-		const unsigned char *replica;
-		RPMEMpool *rpp;
-		unsigned n;
-		char path[600];
-
-		snprintf(path, sizeof(path), "%s/daemon.pid", place_dir);
-		unlink(path);
-		rpp = place_open("localhost");
-		n = write_until_killed(rpp, round, (unsigned)rand_r(&seed) % 30000);
-		RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
-		replica = place_map("pool.set.part", NULL);
-		for (unsigned i = n > RECORDS - 1 ? n - (RECORDS - 1) : 0; i < n; i++) {
-			size_t at = 4096 + (size_t)(i % RECORDS) * RECORD;
-
-			assert_memory_equal(replica + at, place_local + at, RECORD);
-		}
-		munmap((void *)replica, PLACE_POOL);
-	}
+	kills_lose_nothing("localhost", 12, false);
 }
 
 static void a_failed_create_leaves_no_part(void **state)

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "system/librpmem/kills.h"
+
 static char target[128];
 
 static const char *target_at(const char *host)
@@ -84,6 +86,12 @@ static void a_killed_daemon_is_lost(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
+/* A session takes ssh most of a second: so three in the suite, and 50 in a soak. */
+static void nothing_acknowledged_is_missing_after_a_kill(void **state)
+{
+	kills_lose_nothing(target_at("127.0.0.1"), env_or("SYSTEM_ROUNDS", 60) / 20, true);
+}
+
 static void a_refused_key_is_named(void **state)
 {
 	unsigned n = 1;
@@ -113,6 +121,7 @@ int main(int argc, char **argv)
 		TEST(removing_works_through_ssh),
 		TEST(a_killed_ssh_ends_the_daemon),
 		TEST(a_killed_daemon_is_lost),
+		TEST(nothing_acknowledged_is_missing_after_a_kill),
 		TEST(a_refused_key_is_named),
 		TEST(a_port_without_a_listener_is_named),
 	};
