@@ -106,6 +106,18 @@ bool settext_size(const char *word, size_t len, uint64_t *size)
 	return true;
 }
 
+/* The text has no NUL at its end, as strndup() may expect. */
+static char *settext_copy(struct settext_word word)
+{
+	char *copy = malloc(word.len + 1);
+
+	if (copy) {
+		memcpy(copy, word.at, word.len);
+		copy[word.len] = '\0';
+	}
+	return copy;
+}
+
 static int settext_add_part(struct settext_reader *r, uint64_t size, struct settext_word path)
 {
 	struct settext *set = r->set;
@@ -117,7 +129,7 @@ static int settext_add_part(struct settext_reader *r, uint64_t size, struct sett
 	/* A power of two is full. */
 	if ((set->nparts & (set->nparts - 1)) == 0)
 		parts = realloc(parts, (set->nparts ? 2 * set->nparts : 1) * sizeof(*parts));
-	copy = parts ? strndup(path.at, path.len) : NULL;
+	copy = parts ? settext_copy(path) : NULL;
 	if (parts)
 		set->parts = parts;
 	if (!copy)
