@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * candidate.h -- when a member may be promoted: the primary's alive key has not changed for a lease.
+ * candidate.h -- when a member may be promoted: the primary's alive key has not changed for a
+ * lease.
  *
  * Clocks differ in speed by less than 5 %: the primary stops 0.9 leases after a renewal was *sent*
  * (lease.h), a candidate waits one lease from when it has *seen* the renewal. The promotion's swap

@@ -40,17 +40,17 @@ enum primary_state {
 
 /* Of a member, as this primary has it. */
 enum primary_member_state {
-	PRIMARY_MEMBER_NONE,      /* the slot is free */
-	PRIMARY_MEMBER_AWAY,      /* not reached; it is fenced at `retry_ms` */
-	PRIMARY_MEMBER_FENCING,   /* PROMISE */
-	PRIMARY_MEMBER_HELD,      /* it promised, but a process still maps its copy: PROMISE again */
-	PRIMARY_MEMBER_RANGES,    /* recovering: RANGES */
-	PRIMARY_MEMBER_WAITING,   /* recovering: until the ranges of all are known */
-	PRIMARY_MEMBER_EQUALISE,  /* of S: it is made equal over what may differ */
-	PRIMARY_MEMBER_RESYNC,    /* not of S: catch-up passes */
-	PRIMARY_MEMBER_JOINING,   /* not of S: gets all flushes and is waited for */
-	PRIMARY_MEMBER_JOINED,    /* the same, and it is equal: to be swapped in */
-	PRIMARY_MEMBER_EQUAL,     /* of S */
+	PRIMARY_MEMBER_NONE,     /* the slot is free */
+	PRIMARY_MEMBER_AWAY,     /* not reached; it is fenced at `retry_ms` */
+	PRIMARY_MEMBER_FENCING,  /* PROMISE */
+	PRIMARY_MEMBER_HELD,     /* it promised, but a process still maps its copy: PROMISE again */
+	PRIMARY_MEMBER_RANGES,   /* recovering: RANGES */
+	PRIMARY_MEMBER_WAITING,  /* recovering: until the ranges of all are known */
+	PRIMARY_MEMBER_EQUALISE, /* of S: it is made equal over what may differ */
+	PRIMARY_MEMBER_RESYNC,   /* not of S: catch-up passes */
+	PRIMARY_MEMBER_JOINING,  /* not of S: gets all flushes and is waited for */
+	PRIMARY_MEMBER_JOINED,   /* the same, and it is equal: to be swapped in */
+	PRIMARY_MEMBER_EQUAL,    /* of S */
 	PRIMARY_MEMBER_STATE_COUNT
 };
 
@@ -59,10 +59,11 @@ enum primary_action_type {
 	PRIMARY_DO_READ,     /* the register; primary_on_record() or primary_on_unread() */
 	PRIMARY_DO_PROMISE,  /* connect, fence; primary_on_promised(), _refused() or _lost() */
 	PRIMARY_DO_RANGES,   /* keep its ranges in a union with all others'; primary_on_ranges() */
-	PRIMARY_DO_EQUALISE, /* over that union, or `whole`: record the ranges at both ends (W9), then
-				make it equal; primary_on_equal(). Serving: the member is of S and lacks
-				flushes that are not acknowledged: the ranges are those since it was
-				lost, and it gets all flushes from now on (primary_sends_to) */
+	PRIMARY_DO_EQUALISE, /* over that union, or `whole`: record the ranges at both ends (W9),
+				then make it equal; primary_on_equal(). Serving: the member is of S
+				and lacks flushes that are not acknowledged: the ranges are those
+				since it was lost, and it gets all flushes from now on
+				(primary_sends_to) */
 	PRIMARY_DO_RESYNC,   /* W4; by bitmap, or `whole`: by digests of everything;
 				primary_on_joining() before the first flush is sent to it, and
 				primary_on_joined() after W5 */
@@ -74,17 +75,17 @@ enum primary_action_type {
 				primary_on_quiesced() */
 	PRIMARY_DO_BLOCKED,  /* `why`: nothing is acknowledged until UNBLOCKED */
 	PRIMARY_DO_UNBLOCKED,
-	PRIMARY_DO_DEMOTED,  /* the end */
-	PRIMARY_DO_FENCED,   /* the end: another primary exists */
-	PRIMARY_DO_FAILED,   /* the end: `why`; `error` is an -errno */
+	PRIMARY_DO_DEMOTED, /* the end */
+	PRIMARY_DO_FENCED,  /* the end: another primary exists */
+	PRIMARY_DO_FAILED,  /* the end: `why`; `error` is an -errno */
 	PRIMARY_DO_COUNT
 };
 
 struct primary_action {
 	enum primary_action_type type;
-	uint8_t slot; /* of the member; MIRROR_NOBODY where there is none */
-	bool whole;   /* EQUALISE, RESYNC: what is recorded does not name all that may differ */
-	bool promotion;                     /* SWAP: compare the alive key as well, and take it over */
+	uint8_t slot;   /* of the member; MIRROR_NOBODY where there is none */
+	bool whole;     /* EQUALISE, RESYNC: what is recorded does not name all that may differ */
+	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
 	uint64_t revision; /* of expected */
@@ -118,10 +119,10 @@ enum primary_refusal {
 
 struct primary_member {
 	enum primary_member_state state;
-	uint64_t id;       /* of the copy, as configured */
-	bool lost;         /* of S: to be swapped out, if that is permitted */
-	bool uncertain;    /* as it reported */
-	bool refused_copy; /* of no use until the configuration changes */
+	uint64_t id;          /* of the copy, as configured */
+	bool lost;            /* of S: to be swapped out, if that is permitted */
+	bool uncertain;       /* as it reported */
+	bool refused_copy;    /* of no use until the configuration changes */
 	uint64_t retry_ms;    /* AWAY, HELD: when to fence it again */
 	uint64_t deadline_ms; /* of S, not equal: when it counts as lost */
 	uint64_t holdoff_ms;  /* the last one; doubles */
@@ -189,7 +190,8 @@ void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
 void primary_on_retired(struct primary *p, uint8_t slot);
-/* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed. */
+/* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
+ */
 void primary_on_lost(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */

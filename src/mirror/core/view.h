@@ -2,11 +2,11 @@
 /*
  * view.h -- the changes of a set's record that are permitted, and how two views relate.
  *
- * Each change works on a copy of the record as it was read, which then is offered to the register by
- * compare-and-swap. It gives the record the swap's own nonce (random, by which the swap is found
- * again when its answer is lost) and increments seq, so that within an epoch seq orders all records.
- * Returns 0 or -errno; then the record is unchanged, and *why (unless why is NULL) is a static text
- * for people.
+ * Each change works on a copy of the record as it was read, which then is offered to the register
+ * by compare-and-swap. It gives the record the swap's own nonce (random, by which the swap is found
+ * again when its answer is lost) and increments seq, so that within an epoch seq orders all
+ * records. Returns 0 or -errno; then the record is unchanged, and *why (unless why is NULL) is a
+ * static text for people.
  */
 #ifndef MIRROR_CORE_VIEW_H
 #define MIRROR_CORE_VIEW_H
@@ -25,7 +25,8 @@ int view_force(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const ch
 
 /* By the primary `slot` only; else -ESTALE. All of insync are equal: its application may read. */
 int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
-/* Members leave insync. -EBUSY: nobody, or fewer than permitted, would be left (view_may_shrink). */
+/* Members leave insync. -EBUSY: nobody, or fewer than permitted, would be left (view_may_shrink).
+ */
 int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,
 		const char **why);
 /* Members that are equal and get all flushes enter insync; serving only. */
@@ -33,7 +34,8 @@ int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uin
 		const char **why);
 /* Nothing changes but seq and nonce: it ends the chances of a former swap without an answer. */
 int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
-/* Nobody is primary. clean: all is flushed, all of insync are equal and name nothing that differs. */
+/* Nobody is primary. clean: all is flushed, all of insync are equal and name nothing that differs.
+ */
 int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t nonce,
 		const char **why);
 
