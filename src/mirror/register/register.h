@@ -4,8 +4,8 @@
  * consensus store (etcd), or in a locked file.
  *
  * A handle serves one thread at a time; open another one for another thread (renewals of the alive
- * key must not wait behind a swap). Every call ends within its handle's time limit. What the results
- * mean when no answer came is the law of the mirror, see enum register_result.
+ * key must not wait behind a swap). Every call ends within its handle's time limit. What the
+ * results mean when no answer came is the law of the mirror, see enum register_result.
  *
  * The uri:
  *   file:PATH                            for all that share the file system
@@ -72,11 +72,11 @@ int register_get(struct mirror_register *r, struct register_entry *now, struct e
 
 /*
  * Replace `expected` (compared by revision and by its whole value) by `next`, whose nonce must be
- * new and random: it is how a swap without an answer is recognised. `promotion`: the alive key as the
- * candidate saw it; it is compared, too, and is then written for next's epoch with counter 0, so that
- * a former primary's renewals end. NULL: the alive key is not looked at.
- * *now: the new entry with DONE, what is there instead with CHANGED, else unspecified. It may be
- * `expected` itself. When the key has been deleted meanwhile, CHANGED is returned with revision 0.
+ * new and random: it is how a swap without an answer is recognised. `promotion`: the alive key as
+ * the candidate saw it; it is compared, too, and is then written for next's epoch with counter 0,
+ * so that a former primary's renewals end. NULL: the alive key is not looked at. *now: the new
+ * entry with DONE, what is there instead with CHANGED, else unspecified. It may be `expected`
+ * itself. When the key has been deleted meanwhile, CHANGED is returned with revision 0.
  */
 enum register_result register_swap(struct mirror_register *r, const struct register_entry *expected,
 				   const struct mirror_record *next,
@@ -95,8 +95,8 @@ int register_alive_get(struct mirror_register *r, struct register_alive *now, st
 /*
  * Renew: the counter of `epoch`, which is this daemon's, grows by one. *now: in: what this daemon
  * saw last (zeroed: nothing; it is read first), out: what is there.
- * DONE: the lease counts from the time *before* this call. CHANGED: the key belongs to another epoch
- * or was cleared: this primary's time is over. UNKNOWN: call again with the same *now.
+ * DONE: the lease counts from the time *before* this call. CHANGED: the key belongs to another
+ * epoch or was cleared: this primary's time is over. UNKNOWN: call again with the same *now.
  */
 enum register_result register_alive_put(struct mirror_register *r, struct mirror_epoch epoch,
 					struct register_alive *now, struct error *err);
@@ -104,9 +104,9 @@ enum register_result register_alive_put(struct mirror_register *r, struct mirror
 enum register_result register_alive_clear(struct mirror_register *r, struct mirror_epoch epoch,
 					  struct error *err);
 
-/* Wait until the record may be newer than `revision`, or the alive key may have been cleared; a hint
- * only: look then, and look from time to time without it. wake_fd: a descriptor that ends the wait
- * when readable, or -1. true: look now; false: nothing was seen for timeout_ms. */
+/* Wait until the record may be newer than `revision`, or the alive key may have been cleared; a
+ * hint only: look then, and look from time to time without it. wake_fd: a descriptor that ends the
+ * wait when readable, or -1. true: look now; false: nothing was seen for timeout_ms. */
 bool register_watch(struct mirror_register *r, uint64_t revision, unsigned timeout_ms, int wake_fd);
 
 /* Ask each member of the store; takes up to the handle's limit. */
