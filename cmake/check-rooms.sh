@@ -26,8 +26,11 @@ src/session            | (base|session)/.*|librpma\.h                         | 
 src/export             | (base|session|export)/.*|librpma\.h                  | rdma/.*
 src/rpmem              | (base|session|export|poolset|rpmem)/.*|librpm(a|em)\.h | rdma/.*
 src/rpmemd             | (base|session|export|poolset|rpmem|rpmemd)/.*|librpma\.h | rdma/.*
-src/mirror             | (base|session|export|poolset|mirror)/.*|librpm(a|irror)\.h | rdma/.*
-src/mirrord            | (base|session|export|poolset|mirror|mirrord)/.*|librpm(a|irror)\.h | rdma/.*
+src/mirror/core        | (base|mirror/core)/.*                                | $net|$threads|$rdma|(sys/)?time\.h
+src/mirror/wire        | (base|mirror/(core|wire))/.*                         | $net|$threads|$rdma
+src/mirror/register    | (base|mirror/(core|register))/.*                     | $rdma
+src/mirror             | (base|session|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
+src/mirrord            | (base|session|export|mirror/(core|wire|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*

@@ -31,33 +31,20 @@ bool pool_attr_is_zero(const struct rpmem_pool_attr *attr)
 	return !memcmp(attr, &zero, sizeof(zero));
 }
 
-void pool_attr_to_wire(const struct rpmem_pool_attr *attr, struct wire_attr *out)
-{
-	memcpy(out->signature, attr->signature, sizeof(out->signature));
-	out->major = attr->major;
-	out->compat_features = attr->compat_features;
-	out->incompat_features = attr->incompat_features;
-	out->ro_compat_features = attr->ro_compat_features;
-	memcpy(out->poolset_uuid, attr->poolset_uuid, 16);
-	memcpy(out->uuid, attr->uuid, 16);
-	memcpy(out->next_uuid, attr->next_uuid, 16);
-	memcpy(out->prev_uuid, attr->prev_uuid, 16);
-	memcpy(out->user_flags, attr->user_flags, 16);
-}
-
-static void pool_attr_from_wire(const struct wire_attr *attr, struct rpmem_pool_attr *out)
-{
-	memcpy(out->signature, attr->signature, sizeof(out->signature));
-	out->major = attr->major;
-	out->compat_features = attr->compat_features;
-	out->incompat_features = attr->incompat_features;
-	out->ro_compat_features = attr->ro_compat_features;
-	memcpy(out->poolset_uuid, attr->poolset_uuid, 16);
-	memcpy(out->uuid, attr->uuid, 16);
-	memcpy(out->next_uuid, attr->next_uuid, 16);
-	memcpy(out->prev_uuid, attr->prev_uuid, 16);
-	memcpy(out->user_flags, attr->user_flags, 16);
-}
+/* The two structures have the same members under the same names, and no common layout. */
+#define POOL_ATTR_COPY(out, in)                                                                    \
+	do {                                                                                       \
+		memcpy((out)->signature, (in)->signature, sizeof((out)->signature));               \
+		(out)->major = (in)->major;                                                        \
+		(out)->compat_features = (in)->compat_features;                                    \
+		(out)->incompat_features = (in)->incompat_features;                                \
+		(out)->ro_compat_features = (in)->ro_compat_features;                              \
+		memcpy((out)->poolset_uuid, (in)->poolset_uuid, 16);                               \
+		memcpy((out)->uuid, (in)->uuid, 16);                                               \
+		memcpy((out)->next_uuid, (in)->next_uuid, 16);                                     \
+		memcpy((out)->prev_uuid, (in)->prev_uuid, 16);                                     \
+		memcpy((out)->user_flags, (in)->user_flags, 16);                                   \
+	} while (0)
 
 int pool_enter(RPMEMpool *rpp)
 {
@@ -187,7 +174,7 @@ static int pool_request(RPMEMpool *rpp, const struct pool_open *o, struct wire_a
 		m->method = rpp->device.is_softrnic ? WIRE_METHOD_NATIVE : WIRE_METHOD_ANY;
 		m->has_attr = o->create_attr && !pool_attr_is_zero(o->create_attr);
 		if (m->has_attr)
-			pool_attr_to_wire(o->create_attr, &m->attr);
+			POOL_ATTR_COPY(&m->attr, o->create_attr);
 		snprintf(m->name, sizeof(m->name), "%s", o->set);
 		rc = control_request(rpp->control, o->type, body, wire_pool_request_encode(m, body),
 				     answer);
@@ -222,7 +209,7 @@ static int pool_take_answer(RPMEMpool *rpp, const struct pool_open *o,
 	if (answer->text[0])
 		LOG_WARNING("pool set %s on %s: %s", o->set, o->target.host, answer->text);
 	if (o->open_attr && pool->has_headers)
-		pool_attr_from_wire(&pool->attr, o->open_attr);
+		POOL_ATTR_COPY(o->open_attr, &pool->attr);
 	else if (o->open_attr)
 		memset(o->open_attr, 0, sizeof(*o->open_attr));
 	rpp->lanes = calloc(rpp->nlanes, sizeof(rpp->lanes[0]));
@@ -410,7 +397,7 @@ static int pool_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr)
 						   : "attributes for a pool without headers");
 	if (!m.has_attr)
 		return 0;
-	pool_attr_to_wire(attr, &m.attr);
+	POOL_ATTR_COPY(&m.attr, attr);
 	rc = control_request(rpp->control, WIRE_SET_ATTR, body, wire_set_attr_encode(&m, body),
 			     &answer);
 	return rc ? pool_request_failed(rpp, rc) : 0;

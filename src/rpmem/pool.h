@@ -36,7 +36,6 @@ int pool_fail(RPMEMpool *rpp, int error);
 /* As pool_fail() if the session has failed, else a refusal that changes nothing. */
 int pool_request_failed(RPMEMpool *rpp, int error);
 
-void pool_attr_to_wire(const struct rpmem_pool_attr *attr, struct wire_attr *out);
 bool pool_attr_is_zero(const struct rpmem_pool_attr *attr);
 
 /* The result of a public function: 0, or -1 and errno. */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resync.h -- one member's copy is made equal to the primary's, piece by piece.
+ *
+ * A bitmap has a bit for each block that may differ. It is the caller's: for a member that left the
+ * in-sync set its bitmap in the metadata, so that a resync goes on where it was after a restart of
+ * either side; nothing else is needed for that. A bit is cleared when the block is durable at the
+ * member (or its digest was equal) and no flush has touched it since it was read: at each moment
+ *the bitmap covers everything that differs, but for flushes that are on their way to the member.
+ *
+ *	EQUALISE  in a promotion: the ranges of the records, nobody flushes.
+ *	CATCH_UP  flushes are not sent to the member, they set bits. Passes over the bitmap, until
+ *one leaves more than 70 % of what it found: then, or when nothing is left, it may join. JOINING
+ *flushes go to the member as well, and are waited for. Only now the set of bits can but shrink, so
+ *that the end is certain. VERIFY    of a member that is in sync: digests of blocks that no flush
+ *touches meanwhile.
+ *
+ * A piece is a run of 64 to 256 KiB of the file and a mask of its blocks. The caller reads them
+ *after resync_next(), sends and flushes them, and reports. All calls for a set are made under its
+ *mutex, the same under which a flush changes the copy and is posted. Times are the caller's, in
+ * microseconds. No call allocates.
+ */
+#ifndef MIRROR_CORE_RESYNC_H
+#define MIRROR_CORE_RESYNC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mirror/core/resync_rate.h"
+#include "mirror/core/types.h"
+
+#define RESYNC_PIECE_MAX    (256u << 10) /* a mask of 64 blocks */
+#define RESYNC_PIECE_MIN    (64u << 10)
+#define RESYNC_COMPARE      (64u << 10) /* bytes of the first digest */
+#define RESYNC_FLIGHT_MAX   256         /* pieces at a time */
+#define RESYNC_VERIFY_TRIES 3           /* a block differs when it did so often */
+
+enum resync_mode { RESYNC_EQUALISE, RESYNC_CATCH_UP, RESYNC_JOINING, RESYNC_VERIFY };
+
+struct resync_config {
+	uint64_t size;    /* of the file */
+	uint64_t *bits;   /* resync_words(size) of them */
+	uint64_t *unsure; /* as many: of the bits those that are compared first; NULL: none are */
+	uint32_t piece;   /* a power of two */
+	struct resync_limits limits;
+	uint64_t calm_us; /* p99 of flushes without a resync; 0: not known */
+};
+
+enum resync_op {
+	RESYNC_OP_COPY,          /* write the blocks and flush them, then resync_done() */
+	RESYNC_OP_COMPARE,       /* one digest of all len bytes, then resync_compared() */
+	RESYNC_OP_COMPARE_BLOCKS /* one of each block in the mask, then resync_compared() */
+};
+
+struct resync_piece {
+	uint32_t slot; /* which of those in flight */
+	enum resync_op op;
+	uint64_t offset;
+	uint32_t len;
+	uint64_t blocks; /* bit i: the block at offset + i * MIRROR_BLOCK is meant */
+};
+
+/* Ranges of a flush that waits for pieces; no piece that begins meanwhile touches them. */
+struct resync_hold {
+	const struct mirror_range *ranges;
+	unsigned count;
+	struct resync_hold *next;
+};
+
+struct resync_flight {
+	bool is_used;
+	struct resync_piece piece;
+	uint64_t touched; /* blocks that a flush changed since the piece began */
+};
+
+struct resync {
+	struct resync_config config;
+	struct resync_rate rate;
+	enum resync_mode mode;
+	uint64_t blocks;     /* of the file */
+	uint64_t remaining;  /* bits that are set */
+	uint64_t cursor;     /* block; the pass goes on here */
+	uint64_t pass_found; /* bits that were set when the pass began */
+	uint32_t pass;
+	uint32_t in_flight; /* pieces */
+	uint64_t flight_bytes;
+	uint8_t busy[256]; /* pieces in flight by a hash of their place: zero, there is none */
+	struct resync_hold *holds;
+	uint64_t copied, equal, differing; /* blocks so far */
+	uint64_t failed;                   /* pieces */
+	struct resync_flight flight[RESYNC_FLIGHT_MAX];
+};
+
+/* How many words of 64 bits a bitmap has for a file of that size. */
+size_t resync_words(uint64_t size);
+
+/* The bits stay as they are; those of unsure, too. */
+void resync_init(struct resync *rs, enum resync_mode mode, const struct resync_config *config,
+		 uint64_t now_us);
+/* Set the bits of ranges, in bytes of the file. is_unsure: compare them first, those that are not
+ * set already. Also for flushes that were under way to a member when it was lost. */
+void resync_mark(struct resync *rs, const struct mirror_range *ranges, unsigned count,
+		 bool is_unsure);
+
+enum resync_next {
+	RESYNC_HAS_PIECE, /* *piece is to be done */
+	RESYNC_WAITS,     /* for a piece in flight, a flush that holds blocks, or until *wake_us */
+	RESYNC_MAY_JOIN,  /* CATCH_UP: resync_join() when the member can get flushes */
+	RESYNC_ENDED      /* nothing is left or in flight */
+};
+enum resync_next resync_next(struct resync *rs, uint64_t now_us, struct resync_piece *piece,
+			     uint64_t *wake_us);
+/*
+ * The same for several members at once, so that one read serves all: pieces[i] is for members[i] if
+ * bit i of *mask is set; all of them lie in the same run of RESYNC_PIECE_MAX bytes. HAS_PIECE if
+ * there is one for any; else what holds for most: WAITS if one waits, MAY_JOIN, ENDED.
+ */
+enum resync_next resync_next_of(struct resync *const *members, unsigned count, uint64_t now_us,
+				struct resync_piece *pieces, unsigned *mask, uint64_t *wake_us);
+
+/* A COPY is durable at the member, or was not sent because of a failure: its bits stay set. */
+void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok);
+/*
+ * The digests were compared. differing: of COMPARE_BLOCKS the blocks that differ; of COMPARE not 0
+ * if it does. True: *piece goes on as another one, with the same blocks locked. False: it ended.
+ */
+bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t differing);
+
+/* From this moment on flushes are sent to the member, too. */
+void resync_join(struct resync *rs);
+/* The member is lost. All pieces have failed; CATCH_UP from where it was, once it is back.
+ * resync_mark() the flushes that it has not confirmed. */
+void resync_break(struct resync *rs, uint64_t now_us);
+
+/*
+ * A flush, before it changes the copy: false: a piece that is being copied touches it, so wait for
+ * the end of a piece and ask again, with the same hold, which stays registered until it is true. It
+ * waits only for pieces that began before it came.
+ */
+bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
+/* Give up waiting. */
+void resync_flush_leave(struct resync *rs, struct resync_hold *hold);
+/* A flush changes the copy now. */
+void resync_on_flush(struct resync *rs, const struct mirror_range *ranges, unsigned count);
+/* JOINING: it is durable at the member. Blocks that it covers wholly need not be copied. */
+void resync_on_flushed(struct resync *rs, const struct mirror_range *ranges, unsigned count);
+/* Its duration, which governs the rate. */
+void resync_on_latency(struct resync *rs, uint64_t took_us, uint64_t now_us);
+
+struct resync_progress {
+	enum resync_mode mode;
+	uint32_t pass;
+	uint64_t remaining, in_flight;     /* bytes */
+	uint64_t copied, equal, differing; /* bytes */
+	uint64_t rate;                     /* bytes a second */
+	uint64_t p99_us, calm_us;
+};
+void resync_get_progress(const struct resync *rs, struct resync_progress *p);
+const char *resync_mode_name(enum resync_mode mode);
+
+#endif

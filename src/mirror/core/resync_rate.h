@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
+ *
+ * The bytes in flight are the lever: the window doubles while flushes are calm, is halved when the
+ * slowest hundredth of them takes more than twice as long as without a resync, and then grows by
+ * small steps. Two limits in bytes a second frame it. All times are the caller's, in microseconds.
+ */
+#ifndef MIRROR_CORE_RESYNC_RATE_H
+#define MIRROR_CORE_RESYNC_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RESYNC_MIN_RATE_DEFAULT (20ull << 20) /* bytes a second */
+#define RESYNC_WINDOW_MAX       (64u << 20)
+#define RESYNC_LATENCIES        128 /* classes of the histogram: 8 a power of two */
+
+struct resync_limits {
+	uint64_t min_rate; /* reached whatever flushes suffer, so that a resync ends */
+	uint64_t max_rate; /* 0: none */
+};
+
+struct resync_latencies {
+	uint32_t classes[RESYNC_LATENCIES];
+	uint32_t count;
+};
+
+struct resync_rate {
+	struct resync_limits limits;
+	uint32_t piece;                    /* bytes; the window is never smaller */
+	uint32_t window;                   /* bytes that may be in flight */
+	bool is_probing;                   /* no flush has suffered yet: the window doubles */
+	bool was_full;                     /* the window was used up in this interval */
+	uint64_t calm_us;                  /* p99 of flushes without a resync; 0: not known */
+	uint64_t p99_us;                   /* of the last interval with flushes */
+	struct resync_latencies latencies; /* of this interval */
+	uint64_t interval_us;              /* when this interval began */
+	uint64_t sent_us;                  /* when this second began, for the limits */
+	uint64_t sent;                     /* bytes since */
+	uint64_t throughput;               /* bytes a second, of the last second */
+};
+
+/* piece: the size of what is sent at a time. calm_us: as far as it is known, else 0. */
+void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
+		      uint64_t calm_us, uint64_t now_us);
+/* May so many bytes be sent now, with in_flight on their way? If not, *wake_us is when to ask
+ * again at the latest. */
+bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t len,
+			 uint64_t now_us, uint64_t *wake_us);
+void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us);
+/* A flush that the resync may have slowed down took so long. */
+void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us);
+
+void resync_latencies_add(struct resync_latencies *l, uint64_t took_us);
+/* Of the slowest hundredth the fastest, at most an eighth too much; 0: there were none. */
+uint64_t resync_latencies_p99(const struct resync_latencies *l);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/core/types.h"
+
+#include <string.h>
+
+bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b)
+{
+	return a.number == b.number && a.nonce == b.nonce;
+}
+
+uint8_t mirror_config_find(const struct mirror_config *config, const char *name)
+{
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (config->members[slot].id && !strcmp(config->members[slot].name, name))
+			return slot;
+	return MIRROR_NOBODY;
+}
+
+mirror_mask mirror_config_members(const struct mirror_config *config)
+{
+	mirror_mask mask = 0;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (config->members[slot].id)
+			mask |= MIRROR_BIT(slot);
+	return mask;
+}

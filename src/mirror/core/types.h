@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * types.h -- what a mirror set is: its configuration, and the view of who holds what.
+ *
+ * A *member* is a host with a copy of the file. Members have slots 0 to 7, and a mirror_mask has a
+ * bit for each slot. The *record* is what the set's register holds; it changes only by
+ * compare-and-swap (register/register.h). core/view.h has the changes that are permitted.
+ */
+#ifndef MIRROR_CORE_TYPES_H
+#define MIRROR_CORE_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MIRROR_MEMBERS_MAX  8
+#define MIRROR_NOBODY       0xff         /* no slot */
+#define MIRROR_BLOCK        4096u        /* bytes that one bit of a bitmap stands for */
+#define MIRROR_EXTENT       (2u << 20)   /* bytes that one hot slot stands for */
+#define MIRROR_HISTORY      64
+#define MIRROR_SET_MAX      63           /* characters of a set's name, without the NUL */
+#define MIRROR_NAME_MAX     31           /* of a member's */
+#define MIRROR_HOST_MAX     255
+#define MIRROR_PATH_MAX     1023
+#define MIRROR_SIZE_MAX     (1ull << 46) /* of a set's file */
+
+typedef uint8_t mirror_mask; /* bit i: the member in slot i */
+
+#define MIRROR_BIT(slot) ((mirror_mask)(1u << (slot)))
+
+struct mirror_uuid {
+	uint8_t bytes[16];
+};
+
+/* Numbers grow with each promotion; the nonce tells two branches apart that got the same number by
+ * force. Number 0: none. */
+struct mirror_epoch {
+	uint64_t number, nonce;
+};
+
+struct mirror_member {
+	uint64_t id; /* random, of this copy; a copy that replaces another has a new one. 0: the slot
+			is free */
+	char name[MIRROR_NAME_MAX + 1];
+	char host[MIRROR_HOST_MAX + 1]; /* where its daemon listens */
+	uint16_t port;
+	char path[MIRROR_PATH_MAX + 1]; /* of the file on that host */
+};
+
+/* What a primary does that has lost every other copy, in a set without automatic failover. */
+enum mirror_lonely {
+	MIRROR_LONELY_NONE,  /* the register decides: etcd */
+	MIRROR_LONELY_BLOCK, /* flushes block */
+	MIRROR_LONELY_MANUAL /* it goes on; another copy can be promoted by force only */
+};
+
+struct mirror_config {
+	uint64_t number; /* grows with each change */
+	struct mirror_uuid uuid;
+	char set[MIRROR_SET_MAX + 1];
+	uint64_t size; /* of the file; a multiple of MIRROR_BLOCK */
+	uint64_t address; /* where it is to be mapped on each host; 0: anywhere */
+	uint32_t min_copies; /* with fewer durable copies nothing is acknowledged */
+	enum mirror_lonely lonely;
+	uint32_t lease_ms;
+	uint32_t replica_timeout_ms; /* without an answer a member is excluded */
+	uint32_t slow_ms;            /* a slower flush is an event */
+	uint32_t holdoff_ms;         /* before an excluded member may join again, doubling */
+	uint32_t blocked_ms;         /* how long a flush waits for copies; UINT32_MAX: for ever */
+	bool local_error_continues;  /* go on when only the primary's own copy has failed */
+	struct mirror_member members[MIRROR_MEMBERS_MAX];
+};
+
+enum mirror_phase {
+	MIRROR_PHASE_NONE,       /* there is no primary */
+	MIRROR_PHASE_RECOVERING, /* it makes the other members equal; nobody reads */
+	MIRROR_PHASE_SERVING
+};
+
+struct mirror_view {
+	struct mirror_epoch epoch;
+	uint64_t seq; /* grows with each change inside an epoch */
+	enum mirror_phase phase;
+	uint8_t primary; /* slot, or MIRROR_NOBODY */
+	bool clean;      /* the last primary ended with everything flushed and all of insync equal */
+	bool forced;     /* the epoch was begun without proof that nothing is lost */
+	mirror_mask insync; /* S: who holds every acknowledged flush */
+};
+
+struct mirror_record {
+	struct mirror_config config;
+	struct mirror_view view;
+	uint64_t nonce; /* of the swap that wrote it */
+	uint32_t history_count;
+	struct mirror_ended {
+		struct mirror_epoch epoch;
+		uint64_t seq; /* the last one */
+	} history[MIRROR_HISTORY]; /* former epochs, newest first */
+};
+
+/* What may differ between copies, in bytes of the file. */
+struct mirror_range {
+	uint64_t offset, len;
+};
+
+bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b);
+/* The slot of the member with that name, or MIRROR_NOBODY. */
+uint8_t mirror_config_find(const struct mirror_config *config, const char *name);
+/* All slots that are in use. */
+mirror_mask mirror_config_members(const struct mirror_config *config);
+
+#endif

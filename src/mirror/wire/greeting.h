@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * greeting.h -- the private data with which the end that connects and a member's daemon begin a
+ * connection.
+ *
+ * The daemon accepts what it understands and answers with a status; GREETING_OK is not yet
+ * permission for anything. Then messages follow (message.h): PROVE from the end that connected,
+ * with zeros where the set has no secret, and the daemon's GRANT, which carries the registrations
+ * made for this connection alone. Any other status: the daemon disconnects.
+ *
+ * Little-endian. Both stay below what InfiniBand's connection manager carries, and a longer buffer
+ * is accepted, as that pads with zeros; a padding that is not zero is refused.
+ */
+#ifndef MIRROR_WIRE_GREETING_H
+#define MIRROR_WIRE_GREETING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mirror/core/types.h"
+
+#define GREETING_VERSION 1
+#define GREETING_SIZE    48 /* of a greeting */
+#define GREETING_REPLY   56 /* of its answer */
+#define GREETING_NONCE   32
+
+/* What a connection is for. */
+enum greeting_kind {
+	GREETING_CONTROL = 1, /* messages of a candidate or primary */
+	GREETING_LANE,        /* flushes: data and ring are registered for it */
+	GREETING_BULK,        /* resync, repair and comparison: data is */
+	GREETING_OBSERVE,     /* another daemon or a tool asks for the status; the epoch is none */
+	GREETING_KIND_END
+};
+
+/* Why an answer is not positive: of a greeting, a GRANT and a DONE alike. */
+enum greeting_status {
+	GREETING_OK,
+	GREETING_BAD_VERSION,
+	GREETING_BAD_REQUEST, /* it makes no sense here: order, kind, or values */
+	GREETING_NO_SET,      /* no copy of that set is here */
+	GREETING_NOT_MEMBER,  /* `to` is not the slot of the copy here, or `from` is nobody's */
+	GREETING_EPOCH,       /* a higher epoch is promised: see what is known */
+	GREETING_SECRET_WRONG,
+	GREETING_HELD,        /* a process still maps the copy */
+	GREETING_BUSY,        /* too many connections, or another resync: later */
+	GREETING_COPY_FAILED, /* the copy here, or its metadata */
+	GREETING_WRONG_COPY,  /* this copy is not the one that the configuration names */
+	GREETING_FULL,        /* no room in the records: compare everything */
+	GREETING_IO,          /* what had to be durable could not be written */
+	GREETING_STATUS_END
+};
+
+struct greeting {
+	struct mirror_uuid uuid;
+	struct mirror_epoch epoch; /* of the end that connects */
+	uint8_t from, to;          /* slots; from: MIRROR_NOBODY for a tool */
+	uint8_t kind;              /* enum greeting_kind */
+};
+
+struct greeting_reply {
+	uint8_t status; /* enum greeting_status */
+	bool has_secret;
+	struct mirror_epoch known;     /* the highest one that was promised */
+	uint8_t nonce[GREETING_NONCE]; /* to be proved with; zeros without a secret */
+};
+
+/* Bytes written to buf: GREETING_SIZE, GREETING_REPLY. */
+size_t greeting_encode(const struct greeting *g, uint8_t *buf);
+size_t greeting_reply_encode(const struct greeting_reply *reply, uint8_t *buf);
+
+/* 0; -EPROTO: not of this protocol, or values that cannot be; -EPROTONOSUPPORT: another version of
+ * it, and nothing else is known. */
+int greeting_decode(const void *buf, size_t len, struct greeting *g);
+int greeting_reply_decode(const void *buf, size_t len, struct greeting_reply *reply);
+
+/* One line for people: "a higher epoch is promised there". */
+const char *greeting_status_2str(unsigned status);
+
+#endif

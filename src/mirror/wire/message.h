@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * message.h -- the messages of control connections: 256 bytes each, sent and received.
+ *
+ * Every connection begins with PROVE and GRANT (greeting.h). Then the end that connected asks, and
+ * the daemon answers each question with the same id. Questions of one connection are answered in
+ * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS, PING and LOOK.
+ * A daemon sends only NOTICE unasked. A message that cannot be decoded, or that may not come now,
+ * ends the connection.
+ *
+ *   question        answer
+ *   PROVE           GRANT
+ *   PROMISE         PROMISED, or DONE with a refusal
+ *   GET_RANGES      RANGES
+ *   RECORD_RANGES   DONE, when the ranges are durable (W9)
+ *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
+ *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
+ *   RETIRE          DONE, when hot extents and intents up to this epoch are gone
+ *   VIEW            DONE, when the view is durable as the newest one seen
+ *   GET_STATUS      STATUS
+ *   PING            PONG
+ *   LOOK            none: the register has changed, look at once
+ *
+ * Little-endian; the header has magic, version, type, id, set and epoch of the sender. Bytes that a
+ * type does not use are zero, and are checked.
+ */
+#ifndef MIRROR_WIRE_MESSAGE_H
+#define MIRROR_WIRE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mirror/core/state.h"
+#include "mirror/core/types.h"
+#include "mirror/wire/greeting.h"
+
+#define MESSAGE_VERSION    1
+#define MESSAGE_SIZE       256
+#define MESSAGE_MAC        32
+#define MESSAGE_DESC_MAX   32
+#define MESSAGE_RANGES_MAX 12  /* in one message */
+#define MESSAGE_TEXT       200 /* of a NOTICE, with the NUL */
+
+enum message_type {
+	MESSAGE_PROVE = 1,
+	MESSAGE_GRANT,
+	MESSAGE_PROMISE,
+	MESSAGE_PROMISED,
+	MESSAGE_GET_RANGES,
+	MESSAGE_RANGES,
+	MESSAGE_RECORD_RANGES,
+	MESSAGE_RESYNC_BEGIN,
+	MESSAGE_RESYNC_END,
+	MESSAGE_RETIRE,
+	MESSAGE_VIEW,
+	MESSAGE_GET_STATUS,
+	MESSAGE_STATUS,
+	MESSAGE_PING,
+	MESSAGE_PONG,
+	MESSAGE_LOOK,
+	MESSAGE_DONE,
+	MESSAGE_NOTICE,
+	MESSAGE_TYPE_END
+};
+
+/* proof.h says what is proved. */
+struct message_prove {
+	uint8_t nonce[GREETING_NONCE];
+	uint8_t mac[MESSAGE_MAC];
+};
+
+struct message_desc {
+	uint8_t len; /* 0: none */
+	uint8_t bytes[MESSAGE_DESC_MAX];
+};
+
+struct message_grant {
+	uint8_t status;      /* enum greeting_status; not OK: the rest is zero */
+	uint8_t copy;        /* enum mirror_copy */
+	uint8_t durability;  /* enum rpma_durability of the data */
+	uint64_t size;       /* of the file */
+	uint32_t ring_slots; /* of INTENT_SLOT bytes each, from the ring's begin on; LANE */
+	struct message_desc peer_cfg, data, ring; /* of librpma; CONTROL, OBSERVE: only peer_cfg */
+	uint8_t mac[MESSAGE_MAC];
+};
+
+#define MESSAGE_REPORT_HELD      (1 << 0) /* a process maps the copy: no resync before it ends */
+#define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack something: compare everything */
+#define MESSAGE_REPORT_FORCED    (1 << 2) /* an epoch here was begun by force */
+
+/* What a member says of its copy once nothing of former epochs can be placed any more. */
+struct message_promised {
+	uint8_t copy;    /* enum mirror_copy */
+	uint8_t flags;   /* MESSAGE_REPORT_* */
+	uint32_t ranges; /* that GET_RANGES returns */
+	uint64_t copy_id;
+	uint64_t size;
+	uint64_t revision;       /* of the register, when it held */
+	struct mirror_view seen; /* the newest view that was seen; epoch 0: none */
+};
+
+struct message_ranges {
+	uint32_t index; /* of the first one here; GET_RANGES: of the first one wanted */
+	uint32_t total;
+	uint8_t count;
+	struct mirror_range ranges[MESSAGE_RANGES_MAX];
+};
+
+#define MESSAGE_RESYNC_WHOLE (1 << 0) /* the copy will be written everywhere */
+
+struct message_resync {
+	uint8_t source; /* slot */
+	uint8_t flags;  /* MESSAGE_RESYNC_* */
+};
+
+struct message_view {
+	uint64_t revision;
+	struct mirror_view view;
+};
+
+struct message_member {
+	uint8_t copy, link, flow; /* enum mirror_copy, mirror_link, mirror_flow */
+	uint64_t remaining;       /* bytes to be sent until it is equal */
+	uint32_t p99_us;          /* of flushes to it */
+};
+
+#define MESSAGE_STATUS_HELD     (1 << 0) /* a process on this host maps the set */
+#define MESSAGE_STATUS_REGISTER (1 << 1) /* the register answered lately */
+#define MESSAGE_STATUS_WAITING  (1 << 2) /* a process on this host waits to be primary */
+
+/* One member's daemon says what it knows. */
+struct message_status {
+	uint8_t role, health, copy; /* enum mirror_role, mirror_health, mirror_copy */
+	uint8_t flags;              /* MESSAGE_STATUS_* */
+	uint32_t pid;               /* of who maps the set */
+	uint64_t flushes;
+	uint32_t p50_us, p99_us; /* of flushes */
+	/* By slot, from the primary's host only, else zeros. */
+	struct message_member members[MIRROR_MEMBERS_MAX];
+};
+
+/* The answer to questions that have no other. */
+struct message_done {
+	uint8_t to;                /* enum message_type */
+	uint8_t status;            /* enum greeting_status */
+	struct mirror_epoch known; /* the highest one that is promised here */
+};
+
+/* Something that the primary has to know, such as a medium error that the scrub has found. */
+struct message_notice {
+	uint64_t offset, len; /* of the file; len 0: not of a range */
+	char text[MESSAGE_TEXT - 16];
+};
+
+struct message {
+	enum message_type type;
+	uint32_t id;
+	struct mirror_uuid uuid;
+	struct mirror_epoch epoch;
+	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one. PROMISE, RESYNC_END, RETIRE,
+	 * GET_STATUS, PING, PONG and LOOK have none. */
+	union {
+		struct message_prove prove;
+		struct message_grant grant;
+		struct message_promised promised;
+		struct message_ranges ranges;
+		struct message_resync resync;
+		struct message_view view;
+		struct message_status status;
+		struct message_done done;
+		struct message_notice notice;
+	};
+};
+
+/* Fills all of buf[MESSAGE_SIZE]. Values are the caller's to have checked (assert). */
+void message_encode(const struct message *m, uint8_t *buf);
+/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version. Nothing outside an enumeration or
+ * an array's bounds comes out. */
+int message_decode(const void *buf, size_t len, struct message *m);
+
+/* "PROMISE", "?" for what is none. */
+const char *message_type_2str(unsigned type);
+
+#endif

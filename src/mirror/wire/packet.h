@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packet.h -- packets between the library and the daemon of its host: a UNIX socket of type
+ * SOCK_SEQPACKET, one packet a send, at most PACKET_MAX bytes.
+ *
+ * One connection belongs to one process and one set. The daemon knows the peer by SO_PEERCRED. A
+ * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
+ *
+ *   of the library   answer, with the same id
+ *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; two descriptors come with
+ *                    it (SCM_RIGHTS): the data file and the metadata file, both O_RDWR (data only
+ *                    and O_RDONLY with PACKET_MAP_READONLY)
+ *   UNMAP            DONE: the copy is nobody's; closing the socket is the same, unplanned
+ *   GET_RECORD       RECORD
+ *   SWAP             SWAPPED
+ *   MEMBER           MEMBER: a control message for the member of this host, as if it had come
+ *                    through a control connection: PROMISE, ranges, RETIRE, VIEW
+ *   HEARTBEAT        none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed
+ *   SERVING          none: from now on this process is primary: renew the alive key; or not
+ *   STATUS           none: what the tool is to be told
+ *   EVENT            none: a line for `rpmirror events`
+ *   ORDERED          the end of an ORDER
+ *   of the daemon, unasked
+ *   LEASE            the alive key was renewed by a request that was sent at that time
+ *   CHANGED          the register was seen to hold this record (a hint: it may be old already)
+ *   FENCED           a higher epoch was promised here, by which connections were cut
+ *   ORDER            the tool asks the primary for something; answered by ORDERED
+ */
+#ifndef MIRROR_WIRE_PACKET_H
+#define MIRROR_WIRE_PACKET_H
+
+#include "mirror/wire/message.h"
+
+#define PACKET_VERSION      1
+#define PACKET_MAX          65536
+#define PACKET_TEXT         512 /* with the NUL */
+#define PACKET_HEARTBEAT_MS 100
+
+enum packet_type {
+	PACKET_MAP = 1,
+	PACKET_MAPPED,
+	PACKET_UNMAP,
+	PACKET_GET_RECORD,
+	PACKET_RECORD,
+	PACKET_SWAP,
+	PACKET_SWAPPED,
+	PACKET_MEMBER,
+	PACKET_HEARTBEAT,
+	PACKET_SERVING,
+	PACKET_STATUS,
+	PACKET_EVENT,
+	PACKET_LEASE,
+	PACKET_CHANGED,
+	PACKET_FENCED,
+	PACKET_ORDER,
+	PACKET_ORDERED,
+	PACKET_DONE,
+	PACKET_TYPE_END
+};
+
+/* How a request ended. */
+enum packet_status {
+	PACKET_OK,
+	PACKET_BAD,         /* a request that makes no sense now */
+	PACKET_NO_SET,      /* not configured on this host */
+	PACKET_PERMISSION,  /* this user may not map the set */
+	PACKET_BUSY,        /* another process maps it, or another host's primary lives */
+	PACKET_NOT_INSYNC,  /* the copy here is not in S */
+	PACKET_SPLIT,       /* copies or the register contradict each other: an operator decides */
+	PACKET_COPY_FAILED, /* the copy here, or its metadata */
+	PACKET_REGISTER,    /* the register does not answer */
+	PACKET_IO,          /* a file of this host */
+	PACKET_STATUS_END
+};
+
+#define PACKET_MAP_WAIT     (1 << 0) /* until the other primary is gone; without: PACKET_BUSY */
+#define PACKET_MAP_READONLY (1 << 1) /* a copy that may be stale; no role comes with it */
+
+struct packet_map {
+	uint8_t flags; /* PACKET_MAP_* */
+	char set[MIRROR_SET_MAX + 1];
+};
+
+struct packet_mapped {
+	uint8_t status; /* enum packet_status */
+	uint8_t slot;   /* of this host's member */
+	bool has_secret;
+	struct mirror_uuid uuid;
+	uint64_t copy_id, size;
+	uint8_t key[32]; /* derived from the secret, to prove with at other daemons */
+	char data_path[MIRROR_PATH_MAX + 1], meta_path[MIRROR_PATH_MAX + 1];
+	uint64_t revision;           /* of record */
+	struct mirror_record record; /* the register's, just read */
+	char text[PACKET_TEXT];      /* unless OK: what to do about it */
+};
+
+struct packet_record {
+	uint8_t status;
+	uint64_t revision;
+	struct mirror_record record;
+	char text[PACKET_TEXT];
+};
+
+/* Of a swap, as of register/register.h. */
+enum packet_swap {
+	PACKET_SWAP_DONE,
+	PACKET_SWAP_CHANGED, /* by somebody else: revision and record are what there is now */
+	PACKET_SWAP_UNKNOWN, /* it may have happened, or may happen later */
+	PACKET_SWAP_FAILED,  /* it has not happened and will not */
+	PACKET_SWAP_END
+};
+
+struct packet_swap_request {
+	/* A promotion: the alive key must be what the daemon has seen to be abandoned. Without that
+	 * proof it answers CHANGED, or FAILED with a text. */
+	bool promotes;
+	uint64_t revision; /* of the record that is to be replaced */
+	struct mirror_record before, after;
+};
+
+struct packet_swapped {
+	uint8_t result; /* enum packet_swap */
+	uint64_t revision;
+	struct mirror_record record; /* DONE, CHANGED: what there is now */
+	char text[PACKET_TEXT];
+};
+
+struct packet_serving {
+	bool serves;
+	struct mirror_epoch epoch;
+};
+
+/* CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first. */
+struct packet_lease {
+	uint64_t sent_ns, confirmed_ns;
+};
+
+struct packet_fenced {
+	struct mirror_epoch known;
+};
+
+enum packet_order {
+	PACKET_ORDER_DEMOTE = 1,
+	PACKET_ORDER_RESYNC, /* member; argument 1: whole */
+	PACKET_ORDER_PAUSE,
+	PACKET_ORDER_RESUME,
+	PACKET_ORDER_VERIFY,    /* member, or MIRROR_NOBODY: all; argument 1: repair */
+	PACKET_ORDER_FENCE,     /* member: exclude it */
+	PACKET_ORDER_CONFIG,    /* record.config is to be the configuration */
+	PACKET_ORDER_DROP_PEER, /* member: its daemon is known to be gone; do not wait for it */
+	PACKET_ORDER_END
+};
+
+struct packet_order_request {
+	uint8_t order;  /* enum packet_order */
+	uint8_t member; /* slot, or MIRROR_NOBODY */
+	uint64_t argument;
+	struct mirror_config config; /* CONFIG only, else zeros and not sent */
+};
+
+/* ORDERED, DONE. */
+struct packet_done {
+	uint8_t status; /* enum packet_status */
+	char text[PACKET_TEXT];
+};
+
+struct packet_event {
+	char text[PACKET_TEXT];
+};
+
+struct packet {
+	enum packet_type type;
+	uint32_t id; /* of the request; 0 in what is not asked for */
+	/* By type; UNMAP, GET_RECORD and HEARTBEAT have none, RECORD and CHANGED share one. */
+	union {
+		struct packet_map map;
+		struct packet_mapped mapped;
+		struct packet_record record;
+		struct packet_swap_request swap;
+		struct packet_swapped swapped;
+		struct message member;
+		struct packet_serving serving;
+		struct message_status status;
+		struct packet_event event;
+		struct packet_lease lease;
+		struct packet_fenced fenced;
+		struct packet_order_request order;
+		struct packet_done done;
+	};
+};
+
+/* Bytes written to buf[PACKET_MAX]. Texts may be cut, never other values (assert). */
+size_t packet_encode(const struct packet *p, uint8_t *buf);
+/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version. *p is large: some 25 KiB. */
+int packet_decode(const void *buf, size_t len, struct packet *p);
+
+const char *packet_type_2str(unsigned type);
+/* One line for people. */
+const char *packet_status_2str(unsigned status);
+
+#endif
