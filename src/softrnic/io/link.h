@@ -81,6 +81,12 @@ struct link_ops {
 	 */
 	bool (*report_read)(struct link *l, bool report);
 	/*
+	 * While bytes are not reported: does the link take bytes again, which it did not at the
+	 * last send? Without a system call; READY_WRITE is not reported then. NULL: it is always
+	 * reported.
+	 */
+	bool (*has_room)(struct link *l);
+	/*
 	 * While bytes are not reported: this thread is about to wait for them by poll(2). Returns a
 	 * descriptor, for POLLIN, that is readable when bytes or their end are here, and stays
 	 * until the link is closed; -EAGAIN: they may be here now. wait_end() follows a descriptor,

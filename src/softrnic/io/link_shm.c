@@ -160,6 +160,7 @@ static const struct link_ops link_shm = {
 	.ready = link_shm_ready,
 	.pending = link_shm_pending,
 	.report_read = link_shm_report_read,
+	.has_room = link_shm_has_room,
 	.wait_begin = link_shm_wait_begin,
 	.wait_end = link_shm_wait_end,
 	.recv = link_shm_recv,
