@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mirrord/agent.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -158,9 +159,9 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		job->rc = register_get(a->handle, &job->now, &job->err);
 		break;
 	case AGENT_SWAP:
-		job->result = register_swap(a->handle, &job->expected, &job->next,
-					    job->promotes ? &job->alive : NULL, &job->now,
-					    &job->err);
+		job->result =
+			register_swap(a->handle, &job->expected, &job->next,
+				      job->promotes ? &job->alive : NULL, &job->now, &job->err);
 		break;
 	case AGENT_ALIVE_GET:
 		job->rc = register_alive_get(a->handle, &job->alive, &job->err);

@@ -39,8 +39,8 @@ struct agent_job {
 	/* Of whoever posts it. */
 	void (*on_done)(struct agent_job *job); /* frees the job */
 	void *owner;
-	uint64_t client; /* on whose behalf: its serial number, 0: nobody's */
-	uint32_t id;     /* of its request */
+	uint64_t client;            /* on whose behalf: its serial number, 0: nobody's */
+	uint32_t id;                /* of its request */
 	struct agent_job *next_job; /* the queues' */
 };
 

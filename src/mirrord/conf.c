@@ -78,8 +78,7 @@ static const char *conf_parse_ms(void *field, size_t size, const char *value)
 
 static const char *conf_parse_hours(void *field, size_t size, const char *value)
 {
-	return conf_read_number(value, 0, 24 * 366, field) ? NULL
-							   : "hours, from 0 (never) to 8784";
+	return conf_read_number(value, 0, 24 * 366, field) ? NULL : "hours, from 0 (never) to 8784";
 }
 
 /* Port 0, any that is free, is for tests and for those who read what is printed. */
@@ -134,7 +133,9 @@ struct conf_key {
 };
 
 #define CONF_KEY(type, name, parse, field)                                                         \
-	{name, parse, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)}
+	{                                                                                          \
+		name, parse, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)    \
+	}
 
 static const struct conf_key conf_keys[] = {
 	CONF_KEY(conf, "listen", conf_parse_listen, listen),

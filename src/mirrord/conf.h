@@ -28,9 +28,9 @@ struct conf_set {
 	char member[MIRROR_NAME_MAX + 1]; /* which of the set's members this host is */
 	char data[MIRROR_PATH_MAX + 1], meta[MIRROR_PATH_MAX + 1];
 	char register_uri[MIRROR_PATH_MAX + 1];
-	char secret_file[MIRROR_PATH_MAX + 1];           /* "": none */
-	char users[CONF_USERS_MAX][CONF_USER_MAX + 1];   /* that may map it; none: the daemon's and
-							    root */
+	char secret_file[MIRROR_PATH_MAX + 1];         /* "": none */
+	char users[CONF_USERS_MAX][CONF_USER_MAX + 1]; /* that may map it; none: the daemon's and
+							  root */
 	unsigned user_count;
 	bool automatic;                       /* take over without being asked */
 	char on_promote[MIRROR_PATH_MAX + 1]; /* "": none */

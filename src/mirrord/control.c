@@ -139,8 +139,7 @@ static int control_on_prove(struct link *link, const struct message *m)
 		answer.grant.status = GREETING_SECRET_WRONG;
 	/* Who does not know the key gets nothing that was computed with it. */
 	if (is_proved && link->set->has_secret)
-		proof_make_grant(link->set->secret.key, &exchange, &answer.grant,
-				 answer.grant.mac);
+		proof_make_grant(link->set->secret.key, &exchange, &answer.grant, answer.grant.mac);
 	if (!is_proved)
 		LOG_WARNING_LIMITED("set %s: %s does not know the secret", link->set->conf->name,
 				    link->addr);
@@ -157,9 +156,8 @@ static void control_done(const struct set *s, const struct message *m,
 		return;
 	}
 	answer->type = MESSAGE_DONE;
-	answer->done = (struct message_done){.to = (uint8_t)m->type,
-					     .status = GREETING_OK,
-					     .known = s->meta.promise.epoch};
+	answer->done = (struct message_done){
+		.to = (uint8_t)m->type, .status = GREETING_OK, .known = s->meta.promise.epoch};
 }
 
 static void control_fill_ranges(struct set *s, const struct message *m, struct message *answer)
@@ -180,15 +178,13 @@ static uint64_t control_source_id(const struct set *s, uint8_t slot)
 }
 
 /* Only of the epoch that is promised, with which PROMISE itself does not comply. */
-static bool control_is_current(const struct set *s, const struct message *m,
-			       struct message *answer)
+static bool control_is_current(const struct set *s, const struct message *m, struct message *answer)
 {
 	if (mirror_epoch_is_equal(m->epoch, s->meta.promise.epoch))
 		return true;
 	answer->type = MESSAGE_DONE;
-	answer->done = (struct message_done){.to = (uint8_t)m->type,
-					     .status = GREETING_EPOCH,
-					     .known = s->meta.promise.epoch};
+	answer->done = (struct message_done){
+		.to = (uint8_t)m->type, .status = GREETING_EPOCH, .known = s->meta.promise.epoch};
 	return false;
 }
 

@@ -52,8 +52,7 @@ static void fence_tell_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
 
-	if (!s->holder.client || !s->holder.epoch.number ||
-	    s->holder.epoch.number >= epoch.number)
+	if (!s->holder.client || !s->holder.epoch.number || s->holder.epoch.number >= epoch.number)
 		return;
 	LOG_NOTICE("set %s: process %d is primary no more", s->conf->name, (int)s->holder.pid);
 	local_send(s->holder.client, &p, NULL, 0);

@@ -22,8 +22,8 @@
 
 #define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
 #define DAEMON_REFUSED_MAX  64
-#define DAEMON_CLIENTS_MAX  256 /* of the UNIX socket, */
-#define DAEMON_CLIENTS_USER 64  /* and of one user but root */
+#define DAEMON_CLIENTS_MAX  256  /* of the UNIX socket, */
+#define DAEMON_CLIENTS_USER 64   /* and of one user but root */
 #define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
 
 struct daemon;
@@ -79,9 +79,9 @@ struct client {
 
 /* Who maps a set on this host. */
 struct holder {
-	pid_t pid; /* 0: nobody */
-	struct watch on_end;     /* its pidfd */
-	struct client *client;   /* NULL: it has lost its connection */
+	pid_t pid;                 /* 0: nobody */
+	struct watch on_end;       /* its pidfd */
+	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t heartbeat_ms;
 	struct message_status status; /* as it reported last */
@@ -99,7 +99,8 @@ struct set {
 	struct member member;
 	bool has_secret;
 	struct secret secret;
-	struct rpma_mr_local *anchor; /* a failed write-back is remembered as long as there is one */
+	struct rpma_mr_local
+		*anchor; /* a failed write-back is remembered as long as there is one */
 	struct agent *asks, *alive, *watcher;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
@@ -110,11 +111,11 @@ struct set {
 	bool has_entry, register_answers, is_split;
 	char split_why[256];
 	struct candidate candidate;
-	struct register_alive seen; /* the alive key of the candidate's verdict */
-	bool may_promote;           /* by that key */
-	struct register_alive renewed; /* what our renewal saw last */
+	struct register_alive seen;           /* the alive key of the candidate's verdict */
+	bool may_promote;                     /* by that key */
+	struct register_alive renewed;        /* what our renewal saw last */
 	uint64_t renew_ms, look_ms, alive_ms; /* when the next one is due */
-	uint64_t promote_ms;           /* when on-promote may run again */
+	uint64_t promote_ms;                  /* when on-promote may run again */
 	struct holder holder;
 };
 

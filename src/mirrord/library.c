@@ -66,8 +66,8 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	s->may_promote = false;
 	memset(&s->renewed, 0, sizeof(s->renewed));
 	s->renew_ms = 0;
-	LOG_NOTICE("set %s: process %d is primary of epoch %llu", s->conf->name,
-		   (int)client->pid, (unsigned long long)epoch.number);
+	LOG_NOTICE("set %s: process %d is primary of epoch %llu", s->conf->name, (int)client->pid,
+		   (unsigned long long)epoch.number);
 }
 
 static void library_on_swapped(struct agent_job *job)
@@ -102,8 +102,8 @@ static bool library_may_promote(const struct set *s, const struct client *client
 {
 	uint8_t primary = s->entry.record.view.primary;
 
-	return client->map_flags & PACKET_MAP_FORCE || s->may_promote ||
-	       primary == MIRROR_NOBODY || primary == s->meta.super.slot;
+	return client->map_flags & PACKET_MAP_FORCE || s->may_promote || primary == MIRROR_NOBODY ||
+	       primary == s->meta.super.slot;
 }
 
 static int library_swap(struct client *client, const struct packet *p)

@@ -117,8 +117,8 @@ static int local_listen(const char *path, struct error *err)
 	if (probe >= 0 && !connect(probe, (struct sockaddr *)&addr, sizeof(addr))) {
 		close(probe);
 		close(fd);
-		return error_set(err, ERROR_LOCAL, EADDRINUSE,
-				 "another daemon listens at %s", path);
+		return error_set(err, ERROR_LOCAL, EADDRINUSE, "another daemon listens at %s",
+				 path);
 	}
 	if (probe >= 0)
 		close(probe);

@@ -141,12 +141,10 @@ void map_find_holder(struct set *s)
 	if (!memcmp(&holder.boot, &s->daemon->boot, sizeof(holder.boot)) &&
 	    map_start_time((pid_t)holder.pid) == holder.start_time &&
 	    !map_watch_process(s, (pid_t)holder.pid)) {
-		LOG_NOTICE("set %s: process %d still maps it", s->conf->name,
-			   (int)s->holder.pid);
+		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)s->holder.pid);
 		return;
 	}
-	LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name,
-		   (int)holder.pid);
+	LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name, (int)holder.pid);
 	map_release(s, false);
 }
 
@@ -238,8 +236,7 @@ static void map_say(struct map_verdict *v, enum packet_status status, bool can_c
 	va_end(ap);
 }
 
-static void map_judge_view(const struct set *s, const struct client *client,
-			   struct map_verdict *v)
+static void map_judge_view(const struct set *s, const struct client *client, struct map_verdict *v)
 {
 	const struct mirror_record *record = &s->entry.record;
 	const struct mirror_view *view = &record->view;
@@ -252,8 +249,8 @@ static void map_judge_view(const struct set *s, const struct client *client,
 			s->conf->data);
 	else if (view->primary == MIRROR_NOBODY || view->primary == slot)
 		v->status = PACKET_OK;
-	else if (s->may_promote &&
-		 (s->conf->automatic || client->is_ordered || !(client->map_flags & PACKET_MAP_WAIT)))
+	else if (s->may_promote && (s->conf->automatic || client->is_ordered ||
+				    !(client->map_flags & PACKET_MAP_WAIT)))
 		v->status = PACKET_OK;
 	else
 		map_say(v, PACKET_BUSY, true, "member %s is primary (epoch %llu)%s",
@@ -388,7 +385,6 @@ void map_on_lost(struct client *client)
 
 	if (!s || s->holder.client != client)
 		return;
-	LOG_NOTICE("set %s: process %d has lost its connection", s->conf->name,
-		   (int)client->pid);
+	LOG_NOTICE("set %s: process %d has lost its connection", s->conf->name, (int)client->pid);
 	s->holder.client = NULL;
 }

@@ -197,8 +197,7 @@ static void reg_on_renewed(struct agent_job *job)
 			local_send(s->holder.client, &p, NULL, 0);
 	} else if (is_ours) {
 		LOG_WARNING_LIMITED("set %s: the alive key could not be renewed: %s: %s",
-				    s->conf->name, register_result_str(job->result),
-				    job->err.text);
+				    s->conf->name, register_result_str(job->result), job->err.text);
 		s->renew_ms = loop_now_ms() + REG_RETRY_MS;
 		reg_ask(s);
 	}
@@ -224,8 +223,7 @@ static void reg_on_cleared(struct agent_job *job)
 
 	if (job->result != REGISTER_DONE) {
 		LOG_WARNING_LIMITED("set %s: the alive key could not be cleared: %s: %s",
-				    s->conf->name, register_result_str(job->result),
-				    job->err.text);
+				    s->conf->name, register_result_str(job->result), job->err.text);
 		s->cleared = (struct mirror_epoch){0}; /* again, with the next record */
 	}
 	free(job);

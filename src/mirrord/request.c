@@ -7,7 +7,8 @@
 
 void request_on_packet(struct client *client, const char *text, size_t len)
 {
-	static const char answer[] = "{\"error\":{\"name\":\"unknown\",\"message\":\"no such request\"}}";
+	static const char answer[] =
+		"{\"error\":{\"name\":\"unknown\",\"message\":\"no such request\"}}";
 
 	local_send_text(client, answer, sizeof(answer) - 1);
 }
