@@ -8,23 +8,26 @@
 
 #include "base/clock.h"
 
-#define ALARM_SHARE   10                 /* of the time, one part at most is for setting it */
-#define ALARM_COST_NS (25 * NSEC_PER_US) /* more is the scheduler's */
+#define ALARM_NEAR_NS (1 * NSEC_PER_MS)  /* one further away says nothing about the cost */
+#define ALARM_COST_NS (16 * NSEC_PER_US) /* more is the scheduler's */
 
-uint64_t alarm_pace(const struct alarm *a, uint64_t ns)
+uint64_t alarm_pace(const struct alarm *a, uint64_t ns, unsigned share)
 {
-	uint64_t least = ALARM_SHARE * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+	uint64_t least = share * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
 
 	return ns > least ? ns : least;
 }
 
+/* It is cheap as well while another timer is to expire before it: so a cheap one counts little. */
 static void alarm_note_cost(struct alarm *a, uint64_t ns)
 {
 	uint64_t cost = atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+	uint64_t weight = ns > cost ? 8 : 64;
 
 	if (ns > ALARM_COST_NS)
 		ns = ALARM_COST_NS;
-	atomic_store_explicit(&a->cost_ns, (7 * cost + ns) / 8, memory_order_relaxed);
+	atomic_store_explicit(&a->cost_ns, ((weight - 1) * cost + ns) / weight,
+			      memory_order_relaxed);
 }
 
 bool alarm_open(struct alarm *a)
@@ -50,7 +53,8 @@ bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns)
 
 	if (!alarm_open(a) || timerfd_settime(a->fd, 0, &when, NULL))
 		return false;
-	alarm_note_cost(a, clock_now_ns() - now);
+	if (ns <= ALARM_NEAR_NS)
+		alarm_note_cost(a, clock_now_ns() - now);
 	atomic_store_explicit(&a->due, now + ns, memory_order_relaxed);
 	return true;
 }

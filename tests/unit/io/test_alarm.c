@@ -36,38 +36,62 @@ static uint64_t pace_after(struct alarm *a, int times, uint64_t cost)
 	cost_ns = cost;
 	for (int i = 0; i < times; i++)
 		assert_true(alarm_set(a, now_ns, 80 * US));
-	return alarm_pace(a, 40 * US);
+	return alarm_pace(a, 40 * US, 10);
 }
 
 static void a_cheap_timer_is_set_as_often_as_wanted(void **state)
 {
 	struct alarm a = {.fd = 0};
 
-	assert_int_equal(alarm_pace(&a, 40 * US), 40 * US);
+	assert_int_equal(alarm_pace(&a, 40 * US, 10), 40 * US);
 	assert_int_equal(pace_after(&a, 50, US), 40 * US);
 }
 
-static void an_expensive_timer_is_set_for_a_tenth_of_the_time(void **state)
+static void an_expensive_timer_is_set_for_its_share_of_the_time(void **state)
 {
 	struct alarm a = {.fd = 0};
 
-	assert_in_range(pace_after(&a, 50, 20 * US), 190 * US, 200 * US);
-	assert_int_equal(alarm_pace(&a, 300 * US), 300 * US);
-	assert_int_equal(pace_after(&a, 50, US), 40 * US);
+	assert_in_range(pace_after(&a, 50, 15 * US), 140 * US, 150 * US);
+	assert_in_range(alarm_pace(&a, 40 * US, 32), 448 * US, 480 * US);
+	assert_int_equal(alarm_pace(&a, 300 * US, 10), 300 * US);
+	assert_int_equal(pace_after(&a, 500, US), 40 * US);
+}
+
+/* Another timer that expires before it makes one cheap for once. */
+static void some_that_were_cheap_change_little(void **state)
+{
+	struct alarm a = {.fd = 0};
+
+	pace_after(&a, 50, 15 * US);
+	assert_in_range(pace_after(&a, 8, US), 120 * US, 150 * US);
+}
+
+/* It needs no programming, so it is cheap where a near one is not. */
+static void a_timer_that_is_far_away_says_nothing_about_the_cost(void **state)
+{
+	struct alarm a = {.fd = 0};
+	uint64_t pace = pace_after(&a, 50, 15 * US);
+
+	cost_ns = US;
+	for (int i = 0; i < 50; i++)
+		assert_true(alarm_set(&a, now_ns, 2 * NSEC_PER_MS));
+	assert_int_equal(alarm_pace(&a, 40 * US, 10), pace);
 }
 
 static void what_the_scheduler_takes_is_bounded(void **state)
 {
 	struct alarm a = {.fd = 0};
 
-	assert_in_range(pace_after(&a, 50, 5000 * US), 240 * US, 250 * US);
+	assert_in_range(pace_after(&a, 50, 5000 * US), 150 * US, 160 * US);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cheap_timer_is_set_as_often_as_wanted),
-		cmocka_unit_test(an_expensive_timer_is_set_for_a_tenth_of_the_time),
+		cmocka_unit_test(an_expensive_timer_is_set_for_its_share_of_the_time),
+		cmocka_unit_test(some_that_were_cheap_change_little),
+		cmocka_unit_test(a_timer_that_is_far_away_says_nothing_about_the_cost),
 		cmocka_unit_test(what_the_scheduler_takes_is_bounded),
 	};
 

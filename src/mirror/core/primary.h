@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * primary.h -- what the primary of one epoch does, from the wish to be promoted to its end.
+ *
+ * A state machine without I/O: its user reports events and carries out actions until there is none
+ * (primary_next). One object is one attempt to be primary: after DEMOTED, FENCED or FAILED it is
+ * spent. The user's lock protects it. Call primary_tick() with the present time (CLOCK_BOOTTIME)
+ * before any other event; events happen at the time of the last tick.
+ *
+ *   promoting   the swap that begins the epoch
+ *   recovering  own promise; fence all of S; only then learn their ranges; make them equal over the
+ *               union of all; swap those out that do not answer in time
+ *   starting    the swap to `serving`
+ *   serving     SERVE: the application may read. Swaps members out and in.
+ *   stopping    QUIESCE, then the swap that ends the epoch
+ *
+ * Whom a flush must reach before it is acknowledged is primary_must_have(), at the moment of the
+ * acknowledgement; and not before primary_may_ack(). Whom it must be sent to is primary_sends_to(),
+ * at the moment of its snapshot.
+ */
+#ifndef MIRROR_CORE_PRIMARY_H
+#define MIRROR_CORE_PRIMARY_H
+
+#include "mirror/core/state.h"
+#include "mirror/core/types.h"
+
+enum primary_state {
+	PRIMARY_IDLE,
+	PRIMARY_PROMOTING,
+	PRIMARY_RECOVERING,
+	PRIMARY_STARTING,
+	PRIMARY_SERVING,
+	PRIMARY_QUIESCING, /* no new flushes; QUIESCE is under way */
+	PRIMARY_STOPPING,  /* the swap that ends the epoch */
+	PRIMARY_DEMOTED,
+	PRIMARY_FENCED,
+	PRIMARY_FAILED,
+	PRIMARY_STATE_COUNT
+};
+
+/* Of a member, as this primary has it. */
+enum primary_member_state {
+	PRIMARY_MEMBER_NONE,     /* the slot is free */
+	PRIMARY_MEMBER_AWAY,     /* not reached; it is fenced at `retry_ms` */
+	PRIMARY_MEMBER_FENCING,  /* PROMISE */
+	PRIMARY_MEMBER_HELD,     /* it promised, but a process still maps its copy: PROMISE again */
+	PRIMARY_MEMBER_RANGES,   /* recovering: RANGES */
+	PRIMARY_MEMBER_WAITING,  /* recovering: until the ranges of all are known */
+	PRIMARY_MEMBER_EQUALISE, /* of S: it is made equal over what may differ */
+	PRIMARY_MEMBER_RESYNC,   /* not of S: catch-up passes */
+	PRIMARY_MEMBER_JOINING,  /* not of S: gets all flushes and is waited for */
+	PRIMARY_MEMBER_JOINED,   /* the same, and it is equal: to be swapped in */
+	PRIMARY_MEMBER_EQUAL,    /* of S */
+	PRIMARY_MEMBER_STATE_COUNT
+};
+
+enum primary_action_type {
+	PRIMARY_DO_SWAP,     /* `record` against `expected`; primary_on_swap() */
+	PRIMARY_DO_READ,     /* the register; primary_on_record() or primary_on_unread() */
+	PRIMARY_DO_PROMISE,  /* connect, fence; primary_on_promised(), _refused() or _lost() */
+	PRIMARY_DO_RANGES,   /* keep its ranges in a union with all others'; primary_on_ranges() */
+	PRIMARY_DO_EQUALISE, /* over that union, or `whole`: record the ranges at both ends (W9),
+				then make it equal; primary_on_equal(). Serving: the member is of S
+				and lacks flushes that are not acknowledged: the ranges are those
+				since it was lost, and it gets all flushes from now on
+				(primary_sends_to) */
+	PRIMARY_DO_RESYNC,   /* W4; by bitmap, or `whole`: by digests of everything;
+				primary_on_joining() before the first flush is sent to it, and
+				primary_on_joined() after W5 */
+	PRIMARY_DO_DROP,     /* end what is under way with it and its connections; do not answer */
+	PRIMARY_DO_RETIRE,   /* records of former epochs go; primary_on_retired(). Own slot, too */
+	PRIMARY_DO_VIEW,     /* it is to keep the view as the newest one seen; no answer needed */
+	PRIMARY_DO_SERVE,    /* the application may read, and flush */
+	PRIMARY_DO_QUIESCE,  /* end all flushes, write bitmaps and slots, unmap;
+				primary_on_quiesced() */
+	PRIMARY_DO_BLOCKED,  /* `why`: nothing is acknowledged until UNBLOCKED */
+	PRIMARY_DO_UNBLOCKED,
+	PRIMARY_DO_DEMOTED, /* the end */
+	PRIMARY_DO_FENCED,  /* the end: another primary exists */
+	PRIMARY_DO_FAILED,  /* the end: `why`; `error` is an -errno */
+	PRIMARY_DO_COUNT
+};
+
+struct primary_action {
+	enum primary_action_type type;
+	uint8_t slot;   /* of the member; MIRROR_NOBODY where there is none */
+	bool whole;     /* EQUALISE, RESYNC: what is recorded does not name all that may differ */
+	bool promotion; /* SWAP: compare the alive key as well, and take it over */
+	const struct mirror_record *record; /* SWAP: valid until the next call */
+	const struct mirror_record *expected;
+	uint64_t revision; /* of expected */
+	const char *why;   /* for people; static or of the object */
+	int error;
+};
+
+/* As enum register_result. */
+enum primary_swap {
+	PRIMARY_SWAP_DONE,
+	PRIMARY_SWAP_CHANGED, /* it never happens; `now` is there instead */
+	PRIMARY_SWAP_UNKNOWN,
+	PRIMARY_SWAP_FAILED /* it never happens */
+};
+
+/* What a member says when it promises. */
+struct primary_report {
+	enum mirror_copy copy;
+	bool held;
+	bool uncertain;          /* its records may lack something */
+	struct mirror_view seen; /* the newest view that it has seen before this promise */
+};
+
+enum primary_refusal {
+	PRIMARY_REFUSED_EPOCH, /* it has promised a higher one */
+	PRIMARY_REFUSED_BUSY,  /* not now */
+	PRIMARY_REFUSED_COPY   /* not the copy that the configuration names, or another size */
+};
+
+#define PRIMARY_UNKNOWN_MAX 8 /* swaps without an answer that are remembered */
+
+struct primary_member {
+	enum primary_member_state state;
+	uint64_t id;          /* of the copy, as configured */
+	bool lost;            /* of S: to be swapped out, if that is permitted */
+	bool uncertain;       /* as it reported */
+	bool refused_copy;    /* of no use until the configuration changes */
+	uint64_t retry_ms;    /* AWAY, HELD: when to fence it again */
+	uint64_t deadline_ms; /* of S, not equal: when it counts as lost */
+	uint64_t holdoff_ms;  /* the last one; doubles */
+	uint64_t insync_ms;   /* since when it is of S and equal */
+};
+
+struct primary {
+	enum primary_state state;
+	uint8_t slot;
+	bool force, was_clean, local_failed, clean;
+	uint64_t now;
+	uint64_t (*random)(void *arg);
+	void *arg;
+
+	struct mirror_record rec; /* as the register has it, as far as is known */
+	uint64_t revision;
+	struct mirror_epoch epoch; /* ours; number 0: none yet */
+
+	struct mirror_record offer; /* the swap under way */
+	bool swapping, reading;
+	mirror_mask unknown; /* S of all swaps without an answer */
+	uint64_t unknown_nonces[PRIMARY_UNKNOWN_MAX];
+	unsigned unknown_count; /* ever; the ring's index */
+	uint64_t swap_retry_ms, swap_backoff_ms;
+	unsigned swap_failures; /* in succession */
+
+	struct primary_member members[MIRROR_MEMBERS_MAX];
+	uint32_t pending[MIRROR_MEMBERS_MAX]; /* actions to be returned, bits by type */
+	uint32_t pending_self;
+	bool blocked;
+	const char *blocked_why;
+	uint64_t blocked_ms; /* since when */
+	char text[200];      /* why it has FAILED, or is blocked */
+	int error;
+};
+
+/*
+ * `seen`: the newest view that this host has seen (NULL: none); force: promote although it is not
+ * in-sync. The caller has made sure that no other primary lives: candidate.h, or the operator.
+ */
+void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t revision,
+		   uint8_t slot, const struct mirror_view *seen, bool force, uint64_t now_ms,
+		   uint64_t (*random)(void *arg), void *arg);
+void primary_tick(struct primary *p, uint64_t now_ms);
+/* When to call primary_tick() at the latest; UINT64_MAX: it need not be. */
+uint64_t primary_next_deadline(const struct primary *p);
+
+/* What to do next; false: nothing. Each action is returned once. */
+bool primary_next(struct primary *p, struct primary_action *action);
+
+/* `now`, `revision`: as enum primary_swap says; ignored with UNKNOWN and FAILED. */
+void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
+		     uint64_t revision);
+/* The register was read, for READ or because it has changed. May come late. */
+void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision);
+void primary_on_unread(struct primary *p); /* READ has failed */
+
+/* Events about a member that is not asked for what they answer are ignored. */
+void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_report *report);
+void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal why,
+			struct mirror_epoch promised);
+void primary_on_ranges(struct primary *p, uint8_t slot);
+void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
+void primary_on_equal(struct primary *p, uint8_t slot);
+void primary_on_joining(struct primary *p, uint8_t slot);
+void primary_on_joined(struct primary *p, uint8_t slot);
+void primary_on_retired(struct primary *p, uint8_t slot);
+/* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
+ */
+void primary_on_lost(struct primary *p, uint8_t slot);
+
+/* A write-back of the own copy has failed. */
+void primary_on_local_failed(struct primary *p);
+void primary_demote(struct primary *p);
+/* clean: all was flushed, and nothing is recorded any more as perhaps different. */
+void primary_on_quiesced(struct primary *p, bool clean);
+
+/* S as committed, S of swaps under way or without an answer, and joining members; itself included
+ * as long as its copy has not failed. */
+mirror_mask primary_must_have(const struct primary *p);
+/* Other members to which each flush goes. */
+mirror_mask primary_sends_to(const struct primary *p);
+/* Members that lack what is flushed now: for each, bits are to be set in the bitmap (W3). */
+mirror_mask primary_absent(const struct primary *p);
+/* It serves, and enough copies are in S. */
+bool primary_may_ack(const struct primary *p);
+
+const char *primary_state_2str(enum primary_state state);
+const char *primary_member_state_2str(enum primary_member_state state);
+const char *primary_action_2str(enum primary_action_type type);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * view.h -- the changes of a set's record that are permitted, and how two views relate.
+ *
+ * Each change works on a copy of the record as it was read, which then is offered to the register
+ * by compare-and-swap. It gives the record the swap's own nonce (random, by which the swap is found
+ * again when its answer is lost) and increments seq, so that within an epoch seq orders all
+ * records. Returns 0 or -errno; then the record is unchanged, and *why (unless why is NULL) is a
+ * static text for people.
+ */
+#ifndef MIRROR_CORE_VIEW_H
+#define MIRROR_CORE_VIEW_H
+
+#include "mirror/core/types.h"
+
+/* A new set's first record: nobody is primary. `insync`: members whose copies are equal. */
+int view_create(struct mirror_record *rec, const struct mirror_config *config, mirror_mask insync,
+		uint64_t nonce, const char **why);
+
+/* A new epoch, whose nonce is the swap's: `slot` is its primary and recovers; insync is unchanged.
+ * -EPERM: it is not in-sync. */
+int view_promote(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
+/* A new epoch of a member that may lack what was acknowledged: insync is that member only. */
+int view_force(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
+
+/* By the primary `slot` only; else -ESTALE. All of insync are equal: its application may read. */
+int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
+/* Members leave insync. -EBUSY: nobody, or fewer than permitted, would be left (view_may_shrink).
+ */
+int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,
+		const char **why);
+/* Members that are equal and get all flushes enter insync; serving only. */
+int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uint64_t nonce,
+		const char **why);
+/* Nothing changes but seq and nonce: it ends the chances of a former swap without an answer. */
+int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
+/* Nobody is primary. clean: all is flushed, all of insync are equal and name nothing that differs.
+ */
+int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t nonce,
+		const char **why);
+
+/*
+ * The operator's tool, at any time. `config` says what is wanted, its number is ignored. A removed
+ * member, and one whose copy is replaced (another id), leaves insync; a new one is outside of it.
+ * -EBUSY: it is the primary, or nobody would be left in insync. -EINVAL: the size would shrink, the
+ * uuid differ, or what is wanted is no configuration (view_config_is_valid).
+ */
+int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
+		    const char **why);
+/* A member's copy is lost for ever, or does not matter: it gets a new id and leaves insync. For a
+ * member that is `split`, or of which the set must be rid. */
+int view_discard(struct mirror_record *rec, uint8_t slot, uint64_t id, uint64_t nonce,
+		 const char **why);
+
+bool view_config_is_valid(const struct mirror_config *config, const char **why);
+/* Would the rest of `insync` without `lost` be enough? Not below min_copies, never nobody, and not
+ * the primary alone where lonely forbids it. */
+bool view_may_shrink(const struct mirror_record *rec, mirror_mask lost, const char **why);
+
+enum view_order {
+	VIEW_SAME,
+	VIEW_OLDER, /* the other one came before the record */
+	VIEW_NEWER, /* the other one came after the record: this record is not the newest */
+	VIEW_BRANCH /* the other one is not of the record's past nor of its future: split */
+};
+
+/*
+ * A view that a member has seen, against the record as the register has it now. NEWER is normal
+ * where a record was read before, and means `split` where it was read after the view was seen: the
+ * register was restored from a backup. A view of no epoch (number 0) is OLDER.
+ */
+enum view_order view_compare(const struct mirror_record *rec, const struct mirror_view *seen);
+
+static inline unsigned view_count(mirror_mask mask)
+{
+	return (unsigned)__builtin_popcount(mask);
+}
+
+#endif
