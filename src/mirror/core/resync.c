@@ -75,6 +75,8 @@ void resync_mark(struct resync *rs, const struct mirror_range *ranges, unsigned 
 			resync_mark_word(rs, w, resync_bits_touched(w, ranges[i].offset, end),
 					 is_unsure);
 	}
+	if (!rs->number)
+		rs->pass_found = rs->remaining;
 }
 
 void resync_join(struct resync *rs)
@@ -95,7 +97,7 @@ void resync_break(struct resync *rs, uint64_t now_us)
 	if (rs->mode == RESYNC_JOINING)
 		rs->mode = RESYNC_CATCH_UP;
 	rs->pass = 0;
-	rs->cursor = 0;
+	rs->cursor = rs->begun = 0;
 	rs->pass_found = rs->remaining;
 }
 

@@ -84,6 +84,7 @@ struct resync {
 	uint64_t remaining;  /* bits that are set */
 	uint64_t words;      /* of bits */
 	uint64_t cursor;     /* word; the pass goes on here */
+	uint64_t begun;      /* blocks of that word that this pass has begun */
 	uint64_t pass_found; /* bits that were set when the pass began */
 	uint32_t pass;
 	uint32_t in_flight; /* pieces */
@@ -139,12 +140,13 @@ void resync_join(struct resync *rs);
 void resync_break(struct resync *rs, uint64_t now_us);
 
 /*
- * A flush, before it changes the copy: false: a piece that is being copied touches it, so wait for
- * the end of a piece and ask again, with the same hold, which stays registered until it is true. It
- * waits only for pieces that began before it came.
+ * A flush, before it changes the copy: the hold is registered, so that no piece begins that touches
+ * it. False: one that is being copied does, so wait for the end of a piece and ask again, with the
+ * same hold. Ask each member's resync, also after one said no: the flush waits only for pieces that
+ * began before it came.
  */
 bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
-/* Give up waiting. */
+/* The flush is posted, or gives up. */
 void resync_flush_leave(struct resync *rs, struct resync_hold *hold);
 /* A flush changes the copy now. */
 void resync_on_flush(struct resync *rs, const struct mirror_range *ranges, unsigned count);

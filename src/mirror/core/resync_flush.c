@@ -42,17 +42,15 @@ static bool resync_flush_is_blocked(const struct resync *rs, const struct resync
 
 bool resync_flush_enter(struct resync *rs, struct resync_hold *hold)
 {
-	if (!resync_flush_is_blocked(rs, hold)) {
-		resync_flush_leave(rs, hold);
-		return true;
+	struct resync_hold *h = rs->holds;
+
+	while (h && h != hold)
+		h = h->next;
+	if (!h) {
+		hold->next = rs->holds;
+		rs->holds = hold;
 	}
-	for (const struct resync_hold *h = rs->holds; h; h = h->next) {
-		if (h == hold)
-			return false;
-	}
-	hold->next = rs->holds;
-	rs->holds = hold;
-	return false;
+	return !resync_flush_is_blocked(rs, hold);
 }
 
 void resync_flush_leave(struct resync *rs, struct resync_hold *hold)

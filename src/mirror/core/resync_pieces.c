@@ -12,6 +12,8 @@ static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 {
 	uint64_t bits = rs->config.bits[word];
 
+	if (word == rs->cursor)
+		bits &= ~rs->begun; /* what is set again is for the next pass */
 	if (bits && rs->busy[word % RESYNC_BUSY]) {
 		for (unsigned i = 0; i < RESYNC_FLIGHT_MAX; i++) {
 			const struct resync_flight *f = &rs->flight[i];
@@ -23,11 +25,17 @@ static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 	return bits && rs->holds ? bits & ~resync_bits_held(rs, word) : bits;
 }
 
+static void resync_pieces_move(struct resync *rs, uint64_t word)
+{
+	rs->cursor = word;
+	rs->begun = 0;
+}
+
 /* The cursor goes to the next word with a free block. False: the pass is at its end. */
 static bool resync_pieces_seek(struct resync *rs)
 {
 	while (rs->cursor < rs->words && !resync_pieces_free(rs, rs->cursor))
-		rs->cursor++;
+		resync_pieces_move(rs, rs->cursor + 1);
 	return rs->cursor < rs->words;
 }
 
@@ -66,6 +74,8 @@ static void resync_pieces_begin(struct resync *rs, struct resync_piece *piece, u
 	rs->flight[slot] =
 		(struct resync_flight){.is_used = true, .piece = *piece, .begun_us = now_us};
 	rs->busy[resync_bits_word_of(piece) % RESYNC_BUSY]++;
+	if (resync_bits_word_of(piece) == rs->cursor)
+		rs->begun |= resync_bits_of(piece);
 	rs->in_flight++;
 	rs->flight_bytes += piece->len;
 	resync_rate_on_sent(&rs->rate, piece->len, now_us);
@@ -104,7 +114,7 @@ static enum resync_step resync_pieces_end_pass(struct resync *rs, uint64_t now_u
 	if (rs->in_flight)
 		return RESYNC_WAITS;
 	if (rs->holds && rs->remaining) {
-		rs->cursor = 0;
+		resync_pieces_move(rs, 0);
 		if (resync_pieces_seek(rs))
 			return RESYNC_HAS_PIECE;
 		*wake_us = now_us + RESYNC_HELD_WAIT_US;
@@ -114,7 +124,7 @@ static enum resync_step resync_pieces_end_pass(struct resync *rs, uint64_t now_u
 		return rs->mode == RESYNC_CATCH_UP ? RESYNC_MAY_JOIN : RESYNC_ENDED;
 	rs->pass++;
 	rs->pass_found = rs->remaining;
-	rs->cursor = 0;
+	resync_pieces_move(rs, 0);
 	return RESYNC_HAS_PIECE;
 }
 
