@@ -91,11 +91,18 @@ static void what_is_set_is_found_again(void **state)
 		assert_int_equal(meta_set_history(&meta, &history), 0);
 	}
 	load_again();
-	assert_memory_equal(&meta.super, &super, sizeof(super));
+	assert_same(&meta.super, &super);
 	assert_true(mirror_epoch_is_equal(meta.promise.epoch, promise.epoch));
-	assert_memory_equal(&meta.promise.seen.view, &promise.seen.view, sizeof(promise.seen.view));
+	assert_true(mirror_epoch_is_equal(meta.promise.seen.view.epoch, copy_epoch(6)));
+	assert_int_equal(meta.promise.seen.view.seq, 12);
+	assert_int_equal(meta.promise.seen.view.phase, MIRROR_PHASE_SERVING);
+	assert_int_equal(meta.promise.seen.view.primary, 2);
+	assert_true(meta.promise.seen.view.clean);
+	assert_int_equal(meta.promise.seen.view.insync, 5);
 	assert_int_equal(meta.promise.seen.revision, 99);
-	assert_memory_equal(&meta.history, &history, sizeof(history));
+	assert_int_equal(meta.history.count, MIRROR_HISTORY);
+	assert_int_equal(meta.history.ended[63].seq, 63);
+	assert_true(mirror_epoch_is_equal(meta.history.ended[63].epoch, copy_epoch(7)));
 }
 
 static void the_last_slot_of_an_oversized_history_is_refused(void **state)
