@@ -60,12 +60,26 @@ static void conn_own_end_wait(struct conn *c)
 		c->link->ops->wait_end(c->link);
 }
 
+bool conn_is_polled(const struct conn *c)
+{
+	return c->own.spun ||
+	       (c->own.leased && !atomic_load_explicit(&c->own.waits, memory_order_relaxed));
+}
+
+/* What a thread that polled has left. */
+static void conn_own_finish(struct conn *c)
+{
+	if (c->unfinished && !conn_is_polled(c))
+		conn_again(c);
+}
+
 void conn_own_changed(struct conn *c)
 {
 	if (!c->registered)
 		return;
 	conn_own_end_wait(c);
 	conn_own_settle(c);
+	conn_own_finish(c);
 }
 
 void conn_own(struct conn *c, uint64_t now)
@@ -114,6 +128,7 @@ void conn_own_move(struct conn *c)
 	if (c->own.silent)
 		c->link->ops->report_read(c->link, true);
 	conn_own_forget(c);
+	conn_own_finish(c);
 	atomic_fetch_or(&c->want, READY_READ);
 }
 
@@ -133,7 +148,7 @@ enum eng_look conn_spin(struct conn *c)
 	if (!conn_try_enter(c))
 		return ENG_LOOK_NOTHING; /* who has the lock looks */
 	c->own.spun = conn_can_be_spun(c);
-	conn_own_settle(c);
+	conn_own_changed(c);
 	if (c->own.spun)
 		look = conn_poll(c, CONN_LOOKS) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
 	conn_leave(c);
@@ -185,6 +200,7 @@ static void conn_own_between_waits(struct conn *c, uint64_t now)
 	conn_own(c, now);
 	atomic_store_explicit(&c->own.armed, false, memory_order_relaxed);
 	atomic_store_explicit(&c->own.waits, c->own.leased, memory_order_relaxed);
+	conn_own_finish(c);
 }
 
 int conn_wait_begin(struct conn *c, uint64_t now)
