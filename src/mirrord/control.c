@@ -213,7 +213,9 @@ static bool control_ask_copy(struct set *s, const struct message *m, struct mess
 			      m->retire.clean ? MEMBER_CLEAN_END : MEMBER_SERVING, &v);
 		break;
 	case MESSAGE_VIEW:
-		reg_ask(s); /* the register's own words count */
+		s->shown_ns = agent_now_ns();
+		member_on_view(&s->member, &m->view.view, &v);
+		reg_ask(s);
 		break;
 	default:
 		return false;

@@ -9,15 +9,9 @@
 
 #include "mirrord/impl.h"
 
-_Static_assert((int)MEMBER_COPY_SYNCING == (int)MIRROR_COPY_SYNCING, "the same words");
-_Static_assert((int)MEMBER_COPY_STALE == (int)MIRROR_COPY_STALE, "the same words");
-_Static_assert((int)MEMBER_COPY_UNKNOWN == (int)MIRROR_COPY_UNKNOWN, "the same words");
-_Static_assert((int)MEMBER_COPY_IN_SYNC == (int)MIRROR_COPY_INSYNC, "the same words");
-_Static_assert((int)MEMBER_COPY_FAILED == (int)MIRROR_COPY_FAILED, "the same words");
-
 enum mirror_copy copy_state(const struct set *s)
 {
-	return s->is_open ? (enum mirror_copy)member_copy(&s->member) : MIRROR_COPY_FAILED;
+	return s->is_open ? member_copy(&s->member, s->register_answers) : MIRROR_COPY_FAILED;
 }
 
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)

@@ -105,6 +105,7 @@ struct set {
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
 	uint32_t alive_asked, alive_answered; /* and of the alive key */
+	uint64_t shown_ns;                    /* when the copy's rules saw a record or view last */
 	struct mirror_epoch cleared;          /* whose alive key was cleared here */
 	/* the register, as it was read last */
 	struct register_entry entry;
@@ -167,7 +168,8 @@ void reg_tick(struct set *s, uint64_t now_ms);
 void reg_ask_alive(struct set *s);
 /* The primary of that epoch has ended on this host. */
 void reg_clear_alive(struct set *s, struct mirror_epoch epoch);
-void reg_on_entry(struct set *s, const struct register_entry *entry);
+/* The answer to a question that was sent at that time. */
+void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns);
 
 /* link.c: the life of connections. */
 /* End overdue ones; when the next one will be, or UINT64_MAX. */

@@ -32,7 +32,7 @@ static void library_on_got(struct agent_job *job)
 	struct packet *p = library_begin(PACKET_RECORD, job->id);
 
 	if (!job->rc) {
-		reg_on_entry(s, &job->now);
+		reg_on_entry(s, &job->now, job->sent_ns);
 		p->record.revision = job->now.revision;
 		p->record.record = job->now.record;
 	} else {
@@ -88,7 +88,7 @@ static void library_on_swapped(struct agent_job *job)
 	if (client)
 		local_send(client, p, NULL, 0);
 	if (p->swapped.revision)
-		reg_on_entry(s, &job->now);
+		reg_on_entry(s, &job->now, job->sent_ns);
 	free(job);
 }
 

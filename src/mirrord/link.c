@@ -51,7 +51,6 @@ void link_end(struct link *link)
 	struct daemon *d = link->daemon;
 	struct set *s = link->counts ? link->set : NULL;
 	enum member_kind kind = link_kind(link);
-	struct mirror_epoch epoch = link->greeting.epoch;
 	struct link **at = &d->links;
 
 	while (*at != link)
@@ -63,7 +62,7 @@ void link_end(struct link *link)
 	rpma_conn_disconnect(link->conn);
 	link_free(link);
 	if (s)
-		member_on_closed(&s->member, kind, epoch);
+		member_on_closed(&s->member, kind);
 }
 
 void links_end_all(struct daemon *d, struct set *s)

@@ -39,6 +39,7 @@ static void reg_show_member(struct set *s)
 {
 	struct member_verdict v;
 
+	s->shown_ns = agent_now_ns();
 	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
 	s->is_split = v.answer != MEMBER_YES;
 	if (!s->is_split)
@@ -57,11 +58,16 @@ static void reg_clear_orphan(struct set *s)
 		reg_clear_alive(s, view->epoch);
 }
 
-void reg_on_entry(struct set *s, const struct register_entry *entry)
+void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
 	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
 
 	s->register_answers = true;
+	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
+	if (sent_ns < s->shown_ns) {
+		s->ask_again = true;
+		return;
+	}
 	if (is_new) {
 		s->entry = *entry;
 		s->has_entry = true;
@@ -81,7 +87,7 @@ static void reg_on_get(struct agent_job *job)
 	s->is_asking = false;
 	s->answered = job->id;
 	if (!job->rc) {
-		reg_on_entry(s, &job->now);
+		reg_on_entry(s, &job->now, job->sent_ns);
 	} else {
 		s->register_answers = false;
 		LOG_WARNING_LIMITED("set %s: the register cannot be read: %s", s->conf->name,
@@ -243,8 +249,10 @@ void reg_clear_alive(struct set *s, struct mirror_epoch epoch)
 
 void reg_tick(struct set *s, uint64_t now_ms)
 {
-	if (!s->is_asking && now_ms >= s->look_ms)
+	if (!s->is_asking && (s->ask_again || now_ms >= s->look_ms)) {
+		s->ask_again = false;
 		reg_ask(s);
+	}
 	if (!s->is_watching && s->has_entry)
 		reg_watch(s);
 	if (!s->holder.epoch.number && !s->is_reading_alive && now_ms >= s->alive_ms)

@@ -150,8 +150,10 @@ static void every_packet_comes_back_as_it_went(void **state)
 
 static void a_packet_has_its_documented_bytes(void **state)
 {
-	static const uint8_t want[] = {'R', 'M', 'M', 'P', 1, PACKET_LEASE, 0, 0, 4, 3, 2, 1,
-				       5,   0,   0,   0,   0, 0,            0, 0, 6, 0, 0, 0,
+	static const uint8_t want[] = {'R', 'M', 'M', 'P', 1, PACKET_LEASE,
+				       0,   0,   4,   3,   2, 1,
+				       5,   0,   0,   0,   0, 0,
+				       0,   0,   6,   0,   0, 0,
 				       0,   0,   0,   0};
 
 	assert_int_equal(packet_encode(sample(PACKET_LEASE), bytes), sizeof(want));
