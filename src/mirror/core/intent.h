@@ -26,11 +26,15 @@
 #define INTENT_RANGE      12u
 #define INTENT_RANGES_MAX ((INTENT_BYTES - INTENT_HEADER) / INTENT_RANGE) /* 81 */
 
-struct intent {
+struct intent_head {
 	uint64_t seq; /* 1 for the first flush of an epoch */
 	struct mirror_epoch epoch;
-	uint64_t acked; /* all up to this number are on the whole ack set */
-	uint32_t count;
+	uint64_t acked; /* all up to this number, which is below seq, are on the whole ack set */
+	uint32_t count; /* of ranges */
+};
+
+struct intent {
+	struct intent_head head;
 	struct mirror_range ranges[INTENT_RANGES_MAX];
 };
 
@@ -39,13 +43,9 @@ static inline uint64_t intent_slot_offset(uint64_t seq)
 	return seq % INTENT_SLOTS * INTENT_BYTES;
 }
 
-/*
- * Encode into a slot image; returns its used bytes. The ranges ascend and do not overlap (as
- * ranges.h makes them). More than INTENT_RANGES_MAX are made coarser until they fit: rounded to
- * blocks, to 16 blocks and so on, at last one range that covers all.
- */
-size_t intent_encode(uint8_t slot[INTENT_BYTES], uint64_t seq, struct mirror_epoch epoch,
-		     uint64_t acked, const struct mirror_range *ranges, uint32_t n);
+/* Into a slot's image; returns its used bytes. ranges_coarsen() makes them few enough. */
+size_t intent_encode(uint8_t slot[INTENT_BYTES], const struct intent_head *head,
+		     const struct mirror_range *ranges);
 /* False: no record there, or torn, or a range ends behind `size`. */
 bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct intent *intent);
 
@@ -61,5 +61,8 @@ struct intent_reader {
  * overlap. Returns the number of such intents. fn may be NULL. */
 uint32_t intent_read(const struct intent_reader *reader,
 		     void (*fn)(void *arg, const struct mirror_range *range), void *arg);
+
+/* The highest number of a flush in the ring, of these epochs; 0: there is none. */
+uint64_t intent_last(const struct intent_reader *reader);
 
 #endif

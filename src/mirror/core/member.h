@@ -15,6 +15,7 @@
 #define MIRROR_CORE_MEMBER_H
 
 #include "mirror/core/meta.h"
+#include "mirror/core/state.h"
 #include "mirror/core/types.h"
 
 enum member_answer {
@@ -55,32 +56,20 @@ const char *member_reason_name(enum member_reason reason);
 
 enum member_kind { MEMBER_CONTROL, MEMBER_LANE, MEMBER_BULK };
 
-enum member_copy {
-	MEMBER_COPY_EMPTY,
-	MEMBER_COPY_SYNCING,
-	MEMBER_COPY_STALE,
-	MEMBER_COPY_UNKNOWN,
-	MEMBER_COPY_IN_SYNC,
-	MEMBER_COPY_FAILED
-};
-const char *member_copy_name(enum member_copy copy); /* "in-sync" */
-
 struct member {
 	struct meta *meta;
 	struct mirror_uuid boot;     /* of this host, now */
 	struct mirror_epoch fencing; /* asked for, not yet promised */
-	struct member_open {
-		struct mirror_epoch epoch;
-		uint32_t count;
-	} open[MIRROR_MEMBERS_MAX]; /* data connections */
-	bool is_split;
-	struct mirror_range *ranges; /* what may differ, of the last member_collect() */
-	uint32_t range_count;
+	uint32_t lanes, bulks;       /* open connections, all of the promised epoch */
+	bool is_split;               /* by the newest record that was read */
+	bool has_failed;             /* also where the metadata could not say so */
+	struct mirror_range *ranges; /* what may differ, of the last report */
+	uint32_t range_count, range_room;
 };
 
 /* What an answer to a promise says of the copy. */
 struct member_report {
-	enum member_copy copy; /* by the newest view that this member has seen */
+	enum mirror_copy copy; /* by the newest view that this member has seen */
 	uint32_t flags;        /* enum meta_flag */
 	uint32_t damage;       /* enum meta_damage */
 	bool is_held;          /* a living process maps it: nothing may be copied into it yet */
@@ -98,16 +87,20 @@ struct member_report {
 int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *boot);
 void member_fini(struct member *m);
 
-enum member_copy member_copy(const struct member *m);
+/* asked: the newest view that it has seen was read from the register, or heard from the primary,
+ * just now; else a copy that was in-sync is `unknown`. */
+enum mirror_copy member_copy(const struct member *m, bool asked);
 
 /* ---- the register ---- */
 
-/* A record was read from the register. MEMBER_NO with MEMBER_IS_SPLIT if it is older than what this
- * member has seen, or if this copy holds flushes of an epoch that it does not know; with
- * MEMBER_OTHER_COPY, MEMBER_OTHER_SET, MEMBER_OTHER_SIZE. Else it is the newest seen, durably, with
- * history and members. */
+/* A record was read from the register, by a read that began after the last call here. MEMBER_NO
+ * with MEMBER_IS_SPLIT if it is older than what this member has seen, or if this copy holds flushes
+ * of an epoch that it does not know; with MEMBER_OTHER_COPY, MEMBER_OTHER_SET, MEMBER_OTHER_SIZE.
+ * Else it is the newest seen, durably, with history and members. */
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v);
+/* The primary of the promised epoch says what the view is now: kept as the newest seen. */
+void member_on_view(struct member *m, const struct mirror_view *view, struct member_verdict *v);
 /* An operator gives this copy's differing past up: the record counts although it is older. The copy
  * is then uncertain, outside of every epoch. */
 void member_discard(struct member *m, const struct mirror_record *rec, uint64_t revision,
@@ -138,7 +131,7 @@ struct member_hello {
  * on the copy may hold flushes of this epoch, durably. A data connection that is granted counts as
  * open until member_on_closed(). */
 void member_grant(struct member *m, const struct member_hello *hello, struct member_verdict *v);
-void member_on_closed(struct member *m, enum member_kind kind, struct mirror_epoch epoch);
+void member_on_closed(struct member *m, enum member_kind kind);
 
 /* ---- equalisation and resync ---- */
 
@@ -146,6 +139,9 @@ void member_on_closed(struct member *m, enum member_kind kind, struct mirror_epo
  * uncertain. */
 void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 			  const struct mirror_range *ranges, uint32_t n, struct member_verdict *v);
+/* Records of what may differ are lost or do not fit (the source's side of W9): compare all, until
+ * the next retirement. */
+void member_set_uncertain(struct member *m, struct member_verdict *v);
 /* W4: syncing from this copy, durably. Bitmaps of this copy are dropped. */
 void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t source_id,
 			 struct member_verdict *v);
@@ -176,5 +172,7 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 void member_release(struct member *m, bool clean, struct member_verdict *v);
 /* The medium failed. Durable if it can be; remembered in any case. */
 void member_fail(struct member *m, struct member_verdict *v);
+/* An operator says that the medium is good again: all of it has to be compared. */
+void member_mend(struct member *m, struct member_verdict *v);
 
 #endif

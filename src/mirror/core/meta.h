@@ -55,6 +55,8 @@ enum meta_flag {
 	META_FORCED = 1 << 4,    /* promoted without proof that nothing is lost */
 	META_UNCERTAIN = 1 << 5, /* may differ anywhere: records of what differs are lost */
 	META_EMPTY = 1 << 6,     /* created, no data yet */
+	META_UNKNOWN =
+		1 << 7, /* metadata were damaged or not of this copy (W8): promoted by force only */
 };
 
 /* Which process maps the copy. */
@@ -62,6 +64,11 @@ struct meta_holder {
 	uint64_t pid;        /* 0: none */
 	uint64_t start_time; /* of the process, as /proc/PID/stat has it */
 	struct mirror_uuid boot;
+};
+
+/* The files that it was made for: a restored or swapped one has another inode. Zero: not known. */
+struct meta_files {
+	uint64_t data_inode, meta_inode;
 };
 
 struct meta_super {
@@ -77,9 +84,10 @@ struct meta_super {
 	struct mirror_epoch epoch; /* the last one whose flushes it holds, or may hold */
 	uint64_t source_id;        /* with META_SYNCING: the copy that it is made equal to */
 	struct mirror_epoch source_epoch;
-	uint64_t acked;         /* at the last clean end, or at retirement */
+	uint64_t acked;         /* the last flush in the ring when its records became void */
 	uint64_t retired_below; /* records of epochs with smaller numbers are void */
 	struct meta_holder holder;
+	struct meta_files files;
 	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
 					 last clean end */
 };
@@ -93,7 +101,8 @@ struct meta_seen {
 
 struct meta_promise {
 	struct mirror_epoch epoch; /* lower ones are refused */
-	struct meta_seen seen;     /* the newest */
+	bool is_lost; /* the record was damaged: the register has to be read before the next one */
+	struct meta_seen seen; /* the newest */
 };
 
 struct meta_history {
@@ -106,10 +115,10 @@ struct meta_member {
 	char name[MIRROR_NAME_MAX + 1];
 	char host[MIRROR_HOST_MAX + 1];
 	uint16_t port;
-	/* The bitmap for this member; base.number 0 and !has_bitmap: there is none. */
+	/* A bitmap for this member: what changed since it left. It has flushes of `base` at most,
+	 * or none of the epoch in which the bitmap was started. */
 	bool has_bitmap;
-	struct mirror_epoch base;    /* all changes since the end of this epoch are in it, */
-	struct mirror_epoch started; /* or since the member left in this one */
+	struct mirror_epoch base, started;
 };
 
 struct meta_members {
@@ -117,15 +126,34 @@ struct meta_members {
 	struct meta_member members[MIRROR_MEMBERS_MAX];
 };
 
-enum meta_damage {
-	META_DAMAGED_SUPER = 1 << 0,
-	META_DAMAGED_PROMISE = 1 << 1,
-	META_DAMAGED_HISTORY = 1 << 2,
-	META_DAMAGED_MEMBERS = 1 << 3,
-	META_DAMAGED_HOT = 1 << 4,
+enum meta_pair_name {
+	META_PAIR_SUPER,
+	META_PAIR_PROMISE,
+	META_PAIR_HISTORY,
+	META_PAIR_MEMBERS,
+	META_PAIRS
 };
 
-struct meta_bitmap; /* volatile part of one */
+enum meta_damage {
+	META_DAMAGED_SUPER = 1 << META_PAIR_SUPER,
+	META_DAMAGED_PROMISE = 1 << META_PAIR_PROMISE,
+	META_DAMAGED_HISTORY = 1 << META_PAIR_HISTORY,
+	META_DAMAGED_MEMBERS = 1 << META_PAIR_MEMBERS,
+	META_DAMAGED_HOT = 1 << META_PAIRS,
+};
+
+/* What is volatile of one. */
+struct meta_bitmap {
+	uint64_t count;            /* bits set */
+	uint64_t *picture, *fresh; /* of a pass, or NULL */
+	uint64_t left;             /* bits set in the picture */
+};
+
+/* Where the valid slot of a pair is. */
+struct meta_place {
+	uint64_t counter; /* of writes; 0: no slot is valid */
+	uint8_t slot;     /* 0 or 1 */
+};
 
 /* Read all of it, change it through the functions. */
 struct meta {
@@ -136,15 +164,16 @@ struct meta {
 	struct meta_promise promise;
 	struct meta_history history;
 	struct meta_members members;
-	uint64_t counters[4]; /* of the four pairs of slots, in the order of enum meta_damage */
+	struct meta_place places[META_PAIRS];
 	/* hot slots */
 	uint16_t *hot_index; /* per extent: 1 + its slot, or 0 */
 	uint8_t *hot_recent; /* per slot: marked since the hand passed */
-	uint32_t extents, hot_count, hot_hand;
+	uint16_t *hot_free;  /* free slots, the next one last */
+	uint32_t extents, hot_count, hot_free_count, hot_hand;
 	uint16_t hot_tick;
 	/* bitmaps */
 	uint64_t blocks, plane_bytes;
-	struct meta_bitmap *bitmaps[MIRROR_MEMBERS_MAX];
+	struct meta_bitmap bitmaps[MIRROR_MEMBERS_MAX];
 };
 
 /* ---- the whole ---- */
@@ -161,6 +190,9 @@ int meta_create(const struct meta_store *store, const struct meta_super *super,
 int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
 /* Hot slots, members and bitmaps were another process's: read them again. 0 or -ENOMEM. */
 int meta_reload(struct meta *m);
+/* What was written and perhaps not made durable, by a process that died, is made durable: before
+ * anything is answered from it. */
+int meta_settle(struct meta *m);
 void meta_fini(struct meta *m);
 /* "superblock, promise" of a damaged one. */
 void meta_damage_text(unsigned damage, char *text, size_t room);
@@ -174,7 +206,8 @@ int meta_set_members(struct meta *m, const struct meta_members *members);
 /* The set has grown, and the store is long enough. All bitmaps are dropped. 0, -EMSGSIZE, -EINVAL
  * (it would shrink), -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
-/* The copy was compared as a whole: write every block anew, so that nothing is damaged. */
+/* Write every damaged block anew, with what is known: but first, durably, META_UNKNOWN. A lost
+ * promise is marked as such. */
 int meta_repair(struct meta *m);
 
 /* ---- hot extents (W2, W3) ---- */
@@ -212,10 +245,11 @@ int meta_hot_retire(struct meta *m);
 /* ---- bitmaps: what changed while a member was away ---- */
 
 /*
- * Begin to count for an absent member, with no bit set, durably: base is the epoch whose flushes
- * the member has for certain up to its end or until it left, now the current one. Best before the
- * swap that excludes it, so that no restart finds it excluded and not counted for. A bitmap that
- * exists already goes on (0), unless the base differs (then anew).
+ * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
+ * superblock, as the member was in-sync until now; now: the current one. To be called before the
+ * swap that excludes it, so that no restart finds it excluded and not counted for; the caller sets
+ * the bits of flushes that it may lack. A bitmap that exists goes on if base is the same, else it
+ * begins anew. 0, -EINVAL (own slot) or the store's error.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
@@ -234,7 +268,7 @@ int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
 /* Of every member that has a bitmap. */
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
-/* Only blocks that lie in the range as a whole; the last block of the file ends with the file. */
+/* Only blocks that lie in the range as a whole. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
 /* Blocks set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);

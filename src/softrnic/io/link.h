@@ -121,6 +121,11 @@ struct link_ops {
 	/* How many were taken; -EAGAIN: none, see watch_write(). -EFAULT: memory is gone. The list
 	 * is shortened to what the link could take at all. */
 	ssize_t (*send)(struct link *l, struct iovec *iov, int n);
+	/*
+	 * Has all that was taken left for the peer? What has not is lost if the process ends while
+	 * bytes of the peer's are unread, as its close is a reset then. NULL: it always has.
+	 */
+	bool (*has_left)(struct link *l);
 	void (*end_sending)(struct link *l); /* the peer reads all of it, and then the end */
 	void (*cut)(struct link *l);         /* both ways at once, as if the way were broken */
 

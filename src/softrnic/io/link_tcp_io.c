@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_tcp_io.c -- bytes of a connected socket, and the kernel's information about the path. */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "softrnic/io/link_tcp.h"
@@ -54,6 +56,15 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	else
 		sent = link_tcp_send_list(t->fd, iov, n);
 	return sent < 0 ? -errno : sent;
+}
+
+/* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
+ * full. */
+bool link_tcp_has_left(struct link *l)
+{
+	int unsent = 0;
+
+	return ioctl(link_tcp_of(l)->fd, SIOCOUTQNSD, &unsent) || unsent == 0;
 }
 
 void link_tcp_end_sending(struct link *l)
