@@ -185,9 +185,11 @@ static void packet_put_status(struct wcursor *c, const struct packet *p)
 static void packet_get_status(struct rcursor *c, struct packet *p)
 {
 	const uint8_t *at = rcursor_bytes(c, MESSAGE_SIZE);
+	static const struct mirror_uuid none;
 	struct message m;
 
-	if (!at || message_decode(at, MESSAGE_SIZE, &m) || m.type != MESSAGE_STATUS)
+	if (!at || message_decode(at, MESSAGE_SIZE, &m) || m.type != MESSAGE_STATUS || m.id ||
+	    memcmp(&m.uuid, &none, sizeof(none)) != 0 || m.epoch.number || m.epoch.nonce)
 		c->bad = true;
 	else
 		p->status = m.status;
