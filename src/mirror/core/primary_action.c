@@ -125,7 +125,8 @@ mirror_mask primary_absent(const struct primary *p)
 
 bool primary_may_ack(const struct primary *p)
 {
-	return primary_is_serving(p) && view_count(p->rec.view.insync | p->unknown) >= p->rec.config.min_copies;
+	return primary_is_serving(p) &&
+	       view_count(p->rec.view.insync | p->unknown) >= p->rec.config.min_copies;
 }
 
 const char *primary_state_2str(enum primary_state state)
