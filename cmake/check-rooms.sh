@@ -27,10 +27,11 @@ src/export             | (base|session|export)/.*|librpma\.h                  | 
 src/rpmem              | (base|session|export|poolset|rpmem)/.*|librpm(a|em)\.h | rdma/.*
 src/rpmemd             | (base|session|export|poolset|rpmem|rpmemd)/.*|librpma\.h | rdma/.*
 src/mirror/core        | (base|mirror/core)/.*                                | $net|$threads|$rdma|(sys/)?time\.h
+src/mirror/file        | (base|mirror/(core|file))/.*|librpma\.h               | $net|$threads|rdma/.*
 src/mirror/wire        | (base|mirror/(core|wire))/.*                         | $net|$threads|$rdma
 src/mirror/register    | (base|mirror/(core|register))/.*                     | $rdma
 src/mirror             | (base|session|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
-src/mirrord            | (base|session|export|mirror/(core|wire|register)|mirrord)/.*|librpma\.h | rdma/.*
+src/mirrord            | (base|session|export|mirror/(core|wire|file|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
