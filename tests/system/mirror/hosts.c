@@ -58,7 +58,8 @@ void host_start(struct hosts *h, unsigned i, const char *const envs[])
 	const char *line, *colon;
 
 	host_write_conf(h, i);
-	snprintf(command, sizeof(command), "exec " SYSTEM_RPMIRRORD " -c %s 2>>%s", host->conf,
+	snprintf(command, sizeof(command),
+		 "exec setpriv --pdeathsig KILL " SYSTEM_RPMIRRORD " -c %s 2>>%s", host->conf,
 		 host->log);
 	if (proc_start(&host->daemon, argv, envs))
 		fail_msg("cannot start " SYSTEM_RPMIRRORD);

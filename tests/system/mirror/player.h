@@ -25,6 +25,8 @@ struct player {
 void player_open(struct player *p, const struct hosts *h, unsigned i);
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
+/* False: the daemon is gone. */
+bool player_try_send(struct player *p, struct packet *out);
 /* The next packet of that type; those that come unasked before are skipped. */
 struct packet *player_expect(struct player *p, enum packet_type type);
 /* The next packet of any type; NULL: the daemon has closed the connection. */
