@@ -84,7 +84,7 @@ sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|socki
 
 # Objects shared between threads may hold a mutex anywhere. Threads are made by base/thread.c, which blocks the
 # application's signals in them, for these rooms only.
-starters='^src/(softrnic/(io|persist)|export|rpmemd|mirrord)/'
+starters='^src/(softrnic/(io|persist)|export|rpmemd|mirror|mirrord)/'
 makers=$(grep -rlE 'pthread_create\([^)]' src --include='*.c' | grep -v '^src/base/thread\.c$' || :)
 [ -z "$makers" ] || complain "$makers" "threads are started by thread_start() of base/thread.h"
 makers=$(grep -rlE 'thread_start\(' src --include='*.c' | grep -vE "^src/base/thread\.c$|$starters" || :)

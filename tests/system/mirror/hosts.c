@@ -58,7 +58,8 @@ void host_start(struct hosts *h, unsigned i, const char *const envs[])
 	const char *line, *colon;
 
 	host_write_conf(h, i);
-	snprintf(command, sizeof(command), "exec " SYSTEM_RPMIRRORD " -c %s 2>>%s", host->conf,
+	snprintf(command, sizeof(command),
+		 "exec setpriv --pdeathsig KILL " SYSTEM_RPMIRRORD " -c %s 2>>%s", host->conf,
 		 host->log);
 	if (proc_start(&host->daemon, argv, envs))
 		fail_msg("cannot start " SYSTEM_RPMIRRORD);
@@ -185,6 +186,25 @@ static void host_name_file(const struct hosts *h, unsigned i, char *path, size_t
 		fail_msg("the path of %s is too long", h->folder);
 }
 
+/* The daemon waits for its files, too. */
+static void host_wait_open(const struct hosts *h, unsigned i)
+{
+	char text[65536];
+	ssize_t n;
+
+	for (unsigned tries = 0; tries < HOSTS_WAIT_MS / 20; tries++) {
+		int fd = open(h->hosts[i].log, O_RDONLY | O_CLOEXEC);
+
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		text[n > 0 ? n : 0] = '\0';
+		if (strstr(text, " is open, "))
+			return;
+		usleep(20000);
+	}
+	fail_msg("the daemon does not open its copy: %s", text);
+}
+
 static void host_name_files(struct hosts *h, unsigned i)
 {
 	struct host *host = &h->hosts[i];
@@ -223,6 +243,8 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 		host_start(h, i, NULL);
 	}
 	hosts_make_set(h);
+	for (unsigned i = 0; i < h->opts.count; i++)
+		host_wait_open(h, i);
 }
 
 void host_kill(struct hosts *h, unsigned i)
