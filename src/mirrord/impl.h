@@ -158,6 +158,8 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 void set_fini(struct set *s);
 struct set *set_find(struct daemon *d, const char *name);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
+/* Unless it is open. */
+void set_try_open(struct set *s, uint64_t now_ms);
 /* Milliseconds until it is to be called again. */
 int set_tick(struct set *s, uint64_t now_ms);
 void set_fill_status(struct set *s, struct message_status *status);

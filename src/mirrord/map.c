@@ -351,6 +351,7 @@ void map_on_request(struct client *client, const struct packet *p)
 		return;
 	}
 	client->set = s;
+	set_try_open(s, loop_now_ms());
 	if (p->map.flags & PACKET_MAP_RESUME) {
 		map_resume(s, client, &p->map);
 	} else if (p->map.flags & PACKET_MAP_READONLY) {

@@ -67,9 +67,9 @@ struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid)
 }
 
 /* Its files may not have been made yet, or their medium not be mounted. */
-static void set_try_open(struct set *s, uint64_t now_ms)
+void set_try_open(struct set *s, uint64_t now_ms)
 {
-	if (s->is_open || now_ms < s->open_retry_ms)
+	if (s->is_open)
 		return;
 	s->open_retry_ms = now_ms + SET_OPEN_RETRY_MS;
 	if (copy_open(s)) {
@@ -83,7 +83,8 @@ static void set_try_open(struct set *s, uint64_t now_ms)
 
 int set_tick(struct set *s, uint64_t now_ms)
 {
-	set_try_open(s, now_ms);
+	if (now_ms >= s->open_retry_ms)
+		set_try_open(s, now_ms);
 	reg_tick(s, now_ms);
 	return SET_TICK_MS;
 }

@@ -117,6 +117,18 @@ int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *b
 	return rc;
 }
 
+void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	if (super.files.meta_inode && memcmp(&super.files, files, sizeof(*files))) {
+		super.flags |= META_UNCERTAIN | META_UNKNOWN;
+		super.flags &= ~(uint32_t)META_CLEAN;
+	}
+	super.files = *files;
+	member_done(v, member_set_super(m, &super));
+}
+
 void member_fini(struct member *m)
 {
 	free(m->ranges);
@@ -153,20 +165,6 @@ bool member_is_free(const struct member *m, struct member_verdict *v)
 	return false;
 }
 
-static bool member_may_be_held(const struct member *m, struct member_verdict *v)
-{
-	uint32_t flags = m->meta->super.flags;
-
-	if (m->meta->broken || m->has_failed || flags & META_FAILED)
-		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
-	else if (flags & META_SYNCING)
-		member_no(v, MEMBER_IS_SYNCING,
-			  "a resync of the copy did not end: its content is of different times");
-	else
-		return member_is_free(m, v);
-	return false;
-}
-
 void member_hold(struct member *m, const struct meta_holder *holder, struct member_verdict *v)
 {
 	struct meta_super super = m->meta->super;
@@ -175,7 +173,11 @@ void member_hold(struct member *m, const struct meta_holder *holder, struct memb
 		member_yes(v);
 		return;
 	}
-	if (!member_may_be_held(m, v))
+	if (m->meta->broken || m->has_failed || super.flags & META_FAILED) {
+		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
+		return;
+	}
+	if (!member_is_free(m, v))
 		return;
 	super.holder = *holder;
 	super.flags &= ~(uint32_t)META_CLEAN;

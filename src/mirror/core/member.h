@@ -85,6 +85,9 @@ struct member_report {
 /* After meta_load(). Takes note of a restart of the host: a holder of another boot is gone, and
  * where lanes were in use, intents are lost (META_UNCERTAIN). 0 or -errno. */
 int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *boot);
+/* The files as they are now. Others than it was made for: they were copied, restored or swapped,
+ * and all has to be compared. MEMBER_YES also then. */
+void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
 void member_fini(struct member *m);
 
 /* asked: the newest view that it has seen was read from the register, or heard from the primary,
@@ -96,7 +99,9 @@ enum mirror_copy member_copy(const struct member *m, bool asked);
 /* A record was read from the register, by a read that began after the last call here. MEMBER_NO
  * with MEMBER_IS_SPLIT if it is older than what this member has seen, or if this copy holds flushes
  * of an epoch that it does not know; with MEMBER_OTHER_COPY, MEMBER_OTHER_SET, MEMBER_OTHER_SIZE.
- * Else it is the newest seen, durably, with history and members. */
+ * Else it is the newest seen, durably, with history and members. A copy that is in-sync by the
+ * record and does not know of its epoch was restored from a backup: it is `syncing` from then on,
+ * until it was compared as a whole. */
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v);
 /* The primary of the promised epoch says what the view is now: kept as the newest seen. */
@@ -161,7 +166,8 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 
 /* ---- the process that maps the copy ---- */
 
-/* Nobody else may; durable, `clean` is cleared (W7). The same holder again: MEMBER_YES. */
+/* Nobody else may; durable, `clean` is cleared (W7). The same holder again: MEMBER_YES. Whether the
+ * copy may be promoted is a question to member_copy() and to the register. */
 void member_hold(struct member *m, const struct meta_holder *holder, struct member_verdict *v);
 /* The holder serves as primary of this epoch: its flushes are in the copy. Durable before its map
  * returns. */

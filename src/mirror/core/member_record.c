@@ -87,7 +87,7 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 }
 
 /* A member of the in-sync set that serves, or ended well, has promised its epoch. If this one does
- * not know that it has, its metadata are older than its data. */
+ * not know that it has, its metadata are an old state, restored; and so may its data be. */
 static bool member_is_behind_itself(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
@@ -148,8 +148,9 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	bool is_held = super.holder.pid != 0;
 	int rc = 0;
 
+	/* A target that nobody copies into yet: it is not promoted, and compared as a whole. */
 	if (member_is_behind_itself(m, rec)) {
-		super.flags |= META_UNKNOWN;
+		super.flags |= META_SYNCING | META_UNKNOWN | META_UNCERTAIN;
 		super.flags &= ~(uint32_t)META_CLEAN;
 		rc = member_set_super(m, &super);
 	}

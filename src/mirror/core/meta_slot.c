@@ -70,6 +70,9 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	s.is_valid = !memcmp(s.bytes, slot_pairs[pair].magic, 8) && s.counter &&
 		     s.len <= size - META_SLOT_HEAD &&
 		     slot_load(s.bytes + SLOT_SUM_AT, 4) == slot_sum(s.bytes, size);
+	/* Of the slot's former use, where the write of this one was torn just there. */
+	if (s.done + 1 == s.counter)
+		s.done = 0;
 	s.is_zero = slot_is_zero(s.bytes, size);
 	return s;
 }

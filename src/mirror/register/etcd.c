@@ -140,7 +140,7 @@ static json_t *etcd_build_read(const struct etcd_register *e)
 static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome,
 			const struct etcd_reply *reply, struct error *err)
 {
-	int cause = outcome == ETCD_UNCERTAIN || reply->cause == ETIMEDOUT ? ETIMEDOUT : ENOTCONN;
+	int cause = outcome == ETCD_UNCERTAIN ? ETIMEDOUT : ENOTCONN;
 
 	if (outcome == ETCD_REFUSED) {
 		error_set(err, ERROR_REFUSED, reply->cause, "%s", reply->text);

@@ -10,6 +10,7 @@
 
 #define ETCD_ANSWER_MAX (1u << 20)
 #define ETCD_PAUSE_MS   20 /* when no member could be reached, before it is tried again */
+#define ETCD_ATTEMPT_MS 20 /* with less an attempt is pointless */
 
 /* Codes of gRPC, as the gateway passes them on. */
 enum {
@@ -300,7 +301,7 @@ enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const jso
 		enum etcd_outcome outcome;
 
 		/* Each of the others gets its share of the time, if this one is silent. */
-		if (tried && left_ms / in_round == 0)
+		if (tried && left_ms / in_round < ETCD_ATTEMPT_MS)
 			return uncertain ? ETCD_UNCERTAIN : ETCD_NOT_SENT;
 		outcome = etcd_call_one(e, path, body, (unsigned)(left_ms / in_round) + 1, reply);
 		if (outcome == ETCD_ANSWERED)
