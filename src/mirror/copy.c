@@ -65,6 +65,17 @@ int copy_open(struct copy *copy, int fd, uint64_t size)
 	return rc;
 }
 
+int copy_open_readonly(struct copy *copy, int fd, uint64_t size)
+{
+	int rc;
+
+	*copy = (struct copy){.fd = fd, .size = size};
+	rc = copy_check_size(copy);
+	if (rc)
+		copy_close(copy);
+	return rc;
+}
+
 void copy_close(struct copy *copy)
 {
 	if (copy->shared)

@@ -16,6 +16,8 @@ struct copy {
 
 /* Takes over the descriptor. 0 or an RPMIRROR_E_*; *copy is closed then. */
 int copy_open(struct copy *copy, int fd, uint64_t size);
+/* Only the descriptor, which may be read only. */
+int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 
 /* Make a normal list of ranges durable. 0 or -errno: then the copy has failed for good, as the

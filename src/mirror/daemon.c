@@ -12,7 +12,7 @@
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
 
-#define DAEMON_SOCKET "/run/rpmirrord/socket"
+#define DAEMON_SOCKET "/run/rpmirror/rpmirrord.socket"
 
 struct daemon_unsent {
 	struct list node;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror_flush() and its two halves. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,35 @@ static uint64_t flush_lay_out(struct lane_flush *f, const struct mirror_range *v
 	return at;
 }
 
+/* Locked. The local copy cannot be used any more: the others are durable without it. */
+static void flush_local_failed(struct rpmirror *m, uint64_t seq, int error)
+{
+	if (m->failed_seq)
+		return;
+	m->failed_seq = seq;
+	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
+		   "the copy on this host cannot be written back: %s", strerror(-error));
+	primary_on_local_failed(&m->primary);
+	set_wake(m);
+}
+
+/* False: all slots are in use by flushes under way. */
+static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
+{
+	struct mirror_range v[sizeof(f->pieces) / sizeof(f->pieces[0])];
+	uint64_t seq = m->flush.begun + 1;
+	int rc;
+
+	if (m->failed_seq)
+		return true;
+	for (uint32_t i = 0; i < f->count; i++)
+		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
+	rc = hot_mark(&m->hot, v, f->count, seq, m->flush.retired);
+	if (rc && rc != -EBUSY)
+		flush_local_failed(m, seq, rc);
+	return rc != -EBUSY;
+}
+
 static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
 			   uint64_t *at)
 {
@@ -101,7 +131,7 @@ static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint6
 			oldest = m->flush.members[slot].done;
 	if (m->queued + f->count + 2 - m->queued_to[oldest % FLUSH_MAX] > SET_QUEUE)
 		return false;
-	return staging_take(&m->staging, bytes, at);
+	return flush_mark_hot(m, f) && staging_take(&m->staging, bytes, at);
 }
 
 /* Take the content as it is now, once, for all copies. */
@@ -175,13 +205,8 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 
 	pthread_mutex_lock(&m->lock);
 	flush_on_local(&m->flush, seq);
-	if (rc && !m->failed_seq) {
-		m->failed_seq = seq;
-		events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-rc,
-			   "the copy on this host cannot be written back: %s", strerror(-rc));
-		primary_on_local_failed(&m->primary);
-		set_wake(m);
-	}
+	if (rc)
+		flush_local_failed(m, seq, rc);
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);
 }

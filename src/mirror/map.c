@@ -74,12 +74,13 @@ static int map_ask(struct rpmirror *m, unsigned flags)
 	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
 }
 
-static int map_take_answer(struct rpmirror *m)
+static int map_take_answer(struct rpmirror *m, bool readonly)
 {
 	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
-	int fd = m->daemon.files[0];
+	int fd = m->daemon.files[0], rc;
 
-	if (fd < 0 || !mapped->size || mapped->slot >= MIRROR_MEMBERS_MAX)
+	if (fd < 0 || (!readonly && m->daemon.files[1] < 0) || !mapped->size ||
+	    mapped->slot >= MIRROR_MEMBERS_MAX)
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
 	m->self = mapped->slot;
 	m->uuid = mapped->uuid;
@@ -87,7 +88,12 @@ static int map_take_answer(struct rpmirror *m)
 	m->has_secret = mapped->has_secret;
 	memcpy(m->key, mapped->key, sizeof(m->key));
 	m->daemon.files[0] = -1;
-	return copy_open(&m->copy, fd, m->size);
+	if (readonly)
+		return copy_open_readonly(&m->copy, fd, m->size);
+	rc = copy_open(&m->copy, fd, m->size);
+	fd = m->daemon.files[1];
+	m->daemon.files[1] = -1;
+	return rc ? rc : hot_open(&m->hot, fd);
 }
 
 /* ---- the device ---- */
@@ -145,6 +151,7 @@ static struct rpmirror *map_new(const char *set)
 		return NULL;
 	strcpy(m->set, set);
 	m->copy.fd = -1;
+	m->hot.fd = -1;
 	m->wake_fd = -1;
 	m->events.fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
@@ -180,6 +187,7 @@ static void map_delete(struct rpmirror *m)
 	rpma_cq_delete(&m->cq);
 	rpma_peer_delete(&m->peer);
 	copy_close(&m->copy);
+	hot_close(&m->hot);
 	ranges_union_clear(&m->records);
 	daemon_close(&m->daemon);
 	events_fini(&m->events);
@@ -300,7 +308,7 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	if (!rc)
 		rc = map_ask(m, flags);
 	if (!rc)
-		rc = map_take_answer(m);
+		rc = map_take_answer(m, flags & RPMIRROR_MAP_READONLY);
 	if (!rc && flags & RPMIRROR_MAP_READONLY)
 		rc = map_memory(m, hint, PROT_READ);
 	else if (!rc)

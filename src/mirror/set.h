@@ -21,6 +21,7 @@
 #include "mirror/core/primary.h"
 #include "mirror/daemon.h"
 #include "mirror/event.h"
+#include "mirror/hot.h"
 #include "mirror/link.h"
 #include "mirror/ranges_union.h"
 #include "mirror/staging.h"
@@ -67,7 +68,8 @@ struct rpmirror {
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
-	uint8_t *app; /* the application's mapping */
+	struct hot hot; /* its metadata */
+	uint8_t *app;   /* the application's mapping */
 	uint64_t size;
 
 	struct rpma_peer *peer;

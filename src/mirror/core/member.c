@@ -117,6 +117,18 @@ int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *b
 	return rc;
 }
 
+void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	if (super.files.meta_inode && memcmp(&super.files, files, sizeof(*files))) {
+		super.flags |= META_UNCERTAIN | META_UNKNOWN;
+		super.flags &= ~(uint32_t)META_CLEAN;
+	}
+	super.files = *files;
+	member_done(v, member_set_super(m, &super));
+}
+
 void member_fini(struct member *m)
 {
 	free(m->ranges);

@@ -85,6 +85,9 @@ struct member_report {
 /* After meta_load(). Takes note of a restart of the host: a holder of another boot is gone, and
  * where lanes were in use, intents are lost (META_UNCERTAIN). 0 or -errno. */
 int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *boot);
+/* The files as they are now. Others than it was made for: they were copied, restored or swapped,
+ * and all has to be compared. MEMBER_YES also then. */
+void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
 void member_fini(struct member *m);
 
 /* asked: the newest view that it has seen was read from the register, or heard from the primary,

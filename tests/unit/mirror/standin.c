@@ -72,6 +72,34 @@ static void standin_open_member(struct standin *s, unsigned slot)
 	strcpy(config->path, path);
 }
 
+static int standin_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	return 0;
+}
+
+/* Of this host's copy. */
+static void standin_make_meta(struct standin *s)
+{
+	uint64_t len = meta_size_for(STANDIN_SIZE);
+	struct meta_super super = {.uuid = s->record.config.uuid,
+				   .set = STANDIN_SET,
+				   .member_id = s->record.config.members[0].id,
+				   .size = STANDIN_SIZE};
+	struct meta_members members = {.config_number = 1};
+	struct meta_store store = {.len = len, .persist = standin_persist};
+	int rc;
+
+	snprintf(s->meta_path, sizeof(s->meta_path), "%s/meta", s->dir);
+	s->meta_fd = open(s->meta_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert(s->meta_fd >= 0 && !posix_fallocate(s->meta_fd, 0, (off_t)len));
+	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, s->meta_fd, 0);
+	assert(store.base != MAP_FAILED);
+	rc = meta_create(&store, &super, &members);
+	assert(!rc);
+	(void)rc;
+	munmap(store.base, len);
+}
+
 static void standin_open_device(struct standin *s)
 {
 	struct ibv_context *ctx;
@@ -113,6 +141,7 @@ struct standin *standin_new(unsigned members)
 		standin_open_member(s, slot);
 		s->record.view.insync |= MIRROR_BIT(slot);
 	}
+	standin_make_meta(s);
 	assert(!pthread_create(&s->thread, NULL, standin_main, s));
 	return s;
 }
@@ -142,6 +171,8 @@ void standin_delete(struct standin *s)
 	if (s->client >= 0)
 		close(s->client);
 	close(s->listener);
+	close(s->meta_fd);
+	unlink(s->meta_path);
 	unlink(s->path);
 	rmdir(s->dir);
 	pthread_mutex_destroy(&s->lock);

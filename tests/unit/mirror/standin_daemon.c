@@ -28,7 +28,7 @@ static void standin_send(struct standin *s, struct packet *p, const int *files)
 
 static void standin_on_map(struct standin *s, struct packet *a)
 {
-	int files[2] = {s->members[0].fd, s->members[0].fd};
+	int files[2] = {s->members[0].fd, s->meta_fd};
 
 	a->type = PACKET_MAPPED;
 	a->mapped.uuid = s->record.config.uuid;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "mirror/core/intent.h"
+#include "mirror/core/meta.h"
 #include "mirror/wire/packet.h"
 #include "standin.h"
 
@@ -37,7 +38,8 @@ struct standin {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool stop, register_works, lease_renewed, unmapped, unmapped_clean;
-	char dir[64], path[96];
+	char dir[64], path[96], meta_path[96];
+	int meta_fd;
 	int listener, client;
 	struct rpma_peer *peer;
 	unsigned count;
