@@ -55,6 +55,9 @@ struct talk {
 	struct rpma_mr_local *page_mr;
 };
 
+/* With these bytes as private data. ESTABLISHED: t->reply is the daemon's. */
+enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
+			       size_t len);
 /* From slot `from` to host i's daemon, up to the reply to the greeting: returns its status. */
 enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 				  enum greeting_kind kind, struct mirror_epoch epoch);
