@@ -163,11 +163,15 @@ bool conn_poll(struct conn *c, unsigned looks)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
+	bool room = __builtin_expect(c->own.full, 0) && conn_own_finds_room(c);
 
-	if (!ops || !conn_is_pending(c, ops, looks))
+	if (!ops || (!room && !conn_is_pending(c, ops, looks)))
 		return false;
 	c->readable = true;
-	stream_look_at_link(c->stream, &u);
+	if (room)
+		stream_look(c->stream, &u);
+	else
+		stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
 	return c->rx_turn.moved > 0;
 }

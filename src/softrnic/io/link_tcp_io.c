@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 
 #include "base/clock.h"
 #include "softrnic/io/link_tcp.h"
@@ -54,6 +55,14 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	else
 		sent = link_tcp_send_list(t->fd, iov, n);
 	return sent < 0 ? -errno : sent;
+}
+
+/* Not before a third of the buffer is free: fewer bytes are not worth a send. */
+bool link_tcp_takes(const struct link *l)
+{
+	struct pollfd fd = {.fd = ((const struct link_tcp *)l)->fd, .events = POLLOUT};
+
+	return poll(&fd, 1, 0) > 0;
 }
 
 void link_tcp_end_sending(struct link *l)
