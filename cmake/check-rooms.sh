@@ -27,10 +27,11 @@ src/export             | (base|session|export)/.*|librpma\.h                  | 
 src/rpmem              | (base|session|export|poolset|rpmem)/.*|librpm(a|em)\.h | rdma/.*
 src/rpmemd             | (base|session|export|poolset|rpmem|rpmemd)/.*|librpma\.h | rdma/.*
 src/mirror/core        | (base|mirror/core)/.*                                | $net|$threads|$rdma|(sys/)?time\.h
+src/mirror/file        | (base|mirror/(core|file))/.*|librpma\.h               | $net|$threads|rdma/.*
 src/mirror/wire        | (base|mirror/(core|wire))/.*                         | $net|$threads|$rdma
 src/mirror/register    | (base|mirror/(core|register))/.*                     | $rdma
 src/mirror             | (base|session|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
-src/mirrord            | (base|session|export|mirror/(core|wire|register)|mirrord)/.*|librpma\.h | rdma/.*
+src/mirrord            | (base|session|export|mirror/(core|wire|file|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
@@ -83,7 +84,7 @@ sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|socki
 
 # Objects shared between threads may hold a mutex anywhere. Threads are made by base/thread.c, which blocks the
 # application's signals in them, for these rooms only.
-starters='^src/(softrnic/(io|persist)|export|rpmemd|mirrord)/'
+starters='^src/(softrnic/(io|persist)|export|rpmemd|mirror|mirrord)/'
 makers=$(grep -rlE 'pthread_create\([^)]' src --include='*.c' | grep -v '^src/base/thread\.c$' || :)
 [ -z "$makers" ] || complain "$makers" "threads are started by thread_start() of base/thread.h"
 makers=$(grep -rlE 'thread_start\(' src --include='*.c' | grep -vE "^src/base/thread\.c$|$starters" || :)

@@ -6,65 +6,54 @@
  * certain one on, in order, over one connection; so what it has is one number. The local
  * write-backs may end in any order.
  *
- * A flush and a piece of a resync never touch the same bytes at the same time, as they use
- * connections of their own: a flush waits for the piece, and a piece is not begun where a flush is
- * under way. The caller's lock protects all of it.
+ * Only numbers are kept here; what a resync may copy while flushes are under way is resync.h's. The
+ * caller's lock protects all of it.
  */
 #ifndef MIRROR_CORE_FLUSH_H
 #define MIRROR_CORE_FLUSH_H
 
 #include "mirror/core/types.h"
 
-#define FLUSH_MAX    256 /* under way at a time; a power of two */
-#define FLUSH_PIECES 64  /* of resyncs */
-
-struct flush_entry {
-	const struct mirror_range *ranges; /* normal; the caller's until it is retired */
-	uint32_t count;
-	bool local_done;
-};
+#define FLUSH_MAX 256 /* under way at a time; a power of two */
 
 struct flush_core {
 	uint64_t begun;   /* the last number */
-	uint64_t retired; /* settled, and nobody asks for it any more: its entry is free */
+	uint64_t retired; /* acknowledged up to here, whatever happens later */
 	uint64_t local;   /* all up to here are durable in the local file */
 	struct flush_member {
 		uint64_t from; /* the first flush that is sent to it; 0: none is */
 		uint64_t done; /* durable there up to this one */
+		bool owes;     /* it still lacks what came before */
 	} members[MIRROR_MEMBERS_MAX];
-	struct flush_entry entries[FLUSH_MAX]; /* number % FLUSH_MAX */
-	struct mirror_range pieces[FLUSH_PIECES];
-	uint32_t piece_count;
+	bool local_done[FLUSH_MAX]; /* number % FLUSH_MAX */
 };
 
 void flush_init(struct flush_core *f);
 
-/* From the next flush on all are sent to the member. */
-void flush_member_begin(struct flush_core *f, unsigned slot);
+/*
+ * From the next flush on all are sent to the member. owes: it is of the in-sync set, so the earlier
+ * ones that are not acknowledged wait until it has them by other means (flush_member_paid()).
+ */
+void flush_member_begin(struct flush_core *f, unsigned slot, bool owes);
+void flush_member_paid(struct flush_core *f, unsigned slot);
 /* None is sent to it any more, and it is not waited for. */
 void flush_member_end(struct flush_core *f, unsigned slot);
 /* Who gets the next flush. */
 mirror_mask flush_members(const struct flush_core *f);
 
-/* -EAGAIN: too many are under way. -EBUSY: a piece of a resync is in the way. Both end by
- * themselves.
- */
-int flush_begin(struct flush_core *f, const struct mirror_range *ranges, uint32_t n, uint64_t *seq);
+/* The number of a new flush; 0: too many are under way. */
+uint64_t flush_begin(struct flush_core *f);
+/* The local write-back has ended; one that failed counts, too, as the local copy leaves the set. */
 void flush_on_local(struct flush_core *f, uint64_t seq);
 /* The member has everything up to seq. */
 void flush_on_done(struct flush_core *f, unsigned slot, uint64_t seq);
-/* Who of the mask still lacks the flush. Members that get flushes only from a later one on do not:
- * their resync carries it. */
+/* Who of the mask still lacks the flush. A member that gets only later ones does not, unless it
+ * owes: its resync carries the flush. */
 mirror_mask flush_lacking(const struct flush_core *f, uint64_t seq, mirror_mask must_have);
 bool flush_local_done(const struct flush_core *f, uint64_t seq);
-/* Everything up to here is durable in the local file (unless local_failed) and at must_have. */
-uint64_t flush_acked(const struct flush_core *f, mirror_mask must_have, bool local_failed);
-/* The entries up to seq may be used anew. Not before they are settled. */
+/* Everything up to here is durable in the local file and at must_have. */
+uint64_t flush_acked(const struct flush_core *f, mirror_mask must_have);
+/* The numbers up to seq, which is acknowledged, are free for others. */
 void flush_retire(struct flush_core *f, uint64_t seq);
-
-/* A resync begins to copy a range. False: a flush that touches it is under way, or too many pieces
- * are. */
-bool flush_piece_begin(struct flush_core *f, struct mirror_range piece);
-void flush_piece_end(struct flush_core *f, struct mirror_range piece);
 
 #endif

@@ -43,7 +43,6 @@ enum primary_member_state {
 	PRIMARY_MEMBER_NONE,     /* the slot is free */
 	PRIMARY_MEMBER_AWAY,     /* not reached; it is fenced at `retry_ms` */
 	PRIMARY_MEMBER_FENCING,  /* PROMISE */
-	PRIMARY_MEMBER_HELD,     /* it promised, but a process still maps its copy: PROMISE again */
 	PRIMARY_MEMBER_RANGES,   /* recovering: RANGES */
 	PRIMARY_MEMBER_WAITING,  /* recovering: until the ranges of all are known */
 	PRIMARY_MEMBER_EQUALISE, /* of S: it is made equal over what may differ */
@@ -56,7 +55,7 @@ enum primary_member_state {
 
 enum primary_action_type {
 	PRIMARY_DO_SWAP,     /* `record` against `expected`; primary_on_swap() */
-	PRIMARY_DO_READ,     /* the register; primary_on_record() or primary_on_unread() */
+	PRIMARY_DO_READ,     /* the register; primary_on_record(), or nothing when it fails */
 	PRIMARY_DO_PROMISE,  /* connect, fence; primary_on_promised(), _refused() or _lost() */
 	PRIMARY_DO_RANGES,   /* keep its ranges in a union with all others'; primary_on_ranges() */
 	PRIMARY_DO_EQUALISE, /* over that union, or `whole`: record the ranges at both ends (W9),
@@ -64,16 +63,18 @@ enum primary_action_type {
 				and lacks flushes that are not acknowledged: the ranges are those
 				since it was lost, and it gets all flushes from now on
 				(primary_sends_to) */
-	PRIMARY_DO_RESYNC,   /* W4; by bitmap, or `whole`: by digests of everything;
+	PRIMARY_DO_RESYNC,   /* W4; by bitmap and its own ranges, or `whole`: digests of everything;
 				primary_on_joining() before the first flush is sent to it, and
 				primary_on_joined() after W5 */
 	PRIMARY_DO_DROP,     /* end what is under way with it and its connections; do not answer */
-	PRIMARY_DO_RETIRE,   /* records of former epochs go; primary_on_retired(). Own slot, too */
-	PRIMARY_DO_VIEW,     /* it is to keep the view as the newest one seen; no answer needed */
-	PRIMARY_DO_SERVE,    /* the application may read, and flush */
-	PRIMARY_DO_QUIESCE,  /* end all flushes, write bitmaps and slots, unmap;
-				primary_on_quiesced() */
-	PRIMARY_DO_BLOCKED,  /* `why`: nothing is acknowledged until UNBLOCKED */
+	PRIMARY_DO_RETIRE, /* records of former epochs, and of equalisations, go. Own slot, too: but
+			      before, the union of all ranges is to be marked in the bitmaps that
+			      count for members which are not of S */
+	PRIMARY_DO_VIEW,   /* it is to keep the view as the newest one seen; no answer needed */
+	PRIMARY_DO_SERVE,  /* the application may read, and flush */
+	PRIMARY_DO_QUIESCE, /* end all flushes, write bitmaps and slots, unmap;
+			       primary_on_quiesced() */
+	PRIMARY_DO_BLOCKED, /* `why`: nothing is acknowledged until UNBLOCKED */
 	PRIMARY_DO_UNBLOCKED,
 	PRIMARY_DO_DEMOTED, /* the end */
 	PRIMARY_DO_FENCED,  /* the end: another primary exists */
@@ -119,44 +120,45 @@ enum primary_refusal {
 
 struct primary_member {
 	enum primary_member_state state;
-	uint64_t id;          /* of the copy, as configured */
-	bool lost;            /* of S: to be swapped out, if that is permitted */
-	bool uncertain;       /* as it reported */
-	bool refused_copy;    /* of no use until the configuration changes */
-	uint64_t retry_ms;    /* AWAY, HELD: when to fence it again */
-	uint64_t deadline_ms; /* of S, not equal: when it counts as lost */
-	uint64_t holdoff_ms;  /* the last one; doubles */
-	uint64_t insync_ms;   /* since when it is of S and equal */
+	uint64_t id;                  /* of the copy, as configured; 0: the slot is free */
+	bool lost;                    /* of S: to be swapped out, if that is permitted */
+	bool uncertain;               /* it reported so */
+	const char *trouble;          /* why it is not used, for people; NULL: nothing known */
+	uint64_t retry_ms;            /* AWAY: when to fence it again */
+	uint64_t backoff_ms;          /* the last one between two attempts to reach it */
+	uint64_t holdoff_ms;          /* the last one after it left S */
+	uint64_t deadline_ms;         /* recovering: when it counts as lost; 0: it does not */
+	uint64_t insync_ms;           /* since when it is of S */
+	struct mirror_epoch promised; /* a higher one than ours, as it refused */
+	uint64_t refused_reads;       /* `reads` after which the register must show that epoch */
+	uint32_t pending;             /* actions to be returned, bits by type */
 };
 
 struct primary {
 	enum primary_state state;
 	uint8_t slot;
-	bool force, was_clean, local_failed, clean;
+	bool force, was_clean, local_failed, demoting, clean;
 	uint64_t now;
 	uint64_t (*random)(void *arg);
 	void *arg;
 
-	struct mirror_record rec; /* as the register has it, as far as is known */
+	struct mirror_record rec; /* the register's, as far as is known */
 	uint64_t revision;
-	struct mirror_epoch epoch; /* ours; number 0: none yet */
 
 	struct mirror_record offer; /* the swap under way */
-	bool swapping, reading;
+	bool swapping;
+	uint64_t reads;      /* records that came otherwise than by a swap */
 	mirror_mask unknown; /* S of all swaps without an answer */
 	uint64_t unknown_nonces[PRIMARY_UNKNOWN_MAX];
-	unsigned unknown_count; /* ever; the ring's index */
+	unsigned unknown_count; /* ever; modulo the ring's size its index */
 	uint64_t swap_retry_ms, swap_backoff_ms;
 	unsigned swap_failures; /* in succession */
 
 	struct primary_member members[MIRROR_MEMBERS_MAX];
-	uint32_t pending[MIRROR_MEMBERS_MAX]; /* actions to be returned, bits by type */
-	uint32_t pending_self;
+	uint32_t pending; /* actions that concern no member */
 	bool blocked;
-	const char *blocked_why;
-	uint64_t blocked_ms; /* since when */
-	char text[200];      /* why it has FAILED, or is blocked */
-	int error;
+	char text[200]; /* why it is blocked, or has failed */
+	int error;      /* FAILED: -ENOTUNIQ: split */
 };
 
 /*
@@ -178,7 +180,6 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 		     uint64_t revision);
 /* The register was read, for READ or because it has changed. May come late. */
 void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision);
-void primary_on_unread(struct primary *p); /* READ has failed */
 
 /* Events about a member that is not asked for what they answer are ignored. */
 void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_report *report);
@@ -189,7 +190,6 @@ void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its d
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
-void primary_on_retired(struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);
@@ -200,8 +200,8 @@ void primary_demote(struct primary *p);
 /* clean: all was flushed, and nothing is recorded any more as perhaps different. */
 void primary_on_quiesced(struct primary *p, bool clean);
 
-/* S as committed, S of swaps under way or without an answer, and joining members; itself included
- * as long as its copy has not failed. */
+/* S as committed, S of swaps under way or without an answer, and joining members. The own slot
+ * stands for the local write-back. */
 mirror_mask primary_must_have(const struct primary *p);
 /* Other members to which each flush goes. */
 mirror_mask primary_sends_to(const struct primary *p);

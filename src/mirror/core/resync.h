@@ -34,7 +34,8 @@
 #define RESYNC_PIECE_MIN    (64u << 10)
 #define RESYNC_COMPARE      (64u << 10) /* bytes of the first digest */
 #define RESYNC_FLIGHT_MAX   256         /* pieces at a time */
-#define RESYNC_VERIFY_TRIES 3           /* a block differs when it did so often */
+#define RESYNC_BUSY         256
+#define RESYNC_VERIFY_TRIES 3 /* a block differs when it did so often */
 
 enum resync_mode { RESYNC_EQUALISE, RESYNC_CATCH_UP, RESYNC_JOINING, RESYNC_VERIFY };
 
@@ -54,7 +55,8 @@ enum resync_op {
 };
 
 struct resync_piece {
-	uint32_t slot; /* which of those in flight */
+	uint32_t slot;   /* which of those in flight */
+	uint32_t number; /* tells it from others that had the slot */
 	enum resync_op op;
 	uint64_t offset;
 	uint32_t len;
@@ -71,21 +73,24 @@ struct resync_hold {
 struct resync_flight {
 	bool is_used;
 	struct resync_piece piece;
-	uint64_t touched; /* blocks that a flush changed since the piece began */
+	uint64_t touched; /* of its word of bits those that a flush set since the piece began */
+	uint64_t begun_us;
 };
 
 struct resync {
 	struct resync_config config;
 	struct resync_rate rate;
 	enum resync_mode mode;
-	uint64_t blocks;     /* of the file */
 	uint64_t remaining;  /* bits that are set */
-	uint64_t cursor;     /* block; the pass goes on here */
+	uint64_t words;      /* of bits */
+	uint64_t cursor;     /* word; the pass goes on here */
+	uint64_t begun;      /* blocks of that word that this pass has begun */
 	uint64_t pass_found; /* bits that were set when the pass began */
 	uint32_t pass;
 	uint32_t in_flight; /* pieces */
+	uint32_t number;    /* of the last piece */
 	uint64_t flight_bytes;
-	uint8_t busy[256]; /* pieces in flight by a hash of their place: zero, there is none */
+	uint16_t busy[RESYNC_BUSY]; /* pieces in flight by word % RESYNC_BUSY */
 	struct resync_hold *holds;
 	uint64_t copied, equal, differing; /* blocks so far */
 	uint64_t failed;                   /* pieces */
@@ -103,29 +108,30 @@ void resync_init(struct resync *rs, enum resync_mode mode, const struct resync_c
 void resync_mark(struct resync *rs, const struct mirror_range *ranges, unsigned count,
 		 bool is_unsure);
 
-enum resync_next {
+enum resync_step {
 	RESYNC_HAS_PIECE, /* *piece is to be done */
 	RESYNC_WAITS,     /* for a piece in flight, a flush that holds blocks, or until *wake_us */
 	RESYNC_MAY_JOIN,  /* CATCH_UP: resync_join() when the member can get flushes */
 	RESYNC_ENDED      /* nothing is left or in flight */
 };
-enum resync_next resync_next(struct resync *rs, uint64_t now_us, struct resync_piece *piece,
+enum resync_step resync_next(struct resync *rs, uint64_t now_us, struct resync_piece *piece,
 			     uint64_t *wake_us);
 /*
- * The same for several members at once, so that one read serves all: pieces[i] is for members[i] if
- * bit i of *mask is set; all of them lie in the same run of RESYNC_PIECE_MAX bytes. HAS_PIECE if
- * there is one for any; else what holds for most: WAITS if one waits, MAY_JOIN, ENDED.
+ * The same for several members at once, so that one read serves all: steps[i] is the step of
+ * members[i], and where that is HAS_PIECE, pieces[i] is its piece. All pieces of a call lie in the
+ * same run of RESYNC_PIECE_MAX bytes. False: there is none for any of them.
  */
-enum resync_next resync_next_of(struct resync *const *members, unsigned count, uint64_t now_us,
-				struct resync_piece *pieces, unsigned *mask, uint64_t *wake_us);
+bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_us,
+		    struct resync_piece *pieces, enum resync_step *steps, uint64_t *wake_us);
 
 /* A COPY is durable at the member, or was not sent because of a failure: its bits stay set. */
-void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok);
+void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok, uint64_t now_us);
 /*
  * The digests were compared. differing: of COMPARE_BLOCKS the blocks that differ; of COMPARE not 0
  * if it does. True: *piece goes on as another one, with the same blocks locked. False: it ended.
  */
-bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t differing);
+bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t differing,
+		     uint64_t now_us);
 
 /* From this moment on flushes are sent to the member, too. */
 void resync_join(struct resync *rs);
@@ -134,12 +140,13 @@ void resync_join(struct resync *rs);
 void resync_break(struct resync *rs, uint64_t now_us);
 
 /*
- * A flush, before it changes the copy: false: a piece that is being copied touches it, so wait for
- * the end of a piece and ask again, with the same hold, which stays registered until it is true. It
- * waits only for pieces that began before it came.
+ * A flush, before it changes the copy: the hold is registered, so that no piece begins that touches
+ * it. False: one that is being copied does, so wait for the end of a piece and ask again, with the
+ * same hold. Ask each member's resync, also after one said no: the flush waits only for pieces that
+ * began before it came.
  */
 bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
-/* Give up waiting. */
+/* The flush is posted, or gives up. */
 void resync_flush_leave(struct resync *rs, struct resync_hold *hold);
 /* A flush changes the copy now. */
 void resync_on_flush(struct resync *rs, const struct mirror_range *ranges, unsigned count);

@@ -2,9 +2,11 @@
 /*
  * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
  *
- * The bytes in flight are the lever: the window doubles while flushes are calm, is halved when the
- * slowest hundredth of them takes more than twice as long as without a resync, and then grows by
- * small steps. Two limits in bytes a second frame it. All times are the caller's, in microseconds.
+ * The bytes in flight are the lever: the window begins with two pieces and doubles while flushes
+ * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), is
+ * halved when the slowest hundredth of them takes nearly twice as long as without a resync, and
+ * then grows by small steps. Two limits in bytes a second frame it. All times are the caller's, in
+ * microseconds.
  */
 #ifndef MIRROR_CORE_RESYNC_RATE_H
 #define MIRROR_CORE_RESYNC_RATE_H
@@ -14,7 +16,7 @@
 
 #define RESYNC_MIN_RATE_DEFAULT (20ull << 20) /* bytes a second */
 #define RESYNC_WINDOW_MAX       (64u << 20)
-#define RESYNC_LATENCIES        128 /* classes of the histogram: 8 a power of two */
+#define RESYNC_LATENCIES        192 /* classes of the histogram: 8 a power of two */
 
 struct resync_limits {
 	uint64_t min_rate; /* reached whatever flushes suffer, so that a resync ends */
@@ -28,15 +30,18 @@ struct resync_latencies {
 
 struct resync_rate {
 	struct resync_limits limits;
-	uint32_t piece;                    /* bytes; the window is never smaller */
-	uint32_t window;                   /* bytes that may be in flight */
-	bool is_probing;                   /* no flush has suffered yet: the window doubles */
-	bool was_full;                     /* the window was used up in this interval */
-	uint64_t calm_us;                  /* p99 of flushes without a resync; 0: not known */
-	uint64_t p99_us;                   /* of the last interval with flushes */
+	uint32_t piece;  /* bytes that are sent at a time */
+	uint32_t window; /* bytes that may be in flight; less than a piece: with a pause behind each
+			  */
+	bool is_probing; /* no flush has suffered yet: the window doubles */
+	bool was_full;   /* the window was used up in this interval */
+	uint64_t calm_us;  /* p99 of flushes without a resync; 0: not known */
+	uint64_t p99_us;   /* of the last interval with flushes */
+	uint64_t piece_us; /* how long a piece takes, smoothed */
+	uint64_t next_us;  /* no piece before this, while the window is smaller than one */
 	struct resync_latencies latencies; /* of this interval */
 	uint64_t interval_us;              /* when this interval began */
-	uint64_t sent_us;                  /* when this second began, for the limits */
+	uint64_t second_us;                /* when this second began, for the limits */
 	uint64_t sent;                     /* bytes since */
 	uint64_t throughput;               /* bytes a second, of the last second */
 };
@@ -49,6 +54,8 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t len,
 			 uint64_t now_us, uint64_t *wake_us);
 void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us);
+/* A piece was durable so long after it had been permitted. */
+void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us);
 /* A flush that the resync may have slowed down took so long. */
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us);
 

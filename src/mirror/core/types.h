@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MIRROR_MEMBERS_MAX  8
-#define MIRROR_NOBODY       0xff         /* no slot */
-#define MIRROR_BLOCK        4096u        /* bytes that one bit of a bitmap stands for */
-#define MIRROR_EXTENT       (2u << 20)   /* bytes that one hot slot stands for */
-#define MIRROR_HISTORY      64
-#define MIRROR_SET_MAX      63           /* characters of a set's name, without the NUL */
-#define MIRROR_NAME_MAX     31           /* of a member's */
-#define MIRROR_HOST_MAX     255
-#define MIRROR_PATH_MAX     1023
-#define MIRROR_SIZE_MAX     (1ull << 46) /* of a set's file */
+#define MIRROR_MEMBERS_MAX 8
+#define MIRROR_NOBODY      0xff       /* no slot */
+#define MIRROR_BLOCK       4096u      /* bytes that one bit of a bitmap stands for */
+#define MIRROR_EXTENT      (2u << 20) /* bytes that one hot slot stands for */
+#define MIRROR_HISTORY     64
+#define MIRROR_SET_MAX     63 /* characters of a set's name, without the NUL */
+#define MIRROR_NAME_MAX    31 /* of a member's */
+#define MIRROR_HOST_MAX    255
+#define MIRROR_PATH_MAX    1023
+#define MIRROR_SIZE_MAX    (1ull << 46) /* of a set's file */
 
 typedef uint8_t mirror_mask; /* bit i: the member in slot i */
 
@@ -38,8 +38,8 @@ struct mirror_epoch {
 };
 
 struct mirror_member {
-	uint64_t id; /* random, of this copy; a copy that replaces another has a new one. 0: the slot
-			is free */
+	uint64_t id; /* random, of this copy; a copy that replaces another has a new one. 0: the
+			slot is free */
 	char name[MIRROR_NAME_MAX + 1];
 	char host[MIRROR_HOST_MAX + 1]; /* where its daemon listens */
 	uint16_t port;
@@ -57,8 +57,8 @@ struct mirror_config {
 	uint64_t number; /* grows with each change */
 	struct mirror_uuid uuid;
 	char set[MIRROR_SET_MAX + 1];
-	uint64_t size; /* of the file; a multiple of MIRROR_BLOCK */
-	uint64_t address; /* where it is to be mapped on each host; 0: anywhere */
+	uint64_t size;       /* of the file; a multiple of MIRROR_BLOCK */
+	uint64_t address;    /* where it is to be mapped on each host; 0: anywhere */
 	uint32_t min_copies; /* with fewer durable copies nothing is acknowledged */
 	enum mirror_lonely lonely;
 	uint32_t lease_ms;
@@ -81,8 +81,8 @@ struct mirror_view {
 	uint64_t seq; /* grows with each change inside an epoch */
 	enum mirror_phase phase;
 	uint8_t primary; /* slot, or MIRROR_NOBODY */
-	bool clean;      /* the last primary ended with everything flushed and all of insync equal */
-	bool forced;     /* the epoch was begun without proof that nothing is lost */
+	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
+	bool forced; /* the epoch was begun without proof that nothing is lost */
 	mirror_mask insync; /* S: who holds every acknowledged flush */
 };
 
@@ -93,7 +93,7 @@ struct mirror_record {
 	uint32_t history_count;
 	struct mirror_ended {
 		struct mirror_epoch epoch;
-		uint64_t seq; /* the last one */
+		uint64_t seq;      /* the last one */
 	} history[MIRROR_HISTORY]; /* former epochs, newest first */
 };
 

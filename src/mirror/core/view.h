@@ -47,11 +47,6 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
  */
 int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
 		    const char **why);
-/* A member's copy is lost for ever, or does not matter: it gets a new id and leaves insync. For a
- * member that is `split`, or of which the set must be rid. */
-int view_discard(struct mirror_record *rec, uint8_t slot, uint64_t id, uint64_t nonce,
-		 const char **why);
-
 bool view_config_is_valid(const struct mirror_config *config, const char **why);
 /* Would the rest of `insync` without `lost` be enough? Not below min_copies, never nobody, and not
  * the primary alone where lonely forbids it. */

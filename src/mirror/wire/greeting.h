@@ -55,6 +55,7 @@ enum greeting_status {
 struct greeting {
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch; /* of the end that connects */
+	uint64_t copy_id;          /* of the copy that it means; 0: whichever the slot has */
 	uint8_t from, to;          /* slots; from: MIRROR_NOBODY for a tool */
 	uint8_t kind;              /* enum greeting_kind */
 };

@@ -4,9 +4,9 @@
  *
  * Every connection begins with PROVE and GRANT (greeting.h). Then the end that connected asks, and
  * the daemon answers each question with the same id. Questions of one connection are answered in
- * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS, PING and LOOK.
+ * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS and PING.
  * A daemon sends only NOTICE unasked. A message that cannot be decoded, or that may not come now,
- * ends the connection.
+ * ends the connection. At most MESSAGE_OUTSTANDING questions may be without an answer.
  *
  *   question        answer
  *   PROVE           GRANT
@@ -19,7 +19,6 @@
  *   VIEW            DONE, when the view is durable as the newest one seen
  *   GET_STATUS      STATUS
  *   PING            PONG
- *   LOOK            none: the register has changed, look at once
  *
  * Little-endian; the header has magic, version, type, id, set and epoch of the sender. Bytes that a
  * type does not use are zero, and are checked.
@@ -35,12 +34,13 @@
 #include "mirror/core/types.h"
 #include "mirror/wire/greeting.h"
 
-#define MESSAGE_VERSION    1
-#define MESSAGE_SIZE       256
-#define MESSAGE_MAC        32
-#define MESSAGE_DESC_MAX   32
-#define MESSAGE_RANGES_MAX 12  /* in one message */
-#define MESSAGE_TEXT       200 /* of a NOTICE, with the NUL */
+#define MESSAGE_VERSION     1
+#define MESSAGE_SIZE        256
+#define MESSAGE_OUTSTANDING 8
+#define MESSAGE_MAC         32
+#define MESSAGE_DESC_MAX    32
+#define MESSAGE_RANGES_MAX  12  /* in one message */
+#define MESSAGE_TEXT        200 /* of a NOTICE, with the NUL */
 
 enum message_type {
 	MESSAGE_PROVE = 1,
@@ -58,7 +58,6 @@ enum message_type {
 	MESSAGE_STATUS,
 	MESSAGE_PING,
 	MESSAGE_PONG,
-	MESSAGE_LOOK,
 	MESSAGE_DONE,
 	MESSAGE_NOTICE,
 	MESSAGE_TYPE_END
@@ -114,6 +113,10 @@ struct message_resync {
 	uint8_t flags;  /* MESSAGE_RESYNC_* */
 };
 
+struct message_retire {
+	bool clean; /* this epoch has ended with everything flushed: its records go, too */
+};
+
 struct message_view {
 	uint64_t revision;
 	struct mirror_view view;
@@ -158,14 +161,15 @@ struct message {
 	uint32_t id;
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch;
-	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one. PROMISE, RESYNC_END, RETIRE,
-	 * GET_STATUS, PING, PONG and LOOK have none. */
+	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one. PROMISE, RESYNC_END,
+	 * GET_STATUS, PING and PONG have none. */
 	union {
 		struct message_prove prove;
 		struct message_grant grant;
 		struct message_promised promised;
 		struct message_ranges ranges;
 		struct message_resync resync;
+		struct message_retire retire;
 		struct message_view view;
 		struct message_status status;
 		struct message_done done;

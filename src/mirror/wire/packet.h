@@ -10,21 +10,19 @@
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; two descriptors come with
  *                    it (SCM_RIGHTS): the data file and the metadata file, both O_RDWR (data only
  *                    and O_RDONLY with PACKET_MAP_READONLY)
- *   UNMAP            DONE: the copy is nobody's; closing the socket is the same, unplanned
- *   GET_RECORD       RECORD
- *   SWAP             SWAPPED
- *   MEMBER           MEMBER: a control message for the member of this host, as if it had come
- *                    through a control connection: PROMISE, ranges, RETIRE, VIEW
- *   HEARTBEAT        none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed
- *   SERVING          none: from now on this process is primary: renew the alive key; or not
- *   STATUS           none: what the tool is to be told
- *   EVENT            none: a line for `rpmirror events`
- *   ORDERED          the end of an ORDER
- *   of the daemon, unasked
- *   LEASE            the alive key was renewed by a request that was sent at that time
- *   CHANGED          the register was seen to hold this record (a hint: it may be old already)
- *   FENCED           a higher epoch was promised here, by which connections were cut
- *   ORDER            the tool asks the primary for something; answered by ORDERED
+ *   UNMAP            DONE: the copy is nobody's. A process that ends without it is noticed, one
+ * that only loses its connection (the daemon was restarted) goes on: PACKET_MAP_RESUME GET_RECORD
+ * RECORD SWAP             SWAPPED MEMBER           MEMBER: a control message for the member of this
+ * host, as if it had come through a control connection: PROMISE, ranges, RETIRE, VIEW HEARTBEAT
+ * none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed SERVE            DONE,
+ * when it is durable that the copy holds this epoch's flushes. From the swap that promotes on the
+ * alive key is renewed while heartbeats come FAIL             DONE: the medium of this host's copy
+ * has failed STATUS           none: what the tool is to be told EVENT            none: a line for
+ * `rpmirror events` ORDERED          the end of an ORDER of the daemon, unasked LEASE the alive key
+ * was renewed by a request that was sent at that time CHANGED          the register was seen to
+ * hold this record (a hint: it may be old already) FENCED           a higher epoch was promised
+ * here, by which connections were cut ORDER            the tool asks the primary for something;
+ * answered by ORDERED
  */
 #ifndef MIRROR_WIRE_PACKET_H
 #define MIRROR_WIRE_PACKET_H
@@ -46,7 +44,8 @@ enum packet_type {
 	PACKET_SWAPPED,
 	PACKET_MEMBER,
 	PACKET_HEARTBEAT,
-	PACKET_SERVING,
+	PACKET_SERVE,
+	PACKET_FAIL,
 	PACKET_STATUS,
 	PACKET_EVENT,
 	PACKET_LEASE,
@@ -75,10 +74,17 @@ enum packet_status {
 
 #define PACKET_MAP_WAIT     (1 << 0) /* until the other primary is gone; without: PACKET_BUSY */
 #define PACKET_MAP_READONLY (1 << 1) /* a copy that may be stale; no role comes with it */
+#define PACKET_MAP_FORCE    (1 << 2) /* although the copy may lack something, or a primary live */
+#define PACKET_MAP_RESUME   (1 << 3) /* this process has it mapped: the daemon was restarted */
 
 struct packet_map {
 	uint8_t flags; /* PACKET_MAP_* */
 	char set[MIRROR_SET_MAX + 1];
+	struct mirror_epoch epoch; /* RESUME: the one that it is primary of, or none */
+};
+
+struct packet_unmap {
+	bool clean; /* all is flushed, bitmaps and slots are written (W7) */
 };
 
 struct packet_mapped {
@@ -125,9 +131,9 @@ struct packet_swapped {
 	char text[PACKET_TEXT];
 };
 
-struct packet_serving {
-	bool serves;
+struct packet_serve {
 	struct mirror_epoch epoch;
+	bool forced;
 };
 
 /* CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first. */
@@ -144,10 +150,8 @@ enum packet_order {
 	PACKET_ORDER_RESYNC, /* member; argument 1: whole */
 	PACKET_ORDER_PAUSE,
 	PACKET_ORDER_RESUME,
-	PACKET_ORDER_VERIFY,    /* member, or MIRROR_NOBODY: all; argument 1: repair */
-	PACKET_ORDER_FENCE,     /* member: exclude it */
-	PACKET_ORDER_CONFIG,    /* record.config is to be the configuration */
-	PACKET_ORDER_DROP_PEER, /* member: its daemon is known to be gone; do not wait for it */
+	PACKET_ORDER_VERIFY, /* member, or MIRROR_NOBODY: all; argument 1: repair */
+	PACKET_ORDER_FENCE,  /* member: exclude it */
 	PACKET_ORDER_END
 };
 
@@ -155,7 +159,6 @@ struct packet_order_request {
 	uint8_t order;  /* enum packet_order */
 	uint8_t member; /* slot, or MIRROR_NOBODY */
 	uint64_t argument;
-	struct mirror_config config; /* CONFIG only, else zeros and not sent */
 };
 
 /* ORDERED, DONE. */
@@ -171,15 +174,16 @@ struct packet_event {
 struct packet {
 	enum packet_type type;
 	uint32_t id; /* of the request; 0 in what is not asked for */
-	/* By type; UNMAP, GET_RECORD and HEARTBEAT have none, RECORD and CHANGED share one. */
+	/* By type; GET_RECORD, FAIL and HEARTBEAT have none, RECORD and CHANGED share one. */
 	union {
 		struct packet_map map;
+		struct packet_unmap unmap;
 		struct packet_mapped mapped;
 		struct packet_record record;
 		struct packet_swap_request swap;
 		struct packet_swapped swapped;
 		struct message member;
-		struct packet_serving serving;
+		struct packet_serve serve;
 		struct message_status status;
 		struct packet_event event;
 		struct packet_lease lease;

@@ -19,7 +19,7 @@
 #define OVERFLOW_UID 65534 /* Linux's default */
 
 /* Rings: long enough that a large message keeps both ends busy; see doc/architecture.md. */
-#define SHM_KIB     256
+#define SHM_KIB     1024
 #define SHM_KIB_MIN 64
 #define SHM_KIB_MAX 16384
 #define SHM_AFTER   16

@@ -26,7 +26,7 @@ struct config {
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 	bool shm;            /* SOFTRNIC_SHM */
 	uint64_t shm_after;  /* SOFTRNIC_SHM_AFTER: messages of a connection before it */
-	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: bytes of one ring; a power of two */
+	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: bytes of one ring at most; a power of two */
 	uint64_t shm_max;    /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
 	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: permitted beside our own */
 	unsigned n_shm_uids;

@@ -58,9 +58,10 @@ struct conn {
 	struct link *link; /* NULL: none */
 	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
-	bool reading;   /* this visit of the connection takes bytes from the link */
-	bool watching;  /* the link reports when it takes bytes again */
-	bool abandoned; /* by its id: conn_perform() ends it in good order */
+	bool reading;    /* this visit of the connection takes bytes from the link */
+	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
+	bool watching;   /* the link reports when it takes bytes again */
+	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	int reset; /* what a send failed with, while bytes may be there still: -errno; 0: none */
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */

@@ -24,6 +24,14 @@ static bool conn_has_unsent(const struct conn *c)
 	return u.todo & STREAM_DO_SEND;
 }
 
+/* And has it left? The kernel sends the rest of a process that has ended, but not behind a reset,
+ * and a reset is what the end is while bytes of the peer's are unread. */
+static bool conn_has_left(const struct conn *c)
+{
+	return !c->link || !c->link->ops->has_left || c->dialing ||
+	       stream_state(c->stream) != STREAM_LIVE || c->link->ops->has_left(c->link);
+}
+
 /* Has the link what was posted, as far as it takes it? here: or else it gets it now. If not, the
  * lock is left without the work that others asked for meanwhile: that is the engine's then. */
 static bool conn_is_sent(struct conn *c, bool here)
@@ -36,7 +44,7 @@ static bool conn_is_sent(struct conn *c, bool here)
 		conn_rung(c);
 		conn_settle(c);
 	}
-	sent = !conn_has_unsent(c);
+	sent = !conn_has_unsent(c) && conn_has_left(c);
 	if (here) {
 		conn_leave(c);
 		return sent;

@@ -24,6 +24,14 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
+/* A thread that polls comes back; else the engine does. */
+static void conn_end_turn(struct conn *c)
+{
+	c->unfinished = conn_is_polled(c);
+	if (!c->unfinished)
+		conn_again(c);
+}
+
 bool conn_find_reset(struct conn *c, struct stream_update *u)
 {
 	int err;
@@ -138,8 +146,12 @@ bool conn_receive(void *owner, struct stream_update *u)
 
 	if (!c->reading || !c->readable || !c->link || c->dialing)
 		return false;
-	if (!conn_may_touch(c) || conn_turn_is_over(&c->rx_turn)) {
+	if (!conn_may_touch(c)) {
 		conn_again(c);
+		return false;
+	}
+	if (conn_turn_is_over(&c->rx_turn)) {
+		conn_end_turn(c);
 		return false;
 	}
 	n = conn_rx_once(c, u);
@@ -225,8 +237,12 @@ bool conn_send(void *owner, struct stream_update *u)
 	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)
 		return false;
-	if (conn_tx_must_wait(c) || conn_turn_is_over(&c->tx_turn)) {
+	if (conn_tx_must_wait(c)) {
 		conn_again(c);
+		return false;
+	}
+	if (conn_turn_is_over(&c->tx_turn)) {
+		conn_end_turn(c);
 		return false;
 	}
 	n = conn_tx_once(c, u);

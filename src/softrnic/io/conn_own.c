@@ -60,12 +60,13 @@ static void conn_own_end_wait(struct conn *c)
 		c->link->ops->wait_end(c->link);
 }
 
-/* --- room for bytes: who polls asks for it as well, as a report would wake another thread ---- */
-
-static bool conn_is_polled(struct conn *c)
+bool conn_is_polled(const struct conn *c)
 {
-	return c->own.leased && !c->own.waits;
+	return c->own.spun ||
+	       (c->own.leased && !atomic_load_explicit(&c->own.waits, memory_order_relaxed));
 }
+
+/* --- room for bytes: who polls asks for it as well, as a report would wake another thread ---- */
 
 bool conn_own_waits_for_room(struct conn *c)
 {
@@ -94,6 +95,13 @@ static void conn_own_report_room(struct conn *c)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
+/* What a thread that polled has left. */
+static void conn_own_finish(struct conn *c)
+{
+	if (c->unfinished && !conn_is_polled(c))
+		conn_again(c);
+}
+
 void conn_own_changed(struct conn *c)
 {
 	if (!c->registered)
@@ -101,6 +109,7 @@ void conn_own_changed(struct conn *c)
 	conn_own_end_wait(c);
 	conn_own_settle(c);
 	conn_own_report_room(c);
+	conn_own_finish(c);
 }
 
 void conn_own(struct conn *c, uint64_t now)
@@ -152,6 +161,7 @@ void conn_own_move(struct conn *c)
 		conn_lease_end(c);
 	conn_own_report_room(c);
 	conn_own_forget(c);
+	conn_own_finish(c);
 	atomic_fetch_or(&c->want, READY_READ);
 }
 
@@ -171,7 +181,7 @@ enum eng_look conn_spin(struct conn *c)
 	if (!conn_try_enter(c))
 		return ENG_LOOK_NOTHING; /* who has the lock looks */
 	c->own.spun = conn_can_be_spun(c);
-	conn_own_settle(c);
+	conn_own_changed(c);
 	if (c->own.spun)
 		look = conn_poll(c, CONN_LOOKS) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
 	conn_leave(c);
@@ -224,6 +234,7 @@ static void conn_own_between_waits(struct conn *c, uint64_t now)
 	atomic_store_explicit(&c->own.armed, false, memory_order_relaxed);
 	atomic_store_explicit(&c->own.waits, c->own.leased, memory_order_relaxed);
 	conn_own_report_room(c);
+	conn_own_finish(c);
 }
 
 int conn_wait_begin(struct conn *c, uint64_t now)

@@ -22,9 +22,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u);
 void conn_again(struct conn *c);
 
 /* conn_own.c */
-void conn_own_move(struct conn *c);      /* another link is about to take the place of its link */
-void conn_own_forget(struct conn *c);    /* its link is about to be closed */
-enum eng_look conn_spin(struct conn *c); /* these two without the lock */
+bool conn_is_polled(const struct conn *c); /* some thread looks again and again, and soon */
+void conn_own_move(struct conn *c);        /* another link is about to take the place of its link */
+void conn_own_forget(struct conn *c);      /* its link is about to be closed */
+enum eng_look conn_spin(struct conn *c);   /* these two without the lock */
 void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 /* The link takes no bytes. False: it is to report when it does, as no thread that polls asks it. */

@@ -122,6 +122,7 @@ static void conn_give_up(struct conn *c, struct stream_update *u)
 void conn_perform(struct conn *c, struct stream_update *u)
 {
 	c->rx_turn = c->tx_turn = (struct conn_turn){0};
+	c->unfinished = false;
 	do {
 		if (c->abandoned)
 			conn_give_up(c, u);
@@ -159,21 +160,36 @@ static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned
 	return false;
 }
 
+/* To a thread that looks by itself nobody reports that the link takes bytes again. */
+static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
+{
+	if (__builtin_expect(c->own.full, 0))
+		return conn_own_finds_room(c);
+	if (c->writable || !ops->has_room || !ops->has_room(c->link))
+		return false;
+	c->writable = true;
+	return true;
+}
+
 bool conn_poll(struct conn *c, unsigned looks)
 {
 	const struct link_ops *ops = c->link ? c->link->ops : NULL;
 	struct stream_update u;
-	bool room = __builtin_expect(c->own.full, 0) && conn_own_finds_room(c);
+	bool more;
 
-	if (!ops || (!room && !conn_is_pending(c, ops, looks)))
+	if (!ops)
 		return false;
-	c->readable = true;
-	if (room)
+	more = conn_finds_room(c, ops) || c->unfinished;
+	if (conn_is_pending(c, ops, more ? 1 : looks))
+		c->readable = true;
+	else if (!more)
+		return false;
+	if (more)
 		stream_look(c->stream, &u);
 	else
 		stream_look_at_link(c->stream, &u);
 	conn_perform_and_read(c, &u);
-	return c->rx_turn.moved > 0;
+	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
 /* Process received bytes before liveness is judged, also those that nobody reports. */

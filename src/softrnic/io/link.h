@@ -66,8 +66,8 @@ struct link_ops {
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 	/* The same source; what it is ready for is reported at once. */
 	void (*watch_write)(struct link *l, bool write);
-	/* Does it take bytes again? Instead of READY_WRITE, for who looks anyway. NULL: only send()
-	 * can say. */
+	/* Does it take bytes again? In place of watch_write(), for who looks anyway, at the price
+	 * of a system call. NULL: only watch_write(), and see has_room(). */
 	bool (*takes)(const struct link *l);
 	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
 	unsigned (*ready)(struct link *l, unsigned polled);
@@ -83,6 +83,12 @@ struct link_ops {
 	 * be here that are not reported, so that the caller must look once more.
 	 */
 	bool (*report_read)(struct link *l, bool report);
+	/*
+	 * While bytes are not reported: does the link take bytes again, which it did not at the
+	 * last send? Without a system call; READY_WRITE is not reported then. NULL: it is always
+	 * reported.
+	 */
+	bool (*has_room)(struct link *l);
 	/*
 	 * While bytes are not reported: this thread is about to wait for them by poll(2). Returns a
 	 * descriptor, for POLLIN, that is readable when bytes or their end are here, and stays
@@ -118,6 +124,11 @@ struct link_ops {
 	/* How many were taken; -EAGAIN: none, see watch_write(). -EFAULT: memory is gone. The list
 	 * is shortened to what the link could take at all. */
 	ssize_t (*send)(struct link *l, struct iovec *iov, int n);
+	/*
+	 * Has all that was taken left for the peer? What has not is lost if the process ends while
+	 * bytes of the peer's are unread, as its close is a reset then. NULL: it always has.
+	 */
+	bool (*has_left)(struct link *l);
 	void (*end_sending)(struct link *l); /* the peer reads all of it, and then the end */
 	void (*cut)(struct link *l);         /* both ways at once, as if the way were broken */
 

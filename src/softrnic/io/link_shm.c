@@ -102,6 +102,14 @@ static void link_shm_watch_write(struct link *l, bool write)
 	/* else: a send that took nothing has asked for it */
 }
 
+/* What is in the ring stays there; the SWITCH before it goes the other way. */
+static bool link_shm_has_left(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return !s->below->ops->has_left || s->below->ops->has_left(s->below);
+}
+
 static void link_shm_end_sending(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -160,12 +168,14 @@ static const struct link_ops link_shm = {
 	.ready = link_shm_ready,
 	.pending = link_shm_pending,
 	.report_read = link_shm_report_read,
+	.has_room = link_shm_has_room,
 	.wait_begin = link_shm_wait_begin,
 	.wait_end = link_shm_wait_end,
 	.recv = link_shm_recv,
 	.look = link_shm_look,
 	.consume = link_shm_consume,
 	.send = link_shm_send,
+	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,
 	.cut = link_shm_cut,
 	.error = link_shm_error,

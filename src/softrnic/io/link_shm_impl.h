@@ -18,7 +18,8 @@ struct link_shm {
 	bool tx_on, rx_on;  /* switched */
 	bool silent;        /* bytes are not reported */
 	bool awaited;       /* threads wait for them on the socket */
-	bool waits_room;    /* the peer is to wake it when there is room */
+	bool waits_room;    /* the last send took nothing */
+	bool room_reported; /* the peer is to wake it when there is room */
 	bool watched;       /* the source is reported what comes on the socket */
 	bool looks_below;   /* the link below may have the end */
 	bool has_end;       /* it had: */
@@ -41,6 +42,7 @@ ssize_t link_shm_look(struct link *l, const void **bytes);
 void link_shm_consume(struct link *l, size_t len);
 bool link_shm_pending(const struct link *l);
 bool link_shm_report_read(struct link *l, bool report);
+bool link_shm_has_room(struct link *l);
 int link_shm_wait_begin(struct link *l);
 void link_shm_wait_end(struct link *l);
 unsigned link_shm_ready(struct link *l, unsigned polled);

@@ -4,7 +4,8 @@
  *
  * As long as bytes are reported, a receive that leaves the ring empty sets the reader's flag, and
  * the peer's next bytes are followed by a wake-up on the Unix socket. While somebody looks by
- * himself the flag is clear, and nothing makes a system call.
+ * himself the flag is clear, and nothing makes a system call. The writer's flag is set likewise by
+ * a send that finds the ring full.
  */
 #include <errno.h>
 
@@ -45,7 +46,7 @@ static int shm_writer_sleeps(struct link_shm *s)
 
 void link_shm_watch_socket(struct link_shm *s)
 {
-	bool watched = !s->rx_on || !s->silent || s->waits_room;
+	bool watched = !s->rx_on || !s->silent || s->room_reported;
 
 	if (watched == s->watched)
 		return;
@@ -60,19 +61,38 @@ bool link_shm_pending(const struct link *l)
 	return !s->rx_on || s->looks_below || s->broken || ring_is_pending(&s->rx);
 }
 
+/* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
+static bool shm_is_to_be_woken(const struct link_shm *s)
+{
+	return !s->silent || s->awaited;
+}
+
+/* 0: the source will be reported room; 1: there is some; -EPROTO. */
+static int shm_report_room(struct link_shm *s)
+{
+	int there = shm_writer_sleeps(s);
+
+	s->room_reported = !there;
+	link_shm_watch_socket(s);
+	return there;
+}
+
 bool link_shm_report_read(struct link *l, bool report)
 {
 	struct link_shm *s = link_shm_of(l);
+	bool room;
 
 	if (!s->rx_on)
 		return s->below->ops->report_read ? s->below->ops->report_read(s->below, report)
 						  : report;
 	s->silent = !report;
 	link_shm_watch_socket(s);
-	if (report)
-		return s->looks_below || shm_reader_sleeps(s) != 0;
-	ring_reader_wakes(&s->rx);
-	return false;
+	if (!report) {
+		ring_reader_wakes(&s->rx);
+		return false;
+	}
+	room = s->waits_room && shm_report_room(s) != 0;
+	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
 static int shm_drain(struct link_shm *s)
@@ -92,9 +112,10 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) /* what says that there is room is for the source, which is reported it
-			    */
+	if (s->waits_room) { /* what says that there is room is for the source */
+		shm_report_room(s);
 		return -EAGAIN;
+	}
 	if (s->undrained)
 		shm_drain(s);
 	if (s->looks_below || shm_reader_sleeps(s))
@@ -116,14 +137,8 @@ void link_shm_wait_end(struct link *l)
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
 	/* What is reported to the source, as is news of room, is left to it. */
-	if (s->silent && !s->waits_room)
+	if (s->silent && !s->room_reported)
 		shm_drain(s);
-}
-
-/* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
-static bool shm_is_to_be_woken(const struct link_shm *s)
-{
-	return !s->silent || s->awaited;
 }
 
 /*
@@ -137,12 +152,36 @@ static bool shm_has_bytes(struct link_shm *s)
 	return shm_is_to_be_woken(s) && shm_reader_sleeps(s);
 }
 
+static void shm_found_room(struct link_shm *s)
+{
+	s->waits_room = false;
+	if (!s->room_reported)
+		return;
+	s->room_reported = false;
+	ring_writer_wakes(&s->tx);
+	link_shm_watch_socket(s);
+}
+
+/* Who is reported room waits on; who looks for it by himself finds it later. */
 static bool shm_has_room(struct link_shm *s)
 {
-	if (s->waits_room ? shm_writer_sleeps(s) == 0 : !ring_has_room(&s->tx))
+	if (s->waits_room && (s->room_reported || shm_is_to_be_woken(s))) {
+		if (shm_report_room(s) == 0)
+			return false;
+	} else if (!ring_has_room(&s->tx)) {
 		return false;
-	s->waits_room = false;
-	link_shm_watch_socket(s);
+	}
+	shm_found_room(s);
+	return true;
+}
+
+bool link_shm_has_room(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	if (!s->waits_room || !ring_has_room_again(&s->tx))
+		return false;
+	shm_found_room(s);
 	return true;
 }
 
@@ -344,15 +383,13 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_write(&s->tx, iov, n);
 }
 
+/* Who looks for bytes by himself looks for room, too. */
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
-	int ret = shm_writer_sleeps(s);
+	int there = shm_is_to_be_woken(s) ? shm_report_room(s) : 0;
 
-	if (ret)
-		return ret;
-	s->waits_room = true;
-	link_shm_watch_socket(s);
-	return -EAGAIN;
+	s->waits_room = !there;
+	return there ? there : -EAGAIN;
 }
 
 ssize_t link_shm_send(struct link *l, struct iovec *iov, int n)

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/rand.h"
-#include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm_socket.h"
 
@@ -34,6 +33,7 @@ struct meet {
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
 	bool has_ours;   /* initiator: its own has come back over the link */
+	uint64_t wish;   /* responder: of the peer's, how long a ring should be at most; 0: none */
 	unsigned strangers;
 	enum ext_link_step step; /* to be sent, with the token */
 	const uint8_t *token;
@@ -199,6 +199,7 @@ static enum meet_next meet_get_call(struct meet *m)
 	if (ret)
 		return meet_failed_packet(m, ret);
 	memcpy(m->theirs, packet.nonce, sizeof(m->theirs));
+	m->wish = packet.ring_size;
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
@@ -206,7 +207,7 @@ static enum meet_next meet_get_call(struct meet *m)
 static enum meet_next meet_pass_memory(struct meet *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
-	int fd, ret = shm_memory_new(config_get()->shm_ring, &m->memory, &fd);
+	int fd, ret = shm_memory_new(shm_memory_wish(m->wish), &m->memory, &fd);
 
 	if (ret)
 		return meet_fail(m, shm_memory_why(ret));
@@ -223,10 +224,11 @@ static enum meet_next meet_pass_memory(struct meet *m)
 
 static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 {
-	const struct shm_packet call = shm_packet_of(SHM_PACKET_NONCE, m->ours);
+	struct shm_packet call = shm_packet_of(SHM_PACKET_NONCE, m->ours);
 	int fd = shm_socket_connect(name);
 	const char *why;
 
+	call.ring_size = shm_memory_wish(0);
 	if (fd < 0)
 		return meet_fail(m, "the peer's Unix socket is not of this network name space");
 	if (!shm_socket_is_permitted(fd)) {

@@ -17,6 +17,10 @@
 #define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MEMORY_RINGS 2
 
+/* A connection takes at most such a share of what is left, but for rings as short as that. */
+#define MEMORY_SHARE       16
+#define MEMORY_RING_MODEST (64u << 10)
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -46,6 +50,23 @@ static bool memory_is_valid_size(uint64_t ring_size)
 {
 	return ring_size >= SHM_RING_MIN && ring_size <= SHM_RING_MAX &&
 	       ring_size % memory_page() == 0 && (ring_size & (ring_size - 1)) == 0;
+}
+
+static bool memory_is_modest(uint64_t ring_size)
+{
+	uint64_t max = config_get()->shm_max, mapped = atomic_load(&memory_mapped);
+
+	return mapped < max && MEMORY_RINGS * ring_size <= (max - mapped) / MEMORY_SHARE &&
+	       memory_limit_permits_file(memory_len(ring_size));
+}
+
+uint64_t shm_memory_wish(uint64_t peers)
+{
+	uint64_t size = config_get()->shm_ring;
+
+	while (size > MEMORY_RING_MODEST && !memory_is_modest(size))
+		size /= 2;
+	return memory_is_valid_size(peers) && peers < size ? peers : size;
 }
 
 static int memory_reserve(uint64_t len)

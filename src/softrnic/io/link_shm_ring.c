@@ -8,6 +8,8 @@
 /* A long copy is published in parts, so that the other end goes on meanwhile. */
 #define RING_PART (32u << 10)
 
+#define RING_ROOM_SHARE 4 /* so small a part of the ring is room worth a turn */
+
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size)
 {
 	*r = (struct ring){.shared = shared, .bytes = bytes, .size = size};
@@ -49,6 +51,15 @@ bool ring_has_room(const struct ring *r)
 	uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
 
 	return r->at - head != r->size;
+}
+
+bool ring_has_room_again(const struct ring *r)
+{
+	uint64_t head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
+	uint64_t used = r->at - head;
+
+	/* An impossible position is found out by the next write. */
+	return used <= r->size - r->size / RING_ROOM_SHARE || used > r->size;
 }
 
 static void ring_publish_tail(struct ring *r, size_t len)
@@ -126,8 +137,13 @@ int ring_writer_sleeps(struct ring *r)
 	atomic_thread_fence(memory_order_seq_cst);
 	room = ring_look_for_room(r);
 	if (room != 0)
-		atomic_store(&r->shared->writer_sleeps, 0);
+		ring_writer_wakes(r);
 	return room > 0 ? 1 : (int)room;
+}
+
+void ring_writer_wakes(struct ring *r)
+{
+	atomic_store_explicit(&r->shared->writer_sleeps, 0, memory_order_relaxed);
 }
 
 /* --- the reader ----------------------------------------------------------------------------- */

@@ -50,7 +50,11 @@ ssize_t ring_write(struct ring *r, const struct iovec *iov, int n);
 bool ring_wakes_reader(struct ring *r);
 /* Before it waits for room: 1: there is some, do not wait; 0: wait; -EPROTO. */
 int ring_writer_sleeps(struct ring *r);
+/* It looks by itself from now on. */
+void ring_writer_wakes(struct ring *r);
 bool ring_has_room(const struct ring *r);
+/* So much that it is worth a turn of the writer's, which looks by itself. */
+bool ring_has_room_again(const struct ring *r);
 
 /*
  * The reader. How many bytes are there; 0: none; -EPROTO: the writer's position is impossible.

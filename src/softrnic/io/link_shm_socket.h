@@ -15,7 +15,7 @@ enum shm_packet_kind {
 
 struct shm_packet {
 	enum shm_packet_kind kind;
-	uint64_t ring_size;            /* of MEMORY */
+	uint64_t ring_size;            /* of MEMORY; of the initiator's NONCE: at most */
 	uint8_t nonce[EXT_LINK_TOKEN]; /* of NONCE */
 };
 

@@ -348,6 +348,7 @@ const struct link_ops link_tcp = {
 	.wait_begin = link_tcp_wait_begin,
 	.recv = link_tcp_recv,
 	.send = link_tcp_send,
+	.has_left = link_tcp_has_left,
 	.end_sending = link_tcp_end_sending,
 	.cut = link_tcp_cut,
 	.error = link_tcp_error,

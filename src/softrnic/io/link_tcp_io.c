@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_tcp_io.c -- bytes of a connected socket, and the kernel's information about the path. */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "softrnic/io/link_tcp.h"
@@ -63,6 +65,15 @@ bool link_tcp_takes(const struct link *l)
 	struct pollfd fd = {.fd = ((const struct link_tcp *)l)->fd, .events = POLLOUT};
 
 	return poll(&fd, 1, 0) > 0;
+}
+
+/* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
+ * full. */
+bool link_tcp_has_left(struct link *l)
+{
+	int unsent = 0;
+
+	return ioctl(link_tcp_of(l)->fd, SIOCOUTQNSD, &unsent) || unsent == 0;
 }
 
 void link_tcp_end_sending(struct link *l)

@@ -14,6 +14,7 @@
 /* So many polls of the empty queue within such a time are a loop that polls. */
 #define OWN_POLLS    16
 #define OWN_POLLS_NS (800 * NSEC_PER_US)
+#define OWN_BYTES    (64u << 10) /* what takes as long as many polls, at 1 GB/s or more */
 
 #define YIELD_POLLS 64 /* that left a connection to another thread */
 
@@ -220,8 +221,9 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
 		return 0;
 	now = clock_now_ns();
-	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS;
+	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS + cq->moved;
 	cq->polls_at = now;
+	cq->moved = 0;
 	return now;
 }
 
@@ -243,7 +245,7 @@ static void vcq_disown(struct vcq *cq)
  * may wait for a file system, which is left to the engine. quick: the time, if polls follow each
  * other quickly, else 0. False: the connection is left to another thread.
  */
-static bool vcq_drive_conn(struct conn *c, uint64_t quick)
+static bool vcq_drive_conn(struct vcq *cq, struct conn *c, uint64_t quick)
 {
 	conn_count_poll(c);
 	if (!conn_may_touch(c)) {
@@ -254,7 +256,8 @@ static bool vcq_drive_conn(struct conn *c, uint64_t quick)
 		return false;
 	if (quick)
 		conn_own(c, quick);
-	conn_poll(c, conn_looks(c));
+	if (conn_poll(c, conn_looks(c)))
+		cq->moved += c->rx_turn.moved + c->tx_turn.moved;
 	conn_leave(c);
 	return true;
 }
@@ -275,23 +278,26 @@ static bool vcq_drive_conns(struct vcq *cq)
 {
 	struct list *first, *l;
 	bool quick, all = true;
-	uint64_t now;
+	uint64_t now, moved;
 	int n = 0;
 
 	if (pthread_mutex_trylock(&cq->conns_lock))
 		return false;
 	now = vcq_count_poll(cq, &quick);
+	moved = cq->moved;
 	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
 		if (!vcq_leaves_to_wait(cq, c))
-			all &= vcq_drive_conn(c, quick ? now : 0);
+			all &= vcq_drive_conn(cq, c, quick ? now : 0);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
 		if (l == first)
 			break;
 	}
+	if (!now && cq->moved - moved >= OWN_BYTES)
+		now = clock_now_ns();
 	pthread_mutex_unlock(&cq->conns_lock);
 	if (now)
 		conn_leases_renew(now);

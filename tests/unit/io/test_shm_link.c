@@ -52,7 +52,7 @@ static const struct link_ops below_ops = {.recv = below_recv, .close = below_clo
 
 static struct link below[2] = {{&below_ops}, {&below_ops}};
 static struct link *writer, *reader;
-static int reader_fd;
+static int writer_fd, reader_fd;
 
 static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
 {
@@ -66,12 +66,17 @@ static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
 	return l;
 }
 
-static ssize_t take(void)
+static ssize_t take_at(struct link *end)
 {
 	static char bytes[64];
 	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 
-	return reader->ops->recv(reader, &iov, 1);
+	return end->ops->recv(end, &iov, 1);
+}
+
+static ssize_t take(void)
+{
+	return take_at(reader);
 }
 
 static void put(const char *text)
@@ -94,8 +99,10 @@ static int start(void **state)
 			 0);
 	writer = end_new(0, &memory[0], sock[0]);
 	reader = end_new(1, &memory[1], sock[1]);
+	writer_fd = sock[0];
 	reader_fd = sock[1];
 	assert_int_equal(take(), -EAGAIN);
+	assert_int_equal(take_at(writer), -EAGAIN);
 	return 0;
 }
 
@@ -106,11 +113,38 @@ static int stop(void **state)
 	return 0;
 }
 
-static bool is_woken(void)
+static bool is_woken_on(int sock)
 {
-	struct pollfd fd = {.fd = reader_fd, .events = POLLIN};
+	struct pollfd fd = {.fd = sock, .events = POLLIN};
 
 	return poll(&fd, 1, 0) == 1;
+}
+
+static bool is_woken(void)
+{
+	return is_woken_on(reader_fd);
+}
+
+static ssize_t send_some(size_t len)
+{
+	static char bytes[RING];
+	struct iovec iov = {.iov_base = bytes, .iov_len = len};
+
+	return writer->ops->send(writer, &iov, 1);
+}
+
+static void fill_ring(void)
+{
+	assert_int_equal(send_some(RING), RING);
+	assert_int_equal(send_some(1), -EAGAIN);
+}
+
+static void take_some(size_t len)
+{
+	static char bytes[RING];
+	struct iovec iov = {.iov_base = bytes, .iov_len = len};
+
+	assert_int_equal(reader->ops->recv(reader, &iov, 1), len);
 }
 
 /* --- tests ---------------------------------------------------------------------------------- */
@@ -168,6 +202,68 @@ static void a_closed_unix_socket_is_no_end(void **state)
 	assert_int_equal(take(), 0);
 }
 
+static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
+{
+	assert_false(writer->ops->report_read(writer, false));
+	assert_false(writer->ops->has_room(writer)); /* nothing was refused */
+	fill_ring();
+	assert_false(writer->ops->has_room(writer));
+	take_some(RING / 2);
+	assert_true(writer->ops->has_room(writer));
+	assert_false(is_woken_on(writer_fd));
+	assert_int_equal(send_some(RING), RING / 2);
+}
+
+/* The ring is full when nobody looks any more: then the source is reported room. */
+static void room_is_reported_once_nobody_looks(void **state)
+{
+	assert_false(writer->ops->report_read(writer, false));
+	fill_ring();
+	assert_false(writer->ops->report_read(writer, true));
+	assert_int_equal(writer->ops->ready(writer, 0) & READY_WRITE, 0);
+	take_some(RING / 2);
+	assert_true(is_woken_on(writer_fd));
+	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
+	assert_int_equal(send_some(1), 1);
+}
+
+/* However little: who stops to look must not leave it to nobody. */
+static void room_that_is_there_is_looked_at_when_nobody_looks_any_more(void **state)
+{
+	assert_false(writer->ops->report_read(writer, false));
+	fill_ring();
+	take_some(1);
+	assert_true(writer->ops->report_read(writer, true));
+	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
+}
+
+static void who_waits_leaves_room_to_the_source(void **state)
+{
+	assert_false(writer->ops->report_read(writer, false));
+	fill_ring();
+	assert_int_equal(writer->ops->wait_begin(writer), -EAGAIN);
+	take_some(RING / 2);
+	assert_true(is_woken_on(writer_fd));
+	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
+}
+
+/* It was asked for before somebody looked by himself: then it comes, and does no harm. */
+static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
+{
+	fill_ring();
+	assert_false(writer->ops->report_read(writer, false));
+	take_some(RING / 2);
+	assert_true(is_woken_on(writer_fd));
+	assert_true(writer->ops->has_room(writer));
+	assert_false(writer->ops->has_room(writer));
+	assert_int_equal(send_some(RING / 2), RING / 2);
+	writer->ops->ready(writer, READY_READ);
+	assert_false(is_woken_on(writer_fd));
+	assert_int_equal(send_some(1), -EAGAIN);
+	take_some(RING);
+	assert_true(writer->ops->has_room(writer));
+}
+
 /* Each event stands for many wake-ups, and finds bytes in the ring. */
 static void wake_ups_do_not_fill_the_socket(void **state)
 {
@@ -200,6 +296,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			bytes_between_the_last_look_and_the_end_are_received, start, stop),
 		cmocka_unit_test_setup_teardown(a_closed_unix_socket_is_no_end, start, stop),
+		cmocka_unit_test_setup_teardown(who_looks_by_himself_finds_room_and_is_not_woken,
+						start, stop),
+		cmocka_unit_test_setup_teardown(room_is_reported_once_nobody_looks, start, stop),
+		cmocka_unit_test_setup_teardown(
+			room_that_is_there_is_looked_at_when_nobody_looks_any_more, start, stop),
+		cmocka_unit_test_setup_teardown(who_waits_leaves_room_to_the_source, start, stop),
+		cmocka_unit_test_setup_teardown(a_wake_up_for_room_that_was_found_does_no_harm,
+						start, stop),
 		cmocka_unit_test_setup_teardown(wake_ups_do_not_fill_the_socket, start, stop),
 	};
 

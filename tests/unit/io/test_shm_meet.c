@@ -447,6 +447,41 @@ static void a_limit_for_files_is_not_run_into(void **state)
 	meeting_close(&m);
 }
 
+/* Many connections get rings: the more there are, the shorter a further one's. */
+static void rings_become_shorter_the_more_there_are(void **state)
+{
+	const struct config *conf = config_get();
+	struct shm_memory memory[1024];
+	uint64_t size, before = conf->shm_ring, all = 0;
+	int n = 0, fd;
+
+	assert_int_equal(shm_memory_wish(0), before);
+	while (size = shm_memory_wish(0), n < 1024 && !shm_memory_new(size, &memory[n], &fd)) {
+		assert_true(size == before || size == before / 2);
+		before = size;
+		all += 2 * size;
+		close(fd);
+		n++;
+	}
+	assert_true(n >= 64 && n < 1024);
+	assert_true(all > conf->shm_max / 4 * 3 && all <= conf->shm_max);
+	while (n > 0)
+		shm_memory_free(&memory[--n]);
+	assert_int_equal(shm_memory_wish(0), conf->shm_ring);
+}
+
+static void neither_end_gets_longer_rings_than_it_wishes(void **state)
+{
+	const uint64_t most = config_get()->shm_ring;
+
+	assert_int_equal(shm_memory_wish(2 * most), most);
+	assert_int_equal(shm_memory_wish(most / 2), most / 2);
+	assert_int_equal(shm_memory_wish(SHM_RING_MIN), SHM_RING_MIN);
+	assert_int_equal(shm_memory_wish(SHM_RING_MIN / 2), most); /* none that there could be */
+	assert_int_equal(shm_memory_wish(most / 2 + 1), most);
+	assert_int_equal(shm_memory_wish(UINT64_MAX), most);
+}
+
 static int open_source(void **state)
 {
 	source.ready = nothing;
@@ -467,6 +502,8 @@ int main(void)
 		cmocka_unit_test(a_peer_that_closes_at_any_step_is_left),
 		cmocka_unit_test(only_a_sealed_file_of_the_agreed_size_is_mapped),
 		cmocka_unit_test(huge_pages_are_refused),
+		cmocka_unit_test(rings_become_shorter_the_more_there_are),
+		cmocka_unit_test(neither_end_gets_longer_rings_than_it_wishes),
 		cmocka_unit_test(surplus_descriptors_are_closed),
 		cmocka_unit_test(descriptors_with_a_wake_up_are_not_taken),
 		cmocka_unit_test(only_our_user_and_those_that_are_listed_are_permitted),

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The actions of core/primary.h, carried out. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mirror/repair.h"
+#include "mirror/set.h"
+
+#define ACT_READ_MS 1000 /* a read of the register without an answer is repeated */
+
+static void act_swap(struct rpmirror *m, const struct primary_action *action)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_SWAP;
+	p->swap.promotes = action->promotion;
+	p->swap.revision = action->revision;
+	p->swap.before = *action->expected;
+	p->swap.after = *action->record;
+	if (daemon_send(&m->daemon, p))
+		m->swap_id = p->id;
+	else
+		primary_on_swap(&m->primary, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+}
+
+void act_read(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_GET_RECORD;
+	m->read_id = 0;
+	m->read_again_ms = set_now_ms() + ACT_READ_MS;
+	if (daemon_send(&m->daemon, p))
+		m->read_id = p->id;
+}
+
+/* The daemon records durably that this copy holds the epoch's flushes; before that there is none.
+ */
+static void act_serve(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_SERVE;
+	p->serve = (struct packet_serve){m->epoch, m->primary.force};
+	ranges_union_clear(&m->records);
+	if (daemon_send(&m->daemon, p))
+		m->serve_id = p->id;
+}
+
+static void act_end(struct rpmirror *m, int code, const char *why)
+{
+	snprintf(m->ended_why, sizeof(m->ended_why), "set %s: %s", m->set, why);
+	__atomic_store_n(&m->ended, code, __ATOMIC_RELEASE);
+	m->serving = false;
+	lease_end(&m->lease);
+	__atomic_store_n(&m->lease_until_ms, 0, __ATOMIC_RELEASE);
+	set_notify(m);
+}
+
+static void act_fenced(struct rpmirror *m)
+{
+	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
+		   "another primary exists");
+	act_end(m, RPMIRROR_E_FENCED,
+		"another primary exists: this process is fenced for good; unmap");
+}
+
+/* Why a promotion does not happen, as primary_fail() has it. */
+static int act_code(int error)
+{
+	switch (-error) {
+	case EBUSY:
+	case EAGAIN: /* somebody else was faster */
+		return RPMIRROR_E_BUSY;
+	case EPERM:
+		return RPMIRROR_E_NOTINSYNC;
+	case ENOTUNIQ:
+		return RPMIRROR_E_SPLIT;
+	case EIO:
+		return RPMIRROR_E_MEDIUM;
+	default:
+		return RPMIRROR_E_UNKNOWN;
+	}
+}
+
+static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
+{
+	if (blocked && !m->blocked)
+		m->blocked_since_ms = set_now_ms();
+	m->blocked = blocked;
+	snprintf(m->blocked_why, sizeof(m->blocked_why), "%s", why ? why : "");
+	events_add(&m->events, blocked ? RPMIRROR_EVENT_BLOCKED : RPMIRROR_EVENT_UNBLOCKED,
+		   UINT32_MAX, 0, "%s", blocked ? m->blocked_why : "flushes go on");
+	set_notify(m);
+}
+
+/* All that was begun must be acknowledged before the set is given up; agent.c looks again. */
+static void act_quiesce(struct rpmirror *m)
+{
+	m->quiescing = true;
+	m->quiescing_since_ms = set_now_ms();
+	set_wake(m);
+}
+
+static void act_drop(struct rpmirror *m, unsigned slot)
+{
+	repair_drop(m, slot);
+	if (slot != m->self)
+		ask_drop(m, slot);
+}
+
+static void act_one(struct rpmirror *m, const struct primary_action *action)
+{
+	switch (action->type) {
+	case PRIMARY_DO_SWAP:
+		act_swap(m, action);
+		break;
+	case PRIMARY_DO_READ:
+		act_read(m);
+		break;
+	case PRIMARY_DO_PROMISE:
+		ask_member(m, action->slot, ASK_PROMISE);
+		break;
+	case PRIMARY_DO_RANGES:
+		ask_member(m, action->slot, ASK_RANGES);
+		break;
+	case PRIMARY_DO_EQUALISE:
+		repair_equalise(m, action->slot, action->whole);
+		break;
+	case PRIMARY_DO_RESYNC:
+		repair_resync(m, action->slot, action->whole);
+		break;
+	case PRIMARY_DO_DROP:
+		act_drop(m, action->slot);
+		break;
+	case PRIMARY_DO_RETIRE:
+		ask_member(m, action->slot, ASK_RETIRE);
+		break;
+	case PRIMARY_DO_VIEW:
+		ask_member(m, action->slot, ASK_VIEW);
+		break;
+	case PRIMARY_DO_SERVE:
+		act_serve(m);
+		break;
+	case PRIMARY_DO_QUIESCE:
+		act_quiesce(m);
+		break;
+	case PRIMARY_DO_BLOCKED:
+		act_blocked(m, true, action->why);
+		break;
+	case PRIMARY_DO_UNBLOCKED:
+		act_blocked(m, false, NULL);
+		break;
+	case PRIMARY_DO_DEMOTED:
+		act_end(m, 1, "it was given up");
+		break;
+	case PRIMARY_DO_FENCED:
+		act_fenced(m);
+		break;
+	case PRIMARY_DO_FAILED:
+		act_end(m, act_code(action->error), action->why);
+		break;
+	case PRIMARY_DO_COUNT:
+		break;
+	}
+}
+
+/* Whom the primary wants to get flushes gets them from now on. */
+static void act_align_members(struct rpmirror *m)
+{
+	mirror_mask wanted = primary_sends_to(&m->primary);
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		bool has = m->flush.members[slot].from, wants = wanted & MIRROR_BIT(slot);
+		enum primary_member_state state = m->primary.members[slot].state;
+
+		wants = wants && m->members[slot].batch;
+		if (wants && !has)
+			flush_member_begin(&m->flush, slot, state == PRIMARY_MEMBER_EQUALISE);
+		if (has && !wants)
+			flush_member_end(&m->flush, slot);
+		if (state == PRIMARY_MEMBER_EQUAL)
+			flush_member_paid(&m->flush, slot);
+	}
+}
+
+static void act_note_view(struct rpmirror *m)
+{
+	const struct mirror_view *view = &m->primary.rec.view;
+
+	if (view->seq == m->noted_seq && view->insync == m->noted_insync)
+		return;
+	m->noted_seq = view->seq;
+	m->noted_insync = view->insync;
+	events_add(&m->events, RPMIRROR_EVENT_VIEW, UINT32_MAX, view->insync,
+		   "epoch %llu.%llu: in-sync members %#x", (unsigned long long)view->epoch.number,
+		   (unsigned long long)view->seq, view->insync);
+}
+
+void act_all(struct rpmirror *m)
+{
+	struct primary_action action;
+
+	while (primary_next(&m->primary, &action)) {
+		if (!m->epoch.number && m->primary.state == PRIMARY_RECOVERING)
+			m->epoch = m->primary.rec.view.epoch;
+		act_one(m, &action);
+		act_align_members(m);
+	}
+	act_align_members(m);
+	act_note_view(m);
+	wait_settle(m);
+}
+
+void act_lost(struct rpmirror *m, unsigned slot, const char *why)
+{
+	struct set_member *member = &m->members[slot];
+
+	snprintf(member->why, sizeof(member->why), "%s", why);
+	events_add(&m->events, RPMIRROR_EVENT_LOST, slot, 0, "%s: %s",
+		   set_member_name(m, slot).text, member->why);
+	repair_drop(m, slot);
+	if (slot != m->self)
+		ask_drop(m, slot);
+	primary_on_lost(&m->primary, (uint8_t)slot);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The set's thread: heartbeats, packets of the daemon, connections, time limits. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "mirror/repair.h"
+#include "mirror/set.h"
+
+#define AGENT_FDS (2 + 4 * MIRROR_MEMBERS_MAX)
+
+/* ---- packets ---- */
+
+static void agent_on_swapped(struct rpmirror *m, const struct packet *p)
+{
+	static const enum primary_swap results[PACKET_SWAP_END] = {
+		[PACKET_SWAP_DONE] = PRIMARY_SWAP_DONE,
+		[PACKET_SWAP_CHANGED] = PRIMARY_SWAP_CHANGED,
+		[PACKET_SWAP_UNKNOWN] = PRIMARY_SWAP_UNKNOWN,
+		[PACKET_SWAP_FAILED] = PRIMARY_SWAP_FAILED,
+	};
+
+	if (p->id != m->swap_id)
+		return;
+	m->swap_id = 0;
+	primary_on_swap(&m->primary, results[p->swapped.result], &p->swapped.record,
+			p->swapped.revision);
+}
+
+static void agent_on_record(struct rpmirror *m, const struct packet *p)
+{
+	if (p->id != m->read_id)
+		return;
+	m->read_id = 0;
+	if (p->record.status != PACKET_OK)
+		return; /* it is repeated */
+	m->read_again_ms = 0;
+	primary_on_record(&m->primary, &p->record.record, p->record.revision);
+}
+
+static void agent_on_done(struct rpmirror *m, const struct packet *p)
+{
+	if (!m->serve_id || p->id != m->serve_id)
+		return;
+	m->serve_id = 0;
+	if (p->done.status == PACKET_OK) {
+		m->serving = true;
+		set_notify(m);
+	} else {
+		primary_on_local_failed(&m->primary);
+	}
+}
+
+static void agent_on_order(struct rpmirror *m, const struct packet *p)
+{
+	struct packet *answer = &m->packet_out;
+	bool done = p->order.order == PACKET_ORDER_DEMOTE;
+
+	if (done)
+		primary_demote(&m->primary);
+	memset(answer, 0, sizeof(*answer));
+	answer->type = PACKET_ORDERED;
+	answer->id = p->id;
+	answer->done.status = done ? PACKET_OK : PACKET_BAD;
+	if (!done)
+		strcpy(answer->done.text, "this version of librpmirror does not do that");
+	daemon_send(&m->daemon, answer);
+}
+
+static void agent_on_packet(struct rpmirror *m, const struct packet *p)
+{
+	switch (p->type) {
+	case PACKET_SWAPPED:
+		agent_on_swapped(m, p);
+		break;
+	case PACKET_RECORD:
+		agent_on_record(m, p);
+		break;
+	case PACKET_MEMBER:
+		ask_on_own(m, &p->member);
+		break;
+	case PACKET_LEASE:
+		lease_on_confirmed(&m->lease, p->lease.sent_ns / NSEC_PER_MS);
+		__atomic_store_n(&m->lease_until_ms, m->ended ? 0 : m->lease.valid_until,
+				 __ATOMIC_RELEASE);
+		break;
+	case PACKET_CHANGED:
+		primary_on_record(&m->primary, &p->record.record, p->record.revision);
+		break;
+	case PACKET_FENCED:
+		primary_on_refused(&m->primary, m->self, PRIMARY_REFUSED_EPOCH, p->fenced.known);
+		break;
+	case PACKET_DONE:
+		agent_on_done(m, p);
+		break;
+	case PACKET_ORDER:
+		agent_on_order(m, p);
+		break;
+	default: /* an answer that nobody waits for any more */
+		break;
+	}
+}
+
+/* What was asked of it may have happened or not. */
+static void agent_lost_daemon(struct rpmirror *m)
+{
+	daemon_close(&m->daemon);
+	events_add(&m->events, RPMIRROR_EVENT_LOST, m->self, 0,
+		   "the connection to this host's rpmirrord is lost");
+	if (m->swap_id)
+		primary_on_swap(&m->primary, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	m->swap_id = 0;
+	m->read_id = 0;
+	m->members[m->self].asking = 0;
+}
+
+static void agent_step_daemon(struct rpmirror *m)
+{
+	enum daemon_got got;
+
+	if (m->daemon.fd < 0)
+		return;
+	if (!daemon_send_unsent(&m->daemon)) {
+		agent_lost_daemon(m);
+		return;
+	}
+	while ((got = daemon_receive(&m->daemon)) == DAEMON_GOT_PACKET) {
+		agent_on_packet(m, m->daemon.packet);
+		act_all(m);
+	}
+	if (got == DAEMON_GOT_END)
+		agent_lost_daemon(m);
+}
+
+static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
+{
+	struct packet *p = &m->packet_out;
+
+	if (now_ms < m->heartbeat_ms)
+		return;
+	m->heartbeat_ms = now_ms + PACKET_HEARTBEAT_MS;
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_HEARTBEAT;
+	daemon_send(&m->daemon, p);
+}
+
+/* ---- time limits ---- */
+
+/* A member that has not answered a flush in time is lost. */
+static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
+{
+	uint64_t oldest = m->flush.retired + 1;
+	mirror_mask late;
+
+	wait_poll(m);
+	wait_settle(m);
+	if (oldest > m->flush.begun ||
+	    now_ms - m->begun_ms[oldest % FLUSH_MAX] < m->primary.rec.config.replica_timeout_ms)
+		return;
+	late = flush_lacking(&m->flush, oldest, flush_members(&m->flush));
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (late & MIRROR_BIT(slot) && !m->flush.members[slot].owes)
+			act_lost(m, slot, "it does not answer a flush");
+}
+
+static void agent_check_quiescence(struct rpmirror *m)
+{
+	bool all = m->flush.retired == m->flush.begun;
+
+	if (!m->quiescing || m->quiesced || !(all || wait_check(m, m->quiescing_since_ms)))
+		return;
+	m->quiesced = true;
+	m->clean = all && !m->failed_seq && !hot_retire(&m->hot);
+	primary_on_quiesced(&m->primary, m->clean);
+}
+
+static void agent_step(struct rpmirror *m, uint64_t now_ms)
+{
+	primary_tick(&m->primary, now_ms);
+	agent_step_daemon(m);
+	agent_heartbeat(m, now_ms);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		ask_step(m, slot, now_ms);
+		act_all(m);
+	}
+	if (m->read_again_ms && now_ms >= m->read_again_ms)
+		act_read(m);
+	agent_check_flushes(m, now_ms);
+	agent_check_quiescence(m);
+	act_all(m);
+}
+
+/* ---- the loop ---- */
+
+static unsigned agent_fds(const struct rpmirror *m, struct pollfd *fds)
+{
+	unsigned n = 0;
+
+	fds[n++] = (struct pollfd){.fd = m->wake_fd, .events = POLLIN};
+	if (m->daemon.fd >= 0)
+		fds[n++] = (struct pollfd){.fd = m->daemon.fd,
+					   .events = POLLIN |
+						     (daemon_has_unsent(&m->daemon) ? POLLOUT : 0)};
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		const struct link *links[] = {&m->members[slot].control, &m->members[slot].lane};
+
+		for (unsigned i = 0; i < 2; i++) {
+			int of_link[2];
+			unsigned count = link_fds(links[i], of_link);
+
+			for (unsigned j = 0; j < count; j++)
+				fds[n++] = (struct pollfd){.fd = of_link[j], .events = POLLIN};
+		}
+	}
+	return n;
+}
+
+static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
+{
+	uint64_t next = m->heartbeat_ms, other = primary_next_deadline(&m->primary);
+
+	if (other < next)
+		next = other;
+	other = repair_step(m, now_ms);
+	if (other < next)
+		next = other;
+	return next > now_ms ? (int)(next - now_ms) : 0;
+}
+
+void *agent_main(void *arg)
+{
+	struct rpmirror *m = arg;
+	struct pollfd fds[AGENT_FDS];
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->stopping) {
+		eventfd_t ignored;
+		unsigned n;
+		int timeout;
+
+		agent_step(m, set_now_ms());
+		timeout = agent_timeout(m, set_now_ms());
+		act_all(m);
+		n = agent_fds(m, fds);
+		pthread_mutex_unlock(&m->lock);
+		poll(fds, n, timeout);
+		eventfd_read(m->wake_fd, &ignored);
+		pthread_mutex_lock(&m->lock);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}

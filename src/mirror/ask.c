@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the primary asks of members' daemons: one question at a time and member, over its control
+ * connection, or through this host's daemon for the member of this host.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "mirror/repair.h"
+#include "mirror/set.h"
+
+#define ASK_TIMEOUT_FACTOR 2 /* of the replica's time limit: a promise writes to the medium */
+
+static enum message_type ask_type(unsigned what)
+{
+	switch (what) {
+	case ASK_PROMISE:
+		return MESSAGE_PROMISE;
+	case ASK_RANGES:
+		return MESSAGE_GET_RANGES;
+	case ASK_RETIRE:
+		return MESSAGE_RETIRE;
+	default:
+		return MESSAGE_VIEW;
+	}
+}
+
+bool ask_send(struct rpmirror *m, unsigned slot, struct message *question)
+{
+	struct packet p = {.type = PACKET_MEMBER};
+
+	question->uuid = m->uuid;
+	question->epoch = m->epoch;
+	question->id = ++m->last_question;
+	if (slot != m->self)
+		return link_send(&m->members[slot].control, question);
+	p.member = *question;
+	return daemon_send(&m->daemon, &p);
+}
+
+static void ask_now(struct rpmirror *m, unsigned slot, uint64_t now_ms)
+{
+	struct set_member *member = &m->members[slot];
+	unsigned what = member->asks & -member->asks; /* the lowest: in the order of the protocol */
+	struct message question = {.type = ask_type(what)};
+
+	if (what == ASK_RANGES)
+		question.ranges.index = member->ranges_seen;
+	if (what == ASK_VIEW)
+		question.view = (struct message_view){m->primary.revision, m->primary.rec.view};
+	if (!ask_send(m, slot, &question))
+		return;
+	member->asks &= ~what;
+	member->asking = what;
+	member->ask_id = question.id;
+	member->ask_deadline_ms =
+		now_ms + (uint64_t)m->control_place.timeout_ms * ASK_TIMEOUT_FACTOR;
+}
+
+static void ask_connect(struct rpmirror *m, unsigned slot, enum greeting_kind kind, uint64_t now_ms)
+{
+	const struct mirror_member *to = &m->primary.rec.config.members[slot];
+	struct set_member *member = &m->members[slot];
+	struct greeting greeting = {.uuid = m->uuid,
+				    .epoch = m->epoch,
+				    .from = m->self,
+				    .to = (uint8_t)slot,
+				    .kind = (uint8_t)kind};
+
+	if (kind == GREETING_LANE)
+		link_open(&member->lane, &m->lane_place, to->host, to->port, &greeting, now_ms);
+	else
+		link_open(&member->control, &m->control_place, to->host, to->port, &greeting,
+			  now_ms);
+}
+
+void ask_member(struct rpmirror *m, unsigned slot, enum ask what)
+{
+	struct set_member *member = &m->members[slot];
+
+	member->asks |= what;
+	if (what == ASK_RANGES)
+		member->ranges_seen = 0;
+	if (what == ASK_PROMISE)
+		member->reported = false;
+	if (slot != m->self && member->control.state == LINK_DOWN)
+		ask_connect(m, slot, GREETING_CONTROL, set_now_ms());
+	set_wake(m);
+}
+
+void ask_drop(struct rpmirror *m, unsigned slot)
+{
+	struct set_member *member = &m->members[slot];
+
+	lane_end(m, slot);
+	link_close(&member->control);
+	member->asks = 0;
+	member->asking = 0;
+	member->reported = false;
+}
+
+static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status status,
+			struct mirror_epoch known)
+{
+	enum primary_refusal why = PRIMARY_REFUSED_BUSY;
+
+	if (status == GREETING_EPOCH)
+		why = PRIMARY_REFUSED_EPOCH;
+	else if (status == GREETING_WRONG_COPY || status == GREETING_NO_SET ||
+		 status == GREETING_NOT_MEMBER)
+		why = PRIMARY_REFUSED_COPY;
+	else if (status != GREETING_BUSY && status != GREETING_HELD) {
+		act_lost(m, slot, greeting_status_2str(status));
+		return;
+	}
+	snprintf(m->members[slot].why, sizeof(m->members[slot].why), "%s",
+		 greeting_status_2str(status));
+	ask_drop(m, slot);
+	primary_on_refused(&m->primary, (uint8_t)slot, why, known);
+}
+
+/* ---- answers ---- */
+
+static void ask_report(struct rpmirror *m, unsigned slot)
+{
+	struct set_member *member = &m->members[slot];
+
+	member->reported = true;
+	primary_on_promised(&m->primary, (uint8_t)slot, &member->report);
+}
+
+/* The primary hears of it when there is a lane, too; where there can be none, at once. */
+static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
+{
+	struct set_member *member = &m->members[slot];
+
+	member->report = (struct primary_report){
+		.copy = (enum mirror_copy)p->copy,
+		.held = p->flags & MESSAGE_REPORT_HELD,
+		.uncertain = p->flags & MESSAGE_REPORT_UNCERTAIN,
+		.seen = p->seen,
+	};
+	if (slot == m->self) {
+		member->report.held = false; /* it is this process that holds it */
+		ask_report(m, slot);
+	} else if (p->copy_id != m->primary.rec.config.members[slot].id || p->size < m->size) {
+		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
+	} else if (member->report.held) {
+		ask_report(m, slot);
+	} else if (member->lane.state == LINK_DOWN) {
+		ask_connect(m, slot, GREETING_LANE, set_now_ms());
+	}
+}
+
+static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
+{
+	struct set_member *member = &m->members[slot];
+
+	if (!ranges_union_add(&m->records, r->ranges, r->count)) {
+		act_lost(m, slot, "there is no memory for its records");
+		return;
+	}
+	member->ranges_seen += r->count;
+	if (member->ranges_seen < r->total && r->count)
+		member->asks |= ASK_RANGES;
+	else
+		primary_on_ranges(&m->primary, (uint8_t)slot);
+}
+
+static void ask_on_done(struct rpmirror *m, unsigned slot, const struct message_done *done)
+{
+	if (done->status != GREETING_OK)
+		ask_refused(m, slot, done->status, done->known);
+}
+
+static void ask_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer)
+{
+	struct set_member *member = &m->members[slot];
+	unsigned asked = member->asking;
+
+	if (answer->type == MESSAGE_NOTICE) {
+		events_add(&m->events, RPMIRROR_EVENT_ERROR, slot, answer->notice.offset, "%s: %s",
+			   set_member_name(m, slot).text, answer->notice.text);
+		return;
+	}
+	if (!asked || answer->id != member->ask_id) {
+		repair_on_answer(m, slot, answer);
+		return;
+	}
+	member->asking = 0;
+	if (answer->type == MESSAGE_DONE)
+		ask_on_done(m, slot, &answer->done);
+	else if (answer->type == MESSAGE_PROMISED && asked == ASK_PROMISE)
+		ask_on_promised(m, slot, &answer->promised);
+	else if (answer->type == MESSAGE_RANGES && asked == ASK_RANGES)
+		ask_on_ranges(m, slot, &answer->ranges);
+	else
+		act_lost(m, slot, "its daemon breaks the protocol");
+}
+
+void ask_on_own(struct rpmirror *m, const struct message *answer)
+{
+	ask_on_answer(m, m->self, answer);
+}
+
+/* ---- in each turn of the thread ---- */
+
+static void ask_step_lane(struct rpmirror *m, unsigned slot, uint64_t now_ms)
+{
+	struct set_member *member = &m->members[slot];
+
+	link_step(&member->lane, now_ms);
+	if (member->lane.state == LINK_READY && !member->batch) {
+		lane_begin(m, slot);
+		if (!member->lane_failed)
+			ask_report(m, slot);
+	}
+	if (member->lane.state != LINK_ENDED)
+		return;
+	if (member->lane.status != GREETING_OK)
+		ask_refused(m, slot, member->lane.status, member->lane.known);
+	else
+		act_lost(m, slot, member->lane.why);
+}
+
+static void ask_step_control(struct rpmirror *m, unsigned slot, uint64_t now_ms)
+{
+	struct set_member *member = &m->members[slot];
+	struct message answer;
+
+	link_step(&member->control, now_ms);
+	while (link_receive(&member->control, &answer))
+		ask_on_answer(m, slot, &answer);
+	if (member->control.state != LINK_ENDED)
+		return;
+	if (member->control.status != GREETING_OK)
+		ask_refused(m, slot, member->control.status, member->control.known);
+	else
+		act_lost(m, slot, member->control.why);
+}
+
+void ask_step(struct rpmirror *m, unsigned slot, uint64_t now_ms)
+{
+	struct set_member *member = &m->members[slot];
+
+	if (slot != m->self) {
+		ask_step_control(m, slot, now_ms);
+		ask_step_lane(m, slot, now_ms);
+	}
+	if (member->asking && now_ms >= member->ask_deadline_ms) {
+		act_lost(m, slot, "its daemon does not answer");
+		return;
+	}
+	if (member->asks && !member->asking &&
+	    (slot == m->self || member->control.state == LINK_READY))
+		ask_now(m, slot, now_ms);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/copy.h"
+
+#include <errno.h>
+#include <libpmem.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "librpmirror.h"
+#include "mirror/errmsg.h"
+
+#define COPY_WORD 8u
+
+static void *copy_map(int fd, uint64_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+
+	if (p == MAP_FAILED)
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p;
+}
+
+static int copy_check_size(const struct copy *copy)
+{
+	struct stat st;
+
+	if (fstat(copy->fd, &st))
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot look at the copy: %s",
+				   strerror(errno));
+	if ((uint64_t)st.st_size < copy->size)
+		return errmsg_fail(RPMIRROR_E_PROVIDER,
+				   "the copy has %llu bytes and the set %llu; it was truncated",
+				   (unsigned long long)st.st_size, (unsigned long long)copy->size);
+	return 0;
+}
+
+static int copy_map_shared(struct copy *copy)
+{
+	void *p = copy_map(copy->fd, copy->size);
+	char why[128];
+
+	if (p == MAP_FAILED)
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map the copy: %s", strerror(errno));
+	copy->shared = p;
+	madvise(p, copy->size, MADV_DONTFORK);
+	if (rpma_utils_get_durability(p, copy->size, &copy->durability, why, sizeof(why)))
+		return errmsg_fail(RPMIRROR_E_PROVIDER,
+				   "cannot find out what medium the copy is on: %s",
+				   rpma_err_last());
+	return 0;
+}
+
+int copy_open(struct copy *copy, int fd, uint64_t size)
+{
+	int rc;
+
+	*copy = (struct copy){.fd = fd, .size = size};
+	rc = copy_check_size(copy);
+	if (!rc)
+		rc = copy_map_shared(copy);
+	if (rc)
+		copy_close(copy);
+	return rc;
+}
+
+int copy_open_readonly(struct copy *copy, int fd, uint64_t size)
+{
+	int rc;
+
+	*copy = (struct copy){.fd = fd, .size = size};
+	rc = copy_check_size(copy);
+	if (rc)
+		copy_close(copy);
+	return rc;
+}
+
+void copy_close(struct copy *copy)
+{
+	if (copy->shared)
+		munmap(copy->shared, copy->size);
+	if (copy->fd >= 0)
+		close(copy->fd);
+	copy->shared = NULL;
+	copy->fd = -1;
+}
+
+int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t n)
+{
+	switch (copy->durability) {
+	case RPMA_DURABILITY_VOLATILE:
+		return 0;
+	case RPMA_DURABILITY_DAX:
+		for (uint32_t i = 0; i < n; i++)
+			pmem_flush(copy->shared + v[i].offset, v[i].len);
+		pmem_drain();
+		return 0;
+	default: /* one write-back for all ranges; nothing else than flushes writes to the file */
+		return fdatasync(copy->fd) ? -errno : 0;
+	}
+}
+
+/* The first `len` bytes of a word from byte `skip` on. */
+static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned len)
+{
+	uint64_t value = __atomic_load_n((const uint64_t *)(const void *)word, __ATOMIC_RELAXED);
+
+	memcpy(dst, (const uint8_t *)&value + skip, len);
+}
+
+void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	unsigned skip = (uintptr_t)src % COPY_WORD;
+
+	if (skip) {
+		unsigned part = COPY_WORD - skip < len ? COPY_WORD - skip : (unsigned)len;
+
+		copy_part(dst, src - skip, skip, part);
+		dst += part;
+		src += part;
+		len -= part;
+	}
+	for (; len >= COPY_WORD; dst += COPY_WORD, src += COPY_WORD, len -= COPY_WORD)
+		__atomic_store_n(
+			(uint64_t *)(void *)dst,
+			__atomic_load_n((const uint64_t *)(const void *)src, __ATOMIC_RELAXED),
+			__ATOMIC_RELAXED);
+	if (len)
+		copy_part(dst, src, 0, (unsigned)len);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* member_record.c -- what a copy keeps of the register, and how it sees that it knows more. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "mirror/core/member_impl.h"
+
+/* Does the record know of this epoch? What the history has lost may have been. */
+static bool member_record_knows(const struct mirror_record *rec, struct mirror_epoch epoch)
+{
+	const struct mirror_view *view = &rec->view;
+	uint32_t n = rec->history_count;
+
+	if (!epoch.number || mirror_epoch_is_equal(epoch, view->epoch))
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (mirror_epoch_is_equal(epoch, rec->history[i].epoch))
+			return true;
+	return n == MIRROR_HISTORY && epoch.number < rec->history[n - 1].epoch.number;
+}
+
+/* The last seq that the record has of this epoch, which it knows. */
+static uint64_t member_record_seq(const struct mirror_record *rec, struct mirror_epoch epoch)
+{
+	if (mirror_epoch_is_equal(epoch, rec->view.epoch))
+		return rec->view.seq;
+	for (uint32_t i = 0; i < rec->history_count; i++)
+		if (mirror_epoch_is_equal(epoch, rec->history[i].epoch))
+			return rec->history[i].seq;
+	return UINT64_MAX;
+}
+
+static bool member_is_ours(const struct member *m, const struct mirror_record *rec,
+			   struct member_verdict *v)
+{
+	const struct meta_super *super = &m->meta->super;
+	const struct mirror_config *config = &rec->config;
+
+	if (memcmp(&config->uuid, &super->uuid, sizeof(super->uuid)))
+		member_no(v, MEMBER_OTHER_SET,
+			  "the register's set '%s' is another one than this copy's, '%s'",
+			  config->set, super->set);
+	else if (config->members[super->slot].id != super->member_id)
+		member_no(v, MEMBER_OTHER_COPY,
+			  "copy %016" PRIx64 " was replaced by %016" PRIx64
+			  " as member %u, or belongs to another host",
+			  super->member_id, config->members[super->slot].id, super->slot);
+	else if (config->size != super->size)
+		member_no(v, MEMBER_OTHER_SIZE,
+			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64, config->size,
+			  super->size);
+	else
+		return true;
+	return false;
+}
+
+/* Does the copy know of what the register does not? */
+static bool member_is_ahead(const struct member *m, const struct mirror_record *rec,
+			    struct member_verdict *v)
+{
+	const struct meta_promise *promise = &m->meta->promise;
+	struct mirror_epoch of_data = m->meta->super.epoch, seen = promise->seen.view.epoch;
+	struct member_epoch_text has = member_epoch_text(rec->view.epoch);
+
+	if (!member_record_knows(rec, of_data))
+		member_no(v, MEMBER_IS_SPLIT,
+			  "this copy holds flushes of epoch %s, which the register (now %s) does "
+			  "not know: it was restored, or a promotion was forced",
+			  member_epoch_text(of_data).text, has.text);
+	else if (!member_record_knows(rec, seen) ||
+		 member_record_seq(rec, seen) < promise->seen.view.seq)
+		member_no(v, MEMBER_IS_SPLIT,
+			  "this member has seen epoch %s seq %" PRIu64
+			  " in the register, which is at %s seq %" PRIu64 ": it was restored",
+			  member_epoch_text(seen).text, promise->seen.view.seq, has.text,
+			  rec->view.seq);
+	else if (!promise->is_lost && !member_record_knows(rec, promise->epoch) &&
+		 promise->epoch.number <= rec->view.epoch.number)
+		member_no(v, MEMBER_IS_SPLIT,
+			  "this member has promised epoch %s, which the register (now %s) does not "
+			  "know",
+			  member_epoch_text(promise->epoch).text, has.text);
+	else
+		return false;
+	v->known = rec->view.epoch;
+	return true;
+}
+
+/* A member of the in-sync set that serves, or ended well, has promised its epoch. If this one does
+ * not know that it has, its metadata are an old state, restored; and so may its data be. */
+static bool member_is_behind_itself(const struct member *m, const struct mirror_record *rec)
+{
+	const struct mirror_view *view = &rec->view;
+	bool has_served = view->phase == MIRROR_PHASE_SERVING ||
+			  (view->phase == MIRROR_PHASE_NONE && view->clean && view->epoch.number);
+
+	return has_served && view->insync & MIRROR_BIT(m->meta->super.slot) &&
+	       m->meta->promise.epoch.number < view->epoch.number;
+}
+
+static int member_keep_seen(struct member *m, const struct mirror_record *rec, uint64_t revision)
+{
+	struct meta_promise promise = m->meta->promise;
+
+	promise.seen = (struct meta_seen){
+		.revision = revision, .view = rec->view, .config_number = rec->config.number};
+	if (promise.is_lost && promise.epoch.number < rec->view.epoch.number)
+		promise.epoch = rec->view.epoch;
+	promise.is_lost = false;
+	return meta_set_promise(m->meta, &promise);
+}
+
+static int member_keep_history(struct member *m, const struct mirror_record *rec)
+{
+	struct meta_history history = {.count = rec->history_count};
+
+	memcpy(history.ended, rec->history, sizeof(history.ended));
+	if (!memcmp(&history, &m->meta->history, sizeof(history)))
+		return m->meta->broken;
+	return meta_set_history(m->meta, &history);
+}
+
+/* The bitmap for a copy goes with it. */
+static int member_keep_members(struct member *m, const struct mirror_config *config)
+{
+	struct meta_members members = {.config_number = config->number};
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		const struct mirror_member *from = &config->members[slot];
+		const struct meta_member *was = &m->meta->members.members[slot];
+		struct meta_member *to = &members.members[slot];
+
+		if (!from->id)
+			continue;
+		if (was->id == from->id)
+			*to = *was;
+		to->id = from->id;
+		to->port = from->port;
+		memcpy(to->name, from->name, sizeof(to->name));
+		memcpy(to->host, from->host, sizeof(to->host));
+	}
+	return meta_set_members(m->meta, &members);
+}
+
+static int member_keep(struct member *m, const struct mirror_record *rec, uint64_t revision)
+{
+	struct meta_super super = m->meta->super;
+	bool is_held = super.holder.pid != 0;
+	int rc = 0;
+
+	/* A target that nobody copies into yet: it is not promoted, and compared as a whole. */
+	if (member_is_behind_itself(m, rec)) {
+		super.flags |= META_SYNCING | META_UNKNOWN | META_UNCERTAIN;
+		super.flags &= ~(uint32_t)META_CLEAN;
+		rc = member_set_super(m, &super);
+	}
+	/* The members are the holder's, with its bitmaps. */
+	if (!rc && !is_held && m->meta->members.config_number != rec->config.number)
+		rc = member_keep_members(m, &rec->config);
+	if (!rc)
+		rc = member_keep_history(m, rec);
+	return rc ? rc : member_keep_seen(m, rec, revision);
+}
+
+void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
+		      struct member_verdict *v)
+{
+	const struct meta_seen *seen = &m->meta->promise.seen;
+
+	if (!member_is_ours(m, rec, v))
+		return;
+	m->is_split = member_is_ahead(m, rec, v);
+	if (m->is_split)
+		return;
+	if (!m->meta->promise.is_lost && seen->revision == revision &&
+	    seen->view.seq == rec->view.seq &&
+	    mirror_epoch_is_equal(seen->view.epoch, rec->view.epoch))
+		member_done(v, m->meta->broken);
+	else
+		member_done(v, member_keep(m, rec, revision));
+}
+
+void member_on_view(struct member *m, const struct mirror_view *view, struct member_verdict *v)
+{
+	struct meta_promise promise = m->meta->promise;
+	bool is_newer;
+
+	if (!member_is_promised(m, view->epoch, v))
+		return;
+	is_newer = promise.seen.view.epoch.number < view->epoch.number ||
+		   (mirror_epoch_is_equal(promise.seen.view.epoch, view->epoch) &&
+		    promise.seen.view.seq < view->seq);
+	promise.seen.view = *view;
+	member_done(v, is_newer ? meta_set_promise(m->meta, &promise) : m->meta->broken);
+}
+
+void member_discard(struct member *m, const struct mirror_record *rec, uint64_t revision,
+		    struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+	struct meta_promise promise = m->meta->promise;
+	int rc;
+
+	if (!member_is_ours(m, rec, v) || !member_is_free(m, v))
+		return;
+	super.flags |= META_UNCERTAIN | META_UNKNOWN;
+	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY | META_FORCED);
+	super.epoch = (struct mirror_epoch){0};
+	rc = member_set_super(m, &super);
+	if (!rc)
+		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
+	promise.epoch = rec->view.epoch;
+	promise.seen = (struct meta_seen){.view = {.primary = MIRROR_NOBODY}};
+	promise.is_lost = false;
+	if (!rc)
+		rc = meta_set_promise(m->meta, &promise);
+	if (!rc)
+		rc = member_keep(m, rec, revision);
+	m->is_split = false;
+	member_done(v, rc);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* member_sync.c -- a copy is made equal: what is durable before the first byte and after the last.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "mirror/core/member_impl.h"
+
+#define MEMBER_EXTENTS_AT_ONCE 64
+
+/* Marks the extents of one range. */
+static int member_mark_range(struct meta *meta, struct mirror_range range)
+{
+	uint32_t extents[MEMBER_EXTENTS_AT_ONCE], n = 0;
+	uint64_t last = meta_extent_of(range.offset + range.len - 1);
+	int rc = 0;
+
+	for (uint64_t e = meta_extent_of(range.offset); !rc && e <= last; e++) {
+		extents[n++] = (uint32_t)e;
+		if (n < MEMBER_EXTENTS_AT_ONCE && e < last)
+			continue;
+		rc = meta_hot_mark(meta, extents, n);
+		n = 0;
+	}
+	return rc;
+}
+
+void member_record_ranges(struct member *m, struct mirror_epoch epoch,
+			  const struct mirror_range *ranges, uint32_t n, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+	int rc = 0;
+
+	if (!member_is_promised(m, epoch, v) || !member_is_free(m, v))
+		return;
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		if (!ranges[i].len)
+			continue;
+		if (ranges[i].offset > super.size ||
+		    ranges[i].len > super.size - ranges[i].offset) {
+			member_no(v, MEMBER_OTHER_SIZE,
+				  "a range ends at %" PRIu64 ", and the copy at %" PRIu64,
+				  ranges[i].offset + ranges[i].len, super.size);
+			return;
+		}
+		rc = member_mark_range(m->meta, ranges[i]);
+	}
+	/* More than the table takes: then all of it may differ. */
+	if (rc == -ENOSPC) {
+		super.flags |= META_UNCERTAIN;
+		rc = member_set_super(m, &super);
+	}
+	member_done(v, rc);
+}
+
+void member_set_uncertain(struct member *m, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	super.flags |= META_UNCERTAIN;
+	member_done(v, member_set_super(m, &super));
+}
+
+void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t source_id,
+			 struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+	int rc = 0;
+
+	if (!member_is_promised(m, epoch, v) || !member_is_free(m, v))
+		return;
+	if (m->has_failed || m->meta->broken || super.flags & META_FAILED) {
+		member_no(v, MEMBER_HAS_FAILED,
+			  "the medium of the copy, or a write-back, failed; when it is good again, "
+			  "say so by 'rpmirror resync'");
+		return;
+	}
+	super.flags |= META_SYNCING;
+	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
+	super.source_id = source_id;
+	super.source_epoch = epoch;
+	if (member_has_bitmaps(m))
+		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
+	member_done(v, rc ? rc : member_set_super(m, &super)); /* W4 */
+}
+
+static uint64_t member_last_flush(const struct member *m)
+{
+	const struct meta *meta = m->meta;
+	struct intent_reader reader = {.ring = meta_ring(meta),
+				       .size = meta->super.size,
+				       .upto = meta->promise.epoch.number};
+
+	return intent_last(&reader);
+}
+
+void member_resync_end(struct member *m, struct mirror_epoch epoch, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+	int rc;
+
+	if (!member_is_promised(m, epoch, v))
+		return;
+	if (!(super.flags & META_SYNCING) || !mirror_epoch_is_equal(super.source_epoch, epoch)) {
+		member_no(v, MEMBER_NOT_BEGUN, "no resync was begun in epoch %s",
+			  member_epoch_text(epoch).text);
+		return;
+	}
+	super.flags &= ~(uint32_t)(META_SYNCING | META_EMPTY | META_UNCERTAIN | META_UNKNOWN |
+				   META_FORCED);
+	super.source_id = 0;
+	super.source_epoch = (struct mirror_epoch){0};
+	super.epoch = epoch;
+	super.acked = member_last_flush(m);
+	super.retired_below = epoch.number;
+	rc = member_set_super(m, &super); /* W5 */
+	member_done(v, rc ? rc : meta_hot_retire(m->meta));
+}
+
+void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
+		   struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+	bool is_held = super.holder.pid != 0;
+	int rc = 0;
+
+	if (!member_is_promised(m, epoch, v))
+		return;
+	if (super.flags & META_SYNCING) {
+		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
+		return;
+	}
+	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
+	super.acked = member_last_flush(m);
+	super.retired_below = epoch.number;
+	if (why == MEMBER_CLEAN_END) {
+		super.retired_below++;
+		super.used_boot = (struct mirror_uuid){0};
+		super.flags |= is_held ? 0 : META_CLEAN;
+	}
+	/* Slots first: `clean` says that there is none. */
+	if (!is_held)
+		rc = meta_hot_retire(m->meta);
+	member_done(v, rc ? rc : member_set_super(m, &super));
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * meta.h -- the metadata of a copy: who it is, what it promised, what may differ; pure.
+ *
+ * It is a file beside the data file, mapped by the daemon and, while it holds the copy, by the
+ * library. doc/mirror-format.md has the layout. Here it is a store: memory, and a call that makes
+ * bytes of it durable. Setters return when what they set is durable, or a negative errno; after a
+ * failure the store counts as broken and every later setter fails with the same errno.
+ *
+ * Who writes what: superblock, promise and history belong to the daemon. Members (with the base of
+ * the bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
+ * daemon; the new owner calls meta_reload(). The ring is written by primaries from afar. One
+ * thread at a time uses a struct meta; it allocates in meta_load() and bitmap passes only.
+ *
+ * W8: what is damaged is never taken for clean. A block whose sum is wrong sets a bit in
+ * meta.damage, unless it is provably the rest of a write that was never answered (meta_slot.h).
+ * With any bit set, the copy is `unknown` until it was compared as a whole.
+ */
+#ifndef MIRROR_CORE_META_H
+#define MIRROR_CORE_META_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "mirror/core/intent.h"
+#include "mirror/core/types.h"
+
+#define META_FORMAT 1
+
+/* Where things are. */
+#define META_SUPER_AT   0x0000u /* two slots */
+#define META_PROMISE_AT 0x2000u /* two */
+#define META_HISTORY_AT 0x4000u /* two of 2 KiB */
+#define META_MEMBERS_AT 0x5000u /* two of 6 KiB */
+#define META_HOT_AT     0x8000u
+#define META_RING_AT    0x18000u
+#define META_BITMAPS_AT (META_RING_AT + INTENT_RING_BYTES)
+
+#define META_HOT_SLOTS   8192u
+#define META_HOT_DEFAULT 256u
+
+struct meta_store {
+	void *base; /* aligned to 8 bytes */
+	uint64_t len;
+	int (*persist)(void *arg, uint64_t offset, uint64_t len); /* 0 or -errno */
+	void *arg;
+};
+
+enum meta_flag {
+	META_CLEAN =
+		1 << 0, /* nothing may differ but what bitmaps and hot slots on the medium say */
+	META_SYNCING = 1 << 1, /* target of a resync that has not ended: not usable */
+	META_FAILED = 1 << 2,  /* the medium failed, or a write-back */
+	META_WAS_PRIMARY = 1 << 3,
+	META_FORCED = 1 << 4,    /* promoted without proof that nothing is lost */
+	META_UNCERTAIN = 1 << 5, /* may differ anywhere: records of what differs are lost */
+	META_EMPTY = 1 << 6,     /* created, no data yet */
+	META_UNKNOWN =
+		1 << 7, /* metadata were damaged or not of this copy (W8): promoted by force only */
+};
+
+/* Which process maps the copy. */
+struct meta_holder {
+	uint64_t pid;        /* 0: none */
+	uint64_t start_time; /* of the process, as /proc/PID/stat has it */
+	struct mirror_uuid boot;
+};
+
+/* The files that it was made for: a restored or swapped one has another inode. Zero: not known. */
+struct meta_files {
+	uint64_t data_inode, meta_inode;
+};
+
+struct meta_super {
+	uint32_t compat, incompat; /* features; an unknown one of the latter refuses the file */
+	struct mirror_uuid uuid;   /* of the set */
+	char set[MIRROR_SET_MAX + 1];
+	uint64_t member_id;        /* of this copy */
+	uint8_t slot;              /* its member's */
+	uint64_t size;             /* of the data file */
+	uint64_t address;          /* where it is to be mapped; 0: anywhere */
+	uint32_t hot_slots;        /* how many of them are used */
+	uint32_t flags;            /* enum meta_flag */
+	struct mirror_epoch epoch; /* the last one whose flushes it holds, or may hold */
+	uint64_t source_id;        /* with META_SYNCING: the copy that it is made equal to */
+	struct mirror_epoch source_epoch;
+	uint64_t acked;         /* the last flush in the ring when its records became void */
+	uint64_t retired_below; /* records of epochs with smaller numbers are void */
+	struct meta_holder holder;
+	struct meta_files files;
+	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
+					 last clean end */
+};
+
+/* What was seen of the register. */
+struct meta_seen {
+	uint64_t revision;
+	struct mirror_view view;
+	uint64_t config_number;
+};
+
+struct meta_promise {
+	struct mirror_epoch epoch; /* lower ones are refused */
+	bool is_lost; /* the record was damaged: the register has to be read before the next one */
+	struct meta_seen seen; /* the newest */
+};
+
+struct meta_history {
+	uint32_t count;
+	struct mirror_ended ended[MIRROR_HISTORY]; /* newest first */
+};
+
+struct meta_member {
+	uint64_t id; /* 0: the slot is free */
+	char name[MIRROR_NAME_MAX + 1];
+	char host[MIRROR_HOST_MAX + 1];
+	uint16_t port;
+	/* A bitmap for this member: what changed since it left. It has flushes of `base` at most,
+	 * or none of the epoch in which the bitmap was started. */
+	bool has_bitmap;
+	struct mirror_epoch base, started;
+};
+
+struct meta_members {
+	uint64_t config_number;
+	struct meta_member members[MIRROR_MEMBERS_MAX];
+};
+
+enum meta_pair_name {
+	META_PAIR_SUPER,
+	META_PAIR_PROMISE,
+	META_PAIR_HISTORY,
+	META_PAIR_MEMBERS,
+	META_PAIRS
+};
+
+enum meta_damage {
+	META_DAMAGED_SUPER = 1 << META_PAIR_SUPER,
+	META_DAMAGED_PROMISE = 1 << META_PAIR_PROMISE,
+	META_DAMAGED_HISTORY = 1 << META_PAIR_HISTORY,
+	META_DAMAGED_MEMBERS = 1 << META_PAIR_MEMBERS,
+	META_DAMAGED_HOT = 1 << META_PAIRS,
+};
+
+/* What is volatile of one. */
+struct meta_bitmap {
+	uint64_t count;            /* bits set */
+	uint64_t *picture, *fresh; /* of a pass, or NULL */
+	uint64_t left;             /* bits set in the picture */
+};
+
+/* Where the valid slot of a pair is. */
+struct meta_place {
+	uint64_t counter; /* of writes; 0: no slot is valid */
+	uint8_t slot;     /* 0 or 1 */
+};
+
+/* Read all of it, change it through the functions. */
+struct meta {
+	struct meta_store store;
+	int broken;      /* 0, or the -errno that a persist call failed with */
+	unsigned damage; /* enum meta_damage */
+	struct meta_super super;
+	struct meta_promise promise;
+	struct meta_history history;
+	struct meta_members members;
+	struct meta_place places[META_PAIRS];
+	/* hot slots */
+	uint16_t *hot_index; /* per extent: 1 + its slot, or 0 */
+	uint8_t *hot_recent; /* per slot: marked since the hand passed */
+	uint16_t *hot_free;  /* free slots, the next one last */
+	uint32_t extents, hot_count, hot_free_count, hot_hand;
+	uint16_t hot_tick;
+	/* bitmaps */
+	uint64_t blocks, plane_bytes;
+	struct meta_bitmap bitmaps[MIRROR_MEMBERS_MAX];
+};
+
+/* ---- the whole ---- */
+
+/* How long a metadata file is for a data file of that size. */
+uint64_t meta_size_for(uint64_t size);
+/* Writes a new one into a store of zeros, of at least meta_size_for(super->size); all is durable on
+ * return, the superblock last. super->flags as given, hot_slots 0: the default. */
+int meta_create(const struct meta_store *store, const struct meta_super *super,
+		const struct meta_members *members);
+/* 0, also with damage; err->cause else: ENODATA no metadata (a creation that did not end), EBADMSG
+ * both superblocks are damaged, EPROTONOSUPPORT another format or an unknown feature, EMSGSIZE the
+ * store is shorter than its set needs, ENOMEM. Writes nothing. */
+int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
+/* Hot slots, members and bitmaps were another process's: read them again. 0 or -ENOMEM. */
+int meta_reload(struct meta *m);
+/* What was written and perhaps not made durable, by a process that died, is made durable: before
+ * anything is answered from it. */
+int meta_settle(struct meta *m);
+void meta_fini(struct meta *m);
+/* "superblock, promise" of a damaged one. */
+void meta_damage_text(unsigned damage, char *text, size_t room);
+
+/* ---- durable setters of the daemon ---- */
+
+int meta_set_super(struct meta *m, const struct meta_super *super);
+int meta_set_promise(struct meta *m, const struct meta_promise *promise);
+int meta_set_history(struct meta *m, const struct meta_history *history);
+int meta_set_members(struct meta *m, const struct meta_members *members);
+/* The set has grown, and the store is long enough. All bitmaps are dropped. 0, -EMSGSIZE, -EINVAL
+ * (it would shrink), -ENOMEM. */
+int meta_set_size(struct meta *m, uint64_t size);
+/* Write every damaged block anew, with what is known: but first, durably, META_UNKNOWN. A lost
+ * promise is marked as such. */
+int meta_repair(struct meta *m);
+
+/* ---- hot extents (W2, W3) ---- */
+
+static inline uint32_t meta_extent_of(uint64_t offset)
+{
+	return (uint32_t)(offset / MIRROR_EXTENT);
+}
+
+/* A load: for the path of a flush. */
+static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
+{
+	return m->hot_index[extent];
+}
+
+/* W2: on return the slots of all these extents are durable, by one persist call when their slots
+ * are neighbours. Those that are hot already cost a load and a store. -ENOSPC: no slot is free for
+ * one of them; nothing has changed (see meta_hot_victims). Duplicates are permitted. */
+int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
+/* Up to n extents to make cold, those not marked for longest first (second chance). is_busy
+ * (may be NULL) says of an extent that it cannot be. Returns how many. */
+uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
+			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
+/* W3: the bits of these extents are durable in every bitmap, then their slots are free. The
+ * caller knows that the extents are equal on all members that it sends flushes to. */
+int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
+/* The hot extents, ascending; returns how many there are, also above n. */
+uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
+/* After an unclean end, and before hot slots are given up: every hot extent is set in every bitmap,
+ * durably. */
+int meta_hot_fold(struct meta *m);
+/* Fold, then free all slots, durably. */
+int meta_hot_retire(struct meta *m);
+
+/* ---- bitmaps: what changed while a member was away ---- */
+
+/*
+ * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
+ * superblock, as the member was in-sync until now; now: the current one. To be called before the
+ * swap that excludes it, so that no restart finds it excluded and not counted for; the caller sets
+ * the bits of flushes that it may lack. A bitmap that exists goes on if base is the same, else it
+ * begins anew. 0, -EINVAL (own slot) or the store's error.
+ */
+int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
+		      struct mirror_epoch now);
+/* It counts changes since the state that a member with this epoch in its superblock has. If not,
+ * the whole file is to be compared. Passes of other primaries have dropped it (meta_bitmap_drop).
+ */
+bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
+/* The member is back in the in-sync set, or all bitmaps (MIRROR_NOBODY): none counts any longer.
+ * Durable. */
+int meta_bitmap_drop(struct meta *m, uint8_t slot);
+/* W5: the member holds everything as of now: no bit is set, the base is the current epoch, durably.
+ */
+int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
+
+/* Every block that the range touches, in memory (W3 makes it durable). */
+void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
+/* Of every member that has a bitmap. */
+void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
+/* Only blocks that lie in the range as a whole. */
+void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
+/* Blocks set. */
+uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);
+/* The first run of set blocks at or behind `from` (bytes), at most max_len long. False: none. */
+bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
+		      struct mirror_range *run);
+/* All of it is durable (clean end). */
+int meta_bitmap_persist(struct meta *m, uint8_t slot);
+
+/*
+ * A catch-up pass sends what is set now, while flushes set more. begin takes a picture of the
+ * bits; next gives runs of the picture; done says that a run is durable at the member: its blocks
+ * leave the picture, and the bitmap except where they were set again since begin. What a crash
+ * finds is never less than what the member lacks. Begin again for another pass. -ENOMEM.
+ */
+int meta_pass_begin(struct meta *m, uint8_t slot);
+bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
+		    struct mirror_range *run);
+void meta_pass_done(struct meta *m, uint8_t slot, struct mirror_range run);
+uint64_t meta_pass_count(const struct meta *m, uint8_t slot);
+void meta_pass_end(struct meta *m, uint8_t slot);
+
+/* ---- the ring ---- */
+
+static inline uint8_t *meta_ring(const struct meta *m)
+{
+	return (uint8_t *)m->store.base + META_RING_AT;
+}
+
+#endif

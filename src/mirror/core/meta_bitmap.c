@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * meta_bitmap.c -- which blocks changed while a member was away.
+ *
+ * Planes of little-endian words, one for each slot but this copy's own, used in place. A bit is set
+ * in memory by a flush; meta_hot_cool() makes the bits of an extent durable before its slot is
+ * free, so that stored bits and hot extents together always cover what a member lacks (W3).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirror/core/meta_impl.h"
+
+#define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8) /* of bits: a cache line */
+
+struct blocks {
+	uint64_t from, to; /* to: behind the last */
+};
+
+static uint64_t bitmap_at(const struct meta *m, uint8_t slot)
+{
+	return META_BITMAPS_AT + m->plane_bytes * (uint64_t)(slot - (slot > m->super.slot));
+}
+
+static uint64_t *bitmap_words(const struct meta *m, uint8_t slot)
+{
+	return (uint64_t *)((uint8_t *)m->store.base + bitmap_at(m, slot));
+}
+
+static size_t bitmap_word_count(const struct meta *m)
+{
+	return (size_t)((m->blocks + 63) / 64);
+}
+
+static bool bitmap_exists(const struct meta *m, uint8_t slot)
+{
+	return slot != m->super.slot && m->members.members[slot].has_bitmap;
+}
+
+/* Bits of word i that are in the blocks. */
+static uint64_t bitmap_mask(struct blocks b, uint64_t i)
+{
+	uint64_t mask = ~0ull;
+
+	if (b.from > i * 64)
+		mask &= ~0ull << (b.from - i * 64);
+	if (b.to < i * 64 + 64)
+		mask &= ~0ull >> (i * 64 + 64 - b.to);
+	return mask;
+}
+
+static uint64_t bitmap_count_words(const uint64_t *words, size_t n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += (unsigned)__builtin_popcountll(words[i]);
+	return count;
+}
+
+void meta_bitmap_load(struct meta *m)
+{
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		m->bitmaps[slot].count =
+			bitmap_exists(m, slot)
+				? bitmap_count_words(bitmap_words(m, slot), bitmap_word_count(m))
+				: 0;
+}
+
+void meta_bitmap_fini(struct meta *m)
+{
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		meta_pass_end(m, slot);
+		m->bitmaps[slot].count = 0;
+	}
+}
+
+/* ---- which bitmaps there are ---- */
+
+static int bitmap_zero(struct meta *m, uint8_t slot)
+{
+	memset(bitmap_words(m, slot), 0, (size_t)m->plane_bytes);
+	m->bitmaps[slot].count = 0;
+	meta_pass_end(m, slot);
+	return meta_persist(m, bitmap_at(m, slot), m->plane_bytes);
+}
+
+int meta_bitmap_drop(struct meta *m, uint8_t slot)
+{
+	struct meta_members members = m->members;
+
+	for (uint8_t i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		if (i != slot && slot != MIRROR_NOBODY)
+			continue;
+		members.members[i].has_bitmap = false;
+		members.members[i].base = members.members[i].started = (struct mirror_epoch){0};
+		m->bitmaps[i].count = 0;
+		meta_pass_end(m, i);
+	}
+	return meta_set_members(m, &members);
+}
+
+static int bitmap_set_base(struct meta *m, uint8_t slot, struct mirror_epoch base,
+			   struct mirror_epoch started)
+{
+	struct meta_members members = m->members;
+
+	members.members[slot].has_bitmap = true;
+	members.members[slot].base = base;
+	members.members[slot].started = started;
+	return meta_set_members(m, &members);
+}
+
+int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
+		      struct mirror_epoch now)
+{
+	const struct meta_member *member = &m->members.members[slot];
+	int rc = 0;
+
+	if (slot >= MIRROR_MEMBERS_MAX || slot == m->super.slot)
+		return -EINVAL;
+	if (bitmap_exists(m, slot)) {
+		if (mirror_epoch_is_equal(member->base, base))
+			return m->broken;
+		rc = meta_bitmap_drop(m, slot);
+	}
+	if (!rc)
+		rc = bitmap_zero(m, slot);
+	return rc ? rc : bitmap_set_base(m, slot, base, now);
+}
+
+int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now)
+{
+	int rc = bitmap_exists(m, slot) ? bitmap_zero(m, slot) : -EINVAL;
+
+	return rc ? rc : bitmap_set_base(m, slot, now, now);
+}
+
+bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch)
+{
+	const struct meta_member *member;
+
+	if (slot >= MIRROR_MEMBERS_MAX || !bitmap_exists(m, slot))
+		return false;
+	member = &m->members.members[slot];
+	return mirror_epoch_is_equal(member->base, epoch) ||
+	       mirror_epoch_is_equal(member->started, epoch);
+}
+
+/* ---- bits ---- */
+
+/* Of m; returns how many changed. */
+static uint64_t bitmap_put(uint64_t *words, struct blocks b, bool value)
+{
+	uint64_t changed = 0;
+
+	for (uint64_t i = b.from / 64; i * 64 < b.to; i++) {
+		uint64_t was = le64toh(words[i]), mask = bitmap_mask(b, i);
+		uint64_t now = value ? was | mask : was & ~mask;
+
+		if (now != was)
+			words[i] = htole64(now);
+		changed += (unsigned)__builtin_popcountll(now ^ was);
+	}
+	return changed;
+}
+
+static struct blocks bitmap_blocks_touched(const struct meta *m, struct mirror_range range)
+{
+	struct blocks b = {range.offset / MIRROR_BLOCK,
+			   (range.offset + range.len + MIRROR_BLOCK - 1) / MIRROR_BLOCK};
+
+	if (!range.len)
+		b.to = b.from;
+	b.to = b.to < m->blocks ? b.to : m->blocks;
+	return b;
+}
+
+static struct blocks bitmap_blocks_inside(const struct meta *m, struct mirror_range range)
+{
+	struct blocks b = {(range.offset + MIRROR_BLOCK - 1) / MIRROR_BLOCK,
+			   (range.offset + range.len) / MIRROR_BLOCK};
+
+	b.to = b.to < m->blocks ? b.to : m->blocks;
+	return b;
+}
+
+void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range)
+{
+	struct meta_bitmap *bitmap = &m->bitmaps[slot];
+	struct blocks b = bitmap_blocks_touched(m, range);
+
+	if (!bitmap_exists(m, slot))
+		return;
+	bitmap->count += bitmap_put(bitmap_words(m, slot), b, true);
+	if (bitmap->fresh)
+		bitmap_put(bitmap->fresh, b, true);
+}
+
+void meta_bitmap_set_all(struct meta *m, struct mirror_range range)
+{
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		meta_bitmap_set(m, slot, range);
+}
+
+void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range)
+{
+	struct meta_bitmap *bitmap = &m->bitmaps[slot];
+	struct blocks b = bitmap_blocks_inside(m, range);
+
+	if (!bitmap_exists(m, slot) || b.from >= b.to)
+		return;
+	bitmap->count -= bitmap_put(bitmap_words(m, slot), b, false);
+	if (!bitmap->picture)
+		return;
+	bitmap->left -= bitmap_put(bitmap->picture, b, false);
+	bitmap_put(bitmap->fresh, b, false);
+}
+
+uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot)
+{
+	return m->bitmaps[slot].count;
+}
+
+/* The first block at or behind `from` whose bit is `value`, or m->blocks. */
+static uint64_t bitmap_find(const struct meta *m, const uint64_t *words, uint64_t from, bool value)
+{
+	uint64_t flip = value ? 0 : ~0ull;
+
+	for (uint64_t i = from / 64; i * 64 < m->blocks; i++) {
+		uint64_t word = (le64toh(words[i]) ^ flip) &
+				bitmap_mask((struct blocks){from, m->blocks}, i);
+
+		if (word)
+			return i * 64 + (unsigned)__builtin_ctzll(word);
+	}
+	return m->blocks;
+}
+
+static bool bitmap_next(const struct meta *m, const uint64_t *words, uint64_t from,
+			uint64_t max_len, struct mirror_range *run)
+{
+	uint64_t at = from / MIRROR_BLOCK, end;
+
+	at = at < m->blocks ? bitmap_find(m, words, at, true) : m->blocks;
+	if (at == m->blocks)
+		return false;
+	end = bitmap_find(m, words, at, false);
+	*run = (struct mirror_range){at * MIRROR_BLOCK, (end - at) * MIRROR_BLOCK};
+	max_len = max_len / MIRROR_BLOCK * MIRROR_BLOCK;
+	if (max_len && run->len > max_len)
+		run->len = max_len;
+	return true;
+}
+
+bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
+		      struct mirror_range *run)
+{
+	return bitmap_exists(m, slot) && bitmap_next(m, bitmap_words(m, slot), from, max_len, run);
+}
+
+int meta_bitmap_persist(struct meta *m, uint8_t slot)
+{
+	return bitmap_exists(m, slot) ? meta_persist(m, bitmap_at(m, slot), m->plane_bytes)
+				      : m->broken;
+}
+
+int meta_bitmap_persist_extent(struct meta *m, uint32_t extent, struct meta_span *span)
+{
+	int rc = 0;
+
+	for (uint8_t slot = 0; !rc && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (bitmap_exists(m, slot))
+			rc = meta_span_add(m, span,
+					   bitmap_at(m, slot) + extent * BITMAP_EXTENT_BYTES,
+					   BITMAP_EXTENT_BYTES);
+	return rc;
+}
+
+/* ---- a pass ---- */
+
+int meta_pass_begin(struct meta *m, uint8_t slot)
+{
+	struct meta_bitmap *bitmap = &m->bitmaps[slot];
+	size_t n = bitmap_word_count(m);
+
+	if (!bitmap_exists(m, slot))
+		return -EINVAL;
+	if (!bitmap->picture) {
+		bitmap->picture = malloc(n * sizeof(uint64_t));
+		bitmap->fresh = malloc(n * sizeof(uint64_t));
+	}
+	if (!bitmap->picture || !bitmap->fresh) {
+		meta_pass_end(m, slot);
+		return -ENOMEM;
+	}
+	memcpy(bitmap->picture, bitmap_words(m, slot), n * sizeof(uint64_t));
+	memset(bitmap->fresh, 0, n * sizeof(uint64_t));
+	bitmap->left = bitmap->count;
+	return 0;
+}
+
+void meta_pass_end(struct meta *m, uint8_t slot)
+{
+	struct meta_bitmap *bitmap = &m->bitmaps[slot];
+
+	free(bitmap->picture);
+	free(bitmap->fresh);
+	bitmap->picture = bitmap->fresh = NULL;
+	bitmap->left = 0;
+}
+
+bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
+		    struct mirror_range *run)
+{
+	const struct meta_bitmap *bitmap = &m->bitmaps[slot];
+
+	return bitmap->picture && bitmap_next(m, bitmap->picture, from, max_len, run);
+}
+
+void meta_pass_done(struct meta *m, uint8_t slot, struct mirror_range run)
+{
+	struct meta_bitmap *bitmap = &m->bitmaps[slot];
+	struct blocks b = bitmap_blocks_inside(m, run);
+	uint64_t *words = bitmap_words(m, slot);
+
+	if (!bitmap->picture || b.from >= b.to)
+		return;
+	bitmap->left -= bitmap_put(bitmap->picture, b, false);
+	for (uint64_t i = b.from / 64; i * 64 < b.to; i++) {
+		uint64_t was = le64toh(words[i]);
+		uint64_t gone = was & bitmap_mask(b, i) & ~le64toh(bitmap->fresh[i]);
+
+		words[i] = htole64(was & ~gone);
+		bitmap->count -= (unsigned)__builtin_popcountll(gone);
+	}
+}
+
+uint64_t meta_pass_count(const struct meta *m, uint8_t slot)
+{
+	return m->bitmaps[slot].left;
+}

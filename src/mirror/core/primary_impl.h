@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* primary_impl.h -- what the files of the primary's state machine share. */
+#ifndef MIRROR_CORE_PRIMARY_IMPL_H
+#define MIRROR_CORE_PRIMARY_IMPL_H
+
+#include <stddef.h>
+
+#include "mirror/core/primary.h"
+#include "mirror/core/view.h"
+
+#define PRIMARY_RETRY_MS     200   /* first pause between attempts to reach a member */
+#define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
+#define PRIMARY_HOLDOFF_MAX  (300 * 1000)
+#define PRIMARY_SWAP_MS      100 /* first pause after a swap without success */
+#define PRIMARY_SWAP_MAX_MS  5000
+
+static inline bool primary_is_over(const struct primary *p)
+{
+	return p->state == PRIMARY_IDLE || p->state >= PRIMARY_DEMOTED;
+}
+
+/* From the swap to `serving` until nothing more is flushed. */
+static inline bool primary_is_serving(const struct primary *p)
+{
+	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
+}
+
+static inline bool primary_is_recovering(const struct primary *p)
+{
+	return p->state == PRIMARY_RECOVERING || p->state == PRIMARY_STARTING;
+}
+
+static inline bool primary_in_s(const struct primary *p, unsigned slot)
+{
+	return p->rec.view.insync & MIRROR_BIT(slot);
+}
+
+static inline const char *primary_name(const struct primary *p, unsigned slot)
+{
+	return p->rec.config.members[slot].name;
+}
+
+/* Members of S that are to be swapped out. */
+mirror_mask primary_lost(const struct primary *p);
+bool primary_all_equal(const struct primary *p);
+
+void primary_set_state(struct primary *p, enum primary_state state, const char *event);
+void primary_pend(struct primary *p, enum primary_action_type type);
+static inline void primary_read(struct primary *p)
+{
+	primary_pend(p, PRIMARY_DO_READ);
+}
+
+void primary_pend_member(struct primary *p, unsigned slot, enum primary_action_type type);
+/* The end, with a text for people. */
+void primary_fail(struct primary *p, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* primary_member.c */
+void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state);
+/* What is under way with it ends; it is fenced again after the pause. */
+void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms);
+/* The same, with a pause that doubles. */
+void primary_member_back_off(struct primary *p, unsigned slot);
+void primary_member_hold_off(struct primary *p, unsigned slot);
+/* Slots of the configuration appear, change and vanish. Returns those that begin anew. */
+mirror_mask primary_members_configure(struct primary *p);
+/* Those that have to be reached, and whose time is up. */
+void primary_members_tick(struct primary *p);
+/* The ranges of all are known. */
+void primary_members_equalise(struct primary *p);
+
+/* primary_swap.c */
+/* Make the swap that is wanted now the one under way; false: none is. */
+bool primary_offer(struct primary *p);
+
+/* primary.c: transitions that follow from what is the case; the end of each event. */
+void primary_settle(struct primary *p);
+
+#endif

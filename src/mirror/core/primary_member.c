@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* primary_member.c -- one member as its primary has it: fenced, made equal, waited for, lost. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "mirror/core/primary_impl.h"
+
+void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (m->state == state)
+		return;
+	LOG_INFO("mirror set '%s': member '%s': %s -> %s", p->rec.config.set, primary_name(p, slot),
+		 primary_member_state_2str(m->state), primary_member_state_2str(state));
+	m->state = state;
+}
+
+static void primary_member_expect(struct primary *p, unsigned slot)
+{
+	p->members[slot].deadline_ms = p->now + p->rec.config.replica_timeout_ms;
+}
+
+void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (m->state == PRIMARY_MEMBER_NONE)
+		return;
+	if (m->state != PRIMARY_MEMBER_AWAY) {
+		m->pending = 0;
+		if (slot != p->slot)
+			primary_pend_member(p, slot, PRIMARY_DO_DROP);
+	}
+	primary_member_set(p, slot, PRIMARY_MEMBER_AWAY);
+	m->retry_ms = p->now + pause_ms;
+	if (!primary_is_recovering(p) || !primary_in_s(p, slot))
+		m->deadline_ms = 0;
+	else if (!m->deadline_ms && !m->lost)
+		primary_member_expect(p, slot);
+}
+
+static uint64_t primary_double(uint64_t last, uint64_t first, uint64_t most)
+{
+	uint64_t next = last ? 2 * last : first;
+
+	return next < most ? next : most;
+}
+
+void primary_member_back_off(struct primary *p, unsigned slot)
+{
+	struct primary_member *m = &p->members[slot];
+
+	m->backoff_ms = primary_double(m->backoff_ms, PRIMARY_RETRY_MS, PRIMARY_RETRY_MAX_MS);
+	primary_member_away(p, slot, m->backoff_ms);
+}
+
+void primary_member_hold_off(struct primary *p, unsigned slot)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (m->insync_ms && p->now - m->insync_ms >= PRIMARY_HOLDOFF_MAX)
+		m->holdoff_ms = 0;
+	m->insync_ms = 0;
+	m->holdoff_ms =
+		primary_double(m->holdoff_ms, p->rec.config.holdoff_ms, PRIMARY_HOLDOFF_MAX);
+	primary_member_away(p, slot, m->holdoff_ms);
+}
+
+mirror_mask primary_members_configure(struct primary *p)
+{
+	mirror_mask fresh = 0;
+
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+		uint64_t id = p->rec.config.members[i].id;
+
+		if (m->id == id)
+			continue;
+		bool engaged = m->state > PRIMARY_MEMBER_AWAY;
+
+		memset(m, 0, sizeof(*m));
+		fresh |= MIRROR_BIT(i);
+		m->id = id;
+		m->state = id ? PRIMARY_MEMBER_AWAY : PRIMARY_MEMBER_NONE;
+		if (engaged)
+			primary_pend_member(p, i, PRIMARY_DO_DROP);
+	}
+	return fresh;
+}
+
+/* A member of S is lost, and cannot be swapped out now: flushes wait for it, so it lacks only what
+ * is not acknowledged. */
+static bool primary_member_to_repair(const struct primary *p, unsigned slot)
+{
+	if (p->swapping && !(p->offer.view.insync & MIRROR_BIT(slot)))
+		return false;
+	return p->swap_failures > 0 || !view_may_shrink(&p->rec, primary_lost(p), NULL);
+}
+
+/* Is it time to fence it? The own promise comes first. */
+static bool primary_member_to_fence(const struct primary *p, unsigned slot)
+{
+	const struct primary_member *m = &p->members[slot];
+
+	if (m->state != PRIMARY_MEMBER_AWAY || m->retry_ms > p->now)
+		return false;
+	if (primary_is_recovering(p))
+		return primary_in_s(p, slot) &&
+		       (slot == p->slot || p->members[p->slot].state >= PRIMARY_MEMBER_RANGES);
+	if (slot == p->slot)
+		return false;
+	if (primary_in_s(p, slot))
+		return primary_member_to_repair(p, slot);
+	return p->state == PRIMARY_SERVING && !(p->unknown & MIRROR_BIT(slot));
+}
+
+static void primary_member_timed_out(struct primary *p, unsigned slot)
+{
+	struct primary_member *m = &p->members[slot];
+
+	m->deadline_ms = 0;
+	if (!m->trouble)
+		m->trouble = "it does not answer";
+	if (primary_is_recovering(p) && slot != p->slot)
+		m->lost = true;
+	if (m->state != PRIMARY_MEMBER_AWAY)
+		primary_member_back_off(p, slot);
+}
+
+void primary_members_tick(struct primary *p)
+{
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+
+		if (m->deadline_ms && p->now >= m->deadline_ms)
+			primary_member_timed_out(p, i);
+		if (!primary_member_to_fence(p, i))
+			continue;
+		primary_member_set(p, i, PRIMARY_MEMBER_FENCING);
+		primary_pend_member(p, i, PRIMARY_DO_PROMISE);
+		if (!m->deadline_ms)
+			primary_member_expect(p, i);
+	}
+}
+
+void primary_members_equalise(struct primary *p)
+{
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (primary_in_s(p, i) && !p->members[i].lost &&
+		    p->members[i].state < PRIMARY_MEMBER_WAITING)
+			return;
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		if (p->members[i].state != PRIMARY_MEMBER_WAITING)
+			continue;
+		primary_member_set(p, i, PRIMARY_MEMBER_EQUALISE);
+		primary_pend_member(p, i, PRIMARY_DO_EQUALISE);
+		primary_member_expect(p, i);
+	}
+}
+
+/* In its present form it is of no use; the operator can change that. */
+static void primary_member_useless(struct primary *p, unsigned slot, const char *trouble)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (m->trouble != trouble)
+		LOG_WARNING("mirror set '%s': member '%s' cannot be used: %s", p->rec.config.set,
+			    primary_name(p, slot), trouble);
+	m->trouble = trouble;
+	if (primary_in_s(p, slot))
+		m->lost = true;
+	m->backoff_ms = PRIMARY_RETRY_MAX_MS;
+	primary_member_back_off(p, slot);
+}
+
+static bool primary_copy_is_usable(enum mirror_copy copy)
+{
+	return copy == MIRROR_COPY_INSYNC || copy == MIRROR_COPY_STALE ||
+	       copy == MIRROR_COPY_UNKNOWN;
+}
+
+static void primary_on_promised_self(struct primary *p, const struct primary_report *report)
+{
+	struct primary_member *m = &p->members[p->slot];
+	bool usable = primary_copy_is_usable(report->copy) ||
+		      (p->force && report->copy == MIRROR_COPY_SYNCING);
+
+	if (!p->force && view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
+		primary_fail(p, -ENOTUNIQ, "the register is older than what this host has seen");
+	} else if (!usable) {
+		primary_fail(p, -EIO, "the own copy cannot be used: %s",
+			     mirror_copy_2str(report->copy));
+	} else {
+		m->deadline_ms = 0;
+		primary_member_set(p, p->slot,
+				   p->was_clean ? PRIMARY_MEMBER_EQUAL : PRIMARY_MEMBER_RANGES);
+		if (!p->was_clean)
+			primary_pend_member(p, p->slot, PRIMARY_DO_RANGES);
+	}
+}
+
+/* A member of S: before the application reads it is made equal. Later it lacks only flushes that
+ * are not acknowledged. */
+static void primary_on_promised_insync(struct primary *p, unsigned slot,
+				       const struct primary_report *report)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
+		primary_fail(p, -ENOTUNIQ, "the register is older than what '%s' has seen",
+			     primary_name(p, slot));
+		return;
+	}
+	if (!primary_copy_is_usable(report->copy)) {
+		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
+		return;
+	}
+	m->lost = false;
+	m->deadline_ms = 0;
+	if (primary_is_serving(p)) {
+		primary_member_set(p, slot, PRIMARY_MEMBER_EQUALISE);
+		primary_pend_member(p, slot, PRIMARY_DO_EQUALISE);
+		primary_member_expect(p, slot);
+	} else if (p->was_clean) {
+		primary_member_set(p, slot, PRIMARY_MEMBER_EQUAL);
+	} else {
+		primary_member_set(p, slot, PRIMARY_MEMBER_RANGES);
+		primary_pend_member(p, slot, PRIMARY_DO_RANGES);
+		primary_member_expect(p, slot);
+	}
+}
+
+static void primary_on_promised_outside(struct primary *p, unsigned slot,
+					const struct primary_report *report)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (!p->rec.view.forced && view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
+		primary_member_useless(p, slot, "split: it has seen what the register has not");
+	} else if (report->copy == MIRROR_COPY_FAILED) {
+		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
+	} else {
+		m->deadline_ms = 0;
+		m->uncertain |= report->copy == MIRROR_COPY_EMPTY || p->rec.view.forced;
+		primary_member_set(p, slot, PRIMARY_MEMBER_RESYNC);
+		primary_pend_member(p, slot, PRIMARY_DO_RESYNC);
+	}
+}
+
+void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_report *report)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (primary_is_over(p) || m->state != PRIMARY_MEMBER_FENCING)
+		return;
+	m->pending = 0;
+	m->uncertain = report->uncertain || report->copy == MIRROR_COPY_UNKNOWN;
+	if (report->held) {
+		m->trouble = "a process on its host still maps the copy";
+		primary_member_away(p, slot, PRIMARY_RETRY_MS);
+		primary_settle(p);
+		return;
+	}
+	m->trouble = NULL;
+	m->promised = (struct mirror_epoch){0, 0};
+	m->backoff_ms = 0;
+	primary_pend_member(p, slot, PRIMARY_DO_VIEW);
+	if (slot == p->slot)
+		primary_on_promised_self(p, report);
+	else if (primary_in_s(p, slot))
+		primary_on_promised_insync(p, slot, report);
+	else
+		primary_on_promised_outside(p, slot, report);
+	primary_settle(p);
+}
+
+/*
+ * Either there is a newer primary, or the register has forgotten one: reads that begin now tell
+ * (primary_judge_promises). Until then a member of S is not swapped out, which would succeed in a
+ * register that was restored.
+ */
+static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mirror_epoch promised)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (!mirror_epoch_is_equal(m->promised, promised)) {
+		m->promised = promised;
+		m->refused_reads = p->reads + 2; /* one may be under way */
+	}
+	primary_read(p);
+	m->lost = false;
+	if (primary_in_s(p, slot))
+		primary_member_away(p, slot, PRIMARY_RETRY_MS);
+	else
+		primary_member_useless(p, slot, "it has promised a higher epoch");
+	m->trouble = "it has promised a higher epoch";
+}
+
+void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal why,
+			struct mirror_epoch promised)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (primary_is_over(p) || m->state < PRIMARY_MEMBER_FENCING)
+		return;
+	if (why == PRIMARY_REFUSED_EPOCH) {
+		primary_on_refused_epoch(p, slot, promised);
+	} else if (why == PRIMARY_REFUSED_COPY) {
+		primary_member_useless(p, slot, "its copy is not the one of the configuration");
+	} else {
+		m->trouble = "its daemon is busy";
+		m->lost |= primary_is_serving(p) && primary_in_s(p, slot);
+		primary_member_back_off(p, slot);
+	}
+	primary_settle(p);
+}
+
+/* The one way from a state to the next that an answer of a member opens. */
+static bool primary_member_step(struct primary *p, unsigned slot, enum primary_member_state from,
+				enum primary_member_state to)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (primary_is_over(p) || m->state != from)
+		return false;
+	m->deadline_ms = 0;
+	primary_member_set(p, slot, to);
+	return true;
+}
+
+void primary_on_ranges(struct primary *p, uint8_t slot)
+{
+	enum primary_member_state to =
+		slot == p->slot ? PRIMARY_MEMBER_EQUAL : PRIMARY_MEMBER_WAITING;
+
+	if (primary_member_step(p, slot, PRIMARY_MEMBER_RANGES, to))
+		primary_settle(p);
+}
+
+void primary_on_progress(struct primary *p, uint8_t slot)
+{
+	if (!primary_is_over(p) && p->members[slot].state == PRIMARY_MEMBER_EQUALISE)
+		primary_member_expect(p, slot);
+}
+
+void primary_on_equal(struct primary *p, uint8_t slot)
+{
+	if (!primary_member_step(p, slot, PRIMARY_MEMBER_EQUALISE, PRIMARY_MEMBER_EQUAL))
+		return;
+	if (primary_is_serving(p))
+		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
+	primary_settle(p);
+}
+
+void primary_on_joining(struct primary *p, uint8_t slot)
+{
+	if (primary_member_step(p, slot, PRIMARY_MEMBER_RESYNC, PRIMARY_MEMBER_JOINING))
+		primary_settle(p);
+}
+
+void primary_on_joined(struct primary *p, uint8_t slot)
+{
+	if (primary_member_step(p, slot, PRIMARY_MEMBER_JOINING, PRIMARY_MEMBER_JOINED))
+		primary_settle(p);
+}
+
+void primary_on_lost(struct primary *p, uint8_t slot)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (primary_is_over(p) || m->state < PRIMARY_MEMBER_FENCING ||
+	    (slot == p->slot && m->state == PRIMARY_MEMBER_EQUAL))
+		return;
+	if (primary_is_serving(p) && primary_in_s(p, slot))
+		m->lost = true;
+	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
+		primary_member_hold_off(p, slot);
+	else
+		primary_member_back_off(p, slot);
+	primary_settle(p);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * primary_swap.c -- the swaps of one primary, and what it learns from the register.
+ *
+ * One swap at a time. One without an answer may land as long as no other swap of the same record
+ * has: until then the worse of both outcomes is assumed (primary_must_have), and the next swap,
+ * with a nonce of its own, ends the question.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "mirror/core/primary_impl.h"
+
+static mirror_mask primary_joined(const struct primary *p)
+{
+	mirror_mask joined = 0;
+
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (p->members[i].state == PRIMARY_MEMBER_JOINED && !primary_in_s(p, i))
+			joined |= MIRROR_BIT(i);
+	return joined;
+}
+
+/* Change *offer, which is the record as it is, as wanted now. False: nothing is wanted. */
+static bool primary_offer_change(struct primary *p, struct mirror_record *offer, uint64_t nonce)
+{
+	mirror_mask lost = primary_lost(p);
+
+	if (p->state == PRIMARY_PROMOTING)
+		return (p->force ? view_force(offer, p->slot, nonce, NULL)
+				 : view_promote(offer, p->slot, nonce, NULL)) == 0;
+	if (p->state == PRIMARY_STARTING)
+		return view_serve(offer, p->slot, nonce, NULL) == 0;
+	if (p->state == PRIMARY_STOPPING)
+		return view_demote(offer, p->slot, p->clean, nonce, NULL) == 0;
+	if (p->state != PRIMARY_RECOVERING && !primary_is_serving(p))
+		return false;
+	if (lost && view_shrink(offer, p->slot, lost, nonce, NULL) == 0)
+		return true;
+	if (p->state == PRIMARY_SERVING && primary_joined(p))
+		return view_expand(offer, p->slot, primary_joined(p), nonce, NULL) == 0;
+	return p->unknown && view_supersede(offer, p->slot, nonce, NULL) == 0;
+}
+
+bool primary_offer(struct primary *p)
+{
+	if (primary_is_over(p) || p->swapping || p->now < p->swap_retry_ms)
+		return false;
+	/* Most calls end here, without a copy of the record. */
+	if (primary_is_serving(p) && !p->unknown && !primary_lost(p) && !primary_joined(p))
+		return false;
+	p->offer = p->rec;
+	if (!primary_offer_change(p, &p->offer, p->random(p->arg)))
+		return false;
+	p->swapping = true;
+	return true;
+}
+
+/* S after a change of the register: who has entered, who has left. */
+static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
+{
+	struct primary_member *m = &p->members[slot];
+	bool is_in = primary_in_s(p, slot);
+
+	if (is_in && m->state == PRIMARY_MEMBER_JOINED) {
+		primary_member_set(p, slot, PRIMARY_MEMBER_EQUAL);
+		m->insync_ms = p->now;
+		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
+	} else if (is_in && !was_in) {
+		/* A late swap has added it after it was given up. */
+		m->lost = true;
+		primary_member_back_off(p, slot);
+	} else if (was_in && !is_in) {
+		m->lost = false;
+		if (slot == p->slot)
+			return;
+		if (m->state == PRIMARY_MEMBER_EQUAL && primary_is_serving(p))
+			/* Removed by a late swap, but repaired since. */
+			primary_member_set(p, slot, PRIMARY_MEMBER_JOINED);
+		else
+			primary_member_hold_off(p, slot);
+	}
+}
+
+static void primary_begin_recovery(struct primary *p)
+{
+	primary_set_state(p, PRIMARY_RECOVERING, "the epoch is ours");
+	p->unknown_count = 0;
+	if (p->demoting)
+		primary_set_state(p, PRIMARY_STOPPING, "demote");
+}
+
+static void primary_begin_serving(struct primary *p)
+{
+	primary_set_state(p, PRIMARY_SERVING, "swapped");
+	primary_pend(p, PRIMARY_DO_SERVE);
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+
+		m->deadline_ms = 0;
+		if (!primary_in_s(p, i))
+			continue;
+		m->insync_ms = p->now;
+		if (m->state == PRIMARY_MEMBER_EQUAL) {
+			primary_pend_member(p, i, PRIMARY_DO_RETIRE);
+		} else {
+			/* Lost since the swap was sent. */
+			m->lost = true;
+			primary_member_back_off(p, i);
+		}
+	}
+}
+
+/* The register has this record, which is the newest one known. */
+static void primary_adopt(struct primary *p, const struct mirror_record *rec, uint64_t revision)
+{
+	mirror_mask before = p->rec.view.insync;
+
+	p->rec = *rec;
+	p->revision = revision;
+	p->unknown = 0;
+	p->swap_failures = 0;
+	p->swap_backoff_ms = 0;
+	p->swap_retry_ms = 0;
+	LOG_INFO("mirror set '%s': the register has epoch %llu.%llu, S %#x", rec->config.set,
+		 (unsigned long long)rec->view.epoch.number, (unsigned long long)rec->view.seq,
+		 rec->view.insync);
+	if (p->state == PRIMARY_PROMOTING) {
+		before = rec->view.insync;
+		primary_begin_recovery(p);
+	}
+	mirror_mask fresh = primary_members_configure(p);
+
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		if (fresh & MIRROR_BIT(i))
+			continue;
+		primary_adopt_member(p, i, before & MIRROR_BIT(i));
+		if (p->members[i].state > PRIMARY_MEMBER_FENCING)
+			primary_pend_member(p, i, PRIMARY_DO_VIEW);
+	}
+	if (rec->view.phase == MIRROR_PHASE_NONE)
+		primary_set_state(p, PRIMARY_DEMOTED, "swapped");
+	else if (rec->view.phase == MIRROR_PHASE_SERVING && primary_is_recovering(p))
+		primary_begin_serving(p);
+}
+
+/* Was this epoch begun by a swap of ours? */
+static bool primary_is_our_promotion(const struct primary *p, const struct mirror_view *view)
+{
+	unsigned count =
+		p->unknown_count < PRIMARY_UNKNOWN_MAX ? p->unknown_count : PRIMARY_UNKNOWN_MAX;
+
+	if (view->primary != p->slot)
+		return false;
+	if (p->swapping && view->epoch.nonce == p->offer.nonce)
+		return true;
+	for (unsigned i = 0; i < count; i++)
+		if (p->unknown_nonces[i] == view->epoch.nonce)
+			return true;
+	return false;
+}
+
+/* While it is promoting: is the epoch ours already, or has somebody else changed the register? */
+static void primary_learn_promoting(struct primary *p, const struct mirror_record *rec,
+				    uint64_t revision, bool refused)
+{
+	if (primary_is_our_promotion(p, &rec->view))
+		primary_adopt(p, rec, revision);
+	else if (rec->nonce == p->rec.nonce && refused)
+		primary_fail(p, -EBUSY, "the primary is alive");
+	else if (rec->nonce != p->rec.nonce)
+		primary_fail(p, -EAGAIN, "the register was changed by somebody else");
+}
+
+/* The register had this record when the swap under way was refused: it is neither what the swap
+ * compared with nor something newer, so it was restored from a backup. */
+static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
+{
+	if (rec->view.epoch.number != p->offer.view.epoch.number)
+		return rec->view.epoch.number < p->offer.view.epoch.number;
+	return rec->view.seq < p->offer.view.seq;
+}
+
+/* `refused`: it is why the swap under way has failed. */
+static void primary_learn(struct primary *p, const struct mirror_record *rec, uint64_t revision,
+			  bool refused)
+{
+	const struct mirror_view *now = &rec->view, *known = &p->rec.view;
+
+	if (p->state == PRIMARY_PROMOTING) {
+		primary_learn_promoting(p, rec, revision, refused);
+	} else if (now->epoch.number > known->epoch.number ||
+		   (now->epoch.number == known->epoch.number &&
+		    now->epoch.nonce != known->epoch.nonce)) {
+		primary_set_state(p, PRIMARY_FENCED, "the register has another epoch");
+	} else if (now->epoch.number == known->epoch.number && now->seq > known->seq) {
+		primary_adopt(p, rec, revision);
+	} else if (refused && primary_is_restored(p, rec)) {
+		primary_fail(p, -ENOTUNIQ, "the register is older than it was: split");
+	}
+}
+
+static void primary_swap_failed(struct primary *p)
+{
+	p->swap_failures++;
+	p->swap_backoff_ms = p->swap_backoff_ms ? 2 * p->swap_backoff_ms : PRIMARY_SWAP_MS;
+	if (p->swap_backoff_ms > PRIMARY_SWAP_MAX_MS)
+		p->swap_backoff_ms = PRIMARY_SWAP_MAX_MS;
+	p->swap_retry_ms = p->now + p->swap_backoff_ms;
+}
+
+static void primary_swap_unknown(struct primary *p)
+{
+	p->unknown |= p->offer.view.insync;
+	p->unknown_nonces[p->unknown_count++ % PRIMARY_UNKNOWN_MAX] = p->offer.nonce;
+	primary_read(p);
+	primary_swap_failed(p);
+}
+
+void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
+		     uint64_t revision)
+{
+	if (primary_is_over(p) || !p->swapping)
+		return;
+	switch (result) {
+	case PRIMARY_SWAP_DONE:
+	case PRIMARY_SWAP_CHANGED:
+		primary_learn(p, now, revision, result == PRIMARY_SWAP_CHANGED);
+		break;
+	case PRIMARY_SWAP_UNKNOWN:
+		primary_swap_unknown(p);
+		break;
+	case PRIMARY_SWAP_FAILED:
+		primary_swap_failed(p);
+		break;
+	}
+	p->swapping = false;
+	primary_settle(p);
+}
+
+/* A member has promised a higher epoch than ours, and reads that began later do not show it. */
+static void primary_judge_promises(struct primary *p)
+{
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+
+		if (!m->promised.number || primary_is_over(p))
+			continue;
+		if (p->reads < m->refused_reads)
+			primary_read(p);
+		else if (i == p->slot || primary_in_s(p, i))
+			primary_fail(
+				p, -ENOTUNIQ,
+				"split: '%s' has promised epoch %llu, which the register lacks",
+				primary_name(p, i), (unsigned long long)m->promised.number);
+	}
+}
+
+void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision)
+{
+	if (primary_is_over(p))
+		return;
+	p->reads++;
+	primary_learn(p, rec, revision, false);
+	primary_judge_promises(p);
+	/* It was not carried out yet; another swap of ours makes sure that it never will be. */
+	if (p->unknown)
+		p->swap_retry_ms = p->now;
+	primary_settle(p);
+}

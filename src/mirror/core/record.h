@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record.h -- the set's record as bytes: in messages, in files, wherever it is no text; pure.
+ *
+ * Little-endian. Magic "RPMRECRD" 8, format 4, length of all 4, the fields in the order of struct
+ * mirror_record (texts as length 2 and characters; members by a mask of the slots in use), CRC32C
+ * of all before it 4. One record has exactly one form: equal bytes, equal records.
+ */
+#ifndef MIRROR_CORE_RECORD_H
+#define MIRROR_CORE_RECORD_H
+
+#include <stddef.h>
+
+#include "mirror/core/types.h"
+
+#define RECORD_FORMAT 1
+#define RECORD_BYTES  16384 /* room that each record fits into */
+
+/* Whether its fields are possible together, as far as one record shows: texts end and names differ,
+ * sizes and counts are in their limits, primary and insync are members. NULL, or what is wrong. */
+const char *record_check(const struct mirror_record *rec);
+
+/* The length, or 0: it does not fit, or record_check() complains. */
+size_t record_encode(const struct mirror_record *rec, void *buf, size_t room);
+/* -EBADMSG: no record, damaged, or one that record_check() complains about; -EPROTONOSUPPORT:
+ * another format. *rec is written on success only, with free slots all zero. */
+int record_decode(struct mirror_record *rec, const void *buf, size_t len);
+
+bool record_is_equal(const struct mirror_record *a, const struct mirror_record *b);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/core/resync_rate.h"
+
+#include <string.h>
+
+#define SECOND_US       1000000u
+#define INTERVAL_US     100000u /* of a decision, if it has enough flushes */
+#define INTERVAL_COUNT  50
+#define COUNT_MIN       5  /* with fewer in a second, flushes are no matter */
+#define WINDOW_FRACTION 16 /* the smallest window is this part of a piece */
+#define FLOOR_PART      4  /* of a second of min_rate may be in flight */
+
+/* In quarters of the calm p99: from here on less, and below this more. The promise is 8 quarters.
+ */
+#define QUARTERS_LESS 7
+#define QUARTERS_MORE 6
+
+static unsigned resync_rate_class(uint64_t us)
+{
+	unsigned log, class;
+
+	if (us < 8)
+		return (unsigned)us;
+	log = 63 - (unsigned)__builtin_clzll(us);
+	class = (log - 2) * 8 + (unsigned)(us >> (log - 3) & 7);
+	return class < RESYNC_LATENCIES ? class : RESYNC_LATENCIES - 1;
+}
+
+/* The largest value of a class. */
+static uint64_t resync_rate_class_top(unsigned class)
+{
+	unsigned log = class / 8 + 2;
+
+	if (class < 8)
+		return class;
+	return ((8ull + class % 8 + 1) << (log - 3)) - 1;
+}
+
+void resync_latencies_add(struct resync_latencies *l, uint64_t took_us)
+{
+	l->classes[resync_rate_class(took_us)]++;
+	l->count++;
+}
+
+uint64_t resync_latencies_p99(const struct resync_latencies *l)
+{
+	uint32_t slower = l->count / 100 + 1, seen = 0;
+	unsigned class = RESYNC_LATENCIES;
+
+	if (!l->count)
+		return 0;
+	while (seen < slower)
+		seen += l->classes[--class];
+	return resync_rate_class_top(class);
+}
+
+void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
+		      uint64_t calm_us, uint64_t now_us)
+{
+	memset(rate, 0, sizeof(*rate));
+	rate->limits = *limits;
+	rate->piece = piece;
+	rate->window = 2 * piece;
+	rate->is_probing = true;
+	rate->calm_us = calm_us;
+	rate->interval_us = rate->second_us = now_us;
+}
+
+static void resync_rate_grow(struct resync_rate *rate)
+{
+	uint32_t step = rate->window / 16, least = rate->piece / WINDOW_FRACTION;
+
+	if (!rate->was_full)
+		return;
+	if (rate->is_probing)
+		step = rate->window;
+	else if (step < least)
+		step = least;
+	rate->window += step;
+	if (rate->window > RESYNC_WINDOW_MAX)
+		rate->window = RESYNC_WINDOW_MAX;
+}
+
+static void resync_rate_shrink(struct resync_rate *rate)
+{
+	uint32_t least = rate->piece / WINDOW_FRACTION;
+
+	rate->is_probing = false;
+	rate->window = rate->window / 2 > least ? rate->window / 2 : least;
+}
+
+static void resync_rate_decide(struct resync_rate *rate)
+{
+	if (rate->latencies.count < COUNT_MIN) {
+		resync_rate_grow(rate);
+		return;
+	}
+	rate->p99_us = resync_latencies_p99(&rate->latencies);
+	if (!rate->calm_us) /* with the smallest window it is near enough */
+		rate->calm_us = rate->p99_us;
+	else if (rate->p99_us * 4 > rate->calm_us * QUARTERS_LESS)
+		resync_rate_shrink(rate);
+	else if (rate->p99_us * 4 < rate->calm_us * QUARTERS_MORE)
+		resync_rate_grow(rate);
+}
+
+static void resync_rate_tick(struct resync_rate *rate, uint64_t now_us)
+{
+	uint64_t interval = now_us - rate->interval_us, second = now_us - rate->second_us;
+
+	if (interval >= SECOND_US ||
+	    (interval >= INTERVAL_US && rate->latencies.count >= INTERVAL_COUNT)) {
+		resync_rate_decide(rate);
+		memset(&rate->latencies, 0, sizeof(rate->latencies));
+		rate->was_full = false;
+		rate->interval_us = now_us;
+	}
+	if (second >= SECOND_US) {
+		rate->throughput = rate->sent * SECOND_US / second;
+		rate->sent = 0;
+		rate->second_us = now_us;
+	}
+}
+
+static uint64_t resync_rate_allowance(uint64_t bytes_per_s, uint64_t elapsed_us)
+{
+	return bytes_per_s / SECOND_US * elapsed_us +
+	       bytes_per_s % SECOND_US * elapsed_us / SECOND_US;
+}
+
+/* Is so little sent in this second that more must be, whatever flushes suffer? */
+static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_flight,
+				    uint64_t elapsed_us)
+{
+	return rate->sent < resync_rate_allowance(rate->limits.min_rate, elapsed_us) &&
+	       in_flight < rate->limits.min_rate / FLOOR_PART;
+}
+
+/* When the limit permits what was sent so far and one more byte. */
+static uint64_t resync_rate_time_of(const struct resync_rate *rate, uint64_t bytes_per_s,
+				    uint64_t bytes)
+{
+	return rate->second_us + bytes * SECOND_US / bytes_per_s + 1;
+}
+
+bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t len,
+			 uint64_t now_us, uint64_t *wake_us)
+{
+	const struct resync_limits *limits = &rate->limits;
+	uint64_t elapsed;
+	bool is_paused;
+
+	resync_rate_tick(rate, now_us);
+	elapsed = now_us - rate->second_us;
+	*wake_us = rate->second_us + SECOND_US;
+	if (limits->max_rate &&
+	    rate->sent + len > resync_rate_allowance(limits->max_rate, elapsed) + rate->piece) {
+		uint64_t when =
+			resync_rate_time_of(rate, limits->max_rate, rate->sent + len - rate->piece);
+
+		*wake_us = when < *wake_us ? when : *wake_us;
+		return false;
+	}
+	is_paused = rate->window < rate->piece && now_us < rate->next_us;
+	if (!is_paused && (!in_flight || in_flight + len <= rate->window))
+		return true;
+	rate->was_full = true;
+	if (resync_rate_below_floor(rate, in_flight, elapsed))
+		return true;
+	if (limits->min_rate) {
+		uint64_t when = resync_rate_time_of(rate, limits->min_rate, rate->sent);
+
+		*wake_us = when > now_us && when < *wake_us ? when : *wake_us;
+	}
+	if (is_paused && rate->next_us < *wake_us)
+		*wake_us = rate->next_us;
+	return false;
+}
+
+void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us)
+{
+	rate->sent += len;
+	if (rate->window < rate->piece)
+		rate->next_us = now_us + rate->piece_us * rate->piece / rate->window;
+}
+
+void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us)
+{
+	rate->piece_us = rate->piece_us ? (rate->piece_us * 7 + took_us) / 8 : took_us;
+}
+
+void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us)
+{
+	resync_latencies_add(&rate->latencies, took_us);
+	resync_rate_tick(rate, now_us);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/core/view.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Returns error, so that a refusal is one line; 0 where the caller returns false. */
+static int view_refuse(int error, const char *text, const char **why)
+{
+	if (why)
+		*why = text;
+	return error;
+}
+
+static bool view_has_member(const struct mirror_record *rec, uint8_t slot)
+{
+	return slot < MIRROR_MEMBERS_MAX && rec->config.members[slot].id != 0;
+}
+
+/* The register's next record of the same epoch. */
+static int view_change(struct mirror_record *rec, uint64_t nonce)
+{
+	rec->nonce = nonce;
+	rec->view.seq++;
+	return 0;
+}
+
+static void view_begin_epoch(struct mirror_record *rec, uint8_t slot, uint64_t nonce)
+{
+	struct mirror_view *v = &rec->view;
+
+	if (v->epoch.number != 0) {
+		if (rec->history_count < MIRROR_HISTORY)
+			rec->history_count++;
+		memmove(&rec->history[1], &rec->history[0],
+			(rec->history_count - 1) * sizeof(rec->history[0]));
+		rec->history[0].epoch = v->epoch;
+		rec->history[0].seq = v->seq;
+	}
+	v->epoch.number++;
+	v->epoch.nonce = nonce;
+	v->seq = 1;
+	v->phase = MIRROR_PHASE_RECOVERING;
+	v->primary = slot;
+	v->clean = false;
+	rec->nonce = nonce;
+}
+
+int view_create(struct mirror_record *rec, const struct mirror_config *config, mirror_mask insync,
+		uint64_t nonce, const char **why)
+{
+	if (!view_config_is_valid(config, why))
+		return -EINVAL;
+	if (!insync || (insync & ~mirror_config_members(config)))
+		return view_refuse(-EINVAL, "some member, and members only, must be in-sync", why);
+	memset(rec, 0, sizeof(*rec));
+	rec->config = *config;
+	rec->config.number = 1;
+	rec->nonce = nonce;
+	rec->view.seq = 1;
+	rec->view.primary = MIRROR_NOBODY;
+	rec->view.clean = true;
+	rec->view.insync = insync;
+	return 0;
+}
+
+int view_promote(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
+{
+	if (!view_has_member(rec, slot))
+		return view_refuse(-EINVAL, "there is no such member", why);
+	if (!(rec->view.insync & MIRROR_BIT(slot)))
+		return view_refuse(-EPERM, "it may lack acknowledged data: it is not in-sync", why);
+	view_begin_epoch(rec, slot, nonce);
+	rec->view.forced = false;
+	return 0;
+}
+
+int view_force(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
+{
+	if (!view_has_member(rec, slot))
+		return view_refuse(-EINVAL, "there is no such member", why);
+	view_begin_epoch(rec, slot, nonce);
+	rec->view.forced = true;
+	rec->view.insync = MIRROR_BIT(slot);
+	return 0;
+}
+
+static int view_check_primary(const struct mirror_record *rec, uint8_t slot, const char **why)
+{
+	if (rec->view.phase == MIRROR_PHASE_NONE || rec->view.primary != slot)
+		return view_refuse(-ESTALE, "it is not the primary", why);
+	return 0;
+}
+
+int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
+{
+	int error = view_check_primary(rec, slot, why);
+
+	if (error)
+		return error;
+	if (rec->view.phase != MIRROR_PHASE_RECOVERING)
+		return view_refuse(-EALREADY, "it serves already", why);
+	rec->view.phase = MIRROR_PHASE_SERVING;
+	return view_change(rec, nonce);
+}
+
+bool view_may_shrink(const struct mirror_record *rec, mirror_mask lost, const char **why)
+{
+	mirror_mask rest = (mirror_mask)(rec->view.insync & ~lost);
+
+	if (!rest)
+		view_refuse(0, "it is the last one in-sync", why);
+	else if (view_count(rest) < rec->config.min_copies)
+		view_refuse(0, "fewer than min_copies would be left", why);
+	else if (view_count(rest) == 1 && rec->config.lonely == MIRROR_LONELY_BLOCK)
+		view_refuse(0, "one copy would be left, and the set is to block then", why);
+	else
+		return true;
+	return false;
+}
+
+int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,
+		const char **why)
+{
+	int error = view_check_primary(rec, slot, why);
+
+	if (error)
+		return error;
+	if (!lost || (lost & ~rec->view.insync))
+		return view_refuse(-EINVAL, "only who is in-sync can leave", why);
+	if (!view_may_shrink(rec, lost, why))
+		return -EBUSY;
+	rec->view.insync &= (mirror_mask)~lost;
+	return view_change(rec, nonce);
+}
+
+int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uint64_t nonce,
+		const char **why)
+{
+	int error = view_check_primary(rec, slot, why);
+
+	if (error)
+		return error;
+	if (rec->view.phase != MIRROR_PHASE_SERVING)
+		return view_refuse(-EAGAIN, "the primary does not serve yet", why);
+	if (!joined || (joined & rec->view.insync) ||
+	    (joined & ~mirror_config_members(&rec->config)))
+		return view_refuse(-EINVAL, "only members that are not in-sync can join", why);
+	rec->view.insync |= joined;
+	return view_change(rec, nonce);
+}
+
+int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
+{
+	int error = view_check_primary(rec, slot, why);
+
+	return error ? error : view_change(rec, nonce);
+}
+
+int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t nonce,
+		const char **why)
+{
+	int error = view_check_primary(rec, slot, why);
+
+	if (error)
+		return error;
+	rec->view.clean = clean && rec->view.phase == MIRROR_PHASE_SERVING;
+	rec->view.phase = MIRROR_PHASE_NONE;
+	rec->view.primary = MIRROR_NOBODY;
+	return view_change(rec, nonce);
+}
+
+int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
+		    const char **why)
+{
+	const struct mirror_config *old = &rec->config;
+	mirror_mask left = 0;
+
+	if (!view_config_is_valid(config, why))
+		return -EINVAL;
+	if (memcmp(&config->uuid, &old->uuid, sizeof(old->uuid)) ||
+	    strcmp(config->set, old->set) != 0)
+		return view_refuse(-EINVAL, "it is the configuration of another set", why);
+	if (config->size < old->size)
+		return view_refuse(-EINVAL, "a set cannot be made smaller", why);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (config->members[slot].id != old->members[slot].id)
+			left |= MIRROR_BIT(slot);
+	if (rec->view.primary != MIRROR_NOBODY && (left & MIRROR_BIT(rec->view.primary)))
+		return view_refuse(-EBUSY, "the primary must be demoted first", why);
+	if (!(rec->view.insync & ~left))
+		return view_refuse(-EBUSY, "no in-sync member would be left", why);
+	uint64_t number = old->number + 1;
+
+	rec->config = *config;
+	rec->config.number = number;
+	rec->view.insync &= (mirror_mask)~left;
+	return view_change(rec, nonce);
+}
+
+static bool view_member_is_valid(const struct mirror_config *config, unsigned slot,
+				 const char **why)
+{
+	const struct mirror_member *m = &config->members[slot];
+
+	if (!m->name[0] || !memchr(m->name, 0, sizeof(m->name)) ||
+	    !memchr(m->host, 0, sizeof(m->host)) || !memchr(m->path, 0, sizeof(m->path)))
+		return view_refuse(0, "a member has no name, or a text that is too long", why);
+	for (unsigned other = 0; other < slot; other++) {
+		const struct mirror_member *o = &config->members[other];
+
+		if (o->id && (o->id == m->id || strcmp(o->name, m->name) == 0))
+			return view_refuse(0, "two members have the same name or id", why);
+	}
+	return true;
+}
+
+bool view_config_is_valid(const struct mirror_config *config, const char **why)
+{
+	unsigned count = view_count(mirror_config_members(config));
+
+	if (config->size == 0 || config->size % MIRROR_BLOCK || config->size > MIRROR_SIZE_MAX)
+		return view_refuse(0, "the size must be a positive multiple of 4 KiB", why);
+	if (!config->set[0] || !memchr(config->set, 0, sizeof(config->set)))
+		return view_refuse(0, "the set has no name, or one that is too long", why);
+	if (count == 0)
+		return view_refuse(0, "a set has at least one member", why);
+	if (config->min_copies < 1 || config->min_copies > count)
+		return view_refuse(0, "min_copies must be between 1 and the number of members",
+				   why);
+	if ((unsigned)config->lonely > MIRROR_LONELY_MANUAL)
+		return view_refuse(0, "lonely has no such value", why);
+	if (!config->lease_ms || !config->replica_timeout_ms || !config->holdoff_ms)
+		return view_refuse(0, "lease, replica_timeout and rejoin_holdoff must not be zero",
+				   why);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (config->members[slot].id && !view_member_is_valid(config, slot, why))
+			return false;
+	return true;
+}
+
+static enum view_order view_compare_past(const struct mirror_record *rec,
+					 const struct mirror_view *seen)
+{
+	for (uint32_t i = 0; i < rec->history_count; i++) {
+		const struct mirror_ended *past = &rec->history[i];
+
+		if (mirror_epoch_is_equal(past->epoch, seen->epoch))
+			return seen->seq <= past->seq ? VIEW_OLDER : VIEW_BRANCH;
+	}
+	/* A full history has forgotten its oldest epochs. */
+	if (rec->history_count == MIRROR_HISTORY &&
+	    seen->epoch.number < rec->history[MIRROR_HISTORY - 1].epoch.number)
+		return VIEW_OLDER;
+	return VIEW_BRANCH;
+}
+
+enum view_order view_compare(const struct mirror_record *rec, const struct mirror_view *seen)
+{
+	const struct mirror_view *v = &rec->view;
+
+	if (seen->epoch.number == 0)
+		return VIEW_OLDER;
+	if (seen->epoch.number > v->epoch.number)
+		return VIEW_NEWER;
+	if (seen->epoch.number < v->epoch.number)
+		return view_compare_past(rec, seen);
+	if (seen->epoch.nonce != v->epoch.nonce)
+		return VIEW_BRANCH;
+	if (seen->seq != v->seq)
+		return seen->seq < v->seq ? VIEW_OLDER : VIEW_NEWER;
+	return seen->insync == v->insync && seen->phase == v->phase && seen->primary == v->primary
+		       ? VIEW_SAME
+		       : VIEW_BRANCH;
+}

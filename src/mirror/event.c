@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/event.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mirror/errmsg.h"
+#include "mirror/set.h"
+
+int events_init(struct events *e)
+{
+	*e = (struct events){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	if (e->fd < 0)
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
+				   strerror(errno));
+	return 0;
+}
+
+void events_fini(struct events *e)
+{
+	if (e->fd >= 0)
+		close(e->fd);
+	e->fd = -1;
+}
+
+static uint64_t events_clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
+		const char *fmt, ...)
+{
+	struct rpmirror_event *event = &e->ring[(e->first + e->count) % EVENTS_MAX];
+	va_list ap;
+
+	if (e->count == EVENTS_MAX) {
+		e->missed++;
+		return;
+	}
+	*event = (struct rpmirror_event){.size = sizeof(*event),
+					 .type = type,
+					 .member = member,
+					 .value = value,
+					 .time_ms = events_clock_ms()};
+	va_start(ap, fmt);
+	vsnprintf(event->text, sizeof(event->text), fmt, ap);
+	va_end(ap);
+	if (!e->count++)
+		eventfd_write(e->fd, 1);
+}
+
+bool events_take(struct events *e, struct rpmirror_event *event)
+{
+	eventfd_t ignored;
+
+	if (!e->count && e->missed) {
+		uint64_t missed = e->missed;
+
+		e->missed = 0;
+		events_add(e, RPMIRROR_EVENT_MISSED, UINT32_MAX, missed,
+			   "%llu events were dropped, as nobody took them",
+			   (unsigned long long)missed);
+	}
+	if (!e->count)
+		return false;
+	*event = e->ring[e->first];
+	e->first = (e->first + 1) % EVENTS_MAX;
+	if (!--e->count && !e->missed)
+		eventfd_read(e->fd, &ignored);
+	return true;
+}
+
+int rpmirror_get_fd(struct rpmirror *m, int *fd)
+{
+	if (!set_is_usable(m) || !fd)
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_get_fd: not this process's set, or "
+						     "no output");
+	*fd = m->events.fd;
+	return 0;
+}
+
+int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev)
+{
+	struct rpmirror_event event;
+	bool taken;
+
+	if (!set_is_usable(m) || !ev || ev->size < sizeof(ev->size))
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_next_event: not this process's set, "
+						     "or no output with its size");
+	pthread_mutex_lock(&m->lock);
+	taken = events_take(&m->events, &event);
+	pthread_mutex_unlock(&m->lock);
+	if (!taken)
+		return RPMIRROR_E_NO_EVENT;
+	set_answer(ev, &event, sizeof(event));
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* event.h -- the events of a set that its application has not taken yet. The caller's lock. */
+#ifndef MIRROR_EVENT_H
+#define MIRROR_EVENT_H
+
+#include "librpmirror.h"
+
+#define EVENTS_MAX 64
+
+struct events {
+	int fd; /* eventfd, readable while there are some */
+	struct rpmirror_event ring[EVENTS_MAX];
+	unsigned first, count;
+	uint64_t missed;
+};
+
+int events_init(struct events *e);
+void events_fini(struct events *e);
+/* member: a slot, or UINT32_MAX. */
+void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
+		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* False: there is none. */
+bool events_take(struct events *e, struct rpmirror_event *event);
+
+#endif

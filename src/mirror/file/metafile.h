@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metafile.h -- the metadata of a copy as a file, mapped; and the making of a copy.
+ *
+ * What is made durable goes to the medium in the way of its class: msync for a file system, the
+ * caches for persistent memory, nothing where a power cut takes all. Errors are ERROR_LOCAL with an
+ * errno as cause. One thread at a time.
+ */
+#ifndef MIRROR_FILE_METAFILE_H
+#define MIRROR_FILE_METAFILE_H
+
+#include <librpma.h>
+
+#include "base/error.h"
+#include "mirror/core/meta.h"
+
+#define METAFILE_SUFFIX ".rpmirror" /* behind the name of the data file */
+
+struct metafile {
+	int fd;
+	void *addr;
+	uint64_t len;
+	enum rpma_durability durability;
+	uint32_t persists; /* calls so far, for people who count */
+};
+
+enum metafile_mode {
+	METAFILE_READ, /* to look at it, also while another process has it */
+	METAFILE_OWN   /* locked: EWOULDBLOCK if another one has it */
+};
+
+/* EIO: it cannot be read. */
+int metafile_open(struct metafile *f, const char *path, enum metafile_mode mode, struct error *err);
+/* For the library, which gets the descriptor from the daemon: no lock. The descriptor is taken
+ * over, also on failure. */
+int metafile_attach(struct metafile *f, int fd, struct error *err);
+void metafile_close(struct metafile *f);
+/* Valid until the file is closed. */
+struct meta_store metafile_store(struct metafile *f);
+
+/* Data and metadata as they are now, for meta_super.files. 0 or -errno. */
+int metafile_identify(int data_fd, int meta_fd, struct meta_files *files);
+
+struct metafile_new {
+	const char *data, *meta; /* paths */
+	bool keep;               /* the data file exists, of the set's size, and stays as it is */
+	bool is_private;         /* only its owner may open them; else the umask decides */
+	const struct meta_super *super; /* all but `files` */
+	const struct meta_members *members;
+};
+
+/* Both files, reserved on the disk and durable. The metadata file appears last, complete, under a
+ * name that did not exist (EEXIST); without it a data file is no copy. On failure nothing stays. */
+int metafile_create(const struct metafile_new *opts, struct error *err);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirror_flush() and its two halves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/poll.h"
+#include "mirror/core/ranges.h"
+#include "mirror/errmsg.h"
+#include "mirror/set.h"
+
+#define FLUSH_ON_STACK 64
+
+/* ---- arguments ---- */
+
+static int flush_convert(const struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+			 struct mirror_range *v)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uintptr_t at = (uintptr_t)ranges[i].addr, base = (uintptr_t)m->app;
+
+		if (!ranges[i].len) {
+			v[i] = (struct mirror_range){0, 0};
+			continue;
+		}
+		v[i] = (struct mirror_range){at - base, ranges[i].len};
+		if (at < base || !ranges_are_inside(&v[i], 1, m->size))
+			return errmsg_fail(RPMIRROR_E_INVAL,
+					   "range %u, %zu bytes at %p, is not inside the mapping "
+					   "of set %s, %llu bytes at %p",
+					   i, ranges[i].len, ranges[i].addr, m->set,
+					   (unsigned long long)m->size, (void *)m->app);
+	}
+	return 0;
+}
+
+static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror_range *ranges,
+				 unsigned n, unsigned flags)
+{
+	if (!set_is_usable(m))
+		return errmsg_fail(RPMIRROR_E_INVAL, "there is no set, or a parent process mapped "
+						     "it");
+	if (!m->app || !m->has_thread)
+		return errmsg_fail(RPMIRROR_E_INVAL, "set %s is mapped read-only", m->set);
+	if (flags || (n && !ranges) || n > RPMIRROR_RANGES_MAX)
+		return errmsg_fail(RPMIRROR_E_INVAL, "flags %#x or %u ranges at %p are not valid",
+				   flags, n, (const void *)ranges);
+	return 0;
+}
+
+/* ---- one part: what has a number of its own ---- */
+
+/* How many of the ranges make the next part; the last one of them may be cut to *cut bytes. */
+static uint32_t flush_part(const struct mirror_range *v, uint32_t n, uint64_t *cut)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < n && i < SET_PART_RANGES; i++) {
+		if (sum == SET_PART_BYTES)
+			break;
+		if (sum + v[i].len > SET_PART_BYTES) {
+			*cut = SET_PART_BYTES - sum;
+			return i + 1;
+		}
+		sum += v[i].len;
+	}
+	*cut = v[i - 1].len;
+	return i;
+}
+
+/* Where each piece goes in the staging memory; the offset in a word is that in the file. */
+static uint64_t flush_lay_out(struct lane_flush *f, const struct mirror_range *v, uint32_t n)
+{
+	uint64_t at = INTENT_BYTES;
+
+	f->count = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint64_t done = 0; done < v[i].len;) {
+			struct lane_piece *piece = &f->pieces[f->count++];
+			uint64_t left = v[i].len - done;
+
+			piece->offset = v[i].offset + done;
+			piece->len = left < SET_CHUNK ? left : SET_CHUNK;
+			piece->at = at + piece->offset % 8;
+			at = (piece->at + piece->len + 7) & ~7ull;
+			done += piece->len;
+		}
+	}
+	return at;
+}
+
+/* Locked. The local copy cannot be used any more: the others are durable without it. */
+static void flush_local_failed(struct rpmirror *m, uint64_t seq, int error)
+{
+	if (m->failed_seq)
+		return;
+	m->failed_seq = seq;
+	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
+		   "the copy on this host cannot be written back: %s", strerror(-error));
+	primary_on_local_failed(&m->primary);
+	set_wake(m);
+}
+
+/* False: all slots are in use by flushes under way. */
+static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
+{
+	struct mirror_range v[sizeof(f->pieces) / sizeof(f->pieces[0])];
+	uint64_t seq = m->flush.begun + 1;
+	int rc;
+
+	if (m->failed_seq)
+		return true;
+	for (uint32_t i = 0; i < f->count; i++)
+		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
+	rc = hot_mark(&m->hot, v, f->count, seq, m->flush.retired);
+	if (rc && rc != -EBUSY)
+		flush_local_failed(m, seq, rc);
+	return rc != -EBUSY;
+}
+
+static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
+			   uint64_t *at)
+{
+	uint64_t oldest = m->flush.begun;
+
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing)
+		return false;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (m->flush.members[slot].from && m->flush.members[slot].done < oldest)
+			oldest = m->flush.members[slot].done;
+	if (m->queued + f->count + 2 - m->queued_to[oldest % FLUSH_MAX] > SET_QUEUE)
+		return false;
+	return flush_mark_hot(m, f) && staging_take(&m->staging, bytes, at);
+}
+
+/* Take the content as it is now, once, for all copies. */
+static void flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at)
+{
+	f->intent_at = at;
+	for (uint32_t i = 0; i < f->count; i++) {
+		struct lane_piece *piece = &f->pieces[i];
+
+		piece->at += at;
+		copy_words(m->staging.base + piece->at, m->app + piece->offset, piece->len);
+		copy_words(m->copy.shared + piece->offset, m->staging.base + piece->at, piece->len);
+	}
+}
+
+/* More ranges than fit are made coarser. */
+static uint32_t flush_encode_intent(const struct rpmirror *m, const struct lane_flush *f,
+				    const struct mirror_range *v, uint32_t n)
+{
+	struct intent_head head = {.seq = f->seq, .epoch = m->epoch, .acked = m->flush.retired};
+	struct mirror_range fewer[SET_PART_RANGES];
+
+	head.count = n;
+	if (n > INTENT_RANGES_MAX) {
+		memcpy(fewer, v, n * sizeof(*v));
+		head.count = ranges_coarsen(fewer, n, INTENT_RANGES_MAX, m->size);
+		v = fewer;
+	}
+	return (uint32_t)intent_encode(m->staging.base + f->intent_at, &head, v);
+}
+
+static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mirror_range *v,
+		       uint32_t n)
+{
+	mirror_mask members = flush_members(&m->flush);
+
+	f->seq = flush_begin(&m->flush);
+	f->intent_len = flush_encode_intent(m, f, v, n);
+	m->queued += f->count + 2;
+	m->begun_ms[f->seq % FLUSH_MAX] = set_now_ms();
+	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
+	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
+	for (unsigned slot = 0; members; slot++, members >>= 1)
+		if (members & 1)
+			lane_post(m, slot, f);
+}
+
+/* Locked. Wait until there is room, then snapshot and post. */
+static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
+			    uint64_t *seq)
+{
+	struct lane_flush f;
+	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
+	int rc = wait_check(m, since);
+
+	while (!rc && !flush_has_room(m, &f, bytes, &at)) {
+		wait_step(m, CLOCK_NEVER);
+		rc = wait_check(m, since);
+	}
+	if (rc)
+		return rc;
+	flush_snapshot(m, &f, at);
+	flush_post(m, &f, v, n);
+	*seq = f.seq;
+	return 0;
+}
+
+static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)
+{
+	int rc = copy_persist(&m->copy, v, n);
+
+	pthread_mutex_lock(&m->lock);
+	flush_on_local(&m->flush, seq);
+	if (rc)
+		flush_local_failed(m, seq, rc);
+	wait_settle(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Normal ranges; seq 0: there were none. */
+static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, uint64_t *seq)
+{
+	int rc = 0;
+
+	for (*seq = 0; n && !rc;) {
+		uint64_t cut;
+		uint32_t count = flush_part(v, n, &cut), last = count - 1;
+		struct mirror_range rest = {v[last].offset + cut, v[last].len - cut};
+
+		v[last].len = cut;
+		pthread_mutex_lock(&m->lock);
+		rc = flush_begin_part(m, v, count, seq);
+		pthread_mutex_unlock(&m->lock);
+		if (rc)
+			break;
+		flush_local(m, v, count, *seq);
+		v[last] = rest;
+		if (rest.len)
+			count--;
+		v += count;
+		n -= count;
+	}
+	return rc;
+}
+
+int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+			 unsigned flags, uint64_t *ticket)
+{
+	struct mirror_range some[FLUSH_ON_STACK], *v = some;
+	uint64_t seq = 0;
+	int rc = flush_check_arguments(m, ranges, n, flags);
+
+	if (rc)
+		return rc;
+	if (!ticket)
+		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
+	if (n > FLUSH_ON_STACK)
+		v = malloc(n * sizeof(*v));
+	if (!v)
+		return errmsg_fail(RPMIRROR_E_NOMEM, "no memory for %u ranges", n);
+	rc = flush_convert(m, ranges, n, v);
+	if (!rc)
+		rc = flush_begin_all(m, v, ranges_normalise(v, n), &seq);
+	if (v != some)
+		free(v);
+	if (!rc)
+		*ticket = seq;
+	return rc;
+}
+
+/* ---- the outcome ---- */
+
+static void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res)
+{
+	mirror_mask all = mirror_config_members(&m->primary.rec.config), own = MIRROR_BIT(m->self);
+	mirror_mask insync = m->primary.rec.view.insync & (mirror_mask)~own, durable = 0;
+
+	*res = (struct rpmirror_result){.seq = seq,
+					.failed_mask = all & ~m->primary.rec.view.insync};
+	if (!seq)
+		return;
+	durable = insync & (mirror_mask)~flush_lacking(&m->flush, seq, insync);
+	if (m->failed_seq && seq >= m->failed_seq)
+		res->flags |= RPMIRROR_LOCAL_FAILED;
+	else if (flush_local_done(&m->flush, seq))
+		durable |= own;
+	res->durable_mask = durable;
+	if (durable != all)
+		res->flags |= RPMIRROR_DEGRADED;
+	if (__builtin_popcount(durable) < 2)
+		res->flags |= RPMIRROR_SOLO;
+}
+
+static int flush_verdict(const struct rpmirror *m, uint64_t seq)
+{
+	if (!m->failed_seq || seq < m->failed_seq || m->primary.rec.config.local_error_continues)
+		return 0;
+	return errmsg_fail(RPMIRROR_E_MEDIUM,
+			   "set %s: the copy on this host has failed; the others have the ranges: "
+			   "unmap, and go on where a copy is good",
+			   m->set);
+}
+
+/* Locked. */
+static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
+{
+	uint64_t since = set_now_ms();
+	bool in_time = true;
+	int rc = 0;
+
+	while (seq > m->flush.retired && !rc && in_time) {
+		in_time = wait_step(m, deadline);
+		if (seq > m->flush.retired)
+			rc = wait_check(m, since);
+	}
+	if (seq <= m->flush.retired)
+		return flush_verdict(m, seq);
+	return rc ? rc : RPMIRROR_E_AGAIN;
+}
+
+int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
+			struct rpmirror_result *res)
+{
+	struct rpmirror_result result;
+	int rc = flush_check_arguments(m, NULL, 0, 0);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&m->lock);
+	if (ticket > m->flush.begun) {
+		rc = errmsg_fail(RPMIRROR_E_INVAL, "there is no flush with ticket %llu",
+				 (unsigned long long)ticket);
+	} else {
+		rc = flush_await(m, ticket, poll_deadline(timeout_ms));
+		flush_fill_result(m, ticket, &result);
+		if (res)
+			*res = result;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+		   unsigned flags, struct rpmirror_result *res)
+{
+	uint64_t ticket;
+	int rc = rpmirror_flush_start(m, ranges, n, flags, &ticket);
+
+	if (rc && rc != RPMIRROR_E_INVAL && res && set_is_usable(m)) {
+		pthread_mutex_lock(&m->lock);
+		flush_fill_result(m, 0, res);
+		pthread_mutex_unlock(&m->lock);
+	}
+	return rc ? rc : rpmirror_flush_wait(m, ticket, -1, res);
+}

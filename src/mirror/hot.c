@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/hot.h"
+
+#include <errno.h>
+#include <libpmem.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "librpmirror.h"
+#include "mirror/errmsg.h"
+
+#define HOT_BATCH  256 /* extents recorded together */
+#define HOT_COOLED 16  /* slots made free together */
+
+static int hot_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	struct hot *hot = arg;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset - offset % page;
+
+	if (hot->durability == RPMA_DURABILITY_VOLATILE)
+		return 0;
+	if (hot->durability == RPMA_DURABILITY_DAX) {
+		pmem_persist(hot->base + offset, len);
+		return 0;
+	}
+	return msync(hot->base + begin, offset + len - begin, MS_SYNC) ? -errno : 0;
+}
+
+static int hot_map(struct hot *hot)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(hot->fd, &st))
+		return -errno;
+	hot->len = (uint64_t)st.st_size;
+	p = mmap(NULL, hot->len, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, hot->fd,
+		 0);
+	if (p == MAP_FAILED)
+		p = mmap(NULL, hot->len, PROT_READ | PROT_WRITE, MAP_SHARED, hot->fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	hot->base = p;
+	madvise(p, hot->len, MADV_DONTFORK);
+	return rpma_utils_get_durability(p, hot->len, &hot->durability, NULL, 0) ? -EIO : 0;
+}
+
+int hot_open(struct hot *hot, int fd)
+{
+	struct meta_store store;
+	struct error err;
+	int rc;
+
+	memset(hot, 0, sizeof(*hot));
+	hot->fd = fd;
+	rc = hot_map(hot);
+	if (rc) {
+		hot_close(hot);
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map the copy's metadata: %s",
+				   strerror(-rc));
+	}
+	store = (struct meta_store){hot->base, hot->len, hot_persist, hot};
+	if (meta_load(&hot->meta, &store, &err)) {
+		hot_close(hot);
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "the copy's metadata: %s", err.text);
+	}
+	hot->is_loaded = true;
+	return 0;
+}
+
+void hot_close(struct hot *hot)
+{
+	if (hot->is_loaded)
+		meta_fini(&hot->meta);
+	if (hot->base)
+		munmap(hot->base, hot->len);
+	if (hot->fd >= 0)
+		close(hot->fd);
+	hot->is_loaded = false;
+	hot->base = NULL;
+	hot->fd = -1;
+}
+
+struct hot_use {
+	const struct hot *hot;
+	uint64_t retired;
+};
+
+static bool hot_is_busy(void *arg, uint32_t extent)
+{
+	const struct hot_use *use = arg;
+
+	return use->hot->last[use->hot->meta.hot_index[extent] - 1] > use->retired;
+}
+
+static int hot_cool(struct hot *hot, uint64_t retired)
+{
+	struct hot_use use = {hot, retired};
+	uint32_t victims[HOT_COOLED];
+	uint32_t n = meta_hot_victims(&hot->meta, victims, HOT_COOLED, hot_is_busy, &use);
+
+	return n ? meta_hot_cool(&hot->meta, victims, n) : -EBUSY;
+}
+
+/* One batch of extents, of which some are cold. */
+static int hot_warm(struct hot *hot, const uint32_t *extents, uint32_t n, uint64_t retired)
+{
+	int rc = meta_hot_mark(&hot->meta, extents, n);
+
+	while (rc == -ENOSPC) {
+		rc = hot_cool(hot, retired);
+		if (!rc)
+			rc = meta_hot_mark(&hot->meta, extents, n);
+	}
+	return rc;
+}
+
+static int hot_use(struct hot *hot, const uint32_t *extents, uint32_t n, uint64_t seq,
+		   uint64_t retired)
+{
+	int rc = hot_warm(hot, extents, n, retired);
+
+	for (uint32_t i = 0; i < n && !rc; i++)
+		hot->last[hot->meta.hot_index[extents[i]] - 1] = seq;
+	return rc;
+}
+
+int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
+	     uint64_t retired)
+{
+	uint32_t extents[HOT_BATCH], count = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		uint32_t extent = meta_extent_of(v[i].offset);
+
+		for (; extent <= meta_extent_of(v[i].offset + v[i].len - 1); extent++) {
+			if (count && extents[count - 1] == extent)
+				continue;
+			if (count == HOT_BATCH) {
+				rc = hot_use(hot, extents, count, seq, retired);
+				count = 0;
+			}
+			extents[count++] = extent;
+		}
+	}
+	return rc ? rc : hot_use(hot, extents, count, seq, retired);
+}
+
+int hot_retire(struct hot *hot)
+{
+	return meta_hot_retire(&hot->meta);
+}

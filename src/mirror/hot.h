@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hot.h -- the extents that flushes write to, recorded in the copy's metadata before they do (W2):
+ * after an unclean end only these may differ from other copies. The set's lock protects all of it.
+ */
+#ifndef MIRROR_HOT_H
+#define MIRROR_HOT_H
+
+#include <librpma.h>
+
+#include "mirror/core/meta.h"
+
+struct hot {
+	int fd; /* of the metadata file; -1: none */
+	uint8_t *base;
+	uint64_t len;
+	enum rpma_durability durability;
+	bool is_loaded;
+	struct meta meta;
+	uint64_t last[META_HOT_SLOTS]; /* by slot: the last flush that touches its extent */
+};
+
+/* Takes over the descriptor. 0 or an RPMIRROR_E_*. */
+int hot_open(struct hot *hot, int fd);
+void hot_close(struct hot *hot);
+
+/*
+ * Record the extents of ranges that the flush with number seq is to write. retired: all flushes up
+ * to that number are acknowledged, so extents that none since has touched may give up their slots.
+ * -EBUSY: none may yet; -errno: the metadata cannot be written.
+ */
+int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
+	     uint64_t retired);
+/* At a clean end: nothing may differ. 0 or -errno. */
+int hot_retire(struct hot *hot);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flushes to one member: a batch of the intent, the writes and one flush behind them. */
+#include "mirror/set.h"
+
+/* What a completion is of: number, generation of the lane, slot. */
+#define LANE_SLOT_BITS 3
+#define LANE_GEN_BITS  8
+#define LANE_GENS      (1u << LANE_GEN_BITS)
+/* Beyond that what was placed is flushed region by region, as the target knows where that is. */
+#define LANE_SPAN_MAX (64ull << 20)
+
+static const void *lane_context(const struct set_member *member, unsigned slot, uint64_t seq)
+{
+	return (const void *)(uintptr_t)(seq << (LANE_SLOT_BITS + LANE_GEN_BITS) |
+					 (member->generation % LANE_GENS) << LANE_SLOT_BITS | slot);
+}
+
+static void lane_failed(struct rpmirror *m, unsigned slot, const char *why)
+{
+	m->members[slot].lane_failed = true;
+	link_fail(&m->members[slot].lane, why);
+	set_wake(m);
+}
+
+void lane_begin(struct rpmirror *m, unsigned slot)
+{
+	struct set_member *member = &m->members[slot];
+
+	member->generation++;
+	member->lane_failed = false;
+	if (rpma_batch_new(member->lane.conn,
+			   sizeof(((struct lane_flush *)0)->pieces) / sizeof(struct lane_piece) + 2,
+			   &member->batch))
+		lane_failed(m, slot, rpma_err_last());
+}
+
+void lane_end(struct rpmirror *m, unsigned slot)
+{
+	struct set_member *member = &m->members[slot];
+
+	rpma_batch_delete(&member->batch);
+	link_close(&member->lane);
+}
+
+static bool lane_is_file(const struct set_member *member)
+{
+	return member->lane.grant.durability == RPMA_DURABILITY_FILE;
+}
+
+/*
+ * A file's write-back costs the same for all its pages, and the intent, which need not be on the
+ * medium, is in another file: so the range of the data is flushed. Persistent memory is written
+ * back line by line: there everything that was placed, and nothing else.
+ */
+static int lane_add_flush(struct set_member *member, const struct lane_flush *f,
+			  const void *context)
+{
+	const struct lane_piece *last = &f->pieces[f->count - 1];
+	uint64_t begin = f->pieces[0].offset, end = last->offset + last->len;
+	uint32_t caps = 0;
+
+	if (member->lane.grant.durability == RPMA_DURABILITY_VOLATILE)
+		return rpma_batch_flush(member->batch, member->lane.data, begin, end - begin,
+					RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
+					context);
+	rpma_conn_get_remote_caps(member->lane.conn, &caps);
+	if (caps & RPMA_CAP_FLUSH_ALL && (!lane_is_file(member) || end - begin > LANE_SPAN_MAX))
+		return rpma_batch_flush_all(member->batch, RPMA_FLUSH_TYPE_PERSISTENT,
+					    RPMA_F_COMPLETION_ALWAYS, context);
+	return rpma_batch_flush(member->batch, member->lane.data, begin, end - begin,
+				RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, context);
+}
+
+static int lane_fill(const struct rpmirror *m, struct set_member *member, unsigned slot,
+		     const struct lane_flush *f)
+{
+	const void *context = lane_context(member, slot, f->seq);
+	int rc = rpma_batch_write(member->batch, member->lane.ring, intent_slot_offset(f->seq),
+				  m->staging.mr, f->intent_at, f->intent_len,
+				  RPMA_F_COMPLETION_ON_ERROR, context);
+
+	for (uint32_t i = 0; i < f->count && !rc; i++)
+		rc = rpma_batch_write(member->batch, member->lane.data, f->pieces[i].offset,
+				      m->staging.mr, f->pieces[i].at, f->pieces[i].len,
+				      RPMA_F_COMPLETION_ON_ERROR, context);
+	return rc ? rc : lane_add_flush(member, f, context);
+}
+
+void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
+{
+	struct set_member *member = &m->members[slot];
+
+	if (member->lane_failed)
+		return;
+	if (lane_fill(m, member, slot, f) || rpma_batch_post(member->batch))
+		lane_failed(m, slot, rpma_err_last());
+}
+
+void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
+{
+	unsigned slot = wc->wr_id & (MIRROR_MEMBERS_MAX - 1);
+	unsigned generation = (wc->wr_id >> LANE_SLOT_BITS) % LANE_GENS;
+	uint64_t seq = wc->wr_id >> (LANE_SLOT_BITS + LANE_GEN_BITS);
+	struct set_member *member = &m->members[slot];
+	char why[200];
+
+	if (generation != member->generation % LANE_GENS || member->lane_failed || !member->batch)
+		return;
+	if (wc->status == IBV_WC_SUCCESS) {
+		flush_on_done(&m->flush, slot, seq);
+		return;
+	}
+	rpma_wc_explain(member->lane.conn, wc, why, sizeof(why));
+	lane_failed(m, slot, why);
+}

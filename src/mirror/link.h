@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.h -- one connection to a member's daemon: control, lane or bulk.
+ *
+ * It connects, greets, proves and is granted what it asks for, or ends; nothing here waits. The
+ * background thread calls link_step() when one of the descriptors is readable, or in each turn.
+ */
+#ifndef MIRROR_LINK_H
+#define MIRROR_LINK_H
+
+#include <librpma.h>
+
+#include "mirror/wire/message.h"
+#include "mirror/wire/proof.h"
+
+#define LINK_MESSAGES 8 /* received and not taken */
+#define LINK_SENDS    8 /* on their way */
+
+enum link_state {
+	LINK_DOWN,
+	LINK_CONNECTING,
+	LINK_PROVING,
+	LINK_READY,
+	LINK_ENDED /* `why` says why; close it */
+};
+
+/* What does not change from one connection to the next. */
+struct link_place {
+	struct rpma_peer *peer;
+	struct rpma_cq *cq; /* for operations; NULL: one of its own */
+	uint32_t sq_size;
+	int timeout_ms;     /* to connect, and without any sign of life */
+	const uint8_t *key; /* PROOF_KEY; NULL: the set has no secret */
+};
+
+struct link_buffers {
+	uint8_t in[LINK_MESSAGES][MESSAGE_SIZE], out[LINK_SENDS][MESSAGE_SIZE];
+};
+
+struct link {
+	enum link_state state;
+	const struct link_place *place;
+	struct rpma_conn *conn;
+	struct rpma_cq *rcq;
+	struct link_buffers *buffers;
+	struct rpma_mr_local *mr;
+	uint64_t sent, sends_done;
+	struct proof_exchange exchange;
+	struct message_grant grant;  /* READY */
+	struct rpma_mr_remote *data; /* LANE, BULK */
+	struct rpma_mr_remote *ring; /* LANE */
+	enum greeting_status status; /* ENDED by a refusal */
+	struct mirror_epoch known;   /* and the epoch that was promised there */
+	uint64_t deadline_ms;        /* until READY */
+	struct message inbox[LINK_MESSAGES];
+	unsigned inbox_first, inbox_count;
+	char why[256];
+};
+
+/* From DOWN. A failure is reported like one of a later step. */
+void link_open(struct link *l, const struct link_place *place, const char *host, uint16_t port,
+	       const struct greeting *greeting, uint64_t now_ms);
+/* Nothing that was posted goes out any more, and no memory of it is read. */
+void link_close(struct link *l);
+
+/* The descriptors to wait for; fewer while there are none. */
+unsigned link_fds(const struct link *l, int fds[2]);
+void link_step(struct link *l, uint64_t now_ms);
+/* It is broken: the next look finds it ENDED. */
+void link_fail(struct link *l, const char *why);
+
+/* READY: false ends it. */
+bool link_send(struct link *l, const struct message *m);
+bool link_receive(struct link *l, struct message *m);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirror_map() and rpmirror_unmap(). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/poll.h"
+#include "base/rand.h"
+#include "base/thread.h"
+#include "mirror/errmsg.h"
+#include "mirror/repair.h"
+#include "mirror/set.h"
+
+#define MAP_ANSWER_MS 30000
+
+static uint64_t map_random(void *arg)
+{
+	uint64_t value;
+
+	(void)arg;
+	rand_bytes(&value, sizeof(value));
+	return value;
+}
+
+/* ---- this host's daemon ---- */
+
+static int map_status(const struct rpmirror *m, unsigned status, const char *text)
+{
+	static const int codes[PACKET_STATUS_END] = {
+		[PACKET_BAD] = RPMIRROR_E_INVAL,
+		[PACKET_NO_SET] = RPMIRROR_E_DAEMON,
+		[PACKET_PERMISSION] = RPMIRROR_E_INVAL,
+		[PACKET_BUSY] = RPMIRROR_E_BUSY,
+		[PACKET_NOT_INSYNC] = RPMIRROR_E_NOTINSYNC,
+		[PACKET_SPLIT] = RPMIRROR_E_SPLIT,
+		[PACKET_COPY_FAILED] = RPMIRROR_E_MEDIUM,
+		[PACKET_REGISTER] = RPMIRROR_E_QUORUM,
+		[PACKET_IO] = RPMIRROR_E_PROVIDER,
+	};
+
+	if (status == PACKET_OK)
+		return 0;
+	return errmsg_fail(codes[status], "set %s: %s", m->set,
+			   *text ? text : packet_status_2str(status));
+}
+
+static int map_ask(struct rpmirror *m, unsigned flags)
+{
+	struct packet *p = &m->packet_out;
+	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : MAP_ANSWER_MS;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_MAP;
+	p->map.flags = (flags & RPMIRROR_MAP_WAIT ? PACKET_MAP_WAIT : 0) |
+		       (flags & RPMIRROR_MAP_READONLY ? PACKET_MAP_READONLY : 0);
+	strcpy(p->map.set, m->set);
+	if (!daemon_send(&m->daemon, p))
+		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket");
+	switch (daemon_wait(&m->daemon, timeout)) {
+	case DAEMON_GOT_PACKET:
+		break;
+	case DAEMON_GOT_NONE:
+		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord does not answer within %d s",
+				   MAP_ANSWER_MS / 1000);
+	default:
+		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket, or is of "
+						      "another version");
+	}
+	if (m->daemon.packet->type != PACKET_MAPPED)
+		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
+	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
+}
+
+static int map_take_answer(struct rpmirror *m, bool readonly)
+{
+	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
+	int fd = m->daemon.files[0], rc;
+
+	if (fd < 0 || (!readonly && m->daemon.files[1] < 0) || !mapped->size ||
+	    mapped->slot >= MIRROR_MEMBERS_MAX)
+		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
+	m->self = mapped->slot;
+	m->uuid = mapped->uuid;
+	m->size = mapped->size;
+	m->has_secret = mapped->has_secret;
+	memcpy(m->key, mapped->key, sizeof(m->key));
+	m->daemon.files[0] = -1;
+	if (readonly)
+		return copy_open_readonly(&m->copy, fd, m->size);
+	rc = copy_open(&m->copy, fd, m->size);
+	fd = m->daemon.files[1];
+	m->daemon.files[1] = -1;
+	return rc ? rc : hot_open(&m->hot, fd);
+}
+
+/* ---- the device ---- */
+
+/* The address by which the other members are reached; without any, this host's. */
+static const char *map_address(const struct rpmirror *m)
+{
+	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (config->members[slot].id && slot != m->self)
+			return config->members[slot].host;
+	return config->members[m->self].host;
+}
+
+static int map_open_device(struct rpmirror *m)
+{
+	const char *addr = map_address(m);
+	struct ibv_context *ctx;
+	int rc = rpma_utils_get_ibv_context(addr, RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx);
+
+	if (!rc)
+		rc = rpma_peer_new(ctx, &m->peer);
+	if (!rc) /* a queue of failed operations, too, must not overflow */
+		rc = rpma_cq_new(m->peer, MIRROR_MEMBERS_MAX * (SET_QUEUE + LINK_SENDS), &m->cq);
+	if (rc)
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "no device reaches member address %s: %s",
+				   addr, rpma_err_last());
+	return staging_init(&m->staging, m->peer, SET_STAGING);
+}
+
+static void map_set_places(struct rpmirror *m)
+{
+	const struct mirror_config *config = &m->primary.rec.config;
+	const uint8_t *key = m->has_secret ? m->key : NULL;
+	int timeout = (int)config->replica_timeout_ms;
+
+	m->control_place = (struct link_place){
+		.peer = m->peer, .sq_size = LINK_SENDS, .timeout_ms = timeout, .key = key};
+	m->lane_place = (struct link_place){.peer = m->peer,
+					    .cq = m->cq,
+					    .sq_size = SET_QUEUE,
+					    .timeout_ms = timeout,
+					    .key = key};
+}
+
+/* ---- making and releasing ---- */
+
+static struct rpmirror *map_new(const char *set)
+{
+	struct rpmirror *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+
+	if (!m)
+		return NULL;
+	strcpy(m->set, set);
+	m->copy.fd = -1;
+	m->hot.fd = -1;
+	m->wake_fd = -1;
+	m->events.fd = -1;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->cond, &attr);
+	pthread_condattr_destroy(&attr);
+	return m;
+}
+
+static void map_stop_thread(struct rpmirror *m)
+{
+	if (!m->has_thread)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->stopping = true;
+	set_wake(m);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	m->has_thread = false;
+}
+
+static void map_delete(struct rpmirror *m)
+{
+	map_stop_thread(m);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		repair_drop(m, slot);
+		ask_drop(m, slot);
+	}
+	if (m->app)
+		munmap(m->app, m->size);
+	staging_fini(&m->staging);
+	rpma_cq_delete(&m->cq);
+	rpma_peer_delete(&m->peer);
+	copy_close(&m->copy);
+	hot_close(&m->hot);
+	ranges_union_clear(&m->records);
+	daemon_close(&m->daemon);
+	events_fini(&m->events);
+	if (m->wake_fd >= 0)
+		close(m->wake_fd);
+	pthread_cond_destroy(&m->cond);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* ---- becoming primary ---- */
+
+static int map_start(struct rpmirror *m)
+{
+	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
+	uint64_t now = set_now_ms();
+	int rc = events_init(&m->events);
+
+	m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!rc && m->wake_fd < 0)
+		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
+				 strerror(errno));
+	if (rc)
+		return rc;
+	flush_init(&m->flush);
+	lease_init(&m->lease, mapped->record.config.lease_ms);
+	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL, false, now,
+		      map_random, NULL);
+	map_set_places(m);
+	rc = thread_start(&m->thread, 0, agent_main, m);
+	if (rc)
+		return errmsg_fail(RPMIRROR_E_NOMEM, "cannot start a thread: %s", strerror(-rc));
+	m->has_thread = true;
+	return 0;
+}
+
+static int map_await(struct rpmirror *m, unsigned flags)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (!rc && !m->serving) {
+		if (m->ended)
+			rc = errmsg_fail(m->ended, "%s", m->ended_why);
+		else if (m->blocked && !(flags & RPMIRROR_MAP_WAIT))
+			rc = errmsg_fail(m->primary.swap_failures ? RPMIRROR_E_QUORUM
+								  : RPMIRROR_E_COPIES,
+					 "set %s: %s", m->set, m->blocked_why);
+		else
+			wait_step(m, CLOCK_NEVER);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+static int map_memory(struct rpmirror *m, void *hint, int protection)
+{
+	int flags = MAP_PRIVATE | MAP_NORESERVE;
+	void *p;
+
+	if (!hint)
+		hint = (void *)(uintptr_t)m->daemon.packet->mapped.record.config.address;
+	if (hint)
+		flags |= MAP_FIXED_NOREPLACE;
+	p = mmap(hint, m->size, protection, flags, m->copy.fd, 0);
+	if (p == MAP_FAILED || (hint && p != hint)) {
+		if (p != MAP_FAILED)
+			munmap(p, m->size);
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "set %s: cannot map %llu bytes at %p: %s",
+				   m->set, (unsigned long long)m->size, hint,
+				   hint ? "the address is not free" : strerror(errno));
+	}
+	m->app = p;
+	return 0;
+}
+
+static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
+{
+	int rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
+
+	if (!rc)
+		rc = map_open_device(m);
+	if (!rc)
+		rc = map_start(m);
+	if (!rc)
+		rc = map_await(m, flags);
+	if (!rc && mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
+		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
+				 strerror(errno));
+	return rc;
+}
+
+static int map_check_flags(const char *set, unsigned flags)
+{
+	const unsigned known = RPMIRROR_MAP_WAIT | RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK |
+			       RPMIRROR_MAP_ISOLATED | RPMIRROR_MAP_DIRECT;
+	bool readonly = flags & RPMIRROR_MAP_READONLY, stale = flags & RPMIRROR_MAP_STALE_OK;
+
+	if (!*set || strlen(set) > MIRROR_SET_MAX)
+		return errmsg_fail(RPMIRROR_E_INVAL, "'%s' cannot be the name of a set", set);
+	if (flags & ~known || readonly != stale ||
+	    (flags & RPMIRROR_MAP_DIRECT && flags & RPMIRROR_MAP_ISOLATED))
+		return errmsg_fail(RPMIRROR_E_INVAL,
+				   "flags %#x: unknown, or not possible together; READONLY and "
+				   "STALE_OK need each other",
+				   flags);
+	if (flags & RPMIRROR_MAP_DIRECT)
+		return errmsg_fail(RPMIRROR_E_NOSUPP, "direct mappings are not supported yet");
+	return 0;
+}
+
+static int map_open(struct rpmirror *m, void *hint, unsigned flags)
+{
+	int rc = set_watch_forks(&m->forks);
+
+	if (!rc)
+		rc = daemon_open(&m->daemon);
+	if (!rc)
+		rc = map_ask(m, flags);
+	if (!rc)
+		rc = map_take_answer(m, flags & RPMIRROR_MAP_READONLY);
+	if (!rc && flags & RPMIRROR_MAP_READONLY)
+		rc = map_memory(m, hint, PROT_READ);
+	else if (!rc)
+		rc = map_primary(m, hint, flags);
+	return rc;
+}
+
+int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **m_ptr,
+		 void **addr_ptr, size_t *len_ptr)
+{
+	struct rpmirror *m;
+	int rc;
+
+	if (!set || !m_ptr || !addr_ptr || !len_ptr)
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_map: an argument is NULL");
+	rc = map_check_flags(set, flags);
+	if (rc)
+		return rc;
+	m = map_new(set);
+	if (!m)
+		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
+	rc = map_open(m, hint, flags);
+	if (rc) {
+		map_delete(m);
+		return rc;
+	}
+	*addr_ptr = m->app;
+	*len_ptr = m->size;
+	*m_ptr = m;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static int map_demote(struct rpmirror *m)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	primary_demote(&m->primary);
+	act_all(m);
+	set_wake(m);
+	while (!m->ended)
+		wait_step(m, CLOCK_NEVER);
+	if (m->ended < 0)
+		rc = errmsg_fail(m->ended, "%s", m->ended_why);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+/* The copy is nobody's, and the daemon knows it. */
+static int map_release(struct rpmirror *m, bool clean)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_UNMAP;
+	p->unmap.clean = clean;
+	if (m->daemon.fd < 0 || !daemon_send(&m->daemon, p))
+		return 0;
+	for (;;) {
+		if (daemon_wait(&m->daemon, MAP_ANSWER_MS) != DAEMON_GOT_PACKET)
+			return errmsg_fail(RPMIRROR_E_DAEMON,
+					   "rpmirrord does not confirm that set %s is unmapped",
+					   m->set);
+		if (m->daemon.packet->type == PACKET_DONE && m->daemon.packet->id == p->id)
+			return map_status(m, m->daemon.packet->done.status,
+					  m->daemon.packet->done.text);
+	}
+}
+
+int rpmirror_unmap(struct rpmirror **m_ptr)
+{
+	struct rpmirror *m;
+	int rc = 0, released;
+
+	if (!m_ptr)
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_unmap: the argument is NULL");
+	m = *m_ptr;
+	if (!m)
+		return 0;
+	if (!set_is_usable(m))
+		return errmsg_fail(RPMIRROR_E_INVAL, "a parent process mapped the set");
+	*m_ptr = NULL;
+	if (m->has_thread) {
+		rc = map_demote(m);
+		map_stop_thread(m);
+	}
+	released = map_release(m, !rc && m->clean);
+	map_delete(m);
+	return rc ? rc : released;
+}

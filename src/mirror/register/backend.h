@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backend.h -- what a store offers to register.c: two keys with texts and revisions, read and
+ * changed together. Backends know neither records nor nonces.
+ */
+#ifndef MIRROR_REGISTER_BACKEND_H
+#define MIRROR_REGISTER_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "mirror/register/register.h"
+#include "mirror/register/value.h"
+
+enum backend_key { BACKEND_RECORD, BACKEND_ALIVE, BACKEND_KEYS };
+
+/* Revision 0: the key is absent. */
+struct backend_value {
+	uint64_t revision;
+	size_t len;
+	char text[VALUE_MAX];
+};
+
+struct backend_keys {
+	struct backend_value key[BACKEND_KEYS];
+};
+
+enum backend_change { BACKEND_KEEP, BACKEND_PUT, BACKEND_DELETE };
+
+/* All comparisons hold and all changes are made, or nothing is changed. */
+struct backend_txn {
+	/* By revision and by the whole text, or that it is absent; NULL: not compared. */
+	const struct backend_value *expect[BACKEND_KEYS];
+	enum backend_change change[BACKEND_KEYS];
+	const char *put[BACKEND_KEYS];
+};
+
+struct backend_ops {
+	/* Linearizable; 0 or -errno as of register_get(). */
+	int (*read)(struct mirror_register *r, uint64_t deadline, struct backend_keys *now,
+		    struct error *err);
+	/* DONE: *revision is that of the changed keys. CHANGED: *now has both keys. A change whose
+	 * answer was lost may be sent again, so CHANGED may be the answer to what was DONE. */
+	enum register_result (*txn)(struct mirror_register *r, uint64_t deadline,
+				    const struct backend_txn *txn, uint64_t *revision,
+				    struct backend_keys *now, struct error *err);
+	bool (*watch)(struct mirror_register *r, uint64_t revision, unsigned timeout_ms,
+		      int wake_fd);
+	void (*health)(struct mirror_register *r, struct register_health *health);
+	void (*close)(struct mirror_register *r);
+};
+
+/* The beginning of each backend's handle. */
+struct mirror_register {
+	const struct backend_ops *ops;
+	char set[MIRROR_SET_MAX + 1];
+	unsigned limit_ms;
+	struct backend_keys now; /* what the last call saw */
+	struct backend_value expect[BACKEND_KEYS], put[BACKEND_KEYS];
+};
+
+/* `rest`: the uri behind its scheme. The handle is zeroed but for ops. */
+int file_register_open(const char *rest, struct mirror_register **r, struct error *err);
+int etcd_register_open(const char *rest, const char *set, struct mirror_register **r,
+		       struct error *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* etcd.h -- the parts of the register in etcd: its handle, requests with fail-over, the watch. */
+#ifndef MIRROR_REGISTER_ETCD_H
+#define MIRROR_REGISTER_ETCD_H
+
+#include <curl/curl.h>
+#include <jansson.h>
+
+#include "mirror/register/backend.h"
+
+#define ETCD_ENDPOINTS 9
+#define ETCD_TEXT      (REGISTER_URI_MAX + 1)
+#define ETCD_SECRET    256
+#define ETCD_KEY       (MIRROR_SET_MAX + 32)
+
+struct etcd_register {
+	struct mirror_register base;
+	unsigned endpoints,
+		preferred; /* preferred: the one that answered last, or is to be tried */
+	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT */
+	char ca[ETCD_TEXT], cert[ETCD_TEXT], key[ETCD_TEXT], user[ETCD_SECRET],
+		password[ETCD_SECRET];
+	bool tls;
+	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
+	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys as the gateway wants them */
+	CURL *curl;
+	uint64_t watched; /* revisions up to here were reported by the watch */
+};
+
+static inline struct etcd_register *etcd_of(struct mirror_register *r)
+{
+	return (struct etcd_register *)r; /* its first member */
+}
+
+/* What an attempt at one member, or at all of them, came to. */
+enum etcd_outcome {
+	ETCD_ANSWERED,
+	ETCD_NOT_SENT,  /* nobody got it */
+	ETCD_UNCERTAIN, /* it was sent, and no word came back whether it was done */
+	ETCD_REFUSED,   /* it was not done, and would not be elsewhere */
+	ETCD_TOKEN_ENDED
+};
+
+struct etcd_reply {
+	json_t *json; /* with ETCD_ANSWERED; the caller's */
+	int cause;    /* an errno */
+	char text[ERROR_TEXT / 2];
+};
+
+/* Settings that every connection has: TLS, no proxy, no signals. */
+void etcd_http_prepare(const struct etcd_register *e, CURL *curl);
+/* The header lines of a request; NULL: out of memory. */
+struct curl_slist *etcd_http_headers(const struct etcd_register *e);
+void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char *path,
+		   char url[2 * ETCD_TEXT]);
+
+/* One POST to one member, within limit_ms. */
+enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
+				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
+/* The same to one after the other until one answers, again and again until the deadline, with a
+ * token where a user is configured. */
+enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
+			    uint64_t deadline, struct etcd_reply *reply);
+/* A token, when one is needed and there is none. 0, or an outcome as of etcd_http_post(). */
+enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,
+				    struct etcd_reply *reply);
+
+/* Base64 of len bytes; size: room for it. False: it is too small. */
+bool etcd_base64(const void *bytes, size_t len, char *text, size_t size);
+/* An integer of the gateway, which writes those of 64 bits as strings; 0 when absent. */
+uint64_t etcd_number(const json_t *object, const char *key);
+
+bool etcd_watch(struct mirror_register *r, uint64_t revision, unsigned timeout_ms, int wake_fd);
+extern const struct backend_ops etcd_ops;
+
+#endif

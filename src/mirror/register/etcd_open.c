@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The uri of a register in etcd. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirror/register/etcd.h"
+
+static int etcd_open_endpoints(struct etcd_register *e, char *hosts, struct error *err)
+{
+	char *save, *host;
+
+	for (host = strtok_r(hosts, ",", &save); host; host = strtok_r(NULL, ",", &save)) {
+		if (e->endpoints == ETCD_ENDPOINTS)
+			return error_set(err, ERROR_ARGUMENT, EINVAL,
+					 "a register has at most %d addresses", ETCD_ENDPOINTS);
+		if (!strchr(host, ':') || strpbrk(host, "/@ #"))
+			return error_set(err, ERROR_ARGUMENT, EINVAL,
+					 "'%.200s' is no address of etcd: HOST:PORT", host);
+		snprintf(e->endpoint[e->endpoints++], ETCD_TEXT, "%s", host);
+	}
+	if (!e->endpoints)
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "the register's uri names no host: etcd://HOST:PORT,...");
+	return 0;
+}
+
+static int etcd_open_password(struct etcd_register *e, const char *path, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	bool is_line;
+
+	if (!file)
+		return error_set(err, ERROR_LOCAL, errno, "cannot open the password file %s: %s",
+				 path, strerror(errno));
+	is_line = fgets(e->password, sizeof(e->password), file) != NULL;
+	fclose(file);
+	e->password[strcspn(e->password, "\r\n")] = '\0';
+	if (!is_line || !e->password[0])
+		return error_set(err, ERROR_LOCAL, EINVAL, "the password file %s is empty", path);
+	return 0;
+}
+
+static int etcd_open_option(struct etcd_register *e, const char *key, const char *value,
+			    struct error *err)
+{
+	const struct {
+		const char *key;
+		char *to;
+		size_t size;
+		bool tls;
+	} options[] = {
+		{"ca", e->ca, sizeof(e->ca), true},
+		{"cert", e->cert, sizeof(e->cert), true},
+		{"key", e->key, sizeof(e->key), true},
+		{"user", e->user, sizeof(e->user), false},
+	};
+
+	if (!strcmp(key, "password-file"))
+		return etcd_open_password(e, value, err);
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (strcmp(key, options[i].key) != 0)
+			continue;
+		if (!value[0] || strlen(value) >= options[i].size)
+			break;
+		strcpy(options[i].to, value);
+		e->tls |= options[i].tls;
+		return 0;
+	}
+	return error_set(err, ERROR_ARGUMENT, EINVAL,
+			 "the register's uri has '%.40s=%.80s'; there are ca, cert, key, user and "
+			 "password-file",
+			 key, value);
+}
+
+static int etcd_open_options(struct etcd_register *e, char *query, struct error *err)
+{
+	char *save, *option;
+	int rc = 0;
+
+	for (option = strtok_r(query, "&", &save); option && !rc;
+	     option = strtok_r(NULL, "&", &save)) {
+		char *value = strchr(option, '=');
+
+		if (value)
+			*value++ = '\0';
+		rc = etcd_open_option(e, option, value ? value : "", err);
+	}
+	if (!rc && (e->user[0] != '\0') != (e->password[0] != '\0'))
+		rc = error_set(err, ERROR_ARGUMENT, EINVAL,
+			       "a register with a user needs user= and password-file=");
+	if (!rc && (e->cert[0] != '\0') != (e->key[0] != '\0'))
+		rc = error_set(err, ERROR_ARGUMENT, EINVAL,
+			       "a certificate of ours needs cert= and key=");
+	return rc;
+}
+
+static void etcd_open_keys(struct etcd_register *e, const char *set)
+{
+	char key[ETCD_KEY];
+
+	snprintf(key, sizeof(key), "/rpmirror/%s", set);
+	etcd_base64(key, strlen(key), e->key64[BACKEND_RECORD], sizeof(e->key64[0]));
+	strcat(key, "/alive");
+	etcd_base64(key, strlen(key), e->key64[BACKEND_ALIVE], sizeof(e->key64[0]));
+}
+
+static void etcd_open_library(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int etcd_open_parts(struct etcd_register *e, const char *rest, const char *set,
+			   struct error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char text[ETCD_TEXT], *query;
+	int rc;
+
+	snprintf(text, sizeof(text), "%s", rest);
+	query = strchr(text, '?');
+	if (query)
+		*query++ = '\0';
+	rc = etcd_open_endpoints(e, text, err);
+	if (!rc && query)
+		rc = etcd_open_options(e, query, err);
+	if (rc)
+		return rc;
+	etcd_open_keys(e, set);
+	pthread_once(&once, etcd_open_library);
+	e->curl = curl_easy_init();
+	if (!e->curl)
+		return error_set(err, ERROR_LOCAL, ENOMEM, "libcurl cannot be started");
+	return 0;
+}
+
+int etcd_register_open(const char *rest, const char *set, struct mirror_register **r,
+		       struct error *err)
+{
+	struct etcd_register *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e)
+		return error_set(err, ERROR_LOCAL, ENOMEM, "out of memory for a register");
+	e->base.ops = &etcd_ops;
+	rc = etcd_open_parts(e, rest, set, err);
+	if (rc)
+		e->base.ops->close(&e->base);
+	else
+		*r = &e->base;
+	return rc;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/register/words.h"
+
+#include <stddef.h>
+
+const char *const words_lonely[] = {
+	[MIRROR_LONELY_NONE] = "none",
+	[MIRROR_LONELY_BLOCK] = "block",
+	[MIRROR_LONELY_MANUAL] = "manual",
+	NULL,
+};
+
+const char *const words_phase[] = {
+	[MIRROR_PHASE_NONE] = "none",
+	[MIRROR_PHASE_RECOVERING] = "recovering",
+	[MIRROR_PHASE_SERVING] = "serving",
+	NULL,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* words.h -- the words of a record's enumerations, as its text has them; NULL ends each list. */
+#ifndef MIRROR_REGISTER_WORDS_H
+#define MIRROR_REGISTER_WORDS_H
+
+#include "mirror/core/types.h"
+
+extern const char *const words_lonely[]; /* by enum mirror_lonely */
+extern const char *const words_phase[];  /* by enum mirror_phase */
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/set.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "mirror/errmsg.h"
+
+static unsigned set_forks; /* 0: not watched; else 1 + how often this process was forked off */
+static pthread_mutex_t set_forks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void set_on_fork(void)
+{
+	__atomic_add_fetch(&set_forks, 1, __ATOMIC_RELAXED);
+}
+
+int set_watch_forks(unsigned *forks)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&set_forks_lock);
+	if (!set_forks)
+		rc = pthread_atfork(NULL, NULL, set_on_fork);
+	if (!rc && !set_forks)
+		set_forks = 1;
+	*forks = set_forks;
+	pthread_mutex_unlock(&set_forks_lock);
+	return rc ? errmsg_fail(RPMIRROR_E_NOMEM, "forks cannot be watched for") : 0;
+}
+
+bool set_is_usable(const struct rpmirror *m)
+{
+	return m && m->forks == __atomic_load_n(&set_forks, __ATOMIC_RELAXED);
+}
+
+uint64_t set_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void set_wake(struct rpmirror *m)
+{
+	eventfd_write(m->wake_fd, 1);
+}
+
+void set_notify(struct rpmirror *m)
+{
+	if (m->waiters)
+		pthread_cond_broadcast(&m->cond);
+}
+
+struct set_name set_member_name(const struct rpmirror *m, unsigned slot)
+{
+	const struct mirror_member *member = &m->primary.rec.config.members[slot];
+	struct set_name name;
+
+	snprintf(name.text, sizeof(name.text), "%s (%s:%u)", member->name, member->host,
+		 member->port);
+	return name;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * set.h -- a mapped set: what the files of this room share.
+ *
+ * Everything in struct rpmirror is protected by its lock, but for what map.c sets before the thread
+ * starts. The thread carries out what core/primary.h asks for (act.c), talks to the daemon of this
+ * host (agent.c) and to the members' daemons (ask.c); flushes post their batches and take
+ * completions themselves (flush.c, wait.c).
+ */
+#ifndef MIRROR_SET_H
+#define MIRROR_SET_H
+
+#include <librpma.h>
+#include <pthread.h>
+
+#include "librpmirror.h"
+#include "mirror/copy.h"
+#include "mirror/core/flush.h"
+#include "mirror/core/intent.h"
+#include "mirror/core/lease.h"
+#include "mirror/core/primary.h"
+#include "mirror/daemon.h"
+#include "mirror/event.h"
+#include "mirror/hot.h"
+#include "mirror/link.h"
+#include "mirror/ranges_union.h"
+#include "mirror/staging.h"
+
+#define SET_PART_RANGES 256u         /* of one flush number */
+#define SET_PART_BYTES  (512u << 10) /* likewise */
+#define SET_CHUNK       (256u << 10) /* of one write */
+#define SET_STAGING     (8u << 20)
+#define SET_QUEUE       2048u /* operations on a lane */
+#define SET_SPIN_NS     50000u
+
+/* What is asked of a member's daemon, one after the other. */
+enum ask { ASK_PROMISE = 1 << 0, ASK_RANGES = 1 << 1, ASK_RETIRE = 1 << 2, ASK_VIEW = 1 << 3 };
+
+struct set_member {
+	struct link control, lane;
+	struct rpma_batch *batch; /* of the lane */
+	unsigned generation;      /* of the lane: completions of a former one do not count */
+	bool lane_failed;
+	unsigned asks;   /* enum ask, still to be asked */
+	unsigned asking; /* the one under way, or 0 */
+	uint32_t ask_id;
+	uint32_t ranges_seen;
+	uint64_t ask_deadline_ms;
+	bool reported;                /* promised, and told the primary so */
+	struct primary_report report; /* kept until the lane is there */
+	char why[256];                /* it was lost */
+};
+
+struct rpmirror {
+	pthread_mutex_t lock;
+	pthread_cond_t cond; /* something has changed for those who wait */
+	unsigned waiters;
+	unsigned forks; /* of the process, when it was mapped */
+	char set[MIRROR_SET_MAX + 1];
+	uint8_t self;
+	struct mirror_uuid uuid;
+	bool has_secret;
+	uint8_t key[PROOF_KEY];
+
+	struct daemon daemon;
+	struct packet packet_out;            /* room to make one in */
+	uint32_t swap_id, read_id, serve_id; /* requests under way, or 0 */
+	uint32_t last_question;
+	uint64_t heartbeat_ms; /* the next one */
+	struct copy copy;
+	struct hot hot; /* its metadata */
+	uint8_t *app;   /* the application's mapping */
+	uint64_t size;
+
+	struct rpma_peer *peer;
+	struct rpma_cq *cq; /* of all lanes */
+	bool polling;       /* a thread takes completions */
+	struct staging staging;
+	struct link_place control_place, lane_place;
+	struct set_member members[MIRROR_MEMBERS_MAX];
+
+	struct primary primary;
+	struct mirror_epoch epoch; /* ours */
+	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
+	struct flush_core flush;
+	uint64_t begun_ms[FLUSH_MAX]; /* by number % FLUSH_MAX */
+	uint64_t staged_to[FLUSH_MAX];
+	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */
+	uint64_t queued;
+	uint64_t failed_seq; /* the first whose local write-back failed, or 0 */
+	struct lease lease;
+	uint64_t lease_until_ms;     /* of it; atomic, 0 once it has ended */
+	struct ranges_union records; /* what may differ, of all members (PRIMARY_DO_RANGES) */
+	bool serving, quiescing, quiesced, clean;
+	uint64_t quiescing_since_ms;
+	uint64_t noted_seq; /* the view that was the last event */
+	mirror_mask noted_insync;
+	bool blocked;
+	uint64_t blocked_since_ms;
+	char blocked_why[200];
+	int ended; /* 0, or the RPMIRROR_E_* of every later call; 1: demoted */
+	char ended_why[256];
+
+	struct events events;
+	pthread_t thread;
+	bool has_thread, stopping;
+	int wake_fd; /* eventfd: the thread has something to do */
+};
+
+/* CLOCK_BOOTTIME, which counts while the machine is suspended. */
+uint64_t set_now_ms(void);
+/* False (and the text): m is NULL, or this process is a child of the one that mapped it. */
+bool set_is_usable(const struct rpmirror *m);
+/* Fill a caller's structure, which begins with its size, from one of this version. */
+void set_answer(void *out, const void *in, size_t size);
+/* Process-wide: notices fork(2). */
+int set_watch_forks(unsigned *forks);
+/* Begin the thread's next turn. */
+void set_wake(struct rpmirror *m);
+/* Something changed for those who wait; locked. */
+void set_notify(struct rpmirror *m);
+/* "b (10.0.0.2:7640)" */
+struct set_name {
+	char text[MIRROR_NAME_MAX + MIRROR_HOST_MAX + 16];
+};
+struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
+
+/* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
+ * Locked. */
+void act_all(struct rpmirror *m);
+/* Read the register. */
+void act_read(struct rpmirror *m);
+/* The lane or the control connection to a member is lost. */
+void act_lost(struct rpmirror *m, unsigned slot, const char *why);
+
+/* agent.c */
+void *agent_main(void *m);
+
+/* ask.c: questions to members' daemons; locked. */
+void ask_member(struct rpmirror *m, unsigned slot, enum ask what);
+void ask_drop(struct rpmirror *m, unsigned slot);
+void ask_step(struct rpmirror *m, unsigned slot, uint64_t now_ms);
+/* An answer of this host's daemon. */
+void ask_on_own(struct rpmirror *m, const struct message *answer);
+/* Send a question with an id of its own, which question->id is then. False: it did not go out. */
+bool ask_send(struct rpmirror *m, unsigned slot, struct message *question);
+
+/* lane.c: flushes to one member; locked. */
+struct lane_piece {
+	uint64_t offset, len; /* of the file */
+	uint64_t at;          /* in the staging memory */
+};
+struct lane_flush {
+	uint64_t seq;
+	uint64_t intent_at;
+	uint32_t intent_len;
+	uint32_t count;
+	struct lane_piece pieces[SET_PART_RANGES + SET_PART_BYTES / SET_CHUNK];
+};
+void lane_begin(struct rpmirror *m, unsigned slot); /* its link is READY */
+void lane_end(struct rpmirror *m, unsigned slot);
+/* A failure is a failure of the lane. */
+void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
+void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc);
+
+/* wait.c: locked. Wait for a completion or a change, until the deadline (CLOCK_NEVER: none). False:
+ * it has passed. */
+bool wait_step(struct rpmirror *m, uint64_t deadline_ns);
+/* Take completions that are there. */
+void wait_poll(struct rpmirror *m);
+/* What is acknowledged now. */
+void wait_settle(struct rpmirror *m);
+/* 0, or why a flush that has waited since then is not acknowledged (with the text). */
+int wait_check(struct rpmirror *m, uint64_t since_ms);
+
+#endif

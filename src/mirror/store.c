@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirror_sync() and rpmirror_store8(), in terms of flushes. */
+#include "mirror/errmsg.h"
+#include "mirror/set.h"
+
+int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
+{
+	struct rpmirror_range range = {addr, len};
+
+	if (!addr && !len && set_is_usable(m))
+		range = (struct rpmirror_range){m->app, m->size};
+	return rpmirror_flush(m, &range, 1, 0, NULL);
+}
+
+/*
+ * A flush takes aligned words whole, in the order of its numbers, and what this thread flushed
+ * before is acknowledged: hence the order. The store happens before the snapshot that contains it.
+ */
+int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
+{
+	struct rpmirror_range range = {p, sizeof(*p)};
+	uintptr_t at = (uintptr_t)p;
+
+	if (!set_is_usable(m) || !m->has_thread || at % sizeof(*p) || at < (uintptr_t)m->app ||
+	    at - (uintptr_t)m->app >= m->size)
+		return errmsg_fail(RPMIRROR_E_INVAL,
+				   "rpmirror_store8: %p is not an aligned word of a mapped set",
+				   (void *)p);
+	__atomic_store_n(p, value, __ATOMIC_RELEASE);
+	return rpmirror_flush(m, &range, 1, 0, NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completions: one thread takes them, the others sleep until it has taken theirs. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/poll.h"
+#include "mirror/errmsg.h"
+#include "mirror/set.h"
+
+#define WAIT_TAKE 32
+/* A thread that waits for completions does not see what else changes. */
+#define WAIT_LOOK_MS 10
+
+static void wait_take(struct rpmirror *m, const struct ibv_wc *wcs, int count)
+{
+	for (int i = 0; i < count; i++)
+		lane_on_completion(m, &wcs[i]);
+	wait_settle(m);
+}
+
+void wait_poll(struct rpmirror *m)
+{
+	struct ibv_wc wcs[WAIT_TAKE];
+	int count = 0;
+
+	while (!m->polling && !rpma_cq_get_wc(m->cq, WAIT_TAKE, wcs, &count))
+		wait_take(m, wcs, count);
+}
+
+/* Of the member's own copy the local write-back says whether it has a flush. */
+static uint64_t wait_acked(const struct rpmirror *m)
+{
+	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
+	uint64_t acked;
+
+	if (!primary_may_ack(&m->primary))
+		return m->flush.retired;
+	acked = flush_acked(&m->flush, must & (mirror_mask)~own);
+	if (m->failed_seq && must & own && acked >= m->failed_seq)
+		acked = m->failed_seq - 1; /* until this host's member is excluded */
+	return acked;
+}
+
+void wait_settle(struct rpmirror *m)
+{
+	mirror_mask members = flush_members(&m->flush);
+	uint64_t before = m->flush.retired, sent = m->flush.begun;
+
+	flush_retire(&m->flush, wait_acked(m));
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (members & MIRROR_BIT(slot) && m->flush.members[slot].done < sent)
+			sent = m->flush.members[slot].done;
+	if (sent + FLUSH_MAX > m->flush.begun)
+		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
+	if (m->flush.retired != before)
+		set_notify(m);
+}
+
+int wait_check(struct rpmirror *m, uint64_t since_ms)
+{
+	uint64_t limit = m->primary.rec.config.blocked_ms;
+
+	if (m->ended)
+		return errmsg_fail(m->ended < 0 ? m->ended : RPMIRROR_E_INVAL, "%s", m->ended_why);
+	if (!m->blocked || limit == UINT32_MAX)
+		return 0;
+	if (since_ms < m->blocked_since_ms)
+		since_ms = m->blocked_since_ms;
+	if (set_now_ms() - since_ms < limit)
+		return 0;
+	return errmsg_fail(m->primary.swap_failures ? RPMIRROR_E_QUORUM : RPMIRROR_E_COPIES,
+			   "set %s: %s; the ranges are neither acknowledged nor undone", m->set,
+			   m->blocked_why);
+}
+
+static int wait_ms(uint64_t deadline_ns)
+{
+	int ms = poll_ms_left(deadline_ns);
+
+	return ms < 0 || ms > WAIT_LOOK_MS ? WAIT_LOOK_MS : ms;
+}
+
+/* Without the lock: spin for a while, then sleep for a little. */
+static int wait_look(struct rpmirror *m, struct ibv_wc *wcs, int ms)
+{
+	uint64_t until = clock_now_ns() + SET_SPIN_NS;
+	int count = 0, rc;
+
+	do {
+		rc = rpma_cq_get_wc(m->cq, WAIT_TAKE, wcs, &count);
+	} while (rc == RPMA_E_NO_COMPLETION && clock_now_ns() < until);
+	if (rc && ms && !rpma_cq_wait_timeout(m->cq, ms))
+		rc = rpma_cq_get_wc(m->cq, WAIT_TAKE, wcs, &count);
+	return rc ? 0 : count;
+}
+
+static void wait_as_poller(struct rpmirror *m, int ms)
+{
+	struct ibv_wc wcs[WAIT_TAKE];
+	int count;
+
+	m->polling = true;
+	pthread_mutex_unlock(&m->lock);
+	count = wait_look(m, wcs, ms);
+	pthread_mutex_lock(&m->lock);
+	m->polling = false;
+	wait_take(m, wcs, count);
+	set_notify(m); /* another one takes over */
+}
+
+bool wait_step(struct rpmirror *m, uint64_t deadline_ns)
+{
+	struct timespec until;
+	uint64_t at;
+
+	if (!m->polling) {
+		wait_as_poller(m, wait_ms(deadline_ns));
+		return poll_ms_left(deadline_ns) != 0;
+	}
+	at = clock_now_ns() + (uint64_t)wait_ms(deadline_ns) * NSEC_PER_MS;
+	until.tv_sec = (time_t)(at / NSEC_PER_SEC);
+	until.tv_nsec = (long)(at % NSEC_PER_SEC);
+	m->waiters++;
+	pthread_cond_timedwait(&m->cond, &m->lock, &until);
+	m->waiters--;
+	return poll_ms_left(deadline_ns) != 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fields.h -- the pieces of which the codecs of this room are made. A value outside its bounds sets
+ * `bad`, as reading past the end does. */
+#ifndef MIRROR_WIRE_FIELDS_H
+#define MIRROR_WIRE_FIELDS_H
+
+#include "base/cursor.h"
+#include "mirror/core/types.h"
+
+void fields_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid);
+void fields_put_epoch(struct wcursor *c, struct mirror_epoch epoch);
+void fields_put_view(struct wcursor *c, const struct mirror_view *view);
+/* Its length in two bytes, then at most size - 1 characters of text. */
+void fields_put_text(struct wcursor *c, const char *text, size_t size);
+/* Zeros up to the buffer's end. */
+void fields_put_padding(struct wcursor *c);
+
+void fields_get_bytes(struct rcursor *c, void *dst, size_t len);
+void fields_get_uuid(struct rcursor *c, struct mirror_uuid *uuid);
+struct mirror_epoch fields_get_epoch(struct rcursor *c);
+void fields_get_view(struct rcursor *c, struct mirror_view *view);
+/* One byte below end; 0 and bad otherwise. */
+uint8_t fields_get_below(struct rcursor *c, unsigned end);
+/* A member's slot, or MIRROR_NOBODY. */
+uint8_t fields_get_slot(struct rcursor *c);
+bool fields_get_bool(struct rcursor *c);
+/* One byte of which no bit but these is set. */
+uint8_t fields_get_flags(struct rcursor *c, uint8_t known);
+/* No NUL inside; text[size] ends with one. */
+void fields_get_text(struct rcursor *c, char *text, size_t size);
+/* What is left must be zeros. */
+void fields_get_padding(struct rcursor *c);
+
+#endif

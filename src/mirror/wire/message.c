@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/wire/message.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "mirror/wire/fields.h"
+
+#define MESSAGE_MAGIC 0x474d4d52u /* "RMMG" */
+
+#define MESSAGE_DURABILITY_END 4 /* of enum rpma_durability */
+
+static void message_put_prove(struct wcursor *c, const struct message *m)
+{
+	wcursor_bytes(c, m->prove.nonce, GREETING_NONCE);
+	wcursor_bytes(c, m->prove.mac, MESSAGE_MAC);
+}
+
+static void message_get_prove(struct rcursor *c, struct message *m)
+{
+	fields_get_bytes(c, m->prove.nonce, GREETING_NONCE);
+	fields_get_bytes(c, m->prove.mac, MESSAGE_MAC);
+}
+
+static void message_put_desc(struct wcursor *c, const struct message_desc *desc)
+{
+	assert(desc->len <= MESSAGE_DESC_MAX);
+	wcursor_u8(c, desc->len);
+	wcursor_bytes(c, desc->bytes, desc->len);
+}
+
+static void message_get_desc(struct rcursor *c, struct message_desc *desc)
+{
+	desc->len = fields_get_below(c, MESSAGE_DESC_MAX + 1);
+	fields_get_bytes(c, desc->bytes, desc->len);
+}
+
+static void message_put_grant(struct wcursor *c, const struct message *m)
+{
+	const struct message_grant *grant = &m->grant;
+
+	wcursor_u8(c, grant->status);
+	wcursor_u8(c, grant->copy);
+	wcursor_u8(c, grant->durability);
+	wcursor_le(c, grant->size, 8);
+	wcursor_le(c, grant->ring_slots, 4);
+	wcursor_bytes(c, grant->mac, MESSAGE_MAC);
+	message_put_desc(c, &grant->peer_cfg);
+	message_put_desc(c, &grant->data);
+	message_put_desc(c, &grant->ring);
+}
+
+static void message_get_grant(struct rcursor *c, struct message *m)
+{
+	struct message_grant *grant = &m->grant;
+
+	grant->status = fields_get_below(c, GREETING_STATUS_END);
+	grant->copy = fields_get_below(c, MIRROR_COPY_COUNT);
+	grant->durability = fields_get_below(c, MESSAGE_DURABILITY_END);
+	grant->size = rcursor_le(c, 8);
+	grant->ring_slots = (uint32_t)rcursor_le(c, 4);
+	fields_get_bytes(c, grant->mac, MESSAGE_MAC);
+	message_get_desc(c, &grant->peer_cfg);
+	message_get_desc(c, &grant->data);
+	message_get_desc(c, &grant->ring);
+}
+
+static void message_put_promised(struct wcursor *c, const struct message *m)
+{
+	const struct message_promised *promised = &m->promised;
+
+	wcursor_u8(c, promised->copy);
+	wcursor_u8(c, promised->flags);
+	wcursor_le(c, promised->ranges, 4);
+	wcursor_le(c, promised->copy_id, 8);
+	wcursor_le(c, promised->size, 8);
+	wcursor_le(c, promised->revision, 8);
+	fields_put_view(c, &promised->seen);
+}
+
+static void message_get_promised(struct rcursor *c, struct message *m)
+{
+	struct message_promised *promised = &m->promised;
+
+	promised->copy = fields_get_below(c, MIRROR_COPY_COUNT);
+	promised->flags = fields_get_flags(c, MESSAGE_REPORT_HELD | MESSAGE_REPORT_UNCERTAIN |
+						      MESSAGE_REPORT_FORCED);
+	promised->ranges = (uint32_t)rcursor_le(c, 4);
+	promised->copy_id = rcursor_le(c, 8);
+	promised->size = rcursor_le(c, 8);
+	promised->revision = rcursor_le(c, 8);
+	fields_get_view(c, &promised->seen);
+}
+
+static void message_put_ranges(struct wcursor *c, const struct message *m)
+{
+	const struct message_ranges *ranges = &m->ranges;
+
+	assert(ranges->count <= MESSAGE_RANGES_MAX);
+	wcursor_le(c, ranges->index, 4);
+	wcursor_le(c, ranges->total, 4);
+	wcursor_u8(c, ranges->count);
+	for (unsigned i = 0; i < ranges->count; i++) {
+		wcursor_le(c, ranges->ranges[i].offset, 8);
+		wcursor_le(c, ranges->ranges[i].len, 8);
+	}
+}
+
+static void message_get_ranges(struct rcursor *c, struct message *m)
+{
+	struct message_ranges *ranges = &m->ranges;
+
+	ranges->index = (uint32_t)rcursor_le(c, 4);
+	ranges->total = (uint32_t)rcursor_le(c, 4);
+	ranges->count = fields_get_below(c, MESSAGE_RANGES_MAX + 1);
+	for (unsigned i = 0; i < ranges->count; i++) {
+		struct mirror_range *range = &ranges->ranges[i];
+
+		range->offset = rcursor_le(c, 8);
+		range->len = rcursor_le(c, 8);
+		/* Whoever takes it may add the two. */
+		if (range->offset > MIRROR_SIZE_MAX || range->len > MIRROR_SIZE_MAX || !range->len)
+			c->bad = true;
+	}
+}
+
+static void message_put_resync(struct wcursor *c, const struct message *m)
+{
+	wcursor_u8(c, m->resync.source);
+	wcursor_u8(c, m->resync.flags);
+}
+
+static void message_get_resync(struct rcursor *c, struct message *m)
+{
+	m->resync.source = fields_get_below(c, MIRROR_MEMBERS_MAX);
+	m->resync.flags = fields_get_flags(c, MESSAGE_RESYNC_WHOLE);
+}
+
+static void message_put_retire(struct wcursor *c, const struct message *m)
+{
+	wcursor_u8(c, m->retire.clean);
+}
+
+static void message_get_retire(struct rcursor *c, struct message *m)
+{
+	m->retire.clean = fields_get_bool(c);
+}
+
+static void message_put_view(struct wcursor *c, const struct message *m)
+{
+	wcursor_le(c, m->view.revision, 8);
+	fields_put_view(c, &m->view.view);
+}
+
+static void message_get_view(struct rcursor *c, struct message *m)
+{
+	m->view.revision = rcursor_le(c, 8);
+	fields_get_view(c, &m->view.view);
+}
+
+static void message_put_status(struct wcursor *c, const struct message *m)
+{
+	const struct message_status *status = &m->status;
+
+	wcursor_u8(c, status->role);
+	wcursor_u8(c, status->health);
+	wcursor_u8(c, status->copy);
+	wcursor_u8(c, status->flags);
+	wcursor_le(c, status->pid, 4);
+	wcursor_le(c, status->flushes, 8);
+	wcursor_le(c, status->p50_us, 4);
+	wcursor_le(c, status->p99_us, 4);
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		const struct message_member *member = &status->members[i];
+
+		wcursor_u8(c, member->copy);
+		wcursor_u8(c, member->link);
+		wcursor_u8(c, member->flow);
+		wcursor_le(c, member->remaining, 8);
+		wcursor_le(c, member->p99_us, 4);
+	}
+}
+
+static void message_get_status(struct rcursor *c, struct message *m)
+{
+	struct message_status *status = &m->status;
+
+	status->role = fields_get_below(c, MIRROR_ROLE_COUNT);
+	status->health = fields_get_below(c, MIRROR_HEALTH_COUNT);
+	status->copy = fields_get_below(c, MIRROR_COPY_COUNT);
+	status->flags = fields_get_flags(c, MESSAGE_STATUS_HELD | MESSAGE_STATUS_REGISTER |
+						    MESSAGE_STATUS_WAITING);
+	status->pid = (uint32_t)rcursor_le(c, 4);
+	status->flushes = rcursor_le(c, 8);
+	status->p50_us = (uint32_t)rcursor_le(c, 4);
+	status->p99_us = (uint32_t)rcursor_le(c, 4);
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct message_member *member = &status->members[i];
+
+		member->copy = fields_get_below(c, MIRROR_COPY_COUNT);
+		member->link = fields_get_below(c, MIRROR_LINK_COUNT);
+		member->flow = fields_get_below(c, MIRROR_FLOW_COUNT);
+		member->remaining = rcursor_le(c, 8);
+		member->p99_us = (uint32_t)rcursor_le(c, 4);
+	}
+}
+
+static void message_put_done(struct wcursor *c, const struct message *m)
+{
+	wcursor_u8(c, m->done.to);
+	wcursor_u8(c, m->done.status);
+	fields_put_epoch(c, m->done.known);
+}
+
+static void message_get_done(struct rcursor *c, struct message *m)
+{
+	m->done.to = fields_get_below(c, MESSAGE_TYPE_END);
+	m->done.status = fields_get_below(c, GREETING_STATUS_END);
+	m->done.known = fields_get_epoch(c);
+}
+
+static void message_put_notice(struct wcursor *c, const struct message *m)
+{
+	wcursor_le(c, m->notice.offset, 8);
+	wcursor_le(c, m->notice.len, 8);
+	fields_put_text(c, m->notice.text, sizeof(m->notice.text));
+}
+
+static void message_get_notice(struct rcursor *c, struct message *m)
+{
+	m->notice.offset = rcursor_le(c, 8);
+	m->notice.len = rcursor_le(c, 8);
+	fields_get_text(c, m->notice.text, sizeof(m->notice.text));
+}
+
+struct message_codec {
+	const char *name;
+	void (*put)(struct wcursor *c, const struct message *m); /* NULL: there is nothing */
+	void (*get)(struct rcursor *c, struct message *m);
+};
+
+static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
+	[MESSAGE_PROVE] = {"PROVE", message_put_prove, message_get_prove},
+	[MESSAGE_GRANT] = {"GRANT", message_put_grant, message_get_grant},
+	[MESSAGE_PROMISE] = {"PROMISE"},
+	[MESSAGE_PROMISED] = {"PROMISED", message_put_promised, message_get_promised},
+	[MESSAGE_GET_RANGES] = {"GET_RANGES", message_put_ranges, message_get_ranges},
+	[MESSAGE_RANGES] = {"RANGES", message_put_ranges, message_get_ranges},
+	[MESSAGE_RECORD_RANGES] = {"RECORD_RANGES", message_put_ranges, message_get_ranges},
+	[MESSAGE_RESYNC_BEGIN] = {"RESYNC_BEGIN", message_put_resync, message_get_resync},
+	[MESSAGE_RESYNC_END] = {"RESYNC_END"},
+	[MESSAGE_RETIRE] = {"RETIRE", message_put_retire, message_get_retire},
+	[MESSAGE_VIEW] = {"VIEW", message_put_view, message_get_view},
+	[MESSAGE_GET_STATUS] = {"GET_STATUS"},
+	[MESSAGE_STATUS] = {"STATUS", message_put_status, message_get_status},
+	[MESSAGE_PING] = {"PING"},
+	[MESSAGE_PONG] = {"PONG"},
+	[MESSAGE_DONE] = {"DONE", message_put_done, message_get_done},
+	[MESSAGE_NOTICE] = {"NOTICE", message_put_notice, message_get_notice},
+};
+
+void message_encode(const struct message *m, uint8_t *buf)
+{
+	struct wcursor c = wcursor_init(buf, MESSAGE_SIZE);
+
+	assert(m->type > 0 && m->type < MESSAGE_TYPE_END);
+	wcursor_le(&c, MESSAGE_MAGIC, 4);
+	wcursor_u8(&c, MESSAGE_VERSION);
+	wcursor_u8(&c, (uint8_t)m->type);
+	wcursor_le(&c, 0, 2);
+	wcursor_le(&c, m->id, 4);
+	fields_put_uuid(&c, &m->uuid);
+	fields_put_epoch(&c, m->epoch);
+	if (message_codecs[m->type].put)
+		message_codecs[m->type].put(&c, m);
+	assert(!c.bad);
+	fields_put_padding(&c);
+}
+
+int message_decode(const void *buf, size_t len, struct message *m)
+{
+	struct rcursor c = rcursor_init(buf, len);
+	uint8_t type;
+
+	memset(m, 0, sizeof(*m));
+	if (len != MESSAGE_SIZE || rcursor_le(&c, 4) != MESSAGE_MAGIC)
+		return -EPROTO;
+	if (rcursor_u8(&c) != MESSAGE_VERSION)
+		return -EPROTONOSUPPORT;
+	type = fields_get_below(&c, MESSAGE_TYPE_END);
+	if (c.bad || !type || rcursor_le(&c, 2))
+		return -EPROTO;
+	m->type = (enum message_type)type;
+	m->id = (uint32_t)rcursor_le(&c, 4);
+	fields_get_uuid(&c, &m->uuid);
+	m->epoch = fields_get_epoch(&c);
+	if (message_codecs[type].get)
+		message_codecs[type].get(&c, m);
+	fields_get_padding(&c);
+	return c.bad ? -EPROTO : 0;
+}
+
+const char *message_type_2str(unsigned type)
+{
+	return type > 0 && type < MESSAGE_TYPE_END ? message_codecs[type].name : "?";
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirrord/agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+struct agent_queue {
+	struct agent_job *first, **last;
+};
+
+struct agent_answers {
+	pthread_mutex_t lock;
+	struct agent_queue done;
+	int fd;
+};
+
+struct agent {
+	struct mirror_register *handle;
+	struct agent_answers *answers;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct agent_queue todo;
+	bool ends;
+	int wake_fd; /* ends a WATCH */
+	pthread_t thread;
+};
+
+uint64_t agent_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void agent_queue_init(struct agent_queue *q)
+{
+	q->first = NULL;
+	q->last = &q->first;
+}
+
+static void agent_queue_put(struct agent_queue *q, struct agent_job *job)
+{
+	job->next_job = NULL;
+	*q->last = job;
+	q->last = &job->next_job;
+}
+
+static struct agent_job *agent_queue_take(struct agent_queue *q)
+{
+	struct agent_job *job = q->first;
+
+	if (job) {
+		q->first = job->next_job;
+		if (!q->first)
+			q->last = &q->first;
+	}
+	return job;
+}
+
+static void agent_queue_free(struct agent_queue *q)
+{
+	struct agent_job *job;
+
+	while ((job = agent_queue_take(q)))
+		free(job);
+}
+
+struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),
+				void *owner)
+{
+	struct agent_job *job = calloc(1, sizeof(*job));
+
+	if (job) {
+		job->work = work;
+		job->on_done = on_done;
+		job->owner = owner;
+	}
+	return job;
+}
+
+struct agent_answers *agent_answers_new(void)
+{
+	struct agent_answers *answers = calloc(1, sizeof(*answers));
+
+	if (!answers)
+		return NULL;
+	answers->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (answers->fd < 0) {
+		free(answers);
+		return NULL;
+	}
+	pthread_mutex_init(&answers->lock, NULL);
+	agent_queue_init(&answers->done);
+	return answers;
+}
+
+void agent_answers_delete(struct agent_answers *answers)
+{
+	if (!answers)
+		return;
+	agent_queue_free(&answers->done);
+	close(answers->fd);
+	pthread_mutex_destroy(&answers->lock);
+	free(answers);
+}
+
+int agent_answers_get_fd(const struct agent_answers *answers)
+{
+	return answers->fd;
+}
+
+void agent_answers_take(struct agent_answers *answers)
+{
+	struct agent_job *job;
+	uint64_t count;
+
+	if (read(answers->fd, &count, sizeof(count)) < 0)
+		return; /* another wake-up has taken them */
+	for (;;) {
+		pthread_mutex_lock(&answers->lock);
+		job = agent_queue_take(&answers->done);
+		pthread_mutex_unlock(&answers->lock);
+		if (!job)
+			return;
+		job->on_done(job);
+	}
+}
+
+/* A counter that is full is readable as well. */
+static void agent_count_up(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n = write(fd, &one, sizeof(one));
+
+	(void)n;
+}
+
+static void agent_answer(struct agent *a, struct agent_job *job)
+{
+	pthread_mutex_lock(&a->answers->lock);
+	agent_queue_put(&a->answers->done, job);
+	pthread_mutex_unlock(&a->answers->lock);
+	agent_count_up(a->answers->fd);
+}
+
+static void agent_run(struct agent *a, struct agent_job *job)
+{
+	job->sent_ns = agent_now_ns();
+	switch (job->work) {
+	case AGENT_GET:
+		job->rc = register_get(a->handle, &job->now, &job->err);
+		break;
+	case AGENT_SWAP:
+		job->result =
+			register_swap(a->handle, &job->expected, &job->next,
+				      job->promotes ? &job->alive : NULL, &job->now, &job->err);
+		break;
+	case AGENT_ALIVE_GET:
+		job->rc = register_alive_get(a->handle, &job->alive, &job->err);
+		break;
+	case AGENT_ALIVE_PUT:
+		job->result = register_alive_put(a->handle, job->epoch, &job->alive, &job->err);
+		break;
+	case AGENT_ALIVE_CLEAR:
+		job->result = register_alive_clear(a->handle, job->epoch, &job->err);
+		break;
+	case AGENT_WATCH:
+		register_watch(a->handle, job->expected.revision, job->wait_ms, a->wake_fd);
+		break;
+	}
+	job->done_ns = agent_now_ns();
+}
+
+static void *agent_loop(void *arg)
+{
+	struct agent *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->ends) {
+		struct agent_job *job = agent_queue_take(&a->todo);
+
+		if (!job) {
+			pthread_cond_wait(&a->changed, &a->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&a->lock);
+		agent_run(a, job);
+		agent_answer(a, job);
+		pthread_mutex_lock(&a->lock);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_answers *answers,
+	      struct agent **agent, struct error *err)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int rc;
+
+	*agent = NULL;
+	if (!a)
+		return error_set(err, ERROR_LOCAL, ENOMEM, "out of memory for a register");
+	rc = register_open(uri, set, limit_ms, &a->handle, err);
+	if (rc) {
+		free(a);
+		return rc;
+	}
+	a->answers = answers;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->changed, NULL);
+	agent_queue_init(&a->todo);
+	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake_fd < 0 || thread_start(&a->thread, 0, agent_loop, a)) {
+		if (a->wake_fd >= 0)
+			close(a->wake_fd);
+		register_close(a->handle);
+		free(a);
+		return error_set(err, ERROR_LOCAL, EAGAIN, "no thread for a register");
+	}
+	*agent = a;
+	return 0;
+}
+
+void agent_delete(struct agent **agent)
+{
+	struct agent *a = *agent;
+
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->ends = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	agent_count_up(a->wake_fd);
+	pthread_join(a->thread, NULL);
+	agent_queue_free(&a->todo);
+	register_close(a->handle);
+	close(a->wake_fd);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+	*agent = NULL;
+}
+
+void agent_post(struct agent *a, struct agent_job *job)
+{
+	pthread_mutex_lock(&a->lock);
+	agent_queue_put(&a->todo, job);
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+}

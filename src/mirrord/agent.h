@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agent.h -- calls of a set's register on a thread of their own, since each may last for seconds.
+ *
+ * Jobs of one agent are done in order. A finished job comes back through the queue of answers,
+ * whose descriptor the daemon's loop watches; there its on_done runs, and frees it.
+ */
+#ifndef MIRRORD_AGENT_H
+#define MIRRORD_AGENT_H
+
+#include "base/error.h"
+#include "mirror/register/register.h"
+
+enum agent_work {
+	AGENT_GET,
+	AGENT_SWAP,
+	AGENT_ALIVE_GET,
+	AGENT_ALIVE_PUT,
+	AGENT_ALIVE_CLEAR,
+	AGENT_WATCH, /* returns when the register may have changed, or after wait_ms */
+};
+
+struct agent_job {
+	enum agent_work work;
+	/* in */
+	struct register_entry expected; /* SWAP; WATCH: its revision */
+	struct mirror_record next;      /* SWAP */
+	bool promotes;                  /* SWAP: compare `alive` */
+	struct mirror_epoch epoch;      /* ALIVE_PUT, ALIVE_CLEAR */
+	unsigned wait_ms;
+	/* in and out */
+	struct register_alive alive;
+	/* out */
+	int rc; /* GET, ALIVE_GET */
+	enum register_result result;
+	struct register_entry now;
+	uint64_t sent_ns, done_ns; /* CLOCK_BOOTTIME */
+	struct error err;
+	/* Of whoever posts it. */
+	void (*on_done)(struct agent_job *job); /* frees the job */
+	void *owner;
+	uint64_t client;            /* on whose behalf: its serial number, 0: nobody's */
+	uint32_t id;                /* of its request */
+	struct agent_job *next_job; /* the queues' */
+};
+
+struct agent_answers;
+struct agent;
+
+/* NULL with errno set. */
+struct agent_answers *agent_answers_new(void);
+void agent_answers_delete(struct agent_answers *answers);
+int agent_answers_get_fd(const struct agent_answers *answers);
+/* Call on_done of all that are there. */
+void agent_answers_take(struct agent_answers *answers);
+
+/* The uri and the set's name are copied into the handle. Kinds of error.h. */
+int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_answers *answers,
+	      struct agent **agent, struct error *err);
+/* Waits for a call that has begun; what has not is dropped. Answers stay in their queue. */
+void agent_delete(struct agent **agent);
+/* The agent's from now on. */
+void agent_post(struct agent *agent, struct agent_job *job);
+
+/* Zeroed but for these. NULL: out of memory. */
+struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),
+				void *owner);
+
+uint64_t agent_now_ns(void); /* CLOCK_BOOTTIME */
+
+#endif

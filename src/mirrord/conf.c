@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirrord/conf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define CONF_LINE_MAX 2048
+
+void conf_init(struct conf *c)
+{
+	memset(c, 0, sizeof(*c));
+	snprintf(c->listen.host, sizeof(c->listen.host), "0.0.0.0");
+	snprintf(c->listen.port, sizeof(c->listen.port), CONF_DEFAULT_PORT);
+	snprintf(c->socket, sizeof(c->socket), CONF_SOCKET);
+	c->peer_timeout_ms = 1000;
+	c->register_timeout_ms = 2000;
+	c->max_connections = 1024;
+	c->max_pending = 64;
+	c->log_level = LOG_LVL_NOTICE;
+}
+
+/* Each returns NULL, or what the value should have been. */
+typedef const char *conf_parser(void *field, size_t size, const char *value);
+
+static const char *conf_parse_text(void *field, size_t size, const char *value)
+{
+	if (!value[0] || strlen(value) >= size)
+		return "a text that is not empty nor too long";
+	memcpy(field, value, strlen(value) + 1);
+	return NULL;
+}
+
+static const char *conf_parse_path(void *field, size_t size, const char *value)
+{
+	if (value[0] != '/' || strlen(value) >= size)
+		return "an absolute path";
+	memcpy(field, value, strlen(value) + 1);
+	return NULL;
+}
+
+static const char *conf_parse_switch(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return "yes or no";
+	*(bool *)field = value[0] == 'y';
+	return NULL;
+}
+
+static bool conf_read_number(const char *value, unsigned long min, unsigned long max, unsigned *out)
+{
+	unsigned long n;
+	char *end;
+
+	if (!isdigit((unsigned char)value[0]))
+		return false;
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (errno || *end || n < min || n > max)
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
+static const char *conf_parse_count(void *field, size_t size, const char *value)
+{
+	return conf_read_number(value, 1, 1000000, field) ? NULL : "a number from 1 to 1000000";
+}
+
+static const char *conf_parse_ms(void *field, size_t size, const char *value)
+{
+	return conf_read_number(value, 50, 600000, field) ? NULL
+							  : "milliseconds, from 50 to 600000";
+}
+
+static const char *conf_parse_hours(void *field, size_t size, const char *value)
+{
+	return conf_read_number(value, 0, 24 * 366, field) ? NULL : "hours, from 0 (never) to 8784";
+}
+
+/* Port 0, any that is free, is for tests and for those who read what is printed. */
+static const char *conf_parse_listen(void *field, size_t size, const char *value)
+{
+	size_t len = strlen(value);
+	bool any = len > 2 && !strcmp(value + len - 2, ":0");
+	char text[ADDRESS_TEXT];
+
+	if (len >= sizeof(text))
+		return "HOST or HOST:PORT";
+	snprintf(text, sizeof(text), "%s", value);
+	if (any)
+		text[len - 2] = '\0';
+	if (address_parse(text, CONF_DEFAULT_PORT, field, NULL))
+		return "HOST or HOST:PORT";
+	if (any)
+		snprintf(((struct address *)field)->port, sizeof(((struct address *)field)->port),
+			 "0");
+	return NULL;
+}
+
+static const char *conf_parse_level(void *field, size_t size, const char *value)
+{
+	static const char *const words[] = {"err", "warn", "notice", "info", "debug"};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(value, words[i])) {
+			*(enum log_level *)field = (enum log_level)(LOG_LVL_ERROR + (int)i);
+			return NULL;
+		}
+	return "err, warn, notice, info or debug";
+}
+
+/* The field is struct conf_set itself, as this one may be repeated. */
+static const char *conf_parse_user(void *field, size_t size, const char *value)
+{
+	struct conf_set *set = field;
+
+	if (set->user_count == CONF_USERS_MAX)
+		return "one of at most 8 users";
+	if (!value[0] || strlen(value) > CONF_USER_MAX)
+		return "the name or number of a user";
+	memcpy(set->users[set->user_count++], value, strlen(value) + 1);
+	return NULL;
+}
+
+struct conf_key {
+	const char *name;
+	conf_parser *parse;
+	size_t offset, size;
+};
+
+#define CONF_KEY(type, name, parse, field)                                                         \
+	{                                                                                          \
+		name, parse, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)    \
+	}
+
+static const struct conf_key conf_keys[] = {
+	CONF_KEY(conf, "listen", conf_parse_listen, listen),
+	CONF_KEY(conf, "socket", conf_parse_path, socket),
+	CONF_KEY(conf, "peer-timeout", conf_parse_ms, peer_timeout_ms),
+	CONF_KEY(conf, "register-timeout", conf_parse_ms, register_timeout_ms),
+	CONF_KEY(conf, "max-connections", conf_parse_count, max_connections),
+	CONF_KEY(conf, "max-pending", conf_parse_count, max_pending),
+	CONF_KEY(conf, "log-level", conf_parse_level, log_level),
+	{0},
+};
+
+static const struct conf_key conf_set_keys[] = {
+	CONF_KEY(conf_set, "member", conf_parse_text, member),
+	CONF_KEY(conf_set, "data", conf_parse_path, data),
+	CONF_KEY(conf_set, "meta", conf_parse_path, meta),
+	CONF_KEY(conf_set, "register", conf_parse_text, register_uri),
+	CONF_KEY(conf_set, "secret-file", conf_parse_path, secret_file),
+	{"user", conf_parse_user, 0, 0},
+	CONF_KEY(conf_set, "auto", conf_parse_switch, automatic),
+	CONF_KEY(conf_set, "on-promote", conf_parse_path, on_promote),
+	CONF_KEY(conf_set, "scrub-hours", conf_parse_hours, scrub_hours),
+	{0},
+};
+
+struct conf_state {
+	struct conf *conf;
+	struct conf_set *set; /* the section; NULL: none yet */
+	uint32_t seen;        /* keys of the section, by index; users may be repeated */
+};
+
+/* Without white space at both ends, which is cut off in place. */
+static char *conf_trim(char *text)
+{
+	size_t len;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	text[len] = '\0';
+	return text;
+}
+
+static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
+{
+	struct conf *c = s->conf;
+	char *name;
+
+	line[strlen(line) - 1] = '\0';
+	if (strncmp(line, "[set ", 5) != 0)
+		return error_set(err, ERROR_ARGUMENT, EINVAL, "a section is '[set NAME]'");
+	name = conf_trim(line + 5);
+	if (!name[0] || strlen(name) > MIRROR_SET_MAX || strpbrk(name, "/ \t"))
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "'%s' is no name of a set: 1 to %d characters, no space nor '/'",
+				 name, MIRROR_SET_MAX);
+	for (unsigned i = 0; i < c->set_count; i++)
+		if (!strcmp(c->sets[i].name, name))
+			return error_set(err, ERROR_ARGUMENT, EEXIST,
+					 "set '%s' is configured twice", name);
+	if (c->set_count == CONF_SETS_MAX)
+		return error_set(err, ERROR_ARGUMENT, E2BIG, "more than %d sets", CONF_SETS_MAX);
+	s->set = &c->sets[c->set_count++];
+	s->seen = 0;
+	memcpy(s->set->name, name, strlen(name) + 1);
+	s->set->scrub_hours = 24 * 7;
+	return 0;
+}
+
+static int conf_set_value(struct conf_state *s, const char *key, const char *value,
+			  struct error *err)
+{
+	const struct conf_key *keys = s->set ? conf_set_keys : conf_keys;
+	char *base = s->set ? (char *)s->set : (char *)s->conf;
+	const char *rule;
+
+	for (unsigned i = 0; keys[i].name; i++) {
+		if (strcmp(keys[i].name, key) != 0)
+			continue;
+		if (keys[i].size && s->seen & 1u << i)
+			return error_set(err, ERROR_ARGUMENT, EEXIST, "'%s' is set twice", key);
+		s->seen |= 1u << i;
+		rule = keys[i].parse(base + keys[i].offset, keys[i].size, value);
+		return rule ? error_set(err, ERROR_ARGUMENT, EINVAL, "%s = %s: it has to be %s",
+					key, value, rule)
+			    : 0;
+	}
+	return error_set(err, ERROR_ARGUMENT, EINVAL, "there is no key '%s' %s", key,
+			 s->set ? "in a set's section" : "before the first section");
+}
+
+static int conf_parse_line(struct conf_state *s, char *line, struct error *err)
+{
+	char *equal;
+
+	line[strcspn(line, "#")] = '\0';
+	line = conf_trim(line);
+	if (!line[0])
+		return 0;
+	if (line[0] == '[' && line[strlen(line) - 1] == ']')
+		return conf_begin_set(s, line, err);
+	equal = strchr(line, '=');
+	if (!equal)
+		return error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not 'key = value'", line);
+	*equal = '\0';
+	return conf_set_value(s, conf_trim(line), conf_trim(equal + 1), err);
+}
+
+int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err)
+{
+	struct conf_state state = {.conf = c};
+	char line[CONF_LINE_MAX];
+	struct error why;
+	unsigned number = 0;
+	int rc = 0;
+
+	for (size_t at = 0; at < len && !rc;) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t n = end ? (size_t)(end - text) - at : len - at;
+
+		number++;
+		if (n >= sizeof(line) || memchr(text + at, '\0', n)) {
+			rc = error_set(&why, ERROR_ARGUMENT, EINVAL,
+				       "the line is too long or is no text");
+		} else {
+			memcpy(line, text + at, n);
+			line[n] = '\0';
+			rc = conf_parse_line(&state, line, &why);
+		}
+		at += n + 1;
+	}
+	return rc ? error_set(err, ERROR_ARGUMENT, why.cause, "%s:%u: %s", name, number, why.text)
+		  : 0;
+}
+
+static int conf_missing(const struct conf_set *set, const char *key, struct error *err)
+{
+	return error_set(err, ERROR_ARGUMENT, EINVAL, "set '%s' has no '%s'", set->name, key);
+}
+
+int conf_check(const struct conf *c, struct error *err)
+{
+	for (unsigned i = 0; i < c->set_count; i++) {
+		const struct conf_set *set = &c->sets[i];
+
+		if (!set->member[0])
+			return conf_missing(set, "member", err);
+		if (!set->data[0])
+			return conf_missing(set, "data", err);
+		if (!set->register_uri[0])
+			return conf_missing(set, "register", err);
+		for (unsigned j = 0; j < i; j++)
+			if (!strcmp(c->sets[j].data, set->data))
+				return error_set(err, ERROR_ARGUMENT, EEXIST,
+						 "sets '%s' and '%s' have the same file %s",
+						 c->sets[j].name, set->name, set->data);
+	}
+	return 0;
+}
+
+static int conf_read(const char *path, char *text, size_t size, size_t *len, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	int rc = 0;
+
+	if (!file)
+		return error_set(err, ERROR_LOCAL, errno, "cannot open configuration file %s: %s",
+				 path, strerror(errno));
+	*len = fread(text, 1, size, file);
+	if (ferror(file))
+		rc = error_set(err, ERROR_LOCAL, EIO, "cannot read configuration file %s", path);
+	else if (*len == size)
+		rc = error_set(err, ERROR_LOCAL, EFBIG, "configuration file %s is too large", path);
+	fclose(file);
+	return rc;
+}
+
+int conf_load(struct conf *c, const char *path, struct error *err)
+{
+	char *text = malloc(CONF_SIZE_MAX);
+	size_t len = 0;
+	int rc;
+
+	conf_init(c);
+	if (!text)
+		return error_set(err, ERROR_LOCAL, ENOMEM, "out of memory for %s", path);
+	rc = conf_read(path, text, CONF_SIZE_MAX, &len, err);
+	if (!rc)
+		rc = conf_parse(c, text, len, path, err);
+	free(text);
+	return rc ? rc : conf_check(c, err);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conf.h -- rpmirrord.conf(5): where the daemon listens, and the copies that this host has.
+ *
+ * `key = value` a line; '#' begins a comment. Keys before the first section are the daemon's;
+ * `[set NAME]` begins the section of this host's copy of that set.
+ */
+#ifndef MIRRORD_CONF_H
+#define MIRRORD_CONF_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "mirror/core/types.h"
+#include "session/address.h"
+
+#define CONF_FILE         "/etc/rpmirror/rpmirrord.conf"
+#define CONF_SOCKET       "/run/rpmirror/rpmirrord.socket"
+#define CONF_DEFAULT_PORT "7650"
+#define CONF_SIZE_MAX     (256u << 10)
+#define CONF_SETS_MAX     64
+#define CONF_USERS_MAX    8
+#define CONF_USER_MAX     32
+
+struct conf_set {
+	char name[MIRROR_SET_MAX + 1];
+	char member[MIRROR_NAME_MAX + 1]; /* which of the set's members this host is */
+	char data[MIRROR_PATH_MAX + 1], meta[MIRROR_PATH_MAX + 1];
+	char register_uri[MIRROR_PATH_MAX + 1];
+	char secret_file[MIRROR_PATH_MAX + 1];         /* "": none */
+	char users[CONF_USERS_MAX][CONF_USER_MAX + 1]; /* that may map it; none: the daemon's and
+							  root */
+	unsigned user_count;
+	bool automatic;                       /* take over without being asked */
+	char on_promote[MIRROR_PATH_MAX + 1]; /* "": none */
+	unsigned scrub_hours;                 /* 0: never */
+};
+
+struct conf {
+	struct address listen;
+	char socket[108]; /* as struct sockaddr_un has it */
+	unsigned peer_timeout_ms, max_connections, max_pending, register_timeout_ms;
+	enum log_level log_level;
+	struct conf_set sets[CONF_SETS_MAX];
+	unsigned set_count;
+};
+
+void conf_init(struct conf *c);
+/* `name` is for the text of errors, which says the line. ERROR_ARGUMENT. */
+int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
+/* Once all is read: what is missing, and what excludes each other. ERROR_ARGUMENT. */
+int conf_check(const struct conf *c, struct error *err);
+/* Both, of a file. Also ERROR_LOCAL. */
+int conf_load(struct conf *c, const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The messages of connections: proof and grant, then questions about the copy. */
+#include <string.h>
+
+#include "mirror/wire/proof.h"
+#include "mirrord/impl.h"
+
+static int control_describe(struct rpma_mr_local *mr, struct message_desc *desc)
+{
+	size_t len = 0;
+	int rc = rpma_mr_get_descriptor_size(mr, &len);
+
+	if (!rc && len > sizeof(desc->bytes))
+		rc = RPMA_E_NOSUPP;
+	if (!rc)
+		rc = rpma_mr_get_descriptor(mr, desc->bytes);
+	desc->len = (uint8_t)len;
+	return rc;
+}
+
+static int control_describe_peer(struct message_desc *desc)
+{
+	struct rpma_peer_cfg *pcfg;
+	size_t len = 0;
+	int rc = rpma_peer_cfg_new(&pcfg);
+
+	if (rc)
+		return rc;
+	rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true);
+	rc = rpma_peer_cfg_get_descriptor_size(pcfg, &len);
+	if (!rc && len > sizeof(desc->bytes))
+		rc = RPMA_E_NOSUPP;
+	if (!rc)
+		rc = rpma_peer_cfg_get_descriptor(pcfg, desc->bytes);
+	desc->len = (uint8_t)len;
+	rpma_peer_cfg_delete(&pcfg);
+	return rc;
+}
+
+/* For this connection alone, now that it may. */
+static int control_register(struct link *link, struct message_grant *grant)
+{
+	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
+		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+	struct set *s = link->set;
+	bool is_lane = link->greeting.kind == GREETING_LANE;
+	int rc = control_describe_peer(&grant->peer_cfg);
+
+	if (!rc && (is_lane || link->greeting.kind == GREETING_BULK)) {
+		rc = rpma_mr_reg(s->daemon->peer, s->data.addr, s->meta.super.size, usage,
+				 &link->data_mr);
+		if (!rc)
+			rc = control_describe(link->data_mr, &grant->data);
+	}
+	if (!rc && is_lane) {
+		rc = rpma_mr_reg(s->daemon->peer, meta_ring(&s->meta), INTENT_RING_BYTES, usage,
+				 &link->ring_mr);
+		if (!rc)
+			rc = control_describe(link->ring_mr, &grant->ring);
+		grant->ring_slots = INTENT_SLOTS;
+	}
+	if (rc)
+		LOG_ERROR_LIMITED("set %s: no memory for a connection from %s: %s", s->conf->name,
+				  link->addr, rpma_err_last());
+	return rc;
+}
+
+/* What the rules of the copy say. */
+static enum greeting_status control_ask_member(struct link *link)
+{
+	static const enum member_kind kinds[GREETING_KIND_END] = {
+		[GREETING_CONTROL] = MEMBER_CONTROL,
+		[GREETING_LANE] = MEMBER_LANE,
+		[GREETING_BULK] = MEMBER_BULK,
+		[GREETING_OBSERVE] = MEMBER_CONTROL};
+	struct member_hello hello = {.uuid = link->greeting.uuid,
+				     .member_id = link->greeting.copy_id,
+				     .epoch = link->greeting.epoch,
+				     .kind = kinds[link->greeting.kind]};
+	struct member_verdict v;
+
+	if (link->greeting.kind == GREETING_OBSERVE)
+		return GREETING_OK;
+	member_grant(&link->set->member, &hello, &v);
+	if (v.answer == MEMBER_YES) {
+		link->counts = true;
+		return GREETING_OK;
+	}
+	LOG_WARNING_LIMITED("set %s: a connection from %s is not granted: %s",
+			    link->set->conf->name, link->addr, v.text);
+	return fence_status(v.reason);
+}
+
+static void control_fill_grant(struct link *link, struct message_grant *grant)
+{
+	struct set *s = link->set;
+
+	grant->status = (uint8_t)control_ask_member(link);
+	if (grant->status == GREETING_OK && control_register(link, grant))
+		*grant = (struct message_grant){.status = GREETING_IO};
+	if (grant->status != GREETING_OK)
+		return;
+	grant->copy = (uint8_t)copy_state(s);
+	grant->durability = (uint8_t)s->data.durability;
+	grant->size = s->meta.super.size;
+}
+
+static bool control_is_proved(const struct link *link, const struct proof_exchange *exchange,
+			      const struct message_prove *prove)
+{
+	uint8_t expected[MESSAGE_MAC];
+
+	if (!link->set->has_secret)
+		return true;
+	proof_make(link->set->secret.key, exchange, expected);
+	return proof_is_equal(expected, prove->mac);
+}
+
+static void control_fill_header(const struct link *link, const struct message *m,
+				struct message *answer)
+{
+	answer->id = m->id;
+	answer->uuid = link->greeting.uuid;
+	answer->epoch = link->greeting.epoch;
+}
+
+/* Registrations exist only behind the proof. */
+static int control_on_prove(struct link *link, const struct message *m)
+{
+	struct proof_exchange exchange = {.greeting = link->greeting, .reply = link->reply};
+	struct message answer = {.type = MESSAGE_GRANT};
+	bool is_proved;
+
+	memcpy(exchange.nonce, m->prove.nonce, sizeof(exchange.nonce));
+	is_proved = control_is_proved(link, &exchange, &m->prove);
+	if (is_proved)
+		control_fill_grant(link, &answer.grant);
+	else
+		answer.grant.status = GREETING_SECRET_WRONG;
+	/* Who does not know the key gets nothing that was computed with it. */
+	if (is_proved && link->set->has_secret)
+		proof_make_grant(link->set->secret.key, &exchange, &answer.grant, answer.grant.mac);
+	if (!is_proved)
+		LOG_WARNING_LIMITED("set %s: %s does not know the secret", link->set->conf->name,
+				    link->addr);
+	link_enter(link, answer.grant.status == GREETING_OK ? LINK_GRANTED : LINK_REFUSED);
+	control_fill_header(link, m, &answer);
+	return link_send(link, &answer);
+}
+
+static void control_done(const struct set *s, const struct message *m,
+			 const struct member_verdict *v, struct message *answer)
+{
+	if (v->answer != MEMBER_YES) {
+		fence_refuse(s, v, (uint8_t)m->type, answer);
+		return;
+	}
+	answer->type = MESSAGE_DONE;
+	answer->done = (struct message_done){
+		.to = (uint8_t)m->type, .status = GREETING_OK, .known = s->meta.promise.epoch};
+}
+
+static void control_fill_ranges(struct set *s, const struct message *m, struct message *answer)
+{
+	struct message_ranges *ranges = &answer->ranges;
+
+	answer->type = MESSAGE_RANGES;
+	ranges->index = m->ranges.index;
+	ranges->total = s->member.range_count;
+	ranges->count = (uint8_t)member_ranges(&s->member, m->ranges.index, ranges->ranges,
+					       MESSAGE_RANGES_MAX);
+}
+
+/* By id of its copy, as slots may be given to others. */
+static uint64_t control_source_id(const struct set *s, uint8_t slot)
+{
+	return s->meta.members.members[slot].id;
+}
+
+/* Only of the epoch that is promised, with which PROMISE itself does not comply. */
+static bool control_is_current(const struct set *s, const struct message *m, struct message *answer)
+{
+	if (mirror_epoch_is_equal(m->epoch, s->meta.promise.epoch))
+		return true;
+	answer->type = MESSAGE_DONE;
+	answer->done = (struct message_done){
+		.to = (uint8_t)m->type, .status = GREETING_EPOCH, .known = s->meta.promise.epoch};
+	return false;
+}
+
+static bool control_ask_copy(struct set *s, const struct message *m, struct message *answer)
+{
+	struct member_verdict v = {.answer = MEMBER_YES};
+
+	if (!control_is_current(s, m, answer))
+		return true;
+	switch (m->type) {
+	case MESSAGE_GET_RANGES:
+		control_fill_ranges(s, m, answer);
+		return true;
+	case MESSAGE_RECORD_RANGES:
+		member_record_ranges(&s->member, m->epoch, m->ranges.ranges, m->ranges.count, &v);
+		break;
+	case MESSAGE_RESYNC_BEGIN:
+		member_resync_begin(&s->member, m->epoch, control_source_id(s, m->resync.source),
+				    &v);
+		break;
+	case MESSAGE_RESYNC_END:
+		member_resync_end(&s->member, m->epoch, &v);
+		break;
+	case MESSAGE_RETIRE:
+		member_retire(&s->member, m->epoch,
+			      m->retire.clean ? MEMBER_CLEAN_END : MEMBER_SERVING, &v);
+		break;
+	case MESSAGE_VIEW:
+		s->shown_ns = agent_now_ns();
+		member_on_view(&s->member, &m->view.view, &v);
+		reg_ask(s);
+		break;
+	default:
+		return false;
+	}
+	control_done(s, m, &v, answer);
+	return true;
+}
+
+bool control_answer(struct set *s, const struct message *m, struct message *answer)
+{
+	switch (m->type) {
+	case MESSAGE_PROMISE:
+		fence_promise(s, m->epoch, answer);
+		return true;
+	case MESSAGE_GET_STATUS:
+		answer->type = MESSAGE_STATUS;
+		set_fill_status(s, &answer->status);
+		return true;
+	case MESSAGE_PING:
+		answer->type = MESSAGE_PONG;
+		return true;
+	default:
+		return control_ask_copy(s, m, answer);
+	}
+}
+
+static bool control_may_ask(const struct link *link, const struct message *m)
+{
+	if (link->state != LINK_GRANTED ||
+	    memcmp(&m->uuid, &link->greeting.uuid, sizeof(m->uuid)) != 0 ||
+	    !mirror_epoch_is_equal(m->epoch, link->greeting.epoch))
+		return false;
+	if (link->greeting.kind == GREETING_OBSERVE)
+		return m->type == MESSAGE_GET_STATUS || m->type == MESSAGE_PING;
+	return link->greeting.kind == GREETING_CONTROL;
+}
+
+/* Librpma's results, or RPMA_E_INVAL: this was no message that may come now. */
+static int control_on_bytes(struct link *link, const uint8_t *bytes, size_t len)
+{
+	struct message m, answer = {0};
+
+	if (message_decode(bytes, len, &m))
+		return RPMA_E_INVAL;
+	if (link->state == LINK_PROVING)
+		return m.type == MESSAGE_PROVE ? control_on_prove(link, &m) : RPMA_E_INVAL;
+	if (!control_may_ask(link, &m))
+		return RPMA_E_INVAL;
+	if (!control_answer(link->set, &m, &answer))
+		return RPMA_E_INVAL;
+	control_fill_header(link, &m, &answer);
+	return link_send(link, &answer);
+}
+
+static int control_on_receive(struct link *link, const struct ibv_wc *wc)
+{
+	size_t slot = (size_t)wc->wr_id;
+	int rc = control_on_bytes(link, link->messages.in[slot], wc->byte_len);
+
+	if (rc == RPMA_E_INVAL)
+		LOG_WARNING_LIMITED("%s sends what makes no sense, and is disconnected",
+				    link->addr);
+	return rc ? rc
+		  : rpma_recv(link->conn, link->message_mr, slot * MESSAGE_SIZE, MESSAGE_SIZE,
+			      (void *)(uintptr_t)slot);
+}
+
+static int control_on_completion(struct link *link, const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS)
+		return RPMA_E_UNKNOWN;
+	if (wc->opcode & IBV_WC_RECV)
+		return link->state == LINK_REFUSED ? 0 : control_on_receive(link, wc);
+	link->out_busy &= ~(1u << wc->wr_id);
+	if (link->state == LINK_REFUSED)
+		rpma_conn_disconnect(link->conn); /* the reason is on its way */
+	return 0;
+}
+
+void control_on_message(struct watch *w)
+{
+	struct link *link = w->owner;
+	struct ibv_wc wc;
+	int rc;
+
+	rpma_cq_wait(link->cq); /* re-arms; a wake-up without a completion is harmless */
+	while (!(rc = rpma_cq_get_wc(link->cq, 1, &wc, NULL))) {
+		rc = control_on_completion(link, &wc);
+		if (rc)
+			break;
+	}
+	if (rc != RPMA_E_NO_COMPLETION)
+		link_end(link);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Promises: no byte of a former epoch is placed any more when one is answered. */
+#include <string.h>
+
+#include "mirrord/impl.h"
+
+/* Each reason of core/member.h has a word for messages. */
+enum greeting_status fence_status(enum member_reason reason)
+{
+	switch (reason) {
+	case MEMBER_OK:
+		return GREETING_OK;
+	case MEMBER_OTHER_SET:
+		return GREETING_NO_SET;
+	case MEMBER_OTHER_COPY:
+	case MEMBER_OTHER_SIZE:
+		return GREETING_WRONG_COPY;
+	case MEMBER_EPOCH_OLD:
+	case MEMBER_EPOCH_TWIN:
+	case MEMBER_NOT_PROMISED:
+		return GREETING_EPOCH;
+	case MEMBER_IS_HELD:
+		return GREETING_HELD;
+	case MEMBER_HAS_FAILED:
+	case MEMBER_IS_EMPTY:
+	case MEMBER_IS_UNKNOWN:
+	case MEMBER_IS_SPLIT:
+		return GREETING_COPY_FAILED;
+	case MEMBER_IS_SYNCING:
+	case MEMBER_NOT_BEGUN:
+		return GREETING_BAD_REQUEST;
+	case MEMBER_IO:
+	case MEMBER_REASONS:
+		break;
+	}
+	return GREETING_IO;
+}
+
+void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
+		  struct message *answer)
+{
+	LOG_WARNING_LIMITED("set %s: %s is refused: %s", s->conf->name, message_type_2str(to),
+			    v->text);
+	answer->type = MESSAGE_DONE;
+	answer->done = (struct message_done){.to = to,
+					     .status = (uint8_t)fence_status(v->reason),
+					     .known = s->meta.promise.epoch};
+}
+
+/* The process here that was primary of a lower epoch learns it at once. */
+static void fence_tell_holder(struct set *s, struct mirror_epoch epoch)
+{
+	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
+
+	if (!s->holder.client || !s->holder.epoch.number || s->holder.epoch.number >= epoch.number)
+		return;
+	LOG_NOTICE("set %s: process %d is primary no more", s->conf->name, (int)s->holder.pid);
+	local_send(s->holder.client, &p, NULL, 0);
+}
+
+static void fence_report(struct set *s, struct message *answer)
+{
+	struct member_report report;
+	struct message_promised *promised = &answer->promised;
+	int rc = member_report(&s->member, &report);
+
+	if (rc) {
+		answer->type = MESSAGE_DONE;
+		answer->done = (struct message_done){.to = MESSAGE_PROMISE,
+						     .status = GREETING_IO,
+						     .known = s->meta.promise.epoch};
+		return;
+	}
+	answer->type = MESSAGE_PROMISED;
+	promised->copy = (uint8_t)report.copy;
+	promised->flags = (uint8_t)((report.is_held ? MESSAGE_REPORT_HELD : 0) |
+				    (report.is_uncertain ? MESSAGE_REPORT_UNCERTAIN : 0) |
+				    (report.flags & META_FORCED ? MESSAGE_REPORT_FORCED : 0));
+	promised->ranges = report.range_count;
+	promised->copy_id = s->meta.super.member_id;
+	promised->size = s->meta.super.size;
+	promised->revision = report.seen.revision;
+	promised->seen = report.seen.view;
+}
+
+void fence_promise(struct set *s, struct mirror_epoch epoch, struct message *answer)
+{
+	struct member_verdict v;
+
+	member_promise(&s->member, epoch, &v);
+	if (v.answer == MEMBER_CUT_FIRST) {
+		links_cut_below(s, v.known);
+		member_promise(&s->member, epoch, &v);
+	}
+	if (v.answer != MEMBER_YES) {
+		fence_refuse(s, &v, MESSAGE_PROMISE, answer);
+		return;
+	}
+	fence_tell_holder(s, epoch);
+	fence_report(s, answer);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * impl.h -- the daemon's objects, and what its files have of each other.
+ *
+ * One thread runs the loop and owns all of this; only calls of a register run elsewhere (agent.h).
+ */
+#ifndef MIRRORD_IMPL_H
+#define MIRRORD_IMPL_H
+
+#include <librpma.h>
+#include <sys/types.h>
+
+#include "export/mapfile.h"
+#include "mirror/core/candidate.h"
+#include "mirror/core/member.h"
+#include "mirror/core/meta.h"
+#include "mirror/wire/message.h"
+#include "mirror/wire/packet.h"
+#include "mirrord/agent.h"
+#include "mirrord/conf.h"
+#include "session/secret.h"
+
+#define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
+#define DAEMON_REFUSED_MAX  64
+#define DAEMON_CLIENTS_MAX  256  /* of the UNIX socket, */
+#define DAEMON_CLIENTS_USER 64   /* and of one user but root */
+#define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
+
+struct daemon;
+struct set;
+
+/* A descriptor that the loop watches. */
+struct watch {
+	int fd; /* -1: none */
+	void (*on_ready)(struct watch *w);
+	void *owner;
+};
+
+/* A connection of a primary, a candidate or another daemon. */
+enum link_state { LINK_PROVING, LINK_GRANTED, LINK_REFUSED };
+
+struct link {
+	struct link *next;
+	struct daemon *daemon;
+	struct set *set; /* NULL only when refused */
+	enum link_state state;
+	struct greeting greeting;
+	struct greeting_reply reply;
+	char addr[RPMA_ADDR_MAX];
+	struct rpma_conn *conn;
+	struct rpma_cq *cq;
+	struct watch on_event, on_message;
+	uint64_t deadline_ms;
+	bool counts; /* as open, in the rules of member.h */
+	struct rpma_mr_local *data_mr, *ring_mr, *message_mr;
+	uint32_t out_busy; /* slots of messages.out, a bit each */
+	struct link_messages {
+		uint8_t in[MESSAGE_OUTSTANDING][MESSAGE_SIZE];
+		uint8_t out[2 * MESSAGE_OUTSTANDING][MESSAGE_SIZE];
+	} messages;
+};
+
+/* A process at the UNIX socket. */
+struct client {
+	struct client *next;
+	struct daemon *daemon;
+	uint64_t serial;
+	pid_t pid;
+	uid_t uid;
+	struct watch on_packet;
+	struct set *set; /* that it maps or waits for */
+	bool is_waiting;
+	bool is_ordered; /* an operator wants it to be primary */
+	bool is_dead;    /* it did not read; its end is on the way */
+	uint32_t map_id; /* of the MAP that waits */
+	uint8_t map_flags;
+	uint32_t wants_answer, wants_alive; /* reads that count for it, by number */
+};
+
+/* Who maps a set on this host. */
+struct holder {
+	pid_t pid;                 /* 0: nobody */
+	struct watch on_end;       /* its pidfd */
+	struct client *client;     /* NULL: it has lost its connection */
+	struct mirror_epoch epoch; /* that it is primary of, or 0 */
+	uint64_t heartbeat_ms;
+	struct message_status status; /* as it reported last */
+	bool has_status;
+};
+
+struct set {
+	struct daemon *daemon;
+	const struct conf_set *conf;
+	bool is_open; /* files and metadata */
+	uint64_t open_retry_ms;
+	struct error why_not; /* it is not open, or cannot be used */
+	struct mapfile data, meta_file;
+	struct meta meta;
+	struct member member;
+	bool has_secret;
+	struct secret secret;
+	struct rpma_mr_local
+		*anchor; /* a failed write-back is remembered as long as there is one */
+	struct agent *asks, *alive, *watcher;
+	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
+	uint32_t asked, answered;             /* reads of the record, by number, */
+	uint32_t alive_asked, alive_answered; /* and of the alive key */
+	uint64_t shown_ns;                    /* when the copy's rules saw a record or view last */
+	struct mirror_epoch cleared;          /* whose alive key was cleared here */
+	/* the register, as it was read last */
+	struct register_entry entry;
+	bool has_entry, register_answers, is_split;
+	char split_why[256];
+	struct candidate candidate;
+	struct register_alive seen;           /* the alive key of the candidate's verdict */
+	bool may_promote;                     /* by that key */
+	struct register_alive renewed;        /* what our renewal saw last */
+	uint64_t renew_ms, look_ms, alive_ms; /* when the next one is due */
+	uint64_t promote_ms;                  /* when on-promote may run again */
+	struct holder holder;
+};
+
+struct daemon {
+	const struct conf *conf;
+	struct mirror_uuid boot;
+	struct rpma_peer *peer;
+	struct rpma_ep *ep;
+	struct address listen;
+	int epoll_fd;
+	struct watch on_request, on_client, on_signal, on_answer;
+	struct agent_answers *answers;
+	struct set *sets;
+	struct link *links; /* the latest one first */
+	unsigned pending, granted, refused;
+	struct client *clients;
+	unsigned client_count;
+	uint64_t next_serial;
+	bool is_ending;
+};
+
+/* loop.c: descriptors. */
+int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
+	       void *owner);
+void loop_unwatch(struct daemon *d, struct watch *w);
+uint64_t loop_now_ms(void); /* CLOCK_BOOTTIME */
+/* Until it is told to end. */
+void loop_run(struct daemon *d);
+
+/* copy.c: files of a set's copy. */
+/* 0: the set is open. Otherwise set->why_not says why, and it is tried again later. */
+int copy_open(struct set *s);
+void copy_close(struct set *s);
+enum mirror_copy copy_state(const struct set *s);
+void copy_meta_path(const struct set *s, char *path, size_t size);
+
+/* set.c: sets, and what is to be done from time to time. */
+int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
+void set_fini(struct set *s);
+struct set *set_find(struct daemon *d, const char *name);
+struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
+/* Unless it is open. */
+void set_try_open(struct set *s, uint64_t now_ms);
+/* Milliseconds until it is to be called again. */
+int set_tick(struct set *s, uint64_t now_ms);
+void set_fill_status(struct set *s, struct message_status *status);
+
+/* reg.c: the register, and who is alive. */
+void reg_ask(struct set *s); /* read the record; reg.c calls map_retry() then */
+void reg_tick(struct set *s, uint64_t now_ms);
+void reg_ask_alive(struct set *s);
+/* The primary of that epoch has ended on this host. */
+void reg_clear_alive(struct set *s, struct mirror_epoch epoch);
+/* The answer to a question that was sent at that time. */
+void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns);
+
+/* link.c: the life of connections. */
+/* End overdue ones; when the next one will be, or UINT64_MAX. */
+uint64_t links_deadline(struct daemon *d, uint64_t now_ms);
+/* Watch it; *link may be gone afterwards. */
+void link_adopt(struct daemon *d, struct link *link);
+void link_enter(struct link *link, enum link_state state);
+/* Release what it has; for one that was not adopted. */
+void link_free(struct link *link);
+/* Disconnect and deregister: when this returns nothing of it can be placed any more. */
+void link_end(struct link *link);
+void links_make_room(struct daemon *d, const char *addr);
+/* Data connections of the set with epochs below that one, and control connections too. */
+void links_cut_below(struct set *s, struct mirror_epoch epoch);
+void links_end_all(struct daemon *d, struct set *s); /* s NULL: of all sets */
+int link_post_receives(struct link *link, struct rpma_conn_req *req);
+/* Librpma's results, or RPMA_E_AGAIN: the other end asked for more than it may. */
+int link_send(struct link *link, const struct message *m);
+
+/* accept.c: connections that are asked for. */
+void accept_on_request(struct watch *w);
+
+/* fence.c: promises. */
+enum greeting_status fence_status(enum member_reason reason);
+/* answer is DONE with the verdict's reason. */
+void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
+		  struct message *answer);
+/* Cut, drain, record; answer is PROMISED, or DONE with a refusal. */
+void fence_promise(struct set *s, struct mirror_epoch epoch, struct message *answer);
+
+/* control.c: messages of connections. */
+void control_on_message(struct watch *w);
+/* The answer to a question about the set's copy. False: it is no question. */
+bool control_answer(struct set *s, const struct message *m, struct message *answer);
+
+/* local.c: the UNIX socket. */
+int local_open(struct daemon *d, struct error *err);
+void local_close(struct daemon *d);
+struct client *local_find(struct daemon *d, uint64_t serial);
+/* Send; a client that does not read is closed, not before the loop's next turn. At most two
+ * descriptors, fds may be NULL. */
+void local_send(struct client *client, const struct packet *p, const int *fds, unsigned fd_count);
+void local_send_done(struct client *client, uint32_t id, enum packet_status status,
+		     const char *text);
+void local_send_text(struct client *client, const char *text, size_t len);
+
+/* library.c: packets of a library. 0, or -errno: it may not send that now. */
+int library_on_packet(struct client *client, const struct packet *p);
+
+/* map.c: who maps a set. */
+void map_on_request(struct client *client, const struct packet *p);
+void map_on_unmap(struct client *client, const struct packet *p);
+/* Something has changed: look after whoever waits. */
+void map_retry(struct set *s);
+/* After the daemon's start: is the holder that the metadata name still there? */
+void map_find_holder(struct set *s);
+/* The connection is gone; the process may go on. */
+void map_on_lost(struct client *client);
+void map_release(struct set *s, bool clean);
+
+/* request.c: the tool's JSON. */
+void request_on_packet(struct client *client, const char *text, size_t len);
+void request_on_lost(struct client *client);
+void request_on_event(struct set *s, const char *text);
+void request_on_ordered(struct set *s, const struct packet *p);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a library asks for its set: the register by this daemon, and the copy's records. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirrord/impl.h"
+
+static struct packet library_packet; /* large; one answer at a time */
+
+static struct packet *library_begin(enum packet_type type, uint32_t id)
+{
+	memset(&library_packet, 0, sizeof(library_packet));
+	library_packet.type = type;
+	library_packet.id = id;
+	return &library_packet;
+}
+
+/* Whoever asked may be gone. */
+static struct client *library_asker(const struct agent_job *job)
+{
+	const struct set *s = job->owner;
+
+	return local_find(s->daemon, job->client);
+}
+
+static void library_on_got(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	struct client *client = library_asker(job);
+	struct packet *p = library_begin(PACKET_RECORD, job->id);
+
+	if (!job->rc) {
+		reg_on_entry(s, &job->now, job->sent_ns);
+		p->record.revision = job->now.revision;
+		p->record.record = job->now.record;
+	} else {
+		p->record.status = PACKET_REGISTER;
+		snprintf(p->record.text, sizeof(p->record.text), "%s", job->err.text);
+	}
+	if (client)
+		local_send(client, p, NULL, 0);
+	free(job);
+}
+
+static int library_get(struct client *client, const struct packet *p)
+{
+	struct agent_job *job = agent_job_new(AGENT_GET, library_on_got, client->set);
+
+	if (!job)
+		return -ENOMEM;
+	job->client = client->serial;
+	job->id = p->id;
+	agent_post(client->set->asks, job);
+	return 0;
+}
+
+/* The alive key is this daemon's from now on. */
+static void library_on_promoted(struct set *s, const struct client *client,
+				struct mirror_epoch epoch)
+{
+	if (s->holder.client != client)
+		return;
+	s->holder.epoch = epoch;
+	s->may_promote = false;
+	memset(&s->renewed, 0, sizeof(s->renewed));
+	s->renew_ms = 0;
+	LOG_NOTICE("set %s: process %d is primary of epoch %llu", s->conf->name, (int)client->pid,
+		   (unsigned long long)epoch.number);
+}
+
+static void library_on_swapped(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	struct client *client = library_asker(job);
+	struct packet *p = library_begin(PACKET_SWAPPED, job->id);
+
+	p->swapped.result = (uint8_t)job->result;
+	snprintf(p->swapped.text, sizeof(p->swapped.text), "%s", job->err.text);
+	if (job->result == REGISTER_DONE && job->promotes && client)
+		library_on_promoted(s, client, job->next.view.epoch);
+	if ((job->result == REGISTER_DONE || job->result == REGISTER_CHANGED) &&
+	    job->now.revision) {
+		p->swapped.revision = job->now.revision;
+		p->swapped.record = job->now.record;
+	}
+	if (client)
+		local_send(client, p, NULL, 0);
+	if (p->swapped.revision)
+		reg_on_entry(s, &job->now, job->sent_ns);
+	free(job);
+}
+
+_Static_assert((int)PACKET_SWAP_DONE == (int)REGISTER_DONE, "the same numbers");
+_Static_assert((int)PACKET_SWAP_CHANGED == (int)REGISTER_CHANGED, "the same numbers");
+_Static_assert((int)PACKET_SWAP_UNKNOWN == (int)REGISTER_UNKNOWN, "the same numbers");
+_Static_assert((int)PACKET_SWAP_FAILED == (int)REGISTER_FAILED, "the same numbers");
+
+/* Nobody else may be alive, unless the operator says that it does not matter. */
+static bool library_may_promote(const struct set *s, const struct client *client)
+{
+	uint8_t primary = s->entry.record.view.primary;
+
+	return client->map_flags & PACKET_MAP_FORCE || s->may_promote || primary == MIRROR_NOBODY ||
+	       primary == s->meta.super.slot;
+}
+
+static int library_swap(struct client *client, const struct packet *p)
+{
+	struct set *s = client->set;
+	struct agent_job *job;
+
+	if (!p->swap.before.config.number || !p->swap.after.config.number)
+		return -EPROTO;
+	if (p->swap.promotes && !library_may_promote(s, client)) {
+		struct packet *answer = library_begin(PACKET_SWAPPED, p->id);
+
+		answer->swapped.result = PACKET_SWAP_FAILED;
+		snprintf(answer->swapped.text, sizeof(answer->swapped.text),
+			 "another primary renews its alive key");
+		local_send(client, answer, NULL, 0);
+		return 0;
+	}
+	job = agent_job_new(AGENT_SWAP, library_on_swapped, s);
+	if (!job)
+		return -ENOMEM;
+	job->client = client->serial;
+	job->id = p->id;
+	job->promotes = p->swap.promotes;
+	job->alive = s->seen;
+	job->expected.revision = p->swap.revision;
+	job->expected.record = p->swap.before;
+	job->next = p->swap.after;
+	agent_post(s->asks, job);
+	return 0;
+}
+
+/* A question about the own copy, as if it had come through a connection. */
+static int library_member(struct client *client, const struct packet *p)
+{
+	struct packet *answer = library_begin(PACKET_MEMBER, p->id);
+
+	if (!control_answer(client->set, &p->member, &answer->member))
+		return -EPROTO;
+	answer->member.id = p->member.id;
+	answer->member.uuid = p->member.uuid;
+	answer->member.epoch = p->member.epoch;
+	local_send(client, answer, NULL, 0);
+	return 0;
+}
+
+static void library_verdict(struct client *client, const struct packet *p,
+			    const struct member_verdict *v)
+{
+	local_send_done(client, p->id, v->answer == MEMBER_YES ? PACKET_OK : PACKET_IO,
+			v->answer == MEMBER_YES ? "" : v->text);
+}
+
+static int library_serve(struct client *client, const struct packet *p)
+{
+	struct set *s = client->set;
+	struct member_verdict v;
+
+	member_serve(&s->member, p->serve.epoch, p->serve.forced, &v);
+	/* Also after a promotion whose swap was not answered. */
+	if (v.answer == MEMBER_YES && !mirror_epoch_is_equal(s->holder.epoch, p->serve.epoch))
+		library_on_promoted(s, client, p->serve.epoch);
+	library_verdict(client, p, &v);
+	return 0;
+}
+
+static int library_fail(struct client *client, const struct packet *p)
+{
+	struct member_verdict v;
+
+	LOG_ERROR("set %s: process %d reports that the copy's medium has failed",
+		  client->set->conf->name, (int)client->pid);
+	member_fail(&client->set->member, &v);
+	library_verdict(client, p, &v);
+	return 0;
+}
+
+/* What only the process may ask that maps the set. */
+static int library_on_holder(struct client *client, const struct packet *p)
+{
+	struct set *s = client->set;
+
+	switch (p->type) {
+	case PACKET_UNMAP:
+		map_on_unmap(client, p);
+		return 0;
+	case PACKET_GET_RECORD:
+		return library_get(client, p);
+	case PACKET_SWAP:
+		return library_swap(client, p);
+	case PACKET_MEMBER:
+		return library_member(client, p);
+	case PACKET_HEARTBEAT:
+		s->holder.heartbeat_ms = loop_now_ms();
+		return 0;
+	case PACKET_SERVE:
+		return library_serve(client, p);
+	case PACKET_FAIL:
+		return library_fail(client, p);
+	case PACKET_STATUS:
+		s->holder.status = p->status;
+		s->holder.has_status = true;
+		return 0;
+	case PACKET_EVENT:
+		request_on_event(s, p->event.text);
+		return 0;
+	case PACKET_ORDERED:
+		request_on_ordered(s, p);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+int library_on_packet(struct client *client, const struct packet *p)
+{
+	if (p->type == PACKET_MAP) {
+		map_on_request(client, p);
+		return 0;
+	}
+	if (!client->set || client->set->holder.client != client)
+		return -EPROTO;
+	return library_on_holder(client, p);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of connections: their places, their messages' memory, their end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirrord/impl.h"
+
+static unsigned *link_count(struct daemon *d, const struct link *link)
+{
+	switch (link->state) {
+	case LINK_PROVING:
+		return &d->pending;
+	case LINK_GRANTED:
+		return &d->granted;
+	default:
+		return &d->refused;
+	}
+}
+
+void link_enter(struct link *link, enum link_state state)
+{
+	(*link_count(link->daemon, link))--;
+	link->state = state;
+	(*link_count(link->daemon, link))++;
+}
+
+void link_free(struct link *link)
+{
+	rpma_conn_delete(&link->conn);
+	/* In this order: what a peer sent before is placed, or is not, when these return. */
+	rpma_mr_dereg(&link->data_mr);
+	rpma_mr_dereg(&link->ring_mr);
+	rpma_mr_dereg(&link->message_mr);
+	free(link);
+}
+
+static enum member_kind link_kind(const struct link *link)
+{
+	switch (link->greeting.kind) {
+	case GREETING_LANE:
+		return MEMBER_LANE;
+	case GREETING_BULK:
+		return MEMBER_BULK;
+	default:
+		return MEMBER_CONTROL;
+	}
+}
+
+void link_end(struct link *link)
+{
+	struct daemon *d = link->daemon;
+	struct set *s = link->counts ? link->set : NULL;
+	enum member_kind kind = link_kind(link);
+	struct link **at = &d->links;
+
+	while (*at != link)
+		at = &(*at)->next;
+	*at = link->next;
+	(*link_count(d, link))--;
+	loop_unwatch(d, &link->on_event);
+	loop_unwatch(d, &link->on_message);
+	rpma_conn_disconnect(link->conn);
+	link_free(link);
+	if (s)
+		member_on_closed(&s->member, kind);
+}
+
+void links_end_all(struct daemon *d, struct set *s)
+{
+	struct link *link, *next;
+
+	for (link = d->links; link; link = next) {
+		next = link->next;
+		if (!s || link->set == s)
+			link_end(link);
+	}
+}
+
+void links_cut_below(struct set *s, struct mirror_epoch epoch)
+{
+	struct link *link, *next;
+
+	for (link = s->daemon->links; link; link = next) {
+		next = link->next;
+		if (link->set != s || link->greeting.kind == GREETING_OBSERVE ||
+		    link->greeting.epoch.number >= epoch.number)
+			continue;
+		LOG_NOTICE("set %s: the connection from %s of epoch %llu is cut by epoch %llu",
+			   s->conf->name, link->addr,
+			   (unsigned long long)link->greeting.epoch.number,
+			   (unsigned long long)epoch.number);
+		link_end(link);
+	}
+}
+
+static void link_on_event(struct watch *w)
+{
+	struct link *link = w->owner;
+	enum rpma_conn_event event;
+
+	if (rpma_conn_next_event(link->conn, &event))
+		return;
+	if (event != RPMA_CONN_ESTABLISHED) {
+		LOG_INFO("%s: %s", link->addr, rpma_utils_conn_event_2str(event));
+		link_end(link);
+	} else if (link->state == LINK_REFUSED) {
+		rpma_conn_disconnect(link->conn);
+	}
+}
+
+void link_adopt(struct daemon *d, struct link *link)
+{
+	int event_fd = -1, cq_fd = -1;
+
+	link->next = d->links;
+	d->links = link;
+	(*link_count(d, link))++;
+	link->deadline_ms = loop_now_ms() + DAEMON_PENDING_MS;
+	rpma_conn_get_event_fd(link->conn, &event_fd);
+	rpma_conn_get_cq(link->conn, &link->cq);
+	rpma_cq_get_fd(link->cq, &cq_fd);
+	if (loop_watch(d, &link->on_event, event_fd, link_on_event, link) ||
+	    loop_watch(d, &link->on_message, cq_fd, control_on_message, link))
+		link_end(link);
+}
+
+static struct link *link_oldest_pending(struct daemon *d, const char *addr, unsigned *count)
+{
+	struct link *oldest = NULL;
+
+	*count = 0;
+	for (struct link *link = d->links; link; link = link->next) {
+		if (link->state != LINK_PROVING || (addr && strcmp(addr, link->addr)))
+			continue;
+		oldest = link;
+		(*count)++;
+	}
+	return oldest;
+}
+
+/* The oldest goes, so that slow ones cannot keep out a valid one, which is granted at once. */
+void links_make_room(struct daemon *d, const char *addr)
+{
+	unsigned most = d->conf->max_pending, count;
+	struct link *oldest = link_oldest_pending(d, addr, &count);
+
+	if (count < (most > 4 ? most / 4 : 1)) {
+		oldest = link_oldest_pending(d, NULL, &count);
+		if (count < most)
+			return;
+	}
+	LOG_WARNING_LIMITED("too many connections that were not granted yet: the oldest, from %s, "
+			    "is closed",
+			    oldest->addr);
+	link_end(oldest);
+}
+
+uint64_t links_deadline(struct daemon *d, uint64_t now_ms)
+{
+	struct link *link, *next;
+	uint64_t nearest = UINT64_MAX;
+
+	if (d->pending + d->refused == 0)
+		return UINT64_MAX;
+	for (link = d->links; link; link = next) {
+		next = link->next;
+		if (link->state == LINK_GRANTED)
+			continue;
+		if (link->deadline_ms <= now_ms)
+			link_end(link);
+		else if (link->deadline_ms < nearest)
+			nearest = link->deadline_ms;
+	}
+	return nearest;
+}
+
+int link_post_receives(struct link *link, struct rpma_conn_req *req)
+{
+	int rc = rpma_mr_reg(link->daemon->peer, &link->messages, sizeof(link->messages),
+			     RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &link->message_mr);
+
+	for (unsigned i = 0; i < MESSAGE_OUTSTANDING && !rc; i++)
+		rc = rpma_conn_req_recv(req, link->message_mr, (size_t)i * MESSAGE_SIZE,
+					MESSAGE_SIZE, (void *)(uintptr_t)i);
+	return rc;
+}
+
+int link_send(struct link *link, const struct message *m)
+{
+	size_t offset = offsetof(struct link_messages, out);
+	unsigned slots = sizeof(link->messages.out) / MESSAGE_SIZE;
+	unsigned i = 0;
+	int rc;
+
+	while (i < slots && link->out_busy & 1u << i)
+		i++;
+	if (i == slots)
+		return RPMA_E_AGAIN;
+	message_encode(m, link->messages.out[i]);
+	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
+		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);
+	if (!rc)
+		link->out_busy |= 1u << i;
+	return rc;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors and time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "mirrord/impl.h"
+
+#define LOOP_TICK_MS 1000 /* at the latest */
+
+uint64_t loop_now_ms(void)
+{
+	return agent_now_ns() / NSEC_PER_MS;
+}
+
+int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
+	       void *owner)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
+
+	*w = (struct watch){.fd = fd, .on_ready = on_ready, .owner = owner};
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	if (!epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return 0;
+	w->fd = -1;
+	return -errno;
+}
+
+void loop_unwatch(struct daemon *d, struct watch *w)
+{
+	if (w->fd >= 0 && w->on_ready)
+		epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
+	w->fd = -1;
+}
+
+static int loop_wait_ms(struct daemon *d)
+{
+	uint64_t now = loop_now_ms(), deadline;
+	int wait = LOOP_TICK_MS;
+
+	for (unsigned i = 0; i < d->conf->set_count; i++) {
+		int ms = set_tick(&d->sets[i], now);
+
+		wait = ms < wait ? ms : wait;
+	}
+	deadline = links_deadline(d, now);
+	if (deadline != UINT64_MAX && deadline < now + (uint64_t)wait)
+		wait = deadline > now ? (int)(deadline - now) : 0;
+	return wait;
+}
+
+void loop_run(struct daemon *d)
+{
+	while (!d->is_ending) {
+		struct epoll_event ev;
+		/* One at a time, as handling one may end the object of another. */
+		int n = epoll_wait(d->epoll_fd, &ev, 1, loop_wait_ms(d));
+		struct watch *w = ev.data.ptr;
+
+		if (n > 0)
+			w->on_ready(w);
+		else if (n < 0 && errno != EINTR)
+			LOG_ERROR_LIMITED("epoll: %s", strerror(errno));
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirrord: the daemon of mirrored files, one a host (rpmirrord(1)). */
+#include <errno.h>
+#include <getopt.h>
+#include <librpma.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "mirrord/daemon.h"
+
+static const char main_usage[] = "usage: rpmirrord [--config FILE] [--check]\n";
+static const char main_help[] = "\n"
+				"Serves the copies that this host has of mirrored files.\n"
+				"\n"
+				"  -c, --config FILE  instead of " CONF_FILE "\n"
+				"      --check        only read the configuration\n"
+				"  -h, --help         display this text and exit\n"
+				"  -V, --version      display the version and exit\n"
+				"\n"
+				"See rpmirrord(1) and rpmirrord.conf(5).\n";
+
+struct main_opts {
+	const char *config;
+	bool checks, helps, shows_version;
+};
+
+/* One write, so that lines of several processes do not mix. */
+static void main_log(enum log_level level, const char *file, int line, const char *func,
+		     const char *text)
+{
+	static const char *const names[] = {"fatal", "err", "warn", "notice", "info", "debug"};
+	char printable[1200], out[1300];
+	int n;
+
+	snprintf(printable, sizeof(printable), "%s", text);
+	text_make_printable(printable);
+	n = snprintf(out, sizeof(out), "rpmirrord[%d]: %s: %s\n", (int)getpid(), names[level],
+		     printable);
+	if (write(STDERR_FILENO, out, (size_t)n) < 0)
+		return; /* there is no other place to report it */
+}
+
+static void main_on_rpma(enum rpma_log_level level, const char *file, const int line,
+			 const char *func, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	log_emit((enum log_level)level, file, line, func, "librpma: %s", text);
+}
+
+static void main_set_log(enum log_level level)
+{
+	log_set(main_log, level);
+	rpma_log_set_function(main_on_rpma);
+	/* What it notices is detail here. */
+	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, level == LOG_LVL_NOTICE
+							   ? RPMA_LOG_LEVEL_WARNING
+							   : (enum rpma_log_level)level);
+}
+
+static bool main_parse(struct main_opts *opts, int argc, char **argv)
+{
+	static const struct option table[] = {{"config", required_argument, NULL, 'c'},
+					      {"check", no_argument, NULL, 'k'},
+					      {"help", no_argument, NULL, 'h'},
+					      {"version", no_argument, NULL, 'V'},
+					      {0}};
+	int c;
+
+	*opts = (struct main_opts){.config = CONF_FILE};
+	while ((c = getopt_long(argc, argv, "c:hV", table, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			opts->config = optarg;
+			break;
+		case 'k':
+			opts->checks = true;
+			break;
+		case 'h':
+			opts->helps = true;
+			break;
+		case 'V':
+			opts->shows_version = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind == argc;
+}
+
+static int main_serve(const struct main_opts *opts)
+{
+	static struct conf conf;
+	struct error err;
+
+	if (conf_load(&conf, opts->config, &err)) {
+		LOG_ERROR("%s", err.text);
+		return 2;
+	}
+	main_set_log(conf.log_level);
+	if (opts->checks) {
+		printf("%s: %u sets\n", opts->config, conf.set_count);
+		return 0;
+	}
+	if (daemon_run(&conf, &err)) {
+		LOG_ERROR("%s", err.text);
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct main_opts opts;
+
+	main_set_log(LOG_LVL_WARNING);
+	/* A flush to persistence that cannot be one must fail and not pass. */
+	setenv("RPMA_STRICT_PERSIST", "1", 0);
+	if (!main_parse(&opts, argc, argv)) {
+		fputs(main_usage, stderr);
+		return 1;
+	}
+	if (opts.helps)
+		printf("%s%s", main_usage, main_help);
+	else if (opts.shows_version)
+		puts("rpmirrord " RPMIRRORD_VERSION);
+	else
+		return main_serve(&opts);
+	return 0;
+}

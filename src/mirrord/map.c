@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which process of this host maps a set: its permission, its record, its end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mirrord/impl.h"
+
+static struct packet map_packet; /* large; one answer at a time */
+
+static bool map_user_may(const struct conf_set *conf, uid_t uid)
+{
+	char number[16];
+
+	if (uid == 0 || uid == getuid())
+		return true;
+	snprintf(number, sizeof(number), "%u", (unsigned)uid);
+	for (unsigned i = 0; i < conf->user_count; i++) {
+		const struct passwd *pw = getpwnam(conf->users[i]);
+
+		if (!strcmp(conf->users[i], number) || (pw && pw->pw_uid == uid))
+			return true;
+	}
+	return false;
+}
+
+static void map_refuse(struct client *client, enum packet_status status, const char *text)
+{
+	struct packet *p = &map_packet;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_MAPPED;
+	p->id = client->map_id;
+	p->mapped.status = (uint8_t)status;
+	p->mapped.slot = MIRROR_NOBODY;
+	snprintf(p->mapped.text, sizeof(p->mapped.text), "%s", text);
+	client->is_waiting = false;
+	client->set = NULL;
+	local_send(client, p, NULL, 0);
+}
+
+/* Field 22 of /proc/PID/stat; names of processes may hold any character. 0: there is none. */
+static uint64_t map_start_time(pid_t pid)
+{
+	char path[64], text[1024];
+	unsigned long long start = 0;
+	FILE *file;
+	char *at;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	for (unsigned field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at + 1, NULL, 10);
+	return start;
+}
+
+/* A description of its own: a lock on the daemon's must not live on in the application. */
+static int map_reopen(int fd, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static void map_on_end(struct watch *w)
+{
+	struct set *s = w->owner;
+
+	LOG_NOTICE("set %s: process %d, which mapped it, has ended", s->conf->name,
+		   (int)s->holder.pid);
+	map_release(s, false);
+	map_retry(s);
+}
+
+static int map_watch_process(struct set *s, pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = loop_watch(s->daemon, &s->holder.on_end, fd, map_on_end, s);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	s->holder.pid = pid;
+	return 0;
+}
+
+static void map_unwatch_process(struct set *s)
+{
+	int fd = s->holder.on_end.fd;
+
+	loop_unwatch(s->daemon, &s->holder.on_end);
+	if (fd >= 0)
+		close(fd);
+	if (s->holder.client)
+		s->holder.client->set = NULL;
+	memset(&s->holder, 0, sizeof(s->holder));
+	s->holder.on_end.fd = -1;
+}
+
+void map_release(struct set *s, bool clean)
+{
+	struct mirror_epoch epoch = s->holder.epoch;
+	struct member_verdict v;
+
+	map_unwatch_process(s);
+	member_release(&s->member, clean, &v);
+	if (v.answer != MEMBER_YES)
+		LOG_ERROR("set %s: its end could not be recorded: %s", s->conf->name, v.text);
+	memset(&s->renewed, 0, sizeof(s->renewed));
+	if (epoch.number)
+		reg_clear_alive(s, epoch);
+	reg_ask(s);
+}
+
+void map_find_holder(struct set *s)
+{
+	const struct meta_holder holder = s->meta.super.holder;
+
+	if (!holder.pid)
+		return;
+	if (!memcmp(&holder.boot, &s->daemon->boot, sizeof(holder.boot)) &&
+	    map_start_time((pid_t)holder.pid) == holder.start_time &&
+	    !map_watch_process(s, (pid_t)holder.pid)) {
+		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)s->holder.pid);
+		return;
+	}
+	LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name, (int)holder.pid);
+	map_release(s, false);
+}
+
+static void map_fill(struct set *s, struct packet_mapped *mapped)
+{
+	mapped->slot = s->meta.super.slot;
+	mapped->has_secret = s->has_secret;
+	mapped->uuid = s->meta.super.uuid;
+	mapped->copy_id = s->meta.super.member_id;
+	mapped->size = s->meta.super.size;
+	if (s->has_secret)
+		memcpy(mapped->key, s->secret.key, sizeof(mapped->key));
+	snprintf(mapped->data_path, sizeof(mapped->data_path), "%s", s->conf->data);
+	copy_meta_path(s, mapped->meta_path, sizeof(mapped->meta_path));
+	if (s->has_entry) {
+		mapped->revision = s->entry.revision;
+		mapped->record = s->entry.record;
+	}
+}
+
+static void map_send(struct set *s, struct client *client, bool read_only)
+{
+	struct packet *p = &map_packet;
+	int fds[2] = {-1, -1};
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_MAPPED;
+	p->id = client->map_id;
+	map_fill(s, &p->mapped);
+	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
+	if (!read_only)
+		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);
+	if (fds[0] < 0 || (!read_only && fds[1] < 0)) {
+		map_refuse(client, PACKET_IO, strerror(errno));
+		if (!read_only)
+			map_release(s, false);
+	} else {
+		client->is_waiting = false;
+		local_send(client, p, fds, read_only ? 1 : 2);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	explicit_bzero(p->mapped.key, sizeof(p->mapped.key));
+}
+
+static void map_grant(struct set *s, struct client *client)
+{
+	struct meta_holder holder = {.pid = (uint64_t)client->pid,
+				     .start_time = map_start_time(client->pid),
+				     .boot = s->daemon->boot};
+	struct member_verdict v;
+	int rc;
+
+	member_hold(&s->member, &holder, &v);
+	if (v.answer != MEMBER_YES) {
+		map_refuse(client, v.reason == MEMBER_IS_HELD ? PACKET_BUSY : PACKET_IO, v.text);
+		return;
+	}
+	rc = map_watch_process(s, client->pid);
+	if (rc) {
+		map_refuse(client, PACKET_IO, strerror(-rc));
+		member_release(&s->member, false, &v);
+		return;
+	}
+	s->holder.client = client;
+	s->holder.heartbeat_ms = loop_now_ms();
+	LOG_NOTICE("set %s: process %d maps it", s->conf->name, (int)client->pid);
+	map_send(s, client, false);
+}
+
+struct map_verdict {
+	enum packet_status status; /* OK: it may be granted */
+	bool can_change;           /* waiting helps */
+	char text[PACKET_TEXT];
+};
+
+static void map_say(struct map_verdict *v, enum packet_status status, bool can_change,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void map_say(struct map_verdict *v, enum packet_status status, bool can_change,
+		    const char *fmt, ...)
+{
+	va_list ap;
+
+	v->status = status;
+	v->can_change = can_change;
+	va_start(ap, fmt);
+	vsnprintf(v->text, sizeof(v->text), fmt, ap);
+	va_end(ap);
+}
+
+static void map_judge_view(const struct set *s, const struct client *client, struct map_verdict *v)
+{
+	const struct mirror_record *record = &s->entry.record;
+	const struct mirror_view *view = &record->view;
+	uint8_t slot = s->meta.super.slot;
+
+	if (!(view->insync & MIRROR_BIT(slot)))
+		map_say(v, PACKET_NOT_INSYNC, true,
+			"the copy of this host (%s) lacks acknowledged data; a resync makes it "
+			"in-sync as soon as another member is primary",
+			s->conf->data);
+	else if (view->primary == MIRROR_NOBODY || view->primary == slot)
+		v->status = PACKET_OK;
+	else if (s->may_promote && (s->conf->automatic || client->is_ordered ||
+				    !(client->map_flags & PACKET_MAP_WAIT)))
+		v->status = PACKET_OK;
+	else
+		map_say(v, PACKET_BUSY, true, "member %s is primary (epoch %llu)%s",
+			record->config.members[view->primary].name,
+			(unsigned long long)view->epoch.number,
+			s->may_promote ? ", and has ended; without 'auto = yes' it takes "
+					 "'rpmirror promote'"
+				       : "");
+}
+
+static void map_judge(struct set *s, const struct client *client, struct map_verdict *v)
+{
+	enum mirror_copy copy = copy_state(s);
+
+	*v = (struct map_verdict){.status = PACKET_OK};
+	if (!s->is_open)
+		map_say(v, PACKET_COPY_FAILED, true, "%s", s->why_not.text);
+	else if (s->holder.pid)
+		map_say(v, PACKET_BUSY, true, "process %d maps the set", (int)s->holder.pid);
+	else if (!s->register_answers || !s->has_entry)
+		map_say(v, PACKET_REGISTER, true, "the register %s does not answer",
+			s->conf->register_uri);
+	else if (s->is_split)
+		map_say(v, PACKET_SPLIT, false, "%s", s->split_why);
+	else if (copy == MIRROR_COPY_FAILED)
+		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
+	else if (!(client->map_flags & PACKET_MAP_FORCE))
+		map_judge_view(s, client, v);
+}
+
+static void map_look_after(struct set *s, struct client *client)
+{
+	struct map_verdict v;
+
+	/* What was read before the request says nothing. */
+	if (!s->holder.pid && ((int32_t)(s->answered - client->wants_answer) < 0 ||
+			       (int32_t)(s->alive_answered - client->wants_alive) < 0))
+		return;
+	map_judge(s, client, &v);
+	if (v.status == PACKET_OK)
+		map_grant(s, client);
+	else if (!v.can_change || !(client->map_flags & PACKET_MAP_WAIT))
+		map_refuse(client, v.status, v.text);
+}
+
+void map_retry(struct set *s)
+{
+	struct client *client, *next;
+
+	for (client = s->daemon->clients; client; client = next) {
+		next = client->next;
+		if (client->set == s && client->is_waiting)
+			map_look_after(s, client);
+	}
+}
+
+static bool map_is_holder(const struct set *s, const struct client *client)
+{
+	return s->holder.pid == client->pid &&
+	       map_start_time(client->pid) == s->meta.super.holder.start_time;
+}
+
+/* The daemon was restarted, or the connection was lost; the process goes on. */
+static void map_resume(struct set *s, struct client *client, const struct packet_map *map)
+{
+	if (!s->is_open || !map_is_holder(s, client)) {
+		map_refuse(client, PACKET_BAD, "this process does not map the set");
+		return;
+	}
+	if (s->holder.client)
+		s->holder.client->set = NULL;
+	s->holder.client = client;
+	s->holder.epoch = map->epoch;
+	s->holder.heartbeat_ms = loop_now_ms();
+	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
+	map_send(s, client, false);
+}
+
+void map_on_request(struct client *client, const struct packet *p)
+{
+	struct set *s = set_find(client->daemon, p->map.set);
+
+	client->map_id = p->id;
+	client->map_flags = p->map.flags;
+	if (client->set) {
+		map_refuse(client, PACKET_BAD, "one connection is for one set");
+		return;
+	}
+	if (!s) {
+		map_refuse(client, PACKET_NO_SET, "no copy of this set is configured on this host");
+		return;
+	}
+	if (!map_user_may(s->conf, client->uid)) {
+		LOG_WARNING_LIMITED("set %s: user %u may not map it", s->conf->name,
+				    (unsigned)client->uid);
+		map_refuse(client, PACKET_PERMISSION,
+			   "this user may not map the set: see 'user' in rpmirrord.conf(5)");
+		return;
+	}
+	client->set = s;
+	set_try_open(s, loop_now_ms());
+	if (p->map.flags & PACKET_MAP_RESUME) {
+		map_resume(s, client, &p->map);
+	} else if (p->map.flags & PACKET_MAP_READONLY) {
+		if (s->is_open)
+			map_send(s, client, true);
+		else
+			map_refuse(client, PACKET_COPY_FAILED, s->why_not.text);
+	} else {
+		client->is_waiting = true;
+		client->wants_answer = s->asked + 1;
+		client->wants_alive = s->alive_asked + 1;
+		reg_ask(s);
+		s->alive_ms = 0;
+		reg_ask_alive(s);
+		map_look_after(s, client);
+	}
+}
+
+void map_on_unmap(struct client *client, const struct packet *p)
+{
+	struct set *s = client->set;
+
+	LOG_NOTICE("set %s: process %d has unmapped it", s->conf->name, (int)client->pid);
+	map_release(s, p->unmap.clean);
+	local_send_done(client, p->id, PACKET_OK, "");
+	map_retry(s);
+}
+
+void map_on_lost(struct client *client)
+{
+	struct set *s = client->set;
+
+	if (!s || s->holder.client != client)
+		return;
+	LOG_NOTICE("set %s: process %d has lost its connection", s->conf->name, (int)client->pid);
+	s->holder.client = NULL;
+}

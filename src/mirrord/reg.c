@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the register says: the record, and the alive key of whoever is primary. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "mirrord/impl.h"
+
+#define REG_LOOK_MS  2000 /* without a hint */
+#define REG_RETRY_MS 200
+#define REG_LEASE_MS 5000 /* as long as no record was read */
+
+static unsigned reg_lease_ms(const struct set *s)
+{
+	return s->has_entry ? s->entry.record.config.lease_ms : REG_LEASE_MS;
+}
+
+static bool reg_is_same(const struct register_entry *a, const struct register_entry *b)
+{
+	return a->revision == b->revision && a->record.nonce == b->record.nonce;
+}
+
+static void reg_tell_holder(struct set *s)
+{
+	static struct packet p; /* large */
+
+	if (!s->holder.client)
+		return;
+	memset(&p, 0, sizeof(p));
+	p.type = PACKET_CHANGED;
+	p.record.revision = s->entry.revision;
+	p.record.record = s->entry.record;
+	local_send(s->holder.client, &p, NULL, 0);
+}
+
+/* The rules of the copy see each record. */
+static void reg_show_member(struct set *s)
+{
+	struct member_verdict v;
+
+	s->shown_ns = agent_now_ns();
+	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
+	s->is_split = v.answer != MEMBER_YES;
+	if (!s->is_split)
+		return;
+	snprintf(s->split_why, sizeof(s->split_why), "%s", v.text);
+	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, v.text);
+}
+
+/* A primary of this host that is no more, such as one that died while the daemon was not there. */
+static void reg_clear_orphan(struct set *s)
+{
+	const struct mirror_view *view = &s->entry.record.view;
+
+	if (s->is_open && !s->holder.pid && view->primary == s->meta.super.slot &&
+	    !mirror_epoch_is_equal(s->cleared, view->epoch))
+		reg_clear_alive(s, view->epoch);
+}
+
+void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
+{
+	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
+
+	s->register_answers = true;
+	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
+	if (sent_ns < s->shown_ns) {
+		s->ask_again = true;
+		return;
+	}
+	if (is_new) {
+		s->entry = *entry;
+		s->has_entry = true;
+		if (s->candidate.lease_ms != entry->record.config.lease_ms)
+			candidate_init(&s->candidate, entry->record.config.lease_ms);
+		if (s->is_open)
+			reg_show_member(s);
+		reg_tell_holder(s);
+	}
+	reg_clear_orphan(s);
+}
+
+static void reg_on_get(struct agent_job *job)
+{
+	struct set *s = job->owner;
+
+	s->is_asking = false;
+	s->answered = job->id;
+	if (!job->rc) {
+		reg_on_entry(s, &job->now, job->sent_ns);
+	} else {
+		s->register_answers = false;
+		LOG_WARNING_LIMITED("set %s: the register cannot be read: %s", s->conf->name,
+				    job->err.text);
+	}
+	free(job);
+	if (s->ask_again) {
+		s->ask_again = false;
+		reg_ask(s);
+	}
+	map_retry(s);
+}
+
+void reg_ask(struct set *s)
+{
+	struct agent_job *job;
+
+	if (s->is_asking) {
+		s->ask_again = true;
+		return;
+	}
+	job = agent_job_new(AGENT_GET, reg_on_get, s);
+	if (!job)
+		return;
+	job->id = ++s->asked;
+	s->is_asking = true;
+	s->look_ms = loop_now_ms() + REG_LOOK_MS;
+	agent_post(s->asks, job);
+}
+
+static void reg_on_watched(struct agent_job *job)
+{
+	struct set *s = job->owner;
+
+	s->is_watching = false;
+	free(job);
+	reg_ask(s);
+	reg_ask_alive(s);
+}
+
+static void reg_watch(struct set *s)
+{
+	struct agent_job *job = agent_job_new(AGENT_WATCH, reg_on_watched, s);
+
+	if (!job)
+		return;
+	job->expected.revision = s->entry.revision;
+	job->wait_ms = REG_LOOK_MS;
+	s->is_watching = true;
+	agent_post(s->watcher, job);
+}
+
+/* ---- as a candidate ---- */
+
+static void reg_judge(struct set *s, const struct register_alive *alive, uint64_t read_ms)
+{
+	bool may = alive->is_set ? candidate_on_alive(&s->candidate, alive->epoch, alive->counter,
+						      alive->revision, read_ms)
+				 : candidate_on_cleared(&s->candidate);
+
+	/* A lease that has run out proves something only where all ask one register. */
+	if (alive->is_set && s->entry.record.config.lonely != MIRROR_LONELY_NONE)
+		may = false;
+	if (may && !s->may_promote)
+		LOG_INFO("set %s: nobody keeps the alive key", s->conf->name);
+	s->may_promote = may;
+	s->seen = *alive;
+}
+
+static void reg_on_alive(struct agent_job *job)
+{
+	struct set *s = job->owner;
+
+	s->is_reading_alive = false;
+	s->alive_answered = job->id;
+	if (!job->rc && s->has_entry)
+		reg_judge(s, &job->alive, job->sent_ns / NSEC_PER_MS);
+	else
+		s->may_promote = false;
+	free(job);
+	map_retry(s);
+}
+
+void reg_ask_alive(struct set *s)
+{
+	struct agent_job *job;
+
+	if (s->is_reading_alive || s->holder.epoch.number)
+		return;
+	job = agent_job_new(AGENT_ALIVE_GET, reg_on_alive, s);
+	if (!job)
+		return;
+	job->id = ++s->alive_asked;
+	s->is_reading_alive = true;
+	s->alive_ms = loop_now_ms() + reg_lease_ms(s) / 5;
+	agent_post(s->alive, job);
+}
+
+/* ---- as the host of the primary ---- */
+
+static void reg_on_renewed(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	struct packet p = {.type = PACKET_LEASE,
+			   .lease = {.sent_ns = job->sent_ns, .confirmed_ns = job->done_ns}};
+	bool is_ours = mirror_epoch_is_equal(job->epoch, s->holder.epoch);
+
+	s->is_renewing = false;
+	if (is_ours)
+		s->renewed = job->alive;
+	if (job->result == REGISTER_DONE) {
+		if (is_ours && s->holder.client)
+			local_send(s->holder.client, &p, NULL, 0);
+	} else if (is_ours) {
+		LOG_WARNING_LIMITED("set %s: the alive key could not be renewed: %s: %s",
+				    s->conf->name, register_result_str(job->result), job->err.text);
+		s->renew_ms = loop_now_ms() + REG_RETRY_MS;
+		reg_ask(s);
+	}
+	free(job);
+}
+
+static void reg_renew(struct set *s, uint64_t now_ms)
+{
+	struct agent_job *job = agent_job_new(AGENT_ALIVE_PUT, reg_on_renewed, s);
+
+	if (!job)
+		return;
+	job->epoch = s->holder.epoch;
+	job->alive = s->renewed;
+	s->is_renewing = true;
+	s->renew_ms = now_ms + reg_lease_ms(s) / 5;
+	agent_post(s->alive, job);
+}
+
+static void reg_on_cleared(struct agent_job *job)
+{
+	struct set *s = job->owner;
+
+	if (job->result != REGISTER_DONE) {
+		LOG_WARNING_LIMITED("set %s: the alive key could not be cleared: %s: %s",
+				    s->conf->name, register_result_str(job->result), job->err.text);
+		s->cleared = (struct mirror_epoch){0}; /* again, with the next record */
+	}
+	free(job);
+	reg_ask(s);
+	reg_ask_alive(s);
+}
+
+void reg_clear_alive(struct set *s, struct mirror_epoch epoch)
+{
+	struct agent_job *job = agent_job_new(AGENT_ALIVE_CLEAR, reg_on_cleared, s);
+
+	if (!job)
+		return;
+	job->epoch = s->cleared = epoch;
+	agent_post(s->alive, job);
+}
+
+void reg_tick(struct set *s, uint64_t now_ms)
+{
+	if (!s->is_asking && (s->ask_again || now_ms >= s->look_ms)) {
+		s->ask_again = false;
+		reg_ask(s);
+	}
+	if (!s->is_watching && s->has_entry)
+		reg_watch(s);
+	if (!s->holder.epoch.number && !s->is_reading_alive && now_ms >= s->alive_ms)
+		reg_ask_alive(s);
+	if (s->holder.epoch.number && !s->is_renewing && now_ms >= s->renew_ms &&
+	    now_ms - s->holder.heartbeat_ms < DAEMON_HEARTBEAT_MS)
+		reg_renew(s, now_ms);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sets, and what is to be done from time to time. */
+#include <string.h>
+
+#include "mirrord/impl.h"
+
+#define SET_OPEN_RETRY_MS 500
+#define SET_TICK_MS       100
+
+static int set_open_register(struct set *s, struct error *err)
+{
+	struct agent **const agents[] = {&s->asks, &s->alive, &s->watcher};
+	int rc = 0;
+
+	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]) && !rc; i++)
+		rc = agent_new(s->conf->register_uri, s->conf->name,
+			       s->daemon->conf->register_timeout_ms, s->daemon->answers, agents[i],
+			       err);
+	return rc;
+}
+
+int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err)
+{
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	s->daemon = d;
+	s->conf = conf;
+	s->holder.on_end.fd = -1;
+	s->data.fd = s->meta_file.fd = -1;
+	rc = set_open_register(s, err);
+	if (rc) {
+		struct error why = err ? *err : (struct error){.text = ""};
+
+		return error_set(err, (enum error_kind)rc, why.cause, "set %s: %s", conf->name,
+				 why.text);
+	}
+	return 0;
+}
+
+void set_fini(struct set *s)
+{
+	agent_delete(&s->asks);
+	agent_delete(&s->alive);
+	agent_delete(&s->watcher);
+	loop_unwatch(s->daemon, &s->holder.on_end);
+	copy_close(s);
+}
+
+struct set *set_find(struct daemon *d, const char *name)
+{
+	for (unsigned i = 0; i < d->conf->set_count; i++)
+		if (!strcmp(d->sets[i].conf->name, name))
+			return &d->sets[i];
+	return NULL;
+}
+
+struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid)
+{
+	for (unsigned i = 0; i < d->conf->set_count; i++) {
+		struct set *s = &d->sets[i];
+
+		if (s->is_open && !memcmp(&s->meta.super.uuid, uuid, sizeof(*uuid)))
+			return s;
+	}
+	return NULL;
+}
+
+/* Its files may not have been made yet, or their medium not be mounted. */
+void set_try_open(struct set *s, uint64_t now_ms)
+{
+	if (s->is_open)
+		return;
+	s->open_retry_ms = now_ms + SET_OPEN_RETRY_MS;
+	if (copy_open(s)) {
+		LOG_WARNING_LIMITED("set %s: %s", s->conf->name, s->why_not.text);
+		return;
+	}
+	map_find_holder(s);
+	s->has_entry = false; /* so that the rules of the copy see it */
+	reg_ask(s);
+}
+
+int set_tick(struct set *s, uint64_t now_ms)
+{
+	if (now_ms >= s->open_retry_ms)
+		set_try_open(s, now_ms);
+	reg_tick(s, now_ms);
+	return SET_TICK_MS;
+}
+
+static enum mirror_health set_health(const struct set *s)
+{
+	if (s->is_split)
+		return MIRROR_HEALTH_SPLIT;
+	if (!s->has_entry || s->entry.record.view.phase != MIRROR_PHASE_SERVING)
+		return MIRROR_HEALTH_DOWN;
+	return s->entry.record.view.insync == mirror_config_members(&s->entry.record.config)
+		       ? MIRROR_HEALTH_HEALTHY
+		       : MIRROR_HEALTH_DEGRADED;
+}
+
+static bool set_has_waiting(const struct set *s)
+{
+	for (const struct client *c = s->daemon->clients; c; c = c->next)
+		if (c->set == s && c->is_waiting)
+			return true;
+	return false;
+}
+
+void set_fill_status(struct set *s, struct message_status *status)
+{
+	if (s->holder.has_status) {
+		*status = s->holder.status;
+	} else {
+		memset(status, 0, sizeof(*status));
+		status->role = MIRROR_ROLE_SECONDARY;
+		status->health = (uint8_t)set_health(s);
+	}
+	status->copy = (uint8_t)copy_state(s);
+	status->pid = (uint32_t)s->holder.pid;
+	status->flags = (uint8_t)((s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
+				  (s->register_answers ? MESSAGE_STATUS_REGISTER : 0) |
+				  (set_has_waiting(s) ? MESSAGE_STATUS_WAITING : 0));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * history.h -- is a history of reads and writes linearizable?
+ *
+ * Each register begins with value 0, and no value is written twice to the same register. Then a
+ * read names the write that it saw, and the question has an exact answer in n log n steps (Gibbons
+ * and Korach, Testing Shared Memories, 1997): the operations on a value form a *zone*, from the
+ * first end to the last begin among them. If the zone is empty, they may all take effect at one
+ * moment, else the register must have had the value throughout.
+ */
+#ifndef TESTS_HISTORY_H
+#define TESTS_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct history_op {
+	uint64_t reg, value;
+	uint64_t begin, end; /* of one clock; an operation takes effect somewhere between them */
+	bool is_write;
+	bool is_unsure; /* a write without an answer: it took effect before `end`, or never */
+};
+
+enum history_fault {
+	HISTORY_IS_FINE,
+	HISTORY_VALUE_TWICE,    /* two writes of a value: not a history that can be judged */
+	HISTORY_VALUE_UNKNOWN,  /* a read of a value that nobody wrote */
+	HISTORY_READ_TOO_EARLY, /* a read that ended before the write of its value began */
+	HISTORY_OUT_OF_ORDER    /* a value was there before and after another one */
+};
+
+struct history_verdict {
+	enum history_fault fault;
+	struct history_op a, b; /* two operations that cannot be brought into an order; of one
+				   fault: a alone, but for READ_TOO_EARLY (the write is b) */
+};
+
+/* Sorts ops. */
+struct history_verdict history_check(struct history_op *ops, size_t count);
+const char *history_fault_2str(enum history_fault fault);
+
+#endif

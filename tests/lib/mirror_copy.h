@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mirror_copy.h -- a small set's record, and the metadata of one of its copies, for tests. */
+#ifndef TESTLIB_MIRROR_COPY_H
+#define TESTLIB_MIRROR_COPY_H
+
+#include "lib/two_layers.h"
+#include "mirror/core/types.h"
+
+#define COPY_SIZE (64u << 20) /* 32 extents */
+#define COPY_SLOT 1           /* of three members, 0 to 2 */
+
+struct mirror_uuid copy_uuid(uint8_t first);
+struct mirror_epoch copy_epoch(uint64_t number);
+/* Three members in-sync, nobody primary, of epoch 0. */
+void copy_record(struct mirror_record *rec);
+/* What that record says, of the copy in COPY_SLOT. */
+void copy_super(struct meta_super *super);
+void copy_members(struct meta_members *members);
+/* New metadata, durable. */
+void copy_create(struct two_layers *t, uint64_t seed);
+/* Load, and expect that to work. */
+void copy_load(struct meta *m, struct two_layers *t);
+
+#endif

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Several hosts on one machine: network namespaces behind a switch that cuts, loses and delays (switch_main.c).
+# Include it after processes.sh, which ends what is started here. The hosts have the addresses 10.77.0.1 and so on.
+# Needs root, or a user who may make user namespaces: else the test is skipped.
+: "${SYSTEM_SWITCH:?the program system_switch}"
+host_pids=()
+
+# hosts_start COUNT
+hosts_start() {
+	local i k
+	unshare -n true 2>/dev/null || { echo "SKIPPED: no network namespaces for this user" && exit 77; }
+	for ((i = 1; i <= $1; i++)); do
+		unshare -n sleep infinity &
+		host_pids[i]=$!
+		started+=($!)
+	done
+	for ((i = 1; i <= $1; i++)); do
+		wait_until 10 has_own_network "${host_pids[i]}" || fail "host $i has no network of its own"
+	done
+	mkfifo orders answers
+	"$SYSTEM_SWITCH" "${host_pids[@]:1}" <orders >answers 2>switch.log &
+	started+=($!)
+	logs+=(switch.log)
+	exec {orders}>orders {answers}<answers
+	expect_answer ready
+	for ((i = 1; i <= $1; i++)); do
+		on "$i" ip link set lo up
+		on "$i" ip addr add "10.77.0.$i/24" dev eth0
+		on "$i" ip link set eth0 up
+		# No ARP: a lost frame of it would look like a host that is away.
+		for ((k = 1; k <= $1; k++)); do
+			[ "$i" = "$k" ] || on "$i" ip neigh add "10.77.0.$k" lladdr "02:00:00:00:00:0$k" dev eth0 nud permanent
+		done
+	done
+}
+
+has_own_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+
+# on HOST COMMAND...: executed there
+on() {
+	local host=$1
+	shift
+	nsenter -t "${host_pids[host]}" -n "$@"
+}
+
+# start_on HOST LOG COMMAND...: in the background, $! is its id
+start_on() {
+	local host=$1 log=$2
+	shift 2
+	nsenter -t "${host_pids[host]}" -n "$@" >"$log" 2>&1 &
+	started+=($!)
+	logs+=("$log")
+}
+
+# network WORD FROM TO [VALUE]: as system_switch has it; in force when it returns
+network() {
+	echo "$*" >&"$orders"
+	expect_answer ok
+}
+
+expect_answer() {
+	local line
+	read -r -t 10 -u "$answers" line && [ "$line" = "$1" ] || fail "the switch does not answer $1: ${line:-}"
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An application that maps the set and does what it is told, a line each. It answers "ok" or the
+ * name of what failed, with the library's text.
+ *
+ *   map | unmap | put OFFSET NUMBER | get OFFSET | store OFFSET NUMBER (not flushed) | confirm |
+ *   state
+ */
+#include <inttypes.h>
+#include <librpmirror.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rpmirror *app_set;
+static uint8_t *app_addr;
+static struct rpmirror_result app_result;
+
+static void app_answer(int rc)
+{
+	if (rc)
+		printf("%s: %s\n", rpmirror_err_2str(rc), rpmirror_errormsg());
+	else
+		printf("ok\n");
+}
+
+static uint64_t *app_word(uint64_t offset)
+{
+	return (uint64_t *)(void *)(app_addr + offset);
+}
+
+static int app_map(unsigned flags)
+{
+	void *addr;
+	size_t len;
+	int rc = rpmirror_map("orders", NULL, flags, &app_set, &addr, &len);
+
+	if (!rc)
+		app_addr = addr;
+	return rc;
+}
+
+static int app_put(uint64_t offset, uint64_t value)
+{
+	struct rpmirror_range range = {app_word(offset), 8};
+
+	__atomic_store_n(app_word(offset), value, __ATOMIC_RELEASE);
+	return rpmirror_flush(app_set, &range, 1, 0, &app_result);
+}
+
+static void app_print_state(void)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+	int rc = rpmirror_get_state(app_set, &st);
+
+	if (rc)
+		app_answer(rc);
+	else
+		printf("epoch %" PRIu64 " insync %u role %u health %u age %d\n", st.epoch,
+		       st.insync_mask, st.role, st.health, st.age_ms != UINT64_MAX);
+}
+
+static void app_do(const char *line)
+{
+	uint64_t offset, value;
+
+	if (!strncmp(line, "map-readonly", 12)) {
+		app_answer(app_map(RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK));
+	} else if (!strncmp(line, "map-wait", 8)) {
+		app_answer(app_map(RPMIRROR_MAP_WAIT));
+	} else if (!strncmp(line, "map", 3)) {
+		app_answer(app_map(0));
+	} else if (!strncmp(line, "unmap", 5)) {
+		app_answer(rpmirror_unmap(&app_set));
+	} else if (sscanf(line, "put %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		int rc = app_put(offset, value);
+
+		if (rc)
+			app_answer(rc);
+		else
+			printf("durable %u flags %u\n", app_result.durable_mask, app_result.flags);
+	} else if (sscanf(line, "store %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		__atomic_store_n(app_word(offset), value, __ATOMIC_RELEASE);
+		app_answer(0);
+	} else if (sscanf(line, "get %" SCNu64, &offset) == 1) {
+		printf("%" PRIu64 "\n", *app_word(offset));
+	} else if (!strncmp(line, "confirm", 7)) {
+		app_answer(rpmirror_confirm(app_set));
+	} else if (!strncmp(line, "state", 5)) {
+		app_print_state();
+	} else {
+		printf("what?\n");
+	}
+}
+
+int main(void)
+{
+	char line[256];
+
+	setlinebuf(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		app_do(line);
+	return 0;
+}

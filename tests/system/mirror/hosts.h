@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hosts.h -- a mirror set of several "hosts" on this machine: a daemon each, with its own loopback
+ * port, socket, folder and copy, and one register file.
+ *
+ * The daemons take free ports; the set is made when these are known. A failure fails the test
+ * (cmocka's fail_msg).
+ */
+#ifndef SYSTEM_MIRROR_HOSTS_H
+#define SYSTEM_MIRROR_HOSTS_H
+
+#include <stdbool.h>
+
+#include "mirror/core/types.h"
+#include "mirror/register/register.h"
+#include "system/lib/proc.h"
+
+#define HOSTS_MAX 8
+#define HOSTS_SET "orders"
+
+struct hosts_opts {
+	unsigned count;
+	uint64_t size;            /* of the set's file; 0: 8 MiB */
+	unsigned lease_ms;        /* 0: 1000 */
+	unsigned min_copies;      /* 0: 1 */
+	unsigned peer_timeout_ms; /* 0: 5000 */
+	bool has_secret, automatic;
+	const char *register_uri; /* NULL: a file of its own */
+	const char *more;         /* lines for each set's section, or NULL */
+};
+
+struct host {
+	struct proc daemon;
+	char folder[256], conf[300], socket[300], data[300], meta[310], log[300];
+	char port[8]; /* "0" as long as the daemon may choose */
+};
+
+struct hosts {
+	struct hosts_opts opts;
+	char folder[200], register_uri[300], secret[300];
+	struct host hosts[HOSTS_MAX];
+	struct mirror_record first; /* as it was registered */
+};
+
+/* All are started, and the set is registered, with every copy in-sync. */
+void hosts_start(struct hosts *h, const struct hosts_opts *opts);
+void hosts_stop(struct hosts *h);
+/* One daemon, again at its port. envs as for proc_start(). */
+void host_start(struct hosts *h, unsigned i, const char *const envs[]);
+void host_kill(struct hosts *h, unsigned i);
+/* SIGTERM, and wait. Its wait status. */
+int host_stop(struct hosts *h, unsigned i);
+
+/* The record that the register has now, read past the daemons. */
+void hosts_read(const struct hosts *h, struct register_entry *now);
+
+#endif

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the tests of mirrored sets in shell share: hosts of one set on this machine (mirror_hosts).
+# The script has included ../lib/processes.sh before. MIRROR_HOSTS is the program.
+
+# hosts_begin COUNT [SIZE [LEASE_MS [yes]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
+# and the register's uri in $register. Ended with the script.
+hosts_begin() {
+	local line name
+	coproc HOSTS { exec "$MIRROR_HOSTS" "$@" 2>"$work/hosts.log"; }
+	# shellcheck disable=SC2034 # for the script
+	hosts_pid=$HOSTS_PID
+	started+=("$HOSTS_PID")
+	logs+=("$work/hosts.log")
+	sockets=() files=() daemons=()
+	while read -r line <&"${HOSTS[0]}"; do
+		case $line in
+		"ready "*)
+			# shellcheck disable=SC2034 # for the script
+			register=${line#ready }
+			return
+			;;
+		[a-h]" /"*)
+			read -r name socket file pid <<<"$line"
+			sockets+=("$socket") files+=("$file") daemons+=("$pid")
+			;;
+		esac
+	done
+	fail "the hosts do not start ($name)"
+}
+
+# hosts_ask COMMAND...: its answer on standard output.
+hosts_ask() {
+	local line
+	echo "$*" >&"${HOSTS[1]}"
+	read -r -t 60 line <&"${HOSTS[0]}" || fail "no answer to '$*'"
+	echo "$line"
+}
+
+# End all of them, and wait.
+hosts_end() {
+	exec {HOSTS[1]}>&-
+	wait "$hosts_pid" || fail "the hosts have failed"
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS]] -- read and write registers of 8
+ * bytes of a mirrored file, and append what happened to FILE (history_file.h), until standard input
+ * ends or the role is lost. CLIENT makes the values of this process unlike all others'.
+ *
+ * Exit status 0: ended when asked to; 3: fenced, or the copies are not enough; 1: anything else.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <librpmirror.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/prng.h"
+
+#define REGISTERS_MAX 4096
+#define STRIDE        512 /* words between two registers: they lie on pages of their own */
+#define THREADS_MAX   16
+
+static struct rpmirror *mirror;
+static uint64_t *words;
+static size_t stride = STRIDE;
+static unsigned registers = 16;
+static uint64_t client, seed;
+static int history;
+static atomic_bool is_over, is_lost;
+/* Between store and acknowledgement nobody reads what might be undone by a crash. */
+static pthread_mutex_t locks[REGISTERS_MAX];
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void note(const char *line, int len)
+{
+	if (write(history, line, (size_t)len) != len)
+		err(1, "write the history");
+}
+
+#define NOTE(...)                                                                                  \
+	do {                                                                                       \
+		char line_[160];                                                                   \
+		note(line_, snprintf(line_, sizeof(line_), __VA_ARGS__));                          \
+	} while (0)
+
+/* Not acknowledged and not undone: it is repeated until it is, or until another is primary. */
+static bool must_repeat(int ret)
+{
+	if (ret == RPMIRROR_E_QUORUM || ret == RPMIRROR_E_COPIES)
+		return !is_over;
+	fprintf(stderr, "client %" PRIu64 ": %s\n", client, rpmirror_errormsg());
+	is_lost = ret == RPMIRROR_E_FENCED;
+	is_over = true;
+	if (!is_lost)
+		exit(1);
+	return false;
+}
+
+static bool flush_some(struct prng *p, uint64_t *word)
+{
+	struct rpmirror_range ranges[3] = {{word, 8}};
+	unsigned n = 1 + (unsigned)prng_below(p, 3);
+
+	/* Neighbours go along: flushes of several threads overlap. */
+	for (unsigned i = 1; i < n; i++)
+		ranges[i] = (struct rpmirror_range){words + prng_below(p, registers) * stride +
+							    prng_below(p, 8),
+						    8 * (1 + prng_below(p, 64))};
+	for (int ret; (ret = rpmirror_flush(mirror, ranges, n, 0, NULL));)
+		if (!must_repeat(ret))
+			return false;
+	return true;
+}
+
+static bool store_word(uint64_t *word, uint64_t value)
+{
+	for (int ret; (ret = rpmirror_store8(mirror, word, value));)
+		if (!must_repeat(ret))
+			return false;
+	return true;
+}
+
+static void write_register(struct prng *p, unsigned reg, uint64_t value)
+{
+	uint64_t *word = words + reg * stride;
+	bool is_done;
+
+	pthread_mutex_lock(&locks[reg]);
+	NOTE("w %u %" PRIu64 " %" PRIu64 "\n", reg, value, now());
+	if (prng_chance(p, 50)) {
+		is_done = store_word(word, value);
+	} else {
+		__atomic_store_n(word, value, __ATOMIC_RELAXED);
+		is_done = flush_some(p, word);
+	}
+	if (is_done) {
+		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, now());
+		pthread_mutex_unlock(&locks[reg]);
+	} /* else the register stays locked: what it holds may be undone */
+}
+
+static void read_register(unsigned reg)
+{
+	uint64_t begin, value;
+
+	if (pthread_mutex_trylock(&locks[reg]))
+		return;
+	begin = now();
+	value = __atomic_load_n(words + reg * stride, __ATOMIC_RELAXED);
+	if (!rpmirror_confirm(mirror))
+		NOTE("R %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", reg, value, begin, now());
+	pthread_mutex_unlock(&locks[reg]);
+}
+
+static void *work(void *arg)
+{
+	uint64_t thread = (uint64_t)(uintptr_t)arg;
+	struct prng p = {seed ^ client << 32 ^ thread << 16};
+
+	for (uint64_t i = 1; !is_over; i++) {
+		unsigned reg = (unsigned)prng_below(&p, registers);
+
+		if (prng_chance(&p, 50))
+			write_register(&p, reg, client << 40 | thread << 32 | i);
+		else
+			read_register(reg);
+	}
+	return NULL;
+}
+
+/* What the former primary left is part of the history, too. */
+static void begin(void)
+{
+	struct rpmirror_state state = {.size = sizeof(state)};
+
+	if (rpmirror_get_state(mirror, &state))
+		errx(1, "state: %s", rpmirror_errormsg());
+	NOTE("B %" PRIu64 " %" PRIu64 "\n", state.epoch, now());
+	for (unsigned reg = 0; reg < registers; reg++)
+		read_register(reg);
+	puts("serving");
+	fflush(stdout);
+}
+
+static void wait_for_the_end(void)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	char c;
+
+	while (!is_over)
+		if (poll(&in, 1, 50) == 1 && read(STDIN_FILENO, &c, 1) <= 0)
+			is_over = true;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS_MAX];
+	unsigned count = argc > 6 ? (unsigned)atoi(argv[6]) : 2;
+	size_t size;
+	void *addr;
+
+	if (argc < 5 || count > THREADS_MAX)
+		errx(2, "usage: mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS]]");
+	client = strtoull(argv[3], NULL, 0);
+	seed = strtoull(argv[4], NULL, 0);
+	if (argc > 5)
+		registers = (unsigned)atoi(argv[5]);
+	history = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (history < 0)
+		err(1, "%s", argv[2]);
+	if (rpmirror_map(argv[1], NULL, RPMIRROR_MAP_WAIT, &mirror, &addr, &size))
+		errx(1, "map: %s", rpmirror_errormsg());
+	words = addr;
+	if (registers > REGISTERS_MAX || (registers * stride + 72) * 8 > size)
+		errx(2, "%u registers are too many for %zu bytes", registers, size);
+	for (unsigned i = 0; i < registers; i++)
+		pthread_mutex_init(&locks[i], NULL);
+	begin();
+	for (unsigned i = 0; i < count; i++)
+		if (pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i))
+			errx(1, "cannot start a thread");
+	wait_for_the_end();
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	if (is_lost)
+		return 3;
+	if (rpmirror_unmap(&mirror))
+		errx(1, "unmap: %s", rpmirror_errormsg());
+	return 0;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The daemon as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "player.h"
+#include "system/lib/check.h"
+
+static struct hosts hosts;
+static struct player a, b;
+static struct register_entry now;
+
+static uint64_t file_word(unsigned host, uint64_t offset)
+{
+	int fd = open(hosts.hosts[host].data, O_RDONLY | O_CLOEXEC);
+	uint64_t word = 0;
+
+	assert_int_equal(pread(fd, &word, sizeof(word), (off_t)offset), sizeof(word));
+	close(fd);
+	return word;
+}
+
+static void unmap(struct player *p, bool clean)
+{
+	static struct packet out;
+
+	memset(&out, 0, sizeof(out));
+	out.type = PACKET_UNMAP;
+	out.unmap.clean = clean;
+	assert_int_equal(player_ask(p, &out, PACKET_DONE)->done.status, PACKET_OK);
+	player_close(p);
+}
+
+static void heartbeat(struct player *p)
+{
+	static struct packet out = {.type = PACKET_HEARTBEAT};
+
+	player_send(p, &out);
+}
+
+static void a_primary_flushes_to_the_members_that_promised(void **state)
+{
+	struct hosts_opts opts = {.count = 3};
+	struct talk control, lane;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	assert_true(a.data_fd >= 0 && a.meta_fd >= 0);
+	player_promote(&a, &now);
+	assert_int_equal(now.record.view.phase, MIRROR_PHASE_SERVING);
+	heartbeat(&a);
+	assert_true(player_expect(&a, PACKET_LEASE)->lease.sent_ns > 0);
+
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(
+			talk_open(&control, &hosts, i, 0, GREETING_CONTROL, now.record.view.epoch),
+			GREETING_OK);
+		assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+		assert_int_equal(control.in.promised.flags & MESSAGE_REPORT_HELD, 0);
+		assert_int_equal(control.in.promised.ranges, 0);
+		assert_int_equal(
+			talk_open(&lane, &hosts, i, 0, GREETING_LANE, now.record.view.epoch),
+			GREETING_OK);
+		assert_int_equal(talk_flush(&lane, 4096 * i, 0x1234 + i), IBV_WC_SUCCESS);
+		assert_int_equal(file_word(i, 4096 * i), 0x1234 + i);
+		assert_int_equal(talk_ask(&control, MESSAGE_PING)->type, MESSAGE_PONG);
+		talk_close(&lane);
+		talk_close(&control);
+	}
+	unmap(&a, true);
+	hosts_stop(&hosts);
+}
+
+static void a_lane_needs_the_promise_first(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	struct mirror_epoch epoch = {1, 77};
+	struct talk control, lane;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0); /* the copies are open when this is answered */
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_open(&b, &hosts, 1);
+	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
+	assert_int_equal(talk_open(&lane, &hosts, 1, 0, GREETING_LANE, epoch), GREETING_EPOCH);
+	talk_close(&lane);
+	assert_int_equal(talk_open(&control, &hosts, 1, 0, GREETING_CONTROL, epoch), GREETING_OK);
+	assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	assert_int_equal(talk_open(&lane, &hosts, 1, 0, GREETING_LANE, epoch), GREETING_OK);
+	talk_close(&lane);
+	talk_close(&control);
+	player_close(&a);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
+static void a_second_process_may_not_map(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_open(&b, &hosts, 0);
+	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
+	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
+	assert_true(b.data_fd >= 0);
+	assert_int_equal(fcntl(b.data_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	player_close(&b);
+	unmap(&a, true);
+	player_open(&b, &hosts, 0);
+	assert_int_equal(player_map(&b, 0), PACKET_OK);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
+/* ---- fences ---- */
+
+static void open_lane(struct talk *control, struct talk *lane, unsigned i, unsigned from,
+		      struct mirror_epoch epoch)
+{
+	assert_int_equal(talk_open(control, &hosts, i, from, GREETING_CONTROL, epoch), GREETING_OK);
+	assert_int_equal(talk_ask(control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	assert_int_equal(talk_open(lane, &hosts, i, from, GREETING_LANE, epoch), GREETING_OK);
+}
+
+/* In a process of its own: a former primary that writes all the time, the same word upwards. */
+static pid_t start_writer(unsigned i, struct mirror_epoch epoch, int *ready)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		struct talk control, lane;
+		uint64_t n = 1;
+
+		proc_die_with_parent();
+		open_lane(&control, &lane, i, 0, epoch);
+		do {
+			if (n == 10 && write(fds[1], "", 1) != 1)
+				_exit(2);
+		} while (talk_flush(&lane, 0, n++) == IBV_WC_SUCCESS);
+		_exit(n > 10 ? 0 : 1);
+	}
+	close(fds[1]);
+	*ready = fds[0];
+	return pid;
+}
+
+static void nothing_is_placed_any_more_when_a_promise_is_answered(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	int status, ready;
+
+	hosts_start(&hosts, &opts);
+	for (unsigned round = 1; round <= 10; round++) {
+		struct mirror_epoch older = {2 * round - 1, 5}, newer = {2 * round, 6};
+		pid_t writer = start_writer(1, older, &ready);
+		struct talk control;
+		uint64_t word;
+		char byte;
+
+		assert_int_equal(read(ready, &byte, 1), 1);
+		close(ready);
+		assert_int_equal(talk_open(&control, &hosts, 1, 1, GREETING_CONTROL, newer),
+				 GREETING_OK);
+		assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+		word = file_word(1, 0);
+		assert_int_equal(waitpid(writer, &status, 0), writer);
+		assert_int_equal(status, 0);
+		assert_int_equal(file_word(1, 0), word);
+		talk_close(&control);
+	}
+	hosts_stop(&hosts);
+}
+
+static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	struct talk control, lane, old;
+
+	hosts_start(&hosts, &opts);
+	open_lane(&control, &lane, 1, 0, (struct mirror_epoch){5, 50});
+	assert_int_equal(
+		talk_connect(&old, &hosts, 1, 0, GREETING_LANE, (struct mirror_epoch){4, 40}),
+		GREETING_EPOCH);
+	assert_int_equal(old.reply.known.number, 5);
+	assert_int_equal(old.reply.known.nonce, 50);
+	talk_close(&old);
+	/* The same number, begun by somebody else. */
+	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, (struct mirror_epoch){5, 51}),
+			 GREETING_EPOCH);
+	talk_close(&old);
+	assert_int_equal(talk_flush(&lane, 0, 1), IBV_WC_SUCCESS);
+	talk_close(&lane);
+	talk_close(&control);
+	hosts_stop(&hosts);
+}
+
+static void a_promise_outlives_the_daemon(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	struct talk control, lane;
+
+	hosts_start(&hosts, &opts);
+	open_lane(&control, &lane, 1, 0, (struct mirror_epoch){5, 50});
+	host_kill(&hosts, 1);
+	talk_close(&lane);
+	talk_close(&control);
+	host_start(&hosts, 1, NULL);
+	assert_int_equal(talk_connect(&control, &hosts, 1, 0, GREETING_CONTROL,
+				      (struct mirror_epoch){4, 40}),
+			 GREETING_EPOCH);
+	assert_int_equal(control.reply.known.number, 5);
+	talk_close(&control);
+	hosts_stop(&hosts);
+}
+
+static void a_primary_on_this_host_learns_of_a_higher_epoch(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	struct talk control;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	assert_int_equal(
+		talk_open(&control, &hosts, 0, 1, GREETING_CONTROL, (struct mirror_epoch){9, 90}),
+		GREETING_OK);
+	assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	assert_int_equal(control.in.promised.flags & MESSAGE_REPORT_HELD, MESSAGE_REPORT_HELD);
+	assert_int_equal(player_expect(&a, PACKET_FENCED)->fenced.known.number, 9);
+	talk_close(&control);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+/* ---- processes ---- */
+
+/* A library in a process of its own: maps, promotes, says so, and stays with heartbeats. */
+static pid_t start_primary(unsigned i, int *ready)
+{
+	static struct packet beat = {.type = PACKET_HEARTBEAT};
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		proc_die_with_parent();
+		player_open(&a, &hosts, i);
+		if (player_map(&a, PACKET_MAP_WAIT) != PACKET_OK)
+			_exit(1);
+		player_promote(&a, &now);
+		if (write(fds[1], "", 1) != 1)
+			_exit(2);
+		/* Also when its daemon is gone. */
+		for (;;) {
+			player_try_send(&a, &beat);
+			usleep(PACKET_HEARTBEAT_MS * 1000);
+		}
+	}
+	close(fds[1]);
+	*ready = fds[0];
+	return pid;
+}
+
+static void wait_ready(int ready)
+{
+	char byte;
+
+	assert_int_equal(read(ready, &byte, 1), 1);
+	close(ready);
+}
+
+static void kill_process(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static void another_host_waits_until_the_primary_has_died(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 600000, .automatic = true};
+	int ready_a, ready_b;
+	pid_t first, second;
+
+	hosts_start(&hosts, &opts);
+	first = start_primary(0, &ready_a);
+	wait_ready(ready_a);
+	player_open(&b, &hosts, 1);
+	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
+	player_close(&b);
+	/* Nobody waits ten minutes for the lease: the daemon sees the end and clears the key. */
+	second = start_primary(1, &ready_b);
+	kill_process(first);
+	wait_ready(ready_b);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.primary, 1);
+	assert_int_equal(now.record.view.epoch.number, 2);
+	kill_process(second);
+	hosts_stop(&hosts);
+}
+
+static void another_host_waits_for_the_lease_of_a_host_that_died(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .automatic = true};
+	int ready_a, ready_b;
+	pid_t first, second;
+
+	hosts_start(&hosts, &opts);
+	first = start_primary(0, &ready_a);
+	wait_ready(ready_a);
+	host_kill(&hosts, 0); /* nobody clears the key, nobody renews it */
+	second = start_primary(1, &ready_b);
+	wait_ready(ready_b);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.primary, 1);
+	kill_process(first);
+	kill_process(second);
+	hosts_stop(&hosts);
+}
+
+static void without_auto_nobody_takes_over_by_waiting(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
+	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
+	int ready;
+	pid_t first;
+
+	hosts_start(&hosts, &opts);
+	first = start_primary(0, &ready);
+	wait_ready(ready);
+	player_open(&b, &hosts, 1);
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	player_send(&b, &out);
+	kill_process(first);
+	/* A request that does not wait is an operator's, and is granted when the key is cleared. */
+	player_open(&a, &hosts, 1);
+	while (player_map(&a, 0) != PACKET_OK)
+		usleep(10000);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.epoch.number, 1);
+	player_close(&a);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
+static void a_restarted_daemon_finds_its_primary_again(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	static struct packet out;
+	struct mirror_epoch epoch;
+	uint64_t renewed;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	epoch = now.record.view.epoch;
+	host_kill(&hosts, 0);
+	player_close(&a);
+	host_start(&hosts, 0, NULL);
+	/* Nobody else gets it, */
+	player_open(&b, &hosts, 0);
+	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
+	player_close(&b);
+	/* and its process goes on: its alive key is renewed. */
+	player_open(&a, &hosts, 0);
+	memset(&out, 0, sizeof(out));
+	out.type = PACKET_MAP;
+	out.map.flags = PACKET_MAP_RESUME;
+	out.map.epoch = epoch;
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	assert_int_equal(player_ask(&a, &out, PACKET_MAPPED)->mapped.status, PACKET_OK);
+	heartbeat(&a);
+	renewed = player_expect(&a, PACKET_LEASE)->lease.sent_ns;
+	heartbeat(&a);
+	assert_true(player_expect(&a, PACKET_LEASE)->lease.sent_ns > renewed);
+	unmap(&a, true);
+	hosts_stop(&hosts);
+}
+
+static void a_restarted_daemon_releases_a_process_that_died(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 600000, .automatic = true};
+	int ready;
+	pid_t first;
+
+	hosts_start(&hosts, &opts);
+	first = start_primary(0, &ready);
+	wait_ready(ready);
+	host_kill(&hosts, 0);
+	kill_process(first);
+	host_start(&hosts, 0, NULL);
+	player_open(&b, &hosts, 1);
+	assert_int_equal(player_map(&b, PACKET_MAP_WAIT), PACKET_OK);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
+static void without_heartbeats_the_lease_ends(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .automatic = true};
+	int ready, status;
+	pid_t first;
+
+	hosts_start(&hosts, &opts);
+	first = start_primary(0, &ready);
+	wait_ready(ready);
+	kill(first, SIGSTOP);
+	player_open(&b, &hosts, 1);
+	assert_int_equal(player_map(&b, PACKET_MAP_WAIT), PACKET_OK);
+	player_promote(&b, &now);
+	assert_int_equal(now.record.view.primary, 1);
+	kill(first, SIGKILL);
+	assert_int_equal(waitpid(first, &status, 0), first);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_primary_flushes_to_the_members_that_promised),
+		cmocka_unit_test(a_lane_needs_the_promise_first),
+		cmocka_unit_test(a_second_process_may_not_map),
+		cmocka_unit_test(nothing_is_placed_any_more_when_a_promise_is_answered),
+		cmocka_unit_test(a_lower_epoch_is_refused_with_the_one_that_is_known),
+		cmocka_unit_test(a_promise_outlives_the_daemon),
+		cmocka_unit_test(a_primary_on_this_host_learns_of_a_higher_epoch),
+		cmocka_unit_test(another_host_waits_until_the_primary_has_died),
+		cmocka_unit_test(another_host_waits_for_the_lease_of_a_host_that_died),
+		cmocka_unit_test(without_auto_nobody_takes_over_by_waiting),
+		cmocka_unit_test(a_restarted_daemon_finds_its_primary_again),
+		cmocka_unit_test(a_restarted_daemon_releases_a_process_that_died),
+		cmocka_unit_test(without_heartbeats_the_lease_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Applications on hosts with real daemons: a process each, which maps, flushes, ends. */
+#include <librpmirror.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hosts.h"
+#include "system/lib/check.h"
+
+#define PATIENCE_MS 30000
+
+static struct hosts hosts;
+static struct proc apps[3];
+
+static void app_start(unsigned host)
+{
+	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
+	char socket[400];
+	const char *envs[] = {socket, NULL};
+
+	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
+	assert_int_equal(proc_start(&apps[host], argv, envs), 0);
+}
+
+#define ask(host, answer, ...)                                                                     \
+	do {                                                                                       \
+		const char *got_ = proc_ask(&apps[host], __VA_ARGS__);                             \
+		if (!got_ || strncmp(got_, answer, strlen(answer)))                                \
+			fail_msg("%s instead of %s", got_ ? got_ : "nothing", answer);             \
+	} while (0)
+
+/* What the host's file holds, without the library. */
+static uint64_t read_word(unsigned host, uint64_t offset)
+{
+	uint64_t word = 0;
+	FILE *file = fopen(hosts.hosts[host].data, "re");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
+	fclose(file);
+	return word;
+}
+
+static int setup(void **state)
+{
+	struct hosts_opts opts = {.count = 3};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int setup_secret(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .has_secret = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (apps[i].pid)
+			proc_kill(&apps[i]);
+	memset(apps, 0, sizeof(apps));
+	hosts_stop(&hosts);
+	return 0;
+}
+
+static void test_the_role_moves_from_host_to_host(void **state)
+{
+	for (unsigned host = 0; host < 3; host++) {
+		app_start(host);
+		ask(host, "ok", "map");
+		if (host) /* what the former primary has flushed */
+			assert_int_equal(atoi(proc_ask(&apps[host], "get 4096")), 100 + host - 1);
+		ask(host, "durable 7 flags 0", "put 4096 %u", 100 + host);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(read_word(i, 4096), 100 + host);
+		ask(host, "ok", "unmap");
+	}
+}
+
+static void test_one_process_at_a_time(void **state)
+{
+	app_start(0);
+	app_start(1);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 0 1");
+	ask(1, "Another process maps the set", "map");
+	ask(0, "durable 7", "put 0 2");
+	ask(0, "ok", "unmap");
+	ask(1, "ok", "map");
+	ask(1, "2", "get 0");
+}
+
+static void test_a_member_whose_daemon_is_killed_is_excluded(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 8 1");
+	host_kill(&hosts, 2);
+	ask(0, "durable 3 flags 1", "put 8 2");
+	assert_int_equal(read_word(1, 8), 2);
+	host_kill(&hosts, 1);
+	ask(0, "durable 1 flags 3", "put 8 3");
+}
+
+static void test_the_lease_is_renewed(void **state)
+{
+	const char *answer = "";
+
+	app_start(0);
+	ask(0, "ok", "map");
+	for (int waited = 0; waited < PATIENCE_MS && strcmp(answer, "ok"); waited += 10) {
+		answer = proc_ask(&apps[0], "confirm");
+		assert_non_null(answer);
+		usleep(10000);
+	}
+	assert_string_equal(answer, "ok");
+}
+
+static void test_stores_that_were_not_flushed_reach_no_file(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 0 1");
+	ask(0, "ok", "store 0 2");
+	proc_kill(&apps[0]);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(read_word(i, 0), 1);
+}
+
+static void test_hosts_with_a_secret_prove_it(void **state)
+{
+	app_start(1);
+	ask(1, "ok", "map");
+	ask(1, "durable 7 flags 0", "put 16 5");
+	ask(1, "ok", "unmap");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_role_moves_from_host_to_host),
+		TEST(test_one_process_at_a_time),
+		TEST(test_a_member_whose_daemon_is_killed_is_excluded),
+		TEST(test_the_lease_is_renewed),
+		TEST(test_stores_that_were_not_flushed_reach_no_file),
+		cmocka_unit_test_setup_teardown(test_hosts_with_a_secret_prove_it, setup_secret,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

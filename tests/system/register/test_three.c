@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The register in three etcd processes, of which some fail. */
+#include <errno.h>
+#include <signal.h>
+
+#include "common.h"
+#include "lib/unit.h"
+#include "unit/mirror_register/records.h"
+#include "unit/mirror_register/semantics.h"
+
+static struct cluster cluster;
+
+static int start(void **state)
+{
+	return cluster_start(&cluster, 3, false);
+}
+
+static int stop(void **state)
+{
+	cluster_stop(&cluster);
+	return 0;
+}
+
+/* Each test begins with three members and without the set. */
+static int recover(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct register_entry now;
+	struct error err;
+
+	for (unsigned i = 0; i < cluster.members; i++) {
+		cluster_member_signal(&cluster, i, SIGCONT);
+		if (!cluster.member[i].pid)
+			cluster_member_start(&cluster, i);
+	}
+	assert_true(cluster_await(&cluster, 3));
+	for (;;) {
+		int rc = register_get(r, &now, &err);
+
+		if (rc == -ENOENT || (!rc && register_delete(r, &now, &err) == REGISTER_DONE))
+			break;
+	}
+	register_close(r);
+	return 0;
+}
+
+static unsigned leader(void)
+{
+	unsigned i = cluster_leader(&cluster);
+
+	if (i == cluster.members) {
+		assert_true(cluster_await(&cluster, 3));
+		i = cluster_leader(&cluster);
+	}
+	assert_true(i < cluster.members);
+	return i;
+}
+
+static void it_keeps_the_contract(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct mirror_register *other = common_open(&cluster, "", LONG_MS);
+
+	semantics_check(r, other);
+	register_close(r);
+	register_close(other);
+}
+
+/* Swaps before, during and after: each counts once. */
+static void swap_around(unsigned victim, int sig)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct register_entry now;
+
+	semantics_create(r, &now);
+	etcd_of(r)->preferred = victim;
+	for (int i = 0; i < 3; i++)
+		common_step(r, &now);
+	if (sig == SIGKILL)
+		cluster_member_kill(&cluster, victim);
+	else
+		cluster_member_signal(&cluster, victim, sig);
+	for (int i = 0; i < 3; i++)
+		common_step(r, &now);
+	if (sig == SIGKILL)
+		assert_int_equal(cluster_member_start(&cluster, victim), 0);
+	else
+		cluster_member_signal(&cluster, victim, SIGCONT);
+	for (int i = 0; i < 3; i++)
+		common_step(r, &now);
+	common_get(r, &now);
+	assert_int_equal(now.record.view.seq, 9);
+	register_close(r);
+}
+
+static void a_killed_follower_is_passed_over(void **state)
+{
+	swap_around((leader() + 1) % 3, SIGKILL);
+}
+
+static void a_killed_leader_is_replaced(void **state)
+{
+	swap_around(leader(), SIGKILL);
+}
+
+static void a_stopped_follower_is_passed_over(void **state)
+{
+	swap_around((leader() + 1) % 3, SIGSTOP);
+}
+
+static void a_stopped_leader_is_replaced(void **state)
+{
+	swap_around(leader(), SIGSTOP);
+}
+
+/* One of three is no majority: it takes the swap and cannot do it. It may come true later. */
+static void without_a_majority_a_swap_is_unknown(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
+	struct register_entry now, after;
+	struct mirror_record next;
+	struct error err;
+	int rc;
+
+	common_create(&cluster, &now);
+	next = now.record;
+	record_next(&next);
+	cluster_member_kill(&cluster, 1);
+	cluster_member_kill(&cluster, 2);
+	assert_int_equal(register_swap(r, &now, &next, NULL, &after, &err), REGISTER_UNKNOWN);
+	rc = register_get(r, &after, &err);
+	assert_int_equal(rc, -ETIMEDOUT);
+	assert_int_equal(cluster_member_start(&cluster, 1), 0);
+	common_swap(r, &now, &next);
+	common_get(r, &after);
+	assert_int_equal(after.record.nonce, next.nonce);
+	assert_int_equal(after.record.view.seq, 1);
+	register_close(r);
+}
+
+/* The late swap of a primary that nobody answered, and what another one did meanwhile. */
+static void a_late_swap_does_not_undo_a_newer_one(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
+	struct mirror_register *other = common_open(&cluster, "", LONG_MS);
+	struct register_entry now, mine, after;
+	struct mirror_record late, next;
+	struct error err;
+
+	common_create(&cluster, &now);
+	late = next = now.record;
+	record_next(&late);
+	record_next(&next);
+	next.view.seq = 100;
+	for (unsigned i = 0; i < 3; i++)
+		cluster_member_signal(&cluster, i, SIGSTOP);
+	assert_int_equal(register_swap(r, &now, &late, NULL, &after, &err), REGISTER_UNKNOWN);
+	for (unsigned i = 0; i < 3; i++)
+		cluster_member_signal(&cluster, i, SIGCONT);
+	/* The other one wins, or it sees that the late one was first; never both. */
+	while (register_get(other, &mine, &err))
+		;
+	if (mine.record.nonce == now.record.nonce &&
+	    register_swap(other, &mine, &next, NULL, &mine, &err) == REGISTER_DONE) {
+		enum register_result result;
+
+		do {
+			result = register_swap(r, &now, &late, NULL, &after, &err);
+		} while (result == REGISTER_UNKNOWN || result == REGISTER_FAILED);
+		assert_int_equal(result, REGISTER_CHANGED);
+		assert_int_equal(after.record.nonce, next.nonce);
+	} else {
+		common_get(other, &mine);
+		assert_int_equal(mine.record.nonce, late.nonce);
+		common_swap(r, &now, &late);
+		assert_int_equal(now.revision, mine.revision);
+	}
+	register_close(r);
+	register_close(other);
+}
+
+static void the_alive_key_is_renewed_through_a_change_of_leader(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct register_alive alive = {0}, seen;
+	struct register_entry now;
+	struct mirror_record next;
+	struct error err;
+	unsigned victim = leader();
+	uint64_t counted = 0;
+
+	semantics_create(r, &now);
+	next = now.record;
+	record_promote(&next, 0);
+	assert_int_equal(register_swap(r, &now, &next, &alive, &now, &err), REGISTER_DONE);
+	for (int i = 0; i < 20; i++) {
+		enum register_result result;
+
+		if (i == 5)
+			cluster_member_kill(&cluster, victim);
+		result = register_alive_put(r, next.view.epoch, &alive, &err);
+		assert_int_not_equal(result, REGISTER_CHANGED);
+		counted += result == REGISTER_DONE;
+	}
+	assert_true(counted >= 6);
+	while (register_alive_get(r, &seen, &err))
+		;
+	assert_true(seen.counter >= counted);
+	assert_true(mirror_epoch_is_equal(seen.epoch, next.view.epoch));
+	register_close(r);
+}
+
+static void its_health_counts_who_answers(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	struct register_health health;
+
+	register_health(r, &health);
+	assert_string_equal(health.kind, "etcd");
+	assert_int_equal(health.members, 3);
+	assert_int_equal(health.healthy, 3);
+	cluster_member_kill(&cluster, (leader() + 1) % 3);
+	register_health(r, &health);
+	assert_int_equal(health.members, 3);
+	assert_true(health.healthy <= 2);
+	register_close(r);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, recover)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_keeps_the_contract),
+		TEST(a_killed_follower_is_passed_over),
+		TEST(a_killed_leader_is_replaced),
+		TEST(a_stopped_follower_is_passed_over),
+		TEST(a_stopped_leader_is_replaced),
+		TEST(without_a_majority_a_swap_is_unknown),
+		TEST(a_late_swap_does_not_undo_a_newer_one),
+		TEST(the_alive_key_is_renewed_through_a_change_of_leader),
+		TEST(its_health_counts_who_answers),
+	};
+
+	common_need_etcd();
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "standin_impl.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "standin.h"
+
+static void *standin_main(void *arg)
+{
+	struct standin *s = arg;
+
+	for (;;) {
+		pthread_mutex_lock(&s->lock);
+		if (s->stop)
+			break;
+		standin_step_daemon(s);
+		for (unsigned slot = 1; slot < s->count; slot++)
+			standin_step_member(s, slot);
+		pthread_mutex_unlock(&s->lock);
+		usleep(200);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void standin_open_socket(struct standin *s)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	snprintf(s->path, sizeof(s->path), "%s/socket", s->dir);
+	strcpy(addr.sun_path, s->path);
+	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert(!bind(s->listener, (struct sockaddr *)&addr, sizeof(addr)));
+	assert(!listen(s->listener, 4));
+	setenv("RPMIRROR_SOCKET", s->path, 1);
+}
+
+static void standin_open_member(struct standin *s, unsigned slot)
+{
+	struct standin_member *m = &s->members[slot];
+	struct mirror_member *config = &s->record.config.members[slot];
+	char path[128];
+	uint16_t port;
+
+	snprintf(path, sizeof(path), "%s/copy%u", s->dir, slot);
+	m->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert(m->fd >= 0 && !posix_fallocate(m->fd, 0, STANDIN_SIZE));
+	m->copy = mmap(NULL, STANDIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	m->ring = mmap(NULL, INTENT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+	assert(m->copy != MAP_FAILED && m->ring != MAP_FAILED);
+	strcpy(m->port, "0");
+	if (slot) {
+		standin_listen(s, slot);
+		rpma_ep_get_port(m->ep, &port);
+		snprintf(m->port, sizeof(m->port), "%u", port);
+		config->port = port;
+	} else {
+		config->port = 1;
+	}
+	config->id = 100 + slot;
+	snprintf(config->name, sizeof(config->name), "m%u", slot);
+	strcpy(config->host, "127.0.0.1");
+	strcpy(config->path, path);
+}
+
+static int standin_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	return 0;
+}
+
+/* Of this host's copy. */
+static void standin_make_meta(struct standin *s)
+{
+	uint64_t len = meta_size_for(STANDIN_SIZE);
+	struct meta_super super = {.uuid = s->record.config.uuid,
+				   .set = STANDIN_SET,
+				   .member_id = s->record.config.members[0].id,
+				   .size = STANDIN_SIZE};
+	struct meta_members members = {.config_number = 1};
+	struct meta_store store = {.len = len, .persist = standin_persist};
+	int rc;
+
+	snprintf(s->meta_path, sizeof(s->meta_path), "%s/meta", s->dir);
+	s->meta_fd = open(s->meta_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert(s->meta_fd >= 0 && !posix_fallocate(s->meta_fd, 0, (off_t)len));
+	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, s->meta_fd, 0);
+	assert(store.base != MAP_FAILED);
+	rc = meta_create(&store, &super, &members);
+	assert(!rc);
+	(void)rc;
+	munmap(store.base, len);
+}
+
+static void standin_open_device(struct standin *s)
+{
+	struct ibv_context *ctx;
+
+	assert(!rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1",
+						RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	assert(!rpma_peer_new(ctx, &s->peer));
+}
+
+struct standin *standin_new(unsigned members)
+{
+	struct standin *s = calloc(1, sizeof(*s));
+	const char *tmp = getenv("TMPDIR");
+
+	s->count = members;
+	s->client = -1;
+	s->register_works = s->lease_renewed = true;
+	snprintf(s->dir, sizeof(s->dir), "%.40s/standin.XXXXXX", tmp ? tmp : "/tmp");
+	assert(mkdtemp(s->dir));
+	pthread_mutex_init(&s->lock, NULL);
+	standin_open_device(s);
+	standin_open_socket(s);
+	s->revision = 1;
+	s->record = (struct mirror_record){
+		.config = {.number = 1,
+			   .uuid = {{1}},
+			   .set = STANDIN_SET,
+			   .size = STANDIN_SIZE,
+			   .min_copies = 1,
+			   .lonely = MIRROR_LONELY_NONE,
+			   .lease_ms = 5000,
+			   .replica_timeout_ms = 2000,
+			   .slow_ms = 20,
+			   .holdoff_ms = 200,
+			   .blocked_ms = 30000},
+		.view = {.primary = MIRROR_NOBODY, .clean = true},
+	};
+	for (unsigned slot = 0; slot < members; slot++) {
+		standin_open_member(s, slot);
+		s->record.view.insync |= MIRROR_BIT(slot);
+	}
+	standin_make_meta(s);
+	assert(!pthread_create(&s->thread, NULL, standin_main, s));
+	return s;
+}
+
+static void standin_close_files(struct standin *s, unsigned slot)
+{
+	char path[128];
+
+	munmap(s->members[slot].copy, STANDIN_SIZE);
+	munmap(s->members[slot].ring, INTENT_RING_BYTES);
+	close(s->members[slot].fd);
+	snprintf(path, sizeof(path), "%s/copy%u", s->dir, slot);
+	unlink(path);
+}
+
+void standin_delete(struct standin *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	for (unsigned slot = 0; slot < s->count; slot++) {
+		standin_close_member(s, slot);
+		standin_close_files(s, slot);
+	}
+	rpma_peer_delete(&s->peer);
+	if (s->client >= 0)
+		close(s->client);
+	close(s->listener);
+	close(s->meta_fd);
+	unlink(s->meta_path);
+	unlink(s->path);
+	rmdir(s->dir);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+const uint8_t *standin_copy(struct standin *s, unsigned slot)
+{
+	return s->members[slot].copy;
+}
+
+#define STANDIN_LOCKED(s, what)                                                                    \
+	do {                                                                                       \
+		pthread_mutex_lock(&(s)->lock);                                                    \
+		what;                                                                              \
+		pthread_mutex_unlock(&(s)->lock);                                                  \
+	} while (0)
+
+struct mirror_record standin_record(struct standin *s)
+{
+	struct mirror_record record;
+
+	STANDIN_LOCKED(s, record = s->record);
+	return record;
+}
+
+void standin_set_min_copies(struct standin *s, unsigned min_copies)
+{
+	STANDIN_LOCKED(s, s->record.config.min_copies = min_copies);
+}
+
+void standin_set_blocked_ms(struct standin *s, uint32_t ms)
+{
+	STANDIN_LOCKED(s, s->record.config.blocked_ms = ms);
+}
+
+void standin_cut(struct standin *s, unsigned slot)
+{
+	STANDIN_LOCKED(s, standin_close_member(s, slot));
+}
+
+void standin_mend(struct standin *s, unsigned slot)
+{
+	STANDIN_LOCKED(s, standin_listen(s, slot));
+}
+
+void standin_set_register(struct standin *s, bool works)
+{
+	STANDIN_LOCKED(s, s->register_works = works);
+}
+
+void standin_set_lease(struct standin *s, bool renewed)
+{
+	STANDIN_LOCKED(s, s->lease_renewed = renewed);
+}
+
+/* Another primary's promotion, which member 1 has promised. */
+static void standin_promote_other(struct standin *s)
+{
+	s->record.view.epoch.number++;
+	s->record.view.epoch.nonce ^= 0x5555;
+	s->record.view.seq = 1;
+	s->record.view.primary = 1;
+	s->record.view.phase = MIRROR_PHASE_RECOVERING;
+	s->record.nonce ^= 0x7777;
+	s->revision++;
+	for (unsigned slot = 0; slot < s->count; slot++)
+		s->members[slot].promised = s->record.view.epoch;
+	for (unsigned slot = 1; slot < s->count; slot++)
+		standin_close_member(s, slot);
+}
+
+void standin_overtake(struct standin *s)
+{
+	STANDIN_LOCKED(s, standin_promote_other(s));
+}
+
+void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range)
+{
+	STANDIN_LOCKED(s, s->members[slot].records[s->members[slot].record_count++] = range);
+}
+
+unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type)
+{
+	unsigned asked;
+
+	STANDIN_LOCKED(s, asked = s->members[slot].asked[message_type]);
+	return asked;
+}
+
+bool standin_unmapped_clean(struct standin *s)
+{
+	bool clean;
+
+	STANDIN_LOCKED(s, clean = s->unmapped && s->unmapped_clean);
+	return clean;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standin.h -- in place of the daemons: this host's with its socket and a register, and those of
+ * other members with their copies, in one thread of the test. What a test wants to go wrong goes
+ * wrong here.
+ */
+#ifndef TESTS_MIRROR_STANDIN_H
+#define TESTS_MIRROR_STANDIN_H
+
+#include "mirror/core/types.h"
+
+#define STANDIN_SET  "set"
+#define STANDIN_SIZE (4u << 20)
+
+struct standin;
+
+/* A set with so many members in S, of which slot 0 is on this host; RPMIRROR_SOCKET is set. */
+struct standin *standin_new(unsigned members);
+void standin_delete(struct standin *s);
+
+/* What a member's file holds, slot 0 included. */
+const uint8_t *standin_copy(struct standin *s, unsigned slot);
+/* The register's record now. */
+struct mirror_record standin_record(struct standin *s);
+void standin_set_min_copies(struct standin *s, unsigned min_copies);
+void standin_set_blocked_ms(struct standin *s, uint32_t ms);
+
+/* The member's connections break, and nobody listens there until it is up again. */
+void standin_cut(struct standin *s, unsigned slot);
+void standin_mend(struct standin *s, unsigned slot);
+/* The register does not answer: swaps are FAILED, reads fail. */
+void standin_set_register(struct standin *s, bool works);
+/* Leases are not renewed. */
+void standin_set_lease(struct standin *s, bool renewed);
+/* Another member promotes itself, and this host's daemon hears of it. */
+void standin_overtake(struct standin *s);
+/* Ranges that a member reports as perhaps different. */
+void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
+/* How many questions of a kind a member was asked. */
+unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
+/* The last UNMAP was there, and clean. */
+bool standin_unmapped_clean(struct standin *s);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_MIRROR_STANDIN_IMPL_H
+#define TESTS_MIRROR_STANDIN_IMPL_H
+
+#include <librpma.h>
+#include <pthread.h>
+
+#include "mirror/core/intent.h"
+#include "mirror/core/meta.h"
+#include "mirror/wire/packet.h"
+#include "standin.h"
+
+#define STANDIN_CONNS 16
+
+struct standin_conn {
+	struct rpma_conn *conn; /* NULL: free */
+	struct greeting greeting;
+	bool established;
+	uint8_t buffers[2][8][MESSAGE_SIZE]; /* in, out */
+	unsigned out;
+	struct rpma_mr_local *mr, *data, *ring;
+};
+
+struct standin_member {
+	int fd;
+	uint8_t *copy, *ring;
+	struct rpma_ep *ep; /* NULL: it is cut off */
+	char port[8];
+	struct standin_conn conns[STANDIN_CONNS];
+	struct mirror_epoch promised;
+	struct mirror_view seen;
+	struct mirror_range records[4];
+	unsigned record_count;
+	unsigned asked[MESSAGE_TYPE_END];
+};
+
+struct standin {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool stop, register_works, lease_renewed, unmapped, unmapped_clean;
+	char dir[64], path[96], meta_path[96];
+	int meta_fd;
+	int listener, client;
+	struct rpma_peer *peer;
+	unsigned count;
+	struct standin_member members[MIRROR_MEMBERS_MAX];
+	struct mirror_record record;
+	uint64_t revision;
+	uint8_t buf[PACKET_MAX];
+	struct packet packet, answer;
+};
+
+void standin_step_member(struct standin *s, unsigned slot);
+void standin_close_member(struct standin *s, unsigned slot);
+void standin_listen(struct standin *s, unsigned slot);
+void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a);
+void standin_step_daemon(struct standin *s);
+
+#endif

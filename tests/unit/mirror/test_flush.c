@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flushes when all is well: the copies are looked at. */
+#include "mapped.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mirror/wire/message.h"
+
+enum { THREADS = 4, FLUSHES = 200, MANY = 1000 };
+
+static void test_a_flush_is_on_every_copy(void **state)
+{
+	struct rpmirror_range range = {addr + 100, 64};
+	struct rpmirror_result res;
+
+	memset(addr + 100, 0x5a, 64);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), 0);
+	assert_int_equal(res.seq, 1);
+	assert_int_equal(res.durable_mask, 7);
+	assert_int_equal(res.failed_mask, 0);
+	assert_int_equal(res.flags, 0);
+	assert_flushed(7, 100, 64);
+}
+
+static void test_what_is_not_flushed_reaches_no_copy(void **state)
+{
+	static const uint8_t zeros[64];
+	struct rpmirror_range range = {addr + 3, 7};
+
+	memset(addr, 1, 64);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), 0);
+	assert_flushed(7, 3, 7);
+	for (unsigned slot = 0; slot < 3; slot++) {
+		assert_memory_equal(standin_copy(s, slot), zeros, 3);
+		assert_memory_equal(standin_copy(s, slot) + 10, zeros, 54);
+	}
+}
+
+static void test_nothing_to_flush_is_no_error(void **state)
+{
+	struct rpmirror_range empty[2] = {{addr, 0}, {NULL, 0}};
+	struct rpmirror_result res;
+
+	assert_int_equal(rpmirror_flush(m, NULL, 0, 0, &res), 0);
+	assert_int_equal(res.seq, 0);
+	assert_int_equal(rpmirror_flush(m, empty, 2, 0, &res), 0);
+	assert_int_equal(res.seq, 0);
+}
+
+static void test_wrong_ranges_change_nothing(void **state)
+{
+	static const uint8_t zeros[64];
+	struct rpmirror_range v[2] = {{addr, 64}, {addr + STANDIN_SIZE - 8, 9}};
+	struct rpmirror_state st = {.size = sizeof(st)};
+
+	memset(addr, 1, 64);
+	assert_int_equal(rpmirror_flush(m, v, 2, 0, NULL), RPMIRROR_E_INVAL);
+	v[1].addr = addr - 1;
+	v[1].len = 1;
+	assert_int_equal(rpmirror_flush(m, v, 2, 0, NULL), RPMIRROR_E_INVAL);
+	v[1].addr = addr + 8;
+	v[1].len = SIZE_MAX;
+	assert_int_equal(rpmirror_flush(m, v, 2, 0, NULL), RPMIRROR_E_INVAL);
+	assert_non_null(strstr(rpmirror_errormsg(), "not inside"));
+	assert_int_equal(rpmirror_flush(m, v, 1, 1, NULL), RPMIRROR_E_INVAL);
+	assert_int_equal(rpmirror_flush(NULL, v, 1, 0, NULL), RPMIRROR_E_INVAL);
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), zeros, 64);
+	assert_int_equal(rpmirror_get_state(m, &st), 0);
+	assert_int_equal(st.flush_seq, 0);
+}
+
+static void test_ranges_of_all_sizes_and_places(void **state)
+{
+	static struct rpmirror_range v[MANY];
+	static uint8_t expected[STANDIN_SIZE];
+	unsigned seed = 1;
+
+	for (size_t i = 0; i < STANDIN_SIZE; i++)
+		addr[i] = (uint8_t)rand_r(&seed);
+	for (unsigned i = 0; i < MANY; i++) {
+		size_t at = (size_t)rand_r(&seed) % STANDIN_SIZE, n = (size_t)rand_r(&seed) % 200;
+
+		v[i].len = n < STANDIN_SIZE - at ? n : STANDIN_SIZE - at;
+		v[i].addr = addr + at;
+		memcpy(expected + at, addr + at, v[i].len);
+	}
+	assert_int_equal(rpmirror_flush(m, v, MANY, 0, NULL), 0);
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
+	assert_int_equal(rpmirror_sync(m, addr, STANDIN_SIZE), 0);
+	assert_flushed(7, 0, STANDIN_SIZE);
+}
+
+static void test_tickets_are_waited_for_in_any_order(void **state)
+{
+	struct rpmirror_result res;
+	uint64_t tickets[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct rpmirror_range range = {addr + 4096 * i, 100};
+
+		memset(addr + 4096 * i, (int)i + 1, 100);
+		assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &tickets[i]), 0);
+		memset(addr + 4096 * i, 0xff, 100); /* its content has been taken */
+	}
+	for (unsigned i = 3; i--;) {
+		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
+		assert_int_equal(res.durable_mask, 7);
+		for (unsigned slot = 0; slot < 3; slot++)
+			assert_int_equal(standin_copy(s, slot)[4096 * i + 99], i + 1);
+	}
+	assert_int_equal(rpmirror_flush_wait(m, tickets[2] + 1, 0, &res), RPMIRROR_E_INVAL);
+}
+
+/* Each thread counts in a word of its own; all words are in one range that every thread flushes. */
+static void *count_up(void *arg)
+{
+	uint64_t *words = (uint64_t *)(void *)addr, *own = words + (uintptr_t)arg;
+	struct rpmirror_range range = {addr, THREADS * 8};
+
+	for (uint64_t i = 1; i <= FLUSHES; i++) {
+		__atomic_store_n(own, i, __ATOMIC_RELEASE);
+		if (rpmirror_flush(m, &range, 1, 0, NULL))
+			return (void *)"a flush failed";
+		for (unsigned slot = 0; slot < 3; slot++) {
+			const uint64_t *copy = (const void *)standin_copy(s, slot);
+
+			/* Acknowledged, hence there, and never older again. */
+			if (__atomic_load_n(copy + (uintptr_t)arg, __ATOMIC_ACQUIRE) != i)
+				return (void *)"a word is older at a copy than its acknowledged flush";
+		}
+	}
+	return NULL;
+}
+
+static void test_overlapping_flushes_never_take_a_word_back(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count_up, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		if (failed)
+			fail_msg("%s", (char *)failed);
+	}
+}
+
+static void test_store8_is_everywhere(void **state)
+{
+	uint64_t *word = (uint64_t *)(void *)(addr + 4096);
+
+	assert_int_equal(rpmirror_store8(m, word, 0x1122334455667788), 0);
+	assert_int_equal(*word, 0x1122334455667788);
+	assert_flushed(7, 4096, 8);
+	assert_int_equal(rpmirror_store8(m, (uint64_t *)(void *)(addr + 4), 1), RPMIRROR_E_INVAL);
+	assert_int_equal(rpmirror_store8(m, (uint64_t *)(void *)(addr + STANDIN_SIZE), 1),
+			 RPMIRROR_E_INVAL);
+}
+
+static void test_a_child_cannot_use_the_set(void **state)
+{
+	struct rpmirror_range range = {addr, 8};
+	struct rpmirror_state st = {.size = sizeof(st)};
+	struct rpmirror *copy = m;
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		bool refused = rpmirror_flush(m, &range, 1, 0, NULL) == RPMIRROR_E_INVAL &&
+			       rpmirror_get_state(m, &st) == RPMIRROR_E_INVAL &&
+			       rpmirror_confirm(m) == RPMIRROR_E_INVAL &&
+			       rpmirror_unmap(&copy) == RPMIRROR_E_INVAL && copy == m;
+
+		_exit(refused ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MAPPED(test_a_flush_is_on_every_copy),
+		MAPPED(test_what_is_not_flushed_reaches_no_copy),
+		MAPPED(test_nothing_to_flush_is_no_error),
+		MAPPED(test_wrong_ranges_change_nothing),
+		MAPPED(test_ranges_of_all_sizes_and_places),
+		MAPPED(test_tickets_are_waited_for_in_any_order),
+		MAPPED(test_overlapping_flushes_never_take_a_word_back),
+		MAPPED(test_store8_is_everywhere),
+		MAPPED(test_a_child_cannot_use_the_set),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

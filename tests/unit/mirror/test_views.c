@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the loss of members, of the register and of the role does to an application. */
+#include "mapped.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "mirror/wire/message.h"
+
+enum { PATIENCE_MS = 20000 };
+
+static int flush_word(size_t offset, uint64_t value, struct rpmirror_result *res)
+{
+	struct rpmirror_range range = {addr + offset, 8};
+
+	memcpy(addr + offset, &value, 8);
+	return rpmirror_flush(m, &range, 1, 0, res);
+}
+
+static struct rpmirror_state get_state(void)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+
+	assert_int_equal(rpmirror_get_state(m, &st), 0);
+	return st;
+}
+
+static bool take_event(enum rpmirror_event_type type)
+{
+	struct rpmirror_event ev = {.size = sizeof(ev)};
+	struct pollfd pfd = {.events = POLLIN};
+
+	assert_int_equal(rpmirror_get_fd(m, &pfd.fd), 0);
+	while (poll(&pfd, 1, PATIENCE_MS) == 1) {
+		assert_int_equal(rpmirror_next_event(m, &ev), 0);
+		if (ev.type == type)
+			return true;
+	}
+	return false;
+}
+
+static void test_mapping_promotes_and_unmapping_demotes(void **state)
+{
+	struct mirror_record rec = standin_record(s);
+
+	assert_int_equal(rec.view.phase, MIRROR_PHASE_SERVING);
+	assert_int_equal(rec.view.primary, 0);
+	assert_int_equal(rec.view.insync, 7);
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_true(standin_asked(s, slot, MESSAGE_PROMISE) > 0);
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	assert_int_equal(rpmirror_unmap(&m), 0);
+	assert_null(m);
+	rec = standin_record(s);
+	assert_int_equal(rec.view.phase, MIRROR_PHASE_NONE);
+	assert_true(rec.view.clean);
+	assert_true(standin_unmapped_clean(s));
+}
+
+static void test_the_next_primary_begins_a_new_epoch(void **state)
+{
+	uint64_t epoch = get_state().epoch;
+
+	assert_int_equal(flush_word(8, 77, NULL), 0);
+	assert_int_equal(rpmirror_unmap(&m), 0);
+	map_set();
+	assert_int_equal(get_state().epoch, epoch + 1);
+	assert_int_equal(*(uint64_t *)(void *)(addr + 8), 77);
+	assert_int_equal(flush_word(8, 78, NULL), 0);
+	assert_flushed(7, 8, 8);
+}
+
+static void test_a_lost_member_is_excluded_before_the_flush_returns(void **state)
+{
+	struct rpmirror_result res;
+
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	standin_cut(s, 2);
+	assert_int_equal(flush_word(0, 2, &res), 0);
+	assert_int_equal(standin_record(s).view.insync, 3);
+	assert_int_equal(res.durable_mask, 3);
+	assert_int_equal(res.failed_mask, 4);
+	assert_int_equal(res.flags, RPMIRROR_DEGRADED);
+	assert_flushed(3, 0, 8);
+	assert_true(take_event(RPMIRROR_EVENT_LOST));
+	assert_true(take_event(RPMIRROR_EVENT_VIEW));
+	assert_int_equal(get_state().health, RPMIRROR_HEALTH_DEGRADED);
+	standin_cut(s, 1);
+	assert_int_equal(flush_word(0, 3, &res), 0);
+	assert_int_equal(res.durable_mask, 1);
+	assert_int_equal(res.flags, RPMIRROR_DEGRADED | RPMIRROR_SOLO);
+}
+
+static void test_below_min_copies_nothing_is_acknowledged(void **state)
+{
+	struct rpmirror_result res;
+
+	standin_cut(s, 1);
+	assert_int_equal(flush_word(0, 1, &res), 0); /* two are left */
+	standin_cut(s, 2);
+	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_COPIES);
+	assert_non_null(strstr(rpmirror_errormsg(), "m2"));
+	assert_int_equal(standin_record(s).view.insync, 5); /* either may be promoted */
+	assert_int_equal(get_state().health, RPMIRROR_HEALTH_BLOCKED);
+	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
+}
+
+static int setup_two_copies(void **state)
+{
+	setup(state);
+	standin_set_min_copies(s, 2);
+	standin_set_blocked_ms(s, 200);
+	map_set();
+	return 0;
+}
+
+/* Who cannot be excluded is waited for: the register does not answer. */
+static void test_without_the_register_a_loss_blocks(void **state)
+{
+	struct rpmirror_result res;
+
+	standin_set_register(s, false);
+	assert_int_equal(flush_word(0, 1, &res), 0); /* no change of view is needed */
+	standin_cut(s, 1);
+	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_QUORUM);
+	standin_set_register(s, true);
+	assert_int_equal(flush_word(0, 3, &res), 0);
+	assert_int_equal(res.durable_mask, 5);
+	assert_flushed(5, 0, 8);
+}
+
+static int setup_short_wait(void **state)
+{
+	setup(state);
+	standin_set_blocked_ms(s, 500);
+	map_set();
+	return 0;
+}
+
+static void test_a_fenced_primary_is_so_for_good(void **state)
+{
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	standin_overtake(s);
+	assert_int_equal(flush_word(0, 2, NULL), RPMIRROR_E_FENCED);
+	assert_int_equal(flush_word(8, 2, NULL), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_confirm(m), RPMIRROR_E_FENCED);
+	assert_int_equal(get_state().role, RPMIRROR_ROLE_FENCED);
+	assert_true(take_event(RPMIRROR_EVENT_FENCED));
+	for (unsigned slot = 1; slot < 3; slot++)
+		assert_int_equal(standin_copy(s, slot)[8], 0);
+	assert_int_equal(rpmirror_unmap(&m), RPMIRROR_E_FENCED);
+	assert_null(m);
+}
+
+static void test_confirm_is_a_matter_of_the_lease(void **state)
+{
+	struct timespec pause = {0, 10000000};
+	int waited = 0;
+
+	while (rpmirror_confirm(m) && waited++ < PATIENCE_MS / 10)
+		nanosleep(&pause, NULL);
+	assert_int_equal(rpmirror_confirm(m), 0);
+	assert_true(get_state().lease_left_ms > 0);
+	standin_set_lease(s, false);
+	for (waited = 0; !rpmirror_confirm(m) && waited < PATIENCE_MS / 10; waited++)
+		nanosleep(&pause, NULL);
+	assert_int_equal(rpmirror_confirm(m), RPMIRROR_E_LEASE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MAPPED(test_mapping_promotes_and_unmapping_demotes),
+		MAPPED(test_the_next_primary_begins_a_new_epoch),
+		MAPPED(test_a_lost_member_is_excluded_before_the_flush_returns),
+		cmocka_unit_test_setup_teardown(test_below_min_copies_nothing_is_acknowledged,
+						setup_two_copies, teardown),
+		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,
+						setup_short_wait, teardown),
+		MAPPED(test_a_fenced_primary_is_so_for_good),
+		MAPPED(test_confirm_is_a_matter_of_the_lease),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

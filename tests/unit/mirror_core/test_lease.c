@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A primary's lease has always ended before a candidate may be promoted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "mirror/core/candidate.h"
+#include "mirror/core/lease.h"
+
+static const struct mirror_epoch epoch = {3, 9};
+
+static void it_counts_from_the_sending(void **state)
+{
+	struct lease l;
+
+	(void)state;
+	lease_init(&l, 5000);
+	assert_false(lease_holds(&l, 0));
+	assert_int_equal(lease_due(&l), 0);
+	lease_on_sent(&l, 100);
+	assert_int_equal(lease_due(&l), 1100);
+	assert_false(lease_holds(&l, 100));
+	lease_on_confirmed(&l, 100);
+	assert_true(lease_holds(&l, 100 + 4499));
+	assert_false(lease_holds(&l, 100 + 4500));
+	lease_on_confirmed(&l, 2000);
+	lease_on_confirmed(&l, 1000); /* late */
+	assert_true(lease_holds(&l, 2000 + 4499));
+	lease_end(&l);
+	assert_false(lease_holds(&l, 2000));
+	lease_on_confirmed(&l, 9000);
+	assert_false(lease_holds(&l, 9000));
+	assert_int_equal(lease_due(&l), UINT64_MAX);
+}
+
+static void a_candidate_waits_a_lease_without_any_change(void **state)
+{
+	struct candidate c;
+	struct mirror_epoch next = {4, 1};
+
+	(void)state;
+	candidate_init(&c, 5000);
+	assert_int_equal(candidate_due(&c), UINT64_MAX);
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, 1000));
+	assert_int_equal(candidate_due(&c), 6000);
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, 5999));
+	assert_true(candidate_on_alive(&c, epoch, 7, 40, 6000));
+	assert_false(candidate_on_alive(&c, epoch, 8, 41, 6001));
+	assert_false(candidate_on_alive(&c, epoch, 8, 42, 11000)); /* rewritten by somebody */
+	assert_false(candidate_on_alive(&c, next, 8, 42, 15999));
+	assert_true(candidate_on_alive(&c, next, 8, 42, 20999));
+	assert_true(candidate_on_cleared(&c));
+	assert_false(candidate_on_alive(&c, next, 8, 42, 21000));
+}
+
+/* The renewal is sent at 0, written and seen at once: the shortest time. Clocks run 5 % apart. */
+static void the_margin_covers_clocks_that_drift(void **state)
+{
+	struct candidate c;
+	struct lease l;
+
+	(void)state;
+	for (uint32_t lease = 100; lease <= 60000; lease += 700) {
+		uint64_t at = 0; /* true time; the primary's clock is slow by 5 %, ... */
+
+		lease_init(&l, lease);
+		candidate_init(&c, lease);
+		lease_on_confirmed(&l, 0);
+		assert_false(candidate_on_alive(&c, epoch, 1, 1, 0));
+		while (!candidate_on_alive(&c, epoch, 1, 1, at * 105 / 100))
+			at++; /* ... the candidate's fast */
+		assert_false(lease_holds(&l, at * 95 / 100));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_counts_from_the_sending),
+		cmocka_unit_test(a_candidate_waits_a_lease_without_any_change),
+		cmocka_unit_test(the_margin_covers_clocks_that_drift),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A daemon's rules over a copy: fences, connections, resync, holders, and wrong operators. */
+#include "lib/mirror_copy.h"
+#include "lib/unit.h"
+
+#include <string.h>
+
+#include "mirror/core/member.h"
+
+static struct two_layers store;
+static struct meta meta;
+static struct member member;
+static struct mirror_uuid boot;
+static struct mirror_record rec;
+static struct member_verdict v;
+static struct member_report report;
+
+static int setup(void **state)
+{
+	boot = copy_uuid(0x70);
+	copy_record(&rec);
+	copy_create(&store, 1);
+	copy_load(&meta, &store);
+	return member_init(&member, &meta, &boot);
+}
+
+static int teardown(void **state)
+{
+	member_fini(&member);
+	meta_fini(&meta);
+	two_layers_fini(&store);
+	return 0;
+}
+
+static void restart(void)
+{
+	member_fini(&member);
+	meta_fini(&meta);
+	copy_load(&meta, &store);
+	assert_int_equal(meta.damage, 0);
+	assert_int_equal(member_init(&member, &meta, &boot), 0);
+}
+
+/* A refusal says why. */
+static void expect(enum member_reason reason)
+{
+	if (v.reason != reason)
+		fail_msg("%s instead of %s: %s", member_reason_name(v.reason),
+			 member_reason_name(reason), v.text);
+	assert_int_equal(v.answer, reason == MEMBER_OK ? MEMBER_YES : MEMBER_NO);
+	assert_int_equal(v.text[0] != '\0', reason != MEMBER_OK);
+}
+
+static void promise(uint64_t number)
+{
+	member_promise(&member, copy_epoch(number), &v);
+}
+
+static void connect_with(enum member_kind kind, uint64_t epoch)
+{
+	struct member_hello hello = {.uuid = copy_uuid(0x10),
+				     .member_id = 0xa1,
+				     .size = COPY_SIZE,
+				     .epoch = copy_epoch(epoch),
+				     .kind = kind};
+
+	member_grant(&member, &hello, &v);
+}
+
+static void hold(uint64_t pid)
+{
+	struct meta_holder holder = {pid, pid + 1, boot};
+
+	member_hold(&member, &holder, &v);
+}
+
+static void ask(void)
+{
+	assert_int_equal(member_report(&member, &report), 0);
+}
+
+static void see(uint64_t epoch, enum mirror_phase phase, mirror_mask insync, uint64_t seq)
+{
+	rec.view = (struct mirror_view){.epoch = copy_epoch(epoch),
+					.seq = seq,
+					.phase = phase,
+					.primary = phase ? 0 : MIRROR_NOBODY,
+					.clean = !phase,
+					.insync = insync};
+	member_on_record(&member, &rec, 100 + seq, &v);
+}
+
+static void put_intent(uint64_t epoch, uint64_t seq, uint64_t offset)
+{
+	struct intent_head head = {seq, copy_epoch(epoch), 0, 1};
+	struct mirror_range range = {offset, 8};
+
+	intent_encode(meta_ring(&meta) + intent_slot_offset(seq), &head, &range);
+}
+
+/* ---- fence ---- */
+
+static void a_promise_outlives_a_power_cut_and_refuses_lower_ones(void **state)
+{
+	promise(5);
+	expect(MEMBER_OK);
+	promise(5);
+	expect(MEMBER_OK);
+	two_layers_reboot(&store);
+	restart();
+	promise(4);
+	expect(MEMBER_EPOCH_OLD);
+	assert_int_equal(v.known.number, 5);
+	member_promise(&member, (struct mirror_epoch){5, 1}, &v);
+	expect(MEMBER_EPOCH_TWIN);
+	connect_with(MEMBER_LANE, 4);
+	expect(MEMBER_EPOCH_OLD);
+	connect_with(MEMBER_LANE, 6);
+	expect(MEMBER_NOT_PROMISED);
+	connect_with(MEMBER_CONTROL, 4);
+	expect(MEMBER_OK);
+}
+
+static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	connect_with(MEMBER_BULK, 5);
+	expect(MEMBER_OK);
+	promise(6);
+	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
+	assert_int_equal(v.known.number, 6);
+	assert_int_equal(meta.promise.epoch.number, 5);
+	/* Nobody is let in meanwhile, nor promised less. */
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_EPOCH_OLD);
+	connect_with(MEMBER_LANE, 6);
+	expect(MEMBER_NOT_PROMISED);
+	member_on_closed(&member, MEMBER_LANE);
+	promise(6);
+	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
+	member_on_closed(&member, MEMBER_BULK);
+	promise(6);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.promise.epoch.number, 6);
+}
+
+static void a_report_names_hot_extents_and_unretired_intents(void **state)
+{
+	struct mirror_range ranges[4], hot = {4ull * MIRROR_EXTENT + 9, 1};
+
+	promise(5);
+	put_intent(3, 1, 77);
+	put_intent(5, 2, 4096);
+	put_intent(9, 3, 8192); /* not promised: it cannot be */
+	member_record_ranges(&member, copy_epoch(5), &hot, 1, &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_int_equal(report.intents, 2);
+	assert_int_equal(report.hot, 1);
+	assert_int_equal(report.range_count, 3);
+	assert_int_equal(member_ranges(&member, 0, ranges, 4), 3);
+	assert_int_equal(ranges[0].offset, 77);
+	assert_int_equal(ranges[2].offset, 4ull * MIRROR_EXTENT);
+	assert_int_equal(ranges[2].len, MIRROR_EXTENT);
+	assert_int_equal(member_ranges(&member, 2, ranges, 4), 1);
+	assert_int_equal(member_ranges(&member, 3, ranges, 4), 0);
+	/* `serving` of epoch 5 is committed: records of former ones go. */
+	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_int_equal(report.intents, 1);
+	assert_int_equal(report.hot, 0);
+	/* And with a clean end all do. */
+	member_retire(&member, copy_epoch(5), MEMBER_CLEAN_END, &v);
+	ask();
+	assert_int_equal(report.range_count, 0);
+	assert_true(report.flags & META_CLEAN);
+	assert_int_equal(meta.super.acked, 2);
+}
+
+static void the_last_extent_ends_with_the_file(void **state)
+{
+	struct mirror_range last = {COPY_SIZE - 1, 1}, got;
+	struct mirror_range beyond = {COPY_SIZE - 1, 2};
+
+	promise(5);
+	member_record_ranges(&member, copy_epoch(5), &beyond, 1, &v);
+	expect(MEMBER_OTHER_SIZE);
+	member_record_ranges(&member, copy_epoch(4), &last, 1, &v);
+	expect(MEMBER_EPOCH_OLD);
+	member_record_ranges(&member, copy_epoch(5), &last, 1, &v);
+	ask();
+	assert_int_equal(member_ranges(&member, 0, &got, 1), 1);
+	assert_int_equal(got.offset + got.len, COPY_SIZE);
+}
+
+/* ---- boots ---- */
+
+static void a_host_that_went_down_under_a_primary_is_uncertain(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	restart(); /* of the daemon only: the ring is still there */
+	ask();
+	assert_false(report.is_uncertain);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_true(report.is_uncertain);
+	promise(6);
+	member_retire(&member, copy_epoch(6), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_false(report.is_uncertain);
+}
+
+static void after_a_clean_end_a_restart_of_the_host_is_nothing(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	member_retire(&member, copy_epoch(5), MEMBER_CLEAN_END, &v);
+	expect(MEMBER_OK);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_false(report.is_uncertain);
+	assert_true(report.flags & META_CLEAN);
+}
+
+/* ---- holders ---- */
+
+static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **state)
+{
+	struct mirror_range range = {0, 1};
+
+	hold(10);
+	expect(MEMBER_OK);
+	hold(10);
+	expect(MEMBER_OK);
+	hold(11);
+	expect(MEMBER_IS_HELD);
+	assert_false(meta.super.flags & META_CLEAN);
+	restart(); /* the daemon's restart does not forget it */
+	assert_int_equal(meta.super.holder.pid, 10);
+	/* The promise is taken, but no resync begins. */
+	promise(5);
+	expect(MEMBER_OK);
+	ask();
+	assert_true(report.is_held);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_IS_HELD);
+	member_record_ranges(&member, copy_epoch(5), &range, 1, &v);
+	expect(MEMBER_IS_HELD);
+	connect_with(MEMBER_BULK, 5);
+	expect(MEMBER_IS_HELD);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_IS_HELD);
+	member_release(&member, false, &v);
+	expect(MEMBER_OK);
+	assert_false(meta.super.flags & META_CLEAN);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_OK);
+}
+
+static void a_holder_of_another_boot_is_gone(void **state)
+{
+	hold(10);
+	boot = copy_uuid(0x71);
+	restart();
+	assert_int_equal(meta.super.holder.pid, 0);
+	assert_false(meta.super.flags & META_CLEAN);
+}
+
+static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
+{
+	struct meta theirs;
+	uint32_t extent = 9;
+
+	promise(5);
+	hold(10);
+	member_serve(&member, copy_epoch(5), false, &v);
+	expect(MEMBER_OK);
+	copy_load(&theirs, &store); /* the library's view of the same bytes */
+	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
+	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
+	meta_fini(&theirs);
+	member_release(&member, true, &v); /* not clean: an extent is hot */
+	expect(MEMBER_OK);
+	assert_true(meta_hot_is(&meta, 9));
+	assert_false(meta.super.flags & META_CLEAN);
+	assert_true(meta.super.flags & META_WAS_PRIMARY);
+	assert_int_equal(meta.super.epoch.number, 5);
+	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(5)));
+	/* What was hot counts as changed for who is away. */
+	assert_int_equal(meta_bitmap_count(&meta, 0), MIRROR_EXTENT / MIRROR_BLOCK);
+}
+
+static void a_clean_unmap_is_clean(void **state)
+{
+	promise(5);
+	hold(10);
+	member_serve(&member, copy_epoch(5), true, &v);
+	assert_true(meta.super.flags & META_FORCED);
+	member_release(&member, true, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_true(meta.super.flags & META_CLEAN);
+	assert_false(meta.super.flags & META_WAS_PRIMARY);
+	assert_int_equal(meta.super.holder.pid, 0);
+	member_serve(&member, copy_epoch(5), false, &v);
+	expect(MEMBER_NOT_BEGUN);
+}
+
+/* The library keeps its hot slots when its own daemon retires records. */
+static void a_retirement_leaves_the_holders_slots(void **state)
+{
+	struct meta theirs;
+	uint32_t extent = 9;
+
+	promise(5);
+	hold(10);
+	copy_load(&theirs, &store);
+	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
+	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	assert_int_equal(meta_reload(&theirs), 0);
+	assert_true(meta_hot_is(&theirs, 9));
+	meta_fini(&theirs);
+}
+
+/* ---- resync ---- */
+
+static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
+{
+	promise(5);
+	member_resync_end(&member, copy_epoch(5), &v);
+	expect(MEMBER_NOT_BEGUN);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_OK);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
+	/* A lane while joining does not make it a holder of the epoch's flushes. */
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.super.epoch.number, 0);
+	member_on_closed(&member, MEMBER_LANE);
+	restart();
+	promise(6);
+	member_resync_end(&member, copy_epoch(5), &v);
+	expect(MEMBER_EPOCH_OLD);
+	member_resync_end(&member, copy_epoch(6), &v);
+	expect(MEMBER_NOT_BEGUN);
+	member_retire(&member, copy_epoch(6), MEMBER_SERVING, &v);
+	expect(MEMBER_IS_SYNCING);
+	member_resync_begin(&member, copy_epoch(6), 0xa2, &v);
+	ask();
+	assert_int_equal(report.source_id, 0xa2);
+	member_resync_end(&member, copy_epoch(6), &v);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.super.epoch.number, 6);
+	ask();
+	assert_int_equal(report.source_id, 0);
+}
+
+static void an_empty_copy_needs_a_resync(void **state)
+{
+	struct meta_super super = meta.super;
+
+	super.flags = META_EMPTY;
+	assert_int_equal(meta_set_super(&meta, &super), 0);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_IS_EMPTY);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	member_resync_end(&member, copy_epoch(5), &v);
+	see(5, MIRROR_PHASE_SERVING, 3, 1);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
+}
+
+/* Its bitmaps count this copy's own changes; another primary's are not in them. */
+static void flushes_of_another_primary_drop_the_bitmaps(void **state)
+{
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(4)), 0);
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	assert_false(meta_bitmap_is_usable(&meta, 2, copy_epoch(4)));
+	restart();
+	assert_false(meta_bitmap_is_usable(&meta, 2, copy_epoch(4)));
+}
+
+static void a_failed_copy_is_refused_until_it_is_mended(void **state)
+{
+	promise(5);
+	member_fail(&member, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_FAILED);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_HAS_FAILED);
+	hold(10);
+	expect(MEMBER_HAS_FAILED);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_HAS_FAILED);
+	member_mend(&member, &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_true(report.is_uncertain);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_OK);
+}
+
+static void a_store_that_fails_makes_the_copy_fail(void **state)
+{
+	store.cut_at = store.persists + 1;
+	promise(5);
+	expect(MEMBER_IO);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_FAILED);
+	promise(5);
+	expect(MEMBER_IO);
+	connect_with(MEMBER_LANE, 5);
+	assert_int_equal(v.answer, MEMBER_NO);
+}
+
+/* ---- the register, and wrong operators ---- */
+
+static void the_newest_view_is_kept(void **state)
+{
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 1);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.promise.seen.revision, 101);
+	assert_int_equal(meta.promise.seen.view.epoch.number, 5);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
+	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
+	see(5, MIRROR_PHASE_SERVING, 1, 2);
+	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
+	/* By the primary, too. */
+	rec.view.seq = 3;
+	rec.view.insync = 3;
+	member_on_view(&member, &rec.view, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.promise.seen.view.seq, 3);
+}
+
+static void a_register_restored_from_a_backup_is_split(void **state)
+{
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 4);
+	expect(MEMBER_OK);
+	see(5, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_IS_SPLIT);
+	assert_int_equal(meta.promise.seen.view.seq, 4);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
+	promise(6);
+	expect(MEMBER_IS_SPLIT);
+	see(4, MIRROR_PHASE_SERVING, 7, 9);
+	expect(MEMBER_IS_SPLIT);
+	/* A branch with the same number. */
+	see(5, MIRROR_PHASE_SERVING, 7, 9);
+	rec.view.epoch.nonce++;
+	member_on_record(&member, &rec, 200, &v);
+	expect(MEMBER_IS_SPLIT);
+	/* It was a register that lagged: the next read says so. */
+	rec.view.epoch.nonce--;
+	member_on_record(&member, &rec, 200, &v);
+	expect(MEMBER_OK);
+	promise(6);
+	expect(MEMBER_OK);
+}
+
+static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	rec.history_count = 1;
+	rec.history[0] = (struct mirror_ended){copy_epoch(6), 1};
+	see(7, MIRROR_PHASE_SERVING, 1, 1);
+	expect(MEMBER_IS_SPLIT);
+	rec.history[1] = (struct mirror_ended){copy_epoch(5), 1};
+	rec.history_count = 2;
+	member_on_record(&member, &rec, 300, &v);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.history.count, 2);
+}
+
+static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
+{
+	promise(9);
+	connect_with(MEMBER_LANE, 9);
+	member_on_closed(&member, MEMBER_LANE);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(9), copy_epoch(9)), 0);
+	see(6, MIRROR_PHASE_SERVING, 1, 1);
+	expect(MEMBER_IS_SPLIT);
+	member_discard(&member, &rec, 300, &v);
+	expect(MEMBER_OK);
+	restart();
+	promise(6);
+	expect(MEMBER_OK);
+	ask();
+	assert_true(report.is_uncertain);
+	assert_int_equal(report.epoch.number, 0);
+	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(9)));
+	member_discard(&member, &rec, 300, &v); /* twice is harmless */
+	expect(MEMBER_OK);
+}
+
+/* Data and metadata of before the epoch, on a member that the register has in its set. */
+static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
+{
+	struct two_layers backup;
+
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 1);
+	two_layers_init(&backup, store.len, 1);
+	two_layers_copy(&backup, &store);
+	promise(6);
+	rec.history_count = 1;
+	rec.history[0] = (struct mirror_ended){copy_epoch(5), 1};
+	see(6, MIRROR_PHASE_SERVING, 7, 1);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
+	two_layers_copy(&store, &backup);
+	two_layers_fini(&backup);
+	restart();
+	see(6, MIRROR_PHASE_SERVING, 7, 1);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
+	restart();
+	promise(7);
+	ask();
+	assert_int_equal(report.copy, MIRROR_COPY_SYNCING);
+	assert_true(report.is_uncertain);
+	member_resync_begin(&member, copy_epoch(7), 0xa0, &v);
+	member_resync_end(&member, copy_epoch(7), &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_false(report.is_uncertain);
+}
+
+static void another_sets_or_members_copy_is_refused(void **state)
+{
+	struct member_hello hello = {.uuid = copy_uuid(0x10), .member_id = 0xa1};
+
+	hello.uuid.bytes[15]++;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_SET);
+	hello.uuid = copy_uuid(0x10);
+	hello.member_id = 0xa2;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_COPY);
+	hello.member_id = 0;
+	hello.size = COPY_SIZE + 4096;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_SIZE);
+	/* Copies were swapped between hosts, or this one was replaced and came back. */
+	rec.config.members[COPY_SLOT].id = 0xb1;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_COPY);
+	rec.config.uuid.bytes[0]++;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_SET);
+	copy_record(&rec);
+	rec.config.size *= 2;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_SIZE);
+	assert_int_equal(meta.promise.seen.revision, 0);
+}
+
+static void a_replaced_peer_takes_its_bitmap_with_it(void **state)
+{
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1)), 0);
+	rec.config.number = 2;
+	rec.config.members[2].id = 0xc2;
+	strcpy(rec.config.members[2].host, "198.51.100.9");
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(1)));
+	assert_false(meta_bitmap_is_usable(&meta, 2, copy_epoch(1)));
+	assert_string_equal(meta.members.members[2].host, "198.51.100.9");
+	assert_int_equal(meta.members.config_number, 2);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_promise_outlives_a_power_cut_and_refuses_lower_ones),
+		TEST(connections_of_lower_epochs_are_cut_before_the_promise),
+		TEST(a_report_names_hot_extents_and_unretired_intents),
+		TEST(the_last_extent_ends_with_the_file),
+		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
+		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
+		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
+		TEST(a_holder_of_another_boot_is_gone),
+		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
+		TEST(a_clean_unmap_is_clean),
+		TEST(a_retirement_leaves_the_holders_slots),
+		TEST(a_target_is_syncing_until_its_own_primary_ends_it),
+		TEST(an_empty_copy_needs_a_resync),
+		TEST(flushes_of_another_primary_drop_the_bitmaps),
+		TEST(a_failed_copy_is_refused_until_it_is_mended),
+		TEST(a_store_that_fails_makes_the_copy_fail),
+		TEST(the_newest_view_is_kept),
+		TEST(a_register_restored_from_a_backup_is_split),
+		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
+		TEST(who_gives_its_past_up_is_compared_as_a_whole),
+		TEST(a_copy_restored_from_a_backup_is_not_promoted),
+		TEST(another_sets_or_members_copy_is_refused),
+		TEST(a_replaced_peer_takes_its_bitmap_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The primary's state machine: each rule by a scene of its own. test_primary_walk.c has the product
+ * of states and events. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "mirror/core/primary.h"
+#include "record.h"
+
+static struct primary p;
+static struct mirror_record reg; /* what the register holds */
+static uint64_t revision, nonces;
+static struct primary_action last;
+
+static uint64_t next_nonce(void *arg)
+{
+	(void)arg;
+	return ++nonces;
+}
+
+/* The next action, which is this one, for that member. */
+static void assert_next(enum primary_action_type type, unsigned slot)
+{
+	assert_true(primary_next(&p, &last));
+	assert_string_equal(primary_action_2str(last.type), primary_action_2str(type));
+	assert_int_equal(last.slot, slot);
+}
+
+static void assert_nothing(void)
+{
+	if (primary_next(&p, &last))
+		fail_msg("there is %s", primary_action_2str(last.type));
+}
+
+static void skip_all(void)
+{
+	while (primary_next(&p, &last)) {
+	}
+}
+
+static void begin(unsigned members, unsigned min_copies, unsigned slot)
+{
+	reg = test_record(members, min_copies);
+	revision = 1;
+	nonces = 100;
+	reg.view.clean = false; /* the former primary crashed */
+	primary_start(&p, &reg, revision, (uint8_t)slot, NULL, false, 1000, next_nonce, NULL);
+}
+
+/* What comes before it does not matter. */
+static void swap_done(void)
+{
+	do
+		assert_true(primary_next(&p, &last));
+	while (last.type != PRIMARY_DO_SWAP);
+	reg = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+}
+
+static void promised(unsigned slot)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	assert_next(PRIMARY_DO_PROMISE, slot);
+	primary_on_promised(&p, (uint8_t)slot, &report);
+	assert_next(PRIMARY_DO_VIEW, slot);
+}
+
+/* A set of members, all of which answer at once: until the application may read. */
+static void serve(unsigned members, unsigned min_copies)
+{
+	begin(members, min_copies, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (unsigned i = 1; i < members; i++) {
+		struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+		primary_on_promised(&p, (uint8_t)i, &report);
+		primary_on_ranges(&p, (uint8_t)i);
+	}
+	skip_all();
+	for (unsigned i = 1; i < members; i++)
+		primary_on_equal(&p, (uint8_t)i);
+	while (primary_next(&p, &last))
+		if (last.type == PRIMARY_DO_SWAP) {
+			reg = *last.record;
+			primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+		}
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+}
+
+static void fence_all_then_look_then_serve(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin(3, 1, 1);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_true(last.promotion);
+	assert_int_equal(last.record->view.insync, 7);
+	assert_nothing(); /* one swap at a time */
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_next(PRIMARY_DO_PROMISE, 1); /* the own one first */
+	assert_nothing();
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_PROMISE, 0);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_RANGES, 1);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 0, &report);
+	assert_next(PRIMARY_DO_VIEW, 0);
+	assert_next(PRIMARY_DO_RANGES, 0);
+	primary_on_ranges(&p, 0);
+	primary_on_ranges(&p, 1);
+	assert_nothing(); /* 2 is not fenced: its ranges are not known */
+	primary_on_promised(&p, 2, &report);
+	assert_next(PRIMARY_DO_VIEW, 2);
+	assert_next(PRIMARY_DO_RANGES, 2);
+	primary_on_ranges(&p, 2);
+	assert_next(PRIMARY_DO_EQUALISE, 0);
+	assert_next(PRIMARY_DO_EQUALISE, 2);
+	primary_on_equal(&p, 0);
+	assert_nothing();
+	assert_int_equal(primary_sends_to(&p), 0);
+	primary_on_equal(&p, 2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_false(last.promotion);
+	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
+	assert_nothing(); /* nobody reads before it is carried out, and no record retires */
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_next(PRIMARY_DO_VIEW, 0);
+	assert_next(PRIMARY_DO_RETIRE, 0);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_RETIRE, 1);
+	assert_next(PRIMARY_DO_VIEW, 2);
+	assert_next(PRIMARY_DO_RETIRE, 2);
+	assert_next(PRIMARY_DO_SERVE, MIRROR_NOBODY);
+	assert_nothing();
+	assert_int_equal(primary_must_have(&p), 7);
+	assert_int_equal(primary_sends_to(&p), 5);
+	assert_true(primary_may_ack(&p));
+}
+
+static void records_that_may_lack_something_name_nothing(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC}, lost = report;
+
+	(void)state;
+	lost.uncertain = true;
+	begin(3, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_on_promised(&p, 1, &report);
+	primary_on_promised(&p, 2, &lost);
+	skip_all();
+	primary_on_ranges(&p, 1);
+	primary_on_ranges(&p, 2);
+	assert_next(PRIMARY_DO_EQUALISE, 1);
+	assert_false(last.whole);
+	assert_next(PRIMARY_DO_EQUALISE, 2);
+	assert_true(last.whole);
+}
+
+static void who_does_not_answer_is_swapped_out_in_time(void **state)
+{
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_on_lost(&p, 1);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_nothing();
+	primary_tick(&p, 1000 + 300);
+	assert_next(PRIMARY_DO_PROMISE, 1); /* until then it is tried again */
+	primary_tick(&p, 1000 + 1999);
+	assert_nothing();
+	primary_tick(&p, 1000 + 2000);
+	assert_next(PRIMARY_DO_DROP, 1);
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+	assert_int_equal(primary_must_have(&p), 1);
+	assert_int_equal(primary_absent(&p), 2);
+}
+
+static void below_min_copies_it_waits(void **state)
+{
+	(void)state;
+	begin(2, 2, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_tick(&p, 3000);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
+	assert_non_null(strstr(last.why, "'b'"));
+	assert_non_null(strstr(last.why, "min_copies"));
+	assert_nothing();
+	primary_tick(&p, primary_next_deadline(&p));
+	promised(1);
+	assert_next(PRIMARY_DO_RANGES, 1);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+}
+
+static void a_process_that_maps_the_copy_is_waited_for(void **state)
+{
+	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
+
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (uint64_t now = 1000; now < 3000; now += 200) {
+		primary_on_promised(&p, 1, &held);
+		assert_next(PRIMARY_DO_DROP, 1);
+		assert_nothing();
+		primary_tick(&p, now + 200);
+		if (now + 200 < 3000)
+			assert_next(PRIMARY_DO_PROMISE, 1);
+	}
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+}
+
+static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
+{
+	(void)state;
+	serve(3, 1);
+	primary_on_lost(&p, 2);
+	assert_int_equal(primary_must_have(&p), 7);
+	assert_int_equal(primary_sends_to(&p), 2);
+	assert_next(PRIMARY_DO_DROP, 2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_int_equal(last.record->view.insync, 3);
+	primary_on_lost(&p, 1); /* shares the next one */
+	assert_int_equal(primary_must_have(&p), 7);
+	reg = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_int_equal(primary_must_have(&p), 3);
+	assert_int_equal(primary_absent(&p), 6);
+	skip_all();
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	assert_int_equal(primary_must_have(&p), 3);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_on_record(&p, &reg, revision); /* no trace of it */
+	assert_int_equal(primary_must_have(&p), 3);
+	uint64_t nonce = p.offer.nonce;
+
+	swap_done();
+	assert_int_not_equal(reg.nonce, nonce);
+	assert_int_equal(primary_must_have(&p), 1);
+}
+
+/* Member 2 is out of S, and equal again. */
+static void join(void)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	serve(3, 1);
+	primary_on_lost(&p, 2);
+	skip_all();
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	skip_all();
+	primary_tick(&p, 1000 + 4999);
+	assert_nothing(); /* the hold-off */
+	primary_tick(&p, 1000 + 5000);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_next(PRIMARY_DO_VIEW, 2);
+	assert_next(PRIMARY_DO_RESYNC, 2);
+	assert_false(last.whole);
+	assert_int_equal(primary_must_have(&p), 3);
+	primary_on_joining(&p, 2);
+	assert_int_equal(primary_must_have(&p), 7);
+	assert_int_equal(primary_sends_to(&p), 6);
+	assert_nothing();
+	primary_on_joined(&p, 2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_int_equal(last.record->view.insync, 7);
+}
+
+static void a_member_joins_before_it_is_of_s(void **state)
+{
+	(void)state;
+	join();
+	reg = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_int_equal(primary_must_have(&p), 7);
+	skip_all();
+	/* Lost again: twice the hold-off. */
+	primary_on_lost(&p, 2);
+	skip_all();
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	skip_all();
+	primary_tick(&p, p.now + 9999);
+	assert_nothing();
+	primary_tick(&p, p.now + 1);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+}
+
+static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
+{
+	(void)state;
+	join();
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	primary_on_lost(&p, 2);
+	assert_int_equal(primary_must_have(&p), 7);
+	assert_int_equal(primary_sends_to(&p), 2);
+	assert_next(PRIMARY_DO_DROP, 2);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_on_record(&p, &reg, revision);
+	assert_int_equal(primary_must_have(&p), 7);
+	swap_done(); /* changes nothing but ends the question */
+	assert_int_equal(reg.view.insync, 3);
+	assert_int_equal(primary_must_have(&p), 3);
+}
+
+static void an_expansion_that_lands_late_is_undone(void **state)
+{
+	struct mirror_record late;
+
+	(void)state;
+	join();
+	late = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	primary_on_lost(&p, 2);
+	skip_all();
+	primary_tick(&p, p.now + 5000);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &late, ++revision);
+	assert_int_equal(primary_must_have(&p), 7);
+	skip_all();
+	assert_int_equal(p.offer.view.insync, 3);
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	assert_int_equal(primary_must_have(&p), 3);
+}
+
+static void a_promotion_without_an_answer_is_found_by_its_nonce(void **state)
+{
+	struct mirror_record late;
+
+	(void)state;
+	begin(2, 1, 0);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	late = *last.record;
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_on_record(&p, &reg, revision);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_int_not_equal(last.record->nonce, late.nonce);
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &late, ++revision);
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	assert_int_equal(p.rec.view.epoch.nonce, late.nonce);
+	assert_next(PRIMARY_DO_PROMISE, 0);
+}
+
+static void a_promotion_ends_when_somebody_else_was_faster(void **state)
+{
+	struct mirror_record other;
+
+	(void)state;
+	begin(2, 1, 0);
+	other = reg;
+	assert_int_equal(view_promote(&other, 1, 5, NULL), 0);
+	skip_all();
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &other, 2);
+	assert_next(PRIMARY_DO_FAILED, MIRROR_NOBODY);
+	assert_int_equal(last.error, -EAGAIN);
+	begin(2, 1, 0);
+	skip_all();
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* the alive key, then */
+	assert_next(PRIMARY_DO_FAILED, MIRROR_NOBODY);
+	assert_int_equal(last.error, -EBUSY);
+}
+
+static void a_higher_epoch_fences_for_good(void **state)
+{
+	struct mirror_record other;
+
+	(void)state;
+	serve(2, 1);
+	other = reg;
+	assert_int_equal(view_promote(&other, 1, 5, NULL), 0);
+	primary_on_record(&p, &other, ++revision);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_FENCED, MIRROR_NOBODY);
+	assert_false(primary_may_ack(&p));
+	primary_on_record(&p, &reg, ++revision);
+	primary_tick(&p, 1000000);
+	assert_nothing();
+	assert_int_equal(p.state, PRIMARY_FENCED);
+}
+
+static void an_overtaken_candidate_never_serves(void **state)
+{
+	struct mirror_record other;
+
+	(void)state;
+	begin(1, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	other = reg;
+	assert_int_equal(view_promote(&other, 0, 5, NULL), 0);
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &other, ++revision);
+	assert_next(PRIMARY_DO_FENCED, MIRROR_NOBODY);
+}
+
+static void a_register_older_than_its_primary_is_split(void **state)
+{
+	struct mirror_record old;
+
+	(void)state;
+	serve(3, 1);
+	old = reg;
+	old.view.seq--;
+	old.nonce = 3;
+	primary_on_lost(&p, 1);
+	skip_all();
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &old, 2);
+	skip_all();
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
+static void a_register_older_than_a_member_is_split(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+	struct mirror_view seen;
+
+	(void)state;
+	begin(2, 1, 0);
+	seen = reg.view;
+	seen.epoch.number = 4;
+	primary_start(&p, &reg, 1, 0, &seen, false, 0, next_nonce, NULL);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	report.seen = seen;
+	primary_on_promised(&p, 1, &report);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
+static void a_promise_that_the_register_lacks_is_split(void **state)
+{
+	struct mirror_epoch higher = {9, 9};
+
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_tick(&p, 1000000); /* it is not swapped out meanwhile, which would hide it */
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	assert_nothing();
+	primary_on_record(&p, &reg, revision);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_on_record(&p, &reg, revision);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
+static void the_last_copies_are_repaired_in_their_places(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	serve(2, 2);
+	primary_on_lost(&p, 1);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
+	assert_nothing();
+	primary_tick(&p, 2000);
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_EQUALISE, 1);
+	assert_int_equal(primary_must_have(&p), 3);
+	assert_int_equal(primary_sends_to(&p), 2);
+	primary_on_equal(&p, 1);
+	assert_next(PRIMARY_DO_RETIRE, 1);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+	assert_nothing();
+}
+
+static void the_own_copy_leaves_s_when_it_fails(void **state)
+{
+	(void)state;
+	serve(2, 1);
+	primary_on_local_failed(&p);
+	assert_int_equal(primary_must_have(&p), 3);
+	swap_done();
+	assert_int_equal(reg.view.insync, 2);
+	assert_int_equal(primary_must_have(&p), 2);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+}
+
+static void the_configuration_changes_under_it(void **state)
+{
+	struct mirror_config next;
+
+	(void)state;
+	serve(3, 1);
+	next = reg.config;
+	next.members[2].id = 99; /* replaced */
+	next.members[3].id = 4;
+	strcpy(next.members[3].name, "d");
+	assert_int_equal(view_set_config(&reg, &next, 5, NULL), 0);
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(primary_must_have(&p), 3);
+	assert_next(PRIMARY_DO_VIEW, 0);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_DROP, 2);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	assert_next(PRIMARY_DO_PROMISE, 3);
+	assert_nothing();
+}
+
+static void it_ends_in_order(void **state)
+{
+	(void)state;
+	serve(2, 1);
+	primary_demote(&p);
+	assert_next(PRIMARY_DO_QUIESCE, MIRROR_NOBODY);
+	assert_nothing();
+	assert_true(primary_may_ack(&p));
+	primary_on_quiesced(&p, true);
+	swap_done();
+	assert_true(reg.view.clean);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_DEMOTED, MIRROR_NOBODY);
+	/* The next one has nothing to equalise, but fences all the same. */
+	primary_start(&p, &reg, revision, 1, NULL, false, 0, next_nonce, NULL);
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	swap_done();
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_PROMISE, 0);
+	primary_on_promised(&p, 0, &report);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+}
+
+static void an_end_is_not_clean_while_a_member_lacks_something(void **state)
+{
+	(void)state;
+	serve(2, 2);
+	primary_demote(&p);
+	primary_on_lost(&p, 1);
+	skip_all();
+	primary_on_quiesced(&p, true);
+	while (p.state == PRIMARY_STOPPING)
+		swap_done();
+	assert_false(reg.view.clean);
+}
+
+static void force_leaves_nobody_else_in_s(void **state)
+{
+	(void)state;
+	begin(2, 1, 0);
+	reg.view.insync = 2;
+	primary_start(&p, &reg, 1, 0, NULL, false, 0, next_nonce, NULL);
+	assert_int_equal(p.error, -EPERM);
+	primary_start(&p, &reg, 1, 0, NULL, true, 0, next_nonce, NULL);
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+	assert_true(reg.view.forced);
+	promised(0);
+	assert_next(PRIMARY_DO_RANGES, 0);
+	primary_on_ranges(&p, 0);
+	swap_done();
+	skip_all();
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_RESYNC, 1);
+	assert_true(last.whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fence_all_then_look_then_serve),
+		cmocka_unit_test(records_that_may_lack_something_name_nothing),
+		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
+		cmocka_unit_test(below_min_copies_it_waits),
+		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
+		cmocka_unit_test(nothing_is_acknowledged_before_the_shrink_is_known),
+		cmocka_unit_test(a_member_joins_before_it_is_of_s),
+		cmocka_unit_test(a_member_whose_expansion_is_unknown_is_waited_for),
+		cmocka_unit_test(an_expansion_that_lands_late_is_undone),
+		cmocka_unit_test(a_promotion_without_an_answer_is_found_by_its_nonce),
+		cmocka_unit_test(a_promotion_ends_when_somebody_else_was_faster),
+		cmocka_unit_test(a_higher_epoch_fences_for_good),
+		cmocka_unit_test(an_overtaken_candidate_never_serves),
+		cmocka_unit_test(a_register_older_than_its_primary_is_split),
+		cmocka_unit_test(a_register_older_than_a_member_is_split),
+		cmocka_unit_test(a_promise_that_the_register_lacks_is_split),
+		cmocka_unit_test(the_last_copies_are_repaired_in_their_places),
+		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
+		cmocka_unit_test(the_configuration_changes_under_it),
+		cmocka_unit_test(it_ends_in_order),
+		cmocka_unit_test(an_end_is_not_clean_while_a_member_lacks_something),
+		cmocka_unit_test(force_leaves_nobody_else_in_s),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranges are compared with a map that has a byte for each byte of a small file. */
+#include "mirror/core/ranges.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SIZE = 5 * MIRROR_BLOCK + 1000, COUNT = 12, ROUNDS = 2000 };
+
+struct map {
+	uint8_t bytes[SIZE];
+};
+
+static void map_fill(struct map *map, const struct mirror_range *v, uint32_t n)
+{
+	memset(map, 0, sizeof(*map));
+	for (uint32_t i = 0; i < n; i++)
+		memset(map->bytes + v[i].offset, 1, v[i].len);
+}
+
+static void assert_normal(const struct mirror_range *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(v[i].len > 0);
+		if (i)
+			assert_true(v[i].offset > v[i - 1].offset + v[i - 1].len);
+	}
+}
+
+static uint32_t make_ranges(struct mirror_range *v, unsigned seed)
+{
+	uint32_t n = rand_r(&seed) % (COUNT + 1);
+
+	for (uint32_t i = 0; i < n; i++) {
+		v[i].offset = rand_r(&seed) % SIZE;
+		v[i].len = rand_r(&seed) % 3 ? rand_r(&seed) % 300 : rand_r(&seed) % SIZE;
+		if (v[i].len > SIZE - v[i].offset)
+			v[i].len = SIZE - v[i].offset;
+	}
+	return n;
+}
+
+static void test_bounds(void **state)
+{
+	const struct mirror_range good[] = {{0, 100}, {100, 0}, {99, 1}};
+	const struct mirror_range past[] = {{0, 1}, {99, 2}};
+	const struct mirror_range behind[] = {{101, 0}};
+	const struct mirror_range wraps[] = {{8, UINT64_MAX - 4}};
+
+	assert_true(ranges_are_inside(good, 3, 100));
+	assert_true(ranges_are_inside(good, 0, 0));
+	assert_false(ranges_are_inside(past, 2, 100));
+	assert_false(ranges_are_inside(behind, 1, 100));
+	assert_false(ranges_are_inside(wraps, 1, 100));
+}
+
+static void test_normal_lists_have_the_same_bytes(void **state)
+{
+	struct map before, after;
+	struct mirror_range v[COUNT];
+
+	for (unsigned seed = 0; seed < ROUNDS; seed++) {
+		uint32_t n = make_ranges(v, seed);
+
+		map_fill(&before, v, n);
+		n = ranges_normalise(v, n);
+		map_fill(&after, v, n);
+		assert_normal(v, n);
+		assert_memory_equal(&before, &after, sizeof(before));
+	}
+}
+
+static void test_rounding_covers_whole_blocks_and_no_more(void **state)
+{
+	struct map exact, round;
+	struct mirror_range v[COUNT];
+
+	for (unsigned seed = 0; seed < ROUNDS; seed++) {
+		uint32_t n = make_ranges(v, seed);
+
+		map_fill(&exact, v, n);
+		n = ranges_round(v, n, MIRROR_BLOCK, SIZE);
+		map_fill(&round, v, n);
+		assert_normal(v, n);
+		for (size_t block = 0; block < SIZE; block += MIRROR_BLOCK) {
+			size_t len = SIZE - block < MIRROR_BLOCK ? SIZE - block : MIRROR_BLOCK;
+			bool touched = memchr(exact.bytes + block, 1, len) != NULL;
+
+			assert_int_equal(round.bytes[block], touched);
+			assert_int_equal(round.bytes[block + len - 1], touched);
+		}
+	}
+}
+
+static void test_fewer_ranges_cover_the_same(void **state)
+{
+	struct map before, after;
+	struct mirror_range v[COUNT];
+
+	for (unsigned seed = 0; seed < ROUNDS; seed++) {
+		uint32_t max = 1 + seed % 4, n = make_ranges(v, seed), normal;
+
+		normal = ranges_normalise(v, n);
+		map_fill(&before, v, normal);
+		n = ranges_coarsen(v, normal, max, SIZE);
+		map_fill(&after, v, n);
+		assert_true(n <= max);
+		assert_true(ranges_are_inside(v, n, SIZE));
+		assert_normal(v, n);
+		for (size_t i = 0; i < SIZE; i++)
+			assert_true(after.bytes[i] >= before.bytes[i]);
+		if (normal <= max) /* nothing to do */
+			assert_memory_equal(&before, &after, sizeof(before));
+	}
+}
+
+static void test_overlap_and_sum(void **state)
+{
+	struct map x, y;
+	struct mirror_range a[COUNT], b[COUNT];
+
+	for (unsigned seed = 0; seed < ROUNDS; seed++) {
+		uint32_t an = ranges_normalise(a, make_ranges(a, seed));
+		uint32_t bn = ranges_normalise(b, make_ranges(b, seed + ROUNDS));
+		uint64_t sum = 0;
+		bool both = false;
+
+		map_fill(&x, a, an);
+		map_fill(&y, b, bn);
+		for (size_t i = 0; i < SIZE; i++) {
+			sum += x.bytes[i];
+			both = both || (x.bytes[i] && y.bytes[i]);
+		}
+		assert_int_equal(ranges_sum(a, an), sum);
+		assert_int_equal(ranges_overlap(a, an, b, bn), both);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_normal_lists_have_the_same_bytes),
+		cmocka_unit_test(test_rounding_covers_whole_blocks_and_no_more),
+		cmocka_unit_test(test_fewer_ranges_cover_the_same),
+		cmocka_unit_test(test_overlap_and_sum),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The set's record as bytes: round trips, one form for each, and what is refused. */
+#include "lib/mirror_copy.h"
+#include "lib/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mirror/core/record.h"
+
+static struct mirror_record rec, got;
+static uint8_t bytes[RECORD_BYTES];
+
+static int setup(void **state)
+{
+	copy_record(&rec);
+	rec.view = (struct mirror_view){.epoch = copy_epoch(7),
+					.seq = 3,
+					.phase = MIRROR_PHASE_SERVING,
+					.primary = 0,
+					.insync = 5};
+	rec.nonce = 0x55;
+	rec.history_count = 2;
+	rec.history[0] = (struct mirror_ended){copy_epoch(6), 9};
+	rec.history[1] = (struct mirror_ended){copy_epoch(5), 2};
+	return 0;
+}
+
+static void comes_back_as_it_was(void **state)
+{
+	size_t len = record_encode(&rec, bytes, sizeof(bytes));
+
+	assert_int_not_equal(len, 0);
+	memset(&got, 0xff, sizeof(got));
+	assert_int_equal(record_decode(&got, bytes, len), 0);
+	assert_true(record_is_equal(&rec, &got));
+	assert_string_equal(got.config.members[2].path, "/pm/orders");
+	assert_int_equal(got.history[1].seq, 2);
+	assert_int_equal(got.view.insync, 5);
+}
+
+static void the_largest_fits(void **state)
+{
+	size_t len;
+
+	memset(rec.config.set, 's', MIRROR_SET_MAX);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct mirror_member *member = &rec.config.members[slot];
+
+		member->id = slot + 1;
+		memset(member->name, 'a' + (int)slot, MIRROR_NAME_MAX);
+		memset(member->host, 'h', MIRROR_HOST_MAX);
+		memset(member->path, '/', MIRROR_PATH_MAX);
+	}
+	rec.history_count = MIRROR_HISTORY;
+	len = record_encode(&rec, bytes, sizeof(bytes));
+	assert_int_not_equal(len, 0);
+	assert_int_equal(record_decode(&got, bytes, len), 0);
+	assert_true(record_is_equal(&rec, &got));
+	assert_int_equal(record_encode(&rec, bytes, len - 1), 0);
+}
+
+static void what_is_not_meant_does_not_matter(void **state)
+{
+	struct mirror_record same = rec;
+
+	same.config.set[10] = 'x';             /* behind the end of the text */
+	same.config.members[5].port = 7;       /* of a free slot */
+	same.history[5].epoch = copy_epoch(1); /* behind the count */
+	assert_true(record_is_equal(&rec, &same));
+	same.nonce++;
+	assert_false(record_is_equal(&rec, &same));
+}
+
+static void each_flipped_bit_and_each_cut_is_seen(void **state)
+{
+	size_t len = record_encode(&rec, bytes, sizeof(bytes));
+
+	for (size_t bit = 0; bit < 8 * len; bit++) {
+		int rc;
+
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		rc = record_decode(&got, bytes, len);
+		assert_true(rc == -EBADMSG || rc == -EPROTONOSUPPORT);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (size_t n = 0; n < len; n++)
+		assert_int_equal(record_decode(&got, bytes, n), -EBADMSG);
+	assert_int_equal(record_decode(&got, bytes, len + 1), -EBADMSG);
+}
+
+static void another_format_is_named_as_such(void **state)
+{
+	size_t len = record_encode(&rec, bytes, sizeof(bytes));
+
+	bytes[8] = 2;
+	assert_int_equal(record_decode(&got, bytes, len), -EPROTONOSUPPORT);
+}
+
+static void refused(void)
+{
+	assert_non_null(record_check(&rec));
+	assert_int_equal(record_encode(&rec, bytes, sizeof(bytes)), 0);
+	setup(NULL);
+	assert_null(record_check(&rec));
+}
+
+static void what_is_impossible_is_refused(void **state)
+{
+	rec.config.size = 4097;
+	refused();
+	rec.config.size = MIRROR_SIZE_MAX + MIRROR_BLOCK;
+	refused();
+	rec.config.min_copies = 0;
+	refused();
+	rec.config.set[0] = '\0';
+	refused();
+	memset(rec.config.set, 'x', sizeof(rec.config.set));
+	refused();
+	rec.config.members[1].id = rec.config.members[0].id;
+	refused();
+	strcpy(rec.config.members[1].name, rec.config.members[0].name);
+	refused();
+	rec.view.primary = 3;
+	refused();
+	rec.view.primary = MIRROR_NOBODY;
+	refused();
+	rec.view.insync = 0x80;
+	refused();
+	rec.history_count = MIRROR_HISTORY + 1;
+	refused();
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, setup)
+	const struct CMUnitTest tests[] = {
+		TEST(comes_back_as_it_was),
+		TEST(the_largest_fits),
+		TEST(what_is_not_meant_does_not_matter),
+		TEST(each_flipped_bit_and_each_cut_is_seen),
+		TEST(another_format_is_named_as_such),
+		TEST(what_is_impossible_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A link of a certain speed with a queue, in virtual time, that flushes share with a resync. */
+#include "lib/unit.h"
+#include "mirror/core/resync_rate.h"
+
+#define PIECE   (64u << 10)
+#define SECOND  1000000ull
+#define BASE_US 400 /* a flush on an idle link */
+
+struct piece {
+	uint64_t sent, end;
+};
+
+static struct link {
+	struct resync_rate rate;
+	uint64_t speed;        /* bytes a second */
+	uint64_t now, free_at; /* when the queue is empty */
+	struct piece pieces[4096];
+	unsigned first, count;
+	uint64_t sent;
+	bool is_queue_shared; /* flushes wait behind pieces */
+	uint64_t extra_us;    /* what flushes suffer anyway */
+	struct resync_latencies seen;
+} l;
+
+static void begin(uint64_t speed, uint64_t min_rate, uint64_t max_rate, uint64_t calm_us)
+{
+	struct resync_limits limits = {min_rate, max_rate};
+
+	l = (struct link){.speed = speed, .is_queue_shared = true};
+	resync_rate_init(&l.rate, &limits, PIECE, calm_us, 0);
+}
+
+static void send_what_is_permitted(void)
+{
+	uint64_t wake;
+
+	while (l.count < 4096 &&
+	       resync_rate_permits(&l.rate, (uint64_t)l.count * PIECE, PIECE, l.now, &wake)) {
+		l.free_at = (l.free_at > l.now ? l.free_at : l.now) + PIECE * SECOND / l.speed;
+		l.pieces[(l.first + l.count++) % 4096] = (struct piece){l.now, l.free_at + BASE_US};
+		l.sent += PIECE;
+		resync_rate_on_sent(&l.rate, PIECE, l.now);
+	}
+}
+
+/* A flush every 500 us. */
+static void run(uint64_t us)
+{
+	for (uint64_t end = l.now + us; l.now < end; l.now += 50) {
+		while (l.count && l.pieces[l.first % 4096].end <= l.now) {
+			resync_rate_on_done(&l.rate, l.now - l.pieces[l.first % 4096].sent);
+			l.first++;
+			l.count--;
+		}
+		send_what_is_permitted();
+		if (l.now % 500 == 0) {
+			uint64_t took = BASE_US + l.extra_us;
+
+			if (l.is_queue_shared && l.free_at > l.now)
+				took += l.free_at - l.now;
+			resync_latencies_add(&l.seen, took);
+			resync_rate_on_flush(&l.rate, took, l.now);
+		}
+	}
+}
+
+static uint64_t rate_of(uint64_t us)
+{
+	uint64_t before = l.sent;
+
+	run(us);
+	return (l.sent - before) * SECOND / us;
+}
+
+static void test_the_99th_percentile_is_right_to_an_eighth(void **state)
+{
+	struct resync_latencies few = {0}, many = {0};
+
+	assert_int_equal(resync_latencies_p99(&few), 0);
+	resync_latencies_add(&few, 5);
+	assert_int_equal(resync_latencies_p99(&few), 5);
+	for (uint64_t us = 1; us <= 10000; us++)
+		resync_latencies_add(&many, us);
+	assert_in_range(resync_latencies_p99(&many), 9900, 9900 * 9 / 8);
+	resync_latencies_add(&few, 1ull << 60);
+	assert_true(resync_latencies_p99(&few) > 10 * SECOND);
+}
+
+static void test_without_flushes_that_suffer_it_fills_the_link(void **state)
+{
+	begin(1ull << 30, 0, 0, BASE_US);
+	l.is_queue_shared = false;
+	run(5 * SECOND);
+	assert_true(rate_of(SECOND) > (1ull << 30) * 9 / 10);
+	assert_true(l.rate.window <= RESYNC_WINDOW_MAX);
+}
+
+/* 10 Gbit/s: a piece is on the link for 52 us. */
+static void test_flushes_stay_below_twice_their_calm_latency(void **state)
+{
+	begin(1250000000, 20u << 20, 0, BASE_US);
+	run(5 * SECOND);
+	l.seen = (struct resync_latencies){0};
+	assert_true(rate_of(10 * SECOND) > 1250000000ull * 7 / 10);
+	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
+}
+
+static void test_the_rate_falls_when_flushes_suffer_and_recovers(void **state)
+{
+	uint64_t before, during;
+
+	begin(1ull << 30, 1u << 20, 0, BASE_US);
+	l.is_queue_shared = false;
+	run(3 * SECOND);
+	before = rate_of(SECOND);
+	l.extra_us = 2 * BASE_US;
+	run(3 * SECOND);
+	during = rate_of(SECOND);
+	assert_true(during < before / 4);
+	l.extra_us = 0;
+	run(20 * SECOND);
+	assert_true(rate_of(SECOND) > before / 2);
+}
+
+static void test_it_is_never_below_the_lowest_rate(void **state)
+{
+	begin(1ull << 30, 20u << 20, 0, BASE_US);
+	l.extra_us = 10 * BASE_US;
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(rate_of(SECOND) >= (20u << 20) * 9 / 10);
+	/* and not much above while flushes suffer so much */
+	assert_true(rate_of(SECOND) < 40u << 20);
+}
+
+static void test_it_is_never_above_the_highest_rate(void **state)
+{
+	begin(1ull << 30, 20u << 20, 50u << 20, BASE_US);
+	l.is_queue_shared = false;
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t rate = rate_of(SECOND);
+
+		assert_in_range(rate, (50u << 20) * 9 / 10, (50u << 20) + 2 * PIECE);
+	}
+}
+
+static void test_a_link_that_is_slower_than_the_lowest_rate_is_not_flooded(void **state)
+{
+	begin(5u << 20, 20u << 20, 0, BASE_US);
+	l.is_queue_shared = false;
+	l.extra_us = 10 * BASE_US;
+	run(5 * SECOND);
+	assert_true((uint64_t)l.count * PIECE <= (20u << 20) / 4 + PIECE);
+}
+
+static void test_what_is_calm_is_learned_from_the_first_flushes(void **state)
+{
+	begin(1ull << 30, 0, 0, 0);
+	run(SECOND);
+	assert_in_range(l.rate.calm_us, BASE_US, 3 * BASE_US);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_99th_percentile_is_right_to_an_eighth),
+		cmocka_unit_test(test_without_flushes_that_suffer_it_fills_the_link),
+		cmocka_unit_test(test_flushes_stay_below_twice_their_calm_latency),
+		cmocka_unit_test(test_the_rate_falls_when_flushes_suffer_and_recovers),
+		cmocka_unit_test(test_it_is_never_below_the_lowest_rate),
+		cmocka_unit_test(test_it_is_never_above_the_highest_rate),
+		cmocka_unit_test(test_a_link_that_is_slower_than_the_lowest_rate_is_not_flooded),
+		cmocka_unit_test(test_what_is_calm_is_learned_from_the_first_flushes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The changes of a set's record that are permitted, and how views relate. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "record.h"
+
+/* A refused change leaves the record as it was, and says why. */
+#define assert_refused(rec, call, error)                                                           \
+	do {                                                                                       \
+		struct mirror_record before_ = (rec);                                              \
+		why = NULL;                                                                        \
+		assert_int_equal((call), (error));                                                 \
+		assert_non_null(why);                                                              \
+		assert_memory_equal(&before_, &(rec), sizeof(before_));                            \
+	} while (0)
+
+static void a_life(void **state)
+{
+	struct mirror_record rec = test_record(3, 1);
+
+	(void)state;
+	assert_int_equal(view_promote(&rec, 1, 10, NULL), 0);
+	assert_int_equal(rec.view.epoch.number, 1);
+	assert_int_equal(rec.view.epoch.nonce, 10);
+	assert_int_equal(rec.nonce, 10);
+	assert_int_equal(rec.view.insync, 7);
+	assert_int_equal(rec.view.phase, MIRROR_PHASE_RECOVERING);
+	assert_false(rec.view.clean);
+	assert_int_equal(rec.history_count, 0); /* epoch 0 is none */
+	assert_int_equal(view_shrink(&rec, 1, 4, 11, NULL), 0);
+	assert_int_equal(view_serve(&rec, 1, 12, NULL), 0);
+	assert_int_equal(view_expand(&rec, 1, 4, 13, NULL), 0);
+	assert_int_equal(rec.view.insync, 7);
+	assert_int_equal(rec.view.seq, 4);
+	assert_int_equal(view_demote(&rec, 1, true, 14, NULL), 0);
+	assert_true(rec.view.clean);
+	assert_int_equal(rec.view.primary, MIRROR_NOBODY);
+	assert_int_equal(view_promote(&rec, 0, 15, NULL), 0);
+	assert_int_equal(rec.history_count, 1);
+	assert_int_equal(rec.history[0].epoch.nonce, 10);
+	assert_int_equal(rec.history[0].seq, 5);
+}
+
+static void who_is_not_insync_is_not_promoted(void **state)
+{
+	struct mirror_record rec = test_record(2, 1);
+	const char *why;
+
+	(void)state;
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_int_equal(view_shrink(&rec, 0, 2, 11, NULL), 0);
+	assert_refused(rec, view_promote(&rec, 1, 12, &why), -EPERM);
+	assert_refused(rec, view_promote(&rec, 2, 12, &why), -EINVAL);
+	assert_int_equal(view_force(&rec, 1, 13, NULL), 0);
+	assert_true(rec.view.forced);
+	assert_int_equal(rec.view.insync, 2);
+	assert_int_equal(rec.history[0].epoch.nonce, 10);
+}
+
+static void only_the_primary_changes_its_epoch(void **state)
+{
+	struct mirror_record rec = test_record(3, 1);
+	const char *why;
+
+	(void)state;
+	assert_refused(rec, view_serve(&rec, 0, 9, &why), -ESTALE);
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_refused(rec, view_serve(&rec, 1, 11, &why), -ESTALE);
+	assert_refused(rec, view_shrink(&rec, 1, 1, 11, &why), -ESTALE);
+	assert_refused(rec, view_expand(&rec, 0, 1, 11, &why), -EAGAIN); /* not serving */
+	assert_int_equal(view_serve(&rec, 0, 12, NULL), 0);
+	assert_refused(rec, view_serve(&rec, 0, 13, &why), -EALREADY);
+	assert_refused(rec, view_expand(&rec, 0, 1, 11, &why), -EINVAL);
+	assert_refused(rec, view_expand(&rec, 0, 8, 11, &why), -EINVAL);
+	assert_refused(rec, view_supersede(&rec, 2, 11, &why), -ESTALE);
+	assert_refused(rec, view_demote(&rec, 2, true, 11, &why), -ESTALE);
+}
+
+static void enough_copies_stay(void **state)
+{
+	struct mirror_record rec = test_record(3, 2);
+	const char *why;
+
+	(void)state;
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_refused(rec, view_shrink(&rec, 0, 6, 11, &why), -EBUSY);
+	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
+	assert_refused(rec, view_shrink(&rec, 0, 2, 12, &why), -EBUSY);
+	assert_refused(rec, view_shrink(&rec, 0, 4, 12, &why), -EINVAL);
+	rec.config.min_copies = 1;
+	rec.config.lonely = MIRROR_LONELY_BLOCK;
+	assert_refused(rec, view_shrink(&rec, 0, 2, 12, &why), -EBUSY);
+	rec.config.lonely = MIRROR_LONELY_MANUAL;
+	assert_int_equal(view_shrink(&rec, 0, 2, 12, NULL), 0);
+	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY); /* never nobody */
+}
+
+static void configurations_change(void **state)
+{
+	struct mirror_record rec = test_record(2, 1);
+	struct mirror_config next = rec.config;
+	const char *why;
+
+	(void)state;
+	next.members[2] = next.members[1];
+	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL); /* same name */
+	next.members[2].id = 30;
+	strcpy(next.members[2].name, "c");
+	next.size *= 2;
+	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
+	assert_int_equal(rec.config.number, 2);
+	assert_int_equal(rec.view.insync, 3); /* a new one is not in-sync */
+	next.size /= 2;
+	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL);
+	next = rec.config;
+	next.members[1].id = 20; /* replaced */
+	assert_int_equal(view_set_config(&rec, &next, 10, NULL), 0);
+	assert_int_equal(rec.view.insync, 1);
+	next.members[0].id = 21;
+	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
+	assert_int_equal(view_promote(&rec, 0, 12, NULL), 0);
+	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EBUSY);
+	next = rec.config;
+	next.min_copies = 4;
+	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EINVAL);
+	next.min_copies = 1;
+	next.uuid.bytes[3] ^= 1;
+	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EINVAL);
+}
+
+static void views_compare(void **state)
+{
+	struct mirror_record rec = test_record(2, 1);
+	struct mirror_view none = {.epoch = {0, 0}}, one, two, other;
+
+	(void)state;
+	assert_int_equal(view_compare(&rec, &none), VIEW_OLDER);
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	one = rec.view;
+	assert_int_equal(view_compare(&rec, &one), VIEW_SAME);
+	assert_int_equal(view_serve(&rec, 0, 11, NULL), 0);
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
+	two = rec.view;
+	two.seq++;
+	assert_int_equal(view_compare(&rec, &two), VIEW_NEWER); /* the register was restored */
+	other = rec.view;
+	other.insync = 1;
+	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
+	assert_int_equal(view_promote(&rec, 1, 12, NULL), 0);
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
+	assert_int_equal(view_compare(&rec, &two), VIEW_BRANCH); /* the epoch ended before */
+	other = rec.view;
+	other.epoch.nonce++;
+	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
+	one.epoch.nonce++;
+	assert_int_equal(view_compare(&rec, &one), VIEW_BRANCH);
+	one.epoch.nonce--;
+	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
+		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
+	assert_int_equal(rec.history_count, MIRROR_HISTORY);
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* forgotten by now */
+	one.epoch.number = rec.view.epoch.number + 1;
+	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_life),
+		cmocka_unit_test(who_is_not_insync_is_not_promoted),
+		cmocka_unit_test(only_the_primary_changes_its_epoch),
+		cmocka_unit_test(enough_copies_stay),
+		cmocka_unit_test(configurations_change),
+		cmocka_unit_test(views_compare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* semantics.h -- what every register promises, whatever store is behind it. */
+#ifndef MIRROR_REGISTER_SEMANTICS_H
+#define MIRROR_REGISTER_SEMANTICS_H
+
+#include "mirror/register/register.h"
+
+/* The first record of set "orders". */
+void semantics_create(struct mirror_register *r, struct register_entry *now);
+/* Two handles of the set "orders", whose record may exist and is gone afterwards. */
+void semantics_check(struct mirror_register *r, struct mirror_register *other);
+
+#endif

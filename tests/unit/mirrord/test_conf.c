@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirrord.conf: what is accepted, and what is refused at which line. */
+#include "lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mirrord/conf.h"
+
+static struct conf conf; /* large */
+
+static int parse(const char *text, struct error *err)
+{
+	int rc;
+
+	conf_init(&conf);
+	rc = conf_parse(&conf, text, strlen(text), "x.conf", err);
+	return rc ? rc : conf_check(&conf, err);
+}
+
+#define SET "[set s]\nmember = a\ndata = /d\nregister = file:/r\n"
+
+static void every_key_is_taken(void **state)
+{
+	struct error err;
+	int rc = parse("# a comment\n"
+		       "listen = 192.0.2.1:99\n"
+		       " socket=/run/x # behind it\n"
+		       "peer-timeout = 1500\t\r\n"
+		       "register-timeout = 2500\n"
+		       "max-connections = 5\n"
+		       "max-pending = 6\n"
+		       "log-level = debug\n"
+		       "[set orders]\n"
+		       "member = a\n"
+		       "data = /pm/orders\n"
+		       "meta = /pm/m\n"
+		       "register = etcd://h1:2379,h2:2379?user=u\n"
+		       "secret-file = /s\n"
+		       "user = app\n"
+		       "user = 1000\n"
+		       "auto = yes\n"
+		       "on-promote = /bin/start\n"
+		       "scrub-hours = 0\n"
+		       "\n" SET,
+		       &err);
+
+	assert_int_equal(rc, 0);
+	assert_string_equal(conf.listen.host, "192.0.2.1");
+	assert_string_equal(conf.listen.port, "99");
+	assert_string_equal(conf.socket, "/run/x");
+	assert_int_equal(conf.peer_timeout_ms, 1500);
+	assert_int_equal(conf.register_timeout_ms, 2500);
+	assert_int_equal(conf.max_connections, 5);
+	assert_int_equal(conf.max_pending, 6);
+	assert_int_equal(conf.log_level, LOG_LVL_DEBUG);
+	assert_int_equal(conf.set_count, 2);
+	assert_string_equal(conf.sets[0].name, "orders");
+	assert_string_equal(conf.sets[0].member, "a");
+	assert_string_equal(conf.sets[0].data, "/pm/orders");
+	assert_string_equal(conf.sets[0].meta, "/pm/m");
+	assert_string_equal(conf.sets[0].register_uri, "etcd://h1:2379,h2:2379?user=u");
+	assert_string_equal(conf.sets[0].secret_file, "/s");
+	assert_int_equal(conf.sets[0].user_count, 2);
+	assert_string_equal(conf.sets[0].users[1], "1000");
+	assert_true(conf.sets[0].automatic);
+	assert_string_equal(conf.sets[0].on_promote, "/bin/start");
+	assert_int_equal(conf.sets[0].scrub_hours, 0);
+	assert_string_equal(conf.sets[1].name, "s");
+	assert_false(conf.sets[1].automatic);
+	assert_int_equal(conf.sets[1].scrub_hours, 24 * 7);
+}
+
+static void nothing_is_a_configuration_without_sets(void **state)
+{
+	struct error err;
+
+	assert_int_equal(parse("", &err), 0);
+	assert_int_equal(conf.set_count, 0);
+	assert_string_equal(conf.socket, CONF_SOCKET);
+	assert_string_equal(conf.listen.port, CONF_DEFAULT_PORT);
+}
+
+static void what_is_wrong_is_refused_with_its_line(void **state)
+{
+	static const struct {
+		const char *text, *in_error;
+	} cases[] = {
+		{"listen\n", "x.conf:1: 'listen' is not 'key = value'"},
+		{"\n\nspeed = 3\n", "x.conf:3: there is no key 'speed' before the first section"},
+		{"data = /d\n", "x.conf:1: there is no key 'data' before the first section"},
+		{SET "socket = /x\n", "x.conf:5: there is no key 'socket' in a set's section"},
+		{"socket = x\n", "it has to be an absolute path"},
+		{"peer-timeout = 3s\n", "milliseconds, from 50"},
+		{"peer-timeout = 49\n", "milliseconds, from 50"},
+		{"max-pending = 0\n", "a number from 1"},
+		{"max-pending = -1\n", "a number from 1"},
+		{"max-pending = 99999999999999999999\n", "a number from 1"},
+		{"log-level = loud\n", "err, warn"},
+		{"listen = :0\n", "HOST or HOST:PORT"},
+		{"listen = h:70000\n", "HOST or HOST:PORT"},
+		{"socket = /x\nsocket = /y\n", "x.conf:2: 'socket' is set twice"},
+		{"[sets x]\n", "x.conf:1: a section is '[set NAME]'"},
+		{"[set ]\n", "is no name of a set"},
+		{"[set a/b]\n", "is no name of a set"},
+		{"[set a b]\n", "is no name of a set"},
+		{SET SET, "x.conf:5: set 's' is configured twice"},
+		{SET "auto = maybe\n", "yes or no"},
+		{SET "member = b\n", "x.conf:5: 'member' is set twice"},
+		{SET "member =\n", "'member' is set twice"},
+		{SET "scrub-hours = 8785\n", "hours, from 0"},
+		{SET "user =\n", "the name or number of a user"},
+		{"[set s]\ndata = /d\nregister = r\n", "set 's' has no 'member'"},
+		{"[set s]\nmember = a\nregister = r\n", "set 's' has no 'data'"},
+		{"[set s]\nmember = a\ndata = /d\n", "set 's' has no 'register'"},
+		{SET "[set t]\nmember = a\ndata = /d\nregister = r\n", "have the same file /d"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		struct error err = {0};
+
+		assert_int_equal(parse(cases[i].text, &err), ERROR_ARGUMENT);
+		if (!strstr(err.text, cases[i].in_error))
+			fail_msg("'%s' does not contain '%s'", err.text, cases[i].in_error);
+	}
+}
+
+static void lines_that_are_no_text_are_refused(void **state)
+{
+	static char text[5000];
+	struct error err;
+
+	memset(text, 'x', sizeof(text) - 1);
+	assert_int_equal(parse(text, &err), ERROR_ARGUMENT);
+	conf_init(&conf);
+	assert_int_equal(conf_parse(&conf, "a\0b", 3, "x", &err), ERROR_ARGUMENT);
+}
+
+static void too_many_are_refused(void **state)
+{
+	static char text[32768];
+	struct error err;
+	size_t n = 0;
+
+	for (unsigned i = 0; i <= CONF_SETS_MAX; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "[set s%u]\nmember=a\ndata=/d%u\nregister=r\n", i, i);
+	assert_int_equal(parse(text, &err), ERROR_ARGUMENT);
+	assert_non_null(strstr(err.text, "more than 64 sets"));
+	n = (size_t)snprintf(text, sizeof(text), SET);
+	for (unsigned i = 0; i <= CONF_USERS_MAX; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "user = u%u\n", i);
+	assert_int_equal(parse(text, &err), ERROR_ARGUMENT);
+	assert_non_null(strstr(err.text, "x.conf:13:"));
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+	struct error err;
+
+	assert_int_equal(conf_load(&conf, "/nowhere/x.conf", &err), ERROR_LOCAL);
+	assert_non_null(strstr(err.text, "/nowhere/x.conf"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(nothing_is_a_configuration_without_sets),
+		cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
+		cmocka_unit_test(lines_that_are_no_text_are_refused),
+		cmocka_unit_test(too_many_are_refused),
+		cmocka_unit_test(a_file_that_is_not_there_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
