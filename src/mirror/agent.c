@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -25,6 +26,7 @@ static void agent_on_swapped(struct rpmirror *m, const struct packet *p)
 	if (p->id != m->swap_id)
 		return;
 	m->swap_id = 0;
+	killpoint(KILLPOINT_w6_known);
 	primary_on_swap(&m->primary, results[p->swapped.result], &p->swapped.record,
 			p->swapped.revision);
 }

@@ -6,6 +6,7 @@
 
 #include "base/poll.h"
 #include "mirror/core/ranges.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/errmsg.h"
 #include "mirror/set.h"
 
@@ -194,7 +195,9 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	if (rc)
 		return rc;
 	flush_snapshot(m, &f, at);
+	killpoint(KILLPOINT_flush_snapshot);
 	flush_post(m, &f, v, n);
+	killpoint(KILLPOINT_flush_posted);
 	*seq = f.seq;
 	return 0;
 }
@@ -203,6 +206,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 {
 	int rc = copy_persist(&m->copy, v, n);
 
+	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
 	flush_on_local(&m->flush, seq);
 	if (rc)
@@ -248,6 +252,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 		return rc;
 	if (!ticket)
 		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
+	killpoint(KILLPOINT_flush_begin);
 	if (n > FLUSH_ON_STACK)
 		v = malloc(n * sizeof(*v));
 	if (!v)
@@ -307,8 +312,10 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 		if (seq > m->flush.retired)
 			rc = wait_check(m, since);
 	}
-	if (seq <= m->flush.retired)
+	if (seq <= m->flush.retired) {
+		killpoint(KILLPOINT_flush_settled);
 		return flush_verdict(m, seq);
+	}
 	return rc ? rc : RPMIRROR_E_AGAIN;
 }
 
