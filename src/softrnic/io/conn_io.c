@@ -56,7 +56,7 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	const struct link_ops *ops = c->link->ops;
 
 	return got < c->receive.room && got >= c->receive.direct && !c->hangup && !ops->recv_end &&
-	       (!ops->pending || !ops->pending(c->link));
+	       (!ops->pending || !ops->pending(c->link, 1));
 }
 
 /*
@@ -96,7 +96,7 @@ static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 	if (taken == 0)
 		return 0;
 	ops->consume(c->link, taken);
-	c->readable = !ops->pending || c->hangup || ops->pending(c->link);
+	c->readable = !ops->pending || c->hangup || ops->pending(c->link, 1);
 	return taken;
 }
 

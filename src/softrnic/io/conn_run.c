@@ -152,12 +152,7 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 
 static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned looks)
 {
-	if (!ops->pending || c->readable)
-		return true;
-	while (looks-- > 0)
-		if (ops->pending(c->link))
-			return true;
-	return false;
+	return !ops->pending || c->readable || ops->pending(c->link, looks);
 }
 
 /* To a thread that looks by itself nobody reports that the link takes bytes again. */

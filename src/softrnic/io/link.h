@@ -71,9 +71,9 @@ struct link_ops {
 
 	/* --- who looks for bytes ---
 	 * After watch(), bytes are reported. NULL, all: they always are. */
-	/* May bytes or their end be here? Without a system call, so that it may be asked at any
-	 * rate. NULL: only recv() can say. */
-	bool (*pending)(const struct link *l);
+	/* May bytes or their end be here, or within so many looks? Without a system call, so that
+	 * it may be asked at any rate. NULL: only recv() can say. */
+	bool (*pending)(const struct link *l, unsigned looks);
 	/*
 	 * false: the caller looks by itself, and only READY_HANGUP (with READY_READ), READY_WRITE
 	 * and READY_RECEIVED are reported. true: bytes are reported again; returns whether some may

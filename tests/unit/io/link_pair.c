@@ -387,7 +387,7 @@ static unsigned pair_ready(struct link *l, unsigned polled)
 	return ready;
 }
 
-static bool pair_pending(const struct link *l)
+static bool pair_pending(const struct link *l, unsigned looks)
 {
 	const struct pair_link *p = (const struct pair_link *)l;
 	bool here;
