@@ -35,7 +35,7 @@ src/mirrord            | (base|session|export|mirror/(core|wire|file|register)|m
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
-tools/rpmirror         | (base|mirror/(core|register))/.*                     | rdma/.*|$threads
+tools/rpmirror         | (base|mirror/(core|file|register))/.*|librpma\.h      | rdma/.*|$threads
 examples               | session/.*|librpm(a|em|irror)\.h                     | $none
 bench                  | lib/.*|librpm(a|em)\.h|session/session\.h           | $none
 "

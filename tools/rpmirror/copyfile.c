@@ -1,68 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copyfile.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/newfile.h"
-#include "place.h"
-
-#define COPYFILE_PATH (MIRROR_PATH_MAX + 16)
+#define COPYFILE_PATH (MIRROR_PATH_MAX + sizeof(METAFILE_SUFFIX))
 
 static const struct mirror_member *copyfile_member(const struct copyfile_opts *opts)
 {
 	return &opts->record->config.members[opts->slot];
 }
 
-static int copyfile_persist(void *arg, uint64_t offset, uint64_t len)
+static void copyfile_meta_path(const struct copyfile_opts *opts, char path[COPYFILE_PATH])
 {
-	const struct meta_store *store = arg;
-
-	/* A new file is small: all of it at once. */
-	return msync(store->base, store->len, MS_SYNC) ? -errno : 0;
-}
-
-/* The data file's inode, so that metadata of another file are noticed. */
-static int copyfile_make_data(const struct copyfile_opts *opts, uint64_t *inode, struct error *err)
-{
-	const char *path = copyfile_member(opts)->path;
-	struct newfile_opts file = {.path = path, .size = opts->record->config.size};
-	struct newfile data;
-	struct stat st;
-	int rc = newfile_open(&data, &file, err);
-
-	if (rc)
-		return rc;
-	rc = newfile_commit(&data, false, err);
-	if (!rc && fstat(data.fd, &st))
-		rc = error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
-	if (rc) {
-		newfile_abort(&data);
-		return rc;
-	}
-	*inode = st.st_ino;
-	close(data.fd);
-	return 0;
-}
-
-static int copyfile_keep_data(const struct copyfile_opts *opts, uint64_t *inode, struct error *err)
-{
-	const char *path = copyfile_member(opts)->path;
-	uint64_t size = opts->record->config.size;
-	struct stat st;
-
-	if (stat(path, &st))
-		return error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s is no file of %llu bytes, which the set's size is", path,
-				 (unsigned long long)size);
-	*inode = st.st_ino;
-	return 0;
+	snprintf(path, COPYFILE_PATH, "%s" METAFILE_SUFFIX, copyfile_member(opts)->path);
 }
 
 static void copyfile_fill_super(const struct copyfile_opts *opts, struct meta_super *super)
@@ -92,126 +44,54 @@ static void copyfile_fill_members(const struct mirror_config *config, struct met
 	}
 }
 
-static int copyfile_fill_meta(const struct copyfile_opts *opts, const struct newfile *file,
-			      uint64_t data_inode, struct error *err)
-{
-	struct meta_store store = {.len = meta_size_for(opts->record->config.size),
-				   .persist = copyfile_persist,
-				   .arg = &store};
-	struct meta_members members;
-	struct meta_super super;
-	struct stat st;
-	int rc;
-
-	if (fstat(file->fd, &st))
-		return error_set(err, ERROR_LOCAL, errno, "%s: %s", file->path, strerror(errno));
-	store.base = mmap(NULL, store.len, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
-	if (store.base == MAP_FAILED)
-		return error_set(err, ERROR_LOCAL, errno, "cannot map %s: %s", file->path,
-				 strerror(errno));
-	copyfile_fill_super(opts, &super);
-	super.files = (struct meta_files){data_inode, st.st_ino};
-	copyfile_fill_members(&opts->record->config, &members);
-	rc = meta_create(&store, &super, &members);
-	munmap(store.base, store.len);
-	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot write %s: %s", file->path,
-			      strerror(-rc))
-		  : 0;
-}
-
-static int copyfile_make_meta(const struct copyfile_opts *opts, uint64_t data_inode,
-			      struct error *err)
-{
-	char path[COPYFILE_PATH];
-	struct newfile_opts file = {.path = path, .size = meta_size_for(opts->record->config.size)};
-	struct newfile meta;
-	int rc;
-
-	place_meta_path(copyfile_member(opts)->path, path, sizeof(path));
-	rc = newfile_open(&meta, &file, err);
-	if (rc)
-		return rc;
-	rc = copyfile_fill_meta(opts, &meta, data_inode, err);
-	if (!rc)
-		rc = newfile_commit(&meta, false, err);
-	if (rc)
-		newfile_abort(&meta);
-	else
-		close(meta.fd);
-	return rc;
-}
-
 int copyfile_create(const struct copyfile_opts *opts, struct error *err)
 {
-	uint64_t inode = 0;
-	int rc;
+	char path[COPYFILE_PATH];
+	struct meta_members members;
+	struct meta_super super;
+	struct metafile_new files = {.data = copyfile_member(opts)->path,
+				     .meta = path,
+				     .keep = opts->keeps_data,
+				     .super = &super,
+				     .members = &members};
 
-	if (opts->keeps_data)
-		rc = copyfile_keep_data(opts, &inode, err);
-	else
-		rc = copyfile_make_data(opts, &inode, err);
-	if (rc)
-		return rc;
-	rc = copyfile_make_meta(opts, inode, err);
-	if (rc && !opts->keeps_data)
-		unlink(copyfile_member(opts)->path);
-	return rc;
+	copyfile_meta_path(opts, path);
+	copyfile_fill_super(opts, &super);
+	copyfile_fill_members(&opts->record->config, &members);
+	return metafile_create(&files, err);
 }
 
 void copyfile_remove(const struct copyfile_opts *opts)
 {
-	const char *data = copyfile_member(opts)->path;
-	char meta[COPYFILE_PATH];
+	char path[COPYFILE_PATH];
 
-	place_meta_path(data, meta, sizeof(meta));
-	unlink(meta);
+	copyfile_meta_path(opts, path);
+	unlink(path);
 	if (!opts->keeps_data)
-		unlink(data);
-}
-
-static int copyfile_refuse_write(void *arg, uint64_t offset, uint64_t len)
-{
-	return -EROFS;
-}
-
-/* A private mapping: what the codec may try to write stays here. */
-static int copyfile_map(struct copyfile *f, int fd, const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0)
-		return error_set(err, ERROR_LOCAL, ENODATA, "%s is no file with metadata", path);
-	f->len = (uint64_t)st.st_size;
-	f->base = mmap(NULL, f->len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	if (f->base == MAP_FAILED)
-		return error_set(err, ERROR_LOCAL, errno, "cannot map %s: %s", path,
-				 strerror(errno));
-	return 0;
+		unlink(copyfile_member(opts)->path);
 }
 
 int copyfile_open(struct copyfile *f, const char *path, struct error *err)
 {
-	struct meta_store store = {.persist = copyfile_refuse_write};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char meta[COPYFILE_PATH];
+	size_t len = strlen(path), suffix = strlen(METAFILE_SUFFIX);
+	bool is_meta = len > suffix && !strcmp(path + len - suffix, METAFILE_SUFFIX);
+	struct meta_store store;
 	int rc;
 
-	if (fd < 0)
-		return error_set(err, ERROR_LOCAL, errno, "cannot open %s: %s", path,
-				 strerror(errno));
-	rc = copyfile_map(f, fd, path, err);
-	close(fd);
+	snprintf(meta, sizeof(meta), "%s%s", path, is_meta ? "" : METAFILE_SUFFIX);
+	rc = metafile_open(&f->file, meta, METAFILE_READ, err);
 	if (rc)
 		return rc;
-	store.base = f->base;
-	store.len = f->len;
+	store = metafile_store(&f->file);
 	rc = meta_load(&f->meta, &store, err);
 	if (rc)
-		munmap(f->base, f->len);
+		metafile_close(&f->file);
 	return rc;
 }
 
 void copyfile_close(struct copyfile *f)
 {
 	meta_fini(&f->meta);
-	munmap(f->base, f->len);
+	metafile_close(&f->file);
 }

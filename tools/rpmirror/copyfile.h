@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* copyfile.h -- the two files of a copy on this host: made, removed, opened for reading. */
+/* copyfile.h -- a copy on this host as a record describes it: made, removed, looked at. */
 #ifndef RPMIRROR_COPYFILE_H
 #define RPMIRROR_COPYFILE_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "mirror/core/meta.h"
+#include "mirror/file/metafile.h"
 
 struct copyfile_opts {
 	const struct mirror_record *record;
@@ -22,14 +22,13 @@ int copyfile_create(const struct copyfile_opts *opts, struct error *err);
 /* Undo it; a data file that was kept stays. */
 void copyfile_remove(const struct copyfile_opts *opts);
 
-/* Metadata, mapped without being changed. */
+/* Metadata, to be looked at. */
 struct copyfile {
-	void *base;
-	uint64_t len;
+	struct metafile file;
 	struct meta meta;
 };
 
-/* path: of the metadata. err->cause as of meta_load(). */
+/* path: of the copy, or of its metadata. err->cause as of meta_load() and metafile_open(). */
 int copyfile_open(struct copyfile *f, const char *path, struct error *err);
 void copyfile_close(struct copyfile *f);
 

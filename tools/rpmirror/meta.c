@@ -11,7 +11,6 @@
 #include "commands.h"
 #include "copyfile.h"
 #include "out.h"
-#include "place.h"
 
 static json_t *meta_hex(uint64_t number)
 {
@@ -116,17 +115,11 @@ static json_t *meta_json(const struct meta *m)
 	return object;
 }
 
-/* The data file's path is as good as the metadata's. */
 static int meta_open(const char *path, struct copyfile *f)
 {
-	char beside[MIRROR_PATH_MAX + 32];
-	size_t len = strlen(path);
 	struct error err;
 
-	snprintf(beside, sizeof(beside), "%.*s", MIRROR_PATH_MAX, path);
-	if (len < 9 || strcmp(path + len - 9, ".rpmirror") != 0)
-		place_meta_path(path, beside, sizeof(beside));
-	if (!copyfile_open(f, beside, &err))
+	if (!copyfile_open(f, path, &err))
 		return OUT_DONE;
 	return out_fail(err.cause == ENODATA || err.cause == EPROTONOSUPPORT ? OUT_CONFIG : OUT_IO,
 			NULL, "%s", err.text);

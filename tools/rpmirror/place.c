@@ -5,7 +5,6 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../numbers.h"
@@ -100,9 +99,4 @@ bool place_is_here(const char *host)
 	if (own)
 		freeifaddrs(own);
 	return is_here;
-}
-
-void place_meta_path(const char *path, char *meta, size_t size)
-{
-	snprintf(meta, size, "%s.rpmirror", path);
 }

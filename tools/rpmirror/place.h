@@ -4,7 +4,6 @@
 #define RPMIRROR_PLACE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "mirror/core/types.h"
 
@@ -15,7 +14,5 @@
 bool place_parse(const char *text, struct mirror_member *member, const char **why);
 /* Is this an address of this machine? */
 bool place_is_here(const char *host);
-/* The metadata beside a copy: PATH.rpmirror. */
-void place_meta_path(const char *path, char *meta, size_t size);
 
 #endif

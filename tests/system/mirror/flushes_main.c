@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flushes COUNT RANGES: map the set and flush so many ranges of 64 bytes so often. Prints the median
- * and the 99th percentile in nanoseconds; what each costs besides is counted from outside.
+ * flushes COUNT RANGES: map the set and flush so many ranges of 64 bytes so often. Prints the
+ * median and the 99th percentile in nanoseconds; what each costs besides is counted from outside.
  */
 #include <librpmirror.h>
 #include <stdint.h>

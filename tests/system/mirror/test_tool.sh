@@ -285,7 +285,7 @@ test_init_leaves_nothing_when_it_fails() {
 test_init_begins_with_a_file_that_exists() {
 	head -c 1M /dev/urandom >a
 	cp a before
-	expect 9 'no file of 2097152 bytes' init s --size 2M --member "a=127.0.0.1:$work/a" --from a --register "file:$work/r" --lonely manual
+	expect 9 'a file of 2097152 bytes' init s --size 2M --member "a=127.0.0.1:$work/a" --from a --register "file:$work/r" --lonely manual
 	expect 0 '1 in-sync copy' init s --size 1M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.1:$work/b" --from a \
 		--register "file:$work/r" --lonely manual
 	cmp a before || fail "the content has changed"
@@ -313,7 +313,7 @@ test_damaged_metadata_are_named() {
 	expect 9 'damaged: members' meta check a
 	expect 0 '"damage": "members"' meta dump a
 	truncate -s 0 a.rpmirror
-	expect 2 'no file with metadata' meta check a
+	expect 2 'no metadata file' meta check a
 	head -c 64K /dev/urandom >a.rpmirror
 	expect 9 '' meta check a
 	expect 9 'No such file' meta check nowhere
