@@ -102,6 +102,7 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 	struct set_member *member = &m->members[slot];
 
 	if (!member->batch || member->lane_failed ||
+	    member->lane.grant.durability == RPMA_DURABILITY_VOLATILE ||
 	    rpma_verify(member->lane.conn, member->lane.data, offset, len, RPMA_DIGEST_AUTO,
 			&member->digest, RPMA_F_COMPLETION_ALWAYS, lane_context(member, slot, 0)))
 		return false;
