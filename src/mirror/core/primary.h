@@ -190,9 +190,14 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 			struct mirror_epoch promised);
 void primary_on_ranges(struct primary *p, uint8_t slot);
 void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
+/*
+ * Serving: both not before each flush is acknowledged that began before the member got flushes.
+ * What a resync has carried of one is named by no intent there; its records may go only when the
+ * flush is on all of S. Meanwhile report progress.
+ */
 void primary_on_equal(struct primary *p, uint8_t slot);
-void primary_on_joining(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
+void primary_on_joining(struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);
