@@ -104,8 +104,10 @@ struct conn {
 		unsigned strays;     /* of these, those that wait for the link before this one */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
+		bool full;           /* it takes none, and who polls asks it */
 		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, at the last look at leases */
+		atomic_bool sends;   /* bytes are being sent */
 		struct list link;    /* of all that are leased */
 	} own;
 

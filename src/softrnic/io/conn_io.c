@@ -173,7 +173,7 @@ static ssize_t conn_send_some(struct conn *c, struct iovec *iov, int n)
 static void conn_wait_writable(struct conn *c)
 {
 	c->writable = false;
-	if (c->watching)
+	if (c->watching || conn_own_waits_for_room(c))
 		return;
 	c->watching = true;
 	c->link->ops->watch_write(c->link, true);
@@ -210,7 +210,9 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 
 	if (n == 0)
 		return 0;
+	atomic_store_explicit(&c->own.sends, true, memory_order_relaxed);
 	sent = conn_send_some(c, iov, n);
+	atomic_store_explicit(&c->own.sends, false, memory_order_relaxed);
 	if (sent > 0 && c->cut_armed)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)

@@ -158,6 +158,8 @@ static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned
 /* To a thread that looks by itself nobody reports that the link takes bytes again. */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
+	if (__builtin_expect(c->own.full, 0))
+		return conn_own_finds_room(c);
 	if (c->writable || !ops->has_room || !ops->has_room(c->link))
 		return false;
 	c->writable = true;
