@@ -223,9 +223,6 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 
 	if (other < next)
 		next = other;
-	other = repair_step(m, now_ms);
-	if (other < next)
-		next = other;
 	return next > now_ms ? (int)(next - now_ms) : 0;
 }
 
