@@ -54,12 +54,13 @@ static void repair_sleep(struct repair *r, uint64_t wake_us)
 	unsigned n = repair_list_fds(r, fds);
 	uint64_t now = repair_now_us(), us = wake_us > now ? wake_us - now : 0;
 	struct timespec timeout = {.tv_nsec = REPAIR_LOOK_MS * (long)NSEC_PER_MS};
+	bool is_idle = !r->active;
 	eventfd_t ignored;
 
 	if (us < REPAIR_LOOK_MS * 1000)
 		timeout.tv_nsec = (long)(us * NSEC_PER_US);
 	pthread_mutex_unlock(&r->m->lock);
-	ppoll(fds, n, r->active ? &timeout : NULL, NULL);
+	ppoll(fds, n, is_idle ? NULL : &timeout, NULL);
 	eventfd_read(r->wake_fd, &ignored);
 	pthread_mutex_lock(&r->m->lock);
 }
