@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Members are made equal: after an absence, after a crash, while flushes go on. */
+#include "mirror/repair_impl.h"
+
 #include "mapped.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include "mirror/repair_impl.h"
 
 enum { PATIENCE_MS = 30000, BLOCK = 4096 };
 
