@@ -72,7 +72,7 @@ static int opts_take_sizes(char *text, struct bench_list *list)
 	while ((part = opts_next(&text)) != NULL) {
 		if (list->count == BENCH_LIST_MAX)
 			return cli_usage("--size: more than %d", BENCH_LIST_MAX);
-		if (!cli_parse_size(part, &list->values[list->count]) ||
+		if (!number_parse_size(part, &list->values[list->count]) ||
 		    list->values[list->count++] == 0)
 			return cli_usage("--size: '%s' is not a size such as 8 or 4K", part);
 	}
@@ -87,7 +87,7 @@ static int opts_take_depths(char *text, struct bench_list *list)
 	while ((part = opts_next(&text)) != NULL) {
 		if (list->count == BENCH_LIST_MAX)
 			return cli_usage("--depth: more than %d", BENCH_LIST_MAX);
-		if (!cli_parse_number(part, 1, BENCH_DEPTH_MAX, &list->values[list->count++]))
+		if (!number_parse(part, 1, BENCH_DEPTH_MAX, &list->values[list->count++]))
 			return cli_usage("--depth: '%s' is not a number from 1 to %d", part,
 					 BENCH_DEPTH_MAX);
 	}
@@ -111,7 +111,7 @@ static int opts_take_works(char *text, unsigned *works)
 
 static int opts_take_number(const char *option, uint64_t max, uint64_t *out)
 {
-	if (cli_parse_number(optarg, 1, max, out))
+	if (number_parse(optarg, 1, max, out))
 		return CLI_OK;
 	return cli_usage("--%s: '%s' is not a number from 1 to %" PRIu64, option, optarg, max);
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <librpma.h>
 #include <stdarg.h>
@@ -141,52 +139,6 @@ int cli_usage(const char *fmt, ...)
 	cli_line(fmt, ap, tail);
 	va_end(ap);
 	return CLI_USAGE;
-}
-
-bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-	char *end;
-	uint64_t value;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || value < min || value > max)
-		return false;
-	*out = value;
-	return true;
-}
-
-static bool cli_unit_shift(const char *unit, unsigned *shift)
-{
-	static const char letters[] = "KMGT";
-	const char *letter;
-
-	*shift = 0;
-	if (!*unit || !strcasecmp(unit, "B"))
-		return true;
-	letter = strchr(letters, toupper((unsigned char)unit[0]));
-	if (!letter)
-		return false;
-	*shift = 10 * (unsigned)(letter - letters + 1);
-	return !unit[1] || !strcasecmp(unit + 1, "B") || !strcasecmp(unit + 1, "iB");
-}
-
-bool cli_parse_size(const char *text, uint64_t *out)
-{
-	unsigned shift;
-	char *unit;
-	uint64_t value;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	value = strtoull(text, &unit, 10);
-	if (errno || !cli_unit_shift(unit, &shift) || value > (uint64_t)INT64_MAX >> shift)
-		return false;
-	*out = value << shift;
-	return true;
 }
 
 static bool cli_continues(unsigned char c)

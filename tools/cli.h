@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "numbers.h"
 
 /* Documented in rpma(1); scripts rely on them. */
 enum cli_exit {
@@ -41,10 +42,6 @@ void cli_log_init(bool verbose);
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* "4096", "64K", "16M", "2G", "1T" (powers of 1024; "KiB" and "kb" are understood too). */
-bool cli_parse_size(const char *text, uint64_t *out);
-bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
 /* A JSON string with its quotes, to stdout. */
 void cli_json_string(const char *text);

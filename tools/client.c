@@ -29,7 +29,7 @@ int client_take_option(int opt, struct client_opts *opts)
 		opts->secret_file = optarg;
 		return CLI_OK;
 	case 't':
-		if (!cli_parse_number(optarg, 1, 86400, &seconds))
+		if (!number_parse(optarg, 1, 86400, &seconds))
 			return cli_usage(
 				"--timeout: '%s' is not a number of seconds from 1 to 86400",
 				optarg);

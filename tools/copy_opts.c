@@ -74,7 +74,7 @@ static const struct option get_options[] = {
 
 static int copy_opts_take_size(const char *option, uint64_t *out)
 {
-	if (cli_parse_size(optarg, out))
+	if (number_parse_size(optarg, out))
 		return CLI_OK;
 	return cli_usage("%s: '%s' is not a size such as 4096, 64K or 2G", option, optarg);
 }

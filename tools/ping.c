@@ -256,12 +256,12 @@ static int ping_take_option(int opt, struct ping_opts *opts)
 {
 	switch (opt) {
 	case 'c':
-		if (!cli_parse_number(optarg, 1, 10000000, &opts->count))
+		if (!number_parse(optarg, 1, 10000000, &opts->count))
 			return cli_usage("--count: '%s' is not a number from 1 to 10000000",
 					 optarg);
 		return CLI_OK;
 	case 's':
-		if (!cli_parse_size(optarg, &opts->size) || opts->size == 0)
+		if (!number_parse_size(optarg, &opts->size) || opts->size == 0)
 			return cli_usage("--size: '%s' is not a size such as 8 or 4K", optarg);
 		return CLI_OK;
 	case 'j':

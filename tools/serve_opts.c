@@ -65,7 +65,7 @@ static int opts_take_port(const char *text, struct address *listen)
 {
 	uint64_t port;
 
-	if (!cli_parse_number(text, 0, 65535, &port))
+	if (!number_parse(text, 0, 65535, &port))
 		return cli_usage("--port: '%s' is not a number from 0 to 65535", text);
 	snprintf(listen->port, sizeof(listen->port), "%u", (unsigned)port);
 	return CLI_OK;
@@ -84,7 +84,7 @@ static int opts_take_region(const char *text, struct serve_opts *opts)
 
 static int opts_take_limit(const char *option, const char *text, uint64_t *limit)
 {
-	if (cli_parse_number(text, 1, 100000, limit))
+	if (number_parse(text, 1, 100000, limit))
 		return CLI_OK;
 	return cli_usage("%s: '%s' is not a number from 1 to 100000", option, text);
 }
@@ -102,7 +102,7 @@ static int opts_take_option(int opt, struct serve_opts *opts)
 		opts->secret_file = optarg;
 		return CLI_OK;
 	case 's':
-		if (!cli_parse_size(optarg, &opts->server.size) || opts->server.size == 0)
+		if (!number_parse_size(optarg, &opts->server.size) || opts->server.size == 0)
 			return cli_usage("--size: '%s' is not a size such as 64M", optarg);
 		return CLI_OK;
 	case 'c':

@@ -18,6 +18,7 @@
 #include "mirror/wire/packet.h"
 #include "mirrord/agent.h"
 #include "mirrord/conf.h"
+#include "mirrord/neighbour.h"
 #include "session/secret.h"
 
 #define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
@@ -28,6 +29,7 @@
 
 struct daemon;
 struct set;
+struct json_t; /* of jansson */
 
 /* A descriptor that the loop watches. */
 struct watch {
@@ -75,6 +77,16 @@ struct client {
 	uint32_t map_id; /* of the MAP that waits */
 	uint8_t map_flags;
 	uint32_t wants_answer, wants_alive; /* reads that count for it, by number */
+	/* A tool's: what it waits for. */
+	enum client_wait {
+		CLIENT_IDLE,
+		CLIENT_WAITS_ORDER,
+		CLIENT_WAITS_SWAP,
+		CLIENT_WAITS_PRIMARY
+	} wait;
+	struct set *wait_set;
+	uint64_t wait_until_ms;
+	bool gets_events;
 };
 
 /* Who maps a set on this host. */
@@ -102,6 +114,7 @@ struct set {
 	struct rpma_mr_local
 		*anchor; /* a failed write-back is remembered as long as there is one */
 	struct agent *asks, *alive, *watcher;
+	struct neighbours *neighbours;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
 	uint32_t alive_asked, alive_answered; /* and of the alive key */
@@ -116,8 +129,16 @@ struct set {
 	bool may_promote;                     /* by that key */
 	struct register_alive renewed;        /* what our renewal saw last */
 	uint64_t renew_ms, look_ms, alive_ms; /* when the next one is due */
+	struct mirror_epoch word;             /* whose primary is off, as an operator says */
 	uint64_t promote_ms;                  /* when on-promote may run again */
+	pid_t promote_pid;
 	struct holder holder;
+	struct set_reported {
+		bool is_set;
+		struct mirror_view view;
+		enum mirror_health health;
+		enum mirror_copy copy;
+	} reported;
 };
 
 struct daemon {
@@ -158,10 +179,15 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 void set_fini(struct set *s);
 struct set *set_find(struct daemon *d, const char *name);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
+/* The configuration was read: whom to ask for their status. */
+void set_plan_neighbours(struct set *s);
 /* Unless it is open. */
 void set_try_open(struct set *s, uint64_t now_ms);
 /* Milliseconds until it is to be called again. */
 int set_tick(struct set *s, uint64_t now_ms);
+/* By the register's view. */
+enum mirror_health set_health(const struct set *s);
+bool set_has_waiting(const struct set *s);
 void set_fill_status(struct set *s, struct message_status *status);
 
 /* reg.c: the register, and who is alive. */
@@ -234,8 +260,52 @@ void map_release(struct set *s, bool clean);
 
 /* request.c: the tool's JSON. */
 void request_on_packet(struct client *client, const char *text, size_t len);
-void request_on_lost(struct client *client);
-void request_on_event(struct set *s, const char *text);
+/* The numbers are REQUESTS.md's, and exit codes of the tool. */
+enum request_code {
+	REQUEST_USAGE = 1,
+	REQUEST_CONFIG,
+	REQUEST_UNREACHABLE,
+	REQUEST_QUORUM,
+	REQUEST_NOT_INSYNC,
+	REQUEST_EPOCH,
+	REQUEST_SPLIT,
+	REQUEST_TIMEOUT,
+	REQUEST_IO,
+	REQUEST_BUSY
+};
+void request_refuse(struct client *client, enum request_code code, const char *hint,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void request_send(struct client *client, struct json_t *answer); /* releases it */
+void request_done(struct client *client);                        /* {"ok": true} */
+/* Those that waited too long are answered; milliseconds until the next one's time, or -1. */
+int requests_tick(struct daemon *d, uint64_t now_ms);
+
+uint64_t request_random(void); /* not 0 */
+
+/* promote.c: the program on-promote. */
+void promote_run(struct set *s);
+void promote_tick(struct set *s, uint64_t now_ms);
+
+/* request_status.c */
+struct json_t *request_status(const struct set *s);
+
+/* request_order.c: what changes something. Each answers, now or later. */
+void request_promote(struct client *client, struct set *s, const char *member, bool force);
+void request_order(struct client *client, struct set *s, enum packet_order order,
+		   const char *member, uint64_t argument);
+void request_fence(struct client *client, struct set *s, const char *member);
+void request_resolve(struct client *client, struct set *s, const char *member);
+void request_change(struct client *client, struct set *s, const struct mirror_config *config);
 void request_on_ordered(struct set *s, const struct packet *p);
+/* Somebody has become primary on this host. */
+void request_on_promoted(struct set *s);
+
+/* event.c: what the tool's `events` gets. */
+void event_emit(struct set *s, const char *member, const char *what, const char *from,
+		const char *to, const char *text);
+/* An `events` request: what there is now, then what changes. */
+void event_begin(struct client *client, const struct set *only, bool now_only);
+/* Compare with what was reported last. */
+void event_look(struct set *s);
 
 #endif

@@ -68,6 +68,7 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	s->renew_ms = 0;
 	LOG_NOTICE("set %s: process %d is primary of epoch %llu", s->conf->name, (int)client->pid,
 		   (unsigned long long)epoch.number);
+	request_on_promoted(s);
 }
 
 static void library_on_swapped(struct agent_job *job)
@@ -208,7 +209,7 @@ static int library_on_holder(struct client *client, const struct packet *p)
 		s->holder.has_status = true;
 		return 0;
 	case PACKET_EVENT:
-		request_on_event(s, p->event.text);
+		event_emit(s, NULL, "primary", NULL, NULL, p->event.text);
 		return 0;
 	case PACKET_ORDERED:
 		request_on_ordered(s, p);

@@ -34,7 +34,6 @@ static void local_close_client(struct client *client)
 	*at = client->next;
 	d->client_count--;
 	map_on_lost(client);
-	request_on_lost(client);
 	loop_unwatch(d, &client->on_packet);
 	close(fd);
 	free(client);

@@ -39,13 +39,15 @@ void loop_unwatch(struct daemon *d, struct watch *w)
 static int loop_wait_ms(struct daemon *d)
 {
 	uint64_t now = loop_now_ms(), deadline;
-	int wait = LOOP_TICK_MS;
+	int ms, wait = LOOP_TICK_MS;
 
 	for (unsigned i = 0; i < d->conf->set_count; i++) {
-		int ms = set_tick(&d->sets[i], now);
-
+		ms = set_tick(&d->sets[i], now);
 		wait = ms < wait ? ms : wait;
 	}
+	ms = requests_tick(d, now);
+	if (ms >= 0 && ms < wait)
+		wait = ms;
 	deadline = links_deadline(d, now);
 	if (deadline != UINT64_MAX && deadline < now + (uint64_t)wait)
 		wait = deadline > now ? (int)(deadline - now) : 0;

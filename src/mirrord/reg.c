@@ -73,8 +73,10 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 		s->has_entry = true;
 		if (s->candidate.lease_ms != entry->record.config.lease_ms)
 			candidate_init(&s->candidate, entry->record.config.lease_ms);
-		if (s->is_open)
+		if (s->is_open) {
 			reg_show_member(s);
+			set_plan_neighbours(s);
+		}
 		reg_tell_holder(s);
 	}
 	reg_clear_orphan(s);
@@ -151,6 +153,9 @@ static void reg_judge(struct set *s, const struct register_alive *alive, uint64_
 	/* A lease that has run out proves something only where all ask one register. */
 	if (alive->is_set && s->entry.record.config.lonely != MIRROR_LONELY_NONE)
 		may = false;
+	/* An operator knows that this primary is off. */
+	if (alive->is_set && mirror_epoch_is_equal(s->word, alive->epoch))
+		may = true;
 	if (may && !s->may_promote)
 		LOG_INFO("set %s: nobody keeps the alive key", s->conf->name);
 	s->may_promote = may;

@@ -1,27 +1,347 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of the tool. */
+/* Requests of the tool: JSON in, JSON out (REQUESTS.md). */
+#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "mirror/register/value.h"
 #include "mirrord/impl.h"
+
+#define REQUEST_WAIT_MS  10000 /* unless the request says how long */
+#define REQUEST_WAIT_MAX (24 * 3600 * 1000)
+
+void request_send(struct client *client, json_t *answer)
+{
+	char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+
+	if (text)
+		local_send_text(client, text, strlen(text));
+	free(text);
+	json_decref(answer);
+}
+
+void request_done(struct client *client)
+{
+	client->wait = CLIENT_IDLE;
+	request_send(client, json_pack("{s:b}", "ok", 1));
+}
+
+void request_refuse(struct client *client, enum request_code code, const char *hint,
+		    const char *fmt, ...)
+{
+	static const char *const names[] = {"",        "usage",       "config", "unreachable",
+					    "quorum",  "not-in-sync", "epoch",  "split",
+					    "timeout", "io",          "busy"};
+	char text[1024];
+	json_t *error;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	client->wait = CLIENT_IDLE;
+	error = json_pack("{s:i, s:s, s:s}", "code", (int)code, "name", names[code], "message",
+			  text);
+	if (error && hint)
+		json_object_set_new(error, "hint", json_string(hint));
+	request_send(client, json_pack("{s:b, s:o}", "ok", 0, "error", error));
+}
+
+/* What a request has. Texts belong to the JSON object. */
+struct request {
+	struct client *client;
+	struct set *set; /* NULL: none was named */
+	const char *op, *set_name, *member, *from, *discard;
+	json_t *new_member;
+	json_int_t timeout_ms, rate, size;
+	int force, full, repair, now;
+};
+
+static void request_on_status(struct request *r)
+{
+	struct daemon *d = r->client->daemon;
+	json_t *sets = json_array();
+
+	for (unsigned i = 0; i < d->conf->set_count; i++)
+		if (!r->set || r->set == &d->sets[i])
+			json_array_append_new(sets, request_status(&d->sets[i]));
+	request_send(r->client, json_pack("{s:b, s:i, s:o}", "ok", 1, "schema", 1, "sets", sets));
+}
+
+static void request_on_events(struct request *r)
+{
+	event_begin(r->client, r->set, r->now);
+}
+
+static void request_on_record(struct request *r)
+{
+	static char text[VALUE_MAX];
+	struct error err;
+
+	if (!r->set->has_entry) {
+		request_refuse(r->client, REQUEST_UNREACHABLE, NULL,
+			       "the register has not been read yet");
+		return;
+	}
+	if (value_encode(&r->set->entry.record, text, &err)) {
+		request_refuse(r->client, REQUEST_IO, NULL, "%s", err.text);
+		return;
+	}
+	request_send(r->client, json_pack("{s:b, s:s, s:I}", "ok", 1, "record", text, "revision",
+					  (json_int_t)r->set->entry.revision));
+}
+
+static void request_on_promote(struct request *r)
+{
+	request_promote(r->client, r->set, r->member, r->force);
+}
+
+static void request_on_demote(struct request *r)
+{
+	request_order(r->client, r->set, PACKET_ORDER_DEMOTE, NULL, 0);
+}
+
+/* A source other than the primary is not possible. */
+static void request_on_resync(struct request *r)
+{
+	if (r->from)
+		request_refuse(r->client, REQUEST_USAGE, "leave 'from' out",
+			       "the primary is the source of every resync");
+	else
+		request_order(r->client, r->set, PACKET_ORDER_RESYNC, r->member, (uint64_t)r->full);
+}
+
+static void request_on_pause(struct request *r)
+{
+	request_order(r->client, r->set, PACKET_ORDER_PAUSE, r->member, 0);
+}
+
+static void request_on_resume(struct request *r)
+{
+	request_order(r->client, r->set, PACKET_ORDER_RESUME, r->member, 0);
+}
+
+static void request_on_verify(struct request *r)
+{
+	request_order(r->client, r->set, PACKET_ORDER_VERIFY, r->member, (uint64_t)r->repair);
+}
+
+static void request_on_fence(struct request *r)
+{
+	request_fence(r->client, r->set, r->member);
+}
+
+static void request_on_resolve(struct request *r)
+{
+	request_resolve(r->client, r->set, r->discard);
+}
+
+static uint8_t request_free_slot(const struct mirror_config *config)
+{
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (!config->members[slot].id)
+			return slot;
+	return MIRROR_NOBODY;
+}
+
+/* False: it was refused. */
+static bool request_read_member(const struct request *r, struct mirror_member *member)
+{
+	const char *name = NULL, *host = NULL, *path = NULL;
+	json_int_t port = member->port;
+
+	if (!r->new_member ||
+	    json_unpack(r->new_member, "{s:s, s?s, s?I, s?s!}", "name", &name, "host", &host,
+			"port", &port, "path", &path) ||
+	    strlen(name) > MIRROR_NAME_MAX || (host && strlen(host) > MIRROR_HOST_MAX) ||
+	    (path && strlen(path) > MIRROR_PATH_MAX) || port < 1 || port > UINT16_MAX) {
+		request_refuse(r->client, REQUEST_USAGE, NULL,
+			       "'member' is not {name, host, port, path}");
+		return false;
+	}
+	snprintf(member->name, sizeof(member->name), "%s", name);
+	if (host)
+		snprintf(member->host, sizeof(member->host), "%s", host);
+	if (path)
+		snprintf(member->path, sizeof(member->path), "%s", path);
+	member->port = (uint16_t)port;
+	member->id = request_random();
+	return true;
+}
+
+static void request_on_member_add(struct request *r)
+{
+	static struct mirror_config config;
+	uint8_t slot;
+
+	config = r->set->entry.record.config;
+	slot = request_free_slot(&config);
+	if (slot == MIRROR_NOBODY) {
+		request_refuse(r->client, REQUEST_CONFIG, NULL, "a set has at most %d members",
+			       MIRROR_MEMBERS_MAX);
+		return;
+	}
+	if (request_read_member(r, &config.members[slot]))
+		request_change(r->client, r->set, &config);
+}
+
+static void request_on_member_replace(struct request *r)
+{
+	static struct mirror_config config;
+	const char *name = json_string_value(json_object_get(r->new_member, "name"));
+	uint8_t slot =
+		name ? mirror_config_find(&r->set->entry.record.config, name) : MIRROR_NOBODY;
+
+	config = r->set->entry.record.config;
+	if (slot == MIRROR_NOBODY)
+		request_refuse(r->client, REQUEST_CONFIG, NULL, "there is no such member");
+	else if (request_read_member(r, &config.members[slot]))
+		request_change(r->client, r->set, &config);
+}
+
+static void request_on_member_remove(struct request *r)
+{
+	static struct mirror_config config;
+	uint8_t slot = r->member ? mirror_config_find(&r->set->entry.record.config, r->member)
+				 : MIRROR_NOBODY;
+
+	config = r->set->entry.record.config;
+	if (slot == MIRROR_NOBODY) {
+		request_refuse(r->client, REQUEST_CONFIG, NULL, "there is no such member");
+		return;
+	}
+	memset(&config.members[slot], 0, sizeof(config.members[slot]));
+	request_change(r->client, r->set, &config);
+}
+
+enum { REQUEST_ANYBODY = 1 << 0, REQUEST_ALL_SETS = 1 << 1, REQUEST_RECORD = 1 << 2 };
+
+static const struct request_row {
+	const char *op;
+	void (*run)(struct request *r);
+	unsigned flags;      /* REQUEST_RECORD: the register must have been read */
+	const char *members; /* beside op, set and timeout_ms; names with spaces around */
+} request_rows[] = {
+	{"status", request_on_status, REQUEST_ANYBODY | REQUEST_ALL_SETS, " "},
+	{"events", request_on_events, REQUEST_ANYBODY | REQUEST_ALL_SETS, " now "},
+	{"record", request_on_record, REQUEST_ANYBODY, " "},
+	{"promote", request_on_promote, REQUEST_RECORD, " member force "},
+	{"demote", request_on_demote, REQUEST_RECORD, " "},
+	{"resync", request_on_resync, REQUEST_RECORD, " member full from "},
+	{"pause", request_on_pause, REQUEST_RECORD, " member "},
+	{"resume", request_on_resume, REQUEST_RECORD, " member "},
+	{"verify", request_on_verify, REQUEST_RECORD, " member repair rate "},
+	{"fence", request_on_fence, REQUEST_RECORD, " member "},
+	{"resolve", request_on_resolve, REQUEST_RECORD, " discard "},
+	{"member-add", request_on_member_add, REQUEST_RECORD, " member "},
+	{"member-remove", request_on_member_remove, REQUEST_RECORD, " member "},
+	{"member-replace", request_on_member_replace, REQUEST_RECORD, " member "},
+};
+
+static const struct request_row *request_find(const char *op)
+{
+	for (size_t i = 0; op && i < sizeof(request_rows) / sizeof(request_rows[0]); i++)
+		if (!strcmp(request_rows[i].op, op))
+			return &request_rows[i];
+	return NULL;
+}
+
+static bool request_knows(const struct request_row *row, const char *key)
+{
+	char word[64];
+
+	if (!strcmp(key, "op") || !strcmp(key, "set") || !strcmp(key, "timeout_ms"))
+		return true;
+	return snprintf(word, sizeof(word), " %s ", key) < (int)sizeof(word) &&
+	       strstr(row->members, word);
+}
+
+/* A member of another type is as unknown as one of another name. */
+static bool request_unpack(struct request *r, json_t *in)
+{
+	json_t *member = json_object_get(in, "member");
+
+	r->timeout_ms = REQUEST_WAIT_MS;
+	if (json_is_object(member))
+		r->new_member = member;
+	else if (member && !json_is_null(member) && !json_is_string(member))
+		return false;
+	r->member = json_string_value(member);
+	return !json_unpack(in, "{s?s, s?I, s?s, s?s, s?b, s?b, s?b, s?b, s?I}", "set",
+			    &r->set_name, "timeout_ms", &r->timeout_ms, "from", &r->from, "discard",
+			    &r->discard, "force", &r->force, "full", &r->full, "repair", &r->repair,
+			    "now", &r->now, "rate", &r->rate) &&
+	       r->timeout_ms > 0 && r->timeout_ms <= REQUEST_WAIT_MAX;
+}
+
+static void request_run(struct request *r, const struct request_row *row)
+{
+	struct client *client = r->client;
+
+	r->set = r->set_name ? set_find(client->daemon, r->set_name) : NULL;
+	client->wait_until_ms = loop_now_ms() + (uint64_t)r->timeout_ms;
+	if (r->set_name && !r->set)
+		request_refuse(client, REQUEST_CONFIG, "see rpmirrord.conf(5)",
+			       "no copy of set '%s' is configured on this host", r->set_name);
+	else if (!r->set && !(row->flags & REQUEST_ALL_SETS))
+		request_refuse(client, REQUEST_USAGE, NULL, "'%s' needs a set", row->op);
+	else if (!(row->flags & REQUEST_ANYBODY) && client->uid != 0 && client->uid != getuid())
+		request_refuse(client, REQUEST_USAGE, "ask as root, or as the daemon's user",
+			       "user %u may only look", (unsigned)client->uid);
+	else if (row->flags & REQUEST_RECORD && (!r->set->has_entry || !r->set->is_open))
+		request_refuse(client, REQUEST_UNREACHABLE, NULL, "set %s: %s", r->set_name,
+			       r->set->is_open ? "the register has not been read yet"
+					       : r->set->why_not.text);
+	else
+		row->run(r);
+}
 
 void request_on_packet(struct client *client, const char *text, size_t len)
 {
-	static const char answer[] =
-		"{\"error\":{\"name\":\"unknown\",\"message\":\"no such request\"}}";
+	json_error_t error;
+	json_t *in = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error), *value;
+	struct request r = {.client = client};
+	const struct request_row *row = request_find(json_string_value(json_object_get(in, "op")));
+	const char *key, *unknown = NULL;
 
-	local_send_text(client, answer, sizeof(answer) - 1);
+	if (client->wait != CLIENT_IDLE || client->gets_events) {
+		request_refuse(client, REQUEST_USAGE, NULL, "one request at a time");
+	} else if (!row) {
+		request_refuse(client, REQUEST_USAGE, NULL, "this daemon knows no such request");
+	} else {
+		json_object_foreach(in, key, value) unknown =
+			request_knows(row, key) ? unknown : key;
+		if (unknown)
+			request_refuse(client, REQUEST_USAGE, NULL, "'%s' has no '%.40s'", row->op,
+				       unknown);
+		else if (!request_unpack(&r, in))
+			request_refuse(client, REQUEST_USAGE, NULL,
+				       "a value is not of the type that '%s' takes", row->op);
+		else
+			request_run(&r, row);
+	}
+	json_decref(in);
 }
 
-void request_on_lost(struct client *client)
+int requests_tick(struct daemon *d, uint64_t now_ms)
 {
-}
+	uint64_t nearest = UINT64_MAX;
 
-void request_on_event(struct set *s, const char *text)
-{
-	LOG_NOTICE("set %s: %s", s->conf->name, text);
-}
-
-void request_on_ordered(struct set *s, const struct packet *p)
-{
+	for (struct client *c = d->clients; c; c = c->next) {
+		if (c->wait == CLIENT_IDLE)
+			continue;
+		if (c->wait_until_ms <= now_ms)
+			request_refuse(c, REQUEST_TIMEOUT, NULL, "%s",
+				       c->wait == CLIENT_WAITS_PRIMARY
+					       ? "no process on this host has become primary"
+				       : c->wait == CLIENT_WAITS_SWAP
+					       ? "the register has not answered"
+					       : "the primary's process has not answered");
+		else if (c->wait_until_ms < nearest)
+			nearest = c->wait_until_ms;
+	}
+	return nearest == UINT64_MAX ? -1 : (int)(nearest - now_ms);
 }

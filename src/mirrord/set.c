@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets, and what is to be done from time to time. */
+#include <errno.h>
 #include <string.h>
 
 #include "mirrord/impl.h"
@@ -16,7 +17,10 @@ static int set_open_register(struct set *s, struct error *err)
 		rc = agent_new(s->conf->register_uri, s->conf->name,
 			       s->daemon->conf->register_timeout_ms, s->daemon->answers, agents[i],
 			       err);
-	return rc;
+	if (rc)
+		return rc;
+	s->neighbours = neighbours_new();
+	return s->neighbours ? 0 : error_set(err, ERROR_LOCAL, errno, "no thread");
 }
 
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err)
@@ -43,6 +47,7 @@ void set_fini(struct set *s)
 	agent_delete(&s->asks);
 	agent_delete(&s->alive);
 	agent_delete(&s->watcher);
+	neighbours_delete(s->neighbours);
 	loop_unwatch(s->daemon, &s->holder.on_end);
 	copy_close(s);
 }
@@ -86,10 +91,24 @@ int set_tick(struct set *s, uint64_t now_ms)
 	if (now_ms >= s->open_retry_ms)
 		set_try_open(s, now_ms);
 	reg_tick(s, now_ms);
+	event_look(s);
+	promote_tick(s, now_ms);
 	return SET_TICK_MS;
 }
 
-static enum mirror_health set_health(const struct set *s)
+void set_plan_neighbours(struct set *s)
+{
+	static struct neighbour_plan plan; /* large */
+
+	plan.config = s->entry.record.config;
+	plan.self = s->meta.super.slot;
+	plan.has_secret = s->has_secret;
+	memcpy(plan.key, s->secret.key, sizeof(plan.key));
+	neighbours_set_plan(s->neighbours, &plan);
+	explicit_bzero(plan.key, sizeof(plan.key));
+}
+
+enum mirror_health set_health(const struct set *s)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
@@ -100,7 +119,7 @@ static enum mirror_health set_health(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
-static bool set_has_waiting(const struct set *s)
+bool set_has_waiting(const struct set *s)
 {
 	for (const struct client *c = s->daemon->clients; c; c = c->next)
 		if (c->set == s && c->is_waiting)

@@ -104,8 +104,10 @@ struct conn {
 		unsigned strays;     /* of these, those that wait for the link before this one */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
+		bool full;           /* it takes none, and who polls asks it */
 		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, at the last look at leases */
+		atomic_bool sends;   /* bytes are being sent */
 		struct list link;    /* of all that are leased */
 	} own;
 
@@ -172,7 +174,7 @@ void conn_settle(struct conn *c);
  * comes as soon as it is there.
  */
 bool conn_poll(struct conn *c, unsigned looks);
-#define CONN_LOOKS 24                                   /* of a thread that does nothing else */
+#define CONN_LOOKS 64                                   /* of a thread that does nothing else */
 static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
 {
 	return atomic_load_explicit(&c->own.leased, memory_order_relaxed) &&

@@ -56,7 +56,7 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	const struct link_ops *ops = c->link->ops;
 
 	return got < c->receive.room && got >= c->receive.direct && !c->hangup && !ops->recv_end &&
-	       (!ops->pending || !ops->pending(c->link));
+	       (!ops->pending || !ops->pending(c->link, 1));
 }
 
 /*
@@ -96,7 +96,7 @@ static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 	if (taken == 0)
 		return 0;
 	ops->consume(c->link, taken);
-	c->readable = !ops->pending || c->hangup || ops->pending(c->link);
+	c->readable = !ops->pending || c->hangup || ops->pending(c->link, 1);
 	return taken;
 }
 
@@ -173,7 +173,7 @@ static ssize_t conn_send_some(struct conn *c, struct iovec *iov, int n)
 static void conn_wait_writable(struct conn *c)
 {
 	c->writable = false;
-	if (c->watching)
+	if (c->watching || conn_own_waits_for_room(c))
 		return;
 	c->watching = true;
 	c->link->ops->watch_write(c->link, true);
@@ -210,7 +210,9 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 
 	if (n == 0)
 		return 0;
+	atomic_store_explicit(&c->own.sends, true, memory_order_relaxed);
 	sent = conn_send_some(c, iov, n);
+	atomic_store_explicit(&c->own.sends, false, memory_order_relaxed);
 	if (sent > 0 && c->cut_armed)
 		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)

@@ -31,6 +31,7 @@ static struct {
 	struct list conns;
 	struct alarm alarm;
 	uint64_t steady_since;    /* since then all leases were used, and none began */
+	bool quiet;               /* the engine made the last look: the next one comes soon */
 	_Atomic uint64_t look_ns; /* as the alarm was set; read without the lock as well */
 } leases = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -44,18 +45,18 @@ static uint64_t lease_look_ns(uint64_t now)
 	uint64_t least = alarm_pace(&leases.alarm, LEASE_LOOK_NS, LEASE_SHARE);
 	uint64_t steady = (now - leases.steady_since) / LEASE_STEADY;
 
-	if (steady <= least ||
+	if (steady <= least || leases.quiet ||
 	    alarm_pace(&leases.alarm, LEASE_CHEAP_NS, LEASE_SHARE) == LEASE_CHEAP_NS)
 		return least;
 	return steady < LEASE_LONG_NS ? steady : LEASE_LONG_NS;
 }
 
-/* With leases.lock. */
+/* With leases.lock. Behind a look of the engine's the next poll puts it off. */
 static bool leases_set_alarm(uint64_t now)
 {
 	uint64_t ns = lease_look_ns(now);
 
-	atomic_store_explicit(&leases.look_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&leases.look_ns, leases.quiet ? 2 * ns : ns, memory_order_relaxed);
 	return alarm_set(&leases.alarm, now, 2 * ns);
 }
 
@@ -99,10 +100,11 @@ void conn_lease_end(struct conn *c)
 
 /* --- looks ---------------------------------------------------------------------------------- */
 
+/* To send a large Write takes longer than a look. */
 static bool lease_is_used(struct conn *c)
 {
 	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
-	bool is = polls != c->own.seen;
+	bool is = polls != c->own.seen || atomic_load_explicit(&c->own.sends, memory_order_relaxed);
 
 	c->own.seen = polls;
 	return is;
@@ -136,7 +138,7 @@ static bool leases_are_due(uint64_t now)
 	return due && due < now + atomic_load_explicit(&leases.look_ns, memory_order_relaxed);
 }
 
-static void leases_look(uint64_t now, bool steady)
+static void leases_look(uint64_t now, bool quiet)
 {
 	struct conn *unused[LEASE_BATCH];
 	int n = 0;
@@ -144,8 +146,9 @@ static void leases_look(uint64_t now, bool steady)
 	pthread_mutex_lock(&leases.lock);
 	if (leases_are_due(now)) {
 		n = leases_find_unused(unused);
-		if (n > 0 || !steady)
+		if (n > 0)
 			leases.steady_since = now;
+		leases.quiet = quiet;
 		alarm_has_expired(&leases.alarm);
 		if (!list_empty(&leases.conns) && !leases_set_alarm(now))
 			LOG_ERROR("no timer: a connection that is polled no more may stall");
@@ -159,13 +162,13 @@ static void leases_look(uint64_t now, bool steady)
 
 static void leases_on_alarm(struct eng_source *src, unsigned ready)
 {
-	leases_look(clock_now_ns(), false);
+	leases_look(clock_now_ns(), true);
 }
 
 void conn_leases_renew(uint64_t now)
 {
 	if (leases_are_due(now))
-		leases_look(now, true);
+		leases_look(now, false);
 }
 
 /* --- fork() --------------------------------------------------------------------------------- */

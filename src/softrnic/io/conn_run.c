@@ -152,17 +152,14 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 
 static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned looks)
 {
-	if (!ops->pending || c->readable)
-		return true;
-	while (looks-- > 0)
-		if (ops->pending(c->link))
-			return true;
-	return false;
+	return !ops->pending || c->readable || ops->pending(c->link, looks);
 }
 
 /* To a thread that looks by itself nobody reports that the link takes bytes again. */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
+	if (__builtin_expect(c->own.full, 0))
+		return conn_own_finds_room(c);
 	if (c->writable || !ops->has_room || !ops->has_room(c->link))
 		return false;
 	c->writable = true;

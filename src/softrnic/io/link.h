@@ -66,14 +66,17 @@ struct link_ops {
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 	/* The same source; what it is ready for is reported at once. */
 	void (*watch_write)(struct link *l, bool write);
+	/* Does it take bytes again? In place of watch_write(), for who looks anyway, at the price
+	 * of a system call. NULL: only watch_write(), and see has_room(). */
+	bool (*takes)(const struct link *l);
 	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
 	unsigned (*ready)(struct link *l, unsigned polled);
 
 	/* --- who looks for bytes ---
 	 * After watch(), bytes are reported. NULL, all: they always are. */
-	/* May bytes or their end be here? Without a system call, so that it may be asked at any
-	 * rate. NULL: only recv() can say. */
-	bool (*pending)(const struct link *l);
+	/* May bytes or their end be here, or within so many looks? Without a system call, so that
+	 * it may be asked at any rate. NULL: only recv() can say. */
+	bool (*pending)(const struct link *l, unsigned looks);
 	/*
 	 * false: the caller looks by itself, and only READY_HANGUP (with READY_READ), READY_WRITE
 	 * and READY_RECEIVED are reported. true: bytes are reported again; returns whether some may

@@ -40,7 +40,7 @@ ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);
 ssize_t link_shm_send(struct link *l, struct iovec *iov, int n);
 ssize_t link_shm_look(struct link *l, const void **bytes);
 void link_shm_consume(struct link *l, size_t len);
-bool link_shm_pending(const struct link *l);
+bool link_shm_pending(const struct link *l, unsigned looks);
 bool link_shm_report_read(struct link *l, bool report);
 bool link_shm_has_room(struct link *l);
 int link_shm_wait_begin(struct link *l);

@@ -54,11 +54,16 @@ void link_shm_watch_socket(struct link_shm *s)
 	engine_watch(s->src, s->fd, watched, false);
 }
 
-bool link_shm_pending(const struct link *l)
+bool link_shm_pending(const struct link *l, unsigned looks)
 {
 	const struct link_shm *s = (const struct link_shm *)l;
 
-	return !s->rx_on || s->looks_below || s->broken || ring_is_pending(&s->rx);
+	if (!s->rx_on || s->looks_below || s->broken)
+		return true;
+	while (looks-- > 0)
+		if (ring_is_pending(&s->rx))
+			return true;
+	return false;
 }
 
 /* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
@@ -147,7 +152,7 @@ void link_shm_wait_end(struct link *l)
  */
 static bool shm_has_bytes(struct link_shm *s)
 {
-	if (link_shm_pending(&s->link))
+	if (link_shm_pending(&s->link, 1))
 		return true;
 	return shm_is_to_be_woken(s) && shm_reader_sleeps(s);
 }

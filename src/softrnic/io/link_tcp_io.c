@@ -4,6 +4,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
@@ -56,6 +57,14 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	else
 		sent = link_tcp_send_list(t->fd, iov, n);
 	return sent < 0 ? -errno : sent;
+}
+
+/* Not before a third of the buffer is free: fewer bytes are not worth a send. */
+bool link_tcp_takes(const struct link *l)
+{
+	struct pollfd fd = {.fd = ((const struct link_tcp *)l)->fd, .events = POLLOUT};
+
+	return poll(&fd, 1, 0) > 0;
 }
 
 /* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is

@@ -33,6 +33,7 @@ struct qp_rx {
 	bool eof, stalled, any;
 	bool exact; /* only the rest of an FPDU goes to the buffer: the next may be parsed in place
 		     */
+	bool bulk;  /* payload went straight to memory lately: what follows may be more of that */
 	struct rx_seg seg;
 	struct mr *near;    /* held while FPDUs are parsed; NULL: none */
 	bool receiving;     /* between want and got or fault: the owner may write to the memory */

@@ -15,6 +15,7 @@
 #include "softrnic/rnic/qp_impl.h"
 
 #define RX_MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
+#define RX_AFTER_BULK 4096u /* read behind a large message: what is read is copied once more */
 
 /* --- what to read next -------------------------------------------------------------------- */
 
@@ -118,7 +119,7 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	/* With CRC, what comes behind a large FPDU would have to move before it is complete. */
 	if (qp->stream.crc && have >= MPA_LENGTH_LEN && rx_missing(p, have) >= QP_RX_DIRECT_MIN)
 		return rx_missing(p, have) + RX_TAGGED_FRAME;
-	return QP_RXBUF;
+	return rx->bulk ? RX_AFTER_BULK : QP_RXBUF;
 }
 
 static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
@@ -169,6 +170,10 @@ void qp_rx_got(struct qp *qp, size_t len)
 		rx_take_lent_back(rx);
 		return;
 	}
+	if (direct > 0)
+		rx->bulk = true;
+	else if (len >= RX_AFTER_BULK)
+		rx->bulk = false;
 	if (direct > 0) {
 		qp->counters.rx_direct_bytes += direct;
 		rx->seg.done += direct;

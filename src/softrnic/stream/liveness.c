@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.c -- three looks a limit. An end that received nothing since the last look sends a
- * ping. An end that received something and sent nothing sends a pong unasked, because the peer's
- * ping may be stuck behind what the peer is sending. So silence means that the peer, or the way to
- * it, is gone.
+ * liveness.c -- two looks a limit, three in a short one. An end that received nothing since the
+ * last look sends a ping. An end that received something and sent nothing sends a pong unasked,
+ * because the peer's ping may be stuck behind what the peer is sending. So silence means that the
+ * peer, or the way to it, is gone.
  */
 #include "softrnic/stream/liveness.h"
 
 #include "softrnic/stream/stream_impl.h"
 
-#define LOOKS      3            /* a limit */
+/* Looks a limit: a peer has the rest of it to answer. Each costs the process of an idle connection,
+ * and in a short limit the scheduler of a busy machine may take what would be the peer's. */
+#define LOOKS       2
+#define LOOKS_SHORT 3
+#define SHORT_NS    (10 * NSEC_PER_SEC)
+
 #define STALLED_NS NSEC_PER_SEC /* an end that does not read cannot see the peer's pings */
 
 static uint64_t liveness_at_least(uint64_t ns, uint64_t min)
@@ -25,7 +30,9 @@ static uint64_t liveness_earlier(uint64_t a, uint64_t b)
 /* Often enough for both ends' limits. */
 static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 {
-	uint64_t ns = (liveness_earlier(l->limit_ns, l->peer_ns) + LOOKS - 1) / LOOKS;
+	uint64_t limit = liveness_earlier(l->limit_ns, l->peer_ns);
+	uint64_t looks = limit < SHORT_NS ? LOOKS_SHORT : LOOKS;
+	uint64_t ns = (limit + looks - 1) / looks;
 
 	return stalled ? liveness_earlier(ns, STALLED_NS) : ns;
 }

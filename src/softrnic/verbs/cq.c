@@ -13,7 +13,7 @@
 
 /* So many polls of the empty queue within such a time are a loop that polls. */
 #define OWN_POLLS    16
-#define OWN_POLLS_NS (200 * NSEC_PER_US)
+#define OWN_POLLS_NS (800 * NSEC_PER_US)
 #define OWN_BYTES    (64u << 10) /* what takes as long as many polls, at 1 GB/s or more */
 
 #define YIELD_POLLS 64 /* that left a connection to another thread */

@@ -37,13 +37,17 @@ void player_close(struct player *p)
 	p->fd = p->data_fd = p->meta_fd = -1;
 }
 
+bool player_answer(struct player *p, const struct packet *out)
+{
+	size_t len = packet_encode(out, player_buf);
+
+	return send(p->fd, player_buf, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
 bool player_try_send(struct player *p, struct packet *out)
 {
-	size_t len;
-
 	out->id = ++p->next_id;
-	len = packet_encode(out, player_buf);
-	return send(p->fd, player_buf, len, MSG_NOSIGNAL) == (ssize_t)len;
+	return player_answer(p, out);
 }
 
 void player_send(struct player *p, struct packet *out)

@@ -25,6 +25,8 @@ struct player {
 void player_open(struct player *p, const struct hosts *h, unsigned i);
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
+/* With the id that it has. False: the daemon is gone. */
+bool player_answer(struct player *p, const struct packet *out);
 /* False: the daemon is gone. */
 bool player_try_send(struct player *p, struct packet *out);
 /* The next packet of that type; those that come unasked before are skipped. */
@@ -53,6 +55,9 @@ struct talk {
 	struct rpma_mr_local *page_mr;
 };
 
+/* With these bytes as private data. ESTABLISHED: t->reply is the daemon's. */
+enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
+			       size_t len);
 /* From slot `from` to host i's daemon, up to the reply to the greeting: returns its status. */
 enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 				  enum greeting_kind kind, struct mirror_epoch epoch);

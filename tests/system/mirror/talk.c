@@ -30,26 +30,38 @@ static struct rpma_conn_req *talk_request(struct talk *t, const struct hosts *h,
 	return req;
 }
 
-enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
-				  enum greeting_kind kind, struct mirror_epoch epoch)
+enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
+			       size_t len)
 {
-	struct rpma_conn_private_data pdata = {.ptr = t->buf[MESSAGE_OUTSTANDING]};
+	struct rpma_conn_private_data pdata = {.ptr = t->buf[MESSAGE_OUTSTANDING],
+					       .len = (uint8_t)len};
 	struct rpma_conn_req *req;
 	enum rpma_conn_event event;
 
 	memset(t, 0, sizeof(*t));
-	t->greeting = (struct greeting){.uuid = h->first.config.uuid,
-					.epoch = epoch,
-					.from = (uint8_t)from,
-					.to = (uint8_t)i,
-					.kind = (uint8_t)kind};
 	req = talk_request(t, h, i);
-	pdata.len = (uint8_t)greeting_encode(&t->greeting, pdata.ptr);
-	OK(rpma_conn_req_connect(&req, &pdata, &t->conn));
+	memcpy(pdata.ptr, bytes, len);
+	OK(rpma_conn_req_connect(&req, len ? &pdata : NULL, &t->conn));
 	OK(rpma_conn_next_event_timeout(t->conn, PLAYER_WAIT_MS, &event));
-	assert_int_equal(event, RPMA_CONN_ESTABLISHED);
-	OK(rpma_conn_get_private_data(t->conn, &pdata));
-	assert_int_equal(greeting_reply_decode(pdata.ptr, pdata.len, &t->reply), 0);
+	if (event == RPMA_CONN_ESTABLISHED) {
+		OK(rpma_conn_get_private_data(t->conn, &pdata));
+		assert_int_equal(greeting_reply_decode(pdata.ptr, pdata.len, &t->reply), 0);
+	}
+	return event;
+}
+
+enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
+				  enum greeting_kind kind, struct mirror_epoch epoch)
+{
+	uint8_t bytes[GREETING_SIZE];
+	struct greeting greeting = (struct greeting){.uuid = h->first.config.uuid,
+						     .epoch = epoch,
+						     .from = (uint8_t)from,
+						     .to = (uint8_t)i,
+						     .kind = (uint8_t)kind};
+	greeting_encode(&greeting, bytes);
+	assert_int_equal(talk_dial(t, h, i, bytes, sizeof(bytes)), RPMA_CONN_ESTABLISHED);
+	t->greeting = greeting;
 	return (enum greeting_status)t->reply.status;
 }
 

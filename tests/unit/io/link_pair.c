@@ -30,6 +30,7 @@ struct pair_link {
 	bool received;
 	ssize_t result;
 	bool silent;
+	bool asked;  /* to report room for bytes */
 	int arrival; /* readable while somebody waits and bytes or the end are here */
 	unsigned waiters;
 };
@@ -38,7 +39,7 @@ static struct {
 	pthread_mutex_t lock; /* of all of it */
 	struct list listeners;
 	size_t allowed, carried;
-	unsigned links, receives, silent, waits;
+	unsigned links, receives, silent, waits, full;
 	pid_t looker;
 	uint16_t last_port;
 } pair = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -133,6 +134,16 @@ unsigned pair_silent(void)
 
 	pair_lock();
 	n = pair.silent;
+	pair_unlock();
+	return n;
+}
+
+unsigned pair_full(void)
+{
+	unsigned n;
+
+	pair_lock();
+	n = pair.full;
 	pair_unlock();
 	return n;
 }
@@ -353,19 +364,33 @@ static int pair_watch(struct link *l, struct eng_source *src, bool write)
 	if (ret)
 		return ret;
 	p->src = src;
+	p->asked = write;
 	pair_ring_bell(p);
 	return 0;
 }
 
 static void pair_watch_write(struct link *l, bool write)
 {
+	pair_lock();
+	pair_of(l)->asked = write;
 	if (write)
 		pair_ring_bell(pair_of(l));
+	pair_unlock();
 }
 
 static bool pair_has_room(const struct pair_link *p)
 {
 	return !p->peer || (p->peer->len < RING && pair.allowed);
+}
+
+static bool pair_takes(const struct link *l)
+{
+	bool takes;
+
+	pair_lock();
+	takes = pair_has_room((const struct pair_link *)l);
+	pair_unlock();
+	return takes;
 }
 
 static unsigned pair_ready(struct link *l, unsigned polled)
@@ -381,13 +406,14 @@ static unsigned pair_ready(struct link *l, unsigned polled)
 		ready = list_empty(&p->queue) ? 0 : READY_READ;
 	else
 		ready = ((p->len && !p->silent) || p->ended ? READY_READ : 0) |
-			(p->ended ? READY_HANGUP : 0) | (pair_has_room(p) ? READY_WRITE : 0) |
+			(p->ended ? READY_HANGUP : 0) |
+			(p->asked && pair_has_room(p) ? READY_WRITE : 0) |
 			(p->received ? READY_RECEIVED : 0);
 	pair_unlock();
 	return ready;
 }
 
-static bool pair_pending(const struct link *l)
+static bool pair_pending(const struct link *l, unsigned looks)
 {
 	const struct pair_link *p = (const struct pair_link *)l;
 	bool here;
@@ -507,6 +533,7 @@ static ssize_t pair_send(struct link *l, struct iovec *iov, int n)
 		sent += pair_put(p->peer, iov[i].iov_base, iov[i].iov_len);
 	pair_feed(p->peer);
 	pair_report(p->peer);
+	pair.full += !sent;
 	pair_unlock();
 	return sent ? (ssize_t)sent : -EAGAIN;
 }
@@ -665,6 +692,7 @@ static const struct link_ops in_place = {
 	.report_read = pair_report_read,
 	.wait_begin = pair_wait_begin,
 	.wait_end = pair_wait_end,
+	.takes = pair_takes,
 };
 LINK_ROW(in_place);
 

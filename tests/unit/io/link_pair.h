@@ -26,6 +26,8 @@ unsigned pair_receives_under_way(void);
 unsigned pair_links(void);
 /* Those of .1 that report no bytes, as somebody looks for them. */
 unsigned pair_silent(void);
+/* Sends of which not a byte was taken, in all. */
+unsigned pair_full(void);
 /* Waits for descriptors of these that have begun, in all; and the thread that found bytes which
  * were not reported. */
 unsigned pair_waits(void);

@@ -27,7 +27,8 @@ bool __real_conn_bell_is_due(struct conn *c);
 bool __wrap_conn_bell_is_due(struct conn *c);
 bool __wrap_conn_bell_is_due(struct conn *c)
 {
-	if (atomic_load(&hold)) {
+	/* The thread that writes may come here, too, and must get on. */
+	if (atomic_load(&hold) && gettid() != getpid()) {
 		atomic_store(&held, true);
 		while (!atomic_load(&go_on))
 			sched_yield();

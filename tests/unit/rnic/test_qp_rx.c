@@ -29,6 +29,26 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 	bench_close(&t);
 }
 
+/* Between two of them is a small message, with which the second one's beginning is read. */
+static void behind_a_large_payload_little_is_read_ahead(void **state)
+{
+	struct pair_options o = pair_defaults();
+	const struct qp_counters *c;
+	struct bench t;
+
+	bench_open(&t, &o, LEN);
+	assert_int_equal(end_recv(t.b, 1, t.mrb, LEN - 8, 8), 0);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, LEN - 8, 8), 0);
+	assert_int_equal(end_write(t.a, 3, t.mra, 1u << 20, (1u << 20) - 8, t.mrb, 1u << 20), 0);
+	pair_run(&t.p);
+	c = qp_counters(t.b->qp);
+	assert_memory_equal(t.mb, t.ma, LEN);
+	assert_int_equal(c->rx_direct_bytes + c->rx_copied_bytes, LEN);
+	assert_true(c->rx_copied_bytes <= QP_RXBUF + 4096);
+	bench_close(&t);
+}
+
 static void a_read_response_goes_straight_to_memory(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -275,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_crc_large_payloads_go_straight_to_memory),
+		cmocka_unit_test(behind_a_large_payload_little_is_read_ahead),
 		cmocka_unit_test(a_read_response_goes_straight_to_memory),
 		cmocka_unit_test(a_send_goes_straight_into_several_segments),
 		cmocka_unit_test(a_region_dies_while_its_write_is_half_received),

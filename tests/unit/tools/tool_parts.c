@@ -25,11 +25,11 @@ static void sizes_have_units(void **state)
 	uint64_t got;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_true(cli_parse_size(good[i].text, &got));
+		assert_true(number_parse_size(good[i].text, &got));
 		assert_int_equal(got, good[i].want);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(cli_parse_size(bad[i], &got));
+		assert_false(number_parse_size(bad[i], &got));
 }
 
 /* Within what the histogram promises. */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that change something: by the primary's process, or by the register. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rand.h"
+#include "mirror/core/view.h"
+#include "mirrord/impl.h"
+
+uint64_t request_random(void)
+{
+	uint64_t v;
+
+	do
+		rand_bytes(&v, sizeof(v));
+	while (!v);
+	return v;
+}
+
+static void request_wait(struct client *client, struct set *s, enum client_wait wait)
+{
+	client->wait = wait;
+	client->wait_set = s;
+}
+
+/* The member's slot; MIRROR_NOBODY after a refusal. */
+static uint8_t request_slot(struct client *client, const struct set *s, const char *member)
+{
+	uint8_t slot = member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NOBODY;
+
+	if (slot == MIRROR_NOBODY)
+		request_refuse(client, REQUEST_CONFIG, NULL, "set %s has no member '%s'",
+			       s->conf->name, member ? member : "");
+	return slot;
+}
+
+/* What this host cannot do for another one. */
+static void request_elsewhere(struct client *client, const struct set *s, uint8_t slot,
+			      const char *what)
+{
+	const struct mirror_member *member = &s->entry.record.config.members[slot];
+	char hint[MIRROR_HOST_MAX + 64];
+
+	snprintf(hint, sizeof(hint), "run it on %s", member->host);
+	request_refuse(client, REQUEST_CONFIG, hint, "%s is on another host (member %s)", what,
+		       member->name);
+}
+
+/* ---- the primary's process ---- */
+
+void request_order(struct client *client, struct set *s, enum packet_order order,
+		   const char *member, uint64_t argument)
+{
+	static struct packet p; /* large */
+	uint8_t primary = s->entry.record.view.primary, slot = MIRROR_NOBODY;
+
+	if (member) {
+		slot = request_slot(client, s, member);
+		if (slot == MIRROR_NOBODY)
+			return;
+	}
+	if (primary == MIRROR_NOBODY) {
+		request_refuse(client, REQUEST_CONFIG, NULL, "set %s has no primary",
+			       s->conf->name);
+		return;
+	}
+	if (primary != s->meta.super.slot) {
+		request_elsewhere(client, s, primary, "the primary");
+		return;
+	}
+	if (!s->holder.client) {
+		request_refuse(client, REQUEST_UNREACHABLE, NULL,
+			       "the primary's process is not connected to this daemon");
+		return;
+	}
+	memset(&p, 0, sizeof(p));
+	p.type = PACKET_ORDER;
+	p.id = (uint32_t)client->serial;
+	p.order = (struct packet_order_request){
+		.order = (uint8_t)order, .member = slot, .argument = argument};
+	request_wait(client, s, CLIENT_WAITS_ORDER);
+	local_send(s->holder.client, &p, NULL, 0);
+}
+
+static enum request_code request_code_of(enum packet_status status)
+{
+	static const enum request_code codes[PACKET_STATUS_END] = {
+		[PACKET_BAD] = REQUEST_USAGE,
+		[PACKET_NO_SET] = REQUEST_CONFIG,
+		[PACKET_PERMISSION] = REQUEST_USAGE,
+		[PACKET_BUSY] = REQUEST_BUSY,
+		[PACKET_NOT_INSYNC] = REQUEST_NOT_INSYNC,
+		[PACKET_SPLIT] = REQUEST_SPLIT,
+		[PACKET_COPY_FAILED] = REQUEST_IO,
+		[PACKET_REGISTER] = REQUEST_UNREACHABLE,
+		[PACKET_IO] = REQUEST_IO};
+
+	return codes[status];
+}
+
+void request_on_ordered(struct set *s, const struct packet *p)
+{
+	for (struct client *c = s->daemon->clients; c; c = c->next) {
+		if (c->wait != CLIENT_WAITS_ORDER || (uint32_t)c->serial != p->id)
+			continue;
+		if (p->done.status == PACKET_OK)
+			request_done(c);
+		else
+			request_refuse(c, request_code_of((enum packet_status)p->done.status), NULL,
+				       "%s",
+				       p->done.text[0] ? p->done.text
+						       : packet_status_2str(p->done.status));
+		return;
+	}
+}
+
+/* ---- promotion ---- */
+
+static struct client *request_find_waiting(const struct set *s)
+{
+	for (struct client *c = s->daemon->clients; c; c = c->next)
+		if (c->set == s && c->is_waiting)
+			return c;
+	return NULL;
+}
+
+void request_promote(struct client *client, struct set *s, const char *member, bool force)
+{
+	uint8_t slot = request_slot(client, s, member);
+	struct client *waiting = request_find_waiting(s);
+
+	if (slot == MIRROR_NOBODY)
+		return;
+	if (slot != s->meta.super.slot) {
+		request_elsewhere(client, s, slot, "that copy");
+		return;
+	}
+	if (s->holder.epoch.number) {
+		request_done(client); /* it is primary */
+		return;
+	}
+	if (!waiting && !s->conf->on_promote[0]) {
+		request_refuse(client, REQUEST_CONFIG,
+			       "start the application, whose rpmirror_map(RPMIRROR_WAIT) waits, "
+			       "or configure on-promote",
+			       "no process on this host waits to be primary");
+		return;
+	}
+	request_wait(client, s, CLIENT_WAITS_PRIMARY);
+	if (!waiting) {
+		promote_run(s);
+		return;
+	}
+	waiting->is_ordered = true;
+	if (force)
+		waiting->map_flags |= PACKET_MAP_FORCE;
+	map_retry(s);
+}
+
+void request_on_promoted(struct set *s)
+{
+	for (struct client *c = s->daemon->clients; c; c = c->next)
+		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s)
+			request_done(c);
+}
+
+void request_fence(struct client *client, struct set *s, const char *member)
+{
+	uint8_t slot = request_slot(client, s, member);
+
+	if (slot == MIRROR_NOBODY)
+		return;
+	if (slot != s->entry.record.view.primary) {
+		request_order(client, s, PACKET_ORDER_FENCE, member, 0);
+		return;
+	}
+	LOG_WARNING("set %s: an operator says that member %s is off", s->conf->name, member);
+	s->word = s->entry.record.view.epoch;
+	s->alive_ms = 0; /* look at once */
+	reg_ask_alive(s);
+	request_done(client);
+}
+
+/* ---- the register ---- */
+
+static void request_on_swapped(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	struct client *client = local_find(s->daemon, job->client);
+
+	if ((job->result == REGISTER_DONE || job->result == REGISTER_CHANGED) && job->now.revision)
+		reg_on_entry(s, &job->now, job->sent_ns);
+	if (client && client->wait == CLIENT_WAITS_SWAP) {
+		if (job->result == REGISTER_DONE)
+			request_done(client);
+		else if (job->result == REGISTER_CHANGED)
+			request_refuse(client, REQUEST_BUSY, "try again",
+				       "the record has changed meanwhile");
+		else
+			request_refuse(client,
+				       job->result == REGISTER_UNKNOWN ? REQUEST_QUORUM
+								       : REQUEST_UNREACHABLE,
+				       "look at the status whether it happened", "%s",
+				       job->err.text);
+	}
+	free(job);
+}
+
+/* The changed record is in job->next. */
+static void request_swap(struct client *client, struct set *s, struct agent_job *job)
+{
+	job->client = client->serial;
+	job->expected = s->entry;
+	request_wait(client, s, CLIENT_WAITS_SWAP);
+	agent_post(s->asks, job);
+}
+
+void request_change(struct client *client, struct set *s, const struct mirror_config *config)
+{
+	struct agent_job *job = agent_job_new(AGENT_SWAP, request_on_swapped, s);
+	const char *why = "out of memory";
+
+	if (job) {
+		job->next = s->entry.record;
+		if (!view_set_config(&job->next, config, request_random(), &why)) {
+			request_swap(client, s, job);
+			return;
+		}
+	}
+	free(job);
+	request_refuse(client, REQUEST_CONFIG, NULL, "%s", why);
+}
+
+/* This host's copy gives up its own past; then it is outside of the in-sync set, and is resynced.
+ */
+static bool request_discard_own(struct client *client, struct set *s)
+{
+	struct member_verdict v;
+
+	s->shown_ns = agent_now_ns();
+	member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
+	if (v.answer == MEMBER_YES) {
+		s->is_split = false;
+		return true;
+	}
+	request_refuse(client, v.reason == MEMBER_IS_HELD ? REQUEST_BUSY : REQUEST_IO, NULL, "%s",
+		       v.text);
+	return false;
+}
+
+void request_resolve(struct client *client, struct set *s, const char *member)
+{
+	uint8_t slot = request_slot(client, s, member);
+
+	if (slot == MIRROR_NOBODY)
+		return;
+	if (slot != s->meta.super.slot)
+		request_elsewhere(client, s, slot, "that copy");
+	else if (request_discard_own(client, s))
+		request_done(client);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tool asks the daemon: JSON at the UNIX socket. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "player.h"
+#include "system/lib/check.h"
+
+static struct hosts hosts;
+static struct player a, tool;
+static struct register_entry now;
+
+static json_t *tool_receive(struct player *p)
+{
+	static char buf[PACKET_MAX];
+	struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+	json_error_t error;
+	json_t *in;
+	ssize_t n;
+
+	if (poll(&pfd, 1, PLAYER_WAIT_MS) != 1)
+		fail_msg("no answer came");
+	n = recv(p->fd, buf, sizeof(buf), 0);
+	assert_true(n > 0);
+	in = json_loadb(buf, (size_t)n, 0, &error);
+	assert_non_null(in);
+	return in;
+}
+
+static json_t *tool_ask(struct player *p, const char *text)
+{
+	assert_int_equal(send(p->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	return tool_receive(p);
+}
+
+/* The code of the refusal, or 0. */
+static int tool_code(struct player *p, const char *text)
+{
+	json_t *in = tool_ask(p, text);
+	json_t *code = json_object_get(json_object_get(in, "error"), "code");
+	int n = code ? (int)json_integer_value(code) : 0;
+
+	assert_int_equal(json_is_true(json_object_get(in, "ok")), n == 0);
+	json_decref(in);
+	return n;
+}
+
+static const char *text_of(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static json_t *first_set(json_t *status)
+{
+	return json_array_get(json_object_get(status, "sets"), 0);
+}
+
+static void wait_until_copies_are_known(struct player *p, unsigned members)
+{
+	for (;;) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+		json_t *list = json_object_get(first_set(in), "members");
+		unsigned known = 0;
+
+		for (unsigned i = 0; i < json_array_size(list); i++)
+			known += strcmp(text_of(json_array_get(list, i), "copy"), "unknown") != 0;
+		json_decref(in);
+		if (known == members)
+			return;
+		usleep(20000);
+	}
+}
+
+static void every_host_knows_the_status_of_all(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .has_secret = true};
+	json_t *in, *set, *member;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	for (unsigned i = 0; i < 3; i++) {
+		player_open(&tool, &hosts, i);
+		wait_until_copies_are_known(&tool, 3);
+		in = tool_ask(&tool, "{\"op\":\"status\",\"set\":\"orders\"}");
+		set = first_set(in);
+		assert_string_equal(text_of(set, "set"), "orders");
+		assert_string_equal(text_of(set, "primary"), "a");
+		assert_string_equal(text_of(set, "phase"), "serving");
+		assert_int_equal(json_integer_value(json_object_get(set, "epoch")), 1);
+		assert_int_equal(json_object_get(set, "pid") != NULL, i == 0);
+		member = json_array_get(json_object_get(set, "members"), i);
+		assert_true(json_is_true(json_object_get(member, "local")));
+		assert_string_equal(text_of(member, "link"), "local");
+		json_decref(in);
+		player_close(&tool);
+	}
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void what_cannot_be_is_refused_with_its_code(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+	} cases[] = {
+		{"{", 1},
+		{"{}", 1},
+		{"{\"op\":\"dance\"}", 1},
+		{"{\"op\":7}", 1},
+		{"{\"op\":\"status\",\"colour\":1}", 1},
+		{"{\"op\":\"status\",\"set\":7}", 1},
+		{"{\"op\":\"status\",\"set\":\"nowhere\"}", 2},
+		{"{\"op\":\"status\",\"op\":\"status\"}", 1},
+		{"{\"op\":\"demote\"}", 1},
+		{"{\"op\":\"demote\",\"set\":\"orders\",\"timeout_ms\":0}", 1},
+		{"{\"op\":\"demote\",\"set\":\"orders\"}", 2}, /* there is no primary */
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"z\"}", 2},
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}", 2}, /* not here */
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\"}", 2}, /* nobody waits */
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\",\"force\":1}", 1},
+		{"{\"op\":\"member-remove\",\"set\":\"orders\",\"member\":\"z\"}", 2},
+		{"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":{\"name\":\"c\"}}", 1},
+		{"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":\"c\"}", 1},
+		{"{\"op\":\"resync\",\"set\":\"orders\",\"member\":\"b\",\"from\":\"a\"}", 1},
+	};
+	struct hosts_opts opts = {.count = 2};
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		int code = tool_code(&tool, cases[i].text);
+
+		if (code != cases[i].code)
+			fail_msg("%s: %d and not %d", cases[i].text, code, cases[i].code);
+	}
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
+static void a_demotion_is_asked_of_the_primary(void **state)
+{
+	static const char ask[] = "{\"op\":\"demote\",\"set\":\"orders\"}";
+	struct hosts_opts opts = {.count = 2};
+	static struct packet out;
+	json_t *in;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	player_open(&tool, &hosts, 0);
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	assert_int_equal(player_expect(&a, PACKET_ORDER)->order.order, PACKET_ORDER_DEMOTE);
+	memset(&out, 0, sizeof(out));
+	out.type = PACKET_ORDERED;
+	out.id = a.in.id;
+	assert_true(player_answer(&a, &out));
+	in = tool_receive(&tool);
+	assert_true(json_is_true(json_object_get(in, "ok")));
+	json_decref(in);
+	/* A primary that does not answer. */
+	assert_int_equal(tool_code(&tool, "{\"op\":\"demote\",\"set\":\"orders\","
+					  "\"timeout_ms\":200}"),
+			 8);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void an_operator_promotes_who_waits(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
+	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
+	struct hosts_opts opts = {.count = 2, .lease_ms = 600000};
+	json_t *in;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	host_kill(&hosts, 0); /* its alive key stays, and the lease is long */
+	player_close(&a);
+
+	player_open(&a, &hosts, 1);
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	player_send(&a, &out);
+	player_open(&tool, &hosts, 1);
+	wait_until_copies_are_known(&tool, 1);
+	assert_int_equal(tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}"),
+			 0);
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	assert_int_equal(player_expect(&a, PACKET_MAPPED)->mapped.status, PACKET_OK);
+	player_promote(&a, &now);
+	assert_int_equal(now.record.view.primary, 1);
+	in = tool_receive(&tool);
+	assert_true(json_is_true(json_object_get(in, "ok")));
+	json_decref(in);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void a_member_is_replaced_in_the_register(void **state)
+{
+	static const char ask[] = "{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":"
+				  "{\"name\":\"b\",\"host\":\"127.0.0.2\"}}";
+	struct hosts_opts opts = {.count = 2};
+	uint64_t id;
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	id = hosts.first.config.members[1].id;
+	assert_int_equal(tool_code(&tool, ask), 0);
+	hosts_read(&hosts, &now);
+	assert_int_not_equal(now.record.config.members[1].id, id);
+	assert_string_equal(now.record.config.members[1].host, "127.0.0.2");
+	assert_int_equal(now.record.view.insync, 1);
+	assert_int_equal(tool_code(&tool, "{\"op\":\"member-remove\",\"set\":\"orders\","
+					  "\"member\":\"b\"}"),
+			 0);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.config.members[1].id, 0);
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
+static void events_begin_with_what_there_is(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	const char *kind = "";
+	json_t *in, *event;
+	unsigned existing = 0;
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 1);
+	wait_until_copies_are_known(&tool, 2);
+	in = tool_ask(&tool, "{\"op\":\"events\",\"set\":\"orders\"}");
+	while (strcmp(kind = text_of(json_object_get(in, "event"), "kind"), "dumped") != 0) {
+		assert_string_equal(kind, "exists");
+		existing++;
+		json_decref(in);
+		in = tool_receive(&tool);
+	}
+	json_decref(in);
+	assert_int_equal(existing, 3); /* the set and its members */
+
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	in = tool_receive(&tool);
+	event = json_object_get(in, "event");
+	assert_string_equal(text_of(event, "kind"), "change");
+	assert_string_equal(text_of(event, "what"), "epoch");
+	assert_non_null(strstr(text_of(event, "text"), "primary a"));
+	json_decref(in);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void others_may_look_but_not_change(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	pid_t pid;
+	int status;
+
+	need_root("a process of another user");
+	hosts_start(&hosts, &opts);
+	assert_int_equal(chmod(hosts.folder, 0755) | chmod(hosts.hosts[0].folder, 0755), 0);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	player_close(&tool);
+	pid = fork();
+	if (!pid) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(1);
+		player_open(&tool, &hosts, 0);
+		if (tool_code(&tool, "{\"op\":\"status\"}") ||
+		    tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}") != 1)
+			_exit(2);
+		/* Nor may it map, whatever it claims. */
+		_exit(player_map(&tool, PACKET_MAP_FORCE) == PACKET_PERMISSION &&
+				      player_map(&tool, PACKET_MAP_READONLY) == PACKET_PERMISSION &&
+				      player_map(&tool, PACKET_MAP_RESUME) == PACKET_PERMISSION
+			      ? 0
+			      : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	hosts_stop(&hosts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_host_knows_the_status_of_all),
+		cmocka_unit_test(what_cannot_be_is_refused_with_its_code),
+		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
+		cmocka_unit_test(an_operator_promotes_who_waits),
+		cmocka_unit_test(a_member_is_replaced_in_the_register),
+		cmocka_unit_test(events_begin_with_what_there_is),
+		cmocka_unit_test(others_may_look_but_not_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

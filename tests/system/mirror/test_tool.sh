@@ -1,0 +1,341 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# rpmirror: what it asks, prints and returns, against a scripted daemon; init and meta without any.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "$0")/../lib/processes.sh"
+
+# shellcheck disable=SC2153 # set by CMakeLists.txt
+tool=$RPMIRROR here=$(realpath "$(dirname "$0")")
+logs=(out err requests)
+export RPMIRROR_SOCKET=$work/socket
+
+# expect CODE PATTERN ARGUMENTS...: the exit code, and words on standard output or error.
+expect() {
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$tool" "$@" >out 2>err </dev/null || got=$?
+	[ "$got" = "$want" ] || fail "'$*' exits with $got instead of $want"
+	cat out err >both
+	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
+}
+
+asked() { # PATTERN: the last request has it
+	tail -n 1 requests | grep -qF -e "$1" || fail "the request does not have $1"
+}
+
+start_daemon() {
+	rm -f "$RPMIRROR_SOCKET"
+	mkfifo ready
+	python3 "$here/tool_peer.py" "$RPMIRROR_SOCKET" >ready &
+	started+=($!)
+	read -r _ <ready
+}
+
+# status HEALTH COPY_OF_B [MORE]: the answer to status
+status() {
+	local insync=false
+	[ "$2" != in-sync ] || insync=true
+	cat >new <<-END
+		{"schema":1,"sets":[{"set":"orders","health":"$1","epoch":7,"seq":3,"phase":"serving","primary":"a","pid":4711,"min_copies":1,"lonely":"none","lease_ms":5000,"register":{"kind":"etcd","members":3,"healthy":3},"members":[{"name":"a","slot":0,"path":"/pm/orders","local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local","flow":"none","flush_p50_us":21,"flush_p99_us":60},{"name":"b","slot":1,"path":"/pm/orders","local":false,"insync":$insync,"role":"secondary","copy":"$2","link":"connected","flow":"replicating","behind":4096}]${3:-}}]}
+	END
+	mv new status.answer
+}
+
+test_help_names_every_command() {
+	local command
+	expect 0 'usage: rpmirror COMMAND' --help
+	for command in init status events wait promote demote resync pause resume verify resolve member grow fence explain meta; do
+		expect 0 "rpmirror $command" --help
+		expect 0 "usage: rpmirror $command" $command --help
+	done
+	expect 0 '^rpmirror [0-9]' --version
+}
+
+test_wrong_command_lines_end_with_1() {
+	expect 1 'a command is missing'
+	expect 1 "no command 'fly'" fly
+	expect 1 "no option '--nonsense'" status --nonsense
+	expect 1 "'--timeout' needs a value" status --timeout
+	expect 1 "'soon' is no value for --timeout" status --timeout soon
+	expect 1 'one argument too many' status a b
+	expect 1 'an argument is missing' promote
+	expect 1 '--discard' resolve s
+	expect 1 'no size' grow s 5
+	expect 1 'none of add' member paint s b
+	expect 1 'no member' member add s b
+	expect 1 '--until' wait s
+	expect 1 "health is never 'helthy'" wait s --until health=helthy
+	expect 1 'is no key' wait s --until copy=in-sync
+	expect 1 'neither dump nor check' meta show /x
+	expect 1 '"name":"usage"' status --json --nonsense
+}
+
+test_without_a_daemon_it_is_unreachable() {
+	expect 3 'is rpmirrord running' status
+	expect 3 '"code":3,"name":"unreachable"' promote s b --json
+	expect 3 '' status --check
+}
+
+test_a_silent_daemon_is_waited_for_so_long() {
+	start_daemon
+	touch status.silent promote.close
+	expect 8 'not answered in time' status --timeout 0.2
+	expect 3 'closed by rpmirrord' promote s b
+}
+
+test_status_is_a_short_tree() {
+	start_daemon
+	status healthy in-sync
+	expect 0 '^orders   healthy   epoch 7.3   primary a \(pid 4711\)   2 copies, register etcd 3 of 3: survives the loss of any one host$' status
+	grep -qE '^  a  in-sync  primary +local  /pm/orders   flush p50 21us p99 60us$' out || fail "the line of a"
+	grep -qE '^  b  in-sync  replicating +4096 B behind$' out || fail "the line of b"
+	asked '"op":"status"'
+	expect 0 '"schema":1' status orders --json
+	asked '"set":"orders"'
+	status degraded stale ',"reason":"b was silent for 2 s","next":"it is resynced when it returns"'
+	expect 0 'does not survive the loss of its only in-sync copy' status
+	grep -qx '  why: b was silent for 2 s' out || fail "no reason"
+	grep -qx '  next: it is resynced when it returns' out || fail "no next step"
+}
+
+test_what_came_from_elsewhere_cannot_control_a_terminal() {
+	start_daemon
+	status 'heal\u001b[2Jthy' in-sync ',"reason":"\u0007bell"'
+	expect 0 'heal\?\[2Jthy' status
+	! grep -q $'[\a\e]' out || fail "a control character"
+	status healthy in-sync ',"waiting":[{"what":"\u001bx","why":"\u001by"}]'
+	expect 0 '\?x, because \?y' explain
+}
+
+test_check_is_for_monitoring() {
+	start_daemon
+	status healthy in-sync
+	expect 0 '' status --check
+	status degraded syncing ',"progressing":true'
+	expect 1 '' status --check
+	status degraded stale ',"progressing":false'
+	expect 2 '' status --check
+	local health
+	for health in blocked split down; do
+		status $health stale
+		expect 3 '' status --check
+	done
+	echo '{"schema":1,"sets":[]}' >status.answer
+	expect 3 '' status --check
+}
+
+test_what_if_tells_the_outcome() {
+	start_daemon
+	status healthy in-sync
+	expect 0 'orders without b: a goes on with 1 in-sync copy' status --what-if lost=b
+	expect 0 'b can take over after the lease of 5.0 s, with 1 in-sync copy' status --what-if lost=a
+	expect 0 'no in-sync copy is left' status --what-if lost=a,b
+	expect 0 '"outcome":"fails-over"' status --what-if lost=a --json
+	expect 2 "no member 'z'" status --what-if lost=z
+	expect 1 'lost=MEMBER' status --what-if gone=a
+	status degraded stale
+	expect 0 'nothing changes' status --what-if lost=b
+}
+
+test_errors_of_the_daemon_are_exit_codes() {
+	local code
+	start_daemon
+	for code in 2 3 4 5 6 7 8 9 10; do
+		echo "{\"ok\":false,\"error\":{\"code\":$code,\"name\":\"x\",\"message\":\"it is so\",\"hint\":\"do that\"}}" >promote.answer
+		expect $code 'rpmirror promote: it is so; do that' promote orders b
+		expect $code "\"code\":$code,.*\"message\":\"it is so\",\"hint\":\"do that\"" promote orders b --json
+	done
+	echo 'not JSON' >promote.answer
+	expect 3 'does not answer as rpmirrord' promote orders b
+	echo '{"ok":false,"error":{"code":99}}' >promote.answer
+	expect 3 'without saying why' promote orders b
+}
+
+test_requests_are_as_agreed() {
+	start_daemon
+	status healthy in-sync
+	expect 0 promoted promote orders b
+	asked '"force":false'
+	asked '"member":"b"'
+	asked '"op":"promote"'
+	asked '"set":"orders"'
+	asked '"timeout_ms":10000'
+	expect 0 'by force' promote --force b --timeout 3
+	asked '"force":true'
+	asked '"set":"orders"' # the only one
+	asked '"timeout_ms":3000'
+	expect 0 demoted demote orders
+	asked '"op":"demote"'
+	expect 0 begun resync orders b --full --from a
+	asked '"full":true'
+	asked '"from":"a"'
+	expect 0 '' pause b
+	asked '"op":"pause"'
+	expect 0 '' resume b
+	asked '"op":"resume"'
+	expect 0 '' fence orders b
+	asked '"op":"fence"'
+	expect 0 '' resolve orders --discard b
+	asked '"discard":"b"'
+	expect 0 '' grow orders 16G
+	asked '"size":17179869184'
+	expect 0 '' member add orders 'c=10.0.0.3:/pm/c'
+	asked '"member":{"name":"c","host":"10.0.0.3","port":7650,"path":"/pm/c"}'
+	asked '"op":"member-add"'
+	expect 0 '' member remove c
+	asked '"member":"c"'
+	asked '"op":"member-remove"'
+	expect 0 '' member replace orders b
+	asked '"member":{"name":"b"}'
+	expect 0 '' member replace orders 'b=[fe80::1]:99:/pm/new'
+	asked '"member":{"name":"b","host":"fe80::1","port":99,"path":"/pm/new"}'
+}
+
+test_verify_shows_what_differs() {
+	start_daemon
+	echo '{"ok":true,"compared":8192,"different":0,"ranges":[]}' >verify.answer
+	expect 0 'compared 8192 bytes, 0 differ' verify orders
+	asked '"repair":false'
+	echo '{"ok":true,"compared":8192,"different":4096,"ranges":[[4096,4096]]}' >verify.answer
+	expect 5 'offset 4096 length 4096' verify orders --repair --rate 1M --member b
+	asked '"rate":1048576'
+	asked '"member":"b"'
+}
+
+test_wait_ends_when_it_holds() {
+	start_daemon
+	status degraded syncing
+	"$tool" wait orders --until 'health=healthy,copy.b=in-sync|stale,insync.b=yes,role.a=primary' --timeout 60 &
+	started+=($!)
+	wait_until 20 test -s requests || fail "it does not ask"
+	is_gone $! && fail "it does not wait"
+	status healthy in-sync
+	wait $! || fail "it does not see the change"
+	expect 8 'health is healthy and not down' wait orders --until health=down --timeout 0.3
+	expect 8 'copy.z is no such member' wait orders --until copy.z=stale --timeout 0.2
+	expect 0 '' wait orders --until 'primary=a,phase=serving,link.a=local,flow.b=replicating'
+}
+
+test_events_are_printed_as_they_come() {
+	start_daemon
+	cat >events.answer <<-'END'
+		{"event":{"time":"2026-11-22T22:10:00.123Z","kind":"exists","object":"set","set":"orders","state":{}}}
+		{"event":{"time":"2026-11-22T22:10:00.123Z","kind":"dumped"}}
+		{"event":{"time":"2026-11-22T22:10:01.000Z","kind":"change","object":"member","set":"orders","member":"b","what":"copy","from":"stale","to":"syncing","text":"a resync has begun"}}
+	END
+	"$tool" events orders >follow 2>err &
+	started+=($!)
+	wait_until 20 grep -q 'change orders/b copy stale -> syncing: a resync has begun' follow || fail "no change"
+	expect 0 'exists orders' events --now
+	asked '"now":true'
+	expect 0 '"what":"copy"|"kind":"dumped"' events --now --json
+}
+
+test_explain_has_sentences() {
+	start_daemon
+	status degraded stale ',"reason":"b left","waiting":[{"what":"a resync of b","why":"its host is down","deadline_ms":1500,"retry_ms":500}]'
+	expect 0 'Waiting: a resync of b, because its host is down; for 1.5 s more; the next attempt is in 0.5 s.' explain orders
+	grep -q 'Member a is primary of epoch 7 and serves.' out || fail "no primary"
+	grep -q 'The copy of b is consistent, but lacks data' out || fail "no copy"
+	grep -q 'cannot be promoted but by force' out || fail "no rule"
+}
+
+# ---- without a daemon ----
+
+test_init_makes_what_is_here() {
+	expect 0 'survives|stops' init orders --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.2:$work/b" \
+		--register "file:$work/register" --lonely block
+	grep -q '2 in-sync copies' out || fail "not two copies"
+	grep -qx 'member = b' out || fail "no advice for b"
+	[ "$(stat -c %s a)" = 4194304 ] || fail "the size of a"
+	grep -q '"insync":\[0,1\]' register || fail "the register"
+	expect 0 'are whole' meta check a
+	expect 0 'slot 1' meta check b.rpmirror
+	expect 2 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" \
+		--register "file:$work/register" --lonely block
+	[ ! -e c ] || fail "a copy without a record"
+}
+
+test_init_does_not_guess() {
+	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r"
+	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely none
+	expect 1 'the register decides' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --lonely block
+	expect 1 'no member.s host is this machine' init s --size 4M --member "a=192.0.2.7:$work/a" --register "file:$work/r" --lonely block
+	expect 1 '1 to 8 members' init s --size 4M --register "file:$work/r" --lonely block
+	expect 1 'how large' init s --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block
+	expect 1 "two members 'a'" init s --size 4M --member "a=h:/x" --member "a=h:/y" --register "file:$work/r" --lonely block
+	expect 1 'min_copies' init s --size 4M --member "a=127.0.0.1:/x" --min-copies 2 --register "file:$work/r" --lonely block
+	expect 1 'multiple of 4 KiB' init s --size 5000 --member "a=127.0.0.1:/x" --register "file:$work/r" --lonely block
+	expect 9 'cannot read the secret' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block --secret /nowhere
+	expect 3 'no answer' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --timeout 0.2
+	[ ! -e a ] && [ ! -e r ] || fail "something was made"
+}
+
+test_init_leaves_nothing_when_it_fails() {
+	echo mine >b
+	expect 9 'File exists' init s --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.1:$work/b" \
+		--register "file:$work/r" --lonely block
+	[ ! -e a ] && [ ! -e a.rpmirror ] && [ ! -e b.rpmirror ] || fail "files are left"
+	[ "$(cat b)" = mine ] || fail "a file of somebody else"
+	mkdir full
+	expect 9 '' init s --size 60T --member "a=127.0.0.1:$work/full/a" --register "file:$work/r" --lonely block
+	[ -z "$(ls full)" ] || fail "files are left"
+}
+
+test_init_begins_with_a_file_that_exists() {
+	head -c 1M /dev/urandom >a
+	cp a before
+	expect 9 'a file of 2097152 bytes' init s --size 2M --member "a=127.0.0.1:$work/a" --from a --register "file:$work/r" --lonely manual
+	expect 0 '1 in-sync copy' init s --size 1M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.1:$work/b" --from a \
+		--register "file:$work/r" --lonely manual
+	cmp a before || fail "the content has changed"
+	grep -q '"insync":\[0\]' r || fail "the register"
+	"$tool" meta dump b --json | grep -q '"flags":\["empty"\]' || fail "b is not empty"
+	"$tool" meta dump a --json | grep -q '"flags":\["clean"\]' || fail "a is not clean"
+}
+
+test_a_copy_joins_later() {
+	expect 0 '1 in-sync copy.*once all 2' init s --size 1M --member "a=127.0.0.1:$work/a" --member "b=192.0.2.7:$work/b" \
+		--register "file:$work/r" --lonely manual
+	[ ! -e b ] || fail "b's host is another one"
+	expect 2 "no member 'z'" init s --join z --register "file:$work/r"
+	expect 2 'counts as in-sync' init s --join a --register "file:$work/r"
+	expect 0 'the copy of b is made' init s --join b --register "file:$work/r"
+	"$tool" meta dump b --json | grep -q '"flags":\["empty"\]' || fail "b is not empty"
+	expect 2 "that of set 's'" init other --join b --register "file:$work/r"
+}
+
+test_damaged_metadata_are_named() {
+	expect 0 '' init s --size 1M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely manual
+	# Both slots of the members.
+	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5020)) conv=notrunc status=none
+	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5820)) conv=notrunc status=none
+	expect 9 'damaged: members' meta check a
+	expect 0 '"damage": "members"' meta dump a
+	truncate -s 0 a.rpmirror
+	expect 2 'no metadata file' meta check a
+	head -c 64K /dev/urandom >a.rpmirror
+	expect 9 '' meta check a
+	expect 9 'No such file' meta check nowhere
+}
+
+test_init_in_etcd() {
+	local uri
+	mkfifo etcd_in etcd_out
+	"$SYSTEM_ETCD" 1 <etcd_in >etcd_out 2>etcd.log &
+	local pid=$!
+	started+=("$pid")
+	logs+=(etcd.log)
+	exec 5>etcd_in
+	read -r uri _ <etcd_out || { # 77: there is no etcd
+		wait $pid || exit $?
+	}
+	expect 0 'but not of a host of the register' init orders --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.2:$work/b" \
+		--register "$uri" --timeout 60
+	expect 2 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" --register "$uri" --timeout 60
+	expect 2 'counts as in-sync' init orders --join a --register "$uri" --timeout 60
+	exec 5>&-
+	wait $pid || fail "etcd does not end"
+}
+
+"test_$1"

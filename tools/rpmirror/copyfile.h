@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copyfile.h -- a copy on this host as a record describes it: made, removed, looked at. */
+#ifndef RPMIRROR_COPYFILE_H
+#define RPMIRROR_COPYFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "mirror/file/metafile.h"
+
+struct copyfile_opts {
+	const struct mirror_record *record;
+	uint8_t slot;
+	bool is_empty;   /* it has nothing yet and is to be made equal; else it is in-sync */
+	bool keeps_data; /* the data file exists and is the set's content */
+};
+
+/* Both durable under their names; neither may exist, but for a data file that is kept. Errors leave
+ * nothing behind. */
+int copyfile_create(const struct copyfile_opts *opts, struct error *err);
+/* Undo it; a data file that was kept stays. */
+void copyfile_remove(const struct copyfile_opts *opts);
+
+/* Metadata, to be looked at. */
+struct copyfile {
+	struct metafile file;
+	struct meta meta;
+};
+
+/* path: of the copy, or of its metadata. err->cause as of meta_load() and metafile_open(). */
+int copyfile_open(struct copyfile *f, const char *path, struct error *err);
+void copyfile_close(struct copyfile *f);
+
+#endif

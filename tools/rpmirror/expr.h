@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * expr.h -- what `rpmirror wait` waits for: KEY=VALUE[|VALUE...][,...], all of it; pure.
+ *
+ * Keys: health, phase, primary (a member's name, or none), and of a member: copy.M, link.M, flow.M,
+ * role.M, insync.M (yes, no).
+ */
+#ifndef RPMIRROR_EXPR_H
+#define RPMIRROR_EXPR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#define EXPR_TERMS 16
+
+struct expr_term {
+	const char *key, *member, *values; /* member: NULL for the set's keys; values: "a|b" */
+};
+
+struct expr {
+	char text[512]; /* cut up */
+	struct expr_term terms[EXPR_TERMS];
+	unsigned count;
+};
+
+/* False: `why` says what is wrong. Words that no status has are refused, as waiting for them would
+ * never end. */
+bool expr_parse(struct expr *e, const char *text, char *why, size_t size);
+/* Does it hold for this set of a status? Else `why` says which term does not, and what is there. */
+bool expr_holds(const struct expr *e, const json_t *set, char *why, size_t size);
+
+#endif

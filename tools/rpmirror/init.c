@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirror init: the set's first record, and the copies on this host. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+#include "commands.h"
+#include "copyfile.h"
+#include "init.h"
+#include "mirror/core/view.h"
+#include "survive.h"
+
+static uint64_t init_nonce(void)
+{
+	uint64_t nonce;
+
+	rand_bytes(&nonce, sizeof(nonce));
+	return nonce;
+}
+
+static int init_code_of(int rc)
+{
+	switch (rc) {
+	case -EPROTO:
+	case -EACCES:
+	case -ENOENT:
+		return OUT_CONFIG;
+	case -ETIMEDOUT:
+		return OUT_QUORUM;
+	default:
+		return OUT_UNREACHABLE;
+	}
+}
+
+/* ---- the copies ---- */
+
+static void init_remove_copies(struct copyfile_opts *copies, unsigned count)
+{
+	while (count--)
+		copyfile_remove(&copies[count]);
+}
+
+static int init_make_copies(struct copyfile_opts *copies, unsigned count)
+{
+	struct error err;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!copyfile_create(&copies[i], &err))
+			continue;
+		init_remove_copies(copies, i);
+		return out_fail(OUT_IO,
+				err.cause == EEXIST
+					? "--from MEMBER begins the set with a file that "
+					  "exists"
+					: NULL,
+				"%s", err.text);
+	}
+	return OUT_DONE;
+}
+
+/* With --from that copy alone is in-sync, as the others have other content; else all that are made
+ * here, since they are all zeros. */
+static int init_plan(const struct init_opts *opts, const struct mirror_config *config,
+		     mirror_mask local, mirror_mask *insync)
+{
+	uint8_t from;
+
+	*insync = local;
+	if (!opts->from)
+		return OUT_DONE;
+	from = mirror_config_find(config, opts->from);
+	if (from == MIRROR_NOBODY || !(local & MIRROR_BIT(from)))
+		return out_usage("--from: '%s' is no member of this host", opts->from);
+	*insync = MIRROR_BIT(from);
+	return OUT_DONE;
+}
+
+static unsigned init_fill_copies(const struct init_opts *opts, const struct mirror_record *record,
+				 mirror_mask local, struct copyfile_opts *copies)
+{
+	unsigned count = 0;
+
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (local & MIRROR_BIT(slot))
+			copies[count++] = (struct copyfile_opts){
+				.record = record,
+				.slot = slot,
+				.is_empty = !(record->view.insync & MIRROR_BIT(slot)),
+				.keeps_data =
+					opts->from &&
+					!strcmp(opts->from, record->config.members[slot].name)};
+	return count;
+}
+
+/* ---- the record ---- */
+
+static int init_absent(struct mirror_register *r, const char *set)
+{
+	struct register_entry *now = malloc(sizeof(*now));
+	struct error err;
+	int rc = now ? register_get(r, now, &err) : -ENOMEM;
+
+	free(now);
+	if (rc == -ENOENT)
+		return OUT_DONE;
+	if (!rc)
+		return out_fail(OUT_CONFIG, "rpmirror status shows it",
+				"set '%s' is in the register already", set);
+	if (rc == -ENOMEM)
+		return out_fail(OUT_IO, NULL, "out of memory");
+	return out_fail((enum out_code)init_code_of(rc), NULL, "%s", err.text);
+}
+
+/* Without an answer the same record may be sent again: it is recognised by its nonce. */
+static int init_put(struct mirror_register *r, const struct mirror_record *record, bool *maybe)
+{
+	struct register_entry *now = malloc(sizeof(*now));
+	enum register_result result = REGISTER_FAILED;
+	struct error err = {.text = "out of memory"};
+
+	for (int attempt = 0; now && attempt < 2; attempt++) {
+		result = register_create(r, record, now, &err);
+		if (result != REGISTER_UNKNOWN)
+			break;
+	}
+	free(now);
+	*maybe = result == REGISTER_UNKNOWN;
+	if (result == REGISTER_DONE)
+		return OUT_DONE;
+	if (result == REGISTER_CHANGED)
+		return out_fail(OUT_CONFIG, NULL,
+				"set '%s' was put into the register by somebody else",
+				record->config.set);
+	return out_fail(
+		*maybe ? OUT_QUORUM : OUT_UNREACHABLE,
+		*maybe ? "whether the set was created is not known: look with rpmirror init "
+			 "--join, or run this again once the register answers"
+		       : NULL,
+		"%s", err.text);
+}
+
+static void init_print(const struct args *args, const struct init_opts *opts,
+		       const struct mirror_record *record, struct mirror_register *r,
+		       mirror_mask made)
+{
+	struct survive_facts facts = {.copies = view_count(record->view.insync),
+				      .min_copies = record->config.min_copies,
+				      .lonely = record->config.lonely};
+	unsigned waiting = view_count(mirror_config_members(&record->config)) - facts.copies;
+	struct register_health health;
+	char sentence[256], later[300] = "";
+
+	register_health(r, &health);
+	if (strcmp(health.kind, "file") != 0) {
+		facts.register_members = health.members;
+		facts.register_healthy = health.healthy;
+	}
+	survive_text(&facts, sentence, sizeof(sentence));
+	if (waiting) {
+		char then[256];
+
+		facts.copies += waiting;
+		survive_text(&facts, then, sizeof(then));
+		snprintf(later, sizeof(later), "; once all %u copies are in-sync: %s", facts.copies,
+			 then);
+	}
+	if (args->json) {
+		out_json(json_pack("{s:b, s:s, s:s+}", "ok", 1, "set", record->config.set,
+				   "survives", sentence, later));
+		return;
+	}
+	printf("set %s: %u in-sync cop%s: %s%s\n", record->config.set,
+	       view_count(record->view.insync), view_count(record->view.insync) == 1 ? "y" : "ies",
+	       sentence, later);
+	init_print_advice(opts, &record->config, made);
+}
+
+static int init_create(const struct args *args, const struct init_opts *opts,
+		       struct mirror_register *r, struct mirror_record *record)
+{
+	struct copyfile_opts copies[MIRROR_MEMBERS_MAX];
+	struct mirror_config config;
+	mirror_mask local, insync;
+	bool maybe = false;
+	const char *why;
+	unsigned count;
+	int code = init_config(opts, &config);
+
+	if (!code)
+		code = init_local(opts, &config, &local);
+	if (!code)
+		code = init_plan(opts, &config, local, &insync);
+	if (!code)
+		code = init_absent(r, opts->set);
+	if (!code && view_create(record, &config, insync, init_nonce(), &why))
+		code = out_usage("this cannot be a set: %s", why);
+	if (code)
+		return code;
+	count = init_fill_copies(opts, record, local, copies);
+	code = init_make_copies(copies, count);
+	if (code)
+		return code;
+	code = init_put(r, record, &maybe);
+	if (code && !maybe)
+		init_remove_copies(copies, count);
+	if (!code)
+		init_print(args, opts, record, r, local);
+	return code;
+}
+
+/* A copy on this host of a set that exists: empty, to be made equal by the primary. */
+static int init_join(const struct args *args, const struct init_opts *opts,
+		     struct mirror_register *r, struct mirror_record *record)
+{
+	struct register_entry *now = malloc(sizeof(*now));
+	struct copyfile_opts copy = {.record = record, .is_empty = true};
+	struct error err = {.text = "out of memory"};
+	int rc = now ? register_get(r, now, &err) : -ENOMEM;
+
+	if (!rc)
+		*record = now->record;
+	free(now);
+	if (rc)
+		return out_fail((enum out_code)init_code_of(rc), NULL, "%s", err.text);
+	copy.slot = mirror_config_find(&record->config, opts->join);
+	if (copy.slot == MIRROR_NOBODY)
+		return out_fail(OUT_CONFIG, "rpmirror member add", "set '%s' has no member '%s'",
+				opts->set, opts->join);
+	if (record->view.insync & MIRROR_BIT(copy.slot))
+		return out_fail(OUT_CONFIG, "rpmirror member replace, if its copy is lost",
+				"the copy of '%s' counts as in-sync and cannot begin anew",
+				opts->join);
+	if (copyfile_create(&copy, &err))
+		return out_fail(OUT_IO, NULL, "%s", err.text);
+	if (args->json)
+		out_json(json_pack("{s:b, s:s, s:s}", "ok", 1, "set", opts->set, "member",
+				   opts->join));
+	else
+		printf("set %s: the copy of %s is made and empty; it is made equal when its daemon and "
+		       "the primary meet\n",
+		       opts->set, opts->join);
+	return OUT_DONE;
+}
+
+static int init_run(const struct args *args, const struct init_opts *opts)
+{
+	struct mirror_record *record = calloc(1, sizeof(*record));
+	struct mirror_register *r;
+	struct error err;
+	int code;
+
+	if (!record)
+		return out_fail(OUT_IO, NULL, "out of memory");
+	if (register_open(opts->uri, opts->set, (unsigned)args->timeout_ms, &r, &err)) {
+		free(record);
+		return out_fail(err.kind == ERROR_ARGUMENT ? OUT_USAGE : OUT_IO, NULL, "%s",
+				err.text);
+	}
+	code = opts->join ? init_join(args, opts, r, record) : init_create(args, opts, r, record);
+	register_close(r);
+	free(record);
+	return code;
+}
+
+int cmd_init(int argc, char **argv)
+{
+	struct init_opts opts = {0};
+	const struct args_option options[] = {
+		{"size", ARGS_SIZE, &opts.size},
+		{"member", ARGS_LIST, &opts.members},
+		{"register", ARGS_TEXT, &opts.uri},
+		{"lonely", ARGS_TEXT, &opts.lonely},
+		{"min-copies", ARGS_COUNT, &opts.min_copies},
+		{"lease", ARGS_SECONDS, &opts.lease_ms},
+		{"replica-timeout", ARGS_SECONDS, &opts.replica_timeout_ms},
+		{"secret", ARGS_TEXT, &opts.secret},
+		{"here", ARGS_LIST, &opts.here},
+		{"from", ARGS_TEXT, &opts.from},
+		{"join", ARGS_TEXT, &opts.join},
+		{0}};
+	struct args args;
+	int code;
+
+	if (args_parse(argc, argv, options, 1, 1, &args, &code))
+		return code;
+	opts.set = args.rest.items[0];
+	if (!opts.uri)
+		return out_usage("say where the set's record is kept: --register "
+				 "etcd://HOST:2379,... or file:PATH");
+	if (opts.join && opts.members.count)
+		return out_usage(
+			"--join makes a copy for a set that exists; --member is for a new one");
+	if (opts.secret && access(opts.secret, R_OK))
+		return out_fail(OUT_IO, NULL, "cannot read the secret %s: %s", opts.secret,
+				strerror(errno));
+	return init_run(&args, &opts);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* init.h -- the parts of `rpmirror init`. */
+#ifndef RPMIRROR_INIT_H
+#define RPMIRROR_INIT_H
+
+#include "args.h"
+#include "mirror/core/types.h"
+#include "mirror/register/register.h"
+#include "out.h"
+
+struct init_opts {
+	const char *set, *uri, *lonely, *from, *join, *secret;
+	struct args_list members, here;
+	uint64_t size, min_copies, lease_ms, replica_timeout_ms;
+};
+
+/* The record as wanted: configuration, nobody in-sync yet. 0, or the exit code of what was printed.
+ */
+int init_config(const struct init_opts *opts, struct mirror_config *config);
+/* Whose copies are to be made by this command, on this host. */
+int init_local(const struct init_opts *opts, const struct mirror_config *config,
+	       mirror_mask *local);
+/* What the daemon of each host has to be told. */
+void init_print_advice(const struct init_opts *opts, const struct mirror_config *config,
+		       mirror_mask made);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "commands.h"
+#include "out.h"
+
+static const struct args_command commands[] = {
+	{"init", "SET --size N --member NAME=HOST:PATH... --register URI",
+	 "Create a set: its record in the register, and the copies of the members on this host.\n"
+	 "\n"
+	 "  --size N              of the file, such as 8G\n"
+	 "  --member NAME=HOST[:PORT]:PATH    one for each copy, 1 to 8\n"
+	 "  --register URI        etcd://HOST:PORT,... or file:PATH\n"
+	 "  --lonely block|manual what a primary does that lost every other copy (file registers)\n"
+	 "  --min-copies N        with fewer durable copies nothing is acknowledged (1, or 2 of 3)\n"
+	 "  --lease S             how long a primary that is gone is waited for (5)\n"
+	 "  --replica-timeout S   how long a copy may be silent before it is excluded (2)\n"
+	 "  --here MEMBER         this host's; else it is found by the addresses\n"
+	 "  --from MEMBER         begin with the file that this member has\n"
+	 "  --join MEMBER         make this member's copy of a set that exists\n"
+	 "  --secret FILE         what the daemons of the set share\n",
+	 cmd_init},
+	{"status", "[SET] [--check | --what-if lost=MEMBER,...]",
+	 "Show the sets of this host.\n"
+	 "\n"
+	 "  --check               for monitoring: 0 healthy, 1 degraded and progressing,\n"
+	 "                        2 degraded and stuck, 3 blocked, split or down\n"
+	 "  --what-if lost=A,B    what the loss of these members would do\n",
+	 cmd_status},
+	{"events", "[SET] [--now]",
+	 "Print what is, then each change.\n"
+	 "\n"
+	 "  --now                 only what is\n",
+	 cmd_events},
+	{"wait", "SET --until EXPRESSION",
+	 "Wait until the set is as said: KEY=VALUE[|VALUE][,KEY=VALUE...], for instance\n"
+	 "health=healthy,copy.b=in-sync. Keys: health, phase, primary, and of member M\n"
+	 "copy.M, link.M, flow.M, role.M, insync.M.\n",
+	 cmd_wait},
+	{"promote", "[SET] MEMBER [--force]",
+	 "Make a member the primary.\n"
+	 "\n"
+	 "  --force               also if it may lack acknowledged data, or the former primary may\n"
+	 "                        be alive\n",
+	 cmd_promote},
+	{"demote", "[SET]", "End the primary's epoch, with all flushed.\n", cmd_demote},
+	{"resync", "[SET] MEMBER [--full] [--from MEMBER]",
+	 "Make a copy equal.\n"
+	 "\n"
+	 "  --full                compare all of it\n"
+	 "  --from MEMBER         from this one\n",
+	 cmd_resync},
+	{"pause", "[SET] MEMBER", "Pause a resync.\n", cmd_pause},
+	{"resume", "[SET] MEMBER", "Let a resync go on.\n", cmd_resume},
+	{"verify", "[SET] [--member MEMBER] [--repair] [--rate N]",
+	 "Compare the copies by digests. Exit code 5: they differ.\n"
+	 "\n"
+	 "  --member MEMBER       this one only\n"
+	 "  --repair              make equal what differs\n"
+	 "  --rate N              bytes per second at most\n",
+	 cmd_verify},
+	{"resolve", "[SET] --discard MEMBER",
+	 "After a split: give up what differs in a member's copy.\n", cmd_resolve},
+	{"member", "add|remove|replace [SET] NAME[=HOST:PATH]",
+	 "Change who has a copy. A replaced copy gets a new identity, and the former one is\n"
+	 "refused when it returns.\n",
+	 cmd_member},
+	{"grow", "[SET] SIZE", "Make the file larger.\n", cmd_grow},
+	{"fence", "[SET] MEMBER",
+	 "Say that a member's host is off for certain, so that another one may be promoted.\n",
+	 cmd_fence},
+	{"explain", "[SET]", "Say why a set is as it is, and what happens next.\n", cmd_explain},
+	{"meta", "dump|check PATH",
+	 "Show, or check, the metadata of the copy with this path, without a daemon.\n", cmd_meta},
+};
+
+static void main_help(void)
+{
+	printf("usage: rpmirror COMMAND [options] ...\n"
+	       "Highly available memory-mapped files: sets of copies on several hosts.\n\n");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		printf("  rpmirror %s %s\n", commands[i].name, commands[i].synopsis);
+	printf("\n'rpmirror COMMAND --help' shows more, and so does rpmirror(1).\n");
+}
+
+static int main_command(int argc, char **argv)
+{
+	static char name[64];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[0], commands[i].name) != 0)
+			continue;
+		snprintf(name, sizeof(name), "rpmirror %s", commands[i].name);
+		out_begin(name);
+		args_command = &commands[i];
+		return commands[i].run(argc, argv);
+	}
+	return out_usage("there is no command '%s'", argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	int code;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2)
+		return out_usage("a command is missing");
+	if (!strcmp(argv[1], "--version")) {
+		puts("rpmirror " RPMIRROR_VERSION);
+		code = OUT_DONE;
+	} else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+		   !strcmp(argv[1], "help")) {
+		main_help();
+		code = OUT_DONE;
+	} else {
+		code = main_command(argc - 1, argv + 1);
+	}
+	if ((fflush(stdout) || ferror(stdout)) && !code)
+		return out_fail(OUT_IO, NULL, "cannot write the output: %s", strerror(errno));
+	return code;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "show.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out.h"
+#include "survive.h"
+
+/* What came from another process, as one printable word or sentence. */
+struct show_text {
+	char text[512];
+};
+
+static struct show_text show_get(const json_t *object, const char *key, const char *dflt)
+{
+	struct show_text t;
+
+	snprintf(t.text, sizeof(t.text), "%s", json_text(object, key, dflt));
+	text_make_printable(t.text);
+	return t;
+}
+
+static void show_sentence(const json_t *object, const char *key, const char *label)
+{
+	struct show_text t = show_get(object, key, "");
+
+	if (t.text[0])
+		printf("  %s: %s\n", label, t.text);
+}
+
+static void show_head(const json_t *set)
+{
+	const json_t *store = json_object_get(set, "register");
+	struct survive_facts facts;
+	char sentence[256];
+
+	survive_facts_of(set, &facts);
+	survive_text(&facts, sentence, sizeof(sentence));
+	printf("%s   %s   epoch %.0f.%.0f", show_get(set, "set", "?").text,
+	       show_get(set, "health", "?").text, json_figure(set, "epoch", 0),
+	       json_figure(set, "seq", 0));
+	if (json_flag(set, "forced"))
+		printf(" forced");
+	if (json_text(set, "primary", NULL))
+		printf("   primary %s", show_get(set, "primary", "").text);
+	else
+		printf("   no primary");
+	if (json_object_get(set, "pid"))
+		printf(" (pid %.0f)", json_figure(set, "pid", 0));
+	if (!strcmp(json_text(set, "phase", ""), "recovering"))
+		printf(", recovering");
+	printf("   %u cop%s, register %s", facts.copies, facts.copies == 1 ? "y" : "ies",
+	       show_get(store, "kind", "?").text);
+	if (facts.register_members)
+		printf(" %u of %u", facts.register_healthy, facts.register_members);
+	printf(": %s\n", sentence);
+}
+
+/* What goes on with a member, in a word: its role if it is special, else flow or link. */
+static const char *show_activity(const json_t *member)
+{
+	const char *role = json_text(member, "role", "secondary");
+	const char *flow = json_text(member, "flow", "none");
+
+	if (strcmp(role, "secondary") != 0)
+		return role;
+	return strcmp(flow, "none") != 0 ? flow : json_text(member, "link", "?");
+}
+
+static void show_progress(const json_t *member)
+{
+	double behind = json_figure(member, "behind", 0), rate = json_figure(member, "rate", 0);
+
+	printf(" %.0f B behind", behind);
+	if (rate <= 0)
+		return;
+	printf(", %.1f MiB/s", rate / (1 << 20));
+	printf(", %.0f s left", behind / rate);
+}
+
+static void show_member(const json_t *member, int width)
+{
+	struct show_text name = show_get(member, "name", "?");
+	struct show_text copy = show_get(member, "copy", "?");
+	bool local = json_flag(member, "local");
+	char activity[32];
+
+	snprintf(activity, sizeof(activity), "%s", show_activity(member));
+	text_make_printable(activity);
+	printf("  %-*s  %-8s %-12s", width, name.text, copy.text, activity);
+	if (local)
+		printf(" local  %s", show_get(member, "path", "").text);
+	if (json_object_get(member, "behind") && (!local || json_figure(member, "behind", 0) > 0))
+		show_progress(member);
+	if (json_object_get(member, "flush_p50_us"))
+		printf("   flush p50 %.0fus p99 %.0fus", json_figure(member, "flush_p50_us", 0),
+		       json_figure(member, "flush_p99_us", 0));
+	if (!json_flag(member, "insync") && !strcmp(copy.text, "in-sync"))
+		printf("   not in the in-sync set");
+	if (json_text(member, "reason", NULL))
+		printf("   %s", show_get(member, "reason", "").text);
+	printf("\n");
+}
+
+void show_set(const json_t *set)
+{
+	const json_t *members = json_object_get(set, "members"), *member;
+	int width = 1;
+	size_t i;
+
+	show_head(set);
+	json_array_foreach(members, i, member)
+	{
+		int len = (int)strlen(json_text(member, "name", "?"));
+
+		width = len > width && len <= MIRROR_NAME_MAX ? len : width;
+	}
+	json_array_foreach(members, i, member) show_member(member, width);
+	show_sentence(set, "reason", "why");
+	show_sentence(set, "next", "next");
+}
+
+/* ---- explain ---- */
+
+static void show_explain_view(const json_t *set)
+{
+	const char *phase = json_text(set, "phase", "none");
+	struct show_text primary = show_get(set, "primary", "");
+
+	if (!strcmp(phase, "serving"))
+		printf("Member %s is primary of epoch %.0f and serves.\n", primary.text,
+		       json_figure(set, "epoch", 0));
+	else if (!strcmp(phase, "recovering"))
+		printf("Member %s is primary of epoch %.0f and makes the other in-sync copies equal; "
+		       "until they are, or are excluded, nobody reads.\n",
+		       primary.text, json_figure(set, "epoch", 0));
+	else
+		printf("There is no primary; the last epoch, %.0f, ended %s.\n",
+		       json_figure(set, "epoch", 0),
+		       json_flag(set, "clean")
+			       ? "cleanly: any in-sync member can be promoted at once"
+			       : "without a clean demotion");
+	if (json_flag(set, "forced"))
+		printf("This epoch was begun by force: what former ones acknowledged may be missing. "
+		       "The register's history keeps them.\n");
+}
+
+static void show_explain_member(const json_t *member)
+{
+	static const struct {
+		const char *copy, *means;
+	} copies[] = {
+		{"empty",
+		 "was created and has no data yet; it is made equal once a primary serves"},
+		{"syncing", "is being made equal and cannot be used until that has ended"},
+		{"stale", "is consistent, but lacks data that was acknowledged while it was away"},
+		{"unknown",
+		 "is consistent, but its daemon cannot be asked whether it is the newest"},
+		{"in-sync", "has every acknowledged flush"},
+		{"failed", "has failed: its medium or a write-back reported an error"},
+	};
+	const char *copy = json_text(member, "copy", "");
+	struct show_text reason = show_get(member, "reason", "");
+
+	printf("The copy of %s ", show_get(member, "name", "?").text);
+	for (unsigned i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+		if (!strcmp(copies[i].copy, copy))
+			printf("%s", copies[i].means);
+	if (!json_flag(member, "insync"))
+		printf("; it is not in the in-sync set, so it cannot be promoted but by force");
+	printf(".");
+	if (!json_flag(member, "local"))
+		printf(" Its link is %s.", show_get(member, "link", "down").text);
+	if (reason.text[0])
+		printf(" %s", reason.text);
+	printf("\n");
+}
+
+static void show_explain_waiting(const json_t *set)
+{
+	const json_t *wait;
+	size_t i;
+
+	json_array_foreach(json_object_get(set, "waiting"), i, wait)
+	{
+		printf("Waiting: %s, because %s", show_get(wait, "what", "?").text,
+		       show_get(wait, "why", "of an unknown reason").text);
+		if (json_object_get(wait, "deadline_ms"))
+			printf("; for %.1f s more", json_figure(wait, "deadline_ms", 0) / 1000);
+		if (json_object_get(wait, "retry_ms"))
+			printf("; the next attempt is in %.1f s",
+			       json_figure(wait, "retry_ms", 0) / 1000);
+		printf(".\n");
+	}
+}
+
+void show_explanation(const json_t *set)
+{
+	const json_t *store = json_object_get(set, "register"), *member;
+	struct survive_facts facts;
+	char sentence[256];
+	size_t i;
+
+	printf("Set %s is %s.\n", show_get(set, "set", "?").text,
+	       show_get(set, "health", "?").text);
+	if (json_text(set, "reason", NULL))
+		printf("Why: %s.\n", show_get(set, "reason", "").text);
+	show_explain_view(set);
+	json_array_foreach(json_object_get(set, "members"), i, member) show_explain_member(member);
+	if (json_text(store, "error", NULL))
+		printf("The register: %s.\n", show_get(store, "error", "").text);
+	show_explain_waiting(set);
+	survive_facts_of(set, &facts);
+	survive_text(&facts, sentence, sizeof(sentence));
+	printf("With %u in-sync cop%s of at least %u it %s%s.\n", facts.copies,
+	       facts.copies == 1 ? "y" : "ies", facts.min_copies,
+	       strncmp(sentence, "no ", 3) && strncmp(sentence, "the ", 4) ? "" : "stands so: ",
+	       sentence);
+	if (json_text(set, "next", NULL))
+		printf("Next: %s.\n", show_get(set, "next", "").text);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* survive.h -- what a set survives, in one sentence, and what the loss of members would do; pure.
+ */
+#ifndef RPMIRROR_SURVIVE_H
+#define RPMIRROR_SURVIVE_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "mirror/core/types.h"
+
+struct survive_facts {
+	unsigned copies; /* in-sync */
+	unsigned min_copies;
+	enum mirror_lonely lonely;
+	unsigned register_members, register_healthy; /* of etcd; 0: the register is a file */
+};
+
+/* Of a set in the status. */
+void survive_facts_of(const json_t *set, struct survive_facts *facts);
+/* "survives the loss of any one host" */
+void survive_text(const struct survive_facts *facts, char *text, size_t size);
+
+enum survive_outcome {
+	SURVIVE_NO_CHANGE,
+	SURVIVE_GOES_ON,    /* the primary goes on with fewer copies */
+	SURVIVE_FAILS_OVER, /* another one takes over by itself */
+	SURVIVE_STOPS,      /* an operator has to promote another one */
+	SURVIVE_BLOCKS,     /* flushes wait until a copy is back */
+	SURVIVE_LOSES       /* no in-sync copy is left */
+};
+
+/* The loss of these members, all at once. */
+enum survive_outcome survive_loss(const json_t *set, mirror_mask lost, char *text, size_t size);
+const char *survive_outcome_str(enum survive_outcome outcome);
+/* The member's slot in a status, or MIRROR_NOBODY. */
+uint8_t survive_slot(const json_t *set, const char *name);
+
+#endif
