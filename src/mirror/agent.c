@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -25,6 +26,7 @@ static void agent_on_swapped(struct rpmirror *m, const struct packet *p)
 	if (p->id != m->swap_id)
 		return;
 	m->swap_id = 0;
+	killpoint(KILLPOINT_w6_known);
 	primary_on_swap(&m->primary, results[p->swapped.result], &p->swapped.record,
 			p->swapped.revision);
 }
@@ -165,6 +167,17 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
+/* So that nobody takes the copy for a good one. */
+static void agent_say_failed(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_FAIL;
+	if (m->says_failed && daemon_send(&m->daemon, p))
+		m->says_failed = false;
+}
+
 static void agent_check_quiescence(struct rpmirror *m)
 {
 	bool all = m->flush.retired == m->flush.begun;
@@ -189,6 +202,8 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 		act_read(m);
 	agent_check_flushes(m, now_ms);
 	agent_check_quiescence(m);
+	agent_say_failed(m);
+	guard_step(m, now_ms);
 	act_all(m);
 }
 
@@ -221,6 +236,9 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 {
 	uint64_t next = m->heartbeat_ms, other = primary_next_deadline(&m->primary);
 
+	if (other < next)
+		next = other;
+	other = guard_deadline(m);
 	if (other < next)
 		next = other;
 	return next > now_ms ? (int)(next - now_ms) : 0;

@@ -247,7 +247,7 @@ static int map_await(struct rpmirror *m, unsigned flags)
 
 static int map_memory(struct rpmirror *m, void *hint, int protection)
 {
-	int flags = MAP_PRIVATE | MAP_NORESERVE;
+	int flags = protection == PROT_READ ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE;
 	void *p;
 
 	if (!hint)
@@ -266,6 +266,21 @@ static int map_memory(struct rpmirror *m, void *hint, int protection)
 	return 0;
 }
 
+/* From now on the lease guards it. */
+static int map_open_memory(struct rpmirror *m)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
+		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
+				 strerror(errno));
+	m->guard = guard_choose(m);
+	m->mapped = !rc;
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
 static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 {
 	int rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
@@ -276,10 +291,7 @@ static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 		rc = map_start(m);
 	if (!rc)
 		rc = map_await(m, flags);
-	if (!rc && mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
-		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
-				 strerror(errno));
-	return rc;
+	return rc ? rc : map_open_memory(m);
 }
 
 static int map_check_flags(const char *set, unsigned flags)

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "mirror/core/killpoint.h"
 
 struct agent_queue {
 	struct agent_job *first, **last;
@@ -159,9 +160,11 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		job->rc = register_get(a->handle, &job->now, &job->err);
 		break;
 	case AGENT_SWAP:
+		killpoint(KILLPOINT_w6_before);
 		job->result =
 			register_swap(a->handle, &job->expected, &job->next,
 				      job->promotes ? &job->alive : NULL, &job->now, &job->err);
+		killpoint(KILLPOINT_w6_after);
 		break;
 	case AGENT_ALIVE_GET:
 		job->rc = register_alive_get(a->handle, &job->alive, &job->err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/member_impl.h"
 #include "mirror/core/ranges.h"
 
@@ -74,7 +75,9 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 		return;
 	}
 	promise.epoch = epoch;
+	killpoint(KILLPOINT_w1_before);
 	rc = meta_set_promise(m->meta, &promise); /* W1 */
+	killpoint(KILLPOINT_w1_after);
 	if (!rc)
 		m->fencing = (struct mirror_epoch){0};
 	member_done(v, rc);

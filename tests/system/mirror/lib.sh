@@ -5,6 +5,8 @@
 
 # hosts_begin COUNT [SIZE [LEASE_MS [yes]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
 # and the register's uri in $register. Ended with the script.
+# Leases are short here, and the machine may be slow: no application may be hurt by that.
+export RPMIRROR_ON_FENCED=${RPMIRROR_ON_FENCED:-error}
 hosts_begin() {
 	local line name
 	coproc HOSTS { exec "$MIRROR_HOSTS" "$@" 2>"$work/hosts.log"; }

@@ -10,7 +10,7 @@
 #include "mirror/core/types.h"
 
 #define STANDIN_SET  "set"
-#define STANDIN_SIZE (4u << 20)
+#define STANDIN_SIZE (8u << 20)
 
 struct standin;
 
@@ -23,6 +23,7 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot);
 /* The register's record now. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
+void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
 
 /* The member's connections break, and nobody listens there until it is up again. */
