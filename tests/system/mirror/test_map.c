@@ -52,6 +52,15 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Who waits for the role gets it as soon as it is free. */
+static int setup_automatic(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
 static int setup_secret(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .has_secret = true};
@@ -224,7 +233,8 @@ int main(void)
 		TEST(test_a_member_whose_daemon_is_killed_is_excluded),
 		TEST(test_the_lease_is_renewed),
 		TEST(test_a_restart_of_the_own_daemon_does_not_hurt),
-		TEST(test_after_a_crash_another_process_goes_on),
+		cmocka_unit_test_setup_teardown(test_after_a_crash_another_process_goes_on,
+						setup_automatic, teardown),
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		cmocka_unit_test_setup_teardown(test_hosts_with_a_secret_prove_it, setup_secret,
