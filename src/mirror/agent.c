@@ -238,9 +238,6 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 
 	if (other < next)
 		next = other;
-	other = repair_step(m, now_ms);
-	if (other < next)
-		next = other;
 	other = guard_deadline(m);
 	if (other < next)
 		next = other;

@@ -8,6 +8,7 @@
 #include "mirror/core/ranges.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 #define FLUSH_ON_STACK 64
@@ -170,6 +171,7 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 	for (unsigned slot = 0; members; slot++, members >>= 1)
 		if (members & 1)
 			lane_post(m, slot, f);
+	repair_on_flush(m, v, n);
 }
 
 /* Locked. Wait until there is room, then snapshot and post. */
@@ -178,20 +180,27 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 {
 	struct lane_flush f;
 	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
+	struct repair_hold hold = {0};
 	int rc = wait_check(m, since);
 
-	while (!rc && !flush_has_room(m, &f, bytes, &at)) {
-		wait_step(m, CLOCK_NEVER);
+	while (!rc) {
+		if (!repair_flush_enter(m, &hold, v, n))
+			repair_wait(m);
+		else if (!flush_has_room(m, &f, bytes, &at))
+			wait_step(m, CLOCK_NEVER);
+		else
+			break;
 		rc = wait_check(m, since);
 	}
-	if (rc)
-		return rc;
-	flush_snapshot(m, &f, at);
-	killpoint(KILLPOINT_flush_snapshot);
-	flush_post(m, &f, v, n);
-	killpoint(KILLPOINT_flush_posted);
-	*seq = f.seq;
-	return 0;
+	if (!rc) {
+		flush_snapshot(m, &f, at);
+		killpoint(KILLPOINT_flush_snapshot);
+		flush_post(m, &f, v, n);
+		killpoint(KILLPOINT_flush_posted);
+		*seq = f.seq;
+	}
+	repair_flush_leave(m, &hold);
+	return rc;
 }
 
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)

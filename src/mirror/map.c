@@ -177,10 +177,9 @@ static void map_stop_thread(struct rpmirror *m)
 static void map_delete(struct rpmirror *m)
 {
 	map_stop_thread(m);
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
-		repair_drop(m, slot);
+	repair_close(m);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		ask_drop(m, slot);
-	}
 	if (m->app)
 		munmap(m->app, m->size);
 	staging_fini(&m->staging);
@@ -217,6 +216,9 @@ static int map_start(struct rpmirror *m)
 	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL, false, now,
 		      map_random, NULL);
 	map_set_places(m);
+	rc = repair_open(m);
+	if (rc)
+		return rc;
 	rc = thread_start(&m->thread, 0, agent_main, m);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "cannot start a thread: %s", strerror(-rc));

@@ -83,6 +83,7 @@ struct rpmirror {
 	struct link_place control_place, lane_place;
 	struct set_member members[MIRROR_MEMBERS_MAX];
 
+	struct repair *repair; /* of members that are made equal */
 	struct primary primary;
 	struct mirror_epoch epoch; /* ours */
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */

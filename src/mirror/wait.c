@@ -5,6 +5,7 @@
 
 #include "base/poll.h"
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 #define WAIT_TAKE 32
@@ -52,8 +53,10 @@ void wait_settle(struct rpmirror *m)
 			sent = m->flush.members[slot].done;
 	if (sent + FLUSH_MAX > m->flush.begun)
 		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
-	if (m->flush.retired != before)
-		set_notify(m);
+	if (m->flush.retired == before)
+		return;
+	repair_on_acked(m, before, m->flush.retired);
+	set_notify(m);
 }
 
 int wait_check(struct rpmirror *m, uint64_t since_ms)

@@ -256,6 +256,13 @@ void standin_overtake(struct standin *s)
 	STANDIN_LOCKED(s, standin_promote_other(s));
 }
 
+void standin_set_unclean(struct standin *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->record.view.clean = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range)
 {
 	STANDIN_LOCKED(s, s->members[slot].records[s->members[slot].record_count++] = range);

@@ -35,6 +35,8 @@ void standin_set_register(struct standin *s, bool works);
 void standin_set_lease(struct standin *s, bool renewed);
 /* Another member promotes itself, and this host's daemon hears of it. */
 void standin_overtake(struct standin *s);
+/* The last primary did not end in good order. */
+void standin_set_unclean(struct standin *s);
 /* Ranges that a member reports as perhaps different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
 /* How many questions of a kind a member was asked. */
