@@ -84,6 +84,14 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_automatic(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .size = SIZE, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -170,7 +178,9 @@ int main(void)
 		TEST(test_a_replica_that_returns_gets_what_differs),
 		TEST(test_a_target_that_is_killed_goes_on),
 		TEST(test_a_source_that_is_killed_is_followed_by_another),
-		TEST(test_a_former_primary_returns_with_what_was_not_flushed),
+		cmocka_unit_test_setup_teardown(
+			test_a_former_primary_returns_with_what_was_not_flushed, setup_automatic,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
