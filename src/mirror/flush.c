@@ -11,7 +11,8 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define FLUSH_ON_STACK 64
+#define FLUSH_ON_STACK      64
+#define FLUSH_SLOW_EVERY_MS 1000
 
 /* ---- arguments ---- */
 
@@ -304,6 +305,21 @@ static int flush_verdict(const struct rpmirror *m, uint64_t seq)
 			   m->set);
 }
 
+/* At most one event a second: whoever is slow is so for a while. */
+static void flush_note_slow(struct rpmirror *m, uint64_t seq)
+{
+	uint64_t now = set_now_ms(), took;
+
+	if (!seq || m->flush.begun - seq >= FLUSH_MAX)
+		return;
+	took = now - m->begun_ms[seq % FLUSH_MAX];
+	if (took < m->primary.rec.config.slow_ms || now - m->slow_noted_ms < FLUSH_SLOW_EVERY_MS)
+		return;
+	m->slow_noted_ms = now;
+	events_add(&m->events, RPMIRROR_EVENT_SLOW, UINT32_MAX, took * 1000, "a flush took %llu ms",
+		   (unsigned long long)took);
+}
+
 /* Locked. */
 static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
@@ -318,6 +334,7 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 	}
 	if (seq <= m->flush.retired) {
 		killpoint(KILLPOINT_flush_settled);
+		flush_note_slow(m, seq);
 		return flush_verdict(m, seq);
 	}
 	return rc ? rc : RPMIRROR_E_AGAIN;

@@ -15,6 +15,19 @@ static void repair_send(struct rpmirror *m, unsigned slot, struct message *quest
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
+/* W9 at the source: while it holds the copy the hot slots are this process's own. Where all may
+ * differ the member's own record says so, and it stays as long as this one would. */
+static void repair_note(struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair->members[slot];
+
+	if (!rm->is_whole &&
+	    hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
+		act_lost(m, slot, "what may differ there cannot be recorded here");
+	else
+		repair_enter(m, slot, REPAIR_RUNNING);
+}
+
 static void repair_ask_record(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -80,22 +93,11 @@ void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage)
 	repair_ask_next(m, slot);
 }
 
-/* This copy's side of W9. Where all may differ the member's own record says so, and it stays as
- * long as this one would. */
-static bool repair_record_here(struct rpmirror *m, const struct repair_member *rm)
-{
-	if (rm->is_whole)
-		return true;
-	return !hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired);
-}
-
 void repair_on_open(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
 
-	if (rm->is_equalise && !repair_record_here(m, rm))
-		act_lost(m, slot, "this host's metadata have no room for what may differ");
-	else if (rm->is_equalise)
+	if (rm->is_equalise)
 		repair_enter(m, slot, rm->range_count ? REPAIR_RECORDING : REPAIR_RUNNING);
 	else
 		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
@@ -131,7 +133,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 		if (rm->range_sent < rm->range_count)
 			repair_ask_next(m, slot);
 		else
-			repair_enter(m, slot, REPAIR_RUNNING);
+			repair_note(m, slot);
 		break;
 	case REPAIR_BEGINNING:
 		repair_enter(m, slot, REPAIR_RUNNING);
@@ -155,6 +157,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)
 {
 	struct repair_member *rm = m->repair->members[slot];
+	bool is_record = rm->stage == REPAIR_RECORDING;
 
 	rm->question = 0;
 	if (answer->type == MESSAGE_RANGES && rm->stage == REPAIR_LEARNING)
@@ -163,16 +166,22 @@ static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct mess
 		act_lost(m, slot, "its daemon breaks the protocol");
 	else if (answer->done.status == GREETING_OK)
 		repair_on_done(m, slot);
-	else if (answer->done.status == GREETING_FULL && rm->stage == REPAIR_RECORDING)
+	else if (answer->done.status == GREETING_FULL && is_record)
 		repair_on_done(m, slot); /* it counts as uncertain, which is safe, too */
 	else
 		act_lost(m, slot, greeting_status_2str(answer->done.status));
 }
 
-void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer)
+/* Those about this host's copy are asked for another member's sake. */
+void repair_on_answer(struct rpmirror *m, unsigned from, const struct message *answer)
 {
-	const struct repair_member *rm = m->repair->members[slot];
+	(void)from;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		const struct repair_member *rm = m->repair->members[slot];
 
-	if (rm && rm->question && rm->question == answer->id)
-		repair_on_reply(m, slot, answer);
+		if (rm && rm->question && rm->question == answer->id) {
+			repair_on_reply(m, slot, answer);
+			return;
+		}
+	}
 }

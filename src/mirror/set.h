@@ -88,6 +88,7 @@ struct rpmirror {
 	struct mirror_epoch epoch; /* ours */
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
 	struct flush_core flush;
+	uint64_t slow_noted_ms;
 	uint64_t begun_ms[FLUSH_MAX]; /* by number % FLUSH_MAX */
 	uint64_t staged_to[FLUSH_MAX];
 	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */

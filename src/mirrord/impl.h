@@ -211,7 +211,7 @@ void link_free(struct link *link);
 void link_end(struct link *link);
 void links_make_room(struct daemon *d, const char *addr);
 /* Data connections of the set with epochs below that one, and control connections too. */
-void links_cut_below(struct set *s, struct mirror_epoch epoch);
+void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *asker);
 void links_end_all(struct daemon *d, struct set *s); /* s NULL: of all sets */
 int link_post_receives(struct link *link, struct rpma_conn_req *req);
 /* Librpma's results, or RPMA_E_AGAIN: the other end asked for more than it may. */
@@ -226,12 +226,14 @@ enum greeting_status fence_status(enum member_reason reason);
 void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
 		  struct message *answer);
 /* Cut, drain, record; answer is PROMISED, or DONE with a refusal. */
-void fence_promise(struct set *s, struct mirror_epoch epoch, struct message *answer);
+void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,
+		   struct message *answer);
 
 /* control.c: messages of connections. */
 void control_on_message(struct watch *w);
 /* The answer to a question about the set's copy. False: it is no question. */
-bool control_answer(struct set *s, const struct message *m, struct message *answer);
+bool control_answer(struct set *s, const struct link *asker, const struct message *m,
+		    struct message *answer);
 
 /* local.c: the UNIX socket. */
 int local_open(struct daemon *d, struct error *err);

@@ -15,6 +15,11 @@
 #define BIG   (8u << 20)
 #define KILLS 60
 
+/* Of the counter shm_state, as softrnic(7) lists them. */
+#define SHM_STATE_FIRST_WHY   3
+#define SHM_STATE_MAX_REACHED 16
+#define SHM_STATE_LAST_WHY    20
+
 static bool shm_is_off(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -83,6 +88,8 @@ static void every_operation_goes_through_the_rings(void **state)
 	ends_open(&d, NULL);
 	assert_int_equal(goes_over(&d), !shm_is_off());
 	assert_int_equal(count_rings(), shm_is_off() ? 0 : 2);
+	assert_int_equal(ends_counter(d.cli, "shm_state"), shm_is_off() ? 0 : 2);
+	assert_int_equal(ends_counter(d.srv, "shm_state"), shm_is_off() ? 0 : 2);
 	tcp = ends_counter(d.cli, "tx_bytes") - ends_counter(d.cli, "shm_tx_bytes");
 	ends_fill(d.cli_buf, ENDS_BUF, 1);
 	write_and_flush(&d, ENDS_BUF);
@@ -150,6 +157,9 @@ static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 	ends_open(&d, NULL);
 	assert_false(goes_over(&d));
 	assert_int_equal(count_rings(), 0);
+	assert_int_equal(ends_counter(d.srv, "shm_state"), SHM_STATE_MAX_REACHED);
+	/* To the other end it shows by what came first, a message or the end of the socket. */
+	assert_in_range(ends_counter(d.cli, "shm_state"), SHM_STATE_FIRST_WHY, SHM_STATE_LAST_WHY);
 	ends_close(&d);
 }
 

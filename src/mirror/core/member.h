@@ -20,7 +20,7 @@
 
 enum member_answer {
 	MEMBER_YES,
-	MEMBER_CUT_FIRST, /* connections of epochs below verdict.known */
+	MEMBER_CUT_FIRST, /* data connections of epochs up to verdict.known, which asks (again) */
 	MEMBER_NO
 };
 

@@ -64,20 +64,22 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 
 	if (!member_may_promise(m, epoch, v))
 		return;
-	if (mirror_epoch_is_equal(epoch, promise.epoch)) {
-		member_done(v, m->meta->broken);
-		return;
-	}
-	/* From here on nobody of a lower epoch is let in. */
+	/* From here on nobody of a lower epoch is let in. A primary that asks again has lost its
+	 * connections: what is still under way on them must not be placed after what it sends now.
+	 */
 	m->fencing = epoch;
 	if (m->lanes || m->bulks) {
 		*v = (struct member_verdict){.answer = MEMBER_CUT_FIRST, .known = epoch};
 		return;
 	}
-	promise.epoch = epoch;
-	killpoint(KILLPOINT_w1_before);
-	rc = meta_set_promise(m->meta, &promise); /* W1 */
-	killpoint(KILLPOINT_w1_after);
+	if (mirror_epoch_is_equal(epoch, promise.epoch)) {
+		rc = m->meta->broken;
+	} else {
+		promise.epoch = epoch;
+		killpoint(KILLPOINT_w1_before);
+		rc = meta_set_promise(m->meta, &promise); /* W1 */
+		killpoint(KILLPOINT_w1_after);
+	}
 	if (!rc)
 		m->fencing = (struct mirror_epoch){0};
 	member_done(v, rc);

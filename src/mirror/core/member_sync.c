@@ -137,6 +137,12 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
 		return;
 	}
+	/* It came late: what the process left behind is named by nothing but these records. */
+	if (!is_held && why == MEMBER_SERVING && super.flags & META_WAS_PRIMARY &&
+	    mirror_epoch_is_equal(super.epoch, epoch)) {
+		member_no(v, MEMBER_NOT_BEGUN, "the process that asks has ended");
+		return;
+	}
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;

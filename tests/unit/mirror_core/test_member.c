@@ -146,6 +146,23 @@ static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
 	assert_int_equal(meta.promise.epoch.number, 6);
 }
 
+static void who_promises_again_is_rid_of_former_connections(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	promise(5);
+	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
+	assert_int_equal(v.known.number, 5);
+	connect_with(MEMBER_LANE, 5);
+	assert_int_not_equal(v.answer, MEMBER_YES);
+	member_on_closed(&member, MEMBER_LANE);
+	promise(5);
+	expect(MEMBER_OK);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+}
+
 static void a_report_names_hot_extents_and_unretired_intents(void **state)
 {
 	struct mirror_range ranges[4], hot = {4ull * MIRROR_EXTENT + 9, 1};
@@ -330,6 +347,26 @@ static void a_retirement_leaves_the_holders_slots(void **state)
 	assert_int_equal(meta_reload(&theirs), 0);
 	assert_true(meta_hot_is(&theirs, 9));
 	meta_fini(&theirs);
+}
+
+static void a_retirement_that_comes_after_its_process_changes_nothing(void **state)
+{
+	struct meta theirs;
+	uint32_t extent = 9;
+
+	promise(5);
+	hold(10);
+	member_serve(&member, copy_epoch(5), false, &v);
+	expect(MEMBER_OK);
+	copy_load(&theirs, &store);
+	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
+	meta_fini(&theirs);
+	member_release(&member, false, &v);
+	expect(MEMBER_OK);
+	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
+	expect(MEMBER_NOT_BEGUN);
+	ask();
+	assert_int_equal(report.hot, 1);
 }
 
 /* ---- resync ---- */
@@ -597,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_promise_outlives_a_power_cut_and_refuses_lower_ones),
 		TEST(connections_of_lower_epochs_are_cut_before_the_promise),
+		TEST(who_promises_again_is_rid_of_former_connections),
 		TEST(a_report_names_hot_extents_and_unretired_intents),
 		TEST(the_last_extent_ends_with_the_file),
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
@@ -606,6 +644,7 @@ int main(void)
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
 		TEST(a_clean_unmap_is_clean),
 		TEST(a_retirement_leaves_the_holders_slots),
+		TEST(a_retirement_that_comes_after_its_process_changes_nothing),
 		TEST(a_target_is_syncing_until_its_own_primary_ends_it),
 		TEST(an_empty_copy_needs_a_resync),
 		TEST(flushes_of_another_primary_drop_the_bitmaps),
