@@ -4,18 +4,29 @@
 
 #include "mirror/repair_impl.h"
 
-static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct message *question)
+static void repair_send(struct rpmirror *m, unsigned slot, struct message *question)
 {
 	struct repair_member *rm = m->repair->members[slot];
 
 	rm->deadline_ms = set_now_ms() + REPAIR_ANSWER_MS;
-	if (ask_send(m, to, question))
+	if (ask_send(m, slot, question))
 		rm->question = question->id;
 	else
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-static void repair_ask_record(struct rpmirror *m, unsigned slot, unsigned to)
+/* W9 at the source: while it holds the copy the hot slots are this process's own. */
+static void repair_note(struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair->members[slot];
+
+	if (hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
+		act_lost(m, slot, "what may differ there cannot be recorded here");
+	else
+		repair_enter(m, slot, REPAIR_RUNNING);
+}
+
+static void repair_ask_record(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
 	struct message q = {.type = MESSAGE_RECORD_RANGES};
@@ -27,7 +38,7 @@ static void repair_ask_record(struct rpmirror *m, unsigned slot, unsigned to)
 	memcpy(q.ranges.ranges, rm->ranges + rm->range_sent,
 	       q.ranges.count * sizeof(rm->ranges[0]));
 	rm->range_sent += q.ranges.count;
-	repair_send(m, slot, to, &q);
+	repair_send(m, slot, &q);
 }
 
 static void repair_ask_learn(struct rpmirror *m, unsigned slot)
@@ -35,7 +46,7 @@ static void repair_ask_learn(struct rpmirror *m, unsigned slot)
 	struct message q = {.type = MESSAGE_GET_RANGES};
 
 	q.ranges.index = m->repair->members[slot]->range_sent;
-	repair_send(m, slot, slot, &q);
+	repair_send(m, slot, &q);
 }
 
 static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_type type)
@@ -46,7 +57,7 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	if (type == MESSAGE_RESYNC_BEGIN)
 		q.resync =
 			(struct message_resync){m->self, rm->by_bitmap ? 0 : MESSAGE_RESYNC_WHOLE};
-	repair_send(m, slot, slot, &q);
+	repair_send(m, slot, &q);
 }
 
 void repair_ask_next(struct rpmirror *m, unsigned slot)
@@ -56,10 +67,7 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 		repair_ask_learn(m, slot);
 		break;
 	case REPAIR_RECORDING:
-		repair_ask_record(m, slot, slot);
-		break;
-	case REPAIR_NOTING:
-		repair_ask_record(m, slot, m->self);
+		repair_ask_record(m, slot);
 		break;
 	case REPAIR_BEGINNING:
 		repair_ask_resync(m, slot, MESSAGE_RESYNC_BEGIN);
@@ -120,13 +128,10 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 
 	switch (rm->stage) {
 	case REPAIR_RECORDING:
-	case REPAIR_NOTING:
 		if (rm->range_sent < rm->range_count)
 			repair_ask_next(m, slot);
 		else
-			repair_enter(m, slot,
-				     rm->stage == REPAIR_RECORDING ? REPAIR_NOTING
-								   : REPAIR_RUNNING);
+			repair_note(m, slot);
 		break;
 	case REPAIR_BEGINNING:
 		repair_enter(m, slot, REPAIR_RUNNING);
@@ -150,7 +155,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)
 {
 	struct repair_member *rm = m->repair->members[slot];
-	bool is_record = rm->stage == REPAIR_RECORDING || rm->stage == REPAIR_NOTING;
+	bool is_record = rm->stage == REPAIR_RECORDING;
 
 	rm->question = 0;
 	if (answer->type == MESSAGE_RANGES && rm->stage == REPAIR_LEARNING)

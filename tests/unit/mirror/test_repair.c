@@ -102,7 +102,8 @@ static void test_copies_are_equal_before_the_application_reads(void **state)
 	for (unsigned slot = 1; slot < 3; slot++)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 	assert_int_equal(addr[17 * BLOCK], 0);
-	assert_true(standin_asked(s, 0, MESSAGE_RECORD_RANGES) > 0);
+	/* Here they are hot slots, which the process that holds the copy writes itself. */
+	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
 	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
 	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
 	assert_int_equal(progress_of(1).copied, BLOCK);
