@@ -199,6 +199,7 @@ int link_send(struct link *link, const struct message *m)
 	if (i == slots)
 		return RPMA_E_AGAIN;
 	message_encode(m, link->messages.out[i]);
+	kill_point("before-answer");
 	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
 		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);
 	if (!rc)
