@@ -151,7 +151,7 @@ static struct rpmirror *map_new(const char *set)
 		return NULL;
 	strcpy(m->set, set);
 	m->copy.fd = -1;
-	m->hot.fd = -1;
+	m->hot.file.fd = -1;
 	m->wake_fd = -1;
 	m->events.fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
