@@ -106,6 +106,8 @@ static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status 
 
 	if (status == GREETING_EPOCH)
 		why = PRIMARY_REFUSED_EPOCH;
+	else if (status == GREETING_SPLIT)
+		why = PRIMARY_REFUSED_SPLIT;
 	else if (status == GREETING_WRONG_COPY || status == GREETING_NO_SET ||
 		 status == GREETING_NOT_MEMBER)
 		why = PRIMARY_REFUSED_COPY;

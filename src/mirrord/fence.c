@@ -23,8 +23,9 @@ enum greeting_status fence_status(enum member_reason reason)
 		return GREETING_HELD;
 	case MEMBER_HAS_FAILED:
 	case MEMBER_IS_UNKNOWN:
-	case MEMBER_IS_SPLIT:
 		return GREETING_COPY_FAILED;
+	case MEMBER_IS_SPLIT:
+		return GREETING_SPLIT;
 	case MEMBER_IS_SYNCING:
 	case MEMBER_NOT_BEGUN:
 		return GREETING_BAD_REQUEST;

@@ -58,8 +58,10 @@ mirror_mask primary_lost(const struct primary *p)
 	mirror_mask lost = 0;
 
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		/* Who has promised a higher epoch is judged first: primary_judge_promises(). */
-		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number)
+		/* Who has promised a higher epoch, or says that the set is split, is not swapped
+		 * out: a register that was restored would permit it. */
+		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number &&
+		    !p->members[i].splits)
 			lost |= MIRROR_BIT(i);
 	return lost;
 }

@@ -54,7 +54,10 @@ enum primary_member_state {
 };
 
 enum primary_action_type {
-	PRIMARY_DO_SWAP,    /* `record` against `expected`; primary_on_swap() */
+	PRIMARY_DO_SWAP,    /* `record` against `expected`; primary_on_swap(). Before: begin bitmaps
+			       for who    leaves S, but not if `whole`: what they differ in is not
+			       known
+			     */
 	PRIMARY_DO_READ,    /* the register; primary_on_record(), or nothing when it fails */
 	PRIMARY_DO_PROMISE, /* connect, fence; primary_on_promised(), _refused() or _lost() */
 	PRIMARY_DO_RANGES,  /* keep its ranges in a union with all others'; primary_on_ranges(). Own
@@ -87,7 +90,7 @@ enum primary_action_type {
 struct primary_action {
 	enum primary_action_type type;
 	uint8_t slot;   /* of the member; MIRROR_NOBODY where there is none */
-	bool whole;     /* EQUALISE, RESYNC: what is recorded does not name all that may differ */
+	bool whole;     /* EQUALISE, RESYNC, SWAP: records do not name all that may differ */
 	bool nothing;   /* EQUALISE: nothing differs, as the last primary ended well */
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
@@ -116,6 +119,7 @@ struct primary_report {
 enum primary_refusal {
 	PRIMARY_REFUSED_EPOCH, /* it has promised a higher one */
 	PRIMARY_REFUSED_BUSY,  /* not now */
+	PRIMARY_REFUSED_SPLIT, /* it knows of what the register does not */
 	PRIMARY_REFUSED_COPY   /* not the copy that the configuration names, or another size */
 };
 
@@ -134,6 +138,7 @@ struct primary_member {
 	uint64_t insync_ms;           /* since when it is of S */
 	struct mirror_epoch promised; /* a higher one than ours, as it refused */
 	uint64_t refused_reads;       /* `reads` after which the register must show that epoch */
+	unsigned splits;              /* refusals of that kind in succession */
 	uint32_t pending;             /* actions to be returned, bits by type */
 };
 

@@ -64,6 +64,7 @@ bool primary_next(struct primary *p, struct primary_action *action)
 	if (!primary_offer(p))
 		return false;
 	action->type = PRIMARY_DO_SWAP;
+	action->whole = primary_is_recovering(p) && p->members[p->slot].uncertain;
 	action->promotion = p->state == PRIMARY_PROMOTING;
 	action->record = &p->offer;
 	action->expected = &p->rec;

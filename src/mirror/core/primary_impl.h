@@ -10,6 +10,7 @@
 
 #define PRIMARY_RETRY_MS     200   /* first pause between attempts to reach a member */
 #define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
+#define PRIMARY_SPLITS       4     /* refusals; a read that was under way may cause one or two */
 #define PRIMARY_HOLDOFF_MAX  (300 * 1000)
 #define PRIMARY_SWAP_MS      100 /* first pause after a swap without success */
 #define PRIMARY_SWAP_MAX_MS  5000

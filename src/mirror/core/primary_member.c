@@ -265,6 +265,7 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 	}
 	m->trouble = NULL;
 	m->promised = (struct mirror_epoch){0, 0};
+	m->splits = 0;
 	m->backoff_ms = 0;
 	primary_pend_member(p, slot, PRIMARY_DO_VIEW);
 	if (slot == p->slot)
@@ -298,6 +299,22 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 	m->trouble = "it has promised a higher epoch";
 }
 
+/* Its daemon may have read the register a moment too early, so it is asked some times. */
+static void primary_on_refused_split(struct primary *p, unsigned slot)
+{
+	struct primary_member *m = &p->members[slot];
+
+	if (slot != p->slot && !primary_in_s(p, slot)) {
+		primary_member_useless(p, slot, "split: it has seen what the register has not");
+	} else if (++m->splits >= PRIMARY_SPLITS) {
+		primary_fail(p, -ENOTUNIQ, "split: '%s' has seen what the register has not",
+			     primary_name(p, slot));
+	} else {
+		m->trouble = "it has seen what the register has not";
+		primary_member_away(p, slot, PRIMARY_RETRY_MS);
+	}
+}
+
 void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal why,
 			struct mirror_epoch promised)
 {
@@ -307,6 +324,8 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 		return;
 	if (why == PRIMARY_REFUSED_EPOCH) {
 		primary_on_refused_epoch(p, slot, promised);
+	} else if (why == PRIMARY_REFUSED_SPLIT) {
+		primary_on_refused_split(p, slot);
 	} else if (why == PRIMARY_REFUSED_COPY) {
 		primary_member_useless(p, slot, "its copy is not the one of the configuration");
 	} else {

@@ -49,6 +49,7 @@ enum greeting_status {
 	GREETING_WRONG_COPY,  /* this copy is not the one that the configuration names */
 	GREETING_FULL,        /* no room in the records: compare everything */
 	GREETING_IO,          /* what had to be durable could not be written */
+	GREETING_SPLIT,       /* the copy here knows of what the register does not */
 	GREETING_STATUS_END
 };
 

@@ -490,6 +490,26 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
+static void a_member_that_says_split_is_not_swapped_out(void **state)
+{
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(p.state, PRIMARY_RECOVERING);
+		primary_on_refused(&p, 1, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
+		skip_all();
+		assert_false(p.swapping);
+		primary_tick(&p, p.now + 5000);
+		skip_all();
+	}
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
 static void the_last_copies_are_repaired_in_their_places(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -632,6 +652,7 @@ int main(void)
 		cmocka_unit_test(a_register_older_than_its_primary_is_split),
 		cmocka_unit_test(a_register_older_than_a_member_is_split),
 		cmocka_unit_test(a_promise_that_the_register_lacks_is_split),
+		cmocka_unit_test(a_member_that_says_split_is_not_swapped_out),
 		cmocka_unit_test(the_last_copies_are_repaired_in_their_places),
 		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
 		cmocka_unit_test(the_configuration_changes_under_it),

@@ -204,7 +204,7 @@ static void walk_step(enum event event)
 		break;
 	case REFUSED:
 		if (below(6) == 0)
-			primary_on_refused(&p, slot, (enum primary_refusal)below(3),
+			primary_on_refused(&p, slot, (enum primary_refusal)below(4),
 					   (struct mirror_epoch){500, below(2)});
 		break;
 	case RANGES:
