@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lib_flush.c -- the application stores and flushes (isolated mapping); the library mirrors each
+ * flush. */
+#include <string.h>
+
+#include "mirror/core/ranges.h"
+#include "sim.h"
+
+static bool flush_is_busy(void *arg, uint32_t extent)
+{
+	const struct lib *lib = arg;
+	struct mirror_range range = {extent * (uint64_t)MIRROR_EXTENT, MIRROR_EXTENT};
+
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		if (lib->flights[i].seq && words_in(&range) & lib->flights[i].mask)
+			return true;
+	return false;
+}
+
+/* W2, and W3 where no slot is free. */
+static bool flush_activate(struct world *w, struct lib *lib, const struct mirror_range *ranges,
+			   uint32_t n)
+{
+	uint32_t victims[EXTENTS];
+
+	for (unsigned tries = 0; tries < EXTENTS; tries++) {
+		if (lib_mark_hot(w, lib, ranges, n))
+			return true;
+		uint32_t count = meta_hot_victims(&lib->meta, victims, 1, flush_is_busy, lib);
+
+		if (count == 0 || w->host[lib->host].doomed ||
+		    meta_hot_cool(&lib->meta, victims, count))
+			return false;
+	}
+	return false;
+}
+
+static void flush_miss_ranges(struct lib *lib, unsigned slot, const struct mirror_range *ranges,
+			      uint32_t n)
+{
+	bits_add(lib->peers[slot].missed, ranges, n);
+	for (uint32_t i = 0; i < n; i++)
+		meta_bitmap_set(&lib->meta, (uint8_t)slot, ranges[i]);
+}
+
+/* The member is lost: it may lack all that is not acknowledged. */
+void flush_miss(struct world *w, struct lib *lib, unsigned slot)
+{
+	if (w->mode == SIM_OLD_BITS)
+		return;
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		if (lib->flights[i].seq)
+			flush_miss_ranges(lib, slot, lib->flights[i].ranges, lib->flights[i].count);
+}
+
+static void flush_written_back(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+
+	if (!lib || !lib->served)
+		return;
+	for (unsigned i = 0; i < FLIGHTS; i++) {
+		struct flight *f = &lib->flights[i];
+
+		if (f->seq != e->arg)
+			continue;
+		disk_write_back(&w->host[e->host].disk, words_of_block(f->mask));
+		flush_on_local(&lib->flush, f->seq);
+		lib_run(w, lib);
+		host_settle(w, &w->host[e->host]);
+		return;
+	}
+}
+
+static void flush_send(struct world *w, struct lib *lib, const struct flight *f)
+{
+	struct msg m = {.type = MSG_FLUSH,
+			.epoch = lib->p.rec.view.epoch,
+			.seq = f->seq,
+			.acked = lib->flush.retired,
+			.mask = f->mask,
+			.count = f->count};
+	mirror_mask members = flush_members(&lib->flush);
+
+	memcpy(m.words, f->words, sizeof(m.words));
+	memcpy(m.ranges, f->ranges, f->count * sizeof(f->ranges[0]));
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct peer *peer = &lib->peers[slot];
+
+		if (slot == lib->host || !lib->p.rec.config.members[slot].id)
+			continue;
+		if (members & MIRROR_BIT(slot)) {
+			conn_send(w, peer->conn[MEMBER_LANE] - 1, &m);
+			continue;
+		}
+		flush_miss_ranges(lib, slot, f->ranges, f->count);
+		if (peer->running)
+			resync_on_flush(&peer->rs, f->ranges, f->count);
+	}
+}
+
+static struct flight *flush_free_flight(struct lib *lib)
+{
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		if (!lib->flights[i].seq)
+			return &lib->flights[i];
+	return NULL;
+}
+
+/* Every resync lets it pass? All are asked, so that none begins a piece there. */
+static bool flush_may_pass(struct lib *lib)
+{
+	bool pass = true;
+
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		lib->holds[i].ranges = lib->held_ranges;
+		lib->holds[i].count = lib->held_count;
+		if (lib->peers[i].running)
+			pass &= resync_flush_enter(&lib->peers[i].rs, &lib->holds[i]);
+	}
+	return pass;
+}
+
+void flush_try(struct world *w, struct lib *lib)
+{
+	struct host *h = &w->host[lib->host];
+	struct flight *f = flush_free_flight(lib);
+
+	/* A flush that waits for more than pieces of resyncs must not hold those up, which may be
+	 * what it waits for. */
+	if (!lib->wants_flush || lib->ended || h->doomed || !f ||
+	    !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
+	    !flush_may_pass(lib))
+		return;
+	uint64_t seq = flush_begin(&lib->flush);
+
+	if (!seq)
+		return;
+	*f = (struct flight){.seq = seq, .began = w->now, .mask = lib->wanted};
+	f->count = lib->held_count;
+	memcpy(f->ranges, lib->held_ranges, sizeof(f->ranges));
+	memcpy(f->words, lib->app, sizeof(f->words));
+	for (unsigned i = 0; i < WORDS; i++)
+		if (f->mask >> i & 1)
+			h->disk.cache[i] = f->words[i];
+	w->count.flushes++;
+	sim_trace(w, "%u: flush %llu of words %#x to %#x", h->id, (unsigned long long)seq, f->mask,
+		  flush_members(&lib->flush));
+	flush_send(w, lib, f);
+	world_ambush_flush(w, lib->host, 4);
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (lib->peers[i].running)
+			resync_flush_leave(&lib->peers[i].rs, &lib->holds[i]);
+	lib->wants_flush = false;
+	sched_add(w, sim_between(w, 10, 3 * MS), flush_written_back, lib->host, lib->uid, seq,
+		  NULL);
+}
+
+void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq)
+{
+	struct peer *peer = &lib->peers[slot];
+
+	(void)w;
+	flush_on_done(&lib->flush, slot, seq);
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		if (lib->flights[i].seq == seq && peer->running)
+			resync_on_flushed(&peer->rs, lib->flights[i].ranges, lib->flights[i].count);
+}
+
+static mirror_mask flush_must_have(const struct world *w, const struct lib *lib)
+{
+	mirror_mask mask = primary_must_have(&lib->p) & (mirror_mask)~MIRROR_BIT(lib->host);
+
+	if (w->mode == SIM_ACK_BEFORE_SHRINK)
+		for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+			if (lib->p.members[i].lost)
+				mask &= (mirror_mask)~MIRROR_BIT(i);
+	return mask;
+}
+
+static void flush_quiesced(struct world *w, struct lib *lib)
+{
+	uint32_t extents[EXTENTS], n;
+
+	(void)w;
+	lib->quiescing = false;
+	n = meta_hot_list(&lib->meta, extents, EXTENTS);
+	bool clean = meta_hot_cool(&lib->meta, extents, n) == 0;
+
+	primary_on_quiesced(&lib->p, clean);
+}
+
+void flush_settle(struct world *w, struct lib *lib)
+{
+	bool busy = lib->wants_flush;
+
+	if (!lib->served)
+		return;
+	if (primary_may_ack(&lib->p) || w->mode == SIM_ACK_BEFORE_SHRINK) {
+		uint64_t acked = flush_acked(&lib->flush, flush_must_have(w, lib));
+
+		for (unsigned i = 0; i < FLIGHTS; i++) {
+			struct flight *f = &lib->flights[i];
+
+			if (!f->seq || f->seq > acked)
+				continue;
+			oracle_on_ack(w, f);
+			f->seq = 0;
+		}
+		flush_retire(&lib->flush, acked);
+	}
+	sync_on_acked(w, lib);
+	flush_try(w, lib);
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		busy |= lib->flights[i].seq != 0;
+	if (lib->quiescing && !busy)
+		flush_quiesced(w, lib);
+}
+
+void flush_check_timeouts(struct world *w, struct lib *lib)
+{
+	uint64_t limit = lib->p.rec.config.replica_timeout_ms * MS;
+	mirror_mask lacking = 0;
+
+	for (unsigned i = 0; i < FLIGHTS; i++) {
+		const struct flight *f = &lib->flights[i];
+
+		if (f->seq && w->now - f->began > limit)
+			lacking |= flush_lacking(&lib->flush, f->seq, flush_must_have(w, lib));
+	}
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (lacking & MIRROR_BIT(slot) && lib->flush.members[slot].from &&
+		    !lib->flush.members[slot].owes)
+			primary_on_lost(&lib->p, slot);
+}
+
+/* ---- the application ---- */
+
+static void app_want(struct world *w, struct lib *lib)
+{
+	uint32_t words = 0;
+	unsigned from = (unsigned)prng_below(&w->rng, WORDS),
+		 n = 1 + (unsigned)prng_below(&w->rng, 4);
+
+	for (unsigned i = from; i < from + n; i++)
+		words |= 1u << i % WORDS;
+	lib->wanted = words;
+	lib->held_count = ranges_of_words(words, lib->held_ranges);
+	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
+	lib->wants_flush = true;
+}
+
+void app_step(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+	unsigned stores = 1 + (unsigned)prng_below(&w->rng, 4);
+
+	if (!lib || !lib->app_runs)
+		return;
+	for (unsigned i = 0; i < stores; i++) {
+		unsigned word = (unsigned)prng_below(&w->rng, WORDS);
+
+		lib->app[word] = value_make(word, lib->p.rec.view.epoch.number, ++lib->app_seq);
+	}
+	if (!lib->wants_flush) {
+		app_want(w, lib);
+		lib_run(w, lib);
+	}
+	host_settle(w, &w->host[e->host]);
+	sched_add(w, sim_between(w, 100, sim_chance(w, 300) ? 60 * MS : 6 * MS), app_step, e->host,
+		  e->uid, 0, NULL);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lib_sync.c -- a member is made equal, by the real core/resync.h.
+ *
+ *   EQUALISE   record the union (W9); copy; open the lane; equal
+ *   REPAIR     of S while serving: record what it misses; open the lane, from now on it gets
+ *              flushes; copy; equal
+ *   CATCH_UP   begin (W4); its own ranges and the bitmap, or everything by digests; passes; open
+ *              the lane and join; copy the rest; clear the bitmap, end (W5); joined
+ */
+#include <string.h>
+
+#include "mirror/core/ranges.h"
+#include "sim.h"
+
+static const struct mirror_range whole_file = {0, FILE_SIZE};
+
+static void sync_send(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
+{
+	struct peer *peer = &lib->peers[slot];
+
+	m->epoch = lib->p.rec.view.epoch;
+	m->sync = peer->sync_id;
+	conn_send(w, peer->conn[m->type == MSG_PIECE ? MEMBER_BULK : MEMBER_CONTROL] - 1, m);
+}
+
+static void sync_open(struct world *w, struct lib *lib, unsigned slot, enum member_kind kind)
+{
+	lib->peers[slot].conn[kind] = conn_open(w, lib, (uint8_t)slot, kind) + 1;
+}
+
+static void sync_record(struct world *w, struct lib *lib, unsigned slot,
+			const struct mirror_range *ranges, uint32_t n)
+{
+	struct msg m = {.type = MSG_RECORD};
+
+	if (n > MSG_RANGES_MAX) {
+		ranges = &whole_file;
+		n = 1;
+	}
+	m.count = n;
+	memcpy(m.ranges, ranges, n * sizeof(*ranges));
+	sync_send(w, lib, slot, &m);
+}
+
+/* The source names them, too, before the first byte: a later candidate may find it the target. */
+static void sync_record_here(struct world *w, struct lib *lib, const struct mirror_range *ranges,
+			     uint32_t n)
+{
+	struct host *h = &w->host[lib->host];
+	struct member_verdict v;
+
+	if (w->mode == SIM_RANGES_NOT_RECORDED || n == 0)
+		return;
+	if (!lib_mark_hot(w, lib, ranges, n) && h->daemon_uid && !h->doomed)
+		member_set_uncertain(&h->member, &v);
+}
+
+static uint32_t sync_missed(const struct peer *peer, struct mirror_range *ranges)
+{
+	uint32_t n = 0;
+
+	for (uint64_t b = 0; b < BITMAP_WORDS * 64 && n < MSG_RANGES_MAX; b++)
+		if (peer->missed[b / 64] >> b % 64 & 1)
+			ranges[n++] = (struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK};
+	return n;
+}
+
+void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind kind, bool whole)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct mirror_range missed[MSG_RANGES_MAX];
+	struct msg begin = {.type = MSG_BEGIN};
+
+	peer->sync = kind;
+	peer->sync_id = ++lib->next_sync;
+	peer->whole = whole;
+	peer->running = peer->lane_asked = peer->ending = peer->copied = false;
+	memset(peer->bits, 0, sizeof(peer->bits));
+	memset(peer->unsure, 0, sizeof(peer->unsure));
+	sim_trace(w, "%u: sync %d of %u%s", lib->host, kind, slot, whole ? ", whole" : "");
+	if (kind == SYNC_EQUALISE) {
+		const struct mirror_range *ranges = whole ? &whole_file : lib->all;
+		uint32_t n = whole ? 1 : lib->all_count;
+
+		if (w->mode == SIM_NO_EQUALISE)
+			n = 0;
+		sync_record_here(w, lib, ranges, n);
+		sync_record(w, lib, slot, ranges, n);
+	} else if (kind == SYNC_REPAIR) {
+		w->count.repairs++;
+		sync_record(w, lib, slot, missed, sync_missed(peer, missed));
+	} else {
+		world_ambush_member(w, lib->host,
+				    flush_members(&lib->flush) & (mirror_mask)~MIRROR_BIT(slot),
+				    100);
+		sync_send(w, lib, slot, &begin);
+	}
+}
+
+void sync_end(struct world *w, struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+
+	(void)w;
+	peer->running = peer->copied = false;
+	peer->sync = SYNC_NONE;
+	peer->sync_id = ++lib->next_sync;
+}
+
+/* What may differ, as the bits begin. */
+static void sync_fill(struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct mirror_range run;
+
+	if (peer->whole) {
+		bits_add(peer->bits, &whole_file, 1);
+		bits_add(peer->unsure, &whole_file, 1);
+		return;
+	}
+	for (unsigned i = 0; i < BITMAP_WORDS; i++)
+		peer->bits[i] |= peer->missed[i];
+	if (peer->sync == SYNC_EQUALISE)
+		bits_add(peer->bits, lib->all, lib->all_count);
+	if (peer->sync != SYNC_CATCH_UP)
+		return;
+	bits_add(peer->bits, peer->ranges, peer->range_count);
+	for (uint64_t from = 0; meta_bitmap_next(&lib->meta, (uint8_t)slot, from, FILE_SIZE, &run);
+	     from = run.offset + run.len)
+		bits_add(peer->bits, &run, 1);
+}
+
+/*
+ * All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
+ * Not where everything is compared: a bitmap that is begun now would say, until its bits are
+ * durable, that nothing differs.
+ */
+static void sync_store_bits(struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+
+	if (peer->whole) {
+		meta_bitmap_drop(&lib->meta, (uint8_t)slot);
+		return;
+	}
+	for (uint64_t b = 0; b < BITMAP_WORDS * 64; b++)
+		if (peer->bits[b / 64] >> b % 64 & 1)
+			meta_bitmap_set(&lib->meta, (uint8_t)slot,
+					(struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK});
+	meta_bitmap_persist(&lib->meta, (uint8_t)slot);
+}
+
+static void sync_run(struct world *w, struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct resync_config config = {.size = FILE_SIZE,
+				       .bits = peer->bits,
+				       .unsure = peer->unsure,
+				       .piece = RESYNC_PIECE_MIN,
+				       .limits = {.min_rate = 1ull << 40}};
+
+	sync_fill(lib, slot);
+	if (peer->sync == SYNC_CATCH_UP)
+		sync_store_bits(lib, slot);
+	if (peer->sync == SYNC_EQUALISE && w->mode == SIM_NO_EQUALISE)
+		memset(peer->bits, 0, sizeof(peer->bits));
+	if (peer->sync == SYNC_CATCH_UP && w->mode == SIM_EXPAND_UNEQUAL)
+		memset(peer->bits, 0, sizeof(peer->bits));
+	resync_init(&peer->rs, peer->sync == SYNC_EQUALISE ? RESYNC_EQUALISE : RESYNC_CATCH_UP,
+		    &config, host_us(w, &w->host[lib->host]));
+	if (peer->sync == SYNC_REPAIR)
+		resync_join(&peer->rs, host_us(w, &w->host[lib->host]));
+	peer->running = true;
+	sync_pump(w, lib, slot);
+}
+
+/* Blocks that are equal by now leave the stored bitmap. */
+static void sync_unset(struct lib *lib, unsigned slot, const struct resync_piece *p)
+{
+	const uint64_t *bits = lib->peers[slot].bits;
+
+	for (unsigned i = 0; i < 64 && (uint64_t)i * MIRROR_BLOCK < p->len; i++) {
+		uint64_t b = p->offset / MIRROR_BLOCK + i;
+
+		if (!(bits[b / 64] >> b % 64 & 1))
+			meta_bitmap_unset(&lib->meta, (uint8_t)slot,
+					  (struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK});
+	}
+}
+
+static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
+			    const struct resync_piece *p)
+{
+	const struct disk *disk = &w->host[lib->host].disk;
+	struct msg m = {.type = MSG_PIECE, .piece = *p};
+
+	for (unsigned i = 0; i < 64 && (uint64_t)i * MIRROR_BLOCK < p->len; i++) {
+		struct mirror_range block = {p->offset + i * (uint64_t)MIRROR_BLOCK, MIRROR_BLOCK};
+
+		if (p->blocks >> i & 1 || p->op == RESYNC_OP_COMPARE)
+			m.mask |= words_in(&block);
+	}
+	memcpy(m.words, disk->cache, sizeof(m.words));
+	sync_send(w, lib, slot, &m);
+}
+
+/*
+ * What the resync has carried of flushes that the member did not get itself is named by no intent
+ * there. Its records may go, and it may enter S, only when those flushes are acknowledged.
+ */
+static bool sync_has_settled(const struct world *w, const struct lib *lib, unsigned slot)
+{
+	return lib->flush.retired + 1 >= lib->flush.members[slot].from ||
+	       w->mode == SIM_JOIN_UNSETTLED;
+}
+
+void sync_on_acked(struct world *w, struct lib *lib)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct peer *peer = &lib->peers[slot];
+
+		if (!peer->copied || !lib->flush.members[slot].from)
+			continue;
+		primary_on_progress(&lib->p, (uint8_t)slot);
+		if (!sync_has_settled(w, lib, slot))
+			continue;
+		enum sync_kind kind = peer->sync;
+
+		sync_end(w, lib, slot);
+		if (kind == SYNC_REPAIR)
+			primary_on_equal(&lib->p, (uint8_t)slot);
+		else
+			primary_on_joined(&lib->p, (uint8_t)slot);
+	}
+}
+
+static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct msg end = {.type = MSG_END};
+
+	if (peer->sync == SYNC_REPAIR) {
+		memset(peer->missed, 0, sizeof(peer->missed));
+		flush_member_paid(&lib->flush, slot);
+		peer->running = false;
+		peer->copied = true;
+	} else if (peer->sync == SYNC_EQUALISE && !peer->lane_asked) {
+		peer->lane_asked = true;
+		sync_open(w, lib, slot, MEMBER_LANE);
+	} else if (peer->sync == SYNC_CATCH_UP && !peer->ending) {
+		peer->ending = true;
+		memset(peer->missed, 0, sizeof(peer->missed));
+		meta_bitmap_clear(&lib->meta, (uint8_t)slot, lib->p.rec.view.epoch);
+		sync_send(w, lib, slot, &end);
+	}
+}
+
+void sync_pump(struct world *w, struct lib *lib, unsigned slot)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct resync_piece piece;
+	uint64_t wake;
+
+	while (peer->running && !w->host[lib->host].doomed) {
+		enum resync_step step =
+			resync_next(&peer->rs, host_us(w, &w->host[lib->host]), &piece, &wake);
+
+		if (step == RESYNC_WAITS)
+			return;
+		if (step == RESYNC_HAS_PIECE) {
+			sync_send_piece(w, lib, slot, &piece);
+			continue;
+		}
+		if (step == RESYNC_MAY_JOIN && !peer->lane_asked) {
+			peer->lane_asked = true;
+			sync_open(w, lib, slot, MEMBER_LANE);
+		} else if (step == RESYNC_ENDED) {
+			sync_equal(w, lib, slot);
+		}
+		return;
+	}
+}
+
+void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_kind kind)
+{
+	struct peer *peer = &lib->peers[slot];
+
+	if (kind == MEMBER_BULK) {
+		if (peer->sync == SYNC_REPAIR) {
+			peer->lane_asked = true;
+			sync_open(w, lib, slot, MEMBER_LANE);
+		} else if (peer->sync != SYNC_NONE) {
+			sync_run(w, lib, slot);
+		}
+	} else if (peer->sync == SYNC_EQUALISE) {
+		sync_end(w, lib, slot);
+		primary_on_equal(&lib->p, (uint8_t)slot);
+	} else if (peer->sync == SYNC_REPAIR) {
+		flush_member_begin(&lib->flush, slot, true);
+		sync_run(w, lib, slot);
+	} else if (peer->sync == SYNC_CATCH_UP) {
+		w->count.joins++;
+		primary_on_joining(&lib->p, (uint8_t)slot);
+		flush_member_begin(&lib->flush, slot, false);
+		resync_join(&peer->rs, host_us(w, &w->host[lib->host]));
+		sync_pump(w, lib, slot);
+	}
+}
+
+static void sync_on_piece(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
+{
+	struct peer *peer = &lib->peers[slot];
+	uint64_t now = host_us(w, &w->host[lib->host]);
+	struct resync_piece done = m->piece;
+
+	if (!peer->running)
+		return;
+	primary_on_progress(&lib->p, (uint8_t)slot);
+	if (m->piece.op == RESYNC_OP_COPY) {
+		resync_done(&peer->rs, &m->piece, true, now);
+	} else if (resync_compared(&peer->rs, &m->piece, m->differing, now)) {
+		sync_send_piece(w, lib, slot, &m->piece);
+		return;
+	}
+	if (peer->sync == SYNC_CATCH_UP)
+		sync_unset(lib, slot, &done);
+	sync_pump(w, lib, slot);
+	flush_try(w, lib);
+}
+
+void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
+{
+	struct peer *peer = &lib->peers[slot];
+	struct msg ranges = {.type = MSG_RANGES};
+
+	if (peer->sync == SYNC_NONE || m->sync != peer->sync_id)
+		return;
+	if (m->type == MSG_BEGIN) {
+		sync_send(w, lib, slot, &ranges);
+	} else if (m->type == MSG_RECORD) {
+		sync_open(w, lib, slot, MEMBER_BULK);
+	} else if (m->type == MSG_RANGES) {
+		peer->range_count = m->count;
+		memcpy(peer->ranges, m->ranges, m->count * sizeof(m->ranges[0]));
+		sync_open(w, lib, slot, MEMBER_BULK);
+	} else if (m->type == MSG_END) {
+		peer->running = false;
+		peer->copied = true;
+	} else if (m->type == MSG_PIECE) {
+		sync_on_piece(w, lib, slot, m);
+	}
+}

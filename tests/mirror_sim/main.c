@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mirror_sim: a mirror set in trouble, thousands of times, each from a seed.
+ *
+ *   mirror_sim [-m mode] [-r] [-v] [-t seconds] [first seed [count]]
+ *
+ *   -m   what is broken on purpose; succeeds when a violation is found
+ *   -r   the register is restored from an old snapshot at some time
+ *   -v   trace, for one seed
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sim.h"
+
+static const char *const modes[SIM_MODES] = {
+	[SIM_HONEST] = "honest",
+	[SIM_NO_EPOCH_CHECK] = "no-epoch-check",
+	[SIM_ACK_BEFORE_SHRINK] = "ack-before-shrink",
+	[SIM_LATE_SWAPS_NAIVE] = "late-swaps-naive",
+	[SIM_SERVE_WITHOUT_SWAP] = "serve-without-swap",
+	[SIM_ANY_CANDIDATE] = "any-candidate",
+	[SIM_EXPAND_UNEQUAL] = "expand-unequal",
+	[SIM_NO_EQUALISE] = "no-equalise",
+	[SIM_NO_OWN_PROMISE] = "no-own-promise",
+	[SIM_SHRINK_WITHOUT_SWAP] = "shrink-without-swap",
+	[SIM_PROMISE_NOT_DURABLE] = "promise-not-durable",
+	[SIM_HOT_NOT_DURABLE] = "hot-not-durable",
+	[SIM_BITS_NOT_DURABLE] = "bits-not-durable",
+	[SIM_SYNCING_NOT_DURABLE] = "syncing-not-durable",
+	[SIM_RESYNC_NOT_DURABLE] = "resync-not-durable",
+	[SIM_RANGES_NOT_RECORDED] = "ranges-not-recorded",
+	[SIM_LOST_RECORDS_TRUSTED] = "lost-records-trusted",
+	[SIM_RESTORED_TRUSTED] = "restored-trusted",
+	[SIM_NO_INTENT] = "no-intent",
+	[SIM_LEASE_FROM_ANSWER] = "lease-from-answer",
+	[SIM_NO_LEASE] = "no-lease",
+	[SIM_OWN_COPY_NOT_DURABLE] = "own-copy-not-durable",
+	[SIM_JOIN_UNSETTLED] = "join-unsettled",
+	[SIM_OLD_BITS] = "old-bits",
+	[SIM_FLUSH_NOT_DURABLE] = "flush-not-durable",
+};
+
+static struct world world;
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: mirror_sim [-m mode] [-r] [-v] [-t seconds] [first seed [count]]\n"
+			"modes:");
+	for (unsigned i = 0; i < SIM_MODES; i++)
+		fprintf(stderr, " %s", modes[i]);
+	fprintf(stderr, "\n");
+	exit(2);
+}
+
+static enum sim_mode mode_of(const char *name)
+{
+	for (unsigned i = 0; i < SIM_MODES; i++)
+		if (strcmp(name, modes[i]) == 0)
+			return (enum sim_mode)i;
+	usage();
+	return SIM_HONEST;
+}
+
+static void report(void)
+{
+	const struct counters *c = &world.count;
+
+	if (world.violated)
+		printf("seed %llu, at %llu us: %s\n", (unsigned long long)world.seed,
+		       (unsigned long long)world.now, world.violation);
+#define SHOW(x) printf("%s %llu ", #x, (unsigned long long)c->x)
+	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
+	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
+	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
+	SHOW(restores), SHOW(unhealed), SHOW(step_checks);
+	printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
+	enum sim_mode mode = SIM_HONEST;
+	bool restore = false;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "m:rvt:")) != -1) {
+		if (opt == 'm')
+			mode = mode_of(optarg);
+		else if (opt == 'r')
+			restore = true;
+		else if (opt == 'v')
+			world.trace = true;
+		else if (opt == 't')
+			until = began + strtoull(optarg, NULL, 0) * NSEC_PER_SEC;
+		else
+			usage();
+	}
+	if (optind < argc)
+		first = strtoull(argv[optind], NULL, 0);
+	if (optind + 1 < argc)
+		count = strtoull(argv[optind + 1], NULL, 0);
+	log_set_from_env("SIM_LOG");
+	for (uint64_t i = 0; i < count; i++) {
+		if (!world_run(&world, first + i, mode, restore) ||
+		    (until && clock_now_ns() > until))
+			break;
+	}
+	report();
+	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
+	world_fini(&world);
+	return mode == SIM_HONEST ? world.violated : !world.violated;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oracle.c -- what must hold. Each word carries who stored it: epoch, number of the store, and a
+ * hash with its place, so that a word that was torn, moved or invented is none.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sim.h"
+
+static uint64_t value_hash(unsigned word, uint64_t epoch, uint64_t seq)
+{
+	uint64_t z = (epoch << 40 ^ seq << 8 ^ word) * 0xbf58476d1ce4e5b9ull;
+
+	return (z ^ z >> 31) & 0xffffff;
+}
+
+/* Later stores are greater. */
+uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq)
+{
+	return epoch << 48 | seq << 24 | value_hash(word, epoch, seq);
+}
+
+static bool value_is_valid(unsigned word, uint64_t v)
+{
+	return v == 0 || value_make(word, v >> 48, v >> 24 & 0xffffff) == v;
+}
+
+void oracle_fail(struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->violated)
+		return;
+	w->violated = true;
+	va_start(ap, fmt);
+	vsnprintf(w->violation, sizeof(w->violation), fmt, ap);
+	va_end(ap);
+	sim_trace(w, "VIOLATION: %s", w->violation);
+}
+
+/* The register begins to say `serving`: from now on its application may read all of it. */
+void oracle_on_serving(struct world *w, const struct mirror_record *rec)
+{
+	const struct disk *d = &w->host[rec->view.primary].disk;
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t v = d->cache[i];
+
+		if (!value_is_valid(i, v))
+			oracle_fail(w, "%u serves word %u, which nobody stored: %#llx",
+				    rec->view.primary, i, (unsigned long long)v);
+		else if (v < w->acked[i])
+			oracle_fail(
+				w,
+				"%u serves epoch %llu without acknowledged word %u: %#llx < %#llx",
+				rec->view.primary, (unsigned long long)rec->view.epoch.number, i,
+				(unsigned long long)v, (unsigned long long)w->acked[i]);
+		else if (v < w->floor[i])
+			oracle_fail(
+				w,
+				"%u serves epoch %llu, and word %u that was read has changed back",
+				rec->view.primary, (unsigned long long)rec->view.epoch.number, i);
+		w->floor[i] = v;
+	}
+}
+
+void oracle_on_ack(struct world *w, const struct flight *f)
+{
+	w->count.acks++;
+	for (unsigned i = 0; i < WORDS; i++)
+		if (f->mask >> i & 1 && f->words[i] > w->acked[i])
+			w->acked[i] = f->words[i];
+}
+
+/* A read that is confirmed now. */
+void oracle_on_read(struct world *w, struct lib *lib)
+{
+	const struct mirror_view *v = &w->reg.rec.view;
+
+	if (!lib->served || !lease_holds(&lib->lease, host_ms(w, &w->host[lib->host])) ||
+	    w->restored)
+		return;
+	if (!mirror_epoch_is_equal(v->epoch, lib->p.rec.view.epoch) &&
+	    v->phase == MIRROR_PHASE_SERVING)
+		oracle_fail(w, "%u has the lease of epoch %llu, and %u serves epoch %llu",
+			    lib->host, (unsigned long long)lib->p.rec.view.epoch.number, v->primary,
+			    (unsigned long long)v->epoch.number);
+}
+
+void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
+{
+	if (h->lib && h->lib->served && h->lib->uid != c->lib_uid && !h->lib->ended)
+		oracle_fail(w, "epoch %llu writes into the copy of %u, which serves epoch %llu",
+			    (unsigned long long)c->epoch.number, h->id,
+			    (unsigned long long)h->lib->p.rec.view.epoch.number);
+}
+
+/* Of a member that is not of S: what differs is in its bitmap, or in records of its own (those of a
+ * process that still maps it included). */
+static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
+{
+	const struct peer *peer = &lib->peers[slot];
+	const struct disk *ours = &w->host[lib->host].disk, *theirs = &w->host[slot].disk;
+	struct host *h = &w->host[slot];
+
+	/* The daemon does not know yet what a process that has just ended left behind. */
+	if ((!h->lib && h->meta.super.holder.pid) || !h->daemon_uid || peer->whole ||
+	    h->meta.super.flags & META_UNCERTAIN || flush_members(&lib->flush) & MIRROR_BIT(slot) ||
+	    !meta_bitmap_is_usable(&lib->meta, (uint8_t)slot, h->meta.super.epoch))
+		return;
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t at = word_offset(i), block = at / MIRROR_BLOCK;
+		struct mirror_range run;
+
+		if (ours->cache[i] == theirs->cache[i] ||
+		    (meta_bitmap_next(&lib->meta, (uint8_t)slot, block * MIRROR_BLOCK, MIRROR_BLOCK,
+				      &run) &&
+		     run.offset == block * MIRROR_BLOCK) ||
+		    (peer->running && peer->bits[block / 64] >> block % 64 & 1) ||
+		    meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at)))
+			continue;
+		/* Its own intents are asked for when it returns. */
+		struct member_report r;
+
+		member_report(&h->member, &r);
+		for (uint32_t k = 0; k < h->member.range_count; k++)
+			if (words_in(&h->member.ranges[k]) >> i & 1)
+				goto named;
+		oracle_fail(w, "%u: word %u differs at %u, outside of its bitmap", lib->host, i,
+			    slot);
+	named:;
+	}
+}
+
+void oracle_step(struct world *w)
+{
+	for (unsigned i = 0; i < w->hosts; i++) {
+		struct lib *lib = w->host[i].lib;
+
+		if (!lib || !lib->served || lib->ended || w->host[i].doomed ||
+		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
+			continue;
+		w->count.step_checks++;
+		for (unsigned slot = 0; slot < w->hosts; slot++)
+			if (slot != i && !(lib->p.rec.view.insync & MIRROR_BIT(slot)) &&
+			    !(w->reg.rec.view.insync & MIRROR_BIT(slot)))
+				oracle_check_absent(w, lib, slot);
+	}
+}
+
+/* All is well again: everybody is in-sync, and all copies are equal, on the media, too. */
+void oracle_at_end(struct world *w)
+{
+	const struct mirror_view *v = &w->reg.rec.view;
+	const struct disk *d = &w->host[v->primary].disk;
+
+	for (unsigned h = 0; h < w->hosts; h++)
+		for (unsigned i = 0; i < WORDS; i++)
+			if (w->host[h].disk.cache[i] != d->cache[i] ||
+			    w->host[h].disk.medium[i] != d->medium[i])
+				oracle_fail(w,
+					    "all are in-sync, and word %u of %u differs from %u's: "
+					    "%#llx %#llx",
+					    i, h, v->primary,
+					    (unsigned long long)w->host[h].disk.cache[i],
+					    (unsigned long long)d->cache[i]);
+	for (unsigned i = 0; i < WORDS; i++)
+		if (d->cache[i] < w->acked[i] || !value_is_valid(i, d->cache[i]))
+			oracle_fail(w, "word %u is older than what was acknowledged", i);
+}

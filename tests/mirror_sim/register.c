@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* register.c -- the set's register: answers late, twice or never; swaps that land late; outages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define SWAP_LIMIT (100 * MS) /* without an answer for so long: unknown */
+
+struct swap {
+	struct mirror_record expected, next;
+	uint64_t revision;
+	bool promotion, alive_set;
+	uint64_t alive_revision, alive_counter;
+	bool is_answered; /* by the landing; else an event of its own says that it is unknown */
+	unsigned landings;
+};
+
+struct answer {
+	enum primary_swap result;
+	struct mirror_record now;
+	uint64_t revision;
+	uint64_t nonce; /* of what was sent */
+};
+
+static bool register_is_away(const struct world *w, uint32_t host)
+{
+	return w->now < w->reg.down_until || w->now < w->register_cut_until[host];
+}
+
+static void *sim_new(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static void register_answered(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+	struct answer *a = e->data;
+
+	if (!lib || !lib->p.swapping || lib->p.offer.nonce != a->nonce)
+		return;
+	sim_trace(w, "%u: swap answered %d, register %llu.%llu", e->host, a->result,
+		  (unsigned long long)a->now.view.epoch.number,
+		  (unsigned long long)a->now.view.seq);
+	primary_tick(&lib->p, host_ms(w, &w->host[e->host]));
+	primary_on_swap(&lib->p, a->result, &a->now, a->revision);
+	lib_run(w, lib);
+	host_settle(w, &w->host[e->host]);
+}
+
+static void register_answer(struct world *w, uint64_t delay, uint32_t host, uint32_t uid,
+			    enum primary_swap result, uint64_t nonce)
+{
+	struct answer *a = sim_new(sizeof(*a));
+
+	a->result = result;
+	a->now = w->reg.rec;
+	a->revision = w->reg.revision;
+	a->nonce = nonce;
+	sched_add(w, delay, register_answered, host, uid, 0, a);
+}
+
+static bool register_compares(const struct world *w, const struct swap *s)
+{
+	const struct sim_register *r = &w->reg;
+
+	if (s->revision != r->revision ||
+	    (s->expected.nonce != r->rec.nonce && w->mode != SIM_RESTORED_TRUSTED))
+		return false;
+	return !s->promotion || w->mode == SIM_NO_LEASE ||
+	       (s->alive_set == r->alive_set &&
+		(!r->alive_set ||
+		 (s->alive_revision == r->alive_revision && s->alive_counter == r->alive_counter)));
+}
+
+static void register_carry_out(struct world *w, const struct swap *s)
+{
+	struct sim_register *r = &w->reg;
+	mirror_mask before = r->rec.view.insync, after = s->next.view.insync;
+	bool serves = s->next.view.phase == MIRROR_PHASE_SERVING &&
+		      r->rec.view.phase != MIRROR_PHASE_SERVING;
+
+	w->count.shrinks += (before & ~after) != 0;
+	w->count.expands += (after & ~before) != 0;
+	r->rec = s->next;
+	r->revision++;
+	if (s->promotion) {
+		r->alive_set = true;
+		r->alive_epoch = s->next.view.epoch;
+		r->alive_counter = 0;
+		r->alive_revision = r->revision;
+	}
+	sim_trace(w, "register: epoch %llu.%llu phase %d primary %u S %#x",
+		  (unsigned long long)r->rec.view.epoch.number, (unsigned long long)r->rec.view.seq,
+		  r->rec.view.phase, r->rec.view.primary, r->rec.view.insync);
+	if (serves)
+		oracle_on_serving(w, &r->rec);
+	if (after & ~before)
+		world_ambush_process(w, r->rec.view.primary, 150);
+}
+
+static void register_land(struct world *w, struct event *e)
+{
+	struct swap *s = e->data;
+	bool done = register_compares(w, s);
+
+	if (register_is_away(w, e->host)) {
+		if (s->is_answered)
+			register_answer(w, SWAP_LIMIT, e->host, e->uid, PRIMARY_SWAP_UNKNOWN,
+					s->next.nonce);
+		return;
+	}
+	if (done)
+		register_carry_out(w, s);
+	if (s->landings > 1) { /* the client sent it again, and gets the second answer */
+		done = register_compares(w, s);
+		w->count.late++;
+	}
+	if (s->is_answered)
+		register_answer(w, sim_delay(w), e->host, e->uid,
+				done ? PRIMARY_SWAP_DONE : PRIMARY_SWAP_CHANGED, s->next.nonce);
+}
+
+/* It was read back and is unchanged, so it did not happen: which is wrong. */
+static void register_read_back(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+
+	if (!lib)
+		return;
+	register_answer(w, 1, e->host, e->uid,
+			w->reg.rec.nonce == lib->p.offer.nonce ? PRIMARY_SWAP_DONE
+							       : PRIMARY_SWAP_FAILED,
+			e->arg);
+}
+
+static void register_unknown(struct world *w, struct lib *lib, uint64_t nonce)
+{
+	w->count.late++;
+	if (w->mode == SIM_LATE_SWAPS_NAIVE)
+		sched_add(w, SWAP_LIMIT, register_read_back, lib->host, lib->uid, nonce, NULL);
+	else
+		register_answer(w, SWAP_LIMIT, lib->host, lib->uid, PRIMARY_SWAP_UNKNOWN, nonce);
+}
+
+static bool register_is_cheated(struct world *w, struct lib *lib, const struct primary_action *a)
+{
+	const struct mirror_view *was = &a->expected->view, *next = &a->record->view;
+	bool serves = was->phase == MIRROR_PHASE_RECOVERING && next->phase == MIRROR_PHASE_SERVING;
+	bool shrinks = was->insync & ~next->insync;
+
+	if (!(serves && w->mode == SIM_SERVE_WITHOUT_SWAP) &&
+	    !(shrinks && w->mode == SIM_SHRINK_WITHOUT_SWAP))
+		return false;
+	struct answer *answer = sim_new(sizeof(*answer));
+
+	if (serves)
+		oracle_on_serving(w, a->record);
+	answer->result = PRIMARY_SWAP_DONE;
+	answer->now = *a->record;
+	answer->revision = a->revision;
+	answer->nonce = a->record->nonce;
+	sched_add(w, 1, register_answered, lib->host, lib->uid, 0, answer);
+	return true;
+}
+
+void register_swap(struct world *w, struct lib *lib, const struct primary_action *a)
+{
+	uint64_t nonce = a->record->nonce, delay = sim_delay(w);
+	bool trouble = !w->healing;
+	mirror_mask joins = a->record->view.insync & (mirror_mask)~a->expected->view.insync;
+
+	if (register_is_cheated(w, lib, a))
+		return;
+	if (w->host[lib->host].daemon_uid == 0 || (trouble && sim_chance(w, 20))) {
+		register_answer(w, delay, lib->host, lib->uid, PRIMARY_SWAP_FAILED, nonce);
+		return;
+	}
+	struct swap *s = sim_new(sizeof(*s));
+
+	s->expected = *a->expected;
+	s->next = *a->record;
+	s->revision = a->revision;
+	s->promotion = a->promotion;
+	s->alive_set = lib->alive_set;
+	s->alive_revision = lib->alive_revision;
+	s->alive_counter = lib->alive_counter;
+	s->landings = trouble && sim_chance(w, 30) ? 2 : 1;
+	s->is_answered = !(trouble && sim_chance(w, joins ? 250 : 80));
+	if (!s->is_answered && sim_chance(w, 700))
+		delay += sim_between(w, 0, sim_chance(w, 500) ? 200 * MS : 2000 * MS);
+	if (register_is_away(w, lib->host))
+		s->is_answered = false;
+	if (!s->is_answered)
+		world_ambush_member(w, lib->host, joins, 500);
+	if (!s->is_answered)
+		register_unknown(w, lib, nonce);
+	if (s->is_answered || sim_chance(w, 800))
+		sched_add(w, delay, register_land, lib->host, lib->uid, 0, s);
+	else
+		free(s);
+}
+
+static void register_read_answer(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+	struct answer *a = e->data;
+
+	if (!lib)
+		return;
+	primary_tick(&lib->p, host_ms(w, &w->host[e->host]));
+	primary_on_record(&lib->p, &a->now, a->revision);
+	lib_run(w, lib);
+	host_settle(w, &w->host[e->host]);
+}
+
+static void register_read_now(struct world *w, struct event *e)
+{
+	struct answer *a;
+
+	if (register_is_away(w, e->host))
+		return;
+	a = sim_new(sizeof(*a));
+	a->now = w->reg.rec;
+	a->revision = w->reg.revision;
+	sched_add(w, sim_delay(w), register_read_answer, e->host, e->uid, 0, a);
+}
+
+void register_read(struct world *w, struct lib *lib)
+{
+	if (w->host[lib->host].daemon_uid && (w->healing || !sim_chance(w, 100)))
+		sched_add(w, sim_delay(w), register_read_now, lib->host, lib->uid, 0, NULL);
+}
+
+/* ---- the alive key; arg: when the renewal was sent, by the host's clock ---- */
+
+static void register_renewed(struct world *w, struct event *e)
+{
+	struct lib *lib = lib_find(w, e->host, e->uid);
+
+	if (!lib)
+		return;
+	lease_on_confirmed(&lib->lease, w->mode == SIM_LEASE_FROM_ANSWER
+						? host_ms(w, &w->host[e->host])
+						: e->arg);
+}
+
+static void register_renew_now(struct world *w, struct event *e)
+{
+	struct sim_register *r = &w->reg;
+	struct mirror_epoch *epoch = e->data;
+
+	if (register_is_away(w, e->host) || !r->alive_set ||
+	    !mirror_epoch_is_equal(r->alive_epoch, *epoch))
+		return;
+	r->alive_counter++;
+	r->alive_revision++;
+	uint64_t delay = sim_delay(w);
+
+	/* The answer may take long, and later ones never come. */
+	if (!w->healing && sim_chance(w, 15)) {
+		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 2500 * MS);
+		delay = sim_between(w, 0, 900 * MS);
+	}
+	sched_add(w, delay, register_renewed, e->host, e->uid, e->arg, NULL);
+}
+
+void register_renew(struct world *w, struct lib *lib)
+{
+	struct mirror_epoch *epoch = sim_new(sizeof(*epoch));
+	uint64_t sent = host_ms(w, &w->host[lib->host]);
+
+	*epoch = lib->p.rec.view.epoch;
+	lease_on_sent(&lib->lease, sent);
+	sched_add(w, sim_delay(w), register_renew_now, lib->host, lib->uid, sent, epoch);
+}
+
+static void register_clear_now(struct world *w, struct event *e)
+{
+	struct mirror_epoch *epoch = e->data;
+
+	if (!register_is_away(w, e->host) && mirror_epoch_is_equal(w->reg.alive_epoch, *epoch))
+		w->reg.alive_set = false;
+}
+
+void register_clear(struct world *w, struct host *h, struct mirror_epoch epoch)
+{
+	struct mirror_epoch *copy = sim_new(sizeof(*copy));
+
+	*copy = epoch;
+	sched_add(w, sim_delay(w), register_clear_now, h->id, 0, 0, copy);
+}
+
+/* From a backup: its revisions come again. */
+void register_restore(struct world *w)
+{
+	if (!w->reg.old_revision)
+		return;
+	sim_trace(w, "register: restored to epoch %llu.%llu",
+		  (unsigned long long)w->reg.old.view.epoch.number,
+		  (unsigned long long)w->reg.old.view.seq);
+	w->reg.rec = w->reg.old;
+	w->reg.revision = w->reg.old_revision;
+	w->reg.alive_set = false;
+	w->restored = true;
+	w->count.restores++;
+}

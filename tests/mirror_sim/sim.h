@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h -- a mirror set of up to five hosts on a simulated network, register, media and clocks;
+ * from a seed, thousands of times.
+ *
+ * The rules are the real code: primary, view, candidate, lease, flush, resync, member and metadata.
+ * What stands around them is made here: an application that stores, flushes and reads; the part of
+ * the library that carries out the primary's actions (lib*.c); the daemon that asks core/member.h
+ * (daemon.c). A run has no other chance than its seed.
+ */
+#ifndef MIRROR_SIM_H
+#define MIRROR_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mirror/core/candidate.h"
+#include "mirror/core/flush.h"
+#include "mirror/core/lease.h"
+#include "mirror/core/member.h"
+#include "mirror/core/primary.h"
+#include "mirror/core/resync.h"
+#include "mirror/core/view.h"
+#include "sim/prng.h"
+
+#define HOSTS        5
+#define EXTENTS      3
+#define BLOCKS       (2 * EXTENTS) /* that are used */
+#define BLOCK_WORDS  3
+#define WORDS        (BLOCKS * BLOCK_WORDS)
+#define FILE_SIZE    ((uint64_t)EXTENTS * MIRROR_EXTENT)
+#define BITMAP_WORDS 24 /* of FILE_SIZE */
+#define FLIGHTS      32
+#define MS           1000ull /* times are microseconds */
+#define NEVER        UINT64_MAX
+
+/* What is broken on purpose: each must be noticed. */
+enum sim_mode {
+	SIM_HONEST,
+	SIM_NO_EPOCH_CHECK,    /* data of former epochs is placed */
+	SIM_ACK_BEFORE_SHRINK, /* W6 */
+	SIM_LATE_SWAPS_NAIVE,  /* read back, unchanged: it did not happen */
+	SIM_SERVE_WITHOUT_SWAP,
+	SIM_ANY_CANDIDATE,
+	SIM_EXPAND_UNEQUAL,
+	SIM_NO_EQUALISE,
+	SIM_NO_OWN_PROMISE,
+	SIM_SHRINK_WITHOUT_SWAP,
+	SIM_PROMISE_NOT_DURABLE, /* W1 */
+	SIM_HOT_NOT_DURABLE,     /* W2 */
+	SIM_BITS_NOT_DURABLE,    /* W3 */
+	SIM_SYNCING_NOT_DURABLE, /* W4 */
+	SIM_RESYNC_NOT_DURABLE,  /* W5 */
+	SIM_RANGES_NOT_RECORDED, /* W9 */
+	SIM_LOST_RECORDS_TRUSTED,
+	SIM_RESTORED_TRUSTED,
+	SIM_NO_INTENT,
+	SIM_LEASE_FROM_ANSWER,
+	SIM_NO_LEASE,
+	SIM_OWN_COPY_NOT_DURABLE,
+	SIM_JOIN_UNSETTLED,
+	SIM_OLD_BITS,          /* bits are not set for flushes under way when a member is lost */
+	SIM_FLUSH_NOT_DURABLE, /* a member confirms what it has only placed */
+	SIM_MODES
+};
+
+struct world;
+struct event;
+typedef void sim_fn(struct world *w, struct event *e);
+
+struct event {
+	uint64_t at, order;
+	sim_fn *fn;
+	uint32_t host, uid; /* of whom it concerns; uid: of its process */
+	uint64_t arg;
+	void *data; /* freed with it */
+};
+
+/* ---- media: what processes see, and what a loss of power leaves ---- */
+
+struct disk {
+	uint64_t cache[WORDS], medium[WORDS];
+	uint8_t *meta, *meta_medium;
+	uint64_t meta_len;
+};
+
+/* ---- the network ---- */
+
+enum msg_type {
+	MSG_OPEN,
+	MSG_CLOSE,
+	MSG_PROMISE,
+	MSG_RANGES,
+	MSG_RECORD,
+	MSG_BEGIN,
+	MSG_END,
+	MSG_RETIRE,
+	MSG_VIEW,
+	MSG_FLUSH,
+	MSG_PIECE
+};
+#define MSG_RANGES_MAX 24
+
+struct msg {
+	enum msg_type type;
+	bool refused;
+	enum primary_refusal refusal;
+	struct mirror_epoch epoch;
+	uint64_t seq, acked;
+	uint32_t mask; /* of words */
+	uint64_t words[WORDS];
+	uint32_t count;
+	struct mirror_range ranges[MSG_RANGES_MAX];
+	struct primary_report report;
+	struct mirror_epoch copy_epoch; /* of the report */
+	struct mirror_view view;
+	struct resync_piece piece;
+	uint64_t differing;
+	uint32_t sync; /* which resync it belongs to */
+};
+
+struct conn {
+	uint32_t lib_uid, daemon_uid;
+	uint8_t from, to;
+	enum member_kind kind;
+	struct mirror_epoch epoch;
+	bool src_open, dst_open, granted;
+	uint64_t fwd_at, back_at; /* of the last message: they keep their order */
+	uint64_t cut_fwd, cut_back;
+};
+
+/* ---- the register ---- */
+
+struct sim_register {
+	struct mirror_record rec;
+	uint64_t revision, alive_revision, alive_counter;
+	struct mirror_epoch alive_epoch;
+	bool alive_set;
+	uint64_t down_until;
+	struct mirror_record old; /* a snapshot */
+	uint64_t old_revision;
+};
+
+/* ---- a primary process ---- */
+
+enum sync_kind { SYNC_NONE, SYNC_EQUALISE, SYNC_REPAIR, SYNC_CATCH_UP };
+
+struct peer {
+	uint32_t conn[3]; /* index + 1, by kind */
+	uint32_t range_count;
+	struct mirror_range ranges[MSG_RANGES_MAX]; /* that it reported */
+	struct mirror_epoch copy_epoch;
+	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it lacks, perhaps */
+	enum sync_kind sync;
+	uint32_t sync_id;
+	bool whole, lane_asked, ending, running, copied;
+	struct resync rs;
+	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
+};
+
+struct flight {
+	uint64_t seq; /* 0: free */
+	uint64_t began;
+	uint32_t mask, count;
+	struct mirror_range ranges[BLOCKS];
+	uint64_t words[WORDS];
+	bool acked;
+};
+
+struct lib {
+	uint32_t uid, host;
+	struct primary p;
+	struct meta meta; /* its own view of the metadata */
+	struct lease lease;
+	struct flush_core flush;
+	struct flight flights[FLIGHTS];
+	struct peer peers[MIRROR_MEMBERS_MAX];
+	struct mirror_range all[128]; /* union of all reports */
+	uint32_t all_count;
+	uint32_t next_sync;
+	uint64_t app[WORDS]; /* what the application sees */
+	uint64_t app_seq;
+	bool app_runs, served, ended, quiescing, wants_flush;
+	uint32_t wanted; /* words of the flush that waits */
+	struct resync_hold holds[MIRROR_MEMBERS_MAX];
+	struct mirror_range held_ranges[BLOCKS];
+	uint32_t held_count;
+	uint64_t alive_counter, alive_revision; /* as the candidate saw it */
+	bool alive_set;
+	struct mirror_epoch alive_epoch;
+};
+
+struct host {
+	struct world *world;
+	uint32_t id;
+	bool powered;
+	uint32_t daemon_uid; /* 0: it does not run */
+	int64_t clock_offset;
+	double clock_rate;
+	struct disk disk;
+	struct meta meta;
+	struct member member;
+	struct mirror_uuid boot;
+	struct candidate candidate;
+	struct lib *lib;
+	uint64_t holder;    /* uid of the lib that the daemon knows */
+	long persists_left; /* until a crash in the middle of one; < 0: none */
+	int doomed;         /* 1: its processes end, 2: its power */
+	bool split;         /* its daemon has said so */
+};
+
+struct counters {
+	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
+		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
+		step_checks;
+};
+
+struct world {
+	uint64_t seed, now, order, steps;
+	enum sim_mode mode;
+	bool restore; /* this run restores the register from an old snapshot */
+	struct prng rng;
+	struct event *heap;
+	size_t heap_count, heap_room;
+	struct conn *conns;
+	uint32_t conn_count, conn_room;
+	uint32_t uids;
+	uint64_t nonces;
+	unsigned hosts;
+	bool healing, restored;
+	uint64_t trouble_until;
+	struct host host[HOSTS];
+	uint64_t cut_until[HOSTS][HOSTS];
+	uint64_t register_cut_until[HOSTS];
+	struct sim_register reg;
+	/* what must hold */
+	uint64_t acked[WORDS], floor[WORDS]; /* values */
+	bool violated;
+	char violation[300];
+	struct counters count;
+	bool trace;
+};
+
+/* sched.c */
+void sched_add(struct world *w, uint64_t delay, sim_fn *fn, uint32_t host, uint32_t uid,
+	       uint64_t arg, void *data);
+bool sched_next(struct world *w, struct event *e);
+void sched_clear(struct world *w);
+uint64_t sim_random(void *world);
+bool sim_chance(struct world *w, unsigned permille);
+uint64_t sim_between(struct world *w, uint64_t lo, uint64_t hi);
+uint64_t sim_delay(struct world *w); /* of a message */
+uint64_t host_ms(const struct world *w, const struct host *h);
+uint64_t host_us(const struct world *w, const struct host *h);
+void sim_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* disk.c */
+uint64_t word_offset(unsigned word);
+uint32_t words_in(const struct mirror_range *range); /* mask */
+uint32_t words_of_block(uint32_t words);             /* all words of the blocks that these are in */
+uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
+int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
+void disk_write_back(struct disk *d, uint32_t words);
+void disk_power_cut(struct world *w, struct disk *d);
+void disk_evict(struct world *w, struct disk *d);
+
+/* net.c */
+uint32_t conn_open(struct world *w, struct lib *lib, uint8_t to, enum member_kind kind);
+void conn_send(struct world *w, uint32_t conn, const struct msg *m);
+void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
+void conn_close(struct world *w, uint32_t conn); /* by its source, in order */
+void conn_cut(struct world *w, uint32_t conn);
+void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
+void net_lib_gone(struct world *w, uint32_t lib_uid);
+void net_daemon_gone(struct world *w, uint32_t daemon_uid);
+
+/* register.c */
+void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
+void register_read(struct world *w, struct lib *lib);
+void register_renew(struct world *w, struct lib *lib);
+void register_clear(struct world *w, struct host *h, struct mirror_epoch epoch);
+void register_restore(struct world *w);
+
+/* daemon.c */
+void daemon_start(struct world *w, struct host *h);
+void daemon_end(struct world *w, struct host *h);
+void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m);
+void daemon_on_closed(struct world *w, struct host *h, uint32_t conn);
+void daemon_poll(struct world *w, struct event *e);
+void host_power_cut(struct world *w, struct host *h);
+void host_power_on(struct world *w, struct host *h);
+void host_settle(struct world *w, struct host *h); /* carries out what `doomed` says */
+
+/* lib.c, lib_sync.c, lib_flush.c */
+void lib_start(struct world *w, struct host *h, const struct mirror_record *rec, uint64_t revision,
+	       const struct sim_register *seen);
+void lib_crash(struct world *w, struct host *h);
+void lib_unmap(struct world *w, struct host *h, bool clean);
+struct lib *lib_find(struct world *w, uint32_t host, uint32_t uid);
+void lib_run(struct world *w, struct lib *lib);
+void lib_on_msg(struct world *w, struct lib *lib, uint32_t conn, struct msg *m);
+void lib_on_conn_lost(struct world *w, struct lib *lib, uint32_t conn);
+void lib_drop(struct world *w, struct lib *lib, unsigned slot);
+bool lib_mark_hot(struct world *w, struct lib *lib, const struct mirror_range *ranges, uint32_t n);
+void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind kind, bool whole);
+void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m);
+void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_kind kind);
+void sync_pump(struct world *w, struct lib *lib, unsigned slot);
+void sync_end(struct world *w, struct lib *lib, unsigned slot);
+void sync_on_acked(struct world *w, struct lib *lib);
+void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
+void app_step(struct world *w, struct event *e);
+void flush_try(struct world *w, struct lib *lib);
+void flush_settle(struct world *w, struct lib *lib);
+void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
+void flush_check_timeouts(struct world *w, struct lib *lib);
+void flush_miss(struct world *w, struct lib *lib, unsigned slot);
+
+/* oracle.c */
+uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq);
+void oracle_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void oracle_on_serving(struct world *w, const struct mirror_record *rec);
+void oracle_on_ack(struct world *w, const struct flight *f);
+void oracle_on_read(struct world *w, struct lib *lib);
+void oracle_on_place(struct world *w, struct host *h, const struct conn *c);
+void oracle_step(struct world *w);
+void oracle_at_end(struct world *w);
+
+/* world.c */
+/* At moments that matter, trouble comes on purpose. */
+void world_ambush_process(struct world *w, uint32_t host, unsigned permille);
+/* Its host loses power in the middle of a flush; perhaps all do. */
+void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
+void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
+bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
+void world_fini(struct world *w);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* world.c -- one run: a set, a time of trouble, and then peace, in which all must become well. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define PEACE_LIMIT (60000 * MS)
+
+static void world_format(struct world *w, struct host *h)
+{
+	struct meta_super super = {.member_id = 100 + h->id,
+				   .slot = (uint8_t)h->id,
+				   .size = FILE_SIZE,
+				   .flags = META_CLEAN,
+				   .hot_slots = (uint32_t)sim_between(w, 2, 4)};
+	struct meta_members members = {.config_number = 1};
+	struct meta_store store = {.base = h->disk.meta,
+				   .len = h->disk.meta_len,
+				   .persist = disk_persist_meta,
+				   .arg = h};
+
+	strcpy(super.set, "sim");
+	for (unsigned i = 0; i < w->hosts; i++) {
+		members.members[i].id = 100 + i;
+		snprintf(members.members[i].name, sizeof(members.members[i].name), "%c",
+			 'a' + (int)i);
+	}
+	if (meta_create(&store, &super, &members))
+		oracle_fail(w, "metadata of %u cannot be created", h->id);
+}
+
+static void world_make_host(struct world *w, unsigned id)
+{
+	struct host *h = &w->host[id];
+	uint8_t *meta = h->disk.meta, *medium = h->disk.meta_medium;
+	uint64_t len = meta_size_for(FILE_SIZE);
+
+	len = (len + 4095) / 4096 * 4096;
+	memset(h, 0, sizeof(*h));
+	h->world = w;
+	h->id = id;
+	h->disk.meta = meta ? meta : aligned_alloc(4096, len);
+	h->disk.meta_medium = medium ? medium : aligned_alloc(4096, len);
+	h->disk.meta_len = len;
+	if (!h->disk.meta || !h->disk.meta_medium)
+		abort();
+	memset(h->disk.meta, 0, len);
+	memset(h->disk.meta_medium, 0, len);
+	h->powered = true;
+	h->persists_left = -1;
+	h->boot.bytes[1] = (uint8_t)(id + 1);
+	h->clock_offset = (int64_t)sim_between(w, MS, 1000000 * MS);
+	h->clock_rate = 0.96 + (double)sim_between(w, 0, 80) / 1000; /* 4 % either way */
+	world_format(w, h);
+}
+
+static void world_make_set(struct world *w)
+{
+	struct mirror_config config = {.size = FILE_SIZE,
+				       .lease_ms = 1000,
+				       .replica_timeout_ms = 300,
+				       .slow_ms = 20,
+				       .holdoff_ms = 300,
+				       .blocked_ms = 30000};
+
+	strcpy(config.set, "sim");
+	w->hosts = sim_chance(w, 450) ? 2 : 3;
+	if (sim_chance(w, 150))
+		w->hosts = 4;
+	else if (sim_chance(w, 150))
+		w->hosts = (unsigned)sim_between(w, 1, HOSTS);
+	config.min_copies = w->hosts > 1 && sim_chance(w, 300) ? 2 : 1;
+	for (unsigned i = 0; i < w->hosts; i++) {
+		config.members[i].id = 100 + i;
+		snprintf(config.members[i].name, sizeof(config.members[i].name), "%c",
+			 'a' + (int)i);
+	}
+	if (view_create(&w->reg.rec, &config, (mirror_mask)((1u << w->hosts) - 1), sim_random(w),
+			NULL))
+		oracle_fail(w, "no set");
+	w->reg.revision = w->reg.alive_revision = 1;
+	for (unsigned i = 0; i < w->hosts; i++)
+		world_make_host(w, i);
+	for (unsigned i = 0; i < w->hosts; i++)
+		daemon_start(w, &w->host[i]);
+}
+
+/* ---- trouble ---- */
+
+static void world_restart(struct world *w, struct event *e)
+{
+	struct host *h = &w->host[e->host];
+
+	if (h->powered)
+		daemon_start(w, h);
+	else
+		host_power_on(w, h);
+	host_settle(w, h);
+}
+
+static uint64_t world_while(struct world *w)
+{
+	return sim_chance(w, 600) ? sim_between(w, MS, 300 * MS)
+				  : sim_between(w, 300 * MS, 3000 * MS);
+}
+
+static void world_end_process(struct world *w, struct event *e)
+{
+	struct host *h = &w->host[e->host];
+
+	if (h->lib && h->lib->uid == e->uid && !w->healing)
+		lib_crash(w, h);
+	/* Now and then together with the power of another host. */
+	if (!w->healing && e->arg < w->hosts) {
+		host_power_cut(w, &w->host[e->arg]);
+		sched_add(w, world_while(w), world_restart, (uint32_t)e->arg, 0, 0, NULL);
+	}
+}
+
+void world_ambush_process(struct world *w, uint32_t host, unsigned permille)
+{
+	uint64_t other = prng_below(&w->rng, 3 * w->hosts);
+
+	if (!w->healing && sim_chance(w, permille) && w->host[host].lib)
+		sched_add(w, sim_between(w, 100, 5 * MS), world_end_process, host,
+			  w->host[host].lib->uid, other, NULL);
+}
+
+static void world_lose_power(struct world *w, struct event *e)
+{
+	if (w->healing)
+		return;
+	host_power_cut(w, &w->host[e->host]);
+	sched_add(w, e->arg, world_restart, e->host, 0, 0, NULL);
+}
+
+void world_ambush_flush(struct world *w, uint32_t host, unsigned permille)
+{
+	bool all = sim_chance(w, 400);
+
+	if (w->healing || !sim_chance(w, permille))
+		return;
+	for (unsigned i = 0; i < w->hosts; i++)
+		if (i == host || all)
+			sched_add(w, sim_between(w, 20, 1500), world_lose_power, i, 0,
+				  i == host ? sim_between(w, MS, 3000 * MS)
+					    : sim_between(w, MS, 200 * MS),
+				  NULL);
+}
+
+void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille)
+{
+	if (!w->healing && members && sim_chance(w, permille))
+		net_cut(w, (uint8_t)host, (uint8_t)__builtin_ctz(members), w->now + world_while(w));
+}
+
+static void world_cut(struct world *w, unsigned a)
+{
+	unsigned b = (unsigned)prng_below(&w->rng, w->hosts);
+
+	if (a == b)
+		return;
+	sim_trace(w, "the network between %u and %u is cut", a, b);
+	net_cut(w, (uint8_t)a, (uint8_t)b, w->now + world_while(w));
+}
+
+static void world_cut_one(struct world *w)
+{
+	uint32_t from = w->conn_count > 12 ? w->conn_count - 12 : 0;
+
+	if (w->conn_count == 0)
+		return;
+	uint32_t i = (uint32_t)sim_between(w, from, w->conn_count - 1);
+
+	if (w->conns[i].from != w->conns[i].to)
+		conn_cut(w, i);
+}
+
+static void world_set_config(struct world *w)
+{
+	struct mirror_config next = w->reg.rec.config;
+
+	next.slow_ms++;
+	if (view_set_config(&w->reg.rec, &next, sim_random(w), NULL))
+		return;
+	w->reg.revision++;
+	w->count.configs++;
+}
+
+static void world_hurt(struct world *w, struct host *h)
+{
+	switch (sim_between(w, 0, 11)) {
+	case 0:
+		host_power_cut(w, h);
+		sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
+		break;
+	case 1:
+	case 2:
+		if (h->lib)
+			lib_crash(w, h);
+		break;
+	case 3:
+		daemon_end(w, h);
+		sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
+		break;
+	case 4:
+	case 5:
+		world_cut(w, h->id);
+		break;
+	case 6:
+		world_cut_one(w);
+		break;
+	case 7:
+		if (sim_chance(w, 500))
+			w->reg.down_until = w->now + world_while(w);
+		else
+			w->register_cut_until[h->id] = w->now + world_while(w);
+		break;
+	case 8:
+		h->persists_left = (long)prng_below(&w->rng, 12);
+		break;
+	case 9:
+		if (h->lib && !h->lib->ended) {
+			primary_demote(&h->lib->p);
+			lib_run(w, h->lib);
+		}
+		break;
+	case 10:
+		world_ambush_process(w, h->id, 1000);
+		break;
+	default:
+		world_set_config(w);
+		break;
+	}
+	host_settle(w, h);
+}
+
+static void world_trouble(struct world *w, struct event *e)
+{
+	unsigned most = 1 + (unsigned)prng_below(&w->rng, 2);
+
+	(void)e;
+	if (w->now > w->trouble_until)
+		return;
+	for (unsigned i = 0; i < most; i++) {
+		/* The primary is where most happens. */
+		unsigned id = (unsigned)prng_below(&w->rng, w->hosts);
+
+		if (sim_chance(w, 400) && w->reg.rec.view.primary < w->hosts)
+			id = w->reg.rec.view.primary;
+		world_hurt(w, &w->host[id]);
+	}
+	disk_evict(w, &w->host[prng_below(&w->rng, w->hosts)].disk);
+	sched_add(w, sim_between(w, 5 * MS, 700 * MS), world_trouble, 0, 0, 0, NULL);
+}
+
+/* ---- peace ---- */
+
+static void world_heal(struct world *w)
+{
+	w->healing = true;
+	w->reg.down_until = 0;
+	memset(w->cut_until, 0, sizeof(w->cut_until));
+	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
+	for (unsigned i = 0; i < w->hosts; i++) {
+		w->host[i].persists_left = -1;
+		w->host[i].doomed = 0;
+		if (!w->host[i].powered)
+			host_power_on(w, &w->host[i]);
+		daemon_start(w, &w->host[i]);
+	}
+}
+
+static bool world_is_well(const struct world *w)
+{
+	const struct mirror_view *v = &w->reg.rec.view;
+	const struct lib *lib;
+
+	if (v->phase != MIRROR_PHASE_SERVING || view_count(v->insync) != w->hosts)
+		return false;
+	lib = w->host[v->primary].lib;
+	if (!lib || !lib->served || lib->ended || lib->wants_flush ||
+	    lib->p.rec.view.seq != v->seq || lib->flush.begun != lib->flush.retired ||
+	    lib->flush.begun == 0)
+		return false;
+	for (unsigned i = 0; i < w->hosts; i++)
+		if (i != v->primary &&
+		    (lib->p.members[i].state != PRIMARY_MEMBER_EQUAL || w->host[i].lib))
+			return false;
+	return true;
+}
+
+static void world_run_until(struct world *w, uint64_t until, bool stop_when_well)
+{
+	struct event e;
+
+	while (!w->violated && w->now < until && !(stop_when_well && world_is_well(w)) &&
+	       sched_next(w, &e)) {
+		e.fn(w, &e);
+		free(e.data);
+		w->count.events++;
+		if (++w->steps % 4 == 0 && !w->healing)
+			oracle_step(w);
+	}
+}
+
+static void world_run_peace(struct world *w)
+{
+	const struct mirror_view *v = &w->reg.rec.view;
+
+	world_heal(w);
+	world_run_until(w, w->now + PEACE_LIMIT, true);
+	if (w->violated)
+		return;
+	if (world_is_well(w)) {
+		oracle_at_end(w);
+		return;
+	}
+	w->count.unhealed++;
+	oracle_fail(w, "it does not become well: register phase %d primary %u S %#x, %s", v->phase,
+		    v->primary, v->insync,
+		    v->primary < w->hosts && w->host[v->primary].lib
+			    ? w->host[v->primary].lib->p.text
+			    : "no process");
+}
+
+/*
+ * Once all is well a member loses its power, the primary goes on without it, and ends; then the
+ * register is restored to what it said before. Everybody can be reached, so nobody may be served
+ * less than was acknowledged: the set is split, and says so.
+ */
+static void world_run_restore(struct world *w)
+{
+	unsigned primary = w->reg.rec.view.primary;
+	struct host *lost = &w->host[(primary + 1) % w->hosts];
+
+	w->reg.old = w->reg.rec;
+	w->reg.old_revision = w->reg.revision;
+	host_power_cut(w, lost);
+	world_run_until(w, w->now + 1500 * MS, false);
+	if (w->violated)
+		return;
+	if (w->host[primary].lib)
+		lib_crash(w, &w->host[primary]);
+	register_restore(w);
+	host_power_on(w, lost);
+	world_run_until(w, w->now + 5000 * MS, false);
+}
+
+static void world_clear(struct world *w)
+{
+	sched_clear(w);
+	for (unsigned i = 0; i < w->hosts; i++) {
+		struct host *h = &w->host[i];
+
+		if (h->lib) {
+			meta_fini(&h->lib->meta);
+			free(h->lib);
+			h->lib = NULL;
+		}
+		if (h->daemon_uid) {
+			member_fini(&h->member);
+			meta_fini(&h->meta);
+			h->daemon_uid = 0;
+		}
+	}
+}
+
+static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
+{
+	w->seed = seed;
+	w->rng.state = seed * 0x2545f4914f6cdd1dull;
+	w->mode = mode;
+	w->now = w->order = w->steps = 0;
+	w->conn_count = w->uids = 0;
+	w->healing = w->restored = w->violated = false;
+	memset(w->cut_until, 0, sizeof(w->cut_until));
+	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
+	memset(w->acked, 0, sizeof(w->acked));
+	memset(w->floor, 0, sizeof(w->floor));
+	memset(&w->reg, 0, sizeof(w->reg));
+}
+
+bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore)
+{
+	world_reset(w, seed, mode);
+	world_make_set(w);
+	w->trouble_until = sim_between(w, 1000 * MS, 8000 * MS);
+	sched_add(w, sim_between(w, 50 * MS, 1500 * MS), world_trouble, 0, 0, 0, NULL);
+	world_run_until(w, w->trouble_until, false);
+	if (!w->violated)
+		world_run_peace(w);
+	if (!w->violated && restore)
+		world_run_restore(w);
+	w->count.runs++;
+	world_clear(w);
+	return !w->violated;
+}
+
+void world_fini(struct world *w)
+{
+	for (unsigned i = 0; i < HOSTS; i++) {
+		free(w->host[i].disk.meta);
+		free(w->host[i].disk.meta_medium);
+	}
+	free(w->heap);
+	free(w->conns);
+}
