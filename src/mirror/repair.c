@@ -195,6 +195,7 @@ static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, boo
 	free(rm->ranges);
 	rm->range_sent = 0;
 	rm->range_count = n;
+	rm->is_whole = whole;
 	rm->ranges = malloc((n ? n : 1) * sizeof(*v));
 	if (rm->ranges && n)
 		memcpy(rm->ranges, v, n * sizeof(*v));
@@ -367,6 +368,12 @@ void repair_note_equal(struct rpmirror *m, unsigned slot)
 	repair_clear_bits(m, rm);
 	rm->covers = true;
 	repair_init_resync(m, rm, RESYNC_CATCH_UP);
+}
+
+void repair_forget(struct rpmirror *m, unsigned slot)
+{
+	if (m->repair->members[slot])
+		m->repair->members[slot]->covers = false;
 }
 
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)

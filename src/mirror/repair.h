@@ -25,6 +25,8 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole);
 /* PRIMARY_DO_DROP, and the end of the set: give up what is under way with the member. Flushes that
  * it has not confirmed are noted. */
 void repair_drop(struct rpmirror *m, unsigned slot);
+/* What it lacks is not known any more, as its copy differs where it must not. */
+void repair_forget(struct rpmirror *m, unsigned slot);
 void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer);
 
 /* A flush that may wait for pieces of resyncs. */

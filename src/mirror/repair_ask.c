@@ -15,12 +15,14 @@ static void repair_send(struct rpmirror *m, unsigned slot, struct message *quest
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-/* W9 at the source: while it holds the copy the hot slots are this process's own. */
+/* W9 at the source: while it holds the copy the hot slots are this process's own. Where all may
+ * differ the member's own record says so, and it stays as long as this one would. */
 static void repair_note(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
 
-	if (hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
+	if (!rm->is_whole &&
+	    hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
 		act_lost(m, slot, "what may differ there cannot be recorded here");
 	else
 		repair_enter(m, slot, REPAIR_RUNNING);

@@ -37,6 +37,7 @@ struct repair_member {
 	enum repair_stage stage;
 	bool is_equalise;
 	bool by_bitmap; /* RESYNC: else everything, by digests or as the member is empty */
+	bool is_whole;  /* EQUALISE: of everything */
 	bool covers;    /* the bitmap has everything that the member lacks */
 	struct link bulk;
 	unsigned generation; /* of the connection */

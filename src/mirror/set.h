@@ -69,6 +69,10 @@ struct rpmirror {
 	struct daemon daemon;
 	struct packet packet_out;            /* room to make one in */
 	uint32_t swap_id, read_id, serve_id; /* requests under way, or 0 */
+	uint32_t resume_id;                  /* likewise */
+	uint64_t resume_ms;                  /* when to look for a daemon that was lost */
+	bool serve_again;                    /* what was asked of it was not answered */
+	bool is_refused;                     /* it does not know this process (yet) */
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
@@ -147,6 +151,8 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, const char *te
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */
 void act_all(struct rpmirror *m);
+/* Have it recorded that this copy holds the flushes of the epoch. */
+void act_serve(struct rpmirror *m);
 /* Read the register. */
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */

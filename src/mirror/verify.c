@@ -9,6 +9,7 @@
 
 #include "base/poll.h"
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 #define VERIFY_CHUNK (256u << 10)
@@ -108,6 +109,13 @@ static mirror_mask verify_range(struct rpmirror *m, mirror_mask who, uint64_t of
 	return differ;
 }
 
+/* Where else it differs nobody knows: it is compared as a whole when it returns. */
+static void verify_exclude(struct rpmirror *m, unsigned slot)
+{
+	act_lost(m, slot, "its copy differs from what was flushed");
+	repair_forget(m, slot);
+}
+
 static int verify_judge(struct rpmirror *m, mirror_mask differ)
 {
 	char names[2 * sizeof(struct set_name)] = "";
@@ -118,7 +126,7 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 		if (slot == m->self)
 			set_local_failed(m, m->flush.begun, -EIO);
 		else
-			act_lost(m, slot, "its copy differs from what was flushed");
+			verify_exclude(m, slot);
 		snprintf(names, sizeof(names), "%s", set_member_name(m, slot).text);
 	}
 	act_all(m);

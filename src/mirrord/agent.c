@@ -185,6 +185,8 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		job->result = register_alive_clear(a->handle, job->epoch, &job->err);
 		break;
 	case AGENT_WATCH:
+		if (job->counts)
+			register_health(a->handle, &job->health);
 		register_watch(a->handle, job->expected.revision, job->wait_ms, a->wake_fd);
 		break;
 	}

@@ -22,7 +22,6 @@ enum greeting_status fence_status(enum member_reason reason)
 	case MEMBER_IS_HELD:
 		return GREETING_HELD;
 	case MEMBER_HAS_FAILED:
-	case MEMBER_IS_EMPTY:
 	case MEMBER_IS_UNKNOWN:
 	case MEMBER_IS_SPLIT:
 		return GREETING_COPY_FAILED;

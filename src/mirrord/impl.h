@@ -129,6 +129,8 @@ struct set {
 	struct mirror_epoch cleared;          /* whose alive key was cleared here */
 	/* the register, as it was read last */
 	struct register_entry entry;
+	struct register_health register_health; /* no members: not known yet */
+	uint64_t count_ms;                      /* when to ask for it again */
 	bool has_entry, register_answers, is_split;
 	char split_why[256];
 	struct candidate candidate;

@@ -49,7 +49,6 @@ const char *member_reason_name(enum member_reason reason)
 		[MEMBER_IS_HELD] = "held",
 		[MEMBER_HAS_FAILED] = "failed",
 		[MEMBER_IS_SYNCING] = "syncing",
-		[MEMBER_IS_EMPTY] = "empty",
 		[MEMBER_IS_UNKNOWN] = "unknown",
 		[MEMBER_NOT_BEGUN] = "not-begun",
 		[MEMBER_IS_SPLIT] = "split",

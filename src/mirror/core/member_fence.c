@@ -233,8 +233,8 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
-	/* A target that is left in the middle still lacks what it lacked. */
-	if (!(super.flags & META_SYNCING))
+	/* A target that is left in the middle still lacks what it lacked, and an empty one all. */
+	if (!(super.flags & (META_SYNCING | META_EMPTY)))
 		super.epoch = epoch;
 	return rc ? rc : member_set_super(m, &super);
 }
@@ -250,10 +250,6 @@ static void member_grant_data(struct member *m, const struct member_hello *hello
 		return;
 	if (m->has_failed || m->meta->broken || flags & META_FAILED) {
 		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
-		return;
-	}
-	if (is_lane && (flags & META_EMPTY) && !(flags & META_SYNCING)) {
-		member_no(v, MEMBER_IS_EMPTY, "the copy is empty: it needs a resync first");
 		return;
 	}
 	rc = is_lane ? member_open_lane(m, hello->epoch) : 0;

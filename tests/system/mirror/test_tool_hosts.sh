@@ -22,7 +22,7 @@ on() {
 
 # An application on host 0, which does what tell asks for.
 map_on_first() {
-	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log; }
+	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log 5>&-; } # 5: what ends etcd
 	started+=("$APP_PID")
 	tell map
 }
@@ -77,6 +77,36 @@ test_members_come_and_go() {
 	on 0 0 'removed' member remove orders c
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
 	hosts_end
+}
+
+# is_counted TEXT: the status has it
+is_counted() {
+	"$tool" status --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
+}
+
+test_it_counts_the_registers_members() {
+	local uri pids etcd
+	mkfifo etcd_in etcd_out
+	"$SYSTEM_ETCD" 3 <etcd_in >etcd_out 2>etcd.log &
+	etcd=$!
+	started+=("$etcd")
+	logs+=(etcd.log)
+	exec 5>etcd_in
+	read -r uri pids <etcd_out || { # 77: there is no etcd
+		wait $etcd || exit $?
+	}
+	hosts_begin 2 4194304 5000 no "$uri"
+	wait_until 90 is_counted 'register etcd 3 of 3' || fail "not three members"
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	on 0 0 'survives the loss of any one host' status
+	on 0 0 '"outcome":"fails-over"' status --what-if lost=a --json
+	kill -9 "${pids%% *}"
+	wait_until 90 is_counted 'register etcd 2 of 3' || fail "not two members"
+	on 0 0 'but not of a host of the register' status
+	hosts_end
+	exec 5>&-
+	wait $etcd || fail "etcd does not end"
 }
 
 "test_$1"
