@@ -3,9 +3,9 @@
 if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool OR NOT TARGET softrnic_run)
 	return()
 endif()
-set_target_properties(rpma_tool rpmemd PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(rpma_tool rpmemd rpmirrord PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
-install(TARGETS rpma_tool rpmemd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS rpma_tool rpmemd rpmirrord RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS dropin_ibverbs dropin_rdmacm
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin NAMELINK_SKIP)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

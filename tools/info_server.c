@@ -33,9 +33,15 @@ void info_print_capabilities(uint32_t caps, bool json)
 static void info_print_server_text(const struct session *s, bool proved, uint32_t caps,
 				   const struct hello_list *list)
 {
+	struct session_transport via;
+
+	session_get_transport(s, &via);
 	printf("server %s, %s\ncapabilities: ", s->server,
 	       proved ? "which has proved to know the secret" : "without a secret");
 	info_print_capabilities(caps, false);
+	printf("link %s\n", via.link);
+	if (via.shm)
+		printf("shared memory: %s\n", via.shm);
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct hello_entry *e = &list->entries[i];
 
@@ -47,8 +53,13 @@ static void info_print_server_text(const struct session *s, bool proved, uint32_
 static void info_print_server_json(const struct session *s, bool proved, uint32_t caps,
 				   const struct hello_list *list)
 {
+	struct session_transport via;
+
+	session_get_transport(s, &via);
 	printf("{\"server\":");
 	cli_json_string(s->server);
+	printf(",\"link\":\"%s\",\"shared_memory\":", via.link);
+	cli_json_string(via.shm ? via.shm : "");
 	printf(",\"secret\":%s,\"capabilities\":[", proved ? "true" : "false");
 	info_print_capabilities(caps, true);
 	printf("],\"regions\":[");

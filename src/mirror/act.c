@@ -39,7 +39,7 @@ void act_read(struct rpmirror *m)
 
 /* The daemon records durably that this copy holds the epoch's flushes; before that there is none.
  */
-static void act_serve(struct rpmirror *m)
+void act_serve(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
 

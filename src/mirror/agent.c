@@ -6,10 +6,13 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
 #define AGENT_FDS (2 + 4 * MIRROR_MEMBERS_MAX)
+
+#define AGENT_RESUME_MS 200 /* between attempts to reach a daemon that was restarted */
 
 /* ---- packets ---- */
 
@@ -25,6 +28,7 @@ static void agent_on_swapped(struct rpmirror *m, const struct packet *p)
 	if (p->id != m->swap_id)
 		return;
 	m->swap_id = 0;
+	killpoint(KILLPOINT_w6_known);
 	primary_on_swap(&m->primary, results[p->swapped.result], &p->swapped.record,
 			p->swapped.revision);
 }
@@ -51,6 +55,18 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	} else {
 		primary_on_local_failed(&m->primary);
 	}
+}
+
+/* The daemon was restarted, and knows this process again, or does not yet. */
+static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
+{
+	if (p->id != m->resume_id)
+		return;
+	m->resume_id = 0;
+	m->is_refused = p->mapped.status != PACKET_OK;
+	if (!m->is_refused && m->serve_again)
+		act_serve(m);
+	m->serve_again = m->is_refused && m->serve_again;
 }
 
 static void agent_on_order(struct rpmirror *m, const struct packet *p)
@@ -92,6 +108,9 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 	case PACKET_FENCED:
 		primary_on_refused(&m->primary, m->self, PRIMARY_REFUSED_EPOCH, p->fenced.known);
 		break;
+	case PACKET_MAPPED:
+		agent_on_resumed(m, p);
+		break;
 	case PACKET_DONE:
 		agent_on_done(m, p);
 		break;
@@ -113,7 +132,31 @@ static void agent_lost_daemon(struct rpmirror *m)
 		primary_on_swap(&m->primary, PRIMARY_SWAP_UNKNOWN, NULL, 0);
 	m->swap_id = 0;
 	m->read_id = 0;
+	m->serve_again |= m->serve_id != 0;
+	m->serve_id = 0;
+	m->members[m->self].asks |= m->members[m->self].asking;
 	m->members[m->self].asking = 0;
+	m->is_refused = false;
+	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+}
+
+/* It goes on without the daemon; but its lease does not. */
+static void agent_resume(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	if (m->daemon.fd >= 0 || set_now_ms() < m->resume_ms)
+		return;
+	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+	if (daemon_open(&m->daemon))
+		return;
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_MAP;
+	p->map.flags = PACKET_MAP_RESUME;
+	p->map.epoch = m->epoch;
+	strcpy(p->map.set, m->set);
+	if (daemon_send(&m->daemon, p))
+		m->resume_id = p->id;
 }
 
 static void agent_step_daemon(struct rpmirror *m)
@@ -129,8 +172,10 @@ static void agent_step_daemon(struct rpmirror *m)
 	while ((got = daemon_receive(&m->daemon)) == DAEMON_GOT_PACKET) {
 		agent_on_packet(m, m->daemon.packet);
 		act_all(m);
+		if (m->is_refused)
+			break;
 	}
-	if (got == DAEMON_GOT_END)
+	if (got == DAEMON_GOT_END || m->is_refused)
 		agent_lost_daemon(m);
 }
 
@@ -165,6 +210,17 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
+/* So that nobody takes the copy for a good one. */
+static void agent_say_failed(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_FAIL;
+	if (m->says_failed && daemon_send(&m->daemon, p))
+		m->says_failed = false;
+}
+
 static void agent_check_quiescence(struct rpmirror *m)
 {
 	bool all = m->flush.retired == m->flush.begun;
@@ -179,6 +235,7 @@ static void agent_check_quiescence(struct rpmirror *m)
 static void agent_step(struct rpmirror *m, uint64_t now_ms)
 {
 	primary_tick(&m->primary, now_ms);
+	agent_resume(m);
 	agent_step_daemon(m);
 	agent_heartbeat(m, now_ms);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
@@ -189,6 +246,8 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 		act_read(m);
 	agent_check_flushes(m, now_ms);
 	agent_check_quiescence(m);
+	agent_say_failed(m);
+	guard_step(m, now_ms);
 	act_all(m);
 }
 
@@ -223,7 +282,7 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 
 	if (other < next)
 		next = other;
-	other = repair_step(m, now_ms);
+	other = guard_deadline(m);
 	if (other < next)
 		next = other;
 	return next > now_ms ? (int)(next - now_ms) : 0;

@@ -6,10 +6,13 @@
 
 #include "base/poll.h"
 #include "mirror/core/ranges.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define FLUSH_ON_STACK 64
+#define FLUSH_ON_STACK      64
+#define FLUSH_SLOW_EVERY_MS 1000
 
 /* ---- arguments ---- */
 
@@ -51,12 +54,16 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 /* ---- one part: what has a number of its own ---- */
 
 /* How many of the ranges make the next part; the last one of them may be cut to *cut bytes. */
-static uint32_t flush_part(const struct mirror_range *v, uint32_t n, uint64_t *cut)
+static uint32_t flush_part(const struct rpmirror *m, const struct mirror_range *v, uint32_t n,
+			   uint64_t *cut)
 {
+	/* A range of a part touches at most two extents, and all of them are hot together. */
+	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, i;
 	uint64_t sum = 0;
-	uint32_t i;
 
-	for (i = 0; i < n && i < SET_PART_RANGES; i++) {
+	if (most > SET_PART_RANGES)
+		most = SET_PART_RANGES;
+	for (i = 0; i < n && i < most; i++) {
 		if (sum == SET_PART_BYTES)
 			break;
 		if (sum + v[i].len > SET_PART_BYTES) {
@@ -90,18 +97,6 @@ static uint64_t flush_lay_out(struct lane_flush *f, const struct mirror_range *v
 	return at;
 }
 
-/* Locked. The local copy cannot be used any more: the others are durable without it. */
-static void flush_local_failed(struct rpmirror *m, uint64_t seq, int error)
-{
-	if (m->failed_seq)
-		return;
-	m->failed_seq = seq;
-	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
-		   "the copy on this host cannot be written back: %s", strerror(-error));
-	primary_on_local_failed(&m->primary);
-	set_wake(m);
-}
-
 /* False: all slots are in use by flushes under way. */
 static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
 {
@@ -115,7 +110,7 @@ static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
 		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
 	rc = hot_mark(&m->hot, v, f->count, seq, m->flush.retired);
 	if (rc && rc != -EBUSY)
-		flush_local_failed(m, seq, rc);
+		set_local_failed(m, seq, rc);
 	return rc != -EBUSY;
 }
 
@@ -124,7 +119,7 @@ static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint6
 {
 	uint64_t oldest = m->flush.begun;
 
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing)
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing || m->is_protected)
 		return false;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->flush.members[slot].from && m->flush.members[slot].done < oldest)
@@ -177,6 +172,7 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 	for (unsigned slot = 0; members; slot++, members >>= 1)
 		if (members & 1)
 			lane_post(m, slot, f);
+	repair_on_flush(m, v, n);
 }
 
 /* Locked. Wait until there is room, then snapshot and post. */
@@ -185,28 +181,41 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 {
 	struct lane_flush f;
 	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
+	struct repair_hold hold = {0};
 	int rc = wait_check(m, since);
 
-	while (!rc && !flush_has_room(m, &f, bytes, &at)) {
-		wait_step(m, CLOCK_NEVER);
+	while (!rc) {
+		if (!repair_flush_enter(m, &hold, v, n))
+			repair_wait(m);
+		else if (!flush_has_room(m, &f, bytes, &at))
+			wait_step(m, CLOCK_NEVER);
+		else
+			break;
 		rc = wait_check(m, since);
 	}
-	if (rc)
-		return rc;
-	flush_snapshot(m, &f, at);
-	flush_post(m, &f, v, n);
-	*seq = f.seq;
-	return 0;
+	if (!rc) {
+		flush_snapshot(m, &f, at);
+		killpoint(KILLPOINT_flush_snapshot);
+		flush_post(m, &f, v, n);
+		killpoint(KILLPOINT_flush_posted);
+		*seq = f.seq;
+	}
+	repair_flush_leave(m, &hold);
+	return rc;
 }
 
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)
 {
 	int rc = copy_persist(&m->copy, v, n);
 
+	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
 	flush_on_local(&m->flush, seq);
-	if (rc)
-		flush_local_failed(m, seq, rc);
+	if (rc) {
+		set_local_failed(m, seq, rc);
+		for (uint32_t i = 0; i < n; i++)
+			set_add_error(m, v[i], strerror(-rc));
+	}
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);
 }
@@ -218,7 +227,7 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 
 	for (*seq = 0; n && !rc;) {
 		uint64_t cut;
-		uint32_t count = flush_part(v, n, &cut), last = count - 1;
+		uint32_t count = flush_part(m, v, n, &cut), last = count - 1;
 		struct mirror_range rest = {v[last].offset + cut, v[last].len - cut};
 
 		v[last].len = cut;
@@ -248,6 +257,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 		return rc;
 	if (!ticket)
 		return errmsg_fail(RPMIRROR_E_INVAL, "there is no room for the ticket");
+	killpoint(KILLPOINT_flush_begin);
 	if (n > FLUSH_ON_STACK)
 		v = malloc(n * sizeof(*v));
 	if (!v)
@@ -295,6 +305,21 @@ static int flush_verdict(const struct rpmirror *m, uint64_t seq)
 			   m->set);
 }
 
+/* At most one event a second: whoever is slow is so for a while. */
+static void flush_note_slow(struct rpmirror *m, uint64_t seq)
+{
+	uint64_t now = set_now_ms(), took;
+
+	if (!seq || m->flush.begun - seq >= FLUSH_MAX)
+		return;
+	took = now - m->begun_ms[seq % FLUSH_MAX];
+	if (took < m->primary.rec.config.slow_ms || now - m->slow_noted_ms < FLUSH_SLOW_EVERY_MS)
+		return;
+	m->slow_noted_ms = now;
+	events_add(&m->events, RPMIRROR_EVENT_SLOW, UINT32_MAX, took * 1000, "a flush took %llu ms",
+		   (unsigned long long)took);
+}
+
 /* Locked. */
 static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
@@ -307,8 +332,11 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 		if (seq > m->flush.retired)
 			rc = wait_check(m, since);
 	}
-	if (seq <= m->flush.retired)
+	if (seq <= m->flush.retired) {
+		killpoint(KILLPOINT_flush_settled);
+		flush_note_slow(m, seq);
 		return flush_verdict(m, seq);
+	}
 	return rc ? rc : RPMIRROR_E_AGAIN;
 }
 

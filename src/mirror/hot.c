@@ -2,11 +2,7 @@
 #include "mirror/hot.h"
 
 #include <errno.h>
-#include <libpmem.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
@@ -14,54 +10,15 @@
 #define HOT_BATCH  256 /* extents recorded together */
 #define HOT_COOLED 16  /* slots made free together */
 
-static int hot_persist(void *arg, uint64_t offset, uint64_t len)
-{
-	struct hot *hot = arg;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset - offset % page;
-
-	if (hot->durability == RPMA_DURABILITY_VOLATILE)
-		return 0;
-	if (hot->durability == RPMA_DURABILITY_DAX) {
-		pmem_persist(hot->base + offset, len);
-		return 0;
-	}
-	return msync(hot->base + begin, offset + len - begin, MS_SYNC) ? -errno : 0;
-}
-
-static int hot_map(struct hot *hot)
-{
-	struct stat st;
-	void *p;
-
-	if (fstat(hot->fd, &st))
-		return -errno;
-	hot->len = (uint64_t)st.st_size;
-	p = mmap(NULL, hot->len, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, hot->fd,
-		 0);
-	if (p == MAP_FAILED)
-		p = mmap(NULL, hot->len, PROT_READ | PROT_WRITE, MAP_SHARED, hot->fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	hot->base = p;
-	madvise(p, hot->len, MADV_DONTFORK);
-	return rpma_utils_get_durability(p, hot->len, &hot->durability, NULL, 0) ? -EIO : 0;
-}
-
 int hot_open(struct hot *hot, int fd)
 {
 	struct meta_store store;
-	struct error err;
-	int rc;
+	struct error err = {0};
 
 	memset(hot, 0, sizeof(*hot));
-	hot->fd = fd;
-	rc = hot_map(hot);
-	if (rc) {
-		hot_close(hot);
-		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map the copy's metadata: %s",
-				   strerror(-rc));
-	}
-	store = (struct meta_store){hot->base, hot->len, hot_persist, hot};
+	if (metafile_attach(&hot->file, fd, &err))
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "%s", err.text);
+	store = metafile_store(&hot->file);
 	if (meta_load(&hot->meta, &store, &err)) {
 		hot_close(hot);
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "the copy's metadata: %s", err.text);
@@ -74,13 +31,8 @@ void hot_close(struct hot *hot)
 {
 	if (hot->is_loaded)
 		meta_fini(&hot->meta);
-	if (hot->base)
-		munmap(hot->base, hot->len);
-	if (hot->fd >= 0)
-		close(hot->fd);
 	hot->is_loaded = false;
-	hot->base = NULL;
-	hot->fd = -1;
+	metafile_close(&hot->file);
 }
 
 struct hot_use {

@@ -6,15 +6,11 @@
 #ifndef MIRROR_HOT_H
 #define MIRROR_HOT_H
 
-#include <librpma.h>
-
 #include "mirror/core/meta.h"
+#include "mirror/file/metafile.h"
 
 struct hot {
-	int fd; /* of the metadata file; -1: none */
-	uint8_t *base;
-	uint64_t len;
-	enum rpma_durability durability;
+	struct metafile file; /* fd -1: none */
 	bool is_loaded;
 	struct meta meta;
 	uint64_t last[META_HOT_SLOTS]; /* by slot: the last flush that touches its extent */

@@ -39,6 +39,7 @@ void lane_end(struct rpmirror *m, unsigned slot)
 	struct set_member *member = &m->members[slot];
 
 	rpma_batch_delete(&member->batch);
+	member->verifying = false;
 	link_close(&member->lane);
 }
 
@@ -96,6 +97,19 @@ void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
 		lane_failed(m, slot, rpma_err_last());
 }
 
+bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
+{
+	struct set_member *member = &m->members[slot];
+
+	if (!member->batch || member->lane_failed ||
+	    member->lane.grant.durability == RPMA_DURABILITY_VOLATILE ||
+	    rpma_verify(member->lane.conn, member->lane.data, offset, len, RPMA_DIGEST_AUTO,
+			&member->digest, RPMA_F_COMPLETION_ALWAYS, lane_context(member, slot, 0)))
+		return false;
+	member->verifying = true;
+	return true;
+}
+
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 {
 	unsigned slot = wc->wr_id & (MIRROR_MEMBERS_MAX - 1);
@@ -106,6 +120,8 @@ void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 
 	if (generation != member->generation % LANE_GENS || member->lane_failed || !member->batch)
 		return;
+	if (!seq)
+		member->verifying = false;
 	if (wc->status == IBV_WC_SUCCESS) {
 		flush_on_done(&m->flush, slot, seq);
 		return;

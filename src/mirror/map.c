@@ -151,7 +151,7 @@ static struct rpmirror *map_new(const char *set)
 		return NULL;
 	strcpy(m->set, set);
 	m->copy.fd = -1;
-	m->hot.fd = -1;
+	m->hot.file.fd = -1;
 	m->wake_fd = -1;
 	m->events.fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
@@ -177,10 +177,9 @@ static void map_stop_thread(struct rpmirror *m)
 static void map_delete(struct rpmirror *m)
 {
 	map_stop_thread(m);
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
-		repair_drop(m, slot);
+	repair_close(m);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		ask_drop(m, slot);
-	}
 	if (m->app)
 		munmap(m->app, m->size);
 	staging_fini(&m->staging);
@@ -217,6 +216,9 @@ static int map_start(struct rpmirror *m)
 	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL, false, now,
 		      map_random, NULL);
 	map_set_places(m);
+	rc = repair_open(m);
+	if (rc)
+		return rc;
 	rc = thread_start(&m->thread, 0, agent_main, m);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "cannot start a thread: %s", strerror(-rc));
@@ -245,7 +247,7 @@ static int map_await(struct rpmirror *m, unsigned flags)
 
 static int map_memory(struct rpmirror *m, void *hint, int protection)
 {
-	int flags = MAP_PRIVATE | MAP_NORESERVE;
+	int flags = protection == PROT_READ ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE;
 	void *p;
 
 	if (!hint)
@@ -264,6 +266,21 @@ static int map_memory(struct rpmirror *m, void *hint, int protection)
 	return 0;
 }
 
+/* From now on the lease guards it. */
+static int map_open_memory(struct rpmirror *m)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
+		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
+				 strerror(errno));
+	m->guard = guard_choose(m);
+	m->mapped = !rc;
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
 static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 {
 	int rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
@@ -274,10 +291,7 @@ static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 		rc = map_start(m);
 	if (!rc)
 		rc = map_await(m, flags);
-	if (!rc && mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
-		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
-				 strerror(errno));
-	return rc;
+	return rc ? rc : map_open_memory(m);
 }
 
 static int map_check_flags(const char *set, unsigned flags)

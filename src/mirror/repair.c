@@ -1,43 +1,387 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Beginning and end of what makes a member equal. */
 #include "mirror/repair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "mirror/core/meta.h"
+#include "mirror/core/resync_plan.h"
+#include "mirror/errmsg.h"
+#include "mirror/repair_impl.h"
+
+uint64_t repair_now_us(void)
+{
+	return clock_now_ns() / NSEC_PER_US;
+}
+
+void repair_wake(struct repair *r)
+{
+	eventfd_write(r->wake_fd, 1);
+}
+
+int repair_open(struct rpmirror *m)
+{
+	struct repair *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
+	r->m = m;
+	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake_fd < 0) {
+		free(r);
+		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
+				   strerror(errno));
+	}
+	r->place = m->control_place;
+	r->place.sq_size = REPAIR_QUEUE;
+	m->repair = r;
+	return 0;
+}
+
+static void repair_stop_thread(struct rpmirror *m)
+{
+	struct repair *r = m->repair;
+
+	if (!r->has_thread)
+		return;
+	pthread_mutex_lock(&m->lock);
+	r->stopping = true;
+	repair_wake(r);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(r->thread, NULL);
+}
+
+void repair_close(struct rpmirror *m)
+{
+	struct repair *r = m->repair;
+
+	if (!r)
+		return;
+	repair_stop_thread(m);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct repair_member *rm = r->members[slot];
+
+		if (!rm)
+			continue;
+		link_close(&rm->bulk);
+		free(rm->bits);
+		free(rm->unsure);
+		free(rm->ranges);
+		free(rm);
+	}
+	if (r->mr)
+		rpma_mr_dereg(&r->mr);
+	free(r->buffers);
+	close(r->wake_fd);
+	free(r);
+	m->repair = NULL;
+}
+
+struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	size_t words = resync_words(m->size);
+
+	if (rm)
+		return rm;
+	rm = calloc(1, sizeof(*rm));
+	if (!rm)
+		return NULL;
+	rm->bits = calloc(words, sizeof(uint64_t));
+	rm->unsure = calloc(words, sizeof(uint64_t));
+	if (!rm->bits || !rm->unsure) {
+		free(rm->bits);
+		free(rm->unsure);
+		free(rm);
+		return NULL;
+	}
+	m->repair->members[slot] = rm;
+	return rm;
+}
+
+static bool repair_make_buffers(struct repair *r)
+{
+	const size_t size = (size_t)REPAIR_WORKS * REPAIR_PIECE;
+
+	if (r->mr)
+		return true;
+	if (!r->buffers)
+		r->buffers = aligned_alloc(MIRROR_BLOCK, size);
+	return r->buffers &&
+	       !rpma_mr_reg(r->m->peer, r->buffers, size, RPMA_MR_USAGE_WRITE_SRC, &r->mr);
+}
+
+void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage)
+{
+	if (rm->stage == REPAIR_IDLE && stage != REPAIR_IDLE)
+		m->repair->active++;
+	if (rm->stage != REPAIR_IDLE && stage == REPAIR_IDLE) {
+		m->repair->active--;
+		link_close(&rm->bulk);
+	}
+	rm->stage = stage;
+	rm->question = 0;
+	repair_wake(m->repair);
+}
+
+static void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm)
+{
+	size_t bytes = resync_words(m->size) * sizeof(uint64_t);
+
+	memset(rm->bits, 0, bytes);
+	memset(rm->unsure, 0, bytes);
+}
+
+static void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode)
+{
+	struct resync_config config = {
+		.size = m->size,
+		.bits = rm->bits,
+		.unsure = rm->unsure,
+		.piece = REPAIR_PIECE,
+		.limits = {.min_rate = RESYNC_MIN_RATE_DEFAULT},
+		.calm_us = m->repair->calm_us,
+	};
+
+	resync_init(&rm->rs, mode, &config, repair_now_us());
+}
+
+static void repair_connect(struct rpmirror *m, unsigned slot)
+{
+	const struct mirror_member *to = &m->primary.rec.config.members[slot];
+	struct repair_member *rm = m->repair->members[slot];
+	struct greeting greeting = {.uuid = m->uuid,
+				    .epoch = m->epoch,
+				    .copy_id = to->id,
+				    .from = m->self,
+				    .to = (uint8_t)slot,
+				    .kind = GREETING_BULK};
+
+	rm->generation++;
+	rm->flush = rm->flush_done = rm->unflushed = 0;
+	link_open(&rm->bulk, &m->repair->place, to->host, to->port, &greeting, set_now_ms());
+	repair_set_stage(m, rm, REPAIR_OPENING);
+}
+
+/* What both need. */
+static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
+{
+	struct repair_member *rm = repair_member_get(m, slot);
+
+	if (!rm || !repair_make_buffers(m->repair) || !repair_start_thread(m->repair)) {
+		act_lost(m, slot, "there is no memory to make it equal");
+		return NULL;
+	}
+	repair_drop(m, slot);
+	rm->is_equalise = is_equalise;
+	return rm;
+}
+
+/* ---- EQUALISE ---- */
+
+/* The records, or what the bitmap has, as ranges that the member is to record. */
+static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, bool whole)
+{
+	struct mirror_range all = {0, m->size};
+	const struct mirror_range *v = whole ? &all : m->records.v;
+	uint32_t n = whole ? 1 : m->records.count;
+
+	free(rm->ranges);
+	rm->range_sent = 0;
+	rm->range_count = n;
+	rm->is_whole = whole;
+	rm->ranges = malloc((n ? n : 1) * sizeof(*v));
+	if (rm->ranges && n)
+		memcpy(rm->ranges, v, n * sizeof(*v));
+	return rm->ranges;
+}
 
 void repair_equalise(struct rpmirror *m, unsigned slot, bool whole)
 {
-	if (!whole && !m->records.count)
+	bool serving = m->primary.state == PRIMARY_SERVING;
+	struct repair_member *rm;
+
+	if (!whole && !serving && !m->records.count) {
 		primary_on_equal(&m->primary, (uint8_t)slot);
-	else
-		act_lost(m, slot, "it may differ, and this version does not make copies equal");
+		return;
+	}
+	rm = repair_prepare(m, slot, true);
+	if (!rm)
+		return;
+	/* While it serves, the member lacks what was flushed since it was lost; from now on it gets
+	 * all flushes. */
+	whole = whole || (serving && !rm->covers);
+	if (!serving || whole)
+		repair_clear_bits(m, rm);
+	repair_init_resync(m, rm, serving ? RESYNC_JOINING : RESYNC_EQUALISE);
+	if (!repair_list_ranges(m, rm, whole)) {
+		act_lost(m, slot, "there is no memory to make it equal");
+		return;
+	}
+	if (!serving || whole)
+		resync_mark(&rm->rs, rm->ranges, rm->range_count, true);
+	rm->covers = true;
+	repair_connect(m, slot);
+}
+
+/* ---- RESYNC ---- */
+
+/* What is data of the file; the rest of an empty copy has the zeros of holes already. */
+static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
+{
+	off_t at = 0;
+
+	while (at < (off_t)m->size) {
+		off_t data = lseek(m->copy.fd, at, SEEK_DATA), hole;
+		struct mirror_range range;
+
+		if (data < 0 && errno == ENXIO)
+			return;
+		hole = data < 0 ? -1 : lseek(m->copy.fd, data, SEEK_HOLE);
+		if (hole < 0) { /* the file system does not say */
+			data = at;
+			hole = (off_t)m->size;
+		}
+		if (hole > (off_t)m->size)
+			hole = (off_t)m->size;
+		if (data >= hole)
+			return;
+		range = (struct mirror_range){(uint64_t)data, (uint64_t)(hole - data)};
+		resync_mark(&rm->rs, &range, 1, false);
+		at = hole;
+	}
+}
+
+static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool whole, char *why,
+				       size_t size)
+{
+	const struct primary_report *report = &m->members[slot].report;
+	const struct repair_member *rm = m->repair->members[slot];
+	const struct mirror_record *rec = &m->primary.rec;
+	struct resync_facts facts = {
+		.rec = rec,
+		.self = m->self,
+		.bitmap_is_usable = rm->covers,
+		.slot = (uint8_t)slot,
+		.format = META_FORMAT,
+		.uuid = m->uuid,
+		.copy_id = rec->config.members[slot].id,
+		.size = m->size,
+		.copy = report->copy,
+		.held = report->held,
+		.uncertain = report->uncertain || whole,
+		.epoch = report->seen.epoch,
+		/* The bitmap goes on only if this process began the former resync. */
+		.source_id = rm->covers ? rec->config.members[m->self].id : 0,
+	};
+
+	return resync_plan(&facts, why, size);
+}
+
+static void repair_mark_plan(struct rpmirror *m, struct repair_member *rm,
+			     enum resync_verdict verdict)
+{
+	struct mirror_range all = {0, m->size};
+
+	if (verdict == RESYNC_PLAN_FULL)
+		repair_mark_data(m, rm);
+	else if (verdict != RESYNC_PLAN_BITMAP)
+		resync_mark(&rm->rs, &all, 1, true);
+	rm->covers = true;
 }
 
 void repair_resync(struct rpmirror *m, unsigned slot, bool whole)
 {
-	(void)whole;
-	act_lost(m, slot, "it lacks data, and this version does not resync");
+	struct repair_member *rm = repair_prepare(m, slot, false);
+	enum resync_verdict verdict;
+	char why[200];
+
+	if (!rm)
+		return;
+	verdict = repair_plan(m, slot, whole, why, sizeof(why));
+	if (verdict == RESYNC_PLAN_REFUSE || verdict == RESYNC_PLAN_SPLIT) {
+		act_lost(m, slot, why);
+		return;
+	}
+	if (verdict != RESYNC_PLAN_BITMAP)
+		repair_clear_bits(m, rm);
+	repair_init_resync(m, rm, RESYNC_CATCH_UP);
+	repair_mark_plan(m, rm, verdict);
+	snprintf(m->members[slot].why, sizeof(m->members[slot].why), "resync by %s: %s",
+		 resync_verdict_2str(verdict), why);
+	rm->by_bitmap = verdict == RESYNC_PLAN_BITMAP;
+	repair_connect(m, slot);
+}
+
+/* ---- the end ---- */
+
+/* Flushes that were sent to it and that it may not have. */
+static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct repair_member *rm)
+{
+	const struct flush_member *fm = &m->flush.members[slot];
+	uint64_t seq = fm->done + 1 > fm->from ? fm->done + 1 : fm->from;
+
+	if (!fm->from || !rm->covers)
+		return;
+	for (; seq <= m->flush.begun; seq++) {
+		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+
+		resync_mark(&rm->rs, sent->ranges, sent->count, false);
+	}
 }
 
 void repair_drop(struct rpmirror *m, unsigned slot)
 {
-	(void)m, (void)slot;
+	struct repair_member *rm;
+
+	if (!m->repair || slot == m->self)
+		return;
+	repair_note_equal(m, slot);
+	rm = m->repair->members[slot];
+	if (!rm)
+		return;
+	if (rm->rs.words)
+		resync_break(&rm->rs, repair_now_us());
+	if (rm->rs.mode == RESYNC_EQUALISE && rm->covers)
+		repair_init_resync(m, rm, RESYNC_CATCH_UP);
+	repair_note_unconfirmed(m, slot, rm);
+	repair_pump_end(m->repair, rm);
+	repair_set_stage(m, rm, REPAIR_IDLE);
+	set_notify(m);
 }
 
-void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer)
+void repair_note_equal(struct rpmirror *m, unsigned slot)
 {
-	(void)m, (void)slot, (void)answer;
+	struct repair_member *rm;
+
+	if (m->primary.members[slot].state != PRIMARY_MEMBER_EQUAL || slot == m->self)
+		return;
+	rm = repair_member_get(m, slot);
+	if (!rm || rm->covers)
+		return; /* without memory it is compared when it returns */
+	repair_clear_bits(m, rm);
+	rm->covers = true;
+	repair_init_resync(m, rm, RESYNC_CATCH_UP);
 }
 
-uint64_t repair_step(struct rpmirror *m, uint64_t now_ms)
+void repair_forget(struct rpmirror *m, unsigned slot)
 {
-	(void)m, (void)now_ms;
-	return UINT64_MAX;
+	if (m->repair->members[slot])
+		m->repair->members[slot]->covers = false;
 }
 
-bool repair_flush_enter(struct rpmirror *m, const struct mirror_range *v, uint32_t n)
+bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)
 {
-	(void)m, (void)v, (void)n;
+	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
+
+	if (!rm || rm->stage == REPAIR_IDLE)
+		return false;
+	resync_get_progress(&rm->rs, p);
 	return true;
-}
-
-void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n)
-{
-	(void)m, (void)v, (void)n;
 }

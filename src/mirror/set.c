@@ -2,6 +2,7 @@
 #include "mirror/set.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
@@ -51,6 +52,33 @@ void set_notify(struct rpmirror *m)
 {
 	if (m->waiters)
 		pthread_cond_broadcast(&m->cond);
+}
+
+void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
+{
+	if (m->failed_seq)
+		return;
+	m->failed_seq = seq;
+	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
+		   "the copy on this host cannot be used any more: %s", strerror(-error));
+	primary_on_local_failed(&m->primary);
+	m->says_failed = true;
+	set_wake(m);
+}
+
+void set_add_error(struct rpmirror *m, struct mirror_range range, const char *text)
+{
+	struct rpmirror_error *e;
+
+	if (m->error_count == SET_ERRORS) {
+		m->error_first = (m->error_first + 1) % SET_ERRORS;
+		m->error_count--;
+	}
+	e = &m->errors[(m->error_first + m->error_count++) % SET_ERRORS];
+	*e = (struct rpmirror_error){
+		.size = sizeof(*e), .offset = range.offset, .len = range.len, .dirty = true};
+	snprintf(e->text, sizeof(e->text), "%s", text);
+	events_add(&m->events, RPMIRROR_EVENT_ERROR, m->self, range.offset, "%s", text);
 }
 
 struct set_name set_member_name(const struct rpmirror *m, unsigned slot)

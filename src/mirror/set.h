@@ -21,6 +21,7 @@
 #include "mirror/core/primary.h"
 #include "mirror/daemon.h"
 #include "mirror/event.h"
+#include "mirror/guard.h"
 #include "mirror/hot.h"
 #include "mirror/link.h"
 #include "mirror/ranges_union.h"
@@ -31,6 +32,7 @@
 #define SET_CHUNK       (256u << 10) /* of one write */
 #define SET_STAGING     (8u << 20)
 #define SET_QUEUE       2048u /* operations on a lane */
+#define SET_ERRORS      16u
 #define SET_SPIN_NS     50000u
 
 /* What is asked of a member's daemon, one after the other. */
@@ -46,6 +48,8 @@ struct set_member {
 	uint32_t ask_id;
 	uint32_t ranges_seen;
 	uint64_t ask_deadline_ms;
+	bool verifying; /* a digest is under way */
+	struct rpma_digest digest;
 	bool reported;                /* promised, and told the primary so */
 	struct primary_report report; /* kept until the lane is there */
 	char why[256];                /* it was lost */
@@ -65,6 +69,10 @@ struct rpmirror {
 	struct daemon daemon;
 	struct packet packet_out;            /* room to make one in */
 	uint32_t swap_id, read_id, serve_id; /* requests under way, or 0 */
+	uint32_t resume_id;                  /* likewise */
+	uint64_t resume_ms;                  /* when to look for a daemon that was lost */
+	bool serve_again;                    /* what was asked of it was not answered */
+	bool is_refused;                     /* it does not know this process (yet) */
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
@@ -79,14 +87,24 @@ struct rpmirror {
 	struct link_place control_place, lane_place;
 	struct set_member members[MIRROR_MEMBERS_MAX];
 
+	struct repair *repair; /* of members that are made equal */
 	struct primary primary;
 	struct mirror_epoch epoch; /* ours */
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
 	struct flush_core flush;
+	uint64_t slow_noted_ms;
 	uint64_t begun_ms[FLUSH_MAX]; /* by number % FLUSH_MAX */
 	uint64_t staged_to[FLUSH_MAX];
 	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */
 	uint64_t queued;
+	mirror_mask unverified; /* members that could not be asked */
+	bool verify_busy;       /* a thread compares digests */
+	bool says_failed;       /* the daemon is to be told that the copy has failed */
+	bool mapped;            /* the application has the mapping */
+	enum guard_policy guard;
+	bool lease_over, is_protected;
+	struct rpmirror_error errors[SET_ERRORS];
+	unsigned error_first, error_count;
 	uint64_t failed_seq; /* the first whose local write-back failed, or 0 */
 	struct lease lease;
 	uint64_t lease_until_ms;     /* of it; atomic, 0 once it has ended */
@@ -125,9 +143,16 @@ struct set_name {
 };
 struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
 
+/* Locked. The copy of this host cannot be used any more from that flush on. error: -errno. */
+void set_local_failed(struct rpmirror *m, uint64_t seq, int error);
+/* Locked. For rpmirror_get_error(); the oldest is dropped when there are too many. */
+void set_add_error(struct rpmirror *m, struct mirror_range range, const char *text);
+
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */
 void act_all(struct rpmirror *m);
+/* Have it recorded that this copy holds the flushes of the epoch. */
+void act_serve(struct rpmirror *m);
 /* Read the register. */
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
@@ -161,6 +186,8 @@ void lane_begin(struct rpmirror *m, unsigned slot); /* its link is READY */
 void lane_end(struct rpmirror *m, unsigned slot);
 /* A failure is a failure of the lane. */
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
+/* Ask for a digest of a range, into member->digest. False: the member cannot. */
+bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc);
 
 /* wait.c: locked. Wait for a completion or a change, until the deadline (CLOCK_NEVER: none). False:

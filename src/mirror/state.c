@@ -134,3 +134,21 @@ int rpmirror_confirm(struct rpmirror *m)
 			   "what was read may be stale",
 			   m->set);
 }
+
+int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e)
+{
+	int rc = RPMIRROR_E_NO_EVENT;
+
+	if (!set_is_usable(m) || !e || e->size < sizeof(e->size))
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_get_error: not this process's set, "
+						     "or no output with its size");
+	pthread_mutex_lock(&m->lock);
+	if (m->error_count) {
+		set_answer(e, &m->errors[m->error_first], sizeof(*m->errors));
+		m->error_first = (m->error_first + 1) % SET_ERRORS;
+		m->error_count--;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}

@@ -12,6 +12,19 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
+/* An isolated mapping is always writable for the kernel, too. */
+int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr;
+
+	if (!set_is_usable(m) || !m->has_thread || at < (uintptr_t)m->app ||
+	    at - (uintptr_t)m->app > m->size || len > m->size - (at - (uintptr_t)m->app))
+		return errmsg_fail(RPMIRROR_E_INVAL,
+				   "rpmirror_touch: %zu bytes at %p are not inside a mapped set",
+				   len, addr);
+	return 0;
+}
+
 /*
  * A flush takes aligned words whole, in the order of its numbers, and what this thread flushed
  * before is acknowledged: hence the order. The store happens before the snapshot that contains it.

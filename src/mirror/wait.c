@@ -5,6 +5,7 @@
 
 #include "base/poll.h"
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 #define WAIT_TAKE 32
@@ -52,8 +53,10 @@ void wait_settle(struct rpmirror *m)
 			sent = m->flush.members[slot].done;
 	if (sent + FLUSH_MAX > m->flush.begun)
 		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
-	if (m->flush.retired != before)
-		set_notify(m);
+	if (m->flush.retired == before)
+		return;
+	repair_on_acked(m, before, m->flush.retired);
+	set_notify(m);
 }
 
 int wait_check(struct rpmirror *m, uint64_t since_ms)
@@ -62,15 +65,16 @@ int wait_check(struct rpmirror *m, uint64_t since_ms)
 
 	if (m->ended)
 		return errmsg_fail(m->ended < 0 ? m->ended : RPMIRROR_E_INVAL, "%s", m->ended_why);
-	if (!m->blocked || limit == UINT32_MAX)
+	if ((!m->blocked && !m->is_protected) || limit == UINT32_MAX)
 		return 0;
 	if (since_ms < m->blocked_since_ms)
 		since_ms = m->blocked_since_ms;
 	if (set_now_ms() - since_ms < limit)
 		return 0;
-	return errmsg_fail(m->primary.swap_failures ? RPMIRROR_E_QUORUM : RPMIRROR_E_COPIES,
+	return errmsg_fail(m->is_protected || m->primary.swap_failures ? RPMIRROR_E_QUORUM
+								       : RPMIRROR_E_COPIES,
 			   "set %s: %s; the ranges are neither acknowledged nor undone", m->set,
-			   m->blocked_why);
+			   m->is_protected ? "the lease is over" : m->blocked_why);
 }
 
 static int wait_ms(uint64_t deadline_ns)

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "mirrord/impl.h"
+#include "mirror/core/killpoint.h"
 
 struct agent_queue {
 	struct agent_job *first, **last;
@@ -151,17 +153,27 @@ static void agent_answer(struct agent *a, struct agent_job *job)
 	agent_count_up(a->answers->fd);
 }
 
+/* Before and after what changes the register. */
+static void agent_point(const struct agent_job *job)
+{
+	if (job->work == AGENT_SWAP)
+		kill_point(job->done_ns ? "after-swap" : "before-swap");
+}
+
 static void agent_run(struct agent *a, struct agent_job *job)
 {
 	job->sent_ns = agent_now_ns();
+	agent_point(job);
 	switch (job->work) {
 	case AGENT_GET:
 		job->rc = register_get(a->handle, &job->now, &job->err);
 		break;
 	case AGENT_SWAP:
+		killpoint(KILLPOINT_w6_before);
 		job->result =
 			register_swap(a->handle, &job->expected, &job->next,
 				      job->promotes ? &job->alive : NULL, &job->now, &job->err);
+		killpoint(KILLPOINT_w6_after);
 		break;
 	case AGENT_ALIVE_GET:
 		job->rc = register_alive_get(a->handle, &job->alive, &job->err);
@@ -173,10 +185,13 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		job->result = register_alive_clear(a->handle, job->epoch, &job->err);
 		break;
 	case AGENT_WATCH:
+		if (job->counts)
+			register_health(a->handle, &job->health);
 		register_watch(a->handle, job->expected.revision, job->wait_ms, a->wake_fd);
 		break;
 	}
 	job->done_ns = agent_now_ns();
+	agent_point(job);
 }
 
 static void *agent_loop(void *arg)

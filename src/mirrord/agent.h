@@ -28,13 +28,15 @@ struct agent_job {
 	bool promotes;                  /* SWAP: compare `alive` */
 	struct mirror_epoch epoch;      /* ALIVE_PUT, ALIVE_CLEAR */
 	unsigned wait_ms;
+	bool counts; /* WATCH: first ask who of the register answers */
 	/* in and out */
 	struct register_alive alive;
 	/* out */
 	int rc; /* GET, ALIVE_GET */
 	enum register_result result;
 	struct register_entry now;
-	uint64_t sent_ns, done_ns; /* CLOCK_BOOTTIME */
+	struct register_health health; /* WATCH that counts */
+	uint64_t sent_ns, done_ns;     /* CLOCK_BOOTTIME */
 	struct error err;
 	/* Of whoever posts it. */
 	void (*on_done)(struct agent_job *job); /* frees the job */

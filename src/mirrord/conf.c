@@ -76,11 +76,6 @@ static const char *conf_parse_ms(void *field, size_t size, const char *value)
 							  : "milliseconds, from 50 to 600000";
 }
 
-static const char *conf_parse_hours(void *field, size_t size, const char *value)
-{
-	return conf_read_number(value, 0, 24 * 366, field) ? NULL : "hours, from 0 (never) to 8784";
-}
-
 /* Port 0, any that is free, is for tests and for those who read what is printed. */
 static const char *conf_parse_listen(void *field, size_t size, const char *value)
 {
@@ -157,7 +152,6 @@ static const struct conf_key conf_set_keys[] = {
 	{"user", conf_parse_user, 0, 0},
 	CONF_KEY(conf_set, "auto", conf_parse_switch, automatic),
 	CONF_KEY(conf_set, "on-promote", conf_parse_path, on_promote),
-	CONF_KEY(conf_set, "scrub-hours", conf_parse_hours, scrub_hours),
 	{0},
 };
 
@@ -203,7 +197,6 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	s->set = &c->sets[c->set_count++];
 	s->seen = 0;
 	memcpy(s->set->name, name, strlen(name) + 1);
-	s->set->scrub_hours = 24 * 7;
 	return 0;
 }
 

@@ -34,7 +34,6 @@ struct conf_set {
 	unsigned user_count;
 	bool automatic;                       /* take over without being asked */
 	char on_promote[MIRROR_PATH_MAX + 1]; /* "": none */
-	unsigned scrub_hours;                 /* 0: never */
 };
 
 struct conf {

@@ -224,11 +224,12 @@ static bool control_ask_copy(struct set *s, const struct message *m, struct mess
 	return true;
 }
 
-bool control_answer(struct set *s, const struct message *m, struct message *answer)
+bool control_answer(struct set *s, const struct link *asker, const struct message *m,
+		    struct message *answer)
 {
 	switch (m->type) {
 	case MESSAGE_PROMISE:
-		fence_promise(s, m->epoch, answer);
+		fence_promise(s, asker, m->epoch, answer);
 		return true;
 	case MESSAGE_GET_STATUS:
 		answer->type = MESSAGE_STATUS;
@@ -264,7 +265,7 @@ static int control_on_bytes(struct link *link, const uint8_t *bytes, size_t len)
 		return m.type == MESSAGE_PROVE ? control_on_prove(link, &m) : RPMA_E_INVAL;
 	if (!control_may_ask(link, &m))
 		return RPMA_E_INVAL;
-	if (!control_answer(link->set, &m, &answer))
+	if (!control_answer(link->set, link, &m, &answer))
 		return RPMA_E_INVAL;
 	control_fill_header(link, &m, &answer);
 	return link_send(link, &answer);

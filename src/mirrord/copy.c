@@ -14,9 +14,8 @@ enum mirror_copy copy_state(const struct set *s)
 	return s->is_open ? member_copy(&s->member, s->register_answers) : MIRROR_COPY_FAILED;
 }
 
-static int copy_persist(void *arg, uint64_t offset, uint64_t len)
+static int copy_write_back(const struct set *s, uint64_t offset, uint64_t len)
 {
-	const struct set *s = arg;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t from = offset / page * page;
 	char *base = s->meta_file.addr;
@@ -26,6 +25,17 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 		return 0;
 	}
 	return msync(base + from, offset + len - from, MS_SYNC) ? -errno : 0;
+}
+
+/* Every durable step of the copy's rules passes here. */
+static int copy_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	int rc;
+
+	kill_point("before-persist");
+	rc = copy_write_back(arg, offset, len);
+	kill_point("after-persist");
+	return rc;
 }
 
 /* The file may have come from elsewhere, or be another set's. */

@@ -22,7 +22,6 @@ enum greeting_status fence_status(enum member_reason reason)
 	case MEMBER_IS_HELD:
 		return GREETING_HELD;
 	case MEMBER_HAS_FAILED:
-	case MEMBER_IS_EMPTY:
 	case MEMBER_IS_UNKNOWN:
 	case MEMBER_IS_SPLIT:
 		return GREETING_COPY_FAILED;
@@ -83,15 +82,16 @@ static void fence_report(struct set *s, struct message *answer)
 	promised->seen = report.seen.view;
 }
 
-void fence_promise(struct set *s, struct mirror_epoch epoch, struct message *answer)
+void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,
+		   struct message *answer)
 {
 	struct member_verdict v;
 
 	member_promise(&s->member, epoch, &v);
-	if (v.answer == MEMBER_CUT_FIRST) {
-		links_cut_below(s, v.known);
+	if (v.answer != MEMBER_NO)
+		links_cut(s, epoch, asker);
+	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
-	}
 	if (v.answer != MEMBER_YES) {
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);
 		return;

@@ -27,6 +27,13 @@
 #define DAEMON_CLIENTS_USER 64   /* and of one user but root */
 #define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
 
+/* Where a test ends the process by SIGKILL; nothing in what is installed. */
+#ifdef MIRROR_KILL_POINTS
+void kill_point(const char *name);
+#else
+#define kill_point(name) ((void)0)
+#endif
+
 struct daemon;
 struct set;
 struct json_t; /* of jansson */
@@ -122,6 +129,8 @@ struct set {
 	struct mirror_epoch cleared;          /* whose alive key was cleared here */
 	/* the register, as it was read last */
 	struct register_entry entry;
+	struct register_health register_health; /* no members: not known yet */
+	uint64_t count_ms;                      /* when to ask for it again */
 	bool has_entry, register_answers, is_split;
 	char split_why[256];
 	struct candidate candidate;
@@ -211,7 +220,7 @@ void link_free(struct link *link);
 void link_end(struct link *link);
 void links_make_room(struct daemon *d, const char *addr);
 /* Data connections of the set with epochs below that one, and control connections too. */
-void links_cut_below(struct set *s, struct mirror_epoch epoch);
+void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *asker);
 void links_end_all(struct daemon *d, struct set *s); /* s NULL: of all sets */
 int link_post_receives(struct link *link, struct rpma_conn_req *req);
 /* Librpma's results, or RPMA_E_AGAIN: the other end asked for more than it may. */
@@ -226,12 +235,14 @@ enum greeting_status fence_status(enum member_reason reason);
 void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
 		  struct message *answer);
 /* Cut, drain, record; answer is PROMISED, or DONE with a refusal. */
-void fence_promise(struct set *s, struct mirror_epoch epoch, struct message *answer);
+void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,
+		   struct message *answer);
 
 /* control.c: messages of connections. */
 void control_on_message(struct watch *w);
 /* The answer to a question about the set's copy. False: it is no question. */
-bool control_answer(struct set *s, const struct message *m, struct message *answer);
+bool control_answer(struct set *s, const struct link *asker, const struct message *m,
+		    struct message *answer);
 
 /* local.c: the UNIX socket. */
 int local_open(struct daemon *d, struct error *err);

@@ -142,7 +142,7 @@ static int library_member(struct client *client, const struct packet *p)
 {
 	struct packet *answer = library_begin(PACKET_MEMBER, p->id);
 
-	if (!control_answer(client->set, &p->member, &answer->member))
+	if (!control_answer(client->set, NULL, &p->member, &answer->member))
 		return -EPROTO;
 	answer->member.id = p->member.id;
 	answer->member.uuid = p->member.uuid;

@@ -76,14 +76,16 @@ void links_end_all(struct daemon *d, struct set *s)
 	}
 }
 
-void links_cut_below(struct set *s, struct mirror_epoch epoch)
+/* `asker`, if any, asks for a promise of the epoch. What else its primary has here of that epoch it
+ * has given up, but messages may be under way on it. */
+void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *asker)
 {
 	struct link *link, *next;
 
 	for (link = s->daemon->links; link; link = next) {
 		next = link->next;
-		if (link->set != s || link->greeting.kind == GREETING_OBSERVE ||
-		    link->greeting.epoch.number >= epoch.number)
+		if (link->set != s || link == asker || link->greeting.kind == GREETING_OBSERVE ||
+		    link->greeting.epoch.number > epoch.number)
 			continue;
 		LOG_NOTICE("set %s: the connection from %s of epoch %llu is cut by epoch %llu",
 			   s->conf->name, link->addr,
@@ -197,6 +199,7 @@ int link_send(struct link *link, const struct message *m)
 	if (i == slots)
 		return RPMA_E_AGAIN;
 	message_encode(m, link->messages.out[i]);
+	kill_point("before-answer");
 	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
 		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);
 	if (!rc)

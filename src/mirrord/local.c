@@ -192,6 +192,7 @@ void local_send(struct client *client, const struct packet *p, const int *fds, u
 {
 	static uint8_t out[PACKET_MAX];
 
+	kill_point("before-packet");
 	local_send_bytes(client, out, packet_encode(p, out), fds, fd_count);
 }
 

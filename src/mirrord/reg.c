@@ -9,7 +9,8 @@
 
 #define REG_LOOK_MS  2000 /* without a hint */
 #define REG_RETRY_MS 200
-#define REG_LEASE_MS 5000 /* as long as no record was read */
+#define REG_COUNT_MS 10000 /* how often it is asked which members of the register answer */
+#define REG_LEASE_MS 5000  /* as long as no record was read */
 
 static unsigned reg_lease_ms(const struct set *s)
 {
@@ -125,6 +126,8 @@ static void reg_on_watched(struct agent_job *job)
 	struct set *s = job->owner;
 
 	s->is_watching = false;
+	if (job->counts)
+		s->register_health = job->health;
 	free(job);
 	reg_ask(s);
 	reg_ask_alive(s);
@@ -138,6 +141,9 @@ static void reg_watch(struct set *s)
 		return;
 	job->expected.revision = s->entry.revision;
 	job->wait_ms = REG_LOOK_MS;
+	job->counts = loop_now_ms() >= s->count_ms;
+	if (job->counts)
+		s->count_ms = loop_now_ms() + REG_COUNT_MS;
 	s->is_watching = true;
 	agent_post(s->watcher, job);
 }

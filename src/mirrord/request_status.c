@@ -133,6 +133,10 @@ static json_t *status_register(const struct set *s)
 
 	json_object_set_new(out, "kind", json_stringn(uri, len));
 	json_object_set_new(out, "answers", json_boolean(s->register_answers));
+	if (s->register_health.members) {
+		json_object_set_new(out, "members", json_integer(s->register_health.members));
+		json_object_set_new(out, "healthy", json_integer(s->register_health.healthy));
+	}
 	if (!s->register_answers)
 		json_object_set_new(out, "error", json_string("it does not answer"));
 	return out;

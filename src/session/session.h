@@ -76,6 +76,7 @@ struct session_transport {
 	const char *link;   /* "tcp", "shm" as soon as something was sent through memory; "rdma"
 			       where the device does not report it */
 	bool crc;           /* softrnic: frames carry checksums */
+	const char *shm;    /* softrnic: whether it goes through shared memory, or why not */
 };
 void session_get_transport(const struct session *s, struct session_transport *transport);
 

@@ -2,6 +2,7 @@
 /* What carries a session, as its connection's counters report it. */
 #include <string.h>
 
+#include "base/shm_state.h"
 #include "session/impl.h"
 
 #define TRANSPORT_COUNTERS 64
@@ -18,6 +19,8 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 	for (size_t i = 0; i < count && i < TRANSPORT_COUNTERS; i++) {
 		if (!strcmp(counters[i].name, "crc"))
 			transport->crc = counters[i].value != 0;
+		else if (!strcmp(counters[i].name, "shm_state"))
+			transport->shm = shm_state_str(counters[i].value);
 		else if (!strcmp(counters[i].name, "shm_tx_bytes") && counters[i].value)
 			transport->link = "shm";
 	}

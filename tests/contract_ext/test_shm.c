@@ -15,6 +15,13 @@
 #define BIG   (8u << 20)
 #define KILLS 60
 
+#define LIVENESS_MS 1000
+
+/* Of the counter shm_state, as softrnic(7) lists them. */
+#define SHM_STATE_FIRST_WHY   3
+#define SHM_STATE_MAX_REACHED 16
+#define SHM_STATE_LAST_WHY    20
+
 static bool shm_is_off(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -83,6 +90,8 @@ static void every_operation_goes_through_the_rings(void **state)
 	ends_open(&d, NULL);
 	assert_int_equal(goes_over(&d), !shm_is_off());
 	assert_int_equal(count_rings(), shm_is_off() ? 0 : 2);
+	assert_int_equal(ends_counter(d.cli, "shm_state"), shm_is_off() ? 0 : 2);
+	assert_int_equal(ends_counter(d.srv, "shm_state"), shm_is_off() ? 0 : 2);
 	tcp = ends_counter(d.cli, "tx_bytes") - ends_counter(d.cli, "shm_tx_bytes");
 	ends_fill(d.cli_buf, ENDS_BUF, 1);
 	write_and_flush(&d, ENDS_BUF);
@@ -150,6 +159,9 @@ static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 	ends_open(&d, NULL);
 	assert_false(goes_over(&d));
 	assert_int_equal(count_rings(), 0);
+	assert_int_equal(ends_counter(d.srv, "shm_state"), SHM_STATE_MAX_REACHED);
+	/* To the other end it shows by what came first, a message or the end of the socket. */
+	assert_in_range(ends_counter(d.cli, "shm_state"), SHM_STATE_FIRST_WHY, SHM_STATE_LAST_WHY);
 	ends_close(&d);
 }
 
@@ -236,16 +248,14 @@ static void expect_end(struct ends *d, pid_t pid, unsigned us)
 static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(void **state)
 {
 	uint64_t seed = 4711;
-	struct ends d = {0};
-	struct ends other;
+	struct ends d;
 	char desc[64];
 	size_t size;
 	int fds = 0;
 
-	ends_open(&other, NULL); /* its region is what they write to */
-	ends_listen(&d, NULL);
-	OK(rpma_mr_get_descriptor_size(other.srv_mr, &size));
-	OK(rpma_mr_get_descriptor(other.srv_mr, desc));
+	ends_open(&d, NULL); /* its region is what they write to */
+	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
+	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	for (int i = 0; i < KILLS; i++) {
 		pid_t pid = fork();
 
@@ -262,7 +272,59 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 		sleep_us(1000);
 	assert_in_range(count_fds(), 1, fds + 1);
 	ends_close(&d);
-	ends_close(&other);
+	expect_no_rings();
+}
+
+/* One whose silence counts soon. */
+static struct rpma_conn *accept_impatiently(struct ends *d)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+	struct rpma_conn_req *req = NULL;
+	struct rpma_conn_cfg *cfg = NULL;
+	struct rpma_conn *conn = NULL;
+	int fd;
+
+	OK(rpma_conn_cfg_new(&cfg));
+	OK(rpma_conn_cfg_set_liveness(cfg, LIVENESS_MS));
+	OK(rpma_ep_get_fd(d->ep, &fd));
+	assert_true(ends_readable(fd, 5000));
+	OK(rpma_ep_next_conn_req(d->ep, cfg, &req));
+	OK(rpma_conn_req_connect(&req, NULL, &conn));
+	OK(rpma_conn_cfg_delete(&cfg));
+	assert_true(ends_event_within(conn, 5000, &ev));
+	assert_int_equal(ev, RPMA_CONN_ESTABLISHED);
+	return conn;
+}
+
+/* Its process is there, and so are its sockets and its memory. */
+static void a_peer_that_stops_behind_its_rings_is_lost(void **state)
+{
+	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
+	struct rpma_conn *conn;
+	char desc[64];
+	struct ends d;
+	size_t size;
+	pid_t pid;
+
+	if (shm_is_off())
+		skip();
+	ends_open(&d, NULL); /* its region is what it writes to */
+	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
+	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
+	pid = fork();
+	if (pid == 0)
+		victim(d.port, desc, size);
+	conn = accept_impatiently(&d);
+	for (int ms = 0; ms < 10000 && !ends_counter(conn, "shm_rx_bytes"); ms++)
+		sleep_us(1000);
+	assert_true(ends_counter(conn, "shm_rx_bytes") > 0);
+	kill(pid, SIGSTOP);
+	assert_true(ends_event_within(conn, 20000, &ev));
+	assert_int_equal(ev, RPMA_CONN_LOST);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	OK(rpma_conn_delete(&conn));
+	ends_close(&d);
 	expect_no_rings();
 }
 
@@ -274,6 +336,7 @@ int main(void)
 		cmocka_unit_test(a_connection_that_carries_little_has_no_rings),
 		cmocka_unit_test(a_forked_child_does_not_disturb_the_connection),
 		cmocka_unit_test(a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing),
+		cmocka_unit_test(a_peer_that_stops_behind_its_rings_is_lost),
 	};
 	const struct CMUnitTest full[] = {
 		cmocka_unit_test(without_memory_for_rings_a_connection_stays_on_tcp),

@@ -18,7 +18,7 @@ steps=(
 )
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
-ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd rpmirror)
+ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd rpmirror rpmirrord)
 others=("${ours[@]:2}") # than those that Debian has, too
 
 fail() {
@@ -87,13 +87,13 @@ the_loader_knows_the_libraries() {
 	for name in librpma.so.0 libsoftrnic.so.0 librpmem.so.1; do
 		ldconfig -p | grep "	$name (.*) => /" || fail "ldconfig does not know $name"
 	done
-	! ldd /usr/bin/rpma /usr/bin/rpmemd /usr/bin/rpmirror /usr/bin/softrnic | grep "not found" || fail "a library is missing"
+	! ldd /usr/bin/rpma /usr/bin/rpmemd /usr/bin/rpmirror /usr/bin/rpmirrord /usr/bin/softrnic | grep "not found" || fail "a library is missing"
 	! ldd /usr/lib/*/softrnic-dropin/*.so.1 | grep "not found" || fail "a library is missing"
 }
 
 no_service_is_enabled() {
 	local found
-	for found in rpma-serve@ rpmemd; do
+	for found in rpma-serve@ rpmemd rpmirrord; do
 		[ -e "/lib/systemd/system/$found.service" ] || fail "there is no unit $found"
 	done
 	found=$(find /etc/systemd /etc/rc?.d /etc/init.d -name '*rpm*' 2>/dev/null) || :
@@ -102,7 +102,7 @@ no_service_is_enabled() {
 
 documents_and_manual_pages_are_there() {
 	local page
-	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 1/rpmemd.1 1/rpmirror.1 5/rpmemd.conf.5 7/softrnic.7 7/softrnic-verbs.7; do
+	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 1/rpmemd.1 1/rpmirror.1 1/rpmirrord.1 5/rpmemd.conf.5 5/rpmirrord.conf.5 7/softrnic.7 7/softrnic-verbs.7; do
 		[ -s "/usr/share/man/man$page.gz" ] || fail "there is no $page"
 	done
 	for page in README.md doc/tutorial.md examples/connect.c; do

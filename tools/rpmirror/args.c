@@ -18,7 +18,7 @@ static bool args_parse_seconds(const char *text, uint64_t *ms)
 	char *end;
 	double seconds = strtod(text, &end);
 
-	if (end == text || *end || !(seconds >= 0) || seconds > ARGS_SECONDS_MAX)
+	if (end == text || *end || !(seconds >= 0.001) || seconds > ARGS_SECONDS_MAX)
 		return false;
 	*ms = (uint64_t)(seconds * 1000);
 	return true;

@@ -12,13 +12,16 @@
 #include "base/poll.h"
 #include "mirror/core/types.h"
 
+/* The daemon gives up after the time limit, and knows why: its word is waited for. */
+#define ASK_GRACE_MS 1000
+
 static const char ask_is_it_running[] = "is rpmirrord running on this host?";
 
 int ask_open(struct ask *a, const struct args *args, struct failure *f)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 
-	a->deadline = clock_now_ns() + args->timeout_ms * NSEC_PER_MS;
+	a->deadline = clock_now_ns() + (args->timeout_ms + ASK_GRACE_MS) * NSEC_PER_MS;
 	a->socket = args->socket;
 	a->fd = -1;
 	if (strlen(args->socket) >= sizeof(sun.sun_path))

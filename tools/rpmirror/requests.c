@@ -193,7 +193,11 @@ static int request_show_verified(const struct args *args, json_t *answer)
 		out_json(answer);
 		return different > 0 ? OUT_NOT_INSYNC : OUT_DONE;
 	}
-	printf("compared %.0f bytes, %.0f differ\n", json_figure(answer, "compared", 0), different);
+	if (json_object_get(answer, "compared"))
+		printf("compared %.0f bytes, %.0f differ\n", json_figure(answer, "compared", 0),
+		       different);
+	else
+		printf("the copies are equal\n");
 	json_array_foreach(json_object_get(answer, "ranges"), i, range)
 		printf("  offset %" JSON_INTEGER_FORMAT " length %" JSON_INTEGER_FORMAT "\n",
 		       json_integer_value(json_array_get(range, 0)),

@@ -17,7 +17,8 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 		.min_copies = (unsigned)json_figure(set, "min_copies", 1),
 		.lonely = words_lonely_of(json_text(set, "lonely", "none")),
 		.register_members = is_file ? 0 : (unsigned)json_figure(store, "members", 0),
-		.register_healthy = is_file ? 0 : (unsigned)json_figure(store, "healthy", 0)};
+		.register_healthy = is_file ? 0 : (unsigned)json_figure(store, "healthy", 0),
+		.is_register_silent = json_is_false(json_object_get(store, "answers"))};
 	json_array_foreach(json_object_get(set, "members"), i, member) facts->copies +=
 		json_flag(member, "insync");
 }
@@ -25,6 +26,10 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 /* How many of the store's members may be lost from now on; -1: it has no majority. */
 static int survive_register_spare(const struct survive_facts *f)
 {
+	if (f->is_register_silent)
+		return -1;
+	if (!f->register_members)
+		return MIRROR_MEMBERS_MAX;
 	return (int)f->register_healthy - (int)(f->register_members / 2 + 1);
 }
 
@@ -35,7 +40,7 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 
 	if (spare < 0)
 		snprintf(text, size,
-			 "the register has no majority: nobody can take over or be excluded");
+			 "the register does not answer: nobody can take over or be excluded");
 	else if (!copies)
 		snprintf(
 			text, size,
@@ -153,8 +158,9 @@ enum survive_outcome survive_loss(const json_t *set, mirror_mask lost, char *tex
 		snprintf(text, size, "nothing changes: no in-sync copy is lost");
 		return SURVIVE_NO_CHANGE;
 	}
-	if (f.register_members && survive_register_spare(&f) < 0) {
-		snprintf(text, size, "flushes block: the register has no majority to agree on it");
+	if (survive_register_spare(&f) < 0) {
+		snprintf(text, size,
+			 "flushes block: the register does not answer, and has to agree on it");
 		return SURVIVE_BLOCKS;
 	}
 	if (is_primary)

@@ -14,7 +14,9 @@ struct survive_facts {
 	unsigned copies; /* in-sync */
 	unsigned min_copies;
 	enum mirror_lonely lonely;
-	unsigned register_members, register_healthy; /* of etcd; 0: the register is a file */
+	/* Of etcd. No members: the register is a file, or who of it answers is not known. */
+	unsigned register_members, register_healthy;
+	bool is_register_silent; /* it did not answer the last time */
 };
 
 /* Of a set in the status. */

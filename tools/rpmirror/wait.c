@@ -8,8 +8,7 @@
 #include "commands.h"
 #include "expr.h"
 
-#define WAIT_LOOK_MS   100
-#define WAIT_ANSWER_MS 1000 /* at least, so that the last look says how things are */
+#define WAIT_LOOK_MS 100
 
 /* Looks once: holds, or why not. */
 static bool wait_look(const struct args *args, const struct expr *e, struct failure *f)
@@ -43,8 +42,8 @@ static int wait_until(const struct args *args, const struct expr *e)
 		struct timespec pause = {.tv_nsec = WAIT_LOOK_MS * NSEC_PER_MS};
 
 		one.timeout_ms = (uint64_t)poll_ms_left(deadline);
-		if (one.timeout_ms < WAIT_ANSWER_MS)
-			one.timeout_ms = WAIT_ANSWER_MS;
+		if (!one.timeout_ms)
+			one.timeout_ms = 1;
 		if (wait_look(&one, e, &f))
 			return OUT_DONE;
 		if (f.code == OUT_USAGE || f.code == OUT_CONFIG)

@@ -67,15 +67,18 @@ static bool intent_decode_ranges(struct rcursor *c, uint64_t size, struct intent
 static bool intent_decode_head(const uint8_t slot[INTENT_BYTES], struct intent_head *head)
 {
 	struct rcursor c = rcursor_init(slot, INTENT_HEADER);
-	uint64_t magic = rcursor_le(&c, 4), sum = rcursor_le(&c, 4);
+	uint64_t sum;
 
+	if (rcursor_le(&c, 4) != INTENT_MAGIC)
+		return false;
+	sum = rcursor_le(&c, 4);
 	head->seq = rcursor_le(&c, 8);
 	head->epoch.number = rcursor_le(&c, 8);
 	head->epoch.nonce = rcursor_le(&c, 8);
 	head->acked = rcursor_le(&c, 8);
 	head->count = (uint32_t)rcursor_le(&c, 4);
-	return magic == INTENT_MAGIC && head->count <= INTENT_RANGES_MAX &&
-	       head->acked < head->seq && sum == intent_sum(slot, head->count);
+	return head->count <= INTENT_RANGES_MAX && head->acked < head->seq &&
+	       sum == intent_sum(slot, head->count);
 }
 
 bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct intent *intent)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/member_impl.h"
 
 void member_yes(struct member_verdict *v)
@@ -48,7 +49,6 @@ const char *member_reason_name(enum member_reason reason)
 		[MEMBER_IS_HELD] = "held",
 		[MEMBER_HAS_FAILED] = "failed",
 		[MEMBER_IS_SYNCING] = "syncing",
-		[MEMBER_IS_EMPTY] = "empty",
 		[MEMBER_IS_UNKNOWN] = "unknown",
 		[MEMBER_NOT_BEGUN] = "not-begun",
 		[MEMBER_IS_SPLIT] = "split",
@@ -181,7 +181,9 @@ void member_hold(struct member *m, const struct meta_holder *holder, struct memb
 		return;
 	super.holder = *holder;
 	super.flags &= ~(uint32_t)META_CLEAN;
+	killpoint(KILLPOINT_w7_hold_before);
 	member_done(v, member_set_super(m, &super));
+	killpoint(KILLPOINT_w7_hold_after);
 }
 
 void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
@@ -198,7 +200,9 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 	super.epoch = epoch;
 	super.flags &= ~(uint32_t)META_EMPTY;
 	super.flags |= META_WAS_PRIMARY | (forced ? META_FORCED : 0);
+	killpoint(KILLPOINT_w7_serve_before);
 	member_done(v, member_set_super(m, &super));
+	killpoint(KILLPOINT_w7_serve_after);
 }
 
 void member_release(struct member *m, bool clean, struct member_verdict *v)
@@ -219,7 +223,9 @@ void member_release(struct member *m, bool clean, struct member_verdict *v)
 		super.flags &= ~(uint32_t)META_WAS_PRIMARY;
 		super.flags |= META_CLEAN;
 	}
+	killpoint(KILLPOINT_w7_release_before);
 	member_done(v, rc ? rc : member_set_super(m, &super));
+	killpoint(KILLPOINT_w7_release_after);
 }
 
 void member_fail(struct member *m, struct member_verdict *v)

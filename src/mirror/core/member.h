@@ -20,7 +20,7 @@
 
 enum member_answer {
 	MEMBER_YES,
-	MEMBER_CUT_FIRST, /* connections of epochs below verdict.known */
+	MEMBER_CUT_FIRST, /* data connections of epochs up to verdict.known, which asks (again) */
 	MEMBER_NO
 };
 
@@ -36,7 +36,6 @@ enum member_reason {
 	MEMBER_IS_HELD,      /* a living process maps the copy */
 	MEMBER_HAS_FAILED,
 	MEMBER_IS_SYNCING,
-	MEMBER_IS_EMPTY,
 	MEMBER_IS_UNKNOWN, /* metadata are damaged: compare everything */
 	MEMBER_NOT_BEGUN,  /* no resync, or not by this primary */
 	MEMBER_IS_SPLIT,   /* the register knows less than this copy */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/member_impl.h"
 #include "mirror/core/ranges.h"
 
@@ -63,18 +64,22 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 
 	if (!member_may_promise(m, epoch, v))
 		return;
-	if (mirror_epoch_is_equal(epoch, promise.epoch)) {
-		member_done(v, m->meta->broken);
-		return;
-	}
-	/* From here on nobody of a lower epoch is let in. */
+	/* From here on nobody of a lower epoch is let in. A primary that asks again has lost its
+	 * connections: what is still under way on them must not be placed after what it sends now.
+	 */
 	m->fencing = epoch;
 	if (m->lanes || m->bulks) {
 		*v = (struct member_verdict){.answer = MEMBER_CUT_FIRST, .known = epoch};
 		return;
 	}
-	promise.epoch = epoch;
-	rc = meta_set_promise(m->meta, &promise); /* W1 */
+	if (mirror_epoch_is_equal(epoch, promise.epoch)) {
+		rc = m->meta->broken;
+	} else {
+		promise.epoch = epoch;
+		killpoint(KILLPOINT_w1_before);
+		rc = meta_set_promise(m->meta, &promise); /* W1 */
+		killpoint(KILLPOINT_w1_after);
+	}
 	if (!rc)
 		m->fencing = (struct mirror_epoch){0};
 	member_done(v, rc);
@@ -228,8 +233,8 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
-	/* A target that is left in the middle still lacks what it lacked. */
-	if (!(super.flags & META_SYNCING))
+	/* A target that is left in the middle still lacks what it lacked, and an empty one all. */
+	if (!(super.flags & (META_SYNCING | META_EMPTY)))
 		super.epoch = epoch;
 	return rc ? rc : member_set_super(m, &super);
 }
@@ -245,10 +250,6 @@ static void member_grant_data(struct member *m, const struct member_hello *hello
 		return;
 	if (m->has_failed || m->meta->broken || flags & META_FAILED) {
 		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
-		return;
-	}
-	if (is_lane && (flags & META_EMPTY) && !(flags & META_SYNCING)) {
-		member_no(v, MEMBER_IS_EMPTY, "the copy is empty: it needs a resync first");
 		return;
 	}
 	rc = is_lane ? member_open_lane(m, hello->epoch) : 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/member_impl.h"
 
 #define MEMBER_EXTENTS_AT_ONCE 64
@@ -33,6 +34,7 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 
 	if (!member_is_promised(m, epoch, v) || !member_is_free(m, v))
 		return;
+	killpoint(KILLPOINT_w9_before);
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		if (!ranges[i].len)
 			continue;
@@ -45,6 +47,7 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 		}
 		rc = member_mark_range(m->meta, ranges[i]);
 	}
+	killpoint(KILLPOINT_w9_after);
 	/* More than the table takes: then all of it may differ. */
 	if (rc == -ENOSPC) {
 		super.flags |= META_UNCERTAIN;
@@ -79,9 +82,11 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
 	super.source_id = source_id;
 	super.source_epoch = epoch;
+	killpoint(KILLPOINT_w4_before);
 	if (member_has_bitmaps(m))
 		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
 	member_done(v, rc ? rc : member_set_super(m, &super)); /* W4 */
+	killpoint(KILLPOINT_w4_after);
 }
 
 static uint64_t member_last_flush(const struct member *m)
@@ -113,8 +118,10 @@ void member_resync_end(struct member *m, struct mirror_epoch epoch, struct membe
 	super.epoch = epoch;
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
+	killpoint(KILLPOINT_w5_before);
 	rc = member_set_super(m, &super); /* W5 */
 	member_done(v, rc ? rc : meta_hot_retire(m->meta));
+	killpoint(KILLPOINT_w5_after);
 }
 
 void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
@@ -130,6 +137,12 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
 		return;
 	}
+	/* It came late: what the process left behind is named by nothing but these records. */
+	if (!is_held && why == MEMBER_SERVING && super.flags & META_WAS_PRIMARY &&
+	    mirror_epoch_is_equal(super.epoch, epoch)) {
+		member_no(v, MEMBER_NOT_BEGUN, "the process that asks has ended");
+		return;
+	}
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
@@ -138,8 +151,11 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		super.used_boot = (struct mirror_uuid){0};
 		super.flags |= is_held ? 0 : META_CLEAN;
 	}
+	killpoint(KILLPOINT_retire_before);
 	/* Slots first: `clean` says that there is none. */
 	if (!is_held)
 		rc = meta_hot_retire(m->meta);
+	killpoint(KILLPOINT_retire_middle);
 	member_done(v, rc ? rc : member_set_super(m, &super));
+	killpoint(KILLPOINT_retire_after);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/meta_impl.h"
 
 #define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8) /* of bits: a cache line */
@@ -132,9 +133,14 @@ int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now)
 {
-	int rc = bitmap_exists(m, slot) ? bitmap_zero(m, slot) : -EINVAL;
+	int rc;
 
-	return rc ? rc : bitmap_set_base(m, slot, now, now);
+	killpoint(KILLPOINT_w5_clear_before);
+	rc = bitmap_exists(m, slot) ? bitmap_zero(m, slot) : -EINVAL;
+	if (!rc)
+		rc = bitmap_set_base(m, slot, now, now);
+	killpoint(KILLPOINT_w5_clear_after);
+	return rc;
 }
 
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/meta_impl.h"
 
 #define HOT_CHECK_SHIFT 40
@@ -159,8 +160,10 @@ static int hot_mark_cold(struct meta *m, const uint32_t *extents, uint32_t n)
 	for (uint32_t i = 0; !rc && i < n; i++)
 		if (m->hot_index[extents[i]] == UINT16_MAX)
 			rc = meta_span_add(m, &span, hot_offset(hot_take(m, extents[i])), 8);
+	killpoint(KILLPOINT_w2_before);
 	if (!rc)
 		rc = meta_span_end(m, &span);
+	killpoint(KILLPOINT_w2_after);
 	if (rc)
 		hot_unmark(m, extents, n);
 	return rc;
@@ -212,10 +215,12 @@ int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n)
 	struct meta_span span = {0};
 	int rc = 0;
 
+	killpoint(KILLPOINT_w3_before);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = meta_bitmap_persist_extent(m, extents[i], &span);
 	if (!rc)
 		rc = meta_span_end(m, &span);
+	killpoint(KILLPOINT_w3_after);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		if (m->hot_index[extents[i]])
 			hot_free(m, extents[i]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/core/meta_impl.h"
 
 #define SLOT_COUNTER_AT 8
@@ -141,6 +142,7 @@ int meta_pair_write(struct meta *m, enum meta_pair_name pair, const struct wcurs
 		return -EMSGSIZE;
 	slot_fill((uint8_t *)m->store.base + at, pair, place->counter + 1, body);
 	rc = meta_persist(m, at, slot_pairs[pair].bytes);
+	killpoint(KILLPOINT_slot_written);
 	if (!rc && place->counter)
 		rc = slot_mark_done(m, pair, old, place->counter + 1);
 	if (!rc)

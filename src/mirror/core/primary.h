@@ -54,15 +54,17 @@ enum primary_member_state {
 };
 
 enum primary_action_type {
-	PRIMARY_DO_SWAP,     /* `record` against `expected`; primary_on_swap() */
-	PRIMARY_DO_READ,     /* the register; primary_on_record(), or nothing when it fails */
-	PRIMARY_DO_PROMISE,  /* connect, fence; primary_on_promised(), _refused() or _lost() */
-	PRIMARY_DO_RANGES,   /* keep its ranges in a union with all others'; primary_on_ranges() */
-	PRIMARY_DO_EQUALISE, /* over that union, or `whole`: record the ranges at both ends (W9),
-				then make it equal; primary_on_equal(). Serving: the member is of S
-				and lacks flushes that are not acknowledged: the ranges are those
-				since it was lost, and it gets all flushes from now on
-				(primary_sends_to) */
+	PRIMARY_DO_SWAP,    /* `record` against `expected`; primary_on_swap() */
+	PRIMARY_DO_READ,    /* the register; primary_on_record(), or nothing when it fails */
+	PRIMARY_DO_PROMISE, /* connect, fence; primary_on_promised(), _refused() or _lost() */
+	PRIMARY_DO_RANGES,  /* keep its ranges in a union with all others'; primary_on_ranges(). Own
+			       slot: first write back the whole copy; what a former primary placed
+			       and  did not flush will be read now, and its records will go */
+	PRIMARY_DO_EQUALISE, /* over that union, `whole` or `nothing`: record the ranges at both
+				ends (W9), make it equal, get ready to send flushes;
+				primary_on_equal(). Serving: the member is of S and lacks flushes
+				that are not acknowledged: the ranges are those since it was lost,
+				and it gets all flushes from now on (primary_sends_to) */
 	PRIMARY_DO_RESYNC,   /* W4; by bitmap and its own ranges, or `whole`: digests of everything;
 				primary_on_joining() before the first flush is sent to it, and
 				primary_on_joined() after W5 */
@@ -86,6 +88,7 @@ struct primary_action {
 	enum primary_action_type type;
 	uint8_t slot;   /* of the member; MIRROR_NOBODY where there is none */
 	bool whole;     /* EQUALISE, RESYNC: what is recorded does not name all that may differ */
+	bool nothing;   /* EQUALISE: nothing differs, as the last primary ended well */
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
@@ -187,9 +190,14 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 			struct mirror_epoch promised);
 void primary_on_ranges(struct primary *p, uint8_t slot);
 void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
+/*
+ * Serving: both not before each flush is acknowledged that began before the member got flushes.
+ * What a resync has carried of one is named by no intent there; its records may go only when the
+ * flush is on all of S. Meanwhile report progress.
+ */
 void primary_on_equal(struct primary *p, uint8_t slot);
-void primary_on_joining(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
+void primary_on_joining(struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);

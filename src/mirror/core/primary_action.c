@@ -39,8 +39,11 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
-		if (action->type == PRIMARY_DO_EQUALISE)
+		if (action->type == PRIMARY_DO_EQUALISE) {
+			action->nothing = p->was_clean && !primary_is_serving(p);
 			action->whole |= p->members[p->slot].uncertain;
+			action->whole &= !action->nothing;
+		}
 		return true;
 	}
 	return false;

@@ -123,7 +123,7 @@ static void primary_member_timed_out(struct primary *p, unsigned slot)
 	m->deadline_ms = 0;
 	if (!m->trouble)
 		m->trouble = "it does not answer";
-	if (primary_is_recovering(p) && slot != p->slot)
+	if (primary_in_s(p, slot) && slot != p->slot)
 		m->lost = true;
 	if (m->state != PRIMARY_MEMBER_AWAY)
 		primary_member_back_off(p, slot);
@@ -224,7 +224,7 @@ static void primary_on_promised_insync(struct primary *p, unsigned slot,
 		primary_pend_member(p, slot, PRIMARY_DO_EQUALISE);
 		primary_member_expect(p, slot);
 	} else if (p->was_clean) {
-		primary_member_set(p, slot, PRIMARY_MEMBER_EQUAL);
+		primary_member_set(p, slot, PRIMARY_MEMBER_WAITING);
 	} else {
 		primary_member_set(p, slot, PRIMARY_MEMBER_RANGES);
 		primary_pend_member(p, slot, PRIMARY_DO_RANGES);

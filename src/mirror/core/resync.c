@@ -79,10 +79,11 @@ void resync_mark(struct resync *rs, const struct mirror_range *ranges, unsigned 
 		rs->pass_found = rs->remaining;
 }
 
-void resync_join(struct resync *rs)
+void resync_join(struct resync *rs, uint64_t now_us)
 {
 	assert(rs->mode == RESYNC_CATCH_UP);
 	rs->mode = RESYNC_JOINING;
+	resync_rate_init(&rs->rate, &rs->config.limits, rs->config.piece, 0, now_us);
 }
 
 void resync_break(struct resync *rs, uint64_t now_us)

@@ -133,8 +133,9 @@ void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok, u
 bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t differing,
 		     uint64_t now_us);
 
-/* From this moment on flushes are sent to the member, too. */
-void resync_join(struct resync *rs);
+/* From this moment on flushes are sent to the member, too, and take longer by that: the rate learns
+ * anew how long. */
+void resync_join(struct resync *rs, uint64_t now_us);
 /* The member is lost. All pieces have failed; CATCH_UP from where it was, once it is back.
  * resync_mark() the flushes that it has not confirmed. */
 void resync_break(struct resync *rs, uint64_t now_us);

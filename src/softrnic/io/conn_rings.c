@@ -54,7 +54,10 @@ static bool conn_rings_fit(const struct conn *c)
 
 void conn_rings_allow(struct conn *c)
 {
-	c->may_meet = stream_offers_rings(c->stream) && conn_rings_fit(c) && !conn_is_initiator(c);
+	bool fit = stream_offers_rings(c->stream) && conn_rings_fit(c);
+
+	stream_link_note(c->stream, fit ? SHM_OFFERED : SHM_NONE);
+	c->may_meet = fit && !conn_is_initiator(c);
 }
 
 /* Heartbeats are no use of a connection. */
@@ -102,9 +105,10 @@ static bool conn_rings_use(struct conn *c)
 	return true;
 }
 
-static void conn_rings_failed(struct conn *c, const char *why, struct stream_update *u)
+static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_update *u)
 {
-	LOG_INFO("connection %p stays on TCP: %s", (void *)c, why);
+	LOG_INFO("connection %p stays on TCP: %s", (void *)c, shm_state_str(why));
+	stream_link_note(c->stream, why);
 	conn_rings_stop(c);
 	stream_link_post(c->stream, EXT_LINK_STOP, NULL, u);
 }
@@ -112,7 +116,7 @@ static void conn_rings_failed(struct conn *c, const char *why, struct stream_upd
 static void conn_rings_ready(struct conn *c, struct stream_update *u)
 {
 	if (!conn_rings_use(c)) {
-		conn_rings_failed(c, "out of memory", u);
+		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 		return;
 	}
 	conn_rings_stop(c);
@@ -150,7 +154,7 @@ void conn_rings_look(struct conn *c, struct stream_update *u)
 void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u)
 {
 	if (meet_is_over_at(c->meet, now))
-		conn_rings_failed(c, "the peer takes too long", u);
+		conn_rings_failed(c, SHM_WHY_TIME, u);
 }
 
 /* --- switching ------------------------------------------------------------------------------ */
@@ -164,6 +168,7 @@ static void conn_rings_switch_tx(struct conn *c, struct stream_update *u)
 	c->writable = true;
 	link_shm_switch_tx(c->link);
 	LOG_INFO("connection %p sends through shared memory", (void *)c);
+	stream_link_note(c->stream, SHM_USED);
 	stream_link_tx_switched(c->stream, u);
 }
 
@@ -189,6 +194,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 static void conn_rings_undo(struct conn *c, struct stream_update *u)
 {
 	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
+	stream_link_note(c->stream, SHM_WHY_PEER);
 	conn_own_move(c);
 	c->link = link_shm_undo(c->link);
 	c->readable = true;

@@ -38,7 +38,7 @@ struct meet {
 	enum ext_link_step step; /* to be sent, with the token */
 	const uint8_t *token;
 	struct shm_memory memory;
-	const char *why;
+	enum shm_state why;
 };
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -85,29 +85,29 @@ void meet_forked(struct meet *m)
 	free(m);
 }
 
-static enum meet_next meet_fail(struct meet *m, const char *why)
+static enum meet_next meet_fail(struct meet *m, enum shm_state why)
 {
 	m->state = MEET_ENDED;
 	m->why = why;
 	return MEET_FAILED;
 }
 
-/* The descriptor is the meeting's from now on, in the place of what it had. NULL, or why not. */
-static const char *meet_use(struct meet *m, int fd)
+/* The descriptor is the meeting's from now on, in the place of what it had. 0, or why not. */
+static enum shm_state meet_use(struct meet *m, int fd)
 {
-	const char *why = NULL;
+	enum shm_state why = SHM_NONE;
 
 	if (!shm_socket_is_spare(fd))
-		why = "half of the descriptors (RLIMIT_NOFILE) are in use";
+		why = SHM_WHY_DESCRIPTORS;
 	else if (engine_add_more(m->src, fd))
-		why = "the engine takes no further descriptor";
+		why = SHM_WHY_ENGINE;
 	if (why) {
 		close(fd);
 		return why;
 	}
 	meet_close(m);
 	m->fd = fd;
-	return NULL;
+	return SHM_NONE;
 }
 
 static enum meet_next meet_say(struct meet *m, enum ext_link_step step, const uint8_t *token,
@@ -125,7 +125,7 @@ enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN]
 	return m->step;
 }
 
-const char *meet_why(const struct meet *m)
+enum shm_state meet_why(const struct meet *m)
 {
 	return m->why;
 }
@@ -147,12 +147,12 @@ void meet_take(struct meet *m, struct shm_memory *memory, int *fd)
 
 enum meet_next meet_begin(struct meet *m)
 {
-	const char *why;
+	enum shm_state why;
 	int fd;
 
 	rand_bytes(m->name, sizeof(m->name));
 	fd = shm_socket_listen(m->name);
-	why = fd < 0 ? "no Unix socket to listen on" : meet_use(m, fd);
+	why = fd < 0 ? SHM_WHY_SOCKET : meet_use(m, fd);
 	if (why)
 		return meet_fail(m, why);
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
@@ -162,7 +162,7 @@ enum meet_next meet_begin(struct meet *m)
 static enum meet_next meet_accept(struct meet *m)
 {
 	const struct shm_packet greeting = shm_packet_of(SHM_PACKET_NONCE, m->ours);
-	const char *why;
+	enum shm_state why;
 	int fd;
 
 	while ((fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
@@ -170,16 +170,16 @@ static enum meet_next meet_accept(struct meet *m)
 			break;
 		close(fd);
 		if (++m->strangers == MEET_STRANGERS_MAX)
-			return meet_fail(m, "others connect to its Unix socket");
+			return meet_fail(m, SHM_WHY_STRANGERS);
 	}
 	if (fd < 0)
 		return errno == EAGAIN || errno == ECONNABORTED ? MEET_WAIT
-								: meet_fail(m, "accept failed");
+								: meet_fail(m, SHM_WHY_SOCKET);
 	why = meet_use(m, fd);
 	if (why)
 		return meet_fail(m, why);
 	if (shm_socket_send(m->fd, &greeting, -1))
-		return meet_fail(m, "the peer's Unix socket takes nothing");
+		return meet_fail(m, SHM_WHY_SEND);
 	m->state = MEET_GREETS;
 	return meet_look(m);
 }
@@ -187,8 +187,7 @@ static enum meet_next meet_accept(struct meet *m)
 static enum meet_next meet_failed_packet(struct meet *m, int ret)
 {
 	return ret == -EAGAIN ? MEET_WAIT
-			      : meet_fail(m, ret == -ECONNRESET ? "the peer closed its Unix socket"
-								: "a packet is malformed");
+			      : meet_fail(m, ret == -ECONNRESET ? SHM_WHY_CLOSED : SHM_WHY_PACKET);
 }
 
 static enum meet_next meet_get_call(struct meet *m)
@@ -215,7 +214,7 @@ static enum meet_next meet_pass_memory(struct meet *m)
 	ret = shm_socket_send(m->fd, &packet, fd);
 	close(fd);
 	if (ret)
-		return meet_fail(m, "the memory cannot be passed");
+		return meet_fail(m, SHM_WHY_SEND);
 	m->state = MEET_ENDED;
 	return MEET_DONE;
 }
@@ -226,20 +225,20 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 {
 	struct shm_packet call = shm_packet_of(SHM_PACKET_NONCE, m->ours);
 	int fd = shm_socket_connect(name);
-	const char *why;
+	enum shm_state why;
 
 	call.ring_size = shm_memory_wish(0);
 	if (fd < 0)
-		return meet_fail(m, "the peer's Unix socket is not of this network name space");
+		return meet_fail(m, SHM_WHY_NAME_SPACE);
 	if (!shm_socket_is_permitted(fd)) {
 		close(fd);
-		return meet_fail(m, "the peer is of another user");
+		return meet_fail(m, SHM_WHY_USER);
 	}
 	why = meet_use(m, fd);
 	if (why)
 		return meet_fail(m, why);
 	if (shm_socket_send(m->fd, &call, -1))
-		return meet_fail(m, "the peer's Unix socket takes nothing");
+		return meet_fail(m, SHM_WHY_SEND);
 	m->state = MEET_CALLS;
 	return MEET_WAIT;
 }
@@ -313,14 +312,12 @@ enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token)
 		return meet_call(m, token);
 	if (m->state == MEET_CALLS && step == EXT_LINK_MET && !m->has_ours) {
 		if (!meet_is_ours(m, token))
-			return meet_fail(m, "whoever has the Unix socket is not the peer");
+			return meet_fail(m, SHM_WHY_UNPROVEN);
 		m->has_ours = true;
 		return meet_prove(m);
 	}
 	if (m->state == MEET_ANSWERED && step == EXT_LINK_PROOF)
-		return meet_is_ours(m, token)
-			       ? meet_pass_memory(m)
-			       : meet_fail(m, "whoever came to the Unix socket is not the peer");
-	return meet_fail(m, step == EXT_LINK_STOP ? "the peer does not want to"
-						  : "a step of the peer's is out of turn");
+		return meet_is_ours(m, token) ? meet_pass_memory(m)
+					      : meet_fail(m, SHM_WHY_UNPROVEN);
+	return meet_fail(m, step == EXT_LINK_STOP ? SHM_WHY_PEER : SHM_WHY_STEP);
 }

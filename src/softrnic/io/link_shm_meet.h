@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "base/shm_state.h"
 #include "softrnic/io/link.h"
 #include "softrnic/io/link_shm_memory.h"
 #include "softrnic/stream/stream.h"
@@ -41,7 +42,7 @@ enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token)
 /* The socket may be ready for something, or the last step was sent. */
 enum meet_next meet_look(struct meet *m);
 enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN]);
-const char *meet_why(const struct meet *m);
+enum shm_state meet_why(const struct meet *m);
 bool meet_is_over_at(const struct meet *m, uint64_t now); /* its time is up */
 
 /* What it has come to, of MEET_DONE: the memory, and a socket that is watched by the source, are

@@ -159,19 +159,19 @@ static bool memory_is_as_agreed(int fd, uint64_t ring_size)
 	       (uint64_t)st.st_size == memory_len(ring_size) && memory_has_pages_of(fd);
 }
 
-const char *shm_memory_why(int err)
+enum shm_state shm_memory_why(int err)
 {
 	switch (err) {
 	case -EDQUOT:
-		return "SOFTRNIC_SHM_MAX_MIB is reached";
+		return SHM_WHY_MAX;
 	case -EFBIG:
-		return "rings are longer than a file may be (RLIMIT_FSIZE)";
+		return SHM_WHY_FILE;
 	case -ENOMEM:
-		return "memory is short, or near the limit of its cgroup";
+		return SHM_WHY_MEMORY;
 	case -EPERM:
-		return "the peer's memory is not sealed, or not of the agreed size and pages";
+		return SHM_WHY_SEALS;
 	default:
-		return "the memory cannot be mapped";
+		return SHM_WHY_MAP;
 	}
 }
 

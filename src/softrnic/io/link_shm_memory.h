@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/shm_state.h"
 #include "softrnic/io/link_shm_ring.h"
 
 #define SHM_RING_MIN (4u << 10) /* bytes of one ring; a power of two, and a multiple of a page */
@@ -28,7 +29,7 @@ uint64_t shm_memory_wish(uint64_t peers);
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
 /* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
-const char *shm_memory_why(int err);        /* why one of these failed, in words */
+enum shm_state shm_memory_why(int err);     /* why one of these failed */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);

@@ -79,6 +79,11 @@ void qp_link_refuse(struct qp *qp)
 	qp_settle(qp);
 }
 
+void qp_link_note(struct qp *qp, unsigned state)
+{
+	qp->counters.shm_state = state;
+}
+
 bool qp_link_take(struct qp *qp, struct qp_link_msg *msg)
 {
 	struct qp_link *l = &qp->link;

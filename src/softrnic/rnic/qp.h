@@ -82,7 +82,7 @@ struct qp_job {
 /* Counters of one QP, from one list. */
 /* clang-format off */
 #define QP_COUNTERS(X)                                                                             \
-	X(tx_bytes) X(rx_bytes) X(shm_tx_bytes) X(shm_rx_bytes) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
+	X(tx_bytes) X(rx_bytes) X(shm_tx_bytes) X(shm_rx_bytes) X(shm_state) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
 	X(parked_sends) X(stalls) X(crc)                                                           \
@@ -245,6 +245,7 @@ void qp_link_tx_switched(struct qp *qp);
 void qp_link_rx_switched(struct qp *qp);
 /* Instead: there is no such link. Terminate. */
 void qp_link_refuse(struct qp *qp);
+void qp_link_note(struct qp *qp, unsigned state); /* enum shm_state: for the counters */
 /*
  * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was
  * placed there cannot be written back any more, lasting or not.

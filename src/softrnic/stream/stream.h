@@ -20,6 +20,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/shm_state.h"
 #include "softrnic/rnic/qp.h"
 
 #define STREAM_PDATA_MAX 255 /* librpma's length is 8 bits; siw and others refuse above 251 */
@@ -296,6 +297,7 @@ void stream_link_post(struct stream *s, enum ext_link_step step, const uint8_t *
 void stream_link_tx_switched(struct stream *s, struct stream_update *u);
 void stream_link_rx_switched(struct stream *s, struct stream_update *u);
 void stream_link_refuse(struct stream *s, struct stream_update *u); /* the peer's SWITCH */
+void stream_link_note(struct stream *s, enum shm_state state);      /* for the counters */
 
 /* Until when; as in the last update. */
 uint64_t stream_deadline(const struct stream *s);

@@ -41,3 +41,9 @@ void stream_link_refuse(struct stream *s, struct stream_update *u)
 	qp_link_refuse(s->qp);
 	stream_report(s, u);
 }
+
+void stream_link_note(struct stream *s, enum shm_state state)
+{
+	if (s->qp)
+		qp_link_note(s->qp, state);
+}

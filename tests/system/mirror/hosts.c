@@ -50,24 +50,32 @@ static void host_write_conf(const struct hosts *h, unsigned i)
 	hosts_write_file(host->conf, text);
 }
 
-void host_start(struct hosts *h, unsigned i, const char *const envs[])
+bool host_try_start(struct hosts *h, unsigned i, const char *const envs[])
 {
 	struct host *host = &h->hosts[i];
-	char command[400];
+	char command[900];
 	const char *argv[] = {"/bin/sh", "-c", command, NULL};
 	const char *line, *colon;
 
 	host_write_conf(h, i);
-	snprintf(command, sizeof(command),
-		 "exec setpriv --pdeathsig KILL " SYSTEM_RPMIRRORD " -c %s 2>>%s", host->conf,
-		 host->log);
+	snprintf(command, sizeof(command), "exec setpriv --pdeathsig KILL %s -c %s 2>>%s",
+		 h->opts.program ? h->opts.program : SYSTEM_RPMIRRORD, host->conf, host->log);
 	if (proc_start(&host->daemon, argv, envs))
 		fail_msg("cannot start " SYSTEM_RPMIRRORD);
 	line = proc_line(&host->daemon, HOSTS_WAIT_MS);
 	colon = line ? strrchr(line, ':') : NULL;
-	if (!colon)
-		fail_msg("the daemon does not listen, see %s", host->log);
+	if (!colon) {
+		proc_kill(&host->daemon);
+		return false;
+	}
 	snprintf(host->port, sizeof(host->port), "%.7s", colon + 1);
+	return true;
+}
+
+void host_start(struct hosts *h, unsigned i, const char *const envs[])
+{
+	if (!host_try_start(h, i, envs))
+		fail_msg("the daemon does not listen, see %s", h->hosts[i].log);
 }
 
 static int hosts_persist(void *arg, uint64_t offset, uint64_t len)
@@ -224,6 +232,9 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
+	/* Leases are short here, and the machine may be slow: no application may be hurt by that.
+	 */
+	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
 	h->opts = *opts;
 	hosts_set_defaults(&h->opts);
@@ -280,4 +291,26 @@ void hosts_read(const struct hosts *h, struct register_entry *now)
 	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err) || register_get(r, now, &err))
 		fail_msg("%s", err.text);
 	register_close(r);
+}
+
+struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot)
+{
+	static struct register_entry now;
+	static struct mirror_record next;
+	struct mirror_register *r;
+	struct error err = {0};
+	const char *why = "";
+
+	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err))
+		fail_msg("%s", err.text);
+	/* A daemon may renew or clear its key, but nobody else changes the record. */
+	if (register_get(r, &now, &err))
+		fail_msg("%s", err.text);
+	next = now.record;
+	if (view_promote(&next, (uint8_t)slot, hosts_random(), &why))
+		fail_msg("%s", why);
+	if (register_swap(r, &now, &next, NULL, &now, &err) != REGISTER_DONE)
+		fail_msg("%s", err.text);
+	register_close(r);
+	return next.view.epoch;
 }

@@ -27,6 +27,7 @@ struct hosts_opts {
 	bool has_secret, automatic;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */
+	const char *program;      /* NULL: rpmirrord */
 };
 
 struct host {
@@ -47,10 +48,14 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts);
 void hosts_stop(struct hosts *h);
 /* One daemon, again at its port. envs as for proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
+/* False: it has ended before it listened. */
+bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
 void host_kill(struct hosts *h, unsigned i);
 /* SIGTERM, and wait. Its wait status. */
 int host_stop(struct hosts *h, unsigned i);
 
+/* The register's next epoch, past the daemons; the member in that slot is its primary. */
+struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot);
 /* The record that the register has now, read past the daemons. */
 void hosts_read(const struct hosts *h, struct register_entry *now);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hosts_main.c -- the hosts of hosts.h for scripts: `mirror_hosts COUNT [SIZE [LEASE_MS [yes]]]`
- * prints a line "NAME SOCKET DATA PID" for each, then "ready REGISTER". Lines on the standard input
- * are commands: "kill I", "stop I", "start I" (answered by "done"), "record" (answered by epoch,
- * phase, primary's slot and in-sync mask). Its end, also by a signal, ends the daemons.
+ * hosts_main.c -- the hosts of hosts.h for scripts: `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no
+ * [REGISTER]]]]` prints a line "NAME SOCKET DATA PID" for each, then "ready REGISTER". Lines on the
+ * standard input are commands: "kill I", "stop I", "start I" (answered by "done"), "record"
+ * (answered by epoch, phase, primary's slot and in-sync mask). Its end, also by a signal, ends the
+ * daemons.
  */
 #include "hosts.h"
 
@@ -78,5 +79,6 @@ int main(int argc, char **argv)
 	hosts_main_opts.size = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 	hosts_main_opts.lease_ms = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
 	hosts_main_opts.automatic = argc > 4 && !strcmp(argv[4], "yes");
+	hosts_main_opts.register_uri = argc > 5 ? argv[5] : NULL;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,12 @@
 # What the tests of mirrored sets in shell share: hosts of one set on this machine (mirror_hosts).
 # The script has included ../lib/processes.sh before. MIRROR_HOSTS is the program.
 
-# hosts_begin COUNT [SIZE [LEASE_MS [yes]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
+# hosts_begin COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
 # and the register's uri in $register. Ended with the script.
+# Leases are short here, and the machine may be slow: no application may be hurt by that.
+export RPMIRROR_ON_FENCED=${RPMIRROR_ON_FENCED:-error}
 hosts_begin() {
-	local line name
+	local line name socket file pid
 	coproc HOSTS { exec "$MIRROR_HOSTS" "$@" 2>"$work/hosts.log"; }
 	# shellcheck disable=SC2034 # for the script
 	hosts_pid=$HOSTS_PID

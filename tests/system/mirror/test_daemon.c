@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -42,6 +43,22 @@ static void heartbeat(struct player *p)
 	player_send(p, &out);
 }
 
+/* Heartbeats, as a library sends them, until a renewal later than `since` is reported; its time. */
+static uint64_t wait_for_lease(struct player *p, uint64_t since)
+{
+	for (unsigned beats = 0; beats < PLAYER_WAIT_MS / 20; beats++) {
+		struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+
+		heartbeat(p);
+		if (poll(&pfd, 1, 20) < 1 || player_next(p, 0)->type != PACKET_LEASE)
+			continue;
+		if (p->in.lease.sent_ns > since)
+			return p->in.lease.sent_ns;
+	}
+	fail_msg("the alive key is not renewed");
+	return 0;
+}
+
 static void a_primary_flushes_to_the_members_that_promised(void **state)
 {
 	struct hosts_opts opts = {.count = 3};
@@ -53,8 +70,7 @@ static void a_primary_flushes_to_the_members_that_promised(void **state)
 	assert_true(a.data_fd >= 0 && a.meta_fd >= 0);
 	player_promote(&a, &now);
 	assert_int_equal(now.record.view.phase, MIRROR_PHASE_SERVING);
-	heartbeat(&a);
-	assert_true(player_expect(&a, PACKET_LEASE)->lease.sent_ns > 0);
+	wait_for_lease(&a, 0);
 
 	for (unsigned i = 1; i < 3; i++) {
 		assert_int_equal(
@@ -79,7 +95,7 @@ static void a_primary_flushes_to_the_members_that_promised(void **state)
 static void a_lane_needs_the_promise_first(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
-	struct mirror_epoch epoch = {1, 77};
+	struct mirror_epoch epoch;
 	struct talk control, lane;
 
 	hosts_start(&hosts, &opts);
@@ -87,6 +103,7 @@ static void a_lane_needs_the_promise_first(void **state)
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
+	epoch = hosts_promote(&hosts, 0);
 	assert_int_equal(talk_open(&lane, &hosts, 1, 0, GREETING_LANE, epoch), GREETING_EPOCH);
 	talk_close(&lane);
 	assert_int_equal(talk_open(&control, &hosts, 1, 0, GREETING_CONTROL, epoch), GREETING_OK);
@@ -161,15 +178,15 @@ static void nothing_is_placed_any_more_when_a_promise_is_answered(void **state)
 
 	hosts_start(&hosts, &opts);
 	for (unsigned round = 1; round <= 10; round++) {
-		struct mirror_epoch older = {2 * round - 1, 5}, newer = {2 * round, 6};
-		pid_t writer = start_writer(1, older, &ready);
+		pid_t writer = start_writer(1, hosts_promote(&hosts, 0), &ready);
 		struct talk control;
 		uint64_t word;
 		char byte;
 
 		assert_int_equal(read(ready, &byte, 1), 1);
 		close(ready);
-		assert_int_equal(talk_open(&control, &hosts, 1, 1, GREETING_CONTROL, newer),
+		assert_int_equal(talk_open(&control, &hosts, 1, 1, GREETING_CONTROL,
+					   hosts_promote(&hosts, 1)),
 				 GREETING_OK);
 		assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 		word = file_word(1, 0);
@@ -184,19 +201,20 @@ static void nothing_is_placed_any_more_when_a_promise_is_answered(void **state)
 static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
+	struct mirror_epoch older, newer, twin;
 	struct talk control, lane, old;
 
 	hosts_start(&hosts, &opts);
-	open_lane(&control, &lane, 1, 0, (struct mirror_epoch){5, 50});
-	assert_int_equal(
-		talk_connect(&old, &hosts, 1, 0, GREETING_LANE, (struct mirror_epoch){4, 40}),
-		GREETING_EPOCH);
-	assert_int_equal(old.reply.known.number, 5);
-	assert_int_equal(old.reply.known.nonce, 50);
+	older = hosts_promote(&hosts, 0);
+	twin = newer = hosts_promote(&hosts, 0);
+	open_lane(&control, &lane, 1, 0, newer);
+	assert_int_equal(talk_connect(&old, &hosts, 1, 0, GREETING_LANE, older), GREETING_EPOCH);
+	assert_int_equal(old.reply.known.number, newer.number);
+	assert_int_equal(old.reply.known.nonce, newer.nonce);
 	talk_close(&old);
 	/* The same number, begun by somebody else. */
-	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, (struct mirror_epoch){5, 51}),
-			 GREETING_EPOCH);
+	twin.nonce++;
+	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, twin), GREETING_EPOCH);
 	talk_close(&old);
 	assert_int_equal(talk_flush(&lane, 0, 1), IBV_WC_SUCCESS);
 	talk_close(&lane);
@@ -207,18 +225,20 @@ static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 static void a_promise_outlives_the_daemon(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
+	struct mirror_epoch older, newer;
 	struct talk control, lane;
 
 	hosts_start(&hosts, &opts);
-	open_lane(&control, &lane, 1, 0, (struct mirror_epoch){5, 50});
+	older = hosts_promote(&hosts, 0);
+	newer = hosts_promote(&hosts, 0);
+	open_lane(&control, &lane, 1, 0, newer);
 	host_kill(&hosts, 1);
 	talk_close(&lane);
 	talk_close(&control);
 	host_start(&hosts, 1, NULL);
-	assert_int_equal(talk_connect(&control, &hosts, 1, 0, GREETING_CONTROL,
-				      (struct mirror_epoch){4, 40}),
+	assert_int_equal(talk_connect(&control, &hosts, 1, 0, GREETING_CONTROL, older),
 			 GREETING_EPOCH);
-	assert_int_equal(control.reply.known.number, 5);
+	assert_int_equal(control.reply.known.number, newer.number);
 	talk_close(&control);
 	hosts_stop(&hosts);
 }
@@ -361,7 +381,6 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	struct hosts_opts opts = {.count = 2};
 	static struct packet out;
 	struct mirror_epoch epoch;
-	uint64_t renewed;
 
 	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
@@ -383,10 +402,7 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	out.map.epoch = epoch;
 	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
 	assert_int_equal(player_ask(&a, &out, PACKET_MAPPED)->mapped.status, PACKET_OK);
-	heartbeat(&a);
-	renewed = player_expect(&a, PACKET_LEASE)->lease.sent_ns;
-	heartbeat(&a);
-	assert_true(player_expect(&a, PACKET_LEASE)->lease.sent_ns > renewed);
+	wait_for_lease(&a, wait_for_lease(&a, 0));
 	unmap(&a, true);
 	hosts_stop(&hosts);
 }

@@ -12,13 +12,14 @@
 #include "system/lib/check.h"
 
 static struct hosts hosts;
-static struct mirror_epoch epoch = {3, 33};
+static struct mirror_epoch epoch;
 
 static int set_up(void **state)
 {
 	struct hosts_opts opts = {.count = 1, .has_secret = true};
 
 	hosts_start(&hosts, &opts);
+	epoch = hosts_promote(&hosts, 0);
 	return 0;
 }
 

@@ -52,6 +52,15 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Who waits for the role gets it as soon as it is free. */
+static int setup_automatic(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
 static int setup_secret(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .has_secret = true};
@@ -123,6 +132,78 @@ static void test_the_lease_is_renewed(void **state)
 	assert_string_equal(answer, "ok");
 }
 
+static void wait_for(unsigned host, const char *question, const char *wanted)
+{
+	const char *answer = "";
+
+	for (int waited = 0; waited < PATIENCE_MS && strncmp(answer, wanted, strlen(wanted));
+	     waited += 10) {
+		answer = proc_ask(&apps[host], "%s", question);
+		assert_non_null(answer);
+		usleep(10000);
+	}
+	if (strncmp(answer, wanted, strlen(wanted)))
+		fail_msg("%s: %s instead of %s", question, answer, wanted);
+}
+
+static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7 flags 0", "put 8 1");
+	host_kill(&hosts, 0);
+	ask(0, "durable 7 flags 0", "put 8 2");
+	wait_for(0, "confirm", "The lease is over");
+	host_start(&hosts, 0, NULL);
+	wait_for(0, "confirm", "ok");
+	ask(0, "durable 7 flags 0", "put 8 3");
+	host_kill(&hosts, 2); /* the register can be reached again */
+	ask(0, "durable 3 flags 1", "put 8 4");
+	ask(0, "ok", "unmap");
+}
+
+/* What was acknowledged is there, wherever it goes on; what was not flushed is nowhere. */
+static void test_after_a_crash_another_process_goes_on(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	for (unsigned i = 0; i < 20; i++)
+		ask(0, "durable 7", "put %u %u", 8 * i, i + 1);
+	ask(0, "ok", "store 0 99");
+	proc_kill(&apps[0]);
+	app_start(0); /* on the same host */
+	wait_for(0, "map-wait", "ok");
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(atoi(proc_ask(&apps[0], "get %u", 8 * i)), i + 1);
+	ask(0, "durable 7 flags 0", "put 160 1000");
+	proc_kill(&apps[0]);
+	app_start(1); /* and on another one */
+	wait_for(1, "map-wait", "ok");
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(atoi(proc_ask(&apps[1], "get %u", 8 * i)), i + 1);
+	ask(1, "1000", "get 160");
+	ask(1, "durable 7 flags 0", "put 160 1001");
+	ask(1, "ok", "unmap");
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(read_word(i, 160), 1001);
+}
+
+static void test_a_member_that_comes_back_is_made_equal(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 8 1");
+	host_kill(&hosts, 2);
+	ask(0, "durable 3", "put 8 2");
+	ask(0, "durable 3", "put 2000000 3");
+	host_start(&hosts, 2, NULL);
+	wait_for(0, "put 16 4", "durable 7 flags 0");
+	assert_int_equal(read_word(2, 8), 2);
+	assert_int_equal(read_word(2, 2000000), 3);
+	assert_int_equal(read_word(2, 16), 4);
+	ask(0, "ok", "unmap");
+}
+
 static void test_stores_that_were_not_flushed_reach_no_file(void **state)
 {
 	app_start(0);
@@ -151,6 +232,10 @@ int main(void)
 		TEST(test_one_process_at_a_time),
 		TEST(test_a_member_whose_daemon_is_killed_is_excluded),
 		TEST(test_the_lease_is_renewed),
+		TEST(test_a_restart_of_the_own_daemon_does_not_hurt),
+		cmocka_unit_test_setup_teardown(test_after_a_crash_another_process_goes_on,
+						setup_automatic, teardown),
+		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		cmocka_unit_test_setup_teardown(test_hosts_with_a_secret_prove_it, setup_secret,
 						teardown),

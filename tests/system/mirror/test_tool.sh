@@ -57,6 +57,7 @@ test_wrong_command_lines_end_with_1() {
 	expect 1 "no option '--nonsense'" status --nonsense
 	expect 1 "'--timeout' needs a value" status --timeout
 	expect 1 "'soon' is no value for --timeout" status --timeout soon
+	expect 1 "'0' is no value for --timeout" status --timeout 0
 	expect 1 'one argument too many' status a b
 	expect 1 'an argument is missing' promote
 	expect 1 '--discard' resolve s
@@ -135,6 +136,12 @@ test_what_if_tells_the_outcome() {
 	expect 1 'lost=MEMBER' status --what-if gone=a
 	status degraded stale
 	expect 0 'nothing changes' status --what-if lost=b
+	status healthy in-sync
+	sed -i 's/"members":3,"healthy":3/"answers":true/' status.answer
+	expect 0 '2 copies, register etcd: survives the loss of any one host' status
+	sed -i 's/"answers":true/"answers":false/' status.answer
+	expect 0 'the register does not answer' status
+	expect 0 '"outcome":"blocks"' status --what-if lost=b --json
 }
 
 test_errors_of_the_daemon_are_exit_codes() {
@@ -196,6 +203,8 @@ test_verify_shows_what_differs() {
 	echo '{"ok":true,"compared":8192,"different":0,"ranges":[]}' >verify.answer
 	expect 0 'compared 8192 bytes, 0 differ' verify orders
 	asked '"repair":false'
+	rm verify.answer
+	expect 0 'the copies are equal' verify orders
 	echo '{"ok":true,"compared":8192,"different":4096,"ranges":[[4096,4096]]}' >verify.answer
 	expect 5 'offset 4096 length 4096' verify orders --repair --rate 1M --member b
 	asked '"rate":1048576'

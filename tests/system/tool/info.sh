@@ -49,13 +49,18 @@ test_what_a_server_can_do_is_told() {
 	expect_ok "$rpma" info "$where"
 	grep -qx "server $where, without a secret" out || fail "says: $(cat out)"
 	grep -qE '^capabilities: softrnic, flush, .*verify' out || fail "says: $(cat out)"
+	grep -qx 'link tcp' out || fail "names no link: $(cat out)"
+	grep -qx 'shared memory: once it has carried some messages' out || fail "says: $(cat out)"
 	grep -qE "^region 'region': 1 MiB, durability (file|dax)$" out || fail "says: $(cat out)"
 	expect_ok "$rpma" info --json "$where"
 	perl -MJSON::PP -e '
 		my $all = decode_json(<>);
 		die "capabilities" unless grep { $_ eq "flush" } @{$all->{capabilities}};
 		die "regions" unless $all->{regions}[0]{region} eq "region";
-		die "size" unless $all->{regions}[0]{size} == 1 << 20;' out || fail "unexpected: $(cat out)"
+		die "size" unless $all->{regions}[0]{size} == 1 << 20;
+		die "link" unless $all->{link} eq "tcp" && $all->{shared_memory};' out || fail "unexpected: $(cat out)"
+	SOFTRNIC_SHM=0 expect_ok "$rpma" info "$where"
+	grep -qx 'shared memory: not offered by both ends' out || fail "says: $(cat out)"
 	stop_server
 	expect 4 'refused the connection' "$rpma" info "$where"
 }

@@ -4,7 +4,7 @@
  * call has returned, not one byte of it is written any more. Over rings in shared memory or over
  * TCP, as SOFTRNIC_SHM says.
  *
- * $SYSTEM_OBSERVATIONS: how many races. $SYSTEM_SEED: which chance.
+ * $SYSTEM_RACES: how many races. $SYSTEM_SEED: which chance.
  */
 #include "ends.h"
 
@@ -257,7 +257,7 @@ static void one_race(void)
 
 static void nothing_is_placed_when_a_deregistration_has_returned(void **state)
 {
-	unsigned races = env_or("SYSTEM_OBSERVATIONS", RACES);
+	unsigned races = env_or("SYSTEM_RACES", RACES);
 
 	race.seed = env_or("SYSTEM_SEED", 10);
 	race.sent = malloc(LEN);

@@ -83,6 +83,7 @@ static void standin_make_meta(struct standin *s)
 	uint64_t len = meta_size_for(STANDIN_SIZE);
 	struct meta_super super = {.uuid = s->record.config.uuid,
 				   .set = STANDIN_SET,
+				   .hot_slots = 2, /* fewer than it has extents: some turn cold */
 				   .member_id = s->record.config.members[0].id,
 				   .size = STANDIN_SIZE};
 	struct meta_members members = {.config_number = 1};
@@ -117,7 +118,7 @@ struct standin *standin_new(unsigned members)
 	s->count = members;
 	s->client = -1;
 	s->register_works = s->lease_renewed = true;
-	snprintf(s->dir, sizeof(s->dir), "%.40s/standin.XXXXXX", tmp ? tmp : "/tmp");
+	snprintf(s->dir, sizeof(s->dir), "%.40s/standin.XXXXXX", tmp ? tmp : ".");
 	assert(mkdtemp(s->dir));
 	pthread_mutex_init(&s->lock, NULL);
 	standin_open_device(s);
@@ -204,6 +205,11 @@ void standin_set_min_copies(struct standin *s, unsigned min_copies)
 	STANDIN_LOCKED(s, s->record.config.min_copies = min_copies);
 }
 
+void standin_set_lease_ms(struct standin *s, uint32_t ms)
+{
+	STANDIN_LOCKED(s, s->record.config.lease_ms = ms);
+}
+
 void standin_set_blocked_ms(struct standin *s, uint32_t ms)
 {
 	STANDIN_LOCKED(s, s->record.config.blocked_ms = ms);
@@ -248,6 +254,13 @@ static void standin_promote_other(struct standin *s)
 void standin_overtake(struct standin *s)
 {
 	STANDIN_LOCKED(s, standin_promote_other(s));
+}
+
+void standin_set_unclean(struct standin *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->record.view.clean = false;
+	pthread_mutex_unlock(&s->lock);
 }
 
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range)

@@ -10,7 +10,7 @@
 #include "mirror/core/types.h"
 
 #define STANDIN_SET  "set"
-#define STANDIN_SIZE (4u << 20)
+#define STANDIN_SIZE (8u << 20)
 
 struct standin;
 
@@ -23,6 +23,7 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot);
 /* The register's record now. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
+void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
 
 /* The member's connections break, and nobody listens there until it is up again. */
@@ -34,6 +35,8 @@ void standin_set_register(struct standin *s, bool works);
 void standin_set_lease(struct standin *s, bool renewed);
 /* Another member promotes itself, and this host's daemon hears of it. */
 void standin_overtake(struct standin *s);
+/* The last primary did not end in good order. */
+void standin_set_unclean(struct standin *s);
 /* Ranges that a member reports as perhaps different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
 /* How many questions of a kind a member was asked. */

@@ -116,6 +116,51 @@ static void test_tickets_are_waited_for_in_any_order(void **state)
 	assert_int_equal(rpmirror_flush_wait(m, tickets[2] + 1, 0, &res), RPMIRROR_E_INVAL);
 }
 
+static void test_verified_is_what_every_medium_has(void **state)
+{
+	struct rpmirror_range v[2] = {{addr + 1000, 5000}, {addr + 100000, 300000}};
+	struct rpmirror_result res;
+	int rc;
+
+	memset(addr, 0x77, 400000);
+	rc = rpmirror_flush_verify(m, v, 2, &res);
+	if (rc == RPMIRROR_E_NOSUPP)
+		skip(); /* the test's folder is in memory */
+	assert_int_equal(rc, 0);
+	assert_int_equal(res.durable_mask, 7);
+	assert_flushed(7, 1000, 5000);
+}
+
+static volatile bool spoil_stops;
+
+static void *spoil(void *copy)
+{
+	while (!spoil_stops)
+		++*(volatile uint8_t *)copy;
+	return NULL;
+}
+
+static void test_a_copy_that_differs_is_named_and_excluded(void **state)
+{
+	struct rpmirror_range range = {addr, 64};
+	struct rpmirror_result res;
+	pthread_t thread;
+	int rc = 0;
+
+	spoil_stops = false;
+	assert_int_equal(pthread_create(&thread, NULL, spoil, (void *)standin_copy(s, 2)), 0);
+	for (unsigned i = 0; i < FLUSHES && !rc; i++)
+		rc = rpmirror_flush_verify(m, &range, 1, &res);
+	spoil_stops = true;
+	pthread_join(thread, NULL);
+	if (rc == RPMIRROR_E_NOSUPP)
+		skip();
+	assert_int_equal(rc, RPMIRROR_E_VERIFY);
+	assert_int_equal(res.failed_mask, 4);
+	assert_int_equal(res.durable_mask, 3);
+	assert_non_null(strstr(rpmirror_errormsg(), "m2"));
+}
+
 /* Each thread counts in a word of its own; all words are in one range that every thread flushes. */
 static void *count_up(void *arg)
 {
@@ -193,6 +238,8 @@ int main(void)
 		MAPPED(test_wrong_ranges_change_nothing),
 		MAPPED(test_ranges_of_all_sizes_and_places),
 		MAPPED(test_tickets_are_waited_for_in_any_order),
+		MAPPED(test_verified_is_what_every_medium_has),
+		MAPPED(test_a_copy_that_differs_is_named_and_excluded),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_a_child_cannot_use_the_set),

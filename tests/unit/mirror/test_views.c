@@ -3,11 +3,15 @@
 #include "mapped.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "mirror/wire/message.h"
 
 enum { PATIENCE_MS = 20000 };
+
+static sigjmp_buf on_fault;
 
 static int flush_word(size_t offset, uint64_t value, struct rpmirror_result *res)
 {
@@ -152,6 +156,47 @@ static void test_a_fenced_primary_is_so_for_good(void **state)
 	assert_null(m);
 }
 
+static void jump_out(int sig)
+{
+	siglongjmp(on_fault, 1);
+}
+
+static int setup_protected(void **state)
+{
+	setenv("RPMIRROR_ON_FENCED", "protect", 1);
+	setup_mapped(state);
+	setenv("RPMIRROR_ON_FENCED", "error", 1);
+	return 0;
+}
+
+/* Who was fenced must not go on reading what is stale. */
+static void test_a_fenced_primary_cannot_even_read(void **state)
+{
+	struct sigaction jump = {.sa_handler = jump_out}, before;
+	struct timespec pause = {0, 1000000};
+	volatile int waited = 0;
+
+	assert_int_equal(sigaction(SIGSEGV, &jump, &before), 0);
+	standin_overtake(s);
+	if (!sigsetjmp(on_fault, 1))
+		for (; waited < PATIENCE_MS; waited++) {
+			(void)*(volatile uint8_t *)addr;
+			nanosleep(&pause, NULL);
+		}
+	sigaction(SIGSEGV, &before, NULL);
+	assert_true(waited < PATIENCE_MS);
+	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
+	assert_int_equal(rpmirror_unmap(&m), RPMIRROR_E_FENCED);
+}
+
+static int setup_short_lease(void **state)
+{
+	setup(state);
+	standin_set_lease_ms(s, 500);
+	map_set();
+	return 0;
+}
+
 static void test_confirm_is_a_matter_of_the_lease(void **state)
 {
 	struct timespec pause = {0, 10000000};
@@ -159,8 +204,7 @@ static void test_confirm_is_a_matter_of_the_lease(void **state)
 
 	while (rpmirror_confirm(m) && waited++ < PATIENCE_MS / 10)
 		nanosleep(&pause, NULL);
-	assert_int_equal(rpmirror_confirm(m), 0);
-	assert_true(get_state().lease_left_ms > 0);
+	assert_true(waited < PATIENCE_MS / 10);
 	standin_set_lease(s, false);
 	for (waited = 0; !rpmirror_confirm(m) && waited < PATIENCE_MS / 10; waited++)
 		nanosleep(&pause, NULL);
@@ -178,8 +222,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,
 						setup_short_wait, teardown),
 		MAPPED(test_a_fenced_primary_is_so_for_good),
-		MAPPED(test_confirm_is_a_matter_of_the_lease),
+		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
+						setup_protected, teardown),
+		cmocka_unit_test_setup_teardown(test_confirm_is_a_matter_of_the_lease,
+						setup_short_lease, teardown),
 	};
 
+	setenv("RPMIRROR_ON_FENCED", "error", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,93 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A daemon's rules over a copy: fences, connections, resync, holders, and wrong operators. */
-#include "lib/mirror_copy.h"
-#include "lib/unit.h"
-
-#include <string.h>
-
-#include "mirror/core/member.h"
-
-static struct two_layers store;
-static struct meta meta;
-static struct member member;
-static struct mirror_uuid boot;
-static struct mirror_record rec;
-static struct member_verdict v;
-static struct member_report report;
-
-static int setup(void **state)
-{
-	boot = copy_uuid(0x70);
-	copy_record(&rec);
-	copy_create(&store, 1);
-	copy_load(&meta, &store);
-	return member_init(&member, &meta, &boot);
-}
-
-static int teardown(void **state)
-{
-	member_fini(&member);
-	meta_fini(&meta);
-	two_layers_fini(&store);
-	return 0;
-}
-
-static void restart(void)
-{
-	member_fini(&member);
-	meta_fini(&meta);
-	copy_load(&meta, &store);
-	assert_int_equal(meta.damage, 0);
-	assert_int_equal(member_init(&member, &meta, &boot), 0);
-}
-
-/* A refusal says why. */
-static void expect(enum member_reason reason)
-{
-	if (v.reason != reason)
-		fail_msg("%s instead of %s: %s", member_reason_name(v.reason),
-			 member_reason_name(reason), v.text);
-	assert_int_equal(v.answer, reason == MEMBER_OK ? MEMBER_YES : MEMBER_NO);
-	assert_int_equal(v.text[0] != '\0', reason != MEMBER_OK);
-}
-
-static void promise(uint64_t number)
-{
-	member_promise(&member, copy_epoch(number), &v);
-}
-
-static void connect_with(enum member_kind kind, uint64_t epoch)
-{
-	struct member_hello hello = {.uuid = copy_uuid(0x10),
-				     .member_id = 0xa1,
-				     .size = COPY_SIZE,
-				     .epoch = copy_epoch(epoch),
-				     .kind = kind};
-
-	member_grant(&member, &hello, &v);
-}
+/* A daemon's rules over a copy: fences, connections, boots, holders, resync. */
+#include "unit/mirror_core/member_fixture.h"
 
 static void hold(uint64_t pid)
 {
 	struct meta_holder holder = {pid, pid + 1, boot};
 
 	member_hold(&member, &holder, &v);
-}
-
-static void ask(void)
-{
-	assert_int_equal(member_report(&member, &report), 0);
-}
-
-static void see(uint64_t epoch, enum mirror_phase phase, mirror_mask insync, uint64_t seq)
-{
-	rec.view = (struct mirror_view){.epoch = copy_epoch(epoch),
-					.seq = seq,
-					.phase = phase,
-					.primary = phase ? 0 : MIRROR_NOBODY,
-					.clean = !phase,
-					.insync = insync};
-	member_on_record(&member, &rec, 100 + seq, &v);
 }
 
 static void put_intent(uint64_t epoch, uint64_t seq, uint64_t offset)
@@ -144,6 +63,23 @@ static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.promise.epoch.number, 6);
+}
+
+static void who_promises_again_is_rid_of_former_connections(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	promise(5);
+	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
+	assert_int_equal(v.known.number, 5);
+	connect_with(MEMBER_LANE, 5);
+	assert_int_not_equal(v.answer, MEMBER_YES);
+	member_on_closed(&member, MEMBER_LANE);
+	promise(5);
+	expect(MEMBER_OK);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
 }
 
 static void a_report_names_hot_extents_and_unretired_intents(void **state)
@@ -332,6 +268,26 @@ static void a_retirement_leaves_the_holders_slots(void **state)
 	meta_fini(&theirs);
 }
 
+static void a_retirement_that_comes_after_its_process_changes_nothing(void **state)
+{
+	struct meta theirs;
+	uint32_t extent = 9;
+
+	promise(5);
+	hold(10);
+	member_serve(&member, copy_epoch(5), false, &v);
+	expect(MEMBER_OK);
+	copy_load(&theirs, &store);
+	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
+	meta_fini(&theirs);
+	member_release(&member, false, &v);
+	expect(MEMBER_OK);
+	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
+	expect(MEMBER_NOT_BEGUN);
+	ask();
+	assert_int_equal(report.hot, 1);
+}
+
 /* ---- resync ---- */
 
 static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
@@ -373,11 +329,12 @@ static void an_empty_copy_needs_a_resync(void **state)
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
 	promise(5);
-	connect_with(MEMBER_LANE, 5);
-	expect(MEMBER_IS_EMPTY);
-	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	/* The lane is there before the resync, and says nothing of what the copy holds. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
+	assert_int_not_equal(meta.super.epoch.number, 5);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
 	member_resync_end(&member, copy_epoch(5), &v);
 	see(5, MIRROR_PHASE_SERVING, 3, 1);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
@@ -428,175 +385,13 @@ static void a_store_that_fails_makes_the_copy_fail(void **state)
 	assert_int_equal(v.answer, MEMBER_NO);
 }
 
-/* ---- the register, and wrong operators ---- */
-
-static void the_newest_view_is_kept(void **state)
-{
-	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
-	promise(5);
-	see(5, MIRROR_PHASE_SERVING, 7, 1);
-	expect(MEMBER_OK);
-	restart();
-	assert_int_equal(meta.promise.seen.revision, 101);
-	assert_int_equal(meta.promise.seen.view.epoch.number, 5);
-	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
-	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
-	see(5, MIRROR_PHASE_SERVING, 1, 2);
-	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
-	/* By the primary, too. */
-	rec.view.seq = 3;
-	rec.view.insync = 3;
-	member_on_view(&member, &rec.view, &v);
-	expect(MEMBER_OK);
-	restart();
-	assert_int_equal(meta.promise.seen.view.seq, 3);
-}
-
-static void a_register_restored_from_a_backup_is_split(void **state)
-{
-	promise(5);
-	see(5, MIRROR_PHASE_SERVING, 7, 4);
-	expect(MEMBER_OK);
-	see(5, MIRROR_PHASE_SERVING, 7, 3);
-	expect(MEMBER_IS_SPLIT);
-	assert_int_equal(meta.promise.seen.view.seq, 4);
-	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
-	promise(6);
-	expect(MEMBER_IS_SPLIT);
-	see(4, MIRROR_PHASE_SERVING, 7, 9);
-	expect(MEMBER_IS_SPLIT);
-	/* A branch with the same number. */
-	see(5, MIRROR_PHASE_SERVING, 7, 9);
-	rec.view.epoch.nonce++;
-	member_on_record(&member, &rec, 200, &v);
-	expect(MEMBER_IS_SPLIT);
-	/* It was a register that lagged: the next read says so. */
-	rec.view.epoch.nonce--;
-	member_on_record(&member, &rec, 200, &v);
-	expect(MEMBER_OK);
-	promise(6);
-	expect(MEMBER_OK);
-}
-
-static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
-{
-	promise(5);
-	connect_with(MEMBER_LANE, 5);
-	member_on_closed(&member, MEMBER_LANE);
-	rec.history_count = 1;
-	rec.history[0] = (struct mirror_ended){copy_epoch(6), 1};
-	see(7, MIRROR_PHASE_SERVING, 1, 1);
-	expect(MEMBER_IS_SPLIT);
-	rec.history[1] = (struct mirror_ended){copy_epoch(5), 1};
-	rec.history_count = 2;
-	member_on_record(&member, &rec, 300, &v);
-	expect(MEMBER_OK);
-	assert_int_equal(meta.history.count, 2);
-}
-
-static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
-{
-	promise(9);
-	connect_with(MEMBER_LANE, 9);
-	member_on_closed(&member, MEMBER_LANE);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(9), copy_epoch(9)), 0);
-	see(6, MIRROR_PHASE_SERVING, 1, 1);
-	expect(MEMBER_IS_SPLIT);
-	member_discard(&member, &rec, 300, &v);
-	expect(MEMBER_OK);
-	restart();
-	promise(6);
-	expect(MEMBER_OK);
-	ask();
-	assert_true(report.is_uncertain);
-	assert_int_equal(report.epoch.number, 0);
-	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(9)));
-	member_discard(&member, &rec, 300, &v); /* twice is harmless */
-	expect(MEMBER_OK);
-}
-
-/* Data and metadata of before the epoch, on a member that the register has in its set. */
-static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
-{
-	struct two_layers backup;
-
-	promise(5);
-	see(5, MIRROR_PHASE_SERVING, 7, 1);
-	two_layers_init(&backup, store.len, 1);
-	two_layers_copy(&backup, &store);
-	promise(6);
-	rec.history_count = 1;
-	rec.history[0] = (struct mirror_ended){copy_epoch(5), 1};
-	see(6, MIRROR_PHASE_SERVING, 7, 1);
-	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
-	two_layers_copy(&store, &backup);
-	two_layers_fini(&backup);
-	restart();
-	see(6, MIRROR_PHASE_SERVING, 7, 1);
-	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
-	restart();
-	promise(7);
-	ask();
-	assert_int_equal(report.copy, MIRROR_COPY_SYNCING);
-	assert_true(report.is_uncertain);
-	member_resync_begin(&member, copy_epoch(7), 0xa0, &v);
-	member_resync_end(&member, copy_epoch(7), &v);
-	expect(MEMBER_OK);
-	ask();
-	assert_false(report.is_uncertain);
-}
-
-static void another_sets_or_members_copy_is_refused(void **state)
-{
-	struct member_hello hello = {.uuid = copy_uuid(0x10), .member_id = 0xa1};
-
-	hello.uuid.bytes[15]++;
-	member_grant(&member, &hello, &v);
-	expect(MEMBER_OTHER_SET);
-	hello.uuid = copy_uuid(0x10);
-	hello.member_id = 0xa2;
-	member_grant(&member, &hello, &v);
-	expect(MEMBER_OTHER_COPY);
-	hello.member_id = 0;
-	hello.size = COPY_SIZE + 4096;
-	member_grant(&member, &hello, &v);
-	expect(MEMBER_OTHER_SIZE);
-	/* Copies were swapped between hosts, or this one was replaced and came back. */
-	rec.config.members[COPY_SLOT].id = 0xb1;
-	member_on_record(&member, &rec, 1, &v);
-	expect(MEMBER_OTHER_COPY);
-	rec.config.uuid.bytes[0]++;
-	member_on_record(&member, &rec, 1, &v);
-	expect(MEMBER_OTHER_SET);
-	copy_record(&rec);
-	rec.config.size *= 2;
-	member_on_record(&member, &rec, 1, &v);
-	expect(MEMBER_OTHER_SIZE);
-	assert_int_equal(meta.promise.seen.revision, 0);
-}
-
-static void a_replaced_peer_takes_its_bitmap_with_it(void **state)
-{
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
-	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1)), 0);
-	rec.config.number = 2;
-	rec.config.members[2].id = 0xc2;
-	strcpy(rec.config.members[2].host, "198.51.100.9");
-	member_on_record(&member, &rec, 1, &v);
-	expect(MEMBER_OK);
-	restart();
-	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(1)));
-	assert_false(meta_bitmap_is_usable(&meta, 2, copy_epoch(1)));
-	assert_string_equal(meta.members.members[2].host, "198.51.100.9");
-	assert_int_equal(meta.members.config_number, 2);
-}
-
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, member_setup, member_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_promise_outlives_a_power_cut_and_refuses_lower_ones),
 		TEST(connections_of_lower_epochs_are_cut_before_the_promise),
+		TEST(who_promises_again_is_rid_of_former_connections),
 		TEST(a_report_names_hot_extents_and_unretired_intents),
 		TEST(the_last_extent_ends_with_the_file),
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
@@ -606,18 +401,12 @@ int main(void)
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
 		TEST(a_clean_unmap_is_clean),
 		TEST(a_retirement_leaves_the_holders_slots),
+		TEST(a_retirement_that_comes_after_its_process_changes_nothing),
 		TEST(a_target_is_syncing_until_its_own_primary_ends_it),
 		TEST(an_empty_copy_needs_a_resync),
 		TEST(flushes_of_another_primary_drop_the_bitmaps),
 		TEST(a_failed_copy_is_refused_until_it_is_mended),
 		TEST(a_store_that_fails_makes_the_copy_fail),
-		TEST(the_newest_view_is_kept),
-		TEST(a_register_restored_from_a_backup_is_split),
-		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
-		TEST(who_gives_its_past_up_is_compared_as_a_whole),
-		TEST(a_copy_restored_from_a_backup_is_not_promoted),
-		TEST(another_sets_or_members_copy_is_refused),
-		TEST(a_replaced_peer_takes_its_bitmap_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

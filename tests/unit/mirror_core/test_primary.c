@@ -568,6 +568,10 @@ static void it_ends_in_order(void **state)
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_PROMISE, 0);
 	primary_on_promised(&p, 0, &report);
+	assert_next(PRIMARY_DO_VIEW, 0);
+	assert_next(PRIMARY_DO_EQUALISE, 0);
+	assert_true(last.nothing);
+	primary_on_equal(&p, 0);
 	swap_done();
 	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
 }

@@ -127,7 +127,7 @@ static void test_a_failed_piece_sets_its_bits_again(void **state)
 	struct mirror_range whole = {0, 4096};
 
 	mark(0, 3 * 4096, false);
-	resync_join(&rs);
+	resync_join(&rs, 0);
 	expect_piece(RESYNC_OP_COPY, 0, 3 * 4096, 7);
 	resync_on_flushed(&rs, &whole, 1);
 	assert_int_equal(rs.remaining, 2);
@@ -178,7 +178,7 @@ static void test_it_may_join_when_a_pass_leaves_most_of_what_it_found(void **sta
 	resync_on_flush(&rs, &hot, 1);
 	resync_done(&rs, &piece, true, 0);
 	assert_int_equal(resync_next(&rs, 0, &piece, &wake), RESYNC_MAY_JOIN);
-	resync_join(&rs);
+	resync_join(&rs, 0);
 	resync_on_flush(&rs, &hot, 1);
 	assert_int_equal(rs.remaining, 7);
 	expect_piece(RESYNC_OP_COPY, 0, 7 * 4096, 0x7f);
@@ -193,7 +193,7 @@ static void test_a_joining_flush_and_a_piece_exclude_each_other(void **state)
 			   far = {.ranges = &other, .count = 1};
 
 	mark(0, 2 * 4096, false);
-	resync_join(&rs);
+	resync_join(&rs, 0);
 	expect_piece(RESYNC_OP_COPY, 0, 2 * 4096, 3);
 	assert_true(resync_flush_enter(&rs, &far));
 	resync_flush_leave(&rs, &far);
@@ -213,7 +213,7 @@ static void test_a_flush_of_whole_blocks_spares_their_copy(void **state)
 	struct mirror_range flush = {4000, 2 * 4096};
 
 	mark(0, 4 * 4096, false);
-	resync_join(&rs);
+	resync_join(&rs, 0);
 	resync_on_flushed(&rs, &flush, 1);
 	assert_int_equal(bits[0], 0xd);
 }

@@ -242,7 +242,7 @@ static void sim_begin_pieces(void)
 			began++;
 		} else if (steps[i] == RESYNC_MAY_JOIN) {
 			assert_int_equal(of[i]->work_count, 0);
-			resync_join(&of[i]->rs);
+			resync_join(&of[i]->rs, sim.now);
 			of[i]->join_remaining = of[i]->rs.remaining;
 			sim.joins++;
 		} else if (steps[i] == RESYNC_ENDED) {

@@ -42,7 +42,6 @@ static void every_key_is_taken(void **state)
 		       "user = 1000\n"
 		       "auto = yes\n"
 		       "on-promote = /bin/start\n"
-		       "scrub-hours = 0\n"
 		       "\n" SET,
 		       &err);
 
@@ -66,10 +65,8 @@ static void every_key_is_taken(void **state)
 	assert_string_equal(conf.sets[0].users[1], "1000");
 	assert_true(conf.sets[0].automatic);
 	assert_string_equal(conf.sets[0].on_promote, "/bin/start");
-	assert_int_equal(conf.sets[0].scrub_hours, 0);
 	assert_string_equal(conf.sets[1].name, "s");
 	assert_false(conf.sets[1].automatic);
-	assert_int_equal(conf.sets[1].scrub_hours, 24 * 7);
 }
 
 static void nothing_is_a_configuration_without_sets(void **state)
@@ -109,7 +106,6 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
 		{SET "auto = maybe\n", "yes or no"},
 		{SET "member = b\n", "x.conf:5: 'member' is set twice"},
 		{SET "member =\n", "'member' is set twice"},
-		{SET "scrub-hours = 8785\n", "hours, from 0"},
 		{SET "user =\n", "the name or number of a user"},
 		{"[set s]\ndata = /d\nregister = r\n", "set 's' has no 'member'"},
 		{"[set s]\nmember = a\nregister = r\n", "set 's' has no 'data'"},

@@ -17,19 +17,22 @@ static void the_sentence_is_as_weak_as_the_weakest_part(void **state)
 {
 	const enum mirror_lonely none = MIRROR_LONELY_NONE;
 
-	says((struct survive_facts){2, 1, none, 3, 3}, "survives the loss of any one host");
-	says((struct survive_facts){3, 1, none, 5, 5}, "survives the loss of any 2 hosts");
-	says((struct survive_facts){3, 1, none, 3, 3}, "survives the loss of any one host");
-	says((struct survive_facts){3, 2, none, 5, 5}, "survives the loss of any one host");
-	says((struct survive_facts){8, 1, none, 9, 9}, "any 4 hosts");
-	says((struct survive_facts){2, 2, none, 3, 3}, "flushes block until it is back");
-	says((struct survive_facts){2, 1, none, 1, 1}, "not of a host of the register");
-	says((struct survive_facts){2, 1, none, 3, 2}, "not of a host of the register");
-	says((struct survive_facts){2, 1, none, 3, 1}, "no majority");
-	says((struct survive_facts){1, 1, none, 3, 3}, "only in-sync copy");
-	says((struct survive_facts){2, 1, MIRROR_LONELY_BLOCK, 0, 0}, "until an operator acts");
-	says((struct survive_facts){2, 1, MIRROR_LONELY_MANUAL, 0, 0}, "goes on alone");
-	says((struct survive_facts){1, 1, MIRROR_LONELY_MANUAL, 0, 0}, "only in-sync copy");
+	says((struct survive_facts){2, 1, none, 3, 3, false}, "survives the loss of any one host");
+	says((struct survive_facts){3, 1, none, 5, 5, false}, "survives the loss of any 2 hosts");
+	says((struct survive_facts){3, 1, none, 3, 3, false}, "survives the loss of any one host");
+	says((struct survive_facts){3, 2, none, 5, 5, false}, "survives the loss of any one host");
+	says((struct survive_facts){8, 1, none, 9, 9, false}, "any 4 hosts");
+	says((struct survive_facts){2, 2, none, 3, 3, false}, "flushes block until it is back");
+	says((struct survive_facts){2, 1, none, 1, 1, false}, "not of a host of the register");
+	says((struct survive_facts){2, 1, none, 3, 2, false}, "not of a host of the register");
+	says((struct survive_facts){2, 1, none, 3, 1, false}, "does not answer");
+	says((struct survive_facts){2, 1, none, 0, 0, false}, "survives the loss of any one host");
+	says((struct survive_facts){2, 1, none, 0, 0, true}, "does not answer");
+	says((struct survive_facts){1, 1, none, 3, 3, false}, "only in-sync copy");
+	says((struct survive_facts){2, 1, MIRROR_LONELY_BLOCK, 0, 0, false},
+	     "until an operator acts");
+	says((struct survive_facts){2, 1, MIRROR_LONELY_MANUAL, 0, 0, false}, "goes on alone");
+	says((struct survive_facts){1, 1, MIRROR_LONELY_MANUAL, 0, 0, false}, "only in-sync copy");
 }
 
 /* Three members, a primary; c is not in-sync. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * guard.h -- what happens to the application's mapping while the lease does not hold: the
+ * environment variable RPMIRROR_ON_FENCED says error (nothing; rpmirror_confirm() fails), protect
+ * (neither loads nor stores) or kill. The set's lock.
+ */
+#ifndef MIRROR_GUARD_H
+#define MIRROR_GUARD_H
+
+#include <stdint.h>
+
+struct rpmirror;
+
+enum guard_policy { GUARD_ERROR, GUARD_PROTECT, GUARD_KILL };
+
+/* What the environment says; without: protect where a register decides who is the primary. */
+enum guard_policy guard_choose(const struct rpmirror *m);
+/* In each turn of the thread. */
+void guard_step(struct rpmirror *m, uint64_t now_ms);
+/* When the lease ends; UINT64_MAX: it is over, or has not begun. */
+uint64_t guard_deadline(const struct rpmirror *m);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a member's daemon is asked around the pieces: records (W9), begin (W4) and end (W5). */
+#include <string.h>
+
+#include "mirror/repair_impl.h"
+
+static void repair_send(struct rpmirror *m, unsigned slot, struct message *question)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	rm->deadline_ms = set_now_ms() + REPAIR_ANSWER_MS;
+	if (ask_send(m, slot, question))
+		rm->question = question->id;
+	else
+		act_lost(m, slot, "its daemon cannot be asked");
+}
+
+/* W9 at the source: while it holds the copy the hot slots are this process's own. Where all may
+ * differ the member's own record says so, and it stays as long as this one would. */
+static void repair_note(struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair->members[slot];
+
+	if (!rm->is_whole &&
+	    hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
+		act_lost(m, slot, "what may differ there cannot be recorded here");
+	else
+		repair_enter(m, slot, REPAIR_RUNNING);
+}
+
+static void repair_ask_record(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct message q = {.type = MESSAGE_RECORD_RANGES};
+	uint32_t left = rm->range_count - rm->range_sent;
+
+	q.ranges.index = rm->range_sent;
+	q.ranges.total = rm->range_count;
+	q.ranges.count = (uint8_t)(left < MESSAGE_RANGES_MAX ? left : MESSAGE_RANGES_MAX);
+	memcpy(q.ranges.ranges, rm->ranges + rm->range_sent,
+	       q.ranges.count * sizeof(rm->ranges[0]));
+	rm->range_sent += q.ranges.count;
+	repair_send(m, slot, &q);
+}
+
+static void repair_ask_learn(struct rpmirror *m, unsigned slot)
+{
+	struct message q = {.type = MESSAGE_GET_RANGES};
+
+	q.ranges.index = m->repair->members[slot]->range_sent;
+	repair_send(m, slot, &q);
+}
+
+static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_type type)
+{
+	const struct repair_member *rm = m->repair->members[slot];
+	struct message q = {.type = type};
+
+	if (type == MESSAGE_RESYNC_BEGIN)
+		q.resync =
+			(struct message_resync){m->self, rm->by_bitmap ? 0 : MESSAGE_RESYNC_WHOLE};
+	repair_send(m, slot, &q);
+}
+
+void repair_ask_next(struct rpmirror *m, unsigned slot)
+{
+	switch (m->repair->members[slot]->stage) {
+	case REPAIR_LEARNING:
+		repair_ask_learn(m, slot);
+		break;
+	case REPAIR_RECORDING:
+		repair_ask_record(m, slot);
+		break;
+	case REPAIR_BEGINNING:
+		repair_ask_resync(m, slot, MESSAGE_RESYNC_BEGIN);
+		break;
+	case REPAIR_ENDING:
+		repair_ask_resync(m, slot, MESSAGE_RESYNC_END);
+		break;
+	case REPAIR_IDLE:
+	case REPAIR_OPENING:
+	case REPAIR_RUNNING:
+		break;
+	}
+}
+
+void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	rm->range_sent = 0;
+	repair_set_stage(m, rm, stage);
+	repair_ask_next(m, slot);
+}
+
+void repair_on_open(struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair->members[slot];
+
+	if (rm->is_equalise)
+		repair_enter(m, slot, rm->range_count ? REPAIR_RECORDING : REPAIR_RUNNING);
+	else
+		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
+}
+
+static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	for (uint8_t i = 0; i < r->count; i++) {
+		struct mirror_range range = r->ranges[i];
+
+		if (range.offset >= m->size)
+			continue;
+		if (range.len > m->size - range.offset)
+			range.len = m->size - range.offset;
+		resync_mark(&rm->rs, &range, 1, true);
+	}
+	rm->range_sent += r->count;
+	if (rm->range_sent < r->total && r->count)
+		repair_ask_next(m, slot);
+	else
+		repair_enter(m, slot, REPAIR_BEGINNING);
+}
+
+/* The question of the stage was answered positively. */
+static void repair_on_done(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	switch (rm->stage) {
+	case REPAIR_RECORDING:
+		if (rm->range_sent < rm->range_count)
+			repair_ask_next(m, slot);
+		else
+			repair_note(m, slot);
+		break;
+	case REPAIR_BEGINNING:
+		repair_enter(m, slot, REPAIR_RUNNING);
+		break;
+	case REPAIR_ENDING:
+		repair_set_stage(m, rm, REPAIR_IDLE);
+		m->members[slot].why[0] = '\0';
+		primary_on_joined(&m->primary, (uint8_t)slot);
+		set_wake(m);
+		break;
+	case REPAIR_LEARNING:
+		act_lost(m, slot, "its daemon breaks the protocol");
+		break;
+	case REPAIR_IDLE:
+	case REPAIR_OPENING:
+	case REPAIR_RUNNING:
+		break;
+	}
+}
+
+static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	bool is_record = rm->stage == REPAIR_RECORDING;
+
+	rm->question = 0;
+	if (answer->type == MESSAGE_RANGES && rm->stage == REPAIR_LEARNING)
+		repair_on_ranges(m, slot, &answer->ranges);
+	else if (answer->type != MESSAGE_DONE)
+		act_lost(m, slot, "its daemon breaks the protocol");
+	else if (answer->done.status == GREETING_OK)
+		repair_on_done(m, slot);
+	else if (answer->done.status == GREETING_FULL && is_record)
+		repair_on_done(m, slot); /* it counts as uncertain, which is safe, too */
+	else
+		act_lost(m, slot, greeting_status_2str(answer->done.status));
+}
+
+/* Those about this host's copy are asked for another member's sake. */
+void repair_on_answer(struct rpmirror *m, unsigned from, const struct message *answer)
+{
+	(void)from;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		const struct repair_member *rm = m->repair->members[slot];
+
+		if (rm && rm->question && rm->question == answer->id) {
+			repair_on_reply(m, slot, answer);
+			return;
+		}
+	}
+}

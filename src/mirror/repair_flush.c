@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What flushes and resyncs are to each other. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "mirror/core/ranges.h"
+#include "mirror/repair_impl.h"
+
+#define REPAIR_CALM_COUNT 1000 /* flushes, of which the slowest hundredth is calm */
+
+bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const struct mirror_range *v,
+			uint32_t n)
+{
+	bool may = true;
+
+	if (!m->repair->active)
+		return true;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct repair_member *rm = m->repair->members[slot];
+
+		if (!rm || rm->stage == REPAIR_IDLE)
+			continue;
+		hold->holds[slot].ranges = v;
+		hold->holds[slot].count = n;
+		if (!resync_flush_enter(&rm->rs, &hold->holds[slot]))
+			may = false;
+	}
+	return may;
+}
+
+void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (hold->holds[slot].ranges && m->repair->members[slot])
+			resync_flush_leave(&m->repair->members[slot]->rs, &hold->holds[slot]);
+	if (m->repair->active)
+		repair_wake(m->repair);
+}
+
+/* A piece ends by a completion that another thread takes. */
+void repair_wait(struct rpmirror *m)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(NSEC_PER_SEC / 100);
+	if (until.tv_nsec >= (long)NSEC_PER_SEC) {
+		until.tv_nsec -= (long)NSEC_PER_SEC;
+		until.tv_sec++;
+	}
+	m->waiters++;
+	pthread_cond_timedwait(&m->cond, &m->lock, &until);
+	m->waiters--;
+}
+
+static void repair_remember(struct repair *r, uint64_t seq, const struct mirror_range *v,
+			    uint32_t n)
+{
+	struct repair_sent *sent = &r->sent[seq % FLUSH_MAX];
+	struct mirror_range fewer[SET_PART_RANGES];
+
+	sent->begun_us = repair_now_us();
+	sent->count = n;
+	if (n > REPAIR_SENT_RANGES) {
+		memcpy(fewer, v, n * sizeof(*v));
+		sent->count = ranges_coarsen(fewer, n, REPAIR_SENT_RANGES, r->m->size);
+		v = fewer;
+	}
+	memcpy(sent->ranges, v, sent->count * sizeof(*v));
+}
+
+void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n)
+{
+	repair_remember(m->repair, m->flush.begun, v, n);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct repair_member *rm = m->repair->members[slot];
+		bool is_sent = m->flush.members[slot].from;
+
+		if (rm && rm->covers && (!is_sent || rm->stage != REPAIR_IDLE))
+			resync_on_flush(&rm->rs, v, n);
+	}
+}
+
+void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
+{
+	struct repair *r = m->repair;
+	uint64_t now = repair_now_us();
+
+	for (uint64_t seq = before + 1; seq <= retired; seq++) {
+		uint64_t took = now - r->sent[seq % FLUSH_MAX].begun_us;
+
+		for (unsigned slot = 0; r->active && slot < MIRROR_MEMBERS_MAX; slot++)
+			if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)
+				resync_on_latency(&r->members[slot]->rs, took, now);
+		if (!r->active)
+			resync_latencies_add(&r->latencies, took);
+	}
+	if (r->latencies.count >= REPAIR_CALM_COUNT) {
+		r->calm_us = resync_latencies_p99(&r->latencies);
+		memset(&r->latencies, 0, sizeof(r->latencies));
+	}
+}

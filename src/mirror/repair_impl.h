@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MIRROR_REPAIR_IMPL_H
+#define MIRROR_REPAIR_IMPL_H
+
+#include "mirror/repair.h"
+
+#define REPAIR_PIECE       (64u << 10)
+#define REPAIR_BLOCKS      (REPAIR_PIECE / MIRROR_BLOCK)
+#define REPAIR_WORKS       64 /* pieces of a member under way; as many buffers */
+#define REPAIR_QUEUE       (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
+#define REPAIR_FLUSH       (4u << 20) /* bytes written before a flush, while nobody waits for it */
+#define REPAIR_SENT_RANGES 32         /* of a flush that are remembered; more are made coarser */
+#define REPAIR_ANSWER_MS   30000      /* for a daemon to answer; it may have to write a lot */
+
+/* From the action of the primary to its end. */
+enum repair_stage {
+	REPAIR_IDLE,
+	REPAIR_OPENING,   /* the bulk connection */
+	REPAIR_LEARNING,  /* RESYNC by bitmap: the ranges of the member's own records */
+	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
+	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
+	REPAIR_RUNNING,
+	REPAIR_ENDING /* RESYNC: `syncing` ends (W5) */
+};
+
+struct repair_work {
+	bool is_used, has_ours;
+	struct resync_piece piece;
+	unsigned buffer;
+	unsigned pending;   /* operations without completion */
+	uint64_t flush;     /* COPY: the flush behind its writes; 0: not posted yet */
+	uint64_t differing; /* blocks, of the digests so far */
+	struct rpma_digest ours[REPAIR_BLOCKS], theirs[REPAIR_BLOCKS];
+};
+
+struct repair_member {
+	enum repair_stage stage;
+	bool is_equalise;
+	bool by_bitmap; /* RESYNC: else everything, by digests or as the member is empty */
+	bool is_whole;  /* EQUALISE: of everything */
+	bool covers;    /* the bitmap has everything that the member lacks */
+	struct link bulk;
+	unsigned generation; /* of the connection */
+	uint64_t *bits, *unsure;
+	struct resync rs;
+	struct mirror_range *ranges; /* EQUALISE: to be recorded */
+	uint32_t range_count, range_sent;
+	uint32_t question;              /* id of the one under way, or 0 */
+	uint64_t deadline_ms;           /* for its answer */
+	uint64_t flush, flush_done;     /* numbers of flushes, by time of post */
+	uint64_t unflushed, first, end; /* what was written behind the last one */
+	struct repair_work works[REPAIR_WORKS];
+};
+
+/* A flush that some member may not have. */
+struct repair_sent {
+	uint64_t begun_us;
+	uint32_t count;
+	struct mirror_range ranges[REPAIR_SENT_RANGES];
+};
+
+struct repair {
+	struct rpmirror *m;
+	pthread_t thread;
+	bool has_thread, stopping;
+	int wake_fd;
+	unsigned active; /* members that are not idle */
+	struct link_place place;
+	uint8_t *buffers; /* registered, one for each work of a pass over the file */
+	struct rpma_mr_local *mr;
+	uint8_t used[REPAIR_WORKS]; /* by so many works */
+	struct repair_member *members[MIRROR_MEMBERS_MAX];
+	struct repair_sent sent[FLUSH_MAX]; /* by number % FLUSH_MAX */
+	struct resync_latencies latencies;  /* of flushes while nothing is under way */
+	uint64_t calm_us;
+};
+
+uint64_t repair_now_us(void);
+void repair_wake(struct repair *r);
+/* The member and its bitmap, made when it is first needed; NULL: no memory. */
+struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
+void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);
+
+/* The member has everything: from now on what it lacks is known. */
+void repair_note_equal(struct rpmirror *m, unsigned slot);
+
+/* repair_thread.c: false: it cannot be started. */
+bool repair_start_thread(struct repair *r);
+
+/* repair_ask.c */
+void repair_on_open(struct rpmirror *m, unsigned slot);
+void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage);
+void repair_ask_next(struct rpmirror *m, unsigned slot);
+
+/* repair_pump.c: pieces; locked. Begin as many as may be; returns when to look again. */
+uint64_t repair_pump_begin(struct repair *r);
+/* Digests of what is to be compared, for which the lock is released. */
+void repair_pump_digest(struct repair *r);
+/* What was completed. False: the member is lost. */
+bool repair_pump_collect(struct repair *r, unsigned slot);
+/* All of the member's pieces are given up; its connection may still be open. */
+void repair_pump_end(struct repair *r, struct repair_member *rm);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pieces: copied into registered memory, written and flushed, or compared by digests.
+ *
+ * A buffer has the 64 KiB of the file in which its piece lies; members that get the same run at the
+ * same time share it. A flush of the member covers all writes before it: every 4 MiB, or when
+ * there is nothing more to write; each piece has one of its own when flushes may wait for it.
+ */
+#include <string.h>
+
+#include "mirror/repair_impl.h"
+
+/* wr_id: 0 is the connection's proof. */
+#define PUMP_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
+#define PUMP_OF_WORK(i)   ((const void *)(uintptr_t)(((uint64_t)(i) + 1) << 1))
+#define PUMP_IS_FLUSH(id) ((id)&1)
+#define PUMP_NUMBER(id)   ((id) >> 1)
+#define PUMP_DIGEST       RPMA_DIGEST_BLAKE2B
+
+static uint64_t repair_pump_chunk(const struct resync_piece *piece)
+{
+	return piece->offset / REPAIR_PIECE * REPAIR_PIECE;
+}
+
+/* ---- buffers ---- */
+
+static unsigned repair_pump_free_buffers(const struct repair *r)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < REPAIR_WORKS; i++)
+		n += !r->used[i];
+	return n;
+}
+
+static void repair_pump_fill(struct repair *r, unsigned buffer, uint64_t chunk)
+{
+	const struct copy *copy = &r->m->copy;
+	uint64_t len = copy->size - chunk < REPAIR_PIECE ? copy->size - chunk : REPAIR_PIECE;
+
+	copy_words(r->buffers + (size_t)buffer * REPAIR_PIECE, copy->shared + chunk, len);
+}
+
+static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece)
+{
+	unsigned buffer = 0;
+
+	while (r->used[buffer])
+		buffer++;
+	r->used[buffer] = 1;
+	repair_pump_fill(r, buffer, repair_pump_chunk(piece));
+	return buffer;
+}
+
+static void repair_pump_free(struct repair *r, struct repair_work *w)
+{
+	r->used[w->buffer]--;
+	w->is_used = false;
+}
+
+/* ---- posts ---- */
+
+static void repair_pump_lost(struct repair *r, unsigned slot)
+{
+	act_lost(r->m, slot, rpma_err_last());
+	set_wake(r->m);
+}
+
+static bool repair_pump_post_flush(struct repair *r, unsigned slot)
+{
+	struct repair_member *rm = r->members[slot];
+	bool is_volatile = rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE;
+	int rc;
+
+	if (!rm->unflushed)
+		return true;
+	rm->flush++;
+	rc = rpma_flush(rm->bulk.conn, rm->bulk.data, rm->first, rm->end - rm->first,
+			is_volatile ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT,
+			RPMA_F_COMPLETION_ALWAYS, PUMP_OF_FLUSH(rm->flush));
+	if (rc) {
+		repair_pump_lost(r, slot);
+		return false;
+	}
+	for (unsigned i = 0; i < REPAIR_WORKS; i++)
+		if (rm->works[i].is_used && rm->works[i].piece.op == RESYNC_OP_COPY &&
+		    !rm->works[i].flush)
+			rm->works[i].flush = rm->flush;
+	rm->unflushed = 0;
+	return true;
+}
+
+static int repair_pump_write_run(struct repair *r, struct repair_member *rm,
+				 const struct repair_work *w, uint64_t offset, uint64_t len)
+{
+	if (offset + len > r->m->size)
+		len = r->m->size - offset;
+	if (!rm->unflushed || offset < rm->first)
+		rm->first = offset;
+	if (!rm->unflushed || offset + len > rm->end)
+		rm->end = offset + len;
+	rm->unflushed += len;
+	return rpma_write(rm->bulk.conn, rm->bulk.data, offset, r->mr,
+			  (size_t)w->buffer * REPAIR_PIECE + offset % REPAIR_PIECE, len,
+			  RPMA_F_COMPLETION_ON_ERROR, PUMP_OF_WORK(w - rm->works));
+}
+
+static int repair_pump_write(struct repair *r, struct repair_member *rm, struct repair_work *w)
+{
+	uint64_t left = w->piece.blocks;
+	int rc = 0;
+
+	w->flush = 0;
+	while (left && !rc) {
+		unsigned first = (unsigned)__builtin_ctzll(left);
+		uint64_t behind = ~(left >> first);
+		unsigned count = behind ? (unsigned)__builtin_ctzll(behind) : 64;
+
+		rc = repair_pump_write_run(r, rm, w,
+					   w->piece.offset + (uint64_t)first * MIRROR_BLOCK,
+					   (uint64_t)count * MIRROR_BLOCK);
+		left = first + count < 64 ? left >> (first + count) << (first + count) : 0;
+	}
+	return rc;
+}
+
+/* What a digest is of: the whole piece, or block i. */
+static uint32_t repair_pump_part(const struct repair *r, const struct resync_piece *piece,
+				 unsigned i, uint64_t *offset)
+{
+	*offset = piece->offset + (uint64_t)i * MIRROR_BLOCK;
+	if (piece->op == RESYNC_OP_COMPARE)
+		return piece->len;
+	return r->m->size - *offset < MIRROR_BLOCK ? (uint32_t)(r->m->size - *offset)
+						   : MIRROR_BLOCK;
+}
+
+static uint64_t repair_pump_digests(const struct resync_piece *piece)
+{
+	return piece->op == RESYNC_OP_COMPARE ? 1 : piece->blocks;
+}
+
+static int repair_pump_verify(struct repair *r, struct repair_member *rm, struct repair_work *w)
+{
+	int rc = 0;
+
+	w->has_ours = false;
+	w->pending = 0;
+	for (uint64_t left = repair_pump_digests(&w->piece); left && !rc; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		uint64_t offset;
+		uint32_t len = repair_pump_part(r, &w->piece, i, &offset);
+
+		rc = rpma_verify(rm->bulk.conn, rm->bulk.data, offset, len, PUMP_DIGEST,
+				 &w->theirs[i], RPMA_F_COMPLETION_ALWAYS,
+				 PUMP_OF_WORK(w - rm->works));
+		w->pending += !rc;
+	}
+	return rc;
+}
+
+static bool repair_pump_post(struct repair *r, unsigned slot, struct repair_work *w)
+{
+	struct repair_member *rm = r->members[slot];
+	int rc = w->piece.op == RESYNC_OP_COPY ? repair_pump_write(r, rm, w)
+					       : repair_pump_verify(r, rm, w);
+
+	if (rc) {
+		repair_pump_lost(r, slot);
+		return false;
+	}
+	if (w->piece.op == RESYNC_OP_COPY &&
+	    (rm->rs.mode == RESYNC_JOINING || rm->unflushed >= REPAIR_FLUSH))
+		return repair_pump_post_flush(r, slot);
+	return true;
+}
+
+/* ---- the beginning of pieces ---- */
+
+static bool repair_pump_has_work(const struct repair_member *rm)
+{
+	for (unsigned i = 0; i < REPAIR_WORKS; i++)
+		if (!rm->works[i].is_used)
+			return true;
+	return false;
+}
+
+static void repair_pump_start(struct repair *r, unsigned slot, const struct resync_piece *piece,
+			      unsigned buffer)
+{
+	struct repair_work *w = r->members[slot]->works;
+
+	while (w->is_used)
+		w++;
+	w->is_used = true;
+	w->piece = *piece;
+	w->buffer = buffer;
+	repair_pump_post(r, slot, w);
+}
+
+/* Nothing is left or in flight. */
+static void repair_pump_finish(struct repair *r, unsigned slot)
+{
+	struct repair_member *rm = r->members[slot];
+
+	if (!rm->is_equalise) {
+		repair_enter(r->m, slot, REPAIR_ENDING);
+		return;
+	}
+	repair_set_stage(r->m, rm, REPAIR_IDLE);
+	primary_on_equal(&r->m->primary, (uint8_t)slot);
+	act_all(r->m);
+}
+
+static void repair_pump_join(struct repair *r, unsigned slot)
+{
+	resync_join(&r->members[slot]->rs, repair_now_us());
+	primary_on_joining(&r->m->primary, (uint8_t)slot);
+	act_all(r->m);
+}
+
+struct turn {
+	unsigned count;
+	unsigned slots[MIRROR_MEMBERS_MAX];
+	struct resync *list[MIRROR_MEMBERS_MAX];
+	struct resync_piece pieces[MIRROR_MEMBERS_MAX];
+	enum resync_step steps[MIRROR_MEMBERS_MAX];
+};
+
+static void repair_pump_list(struct repair *r, struct turn *t)
+{
+	t->count = 0;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct repair_member *rm = r->members[slot];
+
+		if (!rm || rm->stage != REPAIR_RUNNING || !repair_pump_has_work(rm))
+			continue;
+		t->slots[t->count] = slot;
+		t->list[t->count++] = &rm->rs;
+	}
+}
+
+/* Members that copy the same 64 KiB share the buffer; what is compared may be read again. */
+static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
+				   unsigned i)
+{
+	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
+		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
+		    repair_pump_chunk(&t->pieces[i]) == repair_pump_chunk(&t->pieces[j])) {
+			r->used[buffers[j]]++;
+			return buffers[j];
+		}
+	}
+	return repair_pump_take_buffer(r, &t->pieces[i]);
+}
+
+static void repair_pump_carry_out(struct repair *r, const struct turn *t)
+{
+	unsigned buffers[MIRROR_MEMBERS_MAX];
+
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->steps[i] == RESYNC_HAS_PIECE)
+			buffers[i] = repair_pump_buffer(r, t, buffers, i);
+	for (unsigned i = 0; i < t->count; i++) {
+		if (t->steps[i] == RESYNC_HAS_PIECE)
+			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i]);
+		else if (t->steps[i] == RESYNC_MAY_JOIN)
+			repair_pump_join(r, t->slots[i]);
+		else if (t->steps[i] == RESYNC_ENDED)
+			repair_pump_finish(r, t->slots[i]);
+	}
+}
+
+uint64_t repair_pump_begin(struct repair *r)
+{
+	uint64_t wake = UINT64_MAX;
+	struct turn t;
+	bool any = true;
+
+	while (any && !r->m->ended && repair_pump_free_buffers(r) >= MIRROR_MEMBERS_MAX) {
+		repair_pump_list(r, &t);
+		any = resync_next_of(t.list, t.count, repair_now_us(), t.pieces, t.steps, &wake);
+		repair_pump_carry_out(r, &t);
+		for (unsigned i = 0; i < t.count; i++)
+			any = any || t.steps[i] == RESYNC_MAY_JOIN;
+	}
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)
+			repair_pump_post_flush(r, slot);
+	return wake;
+}
+
+/* ---- digests of this host's copy ---- */
+
+static void repair_pump_compute(const struct repair *r, const struct repair_work *w,
+				struct rpma_digest *ours)
+{
+	const uint8_t *base = r->buffers + (size_t)w->buffer * REPAIR_PIECE;
+
+	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		uint64_t offset;
+		uint32_t len = repair_pump_part(r, &w->piece, i, &offset);
+
+		rpma_digest_compute(PUMP_DIGEST, base + offset % REPAIR_PIECE, len, &ours[i]);
+	}
+}
+
+static void repair_pump_digest_one(struct repair *r, struct repair_work *w)
+{
+	struct repair_work seen = {.piece = w->piece, .buffer = w->buffer};
+
+	/* The buffer stays as it is: only this thread fills buffers. */
+	pthread_mutex_unlock(&r->m->lock);
+	repair_pump_compute(r, &seen, seen.ours);
+	pthread_mutex_lock(&r->m->lock);
+	if (!w->is_used || w->piece.number != seen.piece.number || w->piece.op != seen.piece.op)
+		return;
+	memcpy(w->ours, seen.ours, sizeof(w->ours));
+	w->has_ours = true;
+}
+
+void repair_pump_digest(struct repair *r)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct repair_member *rm = r->members[slot];
+
+		for (unsigned i = 0; rm && i < REPAIR_WORKS; i++) {
+			struct repair_work *w = &rm->works[i];
+
+			if (w->is_used && w->piece.op != RESYNC_OP_COPY && !w->has_ours)
+				repair_pump_digest_one(r, w);
+		}
+	}
+}
+
+/* ---- the end of pieces ---- */
+
+static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
+{
+	struct repair_member *rm = r->members[slot];
+	uint64_t differing = 0;
+
+	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
+			differing |= 1ull << i;
+	}
+	if (!resync_compared(&rm->rs, &w->piece, differing, repair_now_us())) {
+		repair_pump_free(r, w);
+		return true;
+	}
+	/* From now on a flush counts as later. */
+	repair_pump_fill(r, w->buffer, repair_pump_chunk(&w->piece));
+	return repair_pump_post(r, slot, w);
+}
+
+static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t number)
+{
+	struct repair_member *rm = r->members[slot];
+
+	rm->flush_done = number;
+	for (unsigned i = 0; i < REPAIR_WORKS; i++) {
+		struct repair_work *w = &rm->works[i];
+
+		if (!w->is_used || !w->flush || w->flush > number || w->piece.op != RESYNC_OP_COPY)
+			continue;
+		resync_done(&rm->rs, &w->piece, true, repair_now_us());
+		repair_pump_free(r, w);
+	}
+	set_notify(r->m);
+}
+
+static bool repair_pump_on_completion(struct repair *r, unsigned slot, const struct ibv_wc *wc)
+{
+	struct repair_member *rm = r->members[slot];
+	char why[200];
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		rpma_wc_explain(rm->bulk.conn, wc, why, sizeof(why));
+		act_lost(r->m, slot, why);
+		set_wake(r->m);
+		return false;
+	}
+	if (PUMP_IS_FLUSH(wc->wr_id))
+		repair_pump_on_flush(r, slot, PUMP_NUMBER(wc->wr_id));
+	else if (wc->wr_id)
+		rm->works[PUMP_NUMBER(wc->wr_id) - 1].pending--;
+	return true;
+}
+
+static bool repair_pump_judge(struct repair *r, unsigned slot)
+{
+	struct repair_member *rm = r->members[slot];
+
+	for (unsigned i = 0; i < REPAIR_WORKS; i++) {
+		struct repair_work *w = &rm->works[i];
+
+		if (w->is_used && w->piece.op != RESYNC_OP_COPY && w->has_ours && !w->pending &&
+		    !repair_pump_compare(r, slot, w))
+			return false;
+	}
+	return true;
+}
+
+bool repair_pump_collect(struct repair *r, unsigned slot)
+{
+	struct repair_member *rm = r->members[slot];
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+	bool any = false;
+
+	rpma_conn_get_cq(rm->bulk.conn, &cq);
+	rpma_cq_wait_timeout(cq, 0);
+	while (!rpma_cq_get_wc(cq, 1, &wc, NULL)) {
+		any = true;
+		if (!repair_pump_on_completion(r, slot, &wc))
+			return false;
+	}
+	if (any && rm->is_equalise)
+		primary_on_progress(&r->m->primary, (uint8_t)slot);
+	return repair_pump_judge(r, slot);
+}
+
+void repair_pump_end(struct repair *r, struct repair_member *rm)
+{
+	for (unsigned i = 0; i < REPAIR_WORKS; i++)
+		if (rm->works[i].is_used)
+			repair_pump_free(r, &rm->works[i]);
+	rm->unflushed = 0;
+}

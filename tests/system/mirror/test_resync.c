@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Members that were away, with real daemons: what is transferred, and whatever is killed meanwhile,
+ * equal copies at the end. */
+#include <librpmirror.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hosts.h"
+#include "system/lib/check.h"
+
+#define PATIENCE_MS 60000
+#define SIZE        (8u << 20)
+#define BLOCK       4096
+
+static struct hosts hosts;
+static struct proc apps[3];
+
+static void app_start(unsigned host)
+{
+	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
+	char socket[400];
+	const char *envs[] = {socket, NULL};
+
+	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
+	assert_int_equal(proc_start(&apps[host], argv, envs), 0);
+}
+
+#define ask(host, answer, ...)                                                                     \
+	do {                                                                                       \
+		const char *got_ = proc_ask(&apps[host], __VA_ARGS__);                             \
+		if (!got_ || strncmp(got_, answer, strlen(answer)))                                \
+			fail_msg("%s instead of %s", got_ ? got_ : "nothing", answer);             \
+	} while (0)
+
+static uint8_t *read_copy(unsigned host)
+{
+	uint8_t *bytes = malloc(SIZE);
+	FILE *file = fopen(hosts.hosts[host].data, "re");
+
+	assert_non_null(bytes);
+	assert_non_null(file);
+	assert_int_equal(fread(bytes, 1, SIZE, file), SIZE);
+	fclose(file);
+	return bytes;
+}
+
+static void assert_copies_are_equal(void)
+{
+	uint8_t *first = read_copy(0);
+
+	for (unsigned host = 1; host < 3; host++) {
+		uint8_t *other = read_copy(host);
+
+		assert_memory_equal(first, other, SIZE);
+		free(other);
+	}
+	free(first);
+}
+
+static void await_insync(unsigned host, unsigned mask)
+{
+	char wanted[32];
+	const char *answer = "";
+
+	snprintf(wanted, sizeof(wanted), " insync %u ", mask);
+	for (int waited = 0; waited < PATIENCE_MS; waited += 10) {
+		answer = proc_ask(&apps[host], "state");
+		assert_non_null(answer);
+		if (strstr(answer, wanted))
+			return;
+		usleep(10000);
+	}
+	fail_msg("%s, and never%s", answer, wanted);
+}
+
+static int setup(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .size = SIZE};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int setup_automatic(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .size = SIZE, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (apps[i].pid)
+			proc_kill(&apps[i]);
+	memset(apps, 0, sizeof(apps));
+	hosts_stop(&hosts);
+	return 0;
+}
+
+static void test_a_replica_that_returns_gets_what_differs(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 0 1");
+	host_kill(&hosts, 2);
+	for (unsigned i = 1; i <= 20; i++)
+		ask(0, "durable 3", "put %u %u", i * 100 * BLOCK, i);
+	host_start(&hosts, 2, NULL);
+	await_insync(0, 7);
+	ask(0, "durable 7 flags 0", "put 8 9");
+	assert_copies_are_equal();
+}
+
+static void test_a_target_that_is_killed_goes_on(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	host_kill(&hosts, 1);
+	for (unsigned i = 0; i < 200; i++)
+		ask(0, "durable 5", "put %u %u", i * 8 * BLOCK, i + 1);
+	for (unsigned round = 0; round < 5; round++) {
+		host_start(&hosts, 1, NULL);
+		usleep(round * 20000);
+		host_kill(&hosts, 1);
+		ask(0, "durable", "put 8 %u", round);
+	}
+	host_start(&hosts, 1, NULL);
+	await_insync(0, 7);
+	assert_copies_are_equal();
+}
+
+/* The source's process dies in the middle; the next one knows nothing of its bitmap. */
+static void test_a_source_that_is_killed_is_followed_by_another(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	host_kill(&hosts, 1);
+	for (unsigned i = 0; i < 200; i++)
+		ask(0, "durable 5", "put %u %u", i * 8 * BLOCK, i + 1);
+	host_start(&hosts, 1, NULL);
+	proc_kill(&apps[0]);
+	app_start(0);
+	ask(0, "ok", "map-wait");
+	await_insync(0, 7);
+	for (unsigned i = 0; i < 200; i++)
+		assert_int_equal(atoi(proc_ask(&apps[0], "get %u", i * 8 * BLOCK)), i + 1);
+	assert_copies_are_equal();
+}
+
+static void test_a_former_primary_returns_with_what_was_not_flushed(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 64 1");
+	ask(0, "ok", "store 64 2");
+	host_kill(&hosts, 0);
+	proc_kill(&apps[0]);
+	app_start(1);
+	ask(1, "ok", "map-wait");
+	ask(1, "durable 6", "put 128 3");
+	host_start(&hosts, 0, NULL);
+	await_insync(1, 7);
+	ask(1, "durable 7 flags 0", "put 192 4");
+	ask(1, "1", "get 64");
+	assert_copies_are_equal();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_replica_that_returns_gets_what_differs),
+		TEST(test_a_target_that_is_killed_goes_on),
+		TEST(test_a_source_that_is_killed_is_followed_by_another),
+		cmocka_unit_test_setup_teardown(
+			test_a_former_primary_returns_with_what_was_not_flushed, setup_automatic,
+			teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

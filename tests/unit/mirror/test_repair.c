@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Members are made equal: after an absence, after a crash, while flushes go on. */
+#include "mirror/repair_impl.h"
+
+#include "mapped.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PATIENCE_MS = 30000, BLOCK = 4096 };
+
+static int flush_range(size_t offset, size_t len)
+{
+	struct rpmirror_range range = {addr + offset, len};
+
+	return rpmirror_flush(m, &range, 1, 0, NULL);
+}
+
+static void store(size_t offset, size_t len, int value)
+{
+	memset(addr + offset, value, len);
+	assert_int_equal(flush_range(offset, len), 0);
+}
+
+/* Until the members of the mask, and no others, are in sync. */
+static void await_insync(unsigned mask)
+{
+	struct timespec pause = {0, 5000000};
+	struct rpmirror_state st = {.size = sizeof(st)};
+
+	for (int waited = 0; waited < PATIENCE_MS / 5; waited++) {
+		assert_int_equal(rpmirror_get_state(m, &st), 0);
+		if (st.insync_mask == mask)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("in-sync members are %#x, not %#x: %s / %s", st.insync_mask, mask,
+		 st.members[1].reason, st.members[2].reason);
+}
+
+static struct resync_progress progress_of(unsigned slot)
+{
+	struct resync_progress p = {0};
+
+	pthread_mutex_lock(&m->lock);
+	if (m->repair->members[slot])
+		resync_get_progress(&m->repair->members[slot]->rs, &p);
+	pthread_mutex_unlock(&m->lock);
+	return p;
+}
+
+static void test_a_member_that_returns_gets_what_differs(void **state)
+{
+	store(0, BLOCK, 1);
+	standin_cut(s, 2);
+	store(3 * BLOCK, 2 * BLOCK, 2);
+	store(2 << 20, 8, 3);
+	await_insync(3);
+	standin_mend(s, 2);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
+	/* The blocks that were flushed meanwhile, and at most those of the flushes at the loss. */
+	assert_in_range(progress_of(2).copied, 3 * BLOCK, 4 * BLOCK);
+	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_BEGIN) > 0);
+	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_END) > 0);
+	store(8 * BLOCK, BLOCK, 4);
+	assert_flushed(7, 8 * BLOCK, BLOCK);
+}
+
+/* Nobody knows what it lacks: everything is compared, and what differs is copied. */
+static void test_a_member_of_a_former_epoch_is_compared(void **state)
+{
+	standin_cut(s, 2);
+	store(5 * BLOCK, BLOCK, 1);
+	await_insync(3);
+	assert_int_equal(rpmirror_unmap(&m), 0);
+	map_set();
+	standin_mend(s, 2);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
+	assert_int_equal(progress_of(2).copied, BLOCK);
+	assert_int_equal(progress_of(2).equal, STANDIN_SIZE - BLOCK);
+}
+
+static int setup_records(void **state)
+{
+	struct mirror_range range = {16 * BLOCK, 4 * BLOCK};
+
+	setup(state);
+	standin_set_unclean(s);
+	standin_set_records(s, 1, range);
+	memset((uint8_t *)standin_copy(s, 1) + 17 * BLOCK, 9, BLOCK);
+	map_set();
+	return 0;
+}
+
+/* Its records name what a former primary may have left there. */
+static void test_copies_are_equal_before_the_application_reads(void **state)
+{
+	for (unsigned slot = 1; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
+	assert_int_equal(addr[17 * BLOCK], 0);
+	/* Here they are hot slots, which the process that holds the copy writes itself. */
+	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
+	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
+	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
+	assert_int_equal(progress_of(1).copied, BLOCK);
+	assert_int_equal(progress_of(2).copied, 0);
+}
+
+struct flusher {
+	pthread_t thread;
+	unsigned id;
+	bool stop;
+	uint64_t flushes;
+};
+
+/* Each has words of its own, in blocks that all of them have. */
+static void *flush_words(void *arg)
+{
+	struct flusher *f = arg;
+	uint64_t random = 0x9e3779b97f4a7c15ull * (f->id + 1);
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
+		struct rpmirror_range range;
+		size_t at;
+
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		at = random % (STANDIN_SIZE / 64) * 64 + f->id * 8;
+		range = (struct rpmirror_range){addr + at, 8};
+		memcpy(addr + at, &random, 8);
+		if (rpmirror_flush(m, &range, 1, 0, NULL))
+			return (void *)1;
+		f->flushes++;
+	}
+	return NULL;
+}
+
+static void test_members_return_while_flushes_go_on(void **state)
+{
+	struct flusher flushers[2] = {{.id = 0}, {.id = 1}};
+
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&flushers[i].thread, NULL, flush_words, &flushers[i]), 0);
+	for (unsigned round = 0; round < 3; round++) {
+		unsigned slot = 1 + round % 2;
+
+		standin_cut(s, slot);
+		await_insync(7 & ~(1u << slot));
+		standin_mend(s, slot);
+		await_insync(7);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		void *failed;
+
+		__atomic_store_n(&flushers[i].stop, true, __ATOMIC_RELAXED);
+		assert_int_equal(pthread_join(flushers[i].thread, &failed), 0);
+		assert_null(failed);
+		assert_true(flushers[i].flushes > 0);
+	}
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
+}
+
+/* Cut again and again, at whatever point it is. */
+static void test_a_resync_that_is_cut_off_goes_on(void **state)
+{
+	struct timespec pause = {0, 0};
+
+	standin_cut(s, 1);
+	for (size_t at = 0; at < STANDIN_SIZE; at += 2 * BLOCK)
+		memset(addr + at, (int)(at >> 12), BLOCK);
+	assert_int_equal(flush_range(0, STANDIN_SIZE), 0);
+	await_insync(5);
+	for (unsigned round = 1; round <= 4; round++) {
+		standin_mend(s, 1);
+		pause.tv_nsec = (long)round * 3000000;
+		nanosleep(&pause, NULL);
+		standin_cut(s, 1);
+		assert_int_equal(flush_range(0, 8), 0);
+	}
+	standin_mend(s, 1);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
+}
+
+static void test_two_members_return_at_once(void **state)
+{
+	standin_cut(s, 1);
+	standin_cut(s, 2);
+	store(0, 256 * BLOCK, 5);
+	await_insync(1);
+	standin_mend(s, 1);
+	standin_mend(s, 2);
+	await_insync(7);
+	for (unsigned slot = 1; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MAPPED(test_a_member_that_returns_gets_what_differs),
+		MAPPED(test_a_member_of_a_former_epoch_is_compared),
+		cmocka_unit_test_setup_teardown(test_copies_are_equal_before_the_application_reads,
+						setup_records, teardown),
+		MAPPED(test_members_return_while_flushes_go_on),
+		MAPPED(test_a_resync_that_is_cut_off_goes_on),
+		MAPPED(test_two_members_return_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

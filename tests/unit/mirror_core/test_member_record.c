@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a copy keeps of the register, and wrong operators: restored, swapped and replaced copies. */
+#include "unit/mirror_core/member_fixture.h"
+
+static void the_newest_view_is_kept(void **state)
+{
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 1);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.promise.seen.revision, 101);
+	assert_int_equal(meta.promise.seen.view.epoch.number, 5);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
+	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
+	see(5, MIRROR_PHASE_SERVING, 1, 2);
+	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
+	/* By the primary, too. */
+	rec.view.seq = 3;
+	rec.view.insync = 3;
+	member_on_view(&member, &rec.view, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.promise.seen.view.seq, 3);
+}
+
+static void a_register_restored_from_a_backup_is_split(void **state)
+{
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 4);
+	expect(MEMBER_OK);
+	see(5, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_IS_SPLIT);
+	assert_int_equal(meta.promise.seen.view.seq, 4);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
+	promise(6);
+	expect(MEMBER_IS_SPLIT);
+	see(4, MIRROR_PHASE_SERVING, 7, 9);
+	expect(MEMBER_IS_SPLIT);
+	/* A branch with the same number. */
+	see(5, MIRROR_PHASE_SERVING, 7, 9);
+	rec.view.epoch.nonce++;
+	member_on_record(&member, &rec, 200, &v);
+	expect(MEMBER_IS_SPLIT);
+	/* It was a register that lagged: the next read says so. */
+	rec.view.epoch.nonce--;
+	member_on_record(&member, &rec, 200, &v);
+	expect(MEMBER_OK);
+	promise(6);
+	expect(MEMBER_OK);
+}
+
+static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	rec.history_count = 1;
+	rec.history[0] = (struct mirror_ended){copy_epoch(6), 1};
+	see(7, MIRROR_PHASE_SERVING, 1, 1);
+	expect(MEMBER_IS_SPLIT);
+	rec.history[1] = (struct mirror_ended){copy_epoch(5), 1};
+	rec.history_count = 2;
+	member_on_record(&member, &rec, 300, &v);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.history.count, 2);
+}
+
+static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
+{
+	promise(9);
+	connect_with(MEMBER_LANE, 9);
+	member_on_closed(&member, MEMBER_LANE);
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(9), copy_epoch(9)), 0);
+	see(6, MIRROR_PHASE_SERVING, 1, 1);
+	expect(MEMBER_IS_SPLIT);
+	member_discard(&member, &rec, 300, &v);
+	expect(MEMBER_OK);
+	restart();
+	promise(6);
+	expect(MEMBER_OK);
+	ask();
+	assert_true(report.is_uncertain);
+	assert_int_equal(report.epoch.number, 0);
+	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(9)));
+	member_discard(&member, &rec, 300, &v); /* twice is harmless */
+	expect(MEMBER_OK);
+}
+
+/* Data and metadata of before the epoch, on a member that the register has in its set. */
+static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
+{
+	struct two_layers backup;
+
+	promise(5);
+	see(5, MIRROR_PHASE_SERVING, 7, 1);
+	two_layers_init(&backup, store.len, 1);
+	two_layers_copy(&backup, &store);
+	promise(6);
+	rec.history_count = 1;
+	rec.history[0] = (struct mirror_ended){copy_epoch(5), 1};
+	see(6, MIRROR_PHASE_SERVING, 7, 1);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
+	two_layers_copy(&store, &backup);
+	two_layers_fini(&backup);
+	restart();
+	see(6, MIRROR_PHASE_SERVING, 7, 1);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
+	restart();
+	promise(7);
+	ask();
+	assert_int_equal(report.copy, MIRROR_COPY_SYNCING);
+	assert_true(report.is_uncertain);
+	member_resync_begin(&member, copy_epoch(7), 0xa0, &v);
+	member_resync_end(&member, copy_epoch(7), &v);
+	expect(MEMBER_OK);
+	ask();
+	assert_false(report.is_uncertain);
+}
+
+static void another_sets_or_members_copy_is_refused(void **state)
+{
+	struct member_hello hello = {.uuid = copy_uuid(0x10), .member_id = 0xa1};
+
+	hello.uuid.bytes[15]++;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_SET);
+	hello.uuid = copy_uuid(0x10);
+	hello.member_id = 0xa2;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_COPY);
+	hello.member_id = 0;
+	hello.size = COPY_SIZE + 4096;
+	member_grant(&member, &hello, &v);
+	expect(MEMBER_OTHER_SIZE);
+	/* Copies were swapped between hosts, or this one was replaced and came back. */
+	rec.config.members[COPY_SLOT].id = 0xb1;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_COPY);
+	rec.config.uuid.bytes[0]++;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_SET);
+	copy_record(&rec);
+	rec.config.size *= 2;
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OTHER_SIZE);
+	assert_int_equal(meta.promise.seen.revision, 0);
+}
+
+static void a_replaced_peer_takes_its_bitmap_with_it(void **state)
+{
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
+	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(1), copy_epoch(1)), 0);
+	rec.config.number = 2;
+	rec.config.members[2].id = 0xc2;
+	strcpy(rec.config.members[2].host, "198.51.100.9");
+	member_on_record(&member, &rec, 1, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(1)));
+	assert_false(meta_bitmap_is_usable(&meta, 2, copy_epoch(1)));
+	assert_string_equal(meta.members.members[2].host, "198.51.100.9");
+	assert_int_equal(meta.members.config_number, 2);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, member_setup, member_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_newest_view_is_kept),
+		TEST(a_register_restored_from_a_backup_is_split),
+		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
+		TEST(who_gives_its_past_up_is_compared_as_a_whole),
+		TEST(a_copy_restored_from_a_backup_is_not_promoted),
+		TEST(another_sets_or_members_copy_is_refused),
+		TEST(a_replaced_peer_takes_its_bitmap_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
