@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "mirrord/impl.h"
 #include "mirror/core/killpoint.h"
 
 struct agent_queue {
@@ -153,17 +152,9 @@ static void agent_answer(struct agent *a, struct agent_job *job)
 	agent_count_up(a->answers->fd);
 }
 
-/* Before and after what changes the register. */
-static void agent_point(const struct agent_job *job)
-{
-	if (job->work == AGENT_SWAP)
-		kill_point(job->done_ns ? "after-swap" : "before-swap");
-}
-
 static void agent_run(struct agent *a, struct agent_job *job)
 {
 	job->sent_ns = agent_now_ns();
-	agent_point(job);
 	switch (job->work) {
 	case AGENT_GET:
 		job->rc = register_get(a->handle, &job->now, &job->err);
@@ -191,7 +182,6 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		break;
 	}
 	job->done_ns = agent_now_ns();
-	agent_point(job);
 }
 
 static void *agent_loop(void *arg)
