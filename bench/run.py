@@ -10,13 +10,14 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, peer_goals, place, plot, points, readme, sweep, table
+from runner import case, goal_run, goals, machine, peer_goals, place, plot, points, readme, rounds, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "rpmem", "peers", "net", "size", "depth", "dist", "conns")
 ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
 ROUNDS_ELSE = {"quick": 3, "full": 5}
 FULL_MS = 400
+FULL_MINUTES = 60
 QUICK_MS = {"goals": 100, "rpmem": 100, "peers": 100}
 GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
@@ -37,12 +38,16 @@ def options():
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--ms", type=int, help="for how long, each time")
+    parser.add_argument("--minutes", type=float,
+                        help=f"begin no further round that would end later (full: {FULL_MINUTES})")
     parser.add_argument("--to", metavar="NAME", help="record as NAME.json instead of the suite's name")
     found = parser.parse_args()
     unknown = [word for word in found.words if word not in ("quick", "full", *SUITES)]
     if unknown:
         parser.error(f"there is no suite '{unknown[0]}'")
     found.kind = "full" if "full" in found.words else "quick"
+    if found.kind == "full" and found.minutes is None:
+        found.minutes = FULL_MINUTES
     found.suites = [word for word in SUITES if word in found.words] or list(SUITES)
     return found
 
@@ -121,6 +126,7 @@ def main():
     if opts.readme:
         readme.write(os.path.dirname(HERE), opts.results)
         return
+    rounds.end_after(opts.minutes)
     place.remove_leftovers()
     warning = machine.warning(machine.describe(HERE))
     if warning:

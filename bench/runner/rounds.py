@@ -3,6 +3,7 @@
 
 import statistics
 import sys
+import time
 
 from . import case as cases
 
@@ -50,9 +51,27 @@ class Step:
         return row
 
 
+_end = [None]  # no round begins that would end later
+
+
+def end_after(minutes):
+    """From now on rounds are left out beyond so many minutes; None: none is. Each step is still measured once."""
+    _end[0] = None if minutes is None else time.monotonic() + 60 * minutes
+
+
+def _fits(begun):
+    now = time.monotonic()
+    return _end[0] is None or now + (now - begun) <= _end[0]
+
+
 def run(steps, rounds, ms):
     """Measures each step once a round."""
+    begun = time.monotonic()
     for number in range(rounds):
+        if number > 0 and not _fits(begun):
+            print(f"no time for more than {number} of {rounds} rounds", file=sys.stderr, flush=True)
+            break
+        begun = time.monotonic()
         for index, step in enumerate(steps):
             if sys.stderr.isatty():
                 print(f"\r\033[Kround {number + 1}/{rounds}, {index + 1}/{len(steps)}: {step.key[:90]}",

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "mirror/file/metafile.h"
 #include "mirrord/impl.h"
 
 enum mirror_copy copy_state(const struct set *s)
@@ -90,6 +91,19 @@ static int copy_open_meta(struct set *s, struct error *err)
 			 strerror(-rc));
 }
 
+/* They may have been restored, copied or exchanged since. */
+static int copy_note_files(struct set *s, struct error *err)
+{
+	struct member_verdict v = {.answer = MEMBER_YES};
+	struct meta_files files;
+	int rc = metafile_identify(s->data.fd, s->meta_file.fd, &files);
+
+	if (rc)
+		return error_set(err, ERROR_LOCAL, -rc, "%s: %s", s->conf->data, strerror(-rc));
+	member_set_files(&s->member, &files, &v);
+	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
+}
+
 static int copy_open_data(struct set *s, struct error *err)
 {
 	struct mapfile_opts opts = {.path = s->conf->data};
@@ -98,6 +112,8 @@ static int copy_open_data(struct set *s, struct error *err)
 	if (rc)
 		return rc;
 	rc = copy_check(s, err);
+	if (!rc)
+		rc = copy_note_files(s, err);
 	if (!rc && rpma_mr_reg(s->daemon->peer, s->data.addr, s->data.size, RPMA_MR_USAGE_WRITE_SRC,
 			       &s->anchor))
 		rc = error_set(err, ERROR_LOCAL, EIO, "%s cannot be registered: %s", s->conf->data,

@@ -40,9 +40,9 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
 		if (action->type == PRIMARY_DO_EQUALISE) {
-			action->nothing = p->was_clean && !primary_is_serving(p);
 			action->whole |= p->members[p->slot].uncertain;
-			action->whole &= !action->nothing;
+			/* What a copy cannot vouch for is not taken for clean (W8). */
+			action->nothing = p->was_clean && !primary_is_serving(p) && !action->whole;
 		}
 		return true;
 	}

@@ -114,6 +114,13 @@ class Runner(unittest.TestCase):
         with open(self.log, encoding="ascii") as log:
             self.assertEqual(log.read().split("\n")[:-1], ["ours read", "limit pingpong"] * 2)
 
+    def test_without_time_each_case_is_measured_once(self):
+        rounds.end_after(0)
+        self.addCleanup(rounds.end_after, None)
+        self.measure(self.goal(), count=3)
+        with open(self.log, encoding="ascii") as log:
+            self.assertEqual(log.read().split("\n")[:-1], ["ours read", "limit pingpong"])
+
     def test_a_ratio_is_made_of_one_round_and_the_median_counts(self):
         steps = [rounds.Step({"who": who, "work": "read"}, None, place.Loopback()) for who in ("ours", "limit")]
         for step, values in zip(steps, ((10, 40, 90), (10, 20, 30))):

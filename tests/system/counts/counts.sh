@@ -75,11 +75,11 @@ calls() {
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
-	calls write wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 230 all 1500
-	calls write poll "$sends" 240 "$receives" 240 timerfd_settime 230
-	calls batch wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 230 all 1600
-	calls read wait "$sends" 240 "$receives" 240 epoll_wait 270 timerfd_settime 130 all 1400
-	calls send wait "$sends" 240 "$receives" 240 epoll_wait 300 timerfd_settime 230 all 1800
+	calls write wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 180 all 1500
+	calls write poll "$sends" 240 "$receives" 240 timerfd_settime 150
+	calls batch wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 180 all 1500
+	calls read wait "$sends" 240 "$receives" 240 epoll_wait 270 timerfd_settime 80 all 1300
+	calls send wait "$sends" 240 "$receives" 240 epoll_wait 300 timerfd_settime 100 all 1700
 }
 
 # --- instructions ---------------------------------------------------------------------------

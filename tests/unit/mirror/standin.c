@@ -185,6 +185,17 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot)
 	return s->members[slot].copy;
 }
 
+void standin_spoil(struct standin *s, unsigned slot)
+{
+	static uint8_t byte;
+	ssize_t n;
+
+	byte++;
+	n = pwrite(s->members[slot].fd, &byte, 1, 0);
+	assert(n == 1);
+	(void)n;
+}
+
 #define STANDIN_LOCKED(s, what)                                                                    \
 	do {                                                                                       \
 		pthread_mutex_lock(&(s)->lock);                                                    \

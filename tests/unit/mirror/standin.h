@@ -20,6 +20,8 @@ void standin_delete(struct standin *s);
 
 /* What a member's file holds, slot 0 included. */
 const uint8_t *standin_copy(struct standin *s, unsigned slot);
+/* Other bytes at the begin of a member's file, by write(2). */
+void standin_spoil(struct standin *s, unsigned slot);
 /* The register's record now. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);

@@ -171,6 +171,37 @@ static void records_that_may_lack_something_name_nothing(void **state)
 	assert_true(last.whole);
 }
 
+/* The register says that the end was clean; a member's metadata were damaged or restored since. */
+static void what_cannot_vouch_for_itself_is_not_taken_for_clean(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+	struct primary_report lost = {.copy = MIRROR_COPY_UNKNOWN, .uncertain = true};
+	unsigned equalised = 0;
+
+	(void)state;
+	for (unsigned own = 0; own < 2; own++) {
+		reg = test_record(3, 1);
+		reg.view.clean = true;
+		revision = 1;
+		primary_start(&p, &reg, revision, 0, NULL, false, 1000, next_nonce, NULL);
+		swap_done();
+		skip_all();
+		primary_on_promised(&p, 0, own ? &lost : &report);
+		primary_on_promised(&p, 1, &report);
+		primary_on_promised(&p, 2, &lost);
+		while (primary_next(&p, &last)) {
+			bool is_lost = own || last.slot == 2;
+
+			if (last.type != PRIMARY_DO_EQUALISE)
+				continue;
+			assert_int_equal(last.whole, is_lost);
+			assert_int_equal(last.nothing, !is_lost);
+			equalised++;
+		}
+	}
+	assert_int_equal(equalised, 4);
+}
+
 static void who_does_not_answer_is_swapped_out_in_time(void **state)
 {
 	(void)state;
@@ -638,6 +669,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fence_all_then_look_then_serve),
 		cmocka_unit_test(records_that_may_lack_something_name_nothing),
+		cmocka_unit_test(what_cannot_vouch_for_itself_is_not_taken_for_clean),
 		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
 		cmocka_unit_test(below_min_copies_it_waits),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
