@@ -313,6 +313,27 @@ static int map_check_flags(const char *set, unsigned flags)
 	return 0;
 }
 
+/* The copy is nobody's, and the daemon knows it. */
+static int map_release(struct rpmirror *m, bool clean)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_UNMAP;
+	p->unmap.clean = clean;
+	if (m->daemon.fd < 0 || !daemon_send(&m->daemon, p))
+		return 0;
+	for (;;) {
+		if (daemon_wait(&m->daemon, MAP_ANSWER_MS) != DAEMON_GOT_PACKET)
+			return errmsg_fail(RPMIRROR_E_DAEMON,
+					   "rpmirrord does not confirm that set %s is unmapped",
+					   m->set);
+		if (m->daemon.packet->type == PACKET_DONE && m->daemon.packet->id == p->id)
+			return map_status(m, m->daemon.packet->done.status,
+					  m->daemon.packet->done.text);
+	}
+}
+
 static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 {
 	int rc = set_watch_forks(&m->forks);
@@ -330,10 +351,31 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	return rc;
 }
 
+/* RPMIRROR_E_BUSY although it waits: the register changed behind the daemon's permission, such as
+ * by another host that was faster. */
+static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror **out)
+{
+	struct rpmirror *m = map_new(set);
+	int rc;
+
+	if (!m)
+		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
+	rc = map_open(m, hint, flags);
+	if (rc) {
+		map_stop_thread(m);
+		if (m->hot.file.fd >= 0)
+			map_release(m, false);
+		map_delete(m);
+		return rc;
+	}
+	*out = m;
+	return 0;
+}
+
 int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **m_ptr,
 		 void **addr_ptr, size_t *len_ptr)
 {
-	struct rpmirror *m;
+	struct rpmirror *m = NULL;
 	int rc;
 
 	if (!set || !m_ptr || !addr_ptr || !len_ptr)
@@ -341,14 +383,11 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 	rc = map_check_flags(set, flags);
 	if (rc)
 		return rc;
-	m = map_new(set);
-	if (!m)
-		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
-	rc = map_open(m, hint, flags);
-	if (rc) {
-		map_delete(m);
+	do
+		rc = map_try(set, hint, flags, &m);
+	while (rc == RPMIRROR_E_BUSY && flags & RPMIRROR_MAP_WAIT);
+	if (rc)
 		return rc;
-	}
 	*addr_ptr = m->app;
 	*len_ptr = m->size;
 	*m_ptr = m;
@@ -371,27 +410,6 @@ static int map_demote(struct rpmirror *m)
 		rc = errmsg_fail(m->ended, "%s", m->ended_why);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
-}
-
-/* The copy is nobody's, and the daemon knows it. */
-static int map_release(struct rpmirror *m, bool clean)
-{
-	struct packet *p = &m->packet_out;
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_UNMAP;
-	p->unmap.clean = clean;
-	if (m->daemon.fd < 0 || !daemon_send(&m->daemon, p))
-		return 0;
-	for (;;) {
-		if (daemon_wait(&m->daemon, MAP_ANSWER_MS) != DAEMON_GOT_PACKET)
-			return errmsg_fail(RPMIRROR_E_DAEMON,
-					   "rpmirrord does not confirm that set %s is unmapped",
-					   m->set);
-		if (m->daemon.packet->type == PACKET_DONE && m->daemon.packet->id == p->id)
-			return map_status(m, m->daemon.packet->done.status,
-					  m->daemon.packet->done.text);
-	}
 }
 
 int rpmirror_unmap(struct rpmirror **m_ptr)

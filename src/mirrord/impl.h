@@ -263,6 +263,11 @@ void map_on_request(struct client *client, const struct packet *p);
 void map_on_unmap(struct client *client, const struct packet *p);
 /* Something has changed: look after whoever waits. */
 void map_retry(struct set *s);
+/* Why a process that waits does not map yet. */
+struct map_reason {
+	char text[PACKET_TEXT];
+};
+struct map_reason map_why_waits(const struct set *s, const struct client *client);
 /* After the daemon's start: is the holder that the metadata name still there? */
 void map_find_holder(struct set *s);
 /* The connection is gone; the process may go on. */

@@ -261,7 +261,7 @@ static void map_judge_view(const struct set *s, const struct client *client, str
 				       : "");
 }
 
-static void map_judge(struct set *s, const struct client *client, struct map_verdict *v)
+static void map_judge(const struct set *s, const struct client *client, struct map_verdict *v)
 {
 	enum mirror_copy copy = copy_state(s);
 
@@ -279,6 +279,16 @@ static void map_judge(struct set *s, const struct client *client, struct map_ver
 		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
 	else if (!(client->map_flags & PACKET_MAP_FORCE))
 		map_judge_view(s, client, v);
+}
+
+struct map_reason map_why_waits(const struct set *s, const struct client *client)
+{
+	struct map_verdict v;
+	struct map_reason why;
+
+	map_judge(s, client, &v);
+	snprintf(why.text, sizeof(why.text), "%s", v.text[0] ? v.text : "the register is asked");
+	return why;
 }
 
 static void map_look_after(struct set *s, struct client *client)

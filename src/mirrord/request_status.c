@@ -216,9 +216,8 @@ static json_t *status_waiting(const struct set *s)
 		if (c->set != s || !c->is_waiting)
 			continue;
 		snprintf(what, sizeof(what), "process %d waits to be primary", (int)c->pid);
-		json_array_append_new(
-			out, json_pack("{s:s, s:s}", "what", what, "why",
-				       s->may_promote ? "'auto' is off" : "a primary is alive"));
+		json_array_append_new(out, json_pack("{s:s, s:s}", "what", what, "why",
+						     map_why_waits(s, c).text));
 	}
 	return out;
 }

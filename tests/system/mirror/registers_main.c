@@ -98,7 +98,8 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 	uint64_t *word = words + reg * stride;
 	bool is_done;
 
-	pthread_mutex_lock(&locks[reg]);
+	if (pthread_mutex_trylock(&locks[reg]))
+		return;
 	NOTE("w %u %" PRIu64 " %" PRIu64 "\n", reg, value, now());
 	if (prng_chance(p, 50)) {
 		is_done = store_word(word, value);

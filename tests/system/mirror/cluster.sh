@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# A set of three hosts, each with an etcd and an rpmirrord, whose network can be cut; include it after hosts.sh.
+: "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_REGISTERS:?}" "${MIRROR_JUDGE:?}"
+command -v etcd >/dev/null || { echo "SKIPPED: there is no etcd" && exit 77; }
+names=([1]=a [2]=b [3]=c)
+register=etcd://10.77.0.1:2379,10.77.0.2:2379,10.77.0.3:2379
+daemon_pids=() etcd_pids=() client_pids=() feeds=()
+clients=0
+
+etcd_start() { # HOST
+	local i peers=''
+	for i in 1 2 3; do peers+=",${names[i]}=http://10.77.0.$i:2380"; done
+	start_on "$1" "etcd$1.log" etcd --name "${names[$1]}" --data-dir "etcd$1" --logger zap --log-level error \
+		--listen-peer-urls "http://10.77.0.$1:2380" --initial-advertise-peer-urls "http://10.77.0.$1:2380" \
+		--listen-client-urls "http://10.77.0.$1:2379" --advertise-client-urls "http://10.77.0.$1:2379" \
+		--initial-cluster "${peers#,}" --initial-cluster-state new
+	etcd_pids[$1]=$!
+}
+
+daemon_start() { # HOST
+	cat >"conf$1" <<-CONF
+		listen = 10.77.0.$1
+		socket = $PWD/socket$1
+		peer-timeout = 1000
+		[set orders]
+		member = ${names[$1]}
+		data = $PWD/copy$1
+		register = $register
+		auto = yes
+	CONF
+	start_on "$1" "daemon$1.log" "$RPMIRRORD" --config "conf$1"
+	daemon_pids[$1]=$!
+	wait_until 20 test -S "socket$1" || fail "the daemon of host $1 does not start"
+}
+
+mirror() { # HOST COMMAND...: the tool, there
+	local host=$1
+	shift
+	on "$host" "$RPMIRROR" "$@" --socket "$PWD/socket$host"
+}
+
+cluster_start() { # [OPTION OF INIT...]
+	local i
+	hosts_start 3
+	for i in 1 2 3; do etcd_start "$i"; done
+	make_set() {
+		on 1 "$RPMIRROR" init orders --size 8M --register "$register" --lease 5 --min-copies 1 "$@" --member "a=10.77.0.1:$PWD/copy1" \
+			--member "b=10.77.0.2:$PWD/copy2" --member "c=10.77.0.3:$PWD/copy3" >init.log 2>&1
+	}
+	logs+=(init.log)
+	wait_until 60 make_set "$@" || fail "the set cannot be made"
+	for i in 2 3; do
+		on "$i" "$RPMIRROR" init orders --join "${names[i]}" --register "$register" >init.log 2>&1 || fail "no copy on host $i"
+	done
+	for i in 1 2 3; do daemon_start "$i"; done
+}
+
+# A process that reads and writes registers on that host as soon as it may be the primary.
+client_start() { # HOST
+	clients=$((clients + 1))
+	mkfifo "feed$clients"
+	start_on "$1" "client$clients.log" env "RPMIRROR_SOCKET=$PWD/socket$1" sh -c \
+		'exec "$0" orders "$1" "$2" "$3" 16 2 <"$4"' "$MIRROR_REGISTERS" "history$clients" "$clients" "${SEED:-$RANDOM}" "feed$clients"
+	client_pids[clients]=$!
+	exec {feeds[clients]}>"feed$clients"
+}
+
+client_serves() { grep -q '^serving' "client$1.log"; }
+client_wait() { wait_until "${2:-60}" client_serves "$1" || fail "client $1 does not become primary: $(mirror "${3:-2}" explain orders 2>&1)"; }
+client_writes() { # CLIENT COUNT: so many writes were acknowledged
+	[ "$(grep -c '^W' "history$1")" -ge "$2" ]
+}
+client_ended() { is_gone "${client_pids[$1]}"; }
+client_end() { # CLIENT: in good order
+	exec {feeds[$1]}>&-
+	wait_until 30 client_ended "$1" || fail "client $1 does not end"
+}
+
+in_sync() { # HOST that is asked
+	mirror "$1" status orders --json 2>/dev/null | python3 -c '
+import json, sys
+members = json.load(sys.stdin)["sets"][0]["members"]
+sys.exit(not all(m["insync"] for m in members))'
+}
+
+# All copies hold the same, and all that was acknowledged was there at each read.
+judge() {
+	"$MIRROR_JUDGE" history* || fail "the history is wrong"
+	cmp copy1 copy2 || fail "copies 1 and 2 differ"
+	cmp copy2 copy3 || fail "copies 2 and 3 differ"
+}
