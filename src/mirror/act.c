@@ -113,6 +113,18 @@ static void act_drop(struct rpmirror *m, unsigned slot)
 		ask_drop(m, slot);
 }
 
+/* What a former primary placed here and did not flush will be read, and its records go: it must be
+ * on the medium first. */
+static void act_ranges(struct rpmirror *m, unsigned slot)
+{
+	struct mirror_range all = {0, m->size};
+
+	if (slot == m->self && copy_persist(&m->copy, &all, 1))
+		primary_on_local_failed(&m->primary);
+	else
+		ask_member(m, slot, ASK_RANGES);
+}
+
 static void act_one(struct rpmirror *m, const struct primary_action *action)
 {
 	switch (action->type) {
@@ -126,7 +138,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		ask_member(m, action->slot, ASK_PROMISE);
 		break;
 	case PRIMARY_DO_RANGES:
-		ask_member(m, action->slot, ASK_RANGES);
+		act_ranges(m, action->slot);
 		break;
 	case PRIMARY_DO_EQUALISE:
 		repair_equalise(m, action->slot, action->whole);

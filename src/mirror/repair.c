@@ -321,6 +321,36 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole)
 
 /* ---- the end ---- */
 
+void repair_settle_all(struct rpmirror *m)
+{
+	const struct repair *r = m->repair;
+
+	for (unsigned slot = 0; r && r->active && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (r->members[slot] && r->members[slot]->stage == REPAIR_SETTLING)
+			repair_settle(m, slot);
+}
+
+void repair_settle(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	const struct flush_member *fm = &m->flush.members[slot];
+
+	repair_set_stage(m, rm, REPAIR_SETTLING);
+	if (rm->is_equalise) {
+		flush_member_paid(&m->flush, slot);
+		primary_on_progress(&m->primary, (uint8_t)slot);
+	}
+	if (m->primary.state == PRIMARY_SERVING && (!fm->from || wait_common(m) + 1 < fm->from))
+		return;
+	repair_set_stage(m, rm, REPAIR_IDLE);
+	m->members[slot].why[0] = '\0';
+	if (rm->is_equalise)
+		primary_on_equal(&m->primary, (uint8_t)slot);
+	else
+		primary_on_joined(&m->primary, (uint8_t)slot);
+	set_wake(m);
+}
+
 /* Flushes that were sent to it and that it may not have. */
 static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct repair_member *rm)
 {

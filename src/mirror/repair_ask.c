@@ -80,6 +80,7 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 	case REPAIR_IDLE:
 	case REPAIR_OPENING:
 	case REPAIR_RUNNING:
+	case REPAIR_SETTLING:
 		break;
 	}
 }
@@ -139,10 +140,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 		repair_enter(m, slot, REPAIR_RUNNING);
 		break;
 	case REPAIR_ENDING:
-		repair_set_stage(m, rm, REPAIR_IDLE);
-		m->members[slot].why[0] = '\0';
-		primary_on_joined(&m->primary, (uint8_t)slot);
-		set_wake(m);
+		repair_settle(m, slot);
 		break;
 	case REPAIR_LEARNING:
 		act_lost(m, slot, "its daemon breaks the protocol");
@@ -150,6 +148,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	case REPAIR_IDLE:
 	case REPAIR_OPENING:
 	case REPAIR_RUNNING:
+	case REPAIR_SETTLING:
 		break;
 	}
 }

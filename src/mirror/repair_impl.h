@@ -20,7 +20,8 @@ enum repair_stage {
 	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
 	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
 	REPAIR_RUNNING,
-	REPAIR_ENDING /* RESYNC: `syncing` ends (W5) */
+	REPAIR_ENDING,  /* RESYNC: `syncing` ends (W5) */
+	REPAIR_SETTLING /* equal, but for flushes that are not acknowledged yet */
 };
 
 struct repair_work {
@@ -83,6 +84,10 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 
 /* The member has everything: from now on what it lacks is known. */
 void repair_note_equal(struct rpmirror *m, unsigned slot);
+
+/* It is equal. Reported as soon as all of the in-sync set has each flush that began before the
+ * member got flushes: what a resync carried of one is named by no intent there. */
+void repair_settle(struct rpmirror *m, unsigned slot);
 
 /* repair_thread.c: false: it cannot be started. */
 bool repair_start_thread(struct repair *r);

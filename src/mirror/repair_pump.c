@@ -207,8 +207,7 @@ static void repair_pump_finish(struct repair *r, unsigned slot)
 		repair_enter(r->m, slot, REPAIR_ENDING);
 		return;
 	}
-	repair_set_stage(r->m, rm, REPAIR_IDLE);
-	primary_on_equal(&r->m->primary, (uint8_t)slot);
+	repair_settle(r->m, slot);
 	act_all(r->m);
 }
 

@@ -197,6 +197,9 @@ bool wait_step(struct rpmirror *m, uint64_t deadline_ns);
 void wait_poll(struct rpmirror *m);
 /* What is acknowledged now. */
 void wait_settle(struct rpmirror *m);
+/* All of the ack set has the flushes up to this one, which are perhaps not acknowledged, as copies
+ * are missing. */
+uint64_t wait_common(const struct rpmirror *m);
 /* 0, or why a flush that has waited since then is not acknowledged (with the text). */
 int wait_check(struct rpmirror *m, uint64_t since_ms);
 

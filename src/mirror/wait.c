@@ -29,17 +29,19 @@ void wait_poll(struct rpmirror *m)
 }
 
 /* Of the member's own copy the local write-back says whether it has a flush. */
-static uint64_t wait_acked(const struct rpmirror *m)
+uint64_t wait_common(const struct rpmirror *m)
 {
 	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
-	uint64_t acked;
+	uint64_t common = flush_acked(&m->flush, must & (mirror_mask)~own);
 
-	if (!primary_may_ack(&m->primary))
-		return m->flush.retired;
-	acked = flush_acked(&m->flush, must & (mirror_mask)~own);
-	if (m->failed_seq && must & own && acked >= m->failed_seq)
-		acked = m->failed_seq - 1; /* until this host's member is excluded */
-	return acked;
+	if (m->failed_seq && must & own && common >= m->failed_seq)
+		common = m->failed_seq - 1; /* until this host's member is excluded */
+	return common;
+}
+
+static uint64_t wait_acked(const struct rpmirror *m)
+{
+	return primary_may_ack(&m->primary) ? wait_common(m) : m->flush.retired;
 }
 
 void wait_settle(struct rpmirror *m)
@@ -53,6 +55,7 @@ void wait_settle(struct rpmirror *m)
 			sent = m->flush.members[slot].done;
 	if (sent + FLUSH_MAX > m->flush.begun)
 		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
+	repair_settle_all(m);
 	if (m->flush.retired == before)
 		return;
 	repair_on_acked(m, before, m->flush.retired);
