@@ -15,6 +15,7 @@
 #include "mirror/set.h"
 
 #define MAP_ANSWER_MS 30000
+#define MAP_TRIES     10 /* without waiting, if others are faster */
 
 static uint64_t map_random(void *arg)
 {
@@ -351,18 +352,21 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	return rc;
 }
 
-/* RPMIRROR_E_BUSY although it waits: the register changed behind the daemon's permission, such as
- * by another host that was faster. */
-static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror **out)
+/* *is_overtaken: the register changed behind the daemon's permission, such as by the end of the
+ * former primary, or by another host that was faster. */
+static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror **out,
+		   bool *is_overtaken)
 {
 	struct rpmirror *m = map_new(set);
 	int rc;
 
+	*is_overtaken = false;
 	if (!m)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	rc = map_open(m, hint, flags);
 	if (rc) {
 		map_stop_thread(m);
+		*is_overtaken = m->ended == RPMIRROR_E_BUSY;
 		if (m->hot.file.fd >= 0)
 			map_release(m, false);
 		map_delete(m);
@@ -376,6 +380,7 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 		 void **addr_ptr, size_t *len_ptr)
 {
 	struct rpmirror *m = NULL;
+	bool is_overtaken;
 	int rc;
 
 	if (!set || !m_ptr || !addr_ptr || !len_ptr)
@@ -383,9 +388,12 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 	rc = map_check_flags(set, flags);
 	if (rc)
 		return rc;
-	do
-		rc = map_try(set, hint, flags, &m);
-	while (rc == RPMIRROR_E_BUSY && flags & RPMIRROR_MAP_WAIT);
+	for (unsigned tries = 1;; tries++) {
+		rc = map_try(set, hint, flags, &m, &is_overtaken);
+		if (rc != RPMIRROR_E_BUSY ||
+		    !(flags & RPMIRROR_MAP_WAIT || (is_overtaken && tries < MAP_TRIES)))
+			break;
+	}
 	if (rc)
 		return rc;
 	*addr_ptr = m->app;
