@@ -56,11 +56,12 @@ cluster_start() { # [OPTION OF INIT...]
 	for i in 1 2 3; do daemon_start "$i"; done
 }
 
-# A process that reads and writes registers on that host as soon as it may be the primary.
+# A process that reads and writes registers on that host as soon as it may be the primary. On a busy machine a lease may
+# end; then its reads are not confirmed, and it goes on.
 client_start() { # HOST
 	clients=$((clients + 1))
 	mkfifo "feed$clients"
-	start_on "$1" "client$clients.log" env "RPMIRROR_SOCKET=$PWD/socket$1" sh -c \
+	start_on "$1" "client$clients.log" env RPMIRROR_ON_FENCED=error "RPMIRROR_SOCKET=$PWD/socket$1" sh -c \
 		'exec "$0" orders "$1" "$2" "$3" 16 2 <"$4"' "$MIRROR_REGISTERS" "history$clients" "$clients" "${SEED:-$RANDOM}" "feed$clients"
 	client_pids[clients]=$!
 	exec {feeds[clients]}>"feed$clients"
