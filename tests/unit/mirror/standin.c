@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "standin_impl.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +37,8 @@ static void standin_open_socket(struct standin *s)
 	snprintf(s->path, sizeof(s->path), "%s/socket", s->dir);
 	strcpy(addr.sun_path, s->path);
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	assert(!bind(s->listener, (struct sockaddr *)&addr, sizeof(addr)));
-	assert(!listen(s->listener, 4));
+	STANDIN_MUST(!bind(s->listener, (struct sockaddr *)&addr, sizeof(addr)));
+	STANDIN_MUST(!listen(s->listener, 4));
 	setenv("RPMIRROR_SOCKET", s->path, 1);
 }
 
@@ -52,11 +51,11 @@ static void standin_open_member(struct standin *s, unsigned slot)
 
 	snprintf(path, sizeof(path), "%s/copy%u", s->dir, slot);
 	m->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert(m->fd >= 0 && !posix_fallocate(m->fd, 0, STANDIN_SIZE));
+	STANDIN_MUST(m->fd >= 0 && !posix_fallocate(m->fd, 0, STANDIN_SIZE));
 	m->copy = mmap(NULL, STANDIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 	m->ring = mmap(NULL, INTENT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
-	assert(m->copy != MAP_FAILED && m->ring != MAP_FAILED);
+	STANDIN_MUST(m->copy != MAP_FAILED && m->ring != MAP_FAILED);
 	strcpy(m->port, "0");
 	if (slot) {
 		standin_listen(s, slot);
@@ -92,11 +91,11 @@ static void standin_make_meta(struct standin *s)
 
 	snprintf(s->meta_path, sizeof(s->meta_path), "%s/meta", s->dir);
 	s->meta_fd = open(s->meta_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert(s->meta_fd >= 0 && !posix_fallocate(s->meta_fd, 0, (off_t)len));
+	STANDIN_MUST(s->meta_fd >= 0 && !posix_fallocate(s->meta_fd, 0, (off_t)len));
 	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, s->meta_fd, 0);
-	assert(store.base != MAP_FAILED);
+	STANDIN_MUST(store.base != MAP_FAILED);
 	rc = meta_create(&store, &super, &members);
-	assert(!rc);
+	STANDIN_MUST(!rc);
 	(void)rc;
 	munmap(store.base, len);
 }
@@ -105,9 +104,9 @@ static void standin_open_device(struct standin *s)
 {
 	struct ibv_context *ctx;
 
-	assert(!rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1",
-						RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
-	assert(!rpma_peer_new(ctx, &s->peer));
+	STANDIN_MUST(!rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1",
+						      RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
+	STANDIN_MUST(!rpma_peer_new(ctx, &s->peer));
 }
 
 struct standin *standin_new(unsigned members)
@@ -119,7 +118,7 @@ struct standin *standin_new(unsigned members)
 	s->client = -1;
 	s->register_works = s->lease_renewed = true;
 	snprintf(s->dir, sizeof(s->dir), "%.40s/standin.XXXXXX", tmp ? tmp : ".");
-	assert(mkdtemp(s->dir));
+	STANDIN_MUST(mkdtemp(s->dir));
 	pthread_mutex_init(&s->lock, NULL);
 	standin_open_device(s);
 	standin_open_socket(s);
@@ -143,7 +142,7 @@ struct standin *standin_new(unsigned members)
 		s->record.view.insync |= MIRROR_BIT(slot);
 	}
 	standin_make_meta(s);
-	assert(!pthread_create(&s->thread, NULL, standin_main, s));
+	STANDIN_MUST(!pthread_create(&s->thread, NULL, standin_main, s));
 	return s;
 }
 
@@ -192,7 +191,7 @@ void standin_spoil(struct standin *s, unsigned slot)
 
 	byte++;
 	n = pwrite(s->members[slot].fd, &byte, 1, 0);
-	assert(n == 1);
+	STANDIN_MUST(n == 1);
 	(void)n;
 }
 

@@ -2,6 +2,8 @@
 #ifndef TESTS_MIRROR_STANDIN_IMPL_H
 #define TESTS_MIRROR_STANDIN_IMPL_H
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <librpma.h>
 #include <pthread.h>
 
@@ -55,5 +57,14 @@ void standin_close_member(struct standin *s, unsigned slot);
 void standin_listen(struct standin *s, unsigned slot);
 void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a);
 void standin_step_daemon(struct standin *s);
+
+/* Also where assertions are compiled out. */
+#define STANDIN_MUST(condition)                                                                    \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
 
 #endif

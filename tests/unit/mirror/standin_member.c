@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A member's daemon: it grants everything, and answers what a primary asks. */
-#include <assert.h>
 #include <string.h>
 
 #include "standin_impl.h"
@@ -26,7 +25,7 @@ void standin_listen(struct standin *s, unsigned slot)
 {
 	int rc = rpma_ep_listen(s->peer, "127.0.0.1", s->members[slot].port, &s->members[slot].ep);
 
-	assert(!rc);
+	STANDIN_MUST(!rc);
 	(void)rc;
 }
 
@@ -35,7 +34,7 @@ static void standin_describe(struct rpma_mr_local *mr, struct message_desc *desc
 	size_t len = 0;
 
 	rpma_mr_get_descriptor_size(mr, &len);
-	assert(len <= sizeof(desc->bytes));
+	STANDIN_MUST(len <= sizeof(desc->bytes));
 	desc->len = (uint8_t)len;
 	rpma_mr_get_descriptor(mr, desc->bytes);
 }
@@ -129,7 +128,7 @@ static void standin_accept(struct standin *s, unsigned slot)
 	if (rpma_ep_next_conn_req_timeout(m->ep, NULL, 0, &req))
 		return;
 	while (c->conn)
-		assert(++c < m->conns + STANDIN_CONNS);
+		STANDIN_MUST(++c < m->conns + STANDIN_CONNS);
 	memset(c, 0, sizeof(*c));
 	rpma_conn_req_get_private_data(req, &pdata);
 	greeting_decode(pdata.ptr, pdata.len, &c->greeting);

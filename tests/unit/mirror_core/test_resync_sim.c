@@ -223,7 +223,7 @@ static void sim_add_work(struct member *mb, const struct resync_piece *piece)
 
 static void sim_begin_pieces(void)
 {
-	struct resync *list[MEMBERS];
+	struct resync *list[MEMBERS] = {0};
 	struct member *of[MEMBERS];
 	struct resync_piece pieces[MEMBERS];
 	enum resync_step steps[MEMBERS];
