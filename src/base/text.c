@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct text_size text_size(uint64_t bytes)
 {
@@ -31,4 +33,17 @@ void text_make_printable(char *text)
 	for (; *text; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
 			*text = '?';
+}
+
+char *text_trim(char *text)
+{
+	size_t len;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	text[len] = '\0';
+	return text;
 }

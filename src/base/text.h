@@ -18,4 +18,7 @@ struct text_size text_bytes(uint64_t bytes);
 /* Terminals execute control characters, and names may come from a peer: each becomes a '?'. */
 void text_make_printable(char *text);
 
+/* Without white space at both ends, which is cut off in place: returns where the rest begins. */
+char *text_trim(char *text);
+
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 #define CONF_LINE_MAX 2048
 
 void conf_init(struct conf *c)
@@ -161,20 +163,6 @@ struct conf_state {
 	uint32_t seen;        /* keys of the section, by index; users may be repeated */
 };
 
-/* Without white space at both ends, which is cut off in place. */
-static char *conf_trim(char *text)
-{
-	size_t len;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	len = strlen(text);
-	while (len && isspace((unsigned char)text[len - 1]))
-		len--;
-	text[len] = '\0';
-	return text;
-}
-
 static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 {
 	struct conf *c = s->conf;
@@ -183,7 +171,7 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	line[strlen(line) - 1] = '\0';
 	if (strncmp(line, "[set ", 5) != 0)
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "a section is '[set NAME]'");
-	name = conf_trim(line + 5);
+	name = text_trim(line + 5);
 	if (!name[0] || strlen(name) > MIRROR_SET_MAX || strpbrk(name, "/ \t"))
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
 				 "'%s' is no name of a set: 1 to %d characters, no space nor '/'",
@@ -227,7 +215,7 @@ static int conf_parse_line(struct conf_state *s, char *line, struct error *err)
 	char *equal;
 
 	line[strcspn(line, "#")] = '\0';
-	line = conf_trim(line);
+	line = text_trim(line);
 	if (!line[0])
 		return 0;
 	if (line[0] == '[' && line[strlen(line) - 1] == ']')
@@ -236,7 +224,7 @@ static int conf_parse_line(struct conf_state *s, char *line, struct error *err)
 	if (!equal)
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not 'key = value'", line);
 	*equal = '\0';
-	return conf_set_value(s, conf_trim(line), conf_trim(equal + 1), err);
+	return conf_set_value(s, text_trim(line), text_trim(equal + 1), err);
 }
 
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpmemd/config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -10,33 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without white space at both ends, which is cut off in place. */
-static char *config_trim(char *text)
-{
-	size_t len;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	len = strlen(text);
-	while (len && isspace((unsigned char)text[len - 1]))
-		len--;
-	text[len] = '\0';
-	return text;
-}
+#include "base/text.h"
 
 static int config_parse_line(struct settings *s, char *line, struct error *err)
 {
 	char *equal;
 
 	line[strcspn(line, "#")] = '\0';
-	line = config_trim(line);
+	line = text_trim(line);
 	if (!line[0])
 		return 0;
 	equal = strchr(line, '=');
 	if (!equal)
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not 'key = value'", line);
 	*equal = '\0';
-	return settings_set(s, config_trim(line), config_trim(equal + 1), err);
+	return settings_set(s, text_trim(line), text_trim(equal + 1), err);
 }
 
 int config_parse(struct settings *s, const char *text, size_t len, const char *name,

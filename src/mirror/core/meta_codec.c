@@ -2,23 +2,11 @@
 /* meta_codec.c -- the bodies of superblock, promise, history and members (doc/mirror-format.md). */
 #include <string.h>
 
+#include "mirror/core/epoch.h"
 #include "mirror/core/meta_impl.h"
 
 #define CODEC_INCOMPAT_KNOWN 0u
 #define CODEC_FLAGS_KNOWN    (META_UNKNOWN * 2u - 1)
-
-static void codec_put_epoch(struct wcursor *c, struct mirror_epoch epoch)
-{
-	wcursor_le(c, epoch.number, 8);
-	wcursor_le(c, epoch.nonce, 8);
-}
-
-static struct mirror_epoch codec_get_epoch(struct rcursor *c)
-{
-	uint64_t number = rcursor_le(c, 8);
-
-	return (struct mirror_epoch){.number = number, .nonce = rcursor_le(c, 8)};
-}
 
 static void codec_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid)
 {
@@ -70,9 +58,9 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->hot_slots, 4);
 	wcursor_le(c, super->slot, 4);
 	wcursor_le(c, super->address, 8);
-	codec_put_epoch(c, super->epoch);
+	epoch_put(c, super->epoch);
 	wcursor_le(c, super->source_id, 8);
-	codec_put_epoch(c, super->source_epoch);
+	epoch_put(c, super->source_epoch);
 	wcursor_le(c, super->acked, 8);
 	wcursor_le(c, super->retired_below, 8);
 	wcursor_le(c, super->holder.pid, 8);
@@ -108,9 +96,9 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->hot_slots = (uint32_t)rcursor_le(c, 4);
 	super->slot = (uint8_t)rcursor_le(c, 4);
 	super->address = rcursor_le(c, 8);
-	super->epoch = codec_get_epoch(c);
+	super->epoch = epoch_get(c);
 	super->source_id = rcursor_le(c, 8);
-	super->source_epoch = codec_get_epoch(c);
+	super->source_epoch = epoch_get(c);
 	super->acked = rcursor_le(c, 8);
 	super->retired_below = rcursor_le(c, 8);
 	super->holder.pid = rcursor_le(c, 8);
@@ -128,12 +116,12 @@ void meta_promise_encode(const struct meta_promise *promise, struct wcursor *c)
 {
 	const struct mirror_view *view = &promise->seen.view;
 
-	codec_put_epoch(c, promise->epoch);
+	epoch_put(c, promise->epoch);
 	wcursor_le(c, promise->is_lost, 4);
 	wcursor_le(c, 0, 4);
 	wcursor_le(c, promise->seen.revision, 8);
 	wcursor_le(c, promise->seen.config_number, 8);
-	codec_put_epoch(c, view->epoch);
+	epoch_put(c, view->epoch);
 	wcursor_le(c, view->seq, 8);
 	wcursor_u8(c, (uint8_t)view->phase);
 	wcursor_u8(c, view->primary);
@@ -156,12 +144,12 @@ bool meta_promise_decode(struct rcursor *c, struct meta_promise *promise)
 	struct mirror_view *view = &promise->seen.view;
 	uint8_t phase;
 
-	promise->epoch = codec_get_epoch(c);
+	promise->epoch = epoch_get(c);
 	promise->is_lost = codec_get_bool(c, 4);
 	rcursor_le(c, 4);
 	promise->seen.revision = rcursor_le(c, 8);
 	promise->seen.config_number = rcursor_le(c, 8);
-	view->epoch = codec_get_epoch(c);
+	view->epoch = epoch_get(c);
 	view->seq = rcursor_le(c, 8);
 	phase = rcursor_u8(c);
 	view->phase = phase;
@@ -177,7 +165,7 @@ void meta_history_encode(const struct meta_history *history, struct wcursor *c)
 {
 	wcursor_le(c, history->count, 8);
 	for (uint32_t i = 0; i < history->count; i++) {
-		codec_put_epoch(c, history->ended[i].epoch);
+		epoch_put(c, history->ended[i].epoch);
 		wcursor_le(c, history->ended[i].seq, 8);
 	}
 }
@@ -191,7 +179,7 @@ bool meta_history_decode(struct rcursor *c, struct meta_history *history)
 		return false;
 	history->count = (uint32_t)count;
 	for (uint32_t i = 0; i < count; i++) {
-		history->ended[i].epoch = codec_get_epoch(c);
+		history->ended[i].epoch = epoch_get(c);
 		history->ended[i].seq = rcursor_le(c, 8);
 	}
 	return !c->bad;
@@ -206,8 +194,8 @@ void meta_members_encode(const struct meta_members *members, struct wcursor *c)
 		wcursor_le(c, member->id, 8);
 		wcursor_le(c, member->has_bitmap, 4);
 		wcursor_le(c, member->port, 4);
-		codec_put_epoch(c, member->base);
-		codec_put_epoch(c, member->started);
+		epoch_put(c, member->base);
+		epoch_put(c, member->started);
 		codec_put_text(c, member->name, sizeof(member->name));
 		codec_put_text(c, member->host, sizeof(member->host));
 	}
@@ -227,8 +215,8 @@ bool meta_members_decode(struct rcursor *c, struct meta_members *members)
 		port = rcursor_le(c, 4);
 		c->bad |= port > UINT16_MAX;
 		member->port = (uint16_t)port;
-		member->base = codec_get_epoch(c);
-		member->started = codec_get_epoch(c);
+		member->base = epoch_get(c);
+		member->started = epoch_get(c);
 		is_text &= codec_get_text(c, member->name, sizeof(member->name));
 		is_text &= codec_get_text(c, member->host, sizeof(member->host));
 	}

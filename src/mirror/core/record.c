@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
+#include "mirror/core/epoch.h"
 
 #define RECORD_MAGIC "RPMRECRD"
 #define RECORD_HEAD  16 /* magic, format, length */
@@ -105,19 +106,6 @@ static bool record_get_bool(struct rcursor *c)
 	return v;
 }
 
-static void record_put_epoch(struct wcursor *c, struct mirror_epoch epoch)
-{
-	wcursor_le(c, epoch.number, 8);
-	wcursor_le(c, epoch.nonce, 8);
-}
-
-static struct mirror_epoch record_get_epoch(struct rcursor *c)
-{
-	uint64_t number = rcursor_le(c, 8);
-
-	return (struct mirror_epoch){.number = number, .nonce = rcursor_le(c, 8)};
-}
-
 static void record_put_config(struct wcursor *c, const struct mirror_config *config)
 {
 	wcursor_le(c, config->number, 8);
@@ -185,7 +173,7 @@ static void record_get_config(struct rcursor *c, struct mirror_config *config)
 
 static void record_put_view(struct wcursor *c, const struct mirror_view *view)
 {
-	record_put_epoch(c, view->epoch);
+	epoch_put(c, view->epoch);
 	wcursor_le(c, view->seq, 8);
 	wcursor_u8(c, (uint8_t)view->phase);
 	wcursor_u8(c, view->primary);
@@ -196,7 +184,7 @@ static void record_put_view(struct wcursor *c, const struct mirror_view *view)
 
 static void record_get_view(struct rcursor *c, struct mirror_view *view)
 {
-	view->epoch = record_get_epoch(c);
+	view->epoch = epoch_get(c);
 	view->seq = rcursor_le(c, 8);
 	view->phase = rcursor_u8(c);
 	view->primary = rcursor_u8(c);
@@ -232,7 +220,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 	wcursor_le(&c, rec->nonce, 8);
 	wcursor_u8(&c, (uint8_t)rec->history_count);
 	for (uint32_t i = 0; i < rec->history_count; i++) {
-		record_put_epoch(&c, rec->history[i].epoch);
+		epoch_put(&c, rec->history[i].epoch);
 		wcursor_le(&c, rec->history[i].seq, 8);
 	}
 	return record_finish(&c);
@@ -253,7 +241,7 @@ static void record_get_body(struct rcursor *c, struct mirror_record *rec)
 	}
 	rec->history_count = count;
 	for (unsigned i = 0; i < count; i++) {
-		rec->history[i].epoch = record_get_epoch(c);
+		rec->history[i].epoch = epoch_get(c);
 		rec->history[i].seq = rcursor_le(c, 8);
 	}
 }

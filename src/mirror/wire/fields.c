@@ -10,15 +10,9 @@ void fields_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid)
 	wcursor_bytes(c, uuid->bytes, sizeof(uuid->bytes));
 }
 
-void fields_put_epoch(struct wcursor *c, struct mirror_epoch epoch)
-{
-	wcursor_le(c, epoch.number, 8);
-	wcursor_le(c, epoch.nonce, 8);
-}
-
 void fields_put_view(struct wcursor *c, const struct mirror_view *view)
 {
-	fields_put_epoch(c, view->epoch);
+	epoch_put(c, view->epoch);
 	wcursor_le(c, view->seq, 8);
 	wcursor_u8(c, (uint8_t)view->phase);
 	wcursor_u8(c, view->primary);
@@ -52,14 +46,6 @@ void fields_get_bytes(struct rcursor *c, void *dst, size_t len)
 void fields_get_uuid(struct rcursor *c, struct mirror_uuid *uuid)
 {
 	fields_get_bytes(c, uuid->bytes, sizeof(uuid->bytes));
-}
-
-struct mirror_epoch fields_get_epoch(struct rcursor *c)
-{
-	struct mirror_epoch epoch = {.number = rcursor_le(c, 8)};
-
-	epoch.nonce = rcursor_le(c, 8);
-	return epoch;
 }
 
 uint8_t fields_get_below(struct rcursor *c, unsigned end)
@@ -99,7 +85,7 @@ void fields_get_view(struct rcursor *c, struct mirror_view *view)
 {
 	uint8_t flags;
 
-	view->epoch = fields_get_epoch(c);
+	view->epoch = epoch_get(c);
 	view->seq = rcursor_le(c, 8);
 	view->phase = (enum mirror_phase)fields_get_below(c, MIRROR_PHASE_SERVING + 1);
 	view->primary = fields_get_slot(c);

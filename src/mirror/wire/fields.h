@@ -5,10 +5,10 @@
 #define MIRROR_WIRE_FIELDS_H
 
 #include "base/cursor.h"
+#include "mirror/core/epoch.h"
 #include "mirror/core/types.h"
 
 void fields_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid);
-void fields_put_epoch(struct wcursor *c, struct mirror_epoch epoch);
 void fields_put_view(struct wcursor *c, const struct mirror_view *view);
 /* Its length in two bytes, then at most size - 1 characters of text. */
 void fields_put_text(struct wcursor *c, const char *text, size_t size);
@@ -17,7 +17,6 @@ void fields_put_padding(struct wcursor *c);
 
 void fields_get_bytes(struct rcursor *c, void *dst, size_t len);
 void fields_get_uuid(struct rcursor *c, struct mirror_uuid *uuid);
-struct mirror_epoch fields_get_epoch(struct rcursor *c);
 void fields_get_view(struct rcursor *c, struct mirror_view *view);
 /* One byte below end; 0 and bad otherwise. */
 uint8_t fields_get_below(struct rcursor *c, unsigned end);

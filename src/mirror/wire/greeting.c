@@ -20,7 +20,7 @@ size_t greeting_encode(const struct greeting *g, uint8_t *buf)
 	wcursor_u8(&c, g->from);
 	wcursor_u8(&c, g->to);
 	fields_put_uuid(&c, &g->uuid);
-	fields_put_epoch(&c, g->epoch);
+	epoch_put(&c, g->epoch);
 	wcursor_le(&c, g->copy_id, 8);
 	assert(!c.bad);
 	return wcursor_len(&c);
@@ -48,7 +48,7 @@ int greeting_decode(const void *buf, size_t len, struct greeting *g)
 	g->from = fields_get_slot(&c);
 	g->to = fields_get_below(&c, MIRROR_MEMBERS_MAX);
 	fields_get_uuid(&c, &g->uuid);
-	g->epoch = fields_get_epoch(&c);
+	g->epoch = epoch_get(&c);
 	g->copy_id = rcursor_le(&c, 8);
 	fields_get_padding(&c);
 	/* Only who observes needs no epoch, and has none. */
@@ -68,7 +68,7 @@ size_t greeting_reply_encode(const struct greeting_reply *reply, uint8_t *buf)
 	wcursor_u8(&c, reply->status);
 	wcursor_u8(&c, reply->has_secret);
 	wcursor_u8(&c, 0);
-	fields_put_epoch(&c, reply->known);
+	epoch_put(&c, reply->known);
 	wcursor_bytes(&c, reply->nonce, GREETING_NONCE);
 	assert(!c.bad);
 	return wcursor_len(&c);
@@ -85,7 +85,7 @@ int greeting_reply_decode(const void *buf, size_t len, struct greeting_reply *re
 	reply->status = fields_get_below(&c, GREETING_STATUS_END);
 	reply->has_secret = fields_get_bool(&c);
 	fields_get_below(&c, 1);
-	reply->known = fields_get_epoch(&c);
+	reply->known = epoch_get(&c);
 	fields_get_bytes(&c, reply->nonce, GREETING_NONCE);
 	fields_get_padding(&c);
 	return c.bad ? -EPROTO : 0;

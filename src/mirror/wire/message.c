@@ -210,14 +210,14 @@ static void message_put_done(struct wcursor *c, const struct message *m)
 {
 	wcursor_u8(c, m->done.to);
 	wcursor_u8(c, m->done.status);
-	fields_put_epoch(c, m->done.known);
+	epoch_put(c, m->done.known);
 }
 
 static void message_get_done(struct rcursor *c, struct message *m)
 {
 	m->done.to = fields_get_below(c, MESSAGE_TYPE_END);
 	m->done.status = fields_get_below(c, GREETING_STATUS_END);
-	m->done.known = fields_get_epoch(c);
+	m->done.known = epoch_get(c);
 }
 
 static void message_put_notice(struct wcursor *c, const struct message *m)
@@ -271,7 +271,7 @@ void message_encode(const struct message *m, uint8_t *buf)
 	wcursor_le(&c, 0, 2);
 	wcursor_le(&c, m->id, 4);
 	fields_put_uuid(&c, &m->uuid);
-	fields_put_epoch(&c, m->epoch);
+	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
 	assert(!c.bad);
@@ -294,7 +294,7 @@ int message_decode(const void *buf, size_t len, struct message *m)
 	m->type = (enum message_type)type;
 	m->id = (uint32_t)rcursor_le(&c, 4);
 	fields_get_uuid(&c, &m->uuid);
-	m->epoch = fields_get_epoch(&c);
+	m->epoch = epoch_get(&c);
 	if (message_codecs[type].get)
 		message_codecs[type].get(&c, m);
 	fields_get_padding(&c);

@@ -39,7 +39,7 @@ static void packet_put_map(struct wcursor *c, const struct packet *p)
 {
 	wcursor_u8(c, p->map.flags);
 	fields_put_text(c, p->map.set, sizeof(p->map.set));
-	fields_put_epoch(c, p->map.epoch);
+	epoch_put(c, p->map.epoch);
 }
 
 static void packet_get_map(struct rcursor *c, struct packet *p)
@@ -47,7 +47,7 @@ static void packet_get_map(struct rcursor *c, struct packet *p)
 	p->map.flags = fields_get_flags(c, PACKET_MAP_WAIT | PACKET_MAP_READONLY |
 						   PACKET_MAP_FORCE | PACKET_MAP_RESUME);
 	fields_get_text(c, p->map.set, sizeof(p->map.set));
-	p->map.epoch = fields_get_epoch(c);
+	p->map.epoch = epoch_get(c);
 }
 
 static void packet_put_mapped(struct wcursor *c, const struct packet *p)
@@ -162,13 +162,13 @@ static void packet_get_member(struct rcursor *c, struct packet *p)
 
 static void packet_put_serve(struct wcursor *c, const struct packet *p)
 {
-	fields_put_epoch(c, p->serve.epoch);
+	epoch_put(c, p->serve.epoch);
 	wcursor_u8(c, p->serve.forced);
 }
 
 static void packet_get_serve(struct rcursor *c, struct packet *p)
 {
-	p->serve.epoch = fields_get_epoch(c);
+	p->serve.epoch = epoch_get(c);
 	p->serve.forced = fields_get_bool(c);
 }
 
@@ -219,12 +219,12 @@ static void packet_get_lease(struct rcursor *c, struct packet *p)
 
 static void packet_put_fenced(struct wcursor *c, const struct packet *p)
 {
-	fields_put_epoch(c, p->fenced.known);
+	epoch_put(c, p->fenced.known);
 }
 
 static void packet_get_fenced(struct rcursor *c, struct packet *p)
 {
-	p->fenced.known = fields_get_epoch(c);
+	p->fenced.known = epoch_get(c);
 }
 
 static void packet_put_order(struct wcursor *c, const struct packet *p)

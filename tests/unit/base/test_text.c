@@ -27,6 +27,16 @@ static void control_characters_become_question_marks(void **state)
 	assert_string_equal(text, "a?[31m??\303\251");
 }
 
+static void white_space_is_cut_off_at_both_ends(void **state)
+{
+	char both[] = " \t a b \n", none[] = "ab", only[] = " \t", empty[] = "";
+
+	assert_string_equal(text_trim(both), "a b");
+	assert_string_equal(text_trim(none), "ab");
+	assert_string_equal(text_trim(only), "");
+	assert_string_equal(text_trim(empty), "");
+}
+
 static void an_error_has_a_kind_a_cause_and_a_text(void **state)
 {
 	struct error err = {0};
@@ -57,6 +67,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_shown_in_the_largest_exact_unit),
 		cmocka_unit_test(control_characters_become_question_marks),
+		cmocka_unit_test(white_space_is_cut_off_at_both_ends),
 		cmocka_unit_test(an_error_has_a_kind_a_cause_and_a_text),
 		cmocka_unit_test(a_long_text_is_cut),
 	};
