@@ -27,13 +27,6 @@
 #define DAEMON_CLIENTS_USER 64   /* and of one user but root */
 #define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
 
-/* Where a test ends the process by SIGKILL; nothing in what is installed. */
-#ifdef MIRROR_KILL_POINTS
-void kill_point(const char *name);
-#else
-#define kill_point(name) ((void)0)
-#endif
-
 struct daemon;
 struct set;
 struct json_t; /* of jansson */
