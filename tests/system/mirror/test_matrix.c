@@ -4,6 +4,7 @@
  * and the outcome is one that is permitted, and the same at all copies and after the next change of
  * the role. doc/mirror.md has the table ("The failure matrix").
  */
+#include <dirent.h>
 #include <librpmirror.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,22 +53,50 @@ static void tell(const char *command)
 	assert_int_equal(write(app.in, command, strlen(command)), strlen(command));
 }
 
+static bool is_task_stopped(pid_t pid, const char *task)
+{
+	char path[300], stat[256];
+	FILE *file;
+	bool is_read;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, task);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is_read = fgets(stat, sizeof(stat), file) && strrchr(stat, ')');
+	fclose(file);
+	return is_read && strrchr(stat, ')')[2] == 'T';
+}
+
+/* All threads: one may have been on its way to the processor. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64];
+	struct dirent *task;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((task = readdir(dir)))
+		all &= task->d_name[0] == '.' || is_task_stopped(pid, task->d_name);
+	closedir(dir);
+	return all;
+}
+
 static void wait_stopped(pid_t pid)
 {
-	char path[64], stat[256], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	for (int waited = 0; waited < PATIENCE_MS && state != 'T'; waited++) {
-		FILE *file = fopen(path, "re");
-
-		assert_non_null(file);
-		if (!fgets(stat, sizeof(stat), file) || !strrchr(stat, ')'))
-			fail_msg("no state in %s", path);
-		fclose(file);
-		state = strrchr(stat, ')')[2];
+	for (int waited = 0; !is_stopped(pid); waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
 		usleep(1000);
 	}
-	assert_int_equal(state, 'T');
+}
+
+static void stop_daemon(unsigned host)
+{
+	proc_signal(&hosts.hosts[host].daemon, SIGSTOP);
+	wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
 static uint64_t read_word(unsigned host)
@@ -80,12 +109,6 @@ static uint64_t read_word(unsigned host)
 	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
 	fclose(file);
 	return word;
-}
-
-static void signal_replicas(int sig)
-{
-	for (unsigned i = 1; i < HOSTS; i++)
-		proc_signal(&hosts.hosts[i].daemon, sig);
 }
 
 /* An application on the host is in that phase, in a set that is whole. */
@@ -103,8 +126,8 @@ static void get_to(enum phase phase)
 		expect("ok", "store %u %u", OFFSET, NEW);
 		return;
 	}
-	if (phase == F2)
-		signal_replicas(SIGSTOP);
+	for (unsigned i = 1; phase == F2 && i < HOSTS; i++)
+		stop_daemon(i);
 	tell(flush);
 	wait_stopped(app.pid);
 }
@@ -219,7 +242,7 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
-	proc_signal(&hosts.hosts[2].daemon, SIGSTOP);
+	stop_daemon(2);
 	tell("put 4096 2\n");
 	assert_null(proc_line(&app, 1100)); /* slow_ms is 1000, replica_timeout 5000 */
 	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
@@ -238,7 +261,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	signal_replicas(SIGCONT);
 	if (app.pid)
 		proc_kill(&app);
 	hosts_stop(&hosts);
