@@ -82,9 +82,6 @@ void repair_wake(struct repair *r);
 struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
 void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);
 
-/* The member has everything: from now on what it lacks is known. */
-void repair_note_equal(struct rpmirror *m, unsigned slot);
-
 /* It is equal. Reported as soon as all of the in-sync set has each flush that began before the
  * member got flushes: what a resync carried of one is named by no intent there. */
 void repair_settle(struct rpmirror *m, unsigned slot);
