@@ -256,6 +256,18 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	}
 }
 
+/* Flushes that others get late are what a member must not have alone. */
+static void sync_stall_others(struct world *w, struct lib *lib, unsigned slot)
+{
+	uint64_t delay = sim_between(w, 20 * MS, 250 * MS);
+
+	if (w->healing || !sim_chance(w, 200))
+		return;
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (i != slot && lib->peers[i].conn[MEMBER_LANE])
+			conn_stall(w, lib->peers[i].conn[MEMBER_LANE] - 1, delay);
+}
+
 void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
@@ -274,6 +286,7 @@ void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 		}
 		if (step == RESYNC_MAY_JOIN && !peer->lane_asked) {
 			peer->lane_asked = true;
+			sync_stall_others(w, lib, slot);
 			sync_open(w, lib, slot, MEMBER_LANE);
 		} else if (step == RESYNC_ENDED) {
 			sync_equal(w, lib, slot);
