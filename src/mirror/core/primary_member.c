@@ -116,7 +116,7 @@ static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 		return false;
 	if (primary_in_s(p, slot))
 		return primary_member_to_repair(p, slot);
-	return p->state == PRIMARY_SERVING && !(p->unknown & MIRROR_BIT(slot));
+	return p->state == PRIMARY_SERVING && !m->kept_out && !(p->unknown & MIRROR_BIT(slot));
 }
 
 static void primary_member_timed_out(struct primary *p, unsigned slot)
@@ -221,6 +221,7 @@ static void primary_on_promised_insync(struct primary *p, unsigned slot,
 		return;
 	}
 	m->lost = false;
+	m->kept_out = false;
 	m->deadline_ms = 0;
 	if (primary_is_serving(p)) {
 		primary_member_set(p, slot, PRIMARY_MEMBER_EQUALISE);
