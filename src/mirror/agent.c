@@ -64,25 +64,10 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 		return;
 	m->resume_id = 0;
 	m->is_refused = p->mapped.status != PACKET_OK;
+	report_again(m);
 	if (!m->is_refused && m->serve_again)
 		act_serve(m);
 	m->serve_again = m->is_refused && m->serve_again;
-}
-
-static void agent_on_order(struct rpmirror *m, const struct packet *p)
-{
-	struct packet *answer = &m->packet_out;
-	bool done = p->order.order == PACKET_ORDER_DEMOTE;
-
-	if (done)
-		primary_demote(&m->primary);
-	memset(answer, 0, sizeof(*answer));
-	answer->type = PACKET_ORDERED;
-	answer->id = p->id;
-	answer->done.status = done ? PACKET_OK : PACKET_BAD;
-	if (!done)
-		strcpy(answer->done.text, "this version of librpmirror does not do that");
-	daemon_send(&m->daemon, answer);
 }
 
 static void agent_on_packet(struct rpmirror *m, const struct packet *p)
@@ -116,7 +101,7 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 		release_on_done(m, p);
 		break;
 	case PACKET_ORDER:
-		agent_on_order(m, p);
+		order_begin(m, p);
 		break;
 	default: /* an answer that nobody waits for any more */
 		break;
@@ -255,6 +240,10 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 	agent_say_failed(m);
 	guard_step(m, now_ms);
 	act_all(m);
+	order_step(m, now_ms);
+	act_all(m);
+	if (!m->release_id && !m->released)
+		report_step(m, now_ms);
 	release_step(m);
 }
 

@@ -23,8 +23,11 @@
 #include "mirror/event.h"
 #include "mirror/guard.h"
 #include "mirror/hot.h"
+#include "mirror/latency.h"
 #include "mirror/link.h"
+#include "mirror/order.h"
 #include "mirror/ranges_union.h"
+#include "mirror/report.h"
 #include "mirror/staging.h"
 
 #define SET_PART_RANGES 256u         /* of one flush number */
@@ -53,6 +56,7 @@ struct set_member {
 	struct rpma_digest digest;
 	bool reported;                /* promised, and told the primary so */
 	struct primary_report report; /* kept until the lane is there */
+	struct latency latency;       /* of flushes to it */
 	bool retires;                 /* its records are to go, once `settled` is acknowledged */
 	uint64_t settled;             /* the last flush that may be recorded there */
 	char why[256];                /* it was lost */
@@ -125,6 +129,9 @@ struct rpmirror {
 	bool released;       /* it has, and it is not spoken to any more */
 
 	struct events events;
+	struct order order;
+	struct report report;
+	struct latency latency; /* of flushes */
 	pthread_t thread;
 	bool has_thread, stopping;
 	int wake_fd; /* eventfd: the thread has something to do */

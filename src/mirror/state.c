@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 static enum rpmirror_copy state_copy(const struct rpmirror *m, unsigned slot)
@@ -36,6 +37,9 @@ static void state_fill_member(const struct rpmirror *m, unsigned slot,
 	st->copy = state_copy(m, slot);
 	st->connected = slot == m->self || m->members[slot].batch;
 	st->durable_seq = slot == m->self ? m->flush.local : m->flush.members[slot].done;
+	st->remainder = repair_get_remaining(m, slot);
+	st->flush_p50_us = latency_percentile(&m->members[slot].latency, 50);
+	st->flush_p99_us = latency_percentile(&m->members[slot].latency, 99);
 	if (st->copy != RPMIRROR_COPY_IN_SYNC)
 		snprintf(st->reason, sizeof(st->reason), "%.127s", m->members[slot].why);
 }
