@@ -98,7 +98,9 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
 
-	if (rm->is_equalise)
+	if (rm->is_compare)
+		repair_enter(m, slot, REPAIR_RUNNING);
+	else if (rm->is_equalise)
 		repair_enter(m, slot, rm->ranges.count ? REPAIR_RECORDING : REPAIR_RUNNING);
 	else
 		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
