@@ -135,6 +135,7 @@ struct primary_member {
 	const char *trouble;          /* why it is not used, for people; NULL: nothing known */
 	uint64_t retry_ms;            /* AWAY: when to fence it again */
 	uint64_t backoff_ms;          /* the last one between two attempts to reach it */
+	uint64_t held_ms;             /* likewise, as its copy is held */
 	uint64_t holdoff_ms;          /* the last one after it left S */
 	uint64_t deadline_ms;         /* recovering: when it counts as lost; 0: it does not */
 	uint64_t insync_ms;           /* since when it is of S */

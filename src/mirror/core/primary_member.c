@@ -263,14 +263,15 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 	m->uncertain = report->uncertain || report->copy == MIRROR_COPY_UNKNOWN;
 	if (report->held) {
 		m->trouble = "a process on its host still maps the copy";
-		primary_member_away(p, slot, PRIMARY_RETRY_MS);
+		m->held_ms = primary_double(m->held_ms, PRIMARY_HELD_MS, PRIMARY_RETRY_MS);
+		primary_member_away(p, slot, m->held_ms);
 		primary_settle(p);
 		return;
 	}
 	m->trouble = NULL;
 	m->promised = (struct mirror_epoch){0, 0};
 	m->splits = 0;
-	m->backoff_ms = 0;
+	m->backoff_ms = m->held_ms = 0;
 	primary_pend_member(p, slot, PRIMARY_DO_VIEW);
 	if (slot == p->slot)
 		primary_on_promised_self(p, report);

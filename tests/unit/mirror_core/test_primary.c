@@ -269,6 +269,33 @@ static void a_process_that_maps_the_copy_is_waited_for(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
+/* A former primary that unmaps releases its copy a moment after it gave up the role. */
+static void a_process_that_unmaps_is_asked_again_soon(void **state)
+{
+	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
+	uint64_t now = 1000, pause, last_pause = 0;
+
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		if (i)
+			assert_next(PRIMARY_DO_PROMISE, 1);
+		primary_on_promised(&p, 1, &held);
+		assert_next(PRIMARY_DO_DROP, 1);
+		pause = primary_next_deadline(&p) - now;
+		assert_true(pause > last_pause && pause < 100);
+		last_pause = pause;
+		now += pause;
+		primary_tick(&p, now);
+	}
+	promised(1);
+	assert_next(PRIMARY_DO_RANGES, 1);
+}
+
 static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 {
 	(void)state;
@@ -767,6 +794,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
 		cmocka_unit_test(below_min_copies_it_waits),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
+		cmocka_unit_test(a_process_that_unmaps_is_asked_again_soon),
 		cmocka_unit_test(nothing_is_acknowledged_before_the_shrink_is_known),
 		cmocka_unit_test(a_member_joins_before_it_is_of_s),
 		cmocka_unit_test(a_member_that_an_operator_excludes_stays_away),
