@@ -28,13 +28,6 @@
 #define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
 #define DAEMON_SILENT_MS    3000 /* a primary's status that is older says nothing of now */
 
-/* Where a test ends the process by SIGKILL; nothing in what is installed. */
-#ifdef MIRROR_KILL_POINTS
-void kill_point(const char *name);
-#else
-#define kill_point(name) ((void)0)
-#endif
-
 struct daemon;
 struct set;
 struct json_t; /* of jansson */

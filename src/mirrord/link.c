@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirrord/impl.h"
 #include "session/counters.h"
 
@@ -214,7 +215,7 @@ int link_send(struct link *link, const struct message *m)
 	if (i == slots)
 		return RPMA_E_AGAIN;
 	message_encode(m, link->messages.out[i]);
-	kill_point("before-answer");
+	killpoint(KILLPOINT_answer_before);
 	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
 		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);
 	if (!rc)
