@@ -28,6 +28,7 @@ size_t life_end(struct life *l)
 {
 	size_t acknowledged;
 
+	client_wait_busy(&l->all, &l->primary);
 	client_end(&l->primary);
 	acknowledged = clients_judge(&l->all);
 	hosts_stop(&l->hosts);
