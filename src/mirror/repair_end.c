@@ -2,7 +2,7 @@
 /* The end of what makes a member equal: it has everything, or is lost. */
 #include <string.h>
 
-#include "mirror/core/meta.h"
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
 /* The ranges of flushes that are not acknowledged. */
@@ -58,6 +58,7 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
 
 		resync_mark(&rm->rs, sent->ranges, sent->count, false);
+		absent_on_flush(m, MIRROR_BIT(slot), sent->ranges, sent->count);
 	}
 }
 

@@ -22,6 +22,10 @@
 	X(w2_after, "library", "they are durable, and nothing was written to them")                \
 	X(w3_before, "library", "an extent is to turn cold, its bits are not durable")             \
 	X(w3_after, "library", "they are durable, and its slot is not free")                       \
+	X(bitmap_before, "library", "a bitmap is to begin or to go on, and it does not count yet") \
+	X(bitmap_after, "library", "it counts, and no swap excludes the member yet")               \
+	X(drop_before, "library", "a member is in-sync again, and its bitmap still counts")        \
+	X(drop_after, "library", "it counts no more")                                              \
 	X(w4_before, "daemon", "a resync is asked for, `syncing` is not written")                  \
 	X(w4_after, "daemon", "it is durable, and no byte was copied")                             \
 	X(w5_clear_before, "library", "a member has everything, its bitmap is not cleared")        \
