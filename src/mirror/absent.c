@@ -54,8 +54,7 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap)
 {
-	mirror_mask leaves =
-		swap->expected->view.insync & (mirror_mask)~swap->record->view.insync;
+	mirror_mask leaves = swap->expected->view.insync & (mirror_mask)~swap->record->view.insync;
 
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		if (!(leaves & MIRROR_BIT(slot)) || slot == m->self)

@@ -4,9 +4,9 @@
  * copy, so that it is known after a restart, too.
  *
  * A bitmap begins before the swap that excludes its member, or with a resync of everything; from
- * then on it has all that the resync's own bitmap has. It ends when the member is in-sync again. All
- * calls are made under the set's lock; where the metadata cannot be written, this host's copy has
- * failed.
+ * then on it has all that the resync's own bitmap has. It ends when the member is in-sync again.
+ * All calls are made under the set's lock; where the metadata cannot be written, this host's copy
+ * has failed.
  */
 #ifndef MIRROR_ABSENT_H
 #define MIRROR_ABSENT_H
@@ -18,8 +18,8 @@
 void absent_open(struct rpmirror *m);
 /* PRIMARY_DO_SWAP: for who leaves the in-sync set. */
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap);
-/* PRIMARY_DO_RETIRE. Own slot: what the records name is marked for those who are absent, then the hot
- * extents of former epochs go. Another one: it is in-sync. */
+/* PRIMARY_DO_RETIRE. Own slot: what the records name is marked for those who are absent, then the
+ * hot extents of former epochs go. Another one: it is in-sync. */
 void absent_retire(struct rpmirror *m, unsigned slot);
 /* The configuration has changed: copies that were replaced lack other things. */
 void absent_configure(struct rpmirror *m);

@@ -117,8 +117,11 @@ void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage)
 
 void repair_on_open(struct rpmirror *m, unsigned slot)
 {
-	const struct repair_member *rm = m->repair->members[slot];
+	struct repair_member *rm = m->repair->members[slot];
 
+	/* Digests are of what is on a medium: without one everything is sent. */
+	if (rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE)
+		memset(rm->unsure, 0, resync_words(m->size) * sizeof(uint64_t));
 	if (rm->is_equalise)
 		repair_enter(m, slot, rm->ranges.count ? REPAIR_RECORDING : REPAIR_RUNNING);
 	else if (rm->by_bitmap)
@@ -138,7 +141,8 @@ static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct mes
 			continue;
 		if (range.len > m->size - range.offset)
 			range.len = m->size - range.offset;
-		resync_mark(&rm->rs, &range, 1, true);
+		resync_mark(&rm->rs, &range, 1,
+			    rm->bulk.grant.durability != RPMA_DURABILITY_VOLATILE);
 	}
 	rm->range_sent += r->count;
 	if (rm->range_sent < r->total && r->count)

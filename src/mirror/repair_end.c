@@ -102,6 +102,13 @@ void repair_forget(struct rpmirror *m, unsigned slot)
 		m->repair->members[slot]->covers = false;
 }
 
+uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
+
+	return rm && rm->covers ? rm->rs.remaining * MIRROR_BLOCK : 0;
+}
+
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)
 {
 	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;

@@ -83,9 +83,6 @@ void repair_wake(struct repair *r);
 struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
 void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);
 
-/* The member has everything: from now on what it lacks is known. */
-void repair_note_equal(struct rpmirror *m, unsigned slot);
-
 /* repair.c: beginnings. */
 void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
 void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
