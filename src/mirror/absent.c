@@ -24,7 +24,7 @@ void absent_open(struct rpmirror *m)
 
 /* ---- who is counted for ---- */
 
-static void absent_drop(struct rpmirror *m, unsigned slot)
+void absent_drop(struct rpmirror *m, unsigned slot)
 {
 	if (m->counted & MIRROR_BIT(slot))
 		absent_check(m, meta_bitmap_drop(&m->hot.meta, (uint8_t)slot));
@@ -113,6 +113,11 @@ void absent_configure(struct rpmirror *m)
 bool absent_is_known(const struct rpmirror *m, unsigned slot)
 {
 	return meta_bitmap_is_usable(&m->hot.meta, (uint8_t)slot, m->members[slot].copy_epoch);
+}
+
+uint64_t absent_count(const struct rpmirror *m, unsigned slot)
+{
+	return meta_bitmap_count(&m->hot.meta, (uint8_t)slot);
 }
 
 static void absent_mark(struct resync *rs, uint64_t from, uint64_t to, bool is_unsure)

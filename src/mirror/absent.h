@@ -24,6 +24,10 @@ void absent_retire(struct rpmirror *m, unsigned slot);
 /* The configuration has changed: copies that were replaced lack other things. */
 void absent_configure(struct rpmirror *m);
 
+/* What it lacks is not known any more. */
+void absent_drop(struct rpmirror *m, unsigned slot);
+/* Blocks that it lacks. */
+uint64_t absent_count(const struct rpmirror *m, unsigned slot);
 /* There is a bitmap that counts from what the member has. */
 bool absent_is_known(const struct rpmirror *m, unsigned slot);
 /* Mark what it has. */
