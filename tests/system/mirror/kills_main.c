@@ -96,11 +96,16 @@ static void note(struct target *t, unsigned n, bool is_hit)
 
 /* ---- one kill ---- */
 
+/* Some steps are taken only when a member returns. */
 static bool kill_library(const char *const envs[])
 {
 	struct client next = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), envs);
-	int status = proc_wait(&next.proc, DEATH_MS);
+	int status = proc_wait(&next.proc, DEATH_MS / 2);
 
+	if (status == -ETIMEDOUT) {
+		life_restart(&life, (next.host + 1) % LIFE_HOSTS, NULL);
+		status = proc_wait(&next.proc, DEATH_MS);
+	}
 	if (status == SIGKILL)
 		return true;
 	if (status != -ETIMEDOUT)
