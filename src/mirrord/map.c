@@ -183,6 +183,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 			map_release(s, false);
 	} else {
 		client->is_waiting = false;
+		client->is_reader = read_only;
 		local_send(client, p, fds, read_only ? 1 : 2);
 	}
 	for (unsigned i = 0; i < 2; i++)
