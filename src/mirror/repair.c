@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "mirror/absent.h"
 #include "mirror/core/meta.h"
 #include "mirror/core/resync_plan.h"
 #include "mirror/errmsg.h"
@@ -72,6 +73,7 @@ void repair_close(struct rpmirror *m)
 		link_close(&rm->bulk);
 		free(rm->bits);
 		free(rm->unsure);
+		free(rm->compare_bits);
 		ranges_union_clear(&rm->ranges);
 		free(rm);
 	}
@@ -152,7 +154,7 @@ void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resyn
 	resync_init(&rm->rs, mode, &config, repair_now_us());
 }
 
-static void repair_connect(struct rpmirror *m, unsigned slot)
+void repair_connect(struct rpmirror *m, unsigned slot)
 {
 	const struct mirror_member *to = &m->primary.rec.config.members[slot];
 	struct repair_member *rm = m->repair->members[slot];
@@ -169,12 +171,19 @@ static void repair_connect(struct rpmirror *m, unsigned slot)
 	repair_set_stage(m, rm, REPAIR_OPENING);
 }
 
-/* What both need. */
-static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
+struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = repair_member_get(m, slot);
 
-	if (!rm || !repair_make_buffers(m->repair) || !repair_start_thread(m->repair)) {
+	return rm && repair_make_buffers(m->repair) && repair_start_thread(m->repair) ? rm : NULL;
+}
+
+/* What both need. */
+static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
+{
+	struct repair_member *rm = repair_make_ready(m, slot);
+
+	if (!rm) {
 		act_lost(m, slot, "there is no memory to make it equal");
 		return NULL;
 	}
@@ -220,13 +229,16 @@ static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, boo
 	return ranges_union_add(&rm->ranges, m->records.v, m->records.count);
 }
 
-void repair_equalise(struct rpmirror *m, unsigned slot, bool whole)
+void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 {
+	unsigned slot = action->slot;
+	bool whole = action->whole;
+
 	/* It serves if flushes go there from now on. */
 	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 
-	if (!whole && !serving && !m->records.count) {
+	if (action->nothing || (!whole && !serving && !m->records.count)) {
 		primary_on_equal(&m->primary, (uint8_t)slot);
 		return;
 	}
@@ -280,13 +292,14 @@ static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
 static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool whole, char *why,
 				       size_t size)
 {
-	const struct primary_report *report = &m->members[slot].report;
+	const struct set_member *member = &m->members[slot];
+	const struct primary_report *report = &member->report;
 	const struct repair_member *rm = m->repair->members[slot];
 	const struct mirror_record *rec = &m->primary.rec;
 	struct resync_facts facts = {
 		.rec = rec,
 		.self = m->self,
-		.bitmap_is_usable = rm->covers,
+		.bitmap_is_usable = rm->covers || absent_is_known(m, slot),
 		.slot = (uint8_t)slot,
 		.format = META_FORMAT,
 		.uuid = m->uuid,
@@ -295,23 +308,24 @@ static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool w
 		.copy = report->copy,
 		.held = report->held,
 		.uncertain = report->uncertain || whole,
-		.epoch = report->seen.epoch,
-		/* The bitmap goes on only if this process began the former resync. */
-		.source_id = rm->covers ? rec->config.members[m->self].id : 0,
+		.epoch = member->copy_epoch,
+		.source_id = rm->covers ? rec->config.members[m->self].id : member->source_id,
 	};
 
 	return resync_plan(&facts, why, size);
 }
 
-static void repair_mark_plan(struct rpmirror *m, struct repair_member *rm,
-			     enum resync_verdict verdict)
+static void repair_mark_plan(struct rpmirror *m, unsigned slot, enum resync_verdict verdict)
 {
+	struct repair_member *rm = m->repair->members[slot];
 	struct mirror_range all = {0, m->size};
 
 	if (verdict == RESYNC_PLAN_FULL)
 		repair_mark_data(m, rm);
 	else if (verdict != RESYNC_PLAN_BITMAP)
 		resync_mark(&rm->rs, &all, 1, true);
+	else if (!rm->covers)
+		absent_load(m, slot, &rm->rs);
 	rm->covers = true;
 }
 
@@ -328,10 +342,10 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole)
 		act_lost(m, slot, why);
 		return;
 	}
-	if (verdict != RESYNC_PLAN_BITMAP)
+	if (verdict != RESYNC_PLAN_BITMAP || !rm->covers)
 		repair_clear_bits(m, rm);
 	repair_init_resync(m, rm, RESYNC_CATCH_UP);
-	repair_mark_plan(m, rm, verdict);
+	repair_mark_plan(m, slot, verdict);
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why), "resync by %s: %s",
 		 resync_verdict_2str(verdict), why);
 	rm->by_bitmap = verdict == RESYNC_PLAN_BITMAP;

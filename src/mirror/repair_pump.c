@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
 /* wr_id: 0 is the connection's proof. */
@@ -56,7 +57,7 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 
 static void repair_pump_lost(struct repair *r, unsigned slot)
 {
-	act_lost(r->m, slot, rpma_err_last());
+	repair_failed(r->m, slot, rpma_err_last());
 	set_wake(r->m);
 }
 
@@ -189,6 +190,7 @@ static void repair_pump_start(struct repair *r, unsigned slot, const struct resy
 	w->is_used = true;
 	w->piece = *piece;
 	w->buffer = buffer;
+	compare_on_read(r->m, slot);
 	repair_pump_post(r, slot, w);
 }
 
@@ -197,6 +199,10 @@ static void repair_pump_finish(struct repair *r, unsigned slot)
 {
 	struct repair_member *rm = r->members[slot];
 
+	if (rm->is_compare) {
+		compare_on_done(r->m, slot);
+		return;
+	}
 	if (!rm->is_equalise) {
 		repair_enter(r->m, slot, REPAIR_ENDING);
 		return;
@@ -330,10 +336,20 @@ void repair_pump_digest(struct repair *r)
 
 /* ---- the end of pieces ---- */
 
+/* What is equal by now is not counted any more. */
+static void repair_pump_unset(struct repair *r, unsigned slot, const struct repair_work *w)
+{
+	const struct repair_member *rm = r->members[slot];
+
+	if (!rm->is_equalise && !rm->is_compare)
+		absent_unset(r->m, slot, rm->bits, &w->piece);
+}
+
 static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
 {
 	struct repair_member *rm = r->members[slot];
 	uint64_t differing = 0;
+	bool goes_on;
 
 	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
@@ -341,12 +357,15 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
 			differing |= 1ull << i;
 	}
-	if (!resync_compared(&rm->rs, &w->piece, differing, repair_now_us())) {
+	goes_on = resync_compared(&rm->rs, &w->piece, differing, repair_now_us());
+	repair_pump_unset(r, slot, w);
+	if (!goes_on) {
 		repair_pump_free(r, w);
 		return true;
 	}
 	/* From now on a flush counts as later. */
 	repair_pump_fill(r, w->buffer, &w->piece);
+	compare_on_read(r->m, slot);
 	return repair_pump_post(r, slot, w);
 }
 
@@ -361,6 +380,7 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 		if (!w->is_used || !w->flush || w->flush > number || w->piece.op != RESYNC_OP_COPY)
 			continue;
 		resync_done(&rm->rs, &w->piece, true, repair_now_us());
+		repair_pump_unset(r, slot, w);
 		repair_pump_free(r, w);
 	}
 	set_notify(r->m);
@@ -373,7 +393,7 @@ static bool repair_pump_on_completion(struct repair *r, unsigned slot, const str
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		rpma_wc_explain(rm->bulk.conn, wc, why, sizeof(why));
-		act_lost(r->m, slot, why);
+		repair_failed(r->m, slot, why);
 		set_wake(r->m);
 		return false;
 	}

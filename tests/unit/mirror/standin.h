@@ -7,7 +7,7 @@
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
 
-#include "mirror/core/types.h"
+#include "mirror/wire/packet.h"
 
 #define STANDIN_SET  "set"
 #define STANDIN_SIZE (8u << 20)
@@ -42,8 +42,12 @@ void standin_overtake(struct standin *s);
 void standin_set_unclean(struct standin *s);
 /* Ranges that a member reports as perhaps different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
+/* It does not say any more which epoch's flushes it may hold. */
+void standin_forget_epoch(struct standin *s, unsigned slot);
 /* How many questions of a kind a member was asked. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
+/* Give the primary an order, and wait for its answer. */
+struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* The last UNMAP was there, and clean. */
 bool standin_unmapped_clean(struct standin *s);
 
