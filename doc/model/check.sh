@@ -36,6 +36,12 @@ mutations() {
 	sed -nE 's|^#define [A-Z_]+ +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/mutations.h"
 }
 
+# A line that the list above does not match would be a mutation that nobody searches.
+[ "$(mutations | wc -l)" -eq "$(grep -c '^#define' "$here/mutations.h")" ] || {
+	echo "check.sh: a line of mutations.h is not of the form NAME NUMBER /* CONFIGURATION: TEXT */" >&2
+	exit 2
+}
+
 # search MUTATION: 0 if nothing is violated in any state, 1 if something is
 search() {
 	local report

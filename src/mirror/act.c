@@ -70,6 +70,16 @@ static void act_fenced(struct rpmirror *m)
 		"another primary exists: this process is fenced for good; unmap");
 }
 
+/* By rpmirror_unmap(), which nobody can call again, or by an operator. */
+static void act_demoted(struct rpmirror *m)
+{
+	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
+		   "demoted: all is flushed");
+	act_end(m, 1,
+		"this host was demoted, with all flushed: unmap, and map again to become the "
+		"primary again");
+}
+
 /* Why a promotion does not happen, as primary_fail() has it. */
 static int act_code(int error)
 {
@@ -126,6 +136,18 @@ static void act_ranges(struct rpmirror *m, unsigned slot)
 		ask_member(m, slot, ASK_RANGES);
 }
 
+void act_retire(struct rpmirror *m)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct set_member *member = &m->members[slot];
+
+		if (!member->retires || m->flush.retired < member->settled)
+			continue;
+		member->retires = false;
+		ask_member(m, slot, ASK_RETIRE);
+	}
+}
+
 static void act_one(struct rpmirror *m, const struct primary_action *action)
 {
 	switch (action->type) {
@@ -151,7 +173,8 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_drop(m, action->slot);
 		break;
 	case PRIMARY_DO_RETIRE:
-		ask_member(m, action->slot, ASK_RETIRE);
+		m->members[action->slot].retires = true;
+		act_retire(m);
 		break;
 	case PRIMARY_DO_VIEW:
 		ask_member(m, action->slot, ASK_VIEW);
@@ -169,7 +192,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_blocked(m, false, NULL);
 		break;
 	case PRIMARY_DO_DEMOTED:
-		act_end(m, 1, "it was given up");
+		act_demoted(m);
 		break;
 	case PRIMARY_DO_FENCED:
 		act_fenced(m);

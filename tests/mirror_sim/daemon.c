@@ -259,7 +259,7 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 	size_t len = intent_encode(slot, &head, m->ranges);
 
 	if (w->mode != SIM_NO_INTENT)
-		memcpy(h->disk.meta + META_RING_AT + intent_slot_offset(m->seq), slot, len);
+		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
 static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, const struct msg *m)
@@ -378,7 +378,8 @@ void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m
 
 /* ---- the register, and candidates ---- */
 
-static bool daemon_may_promote(struct world *w, struct host *h, const struct sim_register *r)
+static bool daemon_may_promote(struct world *w, struct host *h, const struct register_seen *r,
+			       const struct mirror_record *rec)
 {
 	uint64_t now = host_ms(w, h);
 	bool is_over;
@@ -389,30 +390,32 @@ static bool daemon_may_promote(struct world *w, struct host *h, const struct sim
 		is_over = candidate_on_alive(&h->candidate, r->alive_epoch, r->alive_counter,
 					     r->alive_revision, now);
 	return (is_over || w->mode == SIM_NO_LEASE) && !h->lib && !h->split &&
-	       (r->rec.view.insync & MIRROR_BIT(h->id) || w->mode == SIM_ANY_CANDIDATE);
+	       (rec->view.insync & MIRROR_BIT(h->id) || w->mode == SIM_ANY_CANDIDATE);
 }
 
-static void daemon_try_promote(struct world *w, struct host *h, const struct sim_register *r)
+static void daemon_try_promote(struct world *w, struct host *h, const struct register_seen *r,
+			       const struct mirror_record *rec)
 {
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
 	struct member_verdict v;
 
-	if (!daemon_may_promote(w, h, r) || !sim_chance(w, w->healing ? 500 : 300))
+	if (!daemon_may_promote(w, h, r, rec) || !sim_chance(w, w->healing ? 500 : 300))
 		return;
 	member_hold(&h->member, &holder, &v);
 	if (v.answer == MEMBER_YES && !h->doomed)
-		lib_start(w, h, &r->rec, r->revision, r);
+		lib_start(w, h, r);
 }
 
 static void daemon_polled(struct world *w, struct event *e)
 {
 	struct host *h = &w->host[e->host];
-	struct sim_register *r = e->data;
+	const struct register_seen *r = e->data;
+	const struct mirror_record *rec = register_record(w, r->version);
 	struct member_verdict v;
 
-	if (h->daemon_uid != e->uid || !h->daemon_uid)
+	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
-	member_on_record(&h->member, &r->rec, r->revision, &v);
+	member_on_record(&h->member, rec, r->revision, &v);
 	h->split = v.answer != MEMBER_YES && w->mode != SIM_RESTORED_TRUSTED;
 	if (h->split) {
 		w->count.splits++;
@@ -420,24 +423,30 @@ static void daemon_polled(struct world *w, struct event *e)
 	}
 	if (h->lib && !h->lib->ended) {
 		primary_tick(&h->lib->p, host_ms(w, h));
-		primary_on_record(&h->lib->p, &r->rec, r->revision);
+		primary_on_record(&h->lib->p, rec, r->revision);
 		lib_run(w, h->lib);
 	} else if (!h->lib && !h->doomed) {
-		daemon_try_promote(w, h, r);
+		daemon_try_promote(w, h, r, rec);
 	}
 	host_settle(w, h);
 }
 
 static void daemon_poll_now(struct world *w, struct event *e)
 {
-	struct sim_register *r;
+	const struct sim_register *reg = &w->reg;
+	struct register_seen *r;
 
-	if (w->now < w->reg.down_until || w->now < w->register_cut_until[e->host])
+	if (w->now < reg->down_until || w->now < w->register_cut_until[e->host])
 		return;
 	r = malloc(sizeof(*r));
 	if (!r)
 		abort();
-	*r = w->reg;
+	*r = (struct register_seen){.version = reg->version,
+				    .revision = reg->revision,
+				    .alive_set = reg->alive_set,
+				    .alive_epoch = reg->alive_epoch,
+				    .alive_counter = reg->alive_counter,
+				    .alive_revision = reg->alive_revision};
 	sched_add(w, sim_delay(w), daemon_polled, e->host, e->uid, 0, r);
 }
 
@@ -465,7 +474,7 @@ static void daemon_on_end(struct world *w, struct event *e)
 	host_settle(w, h);
 }
 
-static void lib_free(struct world *w, struct host *h, bool clean)
+static void lib_free(struct world *w, struct host *h, bool clean, bool abrupt)
 {
 	struct lib *lib = h->lib;
 	struct mirror_epoch *epoch = malloc(sizeof(*epoch));
@@ -474,7 +483,7 @@ static void lib_free(struct world *w, struct host *h, bool clean)
 		abort();
 	*epoch = lib->p.rec.view.epoch;
 	h->lib = NULL;
-	net_lib_gone(w, lib->uid);
+	net_lib_gone(w, lib->uid, abrupt);
 	meta_fini(&lib->meta);
 	free(lib);
 	sched_add(w, sim_between(w, 100, 20 * MS), daemon_on_end, h->id, h->daemon_uid, clean,
@@ -485,11 +494,11 @@ void lib_crash(struct world *w, struct host *h)
 {
 	sim_trace(w, "%u: the primary's process ends", h->id);
 	w->count.crashes++;
-	lib_free(w, h, false);
+	lib_free(w, h, false, true);
 }
 
 void lib_unmap(struct world *w, struct host *h, bool clean)
 {
 	sim_trace(w, "%u: unmaps%s", h->id, clean ? " clean" : "");
-	lib_free(w, h, clean);
+	lib_free(w, h, clean, false);
 }

@@ -7,6 +7,7 @@
  * back may have reached it all the same, word by word.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
@@ -19,14 +20,24 @@ uint64_t word_offset(unsigned word)
 	       (block % 2 ? 300 : 7) * (uint64_t)MIRROR_BLOCK + word % BLOCK_WORDS * 8;
 }
 
+/* How many words lie before this offset. */
+static unsigned words_before(uint64_t offset)
+{
+	unsigned extent = (unsigned)(offset / MIRROR_EXTENT), word = extent * 2 * BLOCK_WORDS;
+
+	if (extent >= EXTENTS)
+		return WORDS;
+	for (unsigned last = word + 2 * BLOCK_WORDS; word < last; word++)
+		if (word_offset(word) >= offset)
+			break;
+	return word;
+}
+
 uint32_t words_in(const struct mirror_range *range)
 {
-	uint32_t mask = 0;
+	uint32_t before = (1u << words_before(range->offset)) - 1;
 
-	for (unsigned i = 0; i < WORDS; i++)
-		if (word_offset(i) >= range->offset && word_offset(i) < range->offset + range->len)
-			mask |= 1u << i;
-	return mask;
+	return ((1u << words_before(range->offset + range->len)) - 1) & ~before;
 }
 
 uint32_t words_of_block(uint32_t words)
@@ -71,6 +82,57 @@ static bool disk_skips(const struct host *h, uint64_t offset)
 	}
 }
 
+/* The part of [from, to) that is used, the first one; false: there is none. */
+static bool disk_used(const struct disk *d, uint64_t *from, uint64_t to, uint64_t *end)
+{
+	uint64_t gap = META_RING_AT + d->ring_used;
+
+	if (*from >= gap && *from < META_BITMAPS_AT)
+		*from = META_BITMAPS_AT;
+	*end = *from < gap && to > gap ? gap : to;
+	return *from < *end;
+}
+
+static void disk_copy(const struct disk *d, uint8_t *to, const uint8_t *from, uint64_t offset,
+		      uint64_t len)
+{
+	uint64_t end;
+
+	for (uint64_t at = offset; disk_used(d, &at, offset + len, &end); at = end)
+		memcpy(to + at, from + at, end - at);
+}
+
+/* Zeros; what a former run has used is known. */
+void disk_format(struct disk *d, uint64_t meta_len)
+{
+	uint64_t end;
+
+	if (!d->meta) {
+		d->meta = aligned_alloc(4096, meta_len);
+		d->meta_medium = aligned_alloc(4096, meta_len);
+		if (!d->meta || !d->meta_medium)
+			abort();
+		d->ring_used = INTENT_RING_BYTES;
+	}
+	d->meta_len = meta_len;
+	for (uint64_t at = 0; disk_used(d, &at, meta_len, &end); at = end) {
+		memset(d->meta + at, 0, end - at);
+		memset(d->meta_medium + at, 0, end - at);
+	}
+	d->ring_used = 0;
+	memset(d->cache, 0, sizeof(d->cache));
+	memset(d->medium, 0, sizeof(d->medium));
+}
+
+void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len)
+{
+	uint64_t at = intent_slot_offset(seq);
+
+	memcpy(d->meta + META_RING_AT + at, bytes, len);
+	if (at + INTENT_BYTES > d->ring_used)
+		d->ring_used = at + INTENT_BYTES;
+}
+
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 {
 	struct host *h = host;
@@ -81,13 +143,13 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 		/* Before, or after, or in the middle. */
 		uint64_t part = (uint64_t)(h->clock_offset ^ (int64_t)offset) % 3 * (len / 16) * 8;
 
-		memcpy(h->disk.meta_medium + offset, h->disk.meta + offset,
-		       part < len ? part : len);
+		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset,
+			  part < len ? part : len);
 		h->doomed = 1 + (int)(offset / 8 % 2);
 		return -EIO;
 	}
 	if (!disk_skips(h, offset))
-		memcpy(h->disk.meta_medium + offset, h->disk.meta + offset, len);
+		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset, len);
 	return 0;
 }
 
@@ -105,8 +167,21 @@ void disk_evict(struct world *w, struct disk *d)
 	d->medium[i] = d->cache[i];
 }
 
+/* Of a page of the metadata, word by word. */
+static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
+{
+	if (memcmp(d->meta + at, d->meta_medium + at, end - at) == 0)
+		return;
+	for (uint64_t i = at; i < end; i += 8)
+		if (!none && memcmp(d->meta + i, d->meta_medium + i, 8) && sim_chance(w, 500))
+			memcpy(d->meta_medium + i, d->meta + i, 8);
+	memcpy(d->meta + at, d->meta_medium + at, end - at);
+}
+
 void disk_power_cut(struct world *w, struct disk *d)
 {
+	uint64_t end;
+
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (sim_chance(w, 500))
 			d->medium[i] = d->cache[i];
@@ -114,13 +189,8 @@ void disk_power_cut(struct world *w, struct disk *d)
 	}
 	bool none = sim_chance(w, 300);
 
-	for (uint64_t at = 0; at + 4096 <= d->meta_len; at += 4096) {
-		if (memcmp(d->meta + at, d->meta_medium + at, 4096) == 0)
-			continue;
-		for (uint64_t i = at; i < at + 4096; i += 8)
-			if (!none && memcmp(d->meta + i, d->meta_medium + i, 8) &&
-			    sim_chance(w, 500))
-				memcpy(d->meta_medium + i, d->meta + i, 8);
-		memcpy(d->meta + at, d->meta_medium + at, 4096);
+	for (uint64_t at = 0; disk_used(d, &at, d->meta_len, &end); at = end) {
+		end = end < at + 4096 ? end : at + 4096;
+		disk_cut_page(w, d, at, end, none);
 	}
 }

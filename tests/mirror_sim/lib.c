@@ -42,8 +42,7 @@ static void lib_tick(struct world *w, struct event *e)
 		sched_add(w, sim_between(w, 10 * MS, 30 * MS), lib_tick, e->host, e->uid, 0, NULL);
 }
 
-void lib_start(struct world *w, struct host *h, const struct mirror_record *rec, uint64_t revision,
-	       const struct sim_register *seen)
+void lib_start(struct world *w, struct host *h, const struct register_seen *seen)
 {
 	struct meta_store store = {.base = h->disk.meta,
 				   .len = h->disk.meta_len,
@@ -51,7 +50,7 @@ void lib_start(struct world *w, struct host *h, const struct mirror_record *rec,
 				   .arg = h};
 	const struct mirror_view *view = &h->meta.promise.seen.view;
 	struct lib *lib = calloc(1, sizeof(*lib));
-	struct mirror_record doctored = *rec;
+	struct mirror_record rec = *register_record(w, seen->version);
 	struct error err;
 
 	if (!lib)
@@ -64,16 +63,13 @@ void lib_start(struct world *w, struct host *h, const struct mirror_record *rec,
 		return;
 	}
 	flush_init(&lib->flush);
-	lease_init(&lib->lease, rec->config.lease_ms);
-	lib->alive_set = seen->alive_set;
-	lib->alive_epoch = seen->alive_epoch;
-	lib->alive_counter = seen->alive_counter;
-	lib->alive_revision = seen->alive_revision;
+	lease_init(&lib->lease, rec.config.lease_ms);
+	lib->seen = *seen;
 	h->lib = lib;
 	if (w->mode == SIM_ANY_CANDIDATE)
-		doctored.view.insync |= MIRROR_BIT(h->id);
+		rec.view.insync |= MIRROR_BIT(h->id);
 	sim_trace(w, "%u: promotes, lib %u", h->id, lib->uid);
-	primary_start(&lib->p, &doctored, revision, (uint8_t)h->id,
+	primary_start(&lib->p, &rec, seen->revision, (uint8_t)h->id,
 		      w->mode == SIM_RESTORED_TRUSTED || w->mode == SIM_ANY_CANDIDATE ? NULL : view,
 		      false, host_ms(w, h), sim_random, w);
 	sched_add(w, 10 * MS, lib_tick, h->id, lib->uid, 0, NULL);
@@ -159,6 +155,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
+		sync_retire(w, lib, slot);
+		return;
 	}
 	lib_ask(w, lib, slot, &m);
 }
@@ -206,7 +204,7 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 	lib->app_runs = false;
 	lib->ended = true;
 	lease_end(&lib->lease);
-	net_lib_gone(w, lib->uid);
+	net_lib_gone(w, lib->uid, false);
 	/* An application may take its time to notice. */
 	sched_add(w, sim_between(w, 0, clean ? MS : 300 * MS), lib_end, lib->host, lib->uid, clean,
 		  NULL);
@@ -243,7 +241,7 @@ static void lib_act(struct world *w, struct lib *lib, const struct primary_actio
 	case PRIMARY_DO_EQUALISE:
 		if (a->nothing)
 			lib->all_count = 0;
-		world_ambush_process(w, lib->host, lib->served ? 20 : 50);
+		world_ambush_process(w, lib->host, lib->served ? 20 : 150, 5 * MS);
 		sync_begin(w, lib, a->slot, lib->served ? SYNC_REPAIR : SYNC_EQUALISE, a->whole);
 		break;
 	case PRIMARY_DO_RESYNC:
@@ -312,7 +310,7 @@ void lib_drop(struct world *w, struct lib *lib, unsigned slot)
 			conn_close(w, peer->conn[kind] - 1);
 		peer->conn[kind] = 0;
 	}
-	peer->lane_asked = false;
+	peer->lane_asked = peer->retires = false;
 }
 
 void lib_on_conn_lost(struct world *w, struct lib *lib, uint32_t conn)

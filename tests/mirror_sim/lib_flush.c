@@ -148,6 +148,7 @@ void flush_try(struct world *w, struct lib *lib)
 		  flush_members(&lib->flush));
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
+	world_ambush_process(w, lib->host, 8, 600); /* before others have it */
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			resync_flush_leave(&lib->peers[i].rs, &lib->holds[i]);

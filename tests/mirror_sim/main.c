@@ -2,9 +2,10 @@
 /*
  * mirror_sim: a mirror set in trouble, thousands of times, each from a seed.
  *
- *   mirror_sim [-m mode] [-r] [-v] [-t seconds] [first seed [count]]
+ *   mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *
  *   -m   what is broken on purpose; succeeds when a violation is found
+ *   -k   go on after a violation, and count them
  *   -r   the register is restored from an old snapshot at some time
  *   -v   trace, for one seed
  */
@@ -49,7 +50,8 @@ static struct world world;
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: mirror_sim [-m mode] [-r] [-v] [-t seconds] [first seed [count]]\n"
+	fprintf(stderr, "usage: mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] "
+			"[first seed [count]]\n"
 			"modes:");
 	for (unsigned i = 0; i < SIM_MODES; i++)
 		fprintf(stderr, " %s", modes[i]);
@@ -66,13 +68,17 @@ static enum sim_mode mode_of(const char *name)
 	return SIM_HONEST;
 }
 
+static void report_violation(void)
+{
+	printf("seed %llu, at %llu us: %s\n", (unsigned long long)world.seed,
+	       (unsigned long long)world.now, world.violation);
+	fflush(stdout);
+}
+
 static void report(void)
 {
 	const struct counters *c = &world.count;
 
-	if (world.violated)
-		printf("seed %llu, at %llu us: %s\n", (unsigned long long)world.seed,
-		       (unsigned long long)world.now, world.violation);
 #define SHOW(x) printf("%s %llu ", #x, (unsigned long long)c->x)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
@@ -81,16 +87,37 @@ static void report(void)
 	printf("\n");
 }
 
+/* Returns how many violations were found. */
+static uint64_t run_all(uint64_t first, uint64_t count, enum sim_mode mode, bool restore,
+			bool goes_on, uint64_t until)
+{
+	uint64_t found = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (!world_run(&world, first + i, mode, restore)) {
+			report_violation();
+			found++;
+			if (!goes_on)
+				break;
+		}
+		if (until && clock_now_ns() > until)
+			break;
+	}
+	return found;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
+	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns(), found;
 	enum sim_mode mode = SIM_HONEST;
-	bool restore = false;
+	bool restore = false, goes_on = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:rvt:")) != -1) {
+	while ((opt = getopt(argc, argv, "m:krvt:")) != -1) {
 		if (opt == 'm')
 			mode = mode_of(optarg);
+		else if (opt == 'k')
+			goes_on = true;
 		else if (opt == 'r')
 			restore = true;
 		else if (opt == 'v')
@@ -105,13 +132,10 @@ int main(int argc, char **argv)
 	if (optind + 1 < argc)
 		count = strtoull(argv[optind + 1], NULL, 0);
 	log_set_from_env("SIM_LOG");
-	for (uint64_t i = 0; i < count; i++) {
-		if (!world_run(&world, first + i, mode, restore) ||
-		    (until && clock_now_ns() > until))
-			break;
-	}
+	found = run_all(first, count, mode, restore, goes_on, until);
 	report();
-	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
+	printf("violations %llu, %.1f s\n", (unsigned long long)found,
+	       (double)(clock_now_ns() - began) / NSEC_PER_SEC);
 	world_fini(&world);
-	return mode == SIM_HONEST ? world.violated : !world.violated;
+	return mode == SIM_HONEST ? found != 0 : found == 0;
 }

@@ -158,11 +158,29 @@ void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until)
 	}
 }
 
-void net_lib_gone(struct world *w, uint32_t lib_uid)
+/* What it had not sent, or its host, goes with it. */
+void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 {
-	for (uint32_t i = 0; i < w->conn_count; i++)
-		if (w->conns[i].lib_uid == lib_uid && w->conns[i].src_open)
+	for (uint32_t i = 0; i < w->conn_count; i++) {
+		struct conn *c = &w->conns[i];
+
+		if (c->lib_uid != lib_uid || !c->src_open)
+			continue;
+		if (abrupt && c->cut_fwd == NEVER && sim_chance(w, 500)) {
+			c->cut_fwd = w->now + sim_between(w, 0, 300);
+			c->src_open = false;
+			sched_add(w, sim_between(w, MS, 50 * MS), conn_lost_dst, 0, 0, i, NULL);
+		} else {
 			conn_close(w, i);
+		}
+	}
+}
+
+/* The link of this connection is slow: what is sent from now on comes late. */
+void conn_stall(struct world *w, uint32_t conn, uint64_t delay)
+{
+	if (w->conns[conn].fwd_at < w->now + delay)
+		w->conns[conn].fwd_at = w->now + delay;
 }
 
 void net_daemon_gone(struct world *w, uint32_t daemon_uid)

@@ -39,6 +39,21 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
+/* Nobody flushes yet, so all of S are equal. */
+static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
+{
+	const struct disk *d = &w->host[rec->view.primary].disk;
+
+	for (unsigned h = 0; h < w->hosts; h++)
+		for (unsigned i = 0; rec->view.insync & MIRROR_BIT(h) && i < WORDS; i++)
+			if (w->host[h].disk.cache[i] != d->cache[i])
+				oracle_fail(w,
+					    "%u begins to serve epoch %llu, and %u of S differs in "
+					    "word %u",
+					    rec->view.primary,
+					    (unsigned long long)rec->view.epoch.number, h, i);
+}
+
 /* The register begins to say `serving`: from now on its application may read all of it. */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
@@ -63,6 +78,7 @@ void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 				rec->view.primary, (unsigned long long)rec->view.epoch.number, i);
 		w->floor[i] = v;
 	}
+	oracle_check_equal(w, rec);
 }
 
 void oracle_on_ack(struct world *w, const struct flight *f)

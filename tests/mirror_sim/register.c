@@ -23,6 +23,16 @@ struct answer {
 	uint64_t nonce; /* of what was sent */
 };
 
+void register_changed(struct world *w)
+{
+	w->records[++w->reg.version % RECORDS] = w->reg.rec;
+}
+
+const struct mirror_record *register_record(const struct world *w, uint64_t version)
+{
+	return version + RECORDS > w->reg.version ? &w->records[version % RECORDS] : NULL;
+}
+
 static bool register_is_away(const struct world *w, uint32_t host)
 {
 	return w->now < w->reg.down_until || w->now < w->register_cut_until[host];
@@ -89,6 +99,7 @@ static void register_carry_out(struct world *w, const struct swap *s)
 	w->count.expands += (after & ~before) != 0;
 	r->rec = s->next;
 	r->revision++;
+	register_changed(w);
 	if (s->promotion) {
 		r->alive_set = true;
 		r->alive_epoch = s->next.view.epoch;
@@ -101,7 +112,7 @@ static void register_carry_out(struct world *w, const struct swap *s)
 	if (serves)
 		oracle_on_serving(w, &r->rec);
 	if (after & ~before)
-		world_ambush_process(w, r->rec.view.primary, 150);
+		world_ambush_process(w, r->rec.view.primary, 200, 5 * MS);
 }
 
 static void register_land(struct world *w, struct event *e)
@@ -187,9 +198,9 @@ void register_swap(struct world *w, struct lib *lib, const struct primary_action
 	s->next = *a->record;
 	s->revision = a->revision;
 	s->promotion = a->promotion;
-	s->alive_set = lib->alive_set;
-	s->alive_revision = lib->alive_revision;
-	s->alive_counter = lib->alive_counter;
+	s->alive_set = lib->seen.alive_set;
+	s->alive_revision = lib->seen.alive_revision;
+	s->alive_counter = lib->seen.alive_counter;
 	s->landings = trouble && sim_chance(w, 30) ? 2 : 1;
 	s->is_answered = !(trouble && sim_chance(w, joins ? 250 : 80));
 	if (!s->is_answered && sim_chance(w, 700))
@@ -263,9 +274,9 @@ static void register_renew_now(struct world *w, struct event *e)
 	uint64_t delay = sim_delay(w);
 
 	/* The answer may take long, and later ones never come. */
-	if (!w->healing && sim_chance(w, 15)) {
-		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 2500 * MS);
-		delay = sim_between(w, 0, 900 * MS);
+	if (!w->healing && sim_chance(w, 20)) {
+		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 3500 * MS);
+		delay = sim_between(w, 0, 999 * MS);
 	}
 	sched_add(w, delay, register_renewed, e->host, e->uid, e->arg, NULL);
 }
@@ -306,6 +317,7 @@ void register_restore(struct world *w)
 		  (unsigned long long)w->reg.old.view.seq);
 	w->reg.rec = w->reg.old;
 	w->reg.revision = w->reg.old_revision;
+	register_changed(w);
 	w->reg.alive_set = false;
 	w->restored = true;
 	w->count.restores++;

@@ -32,6 +32,7 @@
 #define FILE_SIZE    ((uint64_t)EXTENTS * MIRROR_EXTENT)
 #define BITMAP_WORDS 24 /* of FILE_SIZE */
 #define FLIGHTS      32
+#define RECORDS      64      /* of the register, that answers under way may still bring */
 #define MS           1000ull /* times are microseconds */
 #define NEVER        UINT64_MAX
 
@@ -83,6 +84,8 @@ struct disk {
 	uint64_t cache[WORDS], medium[WORDS];
 	uint8_t *meta, *meta_medium;
 	uint64_t meta_len;
+	uint64_t
+		ring_used; /* bytes of the ring; what is behind them is zero, and never looked at */
 };
 
 /* ---- the network ---- */
@@ -137,9 +140,18 @@ struct sim_register {
 	uint64_t revision, alive_revision, alive_counter;
 	struct mirror_epoch alive_epoch;
 	bool alive_set;
+	uint64_t version; /* of rec: counts its changes */
 	uint64_t down_until;
 	struct mirror_record old; /* a snapshot */
 	uint64_t old_revision;
+};
+
+/* What a read of the register saw. */
+struct register_seen {
+	uint64_t version, revision; /* of the record */
+	bool alive_set;
+	struct mirror_epoch alive_epoch;
+	uint64_t alive_counter, alive_revision;
 };
 
 /* ---- a primary process ---- */
@@ -154,7 +166,9 @@ struct peer {
 	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it lacks, perhaps */
 	enum sync_kind sync;
 	uint32_t sync_id;
-	bool whole, lane_asked, ending, running, copied;
+	bool whole, lane_asked, ending, running;
+	bool retires;     /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled; /* the last flush that a resync has carried, perhaps */
 	struct resync rs;
 	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
 };
@@ -186,9 +200,7 @@ struct lib {
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
-	uint64_t alive_counter, alive_revision; /* as the candidate saw it */
-	bool alive_set;
-	struct mirror_epoch alive_epoch;
+	struct register_seen seen; /* as the candidate saw the alive key */
 };
 
 struct host {
@@ -234,6 +246,7 @@ struct world {
 	uint64_t cut_until[HOSTS][HOSTS];
 	uint64_t register_cut_until[HOSTS];
 	struct sim_register reg;
+	struct mirror_record records[RECORDS]; /* by version */
 	/* what must hold */
 	uint64_t acked[WORDS], floor[WORDS]; /* values */
 	bool violated;
@@ -260,6 +273,8 @@ uint64_t word_offset(unsigned word);
 uint32_t words_in(const struct mirror_range *range); /* mask */
 uint32_t words_of_block(uint32_t words);             /* all words of the blocks that these are in */
 uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
+void disk_format(struct disk *d, uint64_t meta_len);
+void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
 void disk_write_back(struct disk *d, uint32_t words);
 void disk_power_cut(struct world *w, struct disk *d);
@@ -272,10 +287,14 @@ void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
 void conn_close(struct world *w, uint32_t conn); /* by its source, in order */
 void conn_cut(struct world *w, uint32_t conn);
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
-void net_lib_gone(struct world *w, uint32_t lib_uid);
+void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt);
+void conn_stall(struct world *w, uint32_t conn, uint64_t delay);
 void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 
 /* register.c */
+/* rec was changed: keeps it for those who read it now. */
+void register_changed(struct world *w);
+const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
 void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
 void register_read(struct world *w, struct lib *lib);
 void register_renew(struct world *w, struct lib *lib);
@@ -293,8 +312,7 @@ void host_power_on(struct world *w, struct host *h);
 void host_settle(struct world *w, struct host *h); /* carries out what `doomed` says */
 
 /* lib.c, lib_sync.c, lib_flush.c */
-void lib_start(struct world *w, struct host *h, const struct mirror_record *rec, uint64_t revision,
-	       const struct sim_register *seen);
+void lib_start(struct world *w, struct host *h, const struct register_seen *seen);
 void lib_crash(struct world *w, struct host *h);
 void lib_unmap(struct world *w, struct host *h, bool clean);
 struct lib *lib_find(struct world *w, uint32_t host, uint32_t uid);
@@ -308,6 +326,7 @@ void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_kind kind);
 void sync_pump(struct world *w, struct lib *lib, unsigned slot);
 void sync_end(struct world *w, struct lib *lib, unsigned slot);
+void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);
@@ -329,7 +348,8 @@ void oracle_at_end(struct world *w);
 
 /* world.c */
 /* At moments that matter, trouble comes on purpose. */
-void world_ambush_process(struct world *w, uint32_t host, unsigned permille);
+/* The primary's process ends, within so many microseconds. */
+void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within);
 /* Its host loses power in the middle of a flush; perhaps all do. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);

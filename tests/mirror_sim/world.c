@@ -34,20 +34,13 @@ static void world_format(struct world *w, struct host *h)
 static void world_make_host(struct world *w, unsigned id)
 {
 	struct host *h = &w->host[id];
-	uint8_t *meta = h->disk.meta, *medium = h->disk.meta_medium;
-	uint64_t len = meta_size_for(FILE_SIZE);
+	struct disk disk = h->disk;
 
-	len = (len + 4095) / 4096 * 4096;
 	memset(h, 0, sizeof(*h));
 	h->world = w;
 	h->id = id;
-	h->disk.meta = meta ? meta : aligned_alloc(4096, len);
-	h->disk.meta_medium = medium ? medium : aligned_alloc(4096, len);
-	h->disk.meta_len = len;
-	if (!h->disk.meta || !h->disk.meta_medium)
-		abort();
-	memset(h->disk.meta, 0, len);
-	memset(h->disk.meta_medium, 0, len);
+	h->disk = disk;
+	disk_format(&h->disk, (meta_size_for(FILE_SIZE) + 4095) / 4096 * 4096);
 	h->powered = true;
 	h->persists_left = -1;
 	h->boot.bytes[1] = (uint8_t)(id + 1);
@@ -81,6 +74,7 @@ static void world_make_set(struct world *w)
 			NULL))
 		oracle_fail(w, "no set");
 	w->reg.revision = w->reg.alive_revision = 1;
+	register_changed(w);
 	for (unsigned i = 0; i < w->hosts; i++)
 		world_make_host(w, i);
 	for (unsigned i = 0; i < w->hosts; i++)
@@ -119,12 +113,12 @@ static void world_end_process(struct world *w, struct event *e)
 	}
 }
 
-void world_ambush_process(struct world *w, uint32_t host, unsigned permille)
+void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within)
 {
 	uint64_t other = prng_below(&w->rng, 3 * w->hosts);
 
 	if (!w->healing && sim_chance(w, permille) && w->host[host].lib)
-		sched_add(w, sim_between(w, 100, 5 * MS), world_end_process, host,
+		sched_add(w, sim_between(w, 20, within), world_end_process, host,
 			  w->host[host].lib->uid, other, NULL);
 }
 
@@ -186,6 +180,7 @@ static void world_set_config(struct world *w)
 	if (view_set_config(&w->reg.rec, &next, sim_random(w), NULL))
 		return;
 	w->reg.revision++;
+	register_changed(w);
 	w->count.configs++;
 }
 
@@ -228,7 +223,7 @@ static void world_hurt(struct world *w, struct host *h)
 		}
 		break;
 	case 10:
-		world_ambush_process(w, h->id, 1000);
+		world_ambush_process(w, h->id, 1000, 5 * MS);
 		break;
 	default:
 		world_set_config(w);

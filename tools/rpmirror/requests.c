@@ -6,6 +6,7 @@
 
 #include "../numbers.h"
 #include "ask.h"
+#include "base/text.h"
 #include "commands.h"
 #include "mirror/core/types.h"
 #include "show.h"
@@ -44,13 +45,18 @@ static int request_run(const struct args *args, const char *op, bool has_member,
 	return code ? out_failure(&f) : OUT_DONE;
 }
 
+/* done: unless the daemon has something to say. */
 static int request_finish(const struct args *args, json_t *answer, const char *done)
 {
+	char text[512];
+
 	if (args->json) {
 		out_json(answer);
 		return OUT_DONE;
 	}
-	printf("%s\n", done);
+	snprintf(text, sizeof(text), "%s", json_text(answer, "text", done));
+	text_make_printable(text);
+	printf("%s\n", text);
 	json_decref(answer);
 	return OUT_DONE;
 }
@@ -137,8 +143,7 @@ int cmd_resume(int argc, char **argv)
 
 int cmd_fence(int argc, char **argv)
 {
-	return request_of_member(argc, argv, "fence", "member",
-				 "its host counts as off: another member may be promoted now");
+	return request_of_member(argc, argv, "fence", "member", "done");
 }
 
 int cmd_resolve(int argc, char **argv)

@@ -170,6 +170,7 @@ struct meta {
 	uint8_t *hot_recent; /* per slot: marked since the hand passed */
 	uint16_t *hot_free;  /* free slots, the next one last */
 	uint32_t extents, hot_count, hot_free_count, hot_hand;
+	uint32_t hot_top; /* no slot from here on is used */
 	uint16_t hot_tick;
 	/* bitmaps */
 	uint64_t blocks, plane_bytes;

@@ -64,6 +64,8 @@ static void hot_load_slot(struct meta *m, unsigned slot)
 	uint64_t word = hot_load(m, slot);
 	uint32_t extent;
 
+	if (word && slot >= m->hot_top)
+		m->hot_top = slot + 1;
 	if (word && !meta_hot_unword(word, m->extents, &extent)) {
 		m->damage |= META_DAMAGED_HOT;
 	} else if (word && !m->hot_index[extent]) {
@@ -85,6 +87,7 @@ int meta_hot_load(struct meta *m)
 	}
 	m->damage &= ~(unsigned)META_DAMAGED_HOT;
 	m->hot_count = m->hot_free_count = 0;
+	m->hot_top = m->super.hot_slots;
 	/* Downwards, so that neighbours are taken upwards. */
 	for (unsigned slot = META_HOT_SLOTS; slot-- > 0;)
 		hot_load_slot(m, slot);
@@ -196,8 +199,8 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 	uint32_t found = 0, extent;
 
 	/* Two rounds: the first may take away every second chance. */
-	for (uint32_t i = 0; found < n && i < 2 * META_HOT_SLOTS; i++) {
-		unsigned slot = m->hot_hand++ % META_HOT_SLOTS;
+	for (uint32_t i = 0; found < n && i < 2 * m->hot_top; i++) {
+		unsigned slot = m->hot_hand++ % m->hot_top;
 
 		if (!meta_hot_unword(hot_load(m, slot), m->extents, &extent) ||
 		    m->hot_index[extent] != slot + 1)

@@ -74,7 +74,8 @@ enum primary_action_type {
 	PRIMARY_DO_DROP,     /* end what is under way with it and its connections; do not answer */
 	PRIMARY_DO_RETIRE, /* records of former epochs, and of equalisations, go. Own slot, too: but
 			      before, the union of all ranges is to be marked in the bitmaps that
-			      count for members which are not of S */
+			      count for members which are not of S. Of another member only when each
+			      flush is acknowledged that was recorded there (primary_on_joined) */
 	PRIMARY_DO_VIEW,   /* it is to keep the view as the newest one seen; no answer needed */
 	PRIMARY_DO_SERVE,  /* the application may read, and flush */
 	PRIMARY_DO_QUIESCE, /* end all flushes, write bitmaps and slots, unmap;
@@ -130,9 +131,11 @@ struct primary_member {
 	uint64_t id;                  /* of the copy, as configured; 0: the slot is free */
 	bool lost;                    /* of S: to be swapped out, if that is permitted */
 	bool uncertain;               /* it reported so */
+	bool kept_out;                /* an operator wants it not to return */
 	const char *trouble;          /* why it is not used, for people; NULL: nothing known */
 	uint64_t retry_ms;            /* AWAY: when to fence it again */
 	uint64_t backoff_ms;          /* the last one between two attempts to reach it */
+	uint64_t held_ms;             /* likewise, as its copy is held */
 	uint64_t holdoff_ms;          /* the last one after it left S */
 	uint64_t deadline_ms;         /* recovering: when it counts as lost; 0: it does not */
 	uint64_t insync_ms;           /* since when it is of S */
@@ -196,9 +199,10 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 void primary_on_ranges(struct primary *p, uint8_t slot);
 void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
 /*
- * Serving: both not before each flush is acknowledged that began before the member got flushes.
- * What a resync has carried of one is named by no intent there; its records may go only when the
- * flush is on all of S. Meanwhile report progress.
+ * What a resync has carried of flushes that are not acknowledged is perhaps named by no intent
+ * there, and the member may be promoted soon: before `joined` (behind W5, which takes its records
+ * away) the ranges of all of them are recorded there (W9); `equal` has them in the ranges of the
+ * equalisation. The records go when these flushes are acknowledged (RETIRE).
  */
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
@@ -206,6 +210,16 @@ void primary_on_joining(struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);
+
+/*
+ * Serving: an operator wants another member out of S, and not to return before primary_readmit().
+ * 0; -EBUSY: it may not leave, with *why (static); -EINVAL: there is no such member. What is under
+ * way with it ends (DROP). The swap may still fail: it has left when S says so, and it is not to be
+ * expected any more when kept_out is false again.
+ */
+int primary_exclude(struct primary *p, uint8_t slot, const char **why);
+/* It may return, and is tried at once: what made it wait is forgotten. */
+void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
 void primary_on_local_failed(struct primary *p);

@@ -14,13 +14,14 @@ static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 
 	if (word == rs->cursor)
 		bits &= ~rs->begun; /* what is set again is for the next pass */
-	if (bits && rs->busy[word % RESYNC_BUSY]) {
-		for (unsigned i = 0; i < RESYNC_FLIGHT_MAX; i++) {
-			const struct resync_flight *f = &rs->flight[i];
+	for (unsigned i = 0, left = bits ? rs->busy[word % RESYNC_BUSY] : 0; left; i++) {
+		const struct resync_flight *f = &rs->flight[i];
 
-			if (f->is_used && resync_bits_word_of(&f->piece) == word)
-				bits &= ~resync_bits_of(&f->piece);
-		}
+		if (!f->is_used || (resync_bits_word_of(&f->piece) - word) % RESYNC_BUSY)
+			continue;
+		left--;
+		if (resync_bits_word_of(&f->piece) == word)
+			bits &= ~resync_bits_of(&f->piece);
 	}
 	return bits && rs->holds ? bits & ~resync_bits_held(rs, word) : bits;
 }

@@ -225,6 +225,11 @@ void standin_set_blocked_ms(struct standin *s, uint32_t ms)
 	STANDIN_LOCKED(s, s->record.config.blocked_ms = ms);
 }
 
+void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms)
+{
+	STANDIN_LOCKED(s, s->record.config.replica_timeout_ms = ms);
+}
+
 void standin_cut(struct standin *s, unsigned slot)
 {
 	STANDIN_LOCKED(s, standin_close_member(s, slot));

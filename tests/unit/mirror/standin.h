@@ -27,6 +27,7 @@ struct mirror_record standin_record(struct standin *s);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
 void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
+void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms);
 
 /* The member's connections break, and nobody listens there until it is up again. */
 void standin_cut(struct standin *s, unsigned slot);
