@@ -235,9 +235,10 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_LEASE_OVER,
 	RPMIRROR_EVENT_FENCED,
 	RPMIRROR_EVENT_LOCAL_FAILED,
-	RPMIRROR_EVENT_ERROR,  /* rpmirror_get_error() has more */
-	RPMIRROR_EVENT_MISSED, /* value: so many events were dropped, as nobody took them */
-	RPMIRROR_EVENT_STUCK   /* no progress with a member, or while flushes wait; value: ms */
+	RPMIRROR_EVENT_ERROR,    /* rpmirror_get_error() has more */
+	RPMIRROR_EVENT_MISSED,   /* value: so many events were dropped, as nobody took them */
+	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: bytes that differ */
+	RPMIRROR_EVENT_STUCK     /* no progress with a member, or while flushes wait; value: ms */
 };
 
 struct rpmirror_event {

@@ -243,6 +243,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 	restore_step(m, now_ms);
 	act_all(m);
 	order_step(m, now_ms);
+	compare_step(m, now_ms);
 	act_all(m);
 	if (!m->release_id && !m->released)
 		report_step(m, now_ms);

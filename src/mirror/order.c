@@ -135,15 +135,27 @@ static bool order_is_possible(struct rpmirror *m)
 	return false;
 }
 
+uint64_t order_deadline(const struct packet_order_request *what)
+{
+	/* The answer is to be there before the time is over. */
+	return what->timeout_ms ? set_now_ms() + what->timeout_ms - what->timeout_ms / 8
+				: UINT64_MAX;
+}
+
 void order_begin(struct rpmirror *m, const struct packet *p)
 {
+	if (p->order.order == PACKET_ORDER_VERIFY) {
+		compare_order(m, p);
+		return;
+	}
 	if (m->order.is_open && !m->order.is_answered) {
 		order_answer(m, p->id, PACKET_BUSY, "another order is being carried out");
 		return;
 	}
-	m->order = (struct order){.is_open = true, .id = p->id, .what = p->order};
-	/* The answer is to be there before its time is over. */
-	m->order.deadline_ms = set_now_ms() + p->order.timeout_ms - p->order.timeout_ms / 8;
+	m->order = (struct order){.is_open = true,
+				  .id = p->id,
+				  .what = p->order,
+				  .deadline_ms = order_deadline(&p->order)};
 	if (order_is_possible(m))
 		order_carry_out(m);
 	act_all(m);
@@ -206,8 +218,8 @@ void order_step(struct rpmirror *m, uint64_t now_ms)
 	if (!m->order.is_open || m->order.is_answered || now_ms < m->order.deadline_ms)
 		return;
 	order_answer(m, m->order.id, PACKET_TIMEOUT,
-		     m->blocked			    ? m->blocked_why
+		     m->blocked                              ? m->blocked_why
 		     : m->primary.state == PRIMARY_QUIESCING ? "flushes are not acknowledged yet"
-						    : "the register has not answered yet");
+							     : "the register has not answered yet");
 	m->order.is_answered = true;
 }

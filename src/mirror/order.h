@@ -20,6 +20,8 @@ struct order {
 	uint64_t deadline_ms;
 };
 
+/* The time for an answer to what was asked now; UINT64_MAX: there is no limit. */
+uint64_t order_deadline(const struct packet_order_request *what);
 void order_begin(struct rpmirror *m, const struct packet *p);
 /* In each turn of the thread. */
 void order_step(struct rpmirror *m, uint64_t now_ms);

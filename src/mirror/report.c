@@ -13,6 +13,8 @@
 
 static enum mirror_flow report_flow(const struct rpmirror *m, unsigned slot)
 {
+	if (m->compare.running & MIRROR_BIT(slot))
+		return MIRROR_FLOW_VERIFYING;
 	switch (m->primary.members[slot].state) {
 	case PRIMARY_MEMBER_EQUAL:
 		return slot == m->self ? MIRROR_FLOW_NONE : MIRROR_FLOW_REPLICATING;
@@ -37,7 +39,7 @@ static enum mirror_link report_link(const struct rpmirror *m, unsigned slot)
 	if (member->state == PRIMARY_MEMBER_AWAY && member->trouble)
 		return MIRROR_LINK_REFUSED;
 	return m->members[slot].control.state == LINK_DOWN ? MIRROR_LINK_DOWN
-							    : MIRROR_LINK_CONNECTING;
+							   : MIRROR_LINK_CONNECTING;
 }
 
 static enum mirror_copy report_copy(const struct rpmirror *m, unsigned slot)
@@ -47,7 +49,7 @@ static enum mirror_copy report_copy(const struct rpmirror *m, unsigned slot)
 	if (m->primary.rec.view.insync & MIRROR_BIT(slot))
 		return MIRROR_COPY_INSYNC;
 	return m->primary.members[slot].state >= PRIMARY_MEMBER_EQUALISE ? MIRROR_COPY_SYNCING
-									  : MIRROR_COPY_UNKNOWN;
+									 : MIRROR_COPY_UNKNOWN;
 }
 
 static void report_fill_member(const struct rpmirror *m, unsigned slot, struct packet_report *r)
@@ -116,6 +118,7 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->ended_why);
 	else if (m->blocked)
 		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->blocked_why);
+	compare_progress(m, r);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->primary.rec.config.members[slot].id)
 			report_fill_member(m, slot, r);
@@ -172,6 +175,7 @@ static bool report_event_what(enum rpmirror_event_type type, uint8_t *what)
 		{RPMIRROR_EVENT_LOCAL_FAILED, PACKET_EVENT_MEDIUM},
 		{RPMIRROR_EVENT_ERROR, PACKET_EVENT_ERROR},
 		{RPMIRROR_EVENT_STUCK, PACKET_EVENT_STUCK},
+		{RPMIRROR_EVENT_VERIFIED, PACKET_EVENT_VERIFY},
 	};
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

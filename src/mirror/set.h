@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "librpmirror.h"
+#include "mirror/compare.h"
 #include "mirror/copy.h"
 #include "mirror/core/flush.h"
 #include "mirror/core/intent.h"
@@ -132,6 +133,7 @@ struct rpmirror {
 
 	struct events events;
 	struct order order;
+	struct compare compare;
 	struct report report;
 	struct latency latency; /* of flushes */
 	pthread_t thread;

@@ -86,6 +86,7 @@ struct client {
 		CLIENT_WAITS_PRIMARY
 	} wait;
 	struct set *wait_set;
+	bool wants_verified; /* in the answer to its order */
 	uint64_t wait_until_ms;
 	bool gets_events;
 };

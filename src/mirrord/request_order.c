@@ -80,6 +80,7 @@ void request_order(struct client *client, struct set *s, const char *member,
 	p.id = (uint32_t)client->serial;
 	p.order = *order;
 	p.order.member = slot;
+	client->wants_verified = order->order == PACKET_ORDER_VERIFY;
 	request_wait(client, s, CLIENT_WAITS_ORDER);
 	local_send(s->holder.client, &p, NULL, 0);
 }
@@ -102,7 +103,24 @@ static enum request_code request_code_of(enum packet_status status)
 	return codes[status];
 }
 
-static void request_answer_ordered(struct client *client, const struct packet_ordered *ordered)
+static void request_put_verified(const struct set *s, json_t *answer,
+				 const struct packet_verified *v)
+{
+	const struct mirror_member *members = s->entry.record.config.members;
+	json_t *ranges = json_array();
+
+	for (unsigned i = 0; i < v->count; i++)
+		json_array_append_new(ranges, json_pack("[I, I, s]",
+							(json_int_t)v->differences[i].range.offset,
+							(json_int_t)v->differences[i].range.len,
+							members[v->differences[i].member].name));
+	json_object_set_new(answer, "compared", json_integer((json_int_t)v->compared));
+	json_object_set_new(answer, "different", json_integer((json_int_t)v->different));
+	json_object_set_new(answer, "ranges", ranges);
+}
+
+static void request_answer_ordered(struct client *client, const struct set *s,
+				   const struct packet_ordered *ordered)
 {
 	enum packet_status status = (enum packet_status)ordered->status;
 	json_t *answer;
@@ -113,8 +131,10 @@ static void request_answer_ordered(struct client *client, const struct packet_or
 			       "%s", ordered->text[0] ? ordered->text : packet_status_2str(status));
 		return;
 	}
-	client->wait = CLIENT_IDLE;
 	answer = json_pack("{s:b}", "ok", 1);
+	if (client->wants_verified)
+		request_put_verified(s, answer, &ordered->verified);
+	client->wait = CLIENT_IDLE;
 	if (ordered->text[0])
 		json_object_set_new(answer, "text", json_string(ordered->text));
 	request_send(client, answer);
@@ -125,7 +145,7 @@ void request_on_ordered(struct set *s, const struct packet *p)
 	for (struct client *c = s->daemon->clients; c; c = c->next) {
 		if (c->wait != CLIENT_WAITS_ORDER || (uint32_t)c->serial != p->id)
 			continue;
-		request_answer_ordered(c, &p->ordered);
+		request_answer_ordered(c, s, &p->ordered);
 		return;
 	}
 }

@@ -283,6 +283,13 @@ static json_t *status_waiting(const struct set *s)
 	return out;
 }
 
+static json_t *status_verify(const struct packet_report *report)
+{
+	return json_pack("{s:I, s:I, s:I}", "total", (json_int_t)report->verify_total, "compared",
+			 (json_int_t)report->verify_compared, "different",
+			 (json_int_t)report->verify_different);
+}
+
 json_t *request_status(const struct set *s)
 {
 	enum mirror_health health = set_health(s);
@@ -310,5 +317,7 @@ json_t *request_status(const struct set *s)
 	if (s->has_entry)
 		status_put_record(s, &words, out);
 	json_object_set_new(out, "waiting", status_waiting(s));
+	if (words.report && words.report->verify_total)
+		json_object_set_new(out, "verify", status_verify(words.report));
 	return out;
 }

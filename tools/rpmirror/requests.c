@@ -188,6 +188,20 @@ int cmd_grow(int argc, char **argv)
 				     "next time that it is mapped");
 }
 
+static void request_show_range(const json_t *range)
+{
+	char name[MIRROR_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "%s",
+		 json_is_string(json_array_get(range, 2))
+			 ? json_string_value(json_array_get(range, 2))
+			 : "?");
+	text_make_printable(name);
+	printf("  member %s offset %" JSON_INTEGER_FORMAT " length %" JSON_INTEGER_FORMAT "\n",
+	       name, json_integer_value(json_array_get(range, 0)),
+	       json_integer_value(json_array_get(range, 1)));
+}
+
 static int request_show_verified(const struct args *args, json_t *answer)
 {
 	double different = json_figure(answer, "different", 0);
@@ -203,10 +217,7 @@ static int request_show_verified(const struct args *args, json_t *answer)
 		       different);
 	else
 		printf("the copies are equal\n");
-	json_array_foreach(json_object_get(answer, "ranges"), i, range)
-		printf("  offset %" JSON_INTEGER_FORMAT " length %" JSON_INTEGER_FORMAT "\n",
-		       json_integer_value(json_array_get(range, 0)),
-		       json_integer_value(json_array_get(range, 1)));
+	json_array_foreach(json_object_get(answer, "ranges"), i, range) request_show_range(range);
 	json_decref(answer);
 	return different > 0 ? OUT_NOT_INSYNC : OUT_DONE;
 }

@@ -99,6 +99,21 @@ test_orders_are_carried_out() {
 	on 0 0 'resync has begun' resync orders c --full --from a
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes
 	grep -q 'change orders/c insync yes -> no' events || fail "no event of the exclusion"
+	# A copy that was edited behind the daemon's back.
+	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
+	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
+	on 0 5 'compared 8388608 bytes, 4096 differ' verify orders --member b
+	grep -q 'member b offset 8192 length 4096' out || fail "the range is not named"
+	on 0 0 'compared 8388608 bytes, 0 differ' verify orders --member c --rate 64M
+	on 0 0 'b +in-sync +replicating' status orders
+	printf edited | dd of="${files[2]}" bs=1 seek=8384512 conv=notrunc status=none
+	on 0 5 'compared 16777216 bytes, 8192 differ' verify orders --repair
+	on 0 0 '' wait orders --until health=healthy
+	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
+	cmp "${files[0]}" "${files[1]}" || fail "b is not repaired"
+	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
+	grep -q 'change orders/b verify: the copies were compared' events || fail "no event of the difference"
+	on 0 5 'not another in-sync copy' verify orders --member a
 	# A process that is stopped is not taken for a healthy one.
 	kill -STOP "$APP_PID"
 	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"

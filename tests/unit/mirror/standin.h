@@ -7,7 +7,7 @@
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
 
-#include "mirror/core/types.h"
+#include "mirror/wire/packet.h"
 
 #define STANDIN_SET  "set"
 #define STANDIN_SIZE (8u << 20)
@@ -44,6 +44,8 @@ void standin_set_unclean(struct standin *s);
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
 /* How many questions of a kind a member was asked. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
+/* Give the primary an order, and wait for its answer. */
+struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* The last UNMAP was there, and clean. */
 bool standin_unmapped_clean(struct standin *s);
 
