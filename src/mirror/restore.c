@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -60,6 +61,13 @@ int restore_open(struct rpmirror *m)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
 				   strerror(errno));
 	return restore_start(r);
+}
+
+void restore_freeze(struct rpmirror *m)
+{
+	atomic_store(&m->restore->is_frozen, true);
+	while (atomic_load(&m->restore->is_writing))
+		sched_yield();
 }
 
 static void restore_stop_thread(struct restore *r)

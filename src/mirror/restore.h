@@ -20,6 +20,8 @@
 
 /* With the set, before its thread starts; 0 or an RPMIRROR_E_*. */
 int restore_open(struct rpmirror *m);
+/* Locked. When this returns the file is not written to any more: the copy is given up. */
+void restore_freeze(struct rpmirror *m);
 /* Not under the lock: the thread is waited for. */
 void restore_close(struct rpmirror *m);
 

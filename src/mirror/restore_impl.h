@@ -8,9 +8,9 @@
 #include "mirror/fault.h"
 #include "mirror/restore.h"
 
-#define RESTORE_REQUESTS 64             /* of threads that wait at the same time; more take turns */
+#define RESTORE_REQUESTS 64 /* of threads that wait at the same time; more take turns */
 #define RESTORE_PAST     (2 * RESTORE_REQUESTS)
-#define RESTORE_PIECE    (64u << 10)    /* read at once */
+#define RESTORE_PIECE    (64u << 10) /* read at once */
 #define RESTORE_NEWS     64
 
 /* What became of a page. */
@@ -21,12 +21,12 @@ enum restore_verdict {
 };
 
 enum restore_state { /* of a request, changed by both sides */
-	RESTORE_FREE,
-	RESTORE_TAKEN, /* by who asks */
-	RESTORE_ASKED,
-	RESTORE_SERVED, /* by the thread, now */
-	RESTORE_DONE,
-	RESTORE_ABANDONED /* nobody waits for it any more */
+		     RESTORE_FREE,
+		     RESTORE_TAKEN, /* by who asks */
+		     RESTORE_ASKED,
+		     RESTORE_SERVED, /* by the thread, now */
+		     RESTORE_DONE,
+		     RESTORE_ABANDONED /* nobody waits for it any more */
 };
 
 enum restore_flags {
@@ -75,13 +75,14 @@ struct restore {
 	atomic_bool stopping;
 	int wake_fd, pagemap_fd;
 	struct fault_watch *app_watch, *shared_watch;
-	bool signals; /* what is lost raises the signal (RPMIRROR_ON_MEDIUM) */
+	bool signals;         /* what is lost raises the signal (RPMIRROR_ON_MEDIUM) */
 	uint64_t patience_ns; /* for one member */
 
 	_Atomic unsigned sources; /* mirror_mask: members that have all flushes */
 	struct restore_lane lanes[MIRROR_MEMBERS_MAX];
 	struct link_place place;
-	uint8_t *buffers; /* a piece for each member, as a late answer must not come into another's */
+	uint8_t *buffers; /* a piece for each member, as a late answer must not come into another's
+			   */
 	struct rpma_mr_local *mr;
 	uint64_t reads; /* their number; each has its own */
 
@@ -92,6 +93,7 @@ struct restore {
 	struct restore_past past[RESTORE_PAST];
 	unsigned past_next;
 	atomic_bool holds_flushes;
+	atomic_bool is_frozen, is_writing;
 	atomic_int failed; /* the file cannot be written: errno */
 
 	/* From the restore thread to whoever has the set's lock. */

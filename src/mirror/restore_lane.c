@@ -73,8 +73,8 @@ static bool restore_make_buffers(struct restore *r)
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (r->buffers == MAP_FAILED)
 		r->buffers = NULL;
-	return r->buffers && !rpma_mr_reg(r->m->peer, r->buffers, size,
-					  RPMA_MR_USAGE_READ_DST, &r->mr);
+	return r->buffers &&
+	       !rpma_mr_reg(r->m->peer, r->buffers, size, RPMA_MR_USAGE_READ_DST, &r->mr);
 }
 
 void restore_step(struct rpmirror *m, uint64_t now_ms)

@@ -20,9 +20,9 @@
 
 /* More faults of one page, each within this time of the last one: what is done does not help. It is
  * more than there may be threads with the same one. */
-#define RESTORE_TIMES   1000
-#define RESTORE_WITHIN  (1 * NSEC_PER_SEC)
-#define RESTORE_TRY_NS  (200 * NSEC_PER_US)
+#define RESTORE_TIMES  1000
+#define RESTORE_WITHIN (1 * NSEC_PER_SEC)
+#define RESTORE_TRY_NS (200 * NSEC_PER_US)
 
 /* /proc/PID/pagemap */
 #define PAGEMAP_PRESENT (1ull << 63)
@@ -125,13 +125,30 @@ static void restore_calm_end(struct restore *r)
 
 /* ---- the file ---- */
 
-static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offset, uint32_t len)
+static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t offset,
+			      uint32_t len)
 {
 	ssize_t n = pwrite(r->m->copy.fd, bytes, len, (off_t)offset);
 
-	if (n == (ssize_t)len && !fdatasync(r->m->copy.fd))
-		return true;
-	atomic_store(&r->failed, n < 0 || n == (ssize_t)len ? errno : EIO);
+	if (n == (ssize_t)len)
+		return fdatasync(r->m->copy.fd) ? errno : 0;
+	return n < 0 ? errno : EIO;
+}
+
+/* Either this sees that the copy is frozen, or restore_freeze() that it is written to. */
+static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offset, uint32_t len)
+{
+	int failed = 0;
+	bool may;
+
+	atomic_store(&r->is_writing, true);
+	may = !atomic_load(&r->is_frozen);
+	if (may)
+		failed = restore_write_file(r, bytes, offset, len);
+	atomic_store(&r->is_writing, false);
+	if (!failed)
+		return may;
+	atomic_store(&r->failed, failed);
 	set_wake(r->m);
 	return false;
 }
