@@ -183,6 +183,25 @@ static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **st
 	assert_int_equal(member.lanes + member.bulks, 0);
 }
 
+/* What former primaries left in its ring is void since it serves itself. */
+static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	hold(10);
+	promise(6);
+	member_serve(&member, copy_epoch(6), false, &v);
+	expect(MEMBER_OK);
+	member_retire(&member, copy_epoch(6), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_false(report.is_held);
+	assert_false(report.is_uncertain);
+}
+
 /* ---- holders ---- */
 
 static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **state)
@@ -416,6 +435,7 @@ int main(void)
 		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
 		TEST(who_restores_needs_the_promised_epoch_and_counts_as_nobody),
 		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
+		TEST(a_primary_whose_host_went_down_is_not_uncertain),
 		TEST(a_holder_of_another_boot_is_gone),
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
 		TEST(a_clean_unmap_is_clean),
