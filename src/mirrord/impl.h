@@ -97,6 +97,7 @@ struct holder {
 	struct watch on_end;       /* its pidfd */
 	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
+	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
 	uint64_t heartbeat_ms;
 	struct packet_report report; /* the last one */
 	uint64_t report_ms;          /* 0: there was none */

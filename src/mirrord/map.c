@@ -334,6 +334,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 		s->holder.client->set = NULL;
 	s->holder.client = client;
 	s->holder.epoch = map->epoch;
+	s->holder.fenced_by = 0;
 	s->holder.heartbeat_ms = loop_now_ms();
 	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
