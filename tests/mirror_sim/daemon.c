@@ -18,6 +18,8 @@ static void daemon_release(struct world *w, struct host *h, bool clean)
 {
 	struct member_verdict v;
 
+	if (w->mode == SIM_HOT_FORGOTTEN)
+		memset(h->disk.meta + META_HOT_AT, 0, META_RING_AT - META_HOT_AT);
 	member_release(&h->member, clean, &v);
 	sim_trace(w, "%u: released%s, %s", h->id, clean ? " clean" : "",
 		  v.answer == MEMBER_YES ? "done" : v.text);
@@ -34,6 +36,8 @@ void daemon_start(struct world *w, struct host *h)
 		oracle_fail(w, "host %u: metadata cannot be loaded", h->id);
 		return;
 	}
+	if (w->mode == SIM_DAMAGE_TRUSTED)
+		h->meta.damage = 0;
 	h->daemon_uid = ++w->uids;
 	candidate_init(&h->candidate, w->reg.rec.config.lease_ms);
 	h->split = false;
@@ -134,6 +138,11 @@ static void daemon_lost(struct world *w, struct event *e)
 	host_settle(w, &w->host[w->conns[e->arg].from]);
 }
 
+static void daemon_cut_late(struct world *w, struct event *e)
+{
+	w->conns[e->arg].dst_open = false;
+}
+
 /* All that others have here, up to this epoch, but the one that asks. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
@@ -146,7 +155,10 @@ static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct m
 		member_on_closed(&h->member, c->kind);
 		if (w->mode == SIM_NO_EPOCH_CHECK)
 			continue;
-		c->dst_open = false;
+		if (w->mode == SIM_FENCE_EARLY)
+			sched_add(w, sim_between(w, 0, 5 * MS), daemon_cut_late, 0, 0, i, NULL);
+		else
+			c->dst_open = false;
 		sched_add(w, sim_delay(w), daemon_lost, 0, 0, i, NULL);
 	}
 }

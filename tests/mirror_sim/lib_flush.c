@@ -23,6 +23,9 @@ static bool flush_activate(struct world *w, struct lib *lib, const struct mirror
 {
 	uint32_t victims[EXTENTS];
 
+	if (w->mode == SIM_HOT_LATE)
+		return true;
+
 	for (unsigned tries = 0; tries < EXTENTS; tries++) {
 		if (lib_mark_hot(w, lib, ranges, n))
 			return true;
@@ -65,6 +68,8 @@ static void flush_written_back(struct world *w, struct event *e)
 		if (f->seq != e->arg)
 			continue;
 		disk_write_back(&w->host[e->host].disk, words_of_block(f->mask));
+		if (w->mode == SIM_HOT_LATE)
+			lib_mark_hot(w, lib, f->ranges, f->count);
 		flush_on_local(&lib->flush, f->seq);
 		lib_run(w, lib);
 		host_settle(w, &w->host[e->host]);
@@ -130,7 +135,7 @@ void flush_try(struct world *w, struct lib *lib)
 	 * what it waits for. */
 	if (!lib->wants_flush || lib->ended || h->doomed || !f ||
 	    !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
-	    !flush_may_pass(lib))
+	    (!flush_may_pass(lib) && w->mode != SIM_PIECE_OVERTAKES))
 		return;
 	uint64_t seq = flush_begin(&lib->flush);
 
@@ -214,7 +219,7 @@ void flush_settle(struct world *w, struct lib *lib)
 	flush_try(w, lib);
 	for (unsigned i = 0; i < FLIGHTS; i++)
 		busy |= lib->flights[i].seq != 0;
-	if (lib->quiescing && !busy)
+	if (lib->quiescing && (!busy || w->mode == SIM_CLEAN_TOO_EARLY))
 		flush_quiesced(w, lib);
 }
 

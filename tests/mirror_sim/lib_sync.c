@@ -282,6 +282,10 @@ void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 			return;
 		if (step == RESYNC_HAS_PIECE) {
 			sync_send_piece(w, lib, slot, &piece);
+			if (w->mode == SIM_BITS_CLEARED_EARLY)
+				meta_bitmap_unset(
+					&lib->meta, (uint8_t)slot,
+					(struct mirror_range){piece.offset, piece.len});
 			continue;
 		}
 		if (step == RESYNC_MAY_JOIN && !peer->lane_asked) {
@@ -305,8 +309,14 @@ void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_k
 			sync_open(w, lib, slot, MEMBER_LANE);
 		} else if (peer->sync != SYNC_NONE) {
 			sync_run(w, lib, slot);
+			if (peer->sync == SYNC_EQUALISE && w->mode == SIM_SERVE_UNEQUAL)
+				sync_equal(w, lib, slot);
 		}
 	} else if (peer->sync == SYNC_EQUALISE) {
+		struct msg retire = {.type = MSG_RETIRE};
+
+		if (w->mode == SIM_RETIRE_EARLY)
+			sync_send(w, lib, slot, &retire);
 		sync_end(w, lib, slot);
 		primary_on_equal(&lib->p, (uint8_t)slot);
 	} else if (peer->sync == SYNC_REPAIR) {

@@ -19,31 +19,9 @@
 #include "sim.h"
 
 static const char *const modes[SIM_MODES] = {
-	[SIM_HONEST] = "honest",
-	[SIM_NO_EPOCH_CHECK] = "no-epoch-check",
-	[SIM_ACK_BEFORE_SHRINK] = "ack-before-shrink",
-	[SIM_LATE_SWAPS_NAIVE] = "late-swaps-naive",
-	[SIM_SERVE_WITHOUT_SWAP] = "serve-without-swap",
-	[SIM_ANY_CANDIDATE] = "any-candidate",
-	[SIM_EXPAND_UNEQUAL] = "expand-unequal",
-	[SIM_NO_EQUALISE] = "no-equalise",
-	[SIM_NO_OWN_PROMISE] = "no-own-promise",
-	[SIM_SHRINK_WITHOUT_SWAP] = "shrink-without-swap",
-	[SIM_PROMISE_NOT_DURABLE] = "promise-not-durable",
-	[SIM_HOT_NOT_DURABLE] = "hot-not-durable",
-	[SIM_BITS_NOT_DURABLE] = "bits-not-durable",
-	[SIM_SYNCING_NOT_DURABLE] = "syncing-not-durable",
-	[SIM_RESYNC_NOT_DURABLE] = "resync-not-durable",
-	[SIM_RANGES_NOT_RECORDED] = "ranges-not-recorded",
-	[SIM_LOST_RECORDS_TRUSTED] = "lost-records-trusted",
-	[SIM_RESTORED_TRUSTED] = "restored-trusted",
-	[SIM_NO_INTENT] = "no-intent",
-	[SIM_LEASE_FROM_ANSWER] = "lease-from-answer",
-	[SIM_NO_LEASE] = "no-lease",
-	[SIM_OWN_COPY_NOT_DURABLE] = "own-copy-not-durable",
-	[SIM_JOIN_UNSETTLED] = "join-unsettled",
-	[SIM_OLD_BITS] = "old-bits",
-	[SIM_FLUSH_NOT_DURABLE] = "flush-not-durable",
+#define SIM_MODE(name, text) [SIM_##name] = text,
+	SIM_MODES_LIST(SIM_MODE)
+#undef SIM_MODE
 };
 
 static struct world world;
@@ -83,7 +61,7 @@ static void report(void)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
 	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
-	SHOW(restores), SHOW(unhealed), SHOW(step_checks);
+	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots);
 	printf("\n");
 }
 

@@ -59,6 +59,8 @@ static void register_answered(struct world *w, struct event *e)
 		  (unsigned long long)a->now.view.seq);
 	primary_tick(&lib->p, host_ms(w, &w->host[e->host]));
 	primary_on_swap(&lib->p, a->result, &a->now, a->revision);
+	if (w->mode == SIM_UNKNOWN_IGNORED)
+		lib->p.unknown = 0;
 	lib_run(w, lib);
 	host_settle(w, &w->host[e->host]);
 }

@@ -22,6 +22,7 @@
 #include "mirror/core/primary.h"
 #include "mirror/core/resync.h"
 #include "mirror/core/view.h"
+#include "mirror_sim/modes.h"
 #include "sim/prng.h"
 
 #define HOSTS        5
@@ -35,36 +36,6 @@
 #define RECORDS      64      /* of the register, that answers under way may still bring */
 #define MS           1000ull /* times are microseconds */
 #define NEVER        UINT64_MAX
-
-/* What is broken on purpose: each must be noticed. */
-enum sim_mode {
-	SIM_HONEST,
-	SIM_NO_EPOCH_CHECK,    /* data of former epochs is placed */
-	SIM_ACK_BEFORE_SHRINK, /* W6 */
-	SIM_LATE_SWAPS_NAIVE,  /* read back, unchanged: it did not happen */
-	SIM_SERVE_WITHOUT_SWAP,
-	SIM_ANY_CANDIDATE,
-	SIM_EXPAND_UNEQUAL,
-	SIM_NO_EQUALISE,
-	SIM_NO_OWN_PROMISE,
-	SIM_SHRINK_WITHOUT_SWAP,
-	SIM_PROMISE_NOT_DURABLE, /* W1 */
-	SIM_HOT_NOT_DURABLE,     /* W2 */
-	SIM_BITS_NOT_DURABLE,    /* W3 */
-	SIM_SYNCING_NOT_DURABLE, /* W4 */
-	SIM_RESYNC_NOT_DURABLE,  /* W5 */
-	SIM_RANGES_NOT_RECORDED, /* W9 */
-	SIM_LOST_RECORDS_TRUSTED,
-	SIM_RESTORED_TRUSTED,
-	SIM_NO_INTENT,
-	SIM_LEASE_FROM_ANSWER,
-	SIM_NO_LEASE,
-	SIM_OWN_COPY_NOT_DURABLE,
-	SIM_JOIN_UNSETTLED,
-	SIM_OLD_BITS,          /* bits are not set for flushes under way when a member is lost */
-	SIM_FLUSH_NOT_DURABLE, /* a member confirms what it has only placed */
-	SIM_MODES
-};
 
 struct world;
 struct event;
@@ -223,7 +194,7 @@ struct host {
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
-		step_checks;
+		step_checks, rots;
 };
 
 struct world {
@@ -276,6 +247,7 @@ void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
 void disk_write_back(struct disk *d, uint32_t words);
 void disk_power_cut(struct world *w, struct disk *d);
+void disk_rot(struct world *w, struct disk *d);
 void disk_evict(struct world *w, struct disk *d);
 
 /* net.c */

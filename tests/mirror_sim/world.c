@@ -184,9 +184,20 @@ static void world_set_config(struct world *w)
 	w->count.configs++;
 }
 
+/* Its daemon does not run for a while, and finds its metadata damaged. */
+static void world_rot(struct world *w, struct host *h)
+{
+	if (h->lib)
+		lib_crash(w, h);
+	daemon_end(w, h);
+	disk_rot(w, &h->disk);
+	w->count.rots++;
+	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
+}
+
 static void world_hurt(struct world *w, struct host *h)
 {
-	switch (sim_between(w, 0, 11)) {
+	switch (sim_between(w, 0, 12)) {
 	case 0:
 		host_power_cut(w, h);
 		sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
@@ -224,6 +235,10 @@ static void world_hurt(struct world *w, struct host *h)
 		break;
 	case 10:
 		world_ambush_process(w, h->id, 1000, 5 * MS);
+		break;
+	case 11:
+		if (sim_chance(w, 300))
+			world_rot(w, h);
 		break;
 	default:
 		world_set_config(w);
