@@ -125,6 +125,18 @@ static void act_ranges(struct rpmirror *m, unsigned slot)
 		ask_member(m, slot, ASK_RANGES);
 }
 
+void act_retire(struct rpmirror *m)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct set_member *member = &m->members[slot];
+
+		if (!member->retires || m->flush.retired < member->settled)
+			continue;
+		member->retires = false;
+		ask_member(m, slot, ASK_RETIRE);
+	}
+}
+
 static void act_one(struct rpmirror *m, const struct primary_action *action)
 {
 	switch (action->type) {
@@ -150,7 +162,8 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_drop(m, action->slot);
 		break;
 	case PRIMARY_DO_RETIRE:
-		ask_member(m, action->slot, ASK_RETIRE);
+		m->members[action->slot].retires = true;
+		act_retire(m);
 		break;
 	case PRIMARY_DO_VIEW:
 		ask_member(m, action->slot, ASK_VIEW);

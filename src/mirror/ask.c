@@ -96,7 +96,7 @@ void ask_drop(struct rpmirror *m, unsigned slot)
 	link_close(&member->control);
 	member->asks = 0;
 	member->asking = 0;
-	member->reported = false;
+	member->reported = member->retires = false;
 }
 
 static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status status,

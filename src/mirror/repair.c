@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Beginning and end of what makes a member equal. */
+/* The beginning of what makes a member equal. */
 #include "mirror/repair.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ void repair_close(struct rpmirror *m)
 		link_close(&rm->bulk);
 		free(rm->bits);
 		free(rm->unsure);
-		free(rm->ranges);
+		ranges_union_clear(&rm->ranges);
 		free(rm);
 	}
 	if (r->mr)
@@ -130,7 +130,7 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 	repair_wake(m->repair);
 }
 
-static void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm)
+void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm)
 {
 	size_t bytes = resync_words(m->size) * sizeof(uint64_t);
 
@@ -138,7 +138,7 @@ static void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm
 	memset(rm->unsure, 0, bytes);
 }
 
-static void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode)
+void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode)
 {
 	struct resync_config config = {
 		.size = m->size,
@@ -185,26 +185,45 @@ static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, b
 
 /* ---- EQUALISE ---- */
 
-/* The records, or what the bitmap has, as ranges that the member is to record. */
-static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, bool whole)
+/* The bitmap, as extents: as such it is recorded. */
+static bool repair_list_bits(struct rpmirror *m, struct repair_member *rm)
+{
+	const uint64_t words = MIRROR_EXTENT / MIRROR_BLOCK / 64, all = resync_words(m->size);
+
+	for (uint64_t first = 0; first < all; first += words) {
+		struct mirror_range extent = {first / words * MIRROR_EXTENT, MIRROR_EXTENT};
+		uint64_t any = 0;
+
+		for (uint64_t w = first; w < first + words && w < all; w++)
+			any |= rm->bits[w];
+		if (extent.len > m->size - extent.offset)
+			extent.len = m->size - extent.offset;
+		if (any && !ranges_union_add(&rm->ranges, &extent, 1))
+			return false;
+	}
+	return true;
+}
+
+/* What both ends are to record. */
+static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, bool serving,
+			       bool whole)
 {
 	struct mirror_range all = {0, m->size};
-	const struct mirror_range *v = whole ? &all : m->records.v;
-	uint32_t n = whole ? 1 : m->records.count;
 
-	free(rm->ranges);
+	ranges_union_clear(&rm->ranges);
 	rm->range_sent = 0;
-	rm->range_count = n;
 	rm->is_whole = whole;
-	rm->ranges = malloc((n ? n : 1) * sizeof(*v));
-	if (rm->ranges && n)
-		memcpy(rm->ranges, v, n * sizeof(*v));
-	return rm->ranges;
+	if (whole)
+		return ranges_union_add(&rm->ranges, &all, 1);
+	if (serving)
+		return repair_list_bits(m, rm);
+	return ranges_union_add(&rm->ranges, m->records.v, m->records.count);
 }
 
 void repair_equalise(struct rpmirror *m, unsigned slot, bool whole)
 {
-	bool serving = m->primary.state == PRIMARY_SERVING;
+	/* It serves if flushes go there from now on. */
+	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 
 	if (!whole && !serving && !m->records.count) {
@@ -220,12 +239,12 @@ void repair_equalise(struct rpmirror *m, unsigned slot, bool whole)
 	if (!serving || whole)
 		repair_clear_bits(m, rm);
 	repair_init_resync(m, rm, serving ? RESYNC_JOINING : RESYNC_EQUALISE);
-	if (!repair_list_ranges(m, rm, whole)) {
+	if (!repair_list_ranges(m, rm, serving, whole)) {
 		act_lost(m, slot, "there is no memory to make it equal");
 		return;
 	}
 	if (!serving || whole)
-		resync_mark(&rm->rs, rm->ranges, rm->range_count, true);
+		resync_mark(&rm->rs, rm->ranges.v, rm->ranges.count, true);
 	rm->covers = true;
 	repair_connect(m, slot);
 }
@@ -317,101 +336,4 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole)
 		 resync_verdict_2str(verdict), why);
 	rm->by_bitmap = verdict == RESYNC_PLAN_BITMAP;
 	repair_connect(m, slot);
-}
-
-/* ---- the end ---- */
-
-void repair_settle_all(struct rpmirror *m)
-{
-	const struct repair *r = m->repair;
-
-	for (unsigned slot = 0; r && r->active && slot < MIRROR_MEMBERS_MAX; slot++)
-		if (r->members[slot] && r->members[slot]->stage == REPAIR_SETTLING)
-			repair_settle(m, slot);
-}
-
-void repair_settle(struct rpmirror *m, unsigned slot)
-{
-	struct repair_member *rm = m->repair->members[slot];
-	const struct flush_member *fm = &m->flush.members[slot];
-
-	repair_set_stage(m, rm, REPAIR_SETTLING);
-	if (rm->is_equalise) {
-		flush_member_paid(&m->flush, slot);
-		primary_on_progress(&m->primary, (uint8_t)slot);
-	}
-	if (m->primary.state == PRIMARY_SERVING && (!fm->from || wait_common(m) + 1 < fm->from))
-		return;
-	repair_set_stage(m, rm, REPAIR_IDLE);
-	m->members[slot].why[0] = '\0';
-	if (rm->is_equalise)
-		primary_on_equal(&m->primary, (uint8_t)slot);
-	else
-		primary_on_joined(&m->primary, (uint8_t)slot);
-	set_wake(m);
-}
-
-/* Flushes that were sent to it and that it may not have. */
-static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct repair_member *rm)
-{
-	const struct flush_member *fm = &m->flush.members[slot];
-	uint64_t seq = fm->done + 1 > fm->from ? fm->done + 1 : fm->from;
-
-	if (!fm->from || !rm->covers)
-		return;
-	for (; seq <= m->flush.begun; seq++) {
-		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
-
-		resync_mark(&rm->rs, sent->ranges, sent->count, false);
-	}
-}
-
-void repair_drop(struct rpmirror *m, unsigned slot)
-{
-	struct repair_member *rm;
-
-	if (!m->repair || slot == m->self)
-		return;
-	repair_note_equal(m, slot);
-	rm = m->repair->members[slot];
-	if (!rm)
-		return;
-	if (rm->rs.words)
-		resync_break(&rm->rs, repair_now_us());
-	if (rm->rs.mode == RESYNC_EQUALISE && rm->covers)
-		repair_init_resync(m, rm, RESYNC_CATCH_UP);
-	repair_note_unconfirmed(m, slot, rm);
-	repair_pump_end(m->repair, rm);
-	repair_set_stage(m, rm, REPAIR_IDLE);
-	set_notify(m);
-}
-
-void repair_note_equal(struct rpmirror *m, unsigned slot)
-{
-	struct repair_member *rm;
-
-	if (m->primary.members[slot].state != PRIMARY_MEMBER_EQUAL || slot == m->self)
-		return;
-	rm = repair_member_get(m, slot);
-	if (!rm || rm->covers)
-		return; /* without memory it is compared when it returns */
-	repair_clear_bits(m, rm);
-	rm->covers = true;
-	repair_init_resync(m, rm, RESYNC_CATCH_UP);
-}
-
-void repair_forget(struct rpmirror *m, unsigned slot)
-{
-	if (m->repair->members[slot])
-		m->repair->members[slot]->covers = false;
-}
-
-bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)
-{
-	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
-
-	if (!rm || rm->stage == REPAIR_IDLE)
-		return false;
-	resync_get_progress(&rm->rs, p);
-	return true;
 }

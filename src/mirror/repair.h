@@ -29,9 +29,6 @@ void repair_drop(struct rpmirror *m, unsigned slot);
 void repair_forget(struct rpmirror *m, unsigned slot);
 void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer);
 
-/* The members' progress has changed, on which the end of a resync may depend. */
-void repair_settle_all(struct rpmirror *m);
-
 /* A flush that may wait for pieces of resyncs. */
 struct repair_hold {
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];

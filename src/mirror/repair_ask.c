@@ -22,7 +22,7 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	const struct repair_member *rm = m->repair->members[slot];
 
 	if (!rm->is_whole &&
-	    hot_mark(&m->hot, rm->ranges, rm->range_count, m->flush.begun, m->flush.retired))
+	    hot_mark(&m->hot, rm->ranges.v, rm->ranges.count, m->flush.begun, m->flush.retired))
 		act_lost(m, slot, "what may differ there cannot be recorded here");
 	else
 		repair_enter(m, slot, REPAIR_RUNNING);
@@ -32,13 +32,13 @@ static void repair_ask_record(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
 	struct message q = {.type = MESSAGE_RECORD_RANGES};
-	uint32_t left = rm->range_count - rm->range_sent;
+	uint32_t left = rm->ranges.count - rm->range_sent;
 
 	q.ranges.index = rm->range_sent;
-	q.ranges.total = rm->range_count;
+	q.ranges.total = rm->ranges.count;
 	q.ranges.count = (uint8_t)(left < MESSAGE_RANGES_MAX ? left : MESSAGE_RANGES_MAX);
-	memcpy(q.ranges.ranges, rm->ranges + rm->range_sent,
-	       q.ranges.count * sizeof(rm->ranges[0]));
+	memcpy(q.ranges.ranges, rm->ranges.v + rm->range_sent,
+	       q.ranges.count * sizeof(*rm->ranges.v));
 	rm->range_sent += q.ranges.count;
 	repair_send(m, slot, &q);
 }
@@ -69,6 +69,7 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 		repair_ask_learn(m, slot);
 		break;
 	case REPAIR_RECORDING:
+	case REPAIR_SETTLING:
 		repair_ask_record(m, slot);
 		break;
 	case REPAIR_BEGINNING:
@@ -80,7 +81,6 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 	case REPAIR_IDLE:
 	case REPAIR_OPENING:
 	case REPAIR_RUNNING:
-	case REPAIR_SETTLING:
 		break;
 	}
 }
@@ -99,7 +99,7 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 	const struct repair_member *rm = m->repair->members[slot];
 
 	if (rm->is_equalise)
-		repair_enter(m, slot, rm->range_count ? REPAIR_RECORDING : REPAIR_RUNNING);
+		repair_enter(m, slot, rm->ranges.count ? REPAIR_RECORDING : REPAIR_RUNNING);
 	else
 		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
 }
@@ -131,7 +131,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 
 	switch (rm->stage) {
 	case REPAIR_RECORDING:
-		if (rm->range_sent < rm->range_count)
+		if (rm->range_sent < rm->ranges.count)
 			repair_ask_next(m, slot);
 		else
 			repair_note(m, slot);
@@ -142,13 +142,18 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	case REPAIR_ENDING:
 		repair_settle(m, slot);
 		break;
+	case REPAIR_SETTLING:
+		if (rm->range_sent < rm->ranges.count)
+			repair_ask_next(m, slot);
+		else
+			repair_finish(m, slot);
+		break;
 	case REPAIR_LEARNING:
 		act_lost(m, slot, "its daemon breaks the protocol");
 		break;
 	case REPAIR_IDLE:
 	case REPAIR_OPENING:
 	case REPAIR_RUNNING:
-	case REPAIR_SETTLING:
 		break;
 	}
 }
@@ -156,7 +161,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)
 {
 	struct repair_member *rm = m->repair->members[slot];
-	bool is_record = rm->stage == REPAIR_RECORDING;
+	bool is_record = rm->stage == REPAIR_RECORDING || rm->stage == REPAIR_SETTLING;
 
 	rm->question = 0;
 	if (answer->type == MESSAGE_RANGES && rm->stage == REPAIR_LEARNING)

@@ -21,7 +21,7 @@ enum repair_stage {
 	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
 	REPAIR_RUNNING,
 	REPAIR_ENDING,  /* RESYNC: `syncing` ends (W5) */
-	REPAIR_SETTLING /* equal, but for flushes that are not acknowledged yet */
+	REPAIR_SETTLING /* flushes that are not acknowledged become records of the member (W9) */
 };
 
 struct repair_work {
@@ -44,8 +44,8 @@ struct repair_member {
 	unsigned generation; /* of the connection */
 	uint64_t *bits, *unsure;
 	struct resync rs;
-	struct mirror_range *ranges; /* EQUALISE: to be recorded */
-	uint32_t range_count, range_sent;
+	struct ranges_union ranges; /* to be recorded */
+	uint32_t range_sent;
 	uint32_t question;              /* id of the one under way, or 0 */
 	uint64_t deadline_ms;           /* for its answer */
 	uint64_t flush, flush_done;     /* numbers of flushes, by time of post */
@@ -85,9 +85,15 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 /* The member has everything: from now on what it lacks is known. */
 void repair_note_equal(struct rpmirror *m, unsigned slot);
 
-/* It is equal. Reported as soon as all of the in-sync set has each flush that began before the
- * member got flushes: what a resync carried of one is named by no intent there. */
+/* repair.c: beginnings. */
+void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
+void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
+
+/* repair_end.c: a resync has ended. What it has carried of flushes that are not acknowledged is
+ * perhaps named by no intent there, so they are recorded; then it is finished. */
 void repair_settle(struct rpmirror *m, unsigned slot);
+/* The member is equal. */
+void repair_finish(struct rpmirror *m, unsigned slot);
 
 /* repair_thread.c: false: it cannot be started. */
 bool repair_start_thread(struct repair *r);

@@ -207,7 +207,7 @@ static void repair_pump_finish(struct repair *r, unsigned slot)
 		repair_enter(r->m, slot, REPAIR_ENDING);
 		return;
 	}
-	repair_settle(r->m, slot);
+	repair_finish(r->m, slot);
 	act_all(r->m);
 }
 

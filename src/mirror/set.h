@@ -52,6 +52,8 @@ struct set_member {
 	struct rpma_digest digest;
 	bool reported;                /* promised, and told the primary so */
 	struct primary_report report; /* kept until the lane is there */
+	bool retires;                 /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;             /* the last flush that may be recorded there */
 	char why[256];                /* it was lost */
 };
 
@@ -153,6 +155,8 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, const char *te
 void act_all(struct rpmirror *m);
 /* Have it recorded that this copy holds the flushes of the epoch. */
 void act_serve(struct rpmirror *m);
+/* Flushes were acknowledged: what named them at members may go. */
+void act_retire(struct rpmirror *m);
 /* Read the register. */
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
@@ -197,9 +201,6 @@ bool wait_step(struct rpmirror *m, uint64_t deadline_ns);
 void wait_poll(struct rpmirror *m);
 /* What is acknowledged now. */
 void wait_settle(struct rpmirror *m);
-/* All of the ack set has the flushes up to this one, which are perhaps not acknowledged, as copies
- * are missing. */
-uint64_t wait_common(const struct rpmirror *m);
 /* 0, or why a flush that has waited since then is not acknowledged (with the text). */
 int wait_check(struct rpmirror *m, uint64_t since_ms);
 

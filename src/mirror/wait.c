@@ -28,8 +28,9 @@ void wait_poll(struct rpmirror *m)
 		wait_take(m, wcs, count);
 }
 
-/* Of the member's own copy the local write-back says whether it has a flush. */
-uint64_t wait_common(const struct rpmirror *m)
+/* All of the ack set has the flushes up to this one. Of the own copy the local write-back says
+ * whether it has one. */
+static uint64_t wait_common(const struct rpmirror *m)
 {
 	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
 	uint64_t common = flush_acked(&m->flush, must & (mirror_mask)~own);
@@ -55,10 +56,10 @@ void wait_settle(struct rpmirror *m)
 			sent = m->flush.members[slot].done;
 	if (sent + FLUSH_MAX > m->flush.begun)
 		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
-	repair_settle_all(m);
 	if (m->flush.retired == before)
 		return;
 	repair_on_acked(m, before, m->flush.retired);
+	act_retire(m);
 	set_notify(m);
 }
 

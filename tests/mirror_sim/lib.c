@@ -155,6 +155,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
+		sync_retire(w, lib, slot);
+		return;
 	}
 	lib_ask(w, lib, slot, &m);
 }
@@ -308,7 +310,7 @@ void lib_drop(struct world *w, struct lib *lib, unsigned slot)
 			conn_close(w, peer->conn[kind] - 1);
 		peer->conn[kind] = 0;
 	}
-	peer->lane_asked = false;
+	peer->lane_asked = peer->retires = false;
 }
 
 void lib_on_conn_lost(struct world *w, struct lib *lib, uint32_t conn)

@@ -75,7 +75,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 	peer->sync = kind;
 	peer->sync_id = ++lib->next_sync;
 	peer->whole = whole;
-	peer->running = peer->lane_asked = peer->ending = peer->copied = false;
+	peer->running = peer->lane_asked = peer->ending = false;
 	memset(peer->bits, 0, sizeof(peer->bits));
 	memset(peer->unsure, 0, sizeof(peer->unsure));
 	sim_trace(w, "%u: sync %d of %u%s", lib->host, kind, slot, whole ? ", whole" : "");
@@ -103,7 +103,7 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 	struct peer *peer = &lib->peers[slot];
 
 	(void)w;
-	peer->running = peer->copied = false;
+	peer->running = false;
 	peer->sync = SYNC_NONE;
 	peer->sync_id = ++lib->next_sync;
 }
@@ -206,32 +206,49 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
 }
 
 /*
- * What the resync has carried of flushes that the member did not get itself is named by no intent
- * there. Its records may go, and it may enter S, only when those flushes are acknowledged.
+ * What the resync has carried of flushes that are not acknowledged is perhaps named by no intent
+ * there. So they are recorded before the member may enter S, and the records stay until all of them
+ * are acknowledged.
  */
+static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
+{
+	struct mirror_range ranges[FLIGHTS * BLOCKS];
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < FLIGHTS && w->mode != SIM_JOIN_UNSETTLED; i++) {
+		const struct flight *f = &lib->flights[i];
+
+		if (!f->seq)
+			continue;
+		memcpy(ranges + n, f->ranges, f->count * sizeof(*ranges));
+		n += f->count;
+	}
+	lib->peers[slot].settled = lib->flush.begun;
+	sync_record(w, lib, slot, ranges, ranges_normalise(ranges, n));
+}
+
 static bool sync_has_settled(const struct world *w, const struct lib *lib, unsigned slot)
 {
-	return lib->flush.retired + 1 >= lib->flush.members[slot].from ||
-	       w->mode == SIM_JOIN_UNSETTLED;
+	return lib->flush.retired >= lib->peers[slot].settled || w->mode == SIM_JOIN_UNSETTLED;
+}
+
+void sync_retire(struct world *w, struct lib *lib, unsigned slot)
+{
+	lib->peers[slot].retires = true;
+	sync_on_acked(w, lib);
 }
 
 void sync_on_acked(struct world *w, struct lib *lib)
 {
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		struct peer *peer = &lib->peers[slot];
+		struct msg m = {.type = MSG_RETIRE, .epoch = lib->p.rec.view.epoch};
 
-		if (!peer->copied || !lib->flush.members[slot].from)
+		if (!peer->retires || !sync_has_settled(w, lib, slot))
 			continue;
-		primary_on_progress(&lib->p, (uint8_t)slot);
-		if (!sync_has_settled(w, lib, slot))
-			continue;
-		enum sync_kind kind = peer->sync;
-
-		sync_end(w, lib, slot);
-		if (kind == SYNC_REPAIR)
-			primary_on_equal(&lib->p, (uint8_t)slot);
-		else
-			primary_on_joined(&lib->p, (uint8_t)slot);
+		peer->retires = false;
+		if (peer->conn[MEMBER_CONTROL])
+			conn_send(w, peer->conn[MEMBER_CONTROL] - 1, &m);
 	}
 }
 
@@ -243,8 +260,9 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	if (peer->sync == SYNC_REPAIR) {
 		memset(peer->missed, 0, sizeof(peer->missed));
 		flush_member_paid(&lib->flush, slot);
-		peer->running = false;
-		peer->copied = true;
+		peer->settled = lib->flush.begun;
+		sync_end(w, lib, slot);
+		primary_on_equal(&lib->p, (uint8_t)slot);
 	} else if (peer->sync == SYNC_EQUALISE && !peer->lane_asked) {
 		peer->lane_asked = true;
 		sync_open(w, lib, slot, MEMBER_LANE);
@@ -361,6 +379,9 @@ void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 		return;
 	if (m->type == MSG_BEGIN) {
 		sync_send(w, lib, slot, &ranges);
+	} else if (m->type == MSG_RECORD && peer->ending) {
+		sync_end(w, lib, slot);
+		primary_on_joined(&lib->p, (uint8_t)slot);
 	} else if (m->type == MSG_RECORD) {
 		sync_open(w, lib, slot, MEMBER_BULK);
 	} else if (m->type == MSG_RANGES) {
@@ -369,7 +390,7 @@ void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 		sync_open(w, lib, slot, MEMBER_BULK);
 	} else if (m->type == MSG_END) {
 		peer->running = false;
-		peer->copied = true;
+		sync_record_carried(w, lib, slot);
 	} else if (m->type == MSG_PIECE) {
 		sync_on_piece(w, lib, slot, m);
 	}

@@ -137,7 +137,9 @@ struct peer {
 	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it lacks, perhaps */
 	enum sync_kind sync;
 	uint32_t sync_id;
-	bool whole, lane_asked, ending, running, copied;
+	bool whole, lane_asked, ending, running;
+	bool retires;     /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled; /* the last flush that a resync has carried, perhaps */
 	struct resync rs;
 	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
 };
@@ -296,6 +298,7 @@ void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_kind kind);
 void sync_pump(struct world *w, struct lib *lib, unsigned slot);
 void sync_end(struct world *w, struct lib *lib, unsigned slot);
+void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);

@@ -74,7 +74,8 @@ enum primary_action_type {
 	PRIMARY_DO_DROP,     /* end what is under way with it and its connections; do not answer */
 	PRIMARY_DO_RETIRE, /* records of former epochs, and of equalisations, go. Own slot, too: but
 			      before, the union of all ranges is to be marked in the bitmaps that
-			      count for members which are not of S */
+			      count for members which are not of S. Of another member only when each
+			      flush is acknowledged that was recorded there (primary_on_joined) */
 	PRIMARY_DO_VIEW,   /* it is to keep the view as the newest one seen; no answer needed */
 	PRIMARY_DO_SERVE,  /* the application may read, and flush */
 	PRIMARY_DO_QUIESCE, /* end all flushes, write bitmaps and slots, unmap;
@@ -196,9 +197,10 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 void primary_on_ranges(struct primary *p, uint8_t slot);
 void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
 /*
- * Serving: both not before each flush is acknowledged that began before the member got flushes.
- * What a resync has carried of one is named by no intent there; its records may go only when the
- * flush is on all of S. Meanwhile report progress.
+ * What a resync has carried of flushes that are not acknowledged is perhaps named by no intent
+ * there, and the member may be promoted soon: before `joined` (behind W5, which takes its records
+ * away) the ranges of all of them are recorded there (W9); `equal` has them in the ranges of the
+ * equalisation. The records go when these flushes are acknowledged (RETIRE).
  */
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);

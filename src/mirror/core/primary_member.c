@@ -90,13 +90,16 @@ mirror_mask primary_members_configure(struct primary *p)
 	return fresh;
 }
 
-/* A member of S is lost, and cannot be swapped out now: flushes wait for it, so it lacks only what
- * is not acknowledged. */
+/* A member of S is away, and is not swapped out now: flushes wait for it, so it lacks only what is
+ * not acknowledged. */
 static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 {
+	mirror_mask lost = primary_lost(p);
+
 	if (p->swapping && !(p->offer.view.insync & MIRROR_BIT(slot)))
 		return false;
-	return p->swap_failures > 0 || !view_may_shrink(&p->rec, primary_lost(p), NULL);
+	return !(lost & MIRROR_BIT(slot)) || p->swap_failures > 0 ||
+	       !view_may_shrink(&p->rec, lost, NULL);
 }
 
 /* Is it time to fence it? The own promise comes first. */

@@ -3,8 +3,8 @@
  * An application that maps the set and does what it is told, a line each. It answers "ok" or the
  * name of what failed, with the library's text.
  *
- *   map | unmap | put OFFSET NUMBER | get OFFSET | store OFFSET NUMBER (not flushed) | confirm |
- *   state
+ *   map | unmap | put OFFSET NUMBER | begin OFFSET NUMBER, end (a put, in two steps) | get OFFSET |
+ *   store OFFSET NUMBER (not flushed) | confirm | state
  */
 #include <inttypes.h>
 #include <librpmirror.h>
@@ -15,6 +15,7 @@
 static struct rpmirror *app_set;
 static uint8_t *app_addr;
 static struct rpmirror_result app_result;
+static uint64_t app_ticket;
 
 static void app_answer(int rc)
 {
@@ -40,12 +41,22 @@ static int app_map(unsigned flags)
 	return rc;
 }
 
-static int app_put(uint64_t offset, uint64_t value)
+static int app_begin(uint64_t offset, uint64_t value)
 {
 	struct rpmirror_range range = {app_word(offset), 8};
 
 	__atomic_store_n(app_word(offset), value, __ATOMIC_RELEASE);
-	return rpmirror_flush(app_set, &range, 1, 0, &app_result);
+	return rpmirror_flush_start(app_set, &range, 1, 0, &app_ticket);
+}
+
+static void app_end(int rc)
+{
+	if (!rc)
+		rc = rpmirror_flush_wait(app_set, app_ticket, -1, &app_result);
+	if (rc)
+		app_answer(rc);
+	else
+		printf("durable %u flags %u\n", app_result.durable_mask, app_result.flags);
 }
 
 static void app_print_state(void)
@@ -73,12 +84,11 @@ static void app_do(const char *line)
 	} else if (!strncmp(line, "unmap", 5)) {
 		app_answer(rpmirror_unmap(&app_set));
 	} else if (sscanf(line, "put %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
-		int rc = app_put(offset, value);
-
-		if (rc)
-			app_answer(rc);
-		else
-			printf("durable %u flags %u\n", app_result.durable_mask, app_result.flags);
+		app_end(app_begin(offset, value));
+	} else if (sscanf(line, "begin %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_answer(app_begin(offset, value));
+	} else if (!strncmp(line, "end", 3)) {
+		app_end(0);
 	} else if (sscanf(line, "store %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		__atomic_store_n(app_word(offset), value, __ATOMIC_RELEASE);
 		app_answer(0);

@@ -170,6 +170,38 @@ static void test_a_former_primary_returns_with_what_was_not_flushed(void **state
 	assert_copies_are_equal();
 }
 
+static int setup_two_copies(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .size = SIZE, .min_copies = 2};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+/* A flush is under way when the only other copy is lost, which cannot be swapped out: there would
+ * be too few. The third one returns first, and takes its place. */
+static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
+{
+	const char *answer;
+
+	app_start(0);
+	ask(0, "ok", "map");
+	host_kill(&hosts, 2);
+	ask(0, "durable 3", "put %u 1", 3 * BLOCK);
+	proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
+	ask(0, "ok", "begin %u 2", 5 * BLOCK);
+	host_kill(&hosts, 1);
+	host_start(&hosts, 2, NULL);
+	do
+		answer = proc_ask(&apps[0], "end");
+	while (answer && !strncmp(answer, "Too few copies", 14));
+	if (!answer || strncmp(answer, "durable 5", 9))
+		fail_msg("the flush ends with %s", answer ? answer : "nothing");
+	host_start(&hosts, 1, NULL);
+	await_insync(0, 7);
+	assert_copies_are_equal();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -180,6 +212,9 @@ int main(void)
 		TEST(test_a_source_that_is_killed_is_followed_by_another),
 		cmocka_unit_test_setup_teardown(
 			test_a_former_primary_returns_with_what_was_not_flushed, setup_automatic,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_third_copy_takes_the_place_of_the_only_other_one, setup_two_copies,
 			teardown),
 	};
 

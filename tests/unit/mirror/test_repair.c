@@ -39,6 +39,16 @@ static void await_insync(unsigned mask)
 		 st.members[1].reason, st.members[2].reason);
 }
 
+static void await_asked(unsigned slot, unsigned type, unsigned count)
+{
+	struct timespec pause = {0, 5000000};
+
+	for (int waited = 0; standin_asked(s, slot, type) < count; waited += 5) {
+		assert_true(waited < PATIENCE_MS);
+		nanosleep(&pause, NULL);
+	}
+}
+
 static struct resync_progress progress_of(unsigned slot)
 {
 	struct resync_progress p = {0};
@@ -199,6 +209,84 @@ static void test_two_members_return_at_once(void **state)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 }
 
+static int setup_two_copies(void **state)
+{
+	setup(state);
+	standin_set_min_copies(s, 2);
+	map_set();
+	return 0;
+}
+
+static uint64_t start_flush(size_t offset, int value)
+{
+	struct rpmirror_range range = {addr + offset, BLOCK};
+	uint64_t ticket = 0;
+
+	memset(addr + offset, value, BLOCK);
+	assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &ticket), 0);
+	return ticket;
+}
+
+/* A flush that only the lost copy, which cannot be excluded, would still have to get. What the
+ * resync carries of it is recorded at the third one, until it is acknowledged. */
+static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
+{
+	struct rpmirror_result res = {0};
+	unsigned retired;
+	uint64_t ticket;
+
+	standin_cut(s, 2);
+	store(0, BLOCK, 1);
+	await_insync(3);
+	retired = standin_asked(s, 2, MESSAGE_RETIRE);
+	standin_cut(s, 1);
+	ticket = start_flush(3 * BLOCK, 2);
+	assert_int_equal(rpmirror_flush_wait(m, ticket, 20, NULL), RPMIRROR_E_AGAIN);
+	assert_int_equal(standin_asked(s, 2, MESSAGE_RECORD_RANGES), 0);
+	standin_mend(s, 2);
+	assert_int_equal(rpmirror_flush_wait(m, ticket, PATIENCE_MS, &res), 0);
+	assert_int_equal(res.durable_mask, 5);
+	assert_flushed(5, 3 * BLOCK, BLOCK);
+	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
+	await_asked(2, MESSAGE_RETIRE, retired + 1);
+	standin_mend(s, 1);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
+}
+
+static void *unmap_set(void *arg)
+{
+	struct rpmirror *set = m;
+
+	return rpmirror_unmap(&set) ? arg : NULL;
+}
+
+/* A member that returns while the set is being given up still gets what it lacks. */
+static void test_a_flush_under_way_ends_before_the_set_is_given_up(void **state)
+{
+	pthread_t thread;
+	void *failed;
+	uint8_t wanted[BLOCK];
+
+	standin_cut(s, 2);
+	store(0, BLOCK, 1);
+	await_insync(3);
+	standin_cut(s, 1);
+	start_flush(5 * BLOCK, 2);
+	memset(wanted, 2, BLOCK);
+	assert_int_equal(pthread_create(&thread, NULL, unmap_set, &failed), 0);
+	for (bool begun = false; !begun;) {
+		pthread_mutex_lock(&m->lock);
+		begun = m->primary.state == PRIMARY_QUIESCING;
+		pthread_mutex_unlock(&m->lock);
+	}
+	standin_mend(s, 1);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	m = NULL;
+	assert_memory_equal(standin_copy(s, 1) + 5 * BLOCK, wanted, BLOCK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +297,12 @@ int main(void)
 		MAPPED(test_members_return_while_flushes_go_on),
 		MAPPED(test_a_resync_that_is_cut_off_goes_on),
 		MAPPED(test_two_members_return_at_once),
+		cmocka_unit_test_setup_teardown(
+			test_a_third_copy_takes_the_place_of_the_only_other_one, setup_two_copies,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_flush_under_way_ends_before_the_set_is_given_up, setup_two_copies,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -541,6 +541,58 @@ static void a_member_that_says_split_is_not_swapped_out(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
+/* While it serves: the member may be back in a moment, and is asked until it answers. */
+static void a_member_that_says_split_is_asked_again(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	serve(2, 2);
+	primary_on_lost(&p, 1);
+	skip_all();
+	primary_tick(&p, 2000);
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_refused(&p, 1, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
+	skip_all();
+	primary_tick(&p, primary_next_deadline(&p));
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_EQUALISE, 1);
+}
+
+/* The only other copy is lost, and cannot be swapped out; one that left before returns first. */
+static void a_copy_that_returns_takes_the_place_of_the_last_other_one(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	(void)state;
+	serve(3, 2);
+	primary_on_lost(&p, 2);
+	swap_done();
+	assert_int_equal(reg.view.insync, 3);
+	primary_on_lost(&p, 1);
+	do {
+		skip_all();
+		primary_tick(&p, primary_next_deadline(&p));
+	} while (p.members[2].state != PRIMARY_MEMBER_FENCING);
+	assert_true(p.blocked);
+	skip_all();
+	primary_on_promised(&p, 2, &report);
+	skip_all();
+	primary_on_joining(&p, 2);
+	assert_int_equal(primary_must_have(&p), 7);
+	primary_on_joined(&p, 2);
+	swap_done();
+	assert_int_equal(reg.view.insync, 7);
+	swap_done();
+	assert_int_equal(reg.view.insync, 5);
+	assert_int_equal(primary_must_have(&p), 5);
+	assert_true(primary_may_ack(&p));
+	skip_all();
+	assert_false(p.blocked);
+}
+
 static void the_last_copies_are_repaired_in_their_places(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -685,6 +737,8 @@ int main(void)
 		cmocka_unit_test(a_register_older_than_a_member_is_split),
 		cmocka_unit_test(a_promise_that_the_register_lacks_is_split),
 		cmocka_unit_test(a_member_that_says_split_is_not_swapped_out),
+		cmocka_unit_test(a_member_that_says_split_is_asked_again),
+		cmocka_unit_test(a_copy_that_returns_takes_the_place_of_the_last_other_one),
 		cmocka_unit_test(the_last_copies_are_repaired_in_their_places),
 		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
 		cmocka_unit_test(the_configuration_changes_under_it),

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of what makes a member equal: it has everything, or is lost. */
+#include <string.h>
+
+#include "mirror/core/meta.h"
+#include "mirror/repair_impl.h"
+
+/* The ranges of flushes that are not acknowledged. */
+static bool repair_list_carried(const struct rpmirror *m, struct repair_member *rm)
+{
+	ranges_union_clear(&rm->ranges);
+	for (uint64_t seq = m->flush.retired + 1; seq <= m->flush.begun; seq++) {
+		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+
+		if (!ranges_union_add(&rm->ranges, sent->ranges, sent->count))
+			return false;
+	}
+	return true;
+}
+
+void repair_settle(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	if (!repair_list_carried(m, rm))
+		act_lost(m, slot, "there is no memory to make it equal");
+	else if (rm->ranges.count)
+		repair_enter(m, slot, REPAIR_SETTLING);
+	else
+		repair_finish(m, slot);
+}
+
+void repair_finish(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	m->members[slot].settled = m->flush.begun;
+	repair_set_stage(m, rm, REPAIR_IDLE);
+	m->members[slot].why[0] = '\0';
+	if (rm->is_equalise) {
+		flush_member_paid(&m->flush, slot);
+		primary_on_equal(&m->primary, (uint8_t)slot);
+	} else {
+		primary_on_joined(&m->primary, (uint8_t)slot);
+	}
+	set_wake(m);
+}
+
+/* Flushes that were sent to it and that it may not have. */
+static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct repair_member *rm)
+{
+	const struct flush_member *fm = &m->flush.members[slot];
+	uint64_t seq = fm->done + 1 > fm->from ? fm->done + 1 : fm->from;
+
+	if (!fm->from || !rm->covers)
+		return;
+	for (; seq <= m->flush.begun; seq++) {
+		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+
+		resync_mark(&rm->rs, sent->ranges, sent->count, false);
+	}
+}
+
+void repair_drop(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm;
+
+	if (!m->repair || slot == m->self)
+		return;
+	repair_note_equal(m, slot);
+	rm = m->repair->members[slot];
+	if (!rm)
+		return;
+	if (rm->rs.words)
+		resync_break(&rm->rs, repair_now_us());
+	if (rm->rs.mode == RESYNC_EQUALISE && rm->covers)
+		repair_init_resync(m, rm, RESYNC_CATCH_UP);
+	repair_note_unconfirmed(m, slot, rm);
+	repair_pump_end(m->repair, rm);
+	repair_set_stage(m, rm, REPAIR_IDLE);
+	set_notify(m);
+}
+
+void repair_note_equal(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm;
+
+	if (m->primary.members[slot].state != PRIMARY_MEMBER_EQUAL || slot == m->self)
+		return;
+	rm = repair_member_get(m, slot);
+	if (!rm || rm->covers)
+		return; /* without memory it is compared when it returns */
+	repair_clear_bits(m, rm);
+	rm->covers = true;
+	repair_init_resync(m, rm, RESYNC_CATCH_UP);
+}
+
+void repair_forget(struct rpmirror *m, unsigned slot)
+{
+	if (m->repair->members[slot])
+		m->repair->members[slot]->covers = false;
+}
+
+bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)
+{
+	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
+
+	if (!rm || rm->stage == REPAIR_IDLE)
+		return false;
+	resync_get_progress(&rm->rs, p);
+	return true;
+}
