@@ -198,7 +198,7 @@ static bool daemon_judge(struct world *w, struct host *h, struct msg *m,
 static void daemon_on_open(struct world *w, struct host *h, struct conn *c, struct msg *m)
 {
 	struct member_hello hello = {.uuid = w->reg.rec.config.uuid,
-				     .member_id = h->meta.super.member_id,
+				     .member_id = c->member_id,
 				     .size = FILE_SIZE,
 				     .epoch = c->epoch,
 				     .kind = c->kind};
@@ -330,7 +330,7 @@ static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 	}
 }
 
-static void daemon_on_control(struct world *w, struct host *h, struct msg *m, uint8_t from)
+static void daemon_on_control(struct world *w, struct host *h, struct msg *m)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 
@@ -347,7 +347,7 @@ static void daemon_on_control(struct world *w, struct host *h, struct msg *m, ui
 			member_record_ranges(&h->member, m->epoch, m->ranges, m->count, &v);
 		break;
 	case MSG_BEGIN:
-		member_resync_begin(&h->member, m->epoch, 100 + from, &v);
+		member_resync_begin(&h->member, m->epoch, m->seq, &v);
 		break;
 	case MSG_END:
 		member_resync_end(&h->member, m->epoch, &v);
@@ -381,7 +381,7 @@ void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m
 		daemon_on_piece(w, h, conn, m);
 		break;
 	default:
-		daemon_on_control(w, h, m, c->from);
+		daemon_on_control(w, h, m);
 		break;
 	}
 	if (answer && !h->doomed)
@@ -394,7 +394,12 @@ static bool daemon_may_promote(struct world *w, struct host *h, const struct reg
 			       const struct mirror_record *rec)
 {
 	uint64_t now = host_ms(w, h);
+	enum mirror_copy copy = member_copy(&h->member, true);
 	bool is_over;
+
+	if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
+	    w->mode != SIM_ANY_CANDIDATE)
+		return false;
 
 	if (!r->alive_set)
 		is_over = candidate_on_cleared(&h->candidate);
@@ -411,11 +416,41 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
 	struct member_verdict v;
 
-	if (!daemon_may_promote(w, h, r, rec) || !sim_chance(w, w->healing ? 500 : 300))
+	if (!daemon_may_promote(w, h, r, rec) || !plan_may_promote(w, h) ||
+	    !sim_chance(w, plan_is_eager(w, h) ? 1000
+			   : w->healing        ? 500
+					       : 300))
 		return;
 	member_hold(&h->member, &holder, &v);
 	if (v.answer == MEMBER_YES && !h->doomed)
-		lib_start(w, h, r);
+		lib_start(w, h, r, false);
+}
+
+/* `rpmirror resolve --discard`: after a promotion by force the operator gives up what this copy
+ * has, once there is peace. */
+static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
+			   uint64_t revision)
+{
+	struct member_verdict v;
+
+	if (!w->healing || !w->forced || h->lib || rec->view.insync & MIRROR_BIT(h->id))
+		return;
+	member_discard(&h->member, rec, revision, &v);
+	h->split = v.answer != MEMBER_YES;
+	w->count.discards++;
+	sim_trace(w, "%u: discards: %s", h->id, h->split ? v.text : "done");
+}
+
+/* `rpmirror promote --force`, by an operator who knows that nobody else lives. */
+void daemon_force(struct world *w, struct host *h)
+{
+	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
+	struct register_seen seen = register_look(w);
+	struct member_verdict v;
+
+	member_hold(&h->member, &holder, &v);
+	if (v.answer == MEMBER_YES && !h->doomed)
+		lib_start(w, h, &seen, true);
 }
 
 static void daemon_polled(struct world *w, struct event *e)
@@ -432,6 +467,7 @@ static void daemon_polled(struct world *w, struct event *e)
 	if (h->split) {
 		w->count.splits++;
 		sim_trace(w, "%u: %s", h->id, v.text);
+		daemon_resolve(w, h, rec, r->revision);
 	}
 	if (h->lib && !h->lib->ended) {
 		primary_tick(&h->lib->p, host_ms(w, h));
@@ -445,20 +481,14 @@ static void daemon_polled(struct world *w, struct event *e)
 
 static void daemon_poll_now(struct world *w, struct event *e)
 {
-	const struct sim_register *reg = &w->reg;
 	struct register_seen *r;
 
-	if (w->now < reg->down_until || w->now < w->register_cut_until[e->host])
+	if (w->now < w->reg.down_until || w->now < w->register_cut_until[e->host])
 		return;
 	r = malloc(sizeof(*r));
 	if (!r)
 		abort();
-	*r = (struct register_seen){.version = reg->version,
-				    .revision = reg->revision,
-				    .alive_set = reg->alive_set,
-				    .alive_epoch = reg->alive_epoch,
-				    .alive_counter = reg->alive_counter,
-				    .alive_revision = reg->alive_revision};
+	*r = register_look(w);
 	sched_add(w, sim_delay(w), daemon_polled, e->host, e->uid, 0, r);
 }
 

@@ -135,7 +135,7 @@ void flush_try(struct world *w, struct lib *lib)
 	 * what it waits for. */
 	if (!lib->wants_flush || lib->ended || h->doomed || !f ||
 	    !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
-	    (!flush_may_pass(lib) && w->mode != SIM_PIECE_OVERTAKES))
+	    !flush_may_pass(lib))
 		return;
 	uint64_t seq = flush_begin(&lib->flush);
 
@@ -154,6 +154,7 @@ void flush_try(struct world *w, struct lib *lib)
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
 	world_ambush_process(w, lib->host, 8, 600); /* before others have it */
+	plan_on_flush(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			resync_flush_leave(&lib->peers[i].rs, &lib->holds[i]);
@@ -254,6 +255,14 @@ static void app_want(struct world *w, struct lib *lib)
 	lib->held_count = ranges_of_words(words, lib->held_ranges);
 	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
 	lib->wants_flush = true;
+}
+
+void app_hurry(struct world *w, struct lib *lib)
+{
+	if (lib->app_runs && !lib->wants_flush) {
+		app_want(w, lib);
+		flush_try(w, lib);
+	}
 }
 
 void app_step(struct world *w, struct event *e)

@@ -70,7 +70,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 {
 	struct peer *peer = &lib->peers[slot];
 	struct mirror_range missed[MSG_RANGES_MAX];
-	struct msg begin = {.type = MSG_BEGIN};
+	struct msg begin = {.type = MSG_BEGIN, .seq = lib->p.rec.config.members[lib->host].id};
 
 	peer->sync = kind;
 	peer->sync_id = ++lib->next_sync;
@@ -83,6 +83,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 		const struct mirror_range *ranges = whole ? &whole_file : lib->all;
 		uint32_t n = whole ? 1 : lib->all_count;
 
+		plan_on_equalise(w, lib, slot);
 		if (w->mode == SIM_NO_EQUALISE)
 			n = 0;
 		sync_record_here(w, lib, ranges, n);
@@ -301,14 +302,14 @@ void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 		if (step == RESYNC_HAS_PIECE) {
 			sync_send_piece(w, lib, slot, &piece);
 			if (w->mode == SIM_BITS_CLEARED_EARLY)
-				meta_bitmap_unset(
-					&lib->meta, (uint8_t)slot,
-					(struct mirror_range){piece.offset, piece.len});
+				meta_bitmap_unset(&lib->meta, (uint8_t)slot,
+						  (struct mirror_range){piece.offset, piece.len});
 			continue;
 		}
 		if (step == RESYNC_MAY_JOIN && !peer->lane_asked) {
 			peer->lane_asked = true;
 			sync_stall_others(w, lib, slot);
+			plan_on_join(w, lib, slot);
 			sync_open(w, lib, slot, MEMBER_LANE);
 		} else if (step == RESYNC_ENDED) {
 			sync_equal(w, lib, slot);
@@ -337,6 +338,7 @@ void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_k
 			sync_send(w, lib, slot, &retire);
 		sync_end(w, lib, slot);
 		primary_on_equal(&lib->p, (uint8_t)slot);
+		plan_on_equal(w, lib);
 	} else if (peer->sync == SYNC_REPAIR) {
 		flush_member_begin(&lib->flush, slot, true);
 		sync_run(w, lib, slot);

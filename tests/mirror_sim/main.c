@@ -61,7 +61,8 @@ static void report(void)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
 	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
-	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots);
+	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
+	SHOW(forces), SHOW(discards);
 	printf("\n");
 }
 

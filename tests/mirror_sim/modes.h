@@ -43,7 +43,6 @@
 	X(NO_LEASE, "no-lease") \
 	X(FENCE_EARLY, "fence-early") /* answered while former epochs' data may still be placed */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
-	X(PIECE_OVERTAKES, "piece-overtakes") /* a flush does not wait for a block being copied */ \
 	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */
 /* clang-format on */
 
@@ -51,7 +50,7 @@ enum sim_mode {
 #define SIM_MODE(name, text) SIM_##name,
 	SIM_MODES_LIST(SIM_MODE)
 #undef SIM_MODE
-	SIM_MODES
+		SIM_MODES
 };
 
 #endif

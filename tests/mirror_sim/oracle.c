@@ -54,10 +54,14 @@ static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 					    (unsigned long long)rec->view.epoch.number, h, i);
 }
 
-/* The register begins to say `serving`: from now on its application may read all of it. */
+/* The register begins to say `serving`: from now on its application may read all of it. After a
+ * promotion by force what it lacks is given up. */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
 	const struct disk *d = &w->host[rec->view.primary].disk;
+
+	for (unsigned i = 0; rec->view.forced && i < WORDS; i++)
+		w->acked[i] = w->floor[i] = 0;
 
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint64_t v = d->cache[i];

@@ -97,6 +97,7 @@ struct msg {
 struct conn {
 	uint32_t lib_uid, daemon_uid;
 	uint8_t from, to;
+	uint64_t member_id; /* of the copy that it is meant for */
 	enum member_kind kind;
 	struct mirror_epoch epoch;
 	bool src_open, dst_open, granted;
@@ -196,8 +197,10 @@ struct host {
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
-		step_checks, rots;
+		step_checks, rots, replaced, forces, discards;
 };
+
+enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN };
 
 struct world {
 	uint64_t seed, now, order, steps;
@@ -211,7 +214,11 @@ struct world {
 	uint32_t uids;
 	uint64_t nonces;
 	unsigned hosts;
+	enum plan_kind plan;
+	unsigned plan_step, plan_host;
 	bool healing, restored;
+	bool may_force;
+	bool forced; /* an epoch was begun by force */
 	uint64_t trouble_until;
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
@@ -267,6 +274,7 @@ void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 /* rec was changed: keeps it for those who read it now. */
 void register_changed(struct world *w);
 const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
+struct register_seen register_look(const struct world *w);
 void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
 void register_read(struct world *w, struct lib *lib);
 void register_renew(struct world *w, struct lib *lib);
@@ -278,13 +286,14 @@ void daemon_start(struct world *w, struct host *h);
 void daemon_end(struct world *w, struct host *h);
 void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m);
 void daemon_on_closed(struct world *w, struct host *h, uint32_t conn);
+void daemon_force(struct world *w, struct host *h);
 void daemon_poll(struct world *w, struct event *e);
 void host_power_cut(struct world *w, struct host *h);
 void host_power_on(struct world *w, struct host *h);
 void host_settle(struct world *w, struct host *h); /* carries out what `doomed` says */
 
 /* lib.c, lib_sync.c, lib_flush.c */
-void lib_start(struct world *w, struct host *h, const struct register_seen *seen);
+void lib_start(struct world *w, struct host *h, const struct register_seen *seen, bool force);
 void lib_crash(struct world *w, struct host *h);
 void lib_unmap(struct world *w, struct host *h, bool clean);
 struct lib *lib_find(struct world *w, uint32_t host, uint32_t uid);
@@ -302,6 +311,7 @@ void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);
+void app_hurry(struct world *w, struct lib *lib); /* it flushes now */
 void flush_try(struct world *w, struct lib *lib);
 void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
@@ -318,6 +328,18 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c);
 void oracle_step(struct world *w);
 void oracle_at_end(struct world *w);
 
+/* plan.c */
+void plan_choose(struct world *w);
+void plan_on_flush(struct world *w, struct lib *lib);
+bool plan_may_promote(const struct world *w, const struct host *h);
+bool plan_is_smooth(const struct world *w);
+bool plan_is_eager(const struct world *w, const struct host *h);
+void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot);
+void plan_on_equal(struct world *w, struct lib *lib);
+bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay);
+void plan_on_join(struct world *w, struct lib *lib, unsigned slot);
+void plan_on_expand(struct world *w, uint32_t host);
+
 /* world.c */
 /* At moments that matter, trouble comes on purpose. */
 /* The primary's process ends, within so many microseconds. */
@@ -325,6 +347,8 @@ void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uin
 /* Its host loses power in the middle of a flush; perhaps all do. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
+/* Its host loses power within so many microseconds, for a while. */
+void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
 void world_fini(struct world *w);
 
