@@ -181,16 +181,17 @@ static bool disk_is_readable(const struct disk *d)
 }
 
 /* A byte of the metadata goes bad, which is seen when they are loaded next. */
-void disk_rot(struct world *w, struct disk *d)
+void disk_rot(struct world *w, struct disk *d, bool hot_only)
 {
 	static const struct {
 		uint32_t from, to;
-	} places[] = {{META_SUPER_AT, META_SUPER_AT + 4096},
+	} places[] = {{META_HOT_AT, META_HOT_AT + 32},
+		      {META_SUPER_AT, META_SUPER_AT + 4096},
 		      {META_PROMISE_AT, META_HISTORY_AT},
 		      {META_HISTORY_AT, META_MEMBERS_AT},
-		      {META_MEMBERS_AT, META_MEMBERS_AT + 12288},
-		      {META_HOT_AT, META_HOT_AT + 32}};
-	unsigned i = (unsigned)prng_below(&w->rng, sizeof(places) / sizeof(places[0]));
+		      {META_MEMBERS_AT, META_MEMBERS_AT + 12288}};
+	unsigned i =
+		hot_only ? 0 : (unsigned)prng_below(&w->rng, sizeof(places) / sizeof(places[0]));
 	uint64_t at = sim_between(w, places[i].from, places[i].to - 1);
 
 	if (places[i].to - places[i].from > 32 && sim_chance(w, 700))

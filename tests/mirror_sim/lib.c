@@ -144,6 +144,9 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
 
 	if (slot == lib->host && !lib->served) {
 		/* What may differ at members that are not of S goes on being known. */
+		/* Where that is not known, nothing is. */
+		if (lib->p.members[slot].uncertain)
+			meta_bitmap_drop(&lib->meta, MIRROR_NOBODY);
 		for (uint32_t i = 0; i < lib->all_count; i++)
 			meta_bitmap_set_all(&lib->meta, lib->all[i]);
 		for (uint8_t s = 0; s < MIRROR_MEMBERS_MAX; s++)

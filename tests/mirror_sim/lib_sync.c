@@ -213,7 +213,7 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
-	struct mirror_range ranges[FLIGHTS * BLOCKS];
+	struct mirror_range ranges[(FLIGHTS + 1) * BLOCKS];
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < FLIGHTS && w->mode != SIM_JOIN_UNSETTLED; i++) {
@@ -224,7 +224,9 @@ static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 		memcpy(ranges + n, f->ranges, f->count * sizeof(*ranges));
 		n += f->count;
 	}
+	n += direct_carried(w, lib, ranges + n);
 	lib->peers[slot].settled = lib->flush.begun;
+	direct_settle(w, lib, slot);
 	sync_record(w, lib, slot, ranges, ranges_normalise(ranges, n));
 }
 
@@ -262,6 +264,7 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 		memset(peer->missed, 0, sizeof(peer->missed));
 		flush_member_paid(&lib->flush, slot);
 		peer->settled = lib->flush.begun;
+		direct_settle(w, lib, slot);
 		sync_end(w, lib, slot);
 		primary_on_equal(&lib->p, (uint8_t)slot);
 	} else if (peer->sync == SYNC_EQUALISE && !peer->lane_asked) {

@@ -2,9 +2,10 @@
 /*
  * mirror_sim: a mirror set in trouble, thousands of times, each from a seed.
  *
- *   mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] [first seed [count]]
+ *   mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *
  *   -m   what is broken on purpose; succeeds when a violation is found
+ *   -d   a direct mapping: stores are in the file before they are flushed
  *   -k   go on after a violation, and count them
  *   -r   the register is restored from an old snapshot at some time
  *   -v   trace, for one seed
@@ -28,7 +29,7 @@ static struct world world;
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] "
+	fprintf(stderr, "usage: mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] "
 			"[first seed [count]]\n"
 			"modes:");
 	for (unsigned i = 0; i < SIM_MODES; i++)
@@ -92,9 +93,11 @@ int main(int argc, char **argv)
 	bool restore = false, goes_on = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:krvt:")) != -1) {
+	while ((opt = getopt(argc, argv, "dm:krvt:")) != -1) {
 		if (opt == 'm')
 			mode = mode_of(optarg);
+		else if (opt == 'd')
+			world.direct = true;
 		else if (opt == 'k')
 			goes_on = true;
 		else if (opt == 'r')

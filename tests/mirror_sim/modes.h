@@ -27,6 +27,8 @@
 	X(HOT_LATE, "hot-late") /* W2: durable before the acknowledgement only */ \
 	X(NO_INTENT, "no-intent") \
 	X(DAMAGE_TRUSTED, "damage-trusted") /* W8: bad blocks are taken for clean */ \
+	X(COOL_UNFLUSHED, "cool-unflushed") /* with -d: an extent turns cold with unflushed stores */ \
+	X(DIRECT_JOIN_UNNAMED, "direct-join-unnamed") /* with -d: a resync carries such */ \
 	/* what is not durable, or not in order */ \
 	X(HOT_NOT_DURABLE, "hot-not-durable") /* W2 */ \
 	X(HOT_FORGOTTEN, "hot-forgotten") /* W3: stored bits only count for an absent member */ \

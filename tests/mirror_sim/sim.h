@@ -169,6 +169,10 @@ struct lib {
 	uint64_t app_seq;
 	bool app_runs, served, ended, quiescing, wants_flush;
 	uint32_t wanted; /* words of the flush that waits */
+	/* direct mapping: words of the extent that turns cold, and of those to be flushed */
+	uint32_t cooling, cooling_extent, mirroring;
+	uint64_t cooling_seq;
+	bool is_ending;
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
@@ -205,6 +209,7 @@ enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN };
 struct world {
 	uint64_t seed, now, order, steps;
 	enum sim_mode mode;
+	bool direct;  /* the mapping is, else isolated */
 	bool restore; /* this run restores the register from an old snapshot */
 	struct prng rng;
 	struct event *heap;
@@ -256,7 +261,7 @@ void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
 void disk_write_back(struct disk *d, uint32_t words);
 void disk_power_cut(struct world *w, struct disk *d);
-void disk_rot(struct world *w, struct disk *d);
+void disk_rot(struct world *w, struct disk *d, bool hot_only);
 void disk_evict(struct world *w, struct disk *d);
 
 /* net.c */
@@ -317,6 +322,15 @@ void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
 void flush_check_timeouts(struct world *w, struct lib *lib);
 void flush_miss(struct world *w, struct lib *lib, unsigned slot);
+
+/* lib_direct.c */
+void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t value);
+uint32_t direct_wants(const struct lib *lib);
+void direct_on_flush(struct lib *lib, const struct flight *f);
+void direct_on_acked(struct lib *lib);
+void direct_settle(struct world *w, struct lib *lib, unsigned slot);
+uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mirror_range *ranges);
+bool direct_end(struct lib *lib);
 
 /* oracle.c */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq);

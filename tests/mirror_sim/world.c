@@ -210,16 +210,18 @@ static bool world_is_spare(const struct world *w, const struct host *h)
 	       view_may_shrink(rec, rec->view.insync & MIRROR_BIT(h->id), NULL);
 }
 
-/* Its daemon does not run for a while, and finds its metadata damaged. A copy that cannot vouch for
- * itself is not promoted, so others are needed. */
+/* Its daemon does not run for a while, and finds its metadata damaged. A copy that does not know
+ * what it has promised is not promoted, so others are needed then. */
 static void world_rot(struct world *w, struct host *h)
 {
-	if (!world_is_spare(w, h))
-		return;
+	bool is_spare = world_is_spare(w, h);
+
+	if (!is_spare && sim_chance(w, 500))
+		host_power_cut(w, h);
 	if (h->lib)
 		lib_crash(w, h);
 	daemon_end(w, h);
-	disk_rot(w, &h->disk);
+	disk_rot(w, &h->disk, !is_spare);
 	w->count.rots++;
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
@@ -422,6 +424,9 @@ static void world_run_peace(struct world *w)
 		return;
 	}
 	w->count.unhealed++;
+	/* A rule that is dropped is to be noticed by what is lost. */
+	if (w->mode != SIM_HONEST)
+		return;
 	oracle_fail(w, "it does not become well: register phase %d primary %u S %#x, %s", v->phase,
 		    v->primary, v->insync,
 		    v->primary < w->hosts && w->host[v->primary].lib
