@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pwrite and fdatasync of `size` bytes, each time a page or more further on in the file. */
+/* pwrite and fdatasync of `size` bytes, each time a page or more further on in the file; with
+ * conns=N other processes do the same at the same time. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -9,20 +14,64 @@
 #include "lib/span.h"
 #include "limit_impl.h"
 
+#define DISK_MAX 8
+
+struct disk {
+	const struct bench_case *c;
+	struct span span;
+	char *buf;
+	int fd;
+};
+
+static struct disk disk_open(const struct bench_case *c)
+{
+	struct disk d = {.c = c, .span = span_of(c), .buf = limit_buffer(c->size)};
+
+	d.fd = file_open(c->where, d.span.size);
+	return d;
+}
+
+static void disk_one(struct disk *d)
+{
+	ssize_t len = (ssize_t)d->c->size;
+
+	if (pwrite(d->fd, d->buf, d->c->size, (off_t)span_next(&d->span)) != len ||
+	    fdatasync(d->fd))
+		die_errno("write the file");
+	d->buf[0]++;
+}
+
+/* Until it is killed. */
+static pid_t disk_start_other(const struct bench_case *c)
+{
+	pid_t parent = getpid(), pid = fork();
+	struct disk d;
+
+	if (pid < 0)
+		die_errno("fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	for (d = disk_open(c);;)
+		disk_one(&d);
+}
+
 void limit_disk(const struct bench_case *c)
 {
-	struct span span = span_of(c);
 	struct samples *s = samples_new();
-	char *buf = limit_buffer(c->size);
-	int fd = file_open(c->where, span.size);
+	struct disk d = disk_open(c);
+	pid_t others[DISK_MAX];
 	uint64_t warm = clock_now_ns() + case_warmup_ns(c), begin = 0, then = 0, now;
 	struct result r = {0};
 
+	if (c->conns > DISK_MAX)
+		die("conns=%u: at most %u", c->conns, DISK_MAX);
+	for (unsigned i = 1; i < c->conns; i++)
+		others[i] = disk_start_other(c);
 	while (!begin || then - begin < case_ns(c)) {
-		if (pwrite(fd, buf, c->size, (off_t)span_next(&span)) != (ssize_t)c->size ||
-		    fdatasync(fd))
-			die_errno("write the file");
-		buf[0]++;
+		disk_one(&d);
 		now = clock_now_ns();
 		if (begin)
 			samples_add(s, now - then);
@@ -30,7 +79,11 @@ void limit_disk(const struct bench_case *c)
 			begin = now;
 		then = now;
 	}
-	close(fd);
+	for (unsigned i = 1; i < c->conns; i++) {
+		kill(others[i], SIGKILL);
+		waitpid(others[i], NULL, 0);
+	}
+	close(d.fd);
 	r.count = s->total;
 	r.ns = then - begin;
 	result_print(c, &r, s);

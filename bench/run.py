@@ -10,15 +10,15 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, peer_goals, place, plot, points, readme, rounds, sweep, table
+from runner import case, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SUITES = ("goals", "rpmem", "peers", "net", "size", "depth", "dist", "conns")
+SUITES = ("goals", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns")
 ROUNDS = {"quick": {"peers": 2, "net": 2}, "full": {}}
 ROUNDS_ELSE = {"quick": 3, "full": 5}
 FULL_MS = 400
 FULL_MINUTES = 60
-QUICK_MS = {"goals": 100, "rpmem": 100, "peers": 100}
+QUICK_MS = {"goals": 100, "rpmem": 100, "mirror": 100, "peers": 100}
 GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
 
@@ -86,6 +86,8 @@ def measure(suite, opts, program):
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite in GOALS:
         return goal_run.measure(GOALS[suite](), goal_run.Plan(program, places, opts.dir), count, ms)
+    if suite == "mirror":
+        return mirror_goals.measure(program, places, opts.dir, count, ms)
     if suite == "peers":
         return _peers(opts, program, places, count, ms)
     if suite == "net":

@@ -37,7 +37,7 @@ src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h         
 tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
 tools/rpmirror         | (base|mirror/(core|file|register))/.*|librpma\.h      | rdma/.*|$threads
 examples               | session/.*|librpm(a|em|irror)\.h                     | $none
-bench                  | lib/.*|librpm(a|em)\.h|session/session\.h           | $none
+bench                  | lib/.*|librpm(a|em|irror)\.h|session/session\.h           | $none
 "
 
 bad=0

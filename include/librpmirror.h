@@ -47,9 +47,10 @@ extern "C" {
 #define RPMIRROR_E_QUORUM   (-200010) /* the register cannot be reached; waiting may help */
 #define RPMIRROR_E_COPIES   (-200011) /* fewer copies than min_copies; waiting may help */
 #define RPMIRROR_E_BUSY     (-200012) /* another process maps the set; waiting may help */
-#define RPMIRROR_E_FENCED   (-200013) /* another primary exists: for this mapping it is final */
-#define RPMIRROR_E_MEDIUM   (-200014) /* the local copy has failed */
-#define RPMIRROR_E_VERIFY   (-200015) /* a copy differs from what was flushed */
+#define RPMIRROR_E_FENCED                                                                          \
+	(-200013) /* another primary exists, or an operator demoted this one: unmap */
+#define RPMIRROR_E_MEDIUM (-200014) /* the local copy has failed */
+#define RPMIRROR_E_VERIFY (-200015) /* a copy differs from what was flushed */
 #define RPMIRROR_E_NOTINSYNC                                                                       \
 	(-200016)                  /* this host's copy lacks acknowledged data: operator needed */
 #define RPMIRROR_E_SPLIT (-200017) /* copies went on independently: operator needed */
@@ -234,8 +235,10 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_LEASE_OVER,
 	RPMIRROR_EVENT_FENCED,
 	RPMIRROR_EVENT_LOCAL_FAILED,
-	RPMIRROR_EVENT_ERROR, /* rpmirror_get_error() has more */
-	RPMIRROR_EVENT_MISSED /* value: so many events were dropped, as nobody took them */
+	RPMIRROR_EVENT_ERROR,    /* rpmirror_get_error() has more */
+	RPMIRROR_EVENT_MISSED,   /* value: so many events were dropped, as nobody took them */
+	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: bytes that differ */
+	RPMIRROR_EVENT_STUCK     /* no progress with a member, or while flushes wait; value: ms */
 };
 
 struct rpmirror_event {

@@ -43,10 +43,10 @@ static void ends_enter_cpu(int cpu)
 		die_errno("stay on one CPU");
 }
 
-static void ends_enter(const struct bench_case *c, const char *ns, int cpu)
+void ends_enter(const struct bench_case *c, bool target)
 {
-	ends_enter_netns(ns);
-	ends_enter_cpu(cpu);
+	ends_enter_netns(target ? c->tgt_ns : c->ini_ns);
+	ends_enter_cpu(target ? c->tgt_cpu : c->ini_cpu);
 	alarm(c->ms / 1000 + ENDS_LIMIT_S);
 }
 
@@ -66,13 +66,13 @@ void ends_start(struct ends *e, const struct bench_case *c,
 		if (getppid() != initiator)
 			_exit(EXIT_FAILURE);
 		close(fds[0]);
-		ends_enter(c, c->tgt_ns, c->tgt_cpu);
+		ends_enter(c, true);
 		target(c, fds[1], arg);
 		_exit(EXIT_SUCCESS);
 	}
 	close(fds[1]);
 	e->fd = fds[0];
-	ends_enter(c, c->ini_ns, c->ini_cpu);
+	ends_enter(c, false);
 }
 
 /* How the target ended, where this end finds the channel closed. */

@@ -6,6 +6,7 @@
 #ifndef BENCH_ENDS_H
 #define BENCH_ENDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -22,6 +23,8 @@ struct ends {
  */
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
+/* What of that a process does which is started in another way; it ends after the time limit. */
+void ends_enter(const struct bench_case *c, bool target);
 /* Wait for the target's end; its failure is that of the program. */
 void ends_finish(struct ends *e);
 

@@ -46,7 +46,7 @@ void result_print(const struct bench_case *c, const struct result *r, struct sam
 	if (!r->count || !r->ns)
 		die("nothing was completed in %u ms", c->ms);
 	result_print_case(c);
-	printf(",\"count\":%" PRIu64 ",\"seconds\":%.6f,\"ops_s\":%.1f", r->count, seconds,
+	printf(",\"count\":%" PRIu64 ",\"seconds\":%.6f,\"ops_s\":%.3f", r->count, seconds,
 	       (double)r->count / seconds);
 	if (r->bytes)
 		printf(",\"bytes_s\":%.1f", (double)r->bytes / seconds);
@@ -55,6 +55,10 @@ void result_print(const struct bench_case *c, const struct result *r, struct sam
 	if (r->durability)
 		printf(",\"durability\":\"%s\",\"writebacks\":%" PRIu64, r->durability,
 		       r->writebacks);
+	if (r->local_writebacks)
+		printf(",\"local_writebacks\":%" PRIu64, r->local_writebacks);
+	if (r->calm_p99_us > 0)
+		printf(",\"calm_p99_us\":%.3f", r->calm_p99_us);
 	puts("}");
 	if (fflush(stdout))
 		die_errno("write the result");

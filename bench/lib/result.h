@@ -14,6 +14,8 @@ struct result {
 	uint64_t bytes;         /* of payload; 0: not of interest */
 	const char *durability; /* NULL: not of interest */
 	uint64_t writebacks;    /* at the target */
+	uint64_t local_writebacks;
+	double calm_p99_us; /* of the same calls without what is measured beside them; 0: none */
 };
 
 /* samples may be NULL; they are sorted. */

@@ -74,7 +74,7 @@ def run_program(command, env, ms):
 
 
 class Program:
-    """limit, ours or rpmem: measures a case where `place` puts both ends."""
+    """limit, ours, rpmem or mirror: measures a case where `place` puts both ends."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -26,11 +26,26 @@ class Loopback:
         pass
 
 
-def _ip(*args):
-    done = subprocess.run(["ip", *args], capture_output=True, text=True, check=False)
+class Missing:
+    """A place that cannot be made here."""
+
+    def __init__(self, link, why):
+        self.link = link
+        self.why = why
+
+    def words(self):
+        raise OSError(self.why)
+
+
+def _run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise OSError(f"ip {' '.join(args)}: {done.stderr.strip()}")
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
+
+
+def _ip(*args):
+    return _run("ip", *args)
 
 
 def remove_leftovers():
@@ -45,13 +60,14 @@ def remove_leftovers():
 
 
 class Veth:
-    """Made on entry and removed on exit; OSError where that is not permitted."""
+    """Made on entry and removed on exit; OSError where that is not permitted. rate: of each end, as tc has it."""
 
-    def __init__(self, mtu):
+    def __init__(self, mtu, rate=None):
         self.mtu = mtu
-        self.link = f"veth{mtu}"
+        self.rate = rate
+        self.link = rate or f"veth{mtu}"
         self.addr = "10.111.0.2"
-        self.ini_ns, self.tgt_ns = (f"{PREFIX}-{os.getpid()}-{end}{mtu}" for end in "it")
+        self.ini_ns, self.tgt_ns = (f"{PREFIX}-{os.getpid()}-{end}{rate or mtu}" for end in "it")
         self.initiator = f"ip netns exec {self.ini_ns}"
         self.target = f"ip netns exec {self.tgt_ns}"
 
@@ -68,6 +84,9 @@ class Veth:
             _ip("-n", ns, "addr", "add", f"{addr}/24", "dev", "v0")
             _ip("-n", ns, "link", "set", "v0", "up")
             _ip("-n", ns, "link", "set", "lo", "up")
+            if self.rate:
+                _run("tc", "-n", ns, "qdisc", "add", "dev", "v0", "root", "tbf", "rate", self.rate,
+                     "burst", "64kb", "latency", "50ms")
 
     def __enter__(self):
         try:

@@ -26,7 +26,7 @@ def _text(records):
 
 
 def write(top, results):
-    records = [record for record in (_read(results, suite) for suite in ("goals", "rpmem", "peers")) if record]
+    records = [record for record in (_read(results, suite) for suite in ("goals", "rpmem", "mirror", "peers")) if record]
     if not records:
         raise FileNotFoundError(f"{results}: no goals were recorded")
     path = os.path.join(top, "README.md")

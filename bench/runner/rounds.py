@@ -7,10 +7,10 @@ import time
 
 from . import case as cases
 
-NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s",
+NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s", "calm_p99_us",
            "instructions")
 # Of these the last round's.
-LAST = ("dist", "count", "durability", "writebacks", "note")
+LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "note")
 
 
 class Step:

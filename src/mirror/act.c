@@ -69,6 +69,16 @@ static void act_fenced(struct rpmirror *m)
 		"another primary exists: this process is fenced for good; unmap");
 }
 
+/* By rpmirror_unmap(), which nobody can call again, or by an operator. */
+static void act_demoted(struct rpmirror *m)
+{
+	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
+		   "demoted: all is flushed");
+	act_end(m, 1,
+		"this host was demoted, with all flushed: unmap, and map again to become the "
+		"primary again");
+}
+
 /* Why a promotion does not happen, as primary_fail() has it. */
 static int act_code(int error)
 {
@@ -181,7 +191,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_blocked(m, false, NULL);
 		break;
 	case PRIMARY_DO_DEMOTED:
-		act_end(m, 1, "it was given up");
+		act_demoted(m);
 		break;
 	case PRIMARY_DO_FENCED:
 		act_fenced(m);

@@ -64,25 +64,10 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 		return;
 	m->resume_id = 0;
 	m->is_refused = p->mapped.status != PACKET_OK;
+	report_again(m);
 	if (!m->is_refused && m->serve_again)
 		act_serve(m);
 	m->serve_again = m->is_refused && m->serve_again;
-}
-
-static void agent_on_order(struct rpmirror *m, const struct packet *p)
-{
-	struct packet *answer = &m->packet_out;
-	bool done = p->order.order == PACKET_ORDER_DEMOTE;
-
-	if (done)
-		primary_demote(&m->primary);
-	memset(answer, 0, sizeof(*answer));
-	answer->type = PACKET_ORDERED;
-	answer->id = p->id;
-	answer->done.status = done ? PACKET_OK : PACKET_BAD;
-	if (!done)
-		strcpy(answer->done.text, "this version of librpmirror does not do that");
-	daemon_send(&m->daemon, answer);
 }
 
 static void agent_on_packet(struct rpmirror *m, const struct packet *p)
@@ -113,9 +98,10 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 		break;
 	case PACKET_DONE:
 		agent_on_done(m, p);
+		release_on_done(m, p);
 		break;
 	case PACKET_ORDER:
-		agent_on_order(m, p);
+		order_begin(m, p);
 		break;
 	default: /* an answer that nobody waits for any more */
 		break;
@@ -137,6 +123,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asks |= m->members[m->self].asking;
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
+	m->release_id = 0;
 	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
 }
 
@@ -145,7 +132,7 @@ static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
 
-	if (m->daemon.fd >= 0 || set_now_ms() < m->resume_ms)
+	if (m->daemon.fd >= 0 || m->released || set_now_ms() < m->resume_ms)
 		return;
 	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
 	if (daemon_open(&m->daemon))
@@ -172,10 +159,12 @@ static void agent_step_daemon(struct rpmirror *m)
 	while ((got = daemon_receive(&m->daemon)) == DAEMON_GOT_PACKET) {
 		agent_on_packet(m, m->daemon.packet);
 		act_all(m);
-		if (m->is_refused)
+		if (m->is_refused || m->released)
 			break;
 	}
-	if (got == DAEMON_GOT_END || m->is_refused)
+	if (m->released)
+		daemon_close(&m->daemon);
+	else if (got == DAEMON_GOT_END || m->is_refused)
 		agent_lost_daemon(m);
 }
 
@@ -186,6 +175,8 @@ static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
 	if (now_ms < m->heartbeat_ms)
 		return;
 	m->heartbeat_ms = now_ms + PACKET_HEARTBEAT_MS;
+	if (m->resume_id || m->release_id || m->daemon.fd < 0)
+		return; /* it does not know this process, yet or any more */
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_HEARTBEAT;
 	daemon_send(&m->daemon, p);
@@ -249,6 +240,12 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 	agent_say_failed(m);
 	guard_step(m, now_ms);
 	act_all(m);
+	order_step(m, now_ms);
+	compare_step(m, now_ms);
+	act_all(m);
+	if (!m->release_id && !m->released)
+		report_step(m, now_ms);
+	release_step(m);
 }
 
 /* ---- the loop ---- */

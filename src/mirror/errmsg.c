@@ -52,7 +52,7 @@ const char *rpmirror_err_2str(int ret)
 	case RPMIRROR_E_BUSY:
 		return "Another process maps the set";
 	case RPMIRROR_E_FENCED:
-		return "Another primary exists";
+		return "This mapping is the primary no more";
 	case RPMIRROR_E_MEDIUM:
 		return "The local copy has failed";
 	case RPMIRROR_E_VERIFY:

@@ -36,26 +36,53 @@ static uint64_t events_clock_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
-		const char *fmt, ...)
+/* For the application. */
+static void events_offer(struct events *e, const struct rpmirror_event *event)
 {
-	struct rpmirror_event *event = &e->ring[(e->first + e->count) % EVENTS_MAX];
-	va_list ap;
-
 	if (e->count == EVENTS_MAX) {
 		e->missed++;
 		return;
 	}
-	*event = (struct rpmirror_event){.size = sizeof(*event),
-					 .type = type,
-					 .member = member,
-					 .value = value,
-					 .time_ms = events_clock_ms()};
-	va_start(ap, fmt);
-	vsnprintf(event->text, sizeof(event->text), fmt, ap);
-	va_end(ap);
+	e->ring[(e->first + e->count) % EVENTS_MAX] = *event;
 	if (!e->count++)
 		eventfd_write(e->fd, 1);
+}
+
+/* The latest ones are kept. */
+static void events_report(struct events *e, const struct rpmirror_event *event)
+{
+	e->unreported[(e->unreported_first + e->unreported_count) % EVENTS_UNREPORTED] = *event;
+	if (e->unreported_count < EVENTS_UNREPORTED)
+		e->unreported_count++;
+	else
+		e->unreported_first = (e->unreported_first + 1) % EVENTS_UNREPORTED;
+}
+
+void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
+		const char *fmt, ...)
+{
+	struct rpmirror_event event = {.size = sizeof(event),
+				       .type = type,
+				       .member = member,
+				       .value = value,
+				       .time_ms = events_clock_ms()};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(event.text, sizeof(event.text), fmt, ap);
+	va_end(ap);
+	events_offer(e, &event);
+	events_report(e, &event);
+}
+
+bool events_take_unreported(struct events *e, struct rpmirror_event *event)
+{
+	if (!e->unreported_count)
+		return false;
+	*event = e->unreported[e->unreported_first];
+	e->unreported_first = (e->unreported_first + 1) % EVENTS_UNREPORTED;
+	e->unreported_count--;
+	return true;
 }
 
 bool events_take(struct events *e, struct rpmirror_event *event)

@@ -5,13 +5,17 @@
 
 #include "librpmirror.h"
 
-#define EVENTS_MAX 64
+#define EVENTS_MAX        64
+#define EVENTS_UNREPORTED 16
 
 struct events {
 	int fd; /* eventfd, readable while there are some */
 	struct rpmirror_event ring[EVENTS_MAX];
 	unsigned first, count;
 	uint64_t missed;
+	/* For the daemon, whether the application takes them or not. */
+	struct rpmirror_event unreported[EVENTS_UNREPORTED];
+	unsigned unreported_first, unreported_count;
 };
 
 int events_init(struct events *e);
@@ -21,5 +25,6 @@ void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* False: there is none. */
 bool events_take(struct events *e, struct rpmirror_event *event);
+bool events_take_unreported(struct events *e, struct rpmirror_event *event);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes to one member: a batch of the intent, the writes and one flush behind them. */
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 /* What a completion is of: number, generation of the lane, slot. */
@@ -124,6 +125,8 @@ void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 		member->verifying = false;
 	if (wc->status == IBV_WC_SUCCESS) {
 		flush_on_done(&m->flush, slot, seq);
+		if (seq)
+			latency_add(&member->latency, repair_flush_age(m, seq));
 		return;
 	}
 	rpma_wc_explain(member->lane.conn, wc, why, sizeof(why));

@@ -14,8 +14,7 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define MAP_ANSWER_MS 30000
-#define MAP_TRIES     10 /* without waiting, if others are faster */
+#define MAP_TRIES 10 /* without waiting, if others are faster */
 
 static uint64_t map_random(void *arg)
 {
@@ -28,7 +27,7 @@ static uint64_t map_random(void *arg)
 
 /* ---- this host's daemon ---- */
 
-static int map_status(const struct rpmirror *m, unsigned status, const char *text)
+int map_status(const struct rpmirror *m, unsigned status, const char *text)
 {
 	static const int codes[PACKET_STATUS_END] = {
 		[PACKET_BAD] = RPMIRROR_E_INVAL,
@@ -51,7 +50,7 @@ static int map_status(const struct rpmirror *m, unsigned status, const char *tex
 static int map_ask(struct rpmirror *m, unsigned flags)
 {
 	struct packet *p = &m->packet_out;
-	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : MAP_ANSWER_MS;
+	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : SET_ANSWER_MS;
 
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_MAP;
@@ -65,7 +64,7 @@ static int map_ask(struct rpmirror *m, unsigned flags)
 		break;
 	case DAEMON_GOT_NONE:
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord does not answer within %d s",
-				   MAP_ANSWER_MS / 1000);
+				   SET_ANSWER_MS / 1000);
 	default:
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket, or is of "
 						      "another version");
@@ -314,27 +313,6 @@ static int map_check_flags(const char *set, unsigned flags)
 	return 0;
 }
 
-/* The copy is nobody's, and the daemon knows it. */
-static int map_release(struct rpmirror *m, bool clean)
-{
-	struct packet *p = &m->packet_out;
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_UNMAP;
-	p->unmap.clean = clean;
-	if (m->daemon.fd < 0 || !daemon_send(&m->daemon, p))
-		return 0;
-	for (;;) {
-		if (daemon_wait(&m->daemon, MAP_ANSWER_MS) != DAEMON_GOT_PACKET)
-			return errmsg_fail(RPMIRROR_E_DAEMON,
-					   "rpmirrord does not confirm that set %s is unmapped",
-					   m->set);
-		if (m->daemon.packet->type == PACKET_DONE && m->daemon.packet->id == p->id)
-			return map_status(m, m->daemon.packet->done.status,
-					  m->daemon.packet->done.text);
-	}
-}
-
 static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 {
 	int rc = set_watch_forks(&m->forks);
@@ -368,7 +346,7 @@ static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror 
 		map_stop_thread(m);
 		*is_overtaken = m->ended == RPMIRROR_E_BUSY;
 		if (m->hot.file.fd >= 0)
-			map_release(m, false);
+			release_wait(m, false);
 		map_delete(m);
 		return rc;
 	}
@@ -437,7 +415,7 @@ int rpmirror_unmap(struct rpmirror **m_ptr)
 		rc = map_demote(m);
 		map_stop_thread(m);
 	}
-	released = map_release(m, !rc && m->clean);
+	released = release_wait(m, !rc && m->clean);
 	map_delete(m);
 	return rc ? rc : released;
 }

@@ -72,6 +72,7 @@ void repair_close(struct rpmirror *m)
 		link_close(&rm->bulk);
 		free(rm->bits);
 		free(rm->unsure);
+		free(rm->compare_bits);
 		ranges_union_clear(&rm->ranges);
 		free(rm);
 	}
@@ -152,7 +153,7 @@ void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resyn
 	resync_init(&rm->rs, mode, &config, repair_now_us());
 }
 
-static void repair_connect(struct rpmirror *m, unsigned slot)
+void repair_connect(struct rpmirror *m, unsigned slot)
 {
 	const struct mirror_member *to = &m->primary.rec.config.members[slot];
 	struct repair_member *rm = m->repair->members[slot];
@@ -169,12 +170,19 @@ static void repair_connect(struct rpmirror *m, unsigned slot)
 	repair_set_stage(m, rm, REPAIR_OPENING);
 }
 
-/* What both need. */
-static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
+struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = repair_member_get(m, slot);
 
-	if (!rm || !repair_make_buffers(m->repair) || !repair_start_thread(m->repair)) {
+	return rm && repair_make_buffers(m->repair) && repair_start_thread(m->repair) ? rm : NULL;
+}
+
+/* What both need. */
+static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
+{
+	struct repair_member *rm = repair_make_ready(m, slot);
+
+	if (!rm) {
 		act_lost(m, slot, "there is no memory to make it equal");
 		return NULL;
 	}

@@ -44,6 +44,12 @@ void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t 
 /* All up to `retired` are acknowledged; up to `before` they were. */
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);
 
+/* The member has everything: from now on what it lacks is known. */
+void repair_note_equal(struct rpmirror *m, unsigned slot);
+/* Bytes that it is known to lack. */
+uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot);
+/* How long ago a flush began that was not acknowledged when FLUSH_MAX later ones began; in us. */
+uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq);
 /* False: nothing is under way with the member. */
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p);
 

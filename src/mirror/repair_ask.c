@@ -96,9 +96,17 @@ void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage)
 
 void repair_on_open(struct rpmirror *m, unsigned slot)
 {
-	const struct repair_member *rm = m->repair->members[slot];
+	struct repair_member *rm = m->repair->members[slot];
+	bool is_volatile = rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE;
 
-	if (rm->is_equalise)
+	/* Digests are of what is on a medium: without one everything is sent. */
+	if (is_volatile)
+		memset(rm->unsure, 0, resync_words(m->size) * sizeof(uint64_t));
+	if (rm->is_compare && is_volatile)
+		compare_on_lost(m, slot, "it is in volatile memory, which has no digests");
+	else if (rm->is_compare)
+		repair_enter(m, slot, REPAIR_RUNNING);
+	else if (rm->is_equalise)
 		repair_enter(m, slot, rm->ranges.count ? REPAIR_RECORDING : REPAIR_RUNNING);
 	else
 		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
@@ -115,7 +123,8 @@ static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct mes
 			continue;
 		if (range.len > m->size - range.offset)
 			range.len = m->size - range.offset;
-		resync_mark(&rm->rs, &range, 1, true);
+		resync_mark(&rm->rs, &range, 1,
+			    rm->bulk.grant.durability != RPMA_DURABILITY_VOLATILE);
 	}
 	rm->range_sent += r->count;
 	if (rm->range_sent < r->total && r->count)

@@ -61,6 +61,15 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 	}
 }
 
+/* That it cannot be compared is no reason to exclude it. */
+void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
+{
+	if (m->repair->members[slot]->is_compare)
+		compare_on_lost(m, slot, why);
+	else
+		act_lost(m, slot, why);
+}
+
 void repair_drop(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm;
@@ -71,6 +80,8 @@ void repair_drop(struct rpmirror *m, unsigned slot)
 	rm = m->repair->members[slot];
 	if (!rm)
 		return;
+	if (rm->is_compare)
+		compare_on_lost(m, slot, "it was lost meanwhile");
 	if (rm->rs.words)
 		resync_break(&rm->rs, repair_now_us());
 	if (rm->rs.mode == RESYNC_EQUALISE && rm->covers)
@@ -99,6 +110,13 @@ void repair_forget(struct rpmirror *m, unsigned slot)
 {
 	if (m->repair->members[slot])
 		m->repair->members[slot]->covers = false;
+}
+
+uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot)
+{
+	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
+
+	return rm && rm->covers && !rm->is_compare ? rm->rs.remaining * MIRROR_BLOCK : 0;
 }
 
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)

@@ -81,6 +81,11 @@ void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t 
 	}
 }
 
+uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
+{
+	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;
+}
+
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 {
 	struct repair *r = m->repair;
@@ -89,6 +94,7 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 	for (uint64_t seq = before + 1; seq <= retired; seq++) {
 		uint64_t took = now - r->sent[seq % FLUSH_MAX].begun_us;
 
+		latency_add(&m->latency, took);
 		for (unsigned slot = 0; r->active && slot < MIRROR_MEMBERS_MAX; slot++)
 			if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)
 				resync_on_latency(&r->members[slot]->rs, took, now);

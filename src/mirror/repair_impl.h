@@ -37,12 +37,14 @@ struct repair_work {
 struct repair_member {
 	enum repair_stage stage;
 	bool is_equalise;
-	bool by_bitmap; /* RESYNC: else everything, by digests or as the member is empty */
-	bool is_whole;  /* EQUALISE: of everything */
-	bool covers;    /* the bitmap has everything that the member lacks */
+	bool by_bitmap;  /* RESYNC: else everything, by digests or as the member is empty */
+	bool is_whole;   /* EQUALISE: of everything */
+	bool is_compare; /* compare.h has it */
+	bool covers;     /* the bitmap has everything that the member lacks */
 	struct link bulk;
 	unsigned generation; /* of the connection */
 	uint64_t *bits, *unsure;
+	uint64_t *compare_bits; /* still to be compared; NULL: never was */
 	struct resync rs;
 	struct ranges_union ranges; /* to be recorded */
 	uint32_t range_sent;
@@ -82,16 +84,18 @@ void repair_wake(struct repair *r);
 struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
 void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);
 
-/* The member has everything: from now on what it lacks is known. */
-void repair_note_equal(struct rpmirror *m, unsigned slot);
-
 /* repair.c: beginnings. */
+/* Memory and the thread; NULL: there is none. */
+struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot);
+void repair_connect(struct rpmirror *m, unsigned slot);
 void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
 void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
 
 /* repair_end.c: a resync has ended. What it has carried of flushes that are not acknowledged is
  * perhaps named by no intent there, so they are recorded; then it is finished. */
 void repair_settle(struct rpmirror *m, unsigned slot);
+/* What was under way with the member has failed. */
+void repair_failed(struct rpmirror *m, unsigned slot, const char *why);
 /* The member is equal. */
 void repair_finish(struct rpmirror *m, unsigned slot);
 

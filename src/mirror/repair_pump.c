@@ -62,7 +62,7 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 
 static void repair_pump_lost(struct repair *r, unsigned slot)
 {
-	act_lost(r->m, slot, rpma_err_last());
+	repair_failed(r->m, slot, rpma_err_last());
 	set_wake(r->m);
 }
 
@@ -195,6 +195,7 @@ static void repair_pump_start(struct repair *r, unsigned slot, const struct resy
 	w->is_used = true;
 	w->piece = *piece;
 	w->buffer = buffer;
+	compare_on_read(r->m, slot);
 	repair_pump_post(r, slot, w);
 }
 
@@ -203,6 +204,10 @@ static void repair_pump_finish(struct repair *r, unsigned slot)
 {
 	struct repair_member *rm = r->members[slot];
 
+	if (rm->is_compare) {
+		compare_on_done(r->m, slot);
+		return;
+	}
 	if (!rm->is_equalise) {
 		repair_enter(r->m, slot, REPAIR_ENDING);
 		return;
@@ -352,6 +357,7 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 	}
 	/* From now on a flush counts as later. */
 	repair_pump_fill(r, w->buffer, repair_pump_chunk(&w->piece));
+	compare_on_read(r->m, slot);
 	return repair_pump_post(r, slot, w);
 }
 
@@ -378,7 +384,7 @@ static bool repair_pump_on_completion(struct repair *r, unsigned slot, const str
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		rpma_wc_explain(rm->bulk.conn, wc, why, sizeof(why));
-		act_lost(r->m, slot, why);
+		repair_failed(r->m, slot, why);
 		set_wake(r->m);
 		return false;
 	}

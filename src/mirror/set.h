@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "librpmirror.h"
+#include "mirror/compare.h"
 #include "mirror/copy.h"
 #include "mirror/core/flush.h"
 #include "mirror/core/intent.h"
@@ -23,8 +24,11 @@
 #include "mirror/event.h"
 #include "mirror/guard.h"
 #include "mirror/hot.h"
+#include "mirror/latency.h"
 #include "mirror/link.h"
+#include "mirror/order.h"
 #include "mirror/ranges_union.h"
+#include "mirror/report.h"
 #include "mirror/staging.h"
 
 #define SET_PART_RANGES 256u         /* of one flush number */
@@ -34,6 +38,7 @@
 #define SET_QUEUE       2048u /* operations on a lane */
 #define SET_ERRORS      16u
 #define SET_SPIN_NS     50000u
+#define SET_ANSWER_MS   30000 /* within which the daemon answers to a map and an unmap */
 
 /* What is asked of a member's daemon, one after the other. */
 enum ask { ASK_PROMISE = 1 << 0, ASK_RANGES = 1 << 1, ASK_RETIRE = 1 << 2, ASK_VIEW = 1 << 3 };
@@ -52,6 +57,7 @@ struct set_member {
 	struct rpma_digest digest;
 	bool reported;                /* promised, and told the primary so */
 	struct primary_report report; /* kept until the lane is there */
+	struct latency latency;       /* of flushes to it */
 	bool retires;                 /* its records are to go, once `settled` is acknowledged */
 	uint64_t settled;             /* the last flush that may be recorded there */
 	char why[256];                /* it was lost */
@@ -120,8 +126,14 @@ struct rpmirror {
 	char blocked_why[200];
 	int ended; /* 0, or the RPMIRROR_E_* of every later call; 1: demoted */
 	char ended_why[256];
+	uint32_t release_id; /* the daemon is asked to take the copy back; or 0 */
+	bool released;       /* it has, and it is not spoken to any more */
 
 	struct events events;
+	struct order order;
+	struct compare compare;
+	struct report report;
+	struct latency latency; /* of flushes */
 	pthread_t thread;
 	bool has_thread, stopping;
 	int wake_fd; /* eventfd: the thread has something to do */
@@ -164,6 +176,16 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
 
 /* agent.c */
 void *agent_main(void *m);
+
+/* map.c: 0, or the error (with the text) that a status of the daemon is. */
+int map_status(const struct rpmirror *m, unsigned status, const char *text);
+
+/* release.c: the daemon takes the copy back as soon as the epoch has ended, though the application
+ * may not unmap it for long; so another primary can make it equal. Locked. */
+void release_step(struct rpmirror *m);
+void release_on_done(struct rpmirror *m, const struct packet *p);
+/* The same without the thread: returns when the daemon has confirmed it. */
+int release_wait(struct rpmirror *m, bool clean);
 
 /* ask.c: questions to members' daemons; locked. */
 void ask_member(struct rpmirror *m, unsigned slot, enum ask what);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mirror/errmsg.h"
+#include "mirror/repair.h"
 #include "mirror/set.h"
 
 static enum rpmirror_copy state_copy(const struct rpmirror *m, unsigned slot)
@@ -36,6 +37,9 @@ static void state_fill_member(const struct rpmirror *m, unsigned slot,
 	st->copy = state_copy(m, slot);
 	st->connected = slot == m->self || m->members[slot].batch;
 	st->durable_seq = slot == m->self ? m->flush.local : m->flush.members[slot].done;
+	st->remainder = repair_get_remaining(m, slot);
+	st->flush_p50_us = latency_percentile(&m->members[slot].latency, 50);
+	st->flush_p99_us = latency_percentile(&m->members[slot].latency, 99);
 	if (st->copy != RPMIRROR_COPY_IN_SYNC)
 		snprintf(st->reason, sizeof(st->reason), "%.127s", m->members[slot].why);
 }
@@ -64,7 +68,7 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 	const struct mirror_record *rec = &m->primary.rec;
 
 	st->role = RPMIRROR_ROLE_PRIMARY;
-	if (m->ended == RPMIRROR_E_FENCED)
+	if (m->ended == RPMIRROR_E_FENCED || m->ended > 0)
 		st->role = RPMIRROR_ROLE_FENCED;
 	st->health = state_health(m);
 	st->epoch = rec->view.epoch.number;
@@ -127,8 +131,8 @@ int rpmirror_confirm(struct rpmirror *m)
 	if (set_now_ms() < __atomic_load_n(&m->lease_until_ms, __ATOMIC_ACQUIRE))
 		return 0;
 	ended = __atomic_load_n(&m->ended, __ATOMIC_RELAXED);
-	if (ended == RPMIRROR_E_FENCED)
-		return errmsg_fail(ended, "%s", m->ended_why);
+	if (ended == RPMIRROR_E_FENCED || ended > 0)
+		return errmsg_fail(RPMIRROR_E_FENCED, "%s", m->ended_why);
 	return errmsg_fail(RPMIRROR_E_LEASE,
 			   "set %s: the lease is over, as this host's rpmirrord did not renew it: "
 			   "what was read may be stale",

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
 #include "mirrord/impl.h"
 
@@ -33,9 +34,9 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	int rc;
 
-	kill_point("before-persist");
+	killpoint(KILLPOINT_persist_before);
 	rc = copy_write_back(arg, offset, len);
-	kill_point("after-persist");
+	killpoint(KILLPOINT_persist_after);
 	return rc;
 }
 

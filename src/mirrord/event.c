@@ -112,17 +112,44 @@ static void event_look_view(struct set *s, const struct mirror_view *was,
 	}
 }
 
+/* The process that maps the set has stopped, or is overloaded. */
+static void event_look_silent(struct set *s)
+{
+	bool is_silent = set_is_silent(s);
+	char text[128];
+
+	if (is_silent == s->holder.is_silent)
+		return;
+	s->holder.is_silent = is_silent;
+	snprintf(text, sizeof(text), "process %d, which maps the set, %s", (int)s->holder.pid,
+		 is_silent ? "has not reported for some seconds" : "reports again");
+	event_emit(s, s->conf->member, is_silent ? "stuck" : "primary", NULL, NULL, text);
+}
+
+/* As the primary says, where it is here. */
+static enum mirror_health event_health(const struct set *s)
+{
+	const struct packet_report *report = set_report(s);
+	enum mirror_health health = set_health(s);
+
+	if (health == MIRROR_HEALTH_SPLIT || !report ||
+	    s->entry.record.view.primary != s->meta.super.slot)
+		return health;
+	return (enum mirror_health)report->status.health;
+}
+
 void event_look(struct set *s)
 {
 	struct set_reported is = {.is_set = true,
 				  .view = s->entry.record.view,
-				  .health = set_health(s),
+				  .health = event_health(s),
 				  .copy = copy_state(s)};
 	struct set_reported was = s->reported;
 	char text[128];
 
 	if (!s->has_entry)
 		return;
+	event_look_silent(s);
 	s->reported = is;
 	if (!was.is_set)
 		return;

@@ -26,13 +26,7 @@
 #define DAEMON_CLIENTS_MAX  256  /* of the UNIX socket, */
 #define DAEMON_CLIENTS_USER 64   /* and of one user but root */
 #define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
-
-/* Where a test ends the process by SIGKILL; nothing in what is installed. */
-#ifdef MIRROR_KILL_POINTS
-void kill_point(const char *name);
-#else
-#define kill_point(name) ((void)0)
-#endif
+#define DAEMON_SILENT_MS    3000 /* a primary's status that is older says nothing of now */
 
 struct daemon;
 struct set;
@@ -92,6 +86,7 @@ struct client {
 		CLIENT_WAITS_PRIMARY
 	} wait;
 	struct set *wait_set;
+	bool wants_verified; /* in the answer to its order */
 	uint64_t wait_until_ms;
 	bool gets_events;
 };
@@ -103,8 +98,9 @@ struct holder {
 	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t heartbeat_ms;
-	struct message_status status; /* as it reported last */
-	bool has_status;
+	struct packet_report report; /* the last one */
+	uint64_t report_ms;          /* 0: there was none */
+	bool is_silent;              /* and an event says so */
 };
 
 struct set {
@@ -197,6 +193,10 @@ int set_tick(struct set *s, uint64_t now_ms);
 /* By the register's view. */
 enum mirror_health set_health(const struct set *s);
 bool set_has_waiting(const struct set *s);
+/* What the process that maps the set says of it, unless that is too old; NULL: nothing. */
+const struct packet_report *set_report(const struct set *s);
+/* It maps the set, but has not reported lately. */
+bool set_is_silent(const struct set *s);
 void set_fill_status(struct set *s, struct message_status *status);
 
 /* reg.c: the register, and who is alive. */
@@ -307,9 +307,9 @@ struct json_t *request_status(const struct set *s);
 
 /* request_order.c: what changes something. Each answers, now or later. */
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
-void request_order(struct client *client, struct set *s, enum packet_order order,
-		   const char *member, uint64_t argument);
-void request_fence(struct client *client, struct set *s, const char *member);
+void request_order(struct client *client, struct set *s, const char *member,
+		   const struct packet_order_request *order);
+void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
 void request_resolve(struct client *client, struct set *s, const char *member);
 void request_change(struct client *client, struct set *s, const struct mirror_config *config);
 void request_on_ordered(struct set *s, const struct packet *p);

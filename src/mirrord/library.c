@@ -182,6 +182,15 @@ static int library_fail(struct client *client, const struct packet *p)
 	return 0;
 }
 
+static void library_on_event(struct set *s, const struct packet_event *event)
+{
+	const struct mirror_config *config = &s->entry.record.config;
+	bool has_member = event->member < MIRROR_MEMBERS_MAX && config->members[event->member].id;
+
+	event_emit(s, has_member ? config->members[event->member].name : NULL,
+		   packet_event_2str(event->what), NULL, NULL, event->text);
+}
+
 /* What only the process may ask that maps the set. */
 static int library_on_holder(struct client *client, const struct packet *p)
 {
@@ -205,11 +214,11 @@ static int library_on_holder(struct client *client, const struct packet *p)
 	case PACKET_FAIL:
 		return library_fail(client, p);
 	case PACKET_STATUS:
-		s->holder.status = p->status;
-		s->holder.has_status = true;
+		s->holder.report = p->report;
+		s->holder.report_ms = loop_now_ms();
 		return 0;
 	case PACKET_EVENT:
-		event_emit(s, NULL, "primary", NULL, NULL, p->event.text);
+		library_on_event(s, &p->event);
 		return 0;
 	case PACKET_ORDERED:
 		request_on_ordered(s, p);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirrord/impl.h"
+#include "session/counters.h"
 
 static unsigned *link_count(struct daemon *d, const struct link *link)
 {
@@ -46,6 +48,19 @@ static enum member_kind link_kind(const struct link *link)
 	}
 }
 
+static void link_log_counters(const struct link *link)
+{
+	static const char *const kinds[] = {
+		[MEMBER_CONTROL] = "control", [MEMBER_LANE] = "lane", [MEMBER_BULK] = "bulk"};
+	char text[COUNTERS_TEXT];
+
+	if (log_threshold < LOG_LVL_INFO || link->state != LINK_GRANTED || !link->set)
+		return;
+	counters_text(link->conn, text, sizeof(text));
+	LOG_INFO("set %s: the %s connection from %s ends:%s", link->set->conf->name,
+		 kinds[link_kind(link)], link->addr, text);
+}
+
 void link_end(struct link *link)
 {
 	struct daemon *d = link->daemon;
@@ -59,6 +74,7 @@ void link_end(struct link *link)
 	(*link_count(d, link))--;
 	loop_unwatch(d, &link->on_event);
 	loop_unwatch(d, &link->on_message);
+	link_log_counters(link);
 	rpma_conn_disconnect(link->conn);
 	link_free(link);
 	if (s)
@@ -199,7 +215,7 @@ int link_send(struct link *link, const struct message *m)
 	if (i == slots)
 		return RPMA_E_AGAIN;
 	message_encode(m, link->messages.out[i]);
-	kill_point("before-answer");
+	killpoint(KILLPOINT_answer_before);
 	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
 		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);
 	if (!rc)

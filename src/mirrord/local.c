@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirrord/impl.h"
 
 static uint8_t local_buf[PACKET_MAX];
@@ -192,7 +193,7 @@ void local_send(struct client *client, const struct packet *p, const int *fds, u
 {
 	static uint8_t out[PACKET_MAX];
 
-	kill_point("before-packet");
+	killpoint(KILLPOINT_packet_before);
 	local_send_bytes(client, out, packet_encode(p, out), fds, fd_count);
 }
 

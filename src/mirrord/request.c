@@ -99,39 +99,53 @@ static void request_on_promote(struct request *r)
 	request_promote(r->client, r->set, r->member, r->force);
 }
 
-static void request_on_demote(struct request *r)
+static void request_give_order(const struct request *r, enum packet_order order, bool flag)
 {
-	request_order(r->client, r->set, PACKET_ORDER_DEMOTE, NULL, 0);
+	struct packet_order_request what = {.order = (uint8_t)order,
+					    .flag = flag,
+					    .timeout_ms = (uint32_t)r->timeout_ms,
+					    .rate = r->rate > 0 ? (uint64_t)r->rate : 0};
+
+	request_order(r->client, r->set, r->member, &what);
 }
 
-/* A source other than the primary is not possible. */
+static void request_on_demote(struct request *r)
+{
+	request_give_order(r, PACKET_ORDER_DEMOTE, false);
+}
+
+/* 'from' may say what is the case: the members form a star around the primary. */
 static void request_on_resync(struct request *r)
 {
-	if (r->from)
-		request_refuse(r->client, REQUEST_USAGE, "leave 'from' out",
-			       "the primary is the source of every resync");
+	const struct mirror_record *rec = &r->set->entry.record;
+
+	if (r->from && (rec->view.primary == MIRROR_NOBODY ||
+			mirror_config_find(&rec->config, r->from) != rec->view.primary))
+		request_refuse(r->client, REQUEST_USAGE, "leave 'from' out, or promote it first",
+			       "the primary is the source of every resync, and '%s' is not it",
+			       r->from);
 	else
-		request_order(r->client, r->set, PACKET_ORDER_RESYNC, r->member, (uint64_t)r->full);
+		request_give_order(r, PACKET_ORDER_RESYNC, r->full);
 }
 
 static void request_on_pause(struct request *r)
 {
-	request_order(r->client, r->set, PACKET_ORDER_PAUSE, r->member, 0);
+	request_give_order(r, PACKET_ORDER_PAUSE, false);
 }
 
 static void request_on_resume(struct request *r)
 {
-	request_order(r->client, r->set, PACKET_ORDER_RESUME, r->member, 0);
+	request_give_order(r, PACKET_ORDER_RESUME, false);
 }
 
 static void request_on_verify(struct request *r)
 {
-	request_order(r->client, r->set, PACKET_ORDER_VERIFY, r->member, (uint64_t)r->repair);
+	request_give_order(r, PACKET_ORDER_VERIFY, r->repair);
 }
 
 static void request_on_fence(struct request *r)
 {
-	request_fence(r->client, r->set, r->member);
+	request_fence(r->client, r->set, r->member, r->timeout_ms);
 }
 
 static void request_on_resolve(struct request *r)

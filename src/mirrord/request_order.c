@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that change something: by the primary's process, or by the register. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,8 @@ static void request_elsewhere(struct client *client, const struct set *s, uint8_
 
 /* ---- the primary's process ---- */
 
-void request_order(struct client *client, struct set *s, enum packet_order order,
-		   const char *member, uint64_t argument)
+void request_order(struct client *client, struct set *s, const char *member,
+		   const struct packet_order_request *order)
 {
 	static struct packet p; /* large */
 	uint8_t primary = s->entry.record.view.primary, slot = MIRROR_NOBODY;
@@ -77,8 +78,9 @@ void request_order(struct client *client, struct set *s, enum packet_order order
 	memset(&p, 0, sizeof(p));
 	p.type = PACKET_ORDER;
 	p.id = (uint32_t)client->serial;
-	p.order = (struct packet_order_request){
-		.order = (uint8_t)order, .member = slot, .argument = argument};
+	p.order = *order;
+	p.order.member = slot;
+	client->wants_verified = order->order == PACKET_ORDER_VERIFY;
 	request_wait(client, s, CLIENT_WAITS_ORDER);
 	local_send(s->holder.client, &p, NULL, 0);
 }
@@ -94,9 +96,48 @@ static enum request_code request_code_of(enum packet_status status)
 		[PACKET_SPLIT] = REQUEST_SPLIT,
 		[PACKET_COPY_FAILED] = REQUEST_IO,
 		[PACKET_REGISTER] = REQUEST_UNREACHABLE,
-		[PACKET_IO] = REQUEST_IO};
+		[PACKET_IO] = REQUEST_IO,
+		[PACKET_COPIES] = REQUEST_QUORUM,
+		[PACKET_TIMEOUT] = REQUEST_TIMEOUT};
 
 	return codes[status];
+}
+
+static void request_put_verified(const struct set *s, json_t *answer,
+				 const struct packet_verified *v)
+{
+	const struct mirror_member *members = s->entry.record.config.members;
+	json_t *ranges = json_array();
+
+	for (unsigned i = 0; i < v->count; i++)
+		json_array_append_new(ranges, json_pack("[I, I, s]",
+							(json_int_t)v->differences[i].range.offset,
+							(json_int_t)v->differences[i].range.len,
+							members[v->differences[i].member].name));
+	json_object_set_new(answer, "compared", json_integer((json_int_t)v->compared));
+	json_object_set_new(answer, "different", json_integer((json_int_t)v->different));
+	json_object_set_new(answer, "ranges", ranges);
+}
+
+static void request_answer_ordered(struct client *client, const struct set *s,
+				   const struct packet_ordered *ordered)
+{
+	enum packet_status status = (enum packet_status)ordered->status;
+	json_t *answer;
+
+	if (status != PACKET_OK) {
+		request_refuse(client, request_code_of(status),
+			       status == PACKET_TIMEOUT ? "it goes on: look at the status" : NULL,
+			       "%s", ordered->text[0] ? ordered->text : packet_status_2str(status));
+		return;
+	}
+	answer = json_pack("{s:b}", "ok", 1);
+	if (client->wants_verified)
+		request_put_verified(s, answer, &ordered->verified);
+	client->wait = CLIENT_IDLE;
+	if (ordered->text[0])
+		json_object_set_new(answer, "text", json_string(ordered->text));
+	request_send(client, answer);
 }
 
 void request_on_ordered(struct set *s, const struct packet *p)
@@ -104,13 +145,7 @@ void request_on_ordered(struct set *s, const struct packet *p)
 	for (struct client *c = s->daemon->clients; c; c = c->next) {
 		if (c->wait != CLIENT_WAITS_ORDER || (uint32_t)c->serial != p->id)
 			continue;
-		if (p->done.status == PACKET_OK)
-			request_done(c);
-		else
-			request_refuse(c, request_code_of((enum packet_status)p->done.status), NULL,
-				       "%s",
-				       p->done.text[0] ? p->done.text
-						       : packet_status_2str(p->done.status));
+		request_answer_ordered(c, s, &p->ordered);
 		return;
 	}
 }
@@ -165,21 +200,27 @@ void request_on_promoted(struct set *s)
 			request_done(c);
 }
 
-void request_fence(struct client *client, struct set *s, const char *member)
+void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms)
 {
 	uint8_t slot = request_slot(client, s, member);
 
 	if (slot == MIRROR_NOBODY)
 		return;
 	if (slot != s->entry.record.view.primary) {
-		request_order(client, s, PACKET_ORDER_FENCE, member, 0);
+		struct packet_order_request order = {.order = PACKET_ORDER_FENCE,
+						     .timeout_ms = (uint32_t)timeout_ms};
+
+		request_order(client, s, member, &order);
 		return;
 	}
 	LOG_WARNING("set %s: an operator says that member %s is off", s->conf->name, member);
 	s->word = s->entry.record.view.epoch;
 	s->alive_ms = 0; /* look at once */
 	reg_ask_alive(s);
-	request_done(client);
+	client->wait = CLIENT_IDLE;
+	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text",
+				       "its host counts as off: another member may be promoted "
+				       "now"));
 }
 
 /* ---- the register ---- */

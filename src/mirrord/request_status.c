@@ -41,21 +41,35 @@ static json_t *status_uuid(const struct mirror_uuid *uuid)
 	return json_string(text);
 }
 
-/* What the primary says of all members: the process here, or the daemon of its host. */
-static bool status_of_primary(const struct set *s, struct message_status *status)
+/* The primary's words: of the process here, or by the daemon of its host. */
+struct status_words {
+	const struct message_status *status; /* NULL: it says nothing now */
+	const struct packet_report *report;  /* the same, and more; only here */
+	bool is_silent;                      /* there is a process that should */
+	struct message_status of_neighbour;
+};
+
+static void status_ask_primary(const struct set *s, struct status_words *words)
 {
 	uint8_t primary = s->entry.record.view.primary;
 	struct neighbour_answer answer;
 
-	if (s->holder.has_status) {
-		*status = s->holder.status;
-		return true;
+	memset(words, 0, sizeof(*words));
+	if (!s->has_entry || !s->is_open || primary == MIRROR_NOBODY)
+		return;
+	if (primary == s->meta.super.slot) {
+		words->report = set_report(s);
+		words->status = words->report ? &words->report->status : NULL;
+		words->is_silent = set_is_silent(s);
+		return;
 	}
-	if (primary == MIRROR_NOBODY || primary == s->meta.super.slot)
-		return false;
 	neighbours_get(s->neighbours, primary, &answer);
-	*status = answer.status;
-	return answer.answers;
+	if (!answer.answers)
+		return;
+	words->of_neighbour = answer.status;
+	words->is_silent = answer.status.flags & MESSAGE_STATUS_SILENT;
+	if (!words->is_silent && answer.status.role == MIRROR_ROLE_PRIMARY)
+		words->status = &words->of_neighbour;
 }
 
 static void status_put_flow(json_t *out, const struct message_member *member)
@@ -63,41 +77,70 @@ static void status_put_flow(json_t *out, const struct message_member *member)
 	json_object_set_new(out, "link", json_string(mirror_link_2str(member->link)));
 	json_object_set_new(out, "flow", json_string(mirror_flow_2str(member->flow)));
 	json_object_set_new(out, "behind", json_integer((json_int_t)member->remaining));
+	if (member->rate)
+		json_object_set_new(out, "rate", json_integer((json_int_t)member->rate << 10));
 	if (member->p99_us)
 		json_object_set_new(out, "flush_p99_us", json_real(member->p99_us));
 }
 
-static void status_put_own(const struct set *s, json_t *out)
+static void status_put_own(const struct set *s, const struct status_words *words, json_t *out)
 {
+	uint8_t slot = s->meta.super.slot;
+
 	json_object_set_new(out, "copy", json_string(mirror_copy_2str(copy_state(s))));
+	if (words->status && slot != s->entry.record.view.primary)
+		status_put_flow(out, &words->status->members[slot]);
+	else
+		json_object_set_new(out, "flow", json_string("none"));
 	json_object_set_new(out, "link", json_string("local"));
-	json_object_set_new(out, "flow", json_string("none"));
 	if (!s->is_open)
 		json_object_set_new(out, "reason", json_string(s->why_not.text));
 }
 
-static void status_put_other(const struct set *s, uint8_t slot,
-			     const struct message_status *primary, json_t *out)
+static void status_put_other(const struct set *s, uint8_t slot, const struct status_words *words,
+			     json_t *out)
 {
+	enum mirror_copy copy = MIRROR_COPY_UNKNOWN;
 	struct neighbour_answer answer;
 
 	neighbours_get(s->neighbours, slot, &answer);
-	json_object_set_new(
-		out, "copy",
-		json_string(answer.answers ? mirror_copy_2str(answer.status.copy) : "unknown"));
-	if (primary && slot != s->entry.record.view.primary) {
-		status_put_flow(out, &primary->members[slot]);
+	if (answer.answers)
+		copy = (enum mirror_copy)answer.status.copy;
+	else if (words->status && words->status->members[slot].link == MIRROR_LINK_CONNECTED)
+		copy = (enum mirror_copy)words->status->members[slot].copy;
+	json_object_set_new(out, "copy", json_string(mirror_copy_2str(copy)));
+	if (words->status && slot != s->entry.record.view.primary) {
+		status_put_flow(out, &words->status->members[slot]);
 	} else {
 		json_object_set_new(out, "link",
 				    json_string(answer.answers ? "connected" : "down"));
 		json_object_set_new(out, "flow", json_string("none"));
 	}
-	if (!answer.answers && answer.why_not[0])
+	if (words->report && words->report->reasons[slot][0])
+		json_object_set_new(out, "reason", json_string(words->report->reasons[slot]));
+	else if (!answer.answers && answer.why_not[0])
 		json_object_set_new(out, "reason", json_string(answer.why_not));
 }
 
-static json_t *status_member(const struct set *s, uint8_t slot,
-			     const struct message_status *primary)
+/* A former primary whose process still maps the copy is told apart. */
+static const char *status_role(const struct set *s, uint8_t slot)
+{
+	const struct packet_report *report = set_report(s);
+	struct neighbour_answer answer = {0};
+	enum mirror_role role = MIRROR_ROLE_SECONDARY;
+
+	if (slot == s->entry.record.view.primary)
+		return mirror_role_2str(MIRROR_ROLE_PRIMARY);
+	if (s->is_open && slot == s->meta.super.slot)
+		role = report ? (enum mirror_role)report->status.role : role;
+	else
+		neighbours_get(s->neighbours, slot, &answer);
+	if (answer.answers)
+		role = (enum mirror_role)answer.status.role;
+	return mirror_role_2str(role == MIRROR_ROLE_FENCED ? role : MIRROR_ROLE_SECONDARY);
+}
+
+static json_t *status_member(const struct set *s, uint8_t slot, const struct status_words *words)
 {
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_member *member = &rec->config.members[slot];
@@ -113,14 +156,14 @@ static json_t *status_member(const struct set *s, uint8_t slot,
 	json_object_set_new(out, "path", json_string(member->path));
 	json_object_set_new(out, "local", json_boolean(is_local));
 	json_object_set_new(out, "insync", json_boolean(rec->view.insync & MIRROR_BIT(slot)));
-	json_object_set_new(out, "role", json_string(is_primary ? "primary" : "secondary"));
+	json_object_set_new(out, "role", json_string(status_role(s, slot)));
 	if (is_local)
-		status_put_own(s, out);
+		status_put_own(s, words, out);
 	else
-		status_put_other(s, slot, primary, out);
-	if (is_primary && primary && primary->p50_us) {
-		json_object_set_new(out, "flush_p50_us", json_real(primary->p50_us));
-		json_object_set_new(out, "flush_p99_us", json_real(primary->p99_us));
+		status_put_other(s, slot, words, out);
+	if (is_primary && words->status && words->status->p50_us) {
+		json_object_set_new(out, "flush_p50_us", json_real(words->status->p50_us));
+		json_object_set_new(out, "flush_p99_us", json_real(words->status->p99_us));
 	}
 	return out;
 }
@@ -142,10 +185,16 @@ static json_t *status_register(const struct set *s)
 	return out;
 }
 
-static const char *status_reason(const struct set *s, enum mirror_health health)
+static const char *status_reason(const struct set *s, const struct status_words *words,
+				 enum mirror_health health)
 {
 	if (!s->is_open)
 		return s->why_not.text;
+	if (words->is_silent)
+		return "the primary's process is there, and has not reported for some seconds: what "
+		       "follows is the register's word alone";
+	if (words->report && words->report->why[0])
+		return words->report->why;
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return s->split_why;
@@ -162,22 +211,34 @@ static const char *status_reason(const struct set *s, enum mirror_health health)
 	}
 }
 
-static const char *status_next(const struct set *s, enum mirror_health health)
+static bool status_is_paused(const struct status_words *words)
 {
+	for (unsigned slot = 0; words->status && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (words->status->members[slot].flow == MIRROR_FLOW_PAUSED)
+			return true;
+	return false;
+}
+
+static const char *status_next(const struct set *s, const struct status_words *words,
+			       enum mirror_health health)
+{
+	if (words->is_silent)
+		return "look whether the process is stopped or overloaded";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return "decide which history counts: rpmirror resolve --discard MEMBER";
 	case MIRROR_HEALTH_DOWN:
 		return "start the application on a host whose copy is in-sync";
 	case MIRROR_HEALTH_DEGRADED:
+		if (status_is_paused(words))
+			return "an operator keeps a member away: rpmirror resume MEMBER";
 		return "the primary resyncs it as soon as its daemon can be reached";
 	default:
 		return NULL;
 	}
 }
 
-static void status_put_record(const struct set *s, const struct message_status *primary,
-			      json_t *out)
+static void status_put_record(const struct set *s, const struct status_words *words, json_t *out)
 {
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_view *view = &rec->view;
@@ -202,7 +263,7 @@ static void status_put_record(const struct set *s, const struct message_status *
 	json_object_set_new(out, "revision", json_integer((json_int_t)s->entry.revision));
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (rec->config.members[slot].id)
-			json_array_append_new(members, status_member(s, slot, primary));
+			json_array_append_new(members, status_member(s, slot, words));
 	json_object_set_new(out, "members", members);
 }
 
@@ -222,15 +283,25 @@ static json_t *status_waiting(const struct set *s)
 	return out;
 }
 
+static json_t *status_verify(const struct packet_report *report)
+{
+	return json_pack("{s:I, s:I, s:I}", "total", (json_int_t)report->verify_total, "compared",
+			 (json_int_t)report->verify_compared, "different",
+			 (json_int_t)report->verify_different);
+}
+
 json_t *request_status(const struct set *s)
 {
-	struct message_status primary = {0};
-	bool has_primary = s->has_entry && s->is_open && status_of_primary(s, &primary);
-	enum mirror_health health =
-		has_primary ? (enum mirror_health)primary.health : set_health(s);
-	const char *reason = status_reason(s, health), *next = status_next(s, health);
+	enum mirror_health health = set_health(s);
+	const char *reason, *next;
+	struct status_words words;
 	json_t *out = json_object();
 
+	status_ask_primary(s, &words);
+	if (words.status && health != MIRROR_HEALTH_SPLIT)
+		health = (enum mirror_health)words.status->health;
+	reason = status_reason(s, &words, health);
+	next = status_next(s, &words, health);
 	json_object_set_new(out, "set", json_string(s->conf->name));
 	json_object_set_new(out, "health", json_string(mirror_health_2str(health)));
 	if (reason)
@@ -238,12 +309,15 @@ json_t *request_status(const struct set *s)
 	if (next)
 		json_object_set_new(out, "next", json_string(next));
 	json_object_set_new(out, "progressing",
-			    json_boolean(health == MIRROR_HEALTH_DEGRADED && has_primary));
+			    json_boolean(health == MIRROR_HEALTH_DEGRADED && words.status &&
+					 !(words.status->flags & MESSAGE_STATUS_STUCK)));
 	if (s->holder.pid)
 		json_object_set_new(out, "pid", json_integer(s->holder.pid));
 	json_object_set_new(out, "register", status_register(s));
 	if (s->has_entry)
-		status_put_record(s, has_primary ? &primary : NULL, out);
+		status_put_record(s, &words, out);
 	json_object_set_new(out, "waiting", status_waiting(s));
+	if (words.report && words.report->verify_total)
+		json_object_set_new(out, "verify", status_verify(words.report));
 	return out;
 }

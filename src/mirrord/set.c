@@ -127,10 +127,23 @@ bool set_has_waiting(const struct set *s)
 	return false;
 }
 
+const struct packet_report *set_report(const struct set *s)
+{
+	return s->holder.report_ms && !set_is_silent(s) ? &s->holder.report : NULL;
+}
+
+bool set_is_silent(const struct set *s)
+{
+	return s->holder.pid && s->holder.report_ms &&
+	       loop_now_ms() - s->holder.report_ms > DAEMON_SILENT_MS;
+}
+
 void set_fill_status(struct set *s, struct message_status *status)
 {
-	if (s->holder.has_status) {
-		*status = s->holder.status;
+	const struct packet_report *report = set_report(s);
+
+	if (report) {
+		*status = report->status;
 	} else {
 		memset(status, 0, sizeof(*status));
 		status->role = MIRROR_ROLE_SECONDARY;
@@ -138,7 +151,9 @@ void set_fill_status(struct set *s, struct message_status *status)
 	}
 	status->copy = (uint8_t)copy_state(s);
 	status->pid = (uint32_t)s->holder.pid;
-	status->flags = (uint8_t)((s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
+	status->flags &= MESSAGE_STATUS_STUCK;
+	status->flags = (uint8_t)(status->flags | (s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
+				  (set_is_silent(s) ? MESSAGE_STATUS_SILENT : 0) |
 				  (s->register_answers ? MESSAGE_STATUS_REGISTER : 0) |
 				  (set_has_waiting(s) ? MESSAGE_STATUS_WAITING : 0));
 }

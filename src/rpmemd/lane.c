@@ -2,17 +2,16 @@
 #include "rpmemd/lane.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "session/counters.h"
 
 /* Bytes of memory: requests first, each in a slot of its own, answers behind them. */
-#define LANE_ANSWERS  (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
-#define LANE_MEMORY   (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
-#define LANE_COUNTERS 64
+#define LANE_ANSWERS (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
+#define LANE_MEMORY  (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
 
 uint32_t lane_cq_size(unsigned lanes)
 {
@@ -79,19 +78,13 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 	return rc;
 }
 
-/* What the device counted, for operators and for measuring. */
 static void lane_log_counters(const struct lane *lane)
 {
-	struct rpma_counter counters[LANE_COUNTERS];
-	size_t count = LANE_COUNTERS, len = 0;
-	char text[1024] = "";
+	char text[COUNTERS_TEXT];
 
-	if (log_threshold < LOG_LVL_INFO || rpma_conn_get_counters(lane->conn, counters, &count))
+	if (log_threshold < LOG_LVL_INFO)
 		return;
-	for (size_t i = 0; i < count && i < LANE_COUNTERS && len < sizeof(text); i++)
-		if (counters[i].value)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s=%" PRIu64,
-						counters[i].name, counters[i].value);
+	counters_text(lane->conn, text, sizeof(text));
 	LOG_INFO("lane %u ended:%s", lane->number, text);
 }
 

@@ -75,16 +75,17 @@ step() {
 	printf '%s: passed (%s s)\n' "$name" $((SECONDS - begin))
 }
 
-# Each line of the tutorial of librpmem, from the installation on.
+# tutorial LIBRARY: each line of its tutorial, from the installation on.
 tutorial() {
 	local part script=$here/../system/tutorial/script.py
 	new_system
 	ln -s packages "$root/build-package"
 	for part in install rest; do
-		python3 "$script" "$here/../../doc/rpmem-tutorial.md" $part >"$root/tutorial-$part"
+		python3 "$script" "$here/../../doc/$1-tutorial.md" $part >"$root/tutorial-$part"
 	done
-	step 600 "the tutorial: installations" sh -c 'apt-get -q update && cd / && bash /tutorial-install'
-	step 300 "the tutorial" --net sh -c 'mkdir -p /run/sshd && /usr/sbin/sshd && cd /root && bash /tutorial-rest'
+	step 600 "the tutorial of $1: installations" sh -c 'apt-get -q update && cd / && bash /tutorial-install'
+	step 300 "the tutorial of $1" --net sh -c 'mkdir -p /run/sshd && { [ ! -x /usr/sbin/sshd ] || /usr/sbin/sshd; } &&
+		cd /root && bash /tutorial-rest'
 }
 
 # What the container file does: its COPY, its RUN, and the start of its program as its user.
@@ -104,7 +105,8 @@ container() {
 }
 
 container
-tutorial
+tutorial rpmem
+tutorial mirror
 new_system
 cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
 . "$here/steps.sh"

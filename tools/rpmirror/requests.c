@@ -6,6 +6,7 @@
 
 #include "../numbers.h"
 #include "ask.h"
+#include "base/text.h"
 #include "commands.h"
 #include "mirror/core/types.h"
 #include "show.h"
@@ -44,13 +45,18 @@ static int request_run(const struct args *args, const char *op, bool has_member,
 	return code ? out_failure(&f) : OUT_DONE;
 }
 
+/* done: unless the daemon has something to say. */
 static int request_finish(const struct args *args, json_t *answer, const char *done)
 {
+	char text[512];
+
 	if (args->json) {
 		out_json(answer);
 		return OUT_DONE;
 	}
-	printf("%s\n", done);
+	snprintf(text, sizeof(text), "%s", json_text(answer, "text", done));
+	text_make_printable(text);
+	printf("%s\n", text);
 	json_decref(answer);
 	return OUT_DONE;
 }
@@ -137,8 +143,7 @@ int cmd_resume(int argc, char **argv)
 
 int cmd_fence(int argc, char **argv)
 {
-	return request_of_member(argc, argv, "fence", "member",
-				 "its host counts as off: another member may be promoted now");
+	return request_of_member(argc, argv, "fence", "member", "done");
 }
 
 int cmd_resolve(int argc, char **argv)
@@ -183,6 +188,20 @@ int cmd_grow(int argc, char **argv)
 				     "next time that it is mapped");
 }
 
+static void request_show_range(const json_t *range)
+{
+	char name[MIRROR_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "%s",
+		 json_is_string(json_array_get(range, 2))
+			 ? json_string_value(json_array_get(range, 2))
+			 : "?");
+	text_make_printable(name);
+	printf("  member %s offset %" JSON_INTEGER_FORMAT " length %" JSON_INTEGER_FORMAT "\n",
+	       name, json_integer_value(json_array_get(range, 0)),
+	       json_integer_value(json_array_get(range, 1)));
+}
+
 static int request_show_verified(const struct args *args, json_t *answer)
 {
 	double different = json_figure(answer, "different", 0);
@@ -198,10 +217,7 @@ static int request_show_verified(const struct args *args, json_t *answer)
 		       different);
 	else
 		printf("the copies are equal\n");
-	json_array_foreach(json_object_get(answer, "ranges"), i, range)
-		printf("  offset %" JSON_INTEGER_FORMAT " length %" JSON_INTEGER_FORMAT "\n",
-		       json_integer_value(json_array_get(range, 0)),
-		       json_integer_value(json_array_get(range, 1)));
+	json_array_foreach(json_object_get(answer, "ranges"), i, range) request_show_range(range);
 	json_decref(answer);
 	return different > 0 ? OUT_NOT_INSYNC : OUT_DONE;
 }

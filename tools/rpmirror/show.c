@@ -104,6 +104,17 @@ static void show_member(const json_t *member, int width)
 	printf("\n");
 }
 
+/* The comparison that runs. */
+static void show_verify(const json_t *set)
+{
+	const json_t *verify = json_object_get(set, "verify");
+
+	if (verify)
+		printf("  compared %.0f of %.0f bytes, %.0f differ\n",
+		       json_figure(verify, "compared", 0), json_figure(verify, "total", 0),
+		       json_figure(verify, "different", 0));
+}
+
 void show_set(const json_t *set)
 {
 	const json_t *members = json_object_get(set, "members"), *member;
@@ -118,6 +129,7 @@ void show_set(const json_t *set)
 		width = len > width && len <= MIRROR_NAME_MAX ? len : width;
 	}
 	json_array_foreach(members, i, member) show_member(member, width);
+	show_verify(set);
 	show_sentence(set, "reason", "why");
 	show_sentence(set, "next", "next");
 }

@@ -11,7 +11,14 @@
 
 bool killpoint_is_on;
 
-static const char *killpoint_at, *killpoint_log;
+#define KILLPOINT_ORDERS 2
+
+static const char *killpoint_log;
+static struct killpoint_order {
+	const char *variable, *at;
+	int signal;
+} killpoint_orders[KILLPOINT_ORDERS] = {{.variable = "MIRROR_KILL_AT", .signal = SIGKILL},
+					{.variable = "MIRROR_STOP_AT", .signal = SIGSTOP}};
 static unsigned killpoint_counts[KILLPOINT_COUNT];
 
 static const char *const killpoint_names[KILLPOINT_COUNT] = {
@@ -22,9 +29,12 @@ static const char *const killpoint_names[KILLPOINT_COUNT] = {
 
 __attribute__((constructor)) static void killpoint_init(void)
 {
-	killpoint_at = secure_getenv("MIRROR_KILL_AT");
 	killpoint_log = secure_getenv("MIRROR_KILL_LOG");
-	killpoint_is_on = killpoint_at || killpoint_log;
+	killpoint_is_on = killpoint_log;
+	for (unsigned i = 0; i < KILLPOINT_ORDERS; i++) {
+		killpoint_orders[i].at = secure_getenv(killpoint_orders[i].variable);
+		killpoint_is_on |= killpoint_orders[i].at != NULL;
+	}
 }
 
 /* One write, so that lines of several processes do not mix. */
@@ -43,22 +53,27 @@ static void killpoint_note(const char *name)
 	close(fd);
 }
 
+/* at: name[:n], the name without n being n = 1 */
+static bool killpoint_is_meant(const char *at, const char *name, unsigned count)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(at, name, len) || (at[len] && at[len] != ':'))
+		return false;
+	return count == (at[len] ? (unsigned)strtoul(at + len + 1, NULL, 10) : 1);
+}
+
 void killpoint_reach(enum killpoint point)
 {
 	const char *name = killpoint_names[point];
 	unsigned count = __atomic_add_fetch(&killpoint_counts[point], 1, __ATOMIC_RELAXED);
-	size_t len = strlen(name);
-	unsigned wanted = 1;
 
 	if (killpoint_log && count == 1)
 		killpoint_note(name);
-	if (!killpoint_at || strncmp(killpoint_at, name, len) ||
-	    (killpoint_at[len] && killpoint_at[len] != ':'))
-		return;
-	if (killpoint_at[len])
-		wanted = (unsigned)strtoul(killpoint_at + len + 1, NULL, 10);
-	if (count == wanted)
-		kill(getpid(), SIGKILL);
+	for (unsigned i = 0; i < KILLPOINT_ORDERS; i++)
+		if (killpoint_orders[i].at &&
+		    killpoint_is_meant(killpoint_orders[i].at, name, count))
+			kill(getpid(), killpoint_orders[i].signal);
 }
 #else
 typedef int killpoint_nothing; /* a file is not empty */

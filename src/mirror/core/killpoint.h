@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * killpoint.h -- named points at which a test ends a process, before and after what has to be
- * durable; in builds for tests only (RPMA_KILLPOINTS), nothing elsewhere.
+ * killpoint.h -- named points at which a test ends or stops a process, before and after what has to
+ * be durable; in builds for tests only (RPMA_KILLPOINTS), nothing elsewhere.
  *
  * MIRROR_KILL_AT=name[:n] in the environment: SIGKILL when the point is reached for the n-th time.
+ * MIRROR_STOP_AT=name[:n]: SIGSTOP, so that a test can change the world around it at that moment.
  * MIRROR_KILL_LOG=file: each point's name is appended when it is reached for the first time, so
  * that a test can compare what its runs reached with this list. doc/mirror-format.md has the rules
  * W1 to W9.
@@ -13,40 +14,63 @@
 
 #include <stdbool.h>
 
-/* name, who reaches it, where */
+/* Whose process comes there: the application's; the daemon's on the host of the (next) primary, or
+ * on another one. The soak kills each of them (tests/README.md). */
+enum {
+	KILLPOINT_NOBODY = 0, /* yet: only tests of the metadata */
+	KILLPOINT_LIBRARY = 1,
+	KILLPOINT_PRIMARY = 2,
+	KILLPOINT_REPLICA = 4,
+	KILLPOINT_DAEMON = KILLPOINT_PRIMARY | KILLPOINT_REPLICA
+};
+
+/* name, who, where */
 #define KILLPOINTS(X)                                                                              \
-	X(slot_written, "daemon", "a record is durable in its slot, and not yet marked as whole")  \
-	X(w1_before, "daemon", "connections are cut, the promise is not written")                  \
-	X(w1_after, "daemon", "the promise is durable, and not answered")                          \
-	X(w2_before, "library", "extents are stored in the table, and not durable")                \
-	X(w2_after, "library", "they are durable, and nothing was written to them")                \
-	X(w3_before, "library", "an extent is to turn cold, its bits are not durable")             \
-	X(w3_after, "library", "they are durable, and its slot is not free")                       \
-	X(w4_before, "daemon", "a resync is asked for, `syncing` is not written")                  \
-	X(w4_after, "daemon", "it is durable, and no byte was copied")                             \
-	X(w5_clear_before, "library", "a member has everything, its bitmap is not cleared")        \
-	X(w5_clear_after, "library", "it is cleared, and the member still is `syncing`")           \
-	X(w5_before, "daemon", "the last byte is durable, and `syncing` still set")                \
-	X(w5_after, "daemon", "it is cleared, and not answered")                                   \
-	X(w6_before, "daemon", "a change of the register is asked for, and not sent")              \
-	X(w6_after, "daemon", "the register has answered, and the library does not know")          \
-	X(w6_known, "library", "the library knows, and nothing was acknowledged since")            \
-	X(w7_hold_before, "daemon", "a process asks for the copy, `clean` is set")                 \
-	X(w7_hold_after, "daemon", "`clean` is cleared durably, and not answered")                 \
-	X(w7_serve_before, "daemon", "the epoch serves, the copy does not say that it has it")     \
-	X(w7_serve_after, "daemon", "it says so durably, and map has not returned")                \
-	X(w7_release_before, "daemon", "the copy is unmapped, `clean` is not written")             \
-	X(w7_release_after, "daemon", "it is durable")                                             \
-	X(w9_before, "daemon", "an equalisation is asked for, its ranges are not durable")         \
-	X(w9_after, "daemon", "they are durable, and no byte was copied")                          \
-	X(retire_before, "daemon", "`serving` is committed, records are not retired")              \
-	X(retire_middle, "daemon", "hot slots are free, intents still count")                      \
-	X(retire_after, "daemon", "they are retired, and not answered")                            \
-	X(flush_begin, "library", "a flush is asked for, its extents are cold or hot")             \
-	X(flush_snapshot, "library", "its content is in the local copy, and nothing was sent")     \
-	X(flush_posted, "library", "it was sent to all, and is not durable here")                  \
-	X(flush_local, "library", "it is durable here, and perhaps elsewhere")                     \
-	X(flush_settled, "library", "it is acknowledged by all, and has not returned")
+	X(slot_written, KILLPOINT_DAEMON,                                                          \
+	  "a record is durable in its slot, and not yet marked as whole")                          \
+	X(w1_before, KILLPOINT_DAEMON, "connections are cut, the promise is not written")          \
+	X(w1_after, KILLPOINT_DAEMON, "the promise is durable, and not answered")                  \
+	X(w2_before, KILLPOINT_LIBRARY | KILLPOINT_REPLICA,                                        \
+	  "extents are stored in the table, and not durable")                                      \
+	X(w2_after, KILLPOINT_LIBRARY | KILLPOINT_REPLICA,                                         \
+	  "they are durable, and nothing was written to them")                                     \
+	X(w3_before, KILLPOINT_LIBRARY, "an extent is to turn cold, its bits are not durable")     \
+	X(w3_after, KILLPOINT_LIBRARY, "they are durable, and its slot is not free")               \
+	X(w4_before, KILLPOINT_REPLICA, "a resync is asked for, `syncing` is not written")         \
+	X(w4_after, KILLPOINT_REPLICA, "it is durable, and no byte was copied")                    \
+	X(w5_clear_before, KILLPOINT_NOBODY, "a member has everything, its bitmap is not cleared") \
+	X(w5_clear_after, KILLPOINT_NOBODY, "it is cleared, and the member still is `syncing`")    \
+	X(w5_before, KILLPOINT_REPLICA, "the last byte is durable, and `syncing` still set")       \
+	X(w5_after, KILLPOINT_REPLICA, "it is cleared, and not answered")                          \
+	X(w6_before, KILLPOINT_PRIMARY, "a change of the register is asked for, and not sent")     \
+	X(w6_after, KILLPOINT_PRIMARY, "the register has answered, and the library does not know") \
+	X(w6_known, KILLPOINT_LIBRARY, "the library knows, and nothing was acknowledged since")    \
+	X(w7_hold_before, KILLPOINT_PRIMARY, "a process asks for the copy, `clean` is set")        \
+	X(w7_hold_after, KILLPOINT_PRIMARY, "`clean` is cleared durably, and not answered")        \
+	X(w7_serve_before, KILLPOINT_PRIMARY,                                                      \
+	  "the epoch serves, the copy does not say that it has it")                                \
+	X(w7_serve_after, KILLPOINT_PRIMARY, "it says so durably, and map has not returned")       \
+	X(w7_release_before, KILLPOINT_PRIMARY, "the copy is unmapped, `clean` is not written")    \
+	X(w7_release_after, KILLPOINT_PRIMARY, "it is durable")                                    \
+	X(w9_before, KILLPOINT_REPLICA,                                                            \
+	  "an equalisation is asked for, its ranges are not durable")                              \
+	X(w9_after, KILLPOINT_REPLICA, "they are durable, and no byte was copied")                 \
+	X(retire_before, KILLPOINT_DAEMON, "`serving` is committed, records are not retired")      \
+	X(retire_middle, KILLPOINT_DAEMON, "hot slots are free, intents still count")              \
+	X(retire_after, KILLPOINT_DAEMON, "they are retired, and not answered")                    \
+	X(flush_begin, KILLPOINT_LIBRARY, "a flush is asked for, its extents are cold or hot")     \
+	X(flush_snapshot, KILLPOINT_LIBRARY,                                                       \
+	  "its content is in the local copy, and nothing was sent")                                \
+	X(flush_posted, KILLPOINT_LIBRARY, "it was sent to all, and is not durable here")          \
+	X(flush_local, KILLPOINT_LIBRARY, "it is durable here, and perhaps elsewhere")             \
+	X(flush_settled, KILLPOINT_LIBRARY, "it is acknowledged by all, and has not returned")     \
+	X(placed_before, KILLPOINT_REPLICA,                                                        \
+	  "a flush is placed in the replica's file, and not written back")                         \
+	X(placed_after, KILLPOINT_REPLICA, "it is written back, and not answered")                 \
+	X(persist_before, KILLPOINT_DAEMON, "any part of the metadata is stored, and not durable") \
+	X(persist_after, KILLPOINT_DAEMON, "it is durable")                                        \
+	X(answer_before, KILLPOINT_DAEMON, "a message to a primary's library is not sent")         \
+	X(packet_before, KILLPOINT_PRIMARY, "a packet to this host's library is not sent")
 
 enum killpoint {
 #define KILLPOINT_ENUM(name, who, where) KILLPOINT_##name,

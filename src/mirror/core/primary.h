@@ -131,9 +131,11 @@ struct primary_member {
 	uint64_t id;                  /* of the copy, as configured; 0: the slot is free */
 	bool lost;                    /* of S: to be swapped out, if that is permitted */
 	bool uncertain;               /* it reported so */
+	bool kept_out;                /* an operator wants it not to return */
 	const char *trouble;          /* why it is not used, for people; NULL: nothing known */
 	uint64_t retry_ms;            /* AWAY: when to fence it again */
 	uint64_t backoff_ms;          /* the last one between two attempts to reach it */
+	uint64_t held_ms;             /* likewise, as its copy is held */
 	uint64_t holdoff_ms;          /* the last one after it left S */
 	uint64_t deadline_ms;         /* recovering: when it counts as lost; 0: it does not */
 	uint64_t insync_ms;           /* since when it is of S */
@@ -208,6 +210,16 @@ void primary_on_joining(struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);
+
+/*
+ * Serving: an operator wants another member out of S, and not to return before primary_readmit().
+ * 0; -EBUSY: it may not leave, with *why (static); -EINVAL: there is no such member. What is under
+ * way with it ends (DROP). The swap may still fail: it has left when S says so, and it is not to be
+ * expected any more when kept_out is false again.
+ */
+int primary_exclude(struct primary *p, uint8_t slot, const char **why);
+/* It may return, and is tried at once: what made it wait is forgotten. */
+void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
 void primary_on_local_failed(struct primary *p);

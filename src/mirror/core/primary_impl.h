@@ -9,6 +9,7 @@
 #include "mirror/core/view.h"
 
 #define PRIMARY_RETRY_MS     200   /* first pause between attempts to reach a member */
+#define PRIMARY_HELD_MS      2     /* first pause while a process, which unmaps, holds the copy */
 #define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
 #define PRIMARY_SPLITS       4     /* refusals; a read that was under way may cause one or two */
 #define PRIMARY_HOLDOFF_MAX  (300 * 1000)

@@ -116,7 +116,7 @@ static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 		return false;
 	if (primary_in_s(p, slot))
 		return primary_member_to_repair(p, slot);
-	return p->state == PRIMARY_SERVING && !(p->unknown & MIRROR_BIT(slot));
+	return p->state == PRIMARY_SERVING && !m->kept_out && !(p->unknown & MIRROR_BIT(slot));
 }
 
 static void primary_member_timed_out(struct primary *p, unsigned slot)
@@ -221,6 +221,7 @@ static void primary_on_promised_insync(struct primary *p, unsigned slot,
 		return;
 	}
 	m->lost = false;
+	m->kept_out = false;
 	m->deadline_ms = 0;
 	if (primary_is_serving(p)) {
 		primary_member_set(p, slot, PRIMARY_MEMBER_EQUALISE);
@@ -262,14 +263,15 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 	m->uncertain = report->uncertain || report->copy == MIRROR_COPY_UNKNOWN;
 	if (report->held) {
 		m->trouble = "a process on its host still maps the copy";
-		primary_member_away(p, slot, PRIMARY_RETRY_MS);
+		m->held_ms = primary_double(m->held_ms, PRIMARY_HELD_MS, PRIMARY_RETRY_MS);
+		primary_member_away(p, slot, m->held_ms);
 		primary_settle(p);
 		return;
 	}
 	m->trouble = NULL;
 	m->promised = (struct mirror_epoch){0, 0};
 	m->splits = 0;
-	m->backoff_ms = 0;
+	m->backoff_ms = m->held_ms = 0;
 	primary_pend_member(p, slot, PRIMARY_DO_VIEW);
 	if (slot == p->slot)
 		primary_on_promised_self(p, report);

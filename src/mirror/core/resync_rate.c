@@ -42,9 +42,9 @@ void resync_latencies_add(struct resync_latencies *l, uint64_t took_us)
 	l->count++;
 }
 
-uint64_t resync_latencies_p99(const struct resync_latencies *l)
+uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned percent)
 {
-	uint32_t slower = l->count / 100 + 1, seen = 0;
+	uint64_t slower = (uint64_t)l->count * (100 - percent) / 100 + 1, seen = 0;
 	unsigned class = RESYNC_LATENCIES;
 
 	if (!l->count)

@@ -60,7 +60,11 @@ void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us);
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us);
 
 void resync_latencies_add(struct resync_latencies *l, uint64_t took_us);
-/* Of the slowest hundredth the fastest, at most an eighth too much; 0: there were none. */
-uint64_t resync_latencies_p99(const struct resync_latencies *l);
+/* So many of a hundred were as fast, or faster; at most an eighth too much; 0: there were none. */
+uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned percent);
+static inline uint64_t resync_latencies_p99(const struct resync_latencies *l)
+{
+	return resync_latencies_percentile(l, 99);
+}
 
 #endif

@@ -169,6 +169,7 @@ static void message_put_status(struct wcursor *c, const struct message *m)
 	wcursor_u8(c, status->flags);
 	wcursor_le(c, status->pid, 4);
 	wcursor_le(c, status->flushes, 8);
+	wcursor_le(c, status->acked, 8);
 	wcursor_le(c, status->p50_us, 4);
 	wcursor_le(c, status->p99_us, 4);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -178,6 +179,7 @@ static void message_put_status(struct wcursor *c, const struct message *m)
 		wcursor_u8(c, member->link);
 		wcursor_u8(c, member->flow);
 		wcursor_le(c, member->remaining, 8);
+		wcursor_le(c, member->rate, 4);
 		wcursor_le(c, member->p99_us, 4);
 	}
 }
@@ -190,9 +192,11 @@ static void message_get_status(struct rcursor *c, struct message *m)
 	status->health = fields_get_below(c, MIRROR_HEALTH_COUNT);
 	status->copy = fields_get_below(c, MIRROR_COPY_COUNT);
 	status->flags = fields_get_flags(c, MESSAGE_STATUS_HELD | MESSAGE_STATUS_REGISTER |
-						    MESSAGE_STATUS_WAITING);
+						    MESSAGE_STATUS_WAITING | MESSAGE_STATUS_STUCK |
+						    MESSAGE_STATUS_SILENT);
 	status->pid = (uint32_t)rcursor_le(c, 4);
 	status->flushes = rcursor_le(c, 8);
+	status->acked = rcursor_le(c, 8);
 	status->p50_us = (uint32_t)rcursor_le(c, 4);
 	status->p99_us = (uint32_t)rcursor_le(c, 4);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -202,6 +206,7 @@ static void message_get_status(struct rcursor *c, struct message *m)
 		member->link = fields_get_below(c, MIRROR_LINK_COUNT);
 		member->flow = fields_get_below(c, MIRROR_FLOW_COUNT);
 		member->remaining = rcursor_le(c, 8);
+		member->rate = (uint32_t)rcursor_le(c, 4);
 		member->p99_us = (uint32_t)rcursor_le(c, 4);
 	}
 }

@@ -125,20 +125,23 @@ struct message_view {
 struct message_member {
 	uint8_t copy, link, flow; /* enum mirror_copy, mirror_link, mirror_flow */
 	uint64_t remaining;       /* bytes to be sent until it is equal */
+	uint32_t rate;            /* of its resync, KiB a second */
 	uint32_t p99_us;          /* of flushes to it */
 };
 
 #define MESSAGE_STATUS_HELD     (1 << 0) /* a process on this host maps the set */
 #define MESSAGE_STATUS_REGISTER (1 << 1) /* the register answered lately */
 #define MESSAGE_STATUS_WAITING  (1 << 2) /* a process on this host waits to be primary */
+#define MESSAGE_STATUS_STUCK    (1 << 3) /* something that is waited for makes no progress */
+#define MESSAGE_STATUS_SILENT   (1 << 4) /* the process maps the set and has not reported lately */
 
 /* One member's daemon says what it knows. */
 struct message_status {
 	uint8_t role, health, copy; /* enum mirror_role, mirror_health, mirror_copy */
 	uint8_t flags;              /* MESSAGE_STATUS_* */
 	uint32_t pid;               /* of who maps the set */
-	uint64_t flushes;
-	uint32_t p50_us, p99_us; /* of flushes */
+	uint64_t flushes, acked;    /* begun; up to which all are acknowledged */
+	uint32_t p50_us, p99_us;    /* of flushes */
 	/* By slot, from the primary's host only, else zeros. */
 	struct message_member members[MIRROR_MEMBERS_MAX];
 };

@@ -172,17 +172,24 @@ static void packet_get_serve(struct rcursor *c, struct packet *p)
 	p->serve.forced = fields_get_bool(c);
 }
 
-/* As the message of that name. */
-static void packet_put_status(struct wcursor *c, const struct packet *p)
+/* The status as the message of that name. */
+static void packet_put_report(struct wcursor *c, const struct packet *p)
 {
-	struct message m = {.type = MESSAGE_STATUS, .status = p->status};
+	const struct packet_report *report = &p->report;
+	struct message m = {.type = MESSAGE_STATUS, .status = report->status};
 	uint8_t buf[MESSAGE_SIZE];
 
 	message_encode(&m, buf);
 	wcursor_bytes(c, buf, sizeof(buf));
+	fields_put_text(c, report->why, sizeof(report->why));
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		fields_put_text(c, report->reasons[i], sizeof(report->reasons[i]));
+	wcursor_le(c, report->verify_total, 8);
+	wcursor_le(c, report->verify_compared, 8);
+	wcursor_le(c, report->verify_different, 8);
 }
 
-static void packet_get_status(struct rcursor *c, struct packet *p)
+static void packet_get_status(struct rcursor *c, struct message_status *status)
 {
 	const uint8_t *at = rcursor_bytes(c, MESSAGE_SIZE);
 	static const struct mirror_uuid none;
@@ -192,16 +199,33 @@ static void packet_get_status(struct rcursor *c, struct packet *p)
 	    memcmp(&m.uuid, &none, sizeof(none)) != 0 || m.epoch.number || m.epoch.nonce)
 		c->bad = true;
 	else
-		p->status = m.status;
+		*status = m.status;
+}
+
+static void packet_get_report(struct rcursor *c, struct packet *p)
+{
+	struct packet_report *report = &p->report;
+
+	packet_get_status(c, &report->status);
+	fields_get_text(c, report->why, sizeof(report->why));
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		fields_get_text(c, report->reasons[i], sizeof(report->reasons[i]));
+	report->verify_total = rcursor_le(c, 8);
+	report->verify_compared = rcursor_le(c, 8);
+	report->verify_different = rcursor_le(c, 8);
 }
 
 static void packet_put_event(struct wcursor *c, const struct packet *p)
 {
+	wcursor_u8(c, p->event.what);
+	wcursor_u8(c, p->event.member);
 	fields_put_text(c, p->event.text, sizeof(p->event.text));
 }
 
 static void packet_get_event(struct rcursor *c, struct packet *p)
 {
+	p->event.what = fields_get_below(c, PACKET_EVENT_END);
+	p->event.member = fields_get_slot(c);
 	fields_get_text(c, p->event.text, sizeof(p->event.text));
 }
 
@@ -231,16 +255,53 @@ static void packet_put_order(struct wcursor *c, const struct packet *p)
 {
 	wcursor_u8(c, p->order.order);
 	wcursor_u8(c, p->order.member);
-	wcursor_le(c, p->order.argument, 8);
+	wcursor_u8(c, p->order.flag);
+	wcursor_le(c, p->order.timeout_ms, 4);
+	wcursor_le(c, p->order.rate, 8);
 }
 
 static void packet_get_order(struct rcursor *c, struct packet *p)
 {
 	p->order.order = fields_get_below(c, PACKET_ORDER_END);
 	p->order.member = fields_get_slot(c);
-	p->order.argument = rcursor_le(c, 8);
+	p->order.flag = fields_get_bool(c);
+	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
+	p->order.rate = rcursor_le(c, 8);
 	if (!p->order.order)
 		c->bad = true;
+}
+
+static void packet_put_ordered(struct wcursor *c, const struct packet *p)
+{
+	const struct packet_verified *v = &p->ordered.verified;
+
+	assert(v->count <= PACKET_DIFFERENCES);
+	wcursor_u8(c, p->ordered.status);
+	fields_put_text(c, p->ordered.text, sizeof(p->ordered.text));
+	wcursor_le(c, v->compared, 8);
+	wcursor_le(c, v->different, 8);
+	wcursor_u8(c, v->count);
+	for (unsigned i = 0; i < v->count; i++) {
+		wcursor_u8(c, v->differences[i].member);
+		wcursor_le(c, v->differences[i].range.offset, 8);
+		wcursor_le(c, v->differences[i].range.len, 8);
+	}
+}
+
+static void packet_get_ordered(struct rcursor *c, struct packet *p)
+{
+	struct packet_verified *v = &p->ordered.verified;
+
+	p->ordered.status = fields_get_below(c, PACKET_STATUS_END);
+	fields_get_text(c, p->ordered.text, sizeof(p->ordered.text));
+	v->compared = rcursor_le(c, 8);
+	v->different = rcursor_le(c, 8);
+	v->count = fields_get_below(c, PACKET_DIFFERENCES + 1);
+	for (unsigned i = 0; i < v->count; i++) {
+		v->differences[i].member = fields_get_below(c, MIRROR_MEMBERS_MAX);
+		v->differences[i].range.offset = rcursor_le(c, 8);
+		v->differences[i].range.len = rcursor_le(c, 8);
+	}
 }
 
 static void packet_put_done(struct wcursor *c, const struct packet *p)
@@ -273,13 +334,13 @@ static const struct packet_codec packet_codecs[PACKET_TYPE_END] = {
 	[PACKET_HEARTBEAT] = {.name = "HEARTBEAT"},
 	[PACKET_SERVE] = {"SERVE", packet_put_serve, packet_get_serve},
 	[PACKET_FAIL] = {.name = "FAIL"},
-	[PACKET_STATUS] = {"STATUS", packet_put_status, packet_get_status},
+	[PACKET_STATUS] = {"STATUS", packet_put_report, packet_get_report},
 	[PACKET_EVENT] = {"EVENT", packet_put_event, packet_get_event},
 	[PACKET_LEASE] = {"LEASE", packet_put_lease, packet_get_lease},
 	[PACKET_CHANGED] = {"CHANGED", packet_put_entry, packet_get_entry},
 	[PACKET_FENCED] = {"FENCED", packet_put_fenced, packet_get_fenced},
 	[PACKET_ORDER] = {"ORDER", packet_put_order, packet_get_order},
-	[PACKET_ORDERED] = {"ORDERED", packet_put_done, packet_get_done},
+	[PACKET_ORDERED] = {"ORDERED", packet_put_ordered, packet_get_ordered},
 	[PACKET_DONE] = {"DONE", packet_put_done, packet_get_done},
 };
 
@@ -324,6 +385,18 @@ const char *packet_type_2str(unsigned type)
 	return type > 0 && type < PACKET_TYPE_END ? packet_codecs[type].name : "?";
 }
 
+const char *packet_event_2str(unsigned what)
+{
+	static const char *const words[PACKET_EVENT_END] = {
+		[PACKET_EVENT_LOST] = "lost",     [PACKET_EVENT_SLOW] = "slow",
+		[PACKET_EVENT_LEASE] = "lease",   [PACKET_EVENT_FENCED] = "fenced",
+		[PACKET_EVENT_MEDIUM] = "medium", [PACKET_EVENT_ERROR] = "error",
+		[PACKET_EVENT_STUCK] = "stuck",   [PACKET_EVENT_VERIFY] = "verify",
+	};
+
+	return what < PACKET_EVENT_END ? words[what] : "?";
+}
+
 const char *packet_status_2str(unsigned status)
 {
 	static const char *const words[PACKET_STATUS_END] = {
@@ -337,6 +410,8 @@ const char *packet_status_2str(unsigned status)
 		[PACKET_COPY_FAILED] = "the copy of this host has failed",
 		[PACKET_REGISTER] = "the set's register does not answer",
 		[PACKET_IO] = "a file of this host cannot be used",
+		[PACKET_COPIES] = "too few copies would be left",
+		[PACKET_TIMEOUT] = "it was not done in time",
 	};
 
 	return status < PACKET_STATUS_END ? words[status] : "an unknown reason";

@@ -33,6 +33,7 @@
 #define PACKET_MAX          65536
 #define PACKET_TEXT         512 /* with the NUL */
 #define PACKET_HEARTBEAT_MS 100
+#define PACKET_STATUS_MS    1000
 
 enum packet_type {
 	PACKET_MAP = 1,
@@ -69,6 +70,8 @@ enum packet_status {
 	PACKET_COPY_FAILED, /* the copy here, or its metadata */
 	PACKET_REGISTER,    /* the register does not answer */
 	PACKET_IO,          /* a file of this host */
+	PACKET_COPIES,      /* too few copies would be left */
+	PACKET_TIMEOUT,     /* not done in time */
 	PACKET_STATUS_END
 };
 
@@ -147,27 +150,73 @@ struct packet_fenced {
 
 enum packet_order {
 	PACKET_ORDER_DEMOTE = 1,
-	PACKET_ORDER_RESYNC, /* member; argument 1: whole */
-	PACKET_ORDER_PAUSE,
+	PACKET_ORDER_RESYNC, /* member; flag: everything */
+	PACKET_ORDER_PAUSE,  /* member: its resync */
 	PACKET_ORDER_RESUME,
-	PACKET_ORDER_VERIFY, /* member, or MIRROR_NOBODY: all; argument 1: repair */
+	PACKET_ORDER_VERIFY, /* member, or MIRROR_NOBODY: all; flag: repair */
 	PACKET_ORDER_FENCE,  /* member: exclude it */
 	PACKET_ORDER_END
 };
 
 struct packet_order_request {
-	uint8_t order;  /* enum packet_order */
-	uint8_t member; /* slot, or MIRROR_NOBODY */
-	uint64_t argument;
+	uint8_t order;       /* enum packet_order */
+	uint8_t member;      /* slot, or MIRROR_NOBODY */
+	bool flag;           /* by order */
+	uint32_t timeout_ms; /* for the answer */
+	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
 };
 
-/* ORDERED, DONE. */
 struct packet_done {
 	uint8_t status; /* enum packet_status */
 	char text[PACKET_TEXT];
 };
 
+#define PACKET_DIFFERENCES 64
+
+struct packet_difference {
+	uint8_t member; /* slot */
+	struct mirror_range range;
+};
+
+/* How a comparison of copies is, or has ended. */
+struct packet_verified {
+	uint64_t compared, different; /* bytes, of all members together */
+	uint8_t count;                /* of differences: the first ones */
+	struct packet_difference differences[PACKET_DIFFERENCES];
+};
+
+struct packet_ordered {
+	uint8_t status; /* enum packet_status */
+	char text[PACKET_TEXT];
+	struct packet_verified verified; /* VERIFY */
+};
+
+#define PACKET_WHY 128 /* of a member, with the NUL */
+
+/* What the primary says of itself, at least every PACKET_STATUS_MS. */
+struct packet_report {
+	struct message_status status;
+	char why[PACKET_WHY];                         /* it is blocked, or stuck; "" */
+	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
+	uint64_t verify_total, verify_compared;       /* of a comparison; total 0: none runs */
+	uint64_t verify_different;
+};
+
+enum packet_event_what {
+	PACKET_EVENT_LOST, /* the connection to a member */
+	PACKET_EVENT_SLOW,
+	PACKET_EVENT_LEASE,
+	PACKET_EVENT_FENCED,
+	PACKET_EVENT_MEDIUM, /* this host's copy */
+	PACKET_EVENT_ERROR,
+	PACKET_EVENT_STUCK,
+	PACKET_EVENT_VERIFY,
+	PACKET_EVENT_END
+};
+
 struct packet_event {
+	uint8_t what;   /* enum packet_event_what */
+	uint8_t member; /* slot, or MIRROR_NOBODY */
 	char text[PACKET_TEXT];
 };
 
@@ -184,11 +233,12 @@ struct packet {
 		struct packet_swapped swapped;
 		struct message member;
 		struct packet_serve serve;
-		struct message_status status;
+		struct packet_report report;
 		struct packet_event event;
 		struct packet_lease lease;
 		struct packet_fenced fenced;
 		struct packet_order_request order;
+		struct packet_ordered ordered;
 		struct packet_done done;
 	};
 };
@@ -199,6 +249,8 @@ size_t packet_encode(const struct packet *p, uint8_t *buf);
 int packet_decode(const void *buf, size_t len, struct packet *p);
 
 const char *packet_type_2str(unsigned type);
+/* "slow" */
+const char *packet_event_2str(unsigned what);
 /* One line for people. */
 const char *packet_status_2str(unsigned status);
 

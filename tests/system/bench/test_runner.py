@@ -12,7 +12,7 @@ import unittest
 
 BENCH = os.path.join(os.environ["RPMA_SOURCE"], "bench")
 sys.path.insert(0, BENCH)
-from runner import case, goal_run, goals, peer_goals, place, plot, points, rounds, table  # noqa: E402
+from runner import case, goal_run, goals, mirror_goals, peer_goals, place, plot, points, rounds, table  # noqa: E402
 
 # Prints a line with the times that its environment has for this work, and notes that it ran.
 PROGRAM = """#!/bin/sh
@@ -22,7 +22,7 @@ echo "$(basename "$0") $work" >>"$FAKE_LOG"
 [ "$work" != "$FAKE_BROKEN" ] || { echo "fake: broken" >&2; exit 1; }
 eval "us=\\${FAKE_$work:-10}"
 echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"p99_us\\":$us,\\"ops_s\\":$us,\
-\\"bytes_s\\":$us,\\"dist\\":[[50,$us],[99,$us]],\
+\\"bytes_s\\":$us,\\"calm_p99_us\\":$us,\\"local_writebacks\\":${FAKE_WRITEBACKS:-1},\\"dist\\":[[50,$us],[99,$us]],\
 \\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
 """
 PEER = """#!/bin/sh
@@ -45,7 +45,7 @@ class Runner(unittest.TestCase):
         for name in [name for name in os.environ if name.startswith("FAKE_")]:
             del os.environ[name]
         os.environ["FAKE_LOG"] = self.log
-        for name in ("limit", "ours", "rpmem"):
+        for name in ("limit", "mirror", "ours", "rpmem"):
             self.write(name, PROGRAM)
 
     def write(self, name, text):
@@ -108,6 +108,16 @@ class Runner(unittest.TestCase):
         row = self.measure(disk)
         self.assertIs(row["met"], False)
         self.assertIn("0 write-backs", row["why"])
+
+    def test_goals_of_the_mirror_are_measured_where_links_can_be_limited_or_not(self):
+        os.environ.update(FAKE_mirror_flush="11", FAKE_write_flush="10", FAKE_disk="10")
+        places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
+        outcome = mirror_goals.measure(case.Program(self.folder.name), places, "/var/tmp", 1, 1)
+        rows = {row["work"]: row for row in outcome["goals"]}
+        self.assertEqual(rows["flush 64 B, 1 replica"]["measured"], 1)
+        self.assertIs(rows["flush 64 B, files on a disk"]["met"], True)
+        resync = rows["p99 of these flushes"]
+        self.assertTrue(resync["measured"] == 1 or "ip " in resync["why"] or "tc " in resync["why"], resync)
 
     def test_cases_are_measured_in_turns(self):
         self.measure(self.goal(), count=2)

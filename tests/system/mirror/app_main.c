@@ -4,7 +4,8 @@
  * name of what failed, with the library's text.
  *
  *   map | unmap | put OFFSET NUMBER | begin OFFSET NUMBER, end (a put, in two steps) | get OFFSET |
- *   store OFFSET NUMBER (not flushed) | confirm | state
+ *   store OFFSET NUMBER (not flushed) | confirm | state |
+ *   slow (the number of events of that kind; others are dropped)
  */
 #include <inttypes.h>
 #include <librpmirror.h>
@@ -71,6 +72,16 @@ static void app_print_state(void)
 		       st.insync_mask, st.role, st.health, st.age_ms != UINT64_MAX);
 }
 
+static void app_print_slow(void)
+{
+	struct rpmirror_event event = {.size = sizeof(event)};
+	unsigned count = 0;
+
+	while (!rpmirror_next_event(app_set, &event))
+		count += event.type == RPMIRROR_EVENT_SLOW;
+	printf("%u\n", count);
+}
+
 static void app_do(const char *line)
 {
 	uint64_t offset, value;
@@ -98,6 +109,8 @@ static void app_do(const char *line)
 		app_answer(rpmirror_confirm(app_set));
 	} else if (!strncmp(line, "state", 5)) {
 		app_print_state();
+	} else if (!strncmp(line, "slow", 4)) {
+		app_print_slow();
 	} else {
 		printf("what?\n");
 	}

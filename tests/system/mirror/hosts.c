@@ -59,7 +59,7 @@ bool host_try_start(struct hosts *h, unsigned i, const char *const envs[])
 
 	host_write_conf(h, i);
 	snprintf(command, sizeof(command), "exec setpriv --pdeathsig KILL %s -c %s 2>>%s",
-		 h->opts.program ? h->opts.program : SYSTEM_RPMIRRORD, host->conf, host->log);
+		 SYSTEM_RPMIRRORD, host->conf, host->log);
 	if (proc_start(&host->daemon, argv, envs))
 		fail_msg("cannot start " SYSTEM_RPMIRRORD);
 	line = proc_line(&host->daemon, HOSTS_WAIT_MS);
@@ -91,6 +91,7 @@ static void host_make_copy(const struct hosts *h, unsigned i)
 				   .member_id = config->members[i].id,
 				   .slot = (uint8_t)i,
 				   .size = config->size,
+				   .hot_slots = h->opts.hot_slots,
 				   .flags = META_CLEAN};
 	struct meta_members members = {.config_number = config->number};
 	struct meta_store store = {.len = meta_size_for(config->size), .persist = hosts_persist};

@@ -24,10 +24,10 @@ struct hosts_opts {
 	unsigned lease_ms;        /* 0: 1000 */
 	unsigned min_copies;      /* 0: 1 */
 	unsigned peer_timeout_ms; /* 0: 5000 */
+	unsigned hot_slots;       /* of the metadata; 0: their default */
 	bool has_secret, automatic;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */
-	const char *program;      /* NULL: rpmirrord */
 };
 
 struct host {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS]] -- read and write registers of 8
- * bytes of a mirrored file, and append what happened to FILE (history_file.h), until standard input
- * ends or the role is lost. CLIENT makes the values of this process unlike all others'.
+ * mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS [PAUSE_US [STRIDE]]]] -- read and write
+ * registers of 8 bytes of a mirrored file, and append what happened to FILE (history_file.h), until
+ * standard input ends or the role is lost. CLIENT makes the values of this process unlike all
+ * others'. Each thread rests for PAUSE_US between two operations; STRIDE words are between two
+ * registers.
  *
  * Exit status 0: ended when asked to; 3: fenced, or the copies are not enough; 1: anything else.
  */
@@ -29,7 +31,7 @@
 static struct rpmirror *mirror;
 static uint64_t *words;
 static size_t stride = STRIDE;
-static unsigned registers = 16;
+static unsigned registers = 16, pause_us;
 static uint64_t client, seed;
 static int history;
 static atomic_bool is_over, is_lost;
@@ -138,6 +140,8 @@ static void *work(void *arg)
 			write_register(&p, reg, client << 40 | thread << 32 | i);
 		else
 			read_register(reg);
+		if (pause_us)
+			usleep(pause_us);
 	}
 	return NULL;
 }
@@ -174,11 +178,17 @@ int main(int argc, char **argv)
 	void *addr;
 
 	if (argc < 5 || count > THREADS_MAX)
-		errx(2, "usage: mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS]]");
+		errx(2,
+		     "usage: mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS [PAUSE_US "
+		     "[STRIDE]]]]");
 	client = strtoull(argv[3], NULL, 0);
 	seed = strtoull(argv[4], NULL, 0);
 	if (argc > 5)
 		registers = (unsigned)atoi(argv[5]);
+	if (argc > 7)
+		pause_us = (unsigned)atoi(argv[7]);
+	if (argc > 8)
+		stride = (size_t)atoi(argv[8]);
 	history = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (history < 0)
 		err(1, "%s", argv[2]);

@@ -118,7 +118,7 @@ static void check(const struct answered *done)
 /* How often it was killed at that point: once each time that a life passes it. */
 static unsigned kill_at_each(const char *point)
 {
-	static const struct hosts_opts opts = {.count = 2, .program = SYSTEM_RPMIRRORD_KILLED};
+	static const struct hosts_opts opts = {.count = 2};
 	unsigned kills = 0;
 
 	for (unsigned n = 1;; n++) {
@@ -153,17 +153,17 @@ static unsigned kill_at_each(const char *point)
 
 static void before_each_durable_step(void **state)
 {
-	assert_true(kill_at_each("before-persist") >= 8);
+	assert_true(kill_at_each("persist_before") >= 8);
 }
 
 static void after_each_durable_step(void **state)
 {
-	assert_true(kill_at_each("after-persist") >= 8);
+	assert_true(kill_at_each("persist_after") >= 8);
 }
 
 static void before_each_answer(void **state)
 {
-	assert_true(kill_at_each("before-answer") >= 8);
+	assert_true(kill_at_each("answer_before") >= 8);
 }
 
 int main(void)

@@ -106,6 +106,33 @@ static void test_one_process_at_a_time(void **state)
 	ask(1, "2", "get 0");
 }
 
+/* Its process may not notice for long; nobody waits for it. */
+static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
+{
+	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", "orders", "--socket",
+				hosts.hosts[0].socket, NULL};
+	const char *await[] = {
+		SYSTEM_RPMIRROR,       "wait", "orders", "--until", "primary=none", "--socket",
+		hosts.hosts[1].socket, NULL};
+	struct proc tool;
+
+	app_start(0);
+	app_start(1);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 0 1");
+	assert_int_equal(proc_start(&tool, demote, NULL), 0);
+	assert_int_equal(proc_finish(&tool), 0);
+	assert_int_equal(proc_start(&tool, await, NULL), 0);
+	assert_int_equal(proc_finish(&tool), 0);
+	ask(1, "ok", "map");
+	ask(1, "durable 7 flags 0", "put 0 2");
+	assert_int_equal(read_word(0, 0), 2);
+	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "put 0 3");
+	assert_int_equal(read_word(0, 0), 2);
+	ask(0, "ok", "unmap");
+	ask(1, "durable 7 flags 0", "put 0 4");
+}
+
 static void test_a_member_whose_daemon_is_killed_is_excluded(void **state)
 {
 	app_start(0);
@@ -230,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_role_moves_from_host_to_host),
 		TEST(test_one_process_at_a_time),
+		TEST(test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way),
 		TEST(test_a_member_whose_daemon_is_killed_is_excluded),
 		TEST(test_the_lease_is_renewed),
 		TEST(test_a_restart_of_the_own_daemon_does_not_hurt),

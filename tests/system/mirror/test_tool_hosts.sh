@@ -27,11 +27,16 @@ map_on_first() {
 	tell map
 }
 
-tell() { # COMMAND: must be answered by ok
+tell() { # COMMAND: must be answered by ok, or by what is durable
 	local line
 	echo "$*" >&"${APP[1]}"
 	read -r -t 60 line <&"${APP[0]}" || fail "no answer to '$*'"
-	[ "${line%% *}" = ok ] || fail "'$*': $line"
+	[[ ${line%% *} == @(ok|durable) ]] || fail "'$*': $line"
+}
+
+# is_shown TEXT: the status has it
+is_shown() {
+	"$tool" status --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
 
 test_it_shows_what_the_daemons_know() {
@@ -66,6 +71,70 @@ test_it_refuses_what_the_set_does_not_permit() {
 	hosts_end
 }
 
+test_orders_are_carried_out() {
+	hosts_begin 3
+	"$tool" events orders --socket "${sockets[0]}" >events 2>err &
+	started+=("$!")
+	on 0 2 'has no primary' pause orders c
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,flow.b=replicating,flow.c=replicating,link.c=connected
+	tell put 8 1
+	on 0 0 'b +in-sync +replicating +0 B behind' status orders
+	on 1 2 'on another host' resync orders c
+	on 0 1 "is the primary, which is the source" resync orders a
+	# What is in-sync lacks nothing.
+	on 0 0 'lacks nothing' resync orders c
+	on 0 1 "is in-sync: there is no resync" pause orders c
+	on 0 1 "source of every resync, and 'b' is not it" resync orders c --from b
+	# Out, and it stays out.
+	on 0 0 'excluded until' fence orders c
+	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
+	on 0 0 'an operator keeps it away' explain orders
+	tell put 4096 2
+	wait_until 30 is_shown 'c .* paused  *4096 B behind' || fail "what c lacks is not counted"
+	on 0 0 'goes on' resume orders c
+	on 0 0 '' wait orders --until health=healthy,insync.c=yes,flow.c=replicating
+	cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
+	# All of it is compared.
+	on 0 0 'resync has begun' resync orders c --full --from a
+	on 0 0 '' wait orders --until health=healthy,insync.c=yes
+	grep -q 'change orders/c insync yes -> no' events || fail "no event of the exclusion"
+	# A copy that was edited behind the daemon's back.
+	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
+	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
+	on 0 5 'compared 8388608 bytes, 4096 differ' verify orders --member b
+	grep -q 'member b offset 8192 length 4096' out || fail "the range is not named"
+	on 0 0 'compared 8388608 bytes, 0 differ' verify orders --member c --rate 64M
+	on 0 0 'b +in-sync +replicating' status orders
+	printf edited | dd of="${files[2]}" bs=1 seek=8384512 conv=notrunc status=none
+	on 0 5 'compared 16777216 bytes, 8192 differ' verify orders --repair
+	on 0 0 '' wait orders --until health=healthy
+	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
+	cmp "${files[0]}" "${files[1]}" || fail "b is not repaired"
+	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
+	grep -q 'change orders/b verify: the copies were compared' events || fail "no event of the difference"
+	on 0 5 'not another in-sync copy' verify orders --member a
+	# A process that is stopped is not taken for a healthy one.
+	kill -STOP "$APP_PID"
+	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"
+	kill -CONT "$APP_PID"
+	on 0 0 '' wait orders --until health=healthy
+	grep -q 'change orders/a stuck.*has not reported' events || fail "no event of the stopped process"
+	# Two are as few as this set may have.
+	on 0 0 '' fence orders c
+	on 0 0 '' fence orders b
+	on 0 0 '' wait orders --until insync.b=no,insync.c=no
+	on 0 0 '' resume orders c
+	on 0 0 '' resync orders b
+	on 0 0 '' wait orders --until health=healthy
+	hosts_ask kill 2 >answer
+	on 0 0 '' wait orders --until health=degraded,insync.c=no
+	grep -q 'change orders/c lost: c (' events || fail "no event of the loss"
+	on 0 0 'demoted' demote orders
+	on 0 0 '' wait orders --until phase=none
+	hosts_end
+}
+
 test_members_come_and_go() {
 	hosts_begin 2
 	on 0 0 'added' member add orders "c=127.0.0.1:7999:$work/c"
@@ -77,11 +146,6 @@ test_members_come_and_go() {
 	on 0 0 'removed' member remove orders c
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
 	hosts_end
-}
-
-# is_counted TEXT: the status has it
-is_counted() {
-	"$tool" status --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
 
 test_it_counts_the_registers_members() {
@@ -96,13 +160,13 @@ test_it_counts_the_registers_members() {
 		wait $etcd || exit $?
 	}
 	hosts_begin 2 4194304 5000 no "$uri"
-	wait_until 90 is_counted 'register etcd 3 of 3' || fail "not three members"
+	wait_until 90 is_shown 'register etcd 3 of 3' || fail "not three members"
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy
 	on 0 0 'survives the loss of any one host' status
 	on 0 0 '"outcome":"fails-over"' status --what-if lost=a --json
 	kill -9 "${pids%% *}"
-	wait_until 90 is_counted 'register etcd 2 of 3' || fail "not two members"
+	wait_until 90 is_shown 'register etcd 2 of 3' || fail "not two members"
 	on 0 0 'but not of a host of the register' status
 	hosts_end
 	exec 5>&-

@@ -43,7 +43,7 @@ if [ "${3:-}" = inside ]; then
 fi
 
 [ "$(id -u)" = 0 ] || skip "namespaces need root"
-for program in /usr/sbin/sshd pmempool hexdump ip cmake; do
+for program in /usr/sbin/sshd pmempool hexdump ip cmake curl etcd pkill; do
 	command -v "$program" >/dev/null || skip "there is no $program"
 done
 [[ $(command -v cmake cc pkg-config) != */usr/local/* ]] || skip "cmake is in /usr/local"

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "standin.h"
@@ -223,6 +224,24 @@ void standin_set_lease_ms(struct standin *s, uint32_t ms)
 void standin_set_blocked_ms(struct standin *s, uint32_t ms)
 {
 	STANDIN_LOCKED(s, s->record.config.blocked_ms = ms);
+}
+
+void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms)
+{
+	STANDIN_LOCKED(s, s->record.config.replica_timeout_ms = ms);
+}
+
+struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order)
+{
+	struct timespec pause = {0, 2000000};
+	bool done = false;
+
+	STANDIN_LOCKED(s, standin_send_order(s, order));
+	while (!done) {
+		nanosleep(&pause, NULL);
+		STANDIN_LOCKED(s, done = s->has_ordered);
+	}
+	return s->ordered;
 }
 
 void standin_cut(struct standin *s, unsigned slot)

@@ -7,7 +7,7 @@
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
 
-#include "mirror/core/types.h"
+#include "mirror/wire/packet.h"
 
 #define STANDIN_SET  "set"
 #define STANDIN_SIZE (8u << 20)
@@ -27,6 +27,7 @@ struct mirror_record standin_record(struct standin *s);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
 void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
+void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms);
 
 /* The member's connections break, and nobody listens there until it is up again. */
 void standin_cut(struct standin *s, unsigned slot);
@@ -43,6 +44,8 @@ void standin_set_unclean(struct standin *s);
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
 /* How many questions of a kind a member was asked. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
+/* Give the primary an order, and wait for its answer. */
+struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* The last UNMAP was there, and clean. */
 bool standin_unmapped_clean(struct standin *s);
 

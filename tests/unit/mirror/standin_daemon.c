@@ -108,9 +108,25 @@ static void standin_on_packet(struct standin *s, const struct packet *p)
 		a->type = PACKET_DONE;
 		standin_send(s, a, NULL);
 		break;
+	case PACKET_ORDERED:
+		s->ordered = p->ordered;
+		s->has_ordered = true;
+		break;
 	default:
 		break;
 	}
+}
+
+void standin_send_order(struct standin *s, const struct packet_order_request *order)
+{
+	struct packet *a = &s->answer;
+
+	memset(a, 0, sizeof(*a));
+	a->type = PACKET_ORDER;
+	a->id = 1;
+	a->order = *order;
+	s->has_ordered = false;
+	standin_send(s, a, NULL);
 }
 
 void standin_step_daemon(struct standin *s)

@@ -50,6 +50,8 @@ struct standin {
 	uint64_t revision;
 	uint8_t buf[PACKET_MAX];
 	struct packet packet, answer;
+	struct packet_ordered ordered;
+	bool has_ordered;
 };
 
 void standin_step_member(struct standin *s, unsigned slot);
@@ -57,6 +59,7 @@ void standin_close_member(struct standin *s, unsigned slot);
 void standin_listen(struct standin *s, unsigned slot);
 void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a);
 void standin_step_daemon(struct standin *s);
+void standin_send_order(struct standin *s, const struct packet_order_request *order);
 
 /* Also where assertions are compiled out. */
 #define STANDIN_MUST(condition)                                                                    \

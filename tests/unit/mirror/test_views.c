@@ -95,6 +95,23 @@ static void test_a_lost_member_is_excluded_before_the_flush_returns(void **state
 	assert_int_equal(res.flags, RPMIRROR_DEGRADED | RPMIRROR_SOLO);
 }
 
+static int setup_short_timeout(void **state)
+{
+	setup(state);
+	standin_set_replica_timeout_ms(s, 300);
+	map_set();
+	return 0;
+}
+
+static void test_a_member_without_progress_is_stuck(void **state)
+{
+	standin_cut(s, 2);
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	assert_true(take_event(RPMIRROR_EVENT_LOST));
+	assert_true(take_event(RPMIRROR_EVENT_STUCK));
+	assert_int_equal(get_state().members[2].remainder, 4096);
+}
+
 static void test_below_min_copies_nothing_is_acknowledged(void **state)
 {
 	struct rpmirror_result res;
@@ -217,6 +234,8 @@ int main(void)
 		MAPPED(test_mapping_promotes_and_unmapping_demotes),
 		MAPPED(test_the_next_primary_begins_a_new_epoch),
 		MAPPED(test_a_lost_member_is_excluded_before_the_flush_returns),
+		cmocka_unit_test_setup_teardown(test_a_member_without_progress_is_stuck,
+						setup_short_timeout, teardown),
 		cmocka_unit_test_setup_teardown(test_below_min_copies_nothing_is_acknowledged,
 						setup_two_copies, teardown),
 		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,

@@ -33,10 +33,11 @@ static const char *const names[] = {
 #define KILLPOINT_NAME(name, who, where) #name,
 	KILLPOINTS(KILLPOINT_NAME)};
 
-/* Those in the library and the daemon; the tests of whole hosts come there. */
-static const char *const elsewhere[] = {"w6_before",   "w6_after",       "w6_known",
-					"flush_begin", "flush_snapshot", "flush_posted",
-					"flush_local", "flush_settled"};
+/* Those in the library and the daemon: tests/system/mirror/killpoints.sh kills there. */
+static const char *const elsewhere[] = {
+	"w6_before",      "w6_after",      "w6_known",      "flush_begin",   "flush_snapshot",
+	"flush_posted",   "flush_local",   "flush_settled", "placed_before", "placed_after",
+	"persist_before", "persist_after", "answer_before", "packet_before"};
 
 static int no_persist(void *arg, uint64_t offset, uint64_t n)
 {

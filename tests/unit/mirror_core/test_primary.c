@@ -269,6 +269,33 @@ static void a_process_that_maps_the_copy_is_waited_for(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
+/* A former primary that unmaps releases its copy a moment after it gave up the role. */
+static void a_process_that_unmaps_is_asked_again_soon(void **state)
+{
+	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
+	uint64_t now = 1000, pause, last_pause = 0;
+
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		if (i)
+			assert_next(PRIMARY_DO_PROMISE, 1);
+		primary_on_promised(&p, 1, &held);
+		assert_next(PRIMARY_DO_DROP, 1);
+		pause = primary_next_deadline(&p) - now;
+		assert_true(pause > last_pause && pause < 100);
+		last_pause = pause;
+		now += pause;
+		primary_tick(&p, now);
+	}
+	promised(1);
+	assert_next(PRIMARY_DO_RANGES, 1);
+}
+
 static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 {
 	(void)state;
@@ -346,6 +373,48 @@ static void a_member_joins_before_it_is_of_s(void **state)
 	assert_nothing();
 	primary_tick(&p, p.now + 1);
 	assert_next(PRIMARY_DO_PROMISE, 2);
+}
+
+static void a_member_that_an_operator_excludes_stays_away(void **state)
+{
+	const char *why = NULL;
+
+	(void)state;
+	serve(3, 2);
+	assert_int_equal(primary_exclude(&p, 0, &why), -EINVAL); /* the primary */
+	assert_int_equal(primary_exclude(&p, 5, &why), -EINVAL);
+	assert_int_equal(primary_exclude(&p, 2, &why), 0);
+	assert_next(PRIMARY_DO_DROP, 2);
+	swap_done();
+	assert_int_equal(reg.view.insync, 3);
+	skip_all();
+	/* Below min_copies nobody is let go. */
+	assert_int_equal(primary_exclude(&p, 1, &why), -EBUSY);
+	assert_non_null(why);
+	assert_int_equal(p.members[1].state, PRIMARY_MEMBER_EQUAL);
+	primary_tick(&p, p.now + 600000);
+	assert_nothing();
+	/* The hold-off is not waited for. */
+	primary_readmit(&p, 2);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+}
+
+static void a_member_whose_exclusion_is_not_answered_is_used_again(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+	const char *why;
+
+	(void)state;
+	serve(3, 1);
+	assert_int_equal(primary_exclude(&p, 2, &why), 0);
+	assert_next(PRIMARY_DO_DROP, 2);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_false(p.members[2].kept_out);
+	primary_on_equal(&p, 2);
+	assert_int_equal(primary_must_have(&p), 7);
 }
 
 static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
@@ -725,8 +794,11 @@ int main(void)
 		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
 		cmocka_unit_test(below_min_copies_it_waits),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
+		cmocka_unit_test(a_process_that_unmaps_is_asked_again_soon),
 		cmocka_unit_test(nothing_is_acknowledged_before_the_shrink_is_known),
 		cmocka_unit_test(a_member_joins_before_it_is_of_s),
+		cmocka_unit_test(a_member_that_an_operator_excludes_stays_away),
+		cmocka_unit_test(a_member_whose_exclusion_is_not_answered_is_used_again),
 		cmocka_unit_test(a_member_whose_expansion_is_unknown_is_waited_for),
 		cmocka_unit_test(an_expansion_that_lands_late_is_undone),
 		cmocka_unit_test(a_promotion_without_an_answer_is_found_by_its_nonce),

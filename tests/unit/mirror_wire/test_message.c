@@ -55,6 +55,7 @@ static void sample_fill_status(struct message_status *status)
 					  .flags = MESSAGE_STATUS_HELD,
 					  .pid = 4711,
 					  .flushes = 1ull << 50,
+					  .acked = 1ull << 49,
 					  .p50_us = 21,
 					  .p99_us = 60};
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
@@ -62,6 +63,7 @@ static void sample_fill_status(struct message_status *status)
 							     .link = MIRROR_LINK_CONNECTED,
 							     .flow = MIRROR_FLOW_JOINING,
 							     .remaining = i << 20,
+							     .rate = i << 10,
 							     .p99_us = i};
 }
 

@@ -77,9 +77,13 @@ static void sample_fill_some(struct packet *p)
 		p->serve = (struct packet_serve){.epoch = {3, 4}, .forced = true};
 		break;
 	case PACKET_STATUS:
-		p->status.health = MIRROR_HEALTH_BLOCKED;
+		p->report.status.health = MIRROR_HEALTH_BLOCKED;
+		p->report.verify_total = 1 << 20;
+		snprintf(p->report.reasons[7], sizeof(p->report.reasons[7]), "cut off");
 		break;
 	case PACKET_EVENT:
+		p->event.what = PACKET_EVENT_STUCK;
+		p->event.member = MIRROR_NOBODY;
 		snprintf(p->event.text, sizeof(p->event.text), "b has left");
 		break;
 	case PACKET_LEASE:
@@ -90,7 +94,7 @@ static void sample_fill_some(struct packet *p)
 		break;
 	case PACKET_ORDER:
 		p->order = (struct packet_order_request){
-			.order = PACKET_ORDER_RESYNC, .member = 1, .argument = 1};
+			.order = PACKET_ORDER_RESYNC, .member = 1, .flag = true, .timeout_ms = 7};
 		break;
 	default:
 		break;
@@ -122,6 +126,13 @@ static struct packet *sample(enum packet_type type)
 		sample_fill_record(&p.swapped.record);
 		break;
 	case PACKET_ORDERED:
+		p.ordered.status = PACKET_TIMEOUT;
+		p.ordered.verified.compared = 8192;
+		p.ordered.verified.count = PACKET_DIFFERENCES;
+		for (unsigned i = 0; i < PACKET_DIFFERENCES; i++)
+			p.ordered.verified.differences[i] =
+				(struct packet_difference){i % 8, {i * 4096, 4096}};
+		break;
 	case PACKET_DONE:
 		p.done.status = PACKET_BUSY;
 		memset(p.done.text, 'x', sizeof(p.done.text) - 1);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mirror -- measures librpmirror against rpmirrord. See README.md. */
+#include <librpmirror.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/die.h"
+#include "lib/result.h"
+#include "lib/samples.h"
+#include "mirror_impl.h"
+
+#define MIRROR_PAGE   4096u
+#define MIRROR_SLOTS  64u
+#define MIRROR_EXTENT (2u << 20)
+/* More than are hot at a time: used in turn, each is cold when its turn comes. */
+#define MIRROR_EXTENTS 272u
+#define MIRROR_RANGES  256u
+#define MIRROR_ALL_NS  20000000000u
+
+struct mirror {
+	const struct bench_case *c;
+	struct rpmirror *m;
+	char *addr;
+	uint64_t stride, span, at; /* where flushes go, one after the other */
+	uint64_t word;
+	struct samples *samples;
+};
+
+/* The local write-backs: librpmirror's calls come here. */
+static uint64_t mirror_local_writebacks;
+
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+	mirror_local_writebacks++;
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+void mirror_must(int ret, const char *what)
+{
+	if (ret)
+		die("%s: %s: %s", what, rpmirror_err_2str(ret), rpmirror_errormsg());
+}
+
+struct rpmirror *mirror_map(unsigned flags, char **addr, uint64_t size)
+{
+	struct rpmirror *m;
+	void *at;
+	size_t len;
+
+	mirror_must(rpmirror_map(MIRROR_SET, NULL, flags, &m, &at, &len), "map");
+	if (len < size)
+		die("the set is too small");
+	*addr = at;
+	return m;
+}
+
+struct rpmirror_state mirror_state(struct rpmirror *m)
+{
+	struct rpmirror_state state = {.size = sizeof(state)};
+
+	mirror_must(rpmirror_get_state(m, &state), "state");
+	return state;
+}
+
+void mirror_await_all(struct rpmirror *m)
+{
+	uint64_t until = clock_now_ns() + MIRROR_ALL_NS;
+	const struct timespec moment = {.tv_nsec = 1000000};
+	struct rpmirror_state state;
+
+	while (state = mirror_state(m), state.insync_mask != state.config_mask) {
+		if (clock_now_ns() > until)
+			die("not all copies are in-sync");
+		nanosleep(&moment, NULL);
+	}
+}
+
+void mirror_unmap(struct rpmirror *m)
+{
+	mirror_must(rpmirror_unmap(&m), "unmap");
+}
+
+static char *mirror_next(struct mirror *t)
+{
+	char *at = t->addr + t->at;
+
+	t->at = t->at + t->stride < t->span ? t->at + t->stride : 0;
+	*(uint64_t *)(void *)at = ++t->word;
+	return at;
+}
+
+static void mirror_flush_one(struct mirror *t)
+{
+	struct rpmirror_range v[MIRROR_RANGES];
+
+	for (unsigned i = 0; i < t->c->every; i++)
+		v[i] = (struct rpmirror_range){mirror_next(t), t->c->size};
+	mirror_must(rpmirror_flush(t->m, v, t->c->every, 0, NULL), "flush");
+}
+
+static void mirror_store8_one(struct mirror *t)
+{
+	uint64_t *at = (uint64_t *)(void *)mirror_next(t);
+
+	mirror_must(rpmirror_store8(t->m, at, t->word + 1), "store8");
+}
+
+/* One call after the other for so long. Returns the time taken. */
+static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint64_t ns)
+{
+	uint64_t begin = clock_now_ns(), then = begin, now = begin;
+
+	samples_clear(t->samples);
+	while (now - begin < ns) {
+		one(t);
+		now = clock_now_ns();
+		samples_add(t->samples, now - then);
+		then = now;
+	}
+	return now - begin;
+}
+
+static void mirror_calls(struct mirror_hosts *h, struct result *result, struct samples *samples)
+{
+	struct mirror t = {.c = h->c, .samples = samples};
+	void (*one)(struct mirror * t) =
+		case_is_work(h->c, "mirror_store8") ? mirror_store8_one : mirror_flush_one;
+	bool is_cold = case_is_work(h->c, "mirror_activate");
+
+	t.stride = is_cold ? MIRROR_EXTENT : (h->c->size + MIRROR_PAGE - 1) & ~(MIRROR_PAGE - 1ull);
+	t.span = is_cold ? h->size : t.stride * (h->c->every > 1 ? h->c->every : MIRROR_SLOTS);
+	t.m = mirror_map(0, &t.addr, t.span);
+	mirror_await_all(t.m);
+	mirror_for(&t, one, case_warmup_ns(h->c));
+	mirror_local_writebacks = 0;
+	result->ns = mirror_for(&t, one, case_ns(h->c));
+	result->local_writebacks = mirror_local_writebacks;
+	mirror_unmap(t.m);
+}
+
+static uint64_t mirror_size(const struct bench_case *c)
+{
+	uint64_t size =
+		(c->size + MIRROR_PAGE - 1) * (c->every > MIRROR_SLOTS ? c->every : MIRROR_SLOTS);
+
+	if (case_is_work(c, "mirror_activate"))
+		return (uint64_t)MIRROR_EXTENTS * MIRROR_EXTENT;
+	if (case_is_work(c, "mirror_resync"))
+		size = c->size * c->every;
+	return (size + MIRROR_EXTENT - 1) / MIRROR_EXTENT * MIRROR_EXTENT;
+}
+
+static void mirror_measure(const struct bench_case *c,
+			   void (*measure)(struct mirror_hosts *h, struct result *result,
+					   struct samples *samples))
+{
+	struct samples *samples = samples_new();
+	struct mirror_hosts h;
+	struct result result = {0};
+
+	mirror_hosts_start(&h, c, c->conns + 1, mirror_size(c));
+	measure(&h, &result, samples);
+	mirror_hosts_stop(&h);
+	if (strcmp(c->link, "shm") == 0 && !h.shm_rx_bytes)
+		skip("link=shm: the lane went over TCP");
+	result.count = samples->total;
+	result.durability = h.is_volatile ? "volatile" : "file";
+	result.writebacks = h.writebacks;
+	result_print(c, &result, samples);
+	samples_delete(samples);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*measure)(struct mirror_hosts *h, struct result *result,
+				struct samples *samples);
+	} works[] = {{"mirror_flush", mirror_calls},        {"mirror_store8", mirror_calls},
+		     {"mirror_activate", mirror_calls},     {"mirror_failover", mirror_failover},
+		     {"mirror_switch", mirror_switch_over}, {"mirror_resync", mirror_resync}};
+	struct bench_case c;
+
+	case_parse(&c, "mirror", argc, argv);
+	if (c.depth != 1 || !c.ini_polls)
+		die("these calls wait for each other, and poll: depth=1 ini=poll");
+	if (c.every > MIRROR_RANGES)
+		die("every=%u: at most %u ranges", c.every, MIRROR_RANGES);
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		if (case_is_work(&c, works[i].name)) {
+			mirror_measure(&c, works[i].measure);
+			return EXIT_SUCCESS;
+		}
+	}
+	die("work=%s: there is no such work", c.work);
+}

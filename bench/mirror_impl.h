@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mirror_impl.h -- the hosts of a mirrored set that are there for one measurement. */
+#ifndef BENCH_MIRROR_IMPL_H
+#define BENCH_MIRROR_IMPL_H
+
+#include <librpmirror.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/case.h"
+
+#define MIRROR_SET       "bench"
+#define MIRROR_HOSTS_MAX 8
+
+struct mirror_hosts {
+	const struct bench_case *c;
+	unsigned count;   /* the first one is the initiator's */
+	char folder[256]; /* with the copies, the register, sockets and logs */
+	uint64_t size;    /* of the file */
+	pid_t daemons[MIRROR_HOSTS_MAX];
+	uint64_t writebacks;   /* of all lanes; once they have ended */
+	uint64_t shm_rx_bytes; /* likewise */
+	bool is_volatile;      /* the copies are in memory */
+};
+
+/* A folder with the copies of a set that are all in-sync, and a rpmirrord for each. */
+void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsigned count,
+			uint64_t size);
+/* When nobody maps the set: ends them, takes from the log what they counted, and cleans up. */
+void mirror_hosts_stop(struct mirror_hosts *h);
+/* One daemon. */
+void mirror_host_start(struct mirror_hosts *h, unsigned i);
+void mirror_host_kill(struct mirror_hosts *h, unsigned i);
+/* From now on this process's calls of librpmirror are on that host. */
+void mirror_host_enter(const struct mirror_hosts *h, unsigned i);
+
+/* mirror_long.c: works that are more than calls in a loop. */
+struct result;
+struct samples;
+void mirror_failover(struct mirror_hosts *h, struct result *result, struct samples *samples);
+void mirror_switch_over(struct mirror_hosts *h, struct result *result, struct samples *samples);
+void mirror_resync(struct mirror_hosts *h, struct result *result, struct samples *samples);
+
+void mirror_must(int ret, const char *what);
+struct rpmirror *mirror_map(unsigned flags, char **addr, uint64_t size);
+struct rpmirror_state mirror_state(struct rpmirror *m);
+/* Until all copies are in-sync. */
+void mirror_await_all(struct rpmirror *m);
+void mirror_unmap(struct rpmirror *m);
+
+#endif

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is wanted of librpmirror: rows as in goals.py, and where its cases are measured."""
+
+import contextlib
+
+from . import goal_run, place
+from .goals import SPIN, Goal, times
+
+LIMITED = "1gbit"
+LIMITED_BYTES_S = 1e9 / 8
+OURS = f"who=ours work=write_flush {SPIN}"
+FLUSH = f"who=mirror work=mirror_flush {SPIN}"
+
+
+def _more(over, under):
+    return lambda line: line(over)["p50_us"] - line(under)["p50_us"]
+
+
+def _flushes(where, name):
+    """Both ends poll; the target is the same program's device on the same link."""
+    yield Goal(f"{name}flush 64 B, 1 replica", "<=", 2, "us more than librpma's write + flush", _more("mirror", "ours"),
+               place=where, mirror=FLUSH, ours=OURS)
+    yield Goal(f"  {name}the same", None, 0, "x librpma's write + flush", times("mirror", "ours"), place=where,
+               mirror=FLUSH, ours=OURS)
+    yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x of one range", times("many", "mirror"), place=where,
+               many=f"{FLUSH} every=64", mirror=FLUSH)
+    for count in (2, 3):
+        # More processes than cores: the latency is only shown, what it costs is in the tests of counts.
+        yield Goal(f"  {name}flush 64 B, {count} replicas", None, 0, "x of one replica", times("more", "mirror"),
+                   place=where, more=f"{FLUSH} conns={count}", mirror=FLUSH)
+    yield Goal(f"  {name}store8, 1 replica", None, 0, "x flush of 64 B", times("store", "mirror"), place=where,
+               store=f"who=mirror work=mirror_store8 {SPIN}", mirror=FLUSH)
+    yield Goal(f"  {name}flush 64 B into a cold extent", None, 0, "x into a hot one", times("cold", "mirror"),
+               place=where, cold=f"who=mirror work=mirror_activate {SPIN}", mirror=FLUSH)
+
+
+def _write_backs(line):
+    """One at each end for each flush, and a few of the warm-up and the end."""
+    flushed = line("mirror")
+    for end in ("writebacks", "local_writebacks"):
+        if flushed.get(end, 0) < flushed["count"]:
+            return f"{end}: {flushed.get(end, 0)} for {flushed['count']} flushes"
+    if flushed["local_writebacks"] > 1.05 * flushed["count"] + 2:
+        return f"{flushed['local_writebacks']} local write-backs for {flushed['count']} flushes"
+    return None
+
+
+def _disk():
+    flush = "who=mirror work=mirror_flush flush=persistent where={dir}"
+    alone = {"disk": "who=limit work=disk where={dir}",
+             "ours": "who=ours work=write_flush flush=persistent where={dir}"}
+    yield Goal("flush 64 B, files on a disk", "<=", 1.1, "x max(pwrite + fdatasync, librpma's persistent flush)",
+               lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
+               check=_write_backs, mirror=flush, **alone)
+    # Both copies are on one disk here.
+    yield Goal("flush 64 B, files on a disk, which both ends use", "<=", 1.1,
+               "x two pwrite + fdatasync at the same time", times("mirror", "disk"), check=_write_backs,
+               mirror=flush, disk="who=limit work=disk conns=2 where={dir}")
+
+
+def _take_over():
+    for where, name in (("{dir}", "files on a disk"), ("memory", "files in memory")):
+        yield Goal(f"killed process, until another has the set mapped, {name}", "<=", 200, "ms",
+                   lambda line: line("mirror")["p50_us"] / 1e3,
+                   mirror=f"who=mirror work=mirror_failover ms=1500 where={where}")
+        yield Goal(f"switch-over, from unmap to mapped elsewhere, {name}", "<=", 100, "ms",
+                   lambda line: line("mirror")["p50_us"] / 1e3,
+                   mirror=f"who=mirror work=mirror_switch ms=1500 where={where}")
+
+
+def _resync():
+    resync = "who=mirror work=mirror_resync conns=2 size=1048576 every=128 ms=1000"
+    yield Goal("resync of 128 MiB beside flushes, 1 Gbit/s", ">=", 0.7, "x of the link",
+               lambda line: line("mirror")["bytes_s"] / LIMITED_BYTES_S, place=LIMITED, mirror=resync)
+    yield Goal("p99 of these flushes", "<=", 2, "x without the resync",
+               lambda line: line("mirror")["p99_us"] / line("mirror")["calm_p99_us"], place=LIMITED, mirror=resync)
+
+
+def _goals():
+    return [*_flushes("loopback", ""), *_disk(), *_take_over(), *_resync(), *_flushes("shm", "shm: ")]
+
+
+def measure(program, places, folder, count, ms):
+    """The limited link exists only where namespaces can be made."""
+    with contextlib.ExitStack() as made:
+        try:
+            limited = made.enter_context(place.Veth(1500, LIMITED))
+        except OSError as reason:
+            limited = place.Missing(LIMITED, str(reason))
+        return goal_run.measure(_goals(), goal_run.Plan(program, {**places, LIMITED: limited}, folder), count, ms)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/compare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "mirror/repair_impl.h"
+
+/* ---- one member ---- */
+
+static bool compare_make_bits(const struct rpmirror *m, struct repair_member *rm)
+{
+	if (!rm->compare_bits)
+		rm->compare_bits = calloc(resync_words(m->size), sizeof(uint64_t));
+	return rm->compare_bits;
+}
+
+/* False: there is no memory for it. */
+static bool compare_begin(struct rpmirror *m, unsigned slot)
+{
+	struct mirror_range all = {0, m->size};
+	struct repair_member *rm = repair_make_ready(m, slot);
+	struct resync_config config = {.size = m->size, .piece = REPAIR_PIECE};
+
+	if (!rm || !compare_make_bits(m, rm))
+		return false;
+	repair_note_equal(m, slot);
+	config.bits = rm->compare_bits;
+	config.calm_us = m->repair->calm_us;
+	config.limits.max_rate = m->compare.rate;
+	if (!m->compare.rate || m->compare.rate > RESYNC_MIN_RATE_DEFAULT)
+		config.limits.min_rate = RESYNC_MIN_RATE_DEFAULT;
+	memset(rm->compare_bits, 0, resync_words(m->size) * sizeof(uint64_t));
+	resync_init(&rm->rs, RESYNC_VERIFY, &config, repair_now_us());
+	resync_mark(&rm->rs, &all, 1, true);
+	rm->is_equalise = false;
+	rm->is_compare = true;
+	repair_connect(m, slot);
+	m->compare.running |= MIRROR_BIT(slot);
+	m->compare.total += m->size;
+	return true;
+}
+
+/* The member is as it was before. */
+static void compare_leave(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	rm->is_compare = false;
+	repair_pump_end(m->repair, rm);
+	repair_set_stage(m, rm, REPAIR_IDLE);
+	if (rm->covers)
+		repair_init_resync(m, rm, RESYNC_CATCH_UP);
+	m->compare.running &= (mirror_mask)~MIRROR_BIT(slot);
+	set_wake(m);
+}
+
+/* The next run of set bits from `block` on; false: there is none. */
+static bool compare_next_run(const struct rpmirror *m, const uint64_t *bits, uint64_t *block,
+			     struct mirror_range *range)
+{
+	uint64_t blocks = m->size / MIRROR_BLOCK, first;
+
+	while (*block < blocks && !(bits[*block / 64] >> *block % 64 & 1))
+		++*block;
+	first = *block;
+	while (*block < blocks && bits[*block / 64] >> *block % 64 & 1)
+		++*block;
+	*range = (struct mirror_range){first * MIRROR_BLOCK, (*block - first) * MIRROR_BLOCK};
+	return *block > first;
+}
+
+static void compare_note_difference(struct packet_verified *v, unsigned slot,
+				    const struct mirror_range *range)
+{
+	v->different += range->len;
+	if (v->count < PACKET_DIFFERENCES)
+		v->differences[v->count++] = (struct packet_difference){(uint8_t)slot, *range};
+}
+
+/* It lacks these blocks from now on, so it may not be promoted. */
+static void compare_repair(struct rpmirror *m, unsigned slot, const uint64_t *bits)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct mirror_range range;
+
+	for (uint64_t block = 0; compare_next_run(m, bits, &block, &range);)
+		resync_mark(&rm->rs, &range, 1, false);
+	m->compare.lost |= MIRROR_BIT(slot);
+	act_lost(m, slot, "its copy differs from the primary's, and is repaired");
+}
+
+void compare_on_read(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+
+	if (!rm->is_compare)
+		return;
+	for (uint64_t seq = m->flush.members[slot].done + 1; seq <= m->flush.begun; seq++) {
+		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+
+		resync_on_flush(&rm->rs, sent->ranges, sent->count);
+	}
+}
+
+void compare_on_done(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct mirror_range range;
+
+	m->compare.result.compared += m->size;
+	for (uint64_t block = 0; compare_next_run(m, rm->compare_bits, &block, &range);) {
+		compare_note_difference(&m->compare.result, slot, &range);
+		m->compare.differ |= MIRROR_BIT(slot);
+	}
+	compare_leave(m, slot);
+	if (m->compare.repair && m->compare.differ & MIRROR_BIT(slot))
+		compare_repair(m, slot, rm->compare_bits);
+}
+
+void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why)
+{
+	snprintf(m->compare.why, sizeof(m->compare.why), "the copy of %s could not be compared: %s",
+		 set_member_name(m, slot).text, why);
+	compare_leave(m, slot);
+}
+
+/* ---- the order ---- */
+
+static void compare_answer(struct rpmirror *m, uint32_t id, enum packet_status status,
+			   const char *text)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_ORDERED;
+	p->id = id;
+	p->ordered.status = (uint8_t)status;
+	snprintf(p->ordered.text, sizeof(p->ordered.text), "%s", text);
+	if (status == PACKET_OK)
+		p->ordered.verified = m->compare.result;
+	daemon_send(&m->daemon, p);
+}
+
+/* In-sync members that are wanted, but this one. */
+static mirror_mask compare_members(const struct rpmirror *m, uint8_t wanted)
+{
+	mirror_mask mask = 0;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (slot != m->self && (wanted == MIRROR_NOBODY || wanted == slot) &&
+		    m->primary.members[slot].state == PRIMARY_MEMBER_EQUAL &&
+		    m->primary.rec.view.insync & MIRROR_BIT(slot))
+			mask |= MIRROR_BIT(slot);
+	return mask;
+}
+
+static void compare_begin_all(struct rpmirror *m, mirror_mask members)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (members & MIRROR_BIT(slot) && !compare_begin(m, slot))
+			snprintf(m->compare.why, sizeof(m->compare.why),
+				 "there is no memory to compare the copy of %s",
+				 set_member_name(m, slot).text);
+}
+
+void compare_order(struct rpmirror *m, const struct packet *p)
+{
+	mirror_mask members = compare_members(m, p->order.member);
+
+	if (m->compare.is_open) {
+		compare_answer(m, p->id, PACKET_BUSY, "the copies are being compared already");
+	} else if (m->primary.state != PRIMARY_SERVING) {
+		compare_answer(m, p->id, PACKET_BUSY, "the primary does not serve");
+	} else if (!members) {
+		compare_answer(m, p->id, PACKET_NOT_INSYNC,
+			       p->order.member == MIRROR_NOBODY
+				       ? "no copy but the primary's is in-sync"
+				       : "it is not another in-sync copy");
+	} else {
+		m->compare = (struct compare){.is_open = true,
+					      .id = p->id,
+					      .repair = p->order.flag,
+					      .rate = p->order.rate,
+					      .deadline_ms = order_deadline(&p->order)};
+		compare_begin_all(m, members);
+	}
+}
+
+/* Those that were repaired: out of the in-sync set first, and back in it without a pause. */
+static void compare_look_after(struct rpmirror *m)
+{
+	struct compare *c = &m->compare;
+	mirror_mask insync = m->primary.rec.view.insync;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		mirror_mask bit = MIRROR_BIT(slot);
+		bool is_equal = m->primary.members[slot].state == PRIMARY_MEMBER_EQUAL;
+
+		if (c->lost & bit && !(insync & bit)) {
+			c->lost &= (mirror_mask)~bit;
+			c->absent |= bit;
+			primary_readmit(&m->primary, (uint8_t)slot);
+		} else if ((c->lost | c->absent) & bit && insync & bit && is_equal &&
+			   !m->primary.members[slot].lost) {
+			c->lost &= (mirror_mask)~bit;
+			c->absent &= (mirror_mask)~bit;
+		}
+	}
+}
+
+static void compare_text(const struct rpmirror *m, char *text, size_t size)
+{
+	const struct packet_verified *v = &m->compare.result;
+	size_t n = (size_t)snprintf(text, size, "the copies were compared: %llu bytes, %llu differ",
+				    (unsigned long long)v->compared,
+				    (unsigned long long)v->different);
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX && n < size; slot++)
+		if (m->compare.differ & MIRROR_BIT(slot))
+			n += (size_t)snprintf(text + n, size - n, ", at %s%s",
+					      m->primary.rec.config.members[slot].name,
+					      m->compare.repair ? " (repaired)" : "");
+	if (m->compare.why[0] && n < size)
+		snprintf(text + n, size - n, "; %s", m->compare.why);
+}
+
+static void compare_end(struct rpmirror *m)
+{
+	char text[2 * PACKET_TEXT];
+
+	compare_text(m, text, sizeof(text));
+	events_add(&m->events, RPMIRROR_EVENT_VERIFIED,
+		   m->compare.differ ? (uint32_t)__builtin_ctz(m->compare.differ) : UINT32_MAX,
+		   m->compare.result.different, "%.255s", text);
+	if (!m->compare.is_answered)
+		compare_answer(m, m->compare.id, m->compare.why[0] ? PACKET_IO : PACKET_OK,
+			       m->compare.why);
+	m->compare.is_open = false;
+}
+
+void compare_step(struct rpmirror *m, uint64_t now_ms)
+{
+	struct packet_report now = {0};
+	char text[PACKET_TEXT];
+
+	if (!m->compare.is_open)
+		return;
+	compare_look_after(m);
+	if (!m->compare.running && (m->ended || !(m->compare.lost | m->compare.absent))) {
+		compare_end(m);
+		return;
+	}
+	if (m->compare.is_answered || now_ms < m->compare.deadline_ms)
+		return;
+	compare_progress(m, &now);
+	snprintf(text, sizeof(text), "%llu of %llu bytes were compared, %llu differ",
+		 (unsigned long long)now.verify_compared, (unsigned long long)now.verify_total,
+		 (unsigned long long)now.verify_different);
+	compare_answer(m, m->compare.id, PACKET_TIMEOUT, text);
+	m->compare.is_answered = true;
+}
+
+void compare_progress(const struct rpmirror *m, struct packet_report *report)
+{
+	if (!m->compare.is_open)
+		return;
+	report->verify_total = m->compare.total;
+	report->verify_compared = m->compare.result.compared;
+	report->verify_different = m->compare.result.different;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		struct resync_progress p;
+
+		if (m->compare.running & MIRROR_BIT(slot) && repair_get_progress(m, slot, &p))
+			report->verify_compared += m->size - p.remaining;
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compare.h -- the copies of in-sync members are compared with this one while flushes go on: the
+ * order VERIFY, which scrubs, too.
+ *
+ * Digests of blocks that no flush touches meanwhile, three times before a block counts as different
+ * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. With `repair` a member that
+ * differs leaves the in-sync set, as it lacks what was acknowledged, gets those blocks, and returns.
+ * The set's lock.
+ */
+#ifndef MIRROR_COMPARE_H
+#define MIRROR_COMPARE_H
+
+#include "mirror/wire/packet.h"
+
+struct rpmirror;
+
+struct compare {
+	mirror_mask running; /* members whose copies are being compared */
+	mirror_mask differ;  /* whose did */
+	mirror_mask lost;    /* to be repaired, and not out of the in-sync set yet, */
+	mirror_mask absent;  /* or not back in it */
+	bool is_open, repair, is_answered;
+	uint32_t id; /* of the order */
+	uint64_t rate, deadline_ms, total;
+	struct packet_verified result;
+	char why[PACKET_TEXT]; /* a member could not be compared; "" */
+};
+
+void compare_order(struct rpmirror *m, const struct packet *p);
+/* In each turn of the set's thread. */
+void compare_step(struct rpmirror *m, uint64_t now_ms);
+/* For the report. */
+void compare_progress(const struct rpmirror *m, struct packet_report *report);
+
+/* Of repair.h's thread. A piece was read: flushes that are on their way to the member are in it, and
+ * perhaps not there yet. */
+void compare_on_read(struct rpmirror *m, unsigned slot);
+/* Nothing is left to be compared. */
+void compare_on_done(struct rpmirror *m, unsigned slot);
+/* The connection is lost, or the member. */
+void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why);
+
+#endif

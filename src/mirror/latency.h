@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* latency.h -- how long the last flushes took: two histograms that take turns. */
+#ifndef MIRROR_LATENCY_H
+#define MIRROR_LATENCY_H
+
+#include "mirror/core/resync_rate.h"
+
+struct latency {
+	struct resync_latencies now, last;
+	uint64_t turned_ms;
+};
+
+static inline void latency_add(struct latency *l, uint64_t took_us)
+{
+	resync_latencies_add(&l->now, took_us);
+}
+
+/* What is old is forgotten, once there is enough that is new. */
+void latency_tick(struct latency *l, uint64_t now_ms);
+/* Of so many flushes in a hundred the slowest, at most an eighth too much; 0: there were none. */
+uint32_t latency_percentile(const struct latency *l, unsigned percent);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * order.h -- what an operator asks of the primary: the daemon's ORDER, answered by ORDERED when it
+ * is done, is refused, or has not been done in time; then the answer says why, and it goes on.
+ *
+ * One at a time; one that was answered though it goes on gives way to the next one. All under the
+ * set's lock.
+ */
+#ifndef MIRROR_ORDER_H
+#define MIRROR_ORDER_H
+
+#include "mirror/wire/packet.h"
+
+struct rpmirror;
+
+struct order {
+	bool is_open, is_answered;
+	uint32_t id; /* of the packet */
+	struct packet_order_request what;
+	uint64_t deadline_ms;
+};
+
+/* The time for an answer to what was asked now; UINT64_MAX: there is no limit. */
+uint64_t order_deadline(const struct packet_order_request *what);
+void order_begin(struct rpmirror *m, const struct packet *p);
+/* In each turn of the thread. */
+void order_step(struct rpmirror *m, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "clients.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "history_file.h"
+#include "system/lib/check.h"
+
+#define CLIENTS_WAIT_MS 30000
+#define CLIENTS_STRIDE  "130000" /* words: the registers are in all extents */
+
+static void client_name_history(const struct clients *all, unsigned number, char *path, size_t size)
+{
+	snprintf(path, size, "%s/history%u", all->hosts->folder, number);
+}
+
+void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[])
+{
+	char command[900], socket[400], history[300];
+	const char *argv[] = {"/bin/sh", "-c", command, NULL};
+	const char *more[4] = {socket};
+	unsigned number = ++all->count;
+
+	for (unsigned i = 0; envs && envs[i]; i++)
+		more[i + 1] = envs[i];
+	client_name_history(all, number, history, sizeof(history));
+	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", all->hosts->hosts[host].socket);
+	snprintf(command, sizeof(command),
+		 "exec setpriv --pdeathsig KILL %s %s %s %u %llu 16 2 %u " CLIENTS_STRIDE
+		 " 2>>%s/clients.log",
+		 SYSTEM_MIRROR_REGISTERS, HOSTS_SET, history, number, (unsigned long long)all->seed,
+		 all->pause_us, all->hosts->folder);
+	if (proc_start(&c->proc, argv, more))
+		fail_msg("cannot start " SYSTEM_MIRROR_REGISTERS);
+	c->host = host;
+}
+
+bool client_serves(struct client *c, int timeout_ms)
+{
+	const char *line = c->proc.pid ? proc_line(&c->proc, timeout_ms) : NULL;
+
+	return line && !strcmp(line, "serving");
+}
+
+int client_status(struct client *c)
+{
+	int status = c->proc.pid ? proc_wait(&c->proc, 0) : 0;
+
+	return status < 0 ? -1 : status;
+}
+
+bool client_end(struct client *c)
+{
+	int status = proc_finish(&c->proc);
+
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) && WEXITSTATUS(status) != 3))
+		fail_msg("a client ends with status %#x", (unsigned)status);
+	return !WEXITSTATUS(status);
+}
+
+void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
+{
+	static struct register_entry now;
+	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS;
+
+	for (;;) {
+		hosts_read(h, &now);
+		if (now.record.view.insync == insync)
+			return;
+		if (clock_now_ns() > end)
+			fail_msg("in-sync are %#x instead of %#x for %u s", now.record.view.insync,
+				 insync, CLIENTS_WAIT_MS / 1000);
+		usleep(5000);
+	}
+}
+
+static const void *clients_map(const struct hosts *h, unsigned i)
+{
+	int fd = open(h->hosts[i].data, O_RDONLY | O_CLOEXEC);
+	void *p = mmap(NULL, h->opts.size, PROT_READ, MAP_SHARED, fd, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	close(fd);
+	return p;
+}
+
+static void clients_compare(const struct hosts *h)
+{
+	const void *first = clients_map(h, 0);
+
+	for (unsigned i = 1; i < h->opts.count; i++) {
+		const void *other = clients_map(h, i);
+
+		if (memcmp(first, other, h->opts.size) != 0)
+			fail_msg("copies a and %c differ", 'a' + (char)i);
+		munmap((void *)(uintptr_t)other, h->opts.size);
+	}
+	munmap((void *)(uintptr_t)first, h->opts.size);
+}
+
+size_t clients_judge(struct clients *all)
+{
+	struct history_log log = {0};
+	struct history_verdict found;
+	size_t acknowledged;
+	char path[300];
+
+	clients_compare(all->hosts);
+	for (unsigned i = 1; i <= all->count; i++) {
+		unsigned line;
+
+		client_name_history(all, i, path, sizeof(path));
+		if (!access(path, F_OK) && history_file_load(&log, path, &line))
+			fail_msg("%s:%u is not a history", path, line);
+	}
+	history_log_settle(&log);
+	found = history_check(log.ops, log.count);
+	if (found.fault)
+		fail_msg("%s: register %llu, values %llu and %llu, see %s",
+			 history_fault_2str(found.fault), (unsigned long long)found.a.reg,
+			 (unsigned long long)found.a.value, (unsigned long long)found.b.value,
+			 all->hosts->folder);
+	assert_true(log.acknowledged && log.reads);
+	acknowledged = log.acknowledged;
+	history_log_free(&log);
+	return acknowledged;
+}

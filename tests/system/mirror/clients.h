@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clients.h -- processes that read and write registers of the set on the hosts of hosts.h
+ * (registers_main.c), one of them as primary, and the verdict on all that they did. A failure
+ * fails the test.
+ */
+#ifndef SYSTEM_MIRROR_CLIENTS_H
+#define SYSTEM_MIRROR_CLIENTS_H
+
+#include "hosts.h"
+
+#define CLIENTS_SIZE  (16ull << 20) /* of the file that they need */
+#define CLIENTS_SLOTS 4             /* hot extents, fewer than they use: some turn cold */
+
+struct client {
+	struct proc proc; /* pid 0: it is gone */
+	unsigned host;
+};
+
+struct clients {
+	struct hosts *hosts;
+	unsigned count; /* so many were started */
+	uint64_t seed;
+	unsigned pause_us; /* of each thread between two operations */
+};
+
+/* It waits until it may be the primary. envs as for proc_start(). */
+void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
+/* False: it does not serve within that time, or has ended. */
+bool client_serves(struct client *c, int timeout_ms);
+/* In good order. False: it has lost its role before. */
+bool client_end(struct client *c);
+/* Its wait status, or -1: it lives. */
+int client_status(struct client *c);
+
+/* A record of the register that has this in-sync set, or the test fails. */
+void hosts_wait_insync(const struct hosts *h, mirror_mask insync);
+/* Nobody writes now: the history is linearizable, and the copies are equal. Returns how many writes
+ * were acknowledged. */
+size_t clients_judge(struct clients *all);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who fails x when: processes are stopped in a phase of a flush, somebody is killed or stays away,
+ * and the outcome is one that is permitted, and the same at all copies and after the next change of
+ * the role. doc/mirror.md has the table ("The failure matrix").
+ */
+#include <dirent.h>
+#include <librpmirror.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "system/lib/check.h"
+
+#define PATIENCE_MS 30000
+#define HOSTS       3
+#define ALL         7
+#define OLD         1 /* what was acknowledged, */
+#define NEW         2 /* and what was not */
+#define OFFSET      4096
+
+/* Of the flush of NEW: it was not called; nothing is durable; here only; everywhere, and the call
+ * has not returned. */
+enum phase { F0, F1, F2, F3, PHASES };
+
+static struct hosts hosts;
+static struct proc app;
+
+static void start(unsigned host, const char *point)
+{
+	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
+	char socket[400], stop[64] = "";
+	const char *envs[] = {socket, point ? stop : NULL, NULL};
+
+	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
+	snprintf(stop, sizeof(stop), "MIRROR_STOP_AT=%s:2", point ? point : "");
+	assert_int_equal(proc_start(&app, argv, envs), 0);
+}
+
+static void expect_line(const char *wanted, const char *got)
+{
+	if (!got || strncmp(got, wanted, strlen(wanted)))
+		fail_msg("%s instead of %s", got ? got : "nothing", wanted);
+}
+
+#define expect(wanted, ...) expect_line(wanted, proc_ask(&app, __VA_ARGS__))
+
+/* Its answer is waited for elsewhere. */
+static void tell(const char *command)
+{
+	assert_int_equal(write(app.in, command, strlen(command)), strlen(command));
+}
+
+static bool is_task_stopped(pid_t pid, const char *task)
+{
+	char path[300], stat[256];
+	FILE *file;
+	bool is_read;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, task);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is_read = fgets(stat, sizeof(stat), file) && strrchr(stat, ')');
+	fclose(file);
+	return is_read && strrchr(stat, ')')[2] == 'T';
+}
+
+/* All threads: one may have been on its way to the processor. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64];
+	struct dirent *task;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((task = readdir(dir)))
+		all &= task->d_name[0] == '.' || is_task_stopped(pid, task->d_name);
+	closedir(dir);
+	return all;
+}
+
+static void wait_stopped(pid_t pid)
+{
+	for (int waited = 0; !is_stopped(pid); waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		usleep(1000);
+	}
+}
+
+static void stop_daemon(unsigned host)
+{
+	proc_signal(&hosts.hosts[host].daemon, SIGSTOP);
+	wait_stopped(hosts.hosts[host].daemon.pid);
+}
+
+static uint64_t read_word(unsigned host)
+{
+	uint64_t word = 0;
+	FILE *file = fopen(hosts.hosts[host].data, "re");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, OFFSET, SEEK_SET), 0);
+	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
+	fclose(file);
+	return word;
+}
+
+/* An application on the host is in that phase, in a set that is whole. */
+static void get_to(enum phase phase)
+{
+	static const char *const points[PHASES] = {
+		[F1] = "flush_snapshot", [F2] = "flush_local", [F3] = "flush_settled"};
+	static const char flush[] = "put 4096 2\n";
+
+	start(0, points[phase]);
+	expect("ok", "map-wait");
+	hosts_wait_insync(&hosts, ALL);
+	expect("durable 7 flags 0", "put %u %u", OFFSET, OLD);
+	if (phase == F0) {
+		expect("ok", "store %u %u", OFFSET, NEW);
+		return;
+	}
+	for (unsigned i = 1; phase == F2 && i < HOSTS; i++)
+		stop_daemon(i);
+	tell(flush);
+	wait_stopped(app.pid);
+}
+
+/* Another process is primary, on that host. */
+static uint64_t go_on(unsigned host)
+{
+	start(host, NULL);
+	expect("ok", "map-wait");
+	return strtoull(proc_ask(&app, "get %u", OFFSET), NULL, 10);
+}
+
+/* All copies have the value, also when the role moves, and flushes go on. */
+static void check_settled(uint64_t value)
+{
+	hosts_wait_insync(&hosts, ALL);
+	for (unsigned i = 0; i < HOSTS; i++)
+		assert_int_equal(read_word(i), value);
+	expect("ok", "unmap");
+	proc_kill(&app);
+	assert_int_equal(go_on(2), value);
+	expect("durable 7 flags 0", "put %u %u", OFFSET, OLD + 100);
+	expect("ok", "unmap");
+	proc_kill(&app);
+}
+
+/* What replicas had received and not placed dies with them. */
+static void restart_daemons(unsigned from, unsigned to)
+{
+	for (unsigned i = from; i <= to; i++)
+		host_kill(&hosts, i);
+	for (unsigned i = from; i <= to; i++)
+		host_start(&hosts, i, NULL);
+}
+
+/* ---- the primary's process crashes ---- */
+
+/* Its own image wins where it restarts; elsewhere what is there is all there is. */
+static void check_value(enum phase phase, unsigned host, uint64_t value)
+{
+	bool is_new = phase == F3 || (phase != F0 && host == 0);
+
+	if (value != (is_new ? NEW : OLD))
+		fail_msg("phase F%d: %llu", (int)phase, (unsigned long long)value);
+}
+
+static void crash_primary(unsigned next)
+{
+	for (enum phase phase = F0; phase < PHASES; phase++) {
+		uint64_t value;
+
+		get_to(phase);
+		proc_kill(&app);
+		if (phase == F2)
+			restart_daemons(1, 2);
+		value = go_on(next);
+		check_value(phase, next, value);
+		check_settled(value);
+	}
+}
+
+static void a_primary_that_crashes_goes_on_in_its_place(void **state)
+{
+	crash_primary(0);
+}
+
+static void a_primary_that_crashes_is_followed_and_its_copy_returns(void **state)
+{
+	crash_primary(1);
+}
+
+/* ---- everybody crashes ---- */
+
+static void all_crash_and_whoever_is_first_serves(void **state)
+{
+	for (enum phase phase = F0; phase < PHASES; phase++) {
+		unsigned first = phase % 2;
+		uint64_t value;
+
+		get_to(phase);
+		proc_kill(&app);
+		restart_daemons(0, 2);
+		value = go_on(first);
+		check_value(phase, first, value);
+		check_settled(value);
+	}
+}
+
+/* ---- a replica crashes ---- */
+
+static void a_replica_that_crashes_is_excluded_and_returns(void **state)
+{
+	for (enum phase phase = F0; phase < PHASES; phase++) {
+		get_to(phase);
+		host_kill(&hosts, 2);
+		if (phase == F2)
+			proc_signal(&hosts.hosts[1].daemon, SIGCONT);
+		if (phase == F0)
+			tell("put 4096 2\n");
+		else
+			proc_signal(&app, SIGCONT);
+		/* In F3 it had reached all copies before. */
+		expect_line(phase == F3 ? "durable " : "durable 3 flags 1",
+			    proc_line(&app, PATIENCE_MS));
+		host_start(&hosts, 2, NULL);
+		check_settled(NEW);
+	}
+}
+
+/* ---- a replica is slow ---- */
+
+static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
+{
+	get_to(F0);
+	stop_daemon(2);
+	tell("put 4096 2\n");
+	assert_null(proc_line(&app, 1100)); /* slow_ms is 1000, replica_timeout 5000 */
+	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
+	expect_line("durable 7 flags 0", proc_line(&app, PATIENCE_MS));
+	expect("1", "slow");
+	check_settled(NEW);
+}
+
+static int setup(void **state)
+{
+	const struct hosts_opts opts = {.count = HOSTS, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (app.pid)
+		proc_kill(&app);
+	hosts_stop(&hosts);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_primary_that_crashes_goes_on_in_its_place),
+		TEST(a_primary_that_crashes_is_followed_and_its_copy_returns),
+		TEST(all_crash_and_whoever_is_first_serves),
+		TEST(a_replica_that_crashes_is_excluded_and_returns),
+		TEST(a_flush_is_as_slow_as_the_slowest_copy_and_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The order VERIFY: what differs is found, and nothing else, while flushes go on. */
+#include "mapped.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "mirror/wire/packet.h"
+
+enum { PATIENCE_MS = 30000, FLUSHERS = 3 };
+
+static struct packet_ordered verify(uint8_t member, bool repair)
+{
+	struct packet_order_request order = {.order = PACKET_ORDER_VERIFY,
+					     .member = member,
+					     .flag = repair,
+					     .timeout_ms = PATIENCE_MS};
+
+	return standin_order(s, &order);
+}
+
+static void assert_verified(const struct packet_ordered *o, unsigned members, uint64_t different)
+{
+	if (o->status != PACKET_OK)
+		fail_msg("%s: %s", packet_status_2str(o->status), o->text);
+	assert_int_equal(o->verified.compared, (uint64_t)members * STANDIN_SIZE);
+	assert_int_equal(o->verified.different, different);
+}
+
+static bool take_event(enum rpmirror_event_type type, struct rpmirror_event *ev)
+{
+	struct timespec pause = {0, 5000000};
+
+	for (int waited = 0; waited < PATIENCE_MS; waited += 5) {
+		ev->size = sizeof(*ev);
+		while (!rpmirror_next_event(m, ev))
+			if (ev->type == type)
+				return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static void test_what_differs_is_named_and_repaired_on_request(void **state)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+	struct packet_ordered o = verify(MIRROR_NOBODY, false);
+	struct rpmirror_event ev;
+
+	assert_verified(&o, 2, 0);
+	standin_spoil(s, 2);
+	o = verify(MIRROR_NOBODY, false);
+	assert_verified(&o, 2, 4096);
+	assert_int_equal(o.verified.count, 1);
+	assert_int_equal(o.verified.differences[0].member, 2);
+	assert_int_equal(o.verified.differences[0].range.offset, 0);
+	assert_int_equal(o.verified.differences[0].range.len, 4096);
+	assert_int_equal(standin_record(s).view.insync, 7); /* it was not to be changed */
+	o = verify(1, false);
+	assert_verified(&o, 1, 0);
+	o = verify(2, true);
+	assert_verified(&o, 1, 4096);
+	/* The answer comes when it is back. */
+	assert_int_equal(standin_record(s).view.insync, 7);
+	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
+	assert_int_equal(rpmirror_get_state(m, &st), 0);
+	assert_int_equal(st.members[2].remainder, 0);
+	assert_true(take_event(RPMIRROR_EVENT_VERIFIED, &ev));
+	assert_int_equal(ev.value, 0);
+	assert_true(take_event(RPMIRROR_EVENT_VERIFIED, &ev));
+	assert_int_equal(ev.value, 4096);
+	assert_int_equal(ev.member, 2);
+}
+
+static volatile bool stop_flushing;
+
+static void *flush_until_stopped(void *arg)
+{
+	uint64_t *word = (uint64_t *)(void *)(addr + 64 + (size_t)(uintptr_t)arg * 4096 * 20);
+	uint64_t failed = 0;
+
+	while (!__atomic_load_n(&stop_flushing, __ATOMIC_RELAXED) && !failed) {
+		struct rpmirror_range range = {word, 8 * 4096};
+
+		for (unsigned block = 0; block < 8; block++)
+			word[block * 512]++;
+		failed = rpmirror_flush(m, &range, 1, 0, NULL) != 0;
+	}
+	return (void *)(uintptr_t)failed;
+}
+
+/* They write where it is compared, all the time. */
+static void test_flushes_are_no_differences(void **state)
+{
+	pthread_t threads[FLUSHERS];
+	struct packet_ordered o;
+	void *failed;
+
+	stop_flushing = false;
+	for (uintptr_t i = 0; i < FLUSHERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, flush_until_stopped, (void *)i), 0);
+	for (unsigned round = 0; round < 3; round++) {
+		o = verify(MIRROR_NOBODY, false);
+		assert_verified(&o, 2, 0);
+	}
+	__atomic_store_n(&stop_flushing, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < FLUSHERS; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(standin_record(s).view.insync, 7);
+	assert_flushed(7, 0, STANDIN_SIZE);
+}
+
+static void test_what_cannot_be_compared_is_said(void **state)
+{
+	struct packet_ordered o = verify(0, false); /* the primary */
+
+	assert_int_equal(o.status, PACKET_NOT_INSYNC);
+	standin_cut(s, 1);
+	standin_cut(s, 2);
+	assert_int_equal(rpmirror_flush(m, &(struct rpmirror_range){addr, 8}, 1, 0, NULL), 0);
+	o = verify(MIRROR_NOBODY, false);
+	assert_int_equal(o.status, PACKET_NOT_INSYNC);
+	assert_non_null(strstr(o.text, "no copy"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MAPPED(test_what_differs_is_named_and_repaired_on_request),
+		MAPPED(test_flushes_are_no_differences),
+		MAPPED(test_what_cannot_be_compared_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
