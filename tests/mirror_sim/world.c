@@ -424,9 +424,6 @@ static void world_run_peace(struct world *w)
 		return;
 	}
 	w->count.unhealed++;
-	/* A rule that is dropped is to be noticed by what is lost. */
-	if (w->mode != SIM_HONEST)
-		return;
 	oracle_fail(w, "it does not become well: register phase %d primary %u S %#x, %s", v->phase,
 		    v->primary, v->insync,
 		    v->primary < w->hosts && w->host[v->primary].lib
