@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -13,6 +14,7 @@ static void act_swap(struct rpmirror *m, const struct primary_action *action)
 {
 	struct packet *p = &m->packet_out;
 
+	absent_exclude(m, action);
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_SWAP;
 	p->swap.promotes = action->promotion;
@@ -163,7 +165,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_ranges(m, action->slot);
 		break;
 	case PRIMARY_DO_EQUALISE:
-		repair_equalise(m, action->slot, action->whole);
+		repair_equalise(m, action);
 		break;
 	case PRIMARY_DO_RESYNC:
 		repair_resync(m, action->slot, action->whole);
@@ -172,6 +174,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_drop(m, action->slot);
 		break;
 	case PRIMARY_DO_RETIRE:
+		absent_retire(m, action->slot);
 		m->members[action->slot].retires = true;
 		act_retire(m);
 		break;
@@ -247,6 +250,7 @@ void act_all(struct rpmirror *m)
 		act_align_members(m);
 	}
 	act_align_members(m);
+	absent_configure(m);
 	act_note_view(m);
 	wait_settle(m);
 }

@@ -219,7 +219,7 @@ static void agent_check_quiescence(struct rpmirror *m)
 	if (!m->quiescing || m->quiesced || !(all || wait_check(m, m->quiescing_since_ms)))
 		return;
 	m->quiesced = true;
-	m->clean = all && !m->failed_seq && !hot_retire(&m->hot);
+	m->clean = all && !m->failed_seq && !hot_end(&m->hot);
 	primary_on_quiesced(&m->primary, m->clean);
 }
 

@@ -10,6 +10,7 @@
 #include "base/poll.h"
 #include "base/rand.h"
 #include "base/thread.h"
+#include "mirror/absent.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
@@ -93,7 +94,11 @@ static int map_take_answer(struct rpmirror *m, bool readonly)
 	rc = copy_open(&m->copy, fd, m->size);
 	fd = m->daemon.files[1];
 	m->daemon.files[1] = -1;
-	return rc ? rc : hot_open(&m->hot, fd);
+	if (!rc)
+		rc = hot_open(&m->hot, fd);
+	if (!rc)
+		absent_open(m);
+	return rc;
 }
 
 /* ---- the device ---- */

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
 /* wr_id: 0 is the connection's proof. */
@@ -340,10 +341,20 @@ void repair_pump_digest(struct repair *r)
 
 /* ---- the end of pieces ---- */
 
+/* What is equal by now is not counted any more. */
+static void repair_pump_unset(struct repair *r, unsigned slot, const struct repair_work *w)
+{
+	const struct repair_member *rm = r->members[slot];
+
+	if (!rm->is_equalise && !rm->is_compare)
+		absent_unset(r->m, slot, rm->bits, &w->piece);
+}
+
 static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
 {
 	struct repair_member *rm = r->members[slot];
 	uint64_t differing = 0;
+	bool goes_on;
 
 	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
@@ -351,7 +362,9 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
 			differing |= 1ull << i;
 	}
-	if (!resync_compared(&rm->rs, &w->piece, differing, repair_now_us())) {
+	goes_on = resync_compared(&rm->rs, &w->piece, differing, repair_now_us());
+	repair_pump_unset(r, slot, w);
+	if (!goes_on) {
 		repair_pump_free(r, w);
 		return true;
 	}
@@ -372,6 +385,7 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 		if (!w->is_used || !w->flush || w->flush > number || w->piece.op != RESYNC_OP_COPY)
 			continue;
 		resync_done(&rm->rs, &w->piece, true, repair_now_us());
+		repair_pump_unset(r, slot, w);
 		repair_pump_free(r, w);
 	}
 	set_notify(r->m);

@@ -55,12 +55,14 @@ struct set_member {
 	uint64_t ask_deadline_ms;
 	bool verifying; /* a digest is under way */
 	struct rpma_digest digest;
-	bool reported;                /* promised, and told the primary so */
-	struct primary_report report; /* kept until the lane is there */
-	struct latency latency;       /* of flushes to it */
-	bool retires;                 /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;             /* the last flush that may be recorded there */
-	char why[256];                /* it was lost */
+	bool reported;                  /* promised, and told the primary so */
+	struct primary_report report;   /* kept until the lane is there */
+	struct mirror_epoch copy_epoch; /* reported, as is: */
+	uint64_t source_id;             /* of a resync that has not ended, or 0 */
+	struct latency latency;         /* of flushes to it */
+	bool retires;                   /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;               /* the last flush that may be recorded there */
+	char why[256];                  /* it was lost */
 };
 
 struct rpmirror {
@@ -84,8 +86,9 @@ struct rpmirror {
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
-	struct hot hot; /* its metadata */
-	uint8_t *app;   /* the application's mapping */
+	struct hot hot;      /* its metadata */
+	mirror_mask counted; /* members for which it has a bitmap: absent.h */
+	uint8_t *app;        /* the application's mapping */
 	uint64_t size;
 
 	struct rpma_peer *peer;

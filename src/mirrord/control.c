@@ -188,7 +188,18 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 	return false;
 }
 
-static bool control_ask_copy(struct set *s, const struct message *m, struct message *answer)
+/* Of this host's own primary, whose hot slots are its own: they do not fit there. */
+static void control_record(struct set *s, const struct link *asker, const struct message *m,
+			   struct member_verdict *v)
+{
+	if (asker)
+		member_record_ranges(&s->member, m->epoch, m->ranges.ranges, m->ranges.count, v);
+	else
+		member_set_uncertain(&s->member, v);
+}
+
+static bool control_ask_copy(struct set *s, const struct link *asker, const struct message *m,
+			     struct message *answer)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 
@@ -199,7 +210,7 @@ static bool control_ask_copy(struct set *s, const struct message *m, struct mess
 		control_fill_ranges(s, m, answer);
 		return true;
 	case MESSAGE_RECORD_RANGES:
-		member_record_ranges(&s->member, m->epoch, m->ranges.ranges, m->ranges.count, &v);
+		control_record(s, asker, m, &v);
 		break;
 	case MESSAGE_RESYNC_BEGIN:
 		member_resync_begin(&s->member, m->epoch, control_source_id(s, m->resync.source),
@@ -239,7 +250,7 @@ bool control_answer(struct set *s, const struct link *asker, const struct messag
 		answer->type = MESSAGE_PONG;
 		return true;
 	default:
-		return control_ask_copy(s, m, answer);
+		return control_ask_copy(s, asker, m, answer);
 	}
 }
 

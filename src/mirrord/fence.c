@@ -81,6 +81,8 @@ static void fence_report(struct set *s, struct message *answer)
 	promised->size = s->meta.super.size;
 	promised->revision = report.seen.revision;
 	promised->seen = report.seen.view;
+	promised->copy_epoch = report.epoch;
+	promised->source_id = report.source_id;
 }
 
 void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,

@@ -132,24 +132,14 @@ static void sync_fill(struct lib *lib, unsigned slot)
 		bits_add(peer->bits, &run, 1);
 }
 
-/*
- * All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
- * Not where everything is compared: a bitmap that is begun now would say, until its bits are
- * durable, that nothing differs.
+/* All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
  */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
-	struct peer *peer = &lib->peers[slot];
+	const struct peer *peer = &lib->peers[slot];
 
-	if (peer->whole) {
-		meta_bitmap_drop(&lib->meta, (uint8_t)slot);
-		return;
-	}
-	for (uint64_t b = 0; b < BITMAP_WORDS * 64; b++)
-		if (peer->bits[b / 64] >> b % 64 & 1)
-			meta_bitmap_set(&lib->meta, (uint8_t)slot,
-					(struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK});
-	meta_bitmap_persist(&lib->meta, (uint8_t)slot);
+	meta_bitmap_start_with(&lib->meta, (uint8_t)slot, peer->copy_epoch, lib->p.rec.view.epoch,
+			       peer->bits);
 }
 
 static void sync_run(struct world *w, struct lib *lib, unsigned slot)

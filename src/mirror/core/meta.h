@@ -204,6 +204,8 @@ int meta_set_super(struct meta *m, const struct meta_super *super);
 int meta_set_promise(struct meta *m, const struct meta_promise *promise);
 int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
+/* As the configuration has them now. The bitmap for a copy goes with it. */
+int meta_keep_members(struct meta *m, const struct mirror_config *config);
 /* The set has grown, and the store is long enough. All bitmaps are dropped. 0, -EMSGSIZE, -EINVAL
  * (it would shrink), -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
@@ -249,11 +251,15 @@ int meta_hot_retire(struct meta *m);
  * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
  * superblock, as the member was in-sync until now; now: the current one. To be called before the
  * swap that excludes it, so that no restart finds it excluded and not counted for; the caller sets
- * the bits of flushes that it may lack. A bitmap that exists goes on if base is the same, else it
- * begins anew. 0, -EINVAL (own slot) or the store's error.
+ * the bits of flushes that it may lack. A bitmap that exists goes on if it counts from base on
+ * (meta_bitmap_is_usable), else it begins anew. 0, -EINVAL (own slot) or the store's error.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
+/* The same for a member that is excluded already: base is its copy's epoch, bits is all that it
+ * lacks (words of 64 blocks), durable before the bitmap counts. */
+int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
+			   struct mirror_epoch now, const uint64_t *bits);
 /* It counts changes since the state that a member with this epoch in its superblock has. If not,
  * the whole file is to be compared. Passes of other primaries have dropped it (meta_bitmap_drop).
  */

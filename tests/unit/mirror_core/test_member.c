@@ -167,6 +167,25 @@ static void after_a_clean_end_a_restart_of_the_host_is_nothing(void **state)
 	assert_true(report.flags & META_CLEAN);
 }
 
+/* What former primaries left in its ring is void since it serves itself. */
+static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	hold(10);
+	promise(6);
+	member_serve(&member, copy_epoch(6), false, &v);
+	expect(MEMBER_OK);
+	member_retire(&member, copy_epoch(6), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_false(report.is_held);
+	assert_false(report.is_uncertain);
+}
+
 /* ---- holders ---- */
 
 static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **state)
@@ -397,6 +416,7 @@ int main(void)
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
 		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
 		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
+		TEST(a_primary_whose_host_went_down_is_not_uncertain),
 		TEST(a_holder_of_another_boot_is_gone),
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
 		TEST(a_clean_unmap_is_clean),
