@@ -354,6 +354,12 @@ bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay);
 void plan_on_join(struct world *w, struct lib *lib, unsigned slot);
 void plan_on_expand(struct world *w, uint32_t host);
 
+/* setup.c */
+void world_make_set(struct world *w);
+/* A copy as `rpmirror init` makes it, or an empty one. */
+void world_format(struct world *w, struct host *h, const struct mirror_config *config,
+		  uint32_t flags);
+
 /* world.c */
 /* At moments that matter, trouble comes on purpose. */
 /* The primary's process ends, within so many microseconds. */
