@@ -265,5 +265,6 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why)
 	repair_drop(m, slot);
 	if (slot != m->self)
 		ask_drop(m, slot);
+	primary_tick(&m->primary, set_now_ms());
 	primary_on_lost(&m->primary, (uint8_t)slot);
 }

@@ -105,7 +105,9 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 			resync_latencies_add(&r->latencies, took);
 	}
 	if (r->latencies.count >= REPAIR_CALM_COUNT) {
-		r->calm_us = resync_latencies_p99(&r->latencies);
+		uint64_t p99 = resync_latencies_p99(&r->latencies);
+
+		r->calm_us = r->calm_us ? (r->calm_us * 3 + p99) / 4 : p99;
 		memset(&r->latencies, 0, sizeof(r->latencies));
 	}
 }

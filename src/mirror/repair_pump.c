@@ -2,9 +2,10 @@
 /*
  * Pieces: copied into registered memory, written and flushed, or compared by digests.
  *
- * A buffer has the 64 KiB of the file in which its piece lies; members that get the same run at the
- * same time share it. A flush of the member covers all writes before it: every 4 MiB, or when
- * there is nothing more to write; each piece has one of its own when flushes may wait for it.
+ * A buffer has room for the 64 KiB of the file in which its piece lies; members that get the same
+ * piece at the same time share it. A flush of the member covers all writes before it: every 4 MiB,
+ * or when there is nothing more to write; each piece has one of its own when flushes may wait for
+ * it.
  */
 #include <string.h>
 
@@ -18,11 +19,6 @@
 #define PUMP_NUMBER(id)   ((id) >> 1)
 #define PUMP_DIGEST       RPMA_DIGEST_BLAKE2B
 
-static uint64_t repair_pump_chunk(const struct resync_piece *piece)
-{
-	return piece->offset / REPAIR_PIECE * REPAIR_PIECE;
-}
-
 /* ---- buffers ---- */
 
 static unsigned repair_pump_free_buffers(const struct repair *r)
@@ -34,12 +30,10 @@ static unsigned repair_pump_free_buffers(const struct repair *r)
 	return n;
 }
 
-static void repair_pump_fill(struct repair *r, unsigned buffer, uint64_t chunk)
+static void repair_pump_fill(struct repair *r, unsigned buffer, const struct resync_piece *piece)
 {
-	const struct copy *copy = &r->m->copy;
-	uint64_t len = copy->size - chunk < REPAIR_PIECE ? copy->size - chunk : REPAIR_PIECE;
-
-	copy_words(r->buffers + (size_t)buffer * REPAIR_PIECE, copy->shared + chunk, len);
+	copy_words(r->buffers + (size_t)buffer * REPAIR_PIECE + piece->offset % REPAIR_PIECE,
+		   r->m->copy.shared + piece->offset, piece->len);
 }
 
 static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece)
@@ -49,7 +43,7 @@ static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_pi
 	while (r->used[buffer])
 		buffer++;
 	r->used[buffer] = 1;
-	repair_pump_fill(r, buffer, repair_pump_chunk(piece));
+	repair_pump_fill(r, buffer, piece);
 	return buffer;
 }
 
@@ -245,13 +239,14 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 	}
 }
 
-/* Members that copy the same 64 KiB share the buffer; what is compared may be read again. */
+/* Members that copy the same piece share the buffer; what is compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
 				   unsigned i)
 {
 	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
 		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
-		    repair_pump_chunk(&t->pieces[i]) == repair_pump_chunk(&t->pieces[j])) {
+		    t->pieces[i].offset == t->pieces[j].offset &&
+		    t->pieces[i].len == t->pieces[j].len) {
 			r->used[buffers[j]]++;
 			return buffers[j];
 		}
@@ -369,7 +364,7 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		return true;
 	}
 	/* From now on a flush counts as later. */
-	repair_pump_fill(r, w->buffer, repair_pump_chunk(&w->piece));
+	repair_pump_fill(r, w->buffer, &w->piece);
 	compare_on_read(r->m, slot);
 	return repair_pump_post(r, slot, w);
 }

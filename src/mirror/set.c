@@ -61,6 +61,7 @@ void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
 	m->failed_seq = seq;
 	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
 		   "the copy on this host cannot be used any more: %s", strerror(-error));
+	primary_tick(&m->primary, set_now_ms());
 	primary_on_local_failed(&m->primary);
 	m->says_failed = true;
 	set_wake(m);

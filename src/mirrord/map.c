@@ -183,6 +183,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 			map_release(s, false);
 	} else {
 		client->is_waiting = false;
+		client->is_reader = read_only;
 		local_send(client, p, fds, read_only ? 1 : 2);
 	}
 	for (unsigned i = 0; i < 2; i++)
@@ -341,6 +342,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 		s->holder.client->set = NULL;
 	s->holder.client = client;
 	s->holder.epoch = map->epoch;
+	s->holder.fenced_by = 0;
 	s->holder.heartbeat_ms = loop_now_ms();
 	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
