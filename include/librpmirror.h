@@ -219,8 +219,10 @@ struct rpmirror_state {
 	uint32_t insync_mask, config_mask;
 	uint32_t min_copies;
 	uint64_t lease_left_ms; /* 0: it is over */
-	uint64_t age_ms; /* of a stale mapping: since the daemon was last sure to have everything;
-			    UINT64_MAX: it does not know */
+	/* A reader: the copy has all that was acknowledged so long ago, and perhaps more;
+	 * UINT64_MAX: the daemon does not know. flush_seq: the last flush of the epoch that has
+	 * reached the copy. */
+	uint64_t age_ms;
 	struct rpmirror_member_state members[RPMIRROR_MEMBERS_MAX];
 };
 

@@ -28,6 +28,7 @@
 #include "mirror/link.h"
 #include "mirror/order.h"
 #include "mirror/ranges_union.h"
+#include "mirror/reader.h"
 #include "mirror/report.h"
 #include "mirror/staging.h"
 
@@ -133,6 +134,7 @@ struct rpmirror {
 	bool released;       /* it has, and it is not spoken to any more */
 
 	struct events events;
+	struct reader reader; /* of a read-only mapping */
 	struct order order;
 	struct compare compare;
 	struct report report;

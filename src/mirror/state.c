@@ -84,12 +84,12 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 		state_fill_member(m, slot, &st->members[slot]);
 }
 
-static void state_fill_reader(const struct rpmirror *m, struct rpmirror_state *st)
+static void state_fill_reader(struct rpmirror *m, struct rpmirror_state *st)
 {
 	st->role = RPMIRROR_ROLE_READER;
 	st->health = RPMIRROR_HEALTH_FULL;
 	st->self = m->self;
-	st->age_ms = UINT64_MAX;
+	reader_fill(m, st);
 }
 
 void set_answer(void *out, const void *in, size_t size)

@@ -40,6 +40,7 @@ is_shown() {
 }
 
 test_it_shows_what_the_daemons_know() {
+	export MIRROR_HOSTS_MORE=$'scrub = 1s\nscrub-rate = 100\n'
 	hosts_begin 2
 	on 0 0 'orders   down   epoch 0' status
 	on 0 3 '' status --check
@@ -53,8 +54,21 @@ test_it_shows_what_the_daemons_know() {
 	on 0 0 'Member a is primary of epoch 1 and serves' explain
 	on 1 0 '' status --what-if lost=a
 	on 0 2 "no copy of set 'others'" status others
+	# A reader on the other host knows how old its copy is at the most, and which flush it has.
+	tell put 64 1
+	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
+	grep -qx 1 reader || fail "the reader does not see what was flushed: $(cat reader)"
+	grep -q 'epoch 1 .*role 0 .*age 1 flush 1' reader || fail "the reader's state is $(cat reader)"
+	# Copies are compared by themselves, and what differs is repaired.
+	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no scrub"
+	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
+	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 4096 differed' || fail "the scrub finds nothing"
+	wait_until 60 cmp -s "${files[0]}" "${files[1]}" || fail "the scrub does not repair"
+	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no further scrub"
 	tell unmap
 	on 1 0 '' wait orders --until phase=none,primary=none
+	is_shown 'last scrub' || fail "the last scrub is forgotten"
+	"$tool" meta dump "${files[0]}" --json | grep -q '"compared": *8388608' || fail "it is not recorded"
 	hosts_end
 }
 
