@@ -71,6 +71,13 @@ struct meta_files {
 	uint64_t data_inode, meta_inode;
 };
 
+/* The last comparison of the set's copies that a primary of this host made. */
+struct meta_scrub {
+	uint64_t time_s; /* CLOCK_REALTIME, when it ended; before the first one: since when time
+			    counts */
+	uint64_t compared, different; /* bytes of all copies; compared 0: there was none */
+};
+
 struct meta_super {
 	uint32_t compat, incompat; /* features; an unknown one of the latter refuses the file */
 	struct mirror_uuid uuid;   /* of the set */
@@ -90,6 +97,7 @@ struct meta_super {
 	struct meta_files files;
 	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
 					 last clean end */
+	struct meta_scrub scrub;
 };
 
 /* What was seen of the register. */
