@@ -6,6 +6,7 @@
 
 #include "mirror/absent.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define ACT_READ_MS 1000 /* a read of the register without an answer is repeated */
@@ -252,6 +253,7 @@ void act_all(struct rpmirror *m)
 	act_align_members(m);
 	absent_configure(m);
 	act_note_view(m);
+	restore_publish(m);
 	wait_settle(m);
 }
 

@@ -13,6 +13,7 @@
 #include "mirror/absent.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define MAP_TRIES 10 /* without waiting, if others are faster */
@@ -183,6 +184,7 @@ static void map_delete(struct rpmirror *m)
 {
 	map_stop_thread(m);
 	repair_close(m);
+	restore_close(m);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		ask_drop(m, slot);
 	if (m->app)
@@ -222,6 +224,8 @@ static int map_start(struct rpmirror *m)
 		      map_random, NULL);
 	map_set_places(m);
 	rc = repair_open(m);
+	if (!rc)
+		rc = restore_open(m);
 	if (rc)
 		return rc;
 	rc = thread_start(&m->thread, 0, agent_main, m);

@@ -11,6 +11,7 @@
 
 #include "mirror/absent.h"
 #include "mirror/repair_impl.h"
+#include "mirror/restore.h"
 
 /* wr_id: 0 is the connection's proof. */
 #define PUMP_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
@@ -30,20 +31,47 @@ static unsigned repair_pump_free_buffers(const struct repair *r)
 	return n;
 }
 
-static void repair_pump_fill(struct repair *r, unsigned buffer, const struct resync_piece *piece)
+struct repair_filling {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t len;
+};
+
+static void repair_pump_copy(void *arg)
 {
-	copy_words(r->buffers + (size_t)buffer * REPAIR_PIECE + piece->offset % REPAIR_PIECE,
-		   r->m->copy.shared + piece->offset, piece->len);
+	const struct repair_filling *f = arg;
+
+	copy_words(f->to, f->from, f->len);
 }
 
-static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece)
+/* False: this host's copy cannot be read there now. A member that promotes itself has nobody yet
+ * from whom it could be restored: then another host has to be the primary. */
+static bool repair_pump_fill(struct repair *r, unsigned buffer, const struct resync_piece *piece)
+{
+	struct repair_filling f = {r->buffers + (size_t)buffer * REPAIR_PIECE +
+					   piece->offset % REPAIR_PIECE,
+				   r->m->copy.shared + piece->offset, piece->len};
+	uint64_t offset;
+
+	if (restore_try(r->m, repair_pump_copy, &f, &offset))
+		return true;
+	if (r->m->serving)
+		restore_later(r->m, offset);
+	else
+		primary_on_local_failed(&r->m->primary);
+	return false;
+}
+
+/* *is_filled: false, if it cannot be. */
+static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece,
+					bool *is_filled)
 {
 	unsigned buffer = 0;
 
 	while (r->used[buffer])
 		buffer++;
 	r->used[buffer] = 1;
-	repair_pump_fill(r, buffer, piece);
+	*is_filled = repair_pump_fill(r, buffer, piece);
 	return buffer;
 }
 
@@ -51,6 +79,13 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 {
 	r->used[w->buffer]--;
 	w->is_used = false;
+}
+
+/* It is tried again when the member returns. */
+static void repair_pump_unreadable(struct repair *r, unsigned slot)
+{
+	act_lost(r->m, slot, "a part of this host's copy cannot be read");
+	set_wake(r->m);
 }
 
 /* ---- posts ---- */
@@ -181,10 +216,15 @@ static bool repair_pump_has_work(const struct repair_member *rm)
 }
 
 static void repair_pump_start(struct repair *r, unsigned slot, const struct resync_piece *piece,
-			      unsigned buffer)
+			      unsigned buffer, bool is_filled)
 {
 	struct repair_work *w = r->members[slot]->works;
 
+	if (!is_filled) {
+		r->used[buffer]--;
+		repair_pump_unreadable(r, slot);
+		return;
+	}
 	while (w->is_used)
 		w++;
 	w->is_used = true;
@@ -241,29 +281,31 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 
 /* Members that copy the same piece share the buffer; what is compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
-				   unsigned i)
+				   bool *is_filled, unsigned i)
 {
 	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
 		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
 		    t->pieces[i].offset == t->pieces[j].offset &&
 		    t->pieces[i].len == t->pieces[j].len) {
 			r->used[buffers[j]]++;
+			is_filled[i] = is_filled[j];
 			return buffers[j];
 		}
 	}
-	return repair_pump_take_buffer(r, &t->pieces[i]);
+	return repair_pump_take_buffer(r, &t->pieces[i], &is_filled[i]);
 }
 
 static void repair_pump_carry_out(struct repair *r, const struct turn *t)
 {
 	unsigned buffers[MIRROR_MEMBERS_MAX];
+	bool is_filled[MIRROR_MEMBERS_MAX];
 
 	for (unsigned i = 0; i < t->count; i++)
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			buffers[i] = repair_pump_buffer(r, t, buffers, i);
+			buffers[i] = repair_pump_buffer(r, t, buffers, is_filled, i);
 	for (unsigned i = 0; i < t->count; i++) {
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i]);
+			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i], is_filled[i]);
 		else if (t->steps[i] == RESYNC_MAY_JOIN)
 			repair_pump_join(r, t->slots[i]);
 		else if (t->steps[i] == RESYNC_ENDED)
@@ -364,7 +406,10 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		return true;
 	}
 	/* From now on a flush counts as later. */
-	repair_pump_fill(r, w->buffer, &w->piece);
+	if (!repair_pump_fill(r, w->buffer, &w->piece)) {
+		repair_pump_unreadable(r, slot);
+		return false;
+	}
 	compare_on_read(r->m, slot);
 	return repair_pump_post(r, slot, w);
 }

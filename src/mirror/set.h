@@ -99,7 +99,8 @@ struct rpmirror {
 	struct link_place control_place, lane_place;
 	struct set_member members[MIRROR_MEMBERS_MAX];
 
-	struct repair *repair; /* of members that are made equal */
+	struct repair *repair;   /* of members that are made equal */
+	struct restore *restore; /* of what this host's copy has lost */
 	struct primary primary;
 	struct mirror_epoch epoch; /* ours */
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
@@ -116,7 +117,8 @@ struct rpmirror {
 	enum guard_policy guard;
 	bool lease_over, is_protected;
 	struct rpmirror_error errors[SET_ERRORS];
-	unsigned error_first, error_count;
+	bool error_stops[SET_ERRORS]; /* no flush before the application has taken it */
+	unsigned error_first, error_count, errors_stop;
 	uint64_t failed_seq; /* the first whose local write-back failed, or 0 */
 	struct lease lease;
 	uint64_t lease_until_ms;     /* of it; atomic, 0 once it has ended */
@@ -164,8 +166,13 @@ struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
 
 /* Locked. The copy of this host cannot be used any more from that flush on. error: -errno. */
 void set_local_failed(struct rpmirror *m, uint64_t seq, int error);
-/* Locked. For rpmirror_get_error(); the oldest is dropped when there are too many. */
-void set_add_error(struct rpmirror *m, struct mirror_range range, const char *text);
+struct set_loss {
+	bool repaired, dirty; /* as in struct rpmirror_error */
+	bool stops;           /* flushes, until the application has taken it */
+};
+/* Locked. For rpmirror_get_error(); when there are too many, the last one covers what comes. */
+void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_loss loss,
+		   const char *text);
 
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */

@@ -37,24 +37,33 @@ static int control_describe_peer(struct message_desc *desc)
 	return rc;
 }
 
+#define CONTROL_WRITES                                                                             \
+	(RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |  \
+	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
+
+/* The copy is registered for them with these rights. */
+static const int control_data_usage[GREETING_KIND_END] = {
+	[GREETING_LANE] = CONTROL_WRITES,
+	[GREETING_BULK] = CONTROL_WRITES,
+	[GREETING_RESTORE] = RPMA_MR_USAGE_READ_SRC,
+};
+
 /* For this connection alone, now that it may. */
 static int control_register(struct link *link, struct message_grant *grant)
 {
-	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
-		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 	struct set *s = link->set;
-	bool is_lane = link->greeting.kind == GREETING_LANE;
+	int usage = control_data_usage[link->greeting.kind];
 	int rc = control_describe_peer(&grant->peer_cfg);
 
-	if (!rc && (is_lane || link->greeting.kind == GREETING_BULK)) {
+	if (!rc && usage) {
 		rc = rpma_mr_reg(s->daemon->peer, s->data.addr, s->meta.super.size, usage,
 				 &link->data_mr);
 		if (!rc)
 			rc = control_describe(link->data_mr, &grant->data);
 	}
-	if (!rc && is_lane) {
-		rc = rpma_mr_reg(s->daemon->peer, meta_ring(&s->meta), INTENT_RING_BYTES, usage,
-				 &link->ring_mr);
+	if (!rc && link->greeting.kind == GREETING_LANE) {
+		rc = rpma_mr_reg(s->daemon->peer, meta_ring(&s->meta), INTENT_RING_BYTES,
+				 CONTROL_WRITES, &link->ring_mr);
 		if (!rc)
 			rc = control_describe(link->ring_mr, &grant->ring);
 		grant->ring_slots = INTENT_SLOTS;
@@ -72,7 +81,8 @@ static enum greeting_status control_ask_member(struct link *link)
 		[GREETING_CONTROL] = MEMBER_CONTROL,
 		[GREETING_LANE] = MEMBER_LANE,
 		[GREETING_BULK] = MEMBER_BULK,
-		[GREETING_OBSERVE] = MEMBER_CONTROL};
+		[GREETING_OBSERVE] = MEMBER_CONTROL,
+		[GREETING_RESTORE] = MEMBER_RESTORE};
 	struct member_hello hello = {.uuid = link->greeting.uuid,
 				     .member_id = link->greeting.copy_id,
 				     .epoch = link->greeting.epoch,

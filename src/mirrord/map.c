@@ -278,6 +278,13 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 		map_say(v, PACKET_SPLIT, false, "%s", s->split_why);
 	else if (copy == MIRROR_COPY_FAILED)
 		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
+	else if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
+		 !(client->map_flags & PACKET_MAP_FORCE))
+		/* Its promotion would cut the others off, and then fail. */
+		map_say(v, PACKET_NOT_INSYNC, true,
+			"the copy of this host (%s) is not whole; a resync makes it usable as soon "
+			"as another member is primary",
+			s->conf->data);
 	else if (!(client->map_flags & PACKET_MAP_FORCE))
 		map_judge_view(s, client, v);
 }

@@ -290,7 +290,8 @@ int meta_repair(struct meta *m)
 		rc = meta_set_promise(m, &promise);
 	if (!rc && m->damage & META_DAMAGED_HISTORY)
 		rc = meta_set_history(m, &m->history);
-	if (!rc && m->damage & META_DAMAGED_MEMBERS)
+	/* What an absent member lacks is in stored bits and hot extents together (W3). */
+	if (!rc && m->damage & (META_DAMAGED_MEMBERS | META_DAMAGED_HOT))
 		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
 	if (!rc && m->damage & META_DAMAGED_HOT)
 		rc = meta_hot_repair(m);
