@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror_sync() and rpmirror_store8(), in terms of flushes. */
+#include "mirror/dirty.h"
 #include "mirror/errmsg.h"
 #include "mirror/set.h"
+
+#define STORE_RUNS 256 /* of pages, in one flush */
+
+/* Pages that were stored to, a few at a time; what was not is as the file has it. */
+static int store_sync_isolated(struct rpmirror *m)
+{
+	struct rpmirror_range v[STORE_RUNS], all = {m->app, m->size};
+	struct dirty_scan scan;
+	int n, rc = 0;
+
+	if (!dirty_begin(&scan, m->app, m->size))
+		return rpmirror_flush(m, &all, 1, 0, NULL);
+	while (!rc && (n = dirty_next(&scan, v, STORE_RUNS)) > 0)
+		rc = rpmirror_flush(m, v, (unsigned)n, 0, NULL);
+	dirty_end(&scan);
+	if (rc || !n)
+		return rc;
+	return rpmirror_flush(m, &all, 1, 0, NULL);
+}
 
 int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 {
 	struct rpmirror_range range = {addr, len};
 
-	if (!addr && !len && set_is_usable(m))
-		range = (struct rpmirror_range){m->app, m->size};
+	if (!addr && !len && set_is_usable(m) && m->has_thread)
+		return store_sync_isolated(m);
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 

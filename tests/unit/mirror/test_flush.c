@@ -99,6 +99,22 @@ static void test_ranges_of_all_sizes_and_places(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
+/* Pages here and there, in more runs than one flush takes, and never those that were only read. */
+static void test_a_sync_of_everything_sends_what_was_stored(void **state)
+{
+	uint8_t spoiled[8];
+
+	standin_spoil(s, 1);
+	memcpy(spoiled, standin_copy(s, 1), sizeof(spoiled));
+	assert_memory_not_equal(spoiled, addr, sizeof(spoiled)); /* this reads the page */
+	for (size_t page = 1; page < STANDIN_SIZE / 4096; page += 3)
+		memset(addr + page * 4096 + 100, (int)page, 300);
+	assert_int_equal(rpmirror_sync(m, NULL, 0), 0);
+	assert_flushed(7, 4096, STANDIN_SIZE - 4096);
+	assert_memory_equal(standin_copy(s, 1), spoiled, sizeof(spoiled));
+	assert_int_equal(rpmirror_sync(m, NULL, 1), RPMIRROR_E_INVAL);
+}
+
 static void test_tickets_are_waited_for_in_any_order(void **state)
 {
 	struct rpmirror_result res;
@@ -308,6 +324,7 @@ int main(void)
 		MAPPED(test_nothing_to_flush_is_no_error),
 		MAPPED(test_wrong_ranges_change_nothing),
 		MAPPED(test_ranges_of_all_sizes_and_places),
+		MAPPED(test_a_sync_of_everything_sends_what_was_stored),
 		MAPPED(test_tickets_are_waited_for_in_any_order),
 		MAPPED(test_verified_is_what_every_medium_has),
 		MAPPED(test_a_copy_that_differs_is_named_and_excluded),
