@@ -62,7 +62,8 @@ static int hot_warm(struct hot *hot, const uint32_t *extents, uint32_t n, uint64
 {
 	int rc = meta_hot_mark(&hot->meta, extents, n);
 
-	while (rc == -ENOSPC) {
+	/* Or the medium is full: then no slot helps. */
+	while (rc == -ENOSPC && !hot->meta.broken) {
 		rc = hot_cool(hot, retired);
 		if (!rc)
 			rc = meta_hot_mark(&hot->meta, extents, n);

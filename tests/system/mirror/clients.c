@@ -44,6 +44,7 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 	if (proc_start(&c->proc, argv, more))
 		fail_msg("cannot start " SYSTEM_MIRROR_REGISTERS);
 	c->host = host;
+	c->number = number;
 }
 
 bool client_serves(struct client *c, int timeout_ms)
@@ -51,6 +52,34 @@ bool client_serves(struct client *c, int timeout_ms)
 	const char *line = c->proc.pid ? proc_line(&c->proc, timeout_ms) : NULL;
 
 	return line && !strcmp(line, "serving");
+}
+
+static bool client_is_busy(const char *path)
+{
+	bool reads = false, writes = false;
+	FILE *file = fopen(path, "re");
+	char line[160];
+
+	while (file && !(reads && writes) && fgets(line, sizeof(line), file)) {
+		reads |= line[0] == 'R';
+		writes |= line[0] == 'W';
+	}
+	if (file)
+		fclose(file);
+	return reads && writes;
+}
+
+void client_wait_busy(const struct clients *all, const struct client *c)
+{
+	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS;
+	char path[300];
+
+	client_name_history(all, c->number, path, sizeof(path));
+	while (!client_is_busy(path)) {
+		if (clock_now_ns() > end)
+			fail_msg("nothing is read or written, see %s", path);
+		usleep(10000);
+	}
 }
 
 int client_status(struct client *c)

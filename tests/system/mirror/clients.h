@@ -14,7 +14,7 @@
 
 struct client {
 	struct proc proc; /* pid 0: it is gone */
-	unsigned host;
+	unsigned host, number;
 };
 
 struct clients {
@@ -28,6 +28,8 @@ struct clients {
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
 /* False: it does not serve within that time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);
+/* It has read and written. */
+void client_wait_busy(const struct clients *all, const struct client *c);
 /* In good order. False: it has lost its role before. */
 bool client_end(struct client *c);
 /* Its wait status, or -1: it lives. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps.h"
 #include "clients.h"
 #include "system/lib/check.h"
 
@@ -27,31 +28,6 @@ enum phase { F0, F1, F2, F3, PHASES };
 
 static struct hosts hosts;
 static struct proc app;
-
-static void start(unsigned host, const char *point)
-{
-	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
-	char socket[400], stop[64] = "";
-	const char *envs[] = {socket, point ? stop : NULL, NULL};
-
-	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
-	snprintf(stop, sizeof(stop), "MIRROR_STOP_AT=%s:2", point ? point : "");
-	assert_int_equal(proc_start(&app, argv, envs), 0);
-}
-
-static void expect_line(const char *wanted, const char *got)
-{
-	if (!got || strncmp(got, wanted, strlen(wanted)))
-		fail_msg("%s instead of %s", got ? got : "nothing", wanted);
-}
-
-#define expect(wanted, ...) expect_line(wanted, proc_ask(&app, __VA_ARGS__))
-
-/* Its answer is waited for elsewhere. */
-static void tell(const char *command)
-{
-	assert_int_equal(write(app.in, command, strlen(command)), strlen(command));
-}
 
 static bool is_task_stopped(pid_t pid, const char *task)
 {
@@ -99,44 +75,33 @@ static void stop_daemon(unsigned host)
 	wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
-static uint64_t read_word(unsigned host)
-{
-	uint64_t word = 0;
-	FILE *file = fopen(hosts.hosts[host].data, "re");
-
-	assert_non_null(file);
-	assert_int_equal(fseek(file, OFFSET, SEEK_SET), 0);
-	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
-	fclose(file);
-	return word;
-}
-
 /* An application on the host is in that phase, in a set that is whole. */
 static void get_to(enum phase phase)
 {
-	static const char *const points[PHASES] = {
-		[F1] = "flush_snapshot", [F2] = "flush_local", [F3] = "flush_settled"};
-	static const char flush[] = "put 4096 2\n";
+	static const char *const points[PHASES] = {[F1] = "MIRROR_STOP_AT=flush_snapshot:2",
+						   [F2] = "MIRROR_STOP_AT=flush_local:2",
+						   [F3] = "MIRROR_STOP_AT=flush_settled:2"};
+	const char *const envs[] = {points[phase], NULL};
 
-	start(0, points[phase]);
-	expect("ok", "map-wait");
+	app_start(&app, &hosts, 0, phase == F0 ? NULL : envs);
+	app_expect(&app, "ok", "map-wait");
 	hosts_wait_insync(&hosts, ALL);
-	expect("durable 7 flags 0", "put %u %u", OFFSET, OLD);
+	app_expect(&app, "durable 7 flags 0", "put %u %u", OFFSET, OLD);
 	if (phase == F0) {
-		expect("ok", "store %u %u", OFFSET, NEW);
+		app_expect(&app, "ok", "store %u %u", OFFSET, NEW);
 		return;
 	}
 	for (unsigned i = 1; phase == F2 && i < HOSTS; i++)
 		stop_daemon(i);
-	tell(flush);
+	app_tell(&app, "put 4096 2\n");
 	wait_stopped(app.pid);
 }
 
 /* Another process is primary, on that host. */
 static uint64_t go_on(unsigned host)
 {
-	start(host, NULL);
-	expect("ok", "map-wait");
+	app_start(&app, &hosts, host, NULL);
+	app_expect(&app, "ok", "map-wait");
 	return strtoull(proc_ask(&app, "get %u", OFFSET), NULL, 10);
 }
 
@@ -145,12 +110,12 @@ static void check_settled(uint64_t value)
 {
 	hosts_wait_insync(&hosts, ALL);
 	for (unsigned i = 0; i < HOSTS; i++)
-		assert_int_equal(read_word(i), value);
-	expect("ok", "unmap");
+		assert_int_equal(host_read_word(&hosts, i, OFFSET), value);
+	app_expect(&app, "ok", "unmap");
 	proc_kill(&app);
 	assert_int_equal(go_on(2), value);
-	expect("durable 7 flags 0", "put %u %u", OFFSET, OLD + 100);
-	expect("ok", "unmap");
+	app_expect(&app, "durable 7 flags 0", "put %u %u", OFFSET, OLD + 100);
+	app_expect(&app, "ok", "unmap");
 	proc_kill(&app);
 }
 
@@ -226,12 +191,12 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 		if (phase == F2)
 			proc_signal(&hosts.hosts[1].daemon, SIGCONT);
 		if (phase == F0)
-			tell("put 4096 2\n");
+			app_tell(&app, "put 4096 2\n");
 		else
 			proc_signal(&app, SIGCONT);
 		/* In F3 it had reached all copies before. */
-		expect_line(phase == F3 ? "durable " : "durable 3 flags 1",
-			    proc_line(&app, PATIENCE_MS));
+		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
+			  proc_line(&app, PATIENCE_MS));
 		host_start(&hosts, 2, NULL);
 		check_settled(NEW);
 	}
@@ -243,11 +208,11 @@ static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
 	stop_daemon(2);
-	tell("put 4096 2\n");
+	app_tell(&app, "put 4096 2\n");
 	assert_null(proc_line(&app, 1100)); /* slow_ms is 1000, replica_timeout 5000 */
 	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
-	expect_line("durable 7 flags 0", proc_line(&app, PATIENCE_MS));
-	expect("1", "slow");
+	app_check("durable 7 flags 0", proc_line(&app, PATIENCE_MS));
+	app_expect(&app, "1", "slow");
 	check_settled(NEW);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -316,4 +317,17 @@ bool standin_unmapped_clean(struct standin *s)
 
 	STANDIN_LOCKED(s, clean = s->unmapped && s->unmapped_clean);
 	return clean;
+}
+
+void standin_set_local_error_continues(struct standin *s)
+{
+	STANDIN_LOCKED(s, s->record.config.local_error_continues = true);
+}
+
+ino_t standin_inode(struct standin *s, unsigned slot)
+{
+	struct stat st;
+
+	STANDIN_MUST(!fstat(s->members[slot].fd, &st));
+	return st.st_ino;
 }

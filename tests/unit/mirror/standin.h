@@ -7,6 +7,8 @@
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
 
+#include <sys/types.h>
+
 #include "mirror/wire/packet.h"
 
 #define STANDIN_SET  "set"
@@ -24,6 +26,9 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot);
 void standin_spoil(struct standin *s, unsigned slot);
 /* The register's record now. */
 struct mirror_record standin_record(struct standin *s);
+void standin_set_local_error_continues(struct standin *s);
+/* Of a member's file. */
+ino_t standin_inode(struct standin *s, unsigned slot);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
 void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);

@@ -2,10 +2,14 @@
 /* Flushes when all is well: the copies are looked at. */
 #include "mapped.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <librpma.h>
 
 #include "mirror/wire/message.h"
 
@@ -208,6 +212,73 @@ static void test_store8_is_everywhere(void **state)
 			 RPMIRROR_E_INVAL);
 }
 
+/* In place of libc's: the file of this host's copy cannot be written back. */
+static const struct stat *bad_file;
+
+int fdatasync(int fd)
+{
+	struct stat st;
+
+	if (bad_file && !fstat(fd, &st) && st.st_ino == bad_file->st_ino) {
+		errno = EIO;
+		return -1;
+	}
+	return fsync(fd);
+}
+
+static void fail_write_backs(struct stat *st)
+{
+	*st = (struct stat){.st_ino = standin_inode(s, 0)};
+	bad_file = st;
+}
+
+/* Once is for ever: what the kernel has dropped is not written by the next one. */
+static void expect_a_failed_copy(int rc)
+{
+	struct rpmirror_range range = {addr, 8};
+	struct rpmirror_error e = {.size = sizeof(e)};
+	struct rpmirror_result res;
+	enum rpma_durability durability = RPMA_DURABILITY_VOLATILE;
+	struct stat st;
+
+	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
+	if (durability == RPMA_DURABILITY_VOLATILE)
+		skip(); /* nothing is written back there */
+	fail_write_backs(&st);
+	memset(addr, 7, 8);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), rc);
+	assert_int_equal(res.durable_mask, 6);
+	assert_true(res.flags & RPMIRROR_LOCAL_FAILED);
+	bad_file = NULL;
+	assert_int_equal(standin_record(s).view.insync, 6);
+	assert_flushed(6, 0, 8);
+	assert_int_equal(rpmirror_get_error(m, &e), 0);
+	assert_int_equal(e.offset, 0);
+	assert_false(e.repaired);
+	memset(addr, 8, 8);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), rc);
+	assert_int_equal(res.durable_mask, 6);
+	assert_flushed(6, 0, 8);
+}
+
+static void test_a_failed_write_back_excludes_the_own_copy(void **state)
+{
+	expect_a_failed_copy(RPMIRROR_E_MEDIUM);
+}
+
+static int setup_going_on(void **state)
+{
+	setup(state);
+	standin_set_local_error_continues(s);
+	map_set();
+	return 0;
+}
+
+static void test_flushes_go_on_without_the_own_copy_if_so_configured(void **state)
+{
+	expect_a_failed_copy(0);
+}
+
 static void test_a_child_cannot_use_the_set(void **state)
 {
 	struct rpmirror_range range = {addr, 8};
@@ -242,6 +313,10 @@ int main(void)
 		MAPPED(test_a_copy_that_differs_is_named_and_excluded),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_store8_is_everywhere),
+		MAPPED(test_a_failed_write_back_excludes_the_own_copy),
+		cmocka_unit_test_setup_teardown(
+			test_flushes_go_on_without_the_own_copy_if_so_configured, setup_going_on,
+			teardown),
 		MAPPED(test_a_child_cannot_use_the_set),
 	};
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "life.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "system/lib/check.h"
+
+#define SERVE_MS  20000
+#define TRIES_MAX 10
+
+void life_begin(struct life *l)
+{
+	const struct hosts_opts opts = {.count = LIFE_HOSTS,
+					.size = CLIENTS_SIZE,
+					.hot_slots = CLIENTS_SLOTS,
+					.automatic = true};
+
+	hosts_start(&l->hosts, &opts);
+	memset(l->is_marked, 0, sizeof(l->is_marked));
+	l->all = (struct clients){
+		.hosts = &l->hosts, .seed = prng_next(&l->chance) % 1000000, .pause_us = 1000};
+	life_recover(l);
+}
+
+size_t life_end(struct life *l)
+{
+	size_t acknowledged;
+
+	client_wait_busy(&l->all, &l->primary);
+	client_end(&l->primary);
+	acknowledged = clients_judge(&l->all);
+	hosts_stop(&l->hosts);
+	return acknowledged;
+}
+
+void life_abort(struct life *l)
+{
+	if (l->primary.proc.pid)
+		proc_kill(&l->primary.proc);
+	for (unsigned i = 0; i < LIFE_HOSTS; i++)
+		if (l->hosts.hosts[i].daemon.pid)
+			host_kill(&l->hosts, i);
+}
+
+bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms)
+{
+	struct proc *daemon = &l->hosts.hosts[host].daemon;
+	int status = daemon->pid ? proc_wait(daemon, timeout_ms) : SIGKILL;
+
+	if (status == -ETIMEDOUT)
+		return false;
+	if (status != SIGKILL)
+		fail_msg("the daemon of host %c ends with status %#x", 'a' + (char)host,
+			 (unsigned)status);
+	return true;
+}
+
+bool life_restart(struct life *l, unsigned host, const char *const envs[])
+{
+	if (l->hosts.hosts[host].daemon.pid)
+		host_kill(&l->hosts, host);
+	l->is_marked[host] = envs != NULL;
+	if (!envs)
+		host_start(&l->hosts, host, NULL);
+	return !envs || host_try_start(&l->hosts, host, envs);
+}
+
+unsigned life_some_host(struct life *l, unsigned other_than)
+{
+	static struct register_entry now;
+	unsigned host;
+
+	hosts_read(&l->hosts, &now);
+	do
+		host = (unsigned)prng_below(&l->chance, LIFE_HOSTS);
+	while (!(now.record.view.insync & MIRROR_BIT(host)) || host == other_than);
+	return host;
+}
+
+struct client life_follow(struct life *l, unsigned host, const char *const envs[])
+{
+	struct client next;
+
+	client_start(&l->all, &next, host, envs);
+	proc_kill(&l->primary.proc);
+	return next;
+}
+
+void life_recover(struct life *l)
+{
+	for (unsigned host = 0; host < LIFE_HOSTS; host++)
+		if (l->is_marked[host] || life_is_daemon_dead(l, host, 0))
+			life_restart(l, host, NULL);
+	for (unsigned tries = 0; client_status(&l->primary) >= 0; tries++) {
+		assert_in_range(tries, 0, TRIES_MAX);
+		client_start(&l->all, &l->primary, life_some_host(l, LIFE_NO_HOST), NULL);
+		if (!client_serves(&l->primary, SERVE_MS) && client_status(&l->primary) < 0)
+			fail_msg("nobody becomes primary");
+	}
+	hosts_wait_insync(&l->hosts, LIFE_ALL);
+}
