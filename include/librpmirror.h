@@ -94,6 +94,11 @@ struct rpmirror; /* one mapped set */
  *
  * Isolated: the mapping is private memory; what was not flushed or synced is lost with it, and no
  * other process sees it.
+ *
+ * Direct: the mapping is the file. The first store to an extent of 2 MiB faults, and goes on when
+ * the extent is recorded as one that may differ; the library handles SIGSEGV for that, and calls
+ * the application's handler for other faults. What was not flushed may reach the other copies as
+ * well, and does at rpmirror_unmap(). Once the role is lost, stores reach no file.
  */
 int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **m_ptr,
 		 void **addr_ptr, size_t *len_ptr);
@@ -171,7 +176,11 @@ int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value);
  * clocks. RPMIRROR_E_LEASE, RPMIRROR_E_FENCED. */
 int rpmirror_confirm(struct rpmirror *m);
 
-/* A direct mapping: make the range writable for stores that the kernel does, as read(2). */
+/*
+ * A direct mapping: make the range writable for stores that the kernel does, as read(2), which fail
+ * with EFAULT otherwise; until a flush of it. RPMIRROR_E_NOMEM: so much cannot be kept writable.
+ * Isolated: only the arguments are checked.
+ */
 int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len);
 
 /* State, events, errors */

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/thread.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-static void thread_mask(sigset_t *mask)
+void thread_block_signals(sigset_t *before)
 {
 	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+	sigset_t mask;
 
-	sigfillset(mask);
+	sigfillset(&mask);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(mask, faults[i]);
+		sigdelset(&mask, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &mask, before);
 }
 
 /* A thread inherits the mask of its creator. */
 static int thread_create_masked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 				void *arg)
 {
-	sigset_t mask, before;
+	sigset_t before;
 	int r;
 
-	thread_mask(&mask);
-	pthread_sigmask(SIG_SETMASK, &mask, &before);
+	thread_block_signals(&before);
 	r = pthread_create(thread, attr, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;

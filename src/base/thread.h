@@ -14,6 +14,7 @@
 #define BASE_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +23,8 @@
  * default. thread: set for pthread_join(); NULL: the thread is detached. 0 or -errno.
  */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
+/* Block them in the calling thread; *before is its mask until now. Async-signal-safe. */
+void thread_block_signals(sigset_t *before);
 /*
  * Give the calling thread a descriptor table of its own, which is empty: what the application
  * closes stays closed. False: the table is still the application's, so nothing must be opened.

@@ -59,6 +59,8 @@ static void act_end(struct rpmirror *m, int code, const char *why)
 	snprintf(m->ended_why, sizeof(m->ended_why), "set %s: %s", m->set, why);
 	__atomic_store_n(&m->ended, code, __ATOMIC_RELEASE);
 	m->serving = false;
+	if (m->direct)
+		direct_begin_close(m->direct);
 	lease_end(&m->lease);
 	__atomic_store_n(&m->lease_until_ms, 0, __ATOMIC_RELEASE);
 	set_notify(m);
@@ -116,6 +118,8 @@ static void act_quiesce(struct rpmirror *m)
 {
 	m->quiescing = true;
 	m->quiescing_since_ms = set_now_ms();
+	if (m->direct)
+		direct_begin_close(m->direct);
 	set_wake(m);
 }
 

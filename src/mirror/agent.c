@@ -215,12 +215,13 @@ static void agent_say_failed(struct rpmirror *m)
 
 static void agent_check_quiescence(struct rpmirror *m)
 {
-	bool all = m->flush.retired == m->flush.begun;
+	bool closed = !m->direct || m->direct->is_closed;
+	bool all = closed && m->flush.retired == m->flush.begun;
 
 	if (!m->quiescing || m->quiesced || !(all || wait_check(m, m->quiescing_since_ms)))
 		return;
 	m->quiesced = true;
-	m->clean = all && !m->failed_seq && !hot_end(&m->hot);
+	m->clean = all && !m->failed_seq && (!m->direct || m->direct->is_cold) && !hot_end(&m->hot);
 	primary_on_quiesced(&m->primary, m->clean);
 }
 

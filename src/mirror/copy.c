@@ -12,6 +12,7 @@
 #include "mirror/errmsg.h"
 
 #define COPY_WORD 8u
+#define COPY_PAGE 4096u
 
 static void *copy_map(int fd, uint64_t size)
 {
@@ -86,6 +87,15 @@ void copy_close(struct copy *copy)
 	copy->fd = -1;
 }
 
+/* Only what the ranges span, as the application may have changed much else. */
+static int copy_persist_span(const struct copy *copy, const struct mirror_range *v, uint32_t n)
+{
+	uint64_t from = n ? v[0].offset / COPY_PAGE * COPY_PAGE : 0;
+	uint64_t to = n ? v[n - 1].offset + v[n - 1].len : 0;
+
+	return msync(copy->shared + from, to - from, MS_SYNC) ? -errno : 0;
+}
+
 int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
 	switch (copy->durability) {
@@ -96,7 +106,10 @@ int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t
 			pmem_flush(copy->shared + v[i].offset, v[i].len);
 		pmem_drain();
 		return 0;
-	default: /* one write-back for all ranges; nothing else than flushes writes to the file */
+	default:
+		if (copy->is_direct)
+			return copy_persist_span(copy, v, n);
+		/* one write-back for all ranges; nothing else than flushes writes to the file */
 		return fdatasync(copy->fd) ? -errno : 0;
 	}
 }

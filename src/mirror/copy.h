@@ -12,6 +12,7 @@ struct copy {
 	uint8_t *shared; /* its mapping, which a forked child does not have */
 	uint64_t size;
 	enum rpma_durability durability;
+	bool is_direct; /* the application stores to the file, too */
 };
 
 /* Takes over the descriptor. 0 or an RPMIRROR_E_*; *copy is closed then. */

@@ -38,16 +38,19 @@ static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 {
 	size_t left = (scan->size - scan->at + scan->page - 1) / scan->page;
 	size_t count = left < DIRTY_ENTRIES ? left : DIRTY_ENTRIES;
-	ssize_t n = pread(scan->fd, entries, count * sizeof(*entries),
-			  (off_t)(((uintptr_t)scan->base + scan->at) / scan->page * sizeof(*entries)));
+	ssize_t n =
+		pread(scan->fd, entries, count * sizeof(*entries),
+		      (off_t)(((uintptr_t)scan->base + scan->at) / scan->page * sizeof(*entries)));
 
 	if (n < 0)
 		return -errno;
 	return n / (ssize_t)sizeof(*entries);
 }
 
-/* The page where the scan is, behind or beside the runs that were found; false: there is no room. */
-static bool dirty_add(const struct dirty_scan *scan, struct rpmirror_range *v, unsigned max, unsigned *n)
+/* The page where the scan is, behind or beside the runs that were found; false: there is no room.
+ */
+static bool dirty_add(const struct dirty_scan *scan, struct rpmirror_range *v, unsigned max,
+		      unsigned *n)
 {
 	const uint8_t *addr = scan->base + scan->at;
 	size_t left = scan->size - scan->at, len = left < scan->page ? left : scan->page;

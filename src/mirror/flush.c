@@ -105,7 +105,7 @@ static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
 	uint64_t seq = m->flush.begun + 1;
 	int rc;
 
-	if (m->failed_seq)
+	if (m->failed_seq || m->direct) /* direct: the store's fault has done it */
 		return true;
 	for (uint32_t i = 0; i < f->count; i++)
 		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
@@ -116,12 +116,12 @@ static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
 }
 
 static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
-			   uint64_t *at)
+			   bool is_last, uint64_t *at)
 {
 	uint64_t oldest = m->flush.begun;
 
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing || m->is_protected ||
-	    restore_holds_flushes(m))
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !is_last) ||
+	    m->is_protected || restore_holds_flushes(m))
 		return false;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->flush.members[slot].from && m->flush.members[slot].done < oldest)
@@ -140,12 +140,12 @@ struct flush_copying {
 static void flush_take(void *arg)
 {
 	const struct flush_copying *c = arg;
+	const uint8_t *app = c->m->direct ? c->m->copy.shared : c->m->app;
 
 	for (uint32_t i = 0; i < c->f->count; i++) {
 		const struct lane_piece *piece = &c->f->pieces[i];
 
-		copy_words(c->m->staging.base + c->at + piece->at, c->m->app + piece->offset,
-			   piece->len);
+		copy_words(c->m->staging.base + c->at + piece->at, app + piece->offset, piece->len);
 	}
 }
 
@@ -179,7 +179,7 @@ static int flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at)
 					     m->set);
 	}
 	/* A copy that has failed gets what it takes. */
-	if (!restore_try(m, flush_store, &c, &offset) && !m->failed_seq) {
+	if (!m->direct && !restore_try(m, flush_store, &c, &offset) && !m->failed_seq) {
 		staging_return(&m->staging, at);
 		restore_wait(m, offset);
 		return 1;
@@ -221,6 +221,8 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 		if (members & 1)
 			lane_post(m, slot, f);
 	repair_on_flush(m, v, n);
+	if (m->direct)
+		direct_on_flush(m->direct, v, n);
 }
 
 static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
@@ -232,7 +234,7 @@ static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
 
 /* Locked. Wait until there is room, then snapshot and post. */
 static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
-			    uint64_t *seq)
+			    bool is_last, uint64_t *seq)
 {
 	struct lane_flush f;
 	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
@@ -242,7 +244,7 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	while (!rc && again) {
 		if (!repair_flush_enter(m, &hold, v, n))
 			repair_wait(m);
-		else if (!flush_has_room(m, &f, bytes, &at))
+		else if (!flush_has_room(m, &f, bytes, is_last, &at))
 			wait_step(m, CLOCK_NEVER);
 		else
 			again = flush_snapshot(m, &f, at);
@@ -274,8 +276,9 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Normal ranges; seq 0: there were none. */
-static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, uint64_t *seq)
+/* Normal ranges; seq 0: there were none. is_last: also while the set is given up. */
+static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_last,
+			   uint64_t *seq)
 {
 	int rc = 0;
 
@@ -286,7 +289,7 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 
 		v[last].len = cut;
 		pthread_mutex_lock(&m->lock);
-		rc = flush_begin_part(m, v, count, seq);
+		rc = flush_begin_part(m, v, count, is_last, seq);
 		pthread_mutex_unlock(&m->lock);
 		if (rc)
 			break;
@@ -318,7 +321,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 		return errmsg_fail(RPMIRROR_E_NOMEM, "no memory for %u ranges", n);
 	rc = flush_convert(m, ranges, n, v);
 	if (!rc)
-		rc = flush_begin_all(m, v, ranges_normalise(v, n), &seq);
+		rc = flush_begin_all(m, v, ranges_normalise(v, n), false, &seq);
 	if (v != some)
 		free(v);
 	if (!rc)
@@ -374,8 +377,8 @@ static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 		   (unsigned long long)took);
 }
 
-/* Locked. */
-static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
+/* Locked. 0, also when the deadline has passed, or why it is not acknowledged. */
+static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
 	uint64_t since = set_now_ms();
 	bool in_time = true;
@@ -386,6 +389,14 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 		if (seq > m->flush.retired)
 			rc = wait_check(m, since);
 	}
+	return rc;
+}
+
+/* Locked. */
+static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
+{
+	int rc = flush_await_number(m, seq, deadline);
+
 	if (seq <= m->flush.retired) {
 		killpoint(KILLPOINT_flush_settled);
 		flush_note_slow(m, seq);
@@ -394,10 +405,24 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 	return rc ? rc : RPMIRROR_E_AGAIN;
 }
 
+int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n)
+{
+	uint64_t seq;
+	int rc;
+
+	pthread_mutex_unlock(&m->lock);
+	rc = flush_begin_all(m, v, n, true, &seq);
+	pthread_mutex_lock(&m->lock);
+	if (!rc)
+		rc = flush_await_number(m, seq, CLOCK_NEVER);
+	return rc ? rc : flush_verdict(m, seq);
+}
+
 int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 			struct rpmirror_result *res)
 {
 	struct rpmirror_result result;
+	bool has_result = false;
 	int rc = flush_check_arguments(m, NULL, 0, 0);
 
 	if (rc)
@@ -409,23 +434,26 @@ int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 	} else {
 		rc = flush_await(m, ticket, poll_deadline(timeout_ms));
 		flush_fill_result(m, ticket, &result);
-		if (res)
-			*res = result;
+		has_result = true;
 	}
 	pthread_mutex_unlock(&m->lock);
+	if (res && has_result) /* perhaps in a direct mapping: not under the lock */
+		*res = result;
 	return rc;
 }
 
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res)
 {
+	struct rpmirror_result result;
 	uint64_t ticket;
 	int rc = rpmirror_flush_start(m, ranges, n, flags, &ticket);
 
 	if (rc && rc != RPMIRROR_E_INVAL && res && set_is_usable(m)) {
 		pthread_mutex_lock(&m->lock);
-		flush_fill_result(m, 0, res);
+		flush_fill_result(m, 0, &result);
 		pthread_mutex_unlock(&m->lock);
+		*res = result;
 	}
 	return rc ? rc : rpmirror_flush_wait(m, ticket, -1, res);
 }

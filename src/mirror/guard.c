@@ -30,9 +30,13 @@ uint64_t guard_deadline(const struct rpmirror *m)
 
 static void guard_protect(struct rpmirror *m, bool protect)
 {
+	bool done;
+
 	if (m->is_protected == protect)
 		return;
-	if (!mprotect(m->app, m->size, protect ? PROT_NONE : PROT_READ | PROT_WRITE))
+	done = m->direct ? direct_bar(m->direct, protect)
+			 : !mprotect(m->app, m->size, protect ? PROT_NONE : PROT_READ | PROT_WRITE);
+	if (done)
 		__atomic_store_n(&m->is_protected, protect, __ATOMIC_RELAXED);
 	set_notify(m);
 }

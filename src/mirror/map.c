@@ -261,9 +261,11 @@ static int map_memory(struct rpmirror *m, void *hint, int protection)
 
 	if (!hint)
 		hint = (void *)(uintptr_t)m->daemon.packet->mapped.record.config.address;
-	if (hint)
-		flags |= MAP_FIXED_NOREPLACE;
-	p = mmap(hint, m->size, protection, flags, m->copy.fd, 0);
+	if (m->copy.is_direct)
+		p = direct_map(m, hint, hint ? MAP_FIXED_NOREPLACE : 0);
+	else
+		p = mmap(hint, m->size, protection, flags | (hint ? MAP_FIXED_NOREPLACE : 0),
+			 m->copy.fd, 0);
 	if (p == MAP_FAILED || (hint && p != hint)) {
 		if (p != MAP_FAILED)
 			munmap(p, m->size);
@@ -281,7 +283,9 @@ static int map_open_memory(struct rpmirror *m)
 	int rc = 0;
 
 	pthread_mutex_lock(&m->lock);
-	if (mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
+	if (m->copy.is_direct)
+		rc = direct_open(m);
+	else if (mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
 		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
 				 strerror(errno));
 	m->guard = guard_choose(m);
@@ -292,8 +296,10 @@ static int map_open_memory(struct rpmirror *m)
 
 static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 {
-	int rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
+	int rc;
 
+	m->copy.is_direct = flags & RPMIRROR_MAP_DIRECT;
+	rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
 	if (!rc)
 		rc = map_open_device(m);
 	if (!rc)
@@ -312,13 +318,12 @@ static int map_check_flags(const char *set, unsigned flags)
 	if (!*set || strlen(set) > MIRROR_SET_MAX)
 		return errmsg_fail(RPMIRROR_E_INVAL, "'%s' cannot be the name of a set", set);
 	if (flags & ~known || readonly != stale ||
-	    (flags & RPMIRROR_MAP_DIRECT && flags & RPMIRROR_MAP_ISOLATED))
+	    (flags & RPMIRROR_MAP_DIRECT &&
+	     flags & (RPMIRROR_MAP_ISOLATED | RPMIRROR_MAP_READONLY)))
 		return errmsg_fail(RPMIRROR_E_INVAL,
 				   "flags %#x: unknown, or not possible together; READONLY and "
 				   "STALE_OK need each other",
 				   flags);
-	if (flags & RPMIRROR_MAP_DIRECT)
-		return errmsg_fail(RPMIRROR_E_NOSUPP, "direct mappings are not supported yet");
 	return 0;
 }
 
@@ -352,6 +357,7 @@ static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror 
 		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	rc = map_open(m, hint, flags);
 	if (rc) {
+		direct_close(m);
 		map_stop_thread(m);
 		*is_overtaken = m->ended == RPMIRROR_E_BUSY;
 		if (m->hot.file.fd >= 0)
@@ -422,6 +428,7 @@ int rpmirror_unmap(struct rpmirror **m_ptr)
 	*m_ptr = NULL;
 	if (m->has_thread) {
 		rc = map_demote(m);
+		direct_close(m);
 		map_stop_thread(m);
 	}
 	released = release_wait(m, !rc && m->clean);

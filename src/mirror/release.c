@@ -39,6 +39,8 @@ void release_step(struct rpmirror *m)
 	if (!m->ended || !m->mapped || m->released || m->release_id || m->resume_id ||
 	    m->daemon.fd < 0)
 		return;
+	if (m->direct && !m->direct->is_closed)
+		return;
 	release_freeze(m);
 	release_ask(m, m->ended == 1 && m->clean);
 }

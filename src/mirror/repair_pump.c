@@ -399,6 +399,9 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
 			differing |= 1ull << i;
 	}
+	if (rm->is_compare && r->m->direct &&
+	    direct_may_differ(r->m->direct, meta_extent_of(w->piece.offset)))
+		differing = 0;
 	goes_on = resync_compared(&rm->rs, &w->piece, differing, repair_now_us());
 	repair_pump_unset(r, slot, w);
 	if (!goes_on) {

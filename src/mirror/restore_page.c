@@ -62,11 +62,25 @@ static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 	return times <= RESTORE_TIMES;
 }
 
+/* A direct mapping's extent that is open may have stores that only the lost page had. */
+static bool restore_may_have_stores(const struct restore *r, uint64_t offset, uint64_t len)
+{
+	struct direct *d = r->m->direct;
+	bool may = false;
+
+	for (uint32_t e = meta_extent_of(offset); d && e <= meta_extent_of(offset + len - 1); e++)
+		may = may || direct_may_differ(d, e);
+	return may;
+}
+
 static enum restore_verdict restore_settle(struct restore *r, uint64_t offset, uint64_t len,
 					   enum restore_verdict verdict, unsigned slot)
 {
-	struct restore_news news = {offset, len, verdict, slot};
+	struct restore_news news;
 
+	if (verdict == RESTORE_WHOLE && restore_may_have_stores(r, offset, len))
+		verdict = RESTORE_LOST;
+	news = (struct restore_news){offset, len, verdict, slot};
 	if (verdict != RESTORE_FAILED && !restore_remember(r, offset, len, verdict))
 		news.verdict = RESTORE_FAILED;
 	restore_report(r, &news);

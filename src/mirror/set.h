@@ -21,6 +21,7 @@
 #include "mirror/core/lease.h"
 #include "mirror/core/primary.h"
 #include "mirror/daemon.h"
+#include "mirror/direct.h"
 #include "mirror/event.h"
 #include "mirror/guard.h"
 #include "mirror/hot.h"
@@ -87,9 +88,10 @@ struct rpmirror {
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
-	struct hot hot;      /* its metadata */
-	mirror_mask counted; /* members for which it has a bitmap: absent.h */
-	uint8_t *app;        /* the application's mapping */
+	struct hot hot;        /* its metadata */
+	mirror_mask counted;   /* members for which it has a bitmap: absent.h */
+	struct direct *direct; /* or NULL: the mapping is isolated */
+	uint8_t *app;          /* the application's mapping */
 	uint64_t size;
 
 	struct rpma_peer *peer;
@@ -185,6 +187,10 @@ void act_retire(struct rpmirror *m);
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
 void act_lost(struct rpmirror *m, unsigned slot, const char *why);
+
+/* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
+ * given up. 0 or an RPMIRROR_E_*. */
+int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
 /* agent.c */
 void *agent_main(void *m);

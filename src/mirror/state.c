@@ -142,6 +142,7 @@ int rpmirror_confirm(struct rpmirror *m)
 
 int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e)
 {
+	struct rpmirror_error error;
 	int rc = RPMIRROR_E_NO_EVENT;
 
 	if (!set_is_usable(m) || !e || e->size < sizeof(e->size))
@@ -151,12 +152,14 @@ int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e)
 	if (m->restore)
 		restore_collect(m);
 	if (m->error_count) {
-		set_answer(e, &m->errors[m->error_first], sizeof(*m->errors));
+		error = m->errors[m->error_first];
 		m->errors_stop -= m->error_stops[m->error_first];
 		m->error_first = (m->error_first + 1) % SET_ERRORS;
 		m->error_count--;
 		rc = 0;
 	}
 	pthread_mutex_unlock(&m->lock);
+	if (!rc)
+		set_answer(e, &error, sizeof(error));
 	return rc;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror_sync() and rpmirror_store8(), in terms of flushes. */
+#include <stdlib.h>
+
 #include "mirror/dirty.h"
 #include "mirror/errmsg.h"
 #include "mirror/set.h"
@@ -23,26 +25,28 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, 1, 0, NULL);
 }
 
+/* What was never stored to, or was flushed since it was, is equal everywhere. */
+static int store_sync_direct(struct rpmirror *m)
+{
+	struct mirror_range *v;
+	uint32_t n;
+	int rc;
+
+	pthread_mutex_lock(&m->lock);
+	v = direct_list(m->direct, &n);
+	rc = v ? flush_whole(m, v, n) : errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
+	pthread_mutex_unlock(&m->lock);
+	free(v);
+	return rc;
+}
+
 int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 {
 	struct rpmirror_range range = {addr, len};
 
 	if (!addr && !len && set_is_usable(m) && m->has_thread)
-		return store_sync_isolated(m);
+		return m->direct ? store_sync_direct(m) : store_sync_isolated(m);
 	return rpmirror_flush(m, &range, 1, 0, NULL);
-}
-
-/* An isolated mapping is always writable for the kernel, too. */
-int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)
-{
-	uintptr_t at = (uintptr_t)addr;
-
-	if (!set_is_usable(m) || !m->has_thread || at < (uintptr_t)m->app ||
-	    at - (uintptr_t)m->app > m->size || len > m->size - (at - (uintptr_t)m->app))
-		return errmsg_fail(RPMIRROR_E_INVAL,
-				   "rpmirror_touch: %zu bytes at %p are not inside a mapped set",
-				   len, addr);
-	return 0;
 }
 
 /*

@@ -35,6 +35,10 @@ enum {
 	  "they are durable, and nothing was written to them")                                     \
 	X(w3_before, KILLPOINT_LIBRARY, "an extent is to turn cold, its bits are not durable")     \
 	X(w3_after, KILLPOINT_LIBRARY, "they are durable, and its slot is not free")               \
+	X(direct_opened, KILLPOINT_LIBRARY,                                                        \
+	  "a slot is durable and its extent writable, before the store")                           \
+	X(direct_protected, KILLPOINT_LIBRARY,                                                     \
+	  "an extent is read-only again, its stores are not flushed")                              \
 	X(bitmap_before, KILLPOINT_LIBRARY,                                                        \
 	  "a bitmap is to begin or to go on, and it does not count yet")                           \
 	X(bitmap_after, KILLPOINT_LIBRARY, "it counts, and no swap excludes the member yet")       \

@@ -245,6 +245,18 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 /* W3: the bits of these extents are durable in every bitmap, then their slots are free. The
  * caller knows that the extents are equal on all members that it sends flushes to. */
 int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
+/*
+ * For extents that become hot while another thread uses the table (core/extents.h). reserve takes
+ * up to n free slots out of the table and returns how many; fill makes one name an extent, durably
+ * (W2), and may run beside every other call, also in a signal handler: 0 or -errno, which does not
+ * count as broken here. adopt enters what was filled into the index; an extent that has a slot
+ * already gives up this one.
+ */
+uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
+int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);
+void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent);
+/* The extent is in use: if it is hot, meta_hot_victims() passes over it once. */
+void meta_hot_note(struct meta *m, uint32_t extent);
 /* The hot extents, ascending; returns how many there are, also above n. */
 uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
 /* After an unclean end, and before hot slots are given up: every hot extent is set in every bitmap,

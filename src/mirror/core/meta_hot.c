@@ -48,7 +48,7 @@ static uint64_t hot_load(const struct meta *m, unsigned slot)
 	return le64toh(__atomic_load_n(hot_slot(m, slot), __ATOMIC_RELAXED));
 }
 
-static void hot_store(struct meta *m, unsigned slot, uint64_t word)
+static void hot_store(const struct meta *m, unsigned slot, uint64_t word)
 {
 	__atomic_store_n(hot_slot(m, slot), htole64(word), __ATOMIC_RELAXED);
 }
@@ -183,6 +183,44 @@ int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n)
 		return m->broken ? m->broken : -ENOSPC;
 	}
 	return hot_mark_cold(m, extents, n);
+}
+
+uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n)
+{
+	uint32_t taken = 0;
+
+	while (taken < n && m->hot_free_count && !m->broken)
+		slots[taken++] = m->hot_free[--m->hot_free_count];
+	return taken;
+}
+
+int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent)
+{
+	int rc;
+
+	hot_store(m, slot, meta_hot_word(extent, 0));
+	killpoint(KILLPOINT_w2_before);
+	rc = m->store.persist(m->store.arg, hot_offset(slot), 8);
+	killpoint(KILLPOINT_w2_after);
+	return rc;
+}
+
+void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent)
+{
+	if (m->hot_index[extent]) {
+		hot_store(m, slot, 0);
+		m->hot_free[m->hot_free_count++] = slot;
+		return;
+	}
+	m->hot_index[extent] = (uint16_t)(slot + 1);
+	m->hot_recent[slot] = 1;
+	m->hot_count++;
+}
+
+void meta_hot_note(struct meta *m, uint32_t extent)
+{
+	if (m->hot_index[extent])
+		m->hot_recent[m->hot_index[extent] - 1] = 1;
 }
 
 static bool hot_is_in(const uint32_t *extents, uint32_t n, uint32_t extent)

@@ -17,7 +17,7 @@ static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
 	struct metafile *f = arg;
 	uint64_t from = offset / METAFILE_PAGE * METAFILE_PAGE;
 
-	f->persists++;
+	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED); /* also in signal handlers */
 	switch (f->durability) {
 	case RPMA_DURABILITY_VOLATILE:
 		return 0;

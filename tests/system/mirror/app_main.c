@@ -3,8 +3,8 @@
  * An application that maps the set and does what it is told, a line each. It answers "ok" or the
  * name of what failed, with the library's text.
  *
- *   map | unmap | put OFFSET NUMBER | begin OFFSET NUMBER, end (a put, in two steps) | get OFFSET |
- *   store OFFSET NUMBER (not flushed) | confirm | state |
+ *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
+ * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
  *   slow (the number of events of that kind; others are dropped)
  */
 #include <inttypes.h>
@@ -91,6 +91,8 @@ static void app_do(const char *line)
 		app_answer(app_map(RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK));
 	} else if (!strncmp(line, "map-wait", 8)) {
 		app_answer(app_map(RPMIRROR_MAP_WAIT));
+	} else if (!strncmp(line, "map-direct", 10)) {
+		app_answer(app_map(RPMIRROR_MAP_WAIT | RPMIRROR_MAP_DIRECT));
 	} else if (!strncmp(line, "map", 3)) {
 		app_answer(app_map(0));
 	} else if (!strncmp(line, "unmap", 5)) {
@@ -106,6 +108,8 @@ static void app_do(const char *line)
 		app_answer(0);
 	} else if (sscanf(line, "get %" SCNu64, &offset) == 1) {
 		printf("%" PRIu64 "\n", *app_word(offset));
+	} else if (!strncmp(line, "sync", 4)) {
+		app_answer(rpmirror_sync(app_set, NULL, 0));
 	} else if (!strncmp(line, "confirm", 7)) {
 		app_answer(rpmirror_confirm(app_set));
 	} else if (!strncmp(line, "state", 5)) {

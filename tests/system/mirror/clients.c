@@ -2,6 +2,7 @@
 #include "clients.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,11 +23,17 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 {
 	char command[900], socket[400], history[300];
 	const char *argv[] = {"/bin/sh", "-c", command, NULL};
-	const char *more[4] = {socket};
-	unsigned number = ++all->count;
+	const char *more[5] = {socket};
+	unsigned number = ++all->count, n = 1;
 
-	for (unsigned i = 0; envs && envs[i]; i++)
-		more[i + 1] = envs[i];
+	bool is_direct = number / 2 % 2; /* both kinds of mapping */
+
+	for (; envs && envs[n - 1]; n++) {
+		more[n] = envs[n - 1];
+		is_direct = is_direct || strstr(envs[n - 1], "=direct_"); /* where it is killed */
+	}
+	if (is_direct)
+		more[n] = "MIRROR_DIRECT=1";
 	client_name_history(all, number, history, sizeof(history));
 	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", all->hosts->hosts[host].socket);
 	snprintf(command, sizeof(command),

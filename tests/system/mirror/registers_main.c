@@ -4,7 +4,7 @@
  * registers of 8 bytes of a mirrored file, and append what happened to FILE (history_file.h), until
  * standard input ends or the role is lost. CLIENT makes the values of this process unlike all
  * others'. Each thread rests for PAUSE_US between two operations; STRIDE words are between two
- * registers.
+ * registers. With MIRROR_DIRECT in the environment the mapping is direct.
  *
  * Exit status 0: ended when asked to; 3: fenced, or the copies are not enough; 1: anything else.
  */
@@ -172,6 +172,7 @@ static void wait_for_the_end(void)
 
 int main(int argc, char **argv)
 {
+	unsigned flags = RPMIRROR_MAP_WAIT;
 	pthread_t threads[THREADS_MAX];
 	unsigned count = argc > 6 ? (unsigned)atoi(argv[6]) : 2;
 	size_t size;
@@ -192,7 +193,9 @@ int main(int argc, char **argv)
 	history = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (history < 0)
 		err(1, "%s", argv[2]);
-	if (rpmirror_map(argv[1], NULL, RPMIRROR_MAP_WAIT, &mirror, &addr, &size))
+	if (getenv("MIRROR_DIRECT"))
+		flags |= RPMIRROR_MAP_DIRECT;
+	if (rpmirror_map(argv[1], NULL, flags, &mirror, &addr, &size))
 		errx(1, "map: %s", rpmirror_errormsg());
 	words = addr;
 	if (registers > REGISTERS_MAX || (registers * stride + 72) * 8 > size)

@@ -14,14 +14,19 @@
 static struct hosts hosts;
 static struct proc apps[3];
 
-static void app_start(unsigned host)
+static void app_start_with(unsigned host, const char *setting)
 {
 	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
 	char socket[400];
-	const char *envs[] = {socket, NULL};
+	const char *envs[] = {socket, setting, NULL};
 
 	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
 	assert_int_equal(proc_start(&apps[host], argv, envs), 0);
+}
+
+static void app_start(unsigned host)
+{
+	app_start_with(host, NULL);
 }
 
 #define ask(host, answer, ...)                                                                     \
@@ -56,6 +61,15 @@ static int setup(void **state)
 static int setup_automatic(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+/* The set has more extents than a copy has slots for. */
+static int setup_direct(void **state)
+{
+	struct hosts_opts opts = {.count = 3, .automatic = true, .hot_slots = 3, .lease_ms = 3000};
 
 	hosts_start(&hosts, &opts);
 	return 0;
@@ -250,7 +264,112 @@ static void test_hosts_with_a_secret_prove_it(void **state)
 	ask(1, "ok", "unmap");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* ---- direct mappings ---- */
+
+#define EXTENT 2097152u
+
+static void assert_files_are_equal(void)
+{
+	static uint8_t first[4 * EXTENT], other[4 * EXTENT];
+
+	for (unsigned host = 0; host < 3; host++) {
+		uint8_t *bytes = host ? other : first;
+		FILE *file = fopen(hosts.hosts[host].data, "re");
+
+		assert_non_null(file);
+		assert_int_equal(fread(bytes, 1, sizeof(first), file), sizeof(first));
+		fclose(file);
+		assert_memory_equal(first, bytes, sizeof(first));
+	}
+}
+
+/* The former primary's file has stores that were not flushed, anywhere: they go. */
+static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map-direct");
+	ask(0, "durable 7 flags 0", "put 8 1");
+	for (unsigned i = 0; i < 8; i++)
+		ask(0, "ok", "store %u %u", i * 1000000 / 8 * 8, 100 + i);
+	assert_int_equal(read_word(0, 1000000), 101);
+	proc_kill(&apps[0]);
+	host_kill(&hosts, 0);
+	app_start(1);
+	ask(1, "ok", "map-direct");
+	ask(1, "1", "get 8");
+	ask(1, "durable 6", "put 16 2");
+	ask(1, "ok", "store 6000000 77");
+	host_start(&hosts, 0, NULL);
+	wait_for(1, "put 24 3", "durable 7 flags 0");
+	ask(1, "ok", "unmap");
+	assert_files_are_equal();
+	assert_int_equal(read_word(0, 6000000), 77);
+}
+
+/* What the application may read from now on is on all copies: its own file has won. */
+static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map-direct");
+	ask(0, "durable 7 flags 0", "put 8 1");
+	for (unsigned i = 0; i < 8; i++)
+		ask(0, "ok", "store %u %u", i * 1000000 / 8 * 8, 100 + i);
+	proc_kill(&apps[0]);
+	app_start(0);
+	ask(0, "ok", "map-direct");
+	assert_files_are_equal();
+	ask(0, "1", "get 8");
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(read_word(2, i * 1000000 / 8 * 8), 100 + i);
+	ask(0, "ok", "unmap");
+}
+
+#ifdef RPMA_KILLPOINTS
+/* Until the process is killed: stores, some of which are flushed. Returns what was flushed last. */
+static unsigned app_store_until_killed(unsigned first)
+{
+	unsigned flushed = 0;
+
+	for (unsigned i = first;; i++) {
+		const char *answer = proc_ask(&apps[0], i % 4 ? "store %u %u" : "put %u %u",
+					      i % 7 * 1200000 + 8 * i, i);
+
+		if (!answer)
+			return flushed;
+		if (i % 4 == 0)
+			flushed = i;
+		assert_true(i < first + 2000);
+	}
+}
+
+static void test_a_process_that_is_killed_at_each_step(void **state)
+{
+	static const char *const points[] = {"w2_before:2",        "w2_after:3",  "direct_opened:4",
+					     "direct_protected:2", "w3_before:2", "w3_after:2",
+					     "flush_posted:3"};
+	unsigned flushed = 0;
+	char setting[64];
+
+	for (unsigned i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		snprintf(setting, sizeof(setting), "MIRROR_KILL_AT=%s", points[i]);
+		app_start_with(0, setting);
+		ask(0, "ok", "map-direct");
+		assert_files_are_equal();
+		if (flushed)
+			assert_int_equal(read_word(1, flushed % 7 * 1200000 + 8 * flushed),
+					 flushed);
+		flushed = app_store_until_killed(1 + 100 * i);
+		proc_kill(&apps[0]);
+	}
+	app_start(0);
+	ask(0, "ok", "map-direct");
+	assert_files_are_equal();
+	ask(0, "ok", "unmap");
+}
+#endif
+
+#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define DIRECT(name) cmocka_unit_test_setup_teardown(name, setup_direct, teardown)
 
 int main(void)
 {
@@ -265,6 +384,11 @@ int main(void)
 						setup_automatic, teardown),
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
+		DIRECT(test_unflushed_stores_of_a_lost_host_are_taken_back),
+		DIRECT(test_unflushed_stores_of_a_killed_process_are_pushed_first),
+#ifdef RPMA_KILLPOINTS
+		DIRECT(test_a_process_that_is_killed_at_each_step),
+#endif
 		cmocka_unit_test_setup_teardown(test_hosts_with_a_secret_prove_it, setup_secret,
 						teardown),
 	};

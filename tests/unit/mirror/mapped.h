@@ -19,7 +19,7 @@ static struct standin *s;
 static struct rpmirror *m;
 static uint8_t *addr;
 
-static void map_set(void)
+static inline void map_set(void)
 {
 	void *at;
 	size_t len;

@@ -95,6 +95,45 @@ static void victims_are_those_not_marked_for_longest(void **state)
 			assert_int_not_equal(victims[i], victims[k]);
 }
 
+/* A direct mapping's: slots that others fill, who do not own the table. */
+static void slots_in_reserve_are_filled_beside_the_table(void **state)
+{
+	uint32_t extents[] = {0, 1, 2, 3, 4, 5, 6}, list[8];
+	uint16_t slots[4];
+
+	assert_int_equal(meta_hot_reserve(&meta, slots, 2), 2);
+	assert_int_equal(meta_hot_mark(&meta, extents, 7), -ENOSPC);
+	assert_int_equal(meta_hot_mark(&meta, extents, 5), 0);
+	assert_int_equal(meta_hot_fill(&meta, slots[0], 30), 0);
+	assert_int_equal(meta_hot_fill(&meta, slots[1], 4), 0); /* has one already */
+	meta_fini(&meta);
+	two_layers_reboot(&store);
+	copy_load(&meta, &store); /* W2 */
+	assert_int_equal(meta_hot_list(&meta, list, 8), 6);
+	assert_int_equal(list[5], 30);
+}
+
+static void filled_slots_are_adopted(void **state)
+{
+	uint32_t extents[] = {4, 30}, list[8];
+	uint16_t slots[8];
+
+	assert_int_equal(meta_hot_mark(&meta, extents, 1), 0);
+	assert_int_equal(meta_hot_reserve(&meta, slots, 9), 7);
+	assert_int_equal(meta_hot_fill(&meta, slots[0], 30), 0);
+	assert_int_equal(meta_hot_fill(&meta, slots[1], 4), 0);
+	meta_hot_adopt(&meta, slots[0], 30);
+	meta_hot_adopt(&meta, slots[1], 4);
+	assert_int_equal(meta_hot_list(&meta, list, 8), 2);
+	assert_int_equal(meta_hot_reserve(&meta, slots, 8), 1);
+	meta_hot_adopt(&meta, slots[0], 9);
+	meta_hot_note(&meta, 30);
+	assert_int_equal(meta_hot_cool(&meta, extents, 2), 0);
+	assert_int_equal(meta_hot_reserve(&meta, slots, 8), 2);
+	assert_int_equal(meta_reload(&meta), 0);
+	assert_int_equal(meta_hot_list(&meta, list, 8), 0);
+}
+
 static void an_extent_in_two_slots_is_one(void **state)
 {
 	uint32_t extent = 4;
@@ -301,6 +340,8 @@ int main(void)
 		TEST(a_hot_extent_costs_no_write),
 		TEST(a_full_table_changes_nothing),
 		TEST(victims_are_those_not_marked_for_longest),
+		TEST(slots_in_reserve_are_filled_beside_the_table),
+		TEST(filled_slots_are_adopted),
 		TEST(an_extent_in_two_slots_is_one),
 		TEST(bits_cover_what_is_touched_and_leave_what_is_whole),
 		TEST(runs_are_found_in_order_and_cut_to_length),

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extents.h -- a direct mapping: which extents the application can store to.
+ *
+ * An extent that is closed is read-only; the first store to it faults. It is opened when a slot of
+ * the table of hot extents names it durably (W2). Slots are kept in reserve for that, so that a
+ * fault need not wait for the table (meta.h), which is another thread's. An extent gives its slot
+ * up in these steps: it becomes read-only, what is unflushed in it is flushed, its bits are durable
+ * (W3). Until the last step a store opens it again at no cost.
+ *
+ *	closed --> opening --> open --> mirroring --> cooling --> closed
+ *	                        ^-----------'
+ *
+ * Pure: a caller's lock protects all of it, and the caller changes the protection of memory where
+ * it says so, under the same lock. No call but extents_init() allocates.
+ */
+#ifndef MIRROR_CORE_EXTENTS_H
+#define MIRROR_CORE_EXTENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXTENTS_RESERVE_MAX 64u
+
+enum extents_state {
+	EXTENTS_CLOSED,    /* read-only */
+	EXTENTS_OPENING,   /* its slot is being made durable */
+	EXTENTS_OPEN,      /* writable */
+	EXTENTS_MIRRORING, /* read-only; what was stored to it is being flushed */
+	EXTENTS_COOLING    /* its slot is being given up */
+};
+
+struct extents_filled {
+	uint32_t extent;
+	uint16_t slot;
+};
+
+struct extents {
+	uint32_t count;
+	uint8_t *states; /* enum extents_state */
+	uint8_t *pins;   /* 1: stays open until it is flushed; atomic, as is the number of them */
+	uint32_t pinned;
+	uint32_t reserve; /* slots that should be free */
+	uint16_t slots[EXTENTS_RESERVE_MAX];
+	uint32_t slot_count;
+	uint32_t opening; /* extents */
+	struct extents_filled filled[EXTENTS_RESERVE_MAX];
+	uint32_t filled_count;
+	bool is_untracked; /* extents need no slots any more */
+	int error;         /* -errno: a slot could not be made durable */
+};
+
+/* hot_slots: of the table. 0 or -ENOMEM. */
+int extents_init(struct extents *x, uint32_t count, uint32_t hot_slots);
+void extents_fini(struct extents *x);
+
+/* ---- for stores ---- */
+
+enum extents_step {
+	EXTENTS_WRITABLE, /* it is open */
+	EXTENTS_FILL,     /* make *slot name it durably, then extents_fill_ended() */
+	EXTENTS_PERMIT,   /* permit stores to it, then extents_opened() */
+	EXTENTS_WAIT      /* until something changes */
+};
+enum extents_step extents_begin(struct extents *x, uint32_t extent, uint16_t *slot);
+/* error: 0 (permit stores, then extents_opened()) or -errno: the slot is lost. */
+void extents_fill_ended(struct extents *x, uint32_t extent, uint16_t slot, int error);
+/* ok: stores are permitted. */
+void extents_opened(struct extents *x, uint32_t extent, bool ok);
+
+/* The reserve should be filled up. */
+bool extents_is_low(const struct extents *x);
+/* What was filled since is the table's: adopt them (meta.h). Returns how many. */
+uint32_t extents_take_filled(struct extents *x, struct extents_filled *filled);
+/* How many slots the reserve lacks; and these many are added. */
+uint32_t extents_lacks(const struct extents *x);
+void extents_add_slots(struct extents *x, const uint16_t *slots, uint32_t n);
+
+/* ---- for whoever makes extents cold ---- */
+
+/* It can be taken for that: neither pinned nor being opened. */
+bool extents_may_cool(const struct extents *x, uint32_t extent);
+/* True: forbid stores to it, then flush it. False: it is not open, or pinned. */
+bool extents_mirror(struct extents *x, uint32_t extent);
+/* It is flushed. False: it was opened again meanwhile. */
+bool extents_cool(struct extents *x, uint32_t extent);
+/* Its slot is free. */
+void extents_cooled(struct extents *x, uint32_t extent);
+
+/* ---- any thread, without the lock ---- */
+
+/* The extent stays open, once it is, until extents_unpin(). False: too many do. */
+bool extents_pin(struct extents *x, uint32_t extent, uint32_t most);
+void extents_unpin(struct extents *x, uint32_t extent);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * direct.h -- a direct mapping: the application's stores reach the file at once.
+ *
+ * The file is mapped shared, each extent (core/extents.h) read-only until the first store to it
+ * faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve, by
+ * making extents cold that were not flushed for long. All else goes on as in an isolated mapping,
+ * but a flush needs no slots, and takes its snapshot from the file's other mapping.
+ *
+ * Locks: the set's lock is outer to `lock`, which handlers take. A handler that waits for a slot
+ * waits for the thread, which needs the set's lock: nothing stores to the mapping under that.
+ */
+#ifndef MIRROR_DIRECT_H
+#define MIRROR_DIRECT_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/siglock.h"
+#include "mirror/core/extents.h"
+#include "mirror/core/types.h"
+
+struct rpmirror;
+struct fault_watch;
+
+struct direct {
+	struct rpmirror *m;
+	struct siglock lock;         /* of what follows up to the thread */
+	struct siglock_event change; /* of an extent, for those who wait to store */
+	struct siglock_event work;   /* for the thread */
+	struct extents extents;
+	bool is_barred; /* neither loads nor stores (guard.h) */
+	bool is_frozen; /* stores are private from now on */
+	struct fault_watch *watch;
+	pthread_t thread;
+	bool has_thread;
+	bool stopping, closing; /* of the thread; these are under the set's lock */
+	bool is_closed;         /* it is done: nothing unflushed is left, */
+	bool is_cold;           /* unless that failed */
+};
+
+/* Map the file at m->app's future place. MAP_FAILED and errno. */
+void *direct_map(const struct rpmirror *m, void *hint, int flags);
+/* Locked. Stores are permitted from now on. 0 or an RPMIRROR_E_*. */
+int direct_open(struct rpmirror *m);
+/* Not locked; m->direct may be NULL. */
+void direct_close(struct rpmirror *m);
+
+/* Locked, all below, unless it says otherwise. */
+
+/* Loads and stores of the application fault, or do so no longer. False: the system refuses. */
+bool direct_bar(struct direct *d, bool bar);
+/* What is stored from now on reaches no file. */
+void direct_freeze(struct direct *d);
+/* Freeze, and have the thread make all extents cold; is_closed when it has. */
+void direct_begin_close(struct direct *d);
+/* A flush has taken its snapshot of these. */
+void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
+/* The extent may have stores that were not flushed, so other copies need not have them. */
+bool direct_may_differ(struct direct *d, uint32_t extent);
+/* What may be unflushed, ascending; for free(). NULL: no memory. */
+struct mirror_range *direct_list(struct direct *d, uint32_t *n);
+
+/* Not locked: stores to the extent need not fault. 0, -EACCES (all are barred), -ENOMEM. */
+int direct_make_writable(struct direct *d, uint32_t extent);
+
+/* direct_thread.c */
+void *direct_main(void *d);
+/* Change the protection of an extent, unless all are barred or frozen; under d->lock. */
+bool direct_protect(struct direct *d, uint32_t extent, int protection);
+struct mirror_range direct_range(const struct direct *d, uint32_t extent);
+
+#endif
