@@ -221,6 +221,12 @@ bool direct_may_differ(struct direct *d, uint32_t extent)
 	return may;
 }
 
+static bool direct_is_hot(const struct direct *d, uint32_t extent)
+{
+	return d->extents.states[extent] >= EXTENTS_OPENING &&
+	       d->extents.states[extent] <= EXTENTS_MIRRORING;
+}
+
 struct mirror_range *direct_list(struct direct *d, uint32_t *n)
 {
 	struct mirror_range *v = malloc((d->extents.count + 1) * sizeof(*v));
@@ -230,11 +236,28 @@ struct mirror_range *direct_list(struct direct *d, uint32_t *n)
 		return NULL;
 	siglock_take(&d->lock);
 	for (uint32_t e = 0; e < d->extents.count; e++)
-		if (d->extents.states[e] >= EXTENTS_OPENING &&
-		    d->extents.states[e] <= EXTENTS_MIRRORING)
+		if (direct_is_hot(d, e))
 			v[(*n)++] = direct_range(d, e);
 	siglock_release(&d->lock);
 	return v;
+}
+
+bool direct_on_carried(struct rpmirror *m, unsigned slot)
+{
+	struct direct *d = m->direct;
+	bool has_any = false;
+
+	if (!d)
+		return false;
+	siglock_take(&d->lock);
+	for (uint32_t e = 0; e < d->extents.count && !has_any; e++)
+		has_any = direct_is_hot(d, e);
+	if (has_any)
+		siglock_notify(&d->work);
+	siglock_release(&d->lock);
+	if (has_any)
+		d->carried |= MIRROR_BIT(slot);
+	return has_any;
 }
 
 /* ---- the whole ---- */

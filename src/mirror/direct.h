@@ -35,6 +35,7 @@ struct direct {
 	pthread_t thread;
 	bool has_thread;
 	bool stopping, closing; /* of the thread; these are under the set's lock */
+	mirror_mask carried;    /* members that a resync gave stores which others lack */
 	bool is_closed;         /* it is done: nothing unflushed is left, */
 	bool is_cold;           /* unless that failed */
 };
@@ -54,12 +55,18 @@ bool direct_bar(struct direct *d, bool bar);
 void direct_freeze(struct direct *d);
 /* Freeze, and have the thread make all extents cold; is_closed when it has. */
 void direct_begin_close(struct direct *d);
-/* A flush has taken its snapshot of these. */
+/* The application has flushed these. */
 void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
 /* The extent may have stores that were not flushed, so other copies need not have them. */
 bool direct_may_differ(struct direct *d, uint32_t extent);
 /* What may be unflushed, ascending; for free(). NULL: no memory. */
 struct mirror_range *direct_list(struct direct *d, uint32_t *n);
+/*
+ * A resync has copied what may be unflushed to a member, where it is recorded. It is flushed to
+ * everybody, and then the member's `settled` is set. m->direct may be NULL. False: there is
+ * nothing.
+ */
+bool direct_on_carried(struct rpmirror *m, unsigned slot);
 
 /* Not locked: stores to the extent need not fault. 0, -EACCES (all are barred), -ENOMEM. */
 int direct_make_writable(struct direct *d, uint32_t extent);

@@ -114,6 +114,36 @@ static bool direct_cool_one(struct direct *d)
 	return !rc;
 }
 
+/* ---- what a resync carried ---- */
+
+static bool direct_should_flush(const struct direct *d)
+{
+	return d->carried && !d->m->ended && !d->m->is_protected && !d->closing;
+}
+
+/* False: it failed, and is to be tried again. */
+static bool direct_flush_carried(struct direct *d)
+{
+	struct rpmirror *m = d->m;
+	mirror_mask members = d->carried;
+	struct mirror_range *v;
+	uint32_t n;
+	bool done;
+
+	d->carried = 0; /* for those that join meanwhile it counts again */
+	v = direct_list(d, &n);
+	done = v && (!n || !flush_whole(m, v, n));
+	free(v);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (done && members & ~d->carried & MIRROR_BIT(slot))
+			m->members[slot].settled = m->flush.retired;
+	if (!done)
+		d->carried |= members;
+	act_retire(m);
+	set_wake(m);
+	return done;
+}
+
 /* ---- the end ---- */
 
 /* After that no handler writes to the table of hot extents: it may be the daemon's soon. */
@@ -198,6 +228,8 @@ void *direct_main(void *arg)
 		direct_check_failure(d);
 		if (d->closing)
 			direct_flush_all(d);
+		else if (direct_should_flush(d) && direct_flush_carried(d))
+			continue;
 		else if (direct_should_cool(d) && direct_cool_one(d))
 			continue;
 		else

@@ -116,11 +116,11 @@ static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
 }
 
 static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
-			   bool is_last, uint64_t *at)
+			   bool is_own, uint64_t *at)
 {
 	uint64_t oldest = m->flush.begun;
 
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !is_last) ||
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !is_own) ||
 	    m->is_protected || restore_holds_flushes(m))
 		return false;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
@@ -221,8 +221,6 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 		if (members & 1)
 			lane_post(m, slot, f);
 	repair_on_flush(m, v, n);
-	if (m->direct)
-		direct_on_flush(m->direct, v, n);
 }
 
 static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
@@ -234,7 +232,7 @@ static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
 
 /* Locked. Wait until there is room, then snapshot and post. */
 static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
-			    bool is_last, uint64_t *seq)
+			    bool is_own, uint64_t *seq)
 {
 	struct lane_flush f;
 	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
@@ -244,7 +242,7 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	while (!rc && again) {
 		if (!repair_flush_enter(m, &hold, v, n))
 			repair_wait(m);
-		else if (!flush_has_room(m, &f, bytes, is_last, &at))
+		else if (!flush_has_room(m, &f, bytes, is_own, &at))
 			wait_step(m, CLOCK_NEVER);
 		else
 			again = flush_snapshot(m, &f, at);
@@ -253,6 +251,8 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	if (!rc) {
 		killpoint(KILLPOINT_flush_snapshot);
 		flush_post(m, &f, v, n);
+		if (m->direct && !is_own)
+			direct_on_flush(m->direct, v, n);
 		killpoint(KILLPOINT_flush_posted);
 		*seq = f.seq;
 	}
@@ -276,8 +276,9 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Normal ranges; seq 0: there were none. is_last: also while the set is given up. */
-static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_last,
+/* Normal ranges; seq 0: there were none. is_own: the library's, also while the set is given up, and
+ * what was touched stays so. */
+static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
 	int rc = 0;
@@ -289,7 +290,7 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 
 		v[last].len = cut;
 		pthread_mutex_lock(&m->lock);
-		rc = flush_begin_part(m, v, count, is_last, seq);
+		rc = flush_begin_part(m, v, count, is_own, seq);
 		pthread_mutex_unlock(&m->lock);
 		if (rc)
 			break;

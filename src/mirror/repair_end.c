@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of what makes a member equal: it has everything, or is lost. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
-/* The ranges of flushes that are not acknowledged. */
+/* Locked. What a direct mapping has stored, and perhaps not flushed. */
+static bool repair_list_stored(const struct rpmirror *m, struct repair_member *rm)
+{
+	struct mirror_range *v;
+	uint32_t n;
+	bool done;
+
+	if (!m->direct)
+		return true;
+	v = direct_list(m->direct, &n);
+	done = v && ranges_union_add(&rm->ranges, v, n);
+	free(v);
+	return done;
+}
+
+/* What the member has by the resync alone: flushes that are not acknowledged, and stores. */
 static bool repair_list_carried(const struct rpmirror *m, struct repair_member *rm)
 {
 	ranges_union_clear(&rm->ranges);
@@ -15,7 +31,7 @@ static bool repair_list_carried(const struct rpmirror *m, struct repair_member *
 		if (!ranges_union_add(&rm->ranges, sent->ranges, sent->count))
 			return false;
 	}
-	return true;
+	return repair_list_stored(m, rm);
 }
 
 void repair_settle(struct rpmirror *m, unsigned slot)
@@ -34,7 +50,7 @@ void repair_finish(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
 
-	m->members[slot].settled = m->flush.begun;
+	m->members[slot].settled = direct_on_carried(m, slot) ? UINT64_MAX : m->flush.begun;
 	repair_set_stage(m, rm, REPAIR_IDLE);
 	m->members[slot].why[0] = '\0';
 	if (rm->is_equalise) {

@@ -35,6 +35,10 @@ static int store_sync_direct(struct rpmirror *m)
 	pthread_mutex_lock(&m->lock);
 	v = direct_list(m->direct, &n);
 	rc = v ? flush_whole(m, v, n) : errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
+	free(v); /* used up */
+	v = rc ? NULL : direct_list(m->direct, &n);
+	if (v)
+		direct_on_flush(m->direct, v, n);
 	pthread_mutex_unlock(&m->lock);
 	free(v);
 	return rc;

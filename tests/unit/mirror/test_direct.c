@@ -66,6 +66,14 @@ static bool is_recorded(uint32_t extent)
 	return false;
 }
 
+static void await_insync(mirror_mask insync)
+{
+	for (int waited = 0; waited < PATIENCE_MS && standin_record(s).view.insync != insync;
+	     waited++)
+		usleep(1000);
+	assert_int_equal(standin_record(s).view.insync, insync);
+}
+
 /* ---- stores ---- */
 
 static void test_stores_are_in_the_file_at_once(void **state)
@@ -451,6 +459,32 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
 
 #define DIRECT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* It copies stores that were not flushed, which other members lack. They stay recorded at the
+ * member that joined until everybody has them. */
+static void test_what_a_resync_carried_is_flushed_to_everybody(void **state)
+{
+	unsigned retired;
+
+	map_direct(0);
+	standin_cut(s, 2);
+	store(MIRROR_EXTENT, 1);
+	assert_int_equal(flush(MIRROR_EXTENT, 8), 0);
+	await_insync(3);
+	assert_int_equal(rpmirror_touch(m, addr + MIRROR_EXTENT, 64), 0); /* so it stays open */
+	store(MIRROR_EXTENT + 8, 2); /* in a block that is to be copied */
+	assert_int_equal(copy_word(1, MIRROR_EXTENT + 8), 0);
+	retired = standin_asked(s, 2, MESSAGE_RETIRE);
+	standin_mend(s, 2);
+	await_insync(7);
+	assert_int_equal(copy_word(2, MIRROR_EXTENT + 8), 2);
+	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
+	for (int waited = 0; waited < PATIENCE_MS && standin_asked(s, 2, MESSAGE_RETIRE) == retired;
+	     waited++)
+		usleep(1000);
+	assert_true(standin_asked(s, 2, MESSAGE_RETIRE) > retired);
+	assert_int_equal(copy_word(1, MIRROR_EXTENT + 8), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +500,7 @@ int main(void)
 #ifdef __x86_64__
 		DIRECT(test_a_jump_into_the_mapping_is_no_store),
 #endif
+		DIRECT(test_what_a_resync_carried_is_flushed_to_everybody),
 		DIRECT(test_a_fenced_primary_faults),
 		DIRECT(test_a_fenced_primary_stores_to_no_file),
 		cmocka_unit_test_setup_teardown(test_a_lease_that_returns_opens_what_was_open,
