@@ -136,7 +136,7 @@ struct rpmirror_result {
  * RPMIRROR_E_QUORUM, _E_COPIES: not acknowledged and not undone; the same ranges may be flushed
  *   again. Returned after the time that the set's configuration says.
  * RPMIRROR_E_FENCED: undecided; unmap. RPMIRROR_E_MEDIUM: durable where the mask says; the local
- *   copy has left the set.
+ *   copy has left the set, or has lost stores (rpmirror_get_error()).
  */
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res);
@@ -219,8 +219,10 @@ struct rpmirror_state {
 	uint32_t insync_mask, config_mask;
 	uint32_t min_copies;
 	uint64_t lease_left_ms; /* 0: it is over */
-	uint64_t age_ms; /* of a stale mapping: since the daemon was last sure to have everything;
-			    UINT64_MAX: it does not know */
+	/* A reader: the copy has all that was acknowledged so long ago, and perhaps more;
+	 * UINT64_MAX: the daemon does not know. flush_seq: the last flush of the epoch that has
+	 * reached the copy. */
+	uint64_t age_ms;
 	struct rpmirror_member_state members[RPMIRROR_MEMBERS_MAX];
 };
 
@@ -263,8 +265,20 @@ struct rpmirror_error {
 	char text[256];
 };
 
-/* The oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: none. */
+/*
+ * The oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: none.
+ *
+ * A page that cannot be read gets its content from another member while the access waits. As long
+ * as an error says that stores are lost by that (repaired and dirty), flushes begin no more and
+ * return RPMIRROR_E_MEDIUM: take the errors, go back to a consistent state, flush again.
+ */
 int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e);
+/*
+ * Where the calling thread goes on, by siglongjmp(*(sigjmp_buf *)env, 1), when it touches a part of
+ * the mapping that has lost what was stored; NULL: nowhere, its access is repeated. For each set
+ * and thread; to be taken back before env ends.
+ */
+int rpmirror_set_backtrack(struct rpmirror *m, void *env);
 
 #ifdef __cplusplus
 }

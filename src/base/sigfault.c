@@ -7,19 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The displaced handlers. Entries are immutable once counted: the handler reads them without a
+/* The displaced handlers. What they are is immutable once counted: the handler reads them without a
  * lock. */
 #define PREV_MAX 16
 
 struct sigfault_prev {
 	struct sigaction sa;
+	atomic_uint order; /* it was displaced, for the last time, after those with lower ones */
 	atomic_bool spent; /* SA_RESETHAND, and it has run */
 };
 
 struct sigfault_chain {
 	int sig;
 	atomic_uint count;
-	atomic_uint top; /* the one displaced last */
+	unsigned displaced; /* so many times some handler was */
 	struct sigfault_prev prev[PREV_MAX];
 };
 
@@ -49,13 +50,15 @@ static struct sigfault_chain *sigfault_chain_of(int sig)
 /* The handler to try when `depth` others have passed the fault back; NULL: none left. */
 static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned depth)
 {
-	unsigned top = atomic_load(&c->top);
+	unsigned count = atomic_load(&c->count), newer;
 
-	if (depth == 0)
-		return &c->prev[top];
-	for (unsigned i = atomic_load(&c->count); i-- > 0;)
-		if (i != top && --depth == 0)
+	for (unsigned i = 0; i < count; i++) {
+		newer = 0;
+		for (unsigned j = 0; j < count; j++)
+			newer += atomic_load(&c->prev[j].order) > atomic_load(&c->prev[i].order);
+		if (newer == depth)
 			return &c->prev[i];
+	}
 	return NULL;
 }
 
@@ -143,12 +146,12 @@ static int sigfault_remember(struct sigfault_chain *c, const struct sigaction *s
 		i++;
 	if (i == PREV_MAX)
 		return -ENOSPC;
+	atomic_store(&c->prev[i].order, ++c->displaced);
+	atomic_store(&c->prev[i].spent, false);
 	if (i == n) {
 		c->prev[i].sa = *sa;
 		atomic_store(&c->count, n + 1);
 	}
-	atomic_store(&c->prev[i].spent, false);
-	atomic_store(&c->top, i);
 	return 0;
 }
 

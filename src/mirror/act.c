@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define ACT_READ_MS 1000 /* a read of the register without an answer is repeated */
@@ -13,6 +15,7 @@ static void act_swap(struct rpmirror *m, const struct primary_action *action)
 {
 	struct packet *p = &m->packet_out;
 
+	absent_exclude(m, action);
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_SWAP;
 	p->swap.promotes = action->promotion;
@@ -163,7 +166,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_ranges(m, action->slot);
 		break;
 	case PRIMARY_DO_EQUALISE:
-		repair_equalise(m, action->slot, action->whole);
+		repair_equalise(m, action);
 		break;
 	case PRIMARY_DO_RESYNC:
 		repair_resync(m, action->slot, action->whole);
@@ -172,6 +175,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		act_drop(m, action->slot);
 		break;
 	case PRIMARY_DO_RETIRE:
+		absent_retire(m, action->slot);
 		m->members[action->slot].retires = true;
 		act_retire(m);
 		break;
@@ -247,7 +251,9 @@ void act_all(struct rpmirror *m)
 		act_align_members(m);
 	}
 	act_align_members(m);
+	absent_configure(m);
 	act_note_view(m);
+	restore_publish(m);
 	wait_settle(m);
 }
 
@@ -261,5 +267,6 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why)
 	repair_drop(m, slot);
 	if (slot != m->self)
 		ask_drop(m, slot);
+	primary_tick(&m->primary, set_now_ms());
 	primary_on_lost(&m->primary, (uint8_t)slot);
 }

@@ -8,9 +8,10 @@
 #include "base/clock.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define AGENT_FDS (2 + 4 * MIRROR_MEMBERS_MAX)
+#define AGENT_FDS (2 + 6 * MIRROR_MEMBERS_MAX)
 
 #define AGENT_RESUME_MS 200 /* between attempts to reach a daemon that was restarted */
 
@@ -219,7 +220,7 @@ static void agent_check_quiescence(struct rpmirror *m)
 	if (!m->quiescing || m->quiesced || !(all || wait_check(m, m->quiescing_since_ms)))
 		return;
 	m->quiesced = true;
-	m->clean = all && !m->failed_seq && !hot_retire(&m->hot);
+	m->clean = all && !m->failed_seq && !hot_end(&m->hot);
 	primary_on_quiesced(&m->primary, m->clean);
 }
 
@@ -239,6 +240,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 	agent_check_quiescence(m);
 	agent_say_failed(m);
 	guard_step(m, now_ms);
+	restore_step(m, now_ms);
 	act_all(m);
 	order_step(m, now_ms);
 	compare_step(m, now_ms);
@@ -270,7 +272,7 @@ static unsigned agent_fds(const struct rpmirror *m, struct pollfd *fds)
 				fds[n++] = (struct pollfd){.fd = of_link[j], .events = POLLIN};
 		}
 	}
-	return n;
+	return n + restore_fds(m, fds + n);
 }
 
 static int agent_timeout(struct rpmirror *m, uint64_t now_ms)

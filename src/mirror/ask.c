@@ -142,6 +142,8 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 		.uncertain = p->flags & MESSAGE_REPORT_UNCERTAIN,
 		.seen = p->seen,
 	};
+	member->copy_epoch = p->copy_epoch;
+	member->source_id = p->source_id;
 	if (slot == m->self) {
 		member->report.held = false; /* it is this process that holds it */
 		ask_report(m, slot);

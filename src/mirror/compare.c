@@ -214,9 +214,9 @@ static void compare_look_after(struct rpmirror *m)
 static void compare_text(const struct rpmirror *m, char *text, size_t size)
 {
 	const struct packet_verified *v = &m->compare.result;
-	size_t n = (size_t)snprintf(text, size, "the copies were compared: %llu bytes, %llu differ",
-				    (unsigned long long)v->compared,
-				    (unsigned long long)v->different);
+	size_t n =
+		(size_t)snprintf(text, size, "the copies were compared: %llu bytes, %llu differ",
+				 (unsigned long long)v->compared, (unsigned long long)v->different);
 
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX && n < size; slot++)
 		if (m->compare.differ & MIRROR_BIT(slot))

@@ -4,9 +4,9 @@
  * order VERIFY, which scrubs, too.
  *
  * Digests of blocks that no flush touches meanwhile, three times before a block counts as different
- * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. With `repair` a member that
- * differs leaves the in-sync set, as it lacks what was acknowledged, gets those blocks, and returns.
- * The set's lock.
+ * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. With `repair` a member
+ * that differs leaves the in-sync set, as it lacks what was acknowledged, gets those blocks, and
+ * returns. The set's lock.
  */
 #ifndef MIRROR_COMPARE_H
 #define MIRROR_COMPARE_H
@@ -33,8 +33,8 @@ void compare_step(struct rpmirror *m, uint64_t now_ms);
 /* For the report. */
 void compare_progress(const struct rpmirror *m, struct packet_report *report);
 
-/* Of repair.h's thread. A piece was read: flushes that are on their way to the member are in it, and
- * perhaps not there yet. */
+/* Of repair.h's thread. A piece was read: flushes that are on their way to the member are in it,
+ * and perhaps not there yet. */
 void compare_on_read(struct rpmirror *m, unsigned slot);
 /* Nothing is left to be compared. */
 void compare_on_done(struct rpmirror *m, unsigned slot);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mirror/errmsg.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 int events_init(struct events *e)
@@ -124,6 +125,8 @@ int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_next_event: not this process's set, "
 						     "or no output with its size");
 	pthread_mutex_lock(&m->lock);
+	if (m->restore)
+		restore_collect(m);
 	taken = events_take(&m->events, &event);
 	pthread_mutex_unlock(&m->lock);
 	if (!taken)

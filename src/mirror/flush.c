@@ -9,6 +9,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define FLUSH_ON_STACK      64
@@ -119,7 +120,8 @@ static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint6
 {
 	uint64_t oldest = m->flush.begun;
 
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing || m->is_protected)
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || m->quiescing || m->is_protected ||
+	    restore_holds_flushes(m))
 		return false;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->flush.members[slot].from && m->flush.members[slot].done < oldest)
@@ -129,17 +131,63 @@ static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint6
 	return flush_mark_hot(m, f) && staging_take(&m->staging, bytes, at);
 }
 
-/* Take the content as it is now, once, for all copies. */
-static void flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at)
-{
-	f->intent_at = at;
-	for (uint32_t i = 0; i < f->count; i++) {
-		struct lane_piece *piece = &f->pieces[i];
+struct flush_copying {
+	struct rpmirror *m;
+	const struct lane_flush *f;
+	uint64_t at; /* in the staging memory, of what the pieces' places are relative to */
+};
 
-		piece->at += at;
-		copy_words(m->staging.base + piece->at, m->app + piece->offset, piece->len);
-		copy_words(m->copy.shared + piece->offset, m->staging.base + piece->at, piece->len);
+static void flush_take(void *arg)
+{
+	const struct flush_copying *c = arg;
+
+	for (uint32_t i = 0; i < c->f->count; i++) {
+		const struct lane_piece *piece = &c->f->pieces[i];
+
+		copy_words(c->m->staging.base + c->at + piece->at, c->m->app + piece->offset,
+			   piece->len);
 	}
+}
+
+static void flush_store(void *arg)
+{
+	const struct flush_copying *c = arg;
+
+	for (uint32_t i = 0; i < c->f->count; i++) {
+		const struct lane_piece *piece = &c->f->pieces[i];
+
+		copy_words(c->m->copy.shared + piece->offset,
+			   c->m->staging.base + c->at + piece->at, piece->len);
+	}
+}
+
+/*
+ * Take the content as it is now, once, for all copies. 0; 1: a page was restored meanwhile, and the
+ * lock was released for that; RPMIRROR_E_MEDIUM: it cannot be.
+ */
+static int flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at)
+{
+	struct flush_copying c = {m, f, at};
+	uint64_t offset;
+
+	if (!restore_try(m, flush_take, &c, &offset)) {
+		staging_return(&m->staging, at);
+		return restore_wait(m, offset)
+			       ? 1
+			       : errmsg_fail(RPMIRROR_E_MEDIUM,
+					     "set %s: what is to be flushed cannot be read",
+					     m->set);
+	}
+	/* A copy that has failed gets what it takes. */
+	if (!restore_try(m, flush_store, &c, &offset) && !m->failed_seq) {
+		staging_return(&m->staging, at);
+		restore_wait(m, offset);
+		return 1;
+	}
+	f->intent_at = at;
+	for (uint32_t i = 0; i < f->count; i++)
+		f->pieces[i].at += at;
+	return 0;
 }
 
 /* More ranges than fit are made coarser. */
@@ -175,6 +223,13 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 	repair_on_flush(m, v, n);
 }
 
+static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
+{
+	int rc = restore_check(m);
+
+	return rc ? rc : wait_check(m, since_ms);
+}
+
 /* Locked. Wait until there is room, then snapshot and post. */
 static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
 			    uint64_t *seq)
@@ -182,19 +237,18 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	struct lane_flush f;
 	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
 	struct repair_hold hold = {0};
-	int rc = wait_check(m, since);
+	int rc = flush_may_begin(m, since), again = 1;
 
-	while (!rc) {
+	while (!rc && again) {
 		if (!repair_flush_enter(m, &hold, v, n))
 			repair_wait(m);
 		else if (!flush_has_room(m, &f, bytes, &at))
 			wait_step(m, CLOCK_NEVER);
 		else
-			break;
-		rc = wait_check(m, since);
+			again = flush_snapshot(m, &f, at);
+		rc = again < 0 ? again : again ? flush_may_begin(m, since) : 0;
 	}
 	if (!rc) {
-		flush_snapshot(m, &f, at);
 		killpoint(KILLPOINT_flush_snapshot);
 		flush_post(m, &f, v, n);
 		killpoint(KILLPOINT_flush_posted);
@@ -214,7 +268,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	if (rc) {
 		set_local_failed(m, seq, rc);
 		for (uint32_t i = 0; i < n; i++)
-			set_add_error(m, v[i], strerror(-rc));
+			set_add_error(m, v[i], (struct set_loss){.dirty = true}, strerror(-rc));
 	}
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);

@@ -33,7 +33,7 @@ static void guard_protect(struct rpmirror *m, bool protect)
 	if (m->is_protected == protect)
 		return;
 	if (!mprotect(m->app, m->size, protect ? PROT_NONE : PROT_READ | PROT_WRITE))
-		m->is_protected = protect;
+		__atomic_store_n(&m->is_protected, protect, __ATOMIC_RELAXED);
 	set_notify(m);
 }
 

@@ -23,6 +23,7 @@ int hot_open(struct hot *hot, int fd)
 		hot_close(hot);
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "the copy's metadata: %s", err.text);
 	}
+	memset(hot->last, 0xff, sizeof(hot->last)); /* those of former epochs stay */
 	hot->is_loaded = true;
 	return 0;
 }
@@ -104,4 +105,14 @@ int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t
 int hot_retire(struct hot *hot)
 {
 	return meta_hot_retire(&hot->meta);
+}
+
+int hot_end(struct hot *hot)
+{
+	uint32_t extents[HOT_BATCH], n;
+	int rc = 0;
+
+	while (!rc && (n = meta_hot_list(&hot->meta, extents, HOT_BATCH)))
+		rc = meta_hot_cool(&hot->meta, extents, n < HOT_BATCH ? n : HOT_BATCH);
+	return rc;
 }

@@ -27,7 +27,11 @@ void hot_close(struct hot *hot);
  */
 int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
 	     uint64_t retired);
-/* At a clean end: nothing may differ. 0 or -errno. */
+/* `serving` is committed: those of former epochs go, into the bitmaps of who is absent. 0 or
+ * -errno.
+ */
 int hot_retire(struct hot *hot);
+/* At a clean end: nothing may differ but what the bitmaps say. 0 or -errno. */
+int hot_end(struct hot *hot);
 
 #endif

@@ -77,6 +77,7 @@ static bool link_is_complete(const struct link *l)
 	case GREETING_LANE:
 		return l->data && l->ring;
 	case GREETING_BULK:
+	case GREETING_RESTORE:
 		return l->data;
 	default:
 		return true;

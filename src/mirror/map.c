@@ -10,8 +10,10 @@
 #include "base/poll.h"
 #include "base/rand.h"
 #include "base/thread.h"
+#include "mirror/absent.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define MAP_TRIES 10 /* without waiting, if others are faster */
@@ -93,7 +95,11 @@ static int map_take_answer(struct rpmirror *m, bool readonly)
 	rc = copy_open(&m->copy, fd, m->size);
 	fd = m->daemon.files[1];
 	m->daemon.files[1] = -1;
-	return rc ? rc : hot_open(&m->hot, fd);
+	if (!rc)
+		rc = hot_open(&m->hot, fd);
+	if (!rc)
+		absent_open(m);
+	return rc;
 }
 
 /* ---- the device ---- */
@@ -178,6 +184,7 @@ static void map_delete(struct rpmirror *m)
 {
 	map_stop_thread(m);
 	repair_close(m);
+	restore_close(m);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		ask_drop(m, slot);
 	if (m->app)
@@ -217,6 +224,8 @@ static int map_start(struct rpmirror *m)
 		      map_random, NULL);
 	map_set_places(m);
 	rc = repair_open(m);
+	if (!rc)
+		rc = restore_open(m);
 	if (rc)
 		return rc;
 	rc = thread_start(&m->thread, 0, agent_main, m);

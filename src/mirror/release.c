@@ -5,6 +5,7 @@
 
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 static bool release_ask(struct rpmirror *m, bool clean)
@@ -29,6 +30,7 @@ static void release_freeze(struct rpmirror *m)
 		repair_drop(m, slot);
 		ask_drop(m, slot);
 	}
+	restore_freeze(m);
 	mprotect(m->copy.shared, m->size, PROT_READ);
 }
 

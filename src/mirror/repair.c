@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "mirror/absent.h"
 #include "mirror/core/meta.h"
 #include "mirror/core/resync_plan.h"
 #include "mirror/errmsg.h"
@@ -228,13 +229,16 @@ static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, boo
 	return ranges_union_add(&rm->ranges, m->records.v, m->records.count);
 }
 
-void repair_equalise(struct rpmirror *m, unsigned slot, bool whole)
+void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 {
+	unsigned slot = action->slot;
+	bool whole = action->whole;
+
 	/* It serves if flushes go there from now on. */
 	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 
-	if (!whole && !serving && !m->records.count) {
+	if (action->nothing || (!whole && !serving && !m->records.count)) {
 		primary_on_equal(&m->primary, (uint8_t)slot);
 		return;
 	}
@@ -288,13 +292,14 @@ static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
 static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool whole, char *why,
 				       size_t size)
 {
-	const struct primary_report *report = &m->members[slot].report;
+	const struct set_member *member = &m->members[slot];
+	const struct primary_report *report = &member->report;
 	const struct repair_member *rm = m->repair->members[slot];
 	const struct mirror_record *rec = &m->primary.rec;
 	struct resync_facts facts = {
 		.rec = rec,
 		.self = m->self,
-		.bitmap_is_usable = rm->covers,
+		.bitmap_is_usable = rm->covers || absent_is_known(m, slot),
 		.slot = (uint8_t)slot,
 		.format = META_FORMAT,
 		.uuid = m->uuid,
@@ -303,23 +308,24 @@ static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool w
 		.copy = report->copy,
 		.held = report->held,
 		.uncertain = report->uncertain || whole,
-		.epoch = report->seen.epoch,
-		/* The bitmap goes on only if this process began the former resync. */
-		.source_id = rm->covers ? rec->config.members[m->self].id : 0,
+		.epoch = member->copy_epoch,
+		.source_id = rm->covers ? rec->config.members[m->self].id : member->source_id,
 	};
 
 	return resync_plan(&facts, why, size);
 }
 
-static void repair_mark_plan(struct rpmirror *m, struct repair_member *rm,
-			     enum resync_verdict verdict)
+static void repair_mark_plan(struct rpmirror *m, unsigned slot, enum resync_verdict verdict)
 {
+	struct repair_member *rm = m->repair->members[slot];
 	struct mirror_range all = {0, m->size};
 
 	if (verdict == RESYNC_PLAN_FULL)
 		repair_mark_data(m, rm);
 	else if (verdict != RESYNC_PLAN_BITMAP)
 		resync_mark(&rm->rs, &all, 1, true);
+	else if (!rm->covers)
+		absent_load(m, slot, &rm->rs);
 	rm->covers = true;
 }
 
@@ -336,10 +342,10 @@ void repair_resync(struct rpmirror *m, unsigned slot, bool whole)
 		act_lost(m, slot, why);
 		return;
 	}
-	if (verdict != RESYNC_PLAN_BITMAP)
+	if (verdict != RESYNC_PLAN_BITMAP || !rm->covers)
 		repair_clear_bits(m, rm);
 	repair_init_resync(m, rm, RESYNC_CATCH_UP);
-	repair_mark_plan(m, rm, verdict);
+	repair_mark_plan(m, slot, verdict);
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why), "resync by %s: %s",
 		 resync_verdict_2str(verdict), why);
 	rm->by_bitmap = verdict == RESYNC_PLAN_BITMAP;

@@ -4,9 +4,10 @@
  * core/primary.h, carried out with core/resync.h over a bulk connection to each member.
  *
  * For each member that does not get flushes there is a bitmap of what it lacks, as long as that is
- * known. A thread of its own moves pieces; it begins with the first member that is made equal.
- * m->records is the union of what may differ; the data is read from m->copy.shared. All calls are
- * made under the set's lock. A failure of a member is reported by act_lost().
+ * known; absent.h has it for the time behind a restart. A thread of its own moves pieces; it begins
+ * with the first member that is made equal. m->records is the union of what may differ; the data is
+ * read from m->copy.shared. All calls are made under the set's lock. A failure of a member is
+ * reported by act_lost().
  */
 #ifndef MIRROR_REPAIR_H
 #define MIRROR_REPAIR_H
@@ -20,7 +21,7 @@ int repair_open(struct rpmirror *m);
 void repair_close(struct rpmirror *m);
 
 /* PRIMARY_DO_EQUALISE, _RESYNC: begin. */
-void repair_equalise(struct rpmirror *m, unsigned slot, bool whole);
+void repair_equalise(struct rpmirror *m, const struct primary_action *action);
 void repair_resync(struct rpmirror *m, unsigned slot, bool whole);
 /* PRIMARY_DO_DROP, and the end of the set: give up what is under way with the member. Flushes that
  * it has not confirmed are noted. */

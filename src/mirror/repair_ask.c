@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a member's daemon is asked around the pieces: records (W9), begin (W4) and end (W5). */
+#include <errno.h>
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
-static void repair_send(struct rpmirror *m, unsigned slot, struct message *question)
+/* `to`: whom; for this member's sake. */
+static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct message *question)
 {
 	struct repair_member *rm = m->repair->members[slot];
 
 	rm->deadline_ms = set_now_ms() + REPAIR_ANSWER_MS;
-	if (ask_send(m, slot, question))
+	if (ask_send(m, to, question))
 		rm->question = question->id;
 	else
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-/* W9 at the source: while it holds the copy the hot slots are this process's own. Where all may
- * differ the member's own record says so, and it stays as long as this one would. */
+/* W9 at the source: while it holds the copy the hot slots are this process's own. In a promotion
+ * none turns cold before the records go; where they do not fit, the daemon records that all may
+ * differ. */
 static void repair_note(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
+	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
+	struct message q = {.type = MESSAGE_RECORD_RANGES};
+	int rc = rm->is_whole ? 0
+			      : hot_mark(&m->hot, rm->ranges.v, rm->ranges.count,
+					 serving ? m->flush.begun : UINT64_MAX, m->flush.retired);
 
-	if (!rm->is_whole &&
-	    hot_mark(&m->hot, rm->ranges.v, rm->ranges.count, m->flush.begun, m->flush.retired))
+	if (rc == -EBUSY) {
+		repair_set_stage(m, m->repair->members[slot], REPAIR_NOTING);
+		repair_send(m, slot, m->self, &q);
+	} else if (rc) {
 		act_lost(m, slot, "what may differ there cannot be recorded here");
-	else
+	} else {
 		repair_enter(m, slot, REPAIR_RUNNING);
+	}
+}
+
+/* A resync: all that it is to send is known here from now on, whatever ends. */
+static void repair_begin(struct rpmirror *m, unsigned slot)
+{
+	absent_keep(m, slot, m->repair->members[slot]->bits);
+	repair_enter(m, slot, REPAIR_BEGINNING);
 }
 
 static void repair_ask_record(struct rpmirror *m, unsigned slot)
@@ -40,7 +59,7 @@ static void repair_ask_record(struct rpmirror *m, unsigned slot)
 	memcpy(q.ranges.ranges, rm->ranges.v + rm->range_sent,
 	       q.ranges.count * sizeof(*rm->ranges.v));
 	rm->range_sent += q.ranges.count;
-	repair_send(m, slot, &q);
+	repair_send(m, slot, slot, &q);
 }
 
 static void repair_ask_learn(struct rpmirror *m, unsigned slot)
@@ -48,7 +67,7 @@ static void repair_ask_learn(struct rpmirror *m, unsigned slot)
 	struct message q = {.type = MESSAGE_GET_RANGES};
 
 	q.ranges.index = m->repair->members[slot]->range_sent;
-	repair_send(m, slot, &q);
+	repair_send(m, slot, slot, &q);
 }
 
 static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_type type)
@@ -59,7 +78,7 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	if (type == MESSAGE_RESYNC_BEGIN)
 		q.resync =
 			(struct message_resync){m->self, rm->by_bitmap ? 0 : MESSAGE_RESYNC_WHOLE};
-	repair_send(m, slot, &q);
+	repair_send(m, slot, slot, &q);
 }
 
 void repair_ask_next(struct rpmirror *m, unsigned slot)
@@ -76,10 +95,12 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 		repair_ask_resync(m, slot, MESSAGE_RESYNC_BEGIN);
 		break;
 	case REPAIR_ENDING:
+		absent_clear(m, slot);
 		repair_ask_resync(m, slot, MESSAGE_RESYNC_END);
 		break;
 	case REPAIR_IDLE:
 	case REPAIR_OPENING:
+	case REPAIR_NOTING:
 	case REPAIR_RUNNING:
 		break;
 	}
@@ -108,8 +129,10 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 		repair_enter(m, slot, REPAIR_RUNNING);
 	else if (rm->is_equalise)
 		repair_enter(m, slot, rm->ranges.count ? REPAIR_RECORDING : REPAIR_RUNNING);
+	else if (rm->by_bitmap)
+		repair_enter(m, slot, REPAIR_LEARNING);
 	else
-		repair_enter(m, slot, rm->by_bitmap ? REPAIR_LEARNING : REPAIR_BEGINNING);
+		repair_begin(m, slot);
 }
 
 static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
@@ -130,7 +153,7 @@ static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct mes
 	if (rm->range_sent < r->total && r->count)
 		repair_ask_next(m, slot);
 	else
-		repair_enter(m, slot, REPAIR_BEGINNING);
+		repair_begin(m, slot);
 }
 
 /* The question of the stage was answered positively. */
@@ -145,6 +168,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 		else
 			repair_note(m, slot);
 		break;
+	case REPAIR_NOTING:
 	case REPAIR_BEGINNING:
 		repair_enter(m, slot, REPAIR_RUNNING);
 		break;

@@ -2,7 +2,7 @@
 /* The end of what makes a member equal: it has everything, or is lost. */
 #include <string.h>
 
-#include "mirror/core/meta.h"
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
 /* The ranges of flushes that are not acknowledged. */
@@ -58,6 +58,7 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 		const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
 
 		resync_mark(&rm->rs, sent->ranges, sent->count, false);
+		absent_on_flush(m, MIRROR_BIT(slot), sent->ranges, sent->count);
 	}
 }
 
@@ -110,13 +111,17 @@ void repair_forget(struct rpmirror *m, unsigned slot)
 {
 	if (m->repair->members[slot])
 		m->repair->members[slot]->covers = false;
+	absent_drop(m, slot);
 }
 
 uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair ? m->repair->members[slot] : NULL;
 
-	return rm && rm->covers && !rm->is_compare ? rm->rs.remaining * MIRROR_BLOCK : 0;
+	if (rm && rm->covers && !rm->is_compare)
+		return rm->rs.remaining * MIRROR_BLOCK;
+	return m->repair && m->counted & MIRROR_BIT(slot) ? absent_count(m, slot) * MIRROR_BLOCK
+							  : 0;
 }
 
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p)

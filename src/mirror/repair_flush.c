@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mirror/absent.h"
 #include "mirror/core/ranges.h"
 #include "mirror/repair_impl.h"
 
@@ -72,6 +73,8 @@ static void repair_remember(struct repair *r, uint64_t seq, const struct mirror_
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n)
 {
 	repair_remember(m->repair, m->flush.begun, v, n);
+	if (m->counted)
+		absent_on_flush(m, (mirror_mask)~flush_members(&m->flush), v, n);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		struct repair_member *rm = m->repair->members[slot];
 		bool is_sent = m->flush.members[slot].from;
@@ -102,7 +105,9 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 			resync_latencies_add(&r->latencies, took);
 	}
 	if (r->latencies.count >= REPAIR_CALM_COUNT) {
-		r->calm_us = resync_latencies_p99(&r->latencies);
+		uint64_t p99 = resync_latencies_p99(&r->latencies);
+
+		r->calm_us = r->calm_us ? (r->calm_us * 3 + p99) / 4 : p99;
 		memset(&r->latencies, 0, sizeof(r->latencies));
 	}
 }

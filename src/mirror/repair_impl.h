@@ -18,6 +18,7 @@ enum repair_stage {
 	REPAIR_OPENING,   /* the bulk connection */
 	REPAIR_LEARNING,  /* RESYNC by bitmap: the ranges of the member's own records */
 	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
+	REPAIR_NOTING,    /* EQUALISE: they do not fit here, and the daemon records that */
 	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
 	REPAIR_RUNNING,
 	REPAIR_ENDING,  /* RESYNC: `syncing` ends (W5) */

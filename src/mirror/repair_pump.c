@@ -2,13 +2,16 @@
 /*
  * Pieces: copied into registered memory, written and flushed, or compared by digests.
  *
- * A buffer has the 64 KiB of the file in which its piece lies; members that get the same run at the
- * same time share it. A flush of the member covers all writes before it: every 4 MiB, or when
- * there is nothing more to write; each piece has one of its own when flushes may wait for it.
+ * A buffer has room for the 64 KiB of the file in which its piece lies; members that get the same
+ * piece at the same time share it. A flush of the member covers all writes before it: every 4 MiB,
+ * or when there is nothing more to write; each piece has one of its own when flushes may wait for
+ * it.
  */
 #include <string.h>
 
+#include "mirror/absent.h"
 #include "mirror/repair_impl.h"
+#include "mirror/restore.h"
 
 /* wr_id: 0 is the connection's proof. */
 #define PUMP_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
@@ -16,11 +19,6 @@
 #define PUMP_IS_FLUSH(id) ((id)&1)
 #define PUMP_NUMBER(id)   ((id) >> 1)
 #define PUMP_DIGEST       RPMA_DIGEST_BLAKE2B
-
-static uint64_t repair_pump_chunk(const struct resync_piece *piece)
-{
-	return piece->offset / REPAIR_PIECE * REPAIR_PIECE;
-}
 
 /* ---- buffers ---- */
 
@@ -33,22 +31,47 @@ static unsigned repair_pump_free_buffers(const struct repair *r)
 	return n;
 }
 
-static void repair_pump_fill(struct repair *r, unsigned buffer, uint64_t chunk)
-{
-	const struct copy *copy = &r->m->copy;
-	uint64_t len = copy->size - chunk < REPAIR_PIECE ? copy->size - chunk : REPAIR_PIECE;
+struct repair_filling {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t len;
+};
 
-	copy_words(r->buffers + (size_t)buffer * REPAIR_PIECE, copy->shared + chunk, len);
+static void repair_pump_copy(void *arg)
+{
+	const struct repair_filling *f = arg;
+
+	copy_words(f->to, f->from, f->len);
 }
 
-static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece)
+/* False: this host's copy cannot be read there now. A member that promotes itself has nobody yet
+ * from whom it could be restored: then another host has to be the primary. */
+static bool repair_pump_fill(struct repair *r, unsigned buffer, const struct resync_piece *piece)
+{
+	struct repair_filling f = {r->buffers + (size_t)buffer * REPAIR_PIECE +
+					   piece->offset % REPAIR_PIECE,
+				   r->m->copy.shared + piece->offset, piece->len};
+	uint64_t offset;
+
+	if (restore_try(r->m, repair_pump_copy, &f, &offset))
+		return true;
+	if (r->m->serving)
+		restore_later(r->m, offset);
+	else
+		primary_on_local_failed(&r->m->primary);
+	return false;
+}
+
+/* *is_filled: false, if it cannot be. */
+static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece,
+					bool *is_filled)
 {
 	unsigned buffer = 0;
 
 	while (r->used[buffer])
 		buffer++;
 	r->used[buffer] = 1;
-	repair_pump_fill(r, buffer, repair_pump_chunk(piece));
+	*is_filled = repair_pump_fill(r, buffer, piece);
 	return buffer;
 }
 
@@ -56,6 +79,13 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 {
 	r->used[w->buffer]--;
 	w->is_used = false;
+}
+
+/* It is tried again when the member returns. */
+static void repair_pump_unreadable(struct repair *r, unsigned slot)
+{
+	act_lost(r->m, slot, "a part of this host's copy cannot be read");
+	set_wake(r->m);
 }
 
 /* ---- posts ---- */
@@ -186,10 +216,15 @@ static bool repair_pump_has_work(const struct repair_member *rm)
 }
 
 static void repair_pump_start(struct repair *r, unsigned slot, const struct resync_piece *piece,
-			      unsigned buffer)
+			      unsigned buffer, bool is_filled)
 {
 	struct repair_work *w = r->members[slot]->works;
 
+	if (!is_filled) {
+		r->used[buffer]--;
+		repair_pump_unreadable(r, slot);
+		return;
+	}
 	while (w->is_used)
 		w++;
 	w->is_used = true;
@@ -244,30 +279,33 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 	}
 }
 
-/* Members that copy the same 64 KiB share the buffer; what is compared may be read again. */
+/* Members that copy the same piece share the buffer; what is compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
-				   unsigned i)
+				   bool *is_filled, unsigned i)
 {
 	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
 		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
-		    repair_pump_chunk(&t->pieces[i]) == repair_pump_chunk(&t->pieces[j])) {
+		    t->pieces[i].offset == t->pieces[j].offset &&
+		    t->pieces[i].len == t->pieces[j].len) {
 			r->used[buffers[j]]++;
+			is_filled[i] = is_filled[j];
 			return buffers[j];
 		}
 	}
-	return repair_pump_take_buffer(r, &t->pieces[i]);
+	return repair_pump_take_buffer(r, &t->pieces[i], &is_filled[i]);
 }
 
 static void repair_pump_carry_out(struct repair *r, const struct turn *t)
 {
 	unsigned buffers[MIRROR_MEMBERS_MAX];
+	bool is_filled[MIRROR_MEMBERS_MAX];
 
 	for (unsigned i = 0; i < t->count; i++)
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			buffers[i] = repair_pump_buffer(r, t, buffers, i);
+			buffers[i] = repair_pump_buffer(r, t, buffers, is_filled, i);
 	for (unsigned i = 0; i < t->count; i++) {
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i]);
+			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i], is_filled[i]);
 		else if (t->steps[i] == RESYNC_MAY_JOIN)
 			repair_pump_join(r, t->slots[i]);
 		else if (t->steps[i] == RESYNC_ENDED)
@@ -340,10 +378,20 @@ void repair_pump_digest(struct repair *r)
 
 /* ---- the end of pieces ---- */
 
+/* What is equal by now is not counted any more. */
+static void repair_pump_unset(struct repair *r, unsigned slot, const struct repair_work *w)
+{
+	const struct repair_member *rm = r->members[slot];
+
+	if (!rm->is_equalise && !rm->is_compare)
+		absent_unset(r->m, slot, rm->bits, &w->piece);
+}
+
 static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
 {
 	struct repair_member *rm = r->members[slot];
 	uint64_t differing = 0;
+	bool goes_on;
 
 	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
@@ -351,12 +399,17 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
 			differing |= 1ull << i;
 	}
-	if (!resync_compared(&rm->rs, &w->piece, differing, repair_now_us())) {
+	goes_on = resync_compared(&rm->rs, &w->piece, differing, repair_now_us());
+	repair_pump_unset(r, slot, w);
+	if (!goes_on) {
 		repair_pump_free(r, w);
 		return true;
 	}
 	/* From now on a flush counts as later. */
-	repair_pump_fill(r, w->buffer, repair_pump_chunk(&w->piece));
+	if (!repair_pump_fill(r, w->buffer, &w->piece)) {
+		repair_pump_unreadable(r, slot);
+		return false;
+	}
 	compare_on_read(r->m, slot);
 	return repair_pump_post(r, slot, w);
 }
@@ -372,6 +425,7 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 		if (!w->is_used || !w->flush || w->flush > number || w->piece.op != RESYNC_OP_COPY)
 			continue;
 		resync_done(&rm->rs, &w->piece, true, repair_now_us());
+		repair_pump_unset(r, slot, w);
 		repair_pump_free(r, w);
 	}
 	set_notify(r->m);

@@ -61,23 +61,45 @@ void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
 	m->failed_seq = seq;
 	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
 		   "the copy on this host cannot be used any more: %s", strerror(-error));
+	primary_tick(&m->primary, set_now_ms());
 	primary_on_local_failed(&m->primary);
 	m->says_failed = true;
 	set_wake(m);
 }
 
-void set_add_error(struct rpmirror *m, struct mirror_range range, const char *text)
+static void set_widen_error(struct rpmirror_error *e, struct mirror_range range)
 {
-	struct rpmirror_error *e;
+	uint64_t end = e->offset + e->len, other = range.offset + range.len;
 
-	if (m->error_count == SET_ERRORS) {
-		m->error_first = (m->error_first + 1) % SET_ERRORS;
-		m->error_count--;
+	e->offset = e->offset < range.offset ? e->offset : range.offset;
+	e->len = (end > other ? end : other) - e->offset;
+}
+
+void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_loss loss,
+		   const char *text)
+{
+	bool is_full = m->error_count == SET_ERRORS;
+	unsigned last = (m->error_first + m->error_count - is_full) % SET_ERRORS;
+	struct rpmirror_error *e = &m->errors[last];
+
+	if (is_full) {
+		set_widen_error(e, range);
+		e->repaired &= loss.repaired;
+		e->dirty |= loss.dirty;
+		m->errors_stop -= m->error_stops[last];
+		m->error_stops[last] |= loss.stops;
+	} else {
+		*e = (struct rpmirror_error){.size = sizeof(*e),
+					     .offset = range.offset,
+					     .len = range.len,
+					     .repaired = loss.repaired,
+					     .dirty = loss.dirty};
+		m->error_stops[last] = loss.stops;
+		m->error_count++;
 	}
-	e = &m->errors[(m->error_first + m->error_count++) % SET_ERRORS];
-	*e = (struct rpmirror_error){
-		.size = sizeof(*e), .offset = range.offset, .len = range.len, .dirty = true};
-	snprintf(e->text, sizeof(e->text), "%s", text);
+	m->errors_stop += m->error_stops[last];
+	snprintf(e->text, sizeof(e->text), "%s%s", text,
+		 is_full ? "; and more, not far from it" : "");
 	events_add(&m->events, RPMIRROR_EVENT_ERROR, m->self, range.offset, "%s", text);
 }
 

@@ -28,6 +28,7 @@
 #include "mirror/link.h"
 #include "mirror/order.h"
 #include "mirror/ranges_union.h"
+#include "mirror/reader.h"
 #include "mirror/report.h"
 #include "mirror/staging.h"
 
@@ -55,12 +56,14 @@ struct set_member {
 	uint64_t ask_deadline_ms;
 	bool verifying; /* a digest is under way */
 	struct rpma_digest digest;
-	bool reported;                /* promised, and told the primary so */
-	struct primary_report report; /* kept until the lane is there */
-	struct latency latency;       /* of flushes to it */
-	bool retires;                 /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;             /* the last flush that may be recorded there */
-	char why[256];                /* it was lost */
+	bool reported;                  /* promised, and told the primary so */
+	struct primary_report report;   /* kept until the lane is there */
+	struct mirror_epoch copy_epoch; /* reported, as is: */
+	uint64_t source_id;             /* of a resync that has not ended, or 0 */
+	struct latency latency;         /* of flushes to it */
+	bool retires;                   /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;               /* the last flush that may be recorded there */
+	char why[256];                  /* it was lost */
 };
 
 struct rpmirror {
@@ -84,8 +87,9 @@ struct rpmirror {
 	uint32_t last_question;
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
-	struct hot hot; /* its metadata */
-	uint8_t *app;   /* the application's mapping */
+	struct hot hot;      /* its metadata */
+	mirror_mask counted; /* members for which it has a bitmap: absent.h */
+	uint8_t *app;        /* the application's mapping */
 	uint64_t size;
 
 	struct rpma_peer *peer;
@@ -95,7 +99,8 @@ struct rpmirror {
 	struct link_place control_place, lane_place;
 	struct set_member members[MIRROR_MEMBERS_MAX];
 
-	struct repair *repair; /* of members that are made equal */
+	struct repair *repair;   /* of members that are made equal */
+	struct restore *restore; /* of what this host's copy has lost */
 	struct primary primary;
 	struct mirror_epoch epoch; /* ours */
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
@@ -112,7 +117,8 @@ struct rpmirror {
 	enum guard_policy guard;
 	bool lease_over, is_protected;
 	struct rpmirror_error errors[SET_ERRORS];
-	unsigned error_first, error_count;
+	bool error_stops[SET_ERRORS]; /* no flush before the application has taken it */
+	unsigned error_first, error_count, errors_stop;
 	uint64_t failed_seq; /* the first whose local write-back failed, or 0 */
 	struct lease lease;
 	uint64_t lease_until_ms;     /* of it; atomic, 0 once it has ended */
@@ -130,6 +136,7 @@ struct rpmirror {
 	bool released;       /* it has, and it is not spoken to any more */
 
 	struct events events;
+	struct reader reader; /* of a read-only mapping */
 	struct order order;
 	struct compare compare;
 	struct report report;
@@ -159,8 +166,13 @@ struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
 
 /* Locked. The copy of this host cannot be used any more from that flush on. error: -errno. */
 void set_local_failed(struct rpmirror *m, uint64_t seq, int error);
-/* Locked. For rpmirror_get_error(); the oldest is dropped when there are too many. */
-void set_add_error(struct rpmirror *m, struct mirror_range range, const char *text);
+struct set_loss {
+	bool repaired, dirty; /* as in struct rpmirror_error */
+	bool stops;           /* flushes, until the application has taken it */
+};
+/* Locked. For rpmirror_get_error(); when there are too many, the last one covers what comes. */
+void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_loss loss,
+		   const char *text);
 
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */

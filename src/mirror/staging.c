@@ -48,6 +48,11 @@ bool staging_take(struct staging *s, uint64_t len, uint64_t *at)
 	return true;
 }
 
+void staging_return(struct staging *s, uint64_t at)
+{
+	s->end -= (s->end - at) % s->size;
+}
+
 void staging_free(struct staging *s, uint64_t upto)
 {
 	if (upto > s->begin)

@@ -23,6 +23,8 @@ void staging_fini(struct staging *s);
 /* len bytes in one piece, at most half of the size, at an offset that is a multiple of 64. False:
  * so much is not free. */
 bool staging_take(struct staging *s, uint64_t len, uint64_t *at);
+/* What was taken last, at that place, is not used. */
+void staging_return(struct staging *s, uint64_t at);
 /* Everything before is free. */
 void staging_free(struct staging *s, uint64_t upto);
 

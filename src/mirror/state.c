@@ -5,6 +5,7 @@
 
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 static enum rpmirror_copy state_copy(const struct rpmirror *m, unsigned slot)
@@ -84,12 +85,12 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 		state_fill_member(m, slot, &st->members[slot]);
 }
 
-static void state_fill_reader(const struct rpmirror *m, struct rpmirror_state *st)
+static void state_fill_reader(struct rpmirror *m, struct rpmirror_state *st)
 {
 	st->role = RPMIRROR_ROLE_READER;
 	st->health = RPMIRROR_HEALTH_FULL;
 	st->self = m->self;
-	st->age_ms = UINT64_MAX;
+	reader_fill(m, st);
 }
 
 void set_answer(void *out, const void *in, size_t size)
@@ -147,8 +148,11 @@ int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_get_error: not this process's set, "
 						     "or no output with its size");
 	pthread_mutex_lock(&m->lock);
+	if (m->restore)
+		restore_collect(m);
 	if (m->error_count) {
 		set_answer(e, &m->errors[m->error_first], sizeof(*m->errors));
+		m->errors_stop -= m->error_stops[m->error_first];
 		m->error_first = (m->error_first + 1) % SET_ERRORS;
 		m->error_count--;
 		rc = 0;

@@ -10,6 +10,7 @@
 #include "base/poll.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define VERIFY_CHUNK (256u << 10)
@@ -18,7 +19,7 @@
 /* ---- this host's copy ---- */
 
 /* Past the page cache, where the file system permits that; else what the mapping shows. */
-static bool verify_read(const struct rpmirror *m, uint64_t offset, size_t len, uint8_t *room,
+static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t *room,
 			const uint8_t **bytes)
 {
 	uint64_t begin = offset - offset % VERIFY_ALIGN;
@@ -34,7 +35,7 @@ static bool verify_read(const struct rpmirror *m, uint64_t offset, size_t len, u
 		close(fd);
 	}
 	*bytes = n == (ssize_t)size ? room + (offset - begin) : m->copy.shared + offset;
-	return true;
+	return n == (ssize_t)size || restore_touch(m, *bytes, len);
 }
 
 static bool verify_local(struct rpmirror *m, uint64_t offset, size_t len)
@@ -100,6 +101,8 @@ static mirror_mask verify_range(struct rpmirror *m, mirror_mask who, uint64_t of
 	while (len) {
 		size_t part = len < VERIFY_CHUNK ? len : VERIFY_CHUNK;
 
+		if (!restore_touch(m, m->app + offset, part))
+			return differ | (who & own);
 		differ |= verify_chunk(m, who & (mirror_mask)~own, offset, part);
 		if (who & own && !verify_local(m, offset, part))
 			differ |= own;

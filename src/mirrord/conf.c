@@ -110,6 +110,37 @@ static const char *conf_parse_level(void *field, size_t size, const char *value)
 	return "err, warn, notice, info or debug";
 }
 
+static const char *conf_parse_period(void *field, size_t size, const char *value)
+{
+	static const char units[] = "smhdw";
+	static const unsigned seconds[] = {1, 60, 3600, 86400, 604800};
+	const char *unit = value[0] ? strchr(units, value[strlen(value) - 1]) : NULL;
+	char number[16];
+	unsigned n;
+
+	if (!strcmp(value, "never")) {
+		*(unsigned *)field = 0;
+		return NULL;
+	}
+	if (!unit || !*unit || strlen(value) > sizeof(number))
+		return "never, or a number and s, m, h, d or w";
+	snprintf(number, sizeof(number), "%.*s", (int)strlen(value) - 1, value);
+	if (!conf_read_number(number, 1, 1000, &n))
+		return "never, or a number to 1000 and s, m, h, d or w";
+	*(unsigned *)field = n * seconds[unit - units];
+	return NULL;
+}
+
+static const char *conf_parse_rate(void *field, size_t size, const char *value)
+{
+	unsigned n;
+
+	if (!conf_read_number(value, 1, 1000000, &n))
+		return "MiB a second, from 1 to 1000000";
+	*(uint64_t *)field = (uint64_t)n << 20;
+	return NULL;
+}
+
 /* The field is struct conf_set itself, as this one may be repeated. */
 static const char *conf_parse_user(void *field, size_t size, const char *value)
 {
@@ -153,6 +184,8 @@ static const struct conf_key conf_set_keys[] = {
 	CONF_KEY(conf_set, "secret-file", conf_parse_path, secret_file),
 	{"user", conf_parse_user, 0, 0},
 	CONF_KEY(conf_set, "auto", conf_parse_switch, automatic),
+	CONF_KEY(conf_set, "scrub", conf_parse_period, scrub_s),
+	CONF_KEY(conf_set, "scrub-rate", conf_parse_rate, scrub_rate),
 	CONF_KEY(conf_set, "on-promote", conf_parse_path, on_promote),
 	{0},
 };
@@ -183,6 +216,8 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	if (c->set_count == CONF_SETS_MAX)
 		return error_set(err, ERROR_ARGUMENT, E2BIG, "more than %d sets", CONF_SETS_MAX);
 	s->set = &c->sets[c->set_count++];
+	s->set->scrub_s = CONF_SCRUB_S;
+	s->set->scrub_rate = CONF_SCRUB_RATE;
 	s->seen = 0;
 	memcpy(s->set->name, name, strlen(name) + 1);
 	return 0;

@@ -20,6 +20,8 @@
 #define CONF_DEFAULT_PORT "7650"
 #define CONF_SIZE_MAX     (256u << 10)
 #define CONF_SETS_MAX     64
+#define CONF_SCRUB_S      (7u * 24 * 3600)
+#define CONF_SCRUB_RATE   (64ull << 20)
 #define CONF_USERS_MAX    8
 #define CONF_USER_MAX     32
 
@@ -32,6 +34,8 @@ struct conf_set {
 	char users[CONF_USERS_MAX][CONF_USER_MAX + 1]; /* that may map it; none: the daemon's and
 							  root */
 	unsigned user_count;
+	unsigned scrub_s;                     /* between comparisons of the copies; 0: never */
+	uint64_t scrub_rate;                  /* bytes a second of each */
 	bool automatic;                       /* take over without being asked */
 	char on_promote[MIRROR_PATH_MAX + 1]; /* "": none */
 };

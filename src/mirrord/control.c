@@ -37,24 +37,33 @@ static int control_describe_peer(struct message_desc *desc)
 	return rc;
 }
 
+#define CONTROL_WRITES                                                                             \
+	(RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |  \
+	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
+
+/* The copy is registered for them with these rights. */
+static const int control_data_usage[GREETING_KIND_END] = {
+	[GREETING_LANE] = CONTROL_WRITES,
+	[GREETING_BULK] = CONTROL_WRITES,
+	[GREETING_RESTORE] = RPMA_MR_USAGE_READ_SRC,
+};
+
 /* For this connection alone, now that it may. */
 static int control_register(struct link *link, struct message_grant *grant)
 {
-	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
-		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 	struct set *s = link->set;
-	bool is_lane = link->greeting.kind == GREETING_LANE;
+	int usage = control_data_usage[link->greeting.kind];
 	int rc = control_describe_peer(&grant->peer_cfg);
 
-	if (!rc && (is_lane || link->greeting.kind == GREETING_BULK)) {
+	if (!rc && usage) {
 		rc = rpma_mr_reg(s->daemon->peer, s->data.addr, s->meta.super.size, usage,
 				 &link->data_mr);
 		if (!rc)
 			rc = control_describe(link->data_mr, &grant->data);
 	}
-	if (!rc && is_lane) {
-		rc = rpma_mr_reg(s->daemon->peer, meta_ring(&s->meta), INTENT_RING_BYTES, usage,
-				 &link->ring_mr);
+	if (!rc && link->greeting.kind == GREETING_LANE) {
+		rc = rpma_mr_reg(s->daemon->peer, meta_ring(&s->meta), INTENT_RING_BYTES,
+				 CONTROL_WRITES, &link->ring_mr);
 		if (!rc)
 			rc = control_describe(link->ring_mr, &grant->ring);
 		grant->ring_slots = INTENT_SLOTS;
@@ -72,7 +81,8 @@ static enum greeting_status control_ask_member(struct link *link)
 		[GREETING_CONTROL] = MEMBER_CONTROL,
 		[GREETING_LANE] = MEMBER_LANE,
 		[GREETING_BULK] = MEMBER_BULK,
-		[GREETING_OBSERVE] = MEMBER_CONTROL};
+		[GREETING_OBSERVE] = MEMBER_CONTROL,
+		[GREETING_RESTORE] = MEMBER_RESTORE};
 	struct member_hello hello = {.uuid = link->greeting.uuid,
 				     .member_id = link->greeting.copy_id,
 				     .epoch = link->greeting.epoch,
@@ -188,7 +198,18 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 	return false;
 }
 
-static bool control_ask_copy(struct set *s, const struct message *m, struct message *answer)
+/* Of this host's own primary, whose hot slots are its own: they do not fit there. */
+static void control_record(struct set *s, const struct link *asker, const struct message *m,
+			   struct member_verdict *v)
+{
+	if (asker)
+		member_record_ranges(&s->member, m->epoch, m->ranges.ranges, m->ranges.count, v);
+	else
+		member_set_uncertain(&s->member, v);
+}
+
+static bool control_ask_copy(struct set *s, const struct link *asker, const struct message *m,
+			     struct message *answer)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 
@@ -199,7 +220,7 @@ static bool control_ask_copy(struct set *s, const struct message *m, struct mess
 		control_fill_ranges(s, m, answer);
 		return true;
 	case MESSAGE_RECORD_RANGES:
-		member_record_ranges(&s->member, m->epoch, m->ranges.ranges, m->ranges.count, &v);
+		control_record(s, asker, m, &v);
 		break;
 	case MESSAGE_RESYNC_BEGIN:
 		member_resync_begin(&s->member, m->epoch, control_source_id(s, m->resync.source),
@@ -239,7 +260,7 @@ bool control_answer(struct set *s, const struct link *asker, const struct messag
 		answer->type = MESSAGE_PONG;
 		return true;
 	default:
-		return control_ask_copy(s, m, answer);
+		return control_ask_copy(s, asker, m, answer);
 	}
 }
 

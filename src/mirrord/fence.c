@@ -47,13 +47,15 @@ void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t t
 					     .known = s->meta.promise.epoch};
 }
 
-/* The process here that was primary of a lower epoch learns it at once. */
+/* The process here that was primary of a lower epoch learns it at once, and once. */
 static void fence_tell_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
 
-	if (!s->holder.client || !s->holder.epoch.number || s->holder.epoch.number >= epoch.number)
+	if (!s->holder.client || !s->holder.epoch.number ||
+	    s->holder.epoch.number >= epoch.number || s->holder.fenced_by >= epoch.number)
 		return;
+	s->holder.fenced_by = epoch.number;
 	LOG_NOTICE("set %s: process %d is primary no more", s->conf->name, (int)s->holder.pid);
 	local_send(s->holder.client, &p, NULL, 0);
 }
@@ -81,6 +83,8 @@ static void fence_report(struct set *s, struct message *answer)
 	promised->size = s->meta.super.size;
 	promised->revision = report.seen.revision;
 	promised->seen = report.seen.view;
+	promised->copy_epoch = report.epoch;
+	promised->source_id = report.source_id;
 }
 
 void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,

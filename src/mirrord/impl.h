@@ -73,6 +73,7 @@ struct client {
 	struct watch on_packet;
 	struct set *set; /* that it maps or waits for */
 	bool is_waiting;
+	bool is_reader;  /* maps it read-only */
 	bool is_ordered; /* an operator wants it to be primary */
 	bool is_dead;    /* it did not read; its end is on the way */
 	uint32_t map_id; /* of the MAP that waits */
@@ -97,6 +98,7 @@ struct holder {
 	struct watch on_end;       /* its pidfd */
 	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
+	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
 	uint64_t heartbeat_ms;
 	struct packet_report report; /* the last one */
 	uint64_t report_ms;          /* 0: there was none */
@@ -137,6 +139,9 @@ struct set {
 	struct mirror_epoch word;             /* whose primary is off, as an operator says */
 	uint64_t promote_ms;                  /* when on-promote may run again */
 	pid_t promote_pid;
+	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
+	uint64_t scrub_retry_ms;
+	bool is_scrubbing;
 	struct holder holder;
 	struct set_reported {
 		bool is_set;
@@ -315,6 +320,11 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 void request_on_ordered(struct set *s, const struct packet *p);
 /* Somebody has become primary on this host. */
 void request_on_promoted(struct set *s);
+
+/* scrub.c: the periodic comparison of the copies. */
+#define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */
+void scrub_tick(struct set *s, uint64_t now_ms);
+void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered);
 
 /* event.c: what the tool's `events` gets. */
 void event_emit(struct set *s, const char *member, const char *what, const char *from,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mirror/core/intent.h"
 #include "mirrord/impl.h"
 
 static struct packet library_packet; /* large; one answer at a time */
@@ -221,17 +222,53 @@ static int library_on_holder(struct client *client, const struct packet *p)
 		library_on_event(s, &p->event);
 		return 0;
 	case PACKET_ORDERED:
-		request_on_ordered(s, p);
+		if (p->id == SCRUB_ID)
+			scrub_on_ordered(s, &p->ordered);
+		else
+			request_on_ordered(s, p);
 		return 0;
 	default:
 		return -EPROTO;
 	}
 }
 
+/* The ring is not written at the primary itself, which knows more. */
+static uint64_t library_last_flush(const struct set *s)
+{
+	const struct packet_report *report = set_report(s);
+	uint64_t epoch = s->entry.record.view.epoch.number;
+	struct intent_reader ring = {.ring = meta_ring(&s->meta),
+				     .size = s->meta.super.size,
+				     .from = epoch,
+				     .upto = epoch};
+
+	return report && s->holder.epoch.number == epoch ? report->status.acked
+							 : intent_last(&ring);
+}
+
+static void library_send_age(struct client *client, const struct packet *p)
+{
+	struct set *s = client->set;
+	struct packet *answer = library_begin(PACKET_AGE, p->id);
+
+	if (s->is_open && s->has_entry) {
+		answer->age.fresh_ns = s->fresh_ns;
+		answer->age.epoch = s->entry.record.view.epoch.number;
+		answer->age.view_seq = s->entry.record.view.seq;
+		answer->age.flush_seq = library_last_flush(s);
+	}
+	local_send(client, answer, NULL, 0);
+	reg_ask(s); /* who asks again gets a newer answer */
+}
+
 int library_on_packet(struct client *client, const struct packet *p)
 {
 	if (p->type == PACKET_MAP) {
 		map_on_request(client, p);
+		return 0;
+	}
+	if (client->set && client->is_reader && p->type == PACKET_GET_AGE) {
+		library_send_age(client, p);
 		return 0;
 	}
 	if (!client->set || client->set->holder.client != client)

@@ -43,6 +43,8 @@ static enum member_kind link_kind(const struct link *link)
 		return MEMBER_LANE;
 	case GREETING_BULK:
 		return MEMBER_BULK;
+	case GREETING_RESTORE:
+		return MEMBER_RESTORE;
 	default:
 		return MEMBER_CONTROL;
 	}

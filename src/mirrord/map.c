@@ -183,6 +183,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 			map_release(s, false);
 	} else {
 		client->is_waiting = false;
+		client->is_reader = read_only;
 		local_send(client, p, fds, read_only ? 1 : 2);
 	}
 	for (unsigned i = 0; i < 2; i++)
@@ -277,6 +278,13 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 		map_say(v, PACKET_SPLIT, false, "%s", s->split_why);
 	else if (copy == MIRROR_COPY_FAILED)
 		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
+	else if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
+		 !(client->map_flags & PACKET_MAP_FORCE))
+		/* Its promotion would cut the others off, and then fail. */
+		map_say(v, PACKET_NOT_INSYNC, true,
+			"the copy of this host (%s) is not whole; a resync makes it usable as soon "
+			"as another member is primary",
+			s->conf->data);
 	else if (!(client->map_flags & PACKET_MAP_FORCE))
 		map_judge_view(s, client, v);
 }
@@ -334,6 +342,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 		s->holder.client->set = NULL;
 	s->holder.client = client;
 	s->holder.epoch = map->epoch;
+	s->holder.fenced_by = 0;
 	s->holder.heartbeat_ms = loop_now_ms();
 	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
 	map_send(s, client, false);

@@ -59,6 +59,19 @@ static void reg_clear_orphan(struct set *s)
 		reg_clear_alive(s, view->epoch);
 }
 
+/* A member leaves the in-sync set before anything is acknowledged without it. So one that was of it
+ * when the register was read had everything at that time. */
+static void reg_note_fresh(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
+{
+	const struct mirror_record *rec = &entry->record;
+	uint8_t slot = s->meta.super.slot;
+
+	if (s->is_open && !s->is_split && rec->view.insync & MIRROR_BIT(slot) &&
+	    rec->config.members[slot].id == s->meta.super.member_id &&
+	    copy_state(s) == MIRROR_COPY_INSYNC && sent_ns > s->fresh_ns)
+		s->fresh_ns = sent_ns;
+}
+
 void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
 	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
@@ -80,6 +93,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 		}
 		reg_tell_holder(s);
 	}
+	reg_note_fresh(s, entry, sent_ns);
 	reg_clear_orphan(s);
 }
 

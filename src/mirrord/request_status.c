@@ -283,6 +283,15 @@ static json_t *status_waiting(const struct set *s)
 	return out;
 }
 
+/* The last one that a primary of this host made. */
+static json_t *status_scrub(const struct set *s)
+{
+	const struct meta_scrub *scrub = &s->meta.super.scrub;
+
+	return json_pack("{s:I, s:I, s:I}", "time", (json_int_t)scrub->time_s, "compared",
+			 (json_int_t)scrub->compared, "different", (json_int_t)scrub->different);
+}
+
 static json_t *status_verify(const struct packet_report *report)
 {
 	return json_pack("{s:I, s:I, s:I}", "total", (json_int_t)report->verify_total, "compared",
@@ -317,6 +326,8 @@ json_t *request_status(const struct set *s)
 	if (s->has_entry)
 		status_put_record(s, &words, out);
 	json_object_set_new(out, "waiting", status_waiting(s));
+	if (s->is_open && s->meta.super.scrub.compared)
+		json_object_set_new(out, "scrub", status_scrub(s));
 	if (words.report && words.report->verify_total)
 		json_object_set_new(out, "verify", status_verify(words.report));
 	return out;

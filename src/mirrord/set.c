@@ -93,6 +93,7 @@ int set_tick(struct set *s, uint64_t now_ms)
 	reg_tick(s, now_ms);
 	event_look(s);
 	promote_tick(s, now_ms);
+	scrub_tick(s, now_ms);
 	return SET_TICK_MS;
 }
 

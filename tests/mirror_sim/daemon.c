@@ -18,6 +18,8 @@ static void daemon_release(struct world *w, struct host *h, bool clean)
 {
 	struct member_verdict v;
 
+	if (w->mode == SIM_HOT_FORGOTTEN)
+		memset(h->disk.meta + META_HOT_AT, 0, META_RING_AT - META_HOT_AT);
 	member_release(&h->member, clean, &v);
 	sim_trace(w, "%u: released%s, %s", h->id, clean ? " clean" : "",
 		  v.answer == MEMBER_YES ? "done" : v.text);
@@ -34,6 +36,8 @@ void daemon_start(struct world *w, struct host *h)
 		oracle_fail(w, "host %u: metadata cannot be loaded", h->id);
 		return;
 	}
+	if (w->mode == SIM_DAMAGE_TRUSTED)
+		h->meta.damage = 0;
 	h->daemon_uid = ++w->uids;
 	candidate_init(&h->candidate, w->reg.rec.config.lease_ms);
 	h->split = false;
@@ -134,6 +138,11 @@ static void daemon_lost(struct world *w, struct event *e)
 	host_settle(w, &w->host[w->conns[e->arg].from]);
 }
 
+static void daemon_cut_late(struct world *w, struct event *e)
+{
+	w->conns[e->arg].dst_open = false;
+}
+
 /* All that others have here, up to this epoch, but the one that asks. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
@@ -146,7 +155,10 @@ static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct m
 		member_on_closed(&h->member, c->kind);
 		if (w->mode == SIM_NO_EPOCH_CHECK)
 			continue;
-		c->dst_open = false;
+		if (w->mode == SIM_FENCE_EARLY)
+			sched_add(w, sim_between(w, 0, 5 * MS), daemon_cut_late, 0, 0, i, NULL);
+		else
+			c->dst_open = false;
 		sched_add(w, sim_delay(w), daemon_lost, 0, 0, i, NULL);
 	}
 }
@@ -186,7 +198,7 @@ static bool daemon_judge(struct world *w, struct host *h, struct msg *m,
 static void daemon_on_open(struct world *w, struct host *h, struct conn *c, struct msg *m)
 {
 	struct member_hello hello = {.uuid = w->reg.rec.config.uuid,
-				     .member_id = h->meta.super.member_id,
+				     .member_id = c->member_id,
 				     .size = FILE_SIZE,
 				     .epoch = c->epoch,
 				     .kind = c->kind};
@@ -318,7 +330,7 @@ static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 	}
 }
 
-static void daemon_on_control(struct world *w, struct host *h, struct msg *m, uint8_t from)
+static void daemon_on_control(struct world *w, struct host *h, struct msg *m)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 
@@ -335,7 +347,7 @@ static void daemon_on_control(struct world *w, struct host *h, struct msg *m, ui
 			member_record_ranges(&h->member, m->epoch, m->ranges, m->count, &v);
 		break;
 	case MSG_BEGIN:
-		member_resync_begin(&h->member, m->epoch, 100 + from, &v);
+		member_resync_begin(&h->member, m->epoch, m->seq, &v);
 		break;
 	case MSG_END:
 		member_resync_end(&h->member, m->epoch, &v);
@@ -369,93 +381,11 @@ void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m
 		daemon_on_piece(w, h, conn, m);
 		break;
 	default:
-		daemon_on_control(w, h, m, c->from);
+		daemon_on_control(w, h, m);
 		break;
 	}
 	if (answer && !h->doomed)
 		conn_answer(w, conn, m);
-}
-
-/* ---- the register, and candidates ---- */
-
-static bool daemon_may_promote(struct world *w, struct host *h, const struct register_seen *r,
-			       const struct mirror_record *rec)
-{
-	uint64_t now = host_ms(w, h);
-	bool is_over;
-
-	if (!r->alive_set)
-		is_over = candidate_on_cleared(&h->candidate);
-	else
-		is_over = candidate_on_alive(&h->candidate, r->alive_epoch, r->alive_counter,
-					     r->alive_revision, now);
-	return (is_over || w->mode == SIM_NO_LEASE) && !h->lib && !h->split &&
-	       (rec->view.insync & MIRROR_BIT(h->id) || w->mode == SIM_ANY_CANDIDATE);
-}
-
-static void daemon_try_promote(struct world *w, struct host *h, const struct register_seen *r,
-			       const struct mirror_record *rec)
-{
-	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
-	struct member_verdict v;
-
-	if (!daemon_may_promote(w, h, r, rec) || !sim_chance(w, w->healing ? 500 : 300))
-		return;
-	member_hold(&h->member, &holder, &v);
-	if (v.answer == MEMBER_YES && !h->doomed)
-		lib_start(w, h, r);
-}
-
-static void daemon_polled(struct world *w, struct event *e)
-{
-	struct host *h = &w->host[e->host];
-	const struct register_seen *r = e->data;
-	const struct mirror_record *rec = register_record(w, r->version);
-	struct member_verdict v;
-
-	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
-		return;
-	member_on_record(&h->member, rec, r->revision, &v);
-	h->split = v.answer != MEMBER_YES && w->mode != SIM_RESTORED_TRUSTED;
-	if (h->split) {
-		w->count.splits++;
-		sim_trace(w, "%u: %s", h->id, v.text);
-	}
-	if (h->lib && !h->lib->ended) {
-		primary_tick(&h->lib->p, host_ms(w, h));
-		primary_on_record(&h->lib->p, rec, r->revision);
-		lib_run(w, h->lib);
-	} else if (!h->lib && !h->doomed) {
-		daemon_try_promote(w, h, r, rec);
-	}
-	host_settle(w, h);
-}
-
-static void daemon_poll_now(struct world *w, struct event *e)
-{
-	const struct sim_register *reg = &w->reg;
-	struct register_seen *r;
-
-	if (w->now < reg->down_until || w->now < w->register_cut_until[e->host])
-		return;
-	r = malloc(sizeof(*r));
-	if (!r)
-		abort();
-	*r = (struct register_seen){.version = reg->version,
-				    .revision = reg->revision,
-				    .alive_set = reg->alive_set,
-				    .alive_epoch = reg->alive_epoch,
-				    .alive_counter = reg->alive_counter,
-				    .alive_revision = reg->alive_revision};
-	sched_add(w, sim_delay(w), daemon_polled, e->host, e->uid, 0, r);
-}
-
-void daemon_poll(struct world *w, struct event *e)
-{
-	if (w->host[e->host].daemon_uid != e->uid)
-		return;
-	sched_add(w, sim_delay(w), daemon_poll_now, e->host, e->uid, 0, NULL);
-	sched_add(w, sim_between(w, 60 * MS, 140 * MS), daemon_poll, e->host, e->uid, 0, NULL);
 }
 
 /* ---- the process that maps the copy ---- */

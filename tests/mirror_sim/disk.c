@@ -167,6 +167,43 @@ void disk_evict(struct world *w, struct disk *d)
 	d->medium[i] = d->cache[i];
 }
 
+/* Without a superblock a copy is nobody's: that is another case. */
+static bool disk_is_readable(const struct disk *d)
+{
+	struct meta_store store = {.base = d->meta, .len = d->meta_len};
+	struct meta meta;
+	struct error err;
+
+	if (meta_load(&meta, &store, &err))
+		return false;
+	meta_fini(&meta);
+	return true;
+}
+
+/* A byte of the metadata goes bad, which is seen when they are loaded next. */
+void disk_rot(struct world *w, struct disk *d, bool hot_only)
+{
+	static const struct {
+		uint32_t from, to;
+	} places[] = {{META_HOT_AT, META_HOT_AT + 32},
+		      {META_SUPER_AT, META_SUPER_AT + 4096},
+		      {META_PROMISE_AT, META_HISTORY_AT},
+		      {META_HISTORY_AT, META_MEMBERS_AT},
+		      {META_MEMBERS_AT, META_MEMBERS_AT + 12288}};
+	unsigned i =
+		hot_only ? 0 : (unsigned)prng_below(&w->rng, sizeof(places) / sizeof(places[0]));
+	uint64_t at = sim_between(w, places[i].from, places[i].to - 1);
+
+	if (places[i].to - places[i].from > 32 && sim_chance(w, 700))
+		at = at / 2048 * 2048 + at % 64; /* where there is something */
+	uint8_t was = d->meta[at];
+
+	d->meta[at] ^= (uint8_t)sim_between(w, 1, 255);
+	if (!disk_is_readable(d))
+		d->meta[at] = was;
+	d->meta_medium[at] = d->meta[at];
+}
+
 /* Of a page of the metadata, word by word. */
 static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
 {

@@ -42,7 +42,7 @@ static void lib_tick(struct world *w, struct event *e)
 		sched_add(w, sim_between(w, 10 * MS, 30 * MS), lib_tick, e->host, e->uid, 0, NULL);
 }
 
-void lib_start(struct world *w, struct host *h, const struct register_seen *seen)
+void lib_start(struct world *w, struct host *h, const struct register_seen *seen, bool force)
 {
 	struct meta_store store = {.base = h->disk.meta,
 				   .len = h->disk.meta_len,
@@ -144,6 +144,9 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
 
 	if (slot == lib->host && !lib->served) {
 		/* What may differ at members that are not of S goes on being known. */
+		/* Where that is not known, nothing is. */
+		if (lib->p.members[slot].uncertain)
+			meta_bitmap_drop(&lib->meta, MIRROR_NOBODY);
 		for (uint32_t i = 0; i < lib->all_count; i++)
 			meta_bitmap_set_all(&lib->meta, lib->all[i]);
 		for (uint8_t s = 0; s < MIRROR_MEMBERS_MAX; s++)
@@ -170,7 +173,7 @@ static void lib_serve(struct world *w, struct lib *lib)
 		h->doomed = 1; /* it cannot be told; the process gives up */
 		return;
 	}
-	member_serve(&h->member, lib->p.rec.view.epoch, false, &v);
+	member_serve(&h->member, lib->p.rec.view.epoch, lib->p.force, &v);
 	if (v.answer != MEMBER_YES && w->mode == SIM_HONEST) {
 		sim_trace(w, "%u: may not serve: %s", h->id, v.text);
 		h->doomed = 1;

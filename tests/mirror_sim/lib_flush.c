@@ -23,6 +23,8 @@ static bool flush_activate(struct world *w, struct lib *lib, const struct mirror
 {
 	uint32_t victims[EXTENTS];
 
+	if (w->mode == SIM_HOT_LATE || w->direct)
+		return true;
 	for (unsigned tries = 0; tries < EXTENTS; tries++) {
 		if (lib_mark_hot(w, lib, ranges, n))
 			return true;
@@ -65,6 +67,8 @@ static void flush_written_back(struct world *w, struct event *e)
 		if (f->seq != e->arg)
 			continue;
 		disk_write_back(&w->host[e->host].disk, words_of_block(f->mask));
+		if (w->mode == SIM_HOT_LATE)
+			lib_mark_hot(w, lib, f->ranges, f->count);
 		flush_on_local(&lib->flush, f->seq);
 		lib_run(w, lib);
 		host_settle(w, &w->host[e->host]);
@@ -139,16 +143,18 @@ void flush_try(struct world *w, struct lib *lib)
 	*f = (struct flight){.seq = seq, .began = w->now, .mask = lib->wanted};
 	f->count = lib->held_count;
 	memcpy(f->ranges, lib->held_ranges, sizeof(f->ranges));
-	memcpy(f->words, lib->app, sizeof(f->words));
+	memcpy(f->words, w->direct ? h->disk.cache : lib->app, sizeof(f->words));
 	for (unsigned i = 0; i < WORDS; i++)
 		if (f->mask >> i & 1)
 			h->disk.cache[i] = f->words[i];
 	w->count.flushes++;
 	sim_trace(w, "%u: flush %llu of words %#x to %#x", h->id, (unsigned long long)seq, f->mask,
 		  flush_members(&lib->flush));
+	direct_on_flush(lib, f);
 	flush_send(w, lib, f);
 	world_ambush_flush(w, lib->host, 4);
 	world_ambush_process(w, lib->host, 8, 600); /* before others have it */
+	plan_on_flush(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			resync_flush_leave(&lib->peers[i].rs, &lib->holds[i]);
@@ -177,6 +183,21 @@ static mirror_mask flush_must_have(const struct world *w, const struct lib *lib)
 			if (lib->p.members[i].lost)
 				mask &= (mirror_mask)~MIRROR_BIT(i);
 	return mask;
+}
+
+static void app_want(struct world *w, struct lib *lib)
+{
+	uint32_t words = 0;
+	unsigned from = (unsigned)prng_below(&w->rng, WORDS),
+		 n = 1 + (unsigned)prng_below(&w->rng, 4);
+
+	for (unsigned i = from; i < from + n; i++)
+		words |= 1u << i % WORDS;
+	words |= direct_wants(lib);
+	lib->wanted = words;
+	lib->held_count = ranges_of_words(words, lib->held_ranges);
+	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
+	lib->wants_flush = true;
 }
 
 static void flush_quiesced(struct world *w, struct lib *lib)
@@ -209,12 +230,15 @@ void flush_settle(struct world *w, struct lib *lib)
 			f->seq = 0;
 		}
 		flush_retire(&lib->flush, acked);
+		direct_on_acked(lib);
 	}
 	sync_on_acked(w, lib);
 	flush_try(w, lib);
 	for (unsigned i = 0; i < FLIGHTS; i++)
 		busy |= lib->flights[i].seq != 0;
-	if (lib->quiescing && !busy)
+	if (lib->quiescing && !busy && w->direct && direct_end(lib))
+		app_want(w, lib);
+	else if (lib->quiescing && (!busy || w->mode == SIM_CLEAN_TOO_EARLY))
 		flush_quiesced(w, lib);
 }
 
@@ -237,18 +261,12 @@ void flush_check_timeouts(struct world *w, struct lib *lib)
 
 /* ---- the application ---- */
 
-static void app_want(struct world *w, struct lib *lib)
+void app_hurry(struct world *w, struct lib *lib)
 {
-	uint32_t words = 0;
-	unsigned from = (unsigned)prng_below(&w->rng, WORDS),
-		 n = 1 + (unsigned)prng_below(&w->rng, 4);
-
-	for (unsigned i = from; i < from + n; i++)
-		words |= 1u << i % WORDS;
-	lib->wanted = words;
-	lib->held_count = ranges_of_words(words, lib->held_ranges);
-	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
-	lib->wants_flush = true;
+	if (lib->app_runs && !lib->wants_flush) {
+		app_want(w, lib);
+		flush_try(w, lib);
+	}
 }
 
 void app_step(struct world *w, struct event *e)
@@ -261,7 +279,12 @@ void app_step(struct world *w, struct event *e)
 	for (unsigned i = 0; i < stores; i++) {
 		unsigned word = (unsigned)prng_below(&w->rng, WORDS);
 
-		lib->app[word] = value_make(word, lib->p.rec.view.epoch.number, ++lib->app_seq);
+		uint64_t value = value_make(word, lib->p.rec.view.epoch.number, ++lib->app_seq);
+
+		if (w->direct)
+			direct_store(w, lib, word, value);
+		else
+			lib->app[word] = value;
 	}
 	if (!lib->wants_flush) {
 		app_want(w, lib);

@@ -70,7 +70,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 {
 	struct peer *peer = &lib->peers[slot];
 	struct mirror_range missed[MSG_RANGES_MAX];
-	struct msg begin = {.type = MSG_BEGIN};
+	struct msg begin = {.type = MSG_BEGIN, .seq = lib->p.rec.config.members[lib->host].id};
 
 	peer->sync = kind;
 	peer->sync_id = ++lib->next_sync;
@@ -83,6 +83,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 		const struct mirror_range *ranges = whole ? &whole_file : lib->all;
 		uint32_t n = whole ? 1 : lib->all_count;
 
+		plan_on_equalise(w, lib, slot);
 		if (w->mode == SIM_NO_EQUALISE)
 			n = 0;
 		sync_record_here(w, lib, ranges, n);
@@ -131,24 +132,14 @@ static void sync_fill(struct lib *lib, unsigned slot)
 		bits_add(peer->bits, &run, 1);
 }
 
-/*
- * All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
- * Not where everything is compared: a bitmap that is begun now would say, until its bits are
- * durable, that nothing differs.
+/* All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
  */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
-	struct peer *peer = &lib->peers[slot];
+	const struct peer *peer = &lib->peers[slot];
 
-	if (peer->whole) {
-		meta_bitmap_drop(&lib->meta, (uint8_t)slot);
-		return;
-	}
-	for (uint64_t b = 0; b < BITMAP_WORDS * 64; b++)
-		if (peer->bits[b / 64] >> b % 64 & 1)
-			meta_bitmap_set(&lib->meta, (uint8_t)slot,
-					(struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK});
-	meta_bitmap_persist(&lib->meta, (uint8_t)slot);
+	meta_bitmap_start_with(&lib->meta, (uint8_t)slot, peer->copy_epoch, lib->p.rec.view.epoch,
+			       peer->bits);
 }
 
 static void sync_run(struct world *w, struct lib *lib, unsigned slot)
@@ -212,7 +203,7 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
-	struct mirror_range ranges[FLIGHTS * BLOCKS];
+	struct mirror_range ranges[(FLIGHTS + 1) * BLOCKS];
 	uint32_t n = 0;
 
 	for (unsigned i = 0; i < FLIGHTS && w->mode != SIM_JOIN_UNSETTLED; i++) {
@@ -223,7 +214,9 @@ static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 		memcpy(ranges + n, f->ranges, f->count * sizeof(*ranges));
 		n += f->count;
 	}
+	n += direct_carried(w, lib, ranges + n);
 	lib->peers[slot].settled = lib->flush.begun;
+	direct_settle(w, lib, slot);
 	sync_record(w, lib, slot, ranges, ranges_normalise(ranges, n));
 }
 
@@ -261,6 +254,7 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 		memset(peer->missed, 0, sizeof(peer->missed));
 		flush_member_paid(&lib->flush, slot);
 		peer->settled = lib->flush.begun;
+		direct_settle(w, lib, slot);
 		sync_end(w, lib, slot);
 		primary_on_equal(&lib->p, (uint8_t)slot);
 	} else if (peer->sync == SYNC_EQUALISE && !peer->lane_asked) {
@@ -300,11 +294,15 @@ void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 			return;
 		if (step == RESYNC_HAS_PIECE) {
 			sync_send_piece(w, lib, slot, &piece);
+			if (w->mode == SIM_BITS_CLEARED_EARLY)
+				meta_bitmap_unset(&lib->meta, (uint8_t)slot,
+						  (struct mirror_range){piece.offset, piece.len});
 			continue;
 		}
 		if (step == RESYNC_MAY_JOIN && !peer->lane_asked) {
 			peer->lane_asked = true;
 			sync_stall_others(w, lib, slot);
+			plan_on_join(w, lib, slot);
 			sync_open(w, lib, slot, MEMBER_LANE);
 		} else if (step == RESYNC_ENDED) {
 			sync_equal(w, lib, slot);
@@ -323,10 +321,17 @@ void sync_on_open(struct world *w, struct lib *lib, unsigned slot, enum member_k
 			sync_open(w, lib, slot, MEMBER_LANE);
 		} else if (peer->sync != SYNC_NONE) {
 			sync_run(w, lib, slot);
+			if (peer->sync == SYNC_EQUALISE && w->mode == SIM_SERVE_UNEQUAL)
+				sync_equal(w, lib, slot);
 		}
 	} else if (peer->sync == SYNC_EQUALISE) {
+		struct msg retire = {.type = MSG_RETIRE};
+
+		if (w->mode == SIM_RETIRE_EARLY)
+			sync_send(w, lib, slot, &retire);
 		sync_end(w, lib, slot);
 		primary_on_equal(&lib->p, (uint8_t)slot);
+		plan_on_equal(w, lib);
 	} else if (peer->sync == SYNC_REPAIR) {
 		flush_member_begin(&lib->flush, slot, true);
 		sync_run(w, lib, slot);

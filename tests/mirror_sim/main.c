@@ -2,9 +2,10 @@
 /*
  * mirror_sim: a mirror set in trouble, thousands of times, each from a seed.
  *
- *   mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] [first seed [count]]
+ *   mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *
  *   -m   what is broken on purpose; succeeds when a violation is found
+ *   -d   a direct mapping: stores are in the file before they are flushed
  *   -k   go on after a violation, and count them
  *   -r   the register is restored from an old snapshot at some time
  *   -v   trace, for one seed
@@ -19,38 +20,16 @@
 #include "sim.h"
 
 static const char *const modes[SIM_MODES] = {
-	[SIM_HONEST] = "honest",
-	[SIM_NO_EPOCH_CHECK] = "no-epoch-check",
-	[SIM_ACK_BEFORE_SHRINK] = "ack-before-shrink",
-	[SIM_LATE_SWAPS_NAIVE] = "late-swaps-naive",
-	[SIM_SERVE_WITHOUT_SWAP] = "serve-without-swap",
-	[SIM_ANY_CANDIDATE] = "any-candidate",
-	[SIM_EXPAND_UNEQUAL] = "expand-unequal",
-	[SIM_NO_EQUALISE] = "no-equalise",
-	[SIM_NO_OWN_PROMISE] = "no-own-promise",
-	[SIM_SHRINK_WITHOUT_SWAP] = "shrink-without-swap",
-	[SIM_PROMISE_NOT_DURABLE] = "promise-not-durable",
-	[SIM_HOT_NOT_DURABLE] = "hot-not-durable",
-	[SIM_BITS_NOT_DURABLE] = "bits-not-durable",
-	[SIM_SYNCING_NOT_DURABLE] = "syncing-not-durable",
-	[SIM_RESYNC_NOT_DURABLE] = "resync-not-durable",
-	[SIM_RANGES_NOT_RECORDED] = "ranges-not-recorded",
-	[SIM_LOST_RECORDS_TRUSTED] = "lost-records-trusted",
-	[SIM_RESTORED_TRUSTED] = "restored-trusted",
-	[SIM_NO_INTENT] = "no-intent",
-	[SIM_LEASE_FROM_ANSWER] = "lease-from-answer",
-	[SIM_NO_LEASE] = "no-lease",
-	[SIM_OWN_COPY_NOT_DURABLE] = "own-copy-not-durable",
-	[SIM_JOIN_UNSETTLED] = "join-unsettled",
-	[SIM_OLD_BITS] = "old-bits",
-	[SIM_FLUSH_NOT_DURABLE] = "flush-not-durable",
+#define SIM_MODE(name, text) [SIM_##name] = text,
+	SIM_MODES_LIST(SIM_MODE)
+#undef SIM_MODE
 };
 
 static struct world world;
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: mirror_sim [-m mode] [-k] [-r] [-v] [-t seconds] "
+	fprintf(stderr, "usage: mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] "
 			"[first seed [count]]\n"
 			"modes:");
 	for (unsigned i = 0; i < SIM_MODES; i++)
@@ -83,7 +62,8 @@ static void report(void)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
 	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
-	SHOW(restores), SHOW(unhealed), SHOW(step_checks);
+	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
+	SHOW(forces), SHOW(discards);
 	printf("\n");
 }
 
@@ -113,9 +93,11 @@ int main(int argc, char **argv)
 	bool restore = false, goes_on = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:krvt:")) != -1) {
+	while ((opt = getopt(argc, argv, "dm:krvt:")) != -1) {
 		if (opt == 'm')
 			mode = mode_of(optarg);
+		else if (opt == 'd')
+			world.direct = true;
 		else if (opt == 'k')
 			goes_on = true;
 		else if (opt == 'r')

@@ -93,6 +93,7 @@ uint32_t conn_open(struct world *w, struct lib *lib, uint8_t to, enum member_kin
 				    .daemon_uid = w->host[to].daemon_uid,
 				    .from = (uint8_t)lib->host,
 				    .to = to,
+				    .member_id = lib->p.rec.config.members[to].id,
 				    .kind = kind,
 				    .epoch = m.epoch,
 				    .src_open = true,

@@ -33,6 +33,18 @@ const struct mirror_record *register_record(const struct world *w, uint64_t vers
 	return version + RECORDS > w->reg.version ? &w->records[version % RECORDS] : NULL;
 }
 
+struct register_seen register_look(const struct world *w)
+{
+	const struct sim_register *r = &w->reg;
+
+	return (struct register_seen){.version = r->version,
+				      .revision = r->revision,
+				      .alive_set = r->alive_set,
+				      .alive_epoch = r->alive_epoch,
+				      .alive_counter = r->alive_counter,
+				      .alive_revision = r->alive_revision};
+}
+
 static bool register_is_away(const struct world *w, uint32_t host)
 {
 	return w->now < w->reg.down_until || w->now < w->register_cut_until[host];
@@ -59,6 +71,8 @@ static void register_answered(struct world *w, struct event *e)
 		  (unsigned long long)a->now.view.seq);
 	primary_tick(&lib->p, host_ms(w, &w->host[e->host]));
 	primary_on_swap(&lib->p, a->result, &a->now, a->revision);
+	if (w->mode == SIM_UNKNOWN_IGNORED)
+		lib->p.unknown = 0;
 	lib_run(w, lib);
 	host_settle(w, &w->host[e->host]);
 }
@@ -111,6 +125,8 @@ static void register_carry_out(struct world *w, const struct swap *s)
 		  r->rec.view.phase, r->rec.view.primary, r->rec.view.insync);
 	if (serves)
 		oracle_on_serving(w, &r->rec);
+	if (after & ~before)
+		plan_on_expand(w, r->rec.view.primary);
 	if (after & ~before)
 		world_ambush_process(w, r->rec.view.primary, 200, 5 * MS);
 }
@@ -274,7 +290,7 @@ static void register_renew_now(struct world *w, struct event *e)
 	uint64_t delay = sim_delay(w);
 
 	/* The answer may take long, and later ones never come. */
-	if (!w->healing && sim_chance(w, 20)) {
+	if (!plan_on_renewal(w, e->host, &delay) && !w->healing && sim_chance(w, 20)) {
 		w->register_cut_until[e->host] = w->now + sim_between(w, 0, 3500 * MS);
 		delay = sim_between(w, 0, 999 * MS);
 	}

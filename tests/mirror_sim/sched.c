@@ -82,7 +82,7 @@ uint64_t sim_between(struct world *w, uint64_t lo, uint64_t hi)
 
 uint64_t sim_delay(struct world *w)
 {
-	if (w->healing || !sim_chance(w, 30))
+	if (w->healing || plan_is_smooth(w) || !sim_chance(w, 30))
 		return sim_between(w, 20, 900);
 	return sim_chance(w, 200) ? sim_between(w, 50 * MS, 600 * MS) : sim_between(w, MS, 20 * MS);
 }

@@ -22,6 +22,7 @@
 #include "mirror/core/primary.h"
 #include "mirror/core/resync.h"
 #include "mirror/core/view.h"
+#include "mirror_sim/modes.h"
 #include "sim/prng.h"
 
 #define HOSTS        5
@@ -35,36 +36,6 @@
 #define RECORDS      64      /* of the register, that answers under way may still bring */
 #define MS           1000ull /* times are microseconds */
 #define NEVER        UINT64_MAX
-
-/* What is broken on purpose: each must be noticed. */
-enum sim_mode {
-	SIM_HONEST,
-	SIM_NO_EPOCH_CHECK,    /* data of former epochs is placed */
-	SIM_ACK_BEFORE_SHRINK, /* W6 */
-	SIM_LATE_SWAPS_NAIVE,  /* read back, unchanged: it did not happen */
-	SIM_SERVE_WITHOUT_SWAP,
-	SIM_ANY_CANDIDATE,
-	SIM_EXPAND_UNEQUAL,
-	SIM_NO_EQUALISE,
-	SIM_NO_OWN_PROMISE,
-	SIM_SHRINK_WITHOUT_SWAP,
-	SIM_PROMISE_NOT_DURABLE, /* W1 */
-	SIM_HOT_NOT_DURABLE,     /* W2 */
-	SIM_BITS_NOT_DURABLE,    /* W3 */
-	SIM_SYNCING_NOT_DURABLE, /* W4 */
-	SIM_RESYNC_NOT_DURABLE,  /* W5 */
-	SIM_RANGES_NOT_RECORDED, /* W9 */
-	SIM_LOST_RECORDS_TRUSTED,
-	SIM_RESTORED_TRUSTED,
-	SIM_NO_INTENT,
-	SIM_LEASE_FROM_ANSWER,
-	SIM_NO_LEASE,
-	SIM_OWN_COPY_NOT_DURABLE,
-	SIM_JOIN_UNSETTLED,
-	SIM_OLD_BITS,          /* bits are not set for flushes under way when a member is lost */
-	SIM_FLUSH_NOT_DURABLE, /* a member confirms what it has only placed */
-	SIM_MODES
-};
 
 struct world;
 struct event;
@@ -126,6 +97,7 @@ struct msg {
 struct conn {
 	uint32_t lib_uid, daemon_uid;
 	uint8_t from, to;
+	uint64_t member_id; /* of the copy that it is meant for */
 	enum member_kind kind;
 	struct mirror_epoch epoch;
 	bool src_open, dst_open, granted;
@@ -197,6 +169,10 @@ struct lib {
 	uint64_t app_seq;
 	bool app_runs, served, ended, quiescing, wants_flush;
 	uint32_t wanted; /* words of the flush that waits */
+	/* direct mapping: words of the extent that turns cold, and of those to be flushed */
+	uint32_t cooling, cooling_extent, mirroring;
+	uint64_t cooling_seq;
+	bool is_ending;
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
@@ -225,12 +201,15 @@ struct host {
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
-		step_checks;
+		step_checks, rots, replaced, forces, discards;
 };
+
+enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN };
 
 struct world {
 	uint64_t seed, now, order, steps;
 	enum sim_mode mode;
+	bool direct;  /* the mapping is, else isolated */
 	bool restore; /* this run restores the register from an old snapshot */
 	struct prng rng;
 	struct event *heap;
@@ -240,7 +219,11 @@ struct world {
 	uint32_t uids;
 	uint64_t nonces;
 	unsigned hosts;
+	enum plan_kind plan;
+	unsigned plan_step, plan_host;
 	bool healing, restored;
+	bool may_force;
+	bool forced; /* an epoch was begun by force */
 	uint64_t trouble_until;
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
@@ -278,6 +261,7 @@ void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
 void disk_write_back(struct disk *d, uint32_t words);
 void disk_power_cut(struct world *w, struct disk *d);
+void disk_rot(struct world *w, struct disk *d, bool hot_only);
 void disk_evict(struct world *w, struct disk *d);
 
 /* net.c */
@@ -295,6 +279,7 @@ void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 /* rec was changed: keeps it for those who read it now. */
 void register_changed(struct world *w);
 const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
+struct register_seen register_look(const struct world *w);
 void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
 void register_read(struct world *w, struct lib *lib);
 void register_renew(struct world *w, struct lib *lib);
@@ -306,13 +291,14 @@ void daemon_start(struct world *w, struct host *h);
 void daemon_end(struct world *w, struct host *h);
 void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m);
 void daemon_on_closed(struct world *w, struct host *h, uint32_t conn);
+void daemon_force(struct world *w, struct host *h);
 void daemon_poll(struct world *w, struct event *e);
 void host_power_cut(struct world *w, struct host *h);
 void host_power_on(struct world *w, struct host *h);
 void host_settle(struct world *w, struct host *h); /* carries out what `doomed` says */
 
 /* lib.c, lib_sync.c, lib_flush.c */
-void lib_start(struct world *w, struct host *h, const struct register_seen *seen);
+void lib_start(struct world *w, struct host *h, const struct register_seen *seen, bool force);
 void lib_crash(struct world *w, struct host *h);
 void lib_unmap(struct world *w, struct host *h, bool clean);
 struct lib *lib_find(struct world *w, uint32_t host, uint32_t uid);
@@ -330,11 +316,21 @@ void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);
+void app_hurry(struct world *w, struct lib *lib); /* it flushes now */
 void flush_try(struct world *w, struct lib *lib);
 void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
 void flush_check_timeouts(struct world *w, struct lib *lib);
 void flush_miss(struct world *w, struct lib *lib, unsigned slot);
+
+/* lib_direct.c */
+void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t value);
+uint32_t direct_wants(const struct lib *lib);
+void direct_on_flush(struct lib *lib, const struct flight *f);
+void direct_on_acked(struct lib *lib);
+void direct_settle(struct world *w, struct lib *lib, unsigned slot);
+uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mirror_range *ranges);
+bool direct_end(struct lib *lib);
 
 /* oracle.c */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq);
@@ -346,6 +342,24 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c);
 void oracle_step(struct world *w);
 void oracle_at_end(struct world *w);
 
+/* plan.c */
+void plan_choose(struct world *w);
+void plan_on_flush(struct world *w, struct lib *lib);
+bool plan_may_promote(const struct world *w, const struct host *h);
+bool plan_is_smooth(const struct world *w);
+bool plan_is_eager(const struct world *w, const struct host *h);
+void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot);
+void plan_on_equal(struct world *w, struct lib *lib);
+bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay);
+void plan_on_join(struct world *w, struct lib *lib, unsigned slot);
+void plan_on_expand(struct world *w, uint32_t host);
+
+/* setup.c */
+void world_make_set(struct world *w);
+/* A copy as `rpmirror init` makes it, or an empty one. */
+void world_format(struct world *w, struct host *h, const struct mirror_config *config,
+		  uint32_t flags);
+
 /* world.c */
 /* At moments that matter, trouble comes on purpose. */
 /* The primary's process ends, within so many microseconds. */
@@ -353,6 +367,8 @@ void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uin
 /* Its host loses power in the middle of a flush; perhaps all do. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
+/* Its host loses power within so many microseconds, for a while. */
+void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
 void world_fini(struct world *w);
 

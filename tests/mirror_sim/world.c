@@ -8,79 +8,6 @@
 
 #define PEACE_LIMIT (60000 * MS)
 
-static void world_format(struct world *w, struct host *h)
-{
-	struct meta_super super = {.member_id = 100 + h->id,
-				   .slot = (uint8_t)h->id,
-				   .size = FILE_SIZE,
-				   .flags = META_CLEAN,
-				   .hot_slots = (uint32_t)sim_between(w, 2, 4)};
-	struct meta_members members = {.config_number = 1};
-	struct meta_store store = {.base = h->disk.meta,
-				   .len = h->disk.meta_len,
-				   .persist = disk_persist_meta,
-				   .arg = h};
-
-	strcpy(super.set, "sim");
-	for (unsigned i = 0; i < w->hosts; i++) {
-		members.members[i].id = 100 + i;
-		snprintf(members.members[i].name, sizeof(members.members[i].name), "%c",
-			 'a' + (int)i);
-	}
-	if (meta_create(&store, &super, &members))
-		oracle_fail(w, "metadata of %u cannot be created", h->id);
-}
-
-static void world_make_host(struct world *w, unsigned id)
-{
-	struct host *h = &w->host[id];
-	struct disk disk = h->disk;
-
-	memset(h, 0, sizeof(*h));
-	h->world = w;
-	h->id = id;
-	h->disk = disk;
-	disk_format(&h->disk, (meta_size_for(FILE_SIZE) + 4095) / 4096 * 4096);
-	h->powered = true;
-	h->persists_left = -1;
-	h->boot.bytes[1] = (uint8_t)(id + 1);
-	h->clock_offset = (int64_t)sim_between(w, MS, 1000000 * MS);
-	h->clock_rate = 0.96 + (double)sim_between(w, 0, 80) / 1000; /* 4 % either way */
-	world_format(w, h);
-}
-
-static void world_make_set(struct world *w)
-{
-	struct mirror_config config = {.size = FILE_SIZE,
-				       .lease_ms = 1000,
-				       .replica_timeout_ms = 300,
-				       .slow_ms = 20,
-				       .holdoff_ms = 300,
-				       .blocked_ms = 30000};
-
-	strcpy(config.set, "sim");
-	w->hosts = sim_chance(w, 450) ? 2 : 3;
-	if (sim_chance(w, 150))
-		w->hosts = 4;
-	else if (sim_chance(w, 150))
-		w->hosts = (unsigned)sim_between(w, 1, HOSTS);
-	config.min_copies = w->hosts > 1 && sim_chance(w, 300) ? 2 : 1;
-	for (unsigned i = 0; i < w->hosts; i++) {
-		config.members[i].id = 100 + i;
-		snprintf(config.members[i].name, sizeof(config.members[i].name), "%c",
-			 'a' + (int)i);
-	}
-	if (view_create(&w->reg.rec, &config, (mirror_mask)((1u << w->hosts) - 1), sim_random(w),
-			NULL))
-		oracle_fail(w, "no set");
-	w->reg.revision = w->reg.alive_revision = 1;
-	register_changed(w);
-	for (unsigned i = 0; i < w->hosts; i++)
-		world_make_host(w, i);
-	for (unsigned i = 0; i < w->hosts; i++)
-		daemon_start(w, &w->host[i]);
-}
-
 /* ---- trouble ---- */
 
 static void world_restart(struct world *w, struct event *e)
@@ -130,6 +57,11 @@ static void world_lose_power(struct world *w, struct event *e)
 	sched_add(w, e->arg, world_restart, e->host, 0, 0, NULL);
 }
 
+void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us)
+{
+	sched_add(w, sim_between(w, 0, within), world_lose_power, host, 0, for_us, NULL);
+}
+
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille)
 {
 	bool all = sim_chance(w, 400);
@@ -172,21 +104,87 @@ static void world_cut_one(struct world *w)
 		conn_cut(w, i);
 }
 
+/* The operator's tool: a swap of its own. */
+static bool world_configure(struct world *w, const struct mirror_config *config)
+{
+	if (view_set_config(&w->reg.rec, config, sim_random(w), NULL))
+		return false;
+	w->reg.revision++;
+	register_changed(w);
+	w->count.configs++;
+	return true;
+}
+
 static void world_set_config(struct world *w)
 {
 	struct mirror_config next = w->reg.rec.config;
 
 	next.slow_ms++;
-	if (view_set_config(&w->reg.rec, &next, sim_random(w), NULL))
+	world_configure(w, &next);
+}
+
+/* The set can do without this copy. */
+static bool world_is_spare(const struct world *w, const struct host *h)
+{
+	const struct mirror_record *rec = &w->reg.rec;
+
+	return rec->view.primary != h->id &&
+	       view_may_shrink(rec, rec->view.insync & MIRROR_BIT(h->id), NULL);
+}
+
+/* Its daemon does not run for a while, and finds its metadata damaged. A copy that does not know
+ * what it has promised is not promoted, so others are needed then. */
+static void world_rot(struct world *w, struct host *h)
+{
+	bool is_spare = world_is_spare(w, h);
+
+	if (!is_spare && sim_chance(w, 500))
+		host_power_cut(w, h);
+	if (h->lib)
+		lib_crash(w, h);
+	daemon_end(w, h);
+	disk_rot(w, &h->disk, !is_spare);
+	w->count.rots++;
+	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
+}
+
+/* Its copy is lost for good; an empty one takes its place: `rpmirror member replace`. */
+static void world_replace(struct world *w, struct host *h)
+{
+	struct mirror_config next = w->reg.rec.config;
+
+	if (h->lib || !world_is_spare(w, h) || w->hosts < 2)
 		return;
-	w->reg.revision++;
-	register_changed(w);
-	w->count.configs++;
+	next.members[h->id].id += 10;
+	if (!world_configure(w, &next))
+		return;
+	w->count.replaced++;
+	sim_trace(w, "%u: its copy is replaced", h->id);
+	daemon_end(w, h);
+	h->persists_left = -1;
+	world_format(w, h, &w->reg.rec.config, META_EMPTY);
+	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
+}
+
+static void world_force(struct world *w, struct host *h)
+{
+	for (unsigned i = 0; i < w->hosts; i++)
+		if (w->host[i].lib)
+			return;
+	enum mirror_copy copy = h->daemon_uid ? member_copy(&h->member, true) : MIRROR_COPY_FAILED;
+
+	if (h->split || copy == MIRROR_COPY_EMPTY || copy == MIRROR_COPY_FAILED ||
+	    copy == MIRROR_COPY_SYNCING || w->now < w->reg.down_until)
+		return;
+	sim_trace(w, "%u: promoted by force", h->id);
+	w->forced = true;
+	w->count.forces++;
+	daemon_force(w, h);
 }
 
 static void world_hurt(struct world *w, struct host *h)
 {
-	switch (sim_between(w, 0, 11)) {
+	switch (sim_between(w, 0, 13)) {
 	case 0:
 		host_power_cut(w, h);
 		sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
@@ -225,6 +223,16 @@ static void world_hurt(struct world *w, struct host *h)
 	case 10:
 		world_ambush_process(w, h->id, 1000, 5 * MS);
 		break;
+	case 11:
+		if (sim_chance(w, 300))
+			world_rot(w, h);
+		else if (sim_chance(w, 400))
+			world_replace(w, h);
+		break;
+	case 12:
+		if (w->may_force)
+			world_force(w, h);
+		break;
 	default:
 		world_set_config(w);
 		break;
@@ -253,10 +261,34 @@ static void world_trouble(struct world *w, struct event *e)
 
 /* ---- peace ---- */
 
+/*
+ * What `rpmirror explain` tells the operator: a copy of S cannot be used any more, and min_copies
+ * does not let it go.
+ */
+static void world_operate(struct world *w, struct event *e)
+{
+	struct mirror_config next = w->reg.rec.config;
+	const struct mirror_record *rec = &w->reg.rec;
+
+	(void)e;
+	for (unsigned i = 0; i < w->hosts; i++) {
+		struct host *h = &w->host[i];
+
+		if (h->daemon_uid && rec->view.insync & MIRROR_BIT(i) &&
+		    member_copy(&h->member, true) == MIRROR_COPY_SYNCING &&
+		    !view_may_shrink(rec, MIRROR_BIT(i), NULL) && next.min_copies > 1) {
+			next.min_copies = 1;
+			world_configure(w, &next);
+		}
+	}
+	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
+}
+
 static void world_heal(struct world *w)
 {
 	w->healing = true;
 	w->reg.down_until = 0;
+	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
 	memset(w->cut_until, 0, sizeof(w->cut_until));
 	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -370,7 +402,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
-	w->healing = w->restored = w->violated = false;
+	w->healing = w->restored = w->violated = w->forced = false;
 	memset(w->cut_until, 0, sizeof(w->cut_until));
 	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
 	memset(w->acked, 0, sizeof(w->acked));

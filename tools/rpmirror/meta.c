@@ -108,6 +108,12 @@ static json_t *meta_json(const struct meta *m)
 		json_object_set_new(object, "source", meta_hex(s->source_id));
 	if (s->holder.pid)
 		json_object_set_new(object, "holder_pid", json_integer((json_int_t)s->holder.pid));
+	if (s->scrub.compared)
+		json_object_set_new(object, "scrub",
+				    json_pack("{s:I, s:I, s:I}", "time",
+					      (json_int_t)s->scrub.time_s, "compared",
+					      (json_int_t)s->scrub.compared, "different",
+					      (json_int_t)s->scrub.different));
 	json_object_set_new(object, "hot_extents", json_integer(m->hot_count));
 	json_object_set_new(object, "members", meta_members(m));
 	json_object_set_new(object, "history", meta_history(m));

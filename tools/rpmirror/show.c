@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/text.h"
 #include "out.h"
@@ -115,6 +116,20 @@ static void show_verify(const json_t *set)
 		       json_figure(verify, "different", 0));
 }
 
+static void show_scrub(const json_t *set)
+{
+	const json_t *scrub = json_object_get(set, "scrub");
+	time_t when = (time_t)json_figure(scrub, "time", 0);
+	char text[32];
+	struct tm tm;
+
+	if (!scrub || !gmtime_r(&when, &tm))
+		return;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	printf("  last scrub %s: %.0f bytes, %.0f differed\n", text,
+	       json_figure(scrub, "compared", 0), json_figure(scrub, "different", 0));
+}
+
 void show_set(const json_t *set)
 {
 	const json_t *members = json_object_get(set, "members"), *member;
@@ -130,6 +145,7 @@ void show_set(const json_t *set)
 	}
 	json_array_foreach(members, i, member) show_member(member, width);
 	show_verify(set);
+	show_scrub(set);
 	show_sentence(set, "reason", "why");
 	show_sentence(set, "next", "next");
 }

@@ -17,7 +17,6 @@
 /* Whose process comes there: the application's; the daemon's on the host of the (next) primary, or
  * on another one. The soak kills each of them (tests/README.md). */
 enum {
-	KILLPOINT_NOBODY = 0, /* yet: only tests of the metadata */
 	KILLPOINT_LIBRARY = 1,
 	KILLPOINT_PRIMARY = 2,
 	KILLPOINT_REPLICA = 4,
@@ -36,10 +35,17 @@ enum {
 	  "they are durable, and nothing was written to them")                                     \
 	X(w3_before, KILLPOINT_LIBRARY, "an extent is to turn cold, its bits are not durable")     \
 	X(w3_after, KILLPOINT_LIBRARY, "they are durable, and its slot is not free")               \
+	X(bitmap_before, KILLPOINT_LIBRARY,                                                        \
+	  "a bitmap is to begin or to go on, and it does not count yet")                           \
+	X(bitmap_after, KILLPOINT_LIBRARY, "it counts, and no swap excludes the member yet")       \
+	X(drop_before, KILLPOINT_LIBRARY,                                                          \
+	  "a member is in-sync again, and its bitmap still counts")                                \
+	X(drop_after, KILLPOINT_LIBRARY, "it counts no more")                                      \
 	X(w4_before, KILLPOINT_REPLICA, "a resync is asked for, `syncing` is not written")         \
 	X(w4_after, KILLPOINT_REPLICA, "it is durable, and no byte was copied")                    \
-	X(w5_clear_before, KILLPOINT_NOBODY, "a member has everything, its bitmap is not cleared") \
-	X(w5_clear_after, KILLPOINT_NOBODY, "it is cleared, and the member still is `syncing`")    \
+	X(w5_clear_before, KILLPOINT_LIBRARY,                                                      \
+	  "a member has everything, its bitmap is not cleared")                                    \
+	X(w5_clear_after, KILLPOINT_LIBRARY, "it is cleared, and the member still is `syncing`")   \
 	X(w5_before, KILLPOINT_REPLICA, "the last byte is durable, and `syncing` still set")       \
 	X(w5_after, KILLPOINT_REPLICA, "it is cleared, and not answered")                          \
 	X(w6_before, KILLPOINT_PRIMARY, "a change of the register is asked for, and not sent")     \

@@ -53,7 +53,7 @@ struct member_verdict {
 /* A short word for each reason, for logs and JSON. */
 const char *member_reason_name(enum member_reason reason);
 
-enum member_kind { MEMBER_CONTROL, MEMBER_LANE, MEMBER_BULK };
+enum member_kind { MEMBER_CONTROL, MEMBER_LANE, MEMBER_BULK, MEMBER_RESTORE };
 
 struct member {
 	struct meta *meta;
@@ -132,8 +132,8 @@ struct member_hello {
 };
 
 /* May it connect? Control connections always, if set and copy are the right ones. A lane: from now
- * on the copy may hold flushes of this epoch, durably. A data connection that is granted counts as
- * open until member_on_closed(). */
+ * on the copy may hold flushes of this epoch, durably. A lane or bulk connection that is granted
+ * counts as open until member_on_closed(). RESTORE only reads. */
 void member_grant(struct member *m, const struct member_hello *hello, struct member_verdict *v);
 void member_on_closed(struct member *m, enum member_kind kind);
 

@@ -256,7 +256,7 @@ static void member_grant_data(struct member *m, const struct member_hello *hello
 	member_done(v, rc);
 	if (!rc && is_lane)
 		m->lanes++;
-	else if (!rc)
+	else if (!rc && hello->kind == MEMBER_BULK)
 		m->bulks++;
 }
 

@@ -120,28 +120,6 @@ static int member_keep_history(struct member *m, const struct mirror_record *rec
 	return meta_set_history(m->meta, &history);
 }
 
-/* The bitmap for a copy goes with it. */
-static int member_keep_members(struct member *m, const struct mirror_config *config)
-{
-	struct meta_members members = {.config_number = config->number};
-
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
-		const struct mirror_member *from = &config->members[slot];
-		const struct meta_member *was = &m->meta->members.members[slot];
-		struct meta_member *to = &members.members[slot];
-
-		if (!from->id)
-			continue;
-		if (was->id == from->id)
-			*to = *was;
-		to->id = from->id;
-		to->port = from->port;
-		memcpy(to->name, from->name, sizeof(to->name));
-		memcpy(to->host, from->host, sizeof(to->host));
-	}
-	return meta_set_members(m->meta, &members);
-}
-
 static int member_keep(struct member *m, const struct mirror_record *rec, uint64_t revision)
 {
 	struct meta_super super = m->meta->super;
@@ -156,7 +134,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	}
 	/* The members are the holder's, with its bitmaps. */
 	if (!rc && !is_held && m->meta->members.config_number != rec->config.number)
-		rc = member_keep_members(m, &rec->config);
+		rc = meta_keep_members(m->meta, &rec->config);
 	if (!rc)
 		rc = member_keep_history(m, rec);
 	return rc ? rc : member_keep_seen(m, rec, revision);

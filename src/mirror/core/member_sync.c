@@ -146,9 +146,11 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
+	/* No lane is in use, and what former ones left in the ring is void. */
+	if (why == MEMBER_CLEAN_END || is_held)
+		super.used_boot = (struct mirror_uuid){0};
 	if (why == MEMBER_CLEAN_END) {
 		super.retired_below++;
-		super.used_boot = (struct mirror_uuid){0};
 		super.flags |= is_held ? 0 : META_CLEAN;
 	}
 	killpoint(KILLPOINT_retire_before);

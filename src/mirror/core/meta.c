@@ -115,6 +115,27 @@ int meta_set_members(struct meta *m, const struct meta_members *members)
 	return rc;
 }
 
+int meta_keep_members(struct meta *m, const struct mirror_config *config)
+{
+	struct meta_members members = {.config_number = config->number};
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		const struct mirror_member *from = &config->members[slot];
+		const struct meta_member *was = &m->members.members[slot];
+		struct meta_member *to = &members.members[slot];
+
+		if (!from->id)
+			continue;
+		if (was->id == from->id)
+			*to = *was;
+		to->id = from->id;
+		to->port = from->port;
+		memcpy(to->name, from->name, sizeof(to->name));
+		memcpy(to->host, from->host, sizeof(to->host));
+	}
+	return meta_set_members(m, &members);
+}
+
 int meta_create(const struct meta_store *store, const struct meta_super *super,
 		const struct meta_members *members)
 {
@@ -269,7 +290,8 @@ int meta_repair(struct meta *m)
 		rc = meta_set_promise(m, &promise);
 	if (!rc && m->damage & META_DAMAGED_HISTORY)
 		rc = meta_set_history(m, &m->history);
-	if (!rc && m->damage & META_DAMAGED_MEMBERS)
+	/* What an absent member lacks is in stored bits and hot extents together (W3). */
+	if (!rc && m->damage & (META_DAMAGED_MEMBERS | META_DAMAGED_HOT))
 		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
 	if (!rc && m->damage & META_DAMAGED_HOT)
 		rc = meta_hot_repair(m);

@@ -71,6 +71,13 @@ struct meta_files {
 	uint64_t data_inode, meta_inode;
 };
 
+/* The last comparison of the set's copies that a primary of this host made. */
+struct meta_scrub {
+	uint64_t time_s; /* CLOCK_REALTIME, when it ended; before the first one: since when time
+			    counts */
+	uint64_t compared, different; /* bytes of all copies; compared 0: there was none */
+};
+
 struct meta_super {
 	uint32_t compat, incompat; /* features; an unknown one of the latter refuses the file */
 	struct mirror_uuid uuid;   /* of the set */
@@ -90,6 +97,7 @@ struct meta_super {
 	struct meta_files files;
 	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
 					 last clean end */
+	struct meta_scrub scrub;
 };
 
 /* What was seen of the register. */
@@ -204,6 +212,8 @@ int meta_set_super(struct meta *m, const struct meta_super *super);
 int meta_set_promise(struct meta *m, const struct meta_promise *promise);
 int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
+/* As the configuration has them now. The bitmap for a copy goes with it. */
+int meta_keep_members(struct meta *m, const struct mirror_config *config);
 /* The set has grown, and the store is long enough. All bitmaps are dropped. 0, -EMSGSIZE, -EINVAL
  * (it would shrink), -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
@@ -249,11 +259,15 @@ int meta_hot_retire(struct meta *m);
  * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
  * superblock, as the member was in-sync until now; now: the current one. To be called before the
  * swap that excludes it, so that no restart finds it excluded and not counted for; the caller sets
- * the bits of flushes that it may lack. A bitmap that exists goes on if base is the same, else it
- * begins anew. 0, -EINVAL (own slot) or the store's error.
+ * the bits of flushes that it may lack. A bitmap that exists goes on if it counts from base on
+ * (meta_bitmap_is_usable), else it begins anew. 0, -EINVAL (own slot) or the store's error.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
+/* The same for a member that is excluded already: base is its copy's epoch, bits is all that it
+ * lacks (words of 64 blocks), durable before the bitmap counts. */
+int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
+			   struct mirror_epoch now, const uint64_t *bits);
 /* It counts changes since the state that a member with this epoch in its superblock has. If not,
  * the whole file is to be compared. Passes of other primaries have dropped it (meta_bitmap_drop).
  */

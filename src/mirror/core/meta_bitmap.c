@@ -90,6 +90,7 @@ static int bitmap_zero(struct meta *m, uint8_t slot)
 int meta_bitmap_drop(struct meta *m, uint8_t slot)
 {
 	struct meta_members members = m->members;
+	int rc;
 
 	for (uint8_t i = 0; i < MIRROR_MEMBERS_MAX; i++) {
 		if (i != slot && slot != MIRROR_NOBODY)
@@ -99,7 +100,10 @@ int meta_bitmap_drop(struct meta *m, uint8_t slot)
 		m->bitmaps[i].count = 0;
 		meta_pass_end(m, i);
 	}
-	return meta_set_members(m, &members);
+	killpoint(KILLPOINT_drop_before);
+	rc = meta_set_members(m, &members);
+	killpoint(KILLPOINT_drop_after);
+	return rc;
 }
 
 static int bitmap_set_base(struct meta *m, uint8_t slot, struct mirror_epoch base,
@@ -113,22 +117,49 @@ static int bitmap_set_base(struct meta *m, uint8_t slot, struct mirror_epoch bas
 	return meta_set_members(m, &members);
 }
 
-int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
-		      struct mirror_epoch now)
+/* Words of the machine, as resync.h has them. */
+static void bitmap_add_words(struct meta *m, uint8_t slot, const uint64_t *bits)
+{
+	uint64_t *words = bitmap_words(m, slot);
+	size_t n = bitmap_word_count(m);
+
+	for (size_t i = 0; i < n; i++)
+		if (bits[i])
+			words[i] |= htole64(bits[i]);
+	m->bitmaps[slot].count = bitmap_count_words(words, n);
+}
+
+int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
+			   struct mirror_epoch now, const uint64_t *bits)
 {
 	const struct meta_member *member = &m->members.members[slot];
+	bool goes_on = meta_bitmap_is_usable(m, slot, base);
 	int rc = 0;
 
 	if (slot >= MIRROR_MEMBERS_MAX || slot == m->super.slot)
 		return -EINVAL;
-	if (bitmap_exists(m, slot)) {
-		if (mirror_epoch_is_equal(member->base, base))
-			return m->broken;
+	if (goes_on && !bits && mirror_epoch_is_equal(member->base, base) &&
+	    mirror_epoch_is_equal(member->started, now))
+		return m->broken;
+	killpoint(KILLPOINT_bitmap_before);
+	if (!goes_on && bitmap_exists(m, slot))
 		rc = meta_bitmap_drop(m, slot);
+	if (!rc && !goes_on)
+		rc = bitmap_zero(m, slot);
+	if (!rc && bits) {
+		bitmap_add_words(m, slot, bits);
+		rc = meta_persist(m, bitmap_at(m, slot), m->plane_bytes);
 	}
 	if (!rc)
-		rc = bitmap_zero(m, slot);
-	return rc ? rc : bitmap_set_base(m, slot, base, now);
+		rc = bitmap_set_base(m, slot, base, now);
+	killpoint(KILLPOINT_bitmap_after);
+	return rc;
+}
+
+int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
+		      struct mirror_epoch now)
+{
+	return meta_bitmap_start_with(m, slot, base, now, NULL);
 }
 
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now)

@@ -70,6 +70,9 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->files.data_inode, 8);
 	wcursor_le(c, super->files.meta_inode, 8);
 	codec_put_text(c, super->set, sizeof(super->set));
+	wcursor_le(c, super->scrub.time_s, 8);
+	wcursor_le(c, super->scrub.compared, 8);
+	wcursor_le(c, super->scrub.different, 8);
 }
 
 static bool codec_super_is_possible(const struct meta_super *super)
@@ -108,6 +111,9 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->files.data_inode = rcursor_le(c, 8);
 	super->files.meta_inode = rcursor_le(c, 8);
 	is_text = codec_get_text(c, super->set, sizeof(super->set));
+	super->scrub.time_s = rcursor_le(c, 8);
+	super->scrub.compared = rcursor_le(c, 8);
+	super->scrub.different = rcursor_le(c, 8);
 	return !c->bad && is_text && format == META_FORMAT && block == MIRROR_BLOCK &&
 	       extent == MIRROR_EXTENT && codec_super_is_possible(super);
 }

@@ -15,9 +15,9 @@
  *that the end is certain. VERIFY    of a member that is in sync: digests of blocks that no flush
  *touches meanwhile.
  *
- * A piece is a run of 64 to 256 KiB of the file and a mask of its blocks. The caller reads them
- *after resync_next(), sends and flushes them, and reports. All calls for a set are made under its
- *mutex, the same under which a flush changes the copy and is posted. Times are the caller's, in
+ * A piece is a run of at most 64 to 256 KiB of the file and a mask of its blocks. The caller reads
+ *them after resync_next(), sends and flushes them, and reports. All calls for a set are made under
+ *its mutex, the same under which a flush changes the copy and is posted. Times are the caller's, in
  * microseconds. No call allocates.
  */
 #ifndef MIRROR_CORE_RESYNC_H

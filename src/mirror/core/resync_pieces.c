@@ -50,7 +50,7 @@ static void resync_pieces_form(const struct resync *rs, uint64_t word, uint64_t 
 	if (rs->mode == RESYNC_VERIFY)
 		unsure = ~0ull;
 	piece->op = unsure >> first & 1 ? RESYNC_OP_COMPARE : RESYNC_OP_COPY;
-	count = (piece->op == RESYNC_OP_COMPARE ? RESYNC_COMPARE : rs->config.piece) / MIRROR_BLOCK;
+	count = (piece->op == RESYNC_OP_COMPARE ? RESYNC_COMPARE : rs->rate.piece) / MIRROR_BLOCK;
 	mask = resync_bits_between(first / count * count, first / count * count + count - 1);
 	mask &= piece->op == RESYNC_OP_COMPARE ? bits & unsure : bits & ~unsure;
 	if (piece->op == RESYNC_OP_COPY) {

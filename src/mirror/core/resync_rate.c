@@ -3,17 +3,24 @@
 
 #include <string.h>
 
-#define SECOND_US       1000000u
-#define INTERVAL_US     100000u /* of a decision, if it has enough flushes */
-#define INTERVAL_COUNT  50
-#define COUNT_MIN       5  /* with fewer in a second, flushes are no matter */
-#define WINDOW_FRACTION 16 /* the smallest window is this part of a piece */
-#define FLOOR_PART      4  /* of a second of min_rate may be in flight */
+#define SECOND_US      1000000u
+#define INTERVAL_US    100000u /* of a decision, if it has enough flushes */
+#define INTERVAL_COUNT 300     /* of which three are the slowest hundredth */
+#define COUNT_MIN      5       /* with fewer in a second, flushes are no matter */
+#define WINDOW_MIN     512u
+#define PIECE_MIN      4096u
+#define FLOOR_PART     4 /* of a second of min_rate may be in flight */
 
-/* In quarters of the calm p99: from here on less, and below this more. The promise is 8 quarters.
- */
-#define QUARTERS_LESS 7
-#define QUARTERS_MORE 6
+/* A flush is slow from so many quarters of the calm p99 on: the promise is 8. */
+#define QUARTERS_SLOW 7
+/* Slow ones of 1000: more often than that less, much less, and below this more. The p99 of so few
+ * flushes says little: one outlier is not what the resync did. */
+#define PERMIL_LESS 15
+#define PERMIL_HALF 100
+#define PERMIL_MORE 8
+/* So many decisions in turn with the smallest pieces that flushes are slow all the same: then it is
+ * not the window, and what they take now is calm. */
+#define USELESS_MAX 5
 
 static unsigned resync_rate_class(uint64_t us)
 {
@@ -54,13 +61,29 @@ uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned 
 	return resync_rate_class_top(class);
 }
 
+/* Half a window, so that one piece is on the link while the end of another comes back; whole
+ * blocks. A flush waits behind no more than a window. */
+static void resync_rate_set_window(struct resync_rate *rate, uint32_t window)
+{
+	uint32_t piece = rate->piece_max;
+
+	if (window > RESYNC_WINDOW_MAX)
+		window = RESYNC_WINDOW_MAX;
+	if (window < WINDOW_MIN)
+		window = WINDOW_MIN;
+	while (piece > PIECE_MIN && piece * 2 > window)
+		piece /= 2;
+	rate->window = window;
+	rate->piece = piece;
+}
+
 void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
 		      uint64_t calm_us, uint64_t now_us)
 {
 	memset(rate, 0, sizeof(*rate));
 	rate->limits = *limits;
-	rate->piece = piece;
-	rate->window = 2 * piece;
+	rate->piece_max = piece;
+	resync_rate_set_window(rate, 2 * piece);
 	rate->is_probing = true;
 	rate->calm_us = calm_us;
 	rate->interval_us = rate->second_us = now_us;
@@ -68,39 +91,66 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 
 static void resync_rate_grow(struct resync_rate *rate)
 {
-	uint32_t step = rate->window / 16, least = rate->piece / WINDOW_FRACTION;
-
 	if (!rate->was_full)
 		return;
-	if (rate->is_probing)
-		step = rate->window;
-	else if (step < least)
-		step = least;
-	rate->window += step;
-	if (rate->window > RESYNC_WINDOW_MAX)
-		rate->window = RESYNC_WINDOW_MAX;
+	resync_rate_set_window(rate,
+			       rate->window + (rate->is_probing ? rate->window : rate->window / 8));
 }
 
-static void resync_rate_shrink(struct resync_rate *rate)
+static void resync_rate_shrink(struct resync_rate *rate, bool to_half)
 {
-	uint32_t least = rate->piece / WINDOW_FRACTION;
-
 	rate->is_probing = false;
-	rate->window = rate->window / 2 > least ? rate->window / 2 : least;
+	resync_rate_set_window(rate, to_half ? rate->window / 2 : rate->window / 4 * 3);
+}
+
+/* How many of 1000 flushes were slow. */
+static uint32_t resync_rate_slow(const struct resync_rate *rate)
+{
+	unsigned class = resync_rate_class(rate->calm_us * QUARTERS_SLOW / 4);
+	uint32_t slow = 0;
+
+	while (++class < RESYNC_LATENCIES)
+		slow += rate->latencies.classes[class];
+	return (uint32_t)((uint64_t)slow * 1000 / rate->latencies.count);
+}
+
+/* A resync that is slow and helps nobody would only take longer. */
+static void resync_rate_judge_less(struct resync_rate *rate)
+{
+	if (rate->window > PIECE_MIN) {
+		rate->useless = 0;
+		return;
+	}
+	if (!rate->useless++ || rate->p99_us < rate->least_us)
+		rate->least_us = rate->p99_us;
+	if (rate->useless < USELESS_MAX)
+		return;
+	rate->useless = 0;
+	if (rate->least_us > rate->calm_us)
+		rate->calm_us = rate->least_us;
 }
 
 static void resync_rate_decide(struct resync_rate *rate)
 {
+	uint32_t slow;
+
 	if (rate->latencies.count < COUNT_MIN) {
 		resync_rate_grow(rate);
 		return;
 	}
 	rate->p99_us = resync_latencies_p99(&rate->latencies);
-	if (!rate->calm_us) /* with the smallest window it is near enough */
+	if (!rate->calm_us) { /* with the first window it is near enough */
 		rate->calm_us = rate->p99_us;
-	else if (rate->p99_us * 4 > rate->calm_us * QUARTERS_LESS)
-		resync_rate_shrink(rate);
-	else if (rate->p99_us * 4 < rate->calm_us * QUARTERS_MORE)
+		return;
+	}
+	slow = resync_rate_slow(rate);
+	if (slow > PERMIL_LESS) {
+		resync_rate_shrink(rate, slow > PERMIL_HALF);
+		resync_rate_judge_less(rate);
+		return;
+	}
+	rate->useless = 0;
+	if (slow < PERMIL_MORE)
 		resync_rate_grow(rate);
 }
 

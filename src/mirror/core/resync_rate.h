@@ -3,10 +3,11 @@
  * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
  *
  * The bytes in flight are the lever: the window begins with two pieces and doubles while flushes
- * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), is
- * halved when the slowest hundredth of them takes nearly twice as long as without a resync, and
- * then grows by small steps. Two limits in bytes a second frame it. All times are the caller's, in
- * microseconds.
+ * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), gets
+ * smaller when more than a hundredth of them take nearly twice as long as the slowest hundredth
+ * without a resync, and then grows by small steps. A piece is at most half a window, as what is
+ * sent at once is what a flush may have to wait for. Two limits in bytes a second frame it. All
+ * times are the caller's, in microseconds.
  */
 #ifndef MIRROR_CORE_RESYNC_RATE_H
 #define MIRROR_CORE_RESYNC_RATE_H
@@ -30,12 +31,15 @@ struct resync_latencies {
 
 struct resync_rate {
 	struct resync_limits limits;
-	uint32_t piece;  /* bytes that are sent at a time */
+	uint32_t piece_max;
+	uint32_t piece;  /* bytes that are sent at a time, now */
 	uint32_t window; /* bytes that may be in flight; less than a piece: with a pause behind each
 			  */
 	bool is_probing; /* no flush has suffered yet: the window doubles */
 	bool was_full;   /* the window was used up in this interval */
 	uint64_t calm_us;  /* p99 of flushes without a resync; 0: not known */
+	unsigned useless;  /* decisions in turn for less than the smallest piece */
+	uint64_t least_us; /* of these the smallest p99 */
 	uint64_t p99_us;   /* of the last interval with flushes */
 	uint64_t piece_us; /* how long a piece takes, smoothed */
 	uint64_t next_us;  /* no piece before this, while the window is smaller than one */
@@ -46,7 +50,7 @@ struct resync_rate {
 	uint64_t throughput;               /* bytes a second, of the last second */
 };
 
-/* piece: the size of what is sent at a time. calm_us: as far as it is known, else 0. */
+/* piece: the largest size of what is sent at a time. calm_us: as far as it is known, else 0. */
 void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
 		      uint64_t calm_us, uint64_t now_us);
 /* May so many bytes be sent now, with in_flight on their way? If not, *wake_us is when to ask

@@ -29,8 +29,9 @@
 enum greeting_kind {
 	GREETING_CONTROL = 1, /* messages of a candidate or primary */
 	GREETING_LANE,        /* flushes: data and ring are registered for it */
-	GREETING_BULK,        /* resync, repair and comparison: data is */
+	GREETING_BULK,        /* resync and comparison: data is */
 	GREETING_OBSERVE,     /* another daemon or a tool asks for the status; the epoch is none */
+	GREETING_RESTORE,     /* the primary reads what its own copy has lost: data, to be read */
 	GREETING_KIND_END
 };
 

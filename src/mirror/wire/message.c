@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mirror/core/epoch.h"
 #include "mirror/wire/fields.h"
 
 #define MESSAGE_MAGIC 0x474d4d52u /* "RMMG" */
@@ -77,6 +78,8 @@ static void message_put_promised(struct wcursor *c, const struct message *m)
 	wcursor_le(c, promised->size, 8);
 	wcursor_le(c, promised->revision, 8);
 	fields_put_view(c, &promised->seen);
+	epoch_put(c, promised->copy_epoch);
+	wcursor_le(c, promised->source_id, 8);
 }
 
 static void message_get_promised(struct rcursor *c, struct message *m)
@@ -91,6 +94,8 @@ static void message_get_promised(struct rcursor *c, struct message *m)
 	promised->size = rcursor_le(c, 8);
 	promised->revision = rcursor_le(c, 8);
 	fields_get_view(c, &promised->seen);
+	promised->copy_epoch = epoch_get(c);
+	promised->source_id = rcursor_le(c, 8);
 }
 
 static void message_put_ranges(struct wcursor *c, const struct message *m)

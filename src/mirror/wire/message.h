@@ -95,8 +95,10 @@ struct message_promised {
 	uint32_t ranges; /* that GET_RANGES returns */
 	uint64_t copy_id;
 	uint64_t size;
-	uint64_t revision;       /* of the register, when it held */
-	struct mirror_view seen; /* the newest view that was seen; epoch 0: none */
+	uint64_t revision;              /* of the register, when it held */
+	struct mirror_view seen;        /* the newest view that was seen; epoch 0: none */
+	struct mirror_epoch copy_epoch; /* the last one whose flushes the copy may hold */
+	uint64_t source_id;             /* of a resync that has not ended, or 0 */
 };
 
 struct message_ranges {

@@ -316,6 +316,22 @@ static void packet_get_done(struct rcursor *c, struct packet *p)
 	fields_get_text(c, p->done.text, sizeof(p->done.text));
 }
 
+static void packet_put_age(struct wcursor *c, const struct packet *p)
+{
+	wcursor_le(c, p->age.fresh_ns, 8);
+	wcursor_le(c, p->age.epoch, 8);
+	wcursor_le(c, p->age.view_seq, 8);
+	wcursor_le(c, p->age.flush_seq, 8);
+}
+
+static void packet_get_age(struct rcursor *c, struct packet *p)
+{
+	p->age.fresh_ns = rcursor_le(c, 8);
+	p->age.epoch = rcursor_le(c, 8);
+	p->age.view_seq = rcursor_le(c, 8);
+	p->age.flush_seq = rcursor_le(c, 8);
+}
+
 struct packet_codec {
 	const char *name;
 	void (*put)(struct wcursor *c, const struct packet *p); /* NULL: there is nothing */
@@ -342,6 +358,8 @@ static const struct packet_codec packet_codecs[PACKET_TYPE_END] = {
 	[PACKET_ORDER] = {"ORDER", packet_put_order, packet_get_order},
 	[PACKET_ORDERED] = {"ORDERED", packet_put_ordered, packet_get_ordered},
 	[PACKET_DONE] = {"DONE", packet_put_done, packet_get_done},
+	[PACKET_GET_AGE] = {.name = "GET_AGE"},
+	[PACKET_AGE] = {"AGE", packet_put_age, packet_get_age},
 };
 
 size_t packet_encode(const struct packet *p, uint8_t *buf)

@@ -7,6 +7,7 @@
  * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
  *
  *   of the library   answer, with the same id
+ *   GET_AGE          AGE, of the copy that is mapped read-only
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; two descriptors come with
  *                    it (SCM_RIGHTS): the data file and the metadata file, both O_RDWR (data only
  *                    and O_RDONLY with PACKET_MAP_READONLY)
@@ -55,6 +56,8 @@ enum packet_type {
 	PACKET_ORDER,
 	PACKET_ORDERED,
 	PACKET_DONE,
+	PACKET_GET_AGE,
+	PACKET_AGE,
 	PACKET_TYPE_END
 };
 
@@ -166,6 +169,13 @@ struct packet_order_request {
 	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
 };
 
+/* Of the copy of this host, for who maps it read-only. */
+struct packet_age {
+	uint64_t fresh_ns; /* CLOCK_BOOTTIME: it had all that was acknowledged then; 0: not known */
+	uint64_t epoch, view_seq;
+	uint64_t flush_seq; /* the last flush of the epoch that has arrived; 0: none */
+};
+
 struct packet_done {
 	uint8_t status; /* enum packet_status */
 	char text[PACKET_TEXT];
@@ -223,7 +233,8 @@ struct packet_event {
 struct packet {
 	enum packet_type type;
 	uint32_t id; /* of the request; 0 in what is not asked for */
-	/* By type; GET_RECORD, FAIL and HEARTBEAT have none, RECORD and CHANGED share one. */
+	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT have none, RECORD and CHANGED share one.
+	 */
 	union {
 		struct packet_map map;
 		struct packet_unmap unmap;
@@ -240,6 +251,7 @@ struct packet {
 		struct packet_order_request order;
 		struct packet_ordered ordered;
 		struct packet_done done;
+		struct packet_age age;
 	};
 };
 

@@ -174,7 +174,7 @@ void conn_settle(struct conn *c);
  * comes as soon as it is there.
  */
 bool conn_poll(struct conn *c, unsigned looks);
-#define CONN_LOOKS 64                                   /* of a thread that does nothing else */
+#define CONN_LOOKS 256                                  /* of a thread that does nothing else */
 static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
 {
 	return atomic_load_explicit(&c->own.leased, memory_order_relaxed) &&

@@ -29,6 +29,12 @@ static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
 }
 
+/* A thread that polls is about to borrow them again. When it stops, this is asked anew. */
+static bool conn_keeps_bufs(void *owner)
+{
+	return conn_is_polled(owner);
+}
+
 static uint64_t conn_unacknowledged_ns(void *owner)
 {
 	struct conn *c = owner;
@@ -87,6 +93,7 @@ static void conn_redial(void *owner)
 const struct stream_host conn_host = {
 	.get_buf = conn_get_buf,
 	.put_buf = conn_put_buf,
+	.keeps_bufs = conn_keeps_bufs,
 	.unacknowledged_ns = conn_unacknowledged_ns,
 	.now = conn_now,
 	.may_touch = conn_touches,

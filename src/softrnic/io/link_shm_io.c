@@ -268,7 +268,7 @@ static int shm_rest(struct link_shm *s)
 	if (shm_is_to_be_woken(s))
 		there = shm_reader_sleeps(s);
 	else
-		atomic_thread_fence(memory_order_seq_cst);
+		ring_reader_rests(&s->rx);
 	if (ring_wakes_writer(&s->rx))
 		shm_socket_wake(s->fd);
 	return there;

@@ -8,6 +8,8 @@
 /* A long copy is published in parts, so that the other end goes on meanwhile. */
 #define RING_PART (32u << 10)
 
+#define RING_FETCH (4 * RING_LINE)
+
 #define RING_ROOM_SHARE 4 /* so small a part of the ring is room worth a turn */
 
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size)
@@ -133,7 +135,7 @@ int ring_writer_sleeps(struct ring *r)
 {
 	ssize_t room;
 
-	atomic_store(&r->shared->writer_sleeps, 1);
+	atomic_store_explicit(&r->shared->writer_sleeps, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	room = ring_look_for_room(r);
 	if (room != 0)
@@ -148,6 +150,16 @@ void ring_writer_wakes(struct ring *r)
 
 /* --- the reader ----------------------------------------------------------------------------- */
 
+/* The first lines of what has come are another CPU's: all at once, not one after the other. */
+static void ring_fetch(const struct ring *r)
+{
+	uint64_t len = r->seen - r->at;
+
+	len = len < RING_FETCH ? len : RING_FETCH;
+	for (uint64_t i = 0; i < len; i += RING_LINE)
+		__builtin_prefetch(r->bytes + ((r->at + i) & (r->size - 1)));
+}
+
 ssize_t ring_readable(struct ring *r)
 {
 	uint64_t tail;
@@ -157,6 +169,7 @@ ssize_t ring_readable(struct ring *r)
 		if (tail - r->at > r->size)
 			return -EPROTO;
 		r->seen = tail;
+		ring_fetch(r);
 	}
 	return (ssize_t)(r->seen - r->at);
 }
@@ -226,7 +239,7 @@ int ring_reader_sleeps(struct ring *r)
 {
 	ssize_t there;
 
-	atomic_store(&r->shared->reader_sleeps, 1);
+	atomic_store_explicit(&r->shared->reader_sleeps, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	there = ring_readable(r);
 	if (there != 0)

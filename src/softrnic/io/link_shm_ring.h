@@ -34,9 +34,10 @@ struct ring_shared {
 struct ring {
 	struct ring_shared *shared;
 	uint8_t *bytes;
-	uint64_t size; /* a power of two */
-	uint64_t at;   /* this end's position; only this end knows it for sure */
-	uint64_t seen; /* the other end's, as it was read last */
+	uint64_t size;   /* a power of two */
+	uint64_t at;     /* this end's position; only this end knows it for sure */
+	uint64_t seen;   /* the other end's, as it was read last */
+	uint64_t fenced; /* the reader's: its position, when a fence was behind it last */
 };
 
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size);
@@ -64,6 +65,18 @@ ssize_t ring_readable(struct ring *r);
  * time. */
 const void *ring_look(const struct ring *r, size_t *len);
 void ring_consume(struct ring *r, size_t len);
+/*
+ * After bytes were taken, by one who does not wait for more: once all of the ring is taken, a fence
+ * has to be between that and the look at the writer's flag, as it may wait for just this room. Less
+ * is not enough for a writer to have seen the ring full.
+ */
+static inline void ring_reader_rests(struct ring *r)
+{
+	if (r->at - r->fenced < r->size)
+		return;
+	r->fenced = r->at;
+	atomic_thread_fence(memory_order_seq_cst);
+}
 /* As ring_write(), into memory. 0: nothing is there. */
 ssize_t ring_read(struct ring *r, const struct iovec *iov, int n);
 /* After a read: does the writer wait, and is there room enough that it is to be woken? */

@@ -5,27 +5,6 @@
 
 #define CUT 8u /* the word that must not be split */
 
-void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
-{
-	uint8_t ctrl = rcursor_u8(c);
-
-	*hdr = (struct ddp_hdr){
-		.tagged = ctrl & DDP_CTRL_TAGGED,
-		.last = ctrl & DDP_CTRL_LAST,
-		.version = ctrl & DDP_CTRL_VERSION,
-	};
-	hdr->ulp = rcursor_u8(c);
-	if (hdr->tagged) {
-		hdr->stag = rcursor_be32(c);
-		hdr->to = rcursor_be64(c);
-	} else {
-		hdr->ulp_word = rcursor_be32(c);
-		hdr->qn = rcursor_be32(c);
-		hdr->msn = rcursor_be32(c);
-		hdr->mo = rcursor_be32(c);
-	}
-}
-
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr)
 {
 	struct wcursor c = wcursor_init(buf, size);

@@ -64,7 +64,26 @@ static inline void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
 		wcursor_be32(c, hdr->mo);
 	}
 }
-void ddp_get(struct rcursor *c, struct ddp_hdr *hdr);
+static inline void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
+{
+	uint8_t ctrl = rcursor_u8(c);
+
+	*hdr = (struct ddp_hdr){
+		.tagged = ctrl & DDP_CTRL_TAGGED,
+		.last = ctrl & DDP_CTRL_LAST,
+		.version = ctrl & DDP_CTRL_VERSION,
+	};
+	hdr->ulp = rcursor_u8(c);
+	if (hdr->tagged) {
+		hdr->stag = rcursor_be32(c);
+		hdr->to = rcursor_be64(c);
+	} else {
+		hdr->ulp_word = rcursor_be32(c);
+		hdr->qn = rcursor_be32(c);
+		hdr->msn = rcursor_be32(c);
+		hdr->mo = rcursor_be32(c);
+	}
+}
 
 /* Payload that fits one segment. */
 static inline uint32_t ddp_payload_max(uint32_t mulpdu, bool tagged)

@@ -56,6 +56,14 @@ static bool cq_raises_event(const struct cq *cq, const struct ibv_wc *wc, bool s
 	       (cq->armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
 }
 
+/* The completions of one send queue all go through one CQ, so its lock orders the writers. */
+static void cq_count_uncollected_locked(atomic_uint *uncollected, int by)
+{
+	unsigned n = atomic_load_explicit(uncollected, memory_order_relaxed);
+
+	atomic_store_explicit(uncollected, n + (unsigned)by, memory_order_relaxed);
+}
+
 static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited,
 			  atomic_uint *uncollected)
 {
@@ -63,7 +71,7 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 
 	*cq_slot(cq, count) = (struct cqe){.wc = *wc, .uncollected = uncollected};
 	if (uncollected)
-		atomic_fetch_add_explicit(uncollected, 1, memory_order_relaxed);
+		cq_count_uncollected_locked(uncollected, 1);
 	cq_set_count_locked(cq, count + 1);
 	if (!cq_raises_event(cq, wc, solicited))
 		return;
@@ -98,7 +106,7 @@ static void cq_collect_locked(const struct cqe *e, struct ibv_wc *wc)
 {
 	*wc = e->wc;
 	if (e->uncollected)
-		atomic_fetch_sub_explicit(e->uncollected, 1, memory_order_relaxed);
+		cq_count_uncollected_locked(e->uncollected, -1);
 }
 
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)

@@ -3,6 +3,11 @@
  * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
  * reference is dropped, so that its STag is not given to another region meanwhile, and so that the
  * child of a fork() finds every region.
+ *
+ * The memory of a region is used again for another one only, as long as the table lives. So a
+ * pointer to a region that is remembered without a hold can be looked at: who has counted a hold
+ * and then sees that it is not killed has a registered region, which does not go away, and learns
+ * from its STag which one that is (mr_hold_near()).
  */
 #include "softrnic/rnic/mr.h"
 
@@ -20,6 +25,7 @@ struct mr_table {
 	pthread_cond_t idle; /* the last hold of a killed region was released */
 	struct list *buckets;
 	size_t num_buckets, count;
+	struct list spare;   /* regions that are gone; killed */
 	atomic_uint waiters; /* threads that wait for `idle` */
 	bool forked;         /* holds taken before the fork() are ignored */
 };
@@ -85,6 +91,7 @@ int mr_table_new(struct mr_table **out)
 		free(table);
 		return -ENOMEM;
 	}
+	list_init(&table->spare);
 	pthread_mutex_init(&table->lock, NULL);
 	pthread_cond_init(&table->idle, NULL);
 	*out = table;
@@ -93,9 +100,13 @@ int mr_table_new(struct mr_table **out)
 
 void mr_table_delete(struct mr_table *table)
 {
+	struct list *it;
+
 	if (!table)
 		return;
 	assert(table->count == 0);
+	while ((it = list_pop(&table->spare)))
+		free(container_of(it, struct mr, link));
 	pthread_cond_destroy(&table->idle);
 	pthread_mutex_destroy(&table->lock);
 	free(table->buckets);
@@ -158,6 +169,25 @@ static void mr_publish_locked(struct mr_table *table, struct mr *mr)
 	if (++table->count > table->num_buckets)
 		mr_grow_locked(table);
 	list_add_tail(mr_bucket_of(table, stag), &mr->link);
+	atomic_store(&mr->killed, false);
+}
+
+static struct mr *mr_alloc(struct mr_table *table)
+{
+	struct list *it;
+	struct mr *mr;
+
+	pthread_mutex_lock(&table->lock);
+	it = list_pop(&table->spare);
+	pthread_mutex_unlock(&table->lock);
+	if (it)
+		return container_of(it, struct mr, link);
+	mr = calloc(1, sizeof(*mr));
+	if (mr) {
+		mr->table = table;
+		mr->killed = true;
+	}
+	return mr;
 }
 
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
@@ -168,7 +198,7 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 	if (len == 0 || mr_wraps((uintptr_t)addr, len) || mr_wraps(iova, len) ||
 	    !mr_access_is_valid(access))
 		return -EINVAL;
-	mr = calloc(1, sizeof(*mr));
+	mr = mr_alloc(table);
 	if (!mr)
 		return -ENOMEM;
 	mr->ibv = (struct ibv_mr){
@@ -179,10 +209,8 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 	};
 	mr->iova = iova;
 	mr->access = access;
-	if (backing)
-		mr->backing = *backing;
-	mr->table = table;
-	atomic_init(&mr->refs, 1);
+	mr->backing = backing ? *backing : (struct mr_backing){0};
+	atomic_store(&mr->refs, 1);
 	pthread_mutex_lock(&table->lock);
 	mr_publish_locked(table, mr);
 	pthread_mutex_unlock(&table->lock);
@@ -223,17 +251,19 @@ void mr_ref(struct mr *mr)
 void mr_unref(struct mr *mr)
 {
 	struct mr_table *table = mr->table;
+	struct mr_backing backing;
 
 	if (atomic_fetch_sub(&mr->refs, 1) != 1)
 		return;
 	pthread_mutex_lock(&table->lock);
-	assert(mr->killed && mr->holds == 0);
+	assert(mr->killed);
+	backing = mr->backing;
 	list_del(&mr->link);
+	list_add_tail(&table->spare, &mr->link);
 	table->count--;
 	pthread_mutex_unlock(&table->lock);
-	if (mr->backing.drop)
-		mr->backing.drop(mr->backing.persist);
-	free(mr);
+	if (backing.drop)
+		backing.drop(backing.persist);
 }
 
 void mr_delete(struct mr *mr)
@@ -265,13 +295,12 @@ struct mr_need {
 	int all, any;
 };
 
-/* With the table's mutex, or of a region that the caller holds: held once more if all is right. */
-static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_need *w, struct mr **out,
-				  void **ptr)
+/* With the table's mutex, or of a region that the caller holds. */
+static enum mr_verdict mr_check(const struct mr *mr, const struct mr_need *w, void **ptr)
 {
 	enum mr_verdict verdict;
 
-	if (mr->killed)
+	if (atomic_load(&mr->killed))
 		return MR_BAD_STAG;
 	if (mr->ibv.pd != w->pd)
 		return MR_BAD_PD;
@@ -280,8 +309,6 @@ static enum mr_verdict mr_hold_if(struct mr *mr, const struct mr_need *w, struct
 	verdict = mr_check_range(mr, w->to, w->len);
 	if (verdict != MR_OK)
 		return verdict;
-	atomic_fetch_add(&mr->holds, 1);
-	*out = mr;
 	*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(w->to - mr->iova));
 	return MR_OK;
 }
@@ -295,7 +322,11 @@ static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const s
 	pthread_mutex_lock(&table->lock);
 	mr = mr_find_locked(table, stag);
 	if (mr)
-		verdict = mr_hold_if(mr, w, out, ptr);
+		verdict = mr_check(mr, w, ptr);
+	if (verdict == MR_OK) {
+		atomic_fetch_add(&mr->holds, 1);
+		*out = mr;
+	}
 	pthread_mutex_unlock(&table->lock);
 	return verdict;
 }
@@ -316,22 +347,39 @@ enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uin
 	return mr_look_up(table, stag, &w, out, ptr);
 }
 
-enum mr_verdict mr_hold_near(struct mr_table *table, struct mr **near, const struct ibv_pd *pd,
-			     uint32_t stag, uint64_t to, uint64_t len, int access, struct mr **out,
+/* Is what was found last still that region? Then it is held; else it may be any other by now. */
+static bool mr_is_near(struct mr_near *near, uint32_t stag)
+{
+	struct mr *mr = near->mr;
+
+	if (!mr)
+		return false;
+	if (!near->held) {
+		near->held = true;
+		mr_hold_again(mr);
+		if (atomic_load(&mr->killed)) {
+			mr_release_near(near);
+			return false;
+		}
+	}
+	return mr->ibv.rkey == stag;
+}
+
+enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_near *near, const struct ibv_pd *pd,
+			     uint32_t stag, uint64_t to, uint64_t len, int access, int any,
 			     void **ptr)
 {
-	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access};
+	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access, .any = any};
 	enum mr_verdict verdict;
+	struct mr *mr;
 
-	if (*near && (*near)->ibv.rkey == stag)
-		return mr_hold_if(*near, &w, out, ptr);
-	verdict = mr_look_up(table, stag, &w, out, ptr);
+	if (mr_is_near(near, stag))
+		return mr_check(near->mr, &w, ptr);
+	verdict = mr_look_up(table, stag, &w, &mr, ptr);
 	if (verdict != MR_OK)
 		return verdict;
-	if (*near)
-		mr_release(*near);
-	*near = *out;
-	atomic_fetch_add(&(*near)->holds, 1);
+	mr_release_near(near);
+	*near = (struct mr_near){.mr = mr, .held = true};
 	return MR_OK;
 }
 

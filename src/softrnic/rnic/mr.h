@@ -42,9 +42,9 @@ struct mr {
 	int access;        /* IBV_ACCESS_* */
 	struct mr_backing backing;
 	struct mr_table *table;
-	struct list link;   /* hash chain */
-	atomic_uint holds;  /* from 0 to 1 with the table's mutex only */
-	atomic_bool killed; /* written with the mutex */
+	struct list link;   /* hash chain; or of what may be used again */
+	atomic_uint holds;  /* never set: mr_hold_near() may count in one that is used again */
+	atomic_bool killed; /* written with the mutex; false: all above is of a registration */
 	atomic_uint refs;   /* the registration's, and mr_ref() */
 };
 
@@ -93,13 +93,31 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
 			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
 /*
- * The same as mr_hold() with a look first at the region that was held last: the caller holds it
- * once for as long as it looks up many, and releases *near, unless it is NULL, in the end.
+ * The region that a caller found last, which most look-ups ask for again: held while it looks up
+ * many, once for all of them, and then only remembered. Zeroed: none.
  */
-enum mr_verdict mr_hold_near(struct mr_table *table, struct mr **near, const struct ibv_pd *pd,
-			     uint32_t stag, uint64_t to, uint64_t len, int access, struct mr **out,
+struct mr_near {
+	struct mr *mr;
+	bool held;
+};
+/*
+ * The same as mr_hold() and, with a right of `any` unless that is 0, mr_hold_any(). On MR_OK the
+ * region is near->mr, and held until mr_release_near() or the next look-up here.
+ */
+enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_near *near, const struct ibv_pd *pd,
+			     uint32_t stag, uint64_t to, uint64_t len, int access, int any,
 			     void **ptr);
+static inline void mr_hold_again(struct mr *mr) /* one that is held */
+{
+	atomic_fetch_add(&mr->holds, 1);
+}
 void mr_release(struct mr *mr);
+static inline void mr_release_near(struct mr_near *near)
+{
+	if (near->held)
+		mr_release(near->mr);
+	near->held = false;
+}
 /*
  * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too
  * (RFC 5042 s6.4.5), so it must also have been registered for that:

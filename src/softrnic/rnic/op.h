@@ -38,10 +38,10 @@ struct op_rx {
 	 * RX_DONE.
 	 */
 	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg, bool whole);
-	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of *mr, which is
-	 * now held. 0: an error is recorded. NULL: the payload is a header and goes to finish(). */
-	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
-			   void **ptr);
+	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of the region that
+	 * is now qp->rx.near. 0: an error is recorded. NULL: the payload is a header and goes to
+	 * finish(). */
+	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr);
 	/*
 	 * The memory vanished and was chosen by this end: the status of its work request. NULL: the
 	 * peer chose the memory.

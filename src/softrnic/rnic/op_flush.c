@@ -54,18 +54,34 @@ void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int
 	}
 }
 
-bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
+/* Is the range there, with one of these rights? Its region is qp->rx.near then. */
+static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
 {
 	const struct ext_range *req = &e->msg.range;
 	enum mr_verdict verdict;
 
 	job->len = req->len;
-	verdict = mr_hold_any(qp->cfg.mrs, qp->cfg.pd, req->stag, req->to, req->len, access,
-			      &job->mr, &job->addr);
+	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, req->stag, req->to, req->len,
+			       0, access, &job->addr);
 	if (verdict == MR_OK)
 		return true;
 	qp_request_refuse(qp, qp_rdmap_error(verdict), NULL);
 	return false;
+}
+
+static void flush_keep(struct qp *qp, struct qp_job *job)
+{
+	job->mr = qp->rx.near.mr;
+	mr_hold_again(job->mr);
+}
+
+bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
+{
+	bool found = flush_find(qp, e, access, job);
+
+	if (found)
+		flush_keep(qp, job);
+	return found;
 }
 
 /* The range may hold them, under another registration. */
@@ -101,13 +117,13 @@ static void flush_begin(struct qp *qp, struct irq_entry *e)
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
-	if (!flush_hold(qp, e, IBV_ACCESS_REMOTE_READ | right, &job))
+	if (!flush_find(qp, e, IBV_ACCESS_REMOTE_READ | right, &job))
 		return;
 	if (!flush_is_persistent(e)) {
-		mr_release(job.mr);
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
+	flush_keep(qp, &job);
 	if (flush_has_lost(qp, e, &job))
 		return;
 	dirty_clean(&qp->dirty, job.mr, job.addr, job.len);

@@ -76,13 +76,13 @@ static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg, boo
 }
 
 static uint32_t read_answer_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
-				   struct mr **mr, void **ptr)
+				   void **ptr)
 {
 	struct sq_wr *wr = read_wr(qp);
 	const struct ibv_sge *sink = read_sink(wr);
-	enum mr_verdict verdict =
-		mr_hold(qp->cfg.mrs, qp->cfg.pd, sink->lkey, sink->addr + wr->received + seg->done,
-			max, IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+	enum mr_verdict verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sink->lkey,
+					       sink->addr + wr->received + seg->done, max,
+					       IBV_ACCESS_LOCAL_WRITE, 0, ptr);
 
 	if (verdict == MR_OK)
 		return max;
@@ -213,15 +213,15 @@ static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
 	uint32_t len = tx_segment(qp, &hdr, at, req->size - qp->tx.off);
 	struct tx_fpdu f;
 	enum mr_verdict verdict;
-	struct mr *mr;
 	void *ptr;
 
 	if (!tx_fpdu_begin(&f, qp, &hdr, len, 1))
 		return false;
 	if (len > 0) {
-		verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to + qp->tx.off,
-				  len, IBV_ACCESS_REMOTE_READ, &mr, &ptr);
-		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, mr)) {
+		verdict = mr_hold_near(qp->cfg.mrs, &qp->tx.near, qp->cfg.pd, req->src_stag,
+				       req->src_to + qp->tx.off, len, IBV_ACCESS_REMOTE_READ, 0,
+				       &ptr);
+		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, qp->tx.near.mr)) {
 			tx_fpdu_abort(&f);
 			return read_source_failed(qp, verdict != MR_OK ? qp_rdmap_error(verdict)
 								       : TERM_RDMAP_BASE_BOUNDS);

@@ -79,8 +79,7 @@ static enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg, bool whole
 }
 
 /* Where in the receive's SGEs the next byte goes. */
-static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
-			    void **ptr)
+static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
 	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
@@ -91,8 +90,8 @@ static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t ma
 		off -= wr->sge[i++].length;
 	n = wr->sge[i].length - (uint32_t)off;
 	n = n < max ? n : max;
-	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, wr->sge[i].lkey, wr->sge[i].addr + off, n,
-			  IBV_ACCESS_LOCAL_WRITE, mr, ptr);
+	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, wr->sge[i].lkey,
+			       wr->sge[i].addr + off, n, IBV_ACCESS_LOCAL_WRITE, 0, ptr);
 	if (verdict == MR_OK)
 		return n;
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, qp_local_errno(verdict));

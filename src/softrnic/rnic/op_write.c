@@ -39,12 +39,11 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, struct mr **mr,
-			     void **ptr)
+static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	enum mr_verdict verdict =
 		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
-			     seg->hdr.to + seg->done, max, IBV_ACCESS_REMOTE_WRITE, mr, ptr);
+			     seg->hdr.to + seg->done, max, IBV_ACCESS_REMOTE_WRITE, 0, ptr);
 
 	if (verdict == MR_OK)
 		return max;
@@ -65,7 +64,6 @@ static unsigned write_check_continues(const struct qp_rx *rx, const struct rx_se
 static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 {
 	unsigned error = write_check_continues(&qp->rx, seg);
-	struct mr *mr;
 	void *ptr;
 
 	if (error) {
@@ -78,10 +76,7 @@ static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whol
 	 * where it is placed at once. */
 	if (whole)
 		return RX_DONE;
-	if (write_target(qp, seg, seg->payload, &mr, &ptr) == 0)
-		return RX_FAULT;
-	mr_release(mr);
-	return RX_DONE;
+	return write_target(qp, seg, seg->payload, &ptr) ? RX_DONE : RX_FAULT;
 }
 
 static void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)

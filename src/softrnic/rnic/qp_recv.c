@@ -261,8 +261,9 @@ void qp_recv_deliver(struct qp *qp)
 
 	while ((p = park_first(&qp->recv.park)) && (qp->recv.msg.has_wr || qp_recv_take(qp))) {
 		if (!recv_deliver_one(qp, p))
-			return;
+			break;
 	}
+	mr_release_near(&qp->rx.near);
 	if (!p)
 		qp_recv_keep_no_more(qp);
 }

@@ -33,14 +33,13 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 {
 	enum rdmap_opcode code = rdmap_ctrl_opcode(seg->hdr.ulp);
 	const struct qp_op *op = op_of_request(code, kind);
+	struct irq_entry *e = irq_push(&qp->irq);
 
-	*irq_push(&qp->irq) = (struct irq_entry){
-		.ddp = seg->hdr,
-		.len = seg->ulpdu,
-		.op = op ? op : op_of_request(code, 0), /* which refuses it, when it is its turn */
-		.msg = *msg,
-		.after_sends = qp->recv.seen_sends,
-	};
+	e->ddp = seg->hdr;
+	e->len = seg->ulpdu;
+	e->op = op ? op : op_of_request(code, 0); /* which refuses it, when it is its turn */
+	e->msg = *msg;
+	e->after_sends = qp->recv.seen_sends;
 	qp->rx.msn[DDP_QN_REQUEST]++;
 	qp_requests_run(qp);
 }
@@ -65,6 +64,7 @@ void qp_requests_run(struct qp *qp)
 	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
 		return;
 	e->op->begin(qp, e);
+	mr_release_near(&qp->rx.near);
 }
 
 void qp_request_ready(struct qp *qp)

@@ -45,9 +45,9 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len)
 {
 	while (len > 0 && !qp->fault.due) {
-		struct mr *mr;
 		void *ptr;
-		uint32_t n = seg->rx->target(qp, seg, len, &mr, &ptr);
+		uint32_t n = seg->rx->target(qp, seg, len, &ptr);
+		struct mr *mr = qp->rx.near.mr;
 		int err;
 
 		if (n == 0)
@@ -57,7 +57,6 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 			err = place(ptr, src, n);
 		if (!err && !seg->rx->is_answer)
 			qp_rx_placed(qp, mr, ptr, n);
-		mr_release(mr);
 		if (err) {
 			qp_rx_fault_at(qp, seg);
 			return err;
@@ -78,11 +77,15 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
  * and longer than the copy is only copied on, or goes through the buffer.
  */
 #define RX_COPY_MAX 96u
+#define RX_HEAD     24u /* of an FPDU: length and the longest DDP header, in whole words */
+
+_Static_assert(RX_HEAD >= RX_UNTAGGED_FRAME, "the head is there");
 
 struct rx_view {
 	const uint8_t *p;
 	uint32_t n;
 	uint8_t *copy;           /* RX_COPY_MAX bytes; NULL: nobody else writes to the bytes */
+	uint32_t copied;         /* of them, of this FPDU */
 	const uint8_t *unplaced; /* payload for op_rx.finish() */
 };
 
@@ -93,18 +96,34 @@ static void rx_view_take(struct rx_view *v, uint32_t n)
 }
 
 /* The first bytes of an FPDU. */
-static const uint8_t *rx_view_head(const struct rx_view *v)
+static const uint8_t *rx_view_head(struct rx_view *v)
 {
 	if (!v->copy)
 		return v->p;
-	memcpy(v->copy, v->p, v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX);
+	v->copied = RX_HEAD;
+	if (__builtin_expect(v->n >= RX_HEAD, 1)) /* as a rule: a copy of known length */
+		memcpy(v->copy, v->p, RX_HEAD);
+	else
+		memcpy(v->copy, v->p, v->copied = v->n);
 	return v->copy;
+}
+
+/* And more of them, as far as they are here. A message that is placed needs none. */
+static void rx_view_more(struct rx_view *v, size_t len)
+{
+	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
+
+	n = len < n ? (uint32_t)len : n;
+	if (!v->copy || n <= v->copied)
+		return;
+	memcpy(v->copy + v->copied, v->p + v->copied, n - v->copied);
+	v->copied = n;
 }
 
 /* Are so many bytes, which are here, to be had at `bytes`, which rx_view_head() leads to? */
 static bool rx_view_has(const struct rx_view *v, const uint8_t *bytes, uint32_t len)
 {
-	return !v->copy || len <= RX_COPY_MAX - (uint32_t)(bytes - v->copy);
+	return !v->copy || len + (uint32_t)(bytes - v->copy) <= v->copied;
 }
 
 /* --- from bytes to segments --------------------------------------------------------------- */
@@ -181,17 +200,32 @@ static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, s
 	return !qp->stream.crc && have >= frame && whole - have >= QP_RX_DIRECT_MIN;
 }
 
+static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v, struct rx_seg *seg);
+
+/* Field by field: GCC zeroes a structure of this size by an instruction of 30 cycles and more. */
+static void rx_seg_init(struct rx_seg *seg)
+{
+	seg->active = seg->keep = seg->rtr_send = false;
+	seg->hdr = (struct ddp_hdr){0};
+	seg->op = NULL;
+	seg->rx = NULL;
+	seg->payload = seg->done = seg->trailer = seg->written = 0;
+}
+
+/* One that is whole is finished at once; else it is the one that is being received from here on. */
 static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 {
-	const uint8_t *p = rx_view_head(v);
 	uint32_t have = v->n;
-	struct rx_seg seg = {0};
 	enum rx_verdict verdict;
+	struct rx_seg seg;
+	const uint8_t *p;
 	size_t whole;
 	int hdr_len;
 
 	if (have < MPA_LENGTH_LEN)
 		return RX_MORE;
+	p = rx_view_head(v);
+	rx_seg_init(&seg);
 	seg.ulpdu = (uint32_t)p[0] << 8 | p[1];
 	whole = mpa_fpdu_len(seg.ulpdu);
 	if (have < whole && !rx_can_begin(qp, p, have, whole))
@@ -208,35 +242,35 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
+	if (!seg.hdr.tagged)
+		rx_view_more(v, whole);
 	p += MPA_LENGTH_LEN + hdr_len;
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
 	verdict = rx_dispatch(qp, &seg, v, p, have >= whole);
 	if (verdict != RX_DONE)
 		return verdict;
-	seg.active = true;
-	qp->rx.seg = seg;
 	rx_view_take(v, MPA_LENGTH_LEN + (uint32_t)hdr_len);
 	v->unplaced = rx_view_has(v, p, seg.payload) ? p : v->p;
+	if (__builtin_expect(have >= whole, 1))
+		return rx_go_on(qp, v, &seg);
+	seg.active = true;
+	qp->rx.seg = seg;
 	return RX_DONE;
 }
 
-static void rx_end_fpdu(struct qp *qp, struct rx_view *v)
+static void rx_end_fpdu(struct qp *qp, struct rx_view *v, const struct rx_seg *seg)
 {
-	struct rx_seg seg = qp->rx.seg;
-
-	qp->rx.seg.active = false;
-	rx_view_take(v, seg.trailer);
+	rx_view_take(v, seg->trailer);
 	qp->rx.any = true;
 	qp->rtr_in = QP_RTR_NONE;
 	qp->counters.rx_fpdus++;
-	seg.rx->finish(qp, &seg, v->unplaced);
+	seg->rx->finish(qp, seg, v->unplaced);
 }
 
 /* Go on with the FPDU whose header was accepted. */
-static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v)
+static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v, struct rx_seg *seg)
 {
-	struct rx_seg *seg = &qp->rx.seg;
 	uint32_t n = seg->payload - seg->done;
 
 	n = n < v->n ? n : v->n;
@@ -249,8 +283,20 @@ static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v)
 	rx_view_take(v, n);
 	if (seg->done < seg->payload || v->n < seg->trailer)
 		return RX_MORE;
-	rx_end_fpdu(qp, v);
+	rx_end_fpdu(qp, v, seg);
 	return qp->fault.due ? RX_FAULT : RX_DONE;
+}
+
+static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
+{
+	struct rx_seg seg = qp->rx.seg;
+	enum rx_verdict verdict;
+
+	qp->rx.seg.active = false;
+	verdict = rx_go_on(qp, v, &seg);
+	if (verdict == RX_MORE)
+		qp->rx.seg = seg;
+	return verdict;
 }
 
 static void rx_parse(struct qp *qp, struct rx_view *v)
@@ -259,13 +305,13 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	enum rx_verdict verdict = RX_DONE;
 
 	while (verdict == RX_DONE && !qp->link.rx_switching)
-		verdict = rx->seg.active ? rx_go_on(qp, v) : rx_begin_fpdu(qp, v);
+		verdict = rx->seg.active ? rx_continue(qp, v) : rx_begin_fpdu(qp, v);
 	if (__builtin_expect(qp->link.rx_switching, 0) && v->n > 0)
 		link_refuse(qp); /* bytes behind the switch */
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
-	qp_rx_drop_near(rx);
+	mr_release_near(&rx->near);
 }
 
 void qp_rx_parse(struct qp *qp)

@@ -35,9 +35,9 @@ struct qp_rx {
 		     */
 	bool bulk;  /* payload went straight to memory lately: what follows may be more of that */
 	struct rx_seg seg;
-	struct mr *near;    /* held while FPDUs are parsed; NULL: none */
-	bool receiving;     /* between want and got or fault: the owner may write to the memory */
-	struct mr *lent_mr; /* so long held: part of it is among that memory */
+	struct mr_near near; /* held while FPDUs are parsed */
+	bool receiving;      /* between want and got or fault: the owner may write to the memory */
+	struct mr *lent_mr;  /* so long held: part of it is among that memory */
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected next */
@@ -75,13 +75,6 @@ struct qp_recv {
 static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
 {
 	return rx->tail - rx->head;
-}
-/* At the end of what looks up regions: none is held between two calls. */
-static inline void qp_rx_drop_near(struct qp_rx *rx)
-{
-	if (rx->near)
-		mr_release(rx->near);
-	rx->near = NULL;
 }
 void qp_rx_parse(struct qp *qp);
 void qp_rx_free_own_buf(struct qp_rx *rx);

@@ -81,18 +81,15 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct qp_rx *rx = &qp->rx;
 	struct rx_seg *seg = &rx->seg;
 	uint32_t left = seg->payload - seg->done, n;
-	struct mr *mr;
 	void *ptr;
 
-	n = seg->rx->target(qp, seg, left, &mr, &ptr);
-	qp_rx_drop_near(rx);
-	if (n == 0)
-		return 0;
-	if (mr->backing.can_stall) {
-		mr_release(mr);
-		return rx_want_buf(rx, QP_RXBUF, iov);
+	n = seg->rx->target(qp, seg, left, &ptr);
+	if (n == 0 || rx->near.mr->backing.can_stall) {
+		mr_release_near(&rx->near);
+		return n == 0 ? 0 : rx_want_buf(rx, QP_RXBUF, iov);
 	}
-	rx->lent_mr = mr;
+	rx->lent_mr = rx->near.mr; /* with the hold */
+	rx->near.held = false;
 	rx->lent_ptr = ptr;
 	rx->lent_len = n;
 	iov[0] = (struct iovec){.iov_base = ptr, .iov_len = n};

@@ -18,7 +18,7 @@ struct qp_tx {
 	enum tx_source source;      /* message begun and not all built; never interleaved */
 	enum tx_source last;        /* the source of the message before */
 	uint32_t off;               /* bytes of its payload that are built */
-	struct mr *near;            /* held while several FPDUs are built; NULL: none */
+	struct mr_near near;        /* held while FPDUs are built */
 	bool imm_due;               /* its Write is built, its Immediate is not */
 	bool rtr_due;               /* the RTR FPDU has to go first */
 	bool term_due;              /* a Terminate has to go, and then nothing */

@@ -102,19 +102,6 @@ int tx_check_sink(struct qp *qp, const struct sq_wr *wr)
 	return 0;
 }
 
-#define TX_NEAR_MIN 4 /* so many work requests that wait mostly have one source */
-
-static enum mr_verdict tx_hold(struct qp *qp, const struct ibv_sge *sge, uint64_t off, uint64_t len,
-			       struct mr **mr, void **ptr)
-{
-	struct mr_table *mrs = qp->cfg.mrs;
-
-	if (qp->tx.near || qp->sq.tail - qp->sq.next >= TX_NEAR_MIN)
-		return mr_hold_near(mrs, &qp->tx.near, qp->cfg.pd, sge->lkey, sge->addr + off, len,
-				    0, mr, ptr);
-	return mr_hold(mrs, qp->cfg.pd, sge->lkey, sge->addr + off, len, 0, mr, ptr);
-}
-
 static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr, uint64_t off,
 		       uint64_t len)
 {
@@ -122,7 +109,6 @@ static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr,
 		const struct ibv_sge *sge = &wr->sge[i];
 		uint64_t part = sge->length - off;
 		enum mr_verdict verdict;
-		struct mr *mr;
 		void *ptr;
 
 		if (off >= sge->length) {
@@ -130,10 +116,11 @@ static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr,
 			continue;
 		}
 		part = part < len ? part : len;
-		verdict = tx_hold(qp, sge, off, part, &mr, &ptr);
+		verdict = mr_hold_near(qp->cfg.mrs, &qp->tx.near, qp->cfg.pd, sge->lkey,
+				       sge->addr + off, part, 0, 0, &ptr);
 		if (verdict != MR_OK)
 			return -qp_local_errno(verdict);
-		if (tx_fpdu_add(f, ptr, part, mr))
+		if (tx_fpdu_add(f, ptr, part, qp->tx.near.mr))
 			return -EFAULT;
 		len -= part;
 		off = 0;

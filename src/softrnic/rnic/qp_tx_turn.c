@@ -119,10 +119,7 @@ void qp_tx_build_all(struct qp *qp)
 {
 	while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
 		;
-	if (qp->tx.near) {
-		mr_release(qp->tx.near);
-		qp->tx.near = NULL;
-	}
+	mr_release_near(&qp->tx.near);
 	if (qp->sq.next == qp->sq.tail)
 		qp->sq.patient = 0;
 }

@@ -261,15 +261,11 @@ static int fpdu_copy(struct tx_fpdu *f, const void *src, size_t len)
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr)
 {
 	struct tx_batch *b = f->b;
-	int err;
 
-	if (f->crc || f->markers || len < TX_REFER_MIN ||
-	    (f->short_link && mr->backing.can_stall)) {
-		err = fpdu_copy(f, src, len);
-		mr_release(mr);
-		return err;
-	}
+	if (f->crc || f->markers || len < TX_REFER_MIN || (f->short_link && mr->backing.can_stall))
+		return fpdu_copy(f, src, len);
 	fpdu_list(f);
+	mr_hold_again(mr);
 	b->piece[b->n++] = (struct tx_piece){
 		.iov = {.iov_base = src, .iov_len = len},
 		.mr = mr,

@@ -87,7 +87,7 @@ static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)
 	f->at += len;
 	f->copied += len;
 }
-/* Held memory, copied or referenced; the hold is taken over. 0 or -EFAULT. */
+/* Held memory, copied, or referenced and held once more. 0 or -EFAULT. */
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr);
 size_t tx_fpdu_close(struct tx_fpdu *f); /* its length in the stream */
 void tx_fpdu_abort(struct tx_fpdu *f);

@@ -99,6 +99,8 @@ enum stream_buf { STREAM_BUF_RX, STREAM_BUF_TX }; /* of QP_RXBUF and QP_TXBUF by
 struct stream_host {
 	void *(*get_buf)(void *owner, enum stream_buf kind); /* NULL: no memory */
 	void (*put_buf)(void *owner, enum stream_buf kind, void *buf);
+	/* They are not to be given back yet, as they are soon needed again; NULL: never. */
+	bool (*keeps_bufs)(void *owner);
 	/*
 	 * For how long the peer's host has left unacknowledged what was sent; 0: it has not, or
 	 * nothing was sent. Asked while the receive is stalled: then no received byte can show that

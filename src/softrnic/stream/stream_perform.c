@@ -96,6 +96,7 @@ void stream_perform(struct stream *s, struct stream_update *u)
 			break;
 		}
 	}
-	stream_put_bufs(s);
+	if (!s->cfg.host->keeps_bufs || !s->cfg.host->keeps_bufs(s->cfg.owner))
+		stream_put_bufs(s);
 	s->cfg.host->set_deadline(s->cfg.owner, u->deadline);
 }

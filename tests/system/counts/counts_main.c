@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counts N WORK wait|poll: N pieces of work between two processes, and nothing else that repeats,
- * for counts.sh to count what each costs. Only calls of librpma 1.2.
+ * counts N WORK wait|poll|both: N pieces of work between two processes, and nothing else that
+ * repeats, for counts.sh to count what each costs. Only calls of librpma 1.2. both: one thread is
+ * both ends and polls them in turns, so nothing is counted but the way there and back.
  *   write   64 bytes written and flushed
  *   batch   63 such writes and one flush
  *   read    64 bytes read
@@ -47,6 +48,7 @@ struct end {
 	struct rpma_mr_remote *remote; /* of the client */
 	char *memory;
 	bool polls;
+	struct rpma_cq *other; /* of the other end, if this thread polls that one, too */
 };
 
 static void end_open(struct end *e, enum rpma_util_ibv_context_type type)
@@ -97,14 +99,25 @@ static void expect_established(struct end *e)
 	must(rpma_conn_get_cq(e->conn, &e->cq), "the completion queue");
 }
 
+static void poll_other(struct end *e)
+{
+	struct ibv_wc wc;
+
+	must_be(!e->other || rpma_cq_get_wc(e->other, 1, &wc, NULL) == RPMA_E_NO_COMPLETION,
+		"a completion at the other end");
+}
+
 static void await(struct end *e)
 {
 	struct ibv_wc wc;
 	int ret;
 
-	while ((ret = rpma_cq_get_wc(e->cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
+	poll_other(e);
+	while ((ret = rpma_cq_get_wc(e->cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		if (!e->polls)
 			must(rpma_cq_wait(e->cq), "waiting");
+		poll_other(e);
+	}
 	must(ret, "the completion");
 	must_be(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
@@ -163,28 +176,40 @@ static void pong(struct end *e)
 
 /* --- two processes -------------------------------------------------------------------------- */
 
+static struct rpma_ep *serve_listen(struct end *e, const char *port)
+{
+	struct rpma_ep *ep;
+
+	end_open(e, RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	must(rpma_ep_listen(e->peer, HOST, port, &ep), "listening");
+	return ep;
+}
+
+static void serve_accept(struct end *e, struct rpma_ep *ep, bool receives)
+{
+	struct rpma_conn_private_data pdata;
+	struct rpma_conn_cfg *cfg = end_cfg();
+	struct rpma_conn_req *req;
+	char descriptor[128];
+	size_t len;
+
+	must(rpma_mr_get_descriptor_size(e->mr, &len), "the descriptor's size");
+	must(rpma_mr_get_descriptor(e->mr, descriptor), "the descriptor");
+	must(rpma_ep_next_conn_req(ep, cfg, &req), "a request");
+	must(rpma_conn_cfg_delete(&cfg), "the configuration");
+	if (receives)
+		must(rpma_conn_req_recv(req, e->mr, 0, LEN, NULL), "the first receive");
+	pdata = (struct rpma_conn_private_data){.ptr = descriptor, .len = (uint8_t)len};
+	must(rpma_conn_req_connect(&req, &pdata, &e->conn), "accepting");
+}
+
 static void serve(const char *port, int ready, long pongs)
 {
 	struct end e = {0};
-	struct rpma_conn_private_data pdata;
-	struct rpma_conn_cfg *cfg;
-	struct rpma_conn_req *req;
-	char descriptor[128];
-	struct rpma_ep *ep;
-	size_t len;
+	struct rpma_ep *ep = serve_listen(&e, port);
 
-	end_open(&e, RPMA_UTIL_IBV_CONTEXT_LOCAL);
-	must(rpma_ep_listen(e.peer, HOST, port, &ep), "listening");
-	must(rpma_mr_get_descriptor_size(e.mr, &len), "the descriptor's size");
-	must(rpma_mr_get_descriptor(e.mr, descriptor), "the descriptor");
 	must_be(write(ready, "", 1) == 1, "no pipe");
-	cfg = end_cfg();
-	must(rpma_ep_next_conn_req(ep, cfg, &req), "a request");
-	must(rpma_conn_cfg_delete(&cfg), "the configuration");
-	if (pongs)
-		must(rpma_conn_req_recv(req, e.mr, 0, LEN, NULL), "the first receive");
-	pdata = (struct rpma_conn_private_data){.ptr = descriptor, .len = (uint8_t)len};
-	must(rpma_conn_req_connect(&req, &pdata, &e.conn), "accepting");
+	serve_accept(&e, ep, pongs > 0);
 	expect_established(&e);
 	while (pongs-- > 0)
 		pong(&e);
@@ -192,9 +217,8 @@ static void serve(const char *port, int ready, long pongs)
 	end_close(&e);
 }
 
-static void client_connect(struct end *e, const char *port)
+static void client_dial(struct end *e, const char *port)
 {
-	struct rpma_conn_private_data pdata;
 	struct rpma_conn_cfg *cfg = end_cfg();
 	struct rpma_conn_req *req;
 
@@ -202,6 +226,12 @@ static void client_connect(struct end *e, const char *port)
 	must(rpma_conn_req_new(e->peer, HOST, port, cfg, &req), "a request");
 	must(rpma_conn_cfg_delete(&cfg), "the configuration");
 	must(rpma_conn_req_connect(&req, NULL, &e->conn), "connecting");
+}
+
+static void client_expect(struct end *e)
+{
+	struct rpma_conn_private_data pdata;
+
 	expect_established(e);
 	must(rpma_conn_get_private_data(e->conn, &pdata), "the private data");
 	must(rpma_mr_remote_from_descriptor(pdata.ptr, pdata.len, &e->remote), "the descriptor");
@@ -219,32 +249,64 @@ static void work_once(struct end *e, const char *work)
 		ping(e);
 }
 
-int main(int argc, char *argv[])
+static void client_work(struct end *e, const char *work, long n)
 {
-	struct end e = {0};
-	const char *port = getenv("PORT");
-	int ready[2], status;
-	long n;
-	char byte;
-	pid_t server;
+	for (long i = 0; i < n; i++)
+		work_once(e, work);
+	must(rpma_mr_remote_delete(&e->remote), "the remote region");
+	must(rpma_conn_disconnect(e->conn), "disconnecting");
+}
 
-	if (argc != 4 || !port || pipe(ready))
+/* --- one thread ----------------------------------------------------------------------------- */
+
+static int both(const char *port, const char *work, long n)
+{
+	struct end server = {0}, client = {.polls = true};
+	struct rpma_ep *ep = serve_listen(&server, port);
+
+	client_dial(&client, port);
+	serve_accept(&server, ep, false);
+	client_expect(&client);
+	expect_established(&server);
+	client.other = server.cq;
+	client_work(&client, work, n);
+	must(rpma_ep_shutdown(&ep), "the end of the endpoint");
+	end_close(&server);
+	end_close(&client);
+	return 0;
+}
+
+static int two(const char *port, const char *work, const char *how, long n)
+{
+	struct end e = {.polls = !strcmp(how, "poll")};
+	int ready[2], status;
+	pid_t server;
+	char byte;
+
+	if (pipe(ready))
 		return 2;
-	n = atol(argv[1]);
 	server = fork();
 	if (server == 0) {
-		serve(port, ready[1], strcmp(argv[2], "send") ? 0 : n);
+		serve(port, ready[1], strcmp(work, "send") ? 0 : n);
 		exit(0);
 	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		return 1;
-	e.polls = !strcmp(argv[3], "poll");
-	client_connect(&e, port);
-	for (long i = 0; i < n; i++)
-		work_once(&e, argv[2]);
-	must(rpma_mr_remote_delete(&e.remote), "the remote region");
-	must(rpma_conn_disconnect(e.conn), "disconnecting");
+	client_dial(&e, port);
+	client_expect(&e);
+	client_work(&e, work, n);
 	end_close(&e);
 	return waitpid(server, &status, 0) == server && status == 0 ? 0 : 1;
+}
+
+int main(int argc, char *argv[])
+{
+	const char *port = getenv("PORT");
+
+	if (argc != 4 || !port)
+		return 2;
+	if (!strcmp(argv[3], "both"))
+		return both(port, argv[2], atol(argv[1]));
+	return two(port, argv[2], argv[3], atol(argv[1]));
 }

@@ -68,8 +68,9 @@ static void app_print_state(void)
 	if (rc)
 		app_answer(rc);
 	else
-		printf("epoch %" PRIu64 " insync %u role %u health %u age %d\n", st.epoch,
-		       st.insync_mask, st.role, st.health, st.age_ms != UINT64_MAX);
+		printf("epoch %" PRIu64 " insync %u role %u health %u age %d flush %" PRIu64 "\n",
+		       st.epoch, st.insync_mask, st.role, st.health, st.age_ms != UINT64_MAX,
+		       st.flush_seq);
 }
 
 static void app_print_slow(void)

@@ -116,6 +116,36 @@ static void a_lane_needs_the_promise_first(void **state)
 	hosts_stop(&hosts);
 }
 
+static void a_connection_for_restoring_can_only_read(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+	struct mirror_epoch epoch;
+	struct talk control, restore;
+	enum rpma_conn_event event;
+
+	hosts_start(&hosts, &opts);
+	player_open(&b, &hosts, 1);
+	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
+	epoch = hosts_promote(&hosts, 0);
+	assert_int_equal(talk_open(&control, &hosts, 1, 0, GREETING_CONTROL, epoch), GREETING_OK);
+	assert_int_equal(talk_open(&restore, &hosts, 1, 0, GREETING_RESTORE, epoch),
+			 GREETING_EPOCH);
+	talk_close(&restore);
+	assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	assert_int_equal(talk_open(&restore, &hosts, 1, 0, GREETING_RESTORE, epoch), GREETING_OK);
+	assert_null(restore.ring);
+	memset(restore.page, 0x55, sizeof(restore.page));
+	OK(rpma_write(restore.conn, restore.data, 0, restore.page_mr, 0, sizeof(restore.page),
+		      RPMA_F_COMPLETION_ALWAYS, NULL));
+	OK(rpma_conn_next_event_timeout(restore.conn, PLAYER_WAIT_MS, &event));
+	assert_int_not_equal(event, RPMA_CONN_ESTABLISHED);
+	assert_int_equal(file_word(1, 0), 0);
+	talk_close(&restore);
+	talk_close(&control);
+	player_close(&b);
+	hosts_stop(&hosts);
+}
+
 static void a_second_process_may_not_map(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
@@ -450,6 +480,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_primary_flushes_to_the_members_that_promised),
 		cmocka_unit_test(a_lane_needs_the_promise_first),
+		cmocka_unit_test(a_connection_for_restoring_can_only_read),
 		cmocka_unit_test(a_second_process_may_not_map),
 		cmocka_unit_test(nothing_is_placed_any_more_when_a_promise_is_answered),
 		cmocka_unit_test(a_lower_epoch_is_refused_with_the_one_that_is_known),

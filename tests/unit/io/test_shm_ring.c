@@ -3,6 +3,9 @@
 #include "lib/unit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -113,6 +116,67 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_false(ring_wakes_writer(&r));
 }
 
+/* --- a reader that only looks, and a writer that fills the ring and sleeps each time -----------
+ */
+
+#define FILLS  20000u
+#define WAKE_S 30 /* a wake-up that has not come by then is lost */
+
+static sem_t room;
+
+static void *look_and_take(void *arg)
+{
+	uint8_t out[SIZE];
+	uint64_t taken = 0;
+
+	while (taken < (uint64_t)FILLS * SIZE) {
+		ssize_t got = get(out, 1 + taken % SIZE);
+
+		if (got == 0) { /* where threads share a CPU */
+			sched_yield();
+			continue;
+		}
+		taken += (uint64_t)got;
+		if (ring_is_pending(&r))
+			continue;
+		ring_reader_rests(&r);
+		if (ring_wakes_writer(&r))
+			sem_post(&room);
+	}
+	return NULL;
+}
+
+static void sleep_until_there_is_room(void)
+{
+	struct timespec until;
+
+	if (ring_writer_sleeps(&w))
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAKE_S;
+	assert_int_equal(sem_timedwait(&room, &until), 0);
+}
+
+static void a_writer_that_sleeps_is_woken_by_a_reader_that_rarely_fences(void **state)
+{
+	uint8_t in[SIZE] = {0};
+	uint64_t left = (uint64_t)FILLS * SIZE;
+	pthread_t reader;
+
+	rings_at(0);
+	assert_int_equal(sem_init(&room, 0, 0), 0);
+	assert_int_equal(pthread_create(&reader, NULL, look_and_take, NULL), 0);
+	while (left > 0) {
+		ssize_t sent = put(in, left < SIZE ? left : SIZE);
+
+		left -= (uint64_t)sent;
+		if (sent == 0)
+			sleep_until_there_is_room();
+	}
+	assert_int_equal(pthread_join(reader, NULL), 0);
+	sem_destroy(&room);
+}
+
 static void a_position_that_cannot_be_is_refused(void **state)
 {
 	uint8_t byte = 0, out[SIZE];
@@ -196,6 +260,7 @@ int main(void)
 		cmocka_unit_test(pieces_of_any_length_are_gathered_and_scattered),
 		cmocka_unit_test(a_full_ring_takes_nothing_and_an_empty_one_gives_nothing),
 		cmocka_unit_test(an_end_that_waits_is_woken_once),
+		cmocka_unit_test(a_writer_that_sleeps_is_woken_by_a_reader_that_rarely_fences),
 		cmocka_unit_test(a_position_that_cannot_be_is_refused),
 		cmocka_unit_test(random_positions_and_flags_do_no_harm),
 		cmocka_unit_test(memory_that_is_gone_is_reported_with_what_came_before_it),

@@ -37,7 +37,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int setup_mapped(void **state)
+static inline int setup_mapped(void **state)
 {
 	setup(state);
 	map_set();

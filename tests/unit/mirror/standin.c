@@ -211,6 +211,11 @@ struct mirror_record standin_record(struct standin *s)
 	return record;
 }
 
+void standin_forget_epoch(struct standin *s, unsigned slot)
+{
+	STANDIN_LOCKED(s, s->members[slot].epoch = (struct mirror_epoch){0});
+}
+
 void standin_set_min_copies(struct standin *s, unsigned min_copies)
 {
 	STANDIN_LOCKED(s, s->record.config.min_copies = min_copies);

@@ -42,6 +42,8 @@ void standin_overtake(struct standin *s);
 void standin_set_unclean(struct standin *s);
 /* Ranges that a member reports as perhaps different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
+/* It does not say any more which epoch's flushes it may hold. */
+void standin_forget_epoch(struct standin *s, unsigned slot);
 /* How many questions of a kind a member was asked. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for its answer. */

@@ -29,7 +29,8 @@ struct standin_member {
 	struct rpma_ep *ep; /* NULL: it is cut off */
 	char port[8];
 	struct standin_conn conns[STANDIN_CONNS];
-	struct mirror_epoch promised;
+	struct mirror_epoch promised, epoch; /* epoch: whose flushes it may hold */
+	bool is_syncing;                     /* from member 0 */
 	struct mirror_view seen;
 	struct mirror_range records[4];
 	unsigned record_count;

@@ -57,21 +57,29 @@ static void standin_grant(struct standin *s, unsigned slot, struct standin_conn 
 	standin_describe(c->data, &grant->data);
 	if (c->greeting.kind != GREETING_LANE)
 		return;
+	if (!m->is_syncing)
+		m->epoch = c->greeting.epoch;
 	rpma_mr_reg(s->peer, m->ring, INTENT_RING_BYTES, usage, &c->ring);
 	standin_describe(c->ring, &grant->ring);
 	grant->ring_slots = INTENT_SLOTS;
 }
 
-static void standin_promised(struct standin_member *m, const struct message *q, uint64_t id,
+static void standin_promised(struct standin *s, unsigned slot, const struct message *q,
 			     struct message *a)
 {
+	const struct mirror_member *members = s->record.config.members;
+	struct standin_member *m = &s->members[slot];
+
 	a->type = MESSAGE_PROMISED;
 	m->promised = q->epoch;
-	a->promised = (struct message_promised){.copy = MIRROR_COPY_INSYNC,
+	a->promised = (struct message_promised){.copy = m->is_syncing ? MIRROR_COPY_SYNCING
+								      : MIRROR_COPY_INSYNC,
 						.ranges = m->record_count,
-						.copy_id = id,
+						.copy_id = members[slot].id,
 						.size = STANDIN_SIZE,
-						.seen = m->seen};
+						.seen = m->seen,
+						.copy_epoch = m->epoch,
+						.source_id = m->is_syncing ? members[0].id : 0};
 }
 
 void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a)
@@ -86,12 +94,17 @@ void standin_answer(struct standin *s, unsigned slot, const struct message *q, s
 		a->done.status = GREETING_EPOCH;
 		a->done.known = m->promised;
 	} else if (q->type == MESSAGE_PROMISE) {
-		standin_promised(m, q, s->record.config.members[slot].id, a);
+		standin_promised(s, slot, q, a);
 	} else if (q->type == MESSAGE_GET_RANGES) {
 		a->type = MESSAGE_RANGES;
 		a->ranges = (struct message_ranges){
 			.index = 0, .total = m->record_count, .count = (uint8_t)m->record_count};
 		memcpy(a->ranges.ranges, m->records, sizeof(m->records));
+	} else if (q->type == MESSAGE_RESYNC_BEGIN) {
+		m->is_syncing = true;
+	} else if (q->type == MESSAGE_RESYNC_END) {
+		m->is_syncing = false;
+		m->epoch = q->epoch;
 	} else if (q->type == MESSAGE_RETIRE) {
 		m->record_count = 0;
 	} else if (q->type == MESSAGE_VIEW) {

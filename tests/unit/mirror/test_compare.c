@@ -99,8 +99,8 @@ static void test_flushes_are_no_differences(void **state)
 
 	stop_flushing = false;
 	for (uintptr_t i = 0; i < FLUSHERS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, flush_until_stopped, (void *)i), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, flush_until_stopped, (void *)i),
+				 0);
 	for (unsigned round = 0; round < 3; round++) {
 		o = verify(MIRROR_NOBODY, false);
 		assert_verified(&o, 2, 0);

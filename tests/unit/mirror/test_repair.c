@@ -79,18 +79,74 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	assert_flushed(7, 8 * BLOCK, BLOCK);
 }
 
+static void restart(void)
+{
+	assert_int_equal(rpmirror_unmap(&m), 0);
+	map_set();
+}
+
+/* Three blocks before the restart and one behind it: nothing else is sent or compared. */
+static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
+{
+	standin_cut(s, 2);
+	store(5 * BLOCK, BLOCK, 1);
+	store(9 * BLOCK, 8, 2);
+	store((4 << 20) + BLOCK, BLOCK, 3);
+	await_insync(3);
+	restart();
+	store(7 * BLOCK, 8, 4);
+	standin_mend(s, 2);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
+	assert_int_equal(progress_of(2).copied, 4 * BLOCK);
+	assert_int_equal(progress_of(2).equal, 0);
+	assert_int_equal(m->counted, 0); /* in-sync, it is counted for no more */
+}
+
 /* Nobody knows what it lacks: everything is compared, and what differs is copied. */
-static void test_a_member_of_a_former_epoch_is_compared(void **state)
+static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **state)
 {
 	standin_cut(s, 2);
 	store(5 * BLOCK, BLOCK, 1);
 	await_insync(3);
-	assert_int_equal(rpmirror_unmap(&m), 0);
-	map_set();
+	restart();
+	standin_forget_epoch(s, 2);
 	standin_mend(s, 2);
 	await_insync(7);
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
-	assert_true(progress_of(2).copied <= BLOCK);
+	assert_int_equal(progress_of(2).copied, BLOCK);
+	assert_int_equal(progress_of(2).equal, STANDIN_SIZE - BLOCK);
+}
+
+/* In the middle of a resync, whatever its kind. */
+static void test_a_resync_goes_on_after_a_restart(void **state)
+{
+	standin_cut(s, 2);
+	memset(addr, 7, 256 * BLOCK);
+	assert_int_equal(flush_range(0, 256 * BLOCK), 0);
+	await_insync(3);
+	restart();
+	standin_forget_epoch(s, 2);
+	standin_mend(s, 2);
+	await_asked(2, MESSAGE_RESYNC_BEGIN, 1);
+	standin_cut(s, 2);
+	restart();
+	store(300 * BLOCK, 8, 8);
+	standin_mend(s, 2);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
+}
+
+/* A planned end: no records, no digests, nothing is read. */
+static void test_after_a_clean_end_nothing_is_compared(void **state)
+{
+	store(5 * BLOCK, BLOCK, 1);
+	restart();
+	assert_false(m->repair->has_thread);
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_int_equal(standin_asked(s, slot, MESSAGE_GET_RANGES), 0);
+	store(6 * BLOCK, BLOCK, 2);
+	assert_flushed(7, 5 * BLOCK, 2 * BLOCK);
 }
 
 static int setup_records(void **state)
@@ -117,6 +173,24 @@ static void test_copies_are_equal_before_the_application_reads(void **state)
 	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
 	assert_true(progress_of(1).copied <= BLOCK);
 	assert_int_equal(progress_of(2).copied, 0);
+}
+
+static int setup_many_records(void **state)
+{
+	setup(state);
+	standin_set_unclean(s);
+	standin_set_records(s, 1, (struct mirror_range){0, STANDIN_SIZE});
+	memset((uint8_t *)standin_copy(s, 1) + 17 * BLOCK, 9, BLOCK);
+	map_set();
+	return 0;
+}
+
+/* More than this host's table has slots: its daemon records that all may differ. */
+static void test_records_that_do_not_fit_are_all_of_the_file(void **state)
+{
+	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
+	assert_true(standin_asked(s, 0, MESSAGE_RECORD_RANGES) > 0);
+	assert_int_equal(m->hot.meta.hot_count, 0); /* they went when it began to serve */
 }
 
 struct flusher {
@@ -291,9 +365,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MAPPED(test_a_member_that_returns_gets_what_differs),
-		MAPPED(test_a_member_of_a_former_epoch_is_compared),
+		MAPPED(test_what_a_member_lacks_is_known_after_a_restart),
+		MAPPED(test_a_bitmap_that_counts_from_another_epoch_is_not_used),
+		MAPPED(test_a_resync_goes_on_after_a_restart),
+		MAPPED(test_after_a_clean_end_nothing_is_compared),
 		cmocka_unit_test_setup_teardown(test_copies_are_equal_before_the_application_reads,
 						setup_records, teardown),
+		cmocka_unit_test_setup_teardown(test_records_that_do_not_fit_are_all_of_the_file,
+						setup_many_records, teardown),
 		MAPPED(test_members_return_while_flushes_go_on),
 		MAPPED(test_a_resync_that_is_cut_off_goes_on),
 		MAPPED(test_two_members_return_at_once),

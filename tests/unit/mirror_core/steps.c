@@ -207,6 +207,33 @@ static bool start_holds(bool done)
 		  : !done && !steps_meta.members.members[0].has_bitmap;
 }
 
+/* What it is begun with is there when it counts. */
+static const uint64_t some_bits[COPY_SIZE / MIRROR_BLOCK / 64] = {0xf0, [5] = ~0ull};
+
+static int run_start_with(void)
+{
+	return meta_bitmap_start_with(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 2),
+				      copy_epoch(STEPS_EPOCH + 3), some_bits);
+}
+
+static bool start_with_holds(bool done)
+{
+	bool is = meta_bitmap_is_usable(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 2));
+
+	return is ? meta_bitmap_count(&steps_meta, 0) == 68
+		  : !done && !steps_meta.members.members[0].has_bitmap;
+}
+
+static int run_drop(void)
+{
+	return meta_bitmap_drop(&steps_meta, 0);
+}
+
+static bool drop_holds(bool done)
+{
+	return !done || !steps_meta.members.members[0].has_bitmap;
+}
+
 /* ---- W7: `clean` is gone before map returns ---- */
 
 static int run_hold(void)
@@ -380,6 +407,8 @@ const struct step steps[] = {
 	{"W5 resync ends", before_resync_end, run_resync_end, resync_end_holds, SUPER},
 	{"W5 bitmap is cleared", before_clear, run_clear, clear_holds, BITMAPS},
 	{"bitmap is started", before_start, run_start, start_holds, BITMAPS},
+	{"bitmap is started with bits", before_start, run_start_with, start_with_holds, BITMAPS},
+	{"bitmap is dropped", before_cool, run_drop, drop_holds, MEMBERS},
 	{"W7 hold", nothing_before, run_hold, hold_holds, SUPER},
 	{"W7 serve", before_serve, run_serve, serve_holds, SUPER},
 	{"W7 release", before_release, run_release, release_holds, SUPER},

@@ -167,6 +167,41 @@ static void after_a_clean_end_a_restart_of_the_host_is_nothing(void **state)
 	assert_true(report.flags & META_CLEAN);
 }
 
+/* It changes nothing here: a copy that is only read is as clean as before, and no promise waits. */
+static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **state)
+{
+	promise(5);
+	member_retire(&member, copy_epoch(5), MEMBER_CLEAN_END, &v);
+	expect(MEMBER_OK);
+	connect_with(MEMBER_RESTORE, 4);
+	expect(MEMBER_EPOCH_OLD);
+	connect_with(MEMBER_RESTORE, 5);
+	expect(MEMBER_OK);
+	assert_true(meta.super.flags & META_CLEAN);
+	assert_int_equal(member.lanes + member.bulks, 0);
+	member_on_closed(&member, MEMBER_RESTORE);
+	assert_int_equal(member.lanes + member.bulks, 0);
+}
+
+/* What former primaries left in its ring is void since it serves itself. */
+static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	member_on_closed(&member, MEMBER_LANE);
+	hold(10);
+	promise(6);
+	member_serve(&member, copy_epoch(6), false, &v);
+	expect(MEMBER_OK);
+	member_retire(&member, copy_epoch(6), MEMBER_SERVING, &v);
+	expect(MEMBER_OK);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_false(report.is_held);
+	assert_false(report.is_uncertain);
+}
+
 /* ---- holders ---- */
 
 static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **state)
@@ -194,6 +229,8 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	connect_with(MEMBER_BULK, 5);
 	expect(MEMBER_IS_HELD);
 	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_IS_HELD);
+	connect_with(MEMBER_RESTORE, 5);
 	expect(MEMBER_IS_HELD);
 	member_release(&member, false, &v);
 	expect(MEMBER_OK);
@@ -396,7 +433,9 @@ int main(void)
 		TEST(the_last_extent_ends_with_the_file),
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
 		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
+		TEST(who_restores_needs_the_promised_epoch_and_counts_as_nobody),
 		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
+		TEST(a_primary_whose_host_went_down_is_not_uncertain),
 		TEST(a_holder_of_another_boot_is_gone),
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
 		TEST(a_clean_unmap_is_clean),

@@ -138,13 +138,14 @@ static void the_superblock_lies_as_documented(void **state)
 	super.address = 0x7f0000000000;
 	super.acked = 5;
 	super.holder.pid = 77;
+	super.scrub = (struct meta_scrub){1700000000, 8192, 4096};
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	/* The second write is in the second slot, and the first says so. */
 	assert_memory_equal(store.medium + 0x1000, "RPMSUPER", 8);
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
-	assert_int_equal(field(0x1010, 4), 256);
+	assert_int_equal(field(0x1010, 4), 280);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
 	assert_int_equal(field(0x1020, 4), 1);    /* format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
@@ -161,6 +162,9 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1090, 8), 5);
 	assert_int_equal(field(0x10a0, 8), 77);
 	assert_string_equal((char *)store.medium + 0x10e0, "orders");
+	assert_int_equal(field(0x1120, 8), 1700000000);
+	assert_int_equal(field(0x1128, 8), 8192);
+	assert_int_equal(field(0x1130, 8), 4096);
 }
 
 static void the_other_records_lie_as_documented(void **state)

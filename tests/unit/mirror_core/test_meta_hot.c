@@ -154,6 +154,8 @@ static void runs_are_found_in_order_and_cut_to_length(void **state)
 
 static void a_bitmap_of_another_epoch_is_unusable(void **state)
 {
+	static const uint64_t bits[COPY_SIZE / MIRROR_BLOCK / 64] = {[9] = 0x101};
+
 	start();
 	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(3)));
 	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(4)));
@@ -168,8 +170,16 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(5)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
-	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(5), copy_epoch(6)), 0);
+	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(5)));
+	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(4)));
+	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(6), copy_epoch(6)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
+	/* With bits: they are added to what it has. */
+	meta_bitmap_set(&meta, 0, blocks(1, 1));
+	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(6), copy_epoch(7), bits), 0);
+	assert_int_equal(meta_bitmap_count(&meta, 0), 3);
+	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(4), copy_epoch(7), bits), 0);
+	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
 	assert_int_equal(meta_bitmap_drop(&meta, 0), 0);
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(5)));
 }

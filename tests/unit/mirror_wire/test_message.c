@@ -86,7 +86,9 @@ static struct message sample(enum message_type type)
 						       .copy_id = 4,
 						       .size = 5,
 						       .revision = 6,
-						       .seen = sample_view()};
+						       .seen = sample_view(),
+						       .copy_epoch = {7, 8},
+						       .source_id = 9};
 		break;
 	case MESSAGE_GET_RANGES:
 	case MESSAGE_RANGES:

@@ -86,6 +86,9 @@ static void sample_fill_some(struct packet *p)
 		p->event.member = MIRROR_NOBODY;
 		snprintf(p->event.text, sizeof(p->event.text), "b has left");
 		break;
+	case PACKET_AGE:
+		p->age = (struct packet_age){1, 2, 3, 4};
+		break;
 	case PACKET_LEASE:
 		p->lease = (struct packet_lease){5, 6};
 		break;

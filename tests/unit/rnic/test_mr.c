@@ -272,10 +272,59 @@ static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
 	drop(mr);
 }
 
+static enum mr_verdict look_near(struct mr_near *near, uint32_t stag, uint64_t len)
+{
+	void *ptr;
+
+	return mr_hold_near(table, near, &pd, stag, (uintptr_t)memory, len, IBV_ACCESS_REMOTE_WRITE,
+			    0, &ptr);
+}
+
+static void a_remembered_region_is_checked_like_any_other(void **state)
+{
+	struct mr *mr = whole(RW);
+	struct mr_near near = {0};
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory)), MR_OK);
+		assert_int_equal(look_near(&near, mr->ibv.rkey, 1), MR_OK);
+		assert_int_equal(mr->holds, 1); /* once for all look-ups */
+		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory) + 1), MR_BAD_BOUNDS);
+		assert_int_equal(look_near(&near, mr->ibv.rkey + 1, 1), MR_BAD_STAG);
+		mr_release_near(&near);
+		mr_release_near(&near);
+		assert_int_equal(mr->holds, 0); /* remembered, not held */
+	}
+	mr_kill(mr);
+	assert_int_equal(look_near(&near, mr->ibv.rkey, 1), MR_BAD_STAG);
+	assert_int_equal(mr->holds, 0);
+	mr_delete(mr);
+}
+
+/* Its place in memory is another region's by then. */
+static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
+{
+	struct mr *first = whole(RW), *second;
+	struct mr_near near = {0};
+	uint32_t gone = first->ibv.rkey;
+
+	assert_int_equal(look_near(&near, gone, 1), MR_OK);
+	mr_release_near(&near);
+	drop(first);
+	second = whole(RW);
+	assert_ptr_equal(second, near.mr); /* or this test shows nothing */
+	assert_int_equal(look_near(&near, gone, 1), MR_BAD_STAG);
+	mr_release_near(&near);
+	assert_int_equal(look_near(&near, second->ibv.rkey, 1), MR_OK);
+	assert_ptr_equal(near.mr, second);
+	mr_release_near(&near);
+	drop(second);
+}
+
 /* Stress: one thread registers, publishes and deregisters; others use what they find. */
 enum { USERS = 3, ROUNDS = 1500 };
 static _Atomic uint32_t published;
-static _Atomic unsigned long good_uses;
+static _Atomic unsigned long good_uses, good_uses_again;
 static atomic_bool over;
 
 static void *use_published(void *arg)
@@ -294,13 +343,36 @@ static void *use_published(void *arg)
 	return NULL;
 }
 
+/* The same with what was found last. */
+static void *use_published_again(void *arg)
+{
+	struct mr_near near = {0};
+
+	while (!atomic_load(&over)) {
+		for (int i = 0; i < 3; i++) {
+			void *ptr;
+
+			if (mr_hold_near(table, &near, &pd, atomic_load(&published), 0, 64,
+					 IBV_ACCESS_REMOTE_WRITE, 0, &ptr))
+				continue;
+			__atomic_add_fetch((long *)ptr, 1, __ATOMIC_RELAXED);
+			atomic_fetch_add(&good_uses_again, 1);
+		}
+		mr_release_near(&near);
+	}
+	return NULL;
+}
+
 static void deregistration_waits_for_every_user(void **state)
 {
 	pthread_t users[USERS];
 
 	for (int i = 0; i < USERS; i++)
-		assert_int_equal(pthread_create(&users[i], NULL, use_published, NULL), 0);
-	for (int i = 0; i < ROUNDS || atomic_load(&good_uses) == 0; i++) {
+		assert_int_equal(pthread_create(&users[i], NULL,
+						i ? use_published_again : use_published, NULL),
+				 0);
+	for (int i = 0; i < ROUNDS || !atomic_load(&good_uses) || !atomic_load(&good_uses_again);
+	     i++) {
 		void *buf = aligned_alloc(64, 64);
 		struct mr *mr;
 
@@ -343,6 +415,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_forked_child_forgets_the_holds_of_its_parent,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_remembered_region_is_checked_like_any_other,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_remembered_region_that_went_is_not_taken_for_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(deregistration_waits_for_every_user, setup,
 						teardown),
 	};

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What runs in the thread that touched the page: in a handler of SIGBUS only async-signal-safe
+ * calls, little stack, no lock.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "mirror/errmsg.h"
+#include "mirror/restore_impl.h"
+
+#define RESTORE_LOOK_NS (50 * NSEC_PER_MS)
+#define RESTORE_POINTS  8 /* sets with a backtrack point, of one thread */
+
+/* Read by handlers: initial-exec, so that an access never allocates. */
+#define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
+
+/* An access of the library's own. */
+struct restore_trial {
+	struct restore *restore;
+	uint64_t offset; /* where it faulted */
+	sigjmp_buf env;
+};
+TLS_FOR_HANDLER struct restore_trial *restore_trial;
+
+TLS_FOR_HANDLER struct {
+	uint64_t serial; /* of the mapping; 0: free */
+	sigjmp_buf *env;
+} restore_points[RESTORE_POINTS];
+
+/* The fault that was passed on although its page was restored: handlers that displaced each other
+ * call this one for it again. */
+TLS_FOR_HANDLER struct {
+	const void *uctx, *at;
+} restore_raised;
+
+/* ---- requests ---- */
+
+static struct restore_request *restore_take_request(struct restore *r)
+{
+	for (unsigned i = 0; i < RESTORE_REQUESTS; i++) {
+		unsigned state = RESTORE_FREE;
+
+		if (atomic_compare_exchange_strong(&r->requests[i].state, &state, RESTORE_TAKEN))
+			return &r->requests[i];
+	}
+	return NULL;
+}
+
+/* It has taken too long without any progress. Unless it is done just now, nobody looks at it again.
+ */
+static bool restore_abandon(struct restore_request *q)
+{
+	unsigned state = RESTORE_ASKED;
+
+	if (atomic_compare_exchange_strong(&q->state, &state, RESTORE_FREE))
+		return true;
+	return atomic_compare_exchange_strong(&q->state, &state, RESTORE_ABANDONED);
+}
+
+static bool restore_sleep(struct restore *r, struct restore_request *q)
+{
+	const struct timespec look = {.tv_nsec = RESTORE_LOOK_NS};
+	const uint64_t limit = r->patience_ns * (MIRROR_MEMBERS_MAX + 1);
+	uint64_t since = clock_now_ns();
+	unsigned seen = atomic_load(&r->progress), state;
+
+	while ((state = atomic_load(&q->state)) != RESTORE_DONE) {
+		syscall(SYS_futex, &q->state, FUTEX_WAIT_PRIVATE, state, &look, NULL, 0);
+		if (seen != atomic_load(&r->progress)) {
+			seen = atomic_load(&r->progress);
+			since = clock_now_ns();
+		} else if (clock_now_ns() - since > limit && restore_abandon(q)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+enum restore_verdict restore_ask(struct restore *r, uint64_t offset, unsigned flags)
+{
+	uint64_t ticket = atomic_fetch_add(&r->clock, 1);
+	struct restore_request *q;
+	enum restore_verdict verdict;
+
+	while (!(q = restore_take_request(r)))
+		sched_yield();
+	q->offset = offset - offset % MIRROR_BLOCK;
+	q->ticket = ticket;
+	q->flags = flags;
+	atomic_store(&q->state, RESTORE_ASKED);
+	restore_wake(r);
+	if (!restore_sleep(r, q))
+		return RESTORE_FAILED;
+	verdict = q->verdict;
+	atomic_store(&q->state, RESTORE_FREE);
+	return verdict;
+}
+
+/* ---- the handler ---- */
+
+static sigjmp_buf *restore_find_point(uint64_t serial)
+{
+	for (unsigned i = 0; i < RESTORE_POINTS; i++)
+		if (restore_points[i].serial == serial)
+			return restore_points[i].env;
+	return NULL;
+}
+
+/* What is lost: go on at the thread's point, or repeat the access, or raise the signal. */
+static bool restore_on_loss(struct restore *r, struct fault *fault)
+{
+	fault->leave = restore_find_point(r->serial);
+	if (fault->leave || !r->signals)
+		return true;
+	restore_raised.uctx = fault->uctx;
+	restore_raised.at = fault->at;
+	return false;
+}
+
+static bool restore_on_fault(struct restore *r, struct fault *fault, const uint8_t *base)
+{
+	struct restore_trial *trial = restore_trial;
+	uint64_t offset = (uint64_t)((uint8_t *)fault->at - base);
+	unsigned flags = 0;
+
+	if (trial && trial->restore == r) {
+		trial->offset = offset;
+		fault->leave = &trial->env;
+		return true;
+	}
+	if (restore_raised.uctx == fault->uctx && restore_raised.at == fault->at)
+		return false;
+	restore_raised.uctx = NULL;
+#ifdef BUS_MCEERR_AR
+	if (fault->info->si_code == BUS_MCEERR_AR)
+		flags = RESTORE_POISON;
+#endif
+	switch (restore_ask(r, offset, flags)) {
+	case RESTORE_WHOLE:
+		return true;
+	case RESTORE_LOST:
+		return restore_on_loss(r, fault);
+	default:
+		return false;
+	}
+}
+
+static bool restore_on_app_fault(void *arg, struct fault *fault)
+{
+	struct restore *r = arg;
+
+	return restore_on_fault(r, fault, r->m->app);
+}
+
+static bool restore_on_shared_fault(void *arg, struct fault *fault)
+{
+	struct restore *r = arg;
+
+	return restore_on_fault(r, fault, r->m->copy.shared);
+}
+
+int restore_watch(struct restore *r)
+{
+	struct rpmirror *m = r->m;
+	int rc = fault_watch(&r->app_watch, SIGBUS, m->app, m->size, restore_on_app_fault, r);
+
+	if (!rc && m->copy.shared != m->app)
+		rc = fault_watch(&r->shared_watch, SIGBUS, m->copy.shared, m->size,
+				 restore_on_shared_fault, r);
+	return rc;
+}
+
+void restore_unwatch(struct restore *r)
+{
+	fault_unwatch(&r->app_watch);
+	fault_unwatch(&r->shared_watch);
+}
+
+/* ---- the library's own accesses ---- */
+
+bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset)
+{
+	struct restore_trial trial = {.restore = m->restore};
+	bool is_done = false;
+
+	if (!sigsetjmp(trial.env, 0)) {
+		restore_trial = &trial;
+		atomic_signal_fence(memory_order_seq_cst);
+		fn(arg);
+		atomic_signal_fence(memory_order_seq_cst);
+		is_done = true;
+	}
+	restore_trial = NULL;
+	*offset = trial.offset;
+	return is_done;
+}
+
+bool restore_wait(struct rpmirror *m, uint64_t offset)
+{
+	enum restore_verdict verdict;
+
+	pthread_mutex_unlock(&m->lock);
+	verdict = restore_ask(m->restore, offset, RESTORE_LIBRARY);
+	pthread_mutex_lock(&m->lock);
+	restore_collect(m);
+	if (verdict == RESTORE_FAILED)
+		set_local_failed(m, m->flush.begun + 1, -EIO);
+	return verdict != RESTORE_FAILED;
+}
+
+struct restore_span {
+	const uint8_t *at;
+	uint64_t len;
+};
+
+static void restore_load(void *arg)
+{
+	const struct restore_span *span = arg;
+	uint64_t skip = (uintptr_t)span->at % MIRROR_BLOCK;
+
+	for (uint64_t at = 0; at < span->len; at += MIRROR_BLOCK - (at ? 0 : skip))
+		__atomic_load_n(span->at + at, __ATOMIC_RELAXED);
+}
+
+bool restore_touch(struct rpmirror *m, const uint8_t *at, uint64_t len)
+{
+	struct restore_span span = {at, len};
+	uint64_t offset;
+	bool may = true;
+
+	while (may && !restore_try(m, restore_load, &span, &offset))
+		may = restore_wait(m, offset);
+	return may;
+}
+
+void restore_later(struct rpmirror *m, uint64_t offset)
+{
+	atomic_store(&m->restore->later, offset + 1);
+	restore_wake(m->restore);
+}
+
+/* ---- where a thread goes on ---- */
+
+int rpmirror_set_backtrack(struct rpmirror *m, void *env)
+{
+	unsigned i = 0;
+
+	if (!set_is_usable(m) || !m->restore)
+		return errmsg_fail(RPMIRROR_E_INVAL,
+				   "rpmirror_set_backtrack: not this process's set, or read-only");
+	while (i < RESTORE_POINTS && restore_points[i].serial != m->restore->serial)
+		i++;
+	for (unsigned free = 0; i == RESTORE_POINTS && free < RESTORE_POINTS; free++)
+		if (!restore_points[free].serial)
+			i = free;
+	if (i == RESTORE_POINTS)
+		return env ? errmsg_fail(RPMIRROR_E_NOMEM,
+					 "a thread can have backtrack points of %d sets",
+					 RESTORE_POINTS)
+			   : 0;
+	restore_points[i].env = env;
+	atomic_signal_fence(memory_order_seq_cst);
+	restore_points[i].serial = env ? m->restore->serial : 0;
+	return 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is to be done about a page that cannot be accessed.
+ *
+ * An isolated mapping is private: a page that was stored to is a copy in memory, and its accesses
+ * do not reach the medium. So a page whose access fails because the medium does has no stores of
+ * this process: it is clean, and nothing is flushed from it that the file does not have. What
+ * is lost is only a private page whose memory is bad, and all private pages behind the end of a
+ * file that somebody has truncated, as the kernel drops them.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "mirror/restore_impl.h"
+
+/* More faults of one page, each within this time of the last one: what is done does not help. It is
+ * more than there may be threads with the same one. */
+#define RESTORE_TIMES  1000
+#define RESTORE_WITHIN (1 * NSEC_PER_SEC)
+#define RESTORE_TRY_NS (200 * NSEC_PER_US)
+
+/* /proc/PID/pagemap */
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_SWAPPED (1ull << 62)
+#define PAGEMAP_FILE    (1ull << 61)
+
+/* ---- what was done before ---- */
+
+static struct restore_past *restore_find_past(struct restore *r, uint64_t offset)
+{
+	struct restore_past *found = NULL;
+
+	for (unsigned i = 0; i < RESTORE_PAST; i++) {
+		struct restore_past *past = &r->past[i];
+
+		if (offset - past->offset < past->len && (!found || past->stamp > found->stamp))
+			found = past;
+	}
+	return found;
+}
+
+/* False: it does not help. */
+static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
+			     enum restore_verdict verdict)
+{
+	const struct restore_past *before = restore_find_past(r, offset);
+	uint64_t now = clock_now_ns();
+	unsigned times = before && now - before->at_ns < RESTORE_WITHIN ? before->times + 1 : 1;
+
+	r->past[r->past_next++ % RESTORE_PAST] =
+		(struct restore_past){.offset = offset,
+				      .len = len,
+				      .stamp = atomic_fetch_add(&r->clock, 1) + 1,
+				      .at_ns = now,
+				      .times = times,
+				      .verdict = verdict};
+	return times <= RESTORE_TIMES;
+}
+
+static enum restore_verdict restore_settle(struct restore *r, uint64_t offset, uint64_t len,
+					   enum restore_verdict verdict, unsigned slot)
+{
+	struct restore_news news = {offset, len, verdict, slot};
+
+	if (verdict != RESTORE_FAILED && !restore_remember(r, offset, len, verdict))
+		news.verdict = RESTORE_FAILED;
+	restore_report(r, &news);
+	return news.verdict;
+}
+
+/* ---- no flush under way ---- */
+
+static bool restore_lock(struct restore *r, uint64_t deadline)
+{
+	const struct timespec nap = {.tv_nsec = RESTORE_TRY_NS};
+
+	while (pthread_mutex_trylock(&r->m->lock)) {
+		if (clock_now_ns() > deadline || atomic_load(&r->stopping))
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+static bool restore_is_quiet(const struct restore *r)
+{
+	unsigned sources = atomic_load(&r->sources);
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (sources & MIRROR_BIT(slot) &&
+		    r->m->flush.members[slot].done < r->m->flush.begun)
+			return false;
+	return sources;
+}
+
+/*
+ * From here to restore_calm_end() no flush begins, and those that began are on each member that is
+ * read from: the file would get what is older than what they wrote to it.
+ */
+static bool restore_calm_begin(struct restore *r)
+{
+	uint64_t deadline = clock_now_ns() + 2 * r->patience_ns;
+	bool is_quiet;
+
+	if (!restore_lock(r, deadline))
+		return false;
+	atomic_store(&r->holds_flushes, true);
+	while (!(is_quiet = restore_is_quiet(r)) && atomic_load(&r->sources) && !r->m->ended)
+		if (!wait_step(r->m, deadline))
+			break;
+	pthread_mutex_unlock(&r->m->lock);
+	return is_quiet;
+}
+
+/* Who waits looks every few milliseconds. */
+static void restore_calm_end(struct restore *r)
+{
+	atomic_store(&r->holds_flushes, false);
+}
+
+/* ---- the file ---- */
+
+static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t offset,
+			      uint32_t len)
+{
+	ssize_t n = pwrite(r->m->copy.fd, bytes, len, (off_t)offset);
+
+	if (n == (ssize_t)len)
+		return fdatasync(r->m->copy.fd) ? errno : 0;
+	return n < 0 ? errno : EIO;
+}
+
+/* Either this sees that the copy is frozen, or restore_freeze() that it is written to. */
+static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offset, uint32_t len)
+{
+	int failed = 0;
+	bool may;
+
+	atomic_store(&r->is_writing, true);
+	may = !atomic_load(&r->is_frozen);
+	if (may)
+		failed = restore_write_file(r, bytes, offset, len);
+	atomic_store(&r->is_writing, false);
+	if (!failed)
+		return may;
+	atomic_store(&r->failed, failed);
+	set_wake(r->m);
+	return false;
+}
+
+static enum restore_verdict restore_copy_page(struct restore *r, uint64_t offset)
+{
+	unsigned slot = 0;
+	const uint8_t *bytes = restore_read(r, offset, MIRROR_BLOCK, &slot);
+
+	if (bytes && restore_write(r, bytes, offset, MIRROR_BLOCK))
+		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_WHOLE, slot);
+	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+}
+
+/*
+ * The file is shorter than it was. It grows by what it gets, from its end on: a longer one would
+ * have zeros where nobody notices them.
+ */
+static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
+{
+	uint64_t size = r->m->size, at = from;
+	unsigned slot = 0;
+
+	while (at < size && !atomic_load(&r->stopping)) {
+		uint32_t len = size - at < RESTORE_PIECE ? (uint32_t)(size - at) : RESTORE_PIECE;
+		const uint8_t *bytes = restore_read(r, at, len, &slot);
+
+		if (!bytes || !restore_write(r, bytes, at, len))
+			break;
+		at += len;
+	}
+	if (at == size)
+		return restore_settle(r, from, size - from, RESTORE_LOST, slot);
+	return restore_settle(r, at, size - at, RESTORE_FAILED, MIRROR_NOBODY);
+}
+
+/* ---- the mappings ---- */
+
+/* Now: another thread's fault may have been first, and the page stored to since, and flushed. What
+ * the lease protects is left as it is. */
+static bool restore_is_readable(const struct restore *r, uint8_t *page)
+{
+	struct iovec theirs = {page, 1}, ours;
+	uint8_t byte;
+
+	ours = (struct iovec){&byte, 1};
+	return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == 1 ||
+	       __atomic_load_n(&r->m->is_protected, __ATOMIC_RELAXED);
+}
+
+static uint64_t restore_look(const struct restore *r, const uint8_t *page)
+{
+	uint64_t entry = PAGEMAP_SWAPPED; /* not known: as if it was lost */
+	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
+
+	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))
+		entry = PAGEMAP_SWAPPED;
+	return entry;
+}
+
+/* The page of the application's mapping is bad memory: it is dropped, and the file's shows. */
+static enum restore_verdict restore_drop_page(struct restore *r, uint64_t offset)
+{
+	if (madvise(r->m->app + offset, MIRROR_BLOCK, MADV_DONTNEED))
+		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_LOST, r->m->self);
+}
+
+static enum restore_verdict restore_page_of_app(struct restore *r, const struct restore_request *q)
+{
+	enum restore_verdict verdict;
+	uint64_t entry;
+
+	if (restore_is_readable(r, r->m->app + q->offset))
+		return restore_remember(r, q->offset, MIRROR_BLOCK, RESTORE_WHOLE) ? RESTORE_WHOLE
+										   : RESTORE_FAILED;
+	entry = restore_look(r, r->m->app + q->offset);
+	if (entry & PAGEMAP_SWAPPED || (entry & PAGEMAP_PRESENT && !(entry & PAGEMAP_FILE)))
+		return restore_drop_page(r, q->offset);
+	verdict = restore_copy_page(r, q->offset);
+	if (verdict == RESTORE_WHOLE && q->flags & RESTORE_POISON)
+		madvise(r->m->app + q->offset, MIRROR_BLOCK, MADV_DONTNEED);
+	return verdict;
+}
+
+/* Where the file ends now; its last page is not whole. */
+static bool restore_is_short(const struct restore *r, uint64_t *end)
+{
+	struct stat st;
+
+	if (fstat(r->m->copy.fd, &st) || (uint64_t)st.st_size >= r->m->size)
+		return false;
+	*end = (uint64_t)st.st_size / MIRROR_BLOCK * MIRROR_BLOCK;
+	return true;
+}
+
+enum restore_verdict restore_page(struct restore *r, const struct restore_request *q)
+{
+	const struct restore_past *past = restore_find_past(r, q->offset);
+	enum restore_verdict verdict = RESTORE_FAILED;
+	uint64_t end;
+	bool is_short;
+
+	if (past && past->verdict == RESTORE_LOST && past->stamp > q->ticket)
+		return RESTORE_LOST;
+	is_short = restore_is_short(r, &end);
+	if (!is_short && !(q->flags & RESTORE_LIBRARY))
+		return restore_page_of_app(r, q);
+	if (!restore_calm_begin(r))
+		verdict = restore_settle(r, q->offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+	else
+		verdict = is_short ? restore_copy_tail(r, end) : restore_copy_page(r, q->offset);
+	restore_calm_end(r);
+	return verdict;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread that restores pages, one request after the other. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mirror/restore_impl.h"
+
+/* write(2), which a handler may call. */
+void restore_wake(struct restore *r)
+{
+	const uint64_t one = 1;
+	ssize_t n = write(r->wake_fd, &one, sizeof(one));
+
+	(void)n; /* it fails only if the counter is full, and then the thread is awake */
+}
+
+static void restore_answer(struct restore_request *q, enum restore_verdict verdict)
+{
+	unsigned state = RESTORE_SERVED;
+
+	q->verdict = verdict;
+	if (atomic_compare_exchange_strong(&q->state, &state, RESTORE_DONE))
+		syscall(SYS_futex, &q->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	else
+		atomic_store(&q->state, RESTORE_FREE);
+}
+
+static bool restore_serve_one(struct restore *r, struct restore_request *q)
+{
+	unsigned state = RESTORE_ASKED;
+
+	if (!atomic_compare_exchange_strong(&q->state, &state, RESTORE_SERVED))
+		return false;
+	restore_answer(q, restore_page(r, q));
+	atomic_fetch_add(&r->progress, 1);
+	return true;
+}
+
+static bool restore_serve_later(struct restore *r)
+{
+	uint64_t later = atomic_exchange(&r->later, 0);
+	struct restore_request q = {.offset = (later - 1) / MIRROR_BLOCK * MIRROR_BLOCK,
+				    .flags = RESTORE_LIBRARY};
+
+	if (!later)
+		return false;
+	q.ticket = atomic_fetch_add(&r->clock, 1);
+	restore_page(r, &q);
+	return true;
+}
+
+void *restore_main(void *arg)
+{
+	struct restore *r = arg;
+	struct pollfd pfd = {.fd = r->wake_fd, .events = POLLIN};
+	eventfd_t ignored;
+
+	while (!atomic_load(&r->stopping)) {
+		bool any = restore_serve_later(r);
+
+		for (unsigned i = 0; i < RESTORE_REQUESTS; i++)
+			any = restore_serve_one(r, &r->requests[i]) || any;
+		if (any)
+			continue;
+		restore_send_held(r);
+		poll(&pfd, 1, -1);
+		eventfd_read(r->wake_fd, &ignored);
+	}
+	return NULL;
+}

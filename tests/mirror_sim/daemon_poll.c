@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* daemon_poll.c -- a daemon reads the register, and lets a primary begin when nobody else lives. */
+#include <stdlib.h>
+
+#include "sim.h"
+
+static bool daemon_may_promote(struct world *w, struct host *h, const struct register_seen *r,
+			       const struct mirror_record *rec)
+{
+	uint64_t now = host_ms(w, h);
+	enum mirror_copy copy = member_copy(&h->member, true);
+	bool is_over;
+
+	if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
+	    w->mode != SIM_ANY_CANDIDATE)
+		return false;
+
+	if (!r->alive_set)
+		is_over = candidate_on_cleared(&h->candidate);
+	else
+		is_over = candidate_on_alive(&h->candidate, r->alive_epoch, r->alive_counter,
+					     r->alive_revision, now);
+	return (is_over || w->mode == SIM_NO_LEASE) && !h->lib && !h->split &&
+	       (rec->view.insync & MIRROR_BIT(h->id) || w->mode == SIM_ANY_CANDIDATE);
+}
+
+static void daemon_try_promote(struct world *w, struct host *h, const struct register_seen *r,
+			       const struct mirror_record *rec)
+{
+	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
+	struct member_verdict v;
+
+	if (!daemon_may_promote(w, h, r, rec) || !plan_may_promote(w, h) ||
+	    !sim_chance(w, plan_is_eager(w, h) ? 1000
+			   : w->healing        ? 500
+					       : 300))
+		return;
+	member_hold(&h->member, &holder, &v);
+	if (v.answer == MEMBER_YES && !h->doomed)
+		lib_start(w, h, r, false);
+}
+
+/* `rpmirror resolve --discard`: after a promotion by force the operator gives up what this copy
+ * has, once there is peace. */
+static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
+			   uint64_t revision)
+{
+	struct member_verdict v;
+
+	if (!w->healing || !w->forced || h->lib || rec->view.insync & MIRROR_BIT(h->id))
+		return;
+	member_discard(&h->member, rec, revision, &v);
+	h->split = v.answer != MEMBER_YES;
+	w->count.discards++;
+	sim_trace(w, "%u: discards: %s", h->id, h->split ? v.text : "done");
+}
+
+/* `rpmirror promote --force`, by an operator who knows that nobody else lives. */
+void daemon_force(struct world *w, struct host *h)
+{
+	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
+	struct register_seen seen = register_look(w);
+	struct member_verdict v;
+
+	member_hold(&h->member, &holder, &v);
+	if (v.answer == MEMBER_YES && !h->doomed)
+		lib_start(w, h, &seen, true);
+}
+
+static void daemon_polled(struct world *w, struct event *e)
+{
+	struct host *h = &w->host[e->host];
+	const struct register_seen *r = e->data;
+	const struct mirror_record *rec = register_record(w, r->version);
+	struct member_verdict v;
+
+	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
+		return;
+	member_on_record(&h->member, rec, r->revision, &v);
+	h->split = v.answer != MEMBER_YES && w->mode != SIM_RESTORED_TRUSTED;
+	if (h->split) {
+		w->count.splits++;
+		sim_trace(w, "%u: %s", h->id, v.text);
+		daemon_resolve(w, h, rec, r->revision);
+	}
+	if (h->lib && !h->lib->ended) {
+		primary_tick(&h->lib->p, host_ms(w, h));
+		primary_on_record(&h->lib->p, rec, r->revision);
+		lib_run(w, h->lib);
+	} else if (!h->lib && !h->doomed) {
+		daemon_try_promote(w, h, r, rec);
+	}
+	host_settle(w, h);
+}
+
+static void daemon_poll_now(struct world *w, struct event *e)
+{
+	struct register_seen *r;
+
+	if (w->now < w->reg.down_until || w->now < w->register_cut_until[e->host])
+		return;
+	r = malloc(sizeof(*r));
+	if (!r)
+		abort();
+	*r = register_look(w);
+	sched_add(w, sim_delay(w), daemon_polled, e->host, e->uid, 0, r);
+}
+
+void daemon_poll(struct world *w, struct event *e)
+{
+	if (w->host[e->host].daemon_uid != e->uid)
+		return;
+	sched_add(w, sim_delay(w), daemon_poll_now, e->host, e->uid, 0, NULL);
+	sched_add(w, sim_between(w, 60 * MS, 140 * MS), daemon_poll, e->host, e->uid, 0, NULL);
+}

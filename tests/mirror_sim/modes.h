@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* modes.h -- what is broken on purpose, one rule each; every one must be noticed. */
+#ifndef MIRROR_SIM_MODES_H
+#define MIRROR_SIM_MODES_H
+
+/* clang-format off */
+#define SIM_MODES_LIST(X) \
+	X(HONEST, "honest") \
+	/* the spec's table of changed rules */ \
+	X(SERVE_WITHOUT_SWAP, "serve-without-swap") \
+	X(ACK_BEFORE_SHRINK, "ack-before-shrink") /* W6 */ \
+	X(PROMISE_NOT_DURABLE, "promise-not-durable") /* W1 */ \
+	X(EXPAND_UNEQUAL, "expand-unequal") \
+	X(ANY_CANDIDATE, "any-candidate") \
+	X(NO_EPOCH_CHECK, "no-epoch-check") /* data of former epochs is placed */ \
+	X(NO_EQUALISE, "no-equalise") \
+	X(SERVE_UNEQUAL, "serve-unequal") /* before all of S are equal */ \
+	X(NO_OWN_PROMISE, "no-own-promise") \
+	X(SHRINK_WITHOUT_SWAP, "shrink-without-swap") \
+	/* swaps without an answer */ \
+	X(LATE_SWAPS_NAIVE, "late-swaps-naive") /* read back, unchanged: it did not happen */ \
+	X(UNKNOWN_IGNORED, "unknown-ignored") /* who may have been added is not waited for */ \
+	/* records */ \
+	X(RANGES_NOT_RECORDED, "ranges-not-recorded") /* W9 */ \
+	X(RETIRE_EARLY, "retire-early") /* records go before `serving` is committed */ \
+	X(LOST_RECORDS_TRUSTED, "lost-records-trusted") \
+	X(HOT_LATE, "hot-late") /* W2: durable before the acknowledgement only */ \
+	X(NO_INTENT, "no-intent") \
+	X(DAMAGE_TRUSTED, "damage-trusted") /* W8: bad blocks are taken for clean */ \
+	X(COOL_UNFLUSHED, "cool-unflushed") /* with -d: an extent turns cold with unflushed stores */ \
+	X(DIRECT_JOIN_UNNAMED, "direct-join-unnamed") /* with -d: a resync carries such */ \
+	/* what is not durable, or not in order */ \
+	X(HOT_NOT_DURABLE, "hot-not-durable") /* W2 */ \
+	X(HOT_FORGOTTEN, "hot-forgotten") /* W3: stored bits only count for an absent member */ \
+	X(BITS_NOT_DURABLE, "bits-not-durable") /* W3 */ \
+	X(SYNCING_NOT_DURABLE, "syncing-not-durable") /* W4 */ \
+	X(RESYNC_NOT_DURABLE, "resync-not-durable") /* W5 */ \
+	X(BITS_CLEARED_EARLY, "bits-cleared-early") /* W5: when a block is sent */ \
+	X(CLEAN_TOO_EARLY, "clean-too-early") /* W7: before all is flushed */ \
+	X(OWN_COPY_NOT_DURABLE, "own-copy-not-durable") \
+	X(FLUSH_NOT_DURABLE, "flush-not-durable") /* a member confirms what it has only placed */ \
+	/* the rest */ \
+	X(RESTORED_TRUSTED, "restored-trusted") /* with -r */ \
+	X(LEASE_FROM_ANSWER, "lease-from-answer") \
+	X(NO_LEASE, "no-lease") \
+	X(FENCE_EARLY, "fence-early") /* answered while former epochs' data may still be placed */ \
+	X(JOIN_UNSETTLED, "join-unsettled") \
+	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */
+/* clang-format on */
+
+enum sim_mode {
+#define SIM_MODE(name, text) SIM_##name,
+	SIM_MODES_LIST(SIM_MODE)
+#undef SIM_MODE
+		SIM_MODES
+};
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan.c -- chains of trouble that chance alone makes too rarely. Some runs have one; each of its
+ * steps comes when the set is where it matters, and all of them are such as may happen.
+ */
+#include "sim.h"
+
+void plan_choose(struct world *w)
+{
+	static const enum plan_kind kinds[] = {PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN};
+
+	w->plan = PLAN_NONE;
+	w->plan_step = 0;
+	w->plan_host = HOSTS;
+	if (sim_chance(w, 250))
+		w->plan = kinds[prng_below(&w->rng, sizeof(kinds) / sizeof(kinds[0]))];
+	if (w->plan != PLAN_NONE)
+		w->hosts = (unsigned)sim_between(w, 3, 4);
+}
+
+static void plan_go(struct world *w, unsigned step)
+{
+	w->plan_step = step;
+	sim_trace(w, "plan %d: step %u", w->plan, step);
+}
+
+/* Nothing of what it has sent and is under way arrives. */
+static void plan_silence(struct world *w, const struct lib *lib)
+{
+	for (uint32_t i = 0; i < w->conn_count; i++)
+		if (w->conns[i].lib_uid == lib->uid && w->conns[i].to != lib->host &&
+		    w->conns[i].cut_fwd == NEVER)
+			w->conns[i].cut_fwd = w->now;
+}
+
+/* CHAIN: a flush is in the primary's copy only when its process ends. */
+void plan_on_flush(struct world *w, struct lib *lib)
+{
+	if (w->plan != PLAN_CHAIN || w->plan_step || w->healing || !sim_chance(w, 60) ||
+	    view_count(lib->p.rec.view.insync) < 3)
+		return;
+	plan_go(w, 1);
+	w->plan_host = lib->host;
+	plan_silence(w, lib);
+	world_ambush_process(w, lib->host, 1000, 40);
+}
+
+/* CHAIN: its host is the first to promote it again. */
+bool plan_may_promote(const struct world *w, const struct host *h)
+{
+	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
+}
+
+/* Nothing else is slow meanwhile. */
+bool plan_is_smooth(const struct world *w)
+{
+	return w->plan == PLAN_CHAIN && w->plan_step == 1;
+}
+
+bool plan_is_eager(const struct world *w, const struct host *h)
+{
+	return (w->plan == PLAN_CHAIN && w->plan_step == 1 && w->plan_host == h->id) ||
+	       (w->plan == PLAN_LEASE && w->plan_step == 1);
+}
+
+/* CHAIN: one of the others is made equal; the next ones hear late that they are to be, and the host
+ * loses its power. */
+void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot)
+{
+	if (w->plan == PLAN_CHAIN && w->plan_step == 1 && !lib->served && !w->healing &&
+	    w->plan_host == lib->host && slot != (lib->host + 1) % w->hosts)
+		conn_stall(w, lib->peers[slot].conn[MEMBER_CONTROL] - 1, 250 * MS);
+}
+
+void plan_on_equal(struct world *w, struct lib *lib)
+{
+	if (w->plan == PLAN_CHAIN && w->plan_step == 1 && !lib->served &&
+	    w->plan_host == lib->host && !w->healing) {
+		plan_go(w, 2);
+		world_ambush_power(w, lib->host, 4 * MS, 3000 * MS);
+	}
+}
+
+/* LEASE: the answer to a renewal takes long, and then the register cannot be reached. */
+bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
+{
+	if (w->plan != PLAN_LEASE || w->plan_step || w->healing || !sim_chance(w, 150))
+		return false;
+	plan_go(w, 1);
+	w->register_cut_until[host] = w->now + sim_between(w, 2000 * MS, 4000 * MS);
+	*delay = sim_between(w, 600 * MS, 990 * MS);
+	return true;
+}
+
+/* JOIN: flushes are late at the others while a member joins, and are lost when it has. */
+void plan_on_join(struct world *w, struct lib *lib, unsigned slot)
+{
+	if (w->plan != PLAN_JOIN || w->healing)
+		return;
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
+		if (i != slot && i != lib->host && lib->peers[i].conn[MEMBER_LANE])
+			conn_stall(w, lib->peers[i].conn[MEMBER_LANE] - 1, 200 * MS);
+	app_hurry(w, lib);
+	plan_go(w, 1);
+}
+
+void plan_on_expand(struct world *w, uint32_t host)
+{
+	struct lib *lib = w->host[host].lib;
+
+	if (w->plan != PLAN_JOIN || w->plan_step != 1 || w->healing || !lib)
+		return;
+	plan_go(w, 2);
+	plan_silence(w, lib);
+	world_ambush_power(w, host, 2 * MS, 3000 * MS);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * slow_clock.c -- preloaded: the monotonic clock, and what waits by it, go SLOW times as slowly, as
+ * a program does under valgrind. Then its timers expire as often as they do without.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOW    200
+#define SECOND  INT64_C(1000000000)
+#define FOREVER (1000 * SECOND) /* longer waits stay as they are */
+
+static int64_t began;
+
+static int64_t slow_real_ns(void)
+{
+	struct timespec ts;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+__attribute__((constructor)) static void slow_begin(void)
+{
+	began = slow_real_ns();
+}
+
+static struct timespec slow_timespec(int64_t ns)
+{
+	return (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+}
+
+static struct timespec slow_wait(const struct timespec *ts)
+{
+	int64_t ns = ts->tv_sec * SECOND + ts->tv_nsec;
+
+	return slow_timespec(ns > 0 && ns < FOREVER ? ns * SLOW : ns);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, ts);
+	*ts = slow_timespec(began + (slow_real_ns() - began) / SLOW);
+	return 0;
+}
+
+/* Alarms are set to times from now on. */
+int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+	struct itimerspec later = *when;
+
+	later.it_value = slow_wait(&when->it_value);
+	return (int)syscall(SYS_timerfd_settime, fd, flags, &later, before);
+}
+
+int epoll_pwait2(int fd, struct epoll_event *events, int max, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	struct timespec longer;
+
+	if (timeout)
+		longer = slow_wait(timeout);
+	return (int)syscall(SYS_epoll_pwait2, fd, events, max, timeout ? &longer : NULL, mask,
+			    _NSIG / 8);
+}

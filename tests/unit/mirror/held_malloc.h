@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * held_malloc.h -- malloc(3) and its kin with one lock for the process, which a thread can hold.
+ * Its own call then ends the process; those of other threads wait.
+ */
+#ifndef TESTS_MIRROR_HELD_MALLOC_H
+#define TESTS_MIRROR_HELD_MALLOC_H
+
+#include <stdbool.h>
+
+/* False: this build's malloc cannot be replaced. */
+bool malloc_hold(void);
+void malloc_release(void);
+
+#endif
