@@ -22,9 +22,10 @@ print(*(s.getsockname()[1] for s in bound))')
 
 # vm_boot JOB [ARGS]: starts a guest in the background. Two disks outlive it: $vm_disks/nvdimm, which the guest
 # sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of this machine that lead
-# to the guest's 7000 and 7001.
+# to the guest's 7000 and 7001. vm_net_is_open: to the guest, this machine's 127.0.0.1 is 10.0.2.2.
 vm_boot() {
-	local job=$1 args=${2:-} net=user,id=net0,restrict=on
+	local job=$1 args=${2:-} net=user,id=net0
+	[ "${vm_net_is_open:-}" ] || net+=,restrict=on
 	mkdir -p "$vm_out" "$vm_disks"
 	[ -e "$vm_disks/nvdimm" ] || truncate -s 256M "$vm_disks/nvdimm"
 	[ -e "$vm_disks/disk" ] || truncate -s 256M "$vm_disks/disk"
@@ -62,6 +63,7 @@ vm_kill() {
 # No process of the test is left in any case. A recorder ends with its connection.
 vm_end() {
 	vm_kill
+	mirror_end
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
 }
 

@@ -5,7 +5,7 @@
 
 vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc make
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0
-	tshark tcpdump e2fsprogs kmod python3-minimal)
+	tshark tcpdump e2fsprogs kmod python3-minimal etcd-server libcurl4 libjansson4)
 
 # Waits for another process's apt-get.
 vm_apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" >&2; }

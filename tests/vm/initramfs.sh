@@ -12,7 +12,7 @@ vm_programs=(bash timeout fallocate env sleep cat cp mv rm mkdir ls ln stat sed 
 # The linker itself, too, where libraries look for it that are loaded into a name space of their own.
 vm_libraries=(/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /usr/lib/x86_64-linux-gnu/libibverbs/lib{siw,rxe}-rdmav34.so
 	/usr/lib/x86_64-linux-gnu/librpma.so.0 /lib/x86_64-linux-gnu/libgcc_s.so.1
-	/usr/lib/x86_64-linux-gnu/lib{cmocka,isal,pmem,sodium}.so.[0-9]*)
+	/usr/lib/x86_64-linux-gnu/lib{cmocka,curl,isal,jansson,pmem,sodium}.so.[0-9]*)
 
 vm_copy() {
 	local file

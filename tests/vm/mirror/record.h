@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record.h -- what is written into a mirrored file, and what is known of it.
+ *
+ * Record n is 64 bytes at a place of its own until RECORD_COUNT later ones; each word of it is n.
+ * A journal has an entry for each flush that returned 0.
+ */
+#ifndef VM_MIRROR_RECORD_H
+#define VM_MIRROR_RECORD_H
+
+#include <stdint.h>
+
+#define RECORD_WORDS 8u
+#define RECORD_COUNT 3000u
+#define RECORD_STEP  4160u /* each on a page of its own, and at another place of it */
+
+struct record_entry {
+	uint64_t n;
+	uint64_t durable; /* the copies that have it, bits by slot */
+};
+
+static inline uint64_t record_offset(uint64_t n)
+{
+	return n % RECORD_COUNT * RECORD_STEP;
+}
+
+#endif
