@@ -153,7 +153,7 @@ static uint64_t player_nonce(void)
 	return nonce | 1;
 }
 
-void player_promote(struct player *p, struct register_entry *now)
+void player_recover(struct player *p, struct register_entry *now)
 {
 	static struct mirror_record next;
 	static struct packet out;
@@ -171,7 +171,15 @@ void player_promote(struct player *p, struct register_entry *now)
 	out.member.uuid = now->record.config.uuid;
 	out.member.epoch = now->record.view.epoch;
 	assert_int_equal(player_ask(p, &out, PACKET_MEMBER)->member.type, MESSAGE_PROMISED);
+}
 
+void player_promote(struct player *p, struct register_entry *now)
+{
+	static struct mirror_record next;
+	static struct packet out;
+	uint8_t slot = p->in.mapped.slot;
+
+	player_recover(p, now);
 	next = now->record;
 	assert_int_equal(view_serve(&next, slot, player_nonce(), NULL), 0);
 	player_swap(p, now, &next, false);

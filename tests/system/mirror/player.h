@@ -37,8 +37,10 @@ struct packet *player_next(struct player *p, int timeout_ms);
 struct packet *player_ask(struct player *p, struct packet *out, enum packet_type type);
 /* MAP; returns the answer's status. */
 enum packet_status player_map(struct player *p, uint8_t flags);
-/* After a MAP: promote the host's member and serve; all others of S are left alone. *now is the
- * record. */
+/* After a MAP: promote the host's member. *now is the record. */
+void player_recover(struct player *p, struct register_entry *now);
+/* And serve. All others of S are left alone; as they have promised nothing, they do not take
+ * themselves for whole any more. */
 void player_promote(struct player *p, struct register_entry *now);
 
 /* A connection to a daemon through librpma. */

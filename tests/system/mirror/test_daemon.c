@@ -309,7 +309,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_open(&a, &hosts, i);
 		if (player_map(&a, PACKET_MAP_WAIT) != PACKET_OK)
 			_exit(1);
-		player_promote(&a, &now);
+		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
 		/* Also when its daemon is gone. */

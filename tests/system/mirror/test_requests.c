@@ -79,6 +79,17 @@ static void wait_until_copies_are_known(struct player *p, unsigned members)
 	}
 }
 
+static void wait_until_primary_is(struct player *p, const char *name)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+		const char *primary = text_of(first_set(in), "primary");
+
+		is = primary && !strcmp(primary, name);
+		json_decref(in);
+	}
+}
+
 static void every_host_knows_the_status_of_all(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .has_secret = true};
@@ -189,7 +200,7 @@ static void an_operator_promotes_who_waits(void **state)
 	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
-	player_promote(&a, &now);
+	player_recover(&a, &now);
 	host_kill(&hosts, 0); /* its alive key stays, and the lease is long */
 	player_close(&a);
 
@@ -198,6 +209,7 @@ static void an_operator_promotes_who_waits(void **state)
 	player_send(&a, &out);
 	player_open(&tool, &hosts, 1);
 	wait_until_copies_are_known(&tool, 1);
+	wait_until_primary_is(&tool, "a");
 	assert_int_equal(tool_code(&tool, "{\"op\":\"fence\",\"set\":\"orders\",\"member\":\"a\"}"),
 			 0);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));

@@ -25,7 +25,8 @@ static uint64_t last_number(int journal)
 	struct record_entry last = {0};
 	off_t end = lseek(journal, 0, SEEK_END);
 
-	if (end >= (off_t)sizeof(last) && pread(journal, &last, sizeof(last), end - (off_t)sizeof(last)) != sizeof(last))
+	if (end >= (off_t)sizeof(last) &&
+	    pread(journal, &last, sizeof(last), end - (off_t)sizeof(last)) != sizeof(last))
 		err(1, "read the journal");
 	return last.n;
 }
