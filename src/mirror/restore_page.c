@@ -263,7 +263,7 @@ enum restore_verdict restore_page(struct restore *r, const struct restore_reques
 {
 	const struct restore_past *past = restore_find_past(r, q->offset);
 	enum restore_verdict verdict = RESTORE_FAILED;
-	uint64_t end;
+	uint64_t end = 0;
 	bool is_short;
 
 	if (past && past->verdict == RESTORE_LOST && past->stamp > q->ticket)
