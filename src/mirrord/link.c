@@ -53,7 +53,11 @@ static enum member_kind link_kind(const struct link *link)
 static void link_log_counters(const struct link *link)
 {
 	static const char *const kinds[] = {
-		[MEMBER_CONTROL] = "control", [MEMBER_LANE] = "lane", [MEMBER_BULK] = "bulk"};
+		[MEMBER_CONTROL] = "control",
+		[MEMBER_LANE] = "lane",
+		[MEMBER_BULK] = "bulk",
+		[MEMBER_RESTORE] = "restore",
+	};
 	char text[COUNTERS_TEXT];
 
 	if (log_threshold < LOG_LVL_INFO || link->state != LINK_GRANTED || !link->set)

@@ -150,7 +150,8 @@ static void standin_accept(struct standin *s, unsigned slot)
 		    RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &c->mr);
 	for (uintptr_t i = 0; i < 8; i++)
 		rpma_conn_req_recv(req, c->mr, i * MESSAGE_SIZE, MESSAGE_SIZE, (void *)i);
-	rpma_conn_req_connect(&req, &reply, &c->conn);
+	if (rpma_conn_req_connect(&req, &reply, &c->conn))
+		rpma_mr_dereg(&c->mr);
 }
 
 static void standin_step_conn(struct standin *s, unsigned slot, struct standin_conn *c)
