@@ -409,14 +409,21 @@ static void test_without_members_the_earlier_handler_gets_it(void **state)
 	assert_int_equal(errors.bytes, PAGE);
 }
 
-/* At another place of the stack: base/sigfault.h may take a fault at the same place for one whose
- * handler has left by longjmp(). */
-static __attribute__((noinline)) bool reading_raises_elsewhere(uint64_t page)
+static void *read_elsewhere(void *page)
 {
-	volatile char room[4096];
+	return (void *)(uintptr_t)reading_raises((uintptr_t)page);
+}
 
-	room[0] = 1;
-	return reading_raises(page) && room[0];
+/* On another stack: base/sigfault.h may take a fault at the same place for one whose handler has
+ * left by longjmp(). */
+static bool reading_raises_elsewhere(uint64_t page)
+{
+	pthread_t thread;
+	void *raised = NULL;
+
+	assert_int_equal(pthread_create(&thread, NULL, read_elsewhere, (void *)(uintptr_t)page), 0);
+	pthread_join(thread, &raised);
+	return raised != NULL;
 }
 
 static int setup_signal(void **state)
