@@ -328,8 +328,15 @@ void direct_close(struct rpmirror *m)
 	pthread_mutex_unlock(&m->lock);
 	if (d->has_thread)
 		pthread_join(d->thread, NULL);
+	d->has_thread = false;
 	fault_unwatch(&d->watch);
-	extents_fini(&d->extents);
+}
+
+void direct_delete(struct rpmirror *m)
+{
+	if (!m->direct)
+		return;
+	extents_fini(&m->direct->extents);
+	free(m->direct);
 	m->direct = NULL;
-	free(d);
 }

@@ -44,8 +44,9 @@ struct direct {
 void *direct_map(const struct rpmirror *m, void *hint, int flags);
 /* Locked. Stores are permitted from now on. 0 or an RPMIRROR_E_*. */
 int direct_open(struct rpmirror *m);
-/* Not locked; m->direct may be NULL. */
+/* Not locked; m->direct may be NULL. Other threads may still look at it until it is deleted. */
 void direct_close(struct rpmirror *m);
+void direct_delete(struct rpmirror *m);
 
 /* Locked, all below, unless it says otherwise. */
 

@@ -185,6 +185,7 @@ static void map_delete(struct rpmirror *m)
 	map_stop_thread(m);
 	repair_close(m);
 	restore_close(m);
+	direct_delete(m);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		ask_drop(m, slot);
 	if (m->app)
