@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mirror/order.h"
 #include "mirror/repair_impl.h"
 
 /* ---- one member ---- */
@@ -132,16 +133,7 @@ void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why)
 static void compare_answer(struct rpmirror *m, uint32_t id, enum packet_status status,
 			   const char *text)
 {
-	struct packet *p = &m->packet_out;
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_ORDERED;
-	p->id = id;
-	p->ordered.status = (uint8_t)status;
-	snprintf(p->ordered.text, sizeof(p->ordered.text), "%s", text);
-	if (status == PACKET_OK)
-		p->ordered.verified = m->compare.result;
-	daemon_send(&m->daemon, p);
+	order_answer(m, id, status, text, status == PACKET_OK ? &m->compare.result : NULL);
 }
 
 /* In-sync members that are wanted, but this one. */

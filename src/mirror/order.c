@@ -9,8 +9,8 @@
 
 /* ---- answers ---- */
 
-static void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status,
-			 const char *text)
+void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status, const char *text,
+		  const struct packet_verified *verified)
 {
 	struct packet *p = &m->packet_out;
 
@@ -19,13 +19,15 @@ static void order_answer(struct rpmirror *m, uint32_t id, enum packet_status sta
 	p->id = id;
 	p->ordered.status = (uint8_t)status;
 	snprintf(p->ordered.text, sizeof(p->ordered.text), "%s", text);
+	if (verified)
+		p->ordered.verified = *verified;
 	daemon_send(&m->daemon, p);
 }
 
 static void order_end(struct rpmirror *m, enum packet_status status, const char *text)
 {
 	if (!m->order.is_answered)
-		order_answer(m, m->order.id, status, text);
+		order_answer(m, m->order.id, status, text, NULL);
 	m->order.is_open = false;
 }
 
@@ -149,7 +151,7 @@ void order_begin(struct rpmirror *m, const struct packet *p)
 		return;
 	}
 	if (m->order.is_open && !m->order.is_answered) {
-		order_answer(m, p->id, PACKET_BUSY, "another order is being carried out");
+		order_answer(m, p->id, PACKET_BUSY, "another order is being carried out", NULL);
 		return;
 	}
 	m->order = (struct order){.is_open = true,
@@ -220,6 +222,7 @@ void order_step(struct rpmirror *m, uint64_t now_ms)
 	order_answer(m, m->order.id, PACKET_TIMEOUT,
 		     m->blocked                              ? m->blocked_why
 		     : m->primary.state == PRIMARY_QUIESCING ? "flushes are not acknowledged yet"
-							     : "the register has not answered yet");
+							     : "the register has not answered yet",
+		     NULL);
 	m->order.is_answered = true;
 }

@@ -23,6 +23,9 @@ struct order {
 /* The time for an answer to what was asked now; UINT64_MAX: there is no limit. */
 uint64_t order_deadline(const struct packet_order_request *what);
 void order_begin(struct rpmirror *m, const struct packet *p);
+/* The answer to an order; verified: what VERIFY has found, or NULL. */
+void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status, const char *text,
+		  const struct packet_verified *verified);
 /* In each turn of the thread. */
 void order_step(struct rpmirror *m, uint64_t now_ms);
 
