@@ -3,10 +3,10 @@
  * conns=N other processes do the same at the same time. */
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/child.h"
 #include "lib/clock.h"
 #include "lib/die.h"
 #include "lib/file.h"
@@ -44,16 +44,11 @@ static void disk_one(struct disk *d)
 /* Until it is killed. */
 static pid_t disk_start_other(const struct bench_case *c)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = child_fork();
 	struct disk d;
 
-	if (pid < 0)
-		die_errno("fork");
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(EXIT_FAILURE);
 	for (d = disk_open(c);;)
 		disk_one(&d);
 }

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/child.h"
 #include "lib/clock.h"
 #include "lib/die.h"
 #include "lib/ends.h"
@@ -58,16 +58,11 @@ static struct mirror_path mirror_address(const struct mirror_hosts *h, unsigned 
 static pid_t mirror_spawn(const struct mirror_hosts *h, unsigned i, const char *log,
 			  const char *const argv[])
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = child_fork();
 	int fd;
 
-	if (pid < 0)
-		die_errno("fork");
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(EXIT_FAILURE);
 	ends_enter(h->c, i != 0);
 	environment_softrnic(h->c, true);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

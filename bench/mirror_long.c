@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/child.h"
 #include "lib/clock.h"
 #include "lib/die.h"
 #include "lib/ends.h"
@@ -73,18 +73,12 @@ static void mirror_user_run(const struct mirror_hosts *h, unsigned host, int fd)
 static struct mirror_user mirror_user_start(const struct mirror_hosts *h, unsigned host)
 {
 	struct mirror_user user;
-	pid_t parent = getpid();
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		die_errno("socketpair");
-	user.pid = fork();
-	if (user.pid < 0)
-		die_errno("fork");
+	user.pid = child_fork();
 	if (!user.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(EXIT_FAILURE);
 		close(fds[0]);
 		mirror_user_run(h, host, fds[1]);
 		_exit(EXIT_SUCCESS);

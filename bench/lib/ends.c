@@ -7,11 +7,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "die.h"
 
 /* Beyond the measured time: to connect, to warm up, to sort. */
@@ -53,18 +53,12 @@ void ends_enter(const struct bench_case *c, bool target)
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg)
 {
-	pid_t initiator = getpid();
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		die_errno("socketpair");
-	e->target = fork();
-	if (e->target < 0)
-		die_errno("fork");
+	e->target = child_fork();
 	if (!e->target) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != initiator)
-			_exit(EXIT_FAILURE);
 		close(fds[0]);
 		ends_enter(c, true);
 		target(c, fds[1], arg);
