@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/siglock.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -12,10 +13,13 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Returns also for no reason: the callers look again. */
+/* Returns also for no reason: the callers look again. A handler must leave errno alone. */
 static void siglock_futex_wait(atomic_uint *word, unsigned seen, const struct timespec *timeout)
 {
+	int before = errno;
+
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout, NULL, 0);
+	errno = before;
 }
 
 static void siglock_futex_wake(atomic_uint *word, int count)
