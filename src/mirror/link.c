@@ -200,6 +200,19 @@ static void link_on_event(struct link *l, enum rpma_conn_event event)
 		link_fail(l, rpma_err_last());
 }
 
+/* All go to one port, and may not all get through. */
+static const char *link_silent(const struct link *l)
+{
+	switch (l->exchange.greeting.kind) {
+	case GREETING_CONTROL:
+		return "its daemon does not answer";
+	case GREETING_BULK:
+		return "its daemon does not answer on a connection for resyncs";
+	default:
+		return "its daemon does not answer on a connection for flushes";
+	}
+}
+
 void link_step(struct link *l, uint64_t now_ms)
 {
 	enum rpma_conn_event event;
@@ -215,5 +228,5 @@ void link_step(struct link *l, uint64_t now_ms)
 	while (l->state != LINK_ENDED && !rpma_conn_next_event_timeout(l->conn, 0, &event))
 		link_on_event(l, event);
 	if (l->state < LINK_READY && now_ms >= l->deadline_ms)
-		link_fail(l, "its daemon does not answer");
+		link_fail(l, link_silent(l));
 }
