@@ -131,7 +131,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 					 .min_copies = h->opts.min_copies,
 					 .lonely = MIRROR_LONELY_NONE,
 					 .lease_ms = h->opts.lease_ms,
-					 .replica_timeout_ms = 5000,
+					 .replica_timeout_ms = h->opts.replica_timeout_ms,
 					 .slow_ms = 1000,
 					 .holdoff_ms = 100,
 					 .blocked_ms = 10000};
@@ -186,6 +186,8 @@ static void hosts_set_defaults(struct hosts_opts *opts)
 		opts->min_copies = 1;
 	if (!opts->peer_timeout_ms)
 		opts->peer_timeout_ms = 5000;
+	if (!opts->replica_timeout_ms)
+		opts->replica_timeout_ms = 5000;
 }
 
 /* The host's folder and a name in it. */
