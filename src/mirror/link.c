@@ -7,12 +7,25 @@
 
 #include "mirror/link_impl.h"
 
+/* All connections go to one port, and may not all get through. */
+static const char *link_what(const struct link *l)
+{
+	switch (l->exchange.greeting.kind) {
+	case GREETING_LANE:
+		return "the connection for flushes: ";
+	case GREETING_BULK:
+		return "the connection for resyncs: ";
+	default:
+		return "";
+	}
+}
+
 void link_fail(struct link *l, const char *why)
 {
 	if (l->state == LINK_ENDED)
 		return;
 	l->state = LINK_ENDED;
-	snprintf(l->why, sizeof(l->why), "%s", why);
+	snprintf(l->why, sizeof(l->why), "%s%s", link_what(l), why);
 }
 
 static int link_make_buffers(struct link *l)
@@ -200,19 +213,6 @@ static void link_on_event(struct link *l, enum rpma_conn_event event)
 		link_fail(l, rpma_err_last());
 }
 
-/* All go to one port, and may not all get through. */
-static const char *link_silent(const struct link *l)
-{
-	switch (l->exchange.greeting.kind) {
-	case GREETING_CONTROL:
-		return "its daemon does not answer";
-	case GREETING_BULK:
-		return "its daemon does not answer on a connection for resyncs";
-	default:
-		return "its daemon does not answer on a connection for flushes";
-	}
-}
-
 void link_step(struct link *l, uint64_t now_ms)
 {
 	enum rpma_conn_event event;
@@ -228,5 +228,5 @@ void link_step(struct link *l, uint64_t now_ms)
 	while (l->state != LINK_ENDED && !rpma_conn_next_event_timeout(l->conn, 0, &event))
 		link_on_event(l, event);
 	if (l->state < LINK_READY && now_ms >= l->deadline_ms)
-		link_fail(l, link_silent(l));
+		link_fail(l, "its daemon does not answer");
 }
