@@ -208,6 +208,8 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 		/* In F3 it had reached all copies before. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
 			  proc_line(&app, PATIENCE_MS));
+		/* It may still count as in-sync, until the primary has seen its end. */
+		hosts_wait_insync(&hosts, 3);
 		host_start(&hosts, 2, NULL);
 		check_settled(NEW);
 	}
