@@ -43,8 +43,10 @@ static void reg_show_member(struct set *s)
 	s->shown_ns = agent_now_ns();
 	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
 	s->is_split = v.answer != MEMBER_YES;
-	if (!s->is_split)
+	if (!s->is_split) {
+		grow_look(s);
 		return;
+	}
 	snprintf(s->split_why, sizeof(s->split_why), "%s", v.text);
 	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, v.text);
 }
