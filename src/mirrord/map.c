@@ -129,6 +129,7 @@ void map_release(struct set *s, bool clean)
 	memset(&s->renewed, 0, sizeof(s->renewed));
 	if (epoch.number)
 		reg_clear_alive(s, epoch);
+	grow_look(s);
 	reg_ask(s);
 }
 
@@ -278,6 +279,8 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 		map_say(v, PACKET_SPLIT, false, "%s", s->split_why);
 	else if (copy == MIRROR_COPY_FAILED)
 		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
+	else if (grow_obstacle(s))
+		map_say(v, PACKET_BUSY, true, "%s", grow_obstacle(s));
 	else if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
 		 !(client->map_flags & PACKET_MAP_FORCE))
 		/* Its promotion would cut the others off, and then fail. */
