@@ -230,8 +230,7 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 		member_resync_end(&s->member, m->epoch, &v);
 		break;
 	case MESSAGE_RETIRE:
-		member_retire(&s->member, m->epoch,
-			      m->retire.clean ? MEMBER_CLEAN_END : MEMBER_SERVING, &v);
+		member_retire(&s->member, m->epoch, MEMBER_SERVING, &v);
 		break;
 	case MESSAGE_VIEW:
 		s->shown_ns = agent_now_ns();

@@ -46,7 +46,7 @@ static void grow_failed(struct set *s, uint64_t size, int error, const char *why
 	s->growth.failed = size;
 	s->growth.error = error;
 	s->growth.retry_ms = loop_now_ms() + GROW_RETRY_MS;
-	snprintf(s->growth.why, sizeof(s->growth.why), "%s", why);
+	snprintf(s->growth.why, sizeof(s->growth.why), "%.*s", (int)sizeof(s->growth.why) - 1, why);
 	LOG_ERROR_LIMITED("set %s: the copy cannot grow to %llu bytes: %s", s->conf->name,
 			  (unsigned long long)size, why);
 }

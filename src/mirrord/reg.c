@@ -74,6 +74,20 @@ static void reg_note_fresh(struct set *s, const struct register_entry *entry, ui
 		s->fresh_ns = sent_ns;
 }
 
+/* The end of an epoch in good order leaves nothing in doubt, whatever happens to the hosts next. */
+static void reg_note_end(struct set *s)
+{
+	struct member_verdict v;
+
+	if (!s->is_open || s->is_split)
+		return;
+	member_end_clean(&s->member, &s->entry.record, &v);
+	if (v.answer != MEMBER_YES)
+		LOG_ERROR_LIMITED("set %s: the end of epoch %llu could not be recorded: %s",
+				  s->conf->name,
+				  (unsigned long long)s->entry.record.view.epoch.number, v.text);
+}
+
 void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
 	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
@@ -95,6 +109,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 		}
 		reg_tell_holder(s);
 	}
+	reg_note_end(s);
 	reg_note_fresh(s, entry, sent_ns);
 	reg_clear_orphan(s);
 }

@@ -163,6 +163,15 @@ enum member_retire {
 void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
 		   struct member_verdict *v);
 
+/*
+ * The register's record, which member_on_record() has just accepted, says that the epoch whose
+ * flushes this copy holds has ended well, and that the copy is in-sync: then nothing of it was
+ * under way, and all in-sync copies are equal. Once no connection of it is left, its records are
+ * void (MEMBER_CLEAN_END), and a restart of the host leaves no doubt. Else nothing changes, and v
+ * is YES.
+ */
+void member_end_clean(struct member *m, const struct mirror_record *rec, struct member_verdict *v);
+
 /* ---- its size ---- */
 
 /*

@@ -142,16 +142,6 @@ static void message_get_resync(struct rcursor *c, struct message *m)
 	m->resync.flags = fields_get_flags(c, MESSAGE_RESYNC_WHOLE);
 }
 
-static void message_put_retire(struct wcursor *c, const struct message *m)
-{
-	wcursor_u8(c, m->retire.clean);
-}
-
-static void message_get_retire(struct rcursor *c, struct message *m)
-{
-	m->retire.clean = fields_get_bool(c);
-}
-
 static void message_put_view(struct wcursor *c, const struct message *m)
 {
 	wcursor_le(c, m->view.revision, 8);
@@ -266,7 +256,7 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_RECORD_RANGES] = {"RECORD_RANGES", message_put_ranges, message_get_ranges},
 	[MESSAGE_RESYNC_BEGIN] = {"RESYNC_BEGIN", message_put_resync, message_get_resync},
 	[MESSAGE_RESYNC_END] = {.name = "RESYNC_END"},
-	[MESSAGE_RETIRE] = {"RETIRE", message_put_retire, message_get_retire},
+	[MESSAGE_RETIRE] = {.name = "RETIRE"},
 	[MESSAGE_VIEW] = {"VIEW", message_put_view, message_get_view},
 	[MESSAGE_GET_STATUS] = {.name = "GET_STATUS"},
 	[MESSAGE_STATUS] = {"STATUS", message_put_status, message_get_status},

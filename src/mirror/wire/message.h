@@ -15,7 +15,7 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   RETIRE          DONE, when hot extents and intents up to this epoch are gone
+ *   RETIRE          DONE, when hot extents and intents of former epochs are gone
  *   VIEW            DONE, when the view is durable as the newest one seen
  *   GET_STATUS      STATUS
  *   PING            PONG
@@ -116,10 +116,6 @@ struct message_resync {
 	uint8_t flags;  /* MESSAGE_RESYNC_* */
 };
 
-struct message_retire {
-	bool clean; /* this epoch has ended with everything flushed: its records go, too */
-};
-
 struct message_view {
 	uint64_t revision;
 	struct mirror_view view;
@@ -176,14 +172,13 @@ struct message {
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch;
 	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one, RESERVE and RESERVED, too.
-	 * PROMISE, RESYNC_END, GET_STATUS, PING and PONG have none. */
+	 * PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have none. */
 	union {
 		struct message_prove prove;
 		struct message_grant grant;
 		struct message_promised promised;
 		struct message_ranges ranges;
 		struct message_resync resync;
-		struct message_retire retire;
 		struct message_view view;
 		struct message_status status;
 		struct message_done done;

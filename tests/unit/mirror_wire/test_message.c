@@ -98,9 +98,6 @@ static struct message sample(enum message_type type)
 	case MESSAGE_RESYNC_BEGIN:
 		m.resync = (struct message_resync){.source = 7, .flags = MESSAGE_RESYNC_WHOLE};
 		break;
-	case MESSAGE_RETIRE:
-		m.retire.clean = true;
-		break;
 	case MESSAGE_VIEW:
 		m.view = (struct message_view){.revision = 9, .view = sample_view()};
 		break;
@@ -212,7 +209,7 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_RANGES, 9 + 7, 1},     /* an offset of 2^56 */
 		{MESSAGE_RANGES, 9 + 8 + 6, 1}, /* a length of 2^48 */
 		{MESSAGE_RESYNC_BEGIN, 0, 8},
-		{MESSAGE_RETIRE, 0, 2},
+		{MESSAGE_RETIRE, 0, 1}, /* it has nothing */
 		{MESSAGE_STATUS, 0, MIRROR_ROLE_COUNT},
 		{MESSAGE_DONE, 0, MESSAGE_TYPE_END},
 		{MESSAGE_RESERVE, 0, 1},  /* no whole blocks */
