@@ -130,6 +130,7 @@ struct set {
 	struct register_health register_health; /* no members: not known yet */
 	uint64_t count_ms;                      /* when to ask for it again */
 	bool has_entry, register_answers, is_split;
+	enum member_reason split_reason;
 	char split_why[256];
 	struct candidate candidate;
 	struct register_alive seen;           /* the alive key of the candidate's verdict */
@@ -182,7 +183,6 @@ void loop_run(struct daemon *d);
 int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
-void copy_meta_path(const struct set *s, char *path, size_t size);
 
 /* set.c: sets, and what is to be done from time to time. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
