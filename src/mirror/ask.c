@@ -111,7 +111,7 @@ static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status 
 	else if (status == GREETING_WRONG_COPY || status == GREETING_NO_SET ||
 		 status == GREETING_NOT_MEMBER)
 		why = PRIMARY_REFUSED_COPY;
-	else if (status != GREETING_BUSY && status != GREETING_HELD) {
+	else if (status != GREETING_BUSY && status != GREETING_HELD && status != GREETING_SMALLER) {
 		act_lost(m, slot, greeting_status_2str(status));
 		return;
 	}
@@ -147,8 +147,10 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 	if (slot == m->self) {
 		member->report.held = false; /* it is this process that holds it */
 		ask_report(m, slot);
-	} else if (p->copy_id != m->primary.rec.config.members[slot].id || p->size < m->size) {
+	} else if (p->copy_id != m->primary.rec.config.members[slot].id) {
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
+	} else if (p->size < m->size) {
+		ask_refused(m, slot, GREETING_SMALLER, m->epoch);
 	} else if (member->report.held) {
 		ask_report(m, slot);
 	} else if (member->lane.state == LINK_DOWN) {
@@ -182,11 +184,6 @@ static void ask_on_answer(struct rpmirror *m, unsigned slot, const struct messag
 	struct set_member *member = &m->members[slot];
 	unsigned asked = member->asking;
 
-	if (answer->type == MESSAGE_NOTICE) {
-		events_add(&m->events, RPMIRROR_EVENT_ERROR, slot, answer->notice.offset, "%s: %s",
-			   set_member_name(m, slot).text, answer->notice.text);
-		return;
-	}
 	if (!asked || answer->id != member->ask_id) {
 		repair_on_answer(m, slot, answer);
 		return;

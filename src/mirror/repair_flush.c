@@ -34,8 +34,6 @@ void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold)
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (hold->holds[slot].ranges && m->repair->members[slot])
 			resync_flush_leave(&m->repair->members[slot]->rs, &hold->holds[slot]);
-	if (m->repair->active)
-		repair_wake(m->repair);
 }
 
 /* A piece ends by a completion that another thread takes. */

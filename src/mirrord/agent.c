@@ -201,6 +201,9 @@ static void agent_run(struct agent *a, struct agent_job *job)
 			register_health(a->handle, &job->health);
 		register_watch(a->handle, job->expected.revision, job->wait_ms, a->wake_fd);
 		break;
+	case AGENT_CALL:
+		job->rc = job->call(job);
+		break;
 	}
 	job->done_ns = agent_now_ns();
 }

@@ -18,6 +18,7 @@ enum agent_work {
 	AGENT_ALIVE_PUT,
 	AGENT_ALIVE_CLEAR,
 	AGENT_WATCH, /* returns when the register may have changed, or after wait_ms */
+	AGENT_CALL,  /* no call of the register, but one that may last as long: call() */
 };
 
 struct agent_job {
@@ -29,11 +30,13 @@ struct agent_job {
 	bool is_forced;                 /* and read it before: whoever lives is overtaken */
 	struct mirror_epoch epoch;      /* ALIVE_PUT, ALIVE_CLEAR */
 	unsigned wait_ms;
-	bool counts; /* WATCH: first ask who of the register answers */
+	bool counts;                        /* WATCH: first ask who of the register answers */
+	int (*call)(struct agent_job *job); /* CALL: gives rc, and err */
+	void *arg;                          /* its own */
 	/* in and out */
 	struct register_alive alive;
 	/* out */
-	int rc; /* GET, ALIVE_GET */
+	int rc; /* GET, ALIVE_GET, CALL */
 	enum register_result result;
 	struct register_entry now;
 	struct register_health health; /* WATCH that counts */

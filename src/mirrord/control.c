@@ -230,8 +230,7 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 		member_resync_end(&s->member, m->epoch, &v);
 		break;
 	case MESSAGE_RETIRE:
-		member_retire(&s->member, m->epoch,
-			      m->retire.clean ? MEMBER_CLEAN_END : MEMBER_SERVING, &v);
+		member_retire(&s->member, m->epoch, MEMBER_SERVING, &v);
 		break;
 	case MESSAGE_VIEW:
 		s->shown_ns = agent_now_ns();
@@ -259,6 +258,10 @@ bool control_answer(struct set *s, const struct link *asker, const struct messag
 	case MESSAGE_PING:
 		answer->type = MESSAGE_PONG;
 		return true;
+	case MESSAGE_RESERVE:
+		answer->type = MESSAGE_RESERVED;
+		grow_on_reserve(s, &m->reserve, &answer->reserve);
+		return true;
 	default:
 		return control_ask_copy(s, asker, m, answer);
 	}
@@ -271,7 +274,8 @@ static bool control_may_ask(const struct link *link, const struct message *m)
 	    !mirror_epoch_is_equal(m->epoch, link->greeting.epoch))
 		return false;
 	if (link->greeting.kind == GREETING_OBSERVE)
-		return m->type == MESSAGE_GET_STATUS || m->type == MESSAGE_PING;
+		return m->type == MESSAGE_GET_STATUS || m->type == MESSAGE_RESERVE ||
+		       m->type == MESSAGE_PING;
 	return link->greeting.kind == GREETING_CONTROL;
 }
 

@@ -84,7 +84,8 @@ struct client {
 		CLIENT_IDLE,
 		CLIENT_WAITS_ORDER,
 		CLIENT_WAITS_SWAP,
-		CLIENT_WAITS_PRIMARY
+		CLIENT_WAITS_PRIMARY,
+		CLIENT_WAITS_GROWTH
 	} wait;
 	struct set *wait_set;
 	bool wants_verified; /* in the answer to its order */
@@ -119,6 +120,7 @@ struct set {
 	struct rpma_mr_local
 		*anchor; /* a failed write-back is remembered as long as there is one */
 	struct agent *asks, *alive, *watcher;
+	struct agent *worker; /* for what may last long; made when it is needed first */
 	struct neighbours *neighbours;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
@@ -144,6 +146,16 @@ struct set {
 	uint64_t scrub_retry_ms;
 	bool is_scrubbing;
 	struct holder holder;
+	struct set_growth {
+		bool is_running; /* the files of the copy are made longer, on a thread */
+		uint64_t failed; /* for that size they could not, */
+		int error;       /* an errno, */
+		char why[256];
+		uint64_t retry_ms;
+		uint64_t wanted; /* by an operator's order; 0: there is none */
+		uint64_t client; /* whose */
+		uint64_t begun_ms;
+	} growth;
 	struct set_reported {
 		bool is_set;
 		struct mirror_view view;
@@ -184,9 +196,23 @@ int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
 
+/* grow.c: a set gets larger. */
+/* A question of another daemon, which gives an order to grow. */
+void grow_on_reserve(struct set *s, const struct message_reserve *asked,
+		     struct message_reserve *answer);
+/* An operator's order: the files of all in-sync copies, then the register. */
+void grow_request(struct client *client, struct set *s, uint64_t size);
+/* The register's size is taken over as soon as that is possible. May close and open the copy. */
+void grow_look(struct set *s);
+void grow_tick(struct set *s, uint64_t now_ms);
+/* The files are made longer, or the copy waits for its turn: why, or NULL. */
+const char *grow_obstacle(const struct set *s);
+
 /* set.c: sets, and what is to be done from time to time. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
 void set_fini(struct set *s);
+/* A thread for calls of its register, and others. Kinds of error.h. */
+int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
 /* The configuration was read: whom to ask for their status. */

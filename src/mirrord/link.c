@@ -83,8 +83,10 @@ void link_end(struct link *link)
 	link_log_counters(link);
 	rpma_conn_disconnect(link->conn);
 	link_free(link);
-	if (s)
-		member_on_closed(&s->member, kind);
+	if (!s)
+		return;
+	member_on_closed(&s->member, kind);
+	s->look_ms = 0; /* its epoch may have ended */
 }
 
 void links_end_all(struct daemon *d, struct set *s)

@@ -129,6 +129,7 @@ void map_release(struct set *s, bool clean)
 	memset(&s->renewed, 0, sizeof(s->renewed));
 	if (epoch.number)
 		reg_clear_alive(s, epoch);
+	grow_look(s);
 	reg_ask(s);
 }
 
@@ -304,6 +305,8 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 				  "--discard %s'"
 				: "%s",
 			s->split_why, s->conf->name, s->conf->member);
+	else if (copy_state(s) != MIRROR_COPY_FAILED && grow_obstacle(s))
+		map_say(v, PACKET_BUSY, true, "%s", grow_obstacle(s));
 	else if (!is_forced || copy_state(s) == MIRROR_COPY_FAILED)
 		map_judge_copy(s, v);
 	if (v->status == PACKET_OK && !is_forced)

@@ -14,6 +14,7 @@
 #include "mirror/wire/proof.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
+#define NEIGHBOUR_RESERVE_MS 100 /* instead, while the set is to grow */
 #define NEIGHBOUR_CONNECT_MS 1000
 #define NEIGHBOUR_ANSWER_MS  1000
 
@@ -31,7 +32,8 @@ struct neighbours {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	bool ends, has_plan;
+	bool ends, has_plan, is_woken;
+	uint64_t reserve; /* the size that the set is to have, or 0 */
 	struct neighbour_plan plan;
 	struct neighbour_answer answers[MIRROR_MEMBERS_MAX];
 	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* of the thread */
@@ -189,7 +191,18 @@ static int neighbour_connect(struct neighbour_link *link, const struct neighbour
 	return rc;
 }
 
-static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *plan, uint8_t slot)
+/* What its daemon says of its files; zero where it says nothing. */
+static struct message_reserve neighbour_ask_reserve(struct neighbour_link *link, uint64_t size)
+{
+	struct message m = {.type = MESSAGE_RESERVE, .reserve = {.size = size}}, got;
+
+	if (!size || neighbour_ask(link, &m, &got) || got.type != MESSAGE_RESERVED)
+		return (struct message_reserve){0};
+	return got.reserve;
+}
+
+static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *plan, uint8_t slot,
+			    uint64_t reserve)
 {
 	struct neighbour_link *link = &n->links[slot];
 	struct neighbour_answer answer = {.answers = false};
@@ -204,16 +217,19 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 			snprintf(answer.why_not, sizeof(answer.why_not), "it does not answer");
 		answer.answers = !rc && got.type == MESSAGE_STATUS;
 	}
-	if (answer.answers)
+	if (answer.answers) {
 		answer.status = got.status;
-	else
+		answer.reserved = neighbour_ask_reserve(link, reserve);
+	} else {
 		neighbour_close(link);
+	}
 	pthread_mutex_lock(&n->lock);
 	n->answers[slot] = answer;
 	pthread_mutex_unlock(&n->lock);
 }
 
-static void neighbours_visit_all(struct neighbours *n, const struct neighbour_plan *plan)
+static void neighbours_visit_all(struct neighbours *n, const struct neighbour_plan *plan,
+				 uint64_t reserve)
 {
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		struct neighbour_link *link = &n->links[slot];
@@ -223,19 +239,23 @@ static void neighbours_visit_all(struct neighbours *n, const struct neighbour_pl
 		    (!is_member || link->greeting.copy_id != plan->config.members[slot].id))
 			neighbour_close(link);
 		if (is_member && !__atomic_load_n(&n->ends, __ATOMIC_RELAXED))
-			neighbour_visit(n, plan, slot);
+			neighbour_visit(n, plan, slot, reserve);
 	}
 }
 
 /* Until the next round, or the end. The lock is held. */
 static void neighbours_pause(struct neighbours *n)
 {
+	uint64_t pause_ms = n->reserve ? NEIGHBOUR_RESERVE_MS : NEIGHBOUR_PERIOD_MS, until_ns;
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += NEIGHBOUR_PERIOD_MS / 1000;
-	while (!n->ends && !pthread_cond_timedwait(&n->changed, &n->lock, &until))
+	until_ns = (uint64_t)until.tv_nsec + pause_ms * NSEC_PER_MS;
+	until.tv_sec += (time_t)(until_ns / NSEC_PER_SEC);
+	until.tv_nsec = (long)(until_ns % NSEC_PER_SEC);
+	while (!n->ends && !n->is_woken && !pthread_cond_timedwait(&n->changed, &n->lock, &until))
 		;
+	n->is_woken = false;
 }
 
 static void *neighbours_loop(void *arg)
@@ -246,9 +266,11 @@ static void *neighbours_loop(void *arg)
 	pthread_mutex_lock(&n->lock);
 	while (plan && !n->ends) {
 		if (n->has_plan) {
+			uint64_t reserve = n->reserve;
+
 			*plan = n->plan;
 			pthread_mutex_unlock(&n->lock);
-			neighbours_visit_all(n, plan);
+			neighbours_visit_all(n, plan, reserve);
 			pthread_mutex_lock(&n->lock);
 		}
 		neighbours_pause(n);
@@ -305,6 +327,15 @@ void neighbours_set_plan(struct neighbours *n, const struct neighbour_plan *plan
 	pthread_mutex_lock(&n->lock);
 	n->plan = *plan;
 	n->has_plan = true;
+	pthread_mutex_unlock(&n->lock);
+}
+
+void neighbours_reserve(struct neighbours *n, uint64_t size)
+{
+	pthread_mutex_lock(&n->lock);
+	n->reserve = size;
+	n->is_woken = size != 0;
+	pthread_cond_signal(&n->changed);
 	pthread_mutex_unlock(&n->lock);
 }
 

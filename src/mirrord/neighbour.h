@@ -21,7 +21,8 @@ struct neighbour_plan {
 struct neighbour_answer {
 	bool answers; /* it did in the last seconds */
 	struct message_status status;
-	char why_not[128]; /* unless it answers; "" as long as it was not tried */
+	char why_not[128];               /* unless it answers; "" as long as it was not tried */
+	struct message_reserve reserved; /* if it answers, of the size that is asked for; else 0 */
 };
 
 /* NULL with errno set. */
@@ -30,6 +31,8 @@ struct neighbours *neighbours_new(void);
 void neighbours_delete(struct neighbours *n);
 /* From now on. Copied. */
 void neighbours_set_plan(struct neighbours *n, const struct neighbour_plan *plan);
+/* Ask all, and soon, to make their files long enough for a set of that size; 0: no more. */
+void neighbours_reserve(struct neighbours *n, uint64_t size);
 void neighbours_get(struct neighbours *n, uint8_t slot, struct neighbour_answer *answer);
 
 #endif

@@ -43,8 +43,10 @@ static void reg_show_member(struct set *s)
 	s->shown_ns = agent_now_ns();
 	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
 	s->is_split = v.answer != MEMBER_YES;
-	if (!s->is_split)
+	if (!s->is_split) {
+		grow_look(s);
 		return;
+	}
 	s->split_reason = v.reason;
 	snprintf(s->split_why, sizeof(s->split_why), "%s", v.text);
 	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, v.text);
@@ -73,6 +75,20 @@ static void reg_note_fresh(struct set *s, const struct register_entry *entry, ui
 		s->fresh_ns = sent_ns;
 }
 
+/* The end of an epoch in good order leaves nothing in doubt, whatever happens to the hosts next. */
+static void reg_note_end(struct set *s)
+{
+	struct member_verdict v;
+
+	if (!s->is_open || s->is_split)
+		return;
+	member_end_clean(&s->member, &s->entry.record, &v);
+	if (v.answer != MEMBER_YES)
+		LOG_ERROR_LIMITED("set %s: the end of epoch %llu could not be recorded: %s",
+				  s->conf->name,
+				  (unsigned long long)s->entry.record.view.epoch.number, v.text);
+}
+
 void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
 	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
@@ -94,6 +110,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 		}
 		reg_tell_holder(s);
 	}
+	reg_note_end(s);
 	reg_note_fresh(s, entry, sent_ns);
 	reg_clear_orphan(s);
 }

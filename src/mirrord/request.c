@@ -231,6 +231,11 @@ static void request_on_member_remove(struct request *r)
 	request_change(r->client, r->set, &config);
 }
 
+static void request_on_grow(struct request *r)
+{
+	grow_request(r->client, r->set, r->size > 0 ? (uint64_t)r->size : 0);
+}
+
 enum { REQUEST_ANYBODY = 1 << 0, REQUEST_ALL_SETS = 1 << 1, REQUEST_RECORD = 1 << 2 };
 
 static const struct request_row {
@@ -253,6 +258,7 @@ static const struct request_row {
 	{"member-add", request_on_member_add, REQUEST_RECORD, " member "},
 	{"member-remove", request_on_member_remove, REQUEST_RECORD, " member "},
 	{"member-replace", request_on_member_replace, REQUEST_RECORD, " member "},
+	{"grow", request_on_grow, REQUEST_RECORD, " size "},
 };
 
 static const struct request_row *request_find(const char *op)
@@ -284,10 +290,10 @@ static bool request_unpack(struct request *r, json_t *in)
 	else if (member && !json_is_null(member) && !json_is_string(member))
 		return false;
 	r->member = json_string_value(member);
-	return !json_unpack(in, "{s?s, s?I, s?s, s?s, s?b, s?b, s?b, s?b, s?I}", "set",
+	return !json_unpack(in, "{s?s, s?I, s?s, s?s, s?b, s?b, s?b, s?b, s?I, s?I}", "set",
 			    &r->set_name, "timeout_ms", &r->timeout_ms, "from", &r->from, "discard",
 			    &r->discard, "force", &r->force, "full", &r->full, "repair", &r->repair,
-			    "now", &r->now, "rate", &r->rate) &&
+			    "now", &r->now, "rate", &r->rate, "size", &r->size) &&
 	       r->timeout_ms > 0 && r->timeout_ms <= REQUEST_WAIT_MAX;
 }
 
@@ -340,6 +346,14 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	json_decref(in);
 }
 
+/* What has not happened in time. */
+static const char *const request_awaited[] = {
+	[CLIENT_WAITS_ORDER] = "the primary's process has not answered",
+	[CLIENT_WAITS_SWAP] = "the register has not answered",
+	[CLIENT_WAITS_PRIMARY] = "no process on this host has become primary",
+	[CLIENT_WAITS_GROWTH] = "the files of the in-sync copies are not long enough yet",
+};
+
 int requests_tick(struct daemon *d, uint64_t now_ms)
 {
 	uint64_t nearest = UINT64_MAX;
@@ -348,12 +362,7 @@ int requests_tick(struct daemon *d, uint64_t now_ms)
 		if (c->wait == CLIENT_IDLE)
 			continue;
 		if (c->wait_until_ms <= now_ms)
-			request_refuse(c, REQUEST_TIMEOUT, NULL, "%s",
-				       c->wait == CLIENT_WAITS_PRIMARY
-					       ? "no process on this host has become primary"
-				       : c->wait == CLIENT_WAITS_SWAP
-					       ? "the register has not answered"
-					       : "the primary's process has not answered");
+			request_refuse(c, REQUEST_TIMEOUT, NULL, "%s", request_awaited[c->wait]);
 		else if (c->wait_until_ms < nearest)
 			nearest = c->wait_until_ms;
 	}

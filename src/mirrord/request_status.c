@@ -88,6 +88,7 @@ static void status_put_own(const struct set *s, const struct status_words *words
 	uint8_t slot = s->meta.super.slot;
 
 	json_object_set_new(out, "copy", json_string(mirror_copy_2str(copy_state(s))));
+	json_object_set_new(out, "size", json_integer((json_int_t)s->meta.super.size));
 	if (words->status && slot != s->entry.record.view.primary)
 		status_put_flow(out, &words->status->members[slot]);
 	else
@@ -109,6 +110,8 @@ static void status_put_other(const struct set *s, uint8_t slot, const struct sta
 	else if (words->status && words->status->members[slot].link == MIRROR_LINK_CONNECTED)
 		copy = (enum mirror_copy)words->status->members[slot].copy;
 	json_object_set_new(out, "copy", json_string(mirror_copy_2str(copy)));
+	if (answer.answers && answer.status.size)
+		json_object_set_new(out, "size", json_integer((json_int_t)answer.status.size));
 	if (words->status && slot != s->entry.record.view.primary) {
 		status_put_flow(out, &words->status->members[slot]);
 	} else {

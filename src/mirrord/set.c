@@ -8,15 +8,19 @@
 #define SET_OPEN_RETRY_MS 500
 #define SET_TICK_MS       100
 
+int set_new_agent(struct set *s, struct agent **agent, struct error *err)
+{
+	return agent_new(s->conf->register_uri, s->conf->name, s->daemon->conf->register_timeout_ms,
+			 s->daemon->answers, agent, err);
+}
+
 static int set_open_register(struct set *s, struct error *err)
 {
 	struct agent **const agents[] = {&s->asks, &s->alive, &s->watcher};
 	int rc = 0;
 
 	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]) && !rc; i++)
-		rc = agent_new(s->conf->register_uri, s->conf->name,
-			       s->daemon->conf->register_timeout_ms, s->daemon->answers, agents[i],
-			       err);
+		rc = set_new_agent(s, agents[i], err);
 	if (rc)
 		return rc;
 	s->neighbours = neighbours_new();
@@ -47,6 +51,7 @@ void set_fini(struct set *s)
 	agent_delete(&s->asks);
 	agent_delete(&s->alive);
 	agent_delete(&s->watcher);
+	agent_delete(&s->worker);
 	neighbours_delete(s->neighbours);
 	loop_unwatch(s->daemon, &s->holder.on_end);
 	copy_close(s);
@@ -92,6 +97,7 @@ int set_tick(struct set *s, uint64_t now_ms)
 		set_try_open(s, now_ms);
 	reg_tick(s, now_ms);
 	event_look(s);
+	grow_tick(s, now_ms);
 	promote_tick(s, now_ms);
 	scrub_tick(s, now_ms);
 	return SET_TICK_MS;
@@ -152,6 +158,7 @@ void set_fill_status(struct set *s, struct message_status *status)
 	}
 	status->copy = (uint8_t)copy_state(s);
 	status->pid = (uint32_t)s->holder.pid;
+	status->size = s->is_open ? s->meta.super.size : 0;
 	status->flags &= MESSAGE_STATUS_STUCK;
 	status->flags = (uint8_t)(status->flags | (s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
 				  (set_is_silent(s) ? MESSAGE_STATUS_SILENT : 0) |

@@ -207,6 +207,17 @@ unsigned int allocs_live(size_t size)
 	return count;
 }
 
+unsigned int allocs_live_above(size_t size)
+{
+	unsigned int count = 0;
+
+	pthread_mutex_lock(&all.lock);
+	for (unsigned int i = 0; i < all.count; i++)
+		count += all.block[i].size > size;
+	pthread_mutex_unlock(&all.lock);
+	return count;
+}
+
 void allocs_mark(void)
 {
 	pthread_mutex_lock(&all.lock);

@@ -25,6 +25,8 @@ const char *allocs_failed_at(void);
 
 /* Blocks that live, of one size (0: of any). */
 unsigned int allocs_live(size_t size);
+/* Blocks that live and are larger than that. */
+unsigned int allocs_live_above(size_t size);
 /* To stderr: those that were made after a call of allocs_mark(). */
 void allocs_mark(void);
 void allocs_print_since_mark(void);

@@ -57,6 +57,20 @@ void life_teardown(void)
 	close(port_fd);
 }
 
+void life_wake_engine(void)
+{
+	struct ibv_context *ctx;
+	struct rpma_peer *peer;
+	struct rpma_ep *ep;
+
+	assert_int_equal(rpma_utils_get_ibv_context(LIFE_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx),
+			 0);
+	assert_int_equal(rpma_peer_new(ctx, &peer), 0);
+	assert_int_equal(rpma_ep_listen(peer, LIFE_ADDR, "0", &ep), 0);
+	assert_int_equal(rpma_ep_shutdown(&ep), 0);
+	assert_int_equal(rpma_peer_delete(&peer), 0);
+}
+
 bool life_can_repeat(const char *function)
 {
 	/* These take something that cannot be given back: a request, an event. */

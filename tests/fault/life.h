@@ -36,6 +36,12 @@ void life_teardown(void);
 /* True: it was lived to its end. */
 bool life_run(const struct life_judge *judge);
 
+/*
+ * The engine frees closed connections up to a second later, unless something else wakes it: here a
+ * listener that comes and goes. Nothing may be made to fail meanwhile.
+ */
+void life_wake_engine(void);
+
 /* Does a failed call leave things as they were, so that it can be made again? */
 bool life_can_repeat(const char *function);
 

@@ -138,9 +138,15 @@ static void daemon_lost(struct world *w, struct event *e)
 	host_settle(w, &w->host[w->conns[e->arg].from]);
 }
 
+static void daemon_cut_one(struct world *w, uint32_t conn)
+{
+	w->conns[conn].dst_open = false;
+	sched_add(w, sim_delay(w), daemon_lost, 0, 0, conn, NULL);
+}
+
 static void daemon_cut_late(struct world *w, struct event *e)
 {
-	w->conns[e->arg].dst_open = false;
+	daemon_cut_one(w, (uint32_t)e->arg);
 }
 
 /* All that others have here, up to this epoch, but the one that asks. */
@@ -156,10 +162,9 @@ static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct m
 		if (w->mode == SIM_NO_EPOCH_CHECK)
 			continue;
 		if (w->mode == SIM_FENCE_EARLY)
-			sched_add(w, sim_between(w, 0, 5 * MS), daemon_cut_late, 0, 0, i, NULL);
+			sched_add(w, sim_between(w, 0, 30 * MS), daemon_cut_late, 0, 0, i, NULL);
 		else
-			c->dst_open = false;
-		sched_add(w, sim_delay(w), daemon_lost, 0, 0, i, NULL);
+			daemon_cut_one(w, i);
 	}
 }
 
@@ -245,6 +250,7 @@ static bool daemon_on_promise(struct world *w, struct host *h, uint32_t conn, st
 	struct member_verdict v = {.answer = MEMBER_YES};
 	bool is_own = w->conns[conn].from == h->id;
 
+	plan_on_promise(w, m->epoch);
 	if (!(is_own && w->mode == SIM_NO_OWN_PROMISE))
 		member_promise(&h->member, m->epoch, &v);
 	if (v.answer != MEMBER_NO)

@@ -77,6 +77,8 @@ static void daemon_polled(struct world *w, struct event *e)
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
 	member_on_record(&h->member, rec, r->revision, &v);
+	if (v.answer == MEMBER_YES)
+		member_end_clean(&h->member, rec, &v);
 	h->split = v.answer != MEMBER_YES && w->mode != SIM_RESTORED_TRUSTED;
 	if (h->split) {
 		w->count.splits++;

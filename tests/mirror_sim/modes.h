@@ -44,6 +44,7 @@
 	X(LEASE_FROM_ANSWER, "lease-from-answer") \
 	X(NO_LEASE, "no-lease") \
 	X(FENCE_EARLY, "fence-early") /* answered while former epochs' data may still be placed */ \
+	X(NO_LIVENESS, "no-liveness") /* whose peer has gone silent does not notice */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
 	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */
 /* clang-format on */

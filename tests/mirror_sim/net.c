@@ -143,9 +143,19 @@ void conn_cut(struct world *w, uint32_t conn)
 		c->cut_fwd = c->cut_back;
 		c->cut_back = fwd;
 	}
+	if (w->mode == SIM_NO_LIVENESS)
+		return;
 	sched_add(w, sim_between(w, MS, 250 * MS), conn_lost_src, 0, 0, conn, NULL);
 	sched_add(w, sim_between(w, MS, sim_chance(w, 200) ? 1500 * MS : 250 * MS), conn_lost_dst,
 		  0, 0, conn, NULL);
+}
+
+/* Nothing arrives any more that is sent on it. Its ends notice, as nothing is heard: liveness. */
+void conn_silence(struct world *w, uint32_t conn)
+{
+	w->conns[conn].cut_fwd = w->now;
+	sched_add(w, sim_between(w, 300 * MS, 1500 * MS), conn_lost_src, 0, 0, conn, NULL);
+	sched_add(w, sim_between(w, 300 * MS, 1500 * MS), conn_lost_dst, 0, 0, conn, NULL);
 }
 
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until)

@@ -7,12 +7,12 @@
 
 void plan_choose(struct world *w)
 {
-	static const enum plan_kind kinds[] = {PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN};
+	static const enum plan_kind kinds[] = {PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE};
 
 	w->plan = PLAN_NONE;
 	w->plan_step = 0;
 	w->plan_host = HOSTS;
-	if (sim_chance(w, 250))
+	if (sim_chance(w, 330))
 		w->plan = kinds[prng_below(&w->rng, sizeof(kinds) / sizeof(kinds[0]))];
 	if (w->plan != PLAN_NONE)
 		w->hosts = (unsigned)sim_between(w, 3, 4);
@@ -30,7 +30,7 @@ static void plan_silence(struct world *w, const struct lib *lib)
 	for (uint32_t i = 0; i < w->conn_count; i++)
 		if (w->conns[i].lib_uid == lib->uid && w->conns[i].to != lib->host &&
 		    w->conns[i].cut_fwd == NEVER)
-			w->conns[i].cut_fwd = w->now;
+			conn_silence(w, i);
 }
 
 /* CHAIN: a flush is in the primary's copy only when its process ends. */
@@ -51,16 +51,23 @@ bool plan_may_promote(const struct world *w, const struct host *h)
 	return w->healing || w->plan != PLAN_CHAIN || w->plan_step != 1 || w->plan_host == h->id;
 }
 
+/* No other trouble comes meanwhile. */
+bool plan_is_alone(const struct world *w)
+{
+	return w->plan == PLAN_FENCE && w->plan_step == 1 &&
+	       w->now < w->register_cut_until[w->plan_host];
+}
+
 /* Nothing else is slow meanwhile. */
 bool plan_is_smooth(const struct world *w)
 {
-	return w->plan == PLAN_CHAIN && w->plan_step == 1;
+	return (w->plan == PLAN_CHAIN && w->plan_step == 1) || plan_is_alone(w);
 }
 
 bool plan_is_eager(const struct world *w, const struct host *h)
 {
 	return (w->plan == PLAN_CHAIN && w->plan_step == 1 && w->plan_host == h->id) ||
-	       (w->plan == PLAN_LEASE && w->plan_step == 1);
+	       ((w->plan == PLAN_LEASE || w->plan == PLAN_FENCE) && w->plan_step == 1);
 }
 
 /* CHAIN: one of the others is made equal; the next ones hear late that they are to be, and the host
@@ -81,15 +88,32 @@ void plan_on_equal(struct world *w, struct lib *lib)
 	}
 }
 
-/* LEASE: the answer to a renewal takes long, and then the register cannot be reached. */
+/* LEASE: the answer to a renewal takes long, and then the register cannot be reached. FENCE: it
+ * cannot be reached by the primary, which reaches all others. */
 bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 {
-	if (w->plan != PLAN_LEASE || w->plan_step || w->healing || !sim_chance(w, 150))
+	if ((w->plan != PLAN_LEASE && w->plan != PLAN_FENCE) || w->plan_step || w->healing ||
+	    !sim_chance(w, 150))
+		return false;
+	if (w->plan == PLAN_FENCE && view_count(w->reg.rec.view.insync) < 3)
 		return false;
 	plan_go(w, 1);
+	w->plan_host = host;
 	w->register_cut_until[host] = w->now + sim_between(w, 2000 * MS, 4000 * MS);
+	if (w->plan == PLAN_FENCE)
+		return false;
 	*delay = sim_between(w, 600 * MS, 990 * MS);
 	return true;
+}
+
+/* FENCE: it flushes just when others promise a newer epoch. */
+void plan_on_promise(struct world *w, struct mirror_epoch epoch)
+{
+	struct lib *lib = w->plan_host < w->hosts ? w->host[w->plan_host].lib : NULL;
+
+	if (w->plan == PLAN_FENCE && w->plan_step == 1 && !w->healing && lib && !lib->ended &&
+	    lib->p.rec.view.epoch.number < epoch.number)
+		app_hurry(w, lib);
 }
 
 /* JOIN: flushes are late at the others while a member joins, and are lost when it has. */
@@ -113,4 +137,7 @@ void plan_on_expand(struct world *w, uint32_t host)
 	plan_go(w, 2);
 	plan_silence(w, lib);
 	world_ambush_power(w, host, 2 * MS, 3000 * MS);
+	/* Or the trouble is over just now, and the power stays. */
+	if (sim_chance(w, 100))
+		w->until = w->now;
 }

@@ -204,7 +204,7 @@ struct counters {
 		step_checks, rots, replaced, forces, discards;
 };
 
-enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN };
+enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE };
 
 struct world {
 	uint64_t seed, now, order, steps;
@@ -223,8 +223,8 @@ struct world {
 	unsigned plan_step, plan_host;
 	bool healing, restored;
 	bool may_force;
-	bool forced; /* an epoch was begun by force */
-	uint64_t trouble_until;
+	bool forced;                   /* an epoch was begun by force */
+	uint64_t trouble_until, until; /* of the present part of the run */
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
 	uint64_t register_cut_until[HOSTS];
@@ -270,6 +270,7 @@ void conn_send(struct world *w, uint32_t conn, const struct msg *m);
 void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
 void conn_close(struct world *w, uint32_t conn); /* by its source, in order */
 void conn_cut(struct world *w, uint32_t conn);
+void conn_silence(struct world *w, uint32_t conn);
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
 void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt);
 void conn_stall(struct world *w, uint32_t conn, uint64_t delay);
@@ -347,10 +348,12 @@ void plan_choose(struct world *w);
 void plan_on_flush(struct world *w, struct lib *lib);
 bool plan_may_promote(const struct world *w, const struct host *h);
 bool plan_is_smooth(const struct world *w);
+bool plan_is_alone(const struct world *w);
 bool plan_is_eager(const struct world *w, const struct host *h);
 void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot);
 void plan_on_equal(struct world *w, struct lib *lib);
 bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay);
+void plan_on_promise(struct world *w, struct mirror_epoch epoch);
 void plan_on_join(struct world *w, struct lib *lib, unsigned slot);
 void plan_on_expand(struct world *w, uint32_t host);
 

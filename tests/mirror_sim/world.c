@@ -40,11 +40,17 @@ static void world_end_process(struct world *w, struct event *e)
 	}
 }
 
+/* Of trouble that would come now. */
+static bool world_is_spared(const struct world *w)
+{
+	return w->healing || plan_is_alone(w);
+}
+
 void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within)
 {
 	uint64_t other = prng_below(&w->rng, 3 * w->hosts);
 
-	if (!w->healing && sim_chance(w, permille) && w->host[host].lib)
+	if (!world_is_spared(w) && sim_chance(w, permille) && w->host[host].lib)
 		sched_add(w, sim_between(w, 20, within), world_end_process, host,
 			  w->host[host].lib->uid, other, NULL);
 }
@@ -66,7 +72,7 @@ void world_ambush_flush(struct world *w, uint32_t host, unsigned permille)
 {
 	bool all = sim_chance(w, 400);
 
-	if (w->healing || !sim_chance(w, permille))
+	if (world_is_spared(w) || !sim_chance(w, permille))
 		return;
 	for (unsigned i = 0; i < w->hosts; i++)
 		if (i == host || all)
@@ -78,7 +84,7 @@ void world_ambush_flush(struct world *w, uint32_t host, unsigned permille)
 
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille)
 {
-	if (!w->healing && members && sim_chance(w, permille))
+	if (!world_is_spared(w) && members && sim_chance(w, permille))
 		net_cut(w, (uint8_t)host, (uint8_t)__builtin_ctz(members), w->now + world_while(w));
 }
 
@@ -247,7 +253,7 @@ static void world_trouble(struct world *w, struct event *e)
 	(void)e;
 	if (w->now > w->trouble_until)
 		return;
-	for (unsigned i = 0; i < most; i++) {
+	for (unsigned i = 0; i < most && !plan_is_alone(w); i++) {
 		/* The primary is where most happens. */
 		unsigned id = (unsigned)prng_below(&w->rng, w->hosts);
 
@@ -323,7 +329,8 @@ static void world_run_until(struct world *w, uint64_t until, bool stop_when_well
 {
 	struct event e;
 
-	while (!w->violated && w->now < until && !(stop_when_well && world_is_well(w)) &&
+	w->until = until;
+	while (!w->violated && w->now < w->until && !(stop_when_well && world_is_well(w)) &&
 	       sched_next(w, &e)) {
 		e.fn(w, &e);
 		free(e.data);

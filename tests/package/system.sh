@@ -22,7 +22,7 @@ if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
 	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		sed -n 's/^Debian //p')
 	[ -n "$mirrors" ] || die "apt knows no mirror of Debian here"
-	mmdebstrap --quiet --mode=root --variant=apt "$codename" "$clean.new" - <<<"$mirrors"
+	mmdebstrap --quiet --format=tar --mode=root --variant=apt "$codename" "$clean.new" - <<<"$mirrors"
 	mv "$clean.new" "$clean"
 fi
 

@@ -184,8 +184,8 @@ int cmd_grow(int argc, char **argv)
 			   &answer);
 	return code ? code
 		    : request_finish(&args, answer,
-				     "the set has its new size; it is used from the "
-				     "next time that it is mapped");
+				     "the set has its new size; it is used when the set is "
+				     "mapped the next time");
 }
 
 static void request_show_range(const json_t *range)

@@ -81,7 +81,17 @@ static void show_progress(const json_t *member)
 	printf(", %.0f s left", behind / rate);
 }
 
-static void show_member(const json_t *member, int width)
+/* It takes the set's size when no process maps the set. */
+static void show_smaller(const json_t *member, double set_size)
+{
+	double size = json_figure(member, "size", set_size);
+
+	if (size < set_size && size > 0)
+		printf("   %s of %s", text_size((uint64_t)size).text,
+		       text_size((uint64_t)set_size).text);
+}
+
+static void show_member(const json_t *member, int width, double set_size)
 {
 	struct show_text name = show_get(member, "name", "?");
 	struct show_text copy = show_get(member, "copy", "?");
@@ -98,6 +108,7 @@ static void show_member(const json_t *member, int width)
 	if (json_object_get(member, "flush_p50_us"))
 		printf("   flush p50 %.0fus p99 %.0fus", json_figure(member, "flush_p50_us", 0),
 		       json_figure(member, "flush_p99_us", 0));
+	show_smaller(member, set_size);
 	if (!json_flag(member, "insync") && !strcmp(copy.text, "in-sync"))
 		printf("   not in the in-sync set");
 	if (json_text(member, "reason", NULL))
@@ -143,7 +154,8 @@ void show_set(const json_t *set)
 
 		width = len > width && len <= MIRROR_NAME_MAX ? len : width;
 	}
-	json_array_foreach(members, i, member) show_member(member, width);
+	json_array_foreach(members, i, member)
+		show_member(member, width, json_figure(set, "size", 0));
 	show_verify(set);
 	show_scrub(set);
 	show_sentence(set, "reason", "why");
@@ -175,7 +187,7 @@ static void show_explain_view(const json_t *set)
 		       "The register's history keeps them.\n");
 }
 
-static void show_explain_member(const json_t *member)
+static void show_explain_member(const json_t *member, double set_size)
 {
 	static const struct {
 		const char *copy, *means;
@@ -199,6 +211,9 @@ static void show_explain_member(const json_t *member)
 	if (!json_flag(member, "insync"))
 		printf("; it is not in the in-sync set, so it cannot be promoted but by force");
 	printf(".");
+	if (json_figure(member, "size", set_size) < set_size)
+		printf(" It has %s, and takes the set's size when no process maps the set.",
+		       text_size((uint64_t)json_figure(member, "size", 0)).text);
 	if (!json_flag(member, "local"))
 		printf(" Its link is %s.", show_get(member, "link", "down").text);
 	if (reason.text[0])
@@ -236,7 +251,10 @@ void show_explanation(const json_t *set)
 	if (json_text(set, "reason", NULL))
 		printf("Why: %s.\n", show_get(set, "reason", "").text);
 	show_explain_view(set);
-	json_array_foreach(json_object_get(set, "members"), i, member) show_explain_member(member);
+	if (json_figure(set, "size", 0) > 0)
+		printf("It has %s.\n", text_size((uint64_t)json_figure(set, "size", 0)).text);
+	json_array_foreach(json_object_get(set, "members"), i, member)
+		show_explain_member(member, json_figure(set, "size", 0));
 	if (json_text(store, "error", NULL))
 		printf("The register: %s.\n", show_get(store, "error", "").text);
 	show_explain_waiting(set);

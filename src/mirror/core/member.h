@@ -166,6 +166,33 @@ enum member_retire {
 void member_retire(struct member *m, struct mirror_epoch epoch, enum member_retire why,
 		   struct member_verdict *v);
 
+/*
+ * The register's record, which member_on_record() has just accepted, says that the epoch whose
+ * flushes this copy holds has ended well, and that the copy is in-sync: then nothing of it was
+ * under way, and all in-sync copies are equal. Once no connection of it is left, its records are
+ * void (MEMBER_CLEAN_END), and a restart of the host leaves no doubt. Else nothing changes, and v
+ * is YES.
+ */
+void member_end_clean(struct member *m, const struct mirror_record *rec, struct member_verdict *v);
+
+/* ---- its size ---- */
+
+/*
+ * A set grows in three steps, each durable before the next: the files of every copy of the in-sync
+ * set get longer (their owner does that, then member_reserve()); the register says the new size;
+ * each copy takes it when no process maps it and no primary is connected to it. A primary works
+ * with the size that its own copy had when it was mapped, and other copies have that at least when
+ * they are used.
+ */
+
+/* Both files are durable with room for this size, and zeros behind the present one. */
+void member_reserve(struct member *m, uint64_t size, struct member_verdict *v);
+/* Would member_grow() say yes? */
+bool member_may_grow(const struct member *m, uint64_t size);
+/* The copy has this size from now on, and its store is long enough. The same or a smaller one:
+ * MEMBER_YES, nothing changes. */
+void member_grow(struct member *m, uint64_t size, struct member_verdict *v);
+
 /* ---- the process that maps the copy ---- */
 
 /* Nobody else may; durable, `clean` is cleared (W7). The same holder again: MEMBER_YES. Whether the

@@ -62,7 +62,7 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 			  " as member %u, or belongs to another host: a new one is made by "
 			  "'rpmirror init --join'",
 			  super->member_id, config->members[super->slot].id, super->slot);
-	else if (config->size != super->size)
+	else if (config->size < super->size) /* a larger one: the copy grows, member_size.c */
 		member_no(v, MEMBER_OTHER_SIZE,
 			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64, config->size,
 			  super->size);

@@ -161,3 +161,44 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	member_done(v, rc ? rc : member_set_super(m, &super));
 	killpoint(KILLPOINT_retire_after);
 }
+
+/* What this copy says of itself is in doubt for another reason than an epoch's end. */
+static bool member_is_in_doubt(const struct member *m)
+{
+	const struct meta *meta = m->meta;
+
+	return m->is_split || m->has_failed || meta->broken || meta->damage ||
+	       meta->promise.is_lost ||
+	       meta->super.flags & (META_SYNCING | META_FAILED | META_UNKNOWN | META_EMPTY);
+}
+
+static bool member_is_in_use(const struct member *m)
+{
+	return m->meta->super.holder.pid || m->lanes || m->bulks;
+}
+
+static bool member_has_ended_well(const struct member *m, const struct mirror_record *rec)
+{
+	const struct mirror_view *view = &rec->view;
+	const struct meta_super *super = &m->meta->super;
+
+	return view->phase == MIRROR_PHASE_NONE && view->clean && view->epoch.number &&
+	       view->insync & MIRROR_BIT(super->slot) &&
+	       rec->config.members[super->slot].id == super->member_id &&
+	       mirror_epoch_is_equal(m->meta->promise.epoch, view->epoch) &&
+	       mirror_epoch_is_equal(super->epoch, view->epoch);
+}
+
+void member_end_clean(struct member *m, const struct mirror_record *rec, struct member_verdict *v)
+{
+	const struct meta_super *super = &m->meta->super;
+	struct mirror_epoch epoch = rec->view.epoch;
+	bool is_recorded = super->retired_below > epoch.number && super->flags & META_CLEAN &&
+			   !(super->flags & META_UNCERTAIN);
+
+	if (is_recorded || member_is_in_use(m) || member_is_in_doubt(m) ||
+	    !member_has_ended_well(m, rec))
+		member_yes(v);
+	else
+		member_retire(m, epoch, MEMBER_CLEAN_END, v);
+}

@@ -303,13 +303,14 @@ int meta_repair(struct meta *m)
 int meta_set_size(struct meta *m, uint64_t size)
 {
 	struct meta_super super = m->super;
-	int rc;
+	int rc = 0;
 
 	if (size < super.size || size % MIRROR_BLOCK || size > MIRROR_SIZE_MAX)
 		return -EINVAL;
 	if (m->store.len < meta_size_for(size))
 		return -EMSGSIZE;
-	rc = meta_bitmap_drop(m, MIRROR_NOBODY);
+	if (meta_plane_bytes(size) != m->plane_bytes)
+		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
 	super.size = size;
 	if (!rc)
 		rc = meta_set_super(m, &super);

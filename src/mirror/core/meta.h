@@ -87,6 +87,7 @@ struct meta_super {
 	uint64_t member_id;        /* of this copy */
 	uint8_t slot;              /* its member's */
 	uint64_t size;             /* of the data file */
+	uint64_t room;             /* both files suffice for that size; zeros behind `size` */
 	uint64_t address;          /* where it is to be mapped; 0: anywhere */
 	uint32_t hot_slots;        /* how many of them are used */
 	uint32_t flags;            /* enum meta_flag */
@@ -216,8 +217,9 @@ int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
 /* As the configuration has them now. The bitmap for a copy goes with it. */
 int meta_keep_members(struct meta *m, const struct mirror_config *config);
-/* The set has grown, and the store is long enough. All bitmaps are dropped. 0, -EMSGSIZE, -EINVAL
- * (it would shrink), -ENOMEM. */
+/* The set has grown, and the store is long enough. After a crash the size is the old or the new
+ * one. Where the new bitmaps do not lie as the old ones did, all are dropped before. 0, -EMSGSIZE,
+ * -EINVAL (it would shrink), -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
 /* Write every damaged block anew, with what is known: but first, durably, META_UNKNOWN. A lost
  * promise is marked as such. */

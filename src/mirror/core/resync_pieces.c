@@ -138,8 +138,10 @@ static enum resync_step resync_pieces_position(struct resync *rs, uint64_t now_u
 	if (resync_pieces_seek(rs))
 		return RESYNC_HAS_PIECE;
 	step = resync_pieces_end_pass(rs, now_us, wake_us);
-	if (step == RESYNC_HAS_PIECE && !resync_pieces_seek(rs))
+	if (step == RESYNC_HAS_PIECE && !resync_pieces_seek(rs)) {
+		*wake_us = now_us + RESYNC_HELD_WAIT_US;
 		return RESYNC_WAITS;
+	}
 	return step;
 }
 

@@ -8,8 +8,8 @@
 #define INTERVAL_COUNT 300     /* of which three are the slowest hundredth */
 #define COUNT_MIN      5       /* with fewer in a second, flushes are no matter */
 #define WINDOW_MIN     512u
-#define PIECE_MIN      4096u
-#define FLOOR_PART     4 /* of a second of min_rate may be in flight */
+#define PIECE_MIN      16384u /* less costs the processors more than it spares the link */
+#define FLOOR_PART     4      /* of a second of min_rate may be in flight */
 
 /* A flush is slow from so many quarters of the calm p99 on: the promise is 8. */
 #define QUARTERS_SLOW 7
@@ -18,9 +18,15 @@
 #define PERMIL_LESS 15
 #define PERMIL_HALF 100
 #define PERMIL_MORE 8
-/* So many decisions in turn with the smallest pieces that flushes are slow all the same: then it is
- * not the window, and what they take now is calm. */
-#define USELESS_MAX 5
+/* A rest takes so long, or has so many flushes; of the time it is one part at most. */
+#define REST_US       100000u
+#define REST_COUNT    200
+#define REST_SHARE    4
+#define REST_LOOK_US  5000
+#define REST_AGAIN_US (5 * SECOND_US) /* what is calm changes, and how fast the link is */
+
+#define QUARTERS_QUEUE 3  /* of the calm p99 may a piece wait for others */
+#define MOST_FORGETS   16 /* intervals, of which the fastest is remembered */
 
 static unsigned resync_rate_class(uint64_t us)
 {
@@ -67,8 +73,8 @@ static void resync_rate_set_window(struct resync_rate *rate, uint32_t window)
 {
 	uint32_t piece = rate->piece_max;
 
-	if (window > RESYNC_WINDOW_MAX)
-		window = RESYNC_WINDOW_MAX;
+	if (window > rate->window_max)
+		window = rate->window_max;
 	if (window < WINDOW_MIN)
 		window = WINDOW_MIN;
 	while (piece > PIECE_MIN && piece * 2 > window)
@@ -83,24 +89,37 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 	memset(rate, 0, sizeof(*rate));
 	rate->limits = *limits;
 	rate->piece_max = piece;
+	rate->window_max = RESYNC_WINDOW_MAX;
 	resync_rate_set_window(rate, 2 * piece);
 	rate->is_probing = true;
 	rate->calm_us = calm_us;
-	rate->interval_us = rate->second_us = now_us;
+	rate->interval_us = rate->second_us = rate->rest_us = now_us;
 }
 
 static void resync_rate_grow(struct resync_rate *rate)
 {
-	if (!rate->was_full)
-		return;
-	resync_rate_set_window(rate,
-			       rate->window + (rate->is_probing ? rate->window : rate->window / 8));
+	uint32_t by = rate->is_probing ? rate->window : rate->window / 8;
+
+	resync_rate_set_window(rate, rate->window + (rate->was_full ? by : 0));
 }
 
 static void resync_rate_shrink(struct resync_rate *rate, bool to_half)
 {
-	rate->is_probing = false;
 	resync_rate_set_window(rate, to_half ? rate->window / 2 : rate->window / 4 * 3);
+}
+
+/* What is more than that would only wait, and make flushes wait. */
+static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
+{
+	uint64_t through = rate->interval_sent * SECOND_US / (now_us - rate->interval_us), most;
+
+	rate->through -= rate->through / MOST_FORGETS;
+	if (through > rate->through)
+		rate->through = through;
+	most = rate->through * (rate->least_us + rate->calm_us * QUARTERS_QUEUE / 4) / SECOND_US;
+	if (!rate->calm_us || rate->latencies.count < COUNT_MIN || most > RESYNC_WINDOW_MAX)
+		most = RESYNC_WINDOW_MAX;
+	rate->window_max = most < rate->piece_max ? rate->piece_max : (uint32_t)most;
 }
 
 /* How many of 1000 flushes were slow. */
@@ -114,26 +133,18 @@ static uint32_t resync_rate_slow(const struct resync_rate *rate)
 	return (uint32_t)((uint64_t)slow * 1000 / rate->latencies.count);
 }
 
-/* A resync that is slow and helps nobody would only take longer. */
-static void resync_rate_judge_less(struct resync_rate *rate)
+/* Are flushes slow without a resync as well? */
+static void resync_rate_enter_rest(struct resync_rate *rate, uint32_t slow)
 {
-	if (rate->window > PIECE_MIN) {
-		rate->useless = 0;
-		return;
-	}
-	if (!rate->useless++ || rate->p99_us < rate->least_us)
-		rate->least_us = rate->p99_us;
-	if (rate->useless < USELESS_MAX)
-		return;
-	rate->useless = 0;
-	if (rate->least_us > rate->calm_us)
-		rate->calm_us = rate->least_us;
+	rate->rest = RESYNC_REST_ENTERED;
+	rate->suspect = slow;
 }
 
-static void resync_rate_decide(struct resync_rate *rate)
+static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 {
 	uint32_t slow;
 
+	resync_rate_limit_queue(rate, now_us);
 	if (rate->latencies.count < COUNT_MIN) {
 		resync_rate_grow(rate);
 		return;
@@ -144,32 +155,92 @@ static void resync_rate_decide(struct resync_rate *rate)
 		return;
 	}
 	slow = resync_rate_slow(rate);
-	if (slow > PERMIL_LESS) {
-		resync_rate_shrink(rate, slow > PERMIL_HALF);
-		resync_rate_judge_less(rate);
-		return;
-	}
-	rate->useless = 0;
-	if (slow < PERMIL_MORE)
+	if (rate->p99_us < rate->calm_us) /* without a resync they are no slower */
+		rate->calm_us -= (rate->calm_us - rate->p99_us) / 8;
+	if (slow > PERMIL_LESS && now_us >= rate->rest_us)
+		resync_rate_enter_rest(rate, slow);
+	else if (now_us >= rate->rest_us + REST_AGAIN_US)
+		resync_rate_enter_rest(rate, 0);
+	else if (slow < PERMIL_MORE)
 		resync_rate_grow(rate);
+}
+
+/* What flushes took while nothing was sent is calm. A few of them say little of it. */
+static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
+{
+	uint64_t p99 = resync_latencies_p99(&rate->latencies), count = rate->latencies.count;
+
+	if (at_once && p99 > rate->calm_us)
+		rate->calm_us = p99;
+	else
+		rate->calm_us =
+			(rate->calm_us * REST_COUNT / 2 + p99 * count) / (REST_COUNT / 2 + count);
+}
+
+/* Flushes were slow: was it the resync? */
+static void resync_rate_judge(struct resync_rate *rate)
+{
+	bool is_known = rate->latencies.count >= COUNT_MIN;
+	bool is_other = is_known && resync_rate_slow(rate) * 2 >= rate->suspect;
+
+	if (is_known)
+		resync_rate_learn_calm(rate, rate->suspect && is_other);
+	if (is_other)
+		return;
+	rate->is_probing = false;
+	resync_rate_shrink(rate, rate->suspect > PERMIL_HALF);
+}
+
+static void resync_rate_begin_interval(struct resync_rate *rate, uint64_t now_us)
+{
+	memset(&rate->latencies, 0, sizeof(rate->latencies));
+	rate->was_full = false;
+	rate->interval_sent = 0;
+	rate->interval_us = now_us;
+}
+
+static void resync_rate_tick_rest(struct resync_rate *rate, uint64_t now_us)
+{
+	uint64_t took = now_us - rate->interval_us;
+
+	if (rate->rest != RESYNC_REST || (took < REST_US && rate->latencies.count < REST_COUNT))
+		return;
+	resync_rate_judge(rate);
+	rate->rest = RESYNC_REST_NONE;
+	rate->least_us = 0; /* the next piece has the link alone */
+	rate->rest_us = now_us + (REST_SHARE - 1) * took;
+	resync_rate_begin_interval(rate, now_us);
 }
 
 static void resync_rate_tick(struct resync_rate *rate, uint64_t now_us)
 {
 	uint64_t interval = now_us - rate->interval_us, second = now_us - rate->second_us;
 
-	if (interval >= SECOND_US ||
-	    (interval >= INTERVAL_US && rate->latencies.count >= INTERVAL_COUNT)) {
-		resync_rate_decide(rate);
-		memset(&rate->latencies, 0, sizeof(rate->latencies));
-		rate->was_full = false;
-		rate->interval_us = now_us;
+	if (rate->rest) {
+		resync_rate_tick_rest(rate, now_us);
+	} else if (interval >= SECOND_US ||
+		   (interval >= INTERVAL_US && rate->latencies.count >= INTERVAL_COUNT)) {
+		resync_rate_decide(rate, now_us);
+		resync_rate_begin_interval(rate, now_us);
 	}
 	if (second >= SECOND_US) {
 		rate->throughput = rate->sent * SECOND_US / second;
 		rate->sent = 0;
 		rate->second_us = now_us;
 	}
+}
+
+/* Nothing is sent before *wake_us. */
+static bool resync_rate_rests(struct resync_rate *rate, uint64_t in_flight, uint64_t now_us,
+			      uint64_t *wake_us)
+{
+	if (rate->rest == RESYNC_REST_ENTERED && !in_flight) {
+		rate->rest = RESYNC_REST;
+		resync_rate_begin_interval(rate, now_us);
+	}
+	if (rate->rest)
+		*wake_us = now_us + REST_LOOK_US;
+	return rate->rest;
 }
 
 static uint64_t resync_rate_allowance(uint64_t bytes_per_s, uint64_t elapsed_us)
@@ -201,6 +272,8 @@ bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t 
 	bool is_paused;
 
 	resync_rate_tick(rate, now_us);
+	if (resync_rate_rests(rate, in_flight, now_us, wake_us))
+		return false;
 	elapsed = now_us - rate->second_us;
 	*wake_us = rate->second_us + SECOND_US;
 	if (limits->max_rate &&
@@ -230,6 +303,7 @@ bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t 
 void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us)
 {
 	rate->sent += len;
+	rate->interval_sent += len;
 	if (rate->window < rate->piece)
 		rate->next_us = now_us + rate->piece_us * rate->piece / rate->window;
 }
@@ -237,10 +311,14 @@ void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us
 void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us)
 {
 	rate->piece_us = rate->piece_us ? (rate->piece_us * 7 + took_us) / 8 : took_us;
+	if (!rate->least_us || took_us < rate->least_us)
+		rate->least_us = took_us;
 }
 
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us)
 {
-	resync_latencies_add(&rate->latencies, took_us);
+	/* In a rest those that began in it. */
+	if (rate->rest != RESYNC_REST || now_us - took_us >= rate->interval_us)
+		resync_latencies_add(&rate->latencies, took_us);
 	resync_rate_tick(rate, now_us);
 }

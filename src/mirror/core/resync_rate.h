@@ -3,11 +3,16 @@
  * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
  *
  * The bytes in flight are the lever: the window begins with two pieces and doubles while flushes
- * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), gets
- * smaller when more than a hundredth of them take nearly twice as long as the slowest hundredth
- * without a resync, and then grows by small steps. A piece is at most half a window, as what is
- * sent at once is what a flush may have to wait for. Two limits in bytes a second frame it. All
- * times are the caller's, in microseconds.
+ * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), and then
+ * grows by small steps. A piece is at most half a window, as what is sent at once is what a flush
+ * may have to wait for.
+ *
+ * Two things bound it. What pieces wait for each other is what a flush waits for them: more than
+ * the link takes in three quarters of the slowest hundredth of calm flushes is not in flight. And
+ * when more than a hundredth of the flushes take nearly twice as long as that, nothing is sent for
+ * a moment. If flushes are as slow then, it was another work of the machine, and what is calm is
+ * what they take now; else the window gets smaller. Two limits in bytes a second frame all that.
+ * All times are the caller's, in microseconds.
  */
 #ifndef MIRROR_CORE_RESYNC_RATE_H
 #define MIRROR_CORE_RESYNC_RATE_H
@@ -29,22 +34,33 @@ struct resync_latencies {
 	uint32_t count;
 };
 
+enum resync_rest {
+	RESYNC_REST_NONE,
+	RESYNC_REST_ENTERED, /* nothing is sent, but something is in flight */
+	RESYNC_REST          /* the link has nothing but flushes */
+};
+
 struct resync_rate {
 	struct resync_limits limits;
 	uint32_t piece_max;
+	uint32_t window_max;
 	uint32_t piece;  /* bytes that are sent at a time, now */
 	uint32_t window; /* bytes that may be in flight; less than a piece: with a pause behind each
 			  */
 	bool is_probing; /* no flush has suffered yet: the window doubles */
 	bool was_full;   /* the window was used up in this interval */
+	enum resync_rest rest;
+	uint32_t suspect;  /* of 1000 flushes before this rest those that were slow */
 	uint64_t calm_us;  /* p99 of flushes without a resync; 0: not known */
-	unsigned useless;  /* decisions in turn for less than the smallest piece */
-	uint64_t least_us; /* of these the smallest p99 */
 	uint64_t p99_us;   /* of the last interval with flushes */
 	uint64_t piece_us; /* how long a piece takes, smoothed */
+	uint64_t least_us; /* the least that one took since the last rest */
+	uint64_t through;  /* the most bytes a second lately */
 	uint64_t next_us;  /* no piece before this, while the window is smaller than one */
-	struct resync_latencies latencies; /* of this interval */
-	uint64_t interval_us;              /* when this interval began */
+	struct resync_latencies latencies; /* of this interval, or rest */
+	uint64_t interval_us;              /* when this interval, or rest, began */
+	uint64_t interval_sent;            /* bytes since */
+	uint64_t rest_us;                  /* no rest before this */
 	uint64_t second_us;                /* when this second began, for the limits */
 	uint64_t sent;                     /* bytes since */
 	uint64_t throughput;               /* bytes a second, of the last second */

@@ -53,4 +53,17 @@ struct metafile_new {
  * name that did not exist (EEXIST); without it a data file is no copy. On failure nothing stays. */
 int metafile_create(const struct metafile_new *opts, struct error *err);
 
+/* A copy's files, open; paths are for texts and for the folders. */
+struct metafile_room {
+	int data_fd, meta_fd;
+	const char *data, *meta;
+	uint64_t keep; /* what is behind it in the data file goes: it is to read as zeros */
+	uint64_t size; /* of the set that is to have room; not below `keep` */
+};
+
+/* Both files are made as long as a set of that size needs, reserved on the disk and durable. The
+ * bytes in use stay as they are, also while others use them. On failure, such as ENOSPC, they get
+ * their former length. May take long. */
+int metafile_make_room(const struct metafile_room *room, struct error *err);
+
 #endif

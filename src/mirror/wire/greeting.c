@@ -107,6 +107,7 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_WRONG_COPY] = "the copy there is not the one that is configured",
 		[GREETING_FULL] = "there is no room in its records",
 		[GREETING_IO] = "it could not write its records",
+		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",
 		[GREETING_SPLIT] = "it has seen what the register has not: the set is split",
 	};
 

@@ -51,6 +51,7 @@ enum greeting_status {
 	GREETING_FULL,        /* no room in the records: compare everything */
 	GREETING_IO,          /* what had to be durable could not be written */
 	GREETING_SPLIT,       /* the copy here knows of what the register does not */
+	GREETING_SMALLER,     /* the copy has not grown to the set's size yet: later */
 	GREETING_STATUS_END
 };
 

@@ -142,16 +142,6 @@ static void message_get_resync(struct rcursor *c, struct message *m)
 	m->resync.flags = fields_get_flags(c, MESSAGE_RESYNC_WHOLE);
 }
 
-static void message_put_retire(struct wcursor *c, const struct message *m)
-{
-	wcursor_u8(c, m->retire.clean);
-}
-
-static void message_get_retire(struct rcursor *c, struct message *m)
-{
-	m->retire.clean = fields_get_bool(c);
-}
-
 static void message_put_view(struct wcursor *c, const struct message *m)
 {
 	wcursor_le(c, m->view.revision, 8);
@@ -173,6 +163,7 @@ static void message_put_status(struct wcursor *c, const struct message *m)
 	wcursor_u8(c, status->copy);
 	wcursor_u8(c, status->flags);
 	wcursor_le(c, status->pid, 4);
+	wcursor_le(c, status->size, 8);
 	wcursor_le(c, status->flushes, 8);
 	wcursor_le(c, status->acked, 8);
 	wcursor_le(c, status->p50_us, 4);
@@ -200,6 +191,7 @@ static void message_get_status(struct rcursor *c, struct message *m)
 						    MESSAGE_STATUS_WAITING | MESSAGE_STATUS_STUCK |
 						    MESSAGE_STATUS_SILENT);
 	status->pid = (uint32_t)rcursor_le(c, 4);
+	status->size = rcursor_le(c, 8);
 	status->flushes = rcursor_le(c, 8);
 	status->acked = rcursor_le(c, 8);
 	status->p50_us = (uint32_t)rcursor_le(c, 4);
@@ -230,18 +222,22 @@ static void message_get_done(struct rcursor *c, struct message *m)
 	m->done.known = epoch_get(c);
 }
 
-static void message_put_notice(struct wcursor *c, const struct message *m)
+static void message_put_reserve(struct wcursor *c, const struct message *m)
 {
-	wcursor_le(c, m->notice.offset, 8);
-	wcursor_le(c, m->notice.len, 8);
-	fields_put_text(c, m->notice.text, sizeof(m->notice.text));
+	wcursor_le(c, m->reserve.size, 8);
+	wcursor_u8(c, m->reserve.state);
+	wcursor_le(c, m->reserve.error, 2);
 }
 
-static void message_get_notice(struct rcursor *c, struct message *m)
+static void message_get_reserve(struct rcursor *c, struct message *m)
 {
-	m->notice.offset = rcursor_le(c, 8);
-	m->notice.len = rcursor_le(c, 8);
-	fields_get_text(c, m->notice.text, sizeof(m->notice.text));
+	struct message_reserve *reserve = &m->reserve;
+
+	reserve->size = rcursor_le(c, 8);
+	reserve->state = fields_get_below(c, MESSAGE_RESERVE_FAILED + 1);
+	reserve->error = (uint16_t)rcursor_le(c, 2);
+	if (!reserve->size || reserve->size % MIRROR_BLOCK || reserve->size > MIRROR_SIZE_MAX)
+		c->bad = true;
 }
 
 struct message_codec {
@@ -260,14 +256,15 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_RECORD_RANGES] = {"RECORD_RANGES", message_put_ranges, message_get_ranges},
 	[MESSAGE_RESYNC_BEGIN] = {"RESYNC_BEGIN", message_put_resync, message_get_resync},
 	[MESSAGE_RESYNC_END] = {.name = "RESYNC_END"},
-	[MESSAGE_RETIRE] = {"RETIRE", message_put_retire, message_get_retire},
+	[MESSAGE_RETIRE] = {.name = "RETIRE"},
 	[MESSAGE_VIEW] = {"VIEW", message_put_view, message_get_view},
 	[MESSAGE_GET_STATUS] = {.name = "GET_STATUS"},
 	[MESSAGE_STATUS] = {"STATUS", message_put_status, message_get_status},
 	[MESSAGE_PING] = {.name = "PING"},
 	[MESSAGE_PONG] = {.name = "PONG"},
 	[MESSAGE_DONE] = {"DONE", message_put_done, message_get_done},
-	[MESSAGE_NOTICE] = {"NOTICE", message_put_notice, message_get_notice},
+	[MESSAGE_RESERVE] = {"RESERVE", message_put_reserve, message_get_reserve},
+	[MESSAGE_RESERVED] = {"RESERVED", message_put_reserve, message_get_reserve},
 };
 
 void message_encode(const struct message *m, uint8_t *buf)

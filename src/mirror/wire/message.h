@@ -4,8 +4,8 @@
  *
  * Every connection begins with PROVE and GRANT (greeting.h). Then the end that connected asks, and
  * the daemon answers each question with the same id. Questions of one connection are answered in
- * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS and PING.
- * A daemon sends only NOTICE unasked. A message that cannot be decoded, or that may not come now,
+ * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS, RESERVE and
+ * PING. A daemon sends nothing unasked. A message that cannot be decoded, or that may not come now,
  * ends the connection. At most MESSAGE_OUTSTANDING questions may be without an answer.
  *
  *   question        answer
@@ -15,10 +15,11 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   RETIRE          DONE, when hot extents and intents up to this epoch are gone
+ *   RETIRE          DONE, when hot extents and intents of former epochs are gone
  *   VIEW            DONE, when the view is durable as the newest one seen
  *   GET_STATUS      STATUS
  *   PING            PONG
+ *   RESERVE         RESERVED: how far the copy's files are made longer; to be asked until they are
  *
  * Little-endian; the header has magic, version, type, id, set and epoch of the sender. Bytes that a
  * type does not use are zero, and are checked.
@@ -39,8 +40,7 @@
 #define MESSAGE_OUTSTANDING 8
 #define MESSAGE_MAC         32
 #define MESSAGE_DESC_MAX    32
-#define MESSAGE_RANGES_MAX  12  /* in one message */
-#define MESSAGE_TEXT        200 /* of a NOTICE, with the NUL */
+#define MESSAGE_RANGES_MAX  12 /* in one message */
 
 enum message_type {
 	MESSAGE_PROVE = 1,
@@ -59,7 +59,8 @@ enum message_type {
 	MESSAGE_PING,
 	MESSAGE_PONG,
 	MESSAGE_DONE,
-	MESSAGE_NOTICE,
+	MESSAGE_RESERVE,
+	MESSAGE_RESERVED,
 	MESSAGE_TYPE_END
 };
 
@@ -115,10 +116,6 @@ struct message_resync {
 	uint8_t flags;  /* MESSAGE_RESYNC_* */
 };
 
-struct message_retire {
-	bool clean; /* this epoch has ended with everything flushed: its records go, too */
-};
-
 struct message_view {
 	uint64_t revision;
 	struct mirror_view view;
@@ -142,6 +139,7 @@ struct message_status {
 	uint8_t role, health, copy; /* enum mirror_role, mirror_health, mirror_copy */
 	uint8_t flags;              /* MESSAGE_STATUS_* */
 	uint32_t pid;               /* of who maps the set */
+	uint64_t size;              /* of its copy; 0: not known */
 	uint64_t flushes, acked;    /* begun; up to which all are acknowledged */
 	uint32_t p50_us, p99_us;    /* of flushes */
 	/* By slot, from the primary's host only, else zeros. */
@@ -155,10 +153,17 @@ struct message_done {
 	struct mirror_epoch known; /* the highest one that is promised here */
 };
 
-/* Something that the primary has to know, such as a medium error that the scrub has found. */
-struct message_notice {
-	uint64_t offset, len; /* of the file; len 0: not of a range */
-	char text[MESSAGE_TEXT - 16];
+enum message_reserve_state {
+	MESSAGE_RESERVE_UNDER_WAY,
+	MESSAGE_RESERVE_DONE,  /* both files of the copy suffice, durably */
+	MESSAGE_RESERVE_FAILED /* nothing has changed */
+};
+
+/* The set is to grow to that size. */
+struct message_reserve {
+	uint64_t size;  /* a multiple of MIRROR_BLOCK */
+	uint8_t state;  /* RESERVED: enum message_reserve_state */
+	uint16_t error; /* RESERVED, FAILED: an errno */
 };
 
 struct message {
@@ -166,19 +171,18 @@ struct message {
 	uint32_t id;
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch;
-	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one. PROMISE, RESYNC_END,
-	 * GET_STATUS, PING and PONG have none. */
+	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one, RESERVE and RESERVED, too.
+	 * PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have none. */
 	union {
 		struct message_prove prove;
 		struct message_grant grant;
 		struct message_promised promised;
 		struct message_ranges ranges;
 		struct message_resync resync;
-		struct message_retire retire;
 		struct message_view view;
 		struct message_status status;
 		struct message_done done;
-		struct message_notice notice;
+		struct message_reserve reserve;
 	};
 };
 

@@ -5,7 +5,8 @@
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
- *   touch OFFSET | slow (the number of events of that kind; others are dropped)
+ *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
+ * dropped)
  */
 #include <inttypes.h>
 #include <librpmirror.h>
@@ -15,6 +16,7 @@
 
 static struct rpmirror *app_set;
 static uint8_t *app_addr;
+static size_t app_len;
 static struct rpmirror_result app_result;
 static uint64_t app_ticket;
 
@@ -37,8 +39,10 @@ static int app_map(unsigned flags)
 	size_t len;
 	int rc = rpmirror_map("orders", NULL, flags, &app_set, &addr, &len);
 
-	if (!rc)
+	if (!rc) {
 		app_addr = addr;
+		app_len = len;
+	}
 	return rc;
 }
 
@@ -118,6 +122,8 @@ static void app_do(const char *line)
 		app_answer(rpmirror_confirm(app_set));
 	} else if (!strncmp(line, "state", 5)) {
 		app_print_state();
+	} else if (!strncmp(line, "size", 4)) {
+		printf("ok %zu\n", app_len);
 	} else if (!strncmp(line, "slow", 4)) {
 		app_print_slow();
 	} else {

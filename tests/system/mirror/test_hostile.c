@@ -168,9 +168,9 @@ static void messages_before_the_proof_end_the_connection(void **state)
 
 static void messages_that_may_not_come_end_the_connection(void **state)
 {
-	static const enum message_type types[] = {MESSAGE_PROVE, MESSAGE_GRANT,  MESSAGE_PROMISED,
-						  MESSAGE_DONE,  MESSAGE_STATUS, MESSAGE_PONG,
-						  MESSAGE_NOTICE};
+	static const enum message_type types[] = {
+		MESSAGE_PROVE,  MESSAGE_GRANT, MESSAGE_PROMISED, MESSAGE_DONE,
+		MESSAGE_STATUS, MESSAGE_PONG,  MESSAGE_RESERVE,  MESSAGE_RESERVED};
 	uint8_t buf[MESSAGE_SIZE];
 	struct talk t;
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Members that were away, with real daemons: what is transferred, and whatever is killed meanwhile,
  * equal copies at the end. */
+#include <fcntl.h>
 #include <librpmirror.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hosts.h"
+#include "mirror/core/meta.h"
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
@@ -138,14 +142,22 @@ static void test_a_target_that_is_killed_goes_on(void **state)
  */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
+/* As if the medium did it: a daemon would see from the time that somebody has changed the file. */
 static void spoil(unsigned host)
 {
-	FILE *file = fopen(hosts.hosts[host].data, "r+e");
+	const char *path = hosts.hosts[host].data;
+	FILE *file = fopen(path, "r+e");
+	struct timespec times[2];
+	struct stat st;
 
 	assert_non_null(file);
+	assert_int_equal(stat(path, &st), 0);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
 	assert_int_equal(fseek(file, UNTOUCHED, SEEK_SET), 0);
 	assert_int_equal(fputc(77, file), 77);
 	assert_int_equal(fclose(file), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 /* Only what the bitmap names was looked at: the copies are equal but for that byte. */
@@ -221,6 +233,91 @@ static void test_a_former_primary_returns_with_what_was_not_flushed(void **state
 	assert_not_compared(0);
 }
 
+/* Its metadata, while its daemon does not run. */
+static int no_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	return 0;
+}
+
+static void *map_meta(unsigned host, struct meta *meta)
+{
+	struct meta_store store = {.len = meta_size_for(SIZE), .persist = no_persist};
+	int fd = open(hosts.hosts[host].meta, O_RDWR | O_CLOEXEC);
+	struct error err = {0};
+
+	store.base = mmap(NULL, store.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	assert_ptr_not_equal(store.base, MAP_FAILED);
+	if (meta_load(meta, &store, &err))
+		fail_msg("%s", err.text);
+	return store.base;
+}
+
+/* Its lanes were of another boot of the host. */
+static void reboot(unsigned host)
+{
+	struct meta meta;
+	void *base = map_meta(host, &meta);
+	struct meta_super super = meta.super;
+	struct mirror_uuid none = {{0}};
+
+	if (memcmp(&super.used_boot, &none, sizeof(none))) {
+		super.used_boot.bytes[0]++;
+		assert_int_equal(meta_set_super(&meta, &super), 0);
+	}
+	meta_fini(&meta);
+	munmap(base, meta_size_for(SIZE));
+}
+
+/* The copy says that its last epoch has ended well; its daemon may write meanwhile. */
+static bool has_ended(unsigned host)
+{
+	struct meta meta;
+	void *base = map_meta(host, &meta);
+	bool has = !meta.damage && meta.super.flags & META_CLEAN && meta.super.epoch.number &&
+		   meta.super.retired_below > meta.super.epoch.number;
+
+	meta_fini(&meta);
+	munmap(base, meta_size_for(SIZE));
+	return has;
+}
+
+static void reboot_all(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(host_stop(&hosts, i), 0);
+	for (unsigned i = 0; i < 3; i++)
+		reboot(i);
+	spoil(1);
+	for (unsigned i = 0; i < 3; i++)
+		host_start(&hosts, i, NULL);
+}
+
+static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void **state)
+{
+	app_start(0);
+	ask(0, "ok", "map");
+	ask(0, "durable 7", "put 64 1");
+	ask(0, "ok", "unmap");
+	for (unsigned i = 0; i < 3; i++)
+		for (int waited = 0; !has_ended(i); waited += 10) {
+			assert_true(waited < PATIENCE_MS);
+			usleep(10000);
+		}
+	reboot_all();
+	ask(0, "ok", "map-wait");
+	ask(0, "durable 7", "put 72 2");
+	assert_not_compared(1);
+	/* Without a clean end everything is. */
+	proc_kill(&apps[0]);
+	memset(&apps[0], 0, sizeof(apps[0]));
+	reboot_all();
+	app_start(0);
+	ask(0, "ok", "map-wait");
+	ask(0, "durable 7", "put 80 3");
+	assert_copies_are_equal();
+}
+
 static int setup_two_copies(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .size = SIZE, .min_copies = 2};
@@ -262,6 +359,7 @@ int main(void)
 		TEST(test_a_target_that_is_killed_goes_on),
 		TEST(test_a_source_that_is_killed_is_followed_by_another),
 		TEST(test_what_a_replica_lacks_outlasts_restarts),
+		TEST(test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared),
 		cmocka_unit_test_setup_teardown(
 			test_a_former_primary_returns_with_what_was_not_flushed, setup_automatic,
 			teardown),

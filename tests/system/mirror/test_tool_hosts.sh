@@ -27,11 +27,12 @@ map_on_first() {
 	tell map
 }
 
-tell() { # COMMAND: must be answered by ok, or by what is durable
+tell() { # COMMAND: must be answered by ok, or by what is durable: $answer
 	local line
 	echo "$*" >&"${APP[1]}"
 	read -r -t 60 line <&"${APP[0]}" || fail "no answer to '$*'"
 	[[ ${line%% *} == @(ok|durable) ]] || fail "'$*': $line"
+	answer=$line
 }
 
 # is_shown TEXT: the status has it
@@ -175,6 +176,61 @@ test_members_come_and_go() {
 	# Host 0 may not have heard of that yet: then its request is refused as busy, and nothing has happened.
 	wait_until 30 is_removed c || fail "c is not removed"
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
+	hosts_end
+}
+
+is_size() { # SIZE: of the mapping, and its last word is durable on all
+	tell size
+	[ "$answer" = "ok $1" ] || fail "the mapping has $answer instead of $1"
+	tell put $(($1 - 8)) 7
+}
+
+has_size() { # SIZE: each copy, by its own daemon
+	local host
+	for host in "${!sockets[@]}"; do
+		"$tool" meta dump "${files[host]}" --json | grep -q "\"size\": *$1" || return 1
+	done
+}
+
+test_a_set_grows() {
+	hosts_begin 3 4194304
+	await_register
+	# With a primary: its mapping stays as it is, and the next one has the new size.
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
+	on 0 1 'cannot be made smaller' grow orders 2M
+	on 0 0 '' grow orders 4M
+	on 1 0 'has its new size' grow orders 12M
+	wait_until 30 is_shown 'a .* 4.*MiB of 12.*MiB' || fail "the mapping's size is not shown"
+	on 2 0 'It has 12.*MiB' explain orders
+	is_size 4194304
+	tell unmap
+	wait_until 30 has_size 12582912 || fail "the copies do not grow"
+	tell map
+	is_size 12582912
+	# A member that is away grows when it returns.
+	hosts_ask kill 2 >out
+	wait_until 60 is_shown 'degraded' || fail "c is not excluded"
+	on 0 0 '' wait orders --until insync.c=no
+	on 0 0 'has its new size' grow orders 20M
+	tell unmap
+	tell map
+	is_size 20971520
+	hosts_ask start 2 >out
+	on 0 0 '' wait orders --until health=healthy,insync.c=yes,copy.c=in-sync
+	has_size 20971520 || fail "c has not grown"
+	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
+	# No disk is as large.
+	on 0 9 'member a: .*not enough disk' grow orders 64T
+	on 1 9 'member a: .*No space' grow orders 64T
+	on 0 0 '"size":20971520,' status orders --json
+	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the files differ"
+	tell put 64 8
+	# A member of the in-sync set that cannot be asked.
+	tell unmap
+	hosts_ask kill 1 >out
+	on 0 3 'member b: ' grow orders 24M
+	on 0 0 '"size":20971520,' status orders --json
 	hosts_end
 }
 

@@ -319,6 +319,29 @@ static bool lane_holds(bool done)
 	return has || !done;
 }
 
+/* ---- its size: the register's, when its files are long enough ---- */
+
+static void before_grow(void)
+{
+	member_reserve(&steps_member, 2 * COPY_SIZE, &verdict);
+	assert_int_equal(answered(), 0);
+	assert_int_equal(run_mark(), 0);
+}
+
+static int run_grow(void)
+{
+	member_grow(&steps_member, 2 * COPY_SIZE, &verdict);
+	return answered();
+}
+
+static bool grow_holds(bool done)
+{
+	const struct meta_super *super = &steps_meta.super;
+
+	return super->room == 2 * COPY_SIZE && mark_holds(true) &&
+	       (super->size == 2 * COPY_SIZE || (!done && super->size == COPY_SIZE));
+}
+
 /* ---- W9: ranges are durable at the target before its first byte ---- */
 
 static int run_ranges(void)
@@ -416,6 +439,7 @@ const struct step steps[] = {
 	{"W9 ranges", before_ranges, run_ranges, ranges_hold, HOT},
 	{"W9 too many ranges", before_ranges, run_many_ranges, many_ranges_hold, SUPER},
 	{"retire", before_retire, run_retire, retire_holds, SUPER},
+	{"grow", before_grow, run_grow, grow_holds, SUPER},
 	{"fail", nothing_before, run_fail, fail_holds, SUPER},
 };
 const unsigned steps_count = ARRAY_LEN(steps);

@@ -167,6 +167,85 @@ static void after_a_clean_end_a_restart_of_the_host_is_nothing(void **state)
 	assert_true(report.flags & META_CLEAN);
 }
 
+/* A primary of epoch 5 has a lane here, and all of S are equal. */
+static void be_used(void)
+{
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	put_intent(5, 2, 4096);
+}
+
+static void end_as_the_register_says(bool clean, mirror_mask insync)
+{
+	see(5, MIRROR_PHASE_NONE, insync, 9);
+	expect(MEMBER_OK);
+	rec.view.clean = clean;
+	member_end_clean(&member, &rec, &v);
+	expect(MEMBER_OK);
+	ask();
+}
+
+static void a_clean_end_in_the_register_voids_records_when_nobody_is_connected(void **state)
+{
+	be_used();
+	end_as_the_register_says(true, 7);
+	assert_int_equal(report.intents, 1);
+	assert_false(report.flags & META_CLEAN);
+	member_on_closed(&member, MEMBER_LANE);
+	end_as_the_register_says(true, 7);
+	assert_int_equal(report.range_count, 0);
+	assert_true(report.flags & META_CLEAN);
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_false(report.is_uncertain);
+	assert_true(report.flags & META_CLEAN);
+}
+
+/* The daemon was not there when the epoch ended, and then its host went down. */
+static void a_clean_end_is_learned_after_a_restart_of_the_host(void **state)
+{
+	be_used();
+	boot = copy_uuid(0x71);
+	restart();
+	ask();
+	assert_true(report.is_uncertain);
+	end_as_the_register_says(true, 7);
+	assert_false(report.is_uncertain);
+	assert_int_equal(report.range_count, 0);
+}
+
+static void what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt(void **state)
+{
+	static const uint32_t doubts[] = {META_SYNCING, META_FAILED, META_UNKNOWN, META_EMPTY};
+	const struct meta_holder holder = {.pid = 10, .start_time = 1, .boot = boot};
+
+	be_used();
+	member_on_closed(&member, MEMBER_LANE);
+	end_as_the_register_says(false, 7); /* not clean */
+	assert_int_equal(report.intents, 1);
+	end_as_the_register_says(true, 5); /* this copy is not in-sync */
+	assert_int_equal(report.intents, 1);
+	for (unsigned i = 0; i < ARRAY_LEN(doubts); i++) {
+		struct meta_super was = meta.super, super = meta.super;
+
+		super.flags |= doubts[i];
+		assert_int_equal(meta_set_super(&meta, &super), 0);
+		end_as_the_register_says(true, 7);
+		assert_int_equal(report.intents, 1);
+		assert_int_equal(meta_set_super(&meta, &was), 0);
+	}
+	member_hold(&member, &holder, &v);
+	end_as_the_register_says(true, 7);
+	assert_int_equal(report.intents, 1);
+	member_release(&member, false, &v);
+	/* A newer epoch was promised: what it places is not of the one that ended. */
+	promise(6);
+	end_as_the_register_says(true, 7);
+	assert_int_equal(report.intents, 1);
+}
+
 /* It changes nothing here: a copy that is only read is as clean as before, and no promise waits. */
 static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **state)
 {
@@ -433,6 +512,9 @@ int main(void)
 		TEST(the_last_extent_ends_with_the_file),
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
 		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
+		TEST(a_clean_end_in_the_register_voids_records_when_nobody_is_connected),
+		TEST(a_clean_end_is_learned_after_a_restart_of_the_host),
+		TEST(what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt),
 		TEST(who_restores_needs_the_promised_epoch_and_counts_as_nobody),
 		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
 		TEST(a_primary_whose_host_went_down_is_not_uncertain),

@@ -142,7 +142,7 @@ static void another_sets_or_members_copy_is_refused(void **state)
 	member_on_record(&member, &rec, 1, &v);
 	expect(MEMBER_OTHER_SET);
 	copy_record(&rec);
-	rec.config.size *= 2;
+	rec.config.size /= 2;
 	member_on_record(&member, &rec, 1, &v);
 	expect(MEMBER_OTHER_SIZE);
 	assert_int_equal(meta.promise.seen.revision, 0);
@@ -164,6 +164,61 @@ static void a_replaced_peer_takes_its_bitmap_with_it(void **state)
 	assert_int_equal(meta.members.config_number, 2);
 }
 
+/* ---- sizes ---- */
+
+static void a_larger_set_is_no_other_one_and_a_smaller_one_is(void **state)
+{
+	rec.config.size = 2 * COPY_SIZE;
+	see(1, MIRROR_PHASE_NONE, 7, 1);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.super.size, COPY_SIZE);
+	rec.config.size = COPY_SIZE / 2;
+	see(1, MIRROR_PHASE_NONE, 7, 2);
+	expect(MEMBER_OTHER_SIZE);
+}
+
+static void a_copy_grows_when_its_files_have_and_nobody_uses_it(void **state)
+{
+	const struct meta_holder holder = {.pid = 10, .start_time = 1, .boot = boot};
+	const uint64_t size = 2 * COPY_SIZE;
+
+	member_grow(&member, COPY_SIZE, &v);
+	expect(MEMBER_OK);
+	member_grow(&member, size, &v);
+	expect(MEMBER_OTHER_SIZE);
+	assert_false(member_may_grow(&member, size));
+	member_reserve(&member, size, &v);
+	expect(MEMBER_OK);
+	member_reserve(&member, COPY_SIZE + 4096, &v); /* it has more */
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.super.room, size);
+	assert_int_equal(meta.super.size, COPY_SIZE);
+	/* A primary of another host is connected, */
+	promise(5);
+	connect_with(MEMBER_LANE, 5);
+	expect(MEMBER_OK);
+	assert_false(member_may_grow(&member, size));
+	member_grow(&member, size, &v);
+	expect(MEMBER_IS_HELD);
+	member_on_closed(&member, MEMBER_LANE);
+	/* or a process here maps it. */
+	member_hold(&member, &holder, &v);
+	expect(MEMBER_OK);
+	assert_false(member_may_grow(&member, size));
+	member_grow(&member, size, &v);
+	expect(MEMBER_IS_HELD);
+	assert_int_equal(meta.super.size, COPY_SIZE);
+	member_release(&member, true, &v);
+	expect(MEMBER_OK);
+	assert_true(member_may_grow(&member, size));
+	member_grow(&member, size, &v);
+	expect(MEMBER_OK);
+	restart();
+	assert_int_equal(meta.super.size, size);
+	assert_int_equal(meta.promise.epoch.number, 5);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, member_setup, member_teardown)
@@ -175,6 +230,8 @@ int main(void)
 		TEST(a_copy_restored_from_a_backup_is_not_promoted),
 		TEST(another_sets_or_members_copy_is_refused),
 		TEST(a_replaced_peer_takes_its_bitmap_with_it),
+		TEST(a_larger_set_is_no_other_one_and_a_smaller_one_is),
+		TEST(a_copy_grows_when_its_files_have_and_nobody_uses_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

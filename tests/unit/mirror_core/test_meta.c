@@ -139,6 +139,7 @@ static void the_superblock_lies_as_documented(void **state)
 	super.acked = 5;
 	super.holder.pid = 77;
 	super.scrub = (struct meta_scrub){1700000000, 8192, 4096};
+	super.room = 2 * COPY_SIZE;
 	super.files.data_time_ns = 21;
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	/* The second write is in the second slot, and the first says so. */
@@ -146,7 +147,7 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
-	assert_int_equal(field(0x1010, 4), 288);
+	assert_int_equal(field(0x1010, 4), 296);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
 	assert_int_equal(field(0x1020, 4), 1);    /* format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
@@ -166,7 +167,8 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1120, 8), 1700000000);
 	assert_int_equal(field(0x1128, 8), 8192);
 	assert_int_equal(field(0x1130, 8), 4096);
-	assert_int_equal(field(0x1138, 8), 21);
+	assert_int_equal(field(0x1138, 8), 2 * COPY_SIZE);
+	assert_int_equal(field(0x1140, 8), 21);
 }
 
 static void the_other_records_lie_as_documented(void **state)
@@ -296,22 +298,67 @@ static void a_store_that_fails_stays_failed(void **state)
 	assert_false(meta_hot_is(&meta, extent));
 }
 
-static void growing_drops_bitmaps_and_keeps_the_rest(void **state)
+static void growing_keeps_all_where_bitmaps_lie_as_before(void **state)
 {
 	uint32_t extent = 31;
 	uint64_t small = META_BITMAPS_AT + 7 * 4096;
 
 	assert_int_equal(store.len, small);
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(1), copy_epoch(1)), 0);
+	meta_bitmap_set(&meta, 0, (struct mirror_range){COPY_SIZE - 1, 1});
+	assert_int_equal(meta_bitmap_persist(&meta, 0), 0);
 	assert_int_equal(meta_hot_mark(&meta, &extent, 1), 0);
 	assert_int_equal(meta_set_size(&meta, COPY_SIZE - 4096), -EINVAL);
+	assert_int_equal(meta_set_size(&meta, COPY_SIZE + 1), -EINVAL);
 	assert_int_equal(meta_set_size(&meta, 1u << 30), -EMSGSIZE);
 	assert_int_equal(meta_set_size(&meta, 2 * COPY_SIZE), 0);
 	load_again();
 	assert_int_equal(meta.super.size, 2 * COPY_SIZE);
 	assert_int_equal(meta.extents, 64);
 	assert_true(meta_hot_is(&meta, 31));
-	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(1)));
+	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(1)));
+	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
+	meta_bitmap_set(&meta, 0, (struct mirror_range){2 * COPY_SIZE - 1, 1});
+	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
+}
+
+/* Power is cut at each of its steps: the old size with all bitmaps, or with none, or the new one
+ * with none. */
+static void growing_drops_bitmaps_that_would_lie_elsewhere(void **state)
+{
+	const uint64_t large = 3ull * COPY_SIZE;
+	struct meta_super super;
+	struct meta_members members;
+	uint32_t cut = 0, extent = 3;
+	bool is_done = false;
+
+	copy_super(&super);
+	copy_members(&members);
+	while (!is_done) {
+		struct meta_store inner;
+		struct two_layers t;
+		struct meta m;
+
+		two_layers_init(&t, meta_size_for(large), ++cut);
+		inner = two_layers_store(&t);
+		assert_int_equal(meta_create(&inner, &super, &members), 0);
+		copy_load(&m, &t);
+		assert_int_equal(meta_bitmap_start(&m, 2, copy_epoch(1), copy_epoch(1)), 0);
+		assert_int_equal(meta_hot_mark(&m, &extent, 1), 0);
+		t.cut_at = t.persists + cut;
+		is_done = !meta_set_size(&m, large);
+		meta_fini(&m);
+		two_layers_reboot(&t);
+		copy_load(&m, &t);
+		assert_int_equal(m.damage, 0);
+		assert_true(meta_hot_is(&m, extent));
+		assert_true(m.super.size == large || (!is_done && m.super.size == COPY_SIZE));
+		if (m.super.size == large)
+			assert_false(meta_bitmap_is_usable(&m, 2, copy_epoch(1)));
+		meta_fini(&m);
+		two_layers_fini(&t);
+	}
+	assert_in_range(cut, 4, 10);
 }
 
 int main(void)
@@ -329,7 +376,8 @@ int main(void)
 		TEST(a_shorter_file_is_refused),
 		TEST(another_format_or_feature_is_refused),
 		TEST(a_store_that_fails_stays_failed),
-		TEST(growing_drops_bitmaps_and_keeps_the_rest),
+		TEST(growing_keeps_all_where_bitmaps_lie_as_before),
+		TEST(growing_drops_bitmaps_that_would_lie_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,8 @@ static struct link {
 	bool is_queue_shared; /* flushes wait behind pieces */
 	uint64_t extra_us;    /* what flushes suffer while more than `tolerated` is in flight */
 	uint64_t tolerated;
-	struct prng prng; /* state 0: no flush is slower than others without a cause */
+	uint64_t noise_us; /* what flushes suffer from other work, a tenth of them twice as much */
+	struct prng prng;  /* state 0: no flush is slower than others without a cause */
 	struct resync_latencies seen;
 } l;
 
@@ -66,6 +67,8 @@ static uint64_t latency(void)
 
 	if (l.prng.state)
 		took += prng_below(&l.prng, BASE_US / 4);
+	if (l.noise_us)
+		took += prng_below(&l.prng, l.noise_us) * (prng_below(&l.prng, 10) ? 1 : 2);
 	if (l.prng.state && prng_below(&l.prng, 100) < 3)
 		took += prng_below(&l.prng, 2 * BASE_US);
 	if (l.is_queue_shared && l.free_at > l.now)
@@ -204,6 +207,30 @@ static void test_it_goes_on_where_less_does_not_help(void **state)
 	assert_true(rate_of(SECOND) > 1ull << 29);
 }
 
+/* Since the resync began other work has made flushes slow. */
+static void test_what_other_work_does_is_not_taken_for_the_resyncs(void **state)
+{
+	begin(125000000, 20u << 20, 0, BASE_US);
+	l.prng = (struct prng){3};
+	l.noise_us = 10 * BASE_US;
+	assert_true(rate_of(2 * SECOND) > 125000000ull * 7 / 10);
+}
+
+/* And when it is over, what is calm is as before. */
+static void test_what_is_calm_is_found_again_after_other_work(void **state)
+{
+	begin(125000000, 20u << 20, 0, BASE_US);
+	l.prng = (struct prng){4};
+	l.noise_us = 10 * BASE_US;
+	run(5 * SECOND);
+	assert_true(l.rate.calm_us > 5 * BASE_US);
+	l.noise_us = 0;
+	l.prng.state = 0;
+	run(30 * SECOND);
+	assert_in_range(l.rate.calm_us, BASE_US, BASE_US * 5 / 4);
+	assert_true(rate_of(5 * SECOND) > 125000000ull * 7 / 10);
+}
+
 static void test_it_is_never_above_the_highest_rate(void **state)
 {
 	begin(1ull << 30, 20u << 20, 50u << 20, BASE_US);
@@ -243,6 +270,8 @@ int main(void)
 		cmocka_unit_test(test_it_is_never_below_the_lowest_rate),
 		cmocka_unit_test(test_flushes_that_suffer_decide),
 		cmocka_unit_test(test_it_goes_on_where_less_does_not_help),
+		cmocka_unit_test(test_what_other_work_does_is_not_taken_for_the_resyncs),
+		cmocka_unit_test(test_what_is_calm_is_found_again_after_other_work),
 		cmocka_unit_test(test_it_is_never_above_the_highest_rate),
 		cmocka_unit_test(test_a_link_that_is_slower_than_the_lowest_rate_is_not_flooded),
 		cmocka_unit_test(test_what_is_calm_is_learned_from_the_first_flushes),

@@ -98,9 +98,6 @@ static struct message sample(enum message_type type)
 	case MESSAGE_RESYNC_BEGIN:
 		m.resync = (struct message_resync){.source = 7, .flags = MESSAGE_RESYNC_WHOLE};
 		break;
-	case MESSAGE_RETIRE:
-		m.retire.clean = true;
-		break;
 	case MESSAGE_VIEW:
 		m.view = (struct message_view){.revision = 9, .view = sample_view()};
 		break;
@@ -111,9 +108,12 @@ static struct message sample(enum message_type type)
 		m.done = (struct message_done){
 			.to = MESSAGE_RETIRE, .status = GREETING_EPOCH, .known = {1, 2}};
 		break;
-	case MESSAGE_NOTICE:
-		m.notice = (struct message_notice){.offset = 4096, .len = 8};
-		memset(m.notice.text, 'x', sizeof(m.notice.text) - 1);
+	case MESSAGE_RESERVE:
+		m.reserve = (struct message_reserve){.size = 8192};
+		break;
+	case MESSAGE_RESERVED:
+		m.reserve = (struct message_reserve){
+			.size = 8192, .state = MESSAGE_RESERVE_FAILED, .error = ENOSPC};
 		break;
 	default:
 		break;
@@ -209,11 +209,13 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_RANGES, 9 + 7, 1},     /* an offset of 2^56 */
 		{MESSAGE_RANGES, 9 + 8 + 6, 1}, /* a length of 2^48 */
 		{MESSAGE_RESYNC_BEGIN, 0, 8},
-		{MESSAGE_RETIRE, 0, 2},
+		{MESSAGE_RETIRE, 0, 1}, /* it has nothing */
 		{MESSAGE_STATUS, 0, MIRROR_ROLE_COUNT},
 		{MESSAGE_DONE, 0, MESSAGE_TYPE_END},
-		{MESSAGE_NOTICE, 17, 1}, /* a text of more than there is room for */
-		{MESSAGE_NOTICE, 18, 0}, /* a NUL in it */
+		{MESSAGE_RESERVE, 0, 1},  /* no whole blocks */
+		{MESSAGE_RESERVE, 1, 0},  /* none */
+		{MESSAGE_RESERVE, 6, 64}, /* 2^54 */
+		{MESSAGE_RESERVED, 8, MESSAGE_RESERVE_FAILED + 1},
 	};
 	uint8_t buf[MESSAGE_SIZE];
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* member_size.c -- a copy gets longer: first its files, then what it says of itself. */
+#include <inttypes.h>
+
+#include "mirror/core/member_impl.h"
+
+void member_reserve(struct member *m, uint64_t size, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	if (super.room < size)
+		super.room = size;
+	member_done(v, member_set_super(m, &super));
+}
+
+static bool member_is_connected(const struct member *m)
+{
+	return m->lanes || m->bulks;
+}
+
+bool member_may_grow(const struct member *m, uint64_t size)
+{
+	const struct meta_super *super = &m->meta->super;
+
+	return super->room >= size && !super->holder.pid && !member_is_connected(m);
+}
+
+void member_grow(struct member *m, uint64_t size, struct member_verdict *v)
+{
+	const struct meta_super *super = &m->meta->super;
+
+	if (size <= super->size)
+		member_yes(v);
+	else if (super->room < size)
+		member_no(v, MEMBER_OTHER_SIZE,
+			  "the files of the copy have room for %" PRIu64 " bytes, not for %" PRIu64,
+			  super->room > super->size ? super->room : super->size, size);
+	else if (member_is_connected(m))
+		member_no(v, MEMBER_IS_HELD, "a primary is connected to the copy");
+	else if (member_is_free(m, v))
+		member_done(v, meta_set_size(m->meta, size));
+}
