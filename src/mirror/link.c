@@ -7,12 +7,25 @@
 
 #include "mirror/link_impl.h"
 
+/* All connections go to one port, and may not all get through. */
+static const char *link_what(const struct link *l)
+{
+	switch (l->exchange.greeting.kind) {
+	case GREETING_LANE:
+		return "the connection for flushes: ";
+	case GREETING_BULK:
+		return "the connection for resyncs: ";
+	default:
+		return "";
+	}
+}
+
 void link_fail(struct link *l, const char *why)
 {
 	if (l->state == LINK_ENDED)
 		return;
 	l->state = LINK_ENDED;
-	snprintf(l->why, sizeof(l->why), "%s", why);
+	snprintf(l->why, sizeof(l->why), "%s%s", link_what(l), why);
 }
 
 static int link_make_buffers(struct link *l)
