@@ -129,6 +129,13 @@ inline forget(i)
 #if CONFIGS
 	knows[i] = 0;
 #endif
+#if TICKS
+	/* What was loaded from the mapping of one epoch is not confirmed in another. */
+	reading = reading && reader != i;
+	loaded = loaded && reading; confirmed_early = confirmed_early && reading;
+	reader = (reading -> reader : 0); read_began = (reading -> read_began : 0);
+	read_saw = (reading -> read_saw : 0);
+#endif
 }
 
 /* The register was changed by member i: nobody else knows what it is now. */
