@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes to one member: a batch of the intent, the writes and one flush behind them. */
+#include <stdio.h>
+#include <string.h>
+
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -111,13 +114,32 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 	return true;
 }
 
+/* What failed; of the member's medium: in which file, and which bytes. */
+static void lane_explain(const struct rpmirror *m, unsigned slot, uint64_t seq,
+			 const struct ibv_wc *wc, char *why, size_t size)
+{
+	const struct set_member *member = &m->members[slot];
+	const struct mirror_range span = repair_flush_span(m, seq);
+	uint32_t error = 0;
+
+	if (!seq || rpma_wc_get_reason(member->lane.conn, wc, &error) != RPMA_REASON_WRITE_BACK) {
+		rpma_wc_explain(member->lane.conn, wc, why, size);
+		return;
+	}
+	snprintf(why, size,
+		 "its medium has failed, %s (errno %u), in a flush of bytes %llu to %llu of %.150s",
+		 strerror((int)error), error, (unsigned long long)span.offset,
+		 (unsigned long long)(span.offset + span.len - 1),
+		 m->primary.rec.config.members[slot].path);
+}
+
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 {
 	unsigned slot = wc->wr_id & (MIRROR_MEMBERS_MAX - 1);
 	unsigned generation = (wc->wr_id >> LANE_SLOT_BITS) % LANE_GENS;
 	uint64_t seq = wc->wr_id >> (LANE_SLOT_BITS + LANE_GEN_BITS);
 	struct set_member *member = &m->members[slot];
-	char why[200];
+	char why[256];
 
 	if (generation != member->generation % LANE_GENS || member->lane_failed || !member->batch)
 		return;
@@ -129,6 +151,6 @@ void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 			latency_add(&member->latency, repair_flush_age(m, seq));
 		return;
 	}
-	rpma_wc_explain(member->lane.conn, wc, why, sizeof(why));
+	lane_explain(m, slot, seq, wc, why, sizeof(why));
 	lane_failed(m, slot, why);
 }
