@@ -59,10 +59,16 @@ def _run(command, env, limit_s):
     return process.returncode, out, err.strip()
 
 
+def _reason(err, code):
+    """The last line on standard error, without the name of the program where it begins with one."""
+    last = err.splitlines()[-1] if err else f"exit code {code}"
+    return last.partition(": ")[2] or last
+
+
 def run_program(command, env, ms):
     """The lines of JSON that a program prints, as dictionaries."""
     code, out, err = _run(command, env, LIMIT_S + ms // 1000)
-    last = err.splitlines()[-1].partition(": ")[2] if err else f"exit code {code}"
+    last = _reason(err, code)
     if code == SKIPPED:
         raise Skipped(last)
     if code:

@@ -5,6 +5,8 @@
 # Needs root, or a user who may make user namespaces: else the test is skipped.
 : "${SYSTEM_SWITCH:?the program system_switch}"
 host_pids=()
+# Descriptors that no process which is started holds: the ends of pipes whose close somebody waits for.
+private_fds=()
 
 # hosts_start COUNT
 hosts_start() {
@@ -48,7 +50,10 @@ on() {
 start_on() {
 	local host=$1 log=$2
 	shift 2
-	nsenter -t "${host_pids[host]}" -n "$@" >"$log" 2>&1 &
+	(
+		for fd in "${private_fds[@]}"; do exec {fd}>&-; done
+		exec nsenter -t "${host_pids[host]}" -n "$@"
+	) >"$log" 2>&1 &
 	started+=($!)
 	logs+=("$log")
 }

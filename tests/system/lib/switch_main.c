@@ -9,11 +9,11 @@
  *
  *   cut FROM TO          nothing passes in that direction
  *   port FROM TO PORT    no TCP from or to that port passes
+ *   kind FROM TO KIND    no TCP of a mirror's connections of that kind (control, lane, bulk, ...)
  *   loss FROM TO PERMIL  so many of 1000 frames are lost
  *   delay FROM TO MS     later by so much
  *   heal FROM TO         all of that ends
  */
-#include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "sim/prng.h"
+#include "switch_flows.h"
 
 #define HOSTS_MAX 8
 #define PORTS_MAX 8
@@ -40,6 +41,7 @@
 struct way {
 	bool is_cut;
 	unsigned permil, delay_ms, port_count;
+	unsigned kinds; /* a bit each */
 	uint16_t ports[PORTS_MAX];
 };
 
@@ -118,28 +120,29 @@ static void hold(unsigned to, const uint8_t *frame, size_t len, uint64_t due_ns)
 	held_count++;
 }
 
-static bool has_port(const struct way *way, const uint8_t *frame, size_t len)
+static bool has_port(const struct way *way, const struct segment *s)
 {
-	size_t ip = 14, tcp;
-	uint16_t ports[2];
-
-	if (!way->port_count || len < ip + 20 || frame[12] != 8 || frame[13] || frame[ip + 9] != 6)
-		return false;
-	tcp = ip + (frame[ip] & 15) * 4u;
-	if (len < tcp + 4)
-		return false;
-	memcpy(ports, frame + tcp, sizeof(ports));
 	for (unsigned i = 0; i < way->port_count; i++)
-		if (ntohs(ports[0]) == way->ports[i] || ntohs(ports[1]) == way->ports[i])
+		if (s->ports[0] == way->ports[i] || s->ports[1] == way->ports[i])
 			return true;
 	return false;
+}
+
+/* Of a connection that is cut. Each one is looked at, as the first segment tells the kind. */
+static bool is_cut_off(const struct way *way, const uint8_t *frame, size_t len)
+{
+	struct segment s;
+
+	if (!segment_find(frame, len, &s))
+		return false;
+	return way->kinds >> flows_kind(&s) & 1 || has_port(way, &s);
 }
 
 static void pass(unsigned from, unsigned to, const uint8_t *frame, size_t len)
 {
 	const struct way *way = &ways[from][to];
 
-	if (way->is_cut || has_port(way, frame, len) ||
+	if (is_cut_off(way, frame, len) || way->is_cut ||
 	    (way->permil && prng_below(&chance, 1000) < way->permil))
 		return;
 	if (way->delay_ms)
@@ -179,16 +182,20 @@ static int release(void)
 	return held ? (int)((held->due_ns - now) / 1000000) + 1 : -1;
 }
 
-static bool obey_one(struct way *way, const char *word, unsigned value)
+static bool obey_one(struct way *way, const char *word, const char *value)
 {
+	unsigned number = (unsigned)atoi(value);
+
 	if (!strcmp(word, "cut"))
 		way->is_cut = true;
 	else if (!strcmp(word, "loss"))
-		way->permil = value;
+		way->permil = number;
 	else if (!strcmp(word, "delay"))
-		way->delay_ms = value;
+		way->delay_ms = number;
 	else if (!strcmp(word, "port") && way->port_count < PORTS_MAX)
-		way->ports[way->port_count++] = (uint16_t)value;
+		way->ports[way->port_count++] = (uint16_t)number;
+	else if (!strcmp(word, "kind") && flows_kind_named(value))
+		way->kinds |= 1u << flows_kind_named(value);
 	else if (!strcmp(word, "heal"))
 		*way = (struct way){0};
 	else
@@ -203,10 +210,10 @@ static bool is_meant(const char *text, unsigned host)
 
 static void obey(const char *line)
 {
-	char word[16], from[8], to[8];
-	unsigned value = 0, count = 0;
+	char word[16], from[8], to[8], value[16] = "";
+	unsigned count = 0;
 
-	if (sscanf(line, "%15s %7s %7s %u", word, from, to, &value) < 3)
+	if (sscanf(line, "%15s %7s %7s %15s", word, from, to, value) < 3)
 		errx(2, "cannot obey: %s", line);
 	for (unsigned i = 0; i < hosts; i++)
 		for (unsigned k = 0; k < hosts; k++)

@@ -65,6 +65,7 @@ client_start() { # HOST
 		'exec "$0" orders "$1" "$2" "$3" 16 2 <"$4"' "$MIRROR_REGISTERS" "history$clients" "$clients" "${SEED:-$RANDOM}" "feed$clients"
 	client_pids[clients]=$!
 	exec {feeds[clients]}>"feed$clients"
+	private_fds+=("${feeds[clients]}")
 }
 
 client_serves() { grep -q '^serving' "client$1.log"; }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,7 +131,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 					 .min_copies = h->opts.min_copies,
 					 .lonely = MIRROR_LONELY_NONE,
 					 .lease_ms = h->opts.lease_ms,
-					 .replica_timeout_ms = 5000,
+					 .replica_timeout_ms = h->opts.replica_timeout_ms,
 					 .slow_ms = 1000,
 					 .holdoff_ms = 100,
 					 .blocked_ms = 10000};
@@ -185,6 +186,8 @@ static void hosts_set_defaults(struct hosts_opts *opts)
 		opts->min_copies = 1;
 	if (!opts->peer_timeout_ms)
 		opts->peer_timeout_ms = 5000;
+	if (!opts->replica_timeout_ms)
+		opts->replica_timeout_ms = 5000;
 }
 
 /* The host's folder and a name in it. */
@@ -214,13 +217,23 @@ static void host_wait_open(const struct hosts *h, unsigned i)
 	fail_msg("the daemon does not open its copy: %s", text);
 }
 
+static void host_make_folder(const struct hosts *h, const char *folder)
+{
+	char size[32];
+
+	if (mkdir(folder, 0700))
+		fail_msg("cannot make %s", folder);
+	snprintf(size, sizeof(size), "size=%llu", (unsigned long long)h->opts.disk);
+	if (h->opts.disk && mount("tmpfs", folder, "tmpfs", 0, size))
+		fail_msg("cannot mount a file system at %s", folder);
+}
+
 static void host_name_files(struct hosts *h, unsigned i)
 {
 	struct host *host = &h->hosts[i];
 
 	host_name_file(h, i, host->folder, sizeof(host->folder), "");
-	if (mkdir(host->folder, 0700))
-		fail_msg("cannot make %s", host->folder);
+	host_make_folder(h, host->folder);
 	host_name_file(h, i, host->conf, sizeof(host->conf), "/conf");
 	host_name_file(h, i, host->socket, sizeof(host->socket), "/socket");
 	host_name_file(h, i, host->data, sizeof(host->data), "/data");
@@ -279,6 +292,8 @@ void hosts_stop(struct hosts *h)
 			host_kill(h, i);
 	if (getenv("MIRROR_TEST_KEEP"))
 		return;
+	for (unsigned i = 0; i < h->opts.count && h->opts.disk; i++)
+		umount2(h->hosts[i].folder, MNT_DETACH);
 	snprintf(command, sizeof(command), "rm -rf '%s'", h->folder);
 	if (system(command))
 		fail_msg("cannot remove %s", h->folder);

@@ -20,11 +20,13 @@
 
 struct hosts_opts {
 	unsigned count;
-	uint64_t size;            /* of the set's file; 0: 8 MiB */
-	unsigned lease_ms;        /* 0: 1000 */
-	unsigned min_copies;      /* 0: 1 */
-	unsigned peer_timeout_ms; /* 0: 5000 */
-	unsigned hot_slots;       /* of the metadata; 0: their default */
+	uint64_t size;               /* of the set's file; 0: 8 MiB */
+	unsigned lease_ms;           /* 0: 1000 */
+	unsigned min_copies;         /* 0: 1 */
+	unsigned peer_timeout_ms;    /* 0: 5000 */
+	unsigned replica_timeout_ms; /* 0: 5000 */
+	unsigned hot_slots;          /* of the metadata; 0: their default */
+	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
 	bool has_secret, automatic;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */

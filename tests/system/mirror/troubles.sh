@@ -1,0 +1,342 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Processes read and write registers of a mirrored file while connections of one kind are cut, the register cannot be
+# reached, is slow, without a majority, restarted or restored, and all links are slow. Nothing acknowledged is missing,
+# no confirmed read is stale, the copies are equal in the end, and the tool says what is wrong.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../lib/processes.sh
+. "$here/../lib/processes.sh"
+# shellcheck source=../lib/hosts.sh
+. "$here/../lib/hosts.sh"
+# shellcheck source=cluster.sh
+. "$here/cluster.sh"
+primary=1 # its host
+client=0  # its number
+
+# ---- what is waited for ----
+
+explains() { # HOST PATTERN
+	mirror "$1" explain orders 2>&1 | grep -Eq -- "$2"
+}
+expect_explained() { # HOST PATTERN
+	wait_until 40 explains "$1" "$2" || fail "the tool does not say '$2': $(mirror "$1" explain orders 2>&1)"
+}
+count() { grep -c "^$1" "history$client" || :; }
+# So many more acknowledged writes, or confirmed reads.
+expect_more() { # W|R NUMBER
+	local wanted=$(($(count "$1") + $2))
+	wait_until 60 has_at_least "$1" "$wanted" || fail "no more $1: $(mirror "$primary" explain orders 2>&1)"
+}
+has_at_least() { [ "$(count "$1")" -ge "$2" ]; }
+expect_in_sync() { wait_until 60 in_sync "$primary" || fail "not all copies are in-sync: $(mirror "$primary" explain orders 2>&1)"; }
+# A member that was lost is waited with for a while, and an operator does not want to wait.
+return_at_once() { # MEMBER
+	network heal '*' '*'
+	wait_until 40 mirror "$primary" resync orders "$1" >resync.log 2>&1 || fail "no resync of $1: $(cat resync.log)"
+	expect_in_sync
+}
+is_excluded() { # MEMBER
+	mirror "$primary" status orders --json 2>/dev/null | python3 -c '
+import json, sys
+members = json.load(sys.stdin)["sets"][0]["members"]
+sys.exit(any(m["insync"] for m in members if m["name"] == sys.argv[1]))' "$1"
+}
+expect_excluded() { wait_until 40 is_excluded "$1" || fail "$1 stays in-sync: $(mirror "$primary" explain orders 2>&1)"; }
+
+# ---- roles ----
+
+begin() {
+	cluster_start --replica-timeout 1 --lease 3
+	follow 1
+	expect_in_sync
+}
+# A client on that host is primary as soon as it may be.
+follow() { # HOST
+	client_start "$1"
+	client_wait "$clients" 60 "$1"
+	primary=$1 client=$clients
+}
+give_up() { client_end "$client"; }
+finish() {
+	expect_more W 50
+	expect_more R 50
+	expect_in_sync
+	give_up
+	judge
+}
+both_ways() { # WORD HOST [VALUE]: between this one and all others
+	network "$1" "$2" '*' "${3:-}"
+	network "$1" '*' "$2" "${3:-}"
+}
+
+# ---- etcd ----
+
+etcd_kill() { # HOST...
+	local i
+	for i in "$@"; do
+		kill -9 "${etcd_pids[i]}"
+		wait "${etcd_pids[i]}" 2>/dev/null || :
+	done
+}
+etcd_restart() { # HOST...
+	local i
+	for i in "$@"; do etcd_start "$i"; done
+}
+etcd_signal() { # SIGNAL HOST...
+	local i signal=$1
+	shift
+	for i in "$@"; do kill "-$signal" "${etcd_pids[i]}"; done
+}
+
+# ---- kinds of connections ----
+
+# Of one direction: what is sent to that member, or what it answers.
+lanes_are_cut() { # HOST
+	network kind "$primary" "$1" lane
+	expect_excluded "${names[$1]}"
+	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
+	expect_more W 100
+	return_at_once "${names[$1]}"
+}
+answers_of_lanes_are_cut() { # HOST
+	network kind "$1" "$primary" lane
+	expect_excluded "${names[$1]}"
+	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
+	expect_more W 100
+	return_at_once "${names[$1]}"
+}
+control_is_cut() { # HOST
+	network kind "$primary" "$1" control
+	expect_excluded "${names[$1]}"
+	expect_more W 100
+	return_at_once "${names[$1]}"
+}
+answers_of_control_are_cut() { # HOST
+	network kind "$1" "$primary" control
+	expect_excluded "${names[$1]}"
+	expect_more W 100
+	return_at_once "${names[$1]}"
+}
+# Flushes need no such connection, and a copy that was away cannot return without.
+bulk_is_cut() { # HOST
+	network kind '*' '*' bulk
+	expect_more W 200
+	in_sync "$primary" || fail "a member is excluded, though only connections for resyncs are cut"
+	network cut "$primary" "$1"
+	expect_excluded "${names[$1]}"
+	network heal '*' '*'
+	network kind '*' '*' bulk
+	mirror "$primary" resync orders "${names[$1]}" >resync.log 2>&1 || :
+	expect_explained "$primary" 'connection for resyncs'
+	expect_more W 100
+	is_excluded "${names[$1]}" || fail "${names[$1]} is in-sync without a resync"
+	return_at_once "${names[$1]}"
+}
+
+test_connections_of_one_kind_are_cut() {
+	begin
+	lanes_are_cut 2
+	answers_of_control_are_cut 3
+	bulk_is_cut 2
+	finish
+}
+
+# ---- the register is cut off ----
+
+register_is_cut_from() { # HOST|*
+	both_ways port "$1" 2379
+	both_ways port "$1" 2380
+}
+replica_loses_the_register() { # HOST
+	register_is_cut_from "$1"
+	expect_explained "$1" 'register'
+	expect_more W 200
+	expect_more R 50
+	network heal '*' '*'
+	expect_in_sync
+}
+# Flushes need no change of the view. When the lease is over no read is confirmed.
+all_lose_the_register() {
+	network port '*' '*' 2380
+	wait_until 40 reads_end || fail "reads are confirmed without a register"
+	expect_more W 100
+	expect_explained "$primary" 'register'
+	network heal '*' '*'
+	expect_more R 50
+	expect_in_sync
+}
+reads_end() {
+	local before
+	before=$(count R)
+	sleep 0.3
+	[ "$(count R)" = "$before" ]
+}
+# The next one may be primary after a lease, and what the former one flushes then is acknowledged by nobody.
+primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
+	local former=$client host=$primary port before
+	for port in 2379 2380; do
+		[ "$2" = in ] || network port "$host" '*' $port
+		[ "$2" = out ] || network port '*' "$host" $port
+	done
+	follow "$1"
+	before=$(grep -c '^W' "history$former" || :)
+	expect_more W 50
+	! client_writes "$former" $((before + 1)) || fail "what the former primary flushes is acknowledged"
+	network heal '*' '*'
+	wait_until 60 client_ended "$former" || fail "the former primary goes on"
+	expect_in_sync
+}
+
+# ---- etcd is in trouble ----
+
+# All answer late.
+etcd_is_slow() {
+	etcd_signal STOP 1 2 3
+	expect_more W 50
+	sleep 2
+	etcd_signal CONT 1 2 3
+	expect_more W 50
+	expect_more R 50
+}
+# A member that fails cannot be excluded, so nothing is acknowledged until there is a majority again.
+etcd_has_no_majority() { # HOST
+	etcd_kill 2 3
+	network kind "$primary" "$1" lane
+	wait_until 40 writes_end || fail "acknowledged without the exclusion of a member that fails"
+	expect_explained "$primary" 'register'
+	! writes_go_on || fail "acknowledged without the exclusion of a member that fails"
+	etcd_restart 2 3
+	expect_excluded "${names[$1]}"
+	expect_more W 100
+	return_at_once "${names[$1]}"
+}
+writes_go_on() { ! writes_end; }
+writes_end() {
+	local before
+	before=$(count W)
+	sleep 0.3
+	[ "$(count W)" = "$before" ]
+}
+etcd_dies_and_returns() {
+	etcd_kill 1 2 3
+	expect_more W 50
+	etcd_restart 1 2 3
+	expect_more R 50
+	expect_in_sync
+}
+# The one on the primary's host, with the primary.
+etcd_dies_with_the_primary() { # HOST OF THE NEXT
+	local host=$primary
+	etcd_kill "$host"
+	kill -9 "${client_pids[client]}"
+	follow "$1"
+	etcd_restart "$host"
+	expect_in_sync
+}
+
+test_the_register_is_in_trouble() {
+	begin
+	replica_loses_the_register 3
+	etcd_has_no_majority 3
+	primary_loses_the_register 2 out
+	finish
+}
+
+# ---- etcd forgets ----
+
+etcd_save() {
+	local i
+	etcd_kill 1 2 3
+	for i in 1 2 3; do cp -a "etcd$i" "saved$i"; done
+	etcd_restart 1 2 3
+}
+etcd_restore() {
+	local i
+	etcd_kill 1 2 3
+	for i in 1 2 3; do rm -rf "etcd$i" && cp -a "saved$i" "etcd$i"; done
+	etcd_restart 1 2 3
+}
+# Whatever is as new as this copy counts; the daemon may want to hear that the others do not.
+counts_on() { # HOST MEMBER
+	client_serves "$clients" || mirror "$1" promote orders "$2" --force --timeout 2 >promote.log 2>&1 || :
+	client_serves "$clients"
+}
+
+test_an_etcd_that_is_restored_makes_the_set_split() {
+	local i
+	begin
+	etcd_save
+	kill -9 "${client_pids[client]}"
+	follow 2
+	expect_in_sync
+	expect_more W 50
+	etcd_restore
+	for i in 1 2 3; do expect_explained $i 'is split'; done
+	expect_explained 3 'it was restored'
+	expect_explained 3 'rpmirror resolve'
+	# It may go on with all copies, as it needs no change of the view.
+	client_start 3
+	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
+	! client_serves "$clients" || fail "a member of a split set was promoted"
+	kill -9 "${client_pids[client]}"
+	client_start 1
+	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
+	! client_serves "$clients" || fail "a member of a split set was promoted"
+	# An operator decides. The register's word is taken, and the newest copy goes first.
+	for i in 2 1 3; do mirror $i resolve orders --discard "${names[i]}" >resolve.log 2>&1 || fail "$(cat resolve.log)"; done
+	client_start 2
+	wait_until 60 counts_on 2 b || fail "no way out of the split: $(cat promote.log; mirror 2 explain orders 2>&1)"
+	primary=2 client=$clients
+	finish
+}
+
+# ---- all links are slow ----
+
+links_are_slow() { # HOST THAT RETURNS, AND IS THE NEXT
+	network cut "$primary" "$1"
+	expect_excluded "${names[$1]}"
+	network heal '*' '*'
+	network delay '*' '*' 100 # 200 a round trip
+	expect_more W 10
+	wait_until 40 mirror "$primary" resync orders "${names[$1]}" >resync.log 2>&1 || fail "no resync: $(cat resync.log)"
+	expect_in_sync
+	kill -9 "${client_pids[client]}"
+	follow "$1"
+	expect_more W 10
+	expect_more R 10
+	expect_in_sync
+	network heal '*' '*'
+}
+
+# ---- by chance ----
+
+troubles=(lanes_are_cut answers_of_lanes_are_cut control_is_cut answers_of_control_are_cut bulk_is_cut
+	replica_loses_the_register all_lose_the_register primary_loses_the_register etcd_is_slow etcd_has_no_majority
+	etcd_dies_and_returns etcd_dies_with_the_primary links_are_slow)
+
+# $number is one below COUNT; others use $RANDOM.
+chance() { # COUNT
+	seed=$(((seed * 1103515245 + 12345) % 2147483648))
+	number=$((seed / 65536 % $1))
+}
+
+# $ROUNDS of them, by $SEED; a long test, for ./dev soak.
+test_troubles_by_chance() {
+	local round other directions=(in out both)
+	[ -n "${ROUNDS:-}" ] || { echo "SKIPPED: it runs by './dev soak mirror-histories'" && exit 77; }
+	seed=${SEED:-1}
+	begin
+	for ((round = 1; round <= ROUNDS; round++)); do
+		chance ${#troubles[@]}
+		local trouble=${troubles[number]}
+		chance 2
+		other=$(((primary + number) % 3 + 1))
+		chance 3
+		echo "round $round: $trouble $other"
+		"$trouble" "$other" "${directions[number]}"
+	done
+	finish
+}
+
+"test_$1"
