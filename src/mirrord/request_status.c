@@ -247,7 +247,9 @@ static const char *status_next(const struct set *s, const struct status_words *w
 		return "look whether the process is stopped or overloaded";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
-		return "decide which history counts: rpmirror resolve --discard MEMBER";
+		return s->split_reason == MEMBER_IS_SPLIT
+			       ? "decide which history counts: rpmirror resolve --discard MEMBER"
+			       : "correct the daemon's configuration, or put the copy's files back";
 	case MIRROR_HEALTH_DOWN:
 		return "start the application on a host whose copy is in-sync";
 	case MIRROR_HEALTH_DEGRADED:

@@ -18,7 +18,8 @@ steps=(
 )
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
-ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd rpmirror rpmirrord)
+ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd
+	librpmirror0 librpmirror-dev rpmirror rpmirrord)
 others=("${ours[@]:2}") # than those that Debian has, too
 
 fail() {
@@ -84,7 +85,7 @@ programs_built_with_debians_run_with_ours() {
 
 the_loader_knows_the_libraries() {
 	local name
-	for name in librpma.so.0 libsoftrnic.so.0 librpmem.so.1; do
+	for name in librpma.so.0 libsoftrnic.so.0 librpmem.so.1 librpmirror.so.0; do
 		ldconfig -p | grep "	$name (.*) => /" || fail "ldconfig does not know $name"
 	done
 	! ldd /usr/bin/rpma /usr/bin/rpmemd /usr/bin/rpmirror /usr/bin/rpmirrord /usr/bin/softrnic | grep "not found" || fail "a library is missing"
@@ -102,7 +103,7 @@ no_service_is_enabled() {
 
 documents_and_manual_pages_are_there() {
 	local page
-	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 1/rpmemd.1 1/rpmirror.1 1/rpmirrord.1 5/rpmemd.conf.5 5/rpmirrord.conf.5 7/softrnic.7 7/softrnic-verbs.7; do
+	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 1/rpmemd.1 3/rpmirror_flush.3 7/librpmirror.7 1/rpmirror.1 1/rpmirrord.1 5/rpmemd.conf.5 5/rpmirrord.conf.5 7/softrnic.7 7/softrnic-verbs.7; do
 		[ -s "/usr/share/man/man$page.gz" ] || fail "there is no $page"
 	done
 	for page in README.md doc/tutorial.md examples/connect.c; do
@@ -135,6 +136,7 @@ the_examples_are_built_where_they_are() {
 	cd /usr/share/doc/rpma/examples
 	cc -Wall -D_GNU_SOURCE write-flush.c common.c $(pkg-config --cflags --libs librpma libibverbs) -o /root/write-flush
 	cc -Wall rpmem-hello.c $(pkg-config --cflags --libs librpmem) -o /root/rpmem-hello
+	cc -Wall mirror-kv.c $(pkg-config --cflags --libs librpmirror) -o /root/mirror-kv
 	cd "$(mktemp -d)"
 	/root/write-flush server 127.0.0.1 7204 page >server.out 2>&1 &
 	wait_for /root/readme 127.0.0.1 7204

@@ -4,6 +4,7 @@
 
 vm_qemu_pid=
 vm_log=
+vm_more_devices=()
 
 # Two free ports, below those that the kernel assigns, for vm_boot.
 choose_forwards() {
@@ -37,12 +38,12 @@ vm_boot() {
 		-accel tcg,thread=multi -smp 2 -cpu "$vm_cpu" -m 2G,slots=2,maxmem=4G \
 		-nodefaults -no-user-config -display none -no-reboot -serial "file:$vm_log" \
 		-kernel "$vm_cache/$vm_kernel/vmlinux" -initrd "$vm_cache/$vm_initramfs.gz" \
-		-append "console=ttyS0 quiet panic=-1 loglevel=4 vm.tree=$vm_top vm.build=$vm_programs_dir vm.out=$vm_out vm.job=$job vm.args=$args" \
+		-append "console=ttyS0 quiet no_timer_check panic=-1 loglevel=4 vm.tree=$vm_top vm.build=$vm_programs_dir vm.out=$vm_out vm.job=$job vm.args=$args" \
 		-object "memory-backend-file,id=pmem,share=on,mem-path=$vm_disks/nvdimm,size=256M,align=2M" \
 		-device nvdimm,id=nvdimm1,memdev=pmem \
 		-drive "file=$vm_disks/disk,format=raw,if=none,id=disk,cache=none,aio=threads" \
 		-device virtio-blk-pci,drive=disk \
-		-netdev "$net" -device virtio-net-pci,netdev=net0 \
+		-netdev "$net" -device virtio-net-pci,netdev=net0 "${vm_more_devices[@]}" \
 		-virtfs "local,path=$vm_top,mount_tag=tree,security_model=none,readonly=on" \
 		-virtfs "local,path=$vm_programs_dir,mount_tag=build,security_model=none,readonly=on" \
 		-virtfs "local,path=$vm_out,mount_tag=out,security_model=none" \
@@ -64,6 +65,7 @@ vm_kill() {
 vm_end() {
 	vm_kill
 	mirror_end
+	drbd_end
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
 }
 

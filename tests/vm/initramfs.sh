@@ -14,6 +14,9 @@ vm_libraries=(/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 /usr/lib/x86_64-lin
 	/usr/lib/x86_64-linux-gnu/librpma.so.0 /lib/x86_64-linux-gnu/libgcc_s.so.1
 	/usr/lib/x86_64-linux-gnu/lib{cmocka,curl,isal,jansson,pmem,sodium}.so.[0-9]*)
 
+# Unpacked packages that are in the guest, too.
+vm_trees=()
+
 vm_copy() {
 	local file
 	for file; do
@@ -51,8 +54,8 @@ vm_copy_modules() {
 }
 
 vm_build_initramfs() {
-	local root=$vm_cache/initramfs stamp
-	stamp="$(cat "$vm_cache/$vm_kernel/stamp") $(cat "$vm_dir/initramfs.sh" "$vm_dir/guest/init" | sha256sum)"
+	local root=$vm_cache/initramfs stamp tree
+	stamp="$(cat "$vm_cache/$vm_kernel/stamp" "${vm_trees[@]/%//stamp}") ${vm_modules[*]} $(cat "$vm_dir/initramfs.sh" "$vm_dir/guest/init" | sha256sum)"
 	[ "$(cat "$vm_cache/$vm_initramfs.stamp" 2>/dev/null)" != "$stamp" ] || return 0
 	say "packing the initramfs"
 	rm -rf "$root" "$vm_cache/$vm_initramfs.stamp"
@@ -65,6 +68,9 @@ vm_build_initramfs() {
 	ln -s busybox "$root/bin/sh"
 	vm_copy_programs "$root"
 	vm_copy_modules "$root"
+	for tree in "${vm_trees[@]}"; do
+		cp -r "$tree/." "$root"
+	done
 	cp /etc/libibverbs.d/{siw,rxe}.driver "$root/etc/libibverbs.d/"
 	mkdir -p "$root/etc/ndctl"
 	echo "root:x:0:0:root:/root:/bin/bash" >"$root/etc/passwd"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How often the application's process calls the kernel to send, for a flush: once a replica, however
-# many ranges it has.
+# What a flush costs, counted: calls that send, write-backs at both ends, instructions until it is posted; and what the
+# first store to an extent of a direct mapping costs. The bounds are little above what it is now.
 : "${MIRROR_HOSTS:?} ${MIRROR_FLUSHES:?}"
 # shellcheck source=tests/system/lib/processes.sh
 . "$RPMA_SOURCE/tests/system/lib/processes.sh"
@@ -11,25 +11,93 @@
 command -v strace >/dev/null || { echo "there is no strace" && exit 77; }
 strace -o /dev/null true 2>/dev/null || { echo "processes cannot be traced here" && exit 77; }
 
-few=200 many=1200
+few=200 many=700
 
-# sends COUNT RANGES: how often the program sends in all.
-sends() {
-	RPMIRROR_SOCKET=${sockets[0]} strace -f -c -e trace=sendto,sendmsg,write,writev -o "$work/calls" \
-		"$MIRROR_FLUSHES" "$1" "$2" >"$work/out" 2>&1 || { cat "$work/out" && fail "flushes $*"; }
-	awk '$NF ~ /^(sendto|sendmsg|writev)$/ { sum += $4 } END { print sum + 0 }' "$work/calls"
+# at_most WHAT COUNT BOUND
+at_most() {
+	echo "$1: $2 of at most $3"
+	[ "$2" -le "$3" ] || fail "$1: more than it may be"
 }
+
+# calls_of FILE NAMES: how often any of NAME|NAME was called
+calls_of() { awk -v names="^($2)\$" '$NF ~ names { sum += $4 } END { print sum + 0 }' "$1"; }
+
+# trace_flushes COUNT RANGES: the program's calls are in $work/calls, those of the first replica's daemon in
+# $work/replica.
+trace_flushes() {
+	local tracer
+	strace -f -c -e trace=msync,fdatasync -o "$work/replica" -p "${daemons[1]}" 2>"$work/attached" &
+	tracer=$!
+	until grep -q attached "$work/attached"; do
+		kill -0 "$tracer" || fail "the daemon cannot be traced: $(cat "$work/attached")"
+		sleep 0.01
+	done
+	RPMIRROR_SOCKET=${sockets[0]} strace -f -c -e trace=sendto,sendmsg,write,writev,msync,fdatasync \
+		-o "$work/calls" "$MIRROR_FLUSHES" "$1" "$2" >"$work/out" 2>&1 || { cat "$work/out" && fail "flushes $*"; }
+	kill -INT "$tracer"
+	wait "$tracer" || :
+}
+
+# Hundredths a flush: $sends, $own and $theirs, which write back. Start and end are in both runs.
+count_calls() {
+	local n
+	for n in "$few" "$many"; do
+		trace_flushes "$n" "$1"
+		sends=$(($(calls_of "$work/calls" 'sendto|sendmsg|writev') - ${sends:-0}))
+		own=$(($(calls_of "$work/calls" 'msync|fdatasync') - ${own:-0}))
+		theirs=$(($(calls_of "$work/replica" 'msync|fdatasync') - ${theirs:-0}))
+	done
+	sends=$((sends * 100 / (many - few))) own=$((own * 100 / (many - few))) theirs=$((theirs * 100 / (many - few)))
+}
+
+on_disk=1
+[ "$(stat -f -c %T "$work")" != tmpfs ] || on_disk=0
 
 for replicas in 1 2; do
 	hosts_begin $((replicas + 1)) 4194304
 	for ranges in 1 64; do
-		less=$(sends "$few" "$ranges")
-		more=$(sends "$many" "$ranges")
-		each=$(((more - less) * 100 / (many - few)))
-		echo "$replicas replicas, $ranges ranges: $each hundredths of a call that sends, a flush"
+		unset sends own theirs
+		count_calls "$ranges"
 		# Heartbeats and the daemon's are among them, while tracing makes all slow.
-		[ "$each" -ge $((replicas * 95)) ] || fail "fewer than there are replicas: what was sent?"
-		[ "$each" -le $((replicas * 100 + 60)) ] || fail "more than one call a replica"
+		[ "$sends" -ge $((replicas * 95)) ] || fail "fewer than there are replicas: what was sent?"
+		at_most "$replicas replicas, $ranges ranges: calls that send, of 100 flushes" "$sends" $((replicas * 100 + 60))
+		if [ "$own" -lt $((on_disk * 95)) ] || [ "$theirs" -lt $((on_disk * 95)) ]; then
+			fail "$own and $theirs write-backs of 100 flushes: what is durable?"
+		fi
+		at_most "  write-backs here" "$own" $((on_disk * 105))
+		at_most "  write-backs at a replica" "$theirs" $((on_disk * 105))
 	done
 	hosts_end
 done
+
+# How often the thread that stores calls the kernel from one fault to the next, but for locks.
+hosts_begin 2 134217728
+RPMIRROR_SOCKET=${sockets[0]} strace -f -o "$work/calls" "$MIRROR_FLUSHES" 50 0 >"$work/out" 2>&1 ||
+	{ cat "$work/out" && fail "stores"; }
+hosts_end
+read -r faults calls < <(awk '
+	/--- SIGSEGV/ { if (!thread) thread = $1; if ($1 == thread) { if (n++) sum += calls; calls = 0 } next }
+	$1 == thread && $2 !~ /^(<\.\.\.|futex|---)/ { calls++ }
+	END { print n, sum + 0 }' "$work/calls")
+[ "$faults" -ge 40 ] || fail "only $faults of 50 stores to cold extents have faulted"
+at_most "calls of 100 first stores to an extent" $((calls * 100 / (faults - 1))) 630
+
+[ "${INSTRUCTIONS:-no}" = yes ] || exit 0
+command -v valgrind >/dev/null || { echo "there is no valgrind: instructions are not counted" && exit 0; }
+
+# $instructions of 100 flushes of RANGES until they are posted
+count_instructions() {
+	hosts_begin $(($1 + 1)) 4194304
+	RPMIRROR_SOCKET=${sockets[0]} valgrind -q --tool=callgrind --toggle-collect=rpmirror_flush_start \
+		--callgrind-out-file="$work/callgrind" "$MIRROR_FLUSHES" 100 "$2" >"$work/out" 2>&1 ||
+		{ cat "$work/out" && fail "flushes $2"; }
+	hosts_end
+	instructions=$(awk '/^totals:/ { print $2 }' "$work/callgrind")
+}
+count_instructions 1 1
+one=$instructions
+at_most "instructions of a flush until it is posted" $((one / 100)) 8500
+count_instructions 2 1
+at_most "  for a further replica" $(((instructions - one) / 100)) 5700
+count_instructions 1 64
+at_most "  for a further range" $(((instructions - one) / 6300)) 1700

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# VM_ARGS=NODE: a DRBD node on a disk; the other one is another guest. It runs what $VM_OUT/orders says, a command a
+# line; reply.N has the status of line N, and its output before that.
+. "$VM_TREE/tests/vm/guest/lib.sh"
+node=$VM_ARGS
+declare -A address=([a]=10.8.0.1 [b]=10.8.0.2)
+
+# What an administrator has in /etc, with defaults but for limits of time and rate: these guests are slow.
+configure() {
+	local name
+	sysctl -q "kernel.hostname=$node"
+	{
+		echo 'global { usage-count no; }'
+		echo 'resource r0 {'
+		echo 'net { protocol C; ping-timeout 50; }' 'disk { c-plan-ahead 0; c-min-rate 0; resync-rate 100M; }'
+		for name in a b; do
+			echo "on $name { device /dev/drbd0; disk /dev/vda; meta-disk internal; address ${address[$name]}:7789; }"
+		done
+		echo '}'
+	} >/etc/drbd.conf
+}
+
+link_up() {
+	local device
+	device=$(basename "$(dirname "$(grep -l "52:54:00:00:08:0$node" /sys/class/net/*/address)")")
+	ip addr add "${address[$node]}/24" dev "$device"
+	ip link set "$device" up
+}
+
+# write JOURNAL: in the background
+write() {
+	"$VM_BUILD/tests/vm/mirror/mirror_writer" /data/records "$1" >"$VM_OUT/writer.log" 2>&1 </dev/null &
+	echo $! >/run/writer
+}
+
+# Its status is that of a child of another shell, so a failure is what it says.
+stop_writing() {
+	local pid
+	pid=$(cat /run/writer 2>/dev/null) || return 0
+	kill "$pid" 2>/dev/null
+	while [ -d "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null; do
+		sleep 0.1
+	done
+	cat "$VM_OUT/writer.log"
+	[ ! -s "$VM_OUT/writer.log" ]
+}
+
+# The kernel says what a resync has to transfer.
+last_resync() { dmesg | grep -oE 'will sync [0-9]+ KB' | tail -n 1 | tr -dc 0-9; }
+
+modprobe -a virtio_net virtio_blk ext4
+modprobe drbd usermode_helper=/bin/true
+mkdir -p /data /run/lock /run/drbd
+configure
+link_up
+done=0
+while :; do
+	count=$(grep -c . "$VM_OUT/orders")
+	while [ "$done" -lt "$count" ]; do
+		done=$((done + 1))
+		# A shell of its own, so that nothing ends this one.
+		(eval "$(sed -n "${done}p" "$VM_OUT/orders")") >"$VM_OUT/output.$done" 2>&1 </dev/null
+		echo $? >"$VM_OUT/reply.new"
+		mv "$VM_OUT/reply.new" "$VM_OUT/reply.$done"
+	done
+	sleep 0.2
+done
