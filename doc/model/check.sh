@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Search mirror.pml: the rules as they are must hold, and every mutation must be caught.
-# usage: check.sh [CONFIGURATION...]    (views records members lease; all of them)
+# usage: check.sh [CONFIGURATION...]    (views records members config lease; all of them)
+#        check.sh large [CONFIGURATION...]  the rules as they are, with more of everything: minutes
 #        check.sh trace MUTATION        print the shortest way into what a mutation breaks
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -10,25 +11,37 @@ trap 'rm -rf "$work"' EXIT
 
 options_of() {
 	case "$1" in
-	views) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=2" ;;
+	views) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=2 -DDEMOTES=1" ;;
 	records) echo "-DMEMBERS=3 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=2 -DSTARTED=1 -DLATE=0" ;;
 	members) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DLOSSES=1 -DCONFIGS=1" ;;
+	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=1" ;;
 	lease) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DLATE=0 -DTICKS=6" ;;
 	*)
-		echo "check.sh: unknown configuration '$1' (there are: views records members lease)" >&2
+		echo "check.sh: unknown configuration '$1' (there are: views records members config lease)" >&2
 		exit 2
 		;;
 	esac
 }
 
-# build CONFIGURATION [CFLAGS...]: the search program, in $work
+# More of everything, for those who have minutes and gigabytes.
+large_options_of() {
+	case "$1" in
+	views) echo "-DMEMBERS=2 -DPROMOTIONS=4 -DWRITES=3 -DCRASHES=3 -DDEMOTES=2" ;;
+	records) echo "-DMEMBERS=3 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=2 -DSTARTED=1 -DLATE=1" ;;
+	members) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=2 -DLOSSES=2 -DCONFIGS=2" ;;
+	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=2" ;;
+	lease) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=1 -DLATE=1 -DTICKS=7" ;;
+	*) options_of "$1" ;;
+	esac
+}
+
+# build OPTIONS [CFLAGS...]: the search program, in $work
 build() {
-	local options
-	options=$(options_of "$1")
+	local options=$1
 	shift
 	cp "$here/mirror.pml" "$here/mutations.h" "$work"
 	# shellcheck disable=SC2086
-	(cd "$work" && spin $options -a mirror.pml >&2 && cc -O2 -w -DSAFETY "$@" -o pan pan.c)
+	(cd "$work" && spin $options -a mirror.pml >&2 && cc -O1 -w -DSAFETY "$@" -o pan pan.c)
 }
 
 # lines "NUMBER CONFIGURATION TEXT"
@@ -45,7 +58,7 @@ mutations() {
 # search MUTATION: 0 if nothing is violated in any state, 1 if something is
 search() {
 	local report
-	report=$(cd "$work" && MUTATION=$1 timeout 300 ./pan -m2000000 -w24)
+	report=$(cd "$work" && MUTATION=$1 timeout "${limit_s:-600}" ./pan -m4000000 -w22)
 	found=$(grep -oE '[0-9]+ states, stored' <<<"$report" || :)
 	if grep -q 'errors: 0$' <<<"$report"; then
 		# A search that left something out proves nothing.
@@ -63,15 +76,25 @@ search() {
 	return 1
 }
 
+# check_rules CONFIGURATION: as they are, with the program that was built
+check_rules() {
+	if search 0; then
+		echo "$1: holds, $found"
+	else
+		echo "$1: VIOLATED: $found"
+		return 1
+	fi
+}
+
+check_large() {
+	build "$(large_options_of "$1")" -DCOLLAPSE
+	limit_s=3600 check_rules "$1"
+}
+
 check() {
 	local configuration=$1 number where text failed=0 count=0
-	build "$configuration"
-	if search 0; then
-		echo "$configuration: holds, $found"
-	else
-		echo "$configuration: VIOLATED: $found"
-		failed=1
-	fi
+	build "$(options_of "$configuration")"
+	check_rules "$configuration" || failed=1
 	while read -r number where text; do
 		[ "$where" = "$configuration" ] || continue
 		count=$((count + 1))
@@ -95,7 +118,7 @@ trace() {
 	}
 	# shellcheck disable=SC2086
 	set -- $line
-	build "$2" -DBFS
+	build "$(options_of "$2")" -DBFS
 	(cd "$work" && MUTATION=$1 ./pan -w26 >/dev/null && MUTATION=$1 ./pan -r -S | sed "/^spin: trail ends/,\$d")
 }
 
@@ -103,9 +126,18 @@ if [ "${1:-}" = trace ]; then
 	trace "${2:-}"
 	exit
 fi
-[ $# -gt 0 ] || set -- views records members lease
+large=false
+if [ "${1:-}" = large ]; then
+	large=true
+	shift
+fi
+[ $# -gt 0 ] || set -- views records members config lease
 bad=0
 for configuration in "$@"; do
-	check "$configuration" || bad=1
+	if "$large"; then
+		check_large "$configuration" || bad=1
+	else
+		check "$configuration" || bad=1
+	fi
 done
 exit $bad

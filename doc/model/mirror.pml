@@ -25,6 +25,12 @@
 #ifndef CONFIGS /* changes of the configuration */
 #define CONFIGS 0
 #endif
+#ifndef SPARES /* copies that are empty and no members yet: the last ones */
+#define SPARES 0
+#endif
+#ifndef DEMOTES /* planned ends of an epoch */
+#define DEMOTES 0
+#endif
 #ifndef LATE /* swaps without an answer */
 #define LATE 1
 #endif
@@ -35,7 +41,7 @@
 #define TICKS 0
 #endif
 
-#define EVERYONE ((1 << MEMBERS) - 1)
+#define EVERYONE ((1 << (MEMBERS - SPARES)) - 1)
 #define ALL_DATA ((1 << (WRITES + 1)) - 1)
 #define LEASE    3 /* ticks for which a candidate must have seen the alive key unchanged */
 #define HOLDS    2 /* ticks after a renewal was sent for which its primary may answer reads */
@@ -75,6 +81,25 @@ byte acknowledged, observed; /* writes acknowledged to, and values read by, an a
 byte next_write = 1;
 byte promotions, crashes, losses, configs;
 
+#if DEMOTES
+byte demotes;
+bool reg_clean; /* the last primary ended with everything flushed, and all of S equal */
+bool was_clean[MEMBERS];
+#define WAS_CLEAN(i) was_clean[i]
+#else
+#define WAS_CLEAN(i) false
+#endif
+
+#if CONFIGS
+byte reg_members, reg_primary; /* the copies that are configured; the last primary's index + 1 */
+byte knows[MEMBERS];           /* reg_members as this primary knows it */
+byte successor[MEMBERS];       /* index + 1 of the copy that has taken its place */
+#define KNOWS(i, r) IN(knows[i], r)
+#define REPLACED_BY_INSYNC(i) (successor[i] && IN(reg_insync, successor[i] - 1))
+#else
+#define KNOWS(i, r) true
+#define REPLACED_BY_INSYNC(i) false
+#endif
 /* The operator's tool has read the register in order to change the configuration. */
 bool config_read, config_current;
 byte config_epoch, config_insync;
@@ -84,6 +109,7 @@ byte config_epoch, config_insync;
  * renewal was sent, as its primary counts; the renewal under way was sent. */
 byte key_age, held[MEMBERS], sent_age;
 bool renewal, landed; /* one under way; it has reached the register */
+byte decided;         /* candidates that found the lease over some time ago */
 byte renewer, ticks;
 /* One read of an application: who loads, what was acknowledged when it began, what it saw. */
 byte reader, read_began, read_saw;
@@ -97,18 +123,31 @@ inline forget(i)
 {
 	epoch[i] = 0; serving[i] = 0; joined[i] = 0; joining[i] = 0; insync[i] = 0; proposed[i] = 0;
 	current[i] = 0; pending[i] = 0; holders[i] = 0;
+#if DEMOTES
+	was_clean[i] = 0;
+#endif
+#if CONFIGS
+	knows[i] = 0;
+#endif
 }
 
-/* A swap of member i has succeeded: every other one that was prepared fails from now on. */
-inline swapped(i)
+/* The register was changed by member i: nobody else knows what it is now. */
+inline changed(i)
 {
-	late = 0; late_insync = 0; config_current = 0;
+	config_current = 0;
 	x = 0;
 	do
 	:: x < MEMBERS -> current[x] = (x == i); x++
 	:: else -> break
 	od;
 	x = 0
+}
+
+/* A swap of member i has succeeded: every other one that was prepared fails from now on. */
+inline swapped(i)
+{
+	late = 0; late_insync = 0;
+	changed(i)
 }
 
 /* Acknowledge the write of primary i if everyone it waits for has it. What is acknowledged need not
@@ -151,13 +190,14 @@ inline fence(to, from)
 #define MAY_SWAP(i)   (reg_epoch == epoch[i] && current[i])
 #define OBEYS(i, p)   (promise[i] <= epoch[p] || MUTATED(NO_EPOCH_CHECK))
 #define MAY_PROMOTE(i) (up[i] && epoch[i] < reg_epoch + 1 && (!epoch[i] || epoch[i] < reg_epoch) && \
-	promotions < PROMOTIONS && (IN(reg_insync, i) || MUTATED(ANY_CANDIDATE)) && \
+	promotions < PROMOTIONS && (IN(reg_insync, i) || MUTATED(ANY_CANDIDATE) || \
+	(MUTATED(PLACE_IS_IDENTITY) && REPLACED_BY_INSYNC(i))) && \
 	(!blank[i] || MUTATED(EMPTY_CANDIDATE)))
 
 #if TICKS
-#define LEASE_IS_OVER (reg_epoch == 0 || key_age >= LEASE || MUTATED(NO_LEASE))
+#define LEASE_IS_OVER(i) (reg_epoch == 0 || key_age >= LEASE || MUTATED(NO_LEASE) || IN(decided, i))
 #else
-#define LEASE_IS_OVER true
+#define LEASE_IS_OVER(i) true
 #endif
 
 inline crash_steps()
@@ -186,13 +226,19 @@ inline crash_steps()
 inline promote_steps()
 {
 	if
-	:: MAY_PROMOTE(n) && LEASE_IS_OVER ->
+	:: MAY_PROMOTE(n) && LEASE_IS_OVER(n) ->
 		promotions++; forget(n);
 		printf("%d is promoted: epoch %d, S %d\n", n, reg_epoch + 1, reg_insync);
 		reg_epoch++; swapped(n);
 		epoch[n] = reg_epoch; insync[n] = reg_insync; current[n] = 1;
+#if DEMOTES
+		was_clean[n] = reg_clean; reg_clean = 0;
+#endif
+#if CONFIGS
+		reg_primary = n + 1; knows[n] = reg_members;
+#endif
 #if TICKS
-		key_age = 0; held[n] = 0; renewal = 0; landed = 0; sent_age = 0; renewer = 0
+		decided = 0; key_age = 0; held[n] = 0; renewal = 0; landed = 0; sent_age = 0; renewer = 0
 #endif
 	:: HAS_EPOCH(n) && !IN(joined[n], n) && promise[n] <= epoch[n] ->
 		promise[n] = epoch[n]; joined[n] = joined[n] | BIT(n);
@@ -233,7 +279,7 @@ inline equalise_steps()
 	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && up[r] && IN(insync[n], r) &&
 		!IN(joined[n], r) && OBEYS(r, n) ->
 		/* Over what the records of both name; all of it where they cannot be relied on. */
-		x = named[n] | named[r];
+		x = (WAS_CLEAN(n) -> 0 : named[n] | named[r]);
 		if
 		:: (unclean[n] || unclean[r]) && !MUTATED(TRUST_LOST_RECORDS) -> x = ALL_DATA
 		:: blank[r] -> x = ALL_DATA
@@ -282,12 +328,14 @@ inline view_steps()
 		settle(n)
 	/* r is made equal, gets all further flushes and is waited for; only then it is proposed. */
 	:: n != r && HAS_EPOCH(n) && serving[n] && !IN(insync[n], r) && !IN(joining[n], r) && up[r] &&
-		OBEYS(r, n) && !pending[n] ->
+		OBEYS(r, n) && KNOWS(n, r) ->
 		if
 		:: MUTATED(EXPAND_UNEQUAL)
-		:: else -> data[r] = data[n]
+		:: else -> data[r] = data[n]; holders[n] = holders[n] | (pending[n] -> BIT(r) : 0)
 		fi;
-		named[r] = 0; blank[r] = 0; unclean[r] = 0;
+		/* What it gets of a write that is not acknowledged is recorded there, too. */
+		named[r] = (MUTATED(JOIN_UNNAMED) -> 0 : pending[n]);
+		blank[r] = 0; unclean[r] = 0;
 		fence(r, n);
 		joined[n] = joined[n] | BIT(r); joining[n] = joining[n] | BIT(r);
 		printf("%d joins %d\n", r, n)
@@ -323,6 +371,9 @@ inline late_steps()
 	:: HAS_EPOCH(n) && reg_epoch == epoch[n] && !current[n] && OWN_PROMISE(n) ->
 		printf("%d sees that its swap was carried out\n", n);
 		insync[n] = reg_insync; joining[n] = joining[n] & ~reg_insync; proposed[n] = 0;
+#if CONFIGS
+		knows[n] = reg_members; joining[n] = joining[n] & reg_members;
+#endif
 		joined[n] = joined[n] & (reg_insync | joining[n] | BIT(n));
 		current[n] = 1;
 		settle(n)
@@ -368,7 +419,32 @@ inline write_steps()
 	fi
 }
 
-/* The operator's tool replaces the configuration: view and configuration are one value. */
+#if DEMOTES
+/* A planned end: everything was flushed, so the next primary finds nothing to make equal. */
+inline demote_steps()
+{
+	if
+	:: demotes < DEMOTES && HAS_EPOCH(n) && serving[n] && MAY_SWAP(n) && !(insync[n] & ~joined[n]) &&
+		(!pending[n] || MUTATED(CLEAN_UNFLUSHED)) ->
+		printf("%d ends its epoch %d well\n", n, epoch[n]);
+		demotes++; reg_clean = 1; swapped(n);
+		x = 0;
+		do
+		:: x < MEMBERS -> named[x] = (IN(insync[n], x) -> 0 : named[x]); x++
+		:: else -> break
+		od;
+		x = 0;
+		forget(n)
+	:: else
+	fi
+}
+#endif
+
+#if CONFIGS
+#define MAY_LEAVE(i) (((config_insync & ~BIT(i)) && reg_primary != i + 1) || MUTATED(LAST_MAY_LEAVE))
+
+/* The operator's tool changes the configuration: view and configuration are one value. A copy that
+ * leaves is out of S by the same swap; one that comes is empty, and not of S. */
 inline config_steps()
 {
 	if
@@ -376,15 +452,39 @@ inline config_steps()
 		printf("the operator's tool reads the register\n");
 		config_read = 1; config_current = 1; config_epoch = reg_epoch; config_insync = reg_insync
 	:: config_read && (config_current || MUTATED(CONFIG_WITHOUT_COMPARE)) ->
+		if
+		:: true
+		:: IN(reg_members, n) && MAY_LEAVE(n) ->
+			reg_members = reg_members & ~BIT(n); config_insync = config_insync & ~BIT(n);
+			printf("copy %d leaves\n", n);
+			if
+			:: !IN(reg_members, r) && blank[r] ->
+				reg_members = reg_members | BIT(r); successor[n] = r + 1;
+				printf("copy %d takes its place\n", r)
+			:: true
+			fi
+		:: !IN(reg_members, r) && blank[r] ->
+			reg_members = reg_members | BIT(r);
+			printf("copy %d is new\n", r);
+			if
+			:: MUTATED(NEW_MEMBER_IN_S) -> config_insync = config_insync | BIT(r); blank[r] = 0
+			:: else
+			fi
+		fi;
 		reg_epoch = config_epoch; reg_insync = config_insync;
 		printf("the operator's tool writes the configuration: epoch %d, S %d\n", reg_epoch, reg_insync);
-		swapped(MEMBERS);
+		assert(reg_insync != 0); /* nobody is left that could be promoted */
+		if
+		:: MUTATED(LATE_IGNORES_CONFIG) -> changed(MEMBERS)
+		:: else -> swapped(MEMBERS)
+		fi;
 		config_read = 0; config_epoch = 0; config_insync = 0; configs++
 	:: config_read && !config_current ->
 		config_read = 0; config_epoch = 0; config_insync = 0; configs++
 	:: else
 	fi
 }
+#endif
 
 #if TICKS
 #define LEASE_HOLDS(i) (held[i] < HOLDS)
@@ -407,6 +507,9 @@ inline lease_steps()
 		printf("%d sends a renewal\n", n)
 	:: renewal && !landed && epoch[renewer] == reg_epoch ->
 		landed = 1; key_age = 0; printf("the renewal changes the key\n")
+	/* A promotion compares the key; else what was seen a while ago would count. */
+	:: MUTATED(PROMOTE_WITHOUT_KEY) && key_age >= LEASE && up[n] && !epoch[n] && !IN(decided, n) ->
+		decided = decided | BIT(n); printf("%d finds the lease over\n", n)
 	:: renewal && landed ->
 		if
 		:: up[renewer] && epoch[renewer] ->
@@ -454,15 +557,21 @@ init {
 		reg_insync = EVERYONE;
 		n = 0;
 		do
-		:: n < MEMBERS -> up[n] = 1; n++
+		:: n < MEMBERS -> up[n] = 1; blank[n] = (n >= MEMBERS - SPARES); n++
 		:: else -> break
 		od;
 		n = 0;
+#if CONFIGS
+		reg_members = EVERYONE;
+#endif
 #if STARTED
 		reg_epoch = 1; epoch[0] = 1; serving[0] = 1; current[0] = 1;
 		joined[0] = EVERYONE; insync[0] = EVERYONE;
+#if CONFIGS
+		reg_primary = 1; knows[0] = EVERYONE;
+#endif
 		do
-		:: n < MEMBERS -> promise[n] = 1; n++
+		:: n < MEMBERS -> promise[n] = IN(EVERYONE, n); n++
 		:: else -> break
 		od;
 		n = 0
@@ -478,6 +587,9 @@ init {
 		:: true -> view_steps()
 		:: true -> late_steps()
 		:: true -> write_steps()
+#if DEMOTES
+		:: true -> demote_steps()
+#endif
 #if CONFIGS
 		:: true -> config_steps()
 #endif

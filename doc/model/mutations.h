@@ -24,3 +24,10 @@
 #define LEASE_FROM_ANSWER      20 /* lease: a primary counts its lease from the answer, not the sending */
 #define CONFIRM_BEFORE_LOAD    21 /* lease: an application confirms before it loads */
 #define NO_CONFIRM             22 /* lease: an application does not confirm */
+#define CLEAN_UNFLUSHED        23 /* views: an epoch ends as clean with a write under way */
+#define JOIN_UNNAMED           24 /* records: what a resync carries of a write under way is not recorded */
+#define NEW_MEMBER_IN_S        25 /* config: a copy that is added counts as in-sync at once */
+#define PLACE_IS_IDENTITY      26 /* config: a copy that was replaced may act for the one in its place */
+#define LAST_MAY_LEAVE         27 /* config: the last copy of S, or the primary's, may be removed */
+#define LATE_IGNORES_CONFIG    28 /* config: a late swap is carried out although the configuration changed */
+#define PROMOTE_WITHOUT_KEY    29 /* lease: a promotion does not compare the alive key */

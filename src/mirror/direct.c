@@ -176,8 +176,8 @@ int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)
 				   len, addr);
 	if (!m->direct || !len)
 		return 0;
-	if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE))
-		return errmsg_fail(m->ended < 0 ? m->ended : RPMIRROR_E_INVAL, "%s", m->ended_why);
+	if (set_end_code(m))
+		return errmsg_fail(set_end_code(m), "%s", m->ended_why);
 	fault_renew();
 	offset = at - (uintptr_t)m->app;
 	most = m->hot.meta.super.hot_slots / 2;

@@ -221,8 +221,8 @@ static int map_start(struct rpmirror *m)
 		return rc;
 	flush_init(&m->flush);
 	lease_init(&m->lease, mapped->record.config.lease_ms);
-	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL, false, now,
-		      map_random, NULL);
+	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL,
+		      mapped->is_forced, now, map_random, NULL);
 	map_set_places(m);
 	rc = repair_open(m);
 	if (!rc)

@@ -35,6 +35,14 @@ bool set_is_usable(const struct rpmirror *m)
 	return m && m->forks == __atomic_load_n(&set_forks, __ATOMIC_RELAXED);
 }
 
+/* For the application a demotion is as final as a fence. */
+int set_end_code(const struct rpmirror *m)
+{
+	int ended = __atomic_load_n(&m->ended, __ATOMIC_ACQUIRE);
+
+	return ended > 0 ? RPMIRROR_E_FENCED : ended;
+}
+
 uint64_t set_now_ms(void)
 {
 	struct timespec ts;

@@ -132,7 +132,7 @@ struct rpmirror {
 	bool blocked;
 	uint64_t blocked_since_ms;
 	char blocked_why[200];
-	int ended; /* 0, or the RPMIRROR_E_* of every later call; 1: demoted */
+	int ended; /* 0, or the RPMIRROR_E_* of why; 1: demoted. For callers: set_end_code() */
 	char ended_why[256];
 	uint32_t release_id; /* the daemon is asked to take the copy back; or 0 */
 	bool released;       /* it has, and it is not spoken to any more */
@@ -152,6 +152,8 @@ struct rpmirror {
 uint64_t set_now_ms(void);
 /* False (and the text): m is NULL, or this process is a child of the one that mapped it. */
 bool set_is_usable(const struct rpmirror *m);
+/* 0, or what every call returns once the role is over, with ended_why as its text. */
+int set_end_code(const struct rpmirror *m);
 /* Fill a caller's structure, which begins with its size, from one of this version. */
 void set_answer(void *out, const void *in, size_t size);
 /* Process-wide: notices fork(2). */
@@ -232,6 +234,8 @@ void lane_end(struct rpmirror *m, unsigned slot);
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
 /* Ask for a digest of a range, into member->digest. False: the member cannot. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
+/* Why it has ENDED; if the medium there has failed, in which file, and which bytes. */
+void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size);
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc);
 
 /* wait.c: locked. Wait for a completion or a change, until the deadline (CLOCK_NEVER: none). False:

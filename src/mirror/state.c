@@ -69,7 +69,7 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 	const struct mirror_record *rec = &m->primary.rec;
 
 	st->role = RPMIRROR_ROLE_PRIMARY;
-	if (m->ended == RPMIRROR_E_FENCED || m->ended > 0)
+	if (set_end_code(m) == RPMIRROR_E_FENCED)
 		st->role = RPMIRROR_ROLE_FENCED;
 	st->health = state_health(m);
 	st->epoch = rec->view.epoch.number;
@@ -124,15 +124,12 @@ int rpmirror_get_state(struct rpmirror *m, struct rpmirror_state *st)
 /* A clock is compared with a number that only the thread writes: no lock, as it is called often. */
 int rpmirror_confirm(struct rpmirror *m)
 {
-	int ended;
-
 	if (!set_is_usable(m) || !m->has_thread)
 		return errmsg_fail(RPMIRROR_E_INVAL,
 				   "rpmirror_confirm: not this process's set, or read-only");
 	if (set_now_ms() < __atomic_load_n(&m->lease_until_ms, __ATOMIC_ACQUIRE))
 		return 0;
-	ended = __atomic_load_n(&m->ended, __ATOMIC_RELAXED);
-	if (ended == RPMIRROR_E_FENCED || ended > 0)
+	if (set_end_code(m) == RPMIRROR_E_FENCED)
 		return errmsg_fail(RPMIRROR_E_FENCED, "%s", m->ended_why);
 	return errmsg_fail(RPMIRROR_E_LEASE,
 			   "set %s: the lease is over, as this host's rpmirrord did not renew it: "

@@ -67,8 +67,8 @@ int wait_check(struct rpmirror *m, uint64_t since_ms)
 {
 	uint64_t limit = m->primary.rec.config.blocked_ms;
 
-	if (m->ended)
-		return errmsg_fail(m->ended < 0 ? m->ended : RPMIRROR_E_FENCED, "%s", m->ended_why);
+	if (set_end_code(m))
+		return errmsg_fail(set_end_code(m), "%s", m->ended_why);
 	if ((!m->blocked && !m->is_protected) || limit == UINT32_MAX)
 		return 0;
 	if (since_ms < m->blocked_since_ms)

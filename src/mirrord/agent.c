@@ -12,6 +12,8 @@
 #include "base/thread.h"
 #include "mirror/core/killpoint.h"
 
+#define AGENT_FORCE_TRIES 10
+
 struct agent_queue {
 	struct agent_job *first, **last;
 };
@@ -152,6 +154,27 @@ static void agent_answer(struct agent *a, struct agent_job *job)
 	agent_count_up(a->answers->fd);
 }
 
+static enum register_result agent_swap(struct agent *a, struct agent_job *job)
+{
+	return register_swap(a->handle, &job->expected, &job->next,
+			     job->promotes ? &job->alive : NULL, &job->now, &job->err);
+}
+
+/* The former primary may live, and renew its key between the read and the swap. */
+static enum register_result agent_force(struct agent *a, struct agent_job *job)
+{
+	enum register_result result = REGISTER_FAILED;
+
+	for (unsigned tries = 0; tries < AGENT_FORCE_TRIES; tries++) {
+		if (register_alive_get(a->handle, &job->alive, &job->err))
+			return REGISTER_FAILED;
+		result = agent_swap(a, job);
+		if (result != REGISTER_CHANGED || job->now.revision != job->expected.revision)
+			break;
+	}
+	return result;
+}
+
 static void agent_run(struct agent *a, struct agent_job *job)
 {
 	job->sent_ns = agent_now_ns();
@@ -161,9 +184,7 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		break;
 	case AGENT_SWAP:
 		killpoint(KILLPOINT_w6_before);
-		job->result =
-			register_swap(a->handle, &job->expected, &job->next,
-				      job->promotes ? &job->alive : NULL, &job->now, &job->err);
+		job->result = job->is_forced ? agent_force(a, job) : agent_swap(a, job);
 		killpoint(KILLPOINT_w6_after);
 		break;
 	case AGENT_ALIVE_GET:

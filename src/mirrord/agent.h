@@ -27,6 +27,7 @@ struct agent_job {
 	struct register_entry expected; /* SWAP; WATCH: its revision */
 	struct mirror_record next;      /* SWAP */
 	bool promotes;                  /* SWAP: compare `alive` */
+	bool is_forced;                 /* and read it before: whoever lives is overtaken */
 	struct mirror_epoch epoch;      /* ALIVE_PUT, ALIVE_CLEAR */
 	unsigned wait_ms;
 	bool counts;                        /* WATCH: first ask who of the register answers */

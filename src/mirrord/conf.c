@@ -305,11 +305,6 @@ int conf_check(const struct conf *c, struct error *err)
 			return conf_missing(set, "data", err);
 		if (!set->register_uri[0])
 			return conf_missing(set, "register", err);
-		for (unsigned j = 0; j < i; j++)
-			if (!strcmp(c->sets[j].data, set->data))
-				return error_set(err, ERROR_ARGUMENT, EEXIST,
-						 "sets '%s' and '%s' have the same file %s",
-						 c->sets[j].name, set->name, set->data);
 	}
 	return 0;
 }
@@ -344,5 +339,9 @@ int conf_load(struct conf *c, const char *path, struct error *err)
 	if (!rc)
 		rc = conf_parse(c, text, len, path, err);
 	free(text);
-	return rc ? rc : conf_check(c, err);
+	if (!rc)
+		rc = conf_check(c, err);
+	for (unsigned i = 0; !rc && i < c->set_count; i++)
+		rc = conf_check_files(c, &c->sets[i], err);
+	return rc;
 }

@@ -24,6 +24,7 @@
 #define CONF_SCRUB_RATE   (64ull << 20)
 #define CONF_USERS_MAX    8
 #define CONF_USER_MAX     32
+#define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* of a set's files */
 
 struct conf_set {
 	char name[MIRROR_SET_MAX + 1];
@@ -54,7 +55,11 @@ void conf_init(struct conf *c);
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
 /* Once all is read: what is missing, and what excludes each other. ERROR_ARGUMENT. */
 int conf_check(const struct conf *c, struct error *err);
-/* Both, of a file. Also ERROR_LOCAL. */
+/* Does a file of the set, as it is now, serve another copy, too, be it by a link? ERROR_ARGUMENT.
+ */
+int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);
+void conf_meta_path(const struct conf_set *set, char *path, size_t size);
+/* All of these, of a file. Also ERROR_LOCAL. */
 int conf_load(struct conf *c, const char *path, struct error *err);
 
 #endif

@@ -40,39 +40,45 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 	return rc;
 }
 
-/* The file may have come from elsewhere, or be another set's. */
-static int copy_check(struct set *s, struct error *err)
+/* The metadata may have come from elsewhere, or be another set's. */
+static int copy_check_names(const struct set *s, struct error *err)
 {
 	const struct meta_super *super = &s->meta.super;
+	const char *member = s->meta.members.members[super->slot].name;
 
 	if (strcmp(super->set, s->conf->name) != 0)
 		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "the metadata of %s are of set '%s' and not of '%s'",
+				 "the metadata of %s are of set '%s' and not of '%s': put those of "
+				 "this copy back, or replace the member by 'rpmirror member "
+				 "replace'",
 				 s->conf->data, super->set, s->conf->name);
-	if (s->data.size < super->size)
-		return error_set(err, ERROR_LOCAL, EFBIG,
-				 "%s has %llu bytes, the set has %llu: the file was truncated",
-				 s->conf->data, (unsigned long long)s->data.size,
-				 (unsigned long long)super->size);
+	if (member[0] && strcmp(member, s->conf->member) != 0)
+		return error_set(err, ERROR_LOCAL, EINVAL,
+				 "the metadata of %s are of member '%s', and this host is '%s': "
+				 "move both files of each copy to its own host, or correct "
+				 "'member' in the configuration",
+				 s->conf->data, member, s->conf->member);
 	return 0;
 }
 
-void copy_meta_path(const struct set *s, char *path, size_t size)
+static int copy_check_size(const struct set *s, struct error *err)
 {
-	if (s->conf->meta[0])
-		snprintf(path, size, "%s", s->conf->meta);
-	else
-		snprintf(path, size, "%s.rpmirror", s->conf->data);
+	if (s->data.size >= s->meta.super.size)
+		return 0;
+	return error_set(err, ERROR_LOCAL, EFBIG,
+			 "%s has %llu bytes, the set has %llu: the file was truncated",
+			 s->conf->data, (unsigned long long)s->data.size,
+			 (unsigned long long)s->meta.super.size);
 }
 
 static int copy_open_meta(struct set *s, struct error *err)
 {
-	char path[MIRROR_PATH_MAX + 16];
+	char path[CONF_PATH_SIZE];
 	struct mapfile_opts opts = {.path = path};
 	struct meta_store store = {.persist = copy_persist, .arg = s};
 	int rc;
 
-	copy_meta_path(s, path, sizeof(path));
+	conf_meta_path(s->conf, path, sizeof(path));
 	rc = mapfile_open(&s->meta_file, &opts, err);
 	if (rc)
 		return rc;
@@ -92,17 +98,44 @@ static int copy_open_meta(struct set *s, struct error *err)
 			 strerror(-rc));
 }
 
-/* They may have been restored, copied or exchanged since. */
+static int copy_identify(const struct set *s, struct meta_files *files, struct error *err)
+{
+	int rc = metafile_identify(s->conf->data, s->meta_file.fd, files);
+
+	return rc ? error_set(err, ERROR_LOCAL, -rc, "%s: %s", s->conf->data, strerror(-rc)) : 0;
+}
+
+/* Before the data file is opened, which reserves its holes: it may have been restored, edited or
+ * exchanged since it was left. */
 static int copy_note_files(struct set *s, struct error *err)
+{
+	bool was_known = !(s->meta.super.flags & META_UNKNOWN);
+	struct member_verdict v = {.answer = MEMBER_YES};
+	struct meta_files files;
+	int rc = copy_identify(s, &files, err);
+
+	if (rc)
+		return rc;
+	member_set_files(&s->member, &files, &v);
+	if (was_known && s->meta.super.flags & META_UNKNOWN)
+		LOG_WARNING("set %s: %s, or its metadata, is not the file that was left here: it "
+			    "was restored, exchanged or edited; it is not used until it has been "
+			    "compared with another copy",
+			    s->conf->name, s->conf->data);
+	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
+}
+
+static void copy_leave_files(struct set *s)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 	struct meta_files files;
-	int rc = metafile_identify(s->data.fd, s->meta_file.fd, &files);
+	struct error err;
 
-	if (rc)
-		return error_set(err, ERROR_LOCAL, -rc, "%s: %s", s->conf->data, strerror(-rc));
-	member_set_files(&s->member, &files, &v);
-	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
+	if (copy_identify(s, &files, &err))
+		return;
+	member_leave_files(&s->member, &files, &v);
+	if (v.answer != MEMBER_YES)
+		LOG_WARNING("set %s: %s", s->conf->name, v.text);
 }
 
 static int copy_open_data(struct set *s, struct error *err)
@@ -112,9 +145,7 @@ static int copy_open_data(struct set *s, struct error *err)
 
 	if (rc)
 		return rc;
-	rc = copy_check(s, err);
-	if (!rc)
-		rc = copy_note_files(s, err);
+	rc = copy_check_size(s, err);
 	if (!rc && rpma_mr_reg(s->daemon->peer, s->data.addr, s->data.size, RPMA_MR_USAGE_WRITE_SRC,
 			       &s->anchor))
 		rc = error_set(err, ERROR_LOCAL, EIO, "%s cannot be registered: %s", s->conf->data,
@@ -132,13 +163,19 @@ static int copy_load_secret(struct set *s, struct error *err)
 
 int copy_open(struct set *s)
 {
-	int rc = copy_load_secret(s, &s->why_not);
+	int rc = conf_check_files(s->daemon->conf, s->conf, &s->why_not);
 
+	if (!rc)
+		rc = copy_load_secret(s, &s->why_not);
 	if (!rc)
 		rc = copy_open_meta(s, &s->why_not);
 	if (rc)
 		return rc;
-	rc = copy_open_data(s, &s->why_not);
+	rc = copy_check_names(s, &s->why_not);
+	if (!rc)
+		rc = copy_note_files(s, &s->why_not);
+	if (!rc)
+		rc = copy_open_data(s, &s->why_not);
 	if (rc) {
 		member_fini(&s->member);
 		meta_fini(&s->meta);
@@ -157,6 +194,7 @@ void copy_close(struct set *s)
 		return;
 	links_end_all(s->daemon, s);
 	rpma_mr_dereg(&s->anchor);
+	copy_leave_files(s);
 	member_fini(&s->member);
 	meta_fini(&s->meta);
 	mapfile_close(&s->data);

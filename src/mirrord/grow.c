@@ -92,7 +92,7 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 		return false;
 	}
 	snprintf(g->data, sizeof(g->data), "%s", s->conf->data);
-	copy_meta_path(s, g->meta, sizeof(g->meta));
+	conf_meta_path(s->conf, g->meta, sizeof(g->meta));
 	/* The copy may be closed meanwhile. */
 	g->room = (struct metafile_room){.data_fd = fcntl(s->data.fd, F_DUPFD_CLOEXEC, 0),
 					 .meta_fd = fcntl(s->meta_file.fd, F_DUPFD_CLOEXEC, 0),

@@ -132,6 +132,7 @@ struct set {
 	struct register_health register_health; /* no members: not known yet */
 	uint64_t count_ms;                      /* when to ask for it again */
 	bool has_entry, register_answers, is_split;
+	enum member_reason split_reason;
 	char split_why[256];
 	struct candidate candidate;
 	struct register_alive seen;           /* the alive key of the candidate's verdict */
@@ -194,7 +195,6 @@ void loop_run(struct daemon *d);
 int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
-void copy_meta_path(const struct set *s, char *path, size_t size);
 
 /* grow.c: a set gets larger. */
 /* A question of another daemon, which gives an order to grow. */

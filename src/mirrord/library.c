@@ -130,6 +130,7 @@ static int library_swap(struct client *client, const struct packet *p)
 	job->client = client->serial;
 	job->id = p->id;
 	job->promotes = p->swap.promotes;
+	job->is_forced = job->promotes && client->map_flags & PACKET_MAP_FORCE;
 	job->alive = s->seen;
 	job->expected.revision = p->swap.revision;
 	job->expected.record = p->swap.before;

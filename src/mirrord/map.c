@@ -159,7 +159,7 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 	if (s->has_secret)
 		memcpy(mapped->key, s->secret.key, sizeof(mapped->key));
 	snprintf(mapped->data_path, sizeof(mapped->data_path), "%s", s->conf->data);
-	copy_meta_path(s, mapped->meta_path, sizeof(mapped->meta_path));
+	conf_meta_path(s->conf, mapped->meta_path, sizeof(mapped->meta_path));
 	if (s->has_entry) {
 		mapped->revision = s->entry.revision;
 		mapped->record = s->entry.record;
@@ -175,6 +175,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	p->type = PACKET_MAPPED;
 	p->id = client->map_id;
 	map_fill(s, &p->mapped);
+	p->mapped.is_forced = client->map_flags & PACKET_MAP_FORCE;
 	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
 	if (!read_only)
 		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);
@@ -263,9 +264,31 @@ static void map_judge_view(const struct set *s, const struct client *client, str
 				       : "");
 }
 
-static void map_judge(const struct set *s, const struct client *client, struct map_verdict *v)
+/* A promotion of such a copy would cut the others off, and then fail, or take their data back. */
+static void map_judge_copy(const struct set *s, struct map_verdict *v)
 {
 	enum mirror_copy copy = copy_state(s);
+
+	if (copy == MIRROR_COPY_FAILED)
+		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host (%s) has failed",
+			s->conf->data);
+	else if (copy == MIRROR_COPY_SYNCING && s->meta.super.flags & META_UNKNOWN)
+		map_say(v, PACKET_NOT_INSYNC, true,
+			"it is not known what the copy of this host (%s) lacks: it was restored, "
+			"exchanged, edited or discarded; a resync makes it usable as soon as "
+			"another member is primary. If no other copy is as new: 'rpmirror promote "
+			"%s %s --force'",
+			s->conf->data, s->conf->name, s->conf->member);
+	else if (copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY)
+		map_say(v, PACKET_NOT_INSYNC, true,
+			"the copy of this host (%s) is not whole; a resync makes it usable as soon "
+			"as another member is primary",
+			s->conf->data);
+}
+
+static void map_judge(const struct set *s, const struct client *client, struct map_verdict *v)
+{
+	bool is_forced = client->map_flags & PACKET_MAP_FORCE;
 
 	*v = (struct map_verdict){.status = PACKET_OK};
 	if (!s->is_open)
@@ -276,19 +299,17 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 		map_say(v, PACKET_REGISTER, true, "the register %s does not answer",
 			s->conf->register_uri);
 	else if (s->is_split)
-		map_say(v, PACKET_SPLIT, false, "%s", s->split_why);
-	else if (copy == MIRROR_COPY_FAILED)
-		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host has failed");
-	else if (grow_obstacle(s))
+		map_say(v, PACKET_SPLIT, false,
+			s->split_reason == MEMBER_IS_SPLIT
+				? "%s; to give up what differs here: 'rpmirror resolve %s "
+				  "--discard %s'"
+				: "%s",
+			s->split_why, s->conf->name, s->conf->member);
+	else if (copy_state(s) != MIRROR_COPY_FAILED && grow_obstacle(s))
 		map_say(v, PACKET_BUSY, true, "%s", grow_obstacle(s));
-	else if ((copy == MIRROR_COPY_SYNCING || copy == MIRROR_COPY_EMPTY) &&
-		 !(client->map_flags & PACKET_MAP_FORCE))
-		/* Its promotion would cut the others off, and then fail. */
-		map_say(v, PACKET_NOT_INSYNC, true,
-			"the copy of this host (%s) is not whole; a resync makes it usable as soon "
-			"as another member is primary",
-			s->conf->data);
-	else if (!(client->map_flags & PACKET_MAP_FORCE))
+	else if (!is_forced || copy_state(s) == MIRROR_COPY_FAILED)
+		map_judge_copy(s, v);
+	if (v->status == PACKET_OK && !is_forced)
 		map_judge_view(s, client, v);
 }
 

@@ -68,8 +68,9 @@ static bool promote_is_due(const struct set *s, uint64_t now_ms)
 	const struct mirror_view *view = &s->entry.record.view;
 
 	return s->conf->automatic && s->conf->on_promote[0] && s->is_open && s->has_entry &&
-	       s->register_answers && s->may_promote && !s->is_split && !s->holder.pid &&
-	       view->primary != MIRROR_NOBODY && view->primary != s->meta.super.slot &&
+	       copy_state(s) == MIRROR_COPY_INSYNC && s->register_answers && s->may_promote &&
+	       !s->is_split && !s->holder.pid && view->primary != MIRROR_NOBODY &&
+	       view->primary != s->meta.super.slot &&
 	       view->insync & MIRROR_BIT(s->meta.super.slot) && now_ms >= s->promote_ms &&
 	       !set_has_waiting(s);
 }

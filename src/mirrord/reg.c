@@ -47,6 +47,7 @@ static void reg_show_member(struct set *s)
 		grow_look(s);
 		return;
 	}
+	s->split_reason = v.reason;
 	snprintf(s->split_why, sizeof(s->split_why), "%s", v.text);
 	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, v.text);
 }

@@ -273,20 +273,34 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 	request_refuse(client, REQUEST_CONFIG, NULL, "%s", why);
 }
 
-/* This host's copy gives up its own past; then it is outside of the in-sync set, and is resynced.
- */
+/* This host's copy gives up its own past; then it is `syncing`, and is made equal. */
 static bool request_discard_own(struct client *client, struct set *s)
 {
 	struct member_verdict v;
 
+	if (!s->is_split && copy_state(s) == MIRROR_COPY_INSYNC) {
+		request_refuse(client, REQUEST_CONFIG,
+			       "discard the copy that is split; to compare this one with the "
+			       "primary's: rpmirror resync --full",
+			       "nothing is to be resolved: the copy of %s is in-sync, and agrees "
+			       "with the register",
+			       s->conf->member);
+		return false;
+	}
+	LOG_WARNING("set %s: an operator discards what differs in the copy of %s%s%s",
+		    s->conf->name, s->conf->member, s->is_split ? ": " : "",
+		    s->is_split ? s->split_why : "");
 	s->shown_ns = agent_now_ns();
 	member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
 	if (v.answer == MEMBER_YES) {
 		s->is_split = false;
 		return true;
 	}
-	request_refuse(client, v.reason == MEMBER_IS_HELD ? REQUEST_BUSY : REQUEST_IO, NULL, "%s",
-		       v.text);
+	request_refuse(client,
+		       v.reason == MEMBER_IS_HELD ? REQUEST_BUSY
+		       : v.reason == MEMBER_IO    ? REQUEST_IO
+						  : REQUEST_CONFIG,
+		       NULL, "%s", v.text);
 	return false;
 }
 

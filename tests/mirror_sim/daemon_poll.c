@@ -40,14 +40,16 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 		lib_start(w, h, r, false);
 }
 
-/* `rpmirror resolve --discard`: after a promotion by force the operator gives up what this copy
- * has, once there is peace. */
+/* `rpmirror resolve --discard`: after a promotion by force, or when the register was restored, the
+ * operator gives up what this copy has, once there is peace. */
 static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
 			   uint64_t revision)
 {
 	struct member_verdict v;
 
-	if (!w->healing || !w->forced || h->lib || rec->view.insync & MIRROR_BIT(h->id))
+	bool by_force = w->forced && !(rec->view.insync & MIRROR_BIT(h->id));
+
+	if (!w->healing || h->lib || !(by_force || w->resolving))
 		return;
 	member_discard(&h->member, rec, revision, &v);
 	h->split = v.answer != MEMBER_YES;
@@ -84,6 +86,8 @@ static void daemon_polled(struct world *w, struct event *e)
 		w->count.splits++;
 		sim_trace(w, "%u: %s", h->id, v.text);
 		daemon_resolve(w, h, rec, r->revision);
+	} else if (v.answer == MEMBER_YES) {
+		member_end_clean(&h->member, rec, &v);
 	}
 	if (h->lib && !h->lib->ended) {
 		primary_tick(&h->lib->p, host_ms(w, h));

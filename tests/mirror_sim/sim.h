@@ -222,6 +222,7 @@ struct world {
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
+	bool resolving; /* an operator does so on each host that is split */
 	bool may_force;
 	bool forced;                   /* an epoch was begun by force */
 	uint64_t trouble_until, until; /* of the present part of the run */

@@ -340,11 +340,10 @@ static void world_run_until(struct world *w, uint64_t until, bool stop_when_well
 	}
 }
 
-static void world_run_peace(struct world *w)
+static void world_become_well(struct world *w)
 {
 	const struct mirror_view *v = &w->reg.rec.view;
 
-	world_heal(w);
 	world_run_until(w, w->now + PEACE_LIMIT, true);
 	if (w->violated)
 		return;
@@ -360,10 +359,17 @@ static void world_run_peace(struct world *w)
 			    : "no process");
 }
 
+static void world_run_peace(struct world *w)
+{
+	world_heal(w);
+	world_become_well(w);
+}
+
 /*
  * Once all is well a member loses its power, the primary goes on without it, and ends; then the
  * register is restored to what it said before. Everybody can be reached, so nobody may be served
- * less than was acknowledged: the set is split, and says so.
+ * less than was acknowledged: the set is split, and says so. Then the operator resolves it, and all
+ * becomes well again without what was given up.
  */
 static void world_run_restore(struct world *w)
 {
@@ -381,6 +387,12 @@ static void world_run_restore(struct world *w)
 	register_restore(w);
 	host_power_on(w, lost);
 	world_run_until(w, w->now + 5000 * MS, false);
+	if (w->violated || w->mode == SIM_RESTORED_TRUSTED)
+		return;
+	w->resolving = true;
+	memset(w->acked, 0, sizeof(w->acked));
+	memset(w->floor, 0, sizeof(w->floor));
+	world_become_well(w);
 }
 
 static void world_clear(struct world *w)
@@ -409,7 +421,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
-	w->healing = w->restored = w->violated = w->forced = false;
+	w->healing = w->restored = w->violated = w->forced = w->resolving = false;
 	memset(w->cut_until, 0, sizeof(w->cut_until));
 	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
 	memset(w->acked, 0, sizeof(w->acked));

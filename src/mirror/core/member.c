@@ -117,15 +117,37 @@ int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *b
 	return rc;
 }
 
+void member_distrust(struct meta_super *super)
+{
+	super->flags |= META_SYNCING | META_UNKNOWN | META_UNCERTAIN;
+	super->flags &= ~(uint32_t)META_CLEAN;
+	super->source_id = 0;
+}
+
+static bool member_is_other_file(const struct meta_files *was, const struct meta_files *is)
+{
+	return (was->meta_inode && was->meta_inode != is->meta_inode) ||
+	       (was->data_inode && was->data_inode != is->data_inode) ||
+	       (was->data_time_ns && was->data_time_ns != is->data_time_ns);
+}
+
 void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v)
 {
 	struct meta_super super = m->meta->super;
 
-	if (super.files.meta_inode && memcmp(&super.files, files, sizeof(*files))) {
-		super.flags |= META_UNCERTAIN | META_UNKNOWN;
-		super.flags &= ~(uint32_t)META_CLEAN;
-	}
+	if (member_is_other_file(&super.files, files))
+		member_distrust(&super);
 	super.files = *files;
+	super.files.data_time_ns = 0; /* it changes from now on */
+	member_done(v, member_set_super(m, &super));
+}
+
+void member_leave_files(struct member *m, const struct meta_files *files, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	if (!super.holder.pid) /* who goes on changing it */
+		super.files = *files;
 	member_done(v, member_set_super(m, &super));
 }
 
@@ -199,7 +221,14 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 	}
 	super.epoch = epoch;
 	super.flags &= ~(uint32_t)META_EMPTY;
-	super.flags |= META_WAS_PRIMARY | (forced ? META_FORCED : 0);
+	super.flags |= META_WAS_PRIMARY;
+	if (forced) {
+		/* Whatever it lacks: it is what all others are made equal to. */
+		super.flags &= ~(uint32_t)(META_SYNCING | META_UNKNOWN);
+		super.flags |= META_FORCED;
+		super.source_id = 0;
+		super.source_epoch = (struct mirror_epoch){0};
+	}
 	killpoint(KILLPOINT_w7_serve_before);
 	member_done(v, member_set_super(m, &super));
 	killpoint(KILLPOINT_w7_serve_after);

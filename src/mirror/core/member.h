@@ -84,9 +84,12 @@ struct member_report {
 /* After meta_load(). Takes note of a restart of the host: a holder of another boot is gone, and
  * where lanes were in use, intents are lost (META_UNCERTAIN). 0 or -errno. */
 int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *boot);
-/* The files as they are now. Others than it was made for: they were copied, restored or swapped,
- * and all has to be compared. MEMBER_YES also then. */
+/* The files as they are now, before anything is written. Others than they were left: they were
+ * copied, restored, edited or swapped. Then the copy is `syncing` until it was compared as a whole;
+ * MEMBER_YES also then. */
 void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
+/* The daemon's orderly end, after the last write into the data: so they are left. */
+void member_leave_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
 void member_fini(struct member *m);
 
 /* asked: the newest view that it has seen was read from the register, or heard from the primary,
@@ -106,7 +109,7 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 /* The primary of the promised epoch says what the view is now: kept as the newest seen. */
 void member_on_view(struct member *m, const struct mirror_view *view, struct member_verdict *v);
 /* An operator gives this copy's differing past up: the record counts although it is older. The copy
- * is then uncertain, outside of every epoch. */
+ * is then `syncing`, outside of every epoch, until it was compared as a whole. */
 void member_discard(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		    struct member_verdict *v);
 

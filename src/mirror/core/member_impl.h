@@ -18,6 +18,9 @@ bool member_is_promised(const struct member *m, struct mirror_epoch epoch,
 bool member_is_free(const struct member *m, struct member_verdict *v);
 /* Write the superblock if it differs. */
 int member_set_super(struct member *m, const struct meta_super *super);
+/* It may be an old state: a target that nobody copies into yet, neither promoted nor believed until
+ * it was compared as a whole. */
+void member_distrust(struct meta_super *super);
 bool member_has_bitmaps(const struct member *m);
 
 /* Texts print epochs like this: "7.3f2a". */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* member_record.c -- what a copy keeps of the register, and how it sees that it knows more. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mirror/core/member_impl.h"
@@ -30,6 +31,19 @@ static uint64_t member_record_seq(const struct mirror_record *rec, struct mirror
 	return UINT64_MAX;
 }
 
+struct member_uuid_text {
+	char text[33];
+};
+
+static struct member_uuid_text member_uuid_text(const struct mirror_uuid *uuid)
+{
+	struct member_uuid_text t;
+
+	for (unsigned i = 0; i < sizeof(uuid->bytes); i++)
+		snprintf(t.text + (size_t)i * 2, 3, "%02x", uuid->bytes[i]);
+	return t;
+}
+
 static bool member_is_ours(const struct member *m, const struct mirror_record *rec,
 			   struct member_verdict *v)
 {
@@ -38,12 +52,15 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 
 	if (memcmp(&config->uuid, &super->uuid, sizeof(super->uuid)))
 		member_no(v, MEMBER_OTHER_SET,
-			  "the register's set '%s' is another one than this copy's, '%s'",
-			  config->set, super->set);
+			  "the register has another set '%s' (%s) than this copy is of, '%s' (%s): "
+			  "look at 'register' and 'data' in the daemon's configuration",
+			  config->set, member_uuid_text(&config->uuid).text, super->set,
+			  member_uuid_text(&super->uuid).text);
 	else if (config->members[super->slot].id != super->member_id)
 		member_no(v, MEMBER_OTHER_COPY,
 			  "copy %016" PRIx64 " was replaced by %016" PRIx64
-			  " as member %u, or belongs to another host",
+			  " as member %u, or belongs to another host: a new one is made by "
+			  "'rpmirror init --join'",
 			  super->member_id, config->members[super->slot].id, super->slot);
 	else if (config->size < super->size) /* a larger one: the copy grows, member_size.c */
 		member_no(v, MEMBER_OTHER_SIZE,
@@ -126,10 +143,8 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	bool is_held = super.holder.pid != 0;
 	int rc = 0;
 
-	/* A target that nobody copies into yet: it is not promoted, and compared as a whole. */
 	if (member_is_behind_itself(m, rec)) {
-		super.flags |= META_SYNCING | META_UNKNOWN | META_UNCERTAIN;
-		super.flags &= ~(uint32_t)META_CLEAN;
+		member_distrust(&super);
 		rc = member_set_super(m, &super);
 	}
 	/* The members are the holder's, with its bitmaps. */
@@ -181,8 +196,8 @@ void member_discard(struct member *m, const struct mirror_record *rec, uint64_t 
 
 	if (!member_is_ours(m, rec, v) || !member_is_free(m, v))
 		return;
-	super.flags |= META_UNCERTAIN | META_UNKNOWN;
-	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY | META_FORCED);
+	member_distrust(&super);
+	super.flags &= ~(uint32_t)(META_WAS_PRIMARY | META_FORCED);
 	super.epoch = (struct mirror_epoch){0};
 	rc = member_set_super(m, &super);
 	if (!rc)

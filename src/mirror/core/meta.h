@@ -66,9 +66,11 @@ struct meta_holder {
 	struct mirror_uuid boot;
 };
 
-/* The files that it was made for: a restored or swapped one has another inode. Zero: not known. */
+/* The files that it was made for: a restored or swapped one has another inode, or another time of
+ * its last change than at the daemon's orderly end. Zero: not known. */
 struct meta_files {
 	uint64_t data_inode, meta_inode;
+	uint64_t data_time_ns;
 };
 
 /* The last comparison of the set's copies that a primary of this host made. */

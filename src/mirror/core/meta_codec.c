@@ -74,6 +74,7 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->scrub.compared, 8);
 	wcursor_le(c, super->scrub.different, 8);
 	wcursor_le(c, super->room, 8);
+	wcursor_le(c, super->files.data_time_ns, 8);
 }
 
 static bool codec_super_is_possible(const struct meta_super *super)
@@ -115,7 +116,9 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->scrub.time_s = rcursor_le(c, 8);
 	super->scrub.compared = rcursor_le(c, 8);
 	super->scrub.different = rcursor_le(c, 8);
-	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0; /* it was added later */
+	/* What was added later. */
+	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0;
+	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	return !c->bad && is_text && format == META_FORMAT && block == MIRROR_BLOCK &&
 	       extent == MIRROR_EXTENT && codec_super_is_possible(super);
 }

@@ -69,6 +69,7 @@ static void dump_super(struct meta_printer *p, const struct meta_super *super)
 	meta_print_number(p, "data_inode", super->files.data_inode);
 	meta_print_number(p, "meta_inode", super->files.meta_inode);
 	meta_print_number(p, "room", super->room);
+	meta_print_number(p, "data_time", super->files.data_time_ns);
 	meta_print_open(p, "scrub", '{');
 	meta_print_number(p, "time", super->scrub.time_s);
 	meta_print_number(p, "compared", super->scrub.compared);

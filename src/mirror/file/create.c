@@ -52,15 +52,15 @@ static int create_keep_data(const struct metafile_new *opts, int *fd, struct err
 	return rc ? rc : newfile_settle(*fd, opts->data, err);
 }
 
-static int create_fill(const struct metafile_new *opts, int data_fd, const struct newfile *nf,
-		       uint64_t len)
+static int create_fill(const struct metafile_new *opts, const struct newfile *nf, uint64_t len)
 {
 	struct meta_store store = {.len = len, .persist = create_persist};
 	struct meta_super super = *opts->super;
-	int rc = metafile_identify(data_fd, nf->fd, &super.files);
+	int rc = metafile_identify(opts->data, nf->fd, &super.files);
 
 	if (rc)
 		return rc;
+	super.files.data_time_ns = 0; /* as a daemon leaves it */
 	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, nf->fd, 0);
 	if (store.base == MAP_FAILED)
 		return -errno;
@@ -69,7 +69,7 @@ static int create_fill(const struct metafile_new *opts, int data_fd, const struc
 	return rc;
 }
 
-static int create_meta(const struct metafile_new *opts, int data_fd, struct error *err)
+static int create_meta(const struct metafile_new *opts, struct error *err)
 {
 	uint64_t len = meta_size_for(opts->super->size);
 	struct newfile_opts made = {
@@ -79,7 +79,7 @@ static int create_meta(const struct metafile_new *opts, int data_fd, struct erro
 
 	if (rc)
 		return rc;
-	rc = create_fill(opts, data_fd, &nf, len);
+	rc = create_fill(opts, &nf, len);
 	if (rc)
 		rc = error_set(err, ERROR_LOCAL, -rc, "cannot write the metadata in %s: %s",
 			       opts->meta, strerror(-rc));
@@ -101,7 +101,7 @@ int metafile_create(const struct metafile_new *opts, struct error *err)
 				 opts->meta, opts->data);
 	rc = opts->keep ? create_keep_data(opts, &fd, err) : create_data(opts, &fd, err);
 	if (!rc) {
-		rc = create_meta(opts, fd, err);
+		rc = create_meta(opts, err);
 		if (rc && !opts->keep)
 			unlink(opts->data);
 	}

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define METAFILE_PAGE 4096u
 
 static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
@@ -141,12 +143,15 @@ void metafile_close(struct metafile *f)
 	f->fd = -1;
 }
 
-int metafile_identify(int data_fd, int meta_fd, struct meta_files *files)
+int metafile_identify(const char *data_path, int meta_fd, struct meta_files *files)
 {
 	struct stat data, meta;
 
-	if (fstat(data_fd, &data) || fstat(meta_fd, &meta))
+	if (stat(data_path, &data) || fstat(meta_fd, &meta))
 		return -errno;
-	*files = (struct meta_files){.data_inode = data.st_ino, .meta_inode = meta.st_ino};
+	*files = (struct meta_files){.data_inode = data.st_ino,
+				     .meta_inode = meta.st_ino,
+				     .data_time_ns = (uint64_t)data.st_mtim.tv_sec * NSEC_PER_SEC +
+						     (uint64_t)data.st_mtim.tv_nsec};
 	return 0;
 }

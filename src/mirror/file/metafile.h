@@ -39,7 +39,7 @@ void metafile_close(struct metafile *f);
 struct meta_store metafile_store(struct metafile *f);
 
 /* Data and metadata as they are now, for meta_super.files. 0 or -errno. */
-int metafile_identify(int data_fd, int meta_fd, struct meta_files *files);
+int metafile_identify(const char *data_path, int meta_fd, struct meta_files *files);
 
 struct metafile_new {
 	const char *data, *meta; /* paths */

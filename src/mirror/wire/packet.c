@@ -50,13 +50,16 @@ static void packet_get_map(struct rcursor *c, struct packet *p)
 	p->map.epoch = epoch_get(c);
 }
 
+enum { PACKET_MAPPED_SECRET = 1 << 0, PACKET_MAPPED_FORCED = 1 << 1 };
+
 static void packet_put_mapped(struct wcursor *c, const struct packet *p)
 {
 	const struct packet_mapped *mapped = &p->mapped;
 
 	wcursor_u8(c, mapped->status);
 	wcursor_u8(c, mapped->slot);
-	wcursor_u8(c, mapped->has_secret);
+	wcursor_u8(c, (uint8_t)((mapped->has_secret ? PACKET_MAPPED_SECRET : 0) |
+				(mapped->is_forced ? PACKET_MAPPED_FORCED : 0)));
 	fields_put_uuid(c, &mapped->uuid);
 	wcursor_le(c, mapped->copy_id, 8);
 	wcursor_le(c, mapped->size, 8);
@@ -71,10 +74,13 @@ static void packet_put_mapped(struct wcursor *c, const struct packet *p)
 static void packet_get_mapped(struct rcursor *c, struct packet *p)
 {
 	struct packet_mapped *mapped = &p->mapped;
+	uint8_t flags;
 
 	mapped->status = fields_get_below(c, PACKET_STATUS_END);
 	mapped->slot = fields_get_slot(c);
-	mapped->has_secret = fields_get_bool(c);
+	flags = fields_get_flags(c, PACKET_MAPPED_SECRET | PACKET_MAPPED_FORCED);
+	mapped->has_secret = flags & PACKET_MAPPED_SECRET;
+	mapped->is_forced = flags & PACKET_MAPPED_FORCED;
 	fields_get_uuid(c, &mapped->uuid);
 	mapped->copy_id = rcursor_le(c, 8);
 	mapped->size = rcursor_le(c, 8);

@@ -5,7 +5,8 @@
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
- *   size (of the mapping) | slow (the number of events of that kind; others are dropped)
+ *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
+ * dropped) | lost (who, and why, likewise)
  */
 #include <inttypes.h>
 #include <librpmirror.h>
@@ -86,6 +87,17 @@ static void app_print_slow(void)
 	printf("%u\n", count);
 }
 
+static void app_print_lost(void)
+{
+	struct rpmirror_event event = {.size = sizeof(event)};
+	char text[sizeof(event.text)] = "nobody";
+
+	while (!rpmirror_next_event(app_set, &event))
+		if (event.type == RPMIRROR_EVENT_LOST)
+			memcpy(text, event.text, sizeof(text));
+	printf("%s\n", text);
+}
+
 static void app_do(const char *line)
 {
 	uint64_t offset, value;
@@ -100,6 +112,8 @@ static void app_do(const char *line)
 		app_answer(app_map(0));
 	} else if (!strncmp(line, "unmap", 5)) {
 		app_answer(rpmirror_unmap(&app_set));
+	} else if (!app_set) {
+		printf("nothing is mapped\n");
 	} else if (sscanf(line, "put %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_end(app_begin(offset, value));
 	} else if (sscanf(line, "begin %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
@@ -111,12 +125,16 @@ static void app_do(const char *line)
 		app_answer(0);
 	} else if (sscanf(line, "get %" SCNu64, &offset) == 1) {
 		printf("%" PRIu64 "\n", *app_word(offset));
+	} else if (sscanf(line, "touch %" SCNu64, &offset) == 1) {
+		app_answer(rpmirror_touch(app_set, app_word(offset), 8));
 	} else if (!strncmp(line, "sync", 4)) {
 		app_answer(rpmirror_sync(app_set, NULL, 0));
 	} else if (!strncmp(line, "confirm", 7)) {
 		app_answer(rpmirror_confirm(app_set));
 	} else if (!strncmp(line, "state", 5)) {
 		app_print_state();
+	} else if (!strncmp(line, "lost", 4)) {
+		app_print_lost();
 	} else if (!strncmp(line, "size", 4)) {
 		printf("ok %zu\n", app_len);
 	} else if (!strncmp(line, "slow", 4)) {

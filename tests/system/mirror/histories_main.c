@@ -4,6 +4,7 @@
  * which processes are killed, end, and stop for a while, some at once, and the time of day jumps.
  * The history of each must be linearizable, and its copies equal.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,36 @@ static void primary_and_a_daemon_die(void)
 	proc_kill(&life.primary.proc);
 }
 
+/* One of its write-backs fails, for good or full, and what follows succeeds. */
+static const char *fault_by_chance(void)
+{
+	static const char *const files[] = {"data", "meta"};
+	static const unsigned errors[] = {EIO, ENOSPC};
+	static char fault[64];
+	unsigned first = 1 + below(20);
+
+	snprintf(fault, sizeof(fault), "MEDIUM_FAIL=%s:%u:%u:%u", files[below(2)], errors[below(2)],
+		 first, first + below(3));
+	return fault;
+}
+
+static void medium_of_a_daemon_fails(void)
+{
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, fault_by_chance(), NULL};
+
+	life_restart(&life, below(LIFE_HOSTS), envs);
+	rest(1000);
+}
+
+static void medium_of_the_primary_fails(void)
+{
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, fault_by_chance(), NULL};
+
+	life.primary = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), envs);
+	if (proc_wait(&life.primary.proc, DEATH_MS) == -ETIMEDOUT)
+		proc_kill(&life.primary.proc);
+}
+
 static const struct nemesis {
 	const char *name;
 	void (*strike)(void);
@@ -118,6 +149,8 @@ static const struct nemesis {
 	{"a daemon is stopped", daemon_is_stopped},
 	{"all die", all_die},
 	{"the primary and a daemon die", primary_and_a_daemon_die},
+	{"the medium of a daemon fails", medium_of_a_daemon_fails},
+	{"the medium of the primary fails", medium_of_the_primary_fails},
 };
 
 static unsigned strikes[ARRAY_LEN(nemeses)];

@@ -132,8 +132,9 @@ static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void
 
 	app_start(0);
 	app_start(1);
-	ask(0, "ok", "map");
+	ask(0, "ok", "map-direct");
 	ask(0, "durable 7", "put 0 1");
+	ask(0, "ok", "touch 0");
 	assert_int_equal(proc_start(&tool, demote, NULL), 0);
 	assert_int_equal(proc_finish(&tool), 0);
 	assert_int_equal(proc_start(&tool, await, NULL), 0);
@@ -142,6 +143,7 @@ static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void
 	ask(1, "durable 7 flags 0", "put 0 2");
 	assert_int_equal(read_word(0, 0), 2);
 	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "put 0 3");
+	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "touch 0");
 	assert_int_equal(read_word(0, 0), 2);
 	ask(0, "ok", "unmap");
 	ask(1, "durable 7 flags 0", "put 0 4");

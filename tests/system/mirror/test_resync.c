@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hosts.h"
@@ -141,14 +142,22 @@ static void test_a_target_that_is_killed_goes_on(void **state)
  */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
+/* As if the medium did it: a daemon would see from the time that somebody has changed the file. */
 static void spoil(unsigned host)
 {
-	FILE *file = fopen(hosts.hosts[host].data, "r+e");
+	const char *path = hosts.hosts[host].data;
+	FILE *file = fopen(path, "r+e");
+	struct timespec times[2];
+	struct stat st;
 
 	assert_non_null(file);
+	assert_int_equal(stat(path, &st), 0);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
 	assert_int_equal(fseek(file, UNTOUCHED, SEEK_SET), 0);
 	assert_int_equal(fputc(77, file), 77);
 	assert_int_equal(fclose(file), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 /* Only what the bitmap names was looked at: the copies are equal but for that byte. */

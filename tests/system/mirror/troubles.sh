@@ -46,8 +46,8 @@ expect_excluded() { wait_until 40 is_excluded "$1" || fail "$1 stays in-sync: $(
 
 # ---- roles ----
 
-begin() {
-	cluster_start --replica-timeout 1 --lease 3
+begin() { # [REPLICA TIMEOUT]
+	cluster_start --replica-timeout "${1:-1}" --lease 3
 	follow 1
 	expect_in_sync
 }
@@ -326,7 +326,7 @@ test_troubles_by_chance() {
 	local round other directions=(in out both)
 	[ -n "${ROUNDS:-}" ] || { echo "SKIPPED: it runs by './dev soak mirror-histories'" && exit 77; }
 	seed=${SEED:-1}
-	begin
+	begin 3 # a slow network needs some round trips to connect
 	for ((round = 1; round <= ROUNDS; round++)); do
 		chance ${#troubles[@]}
 		local trouble=${troubles[number]}

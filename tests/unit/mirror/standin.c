@@ -133,7 +133,7 @@ struct standin *standin_new(unsigned members)
 			   .min_copies = 1,
 			   .lonely = MIRROR_LONELY_NONE,
 			   .lease_ms = 5000,
-			   .replica_timeout_ms = 2000,
+			   .replica_timeout_ms = 10000,
 			   .slow_ms = 20,
 			   .holdoff_ms = 200,
 			   .blocked_ms = 30000},

@@ -76,6 +76,7 @@ static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
 	expect(MEMBER_IS_SPLIT);
 	member_discard(&member, &rec, 300, &v);
 	expect(MEMBER_OK);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
 	restart();
 	promise(6);
 	expect(MEMBER_OK);

@@ -82,7 +82,7 @@ static void what_is_set_is_found_again(void **state)
 	super.acked = 17;
 	super.retired_below = 6;
 	super.holder = (struct meta_holder){4711, 123456, copy_uuid(0x40)};
-	super.files = (struct meta_files){11, 12};
+	super.files = (struct meta_files){11, 12, 13};
 	for (unsigned i = 0; i < MIRROR_HISTORY; i++)
 		history.ended[i] = (struct mirror_ended){copy_epoch(70 - i), i};
 	for (unsigned twice = 0; twice < 3; twice++) {
@@ -140,13 +140,14 @@ static void the_superblock_lies_as_documented(void **state)
 	super.holder.pid = 77;
 	super.scrub = (struct meta_scrub){1700000000, 8192, 4096};
 	super.room = 2 * COPY_SIZE;
+	super.files.data_time_ns = 21;
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	/* The second write is in the second slot, and the first says so. */
 	assert_memory_equal(store.medium + 0x1000, "RPMSUPER", 8);
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
-	assert_int_equal(field(0x1010, 4), 288);
+	assert_int_equal(field(0x1010, 4), 296);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
 	assert_int_equal(field(0x1020, 4), 1);    /* format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
@@ -166,6 +167,8 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1120, 8), 1700000000);
 	assert_int_equal(field(0x1128, 8), 8192);
 	assert_int_equal(field(0x1130, 8), 4096);
+	assert_int_equal(field(0x1138, 8), 2 * COPY_SIZE);
+	assert_int_equal(field(0x1140, 8), 21);
 }
 
 static void the_other_records_lie_as_documented(void **state)

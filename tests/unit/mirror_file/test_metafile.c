@@ -212,7 +212,44 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	assert_int_equal(v.answer, MEMBER_YES);
 	assert_int_equal(member_report(&member, &report), 0);
 	assert_true(report.is_uncertain);
+	assert_int_equal(report.copy, MIRROR_COPY_SYNCING);
 	assert_false(report.flags & META_CLEAN);
+	member_fini(&member);
+	meta_fini(&m);
+	metafile_close(&f);
+}
+
+/* As after each orderly end, and after it was restored into the same file. */
+static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
+{
+	struct mirror_uuid boot = copy_uuid(1);
+	struct member_report report;
+	struct member_verdict v;
+	struct meta_files files;
+	struct metafile f;
+	struct member member;
+	struct meta m;
+
+	assert_int_equal(create(false, NULL), 0);
+	load(&f, &m, METAFILE_OWN);
+	assert_int_equal(member_init(&member, &m, &boot), 0);
+	files = m.super.files;
+	for (unsigned i = 0; i < 3; i++) {
+		files.data_time_ns = 1000 + i;
+		member_set_files(&member, &files, &v); /* it did not end in good order before */
+		files.data_time_ns += 10;
+		member_leave_files(&member, &files, &v);
+		member_set_files(&member, &files, &v);
+		assert_int_equal(v.answer, MEMBER_YES);
+		assert_int_equal(member_report(&member, &report), 0);
+		assert_false(report.is_uncertain);
+	}
+	member_leave_files(&member, &files, &v);
+	files.data_time_ns--;
+	member_set_files(&member, &files, &v);
+	assert_int_equal(member_report(&member, &report), 0);
+	assert_int_equal(report.copy, MIRROR_COPY_SYNCING);
+	assert_true(report.is_uncertain);
 	member_fini(&member);
 	meta_fini(&m);
 	metafile_close(&f);
@@ -287,6 +324,7 @@ int main(void)
 		TEST(each_setter_reaches_the_medium_of_its_class),
 		TEST(what_is_no_metadata_is_refused),
 		TEST(other_files_than_it_was_made_for_are_compared),
+		TEST(a_file_that_was_changed_since_it_was_left_is_compared),
 		TEST(a_creation_that_is_killed_leaves_no_half_copy),
 	};
 

@@ -16,7 +16,11 @@ static int parse(const char *text, struct error *err)
 
 	conf_init(&conf);
 	rc = conf_parse(&conf, text, strlen(text), "x.conf", err);
-	return rc ? rc : conf_check(&conf, err);
+	if (!rc)
+		rc = conf_check(&conf, err);
+	for (unsigned i = 0; !rc && i < conf.set_count; i++)
+		rc = conf_check_files(&conf, &conf.sets[i], err);
+	return rc;
 }
 
 #define SET "[set s]\nmember = a\ndata = /d\nregister = file:/r\n"
@@ -110,7 +114,7 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
 		{"[set s]\ndata = /d\nregister = r\n", "set 's' has no 'member'"},
 		{"[set s]\nmember = a\nregister = r\n", "set 's' has no 'data'"},
 		{"[set s]\nmember = a\ndata = /d\n", "set 's' has no 'register'"},
-		{SET "[set t]\nmember = a\ndata = /d\nregister = r\n", "have the same file /d"},
+		{SET "[set t]\nmember = a\ndata = /d\nregister = r\n", "are the same file"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
