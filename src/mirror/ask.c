@@ -209,6 +209,7 @@ void ask_on_own(struct rpmirror *m, const struct message *answer)
 static void ask_step_lane(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 {
 	struct set_member *member = &m->members[slot];
+	char why[256];
 
 	link_step(&member->lane, now_ms);
 	if (member->lane.state == LINK_READY && !member->batch) {
@@ -218,10 +219,12 @@ static void ask_step_lane(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 	}
 	if (member->lane.state != LINK_ENDED)
 		return;
-	if (member->lane.status != GREETING_OK)
+	if (member->lane.status != GREETING_OK) {
 		ask_refused(m, slot, member->lane.status, member->lane.known);
-	else
-		act_lost(m, slot, member->lane.why);
+	} else {
+		lane_explain(m, slot, why, sizeof(why));
+		act_lost(m, slot, why);
+	}
 }
 
 static void ask_step_control(struct rpmirror *m, unsigned slot, uint64_t now_ms)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes to one member: a batch of the intent, the writes and one flush behind them. */
+#include <stdio.h>
+#include <string.h>
+
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -111,13 +114,30 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 	return true;
 }
 
+void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size)
+{
+	const struct set_member *member = &m->members[slot];
+	uint64_t seq = m->flush.members[slot].done + 1; /* in their order: the first that is not */
+	struct mirror_range span;
+
+	if (!member->lane.medium_error || seq > m->flush.begun) {
+		snprintf(why, size, "%s", member->lane.why);
+		return;
+	}
+	span = repair_flush_span(m, seq);
+	snprintf(why, size,
+		 "its medium has failed, %s (errno %u), in a flush of bytes %llu to %llu of %.150s",
+		 strerror((int)member->lane.medium_error), member->lane.medium_error,
+		 (unsigned long long)span.offset, (unsigned long long)(span.offset + span.len - 1),
+		 m->primary.rec.config.members[slot].path);
+}
+
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 {
 	unsigned slot = wc->wr_id & (MIRROR_MEMBERS_MAX - 1);
 	unsigned generation = (wc->wr_id >> LANE_SLOT_BITS) % LANE_GENS;
 	uint64_t seq = wc->wr_id >> (LANE_SLOT_BITS + LANE_GEN_BITS);
 	struct set_member *member = &m->members[slot];
-	char why[200];
 
 	if (generation != member->generation % LANE_GENS || member->lane_failed || !member->batch)
 		return;
@@ -129,6 +149,7 @@ void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 			latency_add(&member->latency, repair_flush_age(m, seq));
 		return;
 	}
-	rpma_wc_explain(member->lane.conn, wc, why, sizeof(why));
-	lane_failed(m, slot, why);
+	member->lane_failed = true;
+	link_fail_by(&member->lane, wc);
+	set_wake(m);
 }

@@ -28,6 +28,18 @@ void link_fail(struct link *l, const char *why)
 	snprintf(l->why, sizeof(l->why), "%s%s", link_what(l), why);
 }
 
+void link_fail_by(struct link *l, const struct ibv_wc *wc)
+{
+	char why[200];
+	uint32_t code = 0;
+
+	if (l->state != LINK_ENDED &&
+	    rpma_wc_get_reason(l->conn, wc, &code) == RPMA_REASON_WRITE_BACK)
+		l->medium_error = code;
+	rpma_wc_explain(l->conn, wc, why, sizeof(why));
+	link_fail(l, why);
+}
+
 static int link_make_buffers(struct link *l)
 {
 	l->buffers = aligned_alloc(64, sizeof(*l->buffers));
@@ -184,11 +196,9 @@ static void link_on_message(struct link *l, const struct message *m)
 static void link_on_receive(struct link *l, const struct ibv_wc *wc)
 {
 	struct message m;
-	char why[200];
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		rpma_wc_explain(l->conn, wc, why, sizeof(why));
-		link_fail(l, why);
+		link_fail_by(l, wc);
 		return;
 	}
 	if (message_decode(l->buffers->in[wc->wr_id], wc->byte_len, &m)) {

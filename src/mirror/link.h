@@ -55,6 +55,7 @@ struct link {
 	struct message inbox[LINK_MESSAGES];
 	unsigned inbox_first, inbox_count;
 	char why[256];
+	uint32_t medium_error; /* ENDED as the medium there has failed: its errno; else 0 */
 };
 
 /* From DOWN. A failure is reported like one of a later step. */
@@ -68,6 +69,8 @@ unsigned link_fds(const struct link *l, int fds[2]);
 void link_step(struct link *l, uint64_t now_ms);
 /* It is broken: the next look finds it ENDED. */
 void link_fail(struct link *l, const char *why);
+/* The same, of a completion that says so. */
+void link_fail_by(struct link *l, const struct ibv_wc *wc);
 
 /* READY: false ends it. */
 bool link_send(struct link *l, const struct message *m);

@@ -82,6 +82,20 @@ void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t 
 	}
 }
 
+struct mirror_range repair_flush_span(const struct rpmirror *m, uint64_t seq)
+{
+	const struct repair_sent *sent = &m->repair->sent[seq % FLUSH_MAX];
+	uint64_t from = UINT64_MAX, to = 0;
+
+	for (uint32_t i = 0; i < sent->count; i++) {
+		uint64_t end = sent->ranges[i].offset + sent->ranges[i].len;
+
+		from = sent->ranges[i].offset < from ? sent->ranges[i].offset : from;
+		to = end > to ? end : to;
+	}
+	return (struct mirror_range){to ? from : 0, to ? to - from : 0};
+}
+
 uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
 {
 	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;

@@ -36,7 +36,7 @@ static enum mirror_link report_link(const struct rpmirror *m, unsigned slot)
 
 	if (slot == m->self || member->state > PRIMARY_MEMBER_FENCING)
 		return MIRROR_LINK_CONNECTED;
-	if (member->state == PRIMARY_MEMBER_AWAY && member->trouble)
+	if (primary_is_refused(&m->primary, (uint8_t)slot))
 		return MIRROR_LINK_REFUSED;
 	return m->members[slot].control.state == LINK_DOWN ? MIRROR_LINK_DOWN
 							   : MIRROR_LINK_CONNECTING;

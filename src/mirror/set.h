@@ -234,6 +234,8 @@ void lane_end(struct rpmirror *m, unsigned slot);
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
 /* Ask for a digest of a range, into member->digest. False: the member cannot. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
+/* Why it has ENDED; if the medium there has failed, in which file, and which bytes. */
+void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size);
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc);
 
 /* wait.c: locked. Wait for a completion or a change, until the deadline (CLOCK_NEVER: none). False:

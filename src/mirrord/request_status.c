@@ -171,6 +171,23 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct sta
 	return out;
 }
 
+/* HOST:PORT of each member of the store, as the configuration has them; none of a file. */
+static json_t *status_endpoints(const char *uri)
+{
+	static const char etcd[] = "etcd://";
+	json_t *out = json_array();
+	bool is_last = strncmp(uri, etcd, sizeof(etcd) - 1) != 0;
+
+	for (const char *at = uri + sizeof(etcd) - 1; !is_last;) {
+		size_t len = strcspn(at, ",?");
+
+		json_array_append_new(out, json_stringn(at, len));
+		is_last = at[len] != ',';
+		at += len + 1;
+	}
+	return out;
+}
+
 static json_t *status_register(const struct set *s)
 {
 	const char *uri = s->conf->register_uri;
@@ -178,6 +195,7 @@ static json_t *status_register(const struct set *s)
 	json_t *out = json_object();
 
 	json_object_set_new(out, "kind", json_stringn(uri, len));
+	json_object_set_new(out, "endpoints", status_endpoints(uri));
 	json_object_set_new(out, "answers", json_boolean(s->register_answers));
 	if (s->register_health.members) {
 		json_object_set_new(out, "members", json_integer(s->register_health.members));

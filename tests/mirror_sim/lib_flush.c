@@ -165,13 +165,8 @@ void flush_try(struct world *w, struct lib *lib)
 
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq)
 {
-	struct peer *peer = &lib->peers[slot];
-
 	(void)w;
 	flush_on_done(&lib->flush, slot, seq);
-	for (unsigned i = 0; i < FLIGHTS; i++)
-		if (lib->flights[i].seq == seq && peer->running)
-			resync_on_flushed(&peer->rs, lib->flights[i].ranges, lib->flights[i].count);
 }
 
 static mirror_mask flush_must_have(const struct world *w, const struct lib *lib)

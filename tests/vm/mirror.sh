@@ -15,8 +15,9 @@ mirror_start() {
 	mirror_pids+=($!)
 }
 
+# A writer whose flush waits does not end otherwise.
 mirror_end() {
-	[ ${#mirror_pids[@]} = 0 ] || kill "${mirror_pids[@]}" 2>/dev/null || :
+	[ ${#mirror_pids[@]} = 0 ] || kill -KILL "${mirror_pids[@]}" 2>/dev/null || :
 	mirror_pids=()
 }
 

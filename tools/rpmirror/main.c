@@ -24,12 +24,12 @@ static const struct args_command commands[] = {
 	 "  --join MEMBER         make this member's copy of a set that exists\n"
 	 "  --secret FILE         what the daemons of the set share\n",
 	 cmd_init},
-	{"status", "[SET] [--check | --what-if lost=MEMBER,...]",
+	{"status", "[SET] [--check | --what-if lost=MEMBER|HOST,...]",
 	 "Show the sets of this host.\n"
 	 "\n"
 	 "  --check               for monitoring: 0 healthy, 1 degraded and progressing,\n"
 	 "                        2 degraded and stuck, 3 blocked, split or down\n"
-	 "  --what-if lost=A,B    what the loss of these members would do\n",
+	 "  --what-if lost=A,B    what the loss of these hosts would do\n",
 	 cmd_status},
 	{"events", "[SET] [--now]",
 	 "Print what is, then each change.\n"

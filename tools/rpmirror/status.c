@@ -40,21 +40,20 @@ static int status_check(const json_t *sets)
 	return worst;
 }
 
-/* "a,b" as a mask of the set's slots. */
-static int status_parse_lost(const json_t *set, const char *lost, mirror_mask *mask)
+/* "a,b" */
+static int status_parse_lost(const json_t *set, const char *names, struct survive_lost *lost)
 {
-	char text[256], *save, *name;
+	char text[1024], *save, *name;
 
-	*mask = 0;
-	snprintf(text, sizeof(text), "%s", lost);
-	for (name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		uint8_t slot = survive_slot(set, name);
-
-		if (slot >= MIRROR_MEMBERS_MAX)
-			return out_fail(OUT_CONFIG, NULL, "set '%s' has no member '%s'",
-					json_text(set, "set", "?"), name);
-		*mask |= MIRROR_BIT(slot);
-	}
+	*lost = (struct survive_lost){0};
+	snprintf(text, sizeof(text), "%s", names);
+	for (name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		if (!survive_add_lost(set, name, lost))
+			return out_fail(
+				OUT_CONFIG, NULL,
+				"set '%s' has no member '%s', and nothing on a host of that "
+				"name",
+				json_text(set, "set", "?"), name);
 	return OUT_DONE;
 }
 
@@ -65,18 +64,18 @@ static int status_what_if(const struct args *args, const json_t *sets, const cha
 	size_t i;
 
 	if (strncmp(what, "lost=", 5) != 0 || !*lost)
-		return out_usage("--what-if is lost=MEMBER[,MEMBER...]");
+		return out_usage("--what-if is lost=MEMBER|HOST[,...]");
 	json_array_foreach(sets, i, set)
 	{
 		const char *name = json_text(set, "set", "?");
 		enum survive_outcome outcome;
-		mirror_mask mask;
+		struct survive_lost all;
 		char text[512];
-		int code = status_parse_lost(set, lost, &mask);
+		int code = status_parse_lost(set, lost, &all);
 
 		if (code)
 			return code;
-		outcome = survive_loss(set, mask, text, sizeof(text));
+		outcome = survive_loss(set, &all, text, sizeof(text));
 		if (args->json)
 			out_json(json_pack("{s:i, s:s, s:s, s:s, s:s}", "schema", 1, "set", name,
 					   "lost", lost, "outcome", survive_outcome_str(outcome),

@@ -74,7 +74,7 @@ void survive_text(const struct survive_facts *f, char *text, size_t size)
 		survive_text_etcd(f, text, size);
 }
 
-uint8_t survive_slot(const json_t *set, const char *name)
+static uint8_t survive_slot(const json_t *set, const char *name)
 {
 	const json_t *member;
 	size_t i;
@@ -85,6 +85,94 @@ uint8_t survive_slot(const json_t *set, const char *name)
 										  MIRROR_NOBODY);
 	return MIRROR_NOBODY;
 }
+
+/* ---- what is where ---- */
+
+/* HOST:PORT, [HOST]:PORT */
+static bool survive_is_at(const char *endpoint, const char *host)
+{
+	size_t len = strlen(host);
+
+	if (endpoint[0] == '[')
+		return !strncmp(endpoint + 1, host, len) && endpoint[len + 1] == ']';
+	return !strncmp(endpoint, host, len) && endpoint[len] == ':';
+}
+
+/* The register's members on that host, or the one of that name. */
+static uint32_t survive_stores(const json_t *set, const char *name)
+{
+	const json_t *endpoint, *store = json_object_get(set, "register");
+	uint32_t stores = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(store, "endpoints"), i, endpoint)
+	{
+		const char *text = json_string_value(endpoint);
+
+		if (text && i < 32 && (!strcmp(text, name) || survive_is_at(text, name)))
+			stores |= 1u << i;
+	}
+	return stores;
+}
+
+/* Members on that host; *host: that of the member in that slot. */
+static mirror_mask survive_members(const json_t *set, const char *at, uint8_t of_slot,
+				   const char **host)
+{
+	const json_t *member;
+	mirror_mask found = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(set, "members"), i, member)
+	{
+		uint8_t slot = (uint8_t)json_figure(member, "slot", 0) % MIRROR_MEMBERS_MAX;
+
+		if (at && !strcmp(json_text(member, "host", ""), at))
+			found |= MIRROR_BIT(slot);
+		if (slot == of_slot && host)
+			*host = json_text(member, "host", "");
+	}
+	return found;
+}
+
+bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *lost)
+{
+	uint8_t slot = survive_slot(set, name);
+	struct survive_lost found = {0};
+	const char *host = "";
+
+	if (slot < MIRROR_MEMBERS_MAX) {
+		survive_members(set, NULL, slot, &host);
+		found.members = MIRROR_BIT(slot);
+		if (*host && survive_members(set, host, slot, NULL) == MIRROR_BIT(slot))
+			found.stores = survive_stores(set, host);
+	} else {
+		found.members = survive_members(set, name, MIRROR_NOBODY, NULL);
+		found.stores = survive_stores(set, name);
+	}
+	lost->members |= found.members;
+	lost->stores |= found.stores;
+	return found.members || found.stores;
+}
+
+/* The register without them; where nobody knows who answers, all others do. */
+static void survive_lose_stores(const json_t *set, uint32_t stores, struct survive_facts *f)
+{
+	unsigned lost = (unsigned)__builtin_popcount(stores);
+
+	if (!lost)
+		return;
+	if (!f->register_members) {
+		const json_t *store = json_object_get(set, "register");
+
+		f->register_members =
+			(unsigned)json_array_size(json_object_get(store, "endpoints"));
+		f->register_healthy = f->register_members;
+	}
+	f->register_healthy = f->register_healthy > lost ? f->register_healthy - lost : 0;
+}
+
+/* ---- outcomes ---- */
 
 /* The in-sync members without the lost ones, and the name of the first that could serve. */
 static unsigned survive_left(const json_t *set, mirror_mask lost, const char **first)
@@ -136,17 +224,53 @@ static enum survive_outcome survive_lost_primary(const json_t *set, const struct
 	return SURVIVE_FAILS_OVER;
 }
 
-enum survive_outcome survive_loss(const json_t *set, mirror_mask lost, char *text, size_t size)
+static enum survive_outcome survive_no_majority(const json_t *set, const struct survive_facts *f,
+						mirror_mask members, char *text, size_t size)
+{
+	if (f->is_register_silent || !f->register_members)
+		snprintf(text, size,
+			 "flushes block: the register does not answer, and has to agree on it");
+	else if (members)
+		snprintf(text, size,
+			 "flushes block: the register has to agree on it, and %u of its %u members "
+			 "are no majority",
+			 f->register_healthy, f->register_members);
+	else
+		snprintf(
+			text, size,
+			"the primary stops when its lease of %.1f s is over, and nobody can take over: "
+			"%u of the register's %u members are no majority",
+			json_figure(set, "lease_ms", 0) / 1000, f->register_healthy,
+			f->register_members);
+	return SURVIVE_BLOCKS;
+}
+
+/* Copies alone; the register has its majority. */
+static enum survive_outcome survive_lost_copies(const json_t *set, const struct survive_facts *f,
+						unsigned left, char *text, size_t size)
 {
 	const char *primary = json_text(set, "primary", "");
-	uint8_t slot = survive_slot(set, primary);
-	bool is_primary = slot < MIRROR_MEMBERS_MAX && (lost & MIRROR_BIT(slot));
-	struct survive_facts f;
-	const char *next;
-	unsigned left;
 
-	survive_facts_of(set, &f);
-	left = survive_left(set, lost, &next);
+	if (survive_is_block(f, left)) {
+		snprintf(text, size, "flushes block: %u cop%s left, min_copies is %u%s", left,
+			 left == 1 ? "y is" : "ies are", f->min_copies,
+			 left < f->min_copies ? "" : " and lonely is block");
+		return SURVIVE_BLOCKS;
+	}
+	snprintf(text, size, "%s%s with %u in-sync cop%s", *primary ? primary : "the set",
+		 *primary ? " goes on" : " can be promoted", left, left == 1 ? "y" : "ies");
+	return SURVIVE_GOES_ON;
+}
+
+static enum survive_outcome survive_judge(const json_t *set, const struct survive_lost *lost,
+					  const struct survive_facts *f, char *text, size_t size)
+{
+	uint8_t slot = survive_slot(set, json_text(set, "primary", ""));
+	bool is_primary = slot < MIRROR_MEMBERS_MAX && (lost->members & MIRROR_BIT(slot));
+	const char *next;
+	unsigned left = survive_left(set, lost->members, &next);
+	bool is_insync_lost = left != f->copies || is_primary;
+
 	if (!left) {
 		snprintf(
 			text, size,
@@ -154,26 +278,35 @@ enum survive_outcome survive_loss(const json_t *set, mirror_mask lost, char *tex
 			"returns");
 		return SURVIVE_LOSES;
 	}
-	if (left == f.copies && !is_primary) {
+	if (!is_insync_lost && !lost->stores) {
 		snprintf(text, size, "nothing changes: no in-sync copy is lost");
 		return SURVIVE_NO_CHANGE;
 	}
-	if (survive_register_spare(&f) < 0) {
-		snprintf(text, size,
-			 "flushes block: the register does not answer, and has to agree on it");
-		return SURVIVE_BLOCKS;
-	}
+	if (survive_register_spare(f) < 0)
+		return survive_no_majority(set, f, is_insync_lost, text, size);
 	if (is_primary)
-		return survive_lost_primary(set, &f, left, next, text, size);
-	if (survive_is_block(&f, left)) {
-		snprintf(text, size, "flushes block: %u cop%s left, min_copies is %u%s", left,
-			 left == 1 ? "y is" : "ies are", f.min_copies,
-			 left < f.min_copies ? "" : " and lonely is block");
-		return SURVIVE_BLOCKS;
-	}
-	snprintf(text, size, "%s%s with %u in-sync cop%s", *primary ? primary : "the set",
-		 *primary ? " goes on" : " can be promoted", left, left == 1 ? "y" : "ies");
-	return SURVIVE_GOES_ON;
+		return survive_lost_primary(set, f, left, next, text, size);
+	if (is_insync_lost)
+		return survive_lost_copies(set, f, left, text, size);
+	snprintf(text, size, "nothing changes");
+	return SURVIVE_NO_CHANGE;
+}
+
+enum survive_outcome survive_loss(const json_t *set, const struct survive_lost *lost, char *text,
+				  size_t size)
+{
+	enum survive_outcome outcome;
+	struct survive_facts f;
+	size_t len;
+
+	survive_facts_of(set, &f);
+	survive_lose_stores(set, lost->stores, &f);
+	outcome = survive_judge(set, lost, &f, text, size);
+	len = strlen(text);
+	if (lost->stores && survive_register_spare(&f) >= 0)
+		snprintf(text + len, size - len, "; the register goes on with %u of %u members",
+			 f.register_healthy, f.register_members);
+	return outcome;
 }
 
 const char *survive_outcome_str(enum survive_outcome outcome)

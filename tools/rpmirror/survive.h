@@ -33,10 +33,20 @@ enum survive_outcome {
 	SURVIVE_LOSES       /* no in-sync copy is left */
 };
 
-/* The loss of these members, all at once. */
-enum survive_outcome survive_loss(const json_t *set, mirror_mask lost, char *text, size_t size);
+/* What is lost, all at once. */
+struct survive_lost {
+	mirror_mask members;
+	uint32_t stores; /* of the register: bits by their place in the status */
+};
+
+/*
+ * Add what goes with this name, and say whether there is anything: a member, whose host is lost
+ * with what it has of the register (unless several members share it, as in tests); HOST, all that
+ * is there; HOST:PORT, one member of the register.
+ */
+bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *lost);
+enum survive_outcome survive_loss(const json_t *set, const struct survive_lost *lost, char *text,
+				  size_t size);
 const char *survive_outcome_str(enum survive_outcome outcome);
-/* The member's slot in a status, or MIRROR_NOBODY. */
-uint8_t survive_slot(const json_t *set, const char *name);
 
 #endif

@@ -207,6 +207,8 @@ void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its d
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
+/* It was reached, and is of no use now: `trouble` is its own word. */
+bool primary_is_refused(const struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
  */
 void primary_on_lost(struct primary *p, uint8_t slot);

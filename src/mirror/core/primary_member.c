@@ -6,6 +6,15 @@
 #include "base/log.h"
 #include "mirror/core/primary_impl.h"
 
+static const char primary_silence[] = "it does not answer";
+
+bool primary_is_refused(const struct primary *p, uint8_t slot)
+{
+	const struct primary_member *m = &p->members[slot];
+
+	return m->state == PRIMARY_MEMBER_AWAY && m->trouble && m->trouble != primary_silence;
+}
+
 void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state)
 {
 	struct primary_member *m = &p->members[slot];
@@ -125,7 +134,7 @@ static void primary_member_timed_out(struct primary *p, unsigned slot)
 
 	m->deadline_ms = 0;
 	if (!m->trouble)
-		m->trouble = "it does not answer";
+		m->trouble = primary_silence;
 	if (primary_in_s(p, slot) && slot != p->slot)
 		m->lost = true;
 	if (m->state != PRIMARY_MEMBER_AWAY)
@@ -399,6 +408,8 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 		return;
 	if (primary_is_serving(p) && primary_in_s(p, slot))
 		m->lost = true;
+	if (m->state == PRIMARY_MEMBER_FENCING)
+		m->trouble = primary_silence; /* whatever it said before */
 	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
 		primary_member_hold_off(p, slot);
 	else

@@ -151,8 +151,6 @@ bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
 void resync_flush_leave(struct resync *rs, struct resync_hold *hold);
 /* A flush changes the copy now. */
 void resync_on_flush(struct resync *rs, const struct mirror_range *ranges, unsigned count);
-/* JOINING: it is durable at the member. Blocks that it covers wholly need not be copied. */
-void resync_on_flushed(struct resync *rs, const struct mirror_range *ranges, unsigned count);
 /* Its duration, which governs the rate. */
 void resync_on_latency(struct resync *rs, uint64_t took_us, uint64_t now_us);
 

@@ -28,14 +28,6 @@ static inline uint64_t resync_bits_touched(uint64_t word, uint64_t offset, uint6
 				   (unsigned)((end - 1) / MIRROR_BLOCK));
 }
 
-/* Those that it covers wholly. */
-static inline uint64_t resync_bits_covered(uint64_t word, uint64_t offset, uint64_t end)
-{
-	return resync_bits_touched(word,
-				   (offset + MIRROR_BLOCK - 1) & ~(uint64_t)(MIRROR_BLOCK - 1),
-				   end & ~(uint64_t)(MIRROR_BLOCK - 1));
-}
-
 /* A piece's place and blocks in its word. */
 static inline uint64_t resync_bits_word_of(const struct resync_piece *piece)
 {

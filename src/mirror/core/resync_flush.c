@@ -87,18 +87,6 @@ void resync_on_flush(struct resync *rs, const struct mirror_range *ranges, unsig
 	}
 }
 
-void resync_on_flushed(struct resync *rs, const struct mirror_range *ranges, unsigned count)
-{
-	if (rs->mode != RESYNC_JOINING)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t end = ranges[i].offset + ranges[i].len;
-
-		for (uint64_t w = ranges[i].offset / RESYNC_WORD; w * RESYNC_WORD < end; w++)
-			resync_bits_clear(rs, w, resync_bits_covered(w, ranges[i].offset, end));
-	}
-}
-
 void resync_on_latency(struct resync *rs, uint64_t took_us, uint64_t now_us)
 {
 	resync_rate_on_flush(&rs->rate, took_us, now_us);

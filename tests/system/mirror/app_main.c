@@ -6,7 +6,7 @@
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
- * dropped)
+ * dropped) | lost (who, and why, likewise)
  */
 #include <inttypes.h>
 #include <librpmirror.h>
@@ -87,6 +87,17 @@ static void app_print_slow(void)
 	printf("%u\n", count);
 }
 
+static void app_print_lost(void)
+{
+	struct rpmirror_event event = {.size = sizeof(event)};
+	char text[sizeof(event.text)] = "nobody";
+
+	while (!rpmirror_next_event(app_set, &event))
+		if (event.type == RPMIRROR_EVENT_LOST)
+			memcpy(text, event.text, sizeof(text));
+	printf("%s\n", text);
+}
+
 static void app_do(const char *line)
 {
 	uint64_t offset, value;
@@ -122,6 +133,8 @@ static void app_do(const char *line)
 		app_answer(rpmirror_confirm(app_set));
 	} else if (!strncmp(line, "state", 5)) {
 		app_print_state();
+	} else if (!strncmp(line, "lost", 4)) {
+		app_print_lost();
 	} else if (!strncmp(line, "size", 4)) {
 		printf("ok %zu\n", app_len);
 	} else if (!strncmp(line, "slow", 4)) {

@@ -80,7 +80,17 @@ static void local_metadata_are_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
 }
 
-static void a_replica_whose_medium_fails_is_excluded(const char *fault)
+/* Of a data file: the event says which, where, and why. */
+static void check_lost(const char *why)
+{
+	const char *line = proc_ask(&app, "lost");
+
+	if (!line || !strstr(line, why) || !strstr(line, "bytes 4096 to 4103") ||
+	    !strstr(line, hosts.hosts[2].data) || line[0] != 'c')
+		fail_msg("%s", line ? line : "no answer");
+}
+
+static void a_replica_whose_medium_fails_is_excluded(const char *fault, const char *why)
 {
 	const char *const envs[] = {PRELOAD, fault, NULL};
 
@@ -90,6 +100,8 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault)
 	put_until("durable 3 flags 1");
 	app_expect(&app, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
 	hosts_wait_insync(&hosts, 3);
+	if (why)
+		check_lost(why);
 	assert_int_equal(host_read_word(&hosts, 1, OFFSET), last);
 	go_on(1, NULL);
 	assert_int_equal(read_value(), last);
@@ -97,18 +109,18 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault)
 
 static void remote_data_fails(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:3:3");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:3:3", "errno 5");
 }
 
 static void remote_data_is_full(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
 }
 
 /* It cannot promise durably, so it promises nothing. */
 static void remote_metadata_are_full(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=meta:28:2");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=meta:28:2", NULL);
 }
 
 static void a_host_whose_metadata_fail_does_not_become_primary(void **state)

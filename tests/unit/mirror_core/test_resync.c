@@ -124,13 +124,9 @@ static void test_what_is_known_to_differ_is_not_compared(void **state)
 
 static void test_a_failed_piece_sets_its_bits_again(void **state)
 {
-	struct mirror_range whole = {0, 4096};
-
 	mark(0, 3 * 4096, false);
 	resync_join(&rs, 0);
 	expect_piece(RESYNC_OP_COPY, 0, 3 * 4096, 7);
-	resync_on_flushed(&rs, &whole, 1);
-	assert_int_equal(rs.remaining, 2);
 	resync_done(&rs, &piece, false, 0);
 	assert_int_equal(rs.remaining, 3);
 	assert_int_equal(bits[0], 7);
@@ -206,16 +202,6 @@ static void test_a_joining_flush_and_a_piece_exclude_each_other(void **state)
 	assert_int_equal(resync_next(&rs, 0, &piece, &wake), RESYNC_WAITS);
 	resync_flush_leave(&rs, &hold);
 	expect_piece(RESYNC_OP_COPY, 4096, 4096, 1);
-}
-
-static void test_a_flush_of_whole_blocks_spares_their_copy(void **state)
-{
-	struct mirror_range flush = {4000, 2 * 4096};
-
-	mark(0, 4 * 4096, false);
-	resync_join(&rs, 0);
-	resync_on_flushed(&rs, &flush, 1);
-	assert_int_equal(bits[0], 0xd);
 }
 
 static void test_a_resync_goes_on_from_its_bitmap(void **state)
@@ -306,7 +292,6 @@ int main(void)
 		cmocka_unit_test_setup(test_it_may_join_when_a_pass_leaves_most_of_what_it_found,
 				       setup),
 		cmocka_unit_test_setup(test_a_joining_flush_and_a_piece_exclude_each_other, setup),
-		cmocka_unit_test_setup(test_a_flush_of_whole_blocks_spares_their_copy, setup),
 		cmocka_unit_test_setup(test_a_resync_goes_on_from_its_bitmap, setup),
 		cmocka_unit_test_setup(test_verify_leaves_the_bits_of_what_differs_three_times,
 				       setup),

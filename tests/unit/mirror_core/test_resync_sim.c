@@ -187,8 +187,6 @@ static void sim_lane(struct member *mb)
 				mb->cells[c] = f->data[c];
 		}
 	} else if (mb->lane_placed) {
-		if (!mb->is_in_sync)
-			resync_on_flushed(&mb->rs, mb->lane[0].ranges, mb->lane[0].count);
 		mb->lane_count--;
 		mb->lane_placed--;
 		memmove(mb->lane, mb->lane + 1, mb->lane_count * sizeof(mb->lane[0]));
