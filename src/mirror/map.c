@@ -223,6 +223,8 @@ static int map_start(struct rpmirror *m)
 	lease_init(&m->lease, mapped->record.config.lease_ms);
 	primary_start(&m->primary, &mapped->record, mapped->revision, m->self, NULL,
 		      mapped->is_forced, now, map_random, NULL);
+	if (mapped->is_silent)
+		primary_suspect(&m->primary, mapped->record.view.primary);
 	map_set_places(m);
 	rc = repair_open(m);
 	if (!rc)

@@ -176,6 +176,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	p->id = client->map_id;
 	map_fill(s, &p->mapped);
 	p->mapped.is_forced = client->map_flags & PACKET_MAP_FORCE;
+	p->mapped.is_silent = s->may_promote && s->seen.is_set;
 	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
 	if (!read_only)
 		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);

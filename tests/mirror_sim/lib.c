@@ -72,6 +72,8 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 	primary_start(&lib->p, &rec, seen->revision, (uint8_t)h->id,
 		      w->mode == SIM_RESTORED_TRUSTED || w->mode == SIM_ANY_CANDIDATE ? NULL : view,
 		      false, host_ms(w, h), sim_random, w);
+	if (seen->alive_set)
+		primary_suspect(&lib->p, rec.view.primary);
 	sched_add(w, 10 * MS, lib_tick, h->id, lib->uid, 0, NULL);
 	lib_run(w, lib);
 }

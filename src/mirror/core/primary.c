@@ -83,6 +83,7 @@ void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t 
 	p->rec = *rec;
 	p->revision = revision;
 	p->slot = slot;
+	p->suspect = MIRROR_NOBODY;
 	p->force = force;
 	p->was_clean = rec->view.clean && !force;
 	p->now = now_ms;
@@ -99,6 +100,12 @@ void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t 
 			     "the register is older than what this host has seen of the set");
 	else
 		primary_settle(p);
+}
+
+void primary_suspect(struct primary *p, uint8_t slot)
+{
+	if (slot != p->slot)
+		p->suspect = slot;
 }
 
 static const char *primary_first_trouble(const struct primary *p, mirror_mask mask)

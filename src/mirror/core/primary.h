@@ -124,7 +124,8 @@ enum primary_refusal {
 	PRIMARY_REFUSED_COPY   /* not the copy that the configuration names, or another size */
 };
 
-#define PRIMARY_UNKNOWN_MAX 8 /* swaps without an answer that are remembered */
+#define PRIMARY_SILENT_MS   300 /* for a promise of a host that said nothing for a lease */
+#define PRIMARY_UNKNOWN_MAX 8   /* swaps without an answer that are remembered */
 
 struct primary_member {
 	enum primary_member_state state;
@@ -148,6 +149,7 @@ struct primary_member {
 struct primary {
 	enum primary_state state;
 	uint8_t slot;
+	uint8_t suspect; /* who gets less time, or MIRROR_NOBODY: its host is probably gone */
 	bool force, was_clean, local_failed, demoting, clean;
 	uint64_t now;
 	uint64_t (*random)(void *arg);
@@ -179,6 +181,9 @@ struct primary {
 void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 		   uint8_t slot, const struct mirror_view *seen, bool force, uint64_t now_ms,
 		   uint64_t (*random)(void *arg), void *arg);
+/* After primary_start(): the host of that member, the former primary's, has said nothing for a
+ * lease. It is waited for no longer than PRIMARY_SILENT_MS. */
+void primary_suspect(struct primary *p, uint8_t slot);
 void primary_tick(struct primary *p, uint64_t now_ms);
 /* When to call primary_tick() at the latest; UINT64_MAX: it need not be. */
 uint64_t primary_next_deadline(const struct primary *p);

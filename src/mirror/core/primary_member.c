@@ -28,7 +28,11 @@ void primary_member_set(struct primary *p, unsigned slot, enum primary_member_st
 
 static void primary_member_expect(struct primary *p, unsigned slot)
 {
-	p->members[slot].deadline_ms = p->now + p->rec.config.replica_timeout_ms;
+	uint64_t limit_ms = p->rec.config.replica_timeout_ms;
+
+	if (slot == p->suspect && limit_ms > PRIMARY_SILENT_MS)
+		limit_ms = PRIMARY_SILENT_MS;
+	p->members[slot].deadline_ms = p->now + limit_ms;
 }
 
 void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms)
@@ -278,6 +282,8 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 		return;
 	}
 	m->trouble = NULL;
+	if (slot == p->suspect)
+		p->suspect = MIRROR_NOBODY;
 	m->promised = (struct mirror_epoch){0, 0};
 	m->splits = 0;
 	m->backoff_ms = m->held_ms = 0;

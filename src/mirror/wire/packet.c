@@ -50,7 +50,11 @@ static void packet_get_map(struct rcursor *c, struct packet *p)
 	p->map.epoch = epoch_get(c);
 }
 
-enum { PACKET_MAPPED_SECRET = 1 << 0, PACKET_MAPPED_FORCED = 1 << 1 };
+enum {
+	PACKET_MAPPED_SECRET = 1 << 0,
+	PACKET_MAPPED_FORCED = 1 << 1,
+	PACKET_MAPPED_SILENT = 1 << 2,
+};
 
 static void packet_put_mapped(struct wcursor *c, const struct packet *p)
 {
@@ -59,7 +63,8 @@ static void packet_put_mapped(struct wcursor *c, const struct packet *p)
 	wcursor_u8(c, mapped->status);
 	wcursor_u8(c, mapped->slot);
 	wcursor_u8(c, (uint8_t)((mapped->has_secret ? PACKET_MAPPED_SECRET : 0) |
-				(mapped->is_forced ? PACKET_MAPPED_FORCED : 0)));
+				(mapped->is_forced ? PACKET_MAPPED_FORCED : 0) |
+				(mapped->is_silent ? PACKET_MAPPED_SILENT : 0)));
 	fields_put_uuid(c, &mapped->uuid);
 	wcursor_le(c, mapped->copy_id, 8);
 	wcursor_le(c, mapped->size, 8);
@@ -78,9 +83,11 @@ static void packet_get_mapped(struct rcursor *c, struct packet *p)
 
 	mapped->status = fields_get_below(c, PACKET_STATUS_END);
 	mapped->slot = fields_get_slot(c);
-	flags = fields_get_flags(c, PACKET_MAPPED_SECRET | PACKET_MAPPED_FORCED);
+	flags = fields_get_flags(c, PACKET_MAPPED_SECRET | PACKET_MAPPED_FORCED |
+					    PACKET_MAPPED_SILENT);
 	mapped->has_secret = flags & PACKET_MAPPED_SECRET;
 	mapped->is_forced = flags & PACKET_MAPPED_FORCED;
+	mapped->is_silent = flags & PACKET_MAPPED_SILENT;
 	fields_get_uuid(c, &mapped->uuid);
 	mapped->copy_id = rcursor_le(c, 8);
 	mapped->size = rcursor_le(c, 8);

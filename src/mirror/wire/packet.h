@@ -98,6 +98,7 @@ struct packet_mapped {
 	uint8_t slot;   /* of this host's member */
 	bool has_secret;
 	bool is_forced; /* an operator promotes it, whatever it lacks and whoever lives */
+	bool is_silent; /* the former primary's host has said nothing for a lease */
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
 	uint8_t key[32]; /* derived from the secret, to prove with at other daemons */

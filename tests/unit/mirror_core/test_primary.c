@@ -227,6 +227,50 @@ static void who_does_not_answer_is_swapped_out_in_time(void **state)
 	assert_int_equal(primary_absent(&p), 2);
 }
 
+/* The former primary's host has been silent for a lease, so it is not waited for as for the others.
+ */
+static void a_suspect_has_little_time(void **state)
+{
+	(void)state;
+	begin(3, 1, 0);
+	primary_suspect(&p, 1);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_tick(&p, 1000 + PRIMARY_SILENT_MS - 1);
+	assert_nothing();
+	primary_tick(&p, 1000 + PRIMARY_SILENT_MS);
+	swap_done();
+	assert_int_equal(reg.view.insync, 5);
+	skip_all();
+	primary_tick(&p, 1000 + 1999); /* the third has all its time */
+	skip_all();
+	assert_false(p.swapping);
+	primary_tick(&p, 1000 + 2000);
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+}
+
+/* It has answered: from then on it is a member as any other. */
+static void a_suspect_that_answers_is_none(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin(2, 1, 0);
+	primary_suspect(&p, 1);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_promised(&p, 1, &report);
+	skip_all();
+	primary_tick(&p, 1000 + PRIMARY_SILENT_MS);
+	assert_nothing();
+	primary_tick(&p, 1000 + 2000);
+	assert_next(PRIMARY_DO_DROP, 1);
+}
+
 static void below_min_copies_it_waits(void **state)
 {
 	(void)state;
@@ -792,6 +836,8 @@ int main(void)
 		cmocka_unit_test(records_that_may_lack_something_name_nothing),
 		cmocka_unit_test(what_cannot_vouch_for_itself_is_not_taken_for_clean),
 		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
+		cmocka_unit_test(a_suspect_has_little_time),
+		cmocka_unit_test(a_suspect_that_answers_is_none),
 		cmocka_unit_test(below_min_copies_it_waits),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
 		cmocka_unit_test(a_process_that_unmaps_is_asked_again_soon),

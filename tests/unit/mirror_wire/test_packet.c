@@ -40,6 +40,7 @@ static void sample_fill_mapped(struct packet_mapped *mapped)
 	mapped->slot = 1;
 	mapped->has_secret = true;
 	mapped->is_forced = true;
+	mapped->is_silent = true;
 	mapped->uuid.bytes[0] = 1;
 	mapped->copy_id = 12;
 	mapped->size = 16 << 20;
