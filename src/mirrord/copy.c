@@ -131,7 +131,8 @@ static void copy_leave_files(struct set *s)
 	struct meta_files files;
 	struct error err;
 
-	if (copy_identify(s, &files, &err))
+	/* After a power cut the file would have an older time than is recorded. */
+	if (fsync(s->data.fd) || copy_identify(s, &files, &err))
 		return;
 	member_leave_files(&s->member, &files, &v);
 	if (v.answer != MEMBER_YES)
