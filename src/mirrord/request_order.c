@@ -273,7 +273,10 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 	request_refuse(client, REQUEST_CONFIG, NULL, "%s", why);
 }
 
-/* This host's copy gives up its own past; then it is `syncing`, and is made equal. */
+/*
+ * This host's copy gives up its own past; then it is `syncing`, and is made equal. Before that
+ * whoever wrote to it is cut off: a primary that goes on must not count it.
+ */
 static bool request_discard_own(struct client *client, struct set *s)
 {
 	struct member_verdict v;
@@ -291,6 +294,7 @@ static bool request_discard_own(struct client *client, struct set *s)
 		    s->conf->name, s->conf->member, s->is_split ? ": " : "",
 		    s->is_split ? s->split_why : "");
 	s->shown_ns = agent_now_ns();
+	links_end_all(s->daemon, s);
 	member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
 	if (v.answer == MEMBER_YES) {
 		s->is_split = false;
