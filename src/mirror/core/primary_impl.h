@@ -27,6 +27,13 @@ static inline bool primary_is_serving(const struct primary *p)
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
+/* May members join? Also at the end, if the last flushes wait for more copies. */
+static inline bool primary_admits(const struct primary *p)
+{
+	return p->state == PRIMARY_SERVING ||
+	       (p->state == PRIMARY_QUIESCING && !primary_may_ack(p));
+}
+
 static inline bool primary_is_recovering(const struct primary *p)
 {
 	return p->state == PRIMARY_RECOVERING || p->state == PRIMARY_STARTING;

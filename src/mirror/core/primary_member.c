@@ -129,7 +129,7 @@ static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 		return false;
 	if (primary_in_s(p, slot))
 		return primary_member_to_repair(p, slot);
-	return p->state == PRIMARY_SERVING && !m->kept_out && !(p->unknown & MIRROR_BIT(slot));
+	return primary_admits(p) && !m->kept_out && !(p->unknown & MIRROR_BIT(slot));
 }
 
 static void primary_member_timed_out(struct primary *p, unsigned slot)

@@ -38,7 +38,7 @@ static bool primary_offer_change(struct primary *p, struct mirror_record *offer,
 		return false;
 	if (lost && view_shrink(offer, p->slot, lost, nonce, NULL) == 0)
 		return true;
-	if (p->state == PRIMARY_SERVING && primary_joined(p))
+	if (primary_admits(p) && primary_joined(p))
 		return view_expand(offer, p->slot, primary_joined(p), nonce, NULL) == 0;
 	return p->unknown && view_supersede(offer, p->slot, nonce, NULL) == 0;
 }
