@@ -54,6 +54,7 @@ static void daemon_resolve(struct world *w, struct host *h, const struct mirror_
 	member_discard(&h->member, rec, revision, &v);
 	h->split = v.answer != MEMBER_YES;
 	w->count.discards++;
+	w->gave_up |= w->resolving;
 	sim_trace(w, "%u: discards: %s", h->id, h->split ? v.text : "done");
 }
 

@@ -57,6 +57,8 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 		abort();
 	lib->uid = ++w->uids;
 	lib->host = h->id;
+	if (w->restored) /* the number of an epoch may come again, with stores that are newer */
+		lib->app_seq = 1 << 20;
 	if (meta_load(&lib->meta, &store, &err)) {
 		oracle_fail(w, "host %u: metadata cannot be loaded by the library", h->id);
 		free(lib);
@@ -71,7 +73,7 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 	sim_trace(w, "%u: promotes, lib %u", h->id, lib->uid);
 	primary_start(&lib->p, &rec, seen->revision, (uint8_t)h->id,
 		      w->mode == SIM_RESTORED_TRUSTED || w->mode == SIM_ANY_CANDIDATE ? NULL : view,
-		      false, host_ms(w, h), sim_random, w);
+		      force, host_ms(w, h), sim_random, w);
 	if (seen->alive_set)
 		primary_suspect(&lib->p, rec.view.primary);
 	sched_add(w, 10 * MS, lib_tick, h->id, lib->uid, 0, NULL);

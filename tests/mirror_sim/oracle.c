@@ -60,8 +60,9 @@ void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
 	const struct disk *d = &w->host[rec->view.primary].disk;
 
-	for (unsigned i = 0; rec->view.forced && i < WORDS; i++)
+	for (unsigned i = 0; w->gave_up && i < WORDS; i++)
 		w->acked[i] = w->floor[i] = 0;
+	w->gave_up = false;
 
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint64_t v = d->cache[i];
@@ -193,5 +194,7 @@ void oracle_at_end(struct world *w)
 					    (unsigned long long)d->cache[i]);
 	for (unsigned i = 0; i < WORDS; i++)
 		if (d->cache[i] < w->acked[i] || !value_is_valid(i, d->cache[i]))
-			oracle_fail(w, "word %u is older than what was acknowledged", i);
+			oracle_fail(w, "word %u is older than what was acknowledged: %#llx < %#llx",
+				    i, (unsigned long long)d->cache[i],
+				    (unsigned long long)w->acked[i]);
 }

@@ -112,6 +112,7 @@ static void register_carry_out(struct world *w, const struct swap *s)
 	w->count.shrinks += (before & ~after) != 0;
 	w->count.expands += (after & ~before) != 0;
 	r->rec = s->next;
+	w->gave_up |= r->rec.view.forced;
 	r->revision++;
 	register_changed(w);
 	if (s->promotion) {

@@ -225,6 +225,8 @@ struct world {
 	bool resolving; /* an operator does so on each host that is split */
 	bool may_force;
 	bool forced;                   /* an epoch was begun by force */
+	bool gave_up;                  /* likewise, or copies of S were discarded; and nobody has
+					  served since */
 	uint64_t trouble_until, until; /* of the present part of the run */
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];

@@ -172,6 +172,14 @@ static void world_replace(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
+static void world_force_now(struct world *w, struct host *h)
+{
+	sim_trace(w, "%u: promoted by force", h->id);
+	w->forced = true;
+	w->count.forces++;
+	daemon_force(w, h);
+}
+
 static void world_force(struct world *w, struct host *h)
 {
 	for (unsigned i = 0; i < w->hosts; i++)
@@ -182,10 +190,7 @@ static void world_force(struct world *w, struct host *h)
 	if (h->split || copy == MIRROR_COPY_EMPTY || copy == MIRROR_COPY_FAILED ||
 	    copy == MIRROR_COPY_SYNCING || w->now < w->reg.down_until)
 		return;
-	sim_trace(w, "%u: promoted by force", h->id);
-	w->forced = true;
-	w->count.forces++;
-	daemon_force(w, h);
+	world_force_now(w, h);
 }
 
 static void world_hurt(struct world *w, struct host *h)
@@ -267,26 +272,44 @@ static void world_trouble(struct world *w, struct event *e)
 
 /* ---- peace ---- */
 
+/* Each copy of S was discarded, and nobody may be promoted but by force. */
+static bool world_is_all_discarded(const struct world *w)
+{
+	for (unsigned i = 0; i < w->hosts; i++) {
+		const struct host *h = &w->host[i];
+
+		if (h->lib || (w->reg.rec.view.insync & MIRROR_BIT(i) &&
+			       (!h->daemon_uid || h->split ||
+				member_copy(&h->member, true) != MIRROR_COPY_SYNCING)))
+			return false;
+	}
+	return w->resolving;
+}
+
 /*
- * What `rpmirror explain` tells the operator: a copy of S cannot be used any more, and min_copies
- * does not let it go.
+ * What `rpmirror explain` tells the operator: copies of S cannot be used any more, and min_copies
+ * does not let them go.
  */
 static void world_operate(struct world *w, struct event *e)
 {
 	struct mirror_config next = w->reg.rec.config;
 	const struct mirror_record *rec = &w->reg.rec;
+	mirror_mask useless = 0;
 
 	(void)e;
 	for (unsigned i = 0; i < w->hosts; i++) {
 		struct host *h = &w->host[i];
 
-		if (h->daemon_uid && rec->view.insync & MIRROR_BIT(i) &&
-		    member_copy(&h->member, true) == MIRROR_COPY_SYNCING &&
-		    !view_may_shrink(rec, MIRROR_BIT(i), NULL) && next.min_copies > 1) {
-			next.min_copies = 1;
-			world_configure(w, &next);
-		}
+		if (h->daemon_uid && rec->view.insync & MIRROR_BIT(i) && !h->lib &&
+		    member_copy(&h->member, true) == MIRROR_COPY_SYNCING)
+			useless |= MIRROR_BIT(i);
 	}
+	if (useless && !view_may_shrink(rec, useless, NULL) && next.min_copies > 1) {
+		next.min_copies = 1;
+		world_configure(w, &next);
+	}
+	if (world_is_all_discarded(w))
+		world_force_now(w, &w->host[__builtin_ctz(rec->view.insync)]);
 	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
 }
 
@@ -421,7 +444,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
-	w->healing = w->restored = w->violated = w->forced = w->resolving = false;
+	w->healing = w->restored = w->violated = w->forced = w->gave_up = w->resolving = false;
 	memset(w->cut_until, 0, sizeof(w->cut_until));
 	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
 	memset(w->acked, 0, sizeof(w->acked));
