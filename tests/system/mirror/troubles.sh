@@ -321,13 +321,12 @@ chance() { # COUNT
 	number=$((seed / 65536 % $1))
 }
 
-# $ROUNDS of them, by $SEED; a long test, for ./dev soak.
+# $ROUNDS of them, by $SEED: without these one, links that are slow.
 test_troubles_by_chance() {
 	local round other directions=(in out both)
-	[ -n "${ROUNDS:-}" ] || { echo "SKIPPED: it runs by './dev soak mirror-histories'" && exit 77; }
-	seed=${SEED:-1}
+	seed=${SEED:-7}
 	begin 3 # a slow network needs some round trips to connect
-	for ((round = 1; round <= ROUNDS; round++)); do
+	for ((round = 1; round <= ${ROUNDS:-1}; round++)); do
 		chance ${#troubles[@]}
 		local trouble=${troubles[number]}
 		chance 2
