@@ -43,7 +43,9 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 
 	if (!serving)
 		base = next->history_count ? next->history[0].epoch : (struct mirror_epoch){0};
-	if (serving && !covers) {
+	/* By force this copy becomes the primary's, whatever it lacks: the other's epoch may be the
+	 * same, and its content another. */
+	if (serving ? !covers : next->view.forced) {
 		absent_drop(m, slot);
 		return;
 	}

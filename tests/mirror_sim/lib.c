@@ -104,7 +104,8 @@ static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct pri
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		if (!(leave & MIRROR_BIT(slot)) || slot == lib->host)
 			continue;
-		if (a->whole && w->mode != SIM_LOST_RECORDS_TRUSTED) {
+		if ((a->whole && w->mode != SIM_LOST_RECORDS_TRUSTED) ||
+		    (!serving && next->view.forced)) {
 			meta_bitmap_drop(&lib->meta, slot);
 			continue;
 		}
