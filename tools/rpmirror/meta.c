@@ -40,11 +40,7 @@ static json_t *meta_flags(uint32_t flags)
 
 static json_t *meta_uuid(const struct mirror_uuid *uuid)
 {
-	char text[33];
-
-	for (unsigned i = 0; i < sizeof(uuid->bytes); i++)
-		snprintf(text + 2 * i, 3, "%02x", uuid->bytes[i]);
-	return json_string(text);
+	return json_string(mirror_uuid_text(uuid).text);
 }
 
 static json_t *meta_members(const struct meta *m)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* member_record.c -- what a copy keeps of the register, and how it sees that it knows more. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "mirror/core/member_impl.h"
@@ -31,19 +30,6 @@ static uint64_t member_record_seq(const struct mirror_record *rec, struct mirror
 	return UINT64_MAX;
 }
 
-struct member_uuid_text {
-	char text[33];
-};
-
-static struct member_uuid_text member_uuid_text(const struct mirror_uuid *uuid)
-{
-	struct member_uuid_text t;
-
-	for (unsigned i = 0; i < sizeof(uuid->bytes); i++)
-		snprintf(t.text + (size_t)i * 2, 3, "%02x", uuid->bytes[i]);
-	return t;
-}
-
 static bool member_is_ours(const struct member *m, const struct mirror_record *rec,
 			   struct member_verdict *v)
 {
@@ -54,8 +40,8 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 		member_no(v, MEMBER_OTHER_SET,
 			  "the register has another set '%s' (%s) than this copy is of, '%s' (%s): "
 			  "look at 'register' and 'data' in the daemon's configuration",
-			  config->set, member_uuid_text(&config->uuid).text, super->set,
-			  member_uuid_text(&super->uuid).text);
+			  config->set, mirror_uuid_text(&config->uuid).text, super->set,
+			  mirror_uuid_text(&super->uuid).text);
 	else if (config->members[super->slot].id != super->member_id)
 		member_no(v, MEMBER_OTHER_COPY,
 			  "copy %016" PRIx64 " was replaced by %016" PRIx64

@@ -24,13 +24,6 @@ resync_plan_because(struct resync_plan_why why, enum resync_verdict verdict, con
 	return verdict;
 }
 
-static const char *resync_plan_uuid(const struct mirror_uuid *uuid, char text[33])
-{
-	for (unsigned i = 0; i < 16; i++)
-		snprintf(text + i * 2, 3, "%02x", uuid->bytes[i]);
-	return text;
-}
-
 enum resync_plan_known { PLAN_KNOWN, PLAN_FORGOTTEN, PLAN_UNKNOWN };
 
 /* Has the register had that epoch? */
@@ -53,12 +46,11 @@ static enum resync_plan_known resync_plan_epoch(const struct mirror_record *rec,
 static bool resync_plan_is_other_copy(const struct resync_facts *f, struct resync_plan_why why)
 {
 	const struct mirror_config *config = &f->rec->config;
-	char one[33], other[33];
 
 	if (memcmp(&f->uuid, &config->uuid, sizeof(f->uuid)))
 		resync_plan_because(
 			why, RESYNC_PLAN_REFUSE, "it is a copy of set %s, this is set %s",
-			resync_plan_uuid(&f->uuid, one), resync_plan_uuid(&config->uuid, other));
+			mirror_uuid_text(&f->uuid).text, mirror_uuid_text(&config->uuid).text);
 	else if (f->copy_id != config->members[f->slot].id)
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
 				    "it is copy %llx, and the configuration names copy %llx",

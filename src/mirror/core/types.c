@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mirror/core/types.h"
 
+#include <stdio.h>
 #include <string.h>
+
+struct mirror_uuid_text mirror_uuid_text(const struct mirror_uuid *uuid)
+{
+	struct mirror_uuid_text t;
+
+	for (unsigned i = 0; i < sizeof(uuid->bytes); i++)
+		snprintf(t.text + (size_t)i * 2, 3, "%02x", uuid->bytes[i]);
+	return t;
+}
 
 bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b)
 {

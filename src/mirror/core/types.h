@@ -102,6 +102,12 @@ struct mirror_range {
 	uint64_t offset, len;
 };
 
+struct mirror_uuid_text {
+	char text[33];
+};
+
+/* 32 hexadecimal digits. */
+struct mirror_uuid_text mirror_uuid_text(const struct mirror_uuid *uuid);
 bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b);
 /* The slot of the member with that name, or MIRROR_NOBODY. */
 uint8_t mirror_config_find(const struct mirror_config *config, const char *name);
