@@ -51,6 +51,13 @@ uint64_t set_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+void set_lock_in_turn(struct rpmirror *m)
+{
+	pthread_mutex_lock(&m->turn);
+	pthread_mutex_lock(&m->lock);
+	pthread_mutex_unlock(&m->turn);
+}
+
 void set_wake(struct rpmirror *m)
 {
 	eventfd_write(m->wake_fd, 1);
