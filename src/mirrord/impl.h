@@ -10,6 +10,7 @@
 #include <librpma.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "export/mapfile.h"
 #include "mirror/core/candidate.h"
 #include "mirror/core/member.h"
@@ -188,7 +189,6 @@ struct daemon {
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner);
 void loop_unwatch(struct daemon *d, struct watch *w);
-uint64_t loop_now_ms(void); /* CLOCK_BOOTTIME */
 /* Until it is told to end. */
 void loop_run(struct daemon *d);
 

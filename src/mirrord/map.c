@@ -215,7 +215,7 @@ static void map_grant(struct set *s, struct client *client)
 		return;
 	}
 	s->holder.client = client;
-	s->holder.heartbeat_ms = loop_now_ms();
+	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d maps it", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
 }
@@ -370,7 +370,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 	s->holder.client = client;
 	s->holder.epoch = map->epoch;
 	s->holder.fenced_by = 0;
-	s->holder.heartbeat_ms = loop_now_ms();
+	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
 }
@@ -397,7 +397,7 @@ void map_on_request(struct client *client, const struct packet *p)
 		return;
 	}
 	client->set = s;
-	set_try_open(s, loop_now_ms());
+	set_try_open(s, clock_boot_ms());
 	if (p->map.flags & PACKET_MAP_RESUME) {
 		map_resume(s, client, &p->map);
 	} else if (p->map.flags & PACKET_MAP_READONLY) {

@@ -302,7 +302,7 @@ static void request_run(struct request *r, const struct request_row *row)
 	struct client *client = r->client;
 
 	r->set = r->set_name ? set_find(client->daemon, r->set_name) : NULL;
-	client->wait_until_ms = loop_now_ms() + (uint64_t)r->timeout_ms;
+	client->wait_until_ms = clock_boot_ms() + (uint64_t)r->timeout_ms;
 	if (r->set_name && !r->set)
 		request_refuse(client, REQUEST_CONFIG, "see rpmirrord.conf(5)",
 			       "no copy of set '%s' is configured on this host", r->set_name);

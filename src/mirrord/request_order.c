@@ -246,7 +246,7 @@ static bool request_discard_own(struct client *client, struct set *s)
 		LOG_WARNING("set %s: an operator discards what differs in the copy of %s%s%s",
 			    s->conf->name, s->conf->member, s->is_split ? ": " : "",
 			    s->is_split ? s->split_why : "");
-		s->shown_ns = agent_now_ns();
+		s->shown_ns = clock_boot_ns();
 		links_end_all(s->daemon, s);
 		member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
 	}
