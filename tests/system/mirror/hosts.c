@@ -129,7 +129,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 {
 	*config = (struct mirror_config){.size = h->opts.size,
 					 .min_copies = h->opts.min_copies,
-					 .lonely = MIRROR_LONELY_NONE,
+					 .lonely = h->opts.lonely,
 					 .lease_ms = h->opts.lease_ms,
 					 .replica_timeout_ms = h->opts.replica_timeout_ms,
 					 .slow_ms = 1000,
