@@ -2,16 +2,18 @@
 /*
  * What an operator writes on rpmirror's command line, by the first byte: p a member's place, e what
  * to wait for, l a name of --what-if, r a register's uri, s a size, n a number. A line that follows
- * is the daemon's status (e, l), as JSON.
+ * e or l is the daemon's status, as JSON, which is printed as well.
  */
 #include "fuzz/fuzz.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "expr.h"
 #include "mirror/register/register.h"
 #include "numbers.h"
 #include "place.h"
+#include "show.h"
 #include "survive.h"
 
 #define WORDS_MAX 2048
@@ -93,6 +95,7 @@ static void try_number(const char *text, bool is_size)
 
 static void try_with_status(char kind, char *text)
 {
+	static bool is_silent;
 	char *end = strchr(text, '\n');
 	json_t *set = end ? json_loads(end + 1, 0, NULL) : NULL;
 
@@ -105,6 +108,10 @@ static void try_with_status(char kind, char *text)
 		try_expr(text, set);
 	else
 		try_loss(text, set);
+	if (!is_silent)
+		is_silent = freopen("/dev/null", "w", stdout) != NULL;
+	show_set(set);
+	show_explanation(set);
 	json_decref(set);
 }
 
