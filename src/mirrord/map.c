@@ -320,6 +320,7 @@ struct map_reason map_why_waits(const struct set *s, const struct client *client
 	struct map_reason why;
 
 	map_judge(s, client, &v);
+	why.status = v.status;
 	snprintf(why.text, sizeof(why.text), "%s", v.text[0] ? v.text : "the register is asked");
 	return why;
 }
@@ -348,6 +349,7 @@ void map_retry(struct set *s)
 		if (client->set == s && client->is_waiting)
 			map_look_after(s, client);
 	}
+	request_look_promotions(s);
 }
 
 static bool map_is_holder(const struct set *s, const struct client *client)
@@ -405,6 +407,7 @@ void map_on_request(struct client *client, const struct packet *p)
 			map_refuse(client, PACKET_COPY_FAILED, s->why_not.text);
 	} else {
 		client->is_waiting = true;
+		request_on_waiting(s, client);
 		client->wants_answer = s->asked + 1;
 		client->wants_alive = s->alive_asked + 1;
 		reg_ask(s);
