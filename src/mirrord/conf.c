@@ -187,6 +187,9 @@ static const struct conf_key conf_set_keys[] = {
 	CONF_KEY(conf_set, "scrub", conf_parse_period, scrub_s),
 	CONF_KEY(conf_set, "scrub-rate", conf_parse_rate, scrub_rate),
 	CONF_KEY(conf_set, "on-promote", conf_parse_path, on_promote),
+	CONF_KEY(conf_set, "on-promote-timeout", conf_parse_ms, promote_timeout_ms),
+	CONF_KEY(conf_set, "fence-agent", conf_parse_path, fence_agent),
+	CONF_KEY(conf_set, "fence-timeout", conf_parse_ms, fence_timeout_ms),
 	{0},
 };
 
@@ -218,6 +221,7 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	s->set = &c->sets[c->set_count++];
 	s->set->scrub_s = CONF_SCRUB_S;
 	s->set->scrub_rate = CONF_SCRUB_RATE;
+	s->set->promote_timeout_ms = s->set->fence_timeout_ms = CONF_PROGRAM_MS;
 	s->seen = 0;
 	memcpy(s->set->name, name, strlen(name) + 1);
 	return 0;

@@ -35,6 +35,7 @@ static int daemon_block_signals(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as it may come, no end of a program could be seen */
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
