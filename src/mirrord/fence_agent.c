@@ -8,6 +8,7 @@
  * nobody else's. Nothing is to be proved where the key was cleared: its own daemon has seen the end
  * of the process. The rules are in doc/mirror.md.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,13 @@
 static bool fence_agent_is_configured(const struct set *s)
 {
 	return s->conf->fence_agent[0] != '\0';
+}
+
+void fence_agent_check(const struct set *s)
+{
+	if (fence_agent_is_configured(s) && access(s->conf->fence_agent, X_OK))
+		LOG_WARNING("set %s: fence-agent %s cannot be run: %s", s->conf->name,
+			    s->conf->fence_agent, strerror(errno));
 }
 
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)

@@ -199,7 +199,9 @@ struct set {
 };
 
 struct daemon {
-	const struct conf *conf;
+	struct conf *conf;
+	const char *conf_path;
+	void (*set_log)(enum log_level level);
 	struct mirror_uuid boot;
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
@@ -319,6 +321,12 @@ void local_send_done(struct client *client, uint32_t id, enum packet_status stat
 		     const char *text);
 void local_send_text(struct client *client, const char *text, size_t len);
 
+/* End its connection at the loop's next turn. */
+void local_drop(struct client *client);
+
+/* reload.c: SIGHUP. */
+void reload(struct daemon *d);
+
 /* library.c: packets of a library. 0, or -errno: it may not send that now. */
 int library_on_packet(struct client *client, const struct packet *p);
 
@@ -392,6 +400,8 @@ struct fence_words {
 	char what[96], why[160], next[320];
 	int64_t deadline_ms, retry_ms; /* from now; -1: none */
 };
+/* Is there such a program? */
+void fence_agent_check(const struct set *s);
 /* The alive key of that epoch stands still: may another member be promoted? */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
 /* The alive key was read: s->seen. */

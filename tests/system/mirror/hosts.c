@@ -79,6 +79,12 @@ void host_start(struct hosts *h, unsigned i, const char *const envs[])
 		fail_msg("the daemon does not listen, see %s", h->hosts[i].log);
 }
 
+void host_reload(struct hosts *h, unsigned i)
+{
+	host_write_conf(h, i);
+	proc_signal(&h->hosts[i].daemon, SIGHUP);
+}
+
 static int hosts_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;

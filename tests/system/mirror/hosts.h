@@ -53,6 +53,8 @@ void hosts_stop(struct hosts *h);
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* False: it has ended before it listened. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
+/* Its configuration is written anew, and the daemon reads it again. */
+void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
 /* SIGTERM, and wait. Its wait status. */
 int host_stop(struct hosts *h, unsigned i);

@@ -178,4 +178,55 @@ test_on_promote_is_limited_and_explained() {
 	hosts_end
 }
 
+# hup HOST PATTERN: its daemon reads its configuration again, and says that.
+hup() {
+	local log=${sockets[$1]%/socket}/log from
+	from=$(($(wc -l <"$log") + 1))
+	kill -HUP "${daemons[$1]}"
+	wait_until 60 logged "$log" "$from" "$2" || fail "the daemon does not say '$2': $(tail -n "+$from" "$log")"
+}
+logged() { tail -n "+$2" "$1" | grep -qE -e "$3"; }
+
+test_it_reloads_what_can_change() {
+	local folder secret conf
+	export MIRROR_HOSTS_SECRET=yes
+	hosts_begin 2 4194304 10000 yes
+	folder=${sockets[0]%/socket} secret=${sockets[0]%/*/socket}/secret
+	conf=$folder/conf
+	primary_on_a
+	# A secret is exchanged under a running application; what connects from now on needs the new one.
+	(umask 077 && echo 'another secret that both ends know' >"$secret.new")
+	mv "$secret.new" "$secret"
+	hup 0 'the secret has changed'
+	hup 1 'the configuration .* was reloaded'
+	[ "$(hosts_ask kill 1)" = done ]
+	tell put 64 2
+	[ "$(hosts_ask start 1)" = done ]
+	on 0 0 '' wait orders --until health=healthy,insync.b=yes,copy.b=in-sync
+	tell put 64 3
+	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
+	on 0 0 'epoch 1' status
+	# What cannot be used leaves what was there.
+	chmod 644 "$secret"
+	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
+	chmod 600 "$secret"
+	cp "$conf" good
+	echo nonsense >>"$conf"
+	hup 0 "the configuration is not reloaded, and the former one is kept: .*/conf:[0-9]*: 'nonsense'"
+	# What counts at the next start only is named.
+	sed -e 's/^socket = .*/socket = \/nowhere/' -e 's/^member = .*/member = b/' -e 's/^secret-file.*//' \
+		-e 's/^register = /&file:\/elsewhere/' good >"$conf"
+	printf '[set more]\nmember = a\ndata = /nowhere/more\nregister = file:/nowhere\n' >>"$conf"
+	hup 0 'set more is new: it is served when the daemon is started again'
+	for key in "'socket' has changed" "set orders: 'member' has changed" "gets or loses its secret" "'register' has changed"; do
+		grep -q "$key" "$folder/log" || fail "the log does not say: $key"
+	done
+	cp good "$conf"
+	hup 0 'was reloaded'
+	tell put 64 4
+	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
+	on 0 0 '"health":"healthy"' status --json
+	hosts_end
+}
+
 "test_$1"

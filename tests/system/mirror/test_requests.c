@@ -305,15 +305,29 @@ static void the_end_of_a_process_needs_no_fence_agent(void **state)
 	end_fenced();
 }
 
+static void wait_until_agent_says(const char *why)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(&tool, "{\"op\":\"status\"}");
+
+		is = strstr(text_of(first_set(in), "reason"), why);
+		json_decref(in);
+	}
+}
+
 static void a_proof_is_enough_where_no_lease_is(void **state)
 {
 	struct hosts_opts opts = {.count = 2,
 				  .automatic = true,
 				  .lonely = MIRROR_LONELY_MANUAL,
-				  .more = "fence-agent = /bin/true\n"};
+				  .more = "fence-agent = /bin/false\n"};
 
 	begin_fenced(&opts);
 	host_kill(&hosts, 0);
+	wait_until_agent_says("it ended with 1");
+	/* A better one, while the daemon runs. */
+	hosts.opts.more = "fence-agent = /bin/true\n";
+	host_reload(&hosts, 1);
 	end_fenced();
 }
 
