@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/link_shm_meet.h"
@@ -177,15 +178,9 @@ bool conn_try_enter(struct conn *c)
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
-	struct timespec until;
-
-	if (ms == 0)
-		return conn_try_enter(c);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)(ms % 1000 * NSEC_PER_MS);
-	until.tv_sec += ms / 1000 + until.tv_nsec / (long)NSEC_PER_SEC;
-	until.tv_nsec %= (long)NSEC_PER_SEC;
-	return pthread_mutex_timedlock(&c->lock, &until) == 0;
+	/* The lock is free as a rule, and then no clock is read. */
+	return conn_try_enter(c) ||
+	       (ms > 0 && thread_lock_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
 
 int conn_enter_caller(struct conn *c, unsigned ms)
