@@ -207,7 +207,7 @@ bool conn_may_touch(struct conn *c)
  * A bit that was set while this thread held the lock is for this thread, because the setter's
  * trylock failed. Bits are set before the trylock, and read after the unlock, so no bit is missed.
  */
-void conn_leave(struct conn *c)
+static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 {
 	bool served = true, here;
 
@@ -221,6 +221,18 @@ void conn_leave(struct conn *c)
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
 	if (!served) /* not before the lock is free: the other thread only tries it */
 		conn_again(c);
+}
+
+/* As a rule nothing is wanted. */
+void conn_leave(struct conn *c)
+{
+	if (__builtin_expect(atomic_load(&c->want) || c->job_due, 0)) {
+		conn_leave_serving(c);
+		return;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (__builtin_expect(atomic_load(&c->want), 0) && conn_try_enter(c))
+		conn_leave_serving(c);
 }
 
 void conn_want(struct conn *c, unsigned bits)
