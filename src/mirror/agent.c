@@ -65,6 +65,9 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 		return;
 	m->resume_id = 0;
 	m->is_refused = p->mapped.status != PACKET_OK;
+	/* It may have changed: connections that are made from now on need it. */
+	if (!m->is_refused && m->has_secret && p->mapped.has_secret)
+		memcpy(m->key, p->mapped.key, sizeof(m->key));
 	report_again(m);
 	if (!m->is_refused && m->serve_again)
 		act_serve(m);
@@ -125,7 +128,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
 	m->release_id = 0;
-	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 
 /* It goes on without the daemon; but its lease does not. */
@@ -133,9 +136,9 @@ static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
 
-	if (m->daemon.fd >= 0 || m->released || set_now_ms() < m->resume_ms)
+	if (m->daemon.fd >= 0 || m->released || clock_boot_ms() < m->resume_ms)
 		return;
-	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 	if (daemon_open(&m->daemon))
 		return;
 	memset(p, 0, sizeof(*p));
@@ -299,14 +302,14 @@ void *agent_main(void *arg)
 		unsigned n;
 		int timeout;
 
-		agent_step(m, set_now_ms());
-		timeout = agent_timeout(m, set_now_ms());
+		agent_step(m, clock_boot_ms());
+		timeout = agent_timeout(m, clock_boot_ms());
 		act_all(m);
 		n = agent_fds(m, fds);
 		pthread_mutex_unlock(&m->lock);
 		poll(fds, n, timeout);
 		eventfd_read(m->wake_fd, &ignored);
-		pthread_mutex_lock(&m->lock);
+		set_lock_in_turn(m);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;

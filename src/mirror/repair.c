@@ -125,7 +125,7 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 		m->repair->active++;
 	if (rm->stage != REPAIR_IDLE && stage == REPAIR_IDLE) {
 		m->repair->active--;
-		link_close(&rm->bulk);
+		repair_leave_link(m->repair, rm);
 	}
 	rm->stage = stage;
 	rm->question = 0;
@@ -167,7 +167,7 @@ void repair_connect(struct rpmirror *m, unsigned slot)
 
 	rm->generation++;
 	rm->flush = rm->flush_done = rm->unflushed = 0;
-	link_open(&rm->bulk, &m->repair->place, to->host, to->port, &greeting, set_now_ms());
+	link_open(&rm->bulk, &m->repair->place, to->host, to->port, &greeting, clock_boot_ms());
 	repair_set_stage(m, rm, REPAIR_OPENING);
 }
 

@@ -43,12 +43,11 @@ int set_end_code(const struct rpmirror *m)
 	return ended > 0 ? RPMIRROR_E_FENCED : ended;
 }
 
-uint64_t set_now_ms(void)
+void set_lock_in_turn(struct rpmirror *m)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	pthread_mutex_lock(&m->turn);
+	pthread_mutex_lock(&m->lock);
+	pthread_mutex_unlock(&m->turn);
 }
 
 void set_wake(struct rpmirror *m)
@@ -69,7 +68,7 @@ void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
 	m->failed_seq = seq;
 	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
 		   "the copy on this host cannot be used any more: %s", strerror(-error));
-	primary_tick(&m->primary, set_now_ms());
+	primary_tick(&m->primary, clock_boot_ms());
 	primary_on_local_failed(&m->primary);
 	m->says_failed = true;
 	set_wake(m);

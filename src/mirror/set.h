@@ -13,6 +13,7 @@
 #include <librpma.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "librpmirror.h"
 #include "mirror/compare.h"
 #include "mirror/copy.h"
@@ -69,6 +70,7 @@ struct set_member {
 
 struct rpmirror {
 	pthread_mutex_t lock;
+	pthread_mutex_t turn; /* who waits for the lock in its turn: set_lock_in_turn() */
 	pthread_cond_t cond; /* something has changed for those who wait */
 	unsigned waiters;
 	unsigned forks; /* of the process, when it was mapped */
@@ -148,8 +150,6 @@ struct rpmirror {
 	int wake_fd; /* eventfd: the thread has something to do */
 };
 
-/* CLOCK_BOOTTIME, which counts while the machine is suspended. */
-uint64_t set_now_ms(void);
 /* False (and the text): m is NULL, or this process is a child of the one that mapped it. */
 bool set_is_usable(const struct rpmirror *m);
 /* 0, or what every call returns once the role is over, with ended_why as its text. */
@@ -158,6 +158,9 @@ int set_end_code(const struct rpmirror *m);
 void set_answer(void *out, const void *in, size_t size);
 /* Process-wide: notices fork(2). */
 int set_watch_forks(unsigned *forks);
+/* Take the lock behind those who waited before. A thread that flushes in a loop unlocks only for
+ * moments, in which one that has to be woken first does not get it. */
+void set_lock_in_turn(struct rpmirror *m);
 /* Begin the thread's next turn. */
 void set_wake(struct rpmirror *m);
 /* Something changed for those who wait; locked. */

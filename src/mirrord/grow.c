@@ -45,7 +45,7 @@ static void grow_failed(struct set *s, uint64_t size, int error, const char *why
 {
 	s->growth.failed = size;
 	s->growth.error = error;
-	s->growth.retry_ms = loop_now_ms() + GROW_RETRY_MS;
+	s->growth.retry_ms = clock_boot_ms() + GROW_RETRY_MS;
 	snprintf(s->growth.why, sizeof(s->growth.why), "%.*s", (int)sizeof(s->growth.why) - 1, why);
 	LOG_ERROR_LIMITED("set %s: the copy cannot grow to %llu bytes: %s", s->conf->name,
 			  (unsigned long long)size, why);
@@ -69,7 +69,7 @@ static void grow_on_files(struct agent_job *job)
 		s->growth.failed = 0;
 	grow_free(g);
 	free(job);
-	grow_tick(s, loop_now_ms());
+	grow_tick(s, clock_boot_ms());
 }
 
 /* What else is behind the set's end, somebody's own, is not the set's. */
@@ -134,7 +134,7 @@ static enum message_reserve_state grow_reserve(struct set *s, uint64_t size)
 		grow_failed(s, size, EIO, "the copy has failed");
 		return MESSAGE_RESERVE_FAILED;
 	}
-	if (s->growth.failed == size && loop_now_ms() < s->growth.retry_ms)
+	if (s->growth.failed == size && clock_boot_ms() < s->growth.retry_ms)
 		return MESSAGE_RESERVE_FAILED;
 	if (grow_begin(s, size, &err))
 		return MESSAGE_RESERVE_UNDER_WAY;
@@ -222,7 +222,7 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 		client->wait_set = s;
 		s->growth.wanted = size;
 		s->growth.client = client->serial;
-		s->growth.begun_ms = loop_now_ms();
+		s->growth.begun_ms = clock_boot_ms();
 		if (s->growth.failed == size)
 			s->growth.retry_ms = 0; /* there may be room now */
 		neighbours_reserve(s->neighbours, size);
