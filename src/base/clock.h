@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock.h -- monotonic time in nanoseconds, and "never". */
+/* clock.h -- monotonic time in nanoseconds, with or without suspension, and "never". */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -11,12 +11,28 @@
 #define NSEC_PER_MS  1000000ull
 #define NSEC_PER_SEC 1000000000ull
 
-static inline uint64_t clock_now_ns(void)
+static inline uint64_t clock_read_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* It goes on while the machine is suspended, as leases do. */
+static inline uint64_t clock_boot_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+static inline uint64_t clock_boot_ms(void)
+{
+	return clock_boot_ns() / NSEC_PER_MS;
 }
 
 #endif

@@ -11,10 +11,10 @@
 
 static void content_load(const struct server *s, struct region *r)
 {
-	int rc = record_place_init(&r->place, r->path, r->data.fd);
+	int rc = file_record_place_init(&r->place, r->path, r->data.fd);
 
 	if (!rc)
-		rc = record_load(&r->place, r->data.size, &r->content);
+		rc = file_record_load(&r->place, r->data.size, &r->content);
 	if (rc)
 		server_note(s, "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
@@ -22,7 +22,7 @@ static void content_load(const struct server *s, struct region *r)
 	if (!s->opts->create || r->content.state == HELLO_CONTENT_RAW)
 		return;
 	memset(&r->content, 0, sizeof(r->content));
-	record_store(&r->place, &r->content);
+	file_record_store(&r->place, &r->content);
 }
 
 void contents_load(struct server *s)

@@ -10,7 +10,7 @@
 #include "base/log_limit.h"
 #include "export/lookup.h"
 #include "export/mapfile.h"
-#include "export/record.h"
+#include "export/file_record.h"
 #include "export/server.h"
 
 #define SERVER_SCRATCH (1u << 20)
@@ -36,7 +36,7 @@ struct region {
 	bool persists;
 	struct lookup *lookup;
 	enum hello_status name_status; /* what the latest look at the name found */
-	struct record_place place;
+	struct file_record_place place;
 	struct hello_content content;  /* what clients get to know */
 	struct hello_content to_store; /* what is on its way to the disk, if there is a ticket */
 	uint64_t store_ticket;

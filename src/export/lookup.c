@@ -27,7 +27,7 @@ struct lookup {
 	struct lookup_answer latest;
 	bool has_content; /* to be stored */
 	struct hello_content content;
-	struct record_place place;
+	struct file_record_place place;
 	uint64_t size;
 	int fd, notify_fd;
 	char path[8192];
@@ -69,7 +69,7 @@ static bool lookup_is_final(enum lookup_result result)
 /* Beside a file that has lost its name there may be another file's record. 0 or errno. */
 static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
 {
-	return lookup_is_final(lookup_look(l)) ? ENOENT : -record_store(&l->place, content);
+	return lookup_is_final(lookup_look(l)) ? ENOENT : -file_record_store(&l->place, content);
 }
 
 static void lookup_publish(struct lookup *l, struct lookup_answer answer)
@@ -155,8 +155,8 @@ static void lookup_init_conds(struct lookup *l)
 	pthread_mutex_init(&l->lock, NULL);
 }
 
-struct lookup *lookup_new(const char *path, int fd, uint64_t size, const struct record_place *place,
-			  int notify_fd)
+struct lookup *lookup_new(const char *path, int fd, uint64_t size,
+			  const struct file_record_place *place, int notify_fd)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/record.h"
+#include "export/file_record.h"
 
 enum lookup_result {
 	LOOKUP_FOUND,
@@ -36,8 +36,8 @@ struct lookup;
  * The record is written at place. notify_fd, an eventfd, counts the answers. The descriptor and the
  * path are copied; a relative path means what it means now. NULL with errno set.
  */
-struct lookup *lookup_new(const char *path, int fd, uint64_t size, const struct record_place *place,
-			  int notify_fd);
+struct lookup *lookup_new(const char *path, int fd, uint64_t size,
+			  const struct file_record_place *place, int notify_fd);
 /* A thread that does not come back from the file system is left behind. */
 void lookup_delete(struct lookup *l);
 /* The path that is looked up. */

@@ -35,7 +35,7 @@ void act_read(struct rpmirror *m)
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_GET_RECORD;
 	m->read_id = 0;
-	m->read_again_ms = set_now_ms() + ACT_READ_MS;
+	m->read_again_ms = clock_boot_ms() + ACT_READ_MS;
 	if (daemon_send(&m->daemon, p))
 		m->read_id = p->id;
 }
@@ -105,7 +105,7 @@ static int act_code(int error)
 static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 {
 	if (blocked && !m->blocked)
-		m->blocked_since_ms = set_now_ms();
+		m->blocked_since_ms = clock_boot_ms();
 	m->blocked = blocked;
 	snprintf(m->blocked_why, sizeof(m->blocked_why), "%s", why ? why : "");
 	events_add(&m->events, blocked ? RPMIRROR_EVENT_BLOCKED : RPMIRROR_EVENT_UNBLOCKED,
@@ -117,7 +117,7 @@ static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 static void act_quiesce(struct rpmirror *m)
 {
 	m->quiescing = true;
-	m->quiescing_since_ms = set_now_ms();
+	m->quiescing_since_ms = clock_boot_ms();
 	if (m->direct)
 		direct_begin_close(m->direct);
 	set_wake(m);
@@ -271,6 +271,6 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why)
 	repair_drop(m, slot);
 	if (slot != m->self)
 		ask_drop(m, slot);
-	primary_tick(&m->primary, set_now_ms());
+	primary_tick(&m->primary, clock_boot_ms());
 	primary_on_lost(&m->primary, (uint8_t)slot);
 }

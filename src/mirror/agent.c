@@ -125,7 +125,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
 	m->release_id = 0;
-	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 
 /* It goes on without the daemon; but its lease does not. */
@@ -133,9 +133,9 @@ static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
 
-	if (m->daemon.fd >= 0 || m->released || set_now_ms() < m->resume_ms)
+	if (m->daemon.fd >= 0 || m->released || clock_boot_ms() < m->resume_ms)
 		return;
-	m->resume_ms = set_now_ms() + AGENT_RESUME_MS;
+	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 	if (daemon_open(&m->daemon))
 		return;
 	memset(p, 0, sizeof(*p));
@@ -299,8 +299,8 @@ void *agent_main(void *arg)
 		unsigned n;
 		int timeout;
 
-		agent_step(m, set_now_ms());
-		timeout = agent_timeout(m, set_now_ms());
+		agent_step(m, clock_boot_ms());
+		timeout = agent_timeout(m, clock_boot_ms());
 		act_all(m);
 		n = agent_fds(m, fds);
 		pthread_mutex_unlock(&m->lock);

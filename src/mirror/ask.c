@@ -84,7 +84,7 @@ void ask_member(struct rpmirror *m, unsigned slot, enum ask what)
 	if (what == ASK_PROMISE)
 		member->reported = false;
 	if (slot != m->self && member->control.state == LINK_DOWN)
-		ask_connect(m, slot, GREETING_CONTROL, set_now_ms());
+		ask_connect(m, slot, GREETING_CONTROL, clock_boot_ms());
 	set_wake(m);
 }
 
@@ -158,7 +158,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 	} else if (member->report.held) {
 		ask_report(m, slot);
 	} else if (member->lane.state == LINK_DOWN) {
-		ask_connect(m, slot, GREETING_LANE, set_now_ms());
+		ask_connect(m, slot, GREETING_LANE, clock_boot_ms());
 	}
 }
 

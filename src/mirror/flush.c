@@ -214,7 +214,7 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 	f->seq = flush_begin(&m->flush);
 	f->intent_len = flush_encode_intent(m, f, v, n);
 	m->queued += f->count + 2;
-	m->begun_ms[f->seq % FLUSH_MAX] = set_now_ms();
+	m->begun_ms[f->seq % FLUSH_MAX] = clock_boot_ms();
 	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
 	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
 	for (unsigned slot = 0; members; slot++, members >>= 1)
@@ -235,7 +235,7 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 			    bool is_own, uint64_t *seq)
 {
 	struct lane_flush f;
-	uint64_t bytes = flush_lay_out(&f, v, n), since = set_now_ms(), at;
+	uint64_t bytes = flush_lay_out(&f, v, n), since = clock_boot_ms(), at;
 	struct repair_hold hold = {0};
 	int rc = flush_may_begin(m, since), again = 1;
 
@@ -366,7 +366,7 @@ static int flush_verdict(const struct rpmirror *m, uint64_t seq)
 /* At most one event a second: whoever is slow is so for a while. */
 static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 {
-	uint64_t now = set_now_ms(), took;
+	uint64_t now = clock_boot_ms(), took;
 
 	if (!seq || m->flush.begun - seq >= FLUSH_MAX)
 		return;
@@ -381,7 +381,7 @@ static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 /* Locked. 0, also when the deadline has passed, or why it is not acknowledged. */
 static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
-	uint64_t since = set_now_ms();
+	uint64_t since = clock_boot_ms();
 	bool in_time = true;
 	int rc = 0;
 

@@ -210,7 +210,7 @@ static void map_delete(struct rpmirror *m)
 static int map_start(struct rpmirror *m)
 {
 	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
-	uint64_t now = set_now_ms();
+	uint64_t now = clock_boot_ms();
 	int rc = events_init(&m->events);
 
 	m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -140,7 +140,7 @@ static bool order_is_possible(struct rpmirror *m)
 uint64_t order_deadline(const struct packet_order_request *what)
 {
 	/* The answer is to be there before the time is over. */
-	return what->timeout_ms ? set_now_ms() + what->timeout_ms - what->timeout_ms / 8
+	return what->timeout_ms ? clock_boot_ms() + what->timeout_ms - what->timeout_ms / 8
 				: UINT64_MAX;
 }
 

@@ -38,7 +38,7 @@ void reader_fill(struct rpmirror *m, struct rpmirror_state *st)
 	uint64_t now_ms;
 
 	reader_ask(m);
-	now_ms = set_now_ms();
+	now_ms = clock_boot_ms();
 	st->epoch = m->reader.epoch;
 	st->view_seq = m->reader.view_seq;
 	st->flush_seq = m->reader.flush_seq;

@@ -167,7 +167,7 @@ void repair_connect(struct rpmirror *m, unsigned slot)
 
 	rm->generation++;
 	rm->flush = rm->flush_done = rm->unflushed = 0;
-	link_open(&rm->bulk, &m->repair->place, to->host, to->port, &greeting, set_now_ms());
+	link_open(&rm->bulk, &m->repair->place, to->host, to->port, &greeting, clock_boot_ms());
 	repair_set_stage(m, rm, REPAIR_OPENING);
 }
 

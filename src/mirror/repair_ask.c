@@ -11,7 +11,7 @@ static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct m
 {
 	struct repair_member *rm = m->repair->members[slot];
 
-	rm->deadline_ms = set_now_ms() + REPAIR_ANSWER_MS;
+	rm->deadline_ms = clock_boot_ms() + REPAIR_ANSWER_MS;
 	if (ask_send(m, to, question))
 		rm->question = question->id;
 	else

@@ -13,7 +13,7 @@
 static void repair_step_member(struct repair *r, unsigned slot)
 {
 	struct repair_member *rm = r->members[slot];
-	uint64_t now = set_now_ms();
+	uint64_t now = clock_boot_ms();
 
 	if (!rm || rm->stage == REPAIR_IDLE)
 		return;

@@ -43,14 +43,6 @@ int set_end_code(const struct rpmirror *m)
 	return ended > 0 ? RPMIRROR_E_FENCED : ended;
 }
 
-uint64_t set_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 void set_wake(struct rpmirror *m)
 {
 	eventfd_write(m->wake_fd, 1);
@@ -69,7 +61,7 @@ void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
 	m->failed_seq = seq;
 	events_add(&m->events, RPMIRROR_EVENT_LOCAL_FAILED, m->self, (uint64_t)-error,
 		   "the copy on this host cannot be used any more: %s", strerror(-error));
-	primary_tick(&m->primary, set_now_ms());
+	primary_tick(&m->primary, clock_boot_ms());
 	primary_on_local_failed(&m->primary);
 	m->says_failed = true;
 	set_wake(m);

@@ -13,6 +13,7 @@
 #include <librpma.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "librpmirror.h"
 #include "mirror/compare.h"
 #include "mirror/copy.h"
@@ -149,8 +150,6 @@ struct rpmirror {
 	int wake_fd; /* eventfd: the thread has something to do */
 };
 
-/* CLOCK_BOOTTIME, which counts while the machine is suspended. */
-uint64_t set_now_ms(void);
 /* False (and the text): m is NULL, or this process is a child of the one that mapped it. */
 bool set_is_usable(const struct rpmirror *m);
 /* 0, or what every call returns once the role is over, with ended_why as its text. */

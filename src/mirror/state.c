@@ -59,7 +59,7 @@ static enum rpmirror_health state_health(const struct rpmirror *m)
 
 static uint64_t state_lease_left(const struct rpmirror *m)
 {
-	uint64_t now = set_now_ms();
+	uint64_t now = clock_boot_ms();
 
 	return lease_holds(&m->lease, now) ? m->lease.valid_until - now : 0;
 }
@@ -127,7 +127,7 @@ int rpmirror_confirm(struct rpmirror *m)
 	if (!set_is_usable(m) || !m->has_thread)
 		return errmsg_fail(RPMIRROR_E_INVAL,
 				   "rpmirror_confirm: not this process's set, or read-only");
-	if (set_now_ms() < __atomic_load_n(&m->lease_until_ms, __ATOMIC_ACQUIRE))
+	if (clock_boot_ms() < __atomic_load_n(&m->lease_until_ms, __ATOMIC_ACQUIRE))
 		return 0;
 	if (set_end_code(m) == RPMIRROR_E_FENCED)
 		return errmsg_fail(RPMIRROR_E_FENCED, "%s", m->ended_why);

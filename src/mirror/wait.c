@@ -73,7 +73,7 @@ int wait_check(struct rpmirror *m, uint64_t since_ms)
 		return 0;
 	if (since_ms < m->blocked_since_ms)
 		since_ms = m->blocked_since_ms;
-	if (set_now_ms() - since_ms < limit)
+	if (clock_boot_ms() - since_ms < limit)
 		return 0;
 	return errmsg_fail(m->is_protected || m->primary.swap_failures ? RPMIRROR_E_QUORUM
 								       : RPMIRROR_E_COPIES,

@@ -35,14 +35,6 @@ struct agent {
 	pthread_t thread;
 };
 
-uint64_t agent_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void agent_queue_init(struct agent_queue *q)
 {
 	q->first = NULL;
@@ -180,7 +172,7 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 
 static void agent_run(struct agent *a, struct agent_job *job)
 {
-	job->sent_ns = agent_now_ns();
+	job->sent_ns = clock_boot_ns();
 	switch (job->work) {
 	case AGENT_GET:
 		job->rc = register_get(a->handle, &job->now, &job->err);
@@ -208,7 +200,7 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		job->rc = job->call(job);
 		break;
 	}
-	job->done_ns = agent_now_ns();
+	job->done_ns = clock_boot_ns();
 }
 
 static void *agent_loop(void *arg)

@@ -74,6 +74,4 @@ void agent_post(struct agent *agent, struct agent_job *job);
 struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),
 				void *owner);
 
-uint64_t agent_now_ns(void); /* CLOCK_BOOTTIME */
-
 #endif

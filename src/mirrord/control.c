@@ -233,7 +233,7 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 		member_retire(&s->member, m->epoch, MEMBER_SERVING, &v);
 		break;
 	case MESSAGE_VIEW:
-		s->shown_ns = agent_now_ns();
+		s->shown_ns = clock_boot_ns();
 		member_on_view(&s->member, &m->view.view, &v);
 		reg_ask(s);
 		break;

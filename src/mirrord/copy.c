@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of a set's copy: opened when they are there, and registered. */
 #include <errno.h>
-#include <libpmem.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,26 +15,14 @@ enum mirror_copy copy_state(const struct set *s)
 	return s->is_open ? member_copy(&s->member, s->register_answers) : MIRROR_COPY_FAILED;
 }
 
-static int copy_write_back(const struct set *s, uint64_t offset, uint64_t len)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t from = offset / page * page;
-	char *base = s->meta_file.addr;
-
-	if (s->meta_file.durability == RPMA_DURABILITY_DAX) {
-		pmem_persist(base + offset, len);
-		return 0;
-	}
-	return msync(base + from, offset + len - from, MS_SYNC) ? -errno : 0;
-}
-
 /* Every durable step of the copy's rules passes here. */
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {
+	struct set *s = arg;
 	int rc;
 
 	killpoint(KILLPOINT_persist_before);
-	rc = copy_write_back(arg, offset, len);
+	rc = metafile_write_back(s->meta_file.addr, s->meta_file.durability, offset, len);
 	killpoint(KILLPOINT_persist_after);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "mirror/core/view.h"
 #include "mirror/file/metafile.h"
 #include "mirrord/impl.h"
@@ -55,12 +56,12 @@ static void grow_on_files(struct agent_job *job)
 	const struct grow_job *g = job->arg;
 
 	growth_on_files(&s->growth.copy, s->is_open ? &s->member : NULL, g->room.size,
-			job->rc ? job->err.cause : 0, job->err.text, loop_now_ms());
+			job->rc ? job->err.cause : 0, job->err.text, clock_boot_ms());
 	if (s->growth.copy.failed)
 		grow_log_failure(s);
 	grow_drop(job);
 	free(job);
-	grow_tick(s, loop_now_ms());
+	grow_tick(s, clock_boot_ms());
 }
 
 static bool grow_begin(struct set *s, uint64_t size, struct error *err)
@@ -103,14 +104,14 @@ static enum growth_room grow_reserve(struct set *s, uint64_t size)
 	struct growth *g = &s->growth.copy;
 	struct growth_files files = {.data = grow_length(s->data.fd),
 				     .meta = grow_length(s->meta_file.fd)};
-	enum growth_room room = growth_make_room(g, &s->member, &files, size, loop_now_ms());
+	enum growth_room room = growth_make_room(g, &s->member, &files, size, clock_boot_ms());
 	struct error err;
 
 	if (room != GROWTH_BEGIN)
 		return room;
 	if (grow_begin(s, size, &err))
 		return GROWTH_UNDER_WAY;
-	growth_on_files(g, &s->member, size, err.cause, err.text, loop_now_ms());
+	growth_on_files(g, &s->member, size, err.cause, err.text, clock_boot_ms());
 	grow_log_failure(s);
 	return GROWTH_FAILED;
 }
@@ -193,7 +194,7 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 	else {
 		client->wait = CLIENT_WAITS_GROWTH;
 		client->wait_set = s;
-		s->growth.order = (struct growth_order){.size = size, .begun_ms = loop_now_ms()};
+		s->growth.order = (struct growth_order){.size = size, .begun_ms = clock_boot_ms()};
 		s->growth.client = client->serial;
 		if (s->growth.copy.failed == size)
 			s->growth.copy.retry_ms = 0; /* there may be room now */

@@ -10,6 +10,7 @@
 #include <librpma.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "export/mapfile.h"
 #include "mirror/core/candidate.h"
 #include "mirror/core/growth.h"
@@ -90,6 +91,8 @@ struct client {
 	} wait;
 	struct set *wait_set;
 	bool wants_verified; /* in the answer to its order */
+	bool is_forced;      /* its promotion, */
+	bool has_run;        /* for which on-promote was run */
 	uint64_t wait_until_ms;
 	bool gets_events;
 };
@@ -182,7 +185,6 @@ struct daemon {
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner);
 void loop_unwatch(struct daemon *d, struct watch *w);
-uint64_t loop_now_ms(void); /* CLOCK_BOOTTIME */
 /* Until it is told to end. */
 void loop_run(struct daemon *d);
 
@@ -292,6 +294,7 @@ void map_on_unmap(struct client *client, const struct packet *p);
 void map_retry(struct set *s);
 /* Why a process that waits does not map yet. */
 struct map_reason {
+	enum packet_status status;
 	char text[PACKET_TEXT];
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client);
@@ -333,15 +336,30 @@ void promote_tick(struct set *s, uint64_t now_ms);
 struct json_t *request_status(const struct set *s);
 
 /* request_order.c: what changes something. Each answers, now or later. */
-void request_promote(struct client *client, struct set *s, const char *member, bool force);
 void request_order(struct client *client, struct set *s, const char *member,
 		   const struct packet_order_request *order);
 void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
 void request_resolve(struct client *client, struct set *s, const char *member);
 void request_change(struct client *client, struct set *s, const struct mirror_config *config);
 void request_on_ordered(struct set *s, const struct packet *p);
+/* Answered later. */
+void request_wait(struct client *client, struct set *s, enum client_wait wait);
+/* The member's slot; MIRROR_NOBODY after a refusal. */
+uint8_t request_slot(struct client *client, const struct set *s, const char *member);
+/* Refuse what this host cannot do for another one. */
+void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
+enum request_code request_code_of(enum packet_status status);
+
+/* request_promote.c: an operator's promotion. */
+void request_promote(struct client *client, struct set *s, const char *member, bool force);
+/* A process waits for the set: perhaps the one that on-promote was to start. */
+void request_on_waiting(struct set *s, struct client *waiting);
+/* Something has changed: refuse what cannot be any more. */
+void request_look_promotions(struct set *s);
 /* Somebody has become primary on this host. */
 void request_on_promoted(struct set *s);
+/* The time of one has passed: say why. */
+void request_give_promotion_up(struct client *client);
 
 /* scrub.c: the periodic comparison of the copies. */
 #define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */

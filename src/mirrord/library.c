@@ -209,7 +209,7 @@ static int library_on_holder(struct client *client, const struct packet *p)
 	case PACKET_MEMBER:
 		return library_member(client, p);
 	case PACKET_HEARTBEAT:
-		s->holder.heartbeat_ms = loop_now_ms();
+		s->holder.heartbeat_ms = clock_boot_ms();
 		return 0;
 	case PACKET_SERVE:
 		return library_serve(client, p);
@@ -217,7 +217,7 @@ static int library_on_holder(struct client *client, const struct packet *p)
 		return library_fail(client, p);
 	case PACKET_STATUS:
 		s->holder.report = p->report;
-		s->holder.report_ms = loop_now_ms();
+		s->holder.report_ms = clock_boot_ms();
 		return 0;
 	case PACKET_EVENT:
 		library_on_event(s, &p->event);

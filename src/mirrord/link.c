@@ -141,7 +141,7 @@ void link_adopt(struct daemon *d, struct link *link)
 	link->next = d->links;
 	d->links = link;
 	(*link_count(d, link))++;
-	link->deadline_ms = loop_now_ms() + DAEMON_PENDING_MS;
+	link->deadline_ms = clock_boot_ms() + DAEMON_PENDING_MS;
 	rpma_conn_get_event_fd(link->conn, &event_fd);
 	rpma_conn_get_cq(link->conn, &link->cq);
 	rpma_cq_get_fd(link->cq, &cq_fd);

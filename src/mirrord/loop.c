@@ -11,11 +11,6 @@
 
 #define LOOP_TICK_MS 1000 /* at the latest */
 
-uint64_t loop_now_ms(void)
-{
-	return agent_now_ns() / NSEC_PER_MS;
-}
-
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner)
 {
@@ -38,7 +33,7 @@ void loop_unwatch(struct daemon *d, struct watch *w)
 
 static int loop_wait_ms(struct daemon *d)
 {
-	uint64_t now = loop_now_ms(), deadline;
+	uint64_t now = clock_boot_ms(), deadline;
 	int ms, wait = LOOP_TICK_MS;
 
 	for (unsigned i = 0; i < d->conf->set_count; i++) {

@@ -2,8 +2,6 @@
 /* rpmirrord: the daemon of mirrored files, one a host (rpmirrord(1)). */
 #include <errno.h>
 #include <getopt.h>
-#include <librpma.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "base/text.h"
 #include "mirrord/daemon.h"
+#include "session/forward_log.h"
 
 static const char main_usage[] = "usage: rpmirrord [--config FILE] [--check]\n";
 static const char main_help[] = "\n"
@@ -44,27 +43,10 @@ static void main_log(enum log_level level, const char *file, int line, const cha
 		return; /* there is no other place to report it */
 }
 
-static void main_on_rpma(enum rpma_log_level level, const char *file, const int line,
-			 const char *func, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	text[strcspn(text, "\n")] = '\0';
-	log_emit((enum log_level)level, file, line, func, "librpma: %s", text);
-}
-
 static void main_set_log(enum log_level level)
 {
 	log_set(main_log, level);
-	rpma_log_set_function(main_on_rpma);
-	/* What it notices is detail here. */
-	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, level == LOG_LVL_NOTICE
-							   ? RPMA_LOG_LEVEL_WARNING
-							   : (enum rpma_log_level)level);
+	forward_log(level);
 }
 
 static bool main_parse(struct main_opts *opts, int argc, char **argv)

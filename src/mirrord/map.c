@@ -215,7 +215,7 @@ static void map_grant(struct set *s, struct client *client)
 		return;
 	}
 	s->holder.client = client;
-	s->holder.heartbeat_ms = loop_now_ms();
+	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d maps it", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
 }
@@ -320,6 +320,7 @@ struct map_reason map_why_waits(const struct set *s, const struct client *client
 	struct map_reason why;
 
 	map_judge(s, client, &v);
+	why.status = v.status;
 	snprintf(why.text, sizeof(why.text), "%s", v.text[0] ? v.text : "the register is asked");
 	return why;
 }
@@ -348,6 +349,7 @@ void map_retry(struct set *s)
 		if (client->set == s && client->is_waiting)
 			map_look_after(s, client);
 	}
+	request_look_promotions(s);
 }
 
 static bool map_is_holder(const struct set *s, const struct client *client)
@@ -368,7 +370,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 	s->holder.client = client;
 	s->holder.epoch = map->epoch;
 	s->holder.fenced_by = 0;
-	s->holder.heartbeat_ms = loop_now_ms();
+	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d goes on", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
 }
@@ -395,7 +397,7 @@ void map_on_request(struct client *client, const struct packet *p)
 		return;
 	}
 	client->set = s;
-	set_try_open(s, loop_now_ms());
+	set_try_open(s, clock_boot_ms());
 	if (p->map.flags & PACKET_MAP_RESUME) {
 		map_resume(s, client, &p->map);
 	} else if (p->map.flags & PACKET_MAP_READONLY) {
@@ -405,6 +407,7 @@ void map_on_request(struct client *client, const struct packet *p)
 			map_refuse(client, PACKET_COPY_FAILED, s->why_not.text);
 	} else {
 		client->is_waiting = true;
+		request_on_waiting(s, client);
 		client->wants_answer = s->asked + 1;
 		client->wants_alive = s->alive_asked + 1;
 		reg_ask(s);

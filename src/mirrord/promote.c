@@ -52,7 +52,7 @@ void promote_run(struct set *s)
 	promote_reap(s);
 	if (s->promote_pid)
 		return;
-	s->promote_ms = loop_now_ms() + PROMOTE_PAUSE_MS;
+	s->promote_ms = clock_boot_ms() + PROMOTE_PAUSE_MS;
 	rc = promote_spawn(s);
 	if (rc)
 		LOG_ERROR("set %s: cannot run %s: %s", s->conf->name, s->conf->on_promote,

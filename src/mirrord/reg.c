@@ -40,7 +40,7 @@ static void reg_show_member(struct set *s)
 {
 	struct member_verdict v;
 
-	s->shown_ns = agent_now_ns();
+	s->shown_ns = clock_boot_ns();
 	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
 	s->is_split = v.answer != MEMBER_YES;
 	if (!s->is_split) {
@@ -149,7 +149,7 @@ void reg_ask(struct set *s)
 		return;
 	job->id = ++s->asked;
 	s->is_asking = true;
-	s->look_ms = loop_now_ms() + REG_LOOK_MS;
+	s->look_ms = clock_boot_ms() + REG_LOOK_MS;
 	agent_post(s->asks, job);
 }
 
@@ -173,9 +173,9 @@ static void reg_watch(struct set *s)
 		return;
 	job->expected.revision = s->entry.revision;
 	job->wait_ms = REG_LOOK_MS;
-	job->counts = loop_now_ms() >= s->count_ms;
+	job->counts = clock_boot_ms() >= s->count_ms;
 	if (job->counts)
-		s->count_ms = loop_now_ms() + REG_COUNT_MS;
+		s->count_ms = clock_boot_ms() + REG_COUNT_MS;
 	s->is_watching = true;
 	agent_post(s->watcher, job);
 }
@@ -225,7 +225,7 @@ void reg_ask_alive(struct set *s)
 		return;
 	job->id = ++s->alive_asked;
 	s->is_reading_alive = true;
-	s->alive_ms = loop_now_ms() + reg_lease_ms(s) / 5;
+	s->alive_ms = clock_boot_ms() + reg_lease_ms(s) / 5;
 	agent_post(s->alive, job);
 }
 
@@ -247,7 +247,7 @@ static void reg_on_renewed(struct agent_job *job)
 	} else if (is_ours) {
 		LOG_WARNING_LIMITED("set %s: the alive key could not be renewed: %s: %s",
 				    s->conf->name, register_result_str(job->result), job->err.text);
-		s->renew_ms = loop_now_ms() + REG_RETRY_MS;
+		s->renew_ms = clock_boot_ms() + REG_RETRY_MS;
 		reg_ask(s);
 	}
 	free(job);

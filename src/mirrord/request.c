@@ -302,7 +302,7 @@ static void request_run(struct request *r, const struct request_row *row)
 	struct client *client = r->client;
 
 	r->set = r->set_name ? set_find(client->daemon, r->set_name) : NULL;
-	client->wait_until_ms = loop_now_ms() + (uint64_t)r->timeout_ms;
+	client->wait_until_ms = clock_boot_ms() + (uint64_t)r->timeout_ms;
 	if (r->set_name && !r->set)
 		request_refuse(client, REQUEST_CONFIG, "see rpmirrord.conf(5)",
 			       "no copy of set '%s' is configured on this host", r->set_name);
@@ -350,7 +350,6 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 static const char *const request_awaited[] = {
 	[CLIENT_WAITS_ORDER] = "the primary's process has not answered",
 	[CLIENT_WAITS_SWAP] = "the register has not answered",
-	[CLIENT_WAITS_PRIMARY] = "no process on this host has become primary",
 	[CLIENT_WAITS_GROWTH] = "the files of the in-sync copies are not long enough yet",
 };
 
@@ -361,7 +360,9 @@ int requests_tick(struct daemon *d, uint64_t now_ms)
 	for (struct client *c = d->clients; c; c = c->next) {
 		if (c->wait == CLIENT_IDLE)
 			continue;
-		if (c->wait_until_ms <= now_ms)
+		if (c->wait_until_ms <= now_ms && c->wait == CLIENT_WAITS_PRIMARY)
+			request_give_promotion_up(c);
+		else if (c->wait_until_ms <= now_ms)
 			request_refuse(c, REQUEST_TIMEOUT, NULL, "%s", request_awaited[c->wait]);
 		else if (c->wait_until_ms < nearest)
 			nearest = c->wait_until_ms;

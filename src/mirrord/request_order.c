@@ -20,14 +20,14 @@ uint64_t request_random(void)
 	return v;
 }
 
-static void request_wait(struct client *client, struct set *s, enum client_wait wait)
+void request_wait(struct client *client, struct set *s, enum client_wait wait)
 {
 	client->wait = wait;
 	client->wait_set = s;
 }
 
 /* The member's slot; MIRROR_NOBODY after a refusal. */
-static uint8_t request_slot(struct client *client, const struct set *s, const char *member)
+uint8_t request_slot(struct client *client, const struct set *s, const char *member)
 {
 	uint8_t slot = member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NOBODY;
 
@@ -38,8 +38,7 @@ static uint8_t request_slot(struct client *client, const struct set *s, const ch
 }
 
 /* What this host cannot do for another one. */
-static void request_elsewhere(struct client *client, const struct set *s, uint8_t slot,
-			      const char *what)
+void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what)
 {
 	const struct mirror_member *member = &s->entry.record.config.members[slot];
 	char hint[MIRROR_HOST_MAX + 64];
@@ -86,7 +85,7 @@ void request_order(struct client *client, struct set *s, const char *member,
 	local_send(s->holder.client, &p, NULL, 0);
 }
 
-static enum request_code request_code_of(enum packet_status status)
+enum request_code request_code_of(enum packet_status status)
 {
 	static const enum request_code codes[PACKET_STATUS_END] = {
 		[PACKET_BAD] = REQUEST_USAGE,
@@ -151,55 +150,7 @@ void request_on_ordered(struct set *s, const struct packet *p)
 	}
 }
 
-/* ---- promotion ---- */
-
-static struct client *request_find_waiting(const struct set *s)
-{
-	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->set == s && c->is_waiting)
-			return c;
-	return NULL;
-}
-
-void request_promote(struct client *client, struct set *s, const char *member, bool force)
-{
-	uint8_t slot = request_slot(client, s, member);
-	struct client *waiting = request_find_waiting(s);
-
-	if (slot == MIRROR_NOBODY)
-		return;
-	if (slot != s->meta.super.slot) {
-		request_elsewhere(client, s, slot, "that copy");
-		return;
-	}
-	if (s->holder.epoch.number) {
-		request_done(client); /* it is primary */
-		return;
-	}
-	if (!waiting && !s->conf->on_promote[0]) {
-		request_refuse(client, REQUEST_CONFIG,
-			       "start the application, whose rpmirror_map(RPMIRROR_WAIT) waits, "
-			       "or configure on-promote",
-			       "no process on this host waits to be primary");
-		return;
-	}
-	request_wait(client, s, CLIENT_WAITS_PRIMARY);
-	if (!waiting) {
-		promote_run(s);
-		return;
-	}
-	waiting->is_ordered = true;
-	if (force)
-		waiting->map_flags |= PACKET_MAP_FORCE;
-	map_retry(s);
-}
-
-void request_on_promoted(struct set *s)
-{
-	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s)
-			request_done(c);
-}
+/* ---- fence ---- */
 
 void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms)
 {
@@ -294,12 +245,15 @@ static bool request_discard_own(struct client *client, struct set *s)
 			       s->conf->member);
 		return false;
 	}
-	LOG_WARNING("set %s: an operator discards what differs in the copy of %s%s%s",
-		    s->conf->name, s->conf->member, s->is_split ? ": " : "",
-		    s->is_split ? s->split_why : "");
-	s->shown_ns = agent_now_ns();
-	links_end_all(s->daemon, s);
-	member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
+	member_may_discard(&s->member, &s->entry.record, &v);
+	if (v.answer == MEMBER_YES) {
+		LOG_WARNING("set %s: an operator discards what differs in the copy of %s%s%s",
+			    s->conf->name, s->conf->member, s->is_split ? ": " : "",
+			    s->is_split ? s->split_why : "");
+		s->shown_ns = clock_boot_ns();
+		links_end_all(s->daemon, s);
+		member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
+	}
 	if (v.answer == MEMBER_YES) {
 		s->is_split = false;
 		return true;

@@ -74,7 +74,7 @@ void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered)
 		scrub_record(s, &scrub);
 		return;
 	}
-	s->scrub_retry_ms = loop_now_ms() + SCRUB_RETRY_MS;
+	s->scrub_retry_ms = clock_boot_ms() + SCRUB_RETRY_MS;
 	LOG_WARNING("set %s: the scrub was not done: %s", s->conf->name,
 		    ordered->text[0] ? ordered->text : packet_status_2str(ordered->status));
 }

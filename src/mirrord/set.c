@@ -142,7 +142,7 @@ const struct packet_report *set_report(const struct set *s)
 bool set_is_silent(const struct set *s)
 {
 	return s->holder.pid && s->holder.report_ms &&
-	       loop_now_ms() - s->holder.report_ms > DAEMON_SILENT_MS;
+	       clock_boot_ms() - s->holder.report_ms > DAEMON_SILENT_MS;
 }
 
 void set_fill_status(struct set *s, struct message_status *status)

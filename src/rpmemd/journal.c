@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <librpma.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "session/forward_log.h"
 
 /* Set before there is a second thread, but for the descriptor. */
 static char journal_path[PATH_MAX];
@@ -58,27 +57,10 @@ static void journal_sink(enum log_level level, const char *file, int line, const
 		journal_write(level, printable);
 }
 
-static void journal_on_rpma(enum rpma_log_level level, const char *file, const int line,
-			    const char *func, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	text[strcspn(text, "\n")] = '\0';
-	log_emit((enum log_level)level, file, line, func, "librpma: %s", text);
-}
-
 static void journal_set_level(enum log_level level)
 {
 	log_set(journal_sink, level);
-	rpma_log_set_function(journal_on_rpma);
-	/* What it notices is detail here. */
-	if (level == LOG_LVL_NOTICE)
-		level = LOG_LVL_WARNING;
-	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)level);
+	forward_log(level);
 }
 
 void journal_begin(void)

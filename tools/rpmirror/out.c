@@ -111,6 +111,13 @@ double json_figure(const json_t *object, const char *key, double dflt)
 	return json_is_number(value) ? json_number_value(value) : dflt;
 }
 
+uint64_t json_count(const json_t *object, const char *key, uint64_t max, uint64_t dflt)
+{
+	double value = json_figure(object, key, -1);
+
+	return value >= 0 && value <= (double)max ? (uint64_t)value : dflt;
+}
+
 bool json_flag(const json_t *object, const char *key)
 {
 	return json_is_true(json_object_get(object, key));

@@ -4,6 +4,7 @@
 #define RPMIRROR_OUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -48,6 +49,8 @@ void out_json(json_t *object);
 /* What an answer has; dflt where it is absent or of another kind. */
 const char *json_text(const json_t *object, const char *key, const char *dflt);
 double json_figure(const json_t *object, const char *key, double dflt);
+/* A number from 0 to max; dflt for all that is none. */
+uint64_t json_count(const json_t *object, const char *key, uint64_t max, uint64_t dflt);
 bool json_flag(const json_t *object, const char *key);
 
 #endif

@@ -9,6 +9,8 @@
 #include "out.h"
 #include "survive.h"
 
+#define SHOW_TIME_MAX 253402300799u /* the end of the year 9999 */
+
 /* What came from another process, as one printable word or sentence. */
 struct show_text {
 	char text[512];
@@ -82,16 +84,15 @@ static void show_progress(const json_t *member)
 }
 
 /* It takes the set's size when no process maps the set. */
-static void show_smaller(const json_t *member, double set_size)
+static void show_smaller(const json_t *member, uint64_t set_size)
 {
-	double size = json_figure(member, "size", set_size);
+	uint64_t size = json_count(member, "size", MIRROR_SIZE_MAX, set_size);
 
 	if (size < set_size && size > 0)
-		printf("   %s of %s", text_size((uint64_t)size).text,
-		       text_size((uint64_t)set_size).text);
+		printf("   %s of %s", text_size(size).text, text_size(set_size).text);
 }
 
-static void show_member(const json_t *member, int width, double set_size)
+static void show_member(const json_t *member, int width, uint64_t set_size)
 {
 	struct show_text name = show_get(member, "name", "?");
 	struct show_text copy = show_get(member, "copy", "?");
@@ -130,7 +131,7 @@ static void show_verify(const json_t *set)
 static void show_scrub(const json_t *set)
 {
 	const json_t *scrub = json_object_get(set, "scrub");
-	time_t when = (time_t)json_figure(scrub, "time", 0);
+	time_t when = (time_t)json_count(scrub, "time", SHOW_TIME_MAX, 0);
 	char text[32];
 	struct tm tm;
 
@@ -155,7 +156,7 @@ void show_set(const json_t *set)
 		width = len > width && len <= MIRROR_NAME_MAX ? len : width;
 	}
 	json_array_foreach(members, i, member)
-		show_member(member, width, json_figure(set, "size", 0));
+		show_member(member, width, json_count(set, "size", MIRROR_SIZE_MAX, 0));
 	show_verify(set);
 	show_scrub(set);
 	show_sentence(set, "reason", "why");
@@ -187,7 +188,7 @@ static void show_explain_view(const json_t *set)
 		       "The register's history keeps them.\n");
 }
 
-static void show_explain_member(const json_t *member, double set_size)
+static void show_explain_member(const json_t *member, uint64_t set_size)
 {
 	static const struct {
 		const char *copy, *means;
@@ -211,9 +212,9 @@ static void show_explain_member(const json_t *member, double set_size)
 	if (!json_flag(member, "insync"))
 		printf("; it is not in the in-sync set, so it cannot be promoted but by force");
 	printf(".");
-	if (json_figure(member, "size", set_size) < set_size)
+	if (json_count(member, "size", MIRROR_SIZE_MAX, set_size) < set_size)
 		printf(" It has %s, and takes the set's size when no process maps the set.",
-		       text_size((uint64_t)json_figure(member, "size", 0)).text);
+		       text_size(json_count(member, "size", MIRROR_SIZE_MAX, 0)).text);
 	if (!json_flag(member, "local"))
 		printf(" Its link is %s.", show_get(member, "link", "down").text);
 	if (reason.text[0])
@@ -251,10 +252,10 @@ void show_explanation(const json_t *set)
 	if (json_text(set, "reason", NULL))
 		printf("Why: %s.\n", show_get(set, "reason", "").text);
 	show_explain_view(set);
-	if (json_figure(set, "size", 0) > 0)
-		printf("It has %s.\n", text_size((uint64_t)json_figure(set, "size", 0)).text);
+	if (json_count(set, "size", MIRROR_SIZE_MAX, 0) > 0)
+		printf("It has %s.\n", text_size(json_count(set, "size", MIRROR_SIZE_MAX, 0)).text);
 	json_array_foreach(json_object_get(set, "members"), i, member)
-		show_explain_member(member, json_figure(set, "size", 0));
+		show_explain_member(member, json_count(set, "size", MIRROR_SIZE_MAX, 0));
 	if (json_text(store, "error", NULL))
 		printf("The register: %s.\n", show_get(store, "error", "").text);
 	show_explain_waiting(set);

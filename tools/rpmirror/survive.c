@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "survive.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +15,12 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 	size_t i;
 
 	*facts = (struct survive_facts){
-		.min_copies = (unsigned)json_figure(set, "min_copies", 1),
+		.min_copies = (unsigned)json_count(set, "min_copies", MIRROR_MEMBERS_MAX, 1),
 		.lonely = words_lonely_of(json_text(set, "lonely", "none")),
-		.register_members = is_file ? 0 : (unsigned)json_figure(store, "members", 0),
-		.register_healthy = is_file ? 0 : (unsigned)json_figure(store, "healthy", 0),
+		.register_members =
+			is_file ? 0 : (unsigned)json_count(store, "members", INT_MAX, 0),
+		.register_healthy =
+			is_file ? 0 : (unsigned)json_count(store, "healthy", INT_MAX, 0),
 		.is_register_silent = json_is_false(json_object_get(store, "answers"))};
 	json_array_foreach(json_object_get(set, "members"), i, member) facts->copies +=
 		json_flag(member, "insync");
@@ -74,15 +77,22 @@ void survive_text(const struct survive_facts *f, char *text, size_t size)
 		survive_text_etcd(f, text, size);
 }
 
+/* MIRROR_NOBODY: it says none that can be. */
+static uint8_t survive_slot_of(const json_t *member)
+{
+	return (uint8_t)json_count(member, "slot", MIRROR_MEMBERS_MAX - 1, MIRROR_NOBODY);
+}
+
 static uint8_t survive_slot(const json_t *set, const char *name)
 {
 	const json_t *member;
 	size_t i;
 
-	json_array_foreach(json_object_get(set, "members"), i,
-			   member) if (!strcmp(json_text(member, "name", ""),
-					       name)) return (uint8_t)json_figure(member, "slot",
-										  MIRROR_NOBODY);
+	json_array_foreach(json_object_get(set, "members"), i, member)
+	{
+		if (!strcmp(json_text(member, "name", ""), name))
+			return survive_slot_of(member);
+	}
 	return MIRROR_NOBODY;
 }
 
@@ -125,8 +135,10 @@ static mirror_mask survive_members(const json_t *set, const char *at, uint8_t of
 
 	json_array_foreach(json_object_get(set, "members"), i, member)
 	{
-		uint8_t slot = (uint8_t)json_figure(member, "slot", 0) % MIRROR_MEMBERS_MAX;
+		uint8_t slot = survive_slot_of(member);
 
+		if (slot == MIRROR_NOBODY)
+			continue;
 		if (at && !strcmp(json_text(member, "host", ""), at))
 			found |= MIRROR_BIT(slot);
 		if (slot == of_slot && host)
@@ -184,9 +196,10 @@ static unsigned survive_left(const json_t *set, mirror_mask lost, const char **f
 	*first = NULL;
 	json_array_foreach(json_object_get(set, "members"), i, member)
 	{
-		uint8_t slot = (uint8_t)json_figure(member, "slot", 0);
+		uint8_t slot = survive_slot_of(member);
 
-		if (!json_flag(member, "insync") || (lost & MIRROR_BIT(slot % 8)))
+		if (slot == MIRROR_NOBODY || !json_flag(member, "insync") ||
+		    (lost & MIRROR_BIT(slot)))
 			continue;
 		if (!left++)
 			*first = json_text(member, "name", "?");

@@ -18,8 +18,8 @@ static bool growth_has_room(const struct member *m, const struct growth_files *f
 {
 	const struct meta_super *super = &m->meta->super;
 
-	return size <= super->size || (size <= super->room && size <= files->data &&
-				       meta_size_for(size) <= files->meta);
+	return size <= super->size ||
+	       (size <= super->room && size <= files->data && meta_size_for(size) <= files->meta);
 }
 
 static void growth_note_failure(struct growth *g, uint64_t size, int error, const char *why,

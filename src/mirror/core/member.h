@@ -113,6 +113,9 @@ void member_on_view(struct member *m, const struct mirror_view *view, struct mem
  * is then `syncing`, outside of every epoch, until it was compared as a whole. */
 void member_discard(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		    struct member_verdict *v);
+/* Is that permitted? Changes nothing. */
+void member_may_discard(const struct member *m, const struct mirror_record *rec,
+			struct member_verdict *v);
 
 /* ---- fence ---- */
 

@@ -173,6 +173,13 @@ void member_on_view(struct member *m, const struct mirror_view *view, struct mem
 	member_done(v, is_newer ? meta_set_promise(m->meta, &promise) : m->meta->broken);
 }
 
+void member_may_discard(const struct member *m, const struct mirror_record *rec,
+			struct member_verdict *v)
+{
+	if (member_is_ours(m, rec, v) && member_is_free(m, v))
+		member_yes(v);
+}
+
 void member_discard(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		    struct member_verdict *v)
 {
@@ -180,7 +187,8 @@ void member_discard(struct member *m, const struct mirror_record *rec, uint64_t 
 	struct meta_promise promise = m->meta->promise;
 	int rc;
 
-	if (!member_is_ours(m, rec, v) || !member_is_free(m, v))
+	member_may_discard(m, rec, v);
+	if (v->answer != MEMBER_YES)
 		return;
 	member_distrust(&super);
 	super.flags &= ~(uint32_t)(META_WAS_PRIMARY | META_FORCED);

@@ -14,21 +14,27 @@
 
 #define METAFILE_PAGE 4096u
 
-static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
+int metafile_write_back(void *addr, enum rpma_durability durability, uint64_t offset, uint64_t len)
 {
-	struct metafile *f = arg;
 	uint64_t from = offset / METAFILE_PAGE * METAFILE_PAGE;
 
-	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED); /* also in signal handlers */
-	switch (f->durability) {
+	switch (durability) {
 	case RPMA_DURABILITY_VOLATILE:
 		return 0;
 	case RPMA_DURABILITY_DAX:
-		pmem_persist((char *)f->addr + offset, len);
+		pmem_persist((char *)addr + offset, len);
 		return 0;
 	default:
-		return msync((char *)f->addr + from, offset + len - from, MS_SYNC) ? -errno : 0;
+		return msync((char *)addr + from, offset + len - from, MS_SYNC) ? -errno : 0;
 	}
+}
+
+static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
+{
+	struct metafile *f = arg;
+
+	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED); /* also in signal handlers */
+	return metafile_write_back(f->addr, f->durability, offset, len);
 }
 
 /* One whose mapping only reads: a setter is a mistake of the caller. */

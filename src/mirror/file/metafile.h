@@ -35,6 +35,8 @@ int metafile_open(struct metafile *f, const char *path, enum metafile_mode mode,
  * over, also on failure. */
 int metafile_attach(struct metafile *f, int fd, struct error *err);
 void metafile_close(struct metafile *f);
+/* Bytes of a mapped file, which starts at addr, to the medium. 0 or -errno. */
+int metafile_write_back(void *addr, enum rpma_durability durability, uint64_t offset, uint64_t len);
 /* Valid until the file is closed. */
 struct meta_store metafile_store(struct metafile *f);
 

@@ -309,7 +309,9 @@ void hosts_read(const struct hosts *h, struct register_entry *now)
 	register_close(r);
 }
 
-struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot)
+static struct mirror_record hosts_change(const struct hosts *h, unsigned slot,
+					 int (*change)(struct mirror_record *rec, uint8_t slot,
+						       uint64_t nonce, const char **why))
 {
 	static struct register_entry now;
 	static struct mirror_record next;
@@ -323,10 +325,25 @@ struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot)
 	if (register_get(r, &now, &err))
 		fail_msg("%s", err.text);
 	next = now.record;
-	if (view_promote(&next, (uint8_t)slot, hosts_random(), &why))
+	if (change(&next, (uint8_t)slot, hosts_random(), &why))
 		fail_msg("%s", why);
 	if (register_swap(r, &now, &next, NULL, &now, &err) != REGISTER_DONE)
 		fail_msg("%s", err.text);
 	register_close(r);
-	return next.view.epoch;
+	return next;
+}
+
+struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot)
+{
+	return hosts_change(h, slot, view_promote).view.epoch;
+}
+
+static int hosts_lose(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why)
+{
+	return view_shrink(rec, rec->view.primary, MIRROR_BIT(slot), nonce, why);
+}
+
+void hosts_exclude(const struct hosts *h, unsigned slot)
+{
+	hosts_change(h, slot, hosts_lose);
 }

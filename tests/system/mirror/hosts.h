@@ -58,6 +58,8 @@ int host_stop(struct hosts *h, unsigned i);
 
 /* The register's next epoch, past the daemons; the member in that slot is its primary. */
 struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot);
+/* The primary of the register's epoch loses that member, past the daemons. */
+void hosts_exclude(const struct hosts *h, unsigned slot);
 /* The record that the register has now, read past the daemons. */
 void hosts_read(const struct hosts *h, struct register_entry *now);
 

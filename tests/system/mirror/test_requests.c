@@ -13,7 +13,7 @@
 #include "system/lib/check.h"
 
 static struct hosts hosts;
-static struct player a, tool;
+static struct player a, b, tool;
 static struct register_entry now;
 
 static json_t *tool_receive(struct player *p)
@@ -224,6 +224,71 @@ static void an_operator_promotes_who_waits(void **state)
 	hosts_stop(&hosts);
 }
 
+/* The refusal's code; its message says that. */
+static int refused_as(struct player *p, const char *text, const char *message)
+{
+	json_t *in = tool_ask(p, text), *error = json_object_get(in, "error");
+	int code = (int)json_integer_value(json_object_get(error, "code"));
+
+	if (!strstr(text_of(error, "message"), message))
+		fail_msg("'%s' does not say '%s'", text_of(error, "message"), message);
+	json_decref(in);
+	return code;
+}
+
+static void a_promotion_that_cannot_be_says_why(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
+				  "\"timeout_ms\":300}";
+	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
+	struct hosts_opts opts = {.count = 2, .lease_ms = 600000};
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_recover(&a, &now);
+	player_open(&b, &hosts, 1);
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	player_send(&b, &out);
+	player_open(&tool, &hosts, 1);
+	wait_until_primary_is(&tool, "a");
+	/* Another primary lives: waiting may help, and has not. */
+	assert_int_equal(refused_as(&tool, ask, "member a is primary"), 8);
+	hosts_exclude(&hosts, 1);
+	/* Nothing that is waited for makes a stale copy newer, but by that primary. */
+	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
+	player_close(&tool);
+	player_close(&b);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void a_discard_that_is_refused_cuts_nobody_off(void **state)
+{
+	static const char ask[] = "{\"op\":\"resolve\",\"set\":\"orders\",\"discard\":\"a\"}";
+	struct hosts_opts opts = {.count = 2};
+	struct mirror_epoch epoch;
+	struct talk control;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	/* Another member is primary, and has excluded this one, which a process still maps. */
+	epoch = hosts_promote(&hosts, 1);
+	hosts_exclude(&hosts, 0);
+	assert_int_equal(talk_open(&control, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
+	assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	player_open(&tool, &hosts, 0);
+	wait_until_primary_is(&tool, "b");
+	assert_int_equal(refused_as(&tool, ask, "maps the copy"), 10);
+	assert_int_equal(talk_ask(&control, MESSAGE_PING)->type, MESSAGE_PONG);
+	talk_close(&control);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
 static void a_member_is_replaced_in_the_register(void **state)
 {
 	static const char ask[] = "{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":"
@@ -322,6 +387,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_is_refused_with_its_code),
 		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
 		cmocka_unit_test(an_operator_promotes_who_waits),
+		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
+		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
 		cmocka_unit_test(a_member_is_replaced_in_the_register),
 		cmocka_unit_test(events_begin_with_what_there_is),
 		cmocka_unit_test(others_may_look_but_not_change),

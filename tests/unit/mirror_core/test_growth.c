@@ -55,9 +55,8 @@ static void a_disk_that_is_too_small_is_tried_again_later(void **state)
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER - 4096, 11),
 			 GROWTH_BEGIN);
 	growth_on_files(&g, &member, LARGER - 4096, ENOSPC, "the disk is full", 11);
-	assert_int_equal(
-		growth_make_room(&g, &member, &as_they_were, LARGER, 10 + GROWTH_RETRY_MS),
-		GROWTH_BEGIN);
+	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 10 + GROWTH_RETRY_MS),
+			 GROWTH_BEGIN);
 }
 
 static void a_copy_that_fails_or_is_closed_has_no_room(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record.h -- what a region holds, kept on the disk beside the region's file.
+ * file_record.h -- what a region holds, kept on the disk beside the region's file.
  *
  * The record of the file F is F.rpma in the same folder, 84 bytes, little-endian:
  *
@@ -21,8 +21,8 @@
  *
  * Functions return 0 or -errno. Thread-safe, one thread a place.
  */
-#ifndef EXPORT_RECORD_H
-#define EXPORT_RECORD_H
+#ifndef EXPORT_FILE_RECORD_H
+#define EXPORT_FILE_RECORD_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -31,26 +31,27 @@
 
 #include "session/hello.h"
 
-#define RECORD_SIZE 84
+#define FILE_RECORD_SIZE 84
 
 /* Where the record of a file is, and which file it is. */
-struct record_place {
+struct file_record_place {
 	char path[PATH_MAX + 8];
 	uint64_t inode, made_ns;
 	mode_t mode; /* of the file, hence of the record */
 };
 
 /* The file is open as fd. Beside what a symbolic link leads to. */
-int record_place_init(struct record_place *place, const char *path, int fd);
+int file_record_place_init(struct file_record_place *place, const char *path, int fd);
 /* RAW: there is none, or one of another file. size: of the region; no file is longer. -EILSEQ: it
  * is damaged or of another version, which is RAW as well. */
-int record_load(const struct record_place *place, uint64_t size, struct hello_content *content);
-int record_store(const struct record_place *place, const struct hello_content *content);
+int file_record_load(const struct file_record_place *place, uint64_t size,
+		     struct hello_content *content);
+int file_record_store(const struct file_record_place *place, const struct hello_content *content);
 
-/* Bytes written to buf[RECORD_SIZE]. */
-size_t record_encode(const struct record_place *place, const struct hello_content *content,
-		     uint8_t *buf);
-int record_decode(const struct record_place *place, uint64_t size, const uint8_t *buf, size_t len,
-		  struct hello_content *content);
+/* Bytes written to buf[FILE_RECORD_SIZE]. */
+size_t file_record_encode(const struct file_record_place *place,
+			  const struct hello_content *content, uint8_t *buf);
+int file_record_decode(const struct file_record_place *place, uint64_t size, const uint8_t *buf,
+		       size_t len, struct hello_content *content);
 
 #endif

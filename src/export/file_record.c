@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "export/record.h"
+#include "export/file_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 #include "base/error.h"
 #include "base/newfile.h"
 
-#define RECORD_MAGIC   "RPMAHOLD"
-#define RECORD_VERSION 1
+#define FILE_RECORD_MAGIC   "RPMAHOLD"
+#define FILE_RECORD_VERSION 1
 
-int record_place_init(struct record_place *place, const char *path, int fd)
+int file_record_place_init(struct file_record_place *place, const char *path, int fd)
 {
 	char real[PATH_MAX];
 	struct statx stx;
@@ -36,13 +36,13 @@ int record_place_init(struct record_place *place, const char *path, int fd)
 	return 0;
 }
 
-size_t record_encode(const struct record_place *place, const struct hello_content *content,
-		     uint8_t *buf)
+size_t file_record_encode(const struct file_record_place *place,
+			  const struct hello_content *content, uint8_t *buf)
 {
-	struct wcursor c = wcursor_init(buf, RECORD_SIZE);
+	struct wcursor c = wcursor_init(buf, FILE_RECORD_SIZE);
 
-	wcursor_bytes(&c, RECORD_MAGIC, 8);
-	wcursor_le(&c, RECORD_VERSION, 4);
+	wcursor_bytes(&c, FILE_RECORD_MAGIC, 8);
+	wcursor_le(&c, FILE_RECORD_VERSION, 4);
 	wcursor_le(&c, content->state, 4);
 	wcursor_le(&c, place->inode, 8);
 	wcursor_le(&c, place->made_ns, 8);
@@ -54,29 +54,29 @@ size_t record_encode(const struct record_place *place, const struct hello_conten
 }
 
 /* Is it intact, and in a form that this version knows? */
-static bool record_is_sound(const uint8_t *buf, size_t len)
+static bool file_record_is_sound(const uint8_t *buf, size_t len)
 {
 	struct rcursor c = rcursor_init(buf, len);
 	const uint8_t *magic = rcursor_bytes(&c, 8);
 	uint64_t version = rcursor_le(&c, 4), state = rcursor_le(&c, 4);
 
-	rcursor_bytes(&c, RECORD_SIZE - 4 - 16);
-	return rcursor_le(&c, 4) ==
-		       crc32c_final(crc32c_update(CRC32C_INIT, buf,
-						  len < RECORD_SIZE ? 0 : RECORD_SIZE - 4)) &&
-	       !c.bad && !rcursor_left(&c) && !memcmp(magic, RECORD_MAGIC, 8) &&
-	       version == RECORD_VERSION && state <= HELLO_CONTENT_WHOLE;
+	rcursor_bytes(&c, FILE_RECORD_SIZE - 4 - 16);
+	return rcursor_le(&c, 4) == crc32c_final(crc32c_update(
+					    CRC32C_INIT, buf,
+					    len < FILE_RECORD_SIZE ? 0 : FILE_RECORD_SIZE - 4)) &&
+	       !c.bad && !rcursor_left(&c) && !memcmp(magic, FILE_RECORD_MAGIC, 8) &&
+	       version == FILE_RECORD_VERSION && state <= HELLO_CONTENT_WHOLE;
 }
 
-int record_decode(const struct record_place *place, uint64_t size, const uint8_t *buf, size_t len,
-		  struct hello_content *content)
+int file_record_decode(const struct file_record_place *place, uint64_t size, const uint8_t *buf,
+		       size_t len, struct hello_content *content)
 {
 	struct rcursor c = rcursor_init(buf, len);
 	struct hello_content found = {0};
 	bool ours;
 
 	memset(content, 0, sizeof(*content));
-	if (!record_is_sound(buf, len))
+	if (!file_record_is_sound(buf, len))
 		return -EILSEQ;
 	rcursor_bytes(&c, 12);
 	found.state = (uint8_t)rcursor_le(&c, 4);
@@ -93,9 +93,10 @@ int record_decode(const struct record_place *place, uint64_t size, const uint8_t
 	return 0;
 }
 
-int record_load(const struct record_place *place, uint64_t size, struct hello_content *content)
+int file_record_load(const struct file_record_place *place, uint64_t size,
+		     struct hello_content *content)
 {
-	uint8_t buf[RECORD_SIZE + 1];
+	uint8_t buf[FILE_RECORD_SIZE + 1];
 	int fd = open(place->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	ssize_t len;
 
@@ -106,21 +107,21 @@ int record_load(const struct record_place *place, uint64_t size, struct hello_co
 	if (len < 0)
 		len = -errno;
 	close(fd);
-	return len < 0 ? (int)len : record_decode(place, size, buf, (size_t)len, content);
+	return len < 0 ? (int)len : file_record_decode(place, size, buf, (size_t)len, content);
 }
 
-static int record_write(struct newfile *nf, const struct record_place *place,
-			const struct hello_content *content, struct error *err)
+static int file_record_write(struct newfile *nf, const struct file_record_place *place,
+			     const struct hello_content *content, struct error *err)
 {
-	uint8_t buf[RECORD_SIZE];
-	ssize_t n = write(nf->fd, buf, record_encode(place, content, buf));
+	uint8_t buf[FILE_RECORD_SIZE];
+	ssize_t n = write(nf->fd, buf, file_record_encode(place, content, buf));
 
 	if (n != (ssize_t)sizeof(buf) || fchmod(nf->fd, place->mode))
 		return error_set(err, ERROR_LOCAL, n < 0 ? errno : EIO, "%s", place->path);
 	return newfile_commit(nf, true, err);
 }
 
-int record_store(const struct record_place *place, const struct hello_content *content)
+int file_record_store(const struct file_record_place *place, const struct hello_content *content)
 {
 	struct newfile_opts opts = {.path = place->path, .is_private = true};
 	struct newfile nf;
@@ -129,7 +130,7 @@ int record_store(const struct record_place *place, const struct hello_content *c
 
 	rc = newfile_open(&nf, &opts, &err);
 	if (!rc) {
-		rc = record_write(&nf, place, content, &err);
+		rc = file_record_write(&nf, place, content, &err);
 		newfile_abort(&nf);
 	}
 	return rc ? -(err.cause ? err.cause : EIO) : 0;
