@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mirror/core/ranges.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -165,8 +166,11 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
 {
 	struct set_member *member = &m->members[slot];
+	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 
-	if (!ranges_union_add(&m->records, r->ranges, r->count)) {
+	/* Its copy may have grown since this one was mapped. */
+	memcpy(ranges, r->ranges, r->count * sizeof(*ranges));
+	if (!ranges_union_add(&m->records, ranges, ranges_clip(ranges, r->count, m->size))) {
 		act_lost(m, slot, "there is no memory for its records");
 		return;
 	}
