@@ -312,15 +312,15 @@ int safecopy_probe(const void *p)
 }
 #endif
 
-static bool safecopy_on_fault(const siginfo_t *info, void *uctx)
+static enum sigfault_verdict safecopy_on_fault(const siginfo_t *info, void *uctx)
 {
 	struct guard *g = guard;
 
 	if (safecopy_resume(uctx))
-		return true;
+		return SIGFAULT_RESUME;
 	/* Another address: a fault in a handler of the application that interrupted the copy. */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
-		return false;
+		return SIGFAULT_PASS;
 	/* Whatever the mask is in here (ThreadSanitizer adds to it), leave with the thread's. */
 	pthread_sigmask(SIG_SETMASK, &((ucontext_t *)uctx)->uc_sigmask, NULL);
 	siglongjmp(g->env, 1);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +63,18 @@ static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned de
 	return NULL;
 }
 
+/*
+ * Whoever was called before may have displaced this handler, and this one that one, in turn: two
+ * libraries that install theirs again. Then one of them knows the application's handler and the
+ * other does not, which lets the first go on with its older ones by calling it once more.
+ */
+static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned depth)
+{
+	unsigned count = atomic_load(&c->count);
+
+	return count && depth < PREV_MAX ? sigfault_pick(c, depth % count) : NULL;
+}
+
 /* Raised by an instruction of this thread, so that returning would raise it again. */
 static bool sigfault_is_synchronous(const siginfo_t *info)
 {
@@ -100,7 +113,7 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 {
 	struct sigfault_walk outer = sigfault_walk;
 	unsigned depth = outer.uctx == uctx && frame < outer.frame ? outer.depth + 1 : 0;
-	struct sigfault_prev *p = sigfault_pick(sigfault_chain_of(info->si_signo), depth);
+	struct sigfault_prev *p = sigfault_next(sigfault_chain_of(info->si_signo), depth);
 	sighandler_t plain = p && !atomic_load(&p->spent) ? p->sa.sa_handler : SIG_DFL;
 
 	/* The kernel does not let a synchronous fault be ignored. */
@@ -115,12 +128,26 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 	sigfault_walk = outer;
 }
 
+/* Some library's last step was the default, which relies on the access to fault again. */
+static void sigfault_end(int sig)
+{
+	struct sigaction sa;
+
+	if (!sigaction(sig, NULL, &sa) && sa.sa_handler == SIG_DFL)
+		raise(sig);
+}
+
 static void sigfault_handler(int sig, siginfo_t *info, void *uctx)
 {
+	enum sigfault_verdict verdict = SIGFAULT_PASS;
 	int saved_errno = errno;
 
-	if (!sigfault_is_synchronous(info) || !atomic_load(&sigfault_resolve)(info, uctx))
+	if (sigfault_is_synchronous(info))
+		verdict = atomic_load(&sigfault_resolve)(info, uctx);
+	if (verdict != SIGFAULT_RESUME)
 		sigfault_pass_on(info, uctx, (uintptr_t)__builtin_frame_address(0));
+	if (verdict == SIGFAULT_RAISE)
+		sigfault_end(sig);
 	errno = saved_errno;
 }
 

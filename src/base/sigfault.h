@@ -9,14 +9,20 @@
 #define BASE_SIGFAULT_H
 
 #include <signal.h>
-#include <stdbool.h>
+
+enum sigfault_verdict {
+	SIGFAULT_PASS,   /* to the handlers that were there before */
+	SIGFAULT_RESUME, /* with *uctx, which may have been changed */
+	/* As PASS; the access would succeed by now, and without such a handler the process is
+	 * ended all the same. */
+	SIGFAULT_RAISE
+};
 
 /*
  * Runs in the signal handler, for faults raised by an instruction of this thread
- * only (never for signals that were sent). True: execution may resume with *uctx,
- * which it may have changed. It may leave by siglongjmp() as well.
+ * only (never for signals that were sent). It may leave by siglongjmp() as well.
  */
-typedef bool sigfault_fn(const siginfo_t *info, void *uctx);
+typedef enum sigfault_verdict sigfault_fn(const siginfo_t *info, void *uctx);
 
 /*
  * Install the handlers, or install them again when the application has replaced

@@ -65,6 +65,9 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 		return;
 	m->resume_id = 0;
 	m->is_refused = p->mapped.status != PACKET_OK;
+	/* It may have changed: connections that are made from now on need it. */
+	if (!m->is_refused && m->has_secret && p->mapped.has_secret)
+		memcpy(m->key, p->mapped.key, sizeof(m->key));
 	report_again(m);
 	if (!m->is_refused && m->serve_again)
 		act_serve(m);

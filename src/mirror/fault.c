@@ -47,7 +47,7 @@ static bool fault_ask(struct fault_watch *w, struct fault *fault)
 	return is_resolved;
 }
 
-static bool fault_resolve(const siginfo_t *info, void *uctx)
+static enum sigfault_verdict fault_resolve(const siginfo_t *info, void *uctx)
 {
 	struct fault fault = {
 		.sig = info->si_signo, .at = info->si_addr, .info = info, .uctx = uctx};
@@ -57,9 +57,9 @@ static bool fault_resolve(const siginfo_t *info, void *uctx)
 			continue;
 		if (fault.leave)
 			siglongjmp(*fault.leave, 1);
-		return true;
+		return SIGFAULT_RESUME;
 	}
-	return false;
+	return fault.raises ? SIGFAULT_RAISE : SIGFAULT_PASS;
 }
 
 /* One that has ended, or a new one at the head of the list. */

@@ -20,6 +20,7 @@ struct fault {
 	const siginfo_t *info; /* si_addr_lsb, si_code */
 	void *uctx;
 	sigjmp_buf *leave; /* out: resolved, by going on there instead of repeating the access */
+	bool raises;       /* out: not resolved, though the access would succeed now */
 };
 
 /*

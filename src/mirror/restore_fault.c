@@ -33,11 +33,12 @@ TLS_FOR_HANDLER struct {
 	sigjmp_buf *env;
 } restore_points[RESTORE_POINTS];
 
-/* The fault that was passed on although its page was restored: handlers that displaced each other
- * call this one for it again. */
+/* The fault that was passed on last. Handlers that displaced each other call this one for it again,
+ * further down the stack; another fault at the same place is not further down. */
 TLS_FOR_HANDLER struct {
 	const void *uctx, *at;
-} restore_raised;
+	uintptr_t frame;
+} restore_passed;
 
 /* ---- requests ---- */
 
@@ -116,27 +117,14 @@ static sigjmp_buf *restore_find_point(uint64_t serial)
 static bool restore_on_loss(struct restore *r, struct fault *fault)
 {
 	fault->leave = restore_find_point(r->serial);
-	if (fault->leave || !r->signals)
-		return true;
-	restore_raised.uctx = fault->uctx;
-	restore_raised.at = fault->at;
-	return false;
+	fault->raises = !fault->leave && r->signals;
+	return !fault->raises;
 }
 
-static bool restore_on_fault(struct restore *r, struct fault *fault, const uint8_t *base)
+static bool restore_resolve(struct restore *r, struct fault *fault, uint64_t offset)
 {
-	struct restore_trial *trial = restore_trial;
-	uint64_t offset = (uint64_t)((uint8_t *)fault->at - base);
 	unsigned flags = 0;
 
-	if (trial && trial->restore == r) {
-		trial->offset = offset;
-		fault->leave = &trial->env;
-		return true;
-	}
-	if (restore_raised.uctx == fault->uctx && restore_raised.at == fault->at)
-		return false;
-	restore_raised.uctx = NULL;
 #ifdef BUS_MCEERR_AR
 	if (fault->info->si_code == BUS_MCEERR_AR)
 		flags = RESTORE_POISON;
@@ -149,6 +137,28 @@ static bool restore_on_fault(struct restore *r, struct fault *fault, const uint8
 	default:
 		return false;
 	}
+}
+
+static bool restore_on_fault(struct restore *r, struct fault *fault, const uint8_t *base)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct restore_trial *trial = restore_trial;
+	uint64_t offset = (uint64_t)((uint8_t *)fault->at - base);
+
+	if (trial && trial->restore == r) {
+		trial->offset = offset;
+		fault->leave = &trial->env;
+		return true;
+	}
+	if (restore_passed.uctx == fault->uctx && restore_passed.at == fault->at &&
+	    frame < restore_passed.frame)
+		return false;
+	if (restore_resolve(r, fault, offset))
+		return true;
+	restore_passed.uctx = fault->uctx;
+	restore_passed.at = fault->at;
+	restore_passed.frame = frame;
+	return false;
 }
 
 static bool restore_on_app_fault(void *arg, struct fault *fault)

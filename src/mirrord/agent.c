@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -26,6 +27,8 @@ struct agent_answers {
 
 struct agent {
 	struct mirror_register *handle;
+	char set[MIRROR_SET_MAX + 1];
+	unsigned limit_ms;
 	struct agent_answers *answers;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -170,6 +173,18 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 	return result;
 }
 
+static int agent_reopen(struct agent *a, struct agent_job *job)
+{
+	struct mirror_register *handle;
+	int rc = register_open(job->arg, a->set, a->limit_ms, &handle, &job->err);
+
+	if (rc)
+		return rc;
+	register_close(a->handle);
+	a->handle = handle;
+	return 0;
+}
+
 static void agent_run(struct agent *a, struct agent_job *job)
 {
 	job->sent_ns = clock_boot_ns();
@@ -195,6 +210,9 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		if (job->counts)
 			register_health(a->handle, &job->health);
 		register_watch(a->handle, job->expected.revision, job->wait_ms, a->wake_fd);
+		break;
+	case AGENT_REOPEN:
+		job->rc = agent_reopen(a, job);
 		break;
 	case AGENT_CALL:
 		job->rc = job->call(job);
@@ -238,6 +256,8 @@ int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_
 		free(a);
 		return rc;
 	}
+	snprintf(a->set, sizeof(a->set), "%s", set);
+	a->limit_ms = limit_ms;
 	a->answers = answers;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);

@@ -18,8 +18,9 @@ enum agent_work {
 	AGENT_ALIVE_GET,
 	AGENT_ALIVE_PUT,
 	AGENT_ALIVE_CLEAR,
-	AGENT_WATCH, /* returns when the register may have changed, or after wait_ms */
-	AGENT_CALL,  /* no call of the register, but one that may last as long: call() */
+	AGENT_WATCH,  /* returns when the register may have changed, or after wait_ms */
+	AGENT_REOPEN, /* the register, by the uri in arg; if that fails the handle stays */
+	AGENT_CALL,   /* no call of the register, but one that may last as long: call() */
 };
 
 struct agent_job {
@@ -37,7 +38,7 @@ struct agent_job {
 	/* in and out */
 	struct register_alive alive;
 	/* out */
-	int rc; /* GET, ALIVE_GET, CALL */
+	int rc; /* GET, ALIVE_GET, REOPEN, CALL */
 	enum register_result result;
 	struct register_entry now;
 	struct register_health health; /* WATCH that counts */

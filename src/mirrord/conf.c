@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mirrord/conf.h"
+#include "mirrord/conf_keys.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,9 +24,6 @@ void conf_init(struct conf *c)
 	c->max_pending = 64;
 	c->log_level = LOG_LVL_NOTICE;
 }
-
-/* Each returns NULL, or what the value should have been. */
-typedef const char *conf_parser(void *field, size_t size, const char *value);
 
 static const char *conf_parse_text(void *field, size_t size, const char *value)
 {
@@ -154,39 +151,40 @@ static const char *conf_parse_user(void *field, size_t size, const char *value)
 	return NULL;
 }
 
-struct conf_key {
-	const char *name;
-	conf_parser *parse;
-	size_t offset, size;
-};
-
-#define CONF_KEY(type, name, parse, field)                                                         \
+#define CONF_ROW(type, name, parse, field, when)                                                   \
 	{                                                                                          \
-		name, parse, offsetof(struct type, field), sizeof(((struct type *)NULL)->field)    \
+		name, parse, offsetof(struct type, field), sizeof(((struct type *)NULL)->field),   \
+			when                                                                       \
 	}
+#define CONF_KEY(type, name, parse, field)   CONF_ROW(type, name, parse, field, CONF_NOW)
+#define CONF_FIXED(type, name, parse, field) CONF_ROW(type, name, parse, field, CONF_AT_START)
+#define CONF_CHECK(type, name, parse, field) CONF_ROW(type, name, parse, field, CONF_CHECKED)
 
-static const struct conf_key conf_keys[] = {
-	CONF_KEY(conf, "listen", conf_parse_listen, listen),
-	CONF_KEY(conf, "socket", conf_parse_path, socket),
+const struct conf_key conf_keys[] = {
+	CONF_FIXED(conf, "listen", conf_parse_listen, listen),
+	CONF_FIXED(conf, "socket", conf_parse_path, socket),
 	CONF_KEY(conf, "peer-timeout", conf_parse_ms, peer_timeout_ms),
-	CONF_KEY(conf, "register-timeout", conf_parse_ms, register_timeout_ms),
+	CONF_FIXED(conf, "register-timeout", conf_parse_ms, register_timeout_ms),
 	CONF_KEY(conf, "max-connections", conf_parse_count, max_connections),
 	CONF_KEY(conf, "max-pending", conf_parse_count, max_pending),
 	CONF_KEY(conf, "log-level", conf_parse_level, log_level),
 	{0},
 };
 
-static const struct conf_key conf_set_keys[] = {
-	CONF_KEY(conf_set, "member", conf_parse_text, member),
-	CONF_KEY(conf_set, "data", conf_parse_path, data),
-	CONF_KEY(conf_set, "meta", conf_parse_path, meta),
-	CONF_KEY(conf_set, "register", conf_parse_text, register_uri),
-	CONF_KEY(conf_set, "secret-file", conf_parse_path, secret_file),
-	{"user", conf_parse_user, 0, 0},
+const struct conf_key conf_set_keys[] = {
+	CONF_FIXED(conf_set, "member", conf_parse_text, member),
+	CONF_FIXED(conf_set, "data", conf_parse_path, data),
+	CONF_FIXED(conf_set, "meta", conf_parse_path, meta),
+	CONF_CHECK(conf_set, "register", conf_parse_text, register_uri),
+	CONF_CHECK(conf_set, "secret-file", conf_parse_path, secret_file),
+	{"user", conf_parse_user, 0, 0, CONF_CHECKED},
 	CONF_KEY(conf_set, "auto", conf_parse_switch, automatic),
 	CONF_KEY(conf_set, "scrub", conf_parse_period, scrub_s),
 	CONF_KEY(conf_set, "scrub-rate", conf_parse_rate, scrub_rate),
 	CONF_KEY(conf_set, "on-promote", conf_parse_path, on_promote),
+	CONF_KEY(conf_set, "on-promote-timeout", conf_parse_ms, promote_timeout_ms),
+	CONF_KEY(conf_set, "fence-agent", conf_parse_path, fence_agent),
+	CONF_KEY(conf_set, "fence-timeout", conf_parse_ms, fence_timeout_ms),
 	{0},
 };
 
@@ -218,6 +216,7 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	s->set = &c->sets[c->set_count++];
 	s->set->scrub_s = CONF_SCRUB_S;
 	s->set->scrub_rate = CONF_SCRUB_RATE;
+	s->set->promote_timeout_ms = s->set->fence_timeout_ms = CONF_PROGRAM_MS;
 	s->seen = 0;
 	memcpy(s->set->name, name, strlen(name) + 1);
 	return 0;

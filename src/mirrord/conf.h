@@ -22,6 +22,7 @@
 #define CONF_SETS_MAX     64
 #define CONF_SCRUB_S      (7u * 24 * 3600)
 #define CONF_SCRUB_RATE   (64ull << 20)
+#define CONF_PROGRAM_MS   60000
 #define CONF_USERS_MAX    8
 #define CONF_USER_MAX     32
 #define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* of a set's files */
@@ -35,10 +36,12 @@ struct conf_set {
 	char users[CONF_USERS_MAX][CONF_USER_MAX + 1]; /* that may map it; none: the daemon's and
 							  root */
 	unsigned user_count;
-	unsigned scrub_s;                     /* between comparisons of the copies; 0: never */
-	uint64_t scrub_rate;                  /* bytes a second of each */
-	bool automatic;                       /* take over without being asked */
-	char on_promote[MIRROR_PATH_MAX + 1]; /* "": none */
+	unsigned scrub_s;                      /* between comparisons of the copies; 0: never */
+	uint64_t scrub_rate;                   /* bytes a second of each */
+	bool automatic;                        /* take over without being asked */
+	char on_promote[MIRROR_PATH_MAX + 1];  /* "": none */
+	char fence_agent[MIRROR_PATH_MAX + 1]; /* "": none */
+	unsigned promote_timeout_ms, fence_timeout_ms;
 };
 
 struct conf {

@@ -18,7 +18,11 @@ static void daemon_on_signal(struct watch *w)
 	struct daemon *d = w->owner;
 	struct signalfd_siginfo info;
 
-	if (read(w->fd, &info, sizeof(info)) == sizeof(info))
+	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload(d);
+	else
 		d->is_ending = true;
 }
 
@@ -35,9 +39,11 @@ static int daemon_block_signals(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as it may come, no end of a program could be seen */
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -153,9 +159,12 @@ static void daemon_close(struct daemon *d)
 		close(d->epoll_fd);
 }
 
-int daemon_run(const struct conf *conf, struct error *err)
+int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_level level),
+	       struct error *err)
 {
 	struct daemon d = {.conf = conf,
+			   .conf_path = path,
+			   .set_log = set_log,
 			   .listen = conf->listen,
 			   .epoll_fd = -1,
 			   .on_request = {.fd = -1},

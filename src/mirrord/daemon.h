@@ -6,7 +6,8 @@
 #include "mirrord/conf.h"
 
 /* Open everything that the configuration names, print where it listens, and serve until SIGINT or
- * SIGTERM. Kinds of error.h. */
-int daemon_run(const struct conf *conf, struct error *err);
+ * SIGTERM. SIGHUP reads it again from path; set_log() gets its log level then. Kinds of error.h. */
+int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_level level),
+	       struct error *err);
 
 #endif

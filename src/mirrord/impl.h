@@ -41,6 +41,19 @@ struct watch {
 	void *owner;
 };
 
+/* A program that the configuration names. What sets it up fills the last four. */
+struct program {
+	pid_t pid;           /* 0: it does not run; also of its process group */
+	struct watch on_end; /* its pidfd */
+	uint64_t deadline_ms;
+	bool is_late; /* hence killed */
+	struct daemon *daemon;
+	unsigned limit_ms;
+	/* NULL: it ended with 0 */
+	void (*on_done)(struct program *p, const char *failure);
+	void *owner;
+};
+
 /* A connection of a primary, a candidate or another daemon. */
 enum link_state { LINK_PROVING, LINK_GRANTED, LINK_REFUSED };
 
@@ -110,6 +123,18 @@ struct holder {
 	bool is_silent;              /* and an event says so */
 };
 
+/* Who proves that a former primary's host is off. */
+struct fence_agent {
+	struct program program;
+	char path[MIRROR_PATH_MAX + 1], member[MIRROR_NAME_MAX + 1];
+	struct mirror_epoch epoch; /* of that primary */
+	struct mirror_epoch proof; /* of one that is off, as it says */
+	bool is_cancelled;
+	unsigned failures; /* in this epoch, one after the other, */
+	uint64_t retry_ms; /* until when it is not run again, */
+	char why[128];     /* and the last one */
+};
+
 struct set {
 	struct daemon *daemon;
 	const struct conf_set *conf;
@@ -140,12 +165,18 @@ struct set {
 	char split_why[256];
 	struct candidate candidate;
 	struct register_alive seen;           /* the alive key of the candidate's verdict */
-	bool may_promote;                     /* by that key */
+	bool lease_is_over;                   /* that key is there, and stands still */
+	bool may_promote;                     /* by that key, an agent or an operator */
 	struct register_alive renewed;        /* what our renewal saw last */
 	uint64_t renew_ms, look_ms, alive_ms; /* when the next one is due */
 	struct mirror_epoch word;             /* whose primary is off, as an operator says */
-	uint64_t promote_ms;                  /* when on-promote may run again */
-	pid_t promote_pid;
+	struct fence_agent fence;
+	struct set_promotion {
+		struct program program; /* on-promote */
+		char path[MIRROR_PATH_MAX + 1];
+		uint64_t next_ms; /* when it may run again */
+		char why[128];    /* its failure, the last time; "": there was none */
+	} promotion;
 	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
 	uint64_t scrub_retry_ms;
 	bool is_scrubbing;
@@ -164,7 +195,9 @@ struct set {
 };
 
 struct daemon {
-	const struct conf *conf;
+	struct conf *conf;
+	const char *conf_path;
+	void (*set_log)(enum log_level level);
 	struct mirror_uuid boot;
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
@@ -284,6 +317,12 @@ void local_send_done(struct client *client, uint32_t id, enum packet_status stat
 		     const char *text);
 void local_send_text(struct client *client, const char *text, size_t len);
 
+/* End its connection at the loop's next turn. */
+void local_drop(struct client *client);
+
+/* reload.c: SIGHUP. */
+void reload(struct daemon *d);
+
 /* library.c: packets of a library. 0, or -errno: it may not send that now. */
 int library_on_packet(struct client *client, const struct packet *p);
 
@@ -328,9 +367,45 @@ int requests_tick(struct daemon *d, uint64_t now_ms);
 
 uint64_t request_random(void); /* not 0 */
 
+/* program.c: programs of the configuration. */
+#define PROGRAM_VARS 6
+#define PROGRAM_VAR  320
+struct program_vars {
+	unsigned count;
+	char text[PROGRAM_VARS][PROGRAM_VAR]; /* NAME=value */
+};
+void program_set_var(struct program_vars *vars, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* That is its environment, beside PATH. argument may be NULL. 0, or -errno: on_done is not called
+ * then. */
+int program_start(struct program *p, const char *path, const char *argument,
+		  struct program_vars *vars);
+/* End it when its time has passed. */
+void program_tick(struct program *p, uint64_t now_ms);
+/* And what it has started, as far as that is still in its process group. */
+void program_kill(struct program *p);
+/* It lives on. */
+void program_forget(struct program *p);
+
 /* promote.c: the program on-promote. */
 void promote_run(struct set *s);
 void promote_tick(struct set *s, uint64_t now_ms);
+
+/* fence_agent.c: the program fence-agent. */
+struct fence_words {
+	char what[96], why[160], next[320];
+	int64_t deadline_ms, retry_ms; /* from now; -1: none */
+};
+/* Is there such a program? */
+void fence_agent_check(const struct set *s);
+/* The alive key of that epoch stands still: may another member be promoted? */
+bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
+/* The alive key was read: s->seen. */
+void fence_agent_on_alive(struct set *s);
+void fence_agent_tick(struct set *s, uint64_t now_ms);
+void fence_agent_end(struct set *s);
+/* A promotion here waits for it alone: in words. */
+bool fence_agent_obstacle(const struct set *s, struct fence_words *words);
 
 /* request_status.c */
 struct json_t *request_status(const struct set *s);
@@ -360,6 +435,8 @@ void request_look_promotions(struct set *s);
 void request_on_promoted(struct set *s);
 /* The time of one has passed: say why. */
 void request_give_promotion_up(struct client *client);
+/* on-promote has failed, as it says: nobody will wait for the set. */
+void request_on_promote_failed(struct set *s, const char *text);
 
 /* scrub.c: the periodic comparison of the copies. */
 #define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */

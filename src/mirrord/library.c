@@ -64,7 +64,7 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	if (s->holder.client != client)
 		return;
 	s->holder.epoch = epoch;
-	s->may_promote = false;
+	s->may_promote = s->lease_is_over = false;
 	memset(&s->renewed, 0, sizeof(s->renewed));
 	s->renew_ms = 0;
 	LOG_NOTICE("set %s: process %d is primary of epoch %llu", s->conf->name, (int)client->pid,

@@ -162,6 +162,13 @@ void local_close(struct daemon *d)
 	close(fd);
 }
 
+void local_drop(struct client *client)
+{
+	/* The loop will see its end, and nobody frees it before. */
+	client->is_dead = true;
+	shutdown(client->on_packet.fd, SHUT_RDWR);
+}
+
 static void local_send_bytes(struct client *client, const void *bytes, size_t len, const int *fds,
 			     unsigned fd_count)
 {
@@ -184,9 +191,7 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 	}
 	if (sendmsg(client->on_packet.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
 		return;
-	/* It does not read, or is gone: the loop will see its end, and nobody frees it before. */
-	client->is_dead = true;
-	shutdown(client->on_packet.fd, SHUT_RDWR);
+	local_drop(client); /* it does not read, or is gone */
 }
 
 void local_send(struct client *client, const struct packet *p, const int *fds, unsigned fd_count)

@@ -94,7 +94,7 @@ static int main_serve(const struct main_opts *opts)
 		printf("%s: %u sets\n", opts->config, conf.set_count);
 		return 0;
 	}
-	if (daemon_run(&conf, &err)) {
+	if (daemon_run(&conf, opts->config, main_set_log, &err)) {
 		LOG_ERROR("%s", err.text);
 		return 1;
 	}

@@ -245,6 +245,7 @@ static void map_judge_view(const struct set *s, const struct client *client, str
 	const struct mirror_record *record = &s->entry.record;
 	const struct mirror_view *view = &record->view;
 	uint8_t slot = s->meta.super.slot;
+	struct fence_words fence;
 
 	if (!(view->insync & MIRROR_BIT(slot)))
 		map_say(v, PACKET_NOT_INSYNC, true,
@@ -256,6 +257,11 @@ static void map_judge_view(const struct set *s, const struct client *client, str
 	else if (s->may_promote && (s->conf->automatic || client->is_ordered ||
 				    !(client->map_flags & PACKET_MAP_WAIT)))
 		v->status = PACKET_OK;
+	else if (fence_agent_obstacle(s, &fence))
+		map_say(v, PACKET_BUSY, true,
+			"member %s is primary (epoch %llu), and has not renewed its lease; %s: %s; %s",
+			record->config.members[view->primary].name,
+			(unsigned long long)view->epoch.number, fence.what, fence.why, fence.next);
 	else
 		map_say(v, PACKET_BUSY, true, "member %s is primary (epoch %llu)%s",
 			record->config.members[view->primary].name,

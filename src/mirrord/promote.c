@@ -1,65 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program that is run when this host's member is to take over and nobody waits for it. */
-#include <errno.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "base/clock.h"
 #include "mirrord/impl.h"
 
 #define PROMOTE_PAUSE_MS 30000 /* between two runs: the application needs time to start */
 
-static void promote_reap(struct set *s)
+static void promote_fail(struct set *s, const char *why)
 {
-	int status;
+	struct set_promotion *promotion = &s->promotion;
+	char text[512];
 
-	if (s->promote_pid && waitpid(s->promote_pid, &status, WNOHANG) == s->promote_pid) {
-		LOG_NOTICE("set %s: %s has ended with %d", s->conf->name, s->conf->on_promote,
-			   WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-		s->promote_pid = 0;
-	}
+	snprintf(promotion->why, sizeof(promotion->why), "%s", why);
+	snprintf(text, sizeof(text), "on-promote %.200s has failed: %s", promotion->path, why);
+	event_emit(s, s->conf->member, "on-promote", NULL, "failed", text);
+	request_on_promote_failed(s, text);
 }
 
-/* With the signals that the daemon blocks open. */
-static int promote_spawn(struct set *s)
+static void promote_on_done(struct program *p, const char *failure)
 {
-	char set_var[MIRROR_SET_MAX + 32], member_var[MIRROR_NAME_MAX + 32];
-	char path_var[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	char *const argv[] = {(char *)s->conf->on_promote, NULL};
-	char *const envp[] = {set_var, member_var, path_var, NULL};
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int rc;
+	struct set *s = p->owner;
 
-	snprintf(set_var, sizeof(set_var), "RPMIRROR_SET=%s", s->conf->name);
-	snprintf(member_var, sizeof(member_var), "RPMIRROR_MEMBER=%s", s->conf->member);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	rc = posix_spawn(&s->promote_pid, argv[0], NULL, &attr, argv, envp);
-	posix_spawnattr_destroy(&attr);
-	if (rc)
-		s->promote_pid = 0;
-	return rc;
+	s->promotion.why[0] = '\0';
+	if (failure)
+		promote_fail(s, failure);
+	else
+		LOG_NOTICE("set %s: %s has ended with 0", s->conf->name, s->promotion.path);
 }
 
 void promote_run(struct set *s)
 {
+	struct set_promotion *promotion = &s->promotion;
+	struct program_vars vars = {.count = 0};
+	char text[96];
 	int rc;
 
-	promote_reap(s);
-	if (s->promote_pid)
+	if (promotion->program.pid)
 		return;
-	s->promote_ms = clock_boot_ms() + PROMOTE_PAUSE_MS;
-	rc = promote_spawn(s);
-	if (rc)
-		LOG_ERROR("set %s: cannot run %s: %s", s->conf->name, s->conf->on_promote,
-			  strerror(rc));
-	else
-		LOG_NOTICE("set %s: %s runs as process %d", s->conf->name, s->conf->on_promote,
-			   (int)s->promote_pid);
+	promotion->next_ms = clock_boot_ms() + PROMOTE_PAUSE_MS;
+	snprintf(promotion->path, sizeof(promotion->path), "%s", s->conf->on_promote);
+	promotion->program.daemon = s->daemon;
+	promotion->program.limit_ms = s->conf->promote_timeout_ms;
+	promotion->program.on_done = promote_on_done;
+	promotion->program.owner = s;
+	program_set_var(&vars, "RPMIRROR_SET=%s", s->conf->name);
+	program_set_var(&vars, "RPMIRROR_MEMBER=%s", s->conf->member);
+	rc = program_start(&promotion->program, promotion->path, NULL, &vars);
+	if (rc) {
+		snprintf(text, sizeof(text), "it cannot be run: %s", strerror(-rc));
+		promote_fail(s, text);
+		return;
+	}
+	LOG_NOTICE("set %s: %s runs as process %d", s->conf->name, promotion->path,
+		   (int)promotion->program.pid);
 }
 
 /* The primary of another host is gone, this copy may serve, and nobody here waits to. */
@@ -71,13 +66,18 @@ static bool promote_is_due(const struct set *s, uint64_t now_ms)
 	       copy_state(s) == MIRROR_COPY_INSYNC && s->register_answers && s->may_promote &&
 	       !s->is_split && !s->holder.pid && view->primary != MIRROR_NOBODY &&
 	       view->primary != s->meta.super.slot &&
-	       view->insync & MIRROR_BIT(s->meta.super.slot) && now_ms >= s->promote_ms &&
+	       view->insync & MIRROR_BIT(s->meta.super.slot) && now_ms >= s->promotion.next_ms &&
 	       !set_has_waiting(s);
 }
 
 void promote_tick(struct set *s, uint64_t now_ms)
 {
-	promote_reap(s);
+	struct program *program = &s->promotion.program;
+
+	/* What it was to start is there: perhaps it is the application itself. */
+	if (program->pid && (s->holder.pid || set_has_waiting(s)))
+		program->deadline_ms = now_ms + program->limit_ms;
+	program_tick(program, now_ms);
 	if (promote_is_due(s, now_ms))
 		promote_run(s);
 }

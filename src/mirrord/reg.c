@@ -188,9 +188,9 @@ static void reg_judge(struct set *s, const struct register_alive *alive, uint64_
 						      alive->revision, read_ms)
 				 : candidate_on_cleared(&s->candidate);
 
-	/* A lease that has run out proves something only where all ask one register. */
-	if (alive->is_set && s->entry.record.config.lonely != MIRROR_LONELY_NONE)
-		may = false;
+	s->lease_is_over = alive->is_set && may;
+	if (s->lease_is_over)
+		may = fence_agent_permits(s, alive->epoch);
 	/* An operator knows that this primary is off. */
 	if (alive->is_set && mirror_epoch_is_equal(s->word, alive->epoch))
 		may = true;
@@ -198,6 +198,7 @@ static void reg_judge(struct set *s, const struct register_alive *alive, uint64_
 		LOG_INFO("set %s: nobody keeps the alive key", s->conf->name);
 	s->may_promote = may;
 	s->seen = *alive;
+	fence_agent_on_alive(s);
 }
 
 static void reg_on_alive(struct agent_job *job)
@@ -209,7 +210,7 @@ static void reg_on_alive(struct agent_job *job)
 	if (!job->rc && s->has_entry)
 		reg_judge(s, &job->alive, job->sent_ns / NSEC_PER_MS);
 	else
-		s->may_promote = false;
+		s->may_promote = s->lease_is_over = false;
 	free(job);
 	map_retry(s);
 }

@@ -116,3 +116,12 @@ void request_give_promotion_up(struct client *client)
 			       : NULL,
 		       "no process on this host has become primary: %s", why.text);
 }
+
+void request_on_promote_failed(struct set *s, const char *text)
+{
+	for (struct client *c = s->daemon->clients; c; c = c->next)
+		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s && !set_has_waiting(s) &&
+		    !s->holder.pid)
+			request_refuse(c, REQUEST_CONFIG, "see its output in the daemon's log",
+				       "%s", text);
+}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mirrord/impl.h"
 
 static const char *status_phase(enum mirror_phase phase)
@@ -303,10 +304,43 @@ static void status_put_record(const struct set *s, const struct status_words *wo
 	json_object_set_new(out, "members", members);
 }
 
+static void status_put_fence(const struct set *s, json_t *waiting)
+{
+	struct fence_words fence;
+	json_t *out;
+
+	if (!fence_agent_obstacle(s, &fence))
+		return;
+	out = json_pack("{s:s, s:s}", "what", fence.what, "why", fence.why);
+	if (fence.deadline_ms >= 0)
+		json_object_set_new(out, "deadline_ms", json_integer(fence.deadline_ms));
+	if (fence.retry_ms >= 0)
+		json_object_set_new(out, "retry_ms", json_integer(fence.retry_ms));
+	json_array_append_new(waiting, out);
+}
+
+static void status_put_promotion(const struct set *s, json_t *waiting)
+{
+	uint64_t now = clock_boot_ms();
+	json_t *out;
+
+	if (!s->promotion.why[0] || !s->conf->on_promote[0] || s->holder.pid || !s->may_promote ||
+	    s->entry.record.view.primary == MIRROR_NOBODY)
+		return;
+	out = json_pack("{s:s, s:s+}", "what", "on-promote is to start the application", "why",
+			"the last time it failed: ", s->promotion.why);
+	if (s->promotion.next_ms > now)
+		json_object_set_new(out, "retry_ms",
+				    json_integer((json_int_t)(s->promotion.next_ms - now)));
+	json_array_append_new(waiting, out);
+}
+
 static json_t *status_waiting(const struct set *s)
 {
 	json_t *out = json_array();
 
+	status_put_fence(s, out);
+	status_put_promotion(s, out);
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
 		char what[64];
 
@@ -340,6 +374,8 @@ json_t *request_status(const struct set *s)
 	enum mirror_health health = set_health(s);
 	const char *reason, *next;
 	struct status_words words;
+	struct fence_words fence;
+	char why[sizeof(fence.what) + sizeof(fence.why) + 4];
 	json_t *out = json_object();
 
 	status_ask_primary(s, &words);
@@ -347,6 +383,12 @@ json_t *request_status(const struct set *s)
 		health = (enum mirror_health)words.status->health;
 	reason = status_reason(s, &words, health);
 	next = status_next(s, &words, health);
+	if (health != MIRROR_HEALTH_SPLIT && fence_agent_obstacle(s, &fence)) {
+		health = MIRROR_HEALTH_DOWN;
+		snprintf(why, sizeof(why), "%s: %s", fence.what, fence.why);
+		reason = why;
+		next = fence.next;
+	}
 	json_object_set_new(out, "set", json_string(s->conf->name));
 	json_object_set_new(out, "health", json_string(mirror_health_2str(health)));
 	if (reason)

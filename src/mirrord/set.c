@@ -43,11 +43,14 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 		return error_set(err, (enum error_kind)rc, why.cause, "set %s: %s", conf->name,
 				 why.text);
 	}
+	fence_agent_check(s);
 	return 0;
 }
 
 void set_fini(struct set *s)
 {
+	fence_agent_end(s);
+	program_forget(&s->promotion.program); /* the application that it starts lives on */
 	agent_delete(&s->asks);
 	agent_delete(&s->alive);
 	agent_delete(&s->watcher);
@@ -98,6 +101,7 @@ int set_tick(struct set *s, uint64_t now_ms)
 	reg_tick(s, now_ms);
 	event_look(s);
 	grow_tick(s, now_ms);
+	fence_agent_tick(s, now_ms);
 	promote_tick(s, now_ms);
 	scrub_tick(s, now_ms);
 	return SET_TICK_MS;

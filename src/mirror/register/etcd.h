@@ -20,6 +20,7 @@ struct etcd_register {
 	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT */
 	char ca[ETCD_TEXT], cert[ETCD_TEXT], key[ETCD_TEXT], user[ETCD_SECRET],
 		password[ETCD_SECRET];
+	char password_file[ETCD_TEXT];
 	bool tls;
 	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
 	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys as the gateway wants them */
@@ -61,6 +62,8 @@ enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, con
  * token where a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
+/* Read it again; if that fails the former one stays. Kinds of error.h. */
+int etcd_read_password(struct etcd_register *e, struct error *err);
 /* A token, when one is needed and there is none. 0, or an outcome as of etcd_http_post(). */
 enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,
 				    struct etcd_reply *reply);

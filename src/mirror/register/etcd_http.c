@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "mirror/register/etcd.h"
 
 #define ETCD_ANSWER_MAX (1u << 20)
@@ -238,10 +239,14 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 {
 	enum etcd_outcome outcome;
 	const char *token;
+	struct error err;
 	json_t *body;
 
 	if (!e->user[0] || e->token[0])
 		return ETCD_ANSWERED;
+	/* It may have been changed since, here and there. */
+	if (etcd_read_password(e, &err))
+		LOG_WARNING_LIMITED("%s; the former one is used", err.text);
 	body = json_pack("{s:s, s:s}", "name", e->user, "password", e->password);
 	outcome = etcd_http_post(e, endpoint, "/v3/auth/authenticate", body, limit_ms, reply);
 	json_decref(body);

@@ -2,6 +2,7 @@
 /* The uri of a register in etcd. */
 #include <errno.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,20 +28,30 @@ static int etcd_open_endpoints(struct etcd_register *e, char *hosts, struct erro
 	return 0;
 }
 
-static int etcd_open_password(struct etcd_register *e, const char *path, struct error *err)
+int etcd_read_password(struct etcd_register *e, struct error *err)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = fopen(e->password_file, "re");
+	char line[ETCD_SECRET];
 	bool is_line;
 
 	if (!file)
 		return error_set(err, ERROR_LOCAL, errno, "cannot open the password file %s: %s",
-				 path, strerror(errno));
-	is_line = fgets(e->password, sizeof(e->password), file) != NULL;
+				 e->password_file, strerror(errno));
+	is_line = fgets(line, sizeof(line), file) != NULL;
 	fclose(file);
-	e->password[strcspn(e->password, "\r\n")] = '\0';
-	if (!is_line || !e->password[0])
-		return error_set(err, ERROR_LOCAL, EINVAL, "the password file %s is empty", path);
+	line[is_line ? strcspn(line, "\r\n") : 0] = '\0';
+	if (!line[0])
+		return error_set(err, ERROR_LOCAL, EINVAL, "the password file %s is empty",
+				 e->password_file);
+	memcpy(e->password, line, sizeof(line));
+	sodium_memzero(line, sizeof(line));
 	return 0;
+}
+
+static int etcd_open_password(struct etcd_register *e, const char *path, struct error *err)
+{
+	snprintf(e->password_file, sizeof(e->password_file), "%s", path);
+	return etcd_read_password(e, err);
 }
 
 static int etcd_open_option(struct etcd_register *e, const char *key, const char *value,

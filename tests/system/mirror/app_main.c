@@ -6,21 +6,22 @@
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
- * dropped) | lost (who, and why, likewise)
+ * dropped) | lost (who, and why, likewise) | and those of app_pages.c
  */
 #include <inttypes.h>
-#include <librpmirror.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct rpmirror *app_set;
-static uint8_t *app_addr;
-static size_t app_len;
+#include "app.h"
+
+struct rpmirror *app_set;
+uint8_t *app_addr;
+size_t app_len;
 static struct rpmirror_result app_result;
 static uint64_t app_ticket;
 
-static void app_answer(int rc)
+void app_answer(int rc)
 {
 	if (rc)
 		printf("%s: %s\n", rpmirror_err_2str(rc), rpmirror_errormsg());
@@ -28,7 +29,7 @@ static void app_answer(int rc)
 		printf("ok\n");
 }
 
-static uint64_t *app_word(uint64_t offset)
+uint64_t *app_word(uint64_t offset)
 {
 	return (uint64_t *)(void *)(app_addr + offset);
 }
@@ -102,7 +103,9 @@ static void app_do(const char *line)
 {
 	uint64_t offset, value;
 
-	if (!strncmp(line, "map-readonly", 12)) {
+	if (app_pages_do(line)) {
+		/* It has answered. */
+	} else if (!strncmp(line, "map-readonly", 12)) {
 		app_answer(app_map(RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK));
 	} else if (!strncmp(line, "map-wait", 8)) {
 		app_answer(app_map(RPMIRROR_MAP_WAIT));

@@ -79,6 +79,12 @@ void host_start(struct hosts *h, unsigned i, const char *const envs[])
 		fail_msg("the daemon does not listen, see %s", h->hosts[i].log);
 }
 
+void host_reload(struct hosts *h, unsigned i)
+{
+	host_write_conf(h, i);
+	proc_signal(&h->hosts[i].daemon, SIGHUP);
+}
+
 static int hosts_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -129,7 +135,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 {
 	*config = (struct mirror_config){.size = h->opts.size,
 					 .min_copies = h->opts.min_copies,
-					 .lonely = MIRROR_LONELY_NONE,
+					 .lonely = h->opts.lonely,
 					 .lease_ms = h->opts.lease_ms,
 					 .replica_timeout_ms = h->opts.replica_timeout_ms,
 					 .slow_ms = 1000,

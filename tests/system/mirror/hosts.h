@@ -27,6 +27,7 @@ struct hosts_opts {
 	unsigned replica_timeout_ms; /* 0: 5000 */
 	unsigned hot_slots;          /* of the metadata; 0: their default */
 	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
+	enum mirror_lonely lonely;
 	bool has_secret, automatic;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */
@@ -52,6 +53,8 @@ void hosts_stop(struct hosts *h);
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* False: it has ended before it listened. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
+/* Its configuration is written anew, and the daemon reads it again. */
+void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
 /* SIGTERM, and wait. Its wait status. */
 int host_stop(struct hosts *h, unsigned i);

@@ -4,7 +4,8 @@
  * [REGISTER]]]]` prints a line "NAME SOCKET DATA PID" for each, then "ready REGISTER". Lines on the
  * standard input are commands: "kill I", "stop I", "start I" (answered by "done"), "record"
  * (answered by epoch, phase, primary's slot and in-sync mask). Its end, also by a signal, ends the
- * daemons. The environment's MIRROR_HOSTS_MORE is added to each daemon's configuration of the set.
+ * daemons. The environment's MIRROR_HOSTS_MORE is added to each daemon's configuration of the set,
+ * which has a secret with MIRROR_HOSTS_SECRET.
  */
 #include "hosts.h"
 
@@ -81,5 +82,6 @@ int main(int argc, char **argv)
 	hosts_main_opts.automatic = argc > 4 && !strcmp(argv[4], "yes");
 	hosts_main_opts.register_uri = argc > 5 ? argv[5] : NULL;
 	hosts_main_opts.more = getenv("MIRROR_HOSTS_MORE");
+	hosts_main_opts.has_secret = getenv("MIRROR_HOSTS_SECRET") != NULL;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,6 +263,74 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	hosts_stop(&hosts);
 }
 
+/* ---- the fence agent ---- */
+
+/* Host 0's process is primary, and host 1's waits; the tool asks there. */
+static void begin_fenced(const struct hosts_opts *opts)
+{
+	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
+
+	hosts_start(&hosts, opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_recover(&a, &now);
+	player_open(&b, &hosts, 1);
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	player_send(&b, &out);
+	player_open(&tool, &hosts, 1);
+	wait_until_primary_is(&tool, "a");
+}
+
+static void end_fenced(void)
+{
+	assert_int_equal(player_expect(&b, PACKET_MAPPED)->mapped.status, PACKET_OK);
+	player_promote(&b, &now);
+	assert_int_equal(now.record.view.primary, 1);
+	player_close(&tool);
+	player_close(&b);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void the_end_of_a_process_needs_no_fence_agent(void **state)
+{
+	static struct packet out = {.type = PACKET_UNMAP};
+	struct hosts_opts opts = {.count = 2,
+				  .lease_ms = 600000,
+				  .automatic = true,
+				  .more = "fence-agent = /bin/false\n"};
+
+	begin_fenced(&opts);
+	assert_int_equal(player_ask(&a, &out, PACKET_DONE)->done.status, PACKET_OK);
+	end_fenced();
+}
+
+static void wait_until_agent_says(const char *why)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(&tool, "{\"op\":\"status\"}");
+
+		is = strstr(text_of(first_set(in), "reason"), why);
+		json_decref(in);
+	}
+}
+
+static void a_proof_is_enough_where_no_lease_is(void **state)
+{
+	struct hosts_opts opts = {.count = 2,
+				  .automatic = true,
+				  .lonely = MIRROR_LONELY_MANUAL,
+				  .more = "fence-agent = /bin/false\n"};
+
+	begin_fenced(&opts);
+	host_kill(&hosts, 0);
+	wait_until_agent_says("it ended with 1");
+	/* A better one, while the daemon runs. */
+	hosts.opts.more = "fence-agent = /bin/true\n";
+	host_reload(&hosts, 1);
+	end_fenced();
+}
+
 static void a_discard_that_is_refused_cuts_nobody_off(void **state)
 {
 	static const char ask[] = "{\"op\":\"resolve\",\"set\":\"orders\",\"discard\":\"a\"}";
@@ -388,6 +456,8 @@ int main(void)
 		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
 		cmocka_unit_test(an_operator_promotes_who_waits),
 		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
+		cmocka_unit_test(the_end_of_a_process_needs_no_fence_agent),
+		cmocka_unit_test(a_proof_is_enough_where_no_lease_is),
 		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
 		cmocka_unit_test(a_member_is_replaced_in_the_register),
 		cmocka_unit_test(events_begin_with_what_there_is),

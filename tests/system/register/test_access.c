@@ -127,6 +127,39 @@ static void a_token_survives_a_change_of_roles(void **state)
 	cluster_stop(&c);
 }
 
+static void a_password_may_change_while_the_register_is_open(void **state)
+{
+	struct mirror_register *r, *root;
+	struct register_entry now;
+	char options[400], path[300];
+	struct cluster c;
+	struct error err;
+
+	assert_int_equal(cluster_start(&c, 1, false), 0);
+	enable_users(&c);
+	snprintf(options, sizeof(options), "?user=orders&password-file=%s/password", c.folder);
+	r = common_open(&c, options, LONG_MS);
+	semantics_create(r, &now);
+	write_line(&c, "root", "rootpass");
+	snprintf(options, sizeof(options), "?user=root&password-file=%s/root", c.folder);
+	root = common_open(&c, options, LONG_MS);
+	common_post(root, "/v3/auth/user/changepw",
+		    json_pack("{s:s, s:s}", "name", "orders", "password", "another"));
+	assert_int_equal(register_get(r, &now, &err), -EACCES); /* its token has ended, too */
+	write_line(&c, "password", "another");
+	common_step(r, &now);
+	assert_int_equal(now.record.view.seq, 1);
+	/* Without the file the former one is used. */
+	snprintf(path, sizeof(path), "%s/password", c.folder);
+	assert_int_equal(remove(path), 0);
+	grant(root, "/elsewhere", "");
+	common_step(r, &now);
+	assert_int_equal(now.record.view.seq, 2);
+	register_close(r);
+	register_close(root);
+	cluster_stop(&c);
+}
+
 static void tls_is_spoken_with_whom_the_authority_vouches_for(void **state)
 {
 	struct mirror_register *r, *other;
@@ -161,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_user_has_its_set_alone),
 		cmocka_unit_test(a_token_survives_a_change_of_roles),
+		cmocka_unit_test(a_password_may_change_while_the_register_is_open),
 		cmocka_unit_test(tls_is_spoken_with_whom_the_authority_vouches_for),
 	};
 

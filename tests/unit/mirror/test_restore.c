@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bad_pages.h"
 #include "held_malloc.h"
+#include "lib/bad_pages.h"
 #include "mirror/fault.h"
+#include "opened.h"
 
 #define PAGE    4096u
 #define PAGES   1024u
@@ -42,7 +43,7 @@ static int setup_filled(void **state)
 	fill();
 	map_set();
 	watch = bad_pages_watch(addr, STANDIN_SIZE);
-	shared = bad_pages_watch(bad_pages_shared(m), STANDIN_SIZE);
+	shared = bad_pages_watch(opened_shared(m), STANDIN_SIZE);
 	return 0;
 }
 
@@ -64,7 +65,7 @@ static void need_bad_pages(void)
 
 static void lose(uint64_t offset, uint64_t len)
 {
-	bad_pages_lose(bad_pages_file(m), offset, len);
+	assert_true(bad_pages_lose(opened_fd(m), offset, len));
 }
 
 static bool page_is_right(uint64_t page)
@@ -332,7 +333,7 @@ static void test_a_truncated_file_gets_all_back(void **state)
 	pthread_create(&flusher, NULL, keep_flushing, &rc);
 	while (!acked())
 		usleep(1000);
-	assert_int_equal(ftruncate(bad_pages_file(m), 3 * PAGE + 100), 0);
+	assert_int_equal(ftruncate(opened_fd(m), 3 * PAGE + 100), 0);
 	assert_true(page_is_right(5)); /* that was flushed */
 	assert_int_equal(count_right(), PAGES);
 	while (!rc)

@@ -46,6 +46,9 @@ static void every_key_is_taken(void **state)
 		       "user = 1000\n"
 		       "auto = yes\n"
 		       "on-promote = /bin/start\n"
+		       "on-promote-timeout = 1000\n"
+		       "fence-agent = /bin/fence\n"
+		       "fence-timeout = 2000\n"
 		       "\n" SET,
 		       &err);
 
@@ -69,6 +72,10 @@ static void every_key_is_taken(void **state)
 	assert_string_equal(conf.sets[0].users[1], "1000");
 	assert_true(conf.sets[0].automatic);
 	assert_string_equal(conf.sets[0].on_promote, "/bin/start");
+	assert_int_equal(conf.sets[0].promote_timeout_ms, 1000);
+	assert_string_equal(conf.sets[0].fence_agent, "/bin/fence");
+	assert_int_equal(conf.sets[0].fence_timeout_ms, 2000);
+	assert_int_equal(conf.sets[1].fence_timeout_ms, CONF_PROGRAM_MS);
 	assert_string_equal(conf.sets[1].name, "s");
 	assert_false(conf.sets[1].automatic);
 }
@@ -108,6 +115,8 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
 		{"[set a b]\n", "is no name of a set"},
 		{SET SET, "x.conf:5: set 's' is configured twice"},
 		{SET "auto = maybe\n", "yes or no"},
+		{SET "fence-agent = fence\n", "an absolute path"},
+		{SET "fence-timeout = 0\n", "milliseconds, from 50"},
 		{SET "member = b\n", "x.conf:5: 'member' is set twice"},
 		{SET "member =\n", "'member' is set twice"},
 		{SET "user =\n", "the name or number of a user"},

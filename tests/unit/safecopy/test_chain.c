@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/safecopy.h"
+#include "base/sigfault.h"
 #include "test_safecopy.h"
 
 /* ThreadSanitizer runs every handler with all signals blocked. */
@@ -305,6 +306,100 @@ static void a_replaced_handler_is_put_back_on_top(void **state)
 	assert_dies(replaced_by_one_that_chains_to_the_default, SIGBUS);
 }
 
+/* ---- two libraries (other_sigfault.c) ---- */
+
+int other_sigfault_setup(sigfault_fn *fn);
+
+static enum sigfault_verdict resolve_nothing(const siginfo_t *info, void *uctx)
+{
+	return SIGFAULT_PASS;
+}
+
+static enum sigfault_verdict mend_and_raise(const siginfo_t *info, void *uctx)
+{
+	make_page_appear(SIGBUS, NULL, NULL);
+	return SIGFAULT_RAISE;
+}
+
+/* Each installs its handlers again when it finds the other's. */
+static void protect_by_both(void)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		protect();
+		need(other_sigfault_setup(resolve_nothing) == 0);
+	}
+}
+
+static void two_displace_each_other(void)
+{
+	install(SIGBUS, expect_details, 0, SIGUSR1);
+	protect_by_both();
+	(void)*hole;
+}
+
+static void two_displace_each_other_and_the_last_handler(void)
+{
+	protect_by_both();
+	install(SIGBUS, expect_details, 0, SIGUSR1);
+	protect_by_both();
+	(void)*hole;
+}
+
+static void two_displace_each_other_and_the_default(void)
+{
+	signal(SIGBUS, SIG_DFL);
+	protect_by_both();
+	(void)*hole;
+}
+
+static void leave_two_by_longjmp(void)
+{
+	install(SIGBUS, jump_out, 0, 0);
+	protect_by_both();
+	for (volatile int faults = 0; faults < 5; faults = faults + 1)
+		if (!sigsetjmp(retry, 1))
+			(void)*hole;
+}
+
+static void raise_by_default(void)
+{
+	signal(SIGBUS, SIG_DFL);
+	protect_by_both();
+	need(other_sigfault_setup(mend_and_raise) == 0);
+	(void)*hole;
+}
+
+static void raise_to_the_application(void)
+{
+	install(SIGBUS, expect_details, 0, SIGUSR1);
+	protect_by_both();
+	need(other_sigfault_setup(mend_and_raise) == 0);
+	(void)*hole;
+}
+
+static void raise_and_go_on(void)
+{
+	install(SIGBUS, make_page_appear, 0, 0);
+	protect_by_both();
+	need(other_sigfault_setup(mend_and_raise) == 0);
+	(void)*hole;
+}
+
+static void a_fault_is_raised_though_the_access_would_succeed(void **state)
+{
+	assert_dies(raise_by_default, SIGBUS);
+	assert_exits(raise_to_the_application, HANDLED);
+	assert_exits(raise_and_go_on, SURVIVED);
+}
+
+static void two_libraries_pass_faults_on_to_the_application(void **state)
+{
+	assert_exits(two_displace_each_other, HANDLED);
+	assert_exits(two_displace_each_other_and_the_last_handler, HANDLED);
+	assert_exits(leave_two_by_longjmp, SURVIVED);
+	assert_dies(two_displace_each_other_and_the_default, SIGBUS);
+}
+
 static void expect_small_stack(int sig, siginfo_t *info, void *uctx)
 {
 	stack_t now;
@@ -355,6 +450,8 @@ int run_chain_tests(void)
 		cmocka_unit_test(handlers_may_repair_and_reset),
 		cmocka_unit_test(handlers_may_leave_by_longjmp),
 		cmocka_unit_test(a_replaced_handler_is_put_back_on_top),
+		cmocka_unit_test(two_libraries_pass_faults_on_to_the_application),
+		cmocka_unit_test(a_fault_is_raised_though_the_access_would_succeed),
 		cmocka_unit_test(alternate_stacks_are_kept),
 		cmocka_unit_test(a_guard_takes_only_faults_of_its_range),
 	};

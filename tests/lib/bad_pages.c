@@ -8,9 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mirror/set.h"
-#include "standin_impl.h"
-
 #define BAD_PAGE 4096u
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -39,10 +36,10 @@ int bad_pages_watch(void *base, size_t len)
 	return -1;
 }
 
-void bad_pages_lose(int fd, uint64_t offset, uint64_t len)
+bool bad_pages_lose(int fd, uint64_t offset, uint64_t len)
 {
-	STANDIN_MUST(!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-				(off_t)len));
+	return !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			  (off_t)len);
 }
 
 bool bad_pages_poison(int watch, void *page)
@@ -50,14 +47,4 @@ bool bad_pages_poison(int watch, void *page)
 	struct bad_poison poison = {.range = {(uintptr_t)page, BAD_PAGE}};
 
 	return !madvise(page, BAD_PAGE, MADV_DONTNEED) && !ioctl(watch, BAD_POISON, &poison);
-}
-
-uint8_t *bad_pages_shared(const struct rpmirror *m)
-{
-	return m->copy.shared;
-}
-
-int bad_pages_file(const struct rpmirror *m)
-{
-	return m->copy.fd;
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fence_agent.c -- the program fence-agent, which proves that the former primary's host is off.
+ *
+ * A lease that has run out says only that the primary's daemon has not renewed its key: a machine
+ * that was paused goes on where it was, and reads what is stale until it sees that. Where an agent
+ * is configured such a lease permits nothing; the agent's exit with 0 does, for that epoch and
+ * nobody else's. Nothing is to be proved where the key was cleared: its own daemon has seen the end
+ * of the process. The rules are in doc/mirror.md.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "mirrord/impl.h"
+
+#define FENCE_RETRY_MS     1000 /* doubled with each failure, */
+#define FENCE_RETRY_MAX_MS 60000
+
+static bool fence_agent_is_configured(const struct set *s)
+{
+	return s->conf->fence_agent[0] != '\0';
+}
+
+void fence_agent_check(const struct set *s)
+{
+	if (fence_agent_is_configured(s) && access(s->conf->fence_agent, X_OK))
+		LOG_WARNING("set %s: fence-agent %s cannot be run: %s", s->conf->name,
+			    s->conf->fence_agent, strerror(errno));
+}
+
+bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)
+{
+	if (fence_agent_is_configured(s) && mirror_epoch_is_equal(s->fence.proof, epoch))
+		return true;
+	/* A lease that has run out proves something only where all ask one register. */
+	return !fence_agent_is_configured(s) && s->entry.record.config.lonely == MIRROR_LONELY_NONE;
+}
+
+/* This copy could be promoted, were it not for a primary that may live. */
+static bool fence_agent_is_needed(const struct set *s)
+{
+	const struct mirror_view *view = &s->entry.record.view;
+	uint8_t slot = s->meta.super.slot;
+
+	return fence_agent_is_configured(s) && s->lease_is_over && !s->may_promote && s->is_open &&
+	       s->has_entry && s->register_answers && !s->is_split && !s->holder.pid &&
+	       view->primary != MIRROR_NOBODY && view->primary != slot &&
+	       view->insync & MIRROR_BIT(slot) &&
+	       mirror_epoch_is_equal(s->seen.epoch, view->epoch) &&
+	       !mirror_epoch_is_equal(s->fence.proof, view->epoch) &&
+	       copy_state(s) == MIRROR_COPY_INSYNC;
+}
+
+/* A host is not switched off for nobody. */
+static bool fence_agent_is_wanted(const struct set *s)
+{
+	bool has_waiting = false;
+
+	for (const struct client *c = s->daemon->clients; c; c = c->next) {
+		if (c->set != s || !c->is_waiting)
+			continue;
+		has_waiting = true;
+		if (c->is_ordered)
+			return true;
+	}
+	return s->conf->automatic && (has_waiting || s->conf->on_promote[0]);
+}
+
+static const char *fence_agent_member(const struct set *s)
+{
+	const struct mirror_record *rec = &s->entry.record;
+
+	return rec->config.members[rec->view.primary].name;
+}
+
+/* Each attempt, and what came of it. */
+static void fence_agent_tell(struct set *s, const char *to, const char *text)
+{
+	char sentence[700];
+
+	snprintf(sentence, sizeof(sentence), "fence agent %.200s: %s", s->fence.path, text);
+	event_emit(s, s->fence.member, "fence", NULL, to, sentence);
+}
+
+static void fence_agent_fail(struct set *s, const char *why)
+{
+	struct fence_agent *fence = &s->fence;
+	unsigned shift = fence->failures < 6 ? fence->failures : 6;
+	uint64_t pause = FENCE_RETRY_MS << shift;
+	char text[400];
+
+	fence->failures++;
+	fence->retry_ms =
+		clock_boot_ms() + (pause < FENCE_RETRY_MAX_MS ? pause : FENCE_RETRY_MAX_MS);
+	snprintf(fence->why, sizeof(fence->why), "%s", why);
+	snprintf(text, sizeof(text),
+		 "it is not proved that member %s is off: %s; if it is off for certain: 'rpmirror "
+		 "fence %s %s'",
+		 fence->member, why, s->conf->name, fence->member);
+	fence_agent_tell(s, "failed", text);
+}
+
+static void fence_agent_on_done(struct program *p, const char *failure)
+{
+	struct set *s = p->owner;
+	struct fence_agent *fence = &s->fence;
+	char text[128];
+
+	if (!failure) {
+		fence->proof = fence->epoch;
+		snprintf(text, sizeof(text), "member %s is off", fence->member);
+		fence_agent_tell(s, "off", text);
+		s->alive_ms = 0; /* look at once */
+		reg_ask_alive(s);
+	} else if (fence->is_cancelled) {
+		LOG_NOTICE("set %s: %s was stopped, as nothing is to be proved any more",
+			   s->conf->name, fence->path);
+	} else {
+		fence_agent_fail(s, failure);
+	}
+}
+
+static void fence_agent_start(struct set *s)
+{
+	const struct mirror_record *rec = &s->entry.record;
+	const struct mirror_member *primary = &rec->config.members[rec->view.primary];
+	struct fence_agent *fence = &s->fence;
+	struct program_vars vars = {.count = 0};
+	char text[128];
+	int rc;
+
+	if (!mirror_epoch_is_equal(fence->epoch, rec->view.epoch))
+		fence->failures = 0;
+	fence->epoch = rec->view.epoch;
+	fence->is_cancelled = false;
+	snprintf(fence->path, sizeof(fence->path), "%s", s->conf->fence_agent);
+	snprintf(fence->member, sizeof(fence->member), "%s", primary->name);
+	fence->program.daemon = s->daemon;
+	fence->program.limit_ms = s->conf->fence_timeout_ms;
+	fence->program.on_done = fence_agent_on_done;
+	fence->program.owner = s;
+	program_set_var(&vars, "RPMIRROR_SET=%s", s->conf->name);
+	program_set_var(&vars, "RPMIRROR_MEMBER=%s", s->conf->member);
+	program_set_var(&vars, "RPMIRROR_PRIMARY=%s", primary->name);
+	program_set_var(&vars, "RPMIRROR_ADDRESS=%s", primary->host);
+	program_set_var(&vars, "RPMIRROR_EPOCH=%llu", (unsigned long long)rec->view.epoch.number);
+	rc = program_start(&fence->program, fence->path, fence->member, &vars);
+	if (rc) {
+		snprintf(text, sizeof(text), "it cannot be run: %s", strerror(-rc));
+		fence_agent_fail(s, text);
+		return;
+	}
+	snprintf(text, sizeof(text), "process %d is to prove that member %s is off",
+		 (int)fence->program.pid, fence->member);
+	fence_agent_tell(s, "running", text);
+}
+
+void fence_agent_on_alive(struct set *s)
+{
+	struct fence_agent *fence = &s->fence;
+	bool is_its_epoch = s->seen.is_set && mirror_epoch_is_equal(s->seen.epoch, fence->epoch);
+
+	/* Whatever the agent did, that primary lives, and may be paused the next time. */
+	if (is_its_epoch && !s->lease_is_over &&
+	    mirror_epoch_is_equal(fence->proof, fence->epoch)) {
+		LOG_WARNING("set %s: member %s, which %s has proved to be off, renews its lease: "
+			    "the proof counts no more",
+			    s->conf->name, fence->member, fence->path);
+		fence->proof = (struct mirror_epoch){0};
+	}
+	if (fence->program.pid && !fence->is_cancelled &&
+	    (!is_its_epoch || !s->lease_is_over || s->may_promote)) {
+		fence->is_cancelled = true;
+		program_kill(&fence->program);
+	}
+}
+
+void fence_agent_tick(struct set *s, uint64_t now_ms)
+{
+	struct fence_agent *fence = &s->fence;
+	bool is_new = !mirror_epoch_is_equal(fence->epoch, s->entry.record.view.epoch);
+
+	program_tick(&fence->program, now_ms);
+	if (!fence->program.pid && fence_agent_is_needed(s) && fence_agent_is_wanted(s) &&
+	    (is_new || now_ms >= fence->retry_ms))
+		fence_agent_start(s);
+}
+
+void fence_agent_end(struct set *s)
+{
+	program_kill(&s->fence.program);
+	program_forget(&s->fence.program);
+}
+
+bool fence_agent_obstacle(const struct set *s, struct fence_words *words)
+{
+	const struct fence_agent *fence = &s->fence;
+	bool is_new = !mirror_epoch_is_equal(fence->epoch, s->entry.record.view.epoch);
+	uint64_t now = clock_boot_ms();
+
+	*words = (struct fence_words){.deadline_ms = -1, .retry_ms = -1};
+	if (!fence_agent_is_needed(s))
+		return false;
+	snprintf(words->what, sizeof(words->what),
+		 "the fence agent is to prove that member %s is off", fence_agent_member(s));
+	if (fence->program.pid) {
+		snprintf(words->why, sizeof(words->why), "process %d runs",
+			 (int)fence->program.pid);
+		words->deadline_ms = (int64_t)fence->program.deadline_ms - (int64_t)now;
+	} else if (!fence_agent_is_wanted(s)) {
+		snprintf(words->why, sizeof(words->why), "%s",
+			 s->conf->automatic ? "nobody here waits to be primary"
+					    : "it is run when 'rpmirror promote' asks for it");
+	} else if (is_new || !fence->failures) {
+		snprintf(words->why, sizeof(words->why), "it is about to be run");
+	} else {
+		snprintf(words->why, sizeof(words->why), "%s", fence->why);
+		words->retry_ms = (int64_t)fence->retry_ms - (int64_t)now;
+	}
+	snprintf(words->next, sizeof(words->next),
+		 "if that host is off for certain: 'rpmirror fence %s %s'; at any risk: 'rpmirror "
+		 "promote %s %s --force'",
+		 s->conf->name, fence_agent_member(s), s->conf->name, s->conf->member);
+	return true;
+}

@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs that a daemon runs before and for a promotion, with real daemons of two hosts and real applications.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "$0")/../lib/processes.sh"
+# shellcheck source=tests/system/mirror/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck disable=SC2153 # set by CMakeLists.txt
+tool=$RPMIRROR app=$MIRROR_APP
+logs+=(out err program.log b_out b_err)
+
+# on HOST CODE PATTERN ARGUMENTS...: by the daemon of this host
+on() {
+	local host=$1 want=$2 pattern=$3 got=0
+	shift 3
+	"$tool" "$@" --timeout 60 --socket "${sockets[host]}" >out 2>err </dev/null || got=$?
+	[ "$got" = "$want" ] || fail "'$*' exits with $got instead of $want"
+	cat out err >both
+	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
+}
+says() { # HOST PATTERN COMMAND...
+	local host=$1 pattern=$2
+	shift 2
+	"$tool" "$@" --socket "${sockets[host]}" >out 2>err </dev/null || :
+	grep -qE -e "$pattern" out
+}
+
+# program COMMANDS: what the configured program does from now on.
+program() {
+	cat >program.new <<-SCRIPT
+		#!/bin/bash
+		cd '$work'
+		echo "\$\$ \$*" >>program.log
+		$1
+	SCRIPT
+	chmod +x program.new
+	mv program.new program # a running one keeps its own
+}
+has_run() { [ "$(wc -l <program.log)" -gt "$1" ]; } # MORE THAN
+
+# The application of host 0 is the primary; that of host 1 waits to be it.
+primary_on_a() {
+	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log; }
+	started+=("$APP_PID")
+	tell map
+	on 0 0 '' wait orders --until health=healthy
+	tell put 64 1
+}
+tell() { # COMMAND
+	echo "$*" >&"${APP[1]}"
+	read -r -t 60 answer <&"${APP[0]}" || fail "no answer to '$*'"
+}
+wait_on_b() {
+	mkfifo b_in
+	RPMIRROR_SOCKET=${sockets[1]} "$app" <b_in >b_out 2>b_err &
+	started+=("$!")
+	exec 6>b_in
+	echo map-wait >&6
+}
+
+test_a_fence_agent_stands_for_the_lease() {
+	local child
+	: >program.log
+	program 'exit 3'
+	export MIRROR_HOSTS_MORE="fence-agent = $work/program"$'\n'"fence-timeout = 3000"$'\n'
+	hosts_begin 2 4194304 1000 yes
+	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
+	started+=("$!")
+	primary_on_a
+	# A lease that runs out means nothing as long as nobody waits for it.
+	kill -STOP "$APP_PID"
+	wait_until 60 says 1 'why: the fence agent .*member a .*nobody here waits' status || fail "the lease does not end"
+	has_run 0 && fail "the agent runs for nobody"
+	# It fails: nobody is promoted, and all that is asked say why, and what to do.
+	wait_on_b
+	wait_until 60 has_run 1 || fail "the agent is not run again"
+	grep -qx '[0-9]* a' program.log || fail "it is not called with the primary's name"
+	wait_until 60 says 1 'down.*epoch 1' status || fail "the set is not down"
+	wait_until 60 says 1 "why: the fence agent .*: it ended with 3" status || fail "status does not say why"
+	says 1 "next: .*rpmirror fence orders a.*promote orders b --force" status || fail "status does not say what to do"
+	says 1 'Waiting: the fence agent is to prove that member a is off, because it ended with 3' explain ||
+		fail "explain does not say it"
+	says 1 'Waiting: process .* has not renewed its lease' explain || fail "explain does not say who waits"
+	"$tool" promote orders b --timeout 1 --socket "${sockets[1]}" >out 2>err && fail "it is promoted without a proof"
+	grep -q 'fence agent' err || fail "the promotion's time limit has no reason"
+	grep -q "orders/a fence .*failed.*it ended with 3.*rpmirror fence orders a" events || fail "no event of the failure"
+	# It hangs, and is killed with what it has started.
+	program 'sleep 1000 & echo $! >child.new; mv child.new child; env >env; readlink /proc/$$/fd/* >fds; wait'
+	wait_until 90 test -s child || fail "the agent is not run"
+	read -r child <child
+	wait_until 60 says 1 'it did not end within 3000 ms' status || fail "it has no time limit"
+	wait_until 60 is_gone "$child" || fail "its child lives on"
+	# It knows what it needs, and nothing else: no environment, no descriptor of the daemon's.
+	grep -vxE 'PATH=.*|PWD=.*|SHLVL=.*|_=.*|OLDPWD=.*|RPMIRROR_SET=orders|RPMIRROR_MEMBER=b|RPMIRROR_PRIMARY=a|RPMIRROR_ADDRESS=127.0.0.1|RPMIRROR_EPOCH=1' env &&
+		fail "its environment has more"
+	[ "$(grep -c RPMIRROR env)" = 5 ] || fail "its environment has less"
+	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
+	[ -e b_out ] && [ ! -s b_out ] || fail "b was promoted without a proof"
+	# It proves.
+	program 'echo proved >>proved'
+	on 1 0 '' wait orders --until primary=b,phase=serving
+	wait_until 60 grep -qx ok b_out || fail "the application on b does not map"
+	says 1 "epoch 2" status || fail "not the second epoch"
+	grep -q "orders/a fence .*member a is off" events || fail "no event of the proof"
+	# The paused primary can do nothing.
+	kill -CONT "$APP_PID"
+	tell put 64 2
+	[[ $answer == *"fenced for good"* ]] || fail "the former primary's flush: $answer"
+	echo 'put 64 3' >&6
+	wait_until 60 grep -q durable b_out || fail "the new primary does not flush"
+	[ "$(wc -l <proved)" = 1 ] || fail "the agent is run again"
+	hosts_end
+}
+
+test_an_operators_word_ends_a_fence_agent() {
+	: >program.log
+	program 'touch begun; sleep 1000'
+	export MIRROR_HOSTS_MORE="fence-agent = $work/program"$'\n'
+	hosts_begin 2 4194304 1000 yes
+	primary_on_a
+	kill -STOP "$APP_PID"
+	wait_on_b
+	wait_until 60 test -e begun || fail "the agent is not run"
+	on 1 0 'counts as off' fence orders a
+	wait_until 60 grep -qx ok b_out || fail "the word does not count"
+	on 1 0 '' wait orders --until primary=b,phase=serving
+	# What nobody needs any more is ended.
+	read -r pid _ <program.log
+	wait_until 60 is_gone "$pid" || fail "the agent lives on"
+	hosts_end
+}
+
+test_on_promote_is_limited_and_explained() {
+	local child
+	: >program.log
+	program 'exit 4'
+	export MIRROR_HOSTS_MORE="on-promote = $work/program"$'\n'"on-promote-timeout = 3000"$'\n'
+	hosts_begin 2 4194304 60000 yes
+	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
+	started+=("$!")
+	primary_on_a
+	# It is run when the primary is gone, and its failure is seen.
+	kill -9 "$APP_PID"
+	wait_until 60 says 1 'on-promote is to start the application, because the last time it failed: it ended with 4; the next attempt' explain ||
+		fail "its failure is not explained"
+	grep -q 'orders/b on-promote .*failed.*it ended with 4' events || fail "no event of the failure"
+	on 1 2 'on-promote .*/program has failed: it ended with 4' promote orders b
+	# It hangs, and is killed with what it has started.
+	program 'sleep 1000 & echo $! >child.new; mv child.new child; readlink /proc/$$/fd/* >fds; wait'
+	on 1 2 'it did not end within 3000 ms, and was killed' promote orders b
+	read -r child <child
+	wait_until 60 is_gone "$child" || fail "its child lives on"
+	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
+	# Its daemon dies, and it goes on; the next daemon does not know it.
+	mkfifo go
+	program 'echo $$ >lingers.new; mv lingers.new lingers; read -r _ <go; echo "$RPMIRROR_SET $RPMIRROR_MEMBER" >went_on'
+	"$tool" promote orders b --timeout 60 --socket "${sockets[1]}" >out 2>err </dev/null &
+	started+=("$!")
+	wait_until 60 test -s lingers || fail "it is not run"
+	[ "$(hosts_ask kill 1)" = done ]
+	echo go >go
+	wait_until 60 grep -qx 'orders b' went_on || fail "it does not go on without the daemon"
+	program 'exit 4'
+	[ "$(hosts_ask start 1)" = done ]
+	on 1 0 '' wait orders --until health=healthy,primary=a
+	# It starts the application, which its daemon's death does not hurt either.
+	mkfifo b_in
+	program "RPMIRROR_SOCKET='${sockets[1]}' setsid '$app' <b_in >b_out 2>b_err & echo \$! >b_pid"
+	exec 6<>b_in
+	echo map-wait >&6
+	on 1 0 '' promote orders b
+	on 1 0 '' wait orders --until primary=b,phase=serving
+	started+=("$(cat b_pid)")
+	[ "$(hosts_ask kill 1)" = done ]
+	echo 'put 64 3' >&6
+	wait_until 60 grep -q durable b_out || fail "the application does not go on without the daemon"
+	hosts_end
+}
+
+# hup HOST PATTERN: its daemon reads its configuration again, and says that.
+hup() {
+	local log=${sockets[$1]%/socket}/log from
+	from=$(($(wc -l <"$log") + 1))
+	kill -HUP "${daemons[$1]}"
+	wait_until 60 logged "$log" "$from" "$2" || fail "the daemon does not say '$2': $(tail -n "+$from" "$log")"
+}
+logged() { tail -n "+$2" "$1" | grep -qE -e "$3"; }
+
+test_it_reloads_what_can_change() {
+	local folder secret conf
+	export MIRROR_HOSTS_SECRET=yes
+	hosts_begin 2 4194304 10000 yes
+	folder=${sockets[0]%/socket} secret=${sockets[0]%/*/socket}/secret
+	conf=$folder/conf
+	primary_on_a
+	# A secret is exchanged under a running application; what connects from now on needs the new one.
+	(umask 077 && echo 'another secret that both ends know' >"$secret.new")
+	mv "$secret.new" "$secret"
+	hup 0 'the secret has changed'
+	hup 1 'the configuration .* was reloaded'
+	[ "$(hosts_ask kill 1)" = done ]
+	tell put 64 2
+	[ "$(hosts_ask start 1)" = done ]
+	on 0 0 '' wait orders --until health=healthy,insync.b=yes,copy.b=in-sync
+	tell put 64 3
+	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
+	on 0 0 'epoch 1' status
+	# What cannot be used leaves what was there.
+	chmod 644 "$secret"
+	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
+	chmod 600 "$secret"
+	cp "$conf" good
+	echo nonsense >>"$conf"
+	hup 0 "the configuration is not reloaded, and the former one is kept: .*/conf:[0-9]*: 'nonsense'"
+	# What counts at the next start only is named.
+	sed -e 's/^socket = .*/socket = \/nowhere/' -e 's/^member = .*/member = b/' -e 's/^secret-file.*//' \
+		-e 's/^register = /&file:\/elsewhere/' good >"$conf"
+	printf '[set more]\nmember = a\ndata = /nowhere/more\nregister = file:/nowhere\n' >>"$conf"
+	hup 0 'set more is new: it is served when the daemon is started again'
+	for key in "'socket' has changed" "set orders: 'member' has changed" "gets or loses its secret" "'register' has changed"; do
+		grep -q "$key" "$folder/log" || fail "the log does not say: $key"
+	done
+	cp good "$conf"
+	hup 0 'was reloaded'
+	tell put 64 4
+	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
+	on 0 0 '"health":"healthy"' status --json
+	hosts_end
+}
+
+"test_$1"
