@@ -125,7 +125,7 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 		m->repair->active++;
 	if (rm->stage != REPAIR_IDLE && stage == REPAIR_IDLE) {
 		m->repair->active--;
-		link_close(&rm->bulk);
+		repair_leave_link(m->repair, rm);
 	}
 	rm->stage = stage;
 	rm->question = 0;
