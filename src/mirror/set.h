@@ -62,10 +62,11 @@ struct set_member {
 	struct primary_report report;   /* kept until the lane is there */
 	struct mirror_epoch copy_epoch; /* reported, as is: */
 	uint64_t source_id;             /* of a resync that has not ended, or 0 */
-	struct latency latency;         /* of flushes to it */
-	bool retires;                   /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;               /* the last flush that may be recorded there */
-	char why[256];                  /* it was lost */
+	uint64_t copy_size;
+	struct latency latency; /* of flushes to it */
+	bool retires;           /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;       /* the last flush that may be recorded there */
+	char why[256];          /* it was lost */
 };
 
 struct rpmirror {
