@@ -62,10 +62,11 @@ struct set_member {
 	struct primary_report report;   /* kept until the lane is there */
 	struct mirror_epoch copy_epoch; /* reported, as is: */
 	uint64_t source_id;             /* of a resync that has not ended, or 0 */
-	struct latency latency;         /* of flushes to it */
-	bool retires;                   /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;               /* the last flush that may be recorded there */
-	char why[256];                  /* it was lost */
+	uint64_t copy_size;
+	struct latency latency; /* of flushes to it */
+	bool retires;           /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;       /* the last flush that may be recorded there */
+	char why[256];          /* it was lost */
 };
 
 struct rpmirror {
@@ -192,6 +193,8 @@ void act_retire(struct rpmirror *m);
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
 void act_lost(struct rpmirror *m, unsigned slot, const char *why);
+/* The daemon has to know, if it does not yet, so that nobody takes this copy for a good one. */
+void act_say_failed(struct rpmirror *m);
 
 /* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
  * given up. 0 or an RPMIRROR_E_*. */
