@@ -114,6 +114,12 @@ int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t
 	}
 }
 
+bool copy_shares_errors(const struct copy *copy)
+{
+	return copy->durability != RPMA_DURABILITY_VOLATILE &&
+	       copy->durability != RPMA_DURABILITY_DAX;
+}
+
 /* The first `len` bytes of a word from byte `skip` on. A resync may read the word meanwhile, and
  * reads it again. */
 static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned len)

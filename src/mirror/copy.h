@@ -25,6 +25,10 @@ void copy_close(struct copy *copy);
  * kernel may have dropped the pages. */
 int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t n);
 
+/* Of copy_persist() by several threads at the same time, perhaps only one returns an error that is
+ * all of theirs. */
+bool copy_shares_errors(const struct copy *copy);
+
 /*
  * Copy bytes whose places have the same offset in a word of 8 bytes, aligned words by one load and
  * one store each. Of the words at the edges all is read and only what belongs to the range is

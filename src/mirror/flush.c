@@ -272,17 +272,23 @@ static void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)
 {
 	int rc = copy_persist(&m->copy, v, n);
+	bool shares_errors = copy_shares_errors(&m->copy);
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	flush_on_local(&m->flush, seq);
+	if (shares_errors)
+		restore_await_write(m);
 	if (rc) {
+		/* The failure may be one of those that are not certain yet. */
+		uint64_t first = m->flush.local + 1;
+
 		if (!m->failed_seq)
-			flush_lose_joined(m, seq);
-		set_local_failed(m, seq, rc);
+			flush_lose_joined(m, first);
+		set_local_failed(m, first, rc);
 		for (uint32_t i = 0; i < n; i++)
 			set_add_error(m, v[i], (struct set_loss){.dirty = true}, strerror(-rc));
 	}
+	flush_on_local(&m->flush, seq, shares_errors);
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);
 }

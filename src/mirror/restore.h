@@ -50,6 +50,9 @@ void restore_later(struct rpmirror *m, uint64_t offset);
 
 /* Locked. Take over what was restored since, for rpmirror_get_error() and as events. */
 void restore_collect(struct rpmirror *m);
+/* Locked, with gaps. A write-back of what is restored runs beside others, and may get their error:
+ * wait for its end, and take over what came of it. */
+void restore_await_write(struct rpmirror *m);
 /* Locked. RPMIRROR_E_MEDIUM, as long as the application has not taken the errors of ranges that
  * lost what it stored; else 0. */
 int restore_check(struct rpmirror *m);

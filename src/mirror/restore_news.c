@@ -4,6 +4,7 @@
  * one writer and, under the set's lock, one reader. Neighbouring pages are reported together.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "mirror/errmsg.h"
@@ -99,8 +100,19 @@ void restore_collect(struct rpmirror *m)
 	}
 	if (atomic_load(&r->is_full))
 		restore_wake(r);
-	if (failed)
-		set_local_failed(m, m->flush.begun + 1, -failed);
+	if (failed) /* perhaps of a flush that is not certain yet: one of both is told so */
+		set_local_failed(m, m->flush.local + 1, -failed);
+}
+
+void restore_await_write(struct rpmirror *m)
+{
+	while (atomic_load(&m->restore->is_writing)) {
+		pthread_mutex_unlock(&m->lock);
+		sched_yield();
+		set_lock_in_turn(m);
+	}
+	if (atomic_load(&m->restore->failed))
+		restore_collect(m);
 }
 
 int restore_check(struct rpmirror *m)

@@ -163,10 +163,11 @@ static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offs
 	may = !atomic_load(&r->is_frozen);
 	if (may)
 		failed = restore_write_file(r, bytes, offset, len);
+	if (failed)
+		atomic_store(&r->failed, failed);
 	atomic_store(&r->is_writing, false);
 	if (!failed)
 		return may;
-	atomic_store(&r->failed, failed);
 	set_wake(r->m);
 	return false;
 }

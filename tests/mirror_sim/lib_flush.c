@@ -69,7 +69,7 @@ static void flush_written_back(struct world *w, struct event *e)
 		disk_write_back(&w->host[e->host].disk, words_of_block(f->mask));
 		if (w->mode == SIM_HOT_LATE)
 			lib_mark_hot(w, lib, f->ranges, f->count);
-		flush_on_local(&lib->flush, f->seq);
+		flush_on_local(&lib->flush, f->seq, true);
 		lib_run(w, lib);
 		host_settle(w, &w->host[e->host]);
 		return;

@@ -41,15 +41,17 @@ uint64_t flush_begin(struct flush_core *f)
 	if (f->begun - f->retired >= FLUSH_MAX)
 		return 0;
 	f->begun++;
-	f->local_done[f->begun % FLUSH_MAX] = false;
+	f->certain_at[f->begun % FLUSH_MAX] = 0;
 	return f->begun;
 }
 
-void flush_on_local(struct flush_core *f, uint64_t seq)
+void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors)
 {
 	assert(seq > f->local && seq <= f->begun);
-	f->local_done[seq % FLUSH_MAX] = true;
-	while (f->local < f->begun && f->local_done[(f->local + 1) % FLUSH_MAX])
+	f->certain_at[seq % FLUSH_MAX] = shares_errors ? f->begun : seq;
+	while (f->ended < f->begun && f->certain_at[(f->ended + 1) % FLUSH_MAX])
+		f->ended++;
+	while (f->local < f->ended && f->certain_at[(f->local + 1) % FLUSH_MAX] <= f->ended)
 		f->local++;
 }
 
@@ -78,7 +80,7 @@ mirror_mask flush_lacking(const struct flush_core *f, uint64_t seq, mirror_mask 
 
 bool flush_local_done(const struct flush_core *f, uint64_t seq)
 {
-	return seq <= f->local || f->local_done[seq % FLUSH_MAX];
+	return seq <= f->local;
 }
 
 uint64_t flush_acked(const struct flush_core *f, mirror_mask must_have)

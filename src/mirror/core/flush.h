@@ -19,13 +19,15 @@
 struct flush_core {
 	uint64_t begun;   /* the last number */
 	uint64_t retired; /* acknowledged up to here, whatever happens later */
-	uint64_t local;   /* all up to here are durable in the local file */
+	uint64_t local;   /* all up to here are durable in the local file for certain, */
+	uint64_t ended;   /* and up to here the local write-backs have ended */
 	struct flush_member {
 		uint64_t from; /* the first flush that is sent to it; 0: none is */
 		uint64_t done; /* durable there up to this one */
 		bool owes;     /* it still lacks what came before */
 	} members[MIRROR_MEMBERS_MAX];
-	bool local_done[FLUSH_MAX]; /* number % FLUSH_MAX */
+	/* By number % FLUSH_MAX: certain when all up to that number have ended; 0: it has not. */
+	uint64_t certain_at[FLUSH_MAX];
 };
 
 void flush_init(struct flush_core *f);
@@ -43,13 +45,19 @@ mirror_mask flush_members(const struct flush_core *f);
 
 /* The number of a new flush; 0: too many are under way. */
 uint64_t flush_begin(struct flush_core *f);
-/* The local write-back has ended; one that failed counts, too, as the local copy leaves the set. */
-void flush_on_local(struct flush_core *f, uint64_t seq);
+/*
+ * The local write-back has ended; one that failed counts, too, as the local copy leaves the set.
+ * shares_errors: of write-backs at the same time the system reports a failure to one of them only,
+ * as with fdatasync() of one open file; so the flush is durable for certain only when all that may
+ * have begun before have ended.
+ */
+void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors);
 /* The member has everything up to seq. */
 void flush_on_done(struct flush_core *f, unsigned slot, uint64_t seq);
 /* Who of the mask still lacks the flush. A member that gets only later ones does not, unless it
  * owes: its resync carries the flush. */
 mirror_mask flush_lacking(const struct flush_core *f, uint64_t seq, mirror_mask must_have);
+/* For certain. */
 bool flush_local_done(const struct flush_core *f, uint64_t seq);
 /* Everything up to here is durable in the local file and at must_have. */
 uint64_t flush_acked(const struct flush_core *f, mirror_mask must_have);

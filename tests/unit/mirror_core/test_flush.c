@@ -36,7 +36,7 @@ static void test_settled_when_everybody_has_it(void **state)
 	assert_int_equal(flush_lacking(&f, seq, B | C), 0);
 	assert_false(flush_local_done(&f, seq));
 	assert_int_equal(flush_acked(&f, B | C), 0);
-	flush_on_local(&f, seq);
+	flush_on_local(&f, seq, false);
 	assert_int_equal(flush_acked(&f, B | C), 1);
 }
 
@@ -55,13 +55,30 @@ static void test_local_write_backs_end_in_any_order(void **state)
 	for (int i = 0; i < 3; i++)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 3);
-	flush_on_local(&f, 3);
-	assert_true(flush_local_done(&f, 3));
+	flush_on_local(&f, 3, false);
+	assert_false(flush_local_done(&f, 3)); /* an earlier one has not ended */
 	assert_int_equal(flush_acked(&f, B), 0);
-	flush_on_local(&f, 1);
+	flush_on_local(&f, 1, false);
 	assert_int_equal(flush_acked(&f, B), 1);
-	flush_on_local(&f, 2);
+	flush_on_local(&f, 2, false);
 	assert_int_equal(flush_acked(&f, B), 3);
+}
+
+/* Of write-backs at the same time one alone gets an error of all. */
+static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		flush_begin(&f);
+	flush_on_done(&f, 1, 4);
+	flush_on_local(&f, 1, true);
+	assert_int_equal(flush_acked(&f, B), 0); /* 2 and 3 may fail for it */
+	flush_on_local(&f, 2, true);
+	assert_int_equal(flush_acked(&f, B), 0);
+	flush_begin(&f); /* after the ends of 1 and 2 */
+	flush_on_local(&f, 3, true);
+	assert_int_equal(flush_acked(&f, B), 2); /* 4 runs beside 3 */
+	flush_on_local(&f, 4, true);
+	assert_int_equal(flush_acked(&f, B), 4);
 }
 
 static void test_a_member_that_is_gone_lacks_everything(void **state)
@@ -70,10 +87,10 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 
 	flush_on_done(&f, 1, seq);
 	flush_on_done(&f, 2, seq);
-	flush_on_local(&f, seq);
+	flush_on_local(&f, seq, false);
 	flush_retire(&f, flush_acked(&f, B | C));
 	flush_begin(&f);
-	flush_on_local(&f, 2);
+	flush_on_local(&f, 2, false);
 	flush_on_done(&f, 2, 2);
 	flush_member_end(&f, 1);
 	assert_int_equal(flush_members(&f), C);
@@ -99,7 +116,7 @@ static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
 {
 	uint64_t before = flush_begin(&f);
 
-	flush_on_local(&f, before);
+	flush_on_local(&f, before, false);
 	flush_member_end(&f, 1);
 	flush_member_begin(&f, 1, true);
 	assert_int_equal(flush_lacking(&f, before, B), B);
@@ -114,7 +131,7 @@ static void test_numbers_are_used_again_only_when_retired(void **state)
 	for (int i = 0; i < FLUSH_MAX; i++)
 		assert_int_equal(flush_begin(&f), i + 1);
 	assert_int_equal(flush_begin(&f), 0);
-	flush_on_local(&f, 1);
+	flush_on_local(&f, 1, false);
 	flush_on_done(&f, 1, 1);
 	flush_retire(&f, flush_acked(&f, B));
 	assert_int_equal(flush_begin(&f), FLUSH_MAX + 1);
@@ -128,6 +145,8 @@ int main(void)
 		cmocka_unit_test_setup(test_settled_when_everybody_has_it, setup),
 		cmocka_unit_test_setup(test_completion_of_one_includes_the_earlier, setup),
 		cmocka_unit_test_setup(test_local_write_backs_end_in_any_order, setup),
+		cmocka_unit_test_setup(
+			test_a_local_write_back_is_certain_when_those_beside_it_have_ended, setup),
 		cmocka_unit_test_setup(test_a_member_that_is_gone_lacks_everything, setup),
 		cmocka_unit_test_setup(test_a_joining_member_has_the_later_ones_only, setup),
 		cmocka_unit_test_setup(test_a_member_that_came_back_owes_the_earlier_ones, setup),
