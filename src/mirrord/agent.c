@@ -67,8 +67,11 @@ static void agent_queue_free(struct agent_queue *q)
 {
 	struct agent_job *job;
 
-	while ((job = agent_queue_take(q)))
+	while ((job = agent_queue_take(q))) {
+		if (job->work == AGENT_REOPEN)
+			free(job->arg);
 		free(job);
+	}
 }
 
 struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),

@@ -397,11 +397,11 @@ void promote_tick(struct set *s, uint64_t now_ms);
 
 /* fence_agent.c: the program fence-agent. */
 struct fence_words {
-	char what[96], why[160], next[320];
+	char what[96], why[192], next[320];
 	int64_t deadline_ms, retry_ms; /* from now; -1: none */
 };
-/* Is there such a program? */
-void fence_agent_check(const struct set *s);
+/* The configuration was read: perhaps it names another program, or none that there is. */
+void fence_agent_on_conf(struct set *s);
 /* The alive key of that epoch stands still: may another member be promoted? */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
 /* The alive key was read: s->seen. */

@@ -153,7 +153,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	live->user_count = fresh->user_count;
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
-	fence_agent_check(s);
+	fence_agent_on_conf(s);
 }
 
 void reload(struct daemon *d)
