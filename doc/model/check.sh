@@ -58,7 +58,7 @@ mutations() {
 # search MUTATION: 0 if nothing is violated in any state, 1 if something is
 search() {
 	local report
-	report=$(cd "$work" && MUTATION=$1 timeout "${limit_s:-600}" ./pan -m4000000 -w22)
+	report=$(cd "$work" && MUTATION=$1 timeout "${limit_s:-600}" ./pan -m"${depth:-4000000}" -w"${hash_bits:-22}")
 	found=$(grep -oE '[0-9]+ states, stored' <<<"$report" || :)
 	if grep -q 'errors: 0$' <<<"$report"; then
 		# A search that left something out proves nothing.
@@ -88,7 +88,7 @@ check_rules() {
 
 check_large() {
 	build "$(large_options_of "$1")" -DCOLLAPSE
-	limit_s=3600 check_rules "$1"
+	limit_s=3600 depth=6000000 hash_bits=26 check_rules "$1"
 }
 
 check() {

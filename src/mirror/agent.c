@@ -309,7 +309,7 @@ void *agent_main(void *arg)
 		pthread_mutex_unlock(&m->lock);
 		poll(fds, n, timeout);
 		eventfd_read(m->wake_fd, &ignored);
-		pthread_mutex_lock(&m->lock);
+		set_lock_in_turn(m);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mirror/core/ranges.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -111,7 +112,8 @@ static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status 
 	else if (status == GREETING_WRONG_COPY || status == GREETING_NO_SET ||
 		 status == GREETING_NOT_MEMBER)
 		why = PRIMARY_REFUSED_COPY;
-	else if (status != GREETING_BUSY && status != GREETING_HELD && status != GREETING_SMALLER) {
+	else if (status != GREETING_BUSY && status != GREETING_HELD && status != GREETING_SMALLER &&
+		 status != GREETING_LARGER) {
 		act_lost(m, slot, greeting_status_2str(status));
 		return;
 	}
@@ -144,6 +146,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 	};
 	member->copy_epoch = p->copy_epoch;
 	member->source_id = p->source_id;
+	member->copy_size = p->size;
 	if (slot == m->self) {
 		member->report.held = false; /* it is this process that holds it */
 		ask_report(m, slot);
@@ -151,6 +154,8 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
 	} else if (p->size < m->size) {
 		ask_refused(m, slot, GREETING_SMALLER, m->epoch);
+	} else if (p->size > m->size && p->flags & MESSAGE_REPORT_UNKNOWN) {
+		ask_refused(m, slot, GREETING_LARGER, m->epoch);
 	} else if (member->report.held) {
 		ask_report(m, slot);
 	} else if (member->lane.state == LINK_DOWN) {
@@ -161,8 +166,11 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
 {
 	struct set_member *member = &m->members[slot];
+	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 
-	if (!ranges_union_add(&m->records, r->ranges, r->count)) {
+	/* Its copy may have grown since this one was mapped. */
+	memcpy(ranges, r->ranges, r->count * sizeof(*ranges));
+	if (!ranges_union_add(&m->records, ranges, ranges_clip(ranges, r->count, m->size))) {
 		act_lost(m, slot, "there is no memory for its records");
 		return;
 	}

@@ -114,12 +114,14 @@ int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t
 	}
 }
 
-/* The first `len` bytes of a word from byte `skip` on. */
+/* The first `len` bytes of a word from byte `skip` on. A resync may read the word meanwhile, and
+ * reads it again. */
 static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned len)
 {
 	uint64_t value = __atomic_load_n((const uint64_t *)(const void *)word, __ATOMIC_RELAXED);
 
-	memcpy(dst, (const uint8_t *)&value + skip, len);
+	for (unsigned i = 0; i < len; i++)
+		__atomic_store_n(&dst[i], ((const uint8_t *)&value)[skip + i], __ATOMIC_RELAXED);
 }
 
 void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)

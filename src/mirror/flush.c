@@ -217,6 +217,7 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mi
 	m->begun_ms[f->seq % FLUSH_MAX] = clock_boot_ms();
 	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
 	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
+	repair_on_begin(m); /* to send it is a part of what it takes */
 	for (unsigned slot = 0; members; slot++, members >>= 1)
 		if (members & 1)
 			lane_post(m, slot, f);
@@ -289,7 +290,7 @@ static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t 
 		struct mirror_range rest = {v[last].offset + cut, v[last].len - cut};
 
 		v[last].len = cut;
-		pthread_mutex_lock(&m->lock);
+		set_lock_in_turn(m);
 		rc = flush_begin_part(m, v, count, is_own, seq);
 		pthread_mutex_unlock(&m->lock);
 		if (rc)

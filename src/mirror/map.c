@@ -161,6 +161,7 @@ static struct rpmirror *map_new(const char *set)
 	m->wake_fd = -1;
 	m->events.fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->turn, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->cond, &attr);
@@ -201,6 +202,7 @@ static void map_delete(struct rpmirror *m)
 	if (m->wake_fd >= 0)
 		close(m->wake_fd);
 	pthread_cond_destroy(&m->cond);
+	pthread_mutex_destroy(&m->turn);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }

@@ -125,7 +125,7 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 		m->repair->active++;
 	if (rm->stage != REPAIR_IDLE && stage == REPAIR_IDLE) {
 		m->repair->active--;
-		link_close(&rm->bulk);
+		repair_leave_link(m->repair, rm);
 	}
 	rm->stage = stage;
 	rm->question = 0;
@@ -304,7 +304,8 @@ static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool w
 		.format = META_FORMAT,
 		.uuid = m->uuid,
 		.copy_id = rec->config.members[slot].id,
-		.size = m->size,
+		.own_size = m->size,
+		.size = member->copy_size,
 		.copy = report->copy,
 		.held = report->held,
 		.uncertain = report->uncertain || whole,

@@ -40,7 +40,9 @@ bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const stru
 			uint32_t n);
 void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold);
 void repair_wait(struct rpmirror *m);
-/* The flush with the last number was posted. */
+/* The flush with the last number is about to be posted: its time begins. */
+void repair_on_begin(struct rpmirror *m);
+/* It was posted. */
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n);
 /* All up to `retired` are acknowledged; up to `before` they were. */
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mirror/absent.h"
+#include "mirror/core/ranges.h"
 #include "mirror/repair_impl.h"
 
 /* `to`: whom; for this member's sake. */
@@ -138,17 +139,11 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct message_ranges *r)
 {
 	struct repair_member *rm = m->repair->members[slot];
+	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 
-	for (uint8_t i = 0; i < r->count; i++) {
-		struct mirror_range range = r->ranges[i];
-
-		if (range.offset >= m->size)
-			continue;
-		if (range.len > m->size - range.offset)
-			range.len = m->size - range.offset;
-		resync_mark(&rm->rs, &range, 1,
-			    rm->bulk.grant.durability != RPMA_DURABILITY_VOLATILE);
-	}
+	memcpy(ranges, r->ranges, r->count * sizeof(*ranges));
+	resync_mark(&rm->rs, ranges, ranges_clip(ranges, r->count, m->size),
+		    rm->bulk.grant.durability != RPMA_DURABILITY_VOLATILE);
 	rm->range_sent += r->count;
 	if (rm->range_sent < r->total && r->count)
 		repair_ask_next(m, slot);

@@ -58,7 +58,6 @@ static void repair_remember(struct repair *r, uint64_t seq, const struct mirror_
 	struct repair_sent *sent = &r->sent[seq % FLUSH_MAX];
 	struct mirror_range fewer[SET_PART_RANGES];
 
-	sent->begun_us = repair_now_us();
 	sent->count = n;
 	if (n > REPAIR_SENT_RANGES) {
 		memcpy(fewer, v, n * sizeof(*v));
@@ -66,6 +65,11 @@ static void repair_remember(struct repair *r, uint64_t seq, const struct mirror_
 		v = fewer;
 	}
 	memcpy(sent->ranges, v, sent->count * sizeof(*v));
+}
+
+void repair_on_begin(struct rpmirror *m)
+{
+	m->repair->sent[m->flush.begun % FLUSH_MAX].begun_us = repair_now_us();
 }
 
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n)

@@ -12,6 +12,13 @@
 #define REPAIR_SENT_RANGES 32         /* of a flush that are remembered; more are made coarser */
 #define REPAIR_ANSWER_MS   30000      /* for a daemon to answer; it may have to write a lot */
 
+/* wr_id; 0 is the connection's proof. */
+#define REPAIR_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
+#define REPAIR_OF_WORK(i)   ((const void *)(uintptr_t)(((uint64_t)(i) + 1) << 1))
+#define REPAIR_IS_FLUSH(id) ((id)&1)
+#define REPAIR_NUMBER(id)   ((id) >> 1)
+#define REPAIR_DIGEST       RPMA_DIGEST_BLAKE2B
+
 /* From the action of the primary to its end. */
 enum repair_stage {
 	REPAIR_IDLE,
@@ -27,6 +34,7 @@ enum repair_stage {
 
 struct repair_work {
 	bool is_used, has_ours;
+	bool waits; /* to be read and posted */
 	struct resync_piece piece;
 	unsigned buffer;
 	unsigned pending;   /* operations without completion */
@@ -43,6 +51,7 @@ struct repair_member {
 	bool is_compare; /* compare.h has it */
 	bool covers;     /* the bitmap has everything that the member lacks */
 	struct link bulk;
+	struct link left;    /* likewise, given up while it was posted to */
 	unsigned generation; /* of the connection */
 	uint64_t *bits, *unsure;
 	uint64_t *compare_bits; /* still to be compared; NULL: never was */
@@ -67,12 +76,14 @@ struct repair {
 	struct rpmirror *m;
 	pthread_t thread;
 	bool has_thread, stopping;
+	bool is_posting; /* it posts, without the set's lock */
 	int wake_fd;
 	unsigned active; /* members that are not idle */
 	struct link_place place;
 	uint8_t *buffers; /* registered, one for each work of a pass over the file */
 	struct rpma_mr_local *mr;
 	uint8_t used[REPAIR_WORKS]; /* by so many works */
+	bool filled[REPAIR_WORKS];  /* the thread's own: with the piece of these */
 	struct repair_member *members[MIRROR_MEMBERS_MAX];
 	struct repair_sent sent[FLUSH_MAX]; /* by number % FLUSH_MAX */
 	struct resync_latencies latencies;  /* of flushes while nothing is under way */
@@ -108,7 +119,18 @@ void repair_on_open(struct rpmirror *m, unsigned slot);
 void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage);
 void repair_ask_next(struct rpmirror *m, unsigned slot);
 
-/* repair_pump.c: pieces; locked. Begin as many as may be; returns when to look again. */
+/* repair_post.c: post the works that wait, and flushes behind them where they are due, or of all
+ * that was written; locked, but not all the time. */
+void repair_post(struct repair *r, bool flush_all);
+/* Close the connection; by the thread, if it posts just now. */
+void repair_leave_link(struct repair *r, struct repair_member *rm);
+
+/* repair_pump.c: pieces; locked. What a digest is of: the whole piece, or block i. */
+uint32_t repair_digest_part(const struct repair *r, const struct resync_piece *piece, unsigned i,
+			    uint64_t *offset);
+/* The parts that have one. */
+uint64_t repair_digests(const struct resync_piece *piece);
+/* Begin as many as may be; returns when to look again. */
 uint64_t repair_pump_begin(struct repair *r);
 /* Digests of what is to be compared, for which the lock is released. */
 void repair_pump_digest(struct repair *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pieces: copied into registered memory, written and flushed, or compared by digests.
+ * Pieces: written and flushed, or compared by digests; repair_post.c has their posts.
  *
  * A buffer has room for the 64 KiB of the file in which its piece lies; members that get the same
  * piece at the same time share it. A flush of the member covers all writes before it: every 4 MiB,
@@ -13,13 +13,6 @@
 #include "mirror/repair_impl.h"
 #include "mirror/restore.h"
 
-/* wr_id: 0 is the connection's proof. */
-#define PUMP_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
-#define PUMP_OF_WORK(i)   ((const void *)(uintptr_t)(((uint64_t)(i) + 1) << 1))
-#define PUMP_IS_FLUSH(id) ((id)&1)
-#define PUMP_NUMBER(id)   ((id) >> 1)
-#define PUMP_DIGEST       RPMA_DIGEST_BLAKE2B
-
 /* ---- buffers ---- */
 
 static unsigned repair_pump_free_buffers(const struct repair *r)
@@ -31,47 +24,14 @@ static unsigned repair_pump_free_buffers(const struct repair *r)
 	return n;
 }
 
-struct repair_filling {
-	uint8_t *to;
-	const uint8_t *from;
-	uint64_t len;
-};
-
-static void repair_pump_copy(void *arg)
-{
-	const struct repair_filling *f = arg;
-
-	copy_words(f->to, f->from, f->len);
-}
-
-/* False: this host's copy cannot be read there now. A member that promotes itself has nobody yet
- * from whom it could be restored: then another host has to be the primary. */
-static bool repair_pump_fill(struct repair *r, unsigned buffer, const struct resync_piece *piece)
-{
-	struct repair_filling f = {r->buffers + (size_t)buffer * REPAIR_PIECE +
-					   piece->offset % REPAIR_PIECE,
-				   r->m->copy.shared + piece->offset, piece->len};
-	uint64_t offset;
-
-	if (restore_try(r->m, repair_pump_copy, &f, &offset))
-		return true;
-	if (r->m->serving)
-		restore_later(r->m, offset);
-	else
-		primary_on_local_failed(&r->m->primary);
-	return false;
-}
-
-/* *is_filled: false, if it cannot be. */
-static unsigned repair_pump_take_buffer(struct repair *r, const struct resync_piece *piece,
-					bool *is_filled)
+static unsigned repair_pump_take_buffer(struct repair *r)
 {
 	unsigned buffer = 0;
 
 	while (r->used[buffer])
 		buffer++;
 	r->used[buffer] = 1;
-	*is_filled = repair_pump_fill(r, buffer, piece);
+	r->filled[buffer] = false;
 	return buffer;
 }
 
@@ -79,130 +39,6 @@ static void repair_pump_free(struct repair *r, struct repair_work *w)
 {
 	r->used[w->buffer]--;
 	w->is_used = false;
-}
-
-/* It is tried again when the member returns. */
-static void repair_pump_unreadable(struct repair *r, unsigned slot)
-{
-	act_lost(r->m, slot, "a part of this host's copy cannot be read");
-	set_wake(r->m);
-}
-
-/* ---- posts ---- */
-
-static void repair_pump_lost(struct repair *r, unsigned slot)
-{
-	repair_failed(r->m, slot, rpma_err_last());
-	set_wake(r->m);
-}
-
-static bool repair_pump_post_flush(struct repair *r, unsigned slot)
-{
-	struct repair_member *rm = r->members[slot];
-	bool is_volatile = rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE;
-	int rc;
-
-	if (!rm->unflushed)
-		return true;
-	rm->flush++;
-	rc = rpma_flush(rm->bulk.conn, rm->bulk.data, rm->first, rm->end - rm->first,
-			is_volatile ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT,
-			RPMA_F_COMPLETION_ALWAYS, PUMP_OF_FLUSH(rm->flush));
-	if (rc) {
-		repair_pump_lost(r, slot);
-		return false;
-	}
-	for (unsigned i = 0; i < REPAIR_WORKS; i++)
-		if (rm->works[i].is_used && rm->works[i].piece.op == RESYNC_OP_COPY &&
-		    !rm->works[i].flush)
-			rm->works[i].flush = rm->flush;
-	rm->unflushed = 0;
-	return true;
-}
-
-static int repair_pump_write_run(struct repair *r, struct repair_member *rm,
-				 const struct repair_work *w, uint64_t offset, uint64_t len)
-{
-	if (offset + len > r->m->size)
-		len = r->m->size - offset;
-	if (!rm->unflushed || offset < rm->first)
-		rm->first = offset;
-	if (!rm->unflushed || offset + len > rm->end)
-		rm->end = offset + len;
-	rm->unflushed += len;
-	return rpma_write(rm->bulk.conn, rm->bulk.data, offset, r->mr,
-			  (size_t)w->buffer * REPAIR_PIECE + offset % REPAIR_PIECE, len,
-			  RPMA_F_COMPLETION_ON_ERROR, PUMP_OF_WORK(w - rm->works));
-}
-
-static int repair_pump_write(struct repair *r, struct repair_member *rm, struct repair_work *w)
-{
-	uint64_t left = w->piece.blocks;
-	int rc = 0;
-
-	w->flush = 0;
-	while (left && !rc) {
-		unsigned first = (unsigned)__builtin_ctzll(left);
-		uint64_t behind = ~(left >> first);
-		unsigned count = behind ? (unsigned)__builtin_ctzll(behind) : 64;
-
-		rc = repair_pump_write_run(r, rm, w,
-					   w->piece.offset + (uint64_t)first * MIRROR_BLOCK,
-					   (uint64_t)count * MIRROR_BLOCK);
-		left = first + count < 64 ? left >> (first + count) << (first + count) : 0;
-	}
-	return rc;
-}
-
-/* What a digest is of: the whole piece, or block i. */
-static uint32_t repair_pump_part(const struct repair *r, const struct resync_piece *piece,
-				 unsigned i, uint64_t *offset)
-{
-	*offset = piece->offset + (uint64_t)i * MIRROR_BLOCK;
-	if (piece->op == RESYNC_OP_COMPARE)
-		return piece->len;
-	return r->m->size - *offset < MIRROR_BLOCK ? (uint32_t)(r->m->size - *offset)
-						   : MIRROR_BLOCK;
-}
-
-static uint64_t repair_pump_digests(const struct resync_piece *piece)
-{
-	return piece->op == RESYNC_OP_COMPARE ? 1 : piece->blocks;
-}
-
-static int repair_pump_verify(struct repair *r, struct repair_member *rm, struct repair_work *w)
-{
-	int rc = 0;
-
-	w->has_ours = false;
-	w->pending = 0;
-	for (uint64_t left = repair_pump_digests(&w->piece); left && !rc; left &= left - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(left);
-		uint64_t offset;
-		uint32_t len = repair_pump_part(r, &w->piece, i, &offset);
-
-		rc = rpma_verify(rm->bulk.conn, rm->bulk.data, offset, len, PUMP_DIGEST,
-				 &w->theirs[i], RPMA_F_COMPLETION_ALWAYS,
-				 PUMP_OF_WORK(w - rm->works));
-		w->pending += !rc;
-	}
-	return rc;
-}
-
-static bool repair_pump_post(struct repair *r, unsigned slot, struct repair_work *w)
-{
-	struct repair_member *rm = r->members[slot];
-	int rc = w->piece.op == RESYNC_OP_COPY ? repair_pump_write(r, rm, w)
-					       : repair_pump_verify(r, rm, w);
-
-	if (rc) {
-		repair_pump_lost(r, slot);
-		return false;
-	}
-	if (w->piece.op == RESYNC_OP_COPY &&
-	    (rm->rs.mode == RESYNC_JOINING || rm->unflushed >= REPAIR_FLUSH))
-		return repair_pump_post_flush(r, slot);
-	return true;
 }
 
 /* ---- the beginning of pieces ---- */
@@ -216,22 +52,16 @@ static bool repair_pump_has_work(const struct repair_member *rm)
 }
 
 static void repair_pump_start(struct repair *r, unsigned slot, const struct resync_piece *piece,
-			      unsigned buffer, bool is_filled)
+			      unsigned buffer)
 {
 	struct repair_work *w = r->members[slot]->works;
 
-	if (!is_filled) {
-		r->used[buffer]--;
-		repair_pump_unreadable(r, slot);
-		return;
-	}
 	while (w->is_used)
 		w++;
 	w->is_used = true;
+	w->waits = true;
 	w->piece = *piece;
 	w->buffer = buffer;
-	compare_on_read(r->m, slot);
-	repair_pump_post(r, slot, w);
 }
 
 /* Nothing is left or in flight. */
@@ -281,31 +111,29 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 
 /* Members that copy the same piece share the buffer; what is compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
-				   bool *is_filled, unsigned i)
+				   unsigned i)
 {
 	for (unsigned j = 0; j < i && t->pieces[i].op == RESYNC_OP_COPY; j++) {
 		if (t->steps[j] == RESYNC_HAS_PIECE && t->pieces[j].op == RESYNC_OP_COPY &&
 		    t->pieces[i].offset == t->pieces[j].offset &&
 		    t->pieces[i].len == t->pieces[j].len) {
 			r->used[buffers[j]]++;
-			is_filled[i] = is_filled[j];
 			return buffers[j];
 		}
 	}
-	return repair_pump_take_buffer(r, &t->pieces[i], &is_filled[i]);
+	return repair_pump_take_buffer(r);
 }
 
 static void repair_pump_carry_out(struct repair *r, const struct turn *t)
 {
 	unsigned buffers[MIRROR_MEMBERS_MAX];
-	bool is_filled[MIRROR_MEMBERS_MAX];
 
 	for (unsigned i = 0; i < t->count; i++)
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			buffers[i] = repair_pump_buffer(r, t, buffers, is_filled, i);
+			buffers[i] = repair_pump_buffer(r, t, buffers, i);
 	for (unsigned i = 0; i < t->count; i++) {
 		if (t->steps[i] == RESYNC_HAS_PIECE)
-			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i], is_filled[i]);
+			repair_pump_start(r, t->slots[i], &t->pieces[i], buffers[i]);
 		else if (t->steps[i] == RESYNC_MAY_JOIN)
 			repair_pump_join(r, t->slots[i]);
 		else if (t->steps[i] == RESYNC_ENDED)
@@ -319,32 +147,47 @@ uint64_t repair_pump_begin(struct repair *r)
 	struct turn t;
 	bool any = true;
 
+	repair_post(r, false); /* of digests that differ */
 	while (any && !r->m->ended && repair_pump_free_buffers(r) >= MIRROR_MEMBERS_MAX) {
 		repair_pump_list(r, &t);
 		any = resync_next_of(t.list, t.count, repair_now_us(), t.pieces, t.steps, &wake);
 		repair_pump_carry_out(r, &t);
 		for (unsigned i = 0; i < t.count; i++)
 			any = any || t.steps[i] == RESYNC_MAY_JOIN;
+		repair_post(r, false);
 	}
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)
-			repair_pump_post_flush(r, slot);
+	repair_post(r, true);
 	return wake;
 }
 
 /* ---- digests of this host's copy ---- */
+
+uint32_t repair_digest_part(const struct repair *r, const struct resync_piece *piece, unsigned i,
+			    uint64_t *offset)
+{
+	*offset = piece->offset + (uint64_t)i * MIRROR_BLOCK;
+	if (piece->op == RESYNC_OP_COMPARE)
+		return piece->len;
+	return r->m->size - *offset < MIRROR_BLOCK ? (uint32_t)(r->m->size - *offset)
+						   : MIRROR_BLOCK;
+}
+
+uint64_t repair_digests(const struct resync_piece *piece)
+{
+	return piece->op == RESYNC_OP_COMPARE ? 1 : piece->blocks;
+}
 
 static void repair_pump_compute(const struct repair *r, const struct repair_work *w,
 				struct rpma_digest *ours)
 {
 	const uint8_t *base = r->buffers + (size_t)w->buffer * REPAIR_PIECE;
 
-	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
+	for (uint64_t left = repair_digests(&w->piece); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 		uint64_t offset;
-		uint32_t len = repair_pump_part(r, &w->piece, i, &offset);
+		uint32_t len = repair_digest_part(r, &w->piece, i, &offset);
 
-		rpma_digest_compute(PUMP_DIGEST, base + offset % REPAIR_PIECE, len, &ours[i]);
+		rpma_digest_compute(REPAIR_DIGEST, base + offset % REPAIR_PIECE, len, &ours[i]);
 	}
 }
 
@@ -355,7 +198,7 @@ static void repair_pump_digest_one(struct repair *r, struct repair_work *w)
 	/* The buffer stays as it is: only this thread fills buffers. */
 	pthread_mutex_unlock(&r->m->lock);
 	repair_pump_compute(r, &seen, seen.ours);
-	pthread_mutex_lock(&r->m->lock);
+	set_lock_in_turn(r->m);
 	if (!w->is_used || w->piece.number != seen.piece.number || w->piece.op != seen.piece.op)
 		return;
 	memcpy(w->ours, seen.ours, sizeof(w->ours));
@@ -370,7 +213,8 @@ void repair_pump_digest(struct repair *r)
 		for (unsigned i = 0; rm && i < REPAIR_WORKS; i++) {
 			struct repair_work *w = &rm->works[i];
 
-			if (w->is_used && w->piece.op != RESYNC_OP_COPY && !w->has_ours)
+			if (w->is_used && !w->waits && w->piece.op != RESYNC_OP_COPY &&
+			    !w->has_ours)
 				repair_pump_digest_one(r, w);
 		}
 	}
@@ -387,13 +231,13 @@ static void repair_pump_unset(struct repair *r, unsigned slot, const struct repa
 		absent_unset(r->m, slot, rm->bits, &w->piece);
 }
 
-static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
+static void repair_pump_compare(struct repair *r, unsigned slot, struct repair_work *w)
 {
 	struct repair_member *rm = r->members[slot];
 	uint64_t differing = 0;
 	bool goes_on;
 
-	for (uint64_t left = repair_pump_digests(&w->piece); left; left &= left - 1) {
+	for (uint64_t left = repair_digests(&w->piece); left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
 		if (!rpma_digest_equal(&w->ours[i], &w->theirs[i]))
@@ -406,15 +250,11 @@ static bool repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 	repair_pump_unset(r, slot, w);
 	if (!goes_on) {
 		repair_pump_free(r, w);
-		return true;
+		return;
 	}
 	/* From now on a flush counts as later. */
-	if (!repair_pump_fill(r, w->buffer, &w->piece)) {
-		repair_pump_unreadable(r, slot);
-		return false;
-	}
-	compare_on_read(r->m, slot);
-	return repair_pump_post(r, slot, w);
+	r->filled[w->buffer] = false;
+	w->waits = true;
 }
 
 static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t number)
@@ -425,7 +265,8 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 	for (unsigned i = 0; i < REPAIR_WORKS; i++) {
 		struct repair_work *w = &rm->works[i];
 
-		if (!w->is_used || !w->flush || w->flush > number || w->piece.op != RESYNC_OP_COPY)
+		if (!w->is_used || w->waits || !w->flush || w->flush > number ||
+		    w->piece.op != RESYNC_OP_COPY)
 			continue;
 		resync_done(&rm->rs, &w->piece, true, repair_now_us());
 		repair_pump_unset(r, slot, w);
@@ -445,25 +286,24 @@ static bool repair_pump_on_completion(struct repair *r, unsigned slot, const str
 		set_wake(r->m);
 		return false;
 	}
-	if (PUMP_IS_FLUSH(wc->wr_id))
-		repair_pump_on_flush(r, slot, PUMP_NUMBER(wc->wr_id));
+	if (REPAIR_IS_FLUSH(wc->wr_id))
+		repair_pump_on_flush(r, slot, REPAIR_NUMBER(wc->wr_id));
 	else if (wc->wr_id)
-		rm->works[PUMP_NUMBER(wc->wr_id) - 1].pending--;
+		rm->works[REPAIR_NUMBER(wc->wr_id) - 1].pending--;
 	return true;
 }
 
-static bool repair_pump_judge(struct repair *r, unsigned slot)
+static void repair_pump_judge(struct repair *r, unsigned slot)
 {
 	struct repair_member *rm = r->members[slot];
 
 	for (unsigned i = 0; i < REPAIR_WORKS; i++) {
 		struct repair_work *w = &rm->works[i];
 
-		if (w->is_used && w->piece.op != RESYNC_OP_COPY && w->has_ours && !w->pending &&
-		    !repair_pump_compare(r, slot, w))
-			return false;
+		if (w->is_used && !w->waits && w->piece.op != RESYNC_OP_COPY && w->has_ours &&
+		    !w->pending)
+			repair_pump_compare(r, slot, w);
 	}
-	return true;
 }
 
 bool repair_pump_collect(struct repair *r, unsigned slot)
@@ -482,7 +322,8 @@ bool repair_pump_collect(struct repair *r, unsigned slot)
 	}
 	if (any && rm->is_equalise)
 		primary_on_progress(&r->m->primary, (uint8_t)slot);
-	return repair_pump_judge(r, slot);
+	repair_pump_judge(r, slot);
+	return true;
 }
 
 void repair_pump_end(struct repair *r, struct repair_member *rm)

@@ -62,14 +62,14 @@ static void repair_sleep(struct repair *r, uint64_t wake_us)
 	pthread_mutex_unlock(&r->m->lock);
 	ppoll(fds, n, is_idle ? NULL : &timeout, NULL);
 	eventfd_read(r->wake_fd, &ignored);
-	pthread_mutex_lock(&r->m->lock);
+	set_lock_in_turn(r->m);
 }
 
 static void *repair_main(void *arg)
 {
 	struct repair *r = arg;
 
-	pthread_mutex_lock(&r->m->lock);
+	set_lock_in_turn(r->m);
 	while (!r->stopping) {
 		uint64_t wake;
 

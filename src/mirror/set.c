@@ -43,6 +43,13 @@ int set_end_code(const struct rpmirror *m)
 	return ended > 0 ? RPMIRROR_E_FENCED : ended;
 }
 
+void set_lock_in_turn(struct rpmirror *m)
+{
+	pthread_mutex_lock(&m->turn);
+	pthread_mutex_lock(&m->lock);
+	pthread_mutex_unlock(&m->turn);
+}
+
 void set_wake(struct rpmirror *m)
 {
 	eventfd_write(m->wake_fd, 1);

@@ -62,14 +62,16 @@ struct set_member {
 	struct primary_report report;   /* kept until the lane is there */
 	struct mirror_epoch copy_epoch; /* reported, as is: */
 	uint64_t source_id;             /* of a resync that has not ended, or 0 */
-	struct latency latency;         /* of flushes to it */
-	bool retires;                   /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;               /* the last flush that may be recorded there */
-	char why[256];                  /* it was lost */
+	uint64_t copy_size;
+	struct latency latency; /* of flushes to it */
+	bool retires;           /* its records are to go, once `settled` is acknowledged */
+	uint64_t settled;       /* the last flush that may be recorded there */
+	char why[256];          /* it was lost */
 };
 
 struct rpmirror {
 	pthread_mutex_t lock;
+	pthread_mutex_t turn; /* who waits for the lock in its turn: set_lock_in_turn() */
 	pthread_cond_t cond; /* something has changed for those who wait */
 	unsigned waiters;
 	unsigned forks; /* of the process, when it was mapped */
@@ -157,6 +159,9 @@ int set_end_code(const struct rpmirror *m);
 void set_answer(void *out, const void *in, size_t size);
 /* Process-wide: notices fork(2). */
 int set_watch_forks(unsigned *forks);
+/* Take the lock behind those who waited before. A thread that flushes in a loop unlocks only for
+ * moments, in which one that has to be woken first does not get it. */
+void set_lock_in_turn(struct rpmirror *m);
 /* Begin the thread's next turn. */
 void set_wake(struct rpmirror *m);
 /* Something changed for those who wait; locked. */

@@ -68,8 +68,8 @@ static void agent_queue_free(struct agent_queue *q)
 	struct agent_job *job;
 
 	while ((job = agent_queue_take(q))) {
-		if (job->work == AGENT_REOPEN)
-			free(job->arg);
+		if (job->on_drop)
+			job->on_drop(job);
 		free(job);
 	}
 }

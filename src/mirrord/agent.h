@@ -3,7 +3,8 @@
  * agent.h -- calls of a set's register on a thread of their own, since each may last for seconds.
  *
  * Jobs of one agent are done in order. A finished job comes back through the queue of answers,
- * whose descriptor the daemon's loop watches; there its on_done runs, and frees it.
+ * whose descriptor the daemon's loop watches; there its on_done runs, and frees it. One that is
+ * left at the end is dropped.
  */
 #ifndef MIRRORD_AGENT_H
 #define MIRRORD_AGENT_H
@@ -46,6 +47,7 @@ struct agent_job {
 	struct error err;
 	/* Of whoever posts it. */
 	void (*on_done)(struct agent_job *job); /* frees the job */
+	void (*on_drop)(struct agent_job *job); /* or NULL: instead, the job is freed thereafter */
 	void *owner;
 	uint64_t client;            /* on whose behalf: its serial number, 0: nobody's */
 	uint32_t id;                /* of its request */

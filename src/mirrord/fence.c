@@ -77,7 +77,8 @@ static void fence_report(struct set *s, struct message *answer)
 	promised->copy = (uint8_t)report.copy;
 	promised->flags = (uint8_t)((report.is_held ? MESSAGE_REPORT_HELD : 0) |
 				    (report.is_uncertain ? MESSAGE_REPORT_UNCERTAIN : 0) |
-				    (report.flags & META_FORCED ? MESSAGE_REPORT_FORCED : 0));
+				    (report.flags & META_FORCED ? MESSAGE_REPORT_FORCED : 0) |
+				    (report.is_unknown ? MESSAGE_REPORT_UNKNOWN : 0));
 	promised->ranges = report.range_count;
 	promised->copy_id = s->meta.super.member_id;
 	promised->size = s->meta.super.size;

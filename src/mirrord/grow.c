@@ -11,12 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "mirror/core/view.h"
 #include "mirror/file/metafile.h"
 #include "mirrord/impl.h"
-
-#define GROW_RETRY_MS  5000 /* after the disk was too small, for instance */
-#define GROW_SILENT_MS 3000 /* so long another daemon may not answer */
 
 /* ---- the files ---- */
 
@@ -32,8 +30,11 @@ static int grow_run(struct agent_job *job)
 	return metafile_make_room(&g->room, &job->err);
 }
 
-static void grow_free(struct grow_job *g)
+/* Also of a job that is never run. */
+static void grow_drop(struct agent_job *job)
 {
+	struct grow_job *g = job->arg;
+
 	if (g->room.data_fd >= 0)
 		close(g->room.data_fd);
 	if (g->room.meta_fd >= 0)
@@ -41,43 +42,26 @@ static void grow_free(struct grow_job *g)
 	free(g);
 }
 
-static void grow_failed(struct set *s, uint64_t size, int error, const char *why)
+static void grow_log_failure(const struct set *s)
 {
-	s->growth.failed = size;
-	s->growth.error = error;
-	s->growth.retry_ms = clock_boot_ms() + GROW_RETRY_MS;
-	snprintf(s->growth.why, sizeof(s->growth.why), "%.*s", (int)sizeof(s->growth.why) - 1, why);
+	const struct growth *g = &s->growth.copy;
+
 	LOG_ERROR_LIMITED("set %s: the copy cannot grow to %llu bytes: %s", s->conf->name,
-			  (unsigned long long)size, why);
+			  (unsigned long long)g->failed, g->why);
 }
 
 static void grow_on_files(struct agent_job *job)
 {
 	struct set *s = job->owner;
-	struct grow_job *g = job->arg;
-	struct member_verdict v = {.answer = MEMBER_YES};
-	uint64_t size = g->room.size;
+	const struct grow_job *g = job->arg;
 
-	s->growth.is_running = false;
-	if (!job->rc && s->is_open)
-		member_reserve(&s->member, size, &v);
-	if (job->rc)
-		grow_failed(s, size, job->err.cause, job->err.text);
-	else if (v.answer != MEMBER_YES)
-		grow_failed(s, size, EIO, v.text);
-	else
-		s->growth.failed = 0;
-	grow_free(g);
+	growth_on_files(&s->growth.copy, s->is_open ? &s->member : NULL, g->room.size,
+			job->rc ? job->err.cause : 0, job->err.text, clock_boot_ms());
+	if (s->growth.copy.failed)
+		grow_log_failure(s);
+	grow_drop(job);
 	free(job);
 	grow_tick(s, clock_boot_ms());
-}
-
-/* What else is behind the set's end, somebody's own, is not the set's. */
-static uint64_t grow_keep(const struct set *s)
-{
-	const struct meta_super *super = &s->meta.super;
-
-	return super->room > super->size ? super->room : super->size;
 }
 
 static bool grow_begin(struct set *s, uint64_t size, struct error *err)
@@ -91,6 +75,7 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 		free(g);
 		return false;
 	}
+	job->on_drop = grow_drop;
 	snprintf(g->data, sizeof(g->data), "%s", s->conf->data);
 	conf_meta_path(s->conf, g->meta, sizeof(g->meta));
 	/* The copy may be closed meanwhile. */
@@ -98,70 +83,59 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 					 .meta_fd = fcntl(s->meta_file.fd, F_DUPFD_CLOEXEC, 0),
 					 .data = g->data,
 					 .meta = g->meta,
-					 .keep = grow_keep(s),
+					 .keep = growth_keep(&s->member),
 					 .size = size};
 	job->call = grow_run;
 	job->arg = g;
-	s->growth.is_running = true;
 	agent_post(s->worker, job);
 	return true;
 }
 
-static bool grow_is_as_long(int fd, uint64_t size)
+static uint64_t grow_length(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && (uint64_t)st.st_size >= size;
-}
-
-static bool grow_has_room(const struct set *s, uint64_t size)
-{
-	return size <= s->meta.super.size ||
-	       (size <= s->meta.super.room && grow_is_as_long(s->data.fd, size) &&
-		grow_is_as_long(s->meta_file.fd, meta_size_for(size)));
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
 /* Where this host's copy is with that; what is to be begun is begun. */
-static enum message_reserve_state grow_reserve(struct set *s, uint64_t size)
+static enum growth_room grow_reserve(struct set *s, uint64_t size)
 {
+	struct growth *g = &s->growth.copy;
+	struct growth_files files = {.data = grow_length(s->data.fd),
+				     .meta = grow_length(s->meta_file.fd)};
+	enum growth_room room = growth_make_room(g, &s->member, &files, size, clock_boot_ms());
 	struct error err;
 
-	if (copy_state(s) != MIRROR_COPY_FAILED && grow_has_room(s, size))
-		return MESSAGE_RESERVE_DONE;
-	if (s->growth.is_running)
-		return MESSAGE_RESERVE_UNDER_WAY;
-	if (copy_state(s) == MIRROR_COPY_FAILED) {
-		grow_failed(s, size, EIO, "the copy has failed");
-		return MESSAGE_RESERVE_FAILED;
-	}
-	if (s->growth.failed == size && clock_boot_ms() < s->growth.retry_ms)
-		return MESSAGE_RESERVE_FAILED;
+	if (room != GROWTH_BEGIN)
+		return room;
 	if (grow_begin(s, size, &err))
-		return MESSAGE_RESERVE_UNDER_WAY;
-	grow_failed(s, size, err.cause, err.text);
-	return MESSAGE_RESERVE_FAILED;
+		return GROWTH_UNDER_WAY;
+	growth_on_files(g, &s->member, size, err.cause, err.text, clock_boot_ms());
+	grow_log_failure(s);
+	return GROWTH_FAILED;
 }
 
 void grow_on_reserve(struct set *s, const struct message_reserve *asked,
 		     struct message_reserve *answer)
 {
-	enum message_reserve_state state = grow_reserve(s, asked->size);
+	enum growth_room room = grow_reserve(s, asked->size);
 
 	*answer = (struct message_reserve){
 		.size = asked->size,
-		.state = (uint8_t)state,
-		.error = state == MESSAGE_RESERVE_FAILED ? (uint16_t)s->growth.error : 0};
+		.state = (uint8_t)(room == GROWTH_HAS_ROOM ? MESSAGE_RESERVE_DONE
+				   : room == GROWTH_FAILED ? MESSAGE_RESERVE_FAILED
+							   : MESSAGE_RESERVE_UNDER_WAY),
+		.error = room == GROWTH_FAILED ? (uint16_t)s->growth.copy.error : 0};
 }
 
 /* ---- the copy takes the register's size ---- */
 
 const char *grow_obstacle(const struct set *s)
 {
-	if (!s->is_open || !s->has_entry || s->entry.record.config.size <= s->meta.super.size)
-		return NULL;
-	if (s->growth.failed == s->entry.record.config.size)
-		return s->growth.why;
-	return "the copy of this host grows to the set's new size first";
+	return s->is_open && s->has_entry
+		       ? growth_obstacle(&s->growth.copy, &s->member, &s->entry.record)
+		       : NULL;
 }
 
 /* Its files are mapped anew. */
@@ -186,11 +160,11 @@ void grow_look(struct set *s)
 {
 	uint64_t size = s->entry.record.config.size;
 
-	if (!s->is_open || !s->has_entry || s->is_split || size <= s->meta.super.size ||
-	    copy_state(s) == MIRROR_COPY_FAILED)
+	if (!s->is_open || !s->has_entry || s->is_split ||
+	    !growth_is_due(&s->member, &s->entry.record))
 		return;
-	if (grow_reserve(s, size) == MESSAGE_RESERVE_DONE && !s->growth.is_running &&
-	    member_may_grow(&s->member, size))
+	if (grow_reserve(s, size) == GROWTH_HAS_ROOM &&
+	    growth_may_take(&s->growth.copy, &s->member, size))
 		grow_take(s, size);
 }
 
@@ -198,7 +172,7 @@ void grow_look(struct set *s)
 
 static void grow_end(struct set *s)
 {
-	s->growth.wanted = 0;
+	s->growth.order = (struct growth_order){0};
 	neighbours_reserve(s->neighbours, 0);
 }
 
@@ -215,74 +189,98 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 		request_refuse(client, REQUEST_USAGE, NULL, "%s", why);
 	else if (size < s->entry.record.config.size)
 		request_refuse(client, REQUEST_USAGE, NULL, "a set cannot be made smaller");
-	else if (s->growth.wanted)
+	else if (s->growth.order.size)
 		request_refuse(client, REQUEST_BUSY, NULL, "another order to grow is carried out");
 	else {
 		client->wait = CLIENT_WAITS_GROWTH;
 		client->wait_set = s;
-		s->growth.wanted = size;
+		s->growth.order = (struct growth_order){.size = size, .begun_ms = clock_boot_ms()};
 		s->growth.client = client->serial;
-		s->growth.begun_ms = clock_boot_ms();
-		if (s->growth.failed == size)
-			s->growth.retry_ms = 0; /* there may be room now */
+		if (s->growth.copy.failed == size)
+			s->growth.copy.retry_ms = 0; /* there may be room now */
 		neighbours_reserve(s->neighbours, size);
-		grow_tick(s, s->growth.begun_ms);
+		grow_tick(s, s->growth.order.begun_ms);
 	}
 }
 
-static void grow_refuse(struct client *client, struct set *s, enum request_code code, uint8_t slot,
-			const char *why)
+static struct growth_answer grow_ask(struct set *s, uint8_t slot)
 {
-	request_refuse(client, code, "nothing has changed; the set has its former size",
-		       "member %s: %s", s->entry.record.config.members[slot].name, why);
-}
-
-/* One member of the in-sync set. True: it has room; a refusal ends the order. */
-static bool grow_ask_member(struct client *client, struct set *s, uint8_t slot, uint64_t now_ms)
-{
-	struct neighbour_answer answer;
-	enum message_reserve_state state;
+	uint64_t size = s->growth.order.size;
+	struct growth_answer answer = {.answers = true, .size = size};
+	struct neighbour_answer of_neighbour;
 
 	if (slot == s->meta.super.slot) {
-		state = grow_reserve(s, s->growth.wanted);
-		if (state == MESSAGE_RESERVE_FAILED)
-			grow_refuse(client, s, REQUEST_IO, slot, s->growth.why);
-		return state == MESSAGE_RESERVE_DONE;
+		answer.room = grow_reserve(s, size);
+		return answer;
 	}
-	neighbours_get(s->neighbours, slot, &answer);
-	if (!answer.answers && now_ms - s->growth.begun_ms >= GROW_SILENT_MS)
-		grow_refuse(client, s, REQUEST_UNREACHABLE, slot,
-			    answer.why_not[0] ? answer.why_not : "it does not answer");
-	if (!answer.answers || answer.reserved.size != s->growth.wanted)
-		return false;
-	if (answer.reserved.state == MESSAGE_RESERVE_FAILED)
-		grow_refuse(client, s, REQUEST_IO, slot, strerror(answer.reserved.error));
-	return answer.reserved.state == MESSAGE_RESERVE_DONE;
+	neighbours_get(s->neighbours, slot, &of_neighbour);
+	answer.answers = of_neighbour.answers;
+	answer.size = of_neighbour.reserved.size;
+	answer.error = of_neighbour.reserved.error;
+	if (of_neighbour.reserved.state == MESSAGE_RESERVE_DONE)
+		answer.room = GROWTH_HAS_ROOM;
+	else if (of_neighbour.reserved.state == MESSAGE_RESERVE_FAILED)
+		answer.room = GROWTH_FAILED;
+	return answer;
+}
+
+static void grow_refuse(struct client *client, struct set *s, uint8_t slot,
+			const struct growth_answer *answer)
+{
+	const char *member = s->entry.record.config.members[slot].name;
+	struct neighbour_answer of_neighbour;
+	const char *why;
+
+	neighbours_get(s->neighbours, slot, &of_neighbour);
+	if (slot == s->meta.super.slot)
+		why = s->growth.copy.why;
+	else if (answer->answers)
+		why = strerror(answer->error);
+	else
+		why = of_neighbour.why_not[0] ? of_neighbour.why_not : "it does not answer";
+	request_refuse(client, answer->answers ? REQUEST_IO : REQUEST_UNREACHABLE,
+		       "nothing has changed; the set has its former size", "member %s: %s", member,
+		       why);
+}
+
+static void grow_swap(struct client *client, struct set *s)
+{
+	static struct mirror_config config; /* large */
+
+	config = s->entry.record.config;
+	config.size = s->growth.order.size;
+	request_change(client, s, &config);
 }
 
 /* The record that is swapped is the one whose in-sync members were asked. */
 static void grow_order_step(struct set *s, uint64_t now_ms)
 {
 	struct client *client = local_find(s->daemon, s->growth.client);
-	mirror_mask insync = s->entry.record.view.insync;
-	static struct mirror_config config; /* large */
+	const struct mirror_record *rec = &s->entry.record;
+	struct growth_answer answers[MIRROR_MEMBERS_MAX] = {0};
+	enum growth_step step;
+	uint8_t slot;
 
-	for (uint8_t slot = 0; client && slot < MIRROR_MEMBERS_MAX; slot++)
-		if (client->wait == CLIENT_WAITS_GROWTH && insync & MIRROR_BIT(slot) &&
-		    !grow_ask_member(client, s, slot, now_ms) &&
-		    client->wait == CLIENT_WAITS_GROWTH)
-			return; /* not yet */
-	if (client && client->wait == CLIENT_WAITS_GROWTH) {
-		config = s->entry.record.config;
-		config.size = s->growth.wanted;
-		request_change(client, s, &config);
+	if (!client || client->wait != CLIENT_WAITS_GROWTH) {
+		grow_end(s);
+		return;
 	}
+	for (slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (rec->view.insync & MIRROR_BIT(slot))
+			answers[slot] = grow_ask(s, slot);
+	step = growth_order_next(&s->growth.order, rec, answers, now_ms, &slot);
+	if (step == GROWTH_WAITS)
+		return;
+	if (step == GROWTH_SWAP)
+		grow_swap(client, s);
+	else
+		grow_refuse(client, s, slot, &answers[slot]);
 	grow_end(s);
 }
 
 void grow_tick(struct set *s, uint64_t now_ms)
 {
-	if (s->growth.wanted && s->is_open)
+	if (s->growth.order.size && s->is_open)
 		grow_order_step(s, now_ms);
 	grow_look(s);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "export/mapfile.h"
 #include "mirror/core/candidate.h"
+#include "mirror/core/growth.h"
 #include "mirror/core/member.h"
 #include "mirror/core/meta.h"
 #include "mirror/wire/message.h"
@@ -181,14 +182,9 @@ struct set {
 	bool is_scrubbing;
 	struct holder holder;
 	struct set_growth {
-		bool is_running; /* the files of the copy are made longer, on a thread */
-		uint64_t failed; /* for that size they could not, */
-		int error;       /* an errno, */
-		char why[256];
-		uint64_t retry_ms;
-		uint64_t wanted; /* by an operator's order; 0: there is none */
-		uint64_t client; /* whose */
-		uint64_t begun_ms;
+		struct growth copy;
+		struct growth_order order;
+		uint64_t client; /* whose order */
 	} growth;
 	struct set_reported {
 		bool is_set;

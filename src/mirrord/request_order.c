@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/core/view.h"
 #include "mirrord/impl.h"
 
@@ -183,6 +184,9 @@ static void request_on_swapped(struct agent_job *job)
 
 	if ((job->result == REGISTER_DONE || job->result == REGISTER_CHANGED) && job->now.revision)
 		reg_on_entry(s, &job->now, job->sent_ns);
+	if (job->result == REGISTER_DONE &&
+	    job->next.config.size > job->expected.record.config.size)
+		killpoint(KILLPOINT_grow_ordered);
 	if (client && client->wait == CLIENT_WAITS_SWAP) {
 		if (job->result == REGISTER_DONE)
 			request_done(client);

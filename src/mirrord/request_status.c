@@ -241,6 +241,21 @@ static bool status_is_paused(const struct status_words *words)
 	return false;
 }
 
+static const char *status_next_of_split(enum member_reason reason)
+{
+	switch (reason) {
+	case MEMBER_IS_SPLIT:
+		return "decide which history counts: rpmirror resolve --discard MEMBER";
+	case MEMBER_OTHER_COPY:
+		return "make a new copy: rpmirror member replace, and rpmirror init --join on its "
+		       "host";
+	case MEMBER_OTHER_SIZE:
+		return "let the set grow again, to the size of its largest copy: rpmirror grow";
+	default:
+		return "correct the daemon's configuration, or put the copy's files back";
+	}
+}
+
 static const char *status_next(const struct set *s, const struct status_words *words,
 			       enum mirror_health health)
 {
@@ -248,9 +263,7 @@ static const char *status_next(const struct set *s, const struct status_words *w
 		return "look whether the process is stopped or overloaded";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
-		return s->split_reason == MEMBER_IS_SPLIT
-			       ? "decide which history counts: rpmirror resolve --discard MEMBER"
-			       : "correct the daemon's configuration, or put the copy's files back";
+		return status_next_of_split(s->split_reason);
 	case MIRROR_HEALTH_DOWN:
 		return "start the application on a host whose copy is in-sync";
 	case MIRROR_HEALTH_DEGRADED:

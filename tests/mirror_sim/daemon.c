@@ -32,10 +32,13 @@ void daemon_start(struct world *w, struct host *h)
 
 	if (h->daemon_uid || !h->powered)
 		return;
+	h->growth = (struct growth){0};
 	if (meta_load(&h->meta, &store, &err)) {
 		oracle_fail(w, "host %u: metadata cannot be loaded", h->id);
 		return;
 	}
+	if (h->disk.len < h->meta.super.size)
+		oracle_fail(w, "host %u: its file is shorter than its copy", h->id);
 	if (w->mode == SIM_DAMAGE_TRUSTED)
 		h->meta.damage = 0;
 	h->daemon_uid = ++w->uids;
@@ -58,6 +61,7 @@ void daemon_end(struct world *w, struct host *h)
 		return;
 	sim_trace(w, "%u: daemon ends", h->id);
 	h->daemon_uid = 0;
+	growth_forget(h);
 	member_fini(&h->member);
 	meta_fini(&h->meta);
 	net_daemon_gone(w, uid);
@@ -204,7 +208,6 @@ static void daemon_on_open(struct world *w, struct host *h, struct conn *c, stru
 {
 	struct member_hello hello = {.uuid = w->reg.rec.config.uuid,
 				     .member_id = c->member_id,
-				     .size = FILE_SIZE,
 				     .epoch = c->epoch,
 				     .kind = c->kind};
 	struct member_verdict v;
@@ -236,6 +239,8 @@ static void daemon_fill_report(struct world *w, struct host *h, struct msg *m)
 					    .uncertain = r.is_uncertain,
 					    .seen = r.seen.view};
 	m->copy_epoch = r.epoch;
+	m->size = h->meta.super.size;
+	m->unknown = r.is_unknown;
 	sim_trace(w, "%u: reports %u hot extents, %u intents, %u ranges", h->id, r.hot, r.intents,
 		  r.range_count);
 	if (w->mode == SIM_LOST_RECORDS_TRUSTED)
@@ -295,7 +300,8 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 			continue;
 		if (torn && sim_chance(w, 300))
 			return false;
-		h->disk.cache[i] = m->words[i];
+		if (word_offset(i) < h->meta.super.size)
+			h->disk.cache[i] = m->words[i];
 	}
 	if (torn)
 		return false;
@@ -319,7 +325,7 @@ static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 	if (p->op == RESYNC_OP_COPY) {
 		oracle_on_place(w, h, &w->conns[conn]);
 		for (unsigned i = 0; i < WORDS; i++)
-			if (m->mask >> i & 1)
+			if (m->mask >> i & 1 && word_offset(i) < h->meta.super.size)
 				h->disk.cache[i] = m->words[i];
 		if (w->mode != SIM_RESYNC_NOT_DURABLE)
 			disk_write_back(&h->disk, m->mask);
@@ -345,7 +351,7 @@ static void daemon_on_control(struct world *w, struct host *h, struct msg *m)
 		m->count = member_ranges(&h->member, 0, m->ranges, MSG_RANGES_MAX);
 		if (h->member.range_count > MSG_RANGES_MAX) {
 			m->count = 1;
-			m->ranges[0] = (struct mirror_range){0, FILE_SIZE};
+			m->ranges[0] = (struct mirror_range){0, h->meta.super.size};
 		}
 		break;
 	case MSG_RECORD:

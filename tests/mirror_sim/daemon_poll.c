@@ -30,7 +30,8 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
 	struct member_verdict v;
 
-	if (!daemon_may_promote(w, h, r, rec) || !plan_may_promote(w, h) ||
+	if (!daemon_may_promote(w, h, r, rec) || growth_is_in_the_way(w, h, rec) ||
+	    !plan_may_promote(w, h) ||
 	    !sim_chance(w, plan_is_eager(w, h) ? 1000
 			   : w->healing        ? 500
 					       : 300))
@@ -65,6 +66,8 @@ void daemon_force(struct world *w, struct host *h)
 	struct register_seen seen = register_look(w);
 	struct member_verdict v;
 
+	if (growth_is_in_the_way(w, h, &w->reg.rec))
+		return;
 	member_hold(&h->member, &holder, &v);
 	if (v.answer == MEMBER_YES && !h->doomed)
 		lib_start(w, h, &seen, true);
@@ -97,6 +100,7 @@ static void daemon_polled(struct world *w, struct event *e)
 	} else if (!h->lib && !h->doomed) {
 		daemon_try_promote(w, h, r, rec);
 	}
+	growth_look(w, h, rec);
 	host_settle(w, h);
 }
 

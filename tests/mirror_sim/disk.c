@@ -2,9 +2,9 @@
 /*
  * disk.c -- a host's copy and metadata in two layers: what its processes see, and the medium.
  *
- * Of the file only some words are used: three in each of two blocks of each extent. A process that
- * ends leaves the upper layer as it is. A loss of power leaves the medium; what was not written
- * back may have reached it all the same, word by word.
+ * Of the file only some words are used: three in each of two blocks of each used extent. A process
+ * that ends leaves the upper layer as it is. A loss of power leaves the medium; what was not
+ * written back may have reached it all the same, word by word.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,32 +12,44 @@
 
 #include "sim.h"
 
+static uint64_t extent_offset(unsigned extent)
+{
+	return (extent < EXTENTS - 1 ? extent : FAR_EXTENT) * (uint64_t)MIRROR_EXTENT;
+}
+
 uint64_t word_offset(unsigned word)
 {
 	unsigned block = word / BLOCK_WORDS;
 
-	return block / 2 * (uint64_t)MIRROR_EXTENT +
-	       (block % 2 ? 300 : 7) * (uint64_t)MIRROR_BLOCK + word % BLOCK_WORDS * 8;
+	return extent_offset(block / 2) + (block % 2 ? 300 : 7) * (uint64_t)MIRROR_BLOCK +
+	       word % BLOCK_WORDS * 8;
 }
 
-/* How many words lie before this offset. */
-static unsigned words_before(uint64_t offset)
+/* It ends in the middle of an extent, or with it. */
+uint64_t size_of_blocks(unsigned blocks)
 {
-	unsigned extent = (unsigned)(offset / MIRROR_EXTENT), word = extent * 2 * BLOCK_WORDS;
+	return extent_offset((blocks - 1) / 2) +
+	       (blocks % 2 ? 100 * (uint64_t)MIRROR_BLOCK : MIRROR_EXTENT);
+}
 
-	if (extent >= EXTENTS)
-		return WORDS;
-	for (unsigned last = word + 2 * BLOCK_WORDS; word < last; word++)
-		if (word_offset(word) >= offset)
-			break;
+unsigned words_below(uint64_t size)
+{
+	unsigned word = 0;
+
+	while (word < WORDS && word_offset(word) < size)
+		word++;
 	return word;
+}
+
+uint32_t words_mask(unsigned words)
+{
+	return (1u << words) - 1;
 }
 
 uint32_t words_in(const struct mirror_range *range)
 {
-	uint32_t before = (1u << words_before(range->offset)) - 1;
-
-	return ((1u << words_before(range->offset + range->len)) - 1) & ~before;
+	return words_mask(words_below(range->offset + range->len)) &
+	       ~words_mask(words_below(range->offset));
 }
 
 uint32_t words_of_block(uint32_t words)
@@ -102,26 +114,58 @@ static void disk_copy(const struct disk *d, uint8_t *to, const uint8_t *from, ui
 		memcpy(to + at, from + at, end - at);
 }
 
+#define META_MOST ((meta_size_for(size_of_blocks(SIZES)) + 4095) / 4096 * 4096)
+
+static uint64_t disk_meta_len(uint64_t size)
+{
+	return (meta_size_for(size) + 4095) / 4096 * 4096;
+}
+
 /* Zeros; what a former run has used is known. */
-void disk_format(struct disk *d, uint64_t meta_len)
+void disk_format(struct disk *d, uint64_t size)
 {
 	uint64_t end;
 
 	if (!d->meta) {
-		d->meta = aligned_alloc(4096, meta_len);
-		d->meta_medium = aligned_alloc(4096, meta_len);
+		d->meta = aligned_alloc(4096, META_MOST);
+		d->meta_medium = aligned_alloc(4096, META_MOST);
 		if (!d->meta || !d->meta_medium)
 			abort();
 		d->ring_used = INTENT_RING_BYTES;
 	}
-	d->meta_len = meta_len;
-	for (uint64_t at = 0; disk_used(d, &at, meta_len, &end); at = end) {
+	for (uint64_t at = 0; disk_used(d, &at, META_MOST, &end); at = end) {
 		memset(d->meta + at, 0, end - at);
 		memset(d->meta_medium + at, 0, end - at);
 	}
 	d->ring_used = 0;
 	memset(d->cache, 0, sizeof(d->cache));
 	memset(d->medium, 0, sizeof(d->medium));
+	d->len = d->len_medium = size;
+	d->meta_len = d->meta_len_medium = disk_meta_len(size);
+}
+
+static void disk_zero(uint64_t *words, uint64_t from)
+{
+	for (unsigned i = words_below(from); i < WORDS; i++)
+		words[i] = 0;
+}
+
+void disk_extend(struct disk *d, uint64_t keep, uint64_t size)
+{
+	disk_zero(d->cache, keep);
+	if (d->len > keep)
+		d->len = keep;
+	if (d->len < size)
+		d->len = size;
+	if (d->meta_len < disk_meta_len(size))
+		d->meta_len = disk_meta_len(size);
+}
+
+void disk_settle(struct disk *d, uint64_t keep)
+{
+	disk_zero(d->medium, keep);
+	d->len_medium = d->len;
+	d->meta_len_medium = d->meta_len;
 }
 
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len)
@@ -162,7 +206,7 @@ void disk_write_back(struct disk *d, uint32_t words)
 
 void disk_evict(struct world *w, struct disk *d)
 {
-	unsigned i = (unsigned)prng_below(&w->rng, WORDS);
+	unsigned i = (unsigned)prng_below(&w->rng, w->words);
 
 	d->medium[i] = d->cache[i];
 }
@@ -219,11 +263,16 @@ void disk_power_cut(struct world *w, struct disk *d)
 {
 	uint64_t end;
 
-	for (unsigned i = 0; i < WORDS; i++) {
+	/* Of a file that has just got longer, zeros. */
+	d->meta_len = d->meta_len_medium;
+	d->len = d->len_medium;
+	for (unsigned i = 0; i < w->words; i++) {
 		if (sim_chance(w, 500))
 			d->medium[i] = d->cache[i];
 		d->cache[i] = d->medium[i];
 	}
+	disk_zero(d->cache, d->len);
+	disk_zero(d->medium, d->len);
 	bool none = sim_chance(w, 300);
 
 	for (uint64_t at = 0; disk_used(d, &at, d->meta_len, &end); at = end) {

@@ -67,7 +67,10 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 	flush_init(&lib->flush);
 	lease_init(&lib->lease, rec.config.lease_ms);
 	lib->seen = *seen;
+	lib->size = lib->meta.super.size;
+	lib->words = words_below(lib->size);
 	h->lib = lib;
+	oracle_on_map(w, lib, &rec);
 	if (w->mode == SIM_ANY_CANDIDATE)
 		rec.view.insync |= MIRROR_BIT(h->id);
 	sim_trace(w, "%u: promotes, lib %u", h->id, lib->uid);
@@ -110,8 +113,9 @@ static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct pri
 			continue;
 		}
 		meta_bitmap_start(&lib->meta, slot, base, now);
-		for (uint64_t b = 0; b < BITMAP_WORDS * 64; b++)
-			if (lib->peers[slot].missed[b / 64] >> b % 64 & 1)
+		for (uint64_t b = 0; b < lib->size / MIRROR_BLOCK; b++)
+			if (lib->peers[slot].missed[b / 64] &&
+			    lib->peers[slot].missed[b / 64] >> b % 64 & 1)
 				meta_bitmap_set(
 					&lib->meta, slot,
 					(struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK});
@@ -134,7 +138,8 @@ bool lib_mark_hot(struct world *w, struct lib *lib, const struct mirror_range *r
 	uint32_t extents[EXTENTS], count = 0;
 
 	(void)w;
-	for (uint32_t e = 0; e < EXTENTS; e++) {
+	for (unsigned word = 0; word < lib->words; word += 2 * BLOCK_WORDS) {
+		uint32_t e = meta_extent_of(word_offset(word));
 		struct mirror_range extent = {e * (uint64_t)MIRROR_EXTENT, MIRROR_EXTENT};
 
 		if (ranges_overlap(&extent, 1, ranges, n))
@@ -341,13 +346,21 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 	/* What was placed here and not flushed will be read. */
 	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE)
 		disk_write_back(&w->host[slot].disk, UINT32_MAX);
-	peer->range_count = m->count;
 	memcpy(peer->ranges, m->ranges, m->count * sizeof(m->ranges[0]));
-	if (lib->all_count + m->count <= sizeof(lib->all) / sizeof(lib->all[0])) {
-		memcpy(lib->all + lib->all_count, m->ranges, m->count * sizeof(m->ranges[0]));
-		lib->all_count = ranges_normalise(lib->all, lib->all_count + m->count);
+	peer->range_count = ranges_clip(peer->ranges, m->count, lib->size);
+	if (lib->all_count + peer->range_count <= sizeof(lib->all) / sizeof(lib->all[0])) {
+		memcpy(lib->all + lib->all_count, peer->ranges,
+		       peer->range_count * sizeof(m->ranges[0]));
+		lib->all_count = ranges_normalise(lib->all, lib->all_count + peer->range_count);
 	}
 	primary_on_ranges(&lib->p, (uint8_t)slot);
+}
+
+/* Its copy is too small, or larger than what can be compared here, and in doubt. */
+static bool lib_cannot_use(const struct world *w, const struct lib *lib, const struct msg *m)
+{
+	return (m->size < lib->size && w->mode != SIM_GROW_SMALLER) ||
+	       (m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED);
 }
 
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
@@ -355,6 +368,11 @@ static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, str
 	if (slot == lib->host)
 		m->report.held = false; /* by this process */
 	lib->peers[slot].copy_epoch = m->copy_epoch;
+	if (slot != lib->host && lib_cannot_use(w, lib, m)) {
+		sim_trace(w, "%u: %u has %llu bytes", lib->host, slot, (unsigned long long)m->size);
+		primary_on_refused(&lib->p, (uint8_t)slot, PRIMARY_REFUSED_BUSY, m->epoch);
+		return;
+	}
 	sim_trace(w, "%u: %u promised, copy %d held %d uncertain %d", lib->host, slot,
 		  m->report.copy, m->report.held, m->report.uncertain);
 	primary_on_promised(&lib->p, (uint8_t)slot, &m->report);

@@ -9,11 +9,11 @@
  */
 #include "sim.h"
 
-static uint32_t direct_words(uint32_t extent)
+static uint32_t direct_words(const struct lib *lib, uint32_t extent)
 {
 	struct mirror_range range = {extent * (uint64_t)MIRROR_EXTENT, MIRROR_EXTENT};
 
-	return words_in(&range);
+	return words_in(&range) & words_mask(lib->words);
 }
 
 static uint32_t direct_hot_words(const struct lib *lib)
@@ -21,7 +21,7 @@ static uint32_t direct_hot_words(const struct lib *lib)
 	uint32_t extents[EXTENTS], words = 0, n = meta_hot_list(&lib->meta, extents, EXTENTS);
 
 	for (uint32_t i = 0; i < n; i++)
-		words |= direct_words(extents[i]);
+		words |= direct_words(lib, extents[i]);
 	return words;
 }
 
@@ -36,7 +36,7 @@ static void direct_cool(struct world *w, struct lib *lib)
 		meta_hot_cool(&lib->meta, &victim, 1);
 		return;
 	}
-	lib->cooling = direct_words(victim);
+	lib->cooling = direct_words(lib, victim);
 	lib->cooling_extent = victim;
 	lib->cooling_seq = 0;
 }

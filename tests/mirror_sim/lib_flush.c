@@ -183,11 +183,11 @@ static mirror_mask flush_must_have(const struct world *w, const struct lib *lib)
 static void app_want(struct world *w, struct lib *lib)
 {
 	uint32_t words = 0;
-	unsigned from = (unsigned)prng_below(&w->rng, WORDS),
+	unsigned from = (unsigned)prng_below(&w->rng, lib->words),
 		 n = 1 + (unsigned)prng_below(&w->rng, 4);
 
 	for (unsigned i = from; i < from + n; i++)
-		words |= 1u << i % WORDS;
+		words |= 1u << i % lib->words;
 	words |= direct_wants(lib);
 	lib->wanted = words;
 	lib->held_count = ranges_of_words(words, lib->held_ranges);
@@ -272,7 +272,7 @@ void app_step(struct world *w, struct event *e)
 	if (!lib || !lib->app_runs)
 		return;
 	for (unsigned i = 0; i < stores; i++) {
-		unsigned word = (unsigned)prng_below(&w->rng, WORDS);
+		unsigned word = (unsigned)prng_below(&w->rng, lib->words);
 
 		uint64_t value = value_make(word, lib->p.rec.view.epoch.number, ++lib->app_seq);
 

@@ -13,7 +13,10 @@
 #include "mirror/core/ranges.h"
 #include "sim.h"
 
-static const struct mirror_range whole_file = {0, FILE_SIZE};
+static struct mirror_range whole_file(const struct lib *lib)
+{
+	return (struct mirror_range){0, lib->size};
+}
 
 static void sync_send(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
@@ -32,10 +35,11 @@ static void sync_open(struct world *w, struct lib *lib, unsigned slot, enum memb
 static void sync_record(struct world *w, struct lib *lib, unsigned slot,
 			const struct mirror_range *ranges, uint32_t n)
 {
+	struct mirror_range whole = whole_file(lib);
 	struct msg m = {.type = MSG_RECORD};
 
 	if (n > MSG_RANGES_MAX) {
-		ranges = &whole_file;
+		ranges = &whole;
 		n = 1;
 	}
 	m.count = n;
@@ -61,7 +65,7 @@ static uint32_t sync_missed(const struct peer *peer, struct mirror_range *ranges
 	uint32_t n = 0;
 
 	for (uint64_t b = 0; b < BITMAP_WORDS * 64 && n < MSG_RANGES_MAX; b++)
-		if (peer->missed[b / 64] >> b % 64 & 1)
+		if (peer->missed[b / 64] && peer->missed[b / 64] >> b % 64 & 1)
 			ranges[n++] = (struct mirror_range){b * MIRROR_BLOCK, MIRROR_BLOCK};
 	return n;
 }
@@ -69,7 +73,7 @@ static uint32_t sync_missed(const struct peer *peer, struct mirror_range *ranges
 void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind kind, bool whole)
 {
 	struct peer *peer = &lib->peers[slot];
-	struct mirror_range missed[MSG_RANGES_MAX];
+	struct mirror_range missed[MSG_RANGES_MAX], all = whole_file(lib);
 	struct msg begin = {.type = MSG_BEGIN, .seq = lib->p.rec.config.members[lib->host].id};
 
 	peer->sync = kind;
@@ -80,7 +84,7 @@ void sync_begin(struct world *w, struct lib *lib, unsigned slot, enum sync_kind 
 	memset(peer->unsure, 0, sizeof(peer->unsure));
 	sim_trace(w, "%u: sync %d of %u%s", lib->host, kind, slot, whole ? ", whole" : "");
 	if (kind == SYNC_EQUALISE) {
-		const struct mirror_range *ranges = whole ? &whole_file : lib->all;
+		const struct mirror_range *ranges = whole ? &all : lib->all;
 		uint32_t n = whole ? 1 : lib->all_count;
 
 		plan_on_equalise(w, lib, slot);
@@ -113,11 +117,11 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 static void sync_fill(struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
-	struct mirror_range run;
+	struct mirror_range run, whole = whole_file(lib);
 
 	if (peer->whole) {
-		bits_add(peer->bits, &whole_file, 1);
-		bits_add(peer->unsure, &whole_file, 1);
+		bits_add(peer->bits, &whole, 1);
+		bits_add(peer->unsure, &whole, 1);
 		return;
 	}
 	for (unsigned i = 0; i < BITMAP_WORDS; i++)
@@ -127,7 +131,7 @@ static void sync_fill(struct lib *lib, unsigned slot)
 	if (peer->sync != SYNC_CATCH_UP)
 		return;
 	bits_add(peer->bits, peer->ranges, peer->range_count);
-	for (uint64_t from = 0; meta_bitmap_next(&lib->meta, (uint8_t)slot, from, FILE_SIZE, &run);
+	for (uint64_t from = 0; meta_bitmap_next(&lib->meta, (uint8_t)slot, from, lib->size, &run);
 	     from = run.offset + run.len)
 		bits_add(peer->bits, &run, 1);
 }
@@ -145,7 +149,7 @@ static void sync_store_bits(struct lib *lib, unsigned slot)
 static void sync_run(struct world *w, struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
-	struct resync_config config = {.size = FILE_SIZE,
+	struct resync_config config = {.size = lib->size,
 				       .bits = peer->bits,
 				       .unsure = peer->unsure,
 				       .piece = RESYNC_PIECE_MIN,
@@ -380,8 +384,8 @@ void sync_on_msg(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 	} else if (m->type == MSG_RECORD) {
 		sync_open(w, lib, slot, MEMBER_BULK);
 	} else if (m->type == MSG_RANGES) {
-		peer->range_count = m->count;
 		memcpy(peer->ranges, m->ranges, m->count * sizeof(m->ranges[0]));
+		peer->range_count = ranges_clip(peer->ranges, m->count, lib->size);
 		sync_open(w, lib, slot, MEMBER_BULK);
 	} else if (m->type == MSG_END) {
 		peer->running = false;

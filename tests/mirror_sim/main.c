@@ -63,7 +63,7 @@ static void report(void)
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
 	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
 	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
-	SHOW(forces), SHOW(discards);
+	SHOW(forces), SHOW(discards), SHOW(grows), SHOW(refused), SHOW(taken);
 	printf("\n");
 }
 

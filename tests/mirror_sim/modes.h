@@ -46,7 +46,15 @@
 	X(FENCE_EARLY, "fence-early") /* answered while former epochs' data may still be placed */ \
 	X(NO_LIVENESS, "no-liveness") /* whose peer has gone silent does not notice */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
-	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */
+	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */ \
+	/* a set that grows */ \
+	X(GROW_UNRESERVED, "grow-unreserved") /* the register is changed before copies have room */ \
+	X(GROW_NOT_DURABLE, "grow-not-durable") /* copies say that they have, the files do not yet */ \
+	X(GROW_NOT_ZERO, "grow-not-zero") /* what somebody has behind the end becomes the set's */ \
+	X(GROW_EARLY, "grow-early") /* a copy takes the size before the register has it */ \
+	X(GROW_IGNORED, "grow-ignored") /* a copy is mapped with less than the register's size */ \
+	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller */ \
+	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* and larger ones whose content is in doubt */
 /* clang-format on */
 
 enum sim_mode {

@@ -39,14 +39,28 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
-/* Nobody flushes yet, so all of S are equal. */
+/* A mapping has the set's size as the register had it when it was permitted. */
+void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec)
+{
+	if (lib->size < rec->config.size)
+		oracle_fail(w, "%u maps %llu bytes, and the register says %llu", lib->host,
+			    (unsigned long long)lib->size, (unsigned long long)rec->config.size);
+}
+
+/* What a process would see that maps the copy as it is. */
+static uint64_t oracle_word(const struct host *h, unsigned word)
+{
+	return word_offset(word) < h->meta.super.size ? h->disk.cache[word] : 0;
+}
+
+/* Nobody flushes yet, so all of S are equal; behind the end of a smaller one there are zeros. */
 static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 {
-	const struct disk *d = &w->host[rec->view.primary].disk;
+	const struct host *primary = &w->host[rec->view.primary];
 
 	for (unsigned h = 0; h < w->hosts; h++)
 		for (unsigned i = 0; rec->view.insync & MIRROR_BIT(h) && i < WORDS; i++)
-			if (w->host[h].disk.cache[i] != d->cache[i])
+			if (oracle_word(&w->host[h], i) != oracle_word(primary, i))
 				oracle_fail(w,
 					    "%u begins to serve epoch %llu, and %u of S differs in "
 					    "word %u",
@@ -58,14 +72,14 @@ static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
  * promotion by force what it lacks is given up. */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
-	const struct disk *d = &w->host[rec->view.primary].disk;
+	const struct host *primary = &w->host[rec->view.primary];
 
 	for (unsigned i = 0; w->gave_up && i < WORDS; i++)
 		w->acked[i] = w->floor[i] = 0;
 	w->gave_up = false;
 
 	for (unsigned i = 0; i < WORDS; i++) {
-		uint64_t v = d->cache[i];
+		uint64_t v = oracle_word(primary, i);
 
 		if (!value_is_valid(i, v))
 			oracle_fail(w, "%u serves word %u, which nobody stored: %#llx",
@@ -122,7 +136,7 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
 static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];
-	const struct disk *ours = &w->host[lib->host].disk, *theirs = &w->host[slot].disk;
+	const struct disk *ours = &w->host[lib->host].disk;
 	struct host *h = &w->host[slot];
 
 	/* The daemon does not know yet what a process that has just ended left behind. */
@@ -131,17 +145,18 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 	    flush_members(&lib->flush) & MIRROR_BIT(slot) ||
 	    !meta_bitmap_is_usable(&lib->meta, (uint8_t)slot, h->meta.super.epoch))
 		return;
-	for (unsigned i = 0; i < WORDS; i++) {
+	for (unsigned i = 0; i < lib->words; i++) {
 		uint64_t at = word_offset(i), block = at / MIRROR_BLOCK;
 		struct mirror_range run;
 
-		if (ours->cache[i] == theirs->cache[i] ||
+		if (ours->cache[i] == oracle_word(h, i) ||
 		    (meta_bitmap_next(&lib->meta, (uint8_t)slot, block * MIRROR_BLOCK, MIRROR_BLOCK,
 				      &run) &&
 		     run.offset == block * MIRROR_BLOCK) ||
 		    (peer->running && peer->bits[block / 64] >> block % 64 & 1) ||
 		    (w->direct && meta_hot_is(&lib->meta, meta_extent_of(at))) ||
-		    meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at)))
+		    (at < h->meta.super.size &&
+		     meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at))))
 			continue;
 		/* Its own intents are asked for when it returns. */
 		struct member_report r;
@@ -181,7 +196,7 @@ void oracle_at_end(struct world *w)
 	const struct lib *lib = w->host[v->primary].lib;
 
 	for (unsigned h = 0; h < w->hosts; h++)
-		for (unsigned i = 0; i < WORDS; i++)
+		for (unsigned i = 0; i < lib->words; i++)
 			if (w->direct && meta_hot_is(&lib->meta, meta_extent_of(word_offset(i))))
 				continue; /* there may be stores that were not flushed */
 			else if (w->host[h].disk.cache[i] != d->cache[i] ||
@@ -192,9 +207,11 @@ void oracle_at_end(struct world *w)
 					    i, h, v->primary,
 					    (unsigned long long)w->host[h].disk.cache[i],
 					    (unsigned long long)d->cache[i]);
-	for (unsigned i = 0; i < WORDS; i++)
-		if (d->cache[i] < w->acked[i] || !value_is_valid(i, d->cache[i]))
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t has = oracle_word(&w->host[v->primary], i);
+
+		if (has < w->acked[i] || !value_is_valid(i, has))
 			oracle_fail(w, "word %u is older than what was acknowledged: %#llx < %#llx",
-				    i, (unsigned long long)d->cache[i],
-				    (unsigned long long)w->acked[i]);
+				    i, (unsigned long long)has, (unsigned long long)w->acked[i]);
+	}
 }

@@ -10,13 +10,13 @@ void world_format(struct world *w, struct host *h, const struct mirror_config *c
 {
 	struct meta_super super = {.member_id = config->members[h->id].id,
 				   .slot = (uint8_t)h->id,
-				   .size = FILE_SIZE,
+				   .size = config->size,
 				   .flags = flags,
 				   .hot_slots = (uint32_t)sim_between(w, 2, 4)};
 	struct meta_members members = {.config_number = config->number};
 	struct meta_store store;
 
-	disk_format(&h->disk, (meta_size_for(FILE_SIZE) + 4095) / 4096 * 4096);
+	disk_format(&h->disk, config->size);
 	store = (struct meta_store){.base = h->disk.meta,
 				    .len = h->disk.meta_len,
 				    .persist = disk_persist_meta,
@@ -46,12 +46,12 @@ static void world_make_host(struct world *w, unsigned id)
 	h->clock_offset = (int64_t)sim_between(w, MS, 1000000 * MS);
 	h->clock_rate = 0.96 + (double)sim_between(w, 0, 80) / 1000; /* 4 % either way */
 	world_format(w, h, &w->reg.rec.config, META_CLEAN);
+	growth_make_disk(w, h);
 }
 
 void world_make_set(struct world *w)
 {
-	struct mirror_config config = {.size = FILE_SIZE,
-				       .lease_ms = 1000,
+	struct mirror_config config = {.lease_ms = 1000,
 				       .replica_timeout_ms = 300,
 				       .slow_ms = 20,
 				       .holdoff_ms = 300,
@@ -64,6 +64,7 @@ void world_make_set(struct world *w)
 	else if (sim_chance(w, 150))
 		w->hosts = (unsigned)sim_between(w, 1, HOSTS);
 	plan_choose(w);
+	config.size = growth_choose(w);
 	w->may_force = sim_chance(w, 100);
 	config.min_copies = w->hosts > 1 && sim_chance(w, 300) ? 2 : 1;
 	for (unsigned i = 0; i < w->hosts; i++) {

@@ -17,6 +17,7 @@
 
 #include "mirror/core/candidate.h"
 #include "mirror/core/flush.h"
+#include "mirror/core/growth.h"
 #include "mirror/core/lease.h"
 #include "mirror/core/member.h"
 #include "mirror/core/primary.h"
@@ -26,12 +27,14 @@
 #include "sim/prng.h"
 
 #define HOSTS        5
-#define EXTENTS      3
-#define BLOCKS       (2 * EXTENTS) /* that are used */
+#define EXTENTS      4             /* that are used: three neighbours, and a far one */
+#define BLOCKS       (2 * EXTENTS) /* likewise */
 #define BLOCK_WORDS  3
 #define WORDS        (BLOCKS * BLOCK_WORDS)
-#define FILE_SIZE    ((uint64_t)EXTENTS * MIRROR_EXTENT)
-#define BITMAP_WORDS 24 /* of FILE_SIZE */
+#define FAR_EXTENT   64u /* bitmaps lie elsewhere for a set that has it */
+#define BITMAP_WORDS ((FAR_EXTENT + 1) * (MIRROR_EXTENT / MIRROR_BLOCK) / 64)
+#define SIZES        BLOCKS /* of a set: a number of used blocks */
+#define USUAL_SIZE   6      /* of one that does not grow */
 #define FLIGHTS      32
 #define RECORDS      64      /* of the register, that answers under way may still bring */
 #define MS           1000ull /* times are microseconds */
@@ -52,9 +55,10 @@ struct event {
 /* ---- media: what processes see, and what a loss of power leaves ---- */
 
 struct disk {
-	uint64_t cache[WORDS], medium[WORDS];
+	uint64_t cache[WORDS], medium[WORDS]; /* behind the file's end: zeros */
+	uint64_t len, len_medium;             /* of the data file */
 	uint8_t *meta, *meta_medium;
-	uint64_t meta_len;
+	uint64_t meta_len, meta_len_medium;
 	uint64_t
 		ring_used; /* bytes of the ring; what is behind them is zero, and never looked at */
 };
@@ -87,6 +91,8 @@ struct msg {
 	uint32_t count;
 	struct mirror_range ranges[MSG_RANGES_MAX];
 	struct primary_report report;
+	uint64_t size; /* of the copy that reports */
+	bool unknown;
 	struct mirror_epoch copy_epoch; /* of the report */
 	struct mirror_view view;
 	struct resync_piece piece;
@@ -156,6 +162,8 @@ struct flight {
 
 struct lib {
 	uint32_t uid, host;
+	uint64_t size;  /* of the mapping */
+	unsigned words; /* in it */
 	struct primary p;
 	struct meta meta; /* its own view of the metadata */
 	struct lease lease;
@@ -195,13 +203,16 @@ struct host {
 	uint64_t holder;    /* uid of the lib that the daemon knows */
 	long persists_left; /* until a crash in the middle of one; < 0: none */
 	int doomed;         /* 1: its processes end, 2: its power */
-	bool split;         /* its daemon has said so */
+	struct growth growth;
+	struct sim_order *order; /* to grow, that its daemon carries out */
+	uint64_t capacity;       /* of its disk */
+	bool split;              /* its daemon has said so */
 };
 
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
-		step_checks, rots, replaced, forces, discards;
+		step_checks, rots, replaced, forces, discards, grows, refused, taken;
 };
 
 enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE };
@@ -219,6 +230,10 @@ struct world {
 	uint32_t uids;
 	uint64_t nonces;
 	unsigned hosts;
+	unsigned words; /* that a copy may ever have */
+	bool grows;     /* the set does, up to so many used blocks; by chances of its own */
+	unsigned most_blocks;
+	struct prng growth_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
@@ -255,11 +270,17 @@ uint64_t host_us(const struct world *w, const struct host *h);
 void sim_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* disk.c */
+uint64_t size_of_blocks(unsigned blocks);
+unsigned words_below(uint64_t size);
+uint32_t words_mask(unsigned words);
 uint64_t word_offset(unsigned word);
 uint32_t words_in(const struct mirror_range *range); /* mask */
 uint32_t words_of_block(uint32_t words);             /* all words of the blocks that these are in */
 uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
-void disk_format(struct disk *d, uint64_t meta_len);
+void disk_format(struct disk *d, uint64_t size);
+/* Both files for a set of that size, what is behind `keep` is zeros; then the same durably. */
+void disk_extend(struct disk *d, uint64_t keep, uint64_t size);
+void disk_settle(struct disk *d, uint64_t keep);
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
 void disk_write_back(struct disk *d, uint32_t words);
@@ -336,9 +357,26 @@ void direct_settle(struct world *w, struct lib *lib, unsigned slot);
 uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mirror_range *ranges);
 bool direct_end(struct lib *lib);
 
+/* growth.c */
+/* Whether the set grows in this run; its size at first. */
+uint64_t growth_choose(struct world *w);
+void growth_orders(struct world *w, struct event *e);
+void growth_make_disk(struct world *w, struct host *h);
+bool growth_give_order(struct world *w, struct host *h, uint64_t size);
+void growth_forget(struct host *h); /* with its daemon */
+/* The copy takes the register's size, or its files are made longer for that. */
+void growth_look(struct world *w, struct host *h, const struct mirror_record *rec);
+bool growth_is_in_the_way(const struct world *w, const struct host *h,
+			  const struct mirror_record *rec);
+void growth_before_restore(struct world *w, struct host *h);
+/* In peace: what an operator does so that everybody has the set's size. */
+void growth_operate(struct world *w);
+bool growth_is_well(const struct world *w);
+
 /* oracle.c */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq);
 void oracle_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec);
 void oracle_on_serving(struct world *w, const struct mirror_record *rec);
 void oracle_on_ack(struct world *w, const struct flight *f);
 void oracle_on_read(struct world *w, struct lib *lib);
@@ -375,6 +413,8 @@ void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
 /* Its host loses power within so many microseconds, for a while. */
 void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
+/* The operator's tool: a swap of its own. */
+bool world_configure(struct world *w, const struct mirror_config *config);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);
 void world_fini(struct world *w);
 

@@ -110,8 +110,7 @@ static void world_cut_one(struct world *w)
 		conn_cut(w, i);
 }
 
-/* The operator's tool: a swap of its own. */
-static bool world_configure(struct world *w, const struct mirror_config *config)
+bool world_configure(struct world *w, const struct mirror_config *config)
 {
 	if (view_set_config(&w->reg.rec, config, sim_random(w), NULL))
 		return false;
@@ -159,9 +158,9 @@ static void world_replace(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
 
-	if (h->lib || !world_is_spare(w, h) || w->hosts < 2)
-		return;
-	next.members[h->id].id += 10;
+	do
+		next.members[h->id].id += 10;
+	while (next.members[h->id].id <= h->meta.super.member_id);
 	if (!world_configure(w, &next))
 		return;
 	w->count.replaced++;
@@ -237,7 +236,7 @@ static void world_hurt(struct world *w, struct host *h)
 	case 11:
 		if (sim_chance(w, 300))
 			world_rot(w, h);
-		else if (sim_chance(w, 400))
+		else if (sim_chance(w, 400) && !h->lib && world_is_spare(w, h) && w->hosts > 1)
 			world_replace(w, h);
 		break;
 	case 12:
@@ -256,7 +255,7 @@ static void world_trouble(struct world *w, struct event *e)
 	unsigned most = 1 + (unsigned)prng_below(&w->rng, 2);
 
 	(void)e;
-	if (w->now > w->trouble_until)
+	if (w->now > w->trouble_until || w->healing)
 		return;
 	for (unsigned i = 0; i < most && !plan_is_alone(w); i++) {
 		/* The primary is where most happens. */
@@ -286,9 +285,8 @@ static bool world_is_all_discarded(const struct world *w)
 	return w->resolving;
 }
 
-/*
- * What `rpmirror explain` tells the operator: copies of S cannot be used any more, and min_copies
- * does not let them go.
+/* What `rpmirror explain` tells the operator: copies of S cannot be used any more, and min_copies
+ * does not let them go; or the register was restored, and does not know that a copy was replaced.
  */
 static void world_operate(struct world *w, struct event *e)
 {
@@ -308,6 +306,11 @@ static void world_operate(struct world *w, struct event *e)
 		next.min_copies = 1;
 		world_configure(w, &next);
 	}
+	for (unsigned i = 0; i < w->hosts && w->resolving; i++)
+		if (w->host[i].daemon_uid && !w->host[i].lib &&
+		    w->host[i].meta.super.member_id != w->reg.rec.config.members[i].id)
+			world_replace(w, &w->host[i]);
+	growth_operate(w);
 	if (world_is_all_discarded(w))
 		world_force_now(w, &w->host[__builtin_ctz(rec->view.insync)]);
 	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
@@ -334,7 +337,8 @@ static bool world_is_well(const struct world *w)
 	const struct mirror_view *v = &w->reg.rec.view;
 	const struct lib *lib;
 
-	if (v->phase != MIRROR_PHASE_SERVING || view_count(v->insync) != w->hosts)
+	if (v->phase != MIRROR_PHASE_SERVING || view_count(v->insync) != w->hosts ||
+	    !growth_is_well(w))
 		return false;
 	lib = w->host[v->primary].lib;
 	if (!lib || !lib->served || lib->ended || lib->wants_flush ||
@@ -401,10 +405,13 @@ static void world_run_restore(struct world *w)
 
 	w->reg.old = w->reg.rec;
 	w->reg.old_revision = w->reg.revision;
-	host_power_cut(w, lost);
+	growth_before_restore(w, &w->host[primary]);
+	if (!w->grows || sim_chance(w, 500)) /* else the set grows before, or the order fails */
+		host_power_cut(w, lost);
 	world_run_until(w, w->now + 1500 * MS, false);
 	if (w->violated)
 		return;
+	host_power_cut(w, lost);
 	if (w->host[primary].lib)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
@@ -434,6 +441,7 @@ static void world_clear(struct world *w)
 			meta_fini(&h->meta);
 			h->daemon_uid = 0;
 		}
+		growth_forget(h);
 	}
 }
 
@@ -441,6 +449,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 {
 	w->seed = seed;
 	w->rng.state = seed * 0x2545f4914f6cdd1dull;
+	w->growth_rng.state = seed * 0x9e3779b97f4a7c15ull;
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
@@ -458,6 +467,8 @@ bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore)
 	world_make_set(w);
 	w->trouble_until = sim_between(w, 1000 * MS, 8000 * MS);
 	sched_add(w, sim_between(w, 50 * MS, 1500 * MS), world_trouble, 0, 0, 0, NULL);
+	if (w->grows)
+		sched_add(w, 20 * MS, growth_orders, 0, 0, 0, NULL);
 	world_run_until(w, w->trouble_until, false);
 	if (!w->violated)
 		world_run_peace(w);

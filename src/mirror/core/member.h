@@ -73,6 +73,7 @@ struct member_report {
 	uint32_t damage;       /* enum meta_damage */
 	bool is_held;          /* a living process maps it: nothing may be copied into it yet */
 	bool is_uncertain;     /* anything may differ: compare all */
+	bool is_unknown;       /* so may what is behind the set's former end, where nobody wrote */
 	struct mirror_epoch promised;
 	struct mirror_epoch epoch; /* the last one whose flushes it may hold */
 	uint64_t source_id;        /* of a resync that has not ended, or 0 */

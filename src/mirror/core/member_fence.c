@@ -177,6 +177,7 @@ int member_report(struct member *m, struct member_report *report)
 		.damage = meta->damage,
 		.is_held = super->holder.pid != 0,
 		.is_uncertain = meta->damage || super->flags & (META_UNCERTAIN | META_UNKNOWN),
+		.is_unknown = meta->damage || super->flags & META_UNKNOWN,
 		.promised = meta->promise.epoch,
 		.epoch = super->epoch,
 		.source_id = super->flags & META_SYNCING ? super->source_id : 0,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mirror/core/member_impl.h"
+#include "mirror/core/view.h"
 
 /* Does the record know of this epoch? What the history has lost may have been. */
 static bool member_record_knows(const struct mirror_record *rec, struct mirror_epoch epoch)
@@ -45,16 +46,30 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 	else if (config->members[super->slot].id != super->member_id)
 		member_no(v, MEMBER_OTHER_COPY,
 			  "copy %016" PRIx64 " was replaced by %016" PRIx64
-			  " as member %u, or belongs to another host: a new one is made by "
-			  "'rpmirror init --join'",
-			  super->member_id, config->members[super->slot].id, super->slot);
+			  " as member %u, or is another host's. If the register was restored: "
+			  "'rpmirror member replace %s %s'. Then, for a new copy: 'rpmirror init "
+			  "--join'",
+			  super->member_id, config->members[super->slot].id, super->slot,
+			  super->set, config->members[super->slot].name);
 	else if (config->size < super->size) /* a larger one: the copy grows, member_size.c */
 		member_no(v, MEMBER_OTHER_SIZE,
-			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64, config->size,
-			  super->size);
+			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64
+			  ": the register was restored to before it grew; let it grow again by "
+			  "'rpmirror grow %s %" PRIu64 "'",
+			  config->size, super->size, super->set, super->size);
 	else
 		return true;
 	return false;
+}
+
+/* A change of the configuration counts on, also in a register that was restored. */
+static bool member_has_seen_other(const struct meta_promise *promise,
+				  const struct mirror_record *rec)
+{
+	const struct mirror_view *seen = &promise->seen.view, *view = &rec->view;
+
+	return seen->epoch.number && mirror_epoch_is_equal(seen->epoch, view->epoch) &&
+	       seen->seq == view->seq && view_compare(rec, seen) == VIEW_BRANCH;
 }
 
 /* Does the copy know of what the register does not? */
@@ -77,6 +92,11 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 			  " in the register, which is at %s seq %" PRIu64 ": it was restored",
 			  member_epoch_text(seen).text, promise->seen.view.seq, has.text,
 			  rec->view.seq);
+	else if (member_has_seen_other(promise, rec))
+		member_no(v, MEMBER_IS_SPLIT,
+			  "this member has seen another epoch %s seq %" PRIu64
+			  " in the register: it was restored, and changed since",
+			  member_epoch_text(seen).text, promise->seen.view.seq);
 	else if (!promise->is_lost && !member_record_knows(rec, promise->epoch) &&
 		 promise->epoch.number <= rec->view.epoch.number)
 		member_no(v, MEMBER_IS_SPLIT,
@@ -146,8 +166,11 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 {
 	const struct meta_seen *seen = &m->meta->promise.seen;
 
-	if (!member_is_ours(m, rec, v))
+	if (!member_is_ours(m, rec, v)) {
+		/* A set never shrinks: the register knows less than this copy. */
+		m->is_split |= v->reason == MEMBER_OTHER_SIZE;
 		return;
+	}
 	m->is_split = member_is_ahead(m, rec, v);
 	if (m->is_split)
 		return;

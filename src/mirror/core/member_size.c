@@ -2,6 +2,7 @@
 /* member_size.c -- a copy gets longer: first its files, then what it says of itself. */
 #include <inttypes.h>
 
+#include "mirror/core/killpoint.h"
 #include "mirror/core/member_impl.h"
 
 void member_reserve(struct member *m, uint64_t size, struct member_verdict *v)
@@ -25,6 +26,16 @@ bool member_may_grow(const struct member *m, uint64_t size)
 	return super->room >= size && !super->holder.pid && !member_is_connected(m);
 }
 
+static void member_take(struct member *m, uint64_t size, struct member_verdict *v)
+{
+	int rc;
+
+	killpoint(KILLPOINT_grow_take_before);
+	rc = meta_set_size(m->meta, size);
+	killpoint(KILLPOINT_grow_take_after);
+	member_done(v, rc);
+}
+
 void member_grow(struct member *m, uint64_t size, struct member_verdict *v)
 {
 	const struct meta_super *super = &m->meta->super;
@@ -38,5 +49,5 @@ void member_grow(struct member *m, uint64_t size, struct member_verdict *v)
 	else if (member_is_connected(m))
 		member_no(v, MEMBER_IS_HELD, "a primary is connected to the copy");
 	else if (member_is_free(m, v))
-		member_done(v, meta_set_size(m->meta, size));
+		member_take(m, size, v);
 }

@@ -11,6 +11,23 @@ bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size)
 	return true;
 }
 
+uint32_t ranges_clip(struct mirror_range *v, uint32_t n, uint64_t size)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t most = v[i].offset < size ? size - v[i].offset : 0;
+
+		if (!most)
+			continue;
+		v[left] = v[i];
+		if (v[left].len > most)
+			v[left].len = most;
+		left++;
+	}
+	return left;
+}
+
 static int ranges_compare(const void *a, const void *b)
 {
 	const struct mirror_range *x = a, *y = b;

@@ -13,6 +13,8 @@
 
 /* Every range ends at size or before, without overflow? An empty one may begin at size. */
 bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size);
+/* Cut off what lies behind size. Returns how many are left. */
+uint32_t ranges_clip(struct mirror_range *v, uint32_t n, uint64_t size);
 /* Byte-exact. Returns how many are left. */
 uint32_t ranges_normalise(struct mirror_range *v, uint32_t n);
 /* Widen each to whole units (MIRROR_BLOCK, MIRROR_EXTENT), not past size, and normalise. */

@@ -56,10 +56,10 @@ static bool resync_plan_is_other_copy(const struct resync_facts *f, struct resyn
 				    "it is copy %llx, and the configuration names copy %llx",
 				    (unsigned long long)f->copy_id,
 				    (unsigned long long)config->members[f->slot].id);
-	else if (f->size != config->size)
+	else if (f->size < f->own_size)
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
-				    "its size is %llu, and the set's is %llu",
-				    (unsigned long long)f->size, (unsigned long long)config->size);
+				    "its size is %llu, and the mapping's is %llu",
+				    (unsigned long long)f->size, (unsigned long long)f->own_size);
 	else if (f->format != META_FORMAT)
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
 				    "its metadata have format %u, and this version knows %u",

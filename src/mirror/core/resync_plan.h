@@ -29,6 +29,7 @@ struct resync_facts {
 	const struct mirror_record *rec; /* the register's */
 	uint8_t self;                    /* the primary's slot; the view names it */
 	bool own_uncertain;              /* its records may lack something */
+	uint64_t own_size;               /* that is mapped; the set may have grown since */
 	uint32_t own_records;            /* ranges that may differ: hot extents, equalisations */
 	bool unacknowledged;             /* flushes of this epoch that the member may lack */
 	bool bitmap_is_usable;           /* it counts from what the member has */

@@ -9,7 +9,9 @@
 #define COUNT_MIN      5       /* with fewer in a second, flushes are no matter */
 #define WINDOW_MIN     512u
 #define PIECE_MIN      16384u /* less costs the processors more than it spares the link */
-#define FLOOR_PART     4      /* of a second of min_rate may be in flight */
+/* Whatever a link takes: one is on it, one is behind that, and the end of one comes back. */
+#define WINDOW_LEAST (3 * PIECE_MIN)
+#define FLOOR_PART   4 /* of a second of min_rate may be in flight */
 
 /* A flush is slow from so many quarters of the calm p99 on: the promise is 8. */
 #define QUARTERS_SLOW 7
@@ -90,7 +92,8 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 	rate->limits = *limits;
 	rate->piece_max = piece;
 	rate->window_max = RESYNC_WINDOW_MAX;
-	resync_rate_set_window(rate, 2 * piece);
+	/* Where nobody flushes nobody suffers. */
+	resync_rate_set_window(rate, calm_us ? 2 * PIECE_MIN : 2 * piece);
 	rate->is_probing = true;
 	rate->calm_us = calm_us;
 	rate->interval_us = rate->second_us = rate->rest_us = now_us;
@@ -98,7 +101,8 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 
 static void resync_rate_grow(struct resync_rate *rate)
 {
-	uint32_t by = rate->is_probing ? rate->window : rate->window / 8;
+	bool is_small = rate->window < 2 * PIECE_MIN;
+	uint32_t by = rate->is_probing ? rate->window : rate->window / (is_small ? 4 : 8);
 
 	resync_rate_set_window(rate, rate->window + (rate->was_full ? by : 0));
 }
@@ -119,7 +123,7 @@ static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 	most = rate->through * (rate->least_us + rate->calm_us * QUARTERS_QUEUE / 4) / SECOND_US;
 	if (!rate->calm_us || rate->latencies.count < COUNT_MIN || most > RESYNC_WINDOW_MAX)
 		most = RESYNC_WINDOW_MAX;
-	rate->window_max = most < rate->piece_max ? rate->piece_max : (uint32_t)most;
+	rate->window_max = most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
 }
 
 /* How many of 1000 flushes were slow. */

@@ -2,9 +2,9 @@
 /*
  * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
  *
- * The bytes in flight are the lever: the window begins with two pieces and doubles while flushes
- * are calm (64 MiB at once would fill a slow link's queue before the first flush is late), and then
- * grows by small steps. A piece is at most half a window, as what is sent at once is what a flush
+ * The bytes in flight are the lever: the window begins with two of the smallest pieces, if anybody
+ * flushes, and doubles while flushes are calm (64 MiB at once would fill a slow link's queue before
+ * the first flush is late), and then grows by small steps. A piece is at most half a window, as what is sent at once is what a flush
  * may have to wait for.
  *
  * Two things bound it. What pieces wait for each other is what a flush waits for them: more than

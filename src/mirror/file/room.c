@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/newfile.h"
+#include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
 
 /* At least `size` bytes; was: its length before. */
@@ -50,6 +51,7 @@ int metafile_make_room(const struct metafile_room *room, struct error *err)
 
 	if (!rc)
 		rc = room_extend(room->data_fd, room->data, room->size, &data_was, err);
+	killpoint(KILLPOINT_grow_room_data);
 	if (!rc)
 		rc = room_extend(room->meta_fd, room->meta, meta_size_for(room->size), &meta_was,
 				 err);

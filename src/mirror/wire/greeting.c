@@ -104,10 +104,14 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_HELD] = "a process there still maps the copy",
 		[GREETING_BUSY] = "it is busy",
 		[GREETING_COPY_FAILED] = "the copy there has failed",
-		[GREETING_WRONG_COPY] = "the copy there is not the one that is configured",
+		[GREETING_WRONG_COPY] =
+			"the copy there is not the one that is configured: 'rpmirror explain' on "
+			"its host says how to replace it",
 		[GREETING_FULL] = "there is no room in its records",
 		[GREETING_IO] = "it could not write its records",
 		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",
+		[GREETING_LARGER] = "the set has grown, and all of its copy is to be compared: it "
+				    "returns when the set is mapped again, with its new size",
 		[GREETING_SPLIT] = "it has seen what the register has not: the set is split",
 	};
 

@@ -87,8 +87,9 @@ static void message_get_promised(struct rcursor *c, struct message *m)
 	struct message_promised *promised = &m->promised;
 
 	promised->copy = fields_get_below(c, MIRROR_COPY_COUNT);
-	promised->flags = fields_get_flags(c, MESSAGE_REPORT_HELD | MESSAGE_REPORT_UNCERTAIN |
-						      MESSAGE_REPORT_FORCED);
+	promised->flags =
+		fields_get_flags(c, MESSAGE_REPORT_HELD | MESSAGE_REPORT_UNCERTAIN |
+					    MESSAGE_REPORT_FORCED | MESSAGE_REPORT_UNKNOWN);
 	promised->ranges = (uint32_t)rcursor_le(c, 4);
 	promised->copy_id = rcursor_le(c, 8);
 	promised->size = rcursor_le(c, 8);

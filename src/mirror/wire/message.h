@@ -88,6 +88,9 @@ struct message_grant {
 #define MESSAGE_REPORT_HELD      (1 << 0) /* a process maps the copy: no resync before it ends */
 #define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack something: compare everything */
 #define MESSAGE_REPORT_FORCED    (1 << 2) /* an epoch here was begun by force */
+#define MESSAGE_REPORT_UNKNOWN                                                                     \
+	(1 << 3) /* damaged, restored or given up: all of it may be other                          \
+		  */
 
 /* What a member says of its copy once nothing of former epochs can be placed any more. */
 struct message_promised {

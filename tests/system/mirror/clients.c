@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "history_file.h"
+#include "mirror/core/meta.h"
 #include "system/lib/check.h"
 
 #define CLIENTS_WAIT_MS 30000
@@ -114,10 +116,52 @@ void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
 	}
 }
 
-static const void *clients_map(const struct hosts *h, unsigned i)
+/* By its metadata, which its daemon may write meanwhile; 0: they cannot be read just now. */
+static uint64_t clients_copy_size(const struct hosts *h, unsigned i)
+{
+	int fd = open(h->hosts[i].meta, O_RDONLY | O_CLOEXEC);
+	struct meta_store store = {0};
+	struct error err = {0};
+	struct meta meta;
+	struct stat st;
+	uint64_t size = 0;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	store.len = (uint64_t)st.st_size;
+	store.base = mmap(NULL, store.len, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	assert_ptr_not_equal(store.base, MAP_FAILED);
+	if (!meta_load(&meta, &store, &err)) {
+		size = meta.super.size;
+		meta_fini(&meta);
+	}
+	munmap(store.base, store.len);
+	return size;
+}
+
+/* Nobody uses the copies: then they have the set's size. Returns it. */
+static uint64_t clients_wait_grown(const struct hosts *h)
+{
+	static struct register_entry now;
+	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS, size;
+
+	hosts_read(h, &now);
+	for (unsigned i = 0; i < h->opts.count; i++)
+		while ((size = clients_copy_size(h, i)) != now.record.config.size) {
+			if (clock_now_ns() > end)
+				fail_msg("copy %c has %llu bytes instead of %llu for %u s",
+					 'a' + (char)i, (unsigned long long)size,
+					 (unsigned long long)now.record.config.size,
+					 CLIENTS_WAIT_MS / 1000);
+			usleep(5000);
+		}
+	return now.record.config.size;
+}
+
+static const void *clients_map(const struct hosts *h, unsigned i, uint64_t size)
 {
 	int fd = open(h->hosts[i].data, O_RDONLY | O_CLOEXEC);
-	void *p = mmap(NULL, h->opts.size, PROT_READ, MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
 	close(fd);
@@ -126,16 +170,17 @@ static const void *clients_map(const struct hosts *h, unsigned i)
 
 static void clients_compare(const struct hosts *h)
 {
-	const void *first = clients_map(h, 0);
+	uint64_t size = clients_wait_grown(h);
+	const void *first = clients_map(h, 0, size);
 
 	for (unsigned i = 1; i < h->opts.count; i++) {
-		const void *other = clients_map(h, i);
+		const void *other = clients_map(h, i, size);
 
-		if (memcmp(first, other, h->opts.size) != 0)
+		if (memcmp(first, other, size) != 0)
 			fail_msg("copies a and %c differ", 'a' + (char)i);
-		munmap((void *)(uintptr_t)other, h->opts.size);
+		munmap((void *)(uintptr_t)other, size);
 	}
-	munmap((void *)(uintptr_t)first, h->opts.size);
+	munmap((void *)(uintptr_t)first, size);
 }
 
 size_t clients_judge(struct clients *all)

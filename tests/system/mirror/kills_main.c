@@ -96,9 +96,16 @@ static void note(struct target *t, unsigned n, bool is_hit)
 
 /* ---- one kill ---- */
 
-/* Some steps are taken only when a member returns. */
+static bool is_of_growth(const struct target *t)
+{
+	return !strncmp(t->name, "grow", 4);
+}
+
+/* Some steps are taken only when a member returns. The set may grow meanwhile. */
 static bool kill_library(const char *const envs[])
 {
+	if (prng_below(&life.chance, 3) == 0)
+		life_order_growth(&life, (unsigned)prng_below(&life.chance, LIFE_HOSTS));
 	struct client next = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), envs);
 	int status = proc_wait(&next.proc, DEATH_MS / 2);
 
@@ -115,10 +122,11 @@ static bool kill_library(const char *const envs[])
 }
 
 /* Its host's daemon sees its end, the next one's promotion, and that one's end. */
-static bool kill_daemon_of_primary(const char *const envs[])
+static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
 	unsigned host = life.primary.host;
-	bool is_hit = !life_restart(&life, host, envs);
+	bool is_hit = !life_restart(&life, host, envs) ||
+		      (is_of_growth(t) && life_grow_until_dead(&life, host, DEATH_MS));
 
 	if (is_hit)
 		return true;
@@ -138,13 +146,14 @@ static bool kill_daemon_of_primary(const char *const envs[])
 }
 
 /* It returns, then another one is life.primary. */
-static bool kill_daemon_of_replica(const char *const envs[])
+static bool kill_daemon_of_replica(const struct target *t, const char *const envs[])
 {
 	unsigned host =
 		(life.primary.host + 1 + (unsigned)prng_below(&life.chance, LIFE_HOSTS - 1)) %
 		LIFE_HOSTS;
 
 	if (!life_restart(&life, host, envs) ||
+	    (is_of_growth(t) && life_grow_until_dead(&life, host, DEATH_MS)) ||
 	    life_is_daemon_dead(&life, host, (int)prng_between(&life.chance, 1, DEATH_MS / 2)))
 		return true;
 	life.primary = life_follow(&life, life_some_host(&life, host), NULL);
@@ -163,9 +172,9 @@ static void kill_at(struct target *t)
 	if (t->who == KILLPOINT_LIBRARY)
 		is_hit = kill_library(envs);
 	else if (t->who == KILLPOINT_PRIMARY)
-		is_hit = kill_daemon_of_primary(envs);
+		is_hit = kill_daemon_of_primary(t, envs);
 	else
-		is_hit = kill_daemon_of_replica(envs);
+		is_hit = kill_daemon_of_replica(t, envs);
 	note(t, n, is_hit);
 	printf("%s:%u, %s: %s\n", t->name, n, who_2str(t->who), is_hit ? "killed" : "not reached");
 	life_recover(&life);

@@ -5,10 +5,13 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "system/lib/check.h"
 
 #define SERVE_MS  20000
 #define TRIES_MAX 10
+
+#define ORDER_PAUSE_MS 20 /* before one that was refused is given again */
 
 void life_begin(struct life *l)
 {
@@ -37,6 +40,8 @@ size_t life_end(struct life *l)
 
 void life_abort(struct life *l)
 {
+	if (l->order.pid)
+		proc_kill(&l->order);
 	if (l->primary.proc.pid)
 		proc_kill(&l->primary.proc);
 	for (unsigned i = 0; i < LIFE_HOSTS; i++)
@@ -88,8 +93,47 @@ struct client life_follow(struct life *l, unsigned host, const char *const envs[
 	return next;
 }
 
+static void life_end_order(struct life *l)
+{
+	if (l->order.pid)
+		proc_kill(&l->order);
+}
+
+void life_order_growth(struct life *l, unsigned host)
+{
+	static struct register_entry now;
+	const char *const argv[] = {SYSTEM_RPMIRROR,
+				    "grow",
+				    HOSTS_SET,
+				    l->size,
+				    "--socket",
+				    l->hosts.hosts[host].socket,
+				    NULL};
+
+	life_end_order(l);
+	hosts_read(&l->hosts, &now);
+	snprintf(l->size, sizeof(l->size), "%llu",
+		 (unsigned long long)(now.record.config.size + LIFE_GROWTH));
+	if (proc_start(&l->order, argv, NULL))
+		fail_msg("cannot start " SYSTEM_RPMIRROR);
+}
+
+bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
+	bool is_dead = false, is_done = false;
+
+	while (!is_dead && !is_done && clock_now_ns() < end) {
+		life_order_growth(l, host);
+		is_done = proc_wait(&l->order, timeout_ms) == 0;
+		is_dead = life_is_daemon_dead(l, host, is_done ? 0 : ORDER_PAUSE_MS);
+	}
+	return is_dead;
+}
+
 void life_recover(struct life *l)
 {
+	life_end_order(l);
 	for (unsigned host = 0; host < LIFE_HOSTS; host++)
 		if (l->is_marked[host] || life_is_daemon_dead(l, host, 0))
 			life_restart(l, host, NULL);

@@ -13,12 +13,15 @@
 #define LIFE_HOSTS   3
 #define LIFE_ALL     7
 #define LIFE_NO_HOST LIFE_HOSTS
+#define LIFE_GROWTH  (64ull << 10) /* by so many bytes */
 
 struct life {
 	struct hosts hosts;
 	struct clients all;
 	struct client primary; /* pid 0: none */
 	struct prng chance;
+	struct proc order;          /* of an operator; pid 0: none */
+	char size[24];              /* that it asks for */
 	bool is_marked[LIFE_HOSTS]; /* a daemon that was started with something that may kill it */
 };
 
@@ -36,6 +39,10 @@ bool life_restart(struct life *l, unsigned host, const char *const envs[]);
 unsigned life_some_host(struct life *l, unsigned other_than);
 /* The primary dies, and another process follows it on that host. */
 struct client life_follow(struct life *l, unsigned host, const char *const envs[]);
+/* An operator orders, by that host's daemon, that the set gets larger. It may be refused. */
+void life_order_growth(struct life *l, unsigned host);
+/* Until it is carried out, or that daemon is dead (true) within that time. */
+bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms);
 /* Everybody is there again, and all copies are in-sync. */
 void life_recover(struct life *l);
 

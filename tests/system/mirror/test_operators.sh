@@ -225,7 +225,7 @@ a_name_of_another_host() {
 	! join || fail "an in-sync copy begins anew"
 	grep -q "the copy of 'b' counts as in-sync .*member replace" err || fail "it does not say what to do: $(cat err)"
 	on 0 0 'replaced' member replace orders b
-	await 1 'copy [0-9a-f]{16} was replaced by [0-9a-f]{16} .*rpmirror init --join' explain orders
+	await 1 'copy [0-9a-f]{16} was replaced by [0-9a-f]{16} .*rpmirror member replace orders b.*rpmirror init --join' explain orders
 	refused 1 'was replaced by'
 	daemon_stop 1
 	rm b/data b/data.rpmirror

@@ -212,6 +212,12 @@ test_a_set_grows() {
 	hosts_ask kill 2 >out
 	wait_until 60 is_shown 'degraded' || fail "c is not excluded"
 	on 0 0 '' wait orders --until insync.c=no
+	on 0 0 'has its new size' grow orders 16M
+	hosts_ask start 2 >out
+	on 0 0 '' wait orders --until health=healthy,insync.c=yes,copy.c=in-sync
+	is_size 12582912
+	hosts_ask kill 2 >out
+	on 0 0 '' wait orders --until insync.c=no
 	on 0 0 'has its new size' grow orders 20M
 	tell unmap
 	tell map

@@ -321,6 +321,37 @@ static bool lane_holds(bool done)
 
 /* ---- its size: the register's, when its files are long enough ---- */
 
+/* The set has the new size as soon as its only in-sync copy has room. */
+static int run_room(void)
+{
+	struct growth growth = {0};
+	struct growth_files files = {COPY_SIZE, meta_size_for(COPY_SIZE)};
+	struct growth_order order = {.size = 2 * COPY_SIZE};
+	struct growth_answer answers[MIRROR_MEMBERS_MAX] = {
+		[1] = {.answers = true, .size = 2 * COPY_SIZE, .room = GROWTH_HAS_ROOM}};
+	struct mirror_record rec = {.view = {.insync = MIRROR_BIT(1)}};
+	uint8_t slot;
+
+	assert_int_equal(growth_make_room(&growth, &steps_member, &files, 2 * COPY_SIZE, 0),
+			 GROWTH_BEGIN);
+	growth_on_files(&growth, &steps_member, 2 * COPY_SIZE, 0, "", 0);
+	assert_int_equal(growth_order_next(&order, &rec, answers, 0, &slot), GROWTH_SWAP);
+	return growth.failed != 0;
+}
+
+static bool room_holds(bool done)
+{
+	const struct meta_super *super = &steps_meta.super;
+
+	return super->size == COPY_SIZE && mark_holds(true) &&
+	       (super->room == 2 * COPY_SIZE || !done);
+}
+
+static void before_room(void)
+{
+	assert_int_equal(run_mark(), 0);
+}
+
 static void before_grow(void)
 {
 	member_reserve(&steps_member, 2 * COPY_SIZE, &verdict);
@@ -439,6 +470,7 @@ const struct step steps[] = {
 	{"W9 ranges", before_ranges, run_ranges, ranges_hold, HOT},
 	{"W9 too many ranges", before_ranges, run_many_ranges, many_ranges_hold, SUPER},
 	{"retire", before_retire, run_retire, retire_holds, SUPER},
+	{"room to grow", before_room, run_room, room_holds, SUPER},
 	{"grow", before_grow, run_grow, grow_holds, SUPER},
 	{"fail", nothing_before, run_fail, fail_holds, SUPER},
 };

@@ -5,7 +5,7 @@
 #define TEST_STEPS_H
 
 #include "lib/mirror_copy.h"
-#include "mirror/core/member.h"
+#include "mirror/core/growth.h"
 
 #define STEPS_EPOCH 7
 

@@ -35,10 +35,10 @@ static const char *const names[] = {
 
 /* Those in the library and the daemon: tests/system/mirror/killpoints.sh kills there. */
 static const char *const elsewhere[] = {
-	"w6_before",      "w6_after",      "w6_known",       "flush_begin",
-	"flush_snapshot", "flush_posted",  "flush_local",    "flush_settled",
-	"placed_before",  "placed_after",  "persist_before", "persist_after",
-	"answer_before",  "packet_before", "direct_opened",  "direct_protected"};
+	"w6_before",        "w6_after",       "w6_known",      "flush_begin",   "flush_snapshot",
+	"flush_posted",     "flush_local",    "flush_settled", "placed_before", "placed_after",
+	"persist_before",   "persist_after",  "answer_before", "packet_before", "direct_opened",
+	"direct_protected", "grow_room_data", "grow_ordered"};
 
 static int no_persist(void *arg, uint64_t offset, uint64_t n)
 {

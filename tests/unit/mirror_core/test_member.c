@@ -178,7 +178,9 @@ static void be_used(void)
 
 static void end_as_the_register_says(bool clean, mirror_mask insync)
 {
-	see(5, MIRROR_PHASE_NONE, insync, 9);
+	static uint64_t seq = 9;
+
+	see(5, MIRROR_PHASE_NONE, insync, seq++);
 	expect(MEMBER_OK);
 	rec.view.clean = clean;
 	member_end_clean(&member, &rec, &v);

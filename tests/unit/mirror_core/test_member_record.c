@@ -50,6 +50,17 @@ static void a_register_restored_from_a_backup_is_split(void **state)
 	expect(MEMBER_OK);
 }
 
+static void a_restored_register_that_was_changed_is_split(void **state)
+{
+	see(7, MIRROR_PHASE_SERVING, 5, 4);
+	expect(MEMBER_OK);
+	/* Restored to 3, when all were in-sync, and then given another configuration. */
+	see(7, MIRROR_PHASE_SERVING, 7, 4);
+	expect(MEMBER_IS_SPLIT);
+	see(7, MIRROR_PHASE_SERVING, 5, 4);
+	expect(MEMBER_OK);
+}
+
 static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
 {
 	promise(5);
@@ -175,6 +186,15 @@ static void a_larger_set_is_no_other_one_and_a_smaller_one_is(void **state)
 	rec.config.size = COPY_SIZE / 2;
 	see(1, MIRROR_PHASE_NONE, 7, 2);
 	expect(MEMBER_OTHER_SIZE);
+	assert_non_null(strstr(v.text, "rpmirror grow"));
+	/* It was restored to before the set grew: nobody may count on this copy. */
+	promise(2);
+	expect(MEMBER_IS_SPLIT);
+	rec.config.size = COPY_SIZE;
+	see(1, MIRROR_PHASE_NONE, 7, 3);
+	expect(MEMBER_OK);
+	promise(2);
+	expect(MEMBER_OK);
 }
 
 static void a_copy_grows_when_its_files_have_and_nobody_uses_it(void **state)
@@ -225,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_newest_view_is_kept),
 		TEST(a_register_restored_from_a_backup_is_split),
+		TEST(a_restored_register_that_was_changed_is_split),
 		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
 		TEST(who_gives_its_past_up_is_compared_as_a_whole),
 		TEST(a_copy_restored_from_a_backup_is_not_promoted),

@@ -94,7 +94,7 @@ static void a_medium_that_lies_is_caught_in_each_step(void **state)
 	for (unsigned i = 0; i < steps_count; i++) {
 		bool caught = false, holds;
 
-		for (unsigned n = 0; n < 40 && !caught; n++) {
+		for (unsigned n = 0; n < 200 && !caught; n++) {
 			work.lie_from = steps[i].region;
 			work.lie_to = steps[i].region_end;
 			cut_step(&steps[i], 0, &holds);

@@ -142,6 +142,21 @@ static void test_overlap_and_sum(void **state)
 	}
 }
 
+static void test_what_is_behind_the_end_is_cut_off(void **state)
+{
+	struct mirror_range v[] = {{0, 10},  {90, 10},         {95, 20},
+				   {100, 1}, {99, UINT64_MAX}, {500, 0}};
+
+	assert_int_equal(ranges_clip(v, sizeof(v) / sizeof(v[0]), 100), 4);
+	assert_int_equal(v[0].len, 10);
+	assert_int_equal(v[1].len, 10);
+	assert_int_equal(v[2].offset, 95);
+	assert_int_equal(v[2].len, 5);
+	assert_int_equal(v[3].offset, 99);
+	assert_int_equal(v[3].len, 1);
+	assert_int_equal(ranges_clip(v, 0, 100), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_normal_lists_have_the_same_bytes),
 		cmocka_unit_test(test_rounding_covers_whole_blocks_and_no_more),
 		cmocka_unit_test(test_fewer_ranges_cover_the_same),
+		cmocka_unit_test(test_what_is_behind_the_end_is_cut_off),
 		cmocka_unit_test(test_overlap_and_sum),
 	};
 

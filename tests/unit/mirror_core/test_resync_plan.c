@@ -33,8 +33,10 @@ struct situation {
 static const struct situation situations[] = {
 	{"another set's copy", RESYNC_PLAN_REFUSE, "copy of set 0901", .other_uuid = true,
 	 .copy = IS},
-	{"another size", RESYNC_PLAN_REFUSE, "size is 4096, and the set's is 67108864",
+	{"a smaller copy", RESYNC_PLAN_REFUSE, "size is 4096, and the mapping's is 67108864",
 	 .size = 4096, .copy = IS},
+	{"a copy that has grown since the set was mapped", RESYNC_PLAN_BITMAP, "was away",
+	 .size = 2 * SIZE, .absent = true, .bitmap = true, .copy = MIRROR_COPY_STALE},
 	{"another format", RESYNC_PLAN_REFUSE, "format 9", .format = 9, .copy = IS},
 	{"a copy that was replaced", RESYNC_PLAN_REFUSE,
 	 "copy c2, and the configuration names copy b1", .copy_id = THIRD_ID, .copy = IS},
@@ -100,7 +102,7 @@ static void make_record(const struct situation *s)
 {
 	memset(&rec, 0, sizeof(rec));
 	rec.config.uuid.bytes[0] = 7;
-	rec.config.size = SIZE;
+	rec.config.size = 2 * SIZE; /* it has grown since */
 	rec.config.members[0].id = SELF_ID;
 	rec.config.members[1].id = OTHER_ID;
 	rec.view.epoch = (struct mirror_epoch){7, 70};
@@ -117,6 +119,7 @@ static struct resync_facts facts_of(const struct situation *s)
 	struct resync_facts f = {
 		.rec = &rec,
 		.own_uncertain = s->own_uncertain,
+		.own_size = SIZE,
 		.own_records = s->own_records,
 		.unacknowledged = s->unacknowledged,
 		.bitmap_is_usable = s->bitmap,

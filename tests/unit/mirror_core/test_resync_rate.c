@@ -144,6 +144,16 @@ static void test_a_slow_link_is_used_in_small_turns(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
+/* The first second of it is most of a short resync. */
+static void test_it_begins_with_little_where_somebody_flushes(void **state)
+{
+	uint64_t speed = 125000000;
+
+	begin(speed, 20u << 20, 0, BASE_US);
+	assert_true(rate_of(SECOND) > speed / 2);
+	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
+}
+
 static void test_single_slow_flushes_do_not_stop_it(void **state)
 {
 	uint64_t calm, speed = 125000000;
@@ -265,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_without_flushes_that_suffer_it_fills_the_link),
 		cmocka_unit_test(test_flushes_stay_below_twice_their_calm_latency),
 		cmocka_unit_test(test_a_slow_link_is_used_in_small_turns),
+		cmocka_unit_test(test_it_begins_with_little_where_somebody_flushes),
 		cmocka_unit_test(test_single_slow_flushes_do_not_stop_it),
 		cmocka_unit_test(test_the_rate_falls_when_flushes_suffer_and_recovers),
 		cmocka_unit_test(test_it_is_never_below_the_lowest_rate),
