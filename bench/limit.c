@@ -12,8 +12,10 @@ static const struct {
 	const char *work;
 	void (*run)(const struct bench_case *c);
 } limits[] = {
-	{"pingpong", limit_pingpong}, {"stream", limit_stream},       {"memcpy", limit_memcpy},
-	{"memcpy2", limit_memcpy2},   {"cacheline", limit_cacheline}, {"disk", limit_disk},
+	{"pingpong", limit_pingpong},     {"stream", limit_stream},
+	{"memcpy", limit_memcpy},         {"memcpy2", limit_memcpy2},
+	{"cacheline", limit_cacheline},   {"disk", limit_disk},
+	{"wake_futex", limit_wake_futex}, {"wake_socket", limit_wake_socket},
 };
 
 char *limit_buffer(size_t len)
@@ -38,5 +40,7 @@ int main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		}
 	}
-	die("work=%s: there are pingpong, stream, memcpy, memcpy2, cacheline, disk", c.work);
+	die("work=%s: there are pingpong, stream, memcpy, memcpy2, cacheline, disk, "
+	    "wake_futex, wake_socket",
+	    c.work);
 }

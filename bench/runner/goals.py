@@ -119,6 +119,10 @@ def _shared_memory():
                ours=wf, limit=(pingpong(96, 32), "loopback"))
     yield Goal("shm: write 64 B + flush, target asleep", "<=", 8, "us", time("ours"), place="shm",
                ours="who=ours work=write_flush spin=0")
+    # What the machine takes to wake a process, which no message to one that sleeps can beat.
+    for work, name in (("wake_socket", "a byte on a Unix socket"), ("wake_futex", "a futex")):
+        yield Goal(f"  waking a process that sleeps, {name}", None, 0, "us", time("limit"), place="shm",
+                   limit=(f"who=limit work={work}", "loopback"))
     yield Goal("shm: write 1 MiB + flush, depth 4", ">=", 0.7, "x two copies in memory",
                rates("ours", "limit", "bytes_s"), place="shm",
                ours=f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}",

@@ -33,7 +33,7 @@ TLS_FOR_HANDLER struct guard *guard;
 static atomic_uint
 	setups; /* counts safecopy_setup(); a change makes threads read their mask again */
 TLS_FOR_HANDLER unsigned mask_seen;
-TLS_FOR_HANDLER bool mask_blocks;
+TLS_FOR_HANDLER unsigned mask_open; /* as mask_seen, if the mask lets faults through */
 
 static void safecopy_fault_signals(sigset_t *set)
 {
@@ -42,25 +42,34 @@ static void safecopy_fault_signals(sigset_t *set)
 	sigaddset(set, SIGSEGV);
 }
 
+/* As a rule faults get through to this thread, and it is known. */
+static inline bool safecopy_mask_is_open(void)
+{
+	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
+
+	return __builtin_expect(mask_open == now && now > 0, 1);
+}
+
 /* Let faults through in this thread. True: *before is the mask to go back to. */
-static bool safecopy_open_mask(sigset_t *before)
+static __attribute__((noinline)) bool safecopy_open_mask(sigset_t *before)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
 	sigset_t set;
 
-	if (__builtin_expect(mask_seen != now, 0)) {
+	if (mask_seen != now) {
 		pthread_sigmask(SIG_BLOCK, NULL, &set);
-		mask_blocks = sigismember(&set, SIGBUS) || sigismember(&set, SIGSEGV);
+		if (!sigismember(&set, SIGBUS) && !sigismember(&set, SIGSEGV))
+			mask_open = now;
 		mask_seen = now;
 	}
-	if (__builtin_expect(!mask_blocks, 1))
+	if (mask_open == now)
 		return false;
 	safecopy_fault_signals(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, before);
 	return true;
 }
 
-#define FAULTS_OPEN(call)                                                                          \
+#define FAULTS_OPENED(call)                                                                        \
 	({                                                                                         \
 		sigset_t before;                                                                   \
 		bool opened = safecopy_open_mask(&before);                                         \
@@ -70,6 +79,7 @@ static bool safecopy_open_mask(sigset_t *before)
 			pthread_sigmask(SIG_SETMASK, &before, NULL);                               \
 		result;                                                                            \
 	})
+#define FAULTS_OPEN(call) (safecopy_mask_is_open() ? (call) : FAULTS_OPENED(call))
 
 #if HAVE_FIXUP
 /*

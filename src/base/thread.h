@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Run fn(arg) in a thread with that signal mask. stack: its size in bytes, or 0 for the system's
@@ -30,5 +31,9 @@ void thread_block_signals(sigset_t *before);
  * closes stays closed. False: the table is still the application's, so nothing must be opened.
  */
 bool thread_leave_descriptors(void);
+
+/* Lock it, or give up when that monotonic time (clock.h) has come, whatever happens to the wall
+ * clock. False: it was held until then. */
+bool thread_lock_until(pthread_mutex_t *mutex, uint64_t at_ns);
 
 #endif

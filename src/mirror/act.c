@@ -130,16 +130,29 @@ static void act_drop(struct rpmirror *m, unsigned slot)
 		ask_drop(m, slot);
 }
 
+void act_say_failed(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_FAIL;
+	if (m->says_failed && daemon_send(&m->daemon, p))
+		m->says_failed = false;
+}
+
 /* What a former primary placed here and did not flush will be read, and its records go: it must be
  * on the medium first. */
 static void act_ranges(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};
+	int rc = slot == m->self ? copy_persist(&m->copy, &all, 1) : 0;
 
-	if (slot == m->self && copy_persist(&m->copy, &all, 1))
-		primary_on_local_failed(&m->primary);
-	else
+	if (rc) {
+		set_local_failed(m, 1, rc);
+		act_say_failed(m); /* this process ends */
+	} else {
 		ask_member(m, slot, ASK_RANGES);
+	}
 }
 
 void act_retire(struct rpmirror *m)

@@ -205,17 +205,6 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
-/* So that nobody takes the copy for a good one. */
-static void agent_say_failed(struct rpmirror *m)
-{
-	struct packet *p = &m->packet_out;
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_FAIL;
-	if (m->says_failed && daemon_send(&m->daemon, p))
-		m->says_failed = false;
-}
-
 static void agent_check_quiescence(struct rpmirror *m)
 {
 	bool closed = !m->direct || m->direct->is_closed;
@@ -242,7 +231,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 		act_read(m);
 	agent_check_flushes(m, now_ms);
 	agent_check_quiescence(m);
-	agent_say_failed(m);
+	act_say_failed(m);
 	guard_step(m, now_ms);
 	restore_step(m, now_ms);
 	act_all(m);

@@ -166,6 +166,9 @@ void compare_order(struct rpmirror *m, const struct packet *p)
 		compare_answer(m, p->id, PACKET_BUSY, "the copies are being compared already");
 	} else if (m->primary.state != PRIMARY_SERVING) {
 		compare_answer(m, p->id, PACKET_BUSY, "the primary does not serve");
+	} else if (m->failed_seq) {
+		compare_answer(m, p->id, PACKET_COPY_FAILED,
+			       "the primary's copy has failed: others are not compared with it");
 	} else if (!members) {
 		compare_answer(m, p->id, PACKET_NOT_INSYNC,
 			       p->order.member == MIRROR_NOBODY

@@ -261,6 +261,14 @@ static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, ui
 	return rc;
 }
 
+/* Who joined since has it from this copy, which may not have it. */
+static void flush_lose_joined(struct rpmirror *m, uint64_t seq)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (m->flush.members[slot].from > seq)
+			act_lost(m, slot, "it was made equal by a copy that has failed");
+}
+
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)
 {
 	int rc = copy_persist(&m->copy, v, n);
@@ -269,6 +277,8 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	pthread_mutex_lock(&m->lock);
 	flush_on_local(&m->flush, seq);
 	if (rc) {
+		if (!m->failed_seq)
+			flush_lose_joined(m, seq);
 		set_local_failed(m, seq, rc);
 		for (uint32_t i = 0; i < n; i++)
 			set_add_error(m, v[i], (struct set_loss){.dirty = true}, strerror(-rc));
@@ -333,20 +343,33 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 
 /* ---- the outcome ---- */
 
+/* Members that have the flush, and not by a resync from this copy when it had failed. */
+static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
+{
+	mirror_mask own = MIRROR_BIT(m->self), insync = m->primary.rec.view.insync;
+	mirror_mask durable = insync & (mirror_mask)~own;
+	bool has_failed = m->failed_seq && seq >= m->failed_seq;
+
+	durable &= (mirror_mask)~flush_lacking(&m->flush, seq, durable);
+	for (unsigned slot = 0; has_failed && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (m->flush.members[slot].from > seq)
+			durable &= (mirror_mask)~MIRROR_BIT(slot);
+	if (!has_failed && flush_local_done(&m->flush, seq))
+		durable |= own;
+	return durable;
+}
+
 static void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res)
 {
-	mirror_mask all = mirror_config_members(&m->primary.rec.config), own = MIRROR_BIT(m->self);
-	mirror_mask insync = m->primary.rec.view.insync & (mirror_mask)~own, durable = 0;
+	mirror_mask all = mirror_config_members(&m->primary.rec.config), durable;
 
 	*res = (struct rpmirror_result){.seq = seq,
 					.failed_mask = all & ~m->primary.rec.view.insync};
 	if (!seq)
 		return;
-	durable = insync & (mirror_mask)~flush_lacking(&m->flush, seq, insync);
+	durable = flush_durable(m, seq);
 	if (m->failed_seq && seq >= m->failed_seq)
 		res->flags |= RPMIRROR_LOCAL_FAILED;
-	else if (flush_local_done(&m->flush, seq))
-		durable |= own;
 	res->durable_mask = durable;
 	if (durable != all)
 		res->flags |= RPMIRROR_DEGRADED;
@@ -356,7 +379,8 @@ static void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpm
 
 static int flush_verdict(const struct rpmirror *m, uint64_t seq)
 {
-	if (!m->failed_seq || seq < m->failed_seq || m->primary.rec.config.local_error_continues)
+	if (!m->failed_seq || seq < m->failed_seq ||
+	    (m->primary.rec.config.local_error_continues && flush_durable(m, seq)))
 		return 0;
 	return errmsg_fail(RPMIRROR_E_MEDIUM,
 			   "set %s: the copy on this host has failed; the others have the ranges: "

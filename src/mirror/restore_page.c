@@ -142,11 +142,15 @@ static void restore_calm_end(struct restore *r)
 static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t offset,
 			      uint32_t len)
 {
-	ssize_t n = pwrite(r->m->copy.fd, bytes, len, (off_t)offset);
+	uint32_t done = 0;
+	ssize_t n;
 
-	if (n == (ssize_t)len)
-		return fdatasync(r->m->copy.fd) ? errno : 0;
-	return n < 0 ? errno : EIO;
+	for (; done < len; done += (uint32_t)n) {
+		n = pwrite(r->m->copy.fd, bytes + done, len - done, (off_t)(offset + done));
+		if (n <= 0)
+			return n ? errno : EIO;
+	}
+	return fdatasync(r->m->copy.fd) ? errno : 0;
 }
 
 /* Either this sees that the copy is frozen, or restore_freeze() that it is written to. */

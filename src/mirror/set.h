@@ -193,6 +193,8 @@ void act_retire(struct rpmirror *m);
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
 void act_lost(struct rpmirror *m, unsigned slot, const char *why);
+/* The daemon has to know, if it does not yet, so that nobody takes this copy for a good one. */
+void act_say_failed(struct rpmirror *m);
 
 /* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
  * given up. 0 or an RPMIRROR_E_*. */

@@ -203,6 +203,21 @@ void primary_on_quiesced(struct primary *p, bool clean)
 	primary_settle(p);
 }
 
+/* Who is not equal yet will not be. */
+static void primary_end_repairs(struct primary *p)
+{
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+
+		if (i == p->slot || m->state <= PRIMARY_MEMBER_AWAY ||
+		    m->state == PRIMARY_MEMBER_EQUAL)
+			continue;
+		m->lost |= primary_in_s(p, i);
+		m->trouble = "the primary's copy has failed, and makes no other one equal";
+		primary_member_back_off(p, i);
+	}
+}
+
 void primary_on_local_failed(struct primary *p)
 {
 	if (primary_is_over(p) || p->local_failed)
@@ -214,5 +229,7 @@ void primary_on_local_failed(struct primary *p)
 	}
 	p->members[p->slot].lost = true;
 	p->members[p->slot].trouble = "its medium has failed";
+	if (!primary_is_source(p))
+		primary_end_repairs(p);
 	primary_settle(p);
 }

@@ -143,6 +143,7 @@ struct primary_member {
 	struct mirror_epoch promised; /* a higher one than ours, as it refused */
 	uint64_t refused_reads;       /* `reads` after which the register must show that epoch */
 	unsigned splits;              /* refusals of that kind in succession */
+	unsigned breaks;              /* recovering: times it was lost while it was made equal */
 	uint32_t pending;             /* actions to be returned, bits by type */
 };
 

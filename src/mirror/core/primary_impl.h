@@ -12,6 +12,7 @@
 #define PRIMARY_HELD_MS      2     /* first pause while a process, which unmaps, holds the copy */
 #define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
 #define PRIMARY_SPLITS       4     /* refusals; a read that was under way may cause one or two */
+#define PRIMARY_BREAKS       3     /* then its medium is taken for bad: nobody waits for it */
 #define PRIMARY_HOLDOFF_MAX  (300 * 1000)
 #define PRIMARY_SWAP_MS      100 /* first pause after a swap without success */
 #define PRIMARY_SWAP_MAX_MS  5000
@@ -27,11 +28,20 @@ static inline bool primary_is_serving(const struct primary *p)
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
+/*
+ * May members be made equal? A copy that has failed may lack what others have acknowledged since,
+ * as the kernel drops what it cannot write. It has all if nobody else has acknowledged anything.
+ */
+static inline bool primary_is_source(const struct primary *p)
+{
+	return !p->local_failed || p->rec.view.insync == MIRROR_BIT(p->slot);
+}
+
 /* May members join? Also at the end, if the last flushes wait for more copies. */
 static inline bool primary_admits(const struct primary *p)
 {
-	return p->state == PRIMARY_SERVING ||
-	       (p->state == PRIMARY_QUIESCING && !primary_may_ack(p));
+	return primary_is_source(p) && (p->state == PRIMARY_SERVING ||
+					(p->state == PRIMARY_QUIESCING && !primary_may_ack(p)));
 }
 
 static inline bool primary_is_recovering(const struct primary *p)

@@ -109,6 +109,8 @@ static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 {
 	mirror_mask lost = primary_lost(p);
 
+	if (!primary_is_source(p))
+		return false;
 	if (p->swapping && !(p->offer.view.insync & MIRROR_BIT(slot)))
 		return false;
 	return !(lost & MIRROR_BIT(slot)) || p->swap_failures > 0 ||
@@ -388,6 +390,7 @@ void primary_on_equal(struct primary *p, uint8_t slot)
 {
 	if (!primary_member_step(p, slot, PRIMARY_MEMBER_EQUALISE, PRIMARY_MEMBER_EQUAL))
 		return;
+	p->members[slot].breaks = 0;
 	if (primary_is_serving(p))
 		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	primary_settle(p);
@@ -412,7 +415,8 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 	if (primary_is_over(p) || m->state < PRIMARY_MEMBER_FENCING ||
 	    (slot == p->slot && m->state == PRIMARY_MEMBER_EQUAL))
 		return;
-	if (primary_is_serving(p) && primary_in_s(p, slot))
+	m->breaks += m->state == PRIMARY_MEMBER_EQUALISE;
+	if (primary_in_s(p, slot) && (primary_is_serving(p) || m->breaks >= PRIMARY_BREAKS))
 		m->lost = true;
 	if (m->state == PRIMARY_MEMBER_FENCING)
 		m->trouble = primary_silence; /* whatever it said before */

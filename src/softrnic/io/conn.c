@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/link_shm_meet.h"
@@ -177,15 +178,9 @@ bool conn_try_enter(struct conn *c)
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
-	struct timespec until;
-
-	if (ms == 0)
-		return conn_try_enter(c);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)(ms % 1000 * NSEC_PER_MS);
-	until.tv_sec += ms / 1000 + until.tv_nsec / (long)NSEC_PER_SEC;
-	until.tv_nsec %= (long)NSEC_PER_SEC;
-	return pthread_mutex_timedlock(&c->lock, &until) == 0;
+	/* The lock is free as a rule, and then no clock is read. */
+	return conn_try_enter(c) ||
+	       (ms > 0 && thread_lock_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
 
 int conn_enter_caller(struct conn *c, unsigned ms)
@@ -212,7 +207,7 @@ bool conn_may_touch(struct conn *c)
  * A bit that was set while this thread held the lock is for this thread, because the setter's
  * trylock failed. Bits are set before the trylock, and read after the unlock, so no bit is missed.
  */
-void conn_leave(struct conn *c)
+static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 {
 	bool served = true, here;
 
@@ -226,6 +221,18 @@ void conn_leave(struct conn *c)
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
 	if (!served) /* not before the lock is free: the other thread only tries it */
 		conn_again(c);
+}
+
+/* As a rule nothing is wanted. */
+void conn_leave(struct conn *c)
+{
+	if (__builtin_expect(atomic_load(&c->want) || c->job_due, 0)) {
+		conn_leave_serving(c);
+		return;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (__builtin_expect(atomic_load(&c->want), 0) && conn_try_enter(c))
+		conn_leave_serving(c);
 }
 
 void conn_want(struct conn *c, unsigned bits)

@@ -101,6 +101,18 @@ static size_t ring_wanted(const struct iovec *iov, int n)
 	return sum;
 }
 
+/* All of one piece of memory, which is short and has room as it is. False: step by step. */
+static bool ring_write_at_once(struct ring *r, const struct iovec *iov, size_t room)
+{
+	size_t len = iov->iov_len;
+
+	if (len > RING_PART || len > room || ring_piece(r, r->at, len) < len ||
+	    safecopy(r->bytes + (r->at & (r->size - 1)), iov->iov_base, len))
+		return false;
+	ring_publish_tail(r, len);
+	return true;
+}
+
 ssize_t ring_write(struct ring *r, const struct iovec *iov, int n)
 {
 	ssize_t room = ring_room(r, ring_wanted(iov, n)), got = 0;
@@ -108,6 +120,8 @@ ssize_t ring_write(struct ring *r, const struct iovec *iov, int n)
 
 	if (room <= 0)
 		return room;
+	if (n == 1 && ring_write_at_once(r, iov, (size_t)room))
+		return (ssize_t)iov->iov_len;
 	for (int i = 0; i < n && done < (size_t)room; i++) {
 		size_t len = ring_min(iov[i].iov_len, (size_t)room - done);
 

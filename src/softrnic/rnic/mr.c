@@ -277,40 +277,15 @@ bool mr_is_killed(struct mr *mr)
 	return atomic_load(&mr->killed);
 }
 
-static enum mr_verdict mr_check_range(const struct mr *mr, uint64_t to, uint64_t len)
+enum mr_verdict mr_refusal(const struct mr *mr, const struct mr_need *need)
 {
-	if (len == 0)
-		return MR_OK;
-	if (mr_wraps(to, len))
-		return MR_TO_WRAP;
-	if (to < mr->iova || len > mr->ibv.length || to - mr->iova > mr->ibv.length - len)
-		return MR_BAD_BOUNDS;
-	return MR_OK;
-}
-
-/* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. */
-struct mr_need {
-	const struct ibv_pd *pd;
-	uint64_t to, len;
-	int all, any;
-};
-
-/* With the table's mutex, or of a region that the caller holds. */
-static enum mr_verdict mr_check(const struct mr *mr, const struct mr_need *w, void **ptr)
-{
-	enum mr_verdict verdict;
-
 	if (atomic_load(&mr->killed))
 		return MR_BAD_STAG;
-	if (mr->ibv.pd != w->pd)
+	if (mr->ibv.pd != need->pd)
 		return MR_BAD_PD;
-	if ((mr->access & w->all) != w->all || (w->any && !(mr->access & w->any)))
+	if (!mr_permits(mr, need))
 		return MR_BAD_ACCESS;
-	verdict = mr_check_range(mr, w->to, w->len);
-	if (verdict != MR_OK)
-		return verdict;
-	*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(w->to - mr->iova));
-	return MR_OK;
+	return mr_wraps(need->to, need->len) ? MR_TO_WRAP : MR_BAD_BOUNDS;
 }
 
 static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const struct mr_need *w,
@@ -352,30 +327,26 @@ static bool mr_is_near(struct mr_near *near, uint32_t stag)
 {
 	struct mr *mr = near->mr;
 
-	if (!mr)
+	if (!mr || near->held)
 		return false;
-	if (!near->held) {
-		near->held = true;
-		mr_hold_again(mr);
-		if (atomic_load(&mr->killed)) {
-			mr_release_near(near);
-			return false;
-		}
-	}
-	return mr->ibv.rkey == stag;
+	near->held = true;
+	mr_hold_again(mr);
+	if (!atomic_load(&mr->killed))
+		return mr->ibv.rkey == stag;
+	mr_release_near(near);
+	return false;
 }
 
-enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_near *near, const struct ibv_pd *pd,
-			     uint32_t stag, uint64_t to, uint64_t len, int access, int any,
-			     void **ptr)
+/* It is not the one that is held. */
+enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
+			      const struct mr_need *need, void **ptr)
 {
-	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access, .any = any};
 	enum mr_verdict verdict;
 	struct mr *mr;
 
 	if (mr_is_near(near, stag))
-		return mr_check(near->mr, &w, ptr);
-	verdict = mr_look_up(table, stag, &w, &mr, ptr);
+		return mr_check(near->mr, need, ptr);
+	verdict = mr_look_up(table, stag, need, &mr, ptr);
 	if (verdict != MR_OK)
 		return verdict;
 	mr_release_near(near);

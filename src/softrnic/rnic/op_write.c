@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -94,6 +95,23 @@ static void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t 
 	}
 	if (seg->hdr.last)
 		qp->counters.writes_in++;
+}
+
+bool op_write_at_once(struct qp *qp, uint32_t stag, uint64_t to, const uint8_t *src, uint32_t len)
+{
+	struct qp_rx *rx = &qp->rx;
+	void *ptr;
+
+	if (rx->write_open || mr_hold_near(qp->cfg.mrs, &rx->near, qp->cfg.pd, stag, to, len,
+					   IBV_ACCESS_REMOTE_WRITE, 0, &ptr) != MR_OK)
+		return false;
+	if (rx->near.mr->backing.can_stall || place(ptr, src, len))
+		return false;
+	qp_rx_placed(qp, rx->near.mr, ptr, len);
+	rx->written = len;
+	qp->counters.rx_copied_bytes += len;
+	qp->counters.writes_in++;
+	return true;
 }
 
 static const struct op_rx write_rx = {

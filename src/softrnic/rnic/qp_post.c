@@ -100,7 +100,9 @@ static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 
 	if (!slot->is_inline) {
 		slot->num_sge = (uint32_t)wr->num_sge;
-		for (int i = 0; i < wr->num_sge; i++)
+		if (wr->num_sge > 0) /* as a rule 1 */
+			slot->sge[0] = wr->sg_list[0];
+		for (int i = 1; i < wr->num_sge; i++)
 			slot->sge[i] = wr->sg_list[i];
 		return;
 	}

@@ -212,6 +212,28 @@ static void rx_seg_init(struct rx_seg *seg)
 	seg->payload = seg->done = seg->trailer = seg->written = 0;
 }
 
+/*
+ * Most FPDUs of most streams are a Write in one segment, which is whole. Such a header can have no
+ * error but those of its STag and bounds, so the checks of all others are left out. False: it is no
+ * such FPDU, or it is to be refused. bytes: of the header.
+ */
+static bool rx_write_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
+			     const uint8_t *bytes)
+{
+	const uint8_t plain[] = {DDP_CTRL_TAGGED | DDP_CTRL_LAST | DDP_VERSION,
+				 rdmap_ctrl(RDMAP_WRITE)};
+
+	if (memcmp(bytes, plain, sizeof(plain)) || seg->payload == 0 || qp->hello.awaited ||
+	    qp->rtr_in != QP_RTR_NONE)
+		return false;
+	if (!op_write_at_once(qp, seg->hdr.stag, seg->hdr.to, v->p + RX_TAGGED_FRAME, seg->payload))
+		return false;
+	qp->rx.any = true;
+	qp->counters.rx_fpdus++;
+	rx_view_take(v, RX_TAGGED_FRAME + seg->payload + seg->trailer);
+	return true;
+}
+
 /* One that is whole is finished at once; else it is the one that is being received from here on. */
 static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 {
@@ -242,11 +264,13 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	hdr_len = ddp_decode(p + MPA_LENGTH_LEN, seg.ulpdu, &seg.hdr);
 	if (hdr_len < 0)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
+	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
+	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
+	if (have >= whole && rx_write_at_once(qp, v, &seg, p + MPA_LENGTH_LEN))
+		return qp->fault.due ? RX_FAULT : RX_DONE;
 	if (!seg.hdr.tagged)
 		rx_view_more(v, whole);
 	p += MPA_LENGTH_LEN + hdr_len;
-	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
-	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
 	verdict = rx_dispatch(qp, &seg, v, p, have >= whole);
 	if (verdict != RX_DONE)
 		return verdict;

@@ -89,6 +89,10 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /* Bytes of the peer's are in registered memory: a later Flush has to find them. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 
+/* op_write.c: all of a Write that is one segment and whole, of which the formal checks were made.
+ * False: it is to be received step by step, and an error is found then. */
+bool op_write_at_once(struct qp *qp, uint32_t stag, uint64_t to, const uint8_t *src, uint32_t len);
+
 /* qp_recv.c */
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);

@@ -32,7 +32,7 @@ void qp_tx_shut(struct qp *qp); /* drop everything */
 
 /* qp_tx_turn.c */
 bool qp_tx_has_work(const struct qp *qp);
-bool qp_tx_build(struct qp *qp);     /* one more FPDU into the batch; false: nothing, or no room */
+bool qp_tx_build(struct qp *qp);     /* more FPDUs into the batch; false: nothing, or no room */
 void qp_tx_build_all(struct qp *qp); /* what there is, as long as there is room */
 
 /* --- qp_tx_msg.c: what the operations build their messages with --------------------------- */

@@ -44,14 +44,43 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 	qp->counters.tx_fpdus++;
 }
 
-bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len)
+/* Most FPDUs: of one piece that is copied, and nothing else is to be done with it. */
+static inline bool tx_is_short(const struct qp *qp, uint32_t len)
+{
+	return len < TX_REFER_MIN && !qp->stream.crc && !qp->stream.markers;
+}
+
+/* 0 or -errno. */
+static inline int tx_put(struct qp *qp, const struct ddp_hdr *hdr, const void *payload,
+			 uint32_t len)
+{
+	ssize_t whole = tx_batch_put(qp->tx.batch, hdr, payload, len, qp->tx.source == TX_FROM_IRQ);
+
+	if (whole < 0)
+		return (int)whole;
+	qp->tx.built += (size_t)whole;
+	qp->counters.tx_copied_bytes += len;
+	qp->counters.tx_fpdus++;
+	return 0;
+}
+
+static bool tx_build_own(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, uint32_t len)
 {
 	struct tx_fpdu f;
 
-	if (len < 0 || !tx_fpdu_begin(&f, qp, hdr, (uint32_t)len, 1))
+	if (tx_is_short(qp, len))
+		return tx_put(qp, hdr, bytes, len) == 0;
+	if (!tx_fpdu_begin(&f, qp, hdr, len, 1))
 		return false;
-	tx_fpdu_put(&f, bytes, (size_t)len);
+	tx_fpdu_put(&f, bytes, len);
 	tx_fpdu_done(qp, &f);
+	return true;
+}
+
+bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len)
+{
+	if (len < 0 || !tx_build_own(qp, hdr, bytes, (uint32_t)len))
+		return false;
 	if (!hdr->tagged)
 		qp->tx.msn[hdr->qn]++;
 	return true;
@@ -128,24 +157,49 @@ static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr,
 	return 0;
 }
 
-bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at)
+/* Of one piece of memory: 0 or -errno. */
+static inline int tx_put_sge(struct qp *qp, const struct sq_wr *wr, const struct ddp_hdr *hdr,
+			     uint32_t len)
 {
-	uint32_t left = (uint32_t)wr->length - qp->tx.off;
-	uint32_t len = tx_segment(qp, hdr, at, left);
+	const struct ibv_sge *sge = &wr->sge[0];
+	enum mr_verdict verdict;
+	void *ptr;
+
+	verdict = mr_hold_near(qp->cfg.mrs, &qp->tx.near, qp->cfg.pd, sge->lkey,
+			       sge->addr + qp->tx.off, len, 0, 0, &ptr);
+	return verdict == MR_OK ? tx_put(qp, hdr, ptr, len) : -qp_local_errno(verdict);
+}
+
+static int tx_put_data(struct qp *qp, struct sq_wr *wr, const struct ddp_hdr *hdr, uint32_t len)
+{
 	struct tx_fpdu f;
 	int err = 0;
 
+	if (wr->num_sge == 1 && len > 0 && tx_is_short(qp, len))
+		return tx_put_sge(qp, wr, hdr, len);
 	if (!tx_fpdu_begin(&f, qp, hdr, len, wr->is_inline ? 1 : wr->num_sge))
-		return false;
+		return -ENOBUFS;
 	if (wr->is_inline)
 		tx_fpdu_put(&f, sq_inline(wr) + qp->tx.off, len);
 	else
 		err = tx_add_sges(qp, &f, wr, qp->tx.off, len);
-	if (err) {
+	if (err)
 		tx_fpdu_abort(&f);
+	else
+		tx_fpdu_done(qp, &f);
+	return err;
+}
+
+bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at)
+{
+	uint32_t left = (uint32_t)wr->length - qp->tx.off;
+	uint32_t len = tx_segment(qp, hdr, at, left);
+	int err = tx_put_data(qp, wr, hdr, len);
+
+	if (err == -ENOBUFS)
+		return false;
+	if (err)
 		return tx_source_failed(qp, wr, -err);
-	}
-	tx_fpdu_done(qp, &f);
 	qp->tx.off += len;
 	if (hdr->last && !hdr->tagged)
 		qp->tx.msn[hdr->qn]++;

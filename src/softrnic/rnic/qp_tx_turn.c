@@ -75,11 +75,23 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-static bool turn_build_wr(struct qp *qp)
+/* Has what is posted next its turn, too? No other source has anything. */
+static bool turn_stays_with_sq(const struct qp *qp)
 {
-	struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
+	return qp->tx.source == TX_NONE && !qp_request_is_ready(qp) && !heartbeat_is_due(qp) &&
+	       !qp->link.out_due && !qp->fault.due && qp_sq_is_ready(qp);
+}
 
-	return wr->op->build(qp, wr);
+static bool turn_build_wrs(struct qp *qp)
+{
+	do {
+		struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
+
+		qp->tx.source = TX_FROM_SQ;
+		if (!wr->op->build(qp, wr))
+			return false;
+	} while (turn_stays_with_sq(qp));
+	return true;
 }
 
 static bool turn_build_answer(struct qp *qp)
@@ -106,7 +118,7 @@ bool qp_tx_build(struct qp *qp)
 	}
 	switch (qp->tx.source) {
 	case TX_FROM_SQ:
-		return turn_build_wr(qp);
+		return turn_build_wrs(qp);
 	case TX_FROM_IRQ:
 		return turn_build_answer(qp);
 	case TX_NONE:

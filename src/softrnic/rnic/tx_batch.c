@@ -214,38 +214,82 @@ static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigne
 	return f->crc || f->short_link || payload < small ? whole : frame + small;
 }
 
-/* What was copied becomes part of the gather list. */
-static void fpdu_list(struct tx_fpdu *f)
+/* Bytes of b->data become part of the gather list. */
+static inline void batch_list(struct tx_batch *b, uint8_t *bytes, size_t len, bool is_response)
 {
-	struct tx_batch *b = f->b;
-	size_t len = (size_t)(f->at - f->piece);
 	struct tx_piece *last = b->n ? &b->piece[b->n - 1] : NULL;
 
-	if (last && !last->mr && (uint8_t *)last->iov.iov_base + last->iov.iov_len == f->piece)
+	if (last && !last->mr && (uint8_t *)last->iov.iov_base + last->iov.iov_len == bytes)
 		last->iov.iov_len += len;
 	else
 		b->piece[b->n++] = (struct tx_piece){
-			.iov = {.iov_base = f->piece, .iov_len = len},
-			.is_response = f->is_response,
+			.iov = {.iov_base = bytes, .iov_len = len},
+			.is_response = is_response,
 		};
 	b->len += len;
+}
+
+/* What was copied. */
+static void fpdu_list(struct tx_fpdu *f)
+{
+	batch_list(f->b, f->piece, (size_t)(f->at - f->piece), f->is_response);
 	f->piece = f->at;
+}
+
+/* For an FPDU of so many parts, of which so many bytes at most are copied. */
+static inline bool batch_has_room(const struct tx_batch *b, unsigned parts, size_t bytes)
+{
+	return b->n + 2 * parts + 2 <= QP_TX_IOV && b->n_fpdu < TX_FPDUS && b->len < TX_BATCH_MAX &&
+	       bytes <= DATA_ROOM - b->used;
+}
+
+/* Behind ULPDU_Length; returns what is behind the header. */
+static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
+{
+	struct wcursor c = wcursor_init(fpdu + MPA_LENGTH_LEN, DDP_HDR_MAX);
+
+	ddp_put(&c, hdr);
+	return c.p;
+}
+
+/* ULPDU_Length, and pad and CRC, which are zero; `at`: behind the payload. */
+static inline void batch_put_frame(uint8_t *fpdu, uint8_t *at, size_t ulpdu)
+{
+	uint64_t zero = 0;
+
+	memcpy(at, &zero, sizeof(zero)); /* at least as long as the tail */
+	fpdu[0] = (uint8_t)(ulpdu >> 8);
+	fpdu[1] = (uint8_t)ulpdu;
+}
+
+ssize_t tx_batch_put(struct tx_batch *b, const struct ddp_hdr *hdr, const void *payload,
+		     uint32_t len, bool is_response)
+{
+	size_t ulpdu = ddp_hdr_len(hdr->tagged) + len, whole = mpa_fpdu_len(ulpdu);
+	uint8_t *fpdu = b->data + b->used, *at;
+
+	if (!batch_has_room(b, 1, whole + FPDU_TAIL_MAX))
+		return -ENOBUFS;
+	at = batch_put_hdr(fpdu, hdr);
+	if (safecopy(at, payload, len))
+		return -EFAULT;
+	batch_put_frame(fpdu, at + len, ulpdu);
+	batch_list(b, fpdu, whole, is_response);
+	b->used += whole;
+	b->fpdu_end[b->n_fpdu++] = (uint32_t)b->len;
+	return (ssize_t)whole;
 }
 
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts)
 {
 	struct tx_batch *b = f->b;
-	struct wcursor c;
 
-	if (b->n + 2 * parts + 2 > QP_TX_IOV || b->n_fpdu == TX_FPDUS || b->len >= TX_BATCH_MAX ||
-	    fpdu_copy_bound(f, payload, parts) > DATA_ROOM - b->used)
+	if (!batch_has_room(b, parts, fpdu_copy_bound(f, payload, parts)))
 		return false;
 	f->start = f->piece = b->data + b->used;
 	f->before = b->len;
 	f->copied = 0;
-	c = wcursor_init(f->start + MPA_LENGTH_LEN, DDP_HDR_MAX);
-	ddp_put(&c, hdr);
-	f->at = c.p;
+	f->at = batch_put_hdr(f->start, hdr);
 	return true;
 }
 
@@ -309,13 +353,8 @@ static void fpdu_insert_markers(struct tx_fpdu *f)
 /* ULPDU_Length, pad and CRC. */
 static void fpdu_frame(struct tx_fpdu *f, size_t ulpdu)
 {
-	size_t tail = mpa_pad(ulpdu) + MPA_CRC_LEN;
-	uint64_t zero = 0;
-
-	memcpy(f->at, &zero, sizeof(zero)); /* at least as long as the tail */
-	f->at += tail;
-	f->start[0] = (uint8_t)(ulpdu >> 8);
-	f->start[1] = (uint8_t)ulpdu;
+	batch_put_frame(f->start, f->at, ulpdu);
+	f->at += mpa_pad(ulpdu) + MPA_CRC_LEN;
 	if (f->crc && !f->markers) {
 		struct iovec all = {.iov_base = f->start, .iov_len = (size_t)(f->at - f->start)};
 

@@ -63,6 +63,13 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response);
 /* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
 int tx_batch_own(struct tx_batch *b, const struct mr *mr);
 
+/*
+ * A short FPDU at once, without CRC and markers: its payload, which may vanish, is copied. Its
+ * length, -ENOBUFS or -EFAULT.
+ */
+ssize_t tx_batch_put(struct tx_batch *b, const struct ddp_hdr *hdr, const void *payload,
+		     uint32_t len, bool is_response);
+
 /* One FPDU being built at the end of a batch. What is copied enters the gather list in one piece,
  * when it is whole or memory is referenced behind it. */
 struct tx_fpdu {

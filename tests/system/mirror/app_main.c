@@ -4,7 +4,8 @@
  * name of what failed, with the library's text.
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
- * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) | confirm | state |
+ * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
+ * flush OFFSET LEN | confirm | state |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
  * dropped) | lost (who, and why, likewise) | and those of app_pages.c
  */
@@ -55,14 +56,26 @@ static int app_begin(uint64_t offset, uint64_t value)
 	return rpmirror_flush_start(app_set, &range, 1, 0, &app_ticket);
 }
 
-static void app_end(int rc)
+static void app_print_result(int rc)
 {
-	if (!rc)
-		rc = rpmirror_flush_wait(app_set, app_ticket, -1, &app_result);
 	if (rc)
 		app_answer(rc);
 	else
 		printf("durable %u flags %u\n", app_result.durable_mask, app_result.flags);
+}
+
+static void app_end(int rc)
+{
+	if (!rc)
+		rc = rpmirror_flush_wait(app_set, app_ticket, -1, &app_result);
+	app_print_result(rc);
+}
+
+static void app_flush(uint64_t offset, uint64_t len)
+{
+	struct rpmirror_range range = {app_word(offset), len};
+
+	app_print_result(rpmirror_flush(app_set, &range, 1, 0, &app_result));
 }
 
 static void app_print_state(void)
@@ -119,6 +132,8 @@ static void app_do(const char *line)
 		printf("nothing is mapped\n");
 	} else if (sscanf(line, "put %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_end(app_begin(offset, value));
+	} else if (sscanf(line, "flush %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_flush(offset, value);
 	} else if (sscanf(line, "begin %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_answer(app_begin(offset, value));
 	} else if (!strncmp(line, "end", 3)) {

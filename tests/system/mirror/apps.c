@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "system/lib/check.h"
 
-#define APP_ENVS 3
+#define APP_ENVS    5
+#define APP_STOP_MS 60000
 
 void app_start(struct proc *app, const struct hosts *h, unsigned host, const char *const envs[])
 {
@@ -42,4 +44,44 @@ uint64_t host_read_word(const struct hosts *h, unsigned host, uint64_t offset)
 	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
 	fclose(file);
 	return word;
+}
+
+static bool is_task_stopped(pid_t pid, const char *task)
+{
+	char path[300], stat[256];
+	FILE *file;
+	bool is_read;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, task);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is_read = fgets(stat, sizeof(stat), file) && strrchr(stat, ')');
+	fclose(file);
+	return is_read && strrchr(stat, ')')[2] == 'T';
+}
+
+/* All threads: one may have been on its way to the processor. */
+static bool is_stopped(pid_t pid)
+{
+	char path[64];
+	struct dirent *task;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((task = readdir(dir)))
+		all &= task->d_name[0] == '.' || is_task_stopped(pid, task->d_name);
+	closedir(dir);
+	return all;
+}
+
+void process_wait_stopped(pid_t pid)
+{
+	for (int waited = 0; !is_stopped(pid); waited++) {
+		assert_in_range(waited, 0, APP_STOP_MS);
+		usleep(1000);
+	}
 }

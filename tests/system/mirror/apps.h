@@ -6,7 +6,7 @@
 
 #include "hosts.h"
 
-/* envs as for proc_start(), at most 3. */
+/* envs as for proc_start(), at most 5. */
 void app_start(struct proc *app, const struct hosts *h, unsigned host, const char *const envs[]);
 /* The answer comes later. */
 void app_tell(struct proc *app, const char *command);
@@ -14,6 +14,9 @@ void app_tell(struct proc *app, const char *command);
 void app_check(const char *wanted, const char *line);
 
 #define app_expect(app, wanted, ...) app_check(wanted, proc_ask(app, __VA_ARGS__))
+
+/* All its threads are stopped (MIRROR_STOP_AT of core/killpoint.h, or SIGSTOP). */
+void process_wait_stopped(pid_t pid);
 
 /* The word there in the host's file, without the library. */
 uint64_t host_read_word(const struct hosts *h, unsigned host, uint64_t offset);

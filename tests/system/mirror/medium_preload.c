@@ -3,7 +3,14 @@
  * medium_preload.c -- LD_PRELOAD: write-backs of a copy's data file (the file called "data") pass
  * the points placed_before and placed_after of core/killpoint.h, and fail where asked:
  *
- *   MEDIUM_FAIL=NAME:ERRNO:N[:M]   the Nth to Mth write-back of the file NAME fails with that errno
+ *   MEDIUM_FAIL=NAME:ERRNO:N[:M]   the Nth to Mth write-back of the file NAME (data or meta) fails
+ *                                  with that errno
+ *   MEDIUM_ARM=FILE                they count from when FILE is there; it is removed with the first
+ *                                  that fails
+ *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
+ * pages of those that were changed; the kernel has dropped the others, so they read as before
+ *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
+ * 0, the next one fails with that errno
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,15 +26,23 @@
 #include "mirror/core/killpoint.h"
 
 #define MEDIUM_MAPPINGS 64
+#define MEDIUM_PAGE     4096u
 
 enum medium_file { MEDIUM_OTHER, MEDIUM_DATA, MEDIUM_META };
 
 static struct medium_mapping {
 	uintptr_t start, end;
+	uint64_t offset; /* in the file */
 	enum medium_file file;
 } medium_mappings[MEDIUM_MAPPINGS];
 
 static unsigned medium_counts[MEDIUM_META + 1];
+
+/* What of the data file is on the medium (MEDIUM_PART). */
+static struct {
+	uint8_t *file, *medium; /* its first shared mapping; NULL: it is not looked at */
+	size_t len;
+} medium_shadow;
 
 static enum medium_file medium_of_path(const char *path)
 {
@@ -50,30 +65,94 @@ static enum medium_file medium_of_fd(int fd)
 	return medium_of_path(path);
 }
 
-static enum medium_file medium_of_addr(const void *addr)
+static const struct medium_mapping *medium_of_addr(const void *addr)
 {
+	static const struct medium_mapping none;
+
 	for (unsigned i = 0; i < MEDIUM_MAPPINGS; i++)
 		if ((uintptr_t)addr >= medium_mappings[i].start &&
 		    (uintptr_t)addr < medium_mappings[i].end)
-			return medium_mappings[i].file;
-	return MEDIUM_OTHER;
+			return &medium_mappings[i];
+	return &none;
+}
+
+/* ---- what is on the medium ---- */
+
+static void medium_shadow_begin(uint8_t *file, size_t len)
+{
+	if (!getenv("MEDIUM_PART") || medium_shadow.medium)
+		return;
+	medium_shadow.medium = malloc(len);
+	if (!medium_shadow.medium)
+		abort();
+	memcpy(medium_shadow.medium, file, len);
+	medium_shadow.file = file;
+	medium_shadow.len = len;
+}
+
+static void medium_shadow_end(const void *file)
+{
+	if (file != medium_shadow.file)
+		return;
+	free(medium_shadow.medium);
+	medium_shadow.medium = NULL;
+	medium_shadow.file = NULL;
+}
+
+/* So many changed pages of [from, to) get there, and the others are as they were. */
+static void medium_shadow_write(size_t from, size_t to, unsigned pages)
+{
+	for (size_t at = from; medium_shadow.medium && at < to; at += MEDIUM_PAGE) {
+		uint8_t *file = medium_shadow.file + at, *medium = medium_shadow.medium + at;
+
+		if (!memcmp(file, medium, MEDIUM_PAGE))
+			continue;
+		if (pages)
+			memcpy(medium, file, MEDIUM_PAGE);
+		else
+			memcpy(file, medium, MEDIUM_PAGE);
+		pages -= pages != 0;
+	}
+}
+
+/* The range of a file that was written back, or was not. */
+static void medium_settle(enum medium_file file, size_t from, size_t to, int fault)
+{
+	const char *part = getenv("MEDIUM_PART");
+
+	if (file == MEDIUM_DATA && part)
+		medium_shadow_write(from, to < medium_shadow.len ? to : medium_shadow.len,
+				    fault ? (unsigned)atoi(part) : UINT_MAX);
+}
+
+/* ---- faults ---- */
+
+static bool medium_is_armed(void)
+{
+	const char *arm = getenv("MEDIUM_ARM");
+
+	return !arm || !access(arm, F_OK);
 }
 
 /* 0, or the errno that this write-back is to have. */
 static int medium_fault(enum medium_file file)
 {
 	static const char *const names[] = {"", "data", "meta"};
-	const char *order = getenv("MEDIUM_FAIL");
+	const char *order = getenv("MEDIUM_FAIL"), *arm = getenv("MEDIUM_ARM");
+	static bool has_failed;
 	unsigned error, first, last = UINT_MAX, count;
 	char name[8];
 	int got;
 
-	if (file == MEDIUM_OTHER)
+	if (file == MEDIUM_OTHER || !(has_failed || medium_is_armed()))
 		return 0;
 	count = __atomic_add_fetch(&medium_counts[file], 1, __ATOMIC_RELAXED);
 	got = order ? sscanf(order, "%7[a-z]:%u:%u:%u", name, &error, &first, &last) : 0;
 	if (got < 3 || strcmp(name, names[file]) != 0 || count < first || count > last)
 		return 0;
+	if (arm && !has_failed)
+		unlink(arm);
+	has_failed = true;
 	return (int)error;
 }
 
@@ -92,6 +171,8 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "mmap");
 	p = next(addr, len, prot, flags, fd, offset);
+	if (p != MAP_FAILED && file == MEDIUM_DATA && flags & MAP_SHARED && prot & PROT_WRITE)
+		medium_shadow_begin(p, len);
 	for (unsigned i = 0; p != MAP_FAILED && file && i < MEDIUM_MAPPINGS; i++) {
 		uintptr_t none = 0;
 
@@ -99,6 +180,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		medium_mappings[i].file = file;
+		medium_mappings[i].offset = (uint64_t)offset;
 		__atomic_store_n(&medium_mappings[i].end, (uintptr_t)p + len, __ATOMIC_RELEASE);
 		break;
 	}
@@ -116,19 +198,23 @@ int munmap(void *addr, size_t len)
 			medium_mappings[i].end = 0;
 			__atomic_store_n(&medium_mappings[i].start, 0, __ATOMIC_RELEASE);
 		}
+	medium_shadow_end(addr);
 	return next(addr, len);
 }
 
 int msync(void *addr, size_t len, int flags)
 {
 	static int (*next)(void *, size_t, int);
-	enum medium_file file = medium_of_addr(addr);
+	const struct medium_mapping *mapping = medium_of_addr(addr);
+	size_t from = (uintptr_t)addr - mapping->start + mapping->offset;
+	enum medium_file file = mapping->file;
 	int fault = medium_fault(file), rc;
 
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "msync");
 	medium_point(file, KILLPOINT_placed_before);
 	rc = next(addr, len, flags);
+	medium_settle(file, from, from + len, fault);
 	medium_point(file, KILLPOINT_placed_after);
 	if (!fault)
 		return rc;
@@ -146,9 +232,26 @@ int fdatasync(int fd)
 		*(void **)&next = dlsym(RTLD_NEXT, "fdatasync");
 	medium_point(file, KILLPOINT_placed_before);
 	rc = next(fd);
+	medium_settle(file, 0, SIZE_MAX, fault);
 	medium_point(file, KILLPOINT_placed_after);
 	if (!fault)
 		return rc;
 	errno = fault;
 	return -1;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
+{
+	static ssize_t (*next)(int, const void *, size_t, off_t);
+	static unsigned writes;
+	const char *order = getenv("MEDIUM_SHORT");
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "pwrite");
+	if (!order || medium_of_fd(fd) != MEDIUM_DATA)
+		return next(fd, bytes, len, offset);
+	errno = atoi(order);
+	if (errno && __atomic_add_fetch(&writes, 1, __ATOMIC_RELAXED) > 1)
+		return -1;
+	return next(fd, bytes, (len + 1) / 2, offset);
 }

@@ -4,7 +4,6 @@
  * and the outcome is one that is permitted, and the same at all copies and after the next change of
  * the role. doc/mirror.md has the table ("The failure matrix").
  */
-#include <dirent.h>
 #include <librpmirror.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,50 +29,10 @@ enum phase { F0, F1, F2, F3, PHASES };
 static struct hosts hosts;
 static struct proc app;
 
-static bool is_task_stopped(pid_t pid, const char *task)
-{
-	char path[300], stat[256];
-	FILE *file;
-	bool is_read;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, task);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	is_read = fgets(stat, sizeof(stat), file) && strrchr(stat, ')');
-	fclose(file);
-	return is_read && strrchr(stat, ')')[2] == 'T';
-}
-
-/* All threads: one may have been on its way to the processor. */
-static bool is_stopped(pid_t pid)
-{
-	char path[64];
-	struct dirent *task;
-	bool all = true;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	assert_non_null(dir);
-	while ((task = readdir(dir)))
-		all &= task->d_name[0] == '.' || is_task_stopped(pid, task->d_name);
-	closedir(dir);
-	return all;
-}
-
-static void wait_stopped(pid_t pid)
-{
-	for (int waited = 0; !is_stopped(pid); waited++) {
-		assert_in_range(waited, 0, PATIENCE_MS);
-		usleep(1000);
-	}
-}
-
 static void stop_daemon(unsigned host)
 {
 	proc_signal(&hosts.hosts[host].daemon, SIGSTOP);
-	wait_stopped(hosts.hosts[host].daemon.pid);
+	process_wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
 /* An application on the host is in that phase, in a set that is whole. */
@@ -95,7 +54,7 @@ static void get_to(enum phase phase)
 	for (unsigned i = 1; phase == F2 && i < HOSTS; i++)
 		stop_daemon(i);
 	app_tell(&app, "put 4096 2\n");
-	wait_stopped(app.pid);
+	process_wait_stopped(app.pid);
 }
 
 /* Another process is primary, on that host. */

@@ -4,6 +4,8 @@
  * set and is not believed later, and nothing acknowledged is missing.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,11 +14,13 @@
 #include "clients.h"
 #include "system/lib/check.h"
 
-#define HOSTS   3
-#define ALL     7
-#define OFFSET  4096
-#define TRIES   50 /* flushes until the fault is met */
-#define PRELOAD "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
+#define HOSTS       3
+#define ALL         7
+#define OFFSET      4096
+#define TRIES       50 /* flushes until the fault is met */
+#define PATIENCE_MS 60000
+#define STAY_MS     700
+#define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
 static struct hosts hosts;
 static struct proc app;
@@ -138,6 +142,260 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 	put_until("durable 6 flags 1");
 }
 
+/* ---- at a chosen moment ---- */
+
+static char arm_file[300], arm_env[320];
+
+/* For envs: the faults come when arm() was called. */
+static const char *armed(void)
+{
+	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
+	snprintf(arm_env, sizeof(arm_env), "MEDIUM_ARM=%s", arm_file);
+	return arm_env;
+}
+
+static void arm(void)
+{
+	int fd = open(arm_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static bool was_met(void)
+{
+	return access(arm_file, F_OK) != 0;
+}
+
+/* ---- a part of a write-back ---- */
+
+#define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
+
+/* Both in one flush; the pages in between stay as they are. */
+static void put_two(const char *wanted)
+{
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	app_expect(&app, wanted, "flush %u %u", OFFSET, NEXT + 8 - OFFSET);
+}
+
+static void check_two(unsigned host)
+{
+	assert_int_equal(host_read_word(&hosts, host, OFFSET), last);
+	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
+}
+
+/* Daemons that were restarted, without faults. */
+static void check_return(unsigned primary, unsigned insync)
+{
+	proc_kill(&app);
+	for (unsigned i = 0; i < HOSTS; i++) {
+		host_kill(&hosts, i);
+		host_start(&hosts, i, NULL);
+	}
+	go_on(primary, NULL);
+	hosts_wait_insync(&hosts, (mirror_mask)insync);
+	for (unsigned i = 0; i < HOSTS; i++)
+		if (insync >> i & 1)
+			check_two(i);
+}
+
+static void a_part_of_a_local_write_back(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=1", armed(),
+				    NULL};
+
+	go_on(0, envs);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	arm();
+	put_two("The local copy has failed");
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	/* The first page got there, the second did not; the others have both. */
+	assert_int_equal(host_read_word(&hosts, 0, OFFSET), last);
+	assert_int_equal(host_read_word(&hosts, 0, NEXT), last - 1);
+	check_two(1);
+	check_two(2);
+	check_return(1, ALL & ~1u); /* an operator replaces the medium */
+}
+
+static void a_part_of_a_remote_write_back(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=1", armed(),
+				    NULL};
+
+	host_kill(&hosts, 2);
+	host_start(&hosts, 2, envs);
+	go_on(0, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	arm();
+	put_two("durable 3 flags 1");
+	assert_true(was_met());
+	hosts_wait_insync(&hosts, 3);
+	assert_int_equal(host_read_word(&hosts, 2, NEXT), last - 1);
+	put_two("durable 3 flags 1");
+	check_return(1, ALL);
+}
+
+/* ---- in a resync ---- */
+
+/* A copy that was away returns, and is stopped before the first byte is copied. */
+static void stop_target_in_resync(const char *const envs[])
+{
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	host_kill(&hosts, 2);
+	put_two("durable 3 flags 1");
+	host_start(&hosts, 2, envs);
+	process_wait_stopped(hosts.hosts[2].daemon.pid);
+}
+
+static void go_on_in_resync(void)
+{
+	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
+}
+
+static void wait_met(void)
+{
+	for (int waited = 0; !was_met(); waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		usleep(1000);
+	}
+}
+
+static void a_target_fails_in_a_resync(const char *fault)
+{
+	const char *const envs[] = {PRELOAD, fault, "MEDIUM_PART=0", "MIRROR_STOP_AT=w4_after",
+				    armed(), NULL};
+
+	go_on(0, NULL);
+	stop_target_in_resync(envs);
+	arm();
+	go_on_in_resync();
+	wait_met();
+	put_two("durable ");
+	check_two(1);
+	check_return(1, ALL);
+}
+
+static void a_targets_data_fail_in_a_resync(void **state)
+{
+	a_target_fails_in_a_resync("MEDIUM_FAIL=data:5:1:1");
+}
+
+static void a_targets_data_are_full_in_a_resync(void **state)
+{
+	a_target_fails_in_a_resync("MEDIUM_FAIL=data:28:1:1");
+}
+
+static void a_targets_metadata_are_full_in_a_resync(void **state)
+{
+	a_target_fails_in_a_resync("MEDIUM_FAIL=meta:28:1:1");
+}
+
+/* For so long that it would have joined. */
+static void stays_out(unsigned members)
+{
+	static struct register_entry now;
+
+	for (int waited = 0; waited < STAY_MS; waited += 10) {
+		hosts_read(&hosts, &now);
+		assert_int_equal(now.record.view.insync & members, 0);
+		usleep(10000);
+	}
+}
+
+/* The kernel has dropped what its copy lacks: nobody gets that from it. */
+static void a_source_fails_in_a_resync(void **state)
+{
+	const char *const target[] = {"MIRROR_STOP_AT=w4_after", NULL};
+	const char *const source[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
+				      NULL};
+
+	go_on(0, source);
+	stop_target_in_resync(target);
+	arm();
+	put_two("The local copy has failed");
+	go_on_in_resync();
+	stays_out(MIRROR_BIT(2));
+	go_on(1, NULL);
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	check_two(1);
+	check_two(2);
+}
+
+/* ---- in a promotion ---- */
+
+/* The primary's process ends with a flush that only its host has; the member that stops there is
+ * about to be made equal when the next one is promoted. */
+static void end_with_a_difference(const char *const envs[])
+{
+	const char *const stops[] = {"MIRROR_STOP_AT=flush_local:2", NULL};
+
+	go_on(0, stops);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	for (unsigned i = 1; i < HOSTS; i++) {
+		proc_signal(&hosts.hosts[i].daemon, SIGSTOP);
+		process_wait_stopped(hosts.hosts[i].daemon.pid);
+	}
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	app_tell(&app, "flush 4096 8200\n");
+	process_wait_stopped(app.pid);
+	proc_kill(&app);
+	for (unsigned i = 1; i < HOSTS; i++) {
+		host_kill(&hosts, i);
+		host_start(&hosts, i, i == 2 ? envs : NULL);
+	}
+}
+
+/* It is excluded by that, and the promotion goes on. */
+static void a_replica_fails_in_a_promotion(const char *fault)
+{
+	const char *const envs[] = {PRELOAD, fault, "MEDIUM_PART=0", "MIRROR_STOP_AT=w9_after",
+				    armed(), NULL};
+
+	end_with_a_difference(envs);
+	app_start(&app, &hosts, 0, NULL);
+	app_tell(&app, "map-wait\n");
+	process_wait_stopped(hosts.hosts[2].daemon.pid);
+	arm();
+	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
+	app_check("ok", proc_line(&app, PATIENCE_MS));
+	assert_true(was_met());
+	check_two(0);
+	check_two(1);
+	check_return(1, ALL);
+}
+
+static void a_replicas_data_fail_in_a_promotion(void **state)
+{
+	a_replica_fails_in_a_promotion("MEDIUM_FAIL=data:5:1:1");
+}
+
+static void a_replicas_data_are_full_in_a_promotion(void **state)
+{
+	a_replica_fails_in_a_promotion("MEDIUM_FAIL=data:28:1:1");
+}
+
+/* Then somebody else is promoted, and has what was acknowledged. */
+static void the_next_primarys_data_fail_in_its_promotion(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", NULL};
+
+	end_with_a_difference(NULL);
+	app_start(&app, &hosts, 0, envs);
+	app_expect(&app, "The local copy has failed", "map-wait");
+	proc_kill(&app);
+	last--; /* nobody acknowledged it */
+	go_on(1, NULL);
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	check_two(1);
+	check_two(2);
+}
+
 static int setup(void **state)
 {
 	const struct hosts_opts opts = {.count = HOSTS, .automatic = true};
@@ -166,6 +424,15 @@ int main(void)
 		TEST(remote_data_fails),
 		TEST(remote_data_is_full),
 		TEST(remote_metadata_are_full),
+		TEST(a_part_of_a_local_write_back),
+		TEST(a_part_of_a_remote_write_back),
+		TEST(a_source_fails_in_a_resync),
+		TEST(a_targets_data_fail_in_a_resync),
+		TEST(a_targets_data_are_full_in_a_resync),
+		TEST(a_targets_metadata_are_full_in_a_resync),
+		TEST(a_replicas_data_fail_in_a_promotion),
+		TEST(a_replicas_data_are_full_in_a_promotion),
+		TEST(the_next_primarys_data_fail_in_its_promotion),
 		TEST(a_host_whose_metadata_fail_does_not_become_primary),
 	};
 

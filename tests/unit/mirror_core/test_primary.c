@@ -741,6 +741,91 @@ static void the_own_copy_leaves_s_when_it_fails(void **state)
 	assert_int_equal(p.state, PRIMARY_SERVING);
 }
 
+/* What others have acknowledged since it may not have. */
+static void a_failed_copy_makes_no_other_one_equal(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	(void)state;
+	serve(3, 1);
+	primary_on_lost(&p, 2);
+	swap_done();
+	do {
+		skip_all();
+		primary_tick(&p, primary_next_deadline(&p));
+	} while (p.members[2].state != PRIMARY_MEMBER_FENCING);
+	skip_all();
+	primary_on_promised(&p, 2, &report);
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_RESYNC);
+	skip_all();
+	primary_on_local_failed(&p);
+	assert_next(PRIMARY_DO_DROP, 2);
+	swap_done();
+	assert_int_equal(reg.view.insync, 2);
+	skip_all();
+	primary_on_joining(&p, 2);
+	primary_on_lost(&p, 1); /* nor is it in its place */
+	skip_all();
+	primary_tick(&p, p.now + 100000);
+	assert_nothing();
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
+	assert_int_equal(p.members[1].state, PRIMARY_MEMBER_AWAY);
+	assert_int_equal(primary_must_have(&p), 2);
+}
+
+/* Nobody else has acknowledged anything. */
+static void the_last_copy_makes_others_equal_though_it_failed(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	(void)state;
+	serve(2, 1);
+	primary_on_lost(&p, 1);
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+	primary_on_local_failed(&p);
+	do {
+		skip_all();
+		primary_tick(&p, primary_next_deadline(&p));
+	} while (p.members[1].state != PRIMARY_MEMBER_FENCING);
+	skip_all();
+	primary_on_promised(&p, 1, &report);
+	skip_all();
+	primary_on_joining(&p, 1);
+	primary_on_joined(&p, 1);
+	swap_done();
+	swap_done();
+	assert_int_equal(reg.view.insync, 2);
+}
+
+/* Its medium fails each time that it is written to, and it answers all the same. */
+static void a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(p.members[1].state, PRIMARY_MEMBER_FENCING);
+		assert_int_equal(reg.view.insync, 3);
+		skip_all();
+		primary_on_promised(&p, 1, &report);
+		primary_on_ranges(&p, 1);
+		assert_int_equal(p.members[1].state, PRIMARY_MEMBER_EQUALISE);
+		primary_on_lost(&p, 1);
+		if (i < 2)
+			primary_tick(&p, primary_next_deadline(&p));
+	}
+	swap_done();
+	assert_int_equal(reg.view.insync, 1);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+}
+
 static void the_configuration_changes_under_it(void **state)
 {
 	struct mirror_config next;
@@ -859,6 +944,9 @@ int main(void)
 		cmocka_unit_test(a_copy_that_returns_takes_the_place_of_the_last_other_one),
 		cmocka_unit_test(the_last_copies_are_repaired_in_their_places),
 		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
+		cmocka_unit_test(a_failed_copy_makes_no_other_one_equal),
+		cmocka_unit_test(the_last_copy_makes_others_equal_though_it_failed),
+		cmocka_unit_test(a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up),
 		cmocka_unit_test(the_configuration_changes_under_it),
 		cmocka_unit_test(it_ends_in_order),
 		cmocka_unit_test(an_end_is_not_clean_while_a_member_lacks_something),
