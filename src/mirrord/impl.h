@@ -154,6 +154,7 @@ struct set {
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
 	uint32_t alive_asked, alive_answered; /* and of the alive key */
+	uint64_t epoch_ns;                    /* when its epoch was heard of */
 	uint64_t shown_ns;                    /* when the copy's rules saw a record or view last */
 	struct mirror_epoch cleared;          /* whose alive key was cleared here */
 	/* the register, as it was read last */

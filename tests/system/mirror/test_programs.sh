@@ -31,6 +31,7 @@ program() {
 	cat >program.new <<-SCRIPT
 		#!/bin/bash
 		cd '$work'
+		[ "\$RPMIRROR_MEMBER" = b ] || exit 0
 		echo "\$\$ \$*" >>program.log
 		$1
 	SCRIPT
