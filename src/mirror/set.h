@@ -72,7 +72,7 @@ struct set_member {
 struct rpmirror {
 	pthread_mutex_t lock;
 	pthread_mutex_t turn; /* who waits for the lock in its turn: set_lock_in_turn() */
-	pthread_cond_t cond; /* something has changed for those who wait */
+	pthread_cond_t cond;  /* something has changed for those who wait */
 	unsigned waiters;
 	unsigned forks; /* of the process, when it was mapped */
 	char set[MIRROR_SET_MAX + 1];

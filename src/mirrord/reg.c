@@ -189,10 +189,10 @@ static void reg_watch(struct set *s)
 
 /* ---- as a candidate ---- */
 
-static void reg_judge(struct set *s, const struct register_alive *alive, uint64_t read_ms)
+static void reg_judge(struct set *s, const struct register_alive *alive, struct candidate_read read)
 {
 	bool may = alive->is_set ? candidate_on_alive(&s->candidate, alive->epoch, alive->counter,
-						      alive->revision, read_ms)
+						      alive->revision, read)
 				 : candidate_on_cleared(&s->candidate);
 
 	s->lease_is_over = alive->is_set && may;
@@ -220,11 +220,23 @@ static void reg_on_alive(struct agent_job *job)
 	}
 	s->alive_answered = job->id;
 	if (!job->rc && s->has_entry)
-		reg_judge(s, &job->alive, job->sent_ns / NSEC_PER_MS);
+		reg_judge(s, &job->alive,
+			  (struct candidate_read){job->sent_ns / NSEC_PER_MS,
+						  job->done_ns / NSEC_PER_MS});
 	else
 		s->may_promote = s->lease_is_over = false;
 	free(job);
 	map_retry(s);
+}
+
+/* Twice for each renewal, as the last one may have to be seen before etcd's leader dies with the
+ * primary: reads wait for the next leader. And when the lease may be over. */
+static uint64_t reg_alive_due(const struct set *s)
+{
+	uint64_t now = clock_boot_ms(), next = now + reg_lease_ms(s) / 10;
+	uint64_t due = candidate_due(&s->candidate);
+
+	return due > now && due < next ? due : next;
 }
 
 void reg_ask_alive(struct set *s)
@@ -238,7 +250,7 @@ void reg_ask_alive(struct set *s)
 		return;
 	job->id = ++s->alive_asked;
 	s->is_reading_alive = true;
-	s->alive_ms = clock_boot_ms() + reg_lease_ms(s) / 5;
+	s->alive_ms = reg_alive_due(s);
 	agent_post(s->alive, job);
 }
 

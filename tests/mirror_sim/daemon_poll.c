@@ -19,7 +19,7 @@ static bool daemon_may_promote(struct world *w, struct host *h, const struct reg
 		is_over = candidate_on_cleared(&h->candidate);
 	else
 		is_over = candidate_on_alive(&h->candidate, r->alive_epoch, r->alive_counter,
-					     r->alive_revision, now);
+					     r->alive_revision, (struct candidate_read){now, now});
 	return (is_over || w->mode == SIM_NO_LEASE) && !h->lib && !h->split &&
 	       (rec->view.insync & MIRROR_BIT(h->id) || w->mode == SIM_ANY_CANDIDATE);
 }

@@ -41,7 +41,8 @@ uint64_t growth_choose(struct world *w)
 	unsigned first = (unsigned)prng_between(rng, 1, USUAL_SIZE - 1), far = SIZES;
 
 	w->grows = prng_below(rng, 1000) < 300 || w->mode >= SIM_GROW_UNRESERVED;
-	w->most_blocks = prng_below(rng, 1000) < 60 ? far : (unsigned)prng_between(rng, first + 1, 6);
+	w->most_blocks =
+		prng_below(rng, 1000) < 60 ? far : (unsigned)prng_between(rng, first + 1, 6);
 	if (!w->grows)
 		first = w->most_blocks = USUAL_SIZE;
 	w->words = w->most_blocks * BLOCK_WORDS;
@@ -127,7 +128,8 @@ static void growth_run(struct world *w, struct event *e)
 			host_ms(w, h));
 	sim_trace(w, "%u: %s room for %llu bytes", h->id, fits ? "has" : "has no",
 		  (unsigned long long)job->size);
-	if (fits && w->mode == SIM_GROW_EARLY && !h->doomed && member_may_grow(&h->member, job->size))
+	if (fits && w->mode == SIM_GROW_EARLY && !h->doomed &&
+	    member_may_grow(&h->member, job->size))
 		growth_take(w, h, job->size);
 	host_settle(w, h);
 }
@@ -243,12 +245,13 @@ static void growth_ask_all(struct world *w, struct host *h)
 		if (!(o->rec.view.insync & MIRROR_BIT(i)))
 			continue;
 		if (i == h->id)
-			o->answers[i] = (struct growth_answer){
-				.answers = true,
-				.size = q.size,
-				.room = growth_reserve(w, h, q.size)};
+			o->answers[i] =
+				(struct growth_answer){.answers = true,
+						       .size = q.size,
+						       .room = growth_reserve(w, h, q.size)};
 		else
-			sched_add(w, sim_delay(w), growth_asked, i, 0, 0, growth_new(&q, sizeof(q)));
+			sched_add(w, sim_delay(w), growth_asked, i, 0, 0,
+				  growth_new(&q, sizeof(q)));
 		if (i != h->id && w->now - o->heard[i] > ANSWERS_MS * MS)
 			o->answers[i].answers = false;
 	}
@@ -280,7 +283,8 @@ static void growth_step(struct world *w, struct event *e)
 	if (step == GROWTH_SWAP) {
 		struct growth_swap swap = {o->revision, o->rec.nonce, o->order.size};
 
-		sched_add(w, sim_delay(w), growth_swap, h->id, 0, 0, growth_new(&swap, sizeof(swap)));
+		sched_add(w, sim_delay(w), growth_swap, h->id, 0, 0,
+			  growth_new(&swap, sizeof(swap)));
 	}
 	w->count.refused += step != GROWTH_SWAP;
 	growth_forget(h);
@@ -318,7 +322,8 @@ void growth_orders(struct world *w, struct event *e)
 		growth_give_order(w, &w->host[prng_below(&w->growth_rng, w->hosts)],
 				  size_of_blocks((unsigned)prng_between(&w->growth_rng, now + 1,
 									w->most_blocks)));
-	sched_add(w, prng_between(&w->growth_rng, 20 * MS, 1500 * MS), growth_orders, 0, 0, 0, NULL);
+	sched_add(w, prng_between(&w->growth_rng, 20 * MS, 1500 * MS), growth_orders, 0, 0, 0,
+		  NULL);
 }
 
 static void growth_map_again(struct world *w, struct event *e)

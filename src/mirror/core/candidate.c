@@ -10,7 +10,7 @@ void candidate_init(struct candidate *c, uint32_t lease_ms)
 }
 
 bool candidate_on_alive(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
-			uint64_t revision, uint64_t now_ms)
+			uint64_t revision, struct candidate_read read)
 {
 	if (!c->has_seen || c->counter != counter || c->revision != revision ||
 	    !mirror_epoch_is_equal(c->epoch, epoch)) {
@@ -18,9 +18,9 @@ bool candidate_on_alive(struct candidate *c, struct mirror_epoch epoch, uint64_t
 		c->epoch = epoch;
 		c->counter = counter;
 		c->revision = revision;
-		c->since_ms = now_ms;
+		c->since_ms = read.done_ms;
 	}
-	return now_ms - c->since_ms >= c->lease_ms;
+	return read.sent_ms >= c->since_ms && read.sent_ms - c->since_ms >= c->lease_ms;
 }
 
 bool candidate_on_cleared(struct candidate *c)

@@ -20,14 +20,19 @@ struct candidate {
 	bool has_seen;
 	struct mirror_epoch epoch;
 	uint64_t counter, revision;
-	uint64_t since_ms; /* when this counter was first seen */
+	uint64_t since_ms; /* when it was known that this counter is there */
 };
 
 void candidate_init(struct candidate *c, uint32_t lease_ms);
-/* A linearizable read has returned this key at now_ms. True: it may be promoted now, if the
- * promotion compares the key. */
+/* When a read was sent, and when its answer was there. */
+struct candidate_read {
+	uint64_t sent_ms, done_ms;
+};
+/* A linearizable read has returned this key. True: it may be promoted now, if the promotion
+ * compares the key. A slow read says that the key is there when it is done, and that it still is
+ * when it is sent: the lease is what lies between. */
 bool candidate_on_alive(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
-			uint64_t revision, uint64_t now_ms);
+			uint64_t revision, struct candidate_read read);
 /* There is no key: the primary has ended, or there was none. Always true. */
 bool candidate_on_cleared(struct candidate *c);
 /* When candidate_on_alive() can be true at the earliest; UINT64_MAX: nothing was seen. */

@@ -4,8 +4,8 @@
  *
  * The bytes in flight are the lever: the window begins with two of the smallest pieces, if anybody
  * flushes, and doubles while flushes are calm (64 MiB at once would fill a slow link's queue before
- * the first flush is late), and then grows by small steps. A piece is at most half a window, as what is sent at once is what a flush
- * may have to wait for.
+ * the first flush is late), and then grows by small steps. A piece is at most half a window, as
+ * what is sent at once is what a flush may have to wait for.
  *
  * Two things bound it. What pieces wait for each other is what a flush waits for them: more than
  * the link takes in three quarters of the slowest hundredth of calm flushes is not in flight. And

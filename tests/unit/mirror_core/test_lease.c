@@ -35,6 +35,11 @@ static void it_counts_from_the_sending(void **state)
 	assert_int_equal(lease_due(&l), UINT64_MAX);
 }
 
+static struct candidate_read at_once(uint64_t ms)
+{
+	return (struct candidate_read){ms, ms};
+}
+
 static void a_candidate_waits_a_lease_without_any_change(void **state)
 {
 	struct candidate c;
@@ -43,16 +48,31 @@ static void a_candidate_waits_a_lease_without_any_change(void **state)
 	(void)state;
 	candidate_init(&c, 5000);
 	assert_int_equal(candidate_due(&c), UINT64_MAX);
-	assert_false(candidate_on_alive(&c, epoch, 7, 40, 1000));
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(1000)));
 	assert_int_equal(candidate_due(&c), 6000);
-	assert_false(candidate_on_alive(&c, epoch, 7, 40, 5999));
-	assert_true(candidate_on_alive(&c, epoch, 7, 40, 6000));
-	assert_false(candidate_on_alive(&c, epoch, 8, 41, 6001));
-	assert_false(candidate_on_alive(&c, epoch, 8, 42, 11000)); /* rewritten by somebody */
-	assert_false(candidate_on_alive(&c, next, 8, 42, 15999));
-	assert_true(candidate_on_alive(&c, next, 8, 42, 20999));
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(5999)));
+	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
+	assert_false(candidate_on_alive(&c, epoch, 8, 41, at_once(6001)));
+	assert_false(
+		candidate_on_alive(&c, epoch, 8, 42, at_once(11000))); /* rewritten by somebody */
+	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(15999)));
+	assert_true(candidate_on_alive(&c, next, 8, 42, at_once(20999)));
 	assert_true(candidate_on_cleared(&c));
-	assert_false(candidate_on_alive(&c, next, 8, 42, 21000));
+	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(21000)));
+}
+
+/* What a slow read returns may have been written just before its answer. */
+static void a_slow_read_makes_no_lease_shorter(void **state)
+{
+	struct candidate c;
+
+	(void)state;
+	candidate_init(&c, 5000);
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){1000, 2500}));
+	assert_int_equal(candidate_due(&c), 7500);
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){2000, 2400}));
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){7499, 9000}));
+	assert_true(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){7500, 7501}));
 }
 
 /* The renewal is sent at 0, written and seen at once: the shortest time. Clocks run 5 % apart. */
@@ -68,8 +88,8 @@ static void the_margin_covers_clocks_that_drift(void **state)
 		lease_init(&l, lease);
 		candidate_init(&c, lease);
 		lease_on_confirmed(&l, 0);
-		assert_false(candidate_on_alive(&c, epoch, 1, 1, 0));
-		while (!candidate_on_alive(&c, epoch, 1, 1, at * 105 / 100))
+		assert_false(candidate_on_alive(&c, epoch, 1, 1, at_once(0)));
+		while (!candidate_on_alive(&c, epoch, 1, 1, at_once(at * 105 / 100)))
 			at++; /* ... the candidate's fast */
 		assert_false(lease_holds(&l, at * 95 / 100));
 	}
@@ -80,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_counts_from_the_sending),
 		cmocka_unit_test(a_candidate_waits_a_lease_without_any_change),
+		cmocka_unit_test(a_slow_read_makes_no_lease_shorter),
 		cmocka_unit_test(the_margin_covers_clocks_that_drift),
 	};
 
