@@ -19,7 +19,8 @@ enum agent_work {
 	AGENT_ALIVE_PUT,
 	AGENT_ALIVE_CLEAR,
 	AGENT_WATCH,  /* returns when the register may have changed, or after wait_ms */
-	AGENT_REOPEN, /* the register, by the uri in arg; if that fails the handle stays */
+	AGENT_REOPEN, /* the register, by the uri in arg, from malloc(); if that fails the handle
+			 stays */
 	AGENT_CALL,   /* no call of the register, but one that may last as long: call() */
 };
 

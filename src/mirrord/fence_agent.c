@@ -24,8 +24,9 @@ static bool fence_agent_is_configured(const struct set *s)
 	return s->conf->fence_agent[0] != '\0';
 }
 
-void fence_agent_check(const struct set *s)
+void fence_agent_on_conf(struct set *s)
 {
+	s->fence.retry_ms = 0;
 	if (fence_agent_is_configured(s) && access(s->conf->fence_agent, X_OK))
 		LOG_WARNING("set %s: fence-agent %s cannot be run: %s", s->conf->name,
 			    s->conf->fence_agent, strerror(errno));
@@ -60,7 +61,8 @@ static bool fence_agent_is_wanted(const struct set *s)
 	bool has_waiting = false;
 
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
-		if (c->set != s || !c->is_waiting)
+		/* One without WAIT is refused as soon as the register has answered. */
+		if (c->set != s || !c->is_waiting || !(c->map_flags & PACKET_MAP_WAIT))
 			continue;
 		has_waiting = true;
 		if (c->is_ordered)
@@ -207,8 +209,9 @@ bool fence_agent_obstacle(const struct set *s, struct fence_words *words)
 	snprintf(words->what, sizeof(words->what),
 		 "the fence agent is to prove that member %s is off", fence_agent_member(s));
 	if (fence->program.pid) {
-		snprintf(words->why, sizeof(words->why), "process %d runs",
-			 (int)fence->program.pid);
+		snprintf(words->why, sizeof(words->why), "process %d runs%s%s",
+			 (int)fence->program.pid, fence->failures ? "; the last time " : "",
+			 fence->failures ? fence->why : "");
 		words->deadline_ms = (int64_t)fence->program.deadline_ms - (int64_t)now;
 	} else if (!fence_agent_is_wanted(s)) {
 		snprintf(words->why, sizeof(words->why), "%s",

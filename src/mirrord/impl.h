@@ -154,6 +154,7 @@ struct set {
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */
 	uint32_t alive_asked, alive_answered; /* and of the alive key */
+	uint64_t epoch_ns;                    /* when its epoch was heard of */
 	uint64_t shown_ns;                    /* when the copy's rules saw a record or view last */
 	struct mirror_epoch cleared;          /* whose alive key was cleared here */
 	/* the register, as it was read last */
@@ -393,11 +394,11 @@ void promote_tick(struct set *s, uint64_t now_ms);
 
 /* fence_agent.c: the program fence-agent. */
 struct fence_words {
-	char what[96], why[160], next[320];
+	char what[96], why[192], next[320];
 	int64_t deadline_ms, retry_ms; /* from now; -1: none */
 };
-/* Is there such a program? */
-void fence_agent_check(const struct set *s);
+/* The configuration was read: perhaps it names another program, or none that there is. */
+void fence_agent_on_conf(struct set *s);
 /* The alive key of that epoch stands still: may another member be promoted? */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
 /* The alive key was read: s->seen. */

@@ -99,6 +99,13 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 		s->ask_again = true;
 		return;
 	}
+	/* What the alive key said of the former epoch's primary says nothing of this one. */
+	if (!s->has_entry ||
+	    !mirror_epoch_is_equal(s->entry.record.view.epoch, entry->record.view.epoch)) {
+		s->epoch_ns = clock_boot_ns();
+		s->may_promote = s->lease_is_over = false;
+		s->alive_ms = 0;
+	}
 	if (is_new) {
 		s->entry = *entry;
 		s->has_entry = true;
@@ -206,6 +213,11 @@ static void reg_on_alive(struct agent_job *job)
 	struct set *s = job->owner;
 
 	s->is_reading_alive = false;
+	if (!job->rc && s->has_entry && job->sent_ns < s->epoch_ns) {
+		free(job);
+		reg_ask_alive(s);
+		return;
+	}
 	s->alive_answered = job->id;
 	if (!job->rc && s->has_entry)
 		reg_judge(s, &job->alive,

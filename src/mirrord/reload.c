@@ -70,6 +70,11 @@ static void reload_secret(struct set *s, struct conf_set *live, const struct con
 
 /* ---- the register's credentials ---- */
 
+static void reload_on_dropped(struct agent_job *job)
+{
+	free(job->arg);
+}
+
 static void reload_on_reopened(struct agent_job *job)
 {
 	struct set *s = job->owner;
@@ -91,6 +96,7 @@ static void reload_agent(struct set *s, struct agent *agent)
 	job = agent_job_new(AGENT_REOPEN, reload_on_reopened, s);
 	if (!job)
 		return;
+	job->on_drop = reload_on_dropped;
 	job->arg = strdup(s->conf->register_uri);
 	if (job->arg)
 		agent_post(agent, job);
@@ -153,7 +159,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	live->user_count = fresh->user_count;
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
-	fence_agent_check(s);
+	fence_agent_on_conf(s);
 }
 
 void reload(struct daemon *d)

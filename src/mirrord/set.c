@@ -43,7 +43,7 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 		return error_set(err, (enum error_kind)rc, why.cause, "set %s: %s", conf->name,
 				 why.text);
 	}
-	fence_agent_check(s);
+	fence_agent_on_conf(s);
 	return 0;
 }
 
