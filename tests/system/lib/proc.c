@@ -136,8 +136,13 @@ const char *proc_ask(struct proc *p, const char *format, ...)
 
 void proc_signal(struct proc *p, int sig)
 {
-	if (p->pid > 0)
-		kill(p->pid, sig);
+	siginfo_t info;
+
+	if (p->pid <= 0 || kill(p->pid, sig) || sig != SIGSTOP)
+		return;
+	/* Some of its threads may run on for a while. */
+	while (waitid(P_PID, (id_t)p->pid, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
+		;
 }
 
 int proc_wait(struct proc *p, int timeout_ms)

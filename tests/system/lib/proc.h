@@ -26,6 +26,7 @@ const char *proc_line(struct proc *p, int timeout_ms);
 /* Send a line, and get the answer. */
 const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* After SIGSTOP none of its threads runs any more when this returns. */
 void proc_signal(struct proc *p, int sig);
 
 /* Wait for its end: its wait status, or -ETIMEDOUT. */
