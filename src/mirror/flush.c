@@ -350,7 +350,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 /* ---- the outcome ---- */
 
 /* Members that have the flush, and not by a resync from this copy when it had failed. */
-static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
+static mirror_mask flush_durable_now(const struct rpmirror *m, uint64_t seq)
 {
 	mirror_mask own = MIRROR_BIT(m->self), insync = m->primary.rec.view.insync;
 	mirror_mask durable = insync & (mirror_mask)~own;
@@ -363,6 +363,21 @@ static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
 	if (!has_failed && flush_local_done(&m->flush, seq))
 		durable |= own;
 	return durable;
+}
+
+void flush_note_durable(struct rpmirror *m, uint64_t from)
+{
+	for (uint64_t seq = from + 1; seq <= m->flush.retired; seq++)
+		m->durable[seq % FLUSH_MAX] = flush_durable_now(m, seq);
+}
+
+/* What an acknowledgement rests on is what was true then: a member may be lost before the caller
+ * looks. */
+static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
+{
+	bool is_noted = seq <= m->flush.retired && m->flush.begun - seq < FLUSH_MAX;
+
+	return is_noted ? m->durable[seq % FLUSH_MAX] : flush_durable_now(m, seq);
 }
 
 static void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res)

@@ -111,7 +111,8 @@ struct rpmirror {
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
 	struct flush_core flush;
 	uint64_t slow_noted_ms;
-	uint64_t begun_ms[FLUSH_MAX]; /* by number % FLUSH_MAX */
+	uint64_t begun_ms[FLUSH_MAX];   /* by number % FLUSH_MAX */
+	mirror_mask durable[FLUSH_MAX]; /* members that had it when it was acknowledged */
 	uint64_t staged_to[FLUSH_MAX];
 	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */
 	uint64_t queued;
@@ -196,7 +197,9 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
 /* The daemon has to know, if it does not yet, so that nobody takes this copy for a good one. */
 void act_say_failed(struct rpmirror *m);
 
-/* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
+/* flush.c: locked; the flushes behind `from` were acknowledged now. */
+void flush_note_durable(struct rpmirror *m, uint64_t from);
+/* Locked; wait until ranges, which are normal, are acknowledged. Also while the set is
  * given up. 0 or an RPMIRROR_E_*. */
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 

@@ -58,6 +58,7 @@ void wait_settle(struct rpmirror *m)
 		staging_free(&m->staging, m->staged_to[sent % FLUSH_MAX]);
 	if (m->flush.retired == before)
 		return;
+	flush_note_durable(m, before);
 	repair_on_acked(m, before, m->flush.retired);
 	act_retire(m);
 	set_notify(m);
