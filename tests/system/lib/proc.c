@@ -134,15 +134,20 @@ const char *proc_ask(struct proc *p, const char *format, ...)
 	return proc_line(p, ANSWER_MS);
 }
 
-void proc_signal(struct proc *p, int sig)
+void proc_signal_child(pid_t child, int sig)
 {
 	siginfo_t info;
 
-	if (p->pid <= 0 || kill(p->pid, sig) || sig != SIGSTOP)
+	if (child <= 0 || kill(child, sig) || sig != SIGSTOP)
 		return;
 	/* Some of its threads may run on for a while. */
-	while (waitid(P_PID, (id_t)p->pid, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
+	while (waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
 		;
+}
+
+void proc_signal(struct proc *p, int sig)
+{
+	proc_signal_child(p->pid, sig);
 }
 
 int proc_wait(struct proc *p, int timeout_ms)

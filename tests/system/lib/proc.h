@@ -28,6 +28,8 @@ const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((for
 
 /* After SIGSTOP none of its threads runs any more when this returns. */
 void proc_signal(struct proc *p, int sig);
+/* The same of one that was started otherwise; not above 0: nothing. */
+void proc_signal_child(pid_t child, int sig);
 
 /* Wait for its end: its wait status, or -ETIMEDOUT. */
 int proc_wait(struct proc *p, int timeout_ms);

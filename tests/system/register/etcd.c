@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "mirror/register/etcd.h"
+#include "system/lib/proc.h"
 
 #define AWAIT_NS (60 * NSEC_PER_SEC)
 #define ASK_MS   2000
@@ -130,8 +131,7 @@ int cluster_member_start(struct cluster *c, unsigned i)
 
 void cluster_member_signal(struct cluster *c, unsigned i, int sig)
 {
-	if (c->member[i].pid > 0)
-		kill(c->member[i].pid, sig);
+	proc_signal_child(c->member[i].pid, sig);
 }
 
 void cluster_member_kill(struct cluster *c, unsigned i)
