@@ -240,6 +240,16 @@ static int map_start(struct rpmirror *m)
 	return 0;
 }
 
+/* What is read at once is to be confirmed. Without a register the mapping is there all the same. */
+static void map_await_lease(struct rpmirror *m)
+{
+	uint64_t deadline = clock_now_ns() + m->primary.rec.config.lease_ms * NSEC_PER_MS;
+	bool in_time = true;
+
+	while (in_time && !m->ended && !__atomic_load_n(&m->lease_until_ms, __ATOMIC_ACQUIRE))
+		in_time = wait_step(m, deadline);
+}
+
 static int map_await(struct rpmirror *m, unsigned flags)
 {
 	int rc = 0;
@@ -255,6 +265,8 @@ static int map_await(struct rpmirror *m, unsigned flags)
 		else
 			wait_step(m, CLOCK_NEVER);
 	}
+	if (!rc)
+		map_await_lease(m);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
 }

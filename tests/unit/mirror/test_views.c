@@ -214,6 +214,26 @@ static int setup_short_lease(void **state)
 	return 0;
 }
 
+/* What is read at once can be confirmed. */
+static void test_a_mapping_begins_with_a_lease(void **state)
+{
+	assert_int_equal(rpmirror_confirm(m), 0);
+}
+
+static int setup_without_lease(void **state)
+{
+	setup(state);
+	standin_set_lease_ms(s, 500);
+	standin_set_lease(s, false);
+	map_set();
+	return 0;
+}
+
+static void test_without_renewals_a_set_is_mapped_all_the_same(void **state)
+{
+	assert_int_equal(rpmirror_confirm(m), RPMIRROR_E_LEASE);
+}
+
 static void test_confirm_is_a_matter_of_the_lease(void **state)
 {
 	struct timespec pause = {0, 10000000};
@@ -243,6 +263,9 @@ int main(void)
 		MAPPED(test_a_fenced_primary_is_so_for_good),
 		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
 						setup_protected, teardown),
+		MAPPED(test_a_mapping_begins_with_a_lease),
+		cmocka_unit_test_setup_teardown(test_without_renewals_a_set_is_mapped_all_the_same,
+						setup_without_lease, teardown),
 		cmocka_unit_test_setup_teardown(test_confirm_is_a_matter_of_the_lease,
 						setup_short_lease, teardown),
 	};
