@@ -210,11 +210,13 @@ static struct growth_answer grow_ask(struct set *s, uint8_t slot)
 	struct neighbour_answer of_neighbour;
 
 	if (slot == s->meta.super.slot) {
+		answer.copy_id = s->meta.super.member_id;
 		answer.room = grow_reserve(s, size);
 		return answer;
 	}
 	neighbours_get(s->neighbours, slot, &of_neighbour);
 	answer.answers = of_neighbour.answers;
+	answer.copy_id = of_neighbour.copy_id;
 	answer.size = of_neighbour.reserved.size;
 	answer.error = of_neighbour.reserved.error;
 	if (of_neighbour.reserved.state == MESSAGE_RESERVE_DONE)
@@ -228,17 +230,18 @@ static void grow_refuse(struct client *client, struct set *s, uint8_t slot,
 			const struct growth_answer *answer)
 {
 	const char *member = s->entry.record.config.members[slot].name;
+	bool is_own = slot == s->meta.super.slot;
 	struct neighbour_answer of_neighbour;
 	const char *why;
 
 	neighbours_get(s->neighbours, slot, &of_neighbour);
-	if (slot == s->meta.super.slot)
+	if (is_own)
 		why = s->growth.copy.why;
-	else if (answer->answers)
+	else if (answer->error)
 		why = strerror(answer->error);
 	else
 		why = of_neighbour.why_not[0] ? of_neighbour.why_not : "it does not answer";
-	request_refuse(client, answer->answers ? REQUEST_IO : REQUEST_UNREACHABLE,
+	request_refuse(client, is_own || answer->error ? REQUEST_IO : REQUEST_UNREACHABLE,
 		       "nothing has changed; the set has its former size", "member %s: %s", member,
 		       why);
 }

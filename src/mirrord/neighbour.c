@@ -218,6 +218,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 		answer.answers = !rc && got.type == MESSAGE_STATUS;
 	}
 	if (answer.answers) {
+		answer.copy_id = link->greeting.copy_id;
 		answer.status = got.status;
 		answer.reserved = neighbour_ask_reserve(link, reserve);
 	} else {

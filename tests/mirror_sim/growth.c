@@ -209,7 +209,8 @@ static void growth_swap(struct world *w, struct event *e)
 struct growth_question {
 	uint32_t host, uid; /* who asks */
 	uint64_t size;
-	enum growth_room room; /* the answer */
+	uint64_t copy_id;      /* the answer is of this copy, */
+	enum growth_room room; /* and is this */
 };
 
 static void growth_answered(struct world *w, struct event *e)
@@ -219,8 +220,8 @@ static void growth_answered(struct world *w, struct event *e)
 
 	if (!o || o->uid != q->uid)
 		return;
-	o->answers[e->host] =
-		(struct growth_answer){.answers = true, .size = q->size, .room = q->room};
+	o->answers[e->host] = (struct growth_answer){
+		.answers = true, .copy_id = q->copy_id, .size = q->size, .room = q->room};
 	o->heard[e->host] = w->now;
 }
 
@@ -231,6 +232,7 @@ static void growth_asked(struct world *w, struct event *e)
 
 	if (!growth_is_there(h, h->daemon_uid) || w->now < w->cut_until[q->host][e->host])
 		return;
+	answer.copy_id = h->member.meta->super.member_id;
 	answer.room = growth_reserve(w, h, q->size);
 	sched_add(w, sim_delay(w), growth_answered, e->host, 0, 0,
 		  growth_new(&answer, sizeof(answer)));
@@ -247,6 +249,7 @@ static void growth_ask_all(struct world *w, struct host *h)
 		if (i == h->id)
 			o->answers[i] =
 				(struct growth_answer){.answers = true,
+						       .copy_id = h->member.meta->super.member_id,
 						       .size = q.size,
 						       .room = growth_reserve(w, h, q.size)};
 		else

@@ -99,12 +99,12 @@ const char *growth_obstacle(const struct growth *g, const struct member *m,
 
 /* ---- an operator's order ---- */
 
-static enum growth_step growth_judge(const struct growth_order *order,
+static enum growth_step growth_judge(const struct growth_order *order, uint64_t copy_id,
 				     const struct growth_answer *answer, uint64_t now_ms)
 {
 	bool is_patient = now_ms - order->begun_ms < GROWTH_SILENT_MS;
 
-	if (!answer->answers)
+	if (!answer->answers || answer->copy_id != copy_id)
 		return is_patient ? GROWTH_WAITS : GROWTH_SILENT;
 	if (answer->size != order->size || answer->room == GROWTH_UNDER_WAY)
 		return GROWTH_WAITS;
@@ -117,7 +117,8 @@ enum growth_step growth_order_next(const struct growth_order *order,
 				   uint64_t now_ms, uint8_t *slot)
 {
 	for (*slot = 0; *slot < MIRROR_MEMBERS_MAX; ++*slot) {
-		enum growth_step step = growth_judge(order, &answers[*slot], now_ms);
+		enum growth_step step =
+			growth_judge(order, rec->config.members[*slot].id, &answers[*slot], now_ms);
 
 		if (rec->view.insync & MIRROR_BIT(*slot) && step != GROWTH_SWAP)
 			return step;

@@ -66,7 +66,8 @@ struct growth_order {
 
 /* What the daemon of a member has said last. */
 struct growth_answer {
-	bool answers;          /* it did in the last seconds */
+	bool answers;          /* it did in the last seconds, */
+	uint64_t copy_id;      /* for this copy: one that was replaced meanwhile has said nothing */
 	uint64_t size;         /* that it was asked for */
 	enum growth_room room; /* not BEGIN */
 	int error;             /* FAILED: an errno */

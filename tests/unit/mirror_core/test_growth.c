@@ -97,7 +97,10 @@ static const struct growth_order order = {.size = LARGER, .begun_ms = 1000};
 
 static void says(unsigned slot, enum growth_room room)
 {
-	answers[slot] = (struct growth_answer){.answers = true, .size = LARGER, .room = room};
+	answers[slot] = (struct growth_answer){.answers = true,
+					       .copy_id = rec.config.members[slot].id,
+					       .size = LARGER,
+					       .room = room};
 }
 
 static void expect_step(uint64_t now_ms, enum growth_step step, uint8_t by)
@@ -122,6 +125,10 @@ static void the_register_is_asked_when_all_in_sync_have_room(void **state)
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
 	expect_step(1000, GROWTH_SWAP, 0);
+	rec.config.members[2].id++; /* replaced since, and in-sync again */
+	expect_step(1000, GROWTH_WAITS, 2);
+	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 2);
+	says(2, GROWTH_HAS_ROOM);
 	/* One that has joined meanwhile. */
 	rec.view.insync = 7;
 	expect_step(1000, GROWTH_WAITS, 1);
