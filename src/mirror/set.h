@@ -197,9 +197,14 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
 /* The daemon has to know, if it does not yet, so that nobody takes this copy for a good one. */
 void act_say_failed(struct rpmirror *m);
 
-/* flush.c: locked; the flushes behind `from` were acknowledged now. */
+/* flush_result.c: locked; the flushes behind `from` were acknowledged now. */
 void flush_note_durable(struct rpmirror *m, uint64_t from);
-/* Locked; wait until ranges, which are normal, are acknowledged. Also while the set is
+/* Locked. seq 0: of no flush. */
+void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res);
+/* Locked. 0, or RPMIRROR_E_MEDIUM: this host's copy lacks what was acknowledged. */
+int flush_verdict(const struct rpmirror *m, uint64_t seq);
+
+/* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
  * given up. 0 or an RPMIRROR_E_*. */
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 

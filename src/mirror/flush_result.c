@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a flush rests on: which members have it, and what its caller gets to know. */
+#include "mirror/errmsg.h"
+#include "mirror/set.h"
+
+/* Members that have the flush, and not by a resync from this copy when it had failed. */
+static mirror_mask flush_durable_now(const struct rpmirror *m, uint64_t seq)
+{
+	mirror_mask own = MIRROR_BIT(m->self), insync = m->primary.rec.view.insync;
+	mirror_mask durable = insync & (mirror_mask)~own;
+	bool has_failed = m->failed_seq && seq >= m->failed_seq;
+
+	durable &= (mirror_mask)~flush_lacking(&m->flush, seq, durable);
+	for (unsigned slot = 0; has_failed && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (m->flush.members[slot].from > seq)
+			durable &= (mirror_mask)~MIRROR_BIT(slot);
+	if (!has_failed && flush_local_done(&m->flush, seq))
+		durable |= own;
+	return durable;
+}
+
+void flush_note_durable(struct rpmirror *m, uint64_t from)
+{
+	for (uint64_t seq = from + 1; seq <= m->flush.retired; seq++)
+		m->durable[seq % FLUSH_MAX] = flush_durable_now(m, seq);
+}
+
+/* What an acknowledgement rests on is what was true then: a member may be lost before the caller
+ * looks. */
+static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
+{
+	bool is_noted = seq <= m->flush.retired && m->flush.begun - seq < FLUSH_MAX;
+
+	return is_noted ? m->durable[seq % FLUSH_MAX] : flush_durable_now(m, seq);
+}
+
+void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res)
+{
+	mirror_mask all = mirror_config_members(&m->primary.rec.config), durable;
+
+	*res = (struct rpmirror_result){.seq = seq,
+					.failed_mask = all & ~m->primary.rec.view.insync};
+	if (!seq)
+		return;
+	durable = flush_durable(m, seq);
+	if (m->failed_seq && seq >= m->failed_seq)
+		res->flags |= RPMIRROR_LOCAL_FAILED;
+	res->durable_mask = durable;
+	if (durable != all)
+		res->flags |= RPMIRROR_DEGRADED;
+	if (__builtin_popcount(durable) < 2)
+		res->flags |= RPMIRROR_SOLO;
+}
+
+int flush_verdict(const struct rpmirror *m, uint64_t seq)
+{
+	if (!m->failed_seq || seq < m->failed_seq ||
+	    (m->primary.rec.config.local_error_continues && flush_durable(m, seq)))
+		return 0;
+	return errmsg_fail(RPMIRROR_E_MEDIUM,
+			   "set %s: the copy on this host has failed; the others have the ranges: "
+			   "unmap, and go on where a copy is good",
+			   m->set);
+}
