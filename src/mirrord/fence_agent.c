@@ -130,7 +130,7 @@ static void fence_agent_start(struct set *s)
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_member *primary = &rec->config.members[rec->view.primary];
 	struct fence_agent *fence = &s->fence;
-	struct program_vars vars = {.count = 0};
+	struct program_vars vars;
 	char text[128];
 	int rc;
 
@@ -140,12 +140,9 @@ static void fence_agent_start(struct set *s)
 	fence->is_cancelled = false;
 	snprintf(fence->path, sizeof(fence->path), "%s", s->conf->fence_agent);
 	snprintf(fence->member, sizeof(fence->member), "%s", primary->name);
-	fence->program.daemon = s->daemon;
 	fence->program.limit_ms = s->conf->fence_timeout_ms;
 	fence->program.on_done = fence_agent_on_done;
-	fence->program.owner = s;
-	program_set_var(&vars, "RPMIRROR_SET=%s", s->conf->name);
-	program_set_var(&vars, "RPMIRROR_MEMBER=%s", s->conf->member);
+	program_prepare(&fence->program, s, &vars);
 	program_set_var(&vars, "RPMIRROR_PRIMARY=%s", primary->name);
 	program_set_var(&vars, "RPMIRROR_ADDRESS=%s", primary->host);
 	program_set_var(&vars, "RPMIRROR_EPOCH=%llu", (unsigned long long)rec->view.epoch.number);

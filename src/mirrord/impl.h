@@ -377,6 +377,8 @@ struct program_vars {
 };
 void program_set_var(struct program_vars *vars, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Of that set: what all programs are told of it, as the first variables. */
+void program_prepare(struct program *p, struct set *s, struct program_vars *vars);
 /* That is its environment, beside PATH. argument may be NULL. 0, or -errno: on_done is not called
  * then. */
 int program_start(struct program *p, const char *path, const char *argument,

@@ -27,6 +27,15 @@ void program_set_var(struct program_vars *vars, const char *fmt, ...)
 	va_end(ap);
 }
 
+void program_prepare(struct program *p, struct set *s, struct program_vars *vars)
+{
+	p->daemon = s->daemon;
+	p->owner = s;
+	vars->count = 0;
+	program_set_var(vars, "RPMIRROR_SET=%s", s->conf->name);
+	program_set_var(vars, "RPMIRROR_MEMBER=%s", s->conf->member);
+}
+
 /* Its output goes where the daemon's log goes. */
 static int program_set_files(posix_spawn_file_actions_t *actions)
 {

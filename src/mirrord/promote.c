@@ -33,7 +33,7 @@ static void promote_on_done(struct program *p, const char *failure)
 void promote_run(struct set *s)
 {
 	struct set_promotion *promotion = &s->promotion;
-	struct program_vars vars = {.count = 0};
+	struct program_vars vars;
 	char text[96];
 	int rc;
 
@@ -41,12 +41,9 @@ void promote_run(struct set *s)
 		return;
 	promotion->next_ms = clock_boot_ms() + PROMOTE_PAUSE_MS;
 	snprintf(promotion->path, sizeof(promotion->path), "%s", s->conf->on_promote);
-	promotion->program.daemon = s->daemon;
 	promotion->program.limit_ms = s->conf->promote_timeout_ms;
 	promotion->program.on_done = promote_on_done;
-	promotion->program.owner = s;
-	program_set_var(&vars, "RPMIRROR_SET=%s", s->conf->name);
-	program_set_var(&vars, "RPMIRROR_MEMBER=%s", s->conf->member);
+	program_prepare(&promotion->program, s, &vars);
 	rc = program_start(&promotion->program, promotion->path, NULL, &vars);
 	if (rc) {
 		snprintf(text, sizeof(text), "it cannot be run: %s", strerror(-rc));
