@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sim/prng.h"
 
 #define REGISTERS_MAX 4096
@@ -37,14 +38,6 @@ static int history;
 static atomic_bool is_over, is_lost;
 /* Between store and acknowledgement nobody reads what might be undone by a crash. */
 static pthread_mutex_t locks[REGISTERS_MAX];
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void note(const char *line, int len)
 {
@@ -102,7 +95,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 
 	if (pthread_mutex_trylock(&locks[reg]))
 		return;
-	NOTE("w %u %" PRIu64 " %" PRIu64 "\n", reg, value, now());
+	NOTE("w %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 	if (prng_chance(p, 50)) {
 		is_done = store_word(word, value);
 	} else {
@@ -110,7 +103,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 		is_done = flush_some(p, word);
 	}
 	if (is_done) {
-		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, now());
+		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 		pthread_mutex_unlock(&locks[reg]);
 	} /* else the register stays locked: what it holds may be undone */
 }
@@ -121,10 +114,11 @@ static void read_register(unsigned reg)
 
 	if (pthread_mutex_trylock(&locks[reg]))
 		return;
-	begin = now();
+	begin = clock_boot_ns();
 	value = __atomic_load_n(words + reg * stride, __ATOMIC_RELAXED);
 	if (!rpmirror_confirm(mirror))
-		NOTE("R %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", reg, value, begin, now());
+		NOTE("R %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", reg, value, begin,
+		     clock_boot_ns());
 	pthread_mutex_unlock(&locks[reg]);
 }
 
@@ -153,7 +147,7 @@ static void begin(void)
 
 	if (rpmirror_get_state(mirror, &state))
 		errx(1, "state: %s", rpmirror_errormsg());
-	NOTE("B %" PRIu64 " %" PRIu64 "\n", state.epoch, now());
+	NOTE("B %" PRIu64 " %" PRIu64 "\n", state.epoch, clock_boot_ns());
 	for (unsigned reg = 0; reg < registers; reg++)
 		read_register(reg);
 	puts("serving");

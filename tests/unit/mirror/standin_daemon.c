@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "standin_impl.h"
 
 static void standin_send(struct standin *s, struct packet *p, const int *files)
@@ -59,14 +60,11 @@ static void standin_on_swap(struct standin *s, const struct packet_swap_request 
 
 static void standin_on_heartbeat(struct standin *s, struct packet *a)
 {
-	struct timespec ts;
-
 	if (!s->lease_renewed)
 		return;
-	clock_gettime(CLOCK_BOOTTIME, &ts);
 	a->type = PACKET_LEASE;
 	a->id = 0;
-	a->lease.sent_ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	a->lease.sent_ns = clock_boot_ns();
 	a->lease.confirmed_ns = a->lease.sent_ns;
 	standin_send(s, a, NULL);
 }
