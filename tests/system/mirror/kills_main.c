@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kills_main.c -- `mirror_kills TIMES [SEED [POINT...]]`: processes of a set with three hosts are
- * killed at each point of core/killpoint.h, TIMES times in each role that comes there, while
- * registers are read and written. Whoever died is started again. Then the history must be
- * linearizable and the copies equal, and a point that is never reached is a failure.
+ * killed at each point of core/killpoint.h, or at those whose names match a POINT (grow_*), TIMES
+ * times in each role that comes there, while registers are read and written. Whoever died is
+ * started again. Then the history must be linearizable and the copies equal, and a point that is
+ * never reached is a failure.
  */
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +56,7 @@ static void plan(int argc, char **argv)
 		bool wanted = argc <= 3;
 
 		for (int k = 3; k < argc; k++)
-			wanted |= !strcmp(argv[k], points[i].name);
+			wanted |= !fnmatch(argv[k], points[i].name, 0);
 		for (unsigned who = 1; wanted && who <= KILLPOINT_REPLICA; who *= 2)
 			if (points[i].who & who)
 				targets[target_count++] = (struct target){

@@ -13,6 +13,14 @@
 
 #define ORDER_PAUSE_MS 20 /* before one that was refused is given again */
 
+static mirror_mask life_insync(const struct life *l)
+{
+	static struct register_entry now;
+
+	hosts_read(&l->hosts, &now);
+	return now.record.view.insync;
+}
+
 void life_begin(struct life *l)
 {
 	const struct hosts_opts opts = {.count = LIFE_HOSTS,
@@ -27,12 +35,25 @@ void life_begin(struct life *l)
 	life_recover(l);
 }
 
+/* A member that has just died counts as in-sync until the primary has noticed. So only what the
+ * register has after its end says whose copies are equal. */
+static void life_end_whole(struct life *l)
+{
+	for (unsigned tries = 0;; tries++) {
+		client_wait_busy(&l->all, &l->primary);
+		client_end(&l->primary);
+		if (life_insync(l) == LIFE_ALL)
+			return;
+		assert_in_range(tries, 0, TRIES_MAX);
+		life_recover(l);
+	}
+}
+
 size_t life_end(struct life *l)
 {
 	size_t acknowledged;
 
-	client_wait_busy(&l->all, &l->primary);
-	client_end(&l->primary);
+	life_end_whole(l);
 	acknowledged = clients_judge(&l->all);
 	hosts_stop(&l->hosts);
 	return acknowledged;
@@ -74,13 +95,12 @@ bool life_restart(struct life *l, unsigned host, const char *const envs[])
 
 unsigned life_some_host(struct life *l, unsigned other_than)
 {
-	static struct register_entry now;
+	mirror_mask insync = life_insync(l);
 	unsigned host;
 
-	hosts_read(&l->hosts, &now);
 	do
 		host = (unsigned)prng_below(&l->chance, LIFE_HOSTS);
-	while (!(now.record.view.insync & MIRROR_BIT(host)) || host == other_than);
+	while (!(insync & MIRROR_BIT(host)) || host == other_than);
 	return host;
 }
 
