@@ -193,7 +193,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 		break;
 	case PRIMARY_DO_RETIRE:
 		absent_retire(m, action->slot);
-		m->members[action->slot].retires = true;
+		m->members[action->slot].retires = !action->keeps;
 		act_retire(m);
 		break;
 	case PRIMARY_DO_VIEW:

@@ -112,8 +112,7 @@ static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status 
 	else if (status == GREETING_WRONG_COPY || status == GREETING_NO_SET ||
 		 status == GREETING_NOT_MEMBER)
 		why = PRIMARY_REFUSED_COPY;
-	else if (status != GREETING_BUSY && status != GREETING_HELD && status != GREETING_SMALLER &&
-		 status != GREETING_LARGER) {
+	else if (status != GREETING_BUSY && status != GREETING_HELD && status != GREETING_SMALLER) {
 		act_lost(m, slot, greeting_status_2str(status));
 		return;
 	}
@@ -133,6 +132,13 @@ static void ask_report(struct rpmirror *m, unsigned slot)
 	primary_on_promised(&m->primary, (uint8_t)slot, &member->report);
 }
 
+/* It is not used, as core/primary.h says: no lane. */
+static bool ask_is_in_doubt_outside(const struct rpmirror *m, unsigned slot)
+{
+	return m->members[slot].report.tail_unknown &&
+	       !(m->primary.rec.view.insync & MIRROR_BIT(slot));
+}
+
 /* The primary hears of it when there is a lane, too; where there can be none, at once. */
 static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
 {
@@ -142,6 +148,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 		.copy = (enum mirror_copy)p->copy,
 		.held = p->flags & MESSAGE_REPORT_HELD,
 		.uncertain = p->flags & MESSAGE_REPORT_UNCERTAIN,
+		.tail_unknown = p->size > m->size && p->flags & MESSAGE_REPORT_UNKNOWN,
 		.seen = p->seen,
 	};
 	member->copy_epoch = p->copy_epoch;
@@ -154,9 +161,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
 	} else if (p->size < m->size) {
 		ask_refused(m, slot, GREETING_SMALLER, m->epoch);
-	} else if (p->size > m->size && p->flags & MESSAGE_REPORT_UNKNOWN) {
-		ask_refused(m, slot, GREETING_LARGER, m->epoch);
-	} else if (member->report.held) {
+	} else if (member->report.held || ask_is_in_doubt_outside(m, slot)) {
 		ask_report(m, slot);
 	} else if (member->lane.state == LINK_DOWN) {
 		ask_connect(m, slot, GREETING_LANE, clock_boot_ms());

@@ -148,7 +148,7 @@ bool lib_mark_hot(struct world *w, struct lib *lib, const struct mirror_range *r
 	return meta_hot_mark(&lib->meta, extents, count) == 0;
 }
 
-static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
+static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool keeps)
 {
 	struct msg m = {.type = MSG_RETIRE};
 
@@ -168,7 +168,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot)
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
-		sync_retire(w, lib, slot);
+		if (!keeps)
+			sync_retire(w, lib, slot);
 		return;
 	}
 	lib_ask(w, lib, slot, &m);
@@ -264,7 +265,7 @@ static void lib_act(struct world *w, struct lib *lib, const struct primary_actio
 		lib_drop(w, lib, a->slot);
 		break;
 	case PRIMARY_DO_RETIRE:
-		lib_retire(w, lib, a->slot);
+		lib_retire(w, lib, a->slot, a->keeps);
 		break;
 	case PRIMARY_DO_VIEW:
 		lib_ask(w, lib, a->slot, &m);
@@ -356,25 +357,21 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 	primary_on_ranges(&lib->p, (uint8_t)slot);
 }
 
-/* Its copy is too small, or larger than what can be compared here, and in doubt. */
-static bool lib_cannot_use(const struct world *w, const struct lib *lib, const struct msg *m)
-{
-	return (m->size < lib->size && w->mode != SIM_GROW_SMALLER) ||
-	       (m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED);
-}
-
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
 	if (slot == lib->host)
 		m->report.held = false; /* by this process */
+	m->report.tail_unknown =
+		m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED;
 	lib->peers[slot].copy_epoch = m->copy_epoch;
-	if (slot != lib->host && lib_cannot_use(w, lib, m)) {
+	if (slot != lib->host && m->size < lib->size && w->mode != SIM_GROW_SMALLER) {
 		sim_trace(w, "%u: %u has %llu bytes", lib->host, slot, (unsigned long long)m->size);
 		primary_on_refused(&lib->p, (uint8_t)slot, PRIMARY_REFUSED_BUSY, m->epoch);
 		return;
 	}
-	sim_trace(w, "%u: %u promised, copy %d held %d uncertain %d", lib->host, slot,
-		  m->report.copy, m->report.held, m->report.uncertain);
+	sim_trace(w, "%u: %u promised, copy %d held %d uncertain %d%s", lib->host, slot,
+		  m->report.copy, m->report.held, m->report.uncertain,
+		  m->report.tail_unknown ? ", also behind the mapping" : "");
 	primary_on_promised(&lib->p, (uint8_t)slot, &m->report);
 }
 

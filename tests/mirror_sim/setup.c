@@ -55,7 +55,7 @@ void world_make_set(struct world *w)
 				       .replica_timeout_ms = 300,
 				       .slow_ms = 20,
 				       .holdoff_ms = 300,
-				       .blocked_ms = 30000};
+				       .blocked_ms = UINT32_MAX};
 
 	strcpy(config.set, "sim");
 	w->hosts = sim_chance(w, 450) ? 2 : 3;

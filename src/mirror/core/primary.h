@@ -90,9 +90,11 @@ enum primary_action_type {
 
 struct primary_action {
 	enum primary_action_type type;
-	uint8_t slot;   /* of the member; MIRROR_NOBODY where there is none */
-	bool whole;     /* EQUALISE, RESYNC, SWAP: records do not name all that may differ */
-	bool nothing;   /* EQUALISE: nothing differs, as the last primary ended well */
+	uint8_t slot; /* of the member; MIRROR_NOBODY where there is none */
+	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name all that may differ */
+	bool nothing; /* EQUALISE: nothing differs, as the last primary ended well */
+	bool keeps;   /* RETIRE: all the same its records stay, with what they say of the part that
+			 this primary does not map */
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
@@ -114,6 +116,7 @@ struct primary_report {
 	enum mirror_copy copy;
 	bool held;
 	bool uncertain;          /* its records may lack something */
+	bool tail_unknown;       /* it is larger than this primary's, and in doubt there, too */
 	struct mirror_view seen; /* the newest view that it has seen before this promise */
 };
 
@@ -131,7 +134,7 @@ struct primary_member {
 	enum primary_member_state state;
 	uint64_t id;                  /* of the copy, as configured; 0: the slot is free */
 	bool lost;                    /* of S: to be swapped out, if that is permitted */
-	bool uncertain;               /* it reported so */
+	bool uncertain, tail_unknown; /* it reported so */
 	bool kept_out;                /* an operator wants it not to return */
 	const char *trouble;          /* why it is not used, for people; NULL: nothing known */
 	uint64_t retry_ms;            /* AWAY: when to fence it again */

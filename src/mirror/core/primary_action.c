@@ -39,6 +39,7 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
+		action->keeps = action->type == PRIMARY_DO_RETIRE && m->tail_unknown;
 		if (action->type == PRIMARY_DO_EQUALISE) {
 			action->whole |= p->members[p->slot].uncertain;
 			/* What a copy cannot vouch for is not taken for clean (W8). */

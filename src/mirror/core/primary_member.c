@@ -260,6 +260,12 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 		primary_member_useless(p, slot, "split: it has seen what the register has not");
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
+	} else if (report->tail_unknown) {
+		/* At the end of a resync it would count as compared. One of S stays in doubt. */
+		primary_member_useless(
+			p, slot,
+			"the set has grown, and all of its copy is to be compared: it "
+			"returns when the set is mapped again, with its new size");
 	} else {
 		m->deadline_ms = 0;
 		m->uncertain |= report->copy == MIRROR_COPY_EMPTY || p->rec.view.forced;
@@ -276,6 +282,7 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 		return;
 	m->pending = 0;
 	m->uncertain = report->uncertain || report->copy == MIRROR_COPY_UNKNOWN;
+	m->tail_unknown = report->tail_unknown;
 	if (report->held) {
 		m->trouble = "a process on its host still maps the copy";
 		m->held_ms = primary_double(m->held_ms, PRIMARY_HELD_MS, PRIMARY_RETRY_MS);

@@ -110,8 +110,6 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_FULL] = "there is no room in its records",
 		[GREETING_IO] = "it could not write its records",
 		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",
-		[GREETING_LARGER] = "the set has grown, and all of its copy is to be compared: it "
-				    "returns when the set is mapped again, with its new size",
 		[GREETING_SPLIT] = "it has seen what the register has not: the set is split",
 	};
 

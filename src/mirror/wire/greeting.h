@@ -52,7 +52,6 @@ enum greeting_status {
 	GREETING_IO,          /* what had to be durable could not be written */
 	GREETING_SPLIT,       /* the copy here knows of what the register does not */
 	GREETING_SMALLER,     /* the copy has not grown to the set's size yet: later */
-	GREETING_LARGER,      /* all of the copy is to be compared, and the mapping is smaller */
 	GREETING_STATUS_END
 };
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "mirror/core/primary.h"
@@ -729,6 +730,86 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 	assert_nothing();
 }
 
+/* The set has grown under the mapping, and what the member says of itself was damaged. Nobody else
+ * is left: so it is used, and what is behind the mapping's end stays in doubt. */
+static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **state)
+{
+	struct primary_report report = {
+		.copy = MIRROR_COPY_UNKNOWN, .uncertain = true, .tail_unknown = true};
+
+	(void)state;
+	serve(2, 2);
+	primary_on_lost(&p, 1);
+	skip_all();
+	primary_tick(&p, 2000);
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_EQUALISE, 1);
+	assert_true(last.whole);
+	primary_on_equal(&p, 1);
+	assert_next(PRIMARY_DO_RETIRE, 1);
+	assert_true(last.keeps);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+	assert_true(primary_may_ack(&p));
+}
+
+/* Also while the primary recovers. */
+static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
+{
+	struct primary_report report = {
+		.copy = MIRROR_COPY_UNKNOWN, .uncertain = true, .tail_unknown = true};
+
+	(void)state;
+	begin(2, 2, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	primary_on_promised(&p, 1, &report);
+	skip_all();
+	primary_on_ranges(&p, 1);
+	assert_next(PRIMARY_DO_EQUALISE, 1);
+	assert_true(last.whole);
+	primary_on_equal(&p, 1);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
+	assert_int_equal(reg.view.insync, 3);
+	assert_next(PRIMARY_DO_VIEW, 0);
+	assert_next(PRIMARY_DO_RETIRE, 0);
+	assert_false(last.keeps);
+	assert_next(PRIMARY_DO_VIEW, 1);
+	assert_next(PRIMARY_DO_RETIRE, 1);
+	assert_true(last.keeps);
+}
+
+/* The end of a resync would say of all of it that it was compared. */
+static void a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mapping(void **state)
+{
+	struct primary_report report = {
+		.copy = MIRROR_COPY_UNKNOWN, .uncertain = true, .tail_unknown = true};
+
+	(void)state;
+	serve(3, 1);
+	primary_on_lost(&p, 2);
+	swap_done();
+	skip_all();
+	primary_tick(&p, 1000 + 5000);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_next(PRIMARY_DO_DROP, 2);
+	assert_nothing();
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
+	assert_non_null(strstr(p.members[2].trouble, "when the set is mapped again"));
+	/* It was compared meanwhile. */
+	report = (struct primary_report){.copy = MIRROR_COPY_STALE};
+	primary_tick(&p, primary_next_deadline(&p));
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_next(PRIMARY_DO_VIEW, 2);
+	assert_next(PRIMARY_DO_RESYNC, 2);
+}
+
 static void the_own_copy_leaves_s_when_it_fails(void **state)
 {
 	(void)state;
@@ -943,6 +1024,10 @@ int main(void)
 		cmocka_unit_test(a_member_that_says_split_is_asked_again),
 		cmocka_unit_test(a_copy_that_returns_takes_the_place_of_the_last_other_one),
 		cmocka_unit_test(the_last_copies_are_repaired_in_their_places),
+		cmocka_unit_test(a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so),
+		cmocka_unit_test(a_larger_copy_in_doubt_holds_no_promotion_up),
+		cmocka_unit_test(
+			a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mapping),
 		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
 		cmocka_unit_test(a_failed_copy_makes_no_other_one_equal),
 		cmocka_unit_test(the_last_copy_makes_others_equal_though_it_failed),
