@@ -194,10 +194,15 @@ bool conn_poll(struct conn *c, unsigned looks)
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
-/* Process received bytes before liveness is judged, also those that nobody reports. */
+/* Process received bytes, and the end behind them, before liveness is judged, also what nobody has
+ * reported. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->own.silent;
+	if (c->registered && c->link->ops->look_for_end) {
+		c->link->ops->look_for_end(c->link);
+		c->readable = true;
+	}
 	conn_perform_and_read(c, u);
 	if (c->meet)
 		conn_rings_on_time(c, clock_now_ns(), u);

@@ -119,6 +119,9 @@ struct link_ops {
 	 */
 	ssize_t (*look)(struct link *l, const void **bytes);
 	void (*consume)(struct link *l, size_t len);
+	/* The end may be here though it was not reported: the next receive that finds no bytes
+	 * looks for it. NULL: each does. */
+	void (*look_for_end)(struct link *l);
 
 	/* --- bytes that go --- */
 	/* How many were taken; -EAGAIN: none, see watch_write(). -EFAULT: memory is gone. The list

@@ -86,6 +86,13 @@ void link_shm_switch_rx(struct link *l)
 	s->rx_on = s->looks_below = true;
 }
 
+static void link_shm_look_for_end(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->looks_below |= s->rx_on;
+}
+
 bool link_shm_receives(const struct link *l)
 {
 	return ((const struct link_shm *)l)->rx_on;
@@ -174,6 +181,7 @@ static const struct link_ops link_shm = {
 	.recv = link_shm_recv,
 	.look = link_shm_look,
 	.consume = link_shm_consume,
+	.look_for_end = link_shm_look_for_end,
 	.send = link_shm_send,
 	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,

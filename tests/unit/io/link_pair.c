@@ -20,7 +20,8 @@ struct pair_link {
 	int bell; /* readable when ready() has something to say */
 	struct eng_source *src;
 	bool listens, dialed, ended; /* ended: the peer sends no more */
-	struct list node;            /* of a listener; or in the listener's queue */
+	bool looked_for_end;
+	struct list node; /* of a listener; or in the listener's queue */
 	struct list queue;
 	struct pair_link *peer; /* NULL: none, or none any more */
 	uint8_t ring[RING];     /* what came and was not taken */
@@ -40,6 +41,7 @@ static struct {
 	struct list listeners;
 	size_t allowed, carried;
 	unsigned links, receives, silent, waits, full;
+	bool hides_ends;
 	pid_t looker;
 	uint16_t last_port;
 } pair = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -70,10 +72,16 @@ static void pair_write(int fd)
 		abort();
 }
 
+/* The peer sends no more, and that is to be noticed. */
+static bool pair_shows_end(const struct pair_link *p)
+{
+	return p->ended && (!pair.hides_ends || p->looked_for_end);
+}
+
 static void pair_ring_bell(struct pair_link *p)
 {
 	pair_write(p->bell);
-	if (p->waiters && (p->len || p->ended))
+	if (p->waiters && (p->len || pair_shows_end(p)))
 		pair_write(p->arrival);
 }
 
@@ -156,6 +164,13 @@ unsigned pair_waits(void)
 	n = pair.waits;
 	pair_unlock();
 	return n;
+}
+
+void pair_hide_ends(bool hide)
+{
+	pair_lock();
+	pair.hides_ends = hide;
+	pair_unlock();
 }
 
 pid_t pair_looker(void)
@@ -405,8 +420,8 @@ static unsigned pair_ready(struct link *l, unsigned polled)
 	if (p->listens)
 		ready = list_empty(&p->queue) ? 0 : READY_READ;
 	else
-		ready = ((p->len && !p->silent) || p->ended ? READY_READ : 0) |
-			(p->ended ? READY_HANGUP : 0) |
+		ready = ((p->len && !p->silent) || pair_shows_end(p) ? READY_READ : 0) |
+			(pair_shows_end(p) ? READY_HANGUP : 0) |
 			(p->asked && pair_has_room(p) ? READY_WRITE : 0) |
 			(p->received ? READY_RECEIVED : 0);
 	pair_unlock();
@@ -419,7 +434,7 @@ static bool pair_pending(const struct link *l, unsigned looks)
 	bool here;
 
 	pair_lock();
-	here = p->len || p->ended;
+	here = p->len || pair_shows_end(p);
 	pair_unlock();
 	return here;
 }
@@ -432,7 +447,7 @@ static bool pair_report_read(struct link *l, bool report)
 	pair_lock();
 	pair.silent += !report - p->silent;
 	p->silent = !report;
-	here = report && (p->len || p->ended);
+	here = report && (p->len || pair_shows_end(p));
 	pair_unlock();
 	return here;
 }
@@ -444,7 +459,7 @@ static int pair_wait_begin(struct link *l)
 
 	pair_lock();
 	pair.waits++;
-	if (p->len || p->ended)
+	if (p->len || pair_shows_end(p))
 		fd = -EAGAIN;
 	else
 		p->waiters++;
@@ -548,10 +563,17 @@ static ssize_t pair_look(struct link *l, const void **bytes)
 	n = (ssize_t)pair_in_one_piece(p);
 	if (n > 0 && p->silent)
 		pair.looker = gettid();
-	if (n == 0 && !p->ended)
+	if (n == 0 && !pair_shows_end(p))
 		n = -EAGAIN;
 	pair_unlock();
 	return n;
+}
+
+static void pair_look_for_end(struct link *l)
+{
+	pair_lock();
+	pair_of(l)->looked_for_end = true;
+	pair_unlock();
 }
 
 static void pair_consume(struct link *l, size_t len)
@@ -688,6 +710,7 @@ static const struct link_ops in_place = {
 	.create = in_place_create,
 	.look = pair_look,
 	.consume = pair_consume,
+	.look_for_end = pair_look_for_end,
 	.pending = pair_pending,
 	.report_read = pair_report_read,
 	.wait_begin = pair_wait_begin,

@@ -28,6 +28,8 @@ unsigned pair_links(void);
 unsigned pair_silent(void);
 /* Sends of which not a byte was taken, in all. */
 unsigned pair_full(void);
+/* From now on .1 reports no end of a peer's sending, and finds it only after look_for_end(). */
+void pair_hide_ends(bool hide);
 /* Waits for descriptors of these that have begun, in all; and the thread that found bytes which
  * were not reported. */
 unsigned pair_waits(void);

@@ -176,6 +176,24 @@ static void the_end_of_a_peer_is_an_event(void **state)
 	ends_close(&e);
 }
 
+/* It is looked for before the silence of a peer that has ended is taken for a loss. */
+static void an_end_that_was_not_reported_is_no_loss(void **state)
+{
+	struct ends e;
+
+	ends_open(&e);
+	assert_int_equal(softrnic_listen(e.listener.id, 1), 0);
+	assert_int_equal(softrnic_set_limits(e.client.id, 0, 300), 0);
+	assert_int_equal(softrnic_connect(e.client.id, NULL), 0);
+	ends_establish(&e);
+	pair_hide_ends(true);
+	assert_int_equal(softrnic_disconnect(e.server.id), 0);
+	end_expect(&e.client, RDMA_CM_EVENT_DISCONNECTED);
+	pair_hide_ends(false);
+	end_expect(&e.server, RDMA_CM_EVENT_DISCONNECTED);
+	ends_close(&e);
+}
+
 /* The first half of a Write has come, and the link waits for the rest with the region's memory. */
 static void wait_for_a_receive_into(struct target *t)
 {
@@ -268,6 +286,7 @@ int main(void)
 		ON(in_place, sends_go_both_ways),
 		ON(in_place, a_dial_that_nobody_awaits_is_refused),
 		ON(in_place, the_end_of_a_peer_is_an_event),
+		ON(in_place, an_end_that_was_not_reported_is_no_loss),
 		ON(by_itself, writes_and_flushes_of_two_connections_arrive),
 		ON(by_itself, sends_go_both_ways),
 		ON(by_itself, a_dial_that_nobody_awaits_is_refused),

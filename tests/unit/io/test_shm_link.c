@@ -202,6 +202,16 @@ static void a_closed_unix_socket_is_no_end(void **state)
 	assert_int_equal(take(), 0);
 }
 
+static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **state)
+{
+	below_ended = true;
+	assert_int_equal(take(), -EAGAIN);
+	put("last");
+	reader->ops->look_for_end(reader);
+	assert_int_equal(take(), 4);
+	assert_int_equal(take(), 0);
+}
+
 static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
 {
 	assert_false(writer->ops->report_read(writer, false));
@@ -296,6 +306,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			bytes_between_the_last_look_and_the_end_are_received, start, stop),
 		cmocka_unit_test_setup_teardown(a_closed_unix_socket_is_no_end, start, stop),
+		cmocka_unit_test_setup_teardown(
+			an_end_that_was_not_reported_is_found_when_it_is_looked_for, start, stop),
 		cmocka_unit_test_setup_teardown(who_looks_by_himself_finds_room_and_is_not_woken,
 						start, stop),
 		cmocka_unit_test_setup_teardown(room_is_reported_once_nobody_looks, start, stop),
