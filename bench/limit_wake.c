@@ -3,11 +3,15 @@
  * Waking a process that sleeps, by a futex or by a byte on a Unix socket: what the first message to
  * a peer that does not look costs at least. The answer is a cache line, which the caller looks at.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,21 +76,64 @@ static void limit_wake_target(const struct bench_case *c, int fd, void *arg)
 	}
 }
 
-static uint64_t limit_wake_for(struct limit_wake *w, uint32_t *turn, uint64_t ns, struct samples *s)
+/* --- does it sleep? ------------------------------------------------------------------------ */
+
+static int limit_wake_state_open(const struct ends *e)
 {
-	uint64_t begin = clock_now_ns(), then = begin, now = begin;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)e->target);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die_errno(path);
+	return fd;
+}
+
+static bool limit_wake_sleeps(int fd)
+{
+	char text[64]; /* "pid (name) state" */
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+	const char *end;
+
+	if (len <= 0)
+		die_errno("state of the target");
+	text[len] = 0;
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && end[2] == 'S';
+}
+
+/* Each turn begins when the other end sleeps: else it would find the next one before it does. The
+ * time until then does not count. Returns the sum of what does. */
+static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, uint64_t ns,
+			       struct samples *s)
+{
+	uint64_t begin = clock_now_ns(), then, now = begin, sum = 0;
 
 	samples_clear(s);
 	while (now - begin < ns) {
+		while (!limit_wake_sleeps(state))
+			;
+		then = clock_now_ns();
 		atomic_store_explicit(&w->there, ++*turn, memory_order_release);
 		limit_wake_up(w);
 		while (atomic_load_explicit(&w->back, memory_order_acquire) != *turn)
 			;
 		now = clock_now_ns();
 		samples_add(s, now - then);
-		then = now;
+		sum += now - then;
 	}
-	return now - begin;
+	return sum;
+}
+
+/* Few are woken after they had said that they sleep, and before they did. */
+static void limit_wake_check(uint32_t turns)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	if (usage.ru_nvcsw < (long)turns / 4 * 3)
+		die("the target slept %ld times and was woken %u times", usage.ru_nvcsw, turns);
 }
 
 static void limit_wake(const struct bench_case *c, bool by_futex)
@@ -97,6 +144,7 @@ static void limit_wake(const struct bench_case *c, bool by_futex)
 	struct result r = {0};
 	uint32_t turn = 0;
 	struct ends e;
+	int state;
 
 	if (w == MAP_FAILED)
 		die_errno("shared memory");
@@ -104,13 +152,16 @@ static void limit_wake(const struct bench_case *c, bool by_futex)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->sock))
 		die_errno("socketpair");
 	ends_start(&e, c, limit_wake_target, w);
-	limit_wake_for(w, &turn, case_warmup_ns(c), s);
-	r.ns = limit_wake_for(w, &turn, case_ns(c), s);
+	state = limit_wake_state_open(&e);
+	limit_wake_for(w, state, &turn, case_warmup_ns(c), s);
+	r.ns = limit_wake_for(w, state, &turn, case_ns(c), s);
 	r.count = s->total;
 	atomic_store(&w->end, 1);
 	atomic_fetch_add(&w->there, 1); /* it sleeps no more, or does not begin to */
 	limit_wake_up(w);
+	close(state);
 	ends_finish(&e);
+	limit_wake_check(turn);
 	result_print(c, &r, s);
 	samples_delete(s);
 }
