@@ -9,6 +9,9 @@
 #include "mirror/errmsg.h"
 
 #define STAGING_ALIGN 64u
+/* Where nothing is in use, the first bytes are used again: they are in the cache, and their pages
+ * are there. */
+#define STAGING_NEAR (64ull << 10)
 
 int staging_init(struct staging *s, struct rpma_peer *peer, uint64_t size)
 {
@@ -57,4 +60,6 @@ void staging_free(struct staging *s, uint64_t upto)
 {
 	if (upto > s->begin)
 		s->begin = upto;
+	if (s->begin == s->end && s->end % s->size >= STAGING_NEAR)
+		s->begin = s->end += s->size - s->end % s->size;
 }

@@ -2,8 +2,8 @@
 /*
  * staging.h -- registered memory in which flushes keep what they send until every lane has sent it.
  *
- * A ring: places are numbers that only grow; a number modulo the size is an offset. The caller's
- * lock protects it.
+ * A ring: places are numbers that only grow; a number modulo the size is an offset. Its beginning
+ * is used again where nothing is in use. The caller's lock protects it.
  */
 #ifndef MIRROR_STAGING_H
 #define MIRROR_STAGING_H
