@@ -15,6 +15,7 @@ static const struct {
 	{"pingpong", limit_pingpong},     {"stream", limit_stream},
 	{"memcpy", limit_memcpy},         {"memcpy2", limit_memcpy2},
 	{"cacheline", limit_cacheline},   {"disk", limit_disk},
+	{"persist", limit_persist},       {"mirrored", limit_mirrored},
 	{"wake_futex", limit_wake_futex}, {"wake_socket", limit_wake_socket},
 };
 
@@ -41,6 +42,6 @@ int main(int argc, char **argv)
 		}
 	}
 	die("work=%s: there are pingpong, stream, memcpy, memcpy2, cacheline, disk, "
-	    "wake_futex, wake_socket",
+	    "persist, mirrored, wake_futex, wake_socket",
 	    c.work);
 }

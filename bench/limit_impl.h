@@ -15,6 +15,8 @@ void limit_memcpy(const struct bench_case *c);
 void limit_memcpy2(const struct bench_case *c);
 void limit_cacheline(const struct bench_case *c);
 void limit_disk(const struct bench_case *c);
+void limit_persist(const struct bench_case *c);
+void limit_mirrored(const struct bench_case *c);
 void limit_wake_futex(const struct bench_case *c);
 void limit_wake_socket(const struct bench_case *c);
 

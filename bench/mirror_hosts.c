@@ -36,6 +36,14 @@ static struct mirror_path mirror_path(const struct mirror_hosts *h, unsigned i, 
 	return path;
 }
 
+static struct mirror_path mirror_copy(const struct mirror_hosts *h, unsigned i)
+{
+	struct mirror_path path;
+
+	snprintf(path.text, sizeof(path.text), "%s/%c", i ? h->away : h->folder, 'a' + (char)i);
+	return path;
+}
+
 /* Where daemon i listens. In one network namespace each has a loopback address, which no other
  * measurement has; else all but the first are behind the link. */
 static struct mirror_path mirror_address(const struct mirror_hosts *h, unsigned i)
@@ -150,26 +158,34 @@ void mirror_host_enter(const struct mirror_hosts *h, unsigned i)
 static void mirror_clean(void)
 {
 	struct mirror_hosts *h = mirror_to_clean;
-	char command[320];
+	char command[600];
 
 	mirror_to_clean = NULL;
 	if (!h)
 		return;
 	for (unsigned i = 0; i < h->count; i++)
 		mirror_host_kill(h, i);
-	snprintf(command, sizeof(command), "rm -rf '%s'", h->folder);
+	snprintf(command, sizeof(command), "rm -rf '%s' '%s'", h->folder, h->away);
 	if (system(command))
 		fprintf(stderr, "%s could not be removed\n", h->folder);
 }
 
-static void mirror_make_folder(struct mirror_hosts *h)
+static void mirror_make_folder(char folder[256], const char *where)
 {
-	snprintf(h->folder, sizeof(h->folder), "%s/rpma-bench.XXXXXX",
-		 h->is_volatile ? "/dev/shm" : h->c->where);
-	if (!mkdtemp(h->folder))
-		skip("%s: no folder can be made there", h->folder);
+	snprintf(folder, 256, "%s/rpma-bench.XXXXXX", where);
+	if (!mkdtemp(folder))
+		skip("%s: no folder can be made there", folder);
+}
+
+static void mirror_make_folders(struct mirror_hosts *h)
+{
+	mirror_make_folder(h->folder, h->is_volatile ? "/dev/shm" : h->c->where);
 	mirror_to_clean = h;
 	atexit(mirror_clean);
+	if (h->c->tgt_where)
+		mirror_make_folder(h->away, h->c->tgt_where);
+	else
+		snprintf(h->away, sizeof(h->away), "%s", h->folder);
 }
 
 static void mirror_write_conf(const struct mirror_hosts *h, unsigned i)
@@ -183,7 +199,7 @@ static void mirror_write_conf(const struct mirror_hosts *h, unsigned i)
 		    "[set " MIRROR_SET "]\nmember = %c\ndata = %s\nregister = file:%s/register\n"
 		    "auto = yes\n",
 		    mirror_address(h, i).text, mirror_path(h, i, ".socket").text, 'a' + (char)i,
-		    mirror_path(h, i, "").text, h->folder) < 0 ||
+		    mirror_copy(h, i).text, h->folder) < 0 ||
 	    fclose(f))
 		die_errno(conf.text);
 }
@@ -199,7 +215,7 @@ static void mirror_init_first(const struct mirror_hosts *h, const char *uri)
 	snprintf(size, sizeof(size), "%" PRIu64, h->size);
 	for (unsigned i = 0; i < h->count; i++) {
 		snprintf(members[i], sizeof(members[i]), "%c=%s:%s", 'a' + (char)i,
-			 mirror_address(h, i).text, mirror_path(h, i, "").text);
+			 mirror_address(h, i).text, mirror_copy(h, i).text);
 		argv[n++] = "--member";
 		argv[n++] = members[i];
 	}
@@ -228,7 +244,7 @@ void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsi
 		.c = c, .count = count, .size = size, .is_volatile = case_is_memory(c)};
 	if (count > MIRROR_HOSTS_MAX)
 		die("conns=%u: there are at most %u hosts", count - 1, MIRROR_HOSTS_MAX);
-	mirror_make_folder(h);
+	mirror_make_folders(h);
 	mirror_init(h);
 	for (unsigned i = 0; i < count; i++)
 		mirror_write_conf(h, i);

@@ -17,6 +17,7 @@ struct mirror_hosts {
 	const struct bench_case *c;
 	unsigned count;   /* the first one is the initiator's */
 	char folder[256]; /* with the copies, the register, sockets and logs */
+	char away[256];   /* with the copies of the others: the same, or in tgt_where */
 	uint64_t size;    /* of the file */
 	pid_t daemons[MIRROR_HOSTS_MAX];
 	uint64_t writebacks;   /* of all lanes; once they have ended */

@@ -16,7 +16,7 @@
 
 static char *ours_target_map(const struct bench_case *c, size_t size)
 {
-	int fd = case_is_memory(c) ? -1 : file_open(c->where, size);
+	int fd = case_is_memory(c) ? -1 : file_open(case_target_where(c), size);
 	char *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 

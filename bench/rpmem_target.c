@@ -50,7 +50,7 @@ static void rpmem_make_folder(struct rpmem_target *t, const struct bench_case *c
 	char text[512];
 
 	snprintf(t->folder, sizeof(t->folder), "%s/rpma-bench.XXXXXX",
-		 case_is_memory(c) ? "/dev/shm" : c->where);
+		 case_is_memory(c) ? "/dev/shm" : case_target_where(c));
 	if (!mkdtemp(t->folder))
 		skip("%s: no folder can be made there", t->folder);
 	rpmem_write(t, "secret", "a secret of this measurement only");

@@ -36,6 +36,7 @@ def options():
     parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
     parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
+    parser.add_argument("--dir2", metavar="FOLDER", help="a folder on another disk, for the files of replicas")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--ms", type=int, help="for how long, each time")
     parser.add_argument("--minutes", type=float,
@@ -87,7 +88,7 @@ def measure(suite, opts, program):
     if suite in GOALS:
         return goal_run.measure(GOALS[suite](), goal_run.Plan(program, places, opts.dir), count, ms)
     if suite == "mirror":
-        return mirror_goals.measure(program, places, opts.dir, count, ms)
+        return mirror_goals.measure(program, places, (opts.dir, opts.dir2), count, ms)
     if suite == "peers":
         return _peers(opts, program, places, count, ms)
     if suite == "net":

@@ -39,8 +39,9 @@ static bool case_take_text(struct bench_case *c, const char *name, const char *v
 {
 	const struct {
 		const char *name, **to;
-	} texts[] = {{"work", &c->work}, {"link", &c->link},     {"where", &c->where},
-		     {"addr", &c->addr}, {"ini_ns", &c->ini_ns}, {"tgt_ns", &c->tgt_ns}};
+	} texts[] = {{"work", &c->work},    {"link", &c->link},           {"where", &c->where},
+		     {"addr", &c->addr},    {"tgt_where", &c->tgt_where}, {"ini_ns", &c->ini_ns},
+		     {"tgt_ns", &c->tgt_ns}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (strcmp(name, texts[i].name) == 0) {
@@ -150,6 +151,11 @@ bool case_is_persistent(const struct bench_case *c)
 bool case_is_memory(const struct bench_case *c)
 {
 	return strcmp(c->where, "memory") == 0;
+}
+
+const char *case_target_where(const struct bench_case *c)
+{
+	return c->tgt_where ? c->tgt_where : c->where;
 }
 
 uint64_t case_ns(const struct bench_case *c)

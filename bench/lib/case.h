@@ -15,10 +15,11 @@ struct bench_case {
 	unsigned depth, every, conns, ms;
 	bool ini_polls, tgt_polls;
 	int spin; /* us, or CASE_SPIN_DEFAULT */
-	const char *crc, *flush, *where;
-	const char *addr;            /* the target's */
-	const char *ini_ns, *tgt_ns; /* network namespaces, or NULL */
-	int ini_cpu, tgt_cpu;        /* -1: any */
+	const char *crc, *flush;
+	const char *where, *tgt_where; /* tgt_where: NULL where it is the same */
+	const char *addr;              /* the target's */
+	const char *ini_ns, *tgt_ns;   /* network namespaces, or NULL */
+	int ini_cpu, tgt_cpu;          /* -1: any */
 };
 
 /* A word that cannot be used ends the program. */
@@ -26,6 +27,8 @@ void case_parse(struct bench_case *c, const char *who, int argc, char **argv);
 bool case_is_work(const struct bench_case *c, const char *work);
 bool case_is_persistent(const struct bench_case *c);
 bool case_is_memory(const struct bench_case *c);
+/* The folder of the target's files. */
+const char *case_target_where(const struct bench_case *c);
 /* The measured time, and that of the warm-up before it. */
 uint64_t case_ns(const struct bench_case *c);
 uint64_t case_warmup_ns(const struct bench_case *c);

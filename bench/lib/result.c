@@ -20,6 +20,8 @@ static void result_print_case(const struct bench_case *c)
 	else
 		printf(",\"spin\":%d", c->spin);
 	printf(",\"crc\":\"%s\",\"flush\":\"%s\",\"where\":\"%s\"", c->crc, c->flush, c->where);
+	if (c->tgt_where)
+		printf(",\"tgt_where\":\"%s\"", c->tgt_where);
 }
 
 static void result_print_times(struct samples *s)

@@ -4,20 +4,24 @@
 from . import case as cases
 from . import rounds
 from .peer import find
+from .place import Missing
 
 class Plan:
     """The cases of several goals, without repetition, in the order of their first use."""
 
-    def __init__(self, program, places, folder):
+    def __init__(self, program, places, folder, folder2=None):
         self.program = program
         self.places = places
-        self.folder = folder
+        self.folders = {"dir": folder, "dir2": folder2}
         self.steps = {}
 
     def add(self, words, place, runner=None):
         """words: a text, or a case."""
-        case = cases.parse(words.format(dir=self.folder)) if isinstance(words, str) else words
-        step = rounds.Step(case, runner or self.program, self.places[place])
+        case = cases.parse(words.format(**self.folders)) if isinstance(words, str) else words
+        where = self.places[place]
+        if "{dir2}" in words and not self.folders["dir2"]:
+            where = Missing(where.link, "--dir2 names no folder on another disk")
+        step = rounds.Step(case, runner or self.program, where)
         return self.steps.setdefault(step.key, step)
 
     def add_goal(self, goal, place=None):

@@ -3,7 +3,7 @@
 The goals: what is wanted, and from which cases it is computed.
 
 A goal is computed in each round from the lines of that round, and the median counts. The cases of a
-goal are words; `{dir}` is the folder on a disk.
+goal are words; `{dir}` is the folder on a disk, `{dir2}` one on another disk.
 """
 
 import operator
@@ -83,6 +83,9 @@ def _round_trips():
                lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
                check=_written_back, ours="who=ours work=write_flush flush=persistent where={dir}",
                disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
+    yield Goal("  the same", None, 0, "x a program that makes these calls: send, recv, msync, send", times("ours", "bare"),
+               ours="who=ours work=write_flush flush=persistent where={dir}",
+               bare="who=limit work=persist size=96 where={dir}")
     yield Goal("  write 64 B + persistent flush, tmpfs", None, 0, "x ping-pong, both poll",
                times("ours", "limit"), ours=f"{wf} flush=persistent where=/dev/shm", limit=pingpong(96, 32))
     for size, name in ((64, "64 B"), (4096, "4 KiB")):

@@ -45,13 +45,22 @@ def _write_backs(line):
     return None
 
 
+def _on_disks(name, tgt_where):
+    flush = f"who=mirror work=mirror_flush flush=persistent where={{dir}}{tgt_where}"
+    yield Goal(f"flush 64 B, files on {name}", "<=", 1.1, "x max(pwrite + fdatasync, librpma's persistent flush)",
+               lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
+               check=_write_backs, mirror=flush, disk="who=limit work=disk where={dir}",
+               ours=f"who=ours work=write_flush flush=persistent where={{dir}}{tgt_where}")
+    # The same messages and write-backs.
+    yield Goal("  the same", None, 0, "x a program that makes these calls: send, fdatasync, recv; recv, msync, send",
+               times("mirror", "bare"), mirror=flush,
+               bare=f"who=limit work=mirrored size=212 where={{dir}}{tgt_where}")
+
+
 def _disk():
     flush = "who=mirror work=mirror_flush flush=persistent where={dir}"
-    alone = {"disk": "who=limit work=disk where={dir}",
-             "ours": "who=ours work=write_flush flush=persistent where={dir}"}
-    yield Goal("flush 64 B, files on a disk", "<=", 1.1, "x max(pwrite + fdatasync, librpma's persistent flush)",
-               lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
-               check=_write_backs, mirror=flush, **alone)
+    yield from _on_disks("a disk", "")
+    yield from _on_disks("two disks", " tgt_where={dir2}")
     # Both copies are on one disk here.
     yield Goal("flush 64 B, files on a disk, which both ends use", "<=", 1.1,
                "x two pwrite + fdatasync at the same time", times("mirror", "disk"), check=_write_backs,
@@ -80,11 +89,11 @@ def _goals():
     return [*_flushes("loopback", ""), *_disk(), *_take_over(), *_resync(), *_flushes("shm", "shm: ")]
 
 
-def measure(program, places, folder, count, ms):
+def measure(program, places, folders, count, ms):
     """The limited link exists only where namespaces can be made."""
     with contextlib.ExitStack() as made:
         try:
             limited = made.enter_context(place.Veth(1500, LIMITED))
         except OSError as reason:
             limited = place.Missing(LIMITED, str(reason))
-        return goal_run.measure(_goals(), goal_run.Plan(program, {**places, LIMITED: limited}, folder), count, ms)
+        return goal_run.measure(_goals(), goal_run.Plan(program, {**places, LIMITED: limited}, *folders), count, ms)

@@ -112,10 +112,11 @@ class Runner(unittest.TestCase):
     def test_goals_of_the_mirror_are_measured_where_links_can_be_limited_or_not(self):
         os.environ.update(FAKE_mirror_flush="11", FAKE_write_flush="10", FAKE_disk="10")
         places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
-        outcome = mirror_goals.measure(case.Program(self.folder.name), places, "/var/tmp", 1, 1)
+        outcome = mirror_goals.measure(case.Program(self.folder.name), places, ("/var/tmp", None), 1, 1)
         rows = {row["work"]: row for row in outcome["goals"]}
         self.assertEqual(rows["flush 64 B, 1 replica"]["measured"], 1)
         self.assertIs(rows["flush 64 B, files on a disk"]["met"], True)
+        self.assertIn("--dir2", rows["flush 64 B, files on two disks"]["why"])
         resync = rows["p99 of these flushes"]
         self.assertTrue(resync["measured"] == 1 or "ip " in resync["why"] or "tc " in resync["why"], resync)
 
