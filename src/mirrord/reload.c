@@ -160,6 +160,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
 	fence_agent_on_conf(s);
+	s->open_retry_ms = 0; /* its files or their medium may be there now */
 }
 
 void reload(struct daemon *d)

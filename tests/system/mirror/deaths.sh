@@ -48,12 +48,6 @@ revive() { # HOST
 	daemon_start "$1"
 }
 
-# A copy that is away is tried again ever more rarely; here at once.
-is_whole_again() { # HOST THAT SERVES, HOST THAT RETURNS
-	mirror "$1" resync orders "${names[$2]}" >/dev/null 2>&1 || :
-	in_sync "$1"
-}
-
 cluster_start --replica-timeout 1 --lease $lease
 client_start 1
 client_wait 1 60 1
@@ -74,7 +68,7 @@ for ((death = 1; death <= ${1:-20}; death++)); do
 	[ $took -gt $limit_ms ] || good=$((good + 1))
 	echo "death $death of host $primary$with: $took ms, the lease is $lease s; load $(cut -d' ' -f1 /proc/loadavg)"
 	revive $primary
-	wait_until 60 is_whole_again $next $primary || fail "the copy does not return: $(mirror $next explain orders 2>&1)"
+	wait_until 60 is_whole "$next" || fail "the copy does not return: $(mirror $next explain orders 2>&1)"
 	primary=$next
 done
 wait_until 20 client_writes "$clients" 50 || fail "the last primary does not write"

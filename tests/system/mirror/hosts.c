@@ -204,13 +204,18 @@ static void host_name_file(const struct hosts *h, unsigned i, char *path, size_t
 		fail_msg("the path of %s is too long", h->folder);
 }
 
-/* The daemon waits for its files, too. */
+static bool host_is_present(const struct hosts *h, unsigned i)
+{
+	return !(h->opts.absent & MIRROR_BIT(i));
+}
+
+/* The daemon waits for its files, too; when it reloads it looks at once. */
 static void host_wait_open(const struct hosts *h, unsigned i)
 {
 	char text[65536];
 	ssize_t n;
 
-	for (unsigned tries = 0; tries < HOSTS_WAIT_MS / 20; tries++) {
+	for (unsigned tries = 0; tries < HOSTS_WAIT_MS / 2; tries++) {
 		int fd = open(h->hosts[i].log, O_RDONLY | O_CLOEXEC);
 
 		n = read(fd, text, sizeof(text) - 1);
@@ -218,7 +223,7 @@ static void host_wait_open(const struct hosts *h, unsigned i)
 		text[n > 0 ? n : 0] = '\0';
 		if (strstr(text, " is open, "))
 			return;
-		usleep(20000);
+		usleep(2000);
 	}
 	fail_msg("the daemon does not open its copy: %s", text);
 }
@@ -245,7 +250,7 @@ static void host_name_files(struct hosts *h, unsigned i)
 	host_name_file(h, i, host->data, sizeof(host->data), "/data");
 	host_name_file(h, i, host->meta, sizeof(host->meta), "/data.rpmirror");
 	host_name_file(h, i, host->log, sizeof(host->log), "/log");
-	snprintf(host->port, sizeof(host->port), "0");
+	snprintf(host->port, sizeof(host->port), host_is_present(h, i) ? "0" : "1");
 }
 
 void hosts_start(struct hosts *h, const struct hosts_opts *opts)
@@ -271,11 +276,16 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 		snprintf(h->register_uri, sizeof(h->register_uri), "file:%s/register", h->folder);
 	for (unsigned i = 0; i < h->opts.count; i++) {
 		host_name_files(h, i);
-		host_start(h, i, NULL);
+		if (host_is_present(h, i))
+			host_start(h, i, NULL);
 	}
 	hosts_make_set(h);
 	for (unsigned i = 0; i < h->opts.count; i++)
-		host_wait_open(h, i);
+		if (host_is_present(h, i))
+			proc_signal(&h->hosts[i].daemon, SIGHUP);
+	for (unsigned i = 0; i < h->opts.count; i++)
+		if (host_is_present(h, i))
+			host_wait_open(h, i);
 }
 
 void host_kill(struct hosts *h, unsigned i)

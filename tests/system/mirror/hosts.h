@@ -18,6 +18,9 @@
 #define HOSTS_MAX 8
 #define HOSTS_SET "orders"
 
+/* So many sets at a time, of a program's cases (cases.h). */
+#define CASES_OF_HOSTS 3
+
 struct hosts_opts {
 	unsigned count;
 	uint64_t size;               /* of the set's file; 0: 8 MiB */
@@ -28,6 +31,7 @@ struct hosts_opts {
 	unsigned hot_slots;          /* of the metadata; 0: their default */
 	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
 	enum mirror_lonely lonely;
+	mirror_mask absent; /* members whose daemons are never started */
 	bool has_secret, automatic;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */

@@ -79,7 +79,7 @@ cut_data() {
 
 # All copies hold the value that this application reads, and it ends.
 settle() { # APP HOST ANSWERS SO FAR
-	wait_until 60 in_sync "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
+	wait_until 60 is_whole "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
 	tell "$1" unmap
 	expect "$1" $(($3 + 1)) ok
 	cmp copy1 copy2 || fail "copies 1 and 2 differ"
@@ -90,7 +90,7 @@ settle() { # APP HOST ANSWERS SO FAR
 # The register has the last word: it lets another one in, and the former primary's flush fails.
 test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 	local phase former value at
-	cluster_start
+	cluster_start --replica-timeout 1
 	for phase in ${PHASES:-F2}; do
 		get_to "$phase" cut_all
 		former=$app
@@ -118,7 +118,7 @@ test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 # The register can be reached: the primary excludes the others, and the flush returns.
 test_a_primary_whose_data_connections_are_cut_in_a_flush_goes_on() {
 	local phase at
-	cluster_start
+	cluster_start --replica-timeout 1
 	for phase in ${PHASES:-F1}; do
 		get_to "$phase" cut_data
 		at=3

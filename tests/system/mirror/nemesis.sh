@@ -15,7 +15,7 @@ finish() {
 	client_start 1
 	client_wait "$clients" 60 1
 	wait_until 20 client_writes "$clients" 50 || fail "the last primary does not write"
-	wait_until 60 in_sync 1 || fail "not all copies are in-sync: $(mirror 1 explain orders)"
+	wait_until 60 is_whole 1 || fail "not all copies are in-sync: $(mirror 1 explain orders)"
 	client_end "$clients"
 	judge
 }
@@ -49,7 +49,7 @@ test_a_primary_that_is_stopped_past_its_lease_is_fenced() {
 	wait_until 60 client_writes 2 100 || fail "the next primary does not write"
 	kill -CONT "${client_pids[1]}"
 	wait_until 30 client_ended 1 || fail "the former primary goes on"
-	wait_until 60 in_sync 2 || fail "the former primary's copy does not return: $(mirror 2 explain orders)"
+	wait_until 60 is_whole 2 || fail "the former primary's copy does not return: $(mirror 2 explain orders)"
 	client_end 2
 	finish
 }
@@ -67,13 +67,13 @@ test_a_primary_whose_host_is_cut_off_is_followed_by_another() {
 	wait_until 60 client_writes 2 100 || fail "the next primary does not write"
 	network heal '*' '*'
 	wait_until 60 client_ended 1 || fail "the former primary goes on"
-	wait_until 60 in_sync 2 || fail "the former primary's copy does not return: $(mirror 2 explain orders)"
+	wait_until 60 is_whole 2 || fail "the former primary's copy does not return: $(mirror 2 explain orders)"
 	client_end 2
 	finish
 }
 
 test_a_replica_that_is_cut_off_is_excluded_and_returns() {
-	cluster_start
+	cluster_start --replica-timeout 1
 	client_start 1
 	client_wait 1 60 1
 	wait_until 60 in_sync 1 || fail "not all copies are in-sync"

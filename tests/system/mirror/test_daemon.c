@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "player.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 static struct hosts hosts;
@@ -494,5 +495,5 @@ int main(void)
 		cmocka_unit_test(without_heartbeats_the_lease_ends),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

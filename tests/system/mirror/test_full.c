@@ -17,6 +17,7 @@
 #include "apps.h"
 #include "base/clock.h"
 #include "clients.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 #define HOSTS   3
@@ -281,5 +282,5 @@ int main(void)
 		printf("skipped: no file systems of its own\n");
 		return SKIPPED;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "player.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 static struct hosts hosts;
@@ -115,13 +116,14 @@ static void check(const struct answered *done)
 	talk_close(&t);
 }
 
-/* How often it was killed at that point: once each time that a life passes it. */
-static unsigned kill_at_each(const char *point)
+/* How often it was killed at that point: every other time that a life passes it. The daemon of the
+ * first member is played by this process. */
+static unsigned kill_at(const char *point, unsigned first)
 {
-	static const struct hosts_opts opts = {.count = 2};
+	static const struct hosts_opts opts = {.count = 2, .absent = 1};
 	unsigned kills = 0;
 
-	for (unsigned n = 1;; n++) {
+	for (unsigned n = first;; n += 2) {
 		struct answered done = {0};
 		char env[64];
 		const char *const envs[] = {env, NULL};
@@ -151,28 +153,40 @@ static unsigned kill_at_each(const char *point)
 	}
 }
 
+/* Each of the odd times, or of the even ones: the cases run side by side. */
+static void is_killed_often(void **state, const char *point)
+{
+	const unsigned *first = *state;
+
+	assert_true(kill_at(point, *first) >= 4);
+}
+
 static void before_each_durable_step(void **state)
 {
-	assert_true(kill_at_each("persist_before") >= 8);
+	is_killed_often(state, "persist_before");
 }
 
 static void after_each_durable_step(void **state)
 {
-	assert_true(kill_at_each("persist_after") >= 8);
+	is_killed_often(state, "persist_after");
 }
 
 static void before_each_answer(void **state)
 {
-	assert_true(kill_at_each("answer_before") >= 8);
+	is_killed_often(state, "answer_before");
 }
 
 int main(void)
 {
+	static unsigned odd = 1, even = 2;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(before_each_durable_step),
-		cmocka_unit_test(after_each_durable_step),
-		cmocka_unit_test(before_each_answer),
+		cmocka_unit_test_prestate(before_each_durable_step, &odd),
+		cmocka_unit_test_prestate(before_each_durable_step, &even),
+		cmocka_unit_test_prestate(after_each_durable_step, &odd),
+		cmocka_unit_test_prestate(after_each_durable_step, &even),
+		cmocka_unit_test_prestate(before_each_answer, &odd),
+		cmocka_unit_test_prestate(before_each_answer, &even),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hosts.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 30000
@@ -395,5 +396,5 @@ int main(void)
 						teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

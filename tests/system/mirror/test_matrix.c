@@ -12,6 +12,7 @@
 
 #include "apps.h"
 #include "clients.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
@@ -222,5 +223,5 @@ int main(void)
 		TEST(a_flush_is_as_slow_as_the_slowest_copy_and_says_so),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -12,6 +12,7 @@
 
 #include "apps.h"
 #include "clients.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 #define HOSTS       3
@@ -436,5 +437,5 @@ int main(void)
 		TEST(a_host_whose_metadata_fail_does_not_become_primary),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "player.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 static struct hosts hosts;
@@ -464,5 +465,5 @@ int main(void)
 		cmocka_unit_test(others_may_look_but_not_change),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -13,6 +13,7 @@
 
 #include "hosts.h"
 #include "mirror/core/meta.h"
+#include "system/lib/cases.h"
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
@@ -368,5 +369,5 @@ int main(void)
 			teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -29,25 +29,20 @@ expect_more() { # W|R NUMBER
 	wait_until 60 has_at_least "$1" "$wanted" || fail "no more $1: $(mirror "$primary" explain orders 2>&1)"
 }
 has_at_least() { [ "$(count "$1")" -ge "$2" ]; }
-expect_in_sync() { wait_until 60 in_sync "$primary" || fail "not all copies are in-sync: $(mirror "$primary" explain orders 2>&1)"; }
-# A member that was lost is waited with for a while, and an operator does not want to wait.
-return_at_once() { # MEMBER
+expect_in_sync() { wait_until 60 is_whole "$primary" || fail "not all copies are in-sync: $(mirror "$primary" explain orders 2>&1)"; }
+return_at_once() {
 	network heal '*' '*'
-	wait_until 40 mirror "$primary" resync orders "$1" >resync.log 2>&1 || fail "no resync of $1: $(cat resync.log)"
 	expect_in_sync
 }
 is_excluded() { # MEMBER
-	mirror "$primary" status orders --json 2>/dev/null | python3 -c '
-import json, sys
-members = json.load(sys.stdin)["sets"][0]["members"]
-sys.exit(any(m["insync"] for m in members if m["name"] == sys.argv[1]))' "$1"
+	[ "$(members "$primary" "$1" false)" = 1 ]
 }
 expect_excluded() { wait_until 40 is_excluded "$1" || fail "$1 stays in-sync: $(mirror "$primary" explain orders 2>&1)"; }
 
 # ---- roles ----
 
 begin() { # [REPLICA TIMEOUT]
-	cluster_start --replica-timeout "${1:-1}" --lease 3
+	cluster_start --replica-timeout "${1:-1}"
 	follow 1
 	expect_in_sync
 }
@@ -97,26 +92,26 @@ lanes_are_cut() { # HOST
 	expect_excluded "${names[$1]}"
 	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
 	expect_more W 100
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 answers_of_lanes_are_cut() { # HOST
 	network kind "$1" "$primary" lane
 	expect_excluded "${names[$1]}"
 	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
 	expect_more W 100
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 control_is_cut() { # HOST
 	network kind "$primary" "$1" control
 	expect_excluded "${names[$1]}"
 	expect_more W 100
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 answers_of_control_are_cut() { # HOST
 	network kind "$1" "$primary" control
 	expect_excluded "${names[$1]}"
 	expect_more W 100
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 # Flushes need no such connection, and a copy that was away cannot return without.
 bulk_is_cut() { # HOST
@@ -131,7 +126,7 @@ bulk_is_cut() { # HOST
 	expect_explained "$primary" 'connection for resyncs'
 	expect_more W 100
 	is_excluded "${names[$1]}" || fail "${names[$1]} is in-sync without a resync"
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 
 test_connections_of_one_kind_are_cut() {
@@ -209,7 +204,7 @@ etcd_has_no_majority() { # HOST
 	etcd_restart 2 3
 	expect_excluded "${names[$1]}"
 	expect_more W 100
-	return_at_once "${names[$1]}"
+	return_at_once
 }
 writes_go_on() { ! writes_end; }
 writes_end() {

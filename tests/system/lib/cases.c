@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "system/lib/cases.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "system/lib/proc.h"
+
+#define CASES_AT_ONCE_MAX 8
+
+/* One that runs; pid 0: none. */
+struct cases_slot {
+	pid_t pid;
+	int output;
+	const char *name;
+	uint64_t begin_ns;
+};
+
+/* It ends in one of the two ways. */
+static void cases_child(const struct CMUnitTest *test, int output)
+{
+	proc_die_with_parent();
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	close(output);
+	exit(_cmocka_run_group_tests(test->name, test, 1, NULL, NULL) ? 1 : 0);
+}
+
+static void cases_begin(struct cases_slot *slot, const struct CMUnitTest *test)
+{
+	fflush(stdout);
+	fflush(stderr);
+	slot->name = test->name;
+	slot->begin_ns = clock_now_ns();
+	slot->output = memfd_create(test->name, MFD_CLOEXEC);
+	slot->pid = fork();
+	if (!slot->pid)
+		cases_child(test, slot->output);
+	if (slot->pid < 0 || slot->output < 0) {
+		perror("a case cannot be begun");
+		exit(1);
+	}
+}
+
+static void cases_print(int output)
+{
+	char text[4096];
+	ssize_t n;
+
+	lseek(output, 0, SEEK_SET);
+	while ((n = read(output, text, sizeof(text))) > 0)
+		fwrite(text, 1, (size_t)n, stdout);
+	fflush(stdout);
+}
+
+/* Whichever ends first. True: it has failed. */
+static bool cases_end_one(struct cases_slot *slots, unsigned at_once)
+{
+	int status;
+	pid_t pid = wait(&status);
+
+	for (unsigned i = 0; i < at_once; i++) {
+		if (slots[i].pid != pid)
+			continue;
+		cases_print(slots[i].output);
+		printf("%s took %llu ms\n", slots[i].name,
+		       (unsigned long long)((clock_now_ns() - slots[i].begin_ns) / NSEC_PER_MS));
+		close(slots[i].output);
+		slots[i].pid = 0;
+		return status != 0;
+	}
+	return false;
+}
+
+static struct cases_slot *cases_free_slot(struct cases_slot *slots, unsigned at_once)
+{
+	for (unsigned i = 0; i < at_once; i++)
+		if (!slots[i].pid)
+			return &slots[i];
+	return NULL;
+}
+
+int cases_run_all(const struct CMUnitTest *cases, size_t count, unsigned at_once)
+{
+	struct cases_slot slots[CASES_AT_ONCE_MAX] = {0}, *slot;
+	size_t begun = 0, ended = 0;
+	int failed = 0;
+
+	assert(at_once && at_once <= CASES_AT_ONCE_MAX);
+	while (ended < count) {
+		slot = begun < count ? cases_free_slot(slots, at_once) : NULL;
+		if (slot) {
+			cases_begin(slot, &cases[begun++]);
+		} else {
+			failed += cases_end_one(slots, at_once);
+			ended++;
+		}
+	}
+	return failed;
+}
