@@ -113,7 +113,7 @@ struct client {
 /* Who maps a set on this host. */
 struct holder {
 	pid_t pid;                 /* 0: nobody */
-	struct watch on_end;       /* its pidfd */
+	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
 	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
@@ -338,7 +338,8 @@ struct map_reason {
 	char text[PACKET_TEXT];
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client);
-/* After the daemon's start: is the holder that the metadata name still there? */
+/* After the daemon's start: is the holder that the metadata name still there? It is kept as long as
+ * that is not known; to be called again then. */
 void map_find_holder(struct set *s);
 /* The connection is gone; the process may go on. */
 void map_on_lost(struct client *client);

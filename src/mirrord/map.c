@@ -45,7 +45,7 @@ static void map_refuse(struct client *client, enum packet_status status, const c
 	local_send(client, p, NULL, 0);
 }
 
-/* Field 22 of /proc/PID/stat; names of processes may hold any character. 0: there is none. */
+/* Field 22 of /proc/PID/stat; names of processes may hold any character. 0: it cannot be read. */
 static uint64_t map_start_time(pid_t pid)
 {
 	char path[64], text[1024];
@@ -133,20 +133,37 @@ void map_release(struct set *s, bool clean)
 	reg_ask(s);
 }
 
+/* Has that process ended? Only if it is proven: whoever lives may write to the copy, and serve. */
+static bool map_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)
+{
+	uint64_t start = map_start_time((pid_t)holder->pid);
+
+	return watch_rc == -ESRCH || (start && holder->start_time && start != holder->start_time) ||
+	       memcmp(&holder->boot, &s->daemon->boot, sizeof(holder->boot)) != 0;
+}
+
 void map_find_holder(struct set *s)
 {
 	const struct meta_holder holder = s->meta.super.holder;
+	bool is_known = s->holder.pid != 0;
+	int rc;
 
-	if (!holder.pid)
+	if (!holder.pid || s->holder.on_end.fd >= 0)
 		return;
-	if (!memcmp(&holder.boot, &s->daemon->boot, sizeof(holder.boot)) &&
-	    map_start_time((pid_t)holder.pid) == holder.start_time &&
-	    !map_watch_process(s, (pid_t)holder.pid)) {
-		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)s->holder.pid);
+	rc = map_watch_process(s, (pid_t)holder.pid);
+	if (map_is_gone(s, &holder, rc)) {
+		LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name,
+			   (int)holder.pid);
+		map_release(s, false);
 		return;
 	}
-	LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name, (int)holder.pid);
-	map_release(s, false);
+	s->holder.pid = (pid_t)holder.pid;
+	if (!rc)
+		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)holder.pid);
+	else if (!is_known)
+		LOG_ERROR("set %s: it is not known whether process %d, which mapped it, lives: %s; "
+			  "it counts as living, and this is tried again",
+			  s->conf->name, (int)holder.pid, strerror(-rc));
 }
 
 static void map_fill(struct set *s, struct packet_mapped *mapped)
@@ -182,7 +199,10 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);
 	if (fds[0] < 0 || (!read_only && fds[1] < 0)) {
 		map_refuse(client, PACKET_IO, strerror(errno));
-		if (!read_only)
+		/* One that goes on has the files, and asks again. */
+		if (client->map_flags & PACKET_MAP_RESUME)
+			s->holder.client = NULL;
+		else if (!read_only)
 			map_release(s, false);
 	} else {
 		client->is_waiting = false;
@@ -360,8 +380,10 @@ void map_retry(struct set *s)
 
 static bool map_is_holder(const struct set *s, const struct client *client)
 {
+	uint64_t start_time = s->meta.super.holder.start_time;
+
 	return s->holder.pid == client->pid &&
-	       map_start_time(client->pid) == s->meta.super.holder.start_time;
+	       (!start_time || map_start_time(client->pid) == start_time);
 }
 
 /* The daemon was restarted, or the connection was lost; the process goes on. */

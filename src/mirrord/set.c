@@ -98,6 +98,8 @@ int set_tick(struct set *s, uint64_t now_ms)
 {
 	if (now_ms >= s->open_retry_ms)
 		set_try_open(s, now_ms);
+	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
+		map_find_holder(s);
 	reg_tick(s, now_ms);
 	event_look(s);
 	grow_tick(s, now_ms);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The process that maps a set, and its daemon: what counts as its end. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps.h"
+#include "player.h"
+#include "system/lib/check.h"
+
+#define LEASE_MS    600000 /* nobody waits for its end */
+#define PATIENCE_MS 20000
+#define FAILURES    5
+
+static struct hosts hosts;
+static struct proc app;
+static struct player other;
+static char failing[300];
+
+static void wait_failures(void)
+{
+	struct stat st = {0};
+
+	for (int waited = 0; st.st_size < FAILURES; waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		assert_int_equal(stat(failing, &st), 0);
+		usleep(1000);
+	}
+}
+
+static enum packet_status map_at(unsigned host, uint8_t flags)
+{
+	enum packet_status status;
+
+	player_open(&other, &hosts, host);
+	status = player_map(&other, flags);
+	player_close(&other);
+	return status;
+}
+
+/* A daemon without a descriptor to spare knows nothing of the process: that keeps its copy and its
+ * lease, goes on, and is watched as soon as that is possible. */
+static void a_process_that_cannot_be_watched_counts_as_living(void **state)
+{
+	char fail[320];
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, fail, NULL};
+
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	app_expect(&app, "durable 3", "put 64 1");
+	host_kill(&hosts, 0);
+	snprintf(failing, sizeof(failing), "%s/failing", hosts.folder);
+	snprintf(fail, sizeof(fail), "PIDFD_FAIL=%s", failing);
+	close(open(failing, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	host_start(&hosts, 0, envs);
+	wait_failures();
+	assert_int_equal(map_at(0, 0), PACKET_BUSY);
+	assert_int_equal(map_at(1, 0), PACKET_BUSY);
+	app_expect(&app, "durable 3", "put 64 2");
+	unlink(failing);
+	app_expect(&app, "durable 3", "put 64 3");
+	proc_kill(&app);
+	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
+}
+
+static int setup(void **state)
+{
+	const struct hosts_opts opts = {.count = 2, .lease_ms = LEASE_MS, .automatic = true};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (app.pid)
+		proc_kill(&app);
+	hosts_stop(&hosts);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_process_that_cannot_be_watched_counts_as_living),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
