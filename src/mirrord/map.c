@@ -78,12 +78,22 @@ static int map_reopen(int fd, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
+/* Nobody serves from now on, if it was primary. */
+static void map_say_ended(struct set *s, pid_t pid)
+{
+	bool was_primary = s->has_entry && s->entry.record.view.primary == s->meta.super.slot;
+	char text[128];
+
+	snprintf(text, sizeof(text), "process %d, %s, has ended without unmapping the set",
+		 (int)pid, was_primary ? "the primary" : "which mapped it");
+	event_emit(s, s->conf->member, "ended", NULL, NULL, text);
+}
+
 static void map_on_end(struct watch *w)
 {
 	struct set *s = w->owner;
 
-	LOG_NOTICE("set %s: process %d, which mapped it, has ended", s->conf->name,
-		   (int)s->holder.pid);
+	map_say_ended(s, s->holder.pid);
 	map_release(s, false);
 	map_retry(s);
 }
@@ -152,8 +162,7 @@ void map_find_holder(struct set *s)
 		return;
 	rc = map_watch_process(s, (pid_t)holder.pid);
 	if (map_is_gone(s, &holder, rc)) {
-		LOG_NOTICE("set %s: process %d, which mapped it, is gone", s->conf->name,
-			   (int)holder.pid);
+		map_say_ended(s, (pid_t)holder.pid);
 		map_release(s, false);
 		return;
 	}

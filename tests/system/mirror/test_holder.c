@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that maps a set, and its daemon: what counts as its end. */
+/* The process that maps a set, and its daemon: what counts as its end, and who hears of it. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +19,7 @@
 
 static struct hosts hosts;
 static struct proc app;
-static struct player other;
+static struct player other, tool;
 static char failing[300];
 
 static void wait_failures(void)
@@ -66,6 +68,37 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
+static void wait_event(const char *wanted)
+{
+	struct pollfd pfd = {.fd = tool.fd, .events = POLLIN};
+	char text[65536];
+	ssize_t n;
+
+	do {
+		if (poll(&pfd, 1, PATIENCE_MS) != 1)
+			fail_msg("no event says %s", wanted);
+		n = recv(tool.fd, text, sizeof(text) - 1, 0);
+		assert_true(n > 0);
+		text[n] = '\0';
+	} while (!strstr(text, wanted));
+}
+
+static void the_end_of_the_primary_is_an_event(void **state)
+{
+	static const char request[] = "{\"op\":\"events\",\"set\":\"" HOSTS_SET "\"}";
+	char wanted[64];
+
+	player_open(&tool, &hosts, 0);
+	assert_int_equal(send(tool.fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	wait_event("dumped");
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	snprintf(wanted, sizeof(wanted), "process %d, the primary, has ended", (int)app.pid);
+	proc_kill(&app);
+	wait_event(wanted);
+	player_close(&tool);
+}
+
 static int setup(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = LEASE_MS, .automatic = true};
@@ -88,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_that_cannot_be_watched_counts_as_living),
+		TEST(the_end_of_the_primary_is_an_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
