@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COPYFILE_PATH (MIRROR_PATH_MAX + sizeof(METAFILE_SUFFIX))
@@ -73,13 +74,15 @@ void copyfile_remove(const struct copyfile_opts *opts)
 
 int copyfile_open(struct copyfile *f, const char *path, struct error *err)
 {
-	char meta[COPYFILE_PATH];
+	char data[MIRROR_PATH_MAX], meta[COPYFILE_PATH];
 	size_t len = strlen(path), suffix = strlen(METAFILE_SUFFIX);
 	bool is_meta = len > suffix && !strcmp(path + len - suffix, METAFILE_SUFFIX);
 	struct meta_store store;
+	struct stat st;
 	int rc;
 
-	snprintf(meta, sizeof(meta), "%s%s", path, is_meta ? "" : METAFILE_SUFFIX);
+	snprintf(data, sizeof(data), "%.*s", (int)(is_meta ? len - suffix : len), path);
+	snprintf(meta, sizeof(meta), "%s" METAFILE_SUFFIX, data);
 	rc = metafile_open(&f->file, meta, METAFILE_READ, err);
 	if (rc)
 		return rc;
@@ -87,6 +90,8 @@ int copyfile_open(struct copyfile *f, const char *path, struct error *err)
 	rc = meta_load(&f->meta, &store, err);
 	if (rc)
 		metafile_close(&f->file);
+	f->has_data = !stat(data, &st);
+	f->data_size = f->has_data ? (uint64_t)st.st_size : 0;
 	return rc;
 }
 

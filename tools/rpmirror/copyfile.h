@@ -26,6 +26,8 @@ void copyfile_remove(const struct copyfile_opts *opts);
 struct copyfile {
 	struct metafile file;
 	struct meta meta;
+	bool has_data;      /* the data file exists */
+	uint64_t data_size; /* its size */
 };
 
 /* path: of the copy, or of its metadata. err->cause as of meta_load() and metafile_open(). */

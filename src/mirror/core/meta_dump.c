@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mirror/core/meta_dump.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "mirror/core/meta_print.h"
 
-void meta_flags_text(uint32_t flags, char *text, size_t room)
+static void dump_flags(struct meta_printer *p, uint32_t flags)
 {
 	static const char *const names[] = {"clean",  "syncing",   "failed", "was-primary",
 					    "forced", "uncertain", "empty",  "unknown"};
-	size_t len = 0;
 
-	snprintf(text, room, "none");
+	meta_print_open(p, "flags", '[');
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (flags & 1u << i && len < room)
-			len += (size_t)snprintf(text + len, room - len, "%s%s", len ? ", " : "",
-						names[i]);
+		if (flags & 1u << i)
+			meta_print_text(p, NULL, names[i]);
+	meta_print_close(p, ']');
 }
 
 static void dump_epoch(struct meta_printer *p, const char *key, struct mirror_epoch epoch)
@@ -29,19 +25,11 @@ static void dump_epoch(struct meta_printer *p, const char *key, struct mirror_ep
 
 static void dump_uuid(struct meta_printer *p, const char *key, const struct mirror_uuid *uuid)
 {
-	char text[40], *at = text;
-
-	for (unsigned i = 0; i < sizeof(uuid->bytes); i++)
-		at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-			      uuid->bytes[i]);
-	meta_print_text(p, key, text);
+	meta_print_text(p, key, mirror_uuid_text(uuid).text);
 }
 
 static void dump_super(struct meta_printer *p, const struct meta_super *super)
 {
-	char flags[128];
-
-	meta_flags_text(super->flags, flags, sizeof(flags));
 	meta_print_number(p, "format", META_FORMAT);
 	meta_print_text(p, "set", super->set);
 	dump_uuid(p, "uuid", &super->uuid);
@@ -50,7 +38,7 @@ static void dump_super(struct meta_printer *p, const struct meta_super *super)
 	meta_print_number(p, "size", super->size);
 	meta_print_number(p, "address", super->address);
 	meta_print_number(p, "hot_slots", super->hot_slots);
-	meta_print_text(p, "flags", flags);
+	dump_flags(p, super->flags);
 	dump_epoch(p, "epoch", super->epoch);
 	meta_print_number(p, "acked", super->acked);
 	meta_print_number(p, "retired_below", super->retired_below);

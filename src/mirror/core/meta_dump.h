@@ -27,7 +27,4 @@ enum meta_finding {
 unsigned meta_check(const struct meta *m, uint64_t data_size,
 		    void (*say)(void *arg, enum meta_finding finding, const char *text), void *arg);
 
-/* "clean, was-primary" of enum meta_flag; "none". */
-void meta_flags_text(uint32_t flags, char *text, size_t room);
-
 #endif

@@ -320,12 +320,23 @@ test_damaged_metadata_are_named() {
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5020)) conv=notrunc status=none
 	printf 'xxxxxxxx' | dd of=a.rpmirror bs=1 seek=$((0x5820)) conv=notrunc status=none
 	expect 9 'damaged: members' meta check a
-	expect 0 '"damage": "members"' meta dump a
+	expect 0 'damage: members' meta dump a
 	truncate -s 0 a.rpmirror
 	expect 2 'no metadata file' meta check a
 	head -c 64K /dev/urandom >a.rpmirror
 	expect 9 '' meta check a
 	expect 9 'No such file' meta check nowhere
+}
+
+test_a_truncated_data_file_is_a_defect() {
+	expect 0 '' init s --size 1M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely manual
+	truncate -s 512K a
+	expect 9 'defect: the data file has 524288 bytes and the set 1048576' meta check a
+	expect 9 'has 524288 bytes' meta check a --json
+	python3 -c 'import json; assert json.load(open("out"))["ok"] is False'
+	rm a
+	expect 9 'no data file' meta check a
+	expect 0 'set: s' meta dump a
 }
 
 test_init_in_etcd() {

@@ -84,9 +84,9 @@ static void a_text_for_people(void **state)
 	change_something();
 	dump(META_FORM_TEXT);
 	expect("set: a\"b\\c?\n");
-	expect("uuid: 10111213-1415-1617-1819-1a1b1c1d1e1f\n");
+	expect("uuid: 101112131415161718191a1b1c1d1e1f\n");
 	expect("copy: 00000000000000a1\n");
-	expect("flags: syncing, uncertain\n");
+	expect("flags\n  - syncing\n  - uncertain\n");
 	expect("source: 000000000000beef\n");
 	expect("holder\n  pid: 4711\n");
 	expect("hot_extents\n  - 4\n  - 9\n");
