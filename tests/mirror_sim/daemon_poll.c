@@ -82,6 +82,8 @@ static void daemon_polled(struct world *w, struct event *e)
 
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
+	if (w->mode == SIM_SEEN_INSYNC_IGNORED)
+		h->meta.promise.seen.view.insync = UINT8_MAX;
 	member_on_record(&h->member, rec, r->revision, &v);
 	if (v.answer == MEMBER_YES)
 		member_end_clean(&h->member, rec, &v);

@@ -41,6 +41,8 @@
 	X(FLUSH_NOT_DURABLE, "flush-not-durable") /* a member confirms what it has only placed */ \
 	/* the rest */ \
 	X(RESTORED_TRUSTED, "restored-trusted") /* with -r */ \
+	X(CONFIG_COUNTS, "config-counts") /* with -r: a configuration raises seq, which hides it */ \
+	X(SEEN_INSYNC_IGNORED, "seen-insync-ignored") /* with -r: S may grow by a configuration */ \
 	X(LEASE_FROM_ANSWER, "lease-from-answer") \
 	X(NO_LEASE, "no-lease") \
 	X(FENCE_EARLY, "fence-early") /* answered while former epochs' data may still be placed */ \

@@ -114,6 +114,7 @@ bool world_configure(struct world *w, const struct mirror_config *config)
 {
 	if (view_set_config(&w->reg.rec, config, sim_random(w), NULL))
 		return false;
+	w->reg.rec.view.seq += w->mode == SIM_CONFIG_COUNTS;
 	w->reg.revision++;
 	register_changed(w);
 	w->count.configs++;
@@ -342,8 +343,8 @@ static bool world_is_well(const struct world *w)
 		return false;
 	lib = w->host[v->primary].lib;
 	if (!lib || !lib->served || lib->ended || lib->wants_flush ||
-	    lib->p.rec.view.seq != v->seq || lib->flush.begun != lib->flush.retired ||
-	    lib->flush.begun == 0)
+	    lib->p.rec.view.seq != v->seq || lib->p.rec.config.number != w->reg.rec.config.number ||
+	    lib->flush.begun != lib->flush.retired || lib->flush.begun == 0)
 		return false;
 	for (unsigned i = 0; i < w->hosts; i++)
 		if (i != v->primary &&
@@ -392,6 +393,16 @@ static void world_run_peace(struct world *w)
 	world_become_well(w);
 }
 
+/* `rpmirror member remove`: S is less than it was, and no primary has changed that. */
+static void world_remove(struct world *w, struct host *h)
+{
+	struct mirror_config next = w->reg.rec.config;
+
+	next.members[h->id] = (struct mirror_member){0};
+	if (world_configure(w, &next))
+		sim_trace(w, "%u: is no member any more", h->id);
+}
+
 /*
  * Once all is well a member loses its power, the primary goes on without it, and ends; then the
  * register is restored to what it said before. Everybody can be reached, so nobody may be served
@@ -408,6 +419,8 @@ static void world_run_restore(struct world *w)
 	growth_before_restore(w, &w->host[primary]);
 	if (!w->grows || sim_chance(w, 500)) /* else the set grows before, or the order fails */
 		host_power_cut(w, lost);
+	if (!lost->powered && sim_chance(w, 300))
+		world_remove(w, lost);
 	world_run_until(w, w->now + 1500 * MS, false);
 	if (w->violated)
 		return;
@@ -415,6 +428,9 @@ static void world_run_restore(struct world *w)
 	if (w->host[primary].lib)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
+	/* An operator, by a daemon that has seen nothing newer, changes what does not matter. */
+	for (uint64_t changes = sim_chance(w, 500) ? sim_between(w, 1, 4) : 0; changes; changes--)
+		world_set_config(w);
 	host_power_on(w, lost);
 	world_run_until(w, w->now + 5000 * MS, false);
 	if (w->violated || w->mode == SIM_RESTORED_TRUSTED)

@@ -20,17 +20,6 @@ static bool member_record_knows(const struct mirror_record *rec, struct mirror_e
 	return n == MIRROR_HISTORY && epoch.number < rec->history[n - 1].epoch.number;
 }
 
-/* The last seq that the record has of this epoch, which it knows. */
-static uint64_t member_record_seq(const struct mirror_record *rec, struct mirror_epoch epoch)
-{
-	if (mirror_epoch_is_equal(epoch, rec->view.epoch))
-		return rec->view.seq;
-	for (uint32_t i = 0; i < rec->history_count; i++)
-		if (mirror_epoch_is_equal(epoch, rec->history[i].epoch))
-			return rec->history[i].seq;
-	return UINT64_MAX;
-}
-
 static bool member_is_ours(const struct member *m, const struct mirror_record *rec,
 			   struct member_verdict *v)
 {
@@ -62,22 +51,13 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 	return false;
 }
 
-/* A change of the configuration counts on, also in a register that was restored. */
-static bool member_has_seen_other(const struct meta_promise *promise,
-				  const struct mirror_record *rec)
-{
-	const struct mirror_view *seen = &promise->seen.view, *view = &rec->view;
-
-	return seen->epoch.number && mirror_epoch_is_equal(seen->epoch, view->epoch) &&
-	       seen->seq == view->seq && view_compare(rec, seen) == VIEW_BRANCH;
-}
-
 /* Does the copy know of what the register does not? */
 static bool member_is_ahead(const struct member *m, const struct mirror_record *rec,
 			    struct member_verdict *v)
 {
 	const struct meta_promise *promise = &m->meta->promise;
-	struct mirror_epoch of_data = m->meta->super.epoch, seen = promise->seen.view.epoch;
+	const struct meta_seen *seen = &promise->seen;
+	struct mirror_epoch of_data = m->meta->super.epoch;
 	struct member_epoch_text has = member_epoch_text(rec->view.epoch);
 
 	if (!member_record_knows(rec, of_data))
@@ -85,18 +65,18 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 			  "this copy holds flushes of epoch %s, which the register (now %s) does "
 			  "not know: it was restored, or a promotion was forced",
 			  member_epoch_text(of_data).text, has.text);
-	else if (!member_record_knows(rec, seen) ||
-		 member_record_seq(rec, seen) < promise->seen.view.seq)
+	else if (view_compare(rec, &seen->view) >= VIEW_NEWER)
 		member_no(v, MEMBER_IS_SPLIT,
 			  "this member has seen epoch %s seq %" PRIu64
-			  " in the register, which is at %s seq %" PRIu64 ": it was restored",
-			  member_epoch_text(seen).text, promise->seen.view.seq, has.text,
-			  rec->view.seq);
-	else if (member_has_seen_other(promise, rec))
+			  " with the in-sync members %#x in the register, which is at %s seq "
+			  "%" PRIu64 ": it was restored",
+			  member_epoch_text(seen->view.epoch).text, seen->view.seq,
+			  seen->view.insync, has.text, rec->view.seq);
+	else if (rec->config.number < seen->config_number)
 		member_no(v, MEMBER_IS_SPLIT,
-			  "this member has seen another epoch %s seq %" PRIu64
-			  " in the register: it was restored, and changed since",
-			  member_epoch_text(seen).text, promise->seen.view.seq);
+			  "this member has seen configuration %" PRIu64
+			  " in the register, which has %" PRIu64 ": it was restored",
+			  seen->config_number, rec->config.number);
 	else if (!promise->is_lost && !member_record_knows(rec, promise->epoch) &&
 		 promise->epoch.number <= rec->view.epoch.number)
 		member_no(v, MEMBER_IS_SPLIT,
@@ -137,7 +117,9 @@ static int member_keep_history(struct member *m, const struct mirror_record *rec
 {
 	struct meta_history history = {.count = rec->history_count};
 
-	memcpy(history.ended, rec->history, sizeof(history.ended));
+	for (uint32_t i = 0; i < rec->history_count; i++)
+		history.ended[i] = (struct mirror_ended){.epoch = rec->history[i].epoch,
+							 .seq = rec->history[i].seq};
 	if (!memcmp(&history, &m->meta->history, sizeof(history)))
 		return m->meta->broken;
 	return meta_set_history(m->meta, &history);
@@ -175,7 +157,7 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 	if (m->is_split)
 		return;
 	if (!m->meta->promise.is_lost && seen->revision == revision &&
-	    seen->view.seq == rec->view.seq &&
+	    seen->config_number == rec->config.number && seen->view.seq == rec->view.seq &&
 	    mirror_epoch_is_equal(seen->view.epoch, rec->view.epoch))
 		member_done(v, m->meta->broken);
 	else
@@ -189,9 +171,11 @@ void member_on_view(struct member *m, const struct mirror_view *view, struct mem
 
 	if (!member_is_promised(m, view->epoch, v))
 		return;
-	is_newer = promise.seen.view.epoch.number < view->epoch.number ||
-		   (mirror_epoch_is_equal(promise.seen.view.epoch, view->epoch) &&
-		    promise.seen.view.seq < view->seq);
+	is_newer =
+		promise.seen.view.epoch.number < view->epoch.number ||
+		(mirror_epoch_is_equal(promise.seen.view.epoch, view->epoch) &&
+		 (promise.seen.view.seq < view->seq || (promise.seen.view.seq == view->seq &&
+							promise.seen.view.insync & ~view->insync)));
 	promise.seen.view = *view;
 	member_done(v, is_newer ? meta_set_promise(m->meta, &promise) : m->meta->broken);
 }

@@ -182,6 +182,13 @@ static bool primary_is_restored(const struct primary *p, const struct mirror_rec
 	return rec->view.seq < p->offer.view.seq;
 }
 
+/* A configuration of an operator's, which takes members out of S only. */
+static bool primary_is_configured(const struct primary *p, const struct mirror_record *rec)
+{
+	return rec->view.epoch.number == p->rec.view.epoch.number &&
+	       rec->view.seq == p->rec.view.seq && rec->config.number > p->rec.config.number;
+}
+
 /* `refused`: it is why the swap under way has failed. */
 static void primary_learn(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 			  bool refused)
@@ -194,7 +201,11 @@ static void primary_learn(struct primary *p, const struct mirror_record *rec, ui
 		   (now->epoch.number == known->epoch.number &&
 		    now->epoch.nonce != known->epoch.nonce)) {
 		primary_set_state(p, PRIMARY_FENCED, "the register has another epoch");
-	} else if (now->epoch.number == known->epoch.number && now->seq > known->seq) {
+	} else if (primary_is_configured(p, rec) && now->insync & ~known->insync) {
+		primary_fail(p, -ENOTUNIQ,
+			     "the register was restored, and configured since: split");
+	} else if ((now->epoch.number == known->epoch.number && now->seq > known->seq) ||
+		   primary_is_configured(p, rec)) {
 		primary_adopt(p, rec, revision);
 	} else if (refused && primary_is_restored(p, rec)) {
 		primary_fail(p, -ENOTUNIQ, "the register is older than it was: split");

@@ -206,6 +206,28 @@ static size_t record_finish(struct wcursor *c)
 	return len;
 }
 
+/* What was added later. */
+static void record_put_ended(struct wcursor *c, const struct mirror_record *rec)
+{
+	mirror_mask known = 0;
+
+	for (uint32_t i = 0; i < rec->history_count; i++)
+		known |= rec->history[i].insync;
+	for (uint32_t i = 0; known && i < rec->history_count; i++)
+		wcursor_u8(c, rec->history[i].insync);
+}
+
+static void record_get_ended(struct rcursor *c, struct mirror_record *rec)
+{
+	mirror_mask known = 0;
+
+	if (!rcursor_left(c))
+		return;
+	for (uint32_t i = 0; i < rec->history_count; i++)
+		known |= rec->history[i].insync = rcursor_u8(c);
+	c->bad |= !known;
+}
+
 size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 {
 	struct wcursor c = wcursor_init(buf, room);
@@ -223,6 +245,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 		epoch_put(&c, rec->history[i].epoch);
 		wcursor_le(&c, rec->history[i].seq, 8);
 	}
+	record_put_ended(&c, rec);
 	return record_finish(&c);
 }
 
@@ -244,6 +267,7 @@ static void record_get_body(struct rcursor *c, struct mirror_record *rec)
 		rec->history[i].epoch = epoch_get(c);
 		rec->history[i].seq = rcursor_le(c, 8);
 	}
+	record_get_ended(c, rec);
 }
 
 static int record_check_frame(const uint8_t *bytes, size_t len)

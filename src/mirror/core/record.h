@@ -3,8 +3,9 @@
  * record.h -- the set's record as bytes: in messages, in files, wherever it is no text; pure.
  *
  * Little-endian. Magic "RPMRECRD" 8, format 4, length of all 4, the fields in the order of struct
- * mirror_record (texts as length 2 and characters; members by a mask of the slots in use), CRC32C
- * of all before it 4. One record has exactly one form: equal bytes, equal records.
+ * mirror_record (texts as length 2 and characters; members by a mask of the slots in use; the
+ * in-sync sets of the history behind all of it, unless none is known), CRC32C of all before it 4.
+ * One record has exactly one form: equal bytes, equal records.
  */
 #ifndef MIRROR_CORE_RECORD_H
 #define MIRROR_CORE_RECORD_H

@@ -78,7 +78,7 @@ enum mirror_phase {
 
 struct mirror_view {
 	struct mirror_epoch epoch;
-	uint64_t seq; /* grows with each change inside an epoch */
+	uint64_t seq; /* grows with each change by the epoch's primary */
 	enum mirror_phase phase;
 	uint8_t primary; /* slot, or MIRROR_NOBODY */
 	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
@@ -93,8 +93,9 @@ struct mirror_record {
 	uint32_t history_count;
 	struct mirror_ended {
 		struct mirror_epoch epoch;
-		uint64_t seq;      /* the last one */
-	} history[MIRROR_HISTORY]; /* former epochs, newest first */
+		uint64_t seq;       /* the last one */
+		mirror_mask insync; /* at its end; 0: an earlier version did not say it */
+	} history[MIRROR_HISTORY];  /* former epochs, newest first */
 };
 
 /* What may differ between copies, in bytes of the file. */

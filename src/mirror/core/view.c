@@ -18,7 +18,7 @@ static bool view_has_member(const struct mirror_record *rec, uint8_t slot)
 	return slot < MIRROR_MEMBERS_MAX && rec->config.members[slot].id != 0;
 }
 
-/* The register's next record of the same epoch. */
+/* The register's next record of the same epoch, by its primary. */
 static int view_change(struct mirror_record *rec, uint64_t nonce)
 {
 	rec->nonce = nonce;
@@ -37,6 +37,7 @@ static void view_begin_epoch(struct mirror_record *rec, uint8_t slot, uint64_t n
 			(rec->history_count - 1) * sizeof(rec->history[0]));
 		rec->history[0].epoch = v->epoch;
 		rec->history[0].seq = v->seq;
+		rec->history[0].insync = v->insync;
 	}
 	v->epoch.number++;
 	v->epoch.nonce = nonce;
@@ -196,7 +197,8 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	rec->config = *config;
 	rec->config.number = number;
 	rec->view.insync &= (mirror_mask)~left;
-	return view_change(rec, nonce);
+	rec->nonce = nonce; /* and the same seq */
+	return 0;
 }
 
 static bool view_member_is_valid(const struct mirror_config *config, unsigned slot,
@@ -246,14 +248,30 @@ static enum view_order view_compare_past(const struct mirror_record *rec,
 	for (uint32_t i = 0; i < rec->history_count; i++) {
 		const struct mirror_ended *past = &rec->history[i];
 
-		if (mirror_epoch_is_equal(past->epoch, seen->epoch))
-			return seen->seq <= past->seq ? VIEW_OLDER : VIEW_BRANCH;
+		if (!mirror_epoch_is_equal(past->epoch, seen->epoch))
+			continue;
+		if (seen->seq == past->seq && past->insync & ~seen->insync)
+			return VIEW_BRANCH;
+		return seen->seq <= past->seq ? VIEW_OLDER : VIEW_BRANCH;
 	}
 	/* A full history has forgotten its oldest epochs. */
 	if (rec->history_count == MIRROR_HISTORY &&
 	    seen->epoch.number < rec->history[MIRROR_HISTORY - 1].epoch.number)
 		return VIEW_OLDER;
 	return VIEW_BRANCH;
+}
+
+/* Of the same epoch and seq: only a configuration lies between them. */
+static enum view_order view_compare_insync(const struct mirror_view *v,
+					   const struct mirror_view *seen)
+{
+	if (seen->phase != v->phase || seen->primary != v->primary)
+		return VIEW_BRANCH;
+	if (seen->insync == v->insync)
+		return VIEW_SAME;
+	if (!(v->insync & ~seen->insync))
+		return VIEW_OLDER;
+	return seen->insync & ~v->insync ? VIEW_BRANCH : VIEW_NEWER;
 }
 
 enum view_order view_compare(const struct mirror_record *rec, const struct mirror_view *seen)
@@ -270,7 +288,5 @@ enum view_order view_compare(const struct mirror_record *rec, const struct mirro
 		return VIEW_BRANCH;
 	if (seen->seq != v->seq)
 		return seen->seq < v->seq ? VIEW_OLDER : VIEW_NEWER;
-	return seen->insync == v->insync && seen->phase == v->phase && seen->primary == v->primary
-		       ? VIEW_SAME
-		       : VIEW_BRANCH;
+	return view_compare_insync(v, seen);
 }

@@ -4,9 +4,15 @@
  *
  * Each change works on a copy of the record as it was read, which then is offered to the register
  * by compare-and-swap. It gives the record the swap's own nonce (random, by which the swap is found
- * again when its answer is lost) and increments seq, so that within an epoch seq orders all
- * records. Returns 0 or -errno; then the record is unchanged, and *why (unless why is NULL) is a
- * static text for people.
+ * again when its answer is lost). Returns 0 or -errno; then the record is unchanged, and *why
+ * (unless why is NULL) is a static text for people.
+ *
+ * Within an epoch records are ordered by seq, then by the configuration's number. The first grows
+ * with the changes of the epoch's primary only, which never goes on from a record that is older
+ * than one it knows; the second with those of operators, who would. So in a register that was
+ * restored from a backup, and was changed since, seq stays behind what members have seen, or is the
+ * same with members in S that they have seen out of it: a configuration takes members out of S
+ * only.
  */
 #ifndef MIRROR_CORE_VIEW_H
 #define MIRROR_CORE_VIEW_H

@@ -147,10 +147,24 @@ static void value_config(struct value_reader *r, const json_t *object, struct mi
 	value_members(r, object, c);
 }
 
-static void value_view(struct value_reader *r, const json_t *object, struct mirror_view *view)
+static mirror_mask value_insync(struct value_reader *r, const json_t *object)
 {
 	const json_t *insync = value_array(r, object, "insync", MIRROR_MEMBERS_MAX);
+	mirror_mask mask = 0;
 
+	for (size_t i = 0; i < json_array_size(insync); i++) {
+		json_int_t slot = json_integer_value(json_array_get(insync, i));
+
+		if (slot < 0 || slot >= MIRROR_MEMBERS_MAX)
+			value_blame(r, "insync");
+		else
+			mask |= MIRROR_BIT(slot);
+	}
+	return mask;
+}
+
+static void value_view(struct value_reader *r, const json_t *object, struct mirror_view *view)
+{
 	view->epoch.number = value_number(r, object, "epoch", INT64_MAX);
 	view->epoch.nonce = value_hex(r, object, "nonce");
 	view->seq = value_number(r, object, "seq", INT64_MAX);
@@ -160,14 +174,16 @@ static void value_view(struct value_reader *r, const json_t *object, struct mirr
 		view->primary = (uint8_t)value_number(r, object, "primary", MIRROR_MEMBERS_MAX - 1);
 	view->clean = value_bool(r, object, "clean");
 	view->forced = value_bool(r, object, "forced");
-	for (size_t i = 0; i < json_array_size(insync); i++) {
-		json_int_t slot = json_integer_value(json_array_get(insync, i));
+	view->insync = value_insync(r, object);
+}
 
-		if (slot < 0 || slot >= MIRROR_MEMBERS_MAX)
-			value_blame(r, "insync");
-		else
-			view->insync |= MIRROR_BIT(slot);
-	}
+static void value_ended(struct value_reader *r, const json_t *object, struct mirror_ended *ended)
+{
+	ended->epoch.number = value_number(r, object, "epoch", INT64_MAX);
+	ended->epoch.nonce = value_hex(r, object, "nonce");
+	ended->seq = value_number(r, object, "seq", INT64_MAX);
+	if (json_object_get(object, "insync")) /* earlier versions did not write it */
+		ended->insync = value_insync(r, object);
 }
 
 static void value_record(struct value_reader *r, const json_t *object, struct mirror_record *record)
@@ -178,13 +194,8 @@ static void value_record(struct value_reader *r, const json_t *object, struct mi
 	value_view(r, json_object_get(object, "view"), &record->view);
 	record->nonce = value_hex(r, object, "nonce");
 	record->history_count = (uint32_t)json_array_size(history);
-	for (uint32_t i = 0; i < record->history_count; i++) {
-		const json_t *ended = json_array_get(history, i);
-
-		record->history[i].epoch.number = value_number(r, ended, "epoch", INT64_MAX);
-		record->history[i].epoch.nonce = value_hex(r, ended, "nonce");
-		record->history[i].seq = value_number(r, ended, "seq", INT64_MAX);
-	}
+	for (uint32_t i = 0; i < record->history_count; i++)
+		value_ended(r, json_array_get(history, i), &record->history[i]);
 }
 
 /* A newer program's format is no damage, and is named first. */

@@ -102,10 +102,22 @@ static void value_add_config(struct value_text *t, const struct mirror_config *c
 	value_add(t, "}");
 }
 
-static void value_add_view(struct value_text *t, const struct mirror_view *view)
+static void value_add_insync(struct value_text *t, mirror_mask insync)
 {
 	const char *comma = "";
 
+	value_add(t, ",\"insync\":[");
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		if (!(insync & MIRROR_BIT(slot)))
+			continue;
+		value_add(t, "%s%u", comma, slot);
+		comma = ",";
+	}
+	value_add(t, "]");
+}
+
+static void value_add_view(struct value_text *t, const struct mirror_view *view)
+{
 	value_add(t, ",\"view\":");
 	value_add_epoch(t, view->epoch, view->seq);
 	value_add(t, ",");
@@ -116,14 +128,16 @@ static void value_add_view(struct value_text *t, const struct mirror_view *view)
 		value_add_number(t, "primary", view->primary);
 	value_add_bool(t, "clean", view->clean);
 	value_add_bool(t, "forced", view->forced);
-	value_add(t, ",\"insync\":[");
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
-		if (!(view->insync & MIRROR_BIT(slot)))
-			continue;
-		value_add(t, "%s%u", comma, slot);
-		comma = ",";
-	}
-	value_add(t, "]}");
+	value_add_insync(t, view->insync);
+	value_add(t, "}");
+}
+
+static void value_add_ended(struct value_text *t, const struct mirror_ended *ended)
+{
+	value_add_epoch(t, ended->epoch, ended->seq);
+	if (ended->insync)
+		value_add_insync(t, ended->insync);
+	value_add(t, "}");
 }
 
 int value_encode(const struct mirror_record *record, char *text, struct error *err)
@@ -139,8 +153,7 @@ int value_encode(const struct mirror_record *record, char *text, struct error *e
 	value_add(&t, ",\"nonce\":\"%016" PRIx64 "\",\"history\":[", record->nonce);
 	for (uint32_t i = 0; i < record->history_count; i++) {
 		value_add(&t, "%s", i ? "," : "");
-		value_add_epoch(&t, record->history[i].epoch, record->history[i].seq);
-		value_add(&t, "}");
+		value_add_ended(&t, &record->history[i]);
 	}
 	value_add(&t, "]}");
 	if (t.full)

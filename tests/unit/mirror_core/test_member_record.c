@@ -2,6 +2,8 @@
 /* What a copy keeps of the register, and wrong operators: restored, swapped and replaced copies. */
 #include "unit/mirror_core/member_fixture.h"
 
+#include "mirror/core/view.h"
+
 static void the_newest_view_is_kept(void **state)
 {
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_UNKNOWN);
@@ -22,6 +24,13 @@ static void the_newest_view_is_kept(void **state)
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.promise.seen.view.seq, 3);
+	/* A configuration has taken another member out of S. */
+	rec.view.insync = 1;
+	member_on_view(&member, &rec.view, &v);
+	rec.view.insync = 3;
+	member_on_view(&member, &rec.view, &v);
+	restart();
+	assert_int_equal(meta.promise.seen.view.insync, 1);
 }
 
 static void a_register_restored_from_a_backup_is_split(void **state)
@@ -61,16 +70,63 @@ static void a_restored_register_that_was_changed_is_split(void **state)
 	expect(MEMBER_OK);
 }
 
+/* All are in-sync; the primary excludes b and c, which this member sees. Or an operator removes c.
+ * Then the register is restored, and given other configurations, as often as it takes. */
+static void a_restored_register_that_was_configured_is_split(void **state)
+{
+	struct mirror_config next;
+
+	see(7, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_OK);
+	see(7, MIRROR_PHASE_SERVING, 1, 4);
+	expect(MEMBER_OK);
+	rec.view.seq = 3;
+	rec.view.insync = 7;
+	for (unsigned i = 0; i < 5; i++) {
+		next = rec.config;
+		next.slow_ms++;
+		assert_int_equal(view_set_config(&rec, &next, 50 + i, NULL), 0);
+		member_on_record(&member, &rec, 200 + i, &v);
+		expect(MEMBER_IS_SPLIT);
+	}
+	/* Likewise when it was the configuration that S became smaller by. */
+	rec.view.seq = 4;
+	rec.view.insync = 1;
+	member_on_record(&member, &rec, 300, &v);
+	expect(MEMBER_OK);
+	rec.view.insync = 3;
+	rec.config.number++;
+	member_on_record(&member, &rec, 300, &v);
+	expect(MEMBER_IS_SPLIT);
+	assert_int_equal(view_promote(&rec, 1, 60, NULL), 0);
+	member_on_record(&member, &rec, 301, &v);
+	expect(MEMBER_IS_SPLIT);
+}
+
+static void a_register_that_lacks_a_configuration_is_split(void **state)
+{
+	rec.config.number = 5;
+	see(7, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_OK);
+	rec.config.number = 4;
+	see(7, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_IS_SPLIT);
+	rec.config.number = 6;
+	see(7, MIRROR_PHASE_SERVING, 7, 3);
+	expect(MEMBER_OK);
+	assert_int_equal(meta.promise.seen.config_number, 6);
+}
+
 static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
 {
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	member_on_closed(&member, MEMBER_LANE);
 	rec.history_count = 1;
-	rec.history[0] = (struct mirror_ended){copy_epoch(6), 1};
+	rec.history[0] = (struct mirror_ended){copy_epoch(6), 1, 0};
 	see(7, MIRROR_PHASE_SERVING, 1, 1);
 	expect(MEMBER_IS_SPLIT);
-	rec.history[1] = (struct mirror_ended){copy_epoch(5), 1};
+	rec.history[1] = (struct mirror_ended){copy_epoch(5), 1, 0};
 	rec.history_count = 2;
 	member_on_record(&member, &rec, 300, &v);
 	expect(MEMBER_OK);
@@ -110,7 +166,7 @@ static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
 	two_layers_copy(&backup, &store);
 	promise(6);
 	rec.history_count = 1;
-	rec.history[0] = (struct mirror_ended){copy_epoch(5), 1};
+	rec.history[0] = (struct mirror_ended){copy_epoch(5), 1, 0};
 	see(6, MIRROR_PHASE_SERVING, 7, 1);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
 	two_layers_copy(&store, &backup);
@@ -246,6 +302,8 @@ int main(void)
 		TEST(the_newest_view_is_kept),
 		TEST(a_register_restored_from_a_backup_is_split),
 		TEST(a_restored_register_that_was_changed_is_split),
+		TEST(a_restored_register_that_was_configured_is_split),
+		TEST(a_register_that_lacks_a_configuration_is_split),
 		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
 		TEST(who_gives_its_past_up_is_compared_as_a_whole),
 		TEST(a_copy_restored_from_a_backup_is_not_promoted),

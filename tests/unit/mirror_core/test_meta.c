@@ -84,7 +84,7 @@ static void what_is_set_is_found_again(void **state)
 	super.holder = (struct meta_holder){4711, 123456, copy_uuid(0x40)};
 	super.files = (struct meta_files){11, 12, 13};
 	for (unsigned i = 0; i < MIRROR_HISTORY; i++)
-		history.ended[i] = (struct mirror_ended){copy_epoch(70 - i), i};
+		history.ended[i] = (struct mirror_ended){copy_epoch(70 - i), i, 0};
 	for (unsigned twice = 0; twice < 3; twice++) {
 		assert_int_equal(meta_set_super(&meta, &super), 0);
 		assert_int_equal(meta_set_promise(&meta, &promise), 0);

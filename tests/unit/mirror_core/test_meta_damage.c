@@ -28,7 +28,7 @@ static int setup(void **state)
 	for (unsigned i = 1; i <= 3; i++) {
 		member_promise(&member, copy_epoch(i), &v);
 		assert_int_equal(v.answer, MEMBER_YES);
-		history.ended[0] = (struct mirror_ended){copy_epoch(i), i};
+		history.ended[0] = (struct mirror_ended){copy_epoch(i), i, 0};
 		assert_int_equal(meta_set_history(&meta, &history), 0);
 		assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(i), copy_epoch(i)), 0);
 		member_set_uncertain(&member, &v);

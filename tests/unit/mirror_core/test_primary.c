@@ -928,6 +928,48 @@ static void the_configuration_changes_under_it(void **state)
 	assert_nothing();
 }
 
+/* It never goes on from there, nor takes the members for in-sync that have left S. */
+static void a_register_that_was_restored_and_configured_is_split(void **state)
+{
+	struct mirror_config next;
+	struct mirror_record backup;
+
+	(void)state;
+	for (unsigned changes = 1; changes < 4; changes++) {
+		serve(3, 1);
+		backup = reg;
+		primary_on_lost(&p, 2);
+		swap_done();
+		for (unsigned i = 0; i < changes; i++) {
+			next = backup.config;
+			assert_int_equal(view_set_config(&backup, &next, 5 + i, NULL), 0);
+		}
+		primary_on_record(&p, &backup, ++revision);
+		assert_int_equal(p.state, PRIMARY_SERVING);
+		assert_int_equal(p.rec.view.insync, 3);
+		primary_on_lost(&p, 1);
+		while (primary_next(&p, &last) && last.type != PRIMARY_DO_SWAP) {
+		}
+		primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &backup, revision);
+		assert_int_equal(p.state, PRIMARY_FAILED);
+		assert_int_equal(p.error, -ENOTUNIQ);
+		skip_all();
+	}
+	/* By a configuration a member has left. */
+	serve(3, 1);
+	backup = reg;
+	next = reg.config;
+	memset(&next.members[2], 0, sizeof(next.members[2]));
+	assert_int_equal(view_set_config(&reg, &next, 5, NULL), 0);
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(p.rec.view.insync, 3);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(view_set_config(&backup, &backup.config, 6 + i, NULL), 0);
+	primary_on_record(&p, &backup, ++revision);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
 static void it_ends_in_order(void **state)
 {
 	(void)state;
@@ -1033,6 +1075,7 @@ int main(void)
 		cmocka_unit_test(the_last_copy_makes_others_equal_though_it_failed),
 		cmocka_unit_test(a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up),
 		cmocka_unit_test(the_configuration_changes_under_it),
+		cmocka_unit_test(a_register_that_was_restored_and_configured_is_split),
 		cmocka_unit_test(it_ends_in_order),
 		cmocka_unit_test(an_end_is_not_clean_while_a_member_lacks_something),
 		cmocka_unit_test(force_leaves_nobody_else_in_s),

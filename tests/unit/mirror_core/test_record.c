@@ -21,8 +21,8 @@ static int setup(void **state)
 					.insync = 5};
 	rec.nonce = 0x55;
 	rec.history_count = 2;
-	rec.history[0] = (struct mirror_ended){copy_epoch(6), 9};
-	rec.history[1] = (struct mirror_ended){copy_epoch(5), 2};
+	rec.history[0] = (struct mirror_ended){copy_epoch(6), 9, 5};
+	rec.history[1] = (struct mirror_ended){copy_epoch(5), 2, 0};
 	return 0;
 }
 
@@ -36,7 +36,22 @@ static void comes_back_as_it_was(void **state)
 	assert_true(record_is_equal(&rec, &got));
 	assert_string_equal(got.config.members[2].path, "/pm/orders");
 	assert_int_equal(got.history[1].seq, 2);
+	assert_int_equal(got.history[0].insync, 5);
+	assert_int_equal(got.history[1].insync, 0);
 	assert_int_equal(got.view.insync, 5);
+}
+
+/* As earlier versions wrote it. */
+static void a_history_without_in_sync_sets_comes_back(void **state)
+{
+	size_t with = record_encode(&rec, bytes, sizeof(bytes)), without;
+
+	(void)state;
+	rec.history[0].insync = 0;
+	without = record_encode(&rec, bytes, sizeof(bytes));
+	assert_int_equal(with - without, rec.history_count);
+	assert_int_equal(record_decode(&got, bytes, without), 0);
+	assert_true(record_is_equal(&rec, &got));
 }
 
 static void the_largest_fits(void **state)
@@ -136,6 +151,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
 		TEST(comes_back_as_it_was),
+		TEST(a_history_without_in_sync_sets_comes_back),
 		TEST(the_largest_fits),
 		TEST(what_is_not_meant_does_not_matter),
 		TEST(each_flipped_bit_and_each_cut_is_seen),

@@ -148,7 +148,7 @@ static void views_compare(void **state)
 	two.seq++;
 	assert_int_equal(view_compare(&rec, &two), VIEW_NEWER); /* the register was restored */
 	other = rec.view;
-	other.insync = 1;
+	other.phase = MIRROR_PHASE_RECOVERING;
 	assert_int_equal(view_compare(&rec, &other), VIEW_BRANCH);
 	assert_int_equal(view_promote(&rec, 1, 12, NULL), 0);
 	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER);
@@ -167,6 +167,56 @@ static void views_compare(void **state)
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
 
+static mirror_mask without(struct mirror_record *rec, unsigned slot)
+{
+	struct mirror_config next = rec->config;
+
+	memset(&next.members[slot], 0, sizeof(next.members[slot]));
+	assert_int_equal(view_set_config(rec, &next, 50 + slot, NULL), 0);
+	return rec->view.insync;
+}
+
+/* It takes members out of S, and does not raise seq, which grows with the primary's changes only.
+ */
+static void a_configuration_is_no_change_of_the_primarys(void **state)
+{
+	struct mirror_record rec = test_record(3, 1), backup;
+	struct mirror_view all, two, shrunk;
+
+	(void)state;
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_int_equal(view_serve(&rec, 0, 11, NULL), 0);
+	all = rec.view;
+	backup = rec;
+	assert_int_equal(without(&rec, 2), 3);
+	assert_int_equal(rec.view.seq, all.seq);
+	assert_int_equal(rec.config.number, 2);
+	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
+	two = rec.view;
+	/* The register is restored, and configured twice: it was seen without c, or without b. */
+	assert_int_equal(view_set_config(&backup, &backup.config, 12, NULL), 0);
+	assert_int_equal(view_set_config(&backup, &backup.config, 13, NULL), 0);
+	assert_int_equal(view_compare(&backup, &two), VIEW_NEWER);
+	assert_int_equal(view_compare(&backup, &all), VIEW_SAME);
+	shrunk = rec.view;
+	shrunk.insync = 5;
+	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
+	shrunk.seq++;
+	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
+	/* Whoever is promoted then. */
+	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
+	assert_int_equal(backup.history[0].insync, 7);
+	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);
+	assert_int_equal(view_compare(&backup, &shrunk), VIEW_BRANCH);
+	assert_int_equal(view_compare(&backup, &all), VIEW_OLDER);
+	assert_int_equal(view_promote(&rec, 1, 15, NULL), 0);
+	assert_int_equal(view_compare(&rec, &two), VIEW_OLDER);
+	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
+	/* An earlier version did not say who was in-sync. */
+	backup.history[0].insync = 0;
+	assert_int_equal(view_compare(&backup, &two), VIEW_OLDER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +226,7 @@ int main(void)
 		cmocka_unit_test(enough_copies_stay),
 		cmocka_unit_test(configurations_change),
 		cmocka_unit_test(views_compare),
+		cmocka_unit_test(a_configuration_is_no_change_of_the_primarys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static void full_record(struct mirror_record *r)
 				       .insync = 0x82};
 	r->history_count = MIRROR_HISTORY;
 	for (unsigned i = 0; i < MIRROR_HISTORY; i++)
-		r->history[i] = (struct mirror_ended){.epoch = {100 - i, 7 * i}, .seq = 3 * i};
+		r->history[i] = (struct mirror_ended){
+			.epoch = {100 - i, 7 * i}, .seq = 3 * i, .insync = (mirror_mask)i};
 }
 
 static void same_after_a_round(const struct mirror_record *r)
@@ -92,6 +93,25 @@ static void every_field_is_in_the_text(void **state)
 	assert_true(back.view.clean && back.view.forced);
 	assert_int_equal(back.history_count, MIRROR_HISTORY);
 	assert_memory_equal(back.history, r.history, sizeof(r.history));
+}
+
+/* As earlier versions wrote it, and as a swap compares it. */
+static void a_history_without_in_sync_sets_is_accepted(void **state)
+{
+	char text[VALUE_MAX];
+	struct mirror_record r, back;
+	struct error err;
+
+	(void)state;
+	full_record(&r);
+	r.history_count = 2;
+	r.history[1].insync = 0;
+	assert_int_equal(value_encode(&r, text, &err), 0);
+	assert_non_null(strstr(text, "\"history\":[{\"epoch\":100,\"nonce\":\"0000000000000000\","
+				     "\"seq\":0},{\"epoch\":99,"));
+	assert_int_equal(value_decode(text, strlen(text), &back, &err), 0);
+	assert_int_equal(back.history[0].insync, 0);
+	same_after_a_round(&r);
 }
 
 /* The text with its first `from` replaced. */
@@ -256,7 +276,7 @@ static void the_largest_record_fits(void **state)
 		m->name[MIRROR_NAME_MAX] = m->host[MIRROR_HOST_MAX] = m->path[MIRROR_PATH_MAX] = 0;
 	}
 	for (unsigned i = 0; i < MIRROR_HISTORY; i++)
-		r.history[i] = (struct mirror_ended){{INT64_MAX, UINT64_MAX}, INT64_MAX};
+		r.history[i] = (struct mirror_ended){{INT64_MAX, UINT64_MAX}, INT64_MAX, UINT8_MAX};
 	same_after_a_round(&r);
 }
 
@@ -283,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_record_survives_its_text),
 		cmocka_unit_test(every_field_is_in_the_text),
+		cmocka_unit_test(a_history_without_in_sync_sets_is_accepted),
 		cmocka_unit_test(only_our_form_is_accepted),
 		cmocka_unit_test(what_is_not_a_record_is_refused),
 		cmocka_unit_test(a_newer_format_is_named),
