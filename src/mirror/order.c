@@ -166,10 +166,16 @@ void order_begin(struct rpmirror *m, const struct packet *p)
 
 /* ---- what takes time ---- */
 
+/* The role ended otherwise than by a demotion. */
+static enum packet_status order_ended_status(const struct rpmirror *m)
+{
+	return m->ended == RPMIRROR_E_FENCED ? PACKET_EPOCH : PACKET_BAD;
+}
+
 static void order_look_demoted(struct rpmirror *m)
 {
 	if (m->ended)
-		order_end(m, m->ended > 0 ? PACKET_OK : PACKET_BAD,
+		order_end(m, m->ended > 0 ? PACKET_OK : order_ended_status(m),
 			  m->ended > 0 ? "" : m->ended_why);
 }
 
@@ -216,7 +222,7 @@ void order_step(struct rpmirror *m, uint64_t now_ms)
 		return;
 	order_look(m);
 	if (m->order.is_open && m->ended)
-		order_end(m, PACKET_BAD, m->ended_why);
+		order_end(m, order_ended_status(m), m->ended_why);
 	if (!m->order.is_open || m->order.is_answered || now_ms < m->order.deadline_ms)
 		return;
 	order_answer(m, m->order.id, PACKET_TIMEOUT,

@@ -98,7 +98,8 @@ enum request_code request_code_of(enum packet_status status)
 		[PACKET_REGISTER] = REQUEST_UNREACHABLE,
 		[PACKET_IO] = REQUEST_IO,
 		[PACKET_COPIES] = REQUEST_QUORUM,
-		[PACKET_TIMEOUT] = REQUEST_TIMEOUT};
+		[PACKET_TIMEOUT] = REQUEST_TIMEOUT,
+		[PACKET_EPOCH] = REQUEST_EPOCH};
 
 	return codes[status];
 }

@@ -443,6 +443,7 @@ const char *packet_status_2str(unsigned status)
 		[PACKET_IO] = "a file of this host cannot be used",
 		[PACKET_COPIES] = "too few copies would be left",
 		[PACKET_TIMEOUT] = "it was not done in time",
+		[PACKET_EPOCH] = "a newer primary exists",
 	};
 
 	return status < PACKET_STATUS_END ? words[status] : "an unknown reason";

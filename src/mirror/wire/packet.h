@@ -75,6 +75,7 @@ enum packet_status {
 	PACKET_IO,          /* a file of this host */
 	PACKET_COPIES,      /* too few copies would be left */
 	PACKET_TIMEOUT,     /* not done in time */
+	PACKET_EPOCH,       /* a newer primary exists */
 	PACKET_STATUS_END
 };
 

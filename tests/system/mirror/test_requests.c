@@ -182,6 +182,16 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
+	/* It was followed meanwhile. */
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	player_expect(&a, PACKET_ORDER);
+	out.id = a.in.id;
+	out.ordered.status = PACKET_EPOCH;
+	assert_true(player_answer(&a, &out));
+	in = tool_receive(&tool);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(in, "error"), "code")),
+			 6);
+	json_decref(in);
 	/* A primary that does not answer. */
 	assert_int_equal(tool_code(&tool, "{\"op\":\"demote\",\"set\":\"orders\","
 					  "\"timeout_ms\":200}"),
