@@ -8,6 +8,7 @@
 
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
+#include "mirror/file/pagecache.h"
 #include "mirrord/impl.h"
 
 enum mirror_copy copy_state(const struct set *s)
@@ -112,14 +113,34 @@ static int copy_note_files(struct set *s, struct error *err)
 	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
 }
 
+/* The daemon before did not leave the files in good order, so write-backs may have failed: what is
+ * cached is not believed. */
+static int copy_distrust_cache(const struct set *s, struct error *err)
+{
+	char meta[CONF_PATH_SIZE];
+	int rc;
+
+	if (map_holder_may_live(s)) /* and knows itself what failed */
+		return 0;
+	conf_meta_path(s->conf, meta, sizeof(meta));
+	/* Records that are not durable yet are not taken back. */
+	rc = pagecache_rewrite(meta);
+	if (!rc)
+		rc = pagecache_drop(s->conf->data);
+	return rc ? error_set(err, ERROR_LOCAL, -rc, "%s cannot be written to its medium: %s",
+			      s->conf->data, strerror(-rc))
+		  : 0;
+}
+
 static void copy_leave_files(struct set *s)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 	struct meta_files files;
 	struct error err;
 
-	/* After a power cut the file would have an older time than is recorded. */
-	if (fsync(s->data.fd) || copy_identify(s, &files, &err))
+	/* After a power cut the file would have an older time than is recorded. These fail, too, if
+	 * any write-back has failed since the files were opened. */
+	if (fsync(s->data.fd) || fsync(s->meta_file.fd) || copy_identify(s, &files, &err))
 		return;
 	member_leave_files(&s->member, &files, &v);
 	if (v.answer != MEMBER_YES)
@@ -151,6 +172,7 @@ static int copy_load_secret(struct set *s, struct error *err)
 
 int copy_open(struct set *s)
 {
+	bool was_left;
 	int rc = conf_check_files(s->daemon->conf, s->conf, &s->why_not);
 
 	if (!rc)
@@ -159,7 +181,10 @@ int copy_open(struct set *s)
 		rc = copy_open_meta(s, &s->why_not);
 	if (rc)
 		return rc;
+	was_left = s->meta.super.files.data_time_ns != 0;
 	rc = copy_check_names(s, &s->why_not);
+	if (!rc && !was_left)
+		rc = copy_distrust_cache(s, &s->why_not);
 	if (!rc)
 		rc = copy_note_files(s, &s->why_not);
 	if (!rc)

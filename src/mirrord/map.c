@@ -152,6 +152,17 @@ static bool map_is_gone(const struct set *s, const struct meta_holder *holder, i
 	       memcmp(&holder->boot, &s->daemon->boot, sizeof(holder->boot)) != 0;
 }
 
+bool map_holder_may_live(const struct set *s)
+{
+	const struct meta_holder *holder = &s->meta.super.holder;
+	int fd = holder->pid ? (int)syscall(SYS_pidfd_open, (pid_t)holder->pid, 0) : -1;
+	int rc = fd < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return holder->pid && !map_is_gone(s, holder, rc);
+}
+
 void map_find_holder(struct set *s)
 {
 	const struct meta_holder holder = s->meta.super.holder;

@@ -5,7 +5,7 @@
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
- * flush OFFSET LEN | confirm | state |
+ * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | confirm | state |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
  * dropped) | lost (who, and why, likewise) | and those of app_pages.c
  */
@@ -78,6 +78,13 @@ static void app_flush(uint64_t offset, uint64_t len)
 	app_print_result(rpmirror_flush(app_set, &range, 1, 0, &app_result));
 }
 
+static void app_flush_pair(uint64_t one, uint64_t other)
+{
+	struct rpmirror_range ranges[] = {{app_word(one), 8}, {app_word(other), 8}};
+
+	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
+}
+
 static void app_print_state(void)
 {
 	struct rpmirror_state st = {.size = sizeof(st)};
@@ -134,6 +141,8 @@ static void app_do(const char *line)
 		app_end(app_begin(offset, value));
 	} else if (sscanf(line, "flush %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_flush(offset, value);
+	} else if (sscanf(line, "pair %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_flush_pair(offset, value);
 	} else if (sscanf(line, "begin %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_answer(app_begin(offset, value));
 	} else if (!strncmp(line, "end", 3)) {

@@ -228,7 +228,7 @@ static void host_wait_open(const struct hosts *h, unsigned i)
 	fail_msg("the daemon does not open its copy: %s", text);
 }
 
-static void host_make_folder(const struct hosts *h, const char *folder)
+static void host_make_folder(const struct hosts *h, unsigned i, const char *folder)
 {
 	char size[32];
 
@@ -237,6 +237,8 @@ static void host_make_folder(const struct hosts *h, const char *folder)
 	snprintf(size, sizeof(size), "size=%llu", (unsigned long long)h->opts.disk);
 	if (h->opts.disk && mount("tmpfs", folder, "tmpfs", 0, size))
 		fail_msg("cannot mount a file system at %s", folder);
+	if (h->opts.mount)
+		h->opts.mount(i, folder);
 }
 
 static void host_name_files(struct hosts *h, unsigned i)
@@ -244,7 +246,7 @@ static void host_name_files(struct hosts *h, unsigned i)
 	struct host *host = &h->hosts[i];
 
 	host_name_file(h, i, host->folder, sizeof(host->folder), "");
-	host_make_folder(h, host->folder);
+	host_make_folder(h, i, host->folder);
 	host_name_file(h, i, host->conf, sizeof(host->conf), "/conf");
 	host_name_file(h, i, host->socket, sizeof(host->socket), "/socket");
 	host_name_file(h, i, host->data, sizeof(host->data), "/data");
@@ -308,7 +310,7 @@ void hosts_stop(struct hosts *h)
 			host_kill(h, i);
 	if (getenv("MIRROR_TEST_KEEP"))
 		return;
-	for (unsigned i = 0; i < h->opts.count && h->opts.disk; i++)
+	for (unsigned i = 0; i < h->opts.count && (h->opts.disk || h->opts.mount); i++)
 		umount2(h->hosts[i].folder, MNT_DETACH);
 	snprintf(command, sizeof(command), "rm -rf '%s'", h->folder);
 	if (system(command))

@@ -30,6 +30,8 @@ struct hosts_opts {
 	unsigned replica_timeout_ms; /* 0: 5000 */
 	unsigned hot_slots;          /* of the metadata; 0: their default */
 	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
+	/* Mounts another one at that host's folder, or NULL. */
+	void (*mount)(unsigned host, const char *folder);
 	enum mirror_lonely lonely;
 	mirror_mask absent; /* members whose daemons are never started */
 	bool has_secret, automatic;

@@ -117,9 +117,10 @@ static void remote_data_fails(void **state)
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:3:3", "errno 5");
 }
 
+/* The first write-back is that of a daemon that follows one which was killed. */
 static void remote_data_is_full(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:2:2", "errno 28");
 }
 
 /* It cannot promise durably, so it promises nothing. */

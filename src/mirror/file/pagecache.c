@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/file/pagecache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define PAGECACHE_PAGE   4096u
+#define PAGECACHE_WINDOW (256u << 20) /* looked at together */
+#define PAGECACHE_COPY   (64u << 10)
+
+struct pagecache {
+	_Alignas(PAGECACHE_PAGE) char copy[PAGECACHE_COPY];
+	unsigned char cached[PAGECACHE_WINDOW / PAGECACHE_PAGE];
+	int fd;
+	bool was_written;
+	int direct; /* past the page cache; or fd, where that is not possible */
+};
+
+static bool pagecache_has_medium(int fd)
+{
+	struct statfs fs;
+	struct statx st;
+
+	if (fstatfs(fd, &fs) || fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		return false;
+	return statx(fd, "", AT_EMPTY_PATH, 0, &st) || !(st.stx_attributes & STATX_ATTR_DAX);
+}
+
+/* A direct write makes the page go, with what the file system remembers of it. */
+static ssize_t pagecache_write(const struct pagecache *p, size_t len, uint64_t offset)
+{
+	ssize_t n = pwrite(p->direct, p->copy, len, (off_t)offset);
+
+	if (n < 0 && errno == EINVAL) /* a file that ends within a block */
+		n = pwrite(p->fd, p->copy, len, (off_t)offset);
+	return n;
+}
+
+/* What a short write leaves is written in the next turn. */
+static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t len = to - from < sizeof(p->copy) ? (size_t)(to - from) : sizeof(p->copy);
+		ssize_t n = pread(p->fd, p->copy, len, (off_t)from);
+
+		if (n <= 0) /* 0: the file's end */
+			return n ? -errno : 0;
+		n = pagecache_write(p, (size_t)n, from);
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		p->was_written = true;
+		from += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The window begins at that offset. */
+static int pagecache_rewrite_cached(struct pagecache *p, uint64_t offset, size_t pages)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < pages && !rc; i++) {
+		size_t first = i;
+
+		while (i < pages && p->cached[i] & 1)
+			i++;
+		if (i > first)
+			rc = pagecache_rewrite_range(p, offset + first * PAGECACHE_PAGE,
+						     offset + i * PAGECACHE_PAGE);
+	}
+	return rc;
+}
+
+static int pagecache_rewrite_window(struct pagecache *p, uint64_t offset, size_t len)
+{
+	void *addr = mmap(NULL, len, PROT_READ, MAP_SHARED, p->fd, (off_t)offset);
+	int rc;
+
+	if (addr == MAP_FAILED)
+		return -errno;
+	rc = mincore(addr, len, p->cached) ? -errno : 0;
+	munmap(addr, len);
+	return rc ? rc
+		  : pagecache_rewrite_cached(p, offset,
+					     (len + PAGECACHE_PAGE - 1) / PAGECACHE_PAGE);
+}
+
+static int pagecache_rewrite_file(struct pagecache *p)
+{
+	struct stat st;
+	uint64_t size;
+	int rc = fstat(p->fd, &st) ? -errno : 0;
+
+	size = rc ? 0 : (uint64_t)st.st_size;
+	for (uint64_t at = 0; at < size && !rc; at += PAGECACHE_WINDOW)
+		rc = pagecache_rewrite_window(p, at,
+					      size - at < PAGECACHE_WINDOW ? (size_t)(size - at)
+									   : PAGECACHE_WINDOW);
+	if (!rc && p->was_written && fdatasync(p->fd))
+		rc = -errno;
+	return rc;
+}
+
+static int pagecache_open(struct pagecache *p, const char *path)
+{
+	p->was_written = false;
+	p->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (p->fd < 0)
+		return -errno;
+	posix_fadvise(p->fd, 0, 0, POSIX_FADV_RANDOM); /* nothing is read ahead */
+	p->direct = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
+	if (p->direct < 0)
+		p->direct = p->fd;
+	return 0;
+}
+
+static void pagecache_close(struct pagecache *p)
+{
+	if (p->direct != p->fd)
+		close(p->direct);
+	close(p->fd);
+}
+
+static int pagecache_do(const char *path, bool drop)
+{
+	struct pagecache *p = aligned_alloc(PAGECACHE_PAGE, sizeof(*p));
+	int rc = p ? pagecache_open(p, path) : -ENOMEM;
+
+	if (!rc) {
+		if (drop && pagecache_has_medium(p->fd)) {
+			/* What cannot be written was not acknowledged. */
+			if (fdatasync(p->fd))
+				LOG_WARNING("%s: %s", path, strerror(errno));
+			posix_fadvise(p->fd, 0, 0, POSIX_FADV_DONTNEED);
+		}
+		if (pagecache_has_medium(p->fd))
+			rc = pagecache_rewrite_file(p);
+		pagecache_close(p);
+	}
+	free(p);
+	return rc;
+}
+
+int pagecache_rewrite(const char *path)
+{
+	return pagecache_do(path, false);
+}
+
+int pagecache_drop(const char *path)
+{
+	return pagecache_do(path, true);
+}

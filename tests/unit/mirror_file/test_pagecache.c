@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is cached of a file goes, or is written again; its bytes stay. system.mirror_disk shows it
+ * for pages that could not be written. */
+#include "lib/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "mirror/file/pagecache.h"
+
+#define PAGE  4096u
+#define PAGES 40u /* more than are copied at once */
+
+static char path[64];
+static uint8_t wanted[PAGES * PAGE + 100];
+
+static int make_file(void **state)
+{
+	int fd;
+
+	snprintf(path, sizeof(path), "pagecache.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(wanted); i++)
+		wanted[i] = (uint8_t)(i / PAGE + i);
+	assert_int_equal(write(fd, wanted, sizeof(wanted)), sizeof(wanted));
+	close(fd);
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	return unlink(path);
+}
+
+static void check_bytes(void)
+{
+	static uint8_t found[sizeof(wanted) + 1];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, found, sizeof(found)), sizeof(wanted));
+	assert_memory_equal(found, wanted, sizeof(wanted));
+	close(fd);
+}
+
+static unsigned count_cached(const void *addr)
+{
+	unsigned char cached[PAGES];
+	unsigned count = 0;
+
+	assert_int_equal(mincore((void *)(uintptr_t)addr, PAGES * PAGE, cached), 0);
+	for (unsigned i = 0; i < PAGES; i++)
+		count += cached[i] & 1;
+	return count;
+}
+
+/* tmpfs is a page cache; an overlay has another file below. */
+static bool has_disk(void)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && (fs.f_type == 0xef53 || fs.f_type == 0x58465342);
+}
+
+static void pages_that_are_dirty_or_mapped_go(void **state)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t *addr = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_ptr_not_equal(addr, MAP_FAILED);
+	addr[0] = wanted[0] = 1;
+	addr[PAGE * 17] = wanted[PAGE * 17] = 2;
+	assert_int_equal(pagecache_drop(path), 0);
+	if (has_disk())
+		assert_int_equal(count_cached(addr), 0);
+	check_bytes();
+	munmap(addr, PAGES * PAGE);
+	close(fd);
+}
+
+static void bytes_stay_when_they_are_written_again(void **state)
+{
+	assert_int_equal(pagecache_rewrite(path), 0);
+	check_bytes();
+	assert_int_equal(pagecache_drop(path), 0);
+	assert_int_equal(pagecache_rewrite(path), 0);
+	check_bytes();
+}
+
+static void a_file_that_is_not_there_is_an_error(void **state)
+{
+	assert_int_equal(pagecache_drop("pagecache.none"), -ENOENT);
+	assert_int_equal(pagecache_rewrite("pagecache.none"), -ENOENT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_file, remove_file)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pages_that_are_dirty_or_mapped_go),
+		TEST(bytes_stay_when_they_are_written_again),
+		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
