@@ -266,14 +266,3 @@ void member_fail(struct member *m, struct member_verdict *v)
 	super.flags &= ~(uint32_t)META_CLEAN;
 	member_done(v, member_set_super(m, &super));
 }
-
-void member_mend(struct member *m, struct member_verdict *v)
-{
-	struct meta_super super = m->meta->super;
-
-	super.flags &= ~(uint32_t)META_FAILED;
-	super.flags |= META_UNCERTAIN | META_UNKNOWN;
-	member_done(v, member_set_super(m, &super));
-	if (v->answer == MEMBER_YES)
-		m->has_failed = false;
-}

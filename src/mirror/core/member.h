@@ -209,9 +209,8 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 /* It has unmapped (clean: with everything flushed and its bitmaps written; W7) or is gone. Reads
  * again what was its own. */
 void member_release(struct member *m, bool clean, struct member_verdict *v);
-/* The medium failed. Durable if it can be; remembered in any case. */
+/* The medium failed. Durable if it can be; remembered in any case, and final: a replaced member has
+ * another copy. */
 void member_fail(struct member *m, struct member_verdict *v);
-/* An operator says that the medium is good again: all of it has to be compared. */
-void member_mend(struct member *m, struct member_verdict *v);
 
 #endif

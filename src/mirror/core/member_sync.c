@@ -74,8 +74,8 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 		return;
 	if (m->has_failed || m->meta->broken || super.flags & META_FAILED) {
 		member_no(v, MEMBER_HAS_FAILED,
-			  "the medium of the copy, or a write-back, failed; when it is good again, "
-			  "say so by 'rpmirror resync'");
+			  "the medium of the copy, or a write-back, failed; 'rpmirror member "
+			  "replace' gives the member a new copy");
 		return;
 	}
 	super.flags |= META_SYNCING;

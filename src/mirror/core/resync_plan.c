@@ -82,9 +82,9 @@ static bool resync_plan_is_refused(const struct resync_facts *f, struct resync_p
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
 				    "a process of a former epoch maps it still");
 	else if (f->copy == MIRROR_COPY_FAILED)
-		resync_plan_because(
-			why, RESYNC_PLAN_REFUSE,
-			"its medium has failed: replace the member or say that it is mended");
+		resync_plan_because(why, RESYNC_PLAN_REFUSE,
+				    "its medium has failed: 'rpmirror member replace' gives the "
+				    "member a new copy");
 	else
 		return false;
 	return true;
