@@ -8,28 +8,44 @@
  * nobody else's. Nothing is to be proved where the key was cleared: its own daemon has seen the end
  * of the process. The rules are in doc/mirror.md.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "mirrord/impl.h"
 
 #define FENCE_RETRY_MS     1000 /* doubled with each failure, */
 #define FENCE_RETRY_MAX_MS 60000
+#define FENCE_PROBE_MS     5000
 
 static bool fence_agent_is_configured(const struct set *s)
 {
 	return s->conf->fence_agent[0] != '\0';
 }
 
+static void fence_agent_on_probed(struct program *p, const char *failure)
+{
+	const struct set *s = p->owner;
+
+	if (failure)
+		LOG_WARNING("set %s: fence-agent %s: %s", s->conf->name, s->conf->fence_agent,
+			    failure);
+}
+
+/* Better heard of now than when it is needed. */
 void fence_agent_on_conf(struct set *s)
 {
+	struct program *probe = &s->fence.probe;
+	struct program_vars vars;
+
 	s->fence.retry_ms = 0;
-	if (fence_agent_is_configured(s) && access(s->conf->fence_agent, X_OK))
-		LOG_WARNING("set %s: fence-agent %s cannot be run: %s", s->conf->name,
-			    s->conf->fence_agent, strerror(errno));
+	if (!fence_agent_is_configured(s) || probe->pid)
+		return;
+	probe->is_probe = true;
+	probe->limit_ms = FENCE_PROBE_MS;
+	probe->on_done = fence_agent_on_probed;
+	program_prepare(probe, s, &vars);
+	program_start(probe, s->conf->fence_agent, NULL, &vars);
 }
 
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)
@@ -183,7 +199,9 @@ void fence_agent_tick(struct set *s, uint64_t now_ms)
 	bool is_new = !mirror_epoch_is_equal(fence->epoch, s->entry.record.view.epoch);
 
 	program_tick(&fence->program, now_ms);
-	if (!fence->program.pid && fence_agent_is_needed(s) && fence_agent_is_wanted(s) &&
+	program_tick(&fence->probe, now_ms);
+	if (program_may_start(&fence->program, fence->path, s->conf->fence_agent) &&
+	    fence_agent_is_needed(s) && fence_agent_is_wanted(s) &&
 	    (is_new || now_ms >= fence->retry_ms))
 		fence_agent_start(s);
 }
@@ -192,6 +210,8 @@ void fence_agent_end(struct set *s)
 {
 	program_kill(&s->fence.program);
 	program_forget(&s->fence.program);
+	program_kill(&s->fence.probe);
+	program_forget(&s->fence.probe);
 }
 
 bool fence_agent_obstacle(const struct set *s, struct fence_words *words)

@@ -41,13 +41,16 @@ struct watch {
 	void *owner;
 };
 
-/* A program that the configuration names. What sets it up fills the last four. */
+/* A program that the configuration names. What sets it up fills all from `daemon` on. */
 struct program {
 	pid_t pid;           /* 0: it does not run; also of its process group */
 	struct watch on_end; /* its pidfd */
+	int cause_fd;        /* where the reason comes from for which it cannot be run */
 	uint64_t deadline_ms;
 	bool is_late; /* hence killed */
+	pid_t stuck;  /* a former one that was killed and does not end; 0: none */
 	struct daemon *daemon;
+	bool is_probe; /* it is not run: can it be? */
 	unsigned limit_ms;
 	/* NULL: it ended with 0 */
 	void (*on_done)(struct program *p, const char *failure);
@@ -125,7 +128,7 @@ struct holder {
 
 /* Who proves that a former primary's host is off. */
 struct fence_agent {
-	struct program program;
+	struct program program, probe;
 	char path[MIRROR_PATH_MAX + 1], member[MIRROR_NAME_MAX + 1];
 	struct mirror_epoch epoch; /* of that primary */
 	struct mirror_epoch proof; /* of one that is off, as it says */
@@ -165,7 +168,8 @@ struct set {
 	enum member_reason split_reason;
 	char split_why[256];
 	struct candidate candidate;
-	struct register_alive seen;           /* the alive key of the candidate's verdict */
+	struct register_alive seen;           /* the alive key of the candidate's verdict, */
+	uint64_t seen_ms;                     /* and when it was read; 0: not in this epoch */
 	bool lease_is_over;                   /* that key is there, and stands still */
 	bool may_promote;                     /* by that key, an agent or an operator */
 	struct register_alive renewed;        /* what our renewal saw last */
@@ -383,9 +387,11 @@ void program_set_var(struct program_vars *vars, const char *fmt, ...)
 /* Of that set: what all programs are told of it, as the first variables. */
 void program_prepare(struct program *p, struct set *s, struct program_vars *vars);
 /* That is its environment, beside PATH. argument may be NULL. 0, or -errno: on_done is not called
- * then. */
+ * then. A file that cannot be executed is a failure of the program. */
 int program_start(struct program *p, const char *path, const char *argument,
 		  struct program_vars *vars);
+/* None runs, and none is stuck that is of the same file: each would be, and they would pile up. */
+bool program_may_start(const struct program *p, const char *last, const char *path);
 /* End it when its time has passed. */
 void program_tick(struct program *p, uint64_t now_ms);
 /* And what it has started, as far as that is still in its process group. */
@@ -412,6 +418,10 @@ void fence_agent_tick(struct set *s, uint64_t now_ms);
 void fence_agent_end(struct set *s);
 /* A promotion here waits for it alone: in words. */
 bool fence_agent_obstacle(const struct set *s, struct fence_words *words);
+
+/* alive_words.c: the primary is silent, or has ended, and nobody has followed it: in words, and
+ * what the set's health is for that. */
+bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_health *health);
 
 /* request_status.c */
 struct json_t *request_status(const struct set *s);

@@ -2,12 +2,16 @@
 /*
  * program.c -- programs that the configuration names: each in a process group of its own, with a
  * clean environment and no descriptor of the daemon but its log, and ended when its time has
- * passed. Nothing here waits for one.
+ * passed.
+ *
+ * Nothing here waits for one, nor for the file system that its file is on: the daemon forks, and
+ * the child looks the file up. posix_spawn() would stop the daemon's loop until that is done, and
+ * with it the renewal of the alive key. Why a child could not execute its program comes through a
+ * pipe, which is closed when it could.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +21,10 @@
 
 #include "base/clock.h"
 #include "mirrord/impl.h"
+
+#define PROGRAM_KILL_MS  1000 /* what was killed ends within that, unless its file system hangs */
+#define PROGRAM_CAUSE_FD 3
+#define PROGRAM_SIGSET   8 /* bytes of the kernel's set of signals */
 
 void program_set_var(struct program_vars *vars, const char *fmt, ...)
 {
@@ -36,46 +44,72 @@ void program_prepare(struct program *p, struct set *s, struct program_vars *vars
 	program_set_var(vars, "RPMIRROR_MEMBER=%s", s->conf->member);
 }
 
-/* Its output goes where the daemon's log goes. */
-static int program_set_files(posix_spawn_file_actions_t *actions)
+/* Signals that the daemon blocks or ignores are as usual there. */
+static void program_child_signals(void)
 {
-	int rc = posix_spawn_file_actions_init(actions);
+	static const unsigned char none[PROGRAM_SIGSET], usual[64];
 
-	if (rc)
-		return rc;
-	rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-	if (!rc)
-		rc = posix_spawn_file_actions_adddup2(actions, 2, 1);
-	if (!rc)
-		rc = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-	if (rc)
-		posix_spawn_file_actions_destroy(actions);
-	return rc;
+	for (int sig = 1; sig < NSIG; sig++)
+		syscall(SYS_rt_sigaction, sig, usual, NULL, PROGRAM_SIGSET);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, PROGRAM_SIGSET);
 }
 
-/* Signals that the daemon blocks or ignores are as usual there. */
-static int program_spawn(struct program *p, const char *path, char *const argv[],
-			 char *const envp[])
+/* Its output goes where the daemon's log goes. */
+static void program_child_files(int cause_fd)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int rc = program_set_files(&actions);
+	long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY, 0);
 
-	if (rc)
+	syscall(SYS_dup3, null, STDIN_FILENO, 0);
+	syscall(SYS_dup3, STDERR_FILENO, STDOUT_FILENO, 0);
+	if (cause_fd == PROGRAM_CAUSE_FD)
+		syscall(SYS_fcntl, cause_fd, F_SETFD, FD_CLOEXEC);
+	else
+		syscall(SYS_dup3, cause_fd, PROGRAM_CAUSE_FD, O_CLOEXEC);
+	syscall(SYS_close_range, PROGRAM_CAUSE_FD + 1, ~0U, 0);
+}
+
+/*
+ * The child of a process with threads, of which no handler of pthread_atfork() was called: system
+ * calls only. Does not return.
+ */
+static void program_child(const struct program *p, const char *path, char *const argv[],
+			  char *const envp[], int cause_fd)
+{
+	int cause;
+
+	syscall(SYS_setpgid, 0, 0);
+	program_child_signals();
+	program_child_files(cause_fd);
+	if (!p->is_probe)
+		syscall(SYS_execve, path, argv, envp);
+	else if (!syscall(SYS_faccessat, AT_FDCWD, path, X_OK))
+		syscall(SYS_exit_group, 0);
+	cause = errno;
+	syscall(SYS_write, PROGRAM_CAUSE_FD, &cause, sizeof(cause));
+	syscall(SYS_exit_group, 127);
+}
+
+static int program_fork(struct program *p, const char *path, char *const argv[], char *const envp[])
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	p->pid = _Fork();
+	if (!p->pid)
+		program_child(p, path, argv, envp, fds[1]);
+	close(fds[1]);
+	if (p->pid < 0) {
+		int rc = -errno;
+
+		p->pid = 0;
+		close(fds[0]);
 		return rc;
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						POSIX_SPAWN_SETPGROUP);
-	rc = posix_spawn(&p->pid, path, &actions, &attr, argv, envp);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
+	}
+	/* Here as well: the group is there when somebody kills it. */
+	setpgid(p->pid, p->pid);
+	p->cause_fd = fds[0];
+	return 0;
 }
 
 static void program_unwatch(struct program *p)
@@ -85,11 +119,14 @@ static void program_unwatch(struct program *p)
 	loop_unwatch(p->daemon, &p->on_end);
 	if (fd >= 0)
 		close(fd);
+	close(p->cause_fd);
 }
 
-static void program_say(const struct program *p, int status, char *text, size_t size)
+static void program_say(const struct program *p, int status, int cause, char *text, size_t size)
 {
-	if (p->is_late)
+	if (cause)
+		snprintf(text, size, "it cannot be run: %s", strerror(cause));
+	else if (p->is_late)
 		snprintf(text, size, "it did not end within %u ms, and was killed", p->limit_ms);
 	else if (WIFEXITED(status))
 		snprintf(text, size, "it ended with %d", WEXITSTATUS(status));
@@ -101,17 +138,21 @@ static void program_say(const struct program *p, int status, char *text, size_t 
 static void program_look(struct program *p)
 {
 	char text[96] = "";
-	int status;
+	int status, cause = 0;
 
+	if (p->stuck && waitpid(p->stuck, NULL, WNOHANG) == p->stuck)
+		p->stuck = 0;
 	if (!p->pid || waitpid(p->pid, &status, WNOHANG) != p->pid)
 		return;
 	p->pid = 0;
+	if (read(p->cause_fd, &cause, sizeof(cause)) != sizeof(cause))
+		cause = 0;
 	program_unwatch(p);
 	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
 		p->on_done(p, NULL);
 		return;
 	}
-	program_say(p, status, text, sizeof(text));
+	program_say(p, status, cause, text, sizeof(text));
 	p->on_done(p, text);
 }
 
@@ -130,11 +171,9 @@ int program_start(struct program *p, const char *path, const char *argument,
 
 	for (unsigned i = 0; i < vars->count; i++)
 		envp[i + 1] = vars->text[i];
-	rc = program_spawn(p, path, argv, envp);
-	if (rc) {
-		p->pid = 0;
-		return -rc;
-	}
+	rc = program_fork(p, path, argv, envp);
+	if (rc)
+		return rc;
 	p->is_late = false;
 	p->deadline_ms = clock_boot_ms() + p->limit_ms;
 	/* Without it the end is seen a little later, by program_tick(). */
@@ -152,13 +191,35 @@ void program_kill(struct program *p)
 		kill(-p->pid, SIGKILL);
 }
 
+/* It is in the kernel, and who knows how long: nobody waits for it any more. */
+static void program_give_up(struct program *p)
+{
+	char text[96];
+
+	program_unwatch(p);
+	p->stuck = p->pid;
+	p->pid = 0;
+	snprintf(text, sizeof(text), "it did not end within %u ms, and cannot be killed",
+		 p->limit_ms);
+	p->on_done(p, text);
+}
+
 void program_tick(struct program *p, uint64_t now_ms)
 {
 	program_look(p);
-	if (!p->pid || p->is_late || now_ms < p->deadline_ms)
+	if (!p->pid || now_ms < p->deadline_ms)
 		return;
-	p->is_late = true;
-	program_kill(p);
+	if (p->is_late && now_ms - p->deadline_ms >= PROGRAM_KILL_MS) {
+		program_give_up(p);
+	} else if (!p->is_late) {
+		p->is_late = true;
+		program_kill(p);
+	}
+}
+
+bool program_may_start(const struct program *p, const char *last, const char *path)
+{
+	return !p->pid && !(p->stuck && !strcmp(last, path));
 }
 
 void program_forget(struct program *p)

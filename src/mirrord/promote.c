@@ -37,7 +37,7 @@ void promote_run(struct set *s)
 	char text[96];
 	int rc;
 
-	if (promotion->program.pid)
+	if (!program_may_start(&promotion->program, promotion->path, s->conf->on_promote))
 		return;
 	promotion->next_ms = clock_boot_ms() + PROMOTE_PAUSE_MS;
 	snprintf(promotion->path, sizeof(promotion->path), "%s", s->conf->on_promote);

@@ -104,7 +104,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 	    !mirror_epoch_is_equal(s->entry.record.view.epoch, entry->record.view.epoch)) {
 		s->epoch_ns = clock_boot_ns();
 		s->may_promote = s->lease_is_over = false;
-		s->alive_ms = 0;
+		s->alive_ms = s->seen_ms = 0;
 	}
 	if (is_new) {
 		s->entry = *entry;
@@ -205,6 +205,7 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 		LOG_INFO("set %s: nobody keeps the alive key", s->conf->name);
 	s->may_promote = may;
 	s->seen = *alive;
+	s->seen_ms = read.sent_ms;
 	fence_agent_on_alive(s);
 }
 

@@ -369,6 +369,24 @@ static json_t *status_verify(const struct packet_report *report)
 			 (json_int_t)report->verify_different);
 }
 
+/* Why nobody serves, or perhaps nobody; the fence agent's words say more. */
+static bool status_obstacle(const struct set *s, struct fence_words *words,
+			    enum mirror_health *health)
+{
+	if (!fence_agent_obstacle(s, words))
+		return alive_obstacle(s, words, health);
+	*health = MIRROR_HEALTH_DOWN;
+	return true;
+}
+
+/* Something will come of it without an operator. */
+static bool status_progresses(enum mirror_health health, const struct status_words *words,
+			      bool is_silent)
+{
+	return health == MIRROR_HEALTH_DEGRADED &&
+	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
+}
+
 json_t *request_status(const struct set *s)
 {
 	enum mirror_health health = set_health(s);
@@ -376,6 +394,7 @@ json_t *request_status(const struct set *s)
 	struct status_words words;
 	struct fence_words fence;
 	char why[sizeof(fence.what) + sizeof(fence.why) + 4];
+	bool is_silent = false;
 	json_t *out = json_object();
 
 	status_ask_primary(s, &words);
@@ -383,11 +402,11 @@ json_t *request_status(const struct set *s)
 		health = (enum mirror_health)words.status->health;
 	reason = status_reason(s, &words, health);
 	next = status_next(s, &words, health);
-	if (health != MIRROR_HEALTH_SPLIT && fence_agent_obstacle(s, &fence)) {
-		health = MIRROR_HEALTH_DOWN;
+	if (health != MIRROR_HEALTH_SPLIT && status_obstacle(s, &fence, &health)) {
 		snprintf(why, sizeof(why), "%s: %s", fence.what, fence.why);
 		reason = why;
 		next = fence.next;
+		is_silent = true;
 	}
 	json_object_set_new(out, "set", json_string(s->conf->name));
 	json_object_set_new(out, "health", json_string(mirror_health_2str(health)));
@@ -396,8 +415,7 @@ json_t *request_status(const struct set *s)
 	if (next)
 		json_object_set_new(out, "next", json_string(next));
 	json_object_set_new(out, "progressing",
-			    json_boolean(health == MIRROR_HEALTH_DEGRADED && words.status &&
-					 !(words.status->flags & MESSAGE_STATUS_STUCK)));
+			    json_boolean(status_progresses(health, &words, is_silent)));
 	if (s->holder.pid)
 		json_object_set_new(out, "pid", json_integer(s->holder.pid));
 	json_object_set_new(out, "register", status_register(s));

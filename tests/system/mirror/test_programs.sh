@@ -150,6 +150,8 @@ test_on_promote_is_limited_and_explained() {
 	primary_on_a
 	# It is run when the primary is gone, and its failure is seen.
 	kill -9 "$APP_PID"
+	wait_until 60 says 1 'why: the primary on member a has ended' status || fail "status does not say that the primary is gone"
+	says 1 'down.*epoch 1' status || fail "the set is not down"
 	wait_until 60 says 1 'on-promote is to start the application, because the last time it failed: it ended with 4; the next attempt' explain ||
 		fail "its failure is not explained"
 	wait_until 60 grep -q 'orders/b on-promote .*failed.*it ended with 4' events || fail "no event of the failure"

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -316,14 +318,35 @@ static void the_end_of_a_process_needs_no_fence_agent(void **state)
 	end_fenced();
 }
 
-static void wait_until_agent_says(const char *why)
+/* Then the set's health is that. */
+static void wait_until_reason_is(const char *why, const char *health)
 {
 	for (bool is = false; !is; usleep(20000)) {
 		json_t *in = tool_ask(&tool, "{\"op\":\"status\"}");
 
 		is = strstr(text_of(first_set(in), "reason"), why);
+		if (is)
+			assert_string_equal(text_of(first_set(in), "health"), health);
 		json_decref(in);
 	}
+}
+
+static void a_primary_that_is_silent_is_not_called_healthy(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 2000};
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	player_open(&tool, &hosts, 1);
+	wait_until_primary_is(&tool, "a");
+	host_kill(&hosts, 0);
+	wait_until_reason_is("not heard of for 1.", "degraded");
+	wait_until_reason_is("the lease of member a is over: it was not heard of for 2.", "down");
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
 }
 
 static void a_proof_is_enough_where_no_lease_is(void **state)
@@ -335,11 +358,70 @@ static void a_proof_is_enough_where_no_lease_is(void **state)
 
 	begin_fenced(&opts);
 	host_kill(&hosts, 0);
-	wait_until_agent_says("it ended with 1");
+	wait_until_reason_is("it ended with 1", "down");
 	/* A better one, while the daemon runs. */
 	hosts.opts.more = "fence-agent = /bin/true\n";
 	host_reload(&hosts, 1);
 	end_fenced();
+}
+
+/* A file system that answers nothing: nobody reads what the kernel asks. */
+static int mount_silent(const char *folder)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[64];
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	if (fd < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mkdir(folder, 0700) || mount("silent", folder, "fuse", 0, options)) {
+		printf("skipped: no file system of its own\n");
+		skip();
+	}
+	return fd;
+}
+
+static void reload_with(unsigned i, char *more, size_t size, const char *format, const char *path)
+{
+	snprintf(more, size, format, path);
+	hosts.opts.more = more;
+	host_reload(&hosts, i);
+}
+
+/* The daemon goes on, ends that agent in time, and runs the next one. */
+static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .automatic = true};
+	char here[128], folder[64], more[300];
+	int fd;
+
+	need_root("a file system of its own");
+	snprintf(folder, sizeof(folder), "silent.%d", (int)getpid());
+	fd = mount_silent(folder);
+	assert_non_null(getcwd(here, sizeof(here)));
+	opts.more = more;
+	snprintf(more, sizeof(more), "fence-agent = %s/%s/agent\nfence-timeout = 500\n", here,
+		 folder);
+	begin_fenced(&opts);
+	host_kill(&hosts, 0);
+	wait_until_reason_is("it did not end within 500 ms", "down");
+	reload_with(1, more, sizeof(more), "fence-agent = %s\n", "/nowhere/agent");
+	wait_until_reason_is("it cannot be run: No such file", "down");
+	reload_with(1, more, sizeof(more), "fence-agent = %s\n", "/bin/true");
+	end_fenced();
+	umount2(folder, MNT_DETACH);
+	close(fd);
+	rmdir(folder);
+}
+
+static void wait_until_excluded(struct player *p, unsigned slot)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+		json_t *members = json_object_get(first_set(in), "members");
+
+		is = json_is_false(json_object_get(json_array_get(members, slot), "insync"));
+		json_decref(in);
+	}
 }
 
 static void a_discard_that_is_refused_cuts_nobody_off(void **state)
@@ -359,7 +441,7 @@ static void a_discard_that_is_refused_cuts_nobody_off(void **state)
 	assert_int_equal(talk_open(&control, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	assert_int_equal(talk_ask(&control, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 	player_open(&tool, &hosts, 0);
-	wait_until_primary_is(&tool, "b");
+	wait_until_excluded(&tool, 0);
 	assert_int_equal(refused_as(&tool, ask, "maps the copy"), 10);
 	assert_int_equal(talk_ask(&control, MESSAGE_PING)->type, MESSAGE_PONG);
 	talk_close(&control);
@@ -468,7 +550,9 @@ int main(void)
 		cmocka_unit_test(an_operator_promotes_who_waits),
 		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
 		cmocka_unit_test(the_end_of_a_process_needs_no_fence_agent),
+		cmocka_unit_test(a_primary_that_is_silent_is_not_called_healthy),
 		cmocka_unit_test(a_proof_is_enough_where_no_lease_is),
+		cmocka_unit_test(an_agent_whose_file_system_hangs_stops_nothing),
 		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
 		cmocka_unit_test(a_member_is_replaced_in_the_register),
 		cmocka_unit_test(events_begin_with_what_there_is),
