@@ -173,6 +173,16 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 	return result;
 }
 
+/* While the register has no leader nobody's word is to be had but one member's. */
+static int agent_alive_get(struct agent *a, struct agent_job *job)
+{
+	if (register_alive_peek(a->handle, &job->sight, &job->err))
+		job->sight.is_set = false;
+	job->sight_ns = clock_boot_ns();
+	job->sent_ns = clock_boot_ns();
+	return register_alive_get(a->handle, &job->alive, &job->err);
+}
+
 static int agent_reopen(struct agent *a, struct agent_job *job)
 {
 	struct mirror_register *handle;
@@ -198,7 +208,7 @@ static void agent_run(struct agent *a, struct agent_job *job)
 		killpoint(KILLPOINT_w6_after);
 		break;
 	case AGENT_ALIVE_GET:
-		job->rc = register_alive_get(a->handle, &job->alive, &job->err);
+		job->rc = agent_alive_get(a, job);
 		break;
 	case AGENT_ALIVE_PUT:
 		job->result = register_alive_put(a->handle, job->epoch, &job->alive, &job->err);

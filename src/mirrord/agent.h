@@ -39,7 +39,9 @@ struct agent_job {
 	/* in and out */
 	struct register_alive alive;
 	/* out */
-	int rc; /* GET, ALIVE_GET, REOPEN, CALL */
+	struct register_alive sight; /* ALIVE_GET: one member's word, before that of all */
+	uint64_t sight_ns;           /* when that was there */
+	int rc;                      /* GET, ALIVE_GET, REOPEN, CALL */
 	enum register_result result;
 	struct register_entry now;
 	struct register_health health; /* WATCH that counts */

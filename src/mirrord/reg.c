@@ -209,6 +209,17 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 	fence_agent_on_alive(s);
 }
 
+/* The lease of what is there begins also while the register has no leader, as when that has died
+ * together with the primary. Whether it is over is never judged by this. */
+static void reg_on_sight(struct set *s, const struct agent_job *job)
+{
+	const struct register_alive *sight = &job->sight;
+
+	if (sight->is_set && s->has_entry && job->sent_ns >= s->epoch_ns)
+		candidate_on_sight(&s->candidate, sight->epoch, sight->counter, sight->revision,
+				   job->sight_ns / NSEC_PER_MS);
+}
+
 static void reg_on_alive(struct agent_job *job)
 {
 	struct set *s = job->owner;
@@ -219,6 +230,7 @@ static void reg_on_alive(struct agent_job *job)
 		reg_ask_alive(s);
 		return;
 	}
+	reg_on_sight(s, job);
 	s->alive_answered = job->id;
 	if (!job->rc && s->has_entry)
 		reg_judge(s, &job->alive,
@@ -230,8 +242,7 @@ static void reg_on_alive(struct agent_job *job)
 	map_retry(s);
 }
 
-/* Twice for each renewal, as the last one may have to be seen before etcd's leader dies with the
- * primary: reads wait for the next leader. And when the lease may be over. */
+/* Twice for each renewal, as the last one should be seen soon. And when the lease may be over. */
 static uint64_t reg_alive_due(const struct set *s)
 {
 	uint64_t now = clock_boot_ms(), next = now + reg_lease_ms(s) / 10;

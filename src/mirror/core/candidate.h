@@ -33,6 +33,13 @@ struct candidate_read {
  * when it is sent: the lease is what lies between. */
 bool candidate_on_alive(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
 			uint64_t revision, struct candidate_read read);
+/*
+ * Another read has returned this key, perhaps as it was some time ago: it was there when that read
+ * was done, which is all that the beginning of the lease needs. What was renewed since is found by
+ * candidate_on_alive(), which alone says that the lease is over.
+ */
+void candidate_on_sight(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
+			uint64_t revision, uint64_t done_ms);
 /* There is no key: the primary has ended, or there was none. Always true. */
 bool candidate_on_cleared(struct candidate *c);
 /* When candidate_on_alive() can be true at the earliest; UINT64_MAX: nothing was seen. */

@@ -27,6 +27,9 @@ struct backend_keys {
 	struct backend_value key[BACKEND_KEYS];
 };
 
+/* Whose answer a read is: one member may not know the newest values. */
+enum backend_word { BACKEND_OF_ALL, BACKEND_OF_ONE };
+
 enum backend_change { BACKEND_KEEP, BACKEND_PUT, BACKEND_DELETE };
 
 /* All comparisons hold and all changes are made, or nothing is changed. */
@@ -38,9 +41,9 @@ struct backend_txn {
 };
 
 struct backend_ops {
-	/* Linearizable; 0 or -errno as of register_get(). */
-	int (*read)(struct mirror_register *r, uint64_t deadline, struct backend_keys *now,
-		    struct error *err);
+	/* Linearizable, unless one member's word is enough; 0 or -errno as of register_get(). */
+	int (*read)(struct mirror_register *r, uint64_t deadline, enum backend_word word,
+		    struct backend_keys *now, struct error *err);
 	/* DONE: *revision is that of the changed keys. CHANGED: *now has both keys. A change whose
 	 * answer was lost may be sent again, so CHANGED may be the answer to what was DONE. */
 	enum register_result (*txn)(struct mirror_register *r, uint64_t deadline,

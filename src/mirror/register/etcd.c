@@ -59,11 +59,12 @@ static int etcd_add_change(json_t *list, const char *key64, enum backend_change 
 }
 
 /* Both keys, in the order of enum backend_key. */
-static int etcd_add_reads(json_t *list, const struct etcd_register *e)
+static int etcd_add_reads(json_t *list, const struct etcd_register *e, enum backend_word word)
 {
 	for (unsigned key = 0; key < BACKEND_KEYS; key++)
-		if (json_array_append_new(
-			    list, json_pack("{s:{s:s}}", "request_range", "key", e->key64[key])))
+		if (json_array_append_new(list, json_pack("{s:{s:s, s:b}}", "request_range", "key",
+							  e->key64[key], "serializable",
+							  word == BACKEND_OF_ONE)))
 			return -1;
 	return 0;
 }
@@ -79,7 +80,7 @@ static json_t *etcd_build_txn(const struct etcd_register *e, const struct backen
 			rc |= etcd_add_compare(compare, e->key64[key], txn->expect[key]);
 		rc |= etcd_add_change(success, e->key64[key], txn->change[key], txn->put[key]);
 	}
-	rc |= etcd_add_reads(failure, e);
+	rc |= etcd_add_reads(failure, e, BACKEND_OF_ALL);
 	if (!rc)
 		return json_pack("{s:o, s:o, s:o}", "compare", compare, "success", success,
 				 "failure", failure);
@@ -125,12 +126,13 @@ static int etcd_parse_reads(const json_t *answer, struct backend_keys *now)
 	return 0;
 }
 
-/* A transaction that compares nothing and only reads goes through the leader, as a range does. */
-static json_t *etcd_build_read(const struct etcd_register *e)
+/* A transaction that compares nothing and only reads goes through the leader, as a range does,
+ * unless all of its reads are serializable. */
+static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word word)
 {
 	json_t *success = json_array();
 
-	if (!etcd_add_reads(success, e))
+	if (!etcd_add_reads(success, e, word))
 		return json_pack("{s:o}", "success", success);
 	json_decref(success);
 	return NULL;
@@ -165,18 +167,18 @@ static int etcd_bad_answer(struct error *err)
 	return -EPROTO;
 }
 
-static int etcd_read(struct mirror_register *r, uint64_t deadline, struct backend_keys *now,
-		     struct error *err)
+static int etcd_read(struct mirror_register *r, uint64_t deadline, enum backend_word word,
+		     struct backend_keys *now, struct error *err)
 {
 	struct etcd_register *e = etcd_of(r);
 	struct etcd_reply reply = {0};
-	json_t *body = etcd_build_read(e);
+	json_t *body = etcd_build_read(e, word);
 	enum etcd_outcome outcome;
 	int rc;
 
 	if (!body)
 		return etcd_no_memory(err);
-	outcome = etcd_call(e, "/v3/kv/txn", body, deadline, &reply);
+	outcome = etcd_ask(e, "/v3/kv/txn", body, deadline, &reply);
 	json_decref(body);
 	if (outcome != ETCD_ANSWERED)
 		return etcd_explain(e, outcome, &reply, err);
@@ -248,8 +250,8 @@ static void etcd_close(struct mirror_register *r)
 {
 	struct etcd_register *e = etcd_of(r);
 
-	if (e->curl)
-		curl_easy_cleanup(e->curl);
+	curl_easy_cleanup(e->curl);
+	curl_multi_cleanup(e->asks);
 	sodium_memzero(e->password, sizeof(e->password));
 	sodium_memzero(e->token, sizeof(e->token));
 	free(e);

@@ -25,6 +25,7 @@ struct etcd_register {
 	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
 	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys as the gateway wants them */
 	CURL *curl;
+	CURLM *asks;      /* the connections of reads; NULL: there was none yet */
 	uint64_t watched; /* revisions up to here were reported by the watch */
 };
 
@@ -48,6 +49,18 @@ struct etcd_reply {
 	char text[ERROR_TEXT / 2];
 };
 
+struct etcd_request {
+	char url[2 * ETCD_TEXT];
+	struct curl_slist *headers;
+	char *text;
+};
+
+/* What came back so far. */
+struct etcd_answer {
+	char *text;
+	size_t len;
+};
+
 /* Settings that every connection has: TLS, no proxy, no signals. */
 void etcd_http_prepare(const struct etcd_register *e, CURL *curl);
 /* The header lines of a request; NULL: out of memory. */
@@ -58,10 +71,20 @@ void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char 
 /* One POST to one member, within limit_ms. */
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
+/* The parts of that: the settings of a POST, and what its end means. */
+void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
+		    unsigned limit_ms, struct etcd_answer *answer);
+enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,
+				  const struct etcd_answer *answer, struct etcd_reply *reply);
+enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome, int cause,
+				 const char *endpoint, const char *text);
 /* The same to one after the other until one answers, again and again until the deadline, with a
  * token where a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
+/* The same for a request without effects: whoever is silent is not waited for alone. */
+enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
+			   uint64_t deadline, struct etcd_reply *reply);
 /* Read it again; if that fails the former one stays. Kinds of error.h. */
 int etcd_read_password(struct etcd_register *e, struct error *err);
 /* A token, when one is needed and there is none. 0, or an outcome as of etcd_http_post(). */

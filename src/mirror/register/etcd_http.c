@@ -23,11 +23,6 @@ enum {
 	GRPC_UNAUTHENTICATED = 16
 };
 
-struct etcd_answer {
-	char *text;
-	size_t len;
-};
-
 bool etcd_base64(const void *bytes, size_t len, char *text, size_t size)
 {
 	if (size < sodium_base64_ENCODED_LEN(len, sodium_base64_VARIANT_ORIGINAL))
@@ -100,8 +95,8 @@ static size_t etcd_http_collect(char *bytes, size_t size, size_t count, void *ar
 	return size;
 }
 
-static enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome,
-					int cause, const char *endpoint, const char *text)
+enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome, int cause,
+				 const char *endpoint, const char *text)
 {
 	reply->cause = cause;
 	snprintf(reply->text, sizeof(reply->text), "etcd at %.100s: %.130s", endpoint, text);
@@ -109,12 +104,12 @@ static enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outc
 }
 
 /* No answer of HTTP: could the request have arrived? */
-static enum etcd_outcome etcd_http_judge_transport(const struct etcd_register *e, CURLcode code,
-						   const char *endpoint, struct etcd_reply *reply)
+static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, const char *endpoint,
+						   struct etcd_reply *reply)
 {
 	curl_off_t sent = 0;
 
-	curl_easy_getinfo(e->curl, CURLINFO_PRETRANSFER_TIME_T, &sent);
+	curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &sent);
 	switch (code) {
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_CONNECT:
@@ -162,14 +157,15 @@ static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *e
 	}
 }
 
-static enum etcd_outcome etcd_http_judge(struct etcd_register *e, const char *endpoint,
-					 const struct etcd_answer *answer, struct etcd_reply *reply)
+static enum etcd_outcome etcd_http_judge_answer(CURL *curl, const char *endpoint,
+						const struct etcd_answer *answer,
+						struct etcd_reply *reply)
 {
 	enum etcd_outcome outcome;
 	long status = 0;
 	json_t *json;
 
-	curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	json = json_loadb(answer->text ? answer->text : "", answer->len, 0, NULL);
 	if (status == 404)
 		outcome = etcd_http_fail(reply, ETCD_REFUSED, EPROTO, endpoint,
@@ -188,24 +184,34 @@ static enum etcd_outcome etcd_http_judge(struct etcd_register *e, const char *en
 	return outcome;
 }
 
+enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,
+				  const struct etcd_answer *answer, struct etcd_reply *reply)
+{
+	return code == CURLE_OK ? etcd_http_judge_answer(curl, endpoint, answer, reply)
+				: etcd_http_judge_transport(curl, code, endpoint, reply);
+}
+
+void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
+		    unsigned limit_ms, struct etcd_answer *answer)
+{
+	etcd_http_prepare(e, curl);
+	curl_easy_setopt(curl, CURLOPT_URL, request->url);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, request->headers);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->text);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limit_ms);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, etcd_http_collect);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+}
+
 static enum etcd_outcome etcd_http_send(struct etcd_register *e, const char *endpoint,
-					const char *text, struct curl_slist *headers,
-					unsigned limit_ms, struct etcd_reply *reply)
+					const struct etcd_request *request, unsigned limit_ms,
+					struct etcd_reply *reply)
 {
 	struct etcd_answer answer = {0};
 	enum etcd_outcome outcome;
-	CURLcode code;
 
-	curl_easy_setopt(e->curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(e->curl, CURLOPT_POSTFIELDS, text);
-	curl_easy_setopt(e->curl, CURLOPT_TIMEOUT_MS, (long)limit_ms);
-	curl_easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, etcd_http_collect);
-	curl_easy_setopt(e->curl, CURLOPT_WRITEDATA, &answer);
-	code = curl_easy_perform(e->curl);
-	if (code == CURLE_OK)
-		outcome = etcd_http_judge(e, endpoint, &answer, reply);
-	else
-		outcome = etcd_http_judge_transport(e, code, endpoint, reply);
+	etcd_http_fill(e, e->curl, request, limit_ms, &answer);
+	outcome = etcd_http_judge(e->curl, curl_easy_perform(e->curl), endpoint, &answer, reply);
 	free(answer.text);
 	return outcome;
 }
@@ -213,24 +219,21 @@ static enum etcd_outcome etcd_http_send(struct etcd_register *e, const char *end
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply)
 {
-	struct curl_slist *headers = etcd_http_headers(e);
-	char *text = json_dumps(body, JSON_COMPACT);
+	struct etcd_request request = {.headers = etcd_http_headers(e),
+				       .text = json_dumps(body, JSON_COMPACT)};
 	enum etcd_outcome outcome;
-	char url[2 * ETCD_TEXT];
 
 	reply->json = NULL;
-	if (headers && text) {
-		etcd_http_url(e, endpoint, path, url);
-		etcd_http_prepare(e, e->curl);
-		curl_easy_setopt(e->curl, CURLOPT_URL, url);
-		outcome = etcd_http_send(e, e->endpoint[endpoint], text, headers, limit_ms, reply);
+	if (request.headers && request.text) {
+		etcd_http_url(e, endpoint, path, request.url);
+		outcome = etcd_http_send(e, e->endpoint[endpoint], &request, limit_ms, reply);
 	} else {
 		outcome = etcd_http_fail(reply, ETCD_REFUSED, ENOMEM, e->endpoint[endpoint],
 					 "out of memory for a request");
 	}
 	curl_easy_setopt(e->curl, CURLOPT_HTTPHEADER, NULL);
-	curl_slist_free_all(headers);
-	free(text);
+	curl_slist_free_all(request.headers);
+	free(request.text);
 	return outcome;
 }
 

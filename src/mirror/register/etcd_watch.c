@@ -19,6 +19,7 @@ struct etcd_stream {
 	char line[ETCD_LINE_MAX];
 	size_t len;
 	uint64_t seen; /* revision of the newest event */
+	bool begun;    /* it was answered */
 	bool broken;
 };
 
@@ -54,6 +55,7 @@ static size_t etcd_watch_collect(char *bytes, size_t size, size_t count, void *a
 	char *end;
 
 	size *= count;
+	s->begun = true;
 	if (s->len + size > sizeof(s->line))
 		return 0;
 	memcpy(s->line + s->len, bytes, size);
@@ -155,6 +157,9 @@ static enum etcd_wait etcd_watch_once(struct etcd_register *e, uint64_t revision
 	if (streams->multi && etcd_watch_start(e, streams, BACKEND_RECORD, from) &&
 	    etcd_watch_start(e, streams, BACKEND_ALIVE, from))
 		wait = etcd_watch_run(streams, deadline, wake_fd);
+	/* Whoever is silent to the end is asked last the next time. */
+	if (wait == ETCD_WAIT_ENDED && !streams->of[BACKEND_RECORD].begun)
+		e->preferred = (e->preferred + 1) % e->endpoints;
 	for (unsigned key = 0; key < BACKEND_KEYS; key++)
 		if (streams->of[key].seen > e->watched)
 			e->watched = streams->of[key].seen;

@@ -147,9 +147,10 @@ static int file_load(struct file_register *f, struct backend_keys *now, struct e
 	return -EPROTO;
 }
 
-static int file_read(struct mirror_register *r, uint64_t deadline, struct backend_keys *now,
-		     struct error *err)
+static int file_read(struct mirror_register *r, uint64_t deadline, enum backend_word word,
+		     struct backend_keys *now, struct error *err)
 {
+	(void)word; /* there is one */
 	struct file_register *f = file_of(r);
 	/* What is there but not yet durable must not be seen: it could go away again. */
 	int lock = file_lock(f, LOCK_SH, deadline, err);
@@ -321,8 +322,8 @@ static void file_health(struct mirror_register *r, struct register_health *healt
 {
 	strcpy(health->kind, "file");
 	health->members = 1;
-	health->healthy =
-		!r->ops->read(r, clock_now_ns() + r->limit_ms * NSEC_PER_MS, &r->now, NULL);
+	health->healthy = !r->ops->read(r, clock_now_ns() + r->limit_ms * NSEC_PER_MS,
+					BACKEND_OF_ALL, &r->now, NULL);
 }
 
 static void file_close(struct mirror_register *r)

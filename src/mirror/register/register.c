@@ -9,6 +9,8 @@
 #include "mirror/register/alive.h"
 #include "mirror/register/backend.h"
 
+#define REGISTER_PEEK_MS 500
+
 int register_open(const char *uri, const char *set, unsigned limit_ms, struct mirror_register **r,
 		  struct error *err)
 {
@@ -68,7 +70,7 @@ static int register_read_record(const struct mirror_register *r, const struct ba
 
 int register_get(struct mirror_register *r, struct register_entry *now, struct error *err)
 {
-	int rc = r->ops->read(r, register_deadline(r), &r->now, err);
+	int rc = r->ops->read(r, register_deadline(r), BACKEND_OF_ALL, &r->now, err);
 
 	return rc ? rc : register_read_record(r, &r->now.key[BACKEND_RECORD], now, err);
 }
@@ -206,7 +208,15 @@ static int register_read_alive(const struct mirror_register *r, struct register_
 
 int register_alive_get(struct mirror_register *r, struct register_alive *now, struct error *err)
 {
-	int rc = r->ops->read(r, register_deadline(r), &r->now, err);
+	int rc = r->ops->read(r, register_deadline(r), BACKEND_OF_ALL, &r->now, err);
+
+	return rc ? rc : register_read_alive(r, now, err);
+}
+
+int register_alive_peek(struct mirror_register *r, struct register_alive *now, struct error *err)
+{
+	unsigned ms = r->limit_ms < REGISTER_PEEK_MS ? r->limit_ms : REGISTER_PEEK_MS;
+	int rc = r->ops->read(r, clock_now_ns() + ms * NSEC_PER_MS, BACKEND_OF_ONE, &r->now, err);
 
 	return rc ? rc : register_read_alive(r, now, err);
 }

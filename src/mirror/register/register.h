@@ -92,6 +92,9 @@ enum register_result register_delete(struct mirror_register *r,
 
 /* Linearizable; results as of register_get(), but an absent key is no error: is_set is false. */
 int register_alive_get(struct mirror_register *r, struct register_alive *now, struct error *err);
+/* The same as one member of the store knows it, also while there is no majority: it was so, perhaps
+ * some time ago. Takes half a second at most. */
+int register_alive_peek(struct mirror_register *r, struct register_alive *now, struct error *err);
 /*
  * Renew: the counter of `epoch`, which is this daemon's, grows by one. *now: in: what this daemon
  * saw last (zeroed: nothing; it is read first), out: what is there.

@@ -2,6 +2,7 @@
 /* The register in three etcd processes, of which some fail. */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "common.h"
 #include "lib/unit.h"
@@ -111,6 +112,57 @@ static void a_stopped_follower_is_passed_over(void **state)
 static void a_stopped_leader_is_replaced(void **state)
 {
 	swap_around(leader(), SIGSTOP);
+}
+
+/* Those who read need not wait until a silent member's share of the time is over. */
+static void a_silent_member_does_not_hold_up_reads(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
+	unsigned victim = (leader() + 1) % 3;
+	struct register_entry now;
+	struct error err;
+	uint64_t begin;
+
+	semantics_create(r, &now);
+	etcd_of(r)->preferred = victim;
+	cluster_member_signal(&cluster, victim, SIGSTOP);
+	begin = clock_now_ns();
+	assert_int_equal(register_get(r, &now, &err), 0);
+	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
+	assert_int_not_equal(etcd_of(r)->preferred, victim);
+	register_close(r);
+}
+
+/* As when etcd's leader dies with the primary: who is left still sees the last renewal. */
+static void without_a_majority_a_member_has_the_alive_key(void **state)
+{
+	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
+	struct register_alive alive = {0}, seen = {0};
+	struct register_entry now;
+	struct mirror_record next;
+	struct error err;
+
+	common_create(&cluster, &now);
+	next = now.record;
+	record_promote(&next, 0);
+	while (register_swap(r, &now, &next, &alive, &now, &err) != REGISTER_DONE)
+		;
+	while (register_alive_put(r, next.view.epoch, &alive, &err) != REGISTER_DONE)
+		;
+	etcd_of(r)->preferred = 0;
+	/* It may lag behind. */
+	while (register_alive_peek(r, &seen, &err) || seen.counter != alive.counter)
+		;
+	cluster_member_kill(&cluster, 1);
+	cluster_member_kill(&cluster, 2);
+	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(register_alive_peek(r, &seen, &err), 0);
+	assert_true(seen.is_set);
+	assert_int_equal(seen.revision, alive.revision);
+	assert_int_equal(seen.counter, alive.counter);
+	assert_true(mirror_epoch_is_equal(seen.epoch, next.view.epoch));
+	assert_int_not_equal(register_alive_get(r, &seen, &err), 0);
+	register_close(r);
 }
 
 /* One of three is no majority: it takes the swap and cannot do it. It may come true later. */
@@ -236,6 +288,8 @@ int main(void)
 		TEST(a_killed_leader_is_replaced),
 		TEST(a_stopped_follower_is_passed_over),
 		TEST(a_stopped_leader_is_replaced),
+		TEST(a_silent_member_does_not_hold_up_reads),
+		TEST(without_a_majority_a_member_has_the_alive_key),
 		TEST(without_a_majority_a_swap_is_unknown),
 		TEST(a_late_swap_does_not_undo_a_newer_one),
 		TEST(the_alive_key_is_renewed_through_a_change_of_leader),

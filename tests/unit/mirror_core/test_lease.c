@@ -75,6 +75,35 @@ static void a_slow_read_makes_no_lease_shorter(void **state)
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){7500, 7501}));
 }
 
+/* One member's word while the register has no leader, as some time ago: the lease begins with it,
+ * and ends by a read that cannot be old. */
+static void a_sight_begins_the_lease_and_never_ends_it(void **state)
+{
+	struct mirror_epoch next = {4, 1};
+	struct candidate c;
+
+	(void)state;
+	candidate_init(&c, 5000);
+	candidate_on_sight(&c, epoch, 7, 40, 1000);
+	assert_int_equal(candidate_due(&c), 6000);
+	candidate_on_sight(&c, epoch, 6, 39, 2000); /* of a member that lags behind */
+	assert_int_equal(candidate_due(&c), 6000);
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(5999)));
+	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
+	candidate_on_sight(&c, epoch, 8, 41, 6500);
+	assert_int_equal(candidate_due(&c), 11500);
+	/* It was renewed since, which that member did not know. */
+	assert_false(candidate_on_alive(&c, epoch, 9, 42, at_once(11500)));
+	assert_int_equal(candidate_due(&c), 16500);
+	candidate_on_sight(&c, next, 0, 43, 17000);
+	assert_int_equal(candidate_due(&c), 22000);
+	/* A register that was restored. */
+	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(22000)));
+	assert_true(candidate_on_cleared(&c));
+	candidate_on_sight(&c, epoch, 7, 40, 23000); /* from before that */
+	assert_true(candidate_on_cleared(&c));
+}
+
 /* The renewal is sent at 0, written and seen at once: the shortest time. Clocks run 5 % apart. */
 static void the_margin_covers_clocks_that_drift(void **state)
 {
@@ -101,6 +130,7 @@ int main(void)
 		cmocka_unit_test(it_counts_from_the_sending),
 		cmocka_unit_test(a_candidate_waits_a_lease_without_any_change),
 		cmocka_unit_test(a_slow_read_makes_no_lease_shorter),
+		cmocka_unit_test(a_sight_begins_the_lease_and_never_ends_it),
 		cmocka_unit_test(the_margin_covers_clocks_that_drift),
 	};
 
