@@ -66,7 +66,8 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		alive_say_over(s, member, words);
 	} else if (silent >= lease / 2 && silent < lease) {
 		if (*health == MIRROR_HEALTH_HEALTHY)
-			*health = MIRROR_HEALTH_DEGRADED;
+			*health = MIRROR_HEALTH_DEGRADED; /* it answers, and its lease is not
+							     renewed */
 		words->deadline_ms = (int64_t)(lease - silent);
 		snprintf(words->what, sizeof(words->what), "the primary on member %s is silent",
 			 member);

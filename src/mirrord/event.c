@@ -126,30 +126,19 @@ static void event_look_silent(struct set *s)
 	event_emit(s, s->conf->member, is_silent ? "stuck" : "primary", NULL, NULL, text);
 }
 
-/* As the primary says, where it is here. */
-static enum mirror_health event_health(const struct set *s)
-{
-	const struct packet_report *report = set_report(s);
-	enum mirror_health health = set_health(s);
-
-	if (health == MIRROR_HEALTH_SPLIT || !report ||
-	    s->entry.record.view.primary != s->meta.super.slot)
-		return health;
-	return (enum mirror_health)report->status.health;
-}
-
 void event_look(struct set *s)
 {
-	struct set_reported is = {.is_set = true,
-				  .view = s->entry.record.view,
-				  .health = event_health(s),
-				  .copy = copy_state(s)};
+	struct set_reported is = {
+		.is_set = true, .view = s->entry.record.view, .copy = copy_state(s)};
 	struct set_reported was = s->reported;
+	struct primary_words words;
 	char text[128];
 
 	if (!s->has_entry)
 		return;
 	event_look_silent(s);
+	health_ask_primary(s, &words);
+	is.health = health_of(s, &words);
 	s->reported = is;
 	if (!was.is_set)
 		return;

@@ -116,6 +116,7 @@ struct client {
 /* Who maps a set on this host. */
 struct holder {
 	pid_t pid;                 /* 0: nobody */
+	uint64_t known_ms;         /* since when this daemon knows of it */
 	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
 	struct client *client;     /* NULL: it has lost its connection */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
@@ -257,14 +258,30 @@ void set_plan_neighbours(struct set *s);
 void set_try_open(struct set *s, uint64_t now_ms);
 /* Milliseconds until it is to be called again. */
 int set_tick(struct set *s, uint64_t now_ms);
-/* By the register's view. */
-enum mirror_health set_health(const struct set *s);
 bool set_has_waiting(const struct set *s);
 /* What the process that maps the set says of it, unless that is too old; NULL: nothing. */
 const struct packet_report *set_report(const struct set *s);
 /* It maps the set, but has not reported lately. */
 bool set_is_silent(const struct set *s);
 void set_fill_status(struct set *s, struct message_status *status);
+
+/* health.c: what the primary says of the set: its process here, or the daemon of its host. */
+struct primary_words {
+	const struct message_status *status; /* NULL: it says nothing now */
+	const struct packet_report *report;  /* the same, and more; only of a process here */
+	bool is_silent;                      /* there is a process that should */
+	bool has_ended;                      /* no process has the copy mapped */
+	bool is_unreachable;                 /* the daemon of its host does not answer */
+	struct message_status of_neighbour;
+};
+/* words->status may point into *words or *s. */
+void health_ask_primary(const struct set *s, struct primary_words *words);
+enum mirror_health health_of(const struct set *s, const struct primary_words *words);
+/* Why it is not known that a set is served which the register says is; NULL: it is known, or not
+ * so. */
+const char *health_doubt(const struct set *s, const struct primary_words *words);
+/* By the register's view alone. */
+enum mirror_health health_by_register(const struct set *s);
 
 /* reg.c: the register, and who is alive. */
 void reg_ask(struct set *s); /* read the record; reg.c calls map_retry() then */

@@ -111,6 +111,7 @@ static int map_watch_process(struct set *s, pid_t pid)
 		return rc;
 	}
 	s->holder.pid = pid;
+	s->holder.known_ms = clock_boot_ms();
 	return 0;
 }
 
@@ -178,6 +179,8 @@ void map_find_holder(struct set *s)
 		return;
 	}
 	s->holder.pid = (pid_t)holder.pid;
+	if (!is_known)
+		s->holder.known_ms = clock_boot_ms();
 	if (!rc)
 		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)holder.pid);
 	else if (!is_known)

@@ -42,37 +42,6 @@ static json_t *status_uuid(const struct mirror_uuid *uuid)
 	return json_string(text);
 }
 
-/* The primary's words: of the process here, or by the daemon of its host. */
-struct status_words {
-	const struct message_status *status; /* NULL: it says nothing now */
-	const struct packet_report *report;  /* the same, and more; only here */
-	bool is_silent;                      /* there is a process that should */
-	struct message_status of_neighbour;
-};
-
-static void status_ask_primary(const struct set *s, struct status_words *words)
-{
-	uint8_t primary = s->entry.record.view.primary;
-	struct neighbour_answer answer;
-
-	memset(words, 0, sizeof(*words));
-	if (!s->has_entry || !s->is_open || primary == MIRROR_NOBODY)
-		return;
-	if (primary == s->meta.super.slot) {
-		words->report = set_report(s);
-		words->status = words->report ? &words->report->status : NULL;
-		words->is_silent = set_is_silent(s);
-		return;
-	}
-	neighbours_get(s->neighbours, primary, &answer);
-	if (!answer.answers)
-		return;
-	words->of_neighbour = answer.status;
-	words->is_silent = answer.status.flags & MESSAGE_STATUS_SILENT;
-	if (!words->is_silent && answer.status.role == MIRROR_ROLE_PRIMARY)
-		words->status = &words->of_neighbour;
-}
-
 static void status_put_flow(json_t *out, const struct message_member *member)
 {
 	json_object_set_new(out, "link", json_string(mirror_link_2str(member->link)));
@@ -84,7 +53,7 @@ static void status_put_flow(json_t *out, const struct message_member *member)
 		json_object_set_new(out, "flush_p99_us", json_real(member->p99_us));
 }
 
-static void status_put_own(const struct set *s, const struct status_words *words, json_t *out)
+static void status_put_own(const struct set *s, const struct primary_words *words, json_t *out)
 {
 	uint8_t slot = s->meta.super.slot;
 
@@ -99,7 +68,7 @@ static void status_put_own(const struct set *s, const struct status_words *words
 		json_object_set_new(out, "reason", json_string(s->why_not.text));
 }
 
-static void status_put_other(const struct set *s, uint8_t slot, const struct status_words *words,
+static void status_put_other(const struct set *s, uint8_t slot, const struct primary_words *words,
 			     json_t *out)
 {
 	enum mirror_copy copy = MIRROR_COPY_UNKNOWN;
@@ -144,7 +113,7 @@ static const char *status_role(const struct set *s, uint8_t slot)
 	return mirror_role_2str(role == MIRROR_ROLE_FENCED ? role : MIRROR_ROLE_SECONDARY);
 }
 
-static json_t *status_member(const struct set *s, uint8_t slot, const struct status_words *words)
+static json_t *status_member(const struct set *s, uint8_t slot, const struct primary_words *words)
 {
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_member *member = &rec->config.members[slot];
@@ -207,14 +176,15 @@ static json_t *status_register(const struct set *s)
 	return out;
 }
 
-static const char *status_reason(const struct set *s, const struct status_words *words,
+static const char *status_reason(const struct set *s, const struct primary_words *words,
 				 enum mirror_health health)
 {
+	const char *doubt = health_doubt(s, words);
+
 	if (!s->is_open)
 		return s->why_not.text;
-	if (words->is_silent)
-		return "the primary's process is there, and has not reported for some seconds: what "
-		       "follows is the register's word alone";
+	if (doubt)
+		return doubt;
 	if (words->report && words->report->why[0])
 		return words->report->why;
 	switch (health) {
@@ -233,7 +203,7 @@ static const char *status_reason(const struct set *s, const struct status_words 
 	}
 }
 
-static bool status_is_paused(const struct status_words *words)
+static bool status_is_paused(const struct primary_words *words)
 {
 	for (unsigned slot = 0; words->status && slot < MIRROR_MEMBERS_MAX; slot++)
 		if (words->status->members[slot].flow == MIRROR_FLOW_PAUSED)
@@ -256,11 +226,14 @@ static const char *status_next_of_split(enum member_reason reason)
 	}
 }
 
-static const char *status_next(const struct set *s, const struct status_words *words,
+static const char *status_next(const struct set *s, const struct primary_words *words,
 			       enum mirror_health health)
 {
 	if (words->is_silent)
 		return "look whether the process is stopped or overloaded";
+	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)
+		return "look at the primary's host; where an application waits on another one, it "
+		       "follows when the lease is over";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return status_next_of_split(s->split_reason);
@@ -275,7 +248,7 @@ static const char *status_next(const struct set *s, const struct status_words *w
 	}
 }
 
-static void status_put_record(const struct set *s, const struct status_words *words, json_t *out)
+static void status_put_record(const struct set *s, const struct primary_words *words, json_t *out)
 {
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_view *view = &rec->view;
@@ -380,7 +353,7 @@ static bool status_obstacle(const struct set *s, struct fence_words *words,
 }
 
 /* Something will come of it without an operator. */
-static bool status_progresses(enum mirror_health health, const struct status_words *words,
+static bool status_progresses(enum mirror_health health, const struct primary_words *words,
 			      bool is_silent)
 {
 	return health == MIRROR_HEALTH_DEGRADED &&
@@ -389,17 +362,16 @@ static bool status_progresses(enum mirror_health health, const struct status_wor
 
 json_t *request_status(const struct set *s)
 {
-	enum mirror_health health = set_health(s);
+	enum mirror_health health;
 	const char *reason, *next;
-	struct status_words words;
+	struct primary_words words;
 	struct fence_words fence;
 	char why[sizeof(fence.what) + sizeof(fence.why) + 4];
 	bool is_silent = false;
 	json_t *out = json_object();
 
-	status_ask_primary(s, &words);
-	if (words.status && health != MIRROR_HEALTH_SPLIT)
-		health = (enum mirror_health)words.status->health;
+	health_ask_primary(s, &words);
+	health = health_of(s, &words);
 	reason = status_reason(s, &words, health);
 	next = status_next(s, &words, health);
 	if (health != MIRROR_HEALTH_SPLIT && status_obstacle(s, &fence, &health)) {

@@ -121,17 +121,6 @@ void set_plan_neighbours(struct set *s)
 	explicit_bzero(plan.key, sizeof(plan.key));
 }
 
-enum mirror_health set_health(const struct set *s)
-{
-	if (s->is_split)
-		return MIRROR_HEALTH_SPLIT;
-	if (!s->has_entry || s->entry.record.view.phase != MIRROR_PHASE_SERVING)
-		return MIRROR_HEALTH_DOWN;
-	return s->entry.record.view.insync == mirror_config_members(&s->entry.record.config)
-		       ? MIRROR_HEALTH_HEALTHY
-		       : MIRROR_HEALTH_DEGRADED;
-}
-
 bool set_has_waiting(const struct set *s)
 {
 	for (const struct client *c = s->daemon->clients; c; c = c->next)
@@ -147,8 +136,9 @@ const struct packet_report *set_report(const struct set *s)
 
 bool set_is_silent(const struct set *s)
 {
-	return s->holder.pid && s->holder.report_ms &&
-	       clock_boot_ms() - s->holder.report_ms > DAEMON_SILENT_MS;
+	uint64_t since = s->holder.report_ms ? s->holder.report_ms : s->holder.known_ms;
+
+	return s->holder.pid && clock_boot_ms() - since > DAEMON_SILENT_MS;
 }
 
 void set_fill_status(struct set *s, struct message_status *status)
@@ -160,7 +150,7 @@ void set_fill_status(struct set *s, struct message_status *status)
 	} else {
 		memset(status, 0, sizeof(*status));
 		status->role = MIRROR_ROLE_SECONDARY;
-		status->health = (uint8_t)set_health(s);
+		status->health = (uint8_t)health_by_register(s);
 	}
 	status->copy = (uint8_t)copy_state(s);
 	status->pid = (uint32_t)s->holder.pid;

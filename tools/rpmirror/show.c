@@ -168,11 +168,14 @@ void show_set(const json_t *set)
 static void show_explain_view(const json_t *set)
 {
 	const char *phase = json_text(set, "phase", "none");
+	const char *health = json_text(set, "health", "down");
 	struct show_text primary = show_get(set, "primary", "");
+	bool serves = !strcmp(health, "healthy") || !strcmp(health, "degraded");
 
 	if (!strcmp(phase, "serving"))
-		printf("Member %s is primary of epoch %.0f and serves.\n", primary.text,
-		       json_figure(set, "epoch", 0));
+		printf("Member %s is primary of epoch %.0f%s.\n", primary.text,
+		       json_figure(set, "epoch", 0),
+		       serves ? " and serves" : " by the register, and is not known to serve");
 	else if (!strcmp(phase, "recovering"))
 		printf("Member %s is primary of epoch %.0f and makes the other in-sync copies equal; "
 		       "until they are, or are excluded, nobody reads.\n",

@@ -342,7 +342,7 @@ static void a_primary_that_is_silent_is_not_called_healthy(void **state)
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
 	host_kill(&hosts, 0);
-	wait_until_reason_is("not heard of for 1.", "degraded");
+	wait_until_reason_is("not heard of for 1.", "blocked");
 	wait_until_reason_is("the lease of member a is over: it was not heard of for 2.", "down");
 	player_close(&tool);
 	player_close(&a);

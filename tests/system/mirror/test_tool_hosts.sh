@@ -40,6 +40,12 @@ is_shown() {
 	"$tool" status --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
 
+is_down_or_blocked() { # HOST
+	local got=0
+	"$tool" status --check --socket "${sockets[$1]}" >out 2>err || got=$?
+	[ $got = 3 ]
+}
+
 # The daemons start before the set is registered; until they have read it they refuse what needs it.
 await_register() {
 	local host
@@ -146,6 +152,8 @@ test_orders_are_carried_out() {
 	# A process that is stopped is not taken for a healthy one.
 	kill -STOP "$APP_PID"
 	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"
+	on 0 3 '' status --check
+	wait_until 30 is_down_or_blocked 1 || fail "b takes it for healthy"
 	kill -CONT "$APP_PID"
 	on 0 0 '' wait orders --until health=healthy
 	grep -q 'change orders/a stuck.*has not reported' events || fail "no event of the stopped process"
@@ -161,6 +169,26 @@ test_orders_are_carried_out() {
 	grep -q 'change orders/c lost: c (' events || fail "no event of the loss"
 	on 0 0 'demoted' demote orders
 	on 0 0 '' wait orders --until phase=none
+	hosts_end
+}
+
+# The register still says that a serves.
+test_a_set_that_nobody_serves_is_not_healthy() {
+	hosts_begin 2 4194304 600000 # a long lease: nobody follows
+	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
+	started+=("$!")
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	on 1 0 '' wait orders --until health=healthy
+	kill -9 "$APP_PID"
+	on 0 0 '' wait orders --until health=down,phase=serving,primary=a
+	on 1 0 '' wait orders --until health=down,phase=serving,primary=a
+	on 0 3 '' status --check
+	on 1 3 '' status --check
+	on 1 0 'by the register, and is not known to serve' explain
+	on 1 0 'has ended' explain
+	grep -q 'health healthy -> down' events || fail "no event"
 	hosts_end
 }
 

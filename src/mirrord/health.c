@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * health.c -- is a set served, and how well, as this host knows it. The register says who may
+ * serve, not that he does: that is the word of the primary's process, or of its host's daemon.
+ * Without it a set does not count as healthy.
+ */
+#include <string.h>
+
+#include "mirrord/impl.h"
+
+/* Where the primary is to be on this host. */
+static void health_ask_own(const struct set *s, struct primary_words *words)
+{
+	words->report = set_report(s);
+	words->status = words->report ? &words->report->status : NULL;
+	words->is_silent = set_is_silent(s);
+	words->has_ended = !s->holder.pid;
+}
+
+static void health_ask_neighbour(const struct set *s, uint8_t primary, struct primary_words *words)
+{
+	struct neighbour_answer answer;
+
+	neighbours_get(s->neighbours, primary, &answer);
+	if (!answer.answers) {
+		words->is_unreachable = answer.why_not[0];
+		return;
+	}
+	words->of_neighbour = answer.status;
+	words->is_silent = answer.status.flags & MESSAGE_STATUS_SILENT;
+	words->has_ended = !(answer.status.flags & MESSAGE_STATUS_HELD);
+	if (!words->is_silent && answer.status.role == MIRROR_ROLE_PRIMARY)
+		words->status = &words->of_neighbour;
+}
+
+void health_ask_primary(const struct set *s, struct primary_words *words)
+{
+	uint8_t primary = s->entry.record.view.primary;
+
+	memset(words, 0, sizeof(*words));
+	if (!s->has_entry || !s->is_open || primary == MIRROR_NOBODY)
+		return;
+	if (primary == s->meta.super.slot)
+		health_ask_own(s, words);
+	else
+		health_ask_neighbour(s, primary, words);
+}
+
+static bool health_is_to_serve(const struct set *s)
+{
+	return !s->is_split && s->has_entry && s->entry.record.view.phase == MIRROR_PHASE_SERVING;
+}
+
+const char *health_doubt(const struct set *s, const struct primary_words *words)
+{
+	if (!health_is_to_serve(s) || words->status)
+		return NULL;
+	if (words->is_silent)
+		return "the primary's process is there, and has not reported for some seconds: what "
+		       "follows is the register's word alone";
+	if (words->has_ended)
+		return "the primary's process has ended, and nobody has followed it yet";
+	if (words->is_unreachable)
+		return "the primary's daemon does not answer, so that it is not known here whether "
+		       "it serves: what follows is the register's word alone";
+	if (!s->register_answers)
+		return "neither the register nor the primary's daemon answers";
+	return NULL;
+}
+
+enum mirror_health health_by_register(const struct set *s)
+{
+	if (s->is_split)
+		return MIRROR_HEALTH_SPLIT;
+	if (!health_is_to_serve(s))
+		return MIRROR_HEALTH_DOWN;
+	return s->entry.record.view.insync == mirror_config_members(&s->entry.record.config)
+		       ? MIRROR_HEALTH_HEALTHY
+		       : MIRROR_HEALTH_DEGRADED;
+}
+
+enum mirror_health health_of(const struct set *s, const struct primary_words *words)
+{
+	if (s->is_split)
+		return MIRROR_HEALTH_SPLIT;
+	if (words->status)
+		return (enum mirror_health)words->status->health;
+	if (health_doubt(s, words))
+		return words->has_ended ? MIRROR_HEALTH_DOWN : MIRROR_HEALTH_BLOCKED;
+	return health_by_register(s);
+}
