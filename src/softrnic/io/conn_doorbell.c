@@ -10,10 +10,22 @@
 #define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
-/* Trust: posts that were followed up soon, against those that waited for nothing. */
-#define TRUST_MAX   8
-#define TRUST_NEEDS 2
-#define TRUST_MISS  (-2)
+/*
+ * Behind a pause a Write leaves at once. A loop that goes on posts again sooner than this after it
+ * has got its answer, or than twice the time that the answer took.
+ */
+#define DOORBELL_PAUSE_NS     (100 * NSEC_PER_US)
+#define DOORBELL_PAUSE_MAX_NS (2 * NSEC_PER_MS)
+
+/*
+ * Trust: posts that were followed up soon, against those that waited for nothing. A connection
+ * whose Writes wait in vain again and again needs more and more of the former in between.
+ */
+#define TRUST_MAX    8
+#define TRUST_NEEDS  2
+#define TRUST_MISS   2
+#define TRUST_GROWS  4
+#define TRUST_BOTTOM 256
 
 static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
@@ -170,6 +182,23 @@ static void doorbell_hit(struct conn *c)
 		c->bell.trust++;
 }
 
+static void doorbell_missed(struct conn *c)
+{
+	int miss = c->bell.miss ? c->bell.miss : TRUST_MISS;
+
+	if (c->bell.trust > -miss)
+		c->bell.trust = -miss;
+}
+
+/* The alarm sends what waited in vain. */
+static void doorbell_waited_in_vain(struct conn *c)
+{
+	doorbell_missed(c);
+	c->bell.miss = c->bell.miss ? c->bell.miss * TRUST_GROWS : TRUST_MISS * TRUST_GROWS;
+	if (c->bell.miss > TRUST_BOTTOM)
+		c->bell.miss = TRUST_BOTTOM;
+}
+
 /* Something is posted: was it worth waiting for? */
 static void doorbell_followed(struct conn *c)
 {
@@ -179,7 +208,7 @@ static void doorbell_followed(struct conn *c)
 		if (clock_now_ns() - c->bell.sent_at <= DOORBELL_SOON_NS)
 			doorbell_hit(c);
 		else
-			c->bell.trust = TRUST_MISS;
+			doorbell_missed(c);
 		c->bell.sent_at = 0;
 	}
 }
@@ -188,6 +217,23 @@ static bool doorbell_is_trusted(const struct conn *c)
 {
 	return c->bell.trust >= TRUST_NEEDS ||
 	       (c->bell.trust >= 0 && engine_is_spinning(&bells.alarm.source));
+}
+
+/* Of a connection that has got its answer: so long may it be quiet. */
+static uint64_t doorbell_pause_ns(const struct conn_doorbell *b)
+{
+	uint64_t ns = 2 * (b->came_at - b->posted_at);
+
+	if (ns < DOORBELL_PAUSE_NS)
+		return DOORBELL_PAUSE_NS;
+	return ns < DOORBELL_PAUSE_MAX_NS ? ns : DOORBELL_PAUSE_MAX_NS;
+}
+
+static bool doorbell_has_paused(const struct conn_doorbell *b, uint64_t now)
+{
+	if (b->came_at > b->posted_at)
+		return now > b->came_at + doorbell_pause_ns(b);
+	return now > b->posted_at + DOORBELL_PAUSE_NS;
 }
 
 /* False: it cannot wait, as nothing would end that. */
@@ -200,8 +246,9 @@ static bool doorbell_wait(struct conn *c)
 	if (!doorbell_is_trusted(c))
 		return false;
 	now = clock_now_ns();
-	if (!doorbell_watch(c, now, doorbell_ns()))
+	if (doorbell_has_paused(&c->bell, now) || !doorbell_watch(c, now, doorbell_ns()))
 		return false;
+	c->bell.posted_at = now;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
@@ -222,7 +269,7 @@ void conn_perform_posted(struct conn *c)
 		return;
 	conn_settle(c);
 	if (may_wait)
-		c->bell.sent_at = clock_now_ns();
+		c->bell.sent_at = c->bell.posted_at = clock_now_ns();
 }
 
 void conn_rung(struct conn *c)
@@ -263,7 +310,7 @@ bool conn_bell_is_due(struct conn *c)
 	waited = now - since;
 	if (waited + DOORBELL_EARLY_NS < limit && doorbell_watch(c, now, limit - waited))
 		return false;
-	c->bell.trust = TRUST_MISS;
+	doorbell_waited_in_vain(c);
 	return true;
 }
 

@@ -10,7 +10,8 @@
  * and it is complete when it was sent.
  *
  * A peer may look at its memory for the Write, and no further call may come here. So it waits only
- * where that was worth it on this connection lately, or where the engine is awake and looks soon.
+ * where that was worth it on this connection lately, or where the engine is awake and looks soon;
+ * and not behind a pause, in which nothing was posted and nothing came.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -25,8 +26,11 @@ struct conn;
 
 struct conn_doorbell {
 	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
-	uint64_t sent_at; /* one was sent at once: does something follow soon? 0: no question */
-	int trust;        /* how often something followed, bounded; a miss counts more */
+	uint64_t sent_at;   /* one was sent at once: does something follow soon? 0: no question */
+	uint64_t posted_at; /* the last Write that began to wait, or was sent at once */
+	uint64_t came_at;   /* the last bytes */
+	int trust;          /* how often something followed, bounded; a miss counts more */
+	int miss; /* so much more: it grows each time that the alarm sends; 0: as at first */
 	struct list link; /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };
@@ -35,6 +39,11 @@ void conn_doorbell_init(struct conn *c);
 
 /* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
+/* With the lock: bytes came. */
+static inline void conn_doorbell_came(struct conn_doorbell *bell, uint64_t now)
+{
+	bell->came_at = now;
+}
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
 /* The same without the lock, and without waiting for it: its holder does it. */

@@ -8,11 +8,49 @@
 #include "writes.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "softrnic/rnic/qp.h"
+
+/* --- the timer ---------------------------------------------------------------------------- */
+
+static atomic_bool timer_is_watched;
+static _Atomic uint64_t timer_cost_ns, timer_max_ns;
+
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+			   struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+			   struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *old)
+{
+	uint64_t ns =
+		(uint64_t)when->it_value.tv_sec * NSEC_PER_SEC + (uint64_t)when->it_value.tv_nsec;
+
+	advance_clock(timer_cost_ns);
+	if (timer_is_watched && ns > timer_max_ns)
+		timer_max_ns = ns;
+	return __real_timerfd_settime(fd, flags, when, old);
+}
+
+/* Only timers of Writes are set in this time: with the clock, deadlines stand still. */
+static void watch_timer(uint64_t cost_ns)
+{
+	timer_cost_ns = cost_ns;
+	timer_max_ns = 0;
+	timer_is_watched = true;
+}
+
+static uint64_t watched_timer(void)
+{
+	timer_is_watched = false;
+	timer_cost_ns = 0;
+	return timer_max_ns;
+}
 
 /* --- what waits --------------------------------------------------------------------------- */
 
@@ -80,6 +118,52 @@ static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 		write_quietly(&p);
 		assert_int_equal(sends(&p), before + 1);
 	}
+	pair_close(&p);
+}
+
+static bool is_sent_at_once(struct pair *p)
+{
+	uint64_t before = sends(p);
+
+	write_quietly(p);
+	return sends(p) == before + 1;
+}
+
+/* An application that pauses may have nothing more to say for long. */
+static void behind_a_pause_a_write_leaves_at_once(void **state)
+{
+	struct pair p;
+
+	pair_open(&p);
+	teach(&p);
+	for (int i = 0; i < 5; i++) {
+		advance_clock(200 * NSEC_PER_US);
+		assert_true(is_sent_at_once(&p));
+		flush(&p);
+	}
+	pair_close(&p);
+}
+
+/* A log, say, and now and then a word at which its reader looks. */
+static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
+{
+	enum { LONE = 20, PAIRS = 8 };
+	int waited = 0;
+	struct pair p;
+
+	pair_open(&p);
+	for (int i = 0; i < LONE; i++) {
+		stop_clock();
+		for (int k = 0; k < PAIRS; k++) {
+			write_quietly(&p);
+			flush(&p);
+		}
+		waited += !is_sent_at_once(&p);
+		start_clock();
+		assert_true(arrives(&p));
+		usleep(1000);
+	}
+	assert_in_range(waited, 0, 4);
 	pair_close(&p);
 }
 
@@ -178,6 +262,39 @@ static void the_timer_sends(void **state)
 	pair_open_waiting(&p);
 	start_clock();
 	assert_true(arrives(&p));
+	pair_close(&p);
+}
+
+static void set_timer_often(struct pair *p, int times)
+{
+	for (int i = 0; i < times; i++) {
+		advance_clock(50 * NSEC_PER_US);
+		write_quietly(p);
+		flush(p);
+	}
+}
+
+static void the_timer_is_set_to_tens_of_microseconds(void **state)
+{
+	struct pair p;
+
+	pair_open(&p);
+	teach(&p);
+	watch_timer(0);
+	set_timer_often(&p, 20);
+	assert_in_range(watched_timer(), 1, 80 * NSEC_PER_US);
+	pair_close(&p);
+}
+
+static void an_expensive_timer_is_set_to_a_millisecond_at_most(void **state)
+{
+	struct pair p;
+
+	pair_open(&p);
+	teach(&p);
+	watch_timer(100 * NSEC_PER_US);
+	set_timer_often(&p, 1000);
+	assert_in_range(watched_timer(), 80 * NSEC_PER_US, 1100 * NSEC_PER_US);
 	pair_close(&p);
 }
 
@@ -284,6 +401,8 @@ int main(void)
 		cmocka_unit_test(many_writes_leave_by_one_send_in_their_order),
 		cmocka_unit_test(the_first_writes_of_a_connection_leave_at_once),
 		cmocka_unit_test(where_nothing_follows_soon_writes_leave_at_once),
+		cmocka_unit_test(behind_a_pause_a_write_leaves_at_once),
+		cmocka_unit_test(a_write_that_nothing_follows_now_and_then_soon_leaves_at_once),
 		cmocka_unit_test(a_signalled_write_sends),
 		cmocka_unit_test(a_posted_receive_sends),
 		cmocka_unit_test(a_poll_sends),
@@ -292,12 +411,15 @@ int main(void)
 		cmocka_unit_test(enough_bytes_are_sent),
 		cmocka_unit_test(a_full_queue_is_sent),
 		cmocka_unit_test(the_timer_sends),
+		cmocka_unit_test(the_timer_is_set_to_tens_of_microseconds),
 		cmocka_unit_test(a_disconnect_sends),
 		cmocka_unit_test(a_failed_queue_pair_sends_before),
 		cmocka_unit_test(a_destroyed_queue_pair_sends_before),
 		cmocka_unit_test(deregistration_of_the_source_sends_before),
 		cmocka_unit_test(a_fork_sends_before),
 		cmocka_unit_test(writes_of_one_thread_are_sent_by_any),
+		/* last: what its timer costs is remembered */
+		cmocka_unit_test(an_expensive_timer_is_set_to_a_millisecond_at_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

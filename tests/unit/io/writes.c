@@ -7,10 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* --- the clock ---------------------------------------------------------------------------- */
 
 static atomic_bool stopped;
-static struct timespec stopped_at;
+static _Atomic uint64_t stopped_at;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
@@ -18,14 +20,23 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (clock != CLOCK_MONOTONIC || !atomic_load(&stopped))
 		return __real_clock_gettime(clock, ts);
-	*ts = stopped_at;
+	*ts = (struct timespec){.tv_sec = (time_t)(stopped_at / NSEC_PER_SEC),
+				.tv_nsec = (long)(stopped_at % NSEC_PER_SEC)};
 	return 0;
 }
 
 void stop_clock(void)
 {
-	__real_clock_gettime(CLOCK_MONOTONIC, &stopped_at);
+	struct timespec now;
+
+	__real_clock_gettime(CLOCK_MONOTONIC, &now);
+	stopped_at = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 	atomic_store(&stopped, true);
+}
+
+void advance_clock(uint64_t ns)
+{
+	atomic_fetch_add(&stopped_at, ns);
 }
 
 void start_clock(void)

@@ -15,6 +15,7 @@ enum { WORDS = END_BUF / 8, TEACH = 4 };
 
 void stop_clock(void);
 void start_clock(void);
+void advance_clock(uint64_t ns); /* while it stands still */
 
 /* Two ends, one of which writes to the other's memory. */
 struct pair {
