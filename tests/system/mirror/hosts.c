@@ -136,6 +136,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 	*config = (struct mirror_config){.size = h->opts.size,
 					 .min_copies = h->opts.min_copies,
 					 .lonely = h->opts.lonely,
+					 .local_error_continues = h->opts.local_error_continues,
 					 .lease_ms = h->opts.lease_ms,
 					 .replica_timeout_ms = h->opts.replica_timeout_ms,
 					 .slow_ms = 1000,

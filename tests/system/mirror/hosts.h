@@ -34,7 +34,7 @@ struct hosts_opts {
 	void (*mount)(unsigned host, const char *folder);
 	enum mirror_lonely lonely;
 	mirror_mask absent; /* members whose daemons are never started */
-	bool has_secret, automatic;
+	bool has_secret, automatic, local_error_continues;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */
 };

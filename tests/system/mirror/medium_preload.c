@@ -9,6 +9,8 @@
  *                                  that fails
  *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
  * pages of those that were changed; the kernel has dropped the others, so they read as before
+ *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
+ * of MEDIUM_ARM is there
  *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
  * 0, the next one fails with that errno
  */
@@ -156,6 +158,14 @@ static int medium_fault(enum medium_file file)
 	return (int)error;
 }
 
+static void medium_delay(enum medium_file file)
+{
+	const char *slow = getenv("MEDIUM_SLOW");
+
+	if (slow && file == MEDIUM_DATA && medium_is_armed())
+		usleep((unsigned)atoi(slow) * 1000);
+}
+
 static void medium_point(enum medium_file file, enum killpoint point)
 {
 	if (file == MEDIUM_DATA)
@@ -213,6 +223,7 @@ int msync(void *addr, size_t len, int flags)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "msync");
 	medium_point(file, KILLPOINT_placed_before);
+	medium_delay(file);
 	rc = next(addr, len, flags);
 	medium_settle(file, from, from + len, fault);
 	medium_point(file, KILLPOINT_placed_after);
@@ -231,6 +242,7 @@ int fdatasync(int fd)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "fdatasync");
 	medium_point(file, KILLPOINT_placed_before);
+	medium_delay(file);
 	rc = next(fd);
 	medium_settle(file, 0, SIZE_MAX, fault);
 	medium_point(file, KILLPOINT_placed_after);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apps.h"
+#include "base/clock.h"
 #include "clients.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
@@ -21,6 +22,7 @@
 #define TRIES       50 /* flushes until the fault is met */
 #define PATIENCE_MS 60000
 #define STAY_MS     700
+#define SLOW_MS     "2500"
 #define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
 static struct hosts hosts;
@@ -398,13 +400,87 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	check_two(2);
 }
 
-static int setup(void **state)
+/* ---- slow ---- */
+
+static struct register_entry now;
+
+/* Of the primary's host: the flush waits for it. Nobody is excluded for that, and nobody follows,
+ * though it takes longer than the lease. */
+static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 {
-	const struct hosts_opts opts = {.count = HOSTS, .automatic = true};
+	const char *const envs[] = {PRELOAD, "MEDIUM_SLOW=" SLOW_MS, armed(), NULL};
+	struct proc next;
+	uint64_t begin;
+
+	go_on(0, envs);
+	hosts_wait_insync(&hosts, ALL);
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	app_start(&next, &hosts, 1, NULL);
+	app_tell(&next, "map-wait\n");
+	arm();
+	begin = clock_now_ns();
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	assert_true(clock_now_ns() - begin >= atoi(SLOW_MS) * NSEC_PER_MS);
+	app_expect(&app, "ok", "confirm");
+	unlink(arm_file);
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	assert_null(proc_line(&next, 0));
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.insync, ALL);
+	assert_int_equal(now.record.view.epoch.number, 1);
+	app_expect(&app, "ok", "unmap");
+	app_check("ok", proc_line(&next, PATIENCE_MS));
+	proc_kill(&app);
+	app = next;
+	assert_int_equal(read_value(), last);
+}
+
+/* ---- the application continues on the copies ---- */
+
+/* The flags are LOCAL_FAILED and DEGRADED, and SOLO where one copy is left. */
+static void a_primary_without_its_medium_continues_where_that_is_configured(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
+				    NULL};
+
+	go_on(0, envs);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	arm();
+	put_two("durable 6 flags 5");
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	/* The next write-back would succeed, which means nothing. */
+	put_two("durable 6 flags 5");
+	assert_int_equal(read_value(), last);
+	check_two(1);
+	check_two(2);
+	/* What its file lacks nobody gets from it: a copy that was away waits for another source.
+	 */
+	host_kill(&hosts, 2);
+	put_two("durable 2 flags 7");
+	host_start(&hosts, 2, NULL);
+	stays_out(MIRROR_BIT(0) | MIRROR_BIT(2));
+	check_return(1, ALL & ~1u);
+}
+
+static int setup_with(bool local_error_continues)
+{
+	const struct hosts_opts opts = {
+		.count = HOSTS, .automatic = true, .local_error_continues = local_error_continues};
 
 	last = 0;
 	hosts_start(&hosts, &opts);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(false);
+}
+
+static int setup_continue(void **state)
+{
+	return setup_with(true);
 }
 
 static int teardown(void **state)
@@ -435,6 +511,10 @@ int main(void)
 		TEST(a_replicas_data_fail_in_a_promotion),
 		TEST(a_replicas_data_are_full_in_a_promotion),
 		TEST(the_next_primarys_data_fail_in_its_promotion),
+		TEST(a_slow_medium_of_the_primary_is_waited_for),
+		cmocka_unit_test_setup_teardown(
+			a_primary_without_its_medium_continues_where_that_is_configured,
+			setup_continue, teardown),
 		TEST(a_host_whose_metadata_fail_does_not_become_primary),
 	};
 

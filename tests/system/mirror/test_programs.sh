@@ -8,7 +8,7 @@
 
 # shellcheck disable=SC2153 # set by CMakeLists.txt
 tool=$RPMIRROR app=$MIRROR_APP
-logs+=(out err program.log b_out b_err)
+logs+=(out err program.log b_out b_err c_out c_err)
 
 # on HOST CODE PATTERN ARGUMENTS...: by the daemon of this host
 on() {
@@ -62,6 +62,44 @@ wait_on_b() {
 	started+=("$!")
 	exec 6>b_in
 	echo map-wait >&6
+}
+
+# The applications that have become primary, of those that wait on b and c.
+winners() { cat b_out c_out | grep -cx ok || :; }
+somebody_serves() { [ "$(winners)" -gt 0 ]; }
+both_run() { grep -qx b agents && grep -qx c agents; }
+
+# Both prove at the same moment: the register lets one of them in.
+test_two_hosts_run_their_agents_at_once() {
+	local winner loser=2
+	: >agents
+	printf '#!/bin/bash\ncd %q\necho "$RPMIRROR_MEMBER" >>agents\nuntil [ -e go ]; do sleep 0.01; done\n' "$work" >program
+	chmod +x program
+	export MIRROR_HOSTS_MORE="fence-agent = $work/program"$'\n'
+	hosts_begin 3 4194304 1000 yes
+	primary_on_a
+	kill -STOP "$APP_PID"
+	wait_on_b
+	mkfifo c_in
+	RPMIRROR_SOCKET=${sockets[2]} "$app" <c_in >c_out 2>c_err &
+	started+=("$!")
+	exec 7>c_in
+	echo map-wait >&7
+	wait_until 60 both_run || fail "not both agents are run: $(cat agents)"
+	touch go
+	wait_until 60 somebody_serves || fail "nobody serves: $("$tool" explain orders --socket "${sockets[1]}")"
+	winner=1
+	! grep -qx ok c_out || { winner=2 && loser=1; }
+	on "$winner" 0 '' wait orders --until "primary=$([ $winner = 1 ] && echo b || echo c),phase=serving"
+	wait_until 60 says "$loser" 'epoch 2' status || fail "the other host does not know epoch 2"
+	# The one that came second waits: its proof was of an epoch that has ended, and nobody is to be switched off.
+	says "$winner" 'epoch 2' status || fail "there was more than one promotion"
+	[ "$(winners)" = 1 ] || fail "both serve"
+	[ "$(sort agents | uniq -d)" = '' ] || fail "an agent is run again: $(cat agents)"
+	kill -CONT "$APP_PID"
+	tell put 64 2
+	[[ $answer == *"fenced for good"* ]] || fail "the former primary's flush: $answer"
+	hosts_end
 }
 
 waits_for_agent() {
