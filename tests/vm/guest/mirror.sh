@@ -1,62 +1,110 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=REGISTER_PORT,CHECK,BROKEN: the sets `dax` and `disk`, of which member g is here. CHECK: whether to look for
-# what was acknowledged before the power cut. BROKEN: who does not write back (none, daemon, or writers).
-# Then it does what $VM_OUT/mirror/orders says, a word a line.
+# VM_ARGS=REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, of which member g is here. CHECK: whether to look
+# for what was acknowledged before the power cut. BROKEN: who does not write back (none, daemon, or writers).
+# Then it does what $VM_OUT/mirror/orders says, a word a line; reply.N has the status of line N, and output.N what it says.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r register_port check broken <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/mirror
 register=etcd://10.0.2.2:$register_port
 shared=$VM_OUT/mirror
 export RPMA_PROVIDER=softrnic RPMIRROR_SOCKET=/run/rpmirrord.socket RPMIRROR_ON_FENCED=error
-declare -A folders=([dax]=/pmem [disk]=/disk) writers=()
+sets=(dax disk dax-direct disk-direct)
+declare -A writers=()
+
+# On which medium a set is, and how it is mapped.
+medium() { case $1 in dax*) echo pmem ;; *) echo disk ;; esac }
+mapping() { case $1 in *-direct) echo direct ;; *) echo isolated ;; esac }
+file() { echo "/$(medium "$1")/$1"; }
 
 # look SET
 look() {
-	"$programs/mirror_check" "${folders[$1]}/$1" "$shared/$1.journal" 0
+	"$programs/mirror_check" "$(file "$1")" "$shared/$1.journal" 0 "$(mapping "$1")"
 	local result=$?
 	# 2: there was nothing to check, which a missing write-back does not explain.
 	[ $result -lt 2 ] || fail "the copy of $1 cannot be checked"
 	echo "$1 $([ $result = 0 ] && echo kept || echo lost)"
 }
 
-# run WHO COMMAND...: in the background
+# run WHO LOG COMMAND...: in the background
 run() {
-	local who=$1
-	shift
+	local who=$1 log=$2
+	shift 2
 	[ "$broken" != "$who" ] || export LD_PRELOAD=$programs/libmirror_no_write_back.so
-	"$@" >"$shared/guest.$who.log" 2>&1 &
+	"$@" >"$shared/guest.$log.log" 2>&1 &
 	unset LD_PRELOAD
 }
 
 start_daemon() {
 	local set
 	{
-		printf '%s\n' 'listen = 10.0.2.15:7000' "socket = $RPMIRROR_SOCKET" 'peer-timeout = 10000' 'register-timeout = 10000'
-		for set in dax disk; do
-			printf '%s\n' "[set $set]" 'member = g' "data = ${folders[$set]}/$set" "register = $register" 'auto = yes'
+		printf '%s\n' 'listen = 10.0.2.15:7000' "socket = $RPMIRROR_SOCKET" 'peer-timeout = 20000' 'register-timeout = 10000'
+		for set in "${sets[@]}"; do
+			printf '%s\n' "[set $set]" 'member = g' "data = $(file "$set")" "register = $register" 'auto = yes'
 		done
 	} >/run/rpmirrord.conf
-	run daemon "$VM_BUILD/src/mirrord/rpmirrord" --config /run/rpmirrord.conf
-	for _ in $(seq 300); do
+	run daemon daemon "$VM_BUILD/src/mirrord/rpmirrord" --config /run/rpmirrord.conf
+	for _ in $(seq 600); do
 		[ ! -S "$RPMIRROR_SOCKET" ] || return 0
 		sleep 0.1
 	done
 	fail "no daemon: $(cat "$shared/guest.daemon.log")"
 }
 
-obey() {
+start_writers() {
 	local set
+	for set in "${sets[@]}"; do
+		run writers "$set" "$programs/mirror_writer" "$set" "$shared/$set.journal" "$(mapping "$set")" "$shared/$set.seen"
+		writers[$set]=$!
+	done
+}
+
+# expect_end STATUS: of all writers
+expect_end() {
+	local set status result=0
+	for set in "${!writers[@]}"; do
+		wait "${writers[$set]}"
+		status=$?
+		if [ "$status" != "$1" ]; then
+			echo "the writer of $set ends with $status: $(cat "$shared/guest.$set.log")"
+			result=1
+		fi
+	done
+	writers=()
+	return $result
+}
+
+# refused: no set can be promoted here, as the copy lacks what was acknowledged.
+promote_in_vain() {
+	local set status result=0
+	for set in "${sets[@]}"; do
+		"$VM_BUILD/tools/rpmirror/rpmirror" promote "$set" g --timeout 100
+		status=$?
+		echo "promote $set g: $status"
+		[ $status = 5 ] || result=1
+	done
+	return $result
+}
+
+obey() {
 	case $1 in
-	write)
-		for set in dax disk; do
-			run writers "$programs/mirror_writer" "$set" "$shared/$set.journal"
-			writers[$set]=$!
-		done
+	write) start_writers ;;
+	stop)
+		kill "${writers[@]}"
+		expect_end 0
 		;;
+	kill)
+		kill -KILL "${writers[@]}"
+		expect_end 137
+		;;
+	pause) kill -STOP "${writers[@]}" ;;
+	continue) kill -CONT "${writers[@]}" ;;
+	fenced) expect_end 3 ;;
+	promote) promote_in_vain ;;
 	sum)
-		(cd /pmem && sha256sum dax && cd /disk && sha256sum disk) >"$shared/guest.new"
-		mv "$shared/guest.new" "$shared/guest.sums"
+		for set in "${sets[@]}"; do
+			(cd "/$(medium "$set")" && sha256sum "$set")
+		done >"$shared/guest.sums"
 		;;
 	end) exit 0 ;;
 	esac
@@ -66,12 +114,13 @@ modprobe -a virtio_net
 nvdimm_up
 disk_up
 if [ "$check" = yes ]; then
-	look dax
-	look disk
+	for set in "${sets[@]}"; do
+		look "$set"
+	done
 fi
 user_net_up
-for set in dax disk; do
-	[ -e "${folders[$set]}/$set" ] || "$VM_BUILD/tools/rpmirror/rpmirror" init "$set" --join g --register "$register" --timeout 60 ||
+for set in "${sets[@]}"; do
+	[ -e "$(file "$set")" ] || "$VM_BUILD/tools/rpmirror/rpmirror" init "$set" --join g --register "$register" --timeout 60 ||
 		fail "the copy of $set cannot be made"
 done
 start_daemon
@@ -81,7 +130,9 @@ while :; do
 	count=$(grep -c . "$shared/orders" || :)
 	while [ "$done" -lt "$count" ]; do
 		done=$((done + 1))
-		obey "$(sed -n "${done}p" "$shared/orders")"
+		obey "$(sed -n "${done}p" "$shared/orders")" >"$shared/output.$done" 2>&1
+		echo $? >"$shared/reply.new"
+		mv "$shared/reply.new" "$shared/reply.$done"
 	done
 	sleep 0.3
 done

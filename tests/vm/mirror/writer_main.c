@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer_main.c -- SET JOURNAL [isolated|direct]: waits for the role of the primary, and writes
- * records from the journal's end on, each flushed by itself, until SIGTERM. A SET with a slash is
- * an ordinary file, written back by msync: below it something else makes copies.
+ * writer_main.c -- SET JOURNAL [isolated|direct [SEEN]]: waits for the role of the primary, and
+ * writes records from the journal's end on, each flushed by itself, until SIGTERM. A SET with a
+ * slash is an ordinary file, written back by msync: below it something else makes copies.
+ *
+ * SEEN is a file of what was read from the mapping before: nothing of that may go back, and all of
+ * the journal has to be there. When the program is fenced it does not believe it, and goes on for a
+ * while; then its status is 3.
  */
 #include <err.h>
 #include <fcntl.h>
 #include <librpmirror.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,8 +20,12 @@
 
 #include "record.h"
 
-#define PAGE        4096u
-#define BOTH_COPIES 3u /* a file's msync does not say which ones have it, and stands for all */
+#define PAGE           4096u
+#define BOTH_COPIES    3u /* a file's msync does not say which ones have it, and stands for all */
+#define JOURNAL_BUFFER (256u << 10)
+#define DEFIANCES      200u
+#define FENCED         3    /* exit status */
+#define ALONE_US       2000 /* after a record of one copy: nobody else makes it slow */
 
 struct target {
 	struct rpmirror *mirror; /* NULL: a file */
@@ -24,12 +33,16 @@ struct target {
 };
 
 static volatile sig_atomic_t ends;
+static uint64_t seen[RECORD_COUNT][RECORD_WORDS];
+static uint64_t acknowledged[RECORD_COUNT];
 
 static void on_term(int sig)
 {
 	(void)sig;
 	ends = 1;
 }
+
+/* ---- journal ---- */
 
 static uint64_t last_number(int journal)
 {
@@ -41,6 +54,22 @@ static uint64_t last_number(int journal)
 		err(1, "read the journal");
 	return last.n;
 }
+
+static void read_acknowledged(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	struct record_entry entry;
+
+	if (!file)
+		err(1, "%s", path);
+	setvbuf(file, NULL, _IOFBF, JOURNAL_BUFFER); /* the guest's file system is slow */
+	while (fread(&entry, sizeof(entry), 1, file) == 1)
+		if (entry.durable && entry.n > acknowledged[entry.n % RECORD_COUNT])
+			acknowledged[entry.n % RECORD_COUNT] = entry.n;
+	fclose(file);
+}
+
+/* ---- mapping ---- */
 
 static void target_map_file(struct target *target, const char *path)
 {
@@ -70,11 +99,18 @@ static void target_map(struct target *target, const char *name, unsigned flags)
 	target->base = base;
 }
 
-/* The copies that have it. */
-static uint64_t target_flush(const struct target *target, const uint64_t *words, uint64_t n)
+static uint64_t *target_words(const struct target *target, uint64_t n)
 {
+	return (uint64_t *)(void *)(target->base + record_offset(n));
+}
+
+/* The copies that have it, or 0: fenced. */
+static uint64_t target_flush(const struct target *target, uint64_t n)
+{
+	uint64_t *words = target_words(target, n);
 	struct rpmirror_range range = {words, RECORD_WORDS * sizeof(*words)};
 	struct rpmirror_result result;
+	int rc;
 
 	if (!target->mirror) {
 		uint8_t *page = target->base + record_offset(n) / PAGE * PAGE;
@@ -83,21 +119,89 @@ static uint64_t target_flush(const struct target *target, const uint64_t *words,
 			err(1, "record %llu", (unsigned long long)n);
 		return BOTH_COPIES;
 	}
-	if (rpmirror_flush(target->mirror, &range, 1, 0, &result))
+	rc = rpmirror_flush(target->mirror, &range, 1, 0, &result);
+	if (rc && rc != RPMIRROR_E_FENCED)
 		errx(1, "record %llu: %s", (unsigned long long)n, rpmirror_errormsg());
-	return result.durable_mask;
+	return rc ? 0 : result.durable_mask;
+}
+
+/* ---- what is read when the mapping is new ---- */
+
+static void look_at_record(const struct target *target, unsigned i)
+{
+	const uint64_t *words = target_words(target, i);
+
+	for (unsigned j = 0; j < RECORD_WORDS; j++) {
+		uint64_t word = __atomic_load_n(&words[j], __ATOMIC_ACQUIRE);
+
+		if (word < acknowledged[i])
+			errx(1, "record %llu was acknowledged, word %u of it is %llu",
+			     (unsigned long long)acknowledged[i], j, (unsigned long long)word);
+		if (word < seen[i][j])
+			errx(1, "word %u of record %u goes back from %llu to %llu", j, i,
+			     (unsigned long long)seen[i][j], (unsigned long long)word);
+		seen[i][j] = word;
+	}
+}
+
+/* Only what is confirmed was read. */
+static void look_back(const struct target *target, const char *journal, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	ssize_t n;
+
+	if (fd < 0)
+		err(1, "%s", path);
+	n = pread(fd, seen, sizeof(seen), 0);
+	if (n && n != sizeof(seen))
+		err(1, "read %s", path);
+	read_acknowledged(journal);
+	for (unsigned i = 0; i < RECORD_COUNT; i++)
+		look_at_record(target, i);
+	if (rpmirror_confirm(target->mirror))
+		errx(1, "confirm: %s", rpmirror_errormsg());
+	if (pwrite(fd, seen, sizeof(seen), 0) != sizeof(seen))
+		err(1, "write %s", path);
+	close(fd);
+}
+
+/* ---- records ---- */
+
+static void store_record(const struct target *target, uint64_t n)
+{
+	uint64_t *words = target_words(target, n);
+
+	for (unsigned i = 0; i < RECORD_WORDS; i++)
+		words[i] = n;
+	if (target->mirror)
+		*target_words(target, n + RECORD_AHEAD) = n + RECORD_AHEAD;
+}
+
+static void defy(const struct target *target, uint64_t n)
+{
+	warnx("record %llu: %s", (unsigned long long)n, rpmirror_errormsg());
+	for (unsigned i = 0; i < DEFIANCES; i++) {
+		uint64_t fenced = RECORD_FENCED + i * (uint64_t)RECORD_COUNT + n % RECORD_COUNT;
+
+		store_record(target, fenced);
+		if (target_flush(target, fenced))
+			errx(1, "a flush of a fenced program returns 0");
+	}
+	errx(FENCED, "fenced, %u flushes refused", DEFIANCES);
 }
 
 static void write_record(const struct target *target, uint64_t n, int journal)
 {
-	uint64_t *words = (uint64_t *)(void *)(target->base + record_offset(n));
 	struct record_entry entry = {.n = n};
 
-	for (unsigned i = 0; i < RECORD_WORDS; i++)
-		words[i] = n;
-	entry.durable = target_flush(target, words, n);
+	store_record(target, n);
+	entry.durable = target_flush(target, n);
+	if (!entry.durable)
+		defy(target, n);
 	if (write(journal, &entry, sizeof(entry)) != sizeof(entry))
 		err(1, "write the journal");
+	if (!(entry.durable & (entry.durable - 1)))
+		usleep(ALONE_US);
 }
 
 int main(int argc, char **argv)
@@ -107,15 +211,18 @@ int main(int argc, char **argv)
 	unsigned flags = 0;
 	int journal;
 
-	if (argc < 3 || argc > 4)
-		errx(2, "SET JOURNAL [direct]");
-	if (argc == 4 && !strcmp(argv[3], "direct"))
+	if (argc < 3 || argc > 5)
+		errx(2, "SET JOURNAL [isolated|direct [SEEN]]");
+	if (argc > 3 && !strcmp(argv[3], "direct"))
 		flags = RPMIRROR_MAP_DIRECT;
 	sigaction(SIGTERM, &action, NULL);
+	target_map(&target, argv[1], flags);
+	/* Another host may have written it meanwhile. */
 	journal = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (journal < 0)
 		err(1, "%s", argv[2]);
-	target_map(&target, argv[1], flags);
+	if (argc > 4)
+		look_back(&target, argv[2], argv[4]);
 	for (uint64_t n = last_number(journal) + 1; !ends; n++)
 		write_record(&target, n, journal);
 	if (target.mirror && rpmirror_unmap(&target.mirror))

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Power cuts and stops under mirrored files. What was acknowledged is on the guest's media when it has booted, the other
+# side goes on meanwhile, and both copies become the same again. Who maps a file reads all of it: nothing goes back.
+
+declare -A mirror_cuts=()
+
+# mirror_cut WHO: the power of the guest, which is WHO
+mirror_cut() {
+	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
+	vm_kill
+	mirror_cuts[$1]=$((${mirror_cuts[$1]:-0} + 1))
+	mirror_note_journals
+}
+
+# The guest's copies are looked at, and become the same under load.
+mirror_return() {
+	mirror_boot yes none
+	mirror_expect_kept
+	say "  the guest's copies: $(grep acknowledged "$vm_out/mirror.log" | tr '\n' ';')"
+	mirror_wait_healthy
+	mirror_stop_writers
+	mirror_sums
+}
+
+mirror_round_replica() {
+	mirror_note_journals
+	mirror_write_here
+	mirror_wait_entries 3
+	mirror_cut replica
+	mirror_wait_entries 2
+	mirror_check_here
+	mirror_return
+}
+
+mirror_round_primary() {
+	mirror_note_journals
+	mirror_do write
+	mirror_wait_entries 3
+	mirror_cut primary
+	mirror_write_here
+	mirror_wait_entries 2
+	mirror_check_here
+	mirror_return
+}
+
+# Its power is cut again while its copies are made equal.
+mirror_round_twice() {
+	mirror_note_journals
+	mirror_write_here
+	mirror_wait_entries 3
+	mirror_cut replica
+	mirror_wait_entries 2
+	mirror_boot yes none
+	mirror_expect_kept
+	mirror_cut replica
+	mirror_wait_entries 2
+	mirror_check_here
+	mirror_return
+}
+
+# The copies of the guest lack what was acknowledged without them, and are alone.
+mirror_round_stale_guest() {
+	mirror_note_journals
+	mirror_write_here
+	mirror_wait_entries 3
+	mirror_cut replica
+	mirror_wait_entries 2
+	mirror_kill_here
+	mirror_boot yes none
+	mirror_expect_kept
+	mirror_note_journals
+	mirror_do write
+	mirror_do promote
+	mirror_do kill
+	mirror_nobody_wrote
+	mirror_start_daemon
+	mirror_write_here
+	mirror_wait_healthy
+	mirror_check_here
+	mirror_stop_writers
+	mirror_sums
+}
+
+mirror_nobody_wrote() {
+	local set
+	for set in "${mirror_sets[@]}"; do
+		[ "$(stat -c %s "$mirror_dir/$set.journal")" = "${journal_before[$set]}" ] ||
+			die "$set: something was acknowledged by a copy that is not in-sync"
+	done
+}
+
+mirror_promote_in_vain() {
+	local set status
+	for set in "${mirror_sets[@]}"; do
+		status=0
+		rpmirror promote "$set" h --timeout 100 >>"$mirror_dir/promote.log" 2>&1 || status=$?
+		[ $status = 5 ] || die "promote $set h ends with $status instead of 5: $(tail -n 2 "$mirror_dir/promote.log")"
+	done
+}
+
+# The copies outside do, and the guest that has everything loses its power.
+mirror_round_stale_here() {
+	mirror_note_journals
+	mirror_do write
+	mirror_wait_entries 3
+	mirror_kill_here
+	mirror_wait_entries 1
+	mirror_cut primary
+	mirror_start_daemon
+	mirror_write_here
+	mirror_promote_in_vain
+	mirror_kill_writers
+	mirror_nobody_wrote
+	mirror_boot yes none
+	mirror_expect_kept
+	mirror_do write
+	mirror_wait_entries 3
+	mirror_wait_healthy
+	mirror_do stop
+	mirror_sums
+}
+
+# What the next primary writes is told apart from what a former one could still write.
+mirror_skip_numbers() {
+	local set
+	for set in "${mirror_sets[@]}"; do
+		python3 - "$mirror_dir/$set.journal" <<-'END'
+			import struct, sys
+			with open(sys.argv[1], "rb+") as f:
+			    f.seek(-16, 2)
+			    last, _ = struct.unpack("<QQ", f.read(16))
+			    f.write(struct.pack("<QQ", last + 30000, 0))
+		END
+	done
+}
+
+# mirror_is_followed: the other side becomes primary, as the lease of the one that stands still is over.
+mirror_is_followed() {
+	mirror_skip_numbers
+	mirror_write_here
+	mirror_wait_entries 2
+}
+
+# Of the former primary one flush may have been acknowledged before it stood still, and be noted afterwards.
+mirror_expect_late() { # SET
+	local late
+	late=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" | od -An -v -t u8 -w16 |
+		awk '$2 == 0 { base = $1 } $1 < base { n++ } END { print n + 0 }')
+	[ "$late" -le 1 ] || die "$1: $late flushes of a fenced program were acknowledged"
+}
+
+# Nothing that a fenced program stores reaches the other copy, or is acknowledged.
+mirror_expect_fenced() {
+	local set
+	mirror_do fenced
+	for set in "${mirror_sets[@]}"; do
+		grep -q "fenced, 200 flushes refused" "$mirror_dir/guest.$set.log" || die "$set: $(cat "$mirror_dir/guest.$set.log")"
+		mirror_expect_late "$set"
+	done
+	mirror_check_here
+	mirror_wait_healthy
+	mirror_stop_writers
+	mirror_sums
+}
+
+# The whole guest stands still.
+mirror_round_stopped() {
+	mirror_note_journals
+	mirror_do write
+	mirror_wait_entries 3
+	kill -STOP "$vm_qemu_pid"
+	mirror_note_journals
+	mirror_is_followed
+	kill -CONT "$vm_qemu_pid"
+	mirror_expect_fenced
+}
+
+# The programs alone do; the guest's daemon goes on.
+mirror_round_paused() {
+	mirror_note_journals
+	mirror_do write
+	mirror_wait_entries 3
+	mirror_do pause
+	mirror_note_journals
+	mirror_is_followed
+	mirror_do continue
+	mirror_expect_fenced
+}
+
+# The test would notice: WHO does not write back, and what was acknowledged is not on the disk.
+mirror_round_broken() { # daemon|writers
+	local set
+	echo end >>"$mirror_dir/orders"
+	vm_wait 200 || die "the guest does not end"
+	mirror_boot no "$1"
+	mirror_note_journals
+	if [ "$1" = daemon ]; then mirror_write_here; else mirror_do write; fi
+	mirror_wait_entries 3
+	[ "$1" = daemon ] || grep -q "without write-back" "$mirror_dir/guest.disk.log" || die "it writes back"
+	vm_kill
+	[ "$1" = daemon ] || mirror_write_here
+	mirror_wait_entries 2
+	mirror_boot yes none
+	for set in "${mirror_sets[@]}"; do
+		case $set in dax*) mirror_expect "$set" kept ;; *) mirror_expect "$set" lost ;; esac
+	done
+	mirror_wait_healthy
+	mirror_stop_writers
+	mirror_sums
+}
+
+mirror_round_broken_daemon() { mirror_round_broken daemon; }
+mirror_round_broken_writers() { mirror_round_broken writers; }
+
+mirror_kinds=(replica primary stale_guest stale_here stopped paused twice)
+
+# vm_mirror ROUNDS [SEED [KINDS]]: with kinds of rounds, separated by commas; else all of them in turn, and at the end both
+# without write-back.
+vm_mirror() {
+	local round who kinds=("${mirror_kinds[@]}") seed=${2:-$(($(date +%s) % 30000))}
+	[ ! "${3:-}" ] || IFS=, read -ra kinds <<<"$3"
+	RANDOM=$seed
+	say "power cuts under mirrored files, seed $seed"
+	mirror_setup
+	mirror_boot no none
+	mirror_write_here # the guest's copies are made equal for the first time
+	mirror_wait_healthy
+	mirror_stop_writers
+	mirror_sums
+	for ((round = 0; round < $1; round++)); do
+		who=${kinds[round % ${#kinds[@]}]}
+		say "round $((round + 1)): $who"
+		"mirror_round_$who"
+	done
+	if [ ! "${3:-}" ]; then
+		mirror_round_broken_daemon
+		mirror_round_broken_writers
+	fi
+	vm_kill
+	mirror_end
+	say "power cuts of the replica's guest: ${mirror_cuts[replica]:-0}, of the primary's: ${mirror_cuts[primary]:-0}; under each of: ${mirror_sets[*]}"
+}
