@@ -27,6 +27,7 @@ static void copyfile_fill_super(const struct copyfile_opts *opts, struct meta_su
 				     .slot = opts->slot,
 				     .size = config->size,
 				     .address = config->address,
+				     .hot_slots = opts->hot_slots,
 				     .flags = opts->is_empty ? META_EMPTY : META_CLEAN};
 	memcpy(super->set, config->set, sizeof(super->set));
 }

@@ -12,8 +12,9 @@
 struct copyfile_opts {
 	const struct mirror_record *record;
 	uint8_t slot;
-	bool is_empty;   /* it has nothing yet and is to be made equal; else it is in-sync */
-	bool keeps_data; /* the data file exists and is the set's content */
+	bool is_empty;      /* it has nothing yet and is to be made equal; else it is in-sync */
+	uint32_t hot_slots; /* 0: the default */
+	bool keeps_data;    /* the data file exists and is the set's content */
 };
 
 /* Both durable under their names; neither may exist, but for a data file that is kept. Errors leave

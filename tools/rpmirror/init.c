@@ -89,6 +89,7 @@ static unsigned init_fill_copies(const struct init_opts *opts, const struct mirr
 				.record = record,
 				.slot = slot,
 				.is_empty = !(record->view.insync & MIRROR_BIT(slot)),
+				.hot_slots = (uint32_t)opts->hot_extents,
 				.keeps_data =
 					opts->from &&
 					!strcmp(opts->from, record->config.members[slot].name)};
@@ -216,7 +217,8 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 		     struct mirror_register *r, struct mirror_record *record)
 {
 	struct register_entry *now = malloc(sizeof(*now));
-	struct copyfile_opts copy = {.record = record, .is_empty = true};
+	struct copyfile_opts copy = {
+		.record = record, .is_empty = true, .hot_slots = (uint32_t)opts->hot_extents};
 	struct error err = {.text = "out of memory"};
 	int rc = now ? register_get(r, now, &err) : -ENOMEM;
 
@@ -276,6 +278,13 @@ int cmd_init(int argc, char **argv)
 		{"min-copies", ARGS_COUNT, &opts.min_copies},
 		{"lease", ARGS_SECONDS, &opts.lease_ms},
 		{"replica-timeout", ARGS_SECONDS, &opts.replica_timeout_ms},
+		{"slow", ARGS_SECONDS, &opts.slow_ms},
+		{"holdoff", ARGS_SECONDS, &opts.holdoff_ms},
+		{"blocked", ARGS_SECONDS, &opts.blocked_ms},
+		{"blocked-for-ever", ARGS_FLAG, &opts.blocked_for_ever},
+		{"local-error", ARGS_TEXT, &opts.local_error},
+		{"address", ARGS_TEXT, &opts.address},
+		{"hot-extents", ARGS_COUNT, &opts.hot_extents},
 		{"secret", ARGS_TEXT, &opts.secret},
 		{"here", ARGS_LIST, &opts.here},
 		{"from", ARGS_TEXT, &opts.from},
@@ -290,6 +299,8 @@ int cmd_init(int argc, char **argv)
 	if (!opts.uri)
 		return out_usage("say where the set's record is kept: --register "
 				 "etcd://HOST:2379,... or file:PATH");
+	if (opts.hot_extents > META_HOT_SLOTS)
+		return out_usage("--hot-extents: at most %u", META_HOT_SLOTS);
 	if (opts.join && opts.members.count)
 		return out_usage(
 			"--join makes a copy for a set that exists; --member is for a new one");

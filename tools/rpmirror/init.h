@@ -9,9 +9,11 @@
 #include "out.h"
 
 struct init_opts {
-	const char *set, *uri, *lonely, *from, *join, *secret;
+	const char *set, *uri, *lonely, *from, *join, *secret, *local_error, *address;
 	struct args_list members, here;
-	uint64_t size, min_copies, lease_ms, replica_timeout_ms;
+	uint64_t size, min_copies, lease_ms, replica_timeout_ms, slow_ms, holdoff_ms, blocked_ms;
+	bool blocked_for_ever;
+	uint64_t hot_extents; /* of the copies that are made here; 0: the default */
 };
 
 /* The record as wanted: configuration, nobody in-sync yet. 0, or the exit code of what was printed.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From options to a set's configuration. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rand.h"
@@ -53,6 +54,29 @@ static int init_lonely(const struct init_opts *opts, struct mirror_config *confi
 		"on alone; another copy can then be promoted by force only)");
 }
 
+static int init_local_error(const struct init_opts *opts, struct mirror_config *config)
+{
+	const char *what = opts->local_error ? opts->local_error : "stop";
+
+	config->local_error_continues = !strcmp(what, "continue");
+	if (config->local_error_continues || !strcmp(what, "stop"))
+		return OUT_DONE;
+	return out_usage("--local-error is stop or continue, and not '%.80s'", what);
+}
+
+static int init_address(const struct init_opts *opts, struct mirror_config *config)
+{
+	char *end = NULL;
+
+	if (!opts->address)
+		return OUT_DONE;
+	config->address = strtoull(opts->address, &end, 16);
+	if (!*end && config->address && !(config->address % MIRROR_BLOCK))
+		return OUT_DONE;
+	return out_usage("--address is a hexadecimal multiple of 0x1000, and not '%.80s'",
+			 opts->address);
+}
+
 static int init_check(const struct init_opts *opts, const struct mirror_config *config)
 {
 	const char *why;
@@ -90,10 +114,16 @@ int init_config(const struct init_opts *opts, struct mirror_config *config)
 	config->lease_ms = (uint32_t)init_or(opts->lease_ms, INIT_LEASE_MS);
 	config->replica_timeout_ms =
 		(uint32_t)init_or(opts->replica_timeout_ms, INIT_REPLICA_TIMEOUT_MS);
-	config->slow_ms = INIT_SLOW_MS;
-	config->holdoff_ms = INIT_HOLDOFF_MS;
-	config->blocked_ms = INIT_BLOCKED_MS;
-	code = init_members(opts, config);
+	config->slow_ms = (uint32_t)init_or(opts->slow_ms, INIT_SLOW_MS);
+	config->holdoff_ms = (uint32_t)init_or(opts->holdoff_ms, INIT_HOLDOFF_MS);
+	config->blocked_ms = opts->blocked_for_ever
+				     ? UINT32_MAX
+				     : (uint32_t)init_or(opts->blocked_ms, INIT_BLOCKED_MS);
+	code = init_local_error(opts, config);
+	if (!code)
+		code = init_address(opts, config);
+	if (!code)
+		code = init_members(opts, config);
 	if (!code)
 		code = init_lonely(opts, config);
 	return code ? code : init_check(opts, config);

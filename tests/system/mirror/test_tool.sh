@@ -265,6 +265,23 @@ test_init_makes_what_is_here() {
 	[ ! -e c ] || fail "a copy without a record"
 }
 
+test_init_takes_the_settings_of_a_set() {
+	expect 0 '' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely manual --lease 3 \
+		--replica-timeout 1.5 --slow 0.1 --holdoff 2 --blocked 7 --local-error continue --hot-extents 17 --address 0x200000000000
+	for setting in '"lease_ms":3000' '"replica_timeout_ms":1500' '"slow_ms":100' '"holdoff_ms":2000' '"blocked_ms":7000' \
+		'"local_error_continues":true' '"address":"0000200000000000"'; do
+		grep -q "$setting" r || fail "no $setting"
+	done
+	expect 0 'hot_slots: 17' meta dump a
+	expect 0 '' init s --size 4M --member "a=127.0.0.1:$work/b" --register "file:$work/r2" --lonely manual --blocked-for-ever
+	grep -q '"blocked_ms":4294967295' r2 && grep -q '"local_error_continues":false' r2 || fail "not for ever"
+	expect 1 "stop or continue, and not 'ignore'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
+		--lonely manual --local-error ignore
+	expect 1 "multiple of 0x1000, and not '0x10f'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
+		--lonely manual --address 0x10f
+	expect 1 'at most 8192' init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" --lonely manual --hot-extents 8193
+}
+
 test_init_does_not_guess() {
 	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r"
 	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely none
